@@ -1,0 +1,1 @@
+//! Measures and compares schemes.

@@ -1,0 +1,3 @@
+//! The `papir` program.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! The interface every private information retrieval scheme of papir implements.

@@ -1,0 +1,1 @@
+//! CPU kernels of papir: slices in, slices out.

@@ -1,0 +1,1 @@
+//! LWE, RLWE, RGSW, key switching, modulus switching and packing.

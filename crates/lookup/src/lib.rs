@@ -1,0 +1,1 @@
+//! Keyword lookup over any scheme.

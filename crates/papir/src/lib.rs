@@ -1,0 +1,1 @@
+//! Private information retrieval: the crate that applications add.

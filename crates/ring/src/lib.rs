@@ -1,0 +1,1 @@
+//! Moduli, NTT, RNS polynomials, sampling and seed expansion.

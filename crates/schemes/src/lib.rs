@@ -1,0 +1,1 @@
+//! The private information retrieval schemes of papir and their registry.

@@ -1,0 +1,1 @@
+//! Conformance suite and noise statistics, for tests only.

@@ -1,0 +1,1 @@
+//! Naive oracles: one page a subject, slow and plain, for tests only.
