@@ -1,1 +1,3 @@
 //! Naive oracles: one page a subject, slow and plain, for tests only.
+
+pub mod poly;

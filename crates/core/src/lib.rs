@@ -1,1 +1,40 @@
-//! The interface every private information retrieval scheme of papir implements.
+//! The narrow waist of papir: what every private information retrieval (PIR) scheme implements,
+//! and nothing cryptographic.
+//!
+//! A scheme is four verbs, in the field's words:
+//!
+//! | verb | who | what |
+//! |---|---|---|
+//! | `setup` | server or owner, offline | records → prepared database and its public part |
+//! | `query` | client | indices → a secret (kept) and a query (sent) |
+//! | `answer` | server | query → answer, touching the whole database |
+//! | `extract` | client | secret (consumed) and answer → records |
+//!
+//! [`scheme`] has these verbs in types, [`erased`] the same as bytes in, bytes out, for servers,
+//! command lines and bindings. Everything else here is what they speak about: [`Shape`],
+//! [`Records`], [`Sizes`], [`Version`], [`envelope`], [`Error`].
+
+#[cfg(not(target_endian = "little"))]
+compile_error!("papir's formats are little-endian in memory and on the wire");
+
+mod blob;
+pub mod codec;
+pub mod envelope;
+pub mod erased;
+mod error;
+mod progress;
+mod records;
+pub mod scheme;
+pub mod sections;
+mod shape;
+mod sizes;
+mod version;
+
+pub use blob::{AlignedBytes, Blob};
+pub use error::{Error, Result};
+pub use progress::{NoProgress, Progress};
+pub use records::{Change, Record, RecordBuffer, Records, extract_bits};
+pub use scheme::Goal;
+pub use shape::{MAX_RECORD_BITS, MAX_RECORDS, Shape};
+pub use sizes::{Description, Limits, Privacy, Security, Sizes, UpdateCost};
+pub use version::Version;

@@ -1,0 +1,118 @@
+//! Shared, immutable bytes that start on a cache line: on the heap or in a mapped file.
+
+use std::ops::{Deref, Range};
+use std::sync::Arc;
+
+use bytemuck::{AnyBitPattern, NoUninit, Pod, Zeroable};
+
+use crate::{Error, Result};
+
+/// One cache line; its only purpose is the alignment.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C, align(64))]
+struct Line([u8; 64]);
+
+/// Growable-once heap bytes that start on a 64-byte boundary.
+#[derive(Clone)]
+pub struct AlignedBytes {
+    lines: Vec<Line>,
+    length: usize,
+}
+
+impl AlignedBytes {
+    /// `length` zero bytes.
+    pub fn zeroed(length: usize) -> Self {
+        Self { lines: vec![Line([0; 64]); length.div_ceil(64)], length }
+    }
+
+    /// A copy of `bytes`.
+    pub fn copy_of(bytes: &[u8]) -> Self {
+        let mut copy = Self::zeroed(bytes.len());
+        copy.bytes_mut().copy_from_slice(bytes);
+        copy
+    }
+
+    /// The bytes, writable.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut bytemuck::cast_slice_mut(&mut self.lines)[..self.length]
+    }
+
+    /// The bytes as a slice of numbers; a tail that fills no whole number is left out.
+    pub fn slice_mut<T: AnyBitPattern + NoUninit>(&mut self) -> &mut [T] {
+        let whole = self.length / size_of::<T>() * size_of::<T>();
+        bytemuck::cast_slice_mut(&mut self.bytes_mut()[..whole])
+    }
+}
+
+impl AsRef<[u8]> for AlignedBytes {
+    fn as_ref(&self) -> &[u8] {
+        &bytemuck::cast_slice(&self.lines)[..self.length]
+    }
+}
+
+/// Shared immutable bytes, cheap to clone. Starts on a 64-byte boundary.
+#[derive(Clone)]
+pub struct Blob {
+    owner: Arc<dyn AsRef<[u8]> + Send + Sync>,
+    range: Range<usize>,
+}
+
+impl Blob {
+    /// A part of what `owner` holds.
+    ///
+    /// # Errors
+    /// [`Error::Length`] when the range leaves the owner's bytes, [`Error::Malformed`] when it does
+    /// not start on a 64-byte boundary in memory.
+    pub fn part_of(owner: Arc<dyn AsRef<[u8]> + Send + Sync>, range: Range<usize>) -> Result<Self> {
+        let all = (*owner).as_ref();
+        let Some(bytes) = all.get(range.clone()) else {
+            return Err(Error::Length {
+                what: "a shared range",
+                found: all.len() as u64,
+                expected: range.end as u64,
+            });
+        };
+        if !bytes.is_empty() && !(bytes.as_ptr() as usize).is_multiple_of(64) {
+            return Err(Error::malformed("a shared range", "an odd address", "a 64-byte boundary"));
+        }
+        Ok(Self { owner, range })
+    }
+
+    /// A copy of `bytes` on the heap.
+    pub fn copy_of(bytes: &[u8]) -> Self {
+        AlignedBytes::copy_of(bytes).into()
+    }
+
+    /// The bytes as numbers of type `T`.
+    ///
+    /// # Errors
+    /// [`Error::Length`] when they do not fill whole numbers.
+    pub fn slice_of<T: AnyBitPattern>(&self, what: &'static str) -> Result<&[T]> {
+        bytemuck::try_cast_slice(self).map_err(|_| Error::Length {
+            what,
+            found: self.len() as u64,
+            expected: (self.len() / size_of::<T>() * size_of::<T>()) as u64,
+        })
+    }
+}
+
+impl From<AlignedBytes> for Blob {
+    fn from(bytes: AlignedBytes) -> Self {
+        let range = 0..bytes.length;
+        Self { owner: Arc::new(bytes), range }
+    }
+}
+
+impl Deref for Blob {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &(*self.owner).as_ref()[self.range.clone()]
+    }
+}
+
+impl std::fmt::Debug for Blob {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Blob({} bytes)", self.range.len())
+    }
+}

@@ -1,0 +1,145 @@
+//! The header around messages: who speaks, about which version, and a checksum.
+//!
+//! ```text
+//! offset  bytes  field
+//!      0      4  magic "PIR1"
+//!      4      1  kind: 1 public, 2 query, 3 answer, 4 keys
+//!      5      1  reserved, 0
+//!      6      2  scheme number
+//!      8      8  database version
+//!     16      8  payload length
+//!     24      n  payload
+//!   24+n      8  first 8 bytes of BLAKE3 over everything before
+//! ```
+//! All numbers are little-endian. The checksum finds accidents, not forgeries.
+
+use crate::codec::Reader;
+use crate::{Error, Result, Version};
+
+/// Bytes that an envelope adds to its payload.
+pub const OVERHEAD: usize = HEADER + CHECKSUM;
+const HEADER: usize = 24;
+const CHECKSUM: usize = 8;
+const MAGIC: [u8; 4] = *b"PIR1";
+
+/// What an envelope holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    /// Public part of a prepared database.
+    Public = 1,
+    /// A query.
+    Query = 2,
+    /// An answer.
+    Answer = 3,
+    /// Registered client keys.
+    Keys = 4,
+}
+
+/// The parts of a header that a receiver checks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// What the payload is.
+    pub kind: Kind,
+    /// The scheme's number in the registry.
+    pub scheme: u16,
+    /// The database version it belongs to.
+    pub version: Version,
+}
+
+/// Wraps a payload.
+pub fn seal(header: &Header, payload: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(payload.len() + OVERHEAD);
+    bytes.extend_from_slice(&MAGIC);
+    bytes.extend_from_slice(&[header.kind as u8, 0]);
+    bytes.extend_from_slice(&header.scheme.to_le_bytes());
+    bytes.extend_from_slice(&header.version.0);
+    bytes.extend_from_slice(&(payload.len() as u64).to_le_bytes());
+    bytes.extend_from_slice(payload);
+    let sum = checksum(&bytes);
+    bytes.extend_from_slice(&sum);
+    bytes
+}
+
+/// Checks the header, the length and the checksum; gives the version and the payload.
+///
+/// # Errors
+/// [`Error::Length`], [`Error::Malformed`] (magic, kind, reserved byte), [`Error::Checksum`] or
+/// [`Error::WrongScheme`].
+pub fn open(bytes: &[u8], kind: Kind, scheme: u16) -> Result<(Version, &[u8])> {
+    let mut reader = Reader::new("an envelope", bytes);
+    let magic: [u8; 4] = reader.array()?;
+    if magic != MAGIC {
+        return Err(Error::malformed("an envelope", format!("{magic:02x?}"), "the magic PIR1"));
+    }
+    let (found, reserved, number) = (reader.u8()?, reader.u8()?, reader.u16()?);
+    let version = Version(reader.array()?);
+    let payload = reader.bytes()?;
+    let body = &bytes[..HEADER + payload.len()];
+    let sum: [u8; CHECKSUM] = reader.array()?;
+    reader.finish()?;
+    if sum != checksum(body) {
+        return Err(Error::Checksum { what: format!("a message of kind {kind:?}") });
+    }
+    if found != kind as u8 || reserved != 0 {
+        return Err(Error::malformed("an envelope's kind", found, format!("{} ({kind:?})", kind as u8)));
+    }
+    if number != scheme {
+        return Err(Error::WrongScheme { found: number, expected: scheme });
+    }
+    Ok((version, payload))
+}
+
+/// As [`open`], and the version must be `expected`.
+///
+/// # Errors
+/// As [`open`], and [`Error::WrongVersion`].
+pub fn open_version(bytes: &[u8], kind: Kind, scheme: u16, expected: Version) -> Result<&[u8]> {
+    let (found, payload) = open(bytes, kind, scheme)?;
+    if found != expected {
+        return Err(Error::WrongVersion { found, expected });
+    }
+    Ok(payload)
+}
+
+fn checksum(bytes: &[u8]) -> [u8; CHECKSUM] {
+    let mut sum = [0; CHECKSUM];
+    sum.copy_from_slice(&blake3::hash(bytes).as_bytes()[..CHECKSUM]);
+    sum
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    const HEAD: Header = Header { kind: Kind::Query, scheme: 7, version: Version([1, 2, 3, 4, 5, 6, 7, 8]) };
+
+    #[test]
+    fn golden_bytes() {
+        let sealed = seal(&HEAD, b"abc");
+        assert_eq!(sealed.len(), 3 + OVERHEAD);
+        assert_eq!(
+            &sealed[..27],
+            b"PIR1\x02\x00\x07\x00\x01\x02\x03\x04\x05\x06\x07\x08\x03\0\0\0\0\0\0\0abc"
+        );
+        assert_eq!(open(&sealed, Kind::Query, 7).unwrap(), (HEAD.version, &b"abc"[..]));
+    }
+
+    #[test]
+    fn every_truncation_and_every_flipped_bit_is_refused() {
+        let sealed = seal(&HEAD, b"payload");
+        for length in 0..sealed.len() {
+            assert!(open(&sealed[..length], Kind::Query, 7).is_err(), "length {length}");
+        }
+        for bit in 0..sealed.len() * 8 {
+            let mut bytes = sealed.clone();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            assert!(open(&bytes, Kind::Query, 7).is_err(), "bit {bit}");
+        }
+        assert!(matches!(open(&sealed, Kind::Answer, 7), Err(Error::Malformed { .. })));
+        assert!(matches!(open(&sealed, Kind::Query, 8), Err(Error::WrongScheme { .. })));
+        let other = Version([0; 8]);
+        assert!(matches!(open_version(&sealed, Kind::Query, 7, other), Err(Error::WrongVersion { .. })));
+    }
+}

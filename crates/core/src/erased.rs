@@ -1,0 +1,413 @@
+//! The same interface as bytes in, bytes out, behind trait objects: for servers, command lines
+//! and bindings. [`Erased`] turns any [`Scheme`] into it.
+
+use std::any::Any;
+use std::marker::PhantomData;
+
+use rand_core::CryptoRng;
+
+use crate::codec::{Reader, Writer};
+use crate::envelope::{self, Header, Kind};
+use crate::scheme::{Client, Goal, Parameters, Scheme, Server, Session, Wire};
+use crate::sections::{SectionSink, SectionSource};
+use crate::{Change, Description, Error, Privacy, Progress, Record, Records, Result, Shape, Version};
+
+/// The section that names scheme, version and parameters.
+const IDENTITY: &str = "identity";
+
+/// A scheme behind a trait object.
+pub trait ErasedScheme: Send + Sync {
+    /// The name on the command line.
+    fn name(&self) -> &'static str;
+
+    /// The number on the wire.
+    fn id(&self) -> u16;
+
+    /// Whether it hides the index.
+    fn privacy(&self) -> Privacy;
+
+    /// What parameters for this shape and goal would give, without preparing anything.
+    ///
+    /// # Errors
+    /// As [`Parameters::choose`].
+    fn plan(&self, shape: Shape, goal: Goal) -> Result<Description>;
+
+    /// Chooses parameters and prepares a database.
+    ///
+    /// # Errors
+    /// As [`Parameters::choose`] and [`Server::setup`].
+    fn setup(
+        &self,
+        records: &dyn Records,
+        goal: Goal,
+        rng: &mut dyn CryptoRng,
+        progress: &dyn Progress,
+    ) -> Result<Box<dyn ErasedServer>>;
+
+    /// Loads a prepared database from its sections.
+    ///
+    /// # Errors
+    /// As [`Server::load`], and [`Error::WrongScheme`].
+    fn load(&self, source: &dyn SectionSource) -> Result<Box<dyn ErasedServer>>;
+
+    /// A client from the public part of a prepared database (as [`ErasedServer::public`] gives it).
+    ///
+    /// # Errors
+    /// As [`envelope::open`] and [`Client::new`].
+    fn client(&self, public: &[u8]) -> Result<Box<dyn ErasedClient>>;
+}
+
+/// What the server holds for a client, as bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ErasedSession<'a> {
+    /// Registered keys (payload, checked when they were accepted).
+    pub keys: Option<&'a [u8]>,
+    /// A single-use ticket.
+    pub ticket: Option<&'a [u8]>,
+}
+
+/// A prepared database behind a trait object.
+pub trait ErasedServer: Send + Sync {
+    /// Sizes, security, limits, parameters.
+    fn describe(&self) -> Description;
+
+    /// Its version.
+    fn version(&self) -> Version;
+
+    /// The public part, in an envelope.
+    fn public(&self) -> Vec<u8>;
+
+    /// Answers an enveloped query with an enveloped answer.
+    ///
+    /// # Errors
+    /// Those of the envelope, [`Error::WrongVersion`], and of [`Server::answer`].
+    fn answer(&self, session: ErasedSession<'_>, query: &[u8]) -> Result<Vec<u8>>;
+
+    /// Answers several queries with one read of the database; one result each.
+    fn answer_many(&self, batch: &[(ErasedSession<'_>, &[u8])]) -> Vec<Result<Vec<u8>>>;
+
+    /// Checks enveloped client keys and gives their payload, for [`ErasedSession::keys`].
+    ///
+    /// # Errors
+    /// Those of the envelope and of parsing.
+    fn accept_keys(&self, keys: &[u8]) -> Result<Vec<u8>>;
+
+    /// Prepares a ticket for registered keys.
+    ///
+    /// # Errors
+    /// As [`Server::ticket`].
+    fn ticket(&self, keys: &[u8], progress: &dyn Progress) -> Result<Vec<u8>>;
+
+    /// The database with some records changed, under a new version.
+    ///
+    /// # Errors
+    /// As [`Server::update`].
+    fn update(
+        &self,
+        changes: &[Change],
+        rng: &mut dyn CryptoRng,
+        progress: &dyn Progress,
+    ) -> Result<Box<dyn ErasedServer>>;
+
+    /// Writes all sections.
+    ///
+    /// # Errors
+    /// The sink's.
+    fn save(&self, sink: &mut dyn SectionSink) -> Result<()>;
+}
+
+/// A client behind a trait object.
+pub trait ErasedClient: Send + Sync {
+    /// Sizes, security, limits, parameters.
+    fn describe(&self) -> Description;
+
+    /// The version it makes queries for.
+    fn version(&self) -> Version;
+
+    /// Keys to register (enveloped) and the state to keep, in schemes that have them.
+    ///
+    /// # Errors
+    /// As [`Client::register`].
+    fn register(&self, rng: &mut dyn CryptoRng) -> Result<Option<(ErasedState, Vec<u8>)>>;
+
+    /// A fresh secret and an enveloped query.
+    ///
+    /// # Errors
+    /// As [`Client::query`].
+    fn query(
+        &self,
+        state: Option<&mut ErasedState>,
+        indices: &[u64],
+        rng: &mut dyn CryptoRng,
+    ) -> Result<(ErasedSecret, Vec<u8>)>;
+
+    /// Opens an enveloped answer; the secret is consumed.
+    ///
+    /// # Errors
+    /// Those of the envelope and [`Client::extract`].
+    fn extract(&self, secret: ErasedSecret, answer: &[u8]) -> Result<Vec<Record>>;
+}
+
+/// A secret of some scheme; opens one answer.
+pub struct ErasedSecret(Box<dyn Any + Send>);
+
+/// The state of a registered client of some scheme.
+pub struct ErasedState(Box<dyn Any + Send>);
+
+/// A scheme as an [`ErasedScheme`].
+pub struct Erased<S>(PhantomData<fn() -> S>);
+
+impl<S> Erased<S> {
+    /// The only value.
+    pub const fn new() -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<S> Default for Erased<S> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<S: Scheme> ErasedScheme for Erased<S> {
+    fn name(&self) -> &'static str {
+        S::NAME
+    }
+
+    fn id(&self) -> u16 {
+        S::ID
+    }
+
+    fn privacy(&self) -> Privacy {
+        S::PRIVACY
+    }
+
+    fn plan(&self, shape: Shape, goal: Goal) -> Result<Description> {
+        Ok(S::Params::choose(shape, goal)?.describe())
+    }
+
+    fn setup(
+        &self,
+        records: &dyn Records,
+        goal: Goal,
+        rng: &mut dyn CryptoRng,
+        progress: &dyn Progress,
+    ) -> Result<Box<dyn ErasedServer>> {
+        let params = S::Params::choose(records.shape(), goal)?;
+        setup_with::<S>(params, records, rng, progress)
+    }
+
+    fn load(&self, source: &dyn SectionSource) -> Result<Box<dyn ErasedServer>> {
+        let identity = source.get(IDENTITY)?;
+        let (version, payload) = envelope::open(&identity, Kind::Public, S::ID)?;
+        let params = S::Params::decode(payload)?;
+        Ok(Box::new(ErasedServerOf::<S> { server: S::Server::load(params, source)?, version }))
+    }
+
+    fn client(&self, public: &[u8]) -> Result<Box<dyn ErasedClient>> {
+        let (version, payload) = envelope::open(public, Kind::Public, S::ID)?;
+        let mut reader = Reader::new("a public part", payload);
+        let params = S::Params::decode(reader.bytes()?)?;
+        let public = S::Public::decode(&params, reader.rest())?;
+        Ok(Box::new(ErasedClientOf::<S> { client: S::Client::new(params, public)?, version }))
+    }
+}
+
+/// Prepares a database under given parameters.
+///
+/// # Errors
+/// As [`Server::setup`].
+pub fn setup_with<S: Scheme>(
+    params: S::Params,
+    records: &dyn Records,
+    rng: &mut dyn CryptoRng,
+    progress: &dyn Progress,
+) -> Result<Box<dyn ErasedServer>> {
+    let server = S::Server::setup(params, records, rng, progress)?;
+    Ok(Box::new(ErasedServerOf::<S> { server, version: Version::random(rng) }))
+}
+
+/// The scheme number that a prepared database's sections name.
+///
+/// # Errors
+/// [`Error::MissingSection`] or [`Error::Length`].
+pub fn scheme_of(source: &dyn SectionSource) -> Result<u16> {
+    let identity = source.get(IDENTITY)?;
+    let mut reader = Reader::new("the identity section", &identity);
+    reader.raw(6)?;
+    reader.u16()
+}
+
+/// The scheme number that an enveloped public part names.
+///
+/// # Errors
+/// [`Error::Length`] when it is shorter than a header.
+pub fn scheme_of_public(public: &[u8]) -> Result<u16> {
+    let mut reader = Reader::new("a public part", public);
+    reader.raw(6)?;
+    reader.u16()
+}
+
+struct ErasedServerOf<S: Scheme> {
+    server: S::Server,
+    version: Version,
+}
+
+impl<S: Scheme> ErasedServerOf<S> {
+    fn header(&self, kind: Kind) -> Header {
+        Header { kind, scheme: S::ID, version: self.version }
+    }
+
+    fn parse(&self, session: ErasedSession<'_>, query: &[u8]) -> Result<Request<S>> {
+        let params = self.server.params();
+        let payload = envelope::open_version(query, Kind::Query, S::ID, self.version)?;
+        Ok(Request {
+            keys: session.keys.map(|bytes| S::ClientKeys::decode(params, bytes)).transpose()?,
+            ticket: session.ticket.map(|bytes| S::Ticket::decode(params, bytes)).transpose()?,
+            query: S::Query::decode(params, payload)?,
+        })
+    }
+
+    fn seal(&self, answer: &S::Answer) -> Vec<u8> {
+        envelope::seal(&self.header(Kind::Answer), &answer.encode(self.server.params()))
+    }
+}
+
+/// A parsed query with what the server holds for its client.
+struct Request<S: Scheme> {
+    keys: Option<S::ClientKeys>,
+    ticket: Option<S::Ticket>,
+    query: S::Query,
+}
+
+impl<S: Scheme> Request<S> {
+    fn session(&self) -> Session<'_, S> {
+        Session { keys: self.keys.as_ref(), ticket: self.ticket.as_ref() }
+    }
+}
+
+impl<S: Scheme> ErasedServer for ErasedServerOf<S> {
+    fn describe(&self) -> Description {
+        self.server.params().describe()
+    }
+
+    fn version(&self) -> Version {
+        self.version
+    }
+
+    fn public(&self) -> Vec<u8> {
+        let mut writer = Writer::new();
+        let params = self.server.params();
+        writer.bytes(&params.encode()).raw(&self.server.public().encode(params));
+        envelope::seal(&self.header(Kind::Public), &writer.finish())
+    }
+
+    fn answer(&self, session: ErasedSession<'_>, query: &[u8]) -> Result<Vec<u8>> {
+        let request = self.parse(session, query)?;
+        Ok(self.seal(&self.server.answer(request.session(), &request.query)?))
+    }
+
+    fn answer_many(&self, batch: &[(ErasedSession<'_>, &[u8])]) -> Vec<Result<Vec<u8>>> {
+        let requests: Vec<Result<Request<S>>> =
+            batch.iter().map(|(session, query)| self.parse(*session, query)).collect();
+        let good = requests.iter().flatten().map(|request| (request.session(), &request.query)).collect();
+        match self.server.answer_many(good) {
+            Ok(answers) => {
+                let mut sealed = answers.iter().map(|answer| self.seal(answer));
+                let missing = || Error::Length { what: "a batch of answers", found: 0, expected: 1 };
+                requests.into_iter().map(|r| r.and_then(|_| sealed.next().ok_or_else(missing))).collect()
+            }
+            // One bad request must not spoil the others: answer each by itself.
+            Err(_) => batch.iter().map(|(session, query)| self.answer(*session, query)).collect(),
+        }
+    }
+
+    fn accept_keys(&self, keys: &[u8]) -> Result<Vec<u8>> {
+        let payload = envelope::open_version(keys, Kind::Keys, S::ID, self.version)?;
+        S::ClientKeys::decode(self.server.params(), payload)?;
+        Ok(payload.to_vec())
+    }
+
+    fn ticket(&self, keys: &[u8], progress: &dyn Progress) -> Result<Vec<u8>> {
+        let params = self.server.params();
+        let keys = S::ClientKeys::decode(params, keys)?;
+        Ok(self.server.ticket(&keys, progress)?.encode(params))
+    }
+
+    fn update(
+        &self,
+        changes: &[Change],
+        rng: &mut dyn CryptoRng,
+        progress: &dyn Progress,
+    ) -> Result<Box<dyn ErasedServer>> {
+        let server = self.server.update(changes, rng, progress)?;
+        Ok(Box::new(Self { server, version: Version::random(rng) }))
+    }
+
+    fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {
+        let identity = envelope::seal(&self.header(Kind::Public), &self.server.params().encode());
+        sink.put(IDENTITY, &[&identity])?;
+        self.server.save(sink)
+    }
+}
+
+struct ErasedClientOf<S: Scheme> {
+    client: S::Client,
+    version: Version,
+}
+
+impl<S: Scheme> ErasedClientOf<S> {
+    fn header(&self, kind: Kind) -> Header {
+        Header { kind, scheme: S::ID, version: self.version }
+    }
+}
+
+impl<S: Scheme> ErasedClient for ErasedClientOf<S> {
+    fn describe(&self) -> Description {
+        self.client.params().describe()
+    }
+
+    fn version(&self) -> Version {
+        self.version
+    }
+
+    fn register(&self, rng: &mut dyn CryptoRng) -> Result<Option<(ErasedState, Vec<u8>)>> {
+        let Some((state, keys)) = self.client.register(rng)? else {
+            return Ok(None);
+        };
+        let sealed = envelope::seal(&self.header(Kind::Keys), &keys.encode(self.client.params()));
+        Ok(Some((ErasedState(Box::new(state)), sealed)))
+    }
+
+    fn query(
+        &self,
+        state: Option<&mut ErasedState>,
+        indices: &[u64],
+        rng: &mut dyn CryptoRng,
+    ) -> Result<(ErasedSecret, Vec<u8>)> {
+        let state = match state {
+            None => None,
+            Some(state) => {
+                Some(state.0.downcast_mut::<S::ClientState>().ok_or_else(|| foreign::<S>("client state"))?)
+            }
+        };
+        let (secret, query) = self.client.query(state, indices, rng)?;
+        let sealed = envelope::seal(&self.header(Kind::Query), &query.encode(self.client.params()));
+        Ok((ErasedSecret(Box::new((self.version, secret))), sealed))
+    }
+
+    fn extract(&self, secret: ErasedSecret, answer: &[u8]) -> Result<Vec<Record>> {
+        let secret = secret.0.downcast::<(Version, S::Secret)>().map_err(|_| foreign::<S>("a secret"))?;
+        let (version, secret) = *secret;
+        if version != self.version {
+            return Err(Error::WrongVersion { found: version, expected: self.version });
+        }
+        let payload = envelope::open_version(answer, Kind::Answer, S::ID, self.version)?;
+        self.client.extract(secret, S::Answer::decode(self.client.params(), payload)?)
+    }
+}
+
+fn foreign<S: Scheme>(what: &'static str) -> Error {
+    Error::malformed(what, "one of another scheme", S::NAME)
+}

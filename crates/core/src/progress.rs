@@ -1,0 +1,18 @@
+//! Long work tells how far it is.
+
+/// Told about the stages of long work; may be called from several threads.
+pub trait Progress: Sync {
+    /// A new stage begins, of `total` steps.
+    fn stage(&self, name: &str, total: u64);
+    /// `steps` more steps of the current stage are done.
+    fn advance(&self, steps: u64);
+}
+
+/// Tells nobody.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoProgress;
+
+impl Progress for NoProgress {
+    fn stage(&self, _name: &str, _total: u64) {}
+    fn advance(&self, _steps: u64) {}
+}

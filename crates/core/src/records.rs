@@ -1,0 +1,202 @@
+//! Where the records come from: a source that reads them packed, and one in memory.
+
+use crate::{Error, Result, Shape};
+
+/// One record as bytes, ⌈bits/8⌉ long; bits beyond the record's length are zero.
+pub type Record = Vec<u8>;
+
+/// A new value for one record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// Which record.
+    pub index: u64,
+    /// Its new bytes, ⌈bits/8⌉ long.
+    pub record: Record,
+}
+
+/// A source of records that `setup` reads, possibly from several threads.
+pub trait Records: Send + Sync {
+    /// How many records there are and how long each is.
+    fn shape(&self) -> Shape;
+
+    /// Reads `count` records from index `first` into `out`, packed without gaps, least
+    /// significant bit first. `out` holds ⌈count · bits / 8⌉ bytes.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`] when `first · bits` is no multiple of 8, [`Error::IndexOutOfRange`]
+    /// beyond the last record, [`Error::Length`] when `out` has another length, or the source's own.
+    fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()>;
+}
+
+/// Records in memory, packed without gaps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordBuffer {
+    shape: Shape,
+    packed: Vec<u8>,
+}
+
+impl RecordBuffer {
+    /// All-zero records.
+    pub fn zeroed(shape: Shape) -> Self {
+        Self { shape, packed: vec![0; shape.total_bytes() as usize] }
+    }
+
+    /// Records already packed (least significant bit first, no gaps).
+    ///
+    /// # Errors
+    /// [`Error::Length`] when the bytes are not as many as the shape needs.
+    pub fn from_packed(shape: Shape, packed: Vec<u8>) -> Result<Self> {
+        Error::check_length("the packed records", packed.len(), shape.total_bytes() as usize)?;
+        Ok(Self { shape, packed })
+    }
+
+    /// Records from an iterator of equally long byte strings.
+    ///
+    /// # Errors
+    /// [`Error::EmptyDatabase`], or [`Error::Length`] when one record is longer or shorter than the first.
+    pub fn from_records<R: AsRef<[u8]>>(records: impl IntoIterator<Item = R>) -> Result<Self> {
+        let mut packed = Vec::new();
+        let (mut count, mut bytes) = (0u64, 0usize);
+        for record in records {
+            let record = record.as_ref();
+            if count == 0 {
+                bytes = record.len();
+            }
+            Error::check_length("a record", record.len(), bytes)?;
+            packed.extend_from_slice(record);
+            count += 1;
+        }
+        Self::from_packed(Shape::of_bytes(count, bytes as u64)?, packed)
+    }
+
+    /// The packed bytes.
+    pub fn packed(&self) -> &[u8] {
+        &self.packed
+    }
+
+    /// The packed bytes, to fill in place. Each record is `record_bits` bits.
+    pub fn packed_mut(&mut self) -> &mut [u8] {
+        &mut self.packed
+    }
+
+    /// Reads one record.
+    ///
+    /// # Errors
+    /// [`Error::IndexOutOfRange`].
+    pub fn get(&self, index: u64) -> Result<Record> {
+        self.shape.check_index(index)?;
+        Ok(extract_bits(&self.packed, index * self.shape.record_bits(), self.shape.record_bits()))
+    }
+
+    /// Writes one record; bits of `record` beyond the record's length are ignored.
+    ///
+    /// # Errors
+    /// [`Error::IndexOutOfRange`] or [`Error::Length`].
+    pub fn set(&mut self, index: u64, record: &[u8]) -> Result<()> {
+        self.shape.check_index(index)?;
+        Error::check_length("a record", record.len(), self.shape.record_bytes())?;
+        let bits = self.shape.record_bits();
+        if bits.is_multiple_of(8) {
+            let start = (index * bits / 8) as usize;
+            self.packed[start..start + record.len()].copy_from_slice(record);
+            return Ok(());
+        }
+        for i in 0..bits {
+            let value = record[(i / 8) as usize] >> (i % 8) & 1;
+            let position = index * bits + i;
+            let byte = &mut self.packed[(position / 8) as usize];
+            *byte = *byte & !(1 << (position % 8)) | value << (position % 8);
+        }
+        Ok(())
+    }
+}
+
+impl Records for RecordBuffer {
+    fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
+        let bits = self.shape.record_bits();
+        let (start, length) = packed_range(&self.shape, first, count)?;
+        Error::check_length("the buffer for packed records", out.len(), length)?;
+        out.copy_from_slice(&self.packed[start..start + length]);
+        mask_tail(out, count * bits);
+        Ok(())
+    }
+}
+
+/// The byte range of `count` packed records from `first`: (start, length).
+///
+/// # Errors
+/// As [`Records::read_packed`].
+fn packed_range(shape: &Shape, first: u64, count: u64) -> Result<(usize, usize)> {
+    let bits = shape.record_bits();
+    let end = first.saturating_add(count);
+    if end > shape.records() {
+        return Err(Error::IndexOutOfRange { found: end - 1, records: shape.records() });
+    }
+    if !(first * bits).is_multiple_of(8) {
+        return Err(Error::malformed("a packed read", format!("bit {}", first * bits), "a multiple of 8"));
+    }
+    Ok(((first * bits / 8) as usize, (count * bits).div_ceil(8) as usize))
+}
+
+/// Clears the bits of `bytes` from bit `bits` on.
+fn mask_tail(bytes: &mut [u8], bits: u64) {
+    if !bits.is_multiple_of(8)
+        && let Some(last) = bytes.last_mut()
+    {
+        *last &= (1u8 << (bits % 8)) - 1;
+    }
+}
+
+/// Copies `bits` bits from bit position `start` of `packed` to a record of its own.
+/// Missing bytes read as zero.
+pub fn extract_bits(packed: &[u8], start: u64, bits: u64) -> Record {
+    let (offset, shift) = ((start / 8) as usize, (start % 8) as u32);
+    let length = bits.div_ceil(8) as usize;
+    let byte = |i: usize| packed.get(i).copied().unwrap_or(0);
+    let mut record: Record = (0..length)
+        .map(|i| {
+            let pair = u16::from(byte(offset + i)) | u16::from(byte(offset + i + 1)) << 8;
+            (pair >> shift) as u8
+        })
+        .collect();
+    mask_tail(&mut record, bits);
+    record
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn odd_bit_lengths_round_trip() {
+        for bits in [1u64, 3, 7, 8, 9, 13, 64, 65] {
+            let shape = Shape::new(37, bits).unwrap();
+            let mut buffer = RecordBuffer::zeroed(shape);
+            let record = |i: u64| {
+                let bytes: Vec<u8> =
+                    (0..shape.record_bytes()).map(|b| (i * 31 + b as u64 * 7 + 1) as u8).collect();
+                extract_bits(&bytes, 0, bits)
+            };
+            for i in 0..37 {
+                buffer.set(i, &record(i)).unwrap();
+            }
+            for i in 0..37 {
+                assert_eq!(buffer.get(i).unwrap(), record(i), "bits {bits}, record {i}");
+            }
+        }
+    }
+
+    #[test]
+    fn packed_reads_refuse_what_they_cannot_give() {
+        let buffer = RecordBuffer::zeroed(Shape::new(10, 3).unwrap());
+        assert!(matches!(buffer.read_packed(1, 1, &mut [0]), Err(Error::Malformed { .. })));
+        assert!(matches!(buffer.read_packed(8, 3, &mut [0; 2]), Err(Error::IndexOutOfRange { .. })));
+        assert!(matches!(buffer.read_packed(8, 2, &mut [0; 2]), Err(Error::Length { .. })));
+        assert!(buffer.read_packed(8, 2, &mut [0; 1]).is_ok());
+    }
+}

@@ -1,0 +1,254 @@
+//! The interface in types: a scheme is its parameters, its messages, a server and a client.
+//!
+//! Designed so that hints, registered keys, single-use tickets and batches may each be empty:
+//! SimplePIR has a hint, ZipPIR keys and tickets, Pirouette large keys, doubly-efficient PIR a
+//! batch capacity of tens of thousands, InsPIRe none of them.
+
+use std::fmt::Debug;
+
+use rand_core::CryptoRng;
+
+use crate::sections::{SectionSink, SectionSource};
+use crate::{Change, Description, Error, Privacy, Progress, Record, Records, Result, Shape};
+
+/// What parameters are chosen for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Goal {
+    /// Fewest bytes sent and received.
+    MinCommunication,
+    /// Least time for a client on a 10 Mbit/s line: transfer plus answer.
+    #[default]
+    Balanced,
+    /// Least work for the server.
+    MinTime,
+}
+
+impl std::str::FromStr for Goal {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "min-communication" => Ok(Self::MinCommunication),
+            "balanced" => Ok(Self::Balanced),
+            "min-time" => Ok(Self::MinTime),
+            other => Err(Error::malformed("a goal", other, "min-communication, balanced or min-time")),
+        }
+    }
+}
+
+/// Checked parameters of a scheme for one database shape. Secure by construction: a constructor
+/// refuses what the parameter table does not back with 128 bits.
+pub trait Parameters: Clone + Debug + Send + Sync + Sized + 'static {
+    /// The best parameters for a shape and a goal.
+    ///
+    /// # Errors
+    /// [`Error::Parameters`] or [`Error::OutOfBounds`] when the scheme cannot take the shape.
+    fn choose(shape: Shape, goal: Goal) -> Result<Self>;
+
+    /// The shape they were chosen for.
+    fn shape(&self) -> Shape;
+
+    /// Sizes, security, failure probability, limits and the values by name.
+    fn describe(&self) -> Description;
+
+    /// The parameters as bytes.
+    fn encode(&self) -> Vec<u8>;
+
+    /// Parses and checks parameters again.
+    ///
+    /// # Errors
+    /// [`Error::Length`], [`Error::Malformed`] or [`Error::Insecure`].
+    fn decode(bytes: &[u8]) -> Result<Self>;
+}
+
+/// A message that is bytes on the wire; its lengths follow from the parameters.
+pub trait Wire<P>: Sized + Send {
+    /// The payload, without envelope.
+    fn encode(&self, params: &P) -> Vec<u8>;
+
+    /// Parses a payload.
+    ///
+    /// # Errors
+    /// [`Error::Length`] or [`Error::Malformed`].
+    fn decode(params: &P, bytes: &[u8]) -> Result<Self>;
+}
+
+/// The message of schemes that have no such message (no client keys, no tickets).
+#[derive(Debug, Clone, Copy)]
+pub enum Never {}
+
+impl<P> Wire<P> for Never {
+    fn encode(&self, _params: &P) -> Vec<u8> {
+        match *self {}
+    }
+
+    fn decode(_params: &P, bytes: &[u8]) -> Result<Self> {
+        let found = format!("{} bytes", bytes.len());
+        Err(Error::malformed("client keys or a ticket", found, "none: the scheme has none"))
+    }
+}
+
+/// What the server holds for the client that asks: its registered keys and one unused ticket.
+pub struct Session<'a, S: Scheme> {
+    /// Registered keys.
+    pub keys: Option<&'a S::ClientKeys>,
+    /// A single-use ticket.
+    pub ticket: Option<&'a S::Ticket>,
+}
+
+impl<S: Scheme> Session<'_, S> {
+    /// A session of a client that registered nothing.
+    pub fn anonymous() -> Self {
+        Self { keys: None, ticket: None }
+    }
+}
+
+/// A private information retrieval scheme.
+pub trait Scheme: Send + Sync + Sized + 'static {
+    /// The name on the command line.
+    const NAME: &'static str;
+    /// The number on the wire; never reused.
+    const ID: u16;
+    /// Whether it hides the index.
+    const PRIVACY: Privacy;
+
+    /// Checked parameters.
+    type Params: Parameters;
+    /// What a client starts from: seed of the common reference string and, for some, a hint.
+    type Public: Wire<Self::Params> + Clone + Sync;
+    /// What a client sends.
+    type Query: Wire<Self::Params> + Sync;
+    /// What the server sends back.
+    type Answer: Wire<Self::Params>;
+    /// What opens one answer, once. Not `Clone`: [`Client::extract`] consumes it.
+    type Secret: Send + 'static;
+    /// What a client registers with the server, or [`Never`].
+    type ClientKeys: Wire<Self::Params> + Sync;
+    /// What a registered client keeps, or [`Never`].
+    type ClientState: Send + 'static;
+    /// What the server prepares for one query of a registered client, or [`Never`].
+    type Ticket: Wire<Self::Params> + Sync;
+    /// The server's side.
+    type Server: Server<Self>;
+    /// The client's side.
+    type Client: Client<Self>;
+}
+
+/// A prepared database. Answering never changes it.
+pub trait Server<S: Scheme>: Send + Sync + Sized + 'static {
+    /// Prepares a database. Draws the public seed from `rng`.
+    ///
+    /// # Errors
+    /// Those of the source, or [`Error::Parameters`] when shape and parameters differ.
+    fn setup(
+        params: S::Params,
+        records: &dyn Records,
+        rng: &mut dyn CryptoRng,
+        progress: &dyn Progress,
+    ) -> Result<Self>;
+
+    /// Its parameters.
+    fn params(&self) -> &S::Params;
+
+    /// What clients start from.
+    fn public(&self) -> &S::Public;
+
+    /// Answers one query with one read of the database.
+    ///
+    /// # Errors
+    /// [`Error::Session`] when the scheme needs what the session lacks.
+    fn answer(&self, session: Session<'_, S>, query: &S::Query) -> Result<S::Answer>;
+
+    /// Answers queries of different clients that share one read of the database, in order.
+    ///
+    /// # Errors
+    /// As [`Server::answer`]; one failure fails the batch.
+    fn answer_many(&self, batch: Vec<(Session<'_, S>, &S::Query)>) -> Result<Vec<S::Answer>> {
+        batch.into_iter().map(|(session, query)| self.answer(session, query)).collect()
+    }
+
+    /// Prepares a ticket for a registered client.
+    ///
+    /// # Errors
+    /// [`Error::Session`] in schemes without tickets.
+    fn ticket(&self, _keys: &S::ClientKeys, _progress: &dyn Progress) -> Result<S::Ticket> {
+        Err(Error::Session { scheme: S::NAME, what: "no ticket, and prepares none" })
+    }
+
+    /// The database with some records changed, as a new prepared database.
+    ///
+    /// # Errors
+    /// [`Error::IndexOutOfRange`] or [`Error::Length`] for a change that does not fit.
+    fn update(&self, changes: &[Change], rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Self>;
+
+    /// Writes everything but the parameters as sections.
+    ///
+    /// # Errors
+    /// The sink's.
+    fn save(&self, sink: &mut dyn SectionSink) -> Result<()>;
+
+    /// Reads what [`Server::save`] wrote.
+    ///
+    /// # Errors
+    /// [`Error::MissingSection`], [`Error::Length`] or [`Error::Malformed`].
+    fn load(params: S::Params, source: &dyn SectionSource) -> Result<Self>;
+}
+
+/// A client: makes queries and opens answers.
+pub trait Client<S: Scheme>: Send + Sync + Sized + 'static {
+    /// A client of one version of a database.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`] when public part and parameters do not fit.
+    fn new(params: S::Params, public: S::Public) -> Result<Self>;
+
+    /// Its parameters.
+    fn params(&self) -> &S::Params;
+
+    /// Makes keys to register, and the state to keep; `None` in schemes without.
+    ///
+    /// # Errors
+    /// Those of key generation.
+    fn register(&self, _rng: &mut dyn CryptoRng) -> Result<Option<(S::ClientState, S::ClientKeys)>> {
+        Ok(None)
+    }
+
+    /// A fresh secret and the query for `indices`.
+    ///
+    /// # Errors
+    /// [`Error::IndexOutOfRange`], [`Error::BatchSize`], or [`Error::Session`] without needed state.
+    fn query(
+        &self,
+        state: Option<&mut S::ClientState>,
+        indices: &[u64],
+        rng: &mut dyn CryptoRng,
+    ) -> Result<(S::Secret, S::Query)>;
+
+    /// The records, in the order of the query's indices. Consumes the secret: one secret opens one answer.
+    ///
+    /// # Errors
+    /// [`Error::NotDecodable`]; the caller keeps it to itself until the exchange is over.
+    fn extract(&self, secret: S::Secret, answer: S::Answer) -> Result<Vec<Record>>;
+}
+
+/// Checks that one query's indices are as many as a scheme takes, and in range.
+///
+/// # Errors
+/// [`Error::BatchSize`] or [`Error::IndexOutOfRange`].
+pub fn check_indices(scheme: &'static str, shape: &Shape, indices: &[u64], capacity: usize) -> Result<()> {
+    if indices.is_empty() || indices.len() > capacity {
+        return Err(Error::BatchSize { scheme, found: indices.len(), capacity });
+    }
+    indices.iter().try_for_each(|&index| shape.check_index(index))
+}
+
+/// Checks changes against a shape.
+///
+/// # Errors
+/// [`Error::IndexOutOfRange`] or [`Error::Length`].
+pub fn check_changes(shape: &Shape, changes: &[Change]) -> Result<()> {
+    changes.iter().try_for_each(|change| {
+        shape.check_index(change.index)?;
+        Error::check_length("a changed record", change.record.len(), shape.record_bytes())
+    })
+}

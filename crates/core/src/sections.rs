@@ -1,0 +1,49 @@
+//! A prepared database as named sections: how schemes persist without knowing files.
+
+use std::collections::BTreeMap;
+
+use crate::{Blob, Error, Result};
+
+/// Takes named sections, in any order, each name once.
+pub trait SectionSink {
+    /// Stores one section, the parts one after the other.
+    ///
+    /// # Errors
+    /// The sink's own, as a full disk.
+    fn put(&mut self, name: &str, parts: &[&[u8]]) -> Result<()>;
+}
+
+/// Gives named sections back.
+pub trait SectionSource {
+    /// The section of this name; large ones are mapped, not copied.
+    ///
+    /// # Errors
+    /// [`Error::MissingSection`], or [`Error::Checksum`] naming a damaged section.
+    fn get(&self, name: &str) -> Result<Blob>;
+}
+
+/// Sections in memory.
+#[derive(Default, Debug)]
+pub struct MemorySections {
+    sections: BTreeMap<String, Blob>,
+}
+
+impl MemorySections {
+    /// The names of all sections.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.sections.keys().map(String::as_str)
+    }
+}
+
+impl SectionSink for MemorySections {
+    fn put(&mut self, name: &str, parts: &[&[u8]]) -> Result<()> {
+        self.sections.insert(name.to_owned(), Blob::copy_of(&parts.concat()));
+        Ok(())
+    }
+}
+
+impl SectionSource for MemorySections {
+    fn get(&self, name: &str) -> Result<Blob> {
+        self.sections.get(name).cloned().ok_or_else(|| Error::MissingSection { name: name.to_owned() })
+    }
+}

@@ -1,0 +1,80 @@
+//! How many records, and how long each one is.
+
+use crate::{Error, Result};
+
+/// The most records a database may have: 2³².
+pub const MAX_RECORDS: u64 = 1 << 32;
+/// The longest record: 256 KiB, in bits.
+pub const MAX_RECORD_BITS: u64 = 256 * 1024 * 8;
+
+/// The shape of a database: `records` records of `record_bits` bits each.
+///
+/// Records shorter than a byte are allowed; a record of b bits occupies the low b bits of
+/// ⌈b/8⌉ bytes, least significant bit first, the rest zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Shape {
+    records: u64,
+    record_bits: u64,
+}
+
+impl Shape {
+    /// A shape of `records` records of `record_bits` bits.
+    ///
+    /// # Errors
+    /// [`Error::EmptyDatabase`] without records, [`Error::OutOfBounds`] beyond
+    /// [`MAX_RECORDS`] or outside 1 to [`MAX_RECORD_BITS`].
+    pub fn new(records: u64, record_bits: u64) -> Result<Self> {
+        if records == 0 {
+            return Err(Error::EmptyDatabase);
+        }
+        if records > MAX_RECORDS {
+            return Err(Error::out_of_bounds("the number of records", records, "at most 2^32"));
+        }
+        if record_bits == 0 || record_bits > MAX_RECORD_BITS {
+            let expected = "1 bit to 2097152 bits (256 KiB)";
+            return Err(Error::out_of_bounds("the record length in bits", record_bits, expected));
+        }
+        Ok(Self { records, record_bits })
+    }
+
+    /// A shape of whole bytes.
+    ///
+    /// # Errors
+    /// As [`Shape::new`].
+    pub fn of_bytes(records: u64, record_bytes: u64) -> Result<Self> {
+        let bits = record_bytes.saturating_mul(8);
+        Self::new(records, bits)
+    }
+
+    /// The number of records.
+    pub fn records(&self) -> u64 {
+        self.records
+    }
+
+    /// The length of a record in bits.
+    pub fn record_bits(&self) -> u64 {
+        self.record_bits
+    }
+
+    /// The bytes that hold one record: ⌈bits/8⌉.
+    pub fn record_bytes(&self) -> usize {
+        self.record_bits.div_ceil(8) as usize
+    }
+
+    /// The bytes of all records packed without gaps, rounded up.
+    pub fn total_bytes(&self) -> u64 {
+        let bits = u128::from(self.records) * u128::from(self.record_bits);
+        u64::try_from(bits.div_ceil(8)).unwrap_or(u64::MAX)
+    }
+
+    /// Checks that a record with this index exists.
+    ///
+    /// # Errors
+    /// [`Error::IndexOutOfRange`].
+    pub fn check_index(&self, index: u64) -> Result<()> {
+        if index < self.records {
+            return Ok(());
+        }
+        Err(Error::IndexOutOfRange { found: index, records: self.records })
+    }
+}

@@ -1,0 +1,167 @@
+//! Which instruction set the kernels use: detected once, forcible by environment.
+
+use std::fmt;
+use std::sync::OnceLock;
+
+/// The environment variable that forces a backend: `portable`, `avx2` or `avx512`.
+pub const BACKEND_VARIABLE: &str = "PAPIR_BACKEND";
+
+/// An instruction set that this CPU was found to have.
+///
+/// A value proves the detection: there is no way to make one for a CPU that
+/// lacks the instructions.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Backend(Kind);
+
+/// The folders of kernels.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Kind {
+    Portable,
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+}
+
+/// Why a backend that was asked for by name cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BackendError {
+    /// No backend has this name.
+    #[error("unknown backend {found:?}: expected portable, avx2 or avx512")]
+    Unknown {
+        /// The name that was given.
+        found: String,
+    },
+    /// The backend exists, but not on this CPU.
+    #[error("backend {name} needs a CPU with {needs}; this one offers {offers}")]
+    Unsupported {
+        /// The name that was given.
+        name: &'static str,
+        /// The CPU features that the backend needs.
+        needs: &'static str,
+        /// The best backend that this CPU has.
+        offers: Backend,
+    },
+}
+
+impl Backend {
+    /// The backend that runs everywhere and defines what the kernels mean.
+    pub const PORTABLE: Self = Self(Kind::Portable);
+
+    /// The backend in use: `PAPIR_BACKEND` where it names one that this CPU has,
+    /// else the best detected. Decided once.
+    pub fn current() -> Self {
+        static CURRENT: OnceLock<Backend> = OnceLock::new();
+        *CURRENT.get_or_init(|| Self::try_from_env().unwrap_or_else(|_| Self::detect()))
+    }
+
+    /// Reads `PAPIR_BACKEND`; unset or empty means the best detected.
+    ///
+    /// # Errors
+    /// [`BackendError`] where the name is unknown or the CPU lacks the instructions.
+    /// A program calls this at its start, to tell its user; [`Backend::current`] falls back in silence.
+    pub fn try_from_env() -> Result<Self, BackendError> {
+        match std::env::var_os(BACKEND_VARIABLE) {
+            Some(name) if !name.is_empty() => Self::from_name(&name.to_string_lossy()),
+            _ => Ok(Self::detect()),
+        }
+    }
+
+    /// The backend of this name: `portable`, `avx2` or `avx512`.
+    ///
+    /// # Errors
+    /// [`BackendError`] where the name is unknown or the CPU lacks the instructions.
+    pub fn from_name(name: &str) -> Result<Self, BackendError> {
+        let (name, needs) = match name {
+            "portable" => return Ok(Self::PORTABLE),
+            "avx2" => ("avx2", "AVX2, FMA and BMI2"),
+            "avx512" => ("avx512", "AVX-512 F, BW, DQ, VL, VNNI, IFMA and VBMI"),
+            found => {
+                return Err(BackendError::Unknown { found: found.to_owned() });
+            }
+        };
+        let found = Self::available().into_iter().find(|b| b.name() == name);
+        found.ok_or_else(|| BackendError::Unsupported { name, needs, offers: Self::detect() })
+    }
+
+    /// Every backend that this CPU has, portable first, the best last.
+    pub fn available() -> Vec<Self> {
+        let mut all = vec![Self::PORTABLE];
+        #[cfg(target_arch = "x86_64")]
+        all.extend(detect_x86_64().into_iter().map(Self));
+        all
+    }
+
+    /// The best backend that this CPU has.
+    pub fn detect() -> Self {
+        Self::available().pop().unwrap_or(Self::PORTABLE)
+    }
+
+    /// The name by which `PAPIR_BACKEND` knows it.
+    pub const fn name(self) -> &'static str {
+        match self.0 {
+            Kind::Portable => "portable",
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx2 => "avx2",
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx512 => "avx512",
+        }
+    }
+
+    /// The folder to take kernels from.
+    #[inline]
+    pub(crate) const fn kind(self) -> Kind {
+        self.0
+    }
+}
+
+/// The x86-64 backends of this CPU, the best last.
+#[cfg(target_arch = "x86_64")]
+fn detect_x86_64() -> Vec<Kind> {
+    use std::arch::is_x86_feature_detected as has;
+    let avx2 = has!("avx2") && has!("fma") && has!("bmi2");
+    let avx512 = avx2
+        && has!("avx512f")
+        && has!("avx512bw")
+        && has!("avx512dq")
+        && has!("avx512vl")
+        && has!("avx512vnni")
+        && has!("avx512ifma")
+        && has!("avx512vbmi");
+    let mut kinds = Vec::new();
+    kinds.extend(avx2.then_some(Kind::Avx2));
+    kinds.extend(avx512.then_some(Kind::Avx512));
+    kinds
+}
+
+impl fmt::Display for Backend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl fmt::Debug for Backend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Backend({})", self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn every_available_backend_is_found_by_its_name() {
+        for backend in Backend::available() {
+            assert_eq!(Backend::from_name(backend.name()), Ok(backend));
+        }
+        assert_eq!(Backend::available().first(), Some(&Backend::PORTABLE));
+    }
+
+    #[test]
+    fn an_unknown_name_is_named_in_the_error() {
+        let error = Backend::from_name("sse9").unwrap_err();
+        assert_eq!(error.to_string(), "unknown backend \"sse9\": expected portable, avx2 or avx512");
+    }
+}

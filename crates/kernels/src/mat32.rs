@@ -1,0 +1,109 @@
+//! 32-bit matrix × two residue vectors, sums in 64 bits.
+//!
+//! The matrix is stored in *row groups* of 64 rows: one group is one *tile* of
+//! `cols·64` values, the value of row `l` (0 to 63) and column `c` at `64c + l`.
+//! Both vectors are multiplied in one read of the tile. Sums wrap modulo 2^64 in
+//! all builds; the caller sees to it that exact sums fit.
+
+use crate::Backend;
+
+/// Rows of a group.
+pub const ROWS: usize = 64;
+
+/// Columns that one pair of vectors takes from a tile before the next takes them:
+/// 64 KiB, which stay in the second-level cache.
+const BLOCK_COLUMNS: usize = 256;
+
+/// Adds one group's rows times `y0` to `out0` and times `y1` to `out1`:
+/// `out[l] += Σ_c value·y[c]`.
+///
+/// # Panics
+/// Where `tile` is not `64·y0.len()` values, or `y1` differs from `y0` in length.
+pub fn accumulate(tile: &[i32], y0: &[i32], y1: &[i32], out0: &mut [i64; ROWS], out1: &mut [i64; ROWS]) {
+    accumulate_with(Backend::current(), tile, y0, y1, out0, out1);
+}
+
+/// [`accumulate`] on the backend given.
+pub fn accumulate_with(
+    backend: Backend,
+    tile: &[i32],
+    y0: &[i32],
+    y1: &[i32],
+    out0: &mut [i64; ROWS],
+    out1: &mut [i64; ROWS],
+) {
+    pass_with(backend, tile, y0.len(), y0, y1, out0, out1);
+}
+
+/// Adds the rows of `out0.len() / 64` groups times `y0` to `out0` and times `y1` to
+/// `out1`, as [`accumulate`] does for one group. `tiles` holds the groups one after
+/// another.
+///
+/// # Panics
+/// Where the outputs are not whole groups of one length, `tiles` is not `cols·64`
+/// values a group, or a vector is not `cols` long.
+pub fn pass(tiles: &[i32], cols: usize, y0: &[i32], y1: &[i32], out0: &mut [i64], out1: &mut [i64]) {
+    pass_with(Backend::current(), tiles, cols, y0, y1, out0, out1);
+}
+
+/// [`pass`] on the backend given.
+pub fn pass_with(
+    backend: Backend,
+    tiles: &[i32],
+    cols: usize,
+    y0: &[i32],
+    y1: &[i32],
+    out0: &mut [i64],
+    out1: &mut [i64],
+) {
+    check(tiles, cols, [y0, y1], [out0, out1]);
+    if cols > 0 {
+        dispatch!(backend, mat32::pass(tiles, cols, [y0, y1], [out0, out1]));
+    }
+}
+
+/// [`pass`] for several pairs of vectors that share one read of the tiles:
+/// `outs[i]` belongs to `ys[i]`.
+///
+/// # Panics
+/// As [`pass`], and where `ys` and `outs` differ in number.
+pub fn pass_many(tiles: &[i32], cols: usize, ys: &[[&[i32]; 2]], outs: &mut [[&mut [i64]; 2]]) {
+    pass_many_with(Backend::current(), tiles, cols, ys, outs);
+}
+
+/// [`pass_many`] on the backend given.
+pub fn pass_many_with(
+    backend: Backend,
+    tiles: &[i32],
+    cols: usize,
+    ys: &[[&[i32]; 2]],
+    outs: &mut [[&mut [i64]; 2]],
+) {
+    assert_eq!(ys.len(), outs.len(), "one pair of outputs for each pair");
+    for (ys, [out0, out1]) in ys.iter().zip(outs.iter()) {
+        check(tiles, cols, *ys, [out0, out1]);
+    }
+    if cols == 0 {
+        return;
+    }
+    for (group, tile) in tiles.chunks_exact(cols * ROWS).enumerate() {
+        for (block, values) in tile.chunks(BLOCK_COLUMNS * ROWS).enumerate() {
+            let taken = values.len() / ROWS;
+            for (ys, outs) in ys.iter().zip(outs.iter_mut()) {
+                let ys = ys.map(|y| &y[block * BLOCK_COLUMNS..][..taken]);
+                let sums = outs.each_mut().map(|out| &mut out[group * ROWS..][..ROWS]);
+                dispatch!(backend, mat32::pass(values, taken, ys, sums));
+            }
+        }
+    }
+}
+
+/// Panics where the lengths of a pass do not match.
+fn check(tiles: &[i32], cols: usize, ys: [&[i32]; 2], outs: [&[i64]; 2]) {
+    assert_eq!(outs[0].len() % ROWS, 0, "sums of whole groups");
+    assert_eq!(outs[0].len(), outs[1].len(), "sums of both vectors");
+    assert_eq!(tiles.len(), outs[0].len() * cols, "values of the tiles");
+    for y in ys {
+        assert_eq!(y.len(), cols, "values of the vector");
+    }
+}

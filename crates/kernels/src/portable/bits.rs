@@ -1,0 +1,51 @@
+//! Packing of values into bytes: see [`crate::bits`].
+
+/// Bytes that one unaligned read takes.
+const WORD: usize = 8;
+
+/// Packs into exactly as many bytes as the values take.
+#[inline(always)]
+pub(crate) fn pack(values: &[u64], width: u32, out: &mut [u8]) {
+    let mask = u64::MAX >> (64 - width);
+    let (words, tail) = out.as_chunks_mut::<WORD>();
+    let mut words = words.iter_mut();
+    let (mut word, mut filled) = (0, 0);
+    for &value in values {
+        let value = value & mask;
+        word |= value << filled;
+        filled += width;
+        if filled >= 64 {
+            if let Some(place) = words.next() {
+                *place = word.to_le_bytes();
+            }
+            filled -= 64;
+            // The bits that did not fit, `filled` of them; the double shift allows none.
+            word = value >> 1 >> (width - 1 - filled);
+        }
+    }
+    tail.copy_from_slice(&word.to_le_bytes()[..tail.len()]);
+}
+
+/// Unpacks from exactly as many bytes as the values take.
+#[inline(always)]
+pub(crate) fn unpack(bytes: &[u8], width: u32, out: &mut [u64]) {
+    let mask = u64::MAX >> (64 - width);
+    let (words, tail) = bytes.as_chunks::<WORD>();
+    let mut last = [0; WORD];
+    last[..tail.len()].copy_from_slice(tail);
+    let mut words = words.iter().chain([&last]).map(|word| u64::from_le_bytes(*word));
+    let (mut word, mut left) = (0, 0);
+    for out in out {
+        if left >= width {
+            *out = word & mask;
+            left -= width;
+            word = word >> 1 >> (width - 1);
+        } else {
+            let next = words.next().unwrap_or(0);
+            *out = (word | next << left) & mask;
+            // `width − left` bits of `next` are used up: 1 to 64.
+            word = next >> 1 >> (width - left - 1);
+            left += 64 - width;
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! Database × query for 16-bit signed words, sums modulo 2^64.
+//!
+//! The matrix is stored in *row groups*: 64 rows side by side, so that the lanes
+//! of a vector are rows and no sum runs across lanes. One group is one *tile* of
+//! `pairs·128` words, read front to back: the word of row `l` (0 to 63) and column
+//! `2k + h` is at `(64k + l)·2 + h`.
+//!
+//! A query value is split into *planes*, balanced digits of 11 bits: the value of a
+//! column is `Σ_p 2^(11p)·x_p` with `|x_p| ≤ 2^10`. The digit of column `2k + h` in
+//! plane `p` is at `(k·P + p)·2 + h`, where `P` (1 to 4) is the number of planes.
+
+use crate::Backend;
+use crate::tile;
+
+/// Rows of a group.
+pub const ROWS: usize = 64;
+/// Bits of a plane.
+pub const PLANE_BITS: u32 = 11;
+/// The most planes that a query may have.
+pub const MAX_PLANES: usize = 4;
+
+/// Words of one pair of columns in a tile.
+const PAIR_WORDS: usize = 2 * ROWS;
+/// Pairs that one query takes from a tile before the next query takes them:
+/// 64 KiB of words, which stay in the second-level cache.
+const BLOCK_PAIRS: usize = 8 * FLUSH_PAIRS;
+
+/// Pairs of columns that a 32-bit sum holds without overflow.
+///
+/// A product is at most `2^15·2^10`, a pair adds two, and `31·2·2^25 < 2^31`;
+/// 32 pairs of −32768 and −1024 would reach 2^31 itself.
+pub(crate) const FLUSH_PAIRS: usize = 31;
+
+/// The number of planes that query values of this many bits (1 to 44) need.
+///
+/// # Panics
+/// Where `bits` is outside 1 to 44.
+pub const fn planes_for_bits(bits: u32) -> usize {
+    assert!(bits >= 1 && bits <= PLANE_BITS * MAX_PLANES as u32);
+    bits.div_ceil(PLANE_BITS) as usize
+}
+
+/// Splits one value per column into planes; replaces the contents of `out`.
+///
+/// A value counts modulo 2^`bits` and is centred first; the planes then satisfy
+/// `Σ_p 2^(11p)·x_p ≡ value (mod 2^bits)` with `−2^10 ≤ x_p < 2^10`, and equal the
+/// centred value exactly where `bits < 11·plane_count`. An odd number of
+/// columns is filled up with a zero. No branch depends on a value.
+///
+/// # Panics
+/// Where `bits` is outside 1 to 44, or needs more planes than `plane_count`, or
+/// `plane_count` exceeds [`MAX_PLANES`].
+pub fn pack_planes(values: &[u64], bits: u32, plane_count: usize, out: &mut Vec<i16>) {
+    assert!(planes_for_bits(bits) <= plane_count && plane_count <= MAX_PLANES);
+    out.clear();
+    out.reserve(values.len().div_ceil(2) * plane_count * 2);
+    for pair in values.chunks(2) {
+        let mut even = centre(pair[0], bits);
+        let mut odd = pair.get(1).map_or(0, |&value| centre(value, bits));
+        for _ in 0..plane_count {
+            out.push(next_digit(&mut even));
+            out.push(next_digit(&mut odd));
+        }
+    }
+}
+
+/// The representative in `[−2^(bits−1), 2^(bits−1))` of a value modulo 2^`bits`.
+fn centre(value: u64, bits: u32) -> i64 {
+    (value << (64 - bits)) as i64 >> (64 - bits)
+}
+
+/// Takes the lowest balanced digit of 11 bits off a number.
+fn next_digit(rest: &mut i64) -> i16 {
+    let digit = centre(*rest as u64, PLANE_BITS);
+    *rest = (*rest - digit) >> PLANE_BITS;
+    digit as i16
+}
+
+/// Adds one group's rows times the query to `out`:
+/// `out[l] += Σ word·x_p·2^(11p)` over all columns and planes, modulo 2^64.
+///
+/// # Panics
+/// Where `tile` is not whole pairs, `planes` does not match it, or `plane_count` is
+/// outside 1 to 4.
+pub fn accumulate(tile: &[i16], planes: &[i16], plane_count: usize, out: &mut [u64; ROWS]) {
+    accumulate_with(Backend::current(), tile, planes, plane_count, out);
+}
+
+/// [`accumulate`] on the backend given.
+pub fn accumulate_with(
+    backend: Backend,
+    tile: &[i16],
+    planes: &[i16],
+    plane_count: usize,
+    out: &mut [u64; ROWS],
+) {
+    let pairs = tile.len() / PAIR_WORDS;
+    pass_with(backend, tile, pairs, planes, plane_count, out);
+}
+
+/// Adds `out.len() / 64` groups' rows times the query to `out`, as
+/// [`accumulate`] does for one. `tiles` holds the groups one after another.
+///
+/// # Panics
+/// Where `out` is not whole groups, `tiles` is not `pairs·128` words a group,
+/// `planes` is not `pairs·plane_count·2` digits, or `plane_count` is outside 1 to 4.
+pub fn pass(tiles: &[i16], pairs: usize, planes: &[i16], plane_count: usize, out: &mut [u64]) {
+    pass_with(Backend::current(), tiles, pairs, planes, plane_count, out);
+}
+
+/// [`pass`] on the backend given.
+pub fn pass_with(
+    backend: Backend,
+    tiles: &[i16],
+    pairs: usize,
+    planes: &[i16],
+    plane_count: usize,
+    out: &mut [u64],
+) {
+    check(tiles, pairs, planes, plane_count, out);
+    if pairs > 0 {
+        dispatch!(backend, rows16::pass(tiles, pairs, planes, plane_count, out));
+    }
+}
+
+/// [`pass`] for several queries that share one read of the tiles: `outs[i]`
+/// belongs to `queries[i]`.
+///
+/// # Panics
+/// As [`pass`], and where `queries` and `outs` differ in number.
+pub fn pass_many(
+    tiles: &[i16],
+    pairs: usize,
+    queries: &[&[i16]],
+    plane_count: usize,
+    outs: &mut [&mut [u64]],
+) {
+    pass_many_with(Backend::current(), tiles, pairs, queries, plane_count, outs);
+}
+
+/// [`pass_many`] on the backend given.
+pub fn pass_many_with(
+    backend: Backend,
+    tiles: &[i16],
+    pairs: usize,
+    queries: &[&[i16]],
+    plane_count: usize,
+    outs: &mut [&mut [u64]],
+) {
+    assert_eq!(queries.len(), outs.len(), "one output for each query");
+    for (planes, out) in queries.iter().zip(outs.iter()) {
+        check(tiles, pairs, planes, plane_count, out);
+    }
+    if pairs == 0 {
+        return;
+    }
+    for (group, tile) in tiles.chunks_exact(pairs * PAIR_WORDS).enumerate() {
+        for (block, words) in tile.chunks(BLOCK_PAIRS * PAIR_WORDS).enumerate() {
+            let taken = words.len() / PAIR_WORDS;
+            let digits = 2 * plane_count * BLOCK_PAIRS * block..;
+            for (planes, out) in queries.iter().zip(outs.iter_mut()) {
+                let planes = &planes[digits.start..][..2 * plane_count * taken];
+                let sums = &mut out[group * ROWS..][..ROWS];
+                dispatch!(backend, rows16::pass(words, taken, planes, plane_count, sums));
+            }
+        }
+    }
+}
+
+/// Panics where the lengths of a pass do not match.
+fn check(tiles: &[i16], pairs: usize, planes: &[i16], plane_count: usize, out: &[u64]) {
+    assert!((1..=MAX_PLANES).contains(&plane_count), "{plane_count} planes: expected 1 to {MAX_PLANES}");
+    assert_eq!(out.len() % ROWS, 0, "sums of whole groups");
+    assert_eq!(tiles.len(), out.len() / ROWS * pairs * PAIR_WORDS, "words of the tiles");
+    assert_eq!(planes.len(), pairs * plane_count * 2, "digits of the query");
+}
+
+/// Writes one column of the matrix, `words[64·g + l]` for row `l` of group `g`.
+///
+/// # Panics
+/// Where `tiles` is not `groups·pairs·128` words, `column` is not below `2·pairs`,
+/// or `words` is not `64·groups` long.
+pub fn scatter_column(tiles: &mut [i16], groups: usize, pairs: usize, column: usize, words: &[i16]) {
+    tile::scatter_column::<i16, 2>(tiles, groups, pairs, column, words);
+}
+
+/// Writes columns `2k` and `2k + 1` of the matrix, `even[64·g + l]` and `odd[64·g + l]`
+/// for row `l` of group `g`.
+///
+/// # Panics
+/// Where `tiles` is not `groups·pairs·128` words, `k` is not below `pairs`, or
+/// `even` or `odd` is not `64·groups` long.
+pub fn scatter_pair(tiles: &mut [i16], groups: usize, pairs: usize, k: usize, even: &[i16], odd: &[i16]) {
+    tile::scatter_columns(tiles, groups, pairs, k, [even, odd]);
+}
+
+/// Reads `out.len()` consecutive columns of row `l` of one group, from column
+/// `2·first_pair` on.
+///
+/// # Panics
+/// Where `tile` is not whole pairs, `l` is not below 64, or the columns end outside
+/// the tile.
+pub fn gather_row_block(tile: &[i16], l: usize, first_pair: usize, out: &mut [i16]) {
+    tile::gather_row::<i16, 2>(tile, l, first_pair, out);
+}
+
+/// Reads `columns` consecutive columns of all 64 rows of one group, from column
+/// `2·first_pair` on, row by row: `out[l·columns + c]`.
+///
+/// # Panics
+/// Where `tile` is not whole pairs, the columns end outside the tile, or `out` is
+/// not `64·columns` long.
+pub fn gather_rows(tile: &[i16], first_pair: usize, columns: usize, out: &mut [i16]) {
+    tile::gather_rows::<i16, 2>(tile, first_pair, columns, out);
+}

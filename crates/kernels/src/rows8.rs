@@ -1,0 +1,203 @@
+//! Database × query for 8-bit unsigned bytes, sums modulo 2^32.
+//!
+//! The matrix is stored in *row groups* of 64 rows, as in [`crate::rows16`], with
+//! *quads* of columns: one group is one *tile* of `quads·256` bytes, and the byte of
+//! row `l` (0 to 63) and column `4k + h` is at `(64k + l)·4 + h`.
+//!
+//! A query value modulo 2^32 is split into *planes*, balanced digits of 8 bits:
+//! `value ≡ Σ_p 2^(8p)·x_p` with `−128 ≤ x_p ≤ 127`. The digit of column `4k + h` in
+//! plane `p` is at `(k·P + p)·4 + h`, where `P` (1 to 4) is the number of planes.
+//!
+//! Sums wrap modulo 2^32 at every step and so does the result: unlike in
+//! `rows16`, no sum needs to be flushed, whatever the number of columns.
+
+use crate::Backend;
+use crate::tile;
+
+/// Rows of a group.
+pub const ROWS: usize = 64;
+/// Bits of a plane.
+pub const PLANE_BITS: u32 = 8;
+/// The most planes that a query may have.
+pub const MAX_PLANES: usize = 4;
+
+/// Bytes of one quad of columns in a tile.
+const QUAD_BYTES: usize = 4 * ROWS;
+/// Quads that one query takes from a tile before the next query takes them:
+/// 64 KiB, which stay in the second-level cache.
+const BLOCK_QUADS: usize = 256;
+
+/// The number of planes that query values of this many bits (1 to 32) need.
+///
+/// # Panics
+/// Where `bits` is outside 1 to 32.
+pub const fn planes_for_bits(bits: u32) -> usize {
+    assert!(bits >= 1 && bits <= PLANE_BITS * MAX_PLANES as u32);
+    bits.div_ceil(PLANE_BITS) as usize
+}
+
+/// Splits one value per column into planes; replaces the contents of `out`.
+///
+/// A value counts modulo 2^`bits` and is centred first; the planes then satisfy
+/// `Σ_p 2^(8p)·x_p ≡ value (mod 2^bits)`, and equal the centred value exactly where
+/// `bits < 8·plane_count`. Columns are filled up to whole quads with zeros.
+/// No branch depends on a value.
+///
+/// # Panics
+/// Where `bits` is outside 1 to 32, or needs more planes than `plane_count`, or
+/// `plane_count` exceeds [`MAX_PLANES`].
+pub fn pack_planes(values: &[u32], bits: u32, plane_count: usize, out: &mut Vec<i8>) {
+    assert!(planes_for_bits(bits) <= plane_count && plane_count <= MAX_PLANES);
+    out.clear();
+    out.reserve(values.len().div_ceil(4) * plane_count * 4);
+    for quad in values.chunks(4) {
+        let mut rest: [i64; 4] = std::array::from_fn(|h| quad.get(h).map_or(0, |&value| centre(value, bits)));
+        for _ in 0..plane_count {
+            out.extend(rest.each_mut().map(next_digit));
+        }
+    }
+}
+
+/// The representative in `[−2^(bits−1), 2^(bits−1))` of a value modulo 2^`bits`.
+fn centre(value: u32, bits: u32) -> i64 {
+    i64::from((value << (32 - bits)) as i32 >> (32 - bits))
+}
+
+/// Takes the lowest balanced digit of 8 bits off a number.
+fn next_digit(rest: &mut i64) -> i8 {
+    let digit = *rest as i8;
+    *rest = (*rest - i64::from(digit)) >> PLANE_BITS;
+    digit
+}
+
+/// Adds one group's rows times the query to `out`:
+/// `out[l] += Σ byte·x_p·2^(8p)` over all columns and planes, modulo 2^32.
+///
+/// # Panics
+/// Where `tile` is not whole quads, `planes` does not match it, or `plane_count` is
+/// outside 1 to 4.
+pub fn accumulate(tile: &[u8], planes: &[i8], plane_count: usize, out: &mut [u32; ROWS]) {
+    accumulate_with(Backend::current(), tile, planes, plane_count, out);
+}
+
+/// [`accumulate`] on the backend given.
+pub fn accumulate_with(
+    backend: Backend,
+    tile: &[u8],
+    planes: &[i8],
+    plane_count: usize,
+    out: &mut [u32; ROWS],
+) {
+    let quads = tile.len() / QUAD_BYTES;
+    pass_with(backend, tile, quads, planes, plane_count, out);
+}
+
+/// Adds `out.len() / 64` groups' rows times the query to `out`, as
+/// [`accumulate`] does for one. `tiles` holds the groups one after another.
+///
+/// # Panics
+/// Where `out` is not whole groups, `tiles` is not `quads·256` bytes a group,
+/// `planes` is not `quads·plane_count·4` digits, or `plane_count` is outside 1 to 4.
+pub fn pass(tiles: &[u8], quads: usize, planes: &[i8], plane_count: usize, out: &mut [u32]) {
+    pass_with(Backend::current(), tiles, quads, planes, plane_count, out);
+}
+
+/// [`pass`] on the backend given.
+pub fn pass_with(
+    backend: Backend,
+    tiles: &[u8],
+    quads: usize,
+    planes: &[i8],
+    plane_count: usize,
+    out: &mut [u32],
+) {
+    check(tiles, quads, planes, plane_count, out);
+    if quads > 0 {
+        dispatch!(backend, rows8::pass(tiles, quads, planes, plane_count, out));
+    }
+}
+
+/// [`pass`] for several queries that share one read of the tiles: `outs[i]`
+/// belongs to `queries[i]`.
+///
+/// # Panics
+/// As [`pass`], and where `queries` and `outs` differ in number.
+pub fn pass_many(tiles: &[u8], quads: usize, queries: &[&[i8]], plane_count: usize, outs: &mut [&mut [u32]]) {
+    pass_many_with(Backend::current(), tiles, quads, queries, plane_count, outs);
+}
+
+/// [`pass_many`] on the backend given.
+pub fn pass_many_with(
+    backend: Backend,
+    tiles: &[u8],
+    quads: usize,
+    queries: &[&[i8]],
+    plane_count: usize,
+    outs: &mut [&mut [u32]],
+) {
+    assert_eq!(queries.len(), outs.len(), "one output for each query");
+    for (planes, out) in queries.iter().zip(outs.iter()) {
+        check(tiles, quads, planes, plane_count, out);
+    }
+    if quads == 0 {
+        return;
+    }
+    for (group, tile) in tiles.chunks_exact(quads * QUAD_BYTES).enumerate() {
+        for (block, bytes) in tile.chunks(BLOCK_QUADS * QUAD_BYTES).enumerate() {
+            let taken = bytes.len() / QUAD_BYTES;
+            let from = 4 * plane_count * BLOCK_QUADS * block;
+            for (planes, out) in queries.iter().zip(outs.iter_mut()) {
+                let planes = &planes[from..][..4 * plane_count * taken];
+                let sums = &mut out[group * ROWS..][..ROWS];
+                dispatch!(backend, rows8::pass(bytes, taken, planes, plane_count, sums));
+            }
+        }
+    }
+}
+
+/// Panics where the lengths of a pass do not match.
+fn check(tiles: &[u8], quads: usize, planes: &[i8], plane_count: usize, out: &[u32]) {
+    assert!((1..=MAX_PLANES).contains(&plane_count), "{plane_count} planes: expected 1 to {MAX_PLANES}");
+    assert_eq!(out.len() % ROWS, 0, "sums of whole groups");
+    assert_eq!(tiles.len(), out.len() / ROWS * quads * QUAD_BYTES, "bytes of the tiles");
+    assert_eq!(planes.len(), quads * plane_count * 4, "digits of the query");
+}
+
+/// Writes one column of the matrix, `bytes[64·g + l]` for row `l` of group `g`.
+///
+/// # Panics
+/// Where `tiles` is not `groups·quads·256` bytes, `column` is not below `4·quads`,
+/// or `bytes` is not `64·groups` long.
+pub fn scatter_column(tiles: &mut [u8], groups: usize, quads: usize, column: usize, bytes: &[u8]) {
+    tile::scatter_column::<u8, 4>(tiles, groups, quads, column, bytes);
+}
+
+/// Writes columns `4k` to `4k + 3` of the matrix, `columns[h][64·g + l]` for row `l` of
+/// group `g`.
+///
+/// # Panics
+/// Where `tiles` is not `groups·quads·256` bytes, `k` is not below `quads`, or a
+/// column is not `64·groups` long.
+pub fn scatter_quad(tiles: &mut [u8], groups: usize, quads: usize, k: usize, columns: [&[u8]; 4]) {
+    tile::scatter_columns(tiles, groups, quads, k, columns);
+}
+
+/// Reads `out.len()` consecutive columns of row `l` of one group, from column
+/// `4·first_quad` on.
+///
+/// # Panics
+/// Where `tile` is not whole quads, `l` is not below 64, or the columns end outside
+/// the tile.
+pub fn gather_row_block(tile: &[u8], l: usize, first_quad: usize, out: &mut [u8]) {
+    tile::gather_row::<u8, 4>(tile, l, first_quad, out);
+}
+
+/// Reads `columns` consecutive columns of all 64 rows of one group, from column
+/// `4·first_quad` on, row by row: `out[l·columns + c]`.
+///
+/// # Panics
+/// Where `tile` is not whole quads, the columns end outside the tile, or `out` is
+/// not `64·columns` long.
+pub fn gather_rows(tile: &[u8], first_quad: usize, columns: usize, out: &mut [u8]) {
+    tile::gather_rows::<u8, 4>(tile, first_quad, columns, out);
+}

@@ -1,0 +1,35 @@
+//! The only list of schemes: a name or a number becomes an [`ErasedScheme`].
+
+use papir_core::erased::{Erased, ErasedScheme};
+use papir_core::{Error, Result};
+
+use crate::plain::Plain;
+
+/// Every scheme there is, in the order of their numbers.
+pub fn all() -> &'static [&'static dyn ErasedScheme] {
+    const SCHEMES: &[&dyn ErasedScheme] = &[&Erased::<Plain>::new()];
+    SCHEMES
+}
+
+/// The scheme of this name.
+///
+/// # Errors
+/// [`Error::UnknownScheme`] with the names there are.
+pub fn by_name(name: &str) -> Result<&'static dyn ErasedScheme> {
+    find(|scheme| scheme.name() == name, name)
+}
+
+/// The scheme with this number on the wire.
+///
+/// # Errors
+/// [`Error::UnknownScheme`] with the names there are.
+pub fn by_id(id: u16) -> Result<&'static dyn ErasedScheme> {
+    find(|scheme| scheme.id() == id, &format!("number {id}"))
+}
+
+fn find(matches: impl Fn(&dyn ErasedScheme) -> bool, wanted: &str) -> Result<&'static dyn ErasedScheme> {
+    all().iter().copied().find(|scheme| matches(*scheme)).ok_or_else(|| Error::UnknownScheme {
+        found: wanted.to_owned(),
+        expected: all().iter().map(|scheme| scheme.name()).collect::<Vec<_>>().join(", "),
+    })
+}
