@@ -1,3 +1,5 @@
 //! Naive oracles: one page a subject, slow and plain, for tests only.
 
+pub mod gadget;
+pub mod inspiring;
 pub mod poly;

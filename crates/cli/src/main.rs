@@ -1,3 +1,61 @@
-//! The `papir` program.
+//! The `papir` program: one file per subcommand under `commands`.
 
-fn main() {}
+mod bars;
+mod commands;
+mod failure;
+mod sighting;
+mod units;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::commands::Command;
+use crate::failure::Failure;
+
+/// What a subcommand ends with: an exit code of its own, or a failure that becomes exit code 2.
+type Outcome = Result<ExitCode, Failure>;
+
+/// Exit code of every failure.
+const FAILED: u8 = 2;
+
+/// Private information retrieval: look records up without telling the server which.
+#[derive(Parser)]
+#[command(name = "papir", version, arg_required_else_help = true, after_help = EXAMPLES)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXAMPLES: &str = "Examples:
+  papir build words.csv --key word --value meaning --out words.papir
+  papir serve words.papir
+  papir get http://127.0.0.1:7470 apple";
+
+fn main() -> ExitCode {
+    let outcome = match Arguments::try_parse() {
+        Ok(arguments) => arguments.command.run(),
+        Err(error) => usage(&error),
+    };
+    outcome.unwrap_or_else(|failure| {
+        // Nobody is left to tell when stderr is closed.
+        let _ = writeln!(std::io::stderr(), "papir: {failure}");
+        ExitCode::from(FAILED)
+    })
+}
+
+/// Help and version go to stdout; anything else is a failure of one line.
+fn usage(error: &clap::Error) -> Outcome {
+    if !error.use_stderr() {
+        error.print()?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let text = error.render().to_string();
+    let problem = text.split("\n\n").next().unwrap_or_default();
+    if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        return Err(Failure::new("a subcommand is missing: see papir --help"));
+    }
+    let problem = problem.strip_prefix("error: ").unwrap_or(problem);
+    Err(Failure::new(format!("{problem} (see --help)")))
+}

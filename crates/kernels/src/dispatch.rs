@@ -38,3 +38,24 @@ macro_rules! compile_for {
         }
     )* };
 }
+
+/// Makes a kernel's two public functions: `name(…)` on the current backend and
+/// `name_with(backend, …)`; both check lengths before they dispatch to `module::name`.
+macro_rules! kernel {
+    ($(#[$attribute:meta])*
+     pub fn $name:ident | $with:ident ( $($argument:ident : $type:ty),* $(,)? )
+     checks $checks:block
+     in $module:ident;
+    ) => {
+        $(#[$attribute])*
+        pub fn $name($($argument: $type),*) {
+            $with($crate::Backend::current(), $($argument),*);
+        }
+
+        #[doc = concat!("[`", stringify!($name), "`] on the backend given.")]
+        pub fn $with(backend: $crate::Backend, $($argument: $type),*) {
+            $checks
+            dispatch!(backend, $module::$name($($argument),*));
+        }
+    };
+}

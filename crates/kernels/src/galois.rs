@@ -1,1 +1,48 @@
-//! Kernel: galois.
+//! The maps X → X^e of Z_q[X]/(X^d + 1), e odd: in NTT form a permutation of the
+//! slots, in coefficient form a permutation with signs.
+
+use crate::ntt::bit_reverse;
+use crate::pointwise::{Modulus, same_length};
+
+/// The permutation that X → X^e is on the bit-reversed NTT form of degree d:
+/// `out[k] = a[permutation[k]]`. e is taken modulo 2d.
+///
+/// Slot k of a(X^e) holds a(ψ^(e·(2·brv(k)+1))).
+pub fn permutation(d: usize, e: usize) -> Vec<u32> {
+    check(d, e);
+    let bits = d.ilog2();
+    let source = |k| {
+        let exponent = (2 * bit_reverse(k, bits) + 1) * (e % (2 * d)) % (2 * d);
+        bit_reverse(exponent / 2, bits) as u32
+    };
+    (0..d).map(source).collect()
+}
+
+/// Panics unless d is a power of two up to 2³¹ and e is odd.
+fn check(d: usize, e: usize) {
+    assert!(
+        d >= 2 && d.is_power_of_two() && d <= 1 << 31,
+        "a power of two from 2 to 2^31, not {d}"
+    );
+    assert!(e % 2 == 1, "an odd exponent, not {e}");
+}
+
+kernel! {
+    /// `out[k] = a[permutation[k]]`; panics where an index is out of range.
+    pub fn permute | permute_with(out: &mut [u32], a: &[u32], permutation: &[u32])
+    checks { same_length([out.len(), a.len(), permutation.len()]) }
+    in galois;
+}
+
+/// out(X) = a(X^e) on coefficients below q, for e odd, taken modulo 2d.
+pub fn automorphism(out: &mut [u32], a: &[u32], e: usize, modulus: Modulus) {
+    same_length([out.len(), a.len()]);
+    let d = a.len();
+    check(d, e);
+    let exponents = (0..d).map(|k| k.wrapping_mul(e) & (2 * d - 1));
+    for (&coefficient, exponent) in a.iter().zip(exponents) {
+        let negative = modulus.sub(0, coefficient);
+        let image = [coefficient, negative][exponent / d];
+        out[exponent & (d - 1)] = image;
+    }
+}

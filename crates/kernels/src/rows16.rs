@@ -23,7 +23,7 @@ pub const MAX_PLANES: usize = 4;
 const PAIR_WORDS: usize = 2 * ROWS;
 /// Pairs that one query takes from a tile before the next query takes them:
 /// 64 KiB of words, which stay in the second-level cache.
-const BLOCK_PAIRS: usize = 8 * FLUSH_PAIRS;
+const BLOCK_PAIRS: usize = FLUSH_PAIRS;
 
 /// Pairs of columns that a 32-bit sum holds without overflow.
 ///

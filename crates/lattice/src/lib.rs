@@ -1,1 +1,26 @@
-//! LWE, RLWE, RGSW, key switching, modulus switching and packing.
+//! Lattice encryption over R_q = Z_q[X]/(X^d + 1) and what is built from it.
+//!
+//! | module | what | source |
+//! |---|---|---|
+//! | [`params`], [`security`] | checked parameters, the table of estimates | lattice estimator |
+//! | [`secret`], [`rlwe`], [`lwe`] | keys and encryptions under public masks | InsPIRe, section 2 |
+//! | [`gadget`] | approximate balanced digits | InsPIRe, appendix G.1 |
+//! | [`key_switch`], [`rgsw`] | KS.Setup, KS.Switch, external product | InsPIRe, section 2 |
+//! | [`mod_switch`] | rounding to and from powers of two | InsPIRe, Lemma 9 |
+//! | [`packing`] | InspiRING: d LWE encryptions into one RLWE encryption | InsPIRe, Algorithm 1 |
+//! | [`noise`] | variances and failure probabilities | InsPIRe, Theorems 2, 9, 10 |
+//!
+//! Every mask (the public, uniform half of an encryption) is expanded from a seed of its own;
+//! every function that encrypts takes the mask and gives the other half, the body.
+
+pub mod gadget;
+pub mod key_switch;
+pub mod lwe;
+pub mod mod_switch;
+pub mod noise;
+pub mod packing;
+pub mod params;
+pub mod rgsw;
+pub mod rlwe;
+pub mod secret;
+pub mod security;

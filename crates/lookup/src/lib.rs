@@ -1,1 +1,32 @@
 //! Keyword lookup over any scheme.
+//!
+//! A scheme of [`papir_core`] answers "which record stands at this index". This crate makes keys
+//! of it: a [`KeywordTable`] packs entries into buckets, each bucket is one record, and a small
+//! public [`KeywordLayout`] tells a client which buckets a key can only stand in.
+//!
+//! | step | who | function |
+//! |---|---|---|
+//! | entries → records and layout | owner | [`build`] |
+//! | public part and layout → one message | owner → client | [`Bundle`] |
+//! | key → queries | client | [`Lookup::prepare_key`] |
+//! | answers → value or "absent" | client | [`Pending::finish`] |
+//!
+//! Every lookup asks for the same number of records, whatever the key and whether it exists.
+
+mod bucket;
+mod build;
+mod bundle;
+mod dimensions;
+mod error;
+mod grid;
+mod hash;
+mod layout;
+mod lookup;
+mod place;
+
+pub use build::{Entry, KeywordTable, OnDuplicate, TableOptions, TableReport, build};
+pub use bundle::Bundle;
+pub use dimensions::{BucketTarget, MAX_VALUE_BYTES};
+pub use error::{Error, Result};
+pub use layout::KeywordLayout;
+pub use lookup::{Lookup, Pending};

@@ -1,1 +1,58 @@
+//! Balanced digits: a block of shifted words at a time, then one pass for each digit.
 
+use crate::gadget::Gadget2;
+use crate::pointwise::Modulus;
+
+/// Words that are shifted before their digits are written: they stay in L1.
+const BLOCK: usize = 128;
+
+#[inline(always)]
+pub(crate) fn decompose(gadget: &Gadget2, digits: &mut [i32], r1: &[u32], r2: &[u32]) {
+    let d = r1.len();
+    let mut shifted = [0u64; BLOCK];
+    for (block, (r1, r2)) in r1.chunks(BLOCK).zip(r2.chunks(BLOCK)).enumerate() {
+        let shifted = &mut shifted[..r1.len()];
+        for ((shifted, &r1), &r2) in shifted.iter_mut().zip(r1).zip(r2) {
+            *shifted = gadget.shifted(r1, r2);
+        }
+        for level in 0..gadget.levels() {
+            let start = level * d + block * BLOCK;
+            let out = &mut digits[start..start + shifted.len()];
+            write_level(gadget, level, out, shifted);
+        }
+    }
+}
+
+/// Digit `level` of a block of shifted words.
+#[inline(always)]
+fn write_level(gadget: &Gadget2, level: usize, out: &mut [i32], shifted: &[u64]) {
+    if level + 1 == gadget.levels() {
+        for (out, &shifted) in out.iter_mut().zip(shifted) {
+            *out = gadget.top_digit(shifted) as i32;
+        }
+    } else {
+        for (out, &shifted) in out.iter_mut().zip(shifted) {
+            *out = gadget.digit(shifted, level);
+        }
+    }
+}
+
+#[inline(always)]
+pub(crate) fn to_residues(out: &mut [u32], digits: &[i32], modulus: Modulus) {
+    let q = modulus.value();
+    let middle = modulus.reduce(1 << 31);
+    for (out, &digit) in out.iter_mut().zip(digits) {
+        let raised = modulus.reduce_word_lazy(digit as u32 ^ 1 << 31);
+        let rest = raised.min(raised.wrapping_sub(q)).wrapping_sub(middle);
+        *out = rest.min(rest.wrapping_add(q));
+    }
+}
+
+#[inline(always)]
+pub(crate) fn centre(out: &mut [i32], residues: &[u32], modulus: Modulus) {
+    let (q, half) = (modulus.value() as i32, modulus.value() as i32 / 2);
+    for (out, &residue) in out.iter_mut().zip(residues) {
+        let residue = residue as i32;
+        *out = residue - if residue > half { q } else { 0 };
+    }
+}

@@ -1,1 +1,75 @@
+//! Arithmetic on slices of residues: the loops that LLVM vectorises.
 
+use crate::ntt::Factor;
+use crate::pointwise::Modulus;
+
+#[inline(always)]
+pub(crate) fn add(out: &mut [u32], a: &[u32], b: &[u32], modulus: Modulus) {
+    for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
+        *out = modulus.add(a, b);
+    }
+}
+
+#[inline(always)]
+pub(crate) fn add_assign(acc: &mut [u32], a: &[u32], modulus: Modulus) {
+    for (acc, &a) in acc.iter_mut().zip(a) {
+        *acc = modulus.add(*acc, a);
+    }
+}
+
+#[inline(always)]
+pub(crate) fn sub(out: &mut [u32], a: &[u32], b: &[u32], modulus: Modulus) {
+    for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
+        *out = modulus.sub(a, b);
+    }
+}
+
+#[inline(always)]
+pub(crate) fn sub_assign(acc: &mut [u32], a: &[u32], modulus: Modulus) {
+    for (acc, &a) in acc.iter_mut().zip(a) {
+        *acc = modulus.sub(*acc, a);
+    }
+}
+
+#[inline(always)]
+pub(crate) fn neg(out: &mut [u32], a: &[u32], modulus: Modulus) {
+    for (out, &a) in out.iter_mut().zip(a) {
+        *out = modulus.sub(0, a);
+    }
+}
+
+#[inline(always)]
+pub(crate) fn mul(out: &mut [u32], a: &[u32], b: &[u32], modulus: Modulus) {
+    for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
+        *out = modulus.mul(a, b);
+    }
+}
+
+#[inline(always)]
+pub(crate) fn mul_assign(acc: &mut [u32], a: &[u32], modulus: Modulus) {
+    for (acc, &a) in acc.iter_mut().zip(a) {
+        *acc = modulus.mul(*acc, a);
+    }
+}
+
+#[inline(always)]
+pub(crate) fn scale(out: &mut [u32], a: &[u32], constant: u32, modulus: Modulus) {
+    let factor = Factor::new(constant, modulus.value());
+    for (out, &a) in out.iter_mut().zip(a) {
+        *out = modulus.subtract_once(factor.mul_lazy(a, modulus.value()));
+    }
+}
+
+#[inline(always)]
+pub(crate) fn mul_accumulate(acc: &mut [u64], a: &[u32], b: &[u32]) {
+    for ((acc, &a), &b) in acc.iter_mut().zip(a).zip(b) {
+        *acc = acc.wrapping_add(u64::from(a) * u64::from(b));
+    }
+}
+
+#[inline(always)]
+pub(crate) fn reduce(out: &mut [u32], acc: &[u64], modulus: Modulus) {
+    for (out, &acc) in out.iter_mut().zip(acc) {
+        *out = modulus.reduce(acc);
+    }
+}

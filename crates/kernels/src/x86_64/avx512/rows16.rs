@@ -2,13 +2,16 @@
 
 use std::arch::x86_64::*;
 
+use crate::x86_64::stream;
 use crate::rows16::{FLUSH_PAIRS, PLANE_BITS, ROWS};
 
 /// Vectors of 16 cells that hold one pair of columns of a group.
 const VECTORS: usize = 4;
-/// How far ahead of its sums a pass asks for words, in cells of 4 bytes.
-const AHEAD: usize = 1024;
 
+/// How far ahead of its sums a pass asks for words, in bytes.
+const AHEAD: usize = 4096;
+const STREAMED_PAIRS: usize = 2048;
+const STREAMS: usize = 2;
 /// One pair of columns of a group: 64 cells of two words.
 type Columns = [[[i16; 2]; 16]; VECTORS];
 
@@ -31,9 +34,12 @@ fn pass_planes<const P: usize>(tiles: &[i16], pairs: usize, planes: &[i16], out:
     let (vectors, _) = cells.as_chunks::<16>();
     let (columns, _) = vectors.as_chunks::<VECTORS>();
     let (out, _) = out.as_chunks_mut::<ROWS>();
+    let streams = if pairs < STREAMED_PAIRS { 1 } else { STREAMS };
+    let length = pairs.div_ceil(streams);
+    let step = FLUSH_PAIRS / streams;
     for (tile, out) in columns.chunks_exact(pairs).zip(out) {
-        for (tile, digits) in tile.chunks(FLUSH_PAIRS).zip(digits.chunks(FLUSH_PAIRS)) {
-            flush(&sum::<P>(tile, digits), out);
+        for from in (0..length).step_by(step) {
+            flush(&sum::<P>(tile, digits, length, from..length.min(from + step)), out);
         }
     }
 }
@@ -41,16 +47,20 @@ fn pass_planes<const P: usize>(tiles: &[i16], pairs: usize, planes: &[i16], out:
 /// Sums at most [`FLUSH_PAIRS`] pairs of columns, by plane.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
-fn sum<const P: usize>(tile: &[Columns], digits: &[[[i16; 2]; P]]) -> [[__m512i; VECTORS]; P] {
+fn sum<const P: usize>(tile: &[Columns], digits: &[[[i16; 2]; P]], length: usize, range: std::ops::Range<usize>) -> [[__m512i; VECTORS]; P] {
     let mut sums = [[_mm512_setzero_si512(); VECTORS]; P];
-    for (columns, digits) in tile.iter().zip(digits) {
-        let words = load(columns);
-        for (sums, &x) in sums.iter_mut().zip(digits) {
+    for i in range {
+      let mut j = i;
+      while j < tile.len() && j < digits.len() {
+        let words = load(&tile[j]);
+        for (sums, &x) in sums.iter_mut().zip(&digits[j]) {
             let x = _mm512_set1_epi32(bytemuck::cast(x));
             for (sum, &words) in sums.iter_mut().zip(&words) {
                 *sum = _mm512_dpwssd_epi32(*sum, words, x);
             }
         }
+        j += length;
+      }
     }
     sums
 }
@@ -62,7 +72,7 @@ fn load(columns: &Columns) -> [__m512i; VECTORS] {
     let mut words = [_mm512_setzero_si512(); VECTORS];
     for (words, cells) in words.iter_mut().zip(columns) {
         let place = cells.as_ptr();
-        _mm_prefetch::<_MM_HINT_T0>(place.wrapping_add(AHEAD).cast());
+        stream::prefetch(place, AHEAD);
         // SAFETY: `cells` is 64 bytes; the load needs no alignment.
         *words = unsafe { _mm512_loadu_si512(place.cast()) };
     }

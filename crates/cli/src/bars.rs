@@ -1,0 +1,36 @@
+//! Progress bars on stderr; nothing where stderr is no terminal.
+
+use indicatif::{ProgressBar, ProgressStyle};
+use papir_core::Progress;
+
+/// One bar that shows the current stage of long work; gone when dropped.
+pub(crate) struct Bars(ProgressBar);
+
+impl Bars {
+    /// A bar that appears with the first stage.
+    pub(crate) fn new() -> Self {
+        let bar = ProgressBar::new(0);
+        if let Ok(style) = ProgressStyle::with_template("{msg:24} {wide_bar} {percent:>3}% {elapsed:>4}") {
+            bar.set_style(style);
+        }
+        Self(bar)
+    }
+}
+
+impl Progress for Bars {
+    fn stage(&self, name: &str, total: u64) {
+        self.0.reset();
+        self.0.set_length(total);
+        self.0.set_message(name.to_owned());
+    }
+
+    fn advance(&self, steps: u64) {
+        self.0.inc(steps);
+    }
+}
+
+impl Drop for Bars {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}

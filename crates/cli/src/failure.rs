@@ -1,0 +1,36 @@
+//! What goes wrong, as one line.
+
+use std::fmt;
+
+/// A failed command: prints as one line, whatever the cause printed.
+pub(crate) struct Failure(String);
+
+impl Failure {
+    /// A failure in words.
+    pub(crate) fn new(message: impl fmt::Display) -> Self {
+        let lines: Vec<String> = message.to_string().lines().map(|line| line.trim().to_owned()).collect();
+        Self(lines.join(" "))
+    }
+}
+
+impl<E: std::error::Error> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self::new(error)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn several_lines_become_one() {
+        assert_eq!(Failure::new("a\n  b\n\nc").to_string(), "a b  c");
+    }
+}

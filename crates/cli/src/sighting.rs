@@ -1,0 +1,98 @@
+//! What a server sees of a query: its length, its first bytes, how often each byte value occurs.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use papir_core::envelope;
+use papir_server::QueryObserver;
+use serde::{Deserialize, Serialize};
+
+/// Bytes of the header that every message to one database has in common.
+const HEADER_BYTES: usize = 24;
+/// Bytes of the checksum at a message's end.
+const CHECKSUM_BYTES: usize = envelope::OVERHEAD - HEADER_BYTES;
+/// Bytes of the payload that are shown.
+const SHOWN_BYTES: usize = 16;
+
+/// One query as it arrived.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Sighting {
+    /// The database that was asked.
+    pub(crate) database: String,
+    /// Length in bytes, header included.
+    pub(crate) bytes: u64,
+    /// The first bytes of the payload, hexadecimal.
+    pub(crate) begins: String,
+    /// How often each byte value occurs in the payload.
+    pub(crate) histogram: Vec<u64>,
+}
+
+impl Sighting {
+    fn of(database: &str, query: &[u8]) -> Self {
+        let end = query.len().saturating_sub(CHECKSUM_BYTES);
+        let payload = query.get(HEADER_BYTES..end).unwrap_or(query);
+        let mut histogram = vec![0; 256];
+        for &byte in payload {
+            histogram[usize::from(byte)] += 1;
+        }
+        let begins = payload.iter().take(SHOWN_BYTES).map(|byte| format!("{byte:02x}")).collect();
+        Self { database: database.to_owned(), bytes: query.len() as u64, begins, histogram }
+    }
+
+    /// The chi-square statistic of "both histograms are drawn from one distribution"; for such its
+    /// mean is about the number of byte values that occur, less one: 255.
+    pub(crate) fn chi_square(&self, other: &Self) -> f64 {
+        let (mine, theirs) = (sum(&self.histogram), sum(&other.histogram));
+        let pairs = self.histogram.iter().zip(&other.histogram);
+        pairs.map(|(&a, &b)| cell(a as f64, b as f64, mine, theirs)).sum()
+    }
+}
+
+fn sum(histogram: &[u64]) -> f64 {
+    histogram.iter().sum::<u64>() as f64
+}
+
+/// One byte value's part of the two-sample statistic: (a√(B/A) − b√(A/B))² / (a + b).
+fn cell(a: f64, b: f64, all_a: f64, all_b: f64) -> f64 {
+    if a + b == 0.0 {
+        return 0.0;
+    }
+    let difference = a * (all_b / all_a).sqrt() - b * (all_a / all_b).sqrt();
+    difference * difference / (a + b)
+}
+
+/// Prints each query that arrives as one JSON line on stdout.
+pub(crate) fn printer() -> QueryObserver {
+    Arc::new(|database, query| {
+        if let Ok(line) = serde_json::to_string(&Sighting::of(database, query)) {
+            // Whoever wanted to watch is gone when stdout is closed.
+            let _ = writeln!(std::io::stdout(), "{line}");
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(payload: &[u8]) -> Sighting {
+        let query = [&[0; HEADER_BYTES][..], payload, &[0; CHECKSUM_BYTES]].concat();
+        Sighting::of("d", &query)
+    }
+
+    #[test]
+    fn a_sighting_leaves_header_and_checksum_out() {
+        let sighting = seen(&[0xab, 1, 1]);
+        assert_eq!((sighting.bytes, sighting.begins.as_str()), (35, "ab0101"));
+        assert_eq!((sighting.histogram[1], sighting.histogram[0xab], sighting.histogram[0]), (2, 1, 0));
+        assert_eq!(Sighting::of("d", &[7]).histogram[7], 1);
+    }
+
+    #[test]
+    fn chi_square_tells_equal_from_different_distributions() {
+        let even: Vec<u8> = (0..=255).cycle().take(25_600).collect();
+        assert!(seen(&even).chi_square(&seen(&even)) < 1e-9);
+        let odd: Vec<u8> = even.iter().map(|byte| byte & 0x7f).collect();
+        assert!(seen(&even).chi_square(&seen(&odd)) > 10_000.0);
+    }
+}

@@ -1,0 +1,143 @@
+//! Runs the compiled program the way a person does.
+#![allow(dead_code, reason = "each test program uses its own part")]
+
+use std::fmt::Write;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+/// Runs papir with arguments and nothing on stdin.
+pub fn papir(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_papir")).args(arguments).stdin(Stdio::null()).output().unwrap()
+}
+
+/// Runs papir; it must end with exit code 0 and say nothing on stderr. Gives its stdout.
+pub fn succeeds(arguments: &[&str]) -> String {
+    let output = papir(arguments);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "papir {arguments:?}: {stderr}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Runs papir; it must end with exit code 2, nothing on stdout and one line on stderr. Gives the line.
+pub fn fails(arguments: &[&str]) -> String {
+    let output = papir(arguments);
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "papir {arguments:?}: {stderr}");
+    assert!(output.stdout.is_empty(), "papir {arguments:?} wrote to stdout");
+    assert!(stderr.starts_with("papir: ") && stderr.ends_with('\n'), "papir {arguments:?}: {stderr}");
+    assert_eq!(stderr.lines().count(), 1, "papir {arguments:?}: {stderr}");
+    stderr
+}
+
+/// As [`fails`], and the line holds all of `parts`.
+pub fn fails_with(arguments: &[&str], parts: &[&str]) {
+    let line = fails(arguments);
+    for part in parts {
+        assert!(line.contains(part), "papir {arguments:?}: no `{part}` in {line}");
+    }
+}
+
+/// A path as the program takes it.
+pub fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// A folder of files that goes when dropped.
+pub struct Folder(tempfile::TempDir);
+
+impl Folder {
+    pub fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    /// The path of this name in the folder.
+    pub fn path(&self, name: &str) -> String {
+        text(&self.0.path().join(name)).to_owned()
+    }
+
+    /// Writes a file.
+    pub fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> String {
+        let path = self.path(name);
+        fs::write(&path, bytes).unwrap();
+        path
+    }
+
+    /// The names of all files.
+    pub fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.0.path()).unwrap();
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    }
+
+    /// A prepared database of `count` keys `key-0`… with values `value-0`…, named `words`.
+    pub fn words(&self, count: usize, scheme: &str) -> String {
+        let mut csv = String::from("word,meaning\n");
+        for i in 0..count {
+            writeln!(csv, "key-{i},value-{i}").unwrap();
+        }
+        let (source, out) = (self.write("words.csv", csv), self.path("words.papir"));
+        let keyed = ["--key", "word", "--value", "meaning"];
+        let mut arguments = vec!["build", &source, "--out", &out, "--scheme", scheme];
+        arguments.extend(keyed);
+        arguments.extend((scheme == "plain").then_some("--insecure-plain"));
+        succeeds(&arguments);
+        out
+    }
+
+    /// A prepared database of `count` records of 4 bytes, record i being i, named `numbers`.
+    pub fn numbers(&self, count: u32, scheme: &str) -> String {
+        let bytes: Vec<u8> = (0..count).flat_map(u32::to_le_bytes).collect();
+        let (source, out) = (self.write("numbers.bin", bytes), self.path("numbers.papir"));
+        let mut arguments = vec!["build", &source, "--out", &out, "--scheme", scheme];
+        arguments.extend(["--format", "raw", "--record-bytes", "4"]);
+        arguments.extend((scheme == "plain").then_some("--insecure-plain"));
+        succeeds(&arguments);
+        out
+    }
+}
+
+/// A running `papir serve` on a free port; ends when dropped.
+pub struct Service {
+    child: Child,
+    pub url: String,
+}
+
+impl Service {
+    /// Serves files, with more arguments.
+    pub fn start(files: &[&str], more: &[&str]) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_papir"))
+            .args([&["serve", "--listen", "127.0.0.1:0"], files, more].concat())
+            .env("PAPIR_LOG", "off")
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let url = line.trim().strip_prefix("listening on ").expect("the service does not start").to_owned();
+        Self { child, url }
+    }
+
+    /// The process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits for its own end.
+    pub fn wait(&mut self) -> Option<i32> {
+        self.child.wait().unwrap().code()
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The repository's root.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}

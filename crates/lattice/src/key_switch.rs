@@ -1,0 +1,51 @@
+//! Key switching (InsPIRe, section 2, KS.Setup and KS.Switch): from s′ to s by K = [w, y] with
+//! y = −s·w + e + s′·g.
+
+use papir_ring::prg::Seed;
+use papir_ring::{Accumulator, Coefficients, Poly, Ring, Values};
+use rand_core::CryptoRng;
+
+use crate::gadget::Gadget;
+use crate::params::RlweParams;
+use crate::rlwe::encrypt;
+use crate::secret::SecretKey;
+
+/// ℓ masks w under the public seed; each from a stream of its own.
+pub fn masks(ring: &Ring, seed: &Seed, label: &str, levels: usize) -> Vec<Poly<Values>> {
+    (0..levels).map(|i| ring.uniform(&mut seed.expand(label, i as u64))).collect()
+}
+
+/// KS.Setup: the bodies y for masks w, from the key `source` (in values) to `target`.
+pub fn generate(
+    params: &RlweParams,
+    target: &SecretKey,
+    source: &Poly<Values>,
+    masks: &[Poly<Values>],
+    gadget: &Gadget,
+    rng: &mut dyn CryptoRng,
+) -> Vec<Poly<Values>> {
+    let scaled = |i| params.ring().scale(source, gadget.factor(i));
+    masks.iter().enumerate().map(|(i, mask)| encrypt(params, target, mask, &scaled(i), rng)).collect()
+}
+
+/// Σ digitᵢ·rowᵢ.
+pub fn inner_product(ring: &Ring, digits: &[Poly<Values>], rows: &[Poly<Values>]) -> Poly<Values> {
+    let mut sum = Accumulator::new(ring);
+    for (digit, row) in digits.iter().zip(rows) {
+        sum.add_product(digit, row);
+    }
+    sum.reduce(ring)
+}
+
+/// KS.Switch: what the component a under the source key becomes: (a′, b′) to add under the target key.
+pub fn switch(
+    ring: &Ring,
+    gadget: &Gadget,
+    a: &Poly<Coefficients>,
+    masks: &[Poly<Values>],
+    bodies: &[Poly<Values>],
+) -> (Poly<Coefficients>, Poly<Coefficients>) {
+    let digits = gadget.decompose_to_values(ring, a);
+    let part = |rows| ring.inverse(inner_product(ring, &digits, rows));
+    (part(masks), part(bodies))
+}

@@ -1,0 +1,46 @@
+//! LWE encryptions of a selector, d at a time: their masks are the rows of negacyclic matrices.
+//!
+//! Column c of block i has the mask row ⟨A[i·d + c], ·⟩ with A[i·d + c]·s = (aᵢ·s)\[c\], the c-th
+//! coefficient of a ring product. So d encryptions cost one ring multiplication, and their security
+//! is that of RLWE.
+
+use papir_ring::prg::Seed;
+use papir_ring::{Poly, Values};
+use rand_core::CryptoRng;
+use subtle::ConstantTimeEq;
+use zeroize::Zeroizing;
+
+use crate::params::RlweParams;
+use crate::rlwe::encrypt;
+use crate::secret::SecretKey;
+
+/// The mask aᵢ of block `i` under the public seed; `label` names the purpose.
+pub fn block_mask(params: &RlweParams, seed: &Seed, label: &str, i: usize) -> Poly<Values> {
+    params.ring().uniform(&mut seed.expand(label, i as u64))
+}
+
+/// The bodies of `columns` LWE encryptions: of `scale` at `selected`, of zero elsewhere; in [0, q).
+///
+/// Each column is compared with `selected` in constant time.
+pub fn encrypt_selector(
+    params: &RlweParams,
+    secret: &SecretKey,
+    masks: impl Iterator<Item = Poly<Values>>,
+    columns: usize,
+    selected: u32,
+    scale: u64,
+    rng: &mut dyn CryptoRng,
+) -> Vec<u64> {
+    let ring = params.ring();
+    let d = ring.degree();
+    let mut bodies = Vec::with_capacity(columns.next_multiple_of(d));
+    for (i, mask) in masks.take(columns.div_ceil(d)).enumerate() {
+        let first = (i * d) as u32;
+        let is_selected = |c: u32| u64::from((first + c).ct_eq(&selected).unwrap_u8());
+        let message = Zeroizing::new((0..d as u32).map(|c| is_selected(c) * scale).collect::<Vec<u64>>());
+        let message = ring.forward(ring.from_words(&message));
+        bodies.extend(ring.to_words(&ring.inverse(encrypt(params, secret, &mask, &message, rng))));
+    }
+    bodies.truncate(columns);
+    bodies
+}

@@ -1,0 +1,65 @@
+//! Modulus switching between q and powers of two, rounding to nearest (InsPIRe, Lemma 9).
+
+/// Rounds residues modulo q to k bits and lifts them back.
+#[derive(Clone, Copy, Debug)]
+pub struct PowerSwitch {
+    modulus: u64,
+    bits: u32,
+    /// ⌊2^(64+k) / q⌋.
+    reciprocal: u128,
+}
+
+impl PowerSwitch {
+    /// Between q < 2⁶² and 2^bits, with 2^bits below q.
+    ///
+    /// # Panics
+    /// When the sizes are outside of this.
+    pub fn new(modulus: u64, bits: u32) -> Self {
+        assert!(modulus < 1 << 62 && 1u64 << bits < modulus, "2^{bits} below {modulus} below 2^62");
+        Self { modulus, bits, reciprocal: (1u128 << (64 + bits)) / u128::from(modulus) }
+    }
+
+    /// k.
+    pub fn bits(&self) -> u32 {
+        self.bits
+    }
+
+    /// round(x·2^k / q) mod 2^k for x < q, without division or branch.
+    pub fn down(&self, x: u64) -> u64 {
+        let estimate = ((u128::from(x) * self.reciprocal) >> 64) as u64;
+        // The estimate is short by at most 1; the rest is exact modulo 2^64 and below 2q.
+        let rest = (x << self.bits).wrapping_sub(estimate.wrapping_mul(self.modulus));
+        let carry = u64::from(rest >= self.modulus);
+        let rest = rest - carry * self.modulus;
+        let round = u64::from(2 * rest >= self.modulus);
+        (estimate + carry + round) & ((1 << self.bits) - 1)
+    }
+
+    /// round(y·q / 2^k) in [0, q) for y < 2^k.
+    pub fn up(&self, y: u64) -> u64 {
+        let product = u128::from(y) * u128::from(self.modulus) + (1u128 << (self.bits - 1));
+        let lifted = (product >> self.bits) as u64;
+        if lifted == self.modulus { 0 } else { lifted }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn down_is_the_rounded_quotient() {
+        let q = 268_369_921 * 249_561_089u64;
+        for bits in [20, 28, 42, 50] {
+            let switch = PowerSwitch::new(q, bits);
+            let spread = (0..10_000u64).map(|i| i.wrapping_mul(0x9E37_79B9_7F4A_7C15) % q);
+            for x in spread.chain([0, 1, q / 2, q - 1]) {
+                let exact = ((u128::from(x) << bits) + u128::from(q / 2)) / u128::from(q);
+                assert_eq!(switch.down(x), (exact % (1 << bits)) as u64, "x = {x}, {bits} bits");
+                let lifted = switch.up(switch.down(x));
+                let error = (lifted.abs_diff(x)).min(q - lifted.abs_diff(x));
+                assert!(error <= (q >> bits) / 2 + 1, "x = {x} came back as {lifted}");
+            }
+        }
+    }
+}

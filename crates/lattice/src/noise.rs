@@ -1,0 +1,73 @@
+//! Noise as variances: what each step adds, and the probability that the sum is too much.
+//!
+//! Under the independence heuristic (InsPIRe, section 2) errors are sums of many independent
+//! subgaussian terms, so variances add and the tail is 2·exp(−t²/2V). A uniform error on an
+//! interval of length w is subgaussian with its own variance w²/12. Variances are in units of the
+//! ciphertext modulus they are stated for; σ is a standard deviation.
+
+use crate::gadget::GadgetParams;
+
+/// Variance of rounding to a grid of this step: step²/12.
+pub fn rounding(step: f64) -> f64 {
+    step * step / 12.0
+}
+
+/// The ring, the error and the rounding that ciphertexts travel with.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Setting {
+    /// d.
+    pub degree: usize,
+    /// q.
+    pub modulus: f64,
+    /// Standard deviation of secret and error.
+    pub sigma: f64,
+    /// Bits to which key material is rounded for the upload.
+    pub key_bits: u32,
+}
+
+impl Setting {
+    /// Variance of the error of one key element as the server has it.
+    pub fn key_error(&self) -> f64 {
+        self.sigma * self.sigma + rounding(self.modulus / 2f64.powi(self.key_bits as i32))
+    }
+
+    /// Variance that one product with ℓ digits adds: Σ digit·error, digits uniform below z/2.
+    fn digits(&self, gadget: GadgetParams) -> f64 {
+        let base = 2f64.powi(gadget.log_base as i32);
+        gadget.levels as f64 * self.degree as f64 * rounding(base) * self.key_error()
+    }
+
+    /// Variance of the dropped bits of a mask, which meet the secret.
+    fn dropped_mask(&self, gadget: GadgetParams) -> f64 {
+        self.degree as f64 * self.sigma * self.sigma * rounding(2f64.powi(gadget.drop as i32))
+    }
+
+    /// Variance that InspiRING adds to a coefficient: d − 1 key switches (Theorem 2, with the
+    /// dropped bits of appendix G.1).
+    pub fn packing(&self, gadget: GadgetParams) -> f64 {
+        (self.degree - 1) as f64 * (self.digits(gadget) + self.dropped_mask(gadget))
+    }
+
+    /// Variance that an external product with a unit monomial adds (Lemma 2).
+    pub fn external_product(&self, gadget: GadgetParams) -> f64 {
+        let dropped_body = rounding(2f64.powi(gadget.drop as i32));
+        2.0 * self.digits(gadget) + self.dropped_mask(gadget) + dropped_body
+    }
+
+    /// Variance that switching an answer's mask to 2^a_bits and its body to 2^b_bits adds, in
+    /// units of q (Lemma 9, one modulus each).
+    pub fn response_switch(&self, a_bits: u32, b_bits: u32) -> f64 {
+        let step = |bits: u32| rounding(self.modulus / 2f64.powi(bits as i32));
+        self.degree as f64 * self.sigma * self.sigma * step(a_bits) + step(b_bits)
+    }
+}
+
+/// log₂ of the probability that one of `coefficients` errors of this variance exceeds `threshold`
+/// in absolute value: union bound over subgaussian tails.
+pub fn failure_log2(threshold: f64, variance: f64, coefficients: f64) -> f64 {
+    if threshold <= 0.0 {
+        return 0.0;
+    }
+    let exponent = threshold * threshold / (2.0 * variance);
+    (1.0 + coefficients.log2() - exponent * std::f64::consts::LOG2_E).min(0.0)
+}

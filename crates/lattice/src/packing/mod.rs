@@ -1,0 +1,3 @@
+//! Ring packing: many LWE encryptions become coefficients of one RLWE encryption.
+
+pub mod inspiring;

@@ -1,0 +1,92 @@
+//! RGSW encryptions of a unit monomial and the external product (InsPIRe, section 2 and Lemma 2).
+//!
+//! The rows of the printed matrix [a, −s·a + e] + m·G are RLWE encryptions of s·m·g (rows that meet
+//! the digits of a ciphertext's mask) and of m·g (rows that meet its body's digits). Written so,
+//! every mask stays the public one.
+
+use papir_ring::prg::Seed;
+use papir_ring::{Coefficients, Poly, Ring, Values};
+use rand_core::CryptoRng;
+use subtle::{ConditionallySelectable, ConstantTimeEq};
+use zeroize::{Zeroize, Zeroizing};
+
+use crate::gadget::Gadget;
+use crate::key_switch::inner_product;
+use crate::params::RlweParams;
+use crate::rlwe::{Rlwe, encrypt};
+use crate::secret::SecretKey;
+
+/// 2ℓ masks under the public seed; each from a stream of its own.
+pub fn masks(ring: &Ring, seed: &Seed, label: &str, gadget: &Gadget) -> Vec<Poly<Values>> {
+    crate::key_switch::masks(ring, seed, label, 2 * gadget.levels())
+}
+
+/// X^exponent for a secret exponent in [0, 2d): −1 for the upper half. Constant time.
+fn monomial(degree: usize, exponent: u32) -> Zeroizing<Vec<i32>> {
+    let d = degree as u32;
+    let low = exponent & (d - 1);
+    let sign = 1 - 2 * (exponent >> d.trailing_zeros() & 1) as i32;
+    let coefficient = |c: u32| i32::conditional_select(&0, &sign, c.ct_eq(&low));
+    Zeroizing::new((0..d).map(coefficient).collect())
+}
+
+/// The bodies of an RGSW encryption of X^exponent: ℓ of s·m·g, then ℓ of m·g.
+pub fn encrypt_monomial(
+    params: &RlweParams,
+    secret: &SecretKey,
+    masks: &[Poly<Values>],
+    exponent: u32,
+    gadget: &Gadget,
+    rng: &mut dyn CryptoRng,
+) -> Vec<Poly<Values>> {
+    let ring = params.ring();
+    let mut message = ring.forward(ring.from_signed(&monomial(ring.degree(), exponent)));
+    let mut keyed = ring.mul(&message, secret.values());
+    let (upper, lower) = masks.split_at(gadget.levels());
+    let mut rows = |masks: &[Poly<Values>], message: &Poly<Values>| -> Vec<Poly<Values>> {
+        let scaled = |i| ring.scale(message, gadget.factor(i));
+        masks.iter().enumerate().map(|(i, mask)| encrypt(params, secret, mask, &scaled(i), rng)).collect()
+    };
+    let mut bodies = rows(upper, &keyed);
+    bodies.append(&mut rows(lower, &message));
+    message.zeroize();
+    keyed.zeroize();
+    bodies
+}
+
+/// The external product RLWE(m₀) ⊡ RGSW(m₁) = RLWE(m₀·m₁).
+pub fn external_product(
+    ring: &Ring,
+    gadget: &Gadget,
+    ciphertext: &Rlwe,
+    masks: &[Poly<Values>],
+    bodies: &[Poly<Values>],
+) -> Rlwe {
+    let mut digits = gadget.decompose_to_values(ring, &ciphertext.a);
+    digits.append(&mut gadget.decompose_to_values(ring, &ciphertext.b));
+    let part = |rows| -> Poly<Coefficients> { ring.inverse(inner_product(ring, &digits, rows)) };
+    Rlwe { a: part(masks), b: part(bodies) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn monomials_wrap_with_a_sign() {
+        for exponent in 0..32 {
+            let expected: Vec<i32> = (0..16)
+                .map(|c| {
+                    if c != exponent % 16 {
+                        0
+                    } else if exponent < 16 {
+                        1
+                    } else {
+                        -1
+                    }
+                })
+                .collect();
+            assert_eq!(*monomial(16, exponent as u32), expected);
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! RLWE encryptions (a, b) with a·s + b = message + error.
+
+use papir_ring::{Coefficients, Poly, Ring, Values};
+use rand_core::CryptoRng;
+use zeroize::{Zeroize, Zeroizing};
+
+use crate::params::RlweParams;
+use crate::secret::SecretKey;
+
+/// An encryption in coefficients: mask a and body b.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rlwe {
+    /// The mask.
+    pub a: Poly<Coefficients>,
+    /// The body −a·s + error + message.
+    pub b: Poly<Coefficients>,
+}
+
+/// The body of an encryption of `message` under the public mask: −a·s + e + message, in values.
+pub fn encrypt(
+    params: &RlweParams,
+    secret: &SecretKey,
+    mask: &Poly<Values>,
+    message: &Poly<Values>,
+    rng: &mut dyn CryptoRng,
+) -> Poly<Values> {
+    let ring = params.ring();
+    let mut errors = Zeroizing::new(vec![0; ring.degree()]);
+    params.error().fill(rng, &mut errors);
+    let mut body = ring.forward(ring.from_signed(&errors));
+    ring.add_assign(&mut body, message);
+    let mut product = ring.mul(mask, secret.values());
+    ring.sub_assign(&mut body, &product);
+    product.zeroize();
+    body
+}
+
+impl Rlwe {
+    /// The encryption of zero without noise.
+    pub fn zero(ring: &Ring) -> Self {
+        Self { a: ring.zero(), b: ring.zero() }
+    }
+
+    /// `self += other`.
+    pub fn add_assign(&mut self, ring: &Ring, other: &Self) {
+        ring.add_assign(&mut self.a, &other.a);
+        ring.add_assign(&mut self.b, &other.b);
+    }
+
+    /// a·s + b: message plus error.
+    pub fn phase(&self, ring: &Ring, secret: &SecretKey) -> Poly<Coefficients> {
+        let mut phase = ring.inverse(ring.mul(&ring.forward(self.a.clone()), secret.values()));
+        ring.add_assign(&mut phase, &self.b);
+        phase
+    }
+}

@@ -1,0 +1,228 @@
+//! The security table: every parameter set that papir's schemes lean on, and those that they must
+//! not use, with estimated bits.
+//!
+//! Bits are of the best of primal uSVP, primal BDD, dual and dual hybrid attacks, samples
+//! unbounded, by the lattice estimator at [`ESTIMATOR_COMMIT`], with about ±0.5 bit of optimiser
+//! noise. A set is allowed from 128 bits on under MATZOV, the estimator's default cost model;
+//! ADPS16 is classical core-SVP, for comparison.
+//!
+//! What counts as a sample under a key is everything published under it: queries, all gadget rows
+//! of key-switching keys, RGSW rows. A set that is not in the table may lean on a row that it
+//! dominates: same kind of secret, n no smaller, q no larger, σ no smaller.
+
+use std::fmt;
+
+/// The commit of the lattice estimator (<https://github.com/malb/lattice-estimator>).
+pub const ESTIMATOR_COMMIT: &str = "27a581bb8e9d49f5e9e2db315bd48ac769d5f5f5";
+/// The least security that papir ships, in bits under MATZOV.
+pub const MINIMUM_BITS: f64 = 128.0;
+
+/// How a secret's coefficients are drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Secret {
+    /// As the error: discrete Gaussian of the same standard deviation.
+    ErrorLike,
+    /// Uniform in {−1, 0, 1}.
+    Ternary,
+    /// Uniform in {0, 1}.
+    Binary,
+}
+
+impl fmt::Display for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::ErrorLike => "error-like",
+            Self::Ternary => "ternary",
+            Self::Binary => "binary",
+        })
+    }
+}
+
+/// One estimated parameter set.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Row {
+    /// What uses it.
+    pub set: &'static str,
+    /// LWE dimension, or degree of the ring.
+    pub n: usize,
+    /// log₂ of the modulus.
+    pub log2_q: f64,
+    /// The secret's distribution.
+    pub secret: Secret,
+    /// The error's **standard deviation**.
+    pub sigma: f64,
+    /// Bits under MATZOV, which decide.
+    pub matzov: f64,
+    /// Bits under ADPS16, where they were estimated.
+    pub adps16: Option<f64>,
+}
+
+impl Row {
+    /// Whether the set reaches [`MINIMUM_BITS`].
+    pub fn allowed(&self) -> bool {
+        self.matzov >= MINIMUM_BITS
+    }
+
+    /// Whether a set is at least as hard to break as this row.
+    fn is_dominated_by(&self, n: usize, log2_q: f64, secret: Secret, sigma: f64) -> bool {
+        self.secret == secret && n >= self.n && log2_q <= self.log2_q && sigma >= self.sigma
+    }
+}
+
+/// A parameter set that the table does not back with [`MINIMUM_BITS`].
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("n = {n}, log2 q = {log2_q}, {secret} secret, standard deviation {sigma}: {}, expected at least {MINIMUM_BITS} bits", estimate_in_words(*.bits))]
+pub struct InsecureError {
+    /// LWE dimension, or degree of the ring.
+    pub n: usize,
+    /// log₂ of the modulus.
+    pub log2_q: f64,
+    /// The secret's distribution.
+    pub secret: Secret,
+    /// The error's standard deviation.
+    pub sigma: f64,
+    /// The estimate, where a row backs one.
+    pub bits: Option<f64>,
+}
+
+fn estimate_in_words(bits: Option<f64>) -> String {
+    bits.map_or("no row of the table backs it".to_owned(), |bits| format!("{bits} bits estimated"))
+}
+
+/// The row with the most bits among those that the set equals or dominates.
+pub fn estimate(n: usize, log2_q: f64, secret: Secret, sigma: f64) -> Option<&'static Row> {
+    let backing = TABLE.iter().filter(|row| row.is_dominated_by(n, log2_q, secret, sigma));
+    backing.max_by(|a, b| a.matzov.total_cmp(&b.matzov))
+}
+
+/// As [`estimate`], and the row must be allowed.
+///
+/// # Errors
+/// [`InsecureError`] under [`MINIMUM_BITS`], or where no row backs the set.
+pub fn require_128(n: usize, log2_q: f64, secret: Secret, sigma: f64) -> Result<&'static Row, InsecureError> {
+    let row = estimate(n, log2_q, secret, sigma);
+    let insecure = || InsecureError { n, log2_q, secret, sigma, bits: row.map(|row| row.matzov) };
+    row.filter(|row| row.allowed()).ok_or_else(insecure)
+}
+
+const fn row(
+    set: &'static str,
+    n: usize,
+    log2_q: f64,
+    secret: Secret,
+    sigma: f64,
+    matzov: f64,
+    adps16: Option<f64>,
+) -> Row {
+    Row { set, n, log2_q, secret, sigma, matzov, adps16 }
+}
+
+/// All sets. The modulus of InsPIRe and YPIR, two primes just under 2²⁸, is 2^55.89 to two digits.
+#[rustfmt::skip]
+pub const TABLE: &[Row] = &[
+    row("InsPIRe / YPIR ring", 2048, 55.895, Secret::ErrorLike, 6.4, 131.5, Some(104.0)),
+    row("InsPIRe / YPIR ring, 6.4 read as width", 2048, 55.895, Secret::ErrorLike, 2.55, 124.9, Some(96.9)),
+    row("InsPIRe / YPIR ring, ternary", 2048, 55.895, Secret::Ternary, 6.4, 124.1, Some(95.5)),
+    row("InsPIRe⁽²⁾ ring", 2048, 53.0, Secret::ErrorLike, 6.4, 139.8, Some(112.7)),
+    row("InsPIRe⁽²⁾ ring, ternary", 2048, 53.0, Secret::Ternary, 6.4, 131.3, Some(102.8)),
+    row("ring, Gaussian secret", 2048, 56.0, Secret::ErrorLike, 3.95, 127.7, Some(99.9)),
+    row("DoublePIR / YPIR LWE as printed", 1024, 32.0, Secret::ErrorLike, 6.4, 121.5, Some(95.2)),
+    row("DoublePIR / YPIR LWE as printed, wider noise", 1024, 32.0, Secret::ErrorLike, 11.0, 128.4, Some(102.5)),
+    row("DoublePIR / YPIR LWE as printed, larger n", 1080, 32.0, Secret::ErrorLike, 6.4, 128.4, None),
+    row("small packing ring", 1024, 28.0, Secret::ErrorLike, 6.4, 142.8, Some(118.0)),
+    row("small packing ring", 1024, 28.0, Secret::ErrorLike, 3.19, 131.8, Some(106.3)),
+    row("ZipPIR LWE as printed", 1400, 32.0, Secret::Binary, 6.4, 144.7, Some(118.3)),
+    row("ZipPIR LWE, with a margin", 1256, 32.0, Secret::Binary, 6.4, 129.6, None),
+    row("ZipPIR LWE, with a margin", 1200, 32.0, Secret::Ternary, 6.4, 128.9, None),
+    row("Pirouette query LWE", 1300, 32.0, Secret::Binary, 3.19, 129.9, Some(103.1)),
+    row("rotation LWE", 600, 12.0, Secret::Binary, 3.19, 150.8, Some(128.2)),
+    row("rotation LWE, largest modulus", 600, 14.0, Secret::Binary, 3.19, 132.2, None),
+    row("rotation LWE", 512, 12.0, Secret::Binary, 3.19, 127.5, Some(107.0)),
+    row("rotation LWE, with margin", 528, 12.0, Secret::Binary, 3.19, 131.0, None),
+    row("key switch into a larger n under 2⁴²", 1672, 42.0, Secret::Binary, 3.19, 128.0, None),
+    row("key switch into n = 600 under 2⁴²", 600, 42.0, Secret::Binary, 3.19, 48.5, Some(17.8)),
+    row("Pirouette ring as printed", 2048, 56.0, Secret::Binary, 3.19, 118.9, Some(89.9)),
+    row("ring, ternary", 2048, 54.0, Secret::Ternary, 3.19, 126.3, Some(97.8)),
+    row("ring, Gaussian secret", 2048, 53.0, Secret::ErrorLike, 2.55, 132.4, Some(104.8)),
+    row("ring, Gaussian secret", 2048, 54.0, Secret::ErrorLike, 3.19, 131.3, None),
+    row("ring, Gaussian secret", 2048, 56.0, Secret::ErrorLike, 4.0, 128.0, None),
+    row("ring, ternary", 2048, 53.0, Secret::Ternary, 3.19, 128.8, None),
+    row("ring, ternary, wider noise", 2048, 54.0, Secret::Ternary, 6.4, 128.8, None),
+    row("response ring as printed", 512, 20.0, Secret::Binary, 3.19, 83.1, Some(56.4)),
+    row("response ring, wide noise", 512, 20.0, Secret::ErrorLike, 19.03, 128.5, None),
+    row("response ring, larger", 1024, 20.0, Secret::Binary, 3.19, 160.4, None),
+    row("small ring, Gaussian secret", 1024, 27.0, Secret::ErrorLike, 3.19, 137.4, None),
+    row("Respire small ring", 512, 20.0, Secret::ErrorLike, 9.9, 114.7, Some(89.9)),
+    row("DEPIR tiny", 32_768, 518.0, Secret::Ternary, 3.2, 225.2, Some(196.8)),
+    row("DEPIR tiny, half the ring", 16_384, 518.0, Secret::Ternary, 3.2, 106.0, Some(72.7)),
+    row("DEPIR small", 32_768, 804.0, Secret::Ternary, 3.2, 138.8, Some(106.3)),
+    row("DEPIR medium / large as printed", 65_536, 1817.0, Secret::Ternary, 3.2, 123.0, Some(88.5)),
+    row("DEPIR, largest modulus", 32_768, 864.0, Secret::Ternary, 3.2, 128.6, None),
+    row("DEPIR, largest modulus", 65_536, 1736.0, Secret::Ternary, 3.2, 129.0, None),
+];
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn bits(n: usize, log2_q: f64, secret: Secret, sigma: f64) -> Option<f64> {
+        estimate(n, log2_q, secret, sigma).map(|row| row.matzov)
+    }
+
+    #[test]
+    fn every_row_backs_itself() {
+        for row in TABLE {
+            let found = bits(row.n, row.log2_q, row.secret, row.sigma).unwrap();
+            assert!(found >= row.matzov, "{row:?}");
+        }
+    }
+
+    #[test]
+    fn harder_sets_lean_on_rows_and_easier_ones_do_not() {
+        let secret = Secret::ErrorLike;
+        assert_eq!(bits(1080, 32.0, secret, 6.4), Some(128.4));
+        assert_eq!(bits(1408, 31.5, secret, 6.5), Some(128.4));
+        assert_eq!(bits(1024, 32.0, secret, 11.0), Some(128.4));
+        assert_eq!(bits(1079, 32.0, secret, 6.4), Some(121.5));
+        assert_eq!(bits(1023, 32.0, secret, 6.4), None);
+        assert_eq!(bits(1024, 32.1, secret, 6.4), None);
+        assert_eq!(bits(1024, 32.0, secret, 6.3), None);
+        assert_eq!(bits(1080, 32.0, Secret::Ternary, 6.4), None);
+        assert_eq!(bits(2048, 56.0, secret, 6.4), Some(128.0));
+        assert_eq!(bits(2048, 55.89, secret, 6.4), Some(131.5));
+    }
+
+    #[test]
+    fn the_sets_that_papers_print_and_papir_refuses() {
+        let refused = [
+            (2048, 55.89, Secret::ErrorLike, 2.55, Some(124.9)),
+            (2048, 55.89, Secret::Ternary, 6.4, Some(124.1)),
+            (2048, 56.0, Secret::ErrorLike, 3.95, Some(127.7)),
+            (1024, 32.0, Secret::ErrorLike, 6.4, Some(121.5)),
+            (512, 12.0, Secret::Binary, 3.19, Some(127.5)),
+            (600, 42.0, Secret::Binary, 3.19, Some(48.5)),
+            (2048, 56.0, Secret::Binary, 3.19, Some(118.9)),
+            (2048, 54.0, Secret::Ternary, 3.19, Some(126.3)),
+            (512, 20.0, Secret::Binary, 3.19, Some(83.1)),
+            (512, 20.0, Secret::ErrorLike, 9.9, Some(114.7)),
+            (16_384, 518.0, Secret::Ternary, 3.2, Some(106.0)),
+            (65_536, 1817.0, Secret::Ternary, 3.2, Some(123.0)),
+            (1024, 32.0, Secret::ErrorLike, f64::NAN, None),
+        ];
+        for (n, log2_q, secret, sigma, bits) in refused {
+            let error = require_128(n, log2_q, secret, sigma).unwrap_err();
+            assert_eq!(error.bits, bits, "{error}");
+        }
+        let refused_rows = TABLE.iter().filter(|row| !row.allowed()).count();
+        assert_eq!((TABLE.len(), refused_rows), (39, 12));
+    }
+
+    #[test]
+    fn errors_name_the_set_and_the_bits() {
+        let error = require_128(1024, 32.0, Secret::ErrorLike, 6.4).unwrap_err().to_string();
+        let expected = "n = 1024, log2 q = 32, error-like secret, standard deviation 6.4: 121.5 bits estimated, expected at least 128 bits";
+        assert_eq!(error, expected);
+        assert_eq!(require_128(1080, 32.0, Secret::ErrorLike, 6.4).unwrap().matzov, 128.4);
+    }
+}

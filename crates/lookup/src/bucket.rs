@@ -1,0 +1,100 @@
+//! How entries stand in a bucket: tag, length where lengths differ, payload; zeros to the end.
+
+use papir_core::{Error, Result};
+
+/// Bytes of a tag.
+pub(crate) const TAG_BYTES: usize = 8;
+
+/// The format of all entries of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct EntryFormat {
+    /// Bytes of the length field; 0 where all values have `chunk_bytes` bytes.
+    pub(crate) length_bytes: u8,
+    /// Most payload bytes of one entry.
+    pub(crate) chunk_bytes: u32,
+}
+
+/// One entry as read from a bucket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Found<'a> {
+    /// Bytes of the value from this chunk to its end.
+    pub(crate) remaining: usize,
+    /// This chunk's part of them.
+    pub(crate) payload: &'a [u8],
+}
+
+impl EntryFormat {
+    /// Bytes before the payload.
+    pub(crate) fn header_bytes(&self) -> usize {
+        TAG_BYTES + usize::from(self.length_bytes)
+    }
+
+    /// Bytes of an entry from which on `remaining` bytes of the value are left.
+    pub(crate) fn entry_bytes(&self, remaining: usize) -> usize {
+        self.header_bytes() + remaining.min(self.chunk_bytes as usize)
+    }
+
+    /// The number of entries of a value of `length` bytes: an empty one has one too.
+    pub(crate) fn chunks(&self, length: usize) -> usize {
+        length.div_ceil(self.chunk_bytes.max(1) as usize).max(1)
+    }
+
+    /// Most entries that one bucket can hold.
+    pub(crate) fn slots(&self, bucket_bytes: usize) -> usize {
+        bucket_bytes / self.entry_bytes(if self.length_bytes == 0 { usize::MAX } else { 0 })
+    }
+
+    /// Writes the entry of which `rest` is the value's bytes from this chunk on; `bucket` starts at a
+    /// free byte and has room. Gives the bytes written.
+    pub(crate) fn write(&self, bucket: &mut [u8], tag: u64, rest: &[u8]) -> usize {
+        let (header, end) = (self.header_bytes(), self.entry_bytes(rest.len()));
+        bucket[..TAG_BYTES].copy_from_slice(&tag.to_le_bytes());
+        let length = (rest.len() as u64).to_le_bytes();
+        bucket[TAG_BYTES..header].copy_from_slice(&length[..usize::from(self.length_bytes)]);
+        bucket[header..end].copy_from_slice(&rest[..end - header]);
+        end
+    }
+
+    /// The entry with this tag, if the bucket has it. Looks at every entry whichever matches; its
+    /// time depends on the bucket, which only the client sees, after decryption.
+    ///
+    /// # Errors
+    /// [`Error::Length`] when an entry's length leaves the bucket.
+    pub(crate) fn find_vartime<'a>(&self, bucket: &'a [u8], tag: u64) -> Result<Option<Found<'a>>> {
+        let mut found = None;
+        let mut rest = bucket;
+        while let Some((here, entry, next)) = self.split(rest)? {
+            if here == tag {
+                found = Some(entry);
+            }
+            rest = next;
+        }
+        Ok(found)
+    }
+
+    /// The first entry of `bytes` and what follows it; `None` at the end.
+    fn split<'a>(&self, bytes: &'a [u8]) -> Result<Option<(u64, Found<'a>, &'a [u8])>> {
+        if bytes.len() < self.header_bytes() {
+            return Ok(None);
+        }
+        let (header, body) = bytes.split_at(self.header_bytes());
+        let (tag, length) = header.split_at(TAG_BYTES);
+        let tag = little_endian(tag);
+        if tag == 0 {
+            return Ok(None);
+        }
+        let remaining = if self.length_bytes == 0 { u64::from(self.chunk_bytes) } else { little_endian(length) };
+        let remaining = usize::try_from(remaining).unwrap_or(usize::MAX);
+        let end = remaining.min(self.chunk_bytes as usize);
+        let Some((payload, next)) = body.split_at_checked(end) else {
+            let (found, expected) = (body.len() as u64, end as u64);
+            return Err(Error::Length { what: "an entry of a bucket", found, expected });
+        };
+        Ok(Some((tag, Found { remaining, payload }, next)))
+    }
+}
+
+/// At most eight bytes as a number.
+fn little_endian(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte))
+}

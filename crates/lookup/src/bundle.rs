@@ -1,0 +1,84 @@
+//! What a client fetches once per version of a database: the scheme's public part, and the
+//! keyword layout where the database has keys.
+//!
+//! ```text
+//! offset  bytes  field
+//!      0      4  magic "PIRB"
+//!      4      2  format version, 1
+//!      6      1  1 with a keyword layout, 0 without
+//!      7      1  reserved, 0
+//!      8      8  length p of the public part
+//!     16      p  public part, an envelope
+//!   16+p      8  length k of the keyword layout, 0 without one
+//!   24+p      k  keyword layout
+//! 24+p+k      8  first 8 bytes of BLAKE3 over everything before
+//! ```
+//! All numbers are little-endian. The checksum finds accidents, not forgeries.
+
+use papir_core::Error as CoreError;
+use papir_core::codec::{Reader, Writer};
+
+use crate::{KeywordLayout, Result};
+
+const MAGIC: [u8; 4] = *b"PIRB";
+const FORMAT: u16 = 1;
+const CHECKSUM_BYTES: usize = 8;
+
+/// What a client starts from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bundle {
+    /// The scheme's public part in its envelope, as `ErasedServer::public` gives it.
+    pub scheme_public: Vec<u8>,
+    /// The layout of the keys; `None` where records are looked up by index.
+    pub keyword: Option<KeywordLayout>,
+}
+
+impl Bundle {
+    /// The bundle as one message.
+    pub fn encode(&self) -> Vec<u8> {
+        let keyword = self.keyword.as_ref().map(KeywordLayout::encode).unwrap_or_default();
+        let mut writer = Writer::new();
+        writer.raw(&MAGIC).u16(FORMAT).u8(self.keyword.is_some().into()).u8(0);
+        writer.bytes(&self.scheme_public).bytes(&keyword);
+        let mut bytes = writer.finish();
+        let sum = checksum(&bytes);
+        bytes.extend_from_slice(&sum);
+        bytes
+    }
+
+    /// Parses a bundle. Allocates no more than the bytes given.
+    ///
+    /// # Errors
+    /// [`CoreError::Malformed`] (magic, version, flags), [`CoreError::Checksum`], or those of
+    /// [`KeywordLayout::decode`]. The public part is checked by the scheme that reads it.
+    pub fn decode(bytes: &[u8]) -> Result<Self> {
+        let mut reader = Reader::new("a bundle", bytes);
+        let magic: [u8; 4] = reader.array()?;
+        if magic != MAGIC {
+            return Err(CoreError::malformed("a bundle", format!("{magic:02x?}"), "the magic PIRB").into());
+        }
+        let (format, keyed, reserved) = (reader.u16()?, reader.u8()?, reader.u8()?);
+        if format != FORMAT {
+            let found = format!("format version {format}");
+            return Err(CoreError::malformed("a bundle", found, format!("version {FORMAT}")).into());
+        }
+        let (scheme_public, keyword) = (reader.bytes()?, reader.bytes()?);
+        let sum: [u8; CHECKSUM_BYTES] = reader.array()?;
+        reader.finish()?;
+        if sum != checksum(&bytes[..bytes.len() - CHECKSUM_BYTES]) {
+            return Err(CoreError::Checksum { what: "a bundle".to_owned() }.into());
+        }
+        let keyword = match (keyed, reserved, keyword) {
+            (0, 0, []) => None,
+            (1, 0, layout) => Some(KeywordLayout::decode(layout)?),
+            _ => return Err(CoreError::malformed("a bundle's flags", keyed, "0 or 1").into()),
+        };
+        Ok(Self { scheme_public: scheme_public.to_vec(), keyword })
+    }
+}
+
+fn checksum(bytes: &[u8]) -> [u8; CHECKSUM_BYTES] {
+    let mut sum = [0; CHECKSUM_BYTES];
+    sum.copy_from_slice(&blake3::hash(bytes).as_bytes()[..CHECKSUM_BYTES]);
+    sum
+}

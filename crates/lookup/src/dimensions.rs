@@ -1,0 +1,158 @@
+//! How long buckets and entries are, chosen from the lengths of the values.
+
+use papir_core::{Error, MAX_RECORD_BITS};
+
+use crate::Result;
+use crate::bucket::EntryFormat;
+
+/// The longest value: 64 KiB.
+pub const MAX_VALUE_BYTES: usize = 1 << 16;
+/// The shortest bucket that can be asked for, in bytes.
+const MIN_BUCKET_BYTES: u32 = 64;
+/// The longest bucket, in bytes: the longest record of any scheme.
+pub(crate) const MAX_BUCKET_BYTES: u32 = (MAX_RECORD_BITS / 8) as u32;
+
+/// How many bytes a bucket should have. A bucket is what one query retrieves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BucketTarget {
+    /// About so many bytes, more where the longest value needs more: one query per lookup.
+    /// A longer record costs download; a second query costs another upload and another pass over
+    /// the database, which is more in every scheme here.
+    Grow(u32),
+    /// At most so many bytes; longer values are cut into chunks, each with a query of its own in
+    /// every lookup.
+    AtMost(u32),
+}
+
+impl Default for BucketTarget {
+    /// 4096 bytes, the unit in which InsPIRe answers.
+    fn default() -> Self {
+        Self::Grow(4096)
+    }
+}
+
+/// The lengths of all values of a table, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Lengths {
+    pub(crate) count: u64,
+    pub(crate) shortest: usize,
+    pub(crate) longest: usize,
+    pub(crate) total: u64,
+}
+
+impl Lengths {
+    /// Measures values; `None` without any.
+    pub(crate) fn of(values: impl Iterator<Item = usize>) -> Option<Self> {
+        values.fold(None, |sum: Option<Self>, length| {
+            let sum = sum.unwrap_or(Self { count: 0, shortest: length, longest: length, total: 0 });
+            Some(Self {
+                count: sum.count + 1,
+                shortest: sum.shortest.min(length),
+                longest: sum.longest.max(length),
+                total: sum.total + length as u64,
+            })
+        })
+    }
+
+    fn uniform(&self) -> bool {
+        self.shortest == self.longest
+    }
+}
+
+/// Lengths of buckets and entries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Dimensions {
+    pub(crate) format: EntryFormat,
+    pub(crate) bucket_bytes: u32,
+    /// Records that every lookup fetches: the chunks of the longest value.
+    pub(crate) lookups: u32,
+}
+
+impl Dimensions {
+    /// The dimensions for values of these lengths (at most [`MAX_VALUE_BYTES`] each).
+    ///
+    /// # Errors
+    /// [`Error::OutOfBounds`] for a target that no bucket can have.
+    pub(crate) fn choose(target: BucketTarget, lengths: &Lengths) -> Result<Self> {
+        let (BucketTarget::Grow(bytes) | BucketTarget::AtMost(bytes)) = target;
+        if !(MIN_BUCKET_BYTES..=MAX_BUCKET_BYTES).contains(&bytes) {
+            let expected = format!("{MIN_BUCKET_BYTES} to {MAX_BUCKET_BYTES} bytes");
+            return Err(Error::out_of_bounds("the bucket length", bytes.into(), expected).into());
+        }
+        let whole = Self::whole_values(bytes, lengths);
+        match target {
+            BucketTarget::AtMost(_) if whole.bucket_bytes > bytes => Ok(Self::chunked(bytes, lengths)),
+            _ => Ok(whole),
+        }
+    }
+
+    /// One entry a value: buckets of about `bytes` bytes, or as long as the longest entry.
+    fn whole_values(bytes: u32, lengths: &Lengths) -> Self {
+        let length_bytes = if lengths.uniform() { 0 } else { number_bytes(lengths.longest) };
+        let format = EntryFormat { length_bytes, chunk_bytes: lengths.longest as u32 };
+        let entry = format.entry_bytes(lengths.longest) as u64;
+        let bucket = if lengths.uniform() {
+            // Whole slots: not a byte at the end that no entry can use.
+            entry * (u64::from(bytes) / entry).clamp(1, lengths.count)
+        } else {
+            let total = lengths.total + lengths.count * format.header_bytes() as u64;
+            entry.max(total.min(bytes.into()))
+        };
+        Self { format, bucket_bytes: bucket as u32, lookups: 1 }
+    }
+
+    /// Values longer than a bucket, cut into as few and as equal chunks as fit one.
+    fn chunked(bytes: u32, lengths: &Lengths) -> Self {
+        let length_bytes = number_bytes(lengths.longest);
+        let room = bytes as usize - EntryFormat { length_bytes, chunk_bytes: 0 }.header_bytes();
+        let lookups = lengths.longest.div_ceil(room);
+        let format = EntryFormat { length_bytes, chunk_bytes: lengths.longest.div_ceil(lookups) as u32 };
+        let entry = format.entry_bytes(lengths.longest) as u32;
+        let bucket_bytes = if lengths.uniform() { bytes / entry * entry } else { bytes };
+        Self { format, bucket_bytes, lookups: lookups as u32 }
+    }
+}
+
+/// The bytes that hold a number: 1 for 0.
+pub(crate) fn number_bytes(value: usize) -> u8 {
+    (usize::BITS - value.leading_zeros()).div_ceil(8).max(1) as u8
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn choose(target: BucketTarget, values: &[usize]) -> Dimensions {
+        Dimensions::choose(target, &Lengths::of(values.iter().copied()).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn values_of_one_length_carry_no_length_and_waste_no_byte() {
+        let d = choose(BucketTarget::default(), &[32; 1000]);
+        assert_eq!((d.format.length_bytes, d.bucket_bytes, d.lookups), (0, 102 * 40, 1));
+        let d = choose(BucketTarget::default(), &[5000; 9]);
+        assert_eq!((d.bucket_bytes, d.lookups), (5008, 1));
+        assert_eq!(choose(BucketTarget::default(), &[3]).bucket_bytes, 11);
+        assert_eq!(choose(BucketTarget::default(), &[0; 600]).bucket_bytes, 4096);
+    }
+
+    #[test]
+    fn buckets_grow_or_values_are_cut() {
+        let values = [0, 65536, 10];
+        let d = choose(BucketTarget::default(), &values);
+        assert_eq!((d.format.length_bytes, d.bucket_bytes, d.lookups), (3, 65536 + 11, 1));
+        let d = choose(BucketTarget::AtMost(4096), &values);
+        assert_eq!((d.format.chunk_bytes, d.bucket_bytes, d.lookups), (3856, 4096, 17));
+        let d = choose(BucketTarget::AtMost(4096), &[65536; 4]);
+        assert_eq!((d.bucket_bytes, d.lookups), (3856 + 11, 17));
+        let lengths = Lengths::of([1].into_iter()).unwrap();
+        assert!(Dimensions::choose(BucketTarget::AtMost(63), &lengths).is_err());
+        assert!(Dimensions::choose(BucketTarget::Grow(MAX_BUCKET_BYTES + 1), &lengths).is_err());
+    }
+
+    #[test]
+    fn number_widths() {
+        assert_eq!([0, 255, 256, 65535, 65536].map(number_bytes), [1, 1, 2, 2, 3]);
+    }
+}

@@ -1,0 +1,192 @@
+//! The public layout of a table: what turns a key into record indices.
+
+use papir_core::codec::{Reader, Writer};
+use papir_core::{Error as CoreError, MAX_RECORDS, Record};
+
+use crate::bucket::EntryFormat;
+use crate::dimensions::{Dimensions, MAX_BUCKET_BYTES, MAX_VALUE_BYTES};
+use crate::grid::Grid;
+use crate::hash::{KeyHash, SEED_BYTES, key_hash};
+use crate::{Error, Result};
+
+/// Version of the encoding.
+const FORMAT: u16 = 1;
+
+/// Where the entry of a key can stand, and how to read it. Public, and small: a few bytes for
+/// every region of the table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeywordLayout {
+    pub(crate) seed: [u8; SEED_BYTES],
+    pub(crate) dimensions: Dimensions,
+    pub(crate) longest: u32,
+    pub(crate) grid: Grid,
+    pub(crate) pilots: Vec<u16>,
+}
+
+impl KeywordLayout {
+    /// Records that every lookup fetches, whatever the key.
+    pub fn lookups(&self) -> usize {
+        self.dimensions.lookups as usize
+    }
+
+    /// Records of the database.
+    pub fn records(&self) -> u64 {
+        self.grid.records()
+    }
+
+    /// Bytes of one record.
+    pub fn record_bytes(&self) -> usize {
+        self.dimensions.bucket_bytes as usize
+    }
+
+    /// Bytes of the longest value.
+    pub fn longest_value(&self) -> usize {
+        self.longest as usize
+    }
+
+    /// log₂ of the probability that a key without an entry is found: its tag, 64 hash bits of
+    /// which 0 and 1 coincide, against every slot of one bucket.
+    pub fn wrong_positive_log2(&self) -> f64 {
+        (self.dimensions.format.slots(self.record_bytes()) as f64).log2() - 63.0
+    }
+
+    /// The records to fetch for a key, in order; always [`KeywordLayout::lookups`] of them.
+    /// Reads every pilot for each: no memory address depends on the key.
+    pub fn indices(&self, key: &[u8]) -> Vec<u64> {
+        (0..self.dimensions.lookups).map(|chunk| self.bucket(&key_hash(&self.seed, key, chunk))).collect()
+    }
+
+    /// The bucket of one chunk, counted over the whole table, by reading every pilot.
+    fn bucket(&self, hash: &KeyHash) -> u64 {
+        self.grid.record(hash, select(&self.pilots, self.grid.pilot_slot(hash)))
+    }
+
+    /// As [`KeywordLayout::bucket`], by reading one pilot: for the owner, whose keys are no secret.
+    pub(crate) fn bucket_vartime(&self, hash: &KeyHash) -> u64 {
+        self.grid.record(hash, self.pilots[self.grid.pilot_slot(hash) as usize])
+    }
+
+    /// The value of a key from the records at its [`KeywordLayout::indices`]; `None` when the
+    /// table has no such key. Runs on the client, after decryption.
+    ///
+    /// # Errors
+    /// [`CoreError::Length`] for records that are too few or too short, [`CoreError::Malformed`]
+    /// for a value of which a part is missing.
+    pub fn find(&self, key: &[u8], records: &[Record]) -> Result<Option<Vec<u8>>> {
+        self.check_records(records)?;
+        let format = &self.dimensions.format;
+        let mut value: Option<Vec<u8>> = None;
+        let mut remaining = 0;
+        for (chunk, record) in (0..).zip(records) {
+            let tag = key_hash(&self.seed, key, chunk).tag;
+            let found = format.find_vartime(record, tag)?;
+            match (chunk, found) {
+                (0, None) => return Ok(None),
+                (0, Some(part)) => remaining = part.remaining,
+                _ if remaining == 0 => break,
+                (_, Some(part)) if part.remaining == remaining => {}
+                _ => return Err(missing_part(chunk)),
+            }
+            let payload = found.map_or(&[][..], |part| part.payload);
+            remaining -= payload.len();
+            value.get_or_insert_default().extend_from_slice(payload);
+        }
+        if remaining > 0 {
+            return Err(missing_part(self.dimensions.lookups));
+        }
+        Ok(value)
+    }
+
+    fn check_records(&self, records: &[Record]) -> Result<()> {
+        CoreError::check_length("the records of one lookup, counted", records.len(), self.lookups())?;
+        records.iter().try_for_each(|record| {
+            CoreError::check_length("a record of a keyword table", record.len(), self.record_bytes())
+        })?;
+        Ok(())
+    }
+
+    /// The layout as bytes.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut writer = Writer::new();
+        writer.u16(FORMAT).raw(&self.seed);
+        writer.u32(self.grid.regions).u32(self.grid.buckets).u32(self.grid.pilots);
+        writer.u32(self.dimensions.bucket_bytes).u32(self.dimensions.lookups).u32(self.longest);
+        writer.u8(self.dimensions.format.length_bytes).u32(self.dimensions.format.chunk_bytes);
+        for &pilot in &self.pilots {
+            writer.u16(pilot);
+        }
+        writer.finish()
+    }
+
+    /// Parses and checks a layout. Allocates no more than the bytes given.
+    ///
+    /// # Errors
+    /// [`CoreError::Length`], [`CoreError::OutOfBounds`] or [`CoreError::Malformed`].
+    pub fn decode(bytes: &[u8]) -> Result<Self> {
+        let mut reader = Reader::new("a keyword layout", bytes);
+        let format = reader.u16()?;
+        if format != FORMAT {
+            let found = format!("version {format}");
+            return Err(CoreError::malformed("a keyword layout", found, format!("version {FORMAT}")).into());
+        }
+        let seed = reader.array()?;
+        let grid = Grid { regions: reader.u32()?, buckets: reader.u32()?, pilots: reader.u32()? };
+        let (bucket_bytes, lookups, longest) = (reader.u32()?, reader.u32()?, reader.u32()?);
+        let format = EntryFormat { length_bytes: reader.u8()?, chunk_bytes: reader.u32()? };
+        let dimensions = Dimensions { format, bucket_bytes, lookups };
+        let pilots = reader.rest().chunks(2).map(|pair| u16::from_le_bytes([pair[0], pair[pair.len() - 1]]));
+        let layout = Self { seed, dimensions, longest, grid, pilots: pilots.collect() };
+        layout.check(bytes.len())?;
+        Ok(layout)
+    }
+
+    /// Checks everything that [`KeywordLayout::indices`] and [`KeywordLayout::find`] rely on.
+    fn check(&self, encoded_bytes: usize) -> Result<()> {
+        let (grid, d) = (&self.grid, &self.dimensions);
+        within("the buckets of a keyword layout", grid.records(), 1, MAX_RECORDS)?;
+        within("the pilots of a keyword layout", grid.pilot_count(), 1, u32::MAX.into())?;
+        let found = (encoded_bytes - HEADER_BYTES) as u64;
+        if found != 2 * grid.pilot_count() {
+            let expected = 2 * grid.pilot_count();
+            return Err(CoreError::Length { what: "the pilots of a keyword layout", found, expected }.into());
+        }
+        within("the longest value of a keyword layout", self.longest.into(), 0, MAX_VALUE_BYTES as u64)?;
+        within("the length field of a keyword layout", d.format.length_bytes.into(), 0, 3)?;
+        within("the chunk length of a keyword layout", d.format.chunk_bytes.into(), 0, self.longest.into())?;
+        let entry = d.format.entry_bytes(self.longest as usize) as u64;
+        within("the bucket length of a keyword layout", d.bucket_bytes.into(), entry, MAX_BUCKET_BYTES.into())?;
+        // A value of chunk length 0 has one chunk: only the empty value may have it.
+        let chunks = if self.longest > 0 && d.format.chunk_bytes == 0 {
+            0
+        } else {
+            d.format.chunks(self.longest as usize) as u64
+        };
+        within("the lookups of a keyword layout", d.lookups.into(), chunks.max(1), chunks)
+    }
+}
+
+/// Bytes of an encoded layout before its pilots.
+const HEADER_BYTES: usize = 2 + SEED_BYTES + 6 * 4 + 1 + 4;
+
+fn within(what: &'static str, found: u64, least: u64, most: u64) -> Result<()> {
+    if (least..=most).contains(&found) {
+        return Ok(());
+    }
+    Err(CoreError::out_of_bounds(what, found, format!("{least} to {most}")).into())
+}
+
+fn missing_part(chunk: u32) -> Error {
+    let expected = "an entry that continues the value";
+    CoreError::malformed("a value in a keyword table", format!("chunk {chunk} missing"), expected).into()
+}
+
+/// `values[wanted]`, reading all of them so that no address depends on `wanted`; 0 when there is
+/// no such value.
+fn select(values: &[u16], wanted: u32) -> u16 {
+    (0u32..).zip(values).fold(0, |selected, (i, &value)| {
+        let difference = std::hint::black_box(i ^ wanted);
+        // All ones where the difference is 0: only then does subtracting 1 borrow into bit 63.
+        let mask = (u64::from(difference).wrapping_sub(1) >> 63) as u16;
+        selected | value & mask.wrapping_neg()
+    })
+}

@@ -1,0 +1,238 @@
+//! Places items in buckets: searches the pilots under which every bucket holds what falls in it.
+//!
+//! Regions are independent of each other. In a region, the items of one pilot are placed
+//! together, heaviest pilot first, each under the first pilot value that overfills no bucket
+//! (hash, displace; Belazzougui, Botelho and Dietzfelbinger, "Hash, displace, and compress",
+//! 2009, here with buckets that hold many items). Where buckets hold many items, one pilot steers
+//! a region of 16 buckets, a few bytes for thousands of keys; where they hold few, the sum of a
+//! small region varies too much, and regions are large with a pilot for every few keys.
+
+use papir_core::{MAX_RECORDS, Progress};
+
+use crate::dimensions::Dimensions;
+use crate::grid::Grid;
+use crate::hash::KeyHash;
+use crate::{Error, Result};
+
+/// One entry to place.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Item {
+    pub(crate) hash: KeyHash,
+    /// Which entry of the source.
+    pub(crate) entry: u32,
+    /// Which chunk of its value.
+    pub(crate) chunk: u32,
+    /// Bytes in the bucket.
+    pub(crate) bytes: u32,
+}
+
+/// The weights of all items.
+struct Weights {
+    items: u64,
+    /// Bytes of all items.
+    bytes: u64,
+    /// Items of typical length that fill a bucket: capacity · Σ bytes / Σ bytes². The load of a
+    /// bucket varies as if it held so many equal items.
+    slots: f64,
+}
+
+impl Weights {
+    fn of(items: &[Item], capacity: u32) -> Self {
+        let bytes: u64 = items.iter().map(|item| u64::from(item.bytes)).sum();
+        let squares: f64 = items.iter().map(|item| f64::from(item.bytes).powi(2)).sum();
+        let slots = f64::from(capacity) * bytes as f64 / squares;
+        Self { items: items.len() as u64, bytes, slots }
+    }
+
+    /// A grid of at least `records` buckets.
+    fn grid(&self, records: u64) -> Grid {
+        let region_buckets = if self.slots >= MANY_SLOTS { 16.0 } else { REGION_ITEMS / self.slots };
+        let regions = (records as f64 / region_buckets).round().max(1.0) as u64;
+        let pilots = if self.slots >= MANY_SLOTS {
+            1
+        } else {
+            (self.items as f64 / regions as f64 / keys_per_pilot(self.slots)).ceil().max(1.0) as u32
+        };
+        Grid { regions: regions as u32, buckets: records.div_ceil(regions) as u32, pilots }
+    }
+}
+
+/// From so many items a bucket on, one pilot steers a whole region.
+const MANY_SLOTS: f64 = 32.0;
+/// Items in a region that has many pilots.
+const REGION_ITEMS: f64 = 16384.0;
+
+/// How many keys share a pilot where buckets hold `slots` items: the fuller a bucket's neighbours
+/// are at the end, the fewer keys can be placed at once.
+fn keys_per_pilot(slots: f64) -> f64 {
+    3.0 + slots
+}
+
+/// Finds a grid and its pilots, starting from the densest and relaxing until all items fit.
+///
+/// # Errors
+/// [`Error::Placement`] when a table of four times the bytes of all items is not enough.
+pub(crate) fn place_all(
+    items: &[Item],
+    dimensions: &Dimensions,
+    progress: &dyn Progress,
+) -> Result<(Grid, Vec<u16>)> {
+    let capacity = dimensions.bucket_bytes;
+    let weights = Weights::of(items, capacity);
+    let least = weights.bytes.div_ceil(capacity.into()).max(1);
+    let most = (4 * least + 16).min(MAX_RECORDS);
+    let mut records = least;
+    while records <= most {
+        let grid = weights.grid(records);
+        if let Some(pilots) = Placement::new(items, grid, capacity).and_then(|p| p.search(progress)) {
+            return Ok((grid, pilots));
+        }
+        records = records.max(grid.records()) + (records / 128).max(1);
+    }
+    Err(Error::Placement { entries: weights.items, records, bucket_bytes: capacity.into() })
+}
+
+/// Items sorted by region, fullest region first.
+struct Placement<'a> {
+    items: &'a [Item],
+    grid: Grid,
+    capacity: u32,
+    /// Item numbers; those of region r are `starts[r]..starts[r + 1]`.
+    order: Vec<u32>,
+    starts: Vec<usize>,
+    /// Regions, fullest first: if one fails, it fails early.
+    regions: Vec<u32>,
+}
+
+impl<'a> Placement<'a> {
+    /// Sorts the items; `None` when some region's items are more than its buckets can hold.
+    fn new(items: &'a [Item], grid: Grid, capacity: u32) -> Option<Self> {
+        let mut bytes = vec![0u64; grid.regions as usize];
+        let mut starts = vec![0usize; grid.regions as usize + 1];
+        for item in items {
+            let region = grid.region(item.hash.place) as usize;
+            bytes[region] += u64::from(item.bytes);
+            starts[region + 1] += 1;
+        }
+        let room = u64::from(grid.buckets) * u64::from(capacity);
+        if bytes.iter().any(|&bytes| bytes > room) {
+            return None;
+        }
+        (1..starts.len()).for_each(|i| starts[i] += starts[i - 1]);
+        let order = sorted_by(items, &starts, |item| grid.region(item.hash.place) as usize);
+        let mut regions: Vec<u32> = (0..grid.regions).collect();
+        regions.sort_unstable_by_key(|&region| std::cmp::Reverse(bytes[region as usize]));
+        Some(Self { items, grid, capacity, order, starts, regions })
+    }
+
+    /// The pilots of all regions; `None` when some region has none that fit.
+    fn search(&self, progress: &dyn Progress) -> Option<Vec<u16>> {
+        progress.stage("placing keys", self.regions.len() as u64);
+        let per_region = self.grid.pilots as usize;
+        let mut pilots = vec![0u16; self.grid.pilot_count() as usize];
+        let mut region = Region::new(self.grid, self.capacity);
+        for &number in &self.regions {
+            let number = number as usize;
+            let items = &self.order[self.starts[number]..self.starts[number + 1]];
+            region.fill(items.iter().map(|&i| &self.items[i as usize]));
+            region.place(&mut pilots[number * per_region..(number + 1) * per_region])?;
+            progress.advance(1);
+        }
+        Some(pilots)
+    }
+}
+
+/// Item numbers in the order of `class`, of which `starts` has the first positions.
+fn sorted_by(items: &[Item], starts: &[usize], class: impl Fn(&Item) -> usize) -> Vec<u32> {
+    let mut next = starts.to_vec();
+    let mut order = vec![0u32; items.len()];
+    for (number, item) in (0u32..).zip(items) {
+        let position = &mut next[class(item)];
+        order[*position] = number;
+        *position += 1;
+    }
+    order
+}
+
+/// What the search needs to know of an item.
+#[derive(Clone, Copy)]
+struct Piece {
+    pilot: u32,
+    bytes: u32,
+    spot: u64,
+}
+
+/// One region while its pilots are searched; reused for all regions.
+struct Region {
+    grid: Grid,
+    capacity: u32,
+    pieces: Vec<Piece>,
+    /// Bytes in each bucket.
+    loads: Vec<u32>,
+    /// Buckets that the pilot under trial has touched.
+    touched: Vec<u32>,
+}
+
+impl Region {
+    fn new(grid: Grid, capacity: u32) -> Self {
+        let loads = vec![0; grid.buckets as usize];
+        Self { grid, capacity, pieces: Vec::new(), loads, touched: Vec::new() }
+    }
+
+    fn fill<'a>(&mut self, items: impl Iterator<Item = &'a Item>) {
+        self.loads.fill(0);
+        self.pieces.clear();
+        self.pieces.extend(items.map(|item| Piece {
+            pilot: self.grid.pilot(item.hash.place),
+            bytes: item.bytes,
+            spot: item.hash.spot,
+        }));
+        self.pieces.sort_unstable_by_key(|piece| piece.pilot);
+    }
+
+    /// Finds all pilots of the region, heaviest first.
+    fn place(&mut self, pilots: &mut [u16]) -> Option<()> {
+        let pieces = std::mem::take(&mut self.pieces);
+        let mut groups: Vec<(u64, &[Piece])> = pieces
+            .chunk_by(|a, b| a.pilot == b.pilot)
+            .map(|group| (group.iter().map(|piece| u64::from(piece.bytes)).sum(), group))
+            .collect();
+        groups.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
+        let placed = groups.iter().try_for_each(|(_, group)| {
+            pilots[group[0].pilot as usize] = self.find_pilot(group)?;
+            Some(())
+        });
+        self.pieces = pieces;
+        placed
+    }
+
+    /// The first pilot under which the group fits, and its bytes added to the loads. Large groups
+    /// get fewer trials, so that a region that does not fit is given up within a fraction of a second.
+    fn find_pilot(&mut self, group: &[Piece]) -> Option<u16> {
+        const WORK: usize = 1 << 23;
+        let trials = (WORK / group.len()).clamp(256, 1 << 16);
+        (0..=u16::MAX).take(trials).find(|&pilot| self.try_pilot(group, pilot))
+    }
+
+    /// Adds the group's bytes under this pilot, or leaves the loads as they were.
+    fn try_pilot(&mut self, group: &[Piece], pilot: u16) -> bool {
+        self.touched.clear();
+        for piece in group {
+            let bucket = self.grid.bucket(piece.spot, pilot);
+            let load = &mut self.loads[bucket as usize];
+            if *load + piece.bytes > self.capacity {
+                self.undo(group);
+                return false;
+            }
+            *load += piece.bytes;
+            self.touched.push(bucket);
+        }
+        true
+    }
+
+    fn undo(&mut self, group: &[Piece]) {
+        for (&bucket, piece) in self.touched.iter().zip(group) {
+            self.loads[bucket as usize] -= piece.bytes;
+        }
+    }
+}

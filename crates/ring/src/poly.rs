@@ -1,0 +1,62 @@
+//! Polynomials of R_q as residues modulo both primes, with their form in the type.
+
+use std::marker::PhantomData;
+
+use zeroize::Zeroize;
+
+/// How the residues are to be read.
+pub trait Form: Clone + Copy + std::fmt::Debug + PartialEq + Eq + 'static {}
+
+/// Coefficients in natural order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Coefficients {}
+
+/// Values at the odd powers of a 2d-th root of unity (NTT form, bit-reversed).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Values {}
+
+impl Form for Coefficients {}
+impl Form for Values {}
+
+/// A polynomial: d residues modulo q₁, then d modulo q₂.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Poly<F: Form> {
+    residues: Vec<u32>,
+    form: PhantomData<F>,
+}
+
+impl<F: Form> Poly<F> {
+    /// From residues modulo q₁ followed by those modulo q₂, each reduced.
+    pub fn from_residues(residues: Vec<u32>) -> Self {
+        Self { residues, form: PhantomData }
+    }
+
+    /// All residues.
+    pub fn residues(&self) -> &[u32] {
+        &self.residues
+    }
+
+    /// The residues modulo q₁ and those modulo q₂.
+    pub fn parts(&self) -> [&[u32]; 2] {
+        let (first, second) = self.residues.split_at(self.residues.len() / 2);
+        [first, second]
+    }
+
+    /// The same, writable.
+    pub fn parts_mut(&mut self) -> [&mut [u32]; 2] {
+        let half = self.residues.len() / 2;
+        let (first, second) = self.residues.split_at_mut(half);
+        [first, second]
+    }
+
+    /// The same residues read in the other form: for the transforms only.
+    pub(crate) fn relabel<G: Form>(self) -> Poly<G> {
+        Poly::from_residues(self.residues)
+    }
+}
+
+impl<F: Form> Zeroize for Poly<F> {
+    fn zeroize(&mut self) {
+        self.residues.zeroize();
+    }
+}

@@ -1,0 +1,223 @@
+//! Randomness in two kinds that never mix: public expansion of a [`Seed`], which everybody can
+//! repeat, and [`SecretRng`] for keys and noise.
+//!
+//! Public expansion is AES-128 in counter mode. Key and initial counter of each stream come from
+//! the seed, a label and an index through BLAKE3's key derivation, so that no two masks share a
+//! stream. The construction is fixed for a wire version: a test pins its first bytes.
+
+use aes::Aes128;
+use ctr::Ctr128BE;
+use ctr::cipher::{KeyIvInit, StreamCipher, StreamCipherSeek};
+use rand_core::{CryptoRng, Infallible, SeedableRng, TryCryptoRng, TryRng};
+use zeroize::Zeroizing;
+
+/// BLAKE3's context string: separates these keys from every other use of the hash.
+const CONTEXT: &str = "papir 2026 public expansion v1";
+/// Words that rejection sampling draws at a time.
+const BATCH: usize = 1024;
+
+/// A public seed of 256 bits: from it everybody expands the same masks. Holds no secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seed(pub [u8; 32]);
+
+impl Seed {
+    /// A fresh seed. It becomes public: `rng`'s output must not reveal its state.
+    pub fn random(rng: &mut dyn CryptoRng) -> Self {
+        let mut seed = [0; 32];
+        rng.fill_bytes(&mut seed);
+        Self(seed)
+    }
+
+    /// The stream of this seed for one purpose: `label` names the purpose, `index` counts within
+    /// it. Different (seed, label, index) give independent streams.
+    pub fn expand(&self, label: &str, index: u64) -> Expander {
+        let mut hasher = blake3::Hasher::new_derive_key(CONTEXT);
+        hasher.update(&self.0);
+        hasher.update(&(label.len() as u64).to_le_bytes()).update(label.as_bytes());
+        hasher.update(&index.to_le_bytes());
+        let (mut key, mut counter) = ([0; 16], [0; 16]);
+        let mut output = hasher.finalize_xof();
+        output.fill(&mut key);
+        output.fill(&mut counter);
+        Expander { stream: Ctr128BE::new(&key.into(), &counter.into()) }
+    }
+}
+
+/// A public stream of uniform bytes: AES-128 in counter mode.
+pub struct Expander {
+    stream: Ctr128BE<Aes128>,
+}
+
+impl Expander {
+    /// Fills `out` with the next bytes of the stream.
+    pub fn fill(&mut self, out: &mut [u8]) {
+        out.fill(0);
+        self.stream.apply_keystream(out);
+    }
+
+    /// Continues at this byte of the stream, counted from its start.
+    pub fn seek(&mut self, byte_offset: u64) {
+        self.stream.seek(byte_offset);
+    }
+
+    /// Fills `out` with uniform 32-bit words: the stream's bytes, little-endian.
+    pub fn uniform_bits(&mut self, out: &mut [u32]) {
+        self.fill(bytemuck::cast_slice_mut(out));
+        out.iter_mut().for_each(|word| *word = u32::from_le(*word));
+    }
+
+    /// Fills `out` with uniform residues below `modulus`, without bias: takes one 32-bit word
+    /// after the other, keeps the low ⌈log₂ modulus⌉ bits, and rejects what is not below.
+    ///
+    /// Variable in time, as everything public may be.
+    ///
+    /// # Panics
+    /// Where `modulus` is zero or not below 2³¹.
+    pub fn uniform_u32(&mut self, modulus: u32, out: &mut [u32]) {
+        assert!(modulus > 0 && modulus < 1 << 31, "modulus {modulus}: expected 1 to 2^31 - 1");
+        let mask = modulus.next_power_of_two() - 1;
+        let mut words = [0; BATCH];
+        let mut done = 0;
+        // Never draws more words than values are missing, so the words that are used follow one
+        // another in the stream whatever the size of a batch.
+        while done < out.len() {
+            let batch = &mut words[..BATCH.min(out.len() - done)];
+            self.uniform_bits(batch);
+            for word in batch {
+                out[done] = *word & mask;
+                done += usize::from(out[done] < modulus);
+                if done == out.len() {
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// Generator of secrets: ChaCha20, seeded once from a caller's generator, erased on drop.
+///
+/// Keys and noise are drawn from it and not from the caller's generator, so that what a caller's
+/// generator gives out elsewhere (public seeds) says nothing about them.
+pub struct SecretRng {
+    rng: chacha20::ChaCha20Rng,
+}
+
+impl SecretRng {
+    /// A generator with a fresh 256-bit seed from `rng`.
+    pub fn new(rng: &mut dyn CryptoRng) -> Self {
+        let mut seed = Zeroizing::new([0; 32]);
+        rng.fill_bytes(seed.as_mut_slice());
+        Self { rng: chacha20::ChaCha20Rng::from_seed(*seed) }
+    }
+}
+
+impl TryRng for SecretRng {
+    type Error = Infallible;
+
+    fn try_next_u32(&mut self) -> Result<u32, Infallible> {
+        self.rng.try_next_u32()
+    }
+
+    fn try_next_u64(&mut self) -> Result<u64, Infallible> {
+        self.rng.try_next_u64()
+    }
+
+    fn try_fill_bytes(&mut self, out: &mut [u8]) -> Result<(), Infallible> {
+        self.rng.try_fill_bytes(out)
+    }
+}
+
+impl TryCryptoRng for SecretRng {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand_core::Rng;
+
+    const SEED: Seed = Seed([7; 32]);
+
+    fn bytes(mut expander: Expander, count: usize) -> Vec<u8> {
+        let mut out = vec![1; count];
+        expander.fill(&mut out);
+        out
+    }
+
+    #[test]
+    fn golden_bytes() {
+        let expected = [204, 199, 192, 173, 111, 207, 0, 220, 91, 156, 48, 59, 10, 98, 37, 99];
+        assert_eq!(bytes(SEED.expand("golden", 5), 16), expected);
+    }
+
+    #[test]
+    fn every_part_of_the_domain_changes_the_stream() {
+        let streams = [
+            SEED.expand("a", 0),
+            SEED.expand("a", 1),
+            SEED.expand("b", 0),
+            SEED.expand("", 0),
+            SEED.expand("a\0", 0),
+            Seed([8; 32]).expand("a", 0),
+        ];
+        let streams: Vec<_> = streams.into_iter().map(|stream| bytes(stream, 16)).collect();
+        for (i, a) in streams.iter().enumerate() {
+            assert!(streams[..i].iter().all(|b| a != b), "stream {i} repeats");
+        }
+    }
+
+    #[test]
+    fn seeking_and_pieces_give_the_same_stream() {
+        let whole = bytes(SEED.expand("a", 0), 1000);
+        let mut expander = SEED.expand("a", 0);
+        for start in [501, 0, 16, 999] {
+            let mut part = vec![0; (1000 - start).min(77)];
+            expander.seek(start as u64);
+            expander.fill(&mut part);
+            assert_eq!(part, whole[start..start + part.len()], "from {start}");
+        }
+    }
+
+    #[test]
+    fn residues_are_those_of_the_stream_in_order() {
+        for modulus in [1, 2, 3, 65_537, (1 << 27) + 1, (1 << 28) - 57, (1 << 31) - 1] {
+            let mut found = vec![0; 5000];
+            let mut expander = SEED.expand("residues", 0);
+            expander.uniform_u32(modulus, &mut found);
+            let mut next = [0];
+            expander.uniform_bits(&mut next);
+            let mut words = vec![0; 12_000];
+            SEED.expand("residues", 0).uniform_bits(&mut words);
+            let bits = u64::from(modulus - 1).checked_ilog2().map_or(0, |top| top + 1);
+            let below = |word: &u32| (word & ((1u64 << bits) - 1) as u32) < modulus;
+            let last = words.iter().enumerate().filter(|(_, word)| below(word)).nth(4999).map(|(at, _)| at);
+            let expected: Vec<u32> = words
+                .iter()
+                .filter(|word| below(word))
+                .map(|word| word & ((1u64 << bits) - 1) as u32)
+                .collect();
+            assert_eq!(found, expected[..5000], "modulus {modulus}");
+            assert_eq!(last.map(|at| words[at + 1]), Some(next[0]), "modulus {modulus}: words lost");
+        }
+    }
+
+    #[test]
+    fn residues_are_uniform() {
+        let modulus = 10;
+        let mut values = vec![0; 100_000];
+        SEED.expand("uniform", 0).uniform_u32(modulus, &mut values);
+        let mut counts = [0f64; 10];
+        values.iter().for_each(|&value| counts[value as usize] += 1.0);
+        let chi2: f64 = counts.iter().map(|count| (count - 10_000.0).powi(2) / 10_000.0).sum();
+        assert!(chi2 < 35.0, "chi-square {chi2} with 9 degrees of freedom");
+    }
+
+    #[test]
+    fn the_secret_stream_is_not_the_callers() {
+        let mut caller = chacha20::ChaCha20Rng::from_seed([1; 32]);
+        let mut secret = SecretRng::new(&mut caller);
+        let mut again = chacha20::ChaCha20Rng::from_seed([1; 32]);
+        let mut first = SecretRng::new(&mut again);
+        assert_eq!(secret.next_u64(), first.next_u64());
+        assert_eq!(caller.next_u64(), again.next_u64());
+        assert_ne!(secret.next_u64(), caller.next_u64());
+    }
+}

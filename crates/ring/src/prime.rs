@@ -1,0 +1,74 @@
+//! Primes with roots of unity for the negacyclic number-theoretic transform.
+
+/// base^exponent modulo `modulus`, for a modulus below 2³². Not for secrets: `vartime` in the exponent.
+pub fn pow_mod(base: u64, exponent: u64, modulus: u64) -> u64 {
+    let (mut square, mut result, mut left) = (base % modulus, 1 % modulus, exponent);
+    while left > 0 {
+        if left & 1 == 1 {
+            result = result * square % modulus;
+        }
+        square = square * square % modulus;
+        left >>= 1;
+    }
+    result
+}
+
+/// 1/a modulo a prime below 2³² (Fermat); 0 for a = 0.
+pub fn inverse_mod(a: u64, prime: u64) -> u64 {
+    pow_mod(a, prime - 2, prime)
+}
+
+/// A primitive `order`-th root of unity modulo a prime, for `order` a power of two.
+///
+/// `None` when `order` does not divide `prime` − 1. The root is the smallest candidate's power,
+/// so that all parties find the same one.
+pub fn primitive_root(prime: u32, order: usize) -> Option<u32> {
+    let (prime, order) = (u64::from(prime), order as u64);
+    if order < 2 || !(prime - 1).is_multiple_of(order) {
+        return None;
+    }
+    let is_primitive = |root: &u64| pow_mod(*root, order / 2, prime) == prime - 1;
+    (2..prime)
+        .map(|base| pow_mod(base, (prime - 1) / order, prime))
+        .find(is_primitive)
+        .map(|root| root as u32)
+}
+
+/// The `count` largest primes below 2^`bits` that are 1 modulo 2d, largest first.
+///
+/// Fewer when there are fewer; `bits` at most 31. By trial division: for setup, not for loops.
+pub fn ntt_primes(bits: u32, d: usize, count: usize) -> Vec<u32> {
+    let step = 2 * d as u64;
+    let top = ((1u64 << bits.min(31)) - 2) / step * step + 1;
+    let candidates = std::iter::successors(Some(top), |q| q.checked_sub(step)).take_while(|&q| q > step);
+    candidates.filter(|&q| is_prime(q)).take(count).map(|q| q as u32).collect()
+}
+
+fn is_prime(n: u64) -> bool {
+    n >= 2 && (2..).take_while(|f| f * f <= n).all(|f| !n.is_multiple_of(f))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn primes_have_their_roots() {
+        for d in [16, 1024, 65536] {
+            for q in ntt_primes(28, d, 3) {
+                let root = primitive_root(q, 2 * d).unwrap();
+                assert_eq!(pow_mod(root.into(), d as u64, q.into()), u64::from(q) - 1);
+            }
+        }
+        assert_eq!(ntt_primes(28, 2048, 1), [268_369_921]);
+        assert_eq!(primitive_root(97, 64), None);
+    }
+
+    #[test]
+    fn inverses() {
+        for a in 1..97 {
+            assert_eq!(a * inverse_mod(a, 97) % 97, 1);
+        }
+    }
+}

@@ -1,0 +1,313 @@
+//! The ring R_q = Z_q[X]/(X^d + 1) for q = q₁·q₂, two primes below 2³⁰: its tables and its operations.
+
+use papir_kernels::galois;
+use papir_kernels::ntt::{NttError, NttTable};
+use papir_kernels::pointwise::{self, Modulus};
+
+use crate::poly::{Coefficients, Form, Poly, Values};
+use crate::prg::Expander;
+use crate::prime::{inverse_mod, primitive_root};
+
+/// Why a ring cannot be made.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RingError {
+    /// A prime without a 2d-th root of unity.
+    #[error("prime {prime}: expected one that is 1 modulo {order}")]
+    NoRoot {
+        /// The prime.
+        prime: u32,
+        /// 2d.
+        order: usize,
+    },
+    /// Both primes are the same.
+    #[error("prime {0} twice: expected two distinct primes")]
+    SamePrime(u32),
+    /// The transform refuses prime or degree.
+    #[error(transparent)]
+    Ntt(#[from] NttError),
+}
+
+/// The ring with its precomputed tables.
+#[derive(Debug, Clone)]
+pub struct Ring {
+    degree: usize,
+    primes: [Modulus; 2],
+    tables: [NttTable; 2],
+    /// q₁⁻¹ mod q₂, for Garner's reconstruction.
+    garner: u64,
+}
+
+impl Ring {
+    /// The ring of `degree` coefficients modulo the product of two primes.
+    ///
+    /// # Errors
+    /// [`RingError`] when a prime is none, lacks a 2d-th root of unity, or is given twice.
+    pub fn new(degree: usize, primes: [u32; 2]) -> Result<Self, RingError> {
+        if primes[0] == primes[1] {
+            return Err(RingError::SamePrime(primes[0]));
+        }
+        let table = |prime| -> Result<NttTable, RingError> {
+            let order = 2 * degree;
+            let root = primitive_root(prime, order).ok_or(RingError::NoRoot { prime, order })?;
+            Ok(NttTable::new(prime, root, degree)?)
+        };
+        let tables = [table(primes[0])?, table(primes[1])?];
+        let garner = inverse_mod(u64::from(primes[0]), u64::from(primes[1]));
+        Ok(Self { degree, primes: primes.map(Modulus::new), tables, garner })
+    }
+
+    /// d.
+    pub fn degree(&self) -> usize {
+        self.degree
+    }
+
+    /// q = q₁·q₂.
+    pub fn modulus(&self) -> u64 {
+        u64::from(self.primes[0].value()) * u64::from(self.primes[1].value())
+    }
+
+    /// q₁ and q₂ with their reduction constants.
+    pub fn primes(&self) -> [Modulus; 2] {
+        self.primes
+    }
+
+    /// The zero polynomial.
+    pub fn zero<F: Form>(&self) -> Poly<F> {
+        Poly::from_residues(vec![0; 2 * self.degree])
+    }
+
+    /// Coefficients → values.
+    pub fn forward(&self, mut poly: Poly<Coefficients>) -> Poly<Values> {
+        for (table, residues) in self.tables.iter().zip(poly.parts_mut()) {
+            table.forward(residues);
+        }
+        poly.relabel()
+    }
+
+    /// Values → coefficients.
+    pub fn inverse(&self, mut poly: Poly<Values>) -> Poly<Coefficients> {
+        for (table, residues) in self.tables.iter().zip(poly.parts_mut()) {
+            table.inverse(residues);
+        }
+        poly.relabel()
+    }
+
+    /// The transform modulo one of the primes (0 or 1), in place: for loops over raw residues.
+    pub fn table(&self, prime: usize) -> &NttTable {
+        &self.tables[prime]
+    }
+
+    /// `a += b`.
+    pub fn add_assign<F: Form>(&self, a: &mut Poly<F>, b: &Poly<F>) {
+        for ((a, b), prime) in a.parts_mut().into_iter().zip(b.parts()).zip(self.primes) {
+            pointwise::add_assign(a, b, prime);
+        }
+    }
+
+    /// `a -= b`.
+    pub fn sub_assign<F: Form>(&self, a: &mut Poly<F>, b: &Poly<F>) {
+        for ((a, b), prime) in a.parts_mut().into_iter().zip(b.parts()).zip(self.primes) {
+            pointwise::sub_assign(a, b, prime);
+        }
+    }
+
+    /// a·b.
+    pub fn mul(&self, a: &Poly<Values>, b: &Poly<Values>) -> Poly<Values> {
+        let mut product = self.zero();
+        for (((out, a), b), prime) in
+            product.parts_mut().into_iter().zip(a.parts()).zip(b.parts()).zip(self.primes)
+        {
+            pointwise::mul(out, a, b, prime);
+        }
+        product
+    }
+
+    /// constant·a, the constant modulo q.
+    pub fn scale<F: Form>(&self, a: &Poly<F>, constant: u64) -> Poly<F> {
+        let mut product = self.zero();
+        for ((out, a), prime) in product.parts_mut().into_iter().zip(a.parts()).zip(self.primes) {
+            pointwise::scale(out, a, prime.reduce(constant), prime);
+        }
+        product
+    }
+
+    /// a(X^e) for odd e.
+    pub fn automorphism(&self, a: &Poly<Coefficients>, e: usize) -> Poly<Coefficients> {
+        let mut image = self.zero();
+        for ((out, a), prime) in image.parts_mut().into_iter().zip(a.parts()).zip(self.primes) {
+            galois::automorphism(out, a, e, prime);
+        }
+        image
+    }
+
+    /// a(X^e) for odd e, by a permutation of the values (from [`galois::permutation`]).
+    pub fn permute(&self, a: &Poly<Values>, permutation: &[u32]) -> Poly<Values> {
+        let mut image = self.zero();
+        for (out, a) in image.parts_mut().into_iter().zip(a.parts()) {
+            galois::permute(out, a, permutation);
+        }
+        image
+    }
+
+    /// Small signed coefficients as a polynomial.
+    pub fn from_signed(&self, coefficients: &[i32]) -> Poly<Coefficients> {
+        let mut poly = self.zero();
+        for (out, prime) in poly.parts_mut().into_iter().zip(self.primes) {
+            papir_kernels::gadget::to_residues(out, coefficients, prime);
+        }
+        poly
+    }
+
+    /// Coefficients below q (any word is reduced) as a polynomial.
+    pub fn from_words(&self, coefficients: &[u64]) -> Poly<Coefficients> {
+        let mut poly = self.zero();
+        for (out, prime) in poly.parts_mut().into_iter().zip(self.primes) {
+            pointwise::reduce(out, coefficients, prime);
+        }
+        poly
+    }
+
+    /// The coefficients in [0, q), by Garner's reconstruction.
+    pub fn to_words(&self, poly: &Poly<Coefficients>) -> Vec<u64> {
+        let [first, second] = poly.parts();
+        let (q1, q2) = (u64::from(self.primes[0].value()), u64::from(self.primes[1].value()));
+        let lift = |(&r1, &r2): (&u32, &u32)| {
+            let (r1, r2) = (u64::from(r1), u64::from(r2));
+            // r₂ − r₁ is made positive by a multiple of q₂ above every r₁ below 2³⁰.
+            let difference = r2 + q2 * (1 << 30) - r1;
+            r1 + q1 * (difference % q2 * self.garner % q2)
+        };
+        first.iter().zip(second).map(lift).collect()
+    }
+
+    /// The coefficients in (−q/2, q/2].
+    pub fn to_centred(&self, poly: &Poly<Coefficients>) -> Vec<i64> {
+        let q = self.modulus();
+        let centre = |x: u64| if x > q / 2 { x as i64 - q as i64 } else { x as i64 };
+        self.to_words(poly).into_iter().map(centre).collect()
+    }
+
+    /// A uniform polynomial in values: the same distribution as in coefficients, one transform less.
+    pub fn uniform(&self, expander: &mut Expander) -> Poly<Values> {
+        let mut poly = self.zero();
+        for (out, prime) in poly.parts_mut().into_iter().zip(self.primes) {
+            expander.uniform_u32(prime.value(), out);
+        }
+        poly
+    }
+}
+
+/// A running sum of products Σ a·b without reductions in between.
+///
+/// Holds 256 products when both primes are below 2²⁸; [`Accumulator::reduce`] empties it.
+#[derive(Debug, Clone)]
+pub struct Accumulator {
+    sums: Vec<u64>,
+}
+
+impl Accumulator {
+    /// An empty sum for this ring.
+    pub fn new(ring: &Ring) -> Self {
+        Self { sums: vec![0; 2 * ring.degree] }
+    }
+
+    /// Adds a·b.
+    pub fn add_product(&mut self, a: &Poly<Values>, b: &Poly<Values>) {
+        papir_kernels::pointwise::mul_accumulate(&mut self.sums, a.residues(), b.residues());
+    }
+
+    /// The sum modulo q; the accumulator is zero afterwards.
+    pub fn reduce(&mut self, ring: &Ring) -> Poly<Values> {
+        let mut sum = ring.zero();
+        for ((out, sums), prime) in
+            sum.parts_mut().into_iter().zip(self.sums.chunks_exact(ring.degree)).zip(ring.primes)
+        {
+            pointwise::reduce(out, sums, prime);
+        }
+        self.sums.fill(0);
+        sum
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::prg::Seed;
+    use crate::prime::ntt_primes;
+
+    fn ring(d: usize) -> Ring {
+        let primes = ntt_primes(28, d, 2);
+        Ring::new(d, [primes[0], primes[1]]).unwrap()
+    }
+
+    fn random(ring: &Ring, index: u64) -> Poly<Coefficients> {
+        ring.inverse(ring.uniform(&mut Seed([7; 32]).expand("test", index)))
+    }
+
+    /// a·b by the definition, in 128-bit integers.
+    fn schoolbook(a: &[u64], b: &[u64], q: u64) -> Vec<u64> {
+        let d = a.len();
+        let mut product = vec![0u128; d];
+        for (i, &x) in a.iter().enumerate() {
+            for (j, &y) in b.iter().enumerate() {
+                let term = u128::from(x) * u128::from(y) % u128::from(q);
+                let wrapped = i + j >= d;
+                let signed = if wrapped { u128::from(q) - term } else { term };
+                product[(i + j) % d] = (product[(i + j) % d] + signed) % u128::from(q);
+            }
+        }
+        product.into_iter().map(|x| x as u64).collect()
+    }
+
+    #[test]
+    fn products_match_the_definition() {
+        let ring = ring(64);
+        let (a, b) = (random(&ring, 0), random(&ring, 1));
+        let expected = schoolbook(&ring.to_words(&a), &ring.to_words(&b), ring.modulus());
+        let product = ring.inverse(ring.mul(&ring.forward(a), &ring.forward(b)));
+        assert_eq!(ring.to_words(&product), expected);
+    }
+
+    #[test]
+    fn words_round_trip_and_centre() {
+        let ring = ring(64);
+        let q = ring.modulus();
+        let words: Vec<u64> = (0..64).map(|i| [0, 1, q - 1, q / 2, q / 2 + 1, 12345][i % 6]).collect();
+        let poly = ring.from_words(&words);
+        assert_eq!(ring.to_words(&poly), words);
+        let centred = ring.to_centred(&poly);
+        assert_eq!(&centred[..5], &[0, 1, -1, (q / 2) as i64, -((q / 2) as i64)]);
+    }
+
+    #[test]
+    fn automorphism_is_the_same_in_both_forms() {
+        let ring = ring(64);
+        let a = random(&ring, 2);
+        for e in [1, 3, 5, 63, 127] {
+            let permutation = galois::permutation(64, e);
+            let by_values = ring.inverse(ring.permute(&ring.forward(a.clone()), &permutation));
+            assert_eq!(ring.automorphism(&a, e), by_values, "e = {e}");
+        }
+    }
+
+    #[test]
+    fn accumulated_products_are_the_sum_of_products() {
+        let ring = ring(64);
+        let mut accumulator = Accumulator::new(&ring);
+        let mut expected = ring.zero();
+        for i in 0..256 {
+            let (a, b) = (ring.forward(random(&ring, i)), ring.forward(random(&ring, i + 1000)));
+            ring.add_assign(&mut expected, &ring.mul(&a, &b));
+            accumulator.add_product(&a, &b);
+        }
+        assert_eq!(accumulator.reduce(&ring), expected);
+    }
+
+    #[test]
+    fn unsuitable_primes_are_refused() {
+        assert!(matches!(Ring::new(64, [97, 97]), Err(RingError::SamePrime(97))));
+        assert!(matches!(Ring::new(64, [97, 257]), Err(RingError::NoRoot { prime: 97, order: 128 })));
+    }
+}
