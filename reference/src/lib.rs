@@ -2,4 +2,5 @@
 
 pub mod gadget;
 pub mod inspiring;
+pub mod matrix;
 pub mod poly;

@@ -2,6 +2,7 @@
 
 mod bars;
 mod commands;
+mod demo_parts;
 mod failure;
 mod sighting;
 mod units;

@@ -39,8 +39,13 @@ impl Sighting {
         Self { database: database.to_owned(), bytes: query.len() as u64, begins, histogram }
     }
 
-    /// The chi-square statistic of "both histograms are drawn from one distribution"; for such its
-    /// mean is about the number of byte values that occur, less one: 255.
+    /// The degrees of freedom of [`Sighting::chi_square`]: the byte values that occur, less one.
+    pub(crate) fn freedom(&self) -> f64 {
+        self.histogram.iter().filter(|&&count| count > 0).count().saturating_sub(1) as f64
+    }
+
+    /// The chi-square statistic of "both histograms are drawn from one distribution". For such its
+    /// mean is [`Sighting::freedom`] and its variance twice that.
     pub(crate) fn chi_square(&self, other: &Self) -> f64 {
         let (mine, theirs) = (sum(&self.histogram), sum(&other.histogram));
         let pairs = self.histogram.iter().zip(&other.histogram);

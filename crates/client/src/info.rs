@@ -17,7 +17,7 @@ pub struct DatabaseInfo {
     pub record_bits: u64,
     /// Whether it is looked up by key.
     pub keyed: bool,
-    /// Queries that one key takes; `None` where there are no keys.
+    /// Records that one key's lookup fetches; `None` where there are no keys.
     pub lookups_per_key: Option<usize>,
     /// Most queries in one request.
     pub max_batch: usize,

@@ -55,16 +55,19 @@ impl Transport {
     pub(crate) fn json<T: DeserializeOwned>(&self, url: &str) -> Result<T> {
         let response = self.get(url)?;
         let bytes = read(url, response, JSON_LIMIT)?;
-        serde_json::from_slice(&bytes).map_err(|error| unexpected(url, format!("{error}: expected papir's JSON")))
+        serde_json::from_slice(&bytes)
+            .map_err(|error| unexpected(url, format!("{error}: expected papir's JSON")))
     }
 
-    /// Fetches at most `limit` bytes, and the version that they come from.
-    pub(crate) fn bytes(&self, url: &str, limit: u64) -> Result<(Version, Vec<u8>)> {
+    /// Fetches at most `limit` bytes; `None` when they are of another version.
+    pub(crate) fn bytes_of(&self, url: &str, version: &str, limit: u64) -> Result<Option<Vec<u8>>> {
         let response = self.get(url)?;
-        let text = response.headers().get(VERSION_HEADER).and_then(|value| value.to_str().ok());
-        let version = text.and_then(|text| text.parse().ok());
-        let version = version.ok_or_else(|| unexpected(url, format!("no {VERSION_HEADER} header")))?;
-        Ok((version, read(url, response, limit)?))
+        let found = response.headers().get(VERSION_HEADER).and_then(|value| value.to_str().ok());
+        let found = found.ok_or_else(|| unexpected(url, format!("no {VERSION_HEADER} header")))?;
+        if found != version {
+            return Ok(None);
+        }
+        read(url, response, limit).map(Some)
     }
 
     fn get(&self, url: &str) -> Result<Response<Body>> {

@@ -1,8 +1,9 @@
 //! Times the database kernels against the machine's read bandwidth, on one core.
 //!
 //! `cargo run --release -p papir-kernels --example pass_times [MiB]` (1024 unless told).
-//! A line gives the best and the median of some runs, the bytes of the matrix per second,
-//! and `reads`: the median over the time that the fastest way to read that many bytes takes.
+//! A line gives the median time of some runs, the bytes of the matrix (for `bits`: of the
+//! unpacked values) per second, and `reads`: the time over that of the fastest way to read
+//! as many bytes, measured in turn with it.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -14,28 +15,45 @@ const RUNS: usize = 7;
 /// Planes of the queries.
 const PLANES: usize = 4;
 
-/// The best and the median time of some runs, in seconds.
-fn times(mut run: impl FnMut()) -> (f64, f64) {
-    let mut seconds: Vec<f64> = (0..RUNS)
-        .map(|_| {
-            let start = Instant::now();
-            run();
-            start.elapsed().as_secs_f64()
-        })
-        .collect();
-    seconds.sort_by(f64::total_cmp);
-    (seconds[0], seconds[RUNS / 2])
+/// What a run took: seconds, and how often its bytes could have been read meanwhile.
+type Taken = (f64, f64);
+
+/// The way to read memory once that is the fastest on this machine.
+type Reader = fn(&[u64]) -> u64;
+
+/// The seconds that something takes.
+fn seconds(run: impl FnOnce()) -> f64 {
+    let start = Instant::now();
+    run();
+    start.elapsed().as_secs_f64()
 }
 
-/// Prints one line: `bytes` of work took `times`, a read goes at `read` bytes a second.
-fn report(name: &str, bytes: usize, (best, median): (f64, f64), read: f64) {
-    let bytes = bytes as f64;
+/// The median.
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// Prints one line on work over `bytes` of matrix: medians of some runs. Each run
+/// has a read of `words` before it, so that both meet the same load on the machine.
+fn report(name: &str, bytes: usize, read: (Reader, &[u64]), mut run: impl FnMut()) {
+    let (reader, words) = read;
+    let runs: Vec<Taken> = (0..RUNS)
+        .map(|_| {
+            let reading = seconds(|| {
+                black_box(reader(black_box(words)));
+            });
+            let running = seconds(&mut run);
+            let fair = reading / size_of_val(words) as f64 * bytes as f64;
+            (running, running / fair)
+        })
+        .collect();
+    let taken = median(runs.iter().map(|run| run.0).collect());
     println!(
-        "{name:40} best {:9.3} ms  median {:9.3} ms  {:6.2} GB/s  {:5.2} reads",
-        best * 1e3,
-        median * 1e3,
-        bytes / median / 1e9,
-        median * read / bytes
+        "{name:46} {:9.3} ms  {:6.2} GB/s  {:5.2} reads",
+        taken * 1e3,
+        bytes as f64 / taken / 1e9,
+        median(runs.iter().map(|run| run.1).collect())
     );
 }
 
@@ -95,133 +113,131 @@ fn read_wide<const STREAMS: usize>(words: &[u64]) -> u64 {
     read::<STREAMS>(words)
 }
 
-/// The machine's read bandwidth with 1 to 16 streams; the best, in bytes a second.
-fn read_bandwidth(words: &[u64]) -> f64 {
-    let bytes = size_of_val(words);
-    let readers: [(usize, fn(&[u64]) -> u64); 5] = [
+/// Prints the machine's read bandwidth with 1 to 16 streams; gives the fastest way.
+fn fastest_reader(words: &[u64]) -> Reader {
+    let readers: [(usize, Reader); 5] = [
         (1, read_wide::<1>),
         (2, read_wide::<2>),
         (4, read_wide::<4>),
         (8, read_wide::<8>),
         (16, read_wide::<16>),
     ];
-    let mut fastest = 0f64;
-    for (streams, reader) in readers {
-        let (best, median) = times(|| {
-            black_box(reader(black_box(words)));
-        });
-        let rates = [bytes as f64 / best, bytes as f64 / median];
-        println!(
-            "read, {streams:2} streams: best {:.2} GB/s, median {:.2} GB/s",
-            rates[0] / 1e9,
-            rates[1] / 1e9
-        );
-        fastest = fastest.max(rates[1]);
+    let mut times = [(); 5].map(|()| Vec::new());
+    for _ in 0..RUNS {
+        for (times, (_, reader)) in times.iter_mut().zip(readers) {
+            times.push(seconds(|| {
+                black_box(reader(black_box(words)));
+            }));
+        }
     }
-    fastest
+    let mut fastest = (f64::INFINITY, readers[0].1);
+    for (times, (streams, reader)) in times.into_iter().zip(readers) {
+        let taken = median(times);
+        let rate = size_of_val(words) as f64 / taken / 1e9;
+        println!("read in {streams:2} streams: {rate:.2} GB/s");
+        if taken < fastest.0 {
+            fastest = (taken, reader);
+        }
+    }
+    fastest.1
 }
 
-fn time_rows16(words: &[u64], read: f64) {
-    let tiles: &[i16] = bytemuck::cast_slice(words);
+fn time_rows16(words: &[u64], reader: Reader) {
     for pairs in [32768, 4096, 512, 64] {
-        let groups = tiles.len() / (pairs * 128);
-        let tiles = &tiles[..groups * pairs * 128];
-        let mut planes = Vec::new();
-        let values: Vec<u64> = (0..2 * pairs as u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
-        rows16::pack_planes(&values, 44, PLANES, &mut planes);
-        let mut out = vec![0; groups * 64];
-        for backend in Backend::available() {
-            let taken =
-                times(|| rows16::pass_with(backend, tiles, pairs, black_box(&planes), PLANES, &mut out));
-            let name = format!("rows16 {groups} groups × {pairs} pairs, {backend}");
-            report(&name, tiles.len() * 2, taken, read);
-        }
+        let words = &words[..words.len() / (pairs * 32) * (pairs * 32)];
+        let tiles: &[i16] = bytemuck::cast_slice(words);
+        let (bytes, groups) = (size_of_val(words), tiles.len() / (pairs * 128));
+        let planes: Vec<i16> = (0..pairs * 2 * PLANES).map(|i| i as i16 % 1024).collect();
         let mut outs = [(); 4].map(|()| vec![0; groups * 64]);
-        let mut outs: Vec<&mut [u64]> = outs.iter_mut().map(Vec::as_mut_slice).collect();
-        let taken =
-            times(|| rows16::pass_many(tiles, pairs, &[black_box(planes.as_slice()); 4], PLANES, &mut outs));
-        report("rows16, 4 queries in one pass", tiles.len() * 2, taken, read);
-    }
-}
-
-fn time_rows8(words: &[u64], read: f64) {
-    let tiles: &[u8] = bytemuck::cast_slice(words);
-    for quads in [32768, 512] {
-        let groups = tiles.len() / (quads * 256);
-        let tiles = &tiles[..groups * quads * 256];
-        let mut planes = Vec::new();
-        let values: Vec<u32> = (0..4 * quads as u32).map(|i| i.wrapping_mul(0x9e37_79b9)).collect();
-        rows8::pack_planes(&values, 32, PLANES, &mut planes);
-        let mut out = vec![0; groups * 64];
         for backend in Backend::available() {
-            let taken =
-                times(|| rows8::pass_with(backend, tiles, quads, black_box(&planes), PLANES, &mut out));
-            let name = format!("rows8 {groups} groups × {quads} quads, {backend}");
-            report(&name, tiles.len(), taken, read);
+            let name = format!("rows16 {groups} groups × {pairs} pairs, {backend}");
+            report(&name, bytes, (reader, words), || {
+                rows16::pass_with(backend, tiles, pairs, &planes, PLANES, &mut outs[0]);
+            });
         }
+        let mut outs: Vec<&mut [u64]> = outs.iter_mut().map(Vec::as_mut_slice).collect();
+        report("rows16, 4 queries in one pass", bytes, (reader, words), || {
+            rows16::pass_many(tiles, pairs, &[planes.as_slice(); 4], PLANES, &mut outs);
+        });
     }
 }
 
-fn time_mat32(words: &[u64], read: f64) {
+fn time_rows8(words: &[u64], reader: Reader) {
+    for quads in [32768, 512] {
+        let words = &words[..words.len() / (quads * 32) * (quads * 32)];
+        let tiles: &[u8] = bytemuck::cast_slice(words);
+        let (bytes, groups) = (size_of_val(words), tiles.len() / (quads * 256));
+        let planes: Vec<i8> = (0..quads * 4 * PLANES).map(|i| i as i8).collect();
+        let mut outs = [(); 4].map(|()| vec![0; groups * 64]);
+        for backend in Backend::available() {
+            let name = format!("rows8 {groups} groups × {quads} quads, {backend}");
+            report(&name, bytes, (reader, words), || {
+                rows8::pass_with(backend, tiles, quads, &planes, PLANES, &mut outs[0]);
+            });
+        }
+        let mut outs: Vec<&mut [u32]> = outs.iter_mut().map(Vec::as_mut_slice).collect();
+        report("rows8, 4 queries in one pass", bytes, (reader, words), || {
+            rows8::pass_many(tiles, quads, &[planes.as_slice(); 4], PLANES, &mut outs);
+        });
+    }
+}
+
+/// Times a matrix that a cache may hold: each run takes another one.
+fn time_mat32(words: &[u64], reader: Reader) {
     let (rows, cols) = (2048, 4096);
-    let tiles: &[i32] = bytemuck::cast_slice(words);
     let y: Vec<i32> = (0..cols as i32).map(|i| i * 65_521 % (1 << 28)).collect();
     let (mut out0, mut out1) = (vec![0; rows], vec![0; rows]);
+    let tiles: &[i32] = bytemuck::cast_slice(words);
     let mut matrices = tiles.chunks_exact(rows * cols).cycle();
     for backend in Backend::available() {
-        // Another matrix each time, so that no run finds its own in the cache.
-        let taken = times(|| {
+        let name = format!("mat32 {rows} × {cols}, {backend}");
+        report(&name, rows * cols * 4, (reader, words), || {
             if let Some(tiles) = matrices.next() {
-                mat32::pass_with(backend, tiles, cols, black_box(&y), &y, &mut out0, &mut out1);
+                mat32::pass_with(backend, tiles, cols, &y, &y, &mut out0, &mut out1);
             }
         });
-        report(&format!("mat32 {rows} × {cols}, {backend}"), rows * cols * 4, taken, read);
     }
 }
 
-fn time_tiles(words: &mut [u64], read: f64) {
-    let tiles: &mut [i16] = bytemuck::cast_slice_mut(words);
+fn time_tiles(words: &[u64], reader: Reader) {
     let pairs = 4096;
-    let groups = tiles.len() / (pairs * 128);
-    let tiles = &mut tiles[..groups * pairs * 128];
+    let groups = words.len() / (pairs * 32);
+    let mut tiles = vec![0i16; groups * pairs * 128];
     let bytes = tiles.len() * 2;
     let column: Vec<i16> = (0..groups * 64).map(|i| i as i16).collect();
-    let taken = times(|| {
+    report("rows16 scatter_pair, all columns", bytes, (reader, words), || {
         for k in 0..pairs {
-            rows16::scatter_pair(tiles, groups, pairs, k, &column, &column);
+            rows16::scatter_pair(&mut tiles, groups, pairs, k, &column, &column);
         }
     });
-    report("rows16 scatter_pair, all columns", bytes, taken, read);
-    let taken = times(|| {
+    report("rows16 scatter_column, all columns", bytes, (reader, words), || {
         for c in 0..2 * pairs {
-            rows16::scatter_column(tiles, groups, pairs, c, &column);
+            rows16::scatter_column(&mut tiles, groups, pairs, c, &column);
         }
     });
-    report("rows16 scatter_column, all columns", bytes, taken, read);
     let mut rows = vec![0; pairs * 128];
-    let taken = times(|| {
+    report("rows16 gather_rows, all groups", bytes, (reader, words), || {
         for tile in tiles.chunks_exact(pairs * 128) {
             rows16::gather_rows(tile, 0, 2 * pairs, black_box(&mut rows));
         }
     });
-    report("rows16 gather_rows, all groups", bytes, taken, read);
 }
 
-fn time_bits(words: &mut [u64], read: f64) {
-    let values = &mut words[..1 << 22];
-    for (i, value) in values.iter_mut().enumerate() {
-        *value = (i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
+fn time_bits(words: &[u64], reader: Reader) {
+    let values = &words[..1 << 22];
     let (mut bytes, mut back) = (Vec::new(), Vec::new());
     for width in [1, 13, 28, 44, 64] {
         for backend in Backend::available() {
-            let taken = times(|| bits::pack_with(backend, black_box(values), width, &mut bytes));
-            report(&format!("bits pack {width}, {backend}"), size_of_val(values), taken, read);
-            let taken = times(|| {
-                let unpacked = bits::unpack_with(backend, black_box(&bytes), width, values.len(), &mut back);
+            let name = format!("bits pack {width}, {backend}");
+            report(&name, size_of_val(values), (reader, words), || {
+                bits::pack_with(backend, values, width, &mut bytes);
+            });
+            let name = format!("bits unpack {width}, {backend}");
+            report(&name, size_of_val(values), (reader, words), || {
+                let count = values.len();
+                let unpacked = bits::unpack_with(backend, &bytes, width, count, &mut back);
                 assert_eq!(unpacked, Ok(()));
             });
-            report(&format!("bits unpack {width}, {backend}"), size_of_val(values), taken, read);
         }
     }
 }
@@ -229,11 +245,11 @@ fn time_bits(words: &mut [u64], read: f64) {
 fn main() {
     let mebibytes = std::env::args().nth(1).and_then(|n| n.parse().ok());
     let count = mebibytes.unwrap_or(1024usize).max(64) << 17;
-    let mut words: Vec<u64> = (0..count as u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
-    let read = read_bandwidth(&words);
-    time_rows16(&words, read);
-    time_rows8(&words, read);
-    time_mat32(&words, read);
-    time_bits(&mut words, read);
-    time_tiles(&mut words, read);
+    let words: Vec<u64> = (0..count as u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
+    let reader = fastest_reader(&words);
+    time_rows16(&words, reader);
+    time_rows8(&words, reader);
+    time_mat32(&words, reader);
+    time_bits(&words, reader);
+    time_tiles(&words, reader);
 }

@@ -86,10 +86,8 @@ impl Backend {
 
     /// Every backend that this CPU has, portable first, the best last.
     pub fn available() -> Vec<Self> {
-        let mut all = vec![Self::PORTABLE];
-        #[cfg(target_arch = "x86_64")]
-        all.extend(detect_x86_64().into_iter().map(Self));
-        all
+        let special = special_kinds().into_iter().map(Self);
+        std::iter::once(Self::PORTABLE).chain(special).collect()
     }
 
     /// The best backend that this CPU has.
@@ -115,9 +113,15 @@ impl Backend {
     }
 }
 
-/// The x86-64 backends of this CPU, the best last.
+/// The backends of this CPU beside the portable one, the best last.
+#[cfg(not(target_arch = "x86_64"))]
+fn special_kinds() -> Vec<Kind> {
+    Vec::new()
+}
+
+/// The backends of this CPU beside the portable one, the best last.
 #[cfg(target_arch = "x86_64")]
-fn detect_x86_64() -> Vec<Kind> {
+fn special_kinds() -> Vec<Kind> {
     use std::arch::is_x86_feature_detected as has;
     let avx2 = has!("avx2") && has!("fma") && has!("bmi2");
     let avx512 = avx2

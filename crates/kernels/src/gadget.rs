@@ -58,13 +58,7 @@ impl Gadget2 {
     ///
     /// # Errors
     /// [`GadgetError`] says what does not fit.
-    pub fn new(
-        q1: u32,
-        q2: u32,
-        log_base: u32,
-        drop: u32,
-        levels: usize,
-    ) -> Result<Self, GadgetError> {
+    pub fn new(q1: u32, q2: u32, log_base: u32, drop: u32, levels: usize) -> Result<Self, GadgetError> {
         let fits = |q: u32| q >= 3 && q % 2 == 1 && q < 1 << 30;
         let inverse = inverse_modulo(q1, q2).filter(|_| fits(q1) && fits(q2));
         let inverse = inverse.ok_or(GadgetError::Moduli { q1, q2 })?;
@@ -78,11 +72,7 @@ impl Gadget2 {
             lift: q1.div_ceil(q2) * q2,
             offset: offset(log_base, drop, levels),
         };
-        let digits = GadgetError::Digits {
-            log_base,
-            drop,
-            levels,
-        };
+        let digits = GadgetError::Digits { log_base, drop, levels };
         let fits = gadget.shape_fits() && gadget.top_bound() < 1 << 31;
         fits.then_some(gadget).ok_or(digits)
     }
@@ -124,8 +114,8 @@ impl Gadget2 {
         let garner = lazy.min(lazy.wrapping_sub(q2));
         let x = u64::from(r1) + q1 * u64::from(garner);
         let q = q1 * u64::from(q2);
-        let wrapped = if x as i64 > (q / 2) as i64 { q } else { 0 };
-        x.wrapping_sub(wrapped).wrapping_add(self.offset)
+        let above = ((q / 2) as i64 - x as i64) >> 63;
+        x.wrapping_sub(q & above as u64).wrapping_add(self.offset)
     }
 
     /// Digit `level` of a shifted word, below the top.

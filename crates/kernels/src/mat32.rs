@@ -11,8 +11,9 @@ use crate::Backend;
 pub const ROWS: usize = 64;
 
 /// Columns that one pair of vectors takes from a tile before the next takes them:
-/// 64 KiB, which stay in the second-level cache.
-const BLOCK_COLUMNS: usize = 256;
+/// 8 KiB, which stay in the first-level cache. The first asks for the next block,
+/// which arrives while the others use this one.
+const BLOCK_COLUMNS: usize = 32;
 
 /// Adds one group's rows times `y0` to `out0` and times `y1` to `out1`:
 /// `out[l] += Σ_c value·y[c]`.

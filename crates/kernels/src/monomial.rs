@@ -9,25 +9,14 @@ use crate::pointwise::{Modulus, same_length};
 /// Panics unless all slices have d words and the shift is below 2d.
 fn check<const N: usize>(lengths: [usize; N], shift: usize) {
     same_length(lengths);
-    assert!(
-        shift < 2 * lengths[0],
-        "a shift below {}, not {shift}",
-        2 * lengths[0]
-    );
+    assert!(shift < 2 * lengths[0], "a shift below {}, not {shift}", 2 * lengths[0]);
 }
 
 /// Panics unless `words` is n polynomials of d words, n and d powers of two, n at most 2d.
 fn check_transform(words: usize, d: usize, scratch: usize) {
-    assert!(
-        d.is_power_of_two() && words % d == 0,
-        "polynomials of {d} words, not {words} words"
-    );
+    assert!(d.is_power_of_two() && words.is_multiple_of(d), "polynomials of {d} words, not {words} words");
     let n = words / d;
-    assert!(
-        n.is_power_of_two() && n <= 2 * d,
-        "a power of two up to {} polynomials, not {n}",
-        2 * d
-    );
+    assert!(n.is_power_of_two() && n <= 2 * d, "a power of two up to {} polynomials, not {n}", 2 * d);
     assert_eq!(scratch, d, "words of scratch");
 }
 

@@ -82,10 +82,7 @@ impl Roots {
     /// The root at a place.
     #[inline(always)]
     pub(crate) fn at(&self, index: usize) -> Factor {
-        Factor {
-            value: self.values[index],
-            quotient: self.quotients[index],
-        }
+        Factor { value: self.values[index], quotient: self.quotients[index] }
     }
 }
 
@@ -192,11 +189,7 @@ fn check(q: u32, psi: u32, d: usize) -> Result<(), NttError> {
         return Err(NttError::Modulus { found: q });
     }
     if psi >= q || pow(psi, d as u64, q) != q - 1 {
-        return Err(NttError::Root {
-            found: psi,
-            q,
-            order: 2 * d,
-        });
+        return Err(NttError::Root { found: psi, q, order: 2 * d });
     }
     Ok(())
 }
@@ -204,7 +197,7 @@ fn check(q: u32, psi: u32, d: usize) -> Result<(), NttError> {
 /// Trial division: q is public and below 2³⁰.
 fn is_odd_prime(q: u32) -> bool {
     let odd_factors = (3u32..).step_by(2).take_while(|f| f * f <= q);
-    q >= 3 && q % 2 == 1 && odd_factors.into_iter().all(|f| q % f != 0)
+    q >= 3 && q % 2 == 1 && odd_factors.into_iter().all(|f| !q.is_multiple_of(f))
 }
 
 /// a·b modulo q.

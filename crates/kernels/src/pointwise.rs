@@ -94,10 +94,7 @@ const fn least(a: u32, b: u32) -> u32 {
 /// Panics unless all lengths are the first one.
 #[track_caller]
 pub(crate) fn same_length<const N: usize>(lengths: [usize; N]) {
-    assert!(
-        lengths.iter().all(|&length| length == lengths[0]),
-        "slices of one length, not {lengths:?}"
-    );
+    assert!(lengths.iter().all(|&length| length == lengths[0]), "slices of one length, not {lengths:?}");
 }
 
 kernel! {

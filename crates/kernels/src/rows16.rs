@@ -22,7 +22,8 @@ pub const MAX_PLANES: usize = 4;
 /// Words of one pair of columns in a tile.
 const PAIR_WORDS: usize = 2 * ROWS;
 /// Pairs that one query takes from a tile before the next query takes them:
-/// 64 KiB of words, which stay in the second-level cache.
+/// 8 KiB of words, which stay in the first-level cache. The first query asks for the
+/// next block, which arrives while the others use this one.
 const BLOCK_PAIRS: usize = FLUSH_PAIRS;
 
 /// Pairs of columns that a 32-bit sum holds without overflow.
@@ -157,9 +158,9 @@ pub fn pass_many_with(
     for (group, tile) in tiles.chunks_exact(pairs * PAIR_WORDS).enumerate() {
         for (block, words) in tile.chunks(BLOCK_PAIRS * PAIR_WORDS).enumerate() {
             let taken = words.len() / PAIR_WORDS;
-            let digits = 2 * plane_count * BLOCK_PAIRS * block..;
+            let from = 2 * plane_count * BLOCK_PAIRS * block;
             for (planes, out) in queries.iter().zip(outs.iter_mut()) {
-                let planes = &planes[digits.start..][..2 * plane_count * taken];
+                let planes = &planes[from..][..2 * plane_count * taken];
                 let sums = &mut out[group * ROWS..][..ROWS];
                 dispatch!(backend, rows16::pass(words, taken, planes, plane_count, sums));
             }

@@ -24,8 +24,9 @@ pub const MAX_PLANES: usize = 4;
 /// Bytes of one quad of columns in a tile.
 const QUAD_BYTES: usize = 4 * ROWS;
 /// Quads that one query takes from a tile before the next query takes them:
-/// 64 KiB, which stay in the second-level cache.
-const BLOCK_QUADS: usize = 256;
+/// 8 KiB, which stay in the first-level cache. The first asks for the next block,
+/// which arrives while the others use this one.
+const BLOCK_QUADS: usize = 32;
 
 /// The number of planes that query values of this many bits (1 to 32) need.
 ///

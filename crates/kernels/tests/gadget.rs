@@ -22,9 +22,9 @@ const SHAPES: [(u32, u32, u32, u32, usize); 8] = [
 ];
 
 fn gadgets() -> impl Iterator<Item = Gadget2> {
-    SHAPES.iter().map(|&(q1, q2, log_base, drop, levels)| {
-        Gadget2::new(q1, q2, log_base, drop, levels).unwrap()
-    })
+    SHAPES
+        .iter()
+        .map(|&(q1, q2, log_base, drop, levels)| Gadget2::new(q1, q2, log_base, drop, levels).unwrap())
 }
 
 fn product(shape: usize) -> i128 {
@@ -49,13 +49,9 @@ fn digits_are_the_oracles() {
         let (q1, q2, log_base, drop, levels) = SHAPES[k];
         for d in LENGTHS {
             let x = values(&mut words, d, product(k));
-            let residues = |q: u32| -> Vec<u32> {
-                x.iter().map(|x| (x % i128::from(q)) as u32).collect()
-            };
+            let residues = |q: u32| -> Vec<u32> { x.iter().map(|x| (x % i128::from(q)) as u32).collect() };
             let centred = x.iter().map(|&x| oracle::centre(x, product(k)));
-            let expected: Vec<_> = centred
-                .map(|x| oracle::digits(x, log_base, drop, levels))
-                .collect();
+            let expected: Vec<_> = centred.map(|x| oracle::digits(x, log_base, drop, levels)).collect();
             for backend in Backend::available() {
                 let mut out = vec![0; levels * d];
                 gadget::decompose_with(backend, &gadget, &mut out, &residues(q1), &residues(q2));

@@ -16,7 +16,7 @@ fn the_permutation_is_the_automorphism_in_ntt_form() {
     for d in [16, 32, 256, 2048] {
         let (q, psi) = modulus_and_root(d, 1 << 30);
         let table = NttTable::new(q, psi, d).unwrap();
-        for e in [1, 3, 5, d - 1, d + 1, 2 * d - 1, 2 * d + 5, words.word() as usize / 2 | 1] {
+        for e in [1, 3, 5, d - 1, d + 1, 2 * d - 1, 2 * d + 5, (words.word() as usize / 2) | 1] {
             let a = words.residues(d, q);
             let mut image = vec![0; d];
             galois::automorphism(&mut image, &a, e, Modulus::new(q));

@@ -23,7 +23,8 @@ fn rotations_take_any_shift() {
     let mut words = Words(40);
     for d in DEGREES {
         let (a, b) = (words.integers(d), words.residues(d, Q));
-        for (backend, shift) in Backend::available().into_iter().flat_map(|b| (0..2 * d).map(move |s| (b, s))) {
+        for (backend, shift) in Backend::available().into_iter().flat_map(|b| (0..2 * d).map(move |s| (b, s)))
+        {
             let (mut out, mut out_mod) = (vec![0; d], vec![0; d]);
             monomial::rotate_i32_with(backend, &mut out, &a, shift);
             monomial::rotate_mod_with(backend, &mut out_mod, &b, shift, Modulus::new(Q));
@@ -41,7 +42,8 @@ fn butterflies_of_integers() {
         let pairs = || u.iter().zip(&v);
         let sum: Vec<i32> = pairs().map(|(u, v)| u.wrapping_add(*v)).collect();
         let difference: Vec<i32> = pairs().map(|(u, v)| u.wrapping_sub(*v)).collect();
-        for (backend, shift) in Backend::available().into_iter().flat_map(|b| (0..2 * d).map(move |s| (b, s))) {
+        for (backend, shift) in Backend::available().into_iter().flat_map(|b| (0..2 * d).map(move |s| (b, s)))
+        {
             let (mut x, mut y, mut scratch) = (u.clone(), v.clone(), vec![7; d]);
             monomial::butterfly_i32_with(backend, &mut x, &mut y, shift, &mut scratch);
             assert_eq!(x, sum, "{backend}, d = {d}");
@@ -57,7 +59,8 @@ fn butterflies_of_residues() {
         let (u, v) = (words.residues(d, Q), words.residues(d, Q));
         let sum = poly::add(&u, &v, Q);
         let difference = poly::add(&u, &poly::rotate_mod(&v, d, Q), Q);
-        for (backend, shift) in Backend::available().into_iter().flat_map(|b| (0..2 * d).map(move |s| (b, s))) {
+        for (backend, shift) in Backend::available().into_iter().flat_map(|b| (0..2 * d).map(move |s| (b, s)))
+        {
             let (mut x, mut y, mut scratch) = (u.clone(), v.clone(), vec![7; d]);
             monomial::butterfly_mod_with(backend, &mut x, &mut y, shift, Modulus::new(Q), &mut scratch);
             assert_eq!(x, sum, "{backend}, d = {d}");

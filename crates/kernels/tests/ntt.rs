@@ -100,9 +100,8 @@ fn slotwise_products_are_negacyclic_products() {
     for backend in Backend::available() {
         let (x, y) = (transformed(&table, backend, &a), transformed(&table, backend, &b));
         let slots = x.iter().zip(&y);
-        let mut product: Vec<u32> = slots
-            .map(|(&x, &y)| (u64::from(x) * u64::from(y) % u64::from(q)) as u32)
-            .collect();
+        let mut product: Vec<u32> =
+            slots.map(|(&x, &y)| (u64::from(x) * u64::from(y) % u64::from(q)) as u32).collect();
         table.inverse_with(backend, &mut product);
         assert_eq!(product, poly::negacyclic_mul(&a, &b, q), "{backend}");
     }

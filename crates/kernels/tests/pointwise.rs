@@ -22,9 +22,7 @@ fn for_all(seed: u64, test: impl Fn(Backend, Modulus, &[u32], &[u32])) {
 /// f on every pair, in 128 bits, modulo q.
 fn expected(a: &[u32], b: &[u32], q: Modulus, f: impl Fn(i128, i128) -> i128) -> Vec<u32> {
     let pairs = a.iter().zip(b);
-    pairs
-        .map(|(&a, &b)| f(a.into(), b.into()).rem_euclid(q.value().into()) as u32)
-        .collect()
+    pairs.map(|(&a, &b)| f(a.into(), b.into()).rem_euclid(q.value().into()) as u32).collect()
 }
 
 #[test]

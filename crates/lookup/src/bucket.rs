@@ -83,7 +83,8 @@ impl EntryFormat {
         if tag == 0 {
             return Ok(None);
         }
-        let remaining = if self.length_bytes == 0 { u64::from(self.chunk_bytes) } else { little_endian(length) };
+        let remaining =
+            if self.length_bytes == 0 { u64::from(self.chunk_bytes) } else { little_endian(length) };
         let remaining = usize::try_from(remaining).unwrap_or(usize::MAX);
         let end = remaining.min(self.chunk_bytes as usize);
         let Some((payload, next)) = body.split_at_checked(end) else {

@@ -1,6 +1,7 @@
 //! Entries become records: duplicates, dimensions, places, bytes.
 
 use std::collections::HashMap;
+use std::str::FromStr;
 
 use papir_core::{Error as CoreError, Progress, RecordBuffer, Shape};
 use rand_core::CryptoRng;
@@ -33,6 +34,21 @@ pub enum OnDuplicate {
     First,
     /// Keep the entry that comes last.
     Last,
+}
+
+impl FromStr for OnDuplicate {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "refuse" => Ok(Self::Refuse),
+            "first" => Ok(Self::First),
+            "last" => Ok(Self::Last),
+            other => {
+                Err(CoreError::malformed("a rule for duplicates", other, "refuse, first or last").into())
+            }
+        }
+    }
 }
 
 /// How a table is built.
@@ -177,7 +193,8 @@ fn hash_entries(
         }
     }
     let found = entries.len() as u64;
-    Err(CoreError::out_of_bounds("the number of entries", found, "few enough for 64-bit tags to differ").into())
+    Err(CoreError::out_of_bounds("the number of entries", found, "few enough for 64-bit tags to differ")
+        .into())
 }
 
 fn chunk_items(

@@ -31,7 +31,9 @@ pub enum Error {
         limit: u64,
     },
     /// No arrangement of the entries was found, even in the largest table that is tried.
-    #[error("{entries} entries do not fit {records} records of {bucket_bytes} bytes: expected larger buckets")]
+    #[error(
+        "{entries} entries do not fit {records} records of {bucket_bytes} bytes: expected larger buckets"
+    )]
     Placement {
         /// Entries to place, chunks counted one by one.
         entries: u64,

@@ -154,7 +154,12 @@ impl KeywordLayout {
         within("the length field of a keyword layout", d.format.length_bytes.into(), 0, 3)?;
         within("the chunk length of a keyword layout", d.format.chunk_bytes.into(), 0, self.longest.into())?;
         let entry = d.format.entry_bytes(self.longest as usize) as u64;
-        within("the bucket length of a keyword layout", d.bucket_bytes.into(), entry, MAX_BUCKET_BYTES.into())?;
+        within(
+            "the bucket length of a keyword layout",
+            d.bucket_bytes.into(),
+            entry,
+            MAX_BUCKET_BYTES.into(),
+        )?;
         // A value of chunk length 0 has one chunk: only the empty value may have it.
         let chunks = if self.longest > 0 && d.format.chunk_bytes == 0 {
             0

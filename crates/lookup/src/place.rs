@@ -34,6 +34,8 @@ struct Weights {
     /// Items of typical length that fill a bucket: capacity · Σ bytes / Σ bytes². The load of a
     /// bucket varies as if it held so many equal items.
     slots: f64,
+    /// items · Σ bytes² / (Σ bytes)²: 1 for items of one length, large where a few fill most buckets.
+    skew: f64,
 }
 
 impl Weights {
@@ -41,7 +43,8 @@ impl Weights {
         let bytes: u64 = items.iter().map(|item| u64::from(item.bytes)).sum();
         let squares: f64 = items.iter().map(|item| f64::from(item.bytes).powi(2)).sum();
         let slots = f64::from(capacity) * bytes as f64 / squares;
-        Self { items: items.len() as u64, bytes, slots }
+        let skew = items.len() as f64 * squares / (bytes as f64).powi(2);
+        Self { items: items.len() as u64, bytes, slots, skew }
     }
 
     /// A grid of at least `records` buckets.
@@ -51,22 +54,24 @@ impl Weights {
         let pilots = if self.slots >= MANY_SLOTS {
             1
         } else {
-            (self.items as f64 / regions as f64 / keys_per_pilot(self.slots)).ceil().max(1.0) as u32
+            (self.items as f64 / regions as f64 / self.keys_per_pilot()).ceil().max(1.0) as u32
         };
         Grid { regions: regions as u32, buckets: records.div_ceil(regions) as u32, pilots }
+    }
+
+    /// How many keys share a pilot where a region has many. More keys make a smaller layout and a
+    /// larger table: this many give tables of 1.04 (one slot) to 1.2 (40 slots) times their items'
+    /// bytes, as `tests/overhead.rs` measures. Where few long items fill most buckets, keys have
+    /// few buckets to go to, and fewer of them can go together.
+    fn keys_per_pilot(&self) -> f64 {
+        ((4.0 + 1.5 * self.slots) / self.skew).max(2.5)
     }
 }
 
 /// From so many items a bucket on, one pilot steers a whole region.
-const MANY_SLOTS: f64 = 32.0;
+const MANY_SLOTS: f64 = 48.0;
 /// Items in a region that has many pilots.
 const REGION_ITEMS: f64 = 16384.0;
-
-/// How many keys share a pilot where buckets hold `slots` items: the fuller a bucket's neighbours
-/// are at the end, the fewer keys can be placed at once.
-fn keys_per_pilot(slots: f64) -> f64 {
-    3.0 + slots
-}
 
 /// Finds a grid and its pilots, starting from the densest and relaxing until all items fit.
 ///

@@ -25,9 +25,10 @@ pub struct SigmaError {
 /// The discrete Gaussian over the integers, P(x) ∝ exp(−x²/2σ²), by a cumulative table.
 ///
 /// Entry k is ⌊2⁶³·P(|x| ≤ k)⌋, computed with 128-bit integers, up to the k from which the tail
-/// is below 2⁻⁶³. So a sample's statistical distance from the discrete Gaussian is below
-/// (entries + 1)·2⁻⁶³, less than 2⁻⁵³ for every σ allowed and below 2⁻⁵⁷ for σ = 6.4; the σ of
-/// that Gaussian differs from the one given by the rounding of `f64` (2⁻⁵¹ of it).
+/// is below 2⁻⁶³. So every probability is off by less than 2⁻⁶³, and the statistical distance from
+/// the discrete Gaussian, half their sum, is below (entries + 2)·2⁻⁶⁴: less than 2⁻⁵⁴ for every σ
+/// allowed, 2⁻⁵⁸ for σ = 6.4, 2⁻⁵⁷ for σ = 11. The σ of that Gaussian differs from the one given
+/// by the rounding of `f64` (2⁻⁵¹ of it).
 ///
 /// From σ = 1 on, the standard deviation of the samples is σ to more than six digits; below, the
 /// integers are too coarse and it is smaller.

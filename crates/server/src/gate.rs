@@ -77,7 +77,8 @@ impl Gate {
         let last_run_ms = Arc::clone(&self.last_run_ms);
         self.pool.spawn(move || {
             let start = Instant::now();
-            let result = catch_unwind(AssertUnwindSafe(job)).map_err(|panic| JobError::Panicked(text(&*panic)));
+            let result =
+                catch_unwind(AssertUnwindSafe(job)).map_err(|panic| JobError::Panicked(text(&*panic)));
             last_run_ms.store(start.elapsed().as_millis() as u64, Ordering::Relaxed);
             drop((turn, admission.0));
             // The receiver is gone when the client is: nobody wants the result then.

@@ -27,7 +27,7 @@ pub(crate) struct Summary {
 pub(crate) struct Info {
     #[serde(flatten)]
     pub(crate) summary: Summary,
-    /// Queries that one key takes; absent where there are no keys.
+    /// Records that one key's lookup fetches; absent where there are no keys.
     pub(crate) lookups_per_key: Option<usize>,
     /// Most queries in one request.
     pub(crate) max_batch: usize,
@@ -44,6 +44,8 @@ pub(crate) struct Info {
 /// Lengths in bytes, envelopes included.
 #[derive(Clone, Serialize)]
 pub(crate) struct SizesInfo {
+    /// What a client fetches once a version: the scheme's public part and the keyword layout.
+    bundle: u64,
     public: u64,
     hint: u64,
     keys: u64,
@@ -59,6 +61,7 @@ impl Info {
         description: Description,
         lookups_per_key: Option<usize>,
         max_batch: usize,
+        bundle: u64,
     ) -> Self {
         let sizes = description.sizes;
         Self {
@@ -67,6 +70,7 @@ impl Info {
             max_batch,
             private: description.privacy == Privacy::Private,
             sizes: SizesInfo {
+                bundle,
                 public: sizes.public,
                 hint: sizes.hint,
                 keys: sizes.keys,

@@ -18,42 +18,25 @@ pub(crate) enum Problem {
     /// The address exists, with other methods.
     WrongMethod,
     /// No database of this name.
-    UnknownDatabase {
-        known: String,
-    },
+    UnknownDatabase { known: String },
     /// The databases are being loaded.
     NotReady,
     /// The body is longer than the largest batch.
-    TooLong {
-        limit: usize,
-    },
+    TooLong { limit: usize },
     /// The body did not arrive in time.
-    TooSlow {
-        limit: Duration,
-    },
+    TooSlow { limit: Duration },
     /// The connection broke while the body was read.
     Interrupted,
     /// The body is no whole number of queries.
-    WrongLength {
-        found: usize,
-        query: usize,
-    },
+    WrongLength { found: usize, query: usize },
     /// The client's database version is not the one that is served.
-    WrongVersion {
-        current: Version,
-    },
+    WrongVersion { current: Version },
     /// A header that does not parse.
     BadVersionHeader,
     /// A query that the scheme refuses.
-    Refused {
-        position: usize,
-        count: usize,
-        source: papir_core::Error,
-    },
+    Refused { position: usize, count: usize, source: papir_core::Error },
     /// No place; come again after this long.
-    Busy {
-        after: Duration,
-    },
+    Busy { after: Duration },
     /// The answer failed here, not at the client's side.
     Internal,
 }
@@ -77,7 +60,7 @@ impl Problem {
             | E::BatchSize { .. }
             | E::Session { .. } => Self::Refused { position, count, source },
             other => {
-                tracing::error!(error = %other, "an answer failed");
+                tracing::error!(code = other.code(), "an answer failed");
                 Self::Internal
             }
         }
@@ -131,9 +114,13 @@ impl Problem {
             Self::WrongLength { found, query } => {
                 format!("the body has {found} bytes: expected queries of {query} bytes each, at least one")
             }
-            Self::WrongVersion { current } => format!("the database is at version {current}: fetch its public part again"),
+            Self::WrongVersion { current } => {
+                format!("the database is at version {current}: fetch its public part again")
+            }
             Self::BadVersionHeader => "papir-version is malformed: expected 16 hexadecimal digits".into(),
-            Self::Refused { position, count, source } => format!("query {} of {count}: {source}", position + 1),
+            Self::Refused { position, count, source } => {
+                format!("query {} of {count}: {source}", position + 1)
+            }
             Self::Busy { after } => format!("too many requests: come again in {} s", after.as_secs()),
             Self::Internal => "the answer failed; the query was not at fault".into(),
         }

@@ -10,13 +10,13 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
+use crate::Error;
 use crate::api::{App, router};
 use crate::catalog::Catalog;
 use crate::config::ServerConfig;
 use crate::database::Database;
 use crate::gate::Gate;
 use crate::hangup::Hangup;
-use crate::Error;
 
 /// The way to a running service.
 pub struct Server;

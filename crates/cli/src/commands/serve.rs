@@ -38,6 +38,9 @@ pub(crate) struct Arguments {
     /// Print what each query looks like, one JSON line each.
     #[arg(long, hide = true)]
     show_queries: bool,
+    /// Stop when stdin ends: a server that dies with the process that started it.
+    #[arg(long, hide = true)]
+    until_stdin_ends: bool,
 }
 
 const EXAMPLES: &str = "Examples:
@@ -46,10 +49,17 @@ const EXAMPLES: &str = "Examples:
   papir serve words-2026.papir --name words";
 
 pub(crate) fn run(arguments: Arguments) -> Outcome {
+    let until_stdin_ends = arguments.until_stdin_ends;
     let config = config(arguments)?;
     let runtime = tokio::runtime::Runtime::new()?;
     runtime.block_on(async {
-        let stop = stop_signal()?;
+        let signal = stop_signal()?;
+        let stop = async {
+            tokio::select! {
+                () = signal => {}
+                () = stdin_ends(), if until_stdin_ends => {}
+            }
+        };
         let server = Server::bind(config).await?;
         // Only now: what keeps the service from starting is told once, as the failure of the command.
         start_log();
@@ -87,6 +97,18 @@ fn start_log() {
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal())
         .init();
+}
+
+/// Done at the end of stdin. Reads on a thread that nothing waits for: stdin may never end.
+async fn stdin_ends() {
+    let (send, receive) = tokio::sync::oneshot::channel();
+    std::thread::spawn(move || {
+        // An error ends stdin too; and nobody waits any more once the service stops by a signal.
+        let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+        let _ = send.send(());
+    });
+    // An error would say that the thread is gone: the same.
+    let _ = receive.await;
 }
 
 /// Done at the first SIGINT or SIGTERM. Listens from the call on, not from the first poll.

@@ -23,7 +23,9 @@ pub(crate) fn pack(values: &[u64], width: u32, out: &mut [u8]) {
             word = value >> 1 >> (width - 1 - filled);
         }
     }
-    tail.copy_from_slice(&word.to_le_bytes()[..tail.len()]);
+    // What is left over is a whole word of bytes where 57 bits or more are filled.
+    let rest = words.next().map_or(tail, <[u8; WORD]>::as_mut_slice);
+    rest.copy_from_slice(&word.to_le_bytes()[..rest.len()]);
 }
 
 /// Unpacks from exactly as many bytes as the values take.

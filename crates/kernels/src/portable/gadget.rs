@@ -52,7 +52,7 @@ pub(crate) fn to_residues(out: &mut [u32], digits: &[i32], modulus: Modulus) {
 pub(crate) fn centre(out: &mut [i32], residues: &[u32], modulus: Modulus) {
     let (q, half) = (modulus.value() as i32, modulus.value() as i32 / 2);
     for (out, &residue) in out.iter_mut().zip(residues) {
-        let residue = residue as i32;
-        *out = residue - if residue > half { q } else { 0 };
+        let above = (half - residue as i32) >> 31;
+        *out = residue as i32 - (q & above);
     }
 }

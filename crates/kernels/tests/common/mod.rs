@@ -4,10 +4,10 @@
 use papir_reference::poly::primitive_root;
 
 /// SplitMix64: reproducible words for tests.
-pub struct Words(pub u64);
+pub(crate) struct Words(pub(crate) u64);
 
 impl Words {
-    pub fn word(&mut self) -> u64 {
+    pub(crate) fn word(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -15,12 +15,12 @@ impl Words {
         z ^ (z >> 31)
     }
 
-    pub fn below(&mut self, bound: u64) -> u64 {
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.word()) * u128::from(bound)) >> 64) as u64
     }
 
     /// Residues below q, the extremes among them.
-    pub fn residues(&mut self, length: usize, q: u32) -> Vec<u32> {
+    pub(crate) fn residues(&mut self, length: usize, q: u32) -> Vec<u32> {
         let extremes = [0, 1, q / 2, q / 2 + 1, q - 1];
         (0..length)
             .map(|_| match self.below(16) as usize {
@@ -30,36 +30,26 @@ impl Words {
             .collect()
     }
 
-    pub fn integers(&mut self, length: usize) -> Vec<i32> {
+    pub(crate) fn integers(&mut self, length: usize) -> Vec<i32> {
         (0..length).map(|_| self.word() as i32).collect()
     }
 }
 
 /// Lengths with and without tails for every width of a vector.
-pub const LENGTHS: [usize; 14] = [0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 100, 2048];
+pub(crate) const LENGTHS: [usize; 14] = [0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 100, 2048];
 
 /// Moduli from the least to the largest, odd and even.
-pub const MODULI: [u32; 9] = [
-    2,
-    3,
-    4,
-    17,
-    65537,
-    1 << 20,
-    268_369_921,
-    (1 << 30) - 35,
-    (1 << 30) - 1,
-];
+pub(crate) const MODULI: [u32; 9] = [2, 3, 4, 17, 65537, 1 << 20, 268_369_921, (1 << 30) - 35, (1 << 30) - 1];
 
 /// The largest primes below `bound` that are 1 modulo 2d.
-pub fn primes(d: usize, bound: u32) -> impl Iterator<Item = u32> {
+pub(crate) fn primes(d: usize, bound: u32) -> impl Iterator<Item = u32> {
     let step = 2 * d as u32;
     let candidates = (1..bound.div_ceil(step)).rev().map(move |k| k * step + 1);
     candidates.filter(|&q| (2..).take_while(|f| f * f <= q).all(|f| q % f != 0))
 }
 
 /// A modulus with a primitive 2d-th root of unity.
-pub fn modulus_and_root(d: usize, bound: u32) -> (u32, u32) {
+pub(crate) fn modulus_and_root(d: usize, bound: u32) -> (u32, u32) {
     let q = primes(d, bound).next().unwrap();
     (q, primitive_root(2 * d as u64, q).unwrap())
 }

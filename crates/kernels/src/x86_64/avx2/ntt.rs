@@ -5,7 +5,7 @@
 
 use core::arch::x86_64::*;
 
-use super::lanes::{Factors, Field, Words, load, splat, store};
+use super::lanes::{Factors, Field, Words, load, store};
 use crate::ntt::{NttTable, Roots};
 use crate::portable;
 
@@ -77,8 +77,8 @@ fn forward_radix2(block: &mut [Words], w: Factors, field: Field) {
 #[target_feature(enable = "avx2")]
 fn forward_radix4(block: &mut [Words], roots: &Roots, index: usize, field: Field) {
     let outer = Factors::splat(roots.at(index));
-    let inner = [2 * index, 2 * index + 1].map(|k| roots.at(k));
-    let (left, right) = (Factors::splat(inner[0]), Factors::splat(inner[1]));
+    let left = Factors::splat(roots.at(2 * index));
+    let right = Factors::splat(roots.at(2 * index + 1));
     let quarter = block.len() / 4;
     let (low, high) = block.split_at_mut(2 * quarter);
     let (a, b) = low.split_at_mut(quarter);
@@ -101,35 +101,21 @@ fn forward_radix4(block: &mut [Words], roots: &Roots, index: usize, field: Field
 /// partners in the butterfly.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn forward_pair<const REDUCE: bool>(
-    pair: &mut [Words; 2],
-    roots: &Roots,
-    index: usize,
-    field: Field,
-) {
+fn forward_pair<const REDUCE: bool>(pair: &mut [Words; 2], roots: &Roots, index: usize, field: Field) {
     let w = Factors::splat(roots.at(index));
     let (a, b) = forward_butterfly(load(&pair[0]), load(&pair[1]), w, field);
     // u = 0-3, 8-11
     let (u, v) = swap_halves(a, b);
-    let (u, v) = forward_butterfly(u, v, spread2(roots, 2 * index), field);
+    let (u, v) = forward_butterfly(u, v, spread2(roots, index), field);
     // u = 0 1 4 5, 8 9 12 13
-    let (u, v) = (
-        _mm256_unpacklo_epi64(u, v),
-        _mm256_unpackhi_epi64(u, v),
-    );
-    let (u, v) = forward_butterfly(u, v, spread4(roots, 4 * index), field);
+    let (u, v) = (_mm256_unpacklo_epi64(u, v), _mm256_unpackhi_epi64(u, v));
+    let (u, v) = forward_butterfly(u, v, spread4(roots, index), field);
     // u = 0 4 2 6, 8 12 10 14
     let (u, v) = (pick::<0x88>(u, v), pick::<0xDD>(u, v));
-    let w = spread8(roots, 8 * index, &CROSSED);
+    let w = spread8(roots, index, &CROSSED);
     let (u, v) = forward_butterfly(u, v, w, field);
-    let (low, high) = (
-        _mm256_unpacklo_epi32(u, v),
-        _mm256_unpackhi_epi32(u, v),
-    );
-    let (u, v) = (
-        _mm256_unpacklo_epi64(low, high),
-        _mm256_unpackhi_epi64(low, high),
-    );
+    let (low, high) = (_mm256_unpacklo_epi32(u, v), _mm256_unpackhi_epi32(u, v));
+    let (u, v) = (_mm256_unpacklo_epi64(low, high), _mm256_unpackhi_epi64(low, high));
     let (a, b) = swap_halves(u, v);
     store(&mut pair[0], finish::<REDUCE>(a, field));
     store(&mut pair[1], finish::<REDUCE>(b, field));
@@ -147,11 +133,7 @@ fn swap_halves(a: __m256i, b: __m256i) -> (__m256i, __m256i) {
 #[inline]
 #[target_feature(enable = "avx2")]
 fn finish<const REDUCE: bool>(x: __m256i, field: Field) -> __m256i {
-    if REDUCE {
-        field.subtract_q(field.subtract_2q(x))
-    } else {
-        x
-    }
+    if REDUCE { field.subtract_q(field.subtract_2q(x)) } else { x }
 }
 
 /// Two words of each half of u, then two of v, as the four pairs of bits say.
@@ -168,42 +150,43 @@ const CROSSED: Words = [0, 2, 1, 3, 4, 6, 5, 7];
 /// The order of roots for u = 0 2 4 6, 8 10 12 14.
 const STRAIGHT: Words = [0, 1, 2, 3, 4, 5, 6, 7];
 
-/// Two roots from `index` for u = 0-3, 8-11.
+/// The two roots of block `index`, for u = 0-3, 8-11.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn spread2(roots: &Roots, index: usize) -> Factors {
     const ORDER: Words = [0, 0, 0, 0, 1, 1, 1, 1];
     let order = load(&ORDER);
     let both = |words: &[u32]| {
-        let pair = u64::from(words[index]) | u64::from(words[index + 1]) << 32;
+        let [low, high] = words.as_chunks::<2>().0[index];
+        let pair = u64::from(low) | u64::from(high) << 32;
         _mm256_permutevar8x32_epi32(_mm256_set1_epi64x(pair as i64), order)
     };
-    Factors::new(both(&roots.values), both(&roots.quotients))
+    Factors::twin(both(&roots.values), both(&roots.quotients))
 }
 
-/// Four roots from `index` for u = 0 1 4 5, 8 9 12 13.
+/// The four roots of block `index`, for u = 0 1 4 5, 8 9 12 13.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn spread4(roots: &Roots, index: usize) -> Factors {
     const ORDER: Words = [0, 0, 1, 1, 2, 2, 3, 3];
     let order = load(&ORDER);
     let four = |words: &[u32]| {
-        let words = words[index..].first_chunk::<4>().copied().unwrap_or_default();
+        let words = &words.as_chunks::<4>().0[index];
         // SAFETY: the array covers the 16 bytes that are read; no alignment is asked for.
         let words = unsafe { _mm_loadu_si128(words.as_ptr().cast()) };
         _mm256_permutevar8x32_epi32(_mm256_castsi128_si256(words), order)
     };
-    Factors::new(four(&roots.values), four(&roots.quotients))
+    Factors::twin(four(&roots.values), four(&roots.quotients))
 }
 
-/// Eight roots from `index` in the order given.
+/// The eight roots of block `index` in the order given.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn spread8(roots: &Roots, index: usize, order: &Words) -> Factors {
     let order = load(order);
     let eight = |words: &[u32]| {
-        let words = words[index..].first_chunk::<8>().copied().unwrap_or_default();
-        _mm256_permutevar8x32_epi32(load(&words), order)
+        let words = &words.as_chunks::<8>().0[index];
+        _mm256_permutevar8x32_epi32(load(words), order)
     };
     Factors::new(eight(&roots.values), eight(&roots.quotients))
 }
@@ -257,8 +240,8 @@ fn last_butterfly(u: __m256i, v: __m256i, table: &NttTable, field: Field) -> (__
 #[target_feature(enable = "avx2")]
 fn inverse_radix4(block: &mut [Words], roots: &Roots, index: usize, field: Field) {
     let outer = Factors::splat(roots.at(index));
-    let inner = [2 * index, 2 * index + 1].map(|k| roots.at(k));
-    let (left, right) = (Factors::splat(inner[0]), Factors::splat(inner[1]));
+    let left = Factors::splat(roots.at(2 * index));
+    let right = Factors::splat(roots.at(2 * index + 1));
     let quarter = block.len() / 4;
     let (low, high) = block.split_at_mut(2 * quarter);
     let (a, b) = low.split_at_mut(quarter);
@@ -316,24 +299,15 @@ fn inverse_pair(pair: &mut [Words; 2], roots: &Roots, index: usize, field: Field
     let (low, high) = swap_halves(load(&pair[0]), load(&pair[1]));
     // u = 0 2 4 6, 8 10 12 14
     let (u, v) = (pick::<0x88>(low, high), pick::<0xDD>(low, high));
-    let w = spread8(roots, 8 * index, &STRAIGHT);
+    let w = spread8(roots, index, &STRAIGHT);
     let (u, v) = inverse_butterfly(u, v, w, field);
-    let (low, high) = (
-        _mm256_unpacklo_epi32(u, v),
-        _mm256_unpackhi_epi32(u, v),
-    );
+    let (low, high) = (_mm256_unpacklo_epi32(u, v), _mm256_unpackhi_epi32(u, v));
     // u = 0 1 4 5, 8 9 12 13
-    let (u, v) = (
-        _mm256_unpacklo_epi64(low, high),
-        _mm256_unpackhi_epi64(low, high),
-    );
-    let (u, v) = inverse_butterfly(u, v, spread4(roots, 4 * index), field);
+    let (u, v) = (_mm256_unpacklo_epi64(low, high), _mm256_unpackhi_epi64(low, high));
+    let (u, v) = inverse_butterfly(u, v, spread4(roots, index), field);
     // u = 0-3, 8-11
-    let (u, v) = (
-        _mm256_unpacklo_epi64(u, v),
-        _mm256_unpackhi_epi64(u, v),
-    );
-    let (u, v) = inverse_butterfly(u, v, spread2(roots, 2 * index), field);
+    let (u, v) = (_mm256_unpacklo_epi64(u, v), _mm256_unpackhi_epi64(u, v));
+    let (u, v) = inverse_butterfly(u, v, spread2(roots, index), field);
     let (a, b) = swap_halves(u, v);
     let w = Factors::splat(roots.at(index));
     let (a, b) = inverse_butterfly(a, b, w, field);

@@ -3,14 +3,12 @@
 use std::arch::x86_64::*;
 
 use crate::rows16::{FLUSH_PAIRS, PLANE_BITS, ROWS};
+use crate::x86_64::stream;
 
 /// Vectors of 8 cells whose sums, in four planes, fit the registers.
 const VECTORS: usize = 2;
 /// Such slabs of rows in a group.
 const SLABS: usize = 4;
-/// How far ahead of its sums a pass asks for words, in cells of 4 bytes.
-const AHEAD: usize = 2048;
-
 /// Vectors of a slab of rows.
 type Slab = [[[i16; 2]; 8]; VECTORS];
 
@@ -63,11 +61,11 @@ fn sum<const P: usize>(
     sums
 }
 
-/// Loads one slab of a pair of columns, and asks for the one that comes [`AHEAD`].
+/// Loads one slab of a pair of columns, and asks for one that will come.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn load(slab: &Slab) -> [__m256i; VECTORS] {
-    _mm_prefetch::<_MM_HINT_T0>(slab.as_ptr().cast::<[i16; 2]>().wrapping_add(AHEAD).cast());
+    stream::prefetch(slab);
     let mut words = [_mm256_setzero_si256(); VECTORS];
     for (words, cells) in words.iter_mut().zip(slab) {
         // SAFETY: `cells` is 32 bytes; the load needs no alignment.

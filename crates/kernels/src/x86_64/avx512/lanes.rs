@@ -41,11 +41,14 @@ impl Factors {
     #[inline]
     #[target_feature(enable = "avx512f")]
     pub(crate) fn new(value: __m512i, quotient: __m512i) -> Self {
-        Self {
-            value,
-            even: quotient,
-            odd: _mm512_srli_epi64::<32>(quotient),
-        }
+        Self { value, even: quotient, odd: _mm512_srli_epi64::<32>(quotient) }
+    }
+
+    /// Factors that are the same in lanes 2k and 2k + 1.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    pub(crate) fn twin(value: __m512i, quotient: __m512i) -> Self {
+        Self { value, even: quotient, odd: quotient }
     }
 
     /// One factor in all lanes.
@@ -53,11 +56,7 @@ impl Factors {
     #[target_feature(enable = "avx512f")]
     pub(crate) fn splat(factor: Factor) -> Self {
         let quotient = splat(factor.quotient);
-        Self {
-            value: splat(factor.value),
-            even: quotient,
-            odd: quotient,
-        }
+        Self { value: splat(factor.value), even: quotient, odd: quotient }
     }
 }
 
@@ -72,10 +71,7 @@ impl Field {
     #[inline]
     #[target_feature(enable = "avx512f")]
     pub(crate) fn new(q: u32) -> Self {
-        Self {
-            q: splat(q),
-            twice: splat(2 * q),
-        }
+        Self { q: splat(q), twice: splat(2 * q) }
     }
 
     /// v·w modulo q, in [0, 2q), for any v.

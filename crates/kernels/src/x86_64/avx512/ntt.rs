@@ -5,7 +5,7 @@
 
 use core::arch::x86_64::*;
 
-use super::lanes::{Factors, Field, Words, load, splat, store};
+use super::lanes::{Factors, Field, Words, load, store};
 use crate::ntt::{NttTable, Roots};
 use crate::portable;
 
@@ -45,9 +45,9 @@ fn forward_stages<const REDUCE: bool>(table: &NttTable, x: &mut [u32]) {
         }
         half /= 4;
     }
-    let (pairs, _) = vectors.as_chunks_mut::<2>();
-    for (i, pair) in pairs.iter_mut().enumerate() {
-        forward_pair::<REDUCE>(pair, &table.roots, table.d / 32 + i, field);
+    let (blocks, _) = vectors.as_chunks_mut::<4>();
+    for (i, block) in blocks.iter_mut().enumerate() {
+        forward_block::<REDUCE>(block, &table.roots, table.d / 32 + 2 * i, field);
     }
 }
 
@@ -77,8 +77,8 @@ fn forward_radix2(block: &mut [Words], w: Factors, field: Field) {
 #[target_feature(enable = "avx512f")]
 fn forward_radix4(block: &mut [Words], roots: &Roots, index: usize, field: Field) {
     let outer = Factors::splat(roots.at(index));
-    let inner = [2 * index, 2 * index + 1].map(|k| roots.at(k));
-    let (left, right) = (Factors::splat(inner[0]), Factors::splat(inner[1]));
+    let left = Factors::splat(roots.at(2 * index));
+    let right = Factors::splat(roots.at(2 * index + 1));
     let quarter = block.len() / 4;
     let (low, high) = block.split_at_mut(2 * quarter);
     let (a, b) = low.split_at_mut(quarter);
@@ -95,94 +95,95 @@ fn forward_radix4(block: &mut [Words], roots: &Roots, index: usize, field: Field
     }
 }
 
-/// The last five stages, on words 0..16 and 16..32 of a block; `index` is the root of the first.
+/// The u and v of sixteen butterflies.
+type Pair = (__m512i, __m512i);
+
+/// The last five stages, on 32 words each with roots `index` and `index + 1` of the first.
 ///
-/// The comments say which words the four quarters of u hold; those of v are the
-/// partners in the butterfly.
+/// The two go abreast, so that one fills the other's waits. Here and below the comments say
+/// which words of the 32 the four quarters of u hold; those of v are their partners.
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn forward_pair<const REDUCE: bool>(
-    pair: &mut [Words; 2],
-    roots: &Roots,
-    index: usize,
-    field: Field,
-) {
-    let w = Factors::splat(roots.at(index));
-    let (a, b) = forward_butterfly(load(&pair[0]), load(&pair[1]), w, field);
-    // u = 0-3, 4-7, 16-19, 20-23
-    let (u, v) = (
-        _mm512_shuffle_i32x4::<0x44>(a, b),
-        _mm512_shuffle_i32x4::<0xEE>(a, b),
-    );
-    let (u, v) = forward_butterfly(u, v, spread2(roots, 2 * index, &HALVES), field);
-    // u = 0-3, 16-19, 8-11, 24-27
-    let (u, v) = (
-        _mm512_shuffle_i32x4::<0x88>(u, v),
-        _mm512_shuffle_i32x4::<0xDD>(u, v),
-    );
-    let (u, v) = forward_butterfly(u, v, spread4(roots, 4 * index), field);
-    // u = 0 1 4 5, 16 17 20 21, 8 9 12 13, 24 25 28 29
-    let (u, v) = (
-        _mm512_unpacklo_epi64(u, v),
-        _mm512_unpackhi_epi64(u, v),
-    );
-    let (u, v) = forward_butterfly(u, v, spread8(roots, 8 * index), field);
-    // u = 0 4 2 6, 16 20 18 22, 8 12 10 14, 24 28 26 30
-    let (u, v) = (pick::<0x88>(u, v), pick::<0xDD>(u, v));
-    let (u, v) = forward_butterfly(u, v, spread16(roots, 16 * index), field);
-    let a = _mm512_permutex2var_epi32(u, load(&NATURAL[0]), v);
-    let b = _mm512_permutex2var_epi32(u, load(&NATURAL[1]), v);
-    store(&mut pair[0], finish::<REDUCE>(a, field));
-    store(&mut pair[1], finish::<REDUCE>(b, field));
+fn forward_block<const REDUCE: bool>(block: &mut [Words; 4], roots: &Roots, index: usize, field: Field) {
+    let (i, k) = (index, index + 1);
+    let [a, b, c, e] = block;
+    let x = forward_butterfly(load(a), load(b), Factors::splat(roots.at(i)), field);
+    let y = forward_butterfly(load(c), load(e), Factors::splat(roots.at(k)), field);
+    let (x, y) = (forward_by_8(x, roots, i, field), forward_by_8(y, roots, k, field));
+    let (x, y) = (forward_by_4(x, roots, i, field), forward_by_4(y, roots, k, field));
+    let (x, y) = (forward_by_2(x, roots, i, field), forward_by_2(y, roots, k, field));
+    let (x, y) = (forward_by_1(x, roots, i, field), forward_by_1(y, roots, k, field));
+    for ((a, b), (u, v)) in [((a, b), x), ((c, e), y)] {
+        let low = _mm512_permutex2var_epi32(u, load(&LOW), v);
+        let high = _mm512_permutex2var_epi32(u, load(&HIGH), v);
+        store(a, finish::<REDUCE>(low, field));
+        store(b, finish::<REDUCE>(high, field));
+    }
+}
+
+/// u = 0-3, 4-7, 16-19, 20-23.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn forward_by_8((a, b): Pair, roots: &Roots, index: usize, field: Field) -> Pair {
+    let (u, v) = (_mm512_shuffle_i32x4::<0x44>(a, b), _mm512_shuffle_i32x4::<0xEE>(a, b));
+    forward_butterfly(u, v, spread2(roots, index, &HALVES), field)
+}
+
+/// u = 0-3, 16-19, 8-11, 24-27.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn forward_by_4((u, v): Pair, roots: &Roots, index: usize, field: Field) -> Pair {
+    let (u, v) = (_mm512_shuffle_i32x4::<0x88>(u, v), _mm512_shuffle_i32x4::<0xDD>(u, v));
+    forward_butterfly(u, v, spread4(roots, index), field)
+}
+
+/// u = 0 1 4 5, 16 17 20 21, 8 9 12 13, 24 25 28 29.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn forward_by_2((u, v): Pair, roots: &Roots, index: usize, field: Field) -> Pair {
+    let (u, v) = (_mm512_unpacklo_epi64(u, v), _mm512_unpackhi_epi64(u, v));
+    forward_butterfly(u, v, spread8(roots, index), field)
+}
+
+/// u = 0 2 4 6, 8 10 12 14, 16 18 20 22, 24 26 28 30.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn forward_by_1((u, v): Pair, roots: &Roots, index: usize, field: Field) -> Pair {
+    let evens = _mm512_permutex2var_epi32(u, load(&SCATTERED_EVENS), v);
+    let odds = _mm512_permutex2var_epi32(u, load(&SCATTERED_ODDS), v);
+    forward_butterfly(evens, odds, sixteen(roots, index), field)
 }
 
 /// From [0, 4q) to [0, q), where asked for.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn finish<const REDUCE: bool>(x: __m512i, field: Field) -> __m512i {
-    if REDUCE {
-        field.subtract_q(field.subtract_2q(x))
-    } else {
-        x
-    }
+    if REDUCE { field.subtract_q(field.subtract_2q(x)) } else { x }
 }
 
-/// Two words of each quarter of u, then two of v, as the four pairs of bits say.
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn pick<const WHICH: i32>(u: __m512i, v: __m512i) -> __m512i {
-    let (u, v) = (_mm512_castsi512_ps(u), _mm512_castsi512_ps(v));
-    _mm512_castps_si512(_mm512_shuffle_ps::<WHICH>(u, v))
-}
+/// Where the two registers after [`forward_by_2`] hold the words 0, 2 … 30.
+const SCATTERED_EVENS: Words = [0, 16, 2, 18, 8, 24, 10, 26, 4, 20, 6, 22, 12, 28, 14, 30];
 
-/// The even words of 0..32 in the order in which the last stage holds them.
-const EVENS: Words = [
-    0, 4, 2, 6, 16, 20, 18, 22, 8, 12, 10, 14, 24, 28, 26, 30,
-];
+/// Where they hold the words 1, 3 … 31.
+const SCATTERED_ODDS: Words = [1, 17, 3, 19, 9, 25, 11, 27, 5, 21, 7, 23, 13, 29, 15, 31];
 
-/// From evens and odds in that order to words 0..16 and 16..32.
-const NATURAL: [Words; 2] = {
-    let mut natural = [[0; 16]; 2];
-    let mut place = 0;
-    while place < 16 {
-        let word = EVENS[place] as usize;
-        natural[word / 16][word % 16] = place as u32;
-        natural[word / 16][word % 16 + 1] = place as u32 + 16;
-        place += 1;
-    }
-    natural
-};
+/// Where evens and odds hold the words 0 … 15.
+const LOW: Words = [0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23];
 
-/// The odd partners of [`EVENS`].
-const ODDS: Words = {
-    let mut odds = EVENS;
-    let mut place = 0;
-    while place < 16 {
-        odds[place] += 1;
-        place += 1;
-    }
-    odds
-};
+/// Where evens and odds hold the words 16 … 31.
+const HIGH: Words = [8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31];
+
+/// The words 0, 2 … 30.
+const EVENS: Words = [0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30];
+
+/// The words 1, 3 … 31.
+const ODDS: Words = [1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31];
+
+/// Where evens and odds hold u of [`inverse_by_2`].
+const TWO_LOW: Words = [0, 16, 2, 18, 8, 24, 10, 26, 4, 20, 6, 22, 12, 28, 14, 30];
+
+/// Where evens and odds hold v of [`inverse_by_2`].
+const TWO_HIGH: Words = [1, 17, 3, 19, 9, 25, 11, 27, 5, 21, 7, 23, 13, 29, 15, 31];
 
 /// Roots 0 and 1 for u = 0-7, 16-23.
 const HALVES: Words = [0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1];
@@ -190,59 +191,55 @@ const HALVES: Words = [0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1];
 /// Roots 0 and 1 for u = 0-3, 16-19, 4-7, 20-23.
 const QUARTERS: Words = [0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1];
 
-/// Two roots from `index`, spread as `order` says.
+/// The two roots of block `index`, spread as `order` says.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn spread2(roots: &Roots, index: usize, order: &Words) -> Factors {
     let order = load(order);
     let both = |words: &[u32]| {
-        let pair = u64::from(words[index]) | u64::from(words[index + 1]) << 32;
+        let [low, high] = words.as_chunks::<2>().0[index];
+        let pair = u64::from(low) | u64::from(high) << 32;
         _mm512_permutexvar_epi32(order, _mm512_set1_epi64(pair as i64))
     };
-    Factors::new(both(&roots.values), both(&roots.quotients))
+    Factors::twin(both(&roots.values), both(&roots.quotients))
 }
 
-/// Four roots from `index` for u = 0-3, 16-19, 8-11, 24-27.
+/// The four roots of block `index`, for u = 0-3, 16-19, 8-11, 24-27.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn spread4(roots: &Roots, index: usize) -> Factors {
     const ORDER: Words = [0, 0, 0, 0, 2, 2, 2, 2, 1, 1, 1, 1, 3, 3, 3, 3];
     let order = load(&ORDER);
     let four = |words: &[u32]| {
-        let words = words[index..].first_chunk::<4>().copied().unwrap_or_default();
+        let words = &words.as_chunks::<4>().0[index];
         // SAFETY: the array covers the 16 bytes that are read; no alignment is asked for.
         let words = unsafe { _mm_loadu_si128(words.as_ptr().cast()) };
         _mm512_permutexvar_epi32(order, _mm512_castsi128_si512(words))
     };
-    Factors::new(four(&roots.values), four(&roots.quotients))
+    Factors::twin(four(&roots.values), four(&roots.quotients))
 }
 
-/// Eight roots from `index` for u = 0 1 4 5, 16 17 20 21, 8 9 12 13, 24 25 28 29.
+/// The eight roots of block `index`, for u = 0 1 4 5, 16 17 20 21, 8 9 12 13, 24 25 28 29.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn spread8(roots: &Roots, index: usize) -> Factors {
     const ORDER: Words = [0, 0, 1, 1, 4, 4, 5, 5, 2, 2, 3, 3, 6, 6, 7, 7];
     let order = load(&ORDER);
     let eight = |words: &[u32]| {
-        let words = words[index..].first_chunk::<8>().copied().unwrap_or_default();
+        let words = &words.as_chunks::<8>().0[index];
         // SAFETY: the array covers the 32 bytes that are read; no alignment is asked for.
         let words = unsafe { _mm256_loadu_si256(words.as_ptr().cast()) };
         _mm512_permutexvar_epi32(order, _mm512_castsi256_si512(words))
     };
-    Factors::new(eight(&roots.values), eight(&roots.quotients))
+    Factors::twin(eight(&roots.values), eight(&roots.quotients))
 }
 
-/// Sixteen roots from `index` in the order of [`EVENS`].
+/// The sixteen roots of block `index` in their order.
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn spread16(roots: &Roots, index: usize) -> Factors {
-    const ORDER: Words = [0, 2, 1, 3, 8, 10, 9, 11, 4, 6, 5, 7, 12, 14, 13, 15];
-    let order = load(&ORDER);
-    let sixteen = |words: &[u32]| {
-        let words = words[index..].first_chunk::<16>().copied().unwrap_or_default();
-        _mm512_permutexvar_epi32(order, load(&words))
-    };
-    Factors::new(sixteen(&roots.values), sixteen(&roots.quotients))
+fn sixteen(roots: &Roots, index: usize) -> Factors {
+    let value = load(&roots.values.as_chunks().0[index]);
+    Factors::new(value, load(&roots.quotients.as_chunks().0[index]))
 }
 
 #[target_feature(enable = "avx512f")]
@@ -252,9 +249,9 @@ pub(crate) fn inverse(table: &NttTable, x: &mut [u32]) {
     }
     let field = Field::new(table.q);
     let vectors = x.as_chunks_mut::<16>().0;
-    let (pairs, _) = vectors.as_chunks_mut::<2>();
-    for (i, pair) in pairs.iter_mut().enumerate() {
-        inverse_pair(pair, &table.inverse_roots, table.d / 32 + i, field);
+    let (blocks, _) = vectors.as_chunks_mut::<4>();
+    for (i, block) in blocks.iter_mut().enumerate() {
+        inverse_block(block, &table.inverse_roots, table.d / 32 + 2 * i, field);
     }
     let mut half = 4;
     while 2 * half < vectors.len() {
@@ -294,8 +291,8 @@ fn last_butterfly(u: __m512i, v: __m512i, table: &NttTable, field: Field) -> (__
 #[target_feature(enable = "avx512f")]
 fn inverse_radix4(block: &mut [Words], roots: &Roots, index: usize, field: Field) {
     let outer = Factors::splat(roots.at(index));
-    let inner = [2 * index, 2 * index + 1].map(|k| roots.at(k));
-    let (left, right) = (Factors::splat(inner[0]), Factors::splat(inner[1]));
+    let left = Factors::splat(roots.at(2 * index));
+    let right = Factors::splat(roots.at(2 * index + 1));
     let quarter = block.len() / 4;
     let (low, high) = block.split_at_mut(2 * quarter);
     let (a, b) = low.split_at_mut(quarter);
@@ -346,38 +343,64 @@ fn inverse_last_radix2(vectors: &mut [Words], table: &NttTable, field: Field) {
     }
 }
 
-/// The first five stages, on words 0..16 and 16..32 of a block; `index` is the root of the fifth.
+/// The first five stages, on 32 words each with roots `index` and `index + 1` of the fifth.
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn inverse_pair(pair: &mut [Words; 2], roots: &Roots, index: usize, field: Field) {
-    let (a, b) = (load(&pair[0]), load(&pair[1]));
-    let u = _mm512_permutex2var_epi32(a, load(&EVENS), b);
-    let v = _mm512_permutex2var_epi32(a, load(&ODDS), b);
-    let (u, v) = inverse_butterfly(u, v, spread16(roots, 16 * index), field);
-    // u = 0 1 4 5, 16 17 20 21, 8 9 12 13, 24 25 28 29
+fn inverse_block(block: &mut [Words; 4], roots: &Roots, index: usize, field: Field) {
+    let (i, k) = (index, index + 1);
+    let [a, b, c, e] = block;
+    let (x, y) = ((load(a), load(b)), (load(c), load(e)));
+    let (x, y) = (inverse_by_1(x, roots, i, field), inverse_by_1(y, roots, k, field));
+    let (x, y) = (inverse_by_2(x, roots, i, field), inverse_by_2(y, roots, k, field));
+    let (x, y) = (inverse_by_4(x, roots, i, field), inverse_by_4(y, roots, k, field));
+    let (x, y) = (inverse_by_8(x, roots, i, field), inverse_by_8(y, roots, k, field));
+    let (x, y) = (inverse_by_16(x, roots, i, field), inverse_by_16(y, roots, k, field));
+    store(a, x.0);
+    store(b, x.1);
+    store(c, y.0);
+    store(e, y.1);
+}
+
+/// u = 0 2 4 6, 8 10 12 14, 16 18 20 22, 24 26 28 30.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn inverse_by_1((a, b): Pair, roots: &Roots, index: usize, field: Field) -> Pair {
+    let (u, v) =
+        (_mm512_permutex2var_epi32(a, load(&EVENS), b), _mm512_permutex2var_epi32(a, load(&ODDS), b));
+    inverse_butterfly(u, v, sixteen(roots, index), field)
+}
+
+/// u = 0 1 4 5, 16 17 20 21, 8 9 12 13, 24 25 28 29.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn inverse_by_2((evens, odds): Pair, roots: &Roots, index: usize, field: Field) -> Pair {
     let (u, v) = (
-        _mm512_unpacklo_epi32(u, v),
-        _mm512_unpackhi_epi32(u, v),
+        _mm512_permutex2var_epi32(evens, load(&TWO_LOW), odds),
+        _mm512_permutex2var_epi32(evens, load(&TWO_HIGH), odds),
     );
-    let (u, v) = inverse_butterfly(u, v, spread8(roots, 8 * index), field);
-    // u = 0-3, 16-19, 8-11, 24-27
-    let (u, v) = (
-        _mm512_unpacklo_epi64(u, v),
-        _mm512_unpackhi_epi64(u, v),
-    );
-    let (u, v) = inverse_butterfly(u, v, spread4(roots, 4 * index), field);
-    // u = 0-3, 16-19, 4-7, 20-23
-    let (u, v) = (
-        _mm512_shuffle_i32x4::<0x44>(u, v),
-        _mm512_shuffle_i32x4::<0xEE>(u, v),
-    );
-    let (u, v) = inverse_butterfly(u, v, spread2(roots, 2 * index, &QUARTERS), field);
-    let (a, b) = (
-        _mm512_shuffle_i32x4::<0x88>(u, v),
-        _mm512_shuffle_i32x4::<0xDD>(u, v),
-    );
-    let w = Factors::splat(roots.at(index));
-    let (a, b) = inverse_butterfly(a, b, w, field);
-    store(&mut pair[0], a);
-    store(&mut pair[1], b);
+    inverse_butterfly(u, v, spread8(roots, index), field)
+}
+
+/// u = 0-3, 16-19, 8-11, 24-27.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn inverse_by_4((u, v): Pair, roots: &Roots, index: usize, field: Field) -> Pair {
+    let (u, v) = (_mm512_unpacklo_epi64(u, v), _mm512_unpackhi_epi64(u, v));
+    inverse_butterfly(u, v, spread4(roots, index), field)
+}
+
+/// u = 0-3, 16-19, 4-7, 20-23.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn inverse_by_8((u, v): Pair, roots: &Roots, index: usize, field: Field) -> Pair {
+    let (u, v) = (_mm512_shuffle_i32x4::<0x44>(u, v), _mm512_shuffle_i32x4::<0xEE>(u, v));
+    inverse_butterfly(u, v, spread2(roots, index, &QUARTERS), field)
+}
+
+/// u = 0-15.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn inverse_by_16((u, v): Pair, roots: &Roots, index: usize, field: Field) -> Pair {
+    let (u, v) = (_mm512_shuffle_i32x4::<0x88>(u, v), _mm512_shuffle_i32x4::<0xDD>(u, v));
+    inverse_butterfly(u, v, Factors::splat(roots.at(index)), field)
 }

@@ -2,16 +2,12 @@
 
 use std::arch::x86_64::*;
 
-use crate::x86_64::stream;
 use crate::rows16::{FLUSH_PAIRS, PLANE_BITS, ROWS};
+use crate::x86_64::stream;
 
 /// Vectors of 16 cells that hold one pair of columns of a group.
 const VECTORS: usize = 4;
 
-/// How far ahead of its sums a pass asks for words, in bytes.
-const AHEAD: usize = 4096;
-const STREAMED_PAIRS: usize = 2048;
-const STREAMS: usize = 2;
 /// One pair of columns of a group: 64 cells of two words.
 type Columns = [[[i16; 2]; 16]; VECTORS];
 
@@ -34,12 +30,9 @@ fn pass_planes<const P: usize>(tiles: &[i16], pairs: usize, planes: &[i16], out:
     let (vectors, _) = cells.as_chunks::<16>();
     let (columns, _) = vectors.as_chunks::<VECTORS>();
     let (out, _) = out.as_chunks_mut::<ROWS>();
-    let streams = if pairs < STREAMED_PAIRS { 1 } else { STREAMS };
-    let length = pairs.div_ceil(streams);
-    let step = FLUSH_PAIRS / streams;
     for (tile, out) in columns.chunks_exact(pairs).zip(out) {
-        for from in (0..length).step_by(step) {
-            flush(&sum::<P>(tile, digits, length, from..length.min(from + step)), out);
+        for (tile, digits) in tile.chunks(FLUSH_PAIRS).zip(digits.chunks(FLUSH_PAIRS)) {
+            flush(&sum::<P>(tile, digits), out);
         }
     }
 }
@@ -47,32 +40,28 @@ fn pass_planes<const P: usize>(tiles: &[i16], pairs: usize, planes: &[i16], out:
 /// Sums at most [`FLUSH_PAIRS`] pairs of columns, by plane.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
-fn sum<const P: usize>(tile: &[Columns], digits: &[[[i16; 2]; P]], length: usize, range: std::ops::Range<usize>) -> [[__m512i; VECTORS]; P] {
+fn sum<const P: usize>(tile: &[Columns], digits: &[[[i16; 2]; P]]) -> [[__m512i; VECTORS]; P] {
     let mut sums = [[_mm512_setzero_si512(); VECTORS]; P];
-    for i in range {
-      let mut j = i;
-      while j < tile.len() && j < digits.len() {
-        let words = load(&tile[j]);
-        for (sums, &x) in sums.iter_mut().zip(&digits[j]) {
+    for (columns, digits) in tile.iter().zip(digits) {
+        let words = load(columns);
+        for (sums, &x) in sums.iter_mut().zip(digits) {
             let x = _mm512_set1_epi32(bytemuck::cast(x));
             for (sum, &words) in sums.iter_mut().zip(&words) {
                 *sum = _mm512_dpwssd_epi32(*sum, words, x);
             }
         }
-        j += length;
-      }
     }
     sums
 }
 
-/// Loads one pair of columns, and asks for those that come [`AHEAD`].
+/// Loads one pair of columns, and asks for one that will come.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn load(columns: &Columns) -> [__m512i; VECTORS] {
     let mut words = [_mm512_setzero_si512(); VECTORS];
     for (words, cells) in words.iter_mut().zip(columns) {
         let place = cells.as_ptr();
-        stream::prefetch(place, AHEAD);
+        stream::prefetch(place);
         // SAFETY: `cells` is 64 bytes; the load needs no alignment.
         *words = unsafe { _mm512_loadu_si512(place.cast()) };
     }

@@ -1,0 +1,125 @@
+//! `papir demo`: the whole road on this machine, in three processes: build, serve, get.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use clap::Args;
+
+use crate::Outcome;
+use crate::demo_parts::{Asked, ServerProcess, ask};
+use crate::failure::Failure;
+use crate::sighting::Sighting;
+use crate::units;
+
+use super::build;
+
+/// Build, serve and query a database of common passwords on this machine.
+///
+/// Builds a database from a file with the columns `password` and `rank`, serves it on loopback in a
+/// process of its own, asks it from client processes, and prints what the server saw, what the clients
+/// got and what it cost.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// The data: a CSV file with the columns `password` and `rank`.
+    #[arg(long, value_name = "FILE", default_value = "demo/data/common-passwords.csv")]
+    data: PathBuf,
+    /// The scheme.
+    #[arg(long, value_name = "NAME", default_value = papir::DEFAULT_SCHEME)]
+    scheme: String,
+}
+
+const EXAMPLES: &str = "Examples:
+  papir demo
+  papir demo --data demo/data/common-passwords.csv --scheme simple";
+
+/// What is asked, in this order: keys of one length, the first one twice, the last one absent.
+const KEYS: [&str; 4] = ["dragon", "dragon", "monkey", "papir!"];
+
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    let folder = tempfile::tempdir()?;
+    let snapshot = folder.path().join("common-passwords.papir");
+    let mut out = std::io::stdout();
+    build_snapshot(arguments, &snapshot, &mut out)?;
+    let mut server = ServerProcess::start(&snapshot)?;
+    writeln!(out, "\nServed by process {} at {}", server.id(), server.url())?;
+    let asked = KEYS.iter().map(|key| ask(&mut server, key)).collect::<Result<Vec<_>, _>>()?;
+    server.stop()?;
+    print_sightings(&asked, &mut out)?;
+    print_values(&asked, &mut out)?;
+    print_costs(&asked, &mut out)?;
+    check(&asked)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn build_snapshot(arguments: &Arguments, snapshot: &Path, out: &mut dyn Write) -> Result<(), Failure> {
+    let start = Instant::now();
+    let built = build::keyed_csv(&arguments.data, snapshot, ("password", "rank"), &arguments.scheme)?;
+    let seconds = units::seconds(start.elapsed().as_secs_f64());
+    writeln!(out, "Built from {} in {seconds}", arguments.data.display())?;
+    built.iter().try_for_each(|(name, value)| writeln!(out, "  {name:<16} {value}"))?;
+    Ok(())
+}
+
+fn print_sightings(asked: &[Asked], out: &mut dyn Write) -> std::io::Result<()> {
+    writeln!(out, "\nWhat the server saw: bytes of queries, after a header that is the same for all")?;
+    for (number, sighting) in (1..).zip(asked.iter().flat_map(|one| &one.seen)) {
+        writeln!(out, "  query {number}  {:>9} bytes  {}…", sighting.bytes, sighting.begins)?;
+    }
+    let [first, again, other, absent] = asked else { return Ok(()) };
+    let distance = |a: &Asked, b: &Asked| a.seen.iter().zip(&b.seen).map(|(a, b)| a.chi_square(b)).sum::<f64>();
+    let freedom: f64 = first.seen.iter().map(Sighting::freedom).sum();
+    writeln!(
+        out,
+        "  The lengths are equal: {}. How far the histograms of their bytes are apart (chi-square; equal\n  \
+         sources give {freedom:.0} ± {:.0}): one key twice {:.0}, two keys {:.0}, present and absent {:.0}.\n  \
+         Nothing to tell the keys apart by; that nobody can is what the scheme's security says.",
+        if equal_lengths(asked) { "yes" } else { "NO" },
+        (2.0 * freedom).sqrt(),
+        distance(first, again),
+        distance(again, other),
+        distance(other, absent),
+    )
+}
+
+fn equal_lengths(asked: &[Asked]) -> bool {
+    let lengths = |one: &Asked| one.seen.iter().map(|sighting| sighting.bytes).collect::<Vec<_>>();
+    asked.windows(2).all(|pair| lengths(&pair[0]) == lengths(&pair[1]))
+}
+
+fn print_values(asked: &[Asked], out: &mut dyn Write) -> std::io::Result<()> {
+    writeln!(out, "\nWhat the clients got")?;
+    asked.iter().try_for_each(|one| {
+        let value = one.value.as_ref().map_or("not on the list".to_owned(), |value| format!("rank {value}"));
+        writeln!(out, "  {:<8} {value}", one.key)
+    })
+}
+
+fn print_costs(asked: &[Asked], out: &mut dyn Write) -> std::io::Result<()> {
+    let median = |figure: fn(&Asked) -> f64| {
+        let mut figures: Vec<f64> = asked.iter().map(figure).collect();
+        figures.sort_by(f64::total_cmp);
+        figures.get(figures.len() / 2).copied().unwrap_or_default()
+    };
+    let size = |figure| units::bytes(median(figure) as u64);
+    let time = |figure| units::seconds(median(figure) / 1e3);
+    writeln!(out, "\nWhat a client's first lookup costs (median of {})", asked.len())?;
+    writeln!(out, "  public part      {} once, {}", size(|one| one.costs.public_bytes), time(|one| one.costs.fetch_ms))?;
+    writeln!(out, "  upload           {}, made in {}", size(|one| one.costs.upload_bytes), time(|one| one.costs.query_ms))?;
+    writeln!(out, "  answer           {}, loopback included", time(|one| one.costs.round_trip_ms))?;
+    writeln!(out, "  download         {}, opened in {}", size(|one| one.costs.download_bytes), time(|one| one.costs.extract_ms))
+}
+
+/// The demo holds itself to what it shows.
+fn check(asked: &[Asked]) -> Result<(), Failure> {
+    let found = asked.iter().map(|one| one.value.is_some());
+    if !found.eq([true, true, true, false]) {
+        return Err(Failure::new("expected dragon and monkey to be found and papir! to be absent"));
+    }
+    if !equal_lengths(asked) {
+        return Err(Failure::new("queries for different keys have different lengths"));
+    }
+    Ok(())
+}

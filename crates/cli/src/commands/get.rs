@@ -1,0 +1,171 @@
+//! `papir get`: looks keys or indices up in a served database.
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::process::ExitCode;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use clap::Args;
+use papir_client::{Connection, Costs};
+use papir_core::{Error, Privacy};
+use serde_json::{Map, Value, json};
+
+use crate::Outcome;
+use crate::failure::Failure;
+use crate::units;
+
+/// Exit code when some key is absent.
+const ABSENT: u8 = 1;
+
+/// Look keys up without telling the server which.
+///
+/// One key: the bytes of its value on stdout. Several, or --json: one JSON line each; a value that is
+/// no UTF-8 is in base64. The exit code is 0 when all were found, 1 when some are absent, 2 for an error.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// The service, as http://host:port, or one of its databases, as http://host:port/v1/databases/name.
+    url: String,
+    /// The keys.
+    #[arg(value_name = "KEY", required_unless_present = "index")]
+    keys: Vec<OsString>,
+    /// Record numbers from 0, in a database without keys.
+    #[arg(long, value_name = "N", num_args = 1.., conflicts_with = "keys")]
+    index: Vec<u64>,
+    /// The database, where the service has several.
+    #[arg(long, value_name = "NAME")]
+    database: Option<String>,
+    /// Print JSON lines for one key too.
+    #[arg(long)]
+    json: bool,
+    /// Say on stderr what it cost; with --json as one JSON line.
+    #[arg(short, long)]
+    verbose: bool,
+    /// Ask even where the scheme shows the server what is asked.
+    #[arg(long)]
+    allow_not_private: bool,
+}
+
+const EXAMPLES: &str = "Examples:
+  papir get http://127.0.0.1:7470 apple
+  papir get http://127.0.0.1:7470 apple pear --database fruit -v
+  papir get http://127.0.0.1:7470/v1/databases/numbers --index 7 8";
+
+/// What was asked for, as it is printed, and the bytes that came.
+type Found = (Map<String, Value>, Option<Vec<u8>>);
+
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    let mut connection = Connection::open(&arguments.url, arguments.database.as_deref())?;
+    check_privacy(&connection, arguments.allow_not_private)?;
+    let found =
+        if arguments.index.is_empty() { keys(&mut connection, &arguments.keys)? } else { indices(&mut connection, &arguments.index)? };
+    if arguments.verbose {
+        tell_costs(&connection, arguments.json)?;
+    }
+    let mut out = std::io::stdout();
+    match found.as_slice() {
+        [(_, Some(value))] if !arguments.json => out.write_all(value)?,
+        [(_, None)] if !arguments.json => writeln!(std::io::stderr(), "absent")?,
+        found => found.iter().try_for_each(|one| writeln!(out, "{}", json_line(one)))?,
+    }
+    out.flush()?;
+    let all = found.iter().all(|(_, value)| value.is_some());
+    Ok(if all { ExitCode::SUCCESS } else { ExitCode::from(ABSENT) })
+}
+
+/// Nothing was asked yet: the server learns no key from a refusal.
+fn check_privacy(connection: &Connection, allow: bool) -> Result<(), Failure> {
+    let description = connection.lookup().describe();
+    match description.privacy {
+        Privacy::NotPrivate(reason) if !allow => {
+            let error = Error::NotPrivate { scheme: description.scheme, reason };
+            Err(Failure::new(format!("nothing was asked: {error} (--allow-not-private)")))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn keys(connection: &mut Connection, keys: &[OsString]) -> Result<Vec<Found>, Failure> {
+    let bytes: Vec<&[u8]> = keys.iter().map(|key| key.as_encoded_bytes()).collect();
+    let values = connection.get_keys(&bytes)?;
+    Ok(bytes.iter().map(|key| field("key", key)).zip(values).collect())
+}
+
+fn indices(connection: &mut Connection, indices: &[u64]) -> Result<Vec<Found>, Failure> {
+    if connection.info().keyed {
+        return Err(Failure::new(
+            "--index on a database of keys: its records are buckets of entries, an index names none; give the KEY",
+        ));
+    }
+    let records = connection.get_indices(indices)?.into_iter().map(Some);
+    let asked = |index: &u64| Map::from_iter([("index".to_owned(), json!(index))]);
+    Ok(indices.iter().map(asked).zip(records).collect())
+}
+
+/// A JSON field of bytes: as text, or as `…_base64`.
+fn field(name: &str, bytes: &[u8]) -> Map<String, Value> {
+    let pair = match std::str::from_utf8(bytes) {
+        Ok(text) => (name.to_owned(), json!(text)),
+        Err(_) => (format!("{name}_base64"), json!(STANDARD.encode(bytes))),
+    };
+    Map::from_iter([pair])
+}
+
+fn json_line((asked, value): &Found) -> Value {
+    let value = value.as_ref().map_or_else(|| Map::from_iter([("value".to_owned(), Value::Null)]), |bytes| field("value", bytes));
+    Value::Object(asked.clone().into_iter().chain(value).collect())
+}
+
+fn tell_costs(connection: &Connection, json: bool) -> std::io::Result<()> {
+    let costs = connection.costs();
+    if json {
+        return writeln!(std::io::stderr(), "{}", costs_json(&costs));
+    }
+    let Costs { public_bytes, query_bytes, answer_bytes, requests, .. } = costs;
+    let (name, version) = (&connection.info().name, &connection.info().version);
+    let time = |time: std::time::Duration| units::seconds(time.as_secs_f64());
+    let text = format!(
+        "database    {name}, version {version}, scheme {}\n\
+         fetched     {} once, in {}\n\
+         sent        {} in {requests} request(s), made in {}\n\
+         received    {}, {} after sending, opened in {}",
+        connection.info().scheme,
+        units::bytes(public_bytes),
+        time(costs.fetch),
+        units::bytes(query_bytes),
+        time(costs.query),
+        units::bytes(answer_bytes),
+        time(costs.round_trip),
+        time(costs.extract),
+    );
+    writeln!(std::io::stderr(), "{text}")
+}
+
+fn costs_json(costs: &Costs) -> Value {
+    let milliseconds = |time: std::time::Duration| time.as_secs_f64() * 1e3;
+    json!({
+        "public_bytes": costs.public_bytes,
+        "upload_bytes": costs.query_bytes,
+        "download_bytes": costs.answer_bytes,
+        "requests": costs.requests,
+        "fetch_ms": milliseconds(costs.fetch),
+        "query_ms": milliseconds(costs.query),
+        "round_trip_ms": milliseconds(costs.round_trip),
+        "extract_ms": milliseconds(costs.extract),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_lines_hold_text_or_base64() {
+        let line = |value: Option<&[u8]>| json_line(&(field("key", b"k"), value.map(<[u8]>::to_vec))).to_string();
+        assert_eq!(line(Some(b"v")), r#"{"key":"k","value":"v"}"#);
+        assert_eq!(line(Some(&[0xff])), r#"{"key":"k","value_base64":"/w=="}"#);
+        assert_eq!(line(None), r#"{"key":"k","value":null}"#);
+        assert_eq!(json_line(&(field("key", &[0xfe]), None)).to_string(), r#"{"key_base64":"/g==","value":null}"#);
+    }
+}

@@ -1,0 +1,119 @@
+//! The other processes of the demonstration: one `papir serve`, and a `papir get` per lookup.
+
+use std::ffi::OsStr;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use serde::Deserialize;
+
+use crate::failure::Failure;
+use crate::sighting::Sighting;
+
+/// A `papir serve` on a free port of loopback. It ends when its stdin does, so at the latest with
+/// this process.
+pub(crate) struct ServerProcess {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    stdout: BufReader<ChildStdout>,
+    url: String,
+}
+
+impl ServerProcess {
+    /// Starts it and waits until it listens.
+    pub(crate) fn start(snapshot: &Path) -> Result<Self, Failure> {
+        let options = ["serve", "--listen", "127.0.0.1:0", "--show-queries", "--until-stdin-ends", "--"];
+        let mut child = papir()?
+            .args(options.map(OsStr::new))
+            .arg(snapshot)
+            .env("PAPIR_LOG", "warn")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
+        let stdout = BufReader::new(stdout.ok_or_else(|| Failure::new("the server has no stdout"))?);
+        let mut server = Self { child, stdin, stdout, url: String::new() };
+        let line = server.line()?;
+        let url = line.strip_prefix("listening on ").ok_or_else(|| Failure::new(format!("the server says {line}")))?;
+        server.url = url.to_owned();
+        Ok(server)
+    }
+
+    /// Its process number.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Where it listens.
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The next line that it prints.
+    fn line(&mut self) -> Result<String, Failure> {
+        let mut line = String::new();
+        if self.stdout.read_line(&mut line)? == 0 {
+            return Err(Failure::new("the server ended"));
+        }
+        Ok(line.trim_end().to_owned())
+    }
+
+    /// Lets it finish, and waits for it.
+    pub(crate) fn stop(&mut self) -> Result<(), Failure> {
+        self.stdin = None;
+        let status = self.child.wait()?;
+        if status.success() { Ok(()) } else { Err(Failure::new(format!("the server ended with {status}"))) }
+    }
+}
+
+impl Drop for ServerProcess {
+    fn drop(&mut self) {
+        // Both fail when it has ended, which is what they are for.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// What a client process says that its lookup cost.
+#[derive(Deserialize)]
+pub(crate) struct LookupCosts {
+    pub(crate) public_bytes: f64,
+    pub(crate) upload_bytes: f64,
+    pub(crate) download_bytes: f64,
+    pub(crate) requests: u64,
+    pub(crate) fetch_ms: f64,
+    pub(crate) query_ms: f64,
+    pub(crate) round_trip_ms: f64,
+    pub(crate) extract_ms: f64,
+}
+
+/// One lookup: what the client got and what the server saw.
+pub(crate) struct Asked {
+    pub(crate) key: String,
+    pub(crate) value: Option<String>,
+    pub(crate) costs: LookupCosts,
+    pub(crate) seen: Vec<Sighting>,
+}
+
+#[derive(Deserialize)]
+struct Line {
+    value: Option<String>,
+}
+
+/// Asks a server for a key from a client process of its own.
+pub(crate) fn ask(server: &mut ServerProcess, key: &str) -> Result<Asked, Failure> {
+    let output = papir()?.args(["get", "--json", "--verbose", &server.url, "--", key]).stdin(Stdio::null()).output()?;
+    if !matches!(output.status.code(), Some(0 | 1)) {
+        return Err(Failure::new(String::from_utf8_lossy(&output.stderr)));
+    }
+    let Line { value } = serde_json::from_slice(&output.stdout)?;
+    let costs: LookupCosts = serde_json::from_slice(&output.stderr)?;
+    let line = |_| Ok(serde_json::from_str(&server.line()?)?);
+    let seen = (0..costs.requests).map(line).collect::<Result<_, Failure>>()?;
+    Ok(Asked { key: key.to_owned(), value, costs, seen })
+}
+
+/// This program, to be started again.
+fn papir() -> std::io::Result<Command> {
+    std::env::current_exe().map(Command::new)
+}

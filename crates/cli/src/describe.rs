@@ -1,0 +1,96 @@
+//! A database described for people: lines of a name and a value.
+
+use papir_core::{Description, Privacy, Sizes, Version};
+use papir_lookup::KeywordLayout;
+
+use crate::units;
+
+/// Lines of a name and a value.
+pub(crate) type Lines = Vec<(String, String)>;
+
+fn line(name: &str, value: impl ToString) -> (String, String) {
+    (name.to_owned(), value.to_string())
+}
+
+/// Everything that is known of a prepared database.
+pub(crate) fn database(description: &Description, version: Version, keyword: Option<&KeywordLayout>) -> Lines {
+    let mut lines = identity(description, version);
+    lines.extend(keyword.map_or_else(|| vec![line("lookup", "by index")], keys));
+    lines.extend(guarantees(description));
+    lines.extend(sizes(&description.sizes));
+    let parameters = description.parameters.iter();
+    lines.extend(parameters.map(|(name, value)| line(&format!("parameter {name}"), value)));
+    lines
+}
+
+fn identity(description: &Description, version: Version) -> Lines {
+    let shape = &description.shape;
+    let privacy = match description.privacy {
+        Privacy::Private => "private".to_owned(),
+        Privacy::NotPrivate(reason) => format!("NOT PRIVATE: {reason}"),
+    };
+    let (records, total) = (shape.records(), units::bytes(shape.total_bytes()));
+    vec![
+        line("scheme", format!("{} ({privacy})", description.scheme)),
+        line("version", version),
+        line("records", format!("{records} of {}, {total} together", units::bits(shape.record_bits()))),
+    ]
+}
+
+fn keys(layout: &KeywordLayout) -> Lines {
+    let chance = layout.wrong_positive_log2();
+    vec![
+        line("lookup", format!("by key, {} record(s) each", layout.lookups())),
+        line("longest value", units::bytes(layout.longest_value() as u64)),
+        line("key layout", units::bytes(layout.encode().len() as u64)),
+        line("wrong positive", format!("2^{chance:.1} that an absent key is found")),
+    ]
+}
+
+fn guarantees(description: &Description) -> Lines {
+    let security = description.security.as_ref().map_or("none: nothing is encrypted".to_owned(), |security| {
+        format!("{:.1} bits ({})", security.bits, security.source)
+    });
+    let failure = match description.failure_log2 {
+        f64::NEG_INFINITY => "never: every answer decodes".to_owned(),
+        log2 => format!("2^{log2:.1} that an answer does not decode"),
+    };
+    vec![line("security", security), line("failure", failure)]
+}
+
+fn sizes(sizes: &Sizes) -> Lines {
+    let rows = [
+        ("public part", sizes.public),
+        ("  of it hint", sizes.hint),
+        ("client keys", sizes.keys),
+        ("query", sizes.query),
+        ("  of it keys", sizes.query_keys),
+        ("answer", sizes.answer),
+        ("encoded database", sizes.database),
+        ("other material", sizes.material),
+    ];
+    let shown = rows.into_iter().filter(|(_, count)| *count > 0);
+    shown.map(|(name, count)| line(name, format!("{} ({count} bytes)", units::bytes(count)))).collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use papir_core::Shape;
+
+    use super::*;
+
+    #[test]
+    fn a_plan_of_every_scheme_is_described() {
+        let shape = Shape::of_bytes(30_000, 64).unwrap();
+        for scheme in papir_schemes::registry::all() {
+            let description = scheme.plan(shape, papir_core::Goal::Balanced).unwrap();
+            let lines = database(&description, Version([1; 8]), None);
+            let value = |name: &str| lines.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_str());
+            assert!(value("scheme").unwrap().starts_with(scheme.name()));
+            assert_eq!(value("version"), Some("0101010101010101"));
+            assert_eq!(value("records"), Some("30000 of 64 B, 1.83 MiB together"));
+            assert!(value("security").is_some() && value("failure").is_some());
+        }
+    }
+}

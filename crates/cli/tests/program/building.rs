@@ -1,0 +1,131 @@
+//! `papir build`: sources, options, and every way it can go wrong.
+
+use std::process::{Command, Stdio};
+
+use crate::support::{Folder, Service, fails_with, papir, succeeds};
+
+const PLAIN: [&str; 3] = ["--scheme", "plain", "--insecure-plain"];
+const KEYED: [&str; 4] = ["--key", "word", "--value", "meaning"];
+
+/// Builds `source` (written under `name`) without cryptography; one line about what goes wrong.
+fn refused(name: &str, source: impl AsRef<[u8]>, more: &[&str], parts: &[&str]) {
+    let folder = Folder::new();
+    let (source, out) = (folder.write(name, source), folder.path("out.papir"));
+    let mut arguments = vec!["build", &source, "--out", &out];
+    arguments.extend(PLAIN);
+    arguments.extend(more);
+    fails_with(&arguments, parts);
+    assert_eq!(folder.names(), [name], "something is left of a failed build");
+}
+
+/// Builds `source` without cryptography, serves it and gives what `get` says.
+fn built(name: &str, source: impl AsRef<[u8]>, more: &[&str], get: &[&str]) -> Vec<u8> {
+    let folder = Folder::new();
+    let (source, out) = (folder.write(name, source), folder.path("out.papir"));
+    let mut arguments = vec!["build", &source, "--out", &out];
+    arguments.extend(PLAIN);
+    arguments.extend(more);
+    succeeds(&arguments);
+    let service = Service::start(&[&out], &["--allow-not-private"]);
+    let output = papir(&[&["get", &service.url, "--allow-not-private"], get].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    output.stdout
+}
+
+#[test]
+fn sources_that_hold_nothing_or_too_much_are_refused() {
+    refused("a.csv", "", &KEYED, &["a.csv"]);
+    refused("a.csv", "word,meaning\n", &KEYED, &["no records"]);
+    refused("a.jsonl", "", &KEYED, &["no records"]);
+    refused("a.bin", "", &["--format", "raw", "--record-bytes", "4"], &["no records"]);
+    let long = format!("word,meaning\nshort,1\nlong,{}\n", "x".repeat(65_537));
+    refused("a.csv", long, &KEYED, &["line 3", "65537", "65536"]);
+    refused("a.bin", [7; 10], &["--format", "raw", "--record-bytes", "4"], &["10", "4"]);
+    refused("a.bin", [7; 10], &["--format", "raw"], &["--record-bytes"]);
+    refused("a.bin", [7; 10], &["--format", "raw", "--record-bytes", "0"], &["record"]);
+    refused("a.bin", [7; 10], &["--format", "raw", "--record-bytes", "5", "--key", "word"], &["--key"]);
+}
+
+#[test]
+fn sources_that_are_malformed_are_refused_with_the_line() {
+    refused("a.csv", "term,meaning\na,1\n", &KEYED, &["`word`"]);
+    refused("a.csv", "word,sense\na,1\n", &KEYED, &["`meaning`"]);
+    refused("a.csv", "word,meaning\na,1\nb\n", &KEYED, &["line 3"]);
+    refused("a.jsonl", "{\"word\":\"a\",\"meaning\":\"1\"}\n{\"word\":\n", &KEYED, &["line 2"]);
+    refused("a.jsonl", "{\"word\":\"a\"}\n", &KEYED, &["`meaning`", "line 1"]);
+    refused("a.jsonl", b"{\"word\":\"a\",\"meaning\":\"\xff\"}\n", &KEYED, &["line 1", "UTF-8"]);
+    refused("a.jsonl", "[1,2]\n", &KEYED, &["line 1"]);
+}
+
+#[test]
+fn a_key_that_comes_twice_is_named_unless_told_what_to_do() {
+    let source = "word,meaning\na,1\nb,2\na,3\n";
+    refused("a.csv", source, &KEYED, &["`a`", "line 2", "line 4"]);
+    let which = |rule| built("a.csv", source, &[&KEYED[..], &["--on-duplicate", rule]].concat(), &["a"]);
+    assert_eq!((which("first"), which("last")), (b"1".to_vec(), b"3".to_vec()));
+}
+
+#[test]
+fn schemes_and_files_that_cannot_be_are_refused() {
+    let folder = Folder::new();
+    let (source, out) = (folder.write("a.csv", "word,meaning\na,1\n"), folder.path("out.papir"));
+    let build = |source: &str, out: &str, more: &[&str], parts: &[&str]| {
+        fails_with(&[&["build", source, "--out", out], &KEYED[..], more].concat(), parts);
+    };
+    build(&source, &out, &["--scheme", "nonsense"], &["nonsense", "plain"]);
+    build(&source, &out, &["--scheme", "plain"], &["plain", "--insecure-plain"]);
+    build(&folder.path("missing.csv"), &out, &PLAIN, &["missing.csv"]);
+    build(&folder.path(""), &out, &[&PLAIN[..], &["--format", "csv"]].concat(), &["directory"]);
+    build(&source, &folder.path("nowhere/out.papir"), &PLAIN, &["nowhere/out.papir"]);
+    let unnamed = folder.write("a.data", "word,meaning\na,1\n");
+    build(&unnamed, &out, &PLAIN, &["a.data", "--format"]);
+    let mut names = folder.names();
+    names.sort();
+    assert_eq!(names, ["a.csv", "a.data"]);
+}
+
+#[test]
+fn all_formats_give_what_they_hold() {
+    let csv = "word,kind,meaning\n\"a,b\",noun,\"one\ntwo\"\nc,verb,\n";
+    assert_eq!(built("a.csv", csv, &KEYED, &["a,b"]), b"one\ntwo");
+    assert_eq!(built("a.csv", csv, &KEYED, &["c"]), b"");
+    let jsonl = "{\"word\":\"\u{e9}\",\"meaning\":\"x\"}\n{\"word\":\"b\",\"meaning\":\"y\"}\n";
+    assert_eq!(built("a.jsonl", jsonl, &KEYED, &["\u{e9}"]), b"x");
+    let renamed = [&KEYED[..], &["--format", "csv"]].concat();
+    assert_eq!(built("a.txt", "word,meaning\nd,4\n", &renamed, &["d"]), b"4");
+    let raw = ["--format", "raw", "--record-bytes", "3"];
+    assert_eq!(built("a.bin", b"abcdefghi", &raw, &["--index", "2"]), b"ghi");
+    assert_eq!(built("a.bin", b"abc", &raw, &["--index", "0"]), b"abc");
+}
+
+#[test]
+fn a_private_scheme_is_the_default_and_every_goal_works() {
+    let folder = Folder::new();
+    let (source, out) = (folder.write("a.csv", "word,meaning\na,1\nb,2\nc,3\n"), folder.path("a.papir"));
+    for goal in ["min-communication", "balanced", "min-time"] {
+        let told = succeeds(&[&["build", &source, "--out", &out, "--goal", goal], &KEYED[..]].concat());
+        assert!(told.contains(papir::DEFAULT_SCHEME) && told.contains("overhead"), "{told}");
+        let service = Service::start(&[&out], &[]);
+        assert_eq!(succeeds(&["get", &service.url, "b"]), "2", "{goal}");
+    }
+}
+
+/// A limit on the size of files stands for a full disk.
+#[cfg(unix)]
+#[test]
+fn a_full_disk_leaves_nothing() {
+    let folder = Folder::new();
+    let (source, out) = (folder.write("a.bin", vec![7; 1 << 20]), folder.path("out.papir"));
+    let script = "trap '' XFSZ; ulimit -f 64; exec \"$@\"";
+    let output = Command::new("bash")
+        .args(["-c", script, "bash", env!("CARGO_BIN_EXE_papir"), "build", &source, "--out", &out])
+        .args(["--format", "raw", "--record-bytes", "64"])
+        .args(PLAIN)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert!(stderr.starts_with("papir: ") && stderr.lines().count() == 1 && stderr.contains("out.papir"), "{stderr}");
+    assert_eq!(folder.names(), ["a.bin"]);
+}

@@ -1,0 +1,39 @@
+//! `papir inspect` of a file and of a service.
+
+use crate::support::{Folder, Service, fails_with, succeeds};
+
+#[test]
+fn a_file_and_its_service_are_described_alike() {
+    let folder = Folder::new();
+    let words = folder.words(1000, papir::DEFAULT_SCHEME);
+    let of_file = succeeds(&["inspect", &words]);
+    for name in ["scheme", "version", "records", "lookup", "security", "failure", "query", "answer"] {
+        assert!(of_file.lines().any(|line| line.starts_with(name)), "no {name} in {of_file}");
+    }
+    assert!(of_file.contains("overhead"), "{of_file}");
+    let bits = |text: &str| {
+        let line = text.lines().find(|line| line.starts_with("security")).unwrap().to_owned();
+        line.split_whitespace().nth(1).unwrap().parse::<f64>().unwrap()
+    };
+    assert!(bits(&of_file) >= 128.0);
+
+    let service = Service::start(&[&words], &[]);
+    let of_service = succeeds(&["inspect", &service.url]);
+    let common: Vec<&str> = of_service.lines().collect();
+    assert!(common.len() > 10 && common.iter().all(|line| of_file.contains(line)), "{of_file}{of_service}");
+}
+
+#[test]
+fn what_cannot_be_inspected_is_one_line() {
+    let folder = Folder::new();
+    fails_with(&["inspect", &folder.path("missing.papir")], &["missing.papir"]);
+    fails_with(&["inspect", &folder.write("text.papir", "no snapshot")], &["text.papir"]);
+    fails_with(&["inspect", "http://127.0.0.1:1"], &["http://127.0.0.1:1"]);
+}
+
+#[test]
+fn a_scheme_that_hides_nothing_says_so() {
+    let folder = Folder::new();
+    let text = succeeds(&["inspect", &folder.numbers(7, "plain")]);
+    assert!(text.contains("NOT PRIVATE") && text.contains("7 of 4 B"), "{text}");
+}

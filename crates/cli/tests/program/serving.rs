@@ -1,0 +1,96 @@
+//! `papir serve`: what it refuses, signals, damaged files.
+
+use std::fs;
+use std::net::TcpListener;
+use std::process::Command;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use crate::support::{Folder, Service, fails_with, succeeds};
+
+const OPEN: &str = "--allow-not-private";
+
+#[cfg(unix)]
+fn send(signal: &str, service: &Service) {
+    let status = Command::new("kill").args([signal, &service.id().to_string()]).status().unwrap();
+    assert!(status.success());
+}
+
+#[test]
+fn files_that_cannot_be_served_are_named() {
+    let folder = Folder::new();
+    let words = folder.words(100, "plain");
+    fails_with(&["serve", &folder.path("missing.papir")], &["missing.papir"]);
+    fails_with(&["serve", &folder.write("text.papir", "no snapshot")], &["text.papir"]);
+    fails_with(&["serve", &folder.write("empty.papir", "")], &["empty.papir"]);
+    fails_with(&["serve", &words], &["words", "plain", "not private"]);
+    fails_with(&["serve", OPEN, &words, &words], &["words"]);
+    fails_with(&["serve", OPEN, &words, &folder.numbers(5, "plain"), "--name", "x"], &["--name"]);
+    fails_with(&["serve", OPEN, &words, "--name", "a/b"], &["a/b"]);
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    fails_with(&["serve", OPEN, &words, "--listen", &address], &[&address]);
+}
+
+#[test]
+fn a_damaged_file_is_not_served() {
+    let folder = Folder::new();
+    let whole = fs::read(folder.words(200, papir::DEFAULT_SCHEME)).unwrap();
+    for place in [0, 9, whole.len() / 3, whole.len() / 2, whole.len() - 1] {
+        let mut bytes = whole.clone();
+        bytes[place] ^= 1;
+        let path = folder.write("flipped.papir", &bytes);
+        fails_with(&["serve", &path], &["flipped.papir"]);
+    }
+    for length in [1, whole.len() / 2, whole.len() - 1] {
+        fails_with(&["serve", &folder.write("short.papir", &whole[..length])], &["short.papir"]);
+    }
+}
+
+#[test]
+fn a_database_has_the_name_that_it_is_given() {
+    let folder = Folder::new();
+    let service = Service::start(&[&folder.words(10, "plain")], &[OPEN, "--name", "terms", "--threads", "1"]);
+    let url = format!("{}/v1/databases/terms", service.url);
+    assert_eq!(succeeds(&["get", &url, OPEN, "key-3"]), "value-3");
+}
+
+#[cfg(unix)]
+#[test]
+fn signals_stop_it_gracefully() {
+    let folder = Folder::new();
+    let words = folder.words(10, "plain");
+    for signal in ["-TERM", "-INT"] {
+        let mut service = Service::start(&[&words], &[OPEN]);
+        assert_eq!(succeeds(&["get", &service.url, OPEN, "key-3"]), "value-3");
+        send(signal, &service);
+        assert_eq!(service.wait(), Some(0), "{signal}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_hangup_loads_the_file_again_and_keeps_the_old_one_when_it_is_bad() {
+    let folder = Folder::new();
+    let words = folder.words(10, "plain");
+    let mut service = Service::start(&[&words], &[OPEN]);
+    let url = service.url.clone();
+    let get = || crate::support::papir(&["get", &url, OPEN, "key-20"]).status.code();
+    assert_eq!(get(), Some(1));
+
+    folder.words(30, "plain");
+    send("-HUP", &service);
+    let begin = Instant::now();
+    while get() != Some(0) {
+        assert!(begin.elapsed() < Duration::from_secs(10), "the new snapshot is not served");
+        sleep(Duration::from_millis(20));
+    }
+
+    fs::write(folder.path("damaged"), "damaged").unwrap();
+    fs::rename(folder.path("damaged"), &words).unwrap();
+    send("-HUP", &service);
+    sleep(Duration::from_millis(200));
+    assert_eq!(get(), Some(0));
+    send("-TERM", &service);
+    assert_eq!(service.wait(), Some(0));
+}

@@ -1,0 +1,41 @@
+//! Arguments, help, completions.
+
+use crate::support::{fails, fails_with, succeeds};
+
+#[test]
+fn every_subcommand_has_help_with_examples() {
+    let overview = succeeds(&["--help"]);
+    for name in ["demo", "build", "serve", "get", "inspect", "completions"] {
+        assert!(overview.contains(&format!("  {name} ")), "{name} is not in {overview}");
+        let help = succeeds(&[name, "--help"]);
+        assert!(help.contains("Usage: papir ") && help.contains("Examples:"), "{help}");
+    }
+    assert_eq!(succeeds(&["--version"]), format!("papir {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn bad_arguments_are_one_line() {
+    fails_with(&[], &["subcommand"]);
+    fails_with(&["nonsense"], &["nonsense"]);
+    fails_with(&["build"], &["--out", "SOURCE"]);
+    fails_with(&["build", "a.csv", "--out", "b", "--nonsense"], &["--nonsense"]);
+    fails_with(&["build", "a.csv", "--out", "b", "--format", "xml"], &["xml", "csv", "jsonl", "raw"]);
+    fails_with(&["build", "a.csv", "--out", "b", "--goal", "cheap"], &["cheap", "min-communication"]);
+    fails_with(&["build", "a.csv", "--out", "b", "--on-duplicate", "all"], &["all", "error", "first", "last"]);
+    fails_with(&["serve"], &["FILE"]);
+    fails_with(&["serve", "a.papir", "--listen", "nowhere"], &["nowhere"]);
+    fails_with(&["get", "http://127.0.0.1:1"], &["KEY"]);
+    fails_with(&["get", "http://127.0.0.1:1", "key", "--index", "1"], &["--index"]);
+    fails_with(&["get", "http://127.0.0.1:1", "--index", "one"], &["one"]);
+    fails_with(&["completions", "cmd"], &["cmd", "bash"]);
+    assert!(fails(&["inspect"]).contains("FILE"));
+}
+
+#[test]
+fn completions_name_the_subcommands() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = succeeds(&["completions", shell]);
+        assert!(script.contains("inspect") && script.contains("min-communication"), "{shell}");
+        assert!(!script.contains("show-queries"), "{shell} shows a hidden option");
+    }
+}

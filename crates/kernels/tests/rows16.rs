@@ -1,0 +1,171 @@
+//! Database × query for 16-bit words: portable against the definition, every
+//! backend against portable.
+#![allow(clippy::unwrap_used)]
+
+use papir_kernels::{Backend, rows16};
+use papir_reference::matrix;
+use proptest::prelude::*;
+
+/// Numbers that look random, from a seed.
+fn numbers(seed: u64) -> impl Iterator<Item = u64> {
+    (seed..).map(|i| {
+        let mixed = (i ^ i >> 31).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 5
+    })
+}
+
+fn words(count: usize, seed: u64) -> Vec<i16> {
+    numbers(seed).map(|n| n as i16).take(count).collect()
+}
+
+fn digits(count: usize, seed: u64) -> Vec<i16> {
+    let digits = numbers(seed).map(|n| (n % 2049) as i16 - 1024);
+    digits.take(count).collect()
+}
+
+/// The sums by the definition, modulo 2^64.
+fn naive(tiles: &[i16], pairs: usize, planes: &[i16], plane_count: usize) -> Vec<u64> {
+    let groups = tiles.len().checked_div(pairs * 128).unwrap_or(0);
+    let value = |column: usize| {
+        let digit = |p| i64::from(planes[(column / 2 * plane_count + p) * 2 + column % 2]);
+        let digits: Vec<i64> = (0..plane_count).map(digit).collect();
+        matrix::from_digits(&digits, 11)
+    };
+    let vector: Vec<i64> = (0..2 * pairs).map(value).collect();
+    let entry = |row: usize, column: usize| {
+        let place = (column / 2 * 64 + row % 64) * 2 + column % 2;
+        i64::from(tiles[row / 64 * pairs * 128 + place])
+    };
+    let product = matrix::times_vector(64 * groups, entry, &vector);
+    product.into_iter().map(|sum| sum as u64).collect()
+}
+
+/// Holds `pass` on every backend against the definition, and that it adds.
+fn check(tiles: &[i16], pairs: usize, planes: &[i16], plane_count: usize) {
+    let mut expected = naive(tiles, pairs, planes, plane_count);
+    let start: Vec<u64> = numbers(7).map(|n| n << 7).take(expected.len()).collect();
+    for (sum, start) in expected.iter_mut().zip(&start) {
+        *sum = sum.wrapping_add(*start);
+    }
+    for backend in Backend::available() {
+        let mut out = start.clone();
+        rows16::pass_with(backend, tiles, pairs, planes, plane_count, &mut out);
+        assert_eq!(out, expected, "{backend}, {pairs} pairs, {plane_count} planes");
+    }
+}
+
+#[test]
+fn pass_is_the_product_for_every_shape() {
+    for plane_count in 1..=4 {
+        for pairs in [1, 2, 3, 30, 31, 32, 61, 62, 63, 124, 125, 200] {
+            for groups in [1, 3] {
+                let tiles = words(groups * pairs * 128, pairs as u64);
+                let planes = digits(pairs * plane_count * 2, 99 + pairs as u64);
+                check(&tiles, pairs, &planes, plane_count);
+            }
+        }
+    }
+}
+
+#[test]
+fn extreme_words_and_digits_do_not_overflow() {
+    for (word, digit) in [(-32768, -1024), (-32768, 1024), (32767, 1024), (32767, -1024)] {
+        let pairs = 100;
+        let tiles = vec![word; 2 * pairs * 128];
+        check(&tiles, pairs, &vec![digit; pairs * 8], 4);
+        check(&tiles, pairs, &vec![digit; pairs * 2], 1);
+    }
+}
+
+#[test]
+fn nothing_is_added_for_no_pairs_or_no_groups() {
+    for backend in Backend::available() {
+        let mut out = [5; 64];
+        rows16::accumulate_with(backend, &[], &[], 4, &mut out);
+        assert_eq!(out, [5; 64]);
+        rows16::pass_with(backend, &[], 3, &[1; 24], 4, &mut []);
+    }
+}
+
+#[test]
+fn pass_many_equals_single_passes() {
+    let (groups, pairs, plane_count) = (2, 150, 4);
+    let tiles = words(groups * pairs * 128, 1);
+    let queries: Vec<Vec<i16>> = (0..3).map(|q| digits(pairs * plane_count * 2, q * 1000)).collect();
+    let expected: Vec<Vec<u64>> = queries.iter().map(|q| naive(&tiles, pairs, q, plane_count)).collect();
+    let queries: Vec<&[i16]> = queries.iter().map(Vec::as_slice).collect();
+    for backend in Backend::available() {
+        let mut sums = vec![vec![0; 64 * groups]; 3];
+        let mut outs: Vec<&mut [u64]> = sums.iter_mut().map(Vec::as_mut_slice).collect();
+        rows16::pass_many_with(backend, &tiles, pairs, &queries, plane_count, &mut outs);
+        assert_eq!(sums, expected, "{backend}");
+    }
+}
+
+#[test]
+#[should_panic(expected = "words of the tiles")]
+fn a_tile_of_the_wrong_length_is_refused() {
+    rows16::pass(&[0; 127], 1, &[0; 2], 1, &mut [0; 64]);
+}
+
+#[test]
+fn columns_go_to_their_places_and_rows_come_back() {
+    let (groups, pairs) = (2, 21);
+    let columns: Vec<Vec<i16>> = (0..2 * pairs).map(|c| words(64 * groups, 500 * c as u64)).collect();
+    let mut tiles = vec![0; groups * pairs * 128];
+    for (c, column) in columns.iter().enumerate() {
+        rows16::scatter_column(&mut tiles, groups, pairs, c, column);
+    }
+    let mut by_pairs = vec![0; tiles.len()];
+    for (k, pair) in columns.chunks(2).enumerate() {
+        rows16::scatter_pair(&mut by_pairs, groups, pairs, k, &pair[0], &pair[1]);
+    }
+    assert_eq!(tiles, by_pairs);
+    for (g, tile) in tiles.chunks(pairs * 128).enumerate() {
+        for (l, k, h) in [(0, 0, 0), (63, 20, 1), (17, 5, 0), (1, 1, 1)] {
+            assert_eq!(tile[(k * 64 + l) * 2 + h], columns[2 * k + h][g * 64 + l]);
+        }
+        for (first, count) in [(0, 42), (0, 32), (3, 1), (2, 35), (20, 2), (21, 0), (4, 7)] {
+            let mut rows = vec![0; 64 * count];
+            rows16::gather_rows(tile, first, count, &mut rows);
+            let mut row = vec![0; count];
+            for l in 0..64 {
+                rows16::gather_row_block(tile, l, first, &mut row);
+                let expected: Vec<i16> = (0..count).map(|c| columns[2 * first + c][g * 64 + l]).collect();
+                assert_eq!(row, expected);
+                assert_eq!(rows[l * count..][..count], expected, "{first} {count}");
+            }
+        }
+    }
+}
+
+#[test]
+#[should_panic(expected = "the tile has 2")]
+fn columns_outside_the_tile_are_refused() {
+    rows16::gather_row_block(&[0; 256], 0, 1, &mut [0; 3]);
+}
+
+proptest! {
+    #[test]
+    fn planes_stand_for_the_values(
+        values in proptest::collection::vec(any::<u64>(), 0..20),
+        bits in 1u32..=44,
+    ) {
+        for plane_count in rows16::planes_for_bits(bits)..=4 {
+            let mut planes = vec![77];
+            rows16::pack_planes(&values, bits, plane_count, &mut planes);
+            prop_assert_eq!(planes.len(), values.len().div_ceil(2) * 2 * plane_count);
+            prop_assert!(planes.iter().all(|x| (-1024..=1023).contains(x)));
+            for c in 0..values.len().next_multiple_of(2) {
+                let value = values.get(c).copied().unwrap_or(0);
+                let digit = |p| i64::from(planes[(c / 2 * plane_count + p) * 2 + c % 2]);
+                let digits: Vec<i64> = (0..plane_count).map(digit).collect();
+                let found = matrix::from_digits(&digits, 11);
+                prop_assert_eq!((found as u64).wrapping_sub(value) << (64 - bits), 0);
+                if bits < 11 * plane_count as u32 {
+                    prop_assert!((-(1i64 << (bits - 1))..1 << (bits - 1)).contains(&found));
+                }
+            }
+        }
+    }
+}

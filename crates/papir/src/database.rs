@@ -1,0 +1,155 @@
+//! A prepared database in memory.
+
+use papir_core::erased::{self, ErasedServer, ErasedSession};
+use papir_core::{Description, Goal, NoProgress, Records, Version};
+use papir_lookup::{Bundle, Entry, KeywordLayout, Lookup, OnDuplicate, Result, TableOptions};
+use papir_schemes::registry;
+
+use crate::DEFAULT_SCHEME;
+
+/// How a database is prepared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// The scheme's name in the registry.
+    pub scheme: String,
+    /// What its parameters are chosen for.
+    pub goal: Goal,
+    /// What to do with a key that comes twice.
+    pub on_duplicate: OnDuplicate,
+}
+
+impl Default for Options {
+    /// [`DEFAULT_SCHEME`], balanced; keys that come twice are refused.
+    fn default() -> Self {
+        let scheme = DEFAULT_SCHEME.to_owned();
+        Self { scheme, goal: Goal::default(), on_duplicate: OnDuplicate::default() }
+    }
+}
+
+/// A prepared database: the server's side of a lookup.
+pub struct Database {
+    server: Box<dyn ErasedServer>,
+    keyword: Option<KeywordLayout>,
+}
+
+impl Database {
+    /// Prepares keys with values: a key is any bytes, a value at most 64 KiB.
+    ///
+    /// # Errors
+    /// Those of [`papir_lookup::build`] (an error's line is the pair's number from 1),
+    /// [`papir_core::Error::UnknownScheme`], or those of the scheme's setup.
+    pub fn build<K: Into<Vec<u8>>, V: Into<Vec<u8>>>(
+        pairs: impl IntoIterator<Item = (K, V)>,
+        options: &Options,
+    ) -> Result<Self> {
+        let entry = |(line, (key, value)): (u64, (K, V))| Entry { key: key.into(), value: value.into(), line };
+        let entries = (1..).zip(pairs).map(entry).collect();
+        let table = TableOptions { on_duplicate: options.on_duplicate, ..TableOptions::default() };
+        let table = papir_lookup::build(entries, &table, &mut papir_client::system_rng(), &NoProgress)?;
+        Self::prepare(&table.records, Some(table.layout), options)
+    }
+
+    /// Prepares records that are looked up by index.
+    ///
+    /// # Errors
+    /// [`papir_core::Error::UnknownScheme`], those of the records, or of the scheme's setup.
+    pub fn build_records(records: &dyn Records, options: &Options) -> Result<Self> {
+        Self::prepare(records, None, options)
+    }
+
+    fn prepare(records: &dyn Records, keyword: Option<KeywordLayout>, options: &Options) -> Result<Self> {
+        let scheme = registry::by_name(&options.scheme)?;
+        let mut rng = papir_client::system_rng();
+        Ok(Self { server: scheme.setup(records, options.goal, &mut rng, &NoProgress)?, keyword })
+    }
+
+    /// What clients start from, once a version: public, and the same for all.
+    pub fn bundle(&self) -> Vec<u8> {
+        Bundle { scheme_public: self.server.public(), keyword: self.keyword.clone() }.encode()
+    }
+
+    /// A client in the same process; elsewhere, [`client_of`] the [`bundle`](Database::bundle).
+    ///
+    /// # Errors
+    /// As [`client_of`].
+    pub fn client(&self) -> Result<Lookup> {
+        client_of(&self.bundle())
+    }
+
+    /// Answers queries, one answer each, in order.
+    ///
+    /// # Errors
+    /// The first that a query meets: those of its envelope, [`papir_core::Error::WrongVersion`], or the scheme's.
+    pub fn answer(&self, queries: &[Vec<u8>]) -> Result<Vec<Vec<u8>>> {
+        let session = ErasedSession::default();
+        let batch: Vec<_> = queries.iter().map(|query| (session, query.as_slice())).collect();
+        let answers: std::result::Result<Vec<_>, _> = self.server.answer_many(&batch).into_iter().collect();
+        Ok(answers?)
+    }
+
+    /// Sizes, security, failure probability, parameters.
+    pub fn describe(&self) -> Description {
+        self.server.describe()
+    }
+
+    /// The version that queries must be made for.
+    pub fn version(&self) -> Version {
+        self.server.version()
+    }
+
+    /// The scheme's server and the layout of the keys, for a service of one's own.
+    pub fn into_parts(self) -> (Box<dyn ErasedServer>, Option<KeywordLayout>) {
+        (self.server, self.keyword)
+    }
+}
+
+/// A client from the bytes of a [`Database::bundle`], however they came.
+///
+/// # Errors
+/// Those of [`Bundle::decode`], [`papir_core::Error::UnknownScheme`], or those of the scheme's public part.
+pub fn client_of(bundle: &[u8]) -> Result<Lookup> {
+    let bundle = Bundle::decode(bundle)?;
+    let scheme = registry::by_id(erased::scheme_of_public(&bundle.scheme_public)?)?;
+    Lookup::new(scheme.client(&bundle.scheme_public)?, bundle.keyword)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use papir_core::RecordBuffer;
+
+    use super::*;
+    use crate::{Error, system_rng};
+
+    #[test]
+    fn records_by_index_in_one_process() {
+        let records = RecordBuffer::from_records((0u32..100).map(u32::to_le_bytes)).unwrap();
+        let database = Database::build_records(&records, &Options::default()).unwrap();
+        let client = database.client().unwrap();
+        for index in [0, 57, 99] {
+            let lookup = client.prepare_index(index, &mut system_rng()).unwrap();
+            let answers = database.answer(lookup.queries()).unwrap();
+            assert_eq!(lookup.finish(&answers).unwrap().unwrap(), (index as u32).to_le_bytes());
+        }
+        assert!(matches!(client.prepare_key(b"x", &mut system_rng()), Err(Error::NotKeyed)));
+    }
+
+    #[test]
+    fn bad_options_and_bad_bytes_are_typed_errors() {
+        let options = Options { scheme: "nonsense".into(), ..Options::default() };
+        let unknown = Database::build([("a", "b")], &options);
+        assert!(matches!(unknown, Err(Error::Core(papir_core::Error::UnknownScheme { .. }))));
+        let twice = Database::build([("a", "b"), ("a", "c")], &Options::default());
+        assert!(matches!(twice, Err(Error::DuplicateKey { first: 1, line: 2, .. })));
+        let none = Database::build([("", ""); 0], &Options::default());
+        assert!(matches!(none, Err(Error::Core(papir_core::Error::EmptyDatabase))));
+
+        let database = Database::build([("a", "b")], &Options::default()).unwrap();
+        let bundle = database.bundle();
+        assert!(client_of(&bundle[..bundle.len() - 1]).is_err());
+        let other = Database::build([("a", "b")], &Options::default()).unwrap();
+        let lookup = database.client().unwrap().prepare_key(b"a", &mut system_rng()).unwrap();
+        let foreign = other.answer(lookup.queries());
+        assert!(matches!(foreign, Err(Error::Core(papir_core::Error::WrongVersion { .. }))));
+    }
+}

@@ -1,0 +1,154 @@
+//! QUERY and EXTRACT (Algorithms 8 and 10).
+
+use papir_core::scheme::{self, Never, check_indices};
+use papir_core::{Error, Record, Result, extract_bits};
+use papir_lattice::lwe::encrypt_selector;
+use papir_lattice::mod_switch::PowerSwitch;
+use papir_lattice::packing::inspiring::{PackingKey, PackingMasks};
+use papir_lattice::rgsw::encrypt_monomial;
+use papir_lattice::secret::SecretKey;
+use papir_ring::prg::SecretRng;
+use papir_ring::{Poly, Values};
+use rand_core::CryptoRng;
+use zeroize::Zeroize;
+
+use super::Inspire;
+use super::layout::{Location, PLAINTEXT};
+use super::masks::{packing_masks, rgsw_masks, selector_mask, whitening};
+use super::params::Params;
+use super::wire::{Answer, Public, Query};
+
+/// A client: the parameters and the masks of the packing keys.
+pub struct Client {
+    params: Params,
+    public: Public,
+    packing_masks: PackingMasks,
+    rgsw_masks: Vec<Poly<Values>>,
+}
+
+/// What opens one answer: the key and where the record lies. Erased on drop.
+pub struct Secret {
+    key: SecretKey,
+    location: Location,
+}
+
+impl Secret {
+    /// The ring secret, for measuring noise.
+    pub fn key(&self) -> &SecretKey {
+        &self.key
+    }
+}
+
+impl Drop for Secret {
+    fn drop(&mut self) {
+        let Location { element, column, point, first_bit } = &mut self.location;
+        element.zeroize();
+        column.zeroize();
+        point.zeroize();
+        first_bit.zeroize();
+    }
+}
+
+impl scheme::Client<Inspire> for Client {
+    fn new(params: Params, public: Public) -> Result<Self> {
+        let packing_masks = packing_masks(&params, &public.seed);
+        let rgsw_masks = rgsw_masks(&params, &public.seed);
+        Ok(Self { params, public, packing_masks, rgsw_masks })
+    }
+
+    fn params(&self) -> &Params {
+        &self.params
+    }
+
+    fn query(
+        &self,
+        _state: Option<&mut Never>,
+        indices: &[u64],
+        rng: &mut dyn CryptoRng,
+    ) -> Result<(Secret, Query)> {
+        check_indices(super::params::NAME, &self.params.layout().shape, indices, 1)?;
+        let location = self.params.layout().locate(indices[0]);
+        let mut rng = SecretRng::new(rng);
+        let secret = Secret { key: SecretKey::generate(self.params.rlwe(), &mut rng), location };
+        let query = Query { selector: self.selector(&secret, &mut rng), keys: self.keys(&secret, &mut rng) };
+        Ok((secret, query))
+    }
+
+    fn extract(&self, secret: Secret, answer: Answer) -> Result<Vec<Record>> {
+        let layout = self.params.layout();
+        let mut bytes = Vec::with_capacity(layout.chunks * layout.element_bytes());
+        let mut decodes = true;
+        let parts = answer.masks.chunks_exact(layout.degree).zip(answer.bodies.chunks_exact(layout.degree));
+        for (chunk, (mask, body)) in parts.enumerate() {
+            let words = self.decrypt(&secret, mask, body);
+            decodes &= words.iter().all(|&word| word < 1 << 16);
+            bytes.extend(self.unwhiten(chunk, secret.location.element, &words));
+        }
+        if !decodes {
+            return Err(Error::NotDecodable);
+        }
+        Ok(vec![extract_bits(&bytes, secret.location.first_bit, layout.shape.record_bits())])
+    }
+}
+
+impl Client {
+    /// Lines 7 to 11: LWE encryptions of the unit vector of the record's column, rounded.
+    fn selector(&self, secret: &Secret, rng: &mut dyn CryptoRng) -> Vec<u64> {
+        let params = &self.params;
+        let masks = (0..).map(|block| selector_mask(params, &self.public.seed, block));
+        let (columns, column) = (params.layout().columns, secret.location.column);
+        let bodies =
+            encrypt_selector(params.rlwe(), &secret.key, masks, columns, column, params.scale(), rng);
+        let switch = PowerSwitch::new(params.rlwe().ring().modulus(), params.literal().query_bits);
+        bodies.into_iter().map(|body| switch.down(body)).collect()
+    }
+
+    /// Lines 12 to 15: y_g, y_h and the RGSW encryption of the record's point, rounded.
+    fn keys(&self, secret: &Secret, rng: &mut dyn CryptoRng) -> Vec<u64> {
+        let params = &self.params;
+        let key =
+            PackingKey::generate(params.rlwe(), &secret.key, &self.packing_masks, params.key_switch(), rng);
+        let mut elements = [key.g, key.h].concat();
+        elements.extend(self.point(secret, rng));
+        let ring = params.rlwe().ring();
+        let switch = PowerSwitch::new(ring.modulus(), params.literal().key_bits);
+        let words = elements.into_iter().flat_map(|element| ring.to_words(&ring.inverse(element)));
+        words.map(|word| switch.down(word)).collect()
+    }
+
+    /// RGSW(ω^j) with ω = X^(2d/t).
+    fn point(&self, secret: &Secret, rng: &mut dyn CryptoRng) -> Vec<Poly<Values>> {
+        if self.rgsw_masks.is_empty() {
+            return Vec::new();
+        }
+        let layout = self.params.layout();
+        let exponent = secret.location.point * (2 * layout.degree / layout.points) as u32;
+        encrypt_monomial(self.params.rlwe(), &secret.key, &self.rgsw_masks, exponent, self.params.rgsw(), rng)
+    }
+
+    /// One ring element: round((b·2^(a_bits − b_bits) + a·s)·p / 2^a_bits) modulo p.
+    fn decrypt(&self, secret: &Secret, mask: &[u64], body: &[u64]) -> Vec<u32> {
+        let ring = self.params.rlwe().ring();
+        let (a_bits, b_bits) = self.params.literal().answer_bits;
+        // |a·s| stays far below q/2, so the centred product is the product over the integers.
+        let product = ring.mul(&ring.forward(ring.from_words(mask)), secret.key.values());
+        let product = ring.to_centred(&ring.inverse(product));
+        let word = |(&product, &body): (&i64, &u64)| {
+            let phase = (body << (a_bits - b_bits)).wrapping_add(product as u64) & ((1 << a_bits) - 1);
+            let rounded = (phase * u64::from(PLAINTEXT) + (1 << (a_bits - 1))) >> a_bits;
+            (rounded % u64::from(PLAINTEXT)) as u32
+        };
+        product.iter().zip(body).map(word).collect()
+    }
+
+    /// Removes the public whitening of element `element` in this chunk.
+    fn unwhiten(&self, chunk: usize, element: u64, words: &[u32]) -> Vec<u8> {
+        let length = self.params.layout().element_bytes();
+        let mut stream = whitening(&self.public.seed, chunk);
+        stream.seek(element * length as u64);
+        let mut mask = vec![0; length];
+        stream.fill(&mut mask);
+        let bytes = words.iter().flat_map(|&word| (word as u16).to_le_bytes());
+        bytes.zip(mask).map(|(byte, mask)| byte ^ mask).collect()
+    }
+}

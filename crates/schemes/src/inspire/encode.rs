@@ -1,0 +1,188 @@
+//! ENCODEDB and INTERPOLATE (Algorithm 7): records → whitened words → polynomial coefficients →
+//! row groups of centred 16-bit words.
+
+use papir_core::{AlignedBytes, Progress, Records, Result, extract_bits};
+use papir_kernels::pointwise::Modulus;
+use papir_kernels::{monomial, pointwise, rows16};
+use papir_ring::prg::{Expander, Seed};
+use papir_ring::prime::inverse_mod;
+use rayon::prelude::*;
+
+use super::layout::{Layout, PLAINTEXT};
+use super::masks::whitening;
+
+/// Columns that are encoded together; their words stay in the cache until they are scattered.
+const BLOCK_COLUMNS: usize = 64;
+/// The centred value that 16 bits do not hold: +32768, stored as −32768.
+const EXCEPTION: i32 = 1 << 15;
+
+/// The encoded matrix D′.
+pub struct Encoded {
+    /// 16-bit words in the row groups of [`rows16`].
+    pub tiles: AlignedBytes,
+    /// (row, column) of the coefficients that are +32768 and stand as −32768, sorted.
+    pub exceptions: Vec<[u32; 2]>,
+}
+
+/// Encodes all records.
+///
+/// # Errors
+/// Those of the source.
+pub fn encode(
+    layout: &Layout,
+    seed: &Seed,
+    records: &dyn Records,
+    progress: &dyn Progress,
+) -> Result<Encoded> {
+    let mut tiles = AlignedBytes::zeroed(layout.matrix_bytes());
+    let mut exceptions = Vec::new();
+    progress.stage("encode", layout.columns as u64);
+    for first in (0..layout.columns).step_by(BLOCK_COLUMNS) {
+        let count = BLOCK_COLUMNS.min(layout.columns - first);
+        let columns: Result<Vec<Column>> = (first..first + count)
+            .into_par_iter()
+            .map(|i| Column::encode(layout, seed, records, i))
+            .collect();
+        let columns = columns?;
+        scatter(layout, tiles.slice_mut(), first, &columns);
+        exceptions.extend(columns.into_iter().flat_map(|column| column.exceptions));
+        progress.advance(count as u64);
+    }
+    exceptions.sort_unstable();
+    Ok(Encoded { tiles, exceptions })
+}
+
+/// One encoded column: all rows, and its exceptions.
+struct Column {
+    words: Vec<i16>,
+    exceptions: Vec<[u32; 2]>,
+}
+
+impl Column {
+    fn encode(layout: &Layout, seed: &Seed, records: &dyn Records, column: usize) -> Result<Self> {
+        let words = layout.points * layout.degree;
+        let mut encoded = Self { words: vec![0; layout.rows()], exceptions: Vec::new() };
+        let mut values = vec![0u32; words];
+        for chunk in 0..layout.chunks {
+            let mut stream = whitening(seed, chunk);
+            let first = (column * layout.points) as u64;
+            stream.seek(first * layout.element_bytes() as u64);
+            for (point, element) in values.chunks_exact_mut(layout.degree).enumerate() {
+                read_element(layout, records, first + point as u64, chunk, &mut stream, element)?;
+            }
+            interpolate(layout, &mut values);
+            encoded.store(chunk * words, column, layout, &values);
+        }
+        Ok(encoded)
+    }
+
+    /// Centres the coefficients into rows `first_row`…; the transform left them bit-reversed.
+    fn store(&mut self, first_row: usize, column: usize, layout: &Layout, values: &[u32]) {
+        let (t, d) = (layout.points, layout.degree);
+        for j in 0..t {
+            // c_j = F(−j)/t, and F(c) stands at the bit-reversed place of c.
+            let place = reverse((t - j) % t, t);
+            let start = first_row + j * d;
+            let source = &values[place * d..][..d];
+            for (r, (word, &value)) in self.words[start..start + d].iter_mut().zip(source).enumerate() {
+                let centred = value as i32 - if value > PLAINTEXT / 2 { PLAINTEXT as i32 } else { 0 };
+                *word = centred as i16;
+                if centred == EXCEPTION {
+                    self.exceptions.push([(start + r) as u32, column as u32]);
+                }
+            }
+        }
+    }
+}
+
+/// The whitened 16-bit words of one ring element; zeros stand where records end.
+fn read_element(
+    layout: &Layout,
+    records: &dyn Records,
+    element: u64,
+    chunk: usize,
+    stream: &mut Expander,
+    words: &mut [u32],
+) -> Result<()> {
+    let mut bytes = vec![0; layout.element_bytes()];
+    read_bytes(layout, records, element, chunk, &mut bytes)?;
+    let mut mask = vec![0; bytes.len()];
+    stream.fill(&mut mask);
+    let pairs = bytes.chunks_exact(2).zip(mask.chunks_exact(2));
+    for (word, (byte, mask)) in words.iter_mut().zip(pairs) {
+        *word = u32::from(u16::from_le_bytes([byte[0] ^ mask[0], byte[1] ^ mask[1]]));
+    }
+    Ok(())
+}
+
+fn read_bytes(
+    layout: &Layout,
+    records: &dyn Records,
+    element: u64,
+    chunk: usize,
+    out: &mut [u8],
+) -> Result<()> {
+    let first = element * layout.per_element;
+    let count = layout.per_element.min(layout.shape.records().saturating_sub(first));
+    if count == 0 {
+        return Ok(());
+    }
+    let bits = layout.shape.record_bits();
+    if layout.stored_bits == bits && layout.chunks == 1 {
+        return records.read_packed(first, count, &mut out[..(count * bits).div_ceil(8) as usize]);
+    }
+    // The source is read from a byte boundary: 8 records always end on one.
+    let aligned = first / 8 * 8;
+    let packed_bits = (first - aligned + count) * bits;
+    let mut packed = vec![0; packed_bits.div_ceil(8) as usize];
+    records.read_packed(aligned, first - aligned + count, &mut packed)?;
+    for i in 0..count {
+        let record = extract_bits(&packed, (first - aligned + i) * bits, bits);
+        let part = record.get(chunk * out.len()..).unwrap_or_default();
+        let slot = &mut out[(i * layout.stored_bits / 8) as usize % layout.element_bytes()..];
+        let length = part.len().min(slot.len());
+        slot[..length].copy_from_slice(&part[..length]);
+    }
+    Ok(())
+}
+
+/// INTERPOLATE: t values in R_p to the coefficients times t of the polynomial through them, by
+/// the monomial FFT; then divides by t. Output in the order of the transform.
+fn interpolate(layout: &Layout, values: &mut [u32]) {
+    if layout.points == 1 {
+        return;
+    }
+    let modulus = Modulus::new(PLAINTEXT);
+    let mut scratch = vec![0; layout.degree];
+    monomial::dft_mod(values, layout.degree, modulus, &mut scratch);
+    let inverse = inverse_mod(layout.points as u64, PLAINTEXT.into()) as u32;
+    for element in values.chunks_exact_mut(layout.degree) {
+        pointwise::scale(&mut scratch, element, inverse, modulus);
+        element.copy_from_slice(&scratch);
+    }
+}
+
+/// Writes encoded columns to their places, row group by row group.
+fn scatter(layout: &Layout, tiles: &mut [i16], first: usize, columns: &[Column]) {
+    let pairs = layout.pairs();
+    let padding = vec![0; layout.rows()];
+    tiles.par_chunks_exact_mut(pairs * 2 * rows16::ROWS).enumerate().for_each(|(group, tile)| {
+        let rows = group * rows16::ROWS..(group + 1) * rows16::ROWS;
+        for (k, pair) in columns.chunks(2).enumerate() {
+            let odd = pair.get(1).map_or(&padding, |column| &column.words);
+            rows16::scatter_pair(
+                tile,
+                1,
+                pairs,
+                first / 2 + k,
+                &pair[0].words[rows.clone()],
+                &odd[rows.clone()],
+            );
+        }
+    });
+}
+
+/// The low log₂ n bits of `k` in reverse order, n a power of two.
+pub(super) fn reverse(k: usize, n: usize) -> usize {
+    if n == 1 { 0 } else { k.reverse_bits() >> (usize::BITS - n.trailing_zeros()) }
+}

@@ -1,0 +1,149 @@
+//! Where a record lies: records fill ring elements, t elements make a column, columns make the matrix.
+
+use papir_core::{Error, Result, Shape};
+
+/// The plaintext modulus p: a prime above 2¹⁶, so that every 16-bit word has a place.
+pub const PLAINTEXT: u32 = 65537;
+
+/// How records are cut and stacked.
+///
+/// Short records share a ring element of d 16-bit words; a record longer than 2d bytes is cut into
+/// `chunks` elements, each in a matrix of its own below the others. Element e is point e mod t of
+/// column ⌊e/t⌋.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// Records and their length.
+    pub shape: Shape,
+    /// d.
+    pub degree: usize,
+    /// Bits that a record occupies in its element.
+    pub stored_bits: u64,
+    /// Records in an element.
+    pub per_element: u64,
+    /// Elements of a record.
+    pub chunks: usize,
+    /// t, the number of points interpolated in a column: a power of two up to 2d.
+    pub points: usize,
+    /// N/t, the number of columns.
+    pub columns: usize,
+}
+
+/// Where one record lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Location {
+    /// Its ring element.
+    pub element: u64,
+    /// The element's column.
+    pub column: u32,
+    /// The element's point.
+    pub point: u32,
+    /// The record's first bit within the element.
+    pub first_bit: u64,
+}
+
+impl Layout {
+    /// The layout with t = `points`; as few columns as hold all elements.
+    ///
+    /// # Errors
+    /// [`Error::OutOfBounds`] when t is no power of two up to 2d, or columns exceed 2³¹.
+    pub fn new(shape: Shape, degree: usize, points: usize) -> Result<Self> {
+        if !points.is_power_of_two() || points > 2 * degree {
+            let expected = format!("a power of two up to {}", 2 * degree);
+            return Err(Error::out_of_bounds("the interpolation degree t", points as u64, expected));
+        }
+        let (stored_bits, per_element) = packing(&shape, degree);
+        let chunks = shape.record_bytes().div_ceil(2 * degree);
+        let elements = shape.records().div_ceil(per_element);
+        let columns = elements.div_ceil(points as u64);
+        if columns >= 1 << 31 {
+            return Err(Error::out_of_bounds("the number of columns", columns, "below 2^31"));
+        }
+        Ok(Self { shape, degree, stored_bits, per_element, chunks, points, columns: columns as usize })
+    }
+
+    /// The number of ring elements that hold records, chunks counted once.
+    pub fn elements(&self) -> u64 {
+        self.shape.records().div_ceil(self.per_element)
+    }
+
+    /// Rows of the matrix: chunks · t · d.
+    pub fn rows(&self) -> usize {
+        self.packs() * self.degree
+    }
+
+    /// Ring elements that one answer packs: chunks · t.
+    pub fn packs(&self) -> usize {
+        self.chunks * self.points
+    }
+
+    /// Pairs of columns, the last one padded.
+    pub fn pairs(&self) -> usize {
+        self.columns.div_ceil(2)
+    }
+
+    /// Bytes of the encoded matrix.
+    pub fn matrix_bytes(&self) -> usize {
+        self.rows() * self.pairs() * 4
+    }
+
+    /// Bytes of one ring element.
+    pub fn element_bytes(&self) -> usize {
+        2 * self.degree
+    }
+
+    /// Where a record lies; the index must be in range.
+    pub fn locate(&self, index: u64) -> Location {
+        let element = index / self.per_element;
+        Location {
+            element,
+            column: (element / self.points as u64) as u32,
+            point: (element % self.points as u64) as u32,
+            first_bit: index % self.per_element * self.stored_bits,
+        }
+    }
+}
+
+/// Bits that a record occupies and records an element.
+///
+/// A source is read at byte boundaries: either an element holds a multiple of 8 records without
+/// gaps, or each record is padded to whole bytes; whichever holds more.
+fn packing(shape: &Shape, degree: usize) -> (u64, u64) {
+    let (bits, capacity) = (shape.record_bits(), 16 * degree as u64);
+    let padded = bits.next_multiple_of(8);
+    let (tight, loose) = (capacity / bits / 8 * 8, capacity / padded);
+    if tight > loose { (bits, tight) } else { (padded, loose.max(1)) }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn elements_hold_whole_records() {
+        for (bits, stored, per_element, chunks) in [
+            (1, 1, 32768, 1),
+            (3, 3, 10920, 1),
+            (512, 512, 64, 1),
+            (2100, 2104, 15, 1),
+            (32768, 32768, 1, 1),
+            (32769, 32776, 1, 2),
+            (262_144, 262_144, 1, 8),
+        ] {
+            let layout = Layout::new(Shape::new(100_000, bits).unwrap(), 2048, 4).unwrap();
+            assert_eq!(
+                (layout.stored_bits, layout.per_element, layout.chunks),
+                (stored, per_element, chunks)
+            );
+            let last = layout.locate(99_999);
+            assert!((last.column as usize) < layout.columns && last.point < 4);
+        }
+    }
+
+    #[test]
+    fn t_must_be_a_power_of_two() {
+        let shape = Shape::new(10, 8).unwrap();
+        assert!(Layout::new(shape, 2048, 3).is_err());
+        assert!(Layout::new(shape, 2048, 8192).is_err());
+    }
+}

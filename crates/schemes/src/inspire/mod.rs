@@ -1,0 +1,58 @@
+//! InsPIRe (Mahdavi, Patel, Seo, Yeo 2025, sections 3 and 6): no hint to download, no keys kept.
+//!
+//! Records are 16-bit words modulo p = 65537, whitened by a public stream. t ring elements make a
+//! column, stored as the coefficients of the polynomial through them; the client selects one column
+//! under LWE, the server packs the selected coefficients into t RLWE encryptions (InspiRING) and
+//! evaluates the polynomial at the client's point, an RGSW encryption of a unit monomial.
+//!
+//! | paper | here |
+//! |---|---|
+//! | Algorithm 7, ENCODEDB, INTERPOLATE | [`encode`] |
+//! | Algorithm 7, GENFIXEDQUERYPARTS | [`masks`] |
+//! | Algorithm 9, line 7: H = D′·A | [`hint`] |
+//! | Algorithm 1 (InspiRING) | [`papir_lattice::packing::inspiring`] |
+//! | Algorithm 8, QUERY | [`client`] |
+//! | Algorithm 9, RESPOND, EVALPOLY | [`server`] |
+//! | Algorithm 10, EXTRACT | [`client`] |
+//! | Theorems 9, 10 | [`noise`] |
+//! | Theorem 12 (sizes) | [`params`], [`wire`] |
+
+pub mod client;
+pub mod decode;
+pub mod encode;
+pub mod hint;
+pub mod layout;
+pub mod masks;
+pub mod noise;
+pub mod params;
+pub mod server;
+pub mod wire;
+
+use papir_core::Privacy;
+use papir_core::scheme::{Never, Scheme};
+
+pub use client::{Client, Secret};
+pub use params::Params;
+pub use server::Server;
+pub use wire::{Answer, Public, Query};
+
+/// The scheme's name for the type system.
+#[derive(Clone, Copy, Debug)]
+pub struct Inspire;
+
+impl Scheme for Inspire {
+    const NAME: &'static str = params::NAME;
+    const ID: u16 = 2;
+    const PRIVACY: Privacy = Privacy::Private;
+
+    type Params = Params;
+    type Public = Public;
+    type Query = Query;
+    type Answer = Answer;
+    type Secret = Secret;
+    type ClientKeys = Never;
+    type ClientState = Never;
+    type Ticket = Never;
+    type Server = Server;
+    type Client = Client;
+}

@@ -1,0 +1,138 @@
+//! The client of SimplePIR: `Query` and `Recover` of figure 2.
+
+use papir_core::scheme::{Client, Never, Parameters, Scheme, check_indices};
+use papir_core::{Error, Record, Result, extract_bits};
+use papir_ring::prg::SecretRng;
+use papir_ring::sample::Gaussian;
+use rand_core::CryptoRng;
+use subtle::{ConditionallySelectable, ConstantTimeEq};
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+
+use super::Simple;
+use super::hint::{CENTRE, matrix_row};
+use super::layout::Place;
+use super::noise::{LOG2_DELTA, SIGMA};
+use super::params::{N, SimpleParams};
+use super::wire::{SimpleAnswer, SimplePublic, SimpleQuery};
+
+/// What opens one answer: the LWE secret and where the record lies in its column.
+#[derive(Zeroize, ZeroizeOnDrop)]
+pub struct SimpleSecret {
+    /// s, n words modulo q.
+    key: Vec<u32>,
+    unit: u64,
+    slot: u64,
+}
+
+/// A client with its hint.
+pub struct SimpleClient {
+    params: SimpleParams,
+    public: SimplePublic,
+    gaussian: Gaussian,
+}
+
+impl Client<Simple> for SimpleClient {
+    fn new(params: SimpleParams, public: SimplePublic) -> Result<Self> {
+        let gaussian = Gaussian::new(SIGMA)
+            .map_err(|error| Error::Parameters { scheme: Simple::NAME, reason: error.to_string() })?;
+        Ok(Self { params, public, gaussian })
+    }
+
+    fn params(&self) -> &SimpleParams {
+        &self.params
+    }
+
+    fn query(
+        &self,
+        _state: Option<&mut Never>,
+        indices: &[u64],
+        rng: &mut dyn CryptoRng,
+    ) -> Result<(SimpleSecret, SimpleQuery)> {
+        check_indices(Simple::NAME, &self.params.shape(), indices, 1)?;
+        let Place { column, unit, slot } = self.params.layout.place(indices[0]);
+        let mut rng = SecretRng::new(rng);
+        let secret = SimpleSecret { key: self.noise(&mut rng, N).to_vec(), unit, slot };
+        let values = self.encrypt(&secret.key, column, &mut rng);
+        Ok((secret, SimpleQuery { values }))
+    }
+
+    fn extract(&self, secret: SimpleSecret, answer: SimpleAnswer) -> Result<Vec<Record>> {
+        let (column, distance) = self.decode(&secret.key, &answer)?;
+        if distance > self.params.budget.bound {
+            return Err(Error::NotDecodable);
+        }
+        Ok(vec![self.select(&secret, &column)])
+    }
+}
+
+impl SimpleClient {
+    /// Fresh Gaussian words modulo q.
+    fn noise(&self, rng: &mut SecretRng, count: usize) -> Zeroizing<Vec<u32>> {
+        let mut words = Zeroizing::new(vec![0; count]);
+        self.gaussian.fill(rng, bytemuck::cast_slice_mut(words.as_mut_slice()));
+        words
+    }
+
+    /// b = A·s + e + Δ·u for the unit vector u of a column. Every column is treated alike.
+    fn encrypt(&self, key: &[u32], column: u64, rng: &mut SecretRng) -> Vec<u32> {
+        let errors = self.noise(rng, self.params.layout.columns);
+        let mut row = vec![0; N];
+        let encrypt_one = |(c, error): (usize, &u32)| {
+            matrix_row(&self.public.seed, c, &mut row);
+            let selected = u32::conditional_select(&0, &(1 << LOG2_DELTA), (c as u64).ct_eq(&column));
+            dot(&row, key).wrapping_add(*error).wrapping_add(selected)
+        };
+        errors.iter().enumerate().map(encrypt_one).collect()
+    }
+
+    /// All bytes of the answer's column, and the largest distance of a row from a multiple of Δ.
+    /// Takes the same time whether the answer decodes or not.
+    fn decode(&self, key: &[u32], answer: &SimpleAnswer) -> Result<(Zeroizing<Vec<u8>>, u32)> {
+        let half = 1u32 << (LOG2_DELTA - 1);
+        let hint = self.public.hint.slice_of::<u32>("simple's hint")?;
+        let mut worst = 0;
+        let decode_one = |(row, value): (&[u32], &u64)| {
+            let sum = (*value as u32) << self.params.budget.dropped_bits;
+            let shifted = sum.wrapping_sub(dot(row, key)).wrapping_add(half);
+            worst = worst.max((shifted % (2 * half)).abs_diff(half));
+            (shifted >> LOG2_DELTA).wrapping_add(CENTRE) as u8
+        };
+        let column = hint.chunks_exact(N).zip(&answer.values).map(decode_one).collect();
+        Ok((Zeroizing::new(column), worst))
+    }
+
+    /// The record at the secret's place: reads the whole column.
+    fn select(&self, secret: &SimpleSecret, column: &[u8]) -> Record {
+        let layout = &self.params.layout;
+        let mut unit = Zeroizing::new(vec![0; layout.unit_bytes]);
+        for (i, bytes) in column.chunks_exact(layout.unit_bytes).enumerate() {
+            add_if(&mut unit, bytes, i as u64, secret.unit);
+        }
+        let bits = self.params.shape().record_bits();
+        let mut record = vec![0; self.params.shape().record_bytes()];
+        for slot in 0..layout.unit_records {
+            add_if(&mut record, &extract_bits(&unit, slot * bits, bits), slot, secret.slot);
+        }
+        record
+    }
+}
+
+/// `out |= bytes` where the two positions are equal, without a branch.
+fn add_if(out: &mut [u8], bytes: &[u8], position: u64, wanted: u64) {
+    let mask = position.ct_eq(&wanted).unwrap_u8().wrapping_neg();
+    out.iter_mut().zip(bytes).for_each(|(out, byte)| *out |= byte & mask);
+}
+
+/// Inner product modulo q.
+fn dot(a: &[u32], b: &[u32]) -> u32 {
+    a.iter().zip(b).fold(0, |sum, (a, b)| sum.wrapping_add(a.wrapping_mul(*b)))
+}
+
+#[cfg(test)]
+impl SimpleClient {
+    /// What an unrounded sum decodes from: sum − ⟨h, s⟩ modulo q, row by row.
+    pub(super) fn phase(&self, secret: &SimpleSecret, sums: &[u32]) -> Vec<u32> {
+        let hint: &[u32] = bytemuck::cast_slice(&self.public.hint);
+        hint.chunks_exact(N).zip(sums).map(|(row, sum)| sum.wrapping_sub(dot(row, &secret.key))).collect()
+    }
+}

@@ -1,0 +1,155 @@
+//! Where a record lies in the matrix of bytes.
+//!
+//! A *unit* is the fewest records that fill whole bytes: one record of whole bytes, eight records
+//! of 1 or 3 bits. A column holds the same number of units, one below the other; so a column is a
+//! run of the packed database, and a record never leaves its column.
+
+use papir_core::{Error, Result, Shape};
+use papir_kernels::rows8::ROWS;
+
+/// The most columns: up to here the failure probability stays below 2⁻⁴⁰ (`super::noise`).
+pub(super) const MAX_COLUMNS: u64 = 1 << 16;
+/// The most rows: one unit of the longest record of an odd number of bits.
+pub(super) const MAX_ROWS: u64 = 1 << 21;
+/// Columns that lie together in a tile.
+const QUAD: usize = 4;
+
+/// The matrix's shape.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Layout {
+    /// Records of a unit.
+    pub(super) unit_records: u64,
+    /// Bytes of a unit.
+    pub(super) unit_bytes: usize,
+    /// Units of a column.
+    pub(super) column_units: u64,
+    /// Rows of the matrix: bytes of a column.
+    pub(super) rows: usize,
+    /// Columns of the matrix.
+    pub(super) columns: usize,
+}
+
+/// A record's place. Secret when the index is.
+pub(super) struct Place {
+    /// The column.
+    pub(super) column: u64,
+    /// The unit in the column.
+    pub(super) unit: u64,
+    /// The record in the unit.
+    pub(super) slot: u64,
+}
+
+/// Records and bytes of a unit.
+pub(super) fn unit_of(shape: &Shape) -> (u64, u64) {
+    let bits = shape.record_bits();
+    let records = 8 >> bits.trailing_zeros().min(3);
+    (records, records * bits / 8)
+}
+
+impl Layout {
+    /// A matrix with so many units in each column.
+    ///
+    /// # Errors
+    /// [`Error::OutOfBounds`] when rows or columns are too many, or there is no unit in a column.
+    pub(super) fn new(shape: &Shape, column_units: u64) -> Result<Self> {
+        let (unit_records, unit_bytes) = unit_of(shape);
+        let units = shape.records().div_ceil(unit_records);
+        if column_units == 0 || column_units > units {
+            let expected = format!("1 to {units}");
+            return Err(Error::out_of_bounds("the number of units in a column", column_units, expected));
+        }
+        let (rows, columns) = (column_units.saturating_mul(unit_bytes), units.div_ceil(column_units));
+        if rows > MAX_ROWS {
+            return Err(Error::out_of_bounds("the number of rows", rows, format!("at most {MAX_ROWS}")));
+        }
+        if columns > MAX_COLUMNS {
+            let expected = format!("at most {MAX_COLUMNS}");
+            return Err(Error::out_of_bounds("the number of columns", columns, expected));
+        }
+        let (rows, columns) = (rows as usize, columns as usize);
+        Ok(Self { unit_records, unit_bytes: unit_bytes as usize, column_units, rows, columns })
+    }
+
+    /// Row groups of the tiles.
+    pub(super) fn groups(&self) -> usize {
+        self.rows.div_ceil(ROWS)
+    }
+
+    /// Quads of columns of the tiles.
+    pub(super) fn quads(&self) -> usize {
+        self.columns.div_ceil(QUAD)
+    }
+
+    /// Bytes of one row group.
+    pub(super) fn group_bytes(&self) -> usize {
+        self.quads() * QUAD * ROWS
+    }
+
+    /// Bytes of all tiles: the matrix with rows and columns filled up.
+    pub(super) fn tile_bytes(&self) -> u64 {
+        self.groups() as u64 * self.group_bytes() as u64
+    }
+
+    /// Records of a column.
+    pub(super) fn column_records(&self) -> u64 {
+        self.column_units * self.unit_records
+    }
+
+    /// Where a record lies. No branch depends on the index.
+    pub(super) fn place(&self, index: u64) -> Place {
+        let (unit, slot) = (index / self.unit_records, index % self.unit_records);
+        Place { column: unit / self.column_units, unit: unit % self.column_units, slot }
+    }
+
+    /// The position of a byte of the matrix in the tiles, as `papir_kernels::rows8` lays them out.
+    pub(super) fn tile_position(&self, row: usize, column: usize) -> usize {
+        let (group, lane) = (row / ROWS, row % ROWS);
+        group * self.group_bytes() + (column / QUAD * ROWS + lane) * QUAD + column % QUAD
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_fill_whole_bytes() {
+        let cases =
+            [(1, 8, 1), (3, 8, 3), (4, 2, 1), (6, 4, 3), (8, 1, 1), (12, 2, 3), (13, 8, 13), (264, 1, 33)];
+        for (bits, records, bytes) in cases {
+            assert_eq!(unit_of(&Shape::new(9, bits).unwrap()), (records, bytes), "{bits} bits");
+        }
+    }
+
+    #[test]
+    fn places_are_distinct_and_columns_are_runs() {
+        let layout = Layout::new(&Shape::new(1000, 3).unwrap(), 5).unwrap();
+        assert_eq!((layout.rows, layout.columns, layout.column_records()), (15, 25, 40));
+        for index in 0..1000 {
+            let place = layout.place(index);
+            assert_eq!((place.column * 5 + place.unit) * 8 + place.slot, index);
+        }
+    }
+
+    #[test]
+    fn tile_positions_are_those_of_the_kernel() {
+        let layout = Layout::new(&Shape::of_bytes(70 * 7, 10).unwrap(), 7).unwrap();
+        let mut tiles = vec![0; layout.tile_bytes() as usize];
+        let column: Vec<u8> = (0..layout.groups() * ROWS).map(|row| row as u8 + 1).collect();
+        papir_kernels::rows8::scatter_column(&mut tiles, layout.groups(), layout.quads(), 66, &column);
+        for row in 0..layout.rows {
+            assert_eq!(tiles[layout.tile_position(row, 66)], column[row], "row {row}");
+        }
+    }
+
+    #[test]
+    fn layouts_that_do_not_fit_are_refused() {
+        let shape = Shape::of_bytes(1 << 20, 32).unwrap();
+        assert!(Layout::new(&shape, 0).is_err());
+        assert!(Layout::new(&shape, (1 << 20) + 1).is_err());
+        assert!(Layout::new(&shape, 15).is_err(), "columns");
+        assert!(Layout::new(&shape, (1 << 16) + 1).is_err(), "rows");
+        assert!(Layout::new(&shape, 16).is_ok() && Layout::new(&shape, 1 << 16).is_ok());
+    }
+}

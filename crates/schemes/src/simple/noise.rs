@@ -1,0 +1,84 @@
+//! Noise of an answer, computed.
+//!
+//! Decoding sees Δ·d + Σ wᶜ·eᶜ + r, with Δ = 2²⁴, the centred word d, the words |wᶜ| ≤ 128 of the
+//! row, the query's errors eᶜ (discrete Gaussian of standard deviation σ, subgaussian with the same
+//! parameter) and the rounding |r| ≤ 2^(t−1) of an answer that drops its low t bits. The hint is
+//! not rounded and the secret is not part of the noise. The sum is subgaussian with deviation
+//! σ·√Σw² ≤ 128·σ·√columns, so |Σ| > x with probability below 2·exp(−x²/2·deviation²).
+
+/// log₂ of the modulus q.
+pub(super) const LOG2_Q: u32 = 32;
+/// log₂ of the plaintext modulus p: a word is a byte.
+pub(super) const LOG2_P: u32 = 8;
+/// The standard deviation of errors and secrets.
+pub(super) const SIGMA: f64 = 11.0;
+/// log₂ of Δ = q/p.
+pub(super) const LOG2_DELTA: u32 = LOG2_Q - LOG2_P;
+/// The largest absolute value of a centred word.
+const MAX_WORD: f64 = 128.0;
+/// log₂ of the probability that the errors of one answer's rows exceed their part of the bound.
+const TAIL_LOG2: f64 = -48.0;
+/// log₂ of one sample's statistical distance from the Gaussian (`papir_ring::sample`).
+const SAMPLER_LOG2: f64 = -57.0;
+/// How much of the decoding limit noise and rounding may fill. What is left is where the answer to
+/// another query falls and is noticed.
+const FILL: f64 = 0.9;
+
+/// How an answer is rounded and what its decoding accepts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Budget {
+    /// Low bits that an answer drops.
+    pub(super) dropped_bits: u32,
+    /// The largest distance from a multiple of Δ that is accepted.
+    pub(super) bound: u32,
+    /// log₂ of the probability that an honest answer has a row beyond the bound.
+    pub(super) failure_log2: f64,
+}
+
+/// The bound on the deviation of one row's error sum.
+pub(super) fn deviation(columns: usize) -> f64 {
+    SIGMA * MAX_WORD * (columns as f64).sqrt()
+}
+
+/// The shortest answer whose rows all decode but with probability 2^`failure_log2`; `None` when
+/// the errors alone are too many.
+pub(super) fn budget(rows: usize, columns: usize) -> Option<Budget> {
+    let tails = (2.0 * rows as f64).ln() - TAIL_LOG2 * std::f64::consts::LN_2;
+    let errors = deviation(columns) * (2.0 * tails).sqrt();
+    let limit = FILL * f64::from(1 << (LOG2_DELTA - 1));
+    let rounding = |bits: u32| f64::from((1u32 << bits) / 2);
+    let dropped_bits = (0..LOG2_DELTA).rev().find(|&bits| errors + rounding(bits) <= limit)?;
+    let sampler = columns as f64 * SAMPLER_LOG2.exp2();
+    Some(Budget {
+        dropped_bits,
+        bound: (errors + rounding(dropped_bits)).ceil() as u32,
+        failure_log2: (TAIL_LOG2.exp2() + sampler).log2(),
+    })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::simple::layout::{MAX_COLUMNS, MAX_ROWS};
+
+    #[test]
+    fn the_largest_matrix_decodes() {
+        let budget = budget(MAX_ROWS as usize, MAX_COLUMNS as usize).unwrap();
+        assert!(budget.failure_log2 <= -40.0);
+    }
+
+    #[test]
+    fn a_gibibyte_is_answered_with_nine_bits_a_word() {
+        let budget = budget(1 << 15, 1 << 15).unwrap();
+        assert_eq!(budget.dropped_bits, 23);
+        assert!(budget.bound < 1 << 23 && budget.failure_log2 < -41.5);
+    }
+
+    #[test]
+    fn too_much_noise_is_seen() {
+        assert!(budget(1, 1 << 26).is_none());
+        let (one, two) = (deviation(1), deviation(4));
+        assert_eq!((one, two), (1408.0, 2816.0));
+    }
+}

@@ -1,0 +1,76 @@
+//! Messages of SimplePIR.
+//!
+//! ```text
+//! public   seed (32), hint (rows × n words of 4 bytes, row by row)
+//! query    columns × 4 bytes: one LWE ciphertext's b for each column
+//! answer   rows × answer bits, packed
+//! ```
+
+use bytemuck::cast_slice;
+use papir_core::codec::Reader;
+use papir_core::scheme::Wire;
+use papir_core::{Blob, Error, Result};
+use papir_kernels::bits;
+use papir_ring::prg::Seed;
+
+use super::params::{SEED_BYTES, SimpleParams};
+
+/// The public part: the seed of A, and the hint D·A.
+#[derive(Clone, Debug)]
+pub struct SimplePublic {
+    pub(super) seed: Seed,
+    /// rows × n words.
+    pub(super) hint: Blob,
+}
+
+/// One column's unit vector, encrypted.
+#[derive(Clone, Debug)]
+pub struct SimpleQuery {
+    pub(super) values: Vec<u32>,
+}
+
+/// D times the query, rounded.
+#[derive(Clone, Debug)]
+pub struct SimpleAnswer {
+    pub(super) values: Vec<u64>,
+}
+
+impl Wire<SimpleParams> for SimplePublic {
+    fn encode(&self, _params: &SimpleParams) -> Vec<u8> {
+        [&self.seed.0, &*self.hint].concat()
+    }
+
+    fn decode(params: &SimpleParams, bytes: &[u8]) -> Result<Self> {
+        let mut reader = Reader::new("simple's public part", bytes);
+        let (seed, hint) = (Seed(reader.array::<SEED_BYTES>()?), reader.rest());
+        Error::check_length("simple's hint", hint.len(), params.hint_bytes())?;
+        Ok(Self { seed, hint: Blob::copy_of(hint) })
+    }
+}
+
+impl Wire<SimpleParams> for SimpleQuery {
+    fn encode(&self, _params: &SimpleParams) -> Vec<u8> {
+        cast_slice(&self.values).to_vec()
+    }
+
+    fn decode(params: &SimpleParams, bytes: &[u8]) -> Result<Self> {
+        Error::check_length("simple's query", bytes.len(), params.query_bytes())?;
+        Ok(Self { values: bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect() })
+    }
+}
+
+impl Wire<SimpleParams> for SimpleAnswer {
+    fn encode(&self, params: &SimpleParams) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        bits::pack(&self.values, params.answer_bits(), &mut bytes);
+        bytes
+    }
+
+    fn decode(params: &SimpleParams, bytes: &[u8]) -> Result<Self> {
+        Error::check_length("simple's answer", bytes.len(), params.answer_bytes())?;
+        let mut values = Vec::new();
+        bits::unpack(bytes, params.answer_bits(), params.layout.rows, &mut values)
+            .map_err(|error| Error::malformed("simple's answer", error, "zeros after the last word"))?;
+        Ok(Self { values })
+    }
+}

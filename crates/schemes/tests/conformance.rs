@@ -1,0 +1,53 @@
+//! Every registered scheme against the conformance suite; one test a scheme, so that a failure
+//! names it. The `long` tests run with `--ignored`.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use papir_core::erased::ErasedScheme;
+use papir_schemes::registry;
+use papir_testkit::conformance::{Config, run};
+
+/// Makes the tests of the listed schemes and one that finds registered schemes without a test.
+macro_rules! conformance {
+    ($($name:ident: $quick:expr, $long:expr;)*) => {
+        $(mod $name {
+            use super::*;
+
+            #[test]
+            fn quick() {
+                run(scheme(stringify!($name)), &$quick);
+            }
+
+            #[test]
+            #[ignore = "long"]
+            fn long() {
+                run(scheme(stringify!($name)), &$long);
+            }
+        })*
+
+        #[test]
+        fn every_registered_scheme_is_tested() {
+            let tested = [$(stringify!($name)),*];
+            let registered: Vec<_> = registry::all().iter().map(|scheme| scheme.name()).collect();
+            assert_eq!(registered, tested);
+        }
+    };
+}
+
+conformance! {
+    plain: Config::quick(), Config::long();
+    simple: Config::quick(), Config::long();
+}
+
+fn scheme(name: &str) -> &'static dyn ErasedScheme {
+    registry::by_name(name).unwrap()
+}
+
+#[test]
+fn names_and_numbers_are_unique_and_found() {
+    for (i, scheme) in registry::all().iter().enumerate() {
+        assert_eq!(registry::by_id(scheme.id()).unwrap().name(), scheme.name());
+        assert_eq!(registry::by_name(scheme.name()).unwrap().id(), scheme.id());
+        assert!(registry::all()[..i].iter().all(|other| other.id() < scheme.id()), "not in order");
+    }
+    assert!(registry::by_name("none").is_err() && registry::by_id(u16::MAX).is_err());
+}

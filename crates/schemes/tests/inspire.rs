@@ -1,0 +1,120 @@
+//! InsPIRe at full parameters: every record comes back, and the noise is as predicted.
+#![allow(clippy::unwrap_used)]
+
+use chacha20::ChaCha20Rng;
+use chacha20::rand_core::{Rng, SeedableRng};
+use papir_core::scheme::{Client as _, Parameters, Server as _, Session};
+use papir_core::{Change, Goal, NoProgress, RecordBuffer, Shape};
+use papir_schemes::inspire::{Client, Params, Secret, Server};
+
+fn records(shape: Shape, seed: u8) -> RecordBuffer {
+    let mut records = RecordBuffer::zeroed(shape);
+    let mut rng = ChaCha20Rng::from_seed([seed; 32]);
+    let mut bytes = vec![0; shape.total_bytes() as usize];
+    rng.fill_bytes(&mut bytes);
+    if !(shape.records() * shape.record_bits()).is_multiple_of(8) {
+        *bytes.last_mut().unwrap() &= (1 << (shape.records() * shape.record_bits() % 8)) - 1;
+    }
+    records.packed_mut().copy_from_slice(&bytes);
+    records
+}
+
+fn prepare(params: Params, records: &RecordBuffer) -> (Server, Client) {
+    let mut rng = ChaCha20Rng::from_seed([1; 32]);
+    let server = Server::setup(params.clone(), records, &mut rng, &NoProgress).unwrap();
+    let client = Client::new(params, *server.public()).unwrap();
+    (server, client)
+}
+
+fn fetch(server: &Server, client: &Client, index: u64, rng: &mut ChaCha20Rng) -> Vec<u8> {
+    let (secret, query) = client.query(None, &[index], rng).unwrap();
+    let answer = server.answer(Session::anonymous(), &query).unwrap();
+    client.extract(secret, answer).unwrap().remove(0)
+}
+
+#[test]
+fn records_come_back_for_every_t() {
+    let mut rng = ChaCha20Rng::from_seed([2; 32]);
+    let shape = Shape::of_bytes(1000, 1000).unwrap();
+    let records = records(shape, 3);
+    for points in [1, 2, 8, 32] {
+        let (server, client) = prepare(Params::with_points(shape, points).unwrap(), &records);
+        for index in [0, 1, 499, 998, 999] {
+            assert_eq!(
+                fetch(&server, &client, index, &mut rng),
+                records.get(index).unwrap(),
+                "t {points}, index {index}"
+            );
+        }
+    }
+}
+
+#[test]
+fn words_of_all_ones_and_long_records_come_back() {
+    let mut rng = ChaCha20Rng::from_seed([4; 32]);
+    let shape = Shape::of_bytes(5, 9000).unwrap();
+    let records = RecordBuffer::from_packed(shape, vec![0xFF; 45_000]).unwrap();
+    let (server, client) = prepare(Params::choose(shape, Goal::Balanced).unwrap(), &records);
+    assert_eq!(fetch(&server, &client, 4, &mut rng), vec![0xFF; 9000]);
+}
+
+#[test]
+fn an_update_is_the_setup_of_the_changed_records() {
+    let mut rng = ChaCha20Rng::from_seed([5; 32]);
+    let shape = Shape::new(70_001, 3).unwrap();
+    let mut records = records(shape, 6);
+    let (server, _) = prepare(Params::with_points(shape, 4).unwrap(), &records);
+    let changes = [Change { index: 70_000, record: vec![5] }, Change { index: 0, record: vec![2] }];
+    let updated = server.update(&changes, &mut rng, &NoProgress).unwrap();
+    changes.iter().for_each(|change| records.set(change.index, &change.record).unwrap());
+    let client = Client::new(updated.params().clone(), *updated.public()).unwrap();
+    for index in [0, 1, 2, 35_000, 69_999, 70_000] {
+        assert_eq!(fetch(&updated, &client, index, &mut rng), records.get(index).unwrap(), "index {index}");
+    }
+}
+
+/// The errors of an answer before it is switched, in units of q, for an all-zero database (whose
+/// whitened words are uniform).
+fn errors(
+    params: &Params,
+    secret: Secret,
+    server: &Server,
+    query: &papir_schemes::inspire::Query,
+    element: &[u32],
+) -> Vec<f64> {
+    let ring = params.rlwe().ring();
+    let keys = server.read_keys(query);
+    let result = server.evaluate(server.pack(server.select(query), &keys), &keys).remove(0);
+    let q = ring.modulus();
+    let expected: Vec<u64> =
+        element.iter().map(|&w| (u128::from(w) * u128::from(q) / 65537) as u64).collect();
+    let mut phase = result.phase(ring, secret.key());
+    ring.sub_assign(&mut phase, &ring.from_words(&expected));
+    ring.to_centred(&phase).into_iter().map(|error| error as f64).collect()
+}
+
+#[test]
+fn measured_noise_is_as_predicted() {
+    let mut rng = ChaCha20Rng::from_seed([7; 32]);
+    for (points, count) in [(1, 4096), (8, 32768)] {
+        let shape = Shape::of_bytes(count, 4096).unwrap();
+        let params = Params::with_points(shape, points).unwrap();
+        let (server, client) = prepare(params.clone(), &RecordBuffer::zeroed(shape));
+        let (secret, query) = client.query(None, &[count / 3], &mut rng).unwrap();
+        let mut stream = papir_schemes::inspire::masks::whitening(&server.public().seed, 0);
+        stream.seek(count / 3 * 4096);
+        let mut mask = vec![0; 4096];
+        stream.fill(&mut mask);
+        let element: Vec<u32> = mask.chunks(2).map(|b| u16::from_le_bytes([b[0], b[1]]).into()).collect();
+        let errors = errors(&params, secret, &server, &query, &element);
+        let measured = errors.iter().map(|e| e * e).sum::<f64>() / errors.len() as f64;
+        let predicted = params.noise().before_switching();
+        let (measured, predicted) = (measured.log2() / 2.0, predicted.log2() / 2.0);
+        println!(
+            "t = {points}, {} columns: noise measured 2^{measured:.2}, predicted 2^{predicted:.2}",
+            count / points as u64
+        );
+        assert!(measured < predicted + 0.1, "2^{measured:.2} above 2^{predicted:.2}");
+        assert!(measured > predicted - 0.5, "2^{measured:.2} far below 2^{predicted:.2}");
+    }
+}

@@ -1,0 +1,64 @@
+//! A proxy that counts what passes, as anyone on the wire could.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+/// What passed: for each connection, the bytes of each direction's turn, alternating, client first.
+pub type Traffic = Vec<Vec<usize>>;
+
+/// Relays connections to a service; its threads end with their connections.
+pub struct Proxy {
+    pub address: SocketAddr,
+    traffic: Arc<Mutex<Traffic>>,
+}
+
+impl Proxy {
+    pub fn to(target: SocketAddr) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let traffic = Arc::new(Mutex::new(Traffic::new()));
+        let log = Arc::clone(&traffic);
+        thread::spawn(move || {
+            for (number, client) in listener.incoming().enumerate() {
+                let (client, server) = (client.unwrap(), TcpStream::connect(target).unwrap());
+                log.lock().unwrap().push(vec![0]);
+                relay(client.try_clone().unwrap(), server.try_clone().unwrap(), Arc::clone(&log), number, 0);
+                relay(server, client, Arc::clone(&log), number, 1);
+            }
+        });
+        Self { address, traffic }
+    }
+
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// What has passed since the last call. Connections stay open and go on being counted.
+    pub fn take(&self) -> Traffic {
+        self.traffic.lock().unwrap().iter_mut().map(|turns| std::mem::replace(turns, vec![0])).collect()
+    }
+}
+
+/// Copies one direction in a thread; `parity` 0 for bytes of the client.
+fn relay(mut from: TcpStream, mut to: TcpStream, log: Arc<Mutex<Traffic>>, number: usize, parity: usize) {
+    thread::spawn(move || {
+        let mut buffer = vec![0; 1 << 16];
+        while let Ok(count @ 1..) = from.read(&mut buffer) {
+            {
+                let mut log = log.lock().unwrap();
+                let turns = &mut log[number];
+                // Turns at even places are the client's, at odd places the server's.
+                if (turns.len() - 1) % 2 != parity {
+                    turns.push(0);
+                }
+                *turns.last_mut().unwrap() += count;
+            }
+            if to.write_all(&buffer[..count]).is_err() {
+                break;
+            }
+        }
+        let _ = to.shutdown(Shutdown::Write);
+    });
+}

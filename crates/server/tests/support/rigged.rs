@@ -1,0 +1,116 @@
+//! A prepared database that panics, waits, or sends other answers.
+
+use std::sync::{Arc, Condvar, Mutex};
+
+use papir_core::envelope::{self, Header, Kind};
+use papir_core::erased::{ErasedServer, ErasedSession};
+use papir_core::sections::SectionSink;
+use papir_core::{Change, Description, Progress, Result, Version};
+use rand_core::CryptoRng;
+
+/// What goes wrong with each answer.
+#[derive(Clone)]
+pub enum Rig {
+    /// It panics.
+    Panic,
+    /// It waits until the door is open.
+    Wait(Door),
+    /// It is whole, and answers another query.
+    OtherPayload,
+    /// One of its bits is flipped.
+    FlippedBit,
+    /// Nothing.
+    Honest,
+}
+
+/// A door that answers wait at.
+#[derive(Clone, Default)]
+pub struct Door(Arc<(Mutex<(bool, usize)>, Condvar)>);
+
+impl Door {
+    pub fn open(&self) {
+        self.0.0.lock().unwrap().0 = true;
+        self.0.1.notify_all();
+    }
+
+    /// Waits until `count` answers stand at the door.
+    pub fn wait_for(&self, count: usize) {
+        let guard = self.0.0.lock().unwrap();
+        drop(self.0.1.wait_while(guard, |(_, waiting)| *waiting < count).unwrap());
+    }
+
+    fn pass(&self) {
+        let mut guard = self.0.0.lock().unwrap();
+        guard.1 += 1;
+        self.0.1.notify_all();
+        drop(self.0.1.wait_while(guard, |(open, _)| !*open).unwrap());
+    }
+}
+
+/// A prepared database with something wrong.
+pub struct Rigged {
+    pub inner: Box<dyn ErasedServer>,
+    pub scheme: u16,
+    pub rig: Rig,
+}
+
+impl Rigged {
+    fn spoil(&self, mut answer: Vec<u8>) -> Vec<u8> {
+        match &self.rig {
+            Rig::Panic => panic!("rigged to panic"),
+            Rig::Wait(door) => door.pass(),
+            Rig::FlippedBit => *answer.last_mut().unwrap() ^= 1,
+            Rig::OtherPayload => {
+                let (version, payload) = envelope::open(&answer, Kind::Answer, self.scheme).unwrap();
+                let other: Vec<u8> = payload.iter().map(|byte| !byte).collect();
+                let header = Header { kind: Kind::Answer, scheme: self.scheme, version };
+                answer = envelope::seal(&header, &other);
+            }
+            Rig::Honest => {}
+        }
+        answer
+    }
+}
+
+impl ErasedServer for Rigged {
+    fn describe(&self) -> Description {
+        self.inner.describe()
+    }
+
+    fn version(&self) -> Version {
+        self.inner.version()
+    }
+
+    fn public(&self) -> Vec<u8> {
+        self.inner.public()
+    }
+
+    fn answer(&self, session: ErasedSession<'_>, query: &[u8]) -> Result<Vec<u8>> {
+        self.inner.answer(session, query).map(|answer| self.spoil(answer))
+    }
+
+    fn answer_many(&self, batch: &[(ErasedSession<'_>, &[u8])]) -> Vec<Result<Vec<u8>>> {
+        batch.iter().map(|(session, query)| self.answer(*session, query)).collect()
+    }
+
+    fn accept_keys(&self, keys: &[u8]) -> Result<Vec<u8>> {
+        self.inner.accept_keys(keys)
+    }
+
+    fn ticket(&self, keys: &[u8], progress: &dyn Progress) -> Result<Vec<u8>> {
+        self.inner.ticket(keys, progress)
+    }
+
+    fn update(
+        &self,
+        changes: &[Change],
+        rng: &mut dyn CryptoRng,
+        progress: &dyn Progress,
+    ) -> Result<Box<dyn ErasedServer>> {
+        self.inner.update(changes, rng, progress)
+    }
+
+    fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {
+        self.inner.save(sink)
+    }
+}

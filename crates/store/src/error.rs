@@ -1,0 +1,97 @@
+//! What can go wrong between a source file and a served snapshot.
+
+use std::path::Path;
+
+/// The result of every fallible function of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Errors of sources and snapshots; those of the crates below pass through.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// An error of the scheme or of the system.
+    #[error(transparent)]
+    Core(#[from] papir_core::Error),
+    /// An error of the keyword table.
+    #[error(transparent)]
+    Lookup(#[from] papir_lookup::Error),
+    /// A column that the source does not have.
+    #[error("{file}: no column `{column}`: expected one of {available}")]
+    MissingColumn {
+        /// The source.
+        file: String,
+        /// The column asked for.
+        column: String,
+        /// The columns there are.
+        available: String,
+    },
+    /// A line of the source that cannot be read.
+    #[error("{file}, line {line}: {reason}")]
+    Line {
+        /// The source.
+        file: String,
+        /// The line, from 1.
+        line: u64,
+        /// What was found and what was expected.
+        reason: String,
+    },
+    /// An error that lies in the source as a whole.
+    #[error("{file}: {error}")]
+    Source {
+        /// The source.
+        file: String,
+        /// What is wrong with it.
+        error: papir_lookup::Error,
+    },
+    /// A raw file that holds no whole number of records.
+    #[error("{file} has {found} bytes: expected a multiple of the record length, {record_bytes}")]
+    PartialRecord {
+        /// The source.
+        file: String,
+        /// Its length in bytes.
+        found: u64,
+        /// The record length in bytes.
+        record_bytes: u64,
+    },
+    /// Options that do not go together.
+    #[error("{found}: expected {expected}")]
+    Options {
+        /// What was asked for.
+        found: String,
+        /// What would be accepted.
+        expected: String,
+    },
+    /// A snapshot file that cannot be used.
+    #[error("{file}: {error}")]
+    Snapshot {
+        /// The snapshot.
+        file: String,
+        /// What is wrong with it.
+        error: papir_core::Error,
+    },
+}
+
+impl Error {
+    /// A short stable code for machines.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Core(error) | Self::Snapshot { error, .. } => error.code(),
+            Self::Lookup(error) | Self::Source { error, .. } => error.code(),
+            Self::MissingColumn { .. } => "missing_column",
+            Self::Line { .. } => "bad_line",
+            Self::PartialRecord { .. } => "partial_record",
+            Self::Options { .. } => "options",
+        }
+    }
+
+    /// What to make of the system's refusal to do something with a file.
+    pub(crate) fn io(doing: &str, path: &Path) -> impl FnOnce(std::io::Error) -> Self {
+        let what = format!("{doing} {}", path.display());
+        |source| papir_core::Error::Io { what, source }.into()
+    }
+
+    /// Options that do not go together.
+    pub(crate) fn options(found: impl Into<String>, expected: impl Into<String>) -> Self {
+        Self::Options { found: found.into(), expected: expected.into() }
+    }
+}

@@ -1,0 +1,172 @@
+//! The snapshot file: header, sections, table of sections.
+//!
+//! ```text
+//! offset  bytes  field
+//!      0      8  magic "PIRSNAPS"
+//!      8      4  format version, 1
+//!     12      4  number of sections
+//!     16      8  offset of the table of sections
+//!     24      8  its length t
+//!     32      8  length of the file: offset + t
+//!     40     16  first 16 bytes of BLAKE3 over the table
+//!     56      8  first 8 bytes of BLAKE3 over the header before
+//! ```
+//! Sections start at multiples of 4096; the bytes between them are zero. A table entry is the
+//! length of the section's name (1 byte), the name, offset (8), length (8) and BLAKE3 (32) of the
+//! section. All numbers are little-endian. The checksums find accidents, not forgeries.
+
+use papir_core::codec::{Reader, Writer};
+use papir_core::{Error, Result};
+
+/// Every section starts at a multiple of this: a page, and so a cache line, of the mapped file.
+pub(crate) const ALIGNMENT: u64 = 4096;
+/// Bytes of the header.
+pub(crate) const HEADER_BYTES: usize = 64;
+const MAGIC: [u8; 8] = *b"PIRSNAPS";
+const FORMAT: u32 = 1;
+/// More sections than any scheme has; bounds what is read from a damaged file.
+const MAX_SECTIONS: u32 = 4096;
+
+/// Where the table of sections stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Header {
+    pub(crate) sections: u32,
+    pub(crate) table_offset: u64,
+    pub(crate) table_bytes: u64,
+    pub(crate) table_hash: [u8; 16],
+}
+
+/// One section.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Section {
+    pub(crate) name: String,
+    pub(crate) offset: u64,
+    pub(crate) bytes: u64,
+    pub(crate) hash: [u8; 32],
+}
+
+impl Header {
+    /// The header of a file that ends with this table.
+    pub(crate) fn of(sections: usize, table_offset: u64, table: &[u8]) -> Self {
+        let (sections, table_bytes) = (sections as u32, table.len() as u64);
+        Self { sections, table_offset, table_bytes, table_hash: prefix(table) }
+    }
+
+    pub(crate) fn encode(&self) -> [u8; HEADER_BYTES] {
+        let mut writer = Writer::new();
+        writer.raw(&MAGIC).u32(FORMAT).u32(self.sections).u64(self.table_offset).u64(self.table_bytes);
+        writer.u64(self.table_offset + self.table_bytes).raw(&self.table_hash);
+        let body = writer.finish();
+        let mut bytes = [0; HEADER_BYTES];
+        bytes[..56].copy_from_slice(&body);
+        bytes[56..].copy_from_slice(&prefix::<8>(&body));
+        bytes
+    }
+
+    /// Reads the header of a whole file.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`] for another kind of file or version, [`Error::Checksum`],
+    /// [`Error::Length`] for a file that was cut off or added to.
+    pub(crate) fn decode(file: &[u8]) -> Result<Self> {
+        let mut reader = Reader::new("the snapshot file", file);
+        let magic: [u8; 8] = reader.array()?;
+        if magic != MAGIC {
+            return Err(Error::malformed("a snapshot", format!("{magic:02x?}"), "the magic PIRSNAPS"));
+        }
+        let format = reader.u32()?;
+        if format != FORMAT {
+            let found = format!("format version {format}");
+            return Err(Error::malformed("a snapshot", found, format!("version {FORMAT}")));
+        }
+        let (sections, table_offset, table_bytes) = (reader.u32()?, reader.u64()?, reader.u64()?);
+        let (file_bytes, table_hash, sum) = (reader.u64()?, reader.array()?, reader.array::<8>()?);
+        if sum != prefix::<8>(&file[..56]) {
+            return Err(Error::Checksum { what: "the header".to_owned() });
+        }
+        if file_bytes != file.len() as u64 || table_offset.checked_add(table_bytes) != Some(file_bytes) {
+            let (found, expected) = (file.len() as u64, file_bytes);
+            return Err(Error::Length { what: "the snapshot file", found, expected });
+        }
+        Ok(Self { sections, table_offset, table_bytes, table_hash })
+    }
+
+    /// Reads the table of sections of a file that has this header.
+    ///
+    /// # Errors
+    /// [`Error::Checksum`], [`Error::OutOfBounds`], [`Error::Length`] or [`Error::Malformed`].
+    pub(crate) fn table(&self, file: &[u8]) -> Result<Vec<Section>> {
+        if self.sections > MAX_SECTIONS {
+            let expected = format!("at most {MAX_SECTIONS}");
+            return Err(Error::out_of_bounds("the number of sections", self.sections.into(), expected));
+        }
+        let table = part(file, self.table_offset, self.table_bytes)?;
+        if prefix::<16>(table) != self.table_hash {
+            return Err(Error::Checksum { what: "the table of sections".to_owned() });
+        }
+        let mut reader = Reader::new("the table of sections", table);
+        let sections = (0..self.sections).map(|_| Section::read(&mut reader)).collect::<Result<Vec<_>>>()?;
+        reader.finish()?;
+        self.check_order(&sections)?;
+        Ok(sections)
+    }
+
+    /// Sections stand one after the other, aligned, between header and table.
+    fn check_order(&self, sections: &[Section]) -> Result<()> {
+        let mut end = HEADER_BYTES as u64;
+        for section in sections {
+            let next = section.offset.checked_add(section.bytes);
+            let (Some(next), true) = (next, section.offset >= end && section.offset % ALIGNMENT == 0) else {
+                return Err(misplaced(section));
+            };
+            end = next;
+        }
+        match sections.last() {
+            Some(last) if end > self.table_offset => Err(misplaced(last)),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Section {
+    pub(crate) fn write(&self, writer: &mut Writer) {
+        writer.u8(self.name.len() as u8).raw(self.name.as_bytes());
+        writer.u64(self.offset).u64(self.bytes).raw(&self.hash);
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Result<Self> {
+        let length = reader.u8()?;
+        let name = reader.raw(length.into())?;
+        let name = std::str::from_utf8(name)
+            .map_err(|_| Error::malformed("a section's name", format!("{name:02x?}"), "UTF-8"))?;
+        let (offset, bytes, hash) = (reader.u64()?, reader.u64()?, reader.array()?);
+        Ok(Self { name: name.to_owned(), offset, bytes, hash })
+    }
+}
+
+fn misplaced(section: &Section) -> Error {
+    let Section { name, offset, bytes, .. } = section;
+    let found = format!("`{name}` at {offset}, {bytes} bytes long");
+    Error::malformed("the table of sections", found, "sections in order, aligned, inside the file")
+}
+
+/// A part of the file.
+///
+/// # Errors
+/// [`Error::Length`] when it leaves the file.
+pub(crate) fn part(file: &[u8], offset: u64, bytes: u64) -> Result<&[u8]> {
+    let end = offset.saturating_add(bytes);
+    let range = usize::try_from(offset).ok().zip(usize::try_from(end).ok());
+    range.and_then(|(start, end)| file.get(start..end)).ok_or(Error::Length {
+        what: "the snapshot file",
+        found: file.len() as u64,
+        expected: end,
+    })
+}
+
+/// The first bytes of BLAKE3.
+fn prefix<const N: usize>(bytes: &[u8]) -> [u8; N] {
+    let mut sum = [0; N];
+    sum.copy_from_slice(&blake3::hash(bytes).as_bytes()[..N]);
+    sum
+}

@@ -1,0 +1,27 @@
+//! Rows without keys as records of one length.
+
+use papir_core::{Error as CoreError, RecordBuffer, Shape};
+use papir_lookup::Entry;
+
+use crate::{Error, Result};
+
+/// Records of `record_bytes` bytes, or as long as the longest value; shorter values are followed
+/// by zero bytes. A database of empty values has records of one byte.
+///
+/// # Errors
+/// [`CoreError::EmptyDatabase`], [`Error::Line`] for a value that is too long, or those of
+/// [`Shape::of_bytes`].
+pub(crate) fn padded(rows: &[Entry], record_bytes: Option<u64>, file: &str) -> Result<RecordBuffer> {
+    let longest = rows.iter().map(|row| row.value.len() as u64).max().ok_or(CoreError::EmptyDatabase)?;
+    let shape = Shape::of_bytes(rows.len() as u64, record_bytes.unwrap_or(longest.max(1)))?;
+    let length = shape.record_bytes();
+    if let Some(row) = rows.iter().find(|row| row.value.len() > length) {
+        let reason = format!("the value has {} bytes: expected at most {length}", row.value.len());
+        return Err(Error::Line { file: file.to_owned(), line: row.line, reason });
+    }
+    let mut records = RecordBuffer::zeroed(shape);
+    for (record, row) in records.packed_mut().chunks_mut(length).zip(rows) {
+        record[..row.value.len()].copy_from_slice(&row.value);
+    }
+    Ok(records)
+}

@@ -1,0 +1,81 @@
+//! Writes a snapshot section by section, without holding any of them.
+
+use std::io::{Seek, SeekFrom, Write};
+
+use papir_core::codec::Writer;
+use papir_core::sections::SectionSink;
+use papir_core::{Error, Result};
+
+use crate::format::{ALIGNMENT, Header, Section};
+
+/// The longest name that the table of sections holds, in bytes.
+const MAX_NAME_BYTES: usize = 255;
+/// Bytes that are hashed and written in one go, while they are in the cache.
+const STEP: usize = 1 << 20;
+
+/// A snapshot under way. Its header is written last: what was not finished is no snapshot.
+pub(crate) struct SnapshotWriter<W> {
+    output: W,
+    /// The file's name, for errors.
+    name: String,
+    position: u64,
+    sections: Vec<Section>,
+}
+
+impl<W: Write + Seek> SnapshotWriter<W> {
+    /// Starts a snapshot; `name` names it in errors.
+    pub(crate) fn new(output: W, name: String) -> Result<Self> {
+        let mut writer = Self { output, name, position: 0, sections: Vec::new() };
+        writer.write(&[0; ALIGNMENT as usize])?;
+        Ok(writer)
+    }
+
+    /// Writes table and header; gives the output and its length.
+    pub(crate) fn finish(mut self) -> Result<(W, u64)> {
+        self.pad()?;
+        let mut table = Writer::new();
+        self.sections.iter().for_each(|section| section.write(&mut table));
+        let table = table.finish();
+        let header = Header::of(self.sections.len(), self.position, &table);
+        self.write(&table)?;
+        let length = self.position;
+        self.output.seek(SeekFrom::Start(0)).map_err(|source| self.failed(source))?;
+        self.write(&header.encode())?;
+        self.output.flush().map_err(|source| self.failed(source))?;
+        Ok((self.output, length))
+    }
+
+    fn pad(&mut self) -> Result<()> {
+        let gap = self.position.next_multiple_of(ALIGNMENT) - self.position;
+        self.write(&[0; ALIGNMENT as usize][..gap as usize])
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        self.output.write_all(bytes).map_err(|source| self.failed(source))?;
+        self.position += bytes.len() as u64;
+        Ok(())
+    }
+
+    fn failed(&self, source: std::io::Error) -> Error {
+        Error::Io { what: format!("writing {}", self.name), source }
+    }
+}
+
+impl<W: Write + Seek> SectionSink for SnapshotWriter<W> {
+    fn put(&mut self, name: &str, parts: &[&[u8]]) -> Result<()> {
+        if name.len() > MAX_NAME_BYTES || self.sections.iter().any(|section| section.name == name) {
+            let expected = format!("each name once, at most {MAX_NAME_BYTES} bytes long");
+            return Err(Error::malformed("a section's name", name, expected));
+        }
+        self.pad()?;
+        let offset = self.position;
+        let mut hasher = blake3::Hasher::new();
+        for step in parts.iter().flat_map(|part| part.chunks(STEP)) {
+            hasher.update(step);
+            self.write(step)?;
+        }
+        let (bytes, hash) = (self.position - offset, *hasher.finalize().as_bytes());
+        self.sections.push(Section { name: name.to_owned(), offset, bytes, hash });
+        Ok(())
+    }
+}

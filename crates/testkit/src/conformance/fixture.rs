@@ -1,0 +1,163 @@
+//! One prepared database of random records, with a client.
+
+use chacha20::ChaCha20Rng;
+use papir_core::erased::{
+    ErasedClient, ErasedScheme, ErasedSecret, ErasedServer, ErasedSession, ErasedState,
+};
+use papir_core::{Error, Goal, NoProgress, Record, RecordBuffer, Records, Result, Shape};
+use rand_core::{CryptoRng, Rng, SeedableRng};
+
+/// A scheme, its records, server and client, and the randomness of the test.
+pub(super) struct Fixture<'a> {
+    pub(super) scheme: &'a dyn ErasedScheme,
+    pub(super) shape: Shape,
+    pub(super) goal: Goal,
+    pub(super) records: RecordBuffer,
+    pub(super) server: Box<dyn ErasedServer>,
+    pub(super) client: Box<dyn ErasedClient>,
+    pub(super) account: Account,
+    pub(super) rng: ChaCha20Rng,
+}
+
+/// What a registered client keeps, and what the server holds for it; both empty in most schemes.
+#[derive(Default)]
+pub(super) struct Account {
+    state: Option<ErasedState>,
+    keys: Option<Vec<u8>>,
+}
+
+/// A query on its way: the client's secret, the sealed query, the server's ticket for it.
+pub(super) struct Sent {
+    pub(super) secret: ErasedSecret,
+    pub(super) query: Vec<u8>,
+    pub(super) ticket: Option<Vec<u8>>,
+}
+
+impl<'a> Fixture<'a> {
+    pub(super) fn new(scheme: &'a dyn ErasedScheme, shape: Shape, goal: Goal, seed: u64) -> Self {
+        let mut rng = ChaCha20Rng::seed_from_u64(seed);
+        let mut records = RecordBuffer::zeroed(shape);
+        rng.fill_bytes(records.packed_mut());
+        let server = scheme
+            .setup(&records, goal, &mut rng, &NoProgress)
+            .unwrap_or_else(|error| panic!("{} cannot prepare {shape:?}: {error}", scheme.name()));
+        let client = scheme.client(&server.public()).expect("a client from the public part");
+        let account = Account::open(&*client, &*server, &mut rng);
+        Self { scheme, shape, goal, records, server, client, account, rng }
+    }
+
+    /// The first, the middle, the last and some random indices.
+    pub(super) fn indices(&mut self, random: usize) -> Vec<u64> {
+        let records = self.shape.records();
+        let mut indices = vec![0, records / 2, records - 1];
+        indices.extend((0..random).map(|_| self.rng.next_u64() % records));
+        indices.sort_unstable();
+        indices.dedup();
+        indices
+    }
+
+    /// A query for these indices.
+    pub(super) fn send(&mut self, indices: &[u64]) -> Sent {
+        self.try_send(indices).unwrap_or_else(|error| panic!("query for {indices:?}: {error}"))
+    }
+
+    /// As [`Self::send`], with the client's own error.
+    pub(super) fn try_send(&mut self, indices: &[u64]) -> Result<Sent> {
+        self.account.send(&*self.client, &*self.server, indices, &mut self.rng)
+    }
+
+    /// The server's answer.
+    pub(super) fn answer(&self, sent: &Sent) -> Vec<u8> {
+        self.try_answer(&sent.query, sent).expect("an answer to an honest query")
+    }
+
+    /// The server's answer to these bytes in the session of `sent`.
+    pub(super) fn try_answer(&self, query: &[u8], sent: &Sent) -> Result<Vec<u8>> {
+        self.server.answer(self.account.session(sent), query)
+    }
+
+    /// Query, answer and extract, checked against the records.
+    pub(super) fn check_lookup(&mut self, indices: &[u64]) {
+        let sent = self.send(indices);
+        let answer = self.answer(&sent);
+        let found = self.client.extract(sent.secret, &answer).expect("an honest answer decodes");
+        check_records(&self.records, indices, &found);
+    }
+
+    /// An extraction that may fail with [`Error::NotDecodable`] or give records of the right
+    /// length, and nothing else.
+    pub(super) fn check_decodes_or_refuses(&self, secret: ErasedSecret, answer: &[u8], what: &str) {
+        match self.client.extract(secret, answer) {
+            Ok(records) => {
+                assert!(records.iter().all(|record| record.len() == self.shape.record_bytes()), "{what}");
+            }
+            Err(Error::NotDecodable) => {}
+            Err(error) => assert!(is_parse_error(&error), "{what}: {error}"),
+        }
+    }
+}
+
+/// Compares retrieved records with the database.
+pub(super) fn check_records(records: &RecordBuffer, indices: &[u64], found: &[Record]) {
+    assert_eq!(found.len(), indices.len(), "records for {indices:?}");
+    for (&index, record) in indices.iter().zip(found) {
+        assert!(*record == records.get(index).unwrap(), "{:?}: record {index} is wrong", records.shape());
+    }
+}
+
+impl Account {
+    /// Registers where the scheme wants it.
+    pub(super) fn open(
+        client: &dyn ErasedClient,
+        server: &dyn ErasedServer,
+        rng: &mut dyn CryptoRng,
+    ) -> Self {
+        let registered = client.register(rng).expect("registration");
+        let description = server.describe();
+        assert_eq!(registered.is_some(), description.limits.client_keys, "client keys: as stated");
+        let Some((state, sealed)) = registered else {
+            return Self::default();
+        };
+        assert_eq!(sealed.len() as u64, description.sizes.keys, "client keys' length");
+        let keys = server.accept_keys(&sealed).expect("honest keys are accepted");
+        Self { state: Some(state), keys: Some(keys) }
+    }
+
+    /// A query of this account.
+    pub(super) fn send(
+        &mut self,
+        client: &dyn ErasedClient,
+        server: &dyn ErasedServer,
+        indices: &[u64],
+        rng: &mut dyn CryptoRng,
+    ) -> Result<Sent> {
+        let (secret, query) = client.query(self.state.as_mut(), indices, rng)?;
+        let keys = self.keys.as_deref().filter(|_| server.describe().limits.tickets);
+        let ticket = keys.map(|keys| server.ticket(keys, &NoProgress)).transpose()?;
+        Ok(Sent { secret, query, ticket })
+    }
+
+    /// What the server holds for a query of this account.
+    pub(super) fn session<'s>(&'s self, sent: &'s Sent) -> ErasedSession<'s> {
+        ErasedSession { keys: self.keys.as_deref(), ticket: sent.ticket.as_deref() }
+    }
+}
+
+/// Whether an error is one that bytes of a message or section may cause.
+pub(super) fn is_parse_error(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::Length { .. }
+            | Error::Malformed { .. }
+            | Error::Checksum { .. }
+            | Error::WrongScheme { .. }
+            | Error::WrongVersion { .. }
+            | Error::IndexOutOfRange { .. }
+            | Error::BatchSize { .. }
+            | Error::OutOfBounds { .. }
+            | Error::Parameters { .. }
+            | Error::Insecure { .. }
+            | Error::EmptyDatabase
+            | Error::MissingSection { .. }
+    )
+}

@@ -1,0 +1,109 @@
+//! Honest use: every index class, batches, threads, retries, and the lengths of it all.
+
+use papir_core::{Error, Privacy, Records};
+
+use super::Config;
+use super::fixture::{Account, Fixture, check_records};
+use chacha20::ChaCha20Rng;
+use rand_core::SeedableRng;
+
+/// Every index class decodes; all queries and all answers have the described lengths.
+pub(super) fn check_indices(fixture: &mut Fixture<'_>, config: &Config) {
+    let sizes = fixture.server.describe().sizes;
+    for index in fixture.indices(config.random_indices) {
+        let sent = fixture.send(&[index]);
+        assert_eq!(sent.query.len() as u64, sizes.query, "{:?}: query's length", fixture.shape);
+        let answer = fixture.answer(&sent);
+        assert_eq!(answer.len() as u64, sizes.answer, "{:?}: answer's length", fixture.shape);
+        assert!(answer == fixture.answer(&sent), "a retry is answered with other bytes");
+        let found = fixture.client.extract(sent.secret, &answer).expect("an honest answer decodes");
+        check_records(&fixture.records, &[index], &found);
+    }
+    let (first, second) = (fixture.send(&[0]), fixture.send(&[0]));
+    assert!(first.query != second.query, "two queries for one index are equal");
+    if fixture.scheme.privacy() == Privacy::Private {
+        check_bytes_differ(&first.query, &second.query);
+    }
+}
+
+/// Two fresh queries share no more bytes than chance lets random payloads share: a reused mask
+/// or an unencrypted part would.
+fn check_bytes_differ(first: &[u8], second: &[u8]) {
+    let payload = 24..first.len() - 8;
+    let equal = first[payload.clone()].iter().zip(&second[payload.clone()]).filter(|(a, b)| a == b).count();
+    let expected = payload.len() as f64 / 256.0;
+    let limit = expected + 6.0 * expected.sqrt() + 8.0;
+    assert!((equal as f64) < limit, "{equal} of {} payload bytes are equal in two queries", payload.len());
+}
+
+/// Indices that there are not, too many and none.
+pub(super) fn check_refusals(fixture: &mut Fixture<'_>) {
+    for index in [fixture.shape.records(), u64::MAX] {
+        let result = fixture.try_send(&[index]);
+        assert!(matches!(result, Err(Error::IndexOutOfRange { .. })), "index {index} was not refused");
+    }
+    let capacity = fixture.server.describe().limits.batch;
+    for count in [0, capacity + 1] {
+        let result = fixture.try_send(&vec![0; count]);
+        assert!(matches!(result, Err(Error::BatchSize { .. })), "{count} indices were not refused");
+    }
+}
+
+/// Full and partial batches in one query; several queries in one pass equal one by one.
+pub(super) fn check_batches(fixture: &mut Fixture<'_>) {
+    let description = fixture.server.describe();
+    let indices = fixture.indices(description.limits.batch.min(16));
+    for count in [description.limits.batch.min(indices.len()), description.limits.batch.min(2)] {
+        let mut batch = indices[..count].to_vec();
+        batch.reverse();
+        let sent = fixture.send(&batch);
+        assert_eq!(sent.query.len() as u64, description.sizes.query, "length depends on {count} indices");
+        fixture.check_lookup(&batch);
+    }
+    fixture.check_lookup(&vec![0; description.limits.batch.min(3)]);
+    check_answer_many(fixture, &indices);
+}
+
+/// One pass for several queries, one of them bad.
+fn check_answer_many(fixture: &mut Fixture<'_>, indices: &[u64]) {
+    let sent: Vec<_> = indices.iter().map(|&index| fixture.send(&[index])).collect();
+    let bad = &sent[0].query[..sent[0].query.len() - 1];
+    let mut batch: Vec<_> =
+        sent.iter().map(|sent| (fixture.account.session(sent), sent.query.as_slice())).collect();
+    for (answer, sent) in fixture.server.answer_many(&batch).into_iter().zip(&sent) {
+        assert!(answer.expect("an answer") == fixture.answer(sent), "in one pass and alone differ");
+    }
+    let middle = batch.len() / 2;
+    batch.insert(middle, (fixture.account.session(&sent[0]), bad));
+    let answers = fixture.server.answer_many(&batch);
+    assert_eq!(answers.len(), batch.len());
+    for (i, answer) in answers.iter().enumerate() {
+        assert_eq!(answer.is_err(), i == middle, "query {i}; only {middle} is bad");
+    }
+    assert!(fixture.server.answer_many(&[]).is_empty());
+}
+
+/// Threads with clients of their own query one server at the same time.
+pub(super) fn check_threads(fixture: &Fixture<'_>, config: &Config) {
+    let Fixture { scheme, server, records, .. } = fixture;
+    let work = |thread: u64| {
+        let mut rng = ChaCha20Rng::seed_from_u64(config.seed ^ (thread + 1));
+        let client = scheme.client(&server.public()).expect("a client");
+        let mut account = Account::open(&*client, &**server, &mut rng);
+        for i in 0..2 {
+            let index = (thread * 97 + i * 31) % records.shape().records();
+            let sent = account.send(&*client, &**server, &[index], &mut rng).expect("a query");
+            let answer = server.answer(account.session(&sent), &sent.query).expect("an answer");
+            let found = client.extract(sent.secret, &answer).expect("an honest answer decodes");
+            check_records(records, &[index], &found);
+        }
+    };
+    std::thread::scope(|scope| {
+        for thread in 0..config.threads as u64 {
+            scope.spawn({
+                let work = &work;
+                move || work(thread)
+            });
+        }
+    });
+}

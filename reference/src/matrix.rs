@@ -1,0 +1,36 @@
+//! Matrix × vector by the definition, exact in 128 bits.
+
+/// The product of a matrix, given by its entries `matrix(row, column)`, with a vector.
+///
+/// A kernel modulo 2^k must agree with it modulo 2^k.
+pub fn times_vector(rows: usize, matrix: impl Fn(usize, usize) -> i64, vector: &[i64]) -> Vec<i128> {
+    let mut product = vec![0; rows];
+    for (row, sum) in product.iter_mut().enumerate() {
+        for (column, &value) in vector.iter().enumerate() {
+            *sum += i128::from(matrix(row, column)) * i128::from(value);
+        }
+    }
+    product
+}
+
+/// The number that balanced digits, the lowest first, stand for in base 2^`bits`.
+pub fn from_digits(digits: &[i64], bits: u32) -> i64 {
+    let mut value = 0;
+    for &digit in digits.iter().rev() {
+        value = (value << bits) + digit;
+    }
+    value
+}
+
+/// The little-endian bits of values of `width` bits, one after another, in bytes.
+pub fn packed_bits(values: &[u64], width: u32) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let bits = values.iter().flat_map(|v| (0..width).map(move |b| v >> b & 1));
+    for (place, bit) in bits.enumerate() {
+        if place % 8 == 0 {
+            bytes.push(0);
+        }
+        bytes[place / 8] |= (bit as u8) << (place % 8);
+    }
+    bytes
+}
