@@ -6,7 +6,7 @@ pub fn add(a: &[u32], b: &[u32], q: u32) -> Vec<u32> {
     sums.map(|(&a, &b)| ((u64::from(a) + u64::from(b)) % u64::from(q)) as u32).collect()
 }
 
-/// a·b in Z_q[X]/(X^d + 1), the schoolbook way.
+/// a·b in Z_q\[X\]/(X^d + 1), the schoolbook way.
 pub fn negacyclic_mul(a: &[u32], b: &[u32], q: u32) -> Vec<u32> {
     let (d, q) = (a.len(), u64::from(q));
     let mut product = vec![0u64; d];

@@ -34,7 +34,9 @@ impl ServerProcess {
         let stdout = BufReader::new(stdout.ok_or_else(|| Failure::new("the server has no stdout"))?);
         let mut server = Self { child, stdin, stdout, url: String::new() };
         let line = server.line()?;
-        let url = line.strip_prefix("listening on ").ok_or_else(|| Failure::new(format!("the server says {line}")))?;
+        let url = line
+            .strip_prefix("listening on ")
+            .ok_or_else(|| Failure::new(format!("the server says {line}")))?;
         server.url = url.to_owned();
         Ok(server)
     }
@@ -102,7 +104,10 @@ struct Line {
 
 /// Asks a server for a key from a client process of its own.
 pub(crate) fn ask(server: &mut ServerProcess, key: &str) -> Result<Asked, Failure> {
-    let output = papir()?.args(["get", "--json", "--verbose", &server.url, "--", key]).stdin(Stdio::null()).output()?;
+    let output = papir()?
+        .args(["get", "--json", "--verbose", &server.url, "--", key])
+        .stdin(Stdio::null())
+        .output()?;
     if !matches!(output.status.code(), Some(0 | 1)) {
         return Err(Failure::new(String::from_utf8_lossy(&output.stderr)));
     }

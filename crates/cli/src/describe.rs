@@ -1,19 +1,83 @@
 //! A database described for people: lines of a name and a value.
 
+use std::io::Write;
+
 use papir_core::{Description, Privacy, Sizes, Version};
 use papir_lookup::KeywordLayout;
+use papir_store::{BuildReport, KeywordSummary, Metadata};
 
 use crate::units;
 
 /// Lines of a name and a value.
 pub(crate) type Lines = Vec<(String, String)>;
 
-fn line(name: &str, value: impl ToString) -> (String, String) {
+/// One line.
+pub(crate) fn line(name: &str, value: impl ToString) -> (String, String) {
     (name.to_owned(), value.to_string())
 }
 
+/// Writes lines in two columns.
+pub(crate) fn print(lines: &Lines, out: &mut dyn Write) -> std::io::Result<()> {
+    lines.iter().try_for_each(|(name, value)| writeln!(out, "{name:<18} {value}"))
+}
+
+/// What a build gave.
+pub(crate) fn build(report: &BuildReport) -> Lines {
+    let description = &report.description;
+    let mut lines = vec![
+        line("name", &report.metadata.name),
+        line("scheme", format!("{}, version {}", description.scheme, report.metadata.version)),
+        line("records", records(description)),
+    ];
+    lines.extend(report.metadata.keyword.iter().flat_map(table));
+    lines.extend(guarantees(description));
+    lines.push(line("query and answer", {
+        let Sizes { query, answer, .. } = description.sizes;
+        format!("{} and {}", units::bytes(query), units::bytes(answer))
+    }));
+    lines.push(line("file", units::bytes(report.snapshot_bytes)));
+    lines
+}
+
+/// Where a database came from, and what arranging its keys costs.
+pub(crate) fn origin(metadata: &Metadata) -> Lines {
+    let source = &metadata.source;
+    let (entries, size) = (source.entries, units::bytes(source.bytes));
+    let mut lines: Lines = metadata.keyword.iter().flat_map(table).collect();
+    lines.push(line("source", format!("{} ({}, {size}, {entries} entries)", source.file, source.format)));
+    lines.push(line("built", format!("{} by papir {}", metadata.created, metadata.papir)));
+    lines
+}
+
+/// The snapshot itself.
+pub(crate) fn file(bytes: u64, sections: usize) -> (String, String) {
+    line("file", format!("{} in {sections} sections, checksums right", units::bytes(bytes)))
+}
+
+fn table(summary: &KeywordSummary) -> Lines {
+    let KeywordSummary { entries, duplicates, table_bytes, tagged_bytes, .. } = summary;
+    let (table, least) = (units::bytes(*table_bytes), units::bytes(*tagged_bytes));
+    vec![
+        line("keys", format!("{entries}, {duplicates} duplicates left out")),
+        line(
+            "keyword overhead",
+            format!("{:.3} × ({table} for {least} of tags and values)", summary.overhead()),
+        ),
+    ]
+}
+
+fn records(description: &Description) -> String {
+    let shape = &description.shape;
+    let (records, total) = (shape.records(), units::bytes(shape.total_bytes()));
+    format!("{records} of {}, {total} together", units::bits(shape.record_bits()))
+}
+
 /// Everything that is known of a prepared database.
-pub(crate) fn database(description: &Description, version: Version, keyword: Option<&KeywordLayout>) -> Lines {
+pub(crate) fn database(
+    description: &Description,
+    version: Version,
+    keyword: Option<&KeywordLayout>,
+) -> Lines {
     let mut lines = identity(description, version);
     lines.extend(keyword.map_or_else(|| vec![line("lookup", "by index")], keys));
     lines.extend(guarantees(description));
@@ -24,16 +88,14 @@ pub(crate) fn database(description: &Description, version: Version, keyword: Opt
 }
 
 fn identity(description: &Description, version: Version) -> Lines {
-    let shape = &description.shape;
     let privacy = match description.privacy {
         Privacy::Private => "private".to_owned(),
         Privacy::NotPrivate(reason) => format!("NOT PRIVATE: {reason}"),
     };
-    let (records, total) = (shape.records(), units::bytes(shape.total_bytes()));
     vec![
         line("scheme", format!("{} ({privacy})", description.scheme)),
         line("version", version),
-        line("records", format!("{records} of {}, {total} together", units::bits(shape.record_bits()))),
+        line("records", records(description)),
     ]
 }
 
@@ -48,9 +110,10 @@ fn keys(layout: &KeywordLayout) -> Lines {
 }
 
 fn guarantees(description: &Description) -> Lines {
-    let security = description.security.as_ref().map_or("none: nothing is encrypted".to_owned(), |security| {
-        format!("{:.1} bits ({})", security.bits, security.source)
-    });
+    let security =
+        description.security.as_ref().map_or("none: nothing is encrypted".to_owned(), |security| {
+            format!("{:.1} bits ({})", security.bits, security.source)
+        });
     let failure = match description.failure_log2 {
         f64::NEG_INFINITY => "never: every answer decodes".to_owned(),
         log2 => format!("2^{log2:.1} that an answer does not decode"),
@@ -86,7 +149,8 @@ mod tests {
         for scheme in papir_schemes::registry::all() {
             let description = scheme.plan(shape, papir_core::Goal::Balanced).unwrap();
             let lines = database(&description, Version([1; 8]), None);
-            let value = |name: &str| lines.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_str());
+            let value =
+                |name: &str| lines.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_str());
             assert!(value("scheme").unwrap().starts_with(scheme.name()));
             assert_eq!(value("version"), Some("0101010101010101"));
             assert_eq!(value("records"), Some("30000 of 64 B, 1.83 MiB together"));

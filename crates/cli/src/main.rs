@@ -3,6 +3,7 @@
 mod bars;
 mod commands;
 mod demo_parts;
+mod describe;
 mod failure;
 mod sighting;
 mod units;

@@ -18,7 +18,11 @@ pub(crate) fn bits(count: u64) -> String {
 
 /// Seconds: `12.3 ms`, `4.56 s`.
 pub(crate) fn seconds(value: f64) -> String {
-    if value < 1.0 { format!("{} ms", three_digits(value * 1e3)) } else { format!("{} s", three_digits(value)) }
+    if value < 1.0 {
+        format!("{} ms", three_digits(value * 1e3))
+    } else {
+        format!("{} s", three_digits(value))
+    }
 }
 
 fn three_digits(value: f64) -> String {

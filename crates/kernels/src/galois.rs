@@ -1,4 +1,4 @@
-//! The maps X → X^e of Z_q[X]/(X^d + 1), e odd: in NTT form a permutation of the
+//! The maps X → X^e of Z_q\[X\]/(X^d + 1), e odd: in NTT form a permutation of the
 //! slots, in coefficient form a permutation with signs.
 
 use crate::ntt::bit_reverse;

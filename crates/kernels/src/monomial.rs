@@ -1,4 +1,4 @@
-//! Products by powers of X in Z[X]/(X^d + 1) and the Fourier transform over them.
+//! Products by powers of X in Z\[X\]/(X^d + 1) and the Fourier transform over them.
 //!
 //! X has order 2d, so X^(2d/n) serves as n-th root of unity and its products are
 //! rotations with a sign: the transform of n polynomials needs no multiplication.

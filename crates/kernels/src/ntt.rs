@@ -1,4 +1,4 @@
-//! Negacyclic number-theoretic transform over Z_q[X]/(X^d + 1), q a prime below 2³⁰.
+//! Negacyclic number-theoretic transform over Z_q\[X\]/(X^d + 1), q a prime below 2³⁰.
 //!
 //! With ψ a primitive 2d-th root of unity, [`NttTable::forward`] takes the d
 //! coefficients of a(X) in natural order to the d values a(ψ^(2·brv(k)+1)), where

@@ -54,7 +54,7 @@ impl Grid {
 
 /// Maps a uniform 64-bit number to 0..count without a division.
 fn scale(uniform: u64, count: u32) -> u32 {
-    (u128::from(uniform) * u128::from(count) >> 64) as u32
+    ((u128::from(uniform) * u128::from(count)) >> 64) as u32
 }
 
 /// The finaliser of the SplitMix64 generator: a bijection whose output bits all depend on all

@@ -1,4 +1,21 @@
 //! The public layout of a table: what turns a key into record indices.
+//!
+//! ```text
+//! offset  bytes  field
+//!      0      2  format version, 1
+//!      2     32  seed of the key hashes
+//!     34      4  regions r
+//!     38      4  buckets of a region
+//!     42      4  pilots of a region p
+//!     46      4  bytes of a bucket
+//!     50      4  records that a lookup fetches
+//!     54      4  bytes of the longest value
+//!     58      1  bytes of an entry's length field: 0 where all values have one length
+//!     59      4  most payload bytes of an entry
+//!     63    2rp  pilots, region by region
+//! ```
+//! All numbers are little-endian. A bucket holds entries one after the other and zeros to its end:
+//! tag (8 bytes, never 0), the value's length from this chunk on, and the chunk's bytes.
 
 use papir_core::codec::{Reader, Writer};
 use papir_core::{Error as CoreError, MAX_RECORDS, Record};

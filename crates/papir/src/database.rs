@@ -42,7 +42,8 @@ impl Database {
         pairs: impl IntoIterator<Item = (K, V)>,
         options: &Options,
     ) -> Result<Self> {
-        let entry = |(line, (key, value)): (u64, (K, V))| Entry { key: key.into(), value: value.into(), line };
+        let entry =
+            |(line, (key, value)): (u64, (K, V))| Entry { key: key.into(), value: value.into(), line };
         let entries = (1..).zip(pairs).map(entry).collect();
         let table = TableOptions { on_duplicate: options.on_duplicate, ..TableOptions::default() };
         let table = papir_lookup::build(entries, &table, &mut papir_client::system_rng(), &NoProgress)?;

@@ -44,7 +44,8 @@ pub fn ntt_primes(bits: u32, d: usize, count: usize) -> Vec<u32> {
     candidates.filter(|&q| is_prime(q)).take(count).map(|q| q as u32).collect()
 }
 
-fn is_prime(n: u64) -> bool {
+/// Whether n is prime, by trial division.
+pub fn is_prime(n: u64) -> bool {
     n >= 2 && (2..).take_while(|f| f * f <= n).all(|f| !n.is_multiple_of(f))
 }
 

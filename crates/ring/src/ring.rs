@@ -6,7 +6,7 @@ use papir_kernels::pointwise::{self, Modulus};
 
 use crate::poly::{Coefficients, Form, Poly, Values};
 use crate::prg::Expander;
-use crate::prime::{inverse_mod, primitive_root};
+use crate::prime::{inverse_mod, is_prime, primitive_root};
 
 /// Why a ring cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -20,6 +20,12 @@ pub enum RingError {
         /// 2d.
         order: usize,
     },
+    /// No prime from 3 to 2³⁰.
+    #[error("modulus {0}: expected a prime from 3 to 2^30")]
+    NotPrime(u32),
+    /// No supported degree.
+    #[error("degree {0}: expected a power of two from 16 to 65536")]
+    Degree(usize),
     /// Both primes are the same.
     #[error("prime {0} twice: expected two distinct primes")]
     SamePrime(u32),
@@ -42,8 +48,16 @@ impl Ring {
     /// The ring of `degree` coefficients modulo the product of two primes.
     ///
     /// # Errors
-    /// [`RingError`] when a prime is none, lacks a 2d-th root of unity, or is given twice.
+    /// [`RingError`] when the degree is not supported, or a prime is none, lacks a 2d-th root of
+    /// unity, or is given twice.
     pub fn new(degree: usize, primes: [u32; 2]) -> Result<Self, RingError> {
+        // Both may come from the wire: refused before anything is computed with them.
+        if !degree.is_power_of_two() || !(16..=65536).contains(&degree) {
+            return Err(RingError::Degree(degree));
+        }
+        if let Some(&prime) = primes.iter().find(|&&prime| !is_ntt_prime(prime)) {
+            return Err(RingError::NotPrime(prime));
+        }
         if primes[0] == primes[1] {
             return Err(RingError::SamePrime(primes[0]));
         }
@@ -198,6 +212,11 @@ impl Ring {
     }
 }
 
+/// Whether a modulus is an odd prime that the kernels take.
+fn is_ntt_prime(prime: u32) -> bool {
+    (3..1 << 30).contains(&prime) && is_prime(prime.into())
+}
+
 /// A running sum of products Σ a·b without reductions in between.
 ///
 /// Holds 256 products when both primes are below 2²⁸; [`Accumulator::reduce`] empties it.
@@ -307,6 +326,12 @@ mod tests {
 
     #[test]
     fn unsuitable_primes_are_refused() {
+        for bad in [0, 1, 2, 4, 268_369_919, u32::MAX] {
+            assert_eq!(Ring::new(64, [257, bad]).err(), Some(RingError::NotPrime(bad)));
+        }
+        for degree in [0, 8, 63, 1 << 20] {
+            assert_eq!(Ring::new(degree, [257, 769]).err(), Some(RingError::Degree(degree)));
+        }
         assert!(matches!(Ring::new(64, [97, 97]), Err(RingError::SamePrime(97))));
         assert!(matches!(Ring::new(64, [97, 257]), Err(RingError::NoRoot { prime: 97, order: 128 })));
     }

@@ -3,12 +3,14 @@
 use papir_core::erased::{Erased, ErasedScheme};
 use papir_core::{Error, Result};
 
+use crate::inspire::Inspire;
 use crate::plain::Plain;
 use crate::simple::Simple;
 
 /// Every scheme there is, in the order of their numbers.
 pub fn all() -> &'static [&'static dyn ErasedScheme] {
-    const SCHEMES: &[&dyn ErasedScheme] = &[&Erased::<Plain>::new(), &Erased::<Simple>::new()];
+    const SCHEMES: &[&dyn ErasedScheme] =
+        &[&Erased::<Plain>::new(), &Erased::<Simple>::new(), &Erased::<Inspire>::new()];
     SCHEMES
 }
 

@@ -36,6 +36,7 @@ macro_rules! conformance {
 conformance! {
     plain: Config::quick(), Config::long();
     simple: Config::quick(), Config::long();
+    inspire: Config::quick(), Config::long();
 }
 
 fn scheme(name: &str) -> &'static dyn ErasedScheme {

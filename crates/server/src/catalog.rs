@@ -1,7 +1,7 @@
 //! The databases by name; each can be replaced while it is being asked.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use papir_core::Version;
@@ -69,20 +69,22 @@ impl Catalog {
         files.map(|(name, slot, path)| self.load_one(name, slot, path)).collect()
     }
 
-    fn load_one(&self, name: &str, slot: &Slot, path: &PathBuf) -> Reloaded {
-        let database = Database::open(name, path).and_then(|database| {
-            database.check_private(self.allow_not_private)?;
-            Ok(database)
-        });
-        let outcome = database.map(|database| slot.swap(database)).map_err(|source| {
-            let (name, path) = (name.to_owned(), path.clone());
-            Error::Load { name, path, source }
+    fn load_one(&self, name: &str, slot: &Slot, path: &Path) -> Reloaded {
+        let outcome = self.open(name, path).map(|database| slot.swap(database)).map_err(|source| {
+            let (name, path) = (name.to_owned(), path.to_owned());
+            Error::Load { name, path, source: Box::new(source) }
         });
         match &outcome {
             Ok(version) => tracing::info!(database = name, %version, "loaded"),
             Err(error) => tracing::error!(database = name, %error, "not loaded"),
         }
         Reloaded { name: name.to_owned(), outcome }
+    }
+
+    fn open(&self, name: &str, path: &Path) -> papir_store::Result<Database> {
+        let database = Database::open(name, path)?;
+        database.check_private(self.allow_not_private)?;
+        Ok(database)
     }
 
     /// Serves another database under the name it brings.
@@ -115,5 +117,6 @@ impl Slot {
 }
 
 fn in_memory(name: &str, source: papir_core::Error) -> Error {
+    let source = Box::new(source.into());
     Error::Load { name: name.to_owned(), path: PathBuf::from("(memory)"), source }
 }

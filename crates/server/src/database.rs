@@ -34,7 +34,7 @@ impl Database {
     ///
     /// # Errors
     /// As [`Snapshot::open`].
-    pub fn open(name: &str, path: &Path) -> Result<Self> {
+    pub fn open(name: &str, path: &Path) -> papir_store::Result<Self> {
         Ok(Self::from_snapshot(name, Snapshot::open(path)?))
     }
 

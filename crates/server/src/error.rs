@@ -40,14 +40,14 @@ pub enum Error {
         known: String,
     },
     /// A snapshot that could not be loaded.
-    #[error("database `{name}` from {}: {source}", path.display())]
+    #[error("database `{name}`: {source}")]
     Load {
         /// Its name.
         name: String,
         /// Its file.
         path: PathBuf,
         /// Why not.
-        source: papir_core::Error,
+        source: Box<papir_store::Error>,
     },
     /// The address could not be listened on.
     #[error("cannot listen on {address}: {source}")]

@@ -181,3 +181,36 @@ impl ReloadHandle {
 fn abnormal(what: &'static str, error: tokio::task::JoinError) -> Error {
     Error::Io { what, source: std::io::Error::other(error) }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::config::DatabaseConfig;
+
+    fn status_of(url: String) -> u16 {
+        let agent = ureq::Agent::config_builder().http_status_as_error(false).build().new_agent();
+        agent.get(url).call().unwrap().status().as_u16()
+    }
+
+    #[tokio::test]
+    async fn a_service_is_alive_before_it_is_ready() {
+        let config = ServerConfig { listen: "127.0.0.1:0".parse().unwrap(), ..ServerConfig::default() };
+        let unloaded = Catalog::unloaded(&[DatabaseConfig::new("/nowhere/words.papir", None)], false);
+        let bound = BoundServer::listen(&config, unloaded).await.unwrap();
+        let address = bound.local_addr();
+        for (path, expected) in [
+            ("/healthz", 200),
+            ("/readyz", 503),
+            ("/v1/databases", 503),
+            ("/v1/databases/words", 503),
+            ("/v1/databases/words/public", 503),
+            ("/v1/databases/other", 404),
+        ] {
+            let url = format!("http://{address}{path}");
+            let status = tokio::task::spawn_blocking(move || status_of(url)).await.unwrap();
+            assert_eq!(status, expected, "{path}");
+        }
+        bound.serve(std::future::ready(())).await.unwrap();
+    }
+}

@@ -151,7 +151,6 @@ pub fn build(
 }
 
 fn read(options: &BuildOptions, rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Content> {
-    let file = options.source.display().to_string();
     let format = options.format();
     if format == Format::Raw {
         let records = MappedRecords::open(&options.source, options.record_bytes.unwrap_or_default())?;
@@ -161,12 +160,12 @@ fn read(options: &BuildOptions, rng: &mut dyn CryptoRng, progress: &dyn Progress
     let rows = rows(&options.source, format, columns, progress)?;
     let entries = rows.len() as u64;
     if options.key.is_none() {
-        let records = Box::new(padded(&rows, options.record_bytes, &file)?);
+        let records = Box::new(padded(&rows, options.record_bytes, &options.source)?);
         return Ok(Content { records, entries, keyword: None });
     }
     let table = TableOptions { bucket: options.bucket, on_duplicate: options.on_duplicate };
     let table =
-        papir_lookup::build(rows, &table, rng, progress).map_err(|error| Error::Source { file, error })?;
+        papir_lookup::build(rows, &table, rng, progress).map_err(Error::of_source(&options.source))?;
     Ok(Content { records: Box::new(table.records), entries, keyword: Some((table.layout, table.report)) })
 }
 

@@ -90,6 +90,12 @@ impl Error {
         |source| papir_core::Error::Io { what, source }.into()
     }
 
+    /// An error of what a source holds, with the source's name.
+    pub(crate) fn of_source(path: &Path) -> impl Fn(papir_lookup::Error) -> Self {
+        let file = path.display().to_string();
+        move |error| Self::Source { file: file.clone(), error }
+    }
+
     /// Options that do not go together.
     pub(crate) fn options(found: impl Into<String>, expected: impl Into<String>) -> Self {
         Self::Options { found: found.into(), expected: expected.into() }

@@ -1,5 +1,7 @@
 //! Rows without keys as records of one length.
 
+use std::path::Path;
+
 use papir_core::{Error as CoreError, RecordBuffer, Shape};
 use papir_lookup::Entry;
 
@@ -9,15 +11,17 @@ use crate::{Error, Result};
 /// by zero bytes. A database of empty values has records of one byte.
 ///
 /// # Errors
-/// [`CoreError::EmptyDatabase`], [`Error::Line`] for a value that is too long, or those of
-/// [`Shape::of_bytes`].
-pub(crate) fn padded(rows: &[Entry], record_bytes: Option<u64>, file: &str) -> Result<RecordBuffer> {
-    let longest = rows.iter().map(|row| row.value.len() as u64).max().ok_or(CoreError::EmptyDatabase)?;
-    let shape = Shape::of_bytes(rows.len() as u64, record_bytes.unwrap_or(longest.max(1)))?;
+/// [`Error::Line`] for a value that is too long; [`Error::Source`] without rows, or with the
+/// errors of [`Shape::of_bytes`].
+pub(crate) fn padded(rows: &[Entry], record_bytes: Option<u64>, path: &Path) -> Result<RecordBuffer> {
+    let wrong = |error: CoreError| Error::of_source(path)(error.into());
+    let longest =
+        rows.iter().map(|row| row.value.len() as u64).max().ok_or_else(|| wrong(CoreError::EmptyDatabase))?;
+    let shape = Shape::of_bytes(rows.len() as u64, record_bytes.unwrap_or(longest.max(1))).map_err(wrong)?;
     let length = shape.record_bytes();
     if let Some(row) = rows.iter().find(|row| row.value.len() > length) {
         let reason = format!("the value has {} bytes: expected at most {length}", row.value.len());
-        return Err(Error::Line { file: file.to_owned(), line: row.line, reason });
+        return Err(Error::Line { file: path.display().to_string(), line: row.line, reason });
     }
     let mut records = RecordBuffer::zeroed(shape);
     for (record, row) in records.packed_mut().chunks_mut(length).zip(rows) {

@@ -12,7 +12,8 @@ use crate::{Error, Result};
 /// Maps a whole file for reading.
 ///
 /// # Errors
-/// [`CoreError::Io`] for what is no readable file, [`CoreError::EmptyDatabase`] for an empty one.
+/// [`CoreError::Io`] for what is no readable file, [`Error::Source`] with [`CoreError::EmptyDatabase`]
+/// for an empty one.
 pub(crate) fn map(path: &Path) -> Result<Arc<Mmap>> {
     let file = File::open(path).map_err(Error::io("opening", path))?;
     let metadata = file.metadata().map_err(Error::io("opening", path))?;
@@ -21,7 +22,7 @@ pub(crate) fn map(path: &Path) -> Result<Arc<Mmap>> {
         return Err(Error::io("opening", path)(directory));
     }
     if metadata.len() == 0 {
-        return Err(CoreError::EmptyDatabase.into());
+        return Err(Error::of_source(path)(CoreError::EmptyDatabase.into()));
     }
     // SAFETY: a mapping is undefined when another program changes the file meanwhile, which no
     // program can rule out for itself. papir never writes to a file that it has finished: it
@@ -51,7 +52,8 @@ impl MappedRecords {
         if found % length != 0 {
             return Err(Error::PartialRecord { file: path.display().to_string(), found, record_bytes });
         }
-        Ok(Self { shape: shape?, map })
+        let shape = shape.map_err(|error| Error::of_source(path)(error.into()))?;
+        Ok(Self { shape, map })
     }
 }
 

@@ -110,3 +110,102 @@ fn sync_directory(directory: &Path) -> Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use papir_core::Error as CoreError;
+    use papir_core::sections::SectionSink;
+
+    use super::*;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let mut names: Vec<_> = fs::read_dir(folder)
+            .unwrap()
+            .map(|file| file.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    fn put(sink: &mut SnapshotWriter<File>) -> Result<()> {
+        Ok(sink.put("section", &[b"bytes"])?)
+    }
+
+    #[test]
+    fn a_failed_build_leaves_what_was_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.pir");
+        fs::write(&path, "old").unwrap();
+        let failed = publish(&path, 1, |sink| {
+            put(sink)?;
+            assert_eq!(names(folder.path()), [".a.pir.0000000000000001.papir-partial", "a.pir"]);
+            Err(CoreError::NotDecodable.into())
+        });
+        assert_eq!(failed.unwrap_err().code(), "not_decodable");
+        assert_eq!(names(folder.path()), ["a.pir"]);
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+        assert_eq!(publish(&path, 2, put).unwrap(), fs::metadata(&path).unwrap().len());
+        assert_eq!(names(folder.path()), ["a.pir"]);
+    }
+
+    #[test]
+    fn a_section_without_name_or_twice_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.pir");
+        let twice = publish(&path, 1, |sink| put(sink).and_then(|()| put(sink)));
+        assert_eq!(twice.unwrap_err().code(), "malformed");
+        assert_eq!(publish(Path::new("/"), 1, put).unwrap_err().code(), "options");
+        let nowhere = publish(&folder.path().join("no/such/a.pir"), 1, put);
+        assert_eq!(nowhere.unwrap_err().code(), "io");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_full_disk_is_said() {
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let error = SnapshotWriter::new(full, "a.pir".to_owned()).err().unwrap();
+        assert_eq!(error.to_string(), "writing a.pir: No space left on device (os error 28)");
+    }
+
+    /// Where the build that is to be killed writes; set in its process only.
+    const KILLED: &str = "PAPIR_STORE_TEST_KILLED_BUILD";
+
+    fn build_that_is_killed(path: &Path) {
+        let _ = publish(path, 7, |sink| {
+            put(sink)?;
+            std::process::abort()
+        });
+    }
+
+    #[test]
+    fn a_killed_build_leaves_no_snapshot_and_the_next_one_cleans_up() {
+        if let Some(path) = std::env::var_os(KILLED) {
+            return build_that_is_killed(Path::new(&path));
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.pir");
+        let killed = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "publish::tests::a_killed_build_leaves_no_snapshot_and_the_next_one_cleans_up"])
+            .env(KILLED, &path)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status();
+        assert!(!killed.unwrap().success());
+        let stale = ".a.pir.0000000000000007.papir-partial";
+        assert_eq!(names(folder.path()), [stale]);
+        assert!(crate::Snapshot::open(&folder.path().join(stale)).is_err());
+
+        // A build of another file leaves it alone, one that lives keeps its own.
+        publish(&folder.path().join("b.pir"), 8, put).unwrap();
+        assert_eq!(names(folder.path()), [stale, "b.pir"]);
+        publish(&path, 9, |sink| {
+            publish(&path, 10, put)?;
+            put(sink)
+        })
+        .unwrap();
+        assert_eq!(names(folder.path()), ["a.pir", "b.pir"]);
+    }
+}

@@ -77,9 +77,7 @@ impl Snapshot {
     pub fn open_with(path: &Path, options: OpenOptions) -> Result<Self> {
         let named = |error| Error::Snapshot { file: path.display().to_string(), error };
         let map = map(path).map_err(|error| match error {
-            Error::Core(CoreError::EmptyDatabase) => {
-                named(CoreError::malformed("a snapshot", "an empty file", "a header"))
-            }
+            Error::Source { .. } => named(CoreError::malformed("a snapshot", "an empty file", "a header")),
             other => other,
         })?;
         let file = Sections::read(map).map_err(named)?;
@@ -88,7 +86,7 @@ impl Snapshot {
         }
         file.load().map_err(|error| match error {
             papir_lookup::Error::Core(error) => named(error),
-            other => Error::Source { file: path.display().to_string(), error: other },
+            other => Error::of_source(path)(other),
         })
     }
 

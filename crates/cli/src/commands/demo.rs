@@ -69,7 +69,8 @@ fn print_sightings(asked: &[Asked], out: &mut dyn Write) -> std::io::Result<()> 
         writeln!(out, "  query {number}  {:>9} bytes  {}…", sighting.bytes, sighting.begins)?;
     }
     let [first, again, other, absent] = asked else { return Ok(()) };
-    let distance = |a: &Asked, b: &Asked| a.seen.iter().zip(&b.seen).map(|(a, b)| a.chi_square(b)).sum::<f64>();
+    let distance =
+        |a: &Asked, b: &Asked| a.seen.iter().zip(&b.seen).map(|(a, b)| a.chi_square(b)).sum::<f64>();
     let freedom: f64 = first.seen.iter().map(Sighting::freedom).sum();
     writeln!(
         out,
@@ -106,10 +107,25 @@ fn print_costs(asked: &[Asked], out: &mut dyn Write) -> std::io::Result<()> {
     let size = |figure| units::bytes(median(figure) as u64);
     let time = |figure| units::seconds(median(figure) / 1e3);
     writeln!(out, "\nWhat a client's first lookup costs (median of {})", asked.len())?;
-    writeln!(out, "  public part      {} once, {}", size(|one| one.costs.public_bytes), time(|one| one.costs.fetch_ms))?;
-    writeln!(out, "  upload           {}, made in {}", size(|one| one.costs.upload_bytes), time(|one| one.costs.query_ms))?;
+    writeln!(
+        out,
+        "  public part      {} once, {}",
+        size(|one| one.costs.public_bytes),
+        time(|one| one.costs.fetch_ms)
+    )?;
+    writeln!(
+        out,
+        "  upload           {}, made in {}",
+        size(|one| one.costs.upload_bytes),
+        time(|one| one.costs.query_ms)
+    )?;
     writeln!(out, "  answer           {}, loopback included", time(|one| one.costs.round_trip_ms))?;
-    writeln!(out, "  download         {}, opened in {}", size(|one| one.costs.download_bytes), time(|one| one.costs.extract_ms))
+    writeln!(
+        out,
+        "  download         {}, opened in {}",
+        size(|one| one.costs.download_bytes),
+        time(|one| one.costs.extract_ms)
+    )
 }
 
 /// The demo holds itself to what it shows.

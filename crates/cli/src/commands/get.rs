@@ -58,8 +58,11 @@ type Found = (Map<String, Value>, Option<Vec<u8>>);
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let mut connection = Connection::open(&arguments.url, arguments.database.as_deref())?;
     check_privacy(&connection, arguments.allow_not_private)?;
-    let found =
-        if arguments.index.is_empty() { keys(&mut connection, &arguments.keys)? } else { indices(&mut connection, &arguments.index)? };
+    let found = if arguments.index.is_empty() {
+        keys(&mut connection, &arguments.keys)?
+    } else {
+        indices(&mut connection, &arguments.index)?
+    };
     if arguments.verbose {
         tell_costs(&connection, arguments.json)?;
     }
@@ -113,7 +116,9 @@ fn field(name: &str, bytes: &[u8]) -> Map<String, Value> {
 }
 
 fn json_line((asked, value): &Found) -> Value {
-    let value = value.as_ref().map_or_else(|| Map::from_iter([("value".to_owned(), Value::Null)]), |bytes| field("value", bytes));
+    let value = value
+        .as_ref()
+        .map_or_else(|| Map::from_iter([("value".to_owned(), Value::Null)]), |bytes| field("value", bytes));
     Value::Object(asked.clone().into_iter().chain(value).collect())
 }
 
@@ -162,10 +167,14 @@ mod tests {
 
     #[test]
     fn json_lines_hold_text_or_base64() {
-        let line = |value: Option<&[u8]>| json_line(&(field("key", b"k"), value.map(<[u8]>::to_vec))).to_string();
+        let line =
+            |value: Option<&[u8]>| json_line(&(field("key", b"k"), value.map(<[u8]>::to_vec))).to_string();
         assert_eq!(line(Some(b"v")), r#"{"key":"k","value":"v"}"#);
         assert_eq!(line(Some(&[0xff])), r#"{"key":"k","value_base64":"/w=="}"#);
         assert_eq!(line(None), r#"{"key":"k","value":null}"#);
-        assert_eq!(json_line(&(field("key", &[0xfe]), None)).to_string(), r#"{"key_base64":"/g==","value":null}"#);
+        assert_eq!(
+            json_line(&(field("key", &[0xfe]), None)).to_string(),
+            r#"{"key_base64":"/g==","value":null}"#
+        );
     }
 }

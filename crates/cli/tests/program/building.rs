@@ -35,9 +35,9 @@ fn built(name: &str, source: impl AsRef<[u8]>, more: &[&str], get: &[&str]) -> V
 #[test]
 fn sources_that_hold_nothing_or_too_much_are_refused() {
     refused("a.csv", "", &KEYED, &["a.csv"]);
-    refused("a.csv", "word,meaning\n", &KEYED, &["no records"]);
-    refused("a.jsonl", "", &KEYED, &["no records"]);
-    refused("a.bin", "", &["--format", "raw", "--record-bytes", "4"], &["no records"]);
+    refused("a.csv", "word,meaning\n", &KEYED, &["the database is empty"]);
+    refused("a.jsonl", "", &KEYED, &["the database is empty"]);
+    refused("a.bin", "", &["--format", "raw", "--record-bytes", "4"], &["the database is empty"]);
     let long = format!("word,meaning\nshort,1\nlong,{}\n", "x".repeat(65_537));
     refused("a.csv", long, &KEYED, &["line 3", "65537", "65536"]);
     refused("a.bin", [7; 10], &["--format", "raw", "--record-bytes", "4"], &["10", "4"]);
@@ -76,7 +76,7 @@ fn schemes_and_files_that_cannot_be_are_refused() {
     build(&source, &out, &["--scheme", "plain"], &["plain", "--insecure-plain"]);
     build(&folder.path("missing.csv"), &out, &PLAIN, &["missing.csv"]);
     build(&folder.path(""), &out, &[&PLAIN[..], &["--format", "csv"]].concat(), &["directory"]);
-    build(&source, &folder.path("nowhere/out.papir"), &PLAIN, &["nowhere/out.papir"]);
+    build(&source, &folder.path("nowhere/out.papir"), &PLAIN, &["nowhere/.out.papir"]);
     let unnamed = folder.write("a.data", "word,meaning\na,1\n");
     build(&unnamed, &out, &PLAIN, &["a.data", "--format"]);
     let mut names = folder.names();
@@ -126,6 +126,9 @@ fn a_full_disk_leaves_nothing() {
         .unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{stderr}");
-    assert!(stderr.starts_with("papir: ") && stderr.lines().count() == 1 && stderr.contains("out.papir"), "{stderr}");
+    assert!(
+        stderr.starts_with("papir: ") && stderr.lines().count() == 1 && stderr.contains("out.papir"),
+        "{stderr}"
+    );
     assert_eq!(folder.names(), ["a.bin"]);
 }

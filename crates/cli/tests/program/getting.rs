@@ -25,7 +25,8 @@ fn one_key_is_its_bytes_and_several_are_json_lines() {
     assert_eq!(succeeds(&["get", url, "key-7", "--json"]), "{\"key\":\"key-7\",\"value\":\"value-7\"}\n");
     let several = papir(&["get", url, "key-99", "key-0"]);
     assert_eq!(several.status.code(), Some(0));
-    let expected = [json!({"key": "key-99", "value": "value-99"}), json!({"key": "key-0", "value": "value-0"})];
+    let expected =
+        [json!({"key": "key-99", "value": "value-99"}), json!({"key": "key-0", "value": "value-0"})];
     assert_eq!(lines(&several.stdout), expected);
 
     let absent = papir(&["get", url, "key-100"]);

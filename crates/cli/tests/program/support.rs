@@ -1,5 +1,4 @@
 //! Runs the compiled program the way a person does.
-#![allow(dead_code, reason = "each test program uses its own part")]
 
 use std::fmt::Write;
 use std::fs;
@@ -8,12 +7,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
 /// Runs papir with arguments and nothing on stdin.
-pub fn papir(arguments: &[&str]) -> Output {
+pub(crate) fn papir(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_papir")).args(arguments).stdin(Stdio::null()).output().unwrap()
 }
 
 /// Runs papir; it must end with exit code 0 and say nothing on stderr. Gives its stdout.
-pub fn succeeds(arguments: &[&str]) -> String {
+pub(crate) fn succeeds(arguments: &[&str]) -> String {
     let output = papir(arguments);
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "papir {arguments:?}: {stderr}");
@@ -21,7 +20,7 @@ pub fn succeeds(arguments: &[&str]) -> String {
 }
 
 /// Runs papir; it must end with exit code 2, nothing on stdout and one line on stderr. Gives the line.
-pub fn fails(arguments: &[&str]) -> String {
+pub(crate) fn fails(arguments: &[&str]) -> String {
     let output = papir(arguments);
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2), "papir {arguments:?}: {stderr}");
@@ -32,7 +31,7 @@ pub fn fails(arguments: &[&str]) -> String {
 }
 
 /// As [`fails`], and the line holds all of `parts`.
-pub fn fails_with(arguments: &[&str], parts: &[&str]) {
+pub(crate) fn fails_with(arguments: &[&str], parts: &[&str]) {
     let line = fails(arguments);
     for part in parts {
         assert!(line.contains(part), "papir {arguments:?}: no `{part}` in {line}");
@@ -40,38 +39,38 @@ pub fn fails_with(arguments: &[&str], parts: &[&str]) {
 }
 
 /// A path as the program takes it.
-pub fn text(path: &Path) -> &str {
+pub(crate) fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
 /// A folder of files that goes when dropped.
-pub struct Folder(tempfile::TempDir);
+pub(crate) struct Folder(tempfile::TempDir);
 
 impl Folder {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
 
     /// The path of this name in the folder.
-    pub fn path(&self, name: &str) -> String {
+    pub(crate) fn path(&self, name: &str) -> String {
         text(&self.0.path().join(name)).to_owned()
     }
 
     /// Writes a file.
-    pub fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> String {
+    pub(crate) fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> String {
         let path = self.path(name);
         fs::write(&path, bytes).unwrap();
         path
     }
 
     /// The names of all files.
-    pub fn names(&self) -> Vec<String> {
+    pub(crate) fn names(&self) -> Vec<String> {
         let entries = fs::read_dir(self.0.path()).unwrap();
         entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
     }
 
     /// A prepared database of `count` keys `key-0`… with values `value-0`…, named `words`.
-    pub fn words(&self, count: usize, scheme: &str) -> String {
+    pub(crate) fn words(&self, count: usize, scheme: &str) -> String {
         let mut csv = String::from("word,meaning\n");
         for i in 0..count {
             writeln!(csv, "key-{i},value-{i}").unwrap();
@@ -86,7 +85,7 @@ impl Folder {
     }
 
     /// A prepared database of `count` records of 4 bytes, record i being i, named `numbers`.
-    pub fn numbers(&self, count: u32, scheme: &str) -> String {
+    pub(crate) fn numbers(&self, count: u32, scheme: &str) -> String {
         let bytes: Vec<u8> = (0..count).flat_map(u32::to_le_bytes).collect();
         let (source, out) = (self.write("numbers.bin", bytes), self.path("numbers.papir"));
         let mut arguments = vec!["build", &source, "--out", &out, "--scheme", scheme];
@@ -98,14 +97,14 @@ impl Folder {
 }
 
 /// A running `papir serve` on a free port; ends when dropped.
-pub struct Service {
+pub(crate) struct Service {
     child: Child,
-    pub url: String,
+    pub(crate) url: String,
 }
 
 impl Service {
     /// Serves files, with more arguments.
-    pub fn start(files: &[&str], more: &[&str]) -> Self {
+    pub(crate) fn start(files: &[&str], more: &[&str]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_papir"))
             .args([&["serve", "--listen", "127.0.0.1:0"], files, more].concat())
             .env("PAPIR_LOG", "off")
@@ -119,12 +118,12 @@ impl Service {
     }
 
     /// The process.
-    pub fn id(&self) -> u32 {
+    pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
 
     /// Waits for its own end.
-    pub fn wait(&mut self) -> Option<i32> {
+    pub(crate) fn wait(&mut self) -> Option<i32> {
         self.child.wait().unwrap().code()
     }
 }
@@ -138,6 +137,6 @@ impl Drop for Service {
 }
 
 /// The repository's root.
-pub fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }

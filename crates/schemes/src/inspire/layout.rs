@@ -5,6 +5,9 @@ use papir_core::{Error, Result, Shape};
 /// The plaintext modulus p: a prime above 2¹⁶, so that every 16-bit word has a place.
 pub const PLAINTEXT: u32 = 65537;
 
+/// The most columns: a selector of 88 MB. Bounds what a client allocates for a server's parameters.
+const MAX_COLUMNS: u64 = 1 << 24;
+
 /// How records are cut and stacked.
 ///
 /// Short records share a ring element of d 16-bit words; a record longer than 2d bytes is cut into
@@ -45,7 +48,7 @@ impl Layout {
     /// The layout with t = `points`; as few columns as hold all elements.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] when t is no power of two up to 2d, or columns exceed 2³¹.
+    /// [`Error::OutOfBounds`] when t is no power of two up to 2d, or there are more than 2²⁴ columns.
     pub fn new(shape: Shape, degree: usize, points: usize) -> Result<Self> {
         if !points.is_power_of_two() || points > 2 * degree {
             let expected = format!("a power of two up to {}", 2 * degree);
@@ -55,8 +58,8 @@ impl Layout {
         let chunks = shape.record_bytes().div_ceil(2 * degree);
         let elements = shape.records().div_ceil(per_element);
         let columns = elements.div_ceil(points as u64);
-        if columns >= 1 << 31 {
-            return Err(Error::out_of_bounds("the number of columns", columns, "below 2^31"));
+        if columns > MAX_COLUMNS {
+            return Err(Error::out_of_bounds("the number of columns", columns, "at most 2^24"));
         }
         Ok(Self { shape, degree, stored_bits, per_element, chunks, points, columns: columns as usize })
     }

@@ -128,6 +128,14 @@ fn dot(a: &[u32], b: &[u32]) -> u32 {
     a.iter().zip(b).fold(0, |sum, (a, b)| sum.wrapping_add(a.wrapping_mul(*b)))
 }
 
+/// For tests of noise and secrets.
+#[cfg(test)]
+impl SimpleSecret {
+    pub(super) fn key(&self) -> &[u32] {
+        &self.key
+    }
+}
+
 #[cfg(test)]
 impl SimpleClient {
     /// What an unrounded sum decodes from: sum − ⟨h, s⟩ modulo q, row by row.

@@ -25,6 +25,8 @@ mod layout;
 mod noise;
 pub mod params;
 pub mod server;
+#[cfg(test)]
+mod tests;
 mod update;
 pub mod wire;
 

@@ -16,13 +16,16 @@ struct Places<'a> {
     values: Vec<(&'a str, usize)>,
 }
 
-/// Reads all rows. Line numbers are those of the file, the header's being 1.
+/// Reads all rows; none of an empty file. Line numbers are those of the file, the header's being 1.
 pub(super) fn rows(path: &Path, columns: Columns<'_>, progress: &dyn Progress) -> Result<Vec<Entry>> {
     let file = File::open(path).map_err(Error::io("opening", path))?;
     progress.stage("reading", file.metadata().map_or(0, |metadata| metadata.len()));
     let mut reader = ReaderBuilder::new().buffer_capacity(1 << 20).from_reader(file);
     let failed = |error| failed(path, error);
     let header = reader.byte_headers().map_err(failed)?.clone();
+    if header.is_empty() {
+        return Ok(Vec::new());
+    }
     let places = places(path, &header, columns)?;
     let (mut rows, mut row, mut told) = (Vec::new(), ByteRecord::new(), 0);
     while reader.read_byte_record(&mut row).map_err(failed)? {

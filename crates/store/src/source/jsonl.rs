@@ -68,8 +68,8 @@ fn row(bytes: &[u8], columns: Columns<'_>, line: u64) -> Result<Entry, Fault> {
     let text = std::str::from_utf8(bytes).map_err(|error| {
         Fault::Reason(format!("not UTF-8 from byte {} on: expected JSON text", error.valid_up_to() + 1))
     })?;
-    let fields: Fields<'_> = serde_json::from_str(text)
-        .map_err(|error| Fault::Reason(format!("{error}: expected one JSON object a line")))?;
+    let fields: Fields<'_> =
+        serde_json::from_str(text).map_err(|error| parse_fault(&error, "one JSON object a line"))?;
     let key = columns.key.map(|name| bytes_of(field(&fields, name)?)).transpose()?.unwrap_or_default();
     Ok(Entry { key, value: value(&fields, columns.values)?, line })
 }
@@ -101,8 +101,15 @@ fn bytes_of(value: &RawValue) -> Result<Vec<u8>, Fault> {
         return Ok(compact(value.get()).into_bytes());
     }
     let text: String = serde_json::from_str(value.get())
-        .map_err(|error| Fault::Reason(format!("{error}: expected a string of Unicode characters")))?;
+        .map_err(|error| parse_fault(&error, "a string of Unicode characters"))?;
     Ok(text.into_bytes())
+}
+
+/// The parser's words without its line number, which is that of a text of one line.
+fn parse_fault(error: &serde_json::Error, expected: &str) -> Fault {
+    let words = error.to_string();
+    let found = words.split(" at line ").next().unwrap_or_default();
+    Fault::Reason(format!("{found} in column {}: expected {expected}", error.column()))
 }
 
 /// JSON without white space between its tokens; numbers keep every digit.

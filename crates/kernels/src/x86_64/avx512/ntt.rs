@@ -249,9 +249,9 @@ pub(crate) fn inverse(table: &NttTable, x: &mut [u32]) {
     }
     let field = Field::new(table.q);
     let vectors = x.as_chunks_mut::<16>().0;
-    let (blocks, _) = vectors.as_chunks_mut::<4>();
+    let (blocks, _) = vectors.as_chunks_mut::<2>();
     for (i, block) in blocks.iter_mut().enumerate() {
-        inverse_block(block, &table.inverse_roots, table.d / 32 + 2 * i, field);
+        inverse_block(block, &table.inverse_roots, table.d / 32 + i, field);
     }
     let mut half = 4;
     while 2 * half < vectors.len() {
@@ -343,22 +343,18 @@ fn inverse_last_radix2(vectors: &mut [Words], table: &NttTable, field: Field) {
     }
 }
 
-/// The first five stages, on 32 words each with roots `index` and `index + 1` of the fifth.
+/// The first five stages, on 32 words with root `index` of the fifth.
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn inverse_block(block: &mut [Words; 4], roots: &Roots, index: usize, field: Field) {
-    let (i, k) = (index, index + 1);
-    let [a, b, c, e] = block;
-    let (x, y) = ((load(a), load(b)), (load(c), load(e)));
-    let (x, y) = (inverse_by_1(x, roots, i, field), inverse_by_1(y, roots, k, field));
-    let (x, y) = (inverse_by_2(x, roots, i, field), inverse_by_2(y, roots, k, field));
-    let (x, y) = (inverse_by_4(x, roots, i, field), inverse_by_4(y, roots, k, field));
-    let (x, y) = (inverse_by_8(x, roots, i, field), inverse_by_8(y, roots, k, field));
-    let (x, y) = (inverse_by_16(x, roots, i, field), inverse_by_16(y, roots, k, field));
+fn inverse_block(block: &mut [Words; 2], roots: &Roots, index: usize, field: Field) {
+    let [a, b] = block;
+    let x = inverse_by_1((load(a), load(b)), roots, index, field);
+    let x = inverse_by_2(x, roots, index, field);
+    let x = inverse_by_4(x, roots, index, field);
+    let x = inverse_by_8(x, roots, index, field);
+    let x = inverse_by_16(x, roots, index, field);
     store(a, x.0);
     store(b, x.1);
-    store(c, y.0);
-    store(e, y.1);
 }
 
 /// u = 0 2 4 6, 8 10 12 14, 16 18 20 22, 24 26 28 30.

@@ -1,0 +1,172 @@
+//! `papir build`: a source file becomes a prepared database.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+use papir_core::{Error, Goal};
+use papir_lookup::OnDuplicate;
+use papir_store::{BuildOptions, Format};
+
+use crate::Outcome;
+use crate::bars::Bars;
+use crate::describe::{self, Lines};
+use crate::failure::Failure;
+
+/// Prepare a database from a CSV, JSON Lines or raw file.
+///
+/// With --key, records are looked up by key; several --value columns become one JSON object, none make a
+/// set. Without, records are looked up by their number. The file is written whole or not at all.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// The file to read.
+    source: PathBuf,
+    /// The prepared database to write; replaced if it is there.
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+    /// The source's format, where its extension (.csv, .jsonl, .ndjson) does not tell.
+    #[arg(long)]
+    format: Option<SourceFormat>,
+    /// The column (CSV) or field (JSON Lines) of the keys.
+    #[arg(long, value_name = "COLUMN")]
+    key: Option<String>,
+    /// The columns or fields of the values, separated by commas.
+    #[arg(long, value_name = "COLUMN,…", value_delimiter = ',')]
+    value: Vec<String>,
+    /// Bytes of one record: needed for raw files, optional for others without keys.
+    #[arg(long, value_name = "N")]
+    record_bytes: Option<u64>,
+    /// The scheme.
+    #[arg(long, value_name = "NAME", default_value = papir::DEFAULT_SCHEME)]
+    scheme: String,
+    /// What the scheme's parameters are chosen for.
+    #[arg(long, default_value = "balanced")]
+    goal: ParameterGoal,
+    /// What to do with a key that comes twice.
+    #[arg(long, default_value = "error")]
+    on_duplicate: Duplicates,
+    /// The database's name, instead of the stem of FILE.
+    #[arg(long)]
+    name: Option<String>,
+    /// Allow a scheme that hides nothing from the server.
+    #[arg(long)]
+    insecure_plain: bool,
+}
+
+const EXAMPLES: &str = "Examples:
+  papir build words.csv --key word --value meaning --out words.papir
+  papir build people.jsonl --key id --value name,city --goal min-communication --out people.papir
+  papir build hashes.bin --format raw --record-bytes 32 --out hashes.papir";
+
+#[derive(Clone, Copy, ValueEnum)]
+enum SourceFormat {
+    Csv,
+    Jsonl,
+    Raw,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum ParameterGoal {
+    /// Fewest bytes.
+    MinCommunication,
+    /// Least time on a line of 10 Mbit/s.
+    Balanced,
+    /// Least work for the server.
+    MinTime,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Duplicates {
+    /// Refuse the source.
+    Error,
+    /// Keep the first.
+    First,
+    /// Keep the last.
+    Last,
+}
+
+impl From<SourceFormat> for Format {
+    fn from(format: SourceFormat) -> Self {
+        match format {
+            SourceFormat::Csv => Self::Csv,
+            SourceFormat::Jsonl => Self::JsonLines,
+            SourceFormat::Raw => Self::Raw,
+        }
+    }
+}
+
+impl From<ParameterGoal> for Goal {
+    fn from(goal: ParameterGoal) -> Self {
+        match goal {
+            ParameterGoal::MinCommunication => Self::MinCommunication,
+            ParameterGoal::Balanced => Self::Balanced,
+            ParameterGoal::MinTime => Self::MinTime,
+        }
+    }
+}
+
+impl From<Duplicates> for OnDuplicate {
+    fn from(duplicates: Duplicates) -> Self {
+        match duplicates {
+            Duplicates::Error => Self::Refuse,
+            Duplicates::First => Self::First,
+            Duplicates::Last => Self::Last,
+        }
+    }
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    let lines = build(&options(arguments)?)?;
+    describe::print(&lines, &mut std::io::stdout())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn options(arguments: &Arguments) -> Result<BuildOptions, Failure> {
+    let source = &arguments.source;
+    let untold = Format::of(source) == Format::Raw && arguments.record_bytes.is_none();
+    if arguments.format.is_none() && untold {
+        let source = source.display();
+        return Err(Failure::new(format!("the format of {source} is not told by its name: give --format")));
+    }
+    Ok(BuildOptions {
+        format: arguments.format.map(Format::from),
+        key: arguments.key.clone(),
+        values: arguments.value.clone(),
+        record_bytes: arguments.record_bytes,
+        scheme: arguments.scheme.clone(),
+        goal: arguments.goal.into(),
+        on_duplicate: arguments.on_duplicate.into(),
+        name: arguments.name.clone(),
+        allow_not_private: arguments.insecure_plain,
+        ..BuildOptions::new(source, &arguments.out)
+    })
+}
+
+/// Builds, with bars, and says what it gave.
+fn build(options: &BuildOptions) -> Result<Lines, Failure> {
+    let report = papir_store::build(options, &mut papir::system_rng(), &Bars::new());
+    let report = report.map_err(|error| match error {
+        papir_store::Error::Core(error @ Error::NotPrivate { .. }) => {
+            Failure::new(format!("{error} (--insecure-plain)"))
+        }
+        other => other.into(),
+    })?;
+    Ok(describe::build(&report))
+}
+
+/// Builds a database of keys from two columns of a CSV file, with every default.
+pub(crate) fn keyed_csv(
+    source: &Path,
+    out: &Path,
+    (key, value): (&str, &str),
+    scheme: &str,
+) -> Result<Lines, Failure> {
+    build(&BuildOptions {
+        format: Some(Format::Csv),
+        key: Some(key.to_owned()),
+        values: vec![value.to_owned()],
+        scheme: scheme.to_owned(),
+        ..BuildOptions::new(source, out)
+    })
+}

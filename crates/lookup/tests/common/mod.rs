@@ -1,0 +1,54 @@
+//! What the tests of this crate share.
+#![allow(dead_code, clippy::unwrap_used, unreachable_pub)]
+
+use chacha20::ChaCha20Rng;
+use papir_core::erased::{ErasedServer, ErasedSession};
+use papir_core::{Goal, NoProgress};
+use papir_lookup::{
+    BucketTarget, Entry, KeywordLayout, KeywordTable, Lookup, OnDuplicate, Pending, Result, TableOptions,
+    build,
+};
+use papir_schemes::registry;
+use rand_core::SeedableRng;
+
+pub fn rng(seed: u8) -> ChaCha20Rng {
+    ChaCha20Rng::from_seed([seed; 32])
+}
+
+pub fn entry(line: u64, key: &[u8], value: &[u8]) -> Entry {
+    Entry { key: key.to_vec(), value: value.to_vec(), line }
+}
+
+pub fn table_with(
+    entries: Vec<Entry>,
+    bucket: BucketTarget,
+    on_duplicate: OnDuplicate,
+) -> Result<KeywordTable> {
+    build(entries, &TableOptions { bucket, on_duplicate }, &mut rng(1), &NoProgress)
+}
+
+/// What a client reads for a key straight from the records.
+pub fn find(table: &KeywordTable, key: &[u8]) -> Option<Vec<u8>> {
+    let indices = table.layout.indices(key);
+    assert_eq!(indices.len(), table.layout.lookups());
+    let records: Vec<_> = indices.iter().map(|&i| table.records.get(i).unwrap()).collect();
+    table.layout.find(key, &records).unwrap()
+}
+
+/// The table served by the scheme without cryptography.
+pub fn serve(table: &KeywordTable) -> (Box<dyn ErasedServer>, Lookup) {
+    let plain = registry::by_name("plain").unwrap();
+    let server = plain.setup(&table.records, Goal::default(), &mut rng(2), &NoProgress).unwrap();
+    let lookup = lookup(server.as_ref(), Some(table.layout.clone())).unwrap();
+    (server, lookup)
+}
+
+pub fn lookup(server: &dyn ErasedServer, keyword: Option<KeywordLayout>) -> Result<Lookup> {
+    let plain = registry::by_name("plain").unwrap();
+    Lookup::new(plain.client(&server.public()).unwrap(), keyword)
+}
+
+pub fn answers(server: &dyn ErasedServer, pending: &Pending) -> Vec<Vec<u8>> {
+    let session = ErasedSession::default();
+    pending.queries().iter().map(|query| server.answer(session, query).unwrap()).collect()
+}
