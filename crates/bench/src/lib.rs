@@ -1,1 +1,40 @@
-//! Measures and compares schemes.
+//! Measures papir's schemes and their parts, all in one way; the command line calls it as
+//! `papir bench`.
+//!
+//! # How a scheme is measured
+//!
+//! A database of public pseudo-random records ([`records::Synthetic`], fixed seed) is prepared, then
+//! queried: one warm-up query, then `runs` more. Each query asks for another random index and what
+//! comes back is compared with the source. Around each answer the stored database is read once with
+//! each way of [`bandwidth`], so that both meet the same load on the machine. Every figure is the
+//! median over the runs. Setup and answers run on `threads` threads, reading on one.
+//!
+//! | field | what |
+//! |---|---|
+//! | `read_ms`, `read_gbps` | one read of the encoded database where it lies; GB = 2³⁰ bytes |
+//! | `answer_ms` | from the query's bytes to the answer's bytes |
+//! | `reads` | `answer_ms / read_ms` |
+//! | `stages` | the parts of `answer_ms` by name, in ms |
+//! | `encode_s`, `hint_s`, `material_s` | parts of `offline_s`; `encode_s` includes making the records |
+//! | `keys_bytes` | a client's key material: registered once, or carried by each query |
+//! | `query_bytes` | a query without key material |
+//! | `upload_bytes`, `download_bytes` | a query and an answer as sent, key material included |
+//! | `hint_bytes`, `material_bytes` | what depends on the database: at the client, at the server |
+//! | `rss_bytes` | see [`memory::Resident`]; null where the system does not tell |
+//! | `query_ms`, `extract_ms` | the client, bytes included |
+//! | `security_bits`, `failure_log2` | null where there is nothing to break, or nothing that fails |
+//! | `correct` | every record, that of the warm-up too, was the source's |
+
+pub mod bandwidth;
+pub mod clock;
+pub mod cli;
+pub mod error;
+pub mod measure;
+pub mod memory;
+pub mod records;
+pub mod report;
+pub mod size;
+pub mod subject;
+
+pub use error::{Error, Result};
+pub use report::Report;

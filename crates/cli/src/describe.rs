@@ -18,7 +18,8 @@ pub(crate) fn line(name: &str, value: impl ToString) -> (String, String) {
 
 /// Writes lines in two columns.
 pub(crate) fn print(lines: &Lines, out: &mut dyn Write) -> std::io::Result<()> {
-    lines.iter().try_for_each(|(name, value)| writeln!(out, "{name:<18} {value}"))
+    let width = lines.iter().map(|(name, _)| name.chars().count()).max().unwrap_or_default();
+    lines.iter().try_for_each(|(name, value)| writeln!(out, "{name:<width$}  {value}"))
 }
 
 /// What a build gave.

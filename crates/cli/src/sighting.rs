@@ -39,17 +39,13 @@ impl Sighting {
         Self { database: database.to_owned(), bytes: query.len() as u64, begins, histogram }
     }
 
-    /// The degrees of freedom of [`Sighting::chi_square`]: the byte values that occur, less one.
-    pub(crate) fn freedom(&self) -> f64 {
-        self.histogram.iter().filter(|&&count| count > 0).count().saturating_sub(1) as f64
-    }
-
-    /// The chi-square statistic of "both histograms are drawn from one distribution". For such its
-    /// mean is [`Sighting::freedom`] and its variance twice that.
-    pub(crate) fn chi_square(&self, other: &Self) -> f64 {
+    /// The chi-square statistic of "both histograms are drawn from one distribution", and its degrees
+    /// of freedom f: the byte values that occur, less one. For such, its mean is f and its variance 2 f.
+    pub(crate) fn chi_square(&self, other: &Self) -> (f64, f64) {
         let (mine, theirs) = (sum(&self.histogram), sum(&other.histogram));
-        let pairs = self.histogram.iter().zip(&other.histogram);
-        pairs.map(|(&a, &b)| cell(a as f64, b as f64, mine, theirs)).sum()
+        let pairs = self.histogram.iter().zip(&other.histogram).filter(|(a, b)| **a + **b > 0);
+        let cells: Vec<f64> = pairs.map(|(&a, &b)| cell(a as f64, b as f64, mine, theirs)).collect();
+        (cells.iter().sum(), cells.len().saturating_sub(1) as f64)
     }
 }
 
@@ -59,9 +55,6 @@ fn sum(histogram: &[u64]) -> f64 {
 
 /// One byte value's part of the two-sample statistic: (a√(B/A) − b√(A/B))² / (a + b).
 fn cell(a: f64, b: f64, all_a: f64, all_b: f64) -> f64 {
-    if a + b == 0.0 {
-        return 0.0;
-    }
     let difference = a * (all_b / all_a).sqrt() - b * (all_a / all_b).sqrt();
     difference * difference / (a + b)
 }
@@ -96,8 +89,10 @@ mod tests {
     #[test]
     fn chi_square_tells_equal_from_different_distributions() {
         let even: Vec<u8> = (0..=255).cycle().take(25_600).collect();
-        assert!(seen(&even).chi_square(&seen(&even)) < 1e-9);
+        let (same, freedom) = seen(&even).chi_square(&seen(&even));
+        assert!(same < 1e-9 && freedom == 255.0, "{same} {freedom}");
         let odd: Vec<u8> = even.iter().map(|byte| byte & 0x7f).collect();
-        assert!(seen(&even).chi_square(&seen(&odd)) > 10_000.0);
+        assert!(seen(&even).chi_square(&seen(&odd)).0 > 10_000.0);
+        assert_eq!(seen(&[1, 1]).chi_square(&seen(&[1, 3])).1, 1.0);
     }
 }

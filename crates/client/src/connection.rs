@@ -175,6 +175,11 @@ impl Connection {
 impl Exchange {
     /// Opens all answers.
     fn open(self) -> Vec<Result<Option<Vec<u8>>>> {
+        let queries: usize = self.pending.iter().map(|pending| pending.queries().len()).sum();
+        let expected = queries.saturating_mul(self.answer_bytes);
+        if let Err(error) = papir_core::Error::check_length("the answers", self.answers.len(), expected) {
+            return vec![Err(error.into())];
+        }
         // At least 1, as `chunks` demands; no scheme's answer is empty.
         let mut answers = self.answers.chunks(self.answer_bytes.max(1)).map(<[u8]>::to_vec);
         let open = |pending: Pending| {

@@ -5,6 +5,9 @@ use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
 use papir_core::scheme::{Client as _, Parameters, Server as _, Session};
 use papir_core::{Change, Goal, NoProgress, RecordBuffer, Shape};
+use papir_lattice::gadget::GadgetParams;
+use papir_lattice::params::{DEFAULT_PRIMES, Literal as RlweLiteral};
+use papir_schemes::inspire::params::Literal;
 use papir_schemes::inspire::{Client, Params, Secret, Server};
 
 fn records(shape: Shape, seed: u8) -> RecordBuffer {
@@ -46,6 +49,29 @@ fn records_come_back_for_every_t() {
                 "t {points}, index {index}"
             );
         }
+    }
+}
+
+/// More than 255 blocks of columns, so that the sums of the hint are reduced on the way.
+#[test]
+fn wide_matrices_come_back() {
+    let mut rng = ChaCha20Rng::from_seed([8; 32]);
+    let shape = Shape::of_bytes(40_000, 128).unwrap();
+    let gadget = GadgetParams { levels: 2, log_base: 19, drop: 18 };
+    let literal = Literal {
+        shape,
+        rlwe: RlweLiteral { degree: 64, primes: DEFAULT_PRIMES, sigma: 6.4 },
+        points: 2,
+        key_switch: gadget,
+        rgsw: gadget,
+        query_bits: 42,
+        key_bits: 50,
+        answer_bits: (28, 20),
+    };
+    let records = records(shape, 9);
+    let (server, client) = prepare(Params::insecure(literal).unwrap(), &records);
+    for index in [0, 1, 20_000, 39_999] {
+        assert_eq!(fetch(&server, &client, index, &mut rng), records.get(index).unwrap(), "index {index}");
     }
 }
 

@@ -9,8 +9,8 @@ use clap::Args;
 
 use crate::Outcome;
 use crate::demo_parts::{Asked, ServerProcess, ask};
+use crate::describe;
 use crate::failure::Failure;
-use crate::sighting::Sighting;
 use crate::units;
 
 use super::build;
@@ -59,7 +59,7 @@ fn build_snapshot(arguments: &Arguments, snapshot: &Path, out: &mut dyn Write) -
     let built = build::keyed_csv(&arguments.data, snapshot, ("password", "rank"), &arguments.scheme)?;
     let seconds = units::seconds(start.elapsed().as_secs_f64());
     writeln!(out, "Built from {} in {seconds}", arguments.data.display())?;
-    built.iter().try_for_each(|(name, value)| writeln!(out, "  {name:<16} {value}"))?;
+    describe::print(&built, out)?;
     Ok(())
 }
 
@@ -68,21 +68,22 @@ fn print_sightings(asked: &[Asked], out: &mut dyn Write) -> std::io::Result<()> 
     for (number, sighting) in (1..).zip(asked.iter().flat_map(|one| &one.seen)) {
         writeln!(out, "  query {number}  {:>9} bytes  {}…", sighting.bytes, sighting.begins)?;
     }
-    let [first, again, other, absent] = asked else { return Ok(()) };
-    let distance =
-        |a: &Asked, b: &Asked| a.seen.iter().zip(&b.seen).map(|(a, b)| a.chi_square(b)).sum::<f64>();
-    let freedom: f64 = first.seen.iter().map(Sighting::freedom).sum();
+    let lengths = if equal_lengths(asked) { "yes" } else { "NO" };
     writeln!(
         out,
-        "  The lengths are equal: {}. How far the histograms of their bytes are apart (chi-square; equal\n  \
-         sources give {freedom:.0} ± {:.0}): one key twice {:.0}, two keys {:.0}, present and absent {:.0}.\n  \
-         Nothing to tell the keys apart by; that nobody can is what the scheme's security says.",
-        if equal_lengths(asked) { "yes" } else { "NO" },
-        (2.0 * freedom).sqrt(),
-        distance(first, again),
-        distance(again, other),
-        distance(other, absent),
-    )
+        "  The lengths are equal: {lengths}. How far the frequencies of their bytes are apart, as"
+    )?;
+    writeln!(
+        out,
+        "  chi-square (two samples of one source: as many as the degrees of freedom, ± √2 of them):"
+    )?;
+    let names = ["one key asked twice", "two keys", "present and absent"];
+    for (name, pair) in names.iter().zip(asked.windows(2)) {
+        let distances = pair[0].seen.iter().zip(&pair[1].seen).map(|(a, b)| a.chi_square(b));
+        let (distance, freedom) = distances.fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+        writeln!(out, "    {name:<20} {distance:.0} of {freedom:.0} ± {:.0}", (2.0 * freedom).sqrt())?;
+    }
+    writeln!(out, "  That nothing tells the keys apart rests on the scheme's security, not on this sample.")
 }
 
 fn equal_lengths(asked: &[Asked]) -> bool {

@@ -3,6 +3,7 @@
 pub(crate) mod bits;
 pub(crate) mod gadget;
 pub(crate) mod galois;
+mod lanes;
 pub(crate) mod mat32;
 pub(crate) mod monomial;
 pub(crate) mod ntt;

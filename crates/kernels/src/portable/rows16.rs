@@ -1,57 +1,62 @@
 //! Database × query for 16-bit words: see [`crate::rows16`].
 
+use super::lanes::{Sums, Words};
 use crate::rows16::{FLUSH_PAIRS, PLANE_BITS, ROWS};
 
-/// Rows that are summed at a time: their sums fit the registers.
-const SLAB: usize = 16;
-
-/// One pair of columns of a group.
-type Columns = [[i16; 2]; ROWS];
+/// Lanes whose sums, in four planes, fit the registers.
+const LANES: usize = 2;
+/// Rows of that many lanes.
+const SLAB: usize = 4 * LANES;
 
 /// Adds every group's rows times the query to `out`.
 pub(crate) fn pass(tiles: &[i16], pairs: usize, planes: &[i16], plane_count: usize, out: &mut [u64]) {
+    match plane_count {
+        1 => pass_planes::<1>(tiles, pairs, planes, out),
+        2 => pass_planes::<2>(tiles, pairs, planes, out),
+        3 => pass_planes::<3>(tiles, pairs, planes, out),
+        _ => pass_planes::<4>(tiles, pairs, planes, out),
+    }
+}
+
+fn pass_planes<const P: usize>(tiles: &[i16], pairs: usize, planes: &[i16], out: &mut [u64]) {
     let (digits, _) = planes.as_chunks::<2>();
+    let (digits, _) = digits.as_chunks::<P>();
     let (cells, _) = tiles.as_chunks::<2>();
     let (columns, _) = cells.as_chunks::<ROWS>();
     for (tile, out) in columns.chunks_exact(pairs).zip(out.chunks_exact_mut(ROWS)) {
-        let digits = digits.chunks(FLUSH_PAIRS * plane_count);
-        for (tile, digits) in tile.chunks(FLUSH_PAIRS).zip(digits) {
-            for p in 0..plane_count {
-                let mut plane = [[0; 2]; FLUSH_PAIRS];
-                for (x, digits) in plane.iter_mut().zip(digits.chunks_exact(plane_count)) {
-                    *x = digits[p];
-                }
-                for (slab, out) in out.chunks_exact_mut(SLAB).enumerate() {
-                    add_plane(&sum_plane(tile, slab * SLAB, &plane), p, out);
-                }
+        for (tile, digits) in tile.chunks(FLUSH_PAIRS).zip(digits.chunks(FLUSH_PAIRS)) {
+            for (slab, out) in out.chunks_exact_mut(SLAB).enumerate() {
+                flush(&sum(tile, slab * SLAB, digits), out);
             }
         }
     }
 }
 
-/// Sums the rows from `first` on of at most [`FLUSH_PAIRS`] pairs in one plane.
-///
-/// Products of numbers that LLVM sees to be 16 bits wide become one instruction on
-/// x86-64 (`pmaddwd`): hence one plane at a time, shifts, and a function of its own.
-#[inline(never)]
-fn sum_plane(tile: &[Columns], first: usize, plane: &[[i16; 2]; FLUSH_PAIRS]) -> [i32; SLAB] {
-    let mut sums = [0i32; SLAB];
-    for (cells, x) in tile.iter().zip(plane) {
-        let x = x.map(i32::from);
-        let cells = &cells[first..][..SLAB];
-        for l in 0..SLAB {
-            let cell: i32 = bytemuck::cast(cells[l].map(i16::to_le));
-            let cell = i32::from_le(cell);
-            sums[l] = sums[l].wrapping_add((cell << 16 >> 16).wrapping_mul(x[0]));
-            sums[l] = sums[l].wrapping_add((cell >> 16).wrapping_mul(x[1]));
+/// Sums the rows from `first` on of at most [`FLUSH_PAIRS`] pairs of columns, by plane.
+fn sum<const P: usize>(
+    tile: &[[[i16; 2]; ROWS]],
+    first: usize,
+    digits: &[[[i16; 2]; P]],
+) -> [[Sums; LANES]; P] {
+    let mut sums = [[Sums::default(); LANES]; P];
+    for (cells, digits) in tile.iter().zip(digits) {
+        let (cells, _) = cells[first..][..SLAB].as_chunks::<4>();
+        for (sums, &x) in sums.iter_mut().zip(digits) {
+            let x = Words::new([x; 4]);
+            for (sum, &cells) in sums.iter_mut().zip(cells) {
+                sum.add_products(Words::new(cells), x);
+            }
         }
     }
     sums
 }
 
-/// Adds the sums of plane `p` to the rows' sums.
-fn add_plane(sums: &[i32; SLAB], p: usize, out: &mut [u64]) {
-    for (out, &sum) in out.iter_mut().zip(sums) {
-        *out = out.wrapping_add((i64::from(sum) as u64) << (PLANE_BITS * p as u32));
+/// Adds the planes' 32-bit sums to the rows' 64-bit sums.
+fn flush<const P: usize>(sums: &[[Sums; LANES]; P], out: &mut [u64]) {
+    for (p, sums) in sums.iter().enumerate() {
+        let sums = sums.iter().flat_map(|sum| sum.get());
+        for (out, sum) in out.iter_mut().zip(sums) {
+            *out = out.wrapping_add((i64::from(sum) as u64) << (PLANE_BITS * p as u32));
+        }
     }
 }

@@ -1,20 +1,23 @@
 //! Database × query for 8-bit bytes: see [`crate::rows8`].
 
+use super::lanes::{Sums, Words};
 use crate::rows8::{PLANE_BITS, ROWS};
 
-/// Rows that are summed at a time: their sums fit the registers.
-const SLAB: usize = 16;
-/// Quads that all slabs of rows take in turn, while they stay in the first-level
-/// cache.
+/// Lanes whose sums fit the registers.
+const LANES: usize = 4;
+/// Rows of that many lanes.
+const SLAB: usize = 4 * LANES;
+/// Quads that all slabs of rows take in turn, while they stay in the first-level cache.
 const BLOCK_QUADS: usize = 32;
 
-/// A quad of values as `low + 2^16·high`, modulo 2^32, both signed.
-type Halves = [[i16; 4]; 2];
+/// A quad of values as `low + 2^16·high`, modulo 2^32, both signed: of columns 0 and 2,
+/// of columns 1 and 3.
+type Halves = [[[i16; 2]; 2]; 2];
 
 /// Adds every group's rows times the query to `out`.
 ///
-/// Without a multiplication of bytes the planes gain nothing: they are put together
-/// again, and taken apart into halves whose products with a byte are cheap.
+/// Without products of bytes the planes gain nothing: they are put together again, and
+/// taken apart into halves of 16 bits.
 pub(crate) fn pass(tiles: &[u8], quads: usize, planes: &[i8], plane_count: usize, out: &mut [u32]) {
     let (cells, _) = tiles.as_chunks::<4>();
     let (columns, _) = cells.as_chunks::<ROWS>();
@@ -26,7 +29,7 @@ pub(crate) fn pass(tiles: &[u8], quads: usize, planes: &[i8], plane_count: usize
                 *values = halves(digits);
             }
             for (slab, out) in out.chunks_exact_mut(SLAB).enumerate() {
-                add_slab(tile, &values, slab * SLAB, out);
+                flush(sum(tile, slab * SLAB, &values), out);
             }
         }
     }
@@ -42,31 +45,31 @@ fn halves(digits: &[i8]) -> Halves {
     }
     let low = values.map(|value| value as i16);
     let high = values.map(|value| (value.wrapping_add(1 << 15) >> 16) as i16);
-    [low, high]
+    [low, high].map(|x| [[x[0], x[2]], [x[1], x[3]]])
 }
 
-/// Adds the rows from `first` on of at most [`BLOCK_QUADS`] quads.
-///
-/// Products of numbers that LLVM sees to be 16 bits wide become one instruction on
-/// x86-64 (`pmaddwd`), in a function of its own.
-#[inline(never)]
-fn add_slab(tile: &[[[u8; 4]; ROWS]], values: &[Halves; BLOCK_QUADS], first: usize, out: &mut [u32]) {
-    let mut low = [0i32; SLAB];
-    let mut high = [0i32; SLAB];
+/// Sums the rows from `first` on of some quads of columns: the low and the high half.
+fn sum(tile: &[[[u8; 4]; ROWS]], first: usize, values: &[Halves; BLOCK_QUADS]) -> [[Sums; LANES]; 2] {
+    let mut sums = [[Sums::default(); LANES]; 2];
     for (cells, values) in tile.iter().zip(values) {
-        let cells = &cells[first..][..SLAB];
-        let [x, z] = values.map(|half| half.map(i32::from));
-        for l in 0..SLAB {
-            let cell = u32::from_le_bytes(cells[l]);
-            for h in 0..4 {
-                let byte = (cell >> (8 * h) & 0xff) as i32;
-                low[l] = low[l].wrapping_add(byte.wrapping_mul(x[h]));
-                high[l] = high[l].wrapping_add(byte.wrapping_mul(z[h]));
+        let values = values.map(|half| half.map(|x| Words::new([x; 4])));
+        let (cells, _) = cells[first..][..SLAB].as_chunks::<4>();
+        for (i, &cells) in cells.iter().enumerate() {
+            let [even, odd] = Words::from_bytes(cells);
+            for (sums, [x, z]) in sums.iter_mut().zip(values) {
+                sums[i].add_products(even, x);
+                sums[i].add_products(odd, z);
             }
         }
     }
+    sums
+}
+
+/// Adds the sums of both halves to the rows' sums.
+fn flush([low, high]: [[Sums; LANES]; 2], out: &mut [u32]) {
+    let low = low.iter().flat_map(|sum| sum.get());
+    let high = high.iter().flat_map(|sum| sum.get());
     for ((out, low), high) in out.iter_mut().zip(low).zip(high) {
-        let sum = low.wrapping_add(high << 16);
-        *out = out.wrapping_add(sum as u32);
+        *out = out.wrapping_add(low.wrapping_add(high << 16) as u32);
     }
 }

@@ -16,8 +16,8 @@ use super::layout::Layout;
 use super::masks::selector_mask;
 use super::params::Params;
 
-/// Products that fit one 64-bit sum before it must be reduced.
-const MAX_PRODUCTS: usize = 256;
+/// Products of residues below 2²⁸ that one 64-bit sum takes on top of a reduced residue.
+const MAX_PRODUCTS: usize = 255;
 
 /// The masks d⁻¹·aᵢ of all blocks of d columns.
 pub fn scaled_masks(params: &Params, seed: &Seed) -> Vec<Poly<Values>> {
@@ -106,7 +106,7 @@ impl RowGroup<'_> {
                     pointwise::mul_accumulate(&mut sums[l * d..][..d], &values, mask.parts()[i]);
                 }
             }
-            if (block + 1) % MAX_PRODUCTS == MAX_PRODUCTS - 1 {
+            if (block + 1).is_multiple_of(MAX_PRODUCTS) {
                 self.fold(&mut sums);
             }
         }

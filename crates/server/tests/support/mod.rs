@@ -1,6 +1,7 @@
 //! Services in a thread of their own, databases in memory, and servers that misbehave on purpose.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+pub mod hostile;
 pub mod proxy;
 pub mod rigged;
 

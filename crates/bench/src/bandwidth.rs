@@ -1,0 +1,98 @@
+//! Reads memory once, as fast as one core can: the yardstick of every answer.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+/// A way to read all words once; gives their exclusive or, so that no load can be left out.
+type Reader = fn(&[u64]) -> u64;
+
+/// 1, 2, 4, 8 and 16 streams, each by one cache line and by four at a time. Which is fastest is the
+/// machine's matter: more streams keep more of its prefetchers busy.
+const READERS: [Reader; 10] = [
+    read::<1, 8>,
+    read::<2, 8>,
+    read::<4, 8>,
+    read::<8, 8>,
+    read::<16, 8>,
+    read::<1, 32>,
+    read::<2, 32>,
+    read::<4, 32>,
+    read::<8, 32>,
+    read::<16, 32>,
+];
+
+/// Reads `STREAMS` equal parts of the words in step, `BLOCK` words of each at a time.
+///
+/// The compiler turns the inner loop into vector loads. They are narrower than the widest there are,
+/// which does not matter: memory is slower than either.
+fn read<const STREAMS: usize, const BLOCK: usize>(words: &[u64]) -> u64 {
+    let mut sums = [0u64; BLOCK];
+    let (blocks, _) = words.as_chunks::<BLOCK>();
+    let share = blocks.len() / STREAMS;
+    let streams: [&[[u64; BLOCK]]; STREAMS] = std::array::from_fn(|s| &blocks[s * share..][..share]);
+    for i in 0..share {
+        for stream in streams {
+            sums.iter_mut().zip(&stream[i]).for_each(|(sum, word)| *sum ^= word);
+        }
+    }
+    let rest = words[share * STREAMS * BLOCK..].iter();
+    sums.iter().chain(rest).fold(0, |all, word| all ^ word)
+}
+
+/// Times of reading the same bytes in every way, run after run.
+#[derive(Debug, Default)]
+pub struct Bandwidth {
+    runs: [Vec<f64>; READERS.len()],
+}
+
+impl Bandwidth {
+    /// Reads some parts of memory, once in every way.
+    pub fn read(&mut self, parts: &[&[u8]]) {
+        for (runs, reader) in self.runs.iter_mut().zip(READERS) {
+            let start = Instant::now();
+            for part in parts {
+                black_box(reader(black_box(whole_words(part))));
+            }
+            runs.push(start.elapsed().as_secs_f64());
+        }
+    }
+
+    /// Seconds of the fastest way: the least of the ways' medians. Zero before the first run.
+    pub fn seconds(&self) -> f64 {
+        let medians = self.runs.iter().map(|runs| crate::measure::median(runs.clone()));
+        medians.min_by(f64::total_cmp).unwrap_or_default()
+    }
+}
+
+/// The bytes as words, less the few before and after them.
+fn whole_words(bytes: &[u8]) -> &[u64] {
+    bytemuck::pod_align_to(bytes).1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_way_reads_every_word() {
+        for length in [0, 1, 7, 1024, 4099] {
+            let mut words: Vec<u64> = (0..length as u64).map(|i| i.wrapping_mul(0x9e37_79b9)).collect();
+            let expected = words.iter().fold(0, |all, word| all ^ word);
+            for (way, reader) in READERS.iter().enumerate() {
+                assert_eq!(reader(&words), expected, "way {way}, {length} words");
+            }
+            if let Some(last) = words.last_mut() {
+                *last ^= 1;
+                assert!(READERS.iter().all(|reader| reader(&words) == expected ^ 1), "{length} words");
+            }
+        }
+    }
+
+    #[test]
+    fn the_fastest_way_is_taken() {
+        let mut bandwidth = Bandwidth::default();
+        bandwidth.runs.iter_mut().for_each(|runs| runs.extend([5.0, 9.0, 7.0]));
+        bandwidth.runs[3] = vec![4.0, 1.0, 8.0];
+        assert!((bandwidth.seconds() - 4.0).abs() < 1e-12);
+    }
+}

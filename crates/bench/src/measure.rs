@@ -1,0 +1,264 @@
+//! Measures one scheme on one database.
+
+use std::time::Instant;
+
+use getrandom::SysRng;
+use papir_core::codec::Writer;
+use papir_core::envelope::{self, Header, Kind};
+use papir_core::erased::{Erased, ErasedClient, ErasedScheme};
+use papir_core::scheme::{Parameters, Server, Wire};
+use papir_core::sections::SectionSink;
+use papir_core::{Description, Error as CoreError, Progress, Records, Version};
+use papir_kernels::Backend;
+use rand_core::{Rng, UnwrapErr};
+
+use crate::bandwidth::Bandwidth;
+use crate::clock::{Laps, StageClock};
+use crate::memory::Resident;
+use crate::records::record;
+use crate::report::{Report, Stages};
+use crate::subject::{Choice, Measured, Part};
+use crate::{Error, Result};
+
+/// One measurement.
+#[derive(Clone, Copy)]
+pub struct Plan<'a> {
+    /// What the database is prepared from; records of whole bytes.
+    pub records: &'a dyn Records,
+    /// What retrieved records are compared with.
+    pub expected: &'a dyn Records,
+    /// The parameters.
+    pub choice: Choice,
+    /// Threads of setup and answers, also beyond the machine's cores.
+    pub threads: usize,
+    /// Timed queries, after one that is not.
+    pub runs: usize,
+}
+
+/// Prepares the database, queries it `runs` times after a warm-up, and sums up.
+///
+/// # Errors
+/// Those of the scheme; [`Error::Backend`], [`Error::Threads`], or [`Error::Usage`] without runs.
+pub fn measure<S: Measured>(plan: &Plan<'_>, progress: &dyn Progress) -> Result<Report> {
+    let backend = Backend::try_from_env()?;
+    if plan.runs == 0 || plan.threads == 0 {
+        let found = format!("{} runs on {} threads", plan.runs, plan.threads);
+        return Err(Error::usage(found, "at least one of each"));
+    }
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(plan.threads).build()?;
+    pool.install(|| {
+        let prepared = Prepared::<S>::setup(plan, progress)?;
+        progress.stage("queries", plan.runs as u64 + 1);
+        let tally = prepared.queries(plan, progress)?;
+        Ok(prepared.report(plan, backend, &tally))
+    })
+}
+
+/// The middle value, the upper one of two; zero of none.
+pub(crate) fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or_default()
+}
+
+/// A prepared database and what preparing it took.
+struct Prepared<S: Measured> {
+    server: S::Server,
+    version: Version,
+    stages: Vec<(String, f64)>,
+    offline: f64,
+    resident: Option<Resident>,
+}
+
+/// What the queries gave, run by run; the warm-up counts for `correct` and memory only.
+#[derive(Default)]
+struct Tally {
+    reads: Bandwidth,
+    query: Vec<f64>,
+    answer: Vec<f64>,
+    extract: Vec<f64>,
+    laps: Vec<Vec<(&'static str, f64)>>,
+    upload: usize,
+    download: usize,
+    resident: Option<u64>,
+    wrong: usize,
+}
+
+impl<S: Measured> Prepared<S> {
+    fn setup(plan: &Plan<'_>, progress: &dyn Progress) -> Result<Self> {
+        let params = S::params(plan.records.shape(), plan.choice)?;
+        let mut rng = UnwrapErr(SysRng);
+        let clock = StageClock::new(progress);
+        let start = Instant::now();
+        let server = S::Server::setup(params, plan.records, &mut rng, &clock)?;
+        let offline = start.elapsed().as_secs_f64();
+        let (stages, resident) = (clock.stages(), Resident::after_setup());
+        Ok(Self { server, version: Version::random(&mut rng), stages, offline, resident })
+    }
+
+    fn queries(&self, plan: &Plan<'_>, progress: &dyn Progress) -> Result<Tally> {
+        let client = Erased::<S>::new().client(&self.public())?;
+        let mut tally = Tally::default();
+        for (run, index) in indices(plan.records.shape().records(), plan.runs + 1).into_iter().enumerate() {
+            self.query(plan, client.as_ref(), index, &mut tally)?;
+            if run == 0 {
+                tally.forget_times();
+            }
+            progress.advance(1);
+        }
+        Ok(tally)
+    }
+
+    /// Query, read, answer, extract, compare.
+    fn query(&self, plan: &Plan<'_>, client: &dyn ErasedClient, index: u64, tally: &mut Tally) -> Result<()> {
+        let start = Instant::now();
+        let (secret, query) = client.query(None, &[index], &mut UnwrapErr(SysRng))?;
+        tally.query.push(start.elapsed().as_secs_f64());
+        self.read(&mut tally.reads)?;
+        let answer = self.timed_answer(&query, tally)?;
+        let start = Instant::now();
+        let records = client.extract(secret, &answer);
+        tally.extract.push(start.elapsed().as_secs_f64());
+        let expected = [record(plan.expected, index)?];
+        // An answer that does not decode is wrong, too.
+        tally.wrong += usize::from(!records.is_ok_and(|records| records == expected));
+        (tally.upload, tally.download) = (query.len(), answer.len());
+        Ok(())
+    }
+
+    fn timed_answer(&self, query: &[u8], tally: &mut Tally) -> Result<Vec<u8>> {
+        let mut resident = self.resident;
+        if let Some(resident) = &mut resident {
+            resident.before_answer();
+        }
+        let mut laps = Laps::default();
+        let start = Instant::now();
+        let answer = self.answer(query, &mut laps)?;
+        tally.answer.push(start.elapsed().as_secs_f64());
+        tally.resident = tally.resident.max(resident.map(|resident| resident.bytes()));
+        tally.laps.push(laps.laps().to_vec());
+        Ok(answer)
+    }
+
+    /// From the query's bytes to the answer's, as the service does.
+    fn answer(&self, query: &[u8], laps: &mut Laps) -> Result<Vec<u8>, CoreError> {
+        let params = self.server.params();
+        let query = laps.time("parse", || {
+            let payload = envelope::open_version(query, Kind::Query, S::ID, self.version)?;
+            S::Query::decode(params, payload)
+        })?;
+        let answer = S::answer(&self.server, &query, laps)?;
+        Ok(laps.time("seal", || envelope::seal(&self.header(Kind::Answer), &answer.encode(params))))
+    }
+
+    fn header(&self, kind: Kind) -> Header {
+        Header { kind, scheme: S::ID, version: self.version }
+    }
+
+    fn public(&self) -> Vec<u8> {
+        let params = self.server.params();
+        let mut writer = Writer::new();
+        writer.bytes(&params.encode()).raw(&self.server.public().encode(params));
+        envelope::seal(&self.header(Kind::Public), &writer.finish())
+    }
+
+    /// Reads the encoded database in every way, where it lies.
+    fn read(&self, reads: &mut Bandwidth) -> Result<(), CoreError> {
+        let database = self.server.params().describe().sizes.database;
+        let mut sink = ReadingSink { database, reads, found: false };
+        self.server.save(&mut sink)?;
+        if sink.found {
+            return Ok(());
+        }
+        Err(CoreError::MissingSection { name: format!("of the {database} bytes of {}'s database", S::NAME) })
+    }
+}
+
+/// Takes no section; reads the one that is the database.
+struct ReadingSink<'a> {
+    database: u64,
+    reads: &'a mut Bandwidth,
+    found: bool,
+}
+
+impl SectionSink for ReadingSink<'_> {
+    fn put(&mut self, _name: &str, parts: &[&[u8]]) -> Result<(), CoreError> {
+        let bytes: usize = parts.iter().map(|part| part.len()).sum();
+        if !self.found && bytes as u64 == self.database {
+            self.found = true;
+            self.reads.read(parts);
+        }
+        Ok(())
+    }
+}
+
+/// So many random indices; different ones as long as there are enough records.
+fn indices(records: u64, count: usize) -> Vec<u64> {
+    let mut rng = UnwrapErr(SysRng);
+    let mut chosen = Vec::with_capacity(count);
+    while chosen.len() < count {
+        let index = rng.next_u64() % records;
+        if chosen.len() as u64 >= records || !chosen.contains(&index) {
+            chosen.push(index);
+        }
+    }
+    chosen
+}
+
+impl Tally {
+    /// Ends the warm-up.
+    fn forget_times(&mut self) {
+        let Self { upload, download, resident, wrong, .. } = *self;
+        *self = Self { upload, download, resident, wrong, ..Self::default() };
+    }
+
+    /// Medians of the parts of an answer, in ms.
+    fn stages(&self) -> Stages {
+        let first = self.laps.first().map(Vec::as_slice).unwrap_or_default();
+        let stage = |(i, (name, _)): (usize, &(&'static str, f64))| {
+            let seconds = self.laps.iter().filter_map(|laps| laps.get(i)).map(|lap| lap.1).collect();
+            (*name, 1e3 * median(seconds))
+        };
+        Stages(first.iter().enumerate().map(stage).collect())
+    }
+}
+
+impl<S: Measured> Prepared<S> {
+    /// Seconds that setup spent on a part.
+    fn part(&self, part: Part) -> f64 {
+        self.stages.iter().filter(|(name, _)| S::part(name) == Some(part)).map(|stage| stage.1).sum()
+    }
+
+    fn report(&self, plan: &Plan<'_>, backend: Backend, tally: &Tally) -> Report {
+        let Description { sizes, security, failure_log2, shape, .. } = self.server.params().describe();
+        let milliseconds = |seconds: &Vec<f64>| 1e3 * median(seconds.clone());
+        let (read, answer) = (tally.reads.seconds(), median(tally.answer.clone()));
+        Report {
+            scheme: S::NAME,
+            records: shape.records(),
+            record_bytes: shape.record_bytes() as u64,
+            threads: plan.threads,
+            backend: backend.name(),
+            read_gbps: sizes.database as f64 / (1u64 << 30) as f64 / read,
+            read_ms: 1e3 * read,
+            answer_ms: 1e3 * answer,
+            reads: answer / read,
+            stages: tally.stages(),
+            encode_s: self.part(Part::Encode),
+            hint_s: self.part(Part::Hint),
+            material_s: self.part(Part::Material),
+            offline_s: self.offline,
+            keys_bytes: sizes.keys + sizes.query_keys,
+            query_bytes: tally.upload as u64 - sizes.query_keys,
+            upload_bytes: tally.upload as u64,
+            download_bytes: tally.download as u64,
+            hint_bytes: sizes.hint,
+            material_bytes: sizes.material,
+            rss_bytes: tally.resident,
+            query_ms: milliseconds(&tally.query),
+            extract_ms: milliseconds(&tally.extract),
+            security_bits: security.map(|security| security.bits),
+            failure_log2: Some(failure_log2).filter(|failure| failure.is_finite()),
+            correct: tally.wrong == 0,
+        }
+    }
+}

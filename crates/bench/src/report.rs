@@ -1,0 +1,113 @@
+//! Results: as one JSON object a scheme, or as a table with a column for each.
+
+use std::io::Write;
+
+use serde::{Serialize, Serializer};
+
+use crate::Result;
+use crate::size::display;
+
+/// What one measurement found; the crate's page says what each field is.
+#[derive(Clone, Debug, Serialize)]
+#[allow(missing_docs)]
+pub struct Report {
+    pub scheme: &'static str,
+    pub records: u64,
+    pub record_bytes: u64,
+    pub threads: usize,
+    pub backend: &'static str,
+    pub read_gbps: f64,
+    pub read_ms: f64,
+    pub answer_ms: f64,
+    pub reads: f64,
+    pub stages: Stages,
+    pub encode_s: f64,
+    pub hint_s: f64,
+    pub material_s: f64,
+    pub offline_s: f64,
+    pub keys_bytes: u64,
+    pub query_bytes: u64,
+    pub upload_bytes: u64,
+    pub download_bytes: u64,
+    pub hint_bytes: u64,
+    pub material_bytes: u64,
+    pub rss_bytes: Option<u64>,
+    pub query_ms: f64,
+    pub extract_ms: f64,
+    pub security_bits: Option<f64>,
+    pub failure_log2: Option<f64>,
+    pub correct: bool,
+}
+
+/// The parts of an answer in order, in ms.
+#[derive(Clone, Debug, Default)]
+pub struct Stages(pub Vec<(&'static str, f64)>);
+
+impl Serialize for Stages {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().copied())
+    }
+}
+
+/// The table's rows: a name, and the cell of a report.
+type Row = (&'static str, fn(&Report) -> String);
+
+const ROWS: &[Row] = &[
+    ("records", |r| r.records.to_string()),
+    ("record", |r| display(r.record_bytes)),
+    ("threads", |r| r.threads.to_string()),
+    ("backend", |r| r.backend.to_owned()),
+    ("one read of the database", |r| format!("{} ({:.1} GB/s)", milliseconds(r.read_ms), r.read_gbps)),
+    ("answer", |r| milliseconds(r.answer_ms)),
+    ("reads", |r| format!("{:.2}", r.reads)),
+    ("stages", |r| stages(&r.stages)),
+    ("offline", |r| seconds(r.offline_s)),
+    ("  encode", |r| seconds(r.encode_s)),
+    ("  hint", |r| seconds(r.hint_s)),
+    ("  material", |r| seconds(r.material_s)),
+    ("keys", |r| display(r.keys_bytes)),
+    ("query without keys", |r| display(r.query_bytes)),
+    ("upload", |r| display(r.upload_bytes)),
+    ("download", |r| display(r.download_bytes)),
+    ("hint to download", |r| display(r.hint_bytes)),
+    ("material", |r| display(r.material_bytes)),
+    ("resident memory", |r| r.rss_bytes.map_or("-".to_owned(), display)),
+    ("client's query", |r| milliseconds(r.query_ms)),
+    ("client's extract", |r| milliseconds(r.extract_ms)),
+    ("security", |r| r.security_bits.map_or("none".to_owned(), |bits| format!("{bits:.1} bits"))),
+    ("failure", |r| r.failure_log2.map_or("never".to_owned(), |log2| format!("2^{log2:.1}"))),
+    ("correct", |r| if r.correct { "yes" } else { "NO" }.to_owned()),
+];
+
+fn milliseconds(value: f64) -> String {
+    format!("{value:.2} ms")
+}
+
+fn seconds(value: f64) -> String {
+    format!("{value:.2} s")
+}
+
+fn stages(stages: &Stages) -> String {
+    let stage = |(name, value): &(&str, f64)| format!("{name} {value:.2}");
+    stages.0.iter().map(stage).collect::<Vec<_>>().join(", ")
+}
+
+/// Writes one table, a column for each report.
+///
+/// # Errors
+/// The writer's.
+pub fn write_table(out: &mut dyn Write, reports: &[Report]) -> Result<()> {
+    let mut lines = vec![vec!["scheme".to_owned()]];
+    lines[0].extend(reports.iter().map(|report| report.scheme.to_owned()));
+    for (name, cell) in ROWS {
+        lines.push(std::iter::once((*name).to_owned()).chain(reports.iter().map(cell)).collect());
+    }
+    let width = |i: usize| lines.iter().map(|line| line[i].chars().count()).max().unwrap_or_default();
+    let widths: Vec<usize> = (0..=reports.len()).map(width).collect();
+    for line in &lines {
+        let cells: Vec<String> =
+            line.iter().zip(&widths).map(|(cell, &width)| format!("{cell:width$}")).collect();
+        writeln!(out, "{}", cells.join("  ").trim_end())?;
+    }
+    Ok(())
+}

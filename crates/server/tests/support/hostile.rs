@@ -1,0 +1,77 @@
+//! A server that answers whatever a test wants.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+/// A response: status, header lines, body, and how much longer the body claims to be than it is.
+#[derive(Clone, Default)]
+pub struct Canned {
+    pub status: u16,
+    pub headers: Vec<(&'static str, String)>,
+    pub body: Vec<u8>,
+    pub missing: usize,
+}
+
+/// Answers `METHOD path` by a function, one request a connection.
+pub struct Hostile {
+    pub address: SocketAddr,
+    requests: Arc<Mutex<Vec<String>>>,
+}
+
+impl Hostile {
+    pub fn start(answer: impl Fn(&str) -> Canned + Send + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let requests = Arc::new(Mutex::new(Vec::new()));
+        let log = Arc::clone(&requests);
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                let Some(request) = read_request(&stream) else { continue };
+                log.lock().unwrap().push(request.clone());
+                write(&mut stream, &answer(&request));
+            }
+        });
+        Self { address, requests }
+    }
+
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// How many requests of this method came.
+    pub fn count(&self, method: &str) -> usize {
+        self.requests.lock().unwrap().iter().filter(|request| request.starts_with(method)).count()
+    }
+}
+
+/// Reads a request to the end of its body; gives "METHOD path".
+fn read_request(stream: &TcpStream) -> Option<String> {
+    let mut reader = BufReader::new(stream);
+    let (mut first, mut length) = (String::new(), 0);
+    reader.read_line(&mut first).ok()?;
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line).ok()? <= 2 {
+            break;
+        }
+        if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+            length = value.trim().parse().unwrap();
+        }
+    }
+    reader.read_exact(&mut vec![0; length]).ok()?;
+    Some(first.rsplit_once(" HTTP")?.0.to_owned())
+}
+
+fn write(stream: &mut TcpStream, canned: &Canned) {
+    let length = canned.body.len() + canned.missing;
+    let mut head =
+        format!("HTTP/1.1 {} x\r\nconnection: close\r\ncontent-length: {length}\r\n", canned.status);
+    for (name, value) in &canned.headers {
+        head += &format!("{name}: {value}\r\n");
+    }
+    // A client that has seen enough closes early; that is its right.
+    let _ = stream.write_all(&[head.as_bytes(), b"\r\n", &canned.body].concat());
+}
