@@ -1,62 +1,212 @@
-//! `papir bench`: arguments and what is done with them.
+//! `papir bench`: what is typed, and what is done with it.
 
 use std::io::Write;
 
-use clap::Parser;
 use papir_core::{Goal, NoProgress, Progress};
 
-use crate::measure::Plan;
+use crate::definitions::{self, Work};
+use crate::measure::{Effort, Plan};
+use crate::packing::{self, PackingReport};
 use crate::records::Synthetic;
+use crate::report::{write_columns, write_table};
 use crate::subject::{self, Choice};
-use crate::{Error, Report, Result, report, size};
+use crate::{Error, Report, Result, size};
 
-/// Measure schemes on a database of random records; every record that comes back is checked.
-#[derive(Clone, Debug, Parser)]
+/// Bytes of a database where none are told.
+const DEFAULT_SIZE: u64 = 1 << 30;
+/// Bytes of a record where none are told.
+const DEFAULT_RECORD_BYTES: u64 = 64;
+
+/// Measure schemes.
+///
+/// Makes a database of pseudo-random records, prepares it, and queries it: one query to warm up, then
+/// some that count. Every record that comes back is compared with the source. All times are medians;
+/// `reads` is an answer's time over the time that one core needs to read the database once.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// A scheme.
-    scheme: String,
-    /// Bytes of the database, as 256MiB or 1GiB.
-    #[arg(long, default_value = "1GiB", value_parser = size::parse)]
-    size: u64,
-    /// Bytes of a record.
-    #[arg(long, default_value = "64", value_parser = size::parse)]
-    record_bytes: u64,
-    /// Columns of the first dimension.
+    /// A scheme, or a benchmark that --list names.
+    #[arg(value_name = "SCHEME", required_unless_present_any = ["compare", "list"])]
+    pub name: Option<String>,
+    /// Several schemes on one database, in one table.
+    #[arg(long, value_name = "SCHEME,…", value_delimiter = ',', conflicts_with_all = ["name", "dim0"])]
+    pub compare: Vec<String>,
+    /// List the benchmarks that have a name.
+    #[arg(long, conflicts_with_all = ["name", "compare"])]
+    pub list: bool,
+    /// Bytes of the database: 64MiB, 1GiB (the default), or a number.
+    #[arg(long, value_name = "BYTES", value_parser = size::parse, conflicts_with = "records")]
+    pub size: Option<u64>,
+    /// The number of records, instead of --size.
+    #[arg(long, value_name = "N")]
+    pub records: Option<u64>,
+    /// Bytes of a record; 64 by default.
+    #[arg(long, value_name = "BYTES", value_parser = size::parse)]
+    pub record_bytes: Option<u64>,
+    /// Columns of the matrix (InsPIRe: N/t, or the next fewer); chosen by the goal otherwise.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "goal")]
+    pub dim0: Option<u64>,
+    /// What parameters are chosen for: min-communication, balanced (the default) or min-time.
     #[arg(long)]
-    dim0: Option<u64>,
-    /// Threads.
-    #[arg(long, default_value_t = 1)]
-    threads: usize,
-    /// Runs.
-    #[arg(long, default_value_t = 5)]
-    runs: usize,
-    /// Goal.
-    #[arg(long, default_value = "balanced")]
-    goal: Goal,
-    /// JSON.
+    pub goal: Option<Goal>,
+    /// Threads of setup and answers; may exceed the machine's cores.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub threads: usize,
+    /// Queries that are timed.
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    pub runs: usize,
+    /// Print one JSON object (an array of them with --compare).
     #[arg(long)]
-    json: bool,
+    pub json: bool,
 }
 
-/// Runs.
+const EXAMPLES: &str = "Examples:
+  papir bench inspire --size 256MiB --record-bytes 64 --dim0 16384
+  papir bench --compare inspire,simple,plain --size 256MiB
+  papir bench inspire-1gib --json
+  papir bench packing";
+
+/// Runs the benchmark and prints to stdout.
 ///
 /// # Errors
-/// As the measurement.
+/// As [`run_with`].
 pub fn run(args: Args) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-    let r = measure(&args, &NoProgress)?;
-    let mut out = std::io::stdout();
-    if args.json {
-        writeln!(out, "{}", serde_json::to_string(&r)?)?;
-    } else {
-        report::write_table(&mut out, &[r])?;
+    Ok(run_with(&args, &mut std::io::stdout().lock(), &NoProgress)?)
+}
+
+/// Runs the benchmark, prints to `out`, tells `progress` how far it is.
+///
+/// # Errors
+/// [`Error::Usage`] for arguments that do not go together, those of the measurement, and
+/// [`Error::Wrong`], after the result was printed, when a record came back wrong.
+pub fn run_with(args: &Args, out: &mut dyn Write, progress: &dyn Progress) -> Result<()> {
+    if args.list {
+        return write_list(out, args.json);
     }
+    let compared: Vec<&str> = args.compare.iter().map(String::as_str).collect();
+    let named: Vec<&str> = args.name.as_deref().into_iter().collect();
+    let work = args.work(if compared.is_empty() { &named } else { &compared })?;
+    let effort = Effort { threads: args.threads, runs: args.runs };
+    let outcome = perform(work, effort, progress)?;
+    outcome.write(out, args.json)?;
+    outcome.check()
+}
+
+impl Args {
+    /// What is asked for.
+    fn work<'a>(&self, schemes: &'a [&'a str]) -> Result<Work<'a>> {
+        if let [name] = schemes
+            && let Some(definition) = definitions::by_name(name)
+        {
+            return self.nothing_of_a_database(name).map(|()| definition.work);
+        }
+        schemes.iter().try_for_each(|name| known(name))?;
+        let record_bytes = self.record_bytes.unwrap_or(DEFAULT_RECORD_BYTES);
+        let records = match self.records {
+            Some(records) => records,
+            None => records_in(self.size.unwrap_or(DEFAULT_SIZE), record_bytes)?,
+        };
+        let choice = match self.dim0 {
+            Some(columns) => Choice::Columns(columns),
+            None => Choice::Goal(self.goal.unwrap_or_default()),
+        };
+        Ok(Work::Schemes { schemes, records, record_bytes, choice })
+    }
+
+    /// Refuses what a benchmark with a name has of its own.
+    fn nothing_of_a_database(&self, name: &str) -> Result<()> {
+        let sizes = [self.size, self.records, self.record_bytes, self.dim0];
+        if sizes.iter().all(Option::is_none) && self.goal.is_none() {
+            return Ok(());
+        }
+        let found = format!("`{name}` with a size, record count, record length, --dim0 or --goal");
+        Err(Error::usage(found, "none of them: it has its own (see --list)"))
+    }
+}
+
+fn known(name: &str) -> Result<()> {
+    let names = subject::all().map(|subject| subject.name());
+    if names.contains(&name) {
+        return Ok(());
+    }
+    let expected = format!("a scheme ({}), or a benchmark that --list names", names.join(", "));
+    Err(Error::usage(format!("`{name}`"), expected))
+}
+
+fn records_in(size: u64, record_bytes: u64) -> Result<u64> {
+    if size >= record_bytes {
+        return Ok(size / record_bytes);
+    }
+    let found = format!("a database of {size} bytes with records of {record_bytes}");
+    Err(Error::usage(found, "room for one record at least"))
+}
+
+/// What a benchmark gave.
+pub enum Outcome {
+    /// One report a scheme.
+    Schemes(Vec<Report>),
+    /// The report of packing.
+    Packing(PackingReport),
+}
+
+/// Runs a benchmark.
+///
+/// # Errors
+/// Those of the measurement.
+pub fn perform(work: Work<'_>, effort: Effort, progress: &dyn Progress) -> Result<Outcome> {
+    match work {
+        Work::Packing { ciphertexts } => {
+            packing::measure(ciphertexts, effort, progress).map(Outcome::Packing)
+        }
+        Work::Schemes { schemes, records, record_bytes, choice } => {
+            let records = Synthetic::new(records, record_bytes)?;
+            let plan = Plan { records: &records, expected: &records, choice, effort };
+            let measure = |name: &&str| subject::by_name(name)?.measure(&plan, progress);
+            schemes.iter().map(measure).collect::<Result<_>>().map(Outcome::Schemes)
+        }
+    }
+}
+
+impl Outcome {
+    fn write(&self, out: &mut dyn Write, json: bool) -> Result<()> {
+        match (self, json) {
+            (Self::Schemes(reports), false) => write_table(out, reports),
+            (Self::Packing(report), false) => report.write_table(out),
+            (Self::Schemes(reports), true) => match &reports[..] {
+                [report] => write_json(out, report),
+                _ => write_json(out, reports),
+            },
+            (Self::Packing(report), true) => write_json(out, report),
+        }
+    }
+
+    /// Whether everything that came back was right.
+    ///
+    /// # Errors
+    /// [`Error::Wrong`].
+    pub fn check(&self) -> Result<()> {
+        let wrong: Vec<&str> = match self {
+            Self::Schemes(reports) => {
+                reports.iter().filter(|report| !report.correct).map(|report| report.scheme).collect()
+            }
+            Self::Packing(report) => Some(report.part).filter(|_| !report.correct).into_iter().collect(),
+        };
+        if wrong.is_empty() { Ok(()) } else { Err(Error::Wrong { what: wrong.join(", ") }) }
+    }
+}
+
+fn write_json(out: &mut dyn Write, value: &impl serde::Serialize) -> Result<()> {
+    writeln!(out, "{}", serde_json::to_string(value)?)?;
     Ok(())
 }
 
-fn measure(args: &Args, progress: &dyn Progress) -> Result<Report> {
-    let records = Synthetic::new(args.size / args.record_bytes, args.record_bytes)?;
-    let choice = args.dim0.map_or(Choice::Goal(args.goal), Choice::Columns);
-    let plan =
-        Plan { records: &records, expected: &records, choice, threads: args.threads, runs: args.runs };
-    subject::by_name(&args.scheme)?.measure(&plan, progress).map_err(|e: Error| e)
+fn write_list(out: &mut dyn Write, json: bool) -> Result<()> {
+    let entry = |definition: &definitions::Definition| [definition.name, definition.what];
+    let entries: Vec<[&str; 2]> = definitions::ALL.iter().map(entry).collect();
+    if json {
+        let object = |[name, what]: &[&'static str; 2]| serde_json::json!({ "name": name, "what": what });
+        return write_json(out, &entries.iter().map(object).collect::<Vec<_>>());
+    }
+    let lines: Vec<Vec<String>> = entries.iter().map(|entry| entry.map(str::to_owned).to_vec()).collect();
+    write_columns(out, &lines)
 }

@@ -8,21 +8,26 @@ use papir_core::Progress;
 /// Listens to the stages of a setup and passes them on.
 pub struct StageClock<'a> {
     listener: &'a dyn Progress,
+    start: Instant,
     marks: Mutex<Vec<(String, Instant)>>,
 }
 
 impl<'a> StageClock<'a> {
-    /// A clock in front of a listener.
+    /// A clock in front of a listener; it runs from now on.
     pub fn new(listener: &'a dyn Progress) -> Self {
-        Self { listener, marks: Mutex::new(Vec::new()) }
+        Self { listener, start: Instant::now(), marks: Mutex::new(Vec::new()) }
     }
 
-    /// Seconds of each stage in order; the last one ends now.
-    pub fn stages(self) -> Vec<(String, f64)> {
+    /// Seconds of each stage in order, and of all. The first stage has begun with the clock (what
+    /// comes before it is announced is its memory), the last one ends now.
+    pub fn stop(self) -> (Vec<(String, f64)>, f64) {
+        let now = Instant::now();
         let marks = self.marks.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let ends: Vec<Instant> = marks.iter().skip(1).map(|mark| mark.1).chain([Instant::now()]).collect();
-        let lasted = |((name, start), end): ((String, Instant), Instant)| (name, (end - start).as_secs_f64());
-        marks.into_iter().zip(ends).map(lasted).collect()
+        let (names, times): (Vec<String>, Vec<Instant>) = marks.into_iter().unzip();
+        let starts = std::iter::once(self.start).chain(times.iter().copied().skip(1));
+        let ends = times.iter().copied().skip(1).chain([now]);
+        let lasted = starts.zip(ends).map(|(start, end)| (end - start).as_secs_f64());
+        (names.into_iter().zip(lasted).collect(), (now - self.start).as_secs_f64())
     }
 }
 
@@ -56,5 +61,36 @@ impl Laps {
     /// Seconds of each part, in order.
     pub fn laps(&self) -> &[(&'static str, f64)] {
         &self.laps
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread::sleep;
+    use std::time::Duration;
+
+    use papir_core::NoProgress;
+
+    use super::*;
+
+    #[test]
+    fn stages_share_the_whole_time() {
+        let clock = StageClock::new(&NoProgress);
+        let wait = |ms| sleep(Duration::from_millis(ms));
+        wait(20);
+        clock.stage("encode", 1);
+        clock.stage("pack", 1);
+        wait(40);
+        let (stages, all) = clock.stop();
+        let names: Vec<&str> = stages.iter().map(|stage| stage.0.as_str()).collect();
+        assert_eq!(names, ["encode", "pack"]);
+        assert!(stages[0].1 >= 0.02 && stages[1].1 >= 0.04, "{stages:?}");
+        assert!((stages[0].1 + stages[1].1 - all).abs() < 1e-9, "{stages:?} of {all}");
+    }
+
+    #[test]
+    fn without_stages_there_is_only_the_whole() {
+        let (stages, all) = StageClock::new(&NoProgress).stop();
+        assert!(stages.is_empty() && all >= 0.0);
     }
 }

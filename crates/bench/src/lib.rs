@@ -28,9 +28,11 @@
 pub mod bandwidth;
 pub mod clock;
 pub mod cli;
+pub mod definitions;
 pub mod error;
 pub mod measure;
 pub mod memory;
+pub mod packing;
 pub mod records;
 pub mod report;
 pub mod size;

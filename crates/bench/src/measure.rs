@@ -1,5 +1,6 @@
 //! Measures one scheme on one database.
 
+use std::collections::HashSet;
 use std::time::Instant;
 
 use getrandom::SysRng;
@@ -8,15 +9,16 @@ use papir_core::envelope::{self, Header, Kind};
 use papir_core::erased::{Erased, ErasedClient, ErasedScheme};
 use papir_core::scheme::{Parameters, Server, Wire};
 use papir_core::sections::SectionSink;
-use papir_core::{Description, Error as CoreError, Progress, Records, Version};
+use papir_core::{Description, Error as CoreError, Progress, Records, Sizes, Version};
 use papir_kernels::Backend;
 use rand_core::{Rng, UnwrapErr};
 
 use crate::bandwidth::Bandwidth;
 use crate::clock::{Laps, StageClock};
-use crate::memory::Resident;
+use crate::memory::{self, Resident};
 use crate::records::record;
 use crate::report::{Report, Stages};
+use crate::size::display;
 use crate::subject::{Choice, Measured, Part};
 use crate::{Error, Result};
 
@@ -29,26 +31,49 @@ pub struct Plan<'a> {
     pub expected: &'a dyn Records,
     /// The parameters.
     pub choice: Choice,
+    /// Threads and runs.
+    pub effort: Effort,
+}
+
+/// On how many threads, and how often.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Effort {
     /// Threads of setup and answers, also beyond the machine's cores.
     pub threads: usize,
-    /// Timed queries, after one that is not.
+    /// Timed runs, after one that is not.
     pub runs: usize,
+}
+
+impl Effort {
+    /// The most threads.
+    const MAX_THREADS: usize = 1024;
+    /// The most runs.
+    const MAX_RUNS: usize = 1_000_000;
+
+    /// The threads.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for no threads or runs, or too many, and [`Error::Threads`].
+    pub(crate) fn pool(self) -> Result<rayon::ThreadPool> {
+        let Self { threads, runs } = self;
+        if !(1..=Self::MAX_THREADS).contains(&threads) || !(1..=Self::MAX_RUNS).contains(&runs) {
+            let expected = format!("1 to {} threads, 1 to {} runs", Self::MAX_THREADS, Self::MAX_RUNS);
+            return Err(Error::usage(format!("{threads} threads and {runs} runs"), expected));
+        }
+        Ok(rayon::ThreadPoolBuilder::new().num_threads(threads).build()?)
+    }
 }
 
 /// Prepares the database, queries it `runs` times after a warm-up, and sums up.
 ///
 /// # Errors
-/// Those of the scheme; [`Error::Backend`], [`Error::Threads`], or [`Error::Usage`] without runs.
+/// Those of the scheme; [`Error::Backend`], [`Error::Threads`], or [`Error::Usage`] for threads, runs
+/// or memory out of range.
 pub fn measure<S: Measured>(plan: &Plan<'_>, progress: &dyn Progress) -> Result<Report> {
     let backend = Backend::try_from_env()?;
-    if plan.runs == 0 || plan.threads == 0 {
-        let found = format!("{} runs on {} threads", plan.runs, plan.threads);
-        return Err(Error::usage(found, "at least one of each"));
-    }
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(plan.threads).build()?;
-    pool.install(|| {
+    plan.effort.pool()?.install(|| {
         let prepared = Prepared::<S>::setup(plan, progress)?;
-        progress.stage("queries", plan.runs as u64 + 1);
+        progress.stage("queries", plan.effort.runs as u64 + 1);
         let tally = prepared.queries(plan, progress)?;
         Ok(prepared.report(plan, backend, &tally))
     })
@@ -86,19 +111,20 @@ struct Tally {
 impl<S: Measured> Prepared<S> {
     fn setup(plan: &Plan<'_>, progress: &dyn Progress) -> Result<Self> {
         let params = S::params(plan.records.shape(), plan.choice)?;
+        check_memory(&params.describe())?;
         let mut rng = UnwrapErr(SysRng);
         let clock = StageClock::new(progress);
-        let start = Instant::now();
         let server = S::Server::setup(params, plan.records, &mut rng, &clock)?;
-        let offline = start.elapsed().as_secs_f64();
-        let (stages, resident) = (clock.stages(), Resident::after_setup());
+        let (stages, offline) = clock.stop();
+        let resident = Resident::after_setup();
         Ok(Self { server, version: Version::random(&mut rng), stages, offline, resident })
     }
 
     fn queries(&self, plan: &Plan<'_>, progress: &dyn Progress) -> Result<Tally> {
         let client = Erased::<S>::new().client(&self.public())?;
+        let chosen = indices(plan.records.shape().records(), plan.effort.runs + 1);
         let mut tally = Tally::default();
-        for (run, index) in indices(plan.records.shape().records(), plan.runs + 1).into_iter().enumerate() {
+        for (run, index) in chosen.into_iter().enumerate() {
             self.query(plan, client.as_ref(), index, &mut tally)?;
             if run == 0 {
                 tally.forget_times();
@@ -191,13 +217,27 @@ impl SectionSink for ReadingSink<'_> {
     }
 }
 
+/// Refuses a database that would not fit the memory that is free now.
+fn check_memory(description: &Description) -> Result<()> {
+    let Sizes { database, material, hint, .. } = description.sizes;
+    // The client keeps a hint of its own.
+    let needed = database.saturating_add(material).saturating_add(2 * hint);
+    match memory::available() {
+        Some(available) if needed > available => {
+            let found = format!("{} needs {} of memory", description.scheme, display(needed));
+            Err(Error::usage(found, format!("at most the {} that are free", display(available))))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// So many random indices; different ones as long as there are enough records.
 fn indices(records: u64, count: usize) -> Vec<u64> {
     let mut rng = UnwrapErr(SysRng);
-    let mut chosen = Vec::with_capacity(count);
+    let (mut seen, mut chosen) = (HashSet::new(), Vec::with_capacity(count));
     while chosen.len() < count {
         let index = rng.next_u64() % records;
-        if chosen.len() as u64 >= records || !chosen.contains(&index) {
+        if seen.insert(index) || seen.len() as u64 == records {
             chosen.push(index);
         }
     }
@@ -225,7 +265,8 @@ impl Tally {
 impl<S: Measured> Prepared<S> {
     /// Seconds that setup spent on a part.
     fn part(&self, part: Part) -> f64 {
-        self.stages.iter().filter(|(name, _)| S::part(name) == Some(part)).map(|stage| stage.1).sum()
+        let stages = self.stages.iter().filter(|(name, _)| S::part(name) == Some(part));
+        stages.fold(0.0, |sum, stage| sum + stage.1)
     }
 
     fn report(&self, plan: &Plan<'_>, backend: Backend, tally: &Tally) -> Report {
@@ -236,7 +277,7 @@ impl<S: Measured> Prepared<S> {
             scheme: S::NAME,
             records: shape.records(),
             record_bytes: shape.record_bytes() as u64,
-            threads: plan.threads,
+            threads: plan.effort.threads,
             backend: backend.name(),
             read_gbps: sizes.database as f64 / (1u64 << 30) as f64 / read,
             read_ms: 1e3 * read,

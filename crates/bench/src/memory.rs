@@ -35,10 +35,19 @@ impl Resident {
     }
 }
 
+/// Bytes that a program could take now; `None` where the system does not tell.
+pub(crate) fn available() -> Option<u64> {
+    field("/proc/meminfo", "MemAvailable:")
+}
+
 /// A field of this process's status, in bytes.
-fn status(field: &str) -> Option<u64> {
-    let status = fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix(field))?;
+fn status(name: &str) -> Option<u64> {
+    field("/proc/self/status", name)
+}
+
+fn field(file: &str, name: &str) -> Option<u64> {
+    let text = fs::read_to_string(file).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kibibytes * 1024)
 }

@@ -53,6 +53,7 @@ impl Serialize for Stages {
 type Row = (&'static str, fn(&Report) -> String);
 
 const ROWS: &[Row] = &[
+    ("scheme", |r| r.scheme.to_owned()),
     ("records", |r| r.records.to_string()),
     ("record", |r| display(r.record_bytes)),
     ("threads", |r| r.threads.to_string()),
@@ -60,7 +61,7 @@ const ROWS: &[Row] = &[
     ("one read of the database", |r| format!("{} ({:.1} GB/s)", milliseconds(r.read_ms), r.read_gbps)),
     ("answer", |r| milliseconds(r.answer_ms)),
     ("reads", |r| format!("{:.2}", r.reads)),
-    ("stages", |r| stages(&r.stages)),
+    ("  stages, ms", |r| stages(&r.stages)),
     ("offline", |r| seconds(r.offline_s)),
     ("  encode", |r| seconds(r.encode_s)),
     ("  hint", |r| seconds(r.hint_s)),
@@ -97,14 +98,18 @@ fn stages(stages: &Stages) -> String {
 /// # Errors
 /// The writer's.
 pub fn write_table(out: &mut dyn Write, reports: &[Report]) -> Result<()> {
-    let mut lines = vec![vec!["scheme".to_owned()]];
-    lines[0].extend(reports.iter().map(|report| report.scheme.to_owned()));
-    for (name, cell) in ROWS {
-        lines.push(std::iter::once((*name).to_owned()).chain(reports.iter().map(cell)).collect());
-    }
+    let row = |(name, cell): &Row| {
+        std::iter::once((*name).to_owned()).chain(reports.iter().map(cell)).collect::<Vec<String>>()
+    };
+    write_columns(out, &ROWS.iter().map(row).collect::<Vec<_>>())
+}
+
+/// Writes lines of equally many cells, the cells of a column one below the other.
+pub(crate) fn write_columns(out: &mut dyn Write, lines: &[Vec<String>]) -> Result<()> {
+    let columns = lines.first().map_or(0, Vec::len);
     let width = |i: usize| lines.iter().map(|line| line[i].chars().count()).max().unwrap_or_default();
-    let widths: Vec<usize> = (0..=reports.len()).map(width).collect();
-    for line in &lines {
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    for line in lines {
         let cells: Vec<String> =
             line.iter().zip(&widths).map(|(cell, &width)| format!("{cell:width$}")).collect();
         writeln!(out, "{}", cells.join("  ").trim_end())?;

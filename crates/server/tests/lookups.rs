@@ -4,8 +4,10 @@
 mod support;
 
 use papir_client::{Connection, Error};
-use papir_core::Error as CoreError;
-use support::{Running, config, indexed, key, keyed, record, value};
+use papir_core::{Error as CoreError, NoProgress};
+use papir_lookup::{BucketTarget, Entry, TableOptions};
+use papir_server::Database;
+use support::{Running, config, indexed, key, keyed, prepared, record, rng, value};
 
 const SCHEMES: [&str; 2] = ["plain", "simple"];
 
@@ -110,4 +112,27 @@ fn clients_at_the_same_time_each_get_their_own() {
             });
         }
     });
+}
+
+#[test]
+fn values_that_take_several_queries_each_come_back_whole() {
+    // Lengths from 0 to 398 bytes in buckets of 128: every lookup sends the same several queries.
+    let value = |i: u64| vec![i as u8; (2 * i) as usize];
+    let entries = (0..200).map(|i| Entry { key: key(i), value: value(i), line: i + 1 }).collect();
+    let options = TableOptions { bucket: BucketTarget::AtMost(128), ..TableOptions::default() };
+    let table = papir_lookup::build(entries, &options, &mut rng(), &NoProgress).unwrap();
+    let lookups = table.layout.lookups() as u64;
+    assert!(lookups > 1);
+    let words = Database::new("words", prepared("simple", &table.records), Some(table.layout));
+    let server = Running::start(config(), vec![words]);
+    let mut connection = Connection::open(&server.url(), None).unwrap();
+    let keys: Vec<_> = (0..201).map(key).collect();
+    let values = connection.get_keys(&keys).unwrap();
+    for (i, found) in (0..).zip(values) {
+        assert_eq!(found, (i < 200).then(|| value(i)), "{i}");
+    }
+    let (costs, info) = (connection.costs(), connection.info());
+    assert_eq!(costs.query_bytes, 201 * lookups * info.sizes.query);
+    let keys_per_request = info.max_batch as u64 / lookups;
+    assert_eq!(costs.requests, 201u64.div_ceil(keys_per_request));
 }

@@ -123,12 +123,8 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 }
 
 fn options(arguments: &Arguments) -> Result<BuildOptions, Failure> {
+    check_raw(arguments)?;
     let source = &arguments.source;
-    let untold = Format::of(source) == Format::Raw && arguments.record_bytes.is_none();
-    if arguments.format.is_none() && untold {
-        let source = source.display();
-        return Err(Failure::new(format!("the format of {source} is not told by its name: give --format")));
-    }
     Ok(BuildOptions {
         format: arguments.format.map(Format::from),
         key: arguments.key.clone(),
@@ -141,6 +137,25 @@ fn options(arguments: &Arguments) -> Result<BuildOptions, Failure> {
         allow_not_private: arguments.insecure_plain,
         ..BuildOptions::new(source, &arguments.out)
     })
+}
+
+/// A raw source, and a source of no known extension, in the words of the command line.
+fn check_raw(arguments: &Arguments) -> Result<(), Failure> {
+    let Arguments { source, format, record_bytes, key, value, .. } = arguments;
+    if format.map_or(Format::of(source), Format::from) != Format::Raw {
+        return Ok(());
+    }
+    if format.is_none() && record_bytes.is_none() {
+        let source = source.display();
+        return Err(Failure::new(format!("the format of {source} is not told by its name: give --format")));
+    }
+    if key.is_some() || !value.is_empty() {
+        return Err(Failure::new("--key and --value name columns: a raw source has none"));
+    }
+    if record_bytes.is_none() {
+        return Err(Failure::new("a raw source needs the length of its records: give --record-bytes"));
+    }
+    Ok(())
 }
 
 /// Builds, with bars, and says what it gave.

@@ -73,10 +73,7 @@ fn print_sightings(asked: &[Asked], out: &mut dyn Write) -> std::io::Result<()> 
         out,
         "  The lengths are equal: {lengths}. How far the frequencies of their bytes are apart, as"
     )?;
-    writeln!(
-        out,
-        "  chi-square (two samples of one source: as many as the degrees of freedom, ± √2 of them):"
-    )?;
+    writeln!(out, "  chi-square (two samples of one source: about f, its degrees of freedom, ± √(2 f)):")?;
     let names = ["one key asked twice", "two keys", "present and absent"];
     for (name, pair) in names.iter().zip(asked.windows(2)) {
         let distances = pair[0].seen.iter().zip(&pair[1].seen).map(|(a, b)| a.chi_square(b));

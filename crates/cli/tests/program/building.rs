@@ -132,3 +132,25 @@ fn a_full_disk_leaves_nothing() {
     );
     assert_eq!(folder.names(), ["a.bin"]);
 }
+
+#[test]
+fn a_killed_build_leaves_a_whole_database_or_none() {
+    let folder = Folder::new();
+    let (source, out) = (folder.write("a.bin", vec![7; 32 << 20]), folder.path("out.papir"));
+    let mut arguments = vec!["build", &source, "--out", &out, "--format", "raw", "--record-bytes", "64"];
+    arguments.extend(PLAIN);
+    let program = || Command::new(env!("CARGO_BIN_EXE_papir"));
+    let mut build = program().args(&arguments).stdout(Stdio::null()).spawn().unwrap();
+    while folder.names().len() < 2 {
+        assert_eq!(build.try_wait().unwrap(), None, "the build ended without writing anything");
+    }
+    build.kill().unwrap();
+    build.wait().unwrap();
+    if folder.names().contains(&"out.papir".to_owned()) {
+        succeeds(&["inspect", &out]);
+    }
+    succeeds(&arguments);
+    let mut names = folder.names();
+    names.sort();
+    assert_eq!(names, ["a.bin", "out.papir"], "the killed build's leavings are still there");
+}

@@ -1,8 +1,10 @@
-//! `papir demo` on a small list.
+//! `papir demo`, and the data that it comes with.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
+use std::fs;
 
-use crate::support::{Folder, fails_with, papir, succeeds};
+use crate::support::{Folder, fails_with, papir, root, succeeds, text};
 
 fn list(folder: &Folder, first: &str) -> String {
     let mut csv = format!("password,rank\n{first},1\nmonkey,2\n");
@@ -22,6 +24,24 @@ fn it_shows_both_sides_and_ends_by_itself() {
     let got = |key: &str| text.lines().any(|line| line.split_whitespace().eq(key.split(' ')));
     assert!(got("dragon rank 1") && got("monkey rank 2"), "{text}");
     assert!(!text.contains("word-3"), "{text}");
+}
+
+#[test]
+fn the_data_is_what_its_readme_says() {
+    let folder = root().join("demo/data");
+    let data = fs::read_to_string(folder.join("common-passwords.csv")).unwrap();
+    let rows: Vec<(&str, &str)> = data.lines().map(|line| line.split_once(',').unwrap()).collect();
+    assert_eq!((rows[0], rows.len()), (("password", "rank"), 30_001));
+    let keys: BTreeSet<&str> = rows[1..].iter().map(|(key, _)| *key).collect();
+    assert_eq!(keys.len(), 30_000, "a key comes twice");
+    let plain = |key: &str| (1..=20).contains(&key.len()) && key.bytes().all(|byte| byte.is_ascii_graphic());
+    assert!(keys.iter().all(|key| plain(key) && !key.contains(['"', ','])));
+    assert!(rows[1..].iter().zip(1..).all(|((_, rank), expected)| rank.parse() == Ok(expected)));
+    let licence = fs::read_to_string(folder.join("LICENSE.txt")).unwrap();
+    assert!(licence.contains("Permission is hereby granted, free of charge"));
+
+    let shown = succeeds(&["demo", "--data", text(&folder.join("common-passwords.csv"))]);
+    assert!(shown.contains("30000, 0 duplicates left out") && shown.contains("rank 10\n"), "{shown}");
 }
 
 #[test]

@@ -38,6 +38,6 @@ fn bad_arguments_are_one_line() {
 fn completions_name_the_subcommands() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = succeeds(&["completions", shell]);
-        assert!(script.contains("inspect") && script.contains("min-communication"), "{shell}");
+        assert!(script.contains("inspect") && script.contains("on-duplicate"), "{shell}");
     }
 }

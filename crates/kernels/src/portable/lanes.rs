@@ -35,8 +35,11 @@ impl Words {
     #[inline(always)]
     pub(super) fn from_bytes(cells: [[u8; 4]; 4]) -> [Self; 2] {
         let cells = bytemuck::cast(cells);
-        let even = _mm_and_si128(cells, _mm_set1_epi16(0xff));
-        [Self(even), Self(_mm_srli_epi16::<8>(cells))]
+        // SAFETY: every x86-64 has SSE2.
+        unsafe {
+            let even = _mm_and_si128(cells, _mm_set1_epi16(0xff));
+            [Self(even), Self(_mm_srli_epi16::<8>(cells))]
+        }
     }
 }
 
@@ -62,7 +65,8 @@ impl Sums {
     #[inline(always)]
     pub(super) fn add_products(&mut self, a: Words, b: Words) {
         #[cfg(target_arch = "x86_64")]
-        {
+        // SAFETY: every x86-64 has SSE2.
+        unsafe {
             self.0 = _mm_add_epi32(self.0, _mm_madd_epi16(a.0, b.0));
         }
         #[cfg(not(target_arch = "x86_64"))]

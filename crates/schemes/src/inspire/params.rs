@@ -233,12 +233,12 @@ impl Params {
         }
     }
 
-    /// Whether the material may be as large as it is: for other goals than the least
-    /// communication not above the database, nor above one pack a chunk.
+    /// Whether the material may be as large as it is: not above the database (four times it for the
+    /// least communication), unless a single pack a chunk already is.
     fn affordable(&self, goal: Goal) -> bool {
         let sizes = self.sizes();
-        let least = (self.layout.chunks * self.matrix_words() * 5) as u64;
-        goal == Goal::MinCommunication || sizes.material <= sizes.database.max(least)
+        let times = if goal == Goal::MinCommunication { 4 } else { 1 };
+        self.layout.points == 1 || sizes.material <= times * sizes.database
     }
 }
 

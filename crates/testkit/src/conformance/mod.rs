@@ -65,6 +65,19 @@ impl Config {
         }
     }
 
+    /// As [`Self::quick`] for schemes whose setup or queries take a good part of a second: fewer
+    /// shapes and fewer damaged positions, every check still made.
+    pub fn slow() -> Self {
+        Self {
+            shapes: shapes(&[(1, 1), (4093, 1), (509, 64 * 8), (5, 4097 * 8)]),
+            thorough: shapes(&[(211, 33 * 8)]),
+            random_indices: 1,
+            damaged_positions: 4,
+            threads: 2,
+            ..Self::quick()
+        }
+    }
+
     /// Larger databases, records up to 256 KiB, more positions: minutes.
     pub fn long() -> Self {
         let quick = Self::quick();

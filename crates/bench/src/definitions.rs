@@ -1,0 +1,106 @@
+//! The benchmarks that have a name, as data.
+
+use papir_core::Goal;
+
+use crate::subject::Choice;
+
+/// What a benchmark does.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Work<'a> {
+    /// Measures schemes on one database.
+    Schemes {
+        /// Their names.
+        schemes: &'a [&'a str],
+        /// Records of the database.
+        records: u64,
+        /// Bytes of each.
+        record_bytes: u64,
+        /// The parameters.
+        choice: Choice,
+    },
+    /// Packs so many LWE encryptions.
+    Packing {
+        /// A multiple of 2048.
+        ciphertexts: usize,
+    },
+}
+
+/// A benchmark that has a name.
+#[derive(Clone, Copy, Debug)]
+pub struct Definition {
+    /// The name on the command line.
+    pub name: &'static str,
+    /// What it measures, in one line.
+    pub what: &'static str,
+    /// The benchmark.
+    pub work: Work<'static>,
+    /// The same in a second, for tests.
+    pub tiny: Work<'static>,
+}
+
+const BALANCED: Choice = Choice::Goal(Goal::Balanced);
+
+const fn inspire(records: u64, record_bytes: u64, choice: Choice) -> Work<'static> {
+    Work::Schemes { schemes: &["inspire"], records, record_bytes, choice }
+}
+
+const fn comparison(records: u64, record_bytes: u64) -> Work<'static> {
+    Work::Schemes { schemes: &["inspire", "simple", "plain"], records, record_bytes, choice: BALANCED }
+}
+
+/// All of them.
+pub const ALL: &[Definition] = &[
+    Definition {
+        name: "inspire-256mib",
+        what: "InsPIRe, 256 MiB in records of 64 B, N/t = 2^14",
+        work: inspire(1 << 22, 64, Choice::Columns(1 << 14)),
+        tiny: inspire(1 << 12, 64, Choice::Columns(16)),
+    },
+    Definition {
+        name: "inspire-1gib",
+        what: "InsPIRe, 1 GiB in records of 64 B, N/t = 2^16",
+        work: inspire(1 << 24, 64, Choice::Columns(1 << 16)),
+        tiny: inspire(1 << 12, 64, Choice::Columns(64)),
+    },
+    Definition {
+        name: "inspire-1gib-t16",
+        what: "InsPIRe, 1 GiB in records of 64 B, N/t = 2^14: smaller query, more packing",
+        work: inspire(1 << 24, 64, Choice::Columns(1 << 14)),
+        tiny: inspire(1 << 10, 64, Choice::Columns(4)),
+    },
+    Definition {
+        name: "inspire-32kib",
+        what: "InsPIRe, 1 GiB in records of 32 KiB, N/t = 2^15",
+        work: inspire(1 << 15, 1 << 15, Choice::Columns(1 << 15)),
+        tiny: inspire(5, 1 << 13, Choice::Columns(5)),
+    },
+    Definition {
+        name: "demo",
+        what: "InsPIRe at the size of the demo: 4 MiB in records of 1 KiB",
+        work: inspire(1 << 12, 1 << 10, BALANCED),
+        tiny: inspire(50, 1 << 10, BALANCED),
+    },
+    Definition {
+        name: "compare-256mib",
+        what: "every scheme on 256 MiB in records of 64 B",
+        work: comparison(1 << 22, 64),
+        tiny: comparison(1 << 10, 64),
+    },
+    Definition {
+        name: "compare-32kib",
+        what: "every scheme on 256 MiB in records of 32 KiB",
+        work: comparison(1 << 13, 1 << 15),
+        tiny: comparison(3, 1 << 13),
+    },
+    Definition {
+        name: "packing",
+        what: "InspiRING: 2^12 LWE encryptions of dimension 2048",
+        work: Work::Packing { ciphertexts: 1 << 12 },
+        tiny: Work::Packing { ciphertexts: 1 << 11 },
+    },
+];
+
+/// The benchmark of this name.
+pub fn by_name(name: &str) -> Option<&'static Definition> {
+    ALL.iter().find(|definition| definition.name == name)
+}
