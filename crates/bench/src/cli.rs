@@ -55,7 +55,7 @@ pub struct Args {
     /// Queries that are timed.
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub runs: usize,
-    /// Print one JSON object (an array of them with --compare).
+    /// Print one JSON object, for several schemes an array of them.
     #[arg(long)]
     pub json: bool,
 }

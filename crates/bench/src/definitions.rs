@@ -76,9 +76,9 @@ pub const ALL: &[Definition] = &[
     },
     Definition {
         name: "demo",
-        what: "InsPIRe at the size of the demo: 4 MiB in records of 1 KiB",
-        work: inspire(1 << 12, 1 << 10, BALANCED),
-        tiny: inspire(50, 1 << 10, BALANCED),
+        what: "InsPIRe at the shape of the demo's table: 108 records of 4 KiB",
+        work: inspire(108, 1 << 12, BALANCED),
+        tiny: inspire(27, 1 << 12, BALANCED),
     },
     Definition {
         name: "compare-256mib",

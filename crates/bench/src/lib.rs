@@ -26,8 +26,8 @@
 //! | `correct` | every record, that of the warm-up too, was the source's |
 
 pub mod bandwidth;
-pub mod clock;
 pub mod cli;
+pub mod clock;
 pub mod definitions;
 pub mod error;
 pub mod measure;

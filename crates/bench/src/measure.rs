@@ -79,10 +79,11 @@ pub fn measure<S: Measured>(plan: &Plan<'_>, progress: &dyn Progress) -> Result<
     })
 }
 
-/// The middle value, the upper one of two; zero of none.
+/// The middle value, between the middle two of an even number; zero of none.
 pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or_default()
+    let middle = |i: usize| values.get(i).copied().unwrap_or_default();
+    (middle(values.len().saturating_sub(1) / 2) + middle(values.len() / 2)) / 2.0
 }
 
 /// A prepared database and what preparing it took.
@@ -300,6 +301,30 @@ impl<S: Measured> Prepared<S> {
             security_bits: security.map(|security| security.bits),
             failure_log2: Some(failure_log2).filter(|failure| failure.is_finite()),
             correct: tally.wrong == 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn medians() {
+        for (values, expected) in
+            [(vec![], 0.0), (vec![3.0], 3.0), (vec![9.0, 1.0], 5.0), (vec![9.0, 1.0, 2.0], 2.0)]
+        {
+            assert!((median(values.clone()) - expected).abs() < 1e-12, "{values:?}");
+        }
+    }
+
+    #[test]
+    fn queries_ask_for_different_records_while_there_are_enough() {
+        for (records, count) in [(1000, 600), (7, 7), (3, 8)] {
+            let chosen = indices(records, count);
+            let different: HashSet<&u64> = chosen.iter().collect();
+            assert_eq!(different.len(), count.min(records as usize));
+            assert!(chosen.len() == count && chosen.iter().all(|&index| index < records));
         }
     }
 }

@@ -124,7 +124,8 @@ impl Case {
     /// The mask vectors of one pack's LWE encryptions.
     fn vectors(&self, pack: usize) -> Vec<Vec<u64>> {
         let d = self.ring().degree();
-        let vector = |k: usize| self.ring().uniform(&mut self.seed.expand("bench/lwe", (pack * d + k) as u64));
+        let vector =
+            |k: usize| self.ring().uniform(&mut self.seed.expand("bench/lwe", (pack * d + k) as u64));
         (0..d).into_par_iter().map(|k| self.ring().to_words(&self.ring().inverse(vector(k)))).collect()
     }
 
@@ -200,7 +201,10 @@ impl Case {
         let bodies: Vec<u64> = vectors.par_iter().zip(&messages).map(body).collect();
         ring.add_assign(&mut packed.b, &ring.from_words(&bodies));
         let phase = ring.to_words(&packed.phase(ring, secret));
-        phase.iter().zip(&messages).all(|(phase, &message)| (phase + scale / 2) / scale % PLAINTEXT == message)
+        phase
+            .iter()
+            .zip(&messages)
+            .all(|(phase, &message)| (phase + scale / 2) / scale % PLAINTEXT == message)
     }
 }
 

@@ -61,7 +61,6 @@ const ROWS: &[Row] = &[
     ("one read of the database", |r| format!("{} ({:.1} GB/s)", milliseconds(r.read_ms), r.read_gbps)),
     ("answer", |r| milliseconds(r.answer_ms)),
     ("reads", |r| format!("{:.2}", r.reads)),
-    ("  stages, ms", |r| stages(&r.stages)),
     ("offline", |r| seconds(r.offline_s)),
     ("  encode", |r| seconds(r.encode_s)),
     ("  hint", |r| seconds(r.hint_s)),
@@ -80,17 +79,34 @@ const ROWS: &[Row] = &[
     ("correct", |r| if r.correct { "yes" } else { "NO" }.to_owned()),
 ];
 
+/// The row after which the parts of an answer stand.
+const BEFORE_STAGES: &str = "answer";
+
 fn milliseconds(value: f64) -> String {
-    format!("{value:.2} ms")
+    if value < 0.1 { format!("{:.1} µs", 1e3 * value) } else { format!("{value:.2} ms") }
 }
 
 fn seconds(value: f64) -> String {
     format!("{value:.2} s")
 }
 
-fn stages(stages: &Stages) -> String {
-    let stage = |(name, value): &(&str, f64)| format!("{name} {value:.2}");
-    stages.0.iter().map(stage).collect::<Vec<_>>().join(", ")
+/// A line for each part of an answer that one of the schemes has.
+fn stage_lines(reports: &[Report]) -> Vec<Vec<String>> {
+    let mut names: Vec<&str> = Vec::new();
+    for (name, _) in reports.iter().flat_map(|report| &report.stages.0) {
+        if !names.contains(name) {
+            names.push(name);
+        }
+    }
+    let cell = |report: &Report, name: &str| {
+        let stage = report.stages.0.iter().find(|stage| stage.0 == name);
+        stage.map_or("-".to_owned(), |stage| milliseconds(stage.1))
+    };
+    let line = |name: &str| {
+        let cells = reports.iter().map(|report| cell(report, name));
+        std::iter::once(format!("  {name}")).chain(cells).collect()
+    };
+    names.into_iter().map(line).collect()
 }
 
 /// Writes one table, a column for each report.
@@ -98,10 +114,14 @@ fn stages(stages: &Stages) -> String {
 /// # Errors
 /// The writer's.
 pub fn write_table(out: &mut dyn Write, reports: &[Report]) -> Result<()> {
-    let row = |(name, cell): &Row| {
-        std::iter::once((*name).to_owned()).chain(reports.iter().map(cell)).collect::<Vec<String>>()
-    };
-    write_columns(out, &ROWS.iter().map(row).collect::<Vec<_>>())
+    let mut lines: Vec<Vec<String>> = Vec::new();
+    for (name, cell) in ROWS {
+        lines.push(std::iter::once((*name).to_owned()).chain(reports.iter().map(cell)).collect());
+        if *name == BEFORE_STAGES {
+            lines.extend(stage_lines(reports));
+        }
+    }
+    write_columns(out, &lines)
 }
 
 /// Writes lines of equally many cells, the cells of a column one below the other.

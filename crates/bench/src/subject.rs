@@ -149,4 +149,3 @@ pub fn by_name(name: &str) -> Result<&'static dyn Subject> {
         CoreError::UnknownScheme { found: name.to_owned(), expected }.into()
     })
 }
-

@@ -9,7 +9,7 @@ pub(crate) struct Bars(ProgressBar);
 impl Bars {
     /// A bar that appears with the first stage.
     pub(crate) fn new() -> Self {
-        let bar = ProgressBar::new(0);
+        let bar = ProgressBar::no_length();
         if let Ok(style) = ProgressStyle::with_template("{msg:24} {wide_bar} {percent:>3}% {elapsed:>4}") {
             bar.set_style(style);
         }
@@ -19,9 +19,9 @@ impl Bars {
 
 impl Progress for Bars {
     fn stage(&self, name: &str, total: u64) {
-        self.0.reset();
-        self.0.set_length(total);
         self.0.set_message(name.to_owned());
+        self.0.set_length(total);
+        self.0.reset();
     }
 
     fn advance(&self, steps: u64) {

@@ -133,8 +133,9 @@ fn sizes(sizes: &Sizes) -> Lines {
         ("encoded database", sizes.database),
         ("other material", sizes.material),
     ];
+    let exact = |count| if count < 1024 { String::new() } else { format!(" ({count} bytes)") };
     let shown = rows.into_iter().filter(|(_, count)| *count > 0);
-    shown.map(|(name, count)| line(name, format!("{} ({count} bytes)", units::bytes(count)))).collect()
+    shown.map(|(name, count)| line(name, units::bytes(count) + &exact(count))).collect()
 }
 
 #[cfg(test)]

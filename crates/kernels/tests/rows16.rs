@@ -68,6 +68,16 @@ fn pass_is_the_product_for_every_shape() {
 }
 
 #[test]
+fn large_tiles_that_are_read_in_streams_lose_nothing() {
+    for (pairs, plane_count) in [(4096, 4), (4099, 1), (4097, 3), (4223, 2)] {
+        let tiles = words(pairs * 128, 3);
+        let planes = digits(pairs * plane_count * 2, 4);
+        check(&tiles, pairs, &planes, plane_count);
+    }
+    check(&vec![-32768; 4100 * 128], 4100, &vec![-1024; 4100 * 8], 4);
+}
+
+#[test]
 fn extreme_words_and_digits_do_not_overflow() {
     for (word, digit) in [(-32768, -1024), (-32768, 1024), (32767, 1024), (32767, -1024)] {
         let pairs = 100;

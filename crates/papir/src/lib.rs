@@ -62,4 +62,4 @@ pub use papir_core::{Goal, RecordBuffer, Records};
 pub use papir_lookup::{Error, Lookup, OnDuplicate, Pending, Result};
 
 /// The scheme that is taken where none is named.
-pub const DEFAULT_SCHEME: &str = "simple";
+pub const DEFAULT_SCHEME: &str = "inspire";

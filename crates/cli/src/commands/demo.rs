@@ -69,16 +69,19 @@ fn print_sightings(asked: &[Asked], out: &mut dyn Write) -> std::io::Result<()> 
         writeln!(out, "  query {number}  {:>9} bytes  {}…", sighting.bytes, sighting.begins)?;
     }
     let lengths = if equal_lengths(asked) { "yes" } else { "NO" };
-    writeln!(
-        out,
-        "  The lengths are equal: {lengths}. How far the frequencies of their bytes are apart, as"
-    )?;
-    writeln!(out, "  chi-square (two samples of one source: about f, its degrees of freedom, ± √(2 f)):")?;
+    writeln!(out, "  The lengths are equal: {lengths}.")?;
+    print_distances(asked, out)
+}
+
+/// How far the byte frequencies of each two neighbours among [`KEYS`] are apart.
+fn print_distances(asked: &[Asked], out: &mut dyn Write) -> std::io::Result<()> {
+    writeln!(out, "  How far the frequencies of their bytes are apart, as chi-square")?;
+    writeln!(out, "  (two samples of one source: about f, its degrees of freedom, ± √(2 f)):")?;
     let names = ["one key asked twice", "two keys", "present and absent"];
     for (name, pair) in names.iter().zip(asked.windows(2)) {
         let distances = pair[0].seen.iter().zip(&pair[1].seen).map(|(a, b)| a.chi_square(b));
         let (distance, freedom) = distances.fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
-        writeln!(out, "    {name:<20} {distance:.0} of {freedom:.0} ± {:.0}", (2.0 * freedom).sqrt())?;
+        writeln!(out, "    {name:<20} {distance:.0}, expected {freedom:.0} ± {:.0}", (2.0 * freedom).sqrt())?;
     }
     writeln!(out, "  That nothing tells the keys apart rests on the scheme's security, not on this sample.")
 }

@@ -1,5 +1,6 @@
 //! The subcommands, one file each: `Arguments` says what is typed, `run` does it.
 
+mod bench;
 mod build;
 mod completions;
 mod demo;
@@ -19,6 +20,7 @@ pub(crate) enum Command {
     Serve(serve::Arguments),
     Get(get::Arguments),
     Inspect(inspect::Arguments),
+    Bench(bench::Arguments),
     Completions(completions::Arguments),
 }
 
@@ -31,6 +33,7 @@ impl Command {
             Self::Serve(arguments) => serve::run(arguments),
             Self::Get(arguments) => get::run(&arguments),
             Self::Inspect(arguments) => inspect::run(&arguments),
+            Self::Bench(arguments) => bench::run(&arguments),
             Self::Completions(arguments) => completions::run(&arguments),
         }
     }

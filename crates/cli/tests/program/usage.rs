@@ -5,7 +5,7 @@ use crate::support::{fails, fails_with, succeeds};
 #[test]
 fn every_subcommand_has_help_with_examples() {
     let overview = succeeds(&["--help"]);
-    for name in ["demo", "build", "serve", "get", "inspect", "completions"] {
+    for name in ["demo", "build", "serve", "get", "inspect", "bench", "completions"] {
         assert!(overview.contains(&format!("  {name} ")), "{name} is not in {overview}");
         let help = succeeds(&[name, "--help"]);
         assert!(help.contains("Usage: papir ") && help.contains("Examples:"), "{help}");
@@ -30,6 +30,7 @@ fn bad_arguments_are_one_line() {
     fails_with(&["get", "http://127.0.0.1:1"], &["KEY"]);
     fails_with(&["get", "http://127.0.0.1:1", "key", "--index", "1"], &["--index"]);
     fails_with(&["get", "http://127.0.0.1:1", "--index", "one"], &["one"]);
+    fails_with(&["bench", "nonsense"], &["nonsense", "inspire"]);
     fails_with(&["completions", "cmd"], &["cmd", "bash"]);
     assert!(fails(&["inspect"]).contains("FILE"));
 }
@@ -40,4 +41,12 @@ fn completions_name_the_subcommands() {
         let script = succeeds(&["completions", shell]);
         assert!(script.contains("inspect") && script.contains("on-duplicate"), "{shell}");
     }
+}
+
+#[test]
+fn a_benchmark_runs_and_prints_json() {
+    let text = succeeds(&["bench", "simple", "--size", "64KiB", "--runs", "1", "--json"]);
+    let report: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((&report["scheme"], &report["correct"]), (&"simple".into(), &true.into()));
+    assert!(report["answer_ms"].as_f64().unwrap() > 0.0, "{text}");
 }

@@ -4,7 +4,7 @@ use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
 
 /// How far ahead a pass asks for its bytes: a page, which the CPU's own
 /// prefetcher does not look beyond.
-const AHEAD: usize = 3072;
+const AHEAD: usize = 4096;
 
 /// Asks for the cache line that is [`AHEAD`] bytes after a place; it need not be
 /// one of the program's.

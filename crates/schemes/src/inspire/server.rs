@@ -1,5 +1,6 @@
 //! SETUP and RESPOND (Algorithms 7 and 9).
 
+use papir_core::codec::Reader;
 use papir_core::scheme::{self, Session};
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{AlignedBytes, Blob, Change, Error, Progress, RecordBuffer, Records, Result};
@@ -79,7 +80,8 @@ impl scheme::Server<Inspire> for Server {
     }
 
     fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {
-        sink.put("inspire/seed", &[&self.public.seed.0])?;
+        let count = self.exception_list().len() as u64;
+        sink.put("inspire/header", &[&self.public.seed.0, &count.to_le_bytes()])?;
         sink.put("inspire/database", &[&self.tiles])?;
         sink.put("inspire/exceptions", &[&self.exceptions])?;
         sink.put("inspire/matrices", &[&self.matrices])?;
@@ -88,11 +90,11 @@ impl scheme::Server<Inspire> for Server {
     }
 
     fn load(params: Params, source: &dyn SectionSource) -> Result<Self> {
-        let public = <Public as scheme::Wire<Params>>::decode(&params, &source.get("inspire/seed")?)?;
+        let (public, exception_count) = read_header(&source.get("inspire/header")?)?;
         let layout = params.layout();
         let tiles = sized(source, "inspire/database", layout.matrix_bytes())?;
         let matrices = sized(source, "inspire/matrices", layout.packs() * params.matrix_words() * 4)?;
-        let exceptions = source.get("inspire/exceptions")?;
+        let exceptions = sized(source, "inspire/exceptions", exception_count)?;
         check_exceptions(&params, exceptions.slice_of("the list of exceptions")?)?;
         let packs = read_packs(&params, &source.get("inspire/packs")?)?;
         let rgsw_masks = rgsw_masks(&params, &public.seed);
@@ -326,6 +328,15 @@ fn as_bytes(residues: &[u32]) -> &[u8] {
 
 fn as_bytes_of_pairs(pairs: &[[u32; 2]]) -> &[u8] {
     bytemuck::cast_slice(pairs)
+}
+
+/// The seed, and the bytes of the list of exceptions.
+fn read_header(bytes: &[u8]) -> Result<(Public, usize)> {
+    let mut reader = Reader::new("inspire/header", bytes);
+    let public = Public { seed: Seed(reader.array()?) };
+    let count = usize::try_from(reader.u64()?).unwrap_or(usize::MAX);
+    reader.finish()?;
+    Ok((public, count.saturating_mul(size_of::<[u32; 2]>())))
 }
 
 fn sized(source: &dyn SectionSource, name: &'static str, expected: usize) -> Result<Blob> {

@@ -60,7 +60,7 @@ fn measured_noise_is_within_the_bound_and_near_it() {
 }
 
 #[test]
-fn the_bound_on_all_rows_is_hardly_ever_reached_but_a_wrong_secret_passes_it() {
+fn an_answer_opens_under_its_own_secret_only() {
     let records = extreme_records(Shape::of_bytes(1000, 64).unwrap());
     let (server, client, mut rng) = setup(&records, 8, 1);
     let (first, query) = client.query(None, &[3], &mut rng).unwrap();

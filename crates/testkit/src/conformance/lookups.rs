@@ -53,9 +53,8 @@ pub(super) fn check_refusals(fixture: &mut Fixture<'_>) {
 pub(super) fn check_batches(fixture: &mut Fixture<'_>) {
     let description = fixture.server.describe();
     let indices = fixture.indices(description.limits.batch.min(16));
-    for count in [description.limits.batch.min(indices.len()), description.limits.batch.min(2)] {
-        let mut batch = indices[..count].to_vec();
-        batch.reverse();
+    for count in [description.limits.batch.min(16), description.limits.batch.min(2)] {
+        let batch: Vec<u64> = indices.iter().rev().copied().cycle().take(count).collect();
         let sent = fixture.send(&batch);
         assert_eq!(sent.query.len() as u64, description.sizes.query, "length depends on {count} indices");
         fixture.check_lookup(&batch);

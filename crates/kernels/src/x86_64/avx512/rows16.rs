@@ -8,6 +8,12 @@ use crate::x86_64::stream;
 /// Vectors of 16 cells that hold one pair of columns of a group.
 const VECTORS: usize = 4;
 
+/// Streams in which a large tile is read: one alone does not use all the bandwidth of a
+/// core. Each has load instructions of its own, which the CPU's prefetcher tells apart.
+const STREAMS: usize = 4;
+/// Pairs from which on a tile is large.
+const STREAMED_PAIRS: usize = 4096;
+
 /// One pair of columns of a group: 64 cells of two words.
 type Columns = [[[i16; 2]; 16]; VECTORS];
 
@@ -31,27 +37,59 @@ fn pass_planes<const P: usize>(tiles: &[i16], pairs: usize, planes: &[i16], out:
     let (columns, _) = vectors.as_chunks::<VECTORS>();
     let (out, _) = out.as_chunks_mut::<ROWS>();
     for (tile, out) in columns.chunks_exact(pairs).zip(out) {
-        for (tile, digits) in tile.chunks(FLUSH_PAIRS).zip(digits.chunks(FLUSH_PAIRS)) {
-            flush(&sum::<P>(tile, digits), out);
+        let length = if pairs < STREAMED_PAIRS { 0 } else { pairs / STREAMS };
+        add_streams(tile, digits, length, out);
+        let rest = STREAMS * length..;
+        let digits = digits[rest.clone()].chunks(FLUSH_PAIRS);
+        for (tile, digits) in tile[rest].chunks(FLUSH_PAIRS).zip(digits) {
+            let mut sums = [[_mm512_setzero_si512(); VECTORS]; P];
+            for (columns, digits) in tile.iter().zip(digits) {
+                add(columns, digits, &mut sums);
+            }
+            flush(&sums, out);
         }
     }
 }
 
-/// Sums at most [`FLUSH_PAIRS`] pairs of columns, by plane.
+/// Adds the first pairs of columns to `out`, as [`STREAMS`] streams of `length` in turn.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
-fn sum<const P: usize>(tile: &[Columns], digits: &[[[i16; 2]; P]]) -> [[__m512i; VECTORS]; P] {
-    let mut sums = [[_mm512_setzero_si512(); VECTORS]; P];
-    for (columns, digits) in tile.iter().zip(digits) {
-        let words = load(columns);
-        for (sums, &x) in sums.iter_mut().zip(digits) {
-            let x = _mm512_set1_epi32(bytemuck::cast(x));
-            for (sum, &words) in sums.iter_mut().zip(&words) {
-                *sum = _mm512_dpwssd_epi32(*sum, words, x);
-            }
+fn add_streams<const P: usize>(
+    tile: &[Columns],
+    digits: &[[[i16; 2]; P]],
+    length: usize,
+    out: &mut [u64; ROWS],
+) {
+    const STEP: usize = FLUSH_PAIRS / STREAMS;
+    for from in (0..length).step_by(STEP) {
+        let taken = STEP.min(length - from);
+        let stream = |s: usize| {
+            let from = s * length + from;
+            tile[from..][..taken].iter().zip(&digits[from..][..taken])
+        };
+        let mut sums = [[_mm512_setzero_si512(); VECTORS]; P];
+        let streams = stream(0).zip(stream(1)).zip(stream(2)).zip(stream(3));
+        for (((a, b), c), d) in streams {
+            add(a.0, a.1, &mut sums);
+            add(b.0, b.1, &mut sums);
+            add(c.0, c.1, &mut sums);
+            add(d.0, d.1, &mut sums);
+        }
+        flush(&sums, out);
+    }
+}
+
+/// Adds one pair of columns to the sums, by plane.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
+fn add<const P: usize>(columns: &Columns, digits: &[[i16; 2]; P], sums: &mut [[__m512i; VECTORS]; P]) {
+    let words = load(columns);
+    for (sums, &x) in sums.iter_mut().zip(digits) {
+        let x = _mm512_set1_epi32(bytemuck::cast(x));
+        for (sum, &words) in sums.iter_mut().zip(&words) {
+            *sum = _mm512_dpwssd_epi32(*sum, words, x);
         }
     }
-    sums
 }
 
 /// Loads one pair of columns, and asks for one that will come.

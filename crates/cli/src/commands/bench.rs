@@ -1,0 +1,13 @@
+//! `papir bench`: measures schemes and their parts.
+
+use std::process::ExitCode;
+
+pub(crate) use papir_bench::cli::Args as Arguments;
+
+use crate::Outcome;
+use crate::bars::Bars;
+
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    papir_bench::cli::run_with(arguments, &mut std::io::stdout(), &Bars::new())?;
+    Ok(ExitCode::SUCCESS)
+}
