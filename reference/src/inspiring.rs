@@ -2,7 +2,7 @@
 
 use crate::gadget;
 
-/// A polynomial of Z_q[X]/(X^d + 1), coefficients in [0, q).
+/// A polynomial of `Z_q[X]/(X^d + 1)`, coefficients in [0, q).
 pub type Poly = Vec<u64>;
 
 /// Base, dropped bits and number of digits.

@@ -1,5 +1,6 @@
 //! A connection to one database of a service.
 
+use papir_core::Privacy;
 use papir_core::erased::scheme_of_public;
 use papir_lookup::{Bundle, Lookup, Pending};
 use papir_schemes::registry;
@@ -23,6 +24,15 @@ pub struct Connection {
     info: DatabaseInfo,
     lookup: Lookup,
     costs: Costs,
+    privacy: Demand,
+}
+
+/// What a client demands of a database's scheme, at every fetch: a server must not be able to
+/// change to a scheme that shows it the question.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Demand {
+    Private,
+    Anything,
 }
 
 /// What one lookup asks for.
@@ -34,9 +44,17 @@ enum Wanted<'a> {
 
 /// A request that was answered: its lookups, and all their answers back to back.
 struct Exchange {
-    pending: Vec<Pending>,
+    asked: Vec<Asked>,
     answers: Vec<u8>,
     answer_bytes: usize,
+}
+
+/// One lookup that was sent.
+struct Asked {
+    pending: Pending,
+    /// Why what was wanted does not exist in a version that was put in place in between; another
+    /// record was asked for in its stead.
+    refusal: Option<papir_core::Error>,
 }
 
 impl Connection {
@@ -45,15 +63,28 @@ impl Connection {
     ///
     /// # Errors
     /// [`Error::BadUrl`], [`Error::NoSuchDatabase`], [`Error::ChooseDatabase`], those of the
-    /// network, and [`Error::Core`] for a public part that is damaged or of an unknown scheme.
+    /// network, and [`Error::Core`] for a public part that is damaged, of an unknown scheme, or of
+    /// one that is not private.
     pub fn open(url: &str, database: Option<&str>) -> Result<Self> {
+        Self::open_demanding(url, database, Demand::Private)
+    }
+
+    /// As [`Connection::open`], also for schemes that show the server what is asked.
+    ///
+    /// # Errors
+    /// As [`Connection::open`], without the last one.
+    pub fn open_even_if_not_private(url: &str, database: Option<&str>) -> Result<Self> {
+        Self::open_demanding(url, database, Demand::Anything)
+    }
+
+    fn open_demanding(url: &str, database: Option<&str>, privacy: Demand) -> Result<Self> {
         let address = Address::parse(url)?;
         let transport = Transport::new();
         let named = database.map(str::to_owned).or_else(|| address.database.clone());
         let name = choose(&transport, &address, named)?;
         let mut costs = Costs::default();
-        let (info, lookup) = fetch(&transport, &address, &name, &mut costs)?;
-        Ok(Self { transport, address, name, info, lookup, costs })
+        let (info, lookup) = fetch(&transport, &address, &name, privacy, &mut costs)?;
+        Ok(Self { transport, address, name, info, lookup, costs, privacy })
     }
 
     /// What the server says of the database.
@@ -124,18 +155,24 @@ impl Connection {
     /// One request for the first of `wanted`, as many as fit; gives what is left. When the database
     /// has changed, starts again from its new public part, once, with fresh queries.
     fn exchange<'a>(&mut self, wanted: &'a [Wanted<'a>]) -> Result<(Exchange, &'a [Wanted<'a>])> {
-        if let Ok(done) = self.try_exchange(wanted)? {
+        if let Ok(done) = self.try_exchange(wanted, Attempt::First)? {
             return Ok(done);
         }
-        (self.info, self.lookup) = fetch(&self.transport, &self.address, &self.name, &mut self.costs)?;
-        self.try_exchange(wanted)?
+        (self.info, self.lookup) =
+            fetch(&self.transport, &self.address, &self.name, self.privacy, &mut self.costs)?;
+        self.try_exchange(wanted, Attempt::AfterChange)?
     }
 
     /// The inner result is the refusal of a database that has changed.
-    fn try_exchange<'a>(&mut self, wanted: &'a [Wanted<'a>]) -> Result<Result<(Exchange, &'a [Wanted<'a>])>> {
+    fn try_exchange<'a>(
+        &mut self,
+        wanted: &'a [Wanted<'a>],
+        attempt: Attempt,
+    ) -> Result<Result<(Exchange, &'a [Wanted<'a>])>> {
         let (now, rest) = wanted.split_at(self.lookups_per_request().min(wanted.len()));
-        let pending = self.prepare(now)?;
-        let queries: Vec<&[u8]> = pending.iter().flat_map(Pending::queries).map(Vec::as_slice).collect();
+        let asked = self.prepare(now, attempt)?;
+        let queries: Vec<&[u8]> =
+            asked.iter().flat_map(|asked| asked.pending.queries()).map(Vec::as_slice).collect();
         let answer_bytes = self.lookup.describe().sizes.answer as usize;
         let limit = (queries.len() as u64).saturating_mul(answer_bytes as u64);
         let body = queries.concat();
@@ -148,19 +185,15 @@ impl Connection {
             Reply::Moved(refusal) => Err(refusal),
             Reply::Answers(answers) => {
                 self.costs.answer_bytes += answers.len() as u64;
-                Ok((Exchange { pending, answers, answer_bytes }, rest))
+                Ok((Exchange { asked, answers, answer_bytes }, rest))
             }
         })
     }
 
-    fn prepare(&mut self, wanted: &[Wanted<'_>]) -> Result<Vec<Pending>> {
+    fn prepare(&mut self, wanted: &[Wanted<'_>], attempt: Attempt) -> Result<Vec<Asked>> {
         let (lookup, mut rng) = (&self.lookup, system_rng());
         timed(&mut self.costs.query, || {
-            let one = |wanted: &Wanted<'_>| match wanted {
-                Wanted::Key(key) => lookup.prepare_key(key, &mut rng),
-                Wanted::Index(index) => lookup.prepare_index(*index, &mut rng),
-            };
-            Ok(wanted.iter().map(one).collect::<papir_lookup::Result<_>>()?)
+            wanted.iter().map(|wanted| ask(lookup, wanted, attempt, &mut rng)).collect()
         })
     }
 
@@ -175,19 +208,47 @@ impl Connection {
 impl Exchange {
     /// Opens all answers.
     fn open(self) -> Vec<Result<Option<Vec<u8>>>> {
-        let queries: usize = self.pending.iter().map(|pending| pending.queries().len()).sum();
+        let queries: usize = self.asked.iter().map(|asked| asked.pending.queries().len()).sum();
         let expected = queries.saturating_mul(self.answer_bytes);
         if let Err(error) = papir_core::Error::check_length("the answers", self.answers.len(), expected) {
             return vec![Err(error.into())];
         }
         // At least 1, as `chunks` demands; no scheme's answer is empty.
         let mut answers = self.answers.chunks(self.answer_bytes.max(1)).map(<[u8]>::to_vec);
-        let open = |pending: Pending| {
-            let own: Vec<_> = answers.by_ref().take(pending.queries().len()).collect();
-            Ok(pending.finish(&own)?)
+        let open = |asked: Asked| {
+            let own: Vec<_> = answers.by_ref().take(asked.pending.queries().len()).collect();
+            let opened = asked.pending.finish(&own)?;
+            asked.refusal.map_or(Ok(opened), |refusal| Err(refusal.into()))
         };
-        self.pending.into_iter().map(open).collect()
+        self.asked.into_iter().map(open).collect()
     }
+}
+
+/// Whether a request is made again because the database changed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Attempt {
+    First,
+    AfterChange,
+}
+
+/// Prepares one lookup.
+///
+/// An index that the first version at hand does not have is refused before anything is sent. After a
+/// change the server knows that something was wanted, and must not learn from silence that it lies
+/// beyond the new end: record 0 is asked for instead, and the refusal is kept for the caller.
+fn ask(
+    lookup: &Lookup,
+    wanted: &Wanted<'_>,
+    attempt: Attempt,
+    rng: &mut dyn rand_core::CryptoRng,
+) -> Result<Asked> {
+    let index = match wanted {
+        Wanted::Key(key) => return Ok(Asked { pending: lookup.prepare_key(key, rng)?, refusal: None }),
+        Wanted::Index(index) => *index,
+    };
+    let refusal = lookup.describe().shape.check_index(index).err();
+    let asked_for = if attempt == Attempt::AfterChange && refusal.is_some() { 0 } else { index };
+    Ok(Asked { pending: lookup.prepare_index(asked_for, rng)?, refusal })
 }
 
 /// The name of the database to talk to.
@@ -210,6 +271,7 @@ fn fetch(
     transport: &Transport,
     address: &Address,
     name: &str,
+    privacy: Demand,
     costs: &mut Costs,
 ) -> Result<(DatabaseInfo, Lookup)> {
     let Costs { fetch, public_bytes, .. } = costs;
@@ -222,7 +284,7 @@ fn fetch(
                 continue;
             };
             *public_bytes += bytes.len() as u64;
-            let lookup = start(&bytes)?;
+            let lookup = start(&bytes, privacy)?;
             if lookup.version().to_string() != info.version {
                 let reason =
                     format!("a public part of version {}: expected {}", lookup.version(), info.version);
@@ -235,8 +297,13 @@ fn fetch(
 }
 
 /// A lookup client from a bundle.
-fn start(bundle: &[u8]) -> Result<Lookup> {
+fn start(bundle: &[u8], privacy: Demand) -> Result<Lookup> {
     let bundle = Bundle::decode(bundle)?;
     let scheme = registry::by_id(scheme_of_public(&bundle.scheme_public)?)?;
-    Ok(Lookup::new(scheme.client(&bundle.scheme_public)?, bundle.keyword)?)
+    match scheme.privacy() {
+        Privacy::NotPrivate(reason) if privacy == Demand::Private => {
+            Err(papir_core::Error::NotPrivate { scheme: scheme.name(), reason }.into())
+        }
+        _ => Ok(Lookup::new(scheme.client(&bundle.scheme_public)?, bundle.keyword)?),
+    }
 }

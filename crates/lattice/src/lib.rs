@@ -1,4 +1,4 @@
-//! Lattice encryption over R_q = Z_q[X]/(X^d + 1) and what is built from it.
+//! Lattice encryption over `R_q = Z_q[X]/(X^d + 1)` and what is built from it.
 //!
 //! | module | what | source |
 //! |---|---|---|

@@ -1,4 +1,4 @@
-//! Numbers and polynomials: the ring R_q = Z_q[X]/(X^d + 1), its sampling and its seeds.
+//! Numbers and polynomials: the ring `R_q = Z_q[X]/(X^d + 1)`, its sampling and its seeds.
 //!
 //! [`ring::Ring`] holds the tables and the operations, [`poly::Poly`] the residues with their form
 //! (coefficients or values) in the type, [`prg`] public expansion and secret randomness, [`sample`]

@@ -1,4 +1,4 @@
-//! The ring R_q = Z_q[X]/(X^d + 1) for q = q₁·q₂, two primes below 2³⁰: its tables and its operations.
+//! The ring `R_q = Z_q[X]/(X^d + 1)` for q = q₁·q₂, two primes below 2³⁰: its tables and its operations.
 
 use papir_kernels::galois;
 use papir_kernels::ntt::{NttError, NttTable};

@@ -15,7 +15,7 @@ const SCHEMES: [&str; 2] = ["plain", "simple"];
 fn keys_that_exist_and_keys_that_do_not() {
     for scheme in SCHEMES {
         let server = Running::start(config(), vec![keyed("words", scheme, "a")]);
-        let mut connection = Connection::open(&server.url(), None).unwrap();
+        let mut connection = Connection::open_even_if_not_private(&server.url(), None).unwrap();
         for i in [0, 1, 500, 999] {
             assert_eq!(connection.get_key(&key(i)).unwrap(), Some(value(i, "a")), "{scheme} {i}");
         }
@@ -31,7 +31,7 @@ fn keys_that_exist_and_keys_that_do_not() {
 fn records_by_index() {
     for scheme in SCHEMES {
         let server = Running::start(config(), vec![indexed("table", scheme, 300)]);
-        let mut connection = Connection::open(&server.url(), Some("table")).unwrap();
+        let mut connection = Connection::open_even_if_not_private(&server.url(), Some("table")).unwrap();
         for i in [0, 1, 255, 299] {
             assert_eq!(connection.get_index(i).unwrap(), record(i), "{scheme} {i}");
         }
@@ -52,7 +52,7 @@ fn records_by_index() {
 #[test]
 fn many_keys_go_in_batches_and_come_back_in_order() {
     let server = Running::start(config(), vec![keyed("words", "plain", "a")]);
-    let mut connection = Connection::open(&server.url(), None).unwrap();
+    let mut connection = Connection::open_even_if_not_private(&server.url(), None).unwrap();
     let batch = connection.info().max_batch as u64;
     let count = 2 * batch + 3;
     let keys: Vec<_> = (0..count).map(|i| key(if i % 7 == 3 { 5000 + i } else { i })).collect();
@@ -78,21 +78,26 @@ fn a_database_is_named_or_is_the_only_one() {
     let two = vec![keyed("words", "plain", "a"), indexed("table", "plain", 9)];
     let server = Running::start(config(), two);
     let message = |result: Result<Connection, Error>| result.map(drop).unwrap_err().to_string();
-    let unnamed = message(Connection::open(&server.url(), None));
+    let unnamed = message(Connection::open_even_if_not_private(&server.url(), None));
     assert!(unnamed.contains("`table`, `words`") && unnamed.contains(&server.url()), "{unnamed}");
-    let unknown = Connection::open(&server.url(), Some("other"));
+    let unknown = Connection::open_even_if_not_private(&server.url(), Some("other"));
     assert!(matches!(&unknown, Err(Error::NoSuchDatabase { name, .. }) if name == "other"));
     assert!(message(unknown).contains("`table`, `words`"));
-    let mut by_address = Connection::open(&format!("{}/v1/databases/table", server.url()), None).unwrap();
+    let mut by_address =
+        Connection::open_even_if_not_private(&format!("{}/v1/databases/table", server.url()), None).unwrap();
     assert_eq!(by_address.get_index(8).unwrap(), record(8));
 }
 
 #[test]
 fn a_server_that_is_not_there_is_named() {
     let server = Running::start(config(), vec![indexed("table", "plain", 9)]);
-    let (url, mut connection) = (server.url(), Connection::open(&server.url(), None).unwrap());
+    let (url, mut connection) =
+        (server.url(), Connection::open_even_if_not_private(&server.url(), None).unwrap());
     server.finish();
-    for error in [connection.get_index(1).unwrap_err(), Connection::open(&url, None).map(drop).unwrap_err()] {
+    for error in [
+        connection.get_index(1).unwrap_err(),
+        Connection::open_even_if_not_private(&url, None).map(drop).unwrap_err(),
+    ] {
         assert!(matches!(error, Error::Transport { .. }), "{error}");
         assert!(error.to_string().contains(&url), "{error}");
     }
@@ -101,7 +106,7 @@ fn a_server_that_is_not_there_is_named() {
 #[test]
 fn clients_at_the_same_time_each_get_their_own() {
     let server = Running::start(config(), vec![keyed("words", "simple", "a")]);
-    let connection = Connection::open(&server.url(), None).unwrap();
+    let connection = Connection::open_even_if_not_private(&server.url(), None).unwrap();
     std::thread::scope(|scope| {
         for client in 0..8 {
             let mut connection = connection.clone();
@@ -125,7 +130,7 @@ fn values_that_take_several_queries_each_come_back_whole() {
     assert!(lookups > 1);
     let words = Database::new("words", prepared("simple", &table.records), Some(table.layout));
     let server = Running::start(config(), vec![words]);
-    let mut connection = Connection::open(&server.url(), None).unwrap();
+    let mut connection = Connection::open_even_if_not_private(&server.url(), None).unwrap();
     let keys: Vec<_> = (0..201).map(key).collect();
     let values = connection.get_keys(&keys).unwrap();
     for (i, found) in (0..).zip(values) {

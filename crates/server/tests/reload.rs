@@ -53,7 +53,7 @@ fn a_hangup_loads_the_snapshot_again() {
     let directory = TempDir::new().unwrap();
     let path = build(directory.path(), "words.papir", 100, "old");
     let server = serve(&[&path]).unwrap();
-    let mut connection = Connection::open(&server.url(), Some("words")).unwrap();
+    let mut connection = Connection::open_even_if_not_private(&server.url(), Some("words")).unwrap();
     assert_eq!(connection.get_key(&key(7)).unwrap(), Some(value(7, "old")));
     let before = version(&server);
     // Larger: other queries, other answers.
@@ -97,7 +97,7 @@ fn a_snapshot_that_does_not_load_leaves_the_old_one() {
     }
     std::fs::remove_file(&path).unwrap();
     assert!(matches!(reload().outcome, Err(Error::Load { .. })));
-    let mut connection = Connection::open(&server.url(), None).unwrap();
+    let mut connection = Connection::open_even_if_not_private(&server.url(), None).unwrap();
     assert_eq!(connection.get_key(&key(7)).unwrap(), Some(value(7, "old")));
     build(directory.path(), "words.papir", 100, "new");
     let loaded = reload().outcome.unwrap();
@@ -115,7 +115,7 @@ fn a_stream_of_lookups_survives_many_swaps() {
         for (client, own) in (0..).zip(&lookups) {
             let (url, done, newest) = (server.url(), &done, &newest);
             scope.spawn(move || {
-                let mut connection = Connection::open(&url, None).unwrap();
+                let mut connection = Connection::open_even_if_not_private(&url, None).unwrap();
                 while !done.load(Ordering::Relaxed) {
                     let oldest = newest.load(Ordering::SeqCst);
                     let found =

@@ -8,7 +8,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use clap::Args;
 use papir_client::{Connection, Costs};
-use papir_core::{Error, Privacy};
+use papir_core::Error;
 use serde_json::{Map, Value, json};
 
 use crate::Outcome;
@@ -56,8 +56,7 @@ const EXAMPLES: &str = "Examples:
 type Found = (Map<String, Value>, Option<Vec<u8>>);
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    let mut connection = Connection::open(&arguments.url, arguments.database.as_deref())?;
-    check_privacy(&connection, arguments.allow_not_private)?;
+    let mut connection = connect(arguments)?;
     let found = if arguments.index.is_empty() {
         keys(&mut connection, &arguments.keys)?
     } else {
@@ -77,16 +76,18 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     Ok(if all { ExitCode::SUCCESS } else { ExitCode::from(ABSENT) })
 }
 
-/// Nothing was asked yet: the server learns no key from a refusal.
-fn check_privacy(connection: &Connection, allow: bool) -> Result<(), Failure> {
-    let description = connection.lookup().describe();
-    match description.privacy {
-        Privacy::NotPrivate(reason) if !allow => {
-            let error = Error::NotPrivate { scheme: description.scheme, reason };
-            Err(Failure::new(format!("nothing was asked: {error} (--allow-not-private)")))
-        }
-        _ => Ok(()),
+/// A scheme that is not private is refused before anything is asked, unless allowed.
+fn connect(arguments: &Arguments) -> Result<Connection, Failure> {
+    let (url, database) = (&arguments.url, arguments.database.as_deref());
+    if arguments.allow_not_private {
+        return Ok(Connection::open_even_if_not_private(url, database)?);
     }
+    Connection::open(url, database).map_err(|error| match error {
+        papir_client::Error::Core(error @ Error::NotPrivate { .. }) => {
+            Failure::new(format!("nothing was asked: {error} (--allow-not-private)"))
+        }
+        other => other.into(),
+    })
 }
 
 fn keys(connection: &mut Connection, keys: &[OsString]) -> Result<Vec<Found>, Failure> {

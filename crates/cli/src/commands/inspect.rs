@@ -40,7 +40,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 
 /// From the public part: what a client can know by itself, without trusting the service's words.
 fn served(url: &str, database: Option<&str>) -> Result<Lines, Failure> {
-    let connection = Connection::open(url, database)?;
+    let connection = Connection::open_even_if_not_private(url, database)?;
     let lookup = connection.lookup();
     let mut lines = vec![describe::line("name", &connection.info().name)];
     lines.extend(describe::database(&lookup.describe(), lookup.version(), lookup.keyword()));

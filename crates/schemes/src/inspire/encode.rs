@@ -62,13 +62,14 @@ impl Column {
     fn encode(layout: &Layout, seed: &Seed, records: &dyn Records, column: usize) -> Result<Self> {
         let words = layout.points * layout.degree;
         let mut encoded = Self { words: vec![0; layout.rows()], exceptions: Vec::new() };
+        let bytes = read_column(layout, records, column)?;
         let mut values = vec![0u32; words];
         for chunk in 0..layout.chunks {
             let mut stream = whitening(seed, chunk);
-            let first = (column * layout.points) as u64;
-            stream.seek(first * layout.element_bytes() as u64);
+            stream.seek((column * layout.points * layout.element_bytes()) as u64);
             for (point, element) in values.chunks_exact_mut(layout.degree).enumerate() {
-                read_element(layout, records, first + point as u64, chunk, &mut stream, element)?;
+                let start = (point * layout.chunks + chunk) * layout.element_bytes();
+                whiten(&bytes[start..][..layout.element_bytes()], &mut stream, element);
             }
             interpolate(layout, &mut values);
             encoded.store(chunk * words, column, layout, &values);
@@ -95,55 +96,47 @@ impl Column {
     }
 }
 
-/// The whitened 16-bit words of one ring element; zeros stand where records end.
-fn read_element(
-    layout: &Layout,
-    records: &dyn Records,
-    element: u64,
-    chunk: usize,
-    stream: &mut Expander,
-    words: &mut [u32],
-) -> Result<()> {
-    let mut bytes = vec![0; layout.element_bytes()];
-    read_bytes(layout, records, element, chunk, &mut bytes)?;
-    let mut mask = vec![0; bytes.len()];
-    stream.fill(&mut mask);
-    let pairs = bytes.chunks_exact(2).zip(mask.chunks_exact(2));
-    for (word, (byte, mask)) in words.iter_mut().zip(pairs) {
-        *word = u32::from(u16::from_le_bytes([byte[0] ^ mask[0], byte[1] ^ mask[1]]));
+/// The bytes of a column's t elements, each with all its chunks; zeros stand where records end.
+fn read_column(layout: &Layout, records: &dyn Records, column: usize) -> Result<Vec<u8>> {
+    let element_bytes = layout.chunks * layout.element_bytes();
+    let mut bytes = vec![0; layout.points * element_bytes];
+    for (point, element) in bytes.chunks_exact_mut(element_bytes).enumerate() {
+        read_element(layout, records, (column * layout.points + point) as u64, element)?;
     }
-    Ok(())
+    Ok(bytes)
 }
 
-fn read_bytes(
-    layout: &Layout,
-    records: &dyn Records,
-    element: u64,
-    chunk: usize,
-    out: &mut [u8],
-) -> Result<()> {
+/// The records of one element, each in its place.
+fn read_element(layout: &Layout, records: &dyn Records, element: u64, out: &mut [u8]) -> Result<()> {
     let first = element * layout.per_element;
     let count = layout.per_element.min(layout.shape.records().saturating_sub(first));
     if count == 0 {
         return Ok(());
     }
     let bits = layout.shape.record_bits();
-    if layout.stored_bits == bits && layout.chunks == 1 {
+    if layout.stored_bits == bits {
         return records.read_packed(first, count, &mut out[..(count * bits).div_ceil(8) as usize]);
     }
     // The source is read from a byte boundary: 8 records always end on one.
     let aligned = first / 8 * 8;
-    let packed_bits = (first - aligned + count) * bits;
-    let mut packed = vec![0; packed_bits.div_ceil(8) as usize];
-    records.read_packed(aligned, first - aligned + count, &mut packed)?;
+    let skipped = first - aligned;
+    let mut packed = vec![0; ((skipped + count) * bits).div_ceil(8) as usize];
+    records.read_packed(aligned, skipped + count, &mut packed)?;
     for i in 0..count {
-        let record = extract_bits(&packed, (first - aligned + i) * bits, bits);
-        let part = record.get(chunk * out.len()..).unwrap_or_default();
-        let slot = &mut out[(i * layout.stored_bits / 8) as usize % layout.element_bytes()..];
-        let length = part.len().min(slot.len());
-        slot[..length].copy_from_slice(&part[..length]);
+        let record = extract_bits(&packed, (skipped + i) * bits, bits);
+        out[(i * layout.stored_bits / 8) as usize..][..record.len()].copy_from_slice(&record);
     }
     Ok(())
+}
+
+/// The 16-bit words of one ring element, whitened by the next bytes of the stream.
+fn whiten(bytes: &[u8], stream: &mut Expander, words: &mut [u32]) {
+    let mut mask = vec![0; bytes.len()];
+    stream.fill(&mut mask);
+    let pairs = bytes.chunks_exact(2).zip(mask.chunks_exact(2));
+    for (word, (byte, mask)) in words.iter_mut().zip(pairs) {
+        *word = u32::from(u16::from_le_bytes([byte[0] ^ mask[0], byte[1] ^ mask[1]]));
+    }
 }
 
 /// INTERPOLATE: t values in R_p to the coefficients times t of the polynomial through them, by

@@ -30,10 +30,11 @@ impl LweMasks {
         let [q1, q2] = ring.primes();
         let inverse = |q: u32| papir_ring::prime::inverse_mod(degree as u64, q.into());
         let transform = |q: u32| {
+            let inverse = inverse(q);
             let reflect = |vector: &Vec<u64>| {
                 let mut row = vec![0u32; degree];
                 for (i, &entry) in vector.iter().enumerate() {
-                    let scaled = (entry % u64::from(q) * inverse(q) % u64::from(q)) as u32;
+                    let scaled = (entry % u64::from(q) * inverse % u64::from(q)) as u32;
                     // X^{−i} = −X^{d−i} for i > 0.
                     row[(degree - i) % degree] = if i == 0 || scaled == 0 { scaled } else { q - scaled };
                 }
