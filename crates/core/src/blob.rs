@@ -1,5 +1,6 @@
 //! Shared, immutable bytes that start on a cache line: on the heap or in a mapped file.
 
+use std::marker::PhantomData;
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use crate::{Error, Result};
 #[repr(C, align(64))]
 struct Line([u8; 64]);
 
-/// Growable-once heap bytes that start on a 64-byte boundary.
+/// Heap bytes that start on a 64-byte boundary.
 #[derive(Clone)]
 pub struct AlignedBytes {
     lines: Vec<Line>,
@@ -88,11 +89,46 @@ impl Blob {
     /// # Errors
     /// [`Error::Length`] when they do not fill whole numbers.
     pub fn slice_of<T: AnyBitPattern>(&self, what: &'static str) -> Result<&[T]> {
+        if self.is_empty() {
+            return Ok(&[]);
+        }
         bytemuck::try_cast_slice(self).map_err(|_| Error::Length {
             what,
             found: self.len() as u64,
             expected: (self.len() / size_of::<T>() * size_of::<T>()) as u64,
         })
+    }
+}
+
+/// A blob whose bytes are whole numbers of type `T`, checked once.
+#[derive(Clone, Debug)]
+pub struct BlobSlice<T> {
+    blob: Blob,
+    numbers: PhantomData<fn() -> T>,
+}
+
+impl<T: AnyBitPattern> BlobSlice<T> {
+    /// The blob as numbers.
+    ///
+    /// # Errors
+    /// As [`Blob::slice_of`].
+    pub fn new(blob: Blob, what: &'static str) -> Result<Self> {
+        blob.slice_of::<T>(what)?;
+        Ok(Self { blob, numbers: PhantomData })
+    }
+
+    /// The bytes.
+    pub fn bytes(&self) -> &[u8] {
+        &self.blob
+    }
+}
+
+impl<T: AnyBitPattern> Deref for BlobSlice<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        // Length and alignment were checked at construction, so this is never the empty default.
+        self.blob.slice_of("a checked blob").unwrap_or_default()
     }
 }
 

@@ -30,7 +30,7 @@ mod shape;
 mod sizes;
 mod version;
 
-pub use blob::{AlignedBytes, Blob};
+pub use blob::{AlignedBytes, Blob, BlobSlice};
 pub use error::{Error, Result};
 pub use progress::{NoProgress, Progress};
 pub use records::{Change, Record, RecordBuffer, Records, extract_bits};

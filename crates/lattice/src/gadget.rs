@@ -2,7 +2,7 @@
 //!
 //! Digits are balanced and rounded, not floored: dropping low bits leaves a centred error.
 
-use papir_kernels::gadget::{Gadget2, GadgetError, decompose};
+use papir_kernels::gadget::{Gadget2, decompose};
 use papir_ring::{Coefficients, Poly, Ring, Values};
 
 /// log₂ of the base, dropped bits and number of digits.
@@ -16,6 +16,23 @@ pub struct GadgetParams {
     pub drop: u32,
 }
 
+/// Why a decomposition is refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum GadgetError {
+    /// Digits would not fit machine words.
+    #[error(transparent)]
+    Words(#[from] papir_kernels::gadget::GadgetError),
+    /// The digits are too few: the top one, which takes what remains, is larger than the others.
+    #[error("the top digit reaches {found}: expected at most {expected}, half the base, as in the others")]
+    TopDigit {
+        /// The largest absolute value of the top digit.
+        found: u64,
+        /// Half the base.
+        expected: u64,
+    },
+}
+
 /// A decomposition over one ring.
 #[derive(Clone, Debug)]
 pub struct Gadget {
@@ -27,10 +44,14 @@ impl Gadget {
     /// The decomposition of R_q's coefficients.
     ///
     /// # Errors
-    /// [`GadgetError`] when digits would not fit machine words.
+    /// [`GadgetError`] when digits would not fit machine words, or are too few for q.
     pub fn new(ring: &Ring, params: GadgetParams) -> Result<Self, GadgetError> {
         let [q1, q2] = ring.primes().map(|prime| prime.value());
         let digits = Gadget2::new(q1, q2, params.log_base, params.drop, params.levels)?;
+        let (found, expected) = (digits.top_bound(), (1 << params.log_base) / 2);
+        if found > expected {
+            return Err(GadgetError::TopDigit { found, expected });
+        }
         Ok(Self { params, digits })
     }
 

@@ -4,6 +4,7 @@
 use papir_ring::prg::Seed;
 use papir_ring::{Accumulator, Coefficients, Poly, Ring, Values};
 use rand_core::CryptoRng;
+use zeroize::Zeroizing;
 
 use crate::gadget::Gadget;
 use crate::params::RlweParams;
@@ -24,8 +25,11 @@ pub fn generate(
     gadget: &Gadget,
     rng: &mut dyn CryptoRng,
 ) -> Vec<Poly<Values>> {
-    let scaled = |i| params.ring().scale(source, gadget.factor(i));
-    masks.iter().enumerate().map(|(i, mask)| encrypt(params, target, mask, &scaled(i), rng)).collect()
+    let body = |(i, mask)| {
+        let scaled = Zeroizing::new(params.ring().scale(source, gadget.factor(i)));
+        encrypt(params, target, mask, &scaled, rng)
+    };
+    masks.iter().enumerate().map(body).collect()
 }
 
 /// Σ digitᵢ·rowᵢ.

@@ -19,11 +19,6 @@ impl PowerSwitch {
         Self { modulus, bits, reciprocal: (1u128 << (64 + bits)) / u128::from(modulus) }
     }
 
-    /// k.
-    pub fn bits(&self) -> u32 {
-        self.bits
-    }
-
     /// round(x·2^k / q) mod 2^k for x < q, without division or branch.
     pub fn down(&self, x: u64) -> u64 {
         let estimate = ((u128::from(x) * self.reciprocal) >> 64) as u64;
@@ -38,8 +33,8 @@ impl PowerSwitch {
     /// round(y·q / 2^k) in [0, q) for y < 2^k.
     pub fn up(&self, y: u64) -> u64 {
         let product = u128::from(y) * u128::from(self.modulus) + (1u128 << (self.bits - 1));
-        let lifted = (product >> self.bits) as u64;
-        if lifted == self.modulus { 0 } else { lifted }
+        // 2^k is below q, so y·q/2^k rounds to at most q − 1.
+        (product >> self.bits) as u64
     }
 }
 

@@ -7,6 +7,11 @@
 
 use crate::gadget::GadgetParams;
 
+/// Variance of a digit, uniform in [−z/2, z/2): its mean square is (z² + 2)/12.
+fn digit(base: f64) -> f64 {
+    (base * base + 2.0) / 12.0
+}
+
 /// Variance of rounding to a grid of this step: step²/12.
 pub fn rounding(step: f64) -> f64 {
     step * step / 12.0
@@ -31,10 +36,10 @@ impl Setting {
         self.sigma * self.sigma + rounding(self.modulus / 2f64.powi(self.key_bits as i32))
     }
 
-    /// Variance that one product with ℓ digits adds: Σ digit·error, digits uniform below z/2.
+    /// Variance that one product with ℓ digits adds: Σ digit·error.
     fn digits(&self, gadget: GadgetParams) -> f64 {
         let base = 2f64.powi(gadget.log_base as i32);
-        gadget.levels as f64 * self.degree as f64 * rounding(base) * self.key_error()
+        gadget.levels as f64 * self.degree as f64 * digit(base) * self.key_error()
     }
 
     /// Variance of the dropped bits of a mask, which meet the secret.

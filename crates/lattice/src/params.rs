@@ -3,7 +3,7 @@
 use papir_ring::sample::Gaussian;
 use papir_ring::{Ring, RingError};
 
-use crate::security::{self, Row, Secret};
+use crate::security::{self, InsecureError, Row, Secret};
 
 /// The primes of the default ring: both 1 modulo 2¹⁶, their product below 2^55.9.
 pub const DEFAULT_PRIMES: [u32; 2] = [268_369_921, 249_561_089];
@@ -19,8 +19,8 @@ pub enum ParamsError {
     #[error(transparent)]
     Sigma(#[from] papir_ring::sample::SigmaError),
     /// No row of the security table gives 128 bits.
-    #[error("insecure parameters: {0}")]
-    Insecure(String),
+    #[error(transparent)]
+    Insecure(#[from] InsecureError),
 }
 
 /// Unchecked values, as they come from a file or a constant.
@@ -55,8 +55,8 @@ impl RlweParams {
     pub fn new(literal: Literal) -> Result<Self, ParamsError> {
         let mut params = Self::insecure(literal)?;
         let log2_q = (params.ring.modulus() as f64).log2();
-        let row = security::require_128(literal.degree, log2_q, Secret::ErrorLike, literal.sigma);
-        params.security = Some(row.map_err(|error| ParamsError::Insecure(error.to_string()))?);
+        let row = security::require_128(literal.degree, log2_q, Secret::ErrorLike, literal.sigma)?;
+        params.security = Some(row);
         Ok(params)
     }
 

@@ -8,7 +8,7 @@ use papir_ring::prg::Seed;
 use papir_ring::{Coefficients, Poly, Ring, Values};
 use rand_core::CryptoRng;
 use subtle::{ConditionallySelectable, ConstantTimeEq};
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
 use crate::gadget::Gadget;
 use crate::key_switch::inner_product;
@@ -40,17 +40,18 @@ pub fn encrypt_monomial(
     rng: &mut dyn CryptoRng,
 ) -> Vec<Poly<Values>> {
     let ring = params.ring();
-    let mut message = ring.forward(ring.from_signed(&monomial(ring.degree(), exponent)));
-    let mut keyed = ring.mul(&message, secret.values());
+    let message = Zeroizing::new(ring.forward(ring.from_signed(&monomial(ring.degree(), exponent))));
+    let keyed = Zeroizing::new(ring.mul(&message, secret.values()));
     let (upper, lower) = masks.split_at(gadget.levels());
     let mut rows = |masks: &[Poly<Values>], message: &Poly<Values>| -> Vec<Poly<Values>> {
-        let scaled = |i| ring.scale(message, gadget.factor(i));
-        masks.iter().enumerate().map(|(i, mask)| encrypt(params, secret, mask, &scaled(i), rng)).collect()
+        let body = |(i, mask)| {
+            let scaled = Zeroizing::new(ring.scale(message, gadget.factor(i)));
+            encrypt(params, secret, mask, &scaled, rng)
+        };
+        masks.iter().enumerate().map(body).collect()
     };
     let mut bodies = rows(upper, &keyed);
     bodies.append(&mut rows(lower, &message));
-    message.zeroize();
-    keyed.zeroize();
     bodies
 }
 

@@ -2,7 +2,7 @@
 
 use papir_ring::{Coefficients, Poly, Ring, Values};
 use rand_core::CryptoRng;
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
 use crate::params::RlweParams;
 use crate::secret::SecretKey;
@@ -29,9 +29,8 @@ pub fn encrypt(
     params.error().fill(rng, &mut errors);
     let mut body = ring.forward(ring.from_signed(&errors));
     ring.add_assign(&mut body, message);
-    let mut product = ring.mul(mask, secret.values());
+    let product = Zeroizing::new(ring.mul(mask, secret.values()));
     ring.sub_assign(&mut body, &product);
-    product.zeroize();
     body
 }
 

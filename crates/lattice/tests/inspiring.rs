@@ -59,7 +59,7 @@ impl Case {
         let preprocessor = Preprocessor::new(ring, &self.gadget, &self.masks);
         let Preprocessed { a, last } = preprocessor.run(lwe, &mut tiles).unwrap();
         let key = OnlineKey::from_key(ring, &self.key);
-        let mut b = pack(ring, &tiles, [&last[..]].into_iter(), &key).remove(0);
+        let mut b = pack(ring, &tiles, &[&last], &[&key]).remove(0).remove(0);
         ring.add_assign(&mut b, &ring.from_words(&self.bodies));
         Rlwe { a, b }
     }

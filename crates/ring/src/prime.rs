@@ -1,7 +1,11 @@
 //! Primes with roots of unity for the negacyclic number-theoretic transform.
 
-/// base^exponent modulo `modulus`, for a modulus below 2³². Not for secrets: `vartime` in the exponent.
+/// base^exponent modulo `modulus`, from 1 to 2³². Not for secrets: variable time in the exponent.
+///
+/// # Panics
+/// For a modulus outside of this.
 pub fn pow_mod(base: u64, exponent: u64, modulus: u64) -> u64 {
+    assert!((1..=1 << 32).contains(&modulus), "a modulus from 1 to 2^32, not {modulus}");
     let (mut square, mut result, mut left) = (base % modulus, 1 % modulus, exponent);
     while left > 0 {
         if left & 1 == 1 {
@@ -14,7 +18,11 @@ pub fn pow_mod(base: u64, exponent: u64, modulus: u64) -> u64 {
 }
 
 /// 1/a modulo a prime below 2³² (Fermat); 0 for a = 0.
+///
+/// # Panics
+/// For a modulus of 0 or 1.
 pub fn inverse_mod(a: u64, prime: u64) -> u64 {
+    assert!(prime >= 2, "a prime, not {prime}");
     pow_mod(a, prime - 2, prime)
 }
 
@@ -24,7 +32,7 @@ pub fn inverse_mod(a: u64, prime: u64) -> u64 {
 /// so that all parties find the same one.
 pub fn primitive_root(prime: u32, order: usize) -> Option<u32> {
     let (prime, order) = (u64::from(prime), order as u64);
-    if order < 2 || !(prime - 1).is_multiple_of(order) {
+    if prime < 2 || order < 2 || !(prime - 1).is_multiple_of(order) {
         return None;
     }
     let is_primitive = |root: &u64| pow_mod(*root, order / 2, prime) == prime - 1;
@@ -36,17 +44,18 @@ pub fn primitive_root(prime: u32, order: usize) -> Option<u32> {
 
 /// The `count` largest primes below 2^`bits` that are 1 modulo 2d, largest first.
 ///
-/// Fewer when there are fewer; `bits` at most 31. By trial division: for setup, not for loops.
+/// Fewer when there are fewer; `bits` from 2 to 31 (others are clamped). By trial division: for setup,
+/// not for loops.
 pub fn ntt_primes(bits: u32, d: usize, count: usize) -> Vec<u32> {
-    let step = 2 * d as u64;
-    let top = ((1u64 << bits.min(31)) - 2) / step * step + 1;
+    let step = 2 * d.max(1) as u64;
+    let top = ((1u64 << bits.clamp(2, 31)) - 2) / step * step + 1;
     let candidates = std::iter::successors(Some(top), |q| q.checked_sub(step)).take_while(|&q| q > step);
     candidates.filter(|&q| is_prime(q)).take(count).map(|q| q as u32).collect()
 }
 
 /// Whether n is prime, by trial division.
 pub fn is_prime(n: u64) -> bool {
-    n >= 2 && (2..).take_while(|f| f * f <= n).all(|f| !n.is_multiple_of(f))
+    n >= 2 && (2..=n.isqrt()).all(|f| !n.is_multiple_of(f))
 }
 
 #[cfg(test)]

@@ -1,4 +1,6 @@
-//! The ring `R_q = Z_q[X]/(X^d + 1)` for q = q₁·q₂, two primes below 2³⁰: its tables and its operations.
+//! The ring `R_q = Z_q[X]/(X^d + 1)` for q = q₁·q₂, two primes below 2²⁸: its tables and its operations.
+//!
+//! Below 2²⁸, so that 256 products fit a 64-bit sum and centred residues fit 28 bits.
 
 use papir_kernels::galois;
 use papir_kernels::ntt::{NttError, NttTable};
@@ -20,8 +22,8 @@ pub enum RingError {
         /// 2d.
         order: usize,
     },
-    /// No prime from 3 to 2³⁰.
-    #[error("modulus {0}: expected a prime from 3 to 2^30")]
+    /// No prime from 3 to 2²⁸.
+    #[error("modulus {0}: expected a prime from 3 to 2^28")]
     NotPrime(u32),
     /// No supported degree.
     #[error("degree {0}: expected a power of two from 16 to 65536")]
@@ -41,7 +43,7 @@ pub struct Ring {
     primes: [Modulus; 2],
     tables: [NttTable; 2],
     /// q₁⁻¹ mod q₂, for Garner's reconstruction.
-    garner: u64,
+    garner: u32,
 }
 
 impl Ring {
@@ -67,7 +69,7 @@ impl Ring {
             Ok(NttTable::new(prime, root, degree)?)
         };
         let tables = [table(primes[0])?, table(primes[1])?];
-        let garner = inverse_mod(u64::from(primes[0]), u64::from(primes[1]));
+        let garner = inverse_mod(u64::from(primes[0]), u64::from(primes[1])) as u32;
         Ok(Self { degree, primes: primes.map(Modulus::new), tables, garner })
     }
 
@@ -184,22 +186,23 @@ impl Ring {
 
     /// The coefficients in [0, q), by Garner's reconstruction.
     pub fn to_words(&self, poly: &Poly<Coefficients>) -> Vec<u64> {
-        let [first, second] = poly.parts();
-        let (q1, q2) = (u64::from(self.primes[0].value()), u64::from(self.primes[1].value()));
-        let lift = |(&r1, &r2): (&u32, &u32)| {
-            let (r1, r2) = (u64::from(r1), u64::from(r2));
-            // r₂ − r₁ is made positive by a multiple of q₂ above every r₁ below 2³⁰.
-            let difference = r2 + q2 * (1 << 30) - r1;
-            r1 + q1 * (difference % q2 * self.garner % q2)
-        };
-        first.iter().zip(second).map(lift).collect()
+        self.lifted(poly).collect()
     }
 
-    /// The coefficients in (−q/2, q/2].
+    /// The coefficients in (−q/2, q/2]. Constant time in the coefficients.
     pub fn to_centred(&self, poly: &Poly<Coefficients>) -> Vec<i64> {
-        let q = self.modulus();
-        let centre = |x: u64| if x > q / 2 { x as i64 - q as i64 } else { x as i64 };
-        self.to_words(poly).into_iter().map(centre).collect()
+        let q = self.modulus() as i64;
+        let centre = |x: u64| x as i64 - q * i64::from(x as i64 > q / 2);
+        self.lifted(poly).map(centre).collect()
+    }
+
+    /// r₁ + q₁·((r₂ − r₁)/q₁ mod q₂) for each coefficient, without division.
+    fn lifted<'a>(&self, poly: &'a Poly<Coefficients>) -> impl Iterator<Item = u64> + 'a {
+        let ([first, second], [q1, q2], garner) = (poly.parts(), self.primes, self.garner);
+        first.iter().zip(second).map(move |(&r1, &r2)| {
+            let difference = q2.sub(r2, q2.reduce(u64::from(r1)));
+            u64::from(r1) + u64::from(q1.value()) * u64::from(q2.mul(difference, garner))
+        })
     }
 
     /// A uniform polynomial in values: the same distribution as in coefficients, one transform less.
@@ -214,12 +217,12 @@ impl Ring {
 
 /// Whether a modulus is an odd prime that the kernels take.
 fn is_ntt_prime(prime: u32) -> bool {
-    (3..1 << 30).contains(&prime) && is_prime(prime.into())
+    (3..1 << 28).contains(&prime) && is_prime(prime.into())
 }
 
 /// A running sum of products Σ a·b without reductions in between.
 ///
-/// Holds 256 products when both primes are below 2²⁸; [`Accumulator::reduce`] empties it.
+/// Holds 256 products, as the primes are below 2²⁸; [`Accumulator::reduce`] empties it.
 #[derive(Debug, Clone)]
 pub struct Accumulator {
     sums: Vec<u64>,

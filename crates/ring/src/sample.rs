@@ -60,13 +60,6 @@ impl Gaussian {
         self.table.len() as i32
     }
 
-    /// One sample.
-    pub fn sample(&self, rng: &mut dyn CryptoRng) -> i32 {
-        let mut out = [0];
-        self.fill(rng, &mut out);
-        out[0]
-    }
-
     /// Fills `out` with independent samples. Every sample reads the whole table; no branch and no
     /// address depends on a random value.
     pub fn fill(&self, rng: &mut dyn CryptoRng, out: &mut [i32]) {
@@ -94,24 +87,6 @@ impl Gaussian {
             (magnitude[lane] as i32 ^ -sign) + sign
         })
     }
-}
-
-/// Fills `out` with uniform values of {−1, 0, 1}. Statistical distance below 2⁻⁶³ a value.
-pub fn uniform_ternary(rng: &mut dyn CryptoRng, out: &mut [i32]) {
-    with_words(rng, out, |words, out| {
-        for (out, &word) in out.iter_mut().zip(words) {
-            *out = ((u128::from(word) * 3) >> 64) as i32 - 1;
-        }
-    });
-}
-
-/// Fills `out` with uniform bits.
-pub fn uniform_binary(rng: &mut dyn CryptoRng, out: &mut [i32]) {
-    with_words(rng, out, |words, out| {
-        for (out, &word) in out.iter_mut().zip(words) {
-            *out = (word >> 63) as i32;
-        }
-    });
 }
 
 /// Gives `make` batches of `out` with one random word for each value, and erases the words.
@@ -300,28 +275,5 @@ mod tests {
         for sigma in [1e-3, f64::MIN_POSITIVE] {
             assert_eq!(Gaussian::new(sigma).unwrap().bound(), 0);
         }
-    }
-
-    #[test]
-    fn ternary_and_binary_are_uniform() {
-        let mut rng = chacha20::ChaCha20Rng::seed_from_u64(1);
-        let mut values = vec![0; 300_001];
-        uniform_ternary(&mut rng, &mut values);
-        for x in [-1, 0, 1] {
-            let count = values.iter().filter(|&&value| value == x).count() as f64;
-            assert!((count - 100_000.0).abs() < 5.0 * 258.2, "{x}: {count} times");
-        }
-        uniform_binary(&mut rng, &mut values);
-        let ones = values.iter().filter(|&&value| value == 1).count() as f64;
-        assert!((ones - 150_000.0).abs() < 5.0 * 273.9, "{ones} ones");
-        assert!(values.iter().all(|&value| value == 0 || value == 1));
-    }
-
-    #[test]
-    fn single_samples_vary() {
-        let mut rng = chacha20::ChaCha20Rng::seed_from_u64(2);
-        let gaussian = Gaussian::new(6.4).unwrap();
-        let values: Vec<i32> = (0..4000).map(|_| gaussian.sample(&mut rng)).collect();
-        assert!((moment(&values, 2) / 40.96 - 1.0).abs() < 0.12);
     }
 }

@@ -144,3 +144,57 @@ fn measured_noise_is_as_predicted() {
         assert!(measured > predicted - 0.5, "2^{measured:.2} far below 2^{predicted:.2}");
     }
 }
+
+/// Parameters that would pass a noise formula and never decode are refused.
+#[test]
+fn unfit_parameters_are_refused() {
+    let shape = Shape::of_bytes(100, 64).unwrap();
+    let good = *Params::with_points(shape, 2).unwrap().literal();
+    assert!(Params::new(good).is_ok());
+    let gadget = |levels, log_base, drop| GadgetParams { levels, log_base, drop };
+    let rlwe = |degree, primes, sigma| RlweLiteral { degree, primes, sigma };
+    for bad in [
+        Literal { key_switch: gadget(2, 1, 23), ..good },
+        Literal { key_switch: gadget(2, 8, 18), ..good },
+        Literal { rgsw: gadget(2, 8, 18), ..good },
+        Literal { key_switch: gadget(0, 19, 18), ..good },
+        Literal { key_switch: gadget(2, 0, 18), ..good },
+        Literal { key_switch: gadget(2, 29, 0), ..good },
+        Literal { key_switch: gadget(2, 19, 255), ..good },
+        Literal { rlwe: rlwe(2048, [1_073_692_673, 67_043_329], 6.4), ..good },
+        Literal { rlwe: rlwe(32, DEFAULT_PRIMES, 6.4), ..good },
+        Literal { rlwe: rlwe(0, DEFAULT_PRIMES, 6.4), ..good },
+        Literal { rlwe: rlwe(2048, [0, 0], 6.4), ..good },
+        Literal { rlwe: rlwe(2048, DEFAULT_PRIMES, f64::NAN), ..good },
+        Literal { rlwe: rlwe(2048, DEFAULT_PRIMES, -1.0), ..good },
+        Literal { points: 0, ..good },
+        Literal { points: 3, ..good },
+        Literal { query_bits: 0, ..good },
+        Literal { query_bits: 45, ..good },
+        Literal { query_bits: 20, ..good },
+        Literal { key_bits: 64, ..good },
+        Literal { key_bits: 30, ..good },
+        Literal { answer_bits: (33, 20), ..good },
+        Literal { answer_bits: (28, 29), ..good },
+        Literal { answer_bits: (18, 17), ..good },
+    ] {
+        assert!(Params::new(bad).is_err(), "{bad:?}");
+    }
+    let few_bits = papir_core::Error::Insecure { found: String::new(), expected: 128 };
+    let narrow = Literal { rlwe: rlwe(2048, DEFAULT_PRIMES, 2.55), ..good };
+    assert_eq!(Params::new(narrow).unwrap_err().code(), few_bits.code());
+}
+
+/// Few columns under many points: the tail of one square counts.
+#[test]
+fn few_columns_with_many_points_come_back() {
+    let mut rng = ChaCha20Rng::from_seed([10; 32]);
+    let shape = Shape::of_bytes(8, 4096).unwrap();
+    let records = records(shape, 11);
+    let params = Params::with_points(shape, 8).unwrap();
+    assert_eq!(params.layout().columns, 1);
+    let (server, client) = prepare(params, &records);
+    for index in 0..8 {
+        assert_eq!(fetch(&server, &client, index, &mut rng), records.get(index).unwrap(), "index {index}");
+    }
+}

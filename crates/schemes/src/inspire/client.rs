@@ -10,10 +10,11 @@ use papir_lattice::secret::SecretKey;
 use papir_ring::prg::SecretRng;
 use papir_ring::{Poly, Values};
 use rand_core::CryptoRng;
-use zeroize::Zeroize;
+use subtle::{ConditionallySelectable, ConstantTimeEq};
+use zeroize::Zeroizing;
 
 use super::Inspire;
-use super::layout::{Location, PLAINTEXT};
+use super::layout::{Layout, Location, PLAINTEXT};
 use super::masks::{packing_masks, rgsw_masks, selector_mask, whitening};
 use super::params::Params;
 use super::wire::{Answer, Public, Query};
@@ -29,23 +30,14 @@ pub struct Client {
 /// What opens one answer: the key and where the record lies. Erased on drop.
 pub struct Secret {
     key: SecretKey,
-    location: Location,
+    /// Boxed, so that moving the secret leaves no copy of it behind.
+    location: Box<Location>,
 }
 
 impl Secret {
     /// The ring secret, for measuring noise.
     pub fn key(&self) -> &SecretKey {
         &self.key
-    }
-}
-
-impl Drop for Secret {
-    fn drop(&mut self) {
-        let Location { element, column, point, first_bit } = &mut self.location;
-        element.zeroize();
-        column.zeroize();
-        point.zeroize();
-        first_bit.zeroize();
     }
 }
 
@@ -67,7 +59,7 @@ impl scheme::Client<Inspire> for Client {
         rng: &mut dyn CryptoRng,
     ) -> Result<(Secret, Query)> {
         check_indices(super::params::NAME, &self.params.layout().shape, indices, 1)?;
-        let location = self.params.layout().locate(indices[0]);
+        let location = Box::new(self.params.layout().locate(indices[0]));
         let mut rng = SecretRng::new(rng);
         let secret = Secret { key: SecretKey::generate(self.params.rlwe(), &mut rng), location };
         let query = Query { selector: self.selector(&secret, &mut rng), keys: self.keys(&secret, &mut rng) };
@@ -81,13 +73,14 @@ impl scheme::Client<Inspire> for Client {
         let parts = answer.masks.chunks_exact(layout.degree).zip(answer.bodies.chunks_exact(layout.degree));
         for (chunk, (mask, body)) in parts.enumerate() {
             let words = self.decrypt(&secret, mask, body);
-            decodes &= words.iter().all(|&word| word < 1 << 16);
+            // All words are looked at, also after one that is none.
+            decodes &= words.iter().fold(true, |all, &word| all & (word < 1 << 16));
             bytes.extend(self.unwhiten(chunk, secret.location.element, &words));
         }
         if !decodes {
             return Err(Error::NotDecodable);
         }
-        Ok(vec![extract_bits(&bytes, secret.location.first_bit, layout.shape.record_bits())])
+        Ok(vec![select_record(layout, &bytes, secret.location.slot)])
     }
 }
 
@@ -131,8 +124,8 @@ impl Client {
         let ring = self.params.rlwe().ring();
         let (a_bits, b_bits) = self.params.literal().answer_bits;
         // |a·s| stays far below q/2, so the centred product is the product over the integers.
-        let product = ring.mul(&ring.forward(ring.from_words(mask)), secret.key.values());
-        let product = ring.to_centred(&ring.inverse(product));
+        let product = ring.inverse(ring.mul(&ring.forward(ring.from_words(mask)), secret.key.values()));
+        let product = Zeroizing::new(ring.to_centred(&Zeroizing::new(product)));
         let word = |(&product, &body): (&i64, &u64)| {
             let phase = (body << (a_bits - b_bits)).wrapping_add(product as u64) & ((1 << a_bits) - 1);
             let rounded = (phase * u64::from(PLAINTEXT) + (1 << (a_bits - 1))) >> a_bits;
@@ -151,4 +144,17 @@ impl Client {
         let bytes = words.iter().flat_map(|&word| (word as u16).to_le_bytes());
         bytes.zip(mask).map(|(byte, mask)| byte ^ mask).collect()
     }
+}
+
+/// The record at `slot` of an element's bytes: every slot is read, whichever is wanted.
+fn select_record(layout: &Layout, bytes: &[u8], slot: u64) -> Record {
+    let mut selected = vec![0; layout.shape.record_bytes()];
+    for i in 0..layout.per_element {
+        let wanted = i.ct_eq(&slot);
+        let record = extract_bits(bytes, i * layout.stored_bits, layout.shape.record_bits());
+        for (out, byte) in selected.iter_mut().zip(record) {
+            out.conditional_assign(&byte, wanted);
+        }
+    }
+    selected
 }

@@ -5,9 +5,13 @@ use papir_kernels::monomial;
 use papir_kernels::pointwise::Modulus;
 use papir_kernels::rows16;
 use papir_ring::prg::Seed;
+use rayon::prelude::*;
 
 use super::layout::{Layout, PLAINTEXT};
 use super::masks::whitening;
+
+/// Columns that are decoded together.
+const BLOCK_COLUMNS: usize = 64;
 
 /// All records of a matrix in row groups.
 ///
@@ -15,13 +19,24 @@ use super::masks::whitening;
 /// None for a matrix that [`super::encode`] made.
 pub fn decode(layout: &Layout, seed: &Seed, tiles: &[i16], exceptions: &[[u32; 2]]) -> Result<RecordBuffer> {
     let mut records = RecordBuffer::zeroed(layout.shape);
-    for column in 0..layout.columns {
-        let elements = decode_column(layout, seed, tiles, exceptions, column);
-        for (point, bytes) in elements.iter().enumerate() {
-            store_element(layout, (column * layout.points + point) as u64, bytes, &mut records)?;
+    let mut by_column: Vec<[u32; 2]> = exceptions.iter().map(|&[row, column]| [column, row]).collect();
+    by_column.sort_unstable();
+    let columns: Vec<usize> = (0..layout.columns).collect();
+    for block in columns.chunks(BLOCK_COLUMNS) {
+        let decode = |&column: &usize| decode_column(layout, seed, tiles, within(&by_column, column), column);
+        let decoded: Vec<Vec<Vec<u8>>> = block.par_iter().map(decode).collect();
+        for (element, bytes) in (block[0] * layout.points..).zip(decoded.iter().flatten()) {
+            store_element(layout, element as u64, bytes, &mut records)?;
         }
     }
     Ok(records)
+}
+
+/// The (column, row) pairs of one column, of a sorted list.
+fn within(by_column: &[[u32; 2]], column: usize) -> &[[u32; 2]] {
+    let start = by_column.partition_point(|[c, _]| (*c as usize) < column);
+    let end = by_column.partition_point(|[c, _]| (*c as usize) <= column);
+    &by_column[start..end]
 }
 
 /// The bytes of a column's t elements, all chunks of each.
@@ -34,7 +49,7 @@ fn decode_column(
 ) -> Vec<Vec<u8>> {
     let (t, d) = (layout.points, layout.degree);
     let mut coefficients = read_column(layout, tiles, column);
-    for &[row, _] in exceptions.iter().filter(|[_, c]| *c as usize == column) {
+    for &[_, row] in exceptions {
         coefficients[row as usize] = PLAINTEXT / 2;
     }
     let mut elements = vec![Vec::new(); t];

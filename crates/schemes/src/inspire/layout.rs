@@ -1,11 +1,13 @@
 //! Where a record lies: records fill ring elements, t elements make a column, columns make the matrix.
 
 use papir_core::{Error, Result, Shape};
+use papir_kernels::rows16;
+use zeroize::{Zeroize, ZeroizeOnDrop};
 
 /// The plaintext modulus p: a prime above 2¹⁶, so that every 16-bit word has a place.
 pub const PLAINTEXT: u32 = 65537;
 
-/// The most columns: a selector of 88 MB. Bounds what a client allocates for a server's parameters.
+/// The most columns: a selector of 92 MB. Bounds what a client allocates for a server's parameters.
 const MAX_COLUMNS: u64 = 1 << 24;
 
 /// How records are cut and stacked.
@@ -31,8 +33,8 @@ pub struct Layout {
     pub columns: usize,
 }
 
-/// Where one record lies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Where one record lies. As secret as the index.
+#[derive(Clone, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
 pub struct Location {
     /// Its ring element.
     pub element: u64,
@@ -40,33 +42,35 @@ pub struct Location {
     pub column: u32,
     /// The element's point.
     pub point: u32,
-    /// The record's first bit within the element.
-    pub first_bit: u64,
+    /// The record's place within the element.
+    pub slot: u64,
 }
 
 impl Layout {
     /// The layout with t = `points`; as few columns as hold all elements.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] when t is no power of two up to 2d, or there are more than 2²⁴ columns.
+    /// [`Error::OutOfBounds`] when t is no power of two up to 2d, d no multiple of 64, or there are more
+    /// than 2²⁴ columns or 2³² rows.
     pub fn new(shape: Shape, degree: usize, points: usize) -> Result<Self> {
         if !points.is_power_of_two() || points > 2 * degree {
             let expected = format!("a power of two up to {}", 2 * degree);
             return Err(Error::out_of_bounds("the interpolation degree t", points as u64, expected));
         }
+        if !degree.is_multiple_of(rows16::ROWS) {
+            return Err(Error::out_of_bounds("the degree d", degree as u64, "a multiple of 64"));
+        }
         let (stored_bits, per_element) = packing(&shape, degree);
         let chunks = shape.record_bytes().div_ceil(2 * degree);
-        let elements = shape.records().div_ceil(per_element);
-        let columns = elements.div_ceil(points as u64);
+        let columns = elements(&shape, degree).div_ceil(points as u64);
+        let rows = chunks as u64 * points as u64 * degree as u64;
+        if rows > u64::from(u32::MAX) {
+            return Err(Error::out_of_bounds("the number of rows", rows, "below 2^32"));
+        }
         if columns > MAX_COLUMNS {
             return Err(Error::out_of_bounds("the number of columns", columns, "at most 2^24"));
         }
         Ok(Self { shape, degree, stored_bits, per_element, chunks, points, columns: columns as usize })
-    }
-
-    /// The number of ring elements that hold records, chunks counted once.
-    pub fn elements(&self) -> u64 {
-        self.shape.records().div_ceil(self.per_element)
     }
 
     /// Rows of the matrix: chunks · t · d.
@@ -101,9 +105,14 @@ impl Layout {
             element,
             column: (element / self.points as u64) as u32,
             point: (element % self.points as u64) as u32,
-            first_bit: index % self.per_element * self.stored_bits,
+            slot: index % self.per_element,
         }
     }
+}
+
+/// The number of ring elements that hold all records, chunks counted once.
+pub fn elements(shape: &Shape, degree: usize) -> u64 {
+    shape.records().div_ceil(packing(shape, degree).1)
 }
 
 /// Bits that a record occupies and records an element.

@@ -6,6 +6,9 @@ use papir_lattice::noise::{Setting, failure_log2, rounding};
 
 use super::layout::{Layout, PLAINTEXT};
 
+/// x of the chi-square tail e⁻ˣ = 2⁻⁶⁵: small beside 2⁻⁴⁰ also over all coefficients.
+const TAIL: f64 = 45.0;
+
 /// What the noise depends on.
 #[derive(Clone, Copy, Debug)]
 pub struct NoiseInput<'a> {
@@ -44,7 +47,7 @@ impl Noise {
         let grid = setting.modulus / 2f64.powi(input.query_bits as i32);
         let selector = setting.sigma * setting.sigma + rounding(grid);
         Self {
-            selection: squared_words((input.layout.columns * input.layout.points) as f64) * selector,
+            selection: squared_sums(input.layout) * selector,
             packing: points * setting.packing(input.key_switch),
             evaluation: (points - 1.0) * setting.external_product(input.rgsw),
             response: setting.response_switch(input.answer_bits.0, input.answer_bits.1),
@@ -67,11 +70,42 @@ impl Noise {
     }
 }
 
-/// A bound on the sum of squares of `count` whitened words: they are uniform below 2¹⁶ in size and
-/// centred, so the sum is count·2³²/12 up to a deviation; ten standard deviations are added.
-fn squared_words(count: f64) -> f64 {
+/// A bound on Σ_c S_c², which the variance of a selector entry is multiplied by: S_c is the word that
+/// the answer's coefficient takes from column c, after Horner's rule a sum of t words.
+///
+/// Whitened words are uniform and centred, of mean square m = 2³²/12. One word (t = 1): the sum of
+/// squares is C·m up to a deviation, of which ten standard ones are added (Var(x²) is (4/5)·m²). Sums of t
+/// words: S_c is as a Gaussian of variance t·m, so the sum is t·m times a chi-square of C degrees of
+/// freedom; beyond C + 2√(Cx) + 2x with probability e⁻ˣ (Laurent, Massart 2000, Lemma 1).
+fn squared_sums(layout: &Layout) -> f64 {
+    let (columns, points) = (layout.columns as f64, layout.points as f64);
     let mean = 2f64.powi(32) / 12.0;
-    // Var(x²) of a uniform x is (4/5)·mean².
-    let deviation = 10.0 * (0.8 * count).sqrt() * mean;
-    (count * mean + deviation).min(count * 2f64.powi(30))
+    let likely = if layout.points == 1 {
+        columns + 10.0 * (0.8 * columns).sqrt()
+    } else {
+        columns + 2.0 * (columns * TAIL).sqrt() + 2.0 * TAIL
+    };
+    (points * mean * likely).min(columns * points * points * 2f64.powi(30))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use papir_core::Shape;
+
+    use super::*;
+
+    fn bound(columns: u64, points: usize) -> f64 {
+        let shape = Shape::of_bytes(columns * points as u64, 4096).unwrap();
+        squared_sums(&Layout::new(shape, 2048, points).unwrap())
+    }
+
+    /// One column under many points is a single square: its largest value counts, not its mean.
+    #[test]
+    fn few_columns_are_bounded_by_their_tail() {
+        let mean = 2f64.powi(32) / 12.0;
+        assert!(bound(1, 64) > 80.0 * 64.0 * mean, "{}", bound(1, 64) / mean);
+        assert!(bound(1 << 16, 4) < 1.06 * 4.0 * 65536.0 * mean);
+        assert_eq!(bound(1, 1), 2f64.powi(30));
+    }
 }

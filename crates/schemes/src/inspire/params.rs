@@ -8,9 +8,10 @@ use papir_kernels::bits::packed_len;
 use papir_lattice::gadget::{Gadget, GadgetParams};
 use papir_lattice::noise::Setting;
 use papir_lattice::packing::inspiring::matrix_words;
-use papir_lattice::params::{Literal as RlweLiteral, RlweParams};
+use papir_lattice::params::{Literal as RlweLiteral, ParamsError, RlweParams};
+use papir_lattice::security::InsecureError;
 
-use super::layout::{Layout, PLAINTEXT};
+use super::layout::{Layout, PLAINTEXT, elements};
 use super::noise::{Noise, NoiseInput};
 
 /// The scheme's name.
@@ -69,10 +70,17 @@ impl Params {
     /// # Errors
     /// [`Error::Insecure`], [`Error::Parameters`] or [`Error::OutOfBounds`].
     pub fn new(literal: Literal) -> Result<Self> {
-        let rlwe = RlweParams::new(literal.rlwe)
-            .map_err(|error| Error::Insecure { found: error.to_string(), expected: 128 })?;
+        let rlwe = RlweParams::new(literal.rlwe).map_err(|error| match error {
+            ParamsError::Insecure(InsecureError { bits, .. }) => {
+                let found = bits.map_or("no estimate".to_owned(), |bits| bits.to_string());
+                Error::Insecure { found, expected: 128 }
+            }
+            other => unfit(other.to_string()),
+        })?;
         let params = Self::build(literal, rlwe)?;
-        if params.failure_log2 > MAX_FAILURE_LOG2 {
+        // Written so that a NaN fails too.
+        let holds = params.failure_log2 <= MAX_FAILURE_LOG2;
+        if !holds {
             let reason =
                 format!("an answer fails with probability 2^{:.1}, above 2^-40", params.failure_log2);
             return Err(Error::Parameters { scheme: NAME, reason });
@@ -94,8 +102,8 @@ impl Params {
     /// # Errors
     /// As [`Params::new`].
     pub fn with_columns(shape: Shape, columns: u64) -> Result<Self> {
-        let elements = Layout::new(shape, RlweLiteral::DEFAULT.degree, 1)?.elements();
-        let points = elements.div_ceil(columns.max(1)).next_power_of_two();
+        let points =
+            elements(&shape, RlweLiteral::DEFAULT.degree).div_ceil(columns.max(1)).next_power_of_two();
         Self::with_points(shape, points as usize)
     }
 
@@ -121,6 +129,7 @@ impl Params {
     fn build(literal: Literal, rlwe: RlweParams) -> Result<Self> {
         let layout = Layout::new(literal.shape, literal.rlwe.degree, literal.points)?;
         check_bits(&literal, rlwe.ring().modulus())?;
+        check_matrix(&literal)?;
         let gadget = |params| Gadget::new(rlwe.ring(), params).map_err(|error| unfit(error.to_string()));
         let (key_switch, rgsw) = (gadget(literal.key_switch)?, gadget(literal.rgsw)?);
         let input = noise_input(&literal, &layout);
@@ -245,24 +254,15 @@ impl Params {
 impl Parameters for Params {
     fn choose(shape: Shape, goal: Goal) -> Result<Self> {
         let degree = RlweLiteral::DEFAULT.degree;
-        let elements = Layout::new(shape, degree, 1)?.elements();
+        let elements = elements(&shape, degree);
         let largest = (elements.next_power_of_two() as usize).min(2 * degree);
         let all = std::iter::successors(Some(1), |t| Some(2 * t)).take_while(|&t| t <= largest);
-        let candidates: Vec<Result<Self>> = all.map(|t| Self::with_points(shape, t)).collect();
-        let mut last_error = unfit(format!("{elements} ring elements"));
-        let mut best: Option<Self> = None;
-        for candidate in candidates {
-            match candidate {
-                Err(error) => last_error = error,
-                Ok(candidate) if !candidate.affordable(goal) => {}
-                Ok(candidate) => {
-                    if best.as_ref().is_none_or(|best| candidate.score(goal) < best.score(goal)) {
-                        best = Some(candidate);
-                    }
-                }
-            }
-        }
-        best.ok_or(last_error)
+        let (candidates, errors): (Vec<_>, Vec<_>) =
+            all.map(|points| Self::with_points(shape, points)).partition(Result::is_ok);
+        let affordable = candidates.into_iter().flatten().filter(|candidate| candidate.affordable(goal));
+        let best = affordable.min_by(|a, b| a.score(goal).total_cmp(&b.score(goal)));
+        let reasons = || errors.into_iter().filter_map(Result::err).map(|error| error.to_string());
+        best.ok_or_else(|| unfit(format!("{shape:?}: {}", reasons().collect::<Vec<_>>().join("; "))))
     }
 
     fn shape(&self) -> Shape {
@@ -367,12 +367,24 @@ fn check_bits(literal: &Literal, modulus: u64) -> Result<()> {
     let (a_bits, b_bits) = literal.answer_bits;
     let below_q = |bits: u32| (1..=62).contains(&bits) && 1u64 << bits < modulus;
     // The mask of an answer times the secret must stay below q/2: see the client's extraction.
-    let fits = (1..=MAX_QUERY_BITS).contains(&literal.query_bits)
+    let product = 2f64.powi(a_bits as i32) * literal.rlwe.sigma * (literal.rlwe.degree as f64).sqrt() * 16.0;
+    let fits = product < modulus as f64 / 2.0
+        && below_q(a_bits)
+        && (1..=MAX_QUERY_BITS).contains(&literal.query_bits)
         && below_q(literal.query_bits)
         && below_q(literal.key_bits)
         && (17..=32).contains(&a_bits)
         && (17..=a_bits).contains(&b_bits);
     if fits { Ok(()) } else { Err(unfit(format!("message bits {literal:?} do not fit q = {modulus}"))) }
+}
+
+/// The entries of a packing matrix are sums of up to d digits in 32 bits.
+fn check_matrix(literal: &Literal) -> Result<()> {
+    let entry = (literal.rlwe.degree as u64) << (literal.key_switch.log_base.clamp(1, 32) - 1);
+    if entry < 1 << 31 {
+        return Ok(());
+    }
+    Err(unfit(format!("entries of the packing matrix reach {entry}: expected below 2^31")))
 }
 
 /// Rounds selector and key material to the fewest bytes that keep the failure below 2⁻⁴⁰.

@@ -3,7 +3,7 @@
 use papir_core::codec::Reader;
 use papir_core::scheme::{self, Session};
 use papir_core::sections::{SectionSink, SectionSource};
-use papir_core::{AlignedBytes, Blob, Change, Error, Progress, RecordBuffer, Records, Result};
+use papir_core::{AlignedBytes, Blob, BlobSlice, Change, Error, Progress, RecordBuffer, Records, Result};
 use papir_kernels::rows16;
 use papir_lattice::mod_switch::PowerSwitch;
 use papir_lattice::packing::inspiring::{self, OnlineKey, Preprocessed, Preprocessor};
@@ -26,11 +26,11 @@ pub struct Server {
     params: Params,
     public: Public,
     /// 16-bit words in row groups.
-    tiles: Blob,
-    /// (row, column) of words that stand for +32768.
-    exceptions: Blob,
+    tiles: BlobSlice<i16>,
+    /// (row, column) of words that stand for +32768, sorted.
+    exceptions: BlobSlice<[u32; 2]>,
     /// 32-bit packing matrices in row groups, pack after pack.
-    matrices: Blob,
+    matrices: BlobSlice<i32>,
     packs: Vec<Preprocessed>,
     rgsw_masks: Vec<Poly<Values>>,
 }
@@ -54,20 +54,17 @@ impl scheme::Server<Inspire> for Server {
     }
 
     fn answer(&self, _session: Session<'_, Inspire>, query: &Query) -> Result<Answer> {
-        let bodies = self.select(query);
         let keys = self.read_keys(query);
-        let packed = self.pack(bodies, &keys);
+        let packed = self.pack(self.select(query), &keys);
         Ok(self.switch(&self.evaluate(packed, &keys)))
     }
 
     fn answer_many(&self, batch: Vec<(Session<'_, Inspire>, &Query)>) -> Result<Vec<Answer>> {
         let queries: Vec<&Query> = batch.into_iter().map(|(_, query)| query).collect();
-        let bodies = self.select_many(&queries);
-        let finish = |(bodies, query)| {
-            let keys = self.read_keys(query);
-            self.switch(&self.evaluate(self.pack(bodies, &keys), &keys))
-        };
-        Ok(bodies.into_iter().zip(queries).map(finish).collect())
+        let keys: Vec<Keys> = queries.par_iter().map(|query| self.read_keys(query)).collect();
+        let packed = self.pack_many(self.select_many(&queries), &keys);
+        let finish = |(packed, keys)| self.switch(&self.evaluate(packed, keys));
+        Ok(packed.into_par_iter().zip(&keys).map(finish).collect())
     }
 
     fn update(&self, changes: &[Change], rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Self> {
@@ -80,11 +77,11 @@ impl scheme::Server<Inspire> for Server {
     }
 
     fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {
-        let count = self.exception_list().len() as u64;
+        let count = self.exceptions.len() as u64;
         sink.put("inspire/header", &[&self.public.seed.0, &count.to_le_bytes()])?;
-        sink.put("inspire/database", &[&self.tiles])?;
-        sink.put("inspire/exceptions", &[&self.exceptions])?;
-        sink.put("inspire/matrices", &[&self.matrices])?;
+        sink.put("inspire/database", &[self.tiles.bytes()])?;
+        sink.put("inspire/exceptions", &[self.exceptions.bytes()])?;
+        sink.put("inspire/matrices", &[self.matrices.bytes()])?;
         let parts: Vec<&[u8]> = self.packs.iter().flat_map(pack_residues).map(as_bytes).collect();
         sink.put("inspire/packs", &parts)
     }
@@ -95,7 +92,7 @@ impl scheme::Server<Inspire> for Server {
         let tiles = sized(source, "inspire/database", layout.matrix_bytes())?;
         let matrices = sized(source, "inspire/matrices", layout.packs() * params.matrix_words() * 4)?;
         let exceptions = sized(source, "inspire/exceptions", exception_count)?;
-        check_exceptions(&params, exceptions.slice_of("the list of exceptions")?)?;
+        check_exceptions(&params, &exceptions)?;
         let packs = read_packs(&params, &source.get("inspire/packs")?)?;
         let rgsw_masks = rgsw_masks(&params, &public.seed);
         Ok(Self { params, public, tiles, exceptions, matrices, packs, rgsw_masks })
@@ -125,16 +122,16 @@ impl Server {
             return Err(Error::Parameters { scheme: super::params::NAME, reason });
         }
         let encoded = encode(params.layout(), &seed, records, progress)?;
-        let tiles = Blob::from(encoded.tiles);
-        let (matrices, packs) =
-            prepare_packs(&params, &seed, tiles.slice_of("the database")?, &encoded.exceptions, progress)?;
+        let tiles = BlobSlice::new(encoded.tiles.into(), "inspire/database")?;
+        let (matrices, packs) = prepare_packs(&params, &seed, &tiles, &encoded.exceptions, progress)?;
+        let exceptions = Blob::copy_of(bytemuck::cast_slice(&encoded.exceptions));
         Ok(Self {
             rgsw_masks: rgsw_masks(&params, &seed),
-            exceptions: Blob::copy_of(as_bytes_of_pairs(&encoded.exceptions)),
+            exceptions: BlobSlice::new(exceptions, "inspire/exceptions")?,
             public: Public { seed },
             params,
             tiles,
-            matrices,
+            matrices: BlobSlice::new(matrices, "inspire/matrices")?,
             packs,
         })
     }
@@ -147,7 +144,7 @@ impl Server {
         let count = self.plane_count();
         let share = self.groups_per_thread();
         let parts = self
-            .tiles()
+            .tiles
             .par_chunks(share * pairs * 2 * rows16::ROWS)
             .zip(sums.par_chunks_mut(share * rows16::ROWS));
         parts.for_each(|(tiles, sums)| rows16::pass(tiles, pairs, &planes, count, sums));
@@ -161,7 +158,7 @@ impl Server {
         let (pairs, rows) = (self.params.layout().pairs(), self.params.layout().rows());
         let share = self.groups_per_thread();
         let parts: Vec<Vec<Vec<u64>>> = self
-            .tiles()
+            .tiles
             .par_chunks(share * pairs * 2 * rows16::ROWS)
             .map(|tiles| {
                 let mut sums = vec![vec![0u64; tiles.len() / (pairs * 2)]; planes.len()];
@@ -193,20 +190,23 @@ impl Server {
 
     /// Lines 8 to 12: packs the selected bodies, t a chunk.
     pub fn pack(&self, bodies: Vec<Poly<Coefficients>>, keys: &Keys) -> Vec<Rlwe> {
+        self.pack_many(vec![bodies], std::slice::from_ref(keys)).into_iter().flatten().collect()
+    }
+
+    /// [`Server::pack`] for several queries with one read of the packing matrices.
+    pub fn pack_many(&self, bodies: Vec<Vec<Poly<Coefficients>>>, keys: &[Keys]) -> Vec<Vec<Rlwe>> {
         let ring = self.params.rlwe().ring();
-        let words = self.params.matrix_words();
-        let share = self.packs.len().div_ceil(rayon::current_num_threads());
-        let parts = self.matrices().par_chunks(share * words).zip(self.packs.par_chunks(share));
-        let added: Vec<Poly<Coefficients>> = parts
-            .flat_map(|(tiles, packs)| {
-                inspiring::pack(ring, tiles, packs.iter().map(|pack| &pack.last[..]), &keys.packing)
-            })
-            .collect();
+        let last: Vec<&[Poly<Values>]> = self.packs.iter().map(|pack| &pack.last[..]).collect();
+        let packing: Vec<&OnlineKey> = keys.iter().map(|keys| &keys.packing).collect();
+        let added = inspiring::pack(ring, &self.matrices, &last, &packing);
         let join = |((mut b, added), pack): ((Poly<Coefficients>, _), &Preprocessed)| {
             ring.add_assign(&mut b, &added);
             Rlwe { a: pack.a.clone(), b }
         };
-        bodies.into_iter().zip(added).zip(&self.packs).map(join).collect()
+        let join_all = |(bodies, added): (Vec<_>, Vec<_>)| {
+            bodies.into_iter().zip(added).zip(&self.packs).map(join).collect()
+        };
+        bodies.into_iter().zip(added).map(join_all).collect()
     }
 
     /// EVALPOLY: Horner's rule at the encrypted point, one result a chunk.
@@ -240,7 +240,7 @@ impl Server {
 
     /// The records, decoded from the matrix: for updates.
     fn records(&self) -> Result<RecordBuffer> {
-        super::decode::decode(self.params.layout(), &self.public.seed, self.tiles(), self.exception_list())
+        super::decode::decode(self.params.layout(), &self.public.seed, &self.tiles, &self.exceptions)
     }
 
     fn planes(&self, query: &Query) -> Vec<i16> {
@@ -260,7 +260,7 @@ impl Server {
 
     /// Adds what the exceptions stand for, and lifts sums modulo 2^k to q.
     fn lift(&self, query: &Query, mut sums: Vec<u64>) -> Vec<Poly<Coefficients>> {
-        for &[row, column] in self.exception_list() {
+        for &[row, column] in self.exceptions.iter() {
             let correction = query.selector[column as usize] << 16;
             let sum = &mut sums[row as usize];
             *sum = sum.wrapping_add(correction);
@@ -274,19 +274,6 @@ impl Server {
 
     fn groups_per_thread(&self) -> usize {
         (self.params.layout().rows() / rows16::ROWS).div_ceil(rayon::current_num_threads())
-    }
-
-    // The lengths of these were checked at construction.
-    fn tiles(&self) -> &[i16] {
-        self.tiles.slice_of("the database").unwrap_or_default()
-    }
-
-    fn matrices(&self) -> &[i32] {
-        self.matrices.slice_of("the matrices").unwrap_or_default()
-    }
-
-    fn exception_list(&self) -> &[[u32; 2]] {
-        self.exceptions.slice_of("the list of exceptions").unwrap_or_default()
     }
 }
 
@@ -326,10 +313,6 @@ fn as_bytes(residues: &[u32]) -> &[u8] {
     bytemuck::cast_slice(residues)
 }
 
-fn as_bytes_of_pairs(pairs: &[[u32; 2]]) -> &[u8] {
-    bytemuck::cast_slice(pairs)
-}
-
 /// The seed, and the bytes of the list of exceptions.
 fn read_header(bytes: &[u8]) -> Result<(Public, usize)> {
     let mut reader = Reader::new("inspire/header", bytes);
@@ -339,22 +322,35 @@ fn read_header(bytes: &[u8]) -> Result<(Public, usize)> {
     Ok((public, count.saturating_mul(size_of::<[u32; 2]>())))
 }
 
-fn sized(source: &dyn SectionSource, name: &'static str, expected: usize) -> Result<Blob> {
+fn sized<T: bytemuck::AnyBitPattern>(
+    source: &dyn SectionSource,
+    name: &'static str,
+    expected: usize,
+) -> Result<BlobSlice<T>> {
     let blob = source.get(name)?;
     Error::check_length(name, blob.len(), expected)?;
-    Ok(blob)
+    BlobSlice::new(blob, name)
 }
 
 fn check_exceptions(params: &Params, exceptions: &[[u32; 2]]) -> Result<()> {
     let (rows, columns) = (params.layout().rows(), params.layout().columns);
     let outside = |[row, column]: &&[u32; 2]| *row as usize >= rows || *column as usize >= columns;
-    match exceptions.iter().find(outside) {
-        None => Ok(()),
-        Some([row, column]) => {
-            let found = format!("row {row}, column {column}");
-            Err(Error::malformed("the list of exceptions", found, format!("{rows} rows, {columns} columns")))
-        }
+    if let Some([row, column]) = exceptions.iter().find(outside) {
+        let found = format!("row {row}, column {column}");
+        return Err(Error::malformed(
+            "the list of exceptions",
+            found,
+            format!("{rows} rows, {columns} columns"),
+        ));
     }
+    if !exceptions.is_sorted_by(|a, b| a < b) {
+        return Err(Error::malformed(
+            "the list of exceptions",
+            "places out of order",
+            "each place once, in order",
+        ));
+    }
+    Ok(())
 }
 
 fn read_packs(params: &Params, bytes: &Blob) -> Result<Vec<Preprocessed>> {

@@ -4,7 +4,7 @@ use papir_kernels::galois;
 use papir_ring::prg::Seed;
 use papir_ring::{Poly, Ring, Values};
 use rand_core::CryptoRng;
-use zeroize::Zeroize;
+use zeroize::Zeroizing;
 
 use super::GENERATOR;
 use crate::gadget::Gadget;
@@ -50,10 +50,8 @@ impl PackingKey {
         let ring = params.ring();
         let d = ring.degree();
         let mut half = |masks: &[Poly<Values>], e: usize| {
-            let mut image = ring.permute(secret.values(), &galois::permutation(d, e));
-            let key = key_switch::generate(params, secret, &image, masks, gadget, rng);
-            image.zeroize();
-            key
+            let image = Zeroizing::new(ring.permute(secret.values(), &galois::permutation(d, e)));
+            key_switch::generate(params, secret, &image, masks, gadget, rng)
         };
         Self { g: half(&masks.g, GENERATOR), h: half(&masks.h, 2 * d - 1) }
     }

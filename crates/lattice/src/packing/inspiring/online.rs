@@ -4,6 +4,7 @@ use papir_kernels::gadget::centre;
 use papir_kernels::mat32;
 use papir_kernels::pointwise::Modulus;
 use papir_ring::{Coefficients, Poly, Ring, Values};
+use rayon::prelude::*;
 
 use super::keys::PackingKey;
 use crate::key_switch::inner_product;
@@ -38,21 +39,46 @@ impl OnlineKey {
     }
 }
 
-/// What packing adds to the bodies of `packs` packs: M·y_g + digits·y_h, one polynomial a pack.
+/// What packing adds to the bodies of all packs: M·y_g + digits·y_h, for each key a polynomial a pack.
 ///
-/// `tiles` holds the packs' matrices one after the other, `last` their last digits.
-pub fn pack<'a>(
+/// `tiles` holds the packs' matrices one after the other, `last` their last digits. The keys of
+/// several clients share one read of the matrices.
+pub fn pack(
     ring: &Ring,
     tiles: &[i32],
-    last: impl ExactSizeIterator<Item = &'a [Poly<Values>]>,
-    key: &OnlineKey,
-) -> Vec<Poly<Coefficients>> {
+    last: &[&[Poly<Values>]],
+    keys: &[&OnlineKey],
+) -> Vec<Vec<Poly<Coefficients>>> {
     let d = ring.degree();
-    let columns = key.g[0].len();
-    let (mut first, mut second) = (vec![0; last.len() * d], vec![0; last.len() * d]);
-    mat32::pass(tiles, columns, &key.g[0], &key.g[1], &mut first, &mut second);
-    let sums = first.chunks_exact(d).zip(second.chunks_exact(d));
-    sums.zip(last).map(|((first, second), last)| finish(ring, [first, second], last, key)).collect()
+    let sums = multiply(tiles, keys);
+    let finished = sums.par_iter().zip(keys).map(|([first, second], key)| {
+        let parts = first.par_chunks_exact(d).zip(second.par_chunks_exact(d)).zip(last);
+        parts.map(|((first, second), last)| finish(ring, [first, second], last, key)).collect()
+    });
+    finished.collect()
+}
+
+/// M·y_g as integers for the residues modulo each prime, rows split between threads.
+fn multiply(tiles: &[i32], keys: &[&OnlineKey]) -> Vec<[Vec<i64>; 2]> {
+    let Some(columns) = keys.first().map(|key| key.g[0].len()) else {
+        return Vec::new();
+    };
+    let groups = (tiles.len() / (columns * mat32::ROWS)).div_ceil(rayon::current_num_threads()).max(1);
+    let vectors: Vec<[&[i32]; 2]> = keys.iter().map(|key| [&key.g[0][..], &key.g[1][..]]).collect();
+    let parts: Vec<Vec<[Vec<i64>; 2]>> = tiles
+        .par_chunks(groups * columns * mat32::ROWS)
+        .map(|tiles| {
+            let rows = tiles.len() / columns;
+            let mut sums = vec![[vec![0; rows], vec![0; rows]]; keys.len()];
+            let mut outs: Vec<[&mut [i64]; 2]> =
+                sums.iter_mut().map(|[a, b]| [&mut a[..], &mut b[..]]).collect();
+            mat32::pass_many(tiles, columns, &vectors, &mut outs);
+            sums
+        })
+        .collect();
+    let gather =
+        |i: usize, prime: usize| parts.iter().flat_map(|part| part[i][prime].iter().copied()).collect();
+    (0..keys.len()).map(|i| [gather(i, 0), gather(i, 1)]).collect()
 }
 
 fn finish(ring: &Ring, sums: [&[i64]; 2], last: &[Poly<Values>], key: &OnlineKey) -> Poly<Coefficients> {

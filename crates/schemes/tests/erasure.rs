@@ -1,0 +1,121 @@
+//! Freed memory holds no secret: an allocator looks into every block that InsPIRe's client frees.
+#![allow(clippy::unwrap_used, unsafe_code)]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use chacha20::ChaCha20Rng;
+use chacha20::rand_core::SeedableRng;
+use papir_core::scheme::{Client as _, Server as _, Session};
+use papir_core::{NoProgress, RecordBuffer, Shape};
+use papir_kernels::galois;
+use papir_ring::{Poly, Values};
+use papir_schemes::inspire::{Client, Params, Server};
+
+/// A byte pattern by name, and how often it was freed.
+type Pattern = (&'static str, Vec<u8>, usize);
+
+static WATCHING: AtomicBool = AtomicBool::new(false);
+static PATTERNS: Mutex<Vec<Pattern>> = Mutex::new(Vec::new());
+
+struct Watch;
+
+// SAFETY: allocation is the system's; freed blocks are only read, before they are given back.
+unsafe impl GlobalAlloc for Watch {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's contract is passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        if WATCHING.load(Ordering::Relaxed) {
+            // SAFETY: the block is still allocated, of this size; bytes never written are compared as they stand.
+            let bytes = unsafe { std::slice::from_raw_parts(block, layout.size()) };
+            if let Ok(mut patterns) = PATTERNS.try_lock() {
+                patterns
+                    .iter_mut()
+                    .filter(|(_, pattern, _)| contains(bytes, pattern))
+                    .for_each(|one| one.2 += 1);
+            }
+        }
+        // SAFETY: the caller's contract is passed on.
+        unsafe { System.dealloc(block, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Watch = Watch;
+
+fn contains(bytes: &[u8], pattern: &[u8]) -> bool {
+    bytes.len() >= pattern.len()
+        && (0..=bytes.len() - pattern.len()).step_by(4).any(|k| bytes[k..].starts_with(pattern))
+}
+
+/// Eight residues from the middle.
+fn pattern(poly: &Poly<Values>) -> Vec<u8> {
+    poly.residues()[100..108].iter().flat_map(|residue| residue.to_le_bytes()).collect()
+}
+
+/// What of `patterns` is freed while `work` runs.
+fn freed<T>(patterns: Vec<(&'static str, Vec<u8>)>, work: impl FnOnce() -> T) -> (T, Vec<&'static str>) {
+    *PATTERNS.lock().unwrap() = patterns.into_iter().map(|(name, bytes)| (name, bytes, 0)).collect();
+    WATCHING.store(true, Ordering::SeqCst);
+    let result = work();
+    WATCHING.store(false, Ordering::SeqCst);
+    let found = std::mem::take(&mut *PATTERNS.lock().unwrap());
+    (result, found.into_iter().filter(|one| one.2 > 0).map(|one| one.0).collect())
+}
+
+#[test]
+fn freed_memory_holds_no_secret() {
+    // The watch sees what it should see.
+    let marker = vec![0xA5u8; 64];
+    let (_, seen) = freed(vec![("a marker", marker[..32].to_vec())], || drop(marker.clone()));
+    assert_eq!(seen, ["a marker"]);
+
+    let shape = Shape::of_bytes(300_000, 64).unwrap();
+    let params = Params::with_points(shape, 4).unwrap();
+    let mut rng = ChaCha20Rng::from_seed([5; 32]);
+    let server = Server::setup(params.clone(), &RecordBuffer::zeroed(shape), &mut rng, &NoProgress).unwrap();
+    let client = Client::new(params.clone(), *server.public()).unwrap();
+    let index = 123_457;
+    // The same seed gives the same secret twice: once to know it, once to watch it.
+    let query = || client.query(None, &[index], &mut ChaCha20Rng::from_seed([9; 32])).unwrap();
+    let (known, _) = query();
+
+    let (ring, location) = (params.rlwe().ring(), params.layout().locate(index));
+    let d = ring.degree();
+    let image = ring.permute(known.key().values(), &galois::permutation(d, 5));
+    let mut point = vec![0i32; d];
+    let exponent = location.point as usize * (2 * d / params.layout().points);
+    point[exponent % d] = if exponent < d { 1 } else { -1 };
+    let point = ring.forward(ring.from_signed(&point));
+    let keyed = ring.mul(&point, known.key().values());
+    let mut selector = vec![0; d];
+    selector[location.column as usize % d] = params.scale();
+    let (low, high) = (params.key_switch().factor(0), params.key_switch().factor(1));
+    let coefficients = known.key().coefficients()[100..108].iter().flat_map(|c| c.to_le_bytes()).collect();
+    let secrets = vec![
+        ("s in values", pattern(known.key().values())),
+        ("s in coefficients", coefficients),
+        ("the image of s", pattern(&image)),
+        ("the image of s times the low factor", pattern(&ring.scale(&image, low))),
+        ("the image of s times the high factor", pattern(&ring.scale(&image, high))),
+        ("s·m", pattern(&keyed)),
+        ("s·m times the low factor", pattern(&ring.scale(&keyed, low))),
+        ("m times the low factor", pattern(&ring.scale(&point, low))),
+        ("the selector's message", pattern(&ring.forward(ring.from_words(&selector)))),
+    ];
+    let ((secret, query), seen) = freed(secrets.clone(), query);
+    assert!(seen.is_empty(), "making a query frees {seen:?}");
+
+    let answer = server.answer(Session::anonymous(), &query).unwrap();
+    let product = ring.mul(&ring.forward(ring.from_words(&answer.masks)), known.key().values());
+    let centred = ring.to_centred(&ring.inverse(product.clone()));
+    let mut secrets = secrets;
+    secrets.push(("a·s in values", pattern(&product)));
+    secrets.push(("a·s centred", centred[100..104].iter().flat_map(|x| x.to_le_bytes()).collect()));
+    let (_, seen) = freed(secrets, || client.extract(secret, answer).unwrap());
+    assert!(seen.is_empty(), "opening an answer frees {seen:?}");
+}
