@@ -176,15 +176,10 @@ impl Case {
         (milliseconds, added.into_iter().enumerate().all(right))
     }
 
-    /// What packing adds to the bodies, packs shared among the threads.
+    /// What packing adds to the bodies.
     fn online(&self, prepared: &Prepared, key: &OnlineKey) -> Vec<Poly<Coefficients>> {
-        let share = prepared.packs.len().div_ceil(rayon::current_num_threads());
-        let words = matrix_words(self.ring().degree(), GADGET.levels);
-        let parts = prepared.matrices.par_chunks(share * words).zip(prepared.packs.par_chunks(share));
-        let pack = |(matrices, packs): (&[i32], &[Preprocessed])| {
-            pack(self.ring(), matrices, packs.iter().map(|pack| &pack.last[..]), key)
-        };
-        parts.flat_map(pack).collect()
+        let last: Vec<&[Poly<Values>]> = prepared.packs.iter().map(|pack| &pack.last[..]).collect();
+        pack(self.ring(), &prepared.matrices, &last, &[key]).into_iter().flatten().collect()
     }
 
     /// Whether a packed encryption of random messages gives them back.
