@@ -54,7 +54,8 @@ pub fn pack(values: &[u64], width: u32, out: &mut Vec<u8>) {
 pub fn pack_with(backend: Backend, values: &[u64], width: u32, out: &mut Vec<u8>) {
     out.clear();
     out.resize(packed_len(values.len(), width), 0);
-    dispatch!(backend, bits::pack(values, width, out));
+    vectorise!(fn pack(values: &[u64], width: u32, out: &mut [u8]) in bits);
+    pack(backend, values, width, out);
 }
 
 /// Unpacks `count` values of `width` bits (1 to 64); replaces the contents of `out`.
@@ -83,7 +84,8 @@ pub fn unpack_with(
     check(bytes, width, count)?;
     out.clear();
     out.resize(count, 0);
-    dispatch!(backend, bits::unpack(bytes, width, out));
+    vectorise!(fn unpack(bytes: &[u8], width: u32, out: &mut [u64]) in bits);
+    unpack(backend, bytes, width, out);
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! The two macros that tie a kernel's backends together.
+//! The macros that tie a kernel's backends together.
 
 /// Calls `module::function(args…)` of the folder that `backend` names.
 ///
@@ -22,25 +22,44 @@ macro_rules! dispatch {
     };
 }
 
-/// Compiles portable kernels again with more CPU features, for LLVM to vectorise.
+/// Makes `name(backend, …)` of the portable `module::name(…)`: compiled once more with
+/// each backend's CPU features, for LLVM to vectorise.
 ///
-/// `compile_for! { "avx2,fma,bmi2", crate::portable::pointwise, { fn neg(out: &mut [u32], a: &[u32], q: u32); } }`
-/// makes `neg` with `#[target_feature]` out of the `#[inline(always)]` portable one.
-#[cfg(target_arch = "x86_64")]
-macro_rules! compile_for {
-    ($features:literal, $module:path, { $(
-        fn $function:ident ( $($argument:ident : $type:ty),* $(,)? );
-    )* }) => { $(
-        #[target_feature(enable = $features)]
-        pub(crate) fn $function($($argument: $type),*) {
-            use $module as meaning;
-            meaning::$function($($argument),*)
+/// The portable function must be `#[inline(always)]`, and so must all that it calls.
+macro_rules! vectorise {
+    (fn $name:ident ( $($argument:ident : $type:ty),* $(,)? ) in $module:ident) => {
+        #[inline]
+        fn $name(backend: $crate::Backend, $($argument: $type),*) {
+            use $crate::portable::$module as meaning;
+
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx512ifma,avx512vbmi")]
+            fn avx512($($argument: $type),*) {
+                meaning::$name($($argument),*);
+            }
+
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx2,fma,bmi2")]
+            fn avx2($($argument: $type),*) {
+                meaning::$name($($argument),*);
+            }
+
+            match backend.kind() {
+                #[cfg(target_arch = "x86_64")]
+                // SAFETY: a `Backend` of this kind exists only where its CPU features were detected.
+                $crate::backend::Kind::Avx512 => unsafe { avx512($($argument),*) },
+                #[cfg(target_arch = "x86_64")]
+                // SAFETY: a `Backend` of this kind exists only where its CPU features were detected.
+                $crate::backend::Kind::Avx2 => unsafe { avx2($($argument),*) },
+                $crate::backend::Kind::Portable => meaning::$name($($argument),*),
+            }
         }
-    )* };
+    };
 }
 
-/// Makes a kernel's two public functions: `name(…)` on the current backend and
-/// `name_with(backend, …)`; both check lengths before they dispatch to `module::name`.
+/// Makes a kernel's two public functions out of the portable `module::name`, which LLVM
+/// vectorises: `name(…)` on the current backend and `name_with(backend, …)`. Both check
+/// lengths first.
 macro_rules! kernel {
     ($(#[$attribute:meta])*
      pub fn $name:ident | $with:ident ( $($argument:ident : $type:ty),* $(,)? )
@@ -54,8 +73,21 @@ macro_rules! kernel {
 
         #[doc = concat!("[`", stringify!($name), "`] on the backend given.")]
         pub fn $with(backend: $crate::Backend, $($argument: $type),*) {
+            vectorise!(fn $name($($argument: $type),*) in $module);
             $checks
-            dispatch!(backend, $module::$name($($argument),*));
+            $name(backend, $($argument),*);
+        }
+    };
+}
+
+/// Calls `function::<P>(args…)` for the number of planes P, 1 to 4.
+macro_rules! by_planes {
+    ($plane_count:expr, $function:ident ( $($argument:expr),* $(,)? )) => {
+        match $plane_count {
+            1 => $function::<1>($($argument),*),
+            2 => $function::<2>($($argument),*),
+            3 => $function::<3>($($argument),*),
+            _ => $function::<4>($($argument),*),
         }
     };
 }

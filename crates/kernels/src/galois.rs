@@ -1,6 +1,7 @@
 //! The maps X → X^e of Z_q\[X\]/(X^d + 1), e odd: in NTT form a permutation of the
 //! slots, in coefficient form a permutation with signs.
 
+use crate::Backend;
 use crate::ntt::bit_reverse;
 use crate::pointwise::{Modulus, same_length};
 
@@ -24,11 +25,15 @@ fn check(d: usize, e: usize) {
     assert!(e % 2 == 1, "an odd exponent, not {e}");
 }
 
-kernel! {
-    /// `out[k] = a[permutation[k]]`; panics where an index is out of range.
-    pub fn permute | permute_with(out: &mut [u32], a: &[u32], permutation: &[u32])
-    checks { same_length([out.len(), a.len(), permutation.len()]) }
-    in galois;
+/// `out[k] = a[permutation[k]]`; panics where an index is out of range.
+pub fn permute(out: &mut [u32], a: &[u32], permutation: &[u32]) {
+    permute_with(Backend::current(), out, a, permutation);
+}
+
+/// [`permute`] on the backend given.
+pub fn permute_with(backend: Backend, out: &mut [u32], a: &[u32], permutation: &[u32]) {
+    same_length([out.len(), a.len(), permutation.len()]);
+    dispatch!(backend, galois::permute(out, a, permutation));
 }
 
 /// out(X) = a(X^e) on coefficients below q, for e odd, taken modulo 2d.

@@ -3,11 +3,18 @@
 //! A tile holds 64 rows; `H` neighbouring columns of a row lie together (a *cell*),
 //! the cells of 64 rows follow one another, then come the next `H` columns.
 
+use bytemuck::Pod;
+
+use crate::portable::lanes::{Baseline, FourLanes};
+
 /// Rows of a group.
 const ROWS: usize = 64;
-/// Columns of cells that [`gather_rows`] turns at a time: with cells of 4 bytes, four
-/// cache lines a row, and a turned block that stays in the first-level cache.
-const TURN: usize = 64;
+/// Side of the squares of cells that [`gather_rows`] turns at a time.
+const SIDE: usize = 4;
+/// Squares that it takes of four rows at a time: with cells of 4 bytes, eight cache lines
+/// of each row. Rows a power of two apart compete for the same places in a cache; with
+/// fewer lines of each in turn, they wait for one another.
+const RUN: usize = 32;
 
 /// Writes one column of `groups` tiles of `cells` cells a row.
 pub(crate) fn scatter_column<T: Copy, const H: usize>(
@@ -64,30 +71,60 @@ pub(crate) fn gather_row<T: Copy, const H: usize>(tile: &[T], l: usize, first: u
 }
 
 /// Reads `columns` consecutive columns of all rows, from cell `first` on, row by row.
-pub(crate) fn gather_rows<T: Copy + Default, const H: usize>(
-    tile: &[T],
-    first: usize,
-    columns: usize,
-    out: &mut [T],
-) {
+///
+/// Whole cells are turned in squares, [`RUN`] of them after one another.
+pub(crate) fn gather_rows<T: Copy, const H: usize>(tile: &[T], first: usize, columns: usize, out: &mut [T])
+where
+    [T; H]: Pod,
+{
     assert_eq!(out.len(), ROWS * columns, "words of the rows");
     if columns == 0 {
         return;
     }
-    let cells = span::<T, H>(tile, first, columns);
-    for (turn, cells) in cells.chunks(TURN * ROWS).enumerate() {
-        let mut turned = [[[T::default(); H]; TURN]; ROWS];
-        for (c, cells) in cells.chunks_exact(ROWS).enumerate() {
-            for (turned, cell) in turned.iter_mut().zip(cells) {
-                turned[c] = *cell;
-            }
-        }
-        let from = turn * TURN * H;
-        let taken = (columns - from).min(TURN * H);
-        for (row, turned) in out.chunks_exact_mut(columns).zip(&turned) {
-            row[from..][..taken].copy_from_slice(&turned.as_flattened()[..taken]);
+    let (cells, _) = span::<T, H>(tile, first, columns).as_chunks::<ROWS>();
+    let (squares, _) = cells[..columns / H].as_chunks::<SIDE>();
+    for (run, squares) in squares.chunks(RUN).enumerate() {
+        for (block, rows) in out.chunks_exact_mut(SIDE * columns).enumerate() {
+            turn_run(Baseline, squares, block, rows, run * RUN);
         }
     }
+    for (k, cells) in cells.iter().enumerate().skip(squares.len() * SIDE) {
+        for (row, cell) in out.chunks_exact_mut(columns).zip(cells) {
+            let row = &mut row[k * H..];
+            let taken = row.len().min(H);
+            row[..taken].copy_from_slice(&cell[..taken]);
+        }
+    }
+}
+
+/// Copies the four rows of a block in some squares of cells to the rows' squares from `to` on.
+#[inline(always)]
+fn turn_run<L: FourLanes, T, const H: usize>(
+    lanes: L,
+    squares: &[[[[T; H]; ROWS]; SIDE]],
+    block: usize,
+    rows: &mut [T],
+    to: usize,
+) where
+    [T; H]: Pod,
+{
+    let columns = rows.len() / SIDE;
+    for (square, to) in squares.iter().zip(to..) {
+        let turned = turn(lanes, square.each_ref().map(|cells| lanes.load(&cells.as_chunks().0[block])));
+        for (row, values) in rows.chunks_exact_mut(columns).zip(turned) {
+            let (cells, _) = row.as_chunks_mut::<H>();
+            let (squares, _) = cells.as_chunks_mut();
+            lanes.store(&mut squares[to], values);
+        }
+    }
+}
+
+/// The rows of a square from its columns.
+#[inline(always)]
+fn turn<L: FourLanes>(lanes: L, [a, b, c, d]: [L::Vector; SIDE]) -> [L::Vector; SIDE] {
+    let ([ac, ac_high], [bd, bd_high]) = (lanes.zip(a, c), lanes.zip(b, d));
+    let ([r0, r1], [r2, r3]) = (lanes.zip(ac, bd), lanes.zip(ac_high, bd_high));
+    [r0, r1, r2, r3]
 }
 
 /// The cells that hold `columns` columns from cell `first` on.

@@ -2,17 +2,12 @@
 //! backend against portable.
 #![allow(clippy::unwrap_used)]
 
+mod common;
+
+use common::numbers;
 use papir_kernels::{Backend, rows16};
 use papir_reference::matrix;
 use proptest::prelude::*;
-
-/// Numbers that look random, from a seed.
-fn numbers(seed: u64) -> impl Iterator<Item = u64> {
-    (seed..).map(|i| {
-        let mixed = (i ^ i >> 31).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        (mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 5
-    })
-}
 
 fn words(count: usize, seed: u64) -> Vec<i16> {
     numbers(seed).map(|n| n as i16).take(count).collect()

@@ -1,93 +1,126 @@
-//! Eight 16-bit words at a time, and sums of their products.
+//! Registers of 32-bit lanes: what the database kernels do with them, in plain Rust.
 //!
-//! Every x86-64 has SSE2 and with it the product of pairs (`pmaddwd`), which LLVM finds
-//! in plain loops by luck only; elsewhere plain loops do.
+//! A kernel is written once over [`Lanes`]; `Plain` is what it means, and each
+//! instruction set has lanes of its own with the same results. All code between a
+//! kernel's entry and a method of [`Lanes`] must be `#[inline(always)]` and free of
+//! closures that call one: what is not inlined is not compiled for the instruction set.
 
-#[cfg(target_arch = "x86_64")]
-use std::arch::x86_64::*;
+use bytemuck::Pod;
 
-/// Eight signed words.
-#[derive(Clone, Copy)]
-pub(super) struct Words(Repr);
+/// A register of `N` lanes of 32 bits, and what it does.
+///
+/// A value of the implementing type stands for the CPU features that its methods use:
+/// there is none where they lack.
+pub(crate) trait Lanes<const N: usize>: Copy {
+    /// The register.
+    type Vector: Copy;
 
-/// Four 32-bit sums.
-#[derive(Clone, Copy)]
-pub(super) struct Sums(SumsRepr);
+    /// `N` cells of four bytes.
+    fn load<T: Pod>(self, cells: &[T; N]) -> Self::Vector;
 
-#[cfg(target_arch = "x86_64")]
-type Repr = __m128i;
-#[cfg(target_arch = "x86_64")]
-type SumsRepr = __m128i;
-#[cfg(not(target_arch = "x86_64"))]
-type Repr = [i16; 8];
-#[cfg(not(target_arch = "x86_64"))]
-type SumsRepr = [i32; 4];
-
-#[cfg(target_arch = "x86_64")]
-impl Words {
-    /// Four pairs of words.
+    /// [`Lanes::load`] of several registers.
     #[inline(always)]
-    pub(super) fn new(pairs: [[i16; 2]; 4]) -> Self {
-        Self(bytemuck::cast(pairs))
-    }
-
-    /// Bytes 0 and 2 of each cell, and bytes 1 and 3, as words that are not negative.
-    #[inline(always)]
-    pub(super) fn from_bytes(cells: [[u8; 4]; 4]) -> [Self; 2] {
-        let cells = bytemuck::cast(cells);
-        // SAFETY: every x86-64 has SSE2.
-        unsafe {
-            let even = _mm_and_si128(cells, _mm_set1_epi16(0xff));
-            [Self(even), Self(_mm_srli_epi16::<8>(cells))]
+    fn load_all<T: Pod, const S: usize>(self, cells: &[[T; N]; S]) -> [Self::Vector; S] {
+        let mut values = [self.splat(0); S];
+        for (value, cells) in values.iter_mut().zip(cells) {
+            *value = self.load(cells);
         }
+        values
     }
+
+    /// The lanes as cells of four bytes.
+    fn store<T: Pod>(self, cells: &mut [T; N], value: Self::Vector);
+
+    /// [`Lanes::store`] of several registers.
+    #[inline(always)]
+    fn store_all<const S: usize, const P: usize>(
+        self,
+        values: &[[Self::Vector; S]; P],
+    ) -> [[[u32; N]; S]; P] {
+        let mut words = [[[0; N]; S]; P];
+        for (words, &value) in words.as_flattened_mut().iter_mut().zip(values.as_flattened()) {
+            self.store(words, value);
+        }
+        words
+    }
+
+    /// A cell of four bytes in every lane.
+    fn splat<T: Pod>(self, cell: T) -> Self::Vector;
+
+    /// Adds to each sum the products of a pair of signed 16-bit words, modulo 2^32:
+    /// `sum + a[0]·b[0] + a[1]·b[1]`.
+    fn add_products(self, sum: Self::Vector, a: Self::Vector, b: Self::Vector) -> Self::Vector;
 }
 
-#[cfg(not(target_arch = "x86_64"))]
-impl Words {
-    /// Four pairs of words.
-    #[inline(always)]
-    pub(super) fn new(pairs: [[i16; 2]; 4]) -> Self {
-        Self(bytemuck::cast(pairs))
-    }
-
-    /// Bytes 0 and 2 of each cell, and bytes 1 and 3, as words that are not negative.
-    #[inline(always)]
-    pub(super) fn from_bytes(cells: [[u8; 4]; 4]) -> [Self; 2] {
-        let cells = cells.map(|cell| cell.map(i16::from));
-        [Self::new(cells.map(|cell| [cell[0], cell[2]])), Self::new(cells.map(|cell| [cell[1], cell[3]]))]
-    }
+/// Lanes that multiply bytes as words.
+pub(crate) trait ByteLanes<const N: usize>: Lanes<N> {
+    /// Of cells of four bytes: bytes 0 and 2, and bytes 1 and 3, as pairs of words.
+    fn split_bytes(self, cells: Self::Vector) -> [Self::Vector; 2];
 }
 
-impl Sums {
-    /// Adds the products of each pair, modulo 2^32: sum `i` grows by
-    /// `a[2i]·b[2i] + a[2i+1]·b[2i+1]`.
+/// Lanes that turn squares of cells.
+pub(crate) trait FourLanes: Lanes<4> {
+    /// The lanes of both in turn: `a[0] b[0] a[1] b[1]`, and `a[2] b[2] a[3] b[3]`.
+    fn zip(self, a: Self::Vector, b: Self::Vector) -> [Self::Vector; 2];
+}
+
+/// The lanes of the portable backend: SSE2's on x86-64, where every CPU has them and
+/// with them the product of pairs, which LLVM finds in plain loops by luck only.
+#[cfg(target_arch = "x86_64")]
+pub(crate) use crate::x86_64::sse2::Sse2 as Baseline;
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) use Plain as Baseline;
+
+/// Four lanes, as loops.
+#[cfg(any(test, not(target_arch = "x86_64")))]
+#[derive(Clone, Copy)]
+pub(crate) struct Plain;
+
+#[cfg(any(test, not(target_arch = "x86_64")))]
+impl Lanes<4> for Plain {
+    type Vector = [u32; 4];
+
     #[inline(always)]
-    pub(super) fn add_products(&mut self, a: Words, b: Words) {
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: every x86-64 has SSE2.
-        unsafe {
-            self.0 = _mm_add_epi32(self.0, _mm_madd_epi16(a.0, b.0));
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        for (i, sum) in self.0.iter_mut().enumerate() {
+    fn load<T: Pod>(self, cells: &[T; 4]) -> [u32; 4] {
+        cells.map(bytemuck::cast)
+    }
+
+    #[inline(always)]
+    fn store<T: Pod>(self, cells: &mut [T; 4], value: [u32; 4]) {
+        *cells = value.map(bytemuck::cast);
+    }
+
+    #[inline(always)]
+    fn splat<T: Pod>(self, cell: T) -> [u32; 4] {
+        [bytemuck::cast(cell); 4]
+    }
+
+    #[inline(always)]
+    fn add_products(self, mut sum: [u32; 4], a: [u32; 4], b: [u32; 4]) -> [u32; 4] {
+        let (a, b): ([i16; 8], [i16; 8]) = (bytemuck::cast(a), bytemuck::cast(b));
+        for (i, sum) in sum.iter_mut().enumerate() {
             for j in [2 * i, 2 * i + 1] {
-                *sum = sum.wrapping_add(i32::from(a.0[j]) * i32::from(b.0[j]));
+                *sum = sum.wrapping_add((i32::from(a[j]) * i32::from(b[j])) as u32);
             }
         }
-    }
-
-    /// The four sums.
-    #[inline(always)]
-    pub(super) fn get(self) -> [i32; 4] {
-        bytemuck::cast(self.0)
+        sum
     }
 }
 
-impl Default for Sums {
+#[cfg(any(test, not(target_arch = "x86_64")))]
+impl ByteLanes<4> for Plain {
     #[inline(always)]
-    fn default() -> Self {
-        Self(bytemuck::cast([0i32; 4]))
+    fn split_bytes(self, cells: [u32; 4]) -> [[u32; 4]; 2] {
+        let bytes = cells.map(|cell| bytemuck::cast::<u32, [u8; 4]>(cell).map(u16::from));
+        [0, 1].map(|h| bytes.map(|b| bytemuck::cast([b[h], b[h + 2]])))
+    }
+}
+
+#[cfg(any(test, not(target_arch = "x86_64")))]
+impl FourLanes for Plain {
+    #[inline(always)]
+    fn zip(self, a: [u32; 4], b: [u32; 4]) -> [[u32; 4]; 2] {
+        [[a[0], b[0], a[1], b[1]], [a[2], b[2], a[3], b[3]]]
     }
 }
 
@@ -95,25 +128,36 @@ impl Default for Sums {
 mod tests {
     use super::*;
 
-    #[test]
-    fn products_of_pairs_are_summed_over_four_cells() {
-        let words = Words::new([[1, 2], [-3, 4], [i16::MIN, i16::MIN], [5, -6]]);
-        let x = Words::new([[10, 100], [10, 100], [i16::MIN, i16::MIN], [-7, 8]]);
-        let mut sums = Sums::default();
-        sums.add_products(words, x);
-        assert_eq!(sums.get(), [210, 370, i32::MIN, -83]);
-        sums.add_products(words, x);
-        assert_eq!(sums.get(), [420, 740, 0, -166]);
+    fn products<L: Lanes<4>>(lanes: L, sum: u32, a: [[i16; 2]; 4], b: [[i16; 2]; 4]) -> [i32; 4] {
+        let mut words = [0i32; 4];
+        lanes.store(&mut words, lanes.add_products(lanes.splat(sum), lanes.load(&a), lanes.load(&b)));
+        words
+    }
+
+    fn halves<L: ByteLanes<4>>(lanes: L, cells: [[u8; 4]; 4]) -> [[[u16; 2]; 4]; 2] {
+        lanes.split_bytes(lanes.load(&cells)).map(|half| {
+            let mut pairs = [[0; 2]; 4];
+            lanes.store(&mut pairs, half);
+            pairs
+        })
+    }
+
+    fn check<L: ByteLanes<4> + FourLanes>(lanes: L) {
+        let a = [[1, 2], [-3, 4], [i16::MIN, i16::MIN], [5, -6]];
+        let b = [[10, 100], [10, 100], [i16::MIN, i16::MIN], [-7, 8]];
+        assert_eq!(products(lanes, 0, a, b), [210, 370, i32::MIN, -83]);
+        assert_eq!(products(lanes, u32::MAX, a, b), [209, 369, i32::MAX, -84]);
+        let cells = [[255, 1, 2, 3], [4, 250, 6, 7], [8; 4], [0; 4]];
+        let even = [[255, 2], [4, 6], [8, 8], [0, 0]];
+        let odd = [[1, 3], [250, 7], [8, 8], [0, 0]];
+        assert_eq!(halves(lanes, cells), [even, odd]);
+        let zipped = lanes.zip(lanes.load(&[1, 2, 3, 4]), lanes.load(&[5, 6, 7, 8]));
+        assert_eq!(lanes.store_all(&[zipped]), [[[1, 5, 2, 6], [3, 7, 4, 8]]]);
     }
 
     #[test]
-    fn bytes_become_words_that_are_not_negative() {
-        let [even, odd] = Words::from_bytes([[255, 1, 2, 3], [4, 250, 6, 7], [8; 4], [0; 4]]);
-        let x = Words::new([[1, 1000]; 4]);
-        for (words, expected) in [(even, [2255, 6004, 8008, 0]), (odd, [3001, 7250, 8008, 0])] {
-            let mut sums = Sums::default();
-            sums.add_products(words, x);
-            assert_eq!(sums.get(), expected);
-        }
+    fn plain_lanes_and_those_in_use_do_as_their_names_say() {
+        check(Plain);
+        check(Baseline);
     }
 }

@@ -1,9 +1,10 @@
-//! What every kernel means, in plain Rust that runs everywhere.
+//! What every kernel means: code that runs everywhere, in plain Rust but for the
+//! [`lanes`] that stand for a register.
 
 pub(crate) mod bits;
 pub(crate) mod gadget;
 pub(crate) mod galois;
-mod lanes;
+pub(crate) mod lanes;
 pub(crate) mod mat32;
 pub(crate) mod monomial;
 pub(crate) mod ntt;

@@ -1,62 +1,115 @@
-//! Database × query for 16-bit words: see [`crate::rows16`].
+//! Database × query for 16-bit words, on lanes of any width: see [`crate::rows16`].
 
-use super::lanes::{Sums, Words};
+use super::lanes::{Baseline, Lanes};
 use crate::rows16::{FLUSH_PAIRS, PLANE_BITS, ROWS};
+use crate::stream;
 
-/// Lanes whose sums, in four planes, fit the registers.
-const LANES: usize = 2;
-/// Rows of that many lanes.
-const SLAB: usize = 4 * LANES;
+/// A slab of rows of a pair of columns: `S` registers of `N` cells.
+pub(crate) type Slab<const N: usize, const S: usize> = [[[i16; 2]; N]; S];
 
 /// Adds every group's rows times the query to `out`.
 pub(crate) fn pass(tiles: &[i16], pairs: usize, planes: &[i16], plane_count: usize, out: &mut [u64]) {
-    match plane_count {
-        1 => pass_planes::<1>(tiles, pairs, planes, out),
-        2 => pass_planes::<2>(tiles, pairs, planes, out),
-        3 => pass_planes::<3>(tiles, pairs, planes, out),
-        _ => pass_planes::<4>(tiles, pairs, planes, out),
-    }
+    by_planes!(plane_count, pass_planes(tiles, pairs, planes, out));
 }
+
+/// Registers of a slab: their sums, in four planes, fit what the CPU has.
+const SLAB: usize = 2;
 
 fn pass_planes<const P: usize>(tiles: &[i16], pairs: usize, planes: &[i16], out: &mut [u64]) {
     let (digits, _) = planes.as_chunks::<2>();
     let (digits, _) = digits.as_chunks::<P>();
-    let (cells, _) = tiles.as_chunks::<2>();
-    let (columns, _) = cells.as_chunks::<ROWS>();
-    for (tile, out) in columns.chunks_exact(pairs).zip(out.chunks_exact_mut(ROWS)) {
-        for (tile, digits) in tile.chunks(FLUSH_PAIRS).zip(digits.chunks(FLUSH_PAIRS)) {
-            for (slab, out) in out.chunks_exact_mut(SLAB).enumerate() {
-                flush(&sum(tile, slab * SLAB, digits), out);
-            }
-        }
-    }
+    pass_lanes::<_, _, SLAB, P>(Baseline, tiles, pairs, digits, out);
 }
 
-/// Sums the rows from `first` on of at most [`FLUSH_PAIRS`] pairs of columns, by plane.
-fn sum<const P: usize>(
-    tile: &[[[i16; 2]; ROWS]],
-    first: usize,
+/// The pass with slabs of `S` registers.
+#[inline(always)]
+pub(crate) fn pass_lanes<L: Lanes<N>, const N: usize, const S: usize, const P: usize>(
+    lanes: L,
+    tiles: &[i16],
+    pairs: usize,
     digits: &[[[i16; 2]; P]],
-) -> [[Sums; LANES]; P] {
-    let mut sums = [[Sums::default(); LANES]; P];
-    for (cells, digits) in tile.iter().zip(digits) {
-        let (cells, _) = cells[first..][..SLAB].as_chunks::<4>();
-        for (sums, &x) in sums.iter_mut().zip(digits) {
-            let x = Words::new([x; 4]);
-            for (sum, &cells) in sums.iter_mut().zip(cells) {
-                sum.add_products(Words::new(cells), x);
-            }
-        }
+    out: &mut [u64],
+) {
+    let (cells, _) = tiles.as_chunks::<2>();
+    let (registers, _) = cells.as_chunks::<N>();
+    let (slabs, _) = registers.as_chunks::<S>();
+    let tiles = slabs.chunks_exact(pairs * ROWS / (N * S));
+    for (tile, out) in tiles.zip(out.chunks_exact_mut(ROWS)) {
+        add_tile(lanes, tile, digits, out);
     }
-    sums
 }
 
-/// Adds the planes' 32-bit sums to the rows' 64-bit sums.
-fn flush<const P: usize>(sums: &[[Sums; LANES]; P], out: &mut [u64]) {
-    for (p, sums) in sums.iter().enumerate() {
-        let sums = sums.iter().flat_map(|sum| sum.get());
-        for (out, sum) in out.iter_mut().zip(sums) {
-            *out = out.wrapping_add((i64::from(sum) as u64) << (PLANE_BITS * p as u32));
+/// Adds one group's rows times the query to `out`.
+///
+/// The slabs take blocks of columns in turn, which meanwhile stay in the first-level cache.
+#[inline(always)]
+pub(crate) fn add_tile<L: Lanes<N>, const N: usize, const S: usize, const P: usize>(
+    lanes: L,
+    tile: &[Slab<N, S>],
+    digits: &[[[i16; 2]; P]],
+    out: &mut [u64],
+) {
+    let slabs = ROWS / (N * S);
+    for (tile, digits) in tile.chunks(FLUSH_PAIRS * slabs).zip(digits.chunks(FLUSH_PAIRS)) {
+        for (slab, out) in out.chunks_exact_mut(N * S).enumerate() {
+            let mut sums = [[lanes.splat(0); S]; P];
+            for (columns, digits) in tile.chunks_exact(slabs).zip(digits) {
+                add(lanes, &columns[slab], digits, &mut sums);
+            }
+            flush(lanes, &sums, out);
         }
+    }
+}
+
+/// Adds one slab of a pair of columns to the sums, by plane, and asks for one that will come.
+#[inline(always)]
+pub(crate) fn add<L: Lanes<N>, const N: usize, const S: usize, const P: usize>(
+    lanes: L,
+    slab: &Slab<N, S>,
+    digits: &[[i16; 2]; P],
+    sums: &mut [[L::Vector; S]; P],
+) {
+    stream::prefetch(slab);
+    let words = lanes.load_all(slab);
+    for (sums, &x) in sums.iter_mut().zip(digits) {
+        let x = lanes.splat(x);
+        for (sum, &words) in sums.iter_mut().zip(&words) {
+            *sum = lanes.add_products(*sum, words, x);
+        }
+    }
+}
+
+/// Adds the planes' 32-bit sums to the rows' 64-bit sums, the highest plane first (Horner).
+#[inline(always)]
+pub(crate) fn flush<L: Lanes<N>, const N: usize, const S: usize, const P: usize>(
+    lanes: L,
+    sums: &[[L::Vector; S]; P],
+    out: &mut [u64],
+) {
+    let words = lanes.store_all(sums);
+    for (l, out) in out.iter_mut().enumerate() {
+        let planes = words.iter().rev().map(|words| i64::from(words.as_flattened()[l] as i32));
+        let total = planes.fold(0i64, |total, sum| (total << PLANE_BITS).wrapping_add(sum));
+        *out = out.wrapping_add(total as u64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::lanes::Plain;
+    use super::*;
+
+    #[test]
+    fn plain_lanes_give_what_those_in_use_give() {
+        let pairs = 2 * FLUSH_PAIRS + 5;
+        let number = |i: usize| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+        let tiles: Vec<i16> = (0..2 * pairs * 2 * ROWS).map(|i| number(i) as i16).collect();
+        let digits: Vec<[[i16; 2]; 3]> = (0..pairs)
+            .map(|k| [[0, 1], [2, 3], [4, 5]].map(|i| i.map(|i| number(6 * k + i) as i16 >> 5)))
+            .collect();
+        let (mut plain, mut used) = ([7; 2 * ROWS], [7; 2 * ROWS]);
+        pass_lanes::<_, _, SLAB, 3>(Plain, &tiles, pairs, &digits, &mut plain);
+        pass_lanes::<_, _, SLAB, 3>(Baseline, &tiles, pairs, &digits, &mut used);
+        assert_eq!(plain, used);
     }
 }

@@ -1,41 +1,64 @@
-//! Database × query for 8-bit bytes: see [`crate::rows8`].
+//! Database × query for 8-bit bytes, on lanes of any width: see [`crate::rows8`].
+//!
+//! Without products of bytes the planes gain nothing. They are put together again and
+//! taken apart into halves of 16 bits; a cell's bytes 0 and 2 are one pair of 16-bit
+//! words, its bytes 1 and 3 another.
 
-use super::lanes::{Sums, Words};
+use super::lanes::{Baseline, ByteLanes, Lanes};
 use crate::rows8::{PLANE_BITS, ROWS};
+use crate::stream;
 
-/// Lanes whose sums fit the registers.
-const LANES: usize = 4;
-/// Rows of that many lanes.
-const SLAB: usize = 4 * LANES;
 /// Quads that all slabs of rows take in turn, while they stay in the first-level cache.
 const BLOCK_QUADS: usize = 32;
+/// Bits of a half.
+const HALF_BITS: u32 = 16;
 
-/// A quad of values as `low + 2^16·high`, modulo 2^32, both signed: of columns 0 and 2,
-/// of columns 1 and 3.
+/// Registers of a slab: their sums fit what the CPU has.
+const SLAB: usize = 4;
+
+/// The values of a quad of columns as `Σ_h 2^(16h)·half[h]`, modulo 2^32, both signed:
+/// of columns 0 and 2, of columns 1 and 3.
 type Halves = [[[i16; 2]; 2]; 2];
 
 /// Adds every group's rows times the query to `out`.
-///
-/// Without products of bytes the planes gain nothing: they are put together again, and
-/// taken apart into halves of 16 bits.
 pub(crate) fn pass(tiles: &[u8], quads: usize, planes: &[i8], plane_count: usize, out: &mut [u32]) {
+    pass_lanes::<_, _, SLAB>(Baseline, tiles, quads, planes, plane_count, out);
+}
+
+/// The pass with slabs of `S` registers.
+#[inline(always)]
+pub(crate) fn pass_lanes<L: ByteLanes<N>, const N: usize, const S: usize>(
+    lanes: L,
+    tiles: &[u8],
+    quads: usize,
+    planes: &[i8],
+    plane_count: usize,
+    out: &mut [u32],
+) {
+    let slabs = ROWS / (N * S);
     let (cells, _) = tiles.as_chunks::<4>();
-    let (columns, _) = cells.as_chunks::<ROWS>();
-    for (tile, out) in columns.chunks_exact(quads).zip(out.chunks_exact_mut(ROWS)) {
+    let (registers, _) = cells.as_chunks::<N>();
+    let (columns, _) = registers.as_chunks::<S>();
+    for (tile, out) in columns.chunks_exact(quads * slabs).zip(out.chunks_exact_mut(ROWS)) {
         let digits = planes.chunks(4 * plane_count * BLOCK_QUADS);
-        for (tile, digits) in tile.chunks(BLOCK_QUADS).zip(digits) {
+        for (tile, digits) in tile.chunks(BLOCK_QUADS * slabs).zip(digits) {
             let mut values = [Halves::default(); BLOCK_QUADS];
             for (values, digits) in values.iter_mut().zip(digits.chunks_exact(4 * plane_count)) {
                 *values = halves(digits);
             }
-            for (slab, out) in out.chunks_exact_mut(SLAB).enumerate() {
-                flush(sum(tile, slab * SLAB, &values), out);
+            for (slab, out) in out.chunks_exact_mut(N * S).enumerate() {
+                let mut sums = [[lanes.splat(0); S]; 2];
+                for (columns, values) in tile.chunks_exact(slabs).zip(&values) {
+                    add(lanes, &columns[slab], values, &mut sums);
+                }
+                flush::<_, _, _, _, HALF_BITS>(lanes, &sums, out);
             }
         }
     }
 }
 
 /// The values of a quad of columns from its planes, modulo 2^32.
+#[inline(always)]
 fn halves(digits: &[i8]) -> Halves {
     let mut values = [0u32; 4];
     for digits in digits.chunks_exact(4).rev() {
@@ -44,32 +67,57 @@ fn halves(digits: &[i8]) -> Halves {
         }
     }
     let low = values.map(|value| value as i16);
-    let high = values.map(|value| (value.wrapping_add(1 << 15) >> 16) as i16);
+    let high = values.map(|value| (value.wrapping_add(1 << 15) >> HALF_BITS) as i16);
     [low, high].map(|x| [[x[0], x[2]], [x[1], x[3]]])
 }
 
-/// Sums the rows from `first` on of some quads of columns: the low and the high half.
-fn sum(tile: &[[[u8; 4]; ROWS]], first: usize, values: &[Halves; BLOCK_QUADS]) -> [[Sums; LANES]; 2] {
-    let mut sums = [[Sums::default(); LANES]; 2];
-    for (cells, values) in tile.iter().zip(values) {
-        let values = values.map(|half| half.map(|x| Words::new([x; 4])));
-        let (cells, _) = cells[first..][..SLAB].as_chunks::<4>();
-        for (i, &cells) in cells.iter().enumerate() {
-            let [even, odd] = Words::from_bytes(cells);
-            for (sums, [x, z]) in sums.iter_mut().zip(values) {
-                sums[i].add_products(even, x);
-                sums[i].add_products(odd, z);
+/// Adds one slab of a quad of columns to the sums, by half, and asks for one that will come.
+#[inline(always)]
+fn add<L: ByteLanes<N>, const N: usize, const S: usize>(
+    lanes: L,
+    slab: &[[[u8; 4]; N]; S],
+    values: &Halves,
+    sums: &mut [[L::Vector; S]; 2],
+) {
+    stream::prefetch(slab);
+    for (i, cells) in slab.iter().enumerate() {
+        let bytes = lanes.split_bytes(lanes.load(cells));
+        for (sums, values) in sums.iter_mut().zip(values) {
+            for (&bytes, &x) in bytes.iter().zip(values) {
+                sums[i] = lanes.add_products(sums[i], bytes, lanes.splat(x));
             }
         }
     }
-    sums
 }
 
-/// Adds the sums of both halves to the rows' sums.
-fn flush([low, high]: [[Sums; LANES]; 2], out: &mut [u32]) {
-    let low = low.iter().flat_map(|sum| sum.get());
-    let high = high.iter().flat_map(|sum| sum.get());
-    for ((out, low), high) in out.iter_mut().zip(low).zip(high) {
-        *out = out.wrapping_add(low.wrapping_add(high << 16) as u32);
+/// Adds sums by digit to the rows' sums, `BITS` bits a digit.
+#[inline(always)]
+pub(crate) fn flush<L: Lanes<N>, const N: usize, const S: usize, const P: usize, const BITS: u32>(
+    lanes: L,
+    sums: &[[L::Vector; S]; P],
+    out: &mut [u32],
+) {
+    let words = lanes.store_all(sums);
+    for (l, out) in out.iter_mut().enumerate() {
+        let digits = words.iter().rev().map(|words| words.as_flattened()[l]);
+        *out = out.wrapping_add(digits.fold(0, |total: u32, sum| (total << BITS).wrapping_add(sum)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::lanes::Plain;
+    use super::*;
+
+    #[test]
+    fn plain_lanes_give_what_those_in_use_give() {
+        let quads = 2 * BLOCK_QUADS + 5;
+        let number = |i: usize| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+        let tiles: Vec<u8> = (0..2 * quads * 4 * ROWS).map(|i| number(i) as u8).collect();
+        let planes: Vec<i8> = (0..quads * 4 * 3).map(|i| number(i + 99) as i8).collect();
+        let (mut plain, mut used) = ([7; 2 * ROWS], [7; 2 * ROWS]);
+        pass_lanes::<_, _, SLAB>(Plain, &tiles, quads, &planes, 3, &mut plain);
+        pass_lanes::<_, _, SLAB>(Baseline, &tiles, quads, &planes, 3, &mut used);
+        assert_eq!(plain, used);
     }
 }

@@ -35,6 +35,14 @@ impl Words {
     }
 }
 
+/// Numbers that look random, from a seed.
+pub(crate) fn numbers(seed: u64) -> impl Iterator<Item = u64> {
+    (seed..).map(|i| {
+        let mixed = (i ^ i >> 31).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 5
+    })
+}
+
 /// Lengths with and without tails for every width of a vector.
 pub(crate) const LENGTHS: [usize; 14] = [0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 100, 2048];
 

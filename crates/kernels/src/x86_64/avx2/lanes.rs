@@ -1,109 +1,95 @@
-//! Eight words at a time: loads, stores and products by known factors.
+//! Eight lanes of AVX2.
 
-use core::arch::x86_64::*;
+use std::arch::x86_64::*;
 
-use crate::ntt::Factor;
+use bytemuck::Pod;
 
-/// The words of one register.
-pub(crate) type Words = [u32; 8];
+use crate::portable::lanes::{ByteLanes, Lanes};
+use crate::x86_64::lanes::WideLanes;
 
-#[inline]
-#[target_feature(enable = "avx2")]
-pub(crate) fn load(words: &Words) -> __m256i {
-    // SAFETY: the reference covers the 32 bytes that are read; no alignment is asked for.
-    unsafe { _mm256_loadu_si256(words.as_ptr().cast()) }
-}
-
-#[inline]
-#[target_feature(enable = "avx2")]
-pub(crate) fn store(words: &mut Words, value: __m256i) {
-    // SAFETY: the reference covers the 32 bytes that are written; no alignment is asked for.
-    unsafe { _mm256_storeu_si256(words.as_mut_ptr().cast(), value) }
-}
-
-#[inline]
-#[target_feature(enable = "avx2")]
-pub(crate) fn splat(word: u32) -> __m256i {
-    _mm256_set1_epi32(word as i32)
-}
-
-/// Factors with their Shoup quotients, a factor for each lane.
+/// Eight lanes; a value proves that the CPU has AVX2.
 #[derive(Clone, Copy)]
-pub(crate) struct Factors {
-    value: __m256i,
-    /// The quotients; the even lanes are read.
-    even: __m256i,
-    /// The quotients, odd lanes moved to even ones.
-    odd: __m256i,
-}
+pub(super) struct Avx2(());
 
-impl Factors {
+impl Avx2 {
+    /// The proof, for functions that are compiled for these CPUs and so run only there.
     #[inline]
-    #[target_feature(enable = "avx2")]
-    pub(crate) fn new(value: __m256i, quotient: __m256i) -> Self {
-        Self { value, even: quotient, odd: _mm256_srli_epi64::<32>(quotient) }
-    }
-
-    /// Factors that are the same in lanes 2k and 2k + 1.
-    #[inline]
-    #[target_feature(enable = "avx2")]
-    pub(crate) fn twin(value: __m256i, quotient: __m256i) -> Self {
-        Self { value, even: quotient, odd: quotient }
-    }
-
-    /// One factor in all lanes.
-    #[inline]
-    #[target_feature(enable = "avx2")]
-    pub(crate) fn splat(factor: Factor) -> Self {
-        let quotient = splat(factor.quotient);
-        Self { value: splat(factor.value), even: quotient, odd: quotient }
+    #[target_feature(enable = "avx2,fma,bmi2")]
+    pub(super) fn new() -> Self {
+        Self(())
     }
 }
 
-/// q and 2q in all lanes.
-#[derive(Clone, Copy)]
-pub(crate) struct Field {
-    q: __m256i,
-    twice: __m256i,
+impl Lanes<8> for Avx2 {
+    type Vector = __m256i;
+
+    #[inline(always)]
+    fn load<T: Pod>(self, cells: &[T; 8]) -> __m256i {
+        const { assert!(size_of::<T>() == 4) };
+        // SAFETY: `self` proves AVX2; 32 bytes are read of `cells`, any alignment will do.
+        unsafe { _mm256_loadu_si256(cells.as_ptr().cast()) }
+    }
+
+    #[inline(always)]
+    fn store<T: Pod>(self, cells: &mut [T; 8], value: __m256i) {
+        const { assert!(size_of::<T>() == 4) };
+        // SAFETY: `self` proves AVX2; 32 bytes are written to `cells`, any alignment will do.
+        unsafe { _mm256_storeu_si256(cells.as_mut_ptr().cast(), value) }
+    }
+
+    #[inline(always)]
+    fn splat<T: Pod>(self, cell: T) -> __m256i {
+        // SAFETY: `self` proves AVX2.
+        unsafe { _mm256_set1_epi32(bytemuck::cast(cell)) }
+    }
+
+    lanewise! {
+        fn add_products(sum, a, b) = _mm256_add_epi32(sum, _mm256_madd_epi16(a, b));
+    }
 }
 
-impl Field {
-    #[inline]
-    #[target_feature(enable = "avx2")]
-    pub(crate) fn new(q: u32) -> Self {
-        Self { q: splat(q), twice: splat(2 * q) }
+impl ByteLanes<8> for Avx2 {
+    #[inline(always)]
+    fn split_bytes(self, cells: __m256i) -> [__m256i; 2] {
+        // SAFETY: `self` proves AVX2.
+        unsafe { [_mm256_and_si256(cells, _mm256_set1_epi16(0xff)), _mm256_srli_epi16::<8>(cells)] }
+    }
+}
+
+impl WideLanes<8> for Avx2 {
+    #[inline(always)]
+    fn load_low<const R: usize>(self, words: &[u32; R]) -> __m256i {
+        const { assert!(R == 2 || R == 4 || R == 8) };
+        let place = words.as_ptr();
+        // SAFETY: `self` proves AVX2; `R` words are read, any alignment will do.
+        unsafe {
+            match R {
+                2 => _mm256_set1_epi64x(place.cast::<i64>().read_unaligned()),
+                4 => _mm256_castsi128_si256(_mm_loadu_si128(place.cast())),
+                _ => _mm256_loadu_si256(place.cast()),
+            }
+        }
     }
 
-    /// v·w modulo q, in [0, 2q), for any v.
-    #[inline]
-    #[target_feature(enable = "avx2")]
-    pub(crate) fn mul_lazy(self, v: __m256i, w: Factors) -> __m256i {
-        let even = _mm256_mul_epu32(v, w.even);
-        let odd = _mm256_mul_epu32(_mm256_srli_epi64::<32>(v), w.odd);
-        let even = _mm256_srli_epi64::<32>(even);
-        let quotient = _mm256_blend_epi32::<0b1010_1010>(even, odd);
-        let product = _mm256_mullo_epi32(v, w.value);
-        _mm256_sub_epi32(product, _mm256_mullo_epi32(quotient, self.q))
+    lanewise! {
+        fn add(a, b) = _mm256_add_epi32(a, b);
+        fn sub(a, b) = _mm256_sub_epi32(a, b);
+        fn min(a, b) = _mm256_min_epu32(a, b);
+        fn mul_low(a, b) = _mm256_mullo_epi32(a, b);
+        fn mul_even(a, b) = _mm256_mul_epu32(a, b);
+        fn mul_even_signed(a, b) = _mm256_mul_epi32(a, b);
+        fn add_64(a, b) = _mm256_add_epi64(a, b);
+        fn odd_lanes(a) = _mm256_srli_epi64::<32>(a);
+        fn high_halves(even, odd) = _mm256_blend_epi32::<0b1010_1010>(_mm256_srli_epi64::<32>(even), odd);
+        fn permute(a, indices) = _mm256_permutevar8x32_epi32(a, indices);
     }
 
-    /// x below q for x below 2q.
-    #[inline]
-    #[target_feature(enable = "avx2")]
-    pub(crate) fn subtract_q(self, x: __m256i) -> __m256i {
-        _mm256_min_epu32(x, _mm256_sub_epi32(x, self.q))
-    }
-
-    /// x below 2q for x below 4q.
-    #[inline]
-    #[target_feature(enable = "avx2")]
-    pub(crate) fn subtract_2q(self, x: __m256i) -> __m256i {
-        _mm256_min_epu32(x, _mm256_sub_epi32(x, self.twice))
-    }
-
-    /// u + 2q − v, positive for v below 2q.
-    #[inline]
-    #[target_feature(enable = "avx2")]
-    pub(crate) fn difference(self, u: __m256i, v: __m256i) -> __m256i {
-        _mm256_sub_epi32(_mm256_add_epi32(u, self.twice), v)
+    #[inline(always)]
+    fn in_one_run(self, words: __m256i, first: u32) -> bool {
+        // SAFETY: `self` proves AVX2.
+        unsafe {
+            let differences = _mm256_xor_si256(words, _mm256_set1_epi32(first as i32));
+            _mm256_testz_si256(differences, _mm256_set1_epi32(!7)) == 1
+        }
     }
 }

@@ -1,38 +1,9 @@
-//! Permutation of slots, sixteen at a time where they come from one place.
-//!
-//! X → X^e maps each aligned run of 2^k slots in bit-reversed order onto another
-//! one; then a run is one load and one shuffle. Other indices are followed one by one.
+//! Permutation of slots, sixteen at a time: see [`crate::x86_64::galois`].
 
-use core::arch::x86_64::*;
+use super::lanes::Avx512;
+use crate::x86_64::galois;
 
-use super::lanes::{Words, load, splat, store};
-use crate::portable;
-
-#[target_feature(enable = "avx512f")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
 pub(crate) fn permute(out: &mut [u32], a: &[u32], permutation: &[u32]) {
-    let (sources, _) = a.as_chunks::<16>();
-    let (runs, out_tail) = out.as_chunks_mut::<16>();
-    let (indices, index_tail) = permutation.as_chunks::<16>();
-    for (out, indices) in runs.iter_mut().zip(indices) {
-        match sources.get(indices[0] as usize / 16) {
-            Some(source) if one_run(indices) => shuffle(out, source, indices),
-            _ => portable::galois::permute(out, a, indices),
-        }
-    }
-    portable::galois::permute(out_tail, a, index_tail);
-}
-
-/// Whether all indices lie in the aligned run of the first one.
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn one_run(indices: &Words) -> bool {
-    let differences = _mm512_xor_si512(load(indices), splat(indices[0]));
-    _mm512_cmplt_epu32_mask(differences, splat(16)) == u16::MAX
-}
-
-/// `out[k] = source[indices[k] mod 16]`.
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn shuffle(out: &mut Words, source: &Words, indices: &Words) {
-    store(out, _mm512_permutexvar_epi32(load(indices), load(source)));
+    galois::permute(Avx512::new(), out, a, permutation);
 }

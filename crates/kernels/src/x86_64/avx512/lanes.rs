@@ -1,108 +1,87 @@
-//! Sixteen words at a time: loads, stores and products by known factors.
+//! Sixteen lanes of AVX-512.
 
-use core::arch::x86_64::*;
+use std::arch::x86_64::*;
 
-use crate::ntt::Factor;
+use bytemuck::Pod;
 
-/// The words of one register.
-pub(crate) type Words = [u32; 16];
+use crate::portable::lanes::Lanes;
+use crate::x86_64::lanes::WideLanes;
 
-#[inline]
-#[target_feature(enable = "avx512f")]
-pub(crate) fn load(words: &Words) -> __m512i {
-    // SAFETY: the reference covers the 64 bytes that are read; no alignment is asked for.
-    unsafe { _mm512_loadu_si512(words.as_ptr().cast()) }
-}
-
-#[inline]
-#[target_feature(enable = "avx512f")]
-pub(crate) fn store(words: &mut Words, value: __m512i) {
-    // SAFETY: the reference covers the 64 bytes that are written; no alignment is asked for.
-    unsafe { _mm512_storeu_si512(words.as_mut_ptr().cast(), value) }
-}
-
-#[inline]
-#[target_feature(enable = "avx512f")]
-pub(crate) fn splat(word: u32) -> __m512i {
-    _mm512_set1_epi32(word as i32)
-}
-
-/// Factors with their Shoup quotients, a factor for each lane.
+/// Sixteen lanes; a value proves that the CPU has AVX-512 F, BW, DQ, VL and VNNI.
 #[derive(Clone, Copy)]
-pub(crate) struct Factors {
-    value: __m512i,
-    /// The quotients; the even lanes are read.
-    even: __m512i,
-    /// The quotients, odd lanes moved to even ones.
-    odd: __m512i,
-}
+pub(super) struct Avx512(());
 
-impl Factors {
+impl Avx512 {
+    /// The proof, for functions that are compiled for these CPUs and so run only there.
     #[inline]
-    #[target_feature(enable = "avx512f")]
-    pub(crate) fn new(value: __m512i, quotient: __m512i) -> Self {
-        Self { value, even: quotient, odd: _mm512_srli_epi64::<32>(quotient) }
-    }
-
-    /// Factors that are the same in lanes 2k and 2k + 1.
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    pub(crate) fn twin(value: __m512i, quotient: __m512i) -> Self {
-        Self { value, even: quotient, odd: quotient }
-    }
-
-    /// One factor in all lanes.
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    pub(crate) fn splat(factor: Factor) -> Self {
-        let quotient = splat(factor.quotient);
-        Self { value: splat(factor.value), even: quotient, odd: quotient }
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
+    pub(super) fn new() -> Self {
+        Self(())
     }
 }
 
-/// q and 2q in all lanes.
-#[derive(Clone, Copy)]
-pub(crate) struct Field {
-    q: __m512i,
-    twice: __m512i,
+impl Lanes<16> for Avx512 {
+    type Vector = __m512i;
+
+    #[inline(always)]
+    fn load<T: Pod>(self, cells: &[T; 16]) -> __m512i {
+        const { assert!(size_of::<T>() == 4) };
+        // SAFETY: `self` proves AVX-512; 64 bytes are read of `cells`, any alignment will do.
+        unsafe { _mm512_loadu_si512(cells.as_ptr().cast()) }
+    }
+
+    #[inline(always)]
+    fn store<T: Pod>(self, cells: &mut [T; 16], value: __m512i) {
+        const { assert!(size_of::<T>() == 4) };
+        // SAFETY: `self` proves AVX-512; 64 bytes are written to `cells`, any alignment will do.
+        unsafe { _mm512_storeu_si512(cells.as_mut_ptr().cast(), value) }
+    }
+
+    #[inline(always)]
+    fn splat<T: Pod>(self, cell: T) -> __m512i {
+        // SAFETY: `self` proves AVX-512.
+        unsafe { _mm512_set1_epi32(bytemuck::cast(cell)) }
+    }
+
+    lanewise! {
+        fn add_products(sum, a, b) = _mm512_dpwssd_epi32(sum, a, b);
+    }
 }
 
-impl Field {
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    pub(crate) fn new(q: u32) -> Self {
-        Self { q: splat(q), twice: splat(2 * q) }
+impl WideLanes<16> for Avx512 {
+    #[inline(always)]
+    fn load_low<const R: usize>(self, words: &[u32; R]) -> __m512i {
+        const { assert!(R == 2 || R == 4 || R == 8) };
+        let place = words.as_ptr();
+        // SAFETY: `self` proves AVX-512; `R` words are read, any alignment will do.
+        unsafe {
+            match R {
+                2 => _mm512_set1_epi64(place.cast::<i64>().read_unaligned()),
+                4 => _mm512_castsi128_si512(_mm_loadu_si128(place.cast())),
+                _ => _mm512_castsi256_si512(_mm256_loadu_si256(place.cast())),
+            }
+        }
     }
 
-    /// v·w modulo q, in [0, 2q), for any v.
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    pub(crate) fn mul_lazy(self, v: __m512i, w: Factors) -> __m512i {
-        let even = _mm512_mul_epu32(v, w.even);
-        let odd = _mm512_mul_epu32(_mm512_srli_epi64::<32>(v), w.odd);
-        let quotient = _mm512_mask_shuffle_epi32::<0b11_11_01_01>(odd, 0x5555, even);
-        let product = _mm512_mullo_epi32(v, w.value);
-        _mm512_sub_epi32(product, _mm512_mullo_epi32(quotient, self.q))
+    lanewise! {
+        fn add(a, b) = _mm512_add_epi32(a, b);
+        fn sub(a, b) = _mm512_sub_epi32(a, b);
+        fn min(a, b) = _mm512_min_epu32(a, b);
+        fn mul_low(a, b) = _mm512_mullo_epi32(a, b);
+        fn mul_even(a, b) = _mm512_mul_epu32(a, b);
+        fn mul_even_signed(a, b) = _mm512_mul_epi32(a, b);
+        fn add_64(a, b) = _mm512_add_epi64(a, b);
+        fn odd_lanes(a) = _mm512_srli_epi64::<32>(a);
+        fn high_halves(even, odd) = _mm512_mask_shuffle_epi32::<0b11_11_01_01>(odd, 0x5555, even);
+        fn permute(a, indices) = _mm512_permutexvar_epi32(indices, a);
     }
 
-    /// x below q for x below 2q.
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    pub(crate) fn subtract_q(self, x: __m512i) -> __m512i {
-        _mm512_min_epu32(x, _mm512_sub_epi32(x, self.q))
-    }
-
-    /// x below 2q for x below 4q.
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    pub(crate) fn subtract_2q(self, x: __m512i) -> __m512i {
-        _mm512_min_epu32(x, _mm512_sub_epi32(x, self.twice))
-    }
-
-    /// u + 2q − v, positive for v below 2q.
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    pub(crate) fn difference(self, u: __m512i, v: __m512i) -> __m512i {
-        _mm512_sub_epi32(_mm512_add_epi32(u, self.twice), v)
+    #[inline(always)]
+    fn in_one_run(self, words: __m512i, first: u32) -> bool {
+        // SAFETY: `self` proves AVX-512.
+        unsafe {
+            let differences = _mm512_xor_si512(words, _mm512_set1_epi32(first as i32));
+            _mm512_cmplt_epu32_mask(differences, _mm512_set1_epi32(16)) == u16::MAX
+        }
     }
 }

@@ -1,0 +1,28 @@
+//! Permutation of slots, a register at a time where they come from one place.
+//!
+//! X → X^e maps each aligned run of 2^k slots in bit-reversed order onto another
+//! one; then a run is one load and one shuffle. Other indices are followed one by one.
+
+use super::lanes::WideLanes;
+use crate::portable;
+
+#[inline(always)]
+pub(super) fn permute<L: WideLanes<N>, const N: usize>(
+    lanes: L,
+    out: &mut [u32],
+    a: &[u32],
+    permutation: &[u32],
+) {
+    let (sources, _) = a.as_chunks::<N>();
+    let (runs, out_tail) = out.as_chunks_mut::<N>();
+    let (indices, index_tail) = permutation.as_chunks::<N>();
+    for (out, indices) in runs.iter_mut().zip(indices) {
+        match sources.get(indices[0] as usize / N) {
+            Some(source) if lanes.in_one_run(lanes.load(indices), indices[0]) => {
+                lanes.store(out, lanes.permute(lanes.load(source), lanes.load(indices)));
+            }
+            _ => portable::galois::permute(out, a, indices),
+        }
+    }
+    portable::galois::permute(out_tail, a, index_tail);
+}
