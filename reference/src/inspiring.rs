@@ -1,4 +1,4 @@
-//! InspiRING (InsPIRe, Algorithm 1), sequentially and by the definition, modulo any odd q < 2⁶⁰.
+//! InspiRING and PartialInspiRING (InsPIRe, Algorithms 1 and 2), sequentially and by the definition, modulo any odd q < 2⁶⁰.
 
 use crate::gadget;
 
@@ -64,8 +64,8 @@ pub fn digits(a: &[u64], q: u64, base: Gadget) -> Vec<Poly> {
         .collect()
 }
 
-/// COLLAPSEONE on the last component: what to add to the next component and to the body.
-fn switch(component: &[u64], key: (&[Poly], &[Poly]), e: usize, q: u64, gadget: Gadget) -> (Poly, Poly) {
+/// KS.Switch of a component by τ_e of a key (w, y): what to add to the next component and to the body.
+pub fn switch(component: &[u64], key: (&[Poly], &[Poly]), e: usize, q: u64, gadget: Gadget) -> (Poly, Poly) {
     let zero = || vec![0; component.len()];
     let product = |rows: &[Poly]| {
         let digits = digits(component, q, gadget);
@@ -75,26 +75,51 @@ fn switch(component: &[u64], key: (&[Poly], &[Poly]), e: usize, q: u64, gadget: 
     (product(key.0), product(key.1))
 }
 
-/// COLLAPSEHALF with ρ = τ_rho: the component under ρ(s) and the new body.
-fn collapse_half(
-    components: &[Poly],
+/// COLLAPSEHALF with ρ = τ_rho, and COLLAPSEPARTIAL: the component under ρ(s) and the new body.
+fn collapse_chain(
+    mut components: Vec<Poly>,
     mut body: Poly,
     key: (&[Poly], &[Poly]),
-    rho: usize,
+    (generator, rho): (usize, usize),
     q: u64,
     gadget: Gadget,
 ) -> (Poly, Poly) {
-    let d = body.len();
-    let power = |j: usize| (0..j).fold(rho, |e, _| e * 5 % (2 * d));
-    let mut components = components.to_vec();
+    let powers = powers(generator, components.len(), body.len());
     while components.len() > 1 {
         let last = components.pop().unwrap_or_default();
-        let (a, b) = switch(&last, key, power(components.len() - 1), q, gadget);
+        let e = powers[components.len() - 1] * rho % (2 * body.len());
+        let (a, b) = switch(&last, key, e, q, gadget);
         body = add(&body, &b, q);
         let next = components.len() - 1;
         components[next] = add(&components[next], &a, q);
     }
     (components.remove(0), body)
+}
+
+/// 1, g, g², …, modulo 2d.
+fn powers(generator: usize, count: usize, d: usize) -> Vec<usize> {
+    (0..count).scan(1, |e, _| Some(std::mem::replace(e, *e * generator % (2 * d)))).collect()
+}
+
+/// 1/n modulo an odd q, n a power of two: half, log₂ n times over.
+pub fn inverse_of_power_of_two(n: usize, q: u64) -> u64 {
+    (0..n.trailing_zeros()).fold(1, |x: u64, _| if x.is_multiple_of(2) { x / 2 } else { x.midpoint(q) })
+}
+
+/// Line 2 of TRANSFORM and TRANSFORMPARTIAL for every mask: factor·Σᵢ a\[i\]·X^{−i}.
+pub fn reflect(masks: &[Vec<u64>], factor: u64, q: u64) -> Vec<Poly> {
+    let reflect_one = |mask: &Vec<u64>| {
+        let d = mask.len();
+        let terms = mask.iter().enumerate().map(|(i, &x)| shift(&constant(x, d, factor, q), 2 * d - i, q));
+        terms.fold(vec![0; d], |sum, term| add(&sum, &term, q))
+    };
+    masks.iter().map(reflect_one).collect()
+}
+
+/// Σ_k X^k·τ_e(ãₖ).
+fn component(reflected: &[Poly], e: usize, q: u64) -> Poly {
+    let terms = reflected.iter().enumerate().map(|(k, mask)| shift(&automorphism(mask, e, q), k, q));
+    terms.fold(vec![0; reflected[0].len()], |sum, term| add(&sum, &term, q))
 }
 
 /// PACK: d LWE encryptions (mask vectors and bodies) to one RLWE encryption (a, b), with the keys
@@ -108,31 +133,38 @@ pub fn pack(
     gadget: Gadget,
 ) -> (Poly, Poly) {
     let d = bodies.len();
-    // d is a power of two and q odd: halve d times over.
-    let inverse =
-        (0..d.trailing_zeros()).fold(1, |x: u64, _| if x.is_multiple_of(2) { x / 2 } else { x.midpoint(q) });
-    let exponents: Vec<usize> = (0..d / 2).map(|j| (0..j).fold(1, |e, _| e * 5 % (2 * d))).collect();
-    let component = |e: usize| {
-        let transformed = masks.iter().enumerate().map(|(k, mask)| {
-            let mut reflected = vec![0; d];
-            for (i, &x) in mask.iter().enumerate() {
-                reflected = add(&reflected, &shift(&constant(x, d, inverse, q), 2 * d - i, q), q);
-            }
-            shift(&automorphism(&reflected, e, q), k, q)
-        });
-        transformed.fold(vec![0; d], |sum, term| add(&sum, &term, q))
+    let (g, h) = (5, 2 * d - 1);
+    let reflected = reflect(masks, inverse_of_power_of_two(d, q), q);
+    let half = |rho: usize| -> Vec<Poly> {
+        powers(g, d / 2, d).into_iter().map(|e| component(&reflected, e * rho % (2 * d), q)).collect()
     };
-    let first: Vec<Poly> = exponents.iter().map(|&e| component(e)).collect();
-    let second: Vec<Poly> = exponents.iter().map(|&e| component(e * (2 * d - 1) % (2 * d))).collect();
-    let (a1, body) = collapse_half(&first, bodies.to_vec(), key_g, 1, q, gadget);
-    let (a2, body) = collapse_half(&second, body, key_g, 2 * d - 1, q, gadget);
+    let (a1, body) = collapse_chain(half(1), bodies.to_vec(), key_g, (g, 1), q, gadget);
+    let (a2, body) = collapse_chain(half(h), body, key_g, (g, h), q, gadget);
     let (a, b) = switch(&a2, key_h, 1, q, gadget);
     (add(&a1, &a, q), add(&body, &b, q))
 }
 
-/// x·inverse as a constant polynomial.
-fn constant(x: u64, d: usize, inverse: u64, q: u64) -> Poly {
+/// PARTIALPACK (Algorithm 2): γ LWE encryptions to one RLWE encryption (a, b), with the key
+/// K_g = (w_g, y_g) of g = 2d/γ + 1. Only the first γ coefficients of its message mean anything.
+pub fn partial_pack(
+    masks: &[Vec<u64>],
+    bodies: &[u64],
+    key_g: (&[Poly], &[Poly]),
+    q: u64,
+    gadget: Gadget,
+) -> (Poly, Poly) {
+    let (d, gamma) = (masks[0].len(), bodies.len());
+    let g = 2 * d / gamma + 1;
+    let reflected = reflect(masks, inverse_of_power_of_two(gamma, q), q);
+    let components = powers(g, gamma, d).into_iter().map(|e| component(&reflected, e, q)).collect();
+    let mut body = bodies.to_vec();
+    body.resize(d, 0);
+    collapse_chain(components, body, key_g, (g, 1), q, gadget)
+}
+
+/// x·factor as a constant polynomial.
+fn constant(x: u64, d: usize, factor: u64, q: u64) -> Poly {
     let mut poly = vec![0; d];
-    poly[0] = (u128::from(x) * u128::from(inverse) % u128::from(q)) as u64;
+    poly[0] = (u128::from(x) * u128::from(factor) % u128::from(q)) as u64;
     poly
 }

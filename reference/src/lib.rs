@@ -1,5 +1,6 @@
 //! Naive oracles: one page a subject, slow and plain, for tests only.
 
+pub mod cdks;
 pub mod gadget;
 pub mod inspiring;
 pub mod matrix;

@@ -10,7 +10,7 @@ use crate::packing::{self, PackingReport};
 use crate::records::Synthetic;
 use crate::report::{write_columns, write_table};
 use crate::subject::{self, Choice};
-use crate::{Error, Report, Result, size};
+use crate::{Error, Report, Result, size, tables};
 
 /// Bytes of a database where none are told.
 const DEFAULT_SIZE: u64 = 1 << 30;
@@ -26,12 +26,15 @@ const DEFAULT_RECORD_BYTES: u64 = 64;
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// A scheme, or a benchmark that --list names.
-    #[arg(value_name = "SCHEME", required_unless_present_any = ["compare", "list"])]
+    #[arg(value_name = "SCHEME", required_unless_present_any = ["compare", "list", "table"])]
     pub name: Option<String>,
     /// Several schemes on one database, in one table.
     #[arg(long, value_name = "SCHEME,…", value_delimiter = ',', conflicts_with_all = ["name", "dim0"])]
     pub compare: Vec<String>,
-    /// List the benchmarks that have a name.
+    /// A table of a paper, its figures beside papir's; databases above --size are predicted.
+    #[arg(long, value_name = "TABLE", conflicts_with_all = ["name", "compare", "dim0", "records", "record_bytes", "goal"])]
+    pub table: Option<String>,
+    /// List the benchmarks and tables that have a name.
     #[arg(long, conflicts_with_all = ["name", "compare"])]
     pub list: bool,
     /// Bytes of the database: 64MiB, 1GiB (the default), or a number.
@@ -64,7 +67,8 @@ const EXAMPLES: &str = "Examples:
   papir bench inspire --size 256MiB --record-bytes 64 --dim0 16384
   papir bench --compare inspire,simple,plain --size 256MiB
   papir bench inspire-1gib --json
-  papir bench packing";
+  papir bench packing
+  papir bench --table inspire-3";
 
 /// Runs the benchmark and prints to stdout.
 ///
@@ -83,6 +87,9 @@ pub fn run_with(args: &Args, out: &mut dyn Write, progress: &dyn Progress) -> Re
     if args.list {
         return write_list(out, args.json);
     }
+    if let Some(name) = &args.table {
+        return run_table(name, args, out, progress);
+    }
     let compared: Vec<&str> = args.compare.iter().map(String::as_str).collect();
     let named: Vec<&str> = args.name.as_deref().into_iter().collect();
     let work = args.work(if compared.is_empty() { &named } else { &compared })?;
@@ -90,6 +97,22 @@ pub fn run_with(args: &Args, out: &mut dyn Write, progress: &dyn Progress) -> Re
     let outcome = perform(work, effort, progress)?;
     outcome.write(out, args.json)?;
     outcome.check()
+}
+
+/// Runs and prints a table of a paper.
+fn run_table(name: &str, args: &Args, out: &mut dyn Write, progress: &dyn Progress) -> Result<()> {
+    let table = tables::by_name(name).ok_or_else(|| {
+        let names: Vec<&str> = tables::ALL.iter().map(|table| table.name).collect();
+        Error::usage(format!("table `{name}`"), names.join(" or "))
+    })?;
+    let effort = Effort { threads: args.threads, runs: args.runs };
+    let report = tables::run(table, args.size.unwrap_or(DEFAULT_SIZE), effort, progress)?;
+    if args.json {
+        write_json(out, &report)?
+    } else {
+        report.write_table(out)?
+    }
+    if report.correct() { Ok(()) } else { Err(Error::Wrong { what: table.name.to_owned() }) }
 }
 
 impl Args {
@@ -202,7 +225,8 @@ fn write_json(out: &mut dyn Write, value: &impl serde::Serialize) -> Result<()> 
 
 fn write_list(out: &mut dyn Write, json: bool) -> Result<()> {
     let entry = |definition: &definitions::Definition| [definition.name, definition.what];
-    let entries: Vec<[&str; 2]> = definitions::ALL.iter().map(entry).collect();
+    let tables = tables::ALL.iter().map(|table| [table.name, table.what]);
+    let entries: Vec<[&str; 2]> = definitions::ALL.iter().map(entry).chain(tables).collect();
     if json {
         let object = |[name, what]: &[&'static str; 2]| serde_json::json!({ "name": name, "what": what });
         return write_json(out, &entries.iter().map(object).collect::<Vec<_>>());

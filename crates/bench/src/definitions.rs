@@ -94,7 +94,7 @@ pub const ALL: &[Definition] = &[
     },
     Definition {
         name: "packing",
-        what: "InspiRING: 2^12 LWE encryptions of dimension 2048",
+        what: "Table 5 of InsPIRe: 2^12 LWE encryptions by InspiRING, PartialInspiRING and CDKS",
         work: Work::Packing { ciphertexts: 1 << 12 },
         tiny: Work::Packing { ciphertexts: 1 << 11 },
     },

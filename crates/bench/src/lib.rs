@@ -26,6 +26,9 @@
 //! | `correct` | every record, that of the warm-up too, was the source's |
 
 pub mod bandwidth;
+pub mod best;
+pub mod calibrate;
+pub mod check;
 pub mod cli;
 pub mod clock;
 pub mod definitions;
@@ -33,10 +36,12 @@ pub mod error;
 pub mod measure;
 pub mod memory;
 pub mod packing;
+pub mod rates;
 pub mod records;
 pub mod report;
 pub mod size;
 pub mod subject;
+pub mod tables;
 
 pub use error::{Error, Result};
 pub use report::Report;

@@ -232,6 +232,11 @@ fn check_memory(description: &Description) -> Result<()> {
     }
 }
 
+/// Whether what a description needs is free on this machine.
+pub(crate) fn fits_memory(description: &Description) -> bool {
+    check_memory(description).is_ok()
+}
+
 /// So many random indices; different ones as long as there are enough records.
 fn indices(records: u64, count: usize) -> Vec<u64> {
     let mut rng = UnwrapErr(SysRng);

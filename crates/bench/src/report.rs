@@ -125,7 +125,10 @@ pub fn write_table(out: &mut dyn Write, reports: &[Report]) -> Result<()> {
 }
 
 /// Writes lines of equally many cells, the cells of a column one below the other.
-pub(crate) fn write_columns(out: &mut dyn Write, lines: &[Vec<String>]) -> Result<()> {
+///
+/// # Errors
+/// The writer's.
+pub fn write_columns(out: &mut dyn Write, lines: &[Vec<String>]) -> Result<()> {
     let columns = lines.first().map_or(0, Vec::len);
     let width = |i: usize| lines.iter().map(|line| line[i].chars().count()).max().unwrap_or_default();
     let widths: Vec<usize> = (0..columns).map(width).collect();

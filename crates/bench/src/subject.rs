@@ -3,7 +3,11 @@
 use std::marker::PhantomData;
 
 use papir_core::scheme::{Parameters, Scheme, Server, Session};
-use papir_core::{Error as CoreError, Goal, Progress, Shape};
+use papir_core::{Description, Error as CoreError, Goal, Progress, Shape};
+use papir_schemes::double::Double;
+use papir_schemes::double::params::DoubleParams;
+use papir_schemes::double::server::DoubleServer;
+use papir_schemes::double::wire::{DoubleAnswer, DoubleQuery};
 use papir_schemes::inspire::{self, Inspire};
 use papir_schemes::plain::Plain;
 use papir_schemes::simple::Simple;
@@ -95,6 +99,36 @@ impl Measured for Simple {
     }
 }
 
+impl Measured for Double {
+    fn params(shape: Shape, choice: Choice) -> Result<DoubleParams> {
+        Ok(match choice {
+            Choice::Goal(goal) => DoubleParams::choose(shape, goal)?,
+            Choice::Columns(columns) => DoubleParams::with_columns(shape, columns)?,
+        })
+    }
+
+    fn part(stage: &str) -> Option<Part> {
+        match stage {
+            "encode" => Some(Part::Encode),
+            "masks" | "digits" => Some(Part::Material),
+            "hint" => Some(Part::Hint),
+            _ => None,
+        }
+    }
+
+    fn answer(
+        server: &DoubleServer,
+        query: &DoubleQuery,
+        laps: &mut Laps,
+    ) -> Result<DoubleAnswer, CoreError> {
+        let firsts = laps.time("first_level", || server.first_level(&[query]));
+        let mut ciphertexts = laps.time("second_level", || server.second_level(&[query], &firsts));
+        let none = CoreError::BatchSize { scheme: Self::NAME, found: 0, capacity: 1 };
+        let ciphertexts = ciphertexts.pop().ok_or(none)?;
+        Ok(laps.time("round", || server.round(&ciphertexts)))
+    }
+}
+
 impl Measured for Plain {
     fn params(shape: Shape, choice: Choice) -> Result<Self::Params> {
         match choice {
@@ -111,6 +145,12 @@ pub trait Subject: Sync {
     /// The name on the command line.
     fn name(&self) -> &'static str;
 
+    /// What its parameters would give.
+    ///
+    /// # Errors
+    /// As [`Measured::params`].
+    fn describe(&self, shape: Shape, choice: Choice) -> Result<Description>;
+
     /// Measures it.
     ///
     /// # Errors
@@ -126,17 +166,22 @@ impl<S: Measured> Subject for Of<S> {
         S::NAME
     }
 
+    fn describe(&self, shape: Shape, choice: Choice) -> Result<Description> {
+        Ok(S::params(shape, choice)?.describe())
+    }
+
     fn measure(&self, plan: &Plan<'_>, progress: &dyn Progress) -> Result<Report> {
         measure::<S>(plan, progress)
     }
 }
 
 /// Every scheme of the registry.
-pub fn all() -> [&'static dyn Subject; 3] {
+pub fn all() -> [&'static dyn Subject; 4] {
     const PLAIN: &dyn Subject = &Of::<Plain>(PhantomData);
     const SIMPLE: &dyn Subject = &Of::<Simple>(PhantomData);
     const INSPIRE: &dyn Subject = &Of::<Inspire>(PhantomData);
-    [PLAIN, SIMPLE, INSPIRE]
+    const DOUBLE: &dyn Subject = &Of::<Double>(PhantomData);
+    [PLAIN, SIMPLE, INSPIRE, DOUBLE]
 }
 
 /// The scheme of this name.

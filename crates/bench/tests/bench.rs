@@ -8,7 +8,7 @@ use papir_bench::cli::{Args, Outcome, perform, run_with};
 use papir_bench::measure::{Effort, Plan};
 use papir_bench::records::{Synthetic, record};
 use papir_bench::subject::{self, Choice};
-use papir_bench::{Error, definitions};
+use papir_bench::{Error, definitions, tables};
 use papir_core::{Goal, NoProgress, Records, Result as CoreResult, Shape};
 use papir_schemes::registry;
 use serde_json::Value;
@@ -98,7 +98,7 @@ fn every_benchmark_runs_small_and_is_right() {
 
 #[test]
 fn json_has_exactly_the_fields() {
-    for scheme in ["inspire", "simple", "plain"] {
+    for scheme in ["inspire", "simple", "double", "plain"] {
         let line = format!("{scheme} --records 1000 --record-bytes 8 --runs 2 --threads 3 --json");
         let report: Value = serde_json::from_str(&output(&line).unwrap()).unwrap();
         let object = report.as_object().unwrap();
@@ -142,7 +142,7 @@ fn a_comparison_is_one_table_or_one_array() {
 #[test]
 fn the_list_names_all() {
     let list = output("--list").unwrap();
-    assert_eq!(list.lines().count(), definitions::ALL.len());
+    assert_eq!(list.lines().count(), definitions::ALL.len() + tables::ALL.len());
     assert!(list.lines().any(|line| line.starts_with("inspire-1gib  ")), "{list}");
     let json: Value = serde_json::from_str(&output("--list --json").unwrap()).unwrap();
     assert_eq!(json[0]["name"], definitions::ALL[0].name);
@@ -154,7 +154,7 @@ fn wrong_arguments_are_named() {
         ("", "the following required arguments were not provided"),
         (
             "nonsense",
-            "`nonsense`: expected a scheme (plain, simple, inspire), or a benchmark that --list names",
+            "`nonsense`: expected a scheme (plain, simple, inspire, double), or a benchmark that --list names",
         ),
         ("--compare plain,packing", "`packing`: expected a scheme"),
         ("plain --size 1GB", "the size `1GB`: expected bytes above 0"),
@@ -198,7 +198,7 @@ impl Records for Faulty {
 
 #[test]
 fn wrong_records_are_not_correct() {
-    let records = Synthetic::new(300, 16).unwrap();
+    let records = Synthetic::new(300, 8).unwrap();
     let faulty = Faulty(records);
     assert_ne!(record(&records, 7).unwrap(), record(&faulty, 7).unwrap());
     for subject in subject::all() {

@@ -5,6 +5,9 @@ mod commands;
 mod demo_parts;
 mod describe;
 mod failure;
+mod keyed;
+mod plan_table;
+mod planner;
 mod sighting;
 mod units;
 

@@ -10,7 +10,9 @@ use crate::codec::{Reader, Writer};
 use crate::envelope::{self, Header, Kind};
 use crate::scheme::{Client, Goal, Parameters, Scheme, Server, Session, Wire};
 use crate::sections::{SectionSink, SectionSource};
-use crate::{Change, Description, Error, Privacy, Progress, Record, Records, Result, Shape, Version};
+use crate::{
+    Candidate, Change, Description, Error, Privacy, Progress, Record, Records, Result, Shape, Version,
+};
 
 /// The section that names scheme, version and parameters.
 const IDENTITY: &str = "identity";
@@ -31,6 +33,24 @@ pub trait ErasedScheme: Send + Sync {
     /// # Errors
     /// As [`Parameters::choose`].
     fn plan(&self, shape: Shape, goal: Goal) -> Result<Description>;
+
+    /// All parameters worth comparing for this shape, without preparing anything.
+    ///
+    /// # Errors
+    /// As [`Parameters::candidates`].
+    fn candidates(&self, shape: Shape) -> Result<Vec<Candidate>>;
+
+    /// Prepares a database under the parameters of a candidate.
+    ///
+    /// # Errors
+    /// As [`Parameters::decode`] and [`Server::setup`].
+    fn setup_candidate(
+        &self,
+        parameters: &[u8],
+        records: &dyn Records,
+        rng: &mut dyn CryptoRng,
+        progress: &dyn Progress,
+    ) -> Result<Box<dyn ErasedServer>>;
 
     /// Chooses parameters and prepares a database.
     ///
@@ -185,6 +205,25 @@ impl<S: Scheme> ErasedScheme for Erased<S> {
 
     fn plan(&self, shape: Shape, goal: Goal) -> Result<Description> {
         Ok(S::Params::choose(shape, goal)?.describe())
+    }
+
+    fn candidates(&self, shape: Shape) -> Result<Vec<Candidate>> {
+        let candidate = |params: S::Params| Candidate {
+            label: params.label(),
+            description: params.describe(),
+            parameters: params.encode(),
+        };
+        Ok(S::Params::candidates(shape)?.into_iter().map(candidate).collect())
+    }
+
+    fn setup_candidate(
+        &self,
+        parameters: &[u8],
+        records: &dyn Records,
+        rng: &mut dyn CryptoRng,
+        progress: &dyn Progress,
+    ) -> Result<Box<dyn ErasedServer>> {
+        setup_with::<S>(S::Params::decode(parameters)?, records, rng, progress)
     }
 
     fn setup(

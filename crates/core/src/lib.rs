@@ -11,7 +11,7 @@
 //! | `extract` | client | secret (consumed) and answer → records |
 //!
 //! [`scheme`] has these verbs in types, [`erased`] the same as bytes in, bytes out, for servers,
-//! command lines and bindings. Everything else here is what they speak about: [`Shape`],
+//! command lines and bindings; [`cost`] is what they will take. Everything else here is what they speak about: [`Shape`],
 //! [`Records`], [`Sizes`], [`Version`], [`envelope`], [`Error`].
 
 #[cfg(not(target_endian = "little"))]
@@ -19,6 +19,7 @@ compile_error!("papir's formats are little-endian in memory and on the wire");
 
 mod blob;
 pub mod codec;
+pub mod cost;
 pub mod envelope;
 pub mod erased;
 mod error;
@@ -36,5 +37,5 @@ pub use progress::{NoProgress, Progress};
 pub use records::{Change, Record, RecordBuffer, Records, extract_bits};
 pub use scheme::Goal;
 pub use shape::{MAX_RECORD_BITS, MAX_RECORDS, Shape};
-pub use sizes::{Description, Limits, Privacy, Security, Sizes, UpdateCost};
+pub use sizes::{Candidate, Description, Limits, Privacy, Security, Sizes, UpdateCost};
 pub use version::Version;

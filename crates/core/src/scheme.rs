@@ -23,6 +23,11 @@ pub enum Goal {
     MinTime,
 }
 
+impl Goal {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::MinCommunication, Self::Balanced, Self::MinTime];
+}
+
 impl std::str::FromStr for Goal {
     type Err = Error;
 
@@ -44,6 +49,29 @@ pub trait Parameters: Clone + Debug + Send + Sync + Sized + 'static {
     /// # Errors
     /// [`Error::Parameters`] or [`Error::OutOfBounds`] when the scheme cannot take the shape.
     fn choose(shape: Shape, goal: Goal) -> Result<Self>;
+
+    /// All parameters worth comparing for a shape; at least one. Where a scheme does not say
+    /// otherwise, what it chooses for each goal, each once.
+    ///
+    /// # Errors
+    /// As [`Parameters::choose`].
+    fn candidates(shape: Shape) -> Result<Vec<Self>> {
+        let chosen = Goal::ALL.map(|goal| Self::choose(shape, goal));
+        let mut candidates = chosen.into_iter().collect::<Result<Vec<_>>>()?;
+        let mut seen: Vec<Vec<u8>> = Vec::new();
+        candidates.retain(|candidate| {
+            let bytes = candidate.encode();
+            let first = !seen.contains(&bytes);
+            seen.push(bytes);
+            first
+        });
+        Ok(candidates)
+    }
+
+    /// What tells them from other parameters for the same shape, in a few words.
+    fn label(&self) -> String {
+        String::new()
+    }
 
     /// The shape they were chosen for.
     fn shape(&self) -> Shape;

@@ -1,6 +1,7 @@
 //! What a scheme says of itself before it runs: sizes, security, limits.
 
 use crate::Shape;
+use crate::cost::Work;
 
 /// Exact lengths in bytes of a scheme's messages and stores. All are lengths of real messages,
 /// envelopes included.
@@ -89,4 +90,17 @@ pub struct Description {
     pub limits: Limits,
     /// The parameters by name, in the paper's symbols.
     pub parameters: Vec<(&'static str, String)>,
+    /// What its verbs do, counted.
+    pub work: Work,
+}
+
+/// Parameters that a scheme offers for a shape, for a planner to choose from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Candidate {
+    /// What tells them from the scheme's other candidates, in a few words.
+    pub label: String,
+    /// What they give.
+    pub description: Description,
+    /// The parameters as bytes, for [`crate::erased::ErasedScheme::setup_candidate`].
+    pub parameters: Vec<u8>,
 }

@@ -7,7 +7,7 @@
 //! | [`gadget`] | approximate balanced digits | InsPIRe, appendix G.1 |
 //! | [`key_switch`], [`rgsw`] | KS.Setup, KS.Switch, external product | InsPIRe, section 2 |
 //! | [`mod_switch`] | rounding to and from powers of two | InsPIRe, Lemma 9 |
-//! | [`packing`] | InspiRING: d LWE encryptions into one RLWE encryption | InsPIRe, Algorithm 1 |
+//! | [`packing`] | many LWE encryptions into one RLWE encryption: InspiRING, PartialInspiRING, CDKS | InsPIRe, Algorithms 1 and 2 |
 //! | [`noise`] | variances and failure probabilities | InsPIRe, Theorems 2, 9, 10 |
 //!
 //! Every mask (the public, uniform half of an encryption) is expanded from a seed of its own;

@@ -47,10 +47,29 @@ impl Setting {
         self.degree as f64 * self.sigma * self.sigma * rounding(2f64.powi(gadget.drop as i32))
     }
 
+    /// Variance that one key switch adds to a coefficient: digits times errors, and the dropped bits.
+    fn key_switch(&self, gadget: GadgetParams) -> f64 {
+        self.digits(gadget) + self.dropped_mask(gadget)
+    }
+
     /// Variance that InspiRING adds to a coefficient: d − 1 key switches (Theorem 2, with the
     /// dropped bits of appendix G.1).
     pub fn packing(&self, gadget: GadgetParams) -> f64 {
-        (self.degree - 1) as f64 * (self.digits(gadget) + self.dropped_mask(gadget))
+        (self.degree - 1) as f64 * self.key_switch(gadget)
+    }
+
+    /// Variance that PartialInspiRING of γ encryptions adds to a coefficient: γ − 1 key switches
+    /// (Theorem 4, with the dropped bits of appendix G.1).
+    pub fn partial_packing(&self, gadget: GadgetParams, capacity: usize) -> f64 {
+        (capacity - 1) as f64 * self.key_switch(gadget)
+    }
+
+    /// Variance that CDKS packing of d encryptions adds to a coefficient: each of log₂ d levels
+    /// doubles the errors that come up to it, which is four times their variance, and adds a key
+    /// switch: (4^{log₂ d} − 1)/3 = (d² − 1)/3 of them.
+    pub fn cdks_packing(&self, gadget: GadgetParams) -> f64 {
+        let degree = self.degree as f64;
+        (degree * degree - 1.0) / 3.0 * self.key_switch(gadget)
     }
 
     /// Variance that an external product with a unit monomial adds (Lemma 2).

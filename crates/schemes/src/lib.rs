@@ -4,6 +4,7 @@
 //! function), `params.rs`, `client.rs`, `server.rs`, `wire.rs`, and its own mathematics beside
 //! them. [`registry`] is the only list.
 
+pub mod double;
 pub mod inspire;
 pub mod plain;
 pub mod registry;

@@ -3,14 +3,19 @@
 use papir_core::erased::{Erased, ErasedScheme};
 use papir_core::{Error, Result};
 
+use crate::double::Double;
 use crate::inspire::Inspire;
 use crate::plain::Plain;
 use crate::simple::Simple;
 
 /// Every scheme there is, in the order of their numbers.
 pub fn all() -> &'static [&'static dyn ErasedScheme] {
-    const SCHEMES: &[&dyn ErasedScheme] =
-        &[&Erased::<Plain>::new(), &Erased::<Simple>::new(), &Erased::<Inspire>::new()];
+    const SCHEMES: &[&dyn ErasedScheme] = &[
+        &Erased::<Plain>::new(),
+        &Erased::<Simple>::new(),
+        &Erased::<Inspire>::new(),
+        &Erased::<Double>::new(),
+    ];
     SCHEMES
 }
 

@@ -4,7 +4,7 @@
 
 use papir_core::erased::ErasedScheme;
 use papir_schemes::registry;
-use papir_testkit::conformance::{Config, run};
+use papir_testkit::conformance::{Config, run, shapes};
 
 /// Makes the tests of the listed schemes and one that finds registered schemes without a test.
 macro_rules! conformance {
@@ -37,6 +37,27 @@ conformance! {
     plain: Config::quick(), Config::long();
     simple: Config::quick(), Config::long();
     inspire: Config::quick(), Config::long();
+    double: short_records(Config::quick()), long_short_records();
+}
+
+/// Records of at most 64 bits, as DoublePIR takes them; a hint takes 7 MiB a byte of a record, so the
+/// shapes on which everything is checked have short ones.
+fn short_records(config: Config) -> Config {
+    Config {
+        shapes: shapes(&[(1, 1), (1, 8), (3, 3), (4093, 1), (1009, 13), (1021, 8), (2, 64), (509, 24)]),
+        thorough: shapes(&[(257, 3), (211, 16)]),
+        ..config
+    }
+}
+
+fn long_short_records() -> Config {
+    let short = short_records(Config::long());
+    let more = shapes(&[(1_000_003, 1), (262_139, 8), (65_537, 64), (30_011, 63), (99_991, 33)]);
+    Config {
+        shapes: short.shapes.iter().copied().chain(more).collect(),
+        thorough: shapes(&[(1, 8), (257, 3), (211, 16), (100_003, 5), (4099, 32)]),
+        ..short
+    }
 }
 
 fn scheme(name: &str) -> &'static dyn ErasedScheme {

@@ -16,10 +16,11 @@ fn hash(bytes: &[u8]) -> String {
 }
 
 /// Hashes of public part, query, answer and all sections, for a small fixed database.
-fn hashes(scheme: &str) -> [String; 4] {
+fn hashes(scheme: &str, records: u64, record_bytes: u64) -> [String; 4] {
     let mut rng = ChaCha20Rng::from_seed([11; 32]);
-    let shape = Shape::of_bytes(300, 100).unwrap();
-    let bytes = (0..30_000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    let shape = Shape::of_bytes(records, record_bytes).unwrap();
+    let bytes =
+        (0..(records * record_bytes) as u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
     let records = RecordBuffer::from_packed(shape, bytes).unwrap();
     let scheme = registry::by_name(scheme).unwrap();
     let server = scheme.setup(&records, Goal::Balanced, &mut rng, &NoProgress).unwrap();
@@ -28,7 +29,7 @@ fn hashes(scheme: &str) -> [String; 4] {
     let answer = server.answer(ErasedSession::default(), &query).unwrap();
     assert_eq!(
         client.extract(secret, &answer).unwrap(),
-        [papir_core::extract_bits(records.packed(), 123 * 800, 800)]
+        [papir_core::extract_bits(records.packed(), 123 * 8 * record_bytes, 8 * record_bytes)]
     );
     let mut sections = MemorySections::default();
     server.save(&mut sections).unwrap();
@@ -43,7 +44,7 @@ fn hashes(scheme: &str) -> [String; 4] {
 #[test]
 fn plain() {
     assert_eq!(
-        hashes("plain"),
+        hashes("plain", 300, 100),
         ["cf1d2208917d2cbd", "9e88a044a7165120", "ff2959613d2711f0", "bb907b20a503d025"]
     );
 }
@@ -51,7 +52,7 @@ fn plain() {
 #[test]
 fn simple() {
     assert_eq!(
-        hashes("simple"),
+        hashes("simple", 300, 100),
         ["259664626b3655ec", "89891c8ef9752e96", "0b08f3d5c70a3499", "bde60ec01fa8e2b3"]
     );
 }
@@ -59,7 +60,15 @@ fn simple() {
 #[test]
 fn inspire() {
     assert_eq!(
-        hashes("inspire"),
+        hashes("inspire", 300, 100),
         ["4273c204c384da7d", "35de33a99159fb4c", "d7ebcd7ce653ac22", "c796c8a21c2cf447"]
+    );
+}
+
+#[test]
+fn double() {
+    assert_eq!(
+        hashes("double", 15_000, 2),
+        ["37b0f62190184875", "cab6ac7f7971e025", "dc4ae19b8113295f", "a0507cf025d5205a"]
     );
 }

@@ -9,7 +9,7 @@ use papir_core::erased::{
 };
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{
-    Change, Description, Error, Goal, Privacy, Progress, Record, Records, Result, Shape, Version,
+    Candidate, Change, Description, Error, Goal, Privacy, Progress, Record, Records, Result, Shape, Version,
 };
 use papir_schemes::registry;
 use papir_testkit::conformance::{Config, run, shapes};
@@ -92,6 +92,20 @@ impl ErasedScheme for Faulty {
         progress: &dyn Progress,
     ) -> Result<Box<dyn ErasedServer>> {
         Ok(Box::new(FaultyServer(self.0, simple().setup(records, goal, rng, progress)?)))
+    }
+
+    fn candidates(&self, shape: Shape) -> Result<Vec<Candidate>> {
+        simple().candidates(shape)
+    }
+
+    fn setup_candidate(
+        &self,
+        parameters: &[u8],
+        records: &dyn Records,
+        rng: &mut dyn CryptoRng,
+        progress: &dyn Progress,
+    ) -> Result<Box<dyn ErasedServer>> {
+        Ok(Box::new(FaultyServer(self.0, simple().setup_candidate(parameters, records, rng, progress)?)))
     }
 
     fn load(&self, source: &dyn SectionSource) -> Result<Box<dyn ErasedServer>> {

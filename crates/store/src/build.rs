@@ -137,9 +137,29 @@ pub fn build(
     progress: &dyn Progress,
 ) -> Result<BuildReport> {
     let scheme = options.scheme()?;
+    let prepare: &Preparation<'_> =
+        &|records, rng, progress| scheme.setup(records, options.goal, rng, progress);
+    build_with(options, prepare, rng, progress)
+}
+
+/// How a database is prepared once its records are known, and so their shape.
+pub type Preparation<'a> =
+    dyn Fn(&dyn Records, &mut dyn CryptoRng, &dyn Progress) -> CoreResult<Box<dyn ErasedServer>> + 'a;
+
+/// As [`build()`], but `prepare` takes the place of the options' scheme and goal, and answers for
+/// its privacy.
+///
+/// # Errors
+/// As [`build()`], and those of `prepare`.
+pub fn build_with(
+    options: &BuildOptions,
+    prepare: &Preparation<'_>,
+    rng: &mut dyn CryptoRng,
+    progress: &dyn Progress,
+) -> Result<BuildReport> {
     options.check()?;
     let content = read(options, rng, progress)?;
-    let server = scheme.setup(content.records.as_ref(), options.goal, rng, progress)?;
+    let server = prepare(content.records.as_ref(), rng, progress)?;
     let metadata = metadata(options, &content, server.as_ref())?;
     let Content { records, keyword, .. } = content;
     // The scheme has its own copy by now; free this one before the snapshot is written.

@@ -20,7 +20,7 @@ mod snapshot;
 mod source;
 mod writer;
 
-pub use build::{BuildOptions, BuildReport, build};
+pub use build::{BuildOptions, BuildReport, Preparation, build, build_with};
 pub use error::{Error, Result};
 pub use metadata::{KeywordSummary, Metadata, SourceSummary};
 pub use snapshot::{OpenOptions, SectionInfo, Snapshot};

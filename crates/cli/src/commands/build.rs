@@ -1,17 +1,20 @@
 //! `papir build`: a source file becomes a prepared database.
 
+use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use papir_core::{Error, Goal};
 use papir_lookup::OnDuplicate;
-use papir_store::{BuildOptions, Format};
+use papir_schemes::registry;
+use papir_store::{BuildOptions, Format, Preparation};
 
 use crate::Outcome;
 use crate::bars::Bars;
-use crate::describe::{self, Lines};
+use crate::describe::{self, Lines, line};
 use crate::failure::Failure;
+use crate::planner::{self, Demand};
 
 /// Prepare a database from a CSV, JSON Lines or raw file.
 ///
@@ -37,12 +40,12 @@ pub(crate) struct Arguments {
     /// Bytes of one record: needed for raw files, optional for others without keys.
     #[arg(long, value_name = "N")]
     record_bytes: Option<u64>,
-    /// The scheme.
+    /// The scheme; `auto` for the one, with its parameters, that `papir plan` recommends.
     #[arg(long, value_name = "NAME", default_value = papir::DEFAULT_SCHEME)]
     scheme: String,
-    /// What the scheme's parameters are chosen for.
-    #[arg(long, default_value = "balanced")]
-    goal: ParameterGoal,
+    /// What the scheme's parameters are chosen for; balanced by default.
+    #[arg(long)]
+    goal: Option<ParameterGoal>,
     /// What to do with a key that comes twice.
     #[arg(long, default_value = "error")]
     on_duplicate: Duplicates,
@@ -54,9 +57,13 @@ pub(crate) struct Arguments {
     insecure_plain: bool,
 }
 
+/// The name that stands for the planner's choice.
+const AUTO: &str = "auto";
+
 const EXAMPLES: &str = "Examples:
   papir build words.csv --key word --value meaning --out words.papir
   papir build people.jsonl --key id --value name,city --goal min-communication --out people.papir
+  papir build words.csv --key word --value meaning --scheme auto --out words.papir
   papir build hashes.bin --format raw --record-bytes 32 --out hashes.papir";
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -117,7 +124,8 @@ impl From<Duplicates> for OnDuplicate {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    let lines = build(&options(arguments)?)?;
+    let options = options(arguments)?;
+    let lines = if arguments.scheme == AUTO { build_auto(arguments, &options)? } else { build(&options)? };
     describe::print(&lines, &mut std::io::stdout())?;
     Ok(ExitCode::SUCCESS)
 }
@@ -131,7 +139,7 @@ fn options(arguments: &Arguments) -> Result<BuildOptions, Failure> {
         values: arguments.value.clone(),
         record_bytes: arguments.record_bytes,
         scheme: arguments.scheme.clone(),
-        goal: arguments.goal.into(),
+        goal: arguments.goal.map_or_else(Goal::default, Goal::from),
         on_duplicate: arguments.on_duplicate.into(),
         name: arguments.name.clone(),
         allow_not_private: arguments.insecure_plain,
@@ -168,6 +176,31 @@ fn build(options: &BuildOptions) -> Result<Lines, Failure> {
         other => other.into(),
     })?;
     Ok(describe::build(&report))
+}
+
+/// Builds under what `papir plan` recommends for the records, and says which and why.
+fn build_auto(arguments: &Arguments, options: &BuildOptions) -> Result<Lines, Failure> {
+    if arguments.goal.is_some() {
+        return Err(Failure::new(
+            "--goal chooses the parameters of one scheme: --scheme auto chooses by time",
+        ));
+    }
+    let known = planner::known_rates(None)?;
+    let reason = OnceCell::new();
+    let prepare: &Preparation<'_> = &|records, rng, progress| {
+        let demand = Demand::new(records.shape(), &known.rates);
+        let choice = planner::choose(&demand, &known.rates)
+            .map_err(|failure| Error::Parameters { scheme: AUTO, reason: failure.to_string() })?;
+        // Records are prepared once.
+        let _ = reason.set(choice.reason());
+        let scheme = registry::by_name(choice.best.scheme)?;
+        scheme.setup_candidate(&choice.best.encoded, records, rng, progress)
+    };
+    let report = papir_store::build_with(options, prepare, &mut papir::system_rng(), &Bars::new())?;
+    let mut lines = describe::build(&report);
+    lines.push(line("chosen", reason.into_inner().unwrap_or_default()));
+    lines.push(line("rates", known.words));
+    Ok(lines)
 }
 
 /// Builds a database of keys from two columns of a CSV file, with every default.

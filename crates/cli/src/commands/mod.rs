@@ -6,6 +6,7 @@ mod completions;
 mod demo;
 mod get;
 mod inspect;
+mod plan;
 mod serve;
 
 use clap::Subcommand;
@@ -16,6 +17,7 @@ use crate::Outcome;
 #[derive(Subcommand)]
 pub(crate) enum Command {
     Demo(demo::Arguments),
+    Plan(plan::Arguments),
     Build(build::Arguments),
     Serve(serve::Arguments),
     Get(get::Arguments),
@@ -29,6 +31,7 @@ impl Command {
     pub(crate) fn run(self) -> Outcome {
         match self {
             Self::Demo(arguments) => demo::run(&arguments),
+            Self::Plan(arguments) => plan::run(&arguments),
             Self::Build(arguments) => build::run(&arguments),
             Self::Serve(arguments) => serve::run(arguments),
             Self::Get(arguments) => get::run(&arguments),

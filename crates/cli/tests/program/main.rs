@@ -5,6 +5,7 @@ mod building;
 mod demo;
 mod getting;
 mod inspecting;
+mod plan;
 mod serving;
 mod support;
 mod usage;

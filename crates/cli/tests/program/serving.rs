@@ -10,6 +10,9 @@ use crate::support::{Folder, Service, fails_with, succeeds};
 
 const OPEN: &str = "--allow-not-private";
 
+/// A free port: tests must not meet on the default one.
+const ANY_PORT: &str = "127.0.0.1:0";
+
 #[cfg(unix)]
 fn send(signal: &str, service: &Service) {
     let status = Command::new("kill").args([signal, &service.id().to_string()]).status().unwrap();
@@ -20,13 +23,16 @@ fn send(signal: &str, service: &Service) {
 fn files_that_cannot_be_served_are_named() {
     let folder = Folder::new();
     let words = folder.words(100, "plain");
-    fails_with(&["serve", &folder.path("missing.papir")], &["missing.papir"]);
-    fails_with(&["serve", &folder.write("text.papir", "no snapshot")], &["text.papir"]);
-    fails_with(&["serve", &folder.write("empty.papir", "")], &["empty.papir"]);
-    fails_with(&["serve", &words], &["words", "plain", "not private"]);
-    fails_with(&["serve", OPEN, &words, &words], &["words"]);
-    fails_with(&["serve", OPEN, &words, &folder.numbers(5, "plain"), "--name", "x"], &["--name"]);
-    fails_with(&["serve", OPEN, &words, "--name", "a/b"], &["a/b"]);
+    fails_with(&["serve", "--listen", ANY_PORT, &folder.path("missing.papir")], &["missing.papir"]);
+    fails_with(&["serve", "--listen", ANY_PORT, &folder.write("text.papir", "no snapshot")], &["text.papir"]);
+    fails_with(&["serve", "--listen", ANY_PORT, &folder.write("empty.papir", "")], &["empty.papir"]);
+    fails_with(&["serve", "--listen", ANY_PORT, &words], &["words", "plain", "not private"]);
+    fails_with(&["serve", "--listen", ANY_PORT, OPEN, &words, &words], &["words"]);
+    fails_with(
+        &["serve", "--listen", ANY_PORT, OPEN, &words, &folder.numbers(5, "plain"), "--name", "x"],
+        &["--name"],
+    );
+    fails_with(&["serve", "--listen", ANY_PORT, OPEN, &words, "--name", "a/b"], &["a/b"]);
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     fails_with(&["serve", OPEN, &words, "--listen", &address], &[&address]);
@@ -40,10 +46,13 @@ fn a_damaged_file_is_not_served() {
         let mut bytes = whole.clone();
         bytes[place] ^= 1;
         let path = folder.write("flipped.papir", &bytes);
-        fails_with(&["serve", &path], &["flipped.papir"]);
+        fails_with(&["serve", "--listen", ANY_PORT, &path], &["flipped.papir"]);
     }
     for length in [1, whole.len() / 2, whole.len() - 1] {
-        fails_with(&["serve", &folder.write("short.papir", &whole[..length])], &["short.papir"]);
+        fails_with(
+            &["serve", "--listen", ANY_PORT, &folder.write("short.papir", &whole[..length])],
+            &["short.papir"],
+        );
     }
 }
 

@@ -41,7 +41,7 @@ pub fn encode(
         let count = BLOCK_COLUMNS.min(layout.columns - first);
         let columns: Result<Vec<Column>> = (first..first + count)
             .into_par_iter()
-            .map(|i| Column::encode(layout, seed, records, i))
+            .map(|i| Ok(Column::encode(layout, seed, i, &read_column(layout, records, i)?)))
             .collect();
         let columns = columns?;
         scatter(layout, tiles.slice_mut(), first, &columns);
@@ -53,32 +53,39 @@ pub fn encode(
 }
 
 /// One encoded column: all rows, and its exceptions.
-struct Column {
-    words: Vec<i16>,
-    exceptions: Vec<[u32; 2]>,
+pub struct Column {
+    /// Its place in the matrix.
+    pub index: usize,
+    /// The words of all rows.
+    pub words: Vec<i16>,
+    /// As [`Encoded::exceptions`], this column's only.
+    pub exceptions: Vec<[u32; 2]>,
 }
 
 impl Column {
-    fn encode(layout: &Layout, seed: &Seed, records: &dyn Records, column: usize) -> Result<Self> {
+    /// Encodes the bytes of t elements, one after the other, each with all its chunks.
+    ///
+    /// # Panics
+    /// When there are fewer than t · chunks · 2d bytes.
+    pub fn encode(layout: &Layout, seed: &Seed, index: usize, bytes: &[u8]) -> Self {
         let words = layout.points * layout.degree;
-        let mut encoded = Self { words: vec![0; layout.rows()], exceptions: Vec::new() };
-        let bytes = read_column(layout, records, column)?;
+        let mut encoded = Self { index, words: vec![0; layout.rows()], exceptions: Vec::new() };
         let mut values = vec![0u32; words];
         for chunk in 0..layout.chunks {
             let mut stream = whitening(seed, chunk);
-            stream.seek((column * layout.points * layout.element_bytes()) as u64);
+            stream.seek((index * layout.points * layout.element_bytes()) as u64);
             for (point, element) in values.chunks_exact_mut(layout.degree).enumerate() {
                 let start = (point * layout.chunks + chunk) * layout.element_bytes();
                 whiten(&bytes[start..][..layout.element_bytes()], &mut stream, element);
             }
             interpolate(layout, &mut values);
-            encoded.store(chunk * words, column, layout, &values);
+            encoded.store(chunk * words, layout, &values);
         }
-        Ok(encoded)
+        encoded
     }
 
     /// Centres the coefficients into rows `first_row`…; the transform left them bit-reversed.
-    fn store(&mut self, first_row: usize, column: usize, layout: &Layout, values: &[u32]) {
+    fn store(&mut self, first_row: usize, layout: &Layout, values: &[u32]) {
         let (t, d) = (layout.points, layout.degree);
         for j in 0..t {
             // c_j = F(−j)/t, and F(c) stands at the bit-reversed place of c.
@@ -89,7 +96,7 @@ impl Column {
                 let centred = value as i32 - if value > PLAINTEXT / 2 { PLAINTEXT as i32 } else { 0 };
                 *word = centred as i16;
                 if centred == EXCEPTION {
-                    self.exceptions.push([(start + r) as u32, column as u32]);
+                    self.exceptions.push([(start + r) as u32, self.index as u32]);
                 }
             }
         }
@@ -171,6 +178,20 @@ fn scatter(layout: &Layout, tiles: &mut [i16], first: usize, columns: &[Column])
                 &pair[0].words[rows.clone()],
                 &odd[rows.clone()],
             );
+        }
+    });
+}
+
+/// Writes some columns, in any order, over what stands in their places.
+///
+/// # Panics
+/// When `tiles` or a column is not of this layout.
+pub fn replace(layout: &Layout, tiles: &mut [i16], columns: &[Column]) {
+    let pairs = layout.pairs();
+    tiles.par_chunks_exact_mut(pairs * 2 * rows16::ROWS).enumerate().for_each(|(group, tile)| {
+        let rows = group * rows16::ROWS..(group + 1) * rows16::ROWS;
+        for column in columns {
+            rows16::scatter_column(tile, 1, pairs, column.index, &column.words[rows.clone()]);
         }
     });
 }

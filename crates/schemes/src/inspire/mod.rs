@@ -26,6 +26,7 @@ pub mod masks;
 pub mod noise;
 pub mod params;
 pub mod server;
+pub mod update;
 pub mod wire;
 
 use papir_core::Privacy;

@@ -1,6 +1,7 @@
 //! Checked parameters of InsPIRe and their choice for a shape and a goal.
 
 use papir_core::codec::{Reader, Writer};
+use papir_core::cost::{Counts, Operation, Work};
 use papir_core::envelope;
 use papir_core::scheme::Parameters;
 use papir_core::{Description, Error, Goal, Limits, Privacy, Result, Security, Shape, Sizes, UpdateCost};
@@ -224,6 +225,51 @@ impl Params {
         }
     }
 
+    /// What the verbs do.
+    fn work(&self) -> Work {
+        let Layout { degree, points, chunks, columns, .. } = self.layout;
+        let encryptions = columns.div_ceil(degree) + self.key_elements();
+        Work {
+            setup: self.setup_work(),
+            query: Counts::new().with(Operation::Encrypt, encryptions as f64, 1),
+            answer: Counts::new()
+                .with(Operation::Select16, self.layout.matrix_bytes() as f64, self.groups())
+                .with(
+                    Operation::Matrix,
+                    (self.layout.packs() * self.matrix_words() * 4) as f64,
+                    self.groups(),
+                )
+                .with(Operation::ExternalProduct, ((points - 1) * chunks) as f64, chunks)
+                .with(Operation::Word, self.answer_words() as f64, 1),
+            extract: Counts::new().with(Operation::Decrypt, chunks as f64, 1),
+        }
+    }
+
+    /// Every word is encoded and is in log₂ t levels of the interpolation; every row is multiplied
+    /// with the masks of all blocks of d columns.
+    fn setup_work(&self) -> Counts {
+        let Layout { degree, points, columns, .. } = self.layout;
+        let (rows, packs) = (self.layout.rows(), self.layout.packs());
+        let words = (rows * 2 * self.layout.pairs()) as f64;
+        Counts::new()
+            .with(Operation::Encode16, words, columns)
+            .with(Operation::Interpolate, words * f64::from(points.ilog2()), columns)
+            .with(Operation::HintTransform, (rows * columns.div_ceil(degree)) as f64, self.groups())
+            .with(Operation::Pack, packs as f64, packs)
+    }
+
+    /// Words of messages: the selector is unpacked and split into planes, the keys are unpacked and
+    /// lifted, every row is lifted, and mask and body of each result are rounded and packed.
+    fn answer_words(&self) -> usize {
+        let Layout { degree, chunks, columns, .. } = self.layout;
+        2 * columns + 2 * self.key_elements() * degree + self.layout.rows() + 4 * chunks * degree
+    }
+
+    /// Row groups: what threads share.
+    fn groups(&self) -> usize {
+        self.layout.rows() / papir_kernels::rows16::ROWS
+    }
+
     /// Seconds of one core for an answer, roughly: for comparing candidates only.
     fn rough_seconds(&self) -> f64 {
         let sizes = self.sizes();
@@ -253,16 +299,27 @@ impl Params {
 
 impl Parameters for Params {
     fn choose(shape: Shape, goal: Goal) -> Result<Self> {
+        let affordable = Self::candidates(shape)?.into_iter().filter(|candidate| candidate.affordable(goal));
+        let best = affordable.min_by(|a, b| a.score(goal).total_cmp(&b.score(goal)));
+        best.ok_or_else(|| unfit(format!("{shape:?}: the packing matrices would exceed the database")))
+    }
+
+    /// Every t of 1, 2, 4, … 2d that the failure probability allows.
+    fn candidates(shape: Shape) -> Result<Vec<Self>> {
         let degree = RlweLiteral::DEFAULT.degree;
         let elements = elements(&shape, degree);
         let largest = (elements.next_power_of_two() as usize).min(2 * degree);
         let all = std::iter::successors(Some(1), |t| Some(2 * t)).take_while(|&t| t <= largest);
-        let (candidates, errors): (Vec<_>, Vec<_>) =
+        let (fit, errors): (Vec<_>, Vec<_>) =
             all.map(|points| Self::with_points(shape, points)).partition(Result::is_ok);
-        let affordable = candidates.into_iter().flatten().filter(|candidate| candidate.affordable(goal));
-        let best = affordable.min_by(|a, b| a.score(goal).total_cmp(&b.score(goal)));
-        let reasons = || errors.into_iter().filter_map(Result::err).map(|error| error.to_string());
-        best.ok_or_else(|| unfit(format!("{shape:?}: {}", reasons().collect::<Vec<_>>().join("; "))))
+        match errors.into_iter().filter_map(Result::err).next_back() {
+            Some(error) if fit.is_empty() => Err(error),
+            _ => Ok(fit.into_iter().flatten().collect()),
+        }
+    }
+
+    fn label(&self) -> String {
+        format!("t = {}, {} columns", self.layout.points, self.layout.columns)
     }
 
     fn shape(&self) -> Shape {
@@ -303,6 +360,7 @@ impl Parameters for Params {
                 ("key bits", literal.key_bits.to_string()),
                 ("answer bits", format!("{} + {}", literal.answer_bits.0, literal.answer_bits.1)),
             ],
+            work: self.work(),
         }
     }
 

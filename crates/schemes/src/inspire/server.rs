@@ -1,9 +1,9 @@
-//! SETUP and RESPOND (Algorithms 7 and 9).
+//! SETUP and RESPOND (Algorithms 7 and 9). Changing records is [`super::update`].
 
 use papir_core::codec::Reader;
 use papir_core::scheme::{self, Session};
 use papir_core::sections::{SectionSink, SectionSource};
-use papir_core::{AlignedBytes, Blob, BlobSlice, Change, Error, Progress, RecordBuffer, Records, Result};
+use papir_core::{AlignedBytes, Blob, BlobSlice, Change, Error, Progress, Records, Result};
 use papir_kernels::rows16;
 use papir_lattice::mod_switch::PowerSwitch;
 use papir_lattice::packing::inspiring::{self, OnlineKey, Preprocessed, Preprocessor};
@@ -22,17 +22,20 @@ use super::params::Params;
 use super::wire::{Answer, Public, Query};
 
 /// A prepared database: the encoded matrix, and for each pack its matrix, mask and last digits.
+///
+/// A clone shares the matrices.
+#[derive(Clone)]
 pub struct Server {
-    params: Params,
-    public: Public,
+    pub(super) params: Params,
+    pub(super) public: Public,
     /// 16-bit words in row groups.
-    tiles: BlobSlice<i16>,
+    pub(super) tiles: BlobSlice<i16>,
     /// (row, column) of words that stand for +32768, sorted.
-    exceptions: BlobSlice<[u32; 2]>,
+    pub(super) exceptions: BlobSlice<[u32; 2]>,
     /// 32-bit packing matrices in row groups, pack after pack.
-    matrices: BlobSlice<i32>,
-    packs: Vec<Preprocessed>,
-    rgsw_masks: Vec<Poly<Values>>,
+    pub(super) matrices: BlobSlice<i32>,
+    pub(super) packs: Vec<Preprocessed>,
+    pub(super) rgsw_masks: Vec<Poly<Values>>,
 }
 
 impl scheme::Server<Inspire> for Server {
@@ -67,13 +70,9 @@ impl scheme::Server<Inspire> for Server {
         Ok(packed.into_par_iter().zip(&keys).map(finish).collect())
     }
 
-    fn update(&self, changes: &[Change], rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Self> {
-        scheme::check_changes(&self.params.layout().shape, changes)?;
-        let mut records = self.records()?;
-        for change in changes {
-            records.set(change.index, &change.record)?;
-        }
-        Self::prepare(self.params.clone(), Seed::random(rng), &records, progress)
+    /// Keeps the public seed: byte for byte what [`Server::prepare`] gives for the changed records.
+    fn update(&self, changes: &[Change], _rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Self> {
+        super::update::update(self, changes, progress)
     }
 
     fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {
@@ -123,7 +122,8 @@ impl Server {
         }
         let encoded = encode(params.layout(), &seed, records, progress)?;
         let tiles = BlobSlice::new(encoded.tiles.into(), "inspire/database")?;
-        let (matrices, packs) = prepare_packs(&params, &seed, &tiles, &encoded.exceptions, progress)?;
+        let (matrices, packs) =
+            prepare_packs(&params, &seed, &tiles, &encoded.exceptions, |_| None, progress)?;
         let exceptions = Blob::copy_of(bytemuck::cast_slice(&encoded.exceptions));
         Ok(Self {
             rgsw_masks: rgsw_masks(&params, &seed),
@@ -238,11 +238,6 @@ impl Server {
         }
     }
 
-    /// The records, decoded from the matrix: for updates.
-    fn records(&self) -> Result<RecordBuffer> {
-        super::decode::decode(self.params.layout(), &self.public.seed, &self.tiles, &self.exceptions)
-    }
-
     fn planes(&self, query: &Query) -> Vec<i16> {
         let mut planes = Vec::new();
         rows16::pack_planes(
@@ -278,11 +273,14 @@ impl Server {
 }
 
 /// Lines 8 to 11 on what is public: each pack's matrix, mask and last digits.
-fn prepare_packs(
+///
+/// `kept` gives the packs that are copied as they are.
+pub(super) fn prepare_packs<'a>(
     params: &Params,
     seed: &Seed,
     tiles: &[i16],
     exceptions: &[[u32; 2]],
+    kept: impl Fn(usize) -> Option<(&'a [i32], &'a Preprocessed)> + Sync,
     progress: &dyn Progress,
 ) -> Result<(Blob, Vec<Preprocessed>)> {
     let ring = params.rlwe().ring();
@@ -292,9 +290,13 @@ fn prepare_packs(
     let preprocessor = Preprocessor::new(ring, params.key_switch(), &masks);
     let words = params.matrix_words();
     let mut matrices = AlignedBytes::zeroed(layout.packs() * words * 4);
-    progress.stage("pack", layout.packs() as u64);
+    progress.stage("pack", (0..layout.packs()).filter(|&pack| kept(pack).is_none()).count() as u64);
     let prepared =
         matrices.slice_mut::<i32>().par_chunks_exact_mut(words).enumerate().map(|(pack, matrix)| {
+            if let Some((old, prepared)) = kept(pack) {
+                matrix.copy_from_slice(old);
+                return Ok(prepared.clone());
+            }
             let lwe = pack_masks(ring, layout, tiles, exceptions, &selector_masks, pack);
             let prepared = preprocessor.run(lwe, matrix);
             progress.advance(1);

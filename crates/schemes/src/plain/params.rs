@@ -1,6 +1,7 @@
 //! Parameters of the scheme without cryptography: the shape.
 
 use papir_core::codec::{Reader, Writer};
+use papir_core::cost::Work;
 use papir_core::scheme::{Goal, Parameters, Scheme};
 use papir_core::{
     Description, Limits, MAX_RECORD_BITS, MAX_RECORDS, Result, Shape, Sizes, UpdateCost, envelope,
@@ -65,6 +66,7 @@ impl Parameters for PlainParams {
                 update: UpdateCost::PerRecord,
             },
             parameters: Vec::new(),
+            work: Work::default(),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Parameters of SimplePIR: the matrix for a shape, the LWE set, the answer's rounding.
 
 use papir_core::codec::{Reader, Writer};
+use papir_core::cost::{Counts, Operation, Work};
 use papir_core::scheme::{Goal, Parameters, Scheme};
 use papir_core::{
     Description, Error, Limits, MAX_RECORD_BITS, MAX_RECORDS, Result, Security, Shape, Sizes, UpdateCost,
@@ -86,6 +87,27 @@ impl SimpleParams {
             ..Sizes::default()
         }
     }
+
+    /// What the verbs do: the answer reads the filled-up matrix, the hint has n columns, a client
+    /// expands a row of A for each column and reads a row of the hint for each row.
+    fn work(&self) -> Work {
+        let Layout { rows, columns, .. } = self.layout;
+        let (bytes, groups) = (self.layout.tile_bytes() as f64, self.layout.groups());
+        Work {
+            setup: Counts::new().with(Operation::Encode8, bytes, 1).with(
+                Operation::HintProduct8,
+                bytes,
+                groups,
+            ),
+            query: Counts::new().with(Operation::EncryptColumn, columns as f64, 1),
+            answer: Counts::new().with(Operation::Select8, bytes, groups).with(
+                Operation::Word,
+                (2 * columns + rows) as f64,
+                1,
+            ),
+            extract: Counts::new().with(Operation::DecryptRow, rows as f64, 1),
+        }
+    }
 }
 
 impl Parameters for SimpleParams {
@@ -110,6 +132,10 @@ impl Parameters for SimpleParams {
         };
         let best = layouts.iter().min_by(|a, b| cost(a).total_cmp(&cost(b)));
         Self::new(shape, best.map_or(least, |layout| layout.column_units))
+    }
+
+    fn label(&self) -> String {
+        format!("{} rows, {} columns", self.layout.rows, self.layout.columns)
     }
 
     fn shape(&self) -> Shape {
@@ -144,6 +170,7 @@ impl Parameters for SimpleParams {
                 ("answer bits", self.answer_bits().to_string()),
                 ("log2 noise", format!("{:.2}", noise::deviation(columns).log2())),
             ],
+            work: self.work(),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use papir_core::erased::ErasedSecret;
 use papir_core::scheme::Scheme;
+use papir_schemes::double::Double;
 use papir_schemes::inspire::Inspire;
 use papir_schemes::simple::Simple;
 
@@ -10,5 +11,6 @@ fn print<T: std::fmt::Debug>() {}
 fn main() {
     print::<<Simple as Scheme>::Secret>();
     print::<<Inspire as Scheme>::Secret>();
+    print::<<Double as Scheme>::Secret>();
     print::<ErasedSecret>();
 }

@@ -1,38 +1,40 @@
-//! COLLAPSE of Algorithm 1 on everything that is public: the digits of every step and the final mask.
+//! COLLAPSE and COLLAPSEPARTIAL on everything that is public: the digits of every step and the final
+//! mask.
 
 use papir_kernels::galois;
-use papir_ring::{Coefficients, Poly, Ring, Values};
+use papir_ring::{Accumulator, Coefficients, Poly, Ring, Values};
 
-use super::aggregate::{Aggregate, LweMasks};
+use super::super::ring_packing::Scratch;
+use super::aggregate::Aggregate;
 use super::keys::PackingMasks;
-use super::matrix::{self, MatrixError};
-use super::{GENERATOR, inverse_exponent};
+use super::matrix::{self, MatrixError, Slot};
+use super::{GENERATOR, LweMasks, Preprocessed, inverse_exponent, place};
 use crate::gadget::Gadget;
 use crate::key_switch::inner_product;
 
-/// What one pack keeps beside its matrix.
-#[derive(Clone, Debug)]
-pub struct Preprocessed {
-    /// The mask a_fin of the packed encryption.
-    pub a: Poly<Coefficients>,
-    /// The digits of the last step, which meet y_h; ℓ ring elements.
-    pub last: Vec<Poly<Values>>,
-}
-
-/// Prepares packs under fixed key masks.
+/// Prepares full packs under fixed key masks (Algorithm 1).
 pub struct Preprocessor<'a> {
-    ring: &'a Ring,
-    gadget: &'a Gadget,
-    masks: &'a PackingMasks,
-    /// The permutation of X → X^{1/5}: steps from τ_{5^j} to τ_{5^{j−1}}.
-    step_back: Vec<u32>,
+    chain: Chain<'a>,
+    /// w_h.
+    last: &'a [Poly<Values>],
+    scratch: Scratch,
 }
 
 impl<'a> Preprocessor<'a> {
     /// A preprocessor for packs under these masks.
     pub fn new(ring: &'a Ring, gadget: &'a Gadget, masks: &'a PackingMasks) -> Self {
-        let step = inverse_exponent(GENERATOR, ring.degree());
-        Self { ring, gadget, masks, step_back: galois::permutation(ring.degree(), step) }
+        Self::from_parts(ring, gadget, &masks.g, &masks.h)
+    }
+
+    /// From w_g and w_h.
+    pub(super) fn from_parts(
+        ring: &'a Ring,
+        gadget: &'a Gadget,
+        g: &'a [Poly<Values>],
+        h: &'a [Poly<Values>],
+    ) -> Self {
+        let chain = Chain::new(ring, gadget, g, GENERATOR, ring.degree() / 2);
+        Self { chain, last: h, scratch: Scratch::default() }
     }
 
     /// Prepares one pack; writes its matrix to `tiles` ([`super::matrix_words`] words, in the row
@@ -40,54 +42,135 @@ impl<'a> Preprocessor<'a> {
     ///
     /// # Errors
     /// [`MatrixError`] when a row could overflow online, which random masks do not cause.
+    ///
+    /// # Panics
+    /// When the masks are not d or `tiles` has another length.
     pub fn run(&self, lwe: LweMasks, tiles: &mut [i32]) -> Result<Preprocessed, MatrixError> {
-        let d = self.ring.degree();
-        let aggregate = lwe.aggregate(self.ring);
-        let mut digits = vec![0; self.gadget.levels() * d * d];
-        let a1 = self.collapse_half(&aggregate, 1, &mut digits);
-        let a2 = self.collapse_half(&aggregate, 2 * d - 1, &mut digits);
-        matrix::from_digits(d, digits, tiles)?;
-        let last = self.gadget.decompose_to_values(self.ring, &a2);
-        let mut a = self.ring.inverse(inner_product(self.ring, &last, &self.masks.h));
-        self.ring.add_assign(&mut a, &a1);
+        self.prepare(lwe, tiles, &self.scratch)
+    }
+
+    /// [`Preprocessor::run`] with the caller's buffers.
+    pub(super) fn prepare(
+        &self,
+        lwe: LweMasks,
+        tiles: &mut [i32],
+        scratch: &Scratch,
+    ) -> Result<Preprocessed, MatrixError> {
+        let Chain { ring, gadget, .. } = self.chain;
+        let d = ring.degree();
+        assert_eq!(lwe.count(), d, "masks of a full pack");
+        let aggregate = Aggregate::new(ring, lwe);
+        let (a1, a2) = scratch.with(gadget.levels() * d * d, |digits| {
+            let ends = self.collapse(&aggregate, digits);
+            matrix::from_digits(d, digits, Slot::only(d), tiles).map(|()| ends)
+        })?;
+        let last = gadget.decompose_to_values(ring, &a2);
+        let mut a = ring.inverse(inner_product(ring, &last, self.last));
+        ring.add_assign(&mut a, &a1);
         Ok(Preprocessed { a, last })
     }
 
-    /// COLLAPSEHALF with ρ = τ_rho: the component that remains under ρ(s). The digits that meet
-    /// τ_e(y_g) go to the d words at ((level·d) + e/2)·d.
-    fn collapse_half(&self, aggregate: &Aggregate, rho: usize, digits: &mut [i32]) -> Poly<Coefficients> {
-        let d = self.ring.degree();
-        let mut e = power(GENERATOR, d / 2 - 1, d) * rho % (2 * d);
-        let mut carry = aggregate.component(self.ring, e);
-        let inverse = inverse_exponent(GENERATOR, d);
-        let mut masks = self.images(e * inverse % (2 * d));
+    /// Both COLLAPSEHALF, ρ = I and ρ = τ_h: the components that remain under s and τ_h(s).
+    fn collapse(
+        &self,
+        aggregate: &Aggregate,
+        digits: &mut [i32],
+    ) -> (Poly<Coefficients>, Poly<Coefficients>) {
+        let d = self.chain.ring.degree();
+        // The powers of 5 are 1 modulo 4 and their opposites 3: even places and odd ones.
+        let (mut even, mut odd) = (Vec::with_capacity(digits.len() / d), Vec::new());
+        for pair in digits.chunks_exact_mut(2 * d) {
+            let (first, second) = pair.split_at_mut(d);
+            even.push(first);
+            odd.push(second);
+        }
+        rayon::join(
+            || self.chain.collapse(aggregate, 1, &mut even),
+            || self.chain.collapse(aggregate, 2 * d - 1, &mut odd),
+        )
+    }
+}
+
+/// A collapse by K_g along the exponents g^j: COLLAPSEHALF, COLLAPSEPARTIAL.
+pub(super) struct Chain<'a> {
+    ring: &'a Ring,
+    gadget: &'a Gadget,
+    /// w_g.
+    masks: &'a [Poly<Values>],
+    /// g and its order modulo 2d.
+    generator: usize,
+    order: usize,
+    /// The permutation of X → X^{1/g}: steps from τ_{g^j} to τ_{g^{j−1}}.
+    step_back: Vec<u32>,
+}
+
+impl<'a> Chain<'a> {
+    /// For a generator of this order, a power of two.
+    pub(super) fn new(
+        ring: &'a Ring,
+        gadget: &'a Gadget,
+        masks: &'a [Poly<Values>],
+        generator: usize,
+        order: usize,
+    ) -> Self {
+        let step_back = galois::permutation(ring.degree(), inverse_exponent(generator, ring.degree()));
+        Self { ring, gadget, masks, generator, order, step_back }
+    }
+
+    /// The component that remains under τ_rho(s), ρ = τ_rho.
+    ///
+    /// `digits` holds a polynomial for each level and each of the exponents of this chain, level after
+    /// level, in the order of their places: those that meet τ_e(y_g) go there. All are written.
+    pub(super) fn collapse(
+        &self,
+        aggregate: &Aggregate,
+        rho: usize,
+        digits: &mut [&mut [i32]],
+    ) -> Poly<Coefficients> {
+        let (ring, d) = (self.ring, self.ring.degree());
+        let inverse = inverse_exponent(self.generator, d);
+        // τ_e of the component's preimage and of the masks, by permutations of values.
+        let mut e = power(self.generator, self.order - 1, d) * rho % (2 * d);
+        let mut image = galois::permutation(d, e);
+        // No step ends at the exponent that the chain begins with.
+        for polys in digits.chunks_exact_mut(self.order) {
+            polys[place(e, d, self.order)].fill(0);
+        }
+        let mut carry = ring.inverse(self.component(aggregate, e, &image));
+        let mut masks = permute_all(ring, self.masks, &image);
         let mut step = vec![0; self.gadget.levels() * d];
-        for _ in 1..d / 2 {
+        let mut sum = Accumulator::new(ring);
+        for _ in 1..self.order {
             e = e * inverse % (2 * d);
+            image = compose(&image, &self.step_back);
+            masks = permute_all(ring, &masks, &self.step_back);
             self.gadget.decompose(&carry, &mut step);
             for (level, digit) in step.chunks_exact(d).enumerate() {
-                digits[(level * d + e / 2) * d..][..d].copy_from_slice(digit);
+                digits[level * self.order + place(e, d, self.order)].copy_from_slice(digit);
+                sum.add_product(&ring.forward(ring.from_signed(digit)), &masks[level]);
             }
-            carry = self.ring.inverse(self.recombine(&step, &masks));
-            self.ring.add_assign(&mut carry, &aggregate.component(self.ring, e));
-            masks = masks.iter().map(|mask| self.ring.permute(mask, &self.step_back)).collect();
+            let mut next = sum.reduce(ring);
+            ring.add_assign(&mut next, &self.component(aggregate, e, &image));
+            carry = ring.inverse(next);
         }
         carry
     }
 
-    /// τ_e(w_g).
-    fn images(&self, e: usize) -> Vec<Poly<Values>> {
-        let permutation = galois::permutation(self.ring.degree(), e);
-        self.masks.g.iter().map(|mask| self.ring.permute(mask, &permutation)).collect()
+    /// τ_e(C_{1/e}), by the permutation of τ_e.
+    fn component(&self, aggregate: &Aggregate, e: usize, image: &[u32]) -> Poly<Values> {
+        self.ring.permute(&self.ring.forward(aggregate.preimage(e)), image)
     }
+}
 
-    /// Σᵢ digitᵢ·maskᵢ.
-    fn recombine(&self, digits: &[i32], masks: &[Poly<Values>]) -> Poly<Values> {
-        let ring = self.ring;
-        let values: Vec<_> =
-            digits.chunks_exact(ring.degree()).map(|digit| ring.forward(ring.from_signed(digit))).collect();
-        inner_product(ring, &values, masks)
-    }
+fn permute_all(ring: &Ring, polys: &[Poly<Values>], permutation: &[u32]) -> Vec<Poly<Values>> {
+    polys.iter().map(|poly| ring.permute(poly, permutation)).collect()
+}
+
+/// The permutation that applies `first` and then `second`.
+fn compose(first: &[u32], second: &[u32]) -> Vec<u32> {
+    let mut both = vec![0; first.len()];
+    galois::permute(&mut both, first, second);
+    both
 }
 
 /// base^exponent modulo 2d.

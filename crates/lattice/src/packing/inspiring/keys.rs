@@ -1,4 +1,4 @@
-//! The two packing keys: K_g from τ_g(s) to s and K_h from τ_h(s) to s.
+//! The two packing keys of Algorithm 1: K_g from τ_g(s) to s and K_h from τ_h(s) to s.
 
 use papir_kernels::galois;
 use papir_ring::prg::Seed;
@@ -11,6 +11,10 @@ use crate::gadget::Gadget;
 use crate::key_switch;
 use crate::params::RlweParams;
 use crate::secret::SecretKey;
+
+/// The labels of the streams of w_g and w_h.
+pub(super) const G_LABEL: &str = "inspiring/w_g";
+pub(super) const H_LABEL: &str = "inspiring/w_h";
 
 /// The public halves w_g and w_h, ℓ ring elements each.
 #[derive(Clone, Debug)]
@@ -25,7 +29,7 @@ impl PackingMasks {
     /// Expanded from a public seed, each element from a stream of its own.
     pub fn expand(ring: &Ring, seed: &Seed, levels: usize) -> Self {
         let masks = |label| key_switch::masks(ring, seed, label, levels);
-        Self { g: masks("inspiring/w_g"), h: masks("inspiring/w_h") }
+        Self { g: masks(G_LABEL), h: masks(H_LABEL) }
     }
 }
 

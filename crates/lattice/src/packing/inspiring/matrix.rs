@@ -1,12 +1,16 @@
-//! The collapse of the bodies as one integer matrix: column (i, c) is Σ_e X^{ce}·Dᵢ,ₑ over odd e.
+//! The collapse of the bodies as one integer matrix: column (i, c) is Σ_e X^{ce}·Dᵢ,ₑ over the n
+//! exponents e = 1 + j·2d/n, of which the first n rows are kept.
 
 use papir_kernels::{mat32, monomial};
+use rayon::prelude::*;
 
 use super::bit_reverse;
 
 /// The largest sum of absolute entries of a row: times residues below 2²⁷ in absolute value it
 /// stays below 2⁶³.
 const MAX_ROW_SUM: u64 = 1 << 36;
+/// Columns that are written together: their polynomials and a run of each row group stay in cache.
+const BLOCK_COLUMNS: usize = 32;
 
 /// A row of the matrix whose product with a key could overflow 64 bits.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -18,55 +22,109 @@ pub struct MatrixError {
     pub found: u64,
 }
 
-/// The words of one pack's matrix: d rows, ℓ·d columns.
+/// The words of one full pack's matrix: d rows, ℓ·d columns.
 pub const fn matrix_words(degree: usize, levels: usize) -> usize {
     degree * degree * levels
 }
 
-/// Makes the tiles of the matrix from the digits of all steps, Dᵢ,ₑ at ((i·d) + e/2)·d.
+/// Packs of n rows that share the row groups of one unit: more than one when n is below a group.
+pub const fn slots(n: usize) -> usize {
+    if n < mat32::ROWS { mat32::ROWS / n } else { 1 }
+}
+
+/// The words of a unit: max(n, 64) rows, ℓ·d columns.
+pub const fn unit_words(degree: usize, n: usize, levels: usize) -> usize {
+    slots(n) * n * degree * levels
+}
+
+/// Where the n rows of a matrix stand in a unit.
+#[derive(Clone, Copy, Debug)]
+pub struct Slot {
+    /// n.
+    pub rows: usize,
+    /// Which of [`slots`].
+    pub index: usize,
+}
+
+impl Slot {
+    /// The one slot of a full pack.
+    pub const fn only(rows: usize) -> Self {
+        Self { rows, index: 0 }
+    }
+}
+
+/// Writes the matrix to a slot of a unit, from the digits of all steps: Dᵢ,ₑ of e = 1 + j·2d/n at
+/// (i·n + j)·d.
 ///
 /// # Errors
 /// [`MatrixError`].
 ///
 /// # Panics
-/// When d is no multiple of the rows of a group or a slice has another length.
-pub fn from_digits(degree: usize, mut digits: Vec<i32>, tiles: &mut [i32]) -> Result<(), MatrixError> {
-    assert!(degree.is_multiple_of(mat32::ROWS) && digits.len() == tiles.len(), "whole row groups");
-    let mut scratch = vec![0; degree];
-    for level in digits.chunks_exact_mut(degree * degree) {
-        // Σ_e X^{ce}·D_e with e = 2f + 1 is X^c·Σ_f X^{2cf}·D_{2f+1}.
-        monomial::dft_i32(level, degree, &mut scratch);
+/// When a slice has another length, or the rows are neither whole groups nor a part of one.
+pub fn from_digits(
+    degree: usize,
+    digits: &mut [i32],
+    slot: Slot,
+    tiles: &mut [i32],
+) -> Result<(), MatrixError> {
+    let (rows, columns) = (slot.rows, digits.len() / slot.rows);
+    let whole = (slots(rows) * rows).is_multiple_of(mat32::ROWS) && slot.index < slots(rows);
+    assert!(whole && tiles.len() == columns * slots(rows) * rows, "the row groups of a unit");
+    digits.par_chunks_exact_mut(rows * degree).for_each(|level| {
+        // Σ_e X^{ce}·D_e is X^c·Σ_j X^{cj·2d/n}·D_j: X^c times a transform of which c counts modulo n.
+        monomial::dft_i32(level, degree, &mut vec![0; degree]);
+    });
+    let mut sums = vec![0; rows];
+    for first in (0..columns).step_by(BLOCK_COLUMNS) {
+        let block = Block { degree, slot, columns, first, digits };
+        block.write(tiles, &mut sums);
     }
-    let columns = digits.len() / degree;
-    for (level, polys) in digits.chunks_exact(degree * degree).enumerate() {
-        for c in 0..degree {
-            let poly = &polys[bit_reverse(c, degree) * degree..][..degree];
-            monomial::rotate_i32(&mut scratch, poly, c);
-            scatter(tiles, columns, level * degree + c, &scratch);
-        }
-    }
-    check_rows(tiles, columns)
-}
-
-/// Writes one column of the matrix to its place in every row group.
-fn scatter(tiles: &mut [i32], columns: usize, column: usize, entries: &[i32]) {
-    let groups = tiles.chunks_exact_mut(columns * mat32::ROWS);
-    for (group, part) in groups.zip(entries.chunks_exact(mat32::ROWS)) {
-        group[column * mat32::ROWS..][..mat32::ROWS].copy_from_slice(part);
+    match sums.iter().position(|&sum| sum >= MAX_ROW_SUM) {
+        Some(row) => Err(MatrixError { row, found: sums[row] }),
+        None => Ok(()),
     }
 }
 
-fn check_rows(tiles: &[i32], columns: usize) -> Result<(), MatrixError> {
-    for (g, group) in tiles.chunks_exact(columns * mat32::ROWS).enumerate() {
-        let mut sums = [0u64; mat32::ROWS];
-        for column in group.chunks_exact(mat32::ROWS) {
-            for (sum, entry) in sums.iter_mut().zip(column) {
-                *sum += u64::from(entry.unsigned_abs());
+/// Some columns of the matrix, of all rows.
+struct Block<'a> {
+    degree: usize,
+    slot: Slot,
+    columns: usize,
+    first: usize,
+    digits: &'a [i32],
+}
+
+impl Block<'_> {
+    /// Writes them to every row group, and adds absolute values to the sums of the rows.
+    fn write(&self, tiles: &mut [i32], sums: &mut [u64]) {
+        let run = self.slot.rows.min(mat32::ROWS);
+        let groups = tiles.chunks_exact_mut(self.columns * mat32::ROWS);
+        for (g, (group, sums)) in groups.zip(sums.chunks_exact_mut(run)).enumerate() {
+            for column in self.first..(self.first + BLOCK_COLUMNS).min(self.columns) {
+                let place = column * mat32::ROWS + self.slot.index * run;
+                let out = &mut group[place..place + run];
+                self.column(column, g * run, out);
+                for (sum, entry) in sums.iter_mut().zip(out) {
+                    *sum += u64::from(entry.unsigned_abs());
+                }
             }
         }
-        if let Some(l) = sums.iter().position(|&sum| sum >= MAX_ROW_SUM) {
-            return Err(MatrixError { row: g * mat32::ROWS + l, found: sums[l] });
-        }
     }
-    Ok(())
+
+    /// The entries of a column from row `first` on: of X^c times a transformed polynomial.
+    fn column(&self, column: usize, first: usize, out: &mut [i32]) {
+        let (d, n) = (self.degree, self.slot.rows);
+        let (level, c) = (column / d, column % d);
+        let poly = &self.digits[(level * n + bit_reverse(c % n, n)) * d..][..d];
+        // Row r takes coefficient r − c, or minus coefficient r − c + d where that is negative.
+        let wrapped = c.saturating_sub(first).min(out.len());
+        let (negative, plain) = out.split_at_mut(wrapped);
+        if wrapped > 0 {
+            for (out, entry) in negative.iter_mut().zip(&poly[first + d - c..]) {
+                *out = entry.wrapping_neg();
+            }
+        }
+        let start = (first + wrapped).saturating_sub(c);
+        plain.copy_from_slice(&poly[start..start + plain.len()]);
+    }
 }

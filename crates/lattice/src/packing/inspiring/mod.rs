@@ -1,33 +1,47 @@
-//! InspiRING (InsPIRe, Algorithm 1): d LWE encryptions into one RLWE encryption with two keys.
+//! InspiRING (InsPIRe, Algorithms 1 and 2): LWE encryptions into one RLWE encryption with two keys,
+//! or with one.
 //!
-//! The masks of the LWE encryptions and of both keys are public and fixed, so the server does
-//! almost everything ahead. With τ_e: X → X^e, g = 5 and h = 2d − 1:
+//! The masks of the LWE encryptions and of the keys are public and fixed, so the server does almost
+//! everything ahead. Algorithm 1 packs n = d encryptions by the automorphisms τ_e: X → X^e of all odd
+//! e = ±5^j, Algorithm 2 packs n = γ by those with e ≡ 1 modulo 2d/γ, the powers of g = 2d/γ + 1. Either way
+//! the exponents are 1 + j·2d/n for j < n, and X^(2d/n) is an n-th root of unity:
 //!
-//! | Algorithm 1 | here |
+//! | Algorithms 1 and 2 | here |
 //! |---|---|
-//! | TRANSFORM, and the sum over k in PACK | [`aggregate`]: all τ_e(C_{1/e}), C_f = Σ_k X^{kf}·ãₖ, by one monomial FFT: O(d² log d) additions |
-//! | COLLAPSEHALF twice, COLLAPSEONE | [`collapse`]: digits of every step, the final mask |
+//! | TRANSFORM, TRANSFORMPARTIAL, line 2 | [`LweMasks`] |
+//! | TRANSFORM, and the sum over k in PACK | [`aggregate`]: all τ_e(C_{1/e}), C_f = Σ_k X^{kf}·ãₖ, by one monomial FFT: O(nd log n) additions |
+//! | COLLAPSEHALF twice, or COLLAPSEPARTIAL | [`collapse`]: the digits of every step and the final mask |
 //! | the same, on the bodies y of K_g | [`matrix`]: one integer matrix, by one monomial FFT a digit |
+//! | COLLAPSEONE with K_h (Algorithm 1 only) | [`collapse`], and online ℓ ring products |
 //! | the online rest | [`online`]: b + M·y_g + digits·y_h |
 //!
-//! The online part is linear in y_g. Step j of the collapse adds Σᵢ Dᵢ,ₑ·τ_e(yᵢ) with e = ±5^(j−1),
-//! and τ_e(y) = Σ_c y\[c\]·X^{ce}; so y\[c\] meets the column Σ_e X^{ce}·Dᵢ,ₑ, whatever the client.
-//! All columns together are a d × ℓd matrix with entries below 2^31, applied as integers to the
-//! centred residues of y.
+//! The online part is linear in y_g. A step of the collapse adds Σᵢ Dᵢ,ₑ·τ_e(yᵢ), and
+//! τ_e(y) = Σ_c y\[c\]·X^{ce}; so y\[c\] meets the column Σ_e X^{ce}·Dᵢ,ₑ, whatever the client. All columns
+//! together are an n × ℓd matrix (only the first n rows are needed) with entries below 2^31, applied as
+//! integers to the centred residues of y. It holds the rows that a pack means: a partial pack keeps
+//! γ/d of what a full one keeps, and 64/γ packs of less than 64 rows share a row group.
 
 pub mod aggregate;
 pub mod collapse;
+pub mod full;
 pub mod keys;
 pub mod matrix;
 pub mod online;
+pub mod partial;
 
-pub use aggregate::LweMasks;
-pub use collapse::{Preprocessed, Preprocessor};
+pub use super::lwe_masks::LweMasks;
+pub use super::ring_packing::Preprocessed;
+pub use collapse::Preprocessor;
+pub use full::Inspiring;
 pub use keys::{PackingKey, PackingMasks};
 pub use matrix::{MatrixError, matrix_words};
 pub use online::{OnlineKey, pack};
+pub use partial::PartialInspiring;
 
-/// g: generates the odd numbers modulo 2d up to sign.
+use super::ring_packing::PackingError;
+use crate::gadget::Gadget;
+
+/// g of Algorithm 1: generates the odd numbers modulo 2d up to sign.
 pub const GENERATOR: usize = 5;
 
 /// 1/e modulo 2d for odd e, d a power of two.
@@ -37,7 +51,18 @@ pub(crate) fn inverse_exponent(e: usize, degree: usize) -> usize {
     inverse & (2 * degree - 1)
 }
 
-/// The low log₂ d bits of `k` in reverse order.
-pub(crate) fn bit_reverse(k: usize, degree: usize) -> usize {
-    k.reverse_bits() >> (usize::BITS - degree.trailing_zeros())
+/// The low log₂ n bits of `k` in reverse order; n at least 2.
+pub(crate) fn bit_reverse(k: usize, n: usize) -> usize {
+    k.reverse_bits() >> (usize::BITS - n.trailing_zeros())
+}
+
+/// The place j of the exponent e = 1 + j·2d/n among n.
+pub(crate) fn place(e: usize, degree: usize, n: usize) -> usize {
+    e / (2 * degree / n)
+}
+
+/// Entries are sums of up to n digits of at most half a base: they must fit 32 bits.
+pub(crate) fn check_entries(gadget: &Gadget, n: usize) -> Result<(), PackingError> {
+    let found = (n as u64) << (gadget.params().log_base - 1);
+    if found < 1 << 31 { Ok(()) } else { Err(PackingError::Entries { found }) }
 }

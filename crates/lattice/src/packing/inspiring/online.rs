@@ -1,4 +1,5 @@
-//! The online part of packing: b + M·y_g + digits·y_h, linear in what the client sent.
+//! The online part of Algorithms 1 and 2: b + M·y_g + digits·y_h, linear in what the client sent; a
+//! partial pack has no y_h.
 
 use papir_kernels::gadget::centre;
 use papir_kernels::mat32;
@@ -31,6 +32,11 @@ impl OnlineKey {
         Self { g: [centred(0), centred(1)], h: h.into_iter().map(|poly| ring.forward(poly)).collect() }
     }
 
+    /// From y_g alone: the key of a partial pack.
+    pub(super) fn without_last(ring: &Ring, g: &[Poly<Coefficients>]) -> Self {
+        Self::new(ring, g, Vec::new())
+    }
+
     /// From a key as generated, unrounded.
     pub fn from_key(ring: &Ring, key: &PackingKey) -> Self {
         let coefficients =
@@ -59,7 +65,7 @@ pub fn pack(
 }
 
 /// M·y_g as integers for the residues modulo each prime, rows split between threads.
-fn multiply(tiles: &[i32], keys: &[&OnlineKey]) -> Vec<[Vec<i64>; 2]> {
+pub(super) fn multiply(tiles: &[i32], keys: &[&OnlineKey]) -> Vec<[Vec<i64>; 2]> {
     let Some(columns) = keys.first().map(|key| key.g[0].len()) else {
         return Vec::new();
     };
@@ -83,13 +89,16 @@ fn multiply(tiles: &[i32], keys: &[&OnlineKey]) -> Vec<[Vec<i64>; 2]> {
 
 fn finish(ring: &Ring, sums: [&[i64]; 2], last: &[Poly<Values>], key: &OnlineKey) -> Poly<Coefficients> {
     let mut body = ring.inverse(inner_product(ring, last, &key.h));
-    let residues: Vec<u32> = sums
-        .into_iter()
-        .zip(ring.primes())
-        .flat_map(|(sums, prime)| sums.iter().map(move |&s| residue(s, prime)))
-        .collect();
-    ring.add_assign(&mut body, &Poly::from_residues(residues));
+    ring.add_assign(&mut body, &Poly::from_residues(residues(ring, sums).concat()));
     body
+}
+
+/// Signed sums for both primes as residues.
+pub(super) fn residues(ring: &Ring, sums: [&[i64]; 2]) -> [Vec<u32>; 2] {
+    let [first, second] = sums;
+    let [q1, q2] = ring.primes();
+    let reduce = |sums: &[i64], prime| sums.iter().map(|&sum| residue(sum, prime)).collect();
+    [reduce(first, q1), reduce(second, q2)]
 }
 
 /// A signed word modulo q.

@@ -1,0 +1,263 @@
+//! `papir plan`: which scheme with which parameters, and what it will cost.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use papir_bench::calibrate::{Extent, calibrate};
+use papir_bench::{check, rates, size};
+use papir_core::Shape;
+use papir_core::cost::Rates;
+use serde_json::json;
+
+use crate::Outcome;
+use crate::bars::Bars;
+use crate::describe::{self, line};
+use crate::failure::Failure;
+use crate::keyed::estimate;
+use crate::planner::{self, Choice, Demand, KnownRates};
+use crate::{plan_table, units};
+
+/// Say what a database will cost, before it is built.
+///
+/// Weighs the parameters of every private scheme: bytes on the wire, time on the server and the client,
+/// memory, time of preparation. The best comes first: the least time from question to record on the
+/// line given, what a client fetches once spread over --lookups. Times are counted work at the rates of
+/// a machine, which --calibrate measures; sizes are exact, but with --keyed about right.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// The number of records, or with --keyed of keys.
+    #[arg(long, value_name = "N", required_unless_present_any = ["calibrate", "check"])]
+    records: Option<u64>,
+    /// Bytes of a record, or with --keyed of a value.
+    #[arg(long, value_name = "BYTES", conflicts_with = "record_bits")]
+    record_bytes: Option<u64>,
+    /// Bits of a record, where it is no whole number of bytes.
+    #[arg(long, value_name = "BITS", conflicts_with = "keyed")]
+    record_bits: Option<u64>,
+    /// Records are looked up by key: sizes are about those of the table of keys.
+    #[arg(long)]
+    keyed: bool,
+    /// The client's line to the server: 10Mbit, 1.5Gbit or 500kbit a second.
+    #[arg(long, value_name = "SPEED", default_value = "10Mbit", value_parser = speed)]
+    uplink: f64,
+    /// The line from the server to the client.
+    #[arg(long, value_name = "SPEED", default_value = "10Mbit", value_parser = speed)]
+    downlink: f64,
+    /// The server's memory: 16GiB, 512MiB. Candidates that need more are left out.
+    #[arg(long, value_name = "BYTES", value_parser = size::parse)]
+    memory: Option<u64>,
+    /// Lookups a second of all clients together: how many cores they need.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    clients: Option<u64>,
+    /// Lookups of one client over which what it fetches once is spread.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    lookups: u64,
+    /// Threads that answer one query; those of the measured machine by default.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1024))]
+    threads: Option<u64>,
+    /// The machine's rates, instead of the user's file.
+    #[arg(long, value_name = "FILE")]
+    rates: Option<PathBuf>,
+    /// Measure this machine first, and keep its rates.
+    #[arg(long)]
+    calibrate: bool,
+    /// Prepare and query five databases, and print what was predicted of them beside.
+    #[arg(long, conflicts_with = "records")]
+    check: bool,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+const EXAMPLES: &str = "Examples:
+  A service of 20 million breached passwords, each with a count, 50 lookups a second:
+    papir plan --keyed --records 20000000 --record-bytes 4 --memory 16GiB --clients 50
+  A blocklist of 2 million addresses, asked from phones on a slow uplink:
+    papir plan --keyed --records 2000000 --record-bytes 1 --uplink 2Mbit --downlink 20Mbit
+  A wallet that asks 100 times for one of 10 million notes of 128 bytes:
+    papir plan --records 10000000 --record-bytes 128 --lookups 100
+  This machine's rates, measured and tried:
+    papir plan --calibrate
+    papir plan --check";
+
+/// Timed queries of each database of --check.
+const CHECK_RUNS: usize = 9;
+
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    let mut out = std::io::stdout();
+    if arguments.calibrate {
+        measure(arguments, &mut out)?;
+    }
+    if arguments.check {
+        check_predictions(arguments, &mut out)?;
+    }
+    if let Some(records) = arguments.records {
+        plan(arguments, records, &mut out)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Parses `10Mbit`: bits a second.
+fn speed(text: &str) -> Result<f64, String> {
+    const UNITS: [(&str, f64); 4] = [("kbit", 1e3), ("Mbit", 1e6), ("Gbit", 1e9), ("bit", 1.0)];
+    let unit = UNITS.iter().find_map(|(unit, bits)| Some((text.strip_suffix(unit)?, bits)));
+    let bits = unit.and_then(|(digits, bits)| Some(digits.trim_end().parse::<f64>().ok()? * bits));
+    let sensible = bits.filter(|bits| (1.0..=1e15).contains(bits));
+    sensible.ok_or_else(|| "expected a speed above 0 as 500kbit, 10Mbit or 1Gbit".to_owned())
+}
+
+/// Measures this machine and writes its rates.
+fn measure(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
+    let path = arguments.rates.clone().or_else(rates::default_path);
+    let path = path.ok_or_else(|| Failure::new("there is no folder for rates: give --rates FILE"))?;
+    let threads = std::thread::available_parallelism()?.get();
+    let measured = calibrate(Extent::WHOLE, threads, &Bars::new())?;
+    rates::write(&path, &measured)?;
+    if !arguments.json {
+        describe::print(&rate_lines(&measured), out)?;
+        writeln!(out, "Written to {}", path.display())?;
+    } else if arguments.records.is_none() && !arguments.check {
+        writeln!(out, "{}", std::fs::read_to_string(&path)?.trim_end())?;
+    }
+    Ok(())
+}
+
+/// Each operation on one thread and on all.
+fn rate_lines(rates: &Rates) -> describe::Lines {
+    let value = |op: papir_core::cost::Operation, seconds: f64| match op.streams() {
+        true => format!("{:.1} GB/s", 1e-9 / seconds),
+        false => nanoseconds(seconds),
+    };
+    let both = |op| {
+        let (one, all) = (value(op, rates.one(op)), value(op, rates.all(op)));
+        line(op.name(), format!("{one} on one thread, {all} on {}", rates.threads()))
+    };
+    papir_core::cost::Operation::ALL.map(both).to_vec()
+}
+
+fn nanoseconds(seconds: f64) -> String {
+    if seconds < 1e-6 { format!("{:.2} ns", seconds * 1e9) } else { units::seconds(seconds) }
+}
+
+fn check_predictions(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
+    let known = planner::known_rates(arguments.rates.as_deref())?;
+    let checked = check::check(&known.rates, CHECK_RUNS, &Bars::new())?;
+    if arguments.json {
+        let object = json!({ "rates": known.origin, "checked": checked });
+        writeln!(out, "{object}")?;
+        return Ok(());
+    }
+    writeln!(out, "Predicted / measured on one thread; rates {}", known.words)?;
+    Ok(check::write_table(out, &checked)?)
+}
+
+fn plan(arguments: &Arguments, records: u64, out: &mut dyn Write) -> Result<(), Failure> {
+    let known = planner::known_rates(arguments.rates.as_deref())?;
+    let demand = demand(arguments, records, &known.rates)?;
+    let choice = planner::choose(&demand, &known.rates)?;
+    if arguments.json {
+        let object = as_json(arguments, &demand, &known, &choice);
+        writeln!(out, "{object}")?;
+        return Ok(());
+    }
+    describe::print(&headline(arguments, records, &demand, &known), out)?;
+    writeln!(out)?;
+    plan_table::write(out, &choice)?;
+    writeln!(out, "\nRecommended: {}", choice.reason())?;
+    if let Some(clients) = arguments.clients {
+        writeln!(out, "{}", cores(&choice, clients))?;
+    }
+    Ok(())
+}
+
+fn demand(arguments: &Arguments, records: u64, rates: &Rates) -> Result<Demand, Failure> {
+    let (shape, extra_bytes) = shape(arguments, records)?;
+    Ok(Demand {
+        extra_bytes,
+        line: (arguments.uplink, arguments.downlink),
+        memory: arguments.memory,
+        threads: arguments.threads.map_or(rates.threads(), |threads| threads as usize),
+        lookups: arguments.lookups,
+        ..Demand::new(shape, rates)
+    })
+}
+
+/// The shape that a scheme sees, and the bytes of the keys' layout.
+fn shape(arguments: &Arguments, records: u64) -> Result<(Shape, u64), Failure> {
+    match (arguments.record_bytes, arguments.record_bits) {
+        (Some(bytes), _) if arguments.keyed => {
+            let table = estimate(records, bytes)?;
+            Ok((Shape::of_bytes(table.records, table.record_bytes)?, table.layout_bytes))
+        }
+        (Some(bytes), _) => Ok((Shape::of_bytes(records, bytes)?, 0)),
+        (None, Some(bits)) => Ok((Shape::new(records, bits)?, 0)),
+        (None, None) => {
+            Err(Failure::new("the length of a record is missing: give --record-bytes or --record-bits"))
+        }
+    }
+}
+
+/// What was asked, and by which rates it is answered.
+fn headline(arguments: &Arguments, records: u64, demand: &Demand, known: &KnownRates) -> describe::Lines {
+    let shape = demand.shape;
+    let total = units::bytes(shape.total_bytes());
+    let stored = format!("{} records of {}, {total}", shape.records(), units::bits(shape.record_bits()));
+    let database = match arguments.keyed {
+        true => format!("{records} keys: about {stored}, {} of layout", units::bytes(demand.extra_bytes)),
+        false => stored,
+    };
+    let (up, down) = (mbit(demand.line.0), mbit(demand.line.1));
+    vec![
+        line("database", database),
+        line("line", format!("{up} up, {down} down; {} lookup(s) of one client", demand.lookups)),
+        line("server", format!("{} thread(s) an answer", demand.threads)),
+        line("rates", &known.words),
+    ]
+}
+
+fn mbit(bits: f64) -> String {
+    format!("{} Mbit/s", bits / 1e6)
+}
+
+fn cores(choice: &Choice, clients: u64) -> String {
+    let (cores, each) = (choice.best.cores(clients as f64), units::seconds(choice.best.core_s));
+    format!("{clients} lookups a second keep {cores} core(s) busy: {each} of one core each, none shared.")
+}
+
+fn as_json(arguments: &Arguments, demand: &Demand, known: &KnownRates, choice: &Choice) -> serde_json::Value {
+    json!({
+        "records": demand.shape.records(),
+        "record_bits": demand.shape.record_bits(),
+        "keyed": arguments.keyed,
+        "uplink_bits": demand.line.0,
+        "downlink_bits": demand.line.1,
+        "threads": demand.threads,
+        "lookups": demand.lookups,
+        "memory": demand.memory,
+        "rates": known.origin,
+        "offers": choice.offers().collect::<Vec<_>>(),
+        "left_out": choice.left_out,
+        "recommended": choice.best.scheme,
+        "reason": choice.reason(),
+        "cores": arguments.clients.map(|clients| choice.best.cores(clients as f64)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::planner::DEFAULT_LINE;
+
+    #[test]
+    fn speeds_parse() {
+        for (text, bits) in [("10Mbit", DEFAULT_LINE), ("1.5Gbit", 1.5e9), ("500 kbit", 5e5), ("9bit", 9.0)] {
+            assert!((speed(text).unwrap_or_default() - bits).abs() < 1e-6, "{text}");
+        }
+        for text in ["", "10", "Mbit", "-1Mbit", "0Mbit", "10MB", "NaNMbit", "infGbit"] {
+            assert!(speed(text).is_err(), "{text}");
+        }
+    }
+}

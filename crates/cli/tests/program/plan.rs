@@ -1,0 +1,200 @@
+//! `papir plan`, and `papir build --scheme auto`.
+
+use std::fmt::Write;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::support::{Folder, Service, fails_with, succeeds};
+
+/// Rates of a machine with two threads: InsPIRe's reading takes `select16` seconds a byte, packing a
+/// tenth of a nanosecond, and all else next to nothing.
+fn rates(folder: &Folder, select16: &str) -> String {
+    let mut table = String::new();
+    for name in [
+        "select8",
+        "external_product",
+        "word",
+        "encode16",
+        "interpolate",
+        "encode8",
+        "hint_transform",
+        "pack",
+        "hint_product8",
+        "encrypt",
+        "decrypt",
+        "encrypt_column",
+        "decrypt_row",
+    ] {
+        write!(table, "\"{name}\": 1e-12, ").unwrap();
+    }
+    let table = format!("{{{table}\"matrix\": 1e-10, \"select16\": {select16}}}");
+    let file = format!(
+        "{{\"format\": 1, \"backend\": \"any\", \"threads\": 2, \"one\": {table}, \"all\": {table}}}"
+    );
+    folder.write("rates.json", file)
+}
+
+fn planned(arguments: &[&str]) -> Value {
+    let folder = Folder::new();
+    let rates = rates(&folder, "1e-9");
+    let text = succeeds(&[&["plan", "--json", "--rates", &rates], arguments].concat());
+    serde_json::from_str(&text).unwrap()
+}
+
+fn offers(plan: &Value) -> &Vec<Value> {
+    plan["offers"].as_array().unwrap()
+}
+
+fn number(value: &Value, field: &str) -> f64 {
+    value[field].as_f64().unwrap_or_else(|| panic!("no number {field} in {value}"))
+}
+
+const MEBIBYTES_64: [&str; 4] = ["--records", "1048576", "--record-bytes", "64"];
+
+#[test]
+fn the_table_names_every_private_scheme_and_recommends_the_first() {
+    let folder = Folder::new();
+    let rates = rates(&folder, "1e-11");
+    let arguments = [&["plan", "--rates", &rates, "--clients", "50"], &MEBIBYTES_64[..]].concat();
+    let table = succeeds(&arguments);
+    for part in
+        ["1048576 records of 64 B, 64.0 MiB", "10 Mbit/s up", "rates.json", "131.5 bits", "128.4 bits"]
+    {
+        assert!(table.contains(part), "no `{part}` in {table}");
+    }
+    let lines: Vec<&str> = table.lines().collect();
+    let first = lines.iter().position(|line| line.starts_with("scheme ")).unwrap() + 1;
+    assert!(lines[first].starts_with("inspire") && table.contains("\nsimple "), "{table}");
+    let best = lines[first].split("  ").filter(|cell| !cell.is_empty()).nth(1).unwrap().trim();
+    assert!(table.contains(&format!("Recommended: inspire with {best}: ")), "{table}");
+    assert!(table.contains("50 lookups a second keep ") && !table.contains("plain"), "{table}");
+}
+
+#[test]
+fn sizes_are_those_of_the_schemes_and_the_best_comes_first() {
+    let plan = planned(&MEBIBYTES_64);
+    let lookups: Vec<f64> = offers(&plan).iter().map(|offer| number(offer, "lookup_s")).collect();
+    assert!(lookups.is_sorted() && lookups.len() >= 10, "{lookups:?}");
+    let t1 = offers(&plan).iter().find(|offer| offer["parameters"] == "t = 1, 16384 columns").unwrap();
+    let sizes =
+        ["upload_bytes", "download_bytes", "memory_bytes", "hint_bytes"].map(|field| number(t1, field));
+    // What `papir bench inspire --size 64MiB --dim0 16384` measures.
+    assert!((sizes[0] - 132_128.0).abs() < 1.0 && (sizes[1] - 12_320.0).abs() < 1.0, "{sizes:?}");
+    assert!((sizes[2] - 67_108_864.0 - 33_603_584.0).abs() < 1.0 && sizes[3] < 0.5, "{sizes:?}");
+    // 64 MiB at a nanosecond a byte, 32 MiB at a tenth, and 144 kB at 10 Mbit/s.
+    assert!((number(t1, "answer_s") - 0.0705).abs() < 1e-3, "{t1}");
+    assert!((number(t1, "transfer_s") - 8.0 * 144_448.0 / 1e7).abs() < 1e-6, "{t1}");
+    assert!((number(t1, "lookup_s") - 0.1862).abs() < 1e-3, "{t1}");
+}
+
+#[test]
+fn the_line_the_lookups_and_the_threads_change_the_choice() {
+    let slow = planned(&[&MEBIBYTES_64[..], &["--uplink", "100kbit"]].concat());
+    let fast = planned(&[&MEBIBYTES_64[..], &["--uplink", "10Gbit", "--downlink", "10Gbit"]].concat());
+    let best = |plan: &Value, field: &str| {
+        number(offers(plan).iter().find(|offer| offer["scheme"] == "inspire").unwrap(), field)
+    };
+    assert!(best(&slow, "upload_bytes") < best(&fast, "upload_bytes"), "{slow} {fast}");
+    assert!(best(&slow, "answer_s") > best(&fast, "answer_s"), "{slow} {fast}");
+    // Reading words is slow here, reading bytes is not: who asks often enough fetches the hint.
+    assert_eq!(planned(&MEBIBYTES_64)["recommended"], "inspire");
+    let often = planned(&[&MEBIBYTES_64[..], &["--lookups", "1000000"]].concat());
+    assert_eq!(often["recommended"], "simple");
+    assert!(number(&offers(&often)[0], "hint_bytes") > 1e7, "{often}");
+    let cores = |clients| number(&planned(&[&MEBIBYTES_64[..], &["--clients", clients]].concat()), "cores");
+    assert!((cores("1") - 1.0).abs() < 0.5 && (cores("10000") / cores("1000") - 10.0).abs() < 0.1);
+}
+
+#[test]
+fn bits_and_keys_are_taken() {
+    let bits = planned(&["--records", "1000000", "--record-bits", "1"]);
+    assert!((number(&bits, "record_bits") - 1.0).abs() < 0.1);
+    let keyed = planned(&["--records", "1000000", "--record-bytes", "32", "--keyed"]);
+    // 102 entries of 40 bytes in a bucket.
+    assert!((number(&keyed, "record_bits") - 32_640.0).abs() < 0.5);
+    assert!((9_805.0..13_000.0).contains(&number(&keyed, "records")), "{keyed}");
+    let folder = Folder::new();
+    let rates = rates(&folder, "1e-11");
+    let keyed = ["plan", "--rates", &rates, "--records", "1000000", "--record-bytes", "32", "--keyed"];
+    assert!(succeeds(&keyed).contains("1000000 keys: about "));
+}
+
+#[test]
+fn memory_leaves_candidates_out_with_the_reason() {
+    let plan = planned(&[&MEBIBYTES_64[..], &["--memory", "100MiB"]].concat());
+    let most = 100.0 * 1048576.0;
+    assert!(offers(&plan).iter().all(|offer| number(offer, "memory_bytes") <= most), "{plan}");
+    // Without parameters stands a scheme that cannot take the shape at all.
+    let left_out = plan["left_out"].as_array().unwrap().iter().filter(|one| one["parameters"] != "");
+    let reasons: Vec<&str> = left_out.map(|one| one["reason"].as_str().unwrap()).collect();
+    assert!(reasons.len() >= 5 && reasons.iter().all(|reason| reason.ends_with("above 100 MiB")), "{plan}");
+    let arguments = [&["plan", "--memory", "1MiB"], &MEBIBYTES_64[..]].concat();
+    fails_with(
+        &arguments,
+        &["nothing can serve", "1048576 records of 64 B", "of memory at least", "1.00 MiB"],
+    );
+}
+
+#[test]
+fn what_cannot_be_served_is_refused_in_a_line() {
+    let refused = |arguments: &[&str], parts: &[&str]| fails_with(&[&["plan"], arguments].concat(), parts);
+    refused(&["--records", "10", "--record-bytes", "262145"], &["256 KiB"]);
+    refused(&["--records", "0", "--record-bytes", "8"], &["empty"]);
+    refused(&["--records", "5000000000", "--record-bytes", "8"], &["5000000000", "2^32"]);
+    refused(&["--records", "4294967296", "--record-bytes", "262144"], &["inspire: ", "simple: "]);
+    refused(&["--records", "10", "--record-bytes", "65537", "--keyed"], &["65537", "65536"]);
+    refused(&["--records", "0", "--record-bytes", "8", "--keyed"], &["empty"]);
+    refused(&["--records", "10"], &["--record-bytes", "--record-bits"]);
+    refused(&["--record-bytes", "10"], &["--records"]);
+    refused(&["--records", "10", "--record-bytes", "1", "--record-bits", "1"], &["--record-bits"]);
+    refused(&["--records", "10", "--record-bytes", "8", "--uplink", "fast"], &["fast", "Mbit"]);
+    refused(&["--records", "10", "--record-bytes", "8", "--memory", "16GB"], &["16GB", "GiB"]);
+    refused(&["--records", "10", "--record-bytes", "8", "--lookups", "0"], &["--lookups"]);
+    let missing = ["--records", "10", "--record-bytes", "8", "--rates", "nowhere/rates.json"];
+    refused(&missing, &["nowhere/rates.json", "--calibrate"]);
+}
+
+/// A folder stands for the user's: rates are found there, and built in where there are none.
+#[test]
+fn rates_are_those_of_the_user_or_built_in() {
+    let folder = Folder::new();
+    let plan = |home: &str| {
+        let output = Command::new(env!("CARGO_BIN_EXE_papir"))
+            .args([&["plan"], &MEBIBYTES_64[..]].concat())
+            .env("XDG_DATA_HOME", home)
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert!(plan(&folder.path("")).contains("built in, for a modest machine"));
+    std::fs::create_dir(folder.path("papir")).unwrap();
+    std::fs::rename(rates(&folder, "1e-11"), folder.path("papir/rates.json")).unwrap();
+    assert!(plan(&folder.path("")).contains("measured on this machine"));
+}
+
+#[test]
+fn an_automatic_build_says_what_it_took_and_answers() {
+    let folder = Folder::new();
+    let bytes: Vec<u8> = (0..40_000u32).flat_map(u32::to_le_bytes).collect();
+    let (source, out) = (folder.write("a.bin", bytes), folder.path("a.papir"));
+    let raw = ["build", &source, "--out", &out, "--format", "raw", "--record-bytes", "4", "--scheme", "auto"];
+    let told = succeeds(&raw);
+    let chosen = told.lines().find(|line| line.starts_with("chosen ")).unwrap();
+    let recommended = planned_with_own_rates(&["--records", "40000", "--record-bytes", "4"]);
+    let best = offers(&recommended)[0]["parameters"].as_str().unwrap();
+    assert!(chosen.contains(best) && chosen.contains("the least time of a lookup"), "{chosen}, not {best}");
+    let predicted = number(&offers(&recommended)[0], "snapshot_bytes");
+    let written = std::fs::metadata(&out).unwrap().len() as f64;
+    assert!((0.98..1.02).contains(&(predicted / written)), "{predicted} for {written}");
+    let service = Service::start(&[&out], &[]);
+    let record = crate::support::papir(&["get", &service.url, "--index", "31234"]).stdout;
+    assert_eq!(record, 31_234u32.to_le_bytes());
+    fails_with(&[&raw[..], &["--goal", "balanced"]].concat(), &["--goal", "auto"]);
+}
+
+fn planned_with_own_rates(arguments: &[&str]) -> Value {
+    serde_json::from_str(&succeeds(&[&["plan", "--json"], arguments].concat())).unwrap()
+}

@@ -1,0 +1,60 @@
+//! PackLWEs on bodies, by the digits made ahead: what it adds to the polynomial of the LWE bodies.
+
+use papir_kernels::pointwise::{mul_accumulate, reduce};
+use papir_ring::{Coefficients, Poly, Values};
+use rayon::prelude::*;
+
+use super::super::ring_packing::Bodies;
+use super::{Cdks, FORK_LEVEL};
+
+impl Cdks {
+    /// For each key, the bodies that packing adds to all packs. Keys share one read of the digits.
+    pub(super) fn pack_bodies(&self, words: &[u32], keys: &[&Vec<Poly<Values>>]) -> Vec<Bodies> {
+        let ring = self.ring();
+        let packs: Vec<Vec<Poly<Coefficients>>> = words
+            .par_chunks_exact(self.tree_words(self.top()))
+            .map(|tree| self.merge_bodies(self.top(), tree, keys))
+            .map(|bodies| bodies.into_iter().map(|body| ring.inverse(body)).collect())
+            .collect();
+        let of_key = |i: usize| packs.iter().map(|bodies| bodies[i].clone()).collect::<Vec<_>>();
+        (0..keys.len()).map(|i| Bodies::from_polys(ring.degree(), &of_key(i))).collect()
+    }
+
+    /// One body a key: of a tree of 2^level leaves, level at least 1, the leaves being zero.
+    fn merge_bodies(&self, level: usize, words: &[u32], keys: &[&Vec<Poly<Values>>]) -> Vec<Poly<Values>> {
+        let ring = self.ring();
+        let half = self.tree_words(level - 1);
+        let (children, node) = words.split_at(2 * half);
+        let mut bodies: Vec<_> = keys.iter().map(|key| self.switch(level, node, key)).collect();
+        if level == 1 {
+            return bodies;
+        }
+        let (even, odd) = children.split_at(half);
+        let even = || self.merge_bodies(level - 1, even, keys);
+        let odd = || self.merge_bodies(level - 1, odd, keys);
+        let (even, odd) = if level < FORK_LEVEL { (even(), odd()) } else { rayon::join(even, odd) };
+        for ((body, even), odd) in bodies.iter_mut().zip(even).zip(&odd) {
+            let (sum, image) = self.level(level).0.merge(ring, even, odd);
+            ring.add_assign(body, &sum);
+            ring.add_assign(body, &image);
+        }
+        bodies
+    }
+
+    /// Σᵢ digitᵢ·yᵢ with the key of a level.
+    fn switch(&self, level: usize, node: &[u32], key: &[Poly<Values>]) -> Poly<Values> {
+        let ring = self.ring();
+        let d = ring.degree();
+        let count = self.setup.gadget().levels();
+        let mut sums = vec![0; 2 * d];
+        for (digit, y) in node.chunks_exact(2 * d).zip(&key[(level - 1) * count..][..count]) {
+            mul_accumulate(&mut sums, digit, y.residues());
+        }
+        let mut body = ring.zero();
+        for ((out, sums), prime) in body.parts_mut().into_iter().zip(sums.chunks_exact(d)).zip(ring.primes())
+        {
+            reduce(out, sums, prime);
+        }
+        body
+    }
+}

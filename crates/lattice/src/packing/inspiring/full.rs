@@ -1,0 +1,76 @@
+//! InspiRING (InsPIRe, Algorithm 1) as a [`RingPacking`].
+
+use papir_ring::prg::Seed;
+use papir_ring::{Coefficients, Poly, Values};
+
+use super::super::ring_packing::{Bodies, PackingError, Preprocessed, RingPacking, Scratch, Setup};
+use super::collapse::Preprocessor;
+use super::online::{self, OnlineKey};
+use super::{GENERATOR, LweMasks, check_entries, keys, matrix_words};
+use crate::gadget::{Gadget, GadgetParams};
+use crate::noise::Setting;
+use crate::params::RlweParams;
+
+/// InspiRING: packs d LWE encryptions with K_g and K_h, under the masks of [`super::PackingMasks`].
+#[derive(Clone, Debug)]
+pub struct Inspiring {
+    setup: Setup,
+}
+
+impl RingPacking for Inspiring {
+    const NAME: &'static str = "InspiRING";
+    type Word = i32;
+    type Expanded = OnlineKey;
+
+    fn new(params: &RlweParams, gadget: &Gadget, capacity: usize, seed: &Seed) -> Result<Self, PackingError> {
+        let d = params.ring().degree();
+        if capacity != d {
+            let expected = format!("the degree, {d}");
+            return Err(PackingError::Capacity { packing: Self::NAME, found: capacity, expected });
+        }
+        check_entries(gadget, d)?;
+        let switches = [(GENERATOR, keys::G_LABEL.to_owned()), (2 * d - 1, keys::H_LABEL.to_owned())];
+        Ok(Self { setup: Setup::new(Self::NAME, params, gadget, capacity, seed, &switches) })
+    }
+
+    fn setup(&self) -> &Setup {
+        &self.setup
+    }
+
+    fn slots(&self) -> usize {
+        1
+    }
+
+    fn unit_words(&self) -> usize {
+        matrix_words(self.setup.ring().degree(), self.setup.gadget().levels())
+    }
+
+    /// PACK on masks.
+    fn prepare_slot(
+        &self,
+        lwe: LweMasks,
+        _: usize,
+        unit: &mut [i32],
+        scratch: &Scratch,
+    ) -> Result<Preprocessed, PackingError> {
+        let masks = |i: usize| self.setup.switches()[i].masks.as_slice();
+        let preprocessor =
+            Preprocessor::from_parts(self.setup.ring(), self.setup.gadget(), masks(0), masks(1));
+        Ok(preprocessor.prepare(lwe, unit, scratch)?)
+    }
+
+    fn expand(&self, bodies: &[Poly<Coefficients>]) -> OnlineKey {
+        let (g, h) = bodies.split_at(bodies.len() / 2);
+        OnlineKey::new(self.setup.ring(), g, h.to_vec())
+    }
+
+    fn apply(&self, words: &[i32], packs: &[&Preprocessed], keys: &[&OnlineKey]) -> Vec<Bodies> {
+        let last: Vec<&[Poly<Values>]> = packs.iter().map(|pack| &pack.last[..]).collect();
+        let added = online::pack(self.setup.ring(), words, &last, keys);
+        added.into_iter().map(|packs| Bodies::from_polys(self.capacity(), &packs)).collect()
+    }
+
+    fn variance(setting: &Setting, gadget: GadgetParams, _: usize) -> f64 {
+        setting.packing(gadget)
+    }
+}

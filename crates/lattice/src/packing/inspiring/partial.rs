@@ -1,0 +1,99 @@
+//! PartialInspiRING (InsPIRe, Algorithm 2) as a [`RingPacking`].
+
+use papir_ring::prg::Seed;
+use papir_ring::{Coefficients, Poly};
+
+use super::super::ring_packing::{Bodies, PackingError, Preprocessed, RingPacking, Scratch, Setup};
+use super::aggregate::Aggregate;
+use super::collapse::Chain;
+use super::matrix::{self, Slot};
+use super::online::{OnlineKey, multiply, residues};
+use super::{LweMasks, check_entries};
+use crate::gadget::{Gadget, GadgetParams};
+use crate::noise::Setting;
+use crate::params::RlweParams;
+
+/// PartialInspiRING: packs γ ≤ d/2 LWE encryptions with K_g alone, g = 2d/γ + 1 of order γ.
+///
+/// g and so K_g and its masks are of this γ only. The first γ coefficients of the packed encryption's
+/// message are the γ messages; the others mean nothing, and its body has only the first.
+#[derive(Clone, Debug)]
+pub struct PartialInspiring {
+    setup: Setup,
+}
+
+impl PartialInspiring {
+    /// The map τ_g(s) → s of γ.
+    const fn generator(degree: usize, capacity: usize) -> usize {
+        2 * degree / capacity + 1
+    }
+}
+
+impl RingPacking for PartialInspiring {
+    const NAME: &'static str = "PartialInspiRING";
+    type Word = i32;
+    type Expanded = OnlineKey;
+
+    fn new(params: &RlweParams, gadget: &Gadget, capacity: usize, seed: &Seed) -> Result<Self, PackingError> {
+        let d = params.ring().degree();
+        if !capacity.is_power_of_two() || !(2..=d / 2).contains(&capacity) {
+            let expected = format!("a power of two from 2 to {}", d / 2);
+            return Err(PackingError::Capacity { packing: Self::NAME, found: capacity, expected });
+        }
+        check_entries(gadget, capacity)?;
+        let switches = [(Self::generator(d, capacity), format!("inspiring/partial-{capacity}/w_g"))];
+        Ok(Self { setup: Setup::new(Self::NAME, params, gadget, capacity, seed, &switches) })
+    }
+
+    fn setup(&self) -> &Setup {
+        &self.setup
+    }
+
+    fn slots(&self) -> usize {
+        matrix::slots(self.capacity())
+    }
+
+    fn unit_words(&self) -> usize {
+        matrix::unit_words(self.setup.ring().degree(), self.capacity(), self.setup.gadget().levels())
+    }
+
+    /// TRANSFORMPARTIAL, line 4 of PARTIALPACK, and COLLAPSEPARTIAL.
+    fn prepare_slot(
+        &self,
+        lwe: LweMasks,
+        slot: usize,
+        unit: &mut [i32],
+        scratch: &Scratch,
+    ) -> Result<Preprocessed, PackingError> {
+        let (ring, gadget, capacity) = (self.setup.ring(), self.setup.gadget(), self.capacity());
+        let d = ring.degree();
+        let aggregate = Aggregate::new(ring, lwe);
+        let masks = &self.setup.switches()[0].masks;
+        let chain = Chain::new(ring, gadget, masks, Self::generator(d, capacity), capacity);
+        let a = scratch.with(gadget.levels() * capacity * d, |digits| {
+            let a = chain.collapse(&aggregate, 1, &mut digits.chunks_exact_mut(d).collect::<Vec<_>>());
+            matrix::from_digits(d, digits, Slot { rows: capacity, index: slot }, unit).map(|()| a)
+        })?;
+        Ok(Preprocessed { a, last: Vec::new() })
+    }
+
+    fn expand(&self, bodies: &[Poly<Coefficients>]) -> OnlineKey {
+        OnlineKey::without_last(self.setup.ring(), bodies)
+    }
+
+    fn apply(&self, words: &[i32], packs: &[&Preprocessed], keys: &[&OnlineKey]) -> Vec<Bodies> {
+        // The rows of units are those of their packs, in order; the last unit may have slots to spare.
+        let rows = packs.len() * self.capacity();
+        let bodies = |[first, second]: &[Vec<i64>; 2]| {
+            Bodies::from_residues(
+                self.capacity(),
+                residues(self.setup.ring(), [&first[..rows], &second[..rows]]),
+            )
+        };
+        multiply(words, keys).iter().map(bodies).collect()
+    }
+
+    fn variance(setting: &Setting, gadget: GadgetParams, capacity: usize) -> f64 {
+        setting.partial_packing(gadget, capacity)
+    }
+}

@@ -1,0 +1,72 @@
+//! The masks of LWE encryptions as ring elements: TRANSFORM of Algorithms 1 and 2, line 2.
+
+use papir_kernels::pointwise::{self, Modulus};
+use papir_ring::prime::inverse_mod;
+use papir_ring::{Coefficients, Poly, Ring};
+
+/// The masks of n LWE encryptions in the form that packing takes: ãₖ = n⁻¹·Σᵢ aₖ\[i\]·X^{−i} in
+/// coefficients, all residues modulo q₁ first, then modulo q₂.
+///
+/// n is the number that one pack holds: d, or γ for partial packing.
+#[derive(Clone, Debug)]
+pub struct LweMasks {
+    degree: usize,
+    residues: [Vec<u32>; 2],
+}
+
+impl LweMasks {
+    /// n polynomials of d coefficients, contiguous, for both primes; each vector has n·d residues.
+    /// The factor n⁻¹ is the caller's.
+    ///
+    /// # Panics
+    /// When n is no power of two from 2 to d, or the vectors differ in length.
+    pub fn new(ring: &Ring, residues: [Vec<u32>; 2]) -> Self {
+        let degree = ring.degree();
+        let count = residues[0].len() / degree;
+        let whole = residues.iter().all(|part| part.len() == count * degree);
+        assert!(whole, "polynomials of {degree} residues a prime, equally many");
+        let range = 2..=degree;
+        assert!(count.is_power_of_two() && range.contains(&count), "2 to d masks, a power of two: {count}");
+        Self { degree, residues }
+    }
+
+    /// From n mask vectors of d entries below q.
+    ///
+    /// # Panics
+    /// As [`LweMasks::new`], and when a vector has another length.
+    pub fn from_vectors(ring: &Ring, vectors: &[Vec<u64>]) -> Self {
+        Self::new(ring, ring.primes().map(|prime| transform(prime, ring.degree(), vectors)))
+    }
+
+    /// n.
+    pub fn count(&self) -> usize {
+        self.residues[0].len() / self.degree
+    }
+
+    /// ãₖ.
+    pub fn poly(&self, k: usize) -> Poly<Coefficients> {
+        let range = k * self.degree..(k + 1) * self.degree;
+        Poly::from_residues(self.residues.each_ref().map(|part| &part[range.clone()]).concat())
+    }
+
+    /// The residues modulo q₁ and modulo q₂.
+    pub fn into_residues(self) -> [Vec<u32>; 2] {
+        self.residues
+    }
+}
+
+/// n⁻¹·Σᵢ a\[i\]·X^{−i} of all vectors modulo one prime, with X^{−i} = −X^{d−i} for i > 0.
+fn transform(prime: Modulus, degree: usize, vectors: &[Vec<u64>]) -> Vec<u32> {
+    let inverse = inverse_mod(vectors.len() as u64, prime.value().into()) as u32;
+    let mut residues = vec![0; vectors.len() * degree];
+    let (mut reduced, mut scaled) = (vec![0; degree], vec![0; degree]);
+    for (row, vector) in residues.chunks_exact_mut(degree).zip(vectors) {
+        pointwise::reduce(&mut reduced, vector, prime);
+        pointwise::scale(&mut scaled, &reduced, inverse, prime);
+        row[0] = scaled[0];
+        for (out, &entry) in row[1..].iter_mut().zip(scaled[1..].iter().rev()) {
+            *out = prime.sub(0, entry);
+        }
+    }
+    residues
+}

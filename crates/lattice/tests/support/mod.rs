@@ -1,0 +1,194 @@
+//! LWE encryptions to pack, under any packing.
+#![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
+
+use chacha20::ChaCha20Rng;
+use chacha20::rand_core::SeedableRng;
+use papir_lattice::gadget::{Gadget, GadgetParams};
+use papir_lattice::noise::Setting;
+use papir_lattice::packing::{Bodies, KeyBodies, LweMasks, RingPacking};
+use papir_lattice::params::{Literal, RlweParams};
+use papir_lattice::rlwe::Rlwe;
+use papir_lattice::secret::SecretKey;
+use papir_reference::inspiring as naive;
+use papir_ring::prg::Seed;
+use papir_ring::{Poly, Ring, Values};
+
+pub const APPROXIMATE: GadgetParams = GadgetParams { levels: 2, log_base: 19, drop: 18 };
+pub const EXACT: GadgetParams = GadgetParams { levels: 3, log_base: 19, drop: 0 };
+/// Of the masks of all keys.
+pub const SEED: Seed = Seed([1; 32]);
+/// d = 2048, q ≈ 2^55.9, σ = 6.4.
+pub const FULL: Literal = Literal::DEFAULT;
+/// The ring of Table 5's small column: d = 1024, q ≈ 2^27.8.
+pub const SMALL: Literal = Literal { degree: 1024, primes: [12_289, 18_433], sigma: 6.4 };
+
+pub fn rng(stream: u8) -> ChaCha20Rng {
+    ChaCha20Rng::from_seed([stream; 32])
+}
+
+pub fn params(degree: usize) -> RlweParams {
+    RlweParams::insecure(Literal { degree, ..FULL }).unwrap()
+}
+
+pub fn gadget(params: &RlweParams, gadget: GadgetParams) -> Gadget {
+    Gadget::new(params.ring(), gadget).unwrap()
+}
+
+pub fn naive_gadget(gadget: GadgetParams) -> naive::Gadget {
+    naive::Gadget { levels: gadget.levels, log_base: gadget.log_base, drop: gadget.drop }
+}
+
+/// A packing and a client, all from fixed seeds.
+pub struct Case<P> {
+    pub params: RlweParams,
+    pub packing: P,
+    pub secret: SecretKey,
+}
+
+impl<P: RingPacking> Case<P> {
+    pub fn new(degree: usize, capacity: usize, gadget_params: GadgetParams) -> Self {
+        Self::over(Literal { degree, ..FULL }, capacity, gadget_params)
+    }
+
+    pub fn over(literal: Literal, capacity: usize, gadget_params: GadgetParams) -> Self {
+        let params = RlweParams::insecure(literal).unwrap();
+        let packing = P::new(&params, &gadget(&params, gadget_params), capacity, &SEED).unwrap();
+        let secret = SecretKey::generate(&params, &mut rng(2));
+        Self { params, packing, secret }
+    }
+
+    pub fn ring(&self) -> &Ring {
+        self.params.ring()
+    }
+
+    pub fn key(&self) -> KeyBodies<Values> {
+        self.packing.generate_key(&self.secret, &mut rng(3))
+    }
+
+    /// w of all matrices, as coefficients.
+    pub fn masks(&self) -> Vec<Vec<Vec<u64>>> {
+        self.packing.setup().switches().iter().map(|switch| self.words(&switch.masks)).collect()
+    }
+
+    /// y of all matrices, as coefficients.
+    pub fn bodies_of(&self, key: &KeyBodies<Values>) -> Vec<Vec<Vec<u64>>> {
+        key.elements().chunks_exact(self.packing.shape().levels).map(|part| self.words(part)).collect()
+    }
+
+    fn words(&self, polys: &[Poly<Values>]) -> Vec<Vec<u64>> {
+        polys.iter().map(|poly| self.ring().to_words(&self.ring().inverse(poly.clone()))).collect()
+    }
+
+    /// The masks of the LWE encryptions of one pack.
+    pub fn vectors(&self, pack: usize) -> Vec<Vec<u64>> {
+        let ring = self.ring();
+        let first = pack * self.packing.capacity();
+        let mask = |k: usize| ring.uniform(&mut Seed([2; 32]).expand("a", k as u64));
+        let masks = (first..first + self.packing.capacity()).map(mask);
+        masks.map(|mask| ring.to_words(&ring.inverse(mask))).collect()
+    }
+
+    /// Distinct messages at the top of q.
+    pub fn messages(&self, pack: usize) -> Vec<u64> {
+        let n = self.packing.capacity() as u64;
+        let step = self.ring().modulus() / n;
+        (0..n).map(|k| (k + pack as u64) % n * step).collect()
+    }
+
+    /// The bodies of one pack's LWE encryptions, without error.
+    pub fn lwe_bodies(&self, pack: usize) -> Vec<u64> {
+        let q = i128::from(self.ring().modulus());
+        let inner = |vector: &[u64]| {
+            let terms = vector.iter().zip(self.secret.coefficients());
+            terms.map(|(&a, &s)| i128::from(a) * i128::from(s)).sum::<i128>()
+        };
+        let body = |(vector, m): (Vec<u64>, u64)| (i128::from(m) - inner(&vector)).rem_euclid(q) as u64;
+        self.vectors(pack).into_iter().zip(self.messages(pack)).map(body).collect()
+    }
+
+    /// So many packs, packed together under one key.
+    pub fn pack(&self, packs: usize) -> Vec<Rlwe> {
+        let keys = [self.key()];
+        self.pack_under(packs, &keys).remove(0)
+    }
+
+    /// The same under several keys of the one secret.
+    pub fn pack_under(&self, packs: usize, keys: &[KeyBodies<Values>]) -> Vec<Vec<Rlwe>> {
+        let (ring, packing) = (self.ring(), &self.packing);
+        let mut words = vec![zero_word::<P>(); packing.words(packs)];
+        let masks = |pack: usize| LweMasks::from_vectors(ring, &self.vectors(pack));
+        let prepared = packing.prepare_all(packs, masks, &mut words).unwrap();
+        let ready =
+            |key: &KeyBodies<Values>| packing.online_key(&key.clone().into_coefficients(ring)).unwrap();
+        let keys: Vec<_> = keys.iter().map(ready).collect();
+        let all =
+            packing.pack(&words, &prepared.iter().collect::<Vec<_>>(), &keys.iter().collect::<Vec<_>>());
+        let lwe: Vec<u64> = (0..packs).flat_map(|pack| self.lwe_bodies(pack)).collect();
+        let lwe = Bodies::from_words(ring, packing.capacity(), &lwe);
+        let join = |mut bodies: Bodies| {
+            bodies.add_assign(ring, &lwe);
+            assert_eq!(bodies.packs(), packs);
+            let pack = |i: usize| Rlwe { a: prepared[i].a.clone(), b: bodies.poly(ring, i) };
+            (0..packs).map(pack).collect()
+        };
+        all.unwrap().into_iter().map(join).collect()
+    }
+
+    /// The errors of the coefficients that mean anything, centred.
+    pub fn errors(&self, pack: usize, packed: &Rlwe) -> Vec<f64> {
+        let ring = self.ring();
+        let mut messages = self.messages(pack);
+        messages.resize(ring.degree(), 0);
+        let mut phase = packed.phase(ring, &self.secret);
+        ring.sub_assign(&mut phase, &ring.from_words(&messages));
+        let errors = ring.to_centred(&phase);
+        errors[..self.packing.capacity()].iter().map(|&error| error as f64).collect()
+    }
+}
+
+fn zero_word<P: RingPacking>() -> P::Word {
+    bytemuck::Zeroable::zeroed()
+}
+
+/// Noise measured over so many packs: not above the bound, and not far below it.
+pub fn assert_noise_is_predicted<P: RingPacking>(
+    ring: Literal,
+    capacity: usize,
+    gadget: GadgetParams,
+    packs: usize,
+) {
+    let case = Case::<P>::over(ring, capacity, gadget);
+    let packed = case.pack(packs);
+    let errors: Vec<f64> =
+        packed.iter().enumerate().flat_map(|(pack, packed)| case.errors(pack, packed)).collect();
+    let variance = errors.iter().map(|e| e * e).sum::<f64>() / errors.len() as f64;
+    let modulus = case.ring().modulus() as f64;
+    let setting = Setting { degree: ring.degree, modulus, sigma: ring.sigma, key_bits: 62 };
+    let bits = |variance: f64| variance.log2() / 2.0;
+    let (measured, bound) = (bits(variance), bits(P::variance(&setting, gadget, capacity)));
+    let (name, d) = (P::NAME, ring.degree);
+    println!("{name} of {capacity} at d = {d}: measured 2^{measured:.2}, predicted 2^{bound:.2}");
+    assert!(measured < bound + 0.1, "measured 2^{measured:.2}, bound 2^{bound:.2}");
+    assert!(measured > bound - 1.0, "measured 2^{measured:.2} far below 2^{bound:.2}: is there noise?");
+}
+
+/// What one key adds is the same whether it packs alone or beside others.
+pub fn assert_keys_do_not_mix<P: RingPacking>(capacity: usize) {
+    let case = Case::<P>::new(64, capacity, APPROXIMATE);
+    let key = |stream| case.packing.generate_key(&case.secret, &mut rng(stream));
+    let keys = [key(3), key(4), key(5)];
+    let together = case.pack_under(3, &keys);
+    for (key, together) in keys.iter().zip(&together) {
+        assert_eq!(&case.pack_under(3, std::slice::from_ref(key))[0], together);
+    }
+    assert_ne!(together[0], together[1]);
+}
+
+/// Whether two packings have no mask in common.
+pub fn masks_differ<P: RingPacking, Q: RingPacking>(first: &P, second: &Q) -> bool {
+    let all = |switches: &[papir_lattice::packing::SwitchMasks]| -> Vec<Poly<Values>> {
+        switches.iter().flat_map(|switch| switch.masks.clone()).collect()
+    };
+    let (first, second) = (all(first.setup().switches()), all(second.setup().switches()));
+    !first.iter().any(|mask| second.contains(mask))
+}

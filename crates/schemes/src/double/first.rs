@@ -1,0 +1,64 @@
+//! The server's side of the first level: SimplePIR over the matrix D of bytes.
+
+use papir_core::{AlignedBytes, Progress, Records, Result};
+
+use super::byte_matrix::ByteMatrix;
+use super::hint;
+use super::layout::Layout;
+use super::lwe::{LOG2_Q, Masks};
+
+/// Half the plaintext modulus p = 256: what centring takes off a byte.
+pub(crate) const CENTRE: u32 = 128;
+
+/// D, and A₁ as the seed of its rows.
+#[derive(Clone)]
+pub(crate) struct FirstLevel {
+    pub(crate) database: ByteMatrix,
+    pub(crate) masks: Masks,
+}
+
+impl FirstLevel {
+    /// D·A₁: a row of n words for each row of D.
+    pub(crate) fn hint(&self, progress: &dyn Progress) -> AlignedBytes {
+        hint::product(&self.database, &self.masks, CENTRE, "masks", progress)
+    }
+
+    /// D times each query modulo q, in one read of D. Queries hold the leading `bits` of their words.
+    pub(crate) fn answers(&self, queries: &[&[u32]], bits: u32) -> Vec<Vec<u32>> {
+        let mut answers = self.database.products(queries, bits, CENTRE);
+        answers.iter_mut().flatten().for_each(|sum| *sum <<= LOG2_Q - bits);
+        answers
+    }
+}
+
+/// Reads all records, column by column.
+///
+/// # Errors
+/// Those of the source.
+pub(crate) fn encode(layout: &Layout, records: &dyn Records, progress: &dyn Progress) -> Result<ByteMatrix> {
+    progress.stage("encode", layout.columns as u64);
+    ByteMatrix::from_columns(layout.rows(), layout.columns, |column, out| {
+        progress.advance(1);
+        read_column(layout, records, column as u64, out)
+    })
+}
+
+/// Reads one column into the front of `out`.
+fn read_column(layout: &Layout, records: &dyn Records, column: u64, out: &mut [u8]) -> Result<()> {
+    let bits = layout.record_bits;
+    let first = column * layout.column_records();
+    let end = (first + layout.column_records()).min(records.shape().records());
+    // A read starts on a whole byte: where the record does, or the last eighth record before it.
+    let from = if (first * bits).is_multiple_of(8) { first } else { first - first % 8 };
+    let bytes = ((end - from) * bits).div_ceil(8) as usize;
+    if (layout.unit_records * bits).is_multiple_of(8) {
+        return records.read_packed(from, end - from, &mut out[..bytes]);
+    }
+    let mut packed = vec![0; bytes];
+    records.read_packed(from, end - from, &mut packed)?;
+    let units = layout.units_in(&packed, (first - from) * bits);
+    for (unit, bytes) in units.zip(out.chunks_exact_mut(layout.unit_bytes)) {
+        bytes.copy_from_slice(&unit.to_le_bytes()[..layout.unit_bytes]);
+    }
+    Ok(())
+}

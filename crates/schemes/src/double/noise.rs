@@ -1,0 +1,187 @@
+//! Noise of both levels, computed.
+//!
+//! A level decodes Δ·x + Σ wᶜ·(eᶜ + rᶜ) + Σ ρⁱ·sⁱ + β: words |wᶜ| ≤ w (bytes of D, or digits); the query's
+//! errors eᶜ (discrete Gaussian of standard deviation σ, subgaussian with the same parameter); the query's
+//! fair rounding rᶜ to a step 2ᵏ (uniform, as the body is; of variance (4ᵏ + 2)/12, subgaussian with it);
+//! the rounding |ρⁱ| ≤ 2ᵗ/2 of a mask that drops t bits, which is known before the secret s is drawn; the
+//! rounding |β| of the body. Each sum is subgaussian, and they count as independent, though rᶜ and ρⁱ
+//! both follow from A. All but β together are subgaussian with
+//!
+//! deviation² = w²·(σ² + (4ᵏ + 2)/12)·count + σ²·n·4ᵗ/4,
+//!
+//! so it exceeds x with probability below 2·exp(−x²/2·deviation²), for every database. At the
+//! first level the rounded masks and bodies are those that became digits, at the second those that
+//! travel.
+//!
+//! The sampler misses the discrete Gaussian by a statistical distance below 2⁻⁵⁷ a sample, which counts for
+//! the secrets, and for errors up to [`FEW`]. Among more errors each has so small a share that its moment
+//! generating function, at the point where the tail is bounded, is off by a factor of 1 + 2⁻⁵³ at most
+//! (211 values, each off by 2⁻⁶³ times e^(10·105/(11·√count)) < e^1.5): in all less than 1 + 2⁻³⁴.
+
+use super::digits;
+use super::layout::Layout;
+use super::lwe::{LOG2_Q, N, SIGMA};
+
+/// log₂ of the probability that the coefficients of one level exceed their bound.
+const TAIL_LOG2: f64 = -42.0;
+/// log₂ of one sample's statistical distance from the Gaussian (`papir_ring::sample`).
+const SAMPLER_LOG2: f64 = -57.0;
+/// Errors up to which their statistical distances are added up.
+const FEW: usize = 1 << 12;
+/// How much of the decoding limit noise and rounding may fill. What is left is where the answer to
+/// another query falls and is noticed.
+const FILL: f64 = 0.9;
+/// Queries over which the one fetch of the hint is spread.
+const HINT_QUERIES: usize = 100;
+
+/// Bits that words have when they travel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Bits {
+    /// The first level's query.
+    pub(crate) first: u32,
+    /// The second level's query.
+    pub(crate) second: u32,
+    /// The second level's masks: the hint, and the masks of an answer.
+    pub(crate) mask: u32,
+    /// The second level's bodies.
+    pub(crate) body: u32,
+}
+
+/// What decoding accepts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Bounds {
+    /// The largest distance from a multiple of Δ at the first level.
+    pub(super) first: u32,
+    /// The same at the second level.
+    pub(super) second: u32,
+    /// log₂ of the probability that an honest answer exceeds one of them.
+    pub(super) failure_log2: f64,
+}
+
+/// One level's constants.
+pub(super) struct Level {
+    /// log₂ of Δ.
+    pub(super) log2_delta: u32,
+    /// The largest absolute value of a word.
+    word: f64,
+}
+
+/// The first level: bytes.
+pub(super) const FIRST: Level = Level { log2_delta: LOG2_Q - 8, word: 128.0 };
+/// The second level: digits.
+pub(super) const SECOND: Level =
+    Level { log2_delta: LOG2_Q - digits::DIGIT_BITS, word: digits::CENTRE as f64 };
+
+impl Level {
+    /// The bound on the deviation of a sum of `count` words, with `query` bits of the query and
+    /// `mask` bits of the masks dropped.
+    pub(super) fn deviation(&self, count: usize, query: u32, mask: u32) -> f64 {
+        self.deviation_of(self.word, count, query, mask)
+    }
+
+    /// The same where the words' root mean square is `word`.
+    pub(super) fn deviation_of(&self, word: f64, count: usize, query: u32, mask: u32) -> f64 {
+        let rounded = if query == 0 { 0.0 } else { (4f64.powi(query as i32) + 2.0) / 12.0 };
+        let half = if mask == 0 { 0.0 } else { 2f64.powi(mask as i32 - 1) };
+        let errors = word * word * (SIGMA * SIGMA + rounded) * count as f64;
+        (errors + SIGMA * SIGMA * N as f64 * half * half).sqrt()
+    }
+
+    /// What `coefficients` of this deviation and a body's rounding do not exceed but with
+    /// probability 2^[`TAIL_LOG2`]; `None` beyond the decoding limit.
+    fn bound(&self, deviation: f64, coefficients: usize, body: u32) -> Option<u32> {
+        let tails = (2.0 * coefficients as f64).ln() - TAIL_LOG2 * std::f64::consts::LN_2;
+        let bound = deviation * (2.0 * tails).sqrt() + f64::from((1u32 << body) >> 1);
+        let limit = FILL * f64::from(1 << (self.log2_delta - 1));
+        (bound <= limit).then(|| bound.ceil() as u32)
+    }
+}
+
+/// Ciphertexts of the second level: digits of B hint rows, digits of B bodies.
+pub(super) fn coefficients(layout: &Layout) -> usize {
+    layout.unit_bytes * (N * digits::MASK.count + digits::BODY.count)
+}
+
+fn first_bound(layout: &Layout, query: u32) -> Option<u32> {
+    let deviation = FIRST.deviation(layout.columns, LOG2_Q - query, digits::MASK.dropped_bits());
+    FIRST.bound(deviation, layout.unit_bytes, digits::BODY.dropped_bits())
+}
+
+fn second_bound(layout: &Layout, query: u32, mask: u32, body: u32) -> Option<u32> {
+    let deviation = SECOND.deviation(layout.units, LOG2_Q - query, LOG2_Q - mask);
+    SECOND.bound(deviation, coefficients(layout), LOG2_Q - body)
+}
+
+/// What decoding accepts with these bits; `None` when the noise may be too much.
+pub(super) fn bounds(layout: &Layout, bits: &Bits) -> Option<Bounds> {
+    let first = first_bound(layout, bits.first)?;
+    let second = second_bound(layout, bits.second, bits.mask, bits.body)?;
+    let few = [layout.columns, layout.units].into_iter().filter(|&count| count <= FEW).sum::<usize>();
+    let sampler = (2 * N + few) as f64 * SAMPLER_LOG2.exp2();
+    Some(Bounds { first, second, failure_log2: (2.0 * TAIL_LOG2.exp2() + sampler).log2() })
+}
+
+/// The bits with the least traffic: query, answer, and a share of the hint.
+pub(super) fn choose(layout: &Layout) -> Option<Bits> {
+    let fits = |query: u32, mask: u32, body: u32| second_bound(layout, query, mask, body).is_some();
+    let first = (1..=LOG2_Q).find(|&query| first_bound(layout, query).is_some())?;
+    let masks = layout.unit_bytes * N * (digits::BODY.count + digits::MASK.count * N / HINT_QUERIES);
+    let traffic = |bits: &Bits| {
+        let parts = [(bits.second, layout.units), (bits.mask, masks), (bits.body, coefficients(layout))];
+        parts.into_iter().map(|(bits, words)| u64::from(bits) * words as u64).sum::<u64>()
+    };
+    let pairs = (1..=LOG2_Q).flat_map(|query| (1..=LOG2_Q).map(move |mask| (query, mask)));
+    let with_body = |(second, mask)| {
+        let body = (1..=LOG2_Q).find(|&body| fits(second, mask, body))?;
+        Some(Bits { first, second, mask, body })
+    };
+    pairs.filter_map(with_body).min_by_key(traffic)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::double::layout::MAX_SIDE;
+    use papir_core::Shape;
+
+    fn layout(bytes: u64, units: u64, columns: u64) -> Layout {
+        Layout::new(&Shape::of_bytes(units * columns, bytes).unwrap(), units).unwrap()
+    }
+
+    #[test]
+    fn the_largest_and_the_smallest_matrix_decode() {
+        for (bytes, units, columns) in [
+            (8, MAX_SIDE / 64, MAX_SIDE),
+            (8, MAX_SIDE, 64),
+            (1, 1 << 16, 1 << 16),
+            (1, 1, 1),
+            (8, 4096, 4096),
+        ] {
+            let layout = layout(bytes, units, columns);
+            let bounds = bounds(&layout, &choose(&layout).unwrap()).unwrap();
+            assert!(bounds.failure_log2 <= -40.0, "{layout:?}: {}", bounds.failure_log2);
+            assert!(bounds.first < 1 << 23 && bounds.second < 1 << 24);
+        }
+    }
+
+    #[test]
+    fn a_gibibyte_takes_few_bits() {
+        let bits = choose(&layout(1, 1 << 15, 1 << 15)).unwrap();
+        assert_eq!(bits, Bits { first: 26, second: 24, mask: 19, body: 13 });
+    }
+
+    #[test]
+    fn fewer_bits_than_chosen_do_not_fit() {
+        let layout = layout(2, 5000, 9000);
+        let bits = choose(&layout).unwrap();
+        let fewer = [
+            Bits { first: bits.first - 1, ..bits },
+            Bits { second: bits.second - 2, ..bits },
+            Bits { mask: bits.mask - 2, ..bits },
+            Bits { body: bits.body - 1, ..bits },
+        ];
+        assert!(fewer.iter().all(|bits| bounds(&layout, bits).is_none()), "{bits:?}");
+        assert!(bounds(&layout, &Bits { first: 32, second: 32, mask: 32, body: 32 }).is_some());
+    }
+}

@@ -1,0 +1,312 @@
+//! Parameters of DoublePIR: the matrix for a shape, the LWE set, the bits that travel.
+
+use papir_core::codec::{Reader, Writer};
+use papir_core::cost::{Counts, Operation, Work};
+use papir_core::scheme::{Goal, Parameters, Scheme};
+use papir_core::{
+    Description, Error, Limits, MAX_RECORDS, Result, Security, Shape, Sizes, UpdateCost, envelope,
+};
+use papir_kernels::bits::packed_len;
+use papir_kernels::rows8::ROWS;
+use papir_lattice::security::{self, Row, Secret};
+
+use super::Double;
+use super::byte_matrix::tile_bytes;
+use super::digits::{BODY, DIGIT_BITS, MASK};
+use super::layout::{Layout, MAX_RECORD_BITS, MAX_SIDE, units_of};
+use super::lwe::{LOG2_Q, N, SIGMA};
+use super::noise::{self, Bits, Bounds, FIRST, SECOND, coefficients};
+use super::second::{TRANSPOSED_ROWS, digit_rows};
+use crate::shape_io::{SHAPE_BYTES, read_shape, write_shape};
+
+/// Bytes of the seed of both matrices of masks.
+pub(super) const SEED_BYTES: usize = 32;
+/// Bytes of encoded parameters.
+const ENCODED_BYTES: usize = SHAPE_BYTES + 8 + 4;
+/// Candidate heights that are compared.
+const CANDIDATES: u64 = 2048;
+
+/// Parameters of [`Double`].
+#[derive(Clone, Debug)]
+pub struct DoubleParams {
+    shape: Shape,
+    pub(super) layout: Layout,
+    pub(super) bits: Bits,
+    pub(super) bounds: Bounds,
+    security: &'static Row,
+}
+
+impl DoubleParams {
+    /// The matrix with `units` units in each column, and the fewest bits on the wire. A unit is as many
+    /// records as fit the bytes of one.
+    ///
+    /// # Errors
+    /// [`Error::OutOfBounds`] for records above [`MAX_RECORD_BITS`], or when units or columns are too
+    /// many for the noise.
+    pub fn new(shape: Shape, units: u64) -> Result<Self> {
+        let layout = Layout::new(&shape, units)?;
+        let bits = noise::choose(&layout).ok_or_else(|| too_noisy(&layout))?;
+        Self::with_bits(shape, layout, bits)
+    }
+
+    /// As [`Self::new`], by the number of columns: so many, or the next fewer that whole units give.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn with_columns(shape: Shape, columns: u64) -> Result<Self> {
+        Self::new(shape, units_of(&shape)?.0.div_ceil(columns.max(1)))
+    }
+
+    /// These bits, checked.
+    fn with_bits(shape: Shape, layout: Layout, bits: Bits) -> Result<Self> {
+        for found in [bits.first, bits.second, bits.mask, bits.body] {
+            if !(1..=LOG2_Q).contains(&found) {
+                return Err(Error::out_of_bounds("the bits of a word of double", found.into(), "1 to 32"));
+            }
+        }
+        let security = security::require_128(N, f64::from(LOG2_Q), Secret::ErrorLike, SIGMA);
+        let security = security.map_err(|error| Error::Insecure {
+            found: error.bits.map_or("no estimated".to_owned(), |bits| bits.to_string()),
+            expected: security::MINIMUM_BITS as u32,
+        })?;
+        let bounds = noise::bounds(&layout, &bits).ok_or_else(|| too_noisy(&layout))?;
+        Ok(Self { shape, layout, bits, bounds, security })
+    }
+
+    /// Bytes of a row of the hint: n words. n is a multiple of 8, so rows are whole bytes.
+    pub(super) fn hint_row_bytes(&self) -> usize {
+        packed_len(N, self.bits.mask)
+    }
+
+    /// Bytes of the hint.
+    pub(super) fn hint_bytes(&self) -> usize {
+        digit_rows(&self.layout) * self.hint_row_bytes()
+    }
+
+    /// Bytes of both parts of a query's payload.
+    pub(super) fn query_bytes(&self) -> [usize; 2] {
+        let Layout { columns, units, .. } = self.layout;
+        [packed_len(columns, self.bits.first), packed_len(units, self.bits.second)]
+    }
+
+    /// Words of an answer's masks.
+    pub(super) fn answer_masks(&self) -> usize {
+        self.layout.unit_bytes * BODY.count * N
+    }
+
+    /// Bytes of both parts of an answer's payload.
+    pub(super) fn answer_bytes(&self) -> [usize; 2] {
+        let bodies = packed_len(coefficients(&self.layout), self.bits.body);
+        [packed_len(self.answer_masks(), self.bits.mask), bodies]
+    }
+
+    fn sizes(&self) -> Sizes {
+        let sealed = |payload: usize| (payload + envelope::OVERHEAD) as u64;
+        let (layout, hint) = (&self.layout, self.hint_bytes());
+        let tiles = |rows: usize, columns: usize| tile_bytes(rows, columns);
+        let second = tiles(digit_rows(layout), layout.units) + tiles(TRANSPOSED_ROWS, layout.units);
+        Sizes {
+            public: sealed(8 + ENCODED_BYTES + SEED_BYTES + hint),
+            hint: hint as u64,
+            query: sealed(self.query_bytes().iter().sum()),
+            answer: sealed(self.answer_bytes().iter().sum()),
+            database: tiles(layout.rows(), layout.columns),
+            material: second + (4 * N * digit_rows(layout)) as u64,
+            ..Sizes::default()
+        }
+    }
+
+    /// What the verbs do: an answer reads database, digits and A₂'s bytes; both hints have n columns; a
+    /// client expands a row of A₁ or A₂ for each word and reads a row of the hint for each digit.
+    fn work(&self) -> Work {
+        let Layout { columns, units, unit_bytes, .. } = self.layout;
+        let rows = digit_rows(&self.layout);
+        let matrices = [(self.layout.rows(), columns), (rows, units), (TRANSPOSED_ROWS, units)];
+        let [database, digits, transposed] =
+            matrices.map(|(rows, columns)| (tile_bytes(rows, columns) as f64, rows.div_ceil(ROWS)));
+        let words = 2 * columns + (2 + BODY.count * unit_bytes) * units + coefficients(&self.layout);
+        Work {
+            setup: Counts::new()
+                .with(Operation::Encode8, database.0, 1)
+                .with(Operation::HintProduct8, database.0, database.1)
+                .with(Operation::HintProduct8, digits.0, digits.1),
+            query: Counts::new().with(Operation::EncryptColumn, (columns + units) as f64, 1),
+            answer: Counts::new()
+                .with(Operation::Select8, database.0, database.1)
+                .with(Operation::Select8, digits.0, digits.1)
+                .with(Operation::Select8, transposed.0, transposed.1)
+                .with(Operation::Word, words as f64, 1),
+            extract: Counts::new().with(Operation::DecryptRow, coefficients(&self.layout) as f64, 1),
+        }
+    }
+
+    /// The parameters by name.
+    fn values(&self) -> Vec<(&'static str, String)> {
+        let Self { layout, bits, .. } = self;
+        let deviations = [
+            FIRST.deviation(layout.columns, LOG2_Q - bits.first, MASK.dropped_bits()),
+            SECOND.deviation(layout.units, LOG2_Q - bits.second, LOG2_Q - bits.mask),
+        ];
+        let [first, second] = deviations.map(|deviation| format!("{:.2}", deviation.log2()));
+        vec![
+            ("n", N.to_string()),
+            ("log2 q", LOG2_Q.to_string()),
+            ("sigma", SIGMA.to_string()),
+            ("p of the first level", "256".to_owned()),
+            ("p of the second level", (1u32 << DIGIT_BITS).to_string()),
+            ("digits of a mask and of a body", format!("{} and {}", MASK.count, BODY.count)),
+            ("unit bytes", layout.unit_bytes.to_string()),
+            ("columns", layout.columns.to_string()),
+            ("units of a column", layout.units.to_string()),
+            ("query bits", format!("{} and {}", bits.first, bits.second)),
+            ("mask bits", bits.mask.to_string()),
+            ("body bits", bits.body.to_string()),
+            ("log2 noise of the first level", first),
+            ("log2 noise of the second level", second),
+        ]
+    }
+}
+
+fn too_noisy(layout: &Layout) -> Error {
+    let reason = format!(
+        "the noise of {} columns of {} units exceeds the decoding limit",
+        layout.columns, layout.units
+    );
+    Error::Parameters { scheme: Double::NAME, reason }
+}
+
+impl Parameters for DoubleParams {
+    fn choose(shape: Shape, goal: Goal) -> Result<Self> {
+        let (all, unit_bytes) = units_of(&shape)?;
+        let (word, byte) = costs(goal);
+        let unit = word + byte * (unit_bytes as usize * N * MASK.count + TRANSPOSED_ROWS) as f64;
+        let (least, most) = (all.div_ceil(MAX_SIDE), all.min(MAX_SIDE));
+        let ideal = (all as f64 * word / unit).sqrt() as u64;
+        let (from, to) = ((ideal / 2).clamp(least, most), (ideal * 2 + 1).clamp(least, most));
+        let candidates = (from..=to).step_by(((to - from) / CANDIDATES + 1) as usize);
+        let layouts = candidates.map(|units| Layout::new(&shape, units)).collect::<Result<Vec<_>>>()?;
+        let cost = |layout: &Layout| {
+            let read = byte * tile_bytes(layout.rows(), layout.columns) as f64;
+            read + word * layout.columns as f64 + unit * layout.units as f64
+        };
+        let best = layouts.iter().min_by(|a, b| cost(a).total_cmp(&cost(b)));
+        Self::new(shape, best.map_or(least, |layout| layout.units as u64))
+    }
+
+    fn label(&self) -> String {
+        format!("{} units, {} columns", self.layout.units, self.layout.columns)
+    }
+
+    fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    fn describe(&self) -> Description {
+        Description {
+            scheme: Double::NAME,
+            privacy: Double::PRIVACY,
+            shape: self.shape,
+            sizes: self.sizes(),
+            security: Some(Security { bits: self.security.matzov, source: self.security.set }),
+            failure_log2: self.bounds.failure_log2,
+            limits: Limits {
+                records: MAX_RECORDS,
+                record_bits: MAX_RECORD_BITS,
+                batch: 1,
+                client_keys: false,
+                tickets: false,
+                update: UpdateCost::PerRecord,
+            },
+            parameters: self.values(),
+            work: self.work(),
+        }
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        let mut writer = Writer::new();
+        write_shape(&mut writer, self.shape);
+        writer.u64(self.layout.units as u64);
+        let Bits { first, second, mask, body } = self.bits;
+        [first, second, mask, body].iter().for_each(|&bits| {
+            writer.u8(bits as u8);
+        });
+        writer.finish()
+    }
+
+    fn decode(bytes: &[u8]) -> Result<Self> {
+        let mut reader = Reader::new("double's parameters", bytes);
+        let (shape, units) = (read_shape(&mut reader)?, reader.u64()?);
+        let [first, second, mask, body] = reader.array::<4>()?.map(u32::from);
+        reader.finish()?;
+        Self::with_bits(shape, Layout::new(&shape, units)?, Bits { first, second, mask, body })
+    }
+}
+
+/// What a word of the query and a byte that the server reads cost under a goal, in nanoseconds: a word
+/// travels with about 26 bits at 10 Mbit/s, or only has to be made and parsed; a core reads 25 GB/s.
+fn costs(goal: Goal) -> (f64, f64) {
+    match goal {
+        Goal::MinCommunication => (2600.0, 0.0),
+        Goal::Balanced => (2600.0, 0.04),
+        Goal::MinTime => (2.0, 0.04),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn described(records: u64, bits: u64, goal: Goal) -> Description {
+        DoubleParams::choose(Shape::new(records, bits).unwrap(), goal).unwrap().describe()
+    }
+
+    #[test]
+    fn choices_fit_their_goals() {
+        for (records, bits) in [(1 << 30, 8), (1 << 32, 1), (1_000_003, 16), (1 << 20, 1), (99_991, 64)] {
+            let goals = [Goal::MinCommunication, Goal::Balanced, Goal::MinTime];
+            let [least, balanced, fast] = goals.map(|goal| described(records, bits, goal).sizes);
+            let traffic = |sizes: Sizes| sizes.query + sizes.answer;
+            let work = |sizes: Sizes| sizes.database + sizes.material;
+            assert!(traffic(least) <= traffic(balanced) && traffic(balanced) <= traffic(fast));
+            assert!(work(fast) <= work(balanced) && work(balanced) <= work(least));
+            let shape = Shape::new(records, bits).unwrap();
+            let units = units_of(&shape).unwrap().0 as f64;
+            let words = (least.query as f64 - 32.0) * 8.0 / 25.0;
+            assert!(words <= 1.05 * 2.0 * units.sqrt() + 32.0, "{records} × {bits} bits: {words} words");
+            assert!((fast.database as f64) < 1.05 * shape.total_bytes() as f64 + 1e6);
+        }
+    }
+
+    /// The shape of the papers' tables. The reference program sends 312 KiB and 32 KiB after a hint
+    /// of 16 MiB.
+    #[test]
+    fn a_gibibyte_costs_what_the_documentation_says() {
+        let sizes = described(1 << 30, 8, Goal::MinCommunication).sizes;
+        assert_eq!((sizes.query, sizes.answer, sizes.hint), (204_875, 9_892, 7_471_104));
+    }
+
+    #[test]
+    fn parameters_survive_their_bytes_and_bad_ones_are_refused() {
+        let params = DoubleParams::choose(Shape::new(12_345, 13).unwrap(), Goal::Balanced).unwrap();
+        let bytes = params.encode();
+        assert_eq!(bytes.len(), ENCODED_BYTES);
+        assert_eq!(DoubleParams::decode(&bytes).unwrap().describe(), params.describe());
+        for (position, value) in [(24, 0), (25, 33), (26, 255), (24, 9), (25, 9), (26, 9), (27, 6)] {
+            let mut bad = bytes.clone();
+            bad[position] = value;
+            assert!(DoubleParams::decode(&bad).is_err(), "{value} at {position}");
+        }
+    }
+
+    #[test]
+    fn extremes_are_taken_or_refused_with_a_reason() {
+        for (records, bits) in [(1 << 32, 1), (1 << 32, 8), (1, 1), (1, 64), (1 << 30, 64)] {
+            let description = described(records, bits, Goal::MinTime);
+            assert!(description.failure_log2 <= -40.0, "{records} × {bits}: {}", description.failure_log2);
+            assert!(description.security.unwrap().bits >= 128.0);
+        }
+        let error = DoubleParams::choose(Shape::new(9, 65).unwrap(), Goal::Balanced).unwrap_err();
+        assert!(error.to_string().contains("at most 64"), "{error}");
+    }
+}

@@ -1,0 +1,264 @@
+//! Changing records under the same public seed: byte for byte what a setup of the changed records gives.
+//!
+//! A changed record alters all t coefficients of its column in the chunks in which its bytes differ. So:
+//! decode, change and encode the columns that hold changes; then prepare the packs of the chunks that
+//! changed again, their masks from the whole matrix. Each digit of a pack depends on every word of its
+//! rows, so that part costs the same for one changed record as for thousands: batch changes.
+//!
+//! The seed stays. So the queries of all versions count together as queries under one reference string,
+//! and the whitening stream is known before the changes are: the noise bound then assumes that changed
+//! records do not depend on it. A new setup draws a new seed.
+
+use papir_core::scheme::check_changes;
+use papir_core::{
+    AlignedBytes, Blob, BlobSlice, Change, Progress, RecordBuffer, Result, Shape, extract_bits,
+};
+use papir_lattice::packing::inspiring::Preprocessed;
+use rayon::prelude::*;
+
+use super::decode::Columns;
+use super::encode::{Column, replace};
+use super::layout::Layout;
+use super::params::Params;
+use super::server::{Server, prepare_packs};
+
+/// Columns that are changed together, so that few are held beside the matrix.
+const BLOCK_COLUMNS: usize = 64;
+
+/// 16-bit words a second of one core writing the matrix to fresh memory.
+const WRITE_RATE: f64 = 1e9;
+/// 16-bit words a second of one core decoding or encoding columns.
+const CODE_RATE: f64 = 3.5e8;
+/// 16-bit words a second of one core computing the packs' masks.
+const MASK_RATE: f64 = 5e8;
+/// 32-bit words a second of one core making packing matrices.
+const PACK_RATE: f64 = 1e8;
+
+/// Work on a prepared database, counted in words.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Work {
+    /// 16-bit words of a matrix that are written to fresh memory.
+    pub written: u64,
+    /// 16-bit words that are decoded, and that are encoded.
+    pub coded: u64,
+    /// 16-bit words of the matrix that masks of packs are computed from.
+    pub masked: u64,
+    /// 32-bit words of packing matrices that are made.
+    pub packed: u64,
+}
+
+impl Work {
+    /// A setup of all records; their source is read besides.
+    pub fn of_setup(params: &Params) -> Self {
+        Self::with_coded(params, params.layout().columns)
+    }
+
+    /// An update that changes every chunk of some columns.
+    pub fn of_update(params: &Params, columns: usize) -> Self {
+        if columns == 0 { Self::default() } else { Self::with_coded(params, 2 * columns) }
+    }
+
+    /// A new matrix of which so many columns are decoded or encoded, and all packs.
+    fn with_coded(params: &Params, columns: usize) -> Self {
+        let layout = params.layout();
+        let (rows, packs) = (layout.rows() as u64, layout.packs() as u64);
+        Self {
+            written: layout.matrix_bytes() as u64 / 2,
+            coded: rows * columns as u64,
+            masked: rows * layout.columns.next_multiple_of(layout.degree) as u64,
+            packed: packs * params.matrix_words() as u64,
+        }
+    }
+
+    /// Seconds of one core, roughly (measured at d = 2048 with AVX-512): for comparing.
+    pub fn seconds(&self) -> f64 {
+        self.written as f64 / WRITE_RATE
+            + self.coded as f64 / CODE_RATE
+            + self.masked as f64 / MASK_RATE
+            + self.packed as f64 / PACK_RATE
+    }
+}
+
+/// What an update costs, said beforehand; at most this much, as what is the same is left as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UpdateEstimate {
+    /// Columns that hold the changes.
+    pub columns: usize,
+    /// The update.
+    pub update: Work,
+    /// A setup of all records, for comparison: less from about half of the columns on.
+    pub setup: Work,
+}
+
+impl Server {
+    /// What [`papir_core::scheme::Server::update`] with these changes would cost.
+    ///
+    /// # Errors
+    /// [`papir_core::Error::IndexOutOfRange`] or [`papir_core::Error::Length`] for a change that does
+    /// not fit.
+    pub fn update_cost(&self, changes: &[Change]) -> Result<UpdateEstimate> {
+        let layout = self.params.layout();
+        check_changes(&layout.shape, changes)?;
+        let columns = by_column(layout, changes).chunk_by(same_column).count();
+        let (update, setup) = (Work::of_update(&self.params, columns), Work::of_setup(&self.params));
+        Ok(UpdateEstimate { columns, update, setup })
+    }
+}
+
+/// The database with these changes, in order.
+///
+/// # Errors
+/// As [`check_changes`].
+pub(super) fn update(server: &Server, changes: &[Change], progress: &dyn Progress) -> Result<Server> {
+    let layout = server.params.layout();
+    check_changes(&layout.shape, changes)?;
+    let changes = by_column(layout, changes);
+    let edits: Vec<&[Placed<'_>]> = changes.chunk_by(same_column).collect();
+    let mut next = Draft::new(server);
+    progress.stage("encode", edits.len() as u64);
+    for block in edits.chunks(BLOCK_COLUMNS) {
+        next.edit(block)?;
+        progress.advance(block.len() as u64);
+    }
+    next.finish(progress)
+}
+
+/// A change, and the column that it falls into.
+type Placed<'a> = (usize, &'a Change);
+
+/// Changes by column; those of one column stay in order.
+fn by_column<'a>(layout: &Layout, changes: &'a [Change]) -> Vec<Placed<'a>> {
+    let place = |change: &'a Change| (layout.locate(change.index).column as usize, change);
+    let mut placed: Vec<_> = changes.iter().map(place).collect();
+    placed.sort_by_key(|(column, _)| *column);
+    placed
+}
+
+fn same_column(a: &Placed<'_>, b: &Placed<'_>) -> bool {
+    a.0 == b.0
+}
+
+/// The next version in the making.
+struct Draft<'a> {
+    old: &'a Server,
+    columns: Columns<'a>,
+    /// The new matrix; none as long as nothing differs.
+    tiles: Option<AlignedBytes>,
+    /// The columns that differ, ascending.
+    changed: Vec<usize>,
+    /// Their exceptions.
+    exceptions: Vec<[u32; 2]>,
+    /// For each chunk, whether any of its bytes differs.
+    touched: Vec<bool>,
+}
+
+impl<'a> Draft<'a> {
+    fn new(old: &'a Server) -> Self {
+        let layout = old.params.layout();
+        Self {
+            old,
+            columns: Columns::new(layout, &old.public.seed, &old.tiles, &old.exceptions),
+            tiles: None,
+            changed: Vec::new(),
+            exceptions: Vec::new(),
+            touched: vec![false; layout.chunks],
+        }
+    }
+
+    /// Makes the changes of some columns, each with all of its changes.
+    fn edit(&mut self, edits: &[&[Placed<'_>]]) -> Result<()> {
+        let layout = self.old.params.layout();
+        let recoded: Result<Vec<_>> = edits.par_iter().map(|edit| self.recode(edit)).collect();
+        let (columns, touched): (Vec<Column>, Vec<Vec<bool>>) = recoded?.into_iter().flatten().unzip();
+        if columns.is_empty() {
+            return Ok(());
+        }
+        for (chunk, all) in self.touched.iter_mut().enumerate() {
+            *all |= touched.iter().any(|one| one[chunk]);
+        }
+        let tiles = self.tiles.get_or_insert_with(|| AlignedBytes::copy_of(self.old.tiles.bytes()));
+        replace(layout, tiles.slice_mut(), &columns);
+        for column in columns {
+            self.changed.push(column.index);
+            self.exceptions.extend(column.exceptions);
+        }
+        Ok(())
+    }
+
+    /// A column after its changes, and the chunks in which it differs; none when it is the same.
+    fn recode(&self, edit: &[Placed<'_>]) -> Result<Option<(Column, Vec<bool>)>> {
+        let Some(&(index, _)) = edit.first() else {
+            return Ok(None);
+        };
+        let layout = self.old.params.layout();
+        let before = self.columns.decode(index);
+        let mut after = before.clone();
+        edit.iter().try_for_each(|(_, change)| set(layout, &mut after, change))?;
+        if after == before {
+            return Ok(None);
+        }
+        let column = Column::encode(layout, &self.old.public.seed, index, &after);
+        Ok(Some((column, differing_chunks(layout, &before, &after))))
+    }
+
+    /// Prepares the packs whose rows differ, and takes over the others.
+    fn finish(mut self, progress: &dyn Progress) -> Result<Server> {
+        let Some(tiles) = self.tiles.take() else {
+            return Ok(self.old.clone());
+        };
+        let tiles = BlobSlice::new(tiles.into(), "inspire/database")?;
+        let exceptions = self.all_exceptions();
+        let (params, seed) = (&self.old.params, &self.old.public.seed);
+        let kept = |pack| self.kept(pack);
+        let (matrices, packs) = prepare_packs(params, seed, &tiles, &exceptions, kept, progress)?;
+        let exceptions = Blob::copy_of(bytemuck::cast_slice(&exceptions));
+        Ok(Server {
+            tiles,
+            exceptions: BlobSlice::new(exceptions, "inspire/exceptions")?,
+            matrices: BlobSlice::new(matrices, "inspire/matrices")?,
+            packs,
+            ..self.old.clone()
+        })
+    }
+
+    /// Those of columns that are the same, and the new ones of the others, sorted.
+    fn all_exceptions(&self) -> Vec<[u32; 2]> {
+        let same = |[_, column]: &&[u32; 2]| self.changed.binary_search(&(*column as usize)).is_err();
+        let mut all = self.exceptions.clone();
+        all.extend(self.old.exceptions.iter().filter(same));
+        all.sort_unstable();
+        all
+    }
+
+    /// Matrix, mask and digits of a pack whose rows are the same.
+    fn kept(&self, pack: usize) -> Option<(&'a [i32], &'a Preprocessed)> {
+        if self.touched[pack / self.old.params.layout().points] {
+            return None;
+        }
+        let words = self.old.params.matrix_words();
+        Some((&self.old.matrices[pack * words..][..words], &self.old.packs[pack]))
+    }
+}
+
+/// Writes one changed record to its place in a column's bytes.
+fn set(layout: &Layout, column: &mut [u8], change: &Change) -> Result<()> {
+    let place = layout.locate(change.index);
+    let shape = Shape::new(layout.per_element, layout.stored_bits)?;
+    let start = place.point as usize * layout.chunks * layout.element_bytes();
+    let element = &mut column[start..][..shape.total_bytes() as usize];
+    let mut records = RecordBuffer::from_packed(shape, element.to_vec())?;
+    // Bits beyond the record's length are ignored, also where the record is padded to whole bytes.
+    records.set(place.slot, &extract_bits(&change.record, 0, layout.shape.record_bits()))?;
+    element.copy_from_slice(records.packed());
+    Ok(())
+}
+
+/// For each chunk, whether its bytes differ in any element of a column.
+fn differing_chunks(layout: &Layout, before: &[u8], after: &[u8]) -> Vec<bool> {
+    let bytes = layout.element_bytes();
+    let mut differing = vec![false; layout.chunks];
+    for (i, (before, after)) in before.chunks_exact(bytes).zip(after.chunks_exact(bytes)).enumerate() {
+        differing[i % layout.chunks] |= before != after;
+    }
+    differing
+}
