@@ -26,7 +26,7 @@ fn worst(checked: &[Checked]) -> f64 {
 
 /// Needs a machine that does nothing else: three tries.
 #[test]
-#[ignore = "half a minute on an idle machine: make test-long"]
+#[ignore = "about two minutes: make test-long"]
 fn predictions_are_within_a_quarter() {
     let mut tries = Vec::new();
     for _ in 0..3 {

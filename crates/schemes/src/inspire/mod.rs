@@ -16,6 +16,8 @@
 //! | Algorithm 10, EXTRACT | [`client`] |
 //! | Theorems 9, 10 | [`noise`] |
 //! | Theorem 12 (sizes) | [`params`], [`wire`] |
+//!
+//! Beyond the paper: [`update`] prepares only changed columns again, [`decode`] reads them back.
 
 pub mod client;
 pub mod decode;
