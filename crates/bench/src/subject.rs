@@ -82,8 +82,8 @@ impl Measured for Inspire {
         laps: &mut Laps,
     ) -> Result<inspire::Answer, CoreError> {
         let bodies = laps.time("select", || server.select(query));
-        let keys = laps.time("read_keys", || server.read_keys(query));
-        let packed = laps.time("pack", || server.pack(bodies, &keys));
+        let keys = laps.time("read_keys", || server.read_keys(query))?;
+        let packed = laps.time("pack", || server.pack(bodies, &keys))?;
         let results = laps.time("evaluate", || server.evaluate(packed, &keys));
         Ok(laps.time("switch", || server.switch(&results)))
     }

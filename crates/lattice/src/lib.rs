@@ -7,7 +7,9 @@
 //! | [`gadget`] | approximate balanced digits | InsPIRe, appendix G.1 |
 //! | [`key_switch`], [`rgsw`] | KS.Setup, KS.Switch, external product | InsPIRe, section 2 |
 //! | [`mod_switch`] | rounding to and from powers of two | InsPIRe, Lemma 9 |
+//! | [`selection`] | a matrix of words times an encrypted selector, and its masks | InsPIRe, Algorithm 9, line 7 |
 //! | [`packing`] | many LWE encryptions into one RLWE encryption: InspiRING, PartialInspiRING, CDKS | InsPIRe, Algorithms 1 and 2 |
+//! | [`response`] | RLWE encryptions in few bits, and what they decrypt to | InsPIRe, Lemma 9 |
 //! | [`noise`] | variances and failure probabilities | InsPIRe, Theorems 2, 9, 10 |
 //!
 //! Every mask (the public, uniform half of an encryption) is expanded from a seed of its own;
@@ -20,7 +22,9 @@ pub mod mod_switch;
 pub mod noise;
 pub mod packing;
 pub mod params;
+pub mod response;
 pub mod rgsw;
 pub mod rlwe;
 pub mod secret;
 pub mod security;
+pub mod selection;

@@ -1,5 +1,7 @@
 //! Modulus switching between q and powers of two, rounding to nearest (InsPIRe, Lemma 9).
 
+use papir_ring::{Coefficients, Poly, Ring, Values};
+
 /// Rounds residues modulo q to k bits and lifts them back.
 #[derive(Clone, Copy, Debug)]
 pub struct PowerSwitch {
@@ -36,6 +38,20 @@ impl PowerSwitch {
         // 2^k is below q, so y·q/2^k rounds to at most q − 1.
         (product >> self.bits) as u64
     }
+}
+
+/// The coefficients of public ring elements rounded to so many bits, as key material travels.
+pub fn round_elements(ring: &Ring, bits: u32, elements: Vec<Poly<Values>>) -> Vec<u64> {
+    let switch = PowerSwitch::new(ring.modulus(), bits);
+    let words = elements.into_iter().flat_map(|element| ring.to_words(&ring.inverse(element)));
+    words.map(|word| switch.down(word)).collect()
+}
+
+/// What [`round_elements`] gave, lifted back to q: d words a ring element.
+pub fn lift_elements(ring: &Ring, bits: u32, words: &[u64]) -> Vec<Poly<Coefficients>> {
+    let switch = PowerSwitch::new(ring.modulus(), bits);
+    let lift = |words: &[u64]| words.iter().map(|&word| switch.up(word)).collect::<Vec<_>>();
+    words.chunks_exact(ring.degree()).map(|words| ring.from_words(&lift(words))).collect()
 }
 
 #[cfg(test)]

@@ -4,14 +4,12 @@
 mod support;
 
 use papir_lattice::gadget::GadgetParams;
-use papir_lattice::packing::inspiring::{
-    self, Inspiring, OnlineKey, PackingKey, PackingMasks, Preprocessor, matrix_words,
-};
+use papir_lattice::packing::inspiring::Inspiring;
 use papir_lattice::packing::{KeyBodies, LweMasks, PackingError, RingPacking, Scratch};
 use papir_lattice::params::{Literal, RlweParams};
 use papir_reference::inspiring as naive;
 use papir_ring::prg::Seed;
-use support::{APPROXIMATE, Case, EXACT, FULL, SMALL, naive_gadget, rng};
+use support::{APPROXIMATE, Case, EXACT, FULL, SMALL, naive_gadget};
 
 /// For the small ring: q ≈ 2^27.8, three bits dropped.
 const FIVE_DIGITS: GadgetParams = GadgetParams { levels: 5, log_base: 5, drop: 3 };
@@ -47,25 +45,6 @@ fn equals_the_sequential_algorithm_at_a_larger_degree() {
 #[test]
 fn equals_the_sequential_algorithm_over_a_small_modulus() {
     assert_matches_the_sequential_algorithm(Literal { degree: 64, ..SMALL }, FIVE_DIGITS);
-}
-
-/// The functions under the trait, with a key of their own type, pack the same.
-#[test]
-fn preprocessor_and_online_key_are_what_the_trait_uses() {
-    let case = Case::<Inspiring>::new(64, 64, APPROXIMATE);
-    let (ring, gadget) = (case.ring(), case.packing.setup().gadget());
-    let masks = PackingMasks::expand(ring, &support::SEED, gadget.levels());
-    let key = PackingKey::generate(&case.params, &case.secret, &masks, gadget, &mut rng(9));
-    let mut tiles = vec![0; matrix_words(64, gadget.levels())];
-    let lwe = LweMasks::from_vectors(ring, &case.vectors(0));
-    let pack = Preprocessor::new(ring, gadget, &masks).run(lwe, &mut tiles).unwrap();
-    let own = inspiring::pack(ring, &tiles, &[&pack.last], &[&OnlineKey::from_key(ring, &key)]);
-
-    let elements = [key.g, key.h].concat();
-    let bodies = KeyBodies::new(case.packing.shape(), elements).unwrap().into_coefficients(ring);
-    let key = case.packing.online_key(&bodies).unwrap();
-    let by_trait = case.packing.pack(&tiles, &[&pack], &[&key]).unwrap();
-    assert_eq!(own[0][0], by_trait[0].poly(ring, 0));
 }
 
 #[test]

@@ -6,6 +6,7 @@
 
 pub mod double;
 pub mod inspire;
+mod packs;
 pub mod plain;
 pub mod registry;
 mod shape_io;

@@ -109,8 +109,9 @@ fn errors(
     element: &[u32],
 ) -> Vec<f64> {
     let ring = params.rlwe().ring();
-    let keys = server.read_keys(query);
-    let result = server.evaluate(server.pack(server.select(query), &keys), &keys).remove(0);
+    let keys = server.read_keys(query).unwrap();
+    let packed = server.pack(server.select(query), &keys).unwrap();
+    let result = server.evaluate(packed, &keys).remove(0);
     let q = ring.modulus();
     let expected: Vec<u64> =
         element.iter().map(|&w| (u128::from(w) * u128::from(q) / 65537) as u64).collect();

@@ -8,6 +8,7 @@ use chacha20::rand_core::{Rng, SeedableRng};
 use papir_core::scheme::{Client as _, Scheme, Wire as _};
 use papir_core::{Privacy, Shape};
 use papir_lattice::mod_switch::PowerSwitch;
+use papir_lattice::packing::RingPacking;
 use papir_lattice::secret::SecretKey;
 use papir_ring::prg::{SecretRng, Seed};
 use papir_ring::{Coefficients, Poly, Values};
@@ -31,9 +32,8 @@ fn rng(seed: u8) -> ChaCha20Rng {
 fn all_masks(params: &Params) -> Vec<Poly<Values>> {
     let blocks = params.layout().columns.div_ceil(params.layout().degree);
     let mut all: Vec<_> = (0..blocks).map(|i| masks::selector_mask(params, &SEED, i)).collect();
-    let packing = masks::packing_masks(params, &SEED);
-    all.extend(packing.g);
-    all.extend(packing.h);
+    let packing = masks::packing(params, &SEED).unwrap();
+    all.extend(packing.setup().switches().iter().flat_map(|switch| switch.masks.clone()));
     all.extend(masks::rgsw_masks(params, &SEED));
     all
 }

@@ -16,6 +16,7 @@ use super::inspiring::MatrixError;
 use super::lwe_masks::LweMasks;
 use crate::gadget::{Gadget, GadgetParams};
 use crate::key_switch;
+use crate::mod_switch::PowerSwitch;
 use crate::noise::Setting;
 use crate::params::RlweParams;
 use crate::secret::SecretKey;
@@ -200,6 +201,11 @@ impl<F: Form> KeyBodies<F> {
 }
 
 impl KeyBodies<Values> {
+    /// The ring elements, in the order of [`KeyBodies::elements`].
+    pub fn into_elements(self) -> Vec<Poly<Values>> {
+        self.elements
+    }
+
     /// The same in coefficients, as they travel (unrounded).
     pub fn into_coefficients(self, ring: &Ring) -> KeyBodies<Coefficients> {
         let elements = self.elements.into_iter().map(|y| ring.inverse(y)).collect();
@@ -275,6 +281,17 @@ impl Bodies {
         Self { capacity, residues }
     }
 
+    /// From what a matrix gave for a selector, sums modulo 2^bits for each row: those of so many packs,
+    /// lifted to q. Rows beyond are padding.
+    ///
+    /// # Panics
+    /// When there are fewer rows.
+    pub fn from_sums(ring: &Ring, capacity: usize, packs: usize, sums: &[u64], bits: u32) -> Self {
+        let switch = PowerSwitch::new(ring.modulus(), bits);
+        let words: Vec<u64> = sums[..packs * capacity].iter().map(|&sum| switch.up(sum)).collect();
+        Self::from_words(ring, capacity, &words)
+    }
+
     /// The number of packs.
     pub fn packs(&self) -> usize {
         self.residues[0].len() / self.capacity
@@ -335,6 +352,11 @@ pub trait RingPacking: Sized + Send + Sync {
 
     /// Words of a unit.
     fn unit_words(&self) -> usize;
+
+    /// Ring elements of [`Preprocessed::last`] of a pack.
+    fn last_elements(&self) -> usize {
+        0
+    }
 
     /// [`RingPacking::prepare`] after its checks.
     ///
@@ -415,16 +437,32 @@ pub trait RingPacking: Sized + Send + Sync {
         masks: impl Fn(usize) -> LweMasks + Sync,
         words: &mut [Self::Word],
     ) -> Result<Vec<Preprocessed>, PackingError> {
+        let prepared = self.prepare_where(packs, |_| true, masks, words)?;
+        Ok(prepared.into_iter().flatten().collect())
+    }
+
+    /// [`RingPacking::prepare_all`] for the wanted packs only: the words of others stay as they are.
+    ///
+    /// # Errors
+    /// As [`RingPacking::prepare_all`].
+    fn prepare_where(
+        &self,
+        packs: usize,
+        wanted: impl Fn(usize) -> bool + Sync,
+        masks: impl Fn(usize) -> LweMasks + Sync,
+        words: &mut [Self::Word],
+    ) -> Result<Vec<Option<Preprocessed>>, PackingError> {
         check_count("words of all packs", words.len(), self.words(packs))?;
         let (slots, scratch) = (self.slots(), Scratch::default());
         let prepare_unit = |(i, unit): (usize, &mut [Self::Word])| {
             let first = i * slots;
-            (first..packs.min(first + slots))
-                .map(|pack| self.prepare(masks(pack), pack - first, unit, &scratch))
-                .collect::<Result<Vec<_>, _>>()
+            let mut prepare_one = |pack| {
+                wanted(pack).then(|| self.prepare(masks(pack), pack - first, unit, &scratch)).transpose()
+            };
+            (first..packs.min(first + slots)).map(&mut prepare_one).collect::<Result<Vec<_>, _>>()
         };
         let units = words.par_chunks_exact_mut(self.unit_words()).enumerate().map(prepare_unit);
-        Ok(units.collect::<Result<Vec<_>, _>>()?.concat())
+        Ok(units.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
     }
 
     /// A key as it arrived, made ready for packing.
@@ -457,5 +495,23 @@ pub trait RingPacking: Sized + Send + Sync {
         }
         let keys: Vec<&Self::Expanded> = keys.iter().map(|key| &key.key).collect();
         Ok(self.apply(words, packs, &keys))
+    }
+
+    /// [`RingPacking::pack`], and the LWE bodies added: the packed bodies of each key.
+    ///
+    /// # Errors
+    /// As [`RingPacking::pack`].
+    fn pack_bodies(
+        &self,
+        words: &[Self::Word],
+        packs: &[Preprocessed],
+        mut bodies: Vec<Bodies>,
+        keys: &[&OnlineKey<Self::Expanded>],
+    ) -> Result<Vec<Bodies>, PackingError> {
+        let added = self.pack(words, &packs.iter().collect::<Vec<_>>(), keys)?;
+        for (bodies, added) in bodies.iter_mut().zip(&added) {
+            bodies.add_assign(self.setup().ring(), added);
+        }
+        Ok(bodies)
     }
 }

@@ -3,8 +3,9 @@
 use papir_core::scheme::{self, Never, check_indices};
 use papir_core::{Error, Record, Result, extract_bits};
 use papir_lattice::lwe::encrypt_selector;
-use papir_lattice::mod_switch::PowerSwitch;
-use papir_lattice::packing::inspiring::{PackingKey, PackingMasks};
+use papir_lattice::mod_switch::{PowerSwitch, round_elements};
+use papir_lattice::packing::RingPacking;
+use papir_lattice::packing::inspiring::Inspiring;
 use papir_lattice::rgsw::encrypt_monomial;
 use papir_lattice::secret::SecretKey;
 use papir_ring::prg::SecretRng;
@@ -15,7 +16,7 @@ use zeroize::Zeroizing;
 
 use super::Inspire;
 use super::layout::{Layout, Location, PLAINTEXT};
-use super::masks::{packing_masks, rgsw_masks, selector_mask, whitening};
+use super::masks::{packing, rgsw_masks, selector_mask, whitening};
 use super::params::Params;
 use super::wire::{Answer, Public, Query};
 
@@ -23,7 +24,7 @@ use super::wire::{Answer, Public, Query};
 pub struct Client {
     params: Params,
     public: Public,
-    packing_masks: PackingMasks,
+    packing: Inspiring,
     rgsw_masks: Vec<Poly<Values>>,
 }
 
@@ -43,9 +44,9 @@ impl Secret {
 
 impl scheme::Client<Inspire> for Client {
     fn new(params: Params, public: Public) -> Result<Self> {
-        let packing_masks = packing_masks(&params, &public.seed);
+        let packing = packing(&params, &public.seed)?;
         let rgsw_masks = rgsw_masks(&params, &public.seed);
-        Ok(Self { params, public, packing_masks, rgsw_masks })
+        Ok(Self { params, public, packing, rgsw_masks })
     }
 
     fn params(&self) -> &Params {
@@ -98,15 +99,9 @@ impl Client {
 
     /// Lines 12 to 15: y_g, y_h and the RGSW encryption of the record's point, rounded.
     fn keys(&self, secret: &Secret, rng: &mut dyn CryptoRng) -> Vec<u64> {
-        let params = &self.params;
-        let key =
-            PackingKey::generate(params.rlwe(), &secret.key, &self.packing_masks, params.key_switch(), rng);
-        let mut elements = [key.g, key.h].concat();
+        let mut elements = self.packing.generate_key(&secret.key, rng).into_elements();
         elements.extend(self.point(secret, rng));
-        let ring = params.rlwe().ring();
-        let switch = PowerSwitch::new(ring.modulus(), params.literal().key_bits);
-        let words = elements.into_iter().flat_map(|element| ring.to_words(&ring.inverse(element)));
-        words.map(|word| switch.down(word)).collect()
+        round_elements(self.params.rlwe().ring(), self.params.literal().key_bits, elements)
     }
 
     /// RGSW(ω^j) with ω = X^(2d/t).
@@ -119,19 +114,10 @@ impl Client {
         encrypt_monomial(self.params.rlwe(), &secret.key, &self.rgsw_masks, exponent, self.params.rgsw(), rng)
     }
 
-    /// One ring element: round((b·2^(a_bits − b_bits) + a·s)·p / 2^a_bits) modulo p.
-    fn decrypt(&self, secret: &Secret, mask: &[u64], body: &[u64]) -> Vec<u32> {
-        let ring = self.params.rlwe().ring();
-        let (a_bits, b_bits) = self.params.literal().answer_bits;
-        // |a·s| stays far below q/2, so the centred product is the product over the integers.
-        let product = ring.inverse(ring.mul(&ring.forward(ring.from_words(mask)), secret.key.values()));
-        let product = Zeroizing::new(ring.to_centred(&Zeroizing::new(product)));
-        let word = |(&product, &body): (&i64, &u64)| {
-            let phase = (body << (a_bits - b_bits)).wrapping_add(product as u64) & ((1 << a_bits) - 1);
-            let rounded = (phase * u64::from(PLAINTEXT) + (1 << (a_bits - 1))) >> a_bits;
-            (rounded % u64::from(PLAINTEXT)) as u32
-        };
-        product.iter().zip(body).map(word).collect()
+    /// The words of one ring element.
+    fn decrypt(&self, secret: &Secret, mask: &[u64], body: &[u64]) -> Zeroizing<Vec<u32>> {
+        let (ring, bits) = (self.params.rlwe().ring(), self.params.answer_bits());
+        bits.decrypt(ring, &secret.key, PLAINTEXT.into(), mask, body)
     }
 
     /// Removes the public whitening of element `element` in this chunk.

@@ -1,22 +1,37 @@
 //! GENFIXEDQUERYPARTS (Algorithm 7): every mask that a query's encryptions use, from one public
 //! seed, each from a stream of its own.
 
+use papir_core::{Error, Result};
 use papir_lattice::lwe::block_mask;
-use papir_lattice::packing::inspiring::PackingMasks;
+use papir_lattice::packing::RingPacking;
+use papir_lattice::packing::inspiring::Inspiring;
 use papir_lattice::rgsw;
+use papir_lattice::selection::SelectorMasks;
 use papir_ring::prg::{Expander, Seed};
 use papir_ring::{Poly, Values};
 
-use super::params::Params;
+use super::params::{self, Params};
+
+const SELECTOR: &str = "inspire/selector";
 
 /// The mask of block i of d columns.
 pub fn selector_mask(params: &Params, seed: &Seed, block: usize) -> Poly<Values> {
-    block_mask(params.rlwe(), seed, "inspire/selector", block)
+    block_mask(params.rlwe(), seed, SELECTOR, block)
 }
 
-/// w_g and w_h.
-pub fn packing_masks(params: &Params, seed: &Seed) -> PackingMasks {
-    PackingMasks::expand(params.rlwe().ring(), seed, params.key_switch().levels())
+/// The masks of all blocks, as the packs' masks are made from them.
+pub fn selector_masks(params: &Params, seed: &Seed) -> SelectorMasks {
+    let layout = params.layout();
+    SelectorMasks::new(params.rlwe(), seed, SELECTOR, layout.columns, layout.degree)
+}
+
+/// InspiRING under the masks w_g and w_h.
+///
+/// # Errors
+/// None for checked parameters: those of a gadget that does not fit.
+pub fn packing(params: &Params, seed: &Seed) -> Result<Inspiring> {
+    Inspiring::new(params.rlwe(), params.key_switch(), params.layout().degree, seed)
+        .map_err(|error| Error::Parameters { scheme: params::NAME, reason: error.to_string() })
 }
 
 /// The masks of the RGSW encryption; none where a column is a single point.

@@ -9,7 +9,7 @@
 //! |---|---|
 //! | Algorithm 7, ENCODEDB, INTERPOLATE | [`encode`] |
 //! | Algorithm 7, GENFIXEDQUERYPARTS | [`masks`] |
-//! | Algorithm 9, line 7: H = D′·A | [`hint`] |
+//! | Algorithm 9, line 7: H = D′·A | [`papir_lattice::selection`] |
 //! | Algorithm 1 (InspiRING) | [`papir_lattice::packing::inspiring`] |
 //! | Algorithm 8, QUERY | [`client`] |
 //! | Algorithm 9, RESPOND, EVALPOLY | [`server`] |
@@ -22,7 +22,6 @@
 pub mod client;
 pub mod decode;
 pub mod encode;
-pub mod hint;
 pub mod layout;
 pub mod masks;
 pub mod noise;

@@ -10,6 +10,7 @@ use papir_lattice::gadget::{Gadget, GadgetParams};
 use papir_lattice::noise::Setting;
 use papir_lattice::packing::inspiring::matrix_words;
 use papir_lattice::params::{Literal as RlweLiteral, ParamsError, RlweParams};
+use papir_lattice::response::ResponseBits;
 use papir_lattice::security::InsecureError;
 
 use super::layout::{Layout, PLAINTEXT, elements};
@@ -201,6 +202,12 @@ impl Params {
             packed_len(coefficients, self.literal.answer_bits.0),
             packed_len(coefficients, self.literal.answer_bits.1),
         )
+    }
+
+    /// Bits of an answer's mask and body.
+    pub fn answer_bits(&self) -> ResponseBits {
+        let (a, b) = self.literal.answer_bits;
+        ResponseBits { a, b }
     }
 
     /// Words of one pack's matrix.

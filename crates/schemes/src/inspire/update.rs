@@ -13,14 +13,15 @@ use papir_core::scheme::check_changes;
 use papir_core::{
     AlignedBytes, Blob, BlobSlice, Change, Progress, RecordBuffer, Result, Shape, extract_bits,
 };
-use papir_lattice::packing::inspiring::Preprocessed;
+use papir_lattice::packing::inspiring::Inspiring;
 use rayon::prelude::*;
 
 use super::decode::Columns;
 use super::encode::{Column, replace};
 use super::layout::Layout;
 use super::params::Params;
-use super::server::{Server, prepare_packs};
+use super::server::{PackMasks, Server};
+use crate::packs::PreparedPacks;
 
 /// Columns that are changed together, so that few are held beside the matrix.
 const BLOCK_COLUMNS: usize = 64;
@@ -208,17 +209,29 @@ impl<'a> Draft<'a> {
         };
         let tiles = BlobSlice::new(tiles.into(), "inspire/database")?;
         let exceptions = self.all_exceptions();
-        let (params, seed) = (&self.old.params, &self.old.public.seed);
-        let kept = |pack| self.kept(pack);
-        let (matrices, packs) = prepare_packs(params, seed, &tiles, &exceptions, kept, progress)?;
+        let packs = self.packs(&tiles, &exceptions, progress)?;
         let exceptions = Blob::copy_of(bytemuck::cast_slice(&exceptions));
         Ok(Server {
             tiles,
             exceptions: BlobSlice::new(exceptions, "inspire/exceptions")?,
-            matrices: BlobSlice::new(matrices, "inspire/matrices")?,
             packs,
             ..self.old.clone()
         })
+    }
+
+    /// The packs of chunks that differ, made again, and the others as they are.
+    fn packs(
+        &self,
+        tiles: &[i16],
+        exceptions: &[[u32; 2]],
+        progress: &dyn Progress,
+    ) -> Result<PreparedPacks<Inspiring>> {
+        let (params, seed) = (&self.old.params, &self.old.public.seed);
+        let points = params.layout().points;
+        progress.stage("pack", (self.touched.iter().filter(|&&touched| touched).count() * points) as u64);
+        let masks = PackMasks::new(params, seed, tiles, exceptions, progress);
+        let touched = |pack: usize| self.touched[pack / points];
+        self.old.packs.refresh(&self.old.packing, touched, |pack| masks.of_pack(pack))
     }
 
     /// Those of columns that are the same, and the new ones of the others, sorted.
@@ -228,15 +241,6 @@ impl<'a> Draft<'a> {
         all.extend(self.old.exceptions.iter().filter(same));
         all.sort_unstable();
         all
-    }
-
-    /// Matrix, mask and digits of a pack whose rows are the same.
-    fn kept(&self, pack: usize) -> Option<(&'a [i32], &'a Preprocessed)> {
-        if self.touched[pack / self.old.params.layout().points] {
-            return None;
-        }
-        let words = self.old.params.matrix_words();
-        Some((&self.old.matrices[pack * words..][..words], &self.old.packs[pack]))
     }
 }
 

@@ -6,50 +6,37 @@ use papir_ring::{Accumulator, Coefficients, Poly, Ring, Values};
 
 use super::super::ring_packing::Scratch;
 use super::aggregate::Aggregate;
-use super::keys::PackingMasks;
 use super::matrix::{self, MatrixError, Slot};
 use super::{GENERATOR, LweMasks, Preprocessed, inverse_exponent, place};
 use crate::gadget::Gadget;
 use crate::key_switch::inner_product;
 
 /// Prepares full packs under fixed key masks (Algorithm 1).
-pub struct Preprocessor<'a> {
+pub(super) struct Preprocessor<'a> {
     chain: Chain<'a>,
     /// w_h.
     last: &'a [Poly<Values>],
-    scratch: Scratch,
 }
 
 impl<'a> Preprocessor<'a> {
-    /// A preprocessor for packs under these masks.
-    pub fn new(ring: &'a Ring, gadget: &'a Gadget, masks: &'a PackingMasks) -> Self {
-        Self::from_parts(ring, gadget, &masks.g, &masks.h)
-    }
-
-    /// From w_g and w_h.
-    pub(super) fn from_parts(
+    /// A preprocessor for packs under w_g and w_h.
+    pub(super) fn new(
         ring: &'a Ring,
         gadget: &'a Gadget,
         g: &'a [Poly<Values>],
         h: &'a [Poly<Values>],
     ) -> Self {
-        let chain = Chain::new(ring, gadget, g, GENERATOR, ring.degree() / 2);
-        Self { chain, last: h, scratch: Scratch::default() }
+        Self { chain: Chain::new(ring, gadget, g, GENERATOR, ring.degree() / 2), last: h }
     }
 
-    /// Prepares one pack; writes its matrix to `tiles` ([`super::matrix_words`] words, in the row
-    /// groups of [`papir_kernels::mat32`]).
+    /// Prepares one pack of d masks; writes its matrix to `tiles` ([`super::matrix_words`] words, in the
+    /// row groups of [`papir_kernels::mat32`]).
     ///
     /// # Errors
     /// [`MatrixError`] when a row could overflow online, which random masks do not cause.
     ///
     /// # Panics
-    /// When the masks are not d or `tiles` has another length.
-    pub fn run(&self, lwe: LweMasks, tiles: &mut [i32]) -> Result<Preprocessed, MatrixError> {
-        self.prepare(lwe, tiles, &self.scratch)
-    }
-
-    /// [`Preprocessor::run`] with the caller's buffers.
+    /// When `tiles` has another length.
     pub(super) fn prepare(
         &self,
         lwe: LweMasks,
@@ -58,7 +45,6 @@ impl<'a> Preprocessor<'a> {
     ) -> Result<Preprocessed, MatrixError> {
         let Chain { ring, gadget, .. } = self.chain;
         let d = ring.degree();
-        assert_eq!(lwe.count(), d, "masks of a full pack");
         let aggregate = Aggregate::new(ring, lwe);
         let (a1, a2) = scratch.with(gadget.levels() * d * d, |digits| {
             let ends = self.collapse(&aggregate, digits);

@@ -6,12 +6,12 @@ use papir_ring::{Coefficients, Poly, Values};
 use super::super::ring_packing::{Bodies, PackingError, Preprocessed, RingPacking, Scratch, Setup};
 use super::collapse::Preprocessor;
 use super::online::{self, OnlineKey};
-use super::{GENERATOR, LweMasks, check_entries, keys, matrix_words};
+use super::{GENERATOR, LweMasks, check_entries, matrix_words};
 use crate::gadget::{Gadget, GadgetParams};
 use crate::noise::Setting;
 use crate::params::RlweParams;
 
-/// InspiRING: packs d LWE encryptions with K_g and K_h, under the masks of [`super::PackingMasks`].
+/// InspiRING: packs d LWE encryptions with K_g, from τ_g(s) to s, and K_h, from τ_h(s) to s.
 #[derive(Clone, Debug)]
 pub struct Inspiring {
     setup: Setup,
@@ -29,7 +29,7 @@ impl RingPacking for Inspiring {
             return Err(PackingError::Capacity { packing: Self::NAME, found: capacity, expected });
         }
         check_entries(gadget, d)?;
-        let switches = [(GENERATOR, keys::G_LABEL.to_owned()), (2 * d - 1, keys::H_LABEL.to_owned())];
+        let switches = [(GENERATOR, "inspiring/w_g".to_owned()), (2 * d - 1, "inspiring/w_h".to_owned())];
         Ok(Self { setup: Setup::new(Self::NAME, params, gadget, capacity, seed, &switches) })
     }
 
@@ -45,6 +45,10 @@ impl RingPacking for Inspiring {
         matrix_words(self.setup.ring().degree(), self.setup.gadget().levels())
     }
 
+    fn last_elements(&self) -> usize {
+        self.setup.gadget().levels()
+    }
+
     /// PACK on masks.
     fn prepare_slot(
         &self,
@@ -54,8 +58,7 @@ impl RingPacking for Inspiring {
         scratch: &Scratch,
     ) -> Result<Preprocessed, PackingError> {
         let masks = |i: usize| self.setup.switches()[i].masks.as_slice();
-        let preprocessor =
-            Preprocessor::from_parts(self.setup.ring(), self.setup.gadget(), masks(0), masks(1));
+        let preprocessor = Preprocessor::new(self.setup.ring(), self.setup.gadget(), masks(0), masks(1));
         Ok(preprocessor.prepare(lwe, unit, scratch)?)
     }
 

@@ -24,18 +24,15 @@
 pub mod aggregate;
 pub mod collapse;
 pub mod full;
-pub mod keys;
 pub mod matrix;
 pub mod online;
 pub mod partial;
 
 pub use super::lwe_masks::LweMasks;
 pub use super::ring_packing::Preprocessed;
-pub use collapse::Preprocessor;
 pub use full::Inspiring;
-pub use keys::{PackingKey, PackingMasks};
 pub use matrix::{MatrixError, matrix_words};
-pub use online::{OnlineKey, pack};
+pub use online::OnlineKey;
 pub use partial::PartialInspiring;
 
 use super::ring_packing::PackingError;

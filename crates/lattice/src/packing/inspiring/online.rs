@@ -7,7 +7,6 @@ use papir_kernels::pointwise::Modulus;
 use papir_ring::{Coefficients, Poly, Ring, Values};
 use rayon::prelude::*;
 
-use super::keys::PackingKey;
 use crate::key_switch::inner_product;
 
 /// A client's packing key in the form that the online part takes.
@@ -36,20 +35,13 @@ impl OnlineKey {
     pub(super) fn without_last(ring: &Ring, g: &[Poly<Coefficients>]) -> Self {
         Self::new(ring, g, Vec::new())
     }
-
-    /// From a key as generated, unrounded.
-    pub fn from_key(ring: &Ring, key: &PackingKey) -> Self {
-        let coefficients =
-            |part: &[Poly<Values>]| part.iter().map(|y| ring.inverse(y.clone())).collect::<Vec<_>>();
-        Self::new(ring, &coefficients(&key.g), coefficients(&key.h))
-    }
 }
 
 /// What packing adds to the bodies of all packs: M·y_g + digits·y_h, for each key a polynomial a pack.
 ///
 /// `tiles` holds the packs' matrices one after the other, `last` their last digits. The keys of
 /// several clients share one read of the matrices.
-pub fn pack(
+pub(super) fn pack(
     ring: &Ring,
     tiles: &[i32],
     last: &[&[Poly<Values>]],

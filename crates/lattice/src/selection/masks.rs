@@ -1,0 +1,210 @@
+//! H = D·A (InsPIRe, Algorithm 9, line 7; Algorithm 5, lines 7 and 10) in the form that packing takes: ãₖ
+//! of TRANSFORM for every row.
+//!
+//! With the masks of LWE encryptions taken d at a time from ring elements aᵢ, row k of H is the
+//! coefficient vector of Σᵢ Dₖ,ᵢ(X)·aᵢ(X⁻¹), where Dₖ,ᵢ holds the row's words in block i. TRANSFORM
+//! reflects it: ãₖ = n⁻¹·Σᵢ Dₖ,ᵢ(X⁻¹)·aᵢ(X). One forward transform a block, one inverse a row.
+
+use std::ops::Range;
+
+use papir_kernels::pointwise::{self, Modulus};
+use papir_kernels::rows16;
+use papir_ring::prg::Seed;
+use papir_ring::prime::inverse_mod;
+use papir_ring::{Poly, Ring, Values};
+use rayon::prelude::*;
+
+use super::matrix::WordMatrix;
+use crate::lwe::block_mask;
+use crate::packing::LweMasks;
+use crate::params::RlweParams;
+
+/// Products of residues below 2²⁸ that one 64-bit sum takes on top of a reduced residue.
+const MAX_PRODUCTS: usize = 255;
+
+/// n⁻¹·aᵢ for all blocks of d columns, n the number of rows that are packed together.
+#[derive(Clone, Debug)]
+pub struct SelectorMasks {
+    blocks: Vec<Poly<Values>>,
+}
+
+impl SelectorMasks {
+    /// The masks of a selector of `columns` entries under a public seed and label, for packs of n = `capacity`
+    /// rows.
+    pub fn new(params: &RlweParams, seed: &Seed, label: &str, columns: usize, capacity: usize) -> Self {
+        let ring = params.ring();
+        let blocks = (0..columns.div_ceil(ring.degree())).into_par_iter();
+        let divided = blocks.map(|i| divide(ring, &block_mask(params, seed, label, i), capacity));
+        Self { blocks: divided.collect() }
+    }
+
+    /// The masks of one pack: ãₖ for the given rows of a matrix with as many columns as the selector.
+    ///
+    /// # Panics
+    /// When the number of rows is none that [`LweMasks`] holds.
+    pub fn of_rows(&self, ring: &Ring, matrix: &WordMatrix<'_>, rows: Range<usize>) -> LweMasks {
+        let d = ring.degree();
+        let mut residues = [vec![0; rows.len() * d], vec![0; rows.len() * d]];
+        let [first, second] = &mut residues;
+        // A pack's rows are whole groups, or a part of one.
+        let group = rows.len().min(rows16::ROWS);
+        let parts = first.par_chunks_exact_mut(group * d).zip(second.par_chunks_exact_mut(group * d));
+        parts.enumerate().for_each(|(g, (first, second))| {
+            let start = rows.start + g * group;
+            let part = RowGroup::new(ring, matrix, start..start + group);
+            part.masks(&self.blocks, [first, second]);
+        });
+        LweMasks::new(ring, residues)
+    }
+
+    /// The masks of rows that are at hand as signed words, row by row: [`SelectorMasks::of_rows`] for what is
+    /// made online.
+    ///
+    /// # Panics
+    /// As [`SelectorMasks::of_rows`], and when the words are not whole rows of `columns`.
+    pub fn of_words(&self, ring: &Ring, words: &[i16], columns: usize) -> LweMasks {
+        let d = ring.degree();
+        let rows = words.len() / columns;
+        let mut residues = [vec![0; rows * d], vec![0; rows * d]];
+        let [first, second] = &mut residues;
+        let out = first.par_chunks_exact_mut(d).zip(second.par_chunks_exact_mut(d));
+        out.zip(words.par_chunks_exact(columns)).for_each(|((first, second), row)| {
+            let mut sums = Sums::new(ring, 1);
+            for (words, mask) in row.chunks(d).zip(&self.blocks) {
+                let mut reflected = vec![0; d];
+                reflect(words, &mut reflected);
+                sums.add(0, &reflected, mask);
+                sums.end_of_block();
+            }
+            sums.finish([first, second]);
+        });
+        LweMasks::new(ring, residues)
+    }
+}
+
+/// a/n.
+fn divide(ring: &Ring, a: &Poly<Values>, n: usize) -> Poly<Values> {
+    let mut quotient = ring.zero();
+    for ((out, part), prime) in quotient.parts_mut().into_iter().zip(a.parts()).zip(ring.primes()) {
+        let inverse = inverse_mod(n as u64, prime.value().into()) as u32;
+        pointwise::scale(out, part, inverse, prime);
+    }
+    quotient
+}
+
+/// Rows of one row group.
+struct RowGroup<'a> {
+    ring: &'a Ring,
+    tile: &'a [i16],
+    /// Pairs of columns.
+    pairs: usize,
+    exceptions: &'a [[u32; 2]],
+    rows: Range<usize>,
+}
+
+impl<'a> RowGroup<'a> {
+    fn new(ring: &'a Ring, matrix: &WordMatrix<'a>, rows: Range<usize>) -> Self {
+        let tile = matrix.tile(rows.start / rows16::ROWS);
+        Self { ring, tile, pairs: matrix.pairs(), exceptions: matrix.exceptions_in(&rows), rows }
+    }
+
+    /// Σᵢ Dₖ,ᵢ(X⁻¹)·maskᵢ for all rows, in coefficients, modulo both primes.
+    fn masks(&self, masks: &[Poly<Values>], out: [&mut [u32]; 2]) {
+        let d = self.ring.degree();
+        let mut sums = Sums::new(self.ring, self.rows.len());
+        let mut words = vec![0; rows16::ROWS * d];
+        let mut reflected = vec![0; d];
+        let lane = self.rows.start % rows16::ROWS;
+        for (block, mask) in masks.iter().enumerate() {
+            self.read_block(block, &mut words);
+            for l in 0..self.rows.len() {
+                reflect(&words[(lane + l) * d..][..d], &mut reflected);
+                self.mend(l, block, &mut reflected);
+                sums.add(l, &reflected, mask);
+            }
+            sums.end_of_block();
+        }
+        sums.finish(out);
+    }
+
+    /// The words of all 64 rows in one block of d columns; columns beyond the last are zero.
+    fn read_block(&self, block: usize, words: &mut [i16]) {
+        let d = self.ring.degree();
+        let first_pair = block * d / 2;
+        let columns = d.min(2 * (self.pairs - first_pair));
+        if columns == d {
+            rows16::gather_rows(self.tile, first_pair, d, words);
+            return;
+        }
+        words.fill(0);
+        for (l, row) in words.chunks_exact_mut(d).enumerate() {
+            rows16::gather_row_block(self.tile, l, first_pair, &mut row[..columns]);
+        }
+    }
+
+    /// Restores +32768 where the reflected row has −32768 in its place.
+    fn mend(&self, l: usize, block: usize, row: &mut [i32]) {
+        let d = self.ring.degree();
+        for &[at, column] in self.exceptions {
+            let column = column as usize;
+            if at as usize == self.rows.start + l && column / d == block {
+                let c = column % d;
+                row[(d - c) % d] = if c == 0 { 1 << 15 } else { -(1 << 15) };
+            }
+        }
+    }
+}
+
+/// Sums of products with masks for some rows, modulo both primes.
+struct Sums<'a> {
+    ring: &'a Ring,
+    sums: [Vec<u64>; 2],
+    values: Vec<u32>,
+    blocks: usize,
+}
+
+impl<'a> Sums<'a> {
+    fn new(ring: &'a Ring, rows: usize) -> Self {
+        let d = ring.degree();
+        Self { ring, sums: [vec![0; rows * d], vec![0; rows * d]], values: vec![0; d], blocks: 0 }
+    }
+
+    /// Adds a row's words times the mask of their block; once a row and block.
+    fn add(&mut self, row: usize, words: &[i32], mask: &Poly<Values>) {
+        let d = self.ring.degree();
+        for (i, sums) in self.sums.iter_mut().enumerate() {
+            papir_kernels::gadget::to_residues(&mut self.values, words, self.ring.primes()[i]);
+            self.ring.table(i).forward(&mut self.values);
+            pointwise::mul_accumulate(&mut sums[row * d..][..d], &self.values, mask.parts()[i]);
+        }
+    }
+
+    /// Reduces the sums before they could overflow.
+    fn end_of_block(&mut self) {
+        self.blocks += 1;
+        if self.blocks.is_multiple_of(MAX_PRODUCTS) {
+            for (sums, prime) in self.sums.iter_mut().zip(self.ring.primes()) {
+                sums.iter_mut().for_each(|sum| *sum = u64::from(Modulus::reduce(prime, *sum)));
+            }
+        }
+    }
+
+    /// The coefficients of all rows.
+    fn finish(self, out: [&mut [u32]; 2]) {
+        for (i, (out, sums)) in out.into_iter().zip(&self.sums).enumerate() {
+            pointwise::reduce(out, sums, self.ring.primes()[i]);
+            out.chunks_exact_mut(self.ring.degree()).for_each(|poly| self.ring.table(i).inverse(poly));
+        }
+    }
+}
+
+/// The coefficients of D(X⁻¹): X^{−c} = −X^{d−c} for c > 0; words beyond the last are zero.
+fn reflect(words: &[i16], row: &mut [i32]) {
+    let d = row.len();
+    row[0] = i32::from(words[0]);
+    row[1..=d - words.len()].fill(0);
+    let last = row[d + 1 - words.len()..].iter_mut();
+    for (out, &word) in last.zip(words[1..].iter().rev()) {
+        *out = -i32::from(word);
+    }
+}

@@ -1,0 +1,129 @@
+//! A matrix of 16-bit words in the row groups of [`papir_kernels::rows16`], times encrypted selectors.
+
+use std::ops::Range;
+
+use papir_kernels::rows16;
+use rayon::prelude::*;
+
+/// Words of a matrix, stored in whole groups of 64 rows and whole pairs of columns.
+pub const fn matrix_words(rows: usize, columns: usize) -> usize {
+    group_rows(rows) * 2 * columns.div_ceil(2)
+}
+
+/// Rows that are stored for so many: whole groups.
+pub const fn group_rows(rows: usize) -> usize {
+    rows.next_multiple_of(rows16::ROWS)
+}
+
+/// A matrix D of signed words, borrowed.
+#[derive(Clone, Copy, Debug)]
+pub struct WordMatrix<'a> {
+    columns: usize,
+    tiles: &'a [i16],
+    exceptions: &'a [[u32; 2]],
+}
+
+impl<'a> WordMatrix<'a> {
+    /// A matrix of so many columns; padding rows and columns are zero.
+    ///
+    /// # Panics
+    /// When `tiles` is not whole row groups.
+    pub fn new(columns: usize, tiles: &'a [i16]) -> Self {
+        let group = matrix_words(1, columns);
+        assert!(tiles.len().is_multiple_of(group), "{} words in groups of {group}", tiles.len());
+        Self { columns, tiles, exceptions: &[] }
+    }
+
+    /// The same matrix where some words stand for +32768, which 16 bits do not hold, and are stored as
+    /// −32768: their (row, column), sorted.
+    pub fn with_exceptions(self, exceptions: &'a [[u32; 2]]) -> Self {
+        Self { exceptions, ..self }
+    }
+
+    /// Columns.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// Rows, padding included.
+    pub fn rows(&self) -> usize {
+        self.tiles.len() / (2 * self.pairs())
+    }
+
+    /// Pairs of columns, the last one padded.
+    pub(super) fn pairs(&self) -> usize {
+        self.columns.div_ceil(2)
+    }
+
+    /// The words of one row group.
+    pub(super) fn tile(&self, group: usize) -> &'a [i16] {
+        let words = matrix_words(1, self.columns);
+        &self.tiles[group * words..][..words]
+    }
+
+    /// The exceptions in some rows.
+    pub(super) fn exceptions_in(&self, rows: &Range<usize>) -> &'a [[u32; 2]] {
+        let before = |bound: usize| self.exceptions.partition_point(|[row, _]| (*row as usize) < bound);
+        &self.exceptions[before(rows.start)..before(rows.end)]
+    }
+
+    /// D·b for each selector b of `columns` values modulo 2^bits: a sum modulo 2^bits for each row. The
+    /// selectors share one read of the matrix. No branch depends on them.
+    pub fn select(&self, selectors: &[&[u64]], bits: u32) -> Vec<Vec<u64>> {
+        let count = rows16::planes_for_bits(bits);
+        let planes: Vec<Vec<i16>> = selectors.par_iter().map(|values| planes(values, bits, count)).collect();
+        let planes: Vec<&[i16]> = planes.iter().map(Vec::as_slice).collect();
+        let mut sums = match planes[..] {
+            [planes] => vec![self.pass(planes, count)],
+            _ => self.pass_many(&planes, count),
+        };
+        for (sums, selector) in sums.iter_mut().zip(selectors) {
+            self.correct(sums, selector);
+            sums.iter_mut().for_each(|sum| *sum &= (1 << bits) - 1);
+        }
+        sums
+    }
+
+    fn pass(&self, planes: &[i16], count: usize) -> Vec<u64> {
+        let mut sums = vec![0; self.rows()];
+        let parts = self.shares().zip(sums.par_chunks_mut(self.share() * rows16::ROWS));
+        parts.for_each(|(tiles, sums)| rows16::pass(tiles, self.pairs(), planes, count, sums));
+        sums
+    }
+
+    fn pass_many(&self, planes: &[&[i16]], count: usize) -> Vec<Vec<u64>> {
+        let share = |tiles: &[i16]| {
+            let mut sums = vec![vec![0; tiles.len() / (2 * self.pairs())]; planes.len()];
+            let mut outs: Vec<&mut [u64]> = sums.iter_mut().map(Vec::as_mut_slice).collect();
+            rows16::pass_many(tiles, self.pairs(), planes, count, &mut outs);
+            sums
+        };
+        let parts: Vec<Vec<Vec<u64>>> = self.shares().map(share).collect();
+        let gather = |i: usize| parts.iter().flat_map(|part| part[i].iter().copied()).collect();
+        (0..planes.len()).map(gather).collect()
+    }
+
+    /// Adds 2·32768 times the selector's value for each exception.
+    fn correct(&self, sums: &mut [u64], selector: &[u64]) {
+        for &[row, column] in self.exceptions {
+            let sum = &mut sums[row as usize];
+            *sum = sum.wrapping_add(selector[column as usize] << 16);
+        }
+    }
+
+    /// Row groups a thread.
+    fn share(&self) -> usize {
+        (self.rows() / rows16::ROWS).div_ceil(rayon::current_num_threads()).max(1)
+    }
+
+    /// The words of each thread's row groups.
+    fn shares(&self) -> impl IndexedParallelIterator<Item = &'a [i16]> {
+        self.tiles.par_chunks(self.share() * matrix_words(1, self.columns))
+    }
+}
+
+fn planes(values: &[u64], bits: u32, count: usize) -> Vec<i16> {
+    let mut planes = Vec::new();
+    rows16::pack_planes(values, bits, count, &mut planes);
+    planes
+}

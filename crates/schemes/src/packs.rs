@@ -1,0 +1,149 @@
+//! The packs of one selection as a server holds and stores them.
+
+use papir_core::sections::{SectionSink, SectionSource};
+use papir_core::{AlignedBytes, Blob, BlobSlice, Error, Result};
+use papir_lattice::packing::{Bodies, LweMasks, OnlineKey, PackingError, Preprocessed, RingPacking};
+use papir_ring::{Poly, Ring};
+
+/// Whose packs they are, and the names of their sections.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Names {
+    pub(crate) scheme: &'static str,
+    /// The words of all packs.
+    pub(crate) words: &'static str,
+    /// Their masks and last digits.
+    pub(crate) packs: &'static str,
+}
+
+impl Names {
+    /// What a packing refuses, as the scheme's error.
+    pub(crate) fn refused(self, error: PackingError) -> Error {
+        Error::Parameters { scheme: self.scheme, reason: error.to_string() }
+    }
+}
+
+/// What offline keeps of the packs of one selection. A clone shares the words.
+pub(crate) struct PreparedPacks<P: RingPacking> {
+    names: Names,
+    pub(crate) words: BlobSlice<P::Word>,
+    pub(crate) packs: Vec<Preprocessed>,
+}
+
+impl<P: RingPacking> Clone for PreparedPacks<P> {
+    fn clone(&self) -> Self {
+        Self { names: self.names, words: self.words.clone(), packs: self.packs.clone() }
+    }
+}
+
+impl<P: RingPacking> PreparedPacks<P> {
+    /// Prepares so many packs.
+    ///
+    /// # Errors
+    /// Those of the packing, which random masks do not cause.
+    pub(crate) fn prepare(
+        names: Names,
+        packing: &P,
+        packs: usize,
+        masks: impl Fn(usize) -> LweMasks + Sync,
+    ) -> Result<Self> {
+        let mut words = AlignedBytes::zeroed(packing.words(packs) * size_of::<P::Word>());
+        let packs = packing.prepare_all(packs, masks, words.slice_mut()).map_err(|e| names.refused(e))?;
+        Ok(Self { names, words: BlobSlice::new(words.into(), names.words)?, packs })
+    }
+
+    /// Prepares the wanted packs again, and takes over the others.
+    ///
+    /// # Errors
+    /// As [`Self::prepare`].
+    pub(crate) fn refresh(
+        &self,
+        packing: &P,
+        wanted: impl Fn(usize) -> bool + Sync,
+        masks: impl Fn(usize) -> LweMasks + Sync,
+    ) -> Result<Self> {
+        let names = self.names;
+        let mut words = AlignedBytes::copy_of(self.words.bytes());
+        let fresh = packing.prepare_where(self.packs.len(), wanted, masks, words.slice_mut());
+        let fresh = fresh.map_err(|error| names.refused(error))?;
+        let packs = fresh.into_iter().zip(&self.packs).map(|(new, old)| new.unwrap_or_else(|| old.clone()));
+        let packs = packs.collect();
+        Ok(Self { names, words: BlobSlice::new(words.into(), names.words)?, packs })
+    }
+
+    /// The packed bodies for each key, in one read of the words.
+    ///
+    /// # Errors
+    /// [`PackingError::Key`] for a key of another packing.
+    pub(crate) fn pack(
+        &self,
+        packing: &P,
+        bodies: Vec<Bodies>,
+        keys: &[&OnlineKey<P::Expanded>],
+    ) -> Result<Vec<Bodies>> {
+        packing.pack_bodies(&self.words, &self.packs, bodies, keys).map_err(|error| self.names.refused(error))
+    }
+
+    /// Writes both sections.
+    ///
+    /// # Errors
+    /// The sink's.
+    pub(crate) fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {
+        sink.put(self.names.words, &[self.words.bytes()])?;
+        let parts: Vec<&[u8]> = self.packs.iter().flat_map(residues).map(bytemuck::cast_slice).collect();
+        sink.put(self.names.packs, &parts)
+    }
+
+    /// Reads what [`Self::save`] wrote.
+    ///
+    /// # Errors
+    /// [`Error::Length`], or [`Error::Malformed`] for residues that are not reduced.
+    pub(crate) fn load(names: Names, packing: &P, packs: usize, source: &dyn SectionSource) -> Result<Self> {
+        let words = source.get(names.words)?;
+        Error::check_length(names.words, words.len(), packing.words(packs) * size_of::<P::Word>())?;
+        let words = BlobSlice::new(words, names.words)?;
+        Ok(Self { names, words, packs: read_packs(packing, packs, &source.get(names.packs)?, names.packs)? })
+    }
+}
+
+/// Bytes of [`PreparedPacks`]: words, masks and last digits.
+pub(crate) fn packs_bytes<P: RingPacking>(packing: &P, packs: usize) -> usize {
+    packing.words(packs) * size_of::<P::Word>() + packs * pack_residues(packing) * 4
+}
+
+/// Residues of a pack's mask and last digits.
+fn pack_residues<P: RingPacking>(packing: &P) -> usize {
+    (1 + packing.last_elements()) * 2 * packing.setup().ring().degree()
+}
+
+fn residues(pack: &Preprocessed) -> impl Iterator<Item = &[u32]> {
+    std::iter::once(pack.a.residues()).chain(pack.last.iter().map(Poly::residues))
+}
+
+fn read_packs<P: RingPacking>(
+    packing: &P,
+    packs: usize,
+    bytes: &Blob,
+    name: &'static str,
+) -> Result<Vec<Preprocessed>> {
+    let (ring, of_pack) = (packing.setup().ring(), pack_residues(packing));
+    Error::check_length(name, bytes.len(), packs * of_pack * 4)?;
+    let residues: &[u32] = bytes.slice_of(name)?;
+    check_residues(residues, ring, name)?;
+    let pack = |words: &[u32]| {
+        let mut polys = words.chunks_exact(2 * ring.degree());
+        let a = Poly::from_residues(polys.next().unwrap_or_default().to_vec());
+        Preprocessed { a, last: polys.map(|poly| Poly::from_residues(poly.to_vec())).collect() }
+    };
+    Ok(residues.chunks_exact(of_pack).map(pack).collect())
+}
+
+/// All residues must be reduced: the kernels rely on it.
+fn check_residues(residues: &[u32], ring: &Ring, name: &'static str) -> Result<()> {
+    for (i, part) in residues.chunks_exact(ring.degree()).enumerate() {
+        let prime = ring.primes()[i % 2].value();
+        if let Some(residue) = part.iter().find(|&&residue| residue >= prime) {
+            return Err(Error::malformed(name, residue, format!("residues below {prime}")));
+        }
+    }
+    Ok(())
+}
