@@ -86,6 +86,26 @@ impl Setting {
     }
 }
 
+/// A bound on the sum of squares of `count` words that are uniform and centred, of at most `largest` in
+/// absolute value: their mean largest²/3 and ten standard deviations (Var(x²) is (4/5) of its square),
+/// and never more than all of the largest.
+pub fn squares_of_uniform(count: f64, largest: f64) -> f64 {
+    let mean = largest * largest / 3.0;
+    (mean * (count + 10.0 * (0.8 * count).sqrt())).min(count * largest * largest)
+}
+
+/// The variance with which [`failure_log2`] is just as stated.
+pub fn variance_for(threshold: f64, coefficients: f64, failure_log2: f64) -> f64 {
+    let nats = (1.0 + coefficients.log2() - failure_log2) * std::f64::consts::LN_2;
+    threshold * threshold / (2.0 * nats)
+}
+
+/// The fewest bits of which rounding adds at most this variance, in units of the modulus; `None` when
+/// that is negative.
+pub fn bits_for_rounding(modulus: f64, variance: f64) -> Option<u32> {
+    (variance > 0.0).then(|| (modulus / (12.0 * variance).sqrt()).log2().ceil().max(1.0) as u32)
+}
+
 /// log₂ of the probability that one of `coefficients` errors of this variance exceeds `threshold`
 /// in absolute value: union bound over subgaussian tails.
 pub fn failure_log2(threshold: f64, variance: f64, coefficients: f64) -> f64 {

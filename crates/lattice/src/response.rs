@@ -37,6 +37,49 @@ impl ResponseBits {
         switch(ring, self.b, words)
     }
 
+    /// b·2^(a − b) + a·s modulo 2^a, in units of q/2^a, for a mask of d words and as many body
+    /// coefficients as are given.
+    pub fn phases(
+        self,
+        ring: &Ring,
+        secret: &SecretKey,
+        mask: &[u64],
+        body: &[u64],
+    ) -> Zeroizing<Vec<u64>> {
+        // |a·s| stays below q/2, so the centred product is the product over the integers.
+        let product = ring.inverse(ring.mul(&ring.forward(ring.from_words(mask)), secret.values()));
+        let product = Zeroizing::new(ring.to_centred(&Zeroizing::new(product)));
+        let phases = product.iter().zip(body).map(|(&product, &body)| self.phase(product, body));
+        Zeroizing::new(phases.collect())
+    }
+
+    /// Coefficient 0 of [`ResponseBits::phases`], by an inner product.
+    pub fn first_phase(self, secret: &SecretKey, mask: &[u64], body: u64) -> u64 {
+        let Some((first, rest)) = secret.coefficients().split_first() else {
+            return self.phase(0, body);
+        };
+        let product = |a: u64, s: i32| a.wrapping_mul(i64::from(s) as u64);
+        let start = product(mask[0], *first);
+        let pairs = mask[1..].iter().zip(rest.iter().rev());
+        self.phase(pairs.fold(start, |sum, (&a, &s)| sum.wrapping_sub(product(a, s))) as i64, body)
+    }
+
+    fn phase(self, product: i64, body: u64) -> u64 {
+        (body << (self.a - self.b)).wrapping_add(product as u64) & ((1 << self.a) - 1)
+    }
+
+    /// The nearest multiple of 2^a / 2^bits to a phase as a factor, and the distance from it in units of
+    /// q/2^a: what tells an encryption of a message modulo 2^bits from noise.
+    ///
+    /// # Panics
+    /// In debug builds, when `bits` is not below `a`.
+    pub fn nearest(self, phase: u64, bits: u32) -> (u64, u64) {
+        let log2_scale = self.a - bits;
+        let half = 1 << (log2_scale - 1);
+        let shifted = phase + half;
+        ((shifted >> log2_scale) & ((1 << bits) - 1), (shifted & (2 * half - 1)).abs_diff(half))
+    }
+
     /// What the encryption of a mask of d words and as many body coefficients as are given decrypts to:
     /// round((b·2^(a − b) + a·s)·p / 2^a) modulo the plaintext modulus p < 2³².
     pub fn decrypt(
@@ -47,20 +90,55 @@ impl ResponseBits {
         mask: &[u64],
         body: &[u64],
     ) -> Zeroizing<Vec<u32>> {
-        // |a·s| stays below q/2, so the centred product is the product over the integers.
-        let product = ring.inverse(ring.mul(&ring.forward(ring.from_words(mask)), secret.values()));
-        let product = Zeroizing::new(ring.to_centred(&Zeroizing::new(product)));
-        let word = |(&product, &body): (&i64, &u64)| {
-            let phase = (body << (self.a - self.b)).wrapping_add(product as u64) & ((1 << self.a) - 1);
+        let word = |&phase: &u64| {
             let rounded = (phase * plaintext + (1 << (self.a - 1))) >> self.a;
             // At most p, which stands for zero: no division.
             rounded as u32 * u32::from(rounded < plaintext)
         };
-        Zeroizing::new(product.iter().zip(body).map(word).collect())
+        Zeroizing::new(self.phases(ring, secret, mask, body).iter().map(word).collect())
     }
 }
 
 fn switch(ring: &Ring, bits: u32, words: &[u64]) -> Vec<u64> {
     let switch = PowerSwitch::new(ring.modulus(), bits);
     words.iter().map(|&word| switch.down(word)).collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use chacha20::ChaCha20Rng;
+    use papir_ring::prg::Seed;
+    use rand_core::SeedableRng;
+
+    use super::*;
+    use crate::params::{DEFAULT_PRIMES, Literal, RlweParams};
+
+    #[test]
+    fn the_first_phase_is_the_first_of_all() {
+        let literal = Literal { degree: 64, primes: DEFAULT_PRIMES, sigma: 6.4 };
+        let params = RlweParams::insecure(literal).unwrap();
+        let secret = SecretKey::generate(&params, &mut ChaCha20Rng::from_seed([1; 32]));
+        let bits = ResponseBits { a: 18, b: 10 };
+        let uniform = params.ring().uniform(&mut Seed([2; 32]).expand("mask", 0));
+        let mask = bits.mask(params.ring(), &params.ring().inverse(uniform));
+        let phases = bits.phases(params.ring(), &secret, &mask, &[700; 64]);
+        assert_eq!(bits.first_phase(&secret, &mask, 700), phases[0]);
+        assert!(phases.iter().all(|&phase| phase < 1 << 18) && phases[1] != phases[0]);
+    }
+
+    #[test]
+    fn the_nearest_multiple_counts_modulo_the_plaintext() {
+        let bits = ResponseBits { a: 18, b: 10 };
+        for (phase, expected) in [
+            (0, (0, 0)),
+            (1, (0, 1)),
+            (1023, (0, 1023)),
+            (1024, (1, 1024)),
+            (2048 * 5 - 3, (5, 3)),
+            ((1 << 18) - 7, (0, 7)),
+        ] {
+            assert_eq!(bits.nearest(phase, 7), expected, "{phase}");
+        }
+    }
 }

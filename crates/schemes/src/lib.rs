@@ -4,10 +4,14 @@
 //! function), `params.rs`, `client.rs`, `server.rs`, `wire.rs`, and its own mathematics beside
 //! them. [`registry`] is the only list.
 
+mod bundle;
 pub mod double;
 pub mod inspire;
+pub mod inspire2;
 mod packs;
 pub mod plain;
 pub mod registry;
+pub mod selection;
 mod shape_io;
 pub mod simple;
+pub mod simpleypir;

@@ -3,7 +3,7 @@
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{AlignedBytes, Blob, BlobSlice, Error, Result};
 use papir_lattice::packing::{Bodies, LweMasks, OnlineKey, PackingError, Preprocessed, RingPacking};
-use papir_ring::{Poly, Ring};
+use papir_ring::{Poly, Ring, Values};
 
 /// Whose packs they are, and the names of their sections.
 #[derive(Clone, Copy, Debug)]
@@ -80,7 +80,8 @@ impl<P: RingPacking> PreparedPacks<P> {
         bodies: Vec<Bodies>,
         keys: &[&OnlineKey<P::Expanded>],
     ) -> Result<Vec<Bodies>> {
-        packing.pack_bodies(&self.words, &self.packs, bodies, keys).map_err(|error| self.names.refused(error))
+        let last: Vec<&[Poly<Values>]> = self.packs.iter().map(|pack| &pack.last[..]).collect();
+        packing.pack_bodies(&self.words, &last, bodies, keys).map_err(|error| self.names.refused(error))
     }
 
     /// Writes both sections.

@@ -5,6 +5,7 @@ use papir_core::{Error, Result};
 
 use crate::double::Double;
 use crate::inspire::Inspire;
+use crate::inspire2::Inspire2;
 use crate::plain::Plain;
 use crate::simple::Simple;
 
@@ -15,6 +16,7 @@ pub fn all() -> &'static [&'static dyn ErasedScheme] {
         &Erased::<Simple>::new(),
         &Erased::<Inspire>::new(),
         &Erased::<Double>::new(),
+        &Erased::<Inspire2>::new(),
     ];
     SCHEMES
 }

@@ -2,6 +2,7 @@
 //! names it. The `long` tests run with `--ignored`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+use papir_core::Shape;
 use papir_core::erased::ErasedScheme;
 use papir_schemes::registry;
 use papir_testkit::conformance::{Config, run, shapes};
@@ -38,6 +39,7 @@ conformance! {
     simple: Config::quick(), Config::long();
     inspire: Config::quick(), Config::long();
     double: short_records(Config::quick()), long_short_records();
+    inspire2: medium_records(Config::quick()), medium_records(Config::long());
 }
 
 /// Records of at most 64 bits, as DoublePIR takes them; a hint takes 7 MiB a byte of a record, so the
@@ -58,6 +60,12 @@ fn long_short_records() -> Config {
         thorough: shapes(&[(1, 8), (257, 3), (211, 16), (100_003, 5), (4099, 32)]),
         ..short
     }
+}
+
+/// Records of at most 2 KiB, as InsPIRe(2) takes them.
+fn medium_records(config: Config) -> Config {
+    let fit = |shapes: Vec<Shape>| shapes.into_iter().filter(|shape| shape.record_bits() <= 16_384).collect();
+    Config { shapes: fit(config.shapes), thorough: fit(config.thorough), ..config }
 }
 
 fn scheme(name: &str) -> &'static dyn ErasedScheme {

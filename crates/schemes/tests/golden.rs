@@ -72,3 +72,11 @@ fn double() {
         ["37b0f62190184875", "cab6ac7f7971e025", "dc4ae19b8113295f", "a0507cf025d5205a"]
     );
 }
+
+#[test]
+fn inspire2() {
+    assert_eq!(
+        hashes("inspire2", 300, 100),
+        ["c608239fa60303f8", "4812d7650aa2d876", "cd24aa71f0f56eaa", "9dd96f4856af3c70"]
+    );
+}

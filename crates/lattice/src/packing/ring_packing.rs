@@ -373,8 +373,14 @@ pub trait RingPacking: Sized + Send + Sync {
     /// [`RingPacking::online_key`] after its checks.
     fn expand(&self, bodies: &[Poly<Coefficients>]) -> Self::Expanded;
 
-    /// [`RingPacking::pack`] after its checks.
-    fn apply(&self, words: &[Self::Word], packs: &[&Preprocessed], keys: &[&Self::Expanded]) -> Vec<Bodies>;
+    /// [`RingPacking::pack`] after its checks; `last` has [`Preprocessed::last`] of all packs.
+    fn apply(
+        &self,
+        words: &[Self::Word],
+        packs: usize,
+        last: &[&[Poly<Values>]],
+        keys: &[&Self::Expanded],
+    ) -> Vec<Bodies>;
 
     /// A bound on the variance that packing adds to a coefficient, in units of q.
     fn variance(setting: &Setting, gadget: GadgetParams, capacity: usize) -> f64;
@@ -488,27 +494,47 @@ pub trait RingPacking: Sized + Send + Sync {
         packs: &[&Preprocessed],
         keys: &[&OnlineKey<Self::Expanded>],
     ) -> Result<Vec<Bodies>, PackingError> {
-        check_count("words of all packs", words.len(), self.words(packs.len()))?;
+        let last: Vec<&[Poly<Values>]> = packs.iter().map(|pack| &pack.last[..]).collect();
+        self.pack_words(words, packs.len(), &last, keys)
+    }
+
+    /// [`RingPacking::pack`] by words and last digits; the latter may be left out by packings that have
+    /// none.
+    ///
+    /// # Errors
+    /// As [`RingPacking::pack`], and [`PackingError::Count`] for last digits of another number of packs.
+    fn pack_words(
+        &self,
+        words: &[Self::Word],
+        packs: usize,
+        last: &[&[Poly<Values>]],
+        keys: &[&OnlineKey<Self::Expanded>],
+    ) -> Result<Vec<Bodies>, PackingError> {
+        check_count("words of all packs", words.len(), self.words(packs))?;
+        if self.last_elements() > 0 {
+            check_count("last digits of packs", last.len(), packs)?;
+        }
         let expected = self.shape();
         if let Some(key) = keys.iter().find(|key| key.shape != expected) {
             return Err(PackingError::Key { found: key.shape, expected });
         }
         let keys: Vec<&Self::Expanded> = keys.iter().map(|key| &key.key).collect();
-        Ok(self.apply(words, packs, &keys))
+        Ok(self.apply(words, packs, last, &keys))
     }
 
-    /// [`RingPacking::pack`], and the LWE bodies added: the packed bodies of each key.
+    /// [`RingPacking::pack_words`], and the LWE bodies added: the packed bodies of each key.
     ///
     /// # Errors
-    /// As [`RingPacking::pack`].
+    /// As [`RingPacking::pack_words`].
     fn pack_bodies(
         &self,
         words: &[Self::Word],
-        packs: &[Preprocessed],
+        last: &[&[Poly<Values>]],
         mut bodies: Vec<Bodies>,
         keys: &[&OnlineKey<Self::Expanded>],
     ) -> Result<Vec<Bodies>, PackingError> {
-        let added = self.pack(words, &packs.iter().collect::<Vec<_>>(), keys)?;
+        let packs = bodies.first().map_or(0, Bodies::packs);
+        let added = self.pack_words(words, packs, last, keys)?;
         for (bodies, added) in bodies.iter_mut().zip(&added) {
             bodies.add_assign(self.setup().ring(), added);
         }

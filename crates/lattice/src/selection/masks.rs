@@ -11,7 +11,7 @@ use papir_kernels::pointwise::{self, Modulus};
 use papir_kernels::rows16;
 use papir_ring::prg::Seed;
 use papir_ring::prime::inverse_mod;
-use papir_ring::{Poly, Ring, Values};
+use papir_ring::{Coefficients, Poly, Ring, Values};
 use rayon::prelude::*;
 
 use super::matrix::WordMatrix;
@@ -63,6 +63,23 @@ impl SelectorMasks {
     /// # Panics
     /// As [`SelectorMasks::of_rows`], and when the words are not whole rows of `columns`.
     pub fn of_words(&self, ring: &Ring, words: &[i16], columns: usize) -> LweMasks {
+        LweMasks::new(ring, self.sums_of_words(ring, words, columns))
+    }
+
+    /// The same for rows that are not packed, with a capacity of 1: row k is the mask Σᵢ Dₖ,ᵢ(X⁻¹)·aᵢ(X) of
+    /// an RLWE encryption that has in coefficient 0 what the row selects.
+    ///
+    /// # Panics
+    /// When the words are not whole rows of `columns`.
+    pub fn of_single_words(&self, ring: &Ring, words: &[i16], columns: usize) -> Vec<Poly<Coefficients>> {
+        let d = ring.degree();
+        let [first, second] = self.sums_of_words(ring, words, columns);
+        let rows = first.chunks_exact(d).zip(second.chunks_exact(d));
+        rows.map(|(first, second)| Poly::from_residues([first, second].concat())).collect()
+    }
+
+    /// Σᵢ Dₖ,ᵢ(X⁻¹)·maskᵢ for rows of words, in coefficients, modulo both primes.
+    fn sums_of_words(&self, ring: &Ring, words: &[i16], columns: usize) -> [Vec<u32>; 2] {
         let d = ring.degree();
         let rows = words.len() / columns;
         let mut residues = [vec![0; rows * d], vec![0; rows * d]];
@@ -78,7 +95,7 @@ impl SelectorMasks {
             }
             sums.finish([first, second]);
         });
-        LweMasks::new(ring, residues)
+        residues
     }
 }
 

@@ -127,3 +127,26 @@ fn planes(values: &[u64], bits: u32, count: usize) -> Vec<i16> {
     rows16::pack_planes(values, bits, count, &mut planes);
     planes
 }
+
+/// Where the word of a row and column stands in a matrix of so many columns.
+pub const fn place(columns: usize, row: usize, column: usize) -> usize {
+    let group = row / rows16::ROWS * matrix_words(1, columns);
+    group + (column / 2 * rows16::ROWS + row % rows16::ROWS) * 2 + column % 2
+}
+
+/// Writes some neighbouring columns from an even one on, each the words of all rows, padding included.
+///
+/// # Panics
+/// When the columns leave the matrix, or are not as long as its rows are many.
+pub fn write_columns(tiles: &mut [i16], columns: usize, first: usize, words: &[Vec<i16>]) {
+    let pairs = columns.div_ceil(2);
+    let rows = tiles.len() / (2 * pairs);
+    let padding = vec![0; rows];
+    tiles.par_chunks_exact_mut(matrix_words(1, columns)).enumerate().for_each(|(group, tile)| {
+        let rows = group * rows16::ROWS..(group + 1) * rows16::ROWS;
+        for (k, pair) in words.chunks(2).enumerate() {
+            let odd = pair.get(1).unwrap_or(&padding);
+            rows16::scatter_pair(tile, 1, pairs, first / 2 + k, &pair[0][rows.clone()], &odd[rows.clone()]);
+        }
+    });
+}

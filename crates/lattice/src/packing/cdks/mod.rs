@@ -151,7 +151,13 @@ impl RingPacking for Cdks {
         bodies.iter().map(|y| self.ring().forward(y.clone())).collect()
     }
 
-    fn apply(&self, words: &[u32], _: &[&Preprocessed], keys: &[&Vec<Poly<Values>>]) -> Vec<Bodies> {
+    fn apply(
+        &self,
+        words: &[u32],
+        _: usize,
+        _: &[&[Poly<Values>]],
+        keys: &[&Vec<Poly<Values>>],
+    ) -> Vec<Bodies> {
         self.pack_bodies(words, keys)
     }
 

@@ -31,7 +31,7 @@ pub mod partial;
 pub use super::lwe_masks::LweMasks;
 pub use super::ring_packing::Preprocessed;
 pub use full::Inspiring;
-pub use matrix::{MatrixError, matrix_words};
+pub use matrix::{MatrixError, matrix_words, unit_words};
 pub use online::OnlineKey;
 pub use partial::PartialInspiring;
 

@@ -1,7 +1,7 @@
 //! PartialInspiRING (InsPIRe, Algorithm 2) as a [`RingPacking`].
 
 use papir_ring::prg::Seed;
-use papir_ring::{Coefficients, Poly};
+use papir_ring::{Coefficients, Poly, Values};
 
 use super::super::ring_packing::{Bodies, PackingError, Preprocessed, RingPacking, Scratch, Setup};
 use super::aggregate::Aggregate;
@@ -81,9 +81,15 @@ impl RingPacking for PartialInspiring {
         OnlineKey::without_last(self.setup.ring(), bodies)
     }
 
-    fn apply(&self, words: &[i32], packs: &[&Preprocessed], keys: &[&OnlineKey]) -> Vec<Bodies> {
+    fn apply(
+        &self,
+        words: &[i32],
+        packs: usize,
+        _: &[&[Poly<Values>]],
+        keys: &[&OnlineKey],
+    ) -> Vec<Bodies> {
         // The rows of units are those of their packs, in order; the last unit may have slots to spare.
-        let rows = packs.len() * self.capacity();
+        let rows = packs * self.capacity();
         let bodies = |[first, second]: &[Vec<i64>; 2]| {
             Bodies::from_residues(
                 self.capacity(),

@@ -1,0 +1,134 @@
+//! QUERY and EXTRACT (Algorithms 4 and 6).
+
+use papir_core::scheme::{self, Never, check_indices};
+use papir_core::{Error, Record, Result};
+use papir_lattice::lwe::encrypt_selector;
+use papir_lattice::mod_switch::{PowerSwitch, round_elements};
+use papir_lattice::packing::RingPacking;
+use papir_lattice::secret::SecretKey;
+use papir_ring::prg::SecretRng;
+use rand_core::CryptoRng;
+use zeroize::Zeroizing;
+
+use super::Inspire2;
+use super::digits::Digits;
+use super::layout::Location;
+use super::masks::{Packings, selector_mask, whiten};
+use super::noise::WORD_BITS;
+use super::params::{NAME, Params};
+use super::wire::{Answer, Public, Query};
+
+/// A client: the parameters, the masks of the packing keys and those of resp₁.
+pub struct Client {
+    params: Params,
+    public: Public,
+    packings: Packings,
+}
+
+/// What opens one answer: the key and where the record lies. Erased on drop.
+pub struct Secret {
+    key: SecretKey,
+    /// Boxed, so that moving the secret leaves no copy of it behind.
+    location: Box<Location>,
+}
+
+impl Secret {
+    /// The ring secret, for measuring noise.
+    pub fn key(&self) -> &SecretKey {
+        &self.key
+    }
+}
+
+impl scheme::Client<Inspire2> for Client {
+    fn new(params: Params, public: Public) -> Result<Self> {
+        let found = public.masks.len();
+        if found != params.public_words() {
+            let expected = format!("{}", params.public_words());
+            return Err(Error::malformed("the masks of InsPIRe(2)", format!("{found} words"), expected));
+        }
+        let packings = Packings::new(&params, &public.seed)?;
+        Ok(Self { params, public, packings })
+    }
+
+    fn params(&self) -> &Params {
+        &self.params
+    }
+
+    fn query(
+        &self,
+        _state: Option<&mut Never>,
+        indices: &[u64],
+        rng: &mut dyn CryptoRng,
+    ) -> Result<(Secret, Query)> {
+        check_indices(NAME, &self.params.layout().shape(), indices, 1)?;
+        let location = Box::new(self.params.layout().locate(indices[0]));
+        let mut rng = SecretRng::new(rng);
+        let secret = Secret { key: SecretKey::generate(self.params.rlwe(), &mut rng), location };
+        let (column, block) = (secret.location.column, secret.location.block);
+        let selectors =
+            [self.selector(&secret.key, 0, column, &mut rng), self.selector(&secret.key, 1, block, &mut rng)];
+        let keys = self.keys(&secret.key, &mut rng);
+        Ok((secret, Query { selectors, keys }))
+    }
+
+    fn extract(&self, secret: Secret, answer: Answer) -> Result<Vec<Record>> {
+        let (mask, body) = self.compose(&secret.key, &answer);
+        let (ring, bits) = (self.params.rlwe().ring(), self.params.first_bits());
+        let words = bits.decrypt(ring, &secret.key, 1 << WORD_BITS, &mask, &body);
+        let bytes = words.iter().flat_map(|&word| (word as u16).to_le_bytes());
+        let mut bytes = Zeroizing::new(bytes.collect::<Vec<u8>>());
+        let (bundle, location) = (&self.params.layout().bundle, &secret.location);
+        whiten(&self.public.seed, location.unit, bundle.unit_bytes, &mut bytes);
+        Ok(vec![bundle.select(&bytes, location.slot)])
+    }
+}
+
+impl Client {
+    /// GENQUERY: LWE encryptions of a unit vector, rounded.
+    fn selector(&self, key: &SecretKey, level: usize, selected: u32, rng: &mut dyn CryptoRng) -> Vec<u64> {
+        let params = &self.params;
+        let masks = (0..).map(|block| selector_mask(params, &self.public.seed, level, block));
+        let (length, scale) = (params.selectors()[level], params.scales()[level]);
+        let bodies = encrypt_selector(params.rlwe(), key, masks, length, selected, scale, rng);
+        let switch = PowerSwitch::new(params.rlwe().ring().modulus(), params.literal().query_bits[level]);
+        bodies.into_iter().map(|body| switch.down(body)).collect()
+    }
+
+    /// GENKSMATY for each distinct γ, rounded.
+    fn keys(&self, key: &SecretKey, rng: &mut dyn CryptoRng) -> Vec<u64> {
+        let packings = self.packings.distinct().iter();
+        let elements = packings.flat_map(|packing| packing.generate_key(key, rng).into_elements()).collect();
+        round_elements(self.params.rlwe().ring(), self.params.literal().key_bits, elements)
+    }
+
+    /// Lines 4 to 6: the mask and the body of the wanted unit's encryption, from their digits.
+    fn compose(&self, key: &SecretKey, answer: &Answer) -> (Zeroizing<Vec<u64>>, Zeroizing<Vec<u64>>) {
+        let literal = self.params.literal();
+        let [unit, first, last] = literal.gammas;
+        let mask = self.decrypt(key, &self.public.masks, &answer.first, first);
+        let body = self.decrypt(key, &answer.masks, &answer.second, last);
+        (join(literal.mask, literal.rlwe.degree, &mask), join(literal.body, unit, &body))
+    }
+
+    /// BATCHPARTIALDECRYPT: the digits of all packs of γ.
+    fn decrypt(&self, key: &SecretKey, masks: &[u64], bodies: &[u64], gamma: usize) -> Zeroizing<Vec<u32>> {
+        let (ring, bits) = (self.params.rlwe().ring(), self.params.answer_bits());
+        let p = 1u64 << self.params.literal().mask.bits;
+        let mut digits = Zeroizing::new(Vec::with_capacity(bodies.len()));
+        for (mask, body) in masks.chunks_exact(ring.degree()).zip(bodies.chunks_exact(gamma)) {
+            digits.extend_from_slice(&bits.decrypt(ring, key, p, mask, body));
+        }
+        digits
+    }
+}
+
+/// COMPOSE: `count` words, of which digit j of word c is at j·count + c.
+fn join(digits: Digits, count: usize, decrypted: &[u32]) -> Zeroizing<Vec<u64>> {
+    let mut words = Zeroizing::new(vec![0; count]);
+    for (j, decrypted) in decrypted.chunks_exact(count).take(digits.count).enumerate() {
+        for (word, &digit) in words.iter_mut().zip(decrypted) {
+            *word = digits.join(*word, j, digit);
+        }
+    }
+    words
+}
