@@ -34,7 +34,8 @@ mod tests {
 
     #[test]
     fn digits_make_the_word() {
-        for digits in [Digits { bits: 14, count: 2 }, Digits { bits: 7, count: 4 }, Digits { bits: 16, count: 2 }]
+        for digits in
+            [Digits { bits: 14, count: 2 }, Digits { bits: 7, count: 4 }, Digits { bits: 16, count: 2 }]
         {
             let top = (1u64 << digits.word_bits()) - 1;
             for word in [0, 1, top / 2, top / 2 + 1, top / 3, top - 1, top] {

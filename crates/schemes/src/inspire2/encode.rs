@@ -40,7 +40,8 @@ fn column(layout: &Layout, seed: &Seed, records: &dyn Records, index: usize) -> 
     let mut bytes = vec![0; layout.blocks * unit_bytes];
     layout.bundle.read(records, first, &mut bytes)?;
     whiten(seed, first, unit_bytes, &mut bytes);
-    let mut words: Vec<i16> = bytes.chunks_exact(2).map(|pair| i16::from_le_bytes([pair[0], pair[1]])).collect();
+    let mut words: Vec<i16> =
+        bytes.chunks_exact(2).map(|pair| i16::from_le_bytes([pair[0], pair[1]])).collect();
     words.resize(layout.rows(), 0);
     Ok(words)
 }

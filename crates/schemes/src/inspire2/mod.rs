@@ -39,6 +39,8 @@ pub mod params;
 pub mod search;
 pub mod second;
 pub mod server;
+#[cfg(test)]
+mod tests;
 pub mod update;
 pub mod wire;
 

@@ -4,7 +4,8 @@ use papir_core::codec::{Reader, Writer};
 use papir_core::cost::{Counts, Operation, Work};
 use papir_core::scheme::Parameters;
 use papir_core::{
-    Description, Error, Goal, Limits, MAX_RECORDS, Privacy, Result, Security, Shape, Sizes, UpdateCost, envelope,
+    Description, Error, Goal, Limits, MAX_RECORDS, Privacy, Result, Security, Shape, Sizes, UpdateCost,
+    envelope,
 };
 use papir_kernels::bits::packed_len;
 use papir_kernels::rows16;
@@ -272,7 +273,8 @@ impl Params {
 
     /// Δ = round(q/p) of both levels: p = 2¹⁶, and 2^D.
     pub fn scales(&self) -> [u64; 2] {
-        [WORD_BITS, self.literal.mask.bits].map(|bits| (self.rlwe.ring().modulus() + (1 << (bits - 1))) >> bits)
+        [WORD_BITS, self.literal.mask.bits]
+            .map(|bits| (self.rlwe.ring().modulus() + (1 << (bits - 1))) >> bits)
     }
 
     /// Bits of the first level's encryptions, whose words become digits.
@@ -504,7 +506,8 @@ impl Parameters for Params {
         gammas.iter().for_each(|&gamma| {
             writer.u32(gamma as u32);
         });
-        let counts = [gadget.levels as u32, gadget.log_base, gadget.drop, query_bits[0], query_bits[1], key_bits];
+        let counts =
+            [gadget.levels as u32, gadget.log_base, gadget.drop, query_bits[0], query_bits[1], key_bits];
         let digits = [mask.bits, mask.count as u32, body.count as u32, answer.a, answer.b];
         counts.iter().chain(&digits).for_each(|&value| {
             writer.u8(value as u8);

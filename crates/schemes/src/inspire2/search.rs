@@ -98,10 +98,10 @@ impl<'a> Search<'a> {
             Some((bits, answer))
         };
         let digit = input.mask.bits;
-        let answers = (digit + 1..=32).flat_map(|a| {
-            (digit + 1..=(digit + BODY_MARGIN).min(a)).map(move |b| ResponseBits { a, b })
-        });
-        let found: Vec<_> = answers.filter(|&answer| self.fits(answer, input)).filter_map(of_answer).collect();
+        let answers = (digit + 1..=32)
+            .flat_map(|a| (digit + 1..=(digit + BODY_MARGIN).min(a)).map(move |b| ResponseBits { a, b }));
+        let found: Vec<_> =
+            answers.filter(|&answer| self.fits(answer, input)).filter_map(of_answer).collect();
         (!found.is_empty()).then_some(found)
     }
 

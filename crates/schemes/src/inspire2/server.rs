@@ -145,8 +145,9 @@ impl Server {
         let prepared = prepared.map_err(|error| SECOND.refused(error))?;
         let digits = BlobSlice::new(digit_matrix(&params, &prepared).into(), DIGITS)?;
         let masks = SecondMasks::new(&params, &seed, &digits, progress);
-        let second =
-            PreparedPacks::prepare(SECOND, packings.packing(1), params.packs()[0], |pack| masks.of_pack(pack))?;
+        let second = PreparedPacks::prepare(SECOND, packings.packing(1), params.packs()[0], |pack| {
+            masks.of_pack(pack)
+        })?;
         let matrices = BlobSlice::new(matrices.into(), MATRICES)?;
         Ok(Self::assemble(params, seed, packings, Parts { tiles, matrices, digits, second }))
     }
@@ -174,7 +175,8 @@ impl Server {
     }
 
     fn read_key(&self, query: &Query) -> Result<Keys> {
-        let mut elements = lift_elements(self.ring(), self.params.literal().key_bits, &query.keys).into_iter();
+        let mut elements =
+            lift_elements(self.ring(), self.params.literal().key_bits, &query.keys).into_iter();
         let key = |packing: &PartialInspiring| {
             let shape = packing.shape();
             let bodies = KeyBodies::new(shape, elements.by_ref().take(shape.elements()).collect());
@@ -214,7 +216,8 @@ impl Server {
     /// # Errors
     /// As [`Server::read_keys`].
     pub fn pack_first(&self, bodies: Vec<Bodies>, keys: &[Keys]) -> Result<Vec<Bodies>> {
-        let packed = self.packings.packing(0).pack_bodies(&self.matrices, &[], bodies, &self.keys_of(keys, 0));
+        let packed =
+            self.packings.packing(0).pack_bodies(&self.matrices, &[], bodies, &self.keys_of(keys, 0));
         packed.map_err(|error| SECOND.refused(error))
     }
 
@@ -233,7 +236,12 @@ impl Server {
     ///
     /// # Errors
     /// As [`Server::read_keys`].
-    pub fn pack_online(&self, queries: &[&Query], firsts: &[Bodies], keys: &[Keys]) -> Result<Vec<Vec<Rlwe>>> {
+    pub fn pack_online(
+        &self,
+        queries: &[&Query],
+        firsts: &[Bodies],
+        keys: &[Keys],
+    ) -> Result<Vec<Vec<Rlwe>>> {
         let online = Online {
             ring: self.ring(),
             packing: self.packings.packing(2),
@@ -291,7 +299,12 @@ pub(super) struct SecondMasks<'a> {
 }
 
 impl<'a> SecondMasks<'a> {
-    pub(super) fn new(params: &'a Params, seed: &Seed, digits: &'a [i16], progress: &'a dyn Progress) -> Self {
+    pub(super) fn new(
+        params: &'a Params,
+        seed: &Seed,
+        digits: &'a [i16],
+        progress: &'a dyn Progress,
+    ) -> Self {
         let matrix = WordMatrix::new(params.layout().blocks, digits);
         Self { params, matrix, masks: selector_masks(params, seed, 1, params.literal().gammas[1]), progress }
     }
