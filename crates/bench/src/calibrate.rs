@@ -139,6 +139,7 @@ impl Observed {
         seconds.set(Operation::Decrypt, per_extract(selected, Operation::Decrypt));
         seconds.set(Operation::EncryptColumn, per_query(simple, Operation::EncryptColumn));
         seconds.set(Operation::DecryptRow, per_extract(simple, Operation::DecryptRow));
+        seconds.set(Operation::Copy, copying(self.packed.report.material_bytes as usize));
         seconds
     }
 
@@ -153,7 +154,7 @@ impl Observed {
             self.shared(one.of(Operation::Word), hint, packed / self.packed.setup(Operation::Pack));
         let alone = [Operation::Encrypt, Operation::Decrypt, Operation::EncryptColumn, Operation::DecryptRow];
         // Different clients or queries do these on different threads, and share nothing.
-        for op in alone.into_iter().chain([Operation::Word, Operation::Encode8]) {
+        for op in alone.into_iter().chain([Operation::Word, Operation::Encode8, Operation::Copy]) {
             seconds.set(op, 0.0);
         }
         seconds
@@ -212,6 +213,16 @@ impl Observed {
         let determinant = a * d - b * c;
         ((u * d - b * v) / determinant, (a * v - c * u) / determinant)
     }
+}
+
+/// Seconds of one byte of so many that are copied to fresh memory.
+fn copying(bytes: usize) -> f64 {
+    let source = vec![1u8; bytes.max(1)];
+    let start = std::time::Instant::now();
+    let copy = papir_core::AlignedBytes::copy_of(std::hint::black_box(&source));
+    let seconds = start.elapsed().as_secs_f64();
+    std::hint::black_box(copy.as_ref().len());
+    seconds / source.len() as f64
 }
 
 /// Bytes of a packing matrix for one of its rows: two digits of 2048 words of 32 bits.

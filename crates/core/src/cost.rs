@@ -49,11 +49,13 @@ pub enum Operation {
     EncryptColumn,
     /// Decrypting one row of an answer with a row of 1024 words of a hint.
     DecryptRow,
+    /// Copying one byte of a prepared database to fresh memory.
+    Copy,
 }
 
 impl Operation {
     /// All of them.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Select16,
         Self::Select8,
         Self::Matrix,
@@ -69,6 +71,7 @@ impl Operation {
         Self::Decrypt,
         Self::EncryptColumn,
         Self::DecryptRow,
+        Self::Copy,
     ];
 
     /// Its name in files of rates.
@@ -89,6 +92,7 @@ impl Operation {
             Self::Decrypt => "decrypt",
             Self::EncryptColumn => "encrypt_column",
             Self::DecryptRow => "decrypt_row",
+            Self::Copy => "copy",
         }
     }
 
@@ -111,7 +115,7 @@ impl Rates {
     pub const BUILT_IN: Self = {
         let one = [
             1.5e-10, 1.2e-10, 1.5e-10, 1.2e-4, 1e-8, 1e-8, 3e-9, 2e-9, 2.5e-5, 0.5, 4e-8, 2e-4, 1.5e-4, 4e-6,
-            5e-7,
+            5e-7, 4e-10,
         ];
         Self { threads: 1, one, all: one }
     };

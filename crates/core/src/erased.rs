@@ -8,7 +8,7 @@ use rand_core::CryptoRng;
 
 use crate::codec::{Reader, Writer};
 use crate::envelope::{self, Header, Kind};
-use crate::scheme::{Client, Goal, Parameters, Scheme, Server, Session, Wire};
+use crate::scheme::{Client, Goal, Parameters, Scheme, Server, Session, UpdateEstimate, Wire};
 use crate::sections::{SectionSink, SectionSource};
 use crate::{
     Candidate, Change, Description, Error, Privacy, Progress, Record, Records, Result, Shape, Version,
@@ -117,6 +117,12 @@ pub trait ErasedServer: Send + Sync {
     /// # Errors
     /// As [`Server::ticket`].
     fn ticket(&self, keys: &[u8], progress: &dyn Progress) -> Result<Vec<u8>>;
+
+    /// What [`ErasedServer::update`] with these changes would cost.
+    ///
+    /// # Errors
+    /// As [`Server::update_cost`].
+    fn update_cost(&self, changes: &[Change]) -> Result<UpdateEstimate>;
 
     /// The database with some records changed, under a new version.
     ///
@@ -372,6 +378,10 @@ impl<S: Scheme> ErasedServer for ErasedServerOf<S> {
         let params = self.server.params();
         let keys = S::ClientKeys::decode(params, keys)?;
         Ok(self.server.ticket(&keys, progress)?.encode(params))
+    }
+
+    fn update_cost(&self, changes: &[Change]) -> Result<UpdateEstimate> {
+        self.server.update_cost(changes)
     }
 
     fn update(

@@ -8,6 +8,7 @@ use std::fmt::Debug;
 
 use rand_core::CryptoRng;
 
+use crate::cost::Counts;
 use crate::sections::{SectionSink, SectionSource};
 use crate::{Change, Description, Error, Privacy, Progress, Record, Records, Result, Shape};
 
@@ -131,6 +132,15 @@ impl<S: Scheme> Session<'_, S> {
     }
 }
 
+/// What an update costs, said beforehand; at most this much, as what turns out the same is left as it is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UpdateEstimate {
+    /// The update.
+    pub update: Counts,
+    /// A setup of all records, for comparison; their source is read besides.
+    pub setup: Counts,
+}
+
 /// A private information retrieval scheme.
 pub trait Scheme: Send + Sync + Sized + 'static {
     /// The name on the command line.
@@ -201,6 +211,17 @@ pub trait Server<S: Scheme>: Send + Sync + Sized + 'static {
     /// [`Error::Session`] in schemes without tickets.
     fn ticket(&self, _keys: &S::ClientKeys, _progress: &dyn Progress) -> Result<S::Ticket> {
         Err(Error::Session { scheme: S::NAME, what: "no ticket, and prepares none" })
+    }
+
+    /// What [`Server::update`] with these changes would cost: a setup, where a scheme does not say
+    /// otherwise.
+    ///
+    /// # Errors
+    /// As [`check_changes`].
+    fn update_cost(&self, changes: &[Change]) -> Result<UpdateEstimate> {
+        check_changes(&self.params().shape(), changes)?;
+        let setup = self.params().describe().work.setup;
+        Ok(UpdateEstimate { update: setup.clone(), setup })
     }
 
     /// The database with some records changed, as a new prepared database.

@@ -164,6 +164,10 @@ impl ErasedServer for FaultyServer {
         self.1.ticket(keys, progress)
     }
 
+    fn update_cost(&self, changes: &[Change]) -> Result<papir_core::scheme::UpdateEstimate> {
+        self.1.update_cost(changes)
+    }
+
     fn update(
         &self,
         changes: &[Change],

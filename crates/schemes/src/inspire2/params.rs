@@ -391,20 +391,31 @@ impl Params {
         }
     }
 
-    /// Every word is encoded; every row of both levels is multiplied with the masks of all blocks of d
-    /// columns.
+    /// Every word is encoded, and all packs are made.
     fn setup_work(&self) -> Counts {
+        let words = (self.layout.matrix_bytes() / 2) as f64;
+        self.material_work(self.layout.blocks).with(Operation::Encode16, words, self.layout.columns)
+    }
+
+    /// So many packs of the first level, and the second level: every row is multiplied with the masks of all
+    /// blocks of d columns.
+    pub(super) fn material_work(&self, blocks: usize) -> Counts {
         let degree = self.literal.rlwe.degree;
-        let ([first, second], [packs, _], [unit, gamma, _]) =
-            (self.selectors(), self.packs(), self.literal.gammas);
-        let blocks = self.layout.blocks;
-        let transforms =
-            self.layout.rows() * first.div_ceil(degree) + self.digit_rows() * second.div_ceil(degree);
+        let [first, second] = self.selectors().map(|columns| columns.div_ceil(degree));
+        let ([packs, _], [unit, gamma, _]) = (self.packs(), self.literal.gammas);
+        let transforms = blocks * unit * first + self.digit_rows() * second;
         let full_packs = (blocks * unit + packs * gamma) as f64 / degree as f64;
-        Counts::new()
-            .with(Operation::Encode16, (self.layout.matrix_bytes() / 2) as f64, first)
-            .with(Operation::HintTransform, transforms as f64, self.layout.rows() / rows16::ROWS)
-            .with(Operation::Pack, full_packs, blocks)
+        Counts::new().with(Operation::HintTransform, transforms as f64, blocks).with(
+            Operation::Pack,
+            full_packs,
+            blocks,
+        )
+    }
+
+    /// Bytes that a new version copies from the last.
+    pub(super) fn snapshot_bytes(&self) -> usize {
+        let Sizes { database, material, .. } = self.sizes();
+        (database + material) as usize
     }
 
     /// Words of messages that are unpacked, split, lifted or rounded.

@@ -84,6 +84,10 @@ impl scheme::Server<Inspire2> for Server {
         Ok(seconds.iter().zip(&thirds).map(|(second, third)| self.switch(second, third)).collect())
     }
 
+    fn update_cost(&self, changes: &[Change]) -> Result<scheme::UpdateEstimate> {
+        super::update::cost(self, changes)
+    }
+
     /// Keeps the public seed: byte for byte what [`Server::prepare`] gives for the changed records.
     fn update(&self, changes: &[Change], _rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Self> {
         super::update::update(self, changes, progress)

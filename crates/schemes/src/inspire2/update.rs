@@ -11,7 +11,8 @@
 
 use std::collections::BTreeMap;
 
-use papir_core::scheme::check_changes;
+use papir_core::cost::{Counts, Operation};
+use papir_core::scheme::{Parameters, UpdateEstimate, check_changes};
 use papir_core::{AlignedBytes, BlobSlice, Change, Progress, Result};
 use papir_kernels::rows16;
 use papir_lattice::packing::{Preprocessed, RingPacking};
@@ -21,29 +22,21 @@ use super::params::{NAME, Params};
 use super::second::digit_column;
 use super::server::{FirstMasks, Parts, SecondMasks, Server};
 
-/// What an update costs, said beforehand; at most this much, as what is the same is left as it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct UpdateEstimate {
-    /// Packs of the first level that are made again.
-    pub packs: usize,
-    /// All packs of the first level: a setup makes these.
-    pub all: usize,
-}
-
-impl Server {
-    /// What [`papir_core::scheme::Server::update`] with these changes would cost.
-    ///
-    /// # Errors
-    /// [`papir_core::Error::IndexOutOfRange`] or [`papir_core::Error::Length`] for a change that does not
-    /// fit.
-    pub fn update_cost(&self, changes: &[Change]) -> Result<UpdateEstimate> {
-        let layout = self.params.layout();
-        check_changes(&layout.shape(), changes)?;
-        let mut touched = vec![false; layout.blocks];
-        changes.iter().for_each(|change| touched[layout.locate(change.index).block as usize] = true);
-        let packs = touched.iter().filter(|&&touched| touched).count();
-        Ok(UpdateEstimate { packs, all: layout.blocks })
-    }
+/// What [`update`] with these changes would cost.
+///
+/// # Errors
+/// As [`check_changes`].
+pub(super) fn cost(server: &Server, changes: &[Change]) -> Result<UpdateEstimate> {
+    let (params, layout) = (&server.params, server.params.layout());
+    check_changes(&layout.shape(), changes)?;
+    let mut touched = vec![false; layout.blocks];
+    changes.iter().for_each(|change| touched[layout.locate(change.index).block as usize] = true);
+    let setup = params.describe().work.setup;
+    let update = match touched.iter().filter(|&&touched| touched).count() {
+        0 => Counts::new(),
+        packs => params.material_work(packs).with(Operation::Copy, params.snapshot_bytes() as f64, 1),
+    };
+    Ok(UpdateEstimate { update, setup })
 }
 
 /// The database with these changes, in order.

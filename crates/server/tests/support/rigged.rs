@@ -101,6 +101,10 @@ impl ErasedServer for Rigged {
         self.inner.ticket(keys, progress)
     }
 
+    fn update_cost(&self, changes: &[Change]) -> Result<papir_core::scheme::UpdateEstimate> {
+        self.inner.update_cost(changes)
+    }
+
     fn update(
         &self,
         changes: &[Change],
