@@ -25,15 +25,35 @@ const COLUMNS: [Column; 13] = [
     ("failure", |offer| format!("2^{:.0}", offer.failure_log2)),
 ];
 
-/// Writes what can serve, the best first, then what was left out.
+/// The offers of a table: all, or at most so many of each scheme, and none that another of it beats.
+fn shown(choice: &Choice, most: Option<usize>) -> Vec<&Offer> {
+    let Some(most) = most else {
+        return choice.offers().collect();
+    };
+    let mut shown: Vec<&Offer> = Vec::new();
+    for offer in choice.sensible() {
+        if shown.iter().filter(|other| other.scheme == offer.scheme).count() < most {
+            shown.push(offer);
+        }
+    }
+    shown
+}
+
+/// Writes what can serve, the best first, then what was left out; all of it, or at most so many of each
+/// scheme.
 ///
 /// # Errors
 /// The writer's.
-pub(crate) fn write(out: &mut dyn Write, choice: &Choice) -> Result<(), Failure> {
+pub(crate) fn write(out: &mut dyn Write, choice: &Choice, most: Option<usize>) -> Result<(), Failure> {
+    let shown = shown(choice, most);
     let titles = COLUMNS.map(|(title, _)| title.to_owned()).to_vec();
     let line = |offer: &Offer| COLUMNS.iter().map(|(_, cell)| cell(offer)).collect();
-    let lines: Vec<Vec<String>> = std::iter::once(titles).chain(choice.offers().map(line)).collect();
+    let lines: Vec<Vec<String>> = std::iter::once(titles).chain(shown.iter().copied().map(line)).collect();
     papir_bench::report::write_columns(out, &lines)?;
+    let hidden = choice.offers().count() - shown.len();
+    if hidden > 0 {
+        writeln!(out, "({hidden} more with --all or --json)")?;
+    }
     if choice.left_out.is_empty() {
         return Ok(());
     }

@@ -112,6 +112,19 @@ impl Offer {
         (self.core_s * lookups_a_second).ceil().max(1.0) as u64
     }
 
+    /// Whether another offer is as good in bytes, time and memory, and better in one of them.
+    fn is_beaten_by(&self, other: &Self) -> bool {
+        let pairs = [
+            (self.transfer_s, other.transfer_s),
+            (self.public_bytes as f64, other.public_bytes as f64),
+            (self.answer_s, other.answer_s),
+            (self.client_s, other.client_s),
+            (self.memory_bytes as f64, other.memory_bytes as f64),
+            (self.setup_s, other.setup_s),
+        ];
+        pairs.iter().all(|(mine, theirs)| theirs <= mine) && pairs.iter().any(|(mine, theirs)| theirs < mine)
+    }
+
     /// The scheme with its parameters.
     pub(crate) fn name(&self) -> String {
         format!("{} with {}", self.scheme, self.parameters)
@@ -138,6 +151,14 @@ impl Choice {
     /// All offers, the best first.
     pub(crate) fn offers(&self) -> impl Iterator<Item = &Offer> {
         std::iter::once(&self.best).chain(&self.others)
+    }
+
+    /// Those that no other of the same scheme beats in everything, the best first.
+    pub(crate) fn sensible(&self) -> impl Iterator<Item = &Offer> {
+        let beaten = |offer: &Offer| {
+            self.offers().any(|other| other.scheme == offer.scheme && offer.is_beaten_by(other))
+        };
+        self.offers().filter(move |offer| !beaten(offer))
     }
 
     /// Which, and why, in a sentence.

@@ -67,6 +67,9 @@ pub(crate) struct Arguments {
     /// Prepare and query five databases, and print what was predicted of them beside.
     #[arg(long, conflicts_with = "records")]
     check: bool,
+    /// Show all parameters, not only the best of each scheme.
+    #[arg(long)]
+    all: bool,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
@@ -83,6 +86,8 @@ const EXAMPLES: &str = "Examples:
     papir plan --calibrate
     papir plan --check";
 
+/// Parameters of each scheme that a table shows.
+const SHOWN: usize = 4;
 /// Timed queries of each database of --check.
 const CHECK_RUNS: usize = 9;
 
@@ -165,7 +170,7 @@ fn plan(arguments: &Arguments, records: u64, out: &mut dyn Write) -> Result<(), 
     }
     describe::print(&headline(arguments, records, &demand, &known), out)?;
     writeln!(out)?;
-    plan_table::write(out, &choice)?;
+    plan_table::write(out, &choice, (!arguments.all).then_some(SHOWN))?;
     writeln!(out, "\nRecommended: {}", choice.reason())?;
     if let Some(clients) = arguments.clients {
         writeln!(out, "{}", cores(&choice, clients))?;
