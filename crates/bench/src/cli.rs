@@ -1,6 +1,7 @@
 //! `papir bench`: what is typed, and what is done with it.
 
 use std::io::Write;
+use std::path::{Path, PathBuf};
 
 use papir_core::{Goal, NoProgress, Progress};
 
@@ -10,12 +11,15 @@ use crate::packing::{self, PackingReport};
 use crate::records::Synthetic;
 use crate::report::{write_columns, write_table};
 use crate::subject::{self, Choice};
-use crate::{Error, Report, Result, size, tables};
+use crate::{Error, Report, Result, figures, size, tables};
 
 /// Bytes of a database where none are told.
 const DEFAULT_SIZE: u64 = 1 << 30;
 /// Bytes of a record where none are told.
 const DEFAULT_RECORD_BYTES: u64 = 64;
+
+/// What --table and --figure have of their own.
+const OF_ONE_DATABASE: [&str; 7] = ["name", "compare", "dim0", "gamma0", "records", "record_bytes", "goal"];
 
 /// Measure schemes.
 ///
@@ -26,15 +30,21 @@ const DEFAULT_RECORD_BYTES: u64 = 64;
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// A scheme, or a benchmark that --list names.
-    #[arg(value_name = "SCHEME", required_unless_present_any = ["compare", "list", "table"])]
+    #[arg(value_name = "SCHEME", required_unless_present_any = ["compare", "list", "table", "figure"])]
     pub name: Option<String>,
     /// Several schemes on one database, in one table.
     #[arg(long, value_name = "SCHEME,…", value_delimiter = ',', conflicts_with_all = ["name", "dim0"])]
     pub compare: Vec<String>,
     /// A table of a paper, its figures beside papir's; databases above --size are predicted.
-    #[arg(long, value_name = "TABLE", conflicts_with_all = ["name", "compare", "dim0", "records", "record_bytes", "goal"])]
+    #[arg(long, value_name = "TABLE", conflicts_with_all = OF_ONE_DATABASE)]
     pub table: Option<String>,
-    /// List the benchmarks and tables that have a name.
+    /// A figure of a paper: its points and papir's; databases above --size are predicted.
+    #[arg(long, value_name = "FIGURE", conflicts_with_all = OF_ONE_DATABASE, conflicts_with = "table")]
+    pub figure: Option<String>,
+    /// Write the plot of --figure to this file, instead of printing the points.
+    #[arg(long, value_name = "FILE", requires = "figure", conflicts_with_all = ["name", "compare", "table"])]
+    pub svg: Option<PathBuf>,
+    /// List the benchmarks, tables and figures that have a name.
     #[arg(long, conflicts_with_all = ["name", "compare"])]
     pub list: bool,
     /// Bytes of the database: 64MiB, 1GiB (the default), or a number.
@@ -49,6 +59,9 @@ pub struct Args {
     /// Columns of the matrix (InsPIRe: N/t, or the next fewer); chosen by the goal otherwise.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "goal")]
     pub dim0: Option<u64>,
+    /// 16-bit words of a unit (γ0), for schemes that pack their first level in units.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), requires = "dim0", conflicts_with_all = ["compare", "goal"])]
+    pub gamma0: Option<u64>,
     /// What parameters are chosen for: min-communication, balanced (the default) or min-time.
     #[arg(long)]
     pub goal: Option<Goal>,
@@ -68,7 +81,8 @@ const EXAMPLES: &str = "Examples:
   papir bench --compare inspire,simple,plain --size 256MiB
   papir bench inspire-1gib --json
   papir bench packing
-  papir bench --table inspire-3";
+  papir bench --table inspire-3
+  papir bench --figure inspire-1 --svg inspire-1.svg";
 
 /// Runs the benchmark and prints to stdout.
 ///
@@ -90,6 +104,9 @@ pub fn run_with(args: &Args, out: &mut dyn Write, progress: &dyn Progress) -> Re
     if let Some(name) = &args.table {
         return run_table(name, args, out, progress);
     }
+    if let Some(name) = &args.figure {
+        return run_figure(name, args, out, progress);
+    }
     let compared: Vec<&str> = args.compare.iter().map(String::as_str).collect();
     let named: Vec<&str> = args.name.as_deref().into_iter().collect();
     let work = args.work(if compared.is_empty() { &named } else { &compared })?;
@@ -101,12 +118,9 @@ pub fn run_with(args: &Args, out: &mut dyn Write, progress: &dyn Progress) -> Re
 
 /// Runs and prints a table of a paper.
 fn run_table(name: &str, args: &Args, out: &mut dyn Write, progress: &dyn Progress) -> Result<()> {
-    let table = tables::by_name(name).ok_or_else(|| {
-        let names: Vec<&str> = tables::ALL.iter().map(|table| table.name).collect();
-        Error::usage(format!("table `{name}`"), names.join(" or "))
-    })?;
-    let effort = Effort { threads: args.threads, runs: args.runs };
-    let report = tables::run(table, args.size.unwrap_or(DEFAULT_SIZE), effort, progress)?;
+    let all = || tables::ALL.iter().map(|table| table.name);
+    let table = tables::by_name(name).ok_or_else(|| unknown("table", name, all()))?;
+    let report = tables::run(table, &mut args.bench(progress)?)?;
     if args.json {
         write_json(out, &report)?
     } else {
@@ -115,7 +129,39 @@ fn run_table(name: &str, args: &Args, out: &mut dyn Write, progress: &dyn Progre
     if report.correct() { Ok(()) } else { Err(Error::Wrong { what: table.name.to_owned() }) }
 }
 
+/// Runs a figure of a paper; prints its points, or draws it.
+fn run_figure(name: &str, args: &Args, out: &mut dyn Write, progress: &dyn Progress) -> Result<()> {
+    let all = || figures::ALL.iter().map(|figure| figure.name);
+    let figure = figures::by_name(name).ok_or_else(|| unknown("figure", name, all()))?;
+    let report = figures::run(figure, &mut args.bench(progress)?)?;
+    if let Some(path) = &args.svg {
+        write_svg(path, &figures::plot::draw(&report)?)?;
+    }
+    match (args.json, &args.svg) {
+        (true, _) => write_json(out, &report)?,
+        (false, None) => report.write_table(out)?,
+        (false, Some(_)) => {}
+    }
+    if report.correct { Ok(()) } else { Err(Error::Wrong { what: figure.name.to_owned() }) }
+}
+
+fn unknown(what: &str, name: &str, all: impl Iterator<Item = &'static str>) -> Error {
+    Error::usage(format!("{what} `{name}`"), all.collect::<Vec<_>>().join(" or "))
+}
+
+fn write_svg(path: &Path, text: &str) -> Result<()> {
+    let refused = |error| Error::usage(format!("{}: {error}", path.display()), "a file that can be written");
+    std::fs::write(path, text).map_err(refused)
+}
+
 impl Args {
+    /// What measures the rows of a table or figure.
+    fn bench<'a>(&self, progress: &'a dyn Progress) -> Result<tables::Bench<'a>> {
+        let effort = Effort { threads: self.threads, runs: self.runs };
+        let largest = self.size.unwrap_or(DEFAULT_SIZE);
+        Ok(tables::Bench::new(largest, effort, tables::known_rates()?, progress))
+    }
+
     /// What is asked for.
     fn work<'a>(&self, schemes: &'a [&'a str]) -> Result<Work<'a>> {
         if let [name] = schemes
@@ -129,9 +175,10 @@ impl Args {
             Some(records) => records,
             None => records_in(self.size.unwrap_or(DEFAULT_SIZE), record_bytes)?,
         };
-        let choice = match self.dim0 {
-            Some(columns) => Choice::Columns(columns),
-            None => Choice::Goal(self.goal.unwrap_or_default()),
+        let choice = match (self.dim0, self.gamma0) {
+            (Some(columns), Some(words)) => Choice::Packed { columns, words },
+            (Some(columns), None) => Choice::Columns(columns),
+            (None, _) => Choice::Goal(self.goal.unwrap_or_default()),
         };
         Ok(Work::Schemes { schemes, records, record_bytes, choice })
     }
@@ -223,14 +270,23 @@ fn write_json(out: &mut dyn Write, value: &impl serde::Serialize) -> Result<()> 
     Ok(())
 }
 
+/// Everything that has a name: its kind, the name, what it is. Tables and figures share names.
+fn named() -> impl Iterator<Item = [&'static str; 3]> {
+    let benchmarks = definitions::ALL.iter().map(|one| ["benchmark", one.name, one.what]);
+    let tables = tables::ALL.iter().map(|table| ["table", table.name, table.what]);
+    let figures = figures::ALL.iter().map(|figure| ["figure", figure.name, figure.what]);
+    benchmarks.chain(tables).chain(figures)
+}
+
 fn write_list(out: &mut dyn Write, json: bool) -> Result<()> {
-    let entry = |definition: &definitions::Definition| [definition.name, definition.what];
-    let tables = tables::ALL.iter().map(|table| [table.name, table.what]);
-    let entries: Vec<[&str; 2]> = definitions::ALL.iter().map(entry).chain(tables).collect();
     if json {
-        let object = |[name, what]: &[&'static str; 2]| serde_json::json!({ "name": name, "what": what });
-        return write_json(out, &entries.iter().map(object).collect::<Vec<_>>());
+        let object =
+            |[kind, name, what]: [&str; 3]| serde_json::json!({ "kind": kind, "name": name, "what": what });
+        return write_json(out, &named().map(object).collect::<Vec<_>>());
     }
-    let lines: Vec<Vec<String>> = entries.iter().map(|entry| entry.map(str::to_owned).to_vec()).collect();
-    write_columns(out, &lines)
+    let typed = |[kind, name, what]: [&str; 3]| match kind {
+        "benchmark" => vec![name.to_owned(), what.to_owned()],
+        _ => vec![format!("--{kind} {name}"), what.to_owned()],
+    };
+    write_columns(out, &named().map(typed).collect::<Vec<_>>())
 }

@@ -24,6 +24,22 @@
 //! | `query_ms`, `extract_ms` | the client, bytes included |
 //! | `security_bits`, `failure_log2` | null where there is nothing to break, or nothing that fails |
 //! | `correct` | every record, that of the warm-up too, was the source's |
+//!
+//! # Tables and figures of papers
+//!
+//! `papir bench --table NAME` prints a paper's table beside papir's figures ([`tables`]), `--figure NAME`
+//! the points of a figure or, with `--svg FILE`, its plot ([`figures`]). Both are data: a row is what the
+//! paper prints and the configuration of papir that it is compared with. A database up to `--size` (1 GiB
+//! by default) that fits the memory that is free is measured as above; others are predicted by the cost
+//! model, with the rates that `papir plan --calibrate` found, and marked so. What a row shows:
+//!
+//! | field | what |
+//! |---|---|
+//! | `total_kib` | keys, query, download and hint: what a client's first query costs; the papers' KB, 1024 bytes |
+//! | `total_kb` | the same in KB of 1000 bytes |
+//! | `reads` | only of measured rows |
+//! | `status` | `measured`, `predicted`, `no_parameters` (with its reason), `not_built_in`, `not_compared` |
+//! | `below`, `above` | in how many rows `total_kib` is less, and more, than the paper's |
 
 pub mod bandwidth;
 pub mod best;
@@ -33,6 +49,7 @@ pub mod cli;
 pub mod clock;
 pub mod definitions;
 pub mod error;
+pub mod figures;
 pub mod measure;
 pub mod memory;
 pub mod packing;

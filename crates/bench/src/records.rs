@@ -1,6 +1,6 @@
 //! The records of a benchmark: public pseudo-random bytes that are made when they are read.
 
-use papir_core::{Error, Record, Records, Result, Shape};
+use papir_core::{Error, Record, Records, Result, Shape, extract_bits};
 use papir_ring::prg::Seed;
 
 /// The seed of all benchmark databases: the digits of π, as text.
@@ -8,7 +8,7 @@ const SEED: Seed = Seed(*b"3.141592653589793238462643383279");
 /// Names these bytes among everything that a seed expands to.
 const LABEL: &str = "bench/records";
 
-/// Records that no memory holds: record i is bytes i·b to (i + 1)·b of one stream, AES-128 in
+/// Records that no memory holds: record i is bits i·b to (i + 1)·b of one stream, AES-128 in
 /// counter mode under a fixed seed. So a database of 1 GiB needs no second GiB beside it, and every
 /// record can be made again to compare.
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +24,11 @@ impl Synthetic {
     pub fn new(records: u64, record_bytes: u64) -> Result<Self> {
         Ok(Self { shape: Shape::of_bytes(records, record_bytes)? })
     }
+
+    /// Records of any length.
+    pub fn of(shape: Shape) -> Self {
+        Self { shape }
+    }
 }
 
 impl Records for Synthetic {
@@ -34,23 +39,37 @@ impl Records for Synthetic {
     fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
         let last = first.saturating_add(count).saturating_sub(1);
         self.shape.check_index(last)?;
-        let bytes = self.shape.record_bytes();
-        Error::check_length("the buffer for packed records", out.len(), count as usize * bytes)?;
+        let bits = self.shape.record_bits();
+        if !(first * bits).is_multiple_of(8) {
+            return Err(Error::malformed(
+                "a packed read",
+                format!("bit {}", first * bits),
+                "a multiple of 8",
+            ));
+        }
+        let length = (count * bits).div_ceil(8) as usize;
+        Error::check_length("the buffer for packed records", out.len(), length)?;
         let mut stream = SEED.expand(LABEL, 0);
-        stream.seek(first * bytes as u64);
+        stream.seek(first * bits / 8);
         stream.fill(out);
+        if let (Some(last), used @ 1..) = (out.last_mut(), (count * bits) % 8) {
+            *last &= (1 << used) - 1;
+        }
         Ok(())
     }
 }
 
-/// One record of a source of whole bytes.
+/// One record of a source.
 ///
 /// # Errors
 /// As [`Records::read_packed`].
 pub fn record(source: &dyn Records, index: u64) -> Result<Record> {
-    let mut record = vec![0; source.shape().record_bytes()];
-    source.read_packed(index, 1, &mut record)?;
-    Ok(record)
+    let bits = source.shape().record_bits();
+    // Eight records end at a byte, however long they are.
+    let before = if bits.is_multiple_of(8) { 0 } else { index % 8 };
+    let mut packed = vec![0; ((before + 1) * bits).div_ceil(8) as usize];
+    source.read_packed(index - before, before + 1, &mut packed)?;
+    Ok(extract_bits(&packed, before * bits, bits))
 }
 
 #[cfg(test)]
@@ -68,6 +87,24 @@ mod tests {
         }
         let ones: u32 = all.iter().map(|byte| byte.count_ones()).sum();
         assert!((146_000..150_000).contains(&ones), "{ones} ones of 296000 bits are not random");
+    }
+
+    #[test]
+    fn records_of_some_bits_are_those_bits_of_the_stream() {
+        let bytes = Synthetic::new(26, 1).unwrap();
+        let mut stream = [0; 26];
+        bytes.read_packed(0, 26, &mut stream).unwrap();
+        for bits in [1, 2, 3, 13] {
+            let source = Synthetic::of(Shape::new(16, bits).unwrap());
+            for index in 0..16 {
+                let expected = extract_bits(&stream, index * bits, bits);
+                assert_eq!(record(&source, index).unwrap(), expected, "record {index} of {bits} bits");
+            }
+            let mut odd = vec![0; (3 * bits).div_ceil(8) as usize];
+            source.read_packed(8, 3, &mut odd).unwrap();
+            assert_eq!(odd, extract_bits(&stream, 8 * bits, 3 * bits), "{bits} bits");
+            assert!(matches!(source.read_packed(1, 1, &mut [0; 2]), Err(Error::Malformed { .. })));
+        }
     }
 
     #[test]

@@ -9,6 +9,7 @@ use papir_schemes::double::params::DoubleParams;
 use papir_schemes::double::server::DoubleServer;
 use papir_schemes::double::wire::{DoubleAnswer, DoubleQuery};
 use papir_schemes::inspire::{self, Inspire};
+use papir_schemes::inspire2::{self, Inspire2};
 use papir_schemes::plain::Plain;
 use papir_schemes::simple::Simple;
 use papir_schemes::simple::params::SimpleParams;
@@ -24,6 +25,19 @@ pub enum Choice {
     Goal(Goal),
     /// This first dimension: so many columns.
     Columns(u64),
+    /// So many columns, their first level packed in units of so many 16-bit words: N/t and γ₀ of
+    /// InsPIRe⁽²⁾.
+    Packed {
+        /// N/t.
+        columns: u64,
+        /// γ₀.
+        words: u64,
+    },
+}
+
+/// Says that a scheme's columns are not made of units.
+fn no_units(scheme: &str) -> Error {
+    Error::usage(format!("--gamma0 with {scheme}"), "none: it packs no first level in units")
 }
 
 /// What a stage of setup makes.
@@ -73,6 +87,7 @@ impl Measured for Inspire {
         Ok(match choice {
             Choice::Goal(goal) => inspire::Params::choose(shape, goal)?,
             Choice::Columns(columns) => inspire::Params::with_columns(shape, columns)?,
+            Choice::Packed { .. } => return Err(no_units(Self::NAME)),
         })
     }
 
@@ -89,12 +104,45 @@ impl Measured for Inspire {
     }
 }
 
+impl Measured for Inspire2 {
+    fn params(shape: Shape, choice: Choice) -> Result<inspire2::Params> {
+        Ok(match choice {
+            Choice::Goal(goal) => inspire2::Params::choose(shape, goal)?,
+            Choice::Columns(columns) => {
+                let words = inspire2::Params::least_unit_words(shape)?;
+                inspire2::Params::with_columns(shape, words, columns)?
+            }
+            Choice::Packed { columns, words } => {
+                let words = usize::try_from(words).unwrap_or(usize::MAX);
+                inspire2::Params::with_columns(shape, words, columns)?
+            }
+        })
+    }
+
+    fn answer(
+        server: &inspire2::Server,
+        query: &inspire2::Query,
+        laps: &mut Laps,
+    ) -> Result<inspire2::Answer, CoreError> {
+        let queries = [query];
+        let keys = laps.time("read_keys", || server.read_keys(&queries))?;
+        let bodies = laps.time("select", || server.select(&queries));
+        let firsts = laps.time("pack_first", || server.pack_first(bodies, &keys))?;
+        let seconds = laps.time("pack_second", || server.pack_second(&queries, &keys))?;
+        let thirds = laps.time("pack_online", || server.pack_online(&queries, &firsts, &keys))?;
+        let answer = || seconds.first().zip(thirds.first()).map(|(two, three)| server.switch(two, three));
+        let none = CoreError::BatchSize { scheme: Self::NAME, found: 0, capacity: 1 };
+        laps.time("switch", answer).ok_or(none)
+    }
+}
+
 impl Measured for Simple {
     fn params(shape: Shape, choice: Choice) -> Result<SimpleParams> {
         Ok(match choice {
             Choice::Goal(goal) => SimpleParams::choose(shape, goal)?,
             // Records of whole bytes are units of one record.
             Choice::Columns(columns) => SimpleParams::new(shape, shape.records().div_ceil(columns.max(1)))?,
+            Choice::Packed { .. } => return Err(no_units(Self::NAME)),
         })
     }
 }
@@ -104,6 +152,7 @@ impl Measured for Double {
         Ok(match choice {
             Choice::Goal(goal) => DoubleParams::choose(shape, goal)?,
             Choice::Columns(columns) => DoubleParams::with_columns(shape, columns)?,
+            Choice::Packed { .. } => return Err(no_units(Self::NAME)),
         })
     }
 
@@ -136,6 +185,7 @@ impl Measured for Plain {
             Choice::Columns(_) => {
                 Err(Error::usage("--dim0 with plain", "none: it has no matrix and no first dimension"))
             }
+            Choice::Packed { .. } => Err(no_units(Self::NAME)),
         }
     }
 }
@@ -176,12 +226,13 @@ impl<S: Measured> Subject for Of<S> {
 }
 
 /// Every scheme of the registry.
-pub fn all() -> [&'static dyn Subject; 4] {
+pub fn all() -> [&'static dyn Subject; 5] {
     const PLAIN: &dyn Subject = &Of::<Plain>(PhantomData);
     const SIMPLE: &dyn Subject = &Of::<Simple>(PhantomData);
     const INSPIRE: &dyn Subject = &Of::<Inspire>(PhantomData);
     const DOUBLE: &dyn Subject = &Of::<Double>(PhantomData);
-    [PLAIN, SIMPLE, INSPIRE, DOUBLE]
+    const INSPIRE_2: &dyn Subject = &Of::<Inspire2>(PhantomData);
+    [PLAIN, SIMPLE, INSPIRE, DOUBLE, INSPIRE_2]
 }
 
 /// The scheme of this name.

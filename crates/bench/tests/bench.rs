@@ -8,7 +8,7 @@ use papir_bench::cli::{Args, Outcome, perform, run_with};
 use papir_bench::measure::{Effort, Plan};
 use papir_bench::records::{Synthetic, record};
 use papir_bench::subject::{self, Choice};
-use papir_bench::{Error, definitions, tables};
+use papir_bench::{Error, definitions, figures, tables};
 use papir_core::{Goal, NoProgress, Records, Result as CoreResult, Shape};
 use papir_schemes::registry;
 use serde_json::Value;
@@ -98,7 +98,7 @@ fn every_benchmark_runs_small_and_is_right() {
 
 #[test]
 fn json_has_exactly_the_fields() {
-    for scheme in ["inspire", "simple", "double", "plain"] {
+    for scheme in ["inspire", "simple", "double", "plain", "inspire2"] {
         let line = format!("{scheme} --records 1000 --record-bytes 8 --runs 2 --threads 3 --json");
         let report: Value = serde_json::from_str(&output(&line).unwrap()).unwrap();
         let object = report.as_object().unwrap();
@@ -142,10 +142,42 @@ fn a_comparison_is_one_table_or_one_array() {
 #[test]
 fn the_list_names_all() {
     let list = output("--list").unwrap();
-    assert_eq!(list.lines().count(), definitions::ALL.len() + tables::ALL.len());
+    assert_eq!(list.lines().count(), definitions::ALL.len() + tables::ALL.len() + figures::ALL.len());
+    assert!(list.contains("\n--table inspire-2  ") && list.contains("\n--figure inspire-2  "), "{list}");
     assert!(list.lines().any(|line| line.starts_with("inspire-1gib  ")), "{list}");
     let json: Value = serde_json::from_str(&output("--list --json").unwrap()).unwrap();
-    assert_eq!(json[0]["name"], definitions::ALL[0].name);
+    assert_eq!((&json[0]["kind"], &json[0]["name"]), (&"benchmark".into(), &definitions::ALL[0].name.into()));
+    let named: BTreeSet<String> =
+        json.as_array().unwrap().iter().map(|one| format!("{} {}", one["kind"], one["name"])).collect();
+    assert_eq!(named.len(), list.lines().count(), "two of one kind and name");
+}
+
+#[test]
+fn a_table_and_a_figure_are_printed_as_text_json_and_svg() {
+    let table = output("--table inspire-7 --size 1").unwrap();
+    assert_eq!(table.lines().filter(|line| line.contains("predicted")).count(), 3, "{table}");
+    let json: Value = serde_json::from_str(&output("--table inspire-7 --size 1 --json").unwrap()).unwrap();
+    assert_eq!((&json["table"], &json["above"]), (&"inspire-7".into(), &0.into()));
+    assert_eq!(json["rows"][0]["papir"]["status"], "predicted");
+    assert!(json["rows"][0]["papir"]["total_kib"].as_f64().unwrap() > 0.0);
+    let json: Value = serde_json::from_str(&output("--figure inspire-3 --size 1 --json").unwrap()).unwrap();
+    assert_eq!((&json["figure"], &json["correct"]), (&"inspire-3".into(), &true.into()));
+    assert_eq!(json["points"][0]["stages"]["packing"], 1070.0);
+    let path = std::env::temp_dir().join(format!("papir-figure-{}.svg", std::process::id()));
+    let line = format!("--figure inspire-3 --size 1 --svg {}", path.display());
+    assert_eq!(output(&line).unwrap(), "");
+    assert!(std::fs::read_to_string(&path).unwrap().starts_with("<svg "));
+    std::fs::remove_file(path).unwrap();
+}
+
+/// Schemes without units say so.
+#[test]
+fn units_are_refused_where_there_are_none() {
+    for subject in subject::all().iter().filter(|subject| subject.name() != "inspire2") {
+        let line = format!("{} --records 64 --dim0 8 --gamma0 16", subject.name());
+        let expected = format!("--gamma0 with {}: expected none", subject.name());
+        assert!(error(&line).contains(&expected), "{}", error(&line));
+    }
 }
 
 #[test]
@@ -154,7 +186,7 @@ fn wrong_arguments_are_named() {
         ("", "the following required arguments were not provided"),
         (
             "nonsense",
-            "`nonsense`: expected a scheme (plain, simple, inspire, double), or a benchmark that --list names",
+            "`nonsense`: expected a scheme (plain, simple, inspire, double, inspire2), or a benchmark that --list names",
         ),
         ("--compare plain,packing", "`packing`: expected a scheme"),
         ("plain --size 1GB", "the size `1GB`: expected bytes above 0"),
@@ -175,6 +207,16 @@ fn wrong_arguments_are_named() {
         ),
         ("inspire-1gib --size 1MiB", "`inspire-1gib` with a size"),
         ("--list --compare plain", "cannot be used with"),
+        ("--table inspire-1", "table `inspire-1`: expected inspire-2 or inspire-3"),
+        ("--figure inspire-9", "figure `inspire-9`: expected inspire-1 or inspire-2 or inspire-3"),
+        ("--table inspire-2 --figure inspire-2", "cannot be used with"),
+        ("--figure inspire-1 --dim0 4", "cannot be used with"),
+        ("--table inspire-2 --svg x.svg", "cannot be used with"),
+        ("inspire --svg x.svg", "cannot be used with"),
+        ("--svg x.svg", "--figure <FIGURE>"),
+        ("inspire --gamma0 16 --goal balanced", "cannot be used with"),
+        ("--figure inspire-1 --size 1 --svg /nowhere/x.svg", "/nowhere/x.svg: No such file"),
+        ("inspire --gamma0 16", "--dim0 <N>"),
     ] {
         let error = error(line);
         assert!(error.contains(words), "`{line}`: {error}");

@@ -21,14 +21,13 @@ use super::digits::Digits;
 use super::layout::Layout;
 use super::noise::{Noise, NoiseInput, WORD_BITS};
 use super::search::{self, Bits};
+use crate::bundle::Bundle;
 use crate::shape_io::{read_shape, write_shape};
 
 /// The scheme's name.
 pub(crate) const NAME: &str = "inspire2";
 /// log₂ of the largest failure probability that papir accepts.
 const MAX_FAILURE_LOG2: f64 = -40.0;
-/// ℓ = 2 digits of 19 bits, the lowest 18 bits dropped (appendix G.1).
-const DEFAULT_GADGET: GadgetParams = GadgetParams { levels: 2, log_base: 19, drop: 18 };
 /// Widest selector that the database pass takes.
 const MAX_QUERY_BITS: u32 = rows16::PLANE_BITS * rows16::MAX_PLANES as u32;
 /// Fewest words of a unit that are considered: below, packs cost more than their rows.
@@ -68,8 +67,8 @@ pub struct Literal {
 impl Literal {
     /// The same with other bits.
     pub(super) fn with_bits(self, bits: Bits) -> Self {
-        let Bits { query, key, mask, body, answer } = bits;
-        Self { query_bits: query, key_bits: key, mask, body, answer, ..self }
+        let Bits { gadget, query, key, mask, body, answer } = bits;
+        Self { gadget, query_bits: query, key_bits: key, mask, body, answer, ..self }
     }
 
     /// What the noise depends on.
@@ -185,7 +184,7 @@ impl Params {
     /// # Errors
     /// As [`Params::new`].
     pub fn with_columns(shape: Shape, unit_words: usize, columns: u64) -> Result<Self> {
-        let units = Layout::new(shape, unit_words, 1).map(|layout| layout.bundle.units())?;
+        let units = Bundle::new(shape, 2 * unit_words)?.units();
         Self::with_blocks(shape, unit_words, units.div_ceil(columns.max(1)) as usize)
     }
 
@@ -195,24 +194,18 @@ impl Params {
     /// As [`Params::new`].
     pub fn with_blocks(shape: Shape, unit_words: usize, blocks: usize) -> Result<Self> {
         let layout = Layout::new(shape, unit_words, blocks)?;
-        let full = Bits {
-            query: [MAX_QUERY_BITS; 2],
-            key: 55,
-            mask: Digits { bits: 14, count: 2 },
-            body: Digits { bits: 14, count: 2 },
-            answer: ResponseBits { a: 32, b: 32 },
-        };
+        // Where the search starts from; it sets all bits and the gadget.
         let literal = Literal {
             shape,
             rlwe: RlweLiteral::DEFAULT,
             blocks,
             gammas: [unit_words, RlweLiteral::DEFAULT.degree / 2, unit_words],
-            gadget: DEFAULT_GADGET,
-            query_bits: full.query,
-            key_bits: full.key,
-            mask: full.mask,
-            body: full.body,
-            answer: full.answer,
+            gadget: search::gadget(19),
+            query_bits: [MAX_QUERY_BITS; 2],
+            key_bits: 55,
+            mask: Digits { bits: 14, count: 2 },
+            body: Digits { bits: 14, count: 2 },
+            answer: ResponseBits { a: 32, b: 32 },
         };
         check_gammas(&literal)?;
         let bits = search::choose(&literal, &layout, MAX_QUERY_BITS).ok_or_else(|| {
@@ -463,7 +456,7 @@ impl Parameters for Params {
         let least = Self::least_unit_words(shape)?;
         let most = RlweLiteral::DEFAULT.degree / 2;
         let of_width = |unit_words: usize| {
-            let units = Layout::new(shape, unit_words, 1).map_or(1, |layout| layout.bundle.units());
+            let units = Bundle::new(shape, 2 * unit_words).map_or(1, |bundle| bundle.units());
             std::iter::successors(Some(1u64), |t| Some(2 * t))
                 .take_while(move |&t| t <= units && t <= units.div_ceil(t).saturating_mul(16))
                 .map(move |t| Self::with_blocks(shape, unit_words, t as usize))

@@ -4,6 +4,7 @@
 //! D, τ, τ′ and rounding of keys, what each level's threshold leaves after packing and switching goes to the
 //! rounding of its selector, in closed form.
 
+use papir_lattice::gadget::GadgetParams;
 use papir_lattice::noise::{Setting, bits_for_rounding, variance_for};
 use papir_lattice::response::ResponseBits;
 
@@ -12,18 +13,24 @@ use super::layout::Layout;
 use super::noise::{Noise, NoiseInput};
 use super::params::Literal;
 
+/// log₂ of the default modulus, rounded up.
+const LOG2_Q: u32 = 56;
 /// log₂ of the failure probability that each level may have: together at most 2⁻⁴⁰.
 const LEVEL_FAILURE_LOG2: f64 = -41.0;
 /// Widths of a digit that are compared.
 const DIGIT_BITS: std::ops::RangeInclusive<u32> = 5..=15;
+/// log₂ z of the gadgets with two digits that are compared: the low bits of q that they leave are dropped.
+const LOG_BASES: std::ops::RangeInclusive<u32> = 12..=19;
 /// Bits of a coefficient of key material.
-const KEY_BITS: std::ops::RangeInclusive<u32> = 36..=54;
+const KEY_BITS: std::ops::RangeInclusive<u32> = 30..=54;
 /// More bits than this of a body than its digit's make no message smaller.
 const BODY_MARGIN: u32 = 6;
 
 /// The bits that travel.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bits {
+    /// The packing keys' gadget.
+    pub gadget: GadgetParams,
     /// Of both selectors.
     pub query: [u32; 2],
     /// Of key material.
@@ -39,9 +46,23 @@ pub struct Bits {
 /// The bits with the smallest messages for a literal whose bits do not count; `None` when none decode.
 pub fn choose(literal: &Literal, layout: &Layout, max_query_bits: u32) -> Option<Bits> {
     let search = Search { literal, layout, max_query_bits };
+    let keys =
+        LOG_BASES.flat_map(|log_base| KEY_BITS.map(move |bits| Key { gadget: gadget(log_base), bits }));
     let digits = DIGIT_BITS.flat_map(|bits| search.digits(bits));
-    let bits = digits.flat_map(|digits| KEY_BITS.filter_map(move |key| search.complete(digits, key)));
+    let bits = digits.flat_map(|digits| keys.clone().filter_map(move |key| search.complete(digits, key)));
     bits.min_by_key(|bits| search.message_bits(bits))
+}
+
+/// Two digits of so many bits, at the top of a modulus of 56 bits.
+pub(super) const fn gadget(log_base: u32) -> GadgetParams {
+    GadgetParams { levels: 2, log_base, drop: LOG2_Q - 2 * log_base }
+}
+
+/// How keys are made and sent.
+#[derive(Clone, Copy)]
+struct Key {
+    gadget: GadgetParams,
+    bits: u32,
 }
 
 #[derive(Clone, Copy)]
@@ -65,19 +86,20 @@ impl<'a> Search<'a> {
         })
     }
 
-    fn input(&self, (mask, body): (Digits, Digits), key_bits: u32) -> NoiseInput {
-        let full = ResponseBits { a: 32, b: 32 };
-        let bits = Bits { query: [self.max_query_bits; 2], key: key_bits, mask, body, answer: full };
+    fn input(&self, (mask, body): (Digits, Digits), Key { gadget, bits }: Key) -> NoiseInput {
+        let answer = ResponseBits { a: 32, b: 32 };
+        let bits = Bits { gadget, query: [self.max_query_bits; 2], key: bits, mask, body, answer };
         self.literal.with_bits(bits).noise_input(self.layout)
     }
 
     /// The best bits of the rest; `None` when nothing is left for them.
-    fn complete(self, digits: (Digits, Digits), key: u32) -> Option<Bits> {
+    fn complete(self, digits: (Digits, Digits), key: Key) -> Option<Bits> {
         let input = self.input(digits, key);
         let first = self.first_query(&input)?;
         let second = self.second(&input)?;
         let (mask, body) = digits;
-        let bits = |(second, answer)| Bits { query: [first, second], key, mask, body, answer };
+        let Key { gadget, bits } = key;
+        let bits = |(second, answer)| Bits { gadget, query: [first, second], key: bits, mask, body, answer };
         second.into_iter().map(bits).min_by_key(|bits| self.message_bits(bits))
     }
 

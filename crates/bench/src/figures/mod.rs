@@ -1,0 +1,75 @@
+//! The papers' figures: their points, papir's beside them, as a table or as a plot.
+//!
+//! A figure shows rows of tables ([`crate::tables`]), so its points are measured or predicted as theirs
+//! are. The printed figures give no numbers; the paper's points are those of the tables that they are
+//! drawn from.
+
+pub mod plot;
+mod points;
+
+pub use points::{FigureReport, Point, Source, run};
+
+use crate::tables::Block;
+use crate::tables::inspire::{TABLE_2, TABLE_4, TABLE_8, TABLE_9};
+
+/// How a figure is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A point for each configuration: total communication against the server's time.
+    Scatter,
+    /// Two bars for each configuration, one made of the messages and one of the parts of the server's time,
+    /// against N/t.
+    Breakdown,
+}
+
+/// A figure of a paper.
+#[derive(Clone, Copy, Debug)]
+pub struct Figure {
+    /// The name on the command line.
+    pub name: &'static str,
+    /// Where it stands, and what it shows.
+    pub what: &'static str,
+    /// How it is drawn.
+    pub kind: Kind,
+    /// The rows that it shows: a colour or a panel each.
+    pub blocks: &'static [Block],
+    /// papir's stages that are parts of the paper's: (stage, part). Others keep their names.
+    pub stages: &'static [(&'static str, &'static str)],
+}
+
+/// All figures that papir reproduces.
+pub const ALL: &[Figure] = &[
+    Figure {
+        name: "inspire-1",
+        what: "InsPIRe, Figure 1: communication and server time at 1 GB, entries of 1 bit and 32 KB",
+        kind: Kind::Scatter,
+        blocks: &[TABLE_2.blocks[0], TABLE_4.blocks[0]],
+        stages: &[],
+    },
+    Figure {
+        name: "inspire-2",
+        what: "InsPIRe, Figure 2: parts of InsPIRe(2) at 1 GB by N/t, entries of 32 B, 64 B and 128 B",
+        kind: Kind::Breakdown,
+        blocks: &[TABLE_8.blocks[0], TABLE_8.blocks[1], TABLE_8.blocks[2]],
+        stages: &[
+            ("select", "first product"),
+            ("pack_first", "first packing"),
+            // With the second product, of the digits that are known ahead.
+            ("pack_second", "second packing"),
+            // With the second product of the digits that are not.
+            ("pack_online", "third packing"),
+        ],
+    },
+    Figure {
+        name: "inspire-3",
+        what: "InsPIRe, Figure 3: parts of InsPIRe at 1 GB by N/t, entries of 1 bit, 64 B and 32 KB",
+        kind: Kind::Breakdown,
+        blocks: &[TABLE_9.blocks[0], TABLE_9.blocks[1], TABLE_9.blocks[2]],
+        stages: &[("select", "matrix product"), ("pack", "packing"), ("evaluate", "polynomial")],
+    },
+];
+
+/// The figure of this name.
+pub fn by_name(name: &str) -> Option<&'static Figure> {
+    ALL.iter().find(|figure| figure.name == name)
+}

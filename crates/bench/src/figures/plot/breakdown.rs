@@ -1,0 +1,133 @@
+//! Bars by N/t: above what the messages are made of, below what the server's time is made of.
+
+use plotters::chart::ChartBuilder;
+use plotters::element::Rectangle;
+use plotters::style::{Color, RGBColor};
+
+use super::{Area, PALE, colour, legend, picture, refused};
+use crate::Result;
+use crate::figures::{FigureReport, Point, Source};
+
+/// Pixels of a panel, and of a line of text above or below.
+const WIDTH: u32 = 420;
+const HEIGHT: u32 = 320;
+const LINE: u32 = 34;
+
+/// A row of panels: what is drawn, its unit, and the parts of a point.
+struct Quantity {
+    title: &'static str,
+    unit: &'static str,
+    parts: fn(&Point) -> Vec<(&'static str, f64)>,
+}
+
+const QUANTITIES: [Quantity; 2] = [
+    Quantity { title: "communication", unit: "KB of 1024 bytes", parts: messages },
+    Quantity { title: "server", unit: "ms", parts: |point| point.stages.0.clone() },
+];
+
+fn messages(point: &Point) -> Vec<(&'static str, f64)> {
+    let parts =
+        |[keys, query, download]: [f64; 3]| vec![("keys", keys), ("query", query), ("download", download)];
+    point.kb.map(parts).unwrap_or_default()
+}
+
+pub(super) fn draw(report: &FigureReport) -> Result<String> {
+    let panels: Vec<&[Point]> = report.points.chunk_by(|a, b| a.entry == b.entry).collect();
+    let row = HEIGHT + LINE;
+    picture((WIDTH * panels.len() as u32, 2 * row + LINE), |area| {
+        let (title, mut rest) = area.split_vertically(LINE);
+        title.titled(report.what, ("sans-serif", 18)).map_err(refused)?;
+        for quantity in &QUANTITIES {
+            let (this, next) = rest.split_vertically(row);
+            draw_row(&this, quantity, &panels)?;
+            rest = next;
+        }
+        Ok(())
+    })
+}
+
+/// The panels of a quantity, the meaning of their colours below.
+fn draw_row(area: &Area<'_>, quantity: &Quantity, panels: &[&[Point]]) -> Result<()> {
+    let names = names(quantity, panels);
+    let (plots, below) = area.split_vertically(HEIGHT);
+    for (plot, points) in plots.split_evenly((1, panels.len())).iter().zip(panels) {
+        draw_panel(plot, quantity, points, &names)?;
+    }
+    legend::write(&below, legend::Sign::Circle, &names, "left and pale: the paper; right: papir")
+}
+
+/// Every part that occurs, with its colour.
+fn names(quantity: &Quantity, panels: &[&[Point]]) -> Vec<(&'static str, RGBColor)> {
+    let mut found: Vec<(&'static str, RGBColor)> = Vec::new();
+    for (name, _) in panels.iter().copied().flatten().flat_map(quantity.parts) {
+        if !found.iter().any(|known| known.0 == name) {
+            found.push((name, colour(found.len())));
+        }
+    }
+    found
+}
+
+fn draw_panel(
+    area: &Area<'_>,
+    quantity: &Quantity,
+    points: &[Point],
+    names: &[(&'static str, RGBColor)],
+) -> Result<()> {
+    let places = places(points);
+    let height = |point: &Point| (quantity.parts)(point).iter().map(|part| part.1).sum::<f64>();
+    let highest = points.iter().map(height).fold(f64::MIN_POSITIVE, f64::max);
+    let entry = points.first().map_or("", |point| point.entry);
+    let mut chart = ChartBuilder::on(area)
+        .caption(format!("{}, entries of {entry}", quantity.title), ("sans-serif", 14))
+        .margin(8)
+        .x_label_area_size(35)
+        .y_label_area_size(55)
+        .build_cartesian_2d(-0.5..places.len() as f64 - 0.5, 0.0..1.05 * highest)
+        .map_err(refused)?;
+    let label = |place: &f64| name_of(*place, &places);
+    let whole = |value: &f64| format!("{value:.0}");
+    let mut mesh = chart.configure_mesh();
+    mesh.y_labels(6).y_label_formatter(&whole).max_light_lines(0);
+    mesh.disable_x_mesh().x_labels(places.len() + 1).x_label_formatter(&label);
+    mesh.x_desc("N/t").y_desc(quantity.unit).draw().map_err(refused)?;
+    let bars = points.iter().flat_map(|point| bar(point, quantity, names, &places));
+    chart.draw_series(bars).map_err(refused)?;
+    Ok(())
+}
+
+/// The N/t of a panel in order; points of the same share a place.
+fn places(points: &[Point]) -> Vec<Option<u64>> {
+    let mut found: Vec<Option<u64>> = points.iter().map(|point| point.columns).collect();
+    found.dedup();
+    found
+}
+
+/// N/t at a place of the axis; nothing between places.
+fn name_of(place: f64, places: &[Option<u64>]) -> String {
+    let nearest = place.round();
+    let between = (place - nearest).abs() > 1e-6 || nearest < 0.0;
+    let columns = places.get(nearest as usize).copied().flatten().filter(|_| !between);
+    columns.map_or(String::new(), |columns| columns.to_string())
+}
+
+/// The rectangles of one point, one upon the other.
+fn bar(
+    point: &Point,
+    quantity: &Quantity,
+    names: &[(&'static str, RGBColor)],
+    places: &[Option<u64>],
+) -> Vec<Rectangle<(f64, f64)>> {
+    let place = places.iter().position(|&columns| columns == point.columns).unwrap_or_default() as f64;
+    let (left, opacity) = match point.source {
+        Source::Paper => (place - 0.4, PALE),
+        Source::Papir => (place + 0.02, 1.0),
+    };
+    let mut bottom = 0.0;
+    let stack = |(name, value): (&'static str, f64)| {
+        let colour = names.iter().find(|known| known.0 == name).map_or(colour(0), |known| known.1);
+        let corners = [(left, bottom), (left + 0.38, bottom + value)];
+        bottom += value;
+        Rectangle::new(corners, colour.mix(opacity).filled())
+    };
+    (quantity.parts)(point).into_iter().map(stack).collect()
+}

@@ -1,0 +1,37 @@
+//! What the colours mean, in one line.
+
+use plotters::element::{Circle, Rectangle, Text};
+use plotters::style::{Color, IntoFont, RGBColor};
+
+use super::{Area, refused};
+use crate::Result;
+
+/// The sign before a name: never the one that the plot itself is made of, so that its marks can be counted.
+#[derive(Clone, Copy)]
+pub(super) enum Sign {
+    Circle,
+    Square,
+}
+
+/// Pixels between signs and names, and about what a letter takes.
+const GAP: i32 = 12;
+const LETTER: i32 = 7;
+
+/// Writes signs and names from left to right, `remark` after them.
+pub(super) fn write(area: &Area<'_>, sign: Sign, names: &[(&str, RGBColor)], remark: &str) -> Result<()> {
+    let (font, middle) = (("sans-serif", 13).into_font(), area.dim_in_pixel().1 as i32 / 2);
+    let mut x = 5 * GAP;
+    for (name, colour) in names {
+        let style = colour.filled();
+        match sign {
+            Sign::Circle => area.draw(&Circle::new((x, middle), 5, style)).map_err(refused)?,
+            Sign::Square => {
+                let square = Rectangle::new([(x - 5, middle - 5), (x + 5, middle + 5)], style);
+                area.draw(&square).map_err(refused)?;
+            }
+        }
+        area.draw(&Text::new(*name, (x + GAP, middle - 6), font.clone())).map_err(refused)?;
+        x += 3 * GAP + LETTER * name.chars().count() as i32;
+    }
+    area.draw(&Text::new(remark, (x, middle - 6), font)).map_err(refused)
+}

@@ -1,0 +1,94 @@
+//! Total communication against the server's time, both logarithmic.
+
+use std::ops::Range;
+
+use plotters::backend::SVGBackend;
+use plotters::chart::{ChartBuilder, ChartContext};
+use plotters::coord::cartesian::Cartesian2d;
+use plotters::coord::combinators::{IntoLogRange, LogCoord};
+use plotters::element::{Circle, EmptyElement, PathElement, Text};
+use plotters::style::{Color, IntoFont, RGBColor};
+
+use super::{Area, legend, picture, refused};
+use crate::Result;
+use crate::figures::{FigureReport, Point, Source};
+
+type Plane<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<LogCoord<f64>, LogCoord<f64>>>;
+
+/// The colours of the entry sizes, as in the paper: red and blue.
+const ENTRIES: [RGBColor; 2] = [RGBColor(204, 0, 0), RGBColor(0, 76, 204)];
+
+pub(super) fn draw(report: &FigureReport) -> Result<String> {
+    picture((1000, 700), |area| {
+        let (plot, below) = area.split_vertically(660);
+        paint(&plot, report)?;
+        let names: Vec<(&str, RGBColor)> =
+            entries(report).into_iter().zip(ENTRIES.into_iter().cycle()).collect();
+        legend::write(&below, legend::Sign::Square, &names, "hollow: the paper; filled: papir")
+    })
+}
+
+/// The entry sizes in order.
+fn entries(report: &FigureReport) -> Vec<&'static str> {
+    let mut found = Vec::new();
+    for point in &report.points {
+        if !found.contains(&point.entry) {
+            found.push(point.entry);
+        }
+    }
+    found
+}
+
+fn paint(area: &Area<'_>, report: &FigureReport) -> Result<()> {
+    let mut chart = ChartBuilder::on(area)
+        .caption(report.what, ("sans-serif", 18))
+        .margin(15)
+        .x_label_area_size(45)
+        .y_label_area_size(65)
+        .build_cartesian_2d(
+            range(report, |point| point.total_kb).log_scale(),
+            range(report, |point| point.server_ms).log_scale(),
+        )
+        .map_err(refused)?;
+    let whole = |value: &f64| format!("{value:.0}");
+    let mut mesh = chart.configure_mesh();
+    mesh.x_desc("total communication, KB of 1024 bytes").y_desc("server, ms");
+    mesh.x_labels(20).y_labels(20).max_light_lines(0);
+    mesh.x_label_formatter(&whole).y_label_formatter(&whole).draw().map_err(refused)?;
+    for (entry, colour) in entries(report).into_iter().zip(ENTRIES.into_iter().cycle()) {
+        for source in [Source::Paper, Source::Papir] {
+            let of = |point: &&Point| point.entry == entry && point.source == source;
+            series(&mut chart, &report.points.iter().filter(of).collect::<Vec<_>>(), colour)?;
+        }
+    }
+    Ok(())
+}
+
+/// What all values lie in, with some room: from a power of ten on, where the axis begins its numbers.
+fn range(report: &FigureReport, value: fn(&Point) -> f64) -> Range<f64> {
+    let values = report.points.iter().map(value);
+    let least = values.clone().fold(f64::INFINITY, f64::min);
+    10f64.powf(least.log10().floor())..values.fold(0.0, f64::max) * 1.3
+}
+
+/// The points of one entry size and source; those of a scheme are joined, the first bears its name.
+fn series(chart: &mut Plane<'_, '_>, points: &[&Point], colour: RGBColor) -> Result<()> {
+    let schemes = points.chunk_by(|a, b| a.scheme == b.scheme);
+    // Names of neighbours stand above and below by turns.
+    for (of_scheme, rise) in schemes.zip([-14, 3].into_iter().cycle()) {
+        let places: Vec<(f64, f64)> =
+            of_scheme.iter().map(|point| (point.total_kb, point.server_ms)).collect();
+        let line = PathElement::new(places.clone(), colour.mix(0.4));
+        chart.draw_series([line]).map_err(refused)?;
+        let filled = of_scheme.iter().all(|point| point.source == Source::Papir);
+        let style = if filled { colour.filled() } else { colour.stroke_width(2) };
+        chart.draw_series(places.iter().map(|&place| Circle::new(place, 4, style))).map_err(refused)?;
+        let font = ("sans-serif", 12).into_font().color(&colour);
+        let named = of_scheme.iter().zip(&places).take(1);
+        let name = named.map(|(point, &place)| {
+            EmptyElement::at(place) + Text::new(point.scheme, (7, rise), font.clone())
+        });
+        chart.draw_series(name).map_err(refused)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,200 @@
+//! The points of a figure, from rows of tables.
+
+use std::io::Write;
+
+use serde::Serialize;
+
+use super::{Figure, Kind};
+use crate::Result;
+use crate::report::{Stages, write_columns};
+use crate::tables::{Bench, Cost, Row, Standing};
+
+/// Whose figures a point shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// As printed.
+    Paper,
+    /// papir's.
+    Papir,
+}
+
+/// One configuration of one scheme.
+#[derive(Clone, Debug, Serialize)]
+pub struct Point {
+    /// An entry, as the paper calls it.
+    pub entry: &'static str,
+    /// The scheme, as the paper calls it.
+    pub scheme: &'static str,
+    /// N/t, where it is known.
+    pub columns: Option<u64>,
+    /// Whose figures they are.
+    pub source: Source,
+    /// "printed", or how papir's came about.
+    pub how: &'static str,
+    /// Keys, query and download in KB of 1024 bytes; the download with what papir's clients fetch once a
+    /// version.
+    pub kb: Option<[f64; 3]>,
+    /// All three.
+    pub total_kb: f64,
+    /// The parts of the server's time in ms; one where they are not told apart.
+    pub stages: Stages,
+    /// The server's time in ms.
+    pub server_ms: f64,
+}
+
+/// A whole figure.
+#[derive(Clone, Debug, Serialize)]
+pub struct FigureReport {
+    /// Its name.
+    pub figure: &'static str,
+    /// Where it stands, and what it shows.
+    pub what: &'static str,
+    /// How it is drawn.
+    #[serde(skip)]
+    pub kind: Kind,
+    /// Where the rates of predictions come from.
+    pub rates: &'static str,
+    /// Configurations of papir that have no point, and why.
+    pub missing: Vec<String>,
+    /// Whether every record that came back was right.
+    pub correct: bool,
+    /// Its points.
+    pub points: Vec<Point>,
+}
+
+/// Below this share of an answer a stage of papir is put with the others that are.
+const SMALL: f64 = 0.02;
+
+/// Finds the points of a figure.
+///
+/// # Errors
+/// Those of the measurement.
+pub fn run(figure: &Figure, bench: &mut Bench<'_>) -> Result<FigureReport> {
+    let mut rows = Vec::new();
+    for block in figure.blocks {
+        rows.extend(bench.rows(block)?);
+    }
+    let wrong = |row: &Row| row.papir.cost().is_some_and(|cost| cost.correct == Some(false));
+    Ok(FigureReport {
+        figure: figure.name,
+        what: figure.what,
+        kind: figure.kind,
+        rates: bench.rates(),
+        missing: rows.iter().filter_map(missing).collect(),
+        correct: !rows.iter().any(wrong),
+        points: rows.iter().flat_map(|row| points(figure, row)).collect(),
+    })
+}
+
+/// The paper's point of a row, and papir's where it has one.
+fn points(figure: &Figure, row: &Row) -> Vec<Point> {
+    let paper = Point {
+        entry: row.entry,
+        scheme: row.scheme,
+        columns: row.columns,
+        source: Source::Paper,
+        how: "printed",
+        kb: row.paper_kb,
+        total_kb: row.paper_total_kb,
+        stages: row.paper_stages.clone(),
+        server_ms: row.paper_server_ms,
+    };
+    let timed = row.papir.cost().and_then(|cost| Some((cost, cost.server_ms?)));
+    let ours = timed.map(|(cost, server_ms)| Point {
+        source: Source::Papir,
+        how: row.papir.words(),
+        kb: Some(kb(cost)),
+        total_kb: cost.total_kib,
+        stages: stages(figure, cost, server_ms),
+        server_ms,
+        ..paper.clone()
+    });
+    std::iter::once(paper).chain(ours).collect()
+}
+
+/// Keys, query and download, the hint included, in KB of 1024 bytes.
+fn kb(cost: &Cost) -> [f64; 3] {
+    [cost.keys_bytes, cost.query_bytes, cost.download_bytes + cost.hint_bytes].map(|b| b as f64 / 1024.0)
+}
+
+/// papir's stages under the names of the paper's parts, the small ones together; "predicted" where there
+/// are none.
+fn stages(figure: &Figure, cost: &Cost, server_ms: f64) -> Stages {
+    if cost.stages.0.is_empty() {
+        return Stages(vec![("predicted", server_ms)]);
+    }
+    let mut parts: Vec<(&'static str, f64)> = Vec::new();
+    for &(stage, milliseconds) in &cost.stages.0 {
+        let known = figure.stages.iter().find(|known| known.0 == stage).map(|known| known.1);
+        let own = if milliseconds < SMALL * server_ms { "other" } else { stage };
+        let name = known.unwrap_or(own);
+        match parts.iter_mut().find(|part| part.0 == name) {
+            Some(part) => part.1 += milliseconds,
+            None => parts.push((name, milliseconds)),
+        }
+    }
+    // The others on top of what is told apart.
+    parts.sort_by_key(|part| part.0 == "other");
+    Stages(parts)
+}
+
+/// Why papir has no point for a row that names a configuration.
+fn missing(row: &Row) -> Option<String> {
+    let configuration = row.configuration.as_ref()?;
+    let reason = match &row.papir {
+        Standing::NoParameters { reason } => reason,
+        Standing::Predicted(Cost { server_ms: None, .. }) => "its work is not counted",
+        papir if papir.cost().is_none() => papir.words(),
+        _ => return None,
+    };
+    Some(format!("{}, {configuration}: {reason}", row.entry))
+}
+
+const HEADER: [&str; 10] =
+    ["entry", "scheme", "N/t", "figures", "keys KB", "query", "download", "total", "server ms", "parts"];
+
+impl FigureReport {
+    /// Writes the points.
+    ///
+    /// # Errors
+    /// The writer's.
+    pub fn write_table(&self, out: &mut dyn Write) -> Result<()> {
+        let header = HEADER.map(str::to_owned).to_vec();
+        let lines: Vec<Vec<String>> =
+            std::iter::once(header).chain(self.points.iter().map(Point::cells)).collect();
+        write_columns(out, &lines)?;
+        if self.points.iter().any(|point| point.how == "predicted") {
+            writeln!(out, "Predicted with rates {}.", self.rates)?;
+        }
+        for missing in &self.missing {
+            writeln!(out, "No point for {missing}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Point {
+    fn cells(&self) -> Vec<String> {
+        let dash = || "-".to_owned();
+        let [keys, query, download] =
+            self.kb.map_or_else(|| [dash(), dash(), dash()], |kb| kb.map(|kb| format!("{kb:.1}")));
+        let figures = match self.source {
+            Source::Paper => "paper".to_owned(),
+            Source::Papir => format!("papir, {}", self.how),
+        };
+        let parts: Vec<String> = self.stages.0.iter().map(|(name, ms)| format!("{name} {ms:.1}")).collect();
+        vec![
+            self.entry.to_owned(),
+            self.scheme.to_owned(),
+            self.columns.map_or_else(dash, |columns| columns.to_string()),
+            figures,
+            keys,
+            query,
+            download,
+            format!("{:.1}", self.total_kb),
+            format!("{:.1}", self.server_ms),
+            parts.join(", "),
+        ]
+    }
+}

@@ -1,0 +1,107 @@
+//! A table as text: one line a row, the paper's figures beside papir's.
+
+use std::io::Write;
+
+use super::{Cost, Row, Standing, TableReport};
+use crate::Result;
+use crate::report::write_columns;
+
+const HEADER: [&str; 18] = [
+    "database",
+    "entry",
+    "scheme",
+    "papir's",
+    "total KiB, paper",
+    "papir",
+    "keys",
+    "query",
+    "download",
+    "hint",
+    "total kB",
+    "server ms, paper",
+    "papir",
+    "reads",
+    "offline s, paper",
+    "papir",
+    "query ms",
+    "papir's figures",
+];
+
+impl TableReport {
+    /// Writes the table, and below it what became of the communication and what to know.
+    ///
+    /// # Errors
+    /// The writer's.
+    pub fn write_table(&self, out: &mut dyn Write) -> Result<()> {
+        let header = HEADER.map(str::to_owned).to_vec();
+        let lines: Vec<Vec<String>> =
+            std::iter::once(header).chain(self.rows.iter().map(Row::cells)).collect();
+        write_columns(out, &lines)?;
+        let compared = self.rows.iter().filter(|row| row.papir.cost().is_some()).count();
+        let Self { below, above, .. } = self;
+        writeln!(
+            out,
+            "Total communication against the paper's: below in {below} of {compared} configurations, above in {above}."
+        )?;
+        self.write_notes(out)
+    }
+
+    fn write_notes(&self, out: &mut dyn Write) -> Result<()> {
+        for note in &self.notes {
+            writeln!(out, "{note}")?;
+        }
+        if self.rows.iter().any(|row| matches!(row.papir, Standing::Predicted(_))) {
+            writeln!(out, "Predicted with rates {}.", self.rates)?;
+        }
+        let mut refusals: Vec<String> = self.rows.iter().filter_map(Row::refusal).collect();
+        refusals.dedup();
+        for refusal in refusals {
+            writeln!(out, "{refusal}")?;
+        }
+        Ok(())
+    }
+}
+
+/// A number with so many decimals, or a dash.
+fn number(value: Option<f64>, decimals: usize) -> String {
+    value.map_or("-".to_owned(), |value| format!("{value:.decimals$}"))
+}
+
+/// Bytes in KB of 1024.
+fn kib(bytes: u64) -> f64 {
+    bytes as f64 / 1024.0
+}
+
+impl Row {
+    /// Why papir has no parameters for it, where it has none.
+    fn refusal(&self) -> Option<String> {
+        let Standing::NoParameters { reason } = &self.papir else { return None };
+        let configuration = self.configuration.as_ref()?;
+        Some(format!("No parameters at {}, {}, {configuration}: {reason}", self.database, self.entry))
+    }
+
+    fn cells(&self) -> Vec<String> {
+        let cost = self.papir.cost();
+        let of = |value: fn(&Cost) -> Option<f64>, decimals| number(cost.and_then(value), decimals);
+        vec![
+            self.database.to_owned(),
+            self.entry.to_owned(),
+            self.scheme.to_owned(),
+            self.configuration.clone().unwrap_or("-".to_owned()),
+            number(Some(self.paper_total_kb), 0),
+            of(|cost| Some(cost.total_kib), 1),
+            of(|cost| Some(kib(cost.keys_bytes)), 1),
+            of(|cost| Some(kib(cost.query_bytes)), 1),
+            of(|cost| Some(kib(cost.download_bytes)), 1),
+            of(|cost| Some(kib(cost.hint_bytes)), 1),
+            of(|cost| Some(cost.total_kb), 1),
+            number(Some(self.paper_server_ms), 0),
+            of(|cost| cost.server_ms, 1),
+            of(|cost| cost.reads, 2),
+            number(self.paper_offline_s, 0),
+            of(|cost| cost.offline_s, 1),
+            of(|cost| cost.query_ms, 1),
+            self.papir.words().to_owned(),
+        ]
+    }
+}
