@@ -1,20 +1,20 @@
 //! The best of several measurements: other programs on the machine only ever add time.
 
-use papir_core::scheme::Parameters;
 use papir_core::{Description, Progress, Shape};
 
-use crate::measure::{Effort, Plan, measure};
+use crate::measure::{Effort, Plan};
 use crate::records::Synthetic;
 use crate::report::Stages;
-use crate::subject::{Choice, Measured};
+use crate::subject::{Choice, Subject};
 use crate::{Error, Report, Result};
 
 /// Measures a database of records of whole bytes `repeats` times, once at least. Each time of the
 /// report is the least of those found; the description is that of the parameters.
 ///
 /// # Errors
-/// As [`measure`], and [`Error::Wrong`] when a record came back wrong.
-pub fn best<S: Measured>(
+/// As [`Subject::measure`], and [`Error::Wrong`] when a record came back wrong.
+pub fn best(
+    subject: &dyn Subject,
     shape: Shape,
     choice: Choice,
     effort: Effort,
@@ -23,7 +23,7 @@ pub fn best<S: Measured>(
 ) -> Result<(Report, Description)> {
     let records = Synthetic::new(shape.records(), shape.record_bytes() as u64)?;
     let plan = Plan { records: &records, expected: &records, choice, effort };
-    let once = || match measure::<S>(&plan, progress)? {
+    let once = || match subject.measure(&plan, progress)? {
         report if report.correct => Ok(report),
         report => Err(Error::Wrong { what: report.scheme.to_owned() }),
     };
@@ -31,7 +31,7 @@ pub fn best<S: Measured>(
     for _ in 1..repeats {
         found = least(found, &once()?);
     }
-    Ok((found, S::params(shape, choice)?.describe()))
+    Ok((found, subject.describe(shape, choice)?))
 }
 
 /// A report with the lesser of both times everywhere.

@@ -13,12 +13,10 @@
 
 use papir_core::cost::{Operation, Rates};
 use papir_core::{Progress, Shape};
-use papir_schemes::inspire::Inspire;
-use papir_schemes::simple::Simple;
 
 use crate::best::best;
 use crate::measure::Effort;
-use crate::subject::{Choice, Measured};
+use crate::subject::{self, Choice};
 use crate::{Report, Result};
 
 /// How large the databases are, and how often they are queried.
@@ -73,12 +71,14 @@ struct Case {
 }
 
 impl Case {
-    fn run<S: Measured>(
+    fn run(
+        scheme: &str,
         (shape, choice): (Shape, Choice),
         (effort, repeats): (Effort, usize),
         progress: &dyn Progress,
     ) -> Result<Self> {
-        let (report, description) = best::<S>(shape, choice, effort, repeats, progress)?;
+        let (report, description) =
+            best(subject::by_name(scheme)?, shape, choice, effort, repeats, progress)?;
         Ok(Self { report, work: description.work })
     }
 
@@ -122,9 +122,9 @@ impl Observed {
             [extent.selected_columns, extent.packed_columns].map(Choice::Columns);
         let goal = Choice::Goal(papir_core::Goal::MinCommunication);
         Ok(Self {
-            selected: Case::run::<Inspire>((short, short_columns), effort, progress)?,
-            packed: Case::run::<Inspire>((long, long_columns), effort, progress)?,
-            simple: Case::run::<Simple>((bytes, goal), effort, progress)?,
+            selected: Case::run("inspire", (short, short_columns), effort, progress)?,
+            packed: Case::run("inspire", (long, long_columns), effort, progress)?,
+            simple: Case::run("simple", (bytes, goal), effort, progress)?,
         })
     }
 

@@ -2,18 +2,15 @@
 
 use std::io::Write;
 
-use papir_core::cost::{Rates, Work};
-use papir_core::scheme::Parameters;
-use papir_core::{Goal, Progress, Shape};
-use papir_schemes::inspire::Inspire;
-use papir_schemes::simple::Simple;
+use papir_core::cost::Rates;
+use papir_core::{Description, Goal, Progress, Shape};
 use serde::Serialize;
 
 use crate::best::best;
 use crate::measure::Effort;
 use crate::report::write_columns;
 use crate::size::display;
-use crate::subject::{Choice, Measured};
+use crate::subject::{self, Choice};
 use crate::{Report, Result};
 
 /// One figure, predicted and measured.
@@ -52,8 +49,8 @@ pub struct Checked {
 }
 
 /// A database to check.
-#[derive(Clone, Copy)]
-struct Case {
+#[derive(Clone, Copy, Debug)]
+pub struct Case {
     scheme: &'static str,
     bytes: u64,
     record_bytes: u64,
@@ -63,46 +60,43 @@ struct Case {
 /// How often each database is prepared and queried; the best counts.
 const REPEATS: usize = 2;
 
-/// The five databases.
-const CASES: [Case; 5] = {
-    const fn inspire(mebibytes: u64, record_bytes: u64, columns: u64) -> Case {
-        let choice = Choice::Columns(columns);
-        Case { scheme: "inspire", bytes: mebibytes << 20, record_bytes, choice }
-    }
-    let choice = Choice::Goal(Goal::Balanced);
-    [
-        inspire(64, 64, 1 << 14),
-        inspire(256, 64, 1 << 14),
-        inspire(256, 1 << 10, 1 << 15),
-        inspire(128, 1 << 15, 1 << 12),
-        Case { scheme: "simple", bytes: 256 << 20, record_bytes: 64, choice },
-    ]
-};
+const fn columns(scheme: &'static str, bytes: u64, record_bytes: u64, columns: u64) -> Case {
+    Case { scheme, bytes, record_bytes, choice: Choice::Columns(columns) }
+}
 
-/// Measures five databases on one thread and predicts the same.
+/// Five databases of sizes that are served.
+pub const FIVE: [Case; 5] = [
+    columns("inspire", 256 << 20, 64, 1 << 14),
+    columns("inspire", 256 << 20, 1 << 10, 1 << 15),
+    columns("inspire", 128 << 20, 1 << 15, 1 << 12),
+    columns("inspire2", 256 << 20, 64, 1 << 12),
+    Case { scheme: "simple", bytes: 256 << 20, record_bytes: 64, choice: Choice::Goal(Goal::Balanced) },
+];
+
+/// Databases that show that it works, for tests.
+pub const TINY: [Case; 2] = [columns("inspire", 1 << 18, 64, 16), columns("simple", 1 << 16, 64, 256)];
+
+/// Measures databases on one thread and predicts the same.
 ///
 /// # Errors
 /// As [`best`].
-pub fn check(rates: &Rates, runs: usize, progress: &dyn Progress) -> Result<Vec<Checked>> {
+pub fn check(cases: &[Case], rates: &Rates, runs: usize, progress: &dyn Progress) -> Result<Vec<Checked>> {
     let effort = Effort { threads: 1, runs };
-    let run = |case: &Case| match case.scheme {
-        "simple" => case.run::<Simple>(rates, effort, progress),
-        _ => case.run::<Inspire>(rates, effort, progress),
-    };
-    CASES.iter().map(run).collect()
+    cases.iter().map(|case| case.run(rates, effort, progress)).collect()
 }
 
 impl Case {
-    fn run<S: Measured>(&self, rates: &Rates, effort: Effort, progress: &dyn Progress) -> Result<Checked> {
+    fn run(&self, rates: &Rates, effort: Effort, progress: &dyn Progress) -> Result<Checked> {
         let shape = Shape::of_bytes(self.bytes / self.record_bytes, self.record_bytes)?;
-        let label = S::params(shape, self.choice)?.label();
-        let (report, description) = best::<S>(shape, self.choice, effort, REPEATS, progress)?;
-        Ok(Checked::of(&report, label, &description.work, rates))
+        let subject = subject::by_name(self.scheme)?;
+        let (report, description) = best(subject, shape, self.choice, effort, REPEATS, progress)?;
+        Ok(Checked::of(&report, &description, rates))
     }
 }
 
 impl Checked {
-    fn of(report: &Report, parameters: String, work: &Work, rates: &Rates) -> Self {
+    fn of(report: &Report, description: &Description, rates: &Rates) -> Self {
+        let work = &description.work;
         let figure = |counts: &papir_core::cost::Counts, measured_s| Figure {
             predicted_s: counts.seconds(rates, report.threads),
             measured_s,
@@ -111,12 +105,18 @@ impl Checked {
             scheme: report.scheme,
             records: report.records,
             record_bytes: report.record_bytes,
-            parameters,
+            parameters: columns_of(description),
             answer: figure(&work.answer, report.answer_ms / 1e3),
             query: figure(&work.query, report.query_ms / 1e3),
             offline: figure(&work.setup, report.offline_s),
         }
     }
+}
+
+/// The columns of a matrix, as the description names them.
+fn columns_of(description: &Description) -> String {
+    let columns = description.parameters.iter().find(|(name, _)| name.contains("columns"));
+    columns.map_or(String::new(), |(_, columns)| format!("{columns} columns"))
 }
 
 /// Writes a table, a line for each database.

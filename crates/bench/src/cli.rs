@@ -159,7 +159,7 @@ impl Args {
     fn bench<'a>(&self, progress: &'a dyn Progress) -> Result<tables::Bench<'a>> {
         let effort = Effort { threads: self.threads, runs: self.runs };
         let largest = self.size.unwrap_or(DEFAULT_SIZE);
-        Ok(tables::Bench::new(largest, effort, tables::known_rates()?, progress))
+        Ok(tables::Bench::new(largest, effort, crate::rates::known(None)?, progress))
     }
 
     /// What is asked for.

@@ -44,6 +44,35 @@ pub fn default_path() -> Option<PathBuf> {
     Some(data.join("papir/rates.json"))
 }
 
+/// A machine's rates, and where they come from.
+#[derive(Clone, Debug)]
+pub struct Known {
+    /// The rates.
+    pub rates: Rates,
+    /// "measured" or "built in".
+    pub origin: &'static str,
+    /// The same for people.
+    pub words: String,
+}
+
+/// The rates in a file, that of the user where none is named; those built in where the user has none.
+///
+/// # Errors
+/// As [`read`], also for a named file that is not there.
+pub fn known(named: Option<&Path>) -> Result<Known> {
+    let path = named.map(Path::to_owned).or_else(default_path);
+    match path.filter(|path| named.is_some() || path.exists()) {
+        Some(path) => {
+            let words = format!("measured on this machine ({})", path.display());
+            Ok(Known { rates: read(&path)?, origin: "measured", words })
+        }
+        None => {
+            let words = "built in, for a modest machine (measure yours: papir plan --calibrate)".to_owned();
+            Ok(Known { rates: Rates::BUILT_IN, origin: "built in", words })
+        }
+    }
+}
+
 /// Writes rates of this machine, and the folders above.
 ///
 /// # Errors

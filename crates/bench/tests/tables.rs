@@ -4,6 +4,7 @@
 
 use papir_bench::figures::{self, Figure, FigureReport, Kind, Source, plot};
 use papir_bench::measure::Effort;
+use papir_bench::rates::Known;
 use papir_bench::subject::{self, Choice};
 use papir_bench::tables::{self, Bench, Block, Cost, Ours, Published, Standing, Table, TableReport};
 use papir_core::cost::Rates;
@@ -12,12 +13,16 @@ use papir_core::{MAX_RECORDS, NoProgress};
 const EFFORT: Effort = Effort { threads: 2, runs: 1 };
 
 fn bench(largest: u64) -> Bench<'static> {
-    Bench::new(largest, EFFORT, (Rates::BUILT_IN, "of a test"), &NoProgress)
+    Bench::new(largest, EFFORT, known(Rates::BUILT_IN), &NoProgress)
 }
 
 /// Bytes of a tiny database, and of a ring element.
 const TINY: u64 = 1 << 15;
 const ELEMENT: u64 = 4096;
+
+fn known(rates: Rates) -> Known {
+    Known { rates, origin: "of a test", words: "of a test".to_owned() }
+}
 
 /// The same definition with fewer entries, a column two ring elements long at most.
 fn tiny(block: &Block) -> Block {
@@ -217,7 +222,7 @@ fn what_exceeds_the_paper_is_counted() {
 #[test]
 fn predictions_are_the_cost_models() {
     let rates = Rates::new(1, |_| 1e-9, |_| 1e-9).unwrap();
-    let mut bench = Bench::new(0, EFFORT, (rates.clone(), "even"), &NoProgress);
+    let mut bench = Bench::new(0, EFFORT, known(rates.clone()), &NoProgress);
     let row = &bench.rows(&BLOCK).unwrap()[1];
     let work = subject::by_name("inspire").unwrap();
     let work = work.describe(BLOCK.shape().unwrap(), Choice::Columns(64)).unwrap().work;

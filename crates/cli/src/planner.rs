@@ -1,7 +1,5 @@
 //! Chooses a scheme and its parameters for a database, a line and a machine.
 
-use std::path::Path;
-
 use papir_core::cost::{Operation, Rates};
 use papir_core::{Candidate, Privacy, Shape};
 use papir_schemes::registry;
@@ -225,32 +223,4 @@ fn nothing(demand: &Demand, least: Option<u64>, left_out: &[LeftOut]) -> Failure
         reasons.push(format!("what can needs {least} of memory at least, and there are {most}"));
     }
     Failure::new(format!("nothing can serve {what}: {}", reasons.join("; ")))
-}
-
-/// A machine's rates, and where they come from.
-pub(crate) struct KnownRates {
-    pub(crate) rates: Rates,
-    /// "measured" or "built in".
-    pub(crate) origin: &'static str,
-    /// The same for people.
-    pub(crate) words: String,
-}
-
-/// The rates in a file, that of the user where none is named; those built in where the user has none.
-///
-/// # Errors
-/// As [`papir_bench::rates::read`], also for a named file that is not there.
-pub(crate) fn known_rates(named: Option<&Path>) -> Result<KnownRates, Failure> {
-    let path = named.map(Path::to_owned).or_else(papir_bench::rates::default_path);
-    match path.filter(|path| named.is_some() || path.exists()) {
-        Some(path) => {
-            let rates = papir_bench::rates::read(&path)?;
-            let words = format!("measured on this machine ({})", path.display());
-            Ok(KnownRates { rates, origin: "measured", words })
-        }
-        None => {
-            let words = "built in, for a modest machine (measure yours: papir plan --calibrate)".to_owned();
-            Ok(KnownRates { rates: Rates::BUILT_IN, origin: "built in", words })
-        }
-    }
 }

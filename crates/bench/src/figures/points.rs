@@ -54,7 +54,7 @@ pub struct FigureReport {
     #[serde(skip)]
     pub kind: Kind,
     /// Where the rates of predictions come from.
-    pub rates: &'static str,
+    pub rates: String,
     /// Configurations of papir that have no point, and why.
     pub missing: Vec<String>,
     /// Whether every record that came back was right.
@@ -80,7 +80,7 @@ pub fn run(figure: &Figure, bench: &mut Bench<'_>) -> Result<FigureReport> {
         figure: figure.name,
         what: figure.what,
         kind: figure.kind,
-        rates: bench.rates(),
+        rates: bench.rates().to_owned(),
         missing: rows.iter().filter_map(missing).collect(),
         correct: !rows.iter().any(wrong),
         points: rows.iter().flat_map(|row| points(figure, row)).collect(),

@@ -14,7 +14,7 @@ mod run;
 mod standing;
 
 pub use block::{Block, Ours, Published};
-pub use run::{Bench, Row, TableReport, known_rates, run};
+pub use run::{Bench, Row, TableReport, run};
 pub use standing::{Cost, Standing};
 
 /// A table of a paper.

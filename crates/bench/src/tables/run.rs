@@ -1,15 +1,15 @@
 //! Runs a table: each configuration that papir has, measured or predicted, beside the paper's figures.
 
-use papir_core::cost::Rates;
 use papir_core::{Error as CoreError, Progress, Shape};
 use serde::Serialize;
 
 use super::{Block, Cost, Ours, Published, Standing, Table};
 use crate::measure::{Effort, Plan, fits_memory};
+use crate::rates::Known;
 use crate::records::Synthetic;
 use crate::report::Stages;
 use crate::subject::{self, Subject};
-use crate::{Error, Result, rates};
+use crate::{Error, Result};
 
 /// One row: the paper's figures and papir's.
 #[derive(Clone, Debug, Serialize)]
@@ -48,7 +48,7 @@ pub struct TableReport {
     /// What to know when reading it.
     pub notes: Vec<String>,
     /// Where the rates of predictions come from.
-    pub rates: &'static str,
+    pub rates: String,
     /// Configurations whose total communication is below the paper's.
     pub below: usize,
     /// Configurations whose total communication is above the paper's.
@@ -65,44 +65,25 @@ impl TableReport {
     }
 }
 
-/// The rates of this machine where `papir plan --calibrate` measured them, those built in elsewhere; and
-/// where they come from.
-///
-/// # Errors
-/// As [`rates::read`].
-pub fn known_rates() -> Result<(Rates, &'static str)> {
-    match rates::default_path().filter(|path| path.exists()) {
-        Some(path) => Ok((rates::read(&path)?, "measured on this machine")),
-        None => {
-            Ok((Rates::BUILT_IN, "built in, for a modest machine (measure yours: papir plan --calibrate)"))
-        }
-    }
-}
-
 /// Measures or predicts configurations, each once.
 pub struct Bench<'a> {
     largest: u64,
     effort: Effort,
-    rates: (Rates, &'static str),
+    rates: Known,
     progress: &'a dyn Progress,
     seen: Vec<(Ours, Shape, Standing)>,
 }
 
 impl<'a> Bench<'a> {
-    /// Databases above `largest` bytes are predicted with `rates` ([`known_rates`]), as are those for which
+    /// Databases above `largest` bytes are predicted with `rates` ([`crate::rates::known`]), as are those for which
     /// memory is short.
-    pub fn new(
-        largest: u64,
-        effort: Effort,
-        rates: (Rates, &'static str),
-        progress: &'a dyn Progress,
-    ) -> Self {
+    pub fn new(largest: u64, effort: Effort, rates: Known, progress: &'a dyn Progress) -> Self {
         Self { largest, effort, rates, progress, seen: Vec::new() }
     }
 
     /// Where the rates of predictions come from.
-    pub fn rates(&self) -> &'static str {
-        self.rates.1
+    pub fn rates(&self) -> &str {
+        &self.rates.words
     }
 
     /// The rows of a database.
@@ -157,7 +138,7 @@ impl<'a> Bench<'a> {
             Ok(description) => description,
         };
         if shape.total_bytes() > self.largest || !fits_memory(&description) {
-            let cost = Cost::predicted(&description, &self.rates.0, self.effort.threads);
+            let cost = Cost::predicted(&description, &self.rates.rates, self.effort.threads);
             return Ok(Standing::Predicted(cost));
         }
         self.measure(subject, shape, ours).map(Standing::Measured)
@@ -185,5 +166,13 @@ pub fn run(table: &Table, bench: &mut Bench<'_>) -> Result<TableReport> {
     });
     let served = table.blocks.iter().filter_map(Block::served);
     let notes = table.notes.iter().copied().map(str::to_owned).chain(served).collect();
-    Ok(TableReport { table: table.name, what: table.what, notes, rates: bench.rates(), below, above, rows })
+    Ok(TableReport {
+        table: table.name,
+        what: table.what,
+        notes,
+        rates: bench.rates().to_owned(),
+        below,
+        above,
+        rows,
+    })
 }

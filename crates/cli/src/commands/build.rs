@@ -185,7 +185,7 @@ fn build_auto(arguments: &Arguments, options: &BuildOptions) -> Result<Lines, Fa
             "--goal chooses the parameters of one scheme: --scheme auto chooses by time",
         ));
     }
-    let known = planner::known_rates(None)?;
+    let known = papir_bench::rates::known(None)?;
     let reason = OnceCell::new();
     let prepare: &Preparation<'_> = &|records, rng, progress| {
         let demand = Demand::new(records.shape(), &known.rates);

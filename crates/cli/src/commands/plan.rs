@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use papir_bench::calibrate::{Extent, calibrate};
+use papir_bench::rates::Known;
 use papir_bench::{check, rates, size};
 use papir_core::Shape;
 use papir_core::cost::Rates;
@@ -16,7 +17,7 @@ use crate::bars::Bars;
 use crate::describe::{self, line};
 use crate::failure::Failure;
 use crate::keyed::estimate;
-use crate::planner::{self, Choice, Demand, KnownRates};
+use crate::planner::{self, Choice, Demand};
 use crate::{plan_table, units};
 
 /// Say what a database will cost, before it is built.
@@ -148,8 +149,8 @@ fn nanoseconds(seconds: f64) -> String {
 }
 
 fn check_predictions(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
-    let known = planner::known_rates(arguments.rates.as_deref())?;
-    let checked = check::check(&known.rates, CHECK_RUNS, &Bars::new())?;
+    let known = rates::known(arguments.rates.as_deref())?;
+    let checked = check::check(&check::FIVE, &known.rates, CHECK_RUNS, &Bars::new())?;
     if arguments.json {
         let object = json!({ "rates": known.origin, "checked": checked });
         writeln!(out, "{object}")?;
@@ -160,7 +161,7 @@ fn check_predictions(arguments: &Arguments, out: &mut dyn Write) -> Result<(), F
 }
 
 fn plan(arguments: &Arguments, records: u64, out: &mut dyn Write) -> Result<(), Failure> {
-    let known = planner::known_rates(arguments.rates.as_deref())?;
+    let known = rates::known(arguments.rates.as_deref())?;
     let demand = demand(arguments, records, &known.rates)?;
     let choice = planner::choose(&demand, &known.rates)?;
     if arguments.json {
@@ -206,7 +207,7 @@ fn shape(arguments: &Arguments, records: u64) -> Result<(Shape, u64), Failure> {
 }
 
 /// What was asked, and by which rates it is answered.
-fn headline(arguments: &Arguments, records: u64, demand: &Demand, known: &KnownRates) -> describe::Lines {
+fn headline(arguments: &Arguments, records: u64, demand: &Demand, known: &Known) -> describe::Lines {
     let shape = demand.shape;
     let total = units::bytes(shape.total_bytes());
     let stored = format!("{} records of {}, {total}", shape.records(), units::bits(shape.record_bits()));
@@ -232,7 +233,7 @@ fn cores(choice: &Choice, clients: u64) -> String {
     format!("{clients} lookups a second keep {cores} core(s) busy: {each} of one core each, none shared.")
 }
 
-fn as_json(arguments: &Arguments, demand: &Demand, known: &KnownRates, choice: &Choice) -> serde_json::Value {
+fn as_json(arguments: &Arguments, demand: &Demand, known: &Known, choice: &Choice) -> serde_json::Value {
     json!({
         "records": demand.shape.records(),
         "record_bits": demand.shape.record_bits(),
