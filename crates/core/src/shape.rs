@@ -2,8 +2,8 @@
 
 use crate::{Error, Result};
 
-/// The most records a database may have: 2³².
-pub const MAX_RECORDS: u64 = 1 << 32;
+/// The most records a database may have: 2⁴⁰. Bits of all records are then at most 2⁶¹, a 64-bit number.
+pub const MAX_RECORDS: u64 = 1 << 40;
 /// The longest record: 256 KiB, in bits.
 pub const MAX_RECORD_BITS: u64 = 256 * 1024 * 8;
 
@@ -28,7 +28,7 @@ impl Shape {
             return Err(Error::EmptyDatabase);
         }
         if records > MAX_RECORDS {
-            return Err(Error::out_of_bounds("the number of records", records, "at most 2^32"));
+            return Err(Error::out_of_bounds("the number of records", records, "at most 2^40"));
         }
         if record_bits == 0 || record_bits > MAX_RECORD_BITS {
             let expected = "1 bit to 2097152 bits (256 KiB)";
@@ -76,5 +76,24 @@ impl Shape {
             return Ok(());
         }
         Err(Error::IndexOutOfRange { found: index, records: self.records })
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_held_and_the_largest_shape_has_its_bits_in_a_word() {
+        let largest = Shape::new(1 << 40, 1 << 21).unwrap();
+        assert_eq!(largest.total_bytes(), 1 << 58);
+        assert_eq!(largest.records().checked_mul(largest.record_bits()), Some(1 << 61));
+        assert!(largest.check_index((1 << 40) - 1).is_ok() && largest.check_index(1 << 40).is_err());
+        for (records, bits) in [((1 << 40) + 1, 1), (0, 1), (1, 0), (1, (1 << 21) + 1)] {
+            assert!(Shape::new(records, bits).is_err(), "{records} × {bits}");
+        }
+        let error = Shape::new(5_000_000_000_000, 8).unwrap_err().to_string();
+        assert!(error.contains("5000000000000") && error.contains("2^40"), "{error}");
     }
 }

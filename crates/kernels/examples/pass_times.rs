@@ -14,6 +14,8 @@ use papir_kernels::{Backend, bits, mat32, rows8, rows16};
 const RUNS: usize = 7;
 /// Planes of the queries.
 const PLANES: usize = 4;
+/// Planes of the queries of words, in turn.
+const WORD_PLANES: [usize; 3] = [3, 4, 5];
 
 /// What a run took: seconds, and how often its bytes could have been read meanwhile.
 type Taken = (f64, f64);
@@ -147,17 +149,21 @@ fn time_rows16(words: &[u64], reader: Reader) {
         let words = &words[..words.len() / (pairs * 32) * (pairs * 32)];
         let tiles: &[i16] = bytemuck::cast_slice(words);
         let (bytes, groups) = (size_of_val(words), tiles.len() / (pairs * 128));
-        let planes: Vec<i16> = (0..pairs * 2 * PLANES).map(|i| i as i16 % 1024).collect();
+        let planes: Vec<i16> = (0..pairs * 2 * 5).map(|i| i as i16 % 1024).collect();
         let mut outs = [(); 4].map(|()| vec![0; groups * 64]);
-        for backend in Backend::available() {
-            let name = format!("rows16 {groups} groups × {pairs} pairs, {backend}");
+        for (backend, count) in
+            Backend::available().into_iter().flat_map(|b| WORD_PLANES.map(|count| (b, count)))
+        {
+            let name = format!("rows16 {groups} groups × {pairs} pairs × {count}, {backend}");
+            let planes = &planes[..pairs * 2 * count];
             report(&name, bytes, (reader, words), || {
-                rows16::pass_with(backend, tiles, pairs, &planes, PLANES, &mut outs[0]);
+                rows16::pass_with(backend, tiles, pairs, planes, count, &mut outs[0]);
             });
         }
+        let planes = &planes[..pairs * 2 * PLANES];
         let mut outs: Vec<&mut [u64]> = outs.iter_mut().map(Vec::as_mut_slice).collect();
         report("rows16, 4 queries in one pass", bytes, (reader, words), || {
-            rows16::pass_many(tiles, pairs, &[planes.as_slice(); 4], PLANES, &mut outs);
+            rows16::pass_many(tiles, pairs, &[planes; 4], PLANES, &mut outs);
         });
     }
 }

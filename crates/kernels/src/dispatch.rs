@@ -80,8 +80,14 @@ macro_rules! kernel {
     };
 }
 
-/// Calls `function::<P>(args…)` for the number of planes P, 1 to 4.
+/// Calls `function::<P>(args…)` for the number of planes P: 1 to 4, or up to 5 where it says so.
 macro_rules! by_planes {
+    (up to 5, $plane_count:expr, $function:ident ( $($argument:expr),* $(,)? )) => {
+        match $plane_count {
+            5 => $function::<5>($($argument),*),
+            fewer => by_planes!(fewer, $function($($argument),*)),
+        }
+    };
     ($plane_count:expr, $function:ident ( $($argument:expr),* $(,)? )) => {
         match $plane_count {
             1 => $function::<1>($($argument),*),

@@ -7,7 +7,11 @@
 //!
 //! A query value is split into *planes*, balanced digits of 11 bits: the value of a
 //! column is `Σ_p 2^(11p)·x_p` with `|x_p| ≤ 2^10`. The digit of column `2k + h` in
-//! plane `p` is at `(k·P + p)·2 + h`, where `P` (1 to 4) is the number of planes.
+//! plane `p` is at `(k·P + p)·2 + h`, where `P` (1 to 5) is the number of planes.
+//!
+//! Sums wrap modulo 2^64 at every step. So the sum of words times values modulo 2^b
+//! (b ≤ 55) is right modulo 2^b for any number of columns; as an integer it is right where
+//! it stays below 2^63 in absolute value: with words of 16 bits, in 2^(64 − 15 − b) columns.
 
 use crate::Backend;
 use crate::tile;
@@ -17,7 +21,7 @@ pub const ROWS: usize = 64;
 /// Bits of a plane.
 pub const PLANE_BITS: u32 = 11;
 /// The most planes that a query may have.
-pub const MAX_PLANES: usize = 4;
+pub const MAX_PLANES: usize = 5;
 
 /// Words of one pair of columns in a tile.
 const PAIR_WORDS: usize = 2 * ROWS;
@@ -32,10 +36,10 @@ const BLOCK_PAIRS: usize = FLUSH_PAIRS;
 /// 32 pairs of −32768 and −1024 would reach 2^31 itself.
 pub(crate) const FLUSH_PAIRS: usize = 31;
 
-/// The number of planes that query values of this many bits (1 to 44) need.
+/// The number of planes that query values of this many bits (1 to 55) need.
 ///
 /// # Panics
-/// Where `bits` is outside 1 to 44.
+/// Where `bits` is outside 1 to 55.
 pub const fn planes_for_bits(bits: u32) -> usize {
     assert!(bits >= 1 && bits <= PLANE_BITS * MAX_PLANES as u32);
     bits.div_ceil(PLANE_BITS) as usize
@@ -49,7 +53,7 @@ pub const fn planes_for_bits(bits: u32) -> usize {
 /// columns is filled up with a zero. No branch depends on a value.
 ///
 /// # Panics
-/// Where `bits` is outside 1 to 44, or needs more planes than `plane_count`, or
+/// Where `bits` is outside 1 to 55, or needs more planes than `plane_count`, or
 /// `plane_count` exceeds [`MAX_PLANES`].
 pub fn pack_planes(values: &[u64], bits: u32, plane_count: usize, out: &mut Vec<i16>) {
     assert!(planes_for_bits(bits) <= plane_count && plane_count <= MAX_PLANES);
@@ -82,7 +86,7 @@ fn next_digit(rest: &mut i64) -> i16 {
 ///
 /// # Panics
 /// Where `tile` is not whole pairs, `planes` does not match it, or `plane_count` is
-/// outside 1 to 4.
+/// outside 1 to 5.
 pub fn accumulate(tile: &[i16], planes: &[i16], plane_count: usize, out: &mut [u64; ROWS]) {
     accumulate_with(Backend::current(), tile, planes, plane_count, out);
 }
@@ -104,7 +108,7 @@ pub fn accumulate_with(
 ///
 /// # Panics
 /// Where `out` is not whole groups, `tiles` is not `pairs·128` words a group,
-/// `planes` is not `pairs·plane_count·2` digits, or `plane_count` is outside 1 to 4.
+/// `planes` is not `pairs·plane_count·2` digits, or `plane_count` is outside 1 to 5.
 pub fn pass(tiles: &[i16], pairs: usize, planes: &[i16], plane_count: usize, out: &mut [u64]) {
     pass_with(Backend::current(), tiles, pairs, planes, plane_count, out);
 }

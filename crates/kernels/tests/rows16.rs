@@ -18,7 +18,7 @@ fn digits(count: usize, seed: u64) -> Vec<i16> {
     digits.take(count).collect()
 }
 
-/// The sums by the definition, modulo 2^64.
+/// The sums by the definition, exact in 128 bits, modulo 2^64.
 fn naive(tiles: &[i16], pairs: usize, planes: &[i16], plane_count: usize) -> Vec<u64> {
     let groups = tiles.len().checked_div(pairs * 128).unwrap_or(0);
     let value = |column: usize| {
@@ -51,7 +51,7 @@ fn check(tiles: &[i16], pairs: usize, planes: &[i16], plane_count: usize) {
 
 #[test]
 fn pass_is_the_product_for_every_shape() {
-    for plane_count in 1..=4 {
+    for plane_count in 1..=rows16::MAX_PLANES {
         for pairs in [1, 2, 3, 30, 31, 32, 61, 62, 63, 124, 125, 200] {
             for groups in [1, 3] {
                 let tiles = words(groups * pairs * 128, pairs as u64);
@@ -64,12 +64,14 @@ fn pass_is_the_product_for_every_shape() {
 
 #[test]
 fn large_tiles_that_are_read_in_streams_lose_nothing() {
-    for (pairs, plane_count) in [(4096, 4), (4099, 1), (4097, 3), (4223, 2)] {
+    for (pairs, plane_count) in [(4096, 4), (4099, 1), (4097, 3), (4223, 2), (4101, 5)] {
         let tiles = words(pairs * 128, 3);
         let planes = digits(pairs * plane_count * 2, 4);
         check(&tiles, pairs, &planes, plane_count);
     }
-    check(&vec![-32768; 4100 * 128], 4100, &vec![-1024; 4100 * 8], 4);
+    for plane_count in [4, 5] {
+        check(&vec![-32768; 4100 * 128], 4100, &vec![-1024; 4100 * 2 * plane_count], plane_count);
+    }
 }
 
 #[test]
@@ -77,8 +79,9 @@ fn extreme_words_and_digits_do_not_overflow() {
     for (word, digit) in [(-32768, -1024), (-32768, 1024), (32767, 1024), (32767, -1024)] {
         let pairs = 100;
         let tiles = vec![word; 2 * pairs * 128];
-        check(&tiles, pairs, &vec![digit; pairs * 8], 4);
-        check(&tiles, pairs, &vec![digit; pairs * 2], 1);
+        for plane_count in [1, 4, 5] {
+            check(&tiles, pairs, &vec![digit; pairs * 2 * plane_count], plane_count);
+        }
     }
 }
 
@@ -89,22 +92,31 @@ fn nothing_is_added_for_no_pairs_or_no_groups() {
         rows16::accumulate_with(backend, &[], &[], 4, &mut out);
         assert_eq!(out, [5; 64]);
         rows16::pass_with(backend, &[], 3, &[1; 24], 4, &mut []);
+        rows16::pass_with(backend, &[], 3, &[1; 30], 5, &mut []);
     }
 }
 
 #[test]
 fn pass_many_equals_single_passes() {
-    let (groups, pairs, plane_count) = (2, 150, 4);
+    let (groups, pairs) = (2, 150);
     let tiles = words(groups * pairs * 128, 1);
-    let queries: Vec<Vec<i16>> = (0..3).map(|q| digits(pairs * plane_count * 2, q * 1000)).collect();
-    let expected: Vec<Vec<u64>> = queries.iter().map(|q| naive(&tiles, pairs, q, plane_count)).collect();
-    let queries: Vec<&[i16]> = queries.iter().map(Vec::as_slice).collect();
-    for backend in Backend::available() {
-        let mut sums = vec![vec![0; 64 * groups]; 3];
-        let mut outs: Vec<&mut [u64]> = sums.iter_mut().map(Vec::as_mut_slice).collect();
-        rows16::pass_many_with(backend, &tiles, pairs, &queries, plane_count, &mut outs);
-        assert_eq!(sums, expected, "{backend}");
+    for plane_count in [4, 5] {
+        let queries: Vec<Vec<i16>> = (0..3).map(|q| digits(pairs * plane_count * 2, q * 1000)).collect();
+        let expected: Vec<Vec<u64>> = queries.iter().map(|q| naive(&tiles, pairs, q, plane_count)).collect();
+        let queries: Vec<&[i16]> = queries.iter().map(Vec::as_slice).collect();
+        for backend in Backend::available() {
+            let mut sums = vec![vec![0; 64 * groups]; 3];
+            let mut outs: Vec<&mut [u64]> = sums.iter_mut().map(Vec::as_mut_slice).collect();
+            rows16::pass_many_with(backend, &tiles, pairs, &queries, plane_count, &mut outs);
+            assert_eq!(sums, expected, "{backend}, {plane_count} planes");
+        }
     }
+}
+
+#[test]
+#[should_panic(expected = "6 planes: expected 1 to 5")]
+fn more_planes_than_there_are_are_refused() {
+    rows16::pass(&[0; 128], 1, &[0; 12], 6, &mut [0; 64]);
 }
 
 #[test]
@@ -154,9 +166,9 @@ proptest! {
     #[test]
     fn planes_stand_for_the_values(
         values in proptest::collection::vec(any::<u64>(), 0..20),
-        bits in 1u32..=44,
+        bits in 1u32..=55,
     ) {
-        for plane_count in rows16::planes_for_bits(bits)..=4 {
+        for plane_count in rows16::planes_for_bits(bits)..=rows16::MAX_PLANES {
             let mut planes = vec![77];
             rows16::pack_planes(&values, bits, plane_count, &mut planes);
             prop_assert_eq!(planes.len(), values.len().div_ceil(2) * 2 * plane_count);
@@ -170,6 +182,32 @@ proptest! {
                 if bits < 11 * plane_count as u32 {
                     prop_assert!((-(1i64 << (bits - 1))..1 << (bits - 1)).contains(&found));
                 }
+            }
+        }
+    }
+
+    /// Products with values of 45 to 55 bits, from the values themselves: right modulo 2^bits.
+    #[test]
+    fn products_with_long_values_are_right_modulo_their_bits(
+        values in proptest::collection::vec(any::<u64>(), 1..300),
+        bits in 45u32..=55,
+        seed in any::<u64>(),
+    ) {
+        let (plane_count, pairs) = (rows16::planes_for_bits(bits), values.len().div_ceil(2));
+        prop_assert_eq!(plane_count, 5);
+        let tiles = words(pairs * 128, seed);
+        let mut planes = Vec::new();
+        rows16::pack_planes(&values, bits, plane_count, &mut planes);
+        let entry = |row: usize, column: usize| {
+            i64::from(tiles[(column / 2 * 64 + row) * 2 + column % 2])
+        };
+        let values: Vec<i64> = values.iter().map(|&value| (value & ((1 << bits) - 1)) as i64).collect();
+        let expected = matrix::times_vector(64, entry, &values);
+        for backend in Backend::available() {
+            let mut out = vec![0; 64];
+            rows16::pass_with(backend, &tiles, pairs, &planes, plane_count, &mut out);
+            for (&found, &expected) in out.iter().zip(&expected) {
+                prop_assert_eq!(found.wrapping_sub(expected as u64) << (64 - bits), 0, "{}", backend);
             }
         }
     }

@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | [`params`], [`security`] | checked parameters, the table of estimates | lattice estimator |
 //! | [`secret`], [`rlwe`], [`lwe`] | keys and encryptions under public masks | InsPIRe, section 2 |
+//! | [`lwe32`] | LWE at modulus 2³² under negacyclic masks, and products of bytes | SimplePIR, figure 2 |
 //! | [`gadget`] | approximate balanced digits | InsPIRe, appendix G.1 |
 //! | [`key_switch`], [`rgsw`] | KS.Setup, KS.Switch, external product | InsPIRe, section 2 |
 //! | [`mod_switch`] | rounding to and from powers of two | InsPIRe, Lemma 9 |
@@ -18,6 +19,7 @@
 pub mod gadget;
 pub mod key_switch;
 pub mod lwe;
+pub mod lwe32;
 pub mod mod_switch;
 pub mod noise;
 pub mod packing;

@@ -39,13 +39,7 @@ impl ResponseBits {
 
     /// b·2^(a − b) + a·s modulo 2^a, in units of q/2^a, for a mask of d words and as many body
     /// coefficients as are given.
-    pub fn phases(
-        self,
-        ring: &Ring,
-        secret: &SecretKey,
-        mask: &[u64],
-        body: &[u64],
-    ) -> Zeroizing<Vec<u64>> {
+    pub fn phases(self, ring: &Ring, secret: &SecretKey, mask: &[u64], body: &[u64]) -> Zeroizing<Vec<u64>> {
         // |a·s| stays below q/2, so the centred product is the product over the integers.
         let product = ring.inverse(ring.mul(&ring.forward(ring.from_words(mask)), secret.values()));
         let product = Zeroizing::new(ring.to_centred(&Zeroizing::new(product)));
@@ -55,13 +49,11 @@ impl ResponseBits {
 
     /// Coefficient 0 of [`ResponseBits::phases`], by an inner product.
     pub fn first_phase(self, secret: &SecretKey, mask: &[u64], body: u64) -> u64 {
-        let Some((first, rest)) = secret.coefficients().split_first() else {
-            return self.phase(0, body);
-        };
-        let product = |a: u64, s: i32| a.wrapping_mul(i64::from(s) as u64);
-        let start = product(mask[0], *first);
-        let pairs = mask[1..].iter().zip(rest.iter().rev());
-        self.phase(pairs.fold(start, |sum, (&a, &s)| sum.wrapping_sub(product(a, s))) as i64, body)
+        let s = secret.coefficients();
+        let product = |(&a, &s): (&u64, &i32)| a.wrapping_mul(i64::from(s) as u64);
+        let rest = mask[1..].iter().zip(s[1..].iter().rev()).map(product);
+        let sum = rest.fold(product((&mask[0], &s[0])), u64::wrapping_sub);
+        self.phase(sum as i64, body)
     }
 
     fn phase(self, product: i64, body: u64) -> u64 {

@@ -7,6 +7,7 @@
 mod bundle;
 pub mod double;
 pub mod inspire;
+pub mod inspire0;
 pub mod inspire2;
 mod packs;
 pub mod plain;
@@ -15,3 +16,4 @@ pub mod selection;
 mod shape_io;
 pub mod simple;
 pub mod simpleypir;
+pub mod ypir;

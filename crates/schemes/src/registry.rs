@@ -5,9 +5,12 @@ use papir_core::{Error, Result};
 
 use crate::double::Double;
 use crate::inspire::Inspire;
+use crate::inspire0::Inspire0;
 use crate::inspire2::Inspire2;
 use crate::plain::Plain;
 use crate::simple::Simple;
+use crate::simpleypir::SimpleYpir;
+use crate::ypir::Ypir;
 
 /// Every scheme there is, in the order of their numbers.
 pub fn all() -> &'static [&'static dyn ErasedScheme] {
@@ -17,6 +20,9 @@ pub fn all() -> &'static [&'static dyn ErasedScheme] {
         &Erased::<Inspire>::new(),
         &Erased::<Double>::new(),
         &Erased::<Inspire2>::new(),
+        &Erased::<Inspire0>::new(),
+        &Erased::<Ypir>::new(),
+        &Erased::<SimpleYpir>::new(),
     ];
     SCHEMES
 }

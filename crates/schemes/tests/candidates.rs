@@ -56,6 +56,25 @@ fn inspires_work_is_counted() {
     }
 }
 
+/// Between powers of two there are others, and each trades bytes for time: none is worse in both.
+#[test]
+fn inspires_candidates_are_all_worth_comparing() {
+    for (records, bytes) in [(1 << 20, 64), (1 << 24, 64), (1 << 29, 64)] {
+        let offered = candidates("inspire", records, bytes);
+        let t = |one: &Candidate| one.label[4..].split(',').next().unwrap().parse::<u64>().unwrap();
+        assert!(offered.iter().any(|one| t(one) == 6) && offered.iter().any(|one| t(one) == 8));
+        let cost = |one: &Candidate| {
+            let sizes = one.description.sizes;
+            (sizes.query + sizes.answer, one.description.work.answer.seconds(&Rates::BUILT_IN, 1))
+        };
+        for one in offered.iter().filter(|one| !t(one).is_power_of_two()) {
+            let (bytes, seconds) = cost(one);
+            let better = |other: &&Candidate| cost(other).0 < bytes && cost(other).1 < 0.9 * seconds;
+            assert!(offered.iter().find(better).is_none(), "{}", one.label);
+        }
+    }
+}
+
 #[test]
 fn simples_work_is_counted() {
     for one in candidates("simple", 1 << 20, 64) {

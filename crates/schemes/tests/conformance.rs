@@ -40,6 +40,9 @@ conformance! {
     inspire: Config::quick(), Config::long();
     double: short_records(Config::quick()), long_short_records();
     inspire2: medium_records(Config::quick()), medium_records(Config::long());
+    inspire0: short_records(Config::quick()), long_short_records();
+    ypir: few_short_records(Config::quick()), long_short_records();
+    simpleypir: Config::quick(), Config::long();
 }
 
 /// Records of at most 64 bits, as DoublePIR takes them; a hint takes 7 MiB a byte of a record, so the
@@ -49,6 +52,15 @@ fn short_records(config: Config) -> Config {
         shapes: shapes(&[(1, 1), (1, 8), (3, 3), (4093, 1), (1009, 13), (1021, 8), (2, 64), (509, 24)]),
         thorough: shapes(&[(257, 3), (211, 16)]),
         ..config
+    }
+}
+
+/// Fewer of them where packs take a good part of a second to prepare.
+fn few_short_records(config: Config) -> Config {
+    Config {
+        shapes: shapes(&[(1, 1), (3, 3), (4093, 1), (2, 40)]),
+        thorough: shapes(&[(257, 3)]),
+        ..short_records(config)
     }
 }
 

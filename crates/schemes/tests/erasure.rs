@@ -1,9 +1,9 @@
-//! Freed memory holds no secret: an allocator looks into every block that InsPIRe's client frees.
+//! Freed memory holds no secret: an allocator looks into every block that a client frees.
 #![allow(clippy::unwrap_used, unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
@@ -12,12 +12,15 @@ use papir_core::{NoProgress, RecordBuffer, Shape};
 use papir_kernels::galois;
 use papir_ring::{Poly, Values};
 use papir_schemes::inspire::{Client, Params, Server};
+use papir_schemes::inspire0;
 
 /// A byte pattern by name, and how often it was freed.
 type Pattern = (&'static str, Vec<u8>, usize);
 
 static WATCHING: AtomicBool = AtomicBool::new(false);
 static PATTERNS: Mutex<Vec<Pattern>> = Mutex::new(Vec::new());
+/// One test at a time is watched.
+static TURN: Mutex<()> = Mutex::new(());
 
 struct Watch;
 
@@ -69,6 +72,7 @@ fn freed<T>(patterns: Vec<(&'static str, Vec<u8>)>, work: impl FnOnce() -> T) ->
 
 #[test]
 fn freed_memory_holds_no_secret() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     // The watch sees what it should see.
     let marker = vec![0xA5u8; 64];
     let (_, seen) = freed(vec![("a marker", marker[..32].to_vec())], || drop(marker.clone()));
@@ -116,6 +120,49 @@ fn freed_memory_holds_no_secret() {
     let mut secrets = secrets;
     secrets.push(("a·s in values", pattern(&product)));
     secrets.push(("a·s centred", centred[100..104].iter().flat_map(|x| x.to_le_bytes()).collect()));
+    let (_, seen) = freed(secrets, || client.extract(secret, answer).unwrap());
+    assert!(seen.is_empty(), "opening an answer frees {seen:?}");
+}
+
+/// Both levels of a packed DoublePIR: LWE secret, ring secret, selector, and what an answer decrypts to.
+#[test]
+fn freed_memory_holds_no_secret_of_two_levels() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let shape = Shape::of_bytes(3_000_000, 2).unwrap();
+    let params = inspire0::Params::with_units(shape, 3000).unwrap();
+    let mut rng = ChaCha20Rng::from_seed([5; 32]);
+    let records = RecordBuffer::zeroed(shape);
+    let server = inspire0::Server::setup(params.clone(), &records, &mut rng, &NoProgress).unwrap();
+    let client = inspire0::Client::new(params.clone(), *server.public()).unwrap();
+    // The same seed gives the same secret twice: once to know it, once to watch it.
+    let index = 3000 * 500 + 1234;
+    let query = || client.query(None, &[index], &mut ChaCha20Rng::from_seed([9; 32])).unwrap();
+    let (known, _) = query();
+
+    let selection = params.selection();
+    let ring = selection.rlwe().ring();
+    let bytes_of = |words: &[i32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
+    let words_of = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
+    let mut selector = vec![0; ring.degree()];
+    selector[1234] = selection.scale();
+    let secrets = vec![
+        ("s1", words_of(&known.first_key()[100..108])),
+        ("s2 in values", pattern(known.key().values())),
+        ("s2 in coefficients", bytes_of(&known.key().coefficients()[100..108])),
+        ("the selector's message", pattern(&ring.forward(ring.from_words(&selector)))),
+    ];
+    let ((secret, query), seen) = freed(secrets.clone(), query);
+    assert!(seen.is_empty(), "making a query frees {seen:?}");
+
+    let answer = server.answer(Session::anonymous(), &query).unwrap();
+    let product =
+        ring.mul(&ring.forward(ring.from_words(&answer.0.masks[..ring.degree()])), known.key().values());
+    let phases = answer.0.phases(selection, known.key());
+    let words = answer.0.open(selection, known.key()).words;
+    let mut secrets = secrets;
+    secrets.push(("a·s in values", pattern(&product)));
+    secrets.push(("phases", phases[100..104].iter().flat_map(|x| x.to_le_bytes()).collect()));
+    secrets.push(("digits", words_of(&words[100..116])));
     let (_, seen) = freed(secrets, || client.extract(secret, answer).unwrap());
     assert!(seen.is_empty(), "opening an answer frees {seen:?}");
 }

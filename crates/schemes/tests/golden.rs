@@ -53,7 +53,7 @@ fn plain() {
 fn simple() {
     assert_eq!(
         hashes("simple", 300, 100),
-        ["259664626b3655ec", "89891c8ef9752e96", "0b08f3d5c70a3499", "bde60ec01fa8e2b3"]
+        ["342220a974949318", "af126bee0b6bbb32", "4a99c1f00e52cae2", "cf91cb61452522ce"]
     );
 }
 
@@ -69,7 +69,7 @@ fn inspire() {
 fn double() {
     assert_eq!(
         hashes("double", 15_000, 2),
-        ["37b0f62190184875", "cab6ac7f7971e025", "dc4ae19b8113295f", "a0507cf025d5205a"]
+        ["7b3ee21c11fae3e8", "679e414c8d451a72", "ec0e62640bdb9100", "76650034fb177d17"]
     );
 }
 
@@ -77,6 +77,30 @@ fn double() {
 fn inspire2() {
     assert_eq!(
         hashes("inspire2", 300, 100),
-        ["c608239fa60303f8", "4812d7650aa2d876", "cd24aa71f0f56eaa", "9dd96f4856af3c70"]
+        ["6a93216acad5540d", "a11eceed6d214060", "81538364c1d6190a", "6447b8d86fdcce5e"]
+    );
+}
+
+#[test]
+fn inspire0() {
+    assert_eq!(
+        hashes("inspire0", 15_000, 2),
+        ["491a00c57492c1bd", "447b6159536cb9a3", "e670aae6fb1d6e73", "9e04e2b6c72e05af"]
+    );
+}
+
+#[test]
+fn ypir() {
+    assert_eq!(
+        hashes("ypir", 15_000, 2),
+        ["808c349d7dcc827c", "7a1111b1fe457031", "e0e9974e7f7c8a61", "3ff85e7622489445"]
+    );
+}
+
+#[test]
+fn simpleypir() {
+    assert_eq!(
+        hashes("simpleypir", 300, 100),
+        ["a2f0ca32d9fc76de", "8a27f1631aebcd29", "05ef04f7dec7134b", "d46854e060d09986"]
     );
 }

@@ -7,8 +7,8 @@ use papir_core::scheme::{Client as _, Parameters, Server as _, Session};
 use papir_core::{Change, Goal, NoProgress, RecordBuffer, Shape};
 use papir_lattice::gadget::GadgetParams;
 use papir_lattice::params::{DEFAULT_PRIMES, Literal as RlweLiteral};
-use papir_schemes::inspire::params::Literal;
-use papir_schemes::inspire::{Client, Params, Secret, Server};
+use papir_schemes::inspire::params::{KeyBits, Literal};
+use papir_schemes::inspire::{Client, Interpolation, Params, Secret, Server};
 
 fn records(shape: Shape, seed: u8) -> RecordBuffer {
     let mut records = RecordBuffer::zeroed(shape);
@@ -61,11 +61,11 @@ fn wide_matrices_come_back() {
     let literal = Literal {
         shape,
         rlwe: RlweLiteral { degree: 64, primes: DEFAULT_PRIMES, sigma: 6.4 },
-        points: 2,
+        interpolation: Interpolation::of_points(2, 64).unwrap(),
         key_switch: gadget,
         rgsw: gadget,
         query_bits: 42,
-        key_bits: 50,
+        key_bits: KeyBits::equal(50),
         answer_bits: (28, 20),
     };
     let records = records(shape, 9);
@@ -120,27 +120,31 @@ fn errors(
     ring.to_centred(&phase).into_iter().map(|error| error as f64).collect()
 }
 
+/// The elements that an all-zero database is whitened to.
+fn whitened(server: &Server, element: u64) -> Vec<u32> {
+    let mut stream = papir_schemes::inspire::masks::whitening(&server.public().seed, 0);
+    stream.seek(element * 4096);
+    let mut mask = vec![0; 4096];
+    stream.fill(&mut mask);
+    mask.chunks(2).map(|b| u16::from_le_bytes([b[0], b[1]]).into()).collect()
+}
+
+/// Measured against predicted noise, for what the search picks: one digit and two in the RGSW encryption,
+/// powers of two and others, and two variables.
 #[test]
 fn measured_noise_is_as_predicted() {
     let mut rng = ChaCha20Rng::from_seed([7; 32]);
-    for (points, count) in [(1, 4096), (8, 32768)] {
+    for (sizes, count) in [(&[][..], 4096), (&[3], 6000), (&[8], 32768), (&[12], 12000), (&[4, 8], 8192)] {
         let shape = Shape::of_bytes(count, 4096).unwrap();
-        let params = Params::with_points(shape, points).unwrap();
+        let interpolation = Interpolation::of_variables(sizes).unwrap();
+        let params = Params::with_interpolation(shape, interpolation).unwrap();
         let (server, client) = prepare(params.clone(), &RecordBuffer::zeroed(shape));
         let (secret, query) = client.query(None, &[count / 3], &mut rng).unwrap();
-        let mut stream = papir_schemes::inspire::masks::whitening(&server.public().seed, 0);
-        stream.seek(count / 3 * 4096);
-        let mut mask = vec![0; 4096];
-        stream.fill(&mut mask);
-        let element: Vec<u32> = mask.chunks(2).map(|b| u16::from_le_bytes([b[0], b[1]]).into()).collect();
-        let errors = errors(&params, secret, &server, &query, &element);
+        let errors = errors(&params, secret, &server, &query, &whitened(&server, count / 3));
         let measured = errors.iter().map(|e| e * e).sum::<f64>() / errors.len() as f64;
         let predicted = params.noise().before_switching();
         let (measured, predicted) = (measured.log2() / 2.0, predicted.log2() / 2.0);
-        println!(
-            "t = {points}, {} columns: noise measured 2^{measured:.2}, predicted 2^{predicted:.2}",
-            count / points as u64
-        );
+        println!("{}: noise measured 2^{measured:.2}, predicted 2^{predicted:.2}", params.label());
         assert!(measured < predicted + 0.1, "2^{measured:.2} above 2^{predicted:.2}");
         assert!(measured > predicted - 0.5, "2^{measured:.2} far below 2^{predicted:.2}");
     }
@@ -168,13 +172,16 @@ fn unfit_parameters_are_refused() {
         Literal { rlwe: rlwe(2048, [0, 0], 6.4), ..good },
         Literal { rlwe: rlwe(2048, DEFAULT_PRIMES, f64::NAN), ..good },
         Literal { rlwe: rlwe(2048, DEFAULT_PRIMES, -1.0), ..good },
-        Literal { points: 0, ..good },
-        Literal { points: 3, ..good },
+        Literal { interpolation: Interpolation::of_variables(&[4097]).unwrap(), ..good },
+        Literal { interpolation: Interpolation::of_variables(&[2, 8192]).unwrap(), ..good },
         Literal { query_bits: 0, ..good },
-        Literal { query_bits: 45, ..good },
+        Literal { query_bits: 56, ..good },
         Literal { query_bits: 20, ..good },
-        Literal { key_bits: 64, ..good },
-        Literal { key_bits: 30, ..good },
+        Literal { key_bits: KeyBits { y_g: 64, ..good.key_bits }, ..good },
+        Literal { key_bits: KeyBits { y_g: 0, ..good.key_bits }, ..good },
+        Literal { key_bits: KeyBits { y_g: 30, ..good.key_bits }, ..good },
+        Literal { key_bits: KeyBits { y_h: 30, ..good.key_bits }, ..good },
+        Literal { key_bits: KeyBits { rgsw: 30, ..good.key_bits }, ..good },
         Literal { answer_bits: (33, 20), ..good },
         Literal { answer_bits: (28, 29), ..good },
         Literal { answer_bits: (18, 17), ..good },

@@ -12,12 +12,14 @@ use papir_lattice::packing::RingPacking;
 use papir_lattice::secret::SecretKey;
 use papir_ring::prg::{SecretRng, Seed};
 use papir_ring::{Coefficients, Poly, Values};
-use papir_schemes::inspire::{Client, Inspire, Params, Public, Query, Secret, masks};
+use papir_schemes::inspire::{Client, Inspire, Interpolation, Params, Public, Query, Secret, masks};
 
 const SEED: Seed = Seed([42; 32]);
 
+/// Two variables, so that a query has two RGSW encryptions.
 fn params() -> Params {
-    Params::with_points(Shape::of_bytes(64 * 5000, 64).unwrap(), 2).unwrap()
+    let shape = Shape::of_bytes(64 * 15_000, 64).unwrap();
+    Params::with_interpolation(shape, Interpolation::of_variables(&[3, 2]).unwrap()).unwrap()
 }
 
 fn client() -> Client {
@@ -48,7 +50,8 @@ fn all_bodies(params: &Params, query: &Query) -> Vec<Poly<Coefficients>> {
         ring.from_words(&lifted)
     };
     let selector = query.selector.chunks(ring.degree()).map(|words| lift(words, params.literal().query_bits));
-    let keys = query.keys.chunks(ring.degree()).map(|words| lift(words, params.literal().key_bits));
+    let keys = query.keys.chunks(ring.degree()).zip(params.key_elements());
+    let keys = keys.map(|(words, bits)| lift(words, bits));
     selector.chain(keys).collect()
 }
 
@@ -56,7 +59,8 @@ fn all_bodies(params: &Params, query: &Query) -> Vec<Poly<Coefficients>> {
 fn no_two_masks_under_one_secret_are_equal() {
     let params = params();
     let masks = all_masks(&params);
-    assert_eq!(masks.len(), 2 + 2 * 2 + 4, "selector blocks, packing keys, RGSW rows");
+    assert_eq!(params.literal().rgsw.levels, 2);
+    assert_eq!(masks.len(), 2 + 2 * 2 + 2 * 4, "selector blocks, packing keys, RGSW rows of two points");
     let distinct: HashSet<&[u32]> = masks.iter().map(Poly::residues).collect();
     assert_eq!(distinct.len(), masks.len());
     // Nor does one block of residues appear in two masks: streams do not overlap.
@@ -148,7 +152,8 @@ fn every_body_carries_noise() {
     let ring = params.rlwe().ring();
     let layout = params.layout();
     let d = ring.degree();
-    let index = 9;
+    // Element 4 of a column: the second point of the first variable, and of the second.
+    let index = 4 * 64;
     let (secret, query) = client().query(None, &[index], &mut rng(4)).unwrap();
     let location = layout.locate(index);
     let s = secret.key().values();
@@ -164,18 +169,19 @@ fn every_body_carries_noise() {
         let image = ring.permute(s, &papir_kernels::galois::permutation(d, e));
         messages.extend((0..2).map(|i| ring.scale(&image, params.key_switch().factor(i))));
     }
-    let mut point = vec![0; d];
-    let exponent = location.point as usize * 2 * d / layout.points;
-    point[exponent % d] = if exponent < d { 1 } else { -1 };
-    let point = ring.forward(ring.from_signed(&point));
-    for message in [ring.mul(&point, s), point] {
-        messages.extend((0..2).map(|i| ring.scale(&message, params.rgsw().factor(i))));
+    for exponent in layout.interpolation.exponents(location.point, d) {
+        let mut point = vec![0; d];
+        point[exponent as usize % d] = if (exponent as usize) < d { 1 } else { -1 };
+        let point = ring.forward(ring.from_signed(&point));
+        for message in [ring.mul(&point, s), point] {
+            messages.extend((0..2).map(|i| ring.scale(&message, params.rgsw().factor(i))));
+        }
     }
     let blocks = layout.columns.div_ceil(d);
     let bodies = all_bodies(&params, &query);
     assert_eq!(bodies.len(), messages.len());
     for (i, ((body, mask), message)) in bodies.iter().zip(&all_masks(&params)).zip(&messages).enumerate() {
-        let bits = if i < blocks { params.literal().query_bits } else { params.literal().key_bits };
+        let bits = if i < blocks { params.literal().query_bits } else { params.key_elements()[i - blocks] };
         let count = if i < blocks { d.min(layout.columns - i * d) } else { d };
         let grid = ring.modulus() as f64 / 2f64.powi(bits as i32);
         let expected = 6.4f64.powi(2) + grid * grid / 12.0;

@@ -5,31 +5,35 @@ use std::sync::Mutex;
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
-use papir_core::scheme::{Client as _, Server as _, Session};
+use papir_core::cost::{Counts, Operation};
+use papir_core::scheme::{Client as _, Parameters as _, Server as _, Session};
 use papir_core::sections::{MemorySections, SectionSource};
 use papir_core::{Change, Error, NoProgress, Progress, RecordBuffer, Shape, extract_bits};
 use papir_lattice::gadget::GadgetParams;
 use papir_lattice::params::{DEFAULT_PRIMES, Literal as RlweLiteral};
 use papir_ring::prg::Seed;
 use papir_schemes::inspire::masks::whitening;
-use papir_schemes::inspire::params::Literal;
-use papir_schemes::inspire::update::Work;
-use papir_schemes::inspire::{Client, Params, Server};
+use papir_schemes::inspire::params::{KeyBits, Literal};
+use papir_schemes::inspire::{Client, Interpolation, Params, Server};
 
 /// Degree of the small ring.
 const D: usize = 64;
 
 /// Parameters that test bytes, not security: a ring element holds 128 bytes.
 fn small(shape: Shape, points: usize) -> Params {
+    of_variables(shape, if points == 1 { &[] } else { std::slice::from_ref(&points) })
+}
+
+fn of_variables(shape: Shape, sizes: &[usize]) -> Params {
     let gadget = GadgetParams { levels: 2, log_base: 19, drop: 18 };
     Params::insecure(Literal {
         shape,
         rlwe: RlweLiteral { degree: D, primes: DEFAULT_PRIMES, sigma: 6.4 },
-        points,
+        interpolation: Interpolation::of_variables(sizes).unwrap(),
         key_switch: gadget,
         rgsw: gadget,
         query_bits: 42,
-        key_bits: 50,
+        key_bits: KeyBits::equal(50),
         answer_bits: (28, 20),
     })
     .unwrap()
@@ -100,9 +104,10 @@ fn every_section_is_that_of_a_fresh_setup() {
         [(301, 512), (5001, 3), (40_000, 1), (333, 100), (77, 3000), (29, 3003), (1, 4096), (9, 1025)];
     for (records, bits) in shapes {
         let shape = Shape::new(records, bits).unwrap();
-        for points in [1, 4] {
-            let params = small(shape, points);
-            let what = format!("{shape:?}, t = {points}");
+        for sizes in [&[][..], &[4], &[3], &[6], &[2, 4]] {
+            let params = of_variables(shape, sizes);
+            let points = params.layout().points;
+            let what = format!("{shape:?}, t = {sizes:?}");
             let mut records = random_records(shape, &mut rng);
             let server = prepare(&params, &records);
             let last = shape.records() - 1;
@@ -125,7 +130,7 @@ fn every_section_is_that_of_a_fresh_setup() {
 fn full_parameters() {
     let mut rng = ChaCha20Rng::from_seed([2; 32]);
     let shape = Shape::of_bytes(4000, 64).unwrap();
-    let params = Params::with_points(shape, 4).unwrap();
+    let params = Params::with_points(shape, 6).unwrap();
     let mut records = random_records(shape, &mut rng);
     let server = prepare(&params, &records);
     let batch = changes(shape, [0, 64, 3999, 1234], &mut rng);
@@ -248,16 +253,31 @@ fn the_cost_is_said_beforehand() {
     let params = small(shape, 4);
     let server = prepare(&params, &RecordBuffer::zeroed(shape));
     let change = |index| Change { index, record: vec![0; 64] };
-    // Two records an element, four elements a column: 125 columns, padded to 126 and to 128.
+    // Two records an element, four elements a column: 125 columns of 256 rows, 126 with padding.
     let cost = |indices: &[u64]| {
         server.update_cost(&indices.iter().map(|&index| change(index)).collect::<Vec<_>>()).unwrap()
     };
-    assert_eq!((cost(&[]).columns, cost(&[]).update, cost(&[]).update.seconds()), (0, Work::default(), 0.0));
-    let setup = Work { written: 256 * 126, coded: 256 * 125, masked: 256 * 128, packed: 4 * 2 * 64 * 64 };
-    assert_eq!(cost(&[1]).setup, setup);
-    let update = Work { coded: 2 * 256 * 3, ..setup };
-    assert_eq!((cost(&[0, 7, 8, 999]).columns, cost(&[0, 7, 8, 999]).update), (3, update));
-    assert!(cost(&[1]).update.seconds() < cost(&[1, 100]).update.seconds());
+    assert_eq!(cost(&[]).update, Counts::new());
+    assert_eq!(cost(&[1]).setup, params.describe().work.setup);
+    let of_columns = |indices: &[u64], columns: f64| {
+        let update = cost(indices).update;
+        let matrices = 4.0 * 2.0 * 64.0 * 64.0 * 4.0 + 4.0 * 3.0 * 2.0 * 64.0 * 4.0;
+        for (operation, times) in [
+            (Operation::Encode16, 2.0 * 256.0 * columns),
+            (Operation::Interpolate, 2.0 * 2.0 * 256.0 * columns),
+            (Operation::HintTransform, 256.0 * 2.0),
+            (Operation::Pack, 4.0),
+            (Operation::Copy, 256.0 * 126.0 * 2.0 + matrices),
+        ] {
+            assert!((update.times(operation) - times).abs() < 0.5, "{operation:?}: {update:?}");
+        }
+    };
+    of_columns(&[1], 1.0);
+    of_columns(&[0, 7, 8, 999], 3.0);
+    // 3 elements: 3 divisions, of 7, 7 and 6 rotations, and 3 more; 4 rotations count as a level.
+    let thirds = prepare(&small(shape, 3), &RecordBuffer::zeroed(shape)).update_cost(&[change(1)]).unwrap();
+    let levels = thirds.update.times(Operation::Interpolate) / thirds.update.times(Operation::Encode16);
+    assert!((levels - 23.0 / 3.0 / 4.0).abs() < 1e-9, "{thirds:?}");
     let outside = server.update_cost(&[change(1000)]).err();
     assert!(matches!(outside, Some(Error::IndexOutOfRange { .. })), "{outside:?}");
     let short = server.update_cost(&[Change { index: 0, record: vec![0; 63] }]).err();

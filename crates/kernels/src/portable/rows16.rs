@@ -9,10 +9,10 @@ pub(crate) type Slab<const N: usize, const S: usize> = [[[i16; 2]; N]; S];
 
 /// Adds every group's rows times the query to `out`.
 pub(crate) fn pass(tiles: &[i16], pairs: usize, planes: &[i16], plane_count: usize, out: &mut [u64]) {
-    by_planes!(plane_count, pass_planes(tiles, pairs, planes, out));
+    by_planes!(up to 5, plane_count, pass_planes(tiles, pairs, planes, out));
 }
 
-/// Registers of a slab: their sums, in four planes, fit what the CPU has.
+/// Registers of a slab: their sums, in five planes, fit what the CPU has.
 const SLAB: usize = 2;
 
 fn pass_planes<const P: usize>(tiles: &[i16], pairs: usize, planes: &[i16], out: &mut [u64]) {

@@ -30,7 +30,7 @@ pub struct SelectorMasks {
 
 impl SelectorMasks {
     /// The masks of a selector of `columns` entries under a public seed and label, for packs of n = `capacity`
-    /// rows.
+    /// rows; 1 for rows that are not packed.
     pub fn new(params: &RlweParams, seed: &Seed, label: &str, columns: usize, capacity: usize) -> Self {
         let ring = params.ring();
         let blocks = (0..columns.div_ceil(ring.degree())).into_par_iter();

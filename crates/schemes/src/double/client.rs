@@ -3,18 +3,18 @@
 use papir_core::scheme::{Client, Never, Parameters, Scheme, check_indices};
 use papir_core::{Error, Record, Result};
 use papir_kernels::bits;
+use papir_lattice::lwe32::{LOG2_Q, N, UnitVector, decode, dot};
 use papir_ring::prg::SecretRng;
 use rand_core::CryptoRng;
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use super::Double;
 use super::digits::{self, BODY, MASK};
-use super::first;
+use super::first::{self, first_masks};
 use super::layout::Place;
-use super::lwe::{Encryptor, LOG2_Q, N, UnitVector, dot, first_masks, second_masks};
 use super::noise::{FIRST, SECOND};
 use super::params::DoubleParams;
-use super::second::digit_rows;
+use super::second::{digit_rows, second_masks};
 use super::wire::{DoubleAnswer, DoublePublic, DoubleQuery};
 
 /// What opens one answer: a secret for each level and where the record lies in its unit.
@@ -31,12 +31,11 @@ pub struct DoubleSecret {
 pub struct DoubleClient {
     params: DoubleParams,
     public: DoublePublic,
-    encryptor: Encryptor,
 }
 
 impl Client<Double> for DoubleClient {
     fn new(params: DoubleParams, public: DoublePublic) -> Result<Self> {
-        Ok(Self { params, public, encryptor: Encryptor::new()? })
+        Ok(Self { params, public })
     }
 
     fn params(&self) -> &DoubleParams {
@@ -52,7 +51,8 @@ impl Client<Double> for DoubleClient {
         check_indices(Double::NAME, &self.params.shape(), indices, 1)?;
         let place = self.params.layout.place(indices[0]);
         let mut rng = SecretRng::new(rng);
-        let (first, second) = (self.encryptor.key(&mut rng), self.encryptor.key(&mut rng));
+        let lwe = &self.params.lwe;
+        let (first, second) = (lwe.key(&mut rng), lwe.key(&mut rng));
         let query = self.encrypt(&place, [&first, &second], &mut rng);
         let secret = DoubleSecret { first: first.to_vec(), second: second.to_vec(), slot: place.slot };
         Ok((secret, query))
@@ -73,14 +73,15 @@ impl Client<Double> for DoubleClient {
 impl DoubleClient {
     /// Both levels' unit vectors.
     fn encrypt(&self, place: &Place, keys: [&[u32]; 2], rng: &mut SecretRng) -> DoubleQuery {
-        let (layout, bits, seed) = (&self.params.layout, &self.params.bits, self.public.seed);
+        let DoubleParams { layout, bits, lwe, .. } = &self.params;
+        let masks = [first_masks(self.public.seed), second_masks(self.public.seed)];
         let (selected, length) = (place.column, layout.columns);
         let first = UnitVector { selected, length, log2_delta: FIRST.log2_delta };
         let (selected, length) = (place.unit, layout.units);
         let second = UnitVector { selected, length, log2_delta: SECOND.log2_delta };
         DoubleQuery {
-            first: self.encryptor.encrypt(&first_masks(seed), keys[0], first, bits.first, rng),
-            second: self.encryptor.encrypt(&second_masks(seed), keys[1], second, bits.second, rng),
+            first: lwe.encrypt(&masks[0], keys[0], first, bits.first, rng),
+            second: lwe.encrypt(&masks[1], keys[1], second, bits.second, rng),
         }
     }
 
@@ -110,7 +111,7 @@ impl DoubleClient {
         let decode_one = |&phase: &u32| {
             let (value, distance) = decode(phase, SECOND.log2_delta);
             worst = worst.max(distance);
-            value.wrapping_add(digits::CENTRE) as u8 & ((1 << digits::DIGIT_BITS) - 1)
+            (value as u8).wrapping_add(digits::CENTRE) & ((1 << digits::DIGIT_BITS) - 1)
         };
         let digits = Zeroizing::new(phases.iter().map(decode_one).collect());
         Ok((digits, worst))
@@ -125,18 +126,11 @@ impl DoubleClient {
             let mask =
                 Zeroizing::new(mask.chunks_exact(MASK.count).map(|d| MASK.join(d)).collect::<Vec<_>>());
             let (value, distance) = decode(BODY.join(body).wrapping_sub(dot(&mask, key)), FIRST.log2_delta);
-            *unit |= u64::from(value.wrapping_add(first::CENTRE) as u8) << (8 * byte);
+            *unit |= u64::from((value as u8).wrapping_add(first::CENTRE)) << (8 * byte);
             worst = worst.max(distance);
         }
         (unit, worst)
     }
-}
-
-/// The nearest multiple of Δ as a factor, and the distance from it.
-fn decode(phase: u32, log2_delta: u32) -> (u32, u32) {
-    let half = 1u32 << (log2_delta - 1);
-    let shifted = phase.wrapping_add(half);
-    (shifted >> log2_delta, (shifted & (2 * half - 1)).abs_diff(half))
 }
 
 /// For tests of noise and secrets.

@@ -1,11 +1,11 @@
 //! Words modulo q as digits: the paper's `Decomp` and `Recomp`, of the leading bits only.
 
-use super::lwe::LOG2_Q;
+use papir_lattice::lwe32::LOG2_Q;
 
 /// Bits of a digit.
 pub(crate) const DIGIT_BITS: u32 = 7;
 /// Half of what a digit counts to: what centring takes off.
-pub(crate) const CENTRE: u32 = 1 << (DIGIT_BITS - 1);
+pub(crate) const CENTRE: u8 = 1 << (DIGIT_BITS - 1);
 
 /// How many digits stand for a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +50,7 @@ mod tests {
             for word in [0, 1, half - 1, half, half + 1, 1 << 31, 0x1234_5678, u32::MAX - half, u32::MAX] {
                 let split: Vec<u8> = digits.split(word).collect();
                 assert_eq!(split.len(), digits.count);
-                assert!(split.iter().all(|&digit| u32::from(digit) < 2 * CENTRE), "{word:#x}: {split:?}");
+                assert!(split.iter().all(|&digit| digit < 2 * CENTRE), "{word:#x}: {split:?}");
                 let error = word.wrapping_sub(digits.join(&split)) as i32;
                 assert!((-(half as i32)..half as i32).contains(&error), "{word:#x}: off by {error}");
             }

@@ -1,16 +1,23 @@
 //! The server's side of the first level: SimplePIR over the matrix D of bytes.
 
-use papir_core::{AlignedBytes, Progress, Records, Result};
+use papir_core::{AlignedBytes, Blob, Progress, Records, Result};
+use papir_lattice::lwe32::{self, LOG2_Q, LweParams, MaskProducts, Masks, N, matrix_bytes, write_columns};
+use papir_ring::prg::Seed;
 
-use super::byte_matrix::ByteMatrix;
-use super::hint;
 use super::layout::Layout;
-use super::lwe::{LOG2_Q, Masks};
+
+/// Bytes, and what holds them.
+pub(crate) type ByteMatrix = lwe32::ByteMatrix<Blob>;
 
 /// Half the plaintext modulus p = 256: what centring takes off a byte.
-pub(crate) const CENTRE: u32 = 128;
+pub(crate) const CENTRE: u8 = 128;
 
-/// D, and A₁ as the seed of its rows.
+/// A₁: its rows belong to the columns of D.
+pub(crate) fn first_masks(seed: Seed) -> Masks {
+    Masks::new(seed, "double/first")
+}
+
+/// D, and A₁ as the seed of its blocks.
 #[derive(Clone)]
 pub(crate) struct FirstLevel {
     pub(crate) database: ByteMatrix,
@@ -19,8 +26,12 @@ pub(crate) struct FirstLevel {
 
 impl FirstLevel {
     /// D·A₁: a row of n words for each row of D.
-    pub(crate) fn hint(&self, progress: &dyn Progress) -> AlignedBytes {
-        hint::product(&self.database, &self.masks, CENTRE, "masks", progress)
+    pub(crate) fn hint(&self, lwe: &LweParams, progress: &dyn Progress) -> AlignedBytes {
+        let mut hint = AlignedBytes::zeroed(self.database.rows() * N * 4);
+        progress.stage("masks", self.database.rows() as u64);
+        let products = MaskProducts::new(lwe, &self.masks, self.database.columns(), CENTRE);
+        products.add_matrix(lwe, &self.database, hint.slice_mut(), |rows| progress.advance(rows as u64));
+        hint
     }
 
     /// D times each query modulo q, in one read of D. Queries hold the leading `bits` of their words.
@@ -37,10 +48,13 @@ impl FirstLevel {
 /// Those of the source.
 pub(crate) fn encode(layout: &Layout, records: &dyn Records, progress: &dyn Progress) -> Result<ByteMatrix> {
     progress.stage("encode", layout.columns as u64);
-    ByteMatrix::from_columns(layout.rows(), layout.columns, |column, out| {
+    let (rows, columns) = (layout.rows(), layout.columns);
+    let mut tiles = AlignedBytes::zeroed(matrix_bytes(rows, columns) as usize);
+    write_columns(tiles.bytes_mut(), rows, columns, |column, out| {
         progress.advance(1);
         read_column(layout, records, column as u64, out)
-    })
+    })?;
+    Ok(ByteMatrix::new(rows, columns, tiles.into()))
 }
 
 /// Reads one column into the front of `out`.

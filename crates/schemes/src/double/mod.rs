@@ -11,7 +11,7 @@
 //! | the paper | function |
 //! |---|---|
 //! | `Setup` | [`server::DoubleServer`]'s `setup`; D·A₁ in `first`, its digits and their hint in `second` |
-//! | `Query` | [`client::DoubleClient`]'s `query`; both ciphertexts in `lwe` |
+//! | `Query` | [`client::DoubleClient`]'s `query`; both ciphertexts by [`papir_lattice::lwe32::encrypt`] |
 //! | `Answer` | [`server::DoubleServer::first_level`], [`server::DoubleServer::second_level`], [`server::DoubleServer::round`] |
 //! | `Recover` | [`client::DoubleClient`]'s `extract` |
 //!
@@ -19,7 +19,8 @@
 //! first answer are rounded before they become digits (3 and 2 of 7 bits, instead of 4 of 8); the
 //! query, the hint and the answer travel rounded; a record of several bytes has a digit database for
 //! each byte under the same query; the noise is wider (σ = 11) for 128 bits at n = 1024, which the
-//! paper's σ = 6.4 misses. Each level has a matrix A and a secret of its own.
+//! paper's σ = 6.4 misses; A₁ and A₂ are made of negacyclic blocks, so that products with them take
+//! transforms ([`papir_lattice::lwe32`]). Each level has a matrix A and a secret of its own.
 //!
 //! # What other schemes build on
 //!
@@ -30,14 +31,12 @@
 //! encrypt the first answer come with the bodies. A second level under another modulus starts from
 //! `first` instead: D·A₁ at setup, the first answers online.
 
-mod byte_matrix;
 pub mod client;
 mod digits;
 mod first;
-mod hint;
 mod layout;
-mod lwe;
 mod noise;
+pub mod packed;
 pub mod params;
 mod second;
 pub mod server;

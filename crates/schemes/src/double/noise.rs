@@ -18,16 +18,17 @@
 //! generating function, at the point where the tail is bounded, is off by a factor of 1 + 2⁻⁵³ at most
 //! (211 values, each off by 2⁻⁶³ times e^(10·105/(11·√count)) < e^1.5): in all less than 1 + 2⁻³⁴.
 
+use papir_lattice::lwe32::{LOG2_Q, N, SIGMA};
+
 use super::digits;
 use super::layout::Layout;
-use super::lwe::{LOG2_Q, N, SIGMA};
 
 /// log₂ of the probability that the coefficients of one level exceed their bound.
-const TAIL_LOG2: f64 = -42.0;
+pub(super) const TAIL_LOG2: f64 = -42.0;
 /// log₂ of one sample's statistical distance from the Gaussian (`papir_ring::sample`).
-const SAMPLER_LOG2: f64 = -57.0;
+pub(super) const SAMPLER_LOG2: f64 = -57.0;
 /// Errors up to which their statistical distances are added up.
-const FEW: usize = 1 << 12;
+pub(super) const FEW: usize = 1 << 12;
 /// How much of the decoding limit noise and rounding may fill. What is left is where the answer to
 /// another query falls and is noticed.
 const FILL: f64 = 0.9;
@@ -89,7 +90,7 @@ impl Level {
 
     /// What `coefficients` of this deviation and a body's rounding do not exceed but with
     /// probability 2^[`TAIL_LOG2`]; `None` beyond the decoding limit.
-    fn bound(&self, deviation: f64, coefficients: usize, body: u32) -> Option<u32> {
+    pub(super) fn bound(&self, deviation: f64, coefficients: usize, body: u32) -> Option<u32> {
         let tails = (2.0 * coefficients as f64).ln() - TAIL_LOG2 * std::f64::consts::LN_2;
         let bound = deviation * (2.0 * tails).sqrt() + f64::from((1u32 << body) >> 1);
         let limit = FILL * f64::from(1 << (self.log2_delta - 1));

@@ -8,15 +8,16 @@ use papir_core::{
 };
 use papir_kernels::bits::packed_len;
 use papir_kernels::rows8::ROWS;
-use papir_lattice::security::{self, Row, Secret};
+use papir_lattice::lwe32::matrix::transformed_bytes;
+use papir_lattice::lwe32::{LOG2_Q, LweParams, N, SIGMA, matrix_bytes};
+use papir_lattice::params::ParamsError;
+use papir_lattice::security;
 
 use super::Double;
-use super::byte_matrix::tile_bytes;
 use super::digits::{BODY, DIGIT_BITS, MASK};
 use super::layout::{Layout, MAX_RECORD_BITS, MAX_SIDE, units_of};
-use super::lwe::{LOG2_Q, N, SIGMA};
 use super::noise::{self, Bits, Bounds, FIRST, SECOND, coefficients};
-use super::second::{TRANSPOSED_ROWS, digit_rows};
+use super::second::digit_rows;
 use crate::shape_io::{SHAPE_BYTES, read_shape, write_shape};
 
 /// Bytes of the seed of both matrices of masks.
@@ -33,7 +34,7 @@ pub struct DoubleParams {
     pub(super) layout: Layout,
     pub(super) bits: Bits,
     pub(super) bounds: Bounds,
-    security: &'static Row,
+    pub(super) lwe: LweParams,
 }
 
 impl DoubleParams {
@@ -64,13 +65,8 @@ impl DoubleParams {
                 return Err(Error::out_of_bounds("the bits of a word of double", found.into(), "1 to 32"));
             }
         }
-        let security = security::require_128(N, f64::from(LOG2_Q), Secret::ErrorLike, SIGMA);
-        let security = security.map_err(|error| Error::Insecure {
-            found: error.bits.map_or("no estimated".to_owned(), |bits| bits.to_string()),
-            expected: security::MINIMUM_BITS as u32,
-        })?;
         let bounds = noise::bounds(&layout, &bits).ok_or_else(|| too_noisy(&layout))?;
-        Ok(Self { shape, layout, bits, bounds, security })
+        Ok(Self { shape, layout, bits, bounds, lwe: LweParams::new().map_err(unfit)? })
     }
 
     /// Bytes of a row of the hint: n words. n is a multiple of 8, so rows are whole bytes.
@@ -103,38 +99,38 @@ impl DoubleParams {
     fn sizes(&self) -> Sizes {
         let sealed = |payload: usize| (payload + envelope::OVERHEAD) as u64;
         let (layout, hint) = (&self.layout, self.hint_bytes());
-        let tiles = |rows: usize, columns: usize| tile_bytes(rows, columns);
-        let second = tiles(digit_rows(layout), layout.units) + tiles(TRANSPOSED_ROWS, layout.units);
         Sizes {
             public: sealed(8 + ENCODED_BYTES + SEED_BYTES + hint),
             hint: hint as u64,
             query: sealed(self.query_bytes().iter().sum()),
             answer: sealed(self.answer_bytes().iter().sum()),
-            database: tiles(layout.rows(), layout.columns),
-            material: second + (4 * N * digit_rows(layout)) as u64,
+            database: matrix_bytes(layout.rows(), layout.columns),
+            material: matrix_bytes(digit_rows(layout), layout.units) + (4 * N * digit_rows(layout)) as u64,
             ..Sizes::default()
         }
     }
 
-    /// What the verbs do: an answer reads database, digits and A₂'s bytes; both hints have n columns; a
-    /// client expands a row of A₁ or A₂ for each word and reads a row of the hint for each digit.
+    /// What the verbs do: both hints are products of bytes with masks, and so are the masks of an answer,
+    /// which reads database and digits; a client encrypts a word for each column and unit, and reads a row
+    /// of the hint for each digit.
     fn work(&self) -> Work {
         let Layout { columns, units, unit_bytes, .. } = self.layout;
-        let rows = digit_rows(&self.layout);
-        let matrices = [(self.layout.rows(), columns), (rows, units), (TRANSPOSED_ROWS, units)];
-        let [database, digits, transposed] =
-            matrices.map(|(rows, columns)| (tile_bytes(rows, columns) as f64, rows.div_ceil(ROWS)));
-        let words = 2 * columns + (2 + BODY.count * unit_bytes) * units + coefficients(&self.layout);
+        let matrices = [(self.layout.rows(), columns), (digit_rows(&self.layout), units)];
+        let [database, digits] =
+            matrices.map(|(rows, columns)| (matrix_bytes(rows, columns) as f64, rows.div_ceil(ROWS)));
+        let [first, second] = matrices.map(|(rows, columns)| transformed_bytes(rows, columns) as f64);
+        let online = BODY.count * unit_bytes;
+        let words = 2 * columns + (2 + online) * units + coefficients(&self.layout);
         Work {
             setup: Counts::new()
                 .with(Operation::Encode8, database.0, 1)
-                .with(Operation::HintProduct8, database.0, database.1)
-                .with(Operation::HintProduct8, digits.0, digits.1),
+                .with(Operation::HintProduct8, first, database.1)
+                .with(Operation::HintProduct8, second, digits.1),
             query: Counts::new().with(Operation::EncryptColumn, (columns + units) as f64, 1),
             answer: Counts::new()
                 .with(Operation::Select8, database.0, database.1)
                 .with(Operation::Select8, digits.0, digits.1)
-                .with(Operation::Select8, transposed.0, transposed.1)
+                .with(Operation::HintProduct8, transformed_bytes(online, units) as f64, online)
                 .with(Operation::Word, words as f64, 1),
             extract: Counts::new().with(Operation::DecryptRow, coefficients(&self.layout) as f64, 1),
         }
@@ -167,6 +163,16 @@ impl DoubleParams {
     }
 }
 
+fn unfit(error: ParamsError) -> Error {
+    match error {
+        ParamsError::Insecure(error) => Error::Insecure {
+            found: error.bits.map_or("no estimated".to_owned(), |bits| bits.to_string()),
+            expected: security::MINIMUM_BITS as u32,
+        },
+        other => Error::Parameters { scheme: Double::NAME, reason: other.to_string() },
+    }
+}
+
 fn too_noisy(layout: &Layout) -> Error {
     let reason = format!(
         "the noise of {} columns of {} units exceeds the decoding limit",
@@ -179,14 +185,18 @@ impl Parameters for DoubleParams {
     fn choose(shape: Shape, goal: Goal) -> Result<Self> {
         let (all, unit_bytes) = units_of(&shape)?;
         let (word, byte) = costs(goal);
-        let unit = word + byte * (unit_bytes as usize * N * MASK.count + TRANSPOSED_ROWS) as f64;
+        let unit = word + byte * (unit_bytes as usize * N * MASK.count) as f64;
         let (least, most) = (all.div_ceil(MAX_SIDE), all.min(MAX_SIDE));
+        if least > most {
+            let reason = format!("{all} units: at most {MAX_SIDE} columns of as many");
+            return Err(Error::Parameters { scheme: Double::NAME, reason });
+        }
         let ideal = (all as f64 * word / unit).sqrt() as u64;
         let (from, to) = ((ideal / 2).clamp(least, most), (ideal * 2 + 1).clamp(least, most));
         let candidates = (from..=to).step_by(((to - from) / CANDIDATES + 1) as usize);
         let layouts = candidates.map(|units| Layout::new(&shape, units)).collect::<Result<Vec<_>>>()?;
         let cost = |layout: &Layout| {
-            let read = byte * tile_bytes(layout.rows(), layout.columns) as f64;
+            let read = byte * matrix_bytes(layout.rows(), layout.columns) as f64;
             read + word * layout.columns as f64 + unit * layout.units as f64
         };
         let best = layouts.iter().min_by(|a, b| cost(a).total_cmp(&cost(b)));
@@ -202,12 +212,13 @@ impl Parameters for DoubleParams {
     }
 
     fn describe(&self) -> Description {
+        let security = self.lwe.security();
         Description {
             scheme: Double::NAME,
             privacy: Double::PRIVACY,
             shape: self.shape,
             sizes: self.sizes(),
-            security: Some(Security { bits: self.security.matzov, source: self.security.set }),
+            security: Some(Security { bits: security.matzov, source: security.set }),
             failure_log2: self.bounds.failure_log2,
             limits: Limits {
                 records: MAX_RECORDS,
@@ -301,12 +312,14 @@ mod tests {
 
     #[test]
     fn extremes_are_taken_or_refused_with_a_reason() {
-        for (records, bits) in [(1 << 32, 1), (1 << 32, 8), (1, 1), (1, 64), (1 << 30, 64)] {
+        for (records, bits) in [(1 << 38, 1), (1 << 32, 8), (1, 1), (1, 64), (1 << 30, 64)] {
             let description = described(records, bits, Goal::MinTime);
             assert!(description.failure_log2 <= -40.0, "{records} × {bits}: {}", description.failure_log2);
             assert!(description.security.unwrap().bits >= 128.0);
         }
         let error = DoubleParams::choose(Shape::new(9, 65).unwrap(), Goal::Balanced).unwrap_err();
         assert!(error.to_string().contains("at most 64"), "{error}");
+        let error = DoubleParams::choose(Shape::new(1 << 40, 8).unwrap(), Goal::MinTime).unwrap_err();
+        assert!(error.to_string().contains("at most 262144 columns"), "{error}");
     }
 }

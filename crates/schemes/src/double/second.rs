@@ -1,16 +1,21 @@
 //! The server's side of the second level: SimplePIR over the digits of the first level's hint and
 //! answer, a column for each unit of a column of D.
 
-use papir_core::{AlignedBytes, BlobSlice, Progress, Result};
+use std::convert::Infallible;
 
-use super::byte_matrix::ByteMatrix;
+use papir_core::{AlignedBytes, BlobSlice, Error, Progress, Result};
+use papir_lattice::lwe32::{LOG2_Q, LweParams, MaskProducts, Masks, N, matrix_bytes, write_columns};
+use papir_ring::prg::Seed;
+use rayon::prelude::*;
+
 use super::digits::{BODY, CENTRE, MASK};
-use super::hint;
+use super::first::ByteMatrix;
 use super::layout::Layout;
-use super::lwe::{self, LOG2_Q, Masks, N};
 
-/// Bits with which a centred digit is a query's value.
-const DIGIT_VALUE_BITS: u32 = 8;
+/// A₂: its rows belong to the units of a column of D.
+pub(crate) fn second_masks(seed: Seed) -> Masks {
+    Masks::new(seed, "double/second")
+}
 
 /// What an answer encrypts at the second level: LWE ciphertexts modulo q = 2³², not rounded, whose
 /// phase (body − ⟨mask, s₂⟩) is 2²⁵·(digit − 64) + noise. For a unit of B bytes, in this order:
@@ -32,8 +37,8 @@ pub(crate) struct SecondLevel {
     unit_bytes: usize,
     /// A row for each offline ciphertext, a column for each unit.
     pub(crate) digits: ByteMatrix,
-    /// The bytes of A₂, a row for each byte of n words, a column for each unit.
-    pub(crate) transposed: ByteMatrix,
+    /// A₂, for products with digits.
+    pub(crate) products: MaskProducts,
     /// The offline ciphertexts' masks: digits · A₂.
     pub(crate) masks: BlobSlice<u32>,
 }
@@ -43,80 +48,102 @@ pub(crate) fn digit_rows(layout: &Layout) -> usize {
     layout.unit_bytes * N * MASK.count
 }
 
-/// Rows of the matrix of A₂'s bytes.
-pub(crate) const TRANSPOSED_ROWS: usize = 4 * N;
-
 impl SecondLevel {
     /// The second level over the hint of the first, rows × n words.
     ///
     /// # Errors
-    /// None of its own: those of reading columns, which does not fail.
-    pub(crate) fn new(layout: &Layout, hint: &[u32], masks: &Masks, progress: &dyn Progress) -> Result<Self> {
-        progress.stage("digits", 2);
-        let unit_words = layout.unit_bytes * N;
-        let digits = ByteMatrix::from_columns(digit_rows(layout), layout.units, |unit, out| {
-            split_words(&hint[unit * unit_words..][..unit_words], out);
-            Ok(())
-        })?;
-        progress.advance(1);
-        let transposed = transpose(layout, masks)?;
-        progress.advance(1);
-        let products = hint::product(&digits, masks, CENTRE, "hint", progress).into();
-        Self::from_parts(layout, digits, transposed, BlobSlice::new(products, "double's masks")?)
+    /// None of its own: those of [`SecondLevel::from_parts`], whose lengths are right here.
+    pub(crate) fn new(
+        lwe: &LweParams,
+        layout: &Layout,
+        hint: &[u32],
+        masks: &Masks,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
+        let digits = split_hint(layout, hint, progress);
+        let products = MaskProducts::new(lwe, masks, layout.units, CENTRE);
+        let masks = multiply(lwe, &products, &digits, progress);
+        Self::from_parts(layout, digits, products, BlobSlice::new(masks.into(), "double's masks")?)
     }
 
-    /// A second level whose matrices are at hand.
+    /// A second level whose parts are at hand.
     ///
     /// # Errors
-    /// [`papir_core::Error::Length`] for masks that are not n words a row of digits.
+    /// [`Error::Length`] for masks that are not n words a row of digits.
     pub(crate) fn from_parts(
         layout: &Layout,
         digits: ByteMatrix,
-        transposed: ByteMatrix,
+        products: MaskProducts,
         masks: BlobSlice<u32>,
     ) -> Result<Self> {
-        papir_core::Error::check_length("double's masks", masks.bytes().len(), 4 * N * digit_rows(layout))?;
-        Ok(Self { unit_bytes: layout.unit_bytes, digits, transposed, masks })
+        Error::check_length("double's masks", masks.bytes().len(), 4 * N * digit_rows(layout))?;
+        Ok(Self { unit_bytes: layout.unit_bytes, digits, products, masks })
     }
 
     /// The ciphertexts of each query and its first answers (a word for each row of D), in one read of
-    /// the digits and one of A₂. Queries hold the leading `bits` of their words.
-    pub(crate) fn answers(&self, queries: &[&[u32]], bits: u32, firsts: &[Vec<u32>]) -> Vec<Ciphertexts> {
-        let per_query = self.unit_bytes * BODY.count;
-        let online: Vec<Vec<u32>> = firsts.iter().flat_map(|first| self.online_digits(first)).collect();
-        let masks = self.online_masks(&online);
+    /// the digits. Queries hold the leading `bits` of their words.
+    pub(crate) fn answers(
+        &self,
+        lwe: &LweParams,
+        queries: &[&[u32]],
+        bits: u32,
+        firsts: &[Vec<u32>],
+    ) -> Vec<Ciphertexts> {
         let offline = self.digits.products(queries, bits, CENTRE);
-        let parts = online.chunks_exact(per_query).zip(masks.chunks_exact(per_query));
-        let ciphertexts = |((query, mut bodies), (online, masks)): ((&&[u32], Vec<u32>), _)| {
-            let (online, masks): (&[Vec<u32>], &[Vec<u32>]) = (online, masks);
-            bodies.extend(online.iter().map(|digits| lwe::dot(digits, query)));
+        let ciphertexts = |((query, first), mut bodies): ((&&[u32], &Vec<u32>), Vec<u32>)| {
+            let online = self.online_digits(first);
+            bodies.extend(online.iter().map(|digits| centred_dot(digits, query)));
             bodies.iter_mut().for_each(|body| *body <<= LOG2_Q - bits);
-            Ciphertexts { bodies, masks: masks.concat() }
+            let masks = online.par_iter().flat_map_iter(|digits| self.products.of_row(lwe, digits));
+            Ciphertexts { bodies, masks: masks.collect() }
         };
-        queries.iter().zip(offline).zip(parts).map(ciphertexts).collect()
+        queries.iter().zip(firsts).zip(offline).map(ciphertexts).collect()
     }
 
-    /// The centred digits of first answers: for each byte of a unit and each digit, those of all units.
-    fn online_digits(&self, first: &[u32]) -> Vec<Vec<u32>> {
+    /// The digits of first answers: for each byte of a unit and each digit, those of all units.
+    fn online_digits(&self, first: &[u32]) -> Vec<Vec<u8>> {
         let mut digits =
             vec![Vec::with_capacity(first.len() / self.unit_bytes); self.unit_bytes * BODY.count];
         for (row, &word) in first.iter().enumerate() {
             let columns = digits.chunks_exact_mut(BODY.count).nth(row % self.unit_bytes);
             for (column, digit) in columns.into_iter().flatten().zip(BODY.split(word)) {
-                column.push(u32::from(digit).wrapping_sub(CENTRE));
+                column.push(digit);
             }
         }
         digits
     }
+}
 
-    /// Σ digit·A₂ for each vector of centred digits: n words.
-    fn online_masks(&self, digits: &[Vec<u32>]) -> Vec<Vec<u32>> {
-        let digits: Vec<&[u32]> = digits.iter().map(Vec::as_slice).collect();
-        let sums = self.transposed.products(&digits, DIGIT_VALUE_BITS, 0);
-        let word =
-            |bytes: &[u32]| bytes.iter().rev().fold(0u32, |word, &byte| (word << 8).wrapping_add(byte));
-        sums.iter().map(|sums| sums.chunks_exact(4).map(word).collect()).collect()
-    }
+/// Σ centred digit·x modulo q.
+fn centred_dot(digits: &[u8], query: &[u32]) -> u32 {
+    let centred = digits.iter().map(|&digit| u32::from(digit).wrapping_sub(CENTRE.into()));
+    centred.zip(query).fold(0, |sum, (digit, x)| sum.wrapping_add(digit.wrapping_mul(*x)))
+}
+
+/// The digits of the first hint, a column for each unit.
+fn split_hint(layout: &Layout, hint: &[u32], progress: &dyn Progress) -> ByteMatrix {
+    let (rows, columns) = (digit_rows(layout), layout.units);
+    progress.stage("digits", columns as u64);
+    let mut tiles = AlignedBytes::zeroed(matrix_bytes(rows, columns) as usize);
+    let Ok(()) = write_columns(tiles.bytes_mut(), rows, columns, |unit, out| {
+        split_words(&hint[unit * layout.unit_bytes * N..][..layout.unit_bytes * N], out);
+        progress.advance(1);
+        Ok::<(), Infallible>(())
+    });
+    ByteMatrix::new(rows, columns, tiles.into())
+}
+
+/// digits · A₂: n words for each row of digits.
+pub(crate) fn multiply(
+    lwe: &LweParams,
+    products: &MaskProducts,
+    digits: &ByteMatrix,
+    progress: &dyn Progress,
+) -> AlignedBytes {
+    let mut masks = AlignedBytes::zeroed(digits.rows() * N * 4);
+    progress.stage("hint", digits.rows() as u64);
+    products.add_matrix(lwe, digits, masks.slice_mut(), |rows| progress.advance(rows as u64));
+    masks
 }
 
 /// The digits of each word, one word after the other.
@@ -124,17 +151,4 @@ pub(crate) fn split_words(words: &[u32], out: &mut [u8]) {
     for (word, digits) in words.iter().zip(out.chunks_exact_mut(MASK.count)) {
         digits.iter_mut().zip(MASK.split(*word)).for_each(|(out, digit)| *out = digit);
     }
-}
-
-/// A₂ by its bytes.
-///
-/// # Errors
-/// Those of reading columns, which does not fail.
-pub(crate) fn transpose(layout: &Layout, masks: &Masks) -> Result<ByteMatrix> {
-    let mut row = AlignedBytes::zeroed(4 * N);
-    ByteMatrix::from_columns(TRANSPOSED_ROWS, layout.units, |unit, out| {
-        masks.row(unit, row.slice_mut());
-        out.copy_from_slice(row.as_ref());
-        Ok(())
-    })
 }

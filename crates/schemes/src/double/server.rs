@@ -2,16 +2,16 @@
 
 use papir_core::scheme::{Parameters, Scheme, Server, Session};
 use papir_core::sections::{SectionSink, SectionSource};
-use papir_core::{BlobSlice, Change, Error, Progress, Records, Result};
+use papir_core::{Blob, BlobSlice, Change, Error, Progress, Records, Result};
+use papir_lattice::lwe32::{LOG2_Q, MaskProducts, N, matrix_bytes, round};
 use papir_ring::prg::Seed;
 use rand_core::CryptoRng;
 
-use super::byte_matrix::ByteMatrix;
-use super::first::{self, FirstLevel};
-use super::lwe::{LOG2_Q, N, first_masks, round, second_masks};
+use super::digits;
+use super::first::{self, ByteMatrix, FirstLevel, first_masks};
 use super::params::{DoubleParams, SEED_BYTES};
 pub use super::second::Ciphertexts;
-use super::second::{SecondLevel, digit_rows, transpose};
+use super::second::{SecondLevel, digit_rows, second_masks};
 use super::wire::{DoubleAnswer, DoublePublic, DoubleQuery, pack};
 use super::{Double, update};
 use crate::shape_io::check_source;
@@ -77,16 +77,20 @@ impl Server<Double> for DoubleServer {
         let mut bytes = [0; SEED_BYTES];
         bytes.copy_from_slice(&seed);
         let seed = Seed(bytes);
-        let (rows, columns) = (layout.rows(), layout.columns);
-        let database = ByteMatrix::from_tiles(rows, columns, source.get(DATABASE)?, "double's database")?;
-        let (rows, columns) = (digit_rows(layout), layout.units);
-        let digits = ByteMatrix::from_tiles(rows, columns, source.get(DIGITS)?, "double's digits")?;
+        let database = stored("double's database", source.get(DATABASE)?, layout.rows(), layout.columns)?;
+        let digits = stored("double's digits", source.get(DIGITS)?, digit_rows(layout), layout.units)?;
         let masks = BlobSlice::new(source.get(MASKS)?, "double's masks")?;
-        // The lengths of the digits are those of A₂'s bytes, so these are bounded by what is there.
-        let transposed = transpose(layout, &second_masks(seed))?;
-        let second = SecondLevel::from_parts(layout, digits, transposed, masks)?;
+        // As long as the digits that are there are wide.
+        let products = MaskProducts::new(&params.lwe, &second_masks(seed), layout.units, digits::CENTRE);
+        let second = SecondLevel::from_parts(layout, digits, products, masks)?;
         Ok(Self::assemble(params, seed, database, second))
     }
+}
+
+/// A matrix from its section.
+fn stored(what: &'static str, tiles: Blob, rows: usize, columns: usize) -> Result<ByteMatrix> {
+    Error::check_length(what, tiles.len(), matrix_bytes(rows, columns) as usize)?;
+    Ok(ByteMatrix::new(rows, columns, tiles))
 }
 
 impl DoubleServer {
@@ -98,8 +102,9 @@ impl DoubleServer {
         progress: &dyn Progress,
     ) -> Result<Self> {
         let first = FirstLevel { database, masks: first_masks(seed) };
-        let mut hint = first.hint(progress);
-        let second = SecondLevel::new(&params.layout, hint.slice_mut(), &second_masks(seed), progress)?;
+        let mut hint = first.hint(&params.lwe, progress);
+        let masks = second_masks(seed);
+        let second = SecondLevel::new(&params.lwe, &params.layout, hint.slice_mut(), &masks, progress)?;
         Ok(Self::assemble(params, seed, first.database, second))
     }
 
@@ -115,7 +120,7 @@ impl DoubleServer {
         for row in second.masks.chunks_exact(N) {
             pack(row.iter().map(|&word| round(word, dropped)), params.bits.mask, &mut hint);
         }
-        let public = DoublePublic { seed, hint: papir_core::Blob::copy_of(&hint) };
+        let public = DoublePublic { seed, hint: Blob::copy_of(&hint) };
         Self { params, public, first: FirstLevel { database, masks: first_masks(seed) }, second }
     }
 
@@ -131,7 +136,7 @@ impl DoubleServer {
     /// ciphertexts starts from.
     pub fn second_level(&self, queries: &[&DoubleQuery], firsts: &[Vec<u32>]) -> Vec<Ciphertexts> {
         let values: Vec<&[u32]> = queries.iter().map(|query| query.second.as_slice()).collect();
-        self.second.answers(&values, self.params.bits.second, firsts)
+        self.second.answers(&self.params.lwe, &values, self.params.bits.second, firsts)
     }
 
     /// The masks of those of [`Self::second_level`]'s ciphertexts that do not depend on the query: 3·n·B
@@ -144,8 +149,7 @@ impl DoubleServer {
     pub fn round(&self, ciphertexts: &Ciphertexts) -> DoubleAnswer {
         let rounded = |words: &[u32], bits: u32| {
             let dropped = LOG2_Q - bits;
-            let mask = u32::MAX >> dropped;
-            words.iter().map(|&word| round(word, dropped) & mask).collect()
+            words.iter().map(|&word| round(word, dropped)).collect()
         };
         DoubleAnswer {
             masks: rounded(&ciphertexts.masks, self.params.bits.mask),

@@ -4,6 +4,7 @@
 use chacha20::ChaCha20Rng;
 use papir_core::scheme::{Client, Server, Session};
 use papir_core::{Change, NoProgress, RecordBuffer, Records, Shape, extract_bits};
+use papir_lattice::lwe32::{LOG2_Q, Masks, N, SIGMA, dot, round};
 use papir_ring::prg::SecretRng;
 use papir_ring::sample::Gaussian;
 use papir_testkit::noise::Moments;
@@ -11,10 +12,10 @@ use rand_core::{CryptoRng, Rng, SeedableRng};
 
 use super::client::DoubleClient;
 use super::digits::{BODY, CENTRE, MASK};
-use super::lwe::{LOG2_Q, Masks, N, SIGMA, dot, first_masks, second_masks};
+use super::first::first_masks;
 use super::noise::{FIRST, SECOND};
 use super::params::DoubleParams;
-use super::second::digit_rows;
+use super::second::{digit_rows, second_masks};
 use super::server::DoubleServer;
 use super::wire::DoubleQuery;
 
@@ -73,8 +74,7 @@ fn second_noise(server: &DoubleServer, query: &DoubleQuery, key: &[u32], unit: u
     let firsts = server.first_level(&[query]);
     let ciphertexts = server.second_level(&[query], &firsts).remove(0);
     let dropped = LOG2_Q - server.params.bits.mask;
-    let rounded =
-        |row: &[u32]| row.iter().map(|&w| super::lwe::round(w, dropped) << dropped).collect::<Vec<_>>();
+    let rounded = |row: &[u32]| row.iter().map(|&w| round(w, dropped) << dropped).collect::<Vec<_>>();
     let masks = server.offline_masks().chunks_exact(N);
     let phases: Vec<u32> = masks
         .zip(&ciphertexts.bodies)
@@ -83,7 +83,7 @@ fn second_noise(server: &DoubleServer, query: &DoubleQuery, key: &[u32], unit: u
     let digits = &server.second.digits;
     let digit = |row| u32::from(digits.tiles()[digits.position(row, unit)]);
     let expected: Vec<u32> =
-        (0..digits.rows()).map(|row| digit(row).wrapping_sub(CENTRE) << SECOND.log2_delta).collect();
+        (0..digits.rows()).map(|row| digit(row).wrapping_sub(CENTRE.into()) << SECOND.log2_delta).collect();
     differences(&phases, &expected)
 }
 
@@ -91,7 +91,7 @@ fn second_noise(server: &DoubleServer, query: &DoubleQuery, key: &[u32], unit: u
 fn measured_noise_of_both_levels_is_within_the_bounds_and_near_them() {
     let records = extreme_records(Shape::of_bytes(512 * 4096, 1).unwrap());
     let (server, client, mut rng) = setup(&records, 512, 9);
-    let hint = server.first.hint(&NoProgress);
+    let hint = server.first.hint(&server.params.lwe, &NoProgress);
     let hint: &[u32] = bytemuck::cast_slice(hint.as_ref());
     let bits = server.params.bits;
     let (mut first, mut second) = (Vec::new(), Vec::new());
@@ -134,11 +134,11 @@ fn the_second_level_encrypts_the_first_hint_and_the_first_answers() {
         .zip(&ciphertexts.bodies)
         .map(|(mask, body)| {
             let phase = body.wrapping_sub(dot(mask, key)).wrapping_add(1 << (SECOND.log2_delta - 1));
-            (phase >> SECOND.log2_delta).wrapping_add(CENTRE) as u8 & 127
+            ((phase >> SECOND.log2_delta) as u8).wrapping_add(CENTRE) & 127
         })
         .collect();
     let row = server.params.layout.place(1234).unit as usize * 3;
-    let hint = server.first.hint(&NoProgress);
+    let hint = server.first.hint(&server.params.lwe, &NoProgress);
     let hint: &[u32] = bytemuck::cast_slice(hint.as_ref());
     let words = hint[row * N..(row + 3) * N].iter();
     let expected: Vec<u8> = words
@@ -228,13 +228,16 @@ fn changed(index: u64, shape: &Shape) -> Change {
 
 #[test]
 fn an_update_is_the_setup_of_the_changed_records() {
-    // Few units of a column change, or so many that all is prepared again.
-    for (bits, units) in [(24, 200), (3, 300), (13, 150), (1, 187), (8, 7)] {
+    // Few units of a column change, or so many that the second level or all is prepared again.
+    let (few, many): (&[u64], &[u64]) = (&[1499, 3, 701], &[0, 1499, 700, 701, 700, 3]);
+    for (bits, units, indices) in
+        [(24, 200, many), (24, 200, few), (3, 300, few), (13, 150, many), (1, 187, few), (8, 7, many)]
+    {
         let shape = Shape::new(1500, bits).unwrap();
         let mut records = RecordBuffer::zeroed(shape);
         ChaCha20Rng::seed_from_u64(6).fill_bytes(records.packed_mut());
         let (server, _, mut rng) = setup(&records, units, 4);
-        let changes: Vec<Change> = [0, 1499, 700, 701, 700, 3].map(|index| changed(index, &shape)).into();
+        let changes: Vec<Change> = indices.iter().map(|&index| changed(index, &shape)).collect();
         changes.iter().for_each(|change| records.set(change.index, &change.record).unwrap());
         let updated = server.update(&changes, &mut rng, &NoProgress).unwrap();
         let (fresh, ..) = setup(&records, units, 4);

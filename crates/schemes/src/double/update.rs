@@ -1,22 +1,24 @@
 //! Changing records: new bytes in D; for each changed row of D its row of D·A₁ again; for each digit
-//! that changed a rank-one update of the second level's hint. Besides, database, digits and hint are
-//! copied once, since the old version goes on answering, and A₁ is expanded once.
+//! that changed a rank-one update of the second level's hint, or that product again where many did.
+//! Besides, database, digits and hint are copied once, since the old version goes on answering, and A₁ is
+//! transformed once.
 
 use std::collections::BTreeSet;
 
 use papir_core::scheme::{Parameters, check_changes};
 use papir_core::{AlignedBytes, BlobSlice, Change, Progress, Result};
+use papir_lattice::lwe32::{LweParams, MaskProducts, Masks, N, add_multiple};
 use rayon::prelude::*;
 
-use super::byte_matrix::ByteMatrix;
-use super::first;
+use super::first::{self, ByteMatrix, first_masks};
 use super::layout::Layout;
-use super::lwe::{Masks, N, add_multiple, first_masks, second_masks};
-use super::second::{SecondLevel, digit_rows, split_words};
+use super::second::{SecondLevel, digit_rows, multiply, second_masks, split_words};
 use super::server::DoubleServer;
 
 /// From one changed unit of a column in so many on, preparing all is faster.
-const ALL_FROM: usize = 16;
+const ALL_FROM: usize = 2;
+/// Changed units for each n of a column up to which rank-one updates are faster than the product.
+const FEW: usize = 4;
 
 /// The database with these changes, in order, under the same seed: byte for byte what a setup of the
 /// changed records gives.
@@ -33,13 +35,13 @@ pub(super) fn update(
         return DoubleServer::prepare(params.clone(), seed, database, progress);
     }
     progress.stage("update", units.len() as u64);
-    let hint = hint_rows(layout, &database, &first_masks(seed), &units);
-    let second = change_digits(layout, &server.second, &second_masks(seed), &units, &hint, progress)?;
+    let hint = hint_rows(&params.lwe, layout, &database, &first_masks(seed), &units);
+    let second = change_digits(server, &units, &hint, progress)?;
     Ok(DoubleServer::assemble(params.clone(), seed, database, second))
 }
 
 /// The new D, and which units of a column changed in some column.
-fn change_bytes(
+pub(super) fn change_bytes(
     layout: &Layout,
     database: &ByteMatrix,
     changes: &[Change],
@@ -57,8 +59,7 @@ fn change_bytes(
         units.insert(place.unit as usize);
     }
     let (rows, columns) = (database.rows(), database.columns());
-    let database = ByteMatrix::from_tiles(rows, columns, tiles.into(), "double's database")?;
-    Ok((database, units.into_iter().collect()))
+    Ok((ByteMatrix::new(rows, columns, tiles.into()), units.into_iter().collect()))
 }
 
 /// Little-endian bytes as a number.
@@ -67,52 +68,61 @@ fn number(bytes: impl Iterator<Item = u8>) -> u64 {
 }
 
 /// The rows of D·A₁ of these units, B rows of n words for each.
-fn hint_rows(layout: &Layout, database: &ByteMatrix, masks: &Masks, units: &[usize]) -> Vec<u32> {
-    let rows = units.iter().flat_map(|unit| unit * layout.unit_bytes..(unit + 1) * layout.unit_bytes);
-    let bytes: Vec<Vec<u8>> = rows
-        .map(|row| {
-            let mut bytes = vec![0; layout.columns];
-            database.row(row, &mut bytes);
-            bytes
-        })
-        .collect();
-    let (mut hint, mut mask) = (vec![0; bytes.len() * N], vec![0; N]);
-    for column in 0..layout.columns {
-        masks.row(column, &mut mask);
-        hint.par_chunks_exact_mut(N).zip(&bytes).for_each(|(row, bytes)| {
-            add_multiple(row, &mask, i32::from(bytes[column]) - first::CENTRE as i32);
-        });
-    }
-    hint
+pub(super) fn hint_rows(
+    lwe: &LweParams,
+    layout: &Layout,
+    database: &ByteMatrix,
+    masks: &Masks,
+    units: &[usize],
+) -> Vec<u32> {
+    let products = MaskProducts::new(lwe, masks, layout.columns, first::CENTRE);
+    let rows =
+        units.par_iter().flat_map_iter(|unit| unit * layout.unit_bytes..(unit + 1) * layout.unit_bytes);
+    let hint_row = |row| {
+        let mut bytes = vec![0; layout.columns];
+        database.read_row(row, &mut bytes);
+        products.of_row(lwe, &bytes)
+    };
+    rows.flat_map_iter(hint_row).collect()
 }
 
 /// The second level with the digits of these units from their new rows of D·A₁.
 fn change_digits(
-    layout: &Layout,
-    second: &SecondLevel,
-    masks: &Masks,
+    server: &DoubleServer,
     units: &[usize],
     hint: &[u32],
     progress: &dyn Progress,
 ) -> Result<SecondLevel> {
+    let (layout, second, lwe) = (&server.params.layout, &server.second, &server.params.lwe);
+    let few = units.len() <= FEW * layout.units.div_ceil(N);
+    let mut sums = few.then(|| AlignedBytes::copy_of(second.masks.bytes()));
     let mut tiles = AlignedBytes::copy_of(second.digits.tiles());
-    let mut products = AlignedBytes::copy_of(second.masks.bytes());
     let (mut digits, mut mask) = (vec![0; digit_rows(layout)], vec![0; N]);
+    let masks = second_masks(server.public.seed);
     for (&unit, words) in units.iter().zip(hint.chunks_exact(layout.unit_bytes * N)) {
         split_words(words, &mut digits);
-        masks.row(unit, &mut mask);
-        for (row, (&new, product)) in digits.iter().zip(products.slice_mut().chunks_exact_mut(N)).enumerate()
-        {
-            let old = &mut tiles.bytes_mut()[second.digits.position(row, unit)];
-            let difference = i32::from(new) - i32::from(*old);
-            if difference != 0 {
-                add_multiple(product, &mask, difference);
-                *old = new;
-            }
+        if let Some(sums) = &mut sums {
+            masks.row(unit, &mut mask);
+            let old = |row| tiles.as_ref()[second.digits.position(row, unit)];
+            change_products(sums.slice_mut(), &mask, &digits, old);
+        }
+        for (row, &digit) in digits.iter().enumerate() {
+            tiles.bytes_mut()[second.digits.position(row, unit)] = digit;
         }
         progress.advance(1);
     }
-    let digits = ByteMatrix::from_tiles(digits.len(), layout.units, tiles.into(), "double's digits")?;
-    let products = BlobSlice::new(products.into(), "double's masks")?;
-    SecondLevel::from_parts(layout, digits, second.transposed.clone(), products)
+    let digits = ByteMatrix::new(digits.len(), layout.units, tiles.into());
+    let sums = sums.unwrap_or_else(|| multiply(lwe, &second.products, &digits, progress));
+    let masks = BlobSlice::new(sums.into(), "double's masks")?;
+    SecondLevel::from_parts(layout, digits, second.products.clone(), masks)
+}
+
+/// Adds what changed digits of one unit add to their rows' products: the difference times the unit's mask.
+fn change_products(sums: &mut [u32], mask: &[u32], digits: &[u8], old: impl Fn(usize) -> u8) {
+    for (row, (sum, &digit)) in sums.chunks_exact_mut(N).zip(digits).enumerate() {
+        let difference = i32::from(digit) - i32::from(old(row));
+        if difference != 0 {
+            add_multiple(sum, mask, difference);
+        }
+    }
 }

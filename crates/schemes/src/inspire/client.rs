@@ -97,21 +97,24 @@ impl Client {
         bodies.into_iter().map(|body| switch.down(body)).collect()
     }
 
-    /// Lines 12 to 15: y_g, y_h and the RGSW encryption of the record's point, rounded.
+    /// Lines 12 to 15: y_g, y_h and the RGSW encryptions of the record's point, rounded.
     fn keys(&self, secret: &Secret, rng: &mut dyn CryptoRng) -> Vec<u64> {
         let mut elements = self.packing.generate_key(&secret.key, rng).into_elements();
         elements.extend(self.point(secret, rng));
-        round_elements(self.params.rlwe().ring(), self.params.literal().key_bits, elements)
+        let rounded = elements.into_iter().zip(self.params.key_elements());
+        let ring = self.params.rlwe().ring();
+        rounded.flat_map(|(element, bits)| round_elements(ring, bits, vec![element])).collect()
     }
 
-    /// RGSW(ω^j) with ω = X^(2d/t).
+    /// RGSW(X^e) for each variable.
     fn point(&self, secret: &Secret, rng: &mut dyn CryptoRng) -> Vec<Poly<Values>> {
-        if self.rgsw_masks.is_empty() {
-            return Vec::new();
-        }
-        let layout = self.params.layout();
-        let exponent = secret.location.point * (2 * layout.degree / layout.points) as u32;
-        encrypt_monomial(self.params.rlwe(), &secret.key, &self.rgsw_masks, exponent, self.params.rgsw(), rng)
+        let (params, layout) = (&self.params, self.params.layout());
+        let exponents = Zeroizing::new(layout.interpolation.exponents(secret.location.point, layout.degree));
+        let masks = self.rgsw_masks.chunks_exact(params.rgsw_rows());
+        let rows = masks.zip(exponents.iter()).flat_map(|(masks, &exponent)| {
+            encrypt_monomial(params.rlwe(), &secret.key, masks, exponent, params.rgsw(), rng)
+        });
+        rows.collect()
     }
 
     /// The words of one ring element.

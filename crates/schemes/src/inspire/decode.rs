@@ -1,6 +1,5 @@
 //! The records back from the encoded matrix: evaluates a column's polynomial at its t points.
 
-use papir_kernels::monomial;
 use papir_kernels::pointwise::Modulus;
 use papir_kernels::rows16;
 use papir_ring::prg::Seed;
@@ -33,16 +32,14 @@ impl<'a> Columns<'a> {
         let (t, d, bytes) = (self.layout.points, self.layout.degree, self.layout.element_bytes());
         let mut coefficients = self.residues(column);
         let mut elements = vec![0; t * self.layout.chunks * bytes];
-        let mut scratch = vec![0; d];
         for (chunk, values) in coefficients.chunks_exact_mut(t * d).enumerate() {
-            // y_k = h(ω^k) = Σ_j c_j·ω^{jk}; the transform leaves it at the bit-reversed place of k.
-            monomial::dft_mod(values, d, Modulus::new(PLAINTEXT), &mut scratch);
+            self.layout.interpolation.to_values(values, d, Modulus::new(PLAINTEXT));
             let mut stream = whitening(self.seed, chunk);
             stream.seek((column * t * bytes) as u64);
-            for k in 0..t {
+            for (k, words) in values.chunks_exact(d).enumerate() {
                 let out = &mut elements[(k * self.layout.chunks + chunk) * bytes..][..bytes];
                 stream.fill(out);
-                unwhiten(&values[super::encode::reverse(k, t) * d..][..d], out);
+                unwhiten(words, out);
             }
         }
         elements

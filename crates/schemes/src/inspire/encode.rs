@@ -1,11 +1,10 @@
-//! ENCODEDB and INTERPOLATE (Algorithm 7): records → whitened words → polynomial coefficients →
-//! row groups of centred 16-bit words.
+//! ENCODEDB (Algorithm 7): records → whitened words → polynomial coefficients → row groups of centred
+//! 16-bit words.
 
 use papir_core::{AlignedBytes, Progress, Records, Result, extract_bits};
 use papir_kernels::pointwise::Modulus;
-use papir_kernels::{monomial, pointwise, rows16};
+use papir_kernels::rows16;
 use papir_ring::prg::{Expander, Seed};
-use papir_ring::prime::inverse_mod;
 use rayon::prelude::*;
 
 use super::layout::{Layout, PLAINTEXT};
@@ -78,26 +77,20 @@ impl Column {
                 let start = (point * layout.chunks + chunk) * layout.element_bytes();
                 whiten(&bytes[start..][..layout.element_bytes()], &mut stream, element);
             }
-            interpolate(layout, &mut values);
-            encoded.store(chunk * words, layout, &values);
+            layout.interpolation.to_coefficients(&mut values, layout.degree, Modulus::new(PLAINTEXT));
+            encoded.store(chunk * words, &values);
         }
         encoded
     }
 
-    /// Centres the coefficients into rows `first_row`…; the transform left them bit-reversed.
-    fn store(&mut self, first_row: usize, layout: &Layout, values: &[u32]) {
-        let (t, d) = (layout.points, layout.degree);
-        for j in 0..t {
-            // c_j = F(−j)/t, and F(c) stands at the bit-reversed place of c.
-            let place = reverse((t - j) % t, t);
-            let start = first_row + j * d;
-            let source = &values[place * d..][..d];
-            for (r, (word, &value)) in self.words[start..start + d].iter_mut().zip(source).enumerate() {
-                let centred = value as i32 - if value > PLAINTEXT / 2 { PLAINTEXT as i32 } else { 0 };
-                *word = centred as i16;
-                if centred == EXCEPTION {
-                    self.exceptions.push([(start + r) as u32, self.index as u32]);
-                }
+    /// Centres the coefficients into rows `first_row`….
+    fn store(&mut self, first_row: usize, values: &[u32]) {
+        let words = &mut self.words[first_row..][..values.len()];
+        for (r, (word, &value)) in words.iter_mut().zip(values).enumerate() {
+            let centred = value as i32 - if value > PLAINTEXT / 2 { PLAINTEXT as i32 } else { 0 };
+            *word = centred as i16;
+            if centred == EXCEPTION {
+                self.exceptions.push([(first_row + r) as u32, self.index as u32]);
             }
         }
     }
@@ -146,22 +139,6 @@ fn whiten(bytes: &[u8], stream: &mut Expander, words: &mut [u32]) {
     }
 }
 
-/// INTERPOLATE: t values in R_p to the coefficients times t of the polynomial through them, by
-/// the monomial FFT; then divides by t. Output in the order of the transform.
-fn interpolate(layout: &Layout, values: &mut [u32]) {
-    if layout.points == 1 {
-        return;
-    }
-    let modulus = Modulus::new(PLAINTEXT);
-    let mut scratch = vec![0; layout.degree];
-    monomial::dft_mod(values, layout.degree, modulus, &mut scratch);
-    let inverse = inverse_mod(layout.points as u64, PLAINTEXT.into()) as u32;
-    for element in values.chunks_exact_mut(layout.degree) {
-        pointwise::scale(&mut scratch, element, inverse, modulus);
-        element.copy_from_slice(&scratch);
-    }
-}
-
 /// Writes encoded columns to their places, row group by row group.
 fn scatter(layout: &Layout, tiles: &mut [i16], first: usize, columns: &[Column]) {
     let pairs = layout.pairs();
@@ -194,9 +171,4 @@ pub fn replace(layout: &Layout, tiles: &mut [i16], columns: &[Column]) {
             rows16::scatter_column(tile, 1, pairs, column.index, &column.words[rows.clone()]);
         }
     });
-}
-
-/// The low log₂ n bits of `k` in reverse order, n a power of two.
-pub(super) fn reverse(k: usize, n: usize) -> usize {
-    if n == 1 { 0 } else { k.reverse_bits() >> (usize::BITS - n.trailing_zeros()) }
 }

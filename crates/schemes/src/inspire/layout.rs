@@ -4,6 +4,8 @@ use papir_core::{Error, Result, Shape};
 use papir_kernels::rows16;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
+use super::interpolation::Interpolation;
+
 /// The plaintext modulus p: a prime above 2¹⁶, so that every 16-bit word has a place.
 pub const PLAINTEXT: u32 = 65537;
 
@@ -27,7 +29,9 @@ pub struct Layout {
     pub per_element: u64,
     /// Elements of a record.
     pub chunks: usize,
-    /// t, the number of points interpolated in a column: a power of two up to 2d.
+    /// The variables of a column's polynomial and their points.
+    pub interpolation: Interpolation,
+    /// t, the number of points interpolated in a column.
     pub points: usize,
     /// N/t, the number of columns.
     pub columns: usize,
@@ -47,30 +51,32 @@ pub struct Location {
 }
 
 impl Layout {
-    /// The layout with t = `points`; as few columns as hold all elements.
+    /// The layout with this interpolation; as few columns as hold all elements.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] when t is no power of two up to 2d, d no multiple of 64, or there are more
-    /// than 2²⁴ columns or 2³² rows.
-    pub fn new(shape: Shape, degree: usize, points: usize) -> Result<Self> {
-        if !points.is_power_of_two() || points > 2 * degree {
-            let expected = format!("a power of two up to {}", 2 * degree);
-            return Err(Error::out_of_bounds("the interpolation degree t", points as u64, expected));
+    /// [`Error::OutOfBounds`] when a variable takes more than 2d points, d is no multiple of 64, or there are
+    /// more than 2²⁴ columns or 2³² rows.
+    pub fn new(shape: Shape, degree: usize, interpolation: Interpolation) -> Result<Self> {
+        if let Some(found) = interpolation.variables().find(|&size| size > 2 * degree) {
+            let expected = format!("at most {}", 2 * degree);
+            return Err(Error::out_of_bounds("the points of a variable", found as u64, expected));
         }
+        let points = interpolation.points();
         if !degree.is_multiple_of(rows16::ROWS) {
             return Err(Error::out_of_bounds("the degree d", degree as u64, "a multiple of 64"));
         }
         let (stored_bits, per_element) = packing(&shape, degree);
         let chunks = shape.record_bytes().div_ceil(2 * degree);
         let columns = elements(&shape, degree).div_ceil(points as u64);
-        let rows = chunks as u64 * points as u64 * degree as u64;
+        let rows = (chunks as u64 * degree as u64).saturating_mul(points as u64);
         if rows > u64::from(u32::MAX) {
             return Err(Error::out_of_bounds("the number of rows", rows, "below 2^32"));
         }
         if columns > MAX_COLUMNS {
             return Err(Error::out_of_bounds("the number of columns", columns, "at most 2^24"));
         }
-        Ok(Self { shape, degree, stored_bits, per_element, chunks, points, columns: columns as usize })
+        let columns = columns as usize;
+        Ok(Self { shape, degree, stored_bits, per_element, chunks, interpolation, points, columns })
     }
 
     /// Rows of the matrix: chunks · t · d.
@@ -142,7 +148,8 @@ mod tests {
             (32769, 32776, 1, 2),
             (262_144, 262_144, 1, 8),
         ] {
-            let layout = Layout::new(Shape::new(100_000, bits).unwrap(), 2048, 4).unwrap();
+            let four = Interpolation::of_points(4, 2048).unwrap();
+            let layout = Layout::new(Shape::new(100_000, bits).unwrap(), 2048, four).unwrap();
             assert_eq!(
                 (layout.stored_bits, layout.per_element, layout.chunks),
                 (stored, per_element, chunks)
@@ -153,9 +160,12 @@ mod tests {
     }
 
     #[test]
-    fn t_must_be_a_power_of_two() {
+    fn a_variable_has_at_most_2d_points() {
         let shape = Shape::new(10, 8).unwrap();
-        assert!(Layout::new(shape, 2048, 3).is_err());
-        assert!(Layout::new(shape, 2048, 8192).is_err());
+        let layout = |sizes: &[usize]| Layout::new(shape, 64, Interpolation::of_variables(sizes).unwrap());
+        for sizes in [&[][..], &[3], &[127], &[128], &[128, 2], &[128, 5, 128]] {
+            assert_eq!(layout(sizes).unwrap().points, sizes.iter().product(), "{sizes:?}");
+        }
+        assert!(layout(&[129]).is_err() && layout(&[2, 256]).is_err());
     }
 }

@@ -10,9 +10,12 @@ use papir_lattice::selection::SelectorMasks;
 use papir_ring::prg::{Expander, Seed};
 use papir_ring::{Poly, Values};
 
+use super::interpolation::MAX_VARIABLES;
 use super::params::{self, Params};
 
 const SELECTOR: &str = "inspire/selector";
+/// Of each variable's point.
+const RGSW: [&str; MAX_VARIABLES] = ["inspire/rgsw", "inspire/rgsw/1", "inspire/rgsw/2", "inspire/rgsw/3"];
 
 /// The mask of block i of d columns.
 pub fn selector_mask(params: &Params, seed: &Seed, block: usize) -> Poly<Values> {
@@ -34,12 +37,10 @@ pub fn packing(params: &Params, seed: &Seed) -> Result<Inspiring> {
         .map_err(|error| Error::Parameters { scheme: params::NAME, reason: error.to_string() })
 }
 
-/// The masks of the RGSW encryption; none where a column is a single point.
+/// The masks of the RGSW encryptions, variable by variable; none where a column is a single point.
 pub fn rgsw_masks(params: &Params, seed: &Seed) -> Vec<Poly<Values>> {
-    if params.rgsw_rows() == 0 {
-        return Vec::new();
-    }
-    rgsw::masks(params.rlwe().ring(), seed, "inspire/rgsw", params.rgsw())
+    let labels = RGSW.iter().take(params.layout().interpolation.variables().len());
+    labels.flat_map(|label| rgsw::masks(params.rlwe().ring(), seed, label, params.rgsw())).collect()
 }
 
 /// The stream that whitens the records' chunk of this number; element e starts at byte e·2d.

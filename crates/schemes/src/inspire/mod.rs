@@ -7,7 +7,9 @@
 //!
 //! | paper | here |
 //! |---|---|
-//! | Algorithm 7, ENCODEDB, INTERPOLATE | [`encode`] |
+//! | Algorithm 7, ENCODEDB | [`encode`] |
+//! | Algorithm 7, INTERPOLATE; appendices G.2, G.3 | [`interpolation`] |
+//! | Algorithm 11, Lemmas 7, 8 | [`lagrange`] |
 //! | Algorithm 7, GENFIXEDQUERYPARTS | [`masks`] |
 //! | Algorithm 9, line 7: H = D′·A | [`papir_lattice::selection`] |
 //! | Algorithm 1 (InspiRING) | [`papir_lattice::packing::inspiring`] |
@@ -15,25 +17,33 @@
 //! | Algorithm 9, RESPOND, EVALPOLY | [`server`] |
 //! | Algorithm 10, EXTRACT | [`client`] |
 //! | Theorems 9, 10 | [`noise`] |
-//! | Theorem 12 (sizes) | [`params`], [`wire`] |
+//! | Theorem 12 (sizes) | `work`, [`wire`] |
+//! | appendix G.1 (gadgets) | `moduli`, `widths`, `search` |
 //!
 //! Beyond the paper: [`update`] prepares only changed columns again, [`decode`] reads them back.
 
 pub mod client;
 pub mod decode;
 pub mod encode;
+pub mod interpolation;
+pub mod lagrange;
 pub mod layout;
 pub mod masks;
+mod moduli;
 pub mod noise;
 pub mod params;
+mod search;
 pub mod server;
 pub mod update;
+mod widths;
 pub mod wire;
+mod work;
 
 use papir_core::Privacy;
 use papir_core::scheme::{Never, Scheme};
 
 pub use client::{Client, Secret};
+pub use interpolation::Interpolation;
 pub use params::Params;
 pub use server::Server;
 pub use wire::{Answer, Public, Query};

@@ -74,6 +74,10 @@ impl scheme::Server<Inspire> for Server {
         Ok(packed.into_par_iter().zip(&keys).map(finish).collect())
     }
 
+    fn update_cost(&self, changes: &[Change]) -> Result<scheme::UpdateEstimate> {
+        super::update::cost(self, changes)
+    }
+
     /// Keeps the public seed: byte for byte what [`Server::prepare`] gives for the changed records.
     fn update(&self, changes: &[Change], _rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Self> {
         super::update::update(self, changes, progress)
@@ -161,7 +165,8 @@ impl Server {
     /// None for a query of these parameters: [`Error::Parameters`] for a key of others.
     pub fn read_keys(&self, query: &Query) -> Result<Keys> {
         let ring = self.params.rlwe().ring();
-        let mut elements = lift_elements(ring, self.params.literal().key_bits, &query.keys);
+        let words = query.keys.chunks_exact(ring.degree()).zip(self.params.key_elements());
+        let mut elements: Vec<_> = words.flat_map(|(words, bits)| lift_elements(ring, bits, words)).collect();
         let shape = self.packing.shape();
         let rgsw = elements.split_off(shape.elements()).into_iter().map(|poly| ring.forward(poly)).collect();
         let key = KeyBodies::new(shape, elements).and_then(|key| self.packing.online_key(&key));
@@ -192,19 +197,28 @@ impl Server {
         Ok(packed.iter().map(join).collect())
     }
 
-    /// EVALPOLY: Horner's rule at the encrypted point, one result a chunk.
+    /// EVALPOLY: Horner's rule at the encrypted point, one result a chunk. With several variables (appendix
+    /// G.2) the polynomials in the innermost one are evaluated first, their values are the coefficients in
+    /// the next.
     pub fn evaluate(&self, packed: Vec<Rlwe>, keys: &Keys) -> Vec<Rlwe> {
+        let rows = self.params.rgsw_rows();
+        let points = self.rgsw_masks.chunks_exact(rows).zip(keys.rgsw.chunks_exact(rows));
+        let variables = self.params.layout().interpolation.variables().zip(points);
+        variables.fold(packed, |coefficients, (size, (masks, bodies))| {
+            coefficients.par_chunks(size).map(|polynomial| self.horner(polynomial, masks, bodies)).collect()
+        })
+    }
+
+    /// Σ_k cₖ·Z^k at the encrypted Z.
+    fn horner(&self, coefficients: &[Rlwe], masks: &[Poly<Values>], bodies: &[Poly<Values>]) -> Rlwe {
         let ring = self.params.rlwe().ring();
-        let horner = |coefficients: &[Rlwe]| {
-            let mut descending = coefficients.iter().rev();
-            let first = descending.next().cloned().unwrap_or_else(|| Rlwe::zero(ring));
-            descending.fold(first, |sum, coefficient| {
-                let mut next = external_product(ring, self.params.rgsw(), &sum, &self.rgsw_masks, &keys.rgsw);
-                next.add_assign(ring, coefficient);
-                next
-            })
-        };
-        packed.par_chunks(self.params.layout().points).map(horner).collect()
+        let mut descending = coefficients.iter().rev();
+        let first = descending.next().cloned().unwrap_or_else(|| Rlwe::zero(ring));
+        descending.fold(first, |sum, coefficient| {
+            let mut next = external_product(ring, self.params.rgsw(), &sum, masks, bodies);
+            next.add_assign(ring, coefficient);
+            next
+        })
     }
 
     /// Switches masks and bodies to the few bits that an answer carries.

@@ -9,7 +9,8 @@
 //! and the whitening stream is known before the changes are: the noise bound then assumes that changed
 //! records do not depend on it. A new setup draws a new seed.
 
-use papir_core::scheme::check_changes;
+use papir_core::cost::{Counts, Operation};
+use papir_core::scheme::{Parameters, UpdateEstimate, check_changes};
 use papir_core::{
     AlignedBytes, Blob, BlobSlice, Change, Progress, RecordBuffer, Result, Shape, extract_bits,
 };
@@ -19,91 +20,26 @@ use rayon::prelude::*;
 use super::decode::Columns;
 use super::encode::{Column, replace};
 use super::layout::Layout;
-use super::params::Params;
 use super::server::{PackMasks, Server};
 use crate::packs::PreparedPacks;
 
 /// Columns that are changed together, so that few are held beside the matrix.
 const BLOCK_COLUMNS: usize = 64;
 
-/// 16-bit words a second of one core writing the matrix to fresh memory.
-const WRITE_RATE: f64 = 1e9;
-/// 16-bit words a second of one core decoding or encoding columns.
-const CODE_RATE: f64 = 3.5e8;
-/// 16-bit words a second of one core computing the packs' masks.
-const MASK_RATE: f64 = 5e8;
-/// 32-bit words a second of one core making packing matrices.
-const PACK_RATE: f64 = 1e8;
-
-/// Work on a prepared database, counted in words.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Work {
-    /// 16-bit words of a matrix that are written to fresh memory.
-    pub written: u64,
-    /// 16-bit words that are decoded, and that are encoded.
-    pub coded: u64,
-    /// 16-bit words of the matrix that masks of packs are computed from.
-    pub masked: u64,
-    /// 32-bit words of packing matrices that are made.
-    pub packed: u64,
-}
-
-impl Work {
-    /// A setup of all records; their source is read besides.
-    pub fn of_setup(params: &Params) -> Self {
-        Self::with_coded(params, params.layout().columns)
-    }
-
-    /// An update that changes every chunk of some columns.
-    pub fn of_update(params: &Params, columns: usize) -> Self {
-        if columns == 0 { Self::default() } else { Self::with_coded(params, 2 * columns) }
-    }
-
-    /// A new matrix of which so many columns are decoded or encoded, and all packs.
-    fn with_coded(params: &Params, columns: usize) -> Self {
-        let layout = params.layout();
-        let (rows, packs) = (layout.rows() as u64, layout.packs() as u64);
-        Self {
-            written: layout.matrix_bytes() as u64 / 2,
-            coded: rows * columns as u64,
-            masked: rows * layout.columns.next_multiple_of(layout.degree) as u64,
-            packed: packs * params.matrix_words() as u64,
-        }
-    }
-
-    /// Seconds of one core, roughly (measured at d = 2048 with AVX-512): for comparing.
-    pub fn seconds(&self) -> f64 {
-        self.written as f64 / WRITE_RATE
-            + self.coded as f64 / CODE_RATE
-            + self.masked as f64 / MASK_RATE
-            + self.packed as f64 / PACK_RATE
-    }
-}
-
-/// What an update costs, said beforehand; at most this much, as what is the same is left as it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct UpdateEstimate {
-    /// Columns that hold the changes.
-    pub columns: usize,
-    /// The update.
-    pub update: Work,
-    /// A setup of all records, for comparison: less from about half of the columns on.
-    pub setup: Work,
-}
-
-impl Server {
-    /// What [`papir_core::scheme::Server::update`] with these changes would cost.
-    ///
-    /// # Errors
-    /// [`papir_core::Error::IndexOutOfRange`] or [`papir_core::Error::Length`] for a change that does
-    /// not fit.
-    pub fn update_cost(&self, changes: &[Change]) -> Result<UpdateEstimate> {
-        let layout = self.params.layout();
-        check_changes(&layout.shape, changes)?;
-        let columns = by_column(layout, changes).chunk_by(same_column).count();
-        let (update, setup) = (Work::of_update(&self.params, columns), Work::of_setup(&self.params));
-        Ok(UpdateEstimate { columns, update, setup })
-    }
+/// What [`update`] with these changes would cost: columns are decoded and encoded, and all packs prepared
+/// again from the whole matrix. A setup is less from about half of the columns on.
+///
+/// # Errors
+/// As [`check_changes`].
+pub(super) fn cost(server: &Server, changes: &[Change]) -> Result<UpdateEstimate> {
+    let params = &server.params;
+    check_changes(&params.layout().shape, changes)?;
+    let setup = params.describe().work.setup;
+    let update = match by_column(params.layout(), changes).chunk_by(same_column).count() {
+        0 => Counts::new(),
+        columns => params.preparing(2 * columns).with(Operation::Copy, params.stored_bytes() as f64, 1),
+    };
+    Ok(UpdateEstimate { update, setup })
 }
 
 /// The database with these changes, in order.

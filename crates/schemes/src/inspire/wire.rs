@@ -32,27 +32,36 @@ impl Wire<Params> for Public {
 pub struct Query {
     /// N/t selector entries of `query_bits` bits.
     pub selector: Vec<u64>,
-    /// y_g, y_h and the RGSW bodies: d coefficients of `key_bits` bits each.
+    /// y_g, y_h and the RGSW bodies of each variable's point: d coefficients of [`Params::key_elements`] bits.
     pub keys: Vec<u64>,
 }
 
 impl Wire<Params> for Query {
     fn encode(&self, params: &Params) -> Vec<u8> {
-        let (mut selector, mut keys) = (Vec::new(), Vec::new());
-        bits::pack(&self.selector, params.literal().query_bits, &mut selector);
-        bits::pack(&self.keys, params.literal().key_bits, &mut keys);
-        selector.append(&mut keys);
-        selector
+        let (mut bytes, mut packed) = (Vec::new(), Vec::new());
+        bits::pack(&self.selector, params.literal().query_bits, &mut bytes);
+        // d is a multiple of 64: ring elements are whole bytes.
+        for (words, width) in self.keys.chunks_exact(params.layout().degree).zip(params.key_elements()) {
+            bits::pack(words, width, &mut packed);
+            bytes.extend_from_slice(&packed);
+        }
+        bytes
     }
 
     fn decode(params: &Params, bytes: &[u8]) -> Result<Self> {
         let (selector, keys) = params.query_parts();
         Error::check_length("an InsPIRe query", bytes.len(), selector + keys)?;
-        let (layout, literal) = (params.layout(), params.literal());
-        Ok(Self {
-            selector: unpack(&bytes[..selector], literal.query_bits, layout.columns)?,
-            keys: unpack(&bytes[selector..], literal.key_bits, params.key_elements() * layout.degree)?,
-        })
+        let (layout, mut rest) = (params.layout(), &bytes[selector..]);
+        let mut query = Self {
+            selector: unpack(&bytes[..selector], params.literal().query_bits, layout.columns)?,
+            keys: Vec::new(),
+        };
+        for width in params.key_elements() {
+            let (element, others) = rest.split_at(bits::packed_len(layout.degree, width));
+            query.keys.extend(unpack(element, width, layout.degree)?);
+            rest = others;
+        }
+        Ok(query)
     }
 }
 

@@ -2,17 +2,17 @@
 
 use papir_core::scheme::{Client, Never, Parameters, Scheme, check_indices};
 use papir_core::{Error, Record, Result, extract_bits};
+use papir_lattice::lwe32::{self, LOG2_Q, N, UnitVector, dot};
 use papir_ring::prg::SecretRng;
-use papir_ring::sample::Gaussian;
 use rand_core::CryptoRng;
-use subtle::{ConditionallySelectable, ConstantTimeEq};
+use subtle::ConstantTimeEq;
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use super::Simple;
-use super::hint::{CENTRE, matrix_row};
 use super::layout::Place;
-use super::noise::{LOG2_DELTA, SIGMA};
-use super::params::{N, SimpleParams};
+use super::masks;
+use super::noise::{CENTRE, LOG2_DELTA};
+use super::params::SimpleParams;
 use super::wire::{SimpleAnswer, SimplePublic, SimpleQuery};
 
 /// What opens one answer: the LWE secret and where the record lies in its column.
@@ -28,14 +28,11 @@ pub struct SimpleSecret {
 pub struct SimpleClient {
     params: SimpleParams,
     public: SimplePublic,
-    gaussian: Gaussian,
 }
 
 impl Client<Simple> for SimpleClient {
     fn new(params: SimpleParams, public: SimplePublic) -> Result<Self> {
-        let gaussian = Gaussian::new(SIGMA)
-            .map_err(|error| Error::Parameters { scheme: Simple::NAME, reason: error.to_string() })?;
-        Ok(Self { params, public, gaussian })
+        Ok(Self { params, public })
     }
 
     fn params(&self) -> &SimpleParams {
@@ -51,8 +48,11 @@ impl Client<Simple> for SimpleClient {
         check_indices(Simple::NAME, &self.params.shape(), indices, 1)?;
         let Place { column, unit, slot } = self.params.layout.place(indices[0]);
         let mut rng = SecretRng::new(rng);
-        let secret = SimpleSecret { key: self.noise(&mut rng, N).to_vec(), unit, slot };
-        let values = self.encrypt(&secret.key, column, &mut rng);
+        let lwe = &self.params.lwe;
+        let secret = SimpleSecret { key: lwe.key(&mut rng).to_vec(), unit, slot };
+        let column =
+            UnitVector { selected: column, length: self.params.layout.columns, log2_delta: LOG2_DELTA };
+        let values = lwe.encrypt(&masks(self.public.seed), &secret.key, column, LOG2_Q, &mut rng);
         Ok((secret, SimpleQuery { values }))
     }
 
@@ -66,36 +66,16 @@ impl Client<Simple> for SimpleClient {
 }
 
 impl SimpleClient {
-    /// Fresh Gaussian words modulo q.
-    fn noise(&self, rng: &mut SecretRng, count: usize) -> Zeroizing<Vec<u32>> {
-        let mut words = Zeroizing::new(vec![0; count]);
-        self.gaussian.fill(rng, bytemuck::cast_slice_mut(words.as_mut_slice()));
-        words
-    }
-
-    /// b = A·s + e + Δ·u for the unit vector u of a column. Every column is treated alike.
-    fn encrypt(&self, key: &[u32], column: u64, rng: &mut SecretRng) -> Vec<u32> {
-        let errors = self.noise(rng, self.params.layout.columns);
-        let mut row = vec![0; N];
-        let encrypt_one = |(c, error): (usize, &u32)| {
-            matrix_row(&self.public.seed, c, &mut row);
-            let selected = u32::conditional_select(&0, &(1 << LOG2_DELTA), (c as u64).ct_eq(&column));
-            dot(&row, key).wrapping_add(*error).wrapping_add(selected)
-        };
-        errors.iter().enumerate().map(encrypt_one).collect()
-    }
-
     /// All bytes of the answer's column, and the largest distance of a row from a multiple of Δ.
     /// Takes the same time whether the answer decodes or not.
     fn decode(&self, key: &[u32], answer: &SimpleAnswer) -> Result<(Zeroizing<Vec<u8>>, u32)> {
-        let half = 1u32 << (LOG2_DELTA - 1);
         let hint = self.public.hint.slice_of::<u32>("simple's hint")?;
         let mut worst = 0;
         let decode_one = |(row, value): (&[u32], &u64)| {
             let sum = (*value as u32) << self.params.budget.dropped_bits;
-            let shifted = sum.wrapping_sub(dot(row, key)).wrapping_add(half);
-            worst = worst.max((shifted % (2 * half)).abs_diff(half));
-            (shifted >> LOG2_DELTA).wrapping_add(CENTRE) as u8
+            let (word, distance) = lwe32::decode(sum.wrapping_sub(dot(row, key)), LOG2_DELTA);
+            worst = worst.max(distance);
+            (word as u8).wrapping_add(CENTRE)
         };
         let column = hint.chunks_exact(N).zip(&answer.values).map(decode_one).collect();
         Ok((Zeroizing::new(column), worst))
@@ -121,11 +101,6 @@ impl SimpleClient {
 fn add_if(out: &mut [u8], bytes: &[u8], position: u64, wanted: u64) {
     let mask = position.ct_eq(&wanted).unwrap_u8().wrapping_neg();
     out.iter_mut().zip(bytes).for_each(|(out, byte)| *out |= byte & mask);
-}
-
-/// Inner product modulo q.
-fn dot(a: &[u32], b: &[u32]) -> u32 {
-    a.iter().zip(b).fold(0, |sum, (a, b)| sum.wrapping_add(a.wrapping_mul(*b)))
 }
 
 /// For tests of noise and secrets.

@@ -5,14 +5,11 @@
 //! run of the packed database, and a record never leaves its column.
 
 use papir_core::{Error, Result, Shape};
-use papir_kernels::rows8::ROWS;
 
 /// The most columns: up to here the failure probability stays below 2⁻⁴⁰ (`super::noise`).
 pub(super) const MAX_COLUMNS: u64 = 1 << 16;
 /// The most rows: one unit of the longest record of an odd number of bits.
 pub(super) const MAX_ROWS: u64 = 1 << 21;
-/// Columns that lie together in a tile.
-const QUAD: usize = 4;
 
 /// The matrix's shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,26 +67,6 @@ impl Layout {
         Ok(Self { unit_records, unit_bytes: unit_bytes as usize, column_units, rows, columns })
     }
 
-    /// Row groups of the tiles.
-    pub(super) fn groups(&self) -> usize {
-        self.rows.div_ceil(ROWS)
-    }
-
-    /// Quads of columns of the tiles.
-    pub(super) fn quads(&self) -> usize {
-        self.columns.div_ceil(QUAD)
-    }
-
-    /// Bytes of one row group.
-    pub(super) fn group_bytes(&self) -> usize {
-        self.quads() * QUAD * ROWS
-    }
-
-    /// Bytes of all tiles: the matrix with rows and columns filled up.
-    pub(super) fn tile_bytes(&self) -> u64 {
-        self.groups() as u64 * self.group_bytes() as u64
-    }
-
     /// Records of a column.
     pub(super) fn column_records(&self) -> u64 {
         self.column_units * self.unit_records
@@ -99,12 +76,6 @@ impl Layout {
     pub(super) fn place(&self, index: u64) -> Place {
         let (unit, slot) = (index / self.unit_records, index % self.unit_records);
         Place { column: unit / self.column_units, unit: unit % self.column_units, slot }
-    }
-
-    /// The position of a byte of the matrix in the tiles, as `papir_kernels::rows8` lays them out.
-    pub(super) fn tile_position(&self, row: usize, column: usize) -> usize {
-        let (group, lane) = (row / ROWS, row % ROWS);
-        group * self.group_bytes() + (column / QUAD * ROWS + lane) * QUAD + column % QUAD
     }
 }
 
@@ -129,17 +100,6 @@ mod tests {
         for index in 0..1000 {
             let place = layout.place(index);
             assert_eq!((place.column * 5 + place.unit) * 8 + place.slot, index);
-        }
-    }
-
-    #[test]
-    fn tile_positions_are_those_of_the_kernel() {
-        let layout = Layout::new(&Shape::of_bytes(70 * 7, 10).unwrap(), 7).unwrap();
-        let mut tiles = vec![0; layout.tile_bytes() as usize];
-        let column: Vec<u8> = (0..layout.groups() * ROWS).map(|row| row as u8 + 1).collect();
-        papir_kernels::rows8::scatter_column(&mut tiles, layout.groups(), layout.quads(), 66, &column);
-        for row in 0..layout.rows {
-            assert_eq!(tiles[layout.tile_position(row, 66)], column[row], "row {row}");
         }
     }
 

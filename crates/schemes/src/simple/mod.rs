@@ -8,8 +8,8 @@
 //!
 //! | the paper, figure 2 | function |
 //! |---|---|
-//! | `Setup` | [`server::SimpleServer`]'s `setup`; the hint in `hint` |
-//! | `Query` | [`client::SimpleClient`]'s `query` |
+//! | `Setup` | [`server::SimpleServer`]'s `setup`; the hint by [`papir_lattice::lwe32::MaskProducts`] |
+//! | `Query` | [`client::SimpleClient`]'s `query`; the ciphertext by [`papir_lattice::lwe32::encrypt`] |
 //! | `Answer` | [`server::SimpleServer`]'s `answer`: one pass of `papir_kernels::rows8` |
 //! | `Recover` | [`client::SimpleClient`]'s `extract` |
 //!
@@ -17,10 +17,9 @@
 //! that one answer returns it whole, however long; the plaintext modulus is p = 256, so that bytes
 //! are words; words count centred (w − 128), which halves the noise; the answer is rounded to
 //! about 9 bits a word; the noise is wider (σ = 11) for 128 bits at n = 1024, which the paper's
-//! σ = 6.4 misses.
+//! σ = 6.4 misses; A is made of negacyclic blocks, so that products with it take transforms.
 
 pub mod client;
-mod hint;
 mod layout;
 mod noise;
 pub mod params;
@@ -30,8 +29,18 @@ mod tests;
 mod update;
 pub mod wire;
 
-use papir_core::Privacy;
 use papir_core::scheme::{Never, Scheme};
+use papir_core::{Blob, Privacy};
+use papir_lattice::lwe32::{self, Masks};
+use papir_ring::prg::Seed;
+
+/// D.
+type ByteMatrix = lwe32::ByteMatrix<Blob>;
+
+/// A: its rows belong to the columns of D.
+fn masks(seed: Seed) -> Masks {
+    Masks::new(seed, "simple/lwe-matrix")
+}
 
 /// SimplePIR.
 pub struct Simple;

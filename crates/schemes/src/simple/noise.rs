@@ -6,16 +6,16 @@
 //! not rounded and the secret is not part of the noise. The sum is subgaussian with deviation
 //! σ·√Σw² ≤ 128·σ·√columns, so |Σ| > x with probability below 2·exp(−x²/2·deviation²).
 
-/// log₂ of the modulus q.
-pub(super) const LOG2_Q: u32 = 32;
+use papir_lattice::lwe32::{LOG2_Q, SIGMA};
+
 /// log₂ of the plaintext modulus p: a word is a byte.
 pub(super) const LOG2_P: u32 = 8;
-/// The standard deviation of errors and secrets.
-pub(super) const SIGMA: f64 = 11.0;
+/// Half of it: what centring takes off a word.
+pub(super) const CENTRE: u8 = 128;
 /// log₂ of Δ = q/p.
 pub(super) const LOG2_DELTA: u32 = LOG2_Q - LOG2_P;
 /// The largest absolute value of a centred word.
-const MAX_WORD: f64 = 128.0;
+const MAX_WORD: f64 = CENTRE as f64;
 /// log₂ of the probability that the errors of one answer's rows exceed their part of the bound.
 const TAIL_LOG2: f64 = -48.0;
 /// log₂ of one sample's statistical distance from the Gaussian (`papir_ring::sample`).

@@ -8,15 +8,17 @@ use papir_core::{
     envelope,
 };
 use papir_kernels::bits::packed_len;
-use papir_lattice::security::{self, Row, Secret};
+use papir_kernels::rows8::ROWS;
+use papir_lattice::lwe32::matrix::transformed_bytes;
+use papir_lattice::lwe32::{LOG2_Q, LweParams, N, SIGMA, matrix_bytes};
+use papir_lattice::params::ParamsError;
+use papir_lattice::security;
 
 use super::Simple;
 use super::layout::{Layout, MAX_COLUMNS, MAX_ROWS, unit_of};
-use super::noise::{self, Budget, LOG2_DELTA, LOG2_P, LOG2_Q, SIGMA};
+use super::noise::{self, Budget, LOG2_DELTA, LOG2_P};
 use crate::shape_io::{SHAPE_BYTES, read_shape, write_shape};
 
-/// The LWE dimension n.
-pub(super) const N: usize = 1024;
 /// Bytes of the seed of A.
 pub(super) const SEED_BYTES: usize = 32;
 /// Bytes of encoded parameters.
@@ -32,7 +34,7 @@ pub struct SimpleParams {
     shape: Shape,
     pub(super) layout: Layout,
     pub(super) budget: Budget,
-    security: &'static Row,
+    pub(super) lwe: LweParams,
 }
 
 impl SimpleParams {
@@ -43,16 +45,11 @@ impl SimpleParams {
     /// [`Error::OutOfBounds`] when rows or columns are too many for the noise or the hint.
     pub fn new(shape: Shape, column_units: u64) -> Result<Self> {
         let layout = Layout::new(&shape, column_units)?;
-        let security = security::require_128(N, f64::from(LOG2_Q), Secret::ErrorLike, SIGMA);
-        let security = security.map_err(|error| Error::Insecure {
-            found: error.bits.map_or("no estimated".to_owned(), |bits| bits.to_string()),
-            expected: security::MINIMUM_BITS as u32,
-        })?;
         let budget = noise::budget(layout.rows, layout.columns).ok_or_else(|| {
             let reason = format!("the noise of {} columns exceeds the decoding limit", layout.columns);
             Error::Parameters { scheme: Simple::NAME, reason }
         })?;
-        Ok(Self { shape, layout, budget, security })
+        Ok(Self { shape, layout, budget, lwe: LweParams::new().map_err(unfit)? })
     }
 
     /// Bits of a word of the answer.
@@ -83,20 +80,21 @@ impl SimpleParams {
             hint,
             query: sealed(self.query_bytes()),
             answer: sealed(self.answer_bytes()),
-            database: self.layout.tile_bytes(),
+            database: matrix_bytes(self.layout.rows, self.layout.columns),
             ..Sizes::default()
         }
     }
 
-    /// What the verbs do: the answer reads the filled-up matrix, the hint has n columns, a client
-    /// expands a row of A for each column and reads a row of the hint for each row.
+    /// What the verbs do: the answer reads the filled-up matrix, the hint is its product with masks, a
+    /// client encrypts a word for each column and reads a row of the hint for each row.
     fn work(&self) -> Work {
         let Layout { rows, columns, .. } = self.layout;
-        let (bytes, groups) = (self.layout.tile_bytes() as f64, self.layout.groups());
+        let (bytes, groups) = (matrix_bytes(rows, columns) as f64, rows.div_ceil(ROWS));
+        let transformed = transformed_bytes(rows, columns) as f64;
         Work {
             setup: Counts::new().with(Operation::Encode8, bytes, 1).with(
                 Operation::HintProduct8,
-                bytes,
+                transformed,
                 groups,
             ),
             query: Counts::new().with(Operation::EncryptColumn, columns as f64, 1),
@@ -107,6 +105,16 @@ impl SimpleParams {
             ),
             extract: Counts::new().with(Operation::DecryptRow, rows as f64, 1),
         }
+    }
+}
+
+fn unfit(error: ParamsError) -> Error {
+    match error {
+        ParamsError::Insecure(error) => Error::Insecure {
+            found: error.bits.map_or("no estimated".to_owned(), |bits| bits.to_string()),
+            expected: security::MINIMUM_BITS as u32,
+        },
+        other => Error::Parameters { scheme: Simple::NAME, reason: other.to_string() },
     }
 }
 
@@ -127,7 +135,8 @@ impl Parameters for SimpleParams {
         let candidates = (from..=to).step_by(((to - from) / CANDIDATES + 1) as usize);
         let layouts = candidates.map(|height| Layout::new(&shape, height)).collect::<Result<Vec<_>>>()?;
         let cost = |layout: &Layout| {
-            let padded = if goal == Goal::MinTime { layout.tile_bytes() as f64 } else { 0.0 };
+            let bytes = matrix_bytes(layout.rows, layout.columns) as f64;
+            let padded = if goal == Goal::MinTime { bytes } else { 0.0 };
             padded + column_cost * layout.columns as f64 + row_cost * layout.rows as f64
         };
         let best = layouts.iter().min_by(|a, b| cost(a).total_cmp(&cost(b)));
@@ -144,12 +153,13 @@ impl Parameters for SimpleParams {
 
     fn describe(&self) -> Description {
         let Layout { rows, columns, .. } = self.layout;
+        let security = self.lwe.security();
         Description {
             scheme: Simple::NAME,
             privacy: Simple::PRIVACY,
             shape: self.shape,
             sizes: self.sizes(),
-            security: Some(Security { bits: self.security.matzov, source: self.security.set }),
+            security: Some(Security { bits: security.matzov, source: security.set }),
             failure_log2: self.budget.failure_log2,
             limits: Limits {
                 records: MAX_RECORDS,
@@ -234,13 +244,15 @@ mod tests {
     #[test]
     fn extremes_are_taken_or_refused_with_a_reason() {
         for (records, bits) in
-            [(1 << 30, 1), (1 << 32, 8), (1, 1 << 21), (1 << 16, 1 << 21), (9, (1 << 21) - 1)]
+            [(1 << 40, 1), (1 << 32, 8), (1, 1 << 21), (1 << 16, 1 << 21), (9, (1 << 21) - 1)]
         {
             let description = described(records, bits, Goal::Balanced);
             assert!(description.failure_log2 <= -40.0, "{records} × {bits}: {}", description.failure_log2);
             assert!(description.security.unwrap().bits >= 128.0);
         }
-        let error = SimpleParams::choose(Shape::new(1 << 32, 512).unwrap(), Goal::Balanced).unwrap_err();
-        assert!(matches!(error, Error::Parameters { .. }), "{error}");
+        for (records, bits) in [(1 << 32, 512), (1 << 40, 1 << 21)] {
+            let error = SimpleParams::choose(Shape::new(records, bits).unwrap(), Goal::Balanced).unwrap_err();
+            assert!(matches!(error, Error::Parameters { .. }), "{error}");
+        }
     }
 }

@@ -4,14 +4,15 @@
 use chacha20::ChaCha20Rng;
 use papir_core::scheme::{Client, Parameters, Server, Session};
 use papir_core::{Change, Goal, NoProgress, RecordBuffer, Records, Shape, extract_bits};
+use papir_lattice::lwe32::{N, SIGMA, dot};
 use papir_ring::prg::SecretRng;
 use papir_ring::sample::Gaussian;
 use papir_testkit::noise::Moments;
 use rand_core::{CryptoRng, Rng, SeedableRng};
 
 use super::client::SimpleClient;
-use super::noise::{LOG2_DELTA, SIGMA, deviation};
-use super::params::{N, SimpleParams};
+use super::noise::{LOG2_DELTA, deviation};
+use super::params::SimpleParams;
 use super::server::SimpleServer;
 
 const DELTA: u32 = 1 << LOG2_DELTA;
@@ -78,9 +79,8 @@ fn a_query_is_the_encrypted_unit_vector() {
     let errors: Vec<f64> = (0..4000)
         .map(|column| {
             let mut row = vec![0; N];
-            super::hint::matrix_row(&server.public().seed, column, &mut row);
-            let inner =
-                row.iter().zip(secret.key()).fold(0u32, |sum, (a, s)| sum.wrapping_add(a.wrapping_mul(*s)));
+            super::masks(server.public().seed).row(column, &mut row);
+            let inner = dot(&row, secret.key());
             let selected = if column == 777 { DELTA } else { 0 };
             f64::from(query.values[column].wrapping_sub(inner).wrapping_sub(selected) as i32)
         })
@@ -126,9 +126,9 @@ fn an_update_is_the_setup_of_the_changed_records() {
         let updated = server.update(&changes, &mut rng, &NoProgress).unwrap();
         let (fresh, ..) = setup(&records, column_units, 4);
         assert_eq!(updated.public.seed, fresh.public.seed);
-        assert!(*updated.tiles == *fresh.tiles, "{bits} bits: database");
+        assert!(**updated.database.tiles() == **fresh.database.tiles(), "{bits} bits: database");
         assert!(*updated.public.hint == *fresh.public.hint, "{bits} bits: hint");
-        assert!(*server.tiles != *updated.tiles, "{bits} bits: nothing changed");
+        assert!(**server.database.tiles() != **updated.database.tiles(), "{bits} bits: nothing changed");
     }
 }
 

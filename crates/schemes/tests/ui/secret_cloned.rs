@@ -4,8 +4,12 @@ use papir_core::erased::ErasedSecret;
 use papir_core::scheme::Scheme;
 use papir_schemes::double::Double;
 use papir_schemes::inspire::Inspire;
+use papir_schemes::inspire0::Inspire0;
+use papir_schemes::inspire2::Inspire2;
 use papir_schemes::plain::Plain;
 use papir_schemes::simple::Simple;
+use papir_schemes::simpleypir::SimpleYpir;
+use papir_schemes::ypir::Ypir;
 
 fn clone<T: Clone>() {}
 
@@ -14,5 +18,9 @@ fn main() {
     clone::<<Simple as Scheme>::Secret>();
     clone::<<Inspire as Scheme>::Secret>();
     clone::<<Double as Scheme>::Secret>();
+    clone::<<Inspire2 as Scheme>::Secret>();
+    clone::<<Inspire0 as Scheme>::Secret>();
+    clone::<<Ypir as Scheme>::Secret>();
+    clone::<<SimpleYpir as Scheme>::Secret>();
     clone::<ErasedSecret>();
 }

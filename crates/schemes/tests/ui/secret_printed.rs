@@ -4,7 +4,11 @@ use papir_core::erased::ErasedSecret;
 use papir_core::scheme::Scheme;
 use papir_schemes::double::Double;
 use papir_schemes::inspire::Inspire;
+use papir_schemes::inspire0::Inspire0;
+use papir_schemes::inspire2::Inspire2;
 use papir_schemes::simple::Simple;
+use papir_schemes::simpleypir::SimpleYpir;
+use papir_schemes::ypir::Ypir;
 
 fn print<T: std::fmt::Debug>() {}
 
@@ -12,5 +16,9 @@ fn main() {
     print::<<Simple as Scheme>::Secret>();
     print::<<Inspire as Scheme>::Secret>();
     print::<<Double as Scheme>::Secret>();
+    print::<<Inspire2 as Scheme>::Secret>();
+    print::<<Inspire0 as Scheme>::Secret>();
+    print::<<Ypir as Scheme>::Secret>();
+    print::<<SimpleYpir as Scheme>::Secret>();
     print::<ErasedSecret>();
 }

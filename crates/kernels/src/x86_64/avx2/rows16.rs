@@ -3,13 +3,13 @@
 use super::lanes::Avx2;
 use crate::portable::rows16;
 
-/// Registers of a slab: their sums, in four planes, fit those of the CPU.
+/// Registers of a slab: their sums, in five planes, fit those of the CPU.
 const SLAB: usize = 2;
 
 /// Adds every group's rows times the query to `out`.
 #[target_feature(enable = "avx2,fma,bmi2")]
 pub(crate) fn pass(tiles: &[i16], pairs: usize, planes: &[i16], plane_count: usize, out: &mut [u64]) {
-    by_planes!(plane_count, pass_planes(tiles, pairs, planes, out));
+    by_planes!(up to 5, plane_count, pass_planes(tiles, pairs, planes, out));
 }
 
 #[target_feature(enable = "avx2,fma,bmi2")]

@@ -19,7 +19,7 @@ const STREAMED_PAIRS: usize = 4096;
 /// Adds every group's rows times the query to `out`.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
 pub(crate) fn pass(tiles: &[i16], pairs: usize, planes: &[i16], plane_count: usize, out: &mut [u64]) {
-    by_planes!(plane_count, pass_planes(tiles, pairs, planes, out));
+    by_planes!(up to 5, plane_count, pass_planes(tiles, pairs, planes, out));
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]

@@ -1,0 +1,131 @@
+//! Encryption of a unit vector under the rows of A, n of them by one ring product.
+
+use papir_ring::{Poly, Values};
+use rand_core::CryptoRng;
+use subtle::{ConditionallySelectable, ConstantTimeEq};
+use zeroize::Zeroizing;
+
+use super::masks::Masks;
+use super::params::{LOG2_Q, LweParams, N};
+use super::words::round_fairly;
+
+/// A unit vector to encrypt.
+#[derive(Clone, Copy)]
+pub struct UnitVector {
+    /// Where the one is. Secret.
+    pub selected: u64,
+    /// Its length.
+    pub length: usize,
+    /// log₂ of what the one is multiplied by, Δ.
+    pub log2_delta: u32,
+}
+
+impl LweParams {
+    /// Fresh Gaussian words modulo q.
+    fn noise(&self, rng: &mut dyn CryptoRng, count: usize) -> Zeroizing<Vec<u32>> {
+        let mut words = Zeroizing::new(vec![0; count]);
+        self.error().fill(rng, bytemuck::cast_slice_mut(words.as_mut_slice()));
+        words
+    }
+
+    /// A fresh secret s of n words.
+    pub fn key(&self, rng: &mut dyn CryptoRng) -> Zeroizing<Vec<u32>> {
+        self.noise(rng, N)
+    }
+
+    /// b = A·s + e + Δ·u, rounded fairly to its leading `bits` (1 to 32). Every entry is treated alike.
+    pub fn encrypt(
+        &self,
+        masks: &Masks,
+        key: &[u32],
+        unit: UnitVector,
+        bits: u32,
+        rng: &mut dyn CryptoRng,
+    ) -> Vec<u32> {
+        let errors = self.noise(rng, unit.length);
+        let mut ties = Zeroizing::new(vec![0; unit.length]);
+        rng.fill_bytes(&mut ties);
+        let key = self.transform(key);
+        let mut bodies = Vec::with_capacity(unit.length);
+        for (block, (errors, ties)) in errors.chunks(N).zip(ties.chunks(N)).enumerate() {
+            let products = self.inner_products(&masks.block(block), &key);
+            for (i, ((product, error), tie)) in products.iter().zip(errors).zip(ties).enumerate() {
+                let is_selected = ((block * N + i) as u64).ct_eq(&unit.selected);
+                let selected = u32::conditional_select(&0, &(1 << unit.log2_delta), is_selected);
+                let body = (*product as u32).wrapping_add(*error).wrapping_add(selected);
+                bodies.push(round_fairly(body, LOG2_Q - bits, *tie));
+            }
+        }
+        bodies
+    }
+
+    /// s in values.
+    fn transform(&self, key: &[u32]) -> Zeroizing<Poly<Values>> {
+        let ring = self.ring();
+        let mut small = Zeroizing::new(vec![0; N]);
+        small.copy_from_slice(bytemuck::cast_slice(key));
+        Zeroizing::new(ring.forward(ring.from_signed(&small)))
+    }
+
+    /// a·s over the integers, from which s follows.
+    fn inner_products(&self, mask: &[i32], key: &Poly<Values>) -> Zeroizing<Vec<i64>> {
+        let ring = self.ring();
+        let product = ring.mul(&ring.forward(ring.from_signed(mask)), key);
+        let product = Zeroizing::new(ring.inverse(product));
+        Zeroizing::new(ring.to_centred(&product))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::lwe32::{SIGMA, dot};
+    use chacha20::ChaCha20Rng;
+    use chacha20::rand_core::SeedableRng;
+    use papir_ring::prg::Seed;
+
+    const MASKS: Masks = Masks::new(Seed([5; 32]), "test");
+
+    /// What is left of bodies when masks and the unit vector are taken off.
+    fn errors(bodies: &[u32], bits: u32, key: &[u32], unit: UnitVector) -> Vec<i32> {
+        let mut row = vec![0; N];
+        let error = |(i, body): (usize, &u32)| {
+            MASKS.row(i, &mut row);
+            let selected = if i as u64 == unit.selected { 1 << unit.log2_delta } else { 0 };
+            (body << (LOG2_Q - bits)).wrapping_sub(dot(&row, key)).wrapping_sub(selected) as i32
+        };
+        bodies.iter().enumerate().map(error).collect()
+    }
+
+    #[test]
+    fn bodies_encrypt_the_unit_vector_with_small_errors() {
+        let params = LweParams::new().unwrap();
+        let mut rng = ChaCha20Rng::from_seed([1; 32]);
+        for (length, selected) in [(1, 0), (1000, 999), (N, 1), (3000, 2047), (3000, 2048), (3000, 5000)] {
+            let key = params.key(&mut rng);
+            let unit = UnitVector { selected, length, log2_delta: 24 };
+            for bits in [32, 25] {
+                let bodies = params.encrypt(&MASKS, &key, unit, bits, &mut rng);
+                assert_eq!(bodies.len(), length);
+                let errors = errors(&bodies, bits, &key, unit);
+                let most = params.error().bound() + ((1 << (LOG2_Q - bits)) >> 1);
+                assert!(errors.iter().all(|error| error.abs() <= most), "{length}, {selected}, {bits} bits");
+                let square = errors.iter().map(|e| f64::from(*e).powi(2)).sum::<f64>() / length as f64;
+                let expected = SIGMA * SIGMA + (4f64.powi((LOG2_Q - bits) as i32) - 1.0) / 12.0;
+                assert!(length < 1000 || (square / expected - 1.0).abs() < 0.2, "{square}, not {expected}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_largest_secret_is_multiplied_exactly() {
+        let params = LweParams::new().unwrap();
+        for value in [255i32, -255] {
+            let key = params.transform(&[value as u32; N]);
+            let products = params.inner_products(&[i32::MIN; N], &key);
+            let expected = |c: i64| i64::from(value) * -(1i64 << 31) * (2 * (c + 1) - N as i64);
+            assert!(products.iter().zip(0..).all(|(product, c)| *product == expected(c)));
+        }
+    }
+}

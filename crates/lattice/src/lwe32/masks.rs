@@ -1,0 +1,303 @@
+//! The matrix A of masks, and products of rows of bytes with it.
+
+use std::ops::Deref;
+
+use papir_kernels::pointwise;
+use papir_kernels::rows8::{self, ROWS};
+use papir_ring::prg::Seed;
+use papir_ring::{Poly, Ring, Values};
+use rayon::prelude::*;
+
+use super::MAX_BLOCKS;
+use super::matrix::ByteMatrix;
+use super::params::{LweParams, N};
+
+/// A matrix with rows of n words, made of negacyclic blocks of n rows; each block's ring element is a
+/// stream of its own.
+#[derive(Clone, Copy, Debug)]
+pub struct Masks {
+    seed: Seed,
+    label: &'static str,
+}
+
+impl Masks {
+    /// The masks under a public seed; `label` names the purpose.
+    pub const fn new(seed: Seed, label: &'static str) -> Self {
+        Self { seed, label }
+    }
+
+    /// The ring element aᵢ of block i: n uniform words, centred.
+    pub fn block(&self, i: usize) -> Vec<i32> {
+        let mut words = vec![0; N];
+        self.seed.expand(self.label, i as u64).uniform_bits(bytemuck::cast_slice_mut(&mut words));
+        words
+    }
+
+    /// One row of A, n words: with c = `index` mod n, aᵢ's coefficients from c down to 0, then those from
+    /// n − 1 down to c + 1, negated.
+    pub fn row(&self, index: usize, out: &mut [u32]) {
+        let block = self.block(index / N);
+        let (low, high) = block.split_at(index % N + 1);
+        for (out, &word) in out.iter_mut().zip(low.iter().rev()) {
+            *out = word as u32;
+        }
+        for (out, &word) in out[low.len()..].iter_mut().zip(high.iter().rev()) {
+            *out = (word as u32).wrapping_neg();
+        }
+    }
+
+    /// aᵢ(X⁻¹) in values: its coefficients are the first row of the block.
+    fn reflected(&self, ring: &Ring, i: usize) -> Poly<Values> {
+        let mut row = vec![0i32; N];
+        self.row(i * N, bytemuck::cast_slice_mut(&mut row));
+        ring.forward(ring.from_signed(&row))
+    }
+}
+
+/// A's rows for the columns of a matrix, ready for products with centred bytes.
+#[derive(Clone)]
+pub struct MaskProducts {
+    /// aᵢ(X⁻¹), 8 KiB each.
+    blocks: Vec<Poly<Values>>,
+    /// Σ centre·row over all columns.
+    centre: Vec<u32>,
+}
+
+impl MaskProducts {
+    /// For a matrix of so many columns, from whose bytes `centre` is taken off.
+    pub fn new(params: &LweParams, masks: &Masks, columns: usize, centre: u8) -> Self {
+        let blocks = (0..columns.div_ceil(N)).into_par_iter();
+        let blocks = blocks.map(|i| masks.reflected(params.ring(), i)).collect();
+        let mut products = Self { blocks, centre: vec![0; N] };
+        products.centre = products.of_row(params, &vec![centre; columns]);
+        products
+    }
+
+    /// Σ (byte − centre)·row of A over a row of as many bytes as there are columns: n words.
+    pub fn of_row(&self, params: &LweParams, bytes: &[u8]) -> Vec<u32> {
+        let (mut row, mut sums) = (vec![0; N], Sums::new(params.ring()));
+        for (bytes, blocks) in bytes.chunks(MAX_BLOCKS * N).zip(self.blocks.chunks(MAX_BLOCKS)) {
+            sums.add_products(bytes, blocks, &mut row);
+        }
+        self.take_off_centre(&mut row);
+        row
+    }
+
+    /// [`MaskProducts::of_row`] for every row of a matrix, added to `out`, rows × n words. `advance` is
+    /// told of rows that are done, from any thread.
+    ///
+    /// # Panics
+    /// When `out` is shorter than the rows.
+    pub fn add_matrix<T: Deref<Target = [u8]> + Sync>(
+        &self,
+        params: &LweParams,
+        matrix: &ByteMatrix<T>,
+        out: &mut [u32],
+        advance: impl Fn(usize) + Sync,
+    ) {
+        let groups = out[..matrix.rows() * N].par_chunks_mut(ROWS * N);
+        groups.zip(matrix.par_groups()).for_each_init(
+            || Sums::new(params.ring()),
+            |sums, (rows, tile)| {
+                self.add_group(sums, tile, matrix.columns(), rows);
+                advance(rows.len() / N);
+            },
+        );
+    }
+
+    /// The rows of one group.
+    fn add_group(&self, sums: &mut Sums<'_>, tile: &[u8], columns: usize, rows: &mut [u32]) {
+        for (part, blocks) in self.blocks.chunks(MAX_BLOCKS).enumerate() {
+            let first = part * MAX_BLOCKS * N;
+            let taken = (blocks.len() * N).min(columns - first);
+            let mut bytes = vec![0; ROWS * taken];
+            rows8::gather_rows(tile, first / 4, taken, &mut bytes);
+            for (bytes, row) in bytes.chunks_exact(taken).zip(rows.chunks_exact_mut(N)) {
+                sums.add_products(bytes, blocks, row);
+            }
+        }
+        rows.chunks_exact_mut(N).for_each(|row| self.take_off_centre(row));
+    }
+
+    fn take_off_centre(&self, row: &mut [u32]) {
+        row.iter_mut().zip(&self.centre).for_each(|(word, centre)| *word = word.wrapping_sub(*centre));
+    }
+}
+
+/// Room for a sum of products, modulo both primes.
+struct Sums<'a> {
+    ring: &'a Ring,
+    sums: Vec<u64>,
+    values: Vec<u32>,
+}
+
+impl<'a> Sums<'a> {
+    fn new(ring: &'a Ring) -> Self {
+        Self { ring, sums: vec![0; 2 * N], values: vec![0; 2 * N] }
+    }
+
+    /// Adds bytes times blocks, at most [`MAX_BLOCKS`] of them, to a row modulo q.
+    fn add_products(&mut self, bytes: &[u8], blocks: &[Poly<Values>], row: &mut [u32]) {
+        self.sums.fill(0);
+        for (bytes, block) in bytes.chunks(N).zip(blocks) {
+            self.transform(bytes);
+            pointwise::mul_accumulate(&mut self.sums, &self.values, block.residues());
+        }
+        for (word, sum) in row.iter_mut().zip(self.finish()) {
+            *word = word.wrapping_add(sum as u32);
+        }
+    }
+
+    /// Bytes as a polynomial's values. Bytes are residues as they are, modulo either prime.
+    fn transform(&mut self, bytes: &[u8]) {
+        let (first, second) = self.values.split_at_mut(N);
+        first[bytes.len()..].fill(0);
+        first.iter_mut().zip(bytes).for_each(|(value, &byte)| *value = byte.into());
+        second.copy_from_slice(first);
+        self.ring.table(0).forward(first);
+        self.ring.table(1).forward(second);
+    }
+
+    /// The sums over the integers.
+    fn finish(&self) -> Vec<i64> {
+        let mut sum = self.ring.zero::<Values>();
+        for ((out, sums), prime) in
+            sum.parts_mut().into_iter().zip(self.sums.chunks_exact(N)).zip(self.ring.primes())
+        {
+            pointwise::reduce(out, sums, prime);
+        }
+        self.ring.to_centred(&self.ring.inverse(sum))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::super::words::{add_multiple, dot};
+    use super::super::{matrix_bytes, write_columns};
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    const MASKS: Masks = Masks::new(Seed([3; 32]), "test");
+
+    /// Σ (byte − centre)·row of A by the definition.
+    fn naive(bytes: &[u8], centre: u8) -> Vec<u32> {
+        let (mut sum, mut mask) = (vec![0; N], vec![0; N]);
+        for (column, &byte) in bytes.iter().enumerate() {
+            MASKS.row(column, &mut mask);
+            add_multiple(&mut sum, &mask, i32::from(byte) - i32::from(centre));
+        }
+        sum
+    }
+
+    fn byte(row: usize, column: usize) -> u8 {
+        (row * 31 + column * 7 + row * column) as u8
+    }
+
+    #[test]
+    fn rows_are_those_of_negacyclic_products() {
+        let key: Vec<u32> = (0..N as u32).map(|i| i.wrapping_mul(0x9e37_79b9) % 200).collect();
+        let (block, mut row) = (MASKS.block(1), vec![0; N]);
+        for c in [0, 1, 17, N - 2, N - 1] {
+            // Coefficient c of a·s, by the definition.
+            let product = (0..N).fold(0u32, |sum, j| {
+                let (at, sign) = if j <= c { (c - j, 1) } else { (N + c - j, -1i32) };
+                sum.wrapping_add((block[at].wrapping_mul(sign) as u32).wrapping_mul(key[j]))
+            });
+            MASKS.row(N + c, &mut row);
+            assert_eq!(dot(&row, &key), product, "row {c}");
+        }
+    }
+
+    #[test]
+    fn no_two_rows_are_equal() {
+        let labels = ["first", "second"].map(|label| Masks::new(Seed([1; 32]), label));
+        let rows = labels.iter().flat_map(|masks| (0..2 * N + 3).map(move |index| (masks, index)));
+        let mut rows: Vec<Vec<u32>> = rows
+            .map(|(masks, index)| {
+                let mut row = vec![0; N];
+                masks.row(index, &mut row);
+                row
+            })
+            .collect();
+        rows.sort();
+        assert!(rows.windows(2).all(|pair| pair[0][..4] != pair[1][..4]), "two masks are equal");
+    }
+
+    #[test]
+    fn products_are_those_of_the_definition() {
+        let params = LweParams::new().unwrap();
+        for columns in [1, 7, N - 1, N, N + 1, 2 * N + 30] {
+            for centre in [0, 64, 128] {
+                let products = MaskProducts::new(&params, &MASKS, columns, centre);
+                for value in [None, Some(0), Some(255)] {
+                    let bytes: Vec<u8> = (0..columns).map(|c| value.unwrap_or(byte(5, c))).collect();
+                    let found = products.of_row(&params, &bytes);
+                    assert!(found == naive(&bytes, centre), "{columns} columns − {centre}, {value:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn more_blocks_than_fit_one_sum_are_reduced_in_between() {
+        let params = LweParams::new().unwrap();
+        let columns = (MAX_BLOCKS + 1) * N + 5;
+        let products = MaskProducts::new(&params, &MASKS, columns, 128);
+        let bytes: Vec<u8> = (0..columns).map(|c| 255 * (byte(1, c) % 2)).collect();
+        let row = products.of_row(&params, &bytes);
+        assert!(row == naive(&bytes, 128));
+        let mut tiles = vec![0; matrix_bytes(2, columns) as usize];
+        write_columns(&mut tiles, 2, columns, |column, out| {
+            out[..2].fill(bytes[column]);
+            Ok::<(), ()>(())
+        })
+        .unwrap();
+        let mut out = vec![0; 2 * N];
+        let matrix = ByteMatrix::new(2, columns, tiles.as_slice());
+        products.add_matrix(&params, &matrix, &mut out, |_| ());
+        assert!(out[..N] == row && out[N..] == row);
+    }
+
+    /// The largest coefficients there are, of either sign, in as many blocks as are summed.
+    #[test]
+    fn the_largest_sums_are_exact() {
+        assert_eq!(MAX_BLOCKS, 59);
+        let params = LweParams::new().unwrap();
+        let ring = params.ring();
+        let largest = ring.forward(ring.from_signed(&[i32::MIN; N]));
+        let mut sums = Sums::new(ring);
+        let mut row = vec![0; N];
+        sums.add_products(&[255; MAX_BLOCKS * N], &vec![largest; MAX_BLOCKS], &mut row);
+        let coefficient = |c: i64| MAX_BLOCKS as i64 * 255 * -(1i64 << 31) * (2 * (c + 1) - N as i64);
+        let expected: Vec<i64> = (0..N as i64).map(coefficient).collect();
+        assert_eq!(sums.finish(), expected);
+        assert!(row.iter().zip(&expected).all(|(word, exact)| *word == *exact as u32));
+        assert!(expected[N - 1].unsigned_abs() > ring.modulus() / 2 / 60 * 59);
+    }
+
+    #[test]
+    fn a_matrix_is_multiplied_row_by_row_on_top_of_what_is_there() {
+        let params = LweParams::new().unwrap();
+        for (rows, columns) in [(1, 1), (70, 1030), (64, 1024), (129, 13)] {
+            let mut tiles = vec![0; matrix_bytes(rows, columns) as usize];
+            write_columns(&mut tiles, rows, columns, |column, out| {
+                out.iter_mut().take(rows).enumerate().for_each(|(row, out)| *out = byte(row, column));
+                Ok::<(), ()>(())
+            })
+            .unwrap();
+            let matrix = ByteMatrix::new(rows, columns, tiles.as_slice());
+            let products = MaskProducts::new(&params, &MASKS, columns, 128);
+            let (mut out, done) = (vec![7; rows * N], AtomicUsize::new(0));
+            products.add_matrix(&params, &matrix, &mut out, |rows| {
+                done.fetch_add(rows, Ordering::Relaxed);
+            });
+            assert_eq!(done.into_inner(), rows);
+            for (row, words) in out.chunks_exact(N).enumerate() {
+                let bytes: Vec<u8> = (0..columns).map(|column| byte(row, column)).collect();
+                let expected = products.of_row(&params, &bytes);
+                assert!(words.iter().zip(&expected).all(|(a, b)| a.wrapping_sub(7) == *b), "row {row}");
+            }
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! A matrix of bytes in the row groups of [`papir_kernels::rows8`], times ciphertexts.
+
+use std::ops::Deref;
+
+use papir_kernels::rows8::{self, ROWS};
+use rayon::prelude::*;
+
+/// Columns that lie together in a tile.
+const QUAD: usize = 4;
+
+/// Bytes of a matrix of so many rows and columns, both filled up: rows to groups of 64, columns to quads.
+pub const fn matrix_bytes(rows: usize, columns: usize) -> u64 {
+    rows.next_multiple_of(ROWS) as u64 * columns.next_multiple_of(QUAD) as u64
+}
+
+/// Bytes that products of a matrix with masks transform: each row in whole blocks, and one more block for
+/// the way back.
+pub const fn transformed_bytes(rows: usize, columns: usize) -> u64 {
+    let blocks = columns.div_ceil(super::N) as u64 + 1;
+    rows as u64 * blocks * super::N as u64
+}
+
+/// A matrix D of unsigned bytes, whatever holds them. Padding rows and columns are zero.
+#[derive(Clone)]
+pub struct ByteMatrix<T> {
+    rows: usize,
+    columns: usize,
+    tiles: T,
+}
+
+impl<T: Deref<Target = [u8]> + Sync> ByteMatrix<T> {
+    /// A matrix whose bytes are at hand.
+    ///
+    /// # Panics
+    /// When the bytes are not [`matrix_bytes`].
+    pub fn new(rows: usize, columns: usize, tiles: T) -> Self {
+        assert_eq!(
+            tiles.len() as u64,
+            matrix_bytes(rows, columns),
+            "bytes of {rows} rows × {columns} columns"
+        );
+        Self { rows, columns, tiles }
+    }
+
+    /// The rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// The columns.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// What holds the bytes, tile after tile.
+    pub fn tiles(&self) -> &T {
+        &self.tiles
+    }
+
+    /// Quads of columns, the last one padded.
+    fn quads(&self) -> usize {
+        self.columns.div_ceil(QUAD)
+    }
+
+    /// Bytes of a group of rows.
+    fn group_bytes(&self) -> usize {
+        self.quads() * QUAD * ROWS
+    }
+
+    /// The tiles of all groups of rows.
+    pub(super) fn par_groups(&self) -> impl IndexedParallelIterator<Item = &[u8]> {
+        self.tiles.par_chunks(self.group_bytes())
+    }
+
+    /// The position of a byte in the tiles.
+    pub fn position(&self, row: usize, column: usize) -> usize {
+        let (group, lane) = (row / ROWS, row % ROWS);
+        group * self.group_bytes() + (column / QUAD * ROWS + lane) * QUAD + column % QUAD
+    }
+
+    /// A row, byte by byte; `out` is as long as there are columns, or shorter.
+    pub fn read_row(&self, row: usize, out: &mut [u8]) {
+        let tile = &self.tiles[row / ROWS * self.group_bytes()..][..self.group_bytes()];
+        rows8::gather_row_block(tile, row % ROWS, 0, out);
+    }
+
+    /// Σ (byte − `centre`)·x of each row with each query, modulo 2^`bits`, in one read of the matrix. A
+    /// query has a value of `bits` bits for each column.
+    pub fn products(&self, queries: &[&[u32]], bits: u32, centre: u8) -> Vec<Vec<u32>> {
+        if queries.is_empty() {
+            return Vec::new();
+        }
+        let planes: Vec<Vec<i8>> = queries.iter().map(|query| planes(query, bits)).collect();
+        let planes: Vec<&[i8]> = planes.iter().map(Vec::as_slice).collect();
+        let parts = self.pass(&planes, rows8::planes_for_bits(bits));
+        let of_query = |(i, query): (usize, &&[u32])| {
+            let rows = parts.iter().flat_map(|part| part.chunks_exact(part.len() / queries.len()).nth(i));
+            centred(rows.flatten().take(self.rows), query, centre)
+        };
+        queries.iter().enumerate().map(of_query).collect()
+    }
+
+    /// The sums of some groups of rows after those of others, in each the sums of one query after those
+    /// of another.
+    fn pass(&self, planes: &[&[i8]], plane_count: usize) -> Vec<Vec<u32>> {
+        let groups = self.rows.div_ceil(ROWS).div_ceil(4 * rayon::current_num_threads());
+        let sums_of = |tiles: &[u8]| {
+            let rows = tiles.len() / self.group_bytes() * ROWS;
+            let mut sums = vec![0; planes.len() * rows];
+            let mut outs: Vec<&mut [u32]> = sums.chunks_exact_mut(rows).collect();
+            rows8::pass_many(tiles, self.quads(), planes, plane_count, &mut outs);
+            sums
+        };
+        self.tiles.par_chunks(groups * self.group_bytes()).map(sums_of).collect()
+    }
+}
+
+fn planes(values: &[u32], bits: u32) -> Vec<i8> {
+    let mut planes = Vec::new();
+    rows8::pack_planes(values, bits, rows8::planes_for_bits(bits), &mut planes);
+    planes
+}
+
+/// Σ(w − centre)·x from Σw·x.
+fn centred<'a>(sums: impl Iterator<Item = &'a u32>, query: &[u32], centre: u8) -> Vec<u32> {
+    let total = query.iter().fold(0u32, |sum, &x| sum.wrapping_add(x));
+    let centre = total.wrapping_mul(centre.into());
+    sums.map(|sum| sum.wrapping_sub(centre)).collect()
+}
+
+/// Fills the tiles of a matrix column by column: `read(c, out)` writes the bytes of column c to the front of
+/// `out`, which is zero and as long as the rows with their padding.
+///
+/// # Errors
+/// Those of `read`.
+///
+/// # Panics
+/// When the tiles are not [`matrix_bytes`].
+pub fn write_columns<E>(
+    tiles: &mut [u8],
+    rows: usize,
+    columns: usize,
+    mut read: impl FnMut(usize, &mut [u8]) -> Result<(), E>,
+) -> Result<(), E> {
+    // Pages that are first touched front to back lie in this order in memory, too, and are read faster.
+    tiles.fill(0);
+    let (groups, quads) = (rows.div_ceil(ROWS), columns.div_ceil(QUAD));
+    let mut quad_bytes = [(); QUAD].map(|()| vec![0; groups * ROWS]);
+    for quad in 0..quads {
+        for (column, bytes) in (QUAD * quad..).zip(&mut quad_bytes) {
+            bytes.fill(0);
+            if column < columns {
+                read(column, bytes)?;
+            }
+        }
+        rows8::scatter_quad(tiles, groups, quads, quad, quad_bytes.each_ref().map(Vec::as_slice));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn byte(row: usize, column: usize) -> u8 {
+        (row * 31 + column * 7 + row * column) as u8
+    }
+
+    fn example(rows: usize, columns: usize) -> ByteMatrix<Vec<u8>> {
+        let mut tiles = vec![0; matrix_bytes(rows, columns) as usize];
+        write_columns(&mut tiles, rows, columns, |column, out| {
+            assert_eq!(out.len(), rows.next_multiple_of(ROWS));
+            out.iter_mut().enumerate().take(rows).for_each(|(row, out)| *out = byte(row, column));
+            Ok::<(), ()>(())
+        })
+        .unwrap();
+        ByteMatrix::new(rows, columns, tiles)
+    }
+
+    #[test]
+    fn bytes_are_where_they_are_said_to_be() {
+        let matrix = example(70, 133);
+        let mut found = vec![0; 133];
+        for row in 0..70 {
+            matrix.read_row(row, &mut found);
+            for (column, &value) in found.iter().enumerate() {
+                assert_eq!(value, byte(row, column));
+                assert_eq!(matrix.tiles()[matrix.position(row, column)], value);
+            }
+        }
+        assert_eq!(
+            matrix.tiles().iter().filter(|byte| **byte != 0).count(),
+            (0..70 * 133).filter(|i| byte(i / 133, i % 133) != 0).count()
+        );
+    }
+
+    #[test]
+    #[should_panic(expected = "bytes of 70 rows × 137 columns")]
+    fn bytes_of_another_shape_are_refused() {
+        ByteMatrix::new(70, 137, vec![0u8; matrix_bytes(70, 133) as usize]);
+    }
+
+    #[test]
+    fn an_error_of_the_source_ends_the_filling() {
+        let mut tiles = vec![0; matrix_bytes(1, 9) as usize];
+        let read = |column, _: &mut [u8]| if column == 6 { Err(column) } else { Ok(()) };
+        assert_eq!(write_columns(&mut tiles, 1, 9, read), Err(6));
+    }
+
+    #[test]
+    fn products_are_those_of_the_definition() {
+        let matrix = example(70, 13);
+        for bits in [8u32, 20, 24, 27, 32] {
+            let mask = u32::MAX >> (32 - bits);
+            let query = |i: u32| (0..13u32).map(|c| (c + i).wrapping_mul(0x9e37_79b9) & mask).collect();
+            let queries: [Vec<u32>; 3] = [0, 1, 2].map(query);
+            let found = matrix.products(&queries.each_ref().map(Vec::as_slice), bits, 64);
+            for (query, found) in queries.iter().zip(&found) {
+                assert_eq!(found.len(), 70);
+                for (row, &sum) in found.iter().enumerate() {
+                    let terms = query.iter().enumerate();
+                    let expected = terms.fold(0u32, |sum, (column, x)| {
+                        sum.wrapping_add((u32::from(byte(row, column)).wrapping_sub(64)).wrapping_mul(*x))
+                    });
+                    assert_eq!((sum ^ expected) & mask, 0, "{bits} bits, row {row}");
+                }
+            }
+        }
+        assert!(matrix.products(&[], 32, 0).is_empty());
+    }
+
+    #[test]
+    fn transformed_bytes_are_whole_blocks_and_the_way_back() {
+        assert_eq!(transformed_bytes(3, 1), 3 * 2 * 1024);
+        assert_eq!(transformed_bytes(5, 1024), 5 * 2 * 1024);
+        assert_eq!(transformed_bytes(1, 1025), 3 * 1024);
+    }
+}

@@ -1,0 +1,321 @@
+//! Noise of both levels for each packing, what the second level encrypts, updates: seen from the inside.
+#![allow(clippy::unwrap_used)]
+
+use chacha20::ChaCha20Rng;
+use papir_core::scheme::{Client as _, Server as _};
+use papir_core::sections::{MemorySections, SectionSource};
+use papir_core::{Change, NoProgress, RecordBuffer, Records, Shape, extract_bits};
+use papir_lattice::lwe::block_mask;
+use papir_lattice::lwe32::{N, SIGMA, dot};
+use papir_lattice::mod_switch::PowerSwitch;
+use papir_lattice::noise::rounding;
+use papir_lattice::packing::RingPacking;
+use papir_lattice::rlwe::Rlwe;
+use papir_lattice::selection::place;
+use papir_ring::prg::Seed;
+use papir_testkit::noise::Moments;
+use rand_core::{Rng, SeedableRng};
+
+use super::{Client, DigitShape, Params, Query, Secret, Server, Variant};
+use crate::double::first::first_masks;
+use crate::double::noise::FIRST;
+use crate::selection::{CdksFamily, Family, InspiringFamily};
+
+#[derive(Clone, Copy, Debug)]
+enum ByInspiring {}
+
+impl Variant for ByInspiring {
+    const NAME: &'static str = "packed by InspiRING";
+    const ID: u16 = 1001;
+    type Family = InspiringFamily;
+}
+
+#[derive(Clone, Copy, Debug)]
+enum ByCdks {}
+
+impl Variant for ByCdks {
+    const NAME: &'static str = "packed by CDKS";
+    const ID: u16 = 1002;
+    type Family = CdksFamily;
+}
+
+const SEVEN: DigitShape = DigitShape { bits: 7, mask: 3, body: 2 };
+
+fn setup<V: Variant>(records: &RecordBuffer, params: Params<V>) -> (Server<V>, Client<V>, ChaCha20Rng) {
+    let mut rng = ChaCha20Rng::seed_from_u64(4);
+    let server = Server::setup(params, records, &mut rng, &NoProgress).unwrap();
+    let client = Client::new(server.params.clone(), server.public).unwrap();
+    (server, client, rng)
+}
+
+/// Bytes that are 0 or 255, the largest ones when centred.
+fn extreme_records(shape: Shape) -> RecordBuffer {
+    let mut records = RecordBuffer::zeroed(shape);
+    ChaCha20Rng::seed_from_u64(5).fill_bytes(records.packed_mut());
+    records.packed_mut().iter_mut().for_each(|byte| *byte = (*byte & 1).wrapping_neg());
+    records
+}
+
+/// Differences of phases modulo q from digits times Δ, centred.
+fn errors<V: Variant>(params: &Params<V>, phases: &[u64], digits: &[i16]) -> Vec<f64> {
+    let (q, scale) = (params.selection().rlwe().ring().modulus() as i128, params.selection().scale() as i128);
+    let error = |(&phase, &digit): (&u64, &i16)| {
+        let error = (i128::from(phase) - i128::from(digit) * scale).rem_euclid(q);
+        (if error > q / 2 { error - q } else { error }) as f64
+    };
+    phases.iter().zip(digits).map(error).collect()
+}
+
+/// The errors of packed digits, not rounded.
+fn packed_errors<V: Variant>(server: &Server<V>, secret: &Secret, query: &Query, index: u64) -> Vec<f64> {
+    let (params, ring) = (&server.params, server.params.selection().rlwe().ring());
+    let selected = server.second_level(&[query], &server.first_level(&[query]));
+    let packed = server.pack(selected, &[&server.read_key(query).unwrap()]).unwrap().remove(0);
+    let phase = |pack: usize| {
+        let a = server.second.mask(pack).clone();
+        let phase = Rlwe { a, b: packed.bodies.poly(ring, pack) }.phase(ring, secret.key());
+        ring.to_words(&phase)[..params.literal().capacity].to_vec()
+    };
+    let phases: Vec<u64> = (0..packed.bodies.packs()).flat_map(phase).collect();
+    let (unit, units) = (params.layout.place(index).unit as usize, params.layout.units);
+    let tiles = server.second.tiles();
+    let digits: Vec<i16> =
+        (0..params.selection().selection().rows).map(|row| tiles[place(units, row, unit)]).collect();
+    errors(params, &phases, &digits)
+}
+
+fn assert_packed_noise_is_predicted<V: Variant>(digits: DigitShape, capacity: usize) {
+    let records = extreme_records(Shape::of_bytes(512 * 2048, 1).unwrap());
+    let params = Params::<V>::with_digits(records.shape(), 2048, digits, capacity).unwrap();
+    let (server, client, mut rng) = setup(&records, params);
+    let mut all = Vec::new();
+    for i in 0..4 {
+        let index = i * 250_007;
+        let (secret, query) = client.query(None, &[index], &mut rng).unwrap();
+        all.extend(packed_errors(&server, &secret, &query, index));
+    }
+    let noise = server.params.selection().noise();
+    // Uniform digits have a third of the largest one's square, and a little.
+    let uniform = noise.selection * (1.0 + 2.0 / 4f64.powi(digits.bits as i32)) / 3.0;
+    let moments = Moments::of(all);
+    println!(
+        "{} of {capacity}: 2^{:.2}; predicted 2^{:.2} for uniform digits (packing 2^{:.2}), bound 2^{:.2}",
+        V::NAME,
+        moments.deviation().log2(),
+        (uniform + noise.packing).log2() / 2.0,
+        noise.packing.log2() / 2.0,
+        (noise.selection + noise.packing).log2() / 2.0,
+    );
+    moments.assert_within(uniform + noise.packing, 0.15, 1.6);
+    assert!(moments.log2_max < moments.expected_log2_max((noise.selection + noise.packing).sqrt()) + 0.6);
+}
+
+#[test]
+fn noise_of_full_inspiring_is_predicted() {
+    assert_packed_noise_is_predicted::<ByInspiring>(SEVEN, 2048);
+}
+
+#[test]
+fn noise_of_partial_inspiring_is_predicted() {
+    assert_packed_noise_is_predicted::<ByInspiring>(SEVEN, 1024);
+    assert_packed_noise_is_predicted::<ByInspiring>(DigitShape { bits: 11, mask: 2, body: 1 }, 256);
+}
+
+#[test]
+fn noise_of_cdks_is_predicted() {
+    assert_packed_noise_is_predicted::<ByCdks>(SEVEN, 2048);
+}
+
+/// A unit's digits are those of the hint of its rows, single words those of the first answers, and both
+/// decrypt to the record.
+#[test]
+fn the_second_level_encrypts_the_first_hint_and_the_first_answers() {
+    let records = extreme_records(Shape::new(3000, 24).unwrap());
+    let params = Params::<ByInspiring>::with_digits(records.shape(), 60, SEVEN, 1024).unwrap();
+    let (server, client, mut rng) = setup(&records, params);
+    let (secret, query) = client.query(None, &[1234], &mut rng).unwrap();
+    let firsts = server.first_level(&[&query]);
+    let selected = server.second_level(&[&query], &firsts);
+    assert_eq!((selected[0].single_masks.len(), selected[0].single_bodies.len()), (6, 6));
+    let packed = server.pack(selected, &[&server.read_key(&query).unwrap()]).unwrap().remove(0);
+    let answer = server.round(&packed).0;
+    let opened = answer.open(server.params.selection(), secret.key());
+    assert!(opened.decodes);
+    let row = server.params.layout.place(1234).unit as usize * 3;
+    let mut hint = server.first.hint(server.params.lwe(), &NoProgress);
+    let hint: &[u32] = hint.slice_mut();
+    let modulo = |digit: i16| digit.rem_euclid(128) as u32;
+    let masks = hint[row * N..(row + 3) * N].iter().flat_map(|&word| SEVEN.of_mask().split(word));
+    let bodies = firsts[0][row..row + 3].iter().flat_map(|&word| SEVEN.of_body().split(word));
+    let expected: Vec<u32> = masks.chain(bodies).map(modulo).collect();
+    assert!(*opened.words == expected, "digits of the wrong unit, or noise");
+}
+
+/// The first level's errors with masks rounded as their digits round them, against its bound.
+#[test]
+fn noise_of_the_first_level_is_within_its_bound() {
+    let records = extreme_records(Shape::of_bytes(512 * 4096, 1).unwrap());
+    let params = Params::<ByInspiring>::with_digits(records.shape(), 512, SEVEN, 1024).unwrap();
+    let (server, client, mut rng) = setup(&records, params);
+    let mut hint = server.first.hint(server.params.lwe(), &NoProgress);
+    let hint: &[u32] = hint.slice_mut();
+    let mask = SEVEN.of_mask();
+    let modulo = |digit: i16| digit.rem_euclid(128) as u32;
+    let rounded = |word: &u32| mask.join(&mask.split(*word).map(modulo).collect::<Vec<_>>());
+    let (mut errors, bits) = (Vec::new(), server.params.first_bits());
+    for i in 0..8 {
+        let (secret, query) = client.query(None, &[i * 250_007], &mut rng).unwrap();
+        let column = server.params.layout.place(i * 250_007).column as usize;
+        let answers = server.first_level(&[&query]).remove(0);
+        for (row, (words, answer)) in hint.chunks_exact(N).zip(&answers).enumerate() {
+            let words: Vec<u32> = words.iter().map(rounded).collect();
+            let database = &server.first.database;
+            let byte = u32::from(database.tiles()[database.position(row, column)]);
+            let phase = answer.wrapping_sub(dot(&words, secret.first_key()));
+            let expected = byte.wrapping_sub(128) << FIRST.log2_delta;
+            errors.push(f64::from(phase.wrapping_sub(expected) as i32));
+        }
+    }
+    let bound = FIRST.deviation(4096, 32 - bits, mask.dropped_bits());
+    let moments = Moments::of(errors);
+    println!("first level: bound 2^{:.2}, measured 2^{:.2}", bound.log2(), moments.deviation().log2());
+    moments.assert_within(bound * bound, 0.0, 4.0);
+    assert!(moments.log2_max < f64::from(server.params.first_bound()).log2());
+}
+
+/// The stream of the second selector's masks.
+const SELECTOR: &str = "selection/selector";
+
+/// What is left of a query when masks and unit vectors are taken off.
+#[test]
+fn a_query_is_two_encrypted_unit_vectors() {
+    let records = RecordBuffer::zeroed(Shape::of_bytes(4000 * 3000, 1).unwrap());
+    let params = Params::<ByInspiring>::with_digits(records.shape(), 3000, SEVEN, 1024).unwrap();
+    let seed = Seed([4; 32]);
+    let client = Client::new(params.clone(), super::Public { seed }).unwrap();
+    let mut rng = ChaCha20Rng::seed_from_u64(2);
+    let (secret, query) = client.query(None, &[777 * 3000 + 2222], &mut rng).unwrap();
+
+    let dropped = 32 - params.first_bits();
+    let (masks, mut row) = (first_masks(seed), vec![0; N]);
+    let first = query.first.iter().enumerate().map(|(i, &word)| {
+        masks.row(i, &mut row);
+        let unit = if i == 777 { 1 << FIRST.log2_delta } else { 0 };
+        f64::from((word << dropped).wrapping_sub(dot(&row, secret.first_key())).wrapping_sub(unit) as i32)
+    });
+    Moments::of(first).assert_within(SIGMA * SIGMA + (4f64.powi(dropped as i32) + 2.0) / 12.0, 0.12, 1.12);
+
+    let (selection, rlwe) = (params.selection(), params.selection().rlwe());
+    let (ring, d) = (rlwe.ring(), params.selection().degree());
+    let switch = PowerSwitch::new(ring.modulus(), selection.bits().query);
+    let lifted: Vec<u64> = query.second.selector.iter().map(|&entry| switch.up(entry)).collect();
+    let mut phases = Vec::new();
+    for (block, bodies) in lifted.chunks(d).enumerate() {
+        let mut words = bodies.to_vec();
+        words.resize(d, 0);
+        let a = ring.inverse(block_mask(rlwe, &seed, SELECTOR, block));
+        let phase = Rlwe { a, b: ring.from_words(&words) }.phase(ring, secret.key());
+        phases.extend_from_slice(&ring.to_words(&phase)[..bodies.len()]);
+    }
+    let unit: Vec<i16> = (0..3000).map(|i| i16::from(i == 2222)).collect();
+    let step = ring.modulus() as f64 / 2f64.powi(selection.bits().query as i32);
+    let expected = rlwe.error().sigma().powi(2) + rounding(step);
+    Moments::of(errors(&params, &phases, &unit)).assert_within(expected, 0.12, 1.12);
+}
+
+/// Masks under the second level's secret: of the selector's blocks and of all key-switching keys.
+fn all_masks<V: Variant>(params: &Params<V>, seed: &Seed) -> Vec<Vec<u32>> {
+    let selection = params.selection();
+    let blocks = selection.selection().columns.div_ceil(selection.degree());
+    let selector = (0..blocks).map(|i| block_mask(selection.rlwe(), seed, SELECTOR, i));
+    let packing = selection.packing(seed).unwrap();
+    let keys = packing.setup().switches().iter().flat_map(|switch| switch.masks.clone());
+    selector.chain(keys).map(|mask| mask.residues().to_vec()).collect()
+}
+
+fn assert_masks_differ<V: Variant>(params: &Params<V>) {
+    let mut masks = all_masks(params, &Seed([7; 32]));
+    masks.sort();
+    assert!(masks.windows(2).all(|pair| pair[0][..4] != pair[1][..4]), "{}: two masks are equal", V::NAME);
+}
+
+#[test]
+fn no_two_masks_under_one_secret_are_equal() {
+    let shape = Shape::of_bytes(1 << 20, 1).unwrap();
+    for capacity in [2048, 1024] {
+        assert_masks_differ(&Params::<ByInspiring>::with_digits(shape, 1 << 14, SEVEN, capacity).unwrap());
+    }
+    assert_masks_differ(&Params::<ByCdks>::with_digits(shape, 1 << 14, SEVEN, 2048).unwrap());
+}
+
+#[test]
+fn secrets_are_fresh() {
+    let shape = Shape::of_bytes(100, 1).unwrap();
+    let params = Params::<ByInspiring>::with_digits(shape, 10, SEVEN, 1024).unwrap();
+    let client = Client::new(params, super::Public { seed: Seed([4; 32]) }).unwrap();
+    let mut rng = ChaCha20Rng::seed_from_u64(3);
+    let secrets = [0, 1, 2].map(|_| client.query(None, &[7], &mut rng).unwrap().0);
+    for (i, secret) in secrets.iter().enumerate() {
+        assert!(secret.first_key().iter().any(|&word| word != 0));
+        for other in &secrets[..i] {
+            assert!(other.first_key() != secret.first_key());
+            assert!(other.key().coefficients() != secret.key().coefficients());
+        }
+    }
+}
+
+/// All sections of a server, one after the other.
+fn saved<V: Variant>(server: &Server<V>) -> Vec<Vec<u8>> {
+    let mut sections = MemorySections::default();
+    server.save(&mut sections).unwrap();
+    let names: Vec<String> = sections.names().map(str::to_owned).collect();
+    names.iter().map(|name| sections.get(name).unwrap().to_vec()).collect()
+}
+
+fn changed(index: u64, shape: &Shape) -> Change {
+    let bytes: Vec<u8> = (0..shape.record_bytes()).map(|i| (i as u64 * 37 + index * 5 + 1) as u8).collect();
+    Change { index, record: extract_bits(&bytes, 0, shape.record_bits()) }
+}
+
+#[test]
+fn an_update_is_the_setup_of_the_changed_records() {
+    for (bits, units) in [(24, 200), (3, 300), (1, 187), (8, 7)] {
+        let shape = Shape::new(1500, bits).unwrap();
+        let mut records = RecordBuffer::zeroed(shape);
+        let mut rng = ChaCha20Rng::seed_from_u64(6);
+        (0..1500).for_each(|i| records.set(i, &changed(rng.next_u64() % 1000, &shape).record).unwrap());
+        let params = Params::<ByInspiring>::with_digits(shape, units, SEVEN, 1024).unwrap();
+        let (server, _, mut rng) = setup(&records, params.clone());
+        let before = saved(&server);
+        let same = Change { index: 5, record: records.get(5).unwrap() };
+        let unchanged = server.update(&[same], &mut rng, &NoProgress).unwrap();
+        assert!(saved(&unchanged) == before, "{bits} bits: nothing changed");
+        let changes: Vec<Change> = [0, 1499, 700, 701, 700, 3].map(|index| changed(index, &shape)).into();
+        changes.iter().for_each(|change| records.set(change.index, &change.record).unwrap());
+        let updated = server.update(&changes, &mut rng, &NoProgress).unwrap();
+        let fresh = Server::prepare(params, server.public.seed, &records, &NoProgress).unwrap();
+        assert!(saved(&updated) == saved(&fresh), "{bits} bits: differs from a fresh setup");
+        assert!(saved(&updated) != before && saved(&server) == before, "{bits} bits");
+    }
+}
+
+/// What a family says beforehand is what its packings have.
+fn assert_family_is_right<F: Family>(params: &crate::selection::SelectionParams<F>) {
+    let (selection, gadget) = (params.selection(), params.bits().gadget);
+    let packing = params.packing(&Seed([1; 32])).unwrap();
+    assert_eq!(packing.shape().elements(), selection.key_elements::<F>(gadget));
+    assert_eq!(packing.capacity(), selection.capacity);
+    assert_eq!(packing.words(selection.packs()) * 4, selection.pack_words_bytes::<F>(gadget));
+    assert_eq!(packing.last_elements() > 0, F::has_last(params.degree(), selection.capacity));
+}
+
+#[test]
+fn families_say_what_their_packings_have() {
+    let shape = Shape::of_bytes(1 << 20, 1).unwrap();
+    for capacity in [2048, 1024, 512, 64] {
+        let params = Params::<ByInspiring>::with_digits(shape, 1024, SEVEN, capacity).unwrap();
+        assert_family_is_right(params.selection());
+    }
+    assert_family_is_right(Params::<ByCdks>::with_digits(shape, 1024, SEVEN, 2048).unwrap().selection());
+    assert_eq!(CdksFamily::capacities(2048), [2048]);
+}

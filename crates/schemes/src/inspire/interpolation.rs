@@ -1,0 +1,301 @@
+//! INTERPOLATE (Algorithm 7; appendices G.2 and G.3): t values in R_p to the coefficients of the polynomial
+//! through them, and back.
+//!
+//! t is the product of the numbers of points that the polynomial's variables take. The points of a variable
+//! are unit monomials. With tᵢ = r·m, m the largest power of two that divides it, point s·m + i is X^s·ω^i,
+//! ω = X^{2d/m}: r cosets of the m-th roots of unity. So a power of two has the roots of unity of Algorithm 7,
+//! an odd number has the points X^0, X^1, … of Algorithm 11, and the numbers between have both: on coset s,
+//! Σ_j Z^j·Q_j(Z^m) is the polynomial with the coefficients Q_j(X^{sm}), j < m, which the transform of size
+//! m gives; Lagrange interpolation across the r cosets gives Q_j. That takes tᵢ·(log m + r) ring operations, not tᵢ².
+
+use std::fmt;
+
+use papir_core::{Error, Result};
+use papir_kernels::monomial;
+use papir_kernels::pointwise::{self, Modulus};
+
+use super::lagrange::Nodes;
+
+/// The most variables; four of 2d points are more than a column may have.
+pub const MAX_VARIABLES: usize = 4;
+
+/// How many points each variable of a column's polynomial takes: t = t_0·t_1·…
+///
+/// Element k of a column is the value at point ⌊k / (t_0·…·t_{i−1})⌋ mod tᵢ of variable i, and likewise
+/// for coefficients and exponents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interpolation {
+    /// At least 2 each, then ones.
+    sizes: [u32; MAX_VARIABLES],
+}
+
+impl Interpolation {
+    /// One variable of t points; none for t = 1.
+    ///
+    /// # Errors
+    /// As [`Self::of_variables`].
+    pub fn of_one_variable(points: usize) -> Result<Self> {
+        if points == 1 { Self::of_variables(&[]) } else { Self::of_variables(&[points]) }
+    }
+
+    /// One variable where t allows it (up to 2d), else as few as powers of two give.
+    ///
+    /// # Errors
+    /// As [`Self::of_variables`]. A t above 2d that is no power of two is one variable, which no layout takes.
+    pub fn of_points(points: usize, degree: usize) -> Result<Self> {
+        let most = 2 * degree;
+        if points <= most || !points.is_power_of_two() || !degree.is_power_of_two() {
+            return Self::of_one_variable(points);
+        }
+        let mut sizes = Vec::new();
+        let mut left = points;
+        while left > 1 {
+            sizes.push(left.min(most));
+            left /= left.min(most);
+        }
+        Self::of_variables(&sizes)
+    }
+
+    /// Variables of so many points each, the innermost first.
+    ///
+    /// # Errors
+    /// [`Error::OutOfBounds`] for more than [`MAX_VARIABLES`], for one of fewer than 2 points, or for more
+    /// than 2³² − 1 points in all.
+    pub fn of_variables(sizes: &[usize]) -> Result<Self> {
+        let found = sizes.len() as u64;
+        if sizes.len() > MAX_VARIABLES {
+            return Err(Error::out_of_bounds("the number of variables", found, "at most 4"));
+        }
+        let mut all = [1; MAX_VARIABLES];
+        let mut points = 1u32;
+        for (place, &size) in all.iter_mut().zip(sizes) {
+            let fits = u32::try_from(size).ok().filter(|&size| size >= 2);
+            let product = fits.and_then(|size| points.checked_mul(size));
+            let (Some(size), Some(product)) = (fits, product) else {
+                let expected = "2 or more, below 2^32 in all";
+                return Err(Error::out_of_bounds(
+                    "the interpolation points of a variable",
+                    size as u64,
+                    expected,
+                ));
+            };
+            (*place, points) = (size, product);
+        }
+        Ok(Self { sizes: all })
+    }
+
+    /// The points of each variable, the innermost first; none where t = 1.
+    pub fn variables(&self) -> impl ExactSizeIterator<Item = usize> + '_ {
+        let count = self.sizes.iter().filter(|&&size| size > 1).count();
+        self.sizes[..count].iter().map(|&size| size as usize)
+    }
+
+    /// t.
+    pub fn points(&self) -> usize {
+        self.variables().product()
+    }
+
+    /// Where each variable stands for element `k`: exponents of X below 2d. Neither branches on k nor
+    /// indexes by it.
+    pub fn exponents(&self, k: u32, degree: usize) -> Vec<u32> {
+        let mut left = k;
+        let mut next = |size: usize| {
+            let point = left % size as u32;
+            left /= size as u32;
+            exponent(size, point, degree)
+        };
+        self.variables().map(&mut next).collect()
+    }
+
+    /// Values at all points to coefficients, in place: t polynomials of d residues below p, p odd.
+    ///
+    /// # Panics
+    /// When there are not t·d residues, d is no power of two, or a variable has more than 2d points.
+    pub fn to_coefficients(&self, values: &mut [u32], degree: usize, modulus: Modulus) {
+        self.along(values, degree, modulus, Axis::interpolate);
+    }
+
+    /// Coefficients to the values at all points, in place.
+    ///
+    /// # Panics
+    /// As [`Self::to_coefficients`].
+    pub fn to_values(&self, coefficients: &mut [u32], degree: usize, modulus: Modulus) {
+        self.along(coefficients, degree, modulus, Axis::evaluate);
+    }
+
+    /// Transforms all lines along each variable.
+    fn along(&self, polys: &mut [u32], degree: usize, modulus: Modulus, transform: Transform) {
+        assert_eq!(polys.len(), self.points() * degree, "t polynomials of d residues");
+        let mut stride = 1;
+        for size in self.variables() {
+            let mut axis = Axis::new(size, degree, modulus);
+            let mut out = vec![0; size * degree];
+            for block in polys.chunks_exact_mut(size * stride * degree) {
+                if stride == 1 {
+                    transform(&mut axis, block, &mut out);
+                    block.copy_from_slice(&out);
+                } else {
+                    (0..stride).for_each(|first| axis.strided(block, stride, first, &mut out, transform));
+                }
+            }
+            stride *= size;
+        }
+    }
+
+    /// What interpolating one ring element costs on average: levels of a transform, and rotations of
+    /// [`super::lagrange`].
+    pub fn work(&self, degree: usize) -> (f64, f64) {
+        let of_variable = |size: usize| {
+            let roots = 1usize << size.trailing_zeros();
+            let rotations = super::lagrange::rotations(size / roots, roots, degree);
+            (f64::from(roots.ilog2()), rotations as f64 / (size / roots) as f64)
+        };
+        self.variables().map(of_variable).fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
+    }
+}
+
+impl fmt::Display for Interpolation {
+    /// t, as a product where it is one.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sizes: Vec<String> = self.variables().map(|size| size.to_string()).collect();
+        f.write_str(if sizes.is_empty() { "1".to_owned() } else { sizes.join(" · ") }.as_str())
+    }
+}
+
+/// From a line of polynomials, which it overwrites, to another: coset after coset of values, or coefficients in
+/// order.
+type Transform = fn(&mut Axis, &mut [u32], &mut [u32]);
+
+/// The exponent of point k of a variable that takes so many.
+fn exponent(size: usize, k: u32, degree: usize) -> u32 {
+    let bits = size.trailing_zeros();
+    let (coset, root) = (k >> bits, k & ((1 << bits) - 1));
+    coset + root * ((2 * degree as u32) >> bits)
+}
+
+/// One variable.
+struct Axis {
+    degree: usize,
+    /// m.
+    roots: usize,
+    modulus: Modulus,
+    scratch: Vec<u32>,
+    /// The r cosets' coefficients of one power, as values at the points X^{sm}.
+    across: Vec<u32>,
+    nodes: Nodes,
+    /// (−1/2)^l/m for coefficient l across the cosets.
+    factors: Vec<u32>,
+}
+
+impl Axis {
+    fn new(size: usize, degree: usize, modulus: Modulus) -> Self {
+        assert!(size <= 2 * degree, "{size} points of a variable, at most {}", 2 * degree);
+        let roots = 1usize << size.trailing_zeros();
+        let half = modulus.value().div_ceil(2);
+        let mut factor = (0..roots.ilog2()).fold(1, |factor, _| modulus.mul(factor, half));
+        let minus_half = modulus.sub(0, half);
+        let mut factors = Vec::new();
+        for _ in 0..size / roots {
+            factors.push(factor);
+            factor = modulus.mul(factor, minus_half);
+        }
+        Self {
+            degree,
+            roots,
+            modulus,
+            scratch: vec![0; degree],
+            across: vec![0; size / roots * degree],
+            nodes: Nodes::new(roots, degree, modulus),
+            factors,
+        }
+    }
+
+    /// Transforms every `stride`-th polynomial of a block, from `first` on.
+    fn strided(
+        &mut self,
+        block: &mut [u32],
+        stride: usize,
+        first: usize,
+        out: &mut [u32],
+        transform: Transform,
+    ) {
+        let d = self.degree;
+        let places = (first..block.len() / d).step_by(stride).map(|place| place * d);
+        let mut line: Vec<u32> = places.clone().flat_map(|place| &block[place..place + d]).copied().collect();
+        transform(self, &mut line, out);
+        for (place, poly) in places.zip(out.chunks_exact(d)) {
+            block[place..place + d].copy_from_slice(poly);
+        }
+    }
+
+    /// The place of coefficient or value k of a coset after the transform, which reverses bits.
+    fn reversed(&self, k: usize) -> usize {
+        if self.roots == 1 { 0 } else { k.reverse_bits() >> (usize::BITS - self.roots.trailing_zeros()) }
+    }
+
+    fn transform_cosets(&mut self, line: &mut [u32]) {
+        for coset in line.chunks_exact_mut(self.roots * self.degree) {
+            monomial::dft_mod(coset, self.degree, self.modulus, &mut self.scratch);
+        }
+    }
+
+    /// Values to coefficients: on coset s the value at ω^i is Σ_j u_j·ω^{ij} with u_j = Q_j(X^{sm})·X^{sj}, and
+    /// m·u_j is the transform at −j.
+    fn interpolate(&mut self, line: &mut [u32], out: &mut [u32]) {
+        let (d, m) = (self.degree, self.roots);
+        self.transform_cosets(line);
+        for j in 0..m {
+            let place = self.reversed((m - j) % m) * d;
+            if self.factors.len() == 1 {
+                pointwise::scale(&mut out[j * d..][..d], &line[place..][..d], self.factors[0], self.modulus);
+            } else {
+                self.across_cosets(line, place, j);
+                for (l, poly) in self.across.chunks_exact(d).enumerate() {
+                    out[(l * m + j) * d..][..d].copy_from_slice(poly);
+                }
+            }
+        }
+    }
+
+    /// The coefficients of Q_j, from what the transform left at a place of each coset.
+    fn across_cosets(&mut self, line: &[u32], place: usize, j: usize) {
+        let (d, m, order) = (self.degree, self.roots, 2 * self.degree);
+        for (s, poly) in self.across.chunks_exact_mut(d).enumerate() {
+            let coset = &line[s * m * d..];
+            monomial::rotate_mod(poly, &coset[place..][..d], (order - s * j % order) % order, self.modulus);
+        }
+        self.nodes.divide_differences(&mut self.across);
+        for (poly, &factor) in self.across.chunks_exact_mut(d).zip(&self.factors) {
+            pointwise::scale(&mut self.scratch, poly, factor, self.modulus);
+            poly.copy_from_slice(&self.scratch);
+        }
+        self.nodes.expand(&mut self.across);
+    }
+
+    /// Coefficients to values.
+    fn evaluate(&mut self, line: &mut [u32], out: &mut [u32]) {
+        let (d, m) = (self.degree, self.roots);
+        if self.factors.len() > 1 {
+            (0..m).for_each(|j| self.onto_cosets(line, j));
+        }
+        self.transform_cosets(line);
+        for (coset, out) in line.chunks_exact(m * d).zip(out.chunks_exact_mut(m * d)) {
+            for (k, value) in out.chunks_exact_mut(d).enumerate() {
+                value.copy_from_slice(&coset[self.reversed(k) * d..][..d]);
+            }
+        }
+    }
+
+    /// The coefficients of Q_j become Q_j(X^{sm})·X^{sj}.
+    fn onto_cosets(&mut self, line: &mut [u32], j: usize) {
+        let (d, m) = (self.degree, self.roots);
+        let places = (j..line.len() / d).step_by(m).map(|place| place * d);
+        for (poly, place) in self.across.chunks_exact_mut(d).zip(places.clone()) {
+            poly.copy_from_slice(&line[place..][..d]);
+        }
+        for (s, place) in places.enumerate() {
+            self.nodes.evaluate(&self.across, s, &mut self.scratch);
+            monomial::rotate_mod(&mut line[place..][..d], &self.scratch, s * j % (2 * d), self.modulus);
+        }
+    }
+}
