@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use papir_core::{Goal, NoProgress, Progress};
+use papir_core::{Goal, NoProgress, Progress, Shape};
 
 use crate::definitions::{self, Work};
 use crate::measure::{Effort, Plan};
@@ -19,7 +19,8 @@ const DEFAULT_SIZE: u64 = 1 << 30;
 const DEFAULT_RECORD_BYTES: u64 = 64;
 
 /// What --table and --figure have of their own.
-const OF_ONE_DATABASE: [&str; 7] = ["name", "compare", "dim0", "gamma0", "records", "record_bytes", "goal"];
+const OF_ONE_DATABASE: [&str; 8] =
+    ["name", "compare", "dim0", "gamma0", "records", "record_bytes", "record_bits", "goal"];
 
 /// Measure schemes.
 ///
@@ -56,6 +57,9 @@ pub struct Args {
     /// Bytes of a record; 64 by default.
     #[arg(long, value_name = "BYTES", value_parser = size::parse)]
     pub record_bytes: Option<u64>,
+    /// Bits of a record, where it is no whole number of bytes.
+    #[arg(long, value_name = "BITS", conflicts_with = "record_bytes")]
+    pub record_bits: Option<u64>,
     /// Columns of the matrix (InsPIRe: N/t, or the next fewer); chosen by the goal otherwise.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "goal")]
     pub dim0: Option<u64>,
@@ -170,22 +174,25 @@ impl Args {
             return self.nothing_of_a_database(name).map(|()| definition.work);
         }
         schemes.iter().try_for_each(|name| known(name))?;
-        let record_bytes = self.record_bytes.unwrap_or(DEFAULT_RECORD_BYTES);
+        let record_bits = match (self.record_bits, self.record_bytes) {
+            (Some(bits), _) => bits,
+            (None, bytes) => bytes.unwrap_or(DEFAULT_RECORD_BYTES).saturating_mul(8),
+        };
         let records = match self.records {
             Some(records) => records,
-            None => records_in(self.size.unwrap_or(DEFAULT_SIZE), record_bytes)?,
+            None => records_in(self.size.unwrap_or(DEFAULT_SIZE), record_bits)?,
         };
         let choice = match (self.dim0, self.gamma0) {
             (Some(columns), Some(words)) => Choice::Packed { columns, words },
             (Some(columns), None) => Choice::Columns(columns),
             (None, _) => Choice::Goal(self.goal.unwrap_or_default()),
         };
-        Ok(Work::Schemes { schemes, records, record_bytes, choice })
+        Ok(Work::Schemes { schemes, records, record_bits, choice })
     }
 
     /// Refuses what a benchmark with a name has of its own.
     fn nothing_of_a_database(&self, name: &str) -> Result<()> {
-        let sizes = [self.size, self.records, self.record_bytes, self.dim0];
+        let sizes = [self.size, self.records, self.record_bytes, self.record_bits, self.dim0];
         if sizes.iter().all(Option::is_none) && self.goal.is_none() {
             return Ok(());
         }
@@ -203,11 +210,12 @@ fn known(name: &str) -> Result<()> {
     Err(Error::usage(format!("`{name}`"), expected))
 }
 
-fn records_in(size: u64, record_bytes: u64) -> Result<u64> {
-    if size >= record_bytes {
-        return Ok(size / record_bytes);
+fn records_in(size: u64, record_bits: u64) -> Result<u64> {
+    let records = size.saturating_mul(8) / record_bits.max(1);
+    if records > 0 {
+        return Ok(records);
     }
-    let found = format!("a database of {size} bytes with records of {record_bytes}");
+    let found = format!("a database of {size} bytes with records of {}", record_bits.div_ceil(8));
     Err(Error::usage(found, "room for one record at least"))
 }
 
@@ -228,8 +236,8 @@ pub fn perform(work: Work<'_>, effort: Effort, progress: &dyn Progress) -> Resul
         Work::Packing { ciphertexts } => {
             packing::measure(ciphertexts, effort, progress).map(Outcome::Packing)
         }
-        Work::Schemes { schemes, records, record_bytes, choice } => {
-            let records = Synthetic::new(records, record_bytes)?;
+        Work::Schemes { schemes, records, record_bits, choice } => {
+            let records = Synthetic::of(Shape::new(records, record_bits)?);
             let plan = Plan { records: &records, expected: &records, choice, effort };
             let measure = |name: &&str| subject::by_name(name)?.measure(&plan, progress);
             schemes.iter().map(measure).collect::<Result<_>>().map(Outcome::Schemes)

@@ -13,8 +13,8 @@ pub enum Work<'a> {
         schemes: &'a [&'a str],
         /// Records of the database.
         records: u64,
-        /// Bytes of each.
-        record_bytes: u64,
+        /// Bits of each.
+        record_bits: u64,
         /// The parameters.
         choice: Choice,
     },
@@ -39,13 +39,23 @@ pub struct Definition {
 }
 
 const BALANCED: Choice = Choice::Goal(Goal::Balanced);
+const LEAST: Choice = Choice::Goal(Goal::MinCommunication);
 
 const fn inspire(records: u64, record_bytes: u64, choice: Choice) -> Work<'static> {
-    Work::Schemes { schemes: &["inspire"], records, record_bytes, choice }
+    of_bits(&["inspire"], records, 8 * record_bytes, choice)
+}
+
+const fn of_bits(
+    schemes: &'static [&'static str],
+    records: u64,
+    record_bits: u64,
+    choice: Choice,
+) -> Work<'static> {
+    Work::Schemes { schemes, records, record_bits, choice }
 }
 
 const fn comparison(records: u64, record_bytes: u64) -> Work<'static> {
-    Work::Schemes { schemes: &["inspire", "simple", "plain"], records, record_bytes, choice: BALANCED }
+    of_bits(&["inspire", "simple", "simpleypir", "plain"], records, 8 * record_bytes, BALANCED)
 }
 
 /// All of them.
@@ -75,6 +85,24 @@ pub const ALL: &[Definition] = &[
         tiny: inspire(5, 1 << 13, Choice::Columns(5)),
     },
     Definition {
+        name: "inspire2-1gib",
+        what: "InsPIRe(2), 1 GiB in records of 64 B, N/t = 2^13",
+        work: of_bits(&["inspire2"], 1 << 24, 512, Choice::Columns(1 << 13)),
+        tiny: of_bits(&["inspire2"], 1 << 10, 512, Choice::Columns(32)),
+    },
+    Definition {
+        name: "bits-1gib",
+        what: "InsPIRe(0), YPIR and InsPIRe(2) on 1 GiB of records of one bit",
+        work: of_bits(&["inspire0", "ypir", "inspire2"], 1 << 33, 1, BALANCED),
+        tiny: of_bits(&["inspire0", "ypir", "inspire2"], 1 << 12, 1, BALANCED),
+    },
+    Definition {
+        name: "devices",
+        what: "device enrollment: 20 million records of 64 B, the least traffic",
+        work: of_bits(&["inspire", "inspire2"], 20_000_000, 512, LEAST),
+        tiny: of_bits(&["inspire", "inspire2"], 1000, 512, LEAST),
+    },
+    Definition {
         name: "demo",
         what: "InsPIRe at the shape of the demo's table: 108 records of 4 KiB",
         work: inspire(108, 1 << 12, BALANCED),
@@ -82,13 +110,13 @@ pub const ALL: &[Definition] = &[
     },
     Definition {
         name: "compare-256mib",
-        what: "every scheme on 256 MiB in records of 64 B",
+        what: "InsPIRe and its baselines on 256 MiB in records of 64 B",
         work: comparison(1 << 22, 64),
         tiny: comparison(1 << 10, 64),
     },
     Definition {
         name: "compare-32kib",
-        what: "every scheme on 256 MiB in records of 32 KiB",
+        what: "InsPIRe and its baselines on 256 MiB in records of 32 KiB",
         work: comparison(1 << 13, 1 << 15),
         tiny: comparison(3, 1 << 13),
     },

@@ -56,6 +56,7 @@ pub mod packing;
 pub mod rates;
 pub mod records;
 pub mod report;
+mod schemes;
 pub mod size;
 pub mod subject;
 pub mod tables;

@@ -1,0 +1,186 @@
+//! Each scheme as a benchmark drives it: its parameters for a choice, its stages.
+
+use papir_core::scheme::{Parameters, Scheme};
+use papir_core::{Error as CoreError, Shape};
+use papir_schemes::double::Double;
+use papir_schemes::double::packed::{self, PackedDouble, Variant};
+use papir_schemes::double::params::DoubleParams;
+use papir_schemes::double::server::DoubleServer;
+use papir_schemes::double::wire::{DoubleAnswer, DoubleQuery};
+use papir_schemes::inspire::{self, Inspire};
+use papir_schemes::inspire2::{self, Inspire2};
+use papir_schemes::plain::Plain;
+use papir_schemes::selection::{SelectionAnswer, SelectionQuery};
+use papir_schemes::simple::Simple;
+use papir_schemes::simple::params::SimpleParams;
+use papir_schemes::simpleypir::{self, SimpleYpir};
+
+use crate::clock::Laps;
+use crate::subject::{Choice, Measured, Part};
+use crate::{Error, Result};
+
+impl Measured for Inspire {
+    fn params(shape: Shape, choice: Choice) -> Result<inspire::Params> {
+        Ok(match choice {
+            Choice::Goal(goal) => inspire::Params::choose(shape, goal)?,
+            Choice::Columns(columns) => inspire::Params::with_columns(shape, columns)?,
+            Choice::Packed { .. } => return Err(no_units(Self::NAME)),
+        })
+    }
+
+    fn answer(
+        server: &inspire::Server,
+        query: &inspire::Query,
+        laps: &mut Laps,
+    ) -> Result<inspire::Answer, CoreError> {
+        let bodies = laps.time("select", || server.select(query));
+        let keys = laps.time("read_keys", || server.read_keys(query))?;
+        let packed = laps.time("pack", || server.pack(bodies, &keys))?;
+        let results = laps.time("evaluate", || server.evaluate(packed, &keys));
+        Ok(laps.time("switch", || server.switch(&results)))
+    }
+}
+
+impl Measured for Inspire2 {
+    fn params(shape: Shape, choice: Choice) -> Result<inspire2::Params> {
+        Ok(match choice {
+            Choice::Goal(goal) => inspire2::Params::choose(shape, goal)?,
+            Choice::Columns(columns) => {
+                let words = inspire2::Params::least_unit_words(shape)?;
+                inspire2::Params::with_columns(shape, words, columns)?
+            }
+            Choice::Packed { columns, words } => {
+                let words = usize::try_from(words).unwrap_or(usize::MAX);
+                inspire2::Params::with_columns(shape, words, columns)?
+            }
+        })
+    }
+
+    fn answer(
+        server: &inspire2::Server,
+        query: &inspire2::Query,
+        laps: &mut Laps,
+    ) -> Result<inspire2::Answer, CoreError> {
+        let queries = [query];
+        let keys = laps.time("read_keys", || server.read_keys(&queries))?;
+        let bodies = laps.time("select", || server.select(&queries));
+        let firsts = laps.time("pack_first", || server.pack_first(bodies, &keys))?;
+        let seconds = laps.time("pack_second", || server.pack_second(&queries, &keys))?;
+        let thirds = laps.time("pack_online", || server.pack_online(&queries, &firsts, &keys))?;
+        let answer = || seconds.first().zip(thirds.first()).map(|(two, three)| server.switch(two, three));
+        let none = CoreError::BatchSize { scheme: Self::NAME, found: 0, capacity: 1 };
+        laps.time("switch", answer).ok_or(none)
+    }
+}
+
+impl Measured for Simple {
+    fn params(shape: Shape, choice: Choice) -> Result<SimpleParams> {
+        Ok(match choice {
+            Choice::Goal(goal) => SimpleParams::choose(shape, goal)?,
+            // Records of whole bytes are units of one record.
+            Choice::Columns(columns) => SimpleParams::new(shape, shape.records().div_ceil(columns.max(1)))?,
+            Choice::Packed { .. } => return Err(no_units(Self::NAME)),
+        })
+    }
+}
+
+impl Measured for Double {
+    fn params(shape: Shape, choice: Choice) -> Result<DoubleParams> {
+        Ok(match choice {
+            Choice::Goal(goal) => DoubleParams::choose(shape, goal)?,
+            Choice::Columns(columns) => DoubleParams::with_columns(shape, columns)?,
+            Choice::Packed { .. } => return Err(no_units(Self::NAME)),
+        })
+    }
+
+    fn part(stage: &str) -> Option<Part> {
+        match stage {
+            "encode" => Some(Part::Encode),
+            "masks" | "digits" => Some(Part::Material),
+            "hint" => Some(Part::Hint),
+            _ => None,
+        }
+    }
+
+    fn answer(
+        server: &DoubleServer,
+        query: &DoubleQuery,
+        laps: &mut Laps,
+    ) -> Result<DoubleAnswer, CoreError> {
+        let firsts = laps.time("first_level", || server.first_level(&[query]));
+        let mut ciphertexts = laps.time("second_level", || server.second_level(&[query], &firsts));
+        let none = CoreError::BatchSize { scheme: Self::NAME, found: 0, capacity: 1 };
+        let ciphertexts = ciphertexts.pop().ok_or(none)?;
+        Ok(laps.time("round", || server.round(&ciphertexts)))
+    }
+}
+
+impl Measured for Plain {
+    fn params(shape: Shape, choice: Choice) -> Result<Self::Params> {
+        match choice {
+            Choice::Goal(goal) => Ok(Self::Params::choose(shape, goal)?),
+            Choice::Columns(_) => {
+                Err(Error::usage("--dim0 with plain", "none: it has no matrix and no first dimension"))
+            }
+            Choice::Packed { .. } => Err(no_units(Self::NAME)),
+        }
+    }
+}
+
+impl<V: Variant> Measured for PackedDouble<V> {
+    fn params(shape: Shape, choice: Choice) -> Result<packed::Params<V>> {
+        Ok(match choice {
+            Choice::Goal(goal) => packed::Params::choose(shape, goal)?,
+            Choice::Columns(columns) => packed::Params::with_columns(shape, columns)?,
+            Choice::Packed { .. } => return Err(no_units(Self::NAME)),
+        })
+    }
+
+    fn part(stage: &str) -> Option<Part> {
+        match stage {
+            "encode" => Some(Part::Encode),
+            "masks" | "digits" | "pack" => Some(Part::Material),
+            _ => None,
+        }
+    }
+
+    fn answer(
+        server: &packed::Server<V>,
+        query: &packed::Query,
+        laps: &mut Laps,
+    ) -> Result<packed::Answer, CoreError> {
+        let firsts = laps.time("first_level", || server.first_level(&[query]));
+        let key = laps.time("read_keys", || server.read_key(query))?;
+        let selected = laps.time("second_level", || server.second_level(&[query], &firsts));
+        let packed = laps.time("pack", || server.pack(selected, &[&key]))?;
+        let answer = laps.time("round", || packed.first().map(|packed| server.round(packed)));
+        answer.ok_or(CoreError::BatchSize { scheme: Self::NAME, found: 0, capacity: 1 })
+    }
+}
+
+impl Measured for SimpleYpir {
+    fn params(shape: Shape, choice: Choice) -> Result<simpleypir::Params> {
+        Ok(match choice {
+            Choice::Goal(goal) => simpleypir::Params::choose(shape, goal)?,
+            Choice::Columns(columns) => simpleypir::Params::with_columns(shape, columns)?,
+            Choice::Packed { .. } => return Err(no_units(Self::NAME)),
+        })
+    }
+
+    fn answer(
+        server: &simpleypir::Server,
+        query: &SelectionQuery,
+        laps: &mut Laps,
+    ) -> Result<SelectionAnswer, CoreError> {
+        let selected = laps.time("select", || server.select(&[query]));
+        let key = laps.time("read_keys", || server.read_key(query))?;
+        let packed = laps.time("pack", || server.pack(selected, &[&key]))?;
+        let answer = laps.time("round", || packed.first().map(|packed| server.round(packed)));
+        answer.ok_or(CoreError::BatchSize { scheme: Self::NAME, found: 0, capacity: 1 })
+    }
+}
+
+/// Says that a scheme's columns are not made of units.
+fn no_units(scheme: &str) -> Error {
+    Error::usage(format!("--gamma0 with {scheme}"), "none: it packs no first level in units")
+}
