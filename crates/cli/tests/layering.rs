@@ -218,7 +218,8 @@ fn a_scheme_imports_no_sibling() {
         for path in sources(&schemes.join(folder)) {
             let file = path.file_name().unwrap().to_str().unwrap();
             let names = imported(file, &fs::read_to_string(&path).unwrap());
-            let siblings = folders.iter().filter(|other| *other != folder && !SHARED.contains(&other.as_str()));
+            let siblings =
+                folders.iter().filter(|other| *other != folder && !SHARED.contains(&other.as_str()));
             for sibling in siblings.filter(|other| names.contains(*other)) {
                 let declared = COMPOSITIONS.contains(&(folder.as_str(), sibling.as_str()));
                 assert!(declared, "{} imports the scheme {sibling}", path.display());

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::process::{Command, Stdio};
 
+use papir_core::cost::Operation;
 use serde_json::Value;
 
 use crate::support::{Folder, Service, fails_with, succeeds};
@@ -11,22 +12,10 @@ use crate::support::{Folder, Service, fails_with, succeeds};
 /// tenth of a nanosecond, and all else next to nothing.
 fn rates(folder: &Folder, select16: &str) -> String {
     let mut table = String::new();
-    for name in [
-        "select8",
-        "external_product",
-        "word",
-        "encode16",
-        "interpolate",
-        "encode8",
-        "hint_transform",
-        "pack",
-        "hint_product8",
-        "encrypt",
-        "decrypt",
-        "encrypt_column",
-        "decrypt_row",
-    ] {
-        write!(table, "\"{name}\": 1e-12, ").unwrap();
+    let others =
+        Operation::ALL.into_iter().filter(|&op| op != Operation::Matrix && op != Operation::Select16);
+    for operation in others {
+        write!(table, "\"{}\": 1e-12, ", operation.name()).unwrap();
     }
     let table = format!("{{{table}\"matrix\": 1e-10, \"select16\": {select16}}}");
     let file = format!(
@@ -44,6 +33,10 @@ fn planned(arguments: &[&str]) -> Value {
 
 fn offers(plan: &Value) -> &Vec<Value> {
     plan["offers"].as_array().unwrap()
+}
+
+fn of_inspire(plan: &Value) -> impl Iterator<Item = &Value> {
+    offers(plan).iter().filter(|offer| offer["scheme"] == "inspire")
 }
 
 fn number(value: &Value, field: &str) -> f64 {
@@ -65,9 +58,14 @@ fn the_table_names_every_private_scheme_and_recommends_the_first() {
     }
     let lines: Vec<&str> = table.lines().collect();
     let first = lines.iter().position(|line| line.starts_with("scheme ")).unwrap() + 1;
-    assert!(lines[first].starts_with("inspire") && table.contains("\nsimple "), "{table}");
-    let best = lines[first].split("  ").filter(|cell| !cell.is_empty()).nth(1).unwrap().trim();
-    assert!(table.contains(&format!("Recommended: inspire with {best}: ")), "{table}");
+    let mut cells = lines[first].split("  ").filter(|cell| !cell.is_empty()).map(str::trim);
+    let (scheme, best) = (cells.next().unwrap(), cells.next().unwrap());
+    assert!(scheme.starts_with("inspire") && table.contains("\nsimple "), "{table}");
+    assert!(table.contains(&format!("Recommended: {scheme} with {best}: ")), "{table}");
+    let shown = |scheme: &str| lines.iter().filter(|line| line.starts_with(&format!("{scheme} "))).count();
+    assert!((1..=4).contains(&shown("inspire")) && table.contains(" more with --all"), "{table}");
+    let all = succeeds(&[&arguments[..], &["--all"]].concat());
+    assert!(all.lines().count() > lines.len() && !all.contains("with --all"), "{all}");
     assert!(table.contains("50 lookups a second keep ") && !table.contains("plain"), "{table}");
 }
 
@@ -76,29 +74,28 @@ fn sizes_are_those_of_the_schemes_and_the_best_comes_first() {
     let plan = planned(&MEBIBYTES_64);
     let lookups: Vec<f64> = offers(&plan).iter().map(|offer| number(offer, "lookup_s")).collect();
     assert!(lookups.is_sorted() && lookups.len() >= 10, "{lookups:?}");
-    let t1 = offers(&plan).iter().find(|offer| offer["parameters"] == "t = 1, 16384 columns").unwrap();
+    let t1 = of_inspire(&plan).find(|offer| offer["parameters"] == "t = 1, 16384 columns").unwrap();
     let sizes =
         ["upload_bytes", "download_bytes", "memory_bytes", "hint_bytes"].map(|field| number(t1, field));
     // What `papir bench inspire --size 64MiB --dim0 16384` measures.
-    assert!((sizes[0] - 132_128.0).abs() < 1.0 && (sizes[1] - 12_320.0).abs() < 1.0, "{sizes:?}");
+    assert!((sizes[0] - 127_008.0).abs() < 1.0 && (sizes[1] - 12_320.0).abs() < 1.0, "{sizes:?}");
     assert!((sizes[2] - 67_108_864.0 - 33_603_584.0).abs() < 1.0 && sizes[3] < 0.5, "{sizes:?}");
     // 64 MiB at a nanosecond a byte, 32 MiB at a tenth, and 144 kB at 10 Mbit/s.
     assert!((number(t1, "answer_s") - 0.0705).abs() < 1e-3, "{t1}");
-    assert!((number(t1, "transfer_s") - 8.0 * 144_448.0 / 1e7).abs() < 1e-6, "{t1}");
-    assert!((number(t1, "lookup_s") - 0.1862).abs() < 1e-3, "{t1}");
+    assert!((number(t1, "transfer_s") - 8.0 * 139_328.0 / 1e7).abs() < 1e-6, "{t1}");
+    assert!((number(t1, "lookup_s") - 0.1820).abs() < 1e-3, "{t1}");
 }
 
 #[test]
 fn the_line_the_lookups_and_the_threads_change_the_choice() {
     let slow = planned(&[&MEBIBYTES_64[..], &["--uplink", "100kbit"]].concat());
     let fast = planned(&[&MEBIBYTES_64[..], &["--uplink", "10Gbit", "--downlink", "10Gbit"]].concat());
-    let best = |plan: &Value, field: &str| {
-        number(offers(plan).iter().find(|offer| offer["scheme"] == "inspire").unwrap(), field)
-    };
+    let best = |plan: &Value, field: &str| number(of_inspire(plan).next().unwrap(), field);
     assert!(best(&slow, "upload_bytes") < best(&fast, "upload_bytes"), "{slow} {fast}");
     assert!(best(&slow, "answer_s") > best(&fast, "answer_s"), "{slow} {fast}");
     // Reading words is slow here, reading bytes is not: who asks often enough fetches the hint.
-    assert_eq!(planned(&MEBIBYTES_64)["recommended"], "inspire");
+    let once = planned(&MEBIBYTES_64);
+    assert!(once["recommended"].as_str().unwrap().starts_with("inspire"), "{once}");
     let often = planned(&[&MEBIBYTES_64[..], &["--lookups", "1000000"]].concat());
     assert_eq!(often["recommended"], "simple");
     assert!(number(&offers(&often)[0], "hint_bytes") > 1e7, "{often}");
@@ -141,8 +138,8 @@ fn what_cannot_be_served_is_refused_in_a_line() {
     let refused = |arguments: &[&str], parts: &[&str]| fails_with(&[&["plan"], arguments].concat(), parts);
     refused(&["--records", "10", "--record-bytes", "262145"], &["256 KiB"]);
     refused(&["--records", "0", "--record-bytes", "8"], &["empty"]);
-    refused(&["--records", "5000000000", "--record-bytes", "8"], &["5000000000", "2^32"]);
-    refused(&["--records", "4294967296", "--record-bytes", "262144"], &["inspire: ", "simple: "]);
+    refused(&["--records", "2000000000000", "--record-bytes", "8"], &["2000000000000", "2^40"]);
+    refused(&["--records", "1099511627776", "--record-bytes", "262144"], &["inspire: ", "simple: "]);
     refused(&["--records", "10", "--record-bytes", "65537", "--keyed"], &["65537", "65536"]);
     refused(&["--records", "0", "--record-bytes", "8", "--keyed"], &["empty"]);
     refused(&["--records", "10"], &["--record-bytes", "--record-bits"]);
