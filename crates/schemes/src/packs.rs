@@ -106,11 +106,6 @@ impl<P: RingPacking> PreparedPacks<P> {
     }
 }
 
-/// Bytes of [`PreparedPacks`]: words, masks and last digits.
-pub(crate) fn packs_bytes<P: RingPacking>(packing: &P, packs: usize) -> usize {
-    packing.words(packs) * size_of::<P::Word>() + packs * pack_residues(packing) * 4
-}
-
 /// Residues of a pack's mask and last digits.
 fn pack_residues<P: RingPacking>(packing: &P) -> usize {
     (1 + packing.last_elements()) * 2 * packing.setup().ring().degree()

@@ -533,7 +533,9 @@ pub trait RingPacking: Sized + Send + Sync {
         mut bodies: Vec<Bodies>,
         keys: &[&OnlineKey<Self::Expanded>],
     ) -> Result<Vec<Bodies>, PackingError> {
-        let packs = bodies.first().map_or(0, Bodies::packs);
+        let Some(packs) = bodies.first().map(Bodies::packs) else {
+            return Ok(Vec::new());
+        };
         let added = self.pack_words(words, packs, last, keys)?;
         for (bodies, added) in bodies.iter_mut().zip(&added) {
             bodies.add_assign(self.setup().ring(), added);
