@@ -3,5 +3,6 @@
 pub mod cdks;
 pub mod gadget;
 pub mod inspiring;
+pub mod interpolation;
 pub mod matrix;
 pub mod poly;

@@ -2,7 +2,7 @@
 //!
 //! One folder a scheme, the same files in each: `mod.rs` (what it is, the paper, algorithm →
 //! function), `params.rs`, `client.rs`, `server.rs`, `wire.rs`, and its own mathematics beside
-//! them. [`registry`] is the only list.
+//! them. [`registry`] is the only list; [`selection`] is what those share that pack a selected column.
 
 mod bundle;
 pub mod double;

@@ -99,6 +99,7 @@ fn freed_memory_holds_no_secret() {
     let mut selector = vec![0; d];
     selector[location.column as usize % d] = params.scale();
     let (low, high) = (params.key_switch().factor(0), params.key_switch().factor(1));
+    let rgsw = params.rgsw().factor(0);
     let coefficients = known.key().coefficients()[100..108].iter().flat_map(|c| c.to_le_bytes()).collect();
     let secrets = vec![
         ("s in values", pattern(known.key().values())),
@@ -107,8 +108,8 @@ fn freed_memory_holds_no_secret() {
         ("the image of s times the low factor", pattern(&ring.scale(&image, low))),
         ("the image of s times the high factor", pattern(&ring.scale(&image, high))),
         ("s·m", pattern(&keyed)),
-        ("s·m times the low factor", pattern(&ring.scale(&keyed, low))),
-        ("m times the low factor", pattern(&ring.scale(&point, low))),
+        ("s·m times the RGSW factor", pattern(&ring.scale(&keyed, rgsw))),
+        ("m times the RGSW factor", pattern(&ring.scale(&point, rgsw))),
         ("the selector's message", pattern(&ring.forward(ring.from_words(&selector)))),
     ];
     let ((secret, query), seen) = freed(secrets.clone(), query);

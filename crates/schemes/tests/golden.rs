@@ -61,7 +61,7 @@ fn simple() {
 fn inspire() {
     assert_eq!(
         hashes("inspire", 300, 100),
-        ["4273c204c384da7d", "35de33a99159fb4c", "d7ebcd7ce653ac22", "c796c8a21c2cf447"]
+        ["e48c56cb9371c9a6", "4ff31485184bb9bb", "1a9bfd1e8963f2e0", "0c65d988b26fdada"]
     );
 }
 

@@ -110,7 +110,9 @@ impl Search {
         let powers = multiples(1).take_while(|&t| t <= largest).map(of_points);
         let (fit, errors): (Vec<_>, Vec<_>) = powers.partition(Result::is_ok);
         let mut candidates = undominated(fit.into_iter().flatten().collect());
-        if let (true, Some(error)) = (candidates.is_empty(), errors.into_iter().filter_map(Result::err).next_back()) {
+        if let (true, Some(error)) =
+            (candidates.is_empty(), errors.into_iter().filter_map(Result::err).next_back())
+        {
             return Err(error);
         }
         let most = largest.min(2 * degree);
