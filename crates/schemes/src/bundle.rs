@@ -3,6 +3,7 @@
 use papir_core::{Change, RecordBuffer, Records, Result, Shape, extract_bits};
 use papir_core::{Error, Record};
 use subtle::{ConditionallySelectable, ConstantTimeEq};
+use zeroize::Zeroizing;
 
 /// Records in units: either without gaps, a multiple of 8 of them, or each padded to whole bytes;
 /// whichever holds more. So a source is read at byte boundaries.
@@ -91,8 +92,8 @@ impl Bundle {
         let mut selected = vec![0; self.shape.record_bytes()];
         for i in 0..self.per_unit {
             let wanted = i.ct_eq(&slot);
-            let record = extract_bits(unit, i * self.stored_bits, self.shape.record_bits());
-            for (out, byte) in selected.iter_mut().zip(record) {
+            let record = Zeroizing::new(extract_bits(unit, i * self.stored_bits, self.shape.record_bits()));
+            for (out, &byte) in selected.iter_mut().zip(record.iter()) {
                 out.conditional_assign(&byte, wanted);
             }
         }

@@ -8,12 +8,13 @@ use papir_core::scheme::{Client as _, Parameters, Server as _, Session};
 use papir_core::sections::{MemorySections, SectionSource};
 use papir_core::{Change, Error, Goal, NoProgress, RecordBuffer, Shape};
 use papir_lattice::gadget::GadgetParams;
+use papir_lattice::packing::RingPacking;
 use papir_lattice::params::{DEFAULT_PRIMES, Literal as RlweLiteral};
 use papir_lattice::response::ResponseBits;
 use papir_ring::prg::Seed;
 use papir_schemes::inspire2::digits::Digits;
 use papir_schemes::inspire2::params::Literal;
-use papir_schemes::inspire2::{Client, Params, Server};
+use papir_schemes::inspire2::{Client, Params, Server, masks};
 
 fn rng(seed: u8) -> ChaCha20Rng {
     ChaCha20Rng::from_seed([seed; 32])
@@ -83,7 +84,9 @@ fn records_come_back_for_every_gamma() {
 fn records_come_back_for_other_digits() {
     let shape = Shape::new(700, 13).unwrap();
     let records = records(shape, 4);
-    for [(bits, mask), (_, body)] in [[(7, 4), (7, 3)], [(9, 3), (9, 2)], [(12, 2), (12, 2)], [(5, 6), (5, 5)]] {
+    for [(bits, mask), (_, body)] in
+        [[(7, 4), (7, 3)], [(9, 3), (9, 2)], [(12, 2), (12, 2)], [(5, 6), (5, 5)]]
+    {
         let digits = [Digits { bits, count: mask }, Digits { bits, count: body }];
         assert_comes_back(small(shape, 20, [8, 32, 8], digits), &records);
     }
@@ -93,7 +96,9 @@ fn records_come_back_for_other_digits() {
 #[test]
 fn odd_shapes_come_back() {
     let of = |count, bits| records(Shape::new(count, bits).unwrap(), 5);
-    for (count, bits, blocks) in [(1, 1, 1), (1, 64, 1), (3, 256, 3), (3, 256, 1), (200, 256, 200), (999, 33, 1)] {
+    for (count, bits, blocks) in
+        [(1, 1, 1), (1, 64, 1), (3, 256, 3), (3, 256, 1), (200, 256, 200), (999, 33, 1)]
+    {
         let records = of(count, bits);
         assert_comes_back(small(records.shape_of(), blocks, [16, 32, 16], WIDE), &records);
     }
@@ -173,13 +178,66 @@ fn an_update_is_a_fresh_setup() {
 
 #[test]
 fn messages_are_as_small_as_promised() {
-    for (records, bytes, words, columns, kib) in [(1u64 << 24, 64, 32, 4096, 135), (1 << 24, 64, 32, 8192, 150)] {
+    for (records, bytes, words, columns, kib) in
+        [(1u64 << 24, 64, 32, 4096, 135), (1 << 24, 64, 32, 8192, 150)]
+    {
         let params = Params::with_columns(Shape::of_bytes(records, bytes).unwrap(), words, columns).unwrap();
         let sizes = params.describe().sizes;
         let total = sizes.query + sizes.answer + sizes.hint;
-        println!("{}: {} + {} + {} bytes, {:?}", params.label(), sizes.query, sizes.answer, sizes.hint, params.literal());
+        println!(
+            "{}: {} + {} + {} bytes, {:?}",
+            params.label(),
+            sizes.query,
+            sizes.answer,
+            sizes.hint,
+            params.literal()
+        );
         assert!(total < kib * 1024, "{total}");
     }
+}
+
+#[test]
+fn an_answer_opens_under_its_own_secret_only() {
+    let shape = Shape::of_bytes(3000, 32).unwrap();
+    let params = Params::with_blocks(shape, 16, 50).unwrap();
+    let (server, client) = prepare(params, &records(shape, 10));
+    let (_, query) = client.query(None, &[7], &mut rng(1)).unwrap();
+    let (other, _) = client.query(None, &[7], &mut rng(2)).unwrap();
+    let answer = server.answer(Session::anonymous(), &query).unwrap();
+    assert!(matches!(client.extract(other, answer), Err(Error::NotDecodable)));
+}
+
+/// What decodes well enough, but would make a client allocate gigabytes.
+#[test]
+fn parameters_that_need_much_memory_are_refused() {
+    let shape = Shape::of_bytes(8, 4).unwrap();
+    let literal = *Params::with_blocks(shape, 16, 1).unwrap().literal();
+    let digits = Digits { bits: 1, count: 32 };
+    let narrow = Literal { mask: digits, body: digits, gammas: [2, 2, 2], blocks: 1, ..literal };
+    let error = Params::new(narrow).unwrap_err().to_string();
+    assert!(error.contains("words of an answer's part is 67108864: expected at most 4194304"), "{error}");
+    let wide = Literal { rlwe: RlweLiteral { degree: 8192, ..literal.rlwe }, ..literal };
+    assert!(Params::new(wide).unwrap_err().to_string().contains("8192: expected at most 4096"));
+}
+
+#[test]
+fn no_two_masks_under_one_secret_are_equal() {
+    let params = small(Shape::of_bytes(300, 4).unwrap(), 130, [4, 16, 8], WIDE);
+    let seed = Seed([5; 32]);
+    let mut seen = std::collections::HashSet::new();
+    let mut count = 0;
+    let mut add = |mask: &papir_ring::Poly<papir_ring::Values>| {
+        count += 1;
+        seen.insert(mask.residues().to_vec());
+    };
+    for (level, columns) in params.selectors().into_iter().enumerate() {
+        (0..columns.div_ceil(64)).for_each(|i| add(&masks::selector_mask(&params, &seed, level, i)));
+    }
+    let packings = masks::Packings::new(&params, &seed).unwrap();
+    for packing in packings.distinct() {
+        packing.setup().switches().iter().flat_map(|switch| &switch.masks).for_each(&mut add);
+    }
+    assert_eq!((count, seen.len()), (1 + 3 + 3 * 2, 1 + 3 + 3 * 2), "selector blocks, packing keys");
 }
 
 #[test]

@@ -128,7 +128,7 @@ fn centred<'a>(sums: impl Iterator<Item = &'a u32>, query: &[u32], centre: u8) -
     sums.map(|sum| sum.wrapping_sub(centre)).collect()
 }
 
-/// Fills the tiles of a matrix column by column: `read(c, out)` writes the bytes of column c to the front of
+/// Fills the zeroed tiles of a matrix column by column: `read(c, out)` writes the bytes of column c to the front of
 /// `out`, which is zero and as long as the rows with their padding.
 ///
 /// # Errors
@@ -142,8 +142,6 @@ pub fn write_columns<E>(
     columns: usize,
     mut read: impl FnMut(usize, &mut [u8]) -> Result<(), E>,
 ) -> Result<(), E> {
-    // Pages that are first touched front to back lie in this order in memory, too, and are read faster.
-    tiles.fill(0);
     let (groups, quads) = (rows.div_ceil(ROWS), columns.div_ceil(QUAD));
     let mut quad_bytes = [(); QUAD].map(|()| vec![0; groups * ROWS]);
     for quad in 0..quads {

@@ -5,6 +5,7 @@
 //! the other, so that a column of D is a run of units.
 
 use papir_core::{Error, Result, Shape};
+use zeroize::{Zeroize, ZeroizeOnDrop};
 
 /// The longest record in bits. Hint and answer grow with each byte of a record, so that from here
 /// on SimplePIR's hint is the smaller one.
@@ -27,7 +28,8 @@ pub(crate) struct Layout {
     pub(crate) columns: usize,
 }
 
-/// A record's place. Secret when the index is.
+/// A record's place. Secret when the index is, and erased on drop.
+#[derive(Zeroize, ZeroizeOnDrop)]
 pub(super) struct Place {
     /// The column.
     pub(super) column: u64,

@@ -9,7 +9,7 @@ use super::interpolation::Interpolation;
 /// The plaintext modulus p: a prime above 2¹⁶, so that every 16-bit word has a place.
 pub const PLAINTEXT: u32 = 65537;
 
-/// The most columns: a selector of 92 MB. Bounds what a client allocates for a server's parameters.
+/// The most columns: a selector of 115 MB. Bounds what a client allocates for a server's parameters.
 const MAX_COLUMNS: u64 = 1 << 24;
 
 /// How records are cut and stacked.

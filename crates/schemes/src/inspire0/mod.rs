@@ -1,4 +1,4 @@
-//! InsPIRe₀ (Mahdavi, Patel, Seo, Yeo 2025, section 5): DoublePIR with its second level packed by InspiRING,
+//! InsPIRe₀ (Mahdavi, Patel, Seo, Yeo 2025, section 4): DoublePIR with its second level packed by InspiRING,
 //! full or partial, so that nothing is downloaded but the answer, and the packing key is small.
 //!
 //! The construction is [`crate::double::packed`], where the paper's algorithms are mapped to functions; here

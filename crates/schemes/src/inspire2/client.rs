@@ -5,6 +5,7 @@ use papir_core::{Error, Record, Result};
 use papir_lattice::lwe::encrypt_selector;
 use papir_lattice::mod_switch::{PowerSwitch, round_elements};
 use papir_lattice::packing::RingPacking;
+use papir_lattice::response::ResponseBits;
 use papir_lattice::secret::SecretKey;
 use papir_ring::prg::SecretRng;
 use rand_core::CryptoRng;
@@ -14,7 +15,7 @@ use super::Inspire2;
 use super::digits::Digits;
 use super::layout::Location;
 use super::masks::{Packings, selector_mask, whiten};
-use super::noise::WORD_BITS;
+use super::noise::{FILL, WORD_BITS};
 use super::params::{NAME, Params};
 use super::wire::{Answer, Public, Query};
 
@@ -72,14 +73,14 @@ impl scheme::Client<Inspire2> for Client {
     }
 
     fn extract(&self, secret: Secret, answer: Answer) -> Result<Vec<Record>> {
-        let (mask, body) = self.compose(&secret.key, &answer);
-        let (ring, bits) = (self.params.rlwe().ring(), self.params.first_bits());
-        let words = bits.decrypt(ring, &secret.key, 1 << WORD_BITS, &mask, &body);
-        let bytes = words.iter().flat_map(|&word| (word as u16).to_le_bytes());
+        let (mask, body, digits_decode) = self.compose(&secret.key, &answer);
+        let first = self.open(&secret.key, self.params.first_bits(), WORD_BITS, &mask, &body);
+        let bytes = first.words.iter().flat_map(|&word| (word as u16).to_le_bytes());
         let mut bytes = Zeroizing::new(bytes.collect::<Vec<u8>>());
         let (bundle, location) = (&self.params.layout().bundle, &secret.location);
         whiten(&self.public.seed, location.unit, bundle.unit_bytes, &mut bytes);
-        Ok(vec![bundle.select(&bytes, location.slot)])
+        let record = bundle.select(&bytes, location.slot);
+        if first.decodes & digits_decode { Ok(vec![record]) } else { Err(Error::NotDecodable) }
     }
 }
 
@@ -101,25 +102,50 @@ impl Client {
         round_elements(self.params.rlwe().ring(), self.params.literal().key_bits, elements)
     }
 
-    /// Lines 4 to 6: the mask and the body of the wanted unit's encryption, from their digits.
-    fn compose(&self, key: &SecretKey, answer: &Answer) -> (Zeroizing<Vec<u64>>, Zeroizing<Vec<u64>>) {
+    /// Lines 4 to 6: the mask and the body of the wanted unit's encryption, from their digits, and whether all
+    /// of these decode.
+    fn compose(&self, key: &SecretKey, answer: &Answer) -> (Zeroizing<Vec<u64>>, Zeroizing<Vec<u64>>, bool) {
         let literal = self.params.literal();
         let [unit, first, last] = literal.gammas;
         let mask = self.decrypt(key, &self.public.masks, &answer.first, first);
         let body = self.decrypt(key, &answer.masks, &answer.second, last);
-        (join(literal.mask, literal.rlwe.degree, &mask), join(literal.body, unit, &body))
+        let decodes = mask.decodes & body.decodes;
+        (join(literal.mask, literal.rlwe.degree, &mask.words), join(literal.body, unit, &body.words), decodes)
     }
 
     /// BATCHPARTIALDECRYPT: the digits of all packs of γ.
-    fn decrypt(&self, key: &SecretKey, masks: &[u64], bodies: &[u64], gamma: usize) -> Zeroizing<Vec<u32>> {
-        let (ring, bits) = (self.params.rlwe().ring(), self.params.answer_bits());
-        let p = 1u64 << self.params.literal().mask.bits;
-        let mut digits = Zeroizing::new(Vec::with_capacity(bodies.len()));
-        for (mask, body) in masks.chunks_exact(ring.degree()).zip(bodies.chunks_exact(gamma)) {
-            digits.extend_from_slice(&bits.decrypt(ring, key, p, mask, body));
+    fn decrypt(&self, key: &SecretKey, masks: &[u64], bodies: &[u64], gamma: usize) -> Opened {
+        let (bits, digit) = (self.params.answer_bits(), self.params.literal().mask.bits);
+        let mut all = Opened { words: Zeroizing::new(Vec::with_capacity(bodies.len())), decodes: true };
+        let degree = self.params.literal().rlwe.degree;
+        for (mask, body) in masks.chunks_exact(degree).zip(bodies.chunks_exact(gamma)) {
+            let opened = self.open(key, bits, digit, mask, body);
+            all.words.extend_from_slice(&opened.words);
+            all.decodes &= opened.decodes;
         }
-        digits
+        all
     }
+
+    /// The words modulo 2^plain of one encryption; all are looked at, also after one that does not decode.
+    fn open(&self, key: &SecretKey, bits: ResponseBits, plain: u32, mask: &[u64], body: &[u64]) -> Opened {
+        let phases = bits.phases(self.params.rlwe().ring(), key, mask, body);
+        let mut worst = 0;
+        let decode = |&phase: &u64| {
+            let (word, distance) = bits.nearest(phase, plain);
+            worst = worst.max(distance);
+            word as u32
+        };
+        let words = Zeroizing::new(phases.iter().map(decode).collect());
+        let bound = FILL * 2f64.powi((bits.a - plain) as i32 - 1);
+        Opened { words, decodes: worst <= bound as u64 }
+    }
+}
+
+/// What encryptions decrypt to.
+struct Opened {
+    words: Zeroizing<Vec<u32>>,
+    /// Whether every coefficient is within the bound on the noise.
+    decodes: bool,
 }
 
 /// COMPOSE: `count` words, of which digit j of word c is at j·count + c.

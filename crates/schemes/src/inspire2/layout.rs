@@ -6,7 +6,7 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::bundle::Bundle;
 
-/// The most columns and units of a column: selectors of up to 92 MB. Bounds what a client allocates for a
+/// The most columns and units of a column: selectors of up to 115 MB. Bounds what a client allocates for a
 /// server's parameters.
 const MAX_SIDE: u64 = 1 << 24;
 

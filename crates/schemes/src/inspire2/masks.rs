@@ -8,6 +8,7 @@ use papir_lattice::packing::inspiring::PartialInspiring;
 use papir_lattice::selection::SelectorMasks;
 use papir_ring::prg::Seed;
 use papir_ring::{Poly, Values};
+use zeroize::Zeroizing;
 
 use super::params::{self, Params};
 
@@ -69,7 +70,8 @@ impl Packings {
 pub fn whiten(seed: &Seed, first: u64, unit_bytes: usize, bytes: &mut [u8]) {
     let mut stream = seed.expand("inspire2/whitening", 0);
     stream.seek(first * unit_bytes as u64);
-    let mut mask = vec![0; bytes.len()];
+    // On the client which part of the stream it is tells which unit was asked for.
+    let mut mask = Zeroizing::new(vec![0; bytes.len()]);
     stream.fill(&mut mask);
-    bytes.iter_mut().zip(mask).for_each(|(byte, mask)| *byte ^= mask);
+    bytes.iter_mut().zip(mask.iter()).for_each(|(byte, mask)| *byte ^= mask);
 }

@@ -14,6 +14,11 @@ use super::digits::Digits;
 
 /// log₂ of the first level's plaintext modulus.
 pub const WORD_BITS: u32 = 16;
+/// How much of the distance to the next message noise may fill. In the rest an answer that is none of the
+/// secret's falls, and is noticed.
+pub const FILL: f64 = 0.9;
+/// log₂ of one sample's statistical distance from the Gaussian (`papir_ring::sample`).
+const SAMPLER_LOG2: f64 = -57.0;
 
 /// What the noise depends on.
 #[derive(Clone, Copy, Debug)]
@@ -72,16 +77,19 @@ impl NoiseInput {
         pack(self.gammas[1]).max(pack(self.gammas[2]))
     }
 
-    /// Half of q/2¹⁶, less what Δ = round(q/2¹⁶) is off by for a word of up to 2¹⁵.
+    /// [`FILL`] of half of q/2¹⁶, less what Δ = round(q/2¹⁶) is off by for a word of up to 2¹⁵.
     pub fn first_threshold(&self) -> f64 {
-        let p = 2f64.powi(WORD_BITS as i32);
-        self.setting.modulus / (2.0 * p) - p / 4.0
+        self.threshold(WORD_BITS)
     }
 
     /// The same for q/2^D.
     pub fn second_threshold(&self) -> f64 {
-        let p = 2f64.powi(self.mask.bits as i32);
-        self.setting.modulus / (2.0 * p) - p / 4.0
+        self.threshold(self.mask.bits)
+    }
+
+    fn threshold(&self, bits: u32) -> f64 {
+        let p = 2f64.powi(bits as i32);
+        FILL * self.setting.modulus / (2.0 * p) - p / 4.0
     }
 
     /// Coefficients that must decode: those of one unit, and all digits of one unit's encryption.
@@ -109,6 +117,8 @@ impl Noise {
         let [first, second] = input.coefficients();
         let first = failure_log2(input.first_threshold(), self.first + self.first_switch, first);
         let second = failure_log2(input.second_threshold(), self.second + self.second_switch, second);
-        (first.max(second) + 1.0).min(0.0)
+        // The secret's coefficients are no exact Gaussians; among the many errors that does not count.
+        let sampler = input.setting.degree as f64 * SAMPLER_LOG2.exp2();
+        ((first.max(second) + 1.0).exp2() + sampler).log2().min(0.0)
     }
 }

@@ -36,6 +36,10 @@ const LEAST_UNIT_WORDS: usize = 16;
 const BALANCED_LINE: f64 = 1.25e6;
 /// Bytes a second of one core reading database or packing matrices, for comparing candidates.
 const READ_RATE: f64 = 2e10;
+/// The largest degree, and the most words of each part of an answer and of the public masks: what a client
+/// allocates for a server's parameters.
+const MAX_DEGREE: usize = 1 << 12;
+const MAX_WORDS: usize = 1 << 22;
 /// Seconds that packing one LWE encryption online takes, for comparing candidates.
 const ONLINE_PACK: f64 = 3e-5;
 
@@ -231,6 +235,7 @@ impl Params {
     fn build(literal: Literal, rlwe: RlweParams) -> Result<Self> {
         check_gammas(&literal)?;
         check_bits(&literal, rlwe.ring().modulus())?;
+        check_words(&literal)?;
         let layout = Layout::new(literal.shape, literal.gammas[0], literal.blocks)?;
         let gadget = Gadget::new(rlwe.ring(), literal.gadget).map_err(|error| unfit(error.to_string()))?;
         let input = literal.noise_input(&layout);
@@ -589,6 +594,22 @@ fn check_gammas(literal: &Literal) -> Result<()> {
             let expected = format!("a power of two from 2 to {most}");
             Err(Error::out_of_bounds("gamma", gamma as u64, expected))
         }
+    }
+}
+
+fn check_words(literal: &Literal) -> Result<()> {
+    let degree = literal.rlwe.degree;
+    if degree > MAX_DEGREE {
+        let expected = format!("at most {MAX_DEGREE} in {NAME}");
+        return Err(Error::out_of_bounds("the degree d", degree as u64, expected));
+    }
+    let parts = literal.answer_words().into_iter().chain([literal.public_words(), literal.key_words()]);
+    match parts.max() {
+        Some(words) if words > MAX_WORDS => {
+            let expected = format!("at most {MAX_WORDS}");
+            Err(Error::out_of_bounds("the number of words of an answer's part", words as u64, expected))
+        }
+        _ => Ok(()),
     }
 }
 

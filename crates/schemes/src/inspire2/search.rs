@@ -15,8 +15,8 @@ use super::params::Literal;
 
 /// log₂ of the default modulus, rounded up.
 const LOG2_Q: u32 = 56;
-/// log₂ of the failure probability that each level may have: together at most 2⁻⁴⁰.
-const LEVEL_FAILURE_LOG2: f64 = -41.0;
+/// log₂ of the failure probability that each level may have: with the sampler's share at most 2⁻⁴⁰.
+const LEVEL_FAILURE_LOG2: f64 = -41.5;
 /// Widths of a digit that are compared.
 const DIGIT_BITS: std::ops::RangeInclusive<u32> = 5..=15;
 /// log₂ z of the gadgets with two digits that are compared: the low bits of q that they leave are dropped.

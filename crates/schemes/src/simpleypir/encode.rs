@@ -4,6 +4,7 @@ use papir_core::{AlignedBytes, Progress, Records, Result};
 use papir_lattice::selection::{matrix_words, place, write_columns};
 use papir_ring::prg::Seed;
 use rayon::prelude::*;
+use zeroize::Zeroizing;
 
 use super::layout::Layout;
 
@@ -61,7 +62,8 @@ fn words(seed: &Seed, column: u32, mut bytes: Vec<u8>) -> Vec<i16> {
 pub fn whiten(seed: &Seed, column: u32, bytes: &mut [u8]) {
     let mut stream = seed.expand("simpleypir/whitening", 0);
     stream.seek(u64::from(column) * bytes.len() as u64);
-    let mut mask = vec![0; bytes.len()];
+    // On the client which part of the stream it is tells which column was asked for.
+    let mut mask = Zeroizing::new(vec![0; bytes.len()]);
     stream.fill(&mut mask);
-    bytes.iter_mut().zip(mask).for_each(|(byte, mask)| *byte ^= mask);
+    bytes.iter_mut().zip(mask.iter()).for_each(|(byte, mask)| *byte ^= mask);
 }

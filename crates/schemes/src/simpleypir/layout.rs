@@ -5,10 +5,10 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::bundle::Bundle;
 
-/// The most columns: a selector of 92 MB. Bounds what a client allocates for a server's parameters.
+/// The most columns: a selector of 115 MB. Bounds what a client allocates for a server's parameters.
 pub(super) const MAX_COLUMNS: u64 = 1 << 24;
-/// The most packs of a column: 256 MiB. Bounds it too.
-pub(super) const MAX_PACKS: u64 = 1 << 16;
+/// The most packs of a column: 16 MiB of words, of which a client holds some 200 MiB while it opens them.
+pub(super) const MAX_PACKS: u64 = 1 << 12;
 
 /// How records stand in the matrix. A record lies in one column; within it, it may lie in two packs, as a
 /// client gets them all.
@@ -40,7 +40,7 @@ impl Layout {
     /// Columns of so many packs of `degree` words.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] when a column holds no record, or there are more than 2²⁴ columns or 2¹⁶ packs of
+    /// [`Error::OutOfBounds`] when a column holds no record, or there are more than 2²⁴ columns or 2¹² packs of
     /// one.
     pub fn new(shape: Shape, degree: usize, packs: u64) -> Result<Self> {
         let least = least_packs(&shape, degree);

@@ -1,5 +1,5 @@
 //! DoublePIR whose second level is packed: YPIR (Menon, Wu, USENIX Security 2024, ePrint 2024/270) with CDKS
-//! packing, InsPIRe₀ (Mahdavi, Patel, Seo, Yeo 2025, section 5) with InspiRING. No hint to download.
+//! packing, InsPIRe₀ (Mahdavi, Patel, Seo, Yeo 2025, section 4) with InspiRING. No hint to download.
 //!
 //! The first level is DoublePIR's: an encrypted unit vector selects a column of the matrix D of bytes. The
 //! second level stands over the packing ring: digits of the hint D·A₁ are a matrix of words with a column
@@ -11,7 +11,7 @@
 //! mask and body of such a row give an RLWE encryption with the wanted digit in coefficient 0, so its mask
 //! and that one coefficient of its body are sent, for each digit of a few.
 //!
-//! | YPIR, figure 2; InsPIRe, section 5 | here |
+//! | YPIR, figure 2; InsPIRe, section 4 | here |
 //! |---|---|
 //! | `DBSetup`: D·A₁, its digits | [`server::Server`]'s `prepare`; digits in `second` |
 //! | `DBSetup`: H₂ and what packing prepares | [`crate::selection::server`] |
