@@ -35,11 +35,11 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// What gives rates to plan with: 160 MiB, 64 MiB with 256 MiB of packing matrices, 96 MiB.
+    /// What gives rates to plan with: 160 MiB, 64 MiB with 256 MiB of packing matrices, 160 MiB.
     pub const WHOLE: Self = Self {
         selected_columns: 40 << 10,
         packed_columns: 2 << 10,
-        simple_bytes: 96 << 20,
+        simple_bytes: 160 << 20,
         runs: 9,
         repeats: 2,
     };
@@ -120,7 +120,7 @@ impl Observed {
         let bytes = Shape::of_bytes(extent.simple_bytes / 64, 64)?;
         let [short_columns, long_columns] =
             [extent.selected_columns, extent.packed_columns].map(Choice::Columns);
-        let goal = Choice::Goal(papir_core::Goal::MinCommunication);
+        let goal = Choice::Goal(papir_core::Goal::Balanced);
         Ok(Self {
             selected: Case::run("inspire", (short, short_columns), effort, progress)?,
             packed: Case::run("inspire", (long, long_columns), effort, progress)?,

@@ -374,8 +374,7 @@ impl Params {
         let groups = self.layout.rows() / rows16::ROWS;
         let encryptions = first.div_ceil(degree) + second.div_ceil(degree) + self.key_words() / degree;
         let matrices = self.first_material() + 4 * self.pack_words(1, packs);
-        // Preparing a pack of γ costs as γ of d of a full one.
-        let online_packs = (online * self.literal.gammas[2]) as f64 / degree as f64;
+        let online_packs = online as f64 * self.share_of_a_pack(2);
         Work {
             setup: self.setup_work(),
             query: Counts::new().with(Operation::Encrypt, encryptions as f64, 1),
@@ -400,14 +399,21 @@ impl Params {
     pub(super) fn material_work(&self, blocks: usize) -> Counts {
         let degree = self.literal.rlwe.degree;
         let [first, second] = self.selectors().map(|columns| columns.div_ceil(degree));
-        let ([packs, _], [unit, gamma, _]) = (self.packs(), self.literal.gammas);
+        let ([packs, _], [unit, ..]) = (self.packs(), self.literal.gammas);
         let transforms = blocks * unit * first + self.digit_rows() * second;
-        let full_packs = (blocks * unit + packs * gamma) as f64 / degree as f64;
+        let full_packs = blocks as f64 * self.share_of_a_pack(0) + packs as f64 * self.share_of_a_pack(1);
         Counts::new().with(Operation::HintTransform, transforms as f64, blocks).with(
             Operation::Pack,
             full_packs,
             blocks,
         )
+    }
+
+    /// What preparing a pack of one of the γ takes of preparing one of d: γ/d of the key switches, and a
+    /// transform of log₂ γ levels instead of log₂ d (measured: five levels weigh as much as the rest).
+    fn share_of_a_pack(&self, packing: usize) -> f64 {
+        let (gamma, degree) = (self.literal.gammas[packing] as f64, self.literal.rlwe.degree as f64);
+        gamma / degree * (5.0 + gamma.log2()) / (5.0 + degree.log2())
     }
 
     /// Bytes that a new version copies from the last.

@@ -67,13 +67,7 @@ impl RingPacking for Inspiring {
         OnlineKey::new(self.setup.ring(), g, h.to_vec())
     }
 
-    fn apply(
-        &self,
-        words: &[i32],
-        _: usize,
-        last: &[&[Poly<Values>]],
-        keys: &[&OnlineKey],
-    ) -> Vec<Bodies> {
+    fn apply(&self, words: &[i32], _: usize, last: &[&[Poly<Values>]], keys: &[&OnlineKey]) -> Vec<Bodies> {
         let added = online::pack(self.setup.ring(), words, last, keys);
         added.into_iter().map(|packs| Bodies::from_polys(self.capacity(), &packs)).collect()
     }

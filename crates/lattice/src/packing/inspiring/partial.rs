@@ -81,13 +81,7 @@ impl RingPacking for PartialInspiring {
         OnlineKey::without_last(self.setup.ring(), bodies)
     }
 
-    fn apply(
-        &self,
-        words: &[i32],
-        packs: usize,
-        _: &[&[Poly<Values>]],
-        keys: &[&OnlineKey],
-    ) -> Vec<Bodies> {
+    fn apply(&self, words: &[i32], packs: usize, _: &[&[Poly<Values>]], keys: &[&OnlineKey]) -> Vec<Bodies> {
         // The rows of units are those of their packs, in order; the last unit may have slots to spare.
         let rows = packs * self.capacity();
         let bodies = |[first, second]: &[Vec<i64>; 2]| {
