@@ -7,7 +7,7 @@
 //! a region of 16 buckets, a few bytes for thousands of keys; where they hold few, the sum of a
 //! small region varies too much, and regions are large with a pilot for every few keys.
 
-use papir_core::{MAX_RECORDS, Progress};
+use papir_core::Progress;
 
 use crate::dimensions::Dimensions;
 use crate::grid::Grid;
@@ -73,10 +73,14 @@ const MANY_SLOTS: f64 = 48.0;
 /// Items in a region that has many pilots.
 const REGION_ITEMS: f64 = 16384.0;
 
+/// The most buckets of a table: regions and items are numbered in 32 bits.
+const MAX_BUCKETS: u64 = 1 << 32;
+
 /// Finds a grid and its pilots, starting from the densest and relaxing until all items fit.
 ///
 /// # Errors
-/// [`Error::Placement`] when a table of four times the bytes of all items is not enough.
+/// [`Error::Placement`] when a table of four times the bytes of all items is not enough, or they are more than
+/// 2³².
 pub(crate) fn place_all(
     items: &[Item],
     dimensions: &Dimensions,
@@ -85,9 +89,10 @@ pub(crate) fn place_all(
     let capacity = dimensions.bucket_bytes;
     let weights = Weights::of(items, capacity);
     let least = weights.bytes.div_ceil(capacity.into()).max(1);
-    let most = (4 * least + 16).min(MAX_RECORDS);
+    let most = (4 * least + 16).min(MAX_BUCKETS);
     let mut records = least;
-    while records <= most {
+    // More items than 32 bits number are not placed either.
+    while records <= most && weights.items <= MAX_BUCKETS {
         let grid = weights.grid(records);
         if let Some(pilots) = Placement::new(items, grid, capacity).and_then(|p| p.search(progress)) {
             return Ok((grid, pilots));
