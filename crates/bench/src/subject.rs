@@ -50,7 +50,7 @@ pub trait Measured: Scheme {
     /// Parameters for a shape.
     ///
     /// # Errors
-    /// Those of the scheme's constructors, [`Error::Usage`] for a dimension that it does not have.
+    /// Those of the scheme's constructors, [`crate::Error::Usage`] for a dimension that it does not have.
     fn params(shape: Shape, choice: Choice) -> Result<Self::Params>;
 
     /// What a stage that setup announces makes; `None` for a name that is not known here.
