@@ -46,7 +46,7 @@ pub(super) struct Place {
 pub(super) fn units_of(shape: &Shape) -> Result<(u64, u64)> {
     let bits = shape.record_bits();
     if bits > MAX_RECORD_BITS {
-        let expected = format!("at most {MAX_RECORD_BITS} in double");
+        let expected = format!("at most {MAX_RECORD_BITS}");
         return Err(Error::out_of_bounds("the record length in bits", bits, expected));
     }
     let bytes = bits.div_ceil(8);
@@ -186,6 +186,6 @@ mod tests {
         assert!(Layout::new(&shape, 64).is_ok() && Layout::new(&shape, 1 << 18).is_ok());
         assert!(Layout::new(&Shape::new(3, 8).unwrap(), 4).is_err());
         let error = Layout::new(&Shape::new(9, 65).unwrap(), 1).unwrap_err().to_string();
-        assert_eq!(error, "the record length in bits is 65: expected at most 64 in double");
+        assert_eq!(error, "the record length in bits is 65: expected at most 64");
     }
 }
