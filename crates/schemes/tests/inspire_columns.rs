@@ -136,8 +136,9 @@ fn the_number_of_columns_gives_t() {
         (400, 3, 334),
         (300, 4, 250),
         (100, 10, 100),
-        (91, 11, 91),
-        (8, 125, 8),
+        (91, 12, 84),
+        (16, 64, 16),
+        (8, 128, 8),
     ] {
         let params = Params::with_columns(shape, asked).unwrap();
         let layout = params.layout();

@@ -117,15 +117,19 @@ impl Params {
         Self::build(literal, rlwe)
     }
 
-    /// The smallest messages with as many columns as asked for, or the next fewer that a t gives.
+    /// The smallest messages with as many columns as asked for, or the next fewer that a t of a power of two, or
+    /// three or five times one, gives: with larger odd factors encoding takes long.
     ///
     /// # Errors
     /// As [`Params::with_points`].
     pub fn with_columns(shape: Shape, columns: u64) -> Result<Self> {
         let degree = RlweLiteral::DEFAULT.degree;
-        let points = elements(&shape, degree).div_ceil(columns.max(1)) as usize;
+        let least = elements(&shape, degree).div_ceil(columns.max(1)) as usize;
+        let of_factor = |odd: &usize| odd * least.div_ceil(*odd).next_power_of_two();
+        let mixed = search::ODD_FACTORS.iter().map(of_factor).filter(|&points| points <= 2 * degree);
         // Above 2d points there are products of powers of two only.
-        Self::with_points(shape, if points > 2 * degree { points.next_power_of_two() } else { points })
+        let points = mixed.fold(least.next_power_of_two(), usize::min);
+        Self::with_points(shape, points)
     }
 
     /// The smallest messages for a shape and a t.

@@ -15,8 +15,8 @@ use super::widths::Frame;
 
 /// Moduli and numbers of digits are looked at closely whose messages are a 32nd larger than the smallest.
 const CLOSE: u64 = 32;
-/// Odd factors of a t besides powers of two.
-const ODD_FACTORS: [usize; 2] = [3, 5];
+/// Odd factors of a t besides powers of two: interpolation takes rotations in proportion to their squares.
+pub(super) const ODD_FACTORS: [usize; 2] = [3, 5];
 /// How much better a t must be that is no power of two.
 const PREFERENCE: f64 = 0.99;
 /// How much longer its setup may take.
