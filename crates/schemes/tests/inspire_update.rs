@@ -111,7 +111,7 @@ fn every_section_is_that_of_a_fresh_setup() {
             let mut records = random_records(shape, &mut rng);
             let server = prepare(&params, &records);
             let last = shape.records() - 1;
-            let column = (params.layout().per_element * points as u64).min(shape.records());
+            let column = (params.layout().per_element() * points as u64).min(shape.records());
             let server = check(&server, &mut records, &[], &format!("{what}, none"));
             let one = changes(shape, [last], &mut rng);
             let server = check(&server, &mut records, &one, &format!("{what}, the last"));

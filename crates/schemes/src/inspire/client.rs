@@ -1,7 +1,7 @@
 //! QUERY and EXTRACT (Algorithms 8 and 10).
 
 use papir_core::scheme::{self, Never, check_indices};
-use papir_core::{Error, Record, Result, extract_bits};
+use papir_core::{Error, Record, Result};
 use papir_lattice::lwe::encrypt_selector;
 use papir_lattice::mod_switch::{PowerSwitch, round_elements};
 use papir_lattice::packing::RingPacking;
@@ -11,11 +11,11 @@ use papir_lattice::secret::SecretKey;
 use papir_ring::prg::SecretRng;
 use papir_ring::{Poly, Values};
 use rand_core::CryptoRng;
-use subtle::{ConditionallySelectable, ConstantTimeEq};
 use zeroize::Zeroizing;
 
 use super::Inspire;
-use super::layout::{Layout, Location, PLAINTEXT};
+use super::decode::unwhiten;
+use super::layout::{Location, PLAINTEXT};
 use super::masks::{packing, rgsw_masks, selector_mask, whitening};
 use super::params::Params;
 use super::wire::{Answer, Public, Query};
@@ -69,19 +69,19 @@ impl scheme::Client<Inspire> for Client {
 
     fn extract(&self, secret: Secret, answer: Answer) -> Result<Vec<Record>> {
         let layout = self.params.layout();
-        let mut bytes = Vec::with_capacity(layout.chunks * layout.element_bytes());
+        let mut bytes = Zeroizing::new(Vec::with_capacity(layout.bundle.unit_bytes));
         let mut decodes = true;
         let parts = answer.masks.chunks_exact(layout.degree).zip(answer.bodies.chunks_exact(layout.degree));
         for (chunk, (mask, body)) in parts.enumerate() {
             let words = self.decrypt(&secret, mask, body);
             // All words are looked at, also after one that is none.
             decodes &= words.iter().fold(true, |all, &word| all & (word < 1 << 16));
-            bytes.extend(self.unwhiten(chunk, secret.location.element, &words));
+            bytes.extend_from_slice(&self.unwhiten(chunk, secret.location.element, &words));
         }
         if !decodes {
             return Err(Error::NotDecodable);
         }
-        Ok(vec![select_record(layout, &bytes, secret.location.slot)])
+        Ok(vec![layout.bundle.select(&bytes, secret.location.slot)])
     }
 }
 
@@ -123,27 +123,15 @@ impl Client {
         bits.decrypt(ring, &secret.key, PLAINTEXT.into(), mask, body)
     }
 
-    /// Removes the public whitening of element `element` in this chunk.
-    fn unwhiten(&self, chunk: usize, element: u64, words: &[u32]) -> Vec<u8> {
+    /// Removes the public whitening of element `element` in this chunk. Which part of the stream that is tells
+    /// which element was asked for, so it is erased too.
+    fn unwhiten(&self, chunk: usize, element: u64, words: &[u32]) -> Zeroizing<Vec<u8>> {
         let length = self.params.layout().element_bytes();
         let mut stream = whitening(&self.public.seed, chunk);
         stream.seek(element * length as u64);
-        let mut mask = vec![0; length];
-        stream.fill(&mut mask);
-        let bytes = words.iter().flat_map(|&word| (word as u16).to_le_bytes());
-        bytes.zip(mask).map(|(byte, mask)| byte ^ mask).collect()
+        let mut bytes = Zeroizing::new(vec![0; length]);
+        stream.fill(&mut bytes);
+        unwhiten(words, &mut bytes);
+        bytes
     }
-}
-
-/// The record at `slot` of an element's bytes: every slot is read, whichever is wanted.
-fn select_record(layout: &Layout, bytes: &[u8], slot: u64) -> Record {
-    let mut selected = vec![0; layout.shape.record_bytes()];
-    for i in 0..layout.per_element {
-        let wanted = i.ct_eq(&slot);
-        let record = extract_bits(bytes, i * layout.stored_bits, layout.shape.record_bits());
-        for (out, byte) in selected.iter_mut().zip(record) {
-            out.conditional_assign(&byte, wanted);
-        }
-    }
-    selected
 }

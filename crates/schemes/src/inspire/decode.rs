@@ -1,7 +1,7 @@
 //! The records back from the encoded matrix: evaluates a column's polynomial at its t points.
 
 use papir_kernels::pointwise::Modulus;
-use papir_kernels::rows16;
+use papir_lattice::selection::place;
 use papir_ring::prg::Seed;
 
 use super::layout::{Layout, PLAINTEXT};
@@ -47,11 +47,9 @@ impl<'a> Columns<'a> {
 
     /// One column of the matrix as residues modulo p.
     fn residues(&self, column: usize) -> Vec<u32> {
-        let tile_words = self.layout.pairs() * 2 * rows16::ROWS;
         let word = |row: usize| {
-            let tile = &self.tiles[row / rows16::ROWS * tile_words..];
-            let place = (column / 2 * rows16::ROWS + row % rows16::ROWS) * 2 + column % 2;
-            i32::from(tile[place]).rem_euclid(PLAINTEXT as i32) as u32
+            let word = self.tiles[place(self.layout.columns, row, column)];
+            i32::from(word).rem_euclid(PLAINTEXT as i32) as u32
         };
         let mut residues: Vec<u32> = (0..self.layout.rows()).map(word).collect();
         for &[_, row] in self.exceptions(column) {
@@ -69,7 +67,7 @@ impl<'a> Columns<'a> {
 }
 
 /// The bytes of 16-bit words, of which `bytes` holds the whitening stream.
-fn unwhiten(words: &[u32], bytes: &mut [u8]) {
+pub(super) fn unwhiten(words: &[u32], bytes: &mut [u8]) {
     for (pair, &word) in bytes.chunks_exact_mut(2).zip(words) {
         let [low, high] = (word as u16).to_le_bytes();
         pair[0] ^= low;

@@ -1,9 +1,10 @@
 //! ENCODEDB (Algorithm 7): records → whitened words → polynomial coefficients → row groups of centred
 //! 16-bit words.
 
-use papir_core::{AlignedBytes, Progress, Records, Result, extract_bits};
+use papir_core::{AlignedBytes, Progress, Records, Result};
 use papir_kernels::pointwise::Modulus;
 use papir_kernels::rows16;
+use papir_lattice::selection::write_columns;
 use papir_ring::prg::{Expander, Seed};
 use rayon::prelude::*;
 
@@ -42,9 +43,10 @@ pub fn encode(
             .into_par_iter()
             .map(|i| Ok(Column::encode(layout, seed, i, &read_column(layout, records, i)?)))
             .collect();
-        let columns = columns?;
-        scatter(layout, tiles.slice_mut(), first, &columns);
-        exceptions.extend(columns.into_iter().flat_map(|column| column.exceptions));
+        let (words, listed): (Vec<_>, Vec<_>) =
+            columns?.into_iter().map(|column| (column.words, column.exceptions)).unzip();
+        write_columns(tiles.slice_mut(), layout.columns, first, &words);
+        exceptions.extend(listed.into_iter().flatten());
         progress.advance(count as u64);
     }
     exceptions.sort_unstable();
@@ -98,35 +100,9 @@ impl Column {
 
 /// The bytes of a column's t elements, each with all its chunks; zeros stand where records end.
 fn read_column(layout: &Layout, records: &dyn Records, column: usize) -> Result<Vec<u8>> {
-    let element_bytes = layout.chunks * layout.element_bytes();
-    let mut bytes = vec![0; layout.points * element_bytes];
-    for (point, element) in bytes.chunks_exact_mut(element_bytes).enumerate() {
-        read_element(layout, records, (column * layout.points + point) as u64, element)?;
-    }
+    let mut bytes = vec![0; layout.points * layout.bundle.unit_bytes];
+    layout.bundle.read(records, (column * layout.points) as u64, &mut bytes)?;
     Ok(bytes)
-}
-
-/// The records of one element, each in its place.
-fn read_element(layout: &Layout, records: &dyn Records, element: u64, out: &mut [u8]) -> Result<()> {
-    let first = element * layout.per_element;
-    let count = layout.per_element.min(layout.shape.records().saturating_sub(first));
-    if count == 0 {
-        return Ok(());
-    }
-    let bits = layout.shape.record_bits();
-    if layout.stored_bits == bits {
-        return records.read_packed(first, count, &mut out[..(count * bits).div_ceil(8) as usize]);
-    }
-    // The source is read from a byte boundary: 8 records always end on one.
-    let aligned = first / 8 * 8;
-    let skipped = first - aligned;
-    let mut packed = vec![0; ((skipped + count) * bits).div_ceil(8) as usize];
-    records.read_packed(aligned, skipped + count, &mut packed)?;
-    for i in 0..count {
-        let record = extract_bits(&packed, (skipped + i) * bits, bits);
-        out[(i * layout.stored_bits / 8) as usize..][..record.len()].copy_from_slice(&record);
-    }
-    Ok(())
 }
 
 /// The 16-bit words of one ring element, whitened by the next bytes of the stream.
@@ -137,26 +113,6 @@ fn whiten(bytes: &[u8], stream: &mut Expander, words: &mut [u32]) {
     for (word, (byte, mask)) in words.iter_mut().zip(pairs) {
         *word = u32::from(u16::from_le_bytes([byte[0] ^ mask[0], byte[1] ^ mask[1]]));
     }
-}
-
-/// Writes encoded columns to their places, row group by row group.
-fn scatter(layout: &Layout, tiles: &mut [i16], first: usize, columns: &[Column]) {
-    let pairs = layout.pairs();
-    let padding = vec![0; layout.rows()];
-    tiles.par_chunks_exact_mut(pairs * 2 * rows16::ROWS).enumerate().for_each(|(group, tile)| {
-        let rows = group * rows16::ROWS..(group + 1) * rows16::ROWS;
-        for (k, pair) in columns.chunks(2).enumerate() {
-            let odd = pair.get(1).map_or(&padding, |column| &column.words);
-            rows16::scatter_pair(
-                tile,
-                1,
-                pairs,
-                first / 2 + k,
-                &pair[0].words[rows.clone()],
-                &odd[rows.clone()],
-            );
-        }
-    });
 }
 
 /// Writes some columns, in any order, over what stands in their places.

@@ -5,6 +5,7 @@ use papir_kernels::rows16;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use super::interpolation::Interpolation;
+use crate::bundle::Bundle;
 
 /// The plaintext modulus p: a prime above 2¹⁶, so that every 16-bit word has a place.
 pub const PLAINTEXT: u32 = 65537;
@@ -21,12 +22,10 @@ const MAX_COLUMNS: u64 = 1 << 24;
 pub struct Layout {
     /// Records and their length.
     pub shape: Shape,
+    /// Records in elements, each with all its chunks.
+    pub(crate) bundle: Bundle,
     /// d.
     pub degree: usize,
-    /// Bits that a record occupies in its element.
-    pub stored_bits: u64,
-    /// Records in an element.
-    pub per_element: u64,
     /// Elements of a record.
     pub chunks: usize,
     /// The variables of a column's polynomial and their points.
@@ -65,9 +64,9 @@ impl Layout {
         if !degree.is_multiple_of(rows16::ROWS) {
             return Err(Error::out_of_bounds("the degree d", degree as u64, "a multiple of 64"));
         }
-        let (stored_bits, per_element) = packing(&shape, degree);
-        let chunks = shape.record_bytes().div_ceil(2 * degree);
-        let columns = elements(&shape, degree).div_ceil(points as u64);
+        let chunks = chunks(&shape, degree);
+        let bundle = Bundle::new(shape, chunks * 2 * degree)?;
+        let columns = bundle.units().div_ceil(points as u64);
         let rows = (chunks as u64 * degree as u64).saturating_mul(points as u64);
         if rows > u64::from(u32::MAX) {
             return Err(Error::out_of_bounds("the number of rows", rows, "below 2^32"));
@@ -76,7 +75,7 @@ impl Layout {
             return Err(Error::out_of_bounds("the number of columns", columns, "at most 2^24"));
         }
         let columns = columns as usize;
-        Ok(Self { shape, degree, stored_bits, per_element, chunks, interpolation, points, columns })
+        Ok(Self { shape, bundle, degree, chunks, interpolation, points, columns })
     }
 
     /// Rows of the matrix: chunks · t · d.
@@ -104,32 +103,34 @@ impl Layout {
         2 * self.degree
     }
 
+    /// Records in an element.
+    pub fn per_element(&self) -> u64 {
+        self.bundle.per_unit
+    }
+
     /// Where a record lies; the index must be in range.
     pub fn locate(&self, index: u64) -> Location {
-        let element = index / self.per_element;
+        let (element, slot) = self.bundle.locate(index);
         Location {
             element,
             column: (element / self.points as u64) as u32,
             point: (element % self.points as u64) as u32,
-            slot: index % self.per_element,
+            slot,
         }
     }
 }
 
-/// The number of ring elements that hold all records, chunks counted once.
-pub fn elements(shape: &Shape, degree: usize) -> u64 {
-    shape.records().div_ceil(packing(shape, degree).1)
+/// Ring elements of a record.
+fn chunks(shape: &Shape, degree: usize) -> usize {
+    shape.record_bytes().div_ceil(2 * degree)
 }
 
-/// Bits that a record occupies and records an element.
+/// The number of ring elements that hold all records, chunks counted once.
 ///
-/// A source is read at byte boundaries: either an element holds a multiple of 8 records without
-/// gaps, or each record is padded to whole bytes; whichever holds more.
-fn packing(shape: &Shape, degree: usize) -> (u64, u64) {
-    let (bits, capacity) = (shape.record_bits(), 16 * degree as u64);
-    let padded = bits.next_multiple_of(8);
-    let (tight, loose) = (capacity / bits / 8 * 8, capacity / padded);
-    if tight > loose { (bits, tight) } else { (padded, loose.max(1)) }
+/// # Errors
+/// None: elements are as long as records need.
+pub fn elements(shape: &Shape, degree: usize) -> Result<u64> {
+    Ok(Bundle::new(*shape, chunks(shape, degree) * 2 * degree)?.units())
 }
 
 #[cfg(test)]
@@ -151,7 +152,7 @@ mod tests {
             let four = Interpolation::of_points(4, 2048).unwrap();
             let layout = Layout::new(Shape::new(100_000, bits).unwrap(), 2048, four).unwrap();
             assert_eq!(
-                (layout.stored_bits, layout.per_element, layout.chunks),
+                (layout.bundle.stored_bits, layout.per_element(), layout.chunks),
                 (stored, per_element, chunks)
             );
             let last = layout.locate(99_999);

@@ -124,7 +124,7 @@ impl Params {
     /// As [`Params::with_points`].
     pub fn with_columns(shape: Shape, columns: u64) -> Result<Self> {
         let degree = RlweLiteral::DEFAULT.degree;
-        let least = elements(&shape, degree).div_ceil(columns.max(1)) as usize;
+        let least = elements(&shape, degree)?.div_ceil(columns.max(1)) as usize;
         let of_factor = |odd: &usize| odd * least.div_ceil(*odd).next_power_of_two();
         let mixed = search::ODD_FACTORS.iter().map(of_factor).filter(|&points| points <= 2 * degree);
         // Above 2d points there are products of powers of two only.
@@ -266,7 +266,7 @@ impl Parameters for Params {
                 ("t", layout.interpolation.to_string()),
                 ("N/t (columns)", layout.columns.to_string()),
                 ("ring elements a record", layout.chunks.to_string()),
-                ("records a ring element", layout.per_element.to_string()),
+                ("records a ring element", layout.per_element().to_string()),
                 ("packing gadget", gadget(literal.key_switch)),
                 ("RGSW gadget", if layout.points == 1 { "none".to_owned() } else { gadget(literal.rgsw) }),
                 ("query bits", literal.query_bits.to_string()),

@@ -103,7 +103,7 @@ impl Search {
     /// Where no t fits, that of the last.
     fn candidates(&self, shape: Shape) -> Result<Vec<Params>> {
         let degree = RlweLiteral::DEFAULT.degree;
-        let largest = elements(&shape, degree).next_power_of_two().min(8 * degree as u64) as usize;
+        let largest = elements(&shape, degree)?.next_power_of_two().min(8 * degree as u64) as usize;
         let multiples = |odd: usize| std::iter::successors(Some(odd), |t| Some(2 * t));
         let of_points =
             |t| Interpolation::of_points(t, degree).and_then(|points| self.smallest(shape, points));

@@ -11,9 +11,7 @@
 
 use papir_core::cost::{Counts, Operation};
 use papir_core::scheme::{Parameters, UpdateEstimate, check_changes};
-use papir_core::{
-    AlignedBytes, Blob, BlobSlice, Change, Progress, RecordBuffer, Result, Shape, extract_bits,
-};
+use papir_core::{AlignedBytes, Blob, BlobSlice, Change, Progress, Result};
 use papir_lattice::packing::inspiring::Inspiring;
 use rayon::prelude::*;
 
@@ -182,15 +180,9 @@ impl<'a> Draft<'a> {
 
 /// Writes one changed record to its place in a column's bytes.
 fn set(layout: &Layout, column: &mut [u8], change: &Change) -> Result<()> {
-    let place = layout.locate(change.index);
-    let shape = Shape::new(layout.per_element, layout.stored_bits)?;
-    let start = place.point as usize * layout.chunks * layout.element_bytes();
-    let element = &mut column[start..][..shape.total_bytes() as usize];
-    let mut records = RecordBuffer::from_packed(shape, element.to_vec())?;
-    // Bits beyond the record's length are ignored, also where the record is padded to whole bytes.
-    records.set(place.slot, &extract_bits(&change.record, 0, layout.shape.record_bits()))?;
-    element.copy_from_slice(records.packed());
-    Ok(())
+    let bytes = layout.bundle.unit_bytes;
+    let start = layout.locate(change.index).point as usize * bytes;
+    layout.bundle.set(&mut column[start..start + bytes], change)
 }
 
 /// For each chunk, whether its bytes differ in any element of a column.
