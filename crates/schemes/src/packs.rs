@@ -1,4 +1,4 @@
-//! The packs of one selection as a server holds and stores them.
+//! The packs of one selection as a server holds and stores them, and sections of a known length.
 
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{AlignedBytes, Blob, BlobSlice, Error, Result};
@@ -104,6 +104,20 @@ impl<P: RingPacking> PreparedPacks<P> {
         let words = BlobSlice::new(words, names.words)?;
         Ok(Self { names, words, packs: read_packs(packing, packs, &source.get(names.packs)?, names.packs)? })
     }
+}
+
+/// A section of so many bytes as numbers.
+///
+/// # Errors
+/// [`Error::MissingSection`] or [`Error::Length`].
+pub(crate) fn sized<T: bytemuck::AnyBitPattern>(
+    source: &dyn SectionSource,
+    name: &'static str,
+    expected: usize,
+) -> Result<BlobSlice<T>> {
+    let blob = source.get(name)?;
+    Error::check_length(name, blob.len(), expected)?;
+    BlobSlice::new(blob, name)
 }
 
 /// Residues of a pack's mask and last digits.

@@ -20,7 +20,7 @@ use super::encode::encode;
 use super::masks::{packing, rgsw_masks, selector_masks};
 use super::params::Params;
 use super::wire::{Answer, Public, Query};
-use crate::packs::{Names, PreparedPacks};
+use crate::packs::{Names, PreparedPacks, sized};
 use crate::shape_io::check_source;
 
 const NAMES: Names = Names { scheme: super::params::NAME, words: "inspire/matrices", packs: "inspire/packs" };
@@ -266,16 +266,6 @@ fn read_header(bytes: &[u8]) -> Result<(Public, usize)> {
     let count = usize::try_from(reader.u64()?).unwrap_or(usize::MAX);
     reader.finish()?;
     Ok((public, count.saturating_mul(size_of::<[u32; 2]>())))
-}
-
-fn sized<T: bytemuck::AnyBitPattern>(
-    source: &dyn SectionSource,
-    name: &'static str,
-    expected: usize,
-) -> Result<BlobSlice<T>> {
-    let blob = source.get(name)?;
-    Error::check_length(name, blob.len(), expected)?;
-    BlobSlice::new(blob, name)
 }
 
 fn check_exceptions(params: &Params, exceptions: &[[u32; 2]]) -> Result<()> {

@@ -19,7 +19,7 @@ use super::masks::{Packings, selector_masks};
 use super::params::{NAME, Params};
 use super::second::{Online, body_digits, digit_column};
 use super::wire::{Answer, Public, Query};
-use crate::packs::{Names, PreparedPacks};
+use crate::packs::{Names, PreparedPacks, sized};
 use crate::shape_io::check_source;
 
 const SEED: &str = "inspire2/seed";
@@ -328,14 +328,4 @@ fn digit_matrix(params: &Params, prepared: &[Preprocessed]) -> AlignedBytes {
         write_columns(tiles.slice_mut(), params.layout().blocks, i * BLOCK_COLUMNS, &columns);
     }
     tiles
-}
-
-fn sized<T: bytemuck::AnyBitPattern>(
-    source: &dyn SectionSource,
-    name: &'static str,
-    expected: usize,
-) -> Result<BlobSlice<T>> {
-    let blob = source.get(name)?;
-    Error::check_length(name, blob.len(), expected)?;
-    BlobSlice::new(blob, name)
 }
