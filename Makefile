@@ -3,7 +3,7 @@ CARGO ?= cargo
 SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long lint bench docs tools
+.PHONY: help demo test test-long lint bench docs fuzz tools
 
 help: ## List the targets.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -27,6 +27,13 @@ lint: tools ## Formatting, clippy, licences and sources of dependencies, documen
 
 bench: ## Measure InsPIRe at 256 MiB; more with `papir bench --help`.
 	$(CARGO) run --locked --release --quiet -p papir-cli -- bench inspire --size 256MiB --record-bytes 64
+
+# Seconds of all fuzz targets together.
+SECONDS ?= 120
+
+fuzz: ## Hostile bytes for every parser, about two minutes; `make fuzz SECONDS=600` for longer.
+	$(CARGO) build --locked --quiet -p papir-fuzz
+	ulimit -v 16777216; $(CARGO) run --locked --quiet -p papir-fuzz -- --seconds $(SECONDS)
 
 docs: ## The documentation of every crate, under target/doc.
 	$(CARGO) doc --locked --workspace --no-deps

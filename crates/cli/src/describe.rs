@@ -4,7 +4,8 @@ use std::io::Write;
 
 use papir_core::{Description, Privacy, Sizes, Version};
 use papir_lookup::KeywordLayout;
-use papir_store::{BuildReport, KeywordSummary, Metadata};
+use papir_lookup::update::ChangeCounts;
+use papir_store::{BuildReport, KeywordSummary, Metadata, SectionInfo, UpdateReport};
 
 use crate::units;
 
@@ -30,8 +31,10 @@ pub(crate) fn build(report: &BuildReport) -> Lines {
         line("scheme", format!("{}, version {}", description.scheme, report.metadata.version)),
         line("records", records(description)),
     ];
+    lines.extend(skipped(&report.metadata));
     lines.extend(report.metadata.keyword.iter().flat_map(table));
     lines.extend(guarantees(description));
+    lines.extend(report.metadata.root.as_ref().map(|root| line("root", root)));
     lines.push(line("query and answer", {
         let Sizes { query, answer, .. } = description.sizes;
         format!("{} and {}", units::bytes(query), units::bytes(answer))
@@ -40,14 +43,54 @@ pub(crate) fn build(report: &BuildReport) -> Lines {
     lines
 }
 
+/// What an update gave.
+pub(crate) fn update(report: &UpdateReport) -> Lines {
+    let ChangeCounts { inserted, replaced, deleted, absent, superseded } = report.counts;
+    let mut changes = format!("{inserted} new, {replaced} set again, {deleted} deleted");
+    for (count, what) in [(absent, "to delete not there"), (superseded, "overruled by a later row")] {
+        if count > 0 {
+            changes += &format!(", {count} {what}");
+        }
+    }
+    let description = &report.description;
+    let mut lines = vec![
+        line("name", &report.metadata.name),
+        line("scheme", format!("{}, version {}", description.scheme, report.metadata.version)),
+        line("changes", changes),
+        line("done", &report.way),
+        line("records", records(description)),
+    ];
+    lines.extend(report.metadata.keyword.iter().flat_map(table));
+    lines.push(line("file", units::bytes(report.snapshot_bytes)));
+    lines
+}
+
+/// The section that only updates need, where the file has it.
+pub(crate) fn owner_keys(sections: &[SectionInfo]) -> Option<(String, String)> {
+    let section = sections.iter().find(|section| section.name == papir_store::OWNER_KEYS)?;
+    Some(line(
+        "owner's keys",
+        format!("{} for updates, which clients do not fetch", units::bytes(section.bytes)),
+    ))
+}
+
 /// Where a database came from, and what arranging its keys costs.
 pub(crate) fn origin(metadata: &Metadata) -> Lines {
     let source = &metadata.source;
     let (entries, size) = (source.entries, units::bytes(source.bytes));
     let mut lines: Lines = metadata.keyword.iter().flat_map(table).collect();
     lines.push(line("source", format!("{} ({}, {size}, {entries} entries)", source.file, source.format)));
+    lines.extend(skipped(metadata));
     lines.push(line("built", format!("{} by papir {}", metadata.created, metadata.papir)));
+    let last = metadata.updated.iter();
+    lines.extend(last.map(|time| line("updated", format!("{} times, last {time}", metadata.updates))));
     lines
+}
+
+/// Rows that were left out, if any.
+fn skipped(metadata: &Metadata) -> Option<(String, String)> {
+    let skipped = metadata.source.skipped;
+    (skipped > 0).then(|| line("left out", format!("{skipped} bad rows of the source")))
 }
 
 /// The snapshot itself.

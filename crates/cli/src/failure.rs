@@ -3,6 +3,7 @@
 use std::fmt;
 
 /// A failed command: prints as one line, whatever the cause printed.
+#[derive(Debug)]
 pub(crate) struct Failure(String);
 
 impl Failure {

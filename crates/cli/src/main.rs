@@ -2,13 +2,18 @@
 
 mod bars;
 mod commands;
+mod connecting;
 mod demo_parts;
 mod describe;
 mod failure;
 mod keyed;
 mod plan_table;
 mod planner;
+mod remote;
+mod serve_config;
 mod sighting;
+mod spans;
+mod state_arguments;
 mod units;
 
 use std::io::Write;

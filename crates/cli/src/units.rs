@@ -1,5 +1,32 @@
 //! Figures for people.
 
+use std::fmt;
+use std::str::FromStr;
+
+/// A number of bytes that was typed, as `16GiB`; printed so that it can be typed again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Bytes(pub(crate) u64);
+
+impl FromStr for Bytes {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        papir_bench::size::parse(text).map(Self).map_err(|error| error.to_string())
+    }
+}
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let whole = [("GiB", 30), ("MiB", 20), ("KiB", 10)]
+            .into_iter()
+            .find(|(_, bits)| self.0.is_multiple_of(1 << bits));
+        match whole {
+            Some((unit, bits)) => write!(f, "{}{unit}", self.0 >> bits),
+            None => write!(f, "{}", self.0),
+        }
+    }
+}
+
 /// A count of bytes in binary units, three digits: `531 B`, `52.1 KiB`, `1.00 GiB`.
 pub(crate) fn bytes(count: u64) -> String {
     const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
@@ -39,6 +66,14 @@ fn three_digits(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bytes_are_read_as_they_are_printed() {
+        for text in ["1", "1023", "16GiB", "3MiB", "1KiB"] {
+            assert_eq!(text.parse::<Bytes>().map(|bytes| bytes.to_string()), Ok(text.to_owned()));
+        }
+        assert!("many".parse::<Bytes>().is_err() && "0".parse::<Bytes>().is_err());
+    }
 
     #[test]
     fn figures_read_well() {

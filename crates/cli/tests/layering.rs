@@ -51,6 +51,11 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("papir-testkit", &["papir-core"]),
     ("papir-reference", &[]),
+    (
+        // Feeds bytes to the parsers of all of them.
+        "papir-fuzz",
+        &["papir-core", "papir-schemes", "papir-lookup", "papir-store", "papir-server", "papir-client"],
+    ),
 ];
 
 /// What tests and examples may use on top of [`ARROWS`], besides testkit and reference.

@@ -1,18 +1,25 @@
 //! A connection to one database of a service.
 
 use papir_core::Privacy;
-use papir_core::erased::scheme_of_public;
+use papir_core::erased::{ErasedScheme, ErasedState, scheme_of_public};
 use papir_lookup::{Bundle, Lookup, Pending};
 use papir_schemes::registry;
 
+use crate::account::Account;
 use crate::address::Address;
 use crate::costs::timed;
 use crate::info::List;
-use crate::transport::{Reply, Transport, unexpected};
-use crate::{Costs, DatabaseInfo, Error, Result, system_rng};
+use crate::pins;
+use crate::transport::{Ask, Reply, Transport, unexpected};
+use crate::{Costs, DatabaseInfo, Error, Options, Result, system_rng};
 
 /// How often the public part is fetched again when the database changes between two requests.
 const FETCH_RETRIES: usize = 3;
+/// How many changes of the database one request survives: after each it is made again, from the new
+/// public part and with fresh queries.
+const CHANGES: usize = 3;
+/// The code of a ticket that another query has used.
+const TICKET_USED: &str = "ticket_used";
 
 /// A private client of one database of a service. Clones share the public part and start with
 /// its costs.
@@ -24,15 +31,9 @@ pub struct Connection {
     info: DatabaseInfo,
     lookup: Lookup,
     costs: Costs,
-    privacy: Demand,
-}
-
-/// What a client demands of a database's scheme, at every fetch: a server must not be able to
-/// change to a scheme that shows it the question.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Demand {
-    Private,
-    Anything,
+    options: Options,
+    /// Where the scheme has client keys, from the first lookup on.
+    account: Option<Account>,
 }
 
 /// What one lookup asks for.
@@ -49,12 +50,32 @@ struct Exchange {
     answer_bytes: usize,
 }
 
+/// What became of one request.
+enum Outcome<'a> {
+    /// It was answered; this is left to ask.
+    Done(Exchange, &'a [Wanted<'a>]),
+    /// The database has another version by now.
+    Moved(Error),
+    /// The service knows the client no more, or refuses its ticket.
+    Gone(String, Error),
+}
+
 /// One lookup that was sent.
 struct Asked {
     pending: Pending,
     /// Why what was wanted does not exist in a version that was put in place in between; another
     /// record was asked for in its stead.
     refusal: Option<papir_core::Error>,
+}
+
+/// Asks whether a service has loaded all its databases. Sends no token: none is needed.
+///
+/// # Errors
+/// [`Error::BadUrl`], those of the network, and [`Error::Http`] with status 503 while it is loading.
+pub fn ready(url: &str, options: &Options) -> Result<()> {
+    let address = Address::parse(url)?;
+    let options = Options { token: None, ..options.clone() };
+    Transport::new(&address, &options)?.reach(&address.ready())
 }
 
 impl Connection {
@@ -66,7 +87,7 @@ impl Connection {
     /// network, and [`Error::Core`] for a public part that is damaged, of an unknown scheme, or of
     /// one that is not private.
     pub fn open(url: &str, database: Option<&str>) -> Result<Self> {
-        Self::open_demanding(url, database, Demand::Private)
+        Self::open_with(url, &Options::of_database(database))
     }
 
     /// As [`Connection::open`], also for schemes that show the server what is asked.
@@ -74,17 +95,47 @@ impl Connection {
     /// # Errors
     /// As [`Connection::open`], without the last one.
     pub fn open_even_if_not_private(url: &str, database: Option<&str>) -> Result<Self> {
-        Self::open_demanding(url, database, Demand::Anything)
+        Self::open_with(url, &Options { allow_not_private: true, ..Options::of_database(database) })
     }
 
-    fn open_demanding(url: &str, database: Option<&str>, privacy: Demand) -> Result<Self> {
+    /// As [`Connection::open`], with everything that can be asked for.
+    ///
+    /// # Errors
+    /// As [`Connection::open`].
+    pub fn open_with(url: &str, options: &Options) -> Result<Self> {
         let address = Address::parse(url)?;
-        let transport = Transport::new();
-        let named = database.map(str::to_owned).or_else(|| address.database.clone());
+        let transport = Transport::new(&address, options)?;
+        let named = options.database.clone().or_else(|| address.database.clone());
         let name = choose(&transport, &address, named)?;
         let mut costs = Costs::default();
-        let (info, lookup) = fetch(&transport, &address, &name, privacy, &mut costs)?;
-        Ok(Self { transport, address, name, info, lookup, costs, privacy })
+        let (info, lookup) = fetch(&transport, &address, &name, options, &mut costs)?;
+        let mut options = options.clone();
+        if options.pin {
+            let place = (address.of(&name, ""), address.identity(&name));
+            options.root = pins::hold(&options, (&place.0, &place.1), lookup.root())?;
+        }
+        Ok(Self { transport, address, name, info, lookup, costs, options, account: None })
+    }
+
+    /// Registers with the service where the scheme has client keys, or goes on with the registration
+    /// that is kept. Lookups do so by themselves; keys may be large, and this is when they are sent.
+    ///
+    /// # Errors
+    /// Those of the network, of the service, and of client state ([`Error::Passphrase`] and the like).
+    pub fn register(&mut self) -> Result<()> {
+        if self.account.is_none() {
+            let place = (self.address.of(&self.name, ""), self.address.identity(&self.name));
+            self.account = Account::open(&self.transport, place, &self.lookup, &self.options)?;
+        }
+        Ok(())
+    }
+
+    /// Another client of the same version: sockets of its own, the costs as they are.
+    ///
+    /// # Errors
+    /// [`Error::BadCa`] when that file is gone by now.
+    pub(crate) fn with_own_sockets(&self) -> Result<Self> {
+        Ok(Self { transport: Transport::new(&self.address, &self.options)?, ..self.clone() })
     }
 
     /// What the server says of the database.
@@ -139,6 +190,8 @@ impl Connection {
     /// Sends everything, and only when the last answer has arrived looks into any: what the server
     /// sees does not depend on whether answers decode.
     fn get(&mut self, wanted: &[Wanted<'_>]) -> Result<Vec<Option<Vec<u8>>>> {
+        self.check_indices(wanted)?;
+        self.register()?;
         let (mut exchanges, mut left) = (Vec::new(), wanted);
         while !left.is_empty() {
             let (exchange, rest) = self.exchange(left)?;
@@ -152,25 +205,71 @@ impl Connection {
         opened.into_iter().collect()
     }
 
-    /// One request for the first of `wanted`, as many as fit; gives what is left. When the database
-    /// has changed, starts again from its new public part, once, with fresh queries.
-    fn exchange<'a>(&mut self, wanted: &'a [Wanted<'a>]) -> Result<(Exchange, &'a [Wanted<'a>])> {
-        if let Ok(done) = self.try_exchange(wanted, Attempt::First)? {
-            return Ok(done);
-        }
-        (self.info, self.lookup) =
-            fetch(&self.transport, &self.address, &self.name, self.privacy, &mut self.costs)?;
-        self.try_exchange(wanted, Attempt::AfterChange)?
+    /// Refuses an index that the version at hand does not have, before anything is sent.
+    fn check_indices(&self, wanted: &[Wanted<'_>]) -> Result<()> {
+        let shape = self.lookup.describe().shape;
+        let keyed = self.lookup.keyword().is_some();
+        wanted.iter().try_for_each(|wanted| match wanted {
+            Wanted::Index(index) if !keyed => Ok(shape.check_index(*index)?),
+            _ => Ok(()),
+        })
     }
 
-    /// The inner result is the refusal of a database that has changed.
-    fn try_exchange<'a>(
-        &mut self,
-        wanted: &'a [Wanted<'a>],
-        attempt: Attempt,
-    ) -> Result<Result<(Exchange, &'a [Wanted<'a>])>> {
+    /// One request for the first of `wanted`, as many as fit; gives what is left. When the database
+    /// has changed, starts again from its new public part, at most [`CHANGES`] times; when the service
+    /// knows the registered client no more, registers again, once. Both with fresh queries, and as
+    /// often as the server says: how often does not depend on what is asked.
+    fn exchange<'a>(&mut self, wanted: &'a [Wanted<'a>]) -> Result<(Exchange, &'a [Wanted<'a>])> {
+        let (mut changes, mut gone) = (0, false);
+        loop {
+            match self.try_exchange(wanted)? {
+                Outcome::Done(exchange, rest) => return Ok((exchange, rest)),
+                Outcome::Moved(_) if changes < CHANGES => {
+                    self.follow_change()?;
+                    changes += 1;
+                }
+                Outcome::Gone(client, refusal) if !gone || refusal.code() == TICKET_USED => {
+                    self.give_up_client(&client, refusal)?;
+                    gone = true;
+                }
+                Outcome::Moved(refusal) | Outcome::Gone(_, refusal) => return Err(refusal),
+            }
+        }
+    }
+
+    /// Starts again from the public part of the new version.
+    fn follow_change(&mut self) -> Result<()> {
+        (self.info, self.lookup) =
+            fetch(&self.transport, &self.address, &self.name, &self.options, &mut self.costs)?;
+        self.account = None;
+        self.register()
+    }
+
+    /// Registers again for a client that is gone. A ticket that another query used says that the
+    /// state exists twice: no query is made of it any more, and whoever asked hears of it.
+    fn give_up_client(&mut self, client: &str, refusal: Error) -> Result<()> {
+        let Some(account) = &self.account else {
+            return Err(refusal);
+        };
+        match refusal {
+            Error::Http { url, code, message, .. } if code == TICKET_USED => {
+                account.forget(client)?;
+                Err(Error::StateCopied { url, message })
+            }
+            _ => account.replace(&self.transport, &self.lookup, client),
+        }
+    }
+
+    fn try_exchange<'a>(&mut self, wanted: &'a [Wanted<'a>]) -> Result<Outcome<'a>> {
         let (now, rest) = wanted.split_at(self.lookups_per_request().min(wanted.len()));
-        let asked = self.prepare(now, attempt)?;
+        let (client, asked) = match self.prepare(now) {
+            // Another process has followed the database to a version that takes other state.
+            Err(Error::Core(error @ papir_core::Error::WrongVersion { .. })) => {
+                return Ok(Outcome::Moved(error.into()));
+            }
+            prepared => prepared?,
+        };
+        let tickets: Vec<u64> = asked.iter().flat_map(|asked| asked.pending.tickets()).copied().collect();
         let queries: Vec<&[u8]> =
             asked.iter().flat_map(|asked| asked.pending.queries()).map(Vec::as_slice).collect();
         let answer_bytes = self.lookup.describe().sizes.answer as usize;
@@ -180,20 +279,32 @@ impl Connection {
         self.costs.requests += 1;
         self.costs.query_bytes += body.len() as u64;
         let (transport, version) = (&self.transport, self.lookup.version());
-        let reply = timed(&mut self.costs.round_trip, || transport.ask(&url, version, &body, limit))?;
+        let request = Ask { version, client: client.as_deref(), tickets: &tickets, queries: &body, limit };
+        let reply = timed(&mut self.costs.round_trip, || transport.ask(&url, &request))?;
         Ok(match reply {
-            Reply::Moved(refusal) => Err(refusal),
+            Reply::Moved(refusal) => Outcome::Moved(refusal),
+            Reply::Gone(refusal) => Outcome::Gone(client.unwrap_or_default(), refusal),
             Reply::Answers(answers) => {
                 self.costs.answer_bytes += answers.len() as u64;
-                Ok((Exchange { asked, answers, answer_bytes }, rest))
+                Outcome::Done(Exchange { asked, answers, answer_bytes }, rest)
             }
         })
     }
 
-    fn prepare(&mut self, wanted: &[Wanted<'_>], attempt: Attempt) -> Result<Vec<Asked>> {
+    /// The queries, and the registered client that they are of. What they use up of its state is on
+    /// disk when this returns.
+    fn prepare(&mut self, wanted: &[Wanted<'_>]) -> Result<(Option<String>, Vec<Asked>)> {
         let (lookup, mut rng) = (&self.lookup, system_rng());
-        timed(&mut self.costs.query, || {
-            wanted.iter().map(|wanted| ask(lookup, wanted, attempt, &mut rng)).collect()
+        let mut make = |mut state: Option<&mut ErasedState>| {
+            wanted.iter().map(|wanted| ask(lookup, state.as_deref_mut(), wanted, &mut rng)).collect()
+        };
+        timed(&mut self.costs.query, || match &self.account {
+            None => Ok((None, make(None)?)),
+            Some(account) => {
+                let (client, asked) =
+                    account.with_state(&self.transport, lookup, |state| make(Some(state)))?;
+                Ok((Some(client), asked))
+            }
         })
     }
 
@@ -201,7 +312,8 @@ impl Connection {
     fn lookups_per_request(&self) -> usize {
         let capacity = self.lookup.describe().limits.batch.max(1);
         let records = self.lookup.keyword().map_or(1, |layout| layout.lookups());
-        (self.info.max_batch / records.div_ceil(capacity)).max(1)
+        let queries = self.account.as_ref().map_or(usize::MAX, |one| one.queries_per_request(&self.lookup));
+        (self.info.max_batch.min(queries) / records.div_ceil(capacity)).max(1)
     }
 }
 
@@ -224,35 +336,30 @@ impl Exchange {
     }
 }
 
-/// Whether a request is made again because the database changed.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Attempt {
-    First,
-    AfterChange,
-}
-
 /// Prepares one lookup.
 ///
-/// An index that the first version at hand does not have is refused before anything is sent. After a
+/// An index that the version at hand when the lookup began does not have was refused by then. After a
 /// change the server knows that something was wanted, and must not learn from silence that it lies
 /// beyond the new end: record 0 is asked for instead, and the refusal is kept for the caller.
 fn ask(
     lookup: &Lookup,
+    state: Option<&mut ErasedState>,
     wanted: &Wanted<'_>,
-    attempt: Attempt,
     rng: &mut dyn rand_core::CryptoRng,
 ) -> Result<Asked> {
     let index = match wanted {
-        Wanted::Key(key) => return Ok(Asked { pending: lookup.prepare_key(key, rng)?, refusal: None }),
+        Wanted::Key(key) => {
+            return Ok(Asked { pending: lookup.prepare_key_with(state, key, rng)?, refusal: None });
+        }
         Wanted::Index(index) => *index,
     };
     let refusal = lookup.describe().shape.check_index(index).err();
-    let asked_for = if attempt == Attempt::AfterChange && refusal.is_some() { 0 } else { index };
-    Ok(Asked { pending: lookup.prepare_index(asked_for, rng)?, refusal })
+    let asked_for = if refusal.is_some() { 0 } else { index };
+    Ok(Asked { pending: lookup.prepare_index_with(state, asked_for, rng)?, refusal })
 }
 
 /// The name of the database to talk to.
-fn choose(transport: &Transport, address: &Address, named: Option<String>) -> Result<String> {
+pub(crate) fn choose(transport: &Transport, address: &Address, named: Option<String>) -> Result<String> {
     let url = address.list();
     let list: List = transport.json(&url)?;
     let known = list.names();
@@ -271,7 +378,7 @@ fn fetch(
     transport: &Transport,
     address: &Address,
     name: &str,
-    privacy: Demand,
+    options: &Options,
     costs: &mut Costs,
 ) -> Result<(DatabaseInfo, Lookup)> {
     let Costs { fetch, public_bytes, .. } = costs;
@@ -284,7 +391,8 @@ fn fetch(
                 continue;
             };
             *public_bytes += bytes.len() as u64;
-            let lookup = start(&bytes, privacy)?;
+            let lookup = start(&bytes, options)?;
+            check_root(&url, &lookup, options)?;
             if lookup.version().to_string() != info.version {
                 let reason =
                     format!("a public part of version {}: expected {}", lookup.version(), info.version);
@@ -296,14 +404,35 @@ fn fetch(
     })
 }
 
+/// Refuses a database that does not commit to the root that is trusted: a server must not be able
+/// to change to other records.
+fn check_root(url: &str, lookup: &Lookup, options: &Options) -> Result<()> {
+    match options.root {
+        Some(expected) if lookup.root() != Some(expected) => Err(pins::wrong(url, lookup.root(), expected)),
+        _ => Ok(()),
+    }
+}
+
+/// The scheme of this number, in the registry or among those of the options.
+fn scheme_of(id: u16, options: &Options) -> Result<&'static dyn ErasedScheme> {
+    let more = options.schemes.0.iter().find(|scheme| scheme.id() == id);
+    Ok(more.map_or_else(|| registry::by_id(id), |scheme| Ok(*scheme))?)
+}
+
 /// A lookup client from a bundle.
-fn start(bundle: &[u8], privacy: Demand) -> Result<Lookup> {
+///
+/// The scheme's privacy is looked at after every fetch: a server must not be able to change to a
+/// scheme that shows it the question.
+fn start(bundle: &[u8], options: &Options) -> Result<Lookup> {
     let bundle = Bundle::decode(bundle)?;
-    let scheme = registry::by_id(scheme_of_public(&bundle.scheme_public)?)?;
+    let scheme = scheme_of(scheme_of_public(&bundle.scheme_public)?, options)?;
     match scheme.privacy() {
-        Privacy::NotPrivate(reason) if privacy == Demand::Private => {
+        Privacy::NotPrivate(reason) if !options.allow_not_private => {
             Err(papir_core::Error::NotPrivate { scheme: scheme.name(), reason }.into())
         }
-        _ => Ok(Lookup::new(scheme.client(&bundle.scheme_public)?, bundle.keyword)?),
+        _ => {
+            let client = scheme.client(&bundle.scheme_public)?;
+            Ok(Lookup::new_verifying(client, bundle.keyword, bundle.commitment_top)?)
+        }
     }
 }

@@ -8,17 +8,57 @@
 //!
 //! What the server sees depends on the number of keys alone: not on the keys, not on whether they
 //! exist, not on whether an answer decodes.
+//!
+//! Where a scheme has client keys, a connection registers by itself and keeps its state in a
+//! directory ([`Options::state`]); what a query uses up is on disk before the query leaves.
 
+mod account;
 mod address;
+mod agent;
 mod connection;
 mod costs;
 mod error;
 mod info;
+pub mod load;
+mod options;
+mod pins;
+mod registering;
 mod rng;
+mod state;
 mod transport;
+#[cfg(unix)]
+mod unix;
 
-pub use connection::Connection;
+pub use connection::{Connection, ready};
 pub use costs::Costs;
 pub use error::{Error, Result};
 pub use info::{DatabaseInfo, SizesInfo};
+pub use options::{MoreSchemes, Options, Token};
+pub use registering::{ClientStatus, Registrations};
 pub use rng::system_rng;
+pub use state::{Passphrase, default_state_directory};
+
+/// Parsers of what comes from outside by themselves, for fuzzing.
+#[doc(hidden)]
+pub mod parsers {
+    use crate::info::{List, Refusal};
+    use crate::{DatabaseInfo, Result};
+
+    /// The list's address for an address that is accepted.
+    ///
+    /// # Errors
+    /// [`crate::Error::BadUrl`].
+    pub fn address(url: &str) -> Result<String> {
+        crate::address::Address::parse(url).map(|address| address.list())
+    }
+
+    /// Whether bytes are any of the answers in JSON.
+    ///
+    /// # Errors
+    /// The parser's own, of a database's description.
+    pub fn json(bytes: &[u8]) -> std::result::Result<(), serde_json::Error> {
+        let other =
+            serde_json::from_slice::<List>(bytes).is_ok() || serde_json::from_slice::<Refusal>(bytes).is_ok();
+        if other { Ok(()) } else { serde_json::from_slice::<DatabaseInfo>(bytes).map(drop) }
+    }
+}

@@ -28,6 +28,11 @@ impl AlignedBytes {
 
     /// A copy of `bytes`.
     pub fn copy_of(bytes: &[u8]) -> Self {
+        let (lines, tail) = bytes.split_at(bytes.len() / 64 * 64);
+        if let (Ok(lines), []) = (bytemuck::try_cast_slice(lines), tail) {
+            // Whole lines at their boundary, as those of a blob, are written once.
+            return Self { lines: lines.to_vec(), length: bytes.len() };
+        }
         let mut copy = Self::zeroed(bytes.len());
         copy.bytes_mut().copy_from_slice(bytes);
         copy
@@ -150,5 +155,21 @@ impl Deref for Blob {
 impl std::fmt::Debug for Blob {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Blob({} bytes)", self.range.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_are_equal_and_aligned_wherever_the_bytes_stand() {
+        let bytes: Vec<u8> = (0..500).map(|i| (i * 7) as u8).collect();
+        let aligned = AlignedBytes::copy_of(&bytes);
+        for range in [0..0, 0..64, 0..448, 64..192, 0..500, 1..65, 1..500, 449..500] {
+            let copy = AlignedBytes::copy_of(&aligned.as_ref()[range.clone()]);
+            assert!(copy.as_ref() == &bytes[range.clone()], "{range:?}");
+            assert!((copy.as_ref().as_ptr() as usize).is_multiple_of(64), "{range:?}");
+        }
     }
 }

@@ -202,6 +202,13 @@ impl Counts {
         self
     }
 
+    /// Other work besides.
+    #[must_use]
+    pub fn and(mut self, other: Self) -> Self {
+        self.0.extend(other.0);
+        self
+    }
+
     /// The counts in order.
     pub fn iter(&self) -> impl Iterator<Item = &Count> {
         self.0.iter()

@@ -3,7 +3,7 @@
 //! ```text
 //! offset  bytes  field
 //!      0      4  magic "PIR1"
-//!      4      1  kind: 1 public, 2 query, 3 answer, 4 keys
+//!      4      1  kind: 1 public, 2 query, 3 answer, 4 keys, 5 state
 //!      5      1  reserved, 0
 //!      6      2  scheme number
 //!      8      8  database version
@@ -34,6 +34,8 @@ pub enum Kind {
     Answer = 3,
     /// Registered client keys.
     Keys = 4,
+    /// What a registered client keeps; never sent.
+    State = 5,
 }
 
 /// The parts of a header that a receiver checks.
@@ -102,6 +104,16 @@ pub fn open_version(bytes: &[u8], kind: Kind, scheme: u16, expected: Version) ->
     Ok(payload)
 }
 
+/// The version that a message of this kind names in its header. Nothing else is checked: for
+/// choosing who opens it. `None` for what does not begin as such a message.
+pub fn named_version(bytes: &[u8], kind: Kind) -> Option<Version> {
+    let header = bytes.first_chunk::<HEADER>()?;
+    if header[..4] != MAGIC || header[4] != kind as u8 {
+        return None;
+    }
+    header[8..].first_chunk().copied().map(Version)
+}
+
 fn checksum(bytes: &[u8]) -> [u8; CHECKSUM] {
     let mut sum = [0; CHECKSUM];
     sum.copy_from_slice(&blake3::hash(bytes).as_bytes()[..CHECKSUM]);
@@ -124,6 +136,15 @@ mod tests {
             b"PIR1\x02\x00\x07\x00\x01\x02\x03\x04\x05\x06\x07\x08\x03\0\0\0\0\0\0\0abc"
         );
         assert_eq!(open(&sealed, Kind::Query, 7).unwrap(), (HEAD.version, &b"abc"[..]));
+    }
+
+    #[test]
+    fn the_version_is_read_from_the_header_alone() {
+        let sealed = seal(&HEAD, b"abc");
+        assert_eq!(named_version(&sealed[..HEADER], Kind::Query), Some(HEAD.version));
+        assert_eq!(named_version(&sealed[..HEADER - 1], Kind::Query), None);
+        assert_eq!(named_version(&sealed, Kind::Answer), None);
+        assert_eq!(named_version(&[0; 64], Kind::Query), None);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::any::Any;
 use std::marker::PhantomData;
 
 use rand_core::CryptoRng;
+use zeroize::Zeroizing;
 
 use crate::codec::{Reader, Writer};
 use crate::envelope::{self, Header, Kind};
@@ -77,11 +78,11 @@ pub trait ErasedScheme: Send + Sync {
     fn client(&self, public: &[u8]) -> Result<Box<dyn ErasedClient>>;
 }
 
-/// What the server holds for a client, as bytes.
-#[derive(Clone, Copy, Debug, Default)]
+/// What the server holds for a client.
+#[derive(Clone, Copy, Default)]
 pub struct ErasedSession<'a> {
-    /// Registered keys (payload, checked when they were accepted).
-    pub keys: Option<&'a [u8]>,
+    /// Registered keys, as the same prepared database accepted them.
+    pub keys: Option<&'a ErasedKeys>,
     /// A single-use ticket.
     pub ticket: Option<&'a [u8]>,
 }
@@ -106,17 +107,25 @@ pub trait ErasedServer: Send + Sync {
     /// Answers several queries with one read of the database; one result each.
     fn answer_many(&self, batch: &[(ErasedSession<'_>, &[u8])]) -> Vec<Result<Vec<u8>>>;
 
-    /// Checks enveloped client keys and gives their payload, for [`ErasedSession::keys`].
+    /// Checks an enveloped query without answering it.
     ///
     /// # Errors
-    /// Those of the envelope and of parsing.
-    fn accept_keys(&self, keys: &[u8]) -> Result<Vec<u8>>;
+    /// Those of the envelope, [`Error::WrongVersion`], and of parsing.
+    fn check_query(&self, query: &[u8]) -> Result<()>;
 
-    /// Prepares a ticket for registered keys.
+    /// Parses and checks enveloped client keys, once for all queries: see [`ErasedSession::keys`].
+    /// Also takes keys made for an earlier version of the database that serve this one as they are.
+    ///
+    /// # Errors
+    /// Those of the envelope and of parsing; [`Error::WrongVersion`] for keys that do not serve this
+    /// version.
+    fn accept_keys(&self, keys: &[u8]) -> Result<ErasedKeys>;
+
+    /// Prepares the ticket of this number for registered keys.
     ///
     /// # Errors
     /// As [`Server::ticket`].
-    fn ticket(&self, keys: &[u8], progress: &dyn Progress) -> Result<Vec<u8>>;
+    fn ticket(&self, keys: &ErasedKeys, number: u64, progress: &dyn Progress) -> Result<Vec<u8>>;
 
     /// What [`ErasedServer::update`] with these changes would cost.
     ///
@@ -134,6 +143,13 @@ pub trait ErasedServer: Send + Sync {
         rng: &mut dyn CryptoRng,
         progress: &dyn Progress,
     ) -> Result<Box<dyn ErasedServer>>;
+
+    /// Reads records back from the prepared database, as [`Records::read_packed`] does from a source;
+    /// [`crate::PreparedRecords`] is such a source.
+    ///
+    /// # Errors
+    /// As [`Server::read_packed`].
+    fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()>;
 
     /// Writes all sections.
     ///
@@ -156,7 +172,27 @@ pub trait ErasedClient: Send + Sync {
     /// As [`Client::register`].
     fn register(&self, rng: &mut dyn CryptoRng) -> Result<Option<(ErasedState, Vec<u8>)>>;
 
-    /// A fresh secret and an enveloped query.
+    /// The number of the ticket that the next query with this state uses up.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`] for state of another scheme.
+    fn next_ticket(&self, state: &ErasedState) -> Result<Option<u64>>;
+
+    /// The state as bytes, in an envelope. They are secret, and erased when dropped.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`] for state of another scheme.
+    fn save_state(&self, state: &ErasedState) -> Result<Zeroizing<Vec<u8>>>;
+
+    /// State from what [`ErasedClient::save_state`] gave, also from that of an earlier version of
+    /// the database that serves this one as it is.
+    ///
+    /// # Errors
+    /// Those of the envelope and of parsing; [`Error::WrongVersion`] for state that does not serve
+    /// this version.
+    fn load_state(&self, bytes: &[u8]) -> Result<ErasedState>;
+
+    /// A fresh secret and an enveloped query. Save the state before the query leaves.
     ///
     /// # Errors
     /// As [`Client::query`].
@@ -179,6 +215,9 @@ pub struct ErasedSecret(Box<dyn Any + Send>);
 
 /// The state of a registered client of some scheme.
 pub struct ErasedState(Box<dyn Any + Send>);
+
+/// Parsed client keys of some scheme.
+pub struct ErasedKeys(Box<dyn Any + Send + Sync>);
 
 /// A scheme as an [`ErasedScheme`].
 pub struct Erased<S>(PhantomData<fn() -> S>);
@@ -284,6 +323,17 @@ pub fn scheme_of(source: &dyn SectionSource) -> Result<u16> {
     reader.u16()
 }
 
+/// The encoded parameters that a prepared database's sections name, as
+/// [`ErasedScheme::setup_candidate`] takes them.
+///
+/// # Errors
+/// [`Error::MissingSection`], or those of the envelope.
+pub fn parameters_of(source: &dyn SectionSource) -> Result<Vec<u8>> {
+    let identity = source.get(IDENTITY)?;
+    let (_, parameters) = envelope::open(&identity, Kind::Public, scheme_of(source)?)?;
+    Ok(parameters.to_vec())
+}
+
 /// The scheme number that an enveloped public part names.
 ///
 /// # Errors
@@ -304,14 +354,18 @@ impl<S: Scheme> ErasedServerOf<S> {
         Header { kind, scheme: S::ID, version: self.version }
     }
 
-    fn parse(&self, session: ErasedSession<'_>, query: &[u8]) -> Result<Request<S>> {
+    fn parse<'a>(&self, session: ErasedSession<'a>, query: &[u8]) -> Result<Request<'a, S>> {
         let params = self.server.params();
-        let payload = envelope::open_version(query, Kind::Query, S::ID, self.version)?;
         Ok(Request {
-            keys: session.keys.map(|bytes| S::ClientKeys::decode(params, bytes)).transpose()?,
+            keys: session.keys.map(keys_of::<S>).transpose()?,
             ticket: session.ticket.map(|bytes| S::Ticket::decode(params, bytes)).transpose()?,
-            query: S::Query::decode(params, payload)?,
+            query: self.parse_query(query)?,
         })
+    }
+
+    fn parse_query(&self, query: &[u8]) -> Result<S::Query> {
+        let payload = envelope::open_version(query, Kind::Query, S::ID, self.version)?;
+        S::Query::decode(self.server.params(), payload)
     }
 
     fn seal(&self, answer: &S::Answer) -> Vec<u8> {
@@ -320,15 +374,15 @@ impl<S: Scheme> ErasedServerOf<S> {
 }
 
 /// A parsed query with what the server holds for its client.
-struct Request<S: Scheme> {
-    keys: Option<S::ClientKeys>,
+struct Request<'a, S: Scheme> {
+    keys: Option<&'a S::ClientKeys>,
     ticket: Option<S::Ticket>,
     query: S::Query,
 }
 
-impl<S: Scheme> Request<S> {
+impl<S: Scheme> Request<'_, S> {
     fn session(&self) -> Session<'_, S> {
-        Session { keys: self.keys.as_ref(), ticket: self.ticket.as_ref() }
+        Session { keys: self.keys, ticket: self.ticket.as_ref() }
     }
 }
 
@@ -354,7 +408,7 @@ impl<S: Scheme> ErasedServer for ErasedServerOf<S> {
     }
 
     fn answer_many(&self, batch: &[(ErasedSession<'_>, &[u8])]) -> Vec<Result<Vec<u8>>> {
-        let requests: Vec<Result<Request<S>>> =
+        let requests: Vec<Result<Request<'_, S>>> =
             batch.iter().map(|(session, query)| self.parse(*session, query)).collect();
         let good = requests.iter().flatten().map(|request| (request.session(), &request.query)).collect();
         match self.server.answer_many(good) {
@@ -368,16 +422,22 @@ impl<S: Scheme> ErasedServer for ErasedServerOf<S> {
         }
     }
 
-    fn accept_keys(&self, keys: &[u8]) -> Result<Vec<u8>> {
-        let payload = envelope::open_version(keys, Kind::Keys, S::ID, self.version)?;
-        S::ClientKeys::decode(self.server.params(), payload)?;
-        Ok(payload.to_vec())
+    fn check_query(&self, query: &[u8]) -> Result<()> {
+        self.parse_query(query).map(drop)
     }
 
-    fn ticket(&self, keys: &[u8], progress: &dyn Progress) -> Result<Vec<u8>> {
-        let params = self.server.params();
-        let keys = S::ClientKeys::decode(params, keys)?;
-        Ok(self.server.ticket(&keys, progress)?.encode(params))
+    fn accept_keys(&self, keys: &[u8]) -> Result<ErasedKeys> {
+        let (found, payload) = envelope::open(keys, Kind::Keys, S::ID)?;
+        let keys = S::ClientKeys::decode(self.server.params(), payload)?;
+        if found != self.version && !self.server.keys_fit(&keys) {
+            return Err(Error::WrongVersion { found, expected: self.version });
+        }
+        Ok(ErasedKeys(Box::new(keys)))
+    }
+
+    fn ticket(&self, keys: &ErasedKeys, number: u64, progress: &dyn Progress) -> Result<Vec<u8>> {
+        let ticket = self.server.ticket(keys_of::<S>(keys)?, number, progress)?;
+        Ok(ticket.encode(self.server.params()))
     }
 
     fn update_cost(&self, changes: &[Change]) -> Result<UpdateEstimate> {
@@ -392,6 +452,10 @@ impl<S: Scheme> ErasedServer for ErasedServerOf<S> {
     ) -> Result<Box<dyn ErasedServer>> {
         let server = self.server.update(changes, rng, progress)?;
         Ok(Box::new(Self { server, version: Version::random(rng) }))
+    }
+
+    fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
+        self.server.read_packed(first, count, out)
     }
 
     fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {
@@ -429,18 +493,31 @@ impl<S: Scheme> ErasedClient for ErasedClientOf<S> {
         Ok(Some((ErasedState(Box::new(state)), sealed)))
     }
 
+    fn next_ticket(&self, state: &ErasedState) -> Result<Option<u64>> {
+        Ok(self.client.next_ticket(state_of::<S>(state)?))
+    }
+
+    fn save_state(&self, state: &ErasedState) -> Result<Zeroizing<Vec<u8>>> {
+        let payload = Zeroizing::new(state_of::<S>(state)?.encode(self.client.params()));
+        Ok(Zeroizing::new(envelope::seal(&self.header(Kind::State), &payload)))
+    }
+
+    fn load_state(&self, bytes: &[u8]) -> Result<ErasedState> {
+        let (found, payload) = envelope::open(bytes, Kind::State, S::ID)?;
+        let state = S::ClientState::decode(self.client.params(), payload)?;
+        if found != self.version && !self.client.state_fits(&state) {
+            return Err(Error::WrongVersion { found, expected: self.version });
+        }
+        Ok(ErasedState(Box::new(state)))
+    }
+
     fn query(
         &self,
         state: Option<&mut ErasedState>,
         indices: &[u64],
         rng: &mut dyn CryptoRng,
     ) -> Result<(ErasedSecret, Vec<u8>)> {
-        let state = match state {
-            None => None,
-            Some(state) => {
-                Some(state.0.downcast_mut::<S::ClientState>().ok_or_else(|| foreign::<S>("client state"))?)
-            }
-        };
+        let state = state.map(state_of_mut::<S>).transpose()?;
         let (secret, query) = self.client.query(state, indices, rng)?;
         let sealed = envelope::seal(&self.header(Kind::Query), &query.encode(self.client.params()));
         Ok((ErasedSecret(Box::new((self.version, secret))), sealed))
@@ -455,6 +532,18 @@ impl<S: Scheme> ErasedClient for ErasedClientOf<S> {
         let payload = envelope::open_version(answer, Kind::Answer, S::ID, self.version)?;
         self.client.extract(secret, S::Answer::decode(self.client.params(), payload)?)
     }
+}
+
+fn keys_of<S: Scheme>(keys: &ErasedKeys) -> Result<&S::ClientKeys> {
+    keys.0.downcast_ref().ok_or_else(|| foreign::<S>("client keys"))
+}
+
+fn state_of<S: Scheme>(state: &ErasedState) -> Result<&S::ClientState> {
+    state.0.downcast_ref().ok_or_else(|| foreign::<S>("client state"))
+}
+
+fn state_of_mut<S: Scheme>(state: &mut ErasedState) -> Result<&mut S::ClientState> {
+    state.0.downcast_mut().ok_or_else(|| foreign::<S>("client state"))
 }
 
 fn foreign<S: Scheme>(what: &'static str) -> Error {

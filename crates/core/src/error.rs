@@ -131,6 +131,12 @@ pub enum Error {
         /// The section's name.
         name: String,
     },
+    /// The scheme's prepared databases do not give their records back.
+    #[error("a prepared database of {scheme} does not give its records back: prepare from their source")]
+    Unreadable {
+        /// The scheme's name.
+        scheme: &'static str,
+    },
     /// The operating system refused.
     #[error("{what}: {source}")]
     Io {
@@ -161,6 +167,7 @@ impl Error {
             Self::Session { .. } => "session",
             Self::NotDecodable => "not_decodable",
             Self::MissingSection { .. } => "missing_section",
+            Self::Unreadable { .. } => "unreadable",
             Self::Io { .. } => "io",
         }
     }

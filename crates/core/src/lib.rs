@@ -23,6 +23,7 @@ pub mod cost;
 pub mod envelope;
 pub mod erased;
 mod error;
+mod prepared;
 mod progress;
 mod records;
 pub mod scheme;
@@ -33,8 +34,9 @@ mod version;
 
 pub use blob::{AlignedBytes, Blob, BlobSlice};
 pub use error::{Error, Result};
+pub use prepared::PreparedRecords;
 pub use progress::{NoProgress, Progress};
-pub use records::{Change, Record, RecordBuffer, Records, extract_bits};
+pub use records::{Change, Record, RecordBuffer, Records, check_read, copy_packed, extract_bits};
 pub use scheme::Goal;
 pub use shape::{MAX_RECORD_BITS, MAX_RECORDS, Shape};
 pub use sizes::{Candidate, Description, Limits, Privacy, Security, Sizes, UpdateCost};

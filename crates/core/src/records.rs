@@ -28,6 +28,16 @@ pub trait Records: Send + Sync {
     fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()>;
 }
 
+impl<R: Records + ?Sized> Records for &R {
+    fn shape(&self) -> Shape {
+        (**self).shape()
+    }
+
+    fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
+        (**self).read_packed(first, count, out)
+    }
+}
+
 /// Records in memory, packed without gaps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordBuffer {
@@ -117,20 +127,30 @@ impl Records for RecordBuffer {
     }
 
     fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
-        let bits = self.shape.record_bits();
-        let (start, length) = packed_range(&self.shape, first, count)?;
-        Error::check_length("the buffer for packed records", out.len(), length)?;
-        out.copy_from_slice(&self.packed[start..start + length]);
-        mask_tail(out, count * bits);
-        Ok(())
+        copy_packed(&self.shape, &self.packed, first, count, out)
     }
 }
 
-/// The byte range of `count` packed records from `first`: (start, length).
+/// [`Records::read_packed`] from all records of a shape, packed.
+///
+/// # Errors
+/// As [`check_read`].
+///
+/// # Panics
+/// When `packed` is shorter than the records are.
+pub fn copy_packed(shape: &Shape, packed: &[u8], first: u64, count: u64, out: &mut [u8]) -> Result<()> {
+    check_read(shape, first, count, out.len())?;
+    let start = (first * shape.record_bits() / 8) as usize;
+    out.copy_from_slice(&packed[start..start + out.len()]);
+    mask_tail(out, count * shape.record_bits());
+    Ok(())
+}
+
+/// Checks a read of `count` records from `first` into `length` bytes.
 ///
 /// # Errors
 /// As [`Records::read_packed`].
-fn packed_range(shape: &Shape, first: u64, count: u64) -> Result<(usize, usize)> {
+pub fn check_read(shape: &Shape, first: u64, count: u64, length: usize) -> Result<()> {
     let bits = shape.record_bits();
     let end = first.saturating_add(count);
     if end > shape.records() {
@@ -139,7 +159,7 @@ fn packed_range(shape: &Shape, first: u64, count: u64) -> Result<(usize, usize)>
     if !(first * bits).is_multiple_of(8) {
         return Err(Error::malformed("a packed read", format!("bit {}", first * bits), "a multiple of 8"));
     }
-    Ok(((first * bits / 8) as usize, (count * bits).div_ceil(8) as usize))
+    Error::check_length("the buffer for packed records", length, (count * bits).div_ceil(8) as usize)
 }
 
 /// Clears the bits of `bytes` from bit `bits` on.

@@ -27,6 +27,15 @@ pub enum Goal {
 impl Goal {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::MinCommunication, Self::Balanced, Self::MinTime];
+
+    /// Its name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::MinCommunication => "min-communication",
+            Self::Balanced => "balanced",
+            Self::MinTime => "min-time",
+        }
+    }
 }
 
 impl std::str::FromStr for Goal {
@@ -161,9 +170,9 @@ pub trait Scheme: Send + Sync + Sized + 'static {
     /// What opens one answer, once. Not `Clone`: [`Client::extract`] consumes it.
     type Secret: Send + 'static;
     /// What a client registers with the server, or [`Never`].
-    type ClientKeys: Wire<Self::Params> + Sync;
-    /// What a registered client keeps, or [`Never`].
-    type ClientState: Send + 'static;
+    type ClientKeys: Wire<Self::Params> + Sync + 'static;
+    /// What a registered client keeps across processes, or [`Never`]. Its bytes are secret.
+    type ClientState: Wire<Self::Params> + 'static;
     /// What the server prepares for one query of a registered client, or [`Never`].
     type Ticket: Wire<Self::Params> + Sync;
     /// The server's side.
@@ -205,11 +214,18 @@ pub trait Server<S: Scheme>: Send + Sync + Sized + 'static {
         batch.into_iter().map(|(session, query)| self.answer(session, query)).collect()
     }
 
-    /// Prepares a ticket for a registered client.
+    /// Whether keys that were made for an earlier version of this database serve this one as they
+    /// are. They parse under this version's parameters; a scheme whose keys depend on more says no.
+    fn keys_fit(&self, _keys: &S::ClientKeys) -> bool {
+        false
+    }
+
+    /// Prepares the ticket of this number for a registered client: the same mask for the same
+    /// number in every version, so that no number may be used twice.
     ///
     /// # Errors
     /// [`Error::Session`] in schemes without tickets.
-    fn ticket(&self, _keys: &S::ClientKeys, _progress: &dyn Progress) -> Result<S::Ticket> {
+    fn ticket(&self, _keys: &S::ClientKeys, _number: u64, _progress: &dyn Progress) -> Result<S::Ticket> {
         Err(Error::Session { scheme: S::NAME, what: "no ticket, and prepares none" })
     }
 
@@ -229,6 +245,15 @@ pub trait Server<S: Scheme>: Send + Sync + Sized + 'static {
     /// # Errors
     /// [`Error::IndexOutOfRange`] or [`Error::Length`] for a change that does not fit.
     fn update(&self, changes: &[Change], rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Self>;
+
+    /// Reads records back from the prepared database, with the contract of [`Records::read_packed`]. A
+    /// few records do not take the work of all.
+    ///
+    /// # Errors
+    /// As [`Records::read_packed`]; [`Error::Unreadable`] where a scheme does not say otherwise.
+    fn read_packed(&self, _first: u64, _count: u64, _out: &mut [u8]) -> Result<()> {
+        Err(Error::Unreadable { scheme: S::NAME })
+    }
 
     /// Writes everything but the parameters as sections.
     ///
@@ -262,7 +287,20 @@ pub trait Client<S: Scheme>: Send + Sync + Sized + 'static {
         Ok(None)
     }
 
-    /// A fresh secret and the query for `indices`.
+    /// The number of the ticket that the next query with this state uses up; `None` in schemes
+    /// without tickets. Grows with every query.
+    fn next_ticket(&self, _state: &S::ClientState) -> Option<u64> {
+        None
+    }
+
+    /// Whether state that was made for an earlier version of this database serves this one as it
+    /// is; the client's side of [`Server::keys_fit`].
+    fn state_fits(&self, _state: &S::ClientState) -> bool {
+        false
+    }
+
+    /// A fresh secret and the query for `indices`. Changed state must be durable before the query
+    /// leaves: what was used once is never used again, whatever becomes of the query.
     ///
     /// # Errors
     /// [`Error::IndexOutOfRange`], [`Error::BatchSize`], or [`Error::Session`] without needed state.

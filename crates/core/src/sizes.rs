@@ -48,8 +48,8 @@ pub enum Privacy {
 pub enum UpdateCost {
     /// Work proportional to the changed records.
     PerRecord,
-    /// Work proportional to the columns that hold changed records.
-    PerColumn,
+    /// Work for each pack that holds a changed record, the same for one record as for many: batch changes.
+    PerPack,
     /// As much as a new setup.
     Rebuild,
 }

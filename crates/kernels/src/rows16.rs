@@ -199,6 +199,14 @@ pub fn scatter_pair(tiles: &mut [i16], groups: usize, pairs: usize, k: usize, ev
     tile::scatter_columns(tiles, groups, pairs, k, [even, odd]);
 }
 
+/// Reads one column of the matrix, as [`scatter_column`] wrote it.
+///
+/// # Panics
+/// As [`scatter_column`].
+pub fn gather_column(tiles: &[i16], groups: usize, pairs: usize, column: usize, words: &mut [i16]) {
+    tile::gather_column::<i16, 2>(tiles, groups, pairs, column, words);
+}
+
 /// Reads `out.len()` consecutive columns of row `l` of one group, from column
 /// `2·first_pair` on.
 ///

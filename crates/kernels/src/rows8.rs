@@ -183,6 +183,14 @@ pub fn scatter_quad(tiles: &mut [u8], groups: usize, quads: usize, k: usize, col
     tile::scatter_columns(tiles, groups, quads, k, columns);
 }
 
+/// Reads one column of the matrix, as [`scatter_column`] wrote it.
+///
+/// # Panics
+/// As [`scatter_column`].
+pub fn gather_column(tiles: &[u8], groups: usize, quads: usize, column: usize, bytes: &mut [u8]) {
+    tile::gather_column::<u8, 4>(tiles, groups, quads, column, bytes);
+}
+
 /// Reads `out.len()` consecutive columns of row `l` of one group, from column
 /// `4·first_quad` on.
 ///

@@ -60,6 +60,27 @@ pub(crate) fn scatter_columns<T: Copy, const H: usize>(
     }
 }
 
+/// Reads one column of `groups` tiles of `cells` cells a row: what [`scatter_column`] wrote.
+pub(crate) fn gather_column<T: Copy, const H: usize>(
+    tiles: &[T],
+    groups: usize,
+    cells: usize,
+    column: usize,
+    words: &mut [T],
+) {
+    assert_eq!(tiles.len(), groups * cells * ROWS * H, "words of the tiles");
+    assert_eq!(words.len(), groups * ROWS, "words of the column");
+    assert!(column < cells * H, "column {column} of {}", cells * H);
+    let (places, _) = tiles.as_chunks::<H>();
+    let groups = places.chunks_exact(cells * ROWS);
+    for (group, words) in groups.zip(words.chunks_exact_mut(ROWS)) {
+        let group = &group[column / H * ROWS..][..ROWS];
+        for (cell, word) in group.iter().zip(words) {
+            *word = cell[column % H];
+        }
+    }
+}
+
 /// Reads consecutive columns of row `l`, from cell `first` on.
 pub(crate) fn gather_row<T: Copy, const H: usize>(tile: &[T], l: usize, first: usize, out: &mut [T]) {
     assert!(l < ROWS, "row {l} of {ROWS}");

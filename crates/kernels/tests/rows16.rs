@@ -138,6 +138,11 @@ fn columns_go_to_their_places_and_rows_come_back() {
         rows16::scatter_pair(&mut by_pairs, groups, pairs, k, &pair[0], &pair[1]);
     }
     assert_eq!(tiles, by_pairs);
+    let mut found = vec![0; 64 * groups];
+    for (c, column) in columns.iter().enumerate() {
+        rows16::gather_column(&tiles, groups, pairs, c, &mut found);
+        assert_eq!(&found, column, "column {c}");
+    }
     for (g, tile) in tiles.chunks(pairs * 128).enumerate() {
         for (l, k, h) in [(0, 0, 0), (63, 20, 1), (17, 5, 0), (1, 1, 1)] {
             assert_eq!(tile[(k * 64 + l) * 2 + h], columns[2 * k + h][g * 64 + l]);

@@ -115,6 +115,11 @@ fn columns_go_to_their_places_and_rows_come_back() {
         rows8::scatter_quad(&mut by_quads, groups, quads, k, [&quad[0], &quad[1], &quad[2], &quad[3]]);
     }
     assert_eq!(tiles, by_quads);
+    let mut found = vec![0; 64 * groups];
+    for (c, column) in columns.iter().enumerate() {
+        rows8::gather_column(&tiles, groups, quads, c, &mut found);
+        assert_eq!(&found, column, "column {c}");
+    }
     for (g, tile) in tiles.chunks(quads * 256).enumerate() {
         for (l, k, h) in [(0, 0, 0), (63, 20, 3), (17, 5, 2), (1, 1, 1)] {
             assert_eq!(tile[(k * 64 + l) * 4 + h], columns[4 * k + h][g * 64 + l]);

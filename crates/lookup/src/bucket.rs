@@ -39,6 +39,11 @@ impl EntryFormat {
         length.div_ceil(self.chunk_bytes.max(1) as usize).max(1)
     }
 
+    /// The bytes of a value from this chunk on.
+    pub(crate) fn rest<'a>(&self, value: &'a [u8], chunk: u32) -> &'a [u8] {
+        value.get(chunk as usize * self.chunk_bytes as usize..).unwrap_or_default()
+    }
+
     /// Most entries that one bucket can hold.
     pub(crate) fn slots(&self, bucket_bytes: usize) -> usize {
         bucket_bytes / self.entry_bytes(if self.length_bytes == 0 { usize::MAX } else { 0 })
@@ -53,6 +58,13 @@ impl EntryFormat {
         bucket[TAG_BYTES..header].copy_from_slice(&length[..usize::from(self.length_bytes)]);
         bucket[header..end].copy_from_slice(&rest[..end - header]);
         end
+    }
+
+    /// As [`EntryFormat::write`], to bytes of their own.
+    pub(crate) fn entry(&self, tag: u64, rest: &[u8]) -> Vec<u8> {
+        let mut entry = vec![0; self.entry_bytes(rest.len())];
+        self.write(&mut entry, tag, rest);
+        entry
     }
 
     /// The entry with this tag, if the bucket has it. Looks at every entry whichever matches; its
@@ -73,7 +85,7 @@ impl EntryFormat {
     }
 
     /// The first entry of `bytes` and what follows it; `None` at the end.
-    fn split<'a>(&self, bytes: &'a [u8]) -> Result<Option<(u64, Found<'a>, &'a [u8])>> {
+    pub(crate) fn split<'a>(&self, bytes: &'a [u8]) -> Result<Option<(u64, Found<'a>, &'a [u8])>> {
         if bytes.len() < self.header_bytes() {
             return Ok(None);
         }

@@ -1,16 +1,16 @@
-//! Entries become records: duplicates, dimensions, places, bytes.
+//! Entries become a table: duplicates, ids, then buckets.
 
 use std::collections::HashMap;
 use std::str::FromStr;
 
-use papir_core::{Error as CoreError, Progress, RecordBuffer, Shape};
+use papir_core::{Error as CoreError, Progress};
 use rand_core::CryptoRng;
 
-use crate::bucket::EntryFormat;
-use crate::dimensions::{BucketTarget, Dimensions, Lengths, MAX_VALUE_BYTES};
-use crate::hash::{SEED_BYTES, key_hash};
-use crate::layout::KeywordLayout;
-use crate::place::{Item, place_all};
+use crate::arrange::{Pair, arrange};
+use crate::dimensions::{BucketTarget, MAX_VALUE_BYTES};
+use crate::hash::{SEED_BYTES, Seeds, random_seed};
+use crate::ids::KeyIds;
+use crate::table::{KeywordTable, TableReport};
 use crate::{Error, Result};
 
 /// One key with its value.
@@ -58,55 +58,22 @@ pub struct TableOptions {
     pub bucket: BucketTarget,
     /// Several entries of one key.
     pub on_duplicate: OnDuplicate,
+    /// By how many per cent the table is made larger than its entries need, so that later keys find
+    /// room: 0 to [`MAX_ROOM`].
+    pub room: u32,
 }
 
-/// A table of keys as records of any scheme.
-#[derive(Clone, Debug)]
-pub struct KeywordTable {
-    /// What clients need to find a key.
-    pub layout: KeywordLayout,
-    /// The buckets.
-    pub records: RecordBuffer,
-    /// What it cost.
-    pub report: TableReport,
-}
+/// The most room that a table can be given, in per cent.
+pub const MAX_ROOM: u32 = 100;
 
-/// What a table costs. All sizes in bytes.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct TableReport {
-    /// Keys in the table.
-    pub entries: u64,
-    /// Entries that gave way to another of the same key.
-    pub duplicates: u64,
-    /// Buckets.
-    pub records: u64,
-    /// Bytes of one bucket.
-    pub record_bytes: u64,
-    /// Records that every lookup fetches.
-    pub lookups: u64,
-    /// Bytes of the longest value.
-    pub longest_value: u64,
-    /// Bytes of all buckets.
-    pub table_bytes: u64,
-    /// Bytes of all values with one 64-bit tag each: the least that such a table needs.
-    pub tagged_bytes: u64,
-    /// Bytes of all keys and values as they came.
-    pub source_bytes: u64,
-    /// Bytes of the encoded layout.
-    pub layout_bytes: u64,
-    /// log₂ of the probability that a key without an entry is found.
-    pub wrong_positive_log2: f64,
-}
-
-impl TableReport {
-    /// Table over tags and values.
-    pub fn overhead(&self) -> f64 {
-        self.table_bytes as f64 / self.tagged_bytes as f64
-    }
-
-    /// Table over keys and values; infinite when both are empty.
-    pub fn overhead_over_source(&self) -> f64 {
-        self.table_bytes as f64 / self.source_bytes as f64
+impl TableOptions {
+    /// The room, if it can be.
+    pub(crate) fn room(&self) -> Result<u32> {
+        if self.room <= MAX_ROOM {
+            return Ok(self.room);
+        }
+        let expected = format!("at most {MAX_ROOM} per cent");
+        Err(CoreError::out_of_bounds("the room of a table", self.room.into(), expected).into())
     }
 }
 
@@ -124,21 +91,23 @@ pub fn build(
     check_values(&entries)?;
     let total = entries.len();
     let kept = resolve_duplicates(entries, options.on_duplicate)?;
-    let lengths = Lengths::of(kept.iter().map(|entry| entry.value.len())).ok_or(CoreError::EmptyDatabase)?;
-    let dimensions = Dimensions::choose(options.bucket, &lengths)?;
-    let (seed, items) = hash_entries(&kept, &dimensions.format, rng, progress)?;
-    let (grid, pilots) = place_all(&items, &dimensions, progress)?;
-    let layout = KeywordLayout { seed, dimensions, longest: lengths.longest as u32, grid, pilots };
-    let records = fill(&kept, &items, &layout)?;
-    let report = report(&kept, total, &layout);
-    Ok(KeywordTable { layout, records, report })
+    let key_bytes = kept.iter().map(|entry| entry.key.len() as u64).sum();
+    let (seed, pairs) = identify(kept, rng, progress)?;
+    let duplicates = (total - pairs.len()) as u64;
+    let (layout, records) = arrange(&pairs, seed, options, rng, progress)?;
+    let report = TableReport { duplicates, key_bytes: Some(key_bytes), ..TableReport::of(&pairs, &layout) };
+    let ids = KeyIds::of_sorted(pairs.into_iter().map(|pair| pair.id).collect());
+    Ok(KeywordTable { layout, records, ids, report })
 }
 
 fn check_values(entries: &[Entry]) -> Result<()> {
-    entries.iter().try_for_each(|entry| {
-        let (found, limit) = (entry.value.len() as u64, MAX_VALUE_BYTES as u64);
-        if found <= limit { Ok(()) } else { Err(Error::ValueTooLong { line: entry.line, found, limit }) }
-    })
+    entries.iter().try_for_each(|entry| check_value(&entry.value, entry.line))
+}
+
+/// Refuses a value that no table takes.
+pub(crate) fn check_value(value: &[u8], line: u64) -> Result<()> {
+    let (found, limit) = (value.len() as u64, MAX_VALUE_BYTES as u64);
+    if found <= limit { Ok(()) } else { Err(Error::ValueTooLong { line, found, limit }) }
 }
 
 /// One entry a key, in the order of the source.
@@ -173,90 +142,23 @@ fn shown(key: &[u8]) -> String {
     format!("{}{more}", text.escape_debug())
 }
 
-/// A seed, and an item for every chunk of every value. Under this seed all items have different
-/// tags, so that a present key is never mistaken for another.
-fn hash_entries(
-    entries: &[Entry],
-    format: &EntryFormat,
+/// A seed under which all keys have different ids, and the ids with their values, ascending.
+fn identify(
+    entries: Vec<Entry>,
     rng: &mut dyn CryptoRng,
     progress: &dyn Progress,
-) -> Result<([u8; SEED_BYTES], Vec<Item>)> {
-    // Two of n 64-bit tags are equal with probability below n²/2⁶⁵: at most 1/2 for 2³² items.
-    const SEEDS: usize = 64;
-    for _ in 0..SEEDS {
-        progress.stage("hashing keys", entries.len() as u64);
-        let mut seed = [0; SEED_BYTES];
-        rng.fill_bytes(&mut seed);
-        let items = chunk_items(entries, format, &seed, progress)?;
-        if all_differ(items.iter().map(|item| item.hash.tag).collect()) {
-            return Ok((seed, items));
-        }
+) -> Result<([u8; SEED_BYTES], Vec<Pair>)> {
+    progress.stage("naming keys", 1);
+    let seeds = Seeds { ids: random_seed(rng), places: [0; SEED_BYTES] };
+    let pair = |entry: Entry| Pair { id: seeds.id(&entry.key), value: entry.value };
+    let mut pairs: Vec<Pair> = entries.into_iter().map(pair).collect();
+    pairs.sort_unstable_by_key(|pair| pair.id);
+    // Two of 2³² ids are equal with probability 2⁻⁶⁵.
+    if pairs.is_sorted_by(|a, b| a.id < b.id) {
+        progress.advance(1);
+        return Ok((seeds.ids, pairs));
     }
-    let found = entries.len() as u64;
-    Err(CoreError::out_of_bounds("the number of entries", found, "few enough for 64-bit tags to differ")
+    let found = pairs.len() as u64;
+    Err(CoreError::out_of_bounds("the number of entries", found, "few enough for 128-bit ids to differ")
         .into())
-}
-
-fn chunk_items(
-    entries: &[Entry],
-    format: &EntryFormat,
-    seed: &[u8; SEED_BYTES],
-    progress: &dyn Progress,
-) -> Result<Vec<Item>> {
-    const STEP: usize = 4096;
-    let mut items = Vec::with_capacity(entries.len());
-    for (number, entry) in entries.iter().enumerate() {
-        let number = u32::try_from(number)
-            .map_err(|_| CoreError::out_of_bounds("the number of entries", number as u64, "below 2^32"))?;
-        for chunk in 0..format.chunks(entry.value.len()) as u32 {
-            let rest = entry.value.len() - chunk as usize * format.chunk_bytes as usize;
-            let bytes = format.entry_bytes(rest) as u32;
-            items.push(Item { hash: key_hash(seed, &entry.key, chunk), entry: number, chunk, bytes });
-        }
-        if number as usize % STEP == STEP - 1 {
-            progress.advance(STEP as u64);
-        }
-    }
-    progress.advance((entries.len() % STEP) as u64);
-    Ok(items)
-}
-
-fn all_differ(mut tags: Vec<u64>) -> bool {
-    tags.sort_unstable();
-    tags.windows(2).all(|pair| pair[0] != pair[1])
-}
-
-/// Writes all entries into their buckets.
-fn fill(entries: &[Entry], items: &[Item], layout: &KeywordLayout) -> Result<RecordBuffer> {
-    let bucket_bytes = layout.record_bytes();
-    let shape = Shape::of_bytes(layout.records(), bucket_bytes as u64)?;
-    let mut records = RecordBuffer::zeroed(shape);
-    let mut used = vec![0u32; layout.records() as usize];
-    let format = &layout.dimensions.format;
-    for item in items {
-        let bucket = layout.bucket_vartime(&item.hash) as usize;
-        let (start, end) = (bucket * bucket_bytes + used[bucket] as usize, (bucket + 1) * bucket_bytes);
-        let value = &entries[item.entry as usize].value;
-        let rest = &value[item.chunk as usize * format.chunk_bytes as usize..];
-        used[bucket] += format.write(&mut records.packed_mut()[start..end], item.hash.tag, rest) as u32;
-    }
-    Ok(records)
-}
-
-fn report(entries: &[Entry], total: usize, layout: &KeywordLayout) -> TableReport {
-    let values: u64 = entries.iter().map(|entry| entry.value.len() as u64).sum();
-    let keys: u64 = entries.iter().map(|entry| entry.key.len() as u64).sum();
-    TableReport {
-        entries: entries.len() as u64,
-        duplicates: (total - entries.len()) as u64,
-        records: layout.records(),
-        record_bytes: layout.record_bytes() as u64,
-        lookups: layout.lookups() as u64,
-        longest_value: layout.longest_value() as u64,
-        table_bytes: layout.records() * layout.record_bytes() as u64,
-        tagged_bytes: values + 8 * entries.len() as u64,
-        source_bytes: keys + values,
-        layout_bytes: layout.encode().len() as u64,
-        wrong_positive_log2: layout.wrong_positive_log2(),
-    }
 }

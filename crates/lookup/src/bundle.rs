@@ -6,12 +6,13 @@
 //!      0      4  magic "PIRB"
 //!      4      2  format version, 1
 //!      6      1  1 with a keyword layout, 0 without
-//!      7      1  reserved, 0
+//!      7      1  1 for a verifiable database, 0 otherwise
 //!      8      8  length p of the public part
 //!     16      p  public part, an envelope
 //!   16+p      8  length k of the keyword layout, 0 without one
 //!   24+p      k  keyword layout
-//! 24+p+k      8  first 8 bytes of BLAKE3 over everything before
+//! 24+p+k   0/32  top of the hash tree over all records, of a verifiable database
+//!      …      8  first 8 bytes of BLAKE3 over everything before
 //! ```
 //! All numbers are little-endian. The checksum finds accidents, not forgeries.
 
@@ -31,6 +32,8 @@ pub struct Bundle {
     pub scheme_public: Vec<u8>,
     /// The layout of the keys; `None` where records are looked up by index.
     pub keyword: Option<KeywordLayout>,
+    /// The top of the hash tree over all records; `None` where the database is not verifiable.
+    pub commitment_top: Option<[u8; 32]>,
 }
 
 impl Bundle {
@@ -38,8 +41,10 @@ impl Bundle {
     pub fn encode(&self) -> Vec<u8> {
         let keyword = self.keyword.as_ref().map(KeywordLayout::encode).unwrap_or_default();
         let mut writer = Writer::new();
-        writer.raw(&MAGIC).u16(FORMAT).u8(self.keyword.is_some().into()).u8(0);
+        writer.raw(&MAGIC).u16(FORMAT).u8(self.keyword.is_some().into());
+        writer.u8(self.commitment_top.is_some().into());
         writer.bytes(&self.scheme_public).bytes(&keyword);
+        writer.raw(self.commitment_top.as_ref().map_or(&[], |top| &top[..]));
         let mut bytes = writer.finish();
         let sum = checksum(&bytes);
         bytes.extend_from_slice(&sum);
@@ -57,23 +62,27 @@ impl Bundle {
         if magic != MAGIC {
             return Err(CoreError::malformed("a bundle", format!("{magic:02x?}"), "the magic PIRB").into());
         }
-        let (format, keyed, reserved) = (reader.u16()?, reader.u8()?, reader.u8()?);
+        let (format, keyed, verifiable) = (reader.u16()?, reader.u8()?, reader.u8()?);
         if format != FORMAT {
             let found = format!("format version {format}");
             return Err(CoreError::malformed("a bundle", found, format!("version {FORMAT}")).into());
         }
         let (scheme_public, keyword) = (reader.bytes()?, reader.bytes()?);
+        let commitment_top = if verifiable == 1 { Some(reader.array()?) } else { None };
         let sum: [u8; CHECKSUM_BYTES] = reader.array()?;
         reader.finish()?;
         if sum != checksum(&bytes[..bytes.len() - CHECKSUM_BYTES]) {
             return Err(CoreError::Checksum { what: "a bundle".to_owned() }.into());
         }
-        let keyword = match (keyed, reserved, keyword) {
-            (0, 0, []) => None,
-            (1, 0, layout) => Some(KeywordLayout::decode(layout)?),
-            _ => return Err(CoreError::malformed("a bundle's flags", keyed, "0 or 1").into()),
+        let keyword = match (keyed, verifiable, keyword) {
+            (0, 0 | 1, []) => None,
+            (1, 0 | 1, layout) => Some(KeywordLayout::decode(layout)?),
+            _ => {
+                let found = format!("{keyed} and {verifiable}");
+                return Err(CoreError::malformed("a bundle's flags", found, "0 or 1 each").into());
+            }
         };
-        Ok(Self { scheme_public: scheme_public.to_vec(), keyword })
+        Ok(Self { scheme_public: scheme_public.to_vec(), keyword, commitment_top })
     }
 }
 

@@ -42,6 +42,11 @@ pub enum Error {
         /// Bytes of one record.
         bucket_bytes: u64,
     },
+    /// A record that is not the one that the database's root commits to. Told to the local caller only.
+    #[error(
+        "the record does not prove that the database's root holds it: the server answered from other records"
+    )]
+    NotCommitted,
     /// An index was asked of a database of keys.
     #[error("this database is looked up by key: its records are buckets of entries, an index names none")]
     Keyed,
@@ -58,6 +63,7 @@ impl Error {
             Self::DuplicateKey { .. } => "duplicate_key",
             Self::ValueTooLong { .. } => "value_too_long",
             Self::Placement { .. } => "placement",
+            Self::NotCommitted => "not_committed",
             Self::Keyed => "keyed",
             Self::NotKeyed => "not_keyed",
         }

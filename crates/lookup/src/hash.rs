@@ -1,9 +1,23 @@
-//! Keyed hashes of keys: everything that a table knows of a key.
+//! Keyed hashes of keys: an id for each key, and from the id everything that a table knows of it.
 
-/// Bytes of a table's public seed.
+use rand_core::CryptoRng;
+
+use crate::ids::{ID_BYTES, KeyId};
+
+/// Bytes of each of a table's public seeds.
 pub(crate) const SEED_BYTES: usize = 32;
 
-/// What stands for chunk `j` of a key: a tag to recognise it and three places to put it.
+/// The public seeds of a table's hashes. They are random: they keep whoever writes the keys from
+/// choosing ones that collide, and hide nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Seeds {
+    /// Of the ids; the same for as long as the owner keeps ids instead of keys.
+    pub(crate) ids: [u8; SEED_BYTES],
+    /// Of the places; drawn again whenever all keys are arranged.
+    pub(crate) places: [u8; SEED_BYTES],
+}
+
+/// What stands for chunk `j` of a key: a tag to recognise it and two words that place it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct KeyHash {
     /// Stored with the entry; never 0, which marks an empty slot.
@@ -14,32 +28,52 @@ pub(crate) struct KeyHash {
     pub(crate) spot: u64,
 }
 
-/// BLAKE3, keyed with the public table seed, of chunk number (4 bytes, little-endian) and key.
-///
-/// The seed is random and public: it keeps whoever writes the keys from choosing ones that
-/// collide, and hides nothing.
-pub(crate) fn key_hash(seed: &[u8; SEED_BYTES], key: &[u8], chunk: u32) -> KeyHash {
-    let mut hasher = blake3::Hasher::new_keyed(seed);
-    hasher.update(&chunk.to_le_bytes()).update(key);
-    let digest = hasher.finalize();
-    let word = |i: usize| {
-        let mut bytes = [0; 8];
-        bytes.copy_from_slice(&digest.as_bytes()[8 * i..8 * i + 8]);
-        u64::from_le_bytes(bytes)
-    };
-    KeyHash { tag: word(0).max(1), place: word(1), spot: word(2) }
+/// A fresh seed.
+pub(crate) fn random_seed(rng: &mut dyn CryptoRng) -> [u8; SEED_BYTES] {
+    let mut seed = [0; SEED_BYTES];
+    rng.fill_bytes(&mut seed);
+    seed
+}
+
+impl Seeds {
+    /// The id of a key: the first 16 bytes of BLAKE3, keyed with the seed of the ids.
+    pub(crate) fn id(&self, key: &[u8]) -> KeyId {
+        let mut id = [0; ID_BYTES];
+        id.copy_from_slice(&blake3::keyed_hash(&self.ids, key).as_bytes()[..ID_BYTES]);
+        KeyId(id)
+    }
+
+    /// What stands for a chunk: BLAKE3, keyed with the seed of the places, of the key's id and the
+    /// chunk's number (4 bytes, little-endian).
+    pub(crate) fn chunk(&self, id: &KeyId, chunk: u32) -> KeyHash {
+        let mut input = [0; ID_BYTES + 4];
+        input[..ID_BYTES].copy_from_slice(&id.0);
+        input[ID_BYTES..].copy_from_slice(&chunk.to_le_bytes());
+        let digest = blake3::keyed_hash(&self.places, &input);
+        let word = |i: usize| {
+            let mut bytes = [0; 8];
+            bytes.copy_from_slice(&digest.as_bytes()[8 * i..8 * i + 8]);
+            u64::from_le_bytes(bytes)
+        };
+        KeyHash { tag: word(0).max(1), place: word(1), spot: word(2) }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn hash(ids: u8, places: u8, key: &[u8], chunk: u32) -> KeyHash {
+        let seeds = Seeds { ids: [ids; 32], places: [places; 32] };
+        seeds.chunk(&seeds.id(key), chunk)
+    }
+
     #[test]
-    fn seed_key_and_chunk_all_matter() {
-        let base = key_hash(&[0; 32], b"key", 0);
-        assert_eq!(base, key_hash(&[0; 32], b"key", 0));
+    fn seeds_key_and_chunk_all_matter() {
+        let base = hash(0, 0, b"key", 0);
+        assert_eq!(base, hash(0, 0, b"key", 0));
         for other in
-            [key_hash(&[1; 32], b"key", 0), key_hash(&[0; 32], b"kex", 0), key_hash(&[0; 32], b"key", 1)]
+            [hash(1, 0, b"key", 0), hash(0, 1, b"key", 0), hash(0, 0, b"kex", 0), hash(0, 0, b"key", 1)]
         {
             assert_ne!(base.tag, other.tag);
             assert_ne!(base.place, other.place);
@@ -49,8 +83,8 @@ mod tests {
 
     #[test]
     fn golden_hash() {
-        let hash = key_hash(&[7; 32], b"alice", 3);
-        let expected = [12_211_246_668_993_105_098, 11_633_035_191_372_986_518, 6_246_570_607_483_742_727];
+        let hash = hash(7, 8, b"alice", 3);
+        let expected = [17_829_847_085_459_514_389, 5_824_936_762_478_396_396, 16_642_171_537_016_901_953];
         assert_eq!([hash.tag, hash.place, hash.spot], expected);
     }
 }

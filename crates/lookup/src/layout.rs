@@ -2,38 +2,39 @@
 //!
 //! ```text
 //! offset  bytes  field
-//!      0      2  format version, 1
-//!      2     32  seed of the key hashes
-//!     34      4  regions r
-//!     38      4  buckets of a region
-//!     42      4  pilots of a region p
-//!     46      4  bytes of a bucket
-//!     50      4  records that a lookup fetches
-//!     54      4  bytes of the longest value
-//!     58      1  bytes of an entry's length field: 0 where all values have one length
-//!     59      4  most payload bytes of an entry
-//!     63    2rp  pilots, region by region
+//!      0      2  format version, 2
+//!      2     32  seed of the keys' ids
+//!     34     32  seed of the entries' places
+//!     66      4  regions r
+//!     70      4  buckets of a region
+//!     74      4  pilots of a region p
+//!     78      4  bytes of a bucket
+//!     82      4  records that a lookup fetches
+//!     86      4  bytes that no value is longer than
+//!     90      1  bytes of an entry's length field: 0 where all values have one length
+//!     91      4  most payload bytes of an entry
+//!     95    2rp  pilots, region by region
 //! ```
 //! All numbers are little-endian. A bucket holds entries one after the other and zeros to its end:
 //! tag (8 bytes, never 0), the value's length from this chunk on, and the chunk's bytes.
 
 use papir_core::codec::{Reader, Writer};
-use papir_core::{Error as CoreError, MAX_RECORDS, Record};
+use papir_core::{Error as CoreError, MAX_RECORDS, Record, Shape};
 
 use crate::bucket::EntryFormat;
-use crate::dimensions::{Dimensions, MAX_BUCKET_BYTES, MAX_VALUE_BYTES};
+use crate::dimensions::{Dimensions, MAX_BUCKET_BYTES, MAX_VALUE_BYTES, number_bytes};
 use crate::grid::Grid;
-use crate::hash::{KeyHash, SEED_BYTES, key_hash};
+use crate::hash::{KeyHash, SEED_BYTES, Seeds};
 use crate::{Error, Result};
 
 /// Version of the encoding.
-const FORMAT: u16 = 1;
+const FORMAT: u16 = 2;
 
 /// Where the entry of a key can stand, and how to read it. Public, and small: a few bytes for
 /// every region of the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeywordLayout {
-    pub(crate) seed: [u8; SEED_BYTES],
+    pub(crate) seeds: Seeds,
     pub(crate) dimensions: Dimensions,
     pub(crate) longest: u32,
     pub(crate) grid: Grid,
@@ -56,13 +57,28 @@ impl KeywordLayout {
         self.dimensions.bucket_bytes as usize
     }
 
-    /// Bytes of the longest value.
+    /// Bytes that no value is longer than.
     pub fn longest_value(&self) -> usize {
         self.longest as usize
     }
 
+    /// Checks that a database of this shape can be one of this layout's.
+    ///
+    /// # Errors
+    /// [`CoreError::Malformed`].
+    pub(crate) fn check_shape(&self, shape: &Shape) -> Result<()> {
+        let (found, expected) =
+            ((self.records(), self.record_bytes()), (shape.records(), shape.record_bytes()));
+        if found == expected {
+            return Ok(());
+        }
+        let words = |(records, bytes)| format!("{records} records of {bytes} bytes");
+        Err(CoreError::malformed("a keyword layout", words(found), words(expected)).into())
+    }
+
     /// log₂ of the probability that a key without an entry is found: its tag, 64 hash bits of
-    /// which 0 and 1 coincide, against every slot of one bucket.
+    /// which 0 and 1 coincide, against every slot of one bucket. (That its id of 128 bits is
+    /// another key's is less likely by 2³² at least.)
     pub fn wrong_positive_log2(&self) -> f64 {
         (self.dimensions.format.slots(self.record_bytes()) as f64).log2() - 63.0
     }
@@ -70,7 +86,8 @@ impl KeywordLayout {
     /// The records to fetch for a key, in order; always [`KeywordLayout::lookups`] of them.
     /// Reads every pilot for each: no memory address depends on the key.
     pub fn indices(&self, key: &[u8]) -> Vec<u64> {
-        (0..self.dimensions.lookups).map(|chunk| self.bucket(&key_hash(&self.seed, key, chunk))).collect()
+        let id = self.seeds.id(key);
+        (0..self.dimensions.lookups).map(|chunk| self.bucket(&self.seeds.chunk(&id, chunk))).collect()
     }
 
     /// The bucket of one chunk, counted over the whole table, by reading every pilot.
@@ -91,11 +108,11 @@ impl KeywordLayout {
     /// for a value of which a part is missing.
     pub fn find(&self, key: &[u8], records: &[Record]) -> Result<Option<Vec<u8>>> {
         self.check_records(records)?;
-        let format = &self.dimensions.format;
+        let (format, id) = (&self.dimensions.format, self.seeds.id(key));
         let mut value: Option<Vec<u8>> = None;
         let mut remaining = 0;
         for (chunk, record) in (0..).zip(records) {
-            let tag = key_hash(&self.seed, key, chunk).tag;
+            let tag = self.seeds.chunk(&id, chunk).tag;
             let found = format.find_vartime(record, tag)?;
             match (chunk, found) {
                 (0, None) => return Ok(None),
@@ -114,6 +131,29 @@ impl KeywordLayout {
         Ok(value)
     }
 
+    /// Makes the layout one that holds values of this length too; false where that takes another layout.
+    pub(crate) fn admit(&mut self, length: usize) -> bool {
+        let d = &mut self.dimensions;
+        if d.format.length_bytes == 0 {
+            return length == d.format.chunk_bytes as usize;
+        }
+        if number_bytes(length) > d.format.length_bytes {
+            return false;
+        }
+        let most = match d.lookups {
+            1 => d.bucket_bytes as usize - d.format.header_bytes(),
+            several => several as usize * d.format.chunk_bytes as usize,
+        };
+        if length > most {
+            return false;
+        }
+        if d.lookups == 1 {
+            d.format.chunk_bytes = d.format.chunk_bytes.max(length as u32);
+        }
+        self.longest = self.longest.max(length as u32);
+        true
+    }
+
     fn check_records(&self, records: &[Record]) -> Result<()> {
         CoreError::check_length("the records of one lookup, counted", records.len(), self.lookups())?;
         records.iter().try_for_each(|record| {
@@ -125,7 +165,7 @@ impl KeywordLayout {
     /// The layout as bytes.
     pub fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::new();
-        writer.u16(FORMAT).raw(&self.seed);
+        writer.u16(FORMAT).raw(&self.seeds.ids).raw(&self.seeds.places);
         writer.u32(self.grid.regions).u32(self.grid.buckets).u32(self.grid.pilots);
         writer.u32(self.dimensions.bucket_bytes).u32(self.dimensions.lookups).u32(self.longest);
         writer.u8(self.dimensions.format.length_bytes).u32(self.dimensions.format.chunk_bytes);
@@ -146,13 +186,13 @@ impl KeywordLayout {
             let found = format!("version {format}");
             return Err(CoreError::malformed("a keyword layout", found, format!("version {FORMAT}")).into());
         }
-        let seed = reader.array()?;
+        let seeds = Seeds { ids: reader.array()?, places: reader.array()? };
         let grid = Grid { regions: reader.u32()?, buckets: reader.u32()?, pilots: reader.u32()? };
         let (bucket_bytes, lookups, longest) = (reader.u32()?, reader.u32()?, reader.u32()?);
         let format = EntryFormat { length_bytes: reader.u8()?, chunk_bytes: reader.u32()? };
         let dimensions = Dimensions { format, bucket_bytes, lookups };
         let pilots = reader.rest().chunks(2).map(|pair| u16::from_le_bytes([pair[0], pair[pair.len() - 1]]));
-        let layout = Self { seed, dimensions, longest, grid, pilots: pilots.collect() };
+        let layout = Self { seeds, dimensions, longest, grid, pilots: pilots.collect() };
         layout.check(bytes.len())?;
         Ok(layout)
     }
@@ -188,7 +228,7 @@ impl KeywordLayout {
 }
 
 /// Bytes of an encoded layout before its pilots.
-const HEADER_BYTES: usize = 2 + SEED_BYTES + 6 * 4 + 1 + 4;
+const HEADER_BYTES: usize = 2 + 2 * SEED_BYTES + 6 * 4 + 1 + 4;
 
 fn within(what: &'static str, found: u64, least: u64, most: u64) -> Result<()> {
     if (least..=most).contains(&found) {

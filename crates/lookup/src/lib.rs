@@ -7,26 +7,35 @@
 //! | step | who | function |
 //! |---|---|---|
 //! | entries → records and layout | owner | [`build`] |
+//! | table and changes → changed records | owner | [`update`] |
 //! | public part and layout → one message | owner → client | [`Bundle`] |
 //! | key → queries | client | [`Lookup::prepare_key`] |
 //! | answers → value or "absent" | client | [`Pending::finish`] |
 //!
 //! Every lookup asks for the same number of records, whatever the key and whether it exists.
 
+mod arrange;
 mod bucket;
 mod build;
 mod bundle;
+mod commitment;
 mod dimensions;
 mod error;
 mod grid;
 mod hash;
+mod ids;
 mod layout;
 mod lookup;
 mod place;
+mod table;
+pub mod update;
 
-pub use build::{Entry, KeywordTable, OnDuplicate, TableOptions, TableReport, build};
+pub use build::{Entry, MAX_ROOM, OnDuplicate, TableOptions, build};
 pub use bundle::Bundle;
+pub use commitment::{Commitment, PlainRecords, ProvenRecords, Root, proof_bytes};
 pub use dimensions::{BucketTarget, MAX_VALUE_BYTES};
 pub use error::{Error, Result};
+pub use ids::KeyIds;
 pub use layout::KeywordLayout;
 pub use lookup::{Lookup, Pending};
+pub use table::{KeywordTable, TableReport};

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use papir_core::erased::{ErasedClient, ErasedSecret};
+use papir_core::erased::{ErasedClient, ErasedSecret, ErasedState};
 use papir_core::{Description, Error as CoreError, Record, Version};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
-use crate::{Error, KeywordLayout, Result};
+use crate::{Commitment, Error, KeywordLayout, Result, Root};
 
 /// A client of one version of a database. Cheap to clone.
 #[derive(Clone)]
@@ -18,6 +18,7 @@ pub struct Lookup {
 struct Inner {
     client: Box<dyn ErasedClient>,
     keyword: Option<KeywordLayout>,
+    commitment: Option<Commitment>,
 }
 
 impl Lookup {
@@ -26,16 +27,23 @@ impl Lookup {
     /// # Errors
     /// [`CoreError::Malformed`] when the layout is one of another database.
     pub fn new(client: Box<dyn ErasedClient>, keyword: Option<KeywordLayout>) -> Result<Self> {
-        if let Some(layout) = &keyword {
-            let shape = client.describe().shape;
-            let (found, expected) =
-                ((layout.records(), layout.record_bytes()), (shape.records(), shape.record_bytes()));
-            if found != expected {
-                let words = |(records, bytes)| format!("{records} records of {bytes} bytes");
-                return Err(CoreError::malformed("a keyword layout", words(found), words(expected)).into());
-            }
-        }
-        Ok(Self { inner: Arc::new(Inner { client, keyword }) })
+        Self::new_verifying(client, keyword, None)
+    }
+
+    /// As [`Lookup::new`]; with the top of a hash tree, every record must prove that it hangs there.
+    ///
+    /// # Errors
+    /// As [`Lookup::new`] and [`Commitment::of_prepared`].
+    pub fn new_verifying(
+        client: Box<dyn ErasedClient>,
+        keyword: Option<KeywordLayout>,
+        commitment_top: Option<[u8; 32]>,
+    ) -> Result<Self> {
+        let prepared = client.describe().shape;
+        let commitment = commitment_top.map(|top| Commitment::of_prepared(&prepared, top)).transpose()?;
+        let shape = commitment.as_ref().map_or(prepared, |commitment| *commitment.shape());
+        keyword.as_ref().map_or(Ok(()), |layout| layout.check_shape(&shape))?;
+        Ok(Self { inner: Arc::new(Inner { client, keyword, commitment }) })
     }
 
     /// The scheme's sizes, security and parameters.
@@ -53,15 +61,38 @@ impl Lookup {
         self.inner.keyword.as_ref()
     }
 
+    /// The root that every record is held against; `None` where the database is not verifiable.
+    pub fn root(&self) -> Option<Root> {
+        Some(self.inner.commitment?.root(self.inner.keyword.as_ref()))
+    }
+
+    /// The scheme's client, which makes and reads the state of registered clients.
+    pub fn client(&self) -> &dyn ErasedClient {
+        &*self.inner.client
+    }
+
     /// The queries that look a key up. Their number and lengths are the same for every key,
     /// present or absent.
     ///
     /// # Errors
     /// [`Error::NotKeyed`], or the scheme's.
     pub fn prepare_key(&self, key: &[u8], rng: &mut dyn CryptoRng) -> Result<Pending> {
+        self.prepare_key_with(None, key, rng)
+    }
+
+    /// As [`Lookup::prepare_key`], for a registered client. Save its state before a query leaves.
+    ///
+    /// # Errors
+    /// As [`Lookup::prepare_key`].
+    pub fn prepare_key_with(
+        &self,
+        state: Option<&mut ErasedState>,
+        key: &[u8],
+        rng: &mut dyn CryptoRng,
+    ) -> Result<Pending> {
         let layout = self.inner.keyword.as_ref().ok_or(Error::NotKeyed)?;
         let indices = Zeroizing::new(layout.indices(key));
-        self.prepare(Wanted::Key(Zeroizing::new(key.to_vec())), &indices, rng)
+        self.prepare(state, Wanted::Key(Zeroizing::new(key.to_vec())), &indices, rng)
     }
 
     /// The queries that look a record up by its index.
@@ -69,20 +100,65 @@ impl Lookup {
     /// # Errors
     /// [`Error::Keyed`], [`CoreError::IndexOutOfRange`], or the scheme's.
     pub fn prepare_index(&self, index: u64, rng: &mut dyn CryptoRng) -> Result<Pending> {
+        self.prepare_index_with(None, index, rng)
+    }
+
+    /// As [`Lookup::prepare_index`], for a registered client. Save its state before a query leaves.
+    ///
+    /// # Errors
+    /// As [`Lookup::prepare_index`].
+    pub fn prepare_index_with(
+        &self,
+        state: Option<&mut ErasedState>,
+        index: u64,
+        rng: &mut dyn CryptoRng,
+    ) -> Result<Pending> {
         if self.inner.keyword.is_some() {
             return Err(Error::Keyed);
         }
-        self.prepare(Wanted::Record, &[index], rng)
+        self.prepare(state, Wanted::Record, &[index], rng)
     }
 
     /// Queries for `indices`, as many in each as the scheme's batch capacity.
-    fn prepare(&self, wanted: Wanted, indices: &[u64], rng: &mut dyn CryptoRng) -> Result<Pending> {
+    fn prepare(
+        &self,
+        mut state: Option<&mut ErasedState>,
+        wanted: Wanted,
+        indices: &[u64],
+        rng: &mut dyn CryptoRng,
+    ) -> Result<Pending> {
         let client = &self.inner.client;
         let batch = client.describe().limits.batch.max(1);
-        let pairs: Result<Vec<_>, CoreError> =
-            indices.chunks(batch).map(|part| client.query(None, part, rng)).collect();
-        let (secrets, queries) = pairs?.into_iter().unzip();
-        Ok(Pending { inner: Arc::clone(&self.inner), wanted, secrets, queries })
+        let inner = Arc::clone(&self.inner);
+        let mut pending = Pending {
+            inner,
+            wanted,
+            indices: Zeroizing::new(indices.to_vec()),
+            secrets: Vec::new(),
+            queries: Vec::new(),
+            tickets: Vec::new(),
+        };
+        for part in indices.chunks(batch) {
+            if let Some(state) = &state {
+                pending.tickets.extend(client.next_ticket(state)?);
+            }
+            let (secret, query) = client.query(state.as_deref_mut(), part, rng)?;
+            pending.secrets.push(secret);
+            pending.queries.push(query);
+        }
+        Ok(pending)
+    }
+}
+
+impl Inner {
+    /// The records without their proofs, all of which were checked.
+    fn verified(&self, indices: &[u64], records: Vec<Record>) -> Result<Vec<Record>> {
+        let Some(commitment) = &self.commitment else {
+            return Ok(records);
+        };
+        let opened: Vec<Result<Record>> =
+            indices.iter().zip(&records).map(|(&index, record)| commitment.open(index, record)).collect();
+        opened.into_iter().collect()
     }
 }
 
@@ -96,8 +172,11 @@ enum Wanted {
 pub struct Pending {
     inner: Arc<Inner>,
     wanted: Wanted,
+    /// The records asked for, in order.
+    indices: Zeroizing<Vec<u64>>,
     secrets: Vec<ErasedSecret>,
     queries: Vec<Vec<u8>>,
+    tickets: Vec<u64>,
 }
 
 impl Pending {
@@ -107,6 +186,11 @@ impl Pending {
         &self.queries
     }
 
+    /// The numbers of the tickets that the queries use up, one each; none in schemes without tickets.
+    pub fn tickets(&self) -> &[u64] {
+        &self.tickets
+    }
+
     /// Opens the enveloped answers, one per query and in their order. `None`: the key is absent.
     ///
     /// All answers are opened before an error of any is returned, and nothing here sends
@@ -114,7 +198,7 @@ impl Pending {
     ///
     /// # Errors
     /// [`CoreError::Length`] for more or fewer answers than queries, [`CoreError::NotDecodable`],
-    /// those of the envelope, or of [`KeywordLayout::find`].
+    /// [`Error::NotCommitted`](crate::Error::NotCommitted) for a record of a verifiable database without its proof, those of the envelope, or of [`KeywordLayout::find`].
     pub fn finish(self, answers: &[Vec<u8>]) -> Result<Option<Vec<u8>>> {
         CoreError::check_length("a set of answers, counted", answers.len(), self.queries.len())?;
         let client = &self.inner.client;
@@ -125,7 +209,7 @@ impl Pending {
             .map(|(secret, answer)| client.extract(secret, answer))
             .collect();
         let parts: Vec<Vec<Record>> = opened.into_iter().collect::<Result<_, _>>()?;
-        let records = parts.concat();
+        let records = self.inner.verified(&self.indices, parts.concat())?;
         match (&self.wanted, &self.inner.keyword) {
             (Wanted::Key(key), Some(layout)) => layout.find(key, &records),
             _ => Ok(records.into_iter().next()),

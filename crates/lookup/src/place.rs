@@ -47,6 +47,11 @@ impl Weights {
         Self { items: items.len() as u64, bytes, slots, skew }
     }
 
+    /// The buckets that hold the bytes of all items, if nothing is left over.
+    fn least(&self, capacity: u32) -> u64 {
+        self.bytes.div_ceil(capacity.into()).max(1)
+    }
+
     /// A grid of at least `records` buckets.
     fn grid(&self, records: u64) -> Grid {
         let region_buckets = if self.slots >= MANY_SLOTS { 16.0 } else { REGION_ITEMS / self.slots };
@@ -76,7 +81,8 @@ const REGION_ITEMS: f64 = 16384.0;
 /// The most buckets of a table: regions and items are numbered in 32 bits.
 const MAX_BUCKETS: u64 = 1 << 32;
 
-/// Finds a grid and its pilots, starting from the densest and relaxing until all items fit.
+/// Finds a grid and its pilots: the densest in which all items fit, then one that has `room` per cent more
+/// buckets.
 ///
 /// # Errors
 /// [`Error::Placement`] when a table of four times the bytes of all items is not enough, or they are more than
@@ -84,13 +90,30 @@ const MAX_BUCKETS: u64 = 1 << 32;
 pub(crate) fn place_all(
     items: &[Item],
     dimensions: &Dimensions,
+    room: u32,
     progress: &dyn Progress,
 ) -> Result<(Grid, Vec<u16>)> {
     let capacity = dimensions.bucket_bytes;
     let weights = Weights::of(items, capacity);
-    let least = weights.bytes.div_ceil(capacity.into()).max(1);
-    let most = (4 * least + 16).min(MAX_BUCKETS);
-    let mut records = least;
+    let dense = place_from(items, &weights, weights.least(capacity), capacity, progress)?;
+    if room == 0 {
+        return Ok(dense);
+    }
+    let records = dense.0.records();
+    let wider = records + (records * u64::from(room)).div_ceil(100);
+    place_from(items, &weights, wider, capacity, progress)
+}
+
+/// The first grid of at least `first` buckets in which all items fit.
+fn place_from(
+    items: &[Item],
+    weights: &Weights,
+    first: u64,
+    capacity: u32,
+    progress: &dyn Progress,
+) -> Result<(Grid, Vec<u16>)> {
+    let most = (first + 3 * weights.least(capacity) + 16).min(MAX_BUCKETS);
+    let mut records = first;
     // More items than 32 bits number are not placed either.
     while records <= most && weights.items <= MAX_BUCKETS {
         let grid = weights.grid(records);
@@ -166,14 +189,15 @@ fn sorted_by(items: &[Item], starts: &[usize], class: impl Fn(&Item) -> usize) -
 
 /// What the search needs to know of an item.
 #[derive(Clone, Copy)]
-struct Piece {
-    pilot: u32,
-    bytes: u32,
-    spot: u64,
+pub(crate) struct Piece {
+    /// Counted inside its region.
+    pub(crate) pilot: u32,
+    pub(crate) bytes: u32,
+    pub(crate) spot: u64,
 }
 
 /// One region while its pilots are searched; reused for all regions.
-struct Region {
+pub(crate) struct Region {
     grid: Grid,
     capacity: u32,
     pieces: Vec<Piece>,
@@ -186,6 +210,11 @@ struct Region {
 impl Region {
     fn new(grid: Grid, capacity: u32) -> Self {
         let loads = vec![0; grid.buckets as usize];
+        Self { grid, capacity, pieces: Vec::new(), loads, touched: Vec::new() }
+    }
+
+    /// A region whose buckets hold so many bytes already, for one more pilot.
+    pub(crate) fn loaded(grid: Grid, capacity: u32, loads: Vec<u32>) -> Self {
         Self { grid, capacity, pieces: Vec::new(), loads, touched: Vec::new() }
     }
 
@@ -221,7 +250,24 @@ impl Region {
     fn find_pilot(&mut self, group: &[Piece]) -> Option<u16> {
         const WORK: usize = 1 << 23;
         let trials = (WORK / group.len()).clamp(256, 1 << 16);
+        self.first_pilot(group, trials)
+    }
+
+    /// The first of `trials` pilots under which the group fits, and its bytes added to the loads.
+    pub(crate) fn first_pilot(&mut self, group: &[Piece], trials: usize) -> Option<u16> {
         (0..=u16::MAX).take(trials).find(|&pilot| self.try_pilot(group, pilot))
+    }
+
+    /// The pilot, of a few hundred, under which the fewest pieces of a group find their bucket full. Other
+    /// turns try other pilots, so that groups that give way to each other do not go on doing so.
+    pub(crate) fn least_crowded(&self, group: &[Piece], turn: usize) -> u16 {
+        const TRIALS: usize = 512;
+        let full = |pilot: u16| {
+            let load = |piece: &Piece| self.loads[self.grid.bucket(piece.spot, pilot) as usize];
+            group.iter().filter(|piece| load(piece) + piece.bytes > self.capacity).count()
+        };
+        let tried = (0..TRIALS).map(|trial| (turn * TRIALS + trial) as u16);
+        tried.min_by_key(|&pilot| full(pilot)).unwrap_or_default()
     }
 
     /// Adds the group's bytes under this pilot, or leaves the loads as they were.

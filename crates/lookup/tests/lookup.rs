@@ -77,6 +77,18 @@ impl ErasedClient for Counting {
         self.client.register(rng)
     }
 
+    fn next_ticket(&self, state: &ErasedState) -> papir_core::Result<Option<u64>> {
+        self.client.next_ticket(state)
+    }
+
+    fn save_state(&self, state: &ErasedState) -> papir_core::Result<zeroize::Zeroizing<Vec<u8>>> {
+        self.client.save_state(state)
+    }
+
+    fn load_state(&self, bytes: &[u8]) -> papir_core::Result<ErasedState> {
+        self.client.load_state(bytes)
+    }
+
     fn query(
         &self,
         state: Option<&mut ErasedState>,
@@ -118,7 +130,7 @@ fn bundles_round_trip_and_damaged_ones_are_refused() {
     let table = people(BucketTarget::default());
     let (server, _) = serve(&table);
     for keyword in [None, Some(table.layout.clone())] {
-        let bundle = Bundle { scheme_public: server.public(), keyword };
+        let bundle = Bundle { scheme_public: server.public(), keyword, commitment_top: None };
         let encoded = bundle.encode();
         assert_eq!(Bundle::decode(&encoded).unwrap(), bundle);
         for length in 0..encoded.len() {

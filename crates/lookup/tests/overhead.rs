@@ -28,7 +28,7 @@ fn table(count: u64, bucket: BucketTarget, length: impl Fn(u64) -> usize) -> Key
         report.record_bytes,
         report.lookups,
         report.overhead(),
-        report.overhead_over_source(),
+        report.overhead_over_source().unwrap(),
         report.layout_bytes,
         report.wrong_positive_log2,
         start.elapsed().as_secs_f64(),

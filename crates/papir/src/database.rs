@@ -66,7 +66,8 @@ impl Database {
 
     /// What clients start from, once a version: public, and the same for all.
     pub fn bundle(&self) -> Vec<u8> {
-        Bundle { scheme_public: self.server.public(), keyword: self.keyword.clone() }.encode()
+        let (scheme_public, keyword) = (self.server.public(), self.keyword.clone());
+        Bundle { scheme_public, keyword, commitment_top: None }.encode()
     }
 
     /// A client in the same process; elsewhere, [`client_of`] the [`bundle`](Database::bundle).
@@ -111,7 +112,8 @@ impl Database {
 pub fn client_of(bundle: &[u8]) -> Result<Lookup> {
     let bundle = Bundle::decode(bundle)?;
     let scheme = registry::by_id(erased::scheme_of_public(&bundle.scheme_public)?)?;
-    Lookup::new(scheme.client(&bundle.scheme_public)?, bundle.keyword)
+    let client = scheme.client(&bundle.scheme_public)?;
+    Lookup::new_verifying(client, bundle.keyword, bundle.commitment_top)
 }
 
 #[cfg(test)]

@@ -28,9 +28,9 @@
 //! #     let (prepared, layout) = database.into_parts();
 //! #     let database = papir_server::Database::new("capitals", prepared, layout);
 //! #     let listen = std::net::SocketAddr::from(([127, 0, 0, 1], 0));
-//! #     let config = papir_server::ServerConfig { listen, ..Default::default() };
+//! #     let config = papir_server::ServerConfig { listen: listen.into(), ..Default::default() };
 //! #     let server = papir_server::Server::bind_loaded(config, vec![database]).await?;
-//! #     Ok::<_, Box<dyn std::error::Error>>((format!("http://{}", server.local_addr()), server))
+//! #     Ok::<_, Box<dyn std::error::Error>>((server.url(), server))
 //! # })?;
 //! let mut capitals = papir::connect(&address)?;
 //! assert_eq!(capitals.get_key(b"Peru")?.as_deref(), Some(&b"Lima"[..]));

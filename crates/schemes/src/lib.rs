@@ -11,6 +11,7 @@ pub mod inspire0;
 pub mod inspire2;
 mod packs;
 pub mod plain;
+mod readback;
 pub mod registry;
 pub mod selection;
 mod shape_io;

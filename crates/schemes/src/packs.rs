@@ -4,6 +4,7 @@ use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{AlignedBytes, Blob, BlobSlice, Error, Result};
 use papir_lattice::packing::{Bodies, LweMasks, OnlineKey, PackingError, Preprocessed, RingPacking};
 use papir_ring::{Poly, Ring, Values};
+use rayon::prelude::*;
 
 /// Whose packs they are, and the names of their sections.
 #[derive(Clone, Copy, Debug)]
@@ -62,7 +63,15 @@ impl<P: RingPacking> PreparedPacks<P> {
         masks: impl Fn(usize) -> LweMasks + Sync,
     ) -> Result<Self> {
         let names = self.names;
-        let mut words = AlignedBytes::copy_of(self.words.bytes());
+        let mut words = AlignedBytes::zeroed(self.words.bytes().len());
+        let (slots, unit_words) = (packing.slots(), packing.unit_words());
+        let units = words.slice_mut::<P::Word>().par_chunks_exact_mut(unit_words);
+        units.zip(self.words.par_chunks_exact(unit_words)).enumerate().for_each(|(unit, (new, old))| {
+            let mut packs = unit * slots..self.packs.len().min((unit + 1) * slots);
+            if !packs.all(&wanted) {
+                new.copy_from_slice(old);
+            }
+        });
         let fresh = packing.prepare_where(self.packs.len(), wanted, masks, words.slice_mut());
         let fresh = fresh.map_err(|error| names.refused(error))?;
         let packs = fresh.into_iter().zip(&self.packs).map(|(new, old)| new.unwrap_or_else(|| old.clone()));

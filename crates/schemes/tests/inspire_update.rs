@@ -83,6 +83,9 @@ fn check(server: &Server, records: &mut RecordBuffer, changes: &[Change], what: 
     let next = updated(server, changes);
     changes.iter().for_each(|change| records.set(change.index, &change.record).unwrap());
     assert_same(&next, &prepare(server.params(), records), what);
+    let mut found = vec![0; records.packed().len()];
+    next.read_packed(0, server.params().shape().records(), &mut found).unwrap();
+    assert!(found == records.packed(), "{what}: records come back");
     let after = sections(server);
     assert!(
         before.names().all(|name| *before.get(name).unwrap() == *after.get(name).unwrap()),

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use papir_core::envelope::{self, Header, Kind};
 use papir_core::erased::{
-    ErasedClient, ErasedScheme, ErasedSecret, ErasedServer, ErasedSession, ErasedState,
+    ErasedClient, ErasedKeys, ErasedScheme, ErasedSecret, ErasedServer, ErasedSession, ErasedState,
 };
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{
@@ -30,9 +30,11 @@ enum Fault {
     BatchOutOfOrder,
     EncryptsWithOneMask,
     LoadsOtherwise,
+    ReadsOthers,
+    ReadsBeyond,
 }
 
-const FAULTS: [Fault; 11] = [
+const FAULTS: [Fault; 13] = [
     Fault::WrongRecord,
     Fault::WrongSize,
     Fault::Insecure,
@@ -44,6 +46,8 @@ const FAULTS: [Fault; 11] = [
     Fault::BatchOutOfOrder,
     Fault::EncryptsWithOneMask,
     Fault::LoadsOtherwise,
+    Fault::ReadsOthers,
+    Fault::ReadsBeyond,
 ];
 
 /// SimplePIR with a fault.
@@ -156,12 +160,16 @@ impl ErasedServer for FaultyServer {
         answers
     }
 
-    fn accept_keys(&self, keys: &[u8]) -> Result<Vec<u8>> {
+    fn check_query(&self, query: &[u8]) -> Result<()> {
+        self.1.check_query(query)
+    }
+
+    fn accept_keys(&self, keys: &[u8]) -> Result<ErasedKeys> {
         self.1.accept_keys(keys)
     }
 
-    fn ticket(&self, keys: &[u8], progress: &dyn Progress) -> Result<Vec<u8>> {
-        self.1.ticket(keys, progress)
+    fn ticket(&self, keys: &ErasedKeys, number: u64, progress: &dyn Progress) -> Result<Vec<u8>> {
+        self.1.ticket(keys, number, progress)
     }
 
     fn update_cost(&self, changes: &[Change]) -> Result<papir_core::scheme::UpdateEstimate> {
@@ -177,6 +185,16 @@ impl ErasedServer for FaultyServer {
         let server = self.1.update(changes, rng, progress)?;
         let none = if self.0 == Fault::ForgetsUpdates { self.1.update(&[], rng, progress)? } else { server };
         Ok(Box::new(FaultyServer(self.0, none)))
+    }
+
+    fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
+        let result = self.1.read_packed(first, count, out);
+        match (self.0, result) {
+            (Fault::ReadsOthers, Ok(())) => out.iter_mut().take(1).for_each(|byte| *byte ^= 1),
+            (Fault::ReadsBeyond, Err(Error::IndexOutOfRange { .. })) => out.fill(0),
+            (_, result) => return result,
+        }
+        Ok(())
     }
 
     fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {
@@ -195,6 +213,18 @@ impl ErasedClient for FaultyClient {
 
     fn register(&self, rng: &mut dyn CryptoRng) -> Result<Option<(ErasedState, Vec<u8>)>> {
         self.1.register(rng)
+    }
+
+    fn next_ticket(&self, state: &ErasedState) -> Result<Option<u64>> {
+        self.1.next_ticket(state)
+    }
+
+    fn save_state(&self, state: &ErasedState) -> Result<zeroize::Zeroizing<Vec<u8>>> {
+        self.1.save_state(state)
+    }
+
+    fn load_state(&self, bytes: &[u8]) -> Result<ErasedState> {
+        self.1.load_state(bytes)
     }
 
     fn query(

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::Error;
+use crate::{Error, Listen, Protection, RegistryConfig};
 
 /// Sees the database's name and the bytes of each accepted query body: all that a server learns.
 pub type QueryObserver = Arc<dyn Fn(&str, &[u8]) + Send + Sync>;
@@ -32,10 +32,12 @@ impl DatabaseConfig {
 /// Settings of a service.
 #[derive(Clone)]
 pub struct ServerConfig {
-    /// Address to listen on; port 0 takes a free one.
-    pub listen: SocketAddr,
+    /// Where to listen; port 0 takes a free one.
+    pub listen: Listen,
     /// Snapshots to serve.
     pub databases: Vec<DatabaseConfig>,
+    /// Which of their files are copies of what lies elsewhere.
+    pub sources: crate::Sources,
     /// Threads that answer; 0 means one a core.
     pub threads: usize,
     /// Requests that are answered at the same time (they share the threads), at least 1.
@@ -46,21 +48,38 @@ pub struct ServerConfig {
     pub allow_not_private: bool,
     /// Time that a request has to deliver its body.
     pub body_timeout: Duration,
+    /// How long an old version is answered after a swap; at most two old versions are kept.
+    pub keep_old: Duration,
+    /// How often the snapshot files are looked at for others in their place; `None`: never.
+    pub watch: Option<Duration>,
+    /// Whether `GET /metrics` is there.
+    pub metrics: bool,
+    /// TLS, tokens and limits.
+    pub protection: Protection,
+    /// Where clients' keys and tickets are kept; schemes with client keys need it.
+    pub registry: Option<RegistryConfig>,
     /// Sees what arrives, for demonstrations and tests.
     pub on_query: Option<QueryObserver>,
 }
 
 impl Default for ServerConfig {
-    /// Loopback port 7470, a thread a core, two requests at a time and 64 waiting, 30 s for a body.
+    /// Loopback port 7470, a thread a core, two requests at a time and 64 waiting, 30 s for a body,
+    /// old versions for 10 minutes, no watching, with metrics.
     fn default() -> Self {
         Self {
-            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 7470)),
+            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 7470)).into(),
             databases: Vec::new(),
+            sources: crate::Sources::default(),
             threads: 0,
             max_concurrent: 2,
             max_queued: 64,
             allow_not_private: false,
             body_timeout: Duration::from_secs(30),
+            keep_old: Duration::from_secs(600),
+            watch: None,
+            metrics: true,
+            protection: Protection::default(),
+            registry: None,
             on_query: None,
         }
     }

@@ -22,11 +22,14 @@ const BATCH_BYTES: u64 = 16 << 20;
 pub struct Database {
     server: Box<dyn ErasedServer>,
     keyword: Option<KeywordLayout>,
+    commitment_top: Option<[u8; 32]>,
     version: Version,
     privacy: Privacy,
+    description: Description,
     info: Info,
     query_bytes: usize,
     bundle: OnceLock<Bytes>,
+    mapped: u64,
 }
 
 impl Database {
@@ -40,11 +43,22 @@ impl Database {
 
     /// Serves a loaded snapshot.
     pub fn from_snapshot(name: &str, snapshot: Snapshot) -> Self {
-        Self::new(name, snapshot.server, snapshot.keyword)
+        let Snapshot { server, keyword, commitment_top, file_bytes, .. } = snapshot;
+        Self { mapped: file_bytes, ..Self::new_verifiable(name, server, keyword, commitment_top) }
     }
 
     /// Serves a prepared database, with the layout of its keys where it has some.
     pub fn new(name: &str, server: Box<dyn ErasedServer>, keyword: Option<KeywordLayout>) -> Self {
+        Self::new_verifiable(name, server, keyword, None)
+    }
+
+    /// As [`Database::new`], with the top of the hash tree over all records where it is verifiable.
+    pub fn new_verifiable(
+        name: &str,
+        server: Box<dyn ErasedServer>,
+        keyword: Option<KeywordLayout>,
+        commitment_top: Option<[u8; 32]>,
+    ) -> Self {
         let (description, version) = (server.describe(), server.version());
         let summary = Summary {
             name: name.to_owned(),
@@ -56,11 +70,23 @@ impl Database {
         };
         let lookups = keyword.as_ref().map(KeywordLayout::lookups);
         let max_batch = max_batch(&description, lookups.unwrap_or(1));
-        let layout = Bundle { scheme_public: Vec::new(), keyword: keyword.clone() }.encode().len();
+        let layout =
+            Bundle { scheme_public: Vec::new(), keyword: keyword.clone(), commitment_top }.encode().len();
         let bundle_bytes = description.sizes.public + layout as u64;
         let (privacy, query_bytes) = (description.privacy, description.sizes.query as usize);
-        let info = Info::new(summary, description, lookups, max_batch, bundle_bytes);
-        Self { server, keyword, version, privacy, info, query_bytes, bundle: OnceLock::new() }
+        let info = Info::new(summary, description.clone(), lookups, max_batch, bundle_bytes);
+        Self {
+            server,
+            keyword,
+            commitment_top,
+            version,
+            privacy,
+            description,
+            info,
+            query_bytes,
+            bundle: OnceLock::new(),
+            mapped: 0,
+        }
     }
 
     /// The name it is served under.
@@ -83,14 +109,36 @@ impl Database {
         }
     }
 
+    /// The scheme's sizes and limits.
+    pub(crate) fn description(&self) -> &Description {
+        &self.description
+    }
+
+    /// The prepared database itself.
+    pub(crate) fn erased(&self) -> &dyn ErasedServer {
+        &*self.server
+    }
+
+    /// Queries that one key or index takes.
+    pub(crate) fn queries_per_lookup(&self) -> usize {
+        self.info.lookups_per_key.unwrap_or(1).div_ceil(self.description.limits.batch.max(1))
+    }
+
     pub(crate) fn info(&self) -> &Info {
         &self.info
     }
 
+    /// Bytes of the snapshot file that is mapped; 0 for a database in memory.
+    pub(crate) fn mapped(&self) -> u64 {
+        self.mapped
+    }
+
     /// What clients start from. Encoded when first asked for, which takes as long as the hint is large.
     pub(crate) fn bundle(&self) -> Bytes {
-        let encode =
-            || Bundle { scheme_public: self.server.public(), keyword: self.keyword.clone() }.encode();
+        let encode = || {
+            let (scheme_public, keyword) = (self.server.public(), self.keyword.clone());
+            Bundle { scheme_public, keyword, commitment_top: self.commitment_top }.encode()
+        };
         self.bundle.get_or_init(|| encode().into()).clone()
     }
 
@@ -99,21 +147,56 @@ impl Database {
         self.info.max_batch * self.query_bytes
     }
 
-    /// Checks that a body of this length is a whole number of queries, at least one.
+    /// How many queries a body of this length holds.
+    pub(crate) fn count(&self, bytes: usize) -> usize {
+        bytes / self.query_bytes.max(1)
+    }
+
+    /// How many queries a body of this length holds, between one and the largest batch; the largest
+    /// batch where the length is not known.
+    pub(crate) fn queries_in(&self, length: Option<u64>) -> u64 {
+        let (query, most) = (self.query_bytes.max(1) as u64, self.info.max_batch.max(1) as u64);
+        length.map_or(most, |length| length.div_ceil(query).clamp(1, most))
+    }
+
+    /// Checks that a body of this length is a whole number of queries, at least one and at most a batch.
     pub(crate) fn check_length(&self, found: usize) -> std::result::Result<(), Problem> {
+        if found > self.body_limit() {
+            return Err(Problem::TooLong { limit: self.body_limit() });
+        }
         if found > 0 && found.is_multiple_of(self.query_bytes.max(1)) {
             return Ok(());
         }
         Err(Problem::WrongLength { found, query: self.query_bytes })
     }
 
-    /// Answers queries that stand back to back with answers that do; one bad query refuses all.
-    pub(crate) fn answer(&self, queries: &[u8]) -> std::result::Result<Vec<u8>, Problem> {
+    /// The queries that stand back to back.
+    pub(crate) fn split<'q>(&self, queries: &'q [u8]) -> impl Iterator<Item = &'q [u8]> {
+        queries.chunks(self.query_bytes.max(1))
+    }
+
+    /// Checks queries without answering; one bad query refuses all.
+    pub(crate) fn check_queries(&self, queries: &[u8], newest: Version) -> std::result::Result<(), Problem> {
+        let count = self.split(queries).count();
+        self.split(queries).enumerate().try_for_each(|(position, query)| {
+            let refused = |error| Problem::of_query(error, (position, count), newest);
+            self.server.check_query(query).map_err(refused)
+        })
+    }
+
+    /// Answers queries that stand back to back with answers that do, each in its session; one bad
+    /// query refuses all, and one of another version is told the `newest`.
+    pub(crate) fn answer<'s>(
+        &self,
+        queries: &[u8],
+        newest: Version,
+        session: impl Fn(usize) -> ErasedSession<'s>,
+    ) -> std::result::Result<Vec<u8>, Problem> {
         let batch: Vec<_> =
-            queries.chunks(self.query_bytes.max(1)).map(|query| (ErasedSession::default(), query)).collect();
+            self.split(queries).enumerate().map(|(place, query)| (session(place), query)).collect();
         let mut answers = Vec::new();
         for (position, answer) in self.server.answer_many(&batch).into_iter().enumerate() {
-            let of_query = |error| Problem::of_query(error, (position, batch.len()), self.version);
+            let of_query = |error| Problem::of_query(error, (position, batch.len()), newest);
             answers.extend_from_slice(&answer.map_err(of_query)?);
         }
         Ok(answers)

@@ -1,7 +1,8 @@
 //! What keeps a service from starting, or a database from being replaced.
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
+
+use crate::Listen;
 
 /// Errors of the service itself; what a request can meet is answered as JSON instead.
 #[derive(Debug, thiserror::Error)]
@@ -53,9 +54,43 @@ pub enum Error {
     #[error("cannot listen on {address}: {source}")]
     Listen {
         /// The address.
-        address: SocketAddr,
+        address: Listen,
         /// The system's own error.
         source: std::io::Error,
+    },
+    /// An address that cannot be listened on.
+    #[error("`{text}` is no address: expected one like 127.0.0.1:7470, [::1]:7470 or unix:/run/papir.sock")]
+    BadListen {
+        /// What was given.
+        text: String,
+    },
+    /// A certificate or a key that cannot be used.
+    #[error("TLS: {}: {reason}", path.display())]
+    Tls {
+        /// The file at fault.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A token file that cannot be used or changed.
+    #[error("tokens: {}: {reason}", path.display())]
+    Tokens {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A scope that does not exist.
+    #[error("`{text}` is no scope: there are query, metrics, admin")]
+    BadScope {
+        /// What was given.
+        text: String,
+    },
+    /// A rate that does not parse.
+    #[error("`{text}` is no rate: expected one like 5/s, 300/min or 1000/h")]
+    BadRate {
+        /// What was given.
+        text: String,
     },
     /// The threads that answer could not be started.
     #[error("cannot start {threads} answering threads: {source}")]
@@ -64,6 +99,22 @@ pub enum Error {
         threads: usize,
         /// Why not.
         source: rayon::ThreadPoolBuildError,
+    },
+    /// A scheme with client keys, and no registry to keep them in.
+    #[error("database `{name}`: clients of {scheme} register keys: expected a registry (--registry DIR)")]
+    NeedsRegistry {
+        /// The database's name.
+        name: String,
+        /// Its scheme.
+        scheme: &'static str,
+    },
+    /// A client registry that cannot be opened.
+    #[error("client registry {}: {reason}", directory.display())]
+    Registry {
+        /// Its directory.
+        directory: PathBuf,
+        /// Why not.
+        reason: String,
     },
     /// A task of the service ended abnormally.
     #[error("{what}: {source}")]

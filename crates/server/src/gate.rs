@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use crate::Error;
+use crate::protection::Account;
 
 /// Longest wait that a refused client is advised to take, in seconds.
 const LONGEST_ADVICE: u64 = 60;
@@ -23,8 +24,27 @@ pub(crate) struct Gate {
     last_run_ms: Arc<AtomicU64>,
 }
 
-/// A place in the house: given back when dropped.
-pub(crate) struct Admission(OwnedSemaphorePermit);
+/// A place in the house, and the client's own account: given back when dropped.
+pub(crate) struct Admission {
+    _place: OwnedSemaphorePermit,
+    _account: Option<Account>,
+}
+
+impl Admission {
+    /// The same place on a client's account, which is open as long as the place is taken: going away
+    /// does not let a client have more running than it may.
+    pub(crate) fn on(self, account: Account) -> Self {
+        Self { _account: Some(account), ..self }
+    }
+}
+
+/// How many have a place.
+pub(crate) struct Load {
+    /// Uploading or waiting for their turn.
+    pub(crate) queued: usize,
+    /// Being answered.
+    pub(crate) running: usize,
+}
 
 /// Why a job has no result.
 #[derive(Debug, PartialEq, Eq)]
@@ -57,12 +77,26 @@ impl Gate {
 
     /// A place, or after how long to ask again.
     pub(crate) fn admit(&self) -> Result<Admission, Duration> {
-        Arc::clone(&self.places).try_acquire_owned().map(Admission).map_err(|_| self.advice())
+        let place = Arc::clone(&self.places).try_acquire_owned().map_err(|_| self.advice())?;
+        Ok(Admission { _place: place, _account: None })
+    }
+
+    /// How many have a place at the moment.
+    pub(crate) fn load(&self) -> Load {
+        // In this order: a job gives both back at once, and may do so in between.
+        let running = self.max_concurrent - self.running.available_permits();
+        let inside = self.capacity - self.places.available_permits();
+        Load { queued: inside.saturating_sub(running), running }
     }
 
     /// Whether nobody has a place.
     pub(crate) fn is_idle(&self) -> bool {
         self.places.available_permits() == self.capacity
+    }
+
+    /// Whether any job runs; one that waits for its turn does so only while others run.
+    pub(crate) fn is_answering(&self) -> bool {
+        self.running.available_permits() < self.max_concurrent
     }
 
     /// Runs a job on the answering threads when its turn comes. Once begun, it runs to its end even
@@ -80,7 +114,7 @@ impl Gate {
             let result =
                 catch_unwind(AssertUnwindSafe(job)).map_err(|panic| JobError::Panicked(text(&*panic)));
             last_run_ms.store(start.elapsed().as_millis() as u64, Ordering::Relaxed);
-            drop((turn, admission.0));
+            drop((turn, admission));
             // The receiver is gone when the client is: nobody wants the result then.
             let _ = send.send(result);
         });
@@ -88,7 +122,7 @@ impl Gate {
     }
 
     /// The time in which the waiting requests are worked off, from the last one's time.
-    fn advice(&self) -> Duration {
+    pub(crate) fn advice(&self) -> Duration {
         let rounds = self.capacity.div_ceil(self.max_concurrent) as u64;
         let wait_ms = self.last_run_ms.load(Ordering::Relaxed).saturating_mul(rounds);
         Duration::from_secs(wait_ms.div_ceil(1000).clamp(1, LONGEST_ADVICE))

@@ -4,15 +4,19 @@ use std::collections::BTreeMap;
 
 use papir_core::{Description, Privacy};
 use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::memory::{self, Memory};
+use crate::versions::Standing;
 
 /// The answer to `GET /v1/databases`.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 pub(crate) struct List {
     pub(crate) databases: Vec<Summary>,
 }
 
 /// One line of the list.
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, ToSchema)]
 pub(crate) struct Summary {
     pub(crate) name: String,
     pub(crate) scheme: &'static str,
@@ -22,8 +26,41 @@ pub(crate) struct Summary {
     pub(crate) keyed: bool,
 }
 
-/// The answer to `GET /v1/databases/{name}`.
-#[derive(Clone, Serialize)]
+/// The answer to `GET /v1/databases/{name}`: its newest version, and what else is there.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Detail {
+    #[serde(flatten)]
+    info: Info,
+    /// Older versions that are still answered, the newest of them first.
+    previous_versions: Vec<PreviousVersion>,
+    memory: Memory,
+}
+
+/// An older version that is still answered.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct PreviousVersion {
+    version: String,
+    /// For how many seconds more.
+    seconds_left: u64,
+}
+
+impl Detail {
+    /// `None` without any version.
+    pub(crate) fn of(standing: &[Standing]) -> Option<Self> {
+        let previous = standing.iter().filter_map(|one| {
+            let version = one.database.version().to_string();
+            one.left.map(|left| PreviousVersion { version, seconds_left: left.as_secs() })
+        });
+        Some(Self {
+            info: standing.first()?.database.info().clone(),
+            previous_versions: previous.collect(),
+            memory: memory::of(standing),
+        })
+    }
+}
+
+/// One version of a database.
+#[derive(Clone, Serialize, ToSchema)]
 pub(crate) struct Info {
     #[serde(flatten)]
     pub(crate) summary: Summary,
@@ -42,17 +79,17 @@ pub(crate) struct Info {
 }
 
 /// Lengths in bytes, envelopes included.
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, ToSchema)]
 pub(crate) struct SizesInfo {
     /// What a client fetches once a version: the scheme's public part and the keyword layout.
     bundle: u64,
     public: u64,
-    hint: u64,
+    pub(crate) hint: u64,
     keys: u64,
     query: u64,
     answer: u64,
-    database: u64,
-    material: u64,
+    pub(crate) database: u64,
+    pub(crate) material: u64,
 }
 
 impl Info {

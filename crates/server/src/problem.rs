@@ -6,9 +6,30 @@ use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use papir_core::Version;
-use serde_json::json;
+use serde::Serialize;
+use utoipa::ToSchema;
 
+use crate::api::VERSION_HEADER;
 use crate::gate::JobError;
+use crate::registry;
+
+/// The JSON body of every refusal.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Refusal {
+    error: RefusalBody,
+}
+
+/// Why a request is refused.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct RefusalBody {
+    /// A short stable code for machines.
+    code: &'static str,
+    /// The reason for people.
+    message: String,
+    /// With `wrong_version`: the newest version.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<String>,
+}
 
 /// Why a request is refused. The body is `{"error":{"code","message"[,"version"]}}`.
 #[derive(Debug)]
@@ -35,8 +56,16 @@ pub(crate) enum Problem {
     BadVersionHeader,
     /// A query that the scheme refuses.
     Refused { position: usize, count: usize, source: papir_core::Error },
+    /// No token, or none that is known.
+    Unauthorized,
+    /// A token that does not allow it.
+    Forbidden { what: String },
+    /// More than one client may ask.
+    TooMany { after: Duration },
     /// No place; come again after this long.
     Busy { after: Duration },
+    /// The client registry refuses.
+    Registry(registry::Refusal),
     /// The answer failed here, not at the client's side.
     Internal,
 }
@@ -78,7 +107,10 @@ impl Problem {
                 StatusCode::BAD_REQUEST
             }
             Self::WrongVersion { .. } => StatusCode::CONFLICT,
-            Self::Busy { .. } => StatusCode::TOO_MANY_REQUESTS,
+            Self::Unauthorized => StatusCode::UNAUTHORIZED,
+            Self::Forbidden { .. } => StatusCode::FORBIDDEN,
+            Self::Busy { .. } | Self::TooMany { .. } => StatusCode::TOO_MANY_REQUESTS,
+            Self::Registry(refusal) => refusal.status(),
             Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
@@ -97,7 +129,11 @@ impl Problem {
             Self::WrongVersion { .. } => "wrong_version",
             Self::BadVersionHeader => "malformed",
             Self::Refused { source, .. } => source.code(),
+            Self::Unauthorized => "unauthorized",
+            Self::Forbidden { .. } => "forbidden",
+            Self::TooMany { .. } => "too_many",
             Self::Busy { .. } => "busy",
+            Self::Registry(refusal) => refusal.code(),
             Self::Internal => "internal",
         }
     }
@@ -121,7 +157,13 @@ impl Problem {
             Self::Refused { position, count, source } => {
                 format!("query {} of {count}: {source}", position + 1)
             }
+            Self::Unauthorized => "a token is needed, and this is none or one that is not good".into(),
+            Self::Forbidden { what } => format!("the token does not allow {what}"),
+            Self::TooMany { after } => {
+                format!("this client asks too much: come again in {} s", after.as_secs())
+            }
             Self::Busy { after } => format!("too many requests: come again in {} s", after.as_secs()),
+            Self::Registry(refusal) => refusal.message(),
             Self::Internal => "the answer failed; the query was not at fault".into(),
         }
     }
@@ -138,18 +180,30 @@ impl From<JobError> for Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let mut error = json!({ "code": self.code(), "message": self.message() });
-        if let Self::WrongVersion { current } = &self {
-            error["version"] = json!(current.to_string());
+        let version = match &self {
+            Self::WrongVersion { current } => Some(current.to_string()),
+            _ => None,
+        };
+        let header = version.clone().and_then(|version| HeaderValue::try_from(version).ok());
+        let error = RefusalBody { code: self.code(), message: self.message(), version };
+        let mut response = (self.status(), Json(Refusal { error })).into_response();
+        if let Some(version) = header {
+            response.headers_mut().insert(VERSION_HEADER, version);
         }
-        let mut response = (self.status(), Json(json!({ "error": error }))).into_response();
+        if let Self::Registry(refusal) = &self {
+            response.headers_mut().extend(refusal.header());
+        }
         let after = match &self {
-            Self::Busy { after } => Some(after.as_secs()),
+            Self::Busy { after } | Self::TooMany { after } => Some(after.as_secs()),
             Self::NotReady => Some(1),
             _ => None,
         };
         if let Some(seconds) = after {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if let Self::Unauthorized = &self {
+            let scheme = HeaderValue::from_static("Bearer realm=\"papir\"");
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, scheme);
         }
         response
     }

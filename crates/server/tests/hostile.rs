@@ -82,7 +82,7 @@ fn answers_of_a_wrong_length() {
 
 #[test]
 fn refusals_without_end() {
-    for (status, code, asked_at_most) in [(409, "wrong_version", 2), (429, "busy", 6), (500, "internal", 1)] {
+    for (status, code, asked_at_most) in [(409, "wrong_version", 4), (429, "busy", 6), (500, "internal", 1)] {
         let refused = Twisted::new("/query", move |reply| {
             *reply = refusal(status, code);
             reply.headers.push(("retry-after", "0".to_owned()));
@@ -93,6 +93,21 @@ fn refusals_without_end() {
         assert!(url.starts_with(&refused.hostile.url()) && url.ends_with("/query"));
         assert_eq!(asked, asked_at_most, "{status}");
     }
+}
+
+/// A server that changes its version three times under one lookup gets four requests, and the fourth
+/// answer is taken (these zeros do not decode).
+#[test]
+fn a_client_goes_on_through_three_changes() {
+    let changes = std::sync::atomic::AtomicUsize::new(0);
+    let moving = Twisted::new("/query", move |reply| {
+        if changes.fetch_add(1, std::sync::atomic::Ordering::SeqCst) < 3 {
+            *reply = refusal(409, "wrong_version");
+        }
+    });
+    let (error, asked) = moving.query_error();
+    assert!(matches!(error, Error::Core(_)), "{error}");
+    assert_eq!(asked, 4);
 }
 
 #[test]

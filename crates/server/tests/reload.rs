@@ -3,40 +3,20 @@
 
 mod support;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use papir_client::Connection;
-use papir_core::NoProgress;
 use papir_server::{Database, DatabaseConfig, Error, ServerConfig};
-use papir_store::BuildOptions;
-use support::{Running, config, get, key, keyed, prepared_keys, rng, value};
+use support::files::{build, serving};
+use support::{Running, config, get, key, keyed, prepared_keys, value};
 use tempfile::TempDir;
 
-/// Builds a snapshot of `count` keys.
-fn build(directory: &Path, name: &str, count: u64, salt: &str) -> PathBuf {
-    let (source, out) = (directory.join("source.csv"), directory.join(name));
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    let line = |i| format!("{},{}\n", text(key(i)), text(value(i, salt)));
-    let lines: String = (0..count).map(line).collect();
-    std::fs::write(&source, format!("key,value\n{lines}")).unwrap();
-    let options = BuildOptions {
-        key: Some("key".into()),
-        values: vec!["value".into()],
-        scheme: "plain".into(),
-        allow_not_private: true,
-        ..BuildOptions::new(source, &out)
-    };
-    papir_store::build(&options, &mut rng(), &NoProgress).unwrap();
-    out
-}
-
 fn serve(paths: &[&Path]) -> Result<Running, Error> {
-    let databases = paths.iter().map(|path| DatabaseConfig::new(*path, None)).collect();
-    Running::start_files(ServerConfig { databases, max_queued: 1000, ..config() })
+    Running::start_files(serving(paths))
 }
 
 fn version(server: &Running) -> String {
@@ -142,8 +122,8 @@ fn swap_of(value: Vec<u8>) -> usize {
     String::from_utf8(value).unwrap().rsplit('-').next().unwrap().parse().unwrap()
 }
 
-/// Waits until every client has done `count` more lookups, so that no lookup meets two swaps: a
-/// client goes on by itself once, not for ever.
+/// Waits until every client has done `count` more lookups, so that no lookup meets many swaps: a
+/// client goes on by itself a few times, not for ever.
 fn more_of_each(lookups: &[AtomicUsize], count: usize) {
     let start = Instant::now();
     for one in lookups {

@@ -57,3 +57,23 @@ fn a_shorter_database_does_not_show_whether_the_index_lies_beyond_its_end() {
     assert!(!kept.1.is_empty());
     assert_eq!(kept.1, gone.1);
 }
+
+/// Of several indices of which one does not exist nothing is sent, however many requests they take.
+#[test]
+fn an_index_beyond_the_end_is_refused_before_anything_is_sent() {
+    let queries = Arc::new(AtomicUsize::new(0));
+    let seen = queries.clone();
+    let observe = move |_: &str, _: &[u8]| {
+        seen.fetch_add(1, Ordering::SeqCst);
+    };
+    let config = ServerConfig { on_query: Some(Arc::new(observe)), ..config() };
+    let server = Running::start(config, vec![indexed("words", "plain", 100)]);
+    let mut connection = Connection::open_even_if_not_private(&server.url(), None).unwrap();
+    let beyond: Vec<u64> = (1..=100).collect();
+    assert!(beyond.len() > connection.info().max_batch, "more than one request");
+    let error = connection.get_indices(&beyond).unwrap_err();
+    let expected = papir_core::Error::IndexOutOfRange { found: 100, records: 100 };
+    assert_eq!(error.to_string(), papir_client::Error::from(expected).to_string());
+    assert_eq!(queries.load(Ordering::SeqCst), 0, "a query was sent");
+    assert_eq!(connection.get_indices(&beyond[..99]).unwrap().len(), 99);
+}

@@ -1,37 +1,46 @@
-//! From a source file to a snapshot file.
+//! From a source to a snapshot file.
 
 use std::path::PathBuf;
 use std::time::SystemTime;
 
 use papir_core::erased::{ErasedScheme, ErasedServer};
-use papir_core::sections::SectionSink;
 use papir_core::{Description, Error as CoreError, Goal, Privacy, Progress, Records, Result as CoreResult};
-use papir_lookup::{BucketTarget, KeywordLayout, OnDuplicate, TableOptions, TableReport};
+use papir_lookup::{
+    BucketTarget, Commitment, Entry, KeyIds, KeywordLayout, KeywordTable, MAX_VALUE_BYTES, OnDuplicate,
+    TableOptions, TableReport,
+};
 use papir_schemes::registry;
 use rand_core::CryptoRng;
 
 use crate::indexed::padded;
-use crate::map::MappedRecords;
-use crate::metadata::{Metadata, SourceSummary, timestamp};
-use crate::publish::publish;
-use crate::snapshot::{KEYWORD, METADATA, SCHEME};
-use crate::source::{Columns, Format, rows};
+use crate::metadata::{KeywordSummary, Metadata, SourceSummary, timestamp};
+use crate::prove::prove;
+use crate::save::{Prepared, save};
+use crate::source::{
+    Columns, Deletes, Format, Request, Rows, Selection, SkippedRow, is_standard_input, name_of, raw, rows,
+};
 use crate::{Error, Result};
 
 /// What to build, from what, how.
 #[derive(Clone, Debug)]
 pub struct BuildOptions {
-    /// The source file. It must not change during the build.
+    /// The source: a file, a folder, or `-` for standard input. It must not change during the build.
     pub source: PathBuf,
-    /// Its format; told by its extension where `None`.
+    /// Its format; told by its name where `None`, which standard input has not.
     pub format: Option<Format>,
-    /// The column of keys; without one, records are looked up by index.
+    /// The table of an SQLite source; not needed where it has only one.
+    pub table: Option<String>,
+    /// A query to an SQLite source, in place of a table.
+    pub query: Option<String>,
+    /// The column of keys; without one, records are looked up by index. Folders have their own keys.
     pub key: Option<String>,
     /// The columns of values; several become one JSON object.
     pub values: Vec<String>,
     /// Bytes of one record, for records that are looked up by index. Raw sources need it; others
     /// take the longest value's length without it. Shorter values are followed by zero bytes.
     pub record_bytes: Option<u64>,
+    /// Bad rows that are left out, each named in the report; one more fails the build.
+    pub skip_bad: u64,
     /// The scheme's name.
     pub scheme: String,
     /// What its parameters are chosen for.
@@ -40,6 +49,11 @@ pub struct BuildOptions {
     pub on_duplicate: OnDuplicate,
     /// Bytes of a bucket of keys.
     pub bucket: BucketTarget,
+    /// Whether every record is to prove that the database's root holds it; see [`papir_lookup::Commitment`].
+    pub verifiable: bool,
+    /// By how many per cent the table of keys is made larger than it needs to be, so that updates
+    /// find room for new keys.
+    pub room: u32,
     /// The snapshot file, replaced if there is one.
     pub out: PathBuf,
     /// The database's name; the snapshot file's stem where `None`.
@@ -54,13 +68,18 @@ impl BuildOptions {
         Self {
             source: source.into(),
             format: None,
+            table: None,
+            query: None,
             key: None,
             values: Vec::new(),
             record_bytes: None,
+            skip_bad: 0,
             scheme: "inspire".to_owned(),
             goal: Goal::default(),
             on_duplicate: OnDuplicate::default(),
             bucket: BucketTarget::default(),
+            verifiable: false,
+            room: 0,
             out: out.into(),
             name: None,
             allow_not_private: false,
@@ -82,24 +101,73 @@ impl BuildOptions {
         }
     }
 
+    /// Whether records are looked up by key.
+    fn keyed(&self) -> bool {
+        self.key.is_some() || self.format() == Format::Folder
+    }
+
+    /// What is read of the source.
+    fn request(&self) -> Request<'_> {
+        let columns = Columns { key: self.key.as_deref(), values: &self.values, deletes: Deletes::None };
+        let selection = match (&self.query, &self.table) {
+            (Some(query), _) => Selection::Query(query),
+            (None, Some(table)) => Selection::Table(table),
+            (None, None) => Selection::Whole,
+        };
+        let limit = if self.keyed() { Some(MAX_VALUE_BYTES as u64) } else { self.record_bytes };
+        Request {
+            path: &self.source,
+            format: self.format(),
+            columns,
+            selection,
+            longest: limit.unwrap_or(u64::MAX),
+            skip_bad: self.skip_bad,
+        }
+    }
+
     /// Refuses options that do not go together.
     fn check(&self) -> Result<()> {
-        let columns = self.key.is_some() || !self.values.is_empty();
-        match (self.format(), columns, self.record_bytes) {
-            (Format::Raw, true, _) => {
-                Err(Error::options("key or value columns of a raw source", "a csv or jsonl source"))
-            }
-            (Format::Raw, _, None) => Err(Error::options("a raw source", "its record length in bytes")),
-            (_, true, Some(_)) if self.key.is_some() => Err(Error::options(
-                "a record length for a database of keys",
-                "none: it is chosen from the values",
-            )),
-            (Format::Csv | Format::JsonLines, false, _) => {
-                let found = format!("a {} source without columns", self.format().name());
-                Err(Error::options(found, "a key column, value columns, or both"))
+        let (format, columns) = (self.format(), self.key.is_some() || !self.values.is_empty());
+        let source = format!("a {} source", format.name());
+        self.check_stream(format)?;
+        if !format.has_columns() && columns {
+            return Err(Error::options(format!("key or value columns of {source}"), "a source of columns"));
+        }
+        if format.has_columns() && !columns {
+            return Err(Error::options(
+                format!("{source} without columns"),
+                "a key column, value columns, or both",
+            ));
+        }
+        if self.room > 0 && !self.keyed() {
+            return Err(Error::options("room for new keys in a database without keys", "a key column"));
+        }
+        match self.record_bytes {
+            None if format == Format::Raw => Err(Error::options(source, "its record length in bytes")),
+            Some(_) if self.keyed() => {
+                let expected = "none: it is chosen from the values";
+                Err(Error::options("a record length for a database of keys", expected))
             }
             _ => Ok(()),
+        }?;
+        self.check_selection(format)
+    }
+
+    fn check_selection(&self, format: Format) -> Result<()> {
+        match (&self.table, &self.query) {
+            (Some(_), Some(_)) => Err(Error::options("a table and a query", "one of them")),
+            (None, None) => Ok(()),
+            _ if format == Format::Sqlite => Ok(()),
+            _ => Err(Error::options(format!("a table or query of a {} source", format.name()), "sqlite")),
         }
+    }
+
+    fn check_stream(&self, format: Format) -> Result<()> {
+        if !is_standard_input(&self.source) || self.format.is_some() && format.streams() {
+            return Ok(());
+        }
+        let found = self.format.map_or("no format", Format::name);
+        Err(Error::options(format!("{found} for standard input"), "csv, jsonl or raw"))
     }
 }
 
@@ -112,6 +180,8 @@ pub struct BuildReport {
     pub description: Description,
     /// The keyword table's cost; `None` where records are looked up by index.
     pub table: Option<TableReport>,
+    /// Rows of the source that were left out.
+    pub skipped: Vec<SkippedRow>,
     /// The snapshot's length in bytes.
     pub snapshot_bytes: u64,
 }
@@ -121,7 +191,19 @@ struct Content {
     records: Box<dyn Records>,
     /// Rows of the source.
     entries: u64,
-    keyword: Option<(KeywordLayout, TableReport)>,
+    /// Bytes of the source.
+    bytes: u64,
+    skipped: Vec<SkippedRow>,
+    keyword: Option<Keys>,
+}
+
+/// What is kept of a keyword table beside its buckets.
+struct Keys {
+    layout: KeywordLayout,
+    ids: KeyIds,
+    report: TableReport,
+    /// The bucket that was asked for.
+    bucket: BucketTarget,
 }
 
 /// Builds a snapshot: reads the source, arranges the keys, prepares the scheme's database, writes.
@@ -129,8 +211,9 @@ struct Content {
 ///
 /// # Errors
 /// [`CoreError::NotPrivate`], [`CoreError::UnknownScheme`], [`Error::Options`], those of the
-/// source ([`Error::MissingColumn`], [`Error::Line`], [`Error::PartialRecord`], [`Error::Source`]
-/// naming duplicate keys and long values by line), of the scheme, and [`CoreError::Io`].
+/// source ([`Error::MissingColumn`], [`Error::Line`], [`Error::Row`], [`Error::Unreadable`],
+/// [`Error::PartialRecord`], [`Error::DuplicateKey`], [`Error::Source`] naming duplicate keys by
+/// line), of the scheme, and [`CoreError::Io`].
 pub fn build(
     options: &BuildOptions,
     rng: &mut dyn CryptoRng,
@@ -139,7 +222,7 @@ pub fn build(
     let scheme = options.scheme()?;
     let prepare: &Preparation<'_> =
         &|records, rng, progress| scheme.setup(records, options.goal, rng, progress);
-    build_with(options, prepare, rng, progress)
+    build_for(options, Some(options.goal), prepare, rng, progress)
 }
 
 /// How a database is prepared once its records are known, and so their shape.
@@ -157,40 +240,91 @@ pub fn build_with(
     rng: &mut dyn CryptoRng,
     progress: &dyn Progress,
 ) -> Result<BuildReport> {
+    build_for(options, None, prepare, rng, progress)
+}
+
+/// Builds, and remembers what the parameters were chosen for where that is a goal.
+fn build_for(
+    options: &BuildOptions,
+    goal: Option<Goal>,
+    prepare: &Preparation<'_>,
+    rng: &mut dyn CryptoRng,
+    progress: &dyn Progress,
+) -> Result<BuildReport> {
     options.check()?;
     let content = read(options, rng, progress)?;
-    let server = prepare(content.records.as_ref(), rng, progress)?;
-    let metadata = metadata(options, &content, server.as_ref())?;
-    let Content { records, keyword, .. } = content;
+    let (server, commitment) = prove(options.verifiable, content.records.as_ref(), progress, |records| {
+        Ok(prepare(records, rng, progress)?)
+    })?;
+    let metadata = metadata(options, goal, &content, (server.as_ref(), commitment.as_ref()))?;
+    let Content { records, keyword, skipped, .. } = content;
     // The scheme has its own copy by now; free this one before the snapshot is written.
     drop(records);
-    let (layout, table) = keyword.unzip();
-    let snapshot_bytes =
-        write(options, rng.next_u64(), &metadata, layout.as_ref(), server.as_ref(), progress)?;
-    Ok(BuildReport { metadata, description: server.describe(), table, snapshot_bytes })
+    let owned = keyword.as_ref().map(|keys| (&keys.layout, &keys.ids));
+    let commitment = commitment.as_ref();
+    let prepared = Prepared { metadata: &metadata, keyword: owned, commitment, server: server.as_ref() };
+    let snapshot_bytes = save(&options.out, rng.next_u64(), &prepared, || Ok(()), progress)?;
+    let table = keyword.map(|keys| keys.report);
+    Ok(BuildReport { metadata, description: server.describe(), table, skipped, snapshot_bytes })
+}
+
+/// The bucket that leaves room for a proof in what one query retrieves.
+fn bucket(options: &BuildOptions, rows: &[Entry]) -> BucketTarget {
+    let BucketTarget::Grow(bytes) = options.bucket else {
+        return options.bucket;
+    };
+    if !options.verifiable {
+        return options.bucket;
+    }
+    let entries: u64 = rows.iter().map(|row| row.value.len() as u64 + 8).sum();
+    // About: tables have free room, and the buckets become shorter.
+    let buckets = entries / u64::from(bytes.max(1)) * 5 / 4 + 1;
+    let room = bytes.saturating_sub(papir_lookup::proof_bytes(buckets) as u32);
+    BucketTarget::Grow(room.max(bytes / 2))
 }
 
 fn read(options: &BuildOptions, rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Content> {
-    let format = options.format();
-    if format == Format::Raw {
-        let records = MappedRecords::open(&options.source, options.record_bytes.unwrap_or_default())?;
-        return Ok(Content { entries: records.shape().records(), records: Box::new(records), keyword: None });
+    if options.format() == Format::Raw {
+        return read_raw(options, progress);
     }
-    let columns = Columns { key: options.key.as_deref(), values: &options.values };
-    let rows = rows(&options.source, format, columns, progress)?;
+    let Rows { entries: rows, bytes, skipped } = rows(&options.request(), progress)?;
     let entries = rows.len() as u64;
-    if options.key.is_none() {
+    if !options.keyed() {
         let records = Box::new(padded(&rows, options.record_bytes, &options.source)?);
-        return Ok(Content { records, entries, keyword: None });
+        return Ok(Content { records, entries, bytes, skipped, keyword: None });
     }
-    let table = TableOptions { bucket: options.bucket, on_duplicate: options.on_duplicate };
-    let table =
-        papir_lookup::build(rows, &table, rng, progress).map_err(Error::of_source(&options.source))?;
-    Ok(Content { records: Box::new(table.records), entries, keyword: Some((table.layout, table.report)) })
+    let BuildOptions { on_duplicate, room, .. } = *options;
+    let table = TableOptions { bucket: bucket(options, &rows), on_duplicate, room };
+    let wish = table.bucket;
+    let KeywordTable { layout, ids, report, records } =
+        papir_lookup::build(rows, &table, rng, progress).map_err(|error| of_keys(options, error))?;
+    let keyword = Some(Keys { layout, ids, report, bucket: wish });
+    Ok(Content { records: Box::new(records), entries, bytes, skipped, keyword })
 }
 
-fn metadata(options: &BuildOptions, content: &Content, server: &dyn ErasedServer) -> Result<Metadata> {
-    let bytes = std::fs::metadata(&options.source).map_err(Error::io("reading", &options.source))?.len();
+fn read_raw(options: &BuildOptions, progress: &dyn Progress) -> Result<Content> {
+    let records = raw::records(&options.source, options.record_bytes.unwrap_or_default(), progress)?;
+    let (entries, bytes) = (records.shape().records(), records.shape().total_bytes());
+    Ok(Content { records, entries, bytes, skipped: Vec::new(), keyword: None })
+}
+
+/// An error of the table of keys; entries of tables are counted in rows and not in lines.
+fn of_keys(options: &BuildOptions, error: papir_lookup::Error) -> Error {
+    match (options.format(), error) {
+        (Format::Parquet | Format::Sqlite, papir_lookup::Error::DuplicateKey { key, first, line }) => {
+            Error::DuplicateKey { file: name_of(&options.source), key, first, row: line }
+        }
+        (_, error) => Error::of_source(&options.source)(error),
+    }
+}
+
+fn metadata(
+    options: &BuildOptions,
+    goal: Option<Goal>,
+    content: &Content,
+    (server, commitment): (&dyn ErasedServer, Option<&Commitment>),
+) -> Result<Metadata> {
+    let layout = content.keyword.as_ref().map(|keys| &keys.layout);
     let lossy = |part: Option<&std::ffi::OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
     let description = server.describe();
     Ok(Metadata {
@@ -198,46 +332,25 @@ fn metadata(options: &BuildOptions, content: &Content, server: &dyn ErasedServer
         created: timestamp(SystemTime::now()),
         papir: env!("CARGO_PKG_VERSION").to_owned(),
         source: SourceSummary {
-            file: lossy(options.source.file_name()),
+            file: match options.source.file_name() {
+                Some(name) if !is_standard_input(&options.source) => lossy(Some(name)),
+                _ => name_of(&options.source),
+            },
             format: options.format().name().to_owned(),
-            bytes,
+            bytes: content.bytes,
             entries: content.entries,
+            skipped: content.skipped.len() as u64,
+            key: options.key.clone(),
+            values: options.values.clone(),
         },
         scheme: description.scheme.to_owned(),
         version: server.version().to_string(),
         records: description.shape.records(),
         record_bits: description.shape.record_bits(),
-        keyword: content.keyword.as_ref().map(|(_, report)| report.into()),
+        root: commitment.map(|commitment| commitment.root(layout).to_string()),
+        keyword: content.keyword.as_ref().map(|keys| KeywordSummary::new(&keys.report, keys.bucket)),
+        goal: goal.map(|goal| goal.name().to_owned()),
+        updated: None,
+        updates: 0,
     })
-}
-
-fn write(
-    options: &BuildOptions,
-    nonce: u64,
-    metadata: &Metadata,
-    layout: Option<&KeywordLayout>,
-    server: &dyn ErasedServer,
-    progress: &dyn Progress,
-) -> Result<u64> {
-    progress.stage("writing", 1);
-    let json = serde_json::to_vec_pretty(metadata)
-        .map_err(|error| CoreError::malformed("the metadata", error, "what JSON can say"))?;
-    let length = publish(&options.out, nonce, |sink| {
-        sink.put(METADATA, &[&json])?;
-        layout.map_or(Ok(()), |layout| sink.put(KEYWORD, &[&layout.encode()]))?;
-        Ok(server.save(&mut SchemeSections { sink })?)
-    })?;
-    progress.advance(1);
-    Ok(length)
-}
-
-/// Gives the scheme's sections names of their own.
-struct SchemeSections<'a> {
-    sink: &'a mut dyn SectionSink,
-}
-
-impl SectionSink for SchemeSections<'_> {
-    fn put(&mut self, name: &str, parts: &[&[u8]]) -> CoreResult<()> {
-        self.sink.put(&format!("{SCHEME}{name}"), parts)
-    }
 }

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use crate::source::name_of;
+
 /// The result of every fallible function of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -34,6 +36,36 @@ pub enum Error {
         line: u64,
         /// What was found and what was expected.
         reason: String,
+    },
+    /// A row of a table that cannot be read.
+    #[error("{file}, row {row}: {reason}")]
+    Row {
+        /// The source.
+        file: String,
+        /// The row, from 1.
+        row: u64,
+        /// What was found and what was expected.
+        reason: String,
+    },
+    /// A file that is not what it should be.
+    #[error("{file}: {reason}")]
+    Unreadable {
+        /// The file.
+        file: String,
+        /// What was found and what was expected.
+        reason: String,
+    },
+    /// One key in two rows of a table, where duplicates are refused.
+    #[error("{file}, row {row}: the key `{key}` was already in row {first}: expected each key once")]
+    DuplicateKey {
+        /// The source.
+        file: String,
+        /// The key, shortened, as text.
+        key: String,
+        /// The row where it stood first, from 1.
+        first: u64,
+        /// The row where it stands again.
+        row: u64,
     },
     /// An error that lies in the source as a whole.
     #[error("{file}: {error}")]
@@ -69,6 +101,9 @@ pub enum Error {
         /// What is wrong with it.
         error: papir_core::Error,
     },
+    /// An error of an object store.
+    #[error(transparent)]
+    Remote(#[from] crate::remote::RemoteError),
 }
 
 impl Error {
@@ -79,8 +114,12 @@ impl Error {
             Self::Lookup(error) | Self::Source { error, .. } => error.code(),
             Self::MissingColumn { .. } => "missing_column",
             Self::Line { .. } => "bad_line",
+            Self::Row { .. } => "bad_row",
+            Self::DuplicateKey { .. } => "duplicate_key",
+            Self::Unreadable { .. } => "unreadable",
             Self::PartialRecord { .. } => "partial_record",
             Self::Options { .. } => "options",
+            Self::Remote(error) => error.code(),
         }
     }
 
@@ -92,8 +131,13 @@ impl Error {
 
     /// An error of what a source holds, with the source's name.
     pub(crate) fn of_source(path: &Path) -> impl Fn(papir_lookup::Error) -> Self {
-        let file = path.display().to_string();
+        let file = name_of(path);
         move |error| Self::Source { file: file.clone(), error }
+    }
+
+    /// A file that is not what it should be.
+    pub(crate) fn unreadable(path: &Path, reason: impl Into<String>) -> Self {
+        Self::Unreadable { file: path.display().to_string(), reason: reason.into() }
     }
 
     /// Options that do not go together.

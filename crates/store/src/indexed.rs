@@ -7,11 +7,11 @@ use papir_lookup::Entry;
 
 use crate::{Error, Result};
 
-/// Records of `record_bytes` bytes, or as long as the longest value; shorter values are followed
+/// Records of `record_bytes` bytes, which no value exceeds, or as long as the longest value; shorter values are followed
 /// by zero bytes. A database of empty values has records of one byte.
 ///
 /// # Errors
-/// [`Error::Line`] for a value that is too long; [`Error::Source`] without rows, or with the
+/// [`Error::Source`] without rows, or with the
 /// errors of [`Shape::of_bytes`].
 pub(crate) fn padded(rows: &[Entry], record_bytes: Option<u64>, path: &Path) -> Result<RecordBuffer> {
     let wrong = |error: CoreError| Error::of_source(path)(error.into());
@@ -19,10 +19,6 @@ pub(crate) fn padded(rows: &[Entry], record_bytes: Option<u64>, path: &Path) -> 
         rows.iter().map(|row| row.value.len() as u64).max().ok_or_else(|| wrong(CoreError::EmptyDatabase))?;
     let shape = Shape::of_bytes(rows.len() as u64, record_bytes.unwrap_or(longest.max(1))).map_err(wrong)?;
     let length = shape.record_bytes();
-    if let Some(row) = rows.iter().find(|row| row.value.len() > length) {
-        let reason = format!("the value has {} bytes: expected at most {length}", row.value.len());
-        return Err(Error::Line { file: path.display().to_string(), line: row.line, reason });
-    }
     let mut records = RecordBuffer::zeroed(shape);
     for (record, row) in records.packed_mut().chunks_mut(length).zip(rows) {
         record[..row.value.len()].copy_from_slice(&row.value);

@@ -2,9 +2,11 @@
 //!
 //! | step | function |
 //! |---|---|
-//! | CSV, JSON Lines or raw file → snapshot file | [`build()`] |
+//! | file, folder, table or standard input → snapshot file | [`build()`] |
+//! | snapshot and changes → next snapshot | [`update()`] |
 //! | snapshot file → prepared database | [`Snapshot::open`] |
 //! | what clients fetch | [`Snapshot::bundle`] |
+//! | snapshot file ↔ object store | [`remote`] |
 //!
 //! A snapshot holds everything that serving needs, every section with its checksum. It appears
 //! under its name complete or not at all.
@@ -15,13 +17,18 @@ mod format;
 mod indexed;
 mod map;
 mod metadata;
+mod prove;
 mod publish;
+pub mod remote;
+mod save;
 mod snapshot;
 mod source;
+mod update;
 mod writer;
 
 pub use build::{BuildOptions, BuildReport, Preparation, build, build_with};
 pub use error::{Error, Result};
-pub use metadata::{KeywordSummary, Metadata, SourceSummary};
-pub use snapshot::{OpenOptions, SectionInfo, Snapshot};
-pub use source::Format;
+pub use metadata::{BucketWish, KeywordSummary, Metadata, SourceSummary, timestamp};
+pub use snapshot::{OWNER_KEYS, OpenOptions, SectionInfo, Snapshot};
+pub use source::{ChangeColumns, ChangeRow, Format, SkippedRow, read_changes};
+pub use update::{Prediction, REBUILD_ROOM, REBUILD_ROOM_OF_FEW, UpdateOptions, UpdateReport, Way, update};

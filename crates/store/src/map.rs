@@ -7,6 +7,7 @@ use std::sync::Arc;
 use memmap2::Mmap;
 use papir_core::{Error as CoreError, Records, Result as CoreResult, Shape};
 
+use crate::source::raw::shape;
 use crate::{Error, Result};
 
 /// Maps a whole file for reading.
@@ -43,16 +44,10 @@ impl MappedRecords {
     /// The records of a file of packed records of `record_bytes` bytes each.
     ///
     /// # Errors
-    /// Those of the file, [`Error::PartialRecord`], or of [`Shape::of_bytes`].
+    /// Those of the file, and of its [`shape`].
     pub(crate) fn open(path: &Path, record_bytes: u64) -> Result<Self> {
         let map = map(path)?;
-        // A record length of 0 fails below, as the shape's error.
-        let (found, length) = (map.len() as u64, record_bytes.max(1));
-        let shape = Shape::of_bytes(found / length, record_bytes);
-        if found % length != 0 {
-            return Err(Error::PartialRecord { file: path.display().to_string(), found, record_bytes });
-        }
-        let shape = shape.map_err(|error| Error::of_source(path)(error.into()))?;
+        let shape = shape(path, map.len() as u64, record_bytes)?;
         Ok(Self { shape, map })
     }
 }

@@ -35,7 +35,7 @@ pub(crate) fn publish(
 }
 
 /// The directory and the name of a file to be.
-fn split(path: &Path) -> Result<(PathBuf, OsString)> {
+pub(crate) fn split(path: &Path) -> Result<(PathBuf, OsString)> {
     let name = path.file_name().ok_or_else(|| {
         Error::options(format!("the output `{}`", path.display()), "a path that ends with a file name")
     })?;
@@ -103,7 +103,7 @@ fn abandoned(path: &Path) -> bool {
 }
 
 /// Makes a rename durable. Only Unix has directories that can be synced.
-fn sync_directory(directory: &Path) -> Result<()> {
+pub(crate) fn sync_directory(directory: &Path) -> Result<()> {
     if cfg!(unix) {
         let opened = File::open(directory).map_err(Error::io("opening", directory))?;
         opened.sync_all().map_err(Error::io("syncing", directory))?;

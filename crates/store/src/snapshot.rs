@@ -4,10 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use memmap2::Mmap;
-use papir_core::erased::{ErasedServer, scheme_of};
+use papir_core::erased::{ErasedServer, parameters_of, scheme_of};
 use papir_core::sections::SectionSource;
-use papir_core::{Blob, Error as CoreError, Result as CoreResult};
-use papir_lookup::{Bundle, KeywordLayout};
+use papir_core::{Blob, Error as CoreError, PreparedRecords, Records, Result as CoreResult, Shape};
+use papir_lookup::{Bundle, Commitment, KeyIds, KeywordLayout, PlainRecords};
 use papir_schemes::registry;
 
 use crate::format::{HEADER_BYTES, Header, Section, part};
@@ -19,6 +19,10 @@ use crate::{Error, Result};
 pub(crate) const METADATA: &str = "metadata";
 /// The section of the keyword layout.
 pub(crate) const KEYWORD: &str = "keyword";
+/// The section of a verifiable database: the top of the hash tree over its records.
+pub(crate) const COMMITMENT: &str = "commitment";
+/// The section of the keys' ids, which only the owner needs, for updates.
+pub const OWNER_KEYS: &str = "owner.keys";
 /// What the names of the scheme's own sections start with.
 pub(crate) const SCHEME: &str = "scheme.";
 
@@ -53,10 +57,14 @@ pub struct Snapshot {
     pub server: Box<dyn ErasedServer>,
     /// The layout of the keys; `None` where records are looked up by index.
     pub keyword: Option<KeywordLayout>,
+    /// The top of the hash tree over all records; `None` where the database is not verifiable.
+    pub commitment_top: Option<[u8; 32]>,
     /// What the file holds.
     pub sections: Vec<SectionInfo>,
     /// The file's length in bytes.
     pub file_bytes: u64,
+    /// The file, for what is only read when it is needed.
+    file: Sections,
 }
 
 impl Snapshot {
@@ -80,6 +88,12 @@ impl Snapshot {
             Error::Source { .. } => named(CoreError::malformed("a snapshot", "an empty file", "a header")),
             other => other,
         })?;
+        Self::of_map(map, path, options)
+    }
+
+    /// As [`Snapshot::open_with`], of a file that is mapped already.
+    pub(crate) fn of_map(map: Arc<Mmap>, path: &Path, options: OpenOptions) -> Result<Self> {
+        let named = |error| Error::Snapshot { file: path.display().to_string(), error };
         let file = Sections::read(map).map_err(named)?;
         if options.verify {
             file.verify().map_err(named)?;
@@ -90,9 +104,40 @@ impl Snapshot {
         })
     }
 
+    /// The ids of the keys, for updates; `None` where the file does not have them.
+    ///
+    /// # Errors
+    /// Those of [`KeyIds::decode`].
+    pub(crate) fn owner_keys(&self) -> CoreResult<Option<KeyIds>> {
+        self.file.find(OWNER_KEYS).map(|_| KeyIds::decode(&self.file.blob(OWNER_KEYS)?)).transpose()
+    }
+
+    /// The scheme's parameters, encoded.
+    ///
+    /// # Errors
+    /// Those of the scheme's identity section.
+    pub(crate) fn parameters(&self) -> CoreResult<Vec<u8>> {
+        parameters_of(&self.file)
+    }
+
+    /// What a verifiable database commits to.
+    pub(crate) fn commitment(&self) -> CoreResult<Option<Commitment>> {
+        let shape = self.server.describe().shape;
+        self.commitment_top.map(|top| Commitment::of_prepared(&shape, top)).transpose()
+    }
+
+    /// The records as their owner gave them, without proofs, read back from the prepared database.
+    pub(crate) fn records<'a>(&self, prepared: &'a PreparedRecords<'a>) -> CoreResult<Box<dyn Records + 'a>> {
+        Ok(match self.commitment()? {
+            Some(commitment) => Box::new(PlainRecords::new(prepared, &commitment)?),
+            None => Box::new(prepared),
+        })
+    }
+
     /// What clients fetch once per version.
     pub fn bundle(&self) -> Bundle {
-        Bundle { scheme_public: self.server.public(), keyword: self.keyword.clone() }
+        let (scheme_public, keyword) = (self.server.public(), self.keyword.clone());
+        Bundle { scheme_public, keyword, commitment_top: self.commitment_top }
     }
 }
 
@@ -123,7 +168,8 @@ impl Sections {
 
     fn verify_section(&self, section: &Section) -> CoreResult<()> {
         let bytes = part(&self.map, section.offset, section.bytes)?;
-        if *blake3::hash(bytes).as_bytes() == section.hash {
+        // On all cores: a snapshot can be larger than memory is fast.
+        if *blake3::Hasher::new().update_rayon(bytes).finalize().as_bytes() == section.hash {
             return Ok(());
         }
         Err(CoreError::Checksum { what: format!("section `{}`", section.name) })
@@ -148,17 +194,29 @@ impl Sections {
         Blob::part_of(self.map.clone(), start..end)
     }
 
-    fn load(&self) -> papir_lookup::Result<Snapshot> {
+    fn load(self) -> papir_lookup::Result<Snapshot> {
         let metadata = self.metadata()?;
-        let server = registry::by_id(scheme_of(self)?)?.load(self)?;
+        let server = registry::by_id(scheme_of(&self)?)?.load(&self)?;
         let keyword = match self.find(KEYWORD) {
             Some(_) => Some(KeywordLayout::decode(&self.blob(KEYWORD)?)?),
             None => None,
         };
-        check_agreement(&metadata, server.as_ref(), keyword.as_ref())?;
+        let commitment_top = self.commitment_top()?;
+        check_agreement(&metadata, server.as_ref(), keyword.as_ref(), commitment_top)?;
         let info = |section: &Section| SectionInfo { name: section.name.clone(), bytes: section.bytes };
         let sections = self.table.iter().map(info).collect();
-        Ok(Snapshot { metadata, server, keyword, sections, file_bytes: self.map.len() as u64 })
+        let file_bytes = self.map.len() as u64;
+        Ok(Snapshot { metadata, server, keyword, commitment_top, sections, file_bytes, file: self })
+    }
+
+    fn commitment_top(&self) -> CoreResult<Option<[u8; 32]>> {
+        let Some(section) = self.find(COMMITMENT) else {
+            return Ok(None);
+        };
+        let mut top = [0; 32];
+        CoreError::check_length("section `commitment`", section.bytes as usize, top.len())?;
+        top.copy_from_slice(&self.blob(COMMITMENT)?);
+        Ok(Some(top))
     }
 
     /// Reads the metadata, always against its checksum.
@@ -180,16 +238,23 @@ fn check_agreement(
     metadata: &Metadata,
     server: &dyn ErasedServer,
     keyword: Option<&KeywordLayout>,
+    commitment_top: Option<[u8; 32]>,
 ) -> CoreResult<()> {
-    let shape = server.describe().shape;
-    let expected = (shape.records(), shape.record_bits());
-    let of_metadata = (metadata.records, metadata.record_bits);
-    let of_layout = keyword.map_or(expected, |layout| (layout.records(), 8 * layout.record_bytes() as u64));
-    for (what, found) in [("section `metadata`", of_metadata), ("section `keyword`", of_layout)] {
-        if found != expected {
-            let words = |(records, bits)| format!("{records} records of {bits} bits");
-            return Err(CoreError::malformed(what, words(found), words(expected)));
-        }
+    let prepared = server.describe().shape;
+    let plain = match commitment_top {
+        Some(top) => *Commitment::of_prepared(&prepared, top)?.shape(),
+        None => prepared,
+    };
+    let layout = keyword.map(|layout| (layout.records(), 8 * layout.record_bytes() as u64));
+    check_shape("section `metadata`", (metadata.records, metadata.record_bits), &prepared)?;
+    layout.map_or(Ok(()), |found| check_shape("section `keyword`", found, &plain))
+}
+
+fn check_shape(what: &'static str, found: (u64, u64), expected: &Shape) -> CoreResult<()> {
+    let expected = (expected.records(), expected.record_bits());
+    if found == expected {
+        return Ok(());
     }
-    Ok(())
+    let words = |(records, bits)| format!("{records} records of {bits} bits");
+    Err(CoreError::malformed(what, words(found), words(expected)))
 }

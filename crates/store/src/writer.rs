@@ -11,7 +11,7 @@ use crate::format::{ALIGNMENT, Header, Section};
 /// The longest name that the table of sections holds, in bytes.
 const MAX_NAME_BYTES: usize = 255;
 /// Bytes that are hashed and written in one go, while they are in the cache.
-const STEP: usize = 1 << 20;
+const STEP: usize = 1 << 22;
 
 /// A snapshot under way. Its header is written last: what was not finished is no snapshot.
 pub(crate) struct SnapshotWriter<W> {
@@ -71,7 +71,7 @@ impl<W: Write + Seek> SectionSink for SnapshotWriter<W> {
         let offset = self.position;
         let mut hasher = blake3::Hasher::new();
         for step in parts.iter().flat_map(|part| part.chunks(STEP)) {
-            hasher.update(step);
+            hasher.update_rayon(step);
             self.write(step)?;
         }
         let (bytes, hash) = (self.position - offset, *hasher.finalize().as_bytes());

@@ -126,7 +126,7 @@ fn what_is_wrong_is_named_by_file_and_line() {
     }
     let long = format!("k,v\n1,2\n2,{}\n", "x".repeat(65537));
     let error = refusal(&keyed(&source(folder.path(), "n.csv", long), "k", &["v"]));
-    assert!(error.to_string().ends_with("n.csv: line 3: the value has 65537 bytes: expected at most 65536"));
+    assert!(error.to_string().ends_with("n.csv, line 3: the value has 65537 bytes: expected at most 65536"));
     let latin = source(folder.path(), "o.csv", b"k,v,w\n1,\xff,2\n");
     let error = refusal(&keyed(&latin, "k", &["v", "w"])).to_string();
     assert!(error.contains("o.csv, line 2: column `v` is not UTF-8"), "{error}");
@@ -154,8 +154,13 @@ fn files_that_cannot_be_read() {
         let path = folder.path().join(name);
         std::fs::create_dir(&path).unwrap();
         let mut options = keyed(&path, "k", &[]);
+        options.format = Some(Format::Csv);
+        if name == "folder.jsonl" {
+            options.format = Some(Format::JsonLines);
+        }
         if name == "folder.bin" {
             options = common::options(&path);
+            options.format = Some(Format::Raw);
             options.record_bytes = Some(1);
         }
         options.out = folder.path().join("out.pir");

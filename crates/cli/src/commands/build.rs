@@ -6,9 +6,9 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use papir_core::{Error, Goal};
-use papir_lookup::OnDuplicate;
+use papir_lookup::{MAX_ROOM, OnDuplicate};
 use papir_schemes::registry;
-use papir_store::{BuildOptions, Format, Preparation};
+use papir_store::{BuildOptions, Format, Preparation, SkippedRow};
 
 use crate::Outcome;
 use crate::bars::Bars;
@@ -16,22 +16,30 @@ use crate::describe::{self, Lines, line};
 use crate::failure::Failure;
 use crate::planner::{self, Demand};
 
-/// Prepare a database from a CSV, JSON Lines or raw file.
+/// Prepare a database from a file, a folder of files, an SQLite table or query, or standard input.
 ///
 /// With --key, records are looked up by key; several --value columns become one JSON object, none make a
-/// set. Without, records are looked up by their number. The file is written whole or not at all.
+/// set. Without, records are looked up by their number. Of a folder, paths are keys and files values;
+/// symbolic links in it are left out. The database is written whole or not at all.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The file to read.
+    /// The file or folder to read; `-` for standard input (csv, jsonl, raw; needs --format).
     source: PathBuf,
     /// The prepared database to write; replaced if it is there.
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
-    /// The source's format, where its extension (.csv, .jsonl, .ndjson) does not tell.
+    /// The source's format, where its extension (.csv, .jsonl, .ndjson, .parquet, .sqlite, .sqlite3, .db)
+    /// does not tell.
     #[arg(long)]
     format: Option<SourceFormat>,
-    /// The column (CSV) or field (JSON Lines) of the keys.
+    /// The table of an SQLite database; not needed where there is only one.
+    #[arg(long, value_name = "NAME", conflicts_with = "query")]
+    table: Option<String>,
+    /// A query to an SQLite database, in place of a table.
+    #[arg(long, value_name = "SELECT …")]
+    query: Option<String>,
+    /// The column or field of the keys.
     #[arg(long, value_name = "COLUMN")]
     key: Option<String>,
     /// The columns or fields of the values, separated by commas.
@@ -49,12 +57,25 @@ pub(crate) struct Arguments {
     /// What to do with a key that comes twice.
     #[arg(long, default_value = "error")]
     on_duplicate: Duplicates,
+    /// Make the table of keys so much larger than it needs to be: room for the new keys of updates.
+    #[arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = room())]
+    room: u32,
+    /// Leave out up to N bad rows, each named on stderr; one more is an error.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    skip_bad: u64,
     /// The database's name, instead of the stem of FILE.
     #[arg(long)]
     name: Option<String>,
+    /// Commit to all records: clients check each record against a root that `inspect` prints.
+    #[arg(long)]
+    verifiable: bool,
     /// Allow a scheme that hides nothing from the server.
     #[arg(long)]
     insecure_plain: bool,
+}
+
+fn room() -> clap::builder::RangedI64ValueParser<u32> {
+    clap::value_parser!(u32).range(0..=i64::from(MAX_ROOM))
 }
 
 /// The name that stands for the planner's choice.
@@ -64,12 +85,21 @@ const EXAMPLES: &str = "Examples:
   papir build words.csv --key word --value meaning --out words.papir
   papir build people.jsonl --key id --value name,city --goal min-communication --out people.papir
   papir build words.csv --key word --value meaning --scheme auto --out words.papir
-  papir build hashes.bin --format raw --record-bytes 32 --out hashes.papir";
+  papir build words.csv --key word --value meaning --room 10 --out words.papir
+  papir build hashes.bin --format raw --record-bytes 32 --out hashes.papir
+  papir build events.parquet --key id --value time,amount --skip-bad 10 --out events.papir
+  papir build shop.db --table prices --key article --value price --out prices.papir
+  papir build shop.db --query \"SELECT id, name FROM articles WHERE sold\" --key id --value name --out sold.papir
+  papir build pages/ --out pages.papir
+  zcat words.csv.gz | papir build - --format csv --key word --value meaning --out words.papir";
 
 #[derive(Clone, Copy, ValueEnum)]
 enum SourceFormat {
     Csv,
     Jsonl,
+    Parquet,
+    Sqlite,
+    Folder,
     Raw,
 }
 
@@ -98,6 +128,9 @@ impl From<SourceFormat> for Format {
         match format {
             SourceFormat::Csv => Self::Csv,
             SourceFormat::Jsonl => Self::JsonLines,
+            SourceFormat::Parquet => Self::Parquet,
+            SourceFormat::Sqlite => Self::Sqlite,
+            SourceFormat::Folder => Self::Folder,
             SourceFormat::Raw => Self::Raw,
         }
     }
@@ -131,39 +164,56 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 }
 
 fn options(arguments: &Arguments) -> Result<BuildOptions, Failure> {
-    check_raw(arguments)?;
+    check(arguments)?;
     let source = &arguments.source;
     Ok(BuildOptions {
         format: arguments.format.map(Format::from),
+        table: arguments.table.clone(),
+        query: arguments.query.clone(),
+        skip_bad: arguments.skip_bad,
         key: arguments.key.clone(),
         values: arguments.value.clone(),
         record_bytes: arguments.record_bytes,
         scheme: arguments.scheme.clone(),
         goal: arguments.goal.map_or_else(Goal::default, Goal::from),
         on_duplicate: arguments.on_duplicate.into(),
+        verifiable: arguments.verifiable,
+        room: arguments.room,
         name: arguments.name.clone(),
         allow_not_private: arguments.insecure_plain,
         ..BuildOptions::new(source, &arguments.out)
     })
 }
 
-/// A raw source, and a source of no known extension, in the words of the command line.
-fn check_raw(arguments: &Arguments) -> Result<(), Failure> {
+/// What does not go with a format, in the words of the command line.
+fn check(arguments: &Arguments) -> Result<(), Failure> {
     let Arguments { source, format, record_bytes, key, value, .. } = arguments;
-    if format.map_or(Format::of(source), Format::from) != Format::Raw {
-        return Ok(());
-    }
-    if format.is_none() && record_bytes.is_none() {
+    let told = format.map_or(Format::of(source), Format::from);
+    if told == Format::Raw && format.is_none() && (record_bytes.is_none() || source.as_os_str() == "-") {
         let source = source.display();
         return Err(Failure::new(format!("the format of {source} is not told by its name: give --format")));
     }
-    if key.is_some() || !value.is_empty() {
-        return Err(Failure::new("--key and --value name columns: a raw source has none"));
+    if matches!(told, Format::Raw | Format::Folder) && (key.is_some() || !value.is_empty()) {
+        let name = told.name();
+        return Err(Failure::new(format!("--key and --value name columns: a {name} source has none")));
     }
-    if record_bytes.is_none() {
+    if told == Format::Raw && record_bytes.is_none() {
         return Err(Failure::new("a raw source needs the length of its records: give --record-bytes"));
     }
+    if told != Format::Sqlite && (arguments.table.is_some() || arguments.query.is_some()) {
+        let name = told.name();
+        return Err(Failure::new(format!(
+            "--table and --query ask an SQLite database: a {name} source is none"
+        )));
+    }
     Ok(())
+}
+
+/// Names on stderr what was left out.
+fn name_skipped(source: &Path, skipped: &[SkippedRow]) {
+    for SkippedRow { place, reason } in skipped {
+        eprintln!("papir: left out {}, {place}: {reason}", source.display());
+    }
 }
 
 /// Builds, with bars, and says what it gave.
@@ -175,6 +225,7 @@ fn build(options: &BuildOptions) -> Result<Lines, Failure> {
         }
         other => other.into(),
     })?;
+    name_skipped(&options.source, &report.skipped);
     Ok(describe::build(&report))
 }
 
@@ -197,6 +248,7 @@ fn build_auto(arguments: &Arguments, options: &BuildOptions) -> Result<Lines, Fa
         scheme.setup_candidate(&choice.best.encoded, records, rng, progress)
     };
     let report = papir_store::build_with(options, prepare, &mut papir::system_rng(), &Bars::new())?;
+    name_skipped(&options.source, &report.skipped);
     let mut lines = describe::build(&report);
     lines.push(line("chosen", reason.into_inner().unwrap_or_default()));
     lines.push(line("rates", known.words));

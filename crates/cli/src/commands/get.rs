@@ -7,12 +7,14 @@ use std::process::ExitCode;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use clap::Args;
-use papir_client::{Connection, Costs};
-use papir_core::Error;
+use papir_client::{Connection, Costs, Options};
+use papir_lookup::Root;
 use serde_json::{Map, Value, json};
 
 use crate::Outcome;
+use crate::connecting::{self, Connecting};
 use crate::failure::Failure;
+use crate::state_arguments::StateArguments;
 use crate::units;
 
 /// Exit code when some key is absent.
@@ -25,7 +27,8 @@ const ABSENT: u8 = 1;
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The service, as http://host:port, or one of its databases, as http://host:port/v1/databases/name.
+    /// The service, as http://host:port, or one of its databases, as http://host:port/v1/databases/name,
+    /// or unix:/path/of/a/socket.
     url: String,
     /// The keys.
     #[arg(value_name = "KEY", required_unless_present = "index")]
@@ -33,15 +36,20 @@ pub(crate) struct Arguments {
     /// Record numbers from 0, in a database without keys.
     #[arg(long, value_name = "N", num_args = 1.., conflicts_with = "keys")]
     index: Vec<u64>,
-    /// The database, where the service has several.
-    #[arg(long, value_name = "NAME")]
-    database: Option<String>,
+    #[command(flatten)]
+    connecting: Connecting,
     /// Print JSON lines for one key too.
     #[arg(long)]
     json: bool,
     /// Say on stderr what it cost; with --json as one JSON line.
     #[arg(short, long)]
     verbose: bool,
+    /// The root that the database must have, as `papir inspect` prints it: 64 hexadecimal digits. It is
+    /// pinned; without, the root of a verifiable database is pinned when it is first asked.
+    #[arg(long, value_name = "HEX")]
+    root: Option<Root>,
+    #[command(flatten)]
+    state: StateArguments,
     /// Ask even where the scheme shows the server what is asked.
     #[arg(long)]
     allow_not_private: bool,
@@ -78,16 +86,9 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 
 /// A scheme that is not private is refused before anything is asked, unless allowed.
 fn connect(arguments: &Arguments) -> Result<Connection, Failure> {
-    let (url, database) = (&arguments.url, arguments.database.as_deref());
-    if arguments.allow_not_private {
-        return Ok(Connection::open_even_if_not_private(url, database)?);
-    }
-    Connection::open(url, database).map_err(|error| match error {
-        papir_client::Error::Core(error @ Error::NotPrivate { .. }) => {
-            Failure::new(format!("nothing was asked: {error} (--allow-not-private)"))
-        }
-        other => other.into(),
-    })
+    let options = arguments.connecting.options(arguments.allow_not_private)?;
+    let options = Options { root: arguments.root, pin: true, ..arguments.state.keep(options)? };
+    Connection::open_with(&arguments.url, &options).map_err(connecting::explain)
 }
 
 fn keys(connection: &mut Connection, keys: &[OsString]) -> Result<Vec<Found>, Failure> {

@@ -8,6 +8,7 @@ use papir_client::Connection;
 use papir_store::Snapshot;
 
 use crate::Outcome;
+use crate::connecting::{self, Connecting};
 use crate::describe::{self, Lines};
 use crate::failure::Failure;
 
@@ -18,19 +19,27 @@ pub(crate) struct Arguments {
     /// A file that `papir build` wrote, or the address of a service or of one of its databases.
     #[arg(value_name = "FILE|URL")]
     place: String,
-    /// The database, where the service has several.
-    #[arg(long, value_name = "NAME")]
-    database: Option<String>,
+    /// Only ask whether the service is ready, which needs no token; 0 says yes.
+    #[arg(long)]
+    ready: bool,
+    #[command(flatten)]
+    connecting: Connecting,
 }
 
 const EXAMPLES: &str = "Examples:
   papir inspect words.papir
-  papir inspect http://127.0.0.1:7470 --database words";
+  papir inspect http://127.0.0.1:7470 --database words
+  papir inspect --ready http://127.0.0.1:7470";
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let place = &arguments.place;
-    let lines = if place.starts_with("http://") || place.starts_with("https://") {
-        served(place, arguments.database.as_deref())?
+    if arguments.ready {
+        let options = arguments.connecting.options(true)?;
+        papir_client::ready(place, &options).map_err(connecting::explain)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let lines = if ["http://", "https://", "unix:"].iter().any(|scheme| place.starts_with(scheme)) {
+        served(place, &arguments.connecting)?
     } else {
         stored(Path::new(place))?
     };
@@ -39,19 +48,23 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 }
 
 /// From the public part: what a client can know by itself, without trusting the service's words.
-fn served(url: &str, database: Option<&str>) -> Result<Lines, Failure> {
-    let connection = Connection::open_even_if_not_private(url, database)?;
+fn served(url: &str, connecting: &Connecting) -> Result<Lines, Failure> {
+    let options = connecting.options(true)?;
+    let connection = Connection::open_with(url, &options).map_err(connecting::explain)?;
     let lookup = connection.lookup();
     let mut lines = vec![describe::line("name", &connection.info().name)];
     lines.extend(describe::database(&lookup.describe(), lookup.version(), lookup.keyword()));
+    lines.extend(lookup.root().map(|root| describe::line("root", root)));
     Ok(lines)
 }
 
 fn stored(file: &Path) -> Result<Lines, Failure> {
-    let Snapshot { metadata, server, keyword, sections, file_bytes } = Snapshot::open(file)?;
+    let Snapshot { metadata, server, keyword, sections, file_bytes, .. } = Snapshot::open(file)?;
     let mut lines = vec![describe::line("name", &metadata.name)];
     lines.extend(describe::database(&server.describe(), server.version(), keyword.as_ref()));
+    lines.extend(metadata.root.as_ref().map(|root| describe::line("root", root)));
     lines.extend(describe::origin(&metadata));
+    lines.extend(describe::owner_keys(&sections));
     lines.push(describe::file(file_bytes, sections.len()));
     Ok(lines)
 }

@@ -2,12 +2,18 @@
 
 mod bench;
 mod build;
+mod clients;
 mod completions;
 mod demo;
 mod get;
 mod inspect;
+mod load;
 mod plan;
+mod pull;
+mod push;
 mod serve;
+mod tokens;
+mod update;
 
 use clap::Subcommand;
 
@@ -19,9 +25,15 @@ pub(crate) enum Command {
     Demo(demo::Arguments),
     Plan(plan::Arguments),
     Build(build::Arguments),
-    Serve(serve::Arguments),
+    Update(update::Arguments),
+    Serve(Box<serve::Arguments>),
+    Tokens(tokens::Arguments),
     Get(get::Arguments),
     Inspect(inspect::Arguments),
+    Clients(clients::Arguments),
+    Push(push::Arguments),
+    Pull(pull::Arguments),
+    Load(load::Arguments),
     Bench(bench::Arguments),
     Completions(completions::Arguments),
 }
@@ -33,9 +45,15 @@ impl Command {
             Self::Demo(arguments) => demo::run(&arguments),
             Self::Plan(arguments) => plan::run(&arguments),
             Self::Build(arguments) => build::run(&arguments),
-            Self::Serve(arguments) => serve::run(arguments),
+            Self::Update(arguments) => update::run(&arguments),
+            Self::Serve(arguments) => serve::run(*arguments),
+            Self::Tokens(arguments) => tokens::run(arguments),
             Self::Get(arguments) => get::run(&arguments),
             Self::Inspect(arguments) => inspect::run(&arguments),
+            Self::Clients(arguments) => clients::run(&arguments),
+            Self::Push(arguments) => push::run(&arguments),
+            Self::Pull(arguments) => pull::run(&arguments),
+            Self::Load(arguments) => load::run(&arguments),
             Self::Bench(arguments) => bench::run(&arguments),
             Self::Completions(arguments) => completions::run(&arguments),
         }

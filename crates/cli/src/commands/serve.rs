@@ -1,40 +1,42 @@
 //! `papir serve`: answers queries to prepared databases over HTTP until it is told to stop.
 
+use std::ffi::OsStr;
 use std::io::{IsTerminal, Write};
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use papir_server::{BoundServer, DatabaseConfig, Server, ServerConfig};
+use papir_server::{BoundServer, Server, ServerConfig};
 use tracing_subscriber::EnvFilter;
 
 use crate::Outcome;
 use crate::failure::Failure;
+use crate::serve_config::{FILES_VARIABLE, LogFormat, Settings, Snapshot, VARIABLES};
 use crate::sighting;
 
 /// Serve prepared databases over HTTP.
 ///
 /// SIGHUP loads the files again without dropping a request; SIGINT and SIGTERM finish the running
-/// requests and end. The variable PAPIR_LOG sets what is logged on stderr: off, error, warn, info, debug.
+/// requests and end. Options come from flags, else from variables (PAPIR_SERVE_THREADS for --threads),
+/// else from the file of --config. The variable PAPIR_LOG sets what is logged on stderr: off, error, warn, info, debug.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// Prepared databases, as `papir build` writes them.
-    #[arg(required = true, value_name = "FILE")]
+    /// Prepared databases, as `papir build` writes them, or their addresses in object stores, as `papir
+    /// push` takes them; without any, those of the configuration.
+    #[arg(value_name = "FILE|URL")]
     files: Vec<PathBuf>,
-    /// Address and port to listen on; port 0 takes a free one.
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7470")]
-    listen: SocketAddr,
     /// The database's name in addresses, instead of its file's stem (for one FILE).
     #[arg(long)]
     name: Option<String>,
-    /// Threads that answer; 0 takes one a core.
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    threads: usize,
-    /// Serve even schemes that hide nothing from the server.
+    /// Configuration in TOML, for what neither a flag nor the environment sets.
+    #[arg(long, value_name = "FILE", env = "PAPIR_SERVE_CONFIG")]
+    config: Option<PathBuf>,
+    /// Print the configuration as it comes out, check that all files can be used, and end.
     #[arg(long)]
-    allow_not_private: bool,
+    check_config: bool,
+    #[command(flatten)]
+    settings: Settings,
     /// Print what each query looks like, one JSON line each.
     #[arg(long, hide = true)]
     show_queries: bool,
@@ -46,11 +48,21 @@ pub(crate) struct Arguments {
 const EXAMPLES: &str = "Examples:
   papir serve words.papir
   papir serve words.papir names.papir --listen 0.0.0.0:80 --threads 8
-  papir serve words-2026.papir --name words";
+  papir serve words-2026.papir --name words
+  papir serve words.papir --watch --keep-old 90s --log-format json
+  papir serve s3://databases/words.papir --cache /var/cache/papir
+  papir serve words.papir --listen 0.0.0.0:443 --tls-cert cert.pem --tls-key key.pem --tokens tokens.toml
+  papir serve --config papir.toml --check-config";
 
 pub(crate) fn run(arguments: Arguments) -> Outcome {
     let until_stdin_ends = arguments.until_stdin_ends;
-    let config = config(arguments)?;
+    let settings = settings(&arguments)?;
+    if arguments.check_config {
+        return check(&settings);
+    }
+    let log_format = settings.log_format();
+    let on_query = arguments.show_queries.then(|| sighting::printer());
+    let config = ServerConfig { on_query, ..settings.config()? };
     let runtime = tokio::runtime::Runtime::new()?;
     runtime.block_on(async {
         let signal = stop_signal()?;
@@ -62,41 +74,76 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
         };
         let server = Server::bind(config).await?;
         // Only now: what keeps the service from starting is told once, as the failure of the command.
-        start_log();
+        start_log(log_format);
         announce(&server)?;
         server.serve(stop).await?;
         Ok(ExitCode::SUCCESS)
     })
 }
 
-fn config(arguments: Arguments) -> Result<ServerConfig, Failure> {
-    if arguments.name.is_some() && arguments.files.len() > 1 {
+/// Flags, else the environment, else the file, else the defaults.
+fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
+    known_variables()?;
+    let files = if arguments.files.is_empty() { files_of_environment() } else { arguments.files.clone() };
+    if arguments.name.is_some() && files.len() != 1 {
         return Err(Failure::new("--name names one database: expected one FILE"));
     }
-    let database = |path| DatabaseConfig::new(path, arguments.name.clone());
-    Ok(ServerConfig {
-        listen: arguments.listen,
-        databases: arguments.files.into_iter().map(database).collect(),
-        threads: arguments.threads,
-        allow_not_private: arguments.allow_not_private,
-        on_query: arguments.show_queries.then(|| sighting::printer()),
-        ..ServerConfig::default()
-    })
+    let snapshot = |path| Snapshot { name: arguments.name.clone(), path, tokens: None };
+    let mut given = arguments.settings.clone();
+    given.databases = files.into_iter().map(snapshot).collect();
+    let file = arguments.config.as_deref().map(Settings::read).transpose()?.unwrap_or_default();
+    let settings = given.or(file).or(Settings::defaults());
+    if settings.databases.is_empty() {
+        return Err(Failure::new("no database to serve: expected a FILE, or [[database]] in --config"));
+    }
+    Ok(settings)
+}
+
+fn files_of_environment() -> Vec<PathBuf> {
+    std::env::var_os(FILES_VARIABLE).map_or_else(Vec::new, |all| std::env::split_paths(&all).collect())
+}
+
+/// Refuses variables that look as if they set something and set nothing.
+fn known_variables() -> Result<(), Failure> {
+    let command = Arguments::augment_args(clap::Command::new("serve"));
+    let own: Vec<&OsStr> = command.get_arguments().filter_map(|argument| argument.get_env()).collect();
+    let unknown = std::env::vars_os().map(|(name, _)| name).find(|name| {
+        name.to_string_lossy().starts_with(VARIABLES)
+            && name != FILES_VARIABLE
+            && !own.contains(&name.as_os_str())
+    });
+    match unknown {
+        Some(name) => Err(Failure::new(format!("the variable {} sets no option", name.to_string_lossy()))),
+        None => Ok(()),
+    }
+}
+
+/// Prints the settings, and checks what they name, as a start would.
+fn check(settings: &Settings) -> Outcome {
+    let config = settings.clone().config()?;
+    papir_server::check(&config)?;
+    let mut out = std::io::stdout();
+    write!(out, "{}", settings.print()?)?;
+    out.flush()?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn announce(server: &BoundServer) -> std::io::Result<()> {
     let mut out = std::io::stdout();
-    writeln!(out, "listening on http://{}", server.local_addr())?;
+    writeln!(out, "listening on {}", server.url())?;
     out.flush()
 }
 
-fn start_log() {
+fn start_log(format: LogFormat) {
     let filter = EnvFilter::try_from_env("PAPIR_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
-    tracing_subscriber::fmt()
+    let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
-        .init();
+        .with_ansi(std::io::stderr().is_terminal());
+    match format {
+        LogFormat::Text => log.init(),
+        LogFormat::Json => log.json().flatten_event(true).with_span_list(false).init(),
+    }
 }
 
 /// Done at the end of stdin. Reads on a thread that nothing waits for: stdin may never end.

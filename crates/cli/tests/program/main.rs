@@ -2,10 +2,20 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod building;
+mod clients;
+mod configuration;
 mod demo;
 mod getting;
 mod inspecting;
+mod loading;
+mod manual;
+mod operating;
 mod plan;
+mod protection;
+mod remote;
 mod serving;
+mod sources;
 mod support;
+mod updating;
 mod usage;
+mod verifying;

@@ -5,6 +5,8 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 /// Runs papir with arguments and nothing on stdin.
 pub(crate) fn papir(arguments: &[&str]) -> Output {
@@ -103,10 +105,11 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    /// Serves files, with more arguments.
+    /// Serves files, with more arguments; on a free port where they say nothing else.
     pub(crate) fn start(files: &[&str], more: &[&str]) -> Self {
+        let listen: &[&str] = if more.contains(&"--listen") { &[] } else { &["--listen", "127.0.0.1:0"] };
         let mut child = Command::new(env!("CARGO_BIN_EXE_papir"))
-            .args([&["serve", "--listen", "127.0.0.1:0"], files, more].concat())
+            .args([&["serve"], listen, files, more].concat())
             .env("PAPIR_LOG", "off")
             .stdout(Stdio::piped())
             .spawn()
@@ -120,6 +123,25 @@ impl Service {
     /// The process.
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Has it load its only file again; another version is served when this returns.
+    #[cfg(unix)]
+    pub(crate) fn reload(&self) {
+        let before = self.version();
+        let status = Command::new("kill").args(["-HUP", &self.id().to_string()]).status().unwrap();
+        assert!(status.success());
+        let begin = Instant::now();
+        while self.version() == before {
+            assert!(begin.elapsed() < Duration::from_secs(20), "the new snapshot is not served");
+            sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// The version of its only database.
+    fn version(&self) -> String {
+        let inspected = succeeds(&["inspect", &self.url]);
+        inspected.lines().find(|line| line.starts_with("version ")).expect("a version").to_owned()
     }
 
     /// Waits for its own end.

@@ -84,6 +84,14 @@ impl<T: Deref<Target = [u8]> + Sync> ByteMatrix<T> {
         rows8::gather_row_block(tile, row % ROWS, 0, out);
     }
 
+    /// A column, byte by byte: as long as the rows with their padding.
+    pub fn column(&self, column: usize) -> Vec<u8> {
+        let groups = self.rows.div_ceil(ROWS);
+        let mut bytes = vec![0; groups * ROWS];
+        rows8::gather_column(&self.tiles, groups, self.quads(), column, &mut bytes);
+        bytes
+    }
+
     /// Σ (byte − `centre`)·x of each row with each query, modulo 2^`bits`, in one read of the matrix. A
     /// query has a value of `bits` bits for each column.
     pub fn products(&self, queries: &[&[u32]], bits: u32, centre: u8) -> Vec<Vec<u32>> {
@@ -186,6 +194,11 @@ mod tests {
                 assert_eq!(value, byte(row, column));
                 assert_eq!(matrix.tiles()[matrix.position(row, column)], value);
             }
+        }
+        for column in 0..133 {
+            let found = matrix.column(column);
+            assert!(found.iter().take(70).enumerate().all(|(row, &value)| value == byte(row, column)));
+            assert!(found.len() == 128 && found[70..].iter().all(|&value| value == 0));
         }
         assert_eq!(
             matrix.tiles().iter().filter(|byte| **byte != 0).count(),

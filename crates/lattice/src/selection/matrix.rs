@@ -134,6 +134,17 @@ pub const fn place(columns: usize, row: usize, column: usize) -> usize {
     group + (column / 2 * rows16::ROWS + row % rows16::ROWS) * 2 + column % 2
 }
 
+/// The words of a column, those of padding rows included.
+///
+/// # Panics
+/// When the matrix has no such column.
+pub fn read_column(tiles: &[i16], columns: usize, column: usize) -> Vec<i16> {
+    let groups = tiles.len() / matrix_words(1, columns);
+    let mut words = vec![0; groups * rows16::ROWS];
+    rows16::gather_column(tiles, groups, columns.div_ceil(2), column, &mut words);
+    words
+}
+
 /// Writes some neighbouring columns from an even one on, each the words of all rows, padding included.
 ///
 /// # Panics

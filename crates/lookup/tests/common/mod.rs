@@ -24,7 +24,8 @@ pub fn table_with(
     bucket: BucketTarget,
     on_duplicate: OnDuplicate,
 ) -> Result<KeywordTable> {
-    build(entries, &TableOptions { bucket, on_duplicate }, &mut rng(1), &NoProgress)
+    let options = TableOptions { bucket, on_duplicate, ..TableOptions::default() };
+    build(entries, &options, &mut rng(1), &NoProgress)
 }
 
 /// What a client reads for a key straight from the records.

@@ -1,10 +1,11 @@
 //! The server's side of the first level: SimplePIR over the matrix D of bytes.
 
-use papir_core::{AlignedBytes, Blob, Progress, Records, Result};
+use papir_core::{AlignedBytes, Blob, Progress, Records, Result, Shape};
 use papir_lattice::lwe32::{self, LOG2_Q, LweParams, MaskProducts, Masks, N, matrix_bytes, write_columns};
 use papir_ring::prg::Seed;
 
 use super::layout::Layout;
+use crate::readback::read_columns;
 
 /// Bytes, and what holds them.
 pub(crate) type ByteMatrix = lwe32::ByteMatrix<Blob>;
@@ -55,6 +56,21 @@ pub(crate) fn encode(layout: &Layout, records: &dyn Records, progress: &dyn Prog
         read_column(layout, records, column as u64, out)
     })?;
     Ok(ByteMatrix::new(rows, columns, tiles.into()))
+}
+
+/// Records back from D, as [`Records::read_packed`] gives them.
+///
+/// # Errors
+/// As [`Records::read_packed`].
+pub(crate) fn read_packed(
+    layout: &Layout,
+    shape: Shape,
+    database: &ByteMatrix,
+    range: (u64, u64),
+    out: &mut [u8],
+) -> Result<()> {
+    let (bundle, units) = (layout.bundle(shape), layout.units as u64);
+    read_columns(&bundle, units, range, out, |column| database.column(column))
 }
 
 /// Reads one column into the front of `out`.

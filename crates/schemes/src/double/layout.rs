@@ -7,6 +7,8 @@
 use papir_core::{Error, Result, Shape};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
+use crate::bundle::Bundle;
+
 /// The longest record in bits. Hint and answer grow with each byte of a record, so that from here
 /// on SimplePIR's hint is the smaller one.
 pub const MAX_RECORD_BITS: u64 = 64;
@@ -83,6 +85,16 @@ impl Layout {
     /// Rows of D.
     pub(crate) fn rows(&self) -> usize {
         self.units * self.unit_bytes
+    }
+
+    /// Units of a column as they stand in its bytes.
+    pub(crate) fn bundle(&self, shape: Shape) -> Bundle {
+        Bundle {
+            shape,
+            unit_bytes: self.unit_bytes,
+            stored_bits: self.record_bits,
+            per_unit: self.unit_records,
+        }
     }
 
     /// Records of a column.

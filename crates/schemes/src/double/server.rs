@@ -1,6 +1,6 @@
 //! The server of DoublePIR: `Setup` and `Answer` of section 5.
 
-use papir_core::scheme::{Parameters, Scheme, Server, Session};
+use papir_core::scheme::{Parameters, Scheme, Server, Session, UpdateEstimate};
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{Blob, BlobSlice, Change, Error, Progress, Records, Result};
 use papir_lattice::lwe32::{LOG2_Q, MaskProducts, N, matrix_bytes, round};
@@ -21,7 +21,8 @@ const DATABASE: &str = "double/database";
 const DIGITS: &str = "double/digits";
 const MASKS: &str = "double/masks";
 
-/// Both levels and the public part.
+/// Both levels and the public part. A clone shares them.
+#[derive(Clone)]
 pub struct DoubleServer {
     pub(super) params: DoubleParams,
     pub(super) public: DoublePublic,
@@ -60,8 +61,18 @@ impl Server<Double> for DoubleServer {
         Ok(self.answers(&queries))
     }
 
+    fn update_cost(&self, changes: &[Change]) -> Result<UpdateEstimate> {
+        update::cost(self, changes)
+    }
+
+    /// Keeps the public seed: byte for byte what a setup of the changed records under it gives.
     fn update(&self, changes: &[Change], _rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Self> {
         update::update(self, changes, progress)
+    }
+
+    fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
+        let (layout, shape) = (&self.params.layout, self.params.shape());
+        first::read_packed(layout, shape, &self.first.database, (first, count), out)
     }
 
     fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {

@@ -5,8 +5,10 @@
 
 use std::collections::BTreeSet;
 
-use papir_core::scheme::{Parameters, check_changes};
+use papir_core::cost::{Counts, Operation};
+use papir_core::scheme::{Parameters, UpdateEstimate, check_changes};
 use papir_core::{AlignedBytes, BlobSlice, Change, Progress, Result};
+use papir_lattice::lwe32::matrix::transformed_bytes;
 use papir_lattice::lwe32::{LweParams, MaskProducts, Masks, N, add_multiple};
 use rayon::prelude::*;
 
@@ -20,6 +22,52 @@ const ALL_FROM: usize = 2;
 /// Changed units for each n of a column up to which rank-one updates are faster than the product.
 const FEW: usize = 4;
 
+/// What [`update`] with these changes would cost.
+///
+/// # Errors
+/// As [`check_changes`].
+pub(super) fn cost(server: &DoubleServer, changes: &[Change]) -> Result<UpdateEstimate> {
+    let (params, layout) = (&server.params, &server.params.layout);
+    check_changes(&params.shape(), changes)?;
+    let description = params.describe();
+    let (sizes, setup) = (description.sizes, description.work.setup);
+    let hint = |rows, columns| {
+        Counts::new().with(Operation::HintProduct8, transformed_bytes(rows, columns) as f64, rows)
+    };
+    let rows = digit_rows(layout);
+    let second = hint(rows, layout.units);
+    let update = match touched_units(layout, changes) {
+        0 => Counts::new(),
+        units if from_scratch(layout, units) => {
+            hint(layout.rows(), layout.columns).and(second).with(Operation::Copy, sizes.database as f64, 1)
+        }
+        units => {
+            let first = hint(units * layout.unit_bytes, layout.columns);
+            // A row of n words is added to, instead of multiplied with a key.
+            let added = Counts::new().with(Operation::DecryptRow, (units * rows) as f64, 1);
+            let second = if few(layout, units) { added } else { second };
+            first.and(second).with(Operation::Copy, (sizes.database + sizes.material) as f64, 1)
+        }
+    };
+    Ok(UpdateEstimate { update, setup })
+}
+
+/// Units of a column that hold changes in some column.
+pub(crate) fn touched_units(layout: &Layout, changes: &[Change]) -> usize {
+    let units: BTreeSet<u64> = changes.iter().map(|change| layout.place(change.index).unit).collect();
+    units.len()
+}
+
+/// Whether so many changed units are enough to prepare all.
+fn from_scratch(layout: &Layout, units: usize) -> bool {
+    units * ALL_FROM > layout.units
+}
+
+/// Whether rank-one updates of the second hint are faster than its product.
+fn few(layout: &Layout, units: usize) -> bool {
+    units <= FEW * layout.units.div_ceil(N)
+}
+
 /// The database with these changes, in order, under the same seed: byte for byte what a setup of the
 /// changed records gives.
 pub(super) fn update(
@@ -30,8 +78,11 @@ pub(super) fn update(
     let (params, layout) = (&server.params, &server.params.layout);
     check_changes(&params.shape(), changes)?;
     let (database, units) = change_bytes(layout, &server.first.database, changes)?;
+    if units.is_empty() {
+        return Ok(server.clone());
+    }
     let seed = server.public.seed;
-    if units.len() * ALL_FROM > layout.units {
+    if from_scratch(layout, units.len()) {
         return DoubleServer::prepare(params.clone(), seed, database, progress);
     }
     progress.stage("update", units.len() as u64);
@@ -53,10 +104,12 @@ pub(super) fn change_bytes(
         let (row, column) = (place.unit as usize * layout.unit_bytes, place.column as usize);
         let positions = (row..row + layout.unit_bytes).map(|row| database.position(row, column));
         let bytes = tiles.bytes_mut();
-        let unit = number(positions.clone().map(|position| bytes[position]));
-        let unit = layout.with_record(unit, place.slot, number(change.record.iter().copied()));
-        positions.zip(unit.to_le_bytes()).for_each(|(position, byte)| bytes[position] = byte);
-        units.insert(place.unit as usize);
+        let old = number(positions.clone().map(|position| bytes[position]));
+        let new = layout.with_record(old, place.slot, number(change.record.iter().copied()));
+        if new != old {
+            positions.zip(new.to_le_bytes()).for_each(|(position, byte)| bytes[position] = byte);
+            units.insert(place.unit as usize);
+        }
     }
     let (rows, columns) = (database.rows(), database.columns());
     Ok((ByteMatrix::new(rows, columns, tiles.into()), units.into_iter().collect()))
@@ -94,8 +147,7 @@ fn change_digits(
     progress: &dyn Progress,
 ) -> Result<SecondLevel> {
     let (layout, second, lwe) = (&server.params.layout, &server.second, &server.params.lwe);
-    let few = units.len() <= FEW * layout.units.div_ceil(N);
-    let mut sums = few.then(|| AlignedBytes::copy_of(second.masks.bytes()));
+    let mut sums = few(layout, units.len()).then(|| AlignedBytes::copy_of(second.masks.bytes()));
     let mut tiles = AlignedBytes::copy_of(second.digits.tiles());
     let (mut digits, mut mask) = (vec![0; digit_rows(layout)], vec![0; N]);
     let masks = second_masks(server.public.seed);

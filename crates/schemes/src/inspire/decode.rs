@@ -1,11 +1,13 @@
 //! The records back from the encoded matrix: evaluates a column's polynomial at its t points.
 
+use papir_core::Result;
 use papir_kernels::pointwise::Modulus;
-use papir_lattice::selection::place;
+use papir_lattice::selection::read_column;
 use papir_ring::prg::Seed;
 
 use super::layout::{Layout, PLAINTEXT};
 use super::masks::whitening;
+use crate::readback::read_columns;
 
 /// A matrix that is read by columns.
 pub struct Columns<'a> {
@@ -45,13 +47,20 @@ impl<'a> Columns<'a> {
         elements
     }
 
+    /// Records, as [`papir_core::Records::read_packed`] gives them.
+    ///
+    /// # Errors
+    /// As [`papir_core::Records::read_packed`].
+    pub fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
+        let (bundle, points) = (&self.layout.bundle, self.layout.points as u64);
+        read_columns(bundle, points, (first, count), out, |column| self.decode(column))
+    }
+
     /// One column of the matrix as residues modulo p.
     fn residues(&self, column: usize) -> Vec<u32> {
-        let word = |row: usize| {
-            let word = self.tiles[place(self.layout.columns, row, column)];
-            i32::from(word).rem_euclid(PLAINTEXT as i32) as u32
-        };
-        let mut residues: Vec<u32> = (0..self.layout.rows()).map(word).collect();
+        let words = read_column(self.tiles, self.layout.columns, column);
+        let residue = |word: i16| i32::from(word).rem_euclid(PLAINTEXT as i32) as u32;
+        let mut residues: Vec<u32> = words.into_iter().map(residue).collect();
         for &[_, row] in self.exceptions(column) {
             residues[row as usize] = PLAINTEXT / 2;
         }

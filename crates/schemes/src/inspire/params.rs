@@ -256,7 +256,7 @@ impl Parameters for Params {
                 batch: 1,
                 client_keys: false,
                 tickets: false,
-                update: UpdateCost::Rebuild,
+                update: UpdateCost::PerPack,
             },
             parameters: vec![
                 ("d", layout.degree.to_string()),

@@ -16,6 +16,7 @@ use rand_core::CryptoRng;
 use rayon::prelude::*;
 
 use super::Inspire;
+use super::decode::Columns;
 use super::encode::encode;
 use super::masks::{packing, rgsw_masks, selector_masks};
 use super::params::Params;
@@ -81,6 +82,15 @@ impl scheme::Server<Inspire> for Server {
     /// Keeps the public seed: byte for byte what [`Server::prepare`] gives for the changed records.
     fn update(&self, changes: &[Change], _rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Self> {
         super::update::update(self, changes, progress)
+    }
+
+    fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
+        let (layout, seed) = (self.params.layout(), &self.public.seed);
+        // Those of other columns need not be sorted: a database is often read column by column.
+        let columns = [first, first.saturating_add(count)].map(|index| layout.locate(index).column);
+        let near = |[_, column]: &&[u32; 2]| (columns[0]..=columns[1]).contains(column);
+        let exceptions: Vec<[u32; 2]> = self.exceptions.iter().filter(near).copied().collect();
+        Columns::new(layout, seed, &self.tiles, &exceptions).read_packed(first, count, out)
     }
 
     fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {

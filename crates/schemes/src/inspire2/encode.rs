@@ -1,7 +1,7 @@
 //! The matrix D: records → units → whitened words → columns of row groups.
 
 use papir_core::{AlignedBytes, Progress, Records, Result};
-use papir_lattice::selection::{place, write_columns};
+use papir_lattice::selection::{matrix, place, write_columns};
 use papir_ring::prg::Seed;
 use rayon::prelude::*;
 
@@ -44,6 +44,15 @@ fn column(layout: &Layout, seed: &Seed, records: &dyn Records, index: usize) -> 
         bytes.chunks_exact(2).map(|pair| i16::from_le_bytes([pair[0], pair[1]])).collect();
     words.resize(layout.rows(), 0);
     Ok(words)
+}
+
+/// The bytes of a column's units, read back from the matrix.
+pub fn read_column(layout: &Layout, seed: &Seed, tiles: &[i16], column: usize) -> Vec<u8> {
+    let words = matrix::read_column(tiles, layout.columns, column);
+    let words = &words[..layout.blocks * layout.unit_words];
+    let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    whiten(seed, (column * layout.blocks) as u64, layout.bundle.unit_bytes, &mut bytes);
+    bytes
 }
 
 /// The bytes of a unit, read back from the matrix.

@@ -504,7 +504,7 @@ impl Parameters for Params {
                 batch: 1,
                 client_keys: false,
                 tickets: false,
-                update: UpdateCost::PerRecord,
+                update: UpdateCost::PerPack,
             },
             parameters: self.values(),
             work: self.work(),

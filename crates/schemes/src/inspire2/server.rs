@@ -14,12 +14,13 @@ use rand_core::CryptoRng;
 use rayon::prelude::*;
 
 use super::Inspire2;
-use super::encode::encode;
+use super::encode::{encode, read_column};
 use super::masks::{Packings, selector_masks};
 use super::params::{NAME, Params};
 use super::second::{Online, body_digits, digit_column};
 use super::wire::{Answer, Public, Query};
 use crate::packs::{Names, PreparedPacks, sized};
+use crate::readback::read_columns;
 use crate::shape_io::check_source;
 
 const SEED: &str = "inspire2/seed";
@@ -91,6 +92,13 @@ impl scheme::Server<Inspire2> for Server {
     /// Keeps the public seed: byte for byte what [`Server::prepare`] gives for the changed records.
     fn update(&self, changes: &[Change], _rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Self> {
         super::update::update(self, changes, progress)
+    }
+
+    fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
+        let (layout, seed) = (self.params.layout(), &self.public.seed);
+        read_columns(&layout.bundle, layout.blocks as u64, (first, count), out, |column| {
+            read_column(layout, seed, &self.tiles, column)
+        })
     }
 
     fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {

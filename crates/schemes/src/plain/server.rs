@@ -2,7 +2,9 @@
 
 use papir_core::scheme::{Parameters, Scheme, Server, Session, check_changes};
 use papir_core::sections::{SectionSink, SectionSource};
-use papir_core::{AlignedBytes, Blob, Change, Error, Progress, RecordBuffer, Records, Result, extract_bits};
+use papir_core::{
+    AlignedBytes, Blob, Change, Error, Progress, RecordBuffer, Records, Result, copy_packed, extract_bits,
+};
 use rand_core::CryptoRng;
 
 use super::Plain;
@@ -62,6 +64,10 @@ impl Server<Plain> for PlainServer {
             buffer.set(change.index, &change.record)?;
         }
         Ok(Self { params: self.params.clone(), packed: Blob::copy_of(buffer.packed()) })
+    }
+
+    fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
+        copy_packed(&self.params.shape(), &self.packed, first, count, out)
     }
 
     fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {

@@ -161,15 +161,20 @@ impl<F: Family> SelectionParams<F> {
         F::count_packs(counts, self.selection.packs(), RING.degree, capacity, self.bits.gadget.levels)
     }
 
-    /// Adds what preparing the packs takes.
+    /// Adds what preparing all packs takes.
     pub fn count_setup(&self, counts: Counts) -> Counts {
-        let (rows, blocks) = (self.matrix_rows(), self.selection.columns.div_ceil(RING.degree));
+        self.count_packs(counts, self.selection.packs())
+    }
+
+    /// Adds what preparing so many packs takes.
+    pub fn count_packs(&self, counts: Counts, packs: usize) -> Counts {
+        let (rows, blocks) = (packs * self.selection.capacity, self.selection.columns.div_ceil(RING.degree));
         let full_packs = rows as f64 / RING.degree as f64;
         let each = PACK.0 + PACK.1 * self.bits.gadget.levels as f64;
         counts.with(Operation::HintTransform, (rows * blocks) as f64, rows / ROWS).with(
             Operation::Pack,
             full_packs * each,
-            self.selection.packs(),
+            packs,
         )
     }
 

@@ -2,9 +2,10 @@
 
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{AlignedBytes, BlobSlice, Error, Progress, Result};
+use papir_kernels::rows16::ROWS;
 use papir_lattice::mod_switch::{PowerSwitch, lift_elements};
-use papir_lattice::packing::{Bodies, KeyBodies, OnlineKey, RingPacking};
-use papir_lattice::selection::{SelectorMasks, WordMatrix};
+use papir_lattice::packing::{Bodies, KeyBodies, LweMasks, OnlineKey, RingPacking};
+use papir_lattice::selection::{SelectorMasks, WordMatrix, matrix_words};
 use papir_ring::prg::Seed;
 use papir_ring::{Coefficients, Poly};
 use rayon::prelude::*;
@@ -62,15 +63,34 @@ impl<F: Family> PackedMatrix<F> {
         let packing = params.packing(seed)?;
         let count = params.selection().packs();
         progress.stage("pack", count as u64);
-        let capacity = params.selection().capacity;
-        let (matrix, masks) = (matrix(params, &tiles), params.selector_masks(seed, capacity));
-        let of_pack = |pack: usize| {
-            let masks = masks.of_rows(params.rlwe().ring(), &matrix, pack * capacity..(pack + 1) * capacity);
-            progress.advance(1);
-            masks
-        };
+        let masks = PackMasks::new(params, seed, &tiles, progress);
+        let of_pack = |pack| masks.of_pack(pack);
         let packs = PreparedPacks::prepare(names(params.scheme()), &packing, count, of_pack)?;
         Ok(Self::assemble(params, seed, tiles, packing, packs))
+    }
+
+    /// The same with another matrix, under the same seed: the packs whose rows differ are prepared again,
+    /// the others taken over. Byte for byte what [`PackedMatrix::prepare`] gives.
+    ///
+    /// # Errors
+    /// As [`PackedMatrix::prepare`].
+    pub fn replace(
+        &self,
+        params: &SelectionParams<F>,
+        seed: &Seed,
+        tiles: AlignedBytes,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
+        let tiles = checked_tiles(params, BlobSlice::new(tiles.into(), MATRIX)?)?;
+        let touched = touched_packs(params, &self.tiles, &tiles);
+        let count = touched.iter().filter(|&&touched| touched).count();
+        if count == 0 {
+            return Ok(self.clone());
+        }
+        progress.stage("pack", count as u64);
+        let masks = PackMasks::new(params, seed, &tiles, progress);
+        let packs = self.packs.refresh(&self.packing, |pack| touched[pack], |pack| masks.of_pack(pack))?;
+        Ok(Self::assemble(params, seed, tiles, self.packing.clone(), packs))
     }
 
     fn assemble(
@@ -192,6 +212,45 @@ impl<F: Family> PackedMatrix<F> {
 fn checked_tiles<F: Family>(params: &SelectionParams<F>, tiles: BlobSlice<i16>) -> Result<BlobSlice<i16>> {
     Error::check_length(MATRIX, tiles.bytes().len(), params.matrix_bytes())?;
     Ok(tiles)
+}
+
+/// The masks of each pack's LWE encryptions.
+struct PackMasks<'a, F> {
+    params: &'a SelectionParams<F>,
+    matrix: WordMatrix<'a>,
+    masks: SelectorMasks,
+    progress: &'a dyn Progress,
+}
+
+impl<'a, F: Family> PackMasks<'a, F> {
+    fn new(
+        params: &'a SelectionParams<F>,
+        seed: &Seed,
+        tiles: &'a [i16],
+        progress: &'a dyn Progress,
+    ) -> Self {
+        let masks = params.selector_masks(seed, params.selection().capacity);
+        Self { params, matrix: matrix(params, tiles), masks, progress }
+    }
+
+    /// Of the rows of one pack.
+    fn of_pack(&self, pack: usize) -> LweMasks {
+        let capacity = self.params.selection().capacity;
+        let rows = pack * capacity..(pack + 1) * capacity;
+        let masks = self.masks.of_rows(self.params.rlwe().ring(), &self.matrix, rows);
+        self.progress.advance(1);
+        masks
+    }
+}
+
+/// For each pack, whether two matrices differ in the groups of rows that hold its own.
+fn touched_packs<F: Family>(params: &SelectionParams<F>, old: &[i16], new: &[i16]) -> Vec<bool> {
+    let group = matrix_words(1, params.selection().columns);
+    let groups = old.par_chunks_exact(group).zip(new.par_chunks_exact(group));
+    let differs: Vec<bool> = groups.map(|(old, new)| old != new).collect();
+    let capacity = params.selection().capacity;
+    let groups_of = |pack: usize| pack * capacity / ROWS..((pack + 1) * capacity).div_ceil(ROWS);
+    (0..params.selection().packs()).map(|pack| differs[groups_of(pack)].contains(&true)).collect()
 }
 
 fn matrix<'a, F: Family>(params: &SelectionParams<F>, tiles: &'a [i16]) -> WordMatrix<'a> {

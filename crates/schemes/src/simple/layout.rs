@@ -6,6 +6,8 @@
 
 use papir_core::{Error, Result, Shape};
 
+use crate::bundle::Bundle;
+
 /// The most columns: up to here the failure probability stays below 2⁻⁴⁰ (`super::noise`).
 pub(super) const MAX_COLUMNS: u64 = 1 << 16;
 /// The most rows: one unit of the longest record of an odd number of bits.
@@ -65,6 +67,16 @@ impl Layout {
         }
         let (rows, columns) = (rows as usize, columns as usize);
         Ok(Self { unit_records, unit_bytes: unit_bytes as usize, column_units, rows, columns })
+    }
+
+    /// Columns as runs of the packed database.
+    pub(super) fn bundle(&self, shape: Shape) -> Bundle {
+        Bundle {
+            shape,
+            unit_bytes: self.rows,
+            stored_bits: shape.record_bits(),
+            per_unit: self.column_records(),
+        }
     }
 
     /// Records of a column.

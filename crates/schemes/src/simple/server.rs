@@ -1,6 +1,6 @@
 //! The server of SimplePIR: `Setup` and `Answer` of figure 2.
 
-use papir_core::scheme::{Parameters, Scheme, Server, Session};
+use papir_core::scheme::{Parameters, Scheme, Server, Session, UpdateEstimate};
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{AlignedBytes, Change, Error, Progress, Records, Result};
 use papir_lattice::lwe32::{LOG2_Q, MaskProducts, matrix_bytes, round, write_columns};
@@ -12,13 +12,15 @@ use super::noise::CENTRE;
 use super::params::{SEED_BYTES, SimpleParams};
 use super::wire::{SimpleAnswer, SimplePublic, SimpleQuery};
 use super::{ByteMatrix, Simple, masks, update};
+use crate::readback::read_columns;
 use crate::shape_io::check_source;
 
 const SEED: &str = "simple/seed";
 const HINT: &str = "simple/hint";
 const DATABASE: &str = "simple/database";
 
-/// The matrix, the seed and the hint.
+/// The matrix, the seed and the hint. A clone shares them.
+#[derive(Clone)]
 pub struct SimpleServer {
     pub(super) params: SimpleParams,
     pub(super) public: SimplePublic,
@@ -56,8 +58,18 @@ impl Server<Simple> for SimpleServer {
         Ok(self.sums(&queries).iter().map(|sums| self.round(sums)).collect())
     }
 
+    fn update_cost(&self, changes: &[Change]) -> Result<UpdateEstimate> {
+        update::cost(self, changes)
+    }
+
+    /// Keeps the public seed: byte for byte what a setup of the changed records under it gives.
     fn update(&self, changes: &[Change], _rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Self> {
         update::update(self, changes, progress)
+    }
+
+    fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
+        let bundle = self.params.layout.bundle(self.params.shape());
+        read_columns(&bundle, 1, (first, count), out, |column| self.database.column(column))
     }
 
     fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {

@@ -1,13 +1,61 @@
-//! Changing records: new bytes in the matrix, and for each changed byte a rank-one update of the
-//! hint. Besides, database and hint are copied once, since the old version goes on answering.
+//! Changing records: new bytes in the matrix; for each changed byte a rank-one update of the hint, or where
+//! many bytes changed the hint's rows of them again. Besides, database and hint are copied once, since the
+//! old version goes on answering.
 
-use papir_core::scheme::{Parameters, check_changes};
+use std::collections::BTreeSet;
+
+use papir_core::cost::{Counts, Operation};
+use papir_core::scheme::{Parameters, UpdateEstimate, check_changes};
 use papir_core::{AlignedBytes, Change, Progress, RecordBuffer, Result, Shape};
-use papir_lattice::lwe32::{N, add_multiple};
+use papir_lattice::lwe32::matrix::transformed_bytes;
+use papir_lattice::lwe32::{MaskProducts, N, add_multiple};
+use rayon::prelude::*;
 
+use super::noise::CENTRE;
 use super::server::SimpleServer;
 use super::wire::SimplePublic;
 use super::{ByteMatrix, masks};
+
+/// Bytes of a row's product with all masks that take as long as one rank-one update of it.
+const RANK_ONE: u64 = 48;
+
+/// A byte that changed.
+struct Difference {
+    row: usize,
+    column: usize,
+    /// The new byte less the old one.
+    by: i32,
+}
+
+/// What [`update`] with these changes would cost.
+///
+/// # Errors
+/// As [`check_changes`].
+pub(super) fn cost(server: &SimpleServer, changes: &[Change]) -> Result<UpdateEstimate> {
+    let (params, layout) = (&server.params, &server.params.layout);
+    check_changes(&params.shape(), changes)?;
+    let description = params.describe();
+    let setup = description.work.setup;
+    if changes.is_empty() {
+        return Ok(UpdateEstimate { update: Counts::new(), setup });
+    }
+    let units: BTreeSet<u64> = changes.iter().map(|change| layout.place(change.index).unit).collect();
+    let (bytes, rows) = (changes.len() * layout.unit_bytes, units.len() * layout.unit_bytes);
+    let stored = (description.sizes.database + description.sizes.hint) as f64;
+    let copy = Counts::new().with(Operation::Copy, stored, 1);
+    let update = if few(bytes, rows, layout.columns) {
+        // A row of n words is added to, instead of multiplied with a key.
+        copy.with(Operation::DecryptRow, bytes as f64, 1)
+    } else {
+        copy.with(Operation::HintProduct8, transformed_bytes(rows, layout.columns) as f64, rows)
+    };
+    Ok(UpdateEstimate { update, setup })
+}
+
+/// Whether rank-one updates for so many bytes are faster than the products of the rows in which they lie.
+fn few(bytes: usize, rows: usize, columns: usize) -> bool {
+    bytes as u64 * RANK_ONE <= transformed_bytes(rows, columns)
+}
 
 /// The database with these changes, in order, under the same seed: byte for byte what a setup of
 /// the changed records gives.
@@ -17,19 +65,34 @@ pub(super) fn update(
     progress: &dyn Progress,
 ) -> Result<SimpleServer> {
     check_changes(&server.params.shape(), changes)?;
+    let (params, seed) = (&server.params, server.public.seed);
     let mut tiles = AlignedBytes::copy_of(server.database.tiles());
-    let mut hint = AlignedBytes::copy_of(&server.public.hint);
-    progress.stage("update", changes.len() as u64);
+    let mut differences = Vec::new();
     for change in changes {
-        apply(server, change, tiles.bytes_mut(), hint.slice_mut())?;
-        progress.advance(1);
+        apply(server, change, tiles.bytes_mut(), &mut differences)?;
     }
-    let public = SimplePublic { seed: server.public.seed, hint: hint.into() };
+    if differences.is_empty() {
+        return Ok(server.clone());
+    }
     let database = ByteMatrix::new(server.database.rows(), server.database.columns(), tiles.into());
-    Ok(SimpleServer { params: server.params.clone(), public, database })
+    let mut hint = AlignedBytes::copy_of(&server.public.hint);
+    let rows: BTreeSet<usize> = differences.iter().map(|difference| difference.row).collect();
+    if few(differences.len(), rows.len(), database.columns()) {
+        add_differences(server, differences, hint.slice_mut(), progress);
+    } else {
+        multiply_rows(server, &database, &rows, hint.slice_mut(), progress);
+    }
+    let public = SimplePublic { seed, hint: hint.into() };
+    Ok(SimpleServer { params: params.clone(), public, database })
 }
 
-fn apply(server: &SimpleServer, change: &Change, tiles: &mut [u8], hint: &mut [u32]) -> Result<()> {
+/// Makes one change, and lists the bytes that differ.
+fn apply(
+    server: &SimpleServer,
+    change: &Change,
+    tiles: &mut [u8],
+    differences: &mut Vec<Difference>,
+) -> Result<()> {
     let layout = &server.params.layout;
     let place = layout.place(change.index);
     let column = place.column as usize;
@@ -40,14 +103,51 @@ fn apply(server: &SimpleServer, change: &Change, tiles: &mut [u8], hint: &mut [u
     let shape = Shape::new(layout.unit_records, server.params.shape().record_bits())?;
     let mut unit = RecordBuffer::from_packed(shape, old)?;
     unit.set(place.slot, &change.record)?;
-    let mut mask = vec![0; N];
-    masks(server.public.seed).row(column, &mut mask);
     for ((row, position), &new) in positions.zip(unit.packed()) {
-        let difference = i32::from(new) - i32::from(tiles[position]);
-        if difference != 0 {
-            add_multiple(&mut hint[row * N..][..N], &mask, difference);
+        let by = i32::from(new) - i32::from(tiles[position]);
+        if by != 0 {
+            differences.push(Difference { row, column, by });
             tiles[position] = new;
         }
     }
     Ok(())
+}
+
+/// H + ΔD·A, a byte of ΔD at a time.
+fn add_differences(
+    server: &SimpleServer,
+    mut differences: Vec<Difference>,
+    hint: &mut [u32],
+    progress: &dyn Progress,
+) {
+    differences.sort_by_key(|difference| difference.column);
+    progress.stage("update", differences.len() as u64);
+    let (masks, mut mask) = (masks(server.public.seed), vec![0; N]);
+    for of_column in differences.chunk_by(|a, b| a.column == b.column) {
+        masks.row(of_column[0].column, &mut mask);
+        for difference in of_column {
+            add_multiple(&mut hint[difference.row * N..][..N], &mask, difference.by);
+        }
+        progress.advance(of_column.len() as u64);
+    }
+}
+
+/// The rows of D·A in which bytes changed.
+fn multiply_rows(
+    server: &SimpleServer,
+    database: &ByteMatrix,
+    rows: &BTreeSet<usize>,
+    hint: &mut [u32],
+    progress: &dyn Progress,
+) {
+    progress.stage("hint", rows.len() as u64);
+    let lwe = &server.params.lwe;
+    let products = MaskProducts::new(lwe, &masks(server.public.seed), database.columns(), CENTRE);
+    let changed = hint.par_chunks_exact_mut(N).enumerate().filter(|(row, _)| rows.contains(row));
+    changed.for_each(|(row, words)| {
+        let mut bytes = vec![0; database.columns()];
+        database.read_row(row, &mut bytes);
+        words.copy_from_slice(&products.of_row(lwe, &bytes));
+        progress.advance(1);
+    });
 }

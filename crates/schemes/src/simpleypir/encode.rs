@@ -1,7 +1,7 @@
 //! The matrix: records → whitened 16-bit words → columns of row groups, and back.
 
 use papir_core::{AlignedBytes, Progress, Records, Result};
-use papir_lattice::selection::{matrix_words, place, write_columns};
+use papir_lattice::selection::{matrix, matrix_words, place, write_columns};
 use papir_ring::prg::Seed;
 use rayon::prelude::*;
 use zeroize::Zeroizing;
@@ -39,8 +39,8 @@ pub fn encode(
 
 /// The bytes of a column, read back from the matrix.
 pub fn read_column(layout: &Layout, seed: &Seed, tiles: &[i16], column: u32) -> Vec<u8> {
-    let word = |row| tiles[place(layout.columns, row, column as usize)].to_le_bytes();
-    let mut bytes: Vec<u8> = (0..layout.rows).flat_map(word).collect();
+    let words = matrix::read_column(tiles, layout.columns, column as usize);
+    let mut bytes: Vec<u8> = words.iter().take(layout.rows).flat_map(|word| word.to_le_bytes()).collect();
     whiten(seed, column, &mut bytes);
     bytes
 }

@@ -21,6 +21,7 @@ pub mod encode;
 pub mod layout;
 pub mod params;
 pub mod server;
+mod update;
 pub mod wire;
 
 use papir_core::Privacy;

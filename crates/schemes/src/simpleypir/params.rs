@@ -17,7 +17,7 @@ use crate::selection::{CdksFamily, Selection, SelectionBits, SelectionParams};
 use crate::shape_io::{SHAPE_BYTES, read_shape, write_shape};
 
 /// d.
-const DEGREE: usize = RlweLiteral::DEFAULT.degree;
+pub(super) const DEGREE: usize = RlweLiteral::DEFAULT.degree;
 /// Bits of a word.
 const WORD_BITS: u32 = 16;
 /// Bytes of encoded parameters.
@@ -179,7 +179,7 @@ impl Parameters for Params {
                 batch: 1,
                 client_keys: false,
                 tickets: false,
-                update: UpdateCost::Rebuild,
+                update: UpdateCost::PerPack,
             },
             parameters: self.values(),
             work: self.work(),

@@ -1,16 +1,17 @@
-//! The server of SimpleYPIR: `DBSetup` and `Answer`.
+//! The server of SimpleYPIR: `DBSetup` and `Answer`. Changing records is `update`.
 
-use papir_core::scheme::{self, Parameters, Scheme, Session, check_changes};
+use papir_core::scheme::{self, Parameters, Scheme, Session};
 use papir_core::sections::{SectionSink, SectionSource};
-use papir_core::{AlignedBytes, Change, Error, Progress, Records, Result};
+use papir_core::{Change, Error, Progress, Records, Result};
 use papir_ring::prg::Seed;
 use rand_core::CryptoRng;
 use rayon::prelude::*;
 
-use super::SimpleYpir;
-use super::encode::{encode, read_column, write_column};
+use super::encode::{encode, read_column};
 use super::params::Params;
 use super::wire::Public;
+use super::{SimpleYpir, update};
+use crate::readback::read_columns;
 use crate::selection::server::Key;
 use crate::selection::{CdksFamily, PackedMatrix, Selected, SelectionAnswer, SelectionQuery};
 use crate::shape_io::check_source;
@@ -20,9 +21,9 @@ const SEED: &str = "simpleypir/seed";
 /// A prepared database: the matrix and its packs. A clone shares them.
 #[derive(Clone)]
 pub struct Server {
-    params: Params,
-    public: Public,
-    matrix: PackedMatrix<CdksFamily>,
+    pub(super) params: Params,
+    pub(super) public: Public,
+    pub(super) matrix: PackedMatrix<CdksFamily>,
 }
 
 impl scheme::Server<SimpleYpir> for Server {
@@ -56,27 +57,20 @@ impl scheme::Server<SimpleYpir> for Server {
         self.answers(&queries)
     }
 
-    /// Keeps the public seed: byte for byte what [`Server::prepare`] gives for the changed records. All packs
-    /// depend on every column, so it costs as much as a setup without the reading. The whitening stream is
-    /// known before the changes are: the noise bound assumes that changed records do not depend on it.
+    fn update_cost(&self, changes: &[Change]) -> Result<scheme::UpdateEstimate> {
+        update::cost(self, changes)
+    }
+
+    /// Keeps the public seed: byte for byte what [`Server::prepare`] gives for the changed records.
     fn update(&self, changes: &[Change], _rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Self> {
-        let layout = self.params.layout();
-        check_changes(&layout.shape(), changes)?;
-        let mut tiles = AlignedBytes::copy_of(self.matrix.tiles().bytes());
-        let column_of = |change: &&Change| layout.locate(change.index).column;
-        let mut sorted: Vec<&Change> = changes.iter().collect();
-        sorted.sort_by_key(column_of);
-        for changes in sorted.chunk_by(|a, b| column_of(a) == column_of(b)) {
-            let column = column_of(&changes[0]);
-            let mut bytes = read_column(layout, &self.public.seed, tiles.slice_mut(), column);
-            changes.iter().try_for_each(|change| layout.bundle.set(&mut bytes, change))?;
-            write_column(layout, &self.public.seed, tiles.slice_mut(), column, bytes);
-        }
-        if tiles.as_ref() == self.matrix.tiles().bytes() {
-            return Ok(self.clone());
-        }
-        let matrix = PackedMatrix::prepare(self.params.selection(), &self.public.seed, tiles, progress)?;
-        Ok(Self { params: self.params.clone(), public: self.public, matrix })
+        update::update(self, changes, progress)
+    }
+
+    fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
+        let (layout, seed) = (self.params.layout(), &self.public.seed);
+        read_columns(&layout.bundle, 1, (first, count), out, |column| {
+            read_column(layout, seed, self.matrix.tiles(), column as u32)
+        })
     }
 
     fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {

@@ -1,9 +1,13 @@
 //! Services in a thread of their own, databases in memory, and servers that misbehave on purpose.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+pub mod clients;
+pub mod files;
 pub mod hostile;
 pub mod proxy;
 pub mod rigged;
+pub mod secured;
+pub mod tap;
 
 use std::net::SocketAddr;
 use std::sync::mpsc;
@@ -18,6 +22,9 @@ use papir_schemes::registry;
 use papir_server::{BoundServer, Database, Error, ReloadHandle, Server, ServerConfig};
 use tokio::sync::oneshot;
 
+/// The address of a service that listens on a Unix socket.
+const NOWHERE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED), 0);
+
 /// A service on loopback that stops when dropped.
 pub struct Running {
     pub address: SocketAddr,
@@ -29,7 +36,12 @@ pub struct Running {
 impl Running {
     /// Databases in memory.
     pub fn start(config: ServerConfig, databases: Vec<Database>) -> Self {
-        Self::start_by(move || Server::bind_loaded(config, databases)).unwrap()
+        Self::try_start(config, databases).unwrap()
+    }
+
+    /// Databases in memory, if they can be served.
+    pub fn try_start(config: ServerConfig, databases: Vec<Database>) -> Result<Self, Error> {
+        Self::start_by(move || Server::bind_loaded(config, databases))
     }
 
     /// Snapshots in files.
@@ -52,7 +64,7 @@ impl Running {
                         return Ok(());
                     }
                 };
-                ready.send(Ok((bound.local_addr(), bound.reload_handle()))).unwrap();
+                ready.send(Ok((bound.local_addr().unwrap_or(NOWHERE), bound.reload_handle()))).unwrap();
                 bound.serve(async { drop(stopped.await) }).await
             })
         });
@@ -85,13 +97,14 @@ impl Drop for Running {
     }
 }
 
-/// Loopback, a free port, two threads, everything allowed, little patience.
+/// Loopback, a free port, two threads, everything allowed, little patience, no old versions.
 pub fn config() -> ServerConfig {
     ServerConfig {
         listen: "127.0.0.1:0".parse().unwrap(),
         threads: 2,
         allow_not_private: true,
         body_timeout: Duration::from_secs(2),
+        keep_old: Duration::ZERO,
         ..ServerConfig::default()
     }
 }
@@ -180,7 +193,7 @@ pub fn send(method: &str, url: &str, headers: &[(&str, &str)], body: &[u8]) -> R
         request = request.header(*name, *value);
     }
     let response = match method {
-        "POST" | "PUT" => agent.run(request.body(body).unwrap()),
+        "POST" | "PUT" | "PATCH" => agent.run(request.body(body).unwrap()),
         _ => agent.run(request.body(()).unwrap()),
     };
     let (parts, mut body) = response.unwrap_or_else(|e| panic!("{method} {url}: {e}")).into_parts();
@@ -200,5 +213,6 @@ pub fn lookup(url: &str, database: &str) -> Lookup {
     let reply = get(&format!("{url}/v1/databases/{database}/public"));
     let bundle = Bundle::decode(&reply.body).unwrap();
     let scheme = registry::by_id(scheme_of_public(&bundle.scheme_public).unwrap()).unwrap();
-    Lookup::new(scheme.client(&bundle.scheme_public).unwrap(), bundle.keyword).unwrap()
+    let client = scheme.client(&bundle.scheme_public).unwrap();
+    Lookup::new_verifying(client, bundle.keyword, bundle.commitment_top).unwrap()
 }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Condvar, Mutex};
 
 use papir_core::envelope::{self, Header, Kind};
-use papir_core::erased::{ErasedServer, ErasedSession};
+use papir_core::erased::{ErasedKeys, ErasedServer, ErasedSession};
 use papir_core::sections::SectionSink;
 use papir_core::{Change, Description, Progress, Result, Version};
 use rand_core::CryptoRng;
@@ -21,6 +21,8 @@ pub enum Rig {
     FlippedBit,
     /// Nothing.
     Honest,
+    /// Nothing; whoever has the other share knows when the database is dropped.
+    Held(Arc<()>),
 }
 
 /// A door that answers wait at.
@@ -66,7 +68,7 @@ impl Rigged {
                 let header = Header { kind: Kind::Answer, scheme: self.scheme, version };
                 answer = envelope::seal(&header, &other);
             }
-            Rig::Honest => {}
+            Rig::Honest | Rig::Held(_) => {}
         }
         answer
     }
@@ -93,12 +95,16 @@ impl ErasedServer for Rigged {
         batch.iter().map(|(session, query)| self.answer(*session, query)).collect()
     }
 
-    fn accept_keys(&self, keys: &[u8]) -> Result<Vec<u8>> {
+    fn check_query(&self, query: &[u8]) -> Result<()> {
+        self.inner.check_query(query)
+    }
+
+    fn accept_keys(&self, keys: &[u8]) -> Result<ErasedKeys> {
         self.inner.accept_keys(keys)
     }
 
-    fn ticket(&self, keys: &[u8], progress: &dyn Progress) -> Result<Vec<u8>> {
-        self.inner.ticket(keys, progress)
+    fn ticket(&self, keys: &ErasedKeys, number: u64, progress: &dyn Progress) -> Result<Vec<u8>> {
+        self.inner.ticket(keys, number, progress)
     }
 
     fn update_cost(&self, changes: &[Change]) -> Result<papir_core::scheme::UpdateEstimate> {
@@ -112,6 +118,10 @@ impl ErasedServer for Rigged {
         progress: &dyn Progress,
     ) -> Result<Box<dyn ErasedServer>> {
         self.inner.update(changes, rng, progress)
+    }
+
+    fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
+        self.inner.read_packed(first, count, out)
     }
 
     fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {

@@ -1,77 +1,72 @@
 //! JSON Lines: one object a line.
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
-use papir_core::Progress;
-use papir_lookup::Entry;
+use papir_core::Error as CoreError;
 use serde_json::value::RawValue;
 
-use super::{Columns, json_object};
-use crate::{Error, Result};
+use super::input::Input;
+use super::row::{Each, Fault, Place, Row};
+use super::{Columns, Deletes, deletes, json_object, name_of};
+use crate::Result;
 
 /// The longest line, in bytes: bounds what is held in memory at once.
 const MAX_LINE_BYTES: u64 = 16 << 20;
 
+/// The field that marks a row as a deletion, in a file of changes.
+const DELETE: &str = "_delete";
+
 /// The fields of one line, as they are written.
 type Fields<'a> = HashMap<String, &'a RawValue>;
 
-/// Reads all rows. Lines of white space are skipped.
-pub(super) fn rows(path: &Path, columns: Columns<'_>, progress: &dyn Progress) -> Result<Vec<Entry>> {
-    let file = File::open(path).map_err(Error::io("opening", path))?;
-    progress.stage("reading", file.metadata().map_or(0, |metadata| metadata.len()));
-    let mut reader = BufReader::with_capacity(1 << 20, file);
-    let (mut rows, mut bytes, mut told) = (Vec::new(), Vec::new(), 0);
+/// Reads all rows. Lines of white space are skipped. Gives the bytes read.
+pub(super) fn rows(path: &Path, input: Input<'_>, columns: Columns<'_>, each: &mut Each<'_>) -> Result<u64> {
+    let mut reader = BufReader::with_capacity(1 << 20, input);
+    let failed = |source| CoreError::Io { what: format!("reading {}", name_of(path)), source };
+    let mut bytes = Vec::new();
     for line in 1.. {
         bytes.clear();
-        let read = (&mut reader).take(MAX_LINE_BYTES).read_until(b'\n', &mut bytes);
-        if read.map_err(Error::io("reading", path))? == 0 {
+        let read = (&mut reader).take(MAX_LINE_BYTES).read_until(b'\n', &mut bytes).map_err(failed)?;
+        if read == 0 {
             break;
         }
-        if !bytes.trim_ascii().is_empty() {
-            rows.push(row(&bytes, columns, line).map_err(|fault| fault.at(path, line))?);
-        }
-        told += bytes.len() as u64;
-        if told >= 1 << 20 {
-            progress.advance(std::mem::take(&mut told));
-        }
-    }
-    progress.advance(told);
-    Ok(rows)
-}
-
-/// What is wrong with a line.
-enum Fault {
-    Reason(String),
-    Missing { column: String, available: String },
-}
-
-impl Fault {
-    fn at(self, path: &Path, line: u64) -> Error {
-        let file = path.display().to_string();
-        match self {
-            Self::Reason(reason) => Error::Line { file, line, reason },
-            Self::Missing { column, available } => {
-                Error::MissingColumn { file: format!("{file}, line {line}"), column, available }
-            }
+        if read as u64 == MAX_LINE_BYTES && !bytes.ends_with(b"\n") {
+            let reason = format!("longer than {MAX_LINE_BYTES} bytes: expected one JSON object a line");
+            each(Place::Line(line), Err(Fault::Reason(reason)))?;
+            reader.skip_until(b'\n').map_err(failed)?;
+        } else if !bytes.trim_ascii().is_empty() {
+            each(Place::Line(line), row(&bytes, columns))?;
         }
     }
+    Ok(reader.get_ref().bytes)
 }
 
-fn row(bytes: &[u8], columns: Columns<'_>, line: u64) -> Result<Entry, Fault> {
-    if bytes.len() as u64 == MAX_LINE_BYTES && !bytes.ends_with(b"\n") {
-        let reason = format!("longer than {MAX_LINE_BYTES} bytes: expected one JSON object a line");
-        return Err(Fault::Reason(reason));
-    }
+fn row(bytes: &[u8], columns: Columns<'_>) -> Result<Row, Fault> {
     let text = std::str::from_utf8(bytes).map_err(|error| {
         Fault::Reason(format!("not UTF-8 from byte {} on: expected JSON text", error.valid_up_to() + 1))
     })?;
     let fields: Fields<'_> =
         serde_json::from_str(text).map_err(|error| parse_fault(&error, "one JSON object a line"))?;
     let key = columns.key.map(|name| bytes_of(field(&fields, name)?)).transpose()?.unwrap_or_default();
-    Ok(Entry { key, value: value(&fields, columns.values)?, line })
+    let delete = match columns.deletes {
+        Deletes::None => false,
+        Deletes::Marked(name) => {
+            marked(&fields, DELETE)? || name.map_or(Ok(false), |name| marked(&fields, name))?
+        }
+    };
+    let value = if delete { None } else { Some(value(&fields, columns.values)?) };
+    Ok(Row { key, value })
+}
+
+/// Whether a field is there and says that the row is a deletion.
+fn marked(fields: &Fields<'_>, name: &str) -> Result<bool, Fault> {
+    match fields.get(name) {
+        None => Ok(false),
+        Some(value) if value.get() == "null" => Ok(false),
+        Some(value) => deletes(&bytes_of(value)?),
+    }
 }
 
 fn field<'a>(fields: &Fields<'a>, name: &str) -> Result<&'a RawValue, Fault> {
@@ -90,7 +85,7 @@ fn value(fields: &Fields<'_>, columns: &[String]) -> Result<Vec<u8>, Fault> {
         several => {
             let member = |name: &'_ String| Ok((name.clone(), compact(field(fields, name)?.get())));
             let members = several.iter().map(member).collect::<Result<Vec<_>, Fault>>()?;
-            Ok(json_object(members.iter().map(|(name, json)| (name.as_str(), json.clone()))))
+            Ok(json_object(members.iter().map(|(name, json)| (name.as_str(), json.clone()))).into_bytes())
         }
     }
 }

@@ -61,7 +61,7 @@ pub fn client(snapshot: &Snapshot) -> Lookup {
     let bundle = Bundle::decode(&snapshot.bundle().encode()).unwrap();
     let scheme = papir_core::erased::scheme_of_public(&bundle.scheme_public).unwrap();
     let client = registry::by_id(scheme).unwrap().client(&bundle.scheme_public).unwrap();
-    Lookup::new(client, bundle.keyword).unwrap()
+    Lookup::new_verifying(client, bundle.keyword, bundle.commitment_top).unwrap()
 }
 
 fn finish(snapshot: &Snapshot, pending: Pending) -> Option<Vec<u8>> {

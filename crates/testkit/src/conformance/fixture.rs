@@ -2,7 +2,7 @@
 
 use chacha20::ChaCha20Rng;
 use papir_core::erased::{
-    ErasedClient, ErasedScheme, ErasedSecret, ErasedServer, ErasedSession, ErasedState,
+    ErasedClient, ErasedKeys, ErasedScheme, ErasedSecret, ErasedServer, ErasedSession, ErasedState,
 };
 use papir_core::{Error, Goal, NoProgress, Record, RecordBuffer, Records, Result, Shape};
 use rand_core::{CryptoRng, Rng, SeedableRng};
@@ -22,8 +22,8 @@ pub(super) struct Fixture<'a> {
 /// What a registered client keeps, and what the server holds for it; both empty in most schemes.
 #[derive(Default)]
 pub(super) struct Account {
-    state: Option<ErasedState>,
-    keys: Option<Vec<u8>>,
+    pub(super) state: Option<ErasedState>,
+    keys: Option<ErasedKeys>,
 }
 
 /// A query on its way: the client's secret, the sealed query, the server's ticket for it.
@@ -131,15 +131,24 @@ impl Account {
         indices: &[u64],
         rng: &mut dyn CryptoRng,
     ) -> Result<Sent> {
+        let number = self.next_ticket(client);
         let (secret, query) = client.query(self.state.as_mut(), indices, rng)?;
-        let keys = self.keys.as_deref().filter(|_| server.describe().limits.tickets);
-        let ticket = keys.map(|keys| server.ticket(keys, &NoProgress)).transpose()?;
+        assert!(number.is_none() || number < self.next_ticket(client), "a ticket's number is used twice");
+        let ticket = match (&self.keys, number) {
+            (Some(keys), Some(number)) => Some(server.ticket(keys, number, &NoProgress)?),
+            _ => None,
+        };
+        assert_eq!(ticket.is_some(), server.describe().limits.tickets, "tickets: as stated");
         Ok(Sent { secret, query, ticket })
+    }
+
+    fn next_ticket(&self, client: &dyn ErasedClient) -> Option<u64> {
+        self.state.as_ref().and_then(|state| client.next_ticket(state).expect("state of this client"))
     }
 
     /// What the server holds for a query of this account.
     pub(super) fn session<'s>(&'s self, sent: &'s Sent) -> ErasedSession<'s> {
-        ErasedSession { keys: self.keys.as_deref(), ticket: sent.ticket.as_deref() }
+        ErasedSession { keys: self.keys.as_ref(), ticket: sent.ticket.as_deref() }
     }
 }
 

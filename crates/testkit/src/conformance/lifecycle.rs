@@ -7,12 +7,15 @@ use rand_core::Rng;
 
 use super::Config;
 use super::fixture::{Account, Fixture, is_parse_error};
+use super::readback;
 
 /// All of this file. Leaves the fixture at a new version.
 pub(super) fn check(fixture: &mut Fixture<'_>, config: &Config) {
     check_save_and_load(fixture);
     check_refused_changes(fixture);
     check_update(fixture, config);
+    readback::check_reads(fixture);
+    readback::check_setup_from_prepared(fixture);
 }
 
 /// What was saved and loaded gives the same public bytes and the same answers.
@@ -21,6 +24,7 @@ fn check_save_and_load(fixture: &mut Fixture<'_>) {
     fixture.server.save(&mut sections).expect("saving to memory");
     let loaded = fixture.scheme.load(&sections).expect("loading what was saved");
     assert!(loaded.public() == fixture.server.public(), "public bytes changed by saving");
+    readback::check_records_of(fixture, &*loaded);
     assert_eq!((loaded.version(), loaded.describe()), (fixture.server.version(), fixture.server.describe()));
     let index = fixture.shape.records() / 3;
     let sent = fixture.send(&[index]);
@@ -77,15 +81,21 @@ fn longer(bytes: &[u8]) -> Blob {
     Blob::copy_of(&[bytes, &[0]].concat())
 }
 
-/// Changes that do not fit.
+/// Changes that do not fit are refused, beforehand too; no changes cost nothing.
 fn check_refused_changes(fixture: &mut Fixture<'_>) {
+    let none = fixture.server.update_cost(&[]).expect("the cost of no changes");
+    assert_eq!(none.setup, fixture.server.describe().work.setup);
+    assert!(none.update.iter().next().is_none(), "no changes cost {:?}", none.update);
     let record = vec![0; fixture.shape.record_bytes()];
-    let outside = [Change { index: fixture.shape.records(), record: record.clone() }];
-    let error = fixture.server.update(&outside, &mut fixture.rng, &NoProgress).err();
-    assert!(matches!(error, Some(Error::IndexOutOfRange { .. })), "{error:?}");
-    let long = [Change { index: 0, record: [record, vec![0]].concat() }];
-    let error = fixture.server.update(&long, &mut fixture.rng, &NoProgress).err();
-    assert!(matches!(error, Some(Error::Length { .. })), "{error:?}");
+    let outside = Change { index: fixture.shape.records(), record: record.clone() };
+    let long = Change { index: 0, record: [record, vec![0]].concat() };
+    for (change, code) in [(outside, "index_out_of_range"), (long, "wrong_length")] {
+        let changes = [change];
+        let beforehand = fixture.server.update_cost(&changes).err();
+        let error = fixture.server.update(&changes, &mut fixture.rng, &NoProgress).err();
+        let codes = [beforehand, error].map(|error| error.as_ref().map(Error::code));
+        assert_eq!(codes, [Some(code); 2], "the cost and the update");
+    }
 }
 
 /// A new version: new values returned, unchanged kept, messages of the old version refused, the

@@ -5,11 +5,14 @@
 //! | `lookups` | every index class, batches, threads, retries; lengths against the description |
 //! | `messages` | damaged, foreign and random messages: typed errors, never a panic |
 //! | `lifecycle` | save and load, damaged sections, updates and versions |
+//! | `state` | client keys and client state: saved, loaded, damaged, missing |
 
 mod fixture;
 mod lifecycle;
 mod lookups;
 mod messages;
+mod readback;
+mod state;
 
 use papir_core::erased::ErasedScheme;
 use papir_core::{Goal, Privacy, Shape};
@@ -113,10 +116,12 @@ pub fn run(scheme: &dyn ErasedScheme, config: &Config) {
         check_description(&fixture);
         lookups::check_indices(&mut fixture, config);
         lookups::check_refusals(&mut fixture);
+        readback::check_reads(&mut fixture);
         if thorough {
             lookups::check_batches(&mut fixture);
             lookups::check_threads(&fixture, config);
             messages::check(&mut fixture, config);
+            state::check(&mut fixture, config);
             lifecycle::check(&mut fixture, config);
         }
     }

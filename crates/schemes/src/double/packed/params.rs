@@ -262,7 +262,7 @@ impl<V: Variant> Parameters for Params<V> {
                 batch: 1,
                 client_keys: false,
                 tickets: false,
-                update: UpdateCost::Rebuild,
+                update: UpdateCost::PerPack,
             },
             parameters: self.values(),
             work: self.work(),

@@ -21,6 +21,7 @@ const SEED: &str = "double/seed";
 const DATABASE: &str = "double/database";
 
 /// Both levels and the public part. A clone shares the matrices.
+#[derive(Clone)]
 pub struct Server<V: Variant> {
     pub(super) params: Params<V>,
     pub(super) public: Public,
@@ -56,9 +57,18 @@ impl<V: Variant> scheme::Server<PackedDouble<V>> for Server<V> {
         self.answers(&queries)
     }
 
+    fn update_cost(&self, changes: &[Change]) -> Result<scheme::UpdateEstimate> {
+        update::cost(self, changes)
+    }
+
     /// Keeps the public seed: byte for byte what [`Server::prepare`] gives for the changed records.
     fn update(&self, changes: &[Change], _rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Self> {
         update::update(self, changes, progress)
+    }
+
+    fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
+        let (layout, shape) = (self.params.layout(), self.params.shape());
+        first::read_packed(layout, shape, &self.first.database, (first, count), out)
     }
 
     fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {

@@ -1,0 +1,187 @@
+//! `papir clients`: the registered clients of a service, asked, or looked up in its registry.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use clap::{Args, Subcommand};
+use papir_client::{ClientStatus, Registrations};
+use papir_server::RegistryDirectory;
+
+use crate::Outcome;
+use crate::connecting::{self, Connecting};
+use crate::failure::Failure;
+use crate::units;
+
+/// Exit code when there is no such client.
+const ABSENT: u8 = 1;
+
+/// List, show or evict registered clients.
+///
+/// Of a running service, by its address; the list with a token of scope admin, or, where there are no tokens,
+/// from one that was started with --list-clients. Of a service that does not run, by its registry's directory. A client that was evicted registers again when
+/// it asks. The exit code is 1 where there is no such client.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// The address of a service or of one of its databases, or the directory of a registry.
+    #[arg(value_name = "URL|DIR")]
+    place: String,
+    #[command(subcommand)]
+    action: Action,
+    #[command(flatten)]
+    connecting: Connecting,
+    /// Print one JSON line a client.
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+/// What to do with them.
+#[derive(Subcommand)]
+enum Action {
+    /// All of them.
+    List,
+    /// One of them.
+    Show {
+        /// Its name, 32 hexadecimal digits.
+        id: String,
+    },
+    /// Remove one, with its keys and tickets.
+    Evict {
+        /// Its name, 32 hexadecimal digits.
+        id: String,
+    },
+}
+
+const EXAMPLES: &str = "Examples:
+  papir clients http://127.0.0.1:7470 list
+  papir clients /var/lib/papir/registry list --json
+  papir clients /var/lib/papir/registry evict 5f0c6c0e8f8c4d0b9a55e2b7a4a0e9d1";
+
+/// Where clients are looked up.
+enum Place {
+    Service(Registrations),
+    Directory(RegistryDirectory),
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    let place = &arguments.place;
+    let served = ["http://", "https://", "unix:"].iter().any(|scheme| place.starts_with(scheme));
+    let place = if served {
+        Place::Service(
+            Registrations::open(place, &arguments.connecting.options(false)?).map_err(connecting::explain)?,
+        )
+    } else {
+        Place::Directory(RegistryDirectory::open(Path::new(place))?)
+    };
+    match &arguments.action {
+        Action::List => print(&place.list(arguments.connecting.database())?, arguments.json),
+        Action::Show { id } => match place.show(id)? {
+            Some(client) => print(&[client], arguments.json),
+            None => absent(),
+        },
+        Action::Evict { id } => match place.evict(id)? {
+            true => Ok(ExitCode::SUCCESS),
+            false => absent(),
+        },
+    }
+}
+
+fn absent() -> Outcome {
+    writeln!(std::io::stderr(), "no such client")?;
+    Ok(ExitCode::from(ABSENT))
+}
+
+impl Place {
+    fn list(&self, database: Option<&str>) -> Result<Vec<ClientStatus>, Failure> {
+        match self {
+            Self::Service(service) => Ok(service.list()?),
+            Self::Directory(directory) => {
+                let databases = directory.list()?.into_iter();
+                let wanted = databases.filter(|(name, ..)| database.is_none_or(|wanted| wanted == name));
+                wanted.flat_map(|(_, _, clients)| clients).map(|client| same(&client)).collect()
+            }
+        }
+    }
+
+    fn show(&self, id: &str) -> Result<Option<ClientStatus>, Failure> {
+        match self {
+            Self::Service(service) => Ok(service.show(id)?),
+            Self::Directory(_) => Ok(self.list(None)?.into_iter().find(|client| client.id == id)),
+        }
+    }
+
+    fn evict(&self, id: &str) -> Result<bool, Failure> {
+        match self {
+            Self::Service(service) => Ok(service.evict(id)?),
+            Self::Directory(directory) => Ok(directory.evict(id)?),
+        }
+    }
+}
+
+/// The service's words as the client's: the same JSON.
+fn same(client: &papir_server::ClientStatus) -> Result<ClientStatus, Failure> {
+    Ok(serde_json::from_value(serde_json::to_value(client)?)?)
+}
+
+fn print(clients: &[ClientStatus], json: bool) -> Outcome {
+    let mut out = std::io::stdout();
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
+    for client in clients {
+        if json {
+            writeln!(out, "{}", serde_json::to_string(client)?)?;
+        } else {
+            writeln!(out, "{}", line(client, now))?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A client on one line.
+fn line(client: &ClientStatus, now: u64) -> String {
+    let days = |seconds: u64| format!("{:.1} days", seconds as f64 / 86_400.0);
+    let keys = match client.status.as_str() {
+        "registered" => units::bytes(client.keys_bytes),
+        _ => format!("{} of {}", units::bytes(client.uploaded_bytes), units::bytes(client.keys_bytes)),
+    };
+    format!(
+        "{}  {:10}  keys {keys}, tickets {} ready, {} used, next {}, {}; last used {} ago, expires in {}",
+        client.id,
+        client.status,
+        client.tickets_ready,
+        client.tickets_used,
+        client.next_ticket,
+        units::bytes(client.ticket_bytes),
+        days(now.saturating_sub(client.used)),
+        days(client.expires.saturating_sub(now)),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_is_one_line() {
+        let client = ClientStatus {
+            id: "ab".into(),
+            status: "uploading".into(),
+            created: 0,
+            used: 86_400,
+            expires: 3 * 86_400,
+            keys_bytes: 2048,
+            uploaded_bytes: 1024,
+            part_bytes: 1,
+            version: "0".into(),
+            tickets_ready: 1,
+            tickets_used: 2,
+            ticket_bytes: 3,
+            tickets_ahead: 4,
+            next_ticket: 5,
+        };
+        let expected = "ab  uploading   keys 1.00 KiB of 2.00 KiB, tickets 1 ready, 2 used, next 5, 3 B; \
+                        last used 1.0 days ago, expires in 1.0 days";
+        assert_eq!(line(&client, 2 * 86_400), expected);
+    }
+}

@@ -1,0 +1,152 @@
+//! `papir load`: many clients at once against a running service.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Args;
+use papir_client::Connection;
+use papir_client::load::{
+    KnownKey, LoadOptions, LoadReport, MAX_CLIENTS, MAX_SECONDS, Percentiles, Wanted, load,
+};
+use serde_json::{Value, json};
+
+use crate::bars::Bars;
+use crate::connecting::{self, Connecting};
+use crate::describe::{self, Lines, line};
+use crate::failure::Failure;
+use crate::{Outcome, units};
+
+/// Exit code when lookups failed.
+const LOOKUPS_FAILED: u8 = 1;
+/// Most keys that are read.
+const MAX_KEYS: usize = 1_000_000;
+
+/// Put a service under load: many clients at once, for a bounded time.
+///
+/// Every lookup is a real one with queries of its own, for random indices, for keys of a file, or for
+/// random keys that no database has; answers are held against what is known. First a few single lookups
+/// say what an unloaded service takes. The exit code is 0 when all lookups were answered rightly, 1 when
+/// some failed, 2 for an error.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// The service, as http://host:port, or one of its databases, as http://host:port/v1/databases/name.
+    url: String,
+    /// Clients at once, each with connections of its own.
+    #[arg(long, value_name = "N", default_value_t = LoadOptions::default().clients as u64,
+          value_parser = clap::value_parser!(u64).range(1..=MAX_CLIENTS as u64))]
+    clients: u64,
+    /// How long.
+    #[arg(long, value_name = "S", default_value_t = LoadOptions::default().seconds,
+          value_parser = clap::value_parser!(u64).range(1..=MAX_SECONDS))]
+    seconds: u64,
+    #[command(flatten)]
+    connecting: Connecting,
+    /// Ask for random record numbers: what a database without keys is asked anyway.
+    #[arg(long, conflicts_with = "keys")]
+    index: bool,
+    /// Ask for the keys of this CSV file: a header, then in each line the key and, if known, its value.
+    #[arg(long, value_name = "FILE")]
+    keys: Option<PathBuf>,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+    /// Ask even where the scheme shows the server what is asked.
+    #[arg(long)]
+    allow_not_private: bool,
+}
+
+const EXAMPLES: &str = "Examples:
+  papir load http://127.0.0.1:7470
+  papir load http://127.0.0.1:7470 --clients 64 --seconds 60 --keys words.csv --json";
+
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    let options = arguments.connecting.options(arguments.allow_not_private)?;
+    let connection = Connection::open_with(&arguments.url, &options).map_err(connecting::explain)?;
+    let wanted = match &arguments.keys {
+        Some(file) => Wanted::Keys(keys(file)?),
+        None if arguments.index || !connection.info().keyed => Wanted::Indices,
+        None => Wanted::AbsentKeys,
+    };
+    let load_options = LoadOptions { clients: arguments.clients as usize, seconds: arguments.seconds };
+    let report = load(&connection, &wanted, load_options, &Bars::new())?;
+    let mut out = std::io::stdout();
+    if arguments.json {
+        writeln!(out, "{}", as_json(&report))?;
+    } else {
+        describe::print(&as_lines(&report), &mut out)?;
+    }
+    out.flush()?;
+    Ok(if report.failed() == 0 { ExitCode::SUCCESS } else { ExitCode::from(LOOKUPS_FAILED) })
+}
+
+/// The keys of a file with their values, where it has a second column.
+fn keys(file: &Path) -> Result<Vec<KnownKey>, Failure> {
+    let failed = |error: csv::Error| Failure::new(format!("{}: {error}", file.display()));
+    let mut reader = csv::Reader::from_path(file).map_err(failed)?;
+    let mut keys = Vec::new();
+    for row in reader.byte_records() {
+        let row = row.map_err(failed)?;
+        let field = |place| row.get(place).map(<[u8]>::to_vec);
+        keys.push((field(0).unwrap_or_default(), field(1)));
+        if keys.len() > MAX_KEYS {
+            let limit = format!("{}: more than {MAX_KEYS} keys: expected at most so many", file.display());
+            return Err(Failure::new(limit));
+        }
+    }
+    if keys.is_empty() {
+        return Err(Failure::new(format!("{}: no keys: expected lines after the header", file.display())));
+    }
+    Ok(keys)
+}
+
+fn as_lines(report: &LoadReport) -> Lines {
+    let time = |time: Duration| units::seconds(time.as_secs_f64());
+    let row = |percentiles: &Percentiles| {
+        let Percentiles { p50, p95, p99, longest } = *percentiles;
+        format!("p50 {}, p95 {}, p99 {}, longest {}", time(p50), time(p95), time(p99), time(longest))
+    };
+    let mut lines = vec![
+        line("clients", format!("{} for {}", report.clients, time(report.elapsed))),
+        line("lookups", format!("{}, {:.1} a second", report.lookups, report.throughput())),
+        line("failed", report.failed()),
+    ];
+    lines.extend(report.errors.iter().map(|(kind, count)| line(&format!("failed: {kind}"), count)));
+    lines.extend([
+        line("unloaded lookup", time(report.unloaded)),
+        line("lookup", row(&report.lookup)),
+        line("round trip", row(&report.round_trip)),
+        line("client's work", row(&report.client)),
+        line("p99 over unloaded", format!("{:.2} ×", report.slowdown())),
+        line("went on after a new version", report.went_on),
+    ]);
+    lines
+}
+
+fn as_json(report: &LoadReport) -> Value {
+    let milliseconds = |time: Duration| time.as_secs_f64() * 1e3;
+    let row = |percentiles: &Percentiles| {
+        json!({
+            "p50": milliseconds(percentiles.p50),
+            "p95": milliseconds(percentiles.p95),
+            "p99": milliseconds(percentiles.p99),
+            "longest": milliseconds(percentiles.longest),
+        })
+    };
+    json!({
+        "clients": report.clients,
+        "seconds": report.elapsed.as_secs_f64(),
+        "lookups": report.lookups,
+        "lookups_per_second": report.throughput(),
+        "failed": report.failed(),
+        "errors": report.errors,
+        "unloaded_ms": milliseconds(report.unloaded),
+        "lookup_ms": row(&report.lookup),
+        "round_trip_ms": row(&report.round_trip),
+        "client_ms": row(&report.client),
+        "p99_over_unloaded": report.slowdown(),
+        "went_on": report.went_on,
+    })
+}

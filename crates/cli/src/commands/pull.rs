@@ -1,0 +1,45 @@
+//! `papir pull`: a prepared database from an object store.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use papir_store::remote::pull;
+
+use crate::bars::Bars;
+use crate::describe::{self, line};
+use crate::{Outcome, remote, units};
+
+/// Fetch a prepared database that `papir push` has put into an object store.
+///
+/// Parts that the file has already are not fetched, nor are those of a pull that was interrupted. Every
+/// part and the whole are verified before the file is replaced.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// Where from: s3://bucket/path, gs://bucket/path, az://container/path or file:///folder/path.
+    url: String,
+    /// The file to write or to bring up to date.
+    file: PathBuf,
+}
+
+const EXAMPLES: &str = "Examples:
+  papir pull s3://databases/words.papir words.papir";
+
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    let location = remote::location(&arguments.url, None)?;
+    let report = pull(&location, &arguments.file, &Bars::new())?;
+    let (manifest, fetched) = (&report.manifest, units::bytes(report.fetched_bytes));
+    let parts = manifest.parts.len();
+    let lines = vec![
+        line("file", arguments.file.display()),
+        line("version", manifest.version),
+        line("size", format!("{} in {parts} parts", units::bytes(manifest.bytes))),
+        line("fetched", format!("{fetched} in {} parts", report.fetched_parts)),
+    ];
+    let mut out = std::io::stdout();
+    describe::print(&lines, &mut out)?;
+    out.flush()?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,56 @@
+//! `papir push`: a prepared database into an object store.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use papir_store::remote::{PushOptions, PushReport, push};
+
+use crate::bars::Bars;
+use crate::describe::{self, line};
+use crate::{Outcome, remote, units};
+
+/// Put a prepared database into an object store, from where `papir serve` and `papir pull` take it.
+///
+/// The file is verified first. It goes up in parts, each under the name of its BLAKE3, and a manifest
+/// last: readers see the old database until the new one is whole. After an interruption, and where
+/// little has changed, only what is missing is uploaded. Settings come from the variables that each
+/// cloud's own programs read: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_ENDPOINT_URL and
+/// AWS_ALLOW_HTTP (other servers that speak S3), GOOGLE_SERVICE_ACCOUNT, AZURE_STORAGE_ACCOUNT_NAME and so on.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// A prepared database, as `papir build` writes it.
+    file: PathBuf,
+    /// Where to: s3://bucket/path, gs://bucket/path, az://container/path or file:///folder/path; one that
+    /// ends in / keeps the file's name.
+    url: String,
+    /// Afterwards remove parts older than a day that neither this database nor the one it replaces has.
+    #[arg(long)]
+    prune: bool,
+}
+
+const EXAMPLES: &str = "Examples:
+  papir push words.papir s3://databases/
+  papir push words.papir gs://databases/words-2026.papir --prune
+  AWS_ENDPOINT_URL=http://127.0.0.1:9000 AWS_ALLOW_HTTP=true papir push words.papir s3://databases/";
+
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    let location = remote::location(&arguments.url, Some(&arguments.file))?;
+    let options = if arguments.prune { PushOptions::pruning() } else { PushOptions::default() };
+    let report = push(&arguments.file, &location, options, &Bars::new())?;
+    let PushReport { manifest, uploaded_parts, uploaded_bytes, removed_parts } = report;
+    let parts = manifest.parts.len();
+    let mut lines = vec![
+        line("pushed", &location),
+        line("version", manifest.version),
+        line("size", format!("{} in {parts} parts", units::bytes(manifest.bytes))),
+        line("uploaded", format!("{} in {uploaded_parts} parts", units::bytes(uploaded_bytes))),
+    ];
+    lines.extend(arguments.prune.then(|| line("removed", format!("{removed_parts} parts"))));
+    let mut out = std::io::stdout();
+    describe::print(&lines, &mut out)?;
+    out.flush()?;
+    Ok(ExitCode::SUCCESS)
+}

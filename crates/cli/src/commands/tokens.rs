@@ -1,0 +1,113 @@
+//! `papir tokens`: who may ask a service.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::SystemTime;
+
+use clap::{Args, Subcommand};
+use papir_server::{NewToken, Scope, TokenEntry, TokenFile};
+use serde_json::json;
+
+use crate::Outcome;
+use crate::spans::Span;
+
+/// Add, list and revoke the tokens of a service.
+///
+/// The file holds hashes, never a token itself, and is what `papir serve --tokens FILE` reads. A
+/// running service notices a change within about a second.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// The token file; `add` makes it.
+    file: PathBuf,
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    /// Make a token and print it: once, it is stored nowhere.
+    Add(Add),
+    /// Print who has a token, and what for.
+    List {
+        /// Print one JSON line each.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Take a token back.
+    Revoke {
+        /// Its name.
+        #[arg(long)]
+        name: String,
+    },
+}
+
+#[derive(Args)]
+struct Add {
+    /// Whose it is: 1 to 64 of A-Z a-z 0-9 . _ @ -
+    #[arg(long)]
+    name: String,
+    /// The databases that it is for, separated by commas; all by default.
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    database: Vec<String>,
+    /// What it allows, separated by commas: query, metrics, admin.
+    #[arg(long, value_name = "SCOPE,…", value_delimiter = ',', default_value = "query")]
+    scope: Vec<Scope>,
+    /// How long it is good: 12h, 30d; for ever by default.
+    #[arg(long, value_name = "TIME")]
+    expires_in: Option<Span>,
+}
+
+const EXAMPLES: &str = "Examples:
+  papir tokens tokens.toml add --name phone --database words > phone.token
+  papir tokens tokens.toml add --name prometheus --scope metrics --expires-in 365d
+  papir tokens tokens.toml list
+  papir tokens tokens.toml revoke --name phone";
+
+pub(crate) fn run(arguments: Arguments) -> Outcome {
+    let Arguments { file, action } = arguments;
+    let mut out = std::io::stdout();
+    match action {
+        Action::Add(add) => writeln!(out, "{}", *TokenFile::add(&file, add.token())?)?,
+        Action::List { json } => list(&TokenFile::read(&file)?, json, &mut out)?,
+        Action::Revoke { name } => TokenFile::revoke(&file, &name)?,
+    }
+    out.flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+impl Add {
+    fn token(self) -> NewToken {
+        NewToken {
+            name: self.name,
+            scopes: self.scope.into_iter().collect(),
+            databases: (!self.database.is_empty()).then(|| self.database.into_iter().collect()),
+            lifetime: self.expires_in.map(|span| span.0),
+        }
+    }
+}
+
+fn list(tokens: &TokenFile, as_json: bool, out: &mut dyn Write) -> std::io::Result<()> {
+    let now = SystemTime::now();
+    for token in tokens.entries() {
+        let TokenEntry { name, scopes, databases, created, expires, .. } = token;
+        let scopes: Vec<_> = scopes.iter().map(|scope| scope.name()).collect();
+        let expired = token.has_expired(now);
+        if as_json {
+            let line = json!({ "name": name, "scopes": scopes, "databases": databases, "created": created,
+                "expires": expires, "expired": expired });
+            writeln!(out, "{line}")?;
+            continue;
+        }
+        let databases = databases.as_ref().map(|all| all.iter().cloned().collect::<Vec<_>>().join(","));
+        let databases = databases.unwrap_or_else(|| "all databases".to_owned());
+        let end = match expires {
+            Some(time) if expired => format!("expired {time}"),
+            Some(time) => format!("until {time}"),
+            None => "no end".to_owned(),
+        };
+        writeln!(out, "{name}  {}  {databases}  since {created}  {end}", scopes.join(","))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,83 @@
+//! `papir update`: changes become the next version of a prepared database.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+use papir_store::{Format, UpdateOptions};
+
+use crate::Outcome;
+use crate::bars::Bars;
+use crate::describe;
+
+/// Change a prepared database: set and delete keys, without the source it was built from.
+///
+/// Each row of the file of changes sets a key to a value, new or not, or deletes it where the delete column
+/// (in JSON Lines also the field `_delete`) says 1, true or yes. The last row of a key counts. Where records
+/// are looked up by their number, rows name the number; numbers that follow the last one add records. The
+/// new version takes the file's place whole or not at all: `papir serve` loads it on SIGHUP.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// The prepared database, as `papir build` wrote it.
+    file: PathBuf,
+    /// The file of changes; - for standard input.
+    #[arg(long, value_name = "CHANGES")]
+    from: PathBuf,
+    /// The format of the changes, where the extension (.csv, .jsonl, .ndjson) does not tell.
+    #[arg(long)]
+    format: Option<ChangesFormat>,
+    /// The column or field of the keys, or of the records' numbers; by default that of the source, or `index`
+    /// where it had none.
+    #[arg(long, value_name = "COLUMN")]
+    key: Option<String>,
+    /// The columns or fields of the values, separated by commas; by default those of the source, or `value`
+    /// where it was raw.
+    #[arg(long, value_name = "COLUMN,…", value_delimiter = ',')]
+    value: Vec<String>,
+    /// The column or field that marks deletions.
+    #[arg(long, value_name = "COLUMN")]
+    delete_column: Option<String>,
+    /// Write the new version here, and leave FILE as it is.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Arrange all keys and prepare all records again, even where less would do.
+    #[arg(long)]
+    rebuild: bool,
+}
+
+const EXAMPLES: &str = "Examples:
+  papir update words.papir --from changes.csv
+  papir update words.papir --from changes.csv --delete-column gone
+  papir update people.papir --from changes.jsonl --out people-next.papir
+  papir update hashes.papir --from changes.csv --key index --value hash";
+
+#[derive(Clone, Copy, ValueEnum)]
+enum ChangesFormat {
+    Csv,
+    Jsonl,
+}
+
+impl From<ChangesFormat> for Format {
+    fn from(format: ChangesFormat) -> Self {
+        match format {
+            ChangesFormat::Csv => Self::Csv,
+            ChangesFormat::Jsonl => Self::JsonLines,
+        }
+    }
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    let options = UpdateOptions {
+        format: arguments.format.map(Format::from),
+        key: arguments.key.clone(),
+        values: arguments.value.clone(),
+        delete: arguments.delete_column.clone(),
+        out: arguments.out.clone(),
+        rebuild: arguments.rebuild,
+        ..UpdateOptions::new(&arguments.file, &arguments.from)
+    };
+    let report = papir_store::update(&options, &mut papir::system_rng(), &Bars::new())?;
+    describe::print(&describe::update(&report), &mut std::io::stdout())?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,30 @@
+//! Addresses of object stores on the command line.
+
+use std::path::{Path, PathBuf};
+
+use papir_server::Sources;
+use papir_store::remote::{Location, Settings, default_cache};
+
+use crate::failure::Failure;
+
+/// The place that an address names; one that ends in `/` is completed by the name of `file`.
+pub(crate) fn location(url: &str, file: Option<&Path>) -> Result<Location, Failure> {
+    let name = file.and_then(Path::file_name).map(|name| name.to_string_lossy());
+    Ok(Location::parse(url, name.as_deref(), Settings::from_environment())?)
+}
+
+/// The file to serve: `place` itself, or the copy of what it names in an object store, in the cache
+/// folder told or in the user's.
+pub(crate) fn local(
+    place: &Path,
+    cache: Option<&PathBuf>,
+    sources: &mut Sources,
+) -> Result<PathBuf, Failure> {
+    let Some(url) = place.to_str().filter(|text| Location::is_address(text)) else {
+        return Ok(place.to_owned());
+    };
+    let cache = cache.cloned().or_else(default_cache);
+    let cache =
+        cache.ok_or_else(|| Failure::new("this system names no folder for caches: give one by --cache"))?;
+    Ok(sources.copy(url, &cache, &Settings::from_environment())?)
+}

@@ -1,0 +1,49 @@
+//! Where a registered client's state is kept, as it is typed.
+
+use std::fs;
+use std::path::PathBuf;
+
+use clap::Args;
+use papir_client::{Options, Passphrase};
+
+use crate::failure::Failure;
+
+/// The environment's variable for a passphrase.
+const VARIABLE: &str = "PAPIR_PASSPHRASE";
+
+/// Options of clients that keep state.
+#[derive(Args)]
+pub(crate) struct StateArguments {
+    /// Where a registered client keeps its state [default: $XDG_DATA_HOME/papir or
+    /// ~/.local/share/papir]. Schemes without client keys keep none.
+    #[arg(long, value_name = "DIR")]
+    state: Option<PathBuf>,
+    /// A file whose first line is the passphrase that protects the state, instead of the variable
+    /// PAPIR_PASSPHRASE. Without either only the files' rights do.
+    #[arg(long, value_name = "FILE")]
+    passphrase_file: Option<PathBuf>,
+}
+
+impl StateArguments {
+    /// The same options, with these.
+    pub(crate) fn keep(&self, options: Options) -> Result<Options, Failure> {
+        Ok(Options { state: self.state.clone(), passphrase: self.passphrase()?, ..options })
+    }
+
+    fn passphrase(&self) -> Result<Option<Passphrase>, Failure> {
+        let Some(path) = &self.passphrase_file else {
+            let text = std::env::var_os(VARIABLE).filter(|text| !text.is_empty());
+            return Ok(text.map(|text| Passphrase::new(text.as_encoded_bytes())));
+        };
+        let text = fs::read(path).map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
+        let line = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        if line.is_empty() {
+            return Err(Failure::new(format!(
+                "{}: the first line is empty: expected a passphrase",
+                path.display()
+            )));
+        }
+        Ok(Some(Passphrase::new(line)))
+    }
+}

@@ -1,0 +1,36 @@
+//! `papir clients`, and the options of registries and of client state.
+
+use crate::support::{Folder, Service, fails_with, papir, succeeds};
+
+#[test]
+fn a_registry_is_made_by_the_service_and_read_without_it() {
+    let folder = Folder::new();
+    let (words, registry) = (folder.words(20, papir::DEFAULT_SCHEME), folder.path("registry"));
+    fails_with(&["clients", &registry, "list"], &["client registry", "registry.redb"]);
+    fails_with(&["serve", &words, "--tickets-ahead", "2"], &["--registry"]);
+    let service =
+        Service::start(&[&words], &["--registry", &registry, "--client-ttl", "7d", "--list-clients"]);
+    // This scheme's clients register nothing.
+    fails_with(&["clients", &service.url, "list"], &["no_registry"]);
+    fails_with(&["clients", &service.url, "show", "../query"], &["32 hexadecimal digits"]);
+    fails_with(&["clients", &registry, "list"], &["of a running service, ask the service"]);
+    drop(service);
+    assert_eq!(succeeds(&["clients", &registry, "list"]), "");
+    for action in ["show", "evict"] {
+        let absent = papir(&["clients", &registry, action, "00000000000000000000000000000000"]);
+        assert_eq!((absent.status.code(), absent.stderr.as_slice()), (Some(1), &b"no such client\n"[..]));
+    }
+}
+
+#[test]
+fn schemes_without_client_keys_keep_no_state() {
+    let folder = Folder::new();
+    let service = Service::start(&[&folder.words(20, papir::DEFAULT_SCHEME)], &[]);
+    let (state, empty) = (folder.path("state"), folder.write("empty", "\nsecond line\n"));
+    let passphrase = folder.write("passphrase", "a b c\n");
+    let get = ["get", &service.url, "key-7", "--state", &state, "--passphrase-file"];
+    assert_eq!(succeeds(&[&get[..], &[passphrase.as_str()]].concat()), "value-7");
+    assert!(!folder.names().contains(&"state".to_owned()));
+    fails_with(&[&get[..], &[empty.as_str()]].concat(), &["the first line is empty"]);
+    fails_with(&[&get[..], &[folder.path("none").as_str()]].concat(), &["none: No such file"]);
+}

@@ -1,0 +1,110 @@
+//! `papir load` against a running service.
+
+use std::process::Output;
+use std::thread;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::support::{Folder, Service, fails_with, papir, succeeds};
+
+const OPEN: &str = "--allow-not-private";
+
+fn report(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| {
+        panic!("{error}: {output:?}");
+    })
+}
+
+fn load(url: &str, more: &[&str]) -> Output {
+    papir(&[&["load", url, "--seconds", "1", "--clients", "3", "--json"], more].concat())
+}
+
+#[test]
+fn known_values_and_absent_keys_are_found_right() {
+    let folder = Folder::new();
+    let service = Service::start(&[&folder.words(100, papir::DEFAULT_SCHEME)], &[]);
+    for more in [&["--keys", &folder.path("words.csv")][..], &[]] {
+        let output = load(&service.url, more);
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        let report = report(&output);
+        let figure = |name: &str| report[name].as_f64().unwrap();
+        assert!(figure("lookups") >= 3.0 && figure("lookups_per_second") > 0.0, "{report}");
+        assert_eq!((figure("clients"), figure("failed"), figure("went_on")), (3.0, 0.0, 0.0));
+        assert!(figure("seconds") >= 1.0 && figure("unloaded_ms") > 0.0 && figure("p99_over_unloaded") > 0.0);
+        for times in ["lookup_ms", "round_trip_ms", "client_ms"] {
+            let time = |name: &str| report[times][name].as_f64().unwrap();
+            assert!(0.0 < time("p50") && time("p50") <= time("p95"), "{report}");
+            assert!(time("p95") <= time("p99") && time("p99") <= time("longest"), "{report}");
+        }
+        assert!(report["round_trip_ms"]["p50"].as_f64() < report["lookup_ms"]["p50"].as_f64(), "{report}");
+    }
+}
+
+#[test]
+fn wrong_values_are_failures() {
+    let folder = Folder::new();
+    let service = Service::start(&[&folder.words(10, "plain")], &[OPEN]);
+    let wrong = folder.write("wrong.csv", "word,meaning\nkey-3,value-4\n");
+    // Before the load, and in it.
+    let output = load(&service.url, &[OPEN, "--keys", &wrong]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let report = report(&output);
+    assert!(report["errors"]["wrong_answer"].as_u64() > Some(0), "{report}");
+    assert_eq!((report["lookups"].as_u64(), &report["failed"]), (Some(0), &report["errors"]["wrong_answer"]));
+}
+
+#[cfg(unix)]
+#[test]
+fn lookups_go_on_when_the_database_changes_and_fail_when_the_service_ends() {
+    let folder = Folder::new();
+    let mut service = Service::start(&[&folder.numbers(300, "plain")], &[OPEN, "--keep-old", "0"]);
+    let (url, id) = (service.url.clone(), service.id().to_string());
+    let running = thread::spawn(move || {
+        papir(&["load", &url, "--seconds", "3", "--clients", "2", "--json", "--index", OPEN])
+    });
+    let signal = |name: &str| {
+        let status = std::process::Command::new("kill").args([name, &id]).status();
+        assert!(status.unwrap().success());
+    };
+    thread::sleep(Duration::from_millis(700));
+    folder.numbers(301, "plain");
+    signal("-HUP");
+    thread::sleep(Duration::from_millis(800));
+    signal("-KILL");
+    service.wait();
+    let output = running.join().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let report = report(&output);
+    assert!(report["went_on"].as_u64() > Some(0), "{report}");
+    assert!(report["errors"]["transport"].as_u64() > Some(0), "{report}");
+}
+
+#[test]
+fn figures_are_lines_without_json() {
+    let folder = Folder::new();
+    let service = Service::start(&[&folder.numbers(300, "plain")], &[OPEN]);
+    let text = succeeds(&["load", &service.url, OPEN, "--seconds", "1", "--clients", "2"]);
+    for word in
+        ["lookups", "a second", "unloaded lookup", "p50", "p95", "p99", "round trip", "p99 over unloaded"]
+    {
+        assert!(text.contains(word), "no `{word}` in {text}");
+    }
+}
+
+#[test]
+fn what_cannot_be_loaded_is_refused_in_one_line() {
+    let folder = Folder::new();
+    let (words, numbers) = (folder.words(10, "plain"), folder.numbers(10, "plain"));
+    let service = Service::start(&[&words, &numbers], &[OPEN]);
+    let url = service.url.as_str();
+    fails_with(&["load", url, "--seconds", "3601"], &["3601", "1..=3600"]);
+    fails_with(&["load", url, "--clients", "0"], &["0", "1..=1024"]);
+    fails_with(&["load", url, OPEN], &["`numbers`", "`words`"]);
+    fails_with(&["load", url, "--database", "words"], &["not private"]);
+    fails_with(&["load", url, OPEN, "--database", "words", "--index"], &["indices", "keys"]);
+    let empty = folder.write("empty.csv", "word,meaning\n");
+    fails_with(&["load", url, OPEN, "--database", "words", "--keys", &empty], &["empty.csv", "no keys"]);
+    let keys = folder.path("words.csv");
+    fails_with(&["load", url, OPEN, "--database", "numbers", "--keys", &keys], &["no keys"]);
+}

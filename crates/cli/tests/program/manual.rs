@@ -1,0 +1,60 @@
+//! The operator's manual, run as it stands.
+
+use std::fmt::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use rcgen::generate_simple_self_signed;
+
+use crate::support::{Folder, root};
+
+/// The commands of a page: its blocks of `sh`, one after the other.
+fn commands(page: &str) -> String {
+    page.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next()).collect()
+}
+
+/// What the page says is in the folder.
+fn prepare(folder: &Folder) {
+    let mut words = String::from("word,meaning\n");
+    (0..50).for_each(|i| writeln!(words, "key-{i},meaning-{i}").unwrap());
+    folder.write("words.csv", words);
+    folder.write("changes.csv", "word,meaning,gone\nkey-7,changed,\nkey-8,,yes\nkey-new,new,\n");
+    let made = generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+    folder.write("cert.pem", made.cert.pem());
+    folder.write("key.pem", made.signing_key.serialize_pem());
+}
+
+#[test]
+fn the_manual_does_what_it_says() {
+    if Command::new("curl").arg("--version").stdout(Stdio::null()).status().is_err() {
+        panic!("curl is missing: the manual asks for metrics with it");
+    }
+    let folder = Folder::new();
+    prepare(&folder);
+    let page = std::fs::read_to_string(root().join("docs/operate.md")).unwrap();
+    let program = Path::new(env!("CARGO_BIN_EXE_papir")).parent().unwrap().to_str().unwrap().to_owned();
+    let path = format!("{program}:{}", std::env::var("PATH").unwrap());
+    // Whatever fails ends the script; what it left running is ended with it.
+    let script = format!("set -eu\ntrap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n{}", commands(&page));
+    let output = Command::new("bash")
+        .args(["-c", &script])
+        .current_dir(folder.path("."))
+        .env("PATH", path)
+        .env("XDG_DATA_HOME", folder.path("data"))
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let served = std::fs::read_to_string(folder.path("served.log")).unwrap_or_default();
+    assert!(output.status.success(), "{out}\n{err}\n{served}");
+    for part in [
+        "meaning-7{\"key\":\"key-7\",\"value\":\"meaning-7\"}",
+        "{\"key\":\"no-such-key\",\"value\":null}",
+        "changed",
+        "papir_loads_total{database=\"words\",outcome=\"ok\"} 2",
+    ] {
+        assert!(out.contains(part), "no {part} in {out}\n{served}");
+    }
+    let load = std::fs::read_to_string(folder.path("load.txt")).unwrap();
+    assert!(load.lines().any(|line| line.starts_with("failed") && line.ends_with(" 0")), "{load}");
+}

@@ -1,0 +1,114 @@
+//! `papir serve` as an operator runs it: watching, old versions, logs, metrics.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::support::{Folder, fails_with, papir, succeeds};
+
+const OPEN: &str = "--allow-not-private";
+
+/// A running service whose log goes to a file.
+struct Logged {
+    child: Child,
+    url: String,
+    log: String,
+}
+
+impl Logged {
+    fn start(folder: &Folder, arguments: &[&str]) -> Self {
+        let log = folder.path("log");
+        let mut child = Command::new(env!("CARGO_BIN_EXE_papir"))
+            .args([&["serve", "--listen", "127.0.0.1:0", OPEN], arguments].concat())
+            .env("PAPIR_LOG", "info")
+            .stdout(Stdio::piped())
+            .stderr(File::create(&log).unwrap())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let url = line.trim().strip_prefix("listening on ").expect("the service does not start").to_owned();
+        Self { child, url, log }
+    }
+
+    fn log(&self) -> String {
+        fs::read_to_string(&self.log).unwrap()
+    }
+
+    fn get(&self, path: &str) -> (u16, String) {
+        let agent = ureq::Agent::config_builder().http_status_as_error(false).build().new_agent();
+        let mut response = agent.get(format!("{}{path}", self.url)).call().unwrap();
+        (response.status().as_u16(), response.body_mut().read_to_string().unwrap())
+    }
+
+    fn until(&self, what: &str, done: impl Fn() -> bool) {
+        let begin = Instant::now();
+        while !done() {
+            assert!(begin.elapsed() < Duration::from_secs(30), "not in 30 s: {what}\n{}", self.log());
+            sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+impl Drop for Logged {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn flags_that_make_no_sense_are_refused() {
+    let folder = Folder::new();
+    let words = folder.words(5, "plain");
+    for (flag, value) in
+        [("--keep-old", "10"), ("--keep-old", "soon"), ("--watch", "0"), ("--log-format", "xml")]
+    {
+        fails_with(&["serve", OPEN, &words, flag, value], &[flag, value]);
+    }
+}
+
+#[test]
+fn a_file_that_takes_the_place_of_another_is_served() {
+    let folder = Folder::new();
+    let words = folder.words(10, "plain");
+    let service = Logged::start(&folder, &[&words, "--watch", "--keep-old", "1h", "--log-format", "json"]);
+    folder.words(30, "plain");
+    service
+        .until("the new file is served", || papir(&["get", &service.url, OPEN, "key-20"]).status.success());
+    let info: Value = serde_json::from_str(&service.get("/v1/databases/words").1).unwrap();
+    let left = info["previous_versions"][0]["seconds_left"].as_u64().unwrap();
+    assert!((3000..=3600).contains(&left), "{info}");
+    assert_eq!(info["memory"]["versions"], 2);
+    let (status, metrics) = service.get("/metrics");
+    assert_eq!(status, 200);
+    assert!(metrics.contains("papir_loads_total{database=\"words\",outcome=\"ok\"} 2"), "{metrics}");
+
+    let log = service.log();
+    let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).expect(line)).collect();
+    let memory: Vec<_> = lines.iter().filter(|line| line["message"] == "memory").collect();
+    assert_eq!(memory.len(), 2, "at the start and after the load\n{log}");
+    for line in memory {
+        assert_eq!(line["database"], "words");
+        assert!(["mapped", "hint", "material"].iter().all(|part| line[part].is_u64()), "{line}");
+        assert!(cfg!(not(target_os = "linux")) || line["resident"].as_u64() > Some(1 << 20), "{line}");
+    }
+    let queries: Vec<_> = lines.iter().filter(|line| line["message"] == "query").collect();
+    assert!(!queries.is_empty() && queries.iter().all(|line| line["span"]["id"].is_string()), "{log}");
+}
+
+#[test]
+fn the_log_is_text_and_metrics_are_there_unless_told_otherwise() {
+    let folder = Folder::new();
+    let service = Logged::start(&folder, &[&folder.words(10, "plain"), "--no-metrics", "--keep-old", "0"]);
+    assert_eq!(succeeds(&["get", &service.url, OPEN, "key-3"]), "value-3");
+    assert_eq!(service.get("/metrics").0, 404);
+    assert_eq!(service.get("/openapi.json").0, 200);
+    service.until("the query is logged", || service.log().contains("status=200"));
+    assert!(service.log().contains("request{id="), "{}", service.log());
+}

@@ -1,0 +1,76 @@
+//! `papir push`, `papir pull`, and `papir serve` of what lies in a store: here, a folder.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use crate::support::{Folder, Service, fails_with, papir, succeeds};
+
+const OPEN: &str = "--allow-not-private";
+
+/// The address of a folder's place for `words.papir`.
+fn url(folder: &Folder) -> String {
+    format!("file://{}", folder.path("words.papir"))
+}
+
+#[test]
+fn what_is_pushed_is_pulled() {
+    let (folder, store) = (Folder::new(), Folder::new());
+    let words = folder.words(500, "plain");
+    let text = succeeds(&["push", &words, &format!("file://{}", store.path(""))]);
+    for part in ["pushed", "words.papir", "version", "uploaded"] {
+        assert!(text.contains(part), "no `{part}` in {text}");
+    }
+    assert!(succeeds(&["push", &words, &url(&store), "--prune"]).contains("0 B in 0 parts"));
+
+    let copy = folder.path("copy.papir");
+    assert!(succeeds(&["pull", &url(&store), &copy]).contains("in 1 parts"));
+    assert_eq!(fs::read(&copy).unwrap(), fs::read(&words).unwrap());
+    assert!(succeeds(&["pull", &url(&store), &copy]).contains("0 B in 0 parts"));
+}
+
+#[test]
+fn what_cannot_be_pushed_or_pulled_is_refused_in_one_line() {
+    let (folder, store) = (Folder::new(), Folder::new());
+    let words = folder.words(100, "plain");
+    let copy = folder.path("copy.papir");
+    fails_with(&["pull", &url(&store), &copy], &["no such object", "words.papir.manifest.json"]);
+    fails_with(&["push", &words, "ftp://host/words.papir"], &["ftp://host/words.papir", "s3://"]);
+    fails_with(&["push", &words, "file:///tmp/../etc/words.papir"], &["bad address"]);
+    fails_with(&["push", &folder.write("text.papir", "text"), &url(&store)], &["text.papir"]);
+    fails_with(&["push", &folder.path("none.papir"), &url(&store)], &["none.papir"]);
+    fails_with(&["pull", &format!("file://{}", store.path("")), &copy], &["names no object"]);
+    assert!(!fs::exists(&copy).unwrap());
+
+    succeeds(&["push", &words, &url(&store)]);
+    let parts = store.path("words.papir.parts");
+    let part = fs::read_dir(&parts).unwrap().next().unwrap().unwrap().path();
+    let mut bytes = fs::read(&part).unwrap();
+    bytes[70] ^= 1;
+    fs::write(&part, bytes).unwrap();
+    fails_with(&["pull", &url(&store), &copy], &["part 1 of 1 is damaged", part.to_str().unwrap()]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_pushed_database_is_served_and_followed_at_a_hangup() {
+    let (folder, store) = (Folder::new(), Folder::new());
+    let cache = folder.path("cache");
+    succeeds(&["push", &folder.words(10, "plain"), &url(&store)]);
+    let service = Service::start(&[&url(&store)], &[OPEN, "--cache", &cache]);
+    assert_eq!(succeeds(&["get", &service.url, OPEN, "key-3", "--database", "words"]), "value-3");
+
+    succeeds(&["push", &folder.words(30, "plain"), &url(&store)]);
+    let status = std::process::Command::new("kill").args(["-HUP", &service.id().to_string()]).status();
+    assert!(status.unwrap().success());
+    let get = || papir(&["get", &service.url, OPEN, "key-20"]).status.code();
+    let begin = Instant::now();
+    while get() != Some(0) {
+        assert!(begin.elapsed() < Duration::from_secs(20), "the new snapshot is not served");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let nowhere = format!("file://{}", store.path("none.papir"));
+    fails_with(
+        &["serve", "--listen", "127.0.0.1:0", &nowhere, "--cache", &cache],
+        &["`none`", "no such object", "none.papir.manifest.json"],
+    );
+}

@@ -1,0 +1,138 @@
+//! `papir build`: folders, databases of tables, standard input, and rows that are left out.
+
+use std::fs;
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
+
+use rusqlite::Connection;
+
+use crate::support::{Folder, Service, fails_with, papir, succeeds};
+
+const PLAIN: [&str; 3] = ["--scheme", "plain", "--insecure-plain"];
+const KEYED: [&str; 4] = ["--key", "word", "--value", "meaning"];
+
+/// What `get` says of a prepared database.
+fn got(file: &str, get: &[&str]) -> Vec<u8> {
+    let service = Service::start(&[file], &["--allow-not-private"]);
+    let output = papir(&[&["get", &service.url, "--allow-not-private"], get].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    output.stdout
+}
+
+/// Builds without cryptography from bytes on standard input.
+fn piped(bytes: &[u8], out: &str, more: &[&str]) -> Output {
+    let mut build = Command::new(env!("CARGO_BIN_EXE_papir"))
+        .args(["build", "-", "--out", out])
+        .args(PLAIN)
+        .args(more)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // A build that refuses its options reads nothing.
+    let _ = build.stdin.take().unwrap().write_all(bytes);
+    build.wait_with_output().unwrap()
+}
+
+#[test]
+fn standard_input_of_every_format_that_streams() {
+    let folder = Folder::new();
+    let out = folder.path("out.papir");
+    let build = |bytes: &[u8], more: &[&str]| {
+        let output = piped(bytes, &out, more);
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    };
+    build(b"word,meaning\na,1\nb,2\n", &[&KEYED[..], &["--format", "csv"]].concat());
+    assert_eq!(got(&out, &["b"]), b"2");
+    let described = succeeds(&["inspect", &out]);
+    assert!(described.contains("standard input (csv, 21 B, 2 entries)"), "{described}");
+    build(b"{\"word\":\"a\",\"meaning\":[1, 2]}\n", &[&KEYED[..], &["--format", "jsonl"]].concat());
+    assert_eq!(got(&out, &["a"]), b"[1,2]");
+    build(b"abcdef", &["--format", "raw", "--record-bytes", "3"]);
+    assert_eq!(got(&out, &["--index", "1"]), b"def");
+}
+
+#[test]
+fn standard_input_that_cannot_be_used() {
+    let folder = Folder::new();
+    let out = folder.path("out.papir");
+    let refused = |bytes: &[u8], more: &[&str], expected: &str| {
+        let output = piped(bytes, &out, more);
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!((output.status.code(), stderr.lines().count()), (Some(2), 1), "{stderr}");
+        assert!(stderr.contains(expected), "{stderr}");
+        assert_eq!(folder.names(), [""; 0]);
+    };
+    refused(b"word\n", &KEYED, "give --format");
+    refused(b"", &["--record-bytes", "4"], "give --format");
+    let csv = [&KEYED[..], &["--format", "csv"]].concat();
+    refused(b"", &csv, "standard input: the database is empty");
+    refused(b"word,meaning\na,1\nb\n", &csv, "standard input, line 3: 1 fields");
+    refused(
+        b"abcde",
+        &["--format", "raw", "--record-bytes", "3"],
+        "standard input has 5 bytes: expected a multiple",
+    );
+    refused(b"", &[&KEYED[..], &["--format", "parquet"]].concat(), "parquet for standard input");
+}
+
+#[test]
+fn bad_rows_are_left_out_and_named() {
+    let folder = Folder::new();
+    let source = folder.write("a.csv", "word,meaning\na,1\nb\nc,3\nd,4,5\n");
+    let out = folder.path("out.papir");
+    let build = [&["build", &source, "--out", &out], &PLAIN[..], &KEYED, &["--skip-bad"]].concat();
+    fails_with(
+        &[&build[..], &["1"]].concat(),
+        &["a.csv, line 5: 3 fields: expected 2", "beyond the 1 bad rows"],
+    );
+    let output = papir(&[&build[..], &["2"]].concat());
+    assert_eq!(output.status.code(), Some(0));
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    let lines: Vec<&str> = stderr.lines().collect();
+    assert_eq!(lines.len(), 2, "{stderr}");
+    assert!(
+        lines[0].starts_with("papir: left out ") && lines[0].contains("a.csv, line 3: 1 fields"),
+        "{stderr}"
+    );
+    assert!(lines[1].contains("a.csv, line 5: 3 fields"), "{stderr}");
+    assert!(String::from_utf8(output.stdout).unwrap().contains("2 bad rows of the source"));
+    assert!(succeeds(&["inspect", &out]).contains("2 bad rows of the source"));
+    assert_eq!(got(&out, &["c"]), b"3");
+}
+
+#[test]
+fn a_folder_of_files() {
+    let folder = Folder::new();
+    fs::create_dir_all(folder.path("pages/en")).unwrap();
+    let (pages, out) = (folder.path("pages"), folder.path("out.papir"));
+    folder.write("pages/en/index.html", "<p>hello");
+    succeeds(&[&["build", &pages, "--out", &out], &PLAIN[..]].concat());
+    assert_eq!(got(&out, &["en/index.html"]), b"<p>hello");
+    fails_with(
+        &[&["build", &pages, "--out", &out], &PLAIN[..], &KEYED].concat(),
+        &["--key and --value", "folder"],
+    );
+}
+
+#[test]
+fn a_table_and_a_query() {
+    let folder = Folder::new();
+    let (source, out) = (folder.path("shop.db"), folder.path("out.papir"));
+    let tables = "CREATE TABLE prices (word, meaning); INSERT INTO prices VALUES ('tea', 3), ('bread', 2.5);
+        CREATE TABLE empty (word, meaning);";
+    Connection::open(&source).unwrap().execute_batch(tables).unwrap();
+    let build = [&["build", &source, "--out", &out], &PLAIN[..], &KEYED].concat();
+    fails_with(&build, &["shop.db: 2 tables: expected the name of one of empty, prices"]);
+    fails_with(&[&build[..], &["--table", "none"]].concat(), &["no table `none`"]);
+    fails_with(&[&build[..], &["--table", "empty"]].concat(), &["the database is empty"]);
+    succeeds(&[&build[..], &["--table", "prices"]].concat());
+    assert_eq!(got(&out, &["bread"]), b"2.5");
+    let query = "SELECT word, meaning + 1 AS meaning FROM prices";
+    succeeds(&[&build[..], &["--query", query]].concat());
+    assert_eq!(got(&out, &["tea"]), b"4");
+    let csv = folder.write("a.csv", "word,meaning\na,1\n");
+    let build = [&["build", &csv, "--out", &out], &PLAIN[..], &KEYED].concat();
+    fails_with(&[&build[..], &["--query", query]].concat(), &["--table and --query", "csv"]);
+}

@@ -1,0 +1,106 @@
+//! `papir update`: from changes to what a running service answers.
+
+use std::fs;
+use std::process::Command;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use crate::support::{Folder, Service, fails_with, papir, succeeds};
+
+const OPEN: &str = "--allow-not-private";
+
+/// Builds words and meanings; `more` are further arguments.
+fn build(folder: &Folder, more: &[&str]) -> String {
+    let rows: String = (0..500).map(|i| format!("word {i},meaning {i}\n")).collect();
+    let (source, out) =
+        (folder.write("words.csv", format!("word,meaning\n{rows}")), folder.path("words.papir"));
+    let arguments = ["build", &source, "--out", &out, "--key", "word", "--value", "meaning", "--room", "10"];
+    succeeds(&[&arguments[..], more].concat());
+    out
+}
+
+/// What a line of output says, by its name.
+fn value<'a>(text: &'a str, name: &str) -> &'a str {
+    let line =
+        text.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("no {name} in {text}"));
+    line[name.len()..].trim()
+}
+
+#[test]
+fn a_private_database_is_updated_and_served() {
+    let folder = Folder::new();
+    let words = build(&folder, &[]);
+    let changes = "{\"word\":\"word 1\",\"meaning\":\"set\"}\n{\"word\":\"word 2\",\"_delete\":true}\n\
+                   {\"word\":\"fresh\",\"meaning\":\"added\"}\n";
+    let changes = folder.write("changes.jsonl", changes);
+    let told = succeeds(&["update", &words, "--from", &changes]);
+    assert_eq!(value(&told, "changes"), "1 new, 1 set again, 1 deleted");
+    assert!(value(&told, "done").contains("(predicted)"), "{told}");
+    assert!(value(&told, "keys").starts_with("500,"), "{told}");
+
+    let service = Service::start(&[&words], &[]);
+    let get = |key: &str| papir(&["get", &service.url, key]);
+    assert_eq!(get("word 1").stdout, b"set");
+    assert_eq!(get("fresh").stdout, b"added");
+    assert_eq!(get("word 2").status.code(), Some(1));
+    assert_eq!(get("word 3").stdout, b"meaning 3");
+
+    let inspected = succeeds(&["inspect", &words]);
+    assert!(value(&inspected, "updated").starts_with("1 times, last 20"), "{inspected}");
+    assert!(value(&inspected, "owner's keys").starts_with("7.81 KiB for updates"), "{inspected}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_running_service_loads_an_update_on_a_hangup() {
+    let folder = Folder::new();
+    let words = build(&folder, &["--scheme", "plain", "--insecure-plain"]);
+    let service = Service::start(&[&words], &[OPEN]);
+    let get = |key: &str| papir(&["get", &service.url, OPEN, key]);
+    let changes = folder.write("changes.csv", "word,meaning,gone\nword 7,lucky,\nword 8,,1\n");
+    succeeds(&["update", &words, "--from", &changes, "--delete-column", "gone"]);
+    assert_eq!(get("word 7").stdout, b"meaning 7");
+    assert!(Command::new("kill").args(["-HUP", &service.id().to_string()]).status().unwrap().success());
+    let begin = Instant::now();
+    while get("word 7").stdout != b"lucky" {
+        assert!(begin.elapsed() < Duration::from_secs(10), "the new version is not served");
+        sleep(Duration::from_millis(20));
+    }
+    assert_eq!(get("word 8").status.code(), Some(1));
+}
+
+#[test]
+fn records_by_number_are_set_from_columns_of_any_name() {
+    let folder = Folder::new();
+    let numbers = folder.numbers(9, "plain");
+    let changes = folder.write("changes.txt", "n,to\n3,abcd\n9,efgh\n");
+    let next = folder.path("next.papir");
+    let update = ["update", &numbers, "--from", &changes, "--format", "csv", "--key", "n", "--value", "to"];
+    let told = succeeds(&[&update[..], &["--out", &next]].concat());
+    assert_eq!(value(&told, "done"), "prepared all records again: 9 become 10");
+    let service = Service::start(&[&next], &[OPEN]);
+    let get = |index: &str| succeeds(&["get", &service.url, OPEN, "--index", index]);
+    assert_eq!((get("3").as_str(), get("9").as_str()), ("abcd", "efgh"));
+    fails_with(&["update", &numbers, "--from", &changes, "--format", "csv"], &["changes.txt", "`index`"]);
+}
+
+#[test]
+fn nothing_to_change_and_what_cannot_be_changed() {
+    let folder = Folder::new();
+    let words = build(&folder, &["--scheme", "plain", "--insecure-plain"]);
+    let before = fs::read(&words).unwrap();
+    let told = succeeds(&["update", &words, "--from", &folder.write("none.csv", "word,meaning\n")]);
+    assert_eq!(value(&told, "done"), "nothing to change: the file stays as it is");
+    let bad = folder.write("bad.csv", "word,meaning\na,b\nc\n");
+    fails_with(&["update", &words, "--from", &bad], &["bad.csv", "line 3"]);
+    fails_with(&["update", &words, "--from", &folder.path("missing.csv")], &["missing.csv"]);
+    fails_with(&["update", &folder.path("missing.papir"), "--from", &bad], &["missing.papir"]);
+    fails_with(&["update", &words], &["--from"]);
+    fails_with(&["update", &words, "--from", &bad, "--delete-column", "gone"], &["`gone`"]);
+    assert_eq!(fs::read(&words).unwrap(), before);
+    let numbers = folder.write("n.bin", [1; 8]);
+    let out = folder.path("n.papir");
+    let room = ["build", &numbers, "--out", &out, "--format", "raw", "--record-bytes", "4", "--room", "5"];
+    fails_with(&room, &["room"]);
+    fails_with(&[&room[..9], &["101"]].concat(), &["101"]);
+}

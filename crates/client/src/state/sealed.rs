@@ -1,0 +1,252 @@
+//! The bytes of a state file.
+//!
+//! ```text
+//! offset  bytes  field
+//!      0      8  magic "PIRSTATE"
+//!      8      1  format version, 1
+//!      9      1  protection: 0 none, 1 passphrase
+//! protection 0
+//!     10      n  record
+//!   10+n      8  first 8 bytes of BLAKE3 over everything before
+//! protection 1
+//!     10     12  Argon2id: KiB of memory, passes, lanes (4 each)
+//!     22     16  salt
+//!     38     24  nonce, fresh each time
+//!     62      n  record under XChaCha20-Poly1305, everything before authenticated with it
+//!   62+n     16  tag
+//! ```
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use argon2::{Algorithm, Argon2, Params};
+use chacha20poly1305::aead::{AeadInOut, KeyInit};
+use chacha20poly1305::{Key, XChaCha20Poly1305, XNonce};
+use papir_core::codec::Reader;
+use papir_core::{Error as CoreError, Result as CoreResult};
+use rand_core::Rng;
+use zeroize::Zeroizing;
+
+use crate::system_rng;
+
+const MAGIC: [u8; 8] = *b"PIRSTATE";
+const FORMAT: u8 = 1;
+const CLEAR: u8 = 0;
+const PASSPHRASE: u8 = 1;
+const CHECKSUM: usize = 8;
+/// Argon2id as RFC 9106 recommends it second: 64 MiB, 3 passes; one lane, as it runs on one thread.
+const COST: Cost = Cost { memory: 64 * 1024, passes: 3, lanes: 1 };
+/// The most that a file may ask for: 1 GiB, 64 passes, 16 lanes.
+const MOST: Cost = Cost { memory: 1 << 20, passes: 64, lanes: 16 };
+/// The longest record that is read: 64 MiB.
+pub(super) const MAX_BYTES: u64 = 64 << 20;
+
+/// A passphrase for state files. Does not print, erased when dropped; clones share it.
+#[derive(Clone)]
+pub struct Passphrase {
+    text: Arc<Zeroizing<Vec<u8>>>,
+    /// The key that was derived last, which takes a good part of a second.
+    derived: Arc<Mutex<Option<Derived>>>,
+}
+
+/// What Argon2id costs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Cost {
+    memory: u32,
+    passes: u32,
+    lanes: u32,
+}
+
+struct Derived {
+    cost: Cost,
+    salt: [u8; 16],
+    key: Zeroizing<[u8; 32]>,
+}
+
+impl Passphrase {
+    /// A passphrase of these bytes.
+    pub fn new(text: impl Into<Vec<u8>>) -> Self {
+        Self { text: Arc::new(Zeroizing::new(text.into())), derived: Arc::default() }
+    }
+
+    fn key(&self, cost: Cost, salt: [u8; 16]) -> CoreResult<Zeroizing<[u8; 32]>> {
+        let mut derived = self.derived.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(one) = derived.as_ref().filter(|one| one.cost == cost && one.salt == salt) {
+            return Ok(one.key.clone());
+        }
+        let bad = |error| CoreError::malformed("a state file's Argon2id parameters", error, "legal ones");
+        let params = Params::new(cost.memory, cost.passes, cost.lanes, Some(32)).map_err(bad)?;
+        let mut key = Zeroizing::new([0; 32]);
+        let argon = Argon2::new(Algorithm::Argon2id, argon2::Version::V0x13, params);
+        argon.hash_password_into(&self.text, &salt, &mut *key).map_err(bad)?;
+        *derived = Some(Derived { cost, salt, key: key.clone() });
+        Ok(key)
+    }
+
+    /// The salt in use, so that a file that is written again needs no new key.
+    fn salt(&self) -> [u8; 16] {
+        let derived = self.derived.lock().unwrap_or_else(PoisonError::into_inner);
+        derived.as_ref().filter(|one| one.cost == COST).map_or_else(random, |one| one.salt)
+    }
+}
+
+impl fmt::Debug for Passphrase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Passphrase(..)")
+    }
+}
+
+/// Why a state file does not open.
+#[derive(Debug)]
+pub(super) enum Unopened {
+    /// It wants a passphrase, and there is none.
+    NoPassphrase,
+    /// The passphrase is another one, or the file was changed.
+    WrongPassphrase,
+    /// It is no state file, or damaged.
+    Core(CoreError),
+}
+
+impl From<CoreError> for Unopened {
+    fn from(error: CoreError) -> Self {
+        Self::Core(error)
+    }
+}
+
+fn random<const N: usize>() -> [u8; N] {
+    let mut bytes = [0; N];
+    system_rng().fill_bytes(&mut bytes);
+    bytes
+}
+
+/// A record as a file's bytes.
+pub(super) fn seal(record: &[u8], passphrase: Option<&Passphrase>) -> CoreResult<Zeroizing<Vec<u8>>> {
+    // Room for all of it, so that no copy of a secret is left where it grew.
+    let mut file = Zeroizing::new(Vec::with_capacity(record.len() + 128));
+    file.extend_from_slice(&MAGIC);
+    file.extend_from_slice(&[FORMAT, if passphrase.is_some() { PASSPHRASE } else { CLEAR }]);
+    let Some(passphrase) = passphrase else {
+        file.extend_from_slice(record);
+        let sum = checksum(&file);
+        file.extend_from_slice(&sum);
+        return Ok(file);
+    };
+    let (salt, nonce) = (passphrase.salt(), random::<24>());
+    for number in [COST.memory, COST.passes, COST.lanes] {
+        file.extend_from_slice(&number.to_le_bytes());
+    }
+    file.extend_from_slice(&salt);
+    file.extend_from_slice(&nonce);
+    let key = passphrase.key(COST, salt)?;
+    let mut sealed = Vec::with_capacity(record.len() + 16);
+    sealed.extend_from_slice(record);
+    let cipher = XChaCha20Poly1305::new(&Key::from(*key));
+    let long = |_| CoreError::malformed("a state record", record.len(), "fewer bytes");
+    cipher.encrypt_in_place(&XNonce::from(nonce), &file, &mut sealed).map_err(long)?;
+    file.extend_from_slice(&sealed);
+    Ok(file)
+}
+
+/// The record in a file's bytes.
+pub(super) fn open(file: &[u8], passphrase: Option<&Passphrase>) -> Result<Zeroizing<Vec<u8>>, Unopened> {
+    let mut reader = Reader::new("a state file", file);
+    let magic: [u8; 8] = reader.array()?;
+    let (format, protection) = (reader.u8()?, reader.u8()?);
+    if magic != MAGIC || format != FORMAT {
+        let found = format!("{magic:02x?} {format}");
+        return Err(CoreError::malformed("a state file", found, "the magic PIRSTATE, version 1").into());
+    }
+    match protection {
+        CLEAR => open_clear(file, reader.rest()),
+        PASSPHRASE => open_sealed(file, &mut reader, passphrase.ok_or(Unopened::NoPassphrase)?),
+        other => Err(CoreError::malformed("a state file's protection", other, "0 or 1").into()),
+    }
+}
+
+fn open_clear(file: &[u8], rest: &[u8]) -> Result<Zeroizing<Vec<u8>>, Unopened> {
+    let Some((record, sum)) = rest.split_last_chunk::<CHECKSUM>() else {
+        let (found, expected) = (rest.len() as u64, CHECKSUM as u64);
+        return Err(CoreError::Length { what: "a state file's end", found, expected }.into());
+    };
+    if *sum != checksum(&file[..file.len() - CHECKSUM]) {
+        return Err(CoreError::Checksum { what: "a state file".into() }.into());
+    }
+    Ok(Zeroizing::new(record.to_vec()))
+}
+
+fn open_sealed(
+    file: &[u8],
+    reader: &mut Reader<'_>,
+    passphrase: &Passphrase,
+) -> Result<Zeroizing<Vec<u8>>, Unopened> {
+    let cost = Cost { memory: reader.u32()?, passes: reader.u32()?, lanes: reader.u32()? };
+    if cost.memory > MOST.memory || cost.passes > MOST.passes || cost.lanes > MOST.lanes {
+        let found = format!("{cost:?}");
+        return Err(
+            CoreError::malformed("a state file's Argon2id parameters", found, format!("{MOST:?}")).into()
+        );
+    }
+    let (salt, nonce): ([u8; 16], [u8; 24]) = (reader.array()?, reader.array()?);
+    let sealed = reader.rest();
+    let header = &file[..file.len() - sealed.len()];
+    let key = passphrase.key(cost, salt)?;
+    let mut record = Zeroizing::new(sealed.to_vec());
+    let cipher = XChaCha20Poly1305::new(&Key::from(*key));
+    let opened = cipher.decrypt_in_place(&XNonce::from(nonce), header, &mut *record);
+    opened.map_err(|_| Unopened::WrongPassphrase)?;
+    Ok(record)
+}
+
+fn checksum(bytes: &[u8]) -> [u8; CHECKSUM] {
+    let mut sum = [0; CHECKSUM];
+    sum.copy_from_slice(&blake3::hash(bytes).as_bytes()[..CHECKSUM]);
+    sum
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn golden_bytes_in_the_clear() {
+        let file = seal(b"record", None).unwrap();
+        assert_eq!(&file[..16], b"PIRSTATE\x01\x00record");
+        assert_eq!(file.len(), 24);
+        assert_eq!(*open(&file, None).unwrap(), b"record");
+        for length in 0..file.len() {
+            assert!(matches!(open(&file[..length], None), Err(Unopened::Core(_))), "{length}");
+        }
+        for bit in 0..8 * file.len() {
+            let mut damaged = file.to_vec();
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            assert!(open(&damaged, None).is_err(), "bit {bit}");
+        }
+    }
+
+    #[test]
+    fn a_passphrase_hides_and_authenticates() {
+        let (right, wrong) = (Passphrase::new("right"), Passphrase::new("wrong"));
+        let file = seal(b"record", Some(&right)).unwrap();
+        assert_eq!(&file[..22], b"PIRSTATE\x01\x01\x00\x00\x01\x00\x03\x00\x00\x00\x01\x00\x00\x00");
+        assert_eq!(file.len(), 62 + 6 + 16);
+        assert!(!file.windows(6).any(|part| part == b"record"));
+        assert_eq!(*open(&file, Some(&Passphrase::new("right"))).unwrap(), b"record");
+        assert!(matches!(open(&file, Some(&wrong)), Err(Unopened::WrongPassphrase)));
+        assert!(matches!(open(&file, None), Err(Unopened::NoPassphrase)));
+        // The header too is authenticated; its costs are bounded before memory is taken.
+        for position in [22, 40, 62, file.len() - 1] {
+            let mut damaged = file.to_vec();
+            damaged[position] ^= 1;
+            let opened = open(&damaged, Some(&right));
+            assert!(matches!(opened, Err(Unopened::WrongPassphrase)), "byte {position}");
+        }
+        let mut greedy = file.to_vec();
+        greedy[13] = 0xff;
+        assert!(matches!(open(&greedy, Some(&right)), Err(Unopened::Core(_))));
+        let again = seal(b"record", Some(&right)).unwrap();
+        assert_eq!(again[22..38], file[22..38], "the salt stays");
+        assert_ne!(again[38..62], file[38..62], "the nonce does not");
+        assert_eq!(format!("{right:?}"), "Passphrase(..)");
+    }
+}

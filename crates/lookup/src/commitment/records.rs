@@ -1,0 +1,110 @@
+//! Records with their proofs, and without them again.
+
+use papir_core::{Error, Records, Result, Shape, check_read};
+
+use super::tree::Tree;
+use super::{Commitment, proof_bytes};
+
+/// Records, each followed by its proof: what a scheme prepares for a verifiable database.
+pub struct ProvenRecords<'a> {
+    records: &'a dyn Records,
+    tree: Tree,
+    shape: Shape,
+}
+
+impl<'a> ProvenRecords<'a> {
+    /// Commits to all records. Keeps 64 bytes a record.
+    ///
+    /// # Errors
+    /// [`Error::OutOfBounds`] for records that are not whole bytes long, or too long with their
+    /// proofs; those of the source.
+    pub fn new(records: &'a dyn Records) -> Result<Self> {
+        let plain = records.shape();
+        let bytes = plain.record_bytes() + proof_bytes(plain.records());
+        let tree = Tree::of(records)?;
+        Ok(Self { records, tree, shape: Shape::of_bytes(plain.records(), bytes as u64)? })
+    }
+
+    /// The commitment to the records.
+    pub fn commitment(&self) -> Commitment {
+        Commitment { shape: self.records.shape(), top: self.tree.top() }
+    }
+
+    /// Some records, each with its proof.
+    fn write(&self, first: u64, out: &mut [u8]) -> Result<()> {
+        let (record_bytes, proven_bytes) = (self.records.shape().record_bytes(), self.shape.record_bytes());
+        let mut records = vec![0; out.len() / proven_bytes * record_bytes];
+        self.records.read_packed(first, (out.len() / proven_bytes) as u64, &mut records)?;
+        let pairs = records.chunks_exact(record_bytes).zip(out.chunks_exact_mut(proven_bytes));
+        for (index, (record, out)) in (first..).zip(pairs) {
+            let (place, proof) = out.split_at_mut(record_bytes);
+            place.copy_from_slice(record);
+            self.tree.write_proof(index, proof);
+        }
+        Ok(())
+    }
+}
+
+impl Records for ProvenRecords<'_> {
+    fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
+        check_read(&self.shape, first, count, out.len())?;
+        let step = step(self.shape.record_bytes());
+        let parts = out.chunks_mut(step * self.shape.record_bytes());
+        (first..).step_by(step).zip(parts).try_for_each(|(first, out)| self.write(first, out))
+    }
+}
+
+/// The records of a prepared verifiable database without their proofs.
+pub struct PlainRecords<'a> {
+    proven: &'a dyn Records,
+    shape: Shape,
+}
+
+impl<'a> PlainRecords<'a> {
+    /// The records that `commitment` is to, from the prepared ones.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`] when the two have different shapes.
+    pub fn new(proven: &'a dyn Records, commitment: &Commitment) -> Result<Self> {
+        let (shape, found) = (*commitment.shape(), proven.shape());
+        let bytes = shape.record_bytes() + proof_bytes(shape.records());
+        let expected = Shape::of_bytes(shape.records(), bytes as u64)?;
+        if found != expected {
+            let words = |s: Shape| format!("{} records of {} bits", s.records(), s.record_bits());
+            return Err(Error::malformed("a verifiable database", words(found), words(expected)));
+        }
+        Ok(Self { proven, shape })
+    }
+
+    /// Some records, without their proofs.
+    fn read(&self, first: u64, out: &mut [u8]) -> Result<()> {
+        let (record_bytes, proven_bytes) = (self.shape.record_bytes(), self.proven.shape().record_bytes());
+        let mut proven = vec![0; out.len() / record_bytes * proven_bytes];
+        self.proven.read_packed(first, (out.len() / record_bytes) as u64, &mut proven)?;
+        let pairs = out.chunks_exact_mut(record_bytes).zip(proven.chunks_exact(proven_bytes));
+        pairs.for_each(|(out, proven)| out.copy_from_slice(&proven[..record_bytes]));
+        Ok(())
+    }
+}
+
+impl Records for PlainRecords<'_> {
+    fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
+        check_read(&self.shape, first, count, out.len())?;
+        let step = step(self.proven.shape().record_bytes());
+        let parts = out.chunks_mut(step * self.shape.record_bytes());
+        (first..).step_by(step).zip(parts).try_for_each(|(first, out)| self.read(first, out))
+    }
+}
+
+/// How many records of so many bytes are read at a time: about a megabyte of them.
+fn step(record_bytes: usize) -> usize {
+    ((1 << 20) / record_bytes).max(1)
+}

@@ -1,0 +1,83 @@
+//! The hash tree over all records.
+
+use papir_core::{Error, Records, Result};
+
+/// Bytes of a hash.
+pub(crate) const HASH_BYTES: usize = 32;
+/// A leaf, a node or the top.
+pub(crate) type Hash = [u8; HASH_BYTES];
+
+/// What stands beside the last node of a level that has no neighbour.
+const MISSING: Hash = [0; HASH_BYTES];
+/// Bytes of records that are read and hashed at a time.
+const STEP_BYTES: u64 = 1 << 20;
+
+/// All levels, the leaves first, the top last.
+pub(crate) struct Tree {
+    levels: Vec<Vec<Hash>>,
+}
+
+impl Tree {
+    /// Hashes all records, which are whole bytes long.
+    ///
+    /// # Errors
+    /// Those of the source.
+    pub(crate) fn of(records: &dyn Records) -> Result<Self> {
+        let mut levels = vec![leaves(records)?];
+        while let Some(level) = levels.last().filter(|level| level.len() > 1) {
+            let above = level.chunks(2).map(|pair| node(&pair[0], pair.get(1).unwrap_or(&MISSING))).collect();
+            levels.push(above);
+        }
+        Ok(Self { levels })
+    }
+
+    /// The top: the only node of the last level.
+    pub(crate) fn top(&self) -> Hash {
+        self.levels.last().and_then(|level| level.first()).copied().unwrap_or(MISSING)
+    }
+
+    /// Writes the siblings of a leaf's way to the top, lowest first; `out` has room for all of them.
+    pub(crate) fn write_proof(&self, index: u64, out: &mut [u8]) {
+        for ((level, nodes), place) in self.levels.iter().enumerate().zip(out.chunks_exact_mut(HASH_BYTES)) {
+            let sibling = (index >> level ^ 1) as usize;
+            place.copy_from_slice(nodes.get(sibling).unwrap_or(&MISSING));
+        }
+    }
+}
+
+/// Levels above the leaves of a tree: ⌈log₂ records⌉.
+pub(crate) fn depth(records: u64) -> usize {
+    (u64::BITS - records.saturating_sub(1).leading_zeros()) as usize
+}
+
+/// The hash of a record.
+pub(crate) fn leaf(record: &[u8]) -> Hash {
+    blake3::derive_key("papir 2026 commitment leaf v1", record)
+}
+
+/// The hash of two nodes.
+pub(crate) fn node(left: &Hash, right: &Hash) -> Hash {
+    let mut pair = [0; 2 * HASH_BYTES];
+    pair[..HASH_BYTES].copy_from_slice(left);
+    pair[HASH_BYTES..].copy_from_slice(right);
+    blake3::derive_key("papir 2026 commitment node v1", &pair)
+}
+
+fn leaves(records: &dyn Records) -> Result<Vec<Hash>> {
+    let shape = records.shape();
+    let (bytes, mut first) = (shape.record_bytes() as u64, 0);
+    if !shape.record_bits().is_multiple_of(8) {
+        let found = shape.record_bits();
+        return Err(Error::out_of_bounds("the record length in bits", found, "whole bytes, to commit to"));
+    }
+    let mut leaves = Vec::with_capacity(shape.records() as usize);
+    let mut step = Vec::new();
+    while first < shape.records() {
+        let count = (STEP_BYTES / bytes).clamp(1, shape.records() - first);
+        step.resize((count * bytes) as usize, 0);
+        records.read_packed(first, count, &mut step)?;
+        leaves.extend(step.chunks_exact(bytes as usize).map(leaf));
+        first += count;
+    }
+    Ok(leaves)
+}

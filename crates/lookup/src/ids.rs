@@ -1,0 +1,86 @@
+//! What a table's owner keeps of its keys: their ids, from which every entry can be placed again.
+
+use papir_core::{Error as CoreError, Result as CoreResult};
+
+/// Bytes of an id.
+pub(crate) const ID_BYTES: usize = 16;
+
+/// A key as the owner remembers it: 128 bits of its keyed hash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct KeyId(pub(crate) [u8; ID_BYTES]);
+
+/// The ids of all keys of a table, each once, ascending. Clients and servers need none of them: they
+/// are for the owner, who changes the table without having its keys at hand.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyIds(Vec<KeyId>);
+
+impl KeyIds {
+    /// Ids that ascend already.
+    pub(crate) fn of_sorted(ids: Vec<KeyId>) -> Self {
+        debug_assert!(ids.is_sorted_by(|a, b| a < b));
+        Self(ids)
+    }
+
+    /// How many keys there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// All of them, ascending.
+    pub(crate) fn as_slice(&self) -> &[KeyId] {
+        &self.0
+    }
+
+    /// Whether a key has this id.
+    pub(crate) fn contains(&self, id: &KeyId) -> bool {
+        self.0.binary_search(id).is_ok()
+    }
+
+    /// The ids as bytes, 16 each.
+    pub fn encode(&self) -> Vec<u8> {
+        self.0.iter().flat_map(|id| id.0).collect()
+    }
+
+    /// Reads what [`KeyIds::encode`] gave.
+    ///
+    /// # Errors
+    /// [`CoreError::Length`] for no whole number of ids, [`CoreError::Malformed`] for ids that do not
+    /// ascend.
+    pub fn decode(bytes: &[u8]) -> CoreResult<Self> {
+        let (ids, rest) = bytes.as_chunks::<ID_BYTES>();
+        if !rest.is_empty() {
+            let (found, expected) = (bytes.len() as u64, (ids.len() * ID_BYTES) as u64);
+            return Err(CoreError::Length { what: "the ids of keys", found, expected });
+        }
+        if !ids.is_sorted_by(|a, b| a < b) {
+            return Err(CoreError::malformed("the ids of keys", "ids in another order", "ascending ids"));
+        }
+        Ok(Self(ids.iter().map(|id| KeyId(*id)).collect()))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_round_trip_and_wrong_ones_are_refused() {
+        let ids = KeyIds::of_sorted([1, 2, 9].map(|byte| KeyId([byte; ID_BYTES])).to_vec());
+        let bytes = ids.encode();
+        assert_eq!(bytes.len(), 48);
+        assert_eq!(KeyIds::decode(&bytes).unwrap(), ids);
+        assert!(ids.contains(&KeyId([2; ID_BYTES])) && !ids.contains(&KeyId([3; ID_BYTES])));
+        assert_eq!(KeyIds::decode(&bytes[1..]).unwrap_err().code(), "wrong_length");
+        for wrong in [[1, 1], [2, 1]] {
+            let bytes: Vec<u8> = wrong.iter().flat_map(|&byte| [byte; ID_BYTES]).collect();
+            assert_eq!(KeyIds::decode(&bytes).unwrap_err().code(), "malformed");
+        }
+        assert!(KeyIds::decode(&[]).unwrap().is_empty());
+    }
+}

@@ -1,0 +1,178 @@
+//! Rows of changes become one change a key.
+
+use papir_core::Error as CoreError;
+
+use crate::Result;
+use crate::arrange::Pair;
+use crate::build::check_value;
+use crate::ids::{KeyId, KeyIds};
+use crate::layout::KeywordLayout;
+
+/// A row of changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyChange {
+    /// Any bytes.
+    pub key: Vec<u8>,
+    /// The key's new value; `None` takes the key out.
+    pub value: Option<Vec<u8>>,
+    /// Where it stands in its source, for errors.
+    pub line: u64,
+}
+
+/// What changes do, in keys.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ChangeCounts {
+    /// Keys that are new.
+    pub inserted: u64,
+    /// Keys that had a value already, equal ones included.
+    pub replaced: u64,
+    /// Keys that are taken out.
+    pub deleted: u64,
+    /// Keys that were to be taken out and are not there.
+    pub absent: u64,
+    /// Rows that gave way to a later row of the same key.
+    pub superseded: u64,
+}
+
+/// The change of one key.
+#[derive(Clone, Debug)]
+pub(super) struct Resolved {
+    pub(super) id: KeyId,
+    /// Whether the table has the key.
+    pub(super) present: bool,
+    pub(super) value: Option<Vec<u8>>,
+    pub(super) line: u64,
+}
+
+/// Changes of one table, each key once, ascending by id.
+#[derive(Clone, Debug)]
+pub struct Changes {
+    resolved: Vec<Resolved>,
+    counts: ChangeCounts,
+}
+
+impl Changes {
+    /// The changes of a table with this layout and these keys; the last row of a key counts.
+    ///
+    /// # Errors
+    /// [`crate::Error::ValueTooLong`], [`CoreError::EmptyDatabase`] where no key would be left.
+    pub fn new(layout: &KeywordLayout, ids: &KeyIds, rows: Vec<KeyChange>) -> Result<Self> {
+        let mut counts = ChangeCounts::default();
+        let total = rows.len();
+        let mut resolved: Vec<Resolved> = rows
+            .into_iter()
+            .map(|row| {
+                row.value.as_ref().map_or(Ok(()), |value| check_value(value, row.line))?;
+                let id = layout.seeds.id(&row.key);
+                Ok(Resolved { id, present: ids.contains(&id), value: row.value, line: row.line })
+            })
+            .collect::<Result<_>>()?;
+        // A stable sort: the last row of a key is the last of its run.
+        resolved.sort_by_key(|change| change.id);
+        resolved.reverse();
+        resolved.dedup_by_key(|change| change.id);
+        resolved.reverse();
+        counts.superseded = (total - resolved.len()) as u64;
+        resolved.iter().for_each(|change| counts.count(change));
+        if ids.len() as u64 + counts.inserted == counts.deleted {
+            return Err(CoreError::EmptyDatabase.into());
+        }
+        Ok(Self { resolved, counts })
+    }
+
+    /// What they do.
+    pub fn counts(&self) -> ChangeCounts {
+        self.counts
+    }
+
+    pub(super) fn iter(&self) -> std::slice::Iter<'_, Resolved> {
+        self.resolved.iter()
+    }
+
+    /// The ids after the changes.
+    pub(super) fn ids(&self, before: &KeyIds) -> KeyIds {
+        let before = before.as_slice().iter().copied();
+        let after = self.merged(before, |id| *id, |change| change.value.as_ref().map(|_| change.id));
+        KeyIds::of_sorted(after)
+    }
+
+    /// The pairs after the changes.
+    pub(super) fn pairs(&self, before: Vec<Pair>) -> Vec<Pair> {
+        let pair = |change: &Resolved| {
+            change.value.as_ref().map(|value| Pair { id: change.id, value: value.clone() })
+        };
+        self.merged(before.into_iter(), |pair| pair.id, pair)
+    }
+
+    /// What ascends by id, with the changed keys' own in their place.
+    fn merged<T>(
+        &self,
+        before: impl Iterator<Item = T>,
+        id: impl Fn(&T) -> KeyId,
+        new: impl Fn(&Resolved) -> Option<T>,
+    ) -> Vec<T> {
+        let mut after = Vec::with_capacity(before.size_hint().0 + self.counts.inserted as usize);
+        let mut changes = self.resolved.iter().peekable();
+        for item in before {
+            while let Some(change) = changes.next_if(|change| change.id < id(&item)) {
+                after.extend(new(change));
+            }
+            match changes.next_if(|change| change.id == id(&item)) {
+                Some(change) => after.extend(new(change)),
+                None => after.push(item),
+            }
+        }
+        after.extend(changes.filter_map(new));
+        after
+    }
+}
+
+impl ChangeCounts {
+    fn count(&mut self, change: &Resolved) {
+        let counter = match (change.present, change.value.is_some()) {
+            (false, true) => &mut self.inserted,
+            (true, true) => &mut self.replaced,
+            (true, false) => &mut self.deleted,
+            (false, false) => &mut self.absent,
+        };
+        *counter += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::ID_BYTES;
+
+    fn id(byte: u8) -> KeyId {
+        KeyId([byte; ID_BYTES])
+    }
+
+    #[test]
+    fn merging_inserts_replaces_and_removes_in_order() {
+        let change = |byte, value: Option<u8>| Resolved {
+            id: id(byte),
+            present: [2, 4, 6].contains(&byte),
+            value: value.map(|value| vec![value]),
+            line: 0,
+        };
+        let resolved = vec![
+            change(1, Some(10)),
+            change(2, None),
+            change(4, Some(40)),
+            change(5, None),
+            change(9, Some(90)),
+        ];
+        let mut counts = ChangeCounts::default();
+        resolved.iter().for_each(|change| counts.count(change));
+        let changes = Changes { resolved, counts };
+        let before = [2, 4, 6].map(|byte| Pair { id: id(byte), value: vec![byte] }).to_vec();
+        let after = changes.pairs(before);
+        let expected = [(1, 10), (4, 40), (6, 6), (9, 90)];
+        assert!(after.iter().map(|pair| (pair.id, pair.value[0])).eq(expected.map(|(k, v)| (id(k), v))));
+        let ids = changes.ids(&KeyIds::of_sorted([2, 4, 6].map(id).to_vec()));
+        assert_eq!(ids.as_slice(), [1, 4, 6, 9].map(id));
+        let expected = ChangeCounts { inserted: 2, replaced: 1, deleted: 1, absent: 1, superseded: 0 };
+        assert_eq!(counts, expected);
+    }
+}

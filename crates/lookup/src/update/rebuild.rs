@@ -1,0 +1,70 @@
+//! All keys arranged again, from their ids and the buckets that hold their values.
+
+use papir_core::{Progress, RecordBuffer, Shape};
+use rand_core::CryptoRng;
+
+use super::drawers::missing;
+use super::{Changes, OwnedTable};
+use crate::Result;
+use crate::arrange::{Pair, arrange};
+use crate::build::TableOptions;
+use crate::ids::{KeyId, KeyIds};
+use crate::layout::KeywordLayout;
+use crate::table::{KeywordTable, TableReport};
+
+/// The table with `changes` made, all keys in fresh places. Keys keep their ids.
+///
+/// # Errors
+/// As [`super::patch()`] and [`crate::build`].
+pub fn rebuild(
+    table: OwnedTable<'_>,
+    changes: &Changes,
+    options: &TableOptions,
+    rng: &mut dyn CryptoRng,
+    progress: &dyn Progress,
+) -> Result<KeywordTable> {
+    let pairs = changes.pairs(read_all(table, progress)?);
+    let (layout, records) = arrange(&pairs, table.layout.seeds.ids, options, rng, progress)?;
+    let report = TableReport::of(&pairs, &layout);
+    let ids = KeyIds::of_sorted(pairs.into_iter().map(|pair| pair.id).collect());
+    Ok(KeywordTable { layout, records, ids, report })
+}
+
+/// All keys' values, ascending by id.
+fn read_all(table: OwnedTable<'_>, progress: &dyn Progress) -> Result<Vec<Pair>> {
+    let OwnedTable { layout, ids, .. } = table;
+    let records = read_buckets(table, progress)?;
+    let value = |id: &KeyId| Ok(Pair { id: *id, value: value_of(layout, &records, id)? });
+    ids.as_slice().iter().map(value).collect()
+}
+
+/// All buckets.
+fn read_buckets(table: OwnedTable<'_>, progress: &dyn Progress) -> Result<RecordBuffer> {
+    const RUN_BYTES: usize = 1 << 24;
+    let (layout, bytes) = (table.layout, table.layout.record_bytes());
+    let mut buckets = RecordBuffer::zeroed(Shape::of_bytes(layout.records(), bytes as u64)?);
+    let run = (RUN_BYTES / bytes).max(1);
+    progress.stage("reading back", layout.records());
+    for (part, first) in buckets.packed_mut().chunks_mut(run * bytes).zip((0..).step_by(run)) {
+        let count = (part.len() / bytes) as u64;
+        table.records.read_packed(first, count, part)?;
+        progress.advance(count);
+    }
+    Ok(buckets)
+}
+
+/// The value of a key that the table has.
+fn value_of(layout: &KeywordLayout, buckets: &RecordBuffer, id: &KeyId) -> Result<Vec<u8>> {
+    let (bytes, mut value) = (layout.record_bytes(), Vec::new());
+    for chunk in 0..layout.dimensions.lookups {
+        let hash = layout.seeds.chunk(id, chunk);
+        let start = layout.bucket_vartime(&hash) as usize * bytes;
+        let bucket = &buckets.packed()[start..start + bytes];
+        let found = layout.dimensions.format.find_vartime(bucket, hash.tag)?.ok_or_else(missing)?;
+        value.extend_from_slice(found.payload);
+        if found.remaining == found.payload.len() {
+            return Ok(value);
+        }
+    }
+    Err(missing().into())
+}

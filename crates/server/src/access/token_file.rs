@@ -1,0 +1,357 @@
+//! The file of tokens: their hashes, and what each allows.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use papir_store::timestamp;
+use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
+
+use crate::Error;
+use crate::access::grant::Scope;
+
+/// The format that is written and read.
+const FORMAT: u32 = 1;
+/// Longest file that is read, in bytes: some 100,000 tokens.
+const LONGEST: u64 = 32 << 20;
+/// What every token starts with, so that scanners for leaked secrets find it.
+const PREFIX: &str = "papir_";
+/// What every stored hash starts with.
+const HASH_PREFIX: &str = "blake3:";
+const HEAD: &str = "# Who may ask this service. Holds hashes, not tokens. Changed by `papir tokens`.\n";
+
+/// Tokens by name, as they stand in a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TokenFile {
+    entries: Vec<TokenEntry>,
+}
+
+/// One token, without its secret.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TokenEntry {
+    /// Whose it is: what limits are counted by.
+    pub name: String,
+    /// `blake3:` and the hash of the token's text in 64 hexadecimal digits.
+    ///
+    /// A token has 256 random bits: nobody finds one from its hash by trying, so that a slow,
+    /// salted hash would only slow the service down.
+    hash: String,
+    /// What it allows.
+    pub scopes: BTreeSet<Scope>,
+    /// The databases that it is for; all where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub databases: Option<BTreeSet<String>>,
+    /// When it was made: RFC 3339 in UTC, to the second.
+    pub created: String,
+    /// From when on it is refused, in the same form; never where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires: Option<String>,
+}
+
+/// What a new token shall allow.
+#[derive(Clone, Debug)]
+pub struct NewToken {
+    /// Its name, which no other token of the file has.
+    pub name: String,
+    /// What it allows.
+    pub scopes: BTreeSet<Scope>,
+    /// The databases that it is for; all where `None`.
+    pub databases: Option<BTreeSet<String>>,
+    /// How long it is good; for ever where `None`.
+    pub lifetime: Option<Duration>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Document {
+    format: u32,
+    #[serde(default, rename = "token")]
+    tokens: Vec<TokenEntry>,
+}
+
+impl TokenEntry {
+    /// The hash of the token's text.
+    pub(crate) fn hash(&self) -> Result<blake3::Hash, &'static str> {
+        let digits = self.hash.strip_prefix(HASH_PREFIX).ok_or("its hash does not start with blake3:")?;
+        blake3::Hash::from_hex(digits).map_err(|_| "its hash is not 64 hexadecimal digits")
+    }
+
+    /// Whether it is refused at this time.
+    pub fn has_expired(&self, now: SystemTime) -> bool {
+        // Times of this form sort as their texts.
+        self.expires.as_ref().is_some_and(|expires| *expires <= timestamp(now))
+    }
+
+    fn check(&self) -> Result<(), &'static str> {
+        self.hash()?;
+        if !is_name(&self.name) {
+            return Err("its name is not 1 to 64 of A-Z a-z 0-9 . _ @ -");
+        }
+        let times = [Some(&self.created), self.expires.as_ref()];
+        if times.into_iter().flatten().any(|time| !is_time(time)) {
+            return Err("a time of it is not of the form 2026-01-31T12:00:00Z");
+        }
+        Ok(())
+    }
+}
+
+impl TokenFile {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// [`Error::Tokens`], naming the file and the line or the token.
+    pub fn read(path: &Path) -> Result<Self, Error> {
+        let bad = |reason: String| Error::Tokens { path: path.to_owned(), reason };
+        let file = File::open(path).map_err(|error| bad(error.to_string()))?;
+        let mut text = String::new();
+        file.take(LONGEST + 1).read_to_string(&mut text).map_err(|error| bad(error.to_string()))?;
+        if text.len() as u64 > LONGEST {
+            return Err(bad(format!("longer than the {LONGEST} bytes that are expected at most")));
+        }
+        Self::parse(&text).map_err(bad)
+    }
+
+    fn parse(text: &str) -> Result<Self, String> {
+        let document: Document = toml::from_str(text).map_err(|error| {
+            let before = error.span().map_or("", |span| text.get(..span.start).unwrap_or_default());
+            format!("line {}: {}", before.matches('\n').count() + 1, error.message())
+        })?;
+        if document.format != FORMAT {
+            return Err(format!("format {}: expected {FORMAT}", document.format));
+        }
+        let mut names = BTreeSet::new();
+        for entry in &document.tokens {
+            entry.check().map_err(|reason| format!("token `{}`: {reason}", entry.name))?;
+            if !names.insert(&entry.name) {
+                return Err(format!("two tokens are named `{}`", entry.name));
+            }
+        }
+        Ok(Self { entries: document.tokens })
+    }
+
+    /// All tokens, in the order in which they were added.
+    pub fn entries(&self) -> &[TokenEntry] {
+        &self.entries
+    }
+
+    /// Adds a token to the file, which is made where it does not exist. Gives the token's text, which
+    /// is kept nowhere.
+    ///
+    /// # Errors
+    /// [`Error::Tokens`] for a name that is taken or malformed, and for a file that cannot be written.
+    pub fn add(path: &Path, new: NewToken) -> Result<Zeroizing<String>, Error> {
+        let bad = |reason: &str| Error::Tokens { path: path.to_owned(), reason: reason.to_owned() };
+        let secret = secret().map_err(|_| bad("the system gives no randomness"))?;
+        let (now, expires) = (SystemTime::now(), |lifetime| SystemTime::now().checked_add(lifetime));
+        let entry = TokenEntry {
+            hash: format!("{HASH_PREFIX}{}", blake3::hash(secret.as_bytes()).to_hex()),
+            name: new.name,
+            scopes: new.scopes,
+            databases: new.databases,
+            created: timestamp(now),
+            expires: new.lifetime.and_then(expires).map(timestamp),
+        };
+        entry.check().map_err(bad)?;
+        Self::change(path, |file| {
+            if file.entries.iter().any(|other| other.name == entry.name) {
+                return Err(bad(&format!("there is a token named `{}`", entry.name)));
+            }
+            file.entries.push(entry);
+            Ok(())
+        })?;
+        Ok(secret)
+    }
+
+    /// Takes the token of this name out of the file.
+    ///
+    /// # Errors
+    /// [`Error::Tokens`] where there is none, and for a file that cannot be read or written.
+    pub fn revoke(path: &Path, name: &str) -> Result<(), Error> {
+        Self::change(path, |file| {
+            let before = file.entries.len();
+            file.entries.retain(|entry| entry.name != name);
+            if file.entries.len() == before {
+                let reason = format!("no token is named `{name}`");
+                return Err(Error::Tokens { path: path.to_owned(), reason });
+            }
+            Ok(())
+        })
+    }
+
+    /// Reads, changes and replaces a file while nobody else does.
+    fn change(path: &Path, change: impl FnOnce(&mut Self) -> Result<(), Error>) -> Result<(), Error> {
+        let failed =
+            |error: std::io::Error| Error::Tokens { path: path.to_owned(), reason: error.to_string() };
+        let _lock = lock(path).map_err(failed)?;
+        let mut file = if path.exists() { Self::read(path)? } else { Self::default() };
+        change(&mut file)?;
+        file.replace(path).map_err(failed)
+    }
+
+    /// Puts the whole file in place at once: a new one readable by its owner alone, another one with the
+    /// owner, group and mode that it has.
+    fn replace(&self, path: &Path) -> std::io::Result<()> {
+        let document = Document { format: FORMAT, tokens: self.entries.clone() };
+        let text = toml::to_string(&document).map_err(std::io::Error::other)?;
+        let partial = beside(path, "partial");
+        // Left behind by a process that was killed: whoever holds the lock is alone.
+        let _ = fs::remove_file(&partial);
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut file = options.open(&partial)?;
+        file.write_all(HEAD.as_bytes())?;
+        file.write_all(text.as_bytes())?;
+        keep_access(path, &partial)?;
+        file.sync_all()?;
+        fs::rename(&partial, path)
+    }
+}
+
+/// A lock on the folder of `path`, so that two commands do not undo each other; where folders
+/// cannot be locked, none.
+fn lock(path: &Path) -> std::io::Result<Option<File>> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if !cfg!(unix) {
+        return Ok(None);
+    }
+    let folder = File::open(folder)?;
+    folder.lock()?;
+    Ok(Some(folder))
+}
+
+/// Gives `new` the owner, group and mode of `old`, where there is one: the group that a service reads
+/// its tokens by must not be lost when one is revoked.
+#[cfg(unix)]
+fn keep_access(old: &Path, new: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::{MetadataExt, chown};
+    let Ok(found) = fs::metadata(old) else {
+        return Ok(());
+    };
+    let own = fs::metadata(new)?;
+    if (own.uid(), own.gid()) != (found.uid(), found.gid()) {
+        chown(new, Some(found.uid()), Some(found.gid()))?;
+    }
+    fs::set_permissions(new, found.permissions())
+}
+
+#[cfg(not(unix))]
+fn keep_access(_: &Path, _: &Path) -> std::io::Result<()> {
+    Ok(())
+}
+
+/// A hidden name in the same folder.
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!(".{name}.{suffix}"))
+}
+
+/// A fresh token: 256 bits of the system's randomness.
+fn secret() -> Result<Zeroizing<String>, getrandom::Error> {
+    let mut bytes = Zeroizing::new([0; 32]);
+    getrandom::fill(bytes.as_mut_slice())?;
+    // Long enough from the start: growing would leave copies behind.
+    let mut text = Zeroizing::new(String::with_capacity(PREFIX.len() + 64));
+    text.push_str(PREFIX);
+    for byte in bytes.iter() {
+        for digit in [byte >> 4, byte & 15] {
+            text.push(char::from_digit(u32::from(digit), 16).unwrap_or_default());
+        }
+    }
+    Ok(text)
+}
+
+fn is_name(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '@');
+    (1..=64).contains(&name.len()) && name.chars().all(plain)
+}
+
+fn is_time(text: &str) -> bool {
+    const FORM: &[u8] = b"0000-00-00T00:00:00Z";
+    let fits = |(byte, form): (u8, &u8)| if *form == b'0' { byte.is_ascii_digit() } else { byte == *form };
+    text.len() == FORM.len() && text.bytes().zip(FORM).all(fits)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn new(name: &str) -> NewToken {
+        NewToken { name: name.into(), scopes: [Scope::Query].into(), databases: None, lifetime: None }
+    }
+
+    #[test]
+    fn tokens_are_added_and_revoked_and_their_text_is_not_in_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tokens.toml");
+        let (first, second) =
+            (TokenFile::add(&path, new("a")).unwrap(), TokenFile::add(&path, new("b")).unwrap());
+        assert_ne!(*first, *second);
+        assert_eq!((first.len(), &first[..PREFIX.len()]), (PREFIX.len() + 64, PREFIX));
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(!text.contains(&first[PREFIX.len()..]) && !text.contains(PREFIX));
+        let entry = TokenFile::read(&path).unwrap().entries()[0].clone();
+        assert_eq!(entry.hash().unwrap(), blake3::hash(first.as_bytes()));
+        assert!(TokenFile::add(&path, new("a")).unwrap_err().to_string().contains("`a`"));
+        assert!(TokenFile::add(&path, new("a b")).is_err());
+        TokenFile::revoke(&path, "a").unwrap();
+        assert!(TokenFile::revoke(&path, "a").unwrap_err().to_string().contains("`a`"));
+        let names: Vec<_> =
+            TokenFile::read(&path).unwrap().entries().iter().map(|one| one.name.clone()).collect();
+        assert_eq!(names, ["b"]);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing else stays in the folder");
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            let mode = || fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+            assert_eq!(mode(), 0o600);
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+            TokenFile::revoke(&path, "b").unwrap();
+            assert_eq!(mode(), 0o640, "what the operator has set stays");
+        }
+    }
+
+    #[test]
+    fn tokens_expire() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tokens.toml");
+        let lifetime = Some(Duration::from_secs(3600));
+        TokenFile::add(&path, NewToken { lifetime, ..new("brief") }).unwrap();
+        let entry = TokenFile::read(&path).unwrap().entries()[0].clone();
+        assert!(!entry.has_expired(SystemTime::now()));
+        assert!(entry.has_expired(SystemTime::now() + Duration::from_secs(3601)));
+    }
+
+    #[test]
+    fn damaged_files_name_their_fault() {
+        let hash = format!("blake3:{}", "0".repeat(64));
+        let token = |hash: &str, more: &str| {
+            format!(
+                "format = 1\n[[token]]\nname = \"a\"\nhash = \"{hash}\"\nscopes = [\"query\"]\n\
+                 created = \"2026-01-31T12:00:00Z\"\n{more}"
+            )
+        };
+        assert_eq!(TokenFile::parse(&token(&hash, "")).unwrap().entries().len(), 1);
+        for (text, part) in [
+            ("", "format"),
+            ("format = 2", "expected 1"),
+            ("format = 1\nfoo = 1", "line 2"),
+            (&token("0000", ""), "blake3"),
+            (&token("blake3:00", ""), "64"),
+            (&token(&hash, "expires = \"soon\""), "2026-01-31T12:00:00Z"),
+            (&token(&hash, "scopes = []"), "line 7"),
+            (&token(&hash, "owner = \"me\""), "owner"),
+            (&token(&hash, "").replace("query", "everything"), "everything"),
+            (&format!("{}{}", token(&hash, ""), &token(&hash, "")["format = 1\n".len()..]), "two tokens"),
+        ] {
+            let reason = TokenFile::parse(text).unwrap_err();
+            assert!(reason.contains(part), "no `{part}` in {reason}");
+        }
+    }
+}

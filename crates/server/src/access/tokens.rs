@@ -1,0 +1,194 @@
+//! The tokens that are good now, read again when their files change.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::{Duration, SystemTime};
+
+use subtle::ConstantTimeEq;
+
+use crate::Error;
+use crate::access::grant::Grant;
+use crate::access::token_file::{TokenEntry, TokenFile};
+
+/// How often the files are looked at.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// A token file, for all databases or for one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TokenSource {
+    /// The file, as `papir tokens` writes it.
+    pub path: PathBuf,
+    /// The only database that its tokens are good for, whatever they say themselves.
+    pub only: Option<String>,
+}
+
+/// All tokens of a service.
+pub(crate) struct Tokens {
+    sources: Vec<TokenSource>,
+    /// What the files looked like when they were read; held while they are read.
+    seen: Mutex<Vec<Stamp>>,
+    table: RwLock<Arc<Vec<Known>>>,
+}
+
+/// One token that is known.
+struct Known {
+    hash: blake3::Hash,
+    entry: TokenEntry,
+    grant: Grant,
+}
+
+/// What tells that a file was changed or replaced: time, length, number.
+type Stamp = Option<(SystemTime, u64, u64)>;
+
+impl Tokens {
+    /// Reads all files.
+    pub(crate) fn open(sources: &[TokenSource]) -> Result<Self, Error> {
+        let seen = sources.iter().map(|source| stamp(&source.path)).collect();
+        let table = RwLock::new(Arc::new(read(sources)?));
+        Ok(Self { sources: sources.to_vec(), seen: Mutex::new(seen), table })
+    }
+
+    /// What the token allows; `None` for one that is unknown or has expired.
+    ///
+    /// Compares with every hash in full: the time tells nothing of which one nearly fits.
+    pub(crate) fn find(&self, token: &str) -> Option<Grant> {
+        let hash = blake3::hash(token.as_bytes());
+        let table = Arc::clone(&self.table.read().unwrap_or_else(PoisonError::into_inner));
+        let mut found = None;
+        for known in table.iter() {
+            if bool::from(known.hash.as_bytes().ct_eq(hash.as_bytes())) {
+                found = Some(known);
+            }
+        }
+        let known = found?;
+        (!known.entry.has_expired(SystemTime::now())).then(|| known.grant.clone())
+    }
+
+    /// Reads the files again, whether they changed or not. Where one is bad, all old tokens stay.
+    pub(crate) fn reload(&self) {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        *seen = self.stamps();
+        match read(&self.sources) {
+            Ok(table) => {
+                tracing::info!(tokens = table.len(), "tokens loaded");
+                *self.table.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(table);
+            }
+            Err(error) => tracing::error!(%error, "tokens not loaded: the old ones stay"),
+        }
+    }
+
+    /// Looks at the files once a second, for ever.
+    pub(crate) async fn watch(self: Arc<Self>) {
+        loop {
+            tokio::time::sleep(LOOK_EVERY).await;
+            let tokens = Arc::clone(&self);
+            let look = move || {
+                if tokens.have_changed() {
+                    tokens.reload();
+                }
+            };
+            // An error says that the runtime is ending.
+            let _ = tokio::task::spawn_blocking(look).await;
+        }
+    }
+
+    fn have_changed(&self) -> bool {
+        *self.seen.lock().unwrap_or_else(PoisonError::into_inner) != self.stamps()
+    }
+
+    fn stamps(&self) -> Vec<Stamp> {
+        self.sources.iter().map(|source| stamp(&source.path)).collect()
+    }
+}
+
+fn read(sources: &[TokenSource]) -> Result<Vec<Known>, Error> {
+    let mut table = Vec::new();
+    for source in sources {
+        for entry in TokenFile::read(&source.path)?.entries() {
+            table.push(known(source, entry)?);
+        }
+    }
+    Ok(table)
+}
+
+fn known(source: &TokenSource, entry: &TokenEntry) -> Result<Known, Error> {
+    let bad = |reason: &str| Error::Tokens { path: source.path.clone(), reason: reason.to_owned() };
+    let hash = entry.hash().map_err(bad)?;
+    let databases = match (&source.only, &entry.databases) {
+        (None, own) => own.clone(),
+        (Some(only), own) => {
+            let fits = own.as_ref().is_none_or(|own| own.contains(only));
+            Some(BTreeSet::from_iter(fits.then(|| only.clone())))
+        }
+    };
+    let grant = Grant::new(&entry.name, entry.scopes.clone(), databases);
+    Ok(Known { hash, entry: entry.clone(), grant })
+}
+
+/// A file that is gone looks different too: its tokens stay, and the log says so once.
+fn stamp(path: &Path) -> Stamp {
+    let found = fs::metadata(path).ok()?;
+    #[cfg(unix)]
+    let number = std::os::unix::fs::MetadataExt::ino(&found);
+    #[cfg(not(unix))]
+    let number = 0;
+    Some((found.modified().ok()?, found.len(), number))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::access::grant::Scope;
+    use crate::access::token_file::NewToken;
+
+    #[test]
+    fn a_file_for_one_database_gives_no_more() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tokens.toml");
+        let add = |name: &str, databases: Option<&[&str]>| {
+            let databases = databases.map(|all| all.iter().map(|one| (*one).to_owned()).collect());
+            let scopes = [Scope::Query].into();
+            let new = NewToken { name: name.into(), scopes, databases, lifetime: None };
+            TokenFile::add(&path, new).unwrap()
+        };
+        let (all, words, other) =
+            (add("all", None), add("words", Some(&["words"])), add("other", Some(&["other"])));
+        let open = |only: Option<&str>| {
+            Tokens::open(&[TokenSource { path: path.clone(), only: only.map(str::to_owned) }]).unwrap()
+        };
+        let allows = |tokens: &Tokens, token: &str, name: &str| tokens.find(token).unwrap().allows(name);
+        let (free, bound) = (open(None), open(Some("words")));
+        assert!(allows(&free, &all, "words") && allows(&free, &all, "other"));
+        assert!(allows(&bound, &all, "words") && !allows(&bound, &all, "other"));
+        assert!(allows(&bound, &words, "words"));
+        assert!(!allows(&bound, &other, "words") && !allows(&bound, &other, "other"));
+        assert!(free.find("papir_").is_none() && free.find("").is_none());
+    }
+
+    #[test]
+    fn a_bad_file_leaves_the_old_tokens() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tokens.toml");
+        let scopes: BTreeSet<_> = [Scope::Query].into();
+        let new = |name: &str| NewToken {
+            name: name.into(),
+            scopes: scopes.clone(),
+            databases: None,
+            lifetime: None,
+        };
+        let token = TokenFile::add(&path, new("a")).unwrap();
+        let tokens = Tokens::open(&[TokenSource { path: path.clone(), only: None }]).unwrap();
+        assert!(!tokens.have_changed());
+        fs::write(&path, "damaged").unwrap();
+        assert!(tokens.have_changed());
+        tokens.reload();
+        assert!(tokens.find(&token).is_some() && !tokens.have_changed());
+        fs::remove_file(&path).unwrap();
+        let other = TokenFile::add(&path, new("b")).unwrap();
+        tokens.reload();
+        assert!(tokens.find(&token).is_none() && tokens.find(&other).is_some());
+    }
+}

@@ -1,0 +1,120 @@
+//! TLS 1.2 and 1.3 by rustls, with a certificate that is replaced while the service runs.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::{self, InconsistentKeys};
+use zeroize::Zeroizing;
+
+use crate::Error;
+
+/// Longest certificate or key file that is read, in bytes.
+const LONGEST: u64 = 1 << 20;
+
+/// A certificate chain and its private key, both PEM.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsFiles {
+    /// The chain, the service's own certificate first.
+    pub certificate: PathBuf,
+    /// The private key: PKCS#8, PKCS#1 or SEC1.
+    pub key: PathBuf,
+}
+
+/// What handshakes are made with; read again at a reload.
+pub(crate) struct Tls {
+    files: TlsFiles,
+    current: RwLock<Arc<rustls::ServerConfig>>,
+}
+
+impl TlsFiles {
+    /// Checks that both files can be read and belong together. Whether the certificate is still
+    /// valid and whom it names is for clients to judge.
+    ///
+    /// # Errors
+    /// [`Error::Tls`], naming the file.
+    pub fn check(&self) -> Result<(), Error> {
+        self.read().map(drop)
+    }
+
+    fn read(&self) -> Result<rustls::ServerConfig, Error> {
+        let (certificate, key) = (&self.certificate, &self.key);
+        let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(&contents(certificate)?)
+            .collect::<Result<_, _>>()
+            .map_err(|error| bad(certificate, error))?;
+        if chain.is_empty() {
+            return Err(bad(certificate, "no PEM certificate in it"));
+        }
+        let private =
+            PrivateKeyDer::from_pem_slice(&contents(key)?).map_err(|error| bad(key, no_key(error)))?;
+        let builder = rustls::ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .map_err(|error| bad(certificate, error))?
+            .with_no_client_auth();
+        let mut config = builder.with_single_cert(chain, private).map_err(|error| self.refusal(error))?;
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        Ok(config)
+    }
+
+    /// Which of the two files is at fault.
+    fn refusal(&self, error: rustls::Error) -> Error {
+        match error {
+            rustls::Error::InconsistentKeys(InconsistentKeys::KeyMismatch) => {
+                let certificate = self.certificate.display();
+                bad(&self.key, format!("the key does not belong to the certificate of {certificate}"))
+            }
+            rustls::Error::InvalidCertificate(_) => bad(&self.certificate, error),
+            other => bad(&self.key, other),
+        }
+    }
+}
+
+impl Tls {
+    pub(crate) fn open(files: &TlsFiles) -> Result<Self, Error> {
+        let current = RwLock::new(Arc::new(files.read()?));
+        Ok(Self { files: files.clone(), current })
+    }
+
+    /// Reads the files again; where they are bad, the old pair stays.
+    pub(crate) fn reload(&self) {
+        match self.files.read() {
+            Ok(config) => {
+                *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(config);
+                tracing::info!(certificate = %self.files.certificate.display(), "certificate loaded");
+            }
+            Err(error) => tracing::error!(%error, "certificate not loaded: the old one stays"),
+        }
+    }
+
+    /// Makes handshakes with the pair as it is now.
+    pub(crate) fn acceptor(&self) -> TlsAcceptor {
+        TlsAcceptor::from(Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner)))
+    }
+}
+
+/// A file's bytes, wiped when dropped.
+fn contents(path: &Path) -> Result<Zeroizing<Vec<u8>>, Error> {
+    let mut bytes = Zeroizing::new(Vec::new());
+    let file = fs::File::open(path).map_err(|error| bad(path, error))?;
+    file.take(LONGEST + 1).read_to_end(&mut bytes).map_err(|error| bad(path, error))?;
+    if bytes.len() as u64 > LONGEST {
+        return Err(bad(path, format!("longer than the {LONGEST} bytes that are expected at most")));
+    }
+    Ok(bytes)
+}
+
+fn no_key(error: rustls::pki_types::pem::Error) -> String {
+    match error {
+        rustls::pki_types::pem::Error::NoItemsFound => "no PEM private key in it".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+fn bad(path: &Path, reason: impl ToString) -> Error {
+    Error::Tls { path: path.to_owned(), reason: reason.to_string() }
+}

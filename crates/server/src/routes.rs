@@ -1,0 +1,150 @@
+//! Routes and their documentation, added together: `GET /openapi.json` lists what there is.
+//!
+//! A handler carries its documentation as `#[utoipa::path(…)]` and is added by
+//! [`Routes::add`]`(__path_handler, handler)`, which takes address and methods from it: neither can
+//! be without the other. The shapes of JSON bodies are added by [`Routes::shape`], and
+//! [`Routes::everywhere`] documents a refusal that many routes share, as one of a layer around them.
+
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use axum::handler::Handler;
+use axum::http::{HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodFilter, on};
+use axum::{Extension, Router};
+use utoipa::openapi::header::HeaderBuilder;
+use utoipa::openapi::schema::{Components, Object, Ref, Type};
+use utoipa::openapi::{ContentBuilder, HttpMethod, InfoBuilder, LicenseBuilder, OpenApi, Paths, RefOr};
+use utoipa::openapi::{Response as Documented, ResponseBuilder, path::Operation};
+use utoipa::{Path, ToSchema};
+
+use crate::api::App;
+use crate::identify::REQUEST_ID_HEADER;
+use crate::problem::Refusal;
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+/// The routes of a service so far.
+pub(crate) struct Routes {
+    router: Router<Arc<App>>,
+    document: OpenApi,
+}
+
+impl Routes {
+    /// None yet.
+    pub(crate) fn new() -> Self {
+        let license = LicenseBuilder::new().name(env!("CARGO_PKG_LICENSE"));
+        let info = InfoBuilder::new()
+            .title("papir")
+            .version(env!("CARGO_PKG_VERSION"))
+            .description(Some(
+                "Private information retrieval: look records up without telling the server which.",
+            ))
+            .license(Some(license.build()));
+        let mut document = OpenApi::new(info.build(), Paths::new());
+        document.components = Some(Components::new());
+        Self { router: Router::new(), document }.shape::<Refusal>()
+    }
+
+    /// Adds a handler at the address and for the methods that its documentation says.
+    pub(crate) fn add<P: Path, T: 'static>(mut self, _: P, handler: impl Handler<T, Arc<App>>) -> Self {
+        let (path, mut operation) = (P::path(), P::operation());
+        let tag = if path.starts_with("/v1/databases") { "databases" } else { "operations" };
+        operation.tags = Some(vec![tag.to_owned()]);
+        for method in P::methods() {
+            let filter = filter(&method);
+            self.router = self.router.route(&path, on(filter, handler.clone()));
+            self.document.paths.add_path_operation(&path, vec![method], operation.clone());
+        }
+        self
+    }
+
+    /// Documents the shape of a JSON body and those in it.
+    pub(crate) fn shape<T: ToSchema>(mut self) -> Self {
+        let mut schemas = vec![(T::name().into_owned(), T::schema())];
+        T::schemas(&mut schemas);
+        self.document.components.get_or_insert_default().schemas.extend(schemas);
+        self
+    }
+
+    /// Documents a refusal of every operation so far whose address starts with `prefix`.
+    pub(crate) fn everywhere(mut self, prefix: &str, status: u16, meaning: &str) -> Self {
+        self.operations(prefix, |operation| {
+            let responses = &mut operation.responses.responses;
+            responses.entry(status.to_string()).or_insert_with(|| refusal(meaning).into());
+        });
+        self
+    }
+
+    /// The router, which also serves the document itself.
+    pub(crate) fn finish(self) -> Router<Arc<App>> {
+        let mut routes = self.add(__path_openapi, openapi).everywhere(
+            "/",
+            405,
+            "`wrong_method`: the address does not take this method",
+        );
+        routes.operations("/", |operation| {
+            operation.responses.responses.values_mut().for_each(with_request_id);
+        });
+        // Maps and strings only: it always is JSON.
+        let document = Document(routes.document.to_json().unwrap_or_default().into());
+        routes.router.layer(Extension(document))
+    }
+
+    fn operations(&mut self, prefix: &str, mut change: impl FnMut(&mut Operation)) {
+        let paths = self.document.paths.paths.iter_mut().filter(|(path, _)| path.starts_with(prefix));
+        for (_, item) in paths {
+            let all = [
+                &mut item.get,
+                &mut item.head,
+                &mut item.post,
+                &mut item.put,
+                &mut item.delete,
+                &mut item.patch,
+            ];
+            all.into_iter().flatten().for_each(&mut change);
+        }
+    }
+}
+
+/// The document as it is sent.
+#[derive(Clone)]
+struct Document(Bytes);
+
+/// This document: the interface in OpenAPI 3.1.
+#[utoipa::path(
+    get, path = "/openapi.json",
+    responses((status = 200, description = "the document", content_type = "application/json"))
+)]
+async fn openapi(Extension(Document(bytes)): Extension<Document>) -> Response {
+    ([(header::CONTENT_TYPE, JSON)], bytes).into_response()
+}
+
+fn filter(method: &HttpMethod) -> MethodFilter {
+    match method {
+        HttpMethod::Get => MethodFilter::GET,
+        HttpMethod::Post => MethodFilter::POST,
+        HttpMethod::Put => MethodFilter::PUT,
+        HttpMethod::Delete => MethodFilter::DELETE,
+        HttpMethod::Options => MethodFilter::OPTIONS,
+        HttpMethod::Head => MethodFilter::HEAD,
+        HttpMethod::Patch => MethodFilter::PATCH,
+        HttpMethod::Trace => MethodFilter::TRACE,
+    }
+}
+
+/// A response with the JSON that all refusals have.
+pub(crate) fn refusal(meaning: &str) -> Documented {
+    let shape = ContentBuilder::new().schema(Some(Ref::from_schema_name(Refusal::name())));
+    ResponseBuilder::new().description(meaning).content("application/json", shape.build()).build()
+}
+
+fn with_request_id(response: &mut RefOr<Documented>) {
+    if let RefOr::T(response) = response {
+        let text = Object::with_type(Type::String);
+        let header =
+            HeaderBuilder::new().schema(Some(text)).description(Some("the request's id, as in the logs"));
+        response.headers.insert(REQUEST_ID_HEADER.to_owned(), header.build().into());
+    }
+}

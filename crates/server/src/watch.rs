@@ -1,0 +1,73 @@
+//! Loads snapshot files when others have taken their place.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{MissedTickBehavior, interval};
+
+use crate::api::App;
+use crate::identity::Identity;
+use crate::service::load_in;
+
+/// Shortest time between two looks.
+const SHORTEST: Duration = Duration::from_millis(10);
+
+/// Looks at the files from time to time.
+///
+/// A file is loaded at the second look that finds it as it is: one that is being written is left
+/// alone. One that does not load is tried, and told of, once.
+pub(crate) struct Watch {
+    every: Option<Duration>,
+    changed: Vec<(String, Option<Identity>)>,
+}
+
+impl Watch {
+    /// `None`: never.
+    pub(crate) fn every(every: Option<Duration>) -> Self {
+        Self { every: every.map(|every| every.max(SHORTEST)), changed: Vec::new() }
+    }
+
+    /// Watches without end.
+    pub(crate) async fn run(&mut self, app: &Arc<App>) {
+        let Some(every) = self.every else { return std::future::pending().await };
+        let mut ticks = interval(every);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            let looking = Arc::clone(app);
+            let changed = tokio::task::spawn_blocking(move || looking.catalog.changed()).await;
+            let names = self.settled(changed.unwrap_or_default());
+            if names.is_empty() {
+                continue;
+            }
+            tracing::info!(?names, "other snapshots: loading them");
+            if let Err(error) = load_in(app, move |catalog| catalog.load_named(&names)).await {
+                tracing::error!(%error, "not loaded");
+            }
+        }
+    }
+
+    /// The names whose files are as changed as they were at the last look.
+    fn settled(&mut self, changed: Vec<(String, Option<Identity>)>) -> Vec<String> {
+        let before = std::mem::replace(&mut self.changed, changed);
+        let still = self.changed.iter().filter(|one| before.contains(one));
+        still.map(|(name, _)| name.clone()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_settles_at_the_second_look() {
+        let mut watch = Watch::every(None);
+        let (words, gone) =
+            (("words".to_owned(), Identity::of("Cargo.toml".as_ref())), ("words".to_owned(), None));
+        assert!(watch.settled(vec![words.clone()]).is_empty());
+        assert!(watch.settled(vec![gone.clone()]).is_empty(), "another one again");
+        assert_eq!(watch.settled(vec![gone]), ["words"]);
+        assert!(watch.settled(vec![]).is_empty());
+        assert!(watch.settled(vec![words]).is_empty());
+    }
+}

@@ -1,0 +1,190 @@
+//! Registered clients of the test scheme with state, spoken to byte by byte.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use chacha20::ChaCha20Rng;
+use papir_core::RecordBuffer;
+use papir_core::erased::{Erased, ErasedClient, ErasedScheme, ErasedSecret, ErasedServer, ErasedState};
+use papir_server::{Database, RegistryConfig, ServerConfig};
+use papir_testkit::stateful::{self, Stateful};
+use rand_core::SeedableRng;
+
+use super::{Reply, Running, config, get, record, records, send};
+
+/// Bytes of keys that fit in one request.
+pub const SMALL: u64 = 400;
+
+/// A prepared database of 50 records whose clients have keys; its version follows from the seed.
+pub fn prepared_stateful(keys_bytes: u64, seed: u64) -> Box<dyn ErasedServer> {
+    let mut rng = ChaCha20Rng::seed_from_u64(seed);
+    stateful::setup(&records(50) as &RecordBuffer, keys_bytes, &mut rng).unwrap()
+}
+
+/// As [`prepared_stateful`], named `table`.
+pub fn stateful(keys_bytes: u64, seed: u64) -> Database {
+    Database::new("table", prepared_stateful(keys_bytes, seed), None)
+}
+
+/// A registry in a directory, all settings by default but the list.
+pub fn registry(directory: &Path) -> RegistryConfig {
+    RegistryConfig { allow_list: true, ..RegistryConfig::new(directory) }
+}
+
+/// A service with a registry and one database of [`SMALL`] keys.
+pub fn start(registry: RegistryConfig) -> Running {
+    start_with(registry, stateful(SMALL, 1))
+}
+
+pub fn start_with(registry: RegistryConfig, database: Database) -> Running {
+    Running::start(ServerConfig { registry: Some(registry), ..config() }, vec![database])
+}
+
+pub fn clients_url(server: &Running) -> String {
+    format!("{}/v1/databases/table/clients", server.url())
+}
+
+/// A client that speaks the protocol by hand.
+pub struct Client {
+    pub client: Box<dyn ErasedClient>,
+    pub state: ErasedState,
+    pub keys: Vec<u8>,
+    pub id: String,
+    url: String,
+}
+
+/// A query as it is sent.
+pub struct Query {
+    pub secret: ErasedSecret,
+    pub bytes: Vec<u8>,
+    pub ticket: u64,
+}
+
+/// A client with keys that are not registered.
+pub fn unregistered(server: &Running) -> Client {
+    unregistered_at(&server.url())
+}
+
+/// As [`unregistered`], of a service at an address.
+pub fn unregistered_at(url: &str) -> Client {
+    let bundle = get(&format!("{url}/v1/databases/table/public")).body;
+    let bundle = papir_lookup::Bundle::decode(&bundle).unwrap();
+    let client = Erased::<Stateful>::new().client(&bundle.scheme_public).unwrap();
+    let (state, keys) = client.register(&mut super::rng()).unwrap().unwrap();
+    Client { client, state, keys, id: String::new(), url: url.to_owned() }
+}
+
+/// A client that registered in one request.
+pub fn registered(server: &Running) -> Client {
+    let mut client = unregistered(server);
+    let reply = client.register();
+    assert_eq!(reply.status, 201, "{:?}", reply.json());
+    client.id = reply.json()["id"].as_str().unwrap().to_owned();
+    client
+}
+
+impl Client {
+    pub fn at(&self, part: &str) -> String {
+        format!("{}/v1/databases/table/clients/{}{part}", self.url, self.id)
+    }
+
+    /// The same client, speaking to another service.
+    pub fn moved_to(self, server: &Running) -> Self {
+        self.moved_to_url(&server.url())
+    }
+
+    /// As [`Self::moved_to`], by address.
+    pub fn moved_to_url(self, url: &str) -> Self {
+        Self { url: url.to_owned(), ..self }
+    }
+
+    /// Registers in one request.
+    pub fn register(&self) -> Reply {
+        send("POST", &format!("{}/v1/databases/table/clients", self.url), &[], &self.keys)
+    }
+
+    /// Begins to register in parts.
+    pub fn begin(&mut self) {
+        let length = self.keys.len().to_string();
+        let url = format!("{}/v1/databases/table/clients", self.url);
+        let reply = send("POST", &url, &[("papir-upload-length", &length)], &[]);
+        assert_eq!((reply.status, reply.header("papir-upload-offset")), (201, Some("0")));
+        self.id = reply.json()["id"].as_str().unwrap().to_owned();
+    }
+
+    /// Sends one part.
+    pub fn part(&self, offset: usize, end: usize) -> Reply {
+        let header = offset.to_string();
+        send("PATCH", &self.at("/keys"), &[("papir-upload-offset", &header)], &self.keys[offset..end])
+    }
+
+    pub fn status(&self) -> serde_json::Value {
+        let reply = get(&self.at(""));
+        assert_eq!(reply.status, 200, "{:?}", reply.json());
+        reply.json()
+    }
+
+    /// Waits until a figure of the status is as expected.
+    pub fn wait_for(&self, field: &str, expected: u64) {
+        let start = Instant::now();
+        while self.status()[field] != expected {
+            assert!(start.elapsed() < Duration::from_secs(20), "{field}: {}", self.status());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    pub fn query(&mut self, index: u64) -> Query {
+        let ticket = self.client.next_ticket(&self.state).unwrap().unwrap();
+        let (secret, bytes) = self.client.query(Some(&mut self.state), &[index], &mut super::rng()).unwrap();
+        Query { secret, bytes, ticket }
+    }
+
+    /// The right to ask without the state, for other threads.
+    pub fn asker(&self) -> Asker {
+        Asker { id: self.id.clone(), url: self.url.clone() }
+    }
+
+    /// Sends bytes under this client's name with ticket numbers.
+    pub fn ask_with(&self, ticket: &str, body: &[u8]) -> Reply {
+        self.asker().ask_with(ticket, body)
+    }
+
+    /// Sends a query; waits for its ticket where it is not prepared yet.
+    pub fn ask(&self, query: &Query) -> Reply {
+        self.asker().ask(query.ticket, &query.bytes)
+    }
+
+    /// Asks for a record and checks it.
+    pub fn check(&mut self, index: u64) {
+        let query = self.query(index);
+        let reply = self.ask(&query);
+        assert_eq!(reply.status, 200, "{:?}", String::from_utf8_lossy(&reply.body));
+        assert_eq!(self.client.extract(query.secret, &reply.body).unwrap(), [record(index)]);
+    }
+}
+
+/// Asks under a client's name.
+pub struct Asker {
+    id: String,
+    url: String,
+}
+
+impl Asker {
+    pub fn ask_with(&self, ticket: &str, body: &[u8]) -> Reply {
+        let url = format!("{}/v1/databases/table/query", self.url);
+        send("POST", &url, &[("papir-client", &self.id), ("papir-ticket", ticket)], body)
+    }
+
+    pub fn ask(&self, ticket: u64, body: &[u8]) -> Reply {
+        let start = Instant::now();
+        loop {
+            let reply = self.ask_with(&ticket.to_string(), body);
+            if reply.status != 503 {
+                return reply;
+            }
+            assert_eq!(reply.code(), "no_ticket");
+            assert!(start.elapsed() < Duration::from_secs(20), "the ticket is never prepared");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! Records are prepared with their proofs where a database is to be verifiable.
+
+use papir_core::erased::ErasedServer;
+use papir_core::{Progress, Records};
+use papir_lookup::{Commitment, ProvenRecords};
+
+use crate::Result;
+
+/// Prepares records; each with its proof, if `verifiable`, and then with the commitment to all.
+///
+/// # Errors
+/// As [`ProvenRecords::new`], and those of `prepare`.
+pub(crate) fn prove(
+    verifiable: bool,
+    records: &dyn Records,
+    progress: &dyn Progress,
+    prepare: impl FnOnce(&dyn Records) -> Result<Box<dyn ErasedServer>>,
+) -> Result<(Box<dyn ErasedServer>, Option<Commitment>)> {
+    if !verifiable {
+        return Ok((prepare(records)?, None));
+    }
+    progress.stage("committing", 1);
+    let proven = ProvenRecords::new(records)?;
+    progress.advance(1);
+    Ok((prepare(&proven)?, Some(proven.commitment())))
+}

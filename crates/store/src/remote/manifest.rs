@@ -1,0 +1,234 @@
+//! What a pushed snapshot consists of, as JSON.
+
+use blake3::Hash;
+use papir_core::{Error as CoreError, Result as CoreResult, Version};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+/// Version of the encoding.
+const FORMAT: u32 = 1;
+/// The longest manifest that is read, in bytes.
+pub(super) const MAX_BYTES: u64 = 16 << 20;
+/// Most parts of a snapshot: 2 TiB at the default length. Their names fit in [`MAX_BYTES`].
+const MAX_PARTS: usize = 1 << 17;
+/// Length of a part where nothing else is asked for: 16 MiB.
+pub(super) const PART_BYTES: u64 = 16 << 20;
+/// Bounds of a part's length. A few parts are held in memory at a time.
+pub(super) const PART_BOUNDS: std::ops::RangeInclusive<u64> = 1 << 12..=64 << 20;
+const WHAT: &str = "a manifest";
+
+/// A snapshot in parts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Manifest {
+    /// The database's version.
+    pub version: Version,
+    /// The version of papir that pushed it.
+    pub papir: String,
+    /// The snapshot's length in bytes.
+    pub bytes: u64,
+    /// BLAKE3 of the whole.
+    pub blake3: Hash,
+    /// Length of each part but the last, in bytes.
+    pub part_bytes: u64,
+    /// BLAKE3 of each part, in order.
+    pub parts: Vec<Hash>,
+}
+
+/// A manifest in JSON, with BLAKE3 of the text of what it says.
+#[derive(Deserialize, Serialize)]
+struct Sealed<'a> {
+    #[serde(borrow)]
+    manifest: &'a RawValue,
+    blake3: String,
+}
+
+#[derive(Deserialize, Serialize)]
+struct Body {
+    format_version: u32,
+    version: String,
+    papir: String,
+    bytes: u64,
+    blake3: String,
+    part_bytes: u64,
+    parts: Vec<String>,
+}
+
+impl Manifest {
+    /// The bytes at which part `index` starts and ends.
+    pub(super) fn range(&self, index: usize) -> std::ops::Range<u64> {
+        let start = self.part_bytes * index as u64;
+        start..(start + self.part_bytes).min(self.bytes)
+    }
+
+    /// The manifest as JSON.
+    ///
+    /// # Errors
+    /// None that happen: its fields are what JSON can say.
+    pub(super) fn encode(&self) -> CoreResult<Vec<u8>> {
+        let hex = |hash: &Hash| hash.to_hex().to_string();
+        let body = Body {
+            format_version: FORMAT,
+            version: self.version.to_string(),
+            papir: self.papir.clone(),
+            bytes: self.bytes,
+            blake3: hex(&self.blake3),
+            part_bytes: self.part_bytes,
+            parts: self.parts.iter().map(hex).collect(),
+        };
+        let failed = |error: serde_json::Error| CoreError::malformed(WHAT, error, "what JSON can say");
+        let manifest = serde_json::value::to_raw_value(&body).map_err(failed)?;
+        let blake3 = blake3::hash(manifest.get().as_bytes()).to_hex().to_string();
+        serde_json::to_vec(&Sealed { manifest: &manifest, blake3 }).map_err(failed)
+    }
+
+    /// Parses and checks a manifest.
+    ///
+    /// # Errors
+    /// [`CoreError::Malformed`], [`CoreError::Checksum`], [`CoreError::OutOfBounds`] or
+    /// [`CoreError::Length`].
+    pub fn decode(json: &[u8]) -> CoreResult<Self> {
+        let failed = |error: serde_json::Error| CoreError::malformed(WHAT, error, "papir's JSON");
+        let sealed: Sealed<'_> = serde_json::from_slice(json).map_err(failed)?;
+        if blake3::hash(sealed.manifest.get().as_bytes()) != hash(&sealed.blake3)? {
+            return Err(CoreError::Checksum { what: WHAT.to_owned() });
+        }
+        let body: Body = serde_json::from_str(sealed.manifest.get()).map_err(failed)?;
+        if body.format_version != FORMAT {
+            let found = format!("format version {}", body.format_version);
+            return Err(CoreError::malformed(WHAT, found, format!("version {FORMAT}")));
+        }
+        let manifest = Self {
+            version: body.version.parse()?,
+            papir: body.papir,
+            bytes: body.bytes,
+            blake3: hash(&body.blake3)?,
+            part_bytes: body.part_bytes,
+            parts: body.parts.iter().map(|part| hash(part)).collect::<CoreResult<_>>()?,
+        };
+        manifest.check()?;
+        Ok(manifest)
+    }
+
+    /// The lengths agree with the number of parts, and are no larger than a reader can take.
+    fn check(&self) -> CoreResult<()> {
+        check_part_bytes(self.part_bytes)?;
+        if self.parts.len() > MAX_PARTS {
+            let (found, expected) = (self.parts.len() as u64, format!("at most {MAX_PARTS}"));
+            return Err(CoreError::out_of_bounds("the number of parts", found, expected));
+        }
+        let expected = self.bytes.div_ceil(self.part_bytes);
+        let found = self.parts.len() as u64;
+        if found != expected || found == 0 {
+            return Err(CoreError::Length { what: "the list of parts", found, expected: expected.max(1) });
+        }
+        Ok(())
+    }
+}
+
+/// A part's length that is within bounds.
+pub(super) fn check_part_bytes(found: u64) -> CoreResult<()> {
+    if PART_BOUNDS.contains(&found) {
+        return Ok(());
+    }
+    let expected = format!("{} to {}", PART_BOUNDS.start(), PART_BOUNDS.end());
+    Err(CoreError::out_of_bounds("the length of a part in bytes", found, expected))
+}
+
+/// A snapshot of this length has few enough parts of this length.
+pub(super) fn check_bytes(bytes: u64, part_bytes: u64) -> CoreResult<()> {
+    check_part_bytes(part_bytes)?;
+    let found = bytes.div_ceil(part_bytes);
+    if found <= MAX_PARTS as u64 {
+        return Ok(());
+    }
+    Err(CoreError::out_of_bounds("the number of parts", found, format!("at most {MAX_PARTS}")))
+}
+
+/// 64 hexadecimal digits: all that a part's name can hold.
+fn hash(text: &str) -> CoreResult<Hash> {
+    Hash::from_hex(text).map_err(|_| CoreError::malformed("a BLAKE3", text, "64 hexadecimal digits"))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn sample() -> Manifest {
+        Manifest {
+            version: Version([1, 2, 3, 4, 5, 6, 7, 8]),
+            papir: "0.1.0".to_owned(),
+            bytes: 10_000,
+            blake3: blake3::hash(b"whole"),
+            part_bytes: 4096,
+            parts: [&b"a"[..], b"b", b"c"].map(blake3::hash).to_vec(),
+        }
+    }
+
+    /// Seals any text as a manifest.
+    fn sealed(body: &str) -> Vec<u8> {
+        let sum = blake3::hash(body.as_bytes()).to_hex();
+        format!(r#"{{"manifest":{body},"blake3":"{sum}"}}"#).into_bytes()
+    }
+
+    fn body_of(manifest: &Manifest) -> String {
+        let bytes = manifest.encode().unwrap();
+        serde_json::from_slice::<Sealed<'_>>(&bytes).unwrap().manifest.get().to_owned()
+    }
+
+    #[test]
+    fn golden_bytes() {
+        let bytes = sample().encode().unwrap();
+        let text = std::str::from_utf8(&bytes).unwrap();
+        let start = r#"{"manifest":{"format_version":1,"version":"0102030405060708","papir":"0.1.0","bytes":10000,"blake3":"#;
+        assert!(text.starts_with(start), "{text}");
+        assert!(text.contains(r#","part_bytes":4096,"parts":["17762fddd969a453925d65717ac3eea2"#), "{text}");
+        assert_eq!(Manifest::decode(&bytes).unwrap(), sample());
+        assert_eq!(sample().range(2), 8192..10_000);
+    }
+
+    #[test]
+    fn every_truncation_and_every_flipped_bit_is_refused() {
+        let bytes = sample().encode().unwrap();
+        for length in 0..bytes.len() {
+            assert!(Manifest::decode(&bytes[..length]).is_err(), "length {length}");
+        }
+        for bit in 0..bytes.len() * 8 {
+            let mut damaged = bytes.clone();
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            // Hexadecimal digits mean the same in upper case.
+            let same = Manifest::decode(&damaged).is_ok_and(|manifest| manifest == sample());
+            let case = bytes[bit / 8].is_ascii_alphabetic() && bit % 8 == 5;
+            assert!(Manifest::decode(&damaged).is_err() || (same && case), "bit {bit}");
+        }
+    }
+
+    #[test]
+    fn lengths_that_do_not_agree_are_refused() {
+        for (wrong, words) in [
+            (Manifest { bytes: 8192, ..sample() }, "the list of parts has 3"),
+            (Manifest { bytes: 12_289, ..sample() }, "the list of parts has 3"),
+            (Manifest { bytes: u64::MAX, ..sample() }, "the list of parts has 3"),
+            (Manifest { bytes: 0, parts: Vec::new(), ..sample() }, "the list of parts has 0"),
+            (Manifest { part_bytes: 0, ..sample() }, "4096 to 67108864"),
+            (Manifest { part_bytes: 1 << 40, ..sample() }, "4096 to 67108864"),
+        ] {
+            let message = Manifest::decode(&wrong.encode().unwrap()).unwrap_err().to_string();
+            assert!(message.contains(words), "{message}");
+        }
+        assert!(check_bytes(MAX_PARTS as u64 * 4096, 4096).is_ok());
+        assert!(check_bytes(MAX_PARTS as u64 * 4096 + 1, 4096).is_err());
+    }
+
+    #[test]
+    fn a_name_that_is_no_hash_is_refused() {
+        let body = body_of(&sample());
+        let first = blake3::hash(b"a").to_hex().to_string();
+        for bad in ["../../../etc/passwd", "", &format!("{first}/x"), &first[1..]] {
+            let error = Manifest::decode(&sealed(&body.replace(&first, bad))).unwrap_err();
+            assert!(error.to_string().contains("64 hexadecimal digits"), "{error}");
+        }
+        let newer = sealed(&body.replace(r#""format_version":1"#, r#""format_version":2"#));
+        assert!(Manifest::decode(&newer).unwrap_err().to_string().contains("expected version 1"));
+    }
+}

@@ -1,0 +1,169 @@
+//! The objects of one snapshot: reading, writing, listing, deleting.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use blake3::Hash;
+use futures_util::TryStreamExt;
+use object_store::path::Path as Key;
+use object_store::{ObjectStore, ObjectStoreExt, PutPayload};
+
+use super::manifest::{MAX_BYTES, Manifest};
+use super::{Location, RemoteError};
+use crate::Result;
+
+/// Parts that are on their way at the same time.
+pub(super) const CONCURRENT: usize = 4;
+/// How often a part is fetched when its bytes break off or are wrong.
+const TRIES: u32 = 3;
+/// The wait before a part is fetched again; doubled each time.
+const WAIT: Duration = Duration::from_millis(200);
+
+/// A part that lies in the store.
+pub(super) struct Stored {
+    pub(super) key: Key,
+    pub(super) bytes: u64,
+    pub(super) modified: SystemTime,
+}
+
+/// The objects of one snapshot.
+pub(super) struct Objects<'a> {
+    location: &'a Location,
+    store: Arc<dyn ObjectStore>,
+}
+
+impl<'a> Objects<'a> {
+    /// Connects to the store of a snapshot.
+    pub(super) fn open(location: &'a Location) -> Result<Self> {
+        Ok(Self { location, store: location.connect()? })
+    }
+
+    fn part_key(&self, hash: &Hash) -> Key {
+        self.location.parts.clone().join(hash.to_hex().as_str())
+    }
+
+    /// The manifest's address.
+    pub(super) fn manifest_address(&self) -> String {
+        self.location.address(&self.location.manifest)
+    }
+
+    /// The manifest, or `None` when there is none.
+    ///
+    /// # Errors
+    /// [`RemoteError::Manifest`], and those of the store.
+    pub(super) async fn find_manifest(&self) -> Result<Option<Manifest>> {
+        match self.manifest().await {
+            Err(crate::Error::Remote(RemoteError::NotFound { .. })) => Ok(None),
+            other => other.map(Some),
+        }
+    }
+
+    /// The manifest.
+    ///
+    /// # Errors
+    /// As [`Objects::find_manifest`], and [`RemoteError::NotFound`].
+    pub(super) async fn manifest(&self) -> Result<Manifest> {
+        let (key, object) = (&self.location.manifest, self.manifest_address());
+        let failed = |object: &String| RemoteError::of("fetching", object.clone());
+        let got = self.store.get(key).await.map_err(failed(&object))?;
+        if got.meta.size > MAX_BYTES {
+            let error = papir_core::Error::out_of_bounds(
+                "the length of a manifest in bytes",
+                got.meta.size,
+                format!("at most {MAX_BYTES}"),
+            );
+            return Err(RemoteError::Manifest { object, error }.into());
+        }
+        let json = got.bytes().await.map_err(failed(&object))?;
+        Ok(Manifest::decode(&json).map_err(|error| RemoteError::Manifest { object, error })?)
+    }
+
+    /// Puts a manifest in place of the one there is.
+    pub(super) async fn put_manifest(&self, manifest: &Manifest) -> Result<()> {
+        let payload = PutPayload::from(manifest.encode()?);
+        let failed = RemoteError::of("writing", self.manifest_address());
+        self.store.put(&self.location.manifest, payload).await.map_err(failed)?;
+        Ok(())
+    }
+
+    /// Puts a part under its hash.
+    pub(super) async fn put_part(&self, hash: &Hash, bytes: Vec<u8>) -> Result<()> {
+        let key = self.part_key(hash);
+        let failed = RemoteError::of("writing", self.location.address(&key));
+        self.store.put(&key, PutPayload::from(bytes)).await.map_err(failed)?;
+        Ok(())
+    }
+
+    /// All parts in the store, those of other versions too; objects that are no parts are left out.
+    pub(super) async fn parts(&self) -> Result<HashMap<Hash, Stored>> {
+        let folder = &self.location.parts;
+        let failed = RemoteError::of("listing", self.location.address(folder));
+        let listed = self.store.list(Some(folder)).try_collect::<Vec<_>>().await;
+        let listed = match listed {
+            Err(object_store::Error::NotFound { .. }) => Vec::new(),
+            other => other.map_err(failed)?,
+        };
+        let part = |meta: object_store::ObjectMeta| {
+            let hash = Hash::from_hex(meta.location.filename()?).ok()?;
+            let modified = meta.last_modified.into();
+            Some((hash, Stored { key: meta.location, bytes: meta.size, modified }))
+        };
+        Ok(listed.into_iter().filter_map(part).collect())
+    }
+
+    /// Deletes an object; it may be gone already.
+    pub(super) async fn delete(&self, key: &Key) -> Result<()> {
+        match self.store.delete(key).await {
+            Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
+            Err(error) => Err(RemoteError::of("deleting", self.location.address(key))(error).into()),
+        }
+    }
+
+    /// Fetches part `index` of a manifest and holds it against its length and hash. Bytes that break
+    /// off or are wrong are fetched again, a few times.
+    ///
+    /// # Errors
+    /// [`RemoteError::Damaged`] naming the part, and those of the store.
+    pub(super) async fn part(&self, manifest: &Manifest, index: usize) -> Result<Vec<u8>> {
+        let mut tries = 1;
+        loop {
+            match self.try_part(manifest, index).await {
+                Ok(bytes) => return Ok(bytes),
+                Err(Fault::Transfer(_)) if tries < TRIES => {}
+                Err(Fault::Transfer(error) | Fault::Final(error)) => return Err(error.into()),
+            }
+            tokio::time::sleep(WAIT * 2u32.pow(tries - 1)).await;
+            tries += 1;
+        }
+    }
+
+    async fn try_part(&self, manifest: &Manifest, index: usize) -> Result<Vec<u8>, Fault> {
+        let (hash, range) = (manifest.parts[index], manifest.range(index));
+        let (key, length) = (self.part_key(&hash), range.end - range.start);
+        let object = self.location.address(&key);
+        let damaged = |found: String, expected: String| {
+            let (part, parts, object) = (index + 1, manifest.parts.len(), object.clone());
+            Fault::Transfer(RemoteError::Damaged { part, parts, object, found, expected })
+        };
+        let failed = || RemoteError::of("fetching", object.clone());
+        let got = self.store.get(&key).await.map_err(|error| Fault::Final(failed()(error)))?;
+        if got.meta.size != length {
+            return Err(damaged(format!("{} bytes", got.meta.size), length.to_string()));
+        }
+        let bytes = got.bytes().await.map_err(|error| Fault::Transfer(failed()(error)))?;
+        let found = blake3::hash(&bytes);
+        if found != hash {
+            return Err(damaged(format!("BLAKE3 {found}"), hash.to_string()));
+        }
+        Ok(bytes.into())
+    }
+}
+
+/// Why a part did not come.
+enum Fault {
+    /// The store refused, after its own retries.
+    Final(RemoteError),
+    /// The bytes broke off or are wrong: another try may bring them.
+    Transfer(RemoteError),
+}

@@ -1,0 +1,139 @@
+//! A snapshot from an object store into a file.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::Path;
+
+use blake3::Hash;
+use futures_util::{StreamExt, stream};
+use papir_core::Progress;
+
+use super::manifest::Manifest;
+use super::objects::{CONCURRENT, Objects};
+use super::partial::{Partial, hashes, open_if_there};
+use super::{Location, RemoteError, worker};
+use crate::{Error, Result};
+
+/// What a pull did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PullReport {
+    /// What the file holds now.
+    pub manifest: Manifest,
+    /// Whether the file is another one than before.
+    pub changed: bool,
+    /// Parts that were fetched; the others were at hand, in the file before or in a download that was
+    /// interrupted.
+    pub fetched_parts: usize,
+    /// Their bytes.
+    pub fetched_bytes: u64,
+}
+
+/// Brings a file to what lies in a store. Parts that the file has already, and those that an
+/// interrupted pull has fetched, are not fetched again. The file appears, or is replaced, when it is
+/// whole, verified and durable.
+///
+/// # Errors
+/// [`Error::Remote`]: [`RemoteError::NotFound`], [`RemoteError::Denied`], [`RemoteError::Damaged`]
+/// naming the part; and [`papir_core::Error::Io`]. Then the file stays as it was.
+pub fn pull(location: &Location, file: &Path, progress: &dyn Progress) -> Result<PullReport> {
+    worker::run(|| async {
+        let objects = Objects::open(location)?;
+        let manifest = objects.manifest().await?;
+        fetch(&objects, manifest, file, progress).await
+    })
+}
+
+/// As [`pull`], for a manifest that is at hand.
+pub(super) async fn fetch(
+    objects: &Objects<'_>,
+    manifest: Manifest,
+    target: &Path,
+    progress: &dyn Progress,
+) -> Result<PullReport> {
+    let mut partial = Partial::open(target, &manifest)?;
+    let mut donor = Donor::open(target, &manifest, progress)?;
+    if donor.as_ref().is_some_and(|donor| donor.whole == manifest.blake3) {
+        partial.discard();
+        return Ok(PullReport { manifest, changed: false, fetched_parts: 0, fetched_bytes: 0 });
+    }
+    progress.stage("looking at what is there", manifest.bytes);
+    let present = partial.present(&manifest, progress)?;
+    let mut wanted: Vec<usize> = (0..present.len()).filter(|&index| !present[index]).collect();
+    if let Some(donor) = &mut donor {
+        wanted = donor.give(&manifest, wanted, &mut partial)?;
+    }
+    let fetched_bytes = fetch_parts(objects, &manifest, &wanted, &mut partial, progress).await?;
+    progress.stage("verifying", manifest.bytes);
+    let found = partial.whole(&manifest, progress)?;
+    if found != manifest.blake3 {
+        partial.discard();
+        let (object, found) = (objects.manifest_address(), found.to_string());
+        let expected = manifest.blake3.to_string();
+        return Err(RemoteError::Inconsistent { object, found, expected }.into());
+    }
+    partial.finish()?;
+    Ok(PullReport { manifest, changed: true, fetched_parts: wanted.len(), fetched_bytes })
+}
+
+/// Fetches parts, a few at a time, each written when it has come. Gives their bytes together.
+async fn fetch_parts(
+    objects: &Objects<'_>,
+    manifest: &Manifest,
+    wanted: &[usize],
+    partial: &mut Partial,
+    progress: &dyn Progress,
+) -> Result<u64> {
+    let range = |index: usize| manifest.range(index);
+    let total = wanted.iter().map(|&index| range(index).end - range(index).start).sum();
+    progress.stage("fetching", total);
+    let fetch = |&index: &usize| async move { (index, objects.part(manifest, index).await) };
+    let mut coming = stream::iter(wanted).map(fetch).buffer_unordered(CONCURRENT);
+    while let Some((index, bytes)) = coming.next().await {
+        let bytes = bytes?;
+        partial.write(range(index).start, &bytes)?;
+        progress.advance(bytes.len() as u64);
+    }
+    Ok(total)
+}
+
+/// The file that is to be replaced: most of its parts are often those of the next version.
+struct Donor<'a> {
+    path: &'a Path,
+    file: File,
+    places: HashMap<Hash, u64>,
+    whole: Hash,
+}
+
+impl<'a> Donor<'a> {
+    fn open(path: &'a Path, manifest: &Manifest, progress: &dyn Progress) -> Result<Option<Self>> {
+        let Some(mut file) = open_if_there(path)? else {
+            return Ok(None);
+        };
+        let length = file.metadata().map_err(Error::io("reading", path))?.len();
+        progress.stage("looking at the file", length);
+        let (parts, whole) = hashes(&mut file, path, manifest.part_bytes, progress)?;
+        let places = parts.into_iter().zip((0..).step_by(manifest.part_bytes as usize)).collect();
+        Ok(Some(Self { path, file, places, whole }))
+    }
+
+    /// Copies the parts that it has; gives those that are still wanted.
+    fn give(&mut self, manifest: &Manifest, wanted: Vec<usize>, partial: &mut Partial) -> Result<Vec<usize>> {
+        let mut left = Vec::new();
+        for index in wanted {
+            let (range, hash) = (manifest.range(index), manifest.parts[index]);
+            match self.places.get(&hash) {
+                Some(&place) => partial.write(range.start, &self.read(place, range.end - range.start)?)?,
+                None => left.push(index),
+            }
+        }
+        Ok(left)
+    }
+
+    fn read(&mut self, place: u64, length: u64) -> Result<Vec<u8>> {
+        let mut bytes = vec![0; length as usize];
+        let read = self.file.seek(SeekFrom::Start(place)).and_then(|_| self.file.read_exact(&mut bytes));
+        read.map_err(Error::io("reading", self.path))?;
+        Ok(bytes)
+    }
+}

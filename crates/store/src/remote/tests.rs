@@ -1,0 +1,318 @@
+//! Pushing and pulling over a store in memory that counts, breaks and damages.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod rigged;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use papir_core::NoProgress;
+use rand_core::SeedableRng;
+use rigged::Rigged;
+
+use super::manifest::PART_BYTES;
+use super::*;
+use crate::{BuildOptions, Error, Snapshot, build};
+
+const SMALL: PushOptions = PushOptions { part_bytes: 4096, prune: None };
+const MANIFEST: &str = "data/a.pir.manifest.json";
+
+/// A prepared database of 4096 records of 16 bytes, of which record 2000 says `word`.
+fn snapshot(folder: &Path, word: &str) -> PathBuf {
+    let mut records: Vec<u8> = (0..4096).flat_map(|i| format!("record {i:9}").into_bytes()).collect();
+    records[32_000..32_000 + word.len()].copy_from_slice(word.as_bytes());
+    let source = folder.join("source.bin");
+    std::fs::write(&source, records).unwrap();
+    let mut options = BuildOptions::new(source, folder.join("a.pir"));
+    (options.scheme, options.allow_not_private) = ("plain".to_owned(), true);
+    options.record_bytes = Some(16);
+    build(&options, &mut chacha20::ChaCha20Rng::from_seed([1; 32]), &NoProgress).unwrap();
+    options.out
+}
+
+struct World {
+    folder: tempfile::TempDir,
+    store: Arc<Rigged>,
+    location: Location,
+    /// Where it is pulled to.
+    copy: PathBuf,
+}
+
+impl World {
+    fn new() -> Self {
+        let (folder, store) = (tempfile::tempdir().unwrap(), Arc::new(Rigged::default()));
+        let location = Location::in_store(store.clone(), "data/a.pir");
+        let copy = folder.path().join("copy.pir");
+        Self { folder, store, location, copy }
+    }
+
+    fn push(&self, word: &str, options: PushOptions) -> Result<PushReport, Error> {
+        push(&snapshot(self.folder.path(), word), &self.location, options, &NoProgress)
+    }
+
+    fn pull(&self) -> Result<PullReport, Error> {
+        pull(&self.location, &self.copy, &NoProgress)
+    }
+
+    fn is_copied(&self) -> bool {
+        std::fs::read(&self.copy).ok() == std::fs::read(self.folder.path().join("a.pir")).ok()
+    }
+
+    /// Files beside the copy that are neither it nor the source.
+    fn leftovers(&self) -> usize {
+        let names = std::fs::read_dir(self.folder.path()).unwrap();
+        names.filter(|name| name.as_ref().unwrap().file_name().to_string_lossy().starts_with('.')).count()
+    }
+}
+
+#[test]
+fn what_is_pushed_is_pulled_and_the_manifest_comes_last() {
+    let world = World::new();
+    let pushed = world.push("one", SMALL).unwrap();
+    let puts = world.store.puts();
+    assert_eq!(puts.len(), pushed.uploaded_parts + 1);
+    assert_eq!(puts.last().unwrap(), MANIFEST);
+    let pulled = world.pull().unwrap();
+    assert!(pulled.changed && world.is_copied());
+    assert_eq!(pulled.manifest, pushed.manifest);
+    assert_eq!(pulled.manifest.version, Snapshot::open(&world.copy).unwrap().server.version());
+    assert_eq!((world.leftovers(), pulled.manifest.parts.len()), (0, pushed.manifest.parts.len()));
+}
+
+#[test]
+fn nothing_is_sent_twice() {
+    let world = World::new();
+    let first = world.push("one", SMALL).unwrap();
+    world.pull().unwrap();
+    world.store.forget();
+    assert_eq!(
+        push(&world.folder.path().join("a.pir"), &world.location, SMALL, &NoProgress).unwrap().uploaded_parts,
+        0
+    );
+    assert_eq!(world.store.puts(), Vec::<String>::new());
+    assert!(!world.pull().unwrap().changed);
+    assert_eq!(world.store.gets().iter().filter(|key| *key != MANIFEST).count(), 0);
+
+    // Of a change of one record: its part, and those of metadata, layout and table.
+    let second = world.push("two", SMALL).unwrap();
+    assert_ne!(second.manifest, first.manifest);
+    assert!((1..=4).contains(&second.uploaded_parts), "{}", second.uploaded_parts);
+    let pulled = world.pull().unwrap();
+    assert_eq!(pulled.fetched_parts, second.uploaded_parts);
+    assert!(world.is_copied());
+}
+
+#[test]
+fn an_interrupted_push_goes_on_and_shows_nothing_before_its_end() {
+    let whole = World::new().push("two", SMALL).unwrap();
+    let parts = whole.uploaded_parts;
+    assert!(parts > 5, "{parts}");
+    let world = World::new();
+    world.store.break_after_puts(5);
+    assert_eq!(world.push("two", SMALL).unwrap_err().code(), "store");
+    assert_eq!(world.pull().unwrap_err().code(), "no_such_object");
+    let sent = world.store.parts();
+    assert!((1..parts).contains(&sent), "{sent}");
+    world.store.mend();
+    let rest = push(&world.folder.path().join("a.pir"), &world.location, SMALL, &NoProgress).unwrap();
+    assert_eq!(rest.uploaded_parts, parts - sent);
+    world.pull().unwrap();
+    assert!(world.is_copied());
+}
+
+#[test]
+fn an_interrupted_pull_goes_on() {
+    let world = World::new();
+    let parts = world.push("one", SMALL).unwrap().manifest.parts.len();
+    world.store.break_after_gets(6);
+    assert_eq!(world.pull().unwrap_err().code(), "store");
+    assert!(!world.copy.exists());
+    assert_eq!(world.leftovers(), 1);
+    world.store.mend();
+    let rest = world.pull().unwrap();
+    assert!(rest.fetched_parts < parts - 1, "{} of {parts}", rest.fetched_parts);
+    assert!(world.is_copied());
+    assert_eq!(world.leftovers(), 0);
+
+    // The download of one version does not go on as another's.
+    world.push("two", SMALL).unwrap();
+    world.store.break_after_gets(1);
+    assert!(world.pull().is_err());
+    assert_eq!(world.leftovers(), 1);
+    world.store.mend();
+    world.push("three", SMALL).unwrap();
+    world.pull().unwrap();
+    assert!(world.is_copied());
+    assert_eq!(world.leftovers(), 0);
+}
+
+#[test]
+fn a_damaged_part_is_named_and_a_damaged_transfer_is_repeated() {
+    let world = World::new();
+    let manifest = world.push("one", SMALL).unwrap().manifest;
+    let key = format!("data/a.pir.parts/{}", manifest.parts[2].to_hex());
+    world.store.damage(&key, 1);
+    assert!(world.pull().unwrap().changed && world.is_copied());
+
+    std::fs::remove_file(&world.copy).unwrap();
+    world.store.damage(&key, usize::MAX);
+    let error = world.pull().unwrap_err();
+    let start = format!("part 3 of {} is damaged: s3://memory/{key} has BLAKE3", manifest.parts.len());
+    assert!(error.to_string().starts_with(&start), "{error}");
+    assert_eq!(error.code(), "checksum");
+    assert!(!world.copy.exists());
+    world.store.mend();
+
+    world.store.put(&key, b"short");
+    assert!(world.pull().unwrap_err().to_string().contains("has 5 bytes: expected 4096"));
+    world.store.remove(&key);
+    let error = world.pull().unwrap_err();
+    assert_eq!(error.to_string(), format!("no such object: s3://memory/{key}"));
+}
+
+#[test]
+fn a_manifest_that_lies_is_found_out() {
+    let world = World::new();
+    let manifest = world.push("one", SMALL).unwrap().manifest;
+    let mut swapped = manifest.clone();
+    swapped.parts.swap(1, 3);
+    let longer = Manifest { bytes: manifest.bytes + 4096, ..manifest.clone() };
+    let shorter = Manifest { bytes: manifest.bytes - 1, ..manifest.clone() };
+    let other = Manifest { blake3: blake3::hash(b"other"), ..manifest.clone() };
+    for (what, lie, words) in [
+        ("parts in another order", &swapped, "the parts together have BLAKE3"),
+        ("another hash of the whole", &other, "the parts together have BLAKE3"),
+        ("one part more", &longer, "the list of parts has"),
+        ("a byte less", &shorter, "is damaged"),
+    ] {
+        world.store.put(MANIFEST, &lie.encode().unwrap());
+        let error = world.pull().unwrap_err().to_string();
+        assert!(error.contains(words), "{what}: {error}");
+        assert!(!world.copy.exists(), "{what}");
+    }
+    world.store.put(MANIFEST, b"{}");
+    assert!(world.pull().unwrap_err().to_string().contains(&format!("s3://memory/{MANIFEST}: ")));
+    world.store.put(MANIFEST, &vec![b' '; manifest::MAX_BYTES as usize + 1]);
+    assert_eq!(world.pull().unwrap_err().code(), "out_of_bounds");
+}
+
+#[test]
+fn pruning_keeps_the_replaced_snapshot_and_young_parts() {
+    let now = PushOptions { prune: Some(Duration::ZERO), ..SMALL };
+    let world = World::new();
+    world.push("one", now).unwrap();
+    let two = world.push("two", now).unwrap();
+    assert_eq!(two.removed_parts, 0);
+    let three = world.push("three", now).unwrap();
+    assert!(three.removed_parts > 0);
+    let young = PushOptions { prune: Some(GRACE), ..SMALL };
+    assert_eq!(world.push("four", young).unwrap().removed_parts, 0);
+    world.pull().unwrap();
+    assert!(world.is_copied());
+}
+
+#[test]
+fn a_mirror_fetches_what_has_changed() {
+    let world = World::new();
+    let mirror = Mirror::new(world.location.clone(), &world.folder.path().join("cache")).unwrap();
+    assert_eq!(mirror.refresh(&NoProgress).unwrap_err().code(), "no_such_object");
+    world.push("one", SMALL).unwrap();
+    assert!(mirror.refresh(&NoProgress).unwrap().changed);
+    assert_eq!(mirror.file().file_name().unwrap(), "a.pir");
+    world.store.forget();
+    assert!(!mirror.refresh(&NoProgress).unwrap().changed);
+    assert_eq!(world.store.gets(), [MANIFEST]);
+    let served = Snapshot::open(mirror.file()).unwrap();
+    let pushed = world.push("two", SMALL).unwrap();
+    assert_eq!(mirror.refresh(&NoProgress).unwrap().fetched_parts, pushed.uploaded_parts);
+    assert_eq!(
+        std::fs::read(mirror.file()).unwrap(),
+        std::fs::read(world.folder.path().join("a.pir")).unwrap()
+    );
+    // The one in use is as it was.
+    assert!(served.server.describe().shape.records() == 4096);
+
+    world.store.put(MANIFEST, b"{");
+    assert!(mirror.refresh(&NoProgress).is_err());
+    assert!(Snapshot::open(mirror.file()).is_ok());
+}
+
+#[test]
+fn what_is_no_snapshot_is_not_pushed() {
+    let world = World::new();
+    let file = world.folder.path().join("text.pir");
+    std::fs::write(&file, "text ".repeat(100)).unwrap();
+    assert!(push(&file, &world.location, SMALL, &NoProgress).is_err());
+    let bad = PushOptions { part_bytes: 100, ..SMALL };
+    assert_eq!(world.push("one", bad).unwrap_err().code(), "out_of_bounds");
+    assert_eq!(world.store.puts(), Vec::<String>::new());
+    assert_eq!(PushOptions::default().part_bytes, PART_BYTES);
+}
+
+#[tokio::test]
+async fn it_works_inside_of_another_runtime() {
+    let world = World::new();
+    world.push("one", SMALL).unwrap();
+    assert!(world.pull().unwrap().changed);
+}
+
+#[test]
+fn addresses_name_an_object_of_a_store() {
+    let parse = |url: &str, name: Option<&str>| Location::parse(url, name, Settings::default());
+    for (url, name, expected) in [
+        ("s3://bucket/a/b.pir", None, "s3://bucket/a/b.pir"),
+        ("gs://bucket/a/", Some("b.pir"), "gs://bucket/a/b.pir"),
+        ("az://container/", Some("b.pir"), "az://container/b.pir"),
+        ("file:///tmp/a b.pir", Some("c.pir"), "file:///tmp/a b.pir"),
+    ] {
+        let location = parse(url, name).unwrap();
+        assert_eq!(location.to_string(), expected);
+        assert!(location.name().ends_with("b.pir"));
+    }
+    for url in [
+        "",
+        "bucket/a",
+        "ftp://b/a",
+        "s3://",
+        "s3://bucket",
+        "s3://bucket/",
+        "s3:///a",
+        "s3://./a",
+        "gs://../a",
+        "az://a b/c",
+        "s3://user@host/a",
+        "file://host/a",
+        "file:///",
+        "s3://bucket/../a",
+        "s3://bucket/a/..",
+        "file:///tmp/../etc/a",
+        "s3://bucket/a//b",
+        "s3://bucket/./a",
+        "s3://bucket/a\u{7}",
+    ] {
+        assert_eq!(parse(url, None).unwrap_err().code(), "bad_url", "{url}");
+    }
+    assert_eq!(parse("s3://bucket/", Some("..")).unwrap_err().code(), "bad_url");
+}
+
+#[test]
+fn clients_of_every_store_can_be_made_with_tls() {
+    let settings = Settings::of(
+        [
+            ("AWS_ACCESS_KEY_ID", "id"),
+            ("AWS_SECRET_ACCESS_KEY", "secret"),
+            ("AZURE_STORAGE_ACCOUNT_NAME", "account"),
+            ("AZURE_STORAGE_ACCOUNT_KEY", "c2VjcmV0"),
+            ("PATH", "/bin"),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_owned())),
+    );
+    for url in ["s3://bucket/a", "gs://bucket/a", "az://container/a", "file:///a"] {
+        let location = Location::parse(url, None, settings.clone()).unwrap();
+        location.connect().unwrap();
+        assert!(!format!("{location:?}").contains("secret"));
+    }
+    let bare = Location::parse("az://container/a", None, Settings::default()).unwrap();
+    assert_eq!(bare.connect().unwrap_err().code(), "settings");
+}

@@ -1,0 +1,63 @@
+//! A prepared database becomes a snapshot file.
+
+use std::path::Path;
+
+use papir_core::erased::ErasedServer;
+use papir_core::sections::SectionSink;
+use papir_core::{Error as CoreError, Progress, Result as CoreResult};
+use papir_lookup::{Commitment, KeyIds, KeywordLayout};
+
+use crate::Result;
+use crate::metadata::Metadata;
+use crate::publish::publish;
+use crate::snapshot::{COMMITMENT, KEYWORD, METADATA, OWNER_KEYS, SCHEME};
+
+/// Everything that a snapshot holds.
+pub(crate) struct Prepared<'a> {
+    pub(crate) metadata: &'a Metadata,
+    pub(crate) keyword: Option<(&'a KeywordLayout, &'a KeyIds)>,
+    pub(crate) commitment: Option<&'a Commitment>,
+    pub(crate) server: &'a dyn ErasedServer,
+}
+
+/// Writes a snapshot, which appears under its name only when it is complete and durable; `nonce` names
+/// the file until then. `last` is asked before the name is taken. Gives the file's length in bytes.
+///
+/// # Errors
+/// As [`publish`], and those of `last`.
+pub(crate) fn save(
+    path: &Path,
+    nonce: u64,
+    prepared: &Prepared<'_>,
+    last: impl FnOnce() -> Result<()>,
+    progress: &dyn Progress,
+) -> Result<u64> {
+    let sizes = prepared.server.describe().sizes;
+    progress.stage("writing", sizes.database + sizes.material + sizes.hint);
+    let json = serde_json::to_vec_pretty(prepared.metadata)
+        .map_err(|error| CoreError::malformed("the metadata", error, "what JSON can say"))?;
+    publish(path, nonce, |sink| {
+        sink.put(METADATA, &[&json])?;
+        if let Some((layout, ids)) = prepared.keyword {
+            sink.put(KEYWORD, &[&layout.encode()])?;
+            sink.put(OWNER_KEYS, &[&ids.encode()])?;
+        }
+        prepared.commitment.map_or(Ok(()), |commitment| sink.put(COMMITMENT, &[commitment.top()]))?;
+        prepared.server.save(&mut SchemeSections { sink, progress })?;
+        last()
+    })
+}
+
+/// Gives the scheme's sections names of their own, and tells when they are written.
+struct SchemeSections<'a> {
+    sink: &'a mut dyn SectionSink,
+    progress: &'a dyn Progress,
+}
+
+impl SectionSink for SchemeSections<'_> {
+    fn put(&mut self, name: &str, parts: &[&[u8]]) -> CoreResult<()> {
+        self.sink.put(&format!("{SCHEME}{name}"), parts)?;
+        self.progress.advance(parts.iter().map(|part| part.len() as u64).sum());
+        Ok(())
+    }
+}

@@ -1,0 +1,74 @@
+//! A folder of files: the key is the path, the value is the content.
+
+use std::fs::{DirEntry, File, FileType};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use papir_core::Progress;
+
+use super::row::{Each, Fault, Place, Row};
+use crate::{Error, Result};
+
+/// One file.
+struct Found {
+    /// The path below the folder, its parts separated by `/`.
+    key: Vec<u8>,
+    path: PathBuf,
+    kind: FileType,
+}
+
+/// Reads all files in the order of their keys. Symbolic links are neither read nor followed. Gives
+/// the bytes read.
+pub(super) fn rows(folder: &Path, longest: u64, progress: &dyn Progress, each: &mut Each<'_>) -> Result<u64> {
+    let mut files = Vec::new();
+    collect(folder, &[], &mut files)?;
+    files.sort_unstable_by(|a, b| a.key.cmp(&b.key));
+    progress.stage("reading", files.len() as u64);
+    let mut total = 0;
+    for Found { key, path, kind } in files {
+        let row = content(&path, kind, longest)?.map(|content| Row { key, value: Some(content) });
+        total += row.as_ref().ok().and_then(|row| row.value.as_ref()).map_or(0, Vec::len) as u64;
+        each(Place::File(path.strip_prefix(folder).unwrap_or(&path)), row)?;
+        progress.advance(1);
+    }
+    Ok(total)
+}
+
+/// Everything below a folder that is neither a folder nor a symbolic link.
+fn collect(folder: &Path, prefix: &[u8], files: &mut Vec<Found>) -> Result<()> {
+    let failed = |error| Error::io("reading", folder)(error);
+    for entry in std::fs::read_dir(folder).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        let (path, kind) = (entry.path(), entry.file_type().map_err(Error::io("reading", &entry.path()))?);
+        let key = key(prefix, &entry);
+        if kind.is_dir() {
+            collect(&path, &key, files)?;
+        } else if !kind.is_symlink() {
+            files.push(Found { key, path, kind });
+        }
+    }
+    Ok(())
+}
+
+fn key(prefix: &[u8], entry: &DirEntry) -> Vec<u8> {
+    let name = entry.file_name();
+    let separator: &[u8] = if prefix.is_empty() { b"" } else { b"/" };
+    [prefix, separator, name.as_encoded_bytes()].concat()
+}
+
+/// A file's bytes, of which no more are read than show that there are too many.
+fn content(path: &Path, kind: FileType, longest: u64) -> Result<Result<Vec<u8>, Fault>> {
+    if !kind.is_file() {
+        let reason = "neither a file nor a folder: expected a file".to_owned();
+        return Ok(Err(Fault::Reason(reason)));
+    }
+    let file = File::open(path).map_err(Error::io("opening", path))?;
+    let length = file.metadata().map_err(Error::io("opening", path))?.len();
+    let mut content = Vec::new();
+    file.take(longest + 1).read_to_end(&mut content).map_err(Error::io("reading", path))?;
+    if content.len() as u64 <= longest {
+        return Ok(Ok(content));
+    }
+    let found = length.max(longest + 1);
+    Ok(Err(Fault::Reason(format!("the file has {found} bytes: expected at most {longest}"))))
+}

@@ -1,0 +1,80 @@
+//! The kinds of sources.
+
+use std::path::Path;
+use std::str::FromStr;
+
+use papir_core::Error as CoreError;
+
+use crate::Error;
+
+/// The format of a source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Comma-separated values with a header line (RFC 4180).
+    Csv,
+    /// One JSON object a line.
+    JsonLines,
+    /// Apache Parquet.
+    Parquet,
+    /// A table of an SQLite database, or the answer to a query.
+    Sqlite,
+    /// A folder of files: path to content.
+    Folder,
+    /// Records of one length, without gaps.
+    Raw,
+}
+
+impl Format {
+    /// All of them.
+    const ALL: [Self; 6] = [Self::Csv, Self::JsonLines, Self::Parquet, Self::Sqlite, Self::Folder, Self::Raw];
+
+    /// The format that a path tells: a folder by being one, a file by its extension (`.csv`;
+    /// `.jsonl` or `.ndjson`; `.parquet`; `.sqlite`, `.sqlite3` or `.db`); raw otherwise.
+    pub fn of(path: &Path) -> Self {
+        if path.is_dir() {
+            return Self::Folder;
+        }
+        let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
+        match extension.as_deref() {
+            Some("csv") => Self::Csv,
+            Some("jsonl" | "ndjson") => Self::JsonLines,
+            Some("parquet") => Self::Parquet,
+            Some("sqlite" | "sqlite3" | "db") => Self::Sqlite,
+            _ => Self::Raw,
+        }
+    }
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Csv => "csv",
+            Self::JsonLines => "jsonl",
+            Self::Parquet => "parquet",
+            Self::Sqlite => "sqlite",
+            Self::Folder => "folder",
+            Self::Raw => "raw",
+        }
+    }
+
+    /// Whether it can be read as a stream.
+    pub(crate) fn streams(self) -> bool {
+        matches!(self, Self::Csv | Self::JsonLines | Self::Raw)
+    }
+
+    /// Whether its rows have columns.
+    pub(crate) fn has_columns(self) -> bool {
+        !matches!(self, Self::Folder | Self::Raw)
+    }
+}
+
+impl FromStr for Format {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let expected = Self::ALL.map(Self::name).join(", ");
+        Self::ALL
+            .into_iter()
+            .find(|format| format.name() == text)
+            .ok_or_else(|| CoreError::malformed("a source format", text, format!("one of {expected}")).into())
+    }
+}

@@ -1,0 +1,68 @@
+//! A source as a stream of bytes: a file, or standard input.
+
+use std::fs::File;
+use std::io::{self, Read, stdin};
+use std::path::Path;
+
+use papir_core::Progress;
+
+use crate::{Error, Result};
+
+/// The path that stands for standard input; a file of this name is `./-`.
+const STANDARD_INPUT: &str = "-";
+
+/// Whether a path stands for standard input.
+pub(crate) fn is_standard_input(path: &Path) -> bool {
+    path.as_os_str() == STANDARD_INPUT
+}
+
+/// What a source is called in errors.
+pub(crate) fn name_of(path: &Path) -> String {
+    if is_standard_input(path) { "standard input".to_owned() } else { path.display().to_string() }
+}
+
+/// A stream that counts its bytes and tells of them.
+pub(super) struct Input<'a> {
+    name: String,
+    reader: Box<dyn Read>,
+    progress: &'a dyn Progress,
+    /// Bytes read so far.
+    pub(super) bytes: u64,
+}
+
+impl<'a> Input<'a> {
+    /// Opens a file, or takes standard input.
+    ///
+    /// # Errors
+    /// [`papir_core::Error::Io`].
+    pub(super) fn open(path: &Path, progress: &'a dyn Progress) -> Result<Self> {
+        let (reader, length): (Box<dyn Read>, u64) = if is_standard_input(path) {
+            (Box::new(stdin().lock()), 0)
+        } else {
+            let file = File::open(path).map_err(Error::io("opening", path))?;
+            let length = file.metadata().map_or(0, |metadata| metadata.len());
+            (Box::new(file), length)
+        };
+        progress.stage("reading", length);
+        Ok(Self::of(name_of(path), reader, progress))
+    }
+
+    /// A stream of this name.
+    pub(super) fn of(name: impl Into<String>, reader: Box<dyn Read>, progress: &'a dyn Progress) -> Self {
+        Self { name: name.into(), reader, progress, bytes: 0 }
+    }
+
+    /// What it is called in errors.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl Read for Input<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.reader.read(buffer)?;
+        self.bytes += read as u64;
+        self.progress.advance(read as u64);
+        Ok(read)
+    }
+}

@@ -1,0 +1,133 @@
+//! Parquet files.
+
+mod value;
+
+use std::fs::File;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::Arc;
+
+use papir_core::Progress;
+use parquet::errors::ParquetError;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::Row as Record;
+use parquet::record::reader::RowIter;
+use parquet::schema::types::{Type, TypePtr};
+
+use super::row::{Each, Fault, Place, Row};
+use super::{Columns, cell};
+use crate::{Error, Result};
+
+/// Rows between two words about progress.
+const STEP: u64 = 1024;
+
+/// Reads all rows, numbered from 1; of the columns, only those asked for. Gives the file's length in
+/// bytes.
+pub(super) fn rows(
+    path: &Path,
+    columns: Columns<'_>,
+    progress: &dyn Progress,
+    each: &mut Each<'_>,
+) -> Result<u64> {
+    let file = File::open(path).map_err(Error::io("opening", path))?;
+    let bytes = file.metadata().map_err(Error::io("opening", path))?.len();
+    let unreadable = |reason| Error::unreadable(path, format!("{reason}: expected a Parquet file"));
+    let reader = guarded(|| SerializedFileReader::new(file)).map_err(unreadable)?;
+    let metadata = reader.metadata().file_metadata();
+    progress.stage("reading", metadata.num_rows().max(0) as u64);
+    let places = Places::find(path, metadata.schema(), columns)?;
+    let projection = guarded(|| places.projection(metadata.schema())).map_err(unreadable)?;
+    let mut records = guarded(|| RowIter::from_file(Some(projection), &reader)).map_err(unreadable)?;
+    for number in 1.. {
+        let record = guarded(|| records.next().transpose());
+        let record =
+            record.map_err(|reason| Error::Row { file: path.display().to_string(), row: number, reason })?;
+        let Some(record) = record else { break };
+        each(Place::Row(number), places.row(&record))?;
+        if number % STEP == 0 {
+            progress.advance(STEP);
+        }
+    }
+    Ok(bytes)
+}
+
+/// Columns by their place among those that are read.
+struct Places<'a> {
+    key: Option<usize>,
+    values: Vec<(&'a str, usize)>,
+    /// The columns that are read, each once.
+    read: Vec<TypePtr>,
+}
+
+impl<'a> Places<'a> {
+    fn find(path: &Path, schema: &Type, columns: Columns<'a>) -> Result<Self> {
+        let mut read = Vec::new();
+        let mut place = |name: &str| {
+            let column = column(path, schema, name)?;
+            let place = read.iter().position(|known| Arc::ptr_eq(known, &column));
+            Ok::<_, Error>(place.unwrap_or_else(|| {
+                read.push(column);
+                read.len() - 1
+            }))
+        };
+        let key = columns.key.map(&mut place).transpose()?;
+        let value = |name: &'a String| Ok((name.as_str(), place(name)?));
+        let values = columns.values.iter().map(value).collect::<Result<_>>()?;
+        Ok(Self { key, values, read })
+    }
+
+    /// The schema of what is read.
+    fn projection(&self, schema: &Type) -> Result<Type, ParquetError> {
+        Type::group_type_builder(schema.name()).with_fields(self.read.clone()).build()
+    }
+
+    fn row(&self, record: &Record) -> Result<Row, Fault> {
+        let fields: Vec<_> = record.get_column_iter().map(|(_, field)| field).collect();
+        let cell = |place: usize| match (fields.get(place), self.read.get(place)) {
+            (Some(field), Some(column)) => value::cell(field, column, column.name()),
+            _ => Err(Fault::Reason(format!("{} columns: expected {}", fields.len(), self.read.len()))),
+        };
+        let key = self.key.map(cell).transpose()?;
+        let values = self.values.iter().map(|&(name, place)| Ok((name, cell(place)?)));
+        cell::row(key, values.collect::<Result<_, Fault>>()?)
+    }
+}
+
+/// The column of a name, if its values can be read.
+fn column(path: &Path, schema: &Type, name: &str) -> Result<TypePtr> {
+    let file = path.display().to_string();
+    let names = || schema.get_fields().iter().map(|field| field.name());
+    match names().filter(|found| *found == name).count() {
+        0 => {
+            let available = names().collect::<Vec<_>>().join(", ");
+            return Err(Error::MissingColumn { file, column: name.to_owned(), available });
+        }
+        1 => {}
+        several => {
+            let reason = format!("{several} columns `{name}`: expected one");
+            return Err(Error::Unreadable { file, reason });
+        }
+    }
+    let found = schema.get_fields().iter().find(|field| field.name() == name);
+    match found {
+        Some(column) if value::readable(column) => Ok(column.clone()),
+        _ => {
+            let reason =
+                format!("column `{name}` has a type without a form as bytes: expected another column");
+            Err(Error::Unreadable { file, reason })
+        }
+    }
+}
+
+/// Runs a step of the Parquet reader. It checks some of a damaged file by assertions, so a panic of
+/// it is an error of the file.
+fn guarded<T>(step: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, String> {
+    match catch_unwind(AssertUnwindSafe(step)) {
+        Ok(result) => result.map_err(|error| error.to_string()),
+        Err(panic) => {
+            let words = panic.downcast_ref::<String>().map(String::as_str);
+            let words = words.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("damaged");
+            Err(format!("damaged: {words}"))
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! What a value of each Parquet type becomes.
+
+use parquet::basic::{ConvertedType, LogicalType, Repetition, TimeUnit, Type as Physical};
+use parquet::record::{Field, Map, Row};
+use parquet::schema::types::Type;
+
+use crate::metadata::civil;
+use crate::source::cell::Cell;
+use crate::source::json_object;
+use crate::source::row::Fault;
+
+/// The longest decimal, in bytes: more digits than any engine writes.
+const MAX_DECIMAL_BYTES: usize = 64;
+
+/// Milliseconds, microseconds and nanoseconds as parts of a second, with their decimal places.
+const MILLIS: (i64, usize) = (1_000, 3);
+const MICROS: (i64, usize) = (1_000_000, 6);
+const NANOS: (i64, usize) = (1_000_000_000, 9);
+
+/// Whether the reader of records takes values of a type.
+pub(super) fn readable(kind: &Type) -> bool {
+    let info = kind.get_basic_info();
+    if kind.is_primitive() {
+        return info.has_repetition() && readable_leaf(kind);
+    }
+    let fields = kind.get_fields();
+    let repeated = |field: &Type| {
+        let info = field.get_basic_info();
+        info.has_repetition() && info.repetition() == Repetition::REPEATED
+    };
+    let shape = match info.converted_type() {
+        ConvertedType::LIST => fields.len() == 1 && repeated(&fields[0]),
+        ConvertedType::MAP | ConvertedType::MAP_KEY_VALUE => {
+            fields.len() == 1
+                && repeated(&fields[0])
+                && fields[0].is_group()
+                && (1..=2).contains(&fields[0].get_fields().len())
+        }
+        _ => !fields.is_empty(),
+    };
+    info.has_repetition() && shape && fields.iter().all(|field| readable(field))
+}
+
+fn readable_leaf(kind: &Type) -> bool {
+    use ConvertedType as C;
+    match (kind.get_physical_type(), kind.get_basic_info().converted_type()) {
+        (
+            Physical::INT32 | Physical::INT64 | Physical::BYTE_ARRAY | Physical::FIXED_LEN_BYTE_ARRAY,
+            C::DECIMAL,
+        ) => (0..=kind.get_precision()).contains(&kind.get_scale()),
+        (
+            Physical::INT32,
+            C::NONE | C::INT_8 | C::INT_16 | C::INT_32 | C::UINT_8 | C::UINT_16 | C::UINT_32,
+        ) => true,
+        (Physical::INT32, C::DATE | C::TIME_MILLIS) => true,
+        (Physical::INT64, C::NONE | C::INT_64 | C::UINT_64) => true,
+        (Physical::INT64, C::TIME_MICROS | C::TIMESTAMP_MILLIS | C::TIMESTAMP_MICROS) => true,
+        (Physical::BYTE_ARRAY, C::NONE | C::UTF8 | C::ENUM | C::JSON | C::BSON) => true,
+        (Physical::FIXED_LEN_BYTE_ARRAY, C::NONE) => true,
+        (Physical::BOOLEAN | Physical::INT96 | Physical::FLOAT | Physical::DOUBLE, _) => true,
+        _ => false,
+    }
+}
+
+/// A value as a cell; `kind` is the type of its column or of what it lies in, `column` the column's
+/// name.
+pub(super) fn cell(field: &Field, kind: &Type, column: &str) -> Result<Cell, Fault> {
+    let number = |text: String| Ok(Cell::Json(text));
+    match field {
+        Field::Null => Ok(Cell::Null),
+        Field::Bool(value) => number(value.to_string()),
+        Field::Byte(value) => number(value.to_string()),
+        Field::Short(value) => number(value.to_string()),
+        Field::Int(value) => number(value.to_string()),
+        Field::Long(value) => long(*value, leaf(kind)),
+        Field::UByte(value) => number(value.to_string()),
+        Field::UShort(value) => number(value.to_string()),
+        Field::UInt(value) => number(value.to_string()),
+        Field::ULong(value) => number(value.to_string()),
+        Field::Float16(value) => Ok(Cell::short_float(value.to_f32())),
+        Field::Float(value) => Ok(Cell::short_float(*value)),
+        Field::Double(value) => Ok(Cell::float(*value)),
+        Field::Decimal(value) => decimal(field, value.data().len()),
+        Field::Str(value) => Ok(Cell::text(value)),
+        Field::Bytes(value) => Ok(bytes(value.data(), leaf(kind))),
+        Field::Date(days) => Ok(Cell::text(date(i64::from(*days)))),
+        Field::TimeMillis(value) => time(i64::from(*value), MILLIS),
+        Field::TimeMicros(value) => time(*value, MICROS),
+        Field::TimestampMillis(value) => Ok(timestamp(*value, MILLIS, leaf(kind))),
+        Field::TimestampMicros(value) => Ok(timestamp(*value, MICROS, leaf(kind))),
+        Field::Group(row) => group(row, kind, column),
+        Field::ListInternal(list) => {
+            let element = |element: &Field| cell(element, kind, column)?.json(column);
+            let elements = list.elements().iter().map(element).collect::<Result<Vec<_>, Fault>>()?;
+            Ok(Cell::Json(format!("[{}]", elements.join(","))))
+        }
+        Field::MapInternal(map) => members(map, kind, column),
+    }
+}
+
+/// The first type below that is no group of one: the levels of a list or a map lie above it.
+fn leaf(mut kind: &Type) -> &Type {
+    while kind.is_group() && kind.get_fields().len() == 1 {
+        kind = &kind.get_fields()[0];
+    }
+    kind
+}
+
+/// A struct as an object of its members.
+fn group(row: &Row, mut kind: &Type, column: &str) -> Result<Cell, Fault> {
+    // The levels of a list lie between its type and that of its elements.
+    while kind.is_group() && !names(kind).eq(row.get_column_iter().map(|(name, _)| name.as_str())) {
+        match kind.get_fields() {
+            [only] => kind = only,
+            _ => break,
+        }
+    }
+    let members = row.get_column_iter().enumerate().map(|(i, (name, field))| {
+        let kind = if kind.is_group() { kind.get_fields().get(i).map_or(kind, AsRef::as_ref) } else { kind };
+        Ok((name.as_str(), cell(field, kind, column)?.json(column)?))
+    });
+    Ok(Cell::Json(json_object(members.collect::<Result<Vec<_>, Fault>>()?)))
+}
+
+fn names(kind: &Type) -> impl Iterator<Item = &str> {
+    kind.get_fields().iter().map(|field| field.name())
+}
+
+/// A map as an object, its keys as the texts that they are alone.
+fn members(map: &Map, kind: &Type, column: &str) -> Result<Cell, Fault> {
+    let kind = leaf(kind);
+    let part =
+        |i: usize| if kind.is_group() { kind.get_fields().get(i).map_or(kind, AsRef::as_ref) } else { kind };
+    let member = |(key, value): &(Field, Field)| {
+        let name = cell(key, part(0), column)?.name(column)?;
+        Ok((name, cell(value, part(1), column)?.json(column)?))
+    };
+    let members = map.entries().iter().map(member).collect::<Result<Vec<_>, Fault>>()?;
+    Ok(Cell::Json(json_object(members.iter().map(|(name, value)| (name.as_str(), value.clone())))))
+}
+
+/// A whole number, or a time in nanoseconds.
+fn long(value: i64, kind: &Type) -> Result<Cell, Fault> {
+    match kind.get_basic_info().logical_type_ref() {
+        Some(LogicalType::Timestamp(stamp)) if stamp.unit == TimeUnit::NANOS => {
+            Ok(timestamp(value, NANOS, kind))
+        }
+        Some(LogicalType::Time(of_day)) if of_day.unit == TimeUnit::NANOS => time(value, NANOS),
+        _ => Ok(Cell::Json(value.to_string())),
+    }
+}
+
+/// Bytes as they are, except a UUID: as text.
+fn bytes(bytes: &[u8], kind: &Type) -> Cell {
+    if kind.get_basic_info().logical_type_ref() != Some(&LogicalType::Uuid) {
+        return Cell::Bytes(bytes.to_vec());
+    }
+    let digits: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let dash = |i| if matches!(i, 4 | 6 | 8 | 10) { "-" } else { "" };
+    Cell::text(
+        digits.iter().enumerate().map(|(i, digits)| format!("{}{digits}", dash(i))).collect::<String>(),
+    )
+}
+
+/// All digits, as many after the point as the column's scale says; no point where that is none.
+fn decimal(field: &Field, length: usize) -> Result<Cell, Fault> {
+    if length > MAX_DECIMAL_BYTES {
+        let reason = format!("a decimal of {length} bytes: expected at most {MAX_DECIMAL_BYTES}");
+        return Err(Fault::Reason(reason));
+    }
+    Ok(Cell::text(field.to_string().trim_end_matches('.')))
+}
+
+/// `YYYY-MM-DD`; years before 0 and after 9999 with their sign.
+fn date(days: i64) -> String {
+    let (year, month, day) = civil(days);
+    if (0..=9999).contains(&year) {
+        return format!("{year:04}-{month:02}-{day:02}");
+    }
+    format!("{year:+05}-{month:02}-{day:02}")
+}
+
+/// `HH:MM:SS.` and the fraction of a second.
+fn clock(value: i64, (unit, places): (i64, usize)) -> String {
+    let (seconds, fraction) = (value / unit, value % unit);
+    let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    format!("{hour:02}:{minute:02}:{second:02}.{fraction:0places$}")
+}
+
+fn time(value: i64, unit: (i64, usize)) -> Result<Cell, Fault> {
+    let day = 86_400 * unit.0;
+    if (0..day).contains(&value) {
+        return Ok(Cell::text(clock(value, unit)));
+    }
+    Err(Fault::Reason(format!("a time of day of {value}/{} s: expected less than a day", unit.0)))
+}
+
+/// Date, `T`, time of day, and `Z` where the column says that it counts from 1970 in UTC.
+fn timestamp(value: i64, unit: (i64, usize), kind: &Type) -> Cell {
+    let day = 86_400 * unit.0;
+    let local = matches!(
+        kind.get_basic_info().logical_type_ref(),
+        Some(LogicalType::Timestamp(stamp)) if !stamp.is_adjusted_to_u_t_c
+    );
+    let zone = if local { "" } else { "Z" };
+    Cell::text(format!("{}T{}{zone}", date(value.div_euclid(day)), clock(value.rem_euclid(day), unit)))
+}

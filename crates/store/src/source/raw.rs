@@ -1,0 +1,68 @@
+//! Records of one length, one after the other.
+
+use std::io::Read;
+use std::path::Path;
+
+use papir_core::{Error as CoreError, Progress, RecordBuffer, Records, Shape};
+
+use super::input::{Input, is_standard_input, name_of};
+use crate::map::MappedRecords;
+use crate::{Error, Result};
+
+/// The most that is held of standard input, in bytes; a file is mapped, whatever its length.
+const MAX_STREAM_BYTES: u64 = 16 << 30;
+
+/// The records of a file, or of standard input.
+///
+/// # Errors
+/// [`Error::PartialRecord`], [`Error::Source`] without records or for a record length that cannot be,
+/// [`Error::Unreadable`] for a stream that is too long, or [`CoreError::Io`].
+pub(crate) fn records(path: &Path, record_bytes: u64, progress: &dyn Progress) -> Result<Box<dyn Records>> {
+    if !is_standard_input(path) {
+        return Ok(Box::new(MappedRecords::open(path, record_bytes)?));
+    }
+    let packed = all(Input::open(path, progress)?, MAX_STREAM_BYTES)?;
+    let shape = shape(path, packed.len() as u64, record_bytes)?;
+    Ok(Box::new(RecordBuffer::from_packed(shape, packed)?))
+}
+
+/// All bytes of a stream, in memory that grows as they come.
+fn all(input: Input<'_>, most: u64) -> Result<Vec<u8>> {
+    let name = input.name().to_owned();
+    let mut bytes = Vec::new();
+    let read = input.take(most + 1).read_to_end(&mut bytes);
+    read.map_err(|source| CoreError::Io { what: format!("reading {name}"), source })?;
+    if bytes.len() as u64 <= most {
+        return Ok(bytes);
+    }
+    Err(Error::Unreadable { file: name, reason: format!("more than {most} bytes: expected a file instead") })
+}
+
+/// The shape of so many bytes of records.
+///
+/// # Errors
+/// [`Error::PartialRecord`], or [`Error::Source`] with the errors of [`Shape::of_bytes`].
+pub(crate) fn shape(path: &Path, found: u64, record_bytes: u64) -> Result<Shape> {
+    // A record length of 0 fails below, as the shape's error.
+    let length = record_bytes.max(1);
+    if !found.is_multiple_of(length) {
+        return Err(Error::PartialRecord { file: name_of(path), found, record_bytes });
+    }
+    Shape::of_bytes(found / length, record_bytes).map_err(|error| Error::of_source(path)(error.into()))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use papir_core::NoProgress;
+
+    use super::*;
+
+    #[test]
+    fn a_stream_is_read_to_its_limit() {
+        let input = |bytes: &'static [u8]| Input::of("stream", Box::new(bytes), &NoProgress);
+        assert_eq!(all(input(b"abcd"), 4).unwrap(), b"abcd");
+        let error = all(input(b"abcde"), 4).unwrap_err().to_string();
+        assert_eq!(error, "stream: more than 4 bytes: expected a file instead");
+    }
+}

@@ -1,0 +1,139 @@
+//! One row of a source, and what becomes of a row that cannot be used.
+
+use std::path::Path;
+
+use super::{Request, name_of};
+use crate::{Error, Result};
+
+/// A row as it is asked for.
+pub(super) struct Row {
+    /// The key's bytes; empty without key column.
+    pub(super) key: Vec<u8>,
+    /// The value's bytes; `None` where the row deletes its key.
+    pub(super) value: Option<Vec<u8>>,
+}
+
+/// What is wrong with one row, while those after it can still be read.
+pub(super) enum Fault {
+    /// What was found and what was expected.
+    Reason(String),
+    /// A column that this row lacks.
+    Missing {
+        /// The column asked for.
+        column: String,
+        /// The columns there are.
+        available: String,
+    },
+}
+
+/// Where a row stands.
+#[derive(Clone, Copy)]
+pub(super) enum Place<'a> {
+    /// In a text, from 1.
+    Line(u64),
+    /// In a table, from 1.
+    Row(u64),
+    /// It is a whole file.
+    File(&'a Path),
+}
+
+/// Takes the rows of a source one by one.
+pub(super) type Each<'a> = dyn FnMut(Place<'_>, Result<Row, Fault>) -> Result<()> + 'a;
+
+/// A row that was left out of a database because it is bad.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SkippedRow {
+    /// Where it stands: `line 7`, `row 7`, or a file of a folder.
+    pub place: String,
+    /// What was found and what was expected.
+    pub reason: String,
+}
+
+/// Sorts the good rows of one source from the bad ones.
+pub(super) struct Sieve<'a> {
+    path: &'a Path,
+    /// The longest value, in bytes.
+    longest: u64,
+    /// Bad rows that may be left out.
+    allowed: u64,
+    /// Those that were.
+    pub(super) skipped: Vec<SkippedRow>,
+}
+
+impl<'a> Sieve<'a> {
+    pub(super) fn new(request: &Request<'a>) -> Self {
+        let &Request { path, longest, skip_bad, .. } = request;
+        Self { path, longest, allowed: skip_bad, skipped: Vec::new() }
+    }
+
+    /// A good row; nothing for a bad one while it may be left out.
+    ///
+    /// # Errors
+    /// The row's own, once no more may be left out.
+    pub(super) fn keep(&mut self, place: Place<'_>, row: Result<Row, Fault>) -> Result<Option<Row>> {
+        let fault = match row.and_then(|row| self.measured(row)) {
+            Ok(row) => return Ok(Some(row)),
+            Err(fault) => fault,
+        };
+        if self.skipped.len() as u64 == self.allowed {
+            return Err(self.error(place, fault));
+        }
+        self.skipped.push(SkippedRow { place: place.to_string(), reason: fault.to_string() });
+        Ok(None)
+    }
+
+    fn measured(&self, row: Row) -> Result<Row, Fault> {
+        let length = row.value.as_ref().map_or(0, Vec::len) as u64;
+        if length <= self.longest {
+            return Ok(row);
+        }
+        Err(Fault::Reason(format!("the value has {length} bytes: expected at most {}", self.longest)))
+    }
+
+    fn error(&self, place: Place<'_>, fault: Fault) -> Error {
+        let file = name_of(self.path);
+        let (mut reason, beyond) = (fault.to_string(), self.allowed > 0);
+        if beyond {
+            reason += &format!(" (beyond the {} bad rows that may be left out)", self.allowed);
+        }
+        match (place, fault) {
+            (Place::Line(_) | Place::Row(_), Fault::Missing { column, available }) if !beyond => {
+                Error::MissingColumn { file: format!("{file}, {place}"), column, available }
+            }
+            (Place::Line(line), _) => Error::Line { file, line, reason },
+            (Place::Row(row), _) => Error::Row { file, row, reason },
+            (Place::File(path), _) => Error::unreadable(&self.path.join(path), reason),
+        }
+    }
+}
+
+impl Place<'_> {
+    /// Its number; that of a file is the number of rows before it.
+    pub(super) fn number(self, before: usize) -> u64 {
+        match self {
+            Self::Line(number) | Self::Row(number) => number,
+            Self::File(_) => before as u64,
+        }
+    }
+}
+
+impl std::fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Line(line) => write!(f, "line {line}"),
+            Self::Row(row) => write!(f, "row {row}"),
+            Self::File(path) => write!(f, "{}", path.display()),
+        }
+    }
+}
+
+impl std::fmt::Display for Fault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Reason(reason) => f.write_str(reason),
+            Self::Missing { column, available } => {
+                write!(f, "no column `{column}`: expected one of {available}")
+            }
+        }
+    }
+}

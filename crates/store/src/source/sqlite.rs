@@ -1,0 +1,159 @@
+//! A table of an SQLite database, or the answer to a query.
+
+use std::fs::File;
+use std::path::Path;
+
+use papir_core::Progress;
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, OpenFlags, Statement};
+
+use super::cell::{self, Cell};
+use super::row::{Each, Fault, Place, Row};
+use super::{Columns, Selection};
+use crate::{Error, Result};
+
+/// The tables and views that a user made.
+const TABLES: &str = "SELECT name FROM sqlite_schema \
+     WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name";
+
+/// Reads all rows, numbered from 1 in the order that SQLite gives them. The file is opened for
+/// reading only. Gives the file's length in bytes.
+pub(super) fn rows(
+    path: &Path,
+    (columns, selection): (Columns<'_>, Selection<'_>),
+    progress: &dyn Progress,
+    each: &mut Each<'_>,
+) -> Result<u64> {
+    let failed = |error: rusqlite::Error| Error::unreadable(path, error.to_string());
+    let bytes = length(path)?;
+    progress.stage("reading", 0);
+    let connection = open(path).map_err(failed)?;
+    let mut statement = connection.prepare(&sql(path, &connection, columns, selection)?).map_err(failed)?;
+    if !statement.readonly() || statement.column_count() == 0 {
+        return Err(Error::unreadable(path, "the query gives no rows: expected a SELECT"));
+    }
+    let places = Places::find(path, &statement, columns)?;
+    let mut rows = statement.query([]).map_err(failed)?;
+    for number in 1.. {
+        let bad = |error: rusqlite::Error| {
+            let file = path.display().to_string();
+            Error::Row { file, row: number, reason: error.to_string() }
+        };
+        let Some(row) = rows.next().map_err(bad)? else { break };
+        each(Place::Row(number), places.row(row).map_err(bad)?)?;
+        progress.advance(1);
+    }
+    Ok(bytes)
+}
+
+fn sql(path: &Path, connection: &Connection, columns: Columns<'_>, asked: Selection<'_>) -> Result<String> {
+    match asked {
+        Selection::Query(query) => Ok(query.to_owned()),
+        Selection::Table(name) => of_table(path, connection, name, columns),
+        Selection::Whole => of_table(path, connection, &only_table(path, connection)?, columns),
+    }
+}
+
+/// The file's length; SQLite's own words for a missing file are less clear than the system's.
+fn length(path: &Path) -> Result<u64> {
+    let file = File::open(path).map_err(Error::io("opening", path))?;
+    let metadata = file.metadata().map_err(Error::io("opening", path))?;
+    if metadata.is_dir() {
+        return Err(Error::io("opening", path)(std::io::ErrorKind::IsADirectory.into()));
+    }
+    Ok(metadata.len())
+}
+
+/// Opens a file of unknown origin: what it says of itself runs no functions with side effects, and
+/// its pages are checked.
+fn open(path: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.pragma_update(None, "trusted_schema", false)?;
+    connection.pragma_update(None, "cell_size_check", true)?;
+    Ok(connection)
+}
+
+fn tables(path: &Path, connection: &Connection) -> Result<Vec<String>> {
+    let names = connection.prepare(TABLES).and_then(|mut statement| {
+        let names = statement.query_map([], |row| row.get(0))?;
+        names.collect::<rusqlite::Result<Vec<String>>>()
+    });
+    names.map_err(|error| Error::unreadable(path, error.to_string()))
+}
+
+/// The table of a database that has only one.
+fn only_table(path: &Path, connection: &Connection) -> Result<String> {
+    let tables = tables(path, connection)?;
+    match tables.as_slice() {
+        [table] => Ok(table.clone()),
+        [] => Err(Error::unreadable(path, "no tables: expected one")),
+        several => {
+            let reason =
+                format!("{} tables: expected the name of one of {}", several.len(), several.join(", "));
+            Err(Error::unreadable(path, reason))
+        }
+    }
+}
+
+/// The query for the columns of a table, in the order of the table itself and not of an index. The
+/// names are checked first: SQLite takes a quoted name that it does not know for a text.
+fn of_table(path: &Path, connection: &Connection, table: &str, columns: Columns<'_>) -> Result<String> {
+    let tables = tables(path, connection)?;
+    if !tables.iter().any(|name| name == table) {
+        let reason = format!("no table `{table}`: expected one of {}", tables.join(", "));
+        return Err(Error::unreadable(path, reason));
+    }
+    let from = format!("FROM {} NOT INDEXED", quoted(table));
+    let failed = |error: rusqlite::Error| Error::unreadable(path, error.to_string());
+    let all = connection.prepare(&format!("SELECT * {from}")).map_err(failed)?;
+    Places::find(path, &all, columns)?;
+    let names: Vec<String> =
+        columns.key.into_iter().chain(columns.values.iter().map(String::as_str)).map(quoted).collect();
+    Ok(format!("SELECT {} {from}", names.join(", ")))
+}
+
+/// A name in SQL.
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// Columns by their place.
+struct Places<'a> {
+    key: Option<usize>,
+    values: Vec<(&'a str, usize)>,
+}
+
+impl<'a> Places<'a> {
+    fn find(path: &Path, statement: &Statement<'_>, columns: Columns<'a>) -> Result<Self> {
+        let names: Vec<&str> = statement.column_names().collect();
+        let find = |name: &str| {
+            names.iter().position(|found| *found == name).ok_or_else(|| Error::MissingColumn {
+                file: path.display().to_string(),
+                column: name.to_owned(),
+                available: names.join(", "),
+            })
+        };
+        let key = columns.key.map(find).transpose()?;
+        let value = |name: &'a String| Ok((name.as_str(), find(name)?));
+        Ok(Self { key, values: columns.values.iter().map(value).collect::<Result<_>>()? })
+    }
+
+    fn row(&self, row: &rusqlite::Row<'_>) -> rusqlite::Result<Result<Row, Fault>> {
+        let found = |place| row.get_ref(place).map(cell);
+        let key = self.key.map(found).transpose()?;
+        let value = |&(name, place)| Ok((name, found(place)?));
+        let values = self.values.iter().map(value).collect::<rusqlite::Result<Vec<_>>>()?;
+        Ok(cell::row(key, values))
+    }
+}
+
+/// What a cell holds, which in SQLite need not be what its column declares.
+fn cell(value: ValueRef<'_>) -> Cell {
+    match value {
+        ValueRef::Null => Cell::Null,
+        ValueRef::Integer(number) => Cell::Json(number.to_string()),
+        ValueRef::Real(number) => Cell::float(number),
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Cell::Bytes(bytes.to_vec()),
+    }
+}

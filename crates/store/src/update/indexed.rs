@@ -1,0 +1,93 @@
+//! Changes of records that are looked up by index.
+
+use std::collections::BTreeMap;
+
+use papir_core::{Change, PreparedRecords, Progress, Shape};
+use papir_lookup::update::ChangeCounts;
+use rand_core::CryptoRng;
+
+use super::overlay::Overlay;
+use super::renewal::{renew, set_up};
+use super::{Next, UpdateOptions, Way, read_changes};
+use crate::snapshot::Snapshot;
+use crate::source::{ChangeRow, name_of};
+use crate::{Error, Result};
+
+/// The next version, if there are changes.
+pub(super) fn update(
+    options: &UpdateOptions,
+    snapshot: &Snapshot,
+    rng: &mut dyn CryptoRng,
+    progress: &dyn Progress,
+) -> Result<(ChangeCounts, Option<Next>)> {
+    let below = PreparedRecords::new(snapshot.server.as_ref());
+    let below = snapshot.records(&below)?;
+    let shape = below.shape();
+    let columns = options.columns(&snapshot.metadata, shape.record_bytes() as u64)?;
+    let rows = read_changes(&options.changes, options.format, &columns, progress)?;
+    let bad_line = |(line, reason)| Error::Line { file: name_of(&options.changes), line, reason };
+    let (changes, counts) = resolve(&shape, rows).map_err(bad_line)?;
+    if changes.is_empty() && !options.rebuild {
+        return Ok((counts, None));
+    }
+    let (before, records) = (shape.records(), shape.records() + counts.inserted);
+    if counts.inserted == 0 && !options.rebuild {
+        let (server, commitment, way) = renew(snapshot, &changes, rng, progress)?;
+        return Ok((counts, Some(Next { server, commitment, keyword: None, way })));
+    }
+    let all = Overlay::new(below.as_ref(), records, &changes)?;
+    let (server, commitment) = set_up(snapshot, &all, rng, progress)?;
+    let way = match options.rebuild {
+        true => Way::Rebuilt { reason: None, before, records, room: 0 },
+        false => Way::Extended { before, records },
+    };
+    Ok((counts, Some(Next { server, commitment, keyword: None, way })))
+}
+
+/// A line and what is wrong with it.
+type BadLine = (u64, String);
+
+/// One change a record, ascending; the last row of a record counts. New records follow the last one
+/// without a gap.
+fn resolve(shape: &Shape, rows: Vec<ChangeRow>) -> Result<(Vec<Change>, ChangeCounts), BadLine> {
+    let total = rows.len() as u64;
+    let mut last: BTreeMap<u64, (u64, Vec<u8>)> = BTreeMap::new();
+    for ChangeRow { key, value, line } in rows {
+        let index = index_of(shape, &key).map_err(|reason| (line, reason))?;
+        let mut record = value.ok_or_else(|| (line, undeletable(index)))?;
+        record.resize(shape.record_bytes(), 0);
+        last.insert(index, (line, record));
+    }
+    let mut counts = ChangeCounts { superseded: total - last.len() as u64, ..ChangeCounts::default() };
+    let mut changes = Vec::with_capacity(last.len());
+    for (index, (line, record)) in last {
+        let expected = shape.records() + counts.inserted;
+        match index {
+            _ if index < shape.records() => counts.replaced += 1,
+            _ if index == expected => counts.inserted += 1,
+            _ => return Err((line, gap(index, expected))),
+        }
+        changes.push(Change { index, record });
+    }
+    Ok((changes, counts))
+}
+
+fn index_of(shape: &Shape, key: &[u8]) -> std::result::Result<u64, String> {
+    let digits = std::str::from_utf8(key).ok().filter(|text| text.bytes().all(|b| b.is_ascii_digit()));
+    digits.and_then(|text| text.parse().ok()).ok_or_else(|| {
+        let found = String::from_utf8_lossy(&key[..key.len().min(32)]).escape_debug().to_string();
+        let records = shape.records();
+        format!(
+            "the key is `{found}`: expected the number of a record, 0 to {}, or {records} for a new one",
+            records - 1
+        )
+    })
+}
+
+fn undeletable(index: u64) -> String {
+    format!("record {index} is deleted: expected a value, records that are looked up by index stay")
+}
+
+fn gap(found: u64, expected: u64) -> String {
+    format!("record {found} is new: expected {expected}, new records follow the last one without a gap")
+}

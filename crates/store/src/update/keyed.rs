@@ -1,0 +1,110 @@
+//! Changes of a database of keys.
+
+use papir_core::{Error as CoreError, PreparedRecords, Progress};
+use papir_lookup::update::{
+    ChangeCounts, Changes, KeyChange, OwnedTable, Patch, Patched, RebuildReason, patch, rebuild,
+};
+use papir_lookup::{KeyIds, KeywordLayout, KeywordTable, MAX_VALUE_BYTES, OnDuplicate, TableOptions};
+use rand_core::CryptoRng;
+
+use super::renewal::{renew, set_up};
+use super::{
+    ChangeColumns, FEW_KEYS, Next, REBUILD_ROOM, REBUILD_ROOM_OF_FEW, UpdateOptions, Way, read_changes,
+};
+use crate::metadata::KeywordSummary;
+use crate::snapshot::Snapshot;
+use crate::{Error, Result};
+
+/// The next version, if anything differs in it.
+pub(super) fn update(
+    options: &UpdateOptions,
+    snapshot: &Snapshot,
+    layout: &KeywordLayout,
+    rng: &mut dyn CryptoRng,
+    progress: &dyn Progress,
+) -> Result<(ChangeCounts, Option<Next>)> {
+    let ids = owner_keys(options, snapshot)?;
+    let columns = options.columns(&snapshot.metadata, MAX_VALUE_BYTES as u64)?;
+    let changes = read(options, &columns, layout, &ids, progress)?;
+    let records = PreparedRecords::new(snapshot.server.as_ref());
+    let records = snapshot.records(&records)?;
+    let table = OwnedTable { layout, ids: &ids, records: records.as_ref() };
+    let reason = if options.rebuild {
+        None
+    } else {
+        match patch(table, &changes, progress)? {
+            Patched::Patch(patch) => return Ok((changes.counts(), patched(snapshot, patch, rng, progress)?)),
+            Patched::Rebuild(reason) => Some(reason),
+        }
+    };
+    let next = rebuilt(snapshot, table, &changes, reason, rng, progress)?;
+    Ok((changes.counts(), Some(next)))
+}
+
+/// The ids of the keys, which an update cannot do without.
+fn owner_keys(options: &UpdateOptions, snapshot: &Snapshot) -> Result<KeyIds> {
+    let file = || options.file.display().to_string();
+    let ids = snapshot.owner_keys().map_err(|error| Error::Snapshot { file: file(), error })?;
+    let expected = "a file that papir build wrote with them: build it again from its source";
+    ids.ok_or_else(|| Error::options(format!("{} without the ids of its keys", file()), expected))
+}
+
+fn read(
+    options: &UpdateOptions,
+    columns: &ChangeColumns,
+    layout: &KeywordLayout,
+    ids: &KeyIds,
+    progress: &dyn Progress,
+) -> Result<Changes> {
+    let rows = read_changes(&options.changes, options.format, columns, progress)?;
+    let row = |row: crate::ChangeRow| KeyChange { key: row.key, value: row.value, line: row.line };
+    Changes::new(layout, ids, rows.into_iter().map(row).collect()).map_err(|error| match error {
+        papir_lookup::Error::Core(CoreError::EmptyDatabase) => {
+            Error::options("changes that take every key out", "at least one key that stays")
+        }
+        other => Error::of_source(&options.changes)(other),
+    })
+}
+
+/// The database with a few changed buckets; nothing where none differs.
+fn patched(
+    snapshot: &Snapshot,
+    patch: Patch,
+    rng: &mut dyn CryptoRng,
+    progress: &dyn Progress,
+) -> Result<Option<Next>> {
+    if patch.changes.is_empty() {
+        return Ok(None);
+    }
+    let (server, commitment, way) = renew(snapshot, &patch.changes, rng, progress)?;
+    let before = summary(snapshot)?;
+    let report = patch.report(before.tagged_bytes, before.entries);
+    let after = KeywordSummary { key_bytes: None, ..KeywordSummary::new(&report, before.bucket.into()) };
+    Ok(Some(Next { server, commitment, keyword: Some((patch.layout, patch.ids, after)), way }))
+}
+
+/// The database with all keys arranged again.
+fn rebuilt(
+    snapshot: &Snapshot,
+    table: OwnedTable<'_>,
+    changes: &Changes,
+    reason: Option<RebuildReason>,
+    rng: &mut dyn CryptoRng,
+    progress: &dyn Progress,
+) -> Result<Next> {
+    let bucket = summary(snapshot)?.bucket.into();
+    let few = table.ids.len() as u64 / table.layout.records() < FEW_KEYS;
+    let room = if few { REBUILD_ROOM_OF_FEW } else { REBUILD_ROOM };
+    let options = TableOptions { bucket, on_duplicate: OnDuplicate::default(), room };
+    let KeywordTable { layout, records, ids, report } = rebuild(table, changes, &options, rng, progress)?;
+    let (server, commitment) = set_up(snapshot, &records, rng, progress)?;
+    let (before, records) = (table.layout.records(), layout.records());
+    let way = Way::Rebuilt { reason, before, records, room };
+    Ok(Next { server, commitment, keyword: Some((layout, ids, KeywordSummary::new(&report, bucket))), way })
+}
+
+/// What the snapshot says of its table.
+fn summary(snapshot: &Snapshot) -> Result<&KeywordSummary> {
+    let missing = || CoreError::malformed("section `metadata`", "no table of keys", "one, as in the layout");
+    Ok(snapshot.metadata.keyword.as_ref().ok_or_else(missing)?)
+}

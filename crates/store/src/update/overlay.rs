@@ -1,0 +1,73 @@
+//! Records with some of them changed, and more at the end.
+
+use papir_core::{Change, Records, Result, Shape, check_read};
+
+/// The records of another source, some of them changed. Records are whole bytes.
+pub(super) struct Overlay<'a> {
+    below: &'a dyn Records,
+    shape: Shape,
+    /// Ascending by index, each once; those beyond the records below stand for new ones.
+    changes: &'a [Change],
+}
+
+impl<'a> Overlay<'a> {
+    /// `records` records: those below with these changes, which are as long as the records and ascend.
+    ///
+    /// # Errors
+    /// As [`Shape::new`].
+    pub(super) fn new(below: &'a dyn Records, records: u64, changes: &'a [Change]) -> Result<Self> {
+        Ok(Self { below, shape: Shape::new(records, below.shape().record_bits())?, changes })
+    }
+}
+
+impl Records for Overlay<'_> {
+    fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
+        check_read(&self.shape, first, count, out.len())?;
+        let (length, end) = (self.shape.record_bytes(), first + count);
+        let below = end.min(self.below.shape().records()).saturating_sub(first);
+        let (old, new) = out.split_at_mut(below as usize * length);
+        if below > 0 {
+            self.below.read_packed(first, below, old)?;
+        }
+        new.fill(0);
+        let start = self.changes.partition_point(|change| change.index < first);
+        for change in self.changes[start..].iter().take_while(|change| change.index < end) {
+            let position = (change.index - first) as usize * length;
+            out[position..position + length].copy_from_slice(&change.record);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use papir_core::RecordBuffer;
+
+    use super::*;
+
+    #[test]
+    fn changed_and_new_records_are_read_in_every_range() {
+        let records: Vec<[u8; 2]> = (0..7).map(|i| [i, i + 100]).collect();
+        let below = RecordBuffer::from_records(&records).unwrap();
+        let change = |index: u64| Change { index, record: vec![index as u8, 255] };
+        let changes: Vec<Change> = [0, 3, 6, 7, 8].map(change).to_vec();
+        let overlay = Overlay::new(&below, 9, &changes).unwrap();
+        let expected = |i: u64| match i {
+            0 | 3 | 6 | 7 | 8 => [i as u8, 255],
+            _ => [i as u8, i as u8 + 100],
+        };
+        for first in 0..9 {
+            for count in 0..=9 - first {
+                let mut out = vec![9; 2 * count as usize];
+                overlay.read_packed(first, count, &mut out).unwrap();
+                assert_eq!(out, (first..first + count).flat_map(expected).collect::<Vec<_>>());
+            }
+        }
+        assert_eq!(overlay.read_packed(8, 2, &mut [0; 4]).unwrap_err().code(), "index_out_of_range");
+    }
+}

@@ -1,0 +1,89 @@
+//! A scheme's database after changes: by its update or by a setup, whichever is cheaper.
+
+use std::thread::available_parallelism;
+
+use papir_core::cost::Rates;
+use papir_core::erased::ErasedServer;
+use papir_core::{Change, Goal, PreparedRecords, Progress, Records};
+use papir_lookup::Commitment;
+use papir_schemes::registry;
+use rand_core::CryptoRng;
+
+use super::overlay::Overlay;
+use super::report::{Prediction, Way};
+use crate::Result;
+use crate::prove::prove;
+use crate::snapshot::Snapshot;
+
+/// A prepared database, and what it commits to where it is verifiable.
+type Renewed = (Box<dyn ErasedServer>, Option<Commitment>);
+
+/// The database with these changes (ascending, one a record), under the parameters that it has.
+///
+/// # Errors
+/// Those of the scheme.
+pub(super) fn renew(
+    snapshot: &Snapshot,
+    changes: &[Change],
+    rng: &mut dyn CryptoRng,
+    progress: &dyn Progress,
+) -> Result<(Box<dyn ErasedServer>, Option<Commitment>, Way)> {
+    let server = snapshot.server.as_ref();
+    let (changed, records) = (changes.len() as u64, server.describe().shape.records());
+    let way = if snapshot.commitment_top.is_some() {
+        Way::Proven { changed, records }
+    } else {
+        let predicted = predict(server, changes)?;
+        if predicted.favours_update() {
+            let next = server.update(changes, rng, progress)?;
+            return Ok((next, None, Way::Updated { changed, records, predicted }));
+        }
+        Way::SetUp { changed, records, predicted }
+    };
+    let (next, commitment) = prepare_again(snapshot, changes, rng, progress)?;
+    Ok((next, commitment, way))
+}
+
+/// A setup of the changed records under the same parameters.
+fn prepare_again(
+    snapshot: &Snapshot,
+    changes: &[Change],
+    rng: &mut dyn CryptoRng,
+    progress: &dyn Progress,
+) -> Result<Renewed> {
+    let below = PreparedRecords::new(snapshot.server.as_ref());
+    let below = snapshot.records(&below)?;
+    let all = Overlay::new(below.as_ref(), below.shape().records(), changes)?;
+    let scheme = registry::by_name(snapshot.server.describe().scheme)?;
+    let parameters = snapshot.parameters()?;
+    prove(snapshot.commitment_top.is_some(), &all, progress, |records| {
+        Ok(scheme.setup_candidate(&parameters, records, rng, progress)?)
+    })
+}
+
+/// What an update and a setup would take here.
+fn predict(server: &dyn ErasedServer, changes: &[Change]) -> Result<Prediction> {
+    let estimate = server.update_cost(changes)?;
+    let threads = available_parallelism().map_or(1, usize::from);
+    let [update, setup] =
+        [estimate.update, estimate.setup].map(|counts| counts.seconds(&Rates::BUILT_IN, threads));
+    Ok(Prediction { update, setup })
+}
+
+/// A setup of other records by the same scheme, its parameters chosen for the goal that the snapshot was
+/// built for; balanced where that is not known.
+///
+/// # Errors
+/// Those of the scheme.
+pub(super) fn set_up(
+    snapshot: &Snapshot,
+    records: &dyn Records,
+    rng: &mut dyn CryptoRng,
+    progress: &dyn Progress,
+) -> Result<Renewed> {
+    let scheme = registry::by_name(snapshot.server.describe().scheme)?;
+    let goal = snapshot.metadata.goal.as_deref().map_or(Ok(Goal::default()), str::parse)?;
+    prove(snapshot.commitment_top.is_some(), records, progress, |records| {
+        Ok(scheme.setup(records, goal, rng, progress)?)
+    })
+}

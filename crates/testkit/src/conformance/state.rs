@@ -1,0 +1,105 @@
+//! What registered clients keep: state survives saving, keys and state are refused when damaged.
+
+use papir_core::Error;
+use papir_core::envelope::{self, Header, Kind};
+
+use super::Config;
+use super::fixture::{Account, Fixture, is_parse_error};
+
+/// All of this file; nothing in schemes without client keys.
+pub(super) fn check(fixture: &mut Fixture<'_>, config: &Config) {
+    if !fixture.server.describe().limits.client_keys {
+        assert!(fixture.account.state.is_none(), "state without client keys");
+        return;
+    }
+    check_saved_state(fixture);
+    check_damaged_state(fixture, config);
+    check_keys(fixture, config);
+    check_missing_session(fixture);
+}
+
+/// State that was saved and loaded asks on where it stood, again and again; and what was loaded
+/// twice makes the same ticket's number twice, so that the server can refuse the second.
+fn check_saved_state(fixture: &mut Fixture<'_>) {
+    let client = fixture.scheme.client(&fixture.server.public()).expect("a client");
+    for index in [0, fixture.shape.records() - 1] {
+        let bytes = client.save_state(state(fixture)).expect("saving state");
+        let loaded = client.load_state(&bytes).expect("loading what was saved");
+        let again = client.save_state(&loaded).expect("saving state");
+        assert!(bytes == again, "state changed by saving");
+        let (number, loaded_number) = (client.next_ticket(state(fixture)), client.next_ticket(&loaded));
+        assert_eq!(number.expect("own state"), loaded_number.expect("own state"), "another ticket");
+        fixture.account.state = Some(loaded);
+        fixture.check_lookup(&[index]);
+    }
+}
+
+/// Damaged state, and that of another scheme, is a typed error.
+fn check_damaged_state(fixture: &mut Fixture<'_>, config: &Config) {
+    let bytes = fixture.client.save_state(state(fixture)).expect("saving state");
+    for position in (0..bytes.len()).step_by(bytes.len().div_ceil(config.damaged_positions.max(1))) {
+        let mut damaged = bytes.to_vec();
+        damaged[position] ^= 1;
+        for (what, damaged) in [("flipped", damaged), ("cut", bytes[..position].to_vec())] {
+            let error = fixture.client.load_state(&damaged).err();
+            let error = error.unwrap_or_else(|| panic!("state, {what} at {position}: accepted"));
+            assert!(is_parse_error(&error), "state, {what} at {position}: {error:?}");
+        }
+    }
+    let payload = &bytes[24..bytes.len() - 8];
+    let header = |kind, scheme| Header { kind, scheme, version: fixture.server.version() };
+    let (id, version) = (fixture.scheme.id(), fixture.server.version());
+    let foreign = envelope::seal(&header(Kind::State, id.wrapping_add(1)), payload);
+    assert!(matches!(fixture.client.load_state(&foreign), Err(Error::WrongScheme { .. })));
+    let short = envelope::seal(&Header { kind: Kind::State, scheme: id, version }, &payload[1..]);
+    assert!(fixture.client.load_state(&short).is_err_and(|error| is_parse_error(&error)));
+    let keys = envelope::seal(&header(Kind::Keys, id), payload);
+    assert!(fixture.client.load_state(&keys).is_err_and(|error| is_parse_error(&error)));
+}
+
+/// Whole keys are accepted; damaged, short and long ones are refused, those of another version too
+/// unless they serve this one.
+fn check_keys(fixture: &mut Fixture<'_>, config: &Config) {
+    let (_, keys) = fixture.client.register(&mut fixture.rng).expect("registration").expect("client keys");
+    assert!(fixture.server.accept_keys(&keys).is_ok(), "honest keys");
+    for position in (0..keys.len()).step_by(keys.len().div_ceil(config.damaged_positions.max(1))) {
+        let mut damaged = keys.clone();
+        damaged[position] ^= 0x80;
+        for (what, damaged) in [("flipped", damaged), ("cut", keys[..position].to_vec())] {
+            let error = fixture.server.accept_keys(&damaged).err();
+            let error = error.unwrap_or_else(|| panic!("keys, {what} at {position}: accepted"));
+            assert!(is_parse_error(&error), "keys, {what} at {position}: {error:?}");
+        }
+    }
+    let payload = &keys[24..keys.len() - 8];
+    let (id, version) = (fixture.scheme.id(), papir_core::Version([0x5a; 8]));
+    let old = envelope::seal(&Header { kind: Kind::Keys, scheme: id, version }, payload);
+    assert!(matches!(fixture.server.accept_keys(&old), Ok(_) | Err(Error::WrongVersion { .. })));
+    let long = [payload, &[0]].concat();
+    let long =
+        envelope::seal(&Header { kind: Kind::Keys, scheme: id, version: fixture.server.version() }, &long);
+    assert!(fixture.server.accept_keys(&long).is_err_and(|error| is_parse_error(&error)), "longer keys");
+}
+
+/// A query whose session lacks keys or ticket, or has another client's ticket.
+fn check_missing_session(fixture: &mut Fixture<'_>) {
+    let sent = fixture.send(&[0]);
+    assert!(fixture.server.check_query(&sent.query).is_ok(), "an honest query");
+    assert!(fixture.server.check_query(&sent.query[1..]).is_err(), "a cut query");
+    let missing = fixture.server.answer(papir_core::erased::ErasedSession::default(), &sent.query);
+    assert!(matches!(missing, Err(Error::Session { .. })), "{:?}", missing.err());
+    if sent.ticket.is_none() {
+        return;
+    }
+    let mut other = Account::open(&*fixture.client, &*fixture.server, &mut fixture.rng);
+    let theirs = other.send(&*fixture.client, &*fixture.server, &[0], &mut fixture.rng).expect("a query");
+    let session = fixture.account.session(&theirs);
+    // With a ticket of another client there is a refusal, or an answer that means nothing.
+    if let Ok(answer) = fixture.server.answer(session, &sent.query) {
+        fixture.check_decodes_or_refuses(sent.secret, &answer, "an answer by another client's ticket");
+    }
+}
+
+fn state<'f>(fixture: &'f Fixture<'_>) -> &'f papir_core::erased::ErasedState {
+    fixture.account.state.as_ref().expect("a registered client keeps state")
+}

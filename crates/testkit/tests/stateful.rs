@@ -1,0 +1,36 @@
+//! The scheme with state against the suite that every scheme inherits.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use chacha20::ChaCha20Rng;
+use papir_core::erased::Erased;
+use papir_core::{Error, RecordBuffer, Shape};
+use papir_testkit::conformance::{Config, run};
+use papir_testkit::stateful::{self, Stateful};
+use rand_core::SeedableRng;
+
+#[test]
+fn it_keeps_every_promise_of_the_interface() {
+    run(&Erased::<Stateful>::new(), &Config::quick());
+}
+
+#[test]
+fn keys_are_as_long_as_told_and_serve_later_versions() {
+    let mut rng = ChaCha20Rng::seed_from_u64(1);
+    let records = RecordBuffer::zeroed(Shape::of_bytes(10, 4).unwrap());
+    let server = stateful::setup(&records, 100_000, &mut rng).unwrap();
+    let client =
+        papir_core::erased::ErasedScheme::client(&Erased::<Stateful>::new(), &server.public()).unwrap();
+    let (state, keys) = client.register(&mut rng).unwrap().unwrap();
+    assert_eq!(keys.len(), 100_032);
+    let state = client.save_state(&state).unwrap();
+
+    let next = server.update(&[], &mut rng, &papir_core::NoProgress).unwrap();
+    assert!(next.accept_keys(&keys).is_ok());
+    let client =
+        papir_core::erased::ErasedScheme::client(&Erased::<Stateful>::new(), &next.public()).unwrap();
+    assert!(client.load_state(&state).is_ok());
+
+    let other = stateful::setup(&records, 99_999, &mut rng).unwrap();
+    assert!(matches!(other.accept_keys(&keys), Err(Error::Length { .. })));
+    assert!(stateful::setup(&records, 31, &mut rng).is_err());
+}

@@ -1,0 +1,99 @@
+//! Runs a target over changed inputs, within bounds.
+
+use std::collections::HashSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
+
+use chacha20::ChaCha20Rng;
+use rand_core::{Rng, SeedableRng};
+
+use crate::Target;
+use crate::mutate::{below, mutate};
+
+/// Most inputs that are kept because what became of them was new.
+const KEPT: usize = 512;
+
+/// How long a target runs: until either bound is reached.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    /// Most inputs.
+    pub inputs: u64,
+    /// Longest time.
+    pub time: Duration,
+}
+
+/// What a run came to.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// Inputs that were run.
+    pub inputs: u64,
+    /// Different things that became of them.
+    pub outcomes: usize,
+    /// The longest time that one input took.
+    pub slowest: Duration,
+    /// The first input that made the target panic; the run ends with it.
+    pub finding: Option<Vec<u8>>,
+}
+
+/// Runs the seeds, then changed ones, until a bound is reached or an input makes the target panic. The
+/// panic's own words are on stderr.
+pub fn run(target: &mut Target, seed: u64, bounds: Bounds) -> Report {
+    let mut rng = ChaCha20Rng::seed_from_u64(seed);
+    let (mut report, mut seen, start) = (Report::default(), HashSet::new(), Instant::now());
+    let mut kept = target.seeds.clone();
+    let mut seeds = target.seeds.clone().into_iter();
+    while report.inputs < bounds.inputs && start.elapsed() < bounds.time {
+        let input = seeds.next().unwrap_or_else(|| changed(&kept, target.words, &mut rng));
+        let begin = Instant::now();
+        let outcome = catch_unwind(AssertUnwindSafe(|| (target.run)(&input)));
+        report.slowest = report.slowest.max(begin.elapsed());
+        report.inputs += 1;
+        let Ok(outcome) = outcome else {
+            report.finding = Some(input);
+            break;
+        };
+        if seen.insert(outcome) && kept.len() < KEPT {
+            kept.push(input);
+        }
+    }
+    report.outcomes = seen.len();
+    report
+}
+
+/// A change of one of the inputs that were kept; every second time of one of the last.
+fn changed(kept: &[Vec<u8>], words: &[&str], rng: &mut ChaCha20Rng) -> Vec<u8> {
+    let recent = if rng.next_u32() & 1 == 0 { kept.len() } else { kept.len().min(8) };
+    let input = &kept[kept.len() - 1 - below(rng, recent)];
+    let other = &kept[below(rng, kept.len())];
+    mutate(input, other, words, rng)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fragile() -> Target {
+        Target::new(vec![b"seed".to_vec()], |input| {
+            assert!(!input.starts_with(b"see\xff"), "found");
+            input.len().to_string()
+        })
+    }
+
+    const BOUNDS: Bounds = Bounds { inputs: 1 << 20, time: Duration::from_secs(60) };
+
+    #[test]
+    fn a_panic_is_found_and_found_again_by_the_same_seed() {
+        let first = run(&mut fragile(), 5, BOUNDS);
+        assert!(first.finding.as_ref().unwrap().starts_with(b"see\xff"));
+        let again = run(&mut fragile(), 5, BOUNDS);
+        assert_eq!((first.finding, first.inputs), (again.finding, again.inputs));
+    }
+
+    #[test]
+    fn a_run_ends_at_its_bounds() {
+        let mut target = Target::new(vec![vec![1]], |_| String::new());
+        let report = run(&mut target, 1, Bounds { inputs: 100, ..BOUNDS });
+        assert_eq!((report.inputs, report.outcomes, report.finding), (100, 1, None));
+        assert_eq!(run(&mut target, 1, Bounds { inputs: 100, time: Duration::ZERO }).inputs, 0);
+    }
+}

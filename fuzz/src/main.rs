@@ -1,0 +1,78 @@
+//! Runs targets for a bounded time, one after the other.
+#![allow(clippy::unwrap_used)]
+
+use std::fs;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use clap::Parser;
+use papir_fuzz::driver::{Bounds, run};
+use papir_fuzz::targets::{ALL, Make};
+
+/// Hostile bytes for every parser of papir.
+#[derive(Parser)]
+struct Arguments {
+    /// The targets; all where none is named.
+    targets: Vec<String>,
+    /// Seconds of all targets together.
+    #[arg(long, default_value_t = 120)]
+    seconds: u64,
+    /// The seed of all changes; the time where none is given.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Run this file's bytes alone, once, in the target named.
+    #[arg(long, value_name = "FILE")]
+    input: Option<std::path::PathBuf>,
+    /// Folder for inputs that make a target panic.
+    #[arg(long, value_name = "DIR", default_value = "fuzz/findings")]
+    findings: std::path::PathBuf,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let chosen: Vec<&(&str, Make)> = ALL
+        .iter()
+        .filter(|(name, _)| arguments.targets.is_empty() || arguments.targets.iter().any(|one| one == name))
+        .collect();
+    let unknown = arguments.targets.iter().find(|one| ALL.iter().all(|(name, _)| name != one));
+    if let Some(unknown) = unknown {
+        let names: Vec<&str> = ALL.iter().map(|(name, _)| *name).collect();
+        eprintln!("no target `{unknown}`: there are {}", names.join(", "));
+        return ExitCode::from(2);
+    }
+    if let Some(input) = &arguments.input {
+        let bytes = fs::read(input).unwrap();
+        chosen.iter().for_each(|(name, make)| println!("{name}: {}", (make().run)(&bytes)));
+        return ExitCode::SUCCESS;
+    }
+    fuzz(&arguments, &chosen)
+}
+
+fn fuzz(arguments: &Arguments, chosen: &[&(&str, Make)]) -> ExitCode {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |since| since.as_secs());
+    let seed = arguments.seed.unwrap_or(now);
+    println!("seed {seed}");
+    let share = Duration::from_secs(arguments.seconds) / chosen.len().max(1) as u32;
+    let bounds = Bounds { inputs: u64::MAX, time: share };
+    let mut findings = 0;
+    for (name, make) in chosen {
+        let report = run(&mut make(), seed, bounds);
+        let (inputs, outcomes, slowest) =
+            (report.inputs, report.outcomes, report.slowest.as_secs_f64() * 1e3);
+        println!("{name:12} {inputs:>9} inputs, {outcomes:>4} outcomes, slowest {slowest:.1} ms");
+        if let Some(input) = report.finding {
+            findings += 1;
+            println!("{name:12} FINDING in {}", keep(&arguments.findings, name, &input).display());
+        }
+    }
+    if findings == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Writes an input down.
+fn keep(folder: &Path, name: &str, input: &[u8]) -> std::path::PathBuf {
+    fs::create_dir_all(folder).unwrap();
+    let path = folder.join(format!("{name}-{}", &blake3::hash(input).to_hex()[..16]));
+    fs::write(&path, input).unwrap();
+    path
+}

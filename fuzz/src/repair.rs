@@ -1,0 +1,51 @@
+//! Puts right what would refuse an input before its content is looked at.
+
+use papir_core::envelope::{self, Header};
+
+/// Bytes of the checksum at the end of envelopes and bundles.
+const SUM: usize = 8;
+
+/// The last 8 bytes replaced by the checksum of those before, as envelopes and bundles have it.
+pub fn tail_sum(bytes: &[u8]) -> Vec<u8> {
+    let body = &bytes[..bytes.len().saturating_sub(SUM)];
+    [body, &blake3::hash(body).as_bytes()[..SUM]].concat()
+}
+
+/// A payload in an envelope that is right.
+pub fn seal(header: Header, payload: &[u8]) -> Vec<u8> {
+    envelope::seal(&header, payload)
+}
+
+/// The payload of an envelope that is right.
+pub fn payload(sealed: &[u8]) -> Vec<u8> {
+    let end = sealed.len() - SUM;
+    sealed[envelope::OVERHEAD - SUM..end].to_vec()
+}
+
+/// A snapshot file with its lengths and the checksums of table and header put right.
+pub fn snapshot(bytes: &[u8]) -> Vec<u8> {
+    let mut file = bytes.to_vec();
+    if file.len() < 64 {
+        return file;
+    }
+    let length = file.len() as u64;
+    let field = |file: &[u8], at: usize| {
+        let mut number = [0; 8];
+        number.copy_from_slice(&file[at..at + 8]);
+        u64::from_le_bytes(number)
+    };
+    let offset = field(&file, 16).min(length);
+    file[16..24].copy_from_slice(&offset.to_le_bytes());
+    file[24..32].copy_from_slice(&(length - offset).to_le_bytes());
+    file[32..40].copy_from_slice(&length.to_le_bytes());
+    let table = *blake3::hash(&file[offset as usize..]).as_bytes();
+    file[40..56].copy_from_slice(&table[..16]);
+    let header = *blake3::hash(&file[..56]).as_bytes();
+    file[56..64].copy_from_slice(&header[..8]);
+    file
+}
+
+/// A manifest around this text.
+pub fn manifest(body: &str) -> Vec<u8> {
+    format!(r#"{{"manifest":{body},"blake3":"{}"}}"#, blake3::hash(body.as_bytes()).to_hex()).into_bytes()
+}

@@ -1,0 +1,49 @@
+//! Envelopes and bundles.
+
+use papir_core::Version;
+use papir_core::envelope::{self, Header, Kind};
+use papir_lookup::Bundle;
+
+use super::layouts::small_layout;
+use crate::{Target, outcome, repair};
+
+const KINDS: [Kind; 4] = [Kind::Public, Kind::Query, Kind::Answer, Kind::Keys];
+
+/// Envelopes as they are, and with their checksum put right.
+pub(super) fn envelope() -> Target {
+    let header = |kind| Header { kind, scheme: 3, version: Version([7; 8]) };
+    let seeds = KINDS.map(|kind| envelope::seal(&header(kind), b"some payload")).to_vec();
+    Target::new(seeds, |input| {
+        let opened = KINDS.map(|kind| envelope::open(input, kind, 3));
+        assert!(opened.iter().flatten().count() <= 1, "one message of two kinds");
+        let repaired = repair::tail_sum(input);
+        let of_repaired = KINDS.map(|kind| {
+            let opened = envelope::open(&repaired, kind, 3);
+            if let Ok((version, payload)) = opened {
+                let again = envelope::seal(&Header { kind, scheme: 3, version }, payload);
+                assert_eq!(again, repaired, "another message of the same content");
+            }
+            outcome(&opened)
+        });
+        format!("{} {}", outcome(&opened[0]), of_repaired.concat())
+    })
+}
+
+/// Bundles as they are, and with their checksum put right.
+pub(super) fn bundle() -> Target {
+    let keyword = Some(small_layout());
+    let scheme_public = b"not looked at here".to_vec();
+    let seeds = vec![
+        Bundle { scheme_public: scheme_public.clone(), keyword: None, commitment_top: None }.encode(),
+        Bundle { scheme_public, keyword, commitment_top: Some([7; 32]) }.encode(),
+    ];
+    Target::new(seeds, |input| {
+        let plain = outcome(&Bundle::decode(input));
+        let repaired = repair::tail_sum(input);
+        let decoded = Bundle::decode(&repaired);
+        if let Ok(bundle) = &decoded {
+            assert_eq!(bundle.encode(), repaired, "another bundle of the same content");
+        }
+        format!("{plain} {}", outcome(&decoded))
+    })
+}

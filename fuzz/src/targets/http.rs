@@ -1,0 +1,134 @@
+//! A running service on loopback: requests of any bytes, and well-formed requests with any body.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::time::Duration;
+
+use papir_core::envelope::{Header, Kind};
+use papir_core::{Goal, NoProgress, RecordBuffer, Shape};
+use papir_schemes::registry;
+use papir_server::{Database, Server, ServerConfig};
+use tokio::runtime::Runtime;
+
+use super::schemes::rng;
+use crate::{Target, repair};
+
+/// Longest silence of the service that is no finding.
+const SILENCE: Duration = Duration::from_secs(30);
+const NAME: &str = "words";
+
+/// What a client does when it has sent.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum After {
+    /// It waits for the answer: for whole requests.
+    Wait,
+    /// It says that no more comes: requests of any bytes would else wait for their rest.
+    Cut,
+}
+
+/// A service with one database, and what its clients need to know.
+struct Service {
+    address: SocketAddr,
+    query: Vec<u8>,
+    header: Header,
+    _runtime: Runtime,
+}
+
+impl Service {
+    fn start() -> Self {
+        let runtime = Runtime::new().unwrap();
+        let scheme = registry::by_name("plain").unwrap();
+        let records = RecordBuffer::zeroed(Shape::of_bytes(40, 8).unwrap());
+        let server = scheme.setup(&records, Goal::Balanced, &mut rng(), &NoProgress).unwrap();
+        let client = scheme.client(&server.public()).unwrap();
+        let (_, query) = client.query(None, &[3], &mut rng()).unwrap();
+        let header = Header { kind: Kind::Query, scheme: scheme.id(), version: server.version() };
+        let config = ServerConfig {
+            listen: SocketAddr::from(([127, 0, 0, 1], 0)).into(),
+            allow_not_private: true,
+            ..ServerConfig::default()
+        };
+        let database = Database::new(NAME, server, None);
+        let bound = runtime.block_on(Server::bind_loaded(config, vec![database])).unwrap();
+        let address = bound.local_addr().unwrap();
+        runtime.spawn(bound.serve(std::future::pending()));
+        Self { address, query, header, _runtime: runtime }
+    }
+
+    /// Sends bytes and reads what is answered. A service that closes early is within its rights, and so is
+    /// one that answers nothing to whom the line is cut.
+    fn send(&self, bytes: &[u8], then: After) -> String {
+        let mut stream = TcpStream::connect(self.address).expect("the service is gone");
+        stream.set_read_timeout(Some(SILENCE)).unwrap();
+        let mut sent = stream.write_all(bytes);
+        if then == After::Cut {
+            sent = sent.and_then(|()| stream.shutdown(Shutdown::Write));
+        }
+        let mut answer = Vec::new();
+        let read = stream.take(1 << 20).read_to_end(&mut answer);
+        if let Err(error) = &read {
+            let silent =
+                matches!(error.kind(), std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut);
+            assert!(!silent, "no answer within {SILENCE:?}");
+        }
+        let line = answer.split(|&byte| byte == b'\r').next().unwrap_or_default();
+        let line = String::from_utf8_lossy(line).into_owned();
+        assert!(!line.contains(" 500"), "{line}");
+        format!("{line} {} {}", sent.is_ok(), code(&answer))
+    }
+
+    fn post(&self, body: &[u8]) -> Vec<u8> {
+        let head = format!(
+            "POST /v1/databases/{NAME}/query HTTP/1.1\r\nHost: papir\r\nConnection: close\r\n\
+             papir-version: {}\r\nContent-Length: {}\r\n\r\n",
+            self.header.version,
+            body.len()
+        );
+        [head.as_bytes(), body].concat()
+    }
+}
+
+/// The code of a refusal.
+fn code(answer: &[u8]) -> String {
+    let text = String::from_utf8_lossy(answer);
+    let code = text.split_once("\"code\":\"").and_then(|(_, rest)| rest.split('"').next());
+    code.unwrap_or_default().to_owned()
+}
+
+/// Whole requests.
+pub(super) fn requests() -> Target {
+    let service = Service::start();
+    let get =
+        |path: &str| format!("GET {path} HTTP/1.1\r\nHost: papir\r\nConnection: close\r\n\r\n").into_bytes();
+    let mut seeds: Vec<Vec<u8>> =
+        ["/healthz", "/v1/databases", "/v1/databases/words", "/v1/databases/words/public"].map(get).to_vec();
+    seeds.push(service.post(&service.query));
+    seeds.push(
+        b"POST /v1/databases/words/query HTTP/1.1\r\nHost: p\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"
+            .to_vec(),
+    );
+    Target::new(seeds, move |input| service.send(input, After::Cut)).with_words(&[
+        "HTTP/1.1\r\n",
+        "\r\n\r\n",
+        "Content-Length: ",
+        "Transfer-Encoding: chunked\r\n",
+        "If-None-Match: *\r\n",
+        "papir-version: 0\r\n",
+        "%00",
+        "%ff",
+        "/../",
+        "Expect: 100-continue\r\n",
+        "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    ])
+}
+
+/// Bodies of queries in well-formed requests: as they are, and in an envelope that is right.
+pub(super) fn bodies() -> Target {
+    let service = Service::start();
+    let seeds = vec![service.query.clone(), repair::payload(&service.query)];
+    Target::new(seeds, move |input| {
+        let plain = service.send(&service.post(input), After::Wait);
+        let sealed = service.send(&service.post(&repair::seal(service.header, input)), After::Wait);
+        format!("{plain} {sealed}")
+    })
+}

@@ -1,0 +1,34 @@
+//! Keyword layouts.
+
+use papir_core::NoProgress;
+use papir_lookup::{Entry, KeywordLayout, TableOptions, build};
+
+use crate::{Target, outcome};
+
+/// Most bytes of records that are made up for a lookup.
+const RECORD_BYTES: usize = 1 << 16;
+
+/// The layout of some keys whose values have different lengths.
+pub(super) fn small_layout() -> KeywordLayout {
+    let entry = |i: u64| Entry { key: i.to_le_bytes().to_vec(), value: vec![1; i as usize % 50], line: i };
+    let entries = (0..200).map(entry).collect();
+    build(entries, &TableOptions::default(), &mut super::schemes::rng(), &NoProgress).unwrap().layout
+}
+
+/// Layouts; those that are accepted are looked into.
+pub(super) fn layout() -> Target {
+    Target::new(vec![small_layout().encode()], |input| {
+        let decoded = KeywordLayout::decode(input);
+        let Ok(layout) = &decoded else { return outcome(&decoded) };
+        assert_eq!(layout.encode(), input, "another layout of the same content");
+        let lookups = layout.lookups();
+        if lookups.saturating_mul(layout.record_bytes()) > RECORD_BYTES {
+            return "accepted, large".to_owned();
+        }
+        let indices = layout.indices(b"key");
+        assert_eq!(indices.len(), lookups);
+        assert!(indices.iter().all(|&index| index < layout.records()));
+        let record: Vec<u8> = input.iter().copied().cycle().take(layout.record_bytes()).collect();
+        format!("accepted {}", outcome(&layout.find(b"key", &vec![record; lookups])))
+    })
+}

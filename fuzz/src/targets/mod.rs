@@ -1,0 +1,34 @@
+//! All targets.
+
+mod address;
+mod envelopes;
+mod files;
+mod http;
+mod layouts;
+mod rows;
+mod schemes;
+
+use crate::Target;
+
+/// Makes a target: its seeds take a while where a database must be prepared for them.
+pub type Make = fn() -> Target;
+
+/// Every target by name.
+pub const ALL: &[(&str, Make)] = &[
+    ("envelope", envelopes::envelope),
+    ("bundle", envelopes::bundle),
+    ("layout", layouts::layout),
+    ("snapshot", files::snapshot),
+    ("manifest", files::manifest),
+    ("csv", rows::csv),
+    ("jsonl", rows::jsonl),
+    ("address", address::address),
+    ("info", address::info),
+    ("public", schemes::public),
+    ("query", schemes::query),
+    ("answer", schemes::answer),
+    ("parameters", schemes::parameters),
+    ("sections", schemes::sections),
+    ("http", http::requests),
+    ("bodies", http::bodies),
+];

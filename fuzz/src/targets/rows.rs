@@ -1,0 +1,49 @@
+//! Rows of sources.
+
+use std::fs;
+
+use papir_core::{Error, NoProgress};
+use papir_store::{BuildOptions, build_with};
+
+use crate::{Target, outcome};
+
+/// Reads a source up to the point where a scheme would prepare its records.
+fn rows(extension: &'static str, seeds: Vec<Vec<u8>>) -> Target {
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join(format!("fuzzed.{extension}"));
+    Target::new(seeds, move |input| {
+        let _ = &folder;
+        fs::write(&source, input).unwrap();
+        let outcomes = [(true, &["v"][..]), (false, &["v", "w"]), (true, &[])].map(|(keyed, values)| {
+            let mut options = BuildOptions::new(&source, folder.path().join("out.papir"));
+            options.key = keyed.then(|| "k".to_owned());
+            options.values = values.iter().map(|&name| name.to_owned()).collect();
+            let built = build_with(
+                &options,
+                &|content, _, _| Err(Error::out_of_bounds("records", content.shape().records(), "none")),
+                &mut super::schemes::rng(),
+                &NoProgress,
+            );
+            outcome(&built)
+        });
+        outcomes.concat().replace(&*source.to_string_lossy(), "")
+    })
+}
+
+/// CSV.
+pub(super) fn csv() -> Target {
+    let seeds = ["k,v,w\na,1,x\nb,2,y\n", "w,k,v\n\"a\"\"b\",\"c\nd\",\n,,\n", "k,v,w\r\n\u{e4},1,2\r\n"];
+    rows("csv", seeds.map(|text| text.as_bytes().to_vec()).to_vec())
+        .with_words(&["\"", ",", "\n", "\r\n", "k,v,w\n", "\"\"", "\u{feff}", "\u{0}"])
+}
+
+/// JSON Lines.
+pub(super) fn jsonl() -> Target {
+    let seeds = [
+        "{\"k\":\"a\",\"v\":1,\"w\":null}\n{\"k\":\"b\",\"v\":\"x\",\"w\":[1]}\n",
+        "\n{ \"k\" : {\"x\": 1.50} , \"v\" : \"\\u00e4\\ud83d\\ude00\", \"w\":true }",
+    ];
+    rows("jsonl", seeds.map(|text| text.as_bytes().to_vec()).to_vec()).with_words(&[
+        "\"k\":", "\"v\":", "\"w\":", "\\u", "\\ud800", "\\\"", "[[[[[[[[", "{\"a\":", "1e999", "\n", "null",
+    ])
+}

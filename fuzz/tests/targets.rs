@@ -1,0 +1,38 @@
+//! Every target over a few thousand inputs, or for a few seconds.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use std::time::Duration;
+
+use papir_fuzz::driver::{Bounds, run};
+use papir_fuzz::targets::ALL;
+
+const BOUNDS: Bounds = Bounds { inputs: 4000, time: Duration::from_millis(500) };
+const SEED: u64 = 20_260;
+
+#[test]
+fn no_target_panics() {
+    for (name, make) in ALL {
+        let mut target = make();
+        let seeds = target.seeds.len() as u64;
+        let report = run(&mut target, SEED, BOUNDS);
+        assert!(report.inputs >= seeds.min(4), "{name}: {report:?}");
+        if let Some(input) = report.finding {
+            panic!("{name} panics on {input:02x?}");
+        }
+    }
+}
+
+#[test]
+fn seeds_are_accepted() {
+    for (name, make) in ALL {
+        let mut target = make();
+        let seeds = target.seeds.clone();
+        let outcomes: Vec<String> = seeds.iter().map(|seed| (target.run)(seed)).collect();
+        let good = |outcome: &String| {
+            ["accepted", "200 OK", "records is expected none", "seed has bytes"]
+                .iter()
+                .any(|word| outcome.contains(word))
+        };
+        assert!(outcomes.iter().any(good), "{name}: {outcomes:#?}");
+    }
+}
