@@ -6,8 +6,9 @@ use subtle::{ConditionallySelectable, ConstantTimeEq};
 use zeroize::Zeroizing;
 
 use super::masks::Masks;
-use super::params::{LOG2_Q, LweParams, N};
+use super::params::{LOG2_Q, LweParams};
 use super::words::round_fairly;
+use crate::security::Secret;
 
 /// A unit vector to encrypt.
 #[derive(Clone, Copy)]
@@ -30,7 +31,17 @@ impl LweParams {
 
     /// A fresh secret s of n words.
     pub fn key(&self, rng: &mut dyn CryptoRng) -> Zeroizing<Vec<u32>> {
-        self.noise(rng, N)
+        match self.secret() {
+            Secret::Binary => self.bits(rng),
+            Secret::Ternary | Secret::ErrorLike => self.noise(rng, self.n()),
+        }
+    }
+
+    /// n fresh words, 0 or 1.
+    fn bits(&self, rng: &mut dyn CryptoRng) -> Zeroizing<Vec<u32>> {
+        let mut bytes = Zeroizing::new(vec![0u8; self.n()]);
+        rng.fill_bytes(&mut bytes);
+        Zeroizing::new(bytes.iter().map(|byte| u32::from(byte & 1)).collect())
     }
 
     /// b = A·s + e + Δ·u, rounded fairly to its leading `bits` (1 to 32). Every entry is treated alike.
@@ -42,15 +53,16 @@ impl LweParams {
         bits: u32,
         rng: &mut dyn CryptoRng,
     ) -> Vec<u32> {
+        let degree = self.ring().degree();
         let errors = self.noise(rng, unit.length);
         let mut ties = Zeroizing::new(vec![0; unit.length]);
         rng.fill_bytes(&mut ties);
         let key = self.transform(key);
         let mut bodies = Vec::with_capacity(unit.length);
-        for (block, (errors, ties)) in errors.chunks(N).zip(ties.chunks(N)).enumerate() {
-            let products = self.inner_products(&masks.block(block), &key);
+        for (block, (errors, ties)) in errors.chunks(degree).zip(ties.chunks(degree)).enumerate() {
+            let products = self.inner_products(|k| masks.block(block, k), &key);
             for (i, ((product, error), tie)) in products.iter().zip(errors).zip(ties).enumerate() {
-                let is_selected = ((block * N + i) as u64).ct_eq(&unit.selected);
+                let is_selected = ((block * degree + i) as u64).ct_eq(&unit.selected);
                 let selected = u32::conditional_select(&0, &(1 << unit.log2_delta), is_selected);
                 let body = (*product as u32).wrapping_add(*error).wrapping_add(selected);
                 bodies.push(round_fairly(body, LOG2_Q - bits, *tie));
@@ -59,20 +71,27 @@ impl LweParams {
         bodies
     }
 
-    /// s in values.
-    fn transform(&self, key: &[u32]) -> Zeroizing<Poly<Values>> {
+    /// s in values, ring element by ring element.
+    fn transform(&self, key: &[u32]) -> Zeroizing<Vec<Poly<Values>>> {
         let ring = self.ring();
-        let mut small = Zeroizing::new(vec![0; N]);
-        small.copy_from_slice(bytemuck::cast_slice(key));
-        Zeroizing::new(ring.forward(ring.from_signed(&small)))
+        let element = |key: &[u32]| {
+            let mut small = Zeroizing::new(vec![0; ring.degree()]);
+            small.copy_from_slice(bytemuck::cast_slice(key));
+            ring.forward(ring.from_signed(&small))
+        };
+        Zeroizing::new(key.chunks_exact(ring.degree()).map(element).collect())
     }
 
-    /// a·s over the integers, from which s follows.
-    fn inner_products(&self, mask: &[i32], key: &Poly<Values>) -> Zeroizing<Vec<i64>> {
+    /// Σₖ aₖ·sₖ over the integers, from which s follows; `mask` gives aₖ.
+    fn inner_products(&self, mask: impl Fn(usize) -> Vec<i32>, key: &[Poly<Values>]) -> Zeroizing<Vec<i64>> {
         let ring = self.ring();
-        let product = ring.mul(&ring.forward(ring.from_signed(mask)), key);
-        let product = Zeroizing::new(ring.inverse(product));
-        Zeroizing::new(ring.to_centred(&product))
+        let mut sum = Zeroizing::new(ring.zero::<Values>());
+        for (k, key) in key.iter().enumerate() {
+            let product = Zeroizing::new(ring.mul(&ring.forward(ring.from_signed(&mask(k))), key));
+            ring.add_assign(&mut sum, &product);
+        }
+        let sum = Zeroizing::new(ring.inverse(Poly::clone(&sum)));
+        Zeroizing::new(ring.to_centred(&sum))
     }
 }
 
@@ -80,7 +99,7 @@ impl LweParams {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::lwe32::{SIGMA, dot};
+    use crate::lwe32::{MODULE_SIGMA, N, SIGMA, dot};
     use chacha20::ChaCha20Rng;
     use chacha20::rand_core::SeedableRng;
     use papir_ring::prg::Seed;
@@ -88,10 +107,10 @@ mod tests {
     const MASKS: Masks = Masks::new(Seed([5; 32]), "test");
 
     /// What is left of bodies when masks and the unit vector are taken off.
-    fn errors(bodies: &[u32], bits: u32, key: &[u32], unit: UnitVector) -> Vec<i32> {
-        let mut row = vec![0; N];
+    fn errors(masks: &Masks, bodies: &[u32], bits: u32, key: &[u32], unit: UnitVector) -> Vec<i32> {
+        let mut row = vec![0; key.len()];
         let error = |(i, body): (usize, &u32)| {
-            MASKS.row(i, &mut row);
+            masks.row(i, &mut row);
             let selected = if i as u64 == unit.selected { 1 << unit.log2_delta } else { 0 };
             (body << (LOG2_Q - bits)).wrapping_sub(dot(&row, key)).wrapping_sub(selected) as i32
         };
@@ -108,7 +127,7 @@ mod tests {
             for bits in [32, 25] {
                 let bodies = params.encrypt(&MASKS, &key, unit, bits, &mut rng);
                 assert_eq!(bodies.len(), length);
-                let errors = errors(&bodies, bits, &key, unit);
+                let errors = errors(&MASKS, &bodies, bits, &key, unit);
                 let most = params.error().bound() + ((1 << (LOG2_Q - bits)) >> 1);
                 assert!(errors.iter().all(|error| error.abs() <= most), "{length}, {selected}, {bits} bits");
                 let square = errors.iter().map(|e| f64::from(*e).powi(2)).sum::<f64>() / length as f64;
@@ -119,11 +138,30 @@ mod tests {
     }
 
     #[test]
+    fn a_module_encrypts_under_a_binary_key() {
+        const MODULE: Masks = Masks::module(Seed([6; 32]), "test");
+        let params = LweParams::binary().unwrap();
+        let mut rng = ChaCha20Rng::from_seed([2; 32]);
+        let key = params.key(&mut rng);
+        assert_eq!(key.len(), params.n());
+        let ones = key.iter().filter(|word| **word == 1).count();
+        assert!(key.iter().all(|word| *word <= 1) && (450..=830).contains(&ones), "{ones} ones");
+        for (length, selected) in [(1, 0), (2000, 1999), (2000, 256)] {
+            let unit = UnitVector { selected, length, log2_delta: 24 };
+            let bodies = params.encrypt(&MODULE, &key, unit, LOG2_Q, &mut rng);
+            let errors = errors(&MODULE, &bodies, LOG2_Q, &key, unit);
+            assert!(errors.iter().all(|error| error.abs() <= params.error().bound()), "{length}, {selected}");
+            let square = errors.iter().map(|e| f64::from(*e).powi(2)).sum::<f64>() / length as f64;
+            assert!(length < 1000 || (square / MODULE_SIGMA.powi(2) - 1.0).abs() < 0.2, "{square}");
+        }
+    }
+
+    #[test]
     fn the_largest_secret_is_multiplied_exactly() {
         let params = LweParams::new().unwrap();
         for value in [255i32, -255] {
             let key = params.transform(&[value as u32; N]);
-            let products = params.inner_products(&[i32::MIN; N], &key);
+            let products = params.inner_products(|_| vec![i32::MIN; N], &key);
             let expected = |c: i64| i64::from(value) * -(1i64 << 31) * (2 * (c + 1) - N as i64);
             assert!(products.iter().zip(0..).all(|(product, c)| *product == expected(c)));
         }

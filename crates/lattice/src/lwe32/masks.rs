@@ -10,34 +10,49 @@ use rayon::prelude::*;
 
 use super::MAX_BLOCKS;
 use super::matrix::ByteMatrix;
-use super::params::{LweParams, N};
+use super::params::{LweParams, MODULE_DEGREE, MODULE_RANK, N};
 
-/// A matrix with rows of n words, made of negacyclic blocks of n rows; each block's ring element is a
-/// stream of its own.
+/// A matrix with rows of n words, made of negacyclic blocks of d rows, side by side as many as the rank
+/// says, n = rank·d; each block's ring element is a stream of its own.
 #[derive(Clone, Copy, Debug)]
 pub struct Masks {
     seed: Seed,
     label: &'static str,
+    degree: usize,
+    rank: usize,
 }
 
 impl Masks {
-    /// The masks under a public seed; `label` names the purpose.
+    /// The masks under a public seed for [`LweParams::new`]; `label` names the purpose.
     pub const fn new(seed: Seed, label: &'static str) -> Self {
-        Self { seed, label }
+        Self { seed, label, degree: N, rank: 1 }
     }
 
-    /// The ring element aᵢ of block i: n uniform words, centred.
-    pub fn block(&self, i: usize) -> Vec<i32> {
-        let mut words = vec![0; N];
-        self.seed.expand(self.label, i as u64).uniform_bits(bytemuck::cast_slice_mut(&mut words));
+    /// The masks under a public seed for [`LweParams::binary`].
+    pub const fn module(seed: Seed, label: &'static str) -> Self {
+        Self { seed, label, degree: MODULE_DEGREE, rank: MODULE_RANK }
+    }
+
+    /// The ring element number `k` of block row `i`: d uniform words, centred.
+    pub fn block(&self, i: usize, k: usize) -> Vec<i32> {
+        let mut words = vec![0; self.degree];
+        let stream = self.seed.expand(self.label, (i * self.rank + k) as u64);
+        { stream }.uniform_bits(bytemuck::cast_slice_mut(&mut words));
         words
     }
 
-    /// One row of A, n words: with c = `index` mod n, aᵢ's coefficients from c down to 0, then those from
-    /// n − 1 down to c + 1, negated.
+    /// One row of A, n words.
     pub fn row(&self, index: usize, out: &mut [u32]) {
-        let block = self.block(index / N);
-        let (low, high) = block.split_at(index % N + 1);
+        for (k, out) in out.chunks_exact_mut(self.degree).enumerate() {
+            self.row_part(index, k, out);
+        }
+    }
+
+    /// The words of one row in one block: with c = `index` mod d, the ring element's coefficients from c
+    /// down to 0, then those from d − 1 down to c + 1, negated.
+    fn row_part(&self, index: usize, k: usize, out: &mut [u32]) {
+        let block = self.block(index / self.degree, k);
+        let (low, high) = block.split_at(index % self.degree + 1);
         for (out, &word) in out.iter_mut().zip(low.iter().rev()) {
             *out = word as u32;
         }
@@ -46,18 +61,22 @@ impl Masks {
         }
     }
 
-    /// aᵢ(X⁻¹) in values: its coefficients are the first row of the block.
-    fn reflected(&self, ring: &Ring, i: usize) -> Poly<Values> {
-        let mut row = vec![0i32; N];
-        self.row(i * N, bytemuck::cast_slice_mut(&mut row));
-        ring.forward(ring.from_signed(&row))
+    /// The ring elements of block row `i` at X⁻¹, in values: their coefficients are the block row's first
+    /// row.
+    fn reflected(&self, ring: &Ring, i: usize) -> Vec<Poly<Values>> {
+        let mut row = vec![0i32; self.degree];
+        let mut part = |k| {
+            self.row_part(i * self.degree, k, bytemuck::cast_slice_mut(&mut row));
+            ring.forward(ring.from_signed(&row))
+        };
+        (0..self.rank).map(&mut part).collect()
     }
 }
 
 /// A's rows for the columns of a matrix, ready for products with centred bytes.
 #[derive(Clone)]
 pub struct MaskProducts {
-    /// aᵢ(X⁻¹), 8 KiB each.
+    /// Block row after block row at X⁻¹, 8 bytes a coefficient.
     blocks: Vec<Poly<Values>>,
     /// Σ centre·row over all columns.
     centre: Vec<u32>,
@@ -66,17 +85,18 @@ pub struct MaskProducts {
 impl MaskProducts {
     /// For a matrix of so many columns, from whose bytes `centre` is taken off.
     pub fn new(params: &LweParams, masks: &Masks, columns: usize, centre: u8) -> Self {
-        let blocks = (0..columns.div_ceil(N)).into_par_iter();
-        let blocks = blocks.map(|i| masks.reflected(params.ring(), i)).collect();
-        let mut products = Self { blocks, centre: vec![0; N] };
+        let blocks = (0..columns.div_ceil(params.ring().degree())).into_par_iter();
+        let blocks = blocks.flat_map_iter(|i| masks.reflected(params.ring(), i)).collect();
+        let mut products = Self { blocks, centre: vec![0; params.n()] };
         products.centre = products.of_row(params, &vec![centre; columns]);
         products
     }
 
     /// Σ (byte − centre)·row of A over a row of as many bytes as there are columns: n words.
     pub fn of_row(&self, params: &LweParams, bytes: &[u8]) -> Vec<u32> {
-        let (mut row, mut sums) = (vec![0; N], Sums::new(params.ring()));
-        for (bytes, blocks) in bytes.chunks(MAX_BLOCKS * N).zip(self.blocks.chunks(MAX_BLOCKS)) {
+        let (mut row, mut sums) = (vec![0; params.n()], Sums::new(params));
+        let blocks = self.blocks.chunks(MAX_BLOCKS * params.rank());
+        for (bytes, blocks) in bytes.chunks(MAX_BLOCKS * params.ring().degree()).zip(blocks) {
             sums.add_products(bytes, blocks, &mut row);
         }
         self.take_off_centre(&mut row);
@@ -95,28 +115,30 @@ impl MaskProducts {
         out: &mut [u32],
         advance: impl Fn(usize) + Sync,
     ) {
-        let groups = out[..matrix.rows() * N].par_chunks_mut(ROWS * N);
+        let n = params.n();
+        let groups = out[..matrix.rows() * n].par_chunks_mut(ROWS * n);
         groups.zip(matrix.par_groups()).for_each_init(
-            || Sums::new(params.ring()),
+            || Sums::new(params),
             |sums, (rows, tile)| {
                 self.add_group(sums, tile, matrix.columns(), rows);
-                advance(rows.len() / N);
+                advance(rows.len() / n);
             },
         );
     }
 
     /// The rows of one group.
     fn add_group(&self, sums: &mut Sums<'_>, tile: &[u8], columns: usize, rows: &mut [u32]) {
-        for (part, blocks) in self.blocks.chunks(MAX_BLOCKS).enumerate() {
-            let first = part * MAX_BLOCKS * N;
-            let taken = (blocks.len() * N).min(columns - first);
+        let (n, degree) = (sums.params.n(), sums.params.ring().degree());
+        for (part, blocks) in self.blocks.chunks(MAX_BLOCKS * sums.params.rank()).enumerate() {
+            let first = part * MAX_BLOCKS * degree;
+            let taken = (MAX_BLOCKS * degree).min(columns - first);
             let mut bytes = vec![0; ROWS * taken];
             rows8::gather_rows(tile, first / 4, taken, &mut bytes);
-            for (bytes, row) in bytes.chunks_exact(taken).zip(rows.chunks_exact_mut(N)) {
+            for (bytes, row) in bytes.chunks_exact(taken).zip(rows.chunks_exact_mut(n)) {
                 sums.add_products(bytes, blocks, row);
             }
         }
-        rows.chunks_exact_mut(N).for_each(|row| self.take_off_centre(row));
+        rows.chunks_exact_mut(n).for_each(|row| self.take_off_centre(row));
     }
 
     fn take_off_centre(&self, row: &mut [u32]) {
@@ -124,49 +146,54 @@ impl MaskProducts {
     }
 }
 
-/// Room for a sum of products, modulo both primes.
+/// Room for sums of products, one for each ring element of a row, modulo both primes.
 struct Sums<'a> {
-    ring: &'a Ring,
+    params: &'a LweParams,
     sums: Vec<u64>,
     values: Vec<u32>,
 }
 
 impl<'a> Sums<'a> {
-    fn new(ring: &'a Ring) -> Self {
-        Self { ring, sums: vec![0; 2 * N], values: vec![0; 2 * N] }
+    fn new(params: &'a LweParams) -> Self {
+        Self { params, sums: vec![0; 2 * params.n()], values: vec![0; 2 * params.ring().degree()] }
     }
 
-    /// Adds bytes times blocks, at most [`MAX_BLOCKS`] of them, to a row modulo q.
+    /// Adds bytes times blocks, at most [`MAX_BLOCKS`] rows of them, to a row modulo q.
     fn add_products(&mut self, bytes: &[u8], blocks: &[Poly<Values>], row: &mut [u32]) {
+        let (degree, rank) = (self.params.ring().degree(), self.params.rank());
         self.sums.fill(0);
-        for (bytes, block) in bytes.chunks(N).zip(blocks) {
+        for (bytes, blocks) in bytes.chunks(degree).zip(blocks.chunks(rank)) {
             self.transform(bytes);
-            pointwise::mul_accumulate(&mut self.sums, &self.values, block.residues());
+            for (sums, block) in self.sums.chunks_exact_mut(2 * degree).zip(blocks) {
+                pointwise::mul_accumulate(sums, &self.values, block.residues());
+            }
         }
-        for (word, sum) in row.iter_mut().zip(self.finish()) {
-            *word = word.wrapping_add(sum as u32);
+        for (k, row) in row.chunks_exact_mut(degree).enumerate() {
+            let sums = self.finish(k);
+            row.iter_mut().zip(sums).for_each(|(word, sum)| *word = word.wrapping_add(sum as u32));
         }
     }
 
     /// Bytes as a polynomial's values. Bytes are residues as they are, modulo either prime.
     fn transform(&mut self, bytes: &[u8]) {
-        let (first, second) = self.values.split_at_mut(N);
+        let ring = self.params.ring();
+        let (first, second) = self.values.split_at_mut(ring.degree());
         first[bytes.len()..].fill(0);
         first.iter_mut().zip(bytes).for_each(|(value, &byte)| *value = byte.into());
         second.copy_from_slice(first);
-        self.ring.table(0).forward(first);
-        self.ring.table(1).forward(second);
+        ring.table(0).forward(first);
+        ring.table(1).forward(second);
     }
 
-    /// The sums over the integers.
-    fn finish(&self) -> Vec<i64> {
-        let mut sum = self.ring.zero::<Values>();
-        for ((out, sums), prime) in
-            sum.parts_mut().into_iter().zip(self.sums.chunks_exact(N)).zip(self.ring.primes())
-        {
+    /// One ring element's sums over the integers.
+    fn finish(&self, k: usize) -> Vec<i64> {
+        let ring = self.params.ring();
+        let (mut sum, degree) = (ring.zero::<Values>(), ring.degree());
+        let sums = self.sums[2 * k * degree..].chunks_exact(degree);
+        for ((out, sums), prime) in sum.parts_mut().into_iter().zip(sums).zip(ring.primes()) {
             pointwise::reduce(out, sums, prime);
         }
-        self.ring.to_centred(&self.ring.inverse(sum))
+        ring.to_centred(&ring.inverse(sum))
     }
 }
 
@@ -197,7 +224,7 @@ mod tests {
     #[test]
     fn rows_are_those_of_negacyclic_products() {
         let key: Vec<u32> = (0..N as u32).map(|i| i.wrapping_mul(0x9e37_79b9) % 200).collect();
-        let (block, mut row) = (MASKS.block(1), vec![0; N]);
+        let (block, mut row) = (MASKS.block(1, 0), vec![0; N]);
         for c in [0, 1, 17, N - 2, N - 1] {
             // Coefficient c of a·s, by the definition.
             let product = (0..N).fold(0u32, |sum, j| {
@@ -240,6 +267,31 @@ mod tests {
     }
 
     #[test]
+    fn products_with_a_module_are_those_of_the_definition() {
+        const MODULE: Masks = Masks::module(Seed([4; 32]), "test");
+        let params = LweParams::binary().unwrap();
+        for columns in [1, MODULE_DEGREE - 1, MODULE_DEGREE, 3 * MODULE_DEGREE + 30, MAX_BLOCKS * 256 + 9] {
+            let (mut expected, mut mask) = (vec![0; params.n()], vec![0; params.n()]);
+            let bytes: Vec<u8> = (0..columns).map(|c| byte(5, c)).collect();
+            for (column, &byte) in bytes.iter().enumerate() {
+                MODULE.row(column, &mut mask);
+                add_multiple(&mut expected, &mask, i32::from(byte) - 128);
+            }
+            let products = MaskProducts::new(&params, &MODULE, columns, 128);
+            assert!(products.of_row(&params, &bytes) == expected, "{columns} columns");
+        }
+    }
+
+    #[test]
+    fn no_two_parts_of_a_module_are_equal() {
+        const MODULE: Masks = Masks::module(Seed([4; 32]), "test");
+        let mut parts: Vec<Vec<i32>> =
+            (0..20).flat_map(|i| (0..MODULE_RANK).map(move |k| MODULE.block(i, k))).collect();
+        parts.sort();
+        assert!(parts.windows(2).all(|pair| pair[0][..4] != pair[1][..4]), "two masks are equal");
+    }
+
+    #[test]
     fn more_blocks_than_fit_one_sum_are_reduced_in_between() {
         let params = LweParams::new().unwrap();
         let columns = (MAX_BLOCKS + 1) * N + 5;
@@ -266,12 +318,12 @@ mod tests {
         let params = LweParams::new().unwrap();
         let ring = params.ring();
         let largest = ring.forward(ring.from_signed(&[i32::MIN; N]));
-        let mut sums = Sums::new(ring);
+        let mut sums = Sums::new(&params);
         let mut row = vec![0; N];
         sums.add_products(&[255; MAX_BLOCKS * N], &vec![largest; MAX_BLOCKS], &mut row);
         let coefficient = |c: i64| MAX_BLOCKS as i64 * 255 * -(1i64 << 31) * (2 * (c + 1) - N as i64);
         let expected: Vec<i64> = (0..N as i64).map(coefficient).collect();
-        assert_eq!(sums.finish(), expected);
+        assert_eq!(sums.finish(0), expected);
         assert!(row.iter().zip(&expected).all(|(word, exact)| *word == *exact as u32));
         assert!(expected[N - 1].unsigned_abs() > ring.modulus() / 2 / 60 * 59);
     }

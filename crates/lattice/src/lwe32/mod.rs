@@ -5,6 +5,8 @@
 //! ring element aᵢ of `Z_q[X]/(Xⁿ + 1)`, and its row c is the one with ⟨A\[i·n + c\], s⟩ = (aᵢ·s)\[c\]. So n
 //! encryptions cost one ring product, their security is that of RLWE, which is estimated as LWE, and a
 //! row of D·A is the coefficient vector of Σᵢ Dᵢ(X)·aᵢ(X⁻¹), where Dᵢ holds the row's words in block i.
+//! [`LweParams::binary`] takes a module instead: blocks of d rows, each with as many ring elements of degree
+//! d as its rank says, n = rank·d; so n need not be a power of two.
 //!
 //! | what | here |
 //! |---|---|
@@ -30,7 +32,7 @@ pub mod words;
 pub use encrypt::UnitVector;
 pub use masks::{MaskProducts, Masks};
 pub use matrix::{ByteMatrix, matrix_bytes, write_columns};
-pub use params::{LOG2_Q, LweParams, N, SIGMA};
+pub use params::{LOG2_Q, LweParams, MODULE_DEGREE, MODULE_RANK, MODULE_SIGMA, N, SIGMA};
 pub use words::{add_multiple, decode, dot, round};
 
 use crate::params::DEFAULT_PRIMES;

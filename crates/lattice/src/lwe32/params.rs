@@ -13,34 +13,70 @@ pub const LOG2_Q: u32 = 32;
 /// The standard deviation of errors and secrets.
 pub const SIGMA: f64 = 11.0;
 
-/// n = 1024, q = 2³², secret drawn like the error, σ = 11: 128.4 bits.
+/// The ring's degree under [`LweParams::binary`].
+pub const MODULE_DEGREE: usize = 256;
+/// The number of ring elements of a key under [`LweParams::binary`].
+pub const MODULE_RANK: usize = 5;
+/// The standard deviation of errors under [`LweParams::binary`].
+pub const MODULE_SIGMA: f64 = 6.4;
+
+/// A checked set: dimension, secret, error, and the ring of the products.
 #[derive(Clone, Debug)]
 pub struct LweParams {
     /// Two primes, to compute products over the integers.
     ring: Ring,
+    rank: usize,
     error: Gaussian,
     security: &'static Row,
 }
 
 impl LweParams {
-    /// Checks the set against the security table and builds the tables.
+    /// n = 1024 in one ring element, q = 2³², secret drawn like the error, σ = 11: 128.4 bits.
     ///
     /// # Errors
     /// [`ParamsError`].
     pub fn new() -> Result<Self, ParamsError> {
-        let security = security::require_128(N, f64::from(LOG2_Q), Secret::ErrorLike, SIGMA)?;
-        Ok(Self { ring: Ring::new(N, DEFAULT_PRIMES)?, error: Gaussian::new(SIGMA)?, security })
+        Self::checked((N, 1), Secret::ErrorLike, SIGMA)
     }
 
-    /// The ring of the products: of degree n, modulo both primes.
+    /// n = 5·256 in a module, q = 2³², binary secret, σ = 6.4: leans on 129.6 bits at n = 1256.
+    ///
+    /// # Errors
+    /// [`ParamsError`].
+    pub fn binary() -> Result<Self, ParamsError> {
+        Self::checked((MODULE_DEGREE, MODULE_RANK), Secret::Binary, MODULE_SIGMA)
+    }
+
+    /// Checks a set against the security table and builds the tables.
+    fn checked((degree, rank): (usize, usize), secret: Secret, sigma: f64) -> Result<Self, ParamsError> {
+        let security = security::require_128(degree * rank, f64::from(LOG2_Q), secret, sigma)?;
+        Ok(Self { ring: Ring::new(degree, DEFAULT_PRIMES)?, rank, error: Gaussian::new(sigma)?, security })
+    }
+
+    /// n, the words of a key and of a row of A.
+    pub fn n(&self) -> usize {
+        self.ring.degree() * self.rank
+    }
+
+    /// The ring of the products, modulo both primes.
     pub(super) fn ring(&self) -> &Ring {
         &self.ring
     }
 
-    /// The distribution of secrets and errors. No sample exceeds [`super::MAX_SMALL`], so that a product of
-    /// a mask and a secret is exact.
+    /// Ring elements of a key.
+    pub(super) fn rank(&self) -> usize {
+        self.rank
+    }
+
+    /// The distribution of errors, and of secrets that are drawn like them. No sample exceeds
+    /// [`super::MAX_SMALL`], so that a product of a mask and a secret is exact.
     pub(super) fn error(&self) -> &Gaussian {
         &self.error
+    }
+
+    /// How secrets are drawn.
+    pub fn secret(&self) -> Secret {
+        self.security.secret
     }
 
     /// The row of the security table.
@@ -62,5 +98,13 @@ mod tests {
         assert_eq!((params.security().n, params.security().sigma), (N, SIGMA));
         let bound = Gaussian::new(SIGMA).unwrap().bound();
         assert!((90..=120).contains(&bound) && bound as u64 <= MAX_SMALL, "bound {bound}");
+    }
+
+    #[test]
+    fn the_binary_set_leans_on_a_row_that_it_dominates() {
+        let params = LweParams::binary().unwrap();
+        let row = params.security();
+        assert!(row.matzov >= 128.0 && row.secret == Secret::Binary);
+        assert!(row.n <= params.n() && params.n() == 1280 && row.sigma <= MODULE_SIGMA);
     }
 }
