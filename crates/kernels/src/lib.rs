@@ -35,6 +35,7 @@ pub mod ntt;
 pub mod pointwise;
 pub mod rows16;
 pub mod rows8;
+pub mod wide;
 
 mod portable;
 mod stream;

@@ -11,3 +11,4 @@ pub(crate) mod ntt;
 pub(crate) mod pointwise;
 pub(crate) mod rows16;
 pub(crate) mod rows8;
+pub(crate) mod wide;

@@ -1,0 +1,196 @@
+//! Modular multiplication of wide integers, one at a time in words of 64 bits: see
+//! [`crate::wide`].
+//!
+//! A product is written out in full, row by row, and then reduced row by row; each row
+//! is `t += x·w` with a carry. An element's digits are below 2^(64·limbs − 4).
+
+use crate::Backend;
+use crate::wide::batch::{Engine, Group};
+use crate::wide::field::Field;
+
+/// Multiplies one element at a time.
+pub(crate) struct Words<'a> {
+    backend: Backend,
+    field: &'a Field,
+    /// The result to be.
+    out: Group<u64>,
+    /// The sums under reduction.
+    sums: Sums,
+}
+
+/// Two double digits and a word each: those of the low and the high digit.
+struct Sums(Group<u64>);
+
+impl<'a> Words<'a> {
+    pub(crate) fn new(backend: Backend, field: &'a Field) -> Self {
+        let out = Group::zero(field.element_limbs());
+        let sums = Sums(Group::zero(2 * (2 * field.limbs() + 1)));
+        Self { backend, field, out, sums }
+    }
+}
+
+impl Engine<1> for Words<'_> {
+    type Limb = u64;
+
+    fn field(&self) -> &Field {
+        self.field
+    }
+
+    fn load(&self, group: &mut Group<u64>, [element]: [&[u64]; 1]) {
+        group.0.copy_from_slice(element);
+    }
+
+    fn store(&self, group: &Group<u64>, elements: &mut [u64]) {
+        elements.copy_from_slice(&group.0);
+    }
+
+    fn multiply(&mut self, x: &mut Group<u64>, y: &[u64]) {
+        vectorise!(fn multiply(field: &Field, sums: &mut [u64], x: &[u64], y: &[u64], out: &mut [u64]) in wide);
+        multiply(self.backend, self.field, &mut self.sums.0.0, &x.0, y, &mut self.out.0);
+        std::mem::swap(x, &mut self.out);
+    }
+
+    fn square(&mut self, x: &mut Group<u64>) {
+        vectorise!(fn square(field: &Field, sums: &mut [u64], x: &[u64], out: &mut [u64]) in wide);
+        square(self.backend, self.field, &mut self.sums.0.0, &x.0, &mut self.out.0);
+        std::mem::swap(x, &mut self.out);
+    }
+}
+
+/// out = x·y/R.
+#[inline(always)]
+pub(crate) fn multiply(field: &Field, sums: &mut [u64], x: &[u64], y: &[u64], out: &mut [u64]) {
+    let n = field.limbs();
+    let (low, high) = sums.split_at_mut(2 * n + 1);
+    low.fill(0);
+    add_product(low, &x[..n], &y[..n]);
+    if field.parts() == 2 {
+        high.fill(0);
+        add_product(high, &x[..n], &y[n..]);
+        add_product(high, &x[n..], &y[..n]);
+    }
+    reduce_digits(field, low, high, out);
+}
+
+/// out = x²/R.
+#[inline(always)]
+pub(crate) fn square(field: &Field, sums: &mut [u64], x: &[u64], out: &mut [u64]) {
+    let n = field.limbs();
+    let (low, high) = sums.split_at_mut(2 * n + 1);
+    low.fill(0);
+    add_square(low, &x[..n]);
+    if field.parts() == 2 {
+        high.fill(0);
+        add_product(high, &x[..n], &x[n..]);
+        double(high);
+    }
+    reduce_digits(field, low, high, out);
+}
+
+/// Reduces the low digit and, of a square modulus, the high one less the low one's quotient.
+#[inline(always)]
+fn reduce_digits(field: &Field, low: &mut [u64], high: &mut [u64], out: &mut [u64]) {
+    let n = field.limbs();
+    let (out_low, out_high) = out.split_at_mut(n);
+    reduce(field, low);
+    out_low.copy_from_slice(&low[n..2 * n]);
+    if field.parts() == 2 {
+        subtract(high, &low[..n]);
+        reduce(field, high);
+        out_high.copy_from_slice(&high[n..2 * n]);
+    }
+}
+
+/// Replaces t = sums by the quotient q in the lowest n words and (t + q·root)/R above.
+///
+/// t may be negative, modulo 2^(64·(2n + 1)): not so the result, since q·root outweighs it.
+#[inline(always)]
+fn reduce(field: &Field, sums: &mut [u64]) {
+    let n = field.limbs();
+    let mut carry = false;
+    for i in 0..n {
+        let quotient = sums[i].wrapping_mul(field.inverse());
+        let row = &mut sums[i..=i + n];
+        let high = add_row(&mut row[..n], field.root_limbs(), quotient);
+        (row[n], carry) = add_with_carry(row[n], high, carry);
+        row[0] = quotient;
+    }
+    sums[2 * n] = sums[2 * n].wrapping_add(u64::from(carry));
+}
+
+/// `sums += x·y`, where the sum fits.
+#[inline(always)]
+fn add_product(sums: &mut [u64], x: &[u64], y: &[u64]) {
+    let n = x.len();
+    let mut carry = false;
+    for (i, &y) in y.iter().enumerate() {
+        let row = &mut sums[i..=i + n];
+        let high = add_row(&mut row[..n], x, y);
+        (row[n], carry) = add_with_carry(row[n], high, carry);
+    }
+    sums[2 * n] = sums[2 * n].wrapping_add(u64::from(carry));
+}
+
+/// `sums += x²` for sums of zero: the products of different words twice, then the squares.
+#[inline(always)]
+fn add_square(sums: &mut [u64], x: &[u64]) {
+    let n = x.len();
+    for i in 0..n {
+        let row = &mut sums[2 * i + 1..=i + n];
+        let rest = &x[i + 1..];
+        row[rest.len()] = add_row(&mut row[..rest.len()], rest, x[i]);
+    }
+    double(sums);
+    let (pairs, _) = sums.as_chunks_mut::<2>();
+    let mut carry = false;
+    for (pair, &x) in pairs.iter_mut().zip(x) {
+        let square = u128::from(x) * u128::from(x);
+        (pair[0], carry) = add_with_carry(pair[0], square as u64, carry);
+        (pair[1], carry) = add_with_carry(pair[1], (square >> 64) as u64, carry);
+    }
+}
+
+/// `row += x·w`; returns the word that falls out.
+#[inline(always)]
+fn add_row(row: &mut [u64], x: &[u64], w: u64) -> u64 {
+    row.iter_mut().zip(x).fold(0, |carry, (row, &x)| {
+        let sum = u128::from(x) * u128::from(w) + u128::from(*row) + u128::from(carry);
+        *row = sum as u64;
+        (sum >> 64) as u64
+    })
+}
+
+/// Doubles a number.
+#[inline(always)]
+fn double(words: &mut [u64]) {
+    words.iter_mut().fold(0, |low, word| {
+        let high = *word >> 63;
+        *word = *word << 1 | low;
+        high
+    });
+}
+
+/// `sums −= x`, modulo 2^(64·length).
+#[inline(always)]
+fn subtract(sums: &mut [u64], x: &[u64]) {
+    let (low, high) = sums.split_at_mut(x.len());
+    let borrow = low.iter_mut().zip(x).fold(false, |borrow, (word, &x)| {
+        let (difference, first) = word.overflowing_sub(x);
+        let (difference, second) = difference.overflowing_sub(u64::from(borrow));
+        *word = difference;
+        first | second
+    });
+    high.iter_mut().fold(borrow, |borrow, word| {
+        let (difference, borrow) = word.overflowing_sub(u64::from(borrow));
+        *word = difference;
+        borrow
+    });
+}
+
+/// a + b + carry and the new carry.
+#[inline(always)]
+fn add_with_carry(a: u64, b: u64, carry: bool) -> (u64, bool) {
+    let (sum, first) = a.overflowing_add(b);
+    let (sum, second) = sum.overflowing_add(u64::from(carry));
+    (sum, first | second)
+}

@@ -1,0 +1,287 @@
+//! What is done with batches of elements, over the engine of any backend.
+
+use std::hint::black_box;
+
+use bytemuck::Pod;
+use zeroize::{Zeroize, Zeroizing};
+
+use super::field::Field;
+use super::{integer, radix};
+
+/// Bits of the exponent that one multiplication takes.
+const WINDOW: usize = 4;
+/// Elements that enter or leave at a time.
+const BLOCK: usize = 64;
+
+/// A backend's multiplication of `LANES` elements at once.
+pub(crate) trait Engine<const LANES: usize> {
+    /// One limb of each lane.
+    type Limb: Pod;
+
+    fn field(&self) -> &Field;
+
+    /// Puts elements side by side.
+    fn load(&self, group: &mut Group<Self::Limb>, elements: [&[u64]; LANES]);
+
+    /// Takes as many elements as there are places, the first lanes first.
+    fn store(&self, group: &Group<Self::Limb>, elements: &mut [u64]);
+
+    /// x *= y.
+    fn multiply(&mut self, x: &mut Group<Self::Limb>, y: &[Self::Limb]);
+
+    /// x *= x.
+    fn square(&mut self, x: &mut Group<Self::Limb>);
+}
+
+/// Limbs of elements side by side, erased on drop.
+pub(crate) struct Group<L: Pod>(pub(crate) Vec<L>);
+
+impl<L: Pod> Group<L> {
+    pub(crate) fn zero(limbs: usize) -> Self {
+        Self(vec![L::zeroed(); limbs])
+    }
+}
+
+impl<L: Pod> Drop for Group<L> {
+    fn drop(&mut self) {
+        bytemuck::cast_slice_mut::<L, u64>(&mut self.0).zeroize();
+    }
+}
+
+/// Loads elements `first..first + LANES`; lanes beyond `count` repeat the last one.
+fn load<'a, E: Engine<N>, const N: usize>(
+    engine: &E,
+    group: &mut Group<E::Limb>,
+    first: usize,
+    count: usize,
+    element: &impl Fn(usize) -> &'a [u64],
+) {
+    engine.load(group, std::array::from_fn(|lane| element((first + lane).min(count - 1))));
+}
+
+/// Loads a run of at least one and at most `LANES` elements.
+fn load_run<E: Engine<N>, const N: usize>(engine: &E, group: &mut Group<E::Limb>, run: &[u64]) {
+    let limbs = engine.field().element_limbs();
+    load(engine, group, 0, run.len() / limbs, &|e| &run[e * limbs..][..limbs]);
+}
+
+/// `acc[e] *= factor(e)`.
+pub(super) fn multiply<'a, E: Engine<N>, const N: usize>(
+    engine: &mut E,
+    acc: &mut [u64],
+    factor: impl Fn(usize) -> &'a [u64],
+) {
+    let limbs = engine.field().element_limbs();
+    let count = acc.len() / limbs;
+    let [mut x, mut y] = [(); 2].map(|()| Group::zero(limbs));
+    for (g, run) in acc.chunks_mut(N * limbs).enumerate() {
+        load(engine, &mut y, g * N, count, &factor);
+        load_run(engine, &mut x, run);
+        engine.multiply(&mut x, &y.0);
+        engine.store(&x, run);
+    }
+}
+
+/// `acc[e] = acc[e]^(2^times)`.
+pub(super) fn square<E: Engine<N>, const N: usize>(engine: &mut E, acc: &mut [u64], times: usize) {
+    let limbs = engine.field().element_limbs();
+    let mut x = Group::zero(limbs);
+    for run in acc.chunks_mut(N * limbs) {
+        load_run(engine, &mut x, run);
+        for _ in 0..times {
+            engine.square(&mut x);
+        }
+        engine.store(&x, run);
+    }
+}
+
+/// `bases[e] = bases[e]^exponent` by fixed windows, the highest first (Handbook of Applied
+/// Cryptography, Algorithm 14.82); each power is taken out of the table by reading all.
+pub(super) fn power<E: Engine<N>, const N: usize>(
+    engine: &mut E,
+    bases: &mut [u64],
+    exponent: &[u64],
+    bits: usize,
+) {
+    let limbs = engine.field().element_limbs();
+    let windows = bits.div_ceil(WINDOW);
+    let [mut x, mut factor] = [(); 2].map(|()| Group::zero(limbs));
+    let mut table = Group::zero(limbs << WINDOW);
+    for run in bases.chunks_mut(N * limbs) {
+        load_run(engine, &mut x, run);
+        fill_table(engine, &mut table, &x);
+        for k in (0..windows).rev() {
+            if k + 1 == windows {
+                select(&mut x.0, &table.0, window(exponent, bits, k));
+                continue;
+            }
+            for _ in 0..WINDOW {
+                engine.square(&mut x);
+            }
+            select(&mut factor.0, &table.0, window(exponent, bits, k));
+            engine.multiply(&mut x, &factor.0);
+        }
+        if windows == 0 {
+            x.0.copy_from_slice(&table.0[..limbs]);
+        }
+        engine.store(&x, run);
+    }
+}
+
+/// Writes the powers 0 to 2^WINDOW − 1 of x.
+fn fill_table<E: Engine<N>, const N: usize>(engine: &mut E, table: &mut Group<E::Limb>, x: &Group<E::Limb>) {
+    let limbs = x.0.len();
+    let mut power = Group::zero(limbs);
+    load(engine, &mut power, 0, 1, &|_| engine.field().one());
+    for entry in table.0.chunks_exact_mut(limbs) {
+        entry.copy_from_slice(&power.0);
+        engine.multiply(&mut power, &x.0);
+    }
+}
+
+/// Window k of the lowest `bits` bits of the exponent.
+fn window(exponent: &[u64], bits: usize, k: usize) -> u64 {
+    (k * WINDOW..((k + 1) * WINDOW).min(bits))
+        .rev()
+        .fold(0, |window, bit| window << 1 | exponent[bit / 64] >> (bit % 64) & 1)
+}
+
+/// Copies entry `index` of the table, reading every entry alike.
+fn select<L: Pod>(out: &mut [L], table: &[L], index: u64) {
+    let limbs = size_of_val(out) / size_of::<u64>();
+    let out = bytemuck::cast_slice_mut::<L, u64>(out);
+    out.fill(0);
+    let table: &[u64] = bytemuck::cast_slice(table);
+    for (k, entry) in table.chunks_exact(limbs).enumerate() {
+        let differs = k as u64 ^ index;
+        let mask = black_box((differs | differs.wrapping_neg()) >> 63).wrapping_sub(1);
+        for (out, &word) in out.iter_mut().zip(entry) {
+            *out |= word & mask;
+        }
+    }
+}
+
+/// Makes elements of integers of `words` words each.
+pub(super) fn enter<E: Engine<N>, const N: usize>(
+    engine: &mut E,
+    integers: &[u64],
+    words: usize,
+    elements: &mut [u64],
+) {
+    let limbs = engine.field().element_limbs();
+    let blocks = elements.chunks_mut(BLOCK * limbs).zip(integers.chunks(BLOCK * words));
+    for (elements, integers) in blocks {
+        enter_block(engine, integers, words, elements);
+    }
+}
+
+/// Horner's rule over pieces that fit a digit, the highest first. A sum's digits are
+/// below 4 roots, which is within the range of the next multiplication.
+fn enter_block<E: Engine<N>, const N: usize>(
+    engine: &mut E,
+    integers: &[u64],
+    words: usize,
+    elements: &mut [u64],
+) {
+    let [entry, step, one] = {
+        let field = engine.field();
+        [field.entry(), field.step(), field.one()].map(|constant| Zeroizing::new(constant.to_vec()))
+    };
+    let piece_words = engine.field().piece_words();
+    let pieces = words.div_ceil(piece_words);
+    let mut piece = Zeroizing::new(vec![0; elements.len()]);
+    elements.fill(0);
+    for k in (0..pieces).rev() {
+        if k + 1 < pieces {
+            multiply(engine, elements, |_| &step);
+        }
+        split_pieces(engine.field(), integers, words, k * piece_words, &mut piece);
+        multiply(engine, &mut piece, |_| &entry);
+        add_digits(engine.field(), elements, &piece);
+    }
+    if pieces > 1 {
+        multiply(engine, elements, |_| &one);
+    }
+}
+
+/// Writes the piece of each integer that begins at word `from` as the low digit of an element.
+fn split_pieces(field: &Field, integers: &[u64], words: usize, from: usize, pieces: &mut [u64]) {
+    pieces.fill(0);
+    let elements = pieces.chunks_exact_mut(field.element_limbs());
+    for (element, integer) in elements.zip(integers.chunks_exact(words)) {
+        let piece = &integer[from..words.min(from + field.piece_words())];
+        radix::split(piece, field.limb_bits(), &mut element[..field.limbs()]);
+    }
+}
+
+/// Adds elements digit by digit, without a reduction.
+fn add_digits(field: &Field, acc: &mut [u64], by: &[u64]) {
+    let limbs = field.limbs();
+    for (acc, by) in acc.chunks_exact_mut(limbs).zip(by.chunks_exact(limbs)) {
+        radix::add(acc, by, field.limb_bits());
+    }
+}
+
+/// Makes integers below the modulus of elements.
+pub(super) fn leave<E: Engine<N>, const N: usize>(engine: &mut E, elements: &[u64], integers: &mut [u64]) {
+    let limbs = engine.field().element_limbs();
+    let words = engine.field().modulus().len();
+    let mut sum = Zeroizing::new(vec![0; 2 * engine.field().root().len()]);
+    let blocks = elements.chunks(BLOCK * limbs).zip(integers.chunks_mut(BLOCK * words));
+    for (elements, integers) in blocks {
+        let digits = plain_digits(engine, elements);
+        let field = engine.field();
+        let root_words = field.root().len();
+        let values = digits.chunks_exact(field.parts() * root_words);
+        for (integer, digits) in integers.chunks_exact_mut(words).zip(values) {
+            let (low, high) = digits.split_at(root_words);
+            sum.fill(0);
+            sum[..root_words].copy_from_slice(low);
+            integer::add_product(&mut sum, high, field.root());
+            integer.copy_from_slice(&sum[..words]);
+        }
+    }
+}
+
+/// Makes the digits of elements to the base root.
+pub(super) fn leave_digits<E: Engine<N>, const N: usize>(
+    engine: &mut E,
+    elements: &[u64],
+    low: &mut [u64],
+    high: &mut [u64],
+) {
+    let limbs = engine.field().element_limbs();
+    let words = engine.field().root().len();
+    let outs = low.chunks_mut(BLOCK * words).zip(high.chunks_mut(BLOCK * words));
+    for (elements, (low, high)) in elements.chunks(BLOCK * limbs).zip(outs) {
+        let digits = plain_digits(engine, elements);
+        let outs = low.chunks_exact_mut(words).zip(high.chunks_exact_mut(words));
+        for ((low, high), digits) in outs.zip(digits.chunks_exact(2 * words)) {
+            low.copy_from_slice(&digits[..words]);
+            high.copy_from_slice(&digits[words..]);
+        }
+    }
+}
+
+/// The digits of elements, below the root, in words.
+///
+/// Multiplied by the plain number 1, a digit is at most the root itself.
+fn plain_digits<E: Engine<N>, const N: usize>(engine: &mut E, elements: &[u64]) -> Zeroizing<Vec<u64>> {
+    let mut unit = vec![0; engine.field().element_limbs()];
+    unit[0] = 1;
+    let mut plain = Zeroizing::new(elements.to_vec());
+    multiply(engine, &mut plain, |_| &unit);
+    let field = engine.field();
+    let words = field.root().len();
+    let mut digits = Zeroizing::new(vec![0; plain.len() / field.limbs() * words]);
+    let values = digits.chunks_exact_mut(field.parts() * words);
+    for (digits, limbs) in values.zip(plain.chunks_exact(field.element_limbs())) {
+        let digits = digits.chunks_exact_mut(words).zip(limbs.chunks_exact(field.limbs()));
+        digits.fold(0, |carry, (digit, limbs)| {
+            radix::join(limbs, field.limb_bits(), digit);
+            let top = integer::add_bit(digit, carry);
+            integer::subtract_once(digit, top, field.root())
+        });
+    }
+    digits
+}

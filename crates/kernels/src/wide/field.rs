@@ -1,0 +1,205 @@
+//! The constants of a modulus, in the form of a backend.
+
+use zeroize::{Zeroize, Zeroizing};
+
+use super::{integer, radix};
+use crate::Backend;
+
+/// Bits by which R exceeds the root: sums of a few products of unreduced factors stay
+/// in the range that the reduction brings below twice the root.
+const SPARE_BITS: usize = 6;
+
+/// How a backend writes numbers.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Radix {
+    /// Words of 64 bits.
+    Words,
+}
+
+impl Radix {
+    /// The form that the backend multiplies in.
+    pub(super) fn of(_backend: Backend) -> Self {
+        Self::Words
+    }
+
+    /// Bits of a limb.
+    const fn bits(self) -> u32 {
+        match self {
+            Self::Words => 64,
+        }
+    }
+
+    /// A number's limbs are a multiple of this.
+    const fn block(self) -> usize {
+        match self {
+            Self::Words => 1,
+        }
+    }
+}
+
+/// The modulus `root^parts` and what its arithmetic needs; see [`crate::wide`].
+pub(crate) struct Field {
+    radix: Radix,
+    /// Digits of an element: 1, or 2 where the modulus is a square.
+    parts: usize,
+    /// n, the limbs of a digit.
+    limbs: usize,
+    /// The modulus and the root, in words without leading zeros.
+    modulus: Vec<u64>,
+    root: Vec<u64>,
+    /// The root in limbs.
+    root_limbs: Vec<u64>,
+    /// −root⁻¹ modulo 2^64.
+    inverse: u64,
+    /// The element 1, which is R.
+    one: Vec<u64>,
+    /// The element R, which is R²: a plain number times this is its element.
+    entry: Vec<u64>,
+    /// The element 2^(64·piece).
+    step: Vec<u64>,
+}
+
+impl Field {
+    /// The constants of a root without leading zeros.
+    pub(super) fn new(radix: Radix, root: Zeroizing<Vec<u64>>, parts: usize) -> Self {
+        let bits = integer::bits(&root) + SPARE_BITS;
+        let limbs = bits.div_ceil(radix.bits() as usize).next_multiple_of(radix.block());
+        let mut root_limbs = vec![0; limbs];
+        radix::split(&root, radix.bits(), &mut root_limbs);
+        let mut field = Self {
+            radix,
+            parts,
+            limbs,
+            modulus: if parts == 1 { root.to_vec() } else { square(&root) },
+            inverse: integer::negated_inverse(root[0]),
+            root: root.to_vec(),
+            root_limbs,
+            one: Vec::new(),
+            entry: Vec::new(),
+            step: Vec::new(),
+        };
+        field.find_powers();
+        field
+    }
+
+    /// Doubles 1 until it is R, 2^(64·piece)·R and R².
+    fn find_powers(&mut self) {
+        let r = self.limbs * self.radix.bits() as usize;
+        let piece = self.piece_words() * 64;
+        let mut power = Power::one(&self.root, self.parts);
+        power.double(r);
+        self.one = power.element(self);
+        power.double(piece);
+        self.step = power.element(self);
+        power.double(r - piece);
+        self.entry = power.element(self);
+    }
+
+    pub(crate) fn radix(&self) -> Radix {
+        self.radix
+    }
+
+    /// Bits of a limb.
+    pub(crate) fn limb_bits(&self) -> u32 {
+        self.radix.bits()
+    }
+
+    pub(crate) fn parts(&self) -> usize {
+        self.parts
+    }
+
+    /// Limbs of a digit.
+    pub(crate) fn limbs(&self) -> usize {
+        self.limbs
+    }
+
+    /// Limbs of an element.
+    pub(crate) fn element_limbs(&self) -> usize {
+        self.parts * self.limbs
+    }
+
+    pub(crate) fn modulus(&self) -> &[u64] {
+        &self.modulus
+    }
+
+    pub(crate) fn root(&self) -> &[u64] {
+        &self.root
+    }
+
+    pub(crate) fn root_limbs(&self) -> &[u64] {
+        &self.root_limbs
+    }
+
+    pub(crate) fn inverse(&self) -> u64 {
+        self.inverse
+    }
+
+    pub(crate) fn one(&self) -> &[u64] {
+        &self.one
+    }
+
+    pub(crate) fn entry(&self) -> &[u64] {
+        &self.entry
+    }
+
+    pub(crate) fn step(&self) -> &[u64] {
+        &self.step
+    }
+
+    /// Words that enter at a time: the most that fit a digit.
+    pub(crate) fn piece_words(&self) -> usize {
+        self.limbs * self.radix.bits() as usize / 64
+    }
+}
+
+impl Drop for Field {
+    fn drop(&mut self) {
+        let lists = [&mut self.modulus, &mut self.root, &mut self.root_limbs];
+        lists.into_iter().chain([&mut self.one, &mut self.entry, &mut self.step]).for_each(Zeroize::zeroize);
+        self.inverse.zeroize();
+    }
+}
+
+/// The square of a number, without leading zeros.
+fn square(root: &[u64]) -> Vec<u64> {
+    let mut square = vec![0; 2 * root.len()];
+    integer::add_product(&mut square, root, root);
+    let length = square.iter().rposition(|&word| word != 0).map_or(0, |last| last + 1);
+    square.truncate(length);
+    square
+}
+
+/// A power of two modulo `root^parts`: its digits to the base root, the lowest first.
+struct Power<'a> {
+    root: &'a [u64],
+    digits: Zeroizing<Vec<u64>>,
+}
+
+impl<'a> Power<'a> {
+    fn one(root: &'a [u64], parts: usize) -> Self {
+        let mut digits = Zeroizing::new(vec![0; parts * root.len()]);
+        digits[0] = 1;
+        Self { root, digits }
+    }
+
+    /// Doubles the number this many times. What a digit has too much is carried to the next.
+    fn double(&mut self, times: usize) {
+        for _ in 0..times {
+            let digits = self.digits.chunks_exact_mut(self.root.len());
+            digits.fold(0, |carry, digit| {
+                let top = integer::double(digit, carry);
+                integer::subtract_once(digit, top, self.root)
+            });
+        }
+    }
+
+    /// The digits in limbs.
+    fn element(&self, field: &Field) -> Vec<u64> {
+        let mut element = vec![0; field.element_limbs()];
+        let digits = self.digits.chunks_exact(self.root.len());
+        for (limbs, digit) in element.chunks_exact_mut(field.limbs).zip(digits) {
+            radix::split(digit, field.radix.bits(), limbs);
+        }
+        element
+    }
+}

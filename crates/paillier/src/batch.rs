@@ -1,0 +1,115 @@
+//! Many residues modulo a power at a time, by the kernels.
+
+use crypto_bigint::BoxedUint;
+use papir_kernels::wide::{MAX_BITS, Modulus};
+use zeroize::Zeroizing;
+
+use crate::integer::{Residues, from_words, integer_power, to_words};
+use crate::{Ciphertext, Error, Result};
+
+/// Residues modulo a power of an odd number, as elements of the kernels.
+pub(crate) struct Batch {
+    kernel: Modulus,
+    /// Words of a residue.
+    words: usize,
+    /// The power, where the kernel has a higher one.
+    reduce: Option<Residues>,
+}
+
+fn kernel_modulus(root: &BoxedUint, is_square: bool) -> Result<Modulus> {
+    let words = Zeroizing::new(to_words(root, (root.bits_precision() / 64) as usize));
+    let modulus = if is_square { Modulus::of_square(&words) } else { Modulus::new(&words) };
+    modulus.map_err(|error| Error::Malformed {
+        what: "modulus",
+        found: error.to_string(),
+        expected: "an odd modulus for the kernels".to_owned(),
+    })
+}
+
+impl Batch {
+    /// Modulo base^`power`. Squares cost the kernels half as much as other numbers of their size; what is too
+    /// wide for them otherwise is computed modulo the next square.
+    pub(crate) fn of_power(base: &BoxedUint, power: u32) -> Result<Self> {
+        let modulus = Zeroizing::new(integer_power(base, power));
+        let bits = modulus.bits_precision();
+        let is_wide = bits as usize > MAX_BITS;
+        let is_square = power.is_multiple_of(2) || is_wide;
+        let root = Zeroizing::new(integer_power(base, if is_square { power.div_ceil(2) } else { power }));
+        let reduce = (is_square && !power.is_multiple_of(2)).then(|| Residues::new((*modulus).clone()));
+        let kernel = kernel_modulus(&root, is_square)?;
+        Ok(Self { kernel, words: (bits / 64) as usize, reduce: reduce.transpose()? })
+    }
+
+    pub(crate) fn kernel(&self) -> &Modulus {
+        &self.kernel
+    }
+
+    /// Words of an element.
+    pub(crate) fn limbs(&self) -> usize {
+        self.kernel.limbs()
+    }
+
+    /// Elements of residues.
+    pub(crate) fn enter(&self, residues: &[u64]) -> Zeroizing<Vec<u64>> {
+        let mut elements = Zeroizing::new(vec![0; residues.len() / self.words * self.limbs()]);
+        self.kernel.enter(residues, self.words, &mut elements);
+        elements
+    }
+
+    /// Residues of elements.
+    pub(crate) fn leave(&self, elements: &[u64]) -> Zeroizing<Vec<u64>> {
+        let words = self.kernel.words();
+        let mut integers = Zeroizing::new(vec![0; elements.len() / self.limbs() * words]);
+        self.kernel.leave(elements, &mut integers);
+        // The kernel drops leading words of zero; residues have the length that the key's size gives.
+        let mut residues = Zeroizing::new(Vec::with_capacity(integers.len() / words * self.words));
+        for integer in integers.chunks(words) {
+            residues.extend_from_slice(&self.residue(integer));
+        }
+        residues
+    }
+
+    fn residue(&self, integer: &[u64]) -> Zeroizing<Vec<u64>> {
+        let number = Zeroizing::new(from_words(integer));
+        let reduced = self.reduce.as_ref().map(|modulus| Zeroizing::new(modulus.reduce(&number)));
+        Zeroizing::new(to_words(reduced.as_ref().unwrap_or(&number), self.words))
+    }
+
+    /// Elements of ciphertexts.
+    pub(crate) fn enter_ciphertexts(&self, ciphertexts: &[Ciphertext]) -> Vec<u64> {
+        let words: Vec<u64> = ciphertexts.iter().flat_map(|ciphertext| ciphertext.words()).copied().collect();
+        std::mem::take(&mut *self.enter(&words))
+    }
+
+    /// Ciphertexts of elements.
+    pub(crate) fn leave_ciphertexts(&self, elements: &[u64]) -> Vec<Ciphertext> {
+        self.leave(elements).chunks(self.words).map(|words| Ciphertext::new(words.to_vec())).collect()
+    }
+
+    /// The powers of residues, in a time that says nothing about them or the bits of the exponent.
+    pub(crate) fn powers(&self, bases: &[u64], exponent: &[u64]) -> Zeroizing<Vec<u64>> {
+        let mut elements = self.enter(bases);
+        self.kernel.power(&mut elements, exponent, 64 * exponent.len());
+        self.leave(&elements)
+    }
+
+    /// Raises elements to a public power, in a time that depends on its bits.
+    pub(crate) fn power_vartime(&self, elements: &mut [u64], exponent: &[u64]) {
+        let bit = |i: usize| exponent[i / 64] >> (i % 64) & 1;
+        let Some(top) = (0..64 * exponent.len()).rev().find(|&i| bit(i) == 1) else {
+            let one = self.kernel.one();
+            return elements.chunks_exact_mut(one.len()).for_each(|element| element.copy_from_slice(one));
+        };
+        let bases = Zeroizing::new(elements.to_vec());
+        let mut squarings = 0;
+        for i in (0..top).rev() {
+            squarings += 1;
+            if bit(i) == 1 {
+                self.kernel.square_repeatedly(elements, squarings);
+                self.kernel.multiply(elements, &bases);
+                squarings = 0;
+            }
+        }
+        self.kernel.square_repeatedly(elements, squarings);
+    }
+}

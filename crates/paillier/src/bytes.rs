@@ -1,0 +1,125 @@
+//! Keys as bytes: a header of eight bytes, then numbers of fixed length, little-endian.
+//!
+//! Header: magic `PAI1`, the kind of key (1 public, 2 secret), s (1 byte), bits of m (2 bytes).
+
+use zeroize::Zeroizing;
+
+use crate::integer::{from_bytes, to_words};
+use crate::{Ciphertext, Error, Params, PublicKey, Result, SecretKey};
+
+const MAGIC: &[u8; 4] = b"PAI1";
+const PUBLIC: u8 = 1;
+const SECRET: u8 = 2;
+/// Bytes of the header.
+const HEADER: usize = 8;
+
+fn header(params: &Params, kind: u8) -> [u8; HEADER] {
+    let mut header = [0; HEADER];
+    header[..4].copy_from_slice(MAGIC);
+    header[4] = kind;
+    header[5] = params.s() as u8;
+    header[6..].copy_from_slice(&(params.modulus_bits() as u16).to_le_bytes());
+    header
+}
+
+/// What follows a header of this kind and size, `length` bytes.
+fn payload<'a>(
+    what: &'static str,
+    params: &Params,
+    kind: u8,
+    bytes: &'a [u8],
+    length: usize,
+) -> Result<&'a [u8]> {
+    Error::check_length(what, bytes.len(), HEADER + length)?;
+    let (found, payload) = bytes.split_at(HEADER);
+    let expected = header(params, kind);
+    if found != expected {
+        let (found, expected) = (format!("header {found:02x?}"), format!("{expected:02x?}"));
+        return Err(Error::Malformed { what, found, expected });
+    }
+    Ok(payload)
+}
+
+fn append(bytes: &mut Vec<u8>, words: &[u64]) {
+    bytes.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+}
+
+impl PublicKey {
+    /// Bytes of a public key.
+    pub fn byte_length(params: &Params) -> usize {
+        HEADER + params.modulus_bytes()
+    }
+
+    /// A header of 8 bytes and m.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = header(self.params(), PUBLIC).to_vec();
+        append(&mut bytes, &self.modulus());
+        bytes
+    }
+
+    /// Reads and checks a key of these parameters, as [`PublicKey::new`] does.
+    ///
+    /// # Errors
+    /// [`Error::Length`], [`Error::Malformed`] for other parameters or versions, [`Error::Modulus`].
+    pub fn from_bytes(params: Params, bytes: &[u8]) -> Result<Self> {
+        let modulus = payload("public key", &params, PUBLIC, bytes, params.modulus_bytes())?;
+        Self::new(params, &to_words(&from_bytes(modulus), params.modulus_words()))
+    }
+
+    /// Reads a ciphertext: exactly [`Params::ciphertext_bytes`], checked as [`PublicKey::ciphertext`] does.
+    ///
+    /// # Errors
+    /// [`Error::Length`], [`Error::Residue`].
+    pub fn ciphertext_from_bytes(&self, bytes: &[u8]) -> Result<Ciphertext> {
+        Error::check_length("bytes of a ciphertext", bytes.len(), self.params().ciphertext_bytes())?;
+        self.ciphertext(to_words(&from_bytes(bytes), self.params().ciphertext_words()))
+    }
+}
+
+impl SecretKey {
+    /// Bytes of a secret key.
+    pub fn byte_length(params: &Params) -> usize {
+        HEADER + params.modulus_bytes()
+    }
+
+    /// A header of 8 bytes, p and q.
+    pub fn to_bytes(&self) -> Zeroizing<Vec<u8>> {
+        let params = self.public().params();
+        // Not one reallocation, which would leave a copy behind.
+        let mut bytes = Zeroizing::new(Vec::with_capacity(Self::byte_length(params)));
+        bytes.extend(header(params, SECRET));
+        for prime in self.primes() {
+            append(&mut bytes, &Zeroizing::new(to_words(prime, params.prime_words())));
+        }
+        bytes
+    }
+
+    /// Reads and checks a key of these parameters.
+    ///
+    /// # Errors
+    /// [`Error::Length`], [`Error::Malformed`] for other parameters or versions, [`Error::Primes`] for
+    /// numbers that do not make a key.
+    pub fn from_bytes(params: Params, bytes: &[u8]) -> Result<Self> {
+        let primes = payload("secret key", &params, SECRET, bytes, params.modulus_bytes())?;
+        let (p, q) = primes.split_at(params.modulus_bytes() / 2);
+        Self::from_primes(params, from_bytes(p), from_bytes(q))
+    }
+}
+
+impl Ciphertext {
+    /// [`Params::ciphertext_bytes`], without a header.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(8 * self.words().len());
+        append(&mut bytes, self.words());
+        bytes
+    }
+}
+
+impl crate::Plaintext {
+    /// [`Params::plaintext_bytes`], without a header.
+    pub fn to_bytes(&self) -> Zeroizing<Vec<u8>> {
+        let mut bytes = Zeroizing::new(Vec::with_capacity(8 * self.words().len()));
+        append(&mut bytes, self.words());
+        bytes
+    }
+}

@@ -1,0 +1,199 @@
+//! Where phases stand in a plaintext.
+//!
+//! A plaintext is a number in base γ. Each of the compressed encryptions has 2t − 1 digits of it, where t is
+//! how many digits of the secret an encrypted number of the compression key holds (1 unless it is packed),
+//! and its phase is the middle one.
+//!
+//! Over the integers every digit is a sum of at most the terms of a linear form, so from 0 to
+//! V = (q − 1)·(1 + n·D), with D the largest digit of the secret: 1 for binary secrets, 2 for ternary ones
+//! (whose entries are shifted by one), q − 1 for general ones. So:
+//!
+//! - **Separate.** γ = V + 1. No digit reaches the next, and the plaintext is below γ^P, P the number of
+//!   digits, which mˢ must not be below. The phase is the digit modulo q, exactly.
+//! - **Overlapping** (ZipPIR, 3.3.3). γ = q for small secrets, q² for general ones. What is below a digit adds
+//!   the *spill* ⌊Σᵢ vᵢ·γ^(i−j)⌋, i < j, which is below V/(γ − 1): at most n·D for small secrets, at most n − 1
+//!   for general ones, for V/(q² − 1) = (1 + n(q − 1))/(q + 1) < n. What is above a digit vanishes
+//!   modulo q, a divisor of γ. The highest digit needs its V: V·(γ^P − 1)/(γ − 1) < mˢ. Half the largest spill
+//!   S is taken off again, so a phase is off by at most ⌈S/2⌉, and messages of scale Δ decode while
+//!   e − ⌊S/2⌋ ≥ −Δ/2 and e + ⌈S/2⌉ < Δ/2; |e| < Δ/4 does where S ≤ Δ/2.
+
+use crypto_bigint::{BoxedUint, ConcatenatingMul, NonZero};
+use zeroize::Zeroizing;
+
+use super::lwe::LweParams;
+use crate::integer::{from_words, to_words};
+use crate::{Error, Plaintext, PublicKey, Result};
+
+/// How close digits stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scale {
+    /// γ = V + 1: exact phases.
+    Separate,
+    /// γ = q or q²: more phases in a ciphertext, each off by a little.
+    Overlapping,
+}
+
+/// Where the phases of LWE encryptions stand in the plaintexts of one key size.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layout {
+    lwe: LweParams,
+    scale: Scale,
+    packing: usize,
+    gamma: NonZero<BoxedUint>,
+    slots: usize,
+    spill: u64,
+}
+
+/// Base γ of the digits.
+fn gamma(lwe: &LweParams, scale: Scale) -> BoxedUint {
+    let q = BoxedUint::from(lwe.modulus());
+    match (scale, lwe.bound()) {
+        (Scale::Separate, _) => {
+            lwe.largest_value().concatenating_add(BoxedUint::one())
+        }
+        (Scale::Overlapping, Some(_)) => q,
+        (Scale::Overlapping, None) => q.concatenating_mul(&q),
+    }
+}
+
+/// How many digits of base γ and value at most V fit below mˢ: the most P with V·(γ^P − 1)/(γ − 1) < mˢ.
+fn digits_below(modulus: &BoxedUint, largest: &BoxedUint, gamma: &NonZero<BoxedUint>) -> usize {
+    let bits = modulus.bits_precision() + 512;
+    let widen = |number: &BoxedUint| crypto_bigint::Resize::resize_unchecked(number.clone(), bits);
+    let (modulus, largest) = (widen(modulus), widen(largest));
+    let mut sum = widen(&BoxedUint::zero());
+    let mut count = 0;
+    loop {
+        sum = sum.wrapping_mul(gamma.as_ref()).wrapping_add(&largest);
+        if sum.cmp_vartime(&modulus).is_ge() {
+            return count;
+        }
+        count += 1;
+    }
+}
+
+impl Layout {
+    /// As many phases as fit, the secret not packed.
+    ///
+    /// # Errors
+    /// [`Error::OutOfBounds`] where not one fits.
+    pub fn new(public: &PublicKey, lwe: LweParams, scale: Scale) -> Result<Self> {
+        Self::packed(public, lwe, scale, 1)
+    }
+
+    /// With `packing` digits of the secret in each number of the compression key: the key is so many times
+    /// smaller, and 2·`packing` − 1 times fewer phases fit.
+    ///
+    /// # Errors
+    /// [`Error::OutOfBounds`] where not one fits.
+    pub fn packed(public: &PublicKey, lwe: LweParams, scale: Scale, packing: usize) -> Result<Self> {
+        let gamma = NonZero::new(gamma(&lwe, scale)).into_option();
+        let gamma = gamma.ok_or_else(|| Error::out_of_bounds("LWE modulus", 0, "2 to 2^64"))?;
+        let largest = lwe.largest_value();
+        let digits = digits_below(public.plain().modulus(), &largest, &gamma);
+        let per_slot = packing.saturating_mul(2).saturating_sub(1);
+        let slots = digits.checked_div(per_slot).unwrap_or(0);
+        if slots == 0 {
+            let expected = format!("1 to {}", digits.div_ceil(2));
+            return Err(Error::out_of_bounds("packing of the secret", packing as u64, expected));
+        }
+        let spill = match scale {
+            Scale::Separate => 0,
+            Scale::Overlapping => largest_spill(&largest, &gamma),
+        };
+        Ok(Self { lwe, scale, packing, gamma, slots, spill })
+    }
+
+    /// With so few phases to a ciphertext, where fewer than fit are wanted.
+    #[must_use]
+    pub fn with_at_most(mut self, slots: usize) -> Self {
+        self.slots = self.slots.min(slots.max(1));
+        self
+    }
+
+    /// The most digits of the secret that a number of the compression key can hold.
+    ///
+    /// # Errors
+    /// As [`Layout::new`].
+    pub fn largest_packing(public: &PublicKey, lwe: LweParams, scale: Scale) -> Result<usize> {
+        Ok(Self::new(public, lwe, scale)?.slots.div_ceil(2))
+    }
+
+    /// What is compressed.
+    pub fn lwe(&self) -> &LweParams {
+        &self.lwe
+    }
+
+    /// How close digits stand.
+    pub fn scale(&self) -> Scale {
+        self.scale
+    }
+
+    /// t, digits of the secret in each number of the compression key.
+    pub fn packing(&self) -> usize {
+        self.packing
+    }
+
+    /// Phases of a ciphertext.
+    pub fn slots(&self) -> usize {
+        self.slots
+    }
+
+    /// Ciphertexts for so many phases.
+    pub fn ciphertexts(&self, phases: usize) -> usize {
+        phases.div_ceil(self.slots)
+    }
+
+    /// How far a phase is off at most, in units of 1/q: ⌈S/2⌉.
+    pub fn phase_error(&self) -> u64 {
+        self.spill.div_ceil(2)
+    }
+
+    /// γ in little-endian words.
+    pub(crate) fn gamma_words(&self) -> Vec<u64> {
+        to_words(self.gamma.as_ref(), self.gamma.bits_precision().div_ceil(64) as usize)
+    }
+
+    /// ⌈log₂ γ⌉.
+    pub(crate) fn gamma_bits(&self) -> u32 {
+        self.gamma.as_ref().bits_vartime()
+    }
+
+    /// The phases modulo q in a plaintext, `count` of them, lowest first; at most as many as there are slots.
+    ///
+    /// In the same time whatever the plaintext.
+    pub fn phases(&self, plaintext: &Plaintext, count: usize) -> Zeroizing<Vec<u64>> {
+        let mut rest = Zeroizing::new(from_words(plaintext.words()));
+        let mut phases = Zeroizing::new(Vec::with_capacity(count.min(self.slots)));
+        for _ in 0..count.min(self.slots) {
+            for position in 0..2 * self.packing - 1 {
+                let (quotient, digit) = rest.div_rem(&self.gamma);
+                rest = Zeroizing::new(quotient);
+                let digit = Zeroizing::new(digit);
+                if position == self.packing - 1 {
+                    phases.push(self.phase(&digit));
+                }
+            }
+        }
+        phases
+    }
+
+    /// A digit modulo q, less half the largest spill.
+    fn phase(&self, digit: &BoxedUint) -> u64 {
+        let q = self.lwe.modulus();
+        let words = Zeroizing::new(to_words(digit, 4));
+        // 2⁶⁴ modulo q, by which the digit's words are weighed. q is public.
+        let word = (1u128 << 64) % q;
+        let fold = |sum: u128, &entry: &u64| (sum * word % q + u128::from(entry) % q) % q;
+        let residue = words.iter().rev().fold(0, fold);
+        ((residue + q - u128::from(self.spill / 2) % q) % q) as u64
+    }
+}
+
+/// ⌈V/(γ − 1)⌉ − 1: the largest number below V/(γ − 1).
+fn largest_spill(largest: &BoxedUint, gamma: &NonZero<BoxedUint>) -> u64 {
+    let one = BoxedUint::one_with_precision(gamma.bits_precision());
+    let below = largest.wrapping_sub(BoxedUint::one());
+    let divisor = NonZero::new(gamma.as_ref().wrapping_sub(one)).into_option();
+    divisor.map_or(0, |divisor| to_words(&below.div_rem_vartime(&divisor).0, 4)[0])
+}

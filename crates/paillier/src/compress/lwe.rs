@@ -1,0 +1,233 @@
+//! What is compressed: LWE encryptions, and coefficients of RLWE encryptions.
+//!
+//! An encryption under the secret s is (a, b) with phase b − ⟨a, s⟩ modulo q.
+
+use crypto_bigint::{BoxedUint, ConcatenatingMul};
+use zeroize::Zeroizing;
+
+use crate::{Error, Result};
+
+/// The most entries of a secret.
+const MAXIMUM_N: usize = 1 << 20;
+/// The largest bound of a secret's entries that is called small.
+const MAXIMUM_BOUND: u32 = 1 << 20;
+
+/// What the entries of an LWE secret are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyKind {
+    /// 0 or 1.
+    Binary,
+    /// −1, 0 or 1.
+    Ternary,
+    /// From −B to B.
+    Bounded(u32),
+    /// Any residues.
+    General,
+}
+
+/// Dimension, modulus and kind of secret of LWE encryptions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LweParams {
+    n: usize,
+    q: u128,
+    kind: KeyKind,
+}
+
+impl LweParams {
+    /// n from 1 to 2²⁰, q from 2 to 2⁶⁴, and larger than twice the bound of the secret's entries.
+    ///
+    /// These are encryptions of somebody else's: whether they are secure is not looked at.
+    ///
+    /// # Errors
+    /// [`Error::OutOfBounds`].
+    pub fn new(n: usize, q: u128, kind: KeyKind) -> Result<Self> {
+        if !(1..=MAXIMUM_N).contains(&n) {
+            return Err(Error::out_of_bounds("LWE dimension", n as u64, format!("1 to {MAXIMUM_N}")));
+        }
+        if !(2..=1 << 64).contains(&q) {
+            let found = u64::try_from(q).unwrap_or(u64::MAX);
+            return Err(Error::out_of_bounds("LWE modulus", found, "2 to 2^64"));
+        }
+        let params = Self { n, q, kind };
+        let bound = params.bound().unwrap_or(0);
+        let most = u64::from(MAXIMUM_BOUND).min(((q - 1) / 2) as u64).max(u64::from(kind == KeyKind::Binary));
+        if bound > most {
+            return Err(Error::out_of_bounds("bound of the secret's entries", bound, format!("up to {most}")));
+        }
+        Ok(params)
+    }
+
+    /// n.
+    pub fn dimension(&self) -> usize {
+        self.n
+    }
+
+    /// q.
+    pub fn modulus(&self) -> u128 {
+        self.q
+    }
+
+    /// The kind of secret.
+    pub fn kind(&self) -> KeyKind {
+        self.kind
+    }
+
+    /// ⌈log₂ q⌉.
+    pub fn modulus_bits(&self) -> u32 {
+        128 - (self.q - 1).leading_zeros()
+    }
+
+    /// The largest absolute value of a secret's entries, where it is small.
+    pub fn bound(&self) -> Option<u64> {
+        match self.kind {
+            KeyKind::Binary | KeyKind::Ternary => Some(1),
+            KeyKind::Bounded(bound) => Some(bound.into()),
+            KeyKind::General => None,
+        }
+    }
+
+    /// What is added to a secret's entries before they are encrypted, to make them digits from 0 on.
+    pub(crate) fn shift(&self) -> u64 {
+        match self.kind {
+            KeyKind::Binary | KeyKind::General => 0,
+            KeyKind::Ternary => 1,
+            KeyKind::Bounded(bound) => bound.into(),
+        }
+    }
+
+    /// D, the largest digit.
+    pub(crate) fn largest_digit(&self) -> u64 {
+        match self.kind {
+            KeyKind::Binary => 1,
+            KeyKind::Ternary => 2,
+            KeyKind::Bounded(bound) => 2 * u64::from(bound),
+            KeyKind::General => (self.q - 1) as u64,
+        }
+    }
+
+    /// V = (q − 1)·(1 + n·D), the largest value of a [`Linear`] form.
+    pub(crate) fn largest_value(&self) -> BoxedUint {
+        let words = BoxedUint::from(1 + self.n as u128 * u128::from(self.largest_digit()));
+        words.concatenating_mul(BoxedUint::from(self.q - 1))
+    }
+
+    /// The secret's entries, residues modulo q, as digits.
+    ///
+    /// # Errors
+    /// [`Error::Length`]; [`Error::Residue`] where an entry is not of this kind.
+    pub(crate) fn digits(&self, secret: &[u64]) -> Result<Zeroizing<Vec<u64>>> {
+        Error::check_length("entries of the LWE secret", secret.len(), self.n)?;
+        let (shift, largest) = (u128::from(self.shift()), u128::from(self.largest_digit()));
+        let mut digits = Zeroizing::new(Vec::with_capacity(self.n));
+        let mut too_large = 0;
+        for &entry in secret {
+            // Without a branch: (entry + shift) modulo q, for an entry below q.
+            let sum = u128::from(entry) + shift;
+            let wraps = u128::from(sum >= self.q);
+            let digit = sum - wraps * self.q;
+            too_large |= u128::from(digit > largest);
+            digits.push(digit as u64);
+        }
+        if too_large == 0 {
+            return Ok(digits);
+        }
+        let expected = "of the kind that the parameters say";
+        Err(Error::Residue { what: "an entry of the LWE secret", found: "too large", expected })
+    }
+
+    /// The residue of a sum.
+    pub(crate) fn add(&self, a: u64, b: u64) -> u64 {
+        ((u128::from(a) + u128::from(b)) % self.q) as u64
+    }
+
+    fn negate(&self, a: u64) -> u64 {
+        if a == 0 { 0 } else { (self.q - u128::from(a)) as u64 }
+    }
+
+    /// The phase of a sample as a linear form in the secret's digits: with c = −a modulo q and
+    /// β = b + shift·Σaᵢ modulo q, β + Σcᵢ·dᵢ is the phase modulo q, and from 0 to V over the integers.
+    ///
+    /// # Errors
+    /// [`Error::Length`], [`Error::Residue`] for entries from q on.
+    pub(crate) fn linear(&self, sample: &Lwe) -> Result<Linear> {
+        Error::check_length("entries of an LWE mask", sample.mask.len(), self.n)?;
+        if sample.mask.iter().chain([&sample.body]).any(|&entry| u128::from(entry) >= self.q) {
+            let expected = "a residue below q";
+            return Err(Error::Residue { what: "an entry of an LWE encryption", found: "too large", expected });
+        }
+        let sum = sample.mask.iter().fold(0, |sum, &entry| self.add(sum, entry));
+        let shifted = (u128::from(sum) * u128::from(self.shift()) % self.q) as u64;
+        let coefficients = sample.mask.iter().map(|&entry| self.negate(entry)).collect();
+        Ok(Linear { coefficients, constant: self.add(sample.body, shifted) })
+    }
+
+    /// Rescales a sample to the modulus `to`, at most q: each entry x becomes ⌊x·to/q⌉ modulo `to`.
+    ///
+    /// The error in units of the new modulus becomes e·to/q + ε with |ε| ≤ (1 + n·B)/2, B the bound of the
+    /// secret's entries: the entries' roundings are off by half each, the body's once and the mask's times
+    /// the secret. So with Δ the scale of the messages, an error under Δ/4 decodes if (1 + n·B)/2 is under
+    /// Δ·to/(4q): `to` > 2·(1 + n·B)·q/Δ. [`LweParams::rescaling_error`] is the bound.
+    ///
+    /// # Errors
+    /// [`Error::OutOfBounds`] for `to` above q or a general secret.
+    pub fn rescale(&self, sample: &Lwe, to: &Self) -> Result<Lwe> {
+        if to.q > self.q || self.bound().is_none() || (self.n, self.kind) != (to.n, to.kind) {
+            let found = u64::try_from(to.q).unwrap_or(u64::MAX);
+            let expected = "at most q, of the same small secret";
+            return Err(Error::out_of_bounds("modulus to rescale to", found, expected));
+        }
+        let rescaled = |&entry: &u64| ((u128::from(entry) * to.q + self.q / 2) / self.q % to.q) as u64;
+        Ok(Lwe { mask: sample.mask.iter().map(rescaled).collect(), body: rescaled(&sample.body) })
+    }
+
+    /// How far [`LweParams::rescale`] moves a phase at most, in units of the new modulus, rounded up:
+    /// `None` for general secrets.
+    pub fn rescaling_error(&self) -> Option<u64> {
+        self.bound().map(|bound| (1 + self.n as u64 * bound).div_ceil(2))
+    }
+}
+
+/// An LWE encryption: residues modulo q.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lwe {
+    /// a, n entries.
+    pub mask: Vec<u64>,
+    /// b.
+    pub body: u64,
+}
+
+impl Lwe {
+    /// Coefficient k of the message of the RLWE encryption (A, B) modulo q and Xⁿ + 1, as an LWE encryption
+    /// under the coefficients of the ring secret (ZipPIR, Algorithm 8): entry i of its mask is A\[k − i\] up
+    /// to i = k, then −A\[n + k − i\].
+    ///
+    /// # Errors
+    /// [`Error::OutOfBounds`] for k from n on, [`Error::Length`], [`Error::Residue`].
+    pub fn coefficient(params: &LweParams, mask: &[u64], body: &[u64], k: usize) -> Result<Self> {
+        let n = params.n;
+        Error::check_length("coefficients of an RLWE mask", mask.len(), n)?;
+        Error::check_length("coefficients of an RLWE body", body.len(), n)?;
+        if k >= n {
+            return Err(Error::out_of_bounds("coefficient", k as u64, format!("below {n}")));
+        }
+        if mask.iter().any(|&entry| u128::from(entry) >= params.q) {
+            let expected = "a residue below q";
+            return Err(Error::Residue { what: "an entry of an RLWE mask", found: "too large", expected });
+        }
+        let entry = |i| if i <= k { mask[k - i] } else { params.negate(mask[n + k - i]) };
+        Ok(Self { mask: (0..n).map(entry).collect(), body: body[k] })
+    }
+}
+
+/// A phase as a linear form in the secret's digits: `constant` + Σ coefficientᵢ·digitᵢ.
+pub(crate) struct Linear {
+    pub(crate) coefficients: Vec<u64>,
+    pub(crate) constant: u64,
+}
+
+/// The message of a phase Δ·μ + e with Δ = ⌊q/p⌋: ⌊phase/Δ⌉ modulo p, right for −Δ/2 ≤ e < Δ/2 where p² is
+/// at most q/2. `None` for p from q on, or zero.
+pub fn decode(phase: u64, q: u128, p: u64) -> Option<u64> {
+    let delta = q.checked_div(p.into()).filter(|&delta| delta > 0)?;
+    Some((((u128::from(phase) + delta / 2) / delta) % u128::from(p)) as u64)
+}

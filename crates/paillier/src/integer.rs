@@ -1,0 +1,195 @@
+//! Between little-endian words of 64 bits and integers; arithmetic modulo numbers of one size.
+//!
+//! Values have the length of their modulus, whatever they are: lengths say nothing about secrets. What is
+//! not called `vartime` takes the same time for all values of a length.
+
+use crypto_bigint::{BoxedUint, ConcatenatingMul, NonZero, Odd, RandomMod, Resize};
+use rand_core::CryptoRng;
+use subtle::{Choice, ConstantTimeLess};
+use zeroize::{Zeroize, Zeroizing};
+
+use crate::{Error, Result};
+
+/// An integer of exactly as many words.
+pub(crate) fn from_words(words: &[u64]) -> BoxedUint {
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    from_bytes(&Zeroizing::new(bytes))
+}
+
+/// An integer of as many words as the bytes, a multiple of eight, fill.
+pub(crate) fn from_bytes(bytes: &[u8]) -> BoxedUint {
+    BoxedUint::from_le_slice_truncated(bytes, 8 * bytes.len() as u32)
+}
+
+/// The lowest `count` words; what lies above must be zero.
+pub(crate) fn to_words(number: &BoxedUint, count: usize) -> Vec<u64> {
+    let bytes = Zeroizing::new(number.to_le_bytes().into_vec());
+    let mut words = vec![0; count];
+    for (word, bytes) in words.iter_mut().zip(bytes.chunks(8)) {
+        *word = bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte));
+    }
+    words
+}
+
+/// An odd number as a modulus.
+///
+/// # Errors
+/// [`Error::Modulus`] where it is even.
+pub(crate) fn odd(number: BoxedUint) -> Result<Odd<BoxedUint>> {
+    let even = Error::Modulus { found: crate::error::ModulusFault::Even };
+    Odd::new(number).into_option().ok_or(even)
+}
+
+/// An odd modulus of a whole number of words, and arithmetic with residues of that length. Erased on drop.
+#[derive(Clone)]
+pub(crate) struct Residues {
+    modulus: Odd<BoxedUint>,
+}
+
+impl Residues {
+    pub(crate) fn new(modulus: BoxedUint) -> Result<Self> {
+        Ok(Self { modulus: odd(modulus)? })
+    }
+
+    pub(crate) fn modulus(&self) -> &BoxedUint {
+        self.modulus.as_ref()
+    }
+
+    /// The modulus, which is not zero.
+    pub(crate) fn divisor(&self) -> &NonZero<BoxedUint> {
+        self.modulus.as_nz_ref()
+    }
+
+    pub(crate) fn bits_precision(&self) -> u32 {
+        self.modulus.bits_precision()
+    }
+
+    /// Words of a residue.
+    pub(crate) fn words(&self) -> usize {
+        (self.bits_precision() / 64) as usize
+    }
+
+    /// The same number in the length of this modulus: it must fit.
+    pub(crate) fn resize(&self, number: &BoxedUint) -> BoxedUint {
+        number.clone().resize_unchecked(self.bits_precision())
+    }
+
+    /// Any number modulo this one.
+    pub(crate) fn reduce(&self, number: &BoxedUint) -> BoxedUint {
+        self.resize(&number.rem(self.divisor()))
+    }
+
+    /// [`Residues::reduce`] with a modulus that is public.
+    pub(crate) fn reduce_vartime(&self, number: &BoxedUint) -> BoxedUint {
+        self.resize(&number.rem_vartime(self.divisor()))
+    }
+
+    pub(crate) fn add(&self, a: &BoxedUint, b: &BoxedUint) -> BoxedUint {
+        a.add_mod(b, self.divisor())
+    }
+
+    pub(crate) fn subtract(&self, a: &BoxedUint, b: &BoxedUint) -> BoxedUint {
+        a.sub_mod(b, self.divisor())
+    }
+
+    pub(crate) fn multiply(&self, a: &BoxedUint, b: &BoxedUint) -> BoxedUint {
+        let product = Zeroizing::new(a.concatenating_mul(b));
+        self.reduce(&product)
+    }
+
+    /// [`Residues::multiply`] with a modulus that is public.
+    pub(crate) fn multiply_vartime(&self, a: &BoxedUint, b: &BoxedUint) -> BoxedUint {
+        self.reduce_vartime(&a.concatenating_mul(b))
+    }
+
+    /// A small number.
+    pub(crate) fn small(&self, number: u64) -> BoxedUint {
+        self.resize(&BoxedUint::from(number))
+    }
+
+    /// 1/a, where there is one.
+    pub(crate) fn inverse(&self, a: &BoxedUint) -> Option<BoxedUint> {
+        a.invert_odd_mod(&self.modulus).into_option()
+    }
+
+    /// A uniform residue other than zero. The time depends only on what is rejected.
+    pub(crate) fn random_nonzero(&self, rng: &mut dyn CryptoRng) -> BoxedUint {
+        loop {
+            let number = BoxedUint::random_mod_vartime(rng, self.divisor());
+            if !bool::from(number.is_zero()) {
+                return number;
+            }
+        }
+    }
+}
+
+impl Drop for Residues {
+    fn drop(&mut self) {
+        self.modulus.zeroize();
+    }
+}
+
+/// Whether a < b, both of the same number of words.
+pub(crate) fn less(a: &[u64], b: &[u64]) -> Choice {
+    let mut less = Choice::from(0);
+    for (a, b) in a.iter().zip(b) {
+        less = a.ct_lt(b) | (!b.ct_lt(a) & less);
+    }
+    less
+}
+
+/// base^exponent over the integers, in a length that holds it.
+pub(crate) fn integer_power(base: &BoxedUint, exponent: u32) -> BoxedUint {
+    (1..exponent).fold(base.clone(), |power, _| {
+        let next = power.concatenating_mul(base);
+        Zeroizing::new(power);
+        next
+    })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_go_there_and_back() {
+        let words = [1, 0, u64::MAX, 1 << 63];
+        let number = from_words(&words);
+        assert_eq!(number.bits_precision(), 256);
+        assert_eq!(to_words(&number, 4), words);
+        assert_eq!(to_words(&from_words(&[5]), 3), [5, 0, 0]);
+    }
+
+    #[test]
+    fn less_is_that_of_numbers() {
+        for (a, b, expected) in
+            [([0, 1], [5, 1], true), ([5, 0], [0, 1], true), ([0, 1], [0, 1], false), ([1, 1], [9, 0], false)]
+        {
+            assert_eq!(bool::from(less(&a, &b)), expected, "{a:?} < {b:?}");
+        }
+    }
+
+    #[test]
+    fn arithmetic_is_modular() {
+        let residues = Residues::new(from_words(&[101, 1])).unwrap();
+        let m = (1u128 << 64) + 101;
+        let of = |x: u128| residues.resize(&BoxedUint::from(x));
+        let (a, b) = (m - 3, m / 2);
+        assert_eq!(residues.add(&of(a), &of(b)), of((a + b) % m));
+        assert_eq!(residues.subtract(&of(b), &of(a)), of((m + b - a) % m));
+        assert_eq!(residues.multiply(&of(3), &of(b)), of(3 * b % m));
+        assert_eq!(
+            residues.reduce(&from_words(&[0, 0, 0, 1])),
+            residues.reduce_vartime(&from_words(&[0, 0, 0, 1]))
+        );
+        assert!(Residues::new(of(4)).is_err());
+    }
+
+    #[test]
+    fn powers_are_exact() {
+        let base = from_words(&[u64::MAX]);
+        assert_eq!(to_words(&integer_power(&base, 2), 2), [1, u64::MAX - 1]);
+        assert_eq!(integer_power(&base, 1), base);
+    }
+}

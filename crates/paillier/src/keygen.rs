@@ -1,0 +1,46 @@
+//! Primes for secret keys.
+
+use crypto_bigint::BoxedUint;
+use crypto_primes::Flavor;
+use crypto_primes::hazmat::{SetBits, SmallFactorsSieveFactory};
+use papir_ring::prg::SecretRng;
+use subtle::{Choice, ConstantTimeEq};
+use zeroize::Zeroizing;
+
+use crate::{Error, Params, Result};
+
+/// Of the leading bits of p and q, the first hundred must not all agree (FIPS 186-5, A.1.3).
+const DISTANCE_BITS: u32 = 100;
+
+/// A random prime of exactly so many bits, the top two set: the product of two has twice as many bits.
+fn random_prime(bits: u32, rng: &mut SecretRng) -> Result<Zeroizing<BoxedUint>> {
+    let none = || Error::Primes { found: "cannot be found" };
+    let sieve = SmallFactorsSieveFactory::<BoxedUint>::new(Flavor::Any, bits, SetBits::TwoMsb);
+    let is_prime = |_: &mut SecretRng, candidate: &BoxedUint| crypto_primes::is_prime(Flavor::Any, candidate);
+    let found = crypto_primes::sieve_and_find(rng, sieve.map_err(|_| none())?, is_prime);
+    Ok(Zeroizing::new(found.map_err(|_| none())?.ok_or_else(none)?))
+}
+
+/// Two primes of half the modulus' size, far apart.
+///
+/// For two different primes of the same size p does not divide q − 1, nor q p − 1: so gcd(m, φ(m)) = 1.
+pub(crate) fn random_primes(params: &Params, rng: &mut SecretRng) -> Result<[Zeroizing<BoxedUint>; 2]> {
+    let bits = params.modulus_bits() / 2;
+    loop {
+        let (p, q) = (random_prime(bits, rng)?, random_prime(bits, rng)?);
+        if bool::from(far_apart(&p, &q, bits)) {
+            return Ok([p, q]);
+        }
+    }
+}
+
+/// |p − q| ≥ 2^(bits − 100), as far as numbers of so few bits can be.
+pub(crate) fn far_apart(p: &BoxedUint, q: &BoxedUint, bits: u32) -> Choice {
+    let shift = bits.saturating_sub(DISTANCE_BITS);
+    let is_zero = |a: &BoxedUint, b: &BoxedUint| {
+        let difference = Zeroizing::new(Zeroizing::new(a.wrapping_sub(b)).shr(shift));
+        let words = Zeroizing::new(crate::integer::to_words(&difference, bits.div_ceil(64) as usize));
+        words.iter().fold(0, |or, word| or | word).ct_eq(&0)
+    };
+    !is_zero(p, q) & !is_zero(q, p)
+}

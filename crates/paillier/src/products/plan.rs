@@ -1,0 +1,98 @@
+//! How many bases make a block, and how many rows are computed at once.
+
+/// The largest block.
+const MAXIMUM_BLOCK: u32 = 16;
+/// Rows that the processor multiplies together.
+const LANES: usize = crate::LANES;
+
+/// What is computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Products.
+    pub rows: usize,
+    /// Bases of each.
+    pub columns: usize,
+    /// Bits of an exponent.
+    pub bits: u32,
+    /// Bytes of an element.
+    pub element_bytes: usize,
+}
+
+/// A way to compute it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// Bases of a block: its table has 2 to this power elements.
+    pub block: u32,
+    /// Rows that are computed at once: one accumulator for each bit of each.
+    pub rows_at_once: usize,
+}
+
+impl Plan {
+    /// The plan with the fewest multiplications among those whose table and accumulators fit into
+    /// `memory` bytes; the smallest one where none does.
+    pub fn choose(shape: &Shape, memory: usize) -> Self {
+        let mut best = Self { block: 1, rows_at_once: shape.rows.clamp(1, LANES) };
+        let mut rows_at_once: Vec<usize> = (1..=shape.rows.div_ceil(LANES)).map(|groups| groups * LANES).collect();
+        rows_at_once.iter_mut().for_each(|rows| *rows = (*rows).min(shape.rows));
+        for rows_at_once in rows_at_once {
+            for block in 1..=MAXIMUM_BLOCK {
+                let plan = Self { block, rows_at_once };
+                if plan.memory(shape) <= memory && plan.multiplications(shape) < best.multiplications(shape) {
+                    best = plan;
+                }
+            }
+        }
+        best
+    }
+
+    /// Bytes of the table and the accumulators.
+    pub fn memory(&self, shape: &Shape) -> usize {
+        let accumulators = self.rows_at_once.saturating_mul(shape.bits as usize);
+        accumulators.saturating_add(1 << self.block).saturating_mul(shape.element_bytes)
+    }
+
+    /// Multiplications and squarings: for each block a table, and one for each bit of each row; then two for
+    /// each bit of each row.
+    pub fn multiplications(&self, shape: &Shape) -> u64 {
+        let accumulators = shape.rows as u64 * u64::from(shape.bits);
+        let blocks = (shape.columns as u64).div_ceil(self.block.into());
+        let passes = (shape.rows as u64).div_ceil(self.rows_at_once.max(1) as u64);
+        blocks * (passes * (1 << self.block) + accumulators) + 2 * accumulators
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TICKET: Shape = Shape { rows: 160, columns: 1256, bits: 3072, element_bytes: 960 };
+
+    #[test]
+    fn a_ticket_takes_some_fifty_million_multiplications() {
+        let plan = Plan::choose(&TICKET, 512 << 20);
+        assert_eq!(plan.rows_at_once, 160);
+        assert!((13..=15).contains(&plan.block), "{plan:?}");
+        let least = plan.multiplications(&TICKET);
+        assert!((40_000_000..50_000_000).contains(&least), "{least}");
+        assert!(least < 160 * 3072 * 1256 / 2 / 6, "six times fewer than one base after the other");
+    }
+
+    #[test]
+    fn memory_bounds_the_plan() {
+        for megabytes in [1, 16, 64, 128] {
+            let plan = Plan::choose(&TICKET, megabytes << 20);
+            let least = Plan { block: 1, rows_at_once: 8 }.memory(&TICKET);
+            assert!(plan.memory(&TICKET) <= (megabytes << 20).max(least), "{megabytes}: {plan:?}");
+        }
+        let small = Plan::choose(&TICKET, 64 << 20);
+        assert!(small.multiplications(&TICKET) < 70_000_000, "{small:?}");
+    }
+
+    #[test]
+    fn one_row_has_a_plan() {
+        let plan = Plan::choose(&Shape { rows: 1, columns: 630, bits: 64, element_bytes: 960 }, 1 << 20);
+        assert_eq!(plan.rows_at_once, 1);
+        assert!((4..=6).contains(&plan.block), "{plan:?}");
+        assert_eq!(Plan::choose(&Shape { rows: 0, columns: 0, bits: 1, element_bytes: 8 }, 0).rows_at_once, 1);
+    }
+}

@@ -1,0 +1,229 @@
+//! The work, step by step.
+
+use std::ops::Range;
+
+use super::exponents::Exponents;
+use super::plan::{Plan, Shape};
+use crate::{Ciphertext, Error, PublicKey, Result};
+
+/// Multiplications of a step, at most: some milliseconds. The tables of large blocks have longer last steps.
+const STEP: usize = 4096;
+
+/// Products of powers in the making. Each [`Products::step`] takes some milliseconds; between two the work may
+/// rest for any time. What exists is lost with the value: who must not lose it takes a few rows at a time.
+///
+/// The same exponents and other rows may be computed on other threads.
+///
+/// ```
+/// use papir_paillier::products::{ExponentMatrix, Products};
+/// # use papir_paillier::{Params, SecretKey};
+/// # use chacha20::{ChaCha20Rng, rand_core::SeedableRng};
+/// # let mut rng = ChaCha20Rng::from_seed([1; 32]);
+/// # let key = SecretKey::generate(Params::insecure(256, 1)?, &mut rng)?;
+/// let public = key.public();
+/// let encrypted: Vec<_> = [5u64, 7].iter().map(|&x| public.encrypt(&public.plaintext(&[x])?, &mut rng)).collect();
+/// let matrix = ExponentMatrix::new(1, 2, 8, [10, 3])?;
+/// let mut products = Products::new(public, &encrypted, matrix, 0..1, 1 << 20)?;
+/// while products.step() {}
+/// let product = products.finish();
+/// assert_eq!(key.decrypt(&product[0]).words()[0], 5 * 10 + 7 * 3);
+/// # Ok::<(), papir_paillier::Error>(())
+/// ```
+pub struct Products<E> {
+    public: PublicKey,
+    exponents: E,
+    shape: Shape,
+    plan: Plan,
+    bases: Vec<u64>,
+    /// Rows that are not begun yet.
+    rows: Range<usize>,
+    /// Elements of finished rows.
+    finished: Vec<u64>,
+    pass: Option<Pass>,
+    done: u64,
+}
+
+/// The rows that are computed now.
+struct Pass {
+    rows: Range<usize>,
+    stage: Stage,
+    /// Products of subsets of the block.
+    table: Vec<u64>,
+    /// The entry of the table for each accumulator.
+    indices: Vec<u32>,
+    /// An element for each bit, lowest first, and row.
+    accumulators: Vec<u64>,
+}
+
+/// What comes next.
+enum Stage {
+    /// The table of the block that begins with `base` has the subsets of so many of its bases.
+    Table { base: usize, filled: usize },
+    /// So many accumulators have that block's entry in them.
+    Accumulate { base: usize, at: usize },
+    /// The highest bits down to here are in the products, which stand where the highest bit stood.
+    Horner { bit: usize },
+}
+
+impl<E: Exponents> Products<E> {
+    /// The products of these rows, with a table and accumulators of about `memory` bytes at most: less makes
+    /// it slower. Nothing is computed yet but the bases' form.
+    ///
+    /// # Errors
+    /// [`Error::Length`] where there are more or fewer bases than columns, [`Error::OutOfBounds`] for rows
+    /// that the matrix does not have.
+    pub fn new(
+        public: &PublicKey,
+        bases: &[Ciphertext],
+        exponents: E,
+        rows: Range<usize>,
+        memory: usize,
+    ) -> Result<Self> {
+        Error::check_length("bases", bases.len(), exponents.columns())?;
+        if rows.end > exponents.rows() {
+            let expected = format!("up to {}", exponents.rows());
+            return Err(Error::out_of_bounds("last row", rows.end as u64, expected));
+        }
+        let (columns, bits) = (exponents.columns(), exponents.bits());
+        let shape = Shape { rows: rows.len(), columns, bits, element_bytes: 8 * public.batch().limbs() };
+        let bases = public.batch().enter_ciphertexts(bases);
+        let plan = Plan::choose(&shape, memory);
+        let (public, finished) = (public.clone(), Vec::new());
+        Ok(Self { public, exponents, shape, plan, bases, rows, finished, pass: None, done: 0 })
+    }
+
+    /// How it is computed.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Multiplications in all.
+    pub fn work(&self) -> u64 {
+        self.plan.multiplications(&self.shape)
+    }
+
+    /// Multiplications done.
+    pub fn work_done(&self) -> u64 {
+        self.done
+    }
+
+    /// Works for some milliseconds; `false` when nothing is left to do.
+    pub fn step(&mut self) -> bool {
+        let Some(mut pass) = self.pass.take().or_else(|| self.next_pass()) else {
+            return false;
+        };
+        let next = match pass.stage {
+            Stage::Table { base, filled } => self.extend_table(&mut pass, base, filled),
+            Stage::Accumulate { base, at } => self.accumulate(&mut pass, base, at),
+            Stage::Horner { bit } => self.horner(&mut pass, bit),
+        };
+        if let Some(stage) = next {
+            pass.stage = stage;
+            self.pass = Some(pass);
+        } else {
+            let products = pass.rows.len() * self.public.batch().limbs();
+            self.finished.extend_from_slice(&pass.accumulators[pass.accumulators.len() - products..]);
+        }
+        self.pass.is_some() || !self.rows.is_empty()
+    }
+
+    /// Does what is left, and gives one ciphertext for each row.
+    pub fn finish(mut self) -> Vec<Ciphertext> {
+        while self.step() {}
+        self.public.batch().leave_ciphertexts(&self.finished)
+    }
+
+    fn next_pass(&mut self) -> Option<Pass> {
+        if self.rows.is_empty() {
+            return None;
+        }
+        let end = self.rows.end.min(self.rows.start + self.plan.rows_at_once);
+        let rows = self.rows.start..end;
+        self.rows.start = end;
+        let accumulators = self.public.batch().kernel().one().repeat(rows.len() * self.shape.bits as usize);
+        let stage = self.table_stage(0, rows.len());
+        Some(Pass { rows, stage, table: Vec::new(), indices: Vec::new(), accumulators })
+    }
+
+    /// The stage of the block that begins with `base`, or what follows the last block.
+    fn table_stage(&mut self, base: usize, rows: usize) -> Stage {
+        if base < self.shape.columns {
+            return Stage::Table { base, filled: 0 };
+        }
+        self.done += 2 * rows as u64;
+        Stage::Horner { bit: (self.shape.bits as usize).saturating_sub(1) }
+    }
+
+    /// Bases of the block that begins with `base`.
+    fn block(&self, base: usize) -> Range<usize> {
+        base..self.shape.columns.min(base + self.plan.block as usize)
+    }
+
+    /// Doubles the table until a step's work is done.
+    fn extend_table(&mut self, pass: &mut Pass, base: usize, mut filled: usize) -> Option<Stage> {
+        let (batch, limbs) = (self.public.batch(), self.public.batch().limbs());
+        if filled == 0 {
+            pass.table = batch.kernel().one().to_vec();
+        }
+        let block = self.block(base);
+        let mut work = 0;
+        while filled < block.len() && work < STEP {
+            let factor = &self.bases[(base + filled) * limbs..][..limbs];
+            let size = pass.table.len();
+            pass.table.extend_from_within(..);
+            batch.kernel().multiply_all(&mut pass.table[size..], factor);
+            filled += 1;
+            work += size / limbs;
+        }
+        self.done += work as u64;
+        if filled < block.len() {
+            return Some(Stage::Table { base, filled });
+        }
+        self.fill_indices(pass, block);
+        Some(Stage::Accumulate { base, at: 0 })
+    }
+
+    /// For each bit and row the number whose bits are those of the block's exponents.
+    fn fill_indices(&self, pass: &mut Pass, block: Range<usize>) {
+        let (bits, rows) = (self.shape.bits as usize, pass.rows.len());
+        pass.indices.clear();
+        pass.indices.resize(bits * rows, 0);
+        let mut words = vec![0; bits.div_ceil(64)];
+        for (position, row) in pass.rows.clone().enumerate() {
+            for (i, column) in block.clone().enumerate() {
+                self.exponents.read(row, column, &mut words);
+                for (bit, index) in pass.indices[position..].iter_mut().step_by(rows).enumerate() {
+                    *index |= ((words[bit / 64] >> (bit % 64)) as u32 & 1) << i;
+                }
+            }
+        }
+    }
+
+    fn accumulate(&mut self, pass: &mut Pass, base: usize, at: usize) -> Option<Stage> {
+        let (batch, limbs) = (self.public.batch(), self.public.batch().limbs());
+        let end = pass.indices.len().min(at + STEP);
+        let accumulators = &mut pass.accumulators[at * limbs..end * limbs];
+        batch.kernel().multiply_selected(accumulators, &pass.table, &pass.indices[at..end]);
+        self.done += (end - at) as u64;
+        if end < pass.indices.len() {
+            return Some(Stage::Accumulate { base, at: end });
+        }
+        Some(self.table_stage(self.block(base).end, pass.rows.len()))
+    }
+
+    fn horner(&mut self, pass: &mut Pass, mut bit: usize) -> Option<Stage> {
+        let (batch, rows) = (self.public.batch(), pass.rows.len());
+        let row_limbs = rows * batch.limbs();
+        let top = pass.accumulators.len() - row_limbs;
+        let (lower, products) = pass.accumulators.split_at_mut(top);
+        let mut work = 0;
+        while bit > 0 && work < STEP {
+            bit -= 1;
+            batch.kernel().square(products);
+            batch.kernel().multiply(products, &lower[bit * row_limbs..][..row_limbs]);
+            work += 2 * rows;
+        }
+        self.done += work as u64;
+        (bit > 0).then_some(Stage::Horner { bit })
+    }
+}

@@ -1,0 +1,224 @@
+//! Public keys: encryption, and arithmetic on what is encrypted.
+
+use std::sync::Arc;
+
+use crypto_bigint::BoxedUint;
+use crypto_primes::Flavor;
+use papir_ring::prg::SecretRng;
+use rand_core::CryptoRng;
+use zeroize::Zeroizing;
+
+use crate::batch::Batch;
+use crate::error::ModulusFault;
+use crate::integer::{self, Residues, from_words, to_words};
+use crate::small_primes::smallest_factor;
+use crate::{Ciphertext, Error, Params, Plaintext, Result};
+
+/// A modulus m that somebody else knows the factors of.
+#[derive(Clone)]
+pub struct PublicKey {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    params: Params,
+    modulus: BoxedUint,
+    /// mˢ.
+    plain: Residues,
+    /// mˢ⁺¹.
+    cipher: Residues,
+    batch: Batch,
+}
+
+/// What every product of two large primes of the same size passes. Says nothing about how many primes
+/// there are: who makes a bad modulus harms the privacy of nobody else.
+fn check_modulus(params: &Params, modulus: &BoxedUint) -> Result<(), ModulusFault> {
+    let found = modulus.bits_vartime();
+    if found != params.modulus_bits() {
+        return Err(ModulusFault::Bits { found, expected: params.modulus_bits() });
+    }
+    match smallest_factor(modulus) {
+        Some(2) => return Err(ModulusFault::Even),
+        Some(factor) => return Err(ModulusFault::SmallFactor(factor)),
+        None => {}
+    }
+    if modulus.checked_sqrt_vartime().is_some() {
+        return Err(ModulusFault::Square);
+    }
+    if crypto_primes::is_prime(Flavor::Any, modulus) { Err(ModulusFault::Prime) } else { Ok(()) }
+}
+
+impl PublicKey {
+    /// Checks a modulus of little-endian words: its size; that it is odd, without a prime factor below
+    /// [`crate::TRIAL_BOUND`], no square and no prime.
+    ///
+    /// # Errors
+    /// [`Error::Length`], [`Error::Modulus`].
+    pub fn new(params: Params, modulus: &[u64]) -> Result<Self> {
+        Error::check_length("words of the modulus", modulus.len(), params.modulus_words())?;
+        let modulus = from_words(modulus);
+        check_modulus(&params, &modulus).map_err(|found| Error::Modulus { found })?;
+        Self::from_checked(params, modulus)
+    }
+
+    pub(crate) fn from_checked(params: Params, modulus: BoxedUint) -> Result<Self> {
+        let plain = Residues::new(integer::integer_power(&modulus, params.s()))?;
+        let cipher = Residues::new(integer::integer_power(&modulus, params.s() + 1))?;
+        let batch = Batch::new(cipher.modulus())?;
+        Ok(Self { inner: Arc::new(Inner { params, modulus, plain, cipher, batch }) })
+    }
+
+    /// The size of m, and s.
+    pub fn params(&self) -> &Params {
+        &self.inner.params
+    }
+
+    /// m, in little-endian words.
+    pub fn modulus(&self) -> Vec<u64> {
+        to_words(&self.inner.modulus, self.params().modulus_words())
+    }
+
+    /// mˢ.
+    pub(crate) fn plain(&self) -> &Residues {
+        &self.inner.plain
+    }
+
+    /// mˢ⁺¹.
+    pub(crate) fn cipher(&self) -> &Residues {
+        &self.inner.cipher
+    }
+
+    /// mˢ⁺¹ for many at a time.
+    pub(crate) fn batch(&self) -> &Batch {
+        &self.inner.batch
+    }
+
+    /// A plaintext from little-endian words, as many as [`Params::plaintext_words`] or fewer.
+    ///
+    /// # Errors
+    /// [`Error::Length`] for more words, [`Error::Residue`] from mˢ on.
+    pub fn plaintext(&self, words: &[u64]) -> Result<Plaintext> {
+        let expected = self.params().plaintext_words();
+        if words.len() > expected {
+            return Err(Error::Length { what: "words of a plaintext", found: words.len(), expected });
+        }
+        let mut padded = Plaintext::new([words, &vec![0; expected - words.len()]].concat());
+        let modulus = to_words(self.plain().modulus(), expected);
+        if bool::from(!integer::less(padded.words(), &modulus)) {
+            padded = Plaintext::new(Vec::new());
+            drop(padded);
+            let expected = "a residue below m^s";
+            return Err(Error::Residue { what: "the plaintext", found: "too large", expected });
+        }
+        Ok(padded)
+    }
+
+    /// A ciphertext from exactly [`Params::ciphertext_words`] little-endian words: a residue modulo mˢ⁺¹
+    /// other than zero.
+    ///
+    /// What has a factor in common with m would betray m's factors: nobody can make one but the owner of the
+    /// secret key, and only to their own harm. [`PublicKey::check_units`] finds those too.
+    ///
+    /// # Errors
+    /// [`Error::Length`], [`Error::Residue`].
+    pub fn ciphertext(&self, words: Vec<u64>) -> Result<Ciphertext> {
+        Error::check_length("words of a ciphertext", words.len(), self.params().ciphertext_words())?;
+        let expected = "a residue between 0 and m^(s+1)";
+        let refused = |found| Err(Error::Residue { what: "the ciphertext", found, expected });
+        if words.iter().all(|&word| word == 0) {
+            return refused("zero");
+        }
+        let modulus = to_words(self.cipher().modulus(), words.len());
+        if bool::from(!integer::less(&words, &modulus)) {
+            return refused("too large");
+        }
+        Ok(Ciphertext::new(words))
+    }
+
+    /// That every one is a unit: one multiplication each, then one greatest common divisor.
+    ///
+    /// # Errors
+    /// [`Error::Residue`].
+    pub fn check_units(&self, ciphertexts: &[Ciphertext]) -> Result<()> {
+        let modulus = Residues::new(self.inner.modulus.clone())?;
+        let one = modulus.small(1);
+        let product = ciphertexts.iter().fold(one, |product, ciphertext| {
+            let reduced = modulus.reduce_vartime(&from_words(ciphertext.words()));
+            modulus.multiply_vartime(&product, &reduced)
+        });
+        match modulus.inverse(&product) {
+            Some(_) => Ok(()),
+            None => {
+                let (found, expected) = ("not coprime to m", "a unit");
+                Err(Error::Residue { what: "a ciphertext", found, expected })
+            }
+        }
+    }
+
+    /// (1 + m)^μ modulo mˢ⁺¹, which is 1 + m·μ·(1 + m·(μ − 1)/2·(1 + m·(μ − 2)/3)) as far as s goes.
+    fn power_of_generator(&self, plaintext: &Plaintext) -> Zeroizing<BoxedUint> {
+        let cipher = self.cipher();
+        let modulus = cipher.resize(&self.inner.modulus);
+        let plaintext = Zeroizing::new(cipher.resize(&from_words(plaintext.words())));
+        let mut power = Zeroizing::new(cipher.small(1));
+        for i in (1..=u64::from(self.params().s())).rev() {
+            let factor = Zeroizing::new(cipher.subtract(&plaintext, &cipher.small(i - 1)));
+            let factor = Zeroizing::new(cipher.multiply(&factor, &modulus));
+            *power = cipher.multiply(&power, &factor);
+            if let (true, Some(inverse)) = (i > 1, cipher.inverse(&cipher.small(i))) {
+                *power = cipher.multiply(&power, &inverse);
+            }
+            *power = cipher.add(&power, &cipher.small(1));
+        }
+        power
+    }
+
+    /// The product of a plaintext's power of 1 + m and `factor`.
+    pub(crate) fn mask(&self, plaintext: &Plaintext, factor: &BoxedUint) -> Ciphertext {
+        let power = self.power_of_generator(plaintext);
+        self.to_ciphertext(&self.cipher().multiply(&power, factor))
+    }
+
+    fn to_ciphertext(&self, number: &BoxedUint) -> Ciphertext {
+        Ciphertext::new(to_words(number, self.params().ciphertext_words()))
+    }
+
+    /// (1 + m)^μ · r^(mˢ) with a fresh r. Who has the secret key encrypts many times faster by
+    /// [`SecretKey::encrypt_many`](crate::SecretKey::encrypt_many).
+    pub fn encrypt(&self, plaintext: &Plaintext, rng: &mut dyn CryptoRng) -> Ciphertext {
+        let base = Zeroizing::new(self.cipher().random_nonzero(&mut SecretRng::new(rng)));
+        self.encrypt_with_base(plaintext, &base)
+    }
+
+    /// [`PublicKey::encrypt`] with the r given, little-endian words: whoever knows r can tell which
+    /// plaintext a ciphertext has, and an r serves once.
+    ///
+    /// # Errors
+    /// [`Error::Length`], [`Error::Residue`] for r from mˢ⁺¹ on or zero.
+    pub fn encrypt_with(&self, plaintext: &Plaintext, randomness: &[u64]) -> Result<Ciphertext> {
+        let checked = self.ciphertext(randomness.to_vec())?;
+        Ok(self.encrypt_with_base(plaintext, &from_words(checked.words())))
+    }
+
+    fn encrypt_with_base(&self, plaintext: &Plaintext, base: &BoxedUint) -> Ciphertext {
+        let base = Zeroizing::new(to_words(base, self.params().ciphertext_words()));
+        let exponent = to_words(self.plain().modulus(), self.params().plaintext_words());
+        let power = Zeroizing::new(self.batch().powers(&base, &exponent));
+        self.mask(plaintext, &Zeroizing::new(from_words(&power)))
+    }
+
+    /// An encryption of the sum.
+    pub fn add(&self, a: &Ciphertext, b: &Ciphertext) -> Ciphertext {
+        self.to_ciphertext(&self.cipher().multiply_vartime(&from_words(a.words()), &from_words(b.words())))
+    }
+
+    /// An encryption of the sum with a plaintext; the randomness stays that of the ciphertext.
+    pub fn add_plain(&self, ciphertext: &Ciphertext, plaintext: &Plaintext) -> Ciphertext {
+        self.mask(plaintext, &from_words(ciphertext.words()))
+    }
+
+    /// An encryption of the product with a number of little-endian words; the randomness is no fresh one.
+    pub fn multiply_plain(&self, ciphertext: &Ciphertext, factor: &[u64]) -> Ciphertext {
+        Ciphertext::new(self.batch().powers(ciphertext.words(), factor))
+    }
+}

@@ -1,0 +1,59 @@
+//! Uniform ciphertexts from a public seed.
+
+use papir_ring::prg::{Expander, Seed};
+
+use crate::integer::{from_bytes, less, to_words};
+use crate::{Ciphertext, PublicKey};
+
+/// `count` uniform residues modulo mˢ⁺¹ other than zero, the same for everybody who has the seed: encryptions
+/// of uniform plaintexts that only the owner of the secret key knows.
+///
+/// `label` names the purpose and `number` counts within it: the stream of the seed under both is cut into
+/// numbers of as many bytes as a ciphertext, whose bits above those of mˢ⁺¹ are dropped; what is not below
+/// mˢ⁺¹, or zero, is passed over.
+///
+/// A residue that is no unit has probability 2/√m, and is not looked for.
+pub fn random_ciphertexts(
+    public: &PublicKey,
+    seed: &Seed,
+    label: &str,
+    number: u64,
+    count: usize,
+) -> Vec<Ciphertext> {
+    let words = public.params().ciphertext_words();
+    let modulus = to_words(public.cipher().modulus(), words);
+    let mut stream = seed.expand(label, number);
+    (0..count).map(|_| Ciphertext::new(next_residue(&mut stream, &modulus))).collect()
+}
+
+/// The next residue other than zero in a stream.
+fn next_residue(stream: &mut Expander, modulus: &[u64]) -> Vec<u64> {
+    let unused = modulus.last().map_or(0, |top| top.leading_zeros());
+    let mut bytes = vec![0; 8 * modulus.len()];
+    loop {
+        stream.fill(&mut bytes);
+        let mut words = to_words(&from_bytes(&bytes), modulus.len());
+        if let Some(top) = words.last_mut() {
+            *top &= u64::MAX >> unused;
+        }
+        if bool::from(less(&words, modulus)) && words.iter().any(|&word| word != 0) {
+            return words;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn residues_are_below_the_modulus_and_reach_everywhere() {
+        let mut stream = Seed([1; 32]).expand("test", 0);
+        let mut counts = [0; 5];
+        for _ in 0..5000 {
+            let residue = next_residue(&mut stream, &[6]);
+            counts[residue[0] as usize - 1] += 1;
+        }
+        assert!(counts.iter().all(|&count| (850..1150).contains(&count)), "{counts:?}");
+    }
+}
