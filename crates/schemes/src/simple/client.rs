@@ -1,19 +1,17 @@
 //! The client of SimplePIR: `Query` and `Recover` of figure 2.
 
 use papir_core::scheme::{Client, Never, Parameters, Scheme, check_indices};
-use papir_core::{Error, Record, Result, extract_bits};
+use papir_core::{Error, Record, Result};
 use papir_lattice::lwe32::{self, LOG2_Q, N, UnitVector, dot};
 use papir_ring::prg::SecretRng;
 use rand_core::CryptoRng;
-use subtle::ConstantTimeEq;
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
-use super::Simple;
 use super::layout::Place;
-use super::masks;
 use super::noise::{CENTRE, LOG2_DELTA};
 use super::params::SimpleParams;
 use super::wire::{SimpleAnswer, SimplePublic, SimpleQuery};
+use super::{Simple, columns, masks};
 
 /// What opens one answer: the LWE secret and where the record lies in its column.
 #[derive(Zeroize, ZeroizeOnDrop)]
@@ -61,7 +59,7 @@ impl Client<Simple> for SimpleClient {
         if distance > self.params.budget.bound {
             return Err(Error::NotDecodable);
         }
-        Ok(vec![self.select(&secret, &column)])
+        Ok(vec![columns::select(self.params.shape(), &self.params.layout, (secret.unit, secret.slot), &column)])
     }
 }
 
@@ -80,27 +78,6 @@ impl SimpleClient {
         let column = hint.chunks_exact(N).zip(&answer.values).map(decode_one).collect();
         Ok((Zeroizing::new(column), worst))
     }
-
-    /// The record at the secret's place: reads the whole column.
-    fn select(&self, secret: &SimpleSecret, column: &[u8]) -> Record {
-        let layout = &self.params.layout;
-        let mut unit = Zeroizing::new(vec![0; layout.unit_bytes]);
-        for (i, bytes) in column.chunks_exact(layout.unit_bytes).enumerate() {
-            add_if(&mut unit, bytes, i as u64, secret.unit);
-        }
-        let bits = self.params.shape().record_bits();
-        let mut record = vec![0; self.params.shape().record_bytes()];
-        for slot in 0..layout.unit_records {
-            add_if(&mut record, &extract_bits(&unit, slot * bits, bits), slot, secret.slot);
-        }
-        record
-    }
-}
-
-/// `out |= bytes` where the two positions are equal, without a branch.
-fn add_if(out: &mut [u8], bytes: &[u8], position: u64, wanted: u64) {
-    let mask = position.ct_eq(&wanted).unwrap_u8().wrapping_neg();
-    out.iter_mut().zip(bytes).for_each(|(out, byte)| *out |= byte & mask);
 }
 
 /// For tests of noise and secrets.

@@ -9,37 +9,37 @@ use papir_core::{Error, Result, Shape};
 use crate::bundle::Bundle;
 
 /// The most columns: up to here the failure probability stays below 2⁻⁴⁰ (`super::noise`).
-pub(super) const MAX_COLUMNS: u64 = 1 << 16;
+pub(crate) const MAX_COLUMNS: u64 = 1 << 16;
 /// The most rows: one unit of the longest record of an odd number of bits.
-pub(super) const MAX_ROWS: u64 = 1 << 21;
+pub(crate) const MAX_ROWS: u64 = 1 << 21;
 
 /// The matrix's shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Layout {
+pub(crate) struct Layout {
     /// Records of a unit.
-    pub(super) unit_records: u64,
+    pub(crate) unit_records: u64,
     /// Bytes of a unit.
-    pub(super) unit_bytes: usize,
+    pub(crate) unit_bytes: usize,
     /// Units of a column.
-    pub(super) column_units: u64,
+    pub(crate) column_units: u64,
     /// Rows of the matrix: bytes of a column.
-    pub(super) rows: usize,
+    pub(crate) rows: usize,
     /// Columns of the matrix.
-    pub(super) columns: usize,
+    pub(crate) columns: usize,
 }
 
 /// A record's place. Secret when the index is.
-pub(super) struct Place {
+pub(crate) struct Place {
     /// The column.
-    pub(super) column: u64,
+    pub(crate) column: u64,
     /// The unit in the column.
-    pub(super) unit: u64,
+    pub(crate) unit: u64,
     /// The record in the unit.
-    pub(super) slot: u64,
+    pub(crate) slot: u64,
 }
 
 /// Records and bytes of a unit.
-pub(super) fn unit_of(shape: &Shape) -> (u64, u64) {
+pub(crate) fn unit_of(shape: &Shape) -> (u64, u64) {
     let bits = shape.record_bits();
     let records = 8 >> bits.trailing_zeros().min(3);
     (records, records * bits / 8)
@@ -50,7 +50,7 @@ impl Layout {
     ///
     /// # Errors
     /// [`Error::OutOfBounds`] when rows or columns are too many, or there is no unit in a column.
-    pub(super) fn new(shape: &Shape, column_units: u64) -> Result<Self> {
+    pub(crate) fn new(shape: &Shape, column_units: u64) -> Result<Self> {
         let (unit_records, unit_bytes) = unit_of(shape);
         let units = shape.records().div_ceil(unit_records);
         if column_units == 0 || column_units > units {
@@ -70,7 +70,7 @@ impl Layout {
     }
 
     /// Columns as runs of the packed database.
-    pub(super) fn bundle(&self, shape: Shape) -> Bundle {
+    pub(crate) fn bundle(&self, shape: Shape) -> Bundle {
         Bundle {
             shape,
             unit_bytes: self.rows,
@@ -80,12 +80,12 @@ impl Layout {
     }
 
     /// Records of a column.
-    pub(super) fn column_records(&self) -> u64 {
+    pub(crate) fn column_records(&self) -> u64 {
         self.column_units * self.unit_records
     }
 
     /// Where a record lies. No branch depends on the index.
-    pub(super) fn place(&self, index: u64) -> Place {
+    pub(crate) fn place(&self, index: u64) -> Place {
         let (unit, slot) = (index / self.unit_records, index % self.unit_records);
         Place { column: unit / self.column_units, unit: unit % self.column_units, slot }
     }

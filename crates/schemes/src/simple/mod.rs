@@ -20,7 +20,8 @@
 //! σ = 6.4 misses; A is made of negacyclic blocks, so that products with it take transforms.
 
 pub mod client;
-mod layout;
+pub(crate) mod columns;
+pub(crate) mod layout;
 mod noise;
 pub mod params;
 pub mod server;

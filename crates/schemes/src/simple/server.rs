@@ -3,7 +3,7 @@
 use papir_core::scheme::{Parameters, Scheme, Server, Session, UpdateEstimate};
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{AlignedBytes, Change, Error, Progress, Records, Result};
-use papir_lattice::lwe32::{LOG2_Q, MaskProducts, matrix_bytes, round, write_columns};
+use papir_lattice::lwe32::{LOG2_Q, MaskProducts, matrix_bytes, round};
 use papir_ring::prg::Seed;
 use rand_core::CryptoRng;
 
@@ -11,7 +11,7 @@ use super::layout::Layout;
 use super::noise::CENTRE;
 use super::params::{SEED_BYTES, SimpleParams};
 use super::wire::{SimpleAnswer, SimplePublic, SimpleQuery};
-use super::{ByteMatrix, Simple, masks, update};
+use super::{ByteMatrix, Simple, columns, masks, update};
 use crate::readback::read_columns;
 use crate::shape_io::check_source;
 
@@ -36,7 +36,7 @@ impl Server<Simple> for SimpleServer {
     ) -> Result<Self> {
         check_source(Simple::NAME, params.shape(), records)?;
         let seed = Seed::random(rng);
-        let database = encode(&params, records, progress)?;
+        let database = columns::encode(&params.layout, records, progress)?;
         let hint = hint(&params, seed, &database, progress).into();
         Ok(Self { params, public: SimplePublic { seed, hint }, database })
     }
@@ -89,21 +89,6 @@ impl Server<Simple> for SimpleServer {
         let database = ByteMatrix::new(rows, columns, tiles);
         Ok(Self { params, public: SimplePublic { seed: Seed(bytes), hint }, database })
     }
-}
-
-/// Reads all records, column by column.
-fn encode(params: &SimpleParams, records: &dyn Records, progress: &dyn Progress) -> Result<ByteMatrix> {
-    let (shape, layout) = (params.shape(), &params.layout);
-    let (rows, columns) = (layout.rows, layout.columns);
-    let mut tiles = AlignedBytes::zeroed(matrix_bytes(rows, columns) as usize);
-    progress.stage("encode", columns as u64);
-    write_columns(tiles.bytes_mut(), rows, columns, |column, out| {
-        let first = column as u64 * layout.column_records();
-        let count = layout.column_records().min(shape.records() - first);
-        progress.advance(1);
-        records.read_packed(first, count, &mut out[..(count * shape.record_bits()).div_ceil(8) as usize])
-    })?;
-    Ok(ByteMatrix::new(rows, columns, tiles.into()))
 }
 
 /// H = D·A, rows × n words.

@@ -1,0 +1,343 @@
+//! The second product, H·ck_o, in a residue number system (section 4.3): exact sums of products of wide
+//! integers by products of 32-bit words.
+//!
+//! Primes are the largest below 2³², as many as hold the largest sum. The matrix is kept as centred residues,
+//! prime after prime, in the row groups of [`papir_kernels::mat32`]; a vector's residues are halves of 16 bits,
+//! two vectors that share one read of the matrix. A sum of n products of 31 and 16 bits stays far below 2⁶³.
+
+use papir_core::{AlignedBytes, BlobSlice, Progress};
+use papir_kernels::mat32::{self, ROWS};
+use papir_ring::prime::{inverse_mod, is_prime, pow_mod};
+use rayon::prelude::*;
+
+use super::slots::SLOT_BITS;
+
+/// Bits of a half of a residue.
+const HALF_BITS: u32 = 16;
+
+/// The primes of a system, the powers that take digits to residues, and what takes residues back.
+#[derive(Clone)]
+pub(super) struct Residues {
+    primes: Vec<u32>,
+    /// Digits of the longest number.
+    digits: usize,
+    /// 2^(16c) modulo each prime, centred, in row groups of primes.
+    powers: Vec<i32>,
+    /// (P/p)⁻¹ modulo p for each prime p, P the product of all.
+    inverses: Vec<u32>,
+    /// P/p for each prime, then P: little-endian words.
+    cofactors: Vec<Vec<u64>>,
+}
+
+/// How a matrix of wide integers lies in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Dimensions {
+    /// Integers of a column.
+    pub(super) rows: usize,
+    /// n.
+    pub(super) columns: usize,
+    /// 16-bit digits of an integer.
+    pub(super) digits: usize,
+}
+
+impl Dimensions {
+    fn groups(&self) -> usize {
+        self.rows.div_ceil(ROWS)
+    }
+}
+
+/// The number of primes whose product exceeds four times what has so many bits.
+pub(super) fn primes_for(bits: u32) -> usize {
+    // The primes lie above 2³² − 2¹⁶.
+    ((f64::from(bits) + 2.0) / (32.0 - 3e-5)).ceil() as usize
+}
+
+impl Residues {
+    /// A system for sums of so many bits, of numbers of so many 16-bit digits.
+    pub(super) fn new(bits: u32, digits: usize) -> Self {
+        let primes: Vec<u32> = (0..u32::MAX).rev().filter(|n| is_prime(u64::from(*n))).take(primes_for(bits)).collect();
+        let product = primes.iter().fold(vec![1], |product: Vec<u64>, prime| times(&product, *prime));
+        let cofactors: Vec<Vec<u64>> = primes.iter().map(|prime| divided(&product, *prime).0).collect();
+        let inverses = primes.iter().zip(&cofactors).map(|(prime, cofactor)| {
+            inverse_mod(divided(cofactor, *prime).1, u64::from(*prime)) as u32
+        });
+        let inverses = inverses.collect();
+        let cofactors = cofactors.into_iter().chain([product]).collect();
+        Self { powers: powers(&primes, digits), primes, digits, inverses, cofactors }
+    }
+
+    /// Bytes of the residues of a matrix.
+    pub(super) fn matrix_bytes(&self, dimensions: Dimensions) -> usize {
+        4 * self.primes.len() * dimensions.groups() * dimensions.columns * ROWS
+    }
+
+    /// The residues of a matrix whose integer in (row, column) has the digits `digits(row, column)`; none beyond
+    /// the last row.
+    pub(super) fn matrix<'a>(
+        &self,
+        dimensions: Dimensions,
+        digits: impl Fn(usize, usize) -> &'a [u16] + Sync,
+        progress: &dyn Progress,
+    ) -> AlignedBytes {
+        let mut out = AlignedBytes::zeroed(self.matrix_bytes(dimensions));
+        let prime_words = dimensions.columns * ROWS;
+        progress.stage("residues", (dimensions.groups() * dimensions.columns) as u64);
+        let group_words = self.primes.len() * prime_words;
+        for (group, words) in out.slice_mut::<i32>().chunks_exact_mut(group_words).enumerate() {
+            let rows = group * ROWS..dimensions.rows.min((group + 1) * ROWS);
+            let parts = words.par_chunks_mut(ROWS * prime_words).enumerate();
+            parts.for_each(|(part, words)| {
+                for column in 0..dimensions.columns {
+                    let numbers: Vec<&[u16]> = rows.clone().map(|row| digits(row, column)).collect();
+                    self.put_column(part, &numbers, words, (column, prime_words));
+                    if part == 0 {
+                        progress.advance(1);
+                    }
+                }
+            });
+        }
+        out
+    }
+
+    /// The residues of one column's integers in one row group modulo the primes of one part.
+    fn put_column(
+        &self,
+        part: usize,
+        numbers: &[&[u16]],
+        words: &mut [i32],
+        (column, prime_words): (usize, usize),
+    ) {
+        for (pair, two) in numbers.chunks(2).enumerate() {
+            let last = two[two.len() - 1];
+            let residues = self.part_residues(part, [two[0], last]);
+            for (lane, residues) in residues.iter().take(two.len()).enumerate() {
+                let primes = words.chunks_exact_mut(prime_words).zip(&self.primes[part * ROWS..]);
+                for ((words, prime), residue) in primes.zip(residues) {
+                    words[column * ROWS + 2 * pair + lane] = centred(*residue, *prime);
+                }
+            }
+        }
+    }
+
+    /// Two numbers modulo the primes of one part.
+    fn part_residues(&self, part: usize, numbers: [&[u16]; 2]) -> [[u32; ROWS]; 2] {
+        let mut sums = [[0i64; ROWS]; 2];
+        let digits = numbers.map(|number| number.iter().map(|digit| i32::from(*digit)).collect::<Vec<_>>());
+        let count = digits[0].len();
+        let tile = &self.powers[part * self.digits * ROWS..][..count * ROWS];
+        let [first, second] = &mut sums;
+        mat32::accumulate(tile, &digits[0], &digits[1], first, second);
+        sums.map(|sums| {
+            let mut residues = [0; ROWS];
+            let primes = &self.primes[part * ROWS..];
+            for ((residue, sum), prime) in residues.iter_mut().zip(sums).zip(primes) {
+                *residue = sum.rem_euclid(i64::from(*prime)) as u32;
+            }
+            residues
+        })
+    }
+
+    /// A vector's residues, prime after prime, in halves: low ones, high ones.
+    pub(super) fn vector(&self, numbers: &[Vec<u16>]) -> Vec<[Vec<i32>; 2]> {
+        let parts = 0..self.primes.len().div_ceil(ROWS);
+        let of_part = |part: usize| {
+            let residues = numbers.chunks(2).flat_map(|two| {
+                let both = self.part_residues(part, [&two[0], &two[two.len() - 1]]);
+                both.into_iter().take(two.len())
+            });
+            let residues: Vec<[u32; ROWS]> = residues.collect();
+            let primes = self.primes[part * ROWS..].len().min(ROWS);
+            let half = |lane: usize, shift: u32| {
+                residues.iter().map(|words| (words[lane] >> shift & 0xffff) as i32).collect()
+            };
+            (0..primes).map(|lane| [half(lane, 0), half(lane, HALF_BITS)]).collect::<Vec<_>>()
+        };
+        parts.into_par_iter().flat_map_iter(of_part).collect()
+    }
+
+    /// A matrix times vectors, in one read of it: for each vector, for each row the exact sum in little-endian
+    /// words.
+    pub(super) fn products(
+        &self,
+        dimensions: Dimensions,
+        matrix: &BlobSlice<i32>,
+        vectors: &[Vec<[Vec<i32>; 2]>],
+    ) -> Vec<Vec<Vec<u64>>> {
+        let prime_words = dimensions.columns * ROWS;
+        let tiles = matrix.par_chunks_exact(prime_words).enumerate();
+        let count = self.primes.len();
+        let residues: Vec<Vec<[u32; ROWS]>> = tiles
+            .map(|(i, tile)| {
+                let ys: Vec<[&[i32]; 2]> =
+                    vectors.iter().map(|vector| vector[i % count].each_ref().map(Vec::as_slice)).collect();
+                pass(tile, dimensions.columns, &ys, self.primes[i % count])
+            })
+            .collect();
+        let value = |vector: usize, row: usize| {
+            let of_group = &residues[row / ROWS * count..][..count];
+            self.lift(of_group.iter().map(|tiles| tiles[vector][row % ROWS]))
+        };
+        let rows = |vector| (0..dimensions.rows).into_par_iter().map(|row| value(vector, row)).collect();
+        (0..vectors.len()).map(rows).collect()
+    }
+
+    /// The number below P/4 with these residues, by the Chinese remainder theorem: Σ y·P/p − k·P with
+    /// y = residue·(P/p)⁻¹ mod p and k = ⌊Σ y/p⌋, whose fraction lies below ¼.
+    fn lift(&self, residues: impl Iterator<Item = u32>) -> Vec<u64> {
+        let Some((product, cofactors)) = self.cofactors.split_last() else {
+            return Vec::new();
+        };
+        let (mut sum, mut quotient) = (vec![0; product.len() + 1], 0f64);
+        let primes = self.primes.iter().zip(&self.inverses).zip(cofactors);
+        for (((prime, inverse), cofactor), residue) in primes.zip(residues) {
+            let factor = (u64::from(residue) * u64::from(*inverse) % u64::from(*prime)) as u32;
+            quotient += f64::from(factor) / f64::from(*prime);
+            add_times(&mut sum, cofactor, factor);
+        }
+        subtract_times(&mut sum, product, (quotient + 1e-6).floor() as u32);
+        sum
+    }
+}
+
+/// One prime's tile of a matrix times vectors in halves, modulo the prime.
+fn pass(tile: &[i32], columns: usize, ys: &[[&[i32]; 2]], prime: u32) -> Vec<[u32; ROWS]> {
+    let mut sums = vec![[[0i64; ROWS]; 2]; ys.len()];
+    let mut outs: Vec<[&mut [i64]; 2]> =
+        sums.iter_mut().map(|both| both.each_mut().map(|sums| &mut sums[..])).collect();
+    mat32::pass_many(tile, columns, ys, &mut outs);
+    let prime = i64::from(prime);
+    let join = |[low, high]: &[[i64; ROWS]; 2]| {
+        std::array::from_fn(|lane| {
+            let high = high[lane].rem_euclid(prime) << HALF_BITS;
+            (low[lane].rem_euclid(prime) + high).rem_euclid(prime) as u32
+        })
+    };
+    sums.iter().map(join).collect()
+}
+
+/// 2^(16c) modulo each prime, centred, for c below `digits`, in row groups of primes.
+fn powers(primes: &[u32], digits: usize) -> Vec<i32> {
+    let mut tiles = vec![0; primes.len().div_ceil(ROWS) * digits * ROWS];
+    for (i, &prime) in primes.iter().enumerate() {
+        let tile = &mut tiles[i / ROWS * digits * ROWS..][..digits * ROWS];
+        let base = pow_mod(2, u64::from(SLOT_BITS), u64::from(prime));
+        let mut power = 1;
+        for out in tile.iter_mut().skip(i % ROWS).step_by(ROWS) {
+            *out = centred(power as u32, prime);
+            power = power * base % u64::from(prime);
+        }
+    }
+    tiles
+}
+
+fn centred(residue: u32, prime: u32) -> i32 {
+    if residue > prime / 2 { (i64::from(residue) - i64::from(prime)) as i32 } else { residue as i32 }
+}
+
+/// a·b, one word longer where needed.
+fn times(a: &[u64], b: u32) -> Vec<u64> {
+    let mut product = vec![0; a.len() + 1];
+    add_times(&mut product, a, b);
+    if product.last() == Some(&0) {
+        product.pop();
+    }
+    product
+}
+
+/// ⌊a/b⌋ and a mod b.
+fn divided(a: &[u64], b: u32) -> (Vec<u64>, u64) {
+    let (mut quotient, mut rest) = (vec![0; a.len()], 0u128);
+    for (out, word) in quotient.iter_mut().zip(a).rev() {
+        let dividend = rest << 64 | u128::from(*word);
+        *out = (dividend / u128::from(b)) as u64;
+        rest = dividend % u128::from(b);
+    }
+    (quotient, rest as u64)
+}
+
+/// `sum += a·b`; the sum must have room.
+fn add_times(sum: &mut [u64], a: &[u64], b: u32) {
+    let mut carry = 0u128;
+    for (i, out) in sum.iter_mut().enumerate() {
+        let word = a.get(i).copied().unwrap_or(0);
+        carry += u128::from(word) * u128::from(b) + u128::from(*out);
+        *out = carry as u64;
+        carry >>= 64;
+    }
+}
+
+/// `sum −= a·b`, which must not be more than the sum.
+fn subtract_times(sum: &mut [u64], a: &[u64], b: u32) {
+    let product = times(a, b);
+    let mut borrow = false;
+    for (i, out) in sum.iter_mut().enumerate() {
+        let (less, first) = out.overflowing_sub(product.get(i).copied().unwrap_or(0));
+        let (less, second) = less.overflowing_sub(u64::from(borrow));
+        (*out, borrow) = (less, first || second);
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use papir_core::NoProgress;
+
+    fn number(digits: usize, seed: u64) -> Vec<u16> {
+        let word = |i: u64| (seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left((i * 7 % 64) as u32) ^ (i * i);
+        (0..digits as u64).map(|i| if seed == 0 { 0xffff } else { word(i) as u16 }).collect()
+    }
+
+    fn words(digits: &[u16]) -> Vec<u64> {
+        let word = |part: &[u16]| part.iter().rev().fold(0, |word, digit| word << 16 | u64::from(*digit));
+        digits.chunks(4).map(word).collect()
+    }
+
+    /// a·b by the schoolbook, added to `sum`.
+    fn add_product(sum: &mut [u64], a: &[u64], b: &[u16]) {
+        for (i, digit) in b.iter().enumerate() {
+            let mut shifted = vec![0; i / 4];
+            shifted.extend(times(a, 1 << (16 * (i % 4)) as u32 % 64).iter());
+            if i % 4 == 2 || i % 4 == 3 {
+                shifted = vec![0; i / 4];
+                shifted.extend(times(&times(a, 1 << 31), 1 << (16 * (i % 4) - 31)).iter());
+            }
+            add_times(sum, &shifted, u32::from(*digit));
+        }
+    }
+
+    #[test]
+    fn products_are_those_of_wide_integers() {
+        for (rows, columns, digits) in [(1, 1, 1), (3, 5, 8), (65, 7, 31), (70, 2, 40)] {
+            let dimensions = Dimensions { rows, columns, digits };
+            let bits = 16 * 2 * digits as u32 + columns.next_power_of_two().ilog2();
+            let system = Residues::new(bits, digits);
+            let at = |row: usize, column: usize| number(digits, (row * columns + column) as u64);
+            let numbers: Vec<Vec<u16>> = (0..rows * columns).map(|i| at(i / columns, i % columns)).collect();
+            let matrix = system.matrix(dimensions, |row, column| &numbers[row * columns + column], &NoProgress);
+            let matrix = BlobSlice::new(matrix.into(), "test").unwrap();
+            let vectors: Vec<Vec<Vec<u16>>> =
+                [0, 1000].map(|base| (0..columns).map(|i| number(digits, base + i as u64)).collect()).into();
+            let halves: Vec<_> = vectors.iter().map(|vector| system.vector(vector)).collect();
+            let products = system.products(dimensions, &matrix, &halves);
+            for (vector, products) in vectors.iter().zip(&products) {
+                for (row, product) in products.iter().enumerate() {
+                    let mut expected = vec![0; product.len()];
+                    for (column, number) in vector.iter().enumerate() {
+                        add_product(&mut expected, &words(&at(row, column)), number);
+                    }
+                    assert!(*product == expected, "{rows} × {columns}, row {row}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn primes_are_enough_and_no_more() {
+        assert_eq!((primes_for(6139), primes_for(6142), primes_for(6144)), (192, 192, 193));
+        let system = Residues::new(100, 1);
+        let product: f64 = system.primes.iter().map(|prime| f64::from(*prime).log2()).sum();
+        assert!(product > 102.0 && system.primes.len() == 4);
+        assert!(Residues::new(6139, 1).primes.iter().all(|prime| *prime > u32::MAX - (1 << 16)));
+    }
+}

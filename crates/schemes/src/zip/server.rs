@@ -1,0 +1,259 @@
+//! The server of ZipPIR: `Response` of Algorithm 5, and what is prepared for it.
+
+use papir_core::scheme::{Parameters, Server, Session, UpdateEstimate};
+use papir_core::sections::{SectionSink, SectionSource};
+use papir_core::{AlignedBytes, Blob, BlobSlice, Change, Error, Progress, Records, Result};
+use papir_lattice::lwe32::{MaskProducts, matrix_bytes};
+use papir_paillier::{Ciphertext, PublicKey};
+use papir_ring::prg::Seed;
+use rand_core::CryptoRng;
+use rayon::prelude::*;
+
+use super::noise::CENTRE;
+use super::params::{SEED_BYTES, ZipParams};
+use super::residues::Residues;
+use super::slots::{self, RowSums};
+use super::wire::{ZipAnswer, ZipKeys, ZipPublic, ZipQuery, ZipTicket, malformed};
+use super::{ByteMatrix, Strength, Zip, masks, ticket, update};
+use crate::packs::sized;
+use crate::readback::read_columns;
+use crate::shape_io::check_source;
+use crate::simple::columns;
+use crate::simple::layout::Layout;
+
+const SEED: &str = "zip/seed";
+const DATABASE: &str = "zip/database";
+const EXPONENTS: &str = "zip/exponents";
+const RESIDUES: &str = "zip/residues";
+const SUMS: &str = "zip/sums";
+
+/// The matrix and its hint, in slots. A clone shares them.
+pub struct ZipServer<T> {
+    pub(super) params: ZipParams<T>,
+    pub(super) public: ZipPublic,
+    pub(super) database: ByteMatrix,
+    pub(super) hint: SlottedHint,
+    pub(super) system: Residues,
+}
+
+/// H as the exponents of compression keys.
+#[derive(Clone)]
+pub(super) struct SlottedHint {
+    /// ciphertexts × n × digits.
+    pub(super) exponents: BlobSlice<u16>,
+    /// The same as centred residues.
+    pub(super) residues: BlobSlice<i32>,
+    /// (rounding, digits) of each row.
+    pub(super) sums: BlobSlice<[i32; 2]>,
+}
+
+impl<T> Clone for ZipServer<T> {
+    fn clone(&self) -> Self {
+        Self {
+            params: self.params.clone(),
+            public: self.public.clone(),
+            database: self.database.clone(),
+            hint: self.hint.clone(),
+            system: self.system.clone(),
+        }
+    }
+}
+
+impl<T: Strength> Server<Zip<T>> for ZipServer<T> {
+    fn setup(
+        params: ZipParams<T>,
+        records: &dyn Records,
+        rng: &mut dyn CryptoRng,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
+        check_source(T::NAME, params.shape(), records)?;
+        let public = ZipPublic { seed: Seed::random(rng) };
+        let database = columns::encode(&params.layout, records, progress)?;
+        let system = params.residues();
+        let hint = SlottedHint::new(&params, &system, public.seed, &database, progress)?;
+        Ok(Self { params, public, database, hint, system })
+    }
+
+    fn params(&self) -> &ZipParams<T> {
+        &self.params
+    }
+
+    fn public(&self) -> &ZipPublic {
+        &self.public
+    }
+
+    fn answer(&self, session: Session<'_, Zip<T>>, query: &ZipQuery) -> Result<ZipAnswer> {
+        self.answer_many(vec![(session, query)])?.pop().ok_or(Error::NotDecodable)
+    }
+
+    fn answer_many(&self, batch: Vec<(Session<'_, Zip<T>>, &ZipQuery)>) -> Result<Vec<ZipAnswer>> {
+        let tickets = batch.iter().map(|(session, query)| ticket::check::<T>(session, query));
+        let tickets = tickets.collect::<Result<Vec<_>>>()?;
+        let queries: Vec<&ZipQuery> = batch.into_iter().map(|(_, query)| query).collect();
+        let values: Vec<&[u32]> = queries.iter().map(|query| query.values.as_slice()).collect();
+        let rows = self.database.products(&values, self.params.query_bits(), CENTRE);
+        let products = self.second_products(&queries);
+        let answers = tickets.into_iter().zip(rows.iter().zip(products));
+        answers.map(|((keys, ticket), (rows, products))| self.join(keys, ticket, rows, &products)).collect()
+    }
+
+    fn keys_fit(&self, _keys: &ZipKeys) -> bool {
+        true
+    }
+
+    fn ticket(&self, keys: &ZipKeys, number: u64, progress: &dyn Progress) -> Result<ZipTicket> {
+        ticket::prepare(self, keys, number, progress)
+    }
+
+    fn update_cost(&self, changes: &[Change]) -> Result<UpdateEstimate> {
+        update::cost(self, changes)
+    }
+
+    /// Keeps the public seed: byte for byte what a setup of the changed records under it gives.
+    fn update(&self, changes: &[Change], _rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Self> {
+        update::update(self, changes, progress)
+    }
+
+    fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
+        let bundle = self.params.layout.bundle(self.params.shape());
+        read_columns(&bundle, 1, (first, count), out, |column| self.database.column(column))
+    }
+
+    fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {
+        sink.put(SEED, &[&self.public.seed.0])?;
+        sink.put(DATABASE, &[self.database.tiles()])?;
+        sink.put(EXPONENTS, &[self.hint.exponents.bytes()])?;
+        sink.put(RESIDUES, &[self.hint.residues.bytes()])?;
+        sink.put(SUMS, &[self.hint.sums.bytes()])
+    }
+
+    fn load(params: ZipParams<T>, source: &dyn SectionSource) -> Result<Self> {
+        let seed = source.get(SEED)?;
+        Error::check_length("zip's seed", seed.len(), SEED_BYTES)?;
+        let mut bytes = [0; SEED_BYTES];
+        bytes.copy_from_slice(&seed);
+        let Layout { rows, columns, .. } = params.layout;
+        let tiles = source.get(DATABASE)?;
+        Error::check_length("zip's database", tiles.len(), matrix_bytes(rows, columns) as usize)?;
+        let hint = SlottedHint {
+            exponents: sized(source, EXPONENTS, params.exponent_bytes() as u64 / 2)?,
+            residues: sized(source, RESIDUES, params.residue_bytes() as u64 / 4)?,
+            sums: sized(source, SUMS, rows as u64)?,
+        };
+        let (database, system) = (ByteMatrix::new(rows, columns, tiles), params.residues());
+        Ok(Self { params, public: ZipPublic { seed: Seed(bytes) }, database, hint, system })
+    }
+}
+
+impl<T: Strength> ZipServer<T> {
+    /// H·ck_o of each query over the integers, ciphertext by ciphertext.
+    fn second_products(&self, queries: &[&ZipQuery]) -> Vec<Vec<Vec<u64>>> {
+        let vectors: Vec<_> = queries.iter().map(|query| self.system.vector(&query.offsets)).collect();
+        self.system.products(self.params.dimensions(), &self.hint.residues, &vectors)
+    }
+
+    /// The last line of `Response`, with the ticket's ciphertext added: the words of D·qu in their slots, and
+    /// the second product.
+    fn join(&self, keys: &ZipKeys, ticket: &ZipTicket, rows: &[u32], products: &[Vec<u64>]) -> Result<ZipAnswer> {
+        let words = self.words(rows);
+        let parts = words.par_chunks(self.params.slots).zip(products).zip(&ticket.ciphertexts);
+        let add = |((words, product), hint): ((&[u16], &Vec<u64>), &Vec<u64>)| {
+            let hint = keys.public.ciphertext(hint.clone()).map_err(malformed("a ticket of zip"))?;
+            Ok(add_words(&keys.public, &hint, product, words))
+        };
+        Ok(ZipAnswer { ciphertexts: parts.map(add).collect::<Result<_>>()? })
+    }
+
+    /// b′ of every row.
+    fn words(&self, rows: &[u32]) -> Vec<u16> {
+        let sums = |row: usize| {
+            let [rounding, digits] = self.hint.sums[row];
+            RowSums { rounding, digits }
+        };
+        let word = |(row, sum): (usize, &u32)| {
+            let below = (!row.is_multiple_of(self.params.slots)).then(|| sums(row - 1));
+            slots::word(*sum, sums(row), below)
+        };
+        rows.iter().enumerate().map(word).collect()
+    }
+}
+
+/// Adds a product and the words of its slots to a ciphertext.
+fn add_words(public: &PublicKey, hint: &Ciphertext, product: &[u64], words: &[u16]) -> Vec<u64> {
+    let mut sum = product.to_vec();
+    let mut carry = 0u128;
+    let mut addends = words.chunks(4);
+    for out in &mut sum {
+        let slots = addends.next().unwrap_or_default();
+        let addend = slots.iter().rev().fold(0, |word, digit| word << 16 | u64::from(*digit));
+        carry += u128::from(*out) + u128::from(addend);
+        *out = carry as u64;
+        carry >>= 64;
+    }
+    public.add_plain(hint, &public.reduce(&sum)).words().to_vec()
+}
+
+impl SlottedHint {
+    /// H = D·A in slots.
+    ///
+    /// # Errors
+    /// None for parts of the lengths that the parameters give.
+    fn new<T: Strength>(
+        params: &ZipParams<T>,
+        system: &Residues,
+        seed: Seed,
+        database: &ByteMatrix,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
+        let mut exponents = AlignedBytes::zeroed(params.exponent_bytes());
+        let mut sums = AlignedBytes::zeroed(8 * params.layout.rows);
+        progress.stage("hint", params.layout.rows as u64);
+        let products = MaskProducts::new(&params.lwe, &masks(seed), database.columns(), CENTRE);
+        let per_ciphertext = params.n() * params.exponent_digits();
+        let parts = exponents.slice_mut::<u16>().par_chunks_exact_mut(per_ciphertext);
+        let parts = parts.zip(sums.slice_mut::<[i32; 2]>().par_chunks_mut(params.slots)).enumerate();
+        parts.for_each(|(i, (exponents, sums))| {
+            let first = i * params.slots;
+            write_rows(params, &products, database, first, (exponents, sums));
+            progress.advance(sums.len() as u64);
+        });
+        Self::with_residues(params, system, exponents.into(), sums.into(), progress)
+    }
+
+    /// The residues of exponents, with them.
+    ///
+    /// # Errors
+    /// As [`SlottedHint::new`].
+    pub(super) fn with_residues<T: Strength>(
+        params: &ZipParams<T>,
+        system: &Residues,
+        exponents: Blob,
+        sums: Blob,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
+        let exponents: BlobSlice<u16> = BlobSlice::new(exponents, EXPONENTS)?;
+        let (n, digits) = (params.n(), params.exponent_digits());
+        let exponent = |row: usize, column: usize| &exponents[(row * n + column) * digits..][..digits];
+        let residues = system.matrix(params.dimensions(), exponent, progress);
+        let residues = BlobSlice::new(residues.into(), RESIDUES)?;
+        Ok(Self { exponents, residues, sums: BlobSlice::new(sums, SUMS)? })
+    }
+}
+
+/// Writes the digits and sums of one ciphertext's rows, from row `first` of D on.
+pub(super) fn write_rows<T: Strength>(
+    params: &ZipParams<T>,
+    products: &MaskProducts,
+    database: &ByteMatrix,
+    first: usize,
+    (exponents, sums): (&mut [u16], &mut [[i32; 2]]),
+) {
+    let (mut bytes, mut digits) = (vec![0; database.columns()], vec![0; params.n()]);
+    for (slot, sums) in sums.iter_mut().enumerate() {
+        database.read_row(first + slot, &mut bytes);
+        let row = RowSums::of(&products.of_row(&params.lwe, &bytes), &mut digits);
+        *sums = [row.rounding, row.digits];
+        let places = exponents.chunks_exact_mut(params.exponent_digits());
+        places.zip(&digits).for_each(|(exponent, digit)| exponent[slot] = *digit);
+    }
+}
