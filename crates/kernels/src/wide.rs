@@ -80,6 +80,12 @@ macro_rules! on_engine {
                 let $engine = &mut crate::portable::wide::Words::new($modulus.backend, &$modulus.field);
                 $expression
             }
+            #[cfg(target_arch = "x86_64")]
+            Radix::Ifma => {
+                // SAFETY: the radix of a backend that exists only where its CPU features were detected.
+                let $engine = &mut unsafe { crate::x86_64::avx512::wide::Ifma::new(&$modulus.field) };
+                $expression
+            }
         }
     };
 }

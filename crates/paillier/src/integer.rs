@@ -3,7 +3,7 @@
 //! Values have the length of their modulus, whatever they are: lengths say nothing about secrets. What is
 //! not called `vartime` takes the same time for all values of a length.
 
-use crypto_bigint::{BoxedUint, ConcatenatingMul, NonZero, Odd, RandomMod, Resize};
+use crypto_bigint::{BoxedUint, ConcatenatingMul, NonZero, Odd, RandomMod};
 use rand_core::CryptoRng;
 use subtle::{Choice, ConstantTimeLess};
 use zeroize::{Zeroize, Zeroizing};
@@ -71,12 +71,15 @@ impl Residues {
 
     /// The same number in the length of this modulus: it must fit.
     pub(crate) fn resize(&self, number: &BoxedUint) -> BoxedUint {
-        number.clone().resize_unchecked(self.bits_precision())
+        let mut resized = BoxedUint::zero_with_precision(self.bits_precision());
+        let length = resized.nlimbs().min(number.nlimbs());
+        resized.as_mut_words()[..length].copy_from_slice(&number.as_words()[..length]);
+        resized
     }
 
     /// Any number modulo this one.
     pub(crate) fn reduce(&self, number: &BoxedUint) -> BoxedUint {
-        self.resize(&number.rem(self.divisor()))
+        self.resize(&Zeroizing::new(number.rem(self.divisor())))
     }
 
     /// [`Residues::reduce`] with a modulus that is public.
@@ -142,7 +145,7 @@ pub(crate) fn less(a: &[u64], b: &[u64]) -> Choice {
 pub(crate) fn integer_power(base: &BoxedUint, exponent: u32) -> BoxedUint {
     (1..exponent).fold(base.clone(), |power, _| {
         let next = power.concatenating_mul(base);
-        Zeroizing::new(power);
+        drop(Zeroizing::new(power));
         next
     })
 }

@@ -1,5 +1,6 @@
 //! Public keys: encryption, and arithmetic on what is encrypted.
 
+use std::fmt;
 use std::sync::Arc;
 
 use crypto_bigint::BoxedUint;
@@ -28,6 +29,20 @@ struct Inner {
     /// mˢ⁺¹.
     cipher: Residues,
     batch: Batch,
+}
+
+impl PartialEq for PublicKey {
+    fn eq(&self, other: &Self) -> bool {
+        self.inner.params == other.inner.params && self.inner.modulus == other.inner.modulus
+    }
+}
+
+impl Eq for PublicKey {}
+
+impl fmt::Debug for PublicKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PublicKey").field("params", &self.inner.params).finish_non_exhaustive()
+    }
 }
 
 /// What every product of two large primes of the same size passes. Says nothing about how many primes
@@ -64,7 +79,7 @@ impl PublicKey {
     pub(crate) fn from_checked(params: Params, modulus: BoxedUint) -> Result<Self> {
         let plain = Residues::new(integer::integer_power(&modulus, params.s()))?;
         let cipher = Residues::new(integer::integer_power(&modulus, params.s() + 1))?;
-        let batch = Batch::new(cipher.modulus())?;
+        let batch = Batch::of_power(&modulus, params.s() + 1)?;
         Ok(Self { inner: Arc::new(Inner { params, modulus, plain, cipher, batch }) })
     }
 
@@ -102,15 +117,34 @@ impl PublicKey {
         if words.len() > expected {
             return Err(Error::Length { what: "words of a plaintext", found: words.len(), expected });
         }
-        let mut padded = Plaintext::new([words, &vec![0; expected - words.len()]].concat());
+        let plaintext = Plaintext::new([words, &vec![0; expected - words.len()]].concat());
         let modulus = to_words(self.plain().modulus(), expected);
-        if bool::from(!integer::less(padded.words(), &modulus)) {
-            padded = Plaintext::new(Vec::new());
-            drop(padded);
-            let expected = "a residue below m^s";
-            return Err(Error::Residue { what: "the plaintext", found: "too large", expected });
+        if bool::from(integer::less(plaintext.words(), &modulus)) {
+            return Ok(plaintext);
         }
-        Ok(padded)
+        let expected = "a residue below m^s";
+        Err(Error::Residue { what: "the plaintext", found: "too large", expected })
+    }
+
+    /// The sum of plaintexts, modulo mˢ.
+    pub fn plain_sum(&self, a: &Plaintext, b: &Plaintext) -> Plaintext {
+        self.plain_residue(|a, b| self.plain().add(a, b), a, b)
+    }
+
+    /// The difference of plaintexts, modulo mˢ.
+    pub fn plain_difference(&self, a: &Plaintext, b: &Plaintext) -> Plaintext {
+        self.plain_residue(|a, b| self.plain().subtract(a, b), a, b)
+    }
+
+    fn plain_residue(
+        &self,
+        operation: impl Fn(&BoxedUint, &BoxedUint) -> BoxedUint,
+        a: &Plaintext,
+        b: &Plaintext,
+    ) -> Plaintext {
+        let (a, b) = (Zeroizing::new(from_words(a.words())), Zeroizing::new(from_words(b.words())));
+        let result = Zeroizing::new(operation(&a, &b));
+        Plaintext::new(to_words(&result, self.params().plaintext_words()))
     }
 
     /// A ciphertext from exactly [`Params::ciphertext_words`] little-endian words: a residue modulo mˢ⁺¹
@@ -203,13 +237,24 @@ impl PublicKey {
     fn encrypt_with_base(&self, plaintext: &Plaintext, base: &BoxedUint) -> Ciphertext {
         let base = Zeroizing::new(to_words(base, self.params().ciphertext_words()));
         let exponent = to_words(self.plain().modulus(), self.params().plaintext_words());
-        let power = Zeroizing::new(self.batch().powers(&base, &exponent));
+        let power = self.batch().powers(&base, &exponent);
         self.mask(plaintext, &Zeroizing::new(from_words(&power)))
     }
 
     /// An encryption of the sum.
     pub fn add(&self, a: &Ciphertext, b: &Ciphertext) -> Ciphertext {
         self.to_ciphertext(&self.cipher().multiply_vartime(&from_words(a.words()), &from_words(b.words())))
+    }
+
+    /// An encryption of the difference: takes an inversion.
+    ///
+    /// # Errors
+    /// [`Error::Residue`] where `b` is no unit.
+    pub fn subtract(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext> {
+        let (found, expected) = ("not coprime to m", "a unit");
+        let no_unit = || Error::Residue { what: "the ciphertext that is subtracted", found, expected };
+        let inverse = self.cipher().inverse(&from_words(b.words())).ok_or_else(no_unit)?;
+        Ok(self.to_ciphertext(&self.cipher().multiply_vartime(&from_words(a.words()), &inverse)))
     }
 
     /// An encryption of the sum with a plaintext; the randomness stays that of the ciphertext.
@@ -219,6 +264,6 @@ impl PublicKey {
 
     /// An encryption of the product with a number of little-endian words; the randomness is no fresh one.
     pub fn multiply_plain(&self, ciphertext: &Ciphertext, factor: &[u64]) -> Ciphertext {
-        Ciphertext::new(self.batch().powers(ciphertext.words(), factor))
+        Ciphertext::new(self.batch().powers(ciphertext.words(), factor).to_vec())
     }
 }

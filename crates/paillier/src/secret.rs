@@ -12,7 +12,8 @@ use crate::{Ciphertext, Error, Params, Plaintext, PublicKey, Result};
 
 /// The two factors of a modulus, and all that follows from them. Erased on drop, never printed.
 ///
-/// Its operations take the same time for all keys and plaintexts of a size.
+/// Its operations take the same time for all keys and plaintexts of a size; only drawing randomness does not,
+/// which passes over candidates. Copies inside the divisions of `crypto-bigint` are not erased.
 pub struct SecretKey {
     public: PublicKey,
     p: Half,
@@ -26,6 +27,8 @@ pub struct SecretKey {
 /// What is done modulo powers of one prime factor p of m.
 struct Half {
     prime: Zeroizing<BoxedUint>,
+    /// p in the length of pˢ.
+    plain_prime: Zeroizing<BoxedUint>,
     /// pˢ.
     plain: Residues,
     /// pˢ⁺¹.
@@ -50,7 +53,8 @@ impl Half {
         let inverse = |number: u64| plain.inverse(&plain.small(number)).ok_or_else(no_key);
         let mut half = Self {
             prime: Zeroizing::new(prime.clone()),
-            batch: Batch::new(cipher.modulus())?,
+            plain_prime: Zeroizing::new(plain.resize(prime)),
+            batch: Batch::of_power(prime, params.s() + 1)?,
             order: Zeroizing::new(to_words(&order, params.prime_words())),
             fractions: [inverse(2)?, inverse(3)?],
             scale: Zeroizing::new(plain.small(1)),
@@ -67,7 +71,7 @@ impl Half {
     /// w − p·w²/2 + p²·w³/3. A homomorphism from the units that are 1 modulo p.
     fn logarithm_of(&self, w: &BoxedUint) -> BoxedUint {
         let plain = &self.plain;
-        let multiple = Zeroizing::new(plain.multiply(w, &plain.resize(&plain_prime(&self.prime, plain))));
+        let multiple = Zeroizing::new(plain.multiply(w, &self.plain_prime));
         let [half, third] = &self.fractions;
         let inner = Zeroizing::new(plain.multiply(&multiple, third));
         let inner = Zeroizing::new(plain.subtract(&inner, half));
@@ -98,7 +102,7 @@ impl Half {
             let residue = Zeroizing::new(self.cipher.reduce(&from_words(ciphertext.words())));
             reduced.extend_from_slice(&Zeroizing::new(to_words(&residue, words)));
         }
-        Zeroizing::new(self.batch.powers(&reduced, &self.order))
+        self.batch.powers(&reduced, &self.order)
     }
 
     /// Uniform mˢ-th powers modulo pˢ⁺¹, in words: these are the pˢ-th powers of the residues modulo p other
@@ -112,7 +116,7 @@ impl Half {
             bases.extend_from_slice(&Zeroizing::new(to_words(&base, words)));
         }
         let exponent = Zeroizing::new(to_words(self.plain.modulus(), self.plain.words()));
-        Ok(Zeroizing::new(self.batch.powers(&bases, &exponent)))
+        Ok(self.batch.powers(&bases, &exponent))
     }
 
     /// Whether 2^(p−1) is 1 modulo p.
@@ -120,14 +124,9 @@ impl Half {
         let words = self.order.len();
         let mut two = vec![0; words];
         two[0] = 2;
-        let power = Batch::new(&self.prime)?.powers(&two, &self.order);
+        let power = Batch::of_power(&self.prime, 1)?.powers(&two, &self.order);
         Ok(power[0] == 1 && power[1..].iter().all(|&word| word == 0))
     }
-}
-
-/// p in the length of pˢ.
-fn plain_prime(prime: &BoxedUint, plain: &Residues) -> Zeroizing<BoxedUint> {
-    Zeroizing::new(plain.resize(prime))
 }
 
 /// The number below p·q that is a modulo p and b modulo q; `inverse` is 1/p modulo q.

@@ -4,6 +4,9 @@ use zeroize::{Zeroize, Zeroizing};
 
 use super::{integer, radix};
 use crate::Backend;
+use crate::backend::Kind;
+#[cfg(target_arch = "x86_64")]
+use crate::x86_64::avx512::wide as ifma;
 
 /// Bits by which R exceeds the root: sums of a few products of unreduced factors stay
 /// in the range that the reduction brings below twice the root.
@@ -14,18 +17,27 @@ const SPARE_BITS: usize = 6;
 pub(crate) enum Radix {
     /// Words of 64 bits.
     Words,
+    /// Limbs for the CPU's products of 52 bits; only of a backend that has them.
+    #[cfg(target_arch = "x86_64")]
+    Ifma,
 }
 
 impl Radix {
     /// The form that the backend multiplies in.
-    pub(super) fn of(_backend: Backend) -> Self {
-        Self::Words
+    pub(super) fn of(backend: Backend) -> Self {
+        match backend.kind() {
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx512 => Self::Ifma,
+            _ => Self::Words,
+        }
     }
 
     /// Bits of a limb.
     const fn bits(self) -> u32 {
         match self {
             Self::Words => 64,
+            #[cfg(target_arch = "x86_64")]
+            Self::Ifma => ifma::BITS,
         }
     }
 
@@ -33,6 +45,8 @@ impl Radix {
     const fn block(self) -> usize {
         match self {
             Self::Words => 1,
+            #[cfg(target_arch = "x86_64")]
+            Self::Ifma => ifma::BLOCK,
         }
     }
 }

@@ -8,7 +8,7 @@
 //! V = (q − 1)·(1 + n·D), with D the largest digit of the secret: 1 for binary secrets, 2 for ternary ones
 //! (whose entries are shifted by one), q − 1 for general ones. So:
 //!
-//! - **Separate.** γ = V + 1. No digit reaches the next, and the plaintext is below γ^P, P the number of
+//! - **Separate.** γ = q·(1 + n·D), more than V. No digit reaches the next, and the plaintext is below γ^P, P the number of
 //!   digits, which mˢ must not be below. The phase is the digit modulo q, exactly.
 //! - **Overlapping** (ZipPIR, 3.3.3). γ = q for small secrets, q² for general ones. What is below a digit adds
 //!   the *spill* ⌊Σᵢ vᵢ·γ^(i−j)⌋, i < j, which is below V/(γ − 1): at most n·D for small secrets, at most n − 1
@@ -27,7 +27,7 @@ use crate::{Error, Plaintext, PublicKey, Result};
 /// How close digits stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
-    /// γ = V + 1: exact phases.
+    /// γ = q·(1 + n·D): exact phases.
     Separate,
     /// γ = q or q²: more phases in a ciphertext, each off by a little.
     Overlapping,
@@ -40,6 +40,8 @@ pub struct Layout {
     scale: Scale,
     packing: usize,
     gamma: NonZero<BoxedUint>,
+    /// q.
+    modulus: NonZero<BoxedUint>,
     slots: usize,
     spill: u64,
 }
@@ -48,12 +50,15 @@ pub struct Layout {
 fn gamma(lwe: &LweParams, scale: Scale) -> BoxedUint {
     let q = BoxedUint::from(lwe.modulus());
     match (scale, lwe.bound()) {
-        (Scale::Separate, _) => {
-            lwe.largest_value().concatenating_add(BoxedUint::one())
-        }
+        (Scale::Separate, _) => q.concatenating_mul(lwe.largest_factor()),
         (Scale::Overlapping, Some(_)) => q,
         (Scale::Overlapping, None) => q.concatenating_mul(&q),
     }
+}
+
+fn non_zero(number: BoxedUint) -> Result<NonZero<BoxedUint>> {
+    let zero = || Error::out_of_bounds("LWE modulus", 0, "2 to 2^64");
+    NonZero::new(number).into_option().ok_or_else(zero)
 }
 
 /// How many digits of base γ and value at most V fit below mˢ: the most P with V·(γ^P − 1)/(γ − 1) < mˢ.
@@ -87,8 +92,7 @@ impl Layout {
     /// # Errors
     /// [`Error::OutOfBounds`] where not one fits.
     pub fn packed(public: &PublicKey, lwe: LweParams, scale: Scale, packing: usize) -> Result<Self> {
-        let gamma = NonZero::new(gamma(&lwe, scale)).into_option();
-        let gamma = gamma.ok_or_else(|| Error::out_of_bounds("LWE modulus", 0, "2 to 2^64"))?;
+        let (modulus, gamma) = (non_zero(lwe.modulus().into())?, non_zero(gamma(&lwe, scale))?);
         let largest = lwe.largest_value();
         let digits = digits_below(public.plain().modulus(), &largest, &gamma);
         let per_slot = packing.saturating_mul(2).saturating_sub(1);
@@ -101,7 +105,7 @@ impl Layout {
             Scale::Separate => 0,
             Scale::Overlapping => largest_spill(&largest, &gamma),
         };
-        Ok(Self { lwe, scale, packing, gamma, slots, spill })
+        Ok(Self { lwe, scale, packing, gamma, modulus, slots, spill })
     }
 
     /// With so few phases to a ciphertext, where fewer than fit are wanted.
@@ -154,11 +158,6 @@ impl Layout {
         to_words(self.gamma.as_ref(), self.gamma.bits_precision().div_ceil(64) as usize)
     }
 
-    /// ⌈log₂ γ⌉.
-    pub(crate) fn gamma_bits(&self) -> u32 {
-        self.gamma.as_ref().bits_vartime()
-    }
-
     /// The phases modulo q in a plaintext, `count` of them, lowest first; at most as many as there are slots.
     ///
     /// In the same time whatever the plaintext.
@@ -180,13 +179,11 @@ impl Layout {
 
     /// A digit modulo q, less half the largest spill.
     fn phase(&self, digit: &BoxedUint) -> u64 {
-        let q = self.lwe.modulus();
-        let words = Zeroizing::new(to_words(digit, 4));
-        // 2⁶⁴ modulo q, by which the digit's words are weighed. q is public.
-        let word = (1u128 << 64) % q;
-        let fold = |sum: u128, &entry: &u64| (sum * word % q + u128::from(entry) % q) % q;
-        let residue = words.iter().rev().fold(0, fold);
-        ((residue + q - u128::from(self.spill / 2) % q) % q) as u64
+        let residue = Zeroizing::new(digit.rem(&self.modulus));
+        let shift = u128::from(self.spill / 2) % self.lwe.modulus();
+        // Without a branch: q ≤ 2⁶⁴.
+        let sum = u128::from(to_words(&residue, 1)[0]) + self.lwe.modulus() - shift;
+        (sum - u128::from(sum >= self.lwe.modulus()) * self.lwe.modulus()) as u64
     }
 }
 

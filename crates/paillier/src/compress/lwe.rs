@@ -2,9 +2,10 @@
 //!
 //! An encryption under the secret s is (a, b) with phase b − ⟨a, s⟩ modulo q.
 
-use crypto_bigint::{BoxedUint, ConcatenatingMul};
+use crypto_bigint::{BoxedUint, ConcatenatingMul, NonZero, U128};
 use zeroize::Zeroizing;
 
+use crate::integer::to_words;
 use crate::{Error, Result};
 
 /// The most entries of a secret.
@@ -52,7 +53,11 @@ impl LweParams {
         let bound = params.bound().unwrap_or(0);
         let most = u64::from(MAXIMUM_BOUND).min(((q - 1) / 2) as u64).max(u64::from(kind == KeyKind::Binary));
         if bound > most {
-            return Err(Error::out_of_bounds("bound of the secret's entries", bound, format!("up to {most}")));
+            return Err(Error::out_of_bounds(
+                "bound of the secret's entries",
+                bound,
+                format!("up to {most}"),
+            ));
         }
         Ok(params)
     }
@@ -107,8 +112,12 @@ impl LweParams {
 
     /// V = (q − 1)·(1 + n·D), the largest value of a [`Linear`] form.
     pub(crate) fn largest_value(&self) -> BoxedUint {
-        let words = BoxedUint::from(1 + self.n as u128 * u128::from(self.largest_digit()));
-        words.concatenating_mul(BoxedUint::from(self.q - 1))
+        self.largest_factor().concatenating_mul(BoxedUint::from(self.q - 1))
+    }
+
+    /// 1 + n·D.
+    pub(crate) fn largest_factor(&self) -> BoxedUint {
+        BoxedUint::from(1 + self.n as u128 * u128::from(self.largest_digit()))
     }
 
     /// The secret's entries, residues modulo q, as digits.
@@ -153,7 +162,11 @@ impl LweParams {
         Error::check_length("entries of an LWE mask", sample.mask.len(), self.n)?;
         if sample.mask.iter().chain([&sample.body]).any(|&entry| u128::from(entry) >= self.q) {
             let expected = "a residue below q";
-            return Err(Error::Residue { what: "an entry of an LWE encryption", found: "too large", expected });
+            return Err(Error::Residue {
+                what: "an entry of an LWE encryption",
+                found: "too large",
+                expected,
+            });
         }
         let sum = sample.mask.iter().fold(0, |sum, &entry| self.add(sum, entry));
         let shifted = (u128::from(sum) * u128::from(self.shift()) % self.q) as u64;
@@ -229,5 +242,8 @@ pub(crate) struct Linear {
 /// at most q/2. `None` for p from q on, or zero.
 pub fn decode(phase: u64, q: u128, p: u64) -> Option<u64> {
     let delta = q.checked_div(p.into()).filter(|&delta| delta > 0)?;
-    Some((((u128::from(phase) + delta / 2) / delta) % u128::from(p)) as u64)
+    let divisor = |number: u128| NonZero::new(U128::from_u128(number)).into_option();
+    // These divisions take the same time for all phases, which the processor's do not promise.
+    let rounded = U128::from_u128(u128::from(phase) + delta / 2).div_rem(&divisor(delta)?).0;
+    Some(to_words(&rounded.rem(&divisor(p.into())?).into(), 2)[0])
 }

@@ -21,10 +21,12 @@ const STEP: usize = 4096;
 /// # let mut rng = ChaCha20Rng::from_seed([1; 32]);
 /// # let key = SecretKey::generate(Params::insecure(256, 1)?, &mut rng)?;
 /// let public = key.public();
-/// let encrypted: Vec<_> = [5u64, 7].iter().map(|&x| public.encrypt(&public.plaintext(&[x])?, &mut rng)).collect();
+/// let encrypted = [public.plaintext(&[5])?, public.plaintext(&[7])?].map(|x| public.encrypt(&x, &mut rng));
 /// let matrix = ExponentMatrix::new(1, 2, 8, [10, 3])?;
 /// let mut products = Products::new(public, &encrypted, matrix, 0..1, 1 << 20)?;
-/// while products.step() {}
+/// while products.step() {
+///     // Something else may be done here.
+/// }
 /// let product = products.finish();
 /// assert_eq!(key.decrypt(&product[0]).words()[0], 5 * 10 + 7 * 3);
 /// # Ok::<(), papir_paillier::Error>(())
@@ -85,6 +87,9 @@ impl<E: Exponents> Products<E> {
             return Err(Error::out_of_bounds("last row", rows.end as u64, expected));
         }
         let (columns, bits) = (exponents.columns(), exponents.bits());
+        if bits == 0 {
+            return Err(Error::out_of_bounds("bits of the exponents", 0, "at least 1"));
+        }
         let shape = Shape { rows: rows.len(), columns, bits, element_bytes: 8 * public.batch().limbs() };
         let bases = public.batch().enter_ciphertexts(bases);
         let plan = Plan::choose(&shape, memory);
@@ -102,9 +107,10 @@ impl<E: Exponents> Products<E> {
         self.plan.multiplications(&self.shape)
     }
 
-    /// Multiplications done.
+    /// Multiplications done, of [`Products::work`].
     pub fn work_done(&self) -> u64 {
-        self.done
+        let finished = self.pass.is_none() && self.rows.is_empty();
+        if finished { self.work() } else { self.done.min(self.work()) }
     }
 
     /// Works for some milliseconds; `false` when nothing is left to do.
@@ -125,6 +131,11 @@ impl<E: Exponents> Products<E> {
             self.finished.extend_from_slice(&pass.accumulators[pass.accumulators.len() - products..]);
         }
         self.pass.is_some() || !self.rows.is_empty()
+    }
+
+    /// Elements of finished rows.
+    pub(crate) fn elements(&self) -> &[u64] {
+        &self.finished
     }
 
     /// Does what is left, and gives one ciphertext for each row.

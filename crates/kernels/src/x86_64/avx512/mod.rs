@@ -6,3 +6,5 @@ pub(crate) mod mat32;
 pub(crate) mod ntt;
 pub(crate) mod rows16;
 pub(crate) mod rows8;
+mod transpose;
+pub(crate) mod wide;

@@ -1,0 +1,424 @@
+//! Modular multiplication of wide integers, eight at a time in limbs of 52 bits: see
+//! [`crate::wide`].
+//!
+//! A register holds one limb of eight elements. Sums are taken column by column, `BLOCK`
+//! columns at a time: a block's sums stay in registers while all products of limbs that
+//! fall into its columns are added, those of the factors and those of the quotient with
+//! the root alike. A product of limbs adds its low half to its column and its high half
+//! to the next one. The halves are below 2^52 and a column takes at most 948 of them, so
+//! 64 bits, signed, need no carry until a block is complete.
+
+use std::arch::x86_64::*;
+
+use super::transpose::{self, Lanes};
+use crate::wide::batch::{Engine, Group};
+use crate::wide::field::Field;
+
+/// Bits of a limb.
+pub(crate) const BITS: u32 = 52;
+/// Columns that are summed at a time; an even number, which the limbs are a multiple of.
+pub(crate) const BLOCK: usize = 6;
+
+/// Multiplies eight elements at a time.
+pub(crate) struct Ifma<'a> {
+    cpu: Cpu,
+    field: &'a Field,
+    /// The result to be.
+    out: Group<Lanes>,
+    /// The quotients of the low and the high digit.
+    quotients: Group<Lanes>,
+}
+
+impl<'a> Ifma<'a> {
+    /// # Safety
+    /// The CPU must have AVX-512 F, DQ and IFMA, and the field limbs of [`BITS`] bits.
+    pub(crate) unsafe fn new(field: &'a Field) -> Self {
+        let [out, quotients] = [field.element_limbs(), 2 * field.limbs()].map(Group::zero);
+        Self { cpu: Cpu(()), field, out, quotients }
+    }
+}
+
+impl Engine<8> for Ifma<'_> {
+    type Limb = Lanes;
+
+    fn field(&self) -> &Field {
+        self.field
+    }
+
+    fn load(&self, group: &mut Group<Lanes>, elements: [&[u64]; 8]) {
+        // SAFETY: an `Ifma` exists only where the CPU has AVX-512 F.
+        unsafe { transpose::load(&mut group.0, elements) }
+    }
+
+    fn store(&self, group: &Group<Lanes>, elements: &mut [u64]) {
+        // SAFETY: an `Ifma` exists only where the CPU has AVX-512 F.
+        unsafe { transpose::store(&group.0, elements) }
+    }
+
+    fn multiply(&mut self, x: &mut Group<Lanes>, y: &[Lanes]) {
+        // SAFETY: an `Ifma` exists only where the CPU has these features.
+        unsafe { multiply(self.cpu, self.field, &x.0, y, &mut self.quotients.0, &mut self.out.0) }
+        std::mem::swap(x, &mut self.out);
+    }
+
+    fn square(&mut self, x: &mut Group<Lanes>) {
+        // SAFETY: an `Ifma` exists only where the CPU has these features.
+        unsafe { square(self.cpu, self.field, &x.0, &mut self.quotients.0, &mut self.out.0) }
+        std::mem::swap(x, &mut self.out);
+    }
+}
+
+/// out = x·y/R.
+#[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
+fn multiply(cpu: Cpu, field: &Field, x: &[Lanes], y: &[Lanes], quotients: &mut [Lanes], out: &mut [Lanes]) {
+    let n = field.limbs();
+    let reduction = Reduction::new(cpu, field);
+    let ((a, b), (c, d)) = (x.split_at(n), y.split_at(n));
+    let (out_low, out_high) = out.split_at_mut(n);
+    let (low, high) = quotients.split_at_mut(n);
+    reduction.digit(Product { x: a, y: c }, None, low, out_low);
+    if field.parts() == 2 {
+        let terms = Sum(Product { x: a, y: d }, Product { x: b, y: c });
+        reduction.digit(terms, Some(low), high, out_high);
+    }
+}
+
+/// out = x²/R.
+#[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
+fn square(cpu: Cpu, field: &Field, x: &[Lanes], quotients: &mut [Lanes], out: &mut [Lanes]) {
+    let n = field.limbs();
+    let reduction = Reduction::new(cpu, field);
+    let (a, b) = x.split_at(n);
+    let (out_low, out_high) = out.split_at_mut(n);
+    let (low, high) = quotients.split_at_mut(n);
+    reduction.digit(Square { x: a }, None, low, out_low);
+    if field.parts() == 2 {
+        reduction.digit(Twice(Product { x: a, y: b }), Some(low), high, out_high);
+    }
+}
+
+/// Methods on registers, each the expression given.
+macro_rules! registerwise {
+    ($( fn $name:ident($($argument:ident),*) = $expression:expr; )*) => { $(
+        #[inline(always)]
+        fn $name(self, $($argument: __m512i),*) -> __m512i {
+            // SAFETY: `self` proves that the CPU has the instruction.
+            unsafe { $expression }
+        }
+    )* };
+}
+
+/// Proves that the CPU has AVX-512 F, DQ and IFMA.
+#[derive(Clone, Copy)]
+struct Cpu(());
+
+impl Cpu {
+    registerwise! {
+        fn add(a, b) = _mm512_add_epi64(a, b);
+        fn sub(a, b) = _mm512_sub_epi64(a, b);
+        fn and(a, b) = _mm512_and_si512(a, b);
+        fn add_low(sum, a, b) = _mm512_madd52lo_epu64(sum, a, b);
+        fn add_high(sum, a, b) = _mm512_madd52hi_epu64(sum, a, b);
+        fn carry(a) = _mm512_srai_epi64::<BITS>(a);
+    }
+
+    #[inline(always)]
+    fn splat(self, word: u64) -> __m512i {
+        // SAFETY: `self` proves AVX-512 F.
+        unsafe { _mm512_set1_epi64(word as i64) }
+    }
+}
+
+/// What a register can be filled with: a limb of each lane, or one limb for all of them.
+trait Limb {
+    fn register(&self, cpu: Cpu) -> __m512i;
+}
+
+impl Limb for Lanes {
+    #[inline(always)]
+    fn register(&self, _: Cpu) -> __m512i {
+        // SAFETY: a `Cpu` proves AVX-512 F; 64 aligned bytes are read.
+        unsafe { _mm512_load_si512(std::ptr::from_ref(self).cast()) }
+    }
+}
+
+impl Limb for u64 {
+    #[inline(always)]
+    fn register(&self, cpu: Cpu) -> __m512i {
+        cpu.splat(*self)
+    }
+}
+
+/// The sums of a block's columns: of the low halves, and of the high halves, which belong
+/// one column further on.
+struct Columns {
+    low: [__m512i; BLOCK],
+    high: [__m512i; BLOCK],
+}
+
+impl Columns {
+    #[inline(always)]
+    fn zero(cpu: Cpu) -> Self {
+        Self { low: [cpu.splat(0); BLOCK], high: [cpu.splat(0); BLOCK] }
+    }
+
+    /// Adds the product x·y to column k.
+    #[inline(always)]
+    fn add(&mut self, cpu: Cpu, k: usize, x: __m512i, y: __m512i) {
+        self.low[k] = cpu.add_low(self.low[k], x, y);
+        self.high[k] = cpu.add_high(self.high[k], x, y);
+    }
+
+    /// Adds x·y[k] to every column k.
+    #[inline(always)]
+    fn add_row(&mut self, cpu: Cpu, x: &Lanes, y: &[impl Limb]) {
+        let x = x.register(cpu);
+        for k in 0..BLOCK {
+            self.add(cpu, k, x, y[k].register(cpu));
+        }
+    }
+
+    #[inline(always)]
+    fn double(&mut self, cpu: Cpu) {
+        for sum in self.low.iter_mut().chain(&mut self.high) {
+            *sum = cpu.add(*sum, *sum);
+        }
+    }
+
+    /// Adds to the rows of the lower half's block `at` all products x·y but those with the
+    /// limbs of x from `at` on.
+    #[inline(always)]
+    fn add_lower_rows(&mut self, cpu: Cpu, x: &[Lanes], y: &[impl Limb], at: usize) {
+        for (x, y) in x[..at].iter().zip(y[1..at + BLOCK].windows(BLOCK).rev()) {
+            self.add_row(cpu, x, y);
+        }
+    }
+
+    /// Adds the products x·y of columns n + at to n + at + BLOCK − 1.
+    #[inline(always)]
+    fn add_upper(&mut self, cpu: Cpu, x: &[Lanes], y: &[impl Limb], at: usize) {
+        self.add_upper_triangle(cpu, &x[at..at + BLOCK], &y[y.len() - BLOCK..]);
+        for (x, y) in x[at + BLOCK..].iter().zip(y[at + 1..].windows(BLOCK).rev()) {
+            self.add_row(cpu, x, y);
+        }
+    }
+
+    /// Adds the products of x[s] and y[t] with s + t = BLOCK + k.
+    #[inline(always)]
+    fn add_upper_triangle(&mut self, cpu: Cpu, x: &[Lanes], y: &[impl Limb]) {
+        for s in 1..BLOCK {
+            let x = x[s].register(cpu);
+            for k in 0..s {
+                self.add(cpu, k, x, y[BLOCK + k - s].register(cpu));
+            }
+        }
+    }
+}
+
+/// Products that make up a digit.
+trait Terms {
+    /// Adds what falls into columns `at` to `at + BLOCK − 1`.
+    fn add_lower(&self, cpu: Cpu, columns: &mut Columns, at: usize);
+
+    /// Adds what falls into columns `n + at` to `n + at + BLOCK − 1`.
+    fn add_upper(&self, cpu: Cpu, columns: &mut Columns, at: usize);
+}
+
+/// x·y.
+struct Product<'a> {
+    x: &'a [Lanes],
+    y: &'a [Lanes],
+}
+
+impl Terms for Product<'_> {
+    #[inline(always)]
+    fn add_lower(&self, cpu: Cpu, columns: &mut Columns, at: usize) {
+        columns.add_lower_rows(cpu, self.x, self.y, at);
+        let (x, y) = (&self.x[at..at + BLOCK], &self.y[..BLOCK]);
+        for s in 0..BLOCK {
+            let x = x[s].register(cpu);
+            for k in s..BLOCK {
+                columns.add(cpu, k, x, y[k - s].register(cpu));
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn add_upper(&self, cpu: Cpu, columns: &mut Columns, at: usize) {
+        columns.add_upper(cpu, self.x, self.y, at);
+    }
+}
+
+/// The sum of both.
+struct Sum<S, T>(S, T);
+
+impl<S: Terms, T: Terms> Terms for Sum<S, T> {
+    #[inline(always)]
+    fn add_lower(&self, cpu: Cpu, columns: &mut Columns, at: usize) {
+        self.0.add_lower(cpu, columns, at);
+        self.1.add_lower(cpu, columns, at);
+    }
+
+    #[inline(always)]
+    fn add_upper(&self, cpu: Cpu, columns: &mut Columns, at: usize) {
+        self.0.add_upper(cpu, columns, at);
+        self.1.add_upper(cpu, columns, at);
+    }
+}
+
+/// Twice the terms; they must be the first that are added.
+struct Twice<T>(T);
+
+impl<T: Terms> Terms for Twice<T> {
+    #[inline(always)]
+    fn add_lower(&self, cpu: Cpu, columns: &mut Columns, at: usize) {
+        self.0.add_lower(cpu, columns, at);
+        columns.double(cpu);
+    }
+
+    #[inline(always)]
+    fn add_upper(&self, cpu: Cpu, columns: &mut Columns, at: usize) {
+        self.0.add_upper(cpu, columns, at);
+        columns.double(cpu);
+    }
+}
+
+/// x²: twice the products of a limb with a later one, and the squares; these must be the
+/// first terms that are added.
+struct Square<'a> {
+    x: &'a [Lanes],
+}
+
+impl Square<'_> {
+    /// Doubles what is there and adds the squares of limbs from `middle` on.
+    #[inline(always)]
+    fn add_diagonal(&self, cpu: Cpu, columns: &mut Columns, middle: usize) {
+        columns.double(cpu);
+        let x = &self.x[middle..middle + BLOCK / 2];
+        for s in 0..BLOCK / 2 {
+            let x = x[s].register(cpu);
+            columns.add(cpu, 2 * s, x, x);
+        }
+    }
+
+    /// Adds the products around the middle limb of column 0: x[middle + s]·x[middle + k − s].
+    #[inline(always)]
+    fn add_centre(&self, cpu: Cpu, columns: &mut Columns, middle: usize) {
+        for s in 0..BLOCK / 2 {
+            let x = self.x[middle + s].register(cpu);
+            for k in 2 * s + 1..BLOCK {
+                columns.add(cpu, k, x, self.x[middle + k - s].register(cpu));
+            }
+        }
+    }
+}
+
+impl Terms for Square<'_> {
+    #[inline(always)]
+    fn add_lower(&self, cpu: Cpu, columns: &mut Columns, at: usize) {
+        let middle = at / 2;
+        let windows = self.x[at - middle + 1..at + BLOCK].windows(BLOCK).rev();
+        for (x, y) in self.x[..middle].iter().zip(windows) {
+            columns.add_row(cpu, x, y);
+        }
+        self.add_centre(cpu, columns, middle);
+        self.add_diagonal(cpu, columns, middle);
+    }
+
+    #[inline(always)]
+    fn add_upper(&self, cpu: Cpu, columns: &mut Columns, at: usize) {
+        let n = self.x.len();
+        let middle = (n + at) / 2;
+        if at + BLOCK == n {
+            let x = &self.x[at..];
+            for s in 1..BLOCK {
+                for t in (s + 1).max(BLOCK - s)..BLOCK {
+                    columns.add(cpu, s + t - BLOCK, x[s].register(cpu), x[t].register(cpu));
+                }
+            }
+        } else {
+            columns.add_upper_triangle(cpu, &self.x[at..at + BLOCK], &self.x[n - BLOCK..]);
+            let windows = self.x[middle + 1..].windows(BLOCK).rev();
+            for (x, y) in self.x[at + BLOCK..middle].iter().zip(windows) {
+                columns.add_row(cpu, x, y);
+            }
+            self.add_centre(cpu, columns, middle);
+        }
+        self.add_diagonal(cpu, columns, middle);
+    }
+}
+
+/// Montgomery's reduction by the root.
+struct Reduction<'a> {
+    cpu: Cpu,
+    root: &'a [u64],
+    /// −root⁻¹ modulo 2^52.
+    inverse: __m512i,
+    /// 2^52 − 1.
+    ones: __m512i,
+}
+
+impl<'a> Reduction<'a> {
+    #[inline(always)]
+    fn new(cpu: Cpu, field: &'a Field) -> Self {
+        let (inverse, ones) = (cpu.splat(field.inverse()), cpu.splat((1 << BITS) - 1));
+        Self { cpu, root: field.root_limbs(), inverse, ones }
+    }
+
+    /// With t the terms less `minus`: the quotient q with t + q·root = out·R, and out.
+    #[inline(always)]
+    fn digit(&self, terms: impl Terms, minus: Option<&[Lanes]>, quotient: &mut [Lanes], out: &mut [Lanes]) {
+        let cpu = self.cpu;
+        let mut carry = cpu.splat(0);
+        for at in (0..out.len()).step_by(BLOCK) {
+            let mut columns = Columns::zero(cpu);
+            terms.add_lower(cpu, &mut columns, at);
+            if let Some(minus) = minus {
+                let minus = &minus[at..at + BLOCK];
+                for k in 0..BLOCK {
+                    columns.low[k] = cpu.sub(columns.low[k], minus[k].register(cpu));
+                }
+            }
+            columns.add_lower_rows(cpu, quotient, self.root, at);
+            carry = self.divide(columns, carry, &mut quotient[at..at + BLOCK]);
+        }
+        for at in (0..out.len()).step_by(BLOCK) {
+            let mut columns = Columns::zero(cpu);
+            terms.add_upper(cpu, &mut columns, at);
+            columns.add_upper(cpu, quotient, self.root, at);
+            carry = self.settle(&columns, carry, &mut out[at..at + BLOCK]);
+        }
+    }
+
+    /// The quotient's limbs of a block; returns what is carried to the next block.
+    ///
+    /// Limb k makes its column a multiple of 2^52, the next one, so that the carry need
+    /// not wait for the product.
+    #[inline(always)]
+    fn divide(&self, mut columns: Columns, mut carry: __m512i, quotient: &mut [Lanes]) -> __m512i {
+        let cpu = self.cpu;
+        for k in 0..BLOCK {
+            let sum = cpu.add(columns.low[k], carry);
+            let limb = cpu.add_low(cpu.splat(0), sum, self.inverse);
+            quotient[k].set(limb);
+            columns.high[k] = cpu.add_high(columns.high[k], limb, self.root[0].register(cpu));
+            for j in 1..BLOCK - k {
+                columns.add(cpu, k + j, limb, self.root[j].register(cpu));
+            }
+            carry = cpu.add(cpu.carry(cpu.add(sum, self.ones)), columns.high[k]);
+        }
+        carry
+    }
+
+    /// The limbs of a block; returns what is carried to the next block.
+    #[inline(always)]
+    fn settle(&self, columns: &Columns, mut carry: __m512i, out: &mut [Lanes]) -> __m512i {
+        let cpu = self.cpu;
+        for k in 0..BLOCK {
+            let sum = cpu.add(columns.low[k], carry);
+            out[k].set(cpu.and(sum, self.ones));
+            carry = cpu.add(cpu.carry(sum), columns.high[k]);
+        }
+        carry
+    }
+}

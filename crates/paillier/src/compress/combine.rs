@@ -1,0 +1,58 @@
+//! Encrypted phases side by side in one ciphertext (ZipPIR, Algorithm 3).
+
+use crypto_bigint::{BoxedUint, Resize};
+
+use super::layout::Layout;
+use super::lwe::Linear;
+use crate::integer::{from_words, to_words};
+use crate::{Ciphertext, PublicKey, Result};
+
+/// Batches of as many products as the layout has slots, each raised to its power of γ, and the forms'
+/// constants added. The batches are combined together.
+pub(super) fn combine(
+    public: &PublicKey,
+    layout: &Layout,
+    forms: &[Linear],
+    products: &[u64],
+) -> Result<Vec<Ciphertext>> {
+    let (batch, limbs) = (public.batch(), public.batch().limbs());
+    let count = layout.ciphertexts(forms.len());
+    let gamma = layout.gamma_words();
+    let mut combined = batch.kernel().one().repeat(count);
+    for slot in (0..layout.slots()).rev() {
+        // The last batch may be shorter.
+        let factors = products.chunks(limbs).skip(slot).step_by(layout.slots());
+        let factors: Vec<u64> = factors.flatten().copied().collect();
+        if factors.is_empty() {
+            continue;
+        }
+        for _ in 0..2 * layout.packing() - 1 {
+            batch.power_vartime(&mut combined, &gamma);
+        }
+        batch.kernel().multiply(&mut combined[..factors.len()], &factors);
+    }
+    let ciphertexts = batch.leave_ciphertexts(&combined);
+    let constants = forms.chunks(layout.slots()).map(|forms| constants(public, layout, forms));
+    ciphertexts.iter().zip(constants).map(|(sum, constants)| add_constants(public, sum, &constants)).collect()
+}
+
+fn add_constants(public: &PublicKey, sum: &Ciphertext, constants: &[u64]) -> Result<Ciphertext> {
+    Ok(public.add_plain(sum, &public.plaintext(constants)?))
+}
+
+/// The constants of forms at their phases' places.
+fn constants(public: &PublicKey, layout: &Layout, forms: &[Linear]) -> Vec<u64> {
+    let words = public.params().plaintext_words();
+    let gamma = from_words(&layout.gamma_words());
+    let mut sum = BoxedUint::zero_with_precision(64 * words as u32);
+    for form in forms.iter().rev() {
+        for position in (0..2 * layout.packing() - 1).rev() {
+            sum = sum.wrapping_mul(&gamma);
+            if position == layout.packing() - 1 {
+                let constant = BoxedUint::from(form.constant).resize_unchecked(sum.bits_precision());
+                sum.wrapping_add_assign(&constant);
+            }
+        }
+    }
+    to_words(&sum, words)
+}

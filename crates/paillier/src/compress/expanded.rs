@@ -1,0 +1,169 @@
+//! Fast compression with an expanded key (ZipPIR, Algorithm 4).
+//!
+//! The expanded key has each encrypted digit of the secret raised to the powers 2^(w·k), so that one window of
+//! w bits of each coefficient, at every place k, is an exponent below 2ʷ over a base of its own. Bases of the
+//! same exponent go into the same bucket (Pippenger's method), and the product of the buckets' powers
+//! Π Bₑ^e takes two multiplications a bucket: e = u·2^(w/2) + v, so it is (Π Rᵤ^u)^(2^(w/2))·Π Cᵥ^v with Rᵤ
+//! and Cᵥ the products of the buckets in rows and columns.
+//!
+//! Algorithm 4 is the case w = 1: a multiplication for every second bit of every coefficient. With w = 8
+//! one LWE encryption of 630 coefficients of 64 bits takes 5,400 instead of 20,000, from 5,040 bases.
+
+use super::combine::combine;
+use super::key::CompressionKey;
+use super::layout::Layout;
+use super::lwe::{Linear, Lwe};
+use crate::batch::Batch;
+use crate::{Ciphertext, Error, Result};
+
+/// The widest window.
+const MAXIMUM_WINDOW: u32 = 12;
+
+/// A compression key with powers of its ciphertexts, for coefficients of so many bits.
+pub struct ExpandedKey {
+    key: CompressionKey,
+    bits: u32,
+    window: u32,
+    /// For each window, lowest first, an element for each base.
+    powers: Vec<u64>,
+}
+
+/// Multiplications for one encryption with windows of w bits.
+fn multiplications(n: usize, bits: u32, window: u32) -> u64 {
+    n as u64 * u64::from(bits.div_ceil(window)) + 2 * (1 << window)
+}
+
+impl ExpandedKey {
+    /// Expands a key for encryptions modulo q of at most so many bits, with the window that compresses
+    /// fastest.
+    ///
+    /// # Errors
+    /// [`Error::OutOfBounds`] for more than 64 bits.
+    pub fn new(key: CompressionKey, bits: u32) -> Result<Self> {
+        if !(1..=64).contains(&bits) {
+            return Err(Error::out_of_bounds("bits of the coefficients", bits.into(), "1 to 64"));
+        }
+        let n = key.ciphertexts().len();
+        let windows = (2..=MAXIMUM_WINDOW).step_by(2);
+        let window = windows.min_by_key(|&window| multiplications(n, bits, window)).unwrap_or(2);
+        let batch = key.public().batch();
+        let mut next = batch.enter_ciphertexts(key.ciphertexts());
+        let mut powers = next.clone();
+        for _ in 1..bits.div_ceil(window) {
+            batch.kernel().square_repeatedly(&mut next, window as usize);
+            powers.extend_from_slice(&next);
+        }
+        Ok(Self { key, bits, window, powers })
+    }
+
+    /// Bytes of the expanded key in memory.
+    pub fn bytes(&self) -> usize {
+        8 * self.powers.len()
+    }
+
+    /// Compresses encryptions in batches of as many as the layout has slots.
+    ///
+    /// # Errors
+    /// As [`CompressionKey::compress`], and [`Error::OutOfBounds`] for a larger modulus than the key is
+    /// expanded for.
+    pub fn compress(&self, layout: &Layout, encryptions: &[Lwe]) -> Result<Vec<Ciphertext>> {
+        self.key.check(layout)?;
+        let bits = layout.lwe().modulus_bits();
+        if bits > self.bits {
+            return Err(Error::out_of_bounds("bits of q", bits.into(), format!("up to {}", self.bits)));
+        }
+        let forms: Result<Vec<Linear>> = encryptions.iter().map(|lwe| layout.lwe().linear(lwe)).collect();
+        let forms = forms?;
+        let products: Vec<u64> = forms.iter().flat_map(|form| self.product(&form.coefficients)).collect();
+        combine(self.key.public(), layout, &forms, &products)
+    }
+
+    /// Π bᵢ^cᵢ, as an element.
+    fn product(&self, coefficients: &[u64]) -> Vec<u64> {
+        let batch = self.key.public().batch();
+        let buckets = fill_buckets(batch, &self.powers, &self.indices(coefficients));
+        weigh(batch, &buckets, self.window)
+    }
+
+    /// For each exponent of a window the bases that it stands over.
+    fn indices(&self, coefficients: &[u64]) -> Vec<Vec<u32>> {
+        let mask = (1 << self.window) - 1;
+        let mut buckets = vec![Vec::new(); 1 << self.window];
+        for place in 0..self.bits.div_ceil(self.window) {
+            let first = place as usize * coefficients.len();
+            for (i, coefficient) in coefficients.iter().enumerate() {
+                let digit = (coefficient >> (place * self.window)) & mask;
+                buckets[digit as usize].push((first + i) as u32);
+            }
+        }
+        buckets[0].clear();
+        buckets
+    }
+}
+
+/// The product of each bucket's bases: the fullest buckets first, so that those with a next base are always
+/// a run.
+fn fill_buckets(batch: &Batch, bases: &[u64], buckets: &[Vec<u32>]) -> Vec<u64> {
+    let (kernel, limbs) = (batch.kernel(), batch.limbs());
+    let mut order: Vec<usize> = (0..buckets.len()).collect();
+    order.sort_by_key(|&bucket| std::cmp::Reverse(buckets[bucket].len()));
+    let mut sorted = kernel.one().repeat(buckets.len());
+    for round in 0..buckets[order[0]].len() {
+        let next = order.iter().map_while(|&bucket| buckets[bucket].get(round).copied());
+        let indices: Vec<u32> = next.collect();
+        if round == 0 {
+            for (product, &index) in sorted.chunks_exact_mut(limbs).zip(&indices) {
+                product.copy_from_slice(&bases[index as usize * limbs..][..limbs]);
+            }
+        } else {
+            kernel.multiply_selected(&mut sorted[..indices.len() * limbs], bases, &indices);
+        }
+    }
+    let mut products = vec![0; sorted.len()];
+    for (product, &bucket) in sorted.chunks_exact(limbs).zip(&order) {
+        products[bucket * limbs..][..limbs].copy_from_slice(product);
+    }
+    products
+}
+
+/// Π Bₑ^e for buckets of every e below 2^`window`, an even number of bits.
+fn weigh(batch: &Batch, buckets: &[u64], window: u32) -> Vec<u64> {
+    let side = 1 << (window / 2);
+    let rows = move |line: u32, i: u32| line * side + i;
+    let columns = move |line: u32, i: u32| i * side + line;
+    let mut lines = batch.kernel().one().repeat(2 * side as usize);
+    for i in 0..side {
+        let indices: Vec<u32> =
+            (0..side).map(|line| columns(line, i)).chain((0..side).map(|line| rows(line, i))).collect();
+        batch.kernel().multiply_selected(&mut lines, buckets, &indices);
+    }
+    // Columns have the low bits of e, rows the high ones.
+    let bits = bit_products(batch, &lines, window / 2);
+    horner(batch, &bits)
+}
+
+/// For each bit of a line's number the product of the lines that have it: of the columns, then of the rows.
+fn bit_products(batch: &Batch, lines: &[u64], bits: u32) -> Vec<u64> {
+    let side = 1u32 << bits;
+    let with_bit = |bit: u32| (0..side).filter(move |line| line >> bit & 1 == 1);
+    let members: Vec<Vec<u32>> = (0..2)
+        .flat_map(|half| (0..bits).map(move |bit| with_bit(bit).map(|line| half * side + line).collect()))
+        .collect();
+    let mut products = batch.kernel().one().repeat(members.len());
+    for i in 0..side as usize / 2 {
+        let indices: Vec<u32> = members.iter().map(|members| members[i]).collect();
+        batch.kernel().multiply_selected(&mut products, lines, &indices);
+    }
+    products
+}
+
+/// Π xᵢ^(2^i).
+fn horner(batch: &Batch, factors: &[u64]) -> Vec<u64> {
+    let mut factors = factors.chunks_exact(batch.limbs()).rev();
+    let mut product = factors.next().unwrap_or(batch.kernel().one()).to_vec();
+    for factor in factors {
+        batch.kernel().square(&mut product);
+        batch.kernel().multiply(&mut product, factor);
+    }
+    product
+}

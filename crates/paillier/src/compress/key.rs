@@ -1,0 +1,140 @@
+//! Compression keys, and compression without further preparation.
+
+use rand_core::CryptoRng;
+
+use super::combine::combine;
+use super::layout::Layout;
+use super::lwe::{KeyKind, Linear, Lwe, LweParams};
+use crate::products::{Exponents, Products};
+use crate::{Ciphertext, Error, Plaintext, PublicKey, Result, SecretKey};
+
+/// Bytes of the tables and accumulators that compression may use.
+const MEMORY: usize = 64 << 20;
+
+/// An LWE secret, encrypted entry by entry under a Paillier key (ZipPIR, Algorithm 2): whoever has it
+/// compresses encryptions under that secret, as often as they like.
+///
+/// A key of small entries serves every modulus q; one of general entries the one that it was made for.
+#[derive(Clone)]
+pub struct CompressionKey {
+    public: PublicKey,
+    n: usize,
+    kind: KeyKind,
+    /// The layout whose packing the ciphertexts have, for a key that was packed.
+    packing: Option<Layout>,
+    ciphertexts: Vec<Ciphertext>,
+}
+
+/// Encrypts words one by one.
+fn encrypt_words(secret: &SecretKey, words: &[u64], rng: &mut dyn CryptoRng) -> Result<Vec<Ciphertext>> {
+    let public = secret.public();
+    let plaintexts: Result<Vec<Plaintext>> = words.iter().map(|&word| public.plaintext(&[word])).collect();
+    secret.encrypt_many(&plaintexts?, rng)
+}
+
+impl CompressionKey {
+    /// Encrypts an LWE secret, residues modulo q.
+    ///
+    /// # Errors
+    /// [`Error::Length`], [`Error::Residue`] where the secret is not of the kind that `lwe` says.
+    pub fn generate(
+        secret: &SecretKey,
+        lwe: &LweParams,
+        lwe_secret: &[u64],
+        rng: &mut dyn CryptoRng,
+    ) -> Result<Self> {
+        let ciphertexts = encrypt_words(secret, &lwe.digits(lwe_secret)?, rng)?;
+        Self::from_ciphertexts(secret.public(), lwe, ciphertexts)
+    }
+
+    /// A key from its ciphertexts, as they come from the network.
+    ///
+    /// # Errors
+    /// [`Error::Length`].
+    pub fn from_ciphertexts(
+        public: &PublicKey,
+        lwe: &LweParams,
+        ciphertexts: Vec<Ciphertext>,
+    ) -> Result<Self> {
+        Error::check_length("ciphertexts of the compression key", ciphertexts.len(), lwe.dimension())?;
+        let (public, n, kind) = (public.clone(), lwe.dimension(), lwe.kind());
+        Ok(Self { public, n, kind, packing: None, ciphertexts })
+    }
+
+    pub(crate) fn unpacked(public: &PublicKey, layout: &Layout, ciphertexts: Vec<Ciphertext>) -> Self {
+        let (n, kind) = (layout.lwe().dimension(), layout.lwe().kind());
+        Self { public: public.clone(), n, kind, packing: Some(layout.clone()), ciphertexts }
+    }
+
+    /// The ciphertexts, n of them.
+    pub fn ciphertexts(&self) -> &[Ciphertext] {
+        &self.ciphertexts
+    }
+
+    /// The key that the secret is encrypted under.
+    pub fn public(&self) -> &PublicKey {
+        &self.public
+    }
+
+    /// That this key can make what the layout describes.
+    pub(crate) fn check(&self, layout: &Layout) -> Result<()> {
+        let lwe = layout.lwe();
+        let (found, expected) = ((lwe.dimension(), lwe.kind()), (self.n, self.kind));
+        if found != expected {
+            return Err(Error::mismatch("LWE secret", format!("{found:?}"), format!("{expected:?}")));
+        }
+        let packing = self.packing.as_ref().map_or(1, Layout::packing);
+        let gamma = self.packing.as_ref().map(Layout::gamma_words);
+        if layout.packing() != packing || gamma.is_some_and(|gamma| gamma != layout.gamma_words()) {
+            let shape =
+                |layout: &Layout| format!("packing {} of {:?} digits", layout.packing(), layout.scale());
+            let expected = self.packing.as_ref().map_or("no packing".to_owned(), shape);
+            return Err(Error::mismatch("layout", shape(layout), expected));
+        }
+        Ok(())
+    }
+
+    /// Compresses encryptions in batches of as many as the layout has slots (ZipPIR, Algorithms 2 and 3), by
+    /// products of powers.
+    ///
+    /// [`ExpandedKey`](super::ExpandedKey) is faster for one or a few; for tens of encryptions this is as fast.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] for a layout of other secrets; [`Error::Length`], [`Error::Residue`] for
+    /// malformed encryptions.
+    pub fn compress(&self, layout: &Layout, encryptions: &[Lwe]) -> Result<Vec<Ciphertext>> {
+        self.check(layout)?;
+        let forms: Result<Vec<Linear>> = encryptions.iter().map(|lwe| layout.lwe().linear(lwe)).collect();
+        let forms = forms?;
+        let rows = 0..forms.len();
+        let exponents = Coefficients { forms: &forms, columns: self.n, bits: layout.lwe().modulus_bits() };
+        let mut products = Products::new(&self.public, &self.ciphertexts, exponents, rows, MEMORY)?;
+        while products.step() {}
+        combine(&self.public, layout, &forms, products.elements())
+    }
+}
+
+/// The coefficients of linear forms as exponents.
+struct Coefficients<'a> {
+    forms: &'a [Linear],
+    columns: usize,
+    bits: u32,
+}
+
+impl Exponents for Coefficients<'_> {
+    fn rows(&self) -> usize {
+        self.forms.len()
+    }
+
+    fn columns(&self) -> usize {
+        self.columns
+    }
+
+    fn bits(&self) -> u32 {
+        self.bits
+    }
+
+    fn read(&self, row: usize, column: usize, words: &mut [u64]) {
+        words.copy_from_slice(&[self.forms[row].coefficients[column]]);
+    }
+}

@@ -1,0 +1,97 @@
+//! Packed compression keys: several digits of the secret in each ciphertext (ZipPIR, 3.2 and Algorithm 6).
+//!
+//! With t digits to a ciphertext, ciphertext i encrypts Σⱼ d\[i·t + j\]·γʲ, j < t. Raised to γ^(t−1−j) it
+//! stands for digit i·t + j: that one is at place t − 1, and others at the places around it. A linear form of
+//! these has the phase at place t − 1 and sums of at most its terms at the 2t − 2 others, none of which is
+//! above V; so the places do not disturb each other more than those of a batch do. (The algorithm as
+//! printed runs i over t and j over i; i must run over the ciphertexts and j over the t digits of each.)
+
+use crypto_bigint::{BoxedUint, Resize};
+use rand_core::CryptoRng;
+use zeroize::Zeroizing;
+
+use super::key::CompressionKey;
+use super::layout::Layout;
+use crate::integer::{from_words, to_words};
+use crate::{Ciphertext, Error, Plaintext, PublicKey, Result, SecretKey};
+
+/// An LWE secret, encrypted several digits at a time. Belongs to one layout.
+#[derive(Clone)]
+pub struct PackedKey {
+    public: PublicKey,
+    layout: Layout,
+    ciphertexts: Vec<Ciphertext>,
+}
+
+impl PackedKey {
+    /// How many ciphertexts a packed key of this layout has.
+    pub fn ciphertext_count(layout: &Layout) -> usize {
+        layout.lwe().dimension().div_ceil(layout.packing())
+    }
+
+    /// Encrypts an LWE secret, residues modulo q.
+    ///
+    /// # Errors
+    /// [`Error::Length`], [`Error::Residue`] where the secret is not of the kind that the layout says.
+    pub fn generate(
+        secret: &SecretKey,
+        layout: &Layout,
+        lwe_secret: &[u64],
+        rng: &mut dyn CryptoRng,
+    ) -> Result<Self> {
+        let digits = layout.lwe().digits(lwe_secret)?;
+        let numbers = digits.chunks(layout.packing()).map(|digits| pack(secret.public(), layout, digits));
+        let numbers: Result<Vec<Plaintext>> = numbers.collect();
+        Self::from_ciphertexts(secret.public(), layout, secret.encrypt_many(&numbers?, rng)?)
+    }
+
+    /// A key from its ciphertexts, as they come from the network.
+    ///
+    /// # Errors
+    /// [`Error::Length`].
+    pub fn from_ciphertexts(
+        public: &PublicKey,
+        layout: &Layout,
+        ciphertexts: Vec<Ciphertext>,
+    ) -> Result<Self> {
+        let expected = Self::ciphertext_count(layout);
+        Error::check_length("ciphertexts of the packed compression key", ciphertexts.len(), expected)?;
+        Ok(Self { public: public.clone(), layout: layout.clone(), ciphertexts })
+    }
+
+    /// The ciphertexts, [`PackedKey::ciphertext_count`] of them.
+    pub fn ciphertexts(&self) -> &[Ciphertext] {
+        &self.ciphertexts
+    }
+
+    /// A compression key for the layout: each ciphertext raised to powers of γ.
+    pub fn unpack(&self) -> CompressionKey {
+        let (batch, packing) = (self.public.batch(), self.layout.packing());
+        let gamma = self.layout.gamma_words();
+        let mut elements = batch.enter_ciphertexts(&self.ciphertexts);
+        let mut by_digit = Vec::with_capacity(packing);
+        for digit in (0..packing).rev() {
+            if digit + 1 < packing {
+                batch.power_vartime(&mut elements, &gamma);
+            }
+            by_digit.push(batch.leave_ciphertexts(&elements));
+        }
+        let n = self.layout.lwe().dimension();
+        // by_digit counts down from the last digit.
+        let of_index = |i: usize| by_digit[packing - 1 - i % packing][i / packing].clone();
+        CompressionKey::unpacked(&self.public, &self.layout, (0..n).map(of_index).collect())
+    }
+}
+
+/// Σ dⱼ·γʲ.
+fn pack(public: &PublicKey, layout: &Layout, digits: &[u64]) -> Result<Plaintext> {
+    let words = public.params().plaintext_words();
+    let gamma = from_words(&layout.gamma_words());
+    let mut sum = Zeroizing::new(BoxedUint::zero_with_precision(64 * words as u32));
+    for &digit in digits.iter().rev() {
+        *sum = sum.wrapping_mul(&gamma);
+        let digit = Zeroizing::new(BoxedUint::from(digit).resize_unchecked(sum.bits_precision()));
+        sum.wrapping_add_assign(&*digit);
+    }
+    public.plaintext(&Zeroizing::new(to_words(&sum, words)))
+}
