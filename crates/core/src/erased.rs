@@ -127,6 +127,22 @@ pub trait ErasedServer: Send + Sync {
     /// As [`Server::ticket`].
     fn ticket(&self, keys: &ErasedKeys, number: u64, progress: &dyn Progress) -> Result<Vec<u8>>;
 
+    /// The ticket of this number for this version, from one that an earlier version of this database, in
+    /// memory still, prepared.
+    ///
+    /// # Errors
+    /// As [`Server::follow`]; [`Error::Malformed`] for a database of another scheme.
+    fn follow(
+        &self,
+        earlier: (&dyn ErasedServer, &[u8]),
+        keys: &ErasedKeys,
+        number: u64,
+        progress: &dyn Progress,
+    ) -> Result<Vec<u8>>;
+
+    /// The prepared database itself, for [`ErasedServer::follow`].
+    fn as_any(&self) -> &dyn Any;
+
     /// What [`ErasedServer::update`] with these changes would cost.
     ///
     /// # Errors
@@ -191,6 +207,12 @@ pub trait ErasedClient: Send + Sync {
     /// Those of the envelope and of parsing; [`Error::WrongVersion`] for state that does not serve
     /// this version.
     fn load_state(&self, bytes: &[u8]) -> Result<ErasedState>;
+
+    /// Does ahead what the next query with this state needs, and what does not depend on its indices.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`] for state of another scheme.
+    fn prepare(&self, state: &mut ErasedState, progress: &dyn Progress) -> Result<()>;
 
     /// A fresh secret and an enveloped query. Save the state before the query leaves.
     ///
@@ -440,6 +462,24 @@ impl<S: Scheme> ErasedServer for ErasedServerOf<S> {
         Ok(ticket.encode(self.server.params()))
     }
 
+    fn follow(
+        &self,
+        (earlier, ticket): (&dyn ErasedServer, &[u8]),
+        keys: &ErasedKeys,
+        number: u64,
+        progress: &dyn Progress,
+    ) -> Result<Vec<u8>> {
+        let other = || Error::malformed("an earlier version", "another scheme", S::NAME);
+        let earlier = &earlier.as_any().downcast_ref::<Self>().ok_or_else(other)?.server;
+        let ticket = S::Ticket::decode(earlier.params(), ticket)?;
+        let followed = self.server.follow((earlier, ticket), keys_of::<S>(keys)?, number, progress)?;
+        Ok(followed.encode(self.server.params()))
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
     fn update_cost(&self, changes: &[Change]) -> Result<UpdateEstimate> {
         self.server.update_cost(changes)
     }
@@ -509,6 +549,10 @@ impl<S: Scheme> ErasedClient for ErasedClientOf<S> {
             return Err(Error::WrongVersion { found, expected: self.version });
         }
         Ok(ErasedState(Box::new(state)))
+    }
+
+    fn prepare(&self, state: &mut ErasedState, progress: &dyn Progress) -> Result<()> {
+        self.client.prepare(state_of_mut::<S>(state)?, progress)
     }
 
     fn query(

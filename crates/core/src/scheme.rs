@@ -229,6 +229,21 @@ pub trait Server<S: Scheme>: Send + Sync + Sized + 'static {
         Err(Error::Session { scheme: S::NAME, what: "no ticket, and prepares none" })
     }
 
+    /// The ticket of this number for this version, from one of an earlier version of this database:
+    /// prepared again, where a scheme does not say otherwise.
+    ///
+    /// # Errors
+    /// As [`Server::ticket`].
+    fn follow(
+        &self,
+        _earlier: (&Self, S::Ticket),
+        keys: &S::ClientKeys,
+        number: u64,
+        progress: &dyn Progress,
+    ) -> Result<S::Ticket> {
+        self.ticket(keys, number, progress)
+    }
+
     /// What [`Server::update`] with these changes would cost: a setup, where a scheme does not say
     /// otherwise.
     ///
@@ -297,6 +312,15 @@ pub trait Client<S: Scheme>: Send + Sync + Sized + 'static {
     /// is; the client's side of [`Server::keys_fit`].
     fn state_fits(&self, _state: &S::ClientState) -> bool {
         false
+    }
+
+    /// Does ahead what the next query with this state needs and what does not depend on its indices. What it
+    /// adds to the state is not stored with it. Nothing in schemes without state.
+    ///
+    /// # Errors
+    /// Those of the state.
+    fn prepare(&self, _state: &mut S::ClientState, _progress: &dyn Progress) -> Result<()> {
+        Ok(())
     }
 
     /// A fresh secret and the query for `indices`. Changed state must be durable before the query

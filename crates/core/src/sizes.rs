@@ -13,6 +13,8 @@ pub struct Sizes {
     pub hint: u64,
     /// Client keys registered once.
     pub keys: u64,
+    /// What the server keeps for a registered client's next query, for each query ahead.
+    pub ticket: u64,
     /// The part of one query that carries key material (0 when keys are registered).
     pub query_keys: u64,
     /// One query as sent.

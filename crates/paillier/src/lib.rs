@@ -39,6 +39,7 @@ mod error;
 mod integer;
 mod keygen;
 mod params;
+mod plain;
 pub mod products;
 mod public;
 mod random;

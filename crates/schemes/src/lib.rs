@@ -18,3 +18,4 @@ mod shape_io;
 pub mod simple;
 pub mod simpleypir;
 pub mod ypir;
+pub mod zip;

@@ -11,6 +11,7 @@ use crate::plain::Plain;
 use crate::simple::Simple;
 use crate::simpleypir::SimpleYpir;
 use crate::ypir::Ypir;
+use crate::zip::Zip;
 
 /// Every scheme there is, in the order of their numbers.
 pub fn all() -> &'static [&'static dyn ErasedScheme] {
@@ -23,6 +24,7 @@ pub fn all() -> &'static [&'static dyn ErasedScheme] {
         &Erased::<Inspire0>::new(),
         &Erased::<Ypir>::new(),
         &Erased::<SimpleYpir>::new(),
+        &Erased::<Zip>::new(),
     ];
     SCHEMES
 }

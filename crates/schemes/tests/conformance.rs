@@ -2,9 +2,10 @@
 //! names it. The `long` tests run with `--ignored`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use papir_core::Shape;
-use papir_core::erased::ErasedScheme;
+use papir_core::erased::{Erased, ErasedScheme};
+use papir_core::{Privacy, Shape};
 use papir_schemes::registry;
+use papir_schemes::zip::{Strength, Zip};
 use papir_testkit::conformance::{Config, run, shapes};
 
 /// Makes the tests of the listed schemes and one that finds registered schemes without a test.
@@ -43,6 +44,7 @@ conformance! {
     inspire0: short_records(Config::quick()), long_short_records();
     ypir: few_short_records(Config::quick()), long_short_records();
     simpleypir: Config::quick(), Config::long();
+    zip: one_small(Config::quick()), few_columns(Config::long());
 }
 
 /// Records of at most 64 bits, as DoublePIR takes them; a hint takes 7 MiB a byte of a record, so the
@@ -72,6 +74,41 @@ fn long_short_records() -> Config {
         thorough: shapes(&[(1, 8), (257, 3), (211, 16), (100_003, 5), (4099, 32)]),
         ..short
     }
+}
+
+/// One shape: clients of ZipPIR decrypt a thousand numbers of 3,072 bits for each query. All that the
+/// suite asks is asked of the same scheme with a short modulus.
+fn one_small(config: Config) -> Config {
+    Config { shapes: shapes(&[(9, 13)]), thorough: Vec::new(), ..config }
+}
+
+fn few_columns(config: Config) -> Config {
+    Config { shapes: shapes(&[(1, 1), (1021, 8), (300, 2048)]), thorough: shapes(&[(211, 16)]), ..config }
+}
+
+/// ZipPIR with a modulus that anybody can factor.
+#[derive(Clone, Copy, Debug)]
+struct Short;
+
+impl Strength for Short {
+    const NAME: &'static str = "zip-short";
+    const ID: u16 = 0xfff1;
+    const PRIVACY: Privacy = Privacy::NotPrivate("its modulus is short: it is for tests");
+
+    fn paillier() -> papir_paillier::Result<papir_paillier::Params> {
+        papir_paillier::Params::insecure(256, 1)
+    }
+}
+
+#[test]
+fn zip_with_a_short_modulus() {
+    run(&Erased::<Zip<Short>>::new(), &Config::slow());
+}
+
+#[test]
+#[ignore = "long"]
+fn zip_with_a_short_modulus_long() {
+    run(&Erased::<Zip<Short>>::new(), &Config::long());
 }
 
 /// Records of at most 2 KiB, as InsPIRe(2) takes them.

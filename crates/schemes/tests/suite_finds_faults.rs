@@ -172,6 +172,20 @@ impl ErasedServer for FaultyServer {
         self.1.ticket(keys, number, progress)
     }
 
+    fn follow(
+        &self,
+        earlier: (&dyn ErasedServer, &[u8]),
+        keys: &ErasedKeys,
+        number: u64,
+        progress: &dyn Progress,
+    ) -> Result<Vec<u8>> {
+        self.1.follow(earlier, keys, number, progress)
+    }
+
+    fn as_any(&self) -> &dyn std::any::Any {
+        self.1.as_any()
+    }
+
     fn update_cost(&self, changes: &[Change]) -> Result<papir_core::scheme::UpdateEstimate> {
         self.1.update_cost(changes)
     }

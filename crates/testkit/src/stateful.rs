@@ -98,6 +98,7 @@ impl StatefulParams {
         Sizes {
             public: sealed(8 + 24),
             keys: sealed(self.keys_bytes),
+            ticket: (8 + TAG + self.record_bytes()) as u64,
             query: sealed(16),
             answer: sealed(8 + self.record_bytes() as u64),
             database: self.shape.total_bytes(),

@@ -43,6 +43,7 @@ impl Params {
             public: (envelope::OVERHEAD + 8 + self.encode().len() + 32) as u64,
             hint: 0,
             keys: 0,
+            ticket: 0,
             query_keys: keys as u64,
             query: (envelope::OVERHEAD + selector + keys) as u64,
             answer: (envelope::OVERHEAD + masks + bodies) as u64,

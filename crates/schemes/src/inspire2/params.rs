@@ -359,6 +359,7 @@ impl Params {
             public: (envelope::OVERHEAD + 8 + self.encode().len() + 32 + hint) as u64,
             hint: hint as u64,
             keys: 0,
+            ticket: 0,
             query_keys: keys as u64,
             query: (envelope::OVERHEAD + first + second + keys) as u64,
             answer: (envelope::OVERHEAD + self.answer_parts().iter().sum::<usize>()) as u64,

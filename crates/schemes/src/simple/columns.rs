@@ -1,6 +1,8 @@
 //! Records into the columns of a matrix of bytes, and one record out of a column.
 
-use papir_core::{AlignedBytes, Progress, Record, Records, Result, Shape, extract_bits};
+use papir_core::{
+    AlignedBytes, Change, Progress, Record, RecordBuffer, Records, Result, Shape, extract_bits,
+};
 use papir_lattice::lwe32::{matrix_bytes, write_columns};
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
@@ -24,6 +26,42 @@ pub(crate) fn encode(layout: &Layout, records: &dyn Records, progress: &dyn Prog
         records.read_packed(first, count, &mut out[..(count * shape.record_bits()).div_ceil(8) as usize])
     })?;
     Ok(ByteMatrix::new(rows, columns, tiles.into()))
+}
+
+/// A byte that changed.
+pub(crate) struct Difference {
+    pub(crate) row: usize,
+    pub(crate) column: usize,
+    /// The new byte less the old one.
+    pub(crate) by: i32,
+}
+
+/// Makes one change in tiles that become a matrix's next version, and lists the bytes that differ.
+///
+/// # Errors
+/// Those of a record of the wrong length.
+pub(crate) fn replace(
+    (shape, layout): (Shape, &Layout),
+    change: &Change,
+    (matrix, tiles): (&ByteMatrix, &mut [u8]),
+    differences: &mut Vec<Difference>,
+) -> Result<()> {
+    let place = layout.place(change.index);
+    let column = place.column as usize;
+    let first = place.unit as usize * layout.unit_bytes;
+    let positions: Vec<(usize, usize)> =
+        (first..first + layout.unit_bytes).map(|row| (row, matrix.position(row, column))).collect();
+    let old: Vec<u8> = positions.iter().map(|(_, position)| tiles[*position]).collect();
+    let mut unit = RecordBuffer::from_packed(Shape::new(layout.unit_records, shape.record_bits())?, old)?;
+    unit.set(place.slot, &change.record)?;
+    for ((row, position), &new) in positions.into_iter().zip(unit.packed()) {
+        let by = i32::from(new) - i32::from(tiles[position]);
+        if by != 0 {
+            differences.push(Difference { row, column, by });
+            tiles[position] = new;
+        }
+    }
+    Ok(())
 }
 
 /// The record at a secret place, (unit, slot), of a column: reads the whole column.

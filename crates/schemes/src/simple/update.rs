@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use papir_core::cost::{Counts, Operation};
 use papir_core::scheme::{Parameters, UpdateEstimate, check_changes};
-use papir_core::{AlignedBytes, Change, Progress, RecordBuffer, Result, Shape};
+use papir_core::{AlignedBytes, Change, Progress, Result};
 use papir_lattice::lwe32::matrix::transformed_bytes;
 use papir_lattice::lwe32::{MaskProducts, N, add_multiple};
 use rayon::prelude::*;
@@ -14,18 +14,11 @@ use rayon::prelude::*;
 use super::noise::CENTRE;
 use super::server::SimpleServer;
 use super::wire::SimplePublic;
+use super::columns::{self, Difference};
 use super::{ByteMatrix, masks};
 
 /// Bytes of a row's product with all masks that take as long as one rank-one update of it.
 const RANK_ONE: u64 = 48;
-
-/// A byte that changed.
-struct Difference {
-    row: usize,
-    column: usize,
-    /// The new byte less the old one.
-    by: i32,
-}
 
 /// What [`update`] with these changes would cost.
 ///
@@ -69,7 +62,8 @@ pub(super) fn update(
     let mut tiles = AlignedBytes::copy_of(server.database.tiles());
     let mut differences = Vec::new();
     for change in changes {
-        apply(server, change, tiles.bytes_mut(), &mut differences)?;
+        let place = (params.shape(), &params.layout);
+        columns::replace(place, change, (&server.database, tiles.bytes_mut()), &mut differences)?;
     }
     if differences.is_empty() {
         return Ok(server.clone());
@@ -84,33 +78,6 @@ pub(super) fn update(
     }
     let public = SimplePublic { seed, hint: hint.into() };
     Ok(SimpleServer { params: params.clone(), public, database })
-}
-
-/// Makes one change, and lists the bytes that differ.
-fn apply(
-    server: &SimpleServer,
-    change: &Change,
-    tiles: &mut [u8],
-    differences: &mut Vec<Difference>,
-) -> Result<()> {
-    let layout = &server.params.layout;
-    let place = layout.place(change.index);
-    let column = place.column as usize;
-    let first = place.unit as usize * layout.unit_bytes;
-    let positions =
-        (first..first + layout.unit_bytes).map(|row| (row, server.database.position(row, column)));
-    let old: Vec<u8> = positions.clone().map(|(_, position)| tiles[position]).collect();
-    let shape = Shape::new(layout.unit_records, server.params.shape().record_bits())?;
-    let mut unit = RecordBuffer::from_packed(shape, old)?;
-    unit.set(place.slot, &change.record)?;
-    for ((row, position), &new) in positions.zip(unit.packed()) {
-        let by = i32::from(new) - i32::from(tiles[position]);
-        if by != 0 {
-            differences.push(Difference { row, column, by });
-            tiles[position] = new;
-        }
-    }
-    Ok(())
 }
 
 /// H + ΔD·A, a byte of ΔD at a time.

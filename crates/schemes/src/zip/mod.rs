@@ -37,11 +37,10 @@ mod residues;
 pub mod server;
 mod slots;
 mod ticket;
-#[cfg(test)]
-mod tests;
 mod update;
 pub mod wire;
 
+use std::fmt::Debug;
 use std::marker::PhantomData;
 
 use papir_core::Privacy;
@@ -58,7 +57,7 @@ fn masks(seed: Seed) -> Masks {
 }
 
 /// How long a client's Paillier modulus is; under which name the scheme goes with it.
-pub trait Strength: Send + Sync + 'static {
+pub trait Strength: Copy + Debug + Send + Sync + 'static {
     /// The scheme's name.
     const NAME: &'static str;
     /// The scheme's number on the wire.
@@ -74,6 +73,7 @@ pub trait Strength: Send + Sync + 'static {
 }
 
 /// 3,072 bits.
+#[derive(Clone, Copy, Debug)]
 pub struct Full;
 
 impl Strength for Full {

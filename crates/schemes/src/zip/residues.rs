@@ -5,7 +5,7 @@
 //! prime after prime, in the row groups of [`papir_kernels::mat32`]; a vector's residues are halves of 16 bits,
 //! two vectors that share one read of the matrix. A sum of n products of 31 and 16 bits stays far below 2⁶³.
 
-use papir_core::{AlignedBytes, BlobSlice, Progress};
+use papir_core::Progress;
 use papir_kernels::mat32::{self, ROWS};
 use papir_ring::prime::{inverse_mod, is_prime, pow_mod};
 use rayon::prelude::*;
@@ -41,8 +41,9 @@ pub(super) struct Dimensions {
 }
 
 impl Dimensions {
-    fn groups(&self) -> usize {
-        self.rows.div_ceil(ROWS)
+    /// Residues of all integers modulo so many primes.
+    pub(super) fn residues(&self, primes: usize) -> usize {
+        primes * self.rows.next_multiple_of(ROWS) * self.columns
     }
 }
 
@@ -66,55 +67,38 @@ impl Residues {
         Self { powers: powers(&primes, digits), primes, digits, inverses, cofactors }
     }
 
-    /// Bytes of the residues of a matrix.
-    pub(super) fn matrix_bytes(&self, dimensions: Dimensions) -> usize {
-        4 * self.primes.len() * dimensions.groups() * dimensions.columns * ROWS
-    }
-
-    /// The residues of a matrix whose integer in (row, column) has the digits `digits(row, column)`; none beyond
-    /// the last row.
-    pub(super) fn matrix<'a>(
+    /// Writes the residues of some rows of a matrix whose integer in (row, column) has the digits
+    /// `digits(row, column)`. The other rows stay as they are, and those beyond the last are zero.
+    pub(super) fn fill<'a>(
         &self,
         dimensions: Dimensions,
+        rows: &[usize],
         digits: impl Fn(usize, usize) -> &'a [u16] + Sync,
-        progress: &dyn Progress,
-    ) -> AlignedBytes {
-        let mut out = AlignedBytes::zeroed(self.matrix_bytes(dimensions));
+        (words, progress): (&mut [i32], &dyn Progress),
+    ) {
         let prime_words = dimensions.columns * ROWS;
-        progress.stage("residues", (dimensions.groups() * dimensions.columns) as u64);
-        let group_words = self.primes.len() * prime_words;
-        for (group, words) in out.slice_mut::<i32>().chunks_exact_mut(group_words).enumerate() {
-            let rows = group * ROWS..dimensions.rows.min((group + 1) * ROWS);
+        progress.stage("residues", rows.len() as u64);
+        let groups = words.chunks_exact_mut(self.primes.len() * prime_words).enumerate();
+        for (group, words) in groups {
+            let rows: Vec<usize> = rows.iter().copied().filter(|row| row / ROWS == group).collect();
             let parts = words.par_chunks_mut(ROWS * prime_words).enumerate();
             parts.for_each(|(part, words)| {
-                for column in 0..dimensions.columns {
-                    let numbers: Vec<&[u16]> = rows.clone().map(|row| digits(row, column)).collect();
-                    self.put_column(part, &numbers, words, (column, prime_words));
-                    if part == 0 {
-                        progress.advance(1);
-                    }
+                for (column, rows) in (0..dimensions.columns).flat_map(|c| rows.chunks(2).map(move |r| (c, r))) {
+                    self.put_two(part, (rows, column), [rows[0], rows[rows.len() - 1]].map(|row| digits(row, column)), words);
                 }
             });
+            progress.advance(rows.len() as u64);
         }
-        out
     }
 
-    /// The residues of one column's integers in one row group modulo the primes of one part.
-    fn put_column(
-        &self,
-        part: usize,
-        numbers: &[&[u16]],
-        words: &mut [i32],
-        (column, prime_words): (usize, usize),
-    ) {
-        for (pair, two) in numbers.chunks(2).enumerate() {
-            let last = two[two.len() - 1];
-            let residues = self.part_residues(part, [two[0], last]);
-            for (lane, residues) in residues.iter().take(two.len()).enumerate() {
-                let primes = words.chunks_exact_mut(prime_words).zip(&self.primes[part * ROWS..]);
-                for ((words, prime), residue) in primes.zip(residues) {
-                    words[column * ROWS + 2 * pair + lane] = centred(*residue, *prime);
-                }
+    /// The residues of one column's integers in one or two rows modulo the primes of one part.
+    fn put_two(&self, part: usize, (rows, column): (&[usize], usize), numbers: [&[u16]; 2], words: &mut [i32]) {
+        let primes = &self.primes[part * ROWS..];
+        let prime_words = words.len() / primes.len().min(ROWS);
+        for (row, residues) in rows.iter().zip(self.part_residues(part, numbers)) {
+            let primes = words.chunks_exact_mut(prime_words).zip(primes);
+            for ((words, prime), residue) in primes.zip(residues) {
+                words[column * ROWS + row % ROWS] = centred(residue, *prime);
             }
         }
     }
@@ -160,7 +144,7 @@ impl Residues {
     pub(super) fn products(
         &self,
         dimensions: Dimensions,
-        matrix: &BlobSlice<i32>,
+        matrix: &[i32],
         vectors: &[Vec<[Vec<i32>; 2]>],
     ) -> Vec<Vec<Vec<u64>>> {
         let prime_words = dimensions.columns * ROWS;
@@ -293,16 +277,18 @@ mod tests {
         digits.chunks(4).map(word).collect()
     }
 
+    /// a·2^bits.
+    fn shifted(a: &[u64], bits: usize) -> Vec<u64> {
+        let mut out = vec![0; bits / 64];
+        let low = if bits % 64 == 0 { a.to_vec() } else { times(&times(a, 1 << (bits % 64 / 2)), 1 << (bits % 64 / 2)) };
+        out.extend(low);
+        out
+    }
+
     /// a·b by the schoolbook, added to `sum`.
     fn add_product(sum: &mut [u64], a: &[u64], b: &[u16]) {
         for (i, digit) in b.iter().enumerate() {
-            let mut shifted = vec![0; i / 4];
-            shifted.extend(times(a, 1 << (16 * (i % 4)) as u32 % 64).iter());
-            if i % 4 == 2 || i % 4 == 3 {
-                shifted = vec![0; i / 4];
-                shifted.extend(times(&times(a, 1 << 31), 1 << (16 * (i % 4) - 31)).iter());
-            }
-            add_times(sum, &shifted, u32::from(*digit));
+            add_times(sum, &shifted(a, 16 * i), u32::from(*digit));
         }
     }
 
@@ -314,8 +300,12 @@ mod tests {
             let system = Residues::new(bits, digits);
             let at = |row: usize, column: usize| number(digits, (row * columns + column) as u64);
             let numbers: Vec<Vec<u16>> = (0..rows * columns).map(|i| at(i / columns, i % columns)).collect();
-            let matrix = system.matrix(dimensions, |row, column| &numbers[row * columns + column], &NoProgress);
-            let matrix = BlobSlice::new(matrix.into(), "test").unwrap();
+            let mut matrix = vec![0; dimensions.residues(system.primes.len())];
+            let digits_at = |row: usize, column: usize| &numbers[row * columns + column][..];
+            let (even, odd): (Vec<_>, Vec<_>) = (0..rows).partition(|row| row % 2 == 0);
+            for rows in [even, odd] {
+                system.fill(dimensions, &rows, digits_at, (&mut matrix, &NoProgress));
+            }
             let vectors: Vec<Vec<Vec<u16>>> =
                 [0, 1000].map(|base| (0..columns).map(|i| number(digits, base + i as u64)).collect()).into();
             let halves: Vec<_> = vectors.iter().map(|vector| system.vector(vector)).collect();
@@ -334,7 +324,7 @@ mod tests {
 
     #[test]
     fn primes_are_enough_and_no_more() {
-        assert_eq!((primes_for(6139), primes_for(6142), primes_for(6144)), (192, 192, 193));
+        assert_eq!((primes_for(6139), primes_for(6141), primes_for(6142)), (192, 192, 193));
         let system = Residues::new(100, 1);
         let product: f64 = system.primes.iter().map(|prime| f64::from(*prime).log2()).sum();
         assert!(product > 102.0 && system.primes.len() == 4);

@@ -2,7 +2,7 @@
 
 use papir_core::scheme::{Parameters, Server, Session, UpdateEstimate};
 use papir_core::sections::{SectionSink, SectionSource};
-use papir_core::{AlignedBytes, Blob, BlobSlice, Change, Error, Progress, Records, Result};
+use papir_core::{AlignedBytes, BlobSlice, Change, Error, Progress, Records, Result};
 use papir_lattice::lwe32::{MaskProducts, matrix_bytes};
 use papir_paillier::{Ciphertext, PublicKey};
 use papir_ring::prg::Seed;
@@ -28,6 +28,7 @@ const RESIDUES: &str = "zip/residues";
 const SUMS: &str = "zip/sums";
 
 /// The matrix and its hint, in slots. A clone shares them.
+#[derive(Clone)]
 pub struct ZipServer<T> {
     pub(super) params: ZipParams<T>,
     pub(super) public: ZipPublic,
@@ -45,18 +46,6 @@ pub(super) struct SlottedHint {
     pub(super) residues: BlobSlice<i32>,
     /// (rounding, digits) of each row.
     pub(super) sums: BlobSlice<[i32; 2]>,
-}
-
-impl<T> Clone for ZipServer<T> {
-    fn clone(&self) -> Self {
-        Self {
-            params: self.params.clone(),
-            public: self.public.clone(),
-            database: self.database.clone(),
-            hint: self.hint.clone(),
-            system: self.system.clone(),
-        }
-    }
 }
 
 impl<T: Strength> Server<Zip<T>> for ZipServer<T> {
@@ -91,7 +80,9 @@ impl<T: Strength> Server<Zip<T>> for ZipServer<T> {
         let tickets = tickets.collect::<Result<Vec<_>>>()?;
         let queries: Vec<&ZipQuery> = batch.into_iter().map(|(_, query)| query).collect();
         let values: Vec<&[u32]> = queries.iter().map(|query| query.values.as_slice()).collect();
-        let rows = self.database.products(&values, self.params.query_bits(), CENTRE);
+        let mut rows = self.database.products(&values, self.params.query_bits(), CENTRE);
+        // Modulo q again.
+        rows.iter_mut().flatten().for_each(|sum| *sum <<= self.params.budget.dropped_bits);
         let products = self.second_products(&queries);
         let answers = tickets.into_iter().zip(rows.iter().zip(products));
         answers.map(|((keys, ticket), (rows, products))| self.join(keys, ticket, rows, &products)).collect()
@@ -136,9 +127,9 @@ impl<T: Strength> Server<Zip<T>> for ZipServer<T> {
         let tiles = source.get(DATABASE)?;
         Error::check_length("zip's database", tiles.len(), matrix_bytes(rows, columns) as usize)?;
         let hint = SlottedHint {
-            exponents: sized(source, EXPONENTS, params.exponent_bytes() as u64 / 2)?,
-            residues: sized(source, RESIDUES, params.residue_bytes() as u64 / 4)?,
-            sums: sized(source, SUMS, rows as u64)?,
+            exponents: sized(source, EXPONENTS, params.exponent_bytes())?,
+            residues: sized(source, RESIDUES, params.residue_bytes())?,
+            sums: sized(source, SUMS, 8 * rows)?,
         };
         let (database, system) = (ByteMatrix::new(rows, columns, tiles), params.residues());
         Ok(Self { params, public: ZipPublic { seed: Seed(bytes) }, database, hint, system })
@@ -213,47 +204,47 @@ impl SlottedHint {
         let parts = exponents.slice_mut::<u16>().par_chunks_exact_mut(per_ciphertext);
         let parts = parts.zip(sums.slice_mut::<[i32; 2]>().par_chunks_mut(params.slots)).enumerate();
         parts.for_each(|(i, (exponents, sums))| {
-            let first = i * params.slots;
-            write_rows(params, &products, database, first, (exponents, sums));
-            progress.advance(sums.len() as u64);
+            for (row, sums) in (i * params.slots..).zip(sums) {
+                *sums = write_row(params, &products, database, row, exponents);
+                progress.advance(1);
+            }
         });
-        Self::with_residues(params, system, exponents.into(), sums.into(), progress)
+        let residues = AlignedBytes::zeroed(params.residue_bytes());
+        let all: Vec<usize> = (0..params.ciphertexts()).collect();
+        Self::with_residues((params, system), (exponents, sums, residues), &all, progress)
     }
 
-    /// The residues of exponents, with them.
+    /// The parts, with the residues of some ciphertexts' exponents computed.
     ///
     /// # Errors
     /// As [`SlottedHint::new`].
     pub(super) fn with_residues<T: Strength>(
-        params: &ZipParams<T>,
-        system: &Residues,
-        exponents: Blob,
-        sums: Blob,
+        (params, system): (&ZipParams<T>, &Residues),
+        (exponents, sums, mut residues): (AlignedBytes, AlignedBytes, AlignedBytes),
+        ciphertexts: &[usize],
         progress: &dyn Progress,
     ) -> Result<Self> {
-        let exponents: BlobSlice<u16> = BlobSlice::new(exponents, EXPONENTS)?;
+        let exponents: BlobSlice<u16> = BlobSlice::new(exponents.into(), EXPONENTS)?;
         let (n, digits) = (params.n(), params.exponent_digits());
         let exponent = |row: usize, column: usize| &exponents[(row * n + column) * digits..][..digits];
-        let residues = system.matrix(params.dimensions(), exponent, progress);
-        let residues = BlobSlice::new(residues.into(), RESIDUES)?;
-        Ok(Self { exponents, residues, sums: BlobSlice::new(sums, SUMS)? })
+        system.fill(params.dimensions(), ciphertexts, exponent, (residues.slice_mut(), progress));
+        let (residues, sums) = (BlobSlice::new(residues.into(), RESIDUES)?, BlobSlice::new(sums.into(), SUMS)?);
+        Ok(Self { exponents, residues, sums })
     }
 }
 
-/// Writes the digits and sums of one ciphertext's rows, from row `first` of D on.
-pub(super) fn write_rows<T: Strength>(
+/// Writes the digits of one row of D, its slot of one ciphertext's exponents, and gives its sums.
+pub(super) fn write_row<T: Strength>(
     params: &ZipParams<T>,
     products: &MaskProducts,
     database: &ByteMatrix,
-    first: usize,
-    (exponents, sums): (&mut [u16], &mut [[i32; 2]]),
-) {
+    row: usize,
+    exponents: &mut [u16],
+) -> [i32; 2] {
     let (mut bytes, mut digits) = (vec![0; database.columns()], vec![0; params.n()]);
-    for (slot, sums) in sums.iter_mut().enumerate() {
-        database.read_row(first + slot, &mut bytes);
-        let row = RowSums::of(&products.of_row(&params.lwe, &bytes), &mut digits);
-        *sums = [row.rounding, row.digits];
-        let places = exponents.chunks_exact_mut(params.exponent_digits());
-        places.zip(&digits).for_each(|(exponent, digit)| exponent[slot] = *digit);
-    }
+    database.read_row(row, &mut bytes);
+    let sums = RowSums::of(&products.of_row(&params.lwe, &bytes), &mut digits);
+    let places = exponents.chunks_exact_mut(params.exponent_digits());
+    places.zip(&digits).for_each(|(exponent, digit)| exponent[row % params.slots] = *digit);
+    [sums.rounding, sums.digits]
 }

@@ -47,7 +47,8 @@ pub(super) fn update<T: Strength>(
     let mut tiles = AlignedBytes::copy_of(server.database.tiles());
     let mut differences: Vec<Difference> = Vec::new();
     for change in changes {
-        columns::replace(params.shape(), &params.layout, change, tiles.bytes_mut(), &mut differences)?;
+        let place = (params.shape(), &params.layout);
+        columns::replace(place, change, (&server.database, tiles.bytes_mut()), &mut differences)?;
     }
     if differences.is_empty() {
         return Ok(server.clone());
@@ -68,14 +69,17 @@ fn changed_rows<T: Strength>(
     let params = &server.params;
     let mut exponents = AlignedBytes::copy_of(server.hint.exponents.bytes());
     let mut sums = AlignedBytes::copy_of(server.hint.sums.bytes());
+    let residues = AlignedBytes::copy_of(server.hint.residues.bytes());
     progress.stage("hint", rows.len() as u64);
     let products = MaskProducts::new(&params.lwe, &masks(server.public.seed), database.columns(), CENTRE);
     let per_ciphertext = params.n() * params.exponent_digits();
     for &row in rows {
-        let (ciphertext, slot) = (row / params.slots, row % params.slots);
-        let exponents = &mut exponents.slice_mut::<u16>()[ciphertext * per_ciphertext..][..per_ciphertext];
-        sums.slice_mut::<[i32; 2]>()[row] = write_row(params, &products, database, (row, slot), exponents);
+        let first = row / params.slots * per_ciphertext;
+        let exponents = &mut exponents.slice_mut::<u16>()[first..][..per_ciphertext];
+        sums.slice_mut::<[i32; 2]>()[row] = write_row(params, &products, database, row, exponents);
         progress.advance(1);
     }
-    SlottedHint::with_residues(params, &server.system, exponents.into(), sums.into(), progress)
+    let changed: BTreeSet<usize> = rows.iter().map(|row| row / params.slots).collect();
+    let changed: Vec<usize> = changed.into_iter().collect();
+    SlottedHint::with_residues((params, &server.system), (exponents, sums, residues), &changed, progress)
 }

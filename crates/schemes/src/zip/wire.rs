@@ -16,7 +16,7 @@ use papir_paillier::{Plaintext, PublicKey};
 use papir_ring::prg::Seed;
 
 use super::Strength;
-use super::params::{NUMBER_BYTES, SEED_BYTES, TAG_BYTES, ZipParams};
+use super::params::{SEED_BYTES, TAG_BYTES, ZipParams};
 
 /// The public part: the seed of A.
 #[derive(Clone, Debug)]
@@ -86,14 +86,15 @@ impl ZipQuery {
 
 impl<T: Strength> Wire<ZipParams<T>> for ZipQuery {
     fn encode(&self, params: &ZipParams<T>) -> Vec<u8> {
-        let mut bytes = self.number.to_le_bytes().to_vec();
-        for offset in &self.offsets {
-            let digits = offset.iter().flat_map(|digit| digit.to_le_bytes());
-            bytes.extend(digits.take(params.paillier.plaintext_bytes()));
-        }
+        let bytes_of = |offset: &Vec<u16>| {
+            let bytes = offset.iter().flat_map(|digit| digit.to_le_bytes());
+            bytes.take(params.paillier.plaintext_bytes()).collect::<Vec<u8>>()
+        };
         let values: Vec<u64> = self.values.iter().map(|value| u64::from(*value)).collect();
-        bits::pack(&values, params.query_bits(), &mut bytes);
-        bytes
+        let mut packed = Vec::new();
+        bits::pack(&values, params.query_bits(), &mut packed);
+        let offsets = self.offsets.iter().flat_map(bytes_of);
+        self.number.to_le_bytes().into_iter().chain(offsets).chain(packed).collect()
     }
 
     fn decode(params: &ZipParams<T>, bytes: &[u8]) -> Result<Self> {

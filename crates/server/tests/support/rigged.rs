@@ -107,6 +107,20 @@ impl ErasedServer for Rigged {
         self.inner.ticket(keys, number, progress)
     }
 
+    fn follow(
+        &self,
+        earlier: (&dyn ErasedServer, &[u8]),
+        keys: &ErasedKeys,
+        number: u64,
+        progress: &dyn Progress,
+    ) -> Result<Vec<u8>> {
+        self.inner.follow(earlier, keys, number, progress)
+    }
+
+    fn as_any(&self) -> &dyn std::any::Any {
+        self.inner.as_any()
+    }
+
     fn update_cost(&self, changes: &[Change]) -> Result<papir_core::scheme::UpdateEstimate> {
         self.inner.update_cost(changes)
     }
