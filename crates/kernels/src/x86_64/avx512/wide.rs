@@ -180,8 +180,9 @@ impl Columns {
 
     #[inline(always)]
     fn double(&mut self, cpu: Cpu) {
-        for sum in self.low.iter_mut().chain(&mut self.high) {
-            *sum = cpu.add(*sum, *sum);
+        for k in 0..BLOCK {
+            self.low[k] = cpu.add(self.low[k], self.low[k]);
+            self.high[k] = cpu.add(self.high[k], self.high[k]);
         }
     }
 
