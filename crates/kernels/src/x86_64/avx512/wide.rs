@@ -178,6 +178,23 @@ impl Columns {
         }
     }
 
+    /// Adds the rows of an even number of limbs x, each with the window of y one limb
+    /// before the last one's; two rows share what they load.
+    #[inline(always)]
+    fn add_rows(&mut self, cpu: Cpu, x: &[Lanes], y: &[impl Limb]) {
+        let (pairs, _) = x.as_chunks::<2>();
+        for (x, y) in pairs.iter().zip(y.windows(BLOCK + 1).rev().step_by(2)) {
+            let x = [x[0].register(cpu), x[1].register(cpu)];
+            let mut below = y[0].register(cpu);
+            for k in 0..BLOCK {
+                let y = y[k + 1].register(cpu);
+                self.add(cpu, k, x[0], y);
+                self.add(cpu, k, x[1], below);
+                below = y;
+            }
+        }
+    }
+
     #[inline(always)]
     fn double(&mut self, cpu: Cpu) {
         for k in 0..BLOCK {
@@ -190,18 +207,14 @@ impl Columns {
     /// limbs of x from `at` on.
     #[inline(always)]
     fn add_lower_rows(&mut self, cpu: Cpu, x: &[Lanes], y: &[impl Limb], at: usize) {
-        for (x, y) in x[..at].iter().zip(y[1..at + BLOCK].windows(BLOCK).rev()) {
-            self.add_row(cpu, x, y);
-        }
+        self.add_rows(cpu, &x[..at], &y[1..at + BLOCK]);
     }
 
     /// Adds the products x·y of columns n + at to n + at + BLOCK − 1.
     #[inline(always)]
     fn add_upper(&mut self, cpu: Cpu, x: &[Lanes], y: &[impl Limb], at: usize) {
         self.add_upper_triangle(cpu, &x[at..at + BLOCK], &y[y.len() - BLOCK..]);
-        for (x, y) in x[at + BLOCK..].iter().zip(y[at + 1..].windows(BLOCK).rev()) {
-            self.add_row(cpu, x, y);
-        }
+        self.add_rows(cpu, &x[at + BLOCK..], &y[at + 1..]);
     }
 
     /// Adds the products of x[s] and y[t] with s + t = BLOCK + k.
