@@ -18,6 +18,8 @@ use crate::wide::field::Field;
 pub(crate) const BITS: u32 = 52;
 /// Columns that are summed at a time; an even number, which the limbs are a multiple of.
 pub(crate) const BLOCK: usize = 6;
+/// Rows that share what they load: half a block's columns, so that they also divide squares.
+const ROWS: usize = BLOCK / 2;
 
 /// Multiplies eight elements at a time.
 pub(crate) struct Ifma<'a> {
@@ -169,28 +171,18 @@ impl Columns {
         self.high[k] = cpu.add_high(self.high[k], x, y);
     }
 
-    /// Adds x·y[k] to every column k.
-    #[inline(always)]
-    fn add_row(&mut self, cpu: Cpu, x: &Lanes, y: &[impl Limb]) {
-        let x = x.register(cpu);
-        for k in 0..BLOCK {
-            self.add(cpu, k, x, y[k].register(cpu));
-        }
-    }
-
-    /// Adds the rows of an even number of limbs x, each with the window of y one limb
-    /// before the last one's; two rows share what they load.
+    /// Adds x[i]·y[last − i + k] to every column k, for all limbs of x; `last` is the place
+    /// in y of its last window of columns.
     #[inline(always)]
     fn add_rows(&mut self, cpu: Cpu, x: &[Lanes], y: &[impl Limb]) {
-        let (pairs, _) = x.as_chunks::<2>();
-        for (x, y) in pairs.iter().zip(y.windows(BLOCK + 1).rev().step_by(2)) {
-            let x = [x[0].register(cpu), x[1].register(cpu)];
-            let mut below = y[0].register(cpu);
-            for k in 0..BLOCK {
-                let y = y[k + 1].register(cpu);
-                self.add(cpu, k, x[0], y);
-                self.add(cpu, k, x[1], below);
-                below = y;
+        let (sets, _) = x.as_chunks::<ROWS>();
+        for (x, y) in sets.iter().zip(y.windows(BLOCK + ROWS - 1).rev().step_by(ROWS)) {
+            let x: [__m512i; ROWS] = std::array::from_fn(|r| x[r].register(cpu));
+            let y: [__m512i; BLOCK + ROWS - 1] = std::array::from_fn(|r| y[r].register(cpu));
+            for r in 0..ROWS {
+                for k in 0..BLOCK {
+                    self.add(cpu, k, x[r], y[k + ROWS - 1 - r]);
+                }
             }
         }
     }
@@ -331,10 +323,7 @@ impl Terms for Square<'_> {
     #[inline(always)]
     fn add_lower(&self, cpu: Cpu, columns: &mut Columns, at: usize) {
         let middle = at / 2;
-        let windows = self.x[at - middle + 1..at + BLOCK].windows(BLOCK).rev();
-        for (x, y) in self.x[..middle].iter().zip(windows) {
-            columns.add_row(cpu, x, y);
-        }
+        columns.add_rows(cpu, &self.x[..middle], &self.x[at - middle + 1..at + BLOCK]);
         self.add_centre(cpu, columns, middle);
         self.add_diagonal(cpu, columns, middle);
     }
@@ -352,10 +341,7 @@ impl Terms for Square<'_> {
             }
         } else {
             columns.add_upper_triangle(cpu, &self.x[at..at + BLOCK], &self.x[n - BLOCK..]);
-            let windows = self.x[middle + 1..].windows(BLOCK).rev();
-            for (x, y) in self.x[at + BLOCK..middle].iter().zip(windows) {
-                columns.add_row(cpu, x, y);
-            }
+            columns.add_rows(cpu, &self.x[at + BLOCK..middle], &self.x[middle + 1..]);
             self.add_centre(cpu, columns, middle);
         }
         self.add_diagonal(cpu, columns, middle);
