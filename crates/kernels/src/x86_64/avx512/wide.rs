@@ -11,6 +11,7 @@
 use std::arch::x86_64::*;
 
 use super::transpose::{self, Lanes};
+use crate::Backend;
 use crate::wide::batch::{Engine, Group};
 use crate::wide::field::Field;
 
@@ -24,24 +25,29 @@ const ROWS: usize = BLOCK / 2;
 /// Multiplies eight elements at a time.
 pub(crate) struct Ifma<'a> {
     cpu: Cpu,
+    backend: Backend,
     field: &'a Field,
     /// The result to be.
     out: Group<Lanes>,
-    /// The quotients of the low and the high digit.
-    quotients: Group<Lanes>,
+    /// The quotient of the digit under reduction.
+    quotient: Group<Lanes>,
 }
 
 impl<'a> Ifma<'a> {
     /// # Safety
     /// The CPU must have AVX-512 F, DQ and IFMA, and the field limbs of [`BITS`] bits.
-    pub(crate) unsafe fn new(field: &'a Field) -> Self {
-        let [out, quotients] = [field.element_limbs(), 2 * field.limbs()].map(Group::zero);
-        Self { cpu: Cpu(()), field, out, quotients }
+    pub(crate) unsafe fn new(backend: Backend, field: &'a Field) -> Self {
+        let [out, quotient] = [field.element_limbs(), field.limbs()].map(Group::zero);
+        Self { cpu: Cpu(()), backend, field, out, quotient }
     }
 }
 
 impl Engine<8> for Ifma<'_> {
     type Limb = Lanes;
+
+    fn backend(&self) -> Backend {
+        self.backend
+    }
 
     fn field(&self) -> &Field {
         self.field
@@ -59,43 +65,41 @@ impl Engine<8> for Ifma<'_> {
 
     fn multiply(&mut self, x: &mut Group<Lanes>, y: &[Lanes]) {
         // SAFETY: an `Ifma` exists only where the CPU has these features.
-        unsafe { multiply(self.cpu, self.field, &x.0, y, &mut self.quotients.0, &mut self.out.0) }
+        unsafe { multiply(self.cpu, self.field, &x.0, y, &mut self.quotient.0, &mut self.out.0) }
         std::mem::swap(x, &mut self.out);
     }
 
     fn square(&mut self, x: &mut Group<Lanes>) {
         // SAFETY: an `Ifma` exists only where the CPU has these features.
-        unsafe { square(self.cpu, self.field, &x.0, &mut self.quotients.0, &mut self.out.0) }
+        unsafe { square(self.cpu, self.field, &x.0, &mut self.quotient.0, &mut self.out.0) }
         std::mem::swap(x, &mut self.out);
     }
 }
 
 /// out = x·y/R.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
-fn multiply(cpu: Cpu, field: &Field, x: &[Lanes], y: &[Lanes], quotients: &mut [Lanes], out: &mut [Lanes]) {
+fn multiply(cpu: Cpu, field: &Field, x: &[Lanes], y: &[Lanes], quotient: &mut [Lanes], out: &mut [Lanes]) {
     let n = field.limbs();
     let reduction = Reduction::new(cpu, field);
     let ((a, b), (c, d)) = (x.split_at(n), y.split_at(n));
     let (out_low, out_high) = out.split_at_mut(n);
-    let (low, high) = quotients.split_at_mut(n);
-    reduction.digit(Product { x: a, y: c }, None, low, out_low);
+    reduction.digit(Product { x: a, y: c }, false, quotient, out_low);
     if field.parts() == 2 {
         let terms = Sum(Product { x: a, y: d }, Product { x: b, y: c });
-        reduction.digit(terms, Some(low), high, out_high);
+        reduction.digit(terms, true, quotient, out_high);
     }
 }
 
 /// out = x²/R.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
-fn square(cpu: Cpu, field: &Field, x: &[Lanes], quotients: &mut [Lanes], out: &mut [Lanes]) {
+fn square(cpu: Cpu, field: &Field, x: &[Lanes], quotient: &mut [Lanes], out: &mut [Lanes]) {
     let n = field.limbs();
     let reduction = Reduction::new(cpu, field);
     let (a, b) = x.split_at(n);
     let (out_low, out_high) = out.split_at_mut(n);
-    let (low, high) = quotients.split_at_mut(n);
-    reduction.digit(Square { x: a }, None, low, out_low);
+    reduction.digit(Square { x: a }, false, quotient, out_low);
     if field.parts() == 2 {
-        reduction.digit(Twice(Product { x: a, y: b }), Some(low), high, out_high);
+        reduction.digit(Twice(Product { x: a, y: b }), true, quotient, out_high);
     }
 }
 
@@ -184,6 +188,13 @@ impl Columns {
                     self.add(cpu, k, x[r], y[k + ROWS - 1 - r]);
                 }
             }
+        }
+    }
+
+    #[inline(always)]
+    fn subtract(&mut self, cpu: Cpu, limbs: &[Lanes]) {
+        for k in 0..BLOCK {
+            self.low[k] = cpu.sub(self.low[k], limbs[k].register(cpu));
         }
     }
 
@@ -365,19 +376,17 @@ impl<'a> Reduction<'a> {
         Self { cpu, root: field.root_limbs(), inverse, ones }
     }
 
-    /// With t the terms less `minus`: the quotient q with t + q·root = out·R, and out.
+    /// With t the terms, less the old quotient where this is the high digit: the new
+    /// quotient q with t + q·root = out·R, and out.
     #[inline(always)]
-    fn digit(&self, terms: impl Terms, minus: Option<&[Lanes]>, quotient: &mut [Lanes], out: &mut [Lanes]) {
+    fn digit(&self, terms: impl Terms, high: bool, quotient: &mut [Lanes], out: &mut [Lanes]) {
         let cpu = self.cpu;
         let mut carry = cpu.splat(0);
         for at in (0..out.len()).step_by(BLOCK) {
             let mut columns = Columns::zero(cpu);
             terms.add_lower(cpu, &mut columns, at);
-            if let Some(minus) = minus {
-                let minus = &minus[at..at + BLOCK];
-                for k in 0..BLOCK {
-                    columns.low[k] = cpu.sub(columns.low[k], minus[k].register(cpu));
-                }
+            if high {
+                columns.subtract(cpu, &quotient[at..at + BLOCK]);
             }
             columns.add_lower_rows(cpu, quotient, self.root, at);
             carry = self.divide(columns, carry, &mut quotient[at..at + BLOCK]);
