@@ -23,7 +23,7 @@ lint: tools ## Formatting, clippy, licences and sources of dependencies, documen
 	$(CARGO) deny --log-level error check bans licenses sources
 	RUSTDOCFLAGS=-Dwarnings $(CARGO) doc --locked --workspace --no-deps --quiet
 	@for target in $$(rustup target list --installed 2>/dev/null | grep -E '^(wasm32-unknown-unknown|aarch64-unknown-linux-gnu)$$'); do \
-	  echo "client side for $$target"; $(CARGO) check --locked --quiet --target $$target -p papir-lookup -p papir-schemes || exit 1; done
+	  echo "client side for $$target"; $(CARGO) check --locked --quiet --target $$target -p papir-lookup -p papir-schemes -p papir-paillier || exit 1; done
 
 bench: ## Measure InsPIRe at 256 MiB; more with `papir bench --help`.
 	$(CARGO) run --locked --release --quiet -p papir-cli -- bench inspire --size 256MiB --record-bytes 64

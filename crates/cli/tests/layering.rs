@@ -13,6 +13,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("papir-kernels", &[]),
     ("papir-ring", &["papir-kernels"]),
     ("papir-lattice", &["papir-kernels", "papir-ring"]),
+    ("papir-paillier", &["papir-kernels", "papir-ring"]),
     ("papir-core", &[]),
     // kernels: a scheme calls the passes over the database itself.
     ("papir-schemes", &["papir-core", "papir-kernels", "papir-ring", "papir-lattice"]),
@@ -31,6 +32,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "papir-kernels",
             "papir-ring",
             "papir-lattice",
+            "papir-paillier",
             "papir-core",
             "papir-schemes",
             "papir-lookup",

@@ -24,6 +24,7 @@ fn main() -> Result<(), ModulusError> {
         let squared = Modulus::of_square_with(backend, &numbers(48))?;
         products(&timer, "6144 bits, square", &squared);
         products(&timer, "6144 bits", &Modulus::new_with(backend, &numbers(96))?);
+        products(&timer, "3072 bits, square", &Modulus::of_square_with(backend, &numbers(24))?);
         products(&timer, "3072 bits", &Modulus::new_with(backend, &numbers(48))?);
         powers(&timer, "3072 bits, square", &Modulus::of_square_with(backend, &numbers(24))?);
         powers(&timer, "3072 bits", &Modulus::new_with(backend, &numbers(48))?);

@@ -83,7 +83,8 @@ macro_rules! on_engine {
             #[cfg(target_arch = "x86_64")]
             Radix::Ifma => {
                 // SAFETY: the radix of a backend that exists only where its CPU features were detected.
-                let $engine = &mut unsafe { crate::x86_64::avx512::wide::Ifma::new(&$modulus.field) };
+                let $engine =
+                    &mut unsafe { crate::x86_64::avx512::wide::Ifma::new($modulus.backend, &$modulus.field) };
                 $expression
             }
         }

@@ -35,7 +35,7 @@ impl Batch {
         let is_wide = bits as usize > MAX_BITS;
         let is_square = power.is_multiple_of(2) || is_wide;
         let root = Zeroizing::new(integer_power(base, if is_square { power.div_ceil(2) } else { power }));
-        let reduce = (is_square && !power.is_multiple_of(2)).then(|| Residues::new((*modulus).clone()));
+        let reduce = (is_square && !power.is_multiple_of(2)).then(|| Residues::secret((*modulus).clone()));
         let kernel = kernel_modulus(&root, is_square)?;
         Ok(Self { kernel, words: (bits / 64) as usize, reduce: reduce.transpose()? })
     }

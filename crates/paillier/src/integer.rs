@@ -40,15 +40,24 @@ pub(crate) fn odd(number: BoxedUint) -> Result<Odd<BoxedUint>> {
     Odd::new(number).into_option().ok_or(even)
 }
 
-/// An odd modulus of a whole number of words, and arithmetic with residues of that length. Erased on drop.
+/// An odd modulus of a whole number of words, and arithmetic with residues of that length, which take the
+/// same time for all residues. Erased on drop.
 #[derive(Clone)]
 pub(crate) struct Residues {
     modulus: Odd<BoxedUint>,
+    /// Divisions that take the same time for all numbers may take another time for another modulus.
+    is_public: bool,
 }
 
 impl Residues {
-    pub(crate) fn new(modulus: BoxedUint) -> Result<Self> {
-        Ok(Self { modulus: odd(modulus)? })
+    /// With a modulus that everybody knows.
+    pub(crate) fn public(modulus: BoxedUint) -> Result<Self> {
+        Ok(Self { modulus: odd(modulus)?, is_public: true })
+    }
+
+    /// With a modulus that is a secret.
+    pub(crate) fn secret(modulus: BoxedUint) -> Result<Self> {
+        Ok(Self { modulus: odd(modulus)?, is_public: false })
     }
 
     pub(crate) fn modulus(&self) -> &BoxedUint {
@@ -79,12 +88,10 @@ impl Residues {
 
     /// Any number modulo this one.
     pub(crate) fn reduce(&self, number: &BoxedUint) -> BoxedUint {
-        self.resize(&Zeroizing::new(number.rem(self.divisor())))
-    }
-
-    /// [`Residues::reduce`] with a modulus that is public.
-    pub(crate) fn reduce_vartime(&self, number: &BoxedUint) -> BoxedUint {
-        self.resize(&number.rem_vartime(self.divisor()))
+        // `rem_vartime` is variable in the divisor only.
+        let divisor = self.divisor();
+        let remainder = if self.is_public { number.rem_vartime(divisor) } else { number.rem(divisor) };
+        self.resize(&Zeroizing::new(remainder))
     }
 
     pub(crate) fn add(&self, a: &BoxedUint, b: &BoxedUint) -> BoxedUint {
@@ -98,11 +105,6 @@ impl Residues {
     pub(crate) fn multiply(&self, a: &BoxedUint, b: &BoxedUint) -> BoxedUint {
         let product = Zeroizing::new(a.concatenating_mul(b));
         self.reduce(&product)
-    }
-
-    /// [`Residues::multiply`] with a modulus that is public.
-    pub(crate) fn multiply_vartime(&self, a: &BoxedUint, b: &BoxedUint) -> BoxedUint {
-        self.reduce_vartime(&a.concatenating_mul(b))
     }
 
     /// A small number.
@@ -175,18 +177,18 @@ mod tests {
 
     #[test]
     fn arithmetic_is_modular() {
-        let residues = Residues::new(from_words(&[101, 1])).unwrap();
-        let m = (1u128 << 64) + 101;
-        let of = |x: u128| residues.resize(&BoxedUint::from(x));
-        let (a, b) = (m - 3, m / 2);
-        assert_eq!(residues.add(&of(a), &of(b)), of((a + b) % m));
-        assert_eq!(residues.subtract(&of(b), &of(a)), of((m + b - a) % m));
-        assert_eq!(residues.multiply(&of(3), &of(b)), of(3 * b % m));
-        assert_eq!(
-            residues.reduce(&from_words(&[0, 0, 0, 1])),
-            residues.reduce_vartime(&from_words(&[0, 0, 0, 1]))
-        );
-        assert!(Residues::new(of(4)).is_err());
+        for residues in [Residues::public, Residues::secret] {
+            let residues = residues(from_words(&[101, 1])).unwrap();
+            let m = (1u128 << 64) + 101;
+            let of = |x: u128| residues.resize(&BoxedUint::from(x));
+            let (a, b) = (m - 3, m / 2);
+            assert_eq!(residues.add(&of(a), &of(b)), of((a + b) % m));
+            assert_eq!(residues.subtract(&of(b), &of(a)), of((m + b - a) % m));
+            assert_eq!(residues.multiply(&of(3), &of(b)), of(3 * b % m));
+            assert_eq!(residues.reduce(&from_words(&[0, 0, 1, 0])), of(101 * 101), "2^128");
+            assert_eq!(residues.inverse(&of(2)), Some(of(m.div_ceil(2))));
+        }
+        assert!(Residues::public(from_words(&[4])).is_err());
     }
 
     #[test]

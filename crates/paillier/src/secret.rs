@@ -46,8 +46,8 @@ impl Half {
     /// Modulo powers of p; m = p·`other`.
     fn new(params: &Params, prime: &BoxedUint, other: &BoxedUint) -> Result<Self> {
         let no_key = || Error::Primes { found: "have no inverses" };
-        let plain = Residues::new(integer::integer_power(prime, params.s()))?;
-        let cipher = Residues::new(integer::integer_power(prime, params.s() + 1))?;
+        let plain = Residues::secret(integer::integer_power(prime, params.s()))?;
+        let cipher = Residues::secret(integer::integer_power(prime, params.s() + 1))?;
         let one = BoxedUint::one_with_precision(prime.bits_precision());
         let order = Zeroizing::new(prime.wrapping_sub(&one));
         let inverse = |number: u64| plain.inverse(&plain.small(number)).ok_or_else(no_key);
@@ -109,7 +109,7 @@ impl Half {
     /// than zero, for q is coprime to p − 1.
     fn random_powers(&self, count: usize, rng: &mut dyn CryptoRng) -> Result<Zeroizing<Vec<u64>>> {
         let words = self.cipher.words();
-        let prime = Residues::new((*self.prime).clone())?;
+        let prime = Residues::secret((*self.prime).clone())?;
         let mut bases = Zeroizing::new(Vec::with_capacity(words * count));
         for _ in 0..count {
             let base = Zeroizing::new(prime.random_nonzero(rng));

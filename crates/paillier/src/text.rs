@@ -30,6 +30,10 @@ impl Ciphertext {
         Self { words }
     }
 
+    pub(crate) fn into_words(self) -> Vec<u64> {
+        self.words
+    }
+
     /// Little-endian words, [`Params::ciphertext_words`](crate::Params::ciphertext_words) of them.
     pub fn words(&self) -> &[u64] {
         &self.words

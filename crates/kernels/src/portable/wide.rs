@@ -4,6 +4,8 @@
 //! A product is written out in full, row by row, and then reduced row by row; each row
 //! is `t += x·w` with a carry. An element's digits are below 2^(64·limbs − 4).
 
+use std::hint::black_box;
+
 use crate::Backend;
 use crate::wide::batch::{Engine, Group};
 use crate::wide::field::Field;
@@ -31,6 +33,10 @@ impl<'a> Words<'a> {
 
 impl Engine<1> for Words<'_> {
     type Limb = u64;
+
+    fn backend(&self) -> Backend {
+        self.backend
+    }
 
     fn field(&self) -> &Field {
         self.field
@@ -193,4 +199,33 @@ fn add_with_carry(a: u64, b: u64, carry: bool) -> (u64, bool) {
     let (sum, first) = a.overflowing_add(b);
     let (sum, second) = sum.overflowing_add(u64::from(carry));
     (sum, first | second)
+}
+
+/// Copies entry `index` of a table of entries as long as `out`, reading every entry alike.
+#[inline(always)]
+pub(crate) fn select(out: &mut [u64], table: &[u64], index: u64) {
+    let index = black_box(index);
+    let length = out.len();
+    let (blocks, rest) = out.as_chunks_mut::<8>();
+    let done = 8 * blocks.len();
+    for (b, block) in blocks.iter_mut().enumerate() {
+        select_words(block, table, length, 8 * b, index);
+    }
+    for (k, word) in rest.iter_mut().enumerate() {
+        select_words(std::array::from_mut(word), table, length, done + k, index);
+    }
+}
+
+/// Copies the words from place `at` on of an entry.
+#[inline(always)]
+fn select_words<const N: usize>(out: &mut [u64; N], table: &[u64], length: usize, at: usize, index: u64) {
+    let mut sum = [0; N];
+    for (k, entry) in table.chunks_exact(length).enumerate() {
+        let differs = k as u64 ^ index;
+        let mask = ((differs | differs.wrapping_neg()) >> 63).wrapping_sub(1);
+        for (sum, &word) in sum.iter_mut().zip(&entry[at..at + N]) {
+            *sum |= word & mask;
+        }
+    }
+    *out = sum;
 }

@@ -1,12 +1,11 @@
 //! What is done with batches of elements, over the engine of any backend.
 
-use std::hint::black_box;
-
 use bytemuck::Pod;
 use zeroize::{Zeroize, Zeroizing};
 
 use super::field::Field;
 use super::{integer, radix};
+use crate::Backend;
 
 /// Bits of the exponent that one multiplication takes.
 const WINDOW: usize = 4;
@@ -17,6 +16,8 @@ const BLOCK: usize = 64;
 pub(crate) trait Engine<const LANES: usize> {
     /// One limb of each lane.
     type Limb: Pod;
+
+    fn backend(&self) -> Backend;
 
     fn field(&self) -> &Field;
 
@@ -112,13 +113,13 @@ pub(super) fn power<E: Engine<N>, const N: usize>(
         fill_table(engine, &mut table, &x);
         for k in (0..windows).rev() {
             if k + 1 == windows {
-                select(&mut x.0, &table.0, window(exponent, bits, k));
+                select(engine.backend(), &mut x.0, &table.0, window(exponent, bits, k));
                 continue;
             }
             for _ in 0..WINDOW {
                 engine.square(&mut x);
             }
-            select(&mut factor.0, &table.0, window(exponent, bits, k));
+            select(engine.backend(), &mut factor.0, &table.0, window(exponent, bits, k));
             engine.multiply(&mut x, &factor.0);
         }
         if windows == 0 {
@@ -147,18 +148,9 @@ fn window(exponent: &[u64], bits: usize, k: usize) -> u64 {
 }
 
 /// Copies entry `index` of the table, reading every entry alike.
-fn select<L: Pod>(out: &mut [L], table: &[L], index: u64) {
-    let limbs = size_of_val(out) / size_of::<u64>();
-    let out = bytemuck::cast_slice_mut::<L, u64>(out);
-    out.fill(0);
-    let table: &[u64] = bytemuck::cast_slice(table);
-    for (k, entry) in table.chunks_exact(limbs).enumerate() {
-        let differs = k as u64 ^ index;
-        let mask = black_box((differs | differs.wrapping_neg()) >> 63).wrapping_sub(1);
-        for (out, &word) in out.iter_mut().zip(entry) {
-            *out |= word & mask;
-        }
-    }
+fn select<L: Pod>(backend: Backend, out: &mut [L], table: &[L], index: u64) {
+    vectorise!(fn select(out: &mut [u64], table: &[u64], index: u64) in wide);
+    select(backend, bytemuck::cast_slice_mut(out), bytemuck::cast_slice(table), index);
 }
 
 /// Makes elements of integers of `words` words each.

@@ -19,6 +19,7 @@ pub(super) fn combine(
     let count = layout.ciphertexts(forms.len());
     let gamma = layout.gamma_words();
     let mut combined = batch.kernel().one().repeat(count);
+    let mut is_one = true;
     for slot in (0..layout.slots()).rev() {
         // The last batch may be shorter.
         let factors = products.chunks(limbs).skip(slot).step_by(layout.slots());
@@ -26,9 +27,11 @@ pub(super) fn combine(
         if factors.is_empty() {
             continue;
         }
-        for _ in 0..2 * layout.packing() - 1 {
+        // The first factors have only ones before them.
+        for _ in 0..if is_one { 0 } else { 2 * layout.packing() - 1 } {
             batch.power_vartime(&mut combined, &gamma);
         }
+        is_one = false;
         batch.kernel().multiply(&mut combined[..factors.len()], &factors);
     }
     let ciphertexts = batch.leave_ciphertexts(&combined);

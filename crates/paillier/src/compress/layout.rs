@@ -166,7 +166,8 @@ impl Layout {
         let mut phases = Zeroizing::new(Vec::with_capacity(count.min(self.slots)));
         for _ in 0..count.min(self.slots) {
             for position in 0..2 * self.packing - 1 {
-                let (quotient, digit) = rest.div_rem(&self.gamma);
+                // The divisor is public: `vartime` is in it alone.
+                let (quotient, digit) = rest.div_rem_vartime(&self.gamma);
                 rest = Zeroizing::new(quotient);
                 let digit = Zeroizing::new(digit);
                 if position == self.packing - 1 {
@@ -179,7 +180,7 @@ impl Layout {
 
     /// A digit modulo q, less half the largest spill.
     fn phase(&self, digit: &BoxedUint) -> u64 {
-        let residue = Zeroizing::new(digit.rem(&self.modulus));
+        let residue = Zeroizing::new(digit.rem_vartime(&self.modulus));
         let shift = u128::from(self.spill / 2) % self.lwe.modulus();
         // Without a branch: q ≤ 2⁶⁴.
         let sum = u128::from(to_words(&residue, 1)[0]) + self.lwe.modulus() - shift;

@@ -11,6 +11,7 @@
 use std::arch::x86_64::*;
 
 use super::transpose::{self, Lanes};
+use crate::Backend;
 use crate::wide::batch::{Engine, Group};
 use crate::wide::field::Field;
 
@@ -18,28 +19,35 @@ use crate::wide::field::Field;
 pub(crate) const BITS: u32 = 52;
 /// Columns that are summed at a time; an even number, which the limbs are a multiple of.
 pub(crate) const BLOCK: usize = 6;
+/// Rows that share what they load: half a block's columns, so that they also divide squares.
+const ROWS: usize = BLOCK / 2;
 
 /// Multiplies eight elements at a time.
 pub(crate) struct Ifma<'a> {
     cpu: Cpu,
+    backend: Backend,
     field: &'a Field,
     /// The result to be.
     out: Group<Lanes>,
-    /// The quotients of the low and the high digit.
-    quotients: Group<Lanes>,
+    /// The quotient of the digit under reduction.
+    quotient: Group<Lanes>,
 }
 
 impl<'a> Ifma<'a> {
     /// # Safety
     /// The CPU must have AVX-512 F, DQ and IFMA, and the field limbs of [`BITS`] bits.
-    pub(crate) unsafe fn new(field: &'a Field) -> Self {
-        let [out, quotients] = [field.element_limbs(), 2 * field.limbs()].map(Group::zero);
-        Self { cpu: Cpu(()), field, out, quotients }
+    pub(crate) unsafe fn new(backend: Backend, field: &'a Field) -> Self {
+        let [out, quotient] = [field.element_limbs(), field.limbs()].map(Group::zero);
+        Self { cpu: Cpu(()), backend, field, out, quotient }
     }
 }
 
 impl Engine<8> for Ifma<'_> {
     type Limb = Lanes;
+
+    fn backend(&self) -> Backend {
+        self.backend
+    }
 
     fn field(&self) -> &Field {
         self.field
@@ -57,43 +65,41 @@ impl Engine<8> for Ifma<'_> {
 
     fn multiply(&mut self, x: &mut Group<Lanes>, y: &[Lanes]) {
         // SAFETY: an `Ifma` exists only where the CPU has these features.
-        unsafe { multiply(self.cpu, self.field, &x.0, y, &mut self.quotients.0, &mut self.out.0) }
+        unsafe { multiply(self.cpu, self.field, &x.0, y, &mut self.quotient.0, &mut self.out.0) }
         std::mem::swap(x, &mut self.out);
     }
 
     fn square(&mut self, x: &mut Group<Lanes>) {
         // SAFETY: an `Ifma` exists only where the CPU has these features.
-        unsafe { square(self.cpu, self.field, &x.0, &mut self.quotients.0, &mut self.out.0) }
+        unsafe { square(self.cpu, self.field, &x.0, &mut self.quotient.0, &mut self.out.0) }
         std::mem::swap(x, &mut self.out);
     }
 }
 
 /// out = x·y/R.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
-fn multiply(cpu: Cpu, field: &Field, x: &[Lanes], y: &[Lanes], quotients: &mut [Lanes], out: &mut [Lanes]) {
+fn multiply(cpu: Cpu, field: &Field, x: &[Lanes], y: &[Lanes], quotient: &mut [Lanes], out: &mut [Lanes]) {
     let n = field.limbs();
     let reduction = Reduction::new(cpu, field);
     let ((a, b), (c, d)) = (x.split_at(n), y.split_at(n));
     let (out_low, out_high) = out.split_at_mut(n);
-    let (low, high) = quotients.split_at_mut(n);
-    reduction.digit(Product { x: a, y: c }, None, low, out_low);
+    reduction.digit(Product { x: a, y: c }, false, quotient, out_low);
     if field.parts() == 2 {
         let terms = Sum(Product { x: a, y: d }, Product { x: b, y: c });
-        reduction.digit(terms, Some(low), high, out_high);
+        reduction.digit(terms, true, quotient, out_high);
     }
 }
 
 /// out = x²/R.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
-fn square(cpu: Cpu, field: &Field, x: &[Lanes], quotients: &mut [Lanes], out: &mut [Lanes]) {
+fn square(cpu: Cpu, field: &Field, x: &[Lanes], quotient: &mut [Lanes], out: &mut [Lanes]) {
     let n = field.limbs();
     let reduction = Reduction::new(cpu, field);
     let (a, b) = x.split_at(n);
     let (out_low, out_high) = out.split_at_mut(n);
-    let (low, high) = quotients.split_at_mut(n);
-    reduction.digit(Square { x: a }, None, low, out_low);
+    reduction.digit(Square { x: a }, false, quotient, out_low);
     if field.parts() == 2 {
-        reduction.digit(Twice(Product { x: a, y: b }), Some(low), high, out_high);
+        reduction.digit(Twice(Product { x: a, y: b }), true, quotient, out_high);
     }
 }
 
@@ -169,19 +175,34 @@ impl Columns {
         self.high[k] = cpu.add_high(self.high[k], x, y);
     }
 
-    /// Adds x·y[k] to every column k.
+    /// Adds x[i]·y[last − i + k] to every column k, for all limbs of x; `last` is the place
+    /// in y of its last window of columns.
     #[inline(always)]
-    fn add_row(&mut self, cpu: Cpu, x: &Lanes, y: &[impl Limb]) {
-        let x = x.register(cpu);
+    fn add_rows(&mut self, cpu: Cpu, x: &[Lanes], y: &[impl Limb]) {
+        let (sets, _) = x.as_chunks::<ROWS>();
+        for (x, y) in sets.iter().zip(y.windows(BLOCK + ROWS - 1).rev().step_by(ROWS)) {
+            let x: [__m512i; ROWS] = std::array::from_fn(|r| x[r].register(cpu));
+            let y: [__m512i; BLOCK + ROWS - 1] = std::array::from_fn(|r| y[r].register(cpu));
+            for r in 0..ROWS {
+                for k in 0..BLOCK {
+                    self.add(cpu, k, x[r], y[k + ROWS - 1 - r]);
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn subtract(&mut self, cpu: Cpu, limbs: &[Lanes]) {
         for k in 0..BLOCK {
-            self.add(cpu, k, x, y[k].register(cpu));
+            self.low[k] = cpu.sub(self.low[k], limbs[k].register(cpu));
         }
     }
 
     #[inline(always)]
     fn double(&mut self, cpu: Cpu) {
-        for sum in self.low.iter_mut().chain(&mut self.high) {
-            *sum = cpu.add(*sum, *sum);
+        for k in 0..BLOCK {
+            self.low[k] = cpu.add(self.low[k], self.low[k]);
+            self.high[k] = cpu.add(self.high[k], self.high[k]);
         }
     }
 
@@ -189,18 +210,14 @@ impl Columns {
     /// limbs of x from `at` on.
     #[inline(always)]
     fn add_lower_rows(&mut self, cpu: Cpu, x: &[Lanes], y: &[impl Limb], at: usize) {
-        for (x, y) in x[..at].iter().zip(y[1..at + BLOCK].windows(BLOCK).rev()) {
-            self.add_row(cpu, x, y);
-        }
+        self.add_rows(cpu, &x[..at], &y[1..at + BLOCK]);
     }
 
     /// Adds the products x·y of columns n + at to n + at + BLOCK − 1.
     #[inline(always)]
     fn add_upper(&mut self, cpu: Cpu, x: &[Lanes], y: &[impl Limb], at: usize) {
         self.add_upper_triangle(cpu, &x[at..at + BLOCK], &y[y.len() - BLOCK..]);
-        for (x, y) in x[at + BLOCK..].iter().zip(y[at + 1..].windows(BLOCK).rev()) {
-            self.add_row(cpu, x, y);
-        }
+        self.add_rows(cpu, &x[at + BLOCK..], &y[at + 1..]);
     }
 
     /// Adds the products of x[s] and y[t] with s + t = BLOCK + k.
@@ -317,10 +334,7 @@ impl Terms for Square<'_> {
     #[inline(always)]
     fn add_lower(&self, cpu: Cpu, columns: &mut Columns, at: usize) {
         let middle = at / 2;
-        let windows = self.x[at - middle + 1..at + BLOCK].windows(BLOCK).rev();
-        for (x, y) in self.x[..middle].iter().zip(windows) {
-            columns.add_row(cpu, x, y);
-        }
+        columns.add_rows(cpu, &self.x[..middle], &self.x[at - middle + 1..at + BLOCK]);
         self.add_centre(cpu, columns, middle);
         self.add_diagonal(cpu, columns, middle);
     }
@@ -338,10 +352,7 @@ impl Terms for Square<'_> {
             }
         } else {
             columns.add_upper_triangle(cpu, &self.x[at..at + BLOCK], &self.x[n - BLOCK..]);
-            let windows = self.x[middle + 1..].windows(BLOCK).rev();
-            for (x, y) in self.x[at + BLOCK..middle].iter().zip(windows) {
-                columns.add_row(cpu, x, y);
-            }
+            columns.add_rows(cpu, &self.x[at + BLOCK..middle], &self.x[middle + 1..]);
             self.add_centre(cpu, columns, middle);
         }
         self.add_diagonal(cpu, columns, middle);
@@ -365,19 +376,17 @@ impl<'a> Reduction<'a> {
         Self { cpu, root: field.root_limbs(), inverse, ones }
     }
 
-    /// With t the terms less `minus`: the quotient q with t + q·root = out·R, and out.
+    /// With t the terms, less the old quotient where this is the high digit: the new
+    /// quotient q with t + q·root = out·R, and out.
     #[inline(always)]
-    fn digit(&self, terms: impl Terms, minus: Option<&[Lanes]>, quotient: &mut [Lanes], out: &mut [Lanes]) {
+    fn digit(&self, terms: impl Terms, high: bool, quotient: &mut [Lanes], out: &mut [Lanes]) {
         let cpu = self.cpu;
         let mut carry = cpu.splat(0);
         for at in (0..out.len()).step_by(BLOCK) {
             let mut columns = Columns::zero(cpu);
             terms.add_lower(cpu, &mut columns, at);
-            if let Some(minus) = minus {
-                let minus = &minus[at..at + BLOCK];
-                for k in 0..BLOCK {
-                    columns.low[k] = cpu.sub(columns.low[k], minus[k].register(cpu));
-                }
+            if high {
+                columns.subtract(cpu, &quotient[at..at + BLOCK]);
             }
             columns.add_lower_rows(cpu, quotient, self.root, at);
             carry = self.divide(columns, carry, &mut quotient[at..at + BLOCK]);
