@@ -9,7 +9,7 @@ use crate::{Plaintext, PublicKey};
 impl PublicKey {
     /// A public number of any length modulo mˢ.
     pub fn reduce(&self, words: &[u64]) -> Plaintext {
-        self.plaintext_of(&self.plain().reduce_vartime(&from_words(words)))
+        self.plaintext_of(&self.plain().reduce(&from_words(words)))
     }
 
     /// a − b modulo mˢ.
