@@ -6,10 +6,10 @@ use std::time::Instant;
 use getrandom::SysRng;
 use papir_core::codec::Writer;
 use papir_core::envelope::{self, Header, Kind};
-use papir_core::erased::{Erased, ErasedClient, ErasedScheme};
-use papir_core::scheme::{Parameters, Server, Wire};
+use papir_core::erased::{Erased, ErasedClient, ErasedScheme, ErasedState};
+use papir_core::scheme::{Parameters, Server, Session, Wire};
 use papir_core::sections::SectionSink;
-use papir_core::{Description, Error as CoreError, Progress, Records, Sizes, Version};
+use papir_core::{Description, Error as CoreError, NoProgress, Progress, Records, Sizes, Version};
 use papir_kernels::Backend;
 use rand_core::{Rng, UnwrapErr};
 
@@ -95,10 +95,20 @@ struct Prepared<S: Measured> {
     resident: Option<Resident>,
 }
 
+/// What the server holds for the client of a scheme with keys or tickets.
+struct Account<S: Measured> {
+    state: ErasedState,
+    keys: S::ClientKeys,
+    ticket: Option<S::Ticket>,
+}
+
 /// What the queries gave, run by run; the warm-up counts for `correct` and memory only.
 #[derive(Default)]
 struct Tally {
     reads: Bandwidth,
+    ticket: Option<f64>,
+    ticket_bytes: Option<u64>,
+    client_cold: Option<f64>,
     query: Vec<f64>,
     answer: Vec<f64>,
     extract: Vec<f64>,
@@ -123,25 +133,70 @@ impl<S: Measured> Prepared<S> {
 
     fn queries(&self, plan: &Plan<'_>, progress: &dyn Progress) -> Result<Tally> {
         let client = Erased::<S>::new().client(&self.public())?;
-        let chosen = indices(plan.records.shape().records(), plan.effort.runs + 1);
+        let mut account = self.register(client.as_ref())?;
         let mut tally = Tally::default();
-        for (run, index) in chosen.into_iter().enumerate() {
-            self.query(plan, client.as_ref(), index, &mut tally)?;
-            if run == 0 {
+        let runs = plan.effort.runs + 1;
+        // A ticket may take minutes: one query is answered again and again, as a retry is.
+        let (queries, answers) =
+            if self.server.params().describe().limits.tickets { (1, runs) } else { (runs, 1) };
+        for (run, index) in indices(plan.records.shape().records(), queries).into_iter().enumerate() {
+            self.query(plan, (client.as_ref(), account.as_mut()), (index, answers), &mut tally)?;
+            if run == 0 && queries > 1 {
                 tally.forget_times();
             }
-            progress.advance(1);
+            progress.advance(answers as u64);
         }
         Ok(tally)
     }
 
-    /// Query, read, answer, extract, compare.
-    fn query(&self, plan: &Plan<'_>, client: &dyn ErasedClient, index: u64, tally: &mut Tally) -> Result<()> {
+    /// Keys and state, in schemes that have them.
+    fn register(&self, client: &dyn ErasedClient) -> Result<Option<Account<S>>> {
+        let Some((state, sealed)) = client.register(&mut UnwrapErr(SysRng))? else {
+            return Ok(None);
+        };
+        let payload = envelope::open_version(&sealed, Kind::Keys, S::ID, self.version)?;
+        let keys = S::ClientKeys::decode(self.server.params(), payload)?;
+        Ok(Some(Account { state, keys, ticket: None }))
+    }
+
+    /// The ticket of the next query on the server, and on the client what it can do ahead.
+    fn prepare(&self, client: &dyn ErasedClient, account: &mut Account<S>, tally: &mut Tally) -> Result<()> {
         let start = Instant::now();
-        let (secret, query) = client.query(None, &[index], &mut UnwrapErr(SysRng))?;
+        if let Some(number) = client.next_ticket(&account.state)? {
+            let ticket = self.server.ticket(&account.keys, number, &NoProgress)?;
+            tally.ticket = Some(start.elapsed().as_secs_f64());
+            tally.ticket_bytes = Some(ticket.encode(self.server.params()).len() as u64);
+            account.ticket = Some(ticket);
+        }
+        let start = Instant::now();
+        client.prepare(&mut account.state, &NoProgress)?;
+        tally.client_cold = Some(start.elapsed().as_secs_f64());
+        Ok(())
+    }
+
+    /// Query, read, answer, extract, compare.
+    fn query(
+        &self,
+        plan: &Plan<'_>,
+        (client, mut account): (&dyn ErasedClient, Option<&mut Account<S>>),
+        (index, answers): (u64, usize),
+        tally: &mut Tally,
+    ) -> Result<()> {
+        if let Some(account) = &mut account {
+            self.prepare(client, account, tally)?;
+        }
+        let start = Instant::now();
+        let state = account.as_mut().map(|account| &mut account.state);
+        let (secret, query) = client.query(state, &[index], &mut UnwrapErr(SysRng))?;
         tally.query.push(start.elapsed().as_secs_f64());
-        self.read(&mut tally.reads)?;
-        let answer = self.timed_answer(&query, tally)?;
+        let mut answer = Vec::new();
+        for run in 0..answers {
+            self.read(&mut tally.reads)?;
+            answer = self.timed_answer(account.as_deref(), &query, tally)?;
+            if run == 0 && answers > 1 {
+                tally.forget_answers();
+            }
+        }
         let start = Instant::now();
         let records = client.extract(secret, &answer);
         tally.extract.push(start.elapsed().as_secs_f64());
@@ -152,14 +207,14 @@ impl<S: Measured> Prepared<S> {
         Ok(())
     }
 
-    fn timed_answer(&self, query: &[u8], tally: &mut Tally) -> Result<Vec<u8>> {
+    fn timed_answer(&self, account: Option<&Account<S>>, query: &[u8], tally: &mut Tally) -> Result<Vec<u8>> {
         let mut resident = self.resident;
         if let Some(resident) = &mut resident {
             resident.before_answer();
         }
         let mut laps = Laps::default();
         let start = Instant::now();
-        let answer = self.answer(query, &mut laps)?;
+        let answer = self.answer(account, query, &mut laps)?;
         tally.answer.push(start.elapsed().as_secs_f64());
         tally.resident = tally.resident.max(resident.map(|resident| resident.bytes()));
         tally.laps.push(laps.laps().to_vec());
@@ -167,13 +222,22 @@ impl<S: Measured> Prepared<S> {
     }
 
     /// From the query's bytes to the answer's, as the service does.
-    fn answer(&self, query: &[u8], laps: &mut Laps) -> Result<Vec<u8>, CoreError> {
+    fn answer(
+        &self,
+        account: Option<&Account<S>>,
+        query: &[u8],
+        laps: &mut Laps,
+    ) -> Result<Vec<u8>, CoreError> {
         let params = self.server.params();
         let query = laps.time("parse", || {
             let payload = envelope::open_version(query, Kind::Query, S::ID, self.version)?;
             S::Query::decode(params, payload)
         })?;
-        let answer = S::answer(&self.server, &query, laps)?;
+        let session = Session {
+            keys: account.map(|account| &account.keys),
+            ticket: account.and_then(|account| account.ticket.as_ref()),
+        };
+        let answer = S::answer(&self.server, session, &query, laps)?;
         Ok(laps.time("seal", || envelope::seal(&self.header(Kind::Answer), &answer.encode(params))))
     }
 
@@ -251,6 +315,13 @@ fn indices(records: u64, count: usize) -> Vec<u64> {
 }
 
 impl Tally {
+    /// Ends the warm-up of answers to one query.
+    fn forget_answers(&mut self) {
+        self.answer.clear();
+        self.laps.clear();
+        self.reads = Bandwidth::default();
+    }
+
     /// Ends the warm-up.
     fn forget_times(&mut self) {
         let Self { upload, download, resident, wrong, .. } = *self;
@@ -301,6 +372,10 @@ impl<S: Measured> Prepared<S> {
             hint_bytes: sizes.hint,
             material_bytes: sizes.material,
             rss_bytes: tally.resident,
+            ticket_s: tally.ticket,
+            ticket_bytes: tally.ticket_bytes,
+            client_cold_s: tally.client_cold,
+            client_ready_ms: tally.client_cold.map(|_| milliseconds(&tally.query)),
             query_ms: milliseconds(&tally.query),
             extract_ms: milliseconds(&tally.extract),
             security_bits: security.map(|security| security.bits),

@@ -32,6 +32,14 @@ pub struct Report {
     pub hint_bytes: u64,
     pub material_bytes: u64,
     pub rss_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ticket_s: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ticket_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_cold_s: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_ready_ms: Option<f64>,
     pub query_ms: f64,
     pub extract_ms: f64,
     pub security_bits: Option<f64>,
@@ -72,6 +80,9 @@ const ROWS: &[Row] = &[
     ("hint to download", |r| display(r.hint_bytes)),
     ("material", |r| display(r.material_bytes)),
     ("resident memory", |r| r.rss_bytes.map_or("-".to_owned(), display)),
+    ("a ticket", |r| r.ticket_s.map_or("-".to_owned(), seconds)),
+    ("a ticket's bytes", |r| r.ticket_bytes.map_or("-".to_owned(), display)),
+    ("client ahead of a query", |r| r.client_cold_s.map_or("-".to_owned(), seconds)),
     ("client's query", |r| milliseconds(r.query_ms)),
     ("client's extract", |r| milliseconds(r.extract_ms)),
     ("security", |r| r.security_bits.map_or("none".to_owned(), |bits| format!("{bits:.1} bits"))),

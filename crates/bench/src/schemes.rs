@@ -1,6 +1,6 @@
 //! Each scheme as a benchmark drives it: its parameters for a choice, its stages.
 
-use papir_core::scheme::{Parameters, Scheme};
+use papir_core::scheme::{Parameters, Scheme, Session};
 use papir_core::{Error as CoreError, Shape};
 use papir_schemes::double::Double;
 use papir_schemes::double::packed::{self, PackedDouble, Variant};
@@ -14,6 +14,10 @@ use papir_schemes::selection::{SelectionAnswer, SelectionQuery};
 use papir_schemes::simple::Simple;
 use papir_schemes::simple::params::SimpleParams;
 use papir_schemes::simpleypir::{self, SimpleYpir};
+use papir_schemes::zip::params::ZipParams;
+use papir_schemes::zip::server::ZipServer;
+use papir_schemes::zip::wire::{ZipAnswer, ZipQuery};
+use papir_schemes::zip::{Full, Zip};
 
 use crate::clock::Laps;
 use crate::subject::{Choice, Measured, Part};
@@ -30,6 +34,7 @@ impl Measured for Inspire {
 
     fn answer(
         server: &inspire::Server,
+        _session: Session<'_, Self>,
         query: &inspire::Query,
         laps: &mut Laps,
     ) -> Result<inspire::Answer, CoreError> {
@@ -58,6 +63,7 @@ impl Measured for Inspire2 {
 
     fn answer(
         server: &inspire2::Server,
+        _session: Session<'_, Self>,
         query: &inspire2::Query,
         laps: &mut Laps,
     ) -> Result<inspire2::Answer, CoreError> {
@@ -104,6 +110,7 @@ impl Measured for Double {
 
     fn answer(
         server: &DoubleServer,
+        _session: Session<'_, Self>,
         query: &DoubleQuery,
         laps: &mut Laps,
     ) -> Result<DoubleAnswer, CoreError> {
@@ -146,6 +153,7 @@ impl<V: Variant> Measured for PackedDouble<V> {
 
     fn answer(
         server: &packed::Server<V>,
+        _session: Session<'_, Self>,
         query: &packed::Query,
         laps: &mut Laps,
     ) -> Result<packed::Answer, CoreError> {
@@ -169,6 +177,7 @@ impl Measured for SimpleYpir {
 
     fn answer(
         server: &simpleypir::Server,
+        _session: Session<'_, Self>,
         query: &SelectionQuery,
         laps: &mut Laps,
     ) -> Result<SelectionAnswer, CoreError> {
@@ -177,6 +186,39 @@ impl Measured for SimpleYpir {
         let packed = laps.time("pack", || server.pack(selected, &[&key]))?;
         let answer = laps.time("round", || packed.first().map(|packed| server.round(packed)));
         answer.ok_or(CoreError::BatchSize { scheme: Self::NAME, found: 0, capacity: 1 })
+    }
+}
+
+impl Measured for Zip {
+    fn params(shape: Shape, choice: Choice) -> Result<ZipParams<Full>> {
+        Ok(match choice {
+            Choice::Goal(goal) => ZipParams::choose(shape, goal)?,
+            // Records of whole bytes are units of one record.
+            Choice::Columns(columns) => ZipParams::new(shape, shape.records().div_ceil(columns.max(1)))?,
+            Choice::Packed { .. } => return Err(no_units(Self::NAME)),
+        })
+    }
+
+    fn part(stage: &str) -> Option<Part> {
+        match stage {
+            "encode" => Some(Part::Encode),
+            "hint" | "residues" => Some(Part::Material),
+            _ => None,
+        }
+    }
+
+    fn answer(
+        server: &ZipServer<Full>,
+        session: Session<'_, Self>,
+        query: &ZipQuery,
+        laps: &mut Laps,
+    ) -> Result<ZipAnswer, CoreError> {
+        let (keys, ticket) = laps.time("session", || server.session(&session, query))?;
+        let rows = laps.time("select", || server.select(&[query]));
+        let products = laps.time("second_product", || server.second_products(&[query]));
+        let none = CoreError::BatchSize { scheme: Self::NAME, found: 0, capacity: 1 };
+        let (rows, products) = rows.first().zip(products.first()).ok_or(none)?;
+        laps.time("join", || server.join(keys, ticket, rows, products))
     }
 }
 

@@ -12,6 +12,7 @@ use papir_schemes::plain::Plain;
 use papir_schemes::simple::Simple;
 use papir_schemes::simpleypir::SimpleYpir;
 use papir_schemes::ypir::Ypir;
+use papir_schemes::zip::Zip;
 
 use crate::clock::Laps;
 use crate::measure::{Plan, measure};
@@ -69,10 +70,11 @@ pub trait Measured: Scheme {
     /// As [`Server::answer`].
     fn answer(
         server: &Self::Server,
+        session: Session<'_, Self>,
         query: &Self::Query,
         laps: &mut Laps,
     ) -> Result<Self::Answer, CoreError> {
-        laps.time("answer", || server.answer(Session::anonymous(), query))
+        laps.time("answer", || server.answer(session, query))
     }
 }
 
@@ -112,7 +114,7 @@ impl<S: Measured> Subject for Of<S> {
 }
 
 /// Every scheme of the registry.
-pub fn all() -> [&'static dyn Subject; 8] {
+pub fn all() -> [&'static dyn Subject; 9] {
     const PLAIN: &dyn Subject = &Of::<Plain>(PhantomData);
     const SIMPLE: &dyn Subject = &Of::<Simple>(PhantomData);
     const INSPIRE: &dyn Subject = &Of::<Inspire>(PhantomData);
@@ -121,7 +123,8 @@ pub fn all() -> [&'static dyn Subject; 8] {
     const INSPIRE_0: &dyn Subject = &Of::<Inspire0>(PhantomData);
     const YPIR: &dyn Subject = &Of::<Ypir>(PhantomData);
     const SIMPLE_YPIR: &dyn Subject = &Of::<SimpleYpir>(PhantomData);
-    [PLAIN, SIMPLE, INSPIRE, DOUBLE, INSPIRE_2, INSPIRE_0, YPIR, SIMPLE_YPIR]
+    const ZIP: &dyn Subject = &Of::<Zip>(PhantomData);
+    [PLAIN, SIMPLE, INSPIRE, DOUBLE, INSPIRE_2, INSPIRE_0, YPIR, SIMPLE_YPIR, ZIP]
 }
 
 /// The scheme of this name.

@@ -59,7 +59,12 @@ impl Client<Simple> for SimpleClient {
         if distance > self.params.budget.bound {
             return Err(Error::NotDecodable);
         }
-        Ok(vec![columns::select(self.params.shape(), &self.params.layout, (secret.unit, secret.slot), &column)])
+        Ok(vec![columns::select(
+            self.params.shape(),
+            &self.params.layout,
+            (secret.unit, secret.slot),
+            &column,
+        )])
     }
 }
 

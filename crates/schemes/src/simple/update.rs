@@ -11,10 +11,10 @@ use papir_lattice::lwe32::matrix::transformed_bytes;
 use papir_lattice::lwe32::{MaskProducts, N, add_multiple};
 use rayon::prelude::*;
 
+use super::columns::{self, Difference};
 use super::noise::CENTRE;
 use super::server::SimpleServer;
 use super::wire::SimplePublic;
-use super::columns::{self, Difference};
 use super::{ByteMatrix, masks};
 
 /// Bytes of a row's product with all masks that take as long as one rank-one update of it.

@@ -47,7 +47,8 @@ impl<T: Strength> Wire<ZipParams<T>> for ZipState {
         let expected = SecretKey::byte_length(&params.paillier) + SEED_BYTES + NUMBER_BYTES;
         Error::check_length("zip's client state", bytes.len(), expected)?;
         let mut reader = Reader::new("zip's client state", bytes);
-        let key = SecretKey::from_bytes(params.paillier, reader.raw(SecretKey::byte_length(&params.paillier))?);
+        let key =
+            SecretKey::from_bytes(params.paillier, reader.raw(SecretKey::byte_length(&params.paillier))?);
         let key = Arc::new(key.map_err(malformed("zip's client state"))?);
         let state = Self { key, seed: Seed(reader.array()?), next: reader.u64()?, ahead: None };
         reader.finish()?;
@@ -119,7 +120,8 @@ impl<T: Strength> Client<Zip<T>> for ZipClient<T> {
         check_indices(T::NAME, &self.params.shape(), indices, 1)?;
         let state = state.ok_or(Error::Session { scheme: T::NAME, what: "client state" })?;
         let number = state.next;
-        state.next = number.checked_add(1).ok_or(Error::Session { scheme: T::NAME, what: "an unused number" })?;
+        state.next =
+            number.checked_add(1).ok_or(Error::Session { scheme: T::NAME, what: "an unused number" })?;
         let masks = match state.ahead.take().filter(|ahead| ahead.number == number) {
             Some(ahead) => ahead,
             None => self.decrypt_masks(state, number, &NoProgress),
@@ -174,7 +176,8 @@ impl<T: Strength> ZipClient<T> {
         let plaintexts = ciphertexts.par_chunks(LANES).flat_map_iter(|some| secret.key.decrypt_many(some));
         let plaintexts: Vec<Plaintext> = plaintexts.collect();
         let (mut column, mut worst) = (Zeroizing::new(Vec::with_capacity(self.params.layout.rows)), 0);
-        let slots = plaintexts.iter().flat_map(|plaintext| (0..self.params.slots).map(move |i| (plaintext, i)));
+        let slots =
+            plaintexts.iter().flat_map(|plaintext| (0..self.params.slots).map(move |i| (plaintext, i)));
         for (plaintext, i) in slots.take(self.params.layout.rows) {
             let value = (plaintext.words()[i / 4] >> (16 * (i % 4))) as u16;
             let (word, distance) = decode(value, secret.weight, i == 0);

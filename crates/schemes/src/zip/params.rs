@@ -17,10 +17,10 @@ use papir_lattice::params::ParamsError;
 use papir_lattice::security;
 use papir_paillier as paillier;
 
+use super::Strength;
 use super::noise::{self, Budget};
 use super::residues::{Dimensions, Residues, primes_for};
 use super::slots::{LOG2_DELTA, SLOT_BITS, slots};
-use super::Strength;
 use crate::shape_io::{SHAPE_BYTES, read_shape, write_shape};
 use crate::simple::layout::{Layout, MAX_COLUMNS, MAX_ROWS, unit_of};
 

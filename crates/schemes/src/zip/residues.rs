@@ -56,12 +56,14 @@ pub(super) fn primes_for(bits: u32) -> usize {
 impl Residues {
     /// A system for sums of so many bits, of numbers of so many 16-bit digits.
     pub(super) fn new(bits: u32, digits: usize) -> Self {
-        let primes: Vec<u32> = (0..u32::MAX).rev().filter(|n| is_prime(u64::from(*n))).take(primes_for(bits)).collect();
+        let primes: Vec<u32> =
+            (0..u32::MAX).rev().filter(|n| is_prime(u64::from(*n))).take(primes_for(bits)).collect();
         let product = primes.iter().fold(vec![1], |product: Vec<u64>, prime| times(&product, *prime));
         let cofactors: Vec<Vec<u64>> = primes.iter().map(|prime| divided(&product, *prime).0).collect();
-        let inverses = primes.iter().zip(&cofactors).map(|(prime, cofactor)| {
-            inverse_mod(divided(cofactor, *prime).1, u64::from(*prime)) as u32
-        });
+        let inverses = primes
+            .iter()
+            .zip(&cofactors)
+            .map(|(prime, cofactor)| inverse_mod(divided(cofactor, *prime).1, u64::from(*prime)) as u32);
         let inverses = inverses.collect();
         let cofactors = cofactors.into_iter().chain([product]).collect();
         Self { powers: powers(&primes, digits), primes, digits, inverses, cofactors }
@@ -83,8 +85,15 @@ impl Residues {
             let rows: Vec<usize> = rows.iter().copied().filter(|row| row / ROWS == group).collect();
             let parts = words.par_chunks_mut(ROWS * prime_words).enumerate();
             parts.for_each(|(part, words)| {
-                for (column, rows) in (0..dimensions.columns).flat_map(|c| rows.chunks(2).map(move |r| (c, r))) {
-                    self.put_two(part, (rows, column), [rows[0], rows[rows.len() - 1]].map(|row| digits(row, column)), words);
+                for (column, rows) in
+                    (0..dimensions.columns).flat_map(|c| rows.chunks(2).map(move |r| (c, r)))
+                {
+                    self.put_two(
+                        part,
+                        (rows, column),
+                        [rows[0], rows[rows.len() - 1]].map(|row| digits(row, column)),
+                        words,
+                    );
                 }
             });
             progress.advance(rows.len() as u64);
@@ -92,7 +101,13 @@ impl Residues {
     }
 
     /// The residues of one column's integers in one or two rows modulo the primes of one part.
-    fn put_two(&self, part: usize, (rows, column): (&[usize], usize), numbers: [&[u16]; 2], words: &mut [i32]) {
+    fn put_two(
+        &self,
+        part: usize,
+        (rows, column): (&[usize], usize),
+        numbers: [&[u16]; 2],
+        words: &mut [i32],
+    ) {
         let primes = &self.primes[part * ROWS..];
         let prime_words = words.len() / primes.len().min(ROWS);
         for (row, residues) in rows.iter().zip(self.part_residues(part, numbers)) {
@@ -268,7 +283,9 @@ mod tests {
     use papir_core::NoProgress;
 
     fn number(digits: usize, seed: u64) -> Vec<u16> {
-        let word = |i: u64| (seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left((i * 7 % 64) as u32) ^ (i * i);
+        let word = |i: u64| {
+            (seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left((i * 7 % 64) as u32) ^ (i * i)
+        };
         (0..digits as u64).map(|i| if seed == 0 { 0xffff } else { word(i) as u16 }).collect()
     }
 
@@ -280,7 +297,11 @@ mod tests {
     /// a·2^bits.
     fn shifted(a: &[u64], bits: usize) -> Vec<u64> {
         let mut out = vec![0; bits / 64];
-        let low = if bits % 64 == 0 { a.to_vec() } else { times(&times(a, 1 << (bits % 64 / 2)), 1 << (bits % 64 / 2)) };
+        let low = if bits % 64 == 0 {
+            a.to_vec()
+        } else {
+            times(&times(a, 1 << (bits % 64 / 2)), 1 << (bits % 64 / 2))
+        };
         out.extend(low);
         out
     }

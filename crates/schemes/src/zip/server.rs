@@ -76,16 +76,12 @@ impl<T: Strength> Server<Zip<T>> for ZipServer<T> {
     }
 
     fn answer_many(&self, batch: Vec<(Session<'_, Zip<T>>, &ZipQuery)>) -> Result<Vec<ZipAnswer>> {
-        let tickets = batch.iter().map(|(session, query)| ticket::check::<T>(session, query));
-        let tickets = tickets.collect::<Result<Vec<_>>>()?;
+        let sessions = batch.iter().map(|(session, query)| self.session(session, query));
+        let sessions = sessions.collect::<Result<Vec<_>>>()?;
         let queries: Vec<&ZipQuery> = batch.into_iter().map(|(_, query)| query).collect();
-        let values: Vec<&[u32]> = queries.iter().map(|query| query.values.as_slice()).collect();
-        let mut rows = self.database.products(&values, self.params.query_bits(), CENTRE);
-        // Modulo q again.
-        rows.iter_mut().flatten().for_each(|sum| *sum <<= self.params.budget.dropped_bits);
-        let products = self.second_products(&queries);
-        let answers = tickets.into_iter().zip(rows.iter().zip(products));
-        answers.map(|((keys, ticket), (rows, products))| self.join(keys, ticket, rows, &products)).collect()
+        let (rows, products) = (self.select(&queries), self.second_products(&queries));
+        let answers = sessions.into_iter().zip(rows.iter().zip(&products));
+        answers.map(|((keys, ticket), (rows, products))| self.join(keys, ticket, rows, products)).collect()
     }
 
     fn keys_fit(&self, _keys: &ZipKeys) -> bool {
@@ -137,15 +133,45 @@ impl<T: Strength> Server<Zip<T>> for ZipServer<T> {
 }
 
 impl<T: Strength> ZipServer<T> {
-    /// H·ck_o of each query over the integers, ciphertext by ciphertext.
-    fn second_products(&self, queries: &[&ZipQuery]) -> Vec<Vec<Vec<u64>>> {
+    /// The keys and the ticket of a query's session: the client's own, of the query's number.
+    ///
+    /// # Errors
+    /// [`Error::Session`] without them, [`Error::Malformed`] for others.
+    pub fn session<'a>(
+        &self,
+        session: &Session<'a, Zip<T>>,
+        query: &ZipQuery,
+    ) -> Result<(&'a ZipKeys, &'a ZipTicket)> {
+        ticket::check(session, query)
+    }
+
+    /// Line 17, D·qu_0 modulo q for each query, with centred words, in one read of the database.
+    pub fn select(&self, queries: &[&ZipQuery]) -> Vec<Vec<u32>> {
+        let values: Vec<&[u32]> = queries.iter().map(|query| query.values.as_slice()).collect();
+        let mut rows = self.database.products(&values, self.params.query_bits(), CENTRE);
+        // Modulo q again.
+        rows.iter_mut().flatten().for_each(|sum| *sum <<= self.params.budget.dropped_bits);
+        rows
+    }
+
+    /// Line 18, H·ck_o of each query over the integers, ciphertext by ciphertext, in one read of the hint.
+    pub fn second_products(&self, queries: &[&ZipQuery]) -> Vec<Vec<Vec<u64>>> {
         let vectors: Vec<_> = queries.iter().map(|query| self.system.vector(&query.offsets)).collect();
         self.system.products(self.params.dimensions(), &self.hint.residues, &vectors)
     }
 
-    /// The last line of `Response`, with the ticket's ciphertext added: the words of D·qu in their slots, and
-    /// the second product.
-    fn join(&self, keys: &ZipKeys, ticket: &ZipTicket, rows: &[u32], products: &[Vec<u64>]) -> Result<ZipAnswer> {
+    /// Line 18's sum, added to the ticket's ciphertexts: the words of D·qu_0 in their slots, and the second
+    /// product.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`] for a ticket that this key did not make.
+    pub fn join(
+        &self,
+        keys: &ZipKeys,
+        ticket: &ZipTicket,
+        rows: &[u32],
+        products: &[Vec<u64>],
+    ) -> Result<ZipAnswer> {
         let words = self.words(rows);
         let parts = words.par_chunks(self.params.slots).zip(products).zip(&ticket.ciphertexts);
         let add = |((words, product), hint): ((&[u16], &Vec<u64>), &Vec<u64>)| {
@@ -228,7 +254,8 @@ impl SlottedHint {
         let (n, digits) = (params.n(), params.exponent_digits());
         let exponent = |row: usize, column: usize| &exponents[(row * n + column) * digits..][..digits];
         system.fill(params.dimensions(), ciphertexts, exponent, (residues.slice_mut(), progress));
-        let (residues, sums) = (BlobSlice::new(residues.into(), RESIDUES)?, BlobSlice::new(sums.into(), SUMS)?);
+        let (residues, sums) =
+            (BlobSlice::new(residues.into(), RESIDUES)?, BlobSlice::new(sums.into(), SUMS)?);
         Ok(Self { exponents, residues, sums })
     }
 }

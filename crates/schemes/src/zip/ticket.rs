@@ -1,6 +1,5 @@
 //! Tickets: `Hint` of Algorithm 5, the hint times a client's masks, and whose a ticket is.
 
-
 use papir_core::scheme::Session;
 use papir_core::{Error, Progress, Result};
 use papir_paillier::products::{Exponents, Products};

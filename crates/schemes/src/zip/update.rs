@@ -30,8 +30,7 @@ pub(super) fn cost<T: Strength>(server: &ZipServer<T>, changes: &[Change]) -> Re
     let rows = units.len() * layout.unit_bytes;
     let stored = (description.sizes.database + description.sizes.material) as f64;
     let products = transformed_bytes(rows, layout.columns) as f64;
-    let update =
-        Counts::new().with(Operation::Copy, stored, 1).with(Operation::HintProduct8, products, rows);
+    let update = Counts::new().with(Operation::Copy, stored, 1).with(Operation::HintProduct8, products, rows);
     Ok(UpdateEstimate { update, setup })
 }
 

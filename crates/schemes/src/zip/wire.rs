@@ -104,7 +104,8 @@ impl<T: Strength> Wire<ZipParams<T>> for ZipQuery {
         let each = params.paillier.plaintext_bytes();
         let offsets = reader.raw(params.n() * each)?.chunks_exact(each);
         let digits = |offset: &[u8]| {
-            let mut digits: Vec<u16> = offset.as_chunks().0.iter().map(|two| u16::from_le_bytes(*two)).collect();
+            let mut digits: Vec<u16> =
+                offset.as_chunks().0.iter().map(|two| u16::from_le_bytes(*two)).collect();
             digits.resize(params.plaintext_digits(), 0);
             digits
         };
