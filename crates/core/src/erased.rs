@@ -128,10 +128,10 @@ pub trait ErasedServer: Send + Sync {
     fn ticket(&self, keys: &ErasedKeys, number: u64, progress: &dyn Progress) -> Result<Vec<u8>>;
 
     /// The ticket of this number for this version, from one that an earlier version of this database, in
-    /// memory still, prepared.
+    /// memory still, prepared; a fresh one where that was of another scheme.
     ///
     /// # Errors
-    /// As [`Server::follow`]; [`Error::Malformed`] for a database of another scheme.
+    /// As [`Server::follow`], and those of a ticket's parsing.
     fn follow(
         &self,
         earlier: (&dyn ErasedServer, &[u8]),
@@ -469,8 +469,9 @@ impl<S: Scheme> ErasedServer for ErasedServerOf<S> {
         number: u64,
         progress: &dyn Progress,
     ) -> Result<Vec<u8>> {
-        let other = || Error::malformed("an earlier version", "another scheme", S::NAME);
-        let earlier = &earlier.as_any().downcast_ref::<Self>().ok_or_else(other)?.server;
+        let Some(Self { server: earlier, .. }) = earlier.as_any().downcast_ref::<Self>() else {
+            return self.ticket(keys, number, progress);
+        };
         let ticket = S::Ticket::decode(earlier.params(), ticket)?;
         let followed = self.server.follow((earlier, ticket), keys_of::<S>(keys)?, number, progress)?;
         Ok(followed.encode(self.server.params()))

@@ -12,6 +12,7 @@ use rand_core::CryptoRng;
 use rayon::prelude::*;
 use zeroize::{Zeroize, Zeroizing};
 
+use super::noise::CENTRE;
 use super::params::{NUMBER_BYTES, SEED_BYTES, ZipParams};
 use super::slots::{LOG2_DELTA, decode};
 use super::wire::{ZipAnswer, ZipKeys, ZipPublic, ZipQuery, malformed};
@@ -169,22 +170,40 @@ impl<T: Strength> ZipClient<T> {
     /// All bytes of the answer's column, and the largest distance of a row from a multiple of Δ. Takes the
     /// same time whether the answer decodes or not.
     fn decode(&self, secret: &ZipSecret, answer: ZipAnswer) -> Result<(Zeroizing<Vec<u8>>, u16)> {
+        let (mut column, mut worst) = (Zeroizing::new(Vec::with_capacity(self.params.layout.rows)), 0);
+        self.decode_rows(secret, answer, |word, distance| {
+            worst = worst.max(distance);
+            column.push(word.wrapping_add(CENTRE));
+        })?;
+        Ok((column, worst))
+    }
+
+    /// Gives each row's word and distance.
+    fn decode_rows(&self, secret: &ZipSecret, answer: ZipAnswer, mut put: impl FnMut(u8, u16)) -> Result<()> {
         let public = secret.key.public();
         let ciphertexts = answer.ciphertexts.into_iter().map(|words| public.ciphertext(words));
         let ciphertexts: Vec<_> =
             ciphertexts.collect::<papir_paillier::Result<_>>().map_err(malformed("zip's answer"))?;
         let plaintexts = ciphertexts.par_chunks(LANES).flat_map_iter(|some| secret.key.decrypt_many(some));
         let plaintexts: Vec<Plaintext> = plaintexts.collect();
-        let (mut column, mut worst) = (Zeroizing::new(Vec::with_capacity(self.params.layout.rows)), 0);
         let slots =
             plaintexts.iter().flat_map(|plaintext| (0..self.params.slots).map(move |i| (plaintext, i)));
         for (plaintext, i) in slots.take(self.params.layout.rows) {
             let value = (plaintext.words()[i / 4] >> (16 * (i % 4))) as u16;
             let (word, distance) = decode(value, secret.weight, i == 0);
-            worst = worst.max(distance);
-            column.push(word.wrapping_add(super::noise::CENTRE));
+            put(word, distance);
         }
-        Ok((column, worst))
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+impl<T: Strength> ZipClient<T> {
+    /// Each row's distance.
+    pub(super) fn distances(&self, secret: &ZipSecret, answer: ZipAnswer) -> Vec<u16> {
+        let mut distances = Vec::new();
+        self.decode_rows(secret, answer, |_, distance| distances.push(distance)).unwrap();
+        distances
     }
 }
 

@@ -36,6 +36,8 @@ pub mod params;
 mod residues;
 pub mod server;
 mod slots;
+#[cfg(test)]
+mod tests;
 mod ticket;
 mod update;
 pub mod wire;

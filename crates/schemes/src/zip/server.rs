@@ -92,6 +92,16 @@ impl<T: Strength> Server<Zip<T>> for ZipServer<T> {
         ticket::prepare(self, keys, number, progress)
     }
 
+    fn follow(
+        &self,
+        earlier: (&Self, ZipTicket),
+        keys: &ZipKeys,
+        number: u64,
+        progress: &dyn Progress,
+    ) -> Result<ZipTicket> {
+        ticket::follow(self, earlier, keys, number, progress)
+    }
+
     fn update_cost(&self, changes: &[Change]) -> Result<UpdateEstimate> {
         update::cost(self, changes)
     }
@@ -208,6 +218,16 @@ fn add_words(public: &PublicKey, hint: &Ciphertext, product: &[u64], words: &[u1
         carry >>= 64;
     }
     public.add_plain(hint, &public.reduce(&sum)).words().to_vec()
+}
+
+#[cfg(test)]
+impl<T: Strength> ZipServer<T> {
+    /// The hint of other records under the seed of a server.
+    pub(super) fn setup_under(server: &Self, records: &dyn Records) -> Result<SlottedHint> {
+        let (params, progress) = (&server.params, &papir_core::NoProgress);
+        let database = columns::encode(&params.layout, records, progress)?;
+        SlottedHint::new(params, &server.system, server.public.seed, &database, progress)
+    }
 }
 
 impl SlottedHint {

@@ -13,36 +13,40 @@ use super::slots::SLOT_BITS;
 use super::wire::{ZipKeys, ZipQuery, ZipTicket, malformed};
 use super::{Strength, Zip};
 
-/// Memory for the table and the accumulators of one thread: 64 MiB.
-const MEMORY: usize = 64 << 20;
-/// Ciphertexts that one thread prepares at a time.
-const ROWS: usize = 8;
+/// Memory for the table and the accumulators of one thread: 128 MiB.
+const MEMORY: usize = 128 << 20;
+/// The most ciphertexts that one thread prepares at a time: more share a larger table.
+const ROWS: usize = 32;
 
 /// ck_r of a number: n encryptions of what only the client knows.
 pub(super) fn random_key(public: &PublicKey, seed: &Seed, number: u64, n: usize) -> Vec<Ciphertext> {
     random_ciphertexts(public, seed, "zip/masks", number, n)
 }
 
-/// The exponents of one matrix, as they are stored.
-struct Stored<'a, T>(&'a ZipServer<T>);
+/// The exponents of some rows of H's matrix, as they are stored.
+struct Stored<'a, T> {
+    server: &'a ZipServer<T>,
+    rows: &'a [usize],
+}
 
 impl<T: Strength> Exponents for Stored<'_, T> {
     fn rows(&self) -> usize {
-        self.0.params.ciphertexts()
+        self.rows.len()
     }
 
     fn columns(&self) -> usize {
-        self.0.params.n()
+        self.server.params.n()
     }
 
     fn bits(&self) -> u32 {
-        self.0.params.slots as u32 * SLOT_BITS
+        self.server.params.slots as u32 * SLOT_BITS
     }
 
     fn read(&self, row: usize, column: usize, words: &mut [u64]) {
-        let params: &ZipParams<T> = &self.0.params;
+        let params: &ZipParams<T> = &self.server.params;
         let digits = params.exponent_digits();
-        let exponent = &self.0.hint.exponents[(row * params.n() + column) * digits..][..digits];
+        let exponent =
+            &self.server.hint.exponents[(self.rows[row] * params.n() + column) * digits..][..digits];
         for (word, digits) in words.iter_mut().zip(exponent.chunks_exact(4)) {
             *word = digits.iter().rev().fold(0, |word, digit| word << 16 | u64::from(*digit));
         }
@@ -50,18 +54,59 @@ impl<T: Strength> Exponents for Stored<'_, T> {
 }
 
 /// The ticket of a number.
+///
+/// # Errors
+/// None for keys that were checked.
 pub(super) fn prepare<T: Strength>(
     server: &ZipServer<T>,
     keys: &ZipKeys,
     number: u64,
     progress: &dyn Progress,
 ) -> Result<ZipTicket> {
-    let key = random_key(&keys.public, &keys.seed, number, server.params.n());
     let rows: Vec<usize> = (0..server.params.ciphertexts()).collect();
-    progress.stage("ticket", rows.len() as u64);
-    let parts = rows.par_chunks(ROWS).map(|rows| multiply(server, keys, &key, rows, progress));
-    let ciphertexts = parts.collect::<Result<Vec<_>>>()?.concat();
+    let ciphertexts = rows_of_ticket(server, keys, (number, &rows), progress)?;
     Ok(ZipTicket { number, tag: keys.tag(), ciphertexts })
+}
+
+/// The ticket of the same number for another version: ciphertexts whose rows of H are the same stay, the
+/// others are prepared again.
+///
+/// # Errors
+/// As [`prepare`].
+pub(super) fn follow<T: Strength>(
+    server: &ZipServer<T>,
+    (earlier, mut ticket): (&ZipServer<T>, ZipTicket),
+    keys: &ZipKeys,
+    number: u64,
+    progress: &dyn Progress,
+) -> Result<ZipTicket> {
+    let (new, old) = (&server.hint.exponents, &earlier.hint.exponents);
+    let comparable = server.params.ciphertexts() == ticket.ciphertexts.len() && new.len() == old.len();
+    if !comparable || ticket.number != number || ticket.tag != keys.tag() {
+        return prepare(server, keys, number, progress);
+    }
+    let each = server.params.n() * server.params.exponent_digits();
+    let pairs = new.chunks_exact(each).zip(old.chunks_exact(each)).enumerate();
+    let changed: Vec<usize> = pairs.filter(|(_, (new, old))| new != old).map(|(row, _)| row).collect();
+    let fresh = rows_of_ticket(server, keys, (number, &changed), progress)?;
+    for (row, ciphertext) in changed.into_iter().zip(fresh) {
+        ticket.ciphertexts[row] = ciphertext;
+    }
+    Ok(ticket)
+}
+
+/// Some ciphertexts of the ticket of a number.
+fn rows_of_ticket<T: Strength>(
+    server: &ZipServer<T>,
+    keys: &ZipKeys,
+    (number, rows): (u64, &[usize]),
+    progress: &dyn Progress,
+) -> Result<Vec<Vec<u64>>> {
+    let key = random_key(&keys.public, &keys.seed, number, server.params.n());
+    progress.stage("ticket", rows.len() as u64);
+    let each = rows.len().div_ceil(rayon::current_num_threads()).clamp(1, ROWS);
+    let parts = rows.par_chunks(each).map(|rows| multiply(server, keys, &key, rows, progress));
+    Ok(parts.collect::<Result<Vec<_>>>()?.concat())
 }
 
 /// Some rows of H times the masks, in steps of some milliseconds between which the work may rest.
@@ -72,10 +117,8 @@ fn multiply<T: Strength>(
     rows: &[usize],
     progress: &dyn Progress,
 ) -> Result<Vec<Vec<u64>>> {
-    let (Some(first), Some(last)) = (rows.first(), rows.last()) else {
-        return Ok(Vec::new());
-    };
-    let products = Products::new(&keys.public, key, Stored(server), *first..last + 1, MEMORY);
+    let exponents = Stored { server, rows };
+    let products = Products::new(&keys.public, key, exponents, 0..rows.len(), MEMORY);
     let mut products = products.map_err(malformed("zip's masks"))?;
     while products.step() {
         progress.advance(0);

@@ -112,6 +112,21 @@ impl Store {
         Ok(true)
     }
 
+    /// The ticket of this number for a version, where it is prepared and unused.
+    pub(crate) fn unused_ticket(
+        &self,
+        id: ClientId,
+        version: Version,
+        number: u64,
+    ) -> Result<Option<Vec<u8>>> {
+        let transaction = self.tables.begin_read()?;
+        if transaction.open_table(USES)?.get((id.number(), number))?.is_some() {
+            return Ok(None);
+        }
+        let key = (id.number(), number_of(version), number);
+        Ok(transaction.open_table(TICKETS)?.get(key)?.map(|ticket| ticket.value().to_vec()))
+    }
+
     /// Whether a ticket of this number is wanted: neither prepared nor used.
     pub(crate) fn lacks_ticket(&self, id: ClientId, version: Version, number: u64) -> Result<bool> {
         let transaction = self.tables.begin_read()?;

@@ -165,7 +165,15 @@ impl Round {
             return Ok(true);
         };
         let start = Instant::now();
-        let prepare = || self.pool.install(|| database.erased().ticket(&keys, *number, &idle));
+        let earlier = earlier_ticket(app, registry, &wanted)?;
+        let prepare = || {
+            self.pool.install(|| match &earlier {
+                Some((earlier, ticket)) => {
+                    database.erased().follow((earlier.erased(), ticket), &keys, *number, &idle)
+                }
+                None => database.erased().ticket(&keys, *number, &idle),
+            })
+        };
         // A panic is one client's bad luck: the others still get their tickets.
         let Ok(Ok(ticket)) = catch_unwind(AssertUnwindSafe(prepare)) else {
             tracing::error!(database = database.name(), "a ticket could not be prepared");
@@ -229,6 +237,24 @@ impl Registry {
         }
         Ok(None)
     }
+}
+
+/// An unused ticket of the wanted number for an earlier version that is still answered, with that version:
+/// what a change of the database did not touch need not be prepared again.
+fn earlier_ticket(
+    app: &App,
+    registry: &Registry,
+    wanted: &Wanted,
+) -> Result<Option<(Arc<Database>, Vec<u8>)>> {
+    let standing = app.catalog.standing(wanted.database.name()).unwrap_or_default();
+    let others = standing.into_iter().map(|one| one.database);
+    for earlier in others.filter(|one| one.version() != wanted.database.version()) {
+        let ticket = registry.store.unused_ticket(wanted.id, earlier.version(), wanted.number)?;
+        if let Some(ticket) = ticket {
+            return Ok(Some((earlier, ticket)));
+        }
+    }
+    Ok(None)
 }
 
 /// Removes expired clients, and tickets of versions that are no longer answered.
