@@ -169,7 +169,7 @@ impl<S: Measured> Prepared<S> {
             account.ticket = Some(ticket);
         }
         let start = Instant::now();
-        client.prepare(&mut account.state, &NoProgress)?;
+        client.prepare(&mut account.state, 1, &NoProgress)?;
         tally.client_cold = Some(start.elapsed().as_secs_f64());
         Ok(())
     }

@@ -7,7 +7,8 @@ use papir_lookup::Lookup;
 use crate::registering::ClientStatus;
 use crate::state::{Lock, Record, Slot};
 use crate::transport::{Transport, unexpected};
-use crate::{Options, Result, system_rng};
+use crate::warm::Warm;
+use crate::{Options, Result, Watcher, system_rng};
 
 /// The longest keys that are sent in one request: 64 KiB.
 const ONE_REQUEST: usize = 64 << 10;
@@ -22,6 +23,8 @@ pub(crate) struct Account {
     clients: String,
     /// Tickets that the service prepares ahead.
     tickets_ahead: u64,
+    warm: Warm,
+    watcher: Watcher,
 }
 
 impl Account {
@@ -38,7 +41,8 @@ impl Account {
         }
         let slot = Slot::open(options, &address)?;
         let clients = format!("{url}/clients");
-        let mut account = Self { slot, address, clients, tickets_ahead: 1 };
+        let (warm, watcher) = (Warm::default(), options.watcher.clone());
+        let mut account = Self { slot, address, clients, tickets_ahead: 1, warm, watcher };
         account.tickets_ahead = account.settle(transport, lookup)?.tickets_ahead;
         Ok(Some(account))
     }
@@ -59,12 +63,19 @@ impl Account {
         usize::try_from(limit).unwrap_or(usize::MAX)
     }
 
-    /// Runs something with the state, and keeps what it made of it. When this returns, the changed
-    /// state is on disk: only then may anything be sent. Gives the client's name besides.
+    /// Does ahead what so many queries need.
+    pub(crate) fn prepare(&self, transport: &Transport, lookup: &Lookup, queries: usize) -> Result<()> {
+        self.with_state(transport, lookup, queries, |_| Ok(())).map(drop)
+    }
+
+    /// Runs something that makes so many queries with the state, and keeps what it made of it. When this
+    /// returns, the changed state is on disk: only then may anything be sent. Gives the client's name
+    /// besides.
     pub(crate) fn with_state<T>(
         &self,
         transport: &Transport,
         lookup: &Lookup,
+        queries: usize,
         work: impl FnOnce(&mut ErasedState) -> Result<T>,
     ) -> Result<(String, T)> {
         let lock = self.slot.lock()?;
@@ -78,10 +89,15 @@ impl Account {
             }
         };
         let client = lookup.client();
-        let mut state = client.load_state(&record.state)?;
+        let mut state = self.warm.take(client, &record.state)?;
+        client.prepare(&mut state, queries, self.watcher.progress())?;
         let result = work(&mut state)?;
-        record.state = client.save_state(&state)?;
-        lock.write(&record)?;
+        let stored = client.save_state(&state)?;
+        if *stored != *record.state {
+            record.state = stored;
+            lock.write(&record)?;
+        }
+        self.warm.keep(client, &record.state, state);
         Ok((record.client, result))
     }
 

@@ -153,6 +153,18 @@ impl Connection {
         self.costs
     }
 
+    /// Does ahead what so many lookups need that does not depend on what they ask for: decrypts masks, in
+    /// schemes that have them, seconds each. Kept in memory, for this connection and its clones; nothing is
+    /// sent but a registration where there is none.
+    ///
+    /// # Errors
+    /// Those of the network and of the state.
+    pub fn prepare_ahead(&mut self, lookups: usize) -> Result<()> {
+        self.register()?;
+        let queries = lookups * self.queries_per_lookup();
+        self.account.as_ref().map_or(Ok(()), |one| one.prepare(&self.transport, &self.lookup, queries))
+    }
+
     /// The value of a key, or `None` when the database has no such key.
     ///
     /// # Errors
@@ -298,11 +310,12 @@ impl Connection {
         let mut make = |mut state: Option<&mut ErasedState>| {
             wanted.iter().map(|wanted| ask(lookup, state.as_deref_mut(), wanted, &mut rng)).collect()
         };
+        let queries = wanted.len() * self.queries_per_lookup();
         timed(&mut self.costs.query, || match &self.account {
             None => Ok((None, make(None)?)),
             Some(account) => {
                 let (client, asked) =
-                    account.with_state(&self.transport, lookup, |state| make(Some(state)))?;
+                    account.with_state(&self.transport, lookup, queries, |state| make(Some(state)))?;
                 Ok((Some(client), asked))
             }
         })
@@ -310,10 +323,15 @@ impl Connection {
 
     /// How many keys or indices one request holds.
     fn lookups_per_request(&self) -> usize {
+        let queries = self.account.as_ref().map_or(usize::MAX, |one| one.queries_per_request(&self.lookup));
+        (self.info.max_batch.min(queries) / self.queries_per_lookup()).max(1)
+    }
+
+    /// How many queries one key or index takes.
+    fn queries_per_lookup(&self) -> usize {
         let capacity = self.lookup.describe().limits.batch.max(1);
         let records = self.lookup.keyword().map_or(1, |layout| layout.lookups());
-        let queries = self.account.as_ref().map_or(usize::MAX, |one| one.queries_per_request(&self.lookup));
-        (self.info.max_batch.min(queries) / records.div_ceil(capacity)).max(1)
+        records.div_ceil(capacity).max(1)
     }
 }
 

@@ -28,12 +28,13 @@ mod state;
 mod transport;
 #[cfg(unix)]
 mod unix;
+mod warm;
 
 pub use connection::{Connection, ready};
 pub use costs::Costs;
 pub use error::{Error, Result};
 pub use info::{DatabaseInfo, SizesInfo};
-pub use options::{MoreSchemes, Options, Token};
+pub use options::{MoreSchemes, Options, Token, Watcher};
 pub use registering::{ClientStatus, Registrations};
 pub use rng::system_rng;
 pub use state::{Passphrase, default_state_directory};

@@ -2,8 +2,10 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use papir_core::erased::ErasedScheme;
+use papir_core::{NoProgress, Progress};
 use papir_lookup::Root;
 use zeroize::Zeroizing;
 
@@ -34,6 +36,35 @@ pub struct Options {
     pub passphrase: Option<Passphrase>,
     /// Schemes besides those of the registry.
     pub schemes: MoreSchemes,
+    /// Who is told of long work on this side: decrypting masks takes ZipPIR seconds a query.
+    pub watcher: Watcher,
+}
+
+/// Somebody who is told how far long work is; nobody by default.
+#[derive(Clone)]
+pub struct Watcher(Arc<dyn Progress + Send + Sync>);
+
+impl Watcher {
+    /// Tells this one.
+    pub fn new(progress: impl Progress + Send + Sync + 'static) -> Self {
+        Self(Arc::new(progress))
+    }
+
+    pub(crate) fn progress(&self) -> &dyn Progress {
+        &*self.0
+    }
+}
+
+impl Default for Watcher {
+    fn default() -> Self {
+        Self::new(NoProgress)
+    }
+}
+
+impl fmt::Debug for Watcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Watcher")
+    }
 }
 
 /// A bearer token. Wiped when dropped, and never printed.

@@ -208,11 +208,12 @@ pub trait ErasedClient: Send + Sync {
     /// this version.
     fn load_state(&self, bytes: &[u8]) -> Result<ErasedState>;
 
-    /// Does ahead what the next query with this state needs, and what does not depend on its indices.
+    /// Does ahead what the next `queries` queries with this state need, and what does not depend on their
+    /// indices. Changes nothing of what [`ErasedClient::save_state`] gives.
     ///
     /// # Errors
     /// [`Error::Malformed`] for state of another scheme.
-    fn prepare(&self, state: &mut ErasedState, progress: &dyn Progress) -> Result<()>;
+    fn prepare(&self, state: &mut ErasedState, queries: usize, progress: &dyn Progress) -> Result<()>;
 
     /// A fresh secret and an enveloped query. Save the state before the query leaves.
     ///
@@ -552,8 +553,8 @@ impl<S: Scheme> ErasedClient for ErasedClientOf<S> {
         Ok(ErasedState(Box::new(state)))
     }
 
-    fn prepare(&self, state: &mut ErasedState, progress: &dyn Progress) -> Result<()> {
-        self.client.prepare(state_of_mut::<S>(state)?, progress)
+    fn prepare(&self, state: &mut ErasedState, queries: usize, progress: &dyn Progress) -> Result<()> {
+        self.client.prepare(state_of_mut::<S>(state)?, queries, progress)
     }
 
     fn query(

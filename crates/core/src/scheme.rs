@@ -314,12 +314,13 @@ pub trait Client<S: Scheme>: Send + Sync + Sized + 'static {
         false
     }
 
-    /// Does ahead what the next query with this state needs and what does not depend on its indices. What it
-    /// adds to the state is not stored with it. Nothing in schemes without state.
+    /// Does ahead what the next `queries` queries with this state need and what does not depend on their
+    /// indices. What it adds to the state is not stored with it. Nothing, where a scheme does not say
+    /// otherwise.
     ///
     /// # Errors
     /// Those of the state.
-    fn prepare(&self, _state: &mut S::ClientState, _progress: &dyn Progress) -> Result<()> {
+    fn prepare(&self, _state: &mut S::ClientState, _queries: usize, _progress: &dyn Progress) -> Result<()> {
         Ok(())
     }
 

@@ -7,11 +7,12 @@ use std::process::ExitCode;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use clap::Args;
-use papir_client::{Connection, Costs, Options};
+use papir_client::{Connection, Costs, Options, Watcher};
 use papir_lookup::Root;
 use serde_json::{Map, Value, json};
 
 use crate::Outcome;
+use crate::bars::Bars;
 use crate::connecting::{self, Connecting};
 use crate::failure::Failure;
 use crate::state_arguments::StateArguments;
@@ -87,7 +88,8 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 /// A scheme that is not private is refused before anything is asked, unless allowed.
 fn connect(arguments: &Arguments) -> Result<Connection, Failure> {
     let options = arguments.connecting.options(arguments.allow_not_private)?;
-    let options = Options { root: arguments.root, pin: true, ..arguments.state.keep(options)? };
+    let watcher = Watcher::new(Bars::new());
+    let options = Options { root: arguments.root, pin: true, watcher, ..arguments.state.keep(options)? };
     Connection::open_with(&arguments.url, &options).map_err(connecting::explain)
 }
 

@@ -12,6 +12,7 @@ mod manual;
 mod operating;
 mod plan;
 mod protection;
+mod registered;
 mod remote;
 mod serving;
 mod sources;

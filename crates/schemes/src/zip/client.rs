@@ -29,8 +29,8 @@ pub struct ZipState {
     key: Arc<SecretKey>,
     seed: Seed,
     next: u64,
-    /// Masks that are decrypted already. Not stored.
-    ahead: Option<Ahead>,
+    /// Masks that are decrypted already, of numbers from the next one on. Not stored.
+    ahead: Vec<Ahead>,
 }
 
 /// pt_r of a number.
@@ -51,7 +51,7 @@ impl<T: Strength> Wire<ZipParams<T>> for ZipState {
         let key =
             SecretKey::from_bytes(params.paillier, reader.raw(SecretKey::byte_length(&params.paillier))?);
         let key = Arc::new(key.map_err(malformed("zip's client state"))?);
-        let state = Self { key, seed: Seed(reader.array()?), next: reader.u64()?, ahead: None };
+        let state = Self { key, seed: Seed(reader.array()?), next: reader.u64()?, ahead: Vec::new() };
         reader.finish()?;
         Ok(state)
     }
@@ -93,7 +93,7 @@ impl<T: Strength> Client<Zip<T>> for ZipClient<T> {
         // The masks' plaintexts are secret, the seed is not.
         let seed = Seed::random(rng);
         let keys = ZipKeys { public: key.public().clone(), seed };
-        Ok(Some((ZipState { key: Arc::new(key), seed, next: 0, ahead: None }, keys)))
+        Ok(Some((ZipState { key: Arc::new(key), seed, next: 0, ahead: Vec::new() }, keys)))
     }
 
     fn next_ticket(&self, state: &ZipState) -> Option<u64> {
@@ -104,10 +104,13 @@ impl<T: Strength> Client<Zip<T>> for ZipClient<T> {
         true
     }
 
-    fn prepare(&self, state: &mut ZipState, progress: &dyn Progress) -> Result<()> {
-        let number = state.next;
-        if state.ahead.as_ref().is_none_or(|ahead| ahead.number != number) {
-            state.ahead = Some(self.decrypt_masks(state, number, progress));
+    fn prepare(&self, state: &mut ZipState, queries: usize, progress: &dyn Progress) -> Result<()> {
+        let known = |number: &u64| state.ahead.iter().any(|ahead| ahead.number == *number);
+        let numbers: Vec<u64> = (state.next..).take(queries).filter(|number| !known(number)).collect();
+        progress.stage("masks", (numbers.len() * self.params.n()) as u64);
+        for number in numbers {
+            let ahead = self.decrypt_masks(state, number, progress);
+            state.ahead.push(ahead);
         }
         Ok(())
     }
@@ -123,10 +126,9 @@ impl<T: Strength> Client<Zip<T>> for ZipClient<T> {
         let number = state.next;
         state.next =
             number.checked_add(1).ok_or(Error::Session { scheme: T::NAME, what: "an unused number" })?;
-        let masks = match state.ahead.take().filter(|ahead| ahead.number == number) {
-            Some(ahead) => ahead,
-            None => self.decrypt_masks(state, number, &NoProgress),
-        };
+        let known = state.ahead.iter().position(|ahead| ahead.number == number);
+        let masks = known.map(|place| state.ahead.swap_remove(place));
+        let masks = masks.unwrap_or_else(|| self.decrypt_masks(state, number, &NoProgress));
         let mut rng = SecretRng::new(rng);
         let key = self.params.lwe.key(&mut rng);
         let place = self.params.layout.place(indices[0]);
@@ -152,7 +154,6 @@ impl<T: Strength> ZipClient<T> {
     fn decrypt_masks(&self, state: &ZipState, number: u64, progress: &dyn Progress) -> Ahead {
         let n = self.params.n();
         let key = ticket::random_key(state.key.public(), &state.seed, number, n);
-        progress.stage("masks", n as u64);
         let parts = key.par_chunks(LANES).flat_map_iter(|some| {
             progress.advance(some.len() as u64);
             state.key.decrypt_many(some)

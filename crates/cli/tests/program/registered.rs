@@ -1,0 +1,43 @@
+//! ZipPIR from end to end: registered clients over a restart of the service and a change of the database.
+
+use crate::support::{Folder, Service, fails_with, succeeds};
+
+const BUILD: [&str; 9] =
+    ["--scheme", "zip", "--key", "word", "--value", "meaning", "--room", "10", "--goal"];
+
+fn build(folder: &Folder) -> String {
+    let rows: String = (0..60).map(|i| format!("word {i},meaning {i}\n")).collect();
+    let (source, out) =
+        (folder.write("words.csv", format!("word,meaning\n{rows}")), folder.path("words.papir"));
+    succeeds(&[&["build", &source, "--out", &out][..], &BUILD, &["min-communication"]].concat());
+    out
+}
+
+/// Two clients with 3,072 bits each, three lookups: seconds with AVX-512, more without.
+#[test]
+fn registered_clients_outlive_a_restart_and_a_change() {
+    let folder = Folder::new();
+    let (words, registry) = (build(&folder), folder.path("registry"));
+    fails_with(&["serve", &words, "--check-config"], &["--registry"]);
+    let options = ["--registry", &registry, "--tickets-ahead", "1", "--list-clients"];
+    let states = [folder.path("first"), folder.path("second")];
+    let get = |service: &Service, state: &str, key: &str| {
+        succeeds(&["get", &service.url, key, "--state", state])
+    };
+    let service = Service::start(&[&words], &options);
+    assert_eq!(get(&service, &states[0], "word 7"), "meaning 7");
+    drop(service);
+
+    let service = Service::start(&[&words], &options);
+    assert_eq!(get(&service, &states[1], "word 8"), "meaning 8");
+    let listed = succeeds(&["clients", &service.url, "list"]);
+    assert_eq!(listed.matches("registered").count(), 2, "{listed}");
+    drop(service);
+
+    let changes = folder.write("changes.csv", "word,meaning\nword 7,changed\n");
+    succeeds(&["update", &words, "--from", &changes]);
+    let service = Service::start(&[&words], &options);
+    assert_eq!(get(&service, &states[0], "word 7"), "changed");
+    let listed = succeeds(&["clients", &service.url, "list"]);
+    assert_eq!(listed.matches("registered").count(), 2, "nobody registered again: {listed}");
+}
