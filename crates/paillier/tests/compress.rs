@@ -6,7 +6,8 @@ mod support;
 use papir_paillier::compress::{
     CompressionKey, ExpandedKey, KeyKind, Layout, Lwe, LweParams, PackedKey, Scale, decode, decompress,
 };
-use papir_paillier::{Ciphertext, SecretKey};
+use papir_paillier::{Ciphertext, Params, SecretKey, random_ciphertexts};
+use papir_ring::prg::Seed;
 use proptest::prelude::*;
 use support::*;
 
@@ -64,6 +65,34 @@ fn small_sets_of_every_kind_are_compressed_in_every_way() {
 }
 
 #[test]
+fn keys_may_be_a_seed_and_offsets() {
+    let (key, rng) = (small_key(384, 1), &mut rng(16));
+    let public = key.public();
+    let lwe = LweParams::new(20, 1 << 30, KeyKind::Ternary).unwrap();
+    let secret = support::secret(&lwe, rng);
+    let encryptions: Vec<Lwe> = (0..5).map(|i| encrypt(&lwe, &secret, i << 20, rng)).collect();
+    let uniform = random_ciphertexts(public, &Seed([3; 32]), "compression key", 0, 20);
+    let plaintexts = CompressionKey::plaintexts(public, &lwe, &secret).unwrap();
+    let offsets = key.offsets(&uniform, &plaintexts).unwrap();
+    let ck = CompressionKey::from_ciphertexts(public, &lwe, public.with_offsets(&uniform, &offsets).unwrap());
+    let layout = Layout::new(public, lwe, Scale::Separate).unwrap();
+    check(&key, &layout, &ck.unwrap().compress(&layout, &encryptions).unwrap(), &encryptions, &secret);
+    let layout = Layout::packed(public, lwe, Scale::Separate, 3).unwrap();
+    let uniform =
+        random_ciphertexts(public, &Seed([3; 32]), "packed key", 0, PackedKey::ciphertext_count(&layout));
+    let plaintexts = PackedKey::plaintexts(public, &layout, &secret).unwrap();
+    let offsets = key.offsets(&uniform, &plaintexts).unwrap();
+    let packed =
+        PackedKey::from_ciphertexts(public, &layout, public.with_offsets(&uniform, &offsets).unwrap());
+    let ck = packed.unwrap().unpack();
+    check(&key, &layout, &ck.compress(&layout, &encryptions).unwrap(), &encryptions, &secret);
+    assert!(
+        key.offsets(&uniform, &plaintexts[1..]).is_err()
+            && public.with_offsets(&uniform[1..], &offsets).is_err()
+    );
+}
+
+#[test]
 fn larger_powers_of_the_modulus_hold_more_phases() {
     let lwe = LweParams::new(9, 1 << 40, KeyKind::Ternary).unwrap();
     let slots = [1, 2, 3].map(|s| {
@@ -80,6 +109,28 @@ fn the_sets_of_the_paper_are_compressed_under_a_small_key() {
     for (n, bits) in LWE_SETS {
         let lwe = LweParams::new(n, 1 << bits, KeyKind::Binary).unwrap();
         check_all_ways(&key, lwe, Scale::Separate, 2, 9);
+    }
+}
+
+#[test]
+#[ignore = "full size: a quarter of a minute"]
+fn the_sets_of_the_paper_are_compressed_at_full_size() {
+    let key = SecretKey::generate(Params::default(), &mut rng(1)).unwrap();
+    let check = |n, bits: u32, kind, count| {
+        let lwe = LweParams::new(n, 1u128 << bits, kind).unwrap();
+        check_all_ways(&key, lwe, Scale::Separate, count, 9);
+    };
+    LWE_SETS.iter().for_each(|&(n, bits)| check(n, bits, KeyKind::Binary, 50));
+    RLWE_SETS.iter().for_each(|&(n, bits)| check(n, bits, KeyKind::Ternary, 2));
+    check(630, 64, KeyKind::General, 23);
+}
+
+#[test]
+#[ignore = "full size: some seconds"]
+fn a_larger_power_is_compressed_into_at_full_size() {
+    for s in [2, 3] {
+        let key = SecretKey::generate(Params::new(3072, s).unwrap(), &mut rng(1)).unwrap();
+        check_all_ways(&key, LweParams::new(30, 1 << 64, KeyKind::Binary).unwrap(), Scale::Separate, 90, 9);
     }
 }
 

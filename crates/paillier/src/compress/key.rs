@@ -25,13 +25,6 @@ pub struct CompressionKey {
     ciphertexts: Vec<Ciphertext>,
 }
 
-/// Encrypts words one by one.
-fn encrypt_words(secret: &SecretKey, words: &[u64], rng: &mut dyn CryptoRng) -> Result<Vec<Ciphertext>> {
-    let public = secret.public();
-    let plaintexts: Result<Vec<Plaintext>> = words.iter().map(|&word| public.plaintext(&[word])).collect();
-    secret.encrypt_many(&plaintexts?, rng)
-}
-
 impl CompressionKey {
     /// Encrypts an LWE secret, residues modulo q.
     ///
@@ -43,8 +36,16 @@ impl CompressionKey {
         lwe_secret: &[u64],
         rng: &mut dyn CryptoRng,
     ) -> Result<Self> {
-        let ciphertexts = encrypt_words(secret, &lwe.digits(lwe_secret)?, rng)?;
-        Self::from_ciphertexts(secret.public(), lwe, ciphertexts)
+        let plaintexts = Self::plaintexts(secret.public(), lwe, lwe_secret)?;
+        Self::from_ciphertexts(secret.public(), lwe, secret.encrypt_many(&plaintexts, rng)?)
+    }
+
+    /// What a key encrypts: for who encrypts it otherwise, by [`SecretKey::offsets`] in half of the bytes.
+    ///
+    /// # Errors
+    /// As [`CompressionKey::generate`].
+    pub fn plaintexts(public: &PublicKey, lwe: &LweParams, lwe_secret: &[u64]) -> Result<Vec<Plaintext>> {
+        lwe.digits(lwe_secret)?.iter().map(|&digit| public.plaintext(&[digit])).collect()
     }
 
     /// A key from its ciphertexts, as they come from the network.

@@ -195,3 +195,56 @@ fn largest_spill(largest: &BoxedUint, gamma: &NonZero<BoxedUint>) -> u64 {
     let divisor = NonZero::new(gamma.as_ref().wrapping_sub(one)).into_option();
     divisor.map_or(0, |divisor| to_words(&below.div_rem_vartime(&divisor).0, 4)[0])
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::Params;
+    use crate::compress::KeyKind;
+
+    /// A key whose modulus is about the least of its size, 9/16·2³⁰⁷².
+    fn smallest_key() -> PublicKey {
+        let mut words = vec![0; 48];
+        (words[0], words[47]) = (1, 9 << 60);
+        PublicKey::from_checked(Params::default(), from_words(&words)).unwrap()
+    }
+
+    fn slots(n: usize, bits: u32, kind: KeyKind, scale: Scale) -> usize {
+        let lwe = LweParams::new(n, 1 << bits, kind).unwrap();
+        Layout::new(&smallest_key(), lwe, scale).unwrap().slots()
+    }
+
+    #[test]
+    fn a_ciphertext_of_3072_bits_holds_what_its_bits_allow() {
+        let (separate, overlapping) = (Scale::Separate, Scale::Overlapping);
+        assert_eq!(slots(630, 64, KeyKind::Binary, separate), 41, "73.3 bits each");
+        assert_eq!(slots(630, 64, KeyKind::Ternary, separate), 41, "74.3 bits each");
+        assert_eq!(slots(630, 64, KeyKind::General, separate), 22, "137.3 bits each");
+        assert_eq!(slots(630, 64, KeyKind::Binary, overlapping), 47, "64 bits each, 10 more at the top");
+        assert_eq!(slots(630, 64, KeyKind::General, overlapping), 23, "128 bits each, 10 more at the top");
+        assert_eq!(slots(1305, 11, KeyKind::Binary, separate), 143, "21.4 bits each");
+        assert_eq!(slots(1024, 27, KeyKind::Ternary, separate), 80, "38.0 bits each");
+    }
+
+    #[test]
+    fn many_phases_take_several_ciphertexts() {
+        let lwe = LweParams::new(630, 1 << 64, KeyKind::Binary).unwrap();
+        let layout = Layout::new(&smallest_key(), lwe, Scale::Separate).unwrap();
+        assert_eq!([1, 41, 42, 256].map(|count| layout.ciphertexts(count)), [1, 1, 2, 7]);
+        assert_eq!(layout.with_at_most(10).ciphertexts(41), 5);
+    }
+
+    #[test]
+    fn spills_are_those_of_the_module_comment() {
+        let spill = |n, q, kind| {
+            let lwe = LweParams::new(n, q, kind).unwrap();
+            Layout::new(&smallest_key(), lwe, Scale::Overlapping).unwrap().spill
+        };
+        assert_eq!(spill(630, 1 << 64, KeyKind::Binary), 630);
+        assert_eq!(spill(630, 1 << 20, KeyKind::Ternary), 1260);
+        assert_eq!(spill(100, 12_289, KeyKind::Bounded(3)), 600);
+        assert_eq!(spill(630, 1 << 64, KeyKind::General), 629);
+        assert_eq!(spill(1, 2, KeyKind::General), 0);
+    }
+}
