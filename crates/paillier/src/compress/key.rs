@@ -5,7 +5,7 @@ use rand_core::CryptoRng;
 use super::combine::combine;
 use super::layout::Layout;
 use super::lwe::{KeyKind, Linear, Lwe, LweParams};
-use crate::products::{Exponents, Products};
+use crate::products::{Exponents, Plan, Products, Shape};
 use crate::{Ciphertext, Error, Plaintext, PublicKey, Result, SecretKey};
 
 /// Bytes of the tables and accumulators that compression may use.
@@ -95,10 +95,17 @@ impl CompressionKey {
         Ok(())
     }
 
+    /// Multiplications that [`CompressionKey::compress`] takes for so many encryptions.
+    pub(crate) fn multiplications(&self, layout: &Layout, rows: usize) -> u64 {
+        let (columns, bits) = (self.n, layout.lwe().modulus_bits());
+        let shape = Shape { rows, columns, bits, element_bytes: 8 * self.public.batch().limbs() };
+        Plan::choose(&shape, MEMORY).multiplications(&shape)
+    }
+
     /// Compresses encryptions in batches of as many as the layout has slots (ZipPIR, Algorithms 2 and 3), by
     /// products of powers.
     ///
-    /// [`ExpandedKey`](super::ExpandedKey) is faster for one or a few; for tens of encryptions this is as fast.
+    /// [`ExpandedKey`](super::ExpandedKey) is faster for one or a few; this is for tens of encryptions.
     ///
     /// # Errors
     /// [`Error::Mismatch`] for a layout of other secrets; [`Error::Length`], [`Error::Residue`] for
