@@ -16,6 +16,9 @@
 //!   `#[target_feature]`; what the two share is in `src/x86_64/name.rs`, over `WideLanes`.
 //! - `tests/name.rs`: every backend against `papir-reference`; `examples/` measure.
 //!
+//! [`wide`] has a folder of its own and engines instead of kernels: its elements have another
+//! form on each backend.
+//!
 //! To add one: write its meaning with `#[inline(always)]` and declare it by `kernel!`,
 //! which has LLVM vectorise it for each backend; there are no further files. Where that
 //! is not enough, put `name.rs` into *both* x86-64 folders and call it by `dispatch!`.

@@ -22,3 +22,16 @@ pub(crate) fn prefetch<T>(place: &T) {
     #[cfg(not(target_arch = "x86_64"))]
     let _ = place;
 }
+
+/// Asks for these words, for the second-level cache: they are needed soon, not next.
+#[inline(always)]
+pub(crate) fn prefetch_words(words: &[u64]) {
+    #[cfg(target_arch = "x86_64")]
+    for line in words.chunks(LINE / size_of::<u64>()) {
+        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+        // SAFETY: a prefetch is a hint: it reads nothing and may name any address.
+        unsafe { _mm_prefetch::<_MM_HINT_T1>(line.as_ptr().cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = words;
+}

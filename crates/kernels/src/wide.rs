@@ -31,13 +31,28 @@
 //!
 //! # Backends
 //!
-//! - portable, and AVX2, which has no wide multiply: limbs of 64 bits, one element at a time.
+//! - Portable, and AVX2, which has no wide multiply: limbs of 64 bits, one element at a time.
 //! - AVX-512: limbs of 52 bits (IFMA), eight elements side by side, one a lane. Batches
 //!   are cut into groups of eight; a lone element takes as long as eight.
+//!
+//! Each implements an engine (`portable/wide.rs`, `x86_64/avx512/wide.rs`), which `batch`
+//! drives; `field` holds the constants, `radix` and `integer` serve the way in and out.
+//! A call sets up and erases room for a few groups: two microseconds that a batch hides.
+//!
+//! # Cost
+//!
+//! Let a digit have n limbs. A product of two elements is 2n² products of limbs, n² of them
+//! for the reduction, and of a square modulus 5n²; a square is 1.5n² and 3.5n². On AVX-512
+//! a product of limbs is two instructions for eight elements, of which a core starts one or
+//! two a cycle: modulo the square of 3,072 bits (n = 60) at least 36,000 of them for eight
+//! products, 0.67 µs a product at two a cycle and 3.36 GHz. `examples/wide_times.rs` measures.
 
 use zeroize::Zeroizing;
 
 use crate::Backend;
+use crate::portable::wide::Words;
+#[cfg(target_arch = "x86_64")]
+use crate::x86_64::avx512::wide::Ifma;
 
 pub(crate) mod batch;
 pub(crate) mod field;
@@ -77,14 +92,14 @@ macro_rules! on_engine {
     ($modulus:expr, $engine:ident => $expression:expr) => {
         match $modulus.field.radix() {
             Radix::Words => {
-                let $engine = &mut crate::portable::wide::Words::new($modulus.backend, &$modulus.field);
+                let $engine = &mut Words::new($modulus.backend, &$modulus.field);
                 $expression
             }
             #[cfg(target_arch = "x86_64")]
             Radix::Ifma => {
                 // SAFETY: the radix of a backend that exists only where its CPU features were detected.
-                let $engine =
-                    &mut unsafe { crate::x86_64::avx512::wide::Ifma::new($modulus.backend, &$modulus.field) };
+                let mut engine = unsafe { Ifma::new($modulus.backend, &$modulus.field) };
+                let $engine = &mut engine;
                 $expression
             }
         }

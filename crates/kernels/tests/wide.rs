@@ -56,22 +56,14 @@ impl Case {
         Self { modulus: Modulus::new_with(backend, root).unwrap(), value }
     }
 
-    /// Integers below the modulus, the extremes and their neighbours first.
+    /// Integers below the modulus, some of them extremes.
     fn residues(&self, random: &mut Words, count: usize) -> Vec<BigUint> {
-        let extremes =
-            [BigUint::from(0u8), 1u8.into(), &self.value - 1u8, &self.value - 2u8, &self.value / 2u8];
-        let mut value = || {
-            let words: Vec<u64> = (0..self.modulus.words()).map(|_| random.word()).collect();
-            integer(&words) % &self.value
-        };
-        let random: Vec<BigUint> = (0..count).map(|_| value()).collect();
-        extremes
-            .into_iter()
-            .cycle()
-            .zip(random)
-            .enumerate()
-            .map(|(k, (e, r))| if k < 9 && k % 2 == 0 || k == 1 { e } else { r })
-            .collect()
+        let m = &self.value;
+        let extremes = [BigUint::from(0u8), 1u8.into(), m - 1u8, m - 2u8, m / 2u8];
+        let words = self.modulus.words();
+        let mut value = || integer(&(0..words).map(|_| random.word()).collect::<Vec<_>>()) % m;
+        let fixed = |k: usize| (k < 3 || k.is_multiple_of(4)).then(|| extremes[k % 5].clone());
+        (0..count).map(|k| fixed(k).unwrap_or_else(&mut value)).collect()
     }
 
     fn enter(&self, values: &[BigUint]) -> Vec<u64> {
@@ -102,7 +94,8 @@ fn for_all(root: &[u64], check: impl Fn(Case)) {
 /// Holds every operation on `count` elements against its meaning.
 fn check_operations(case: &Case, random: &mut Words, count: usize) {
     let m = &case.value;
-    let (x, y) = (case.residues(random, count), case.residues(random, count));
+    let (x, mut y) = (case.residues(random, count), case.residues(random, count));
+    y.rotate_left(count / 3);
     let (elements, by) = (case.enter(&x), case.enter(&y));
     assert_eq!(case.leave(&elements), x);
 
@@ -194,9 +187,23 @@ fn operations_hold_at_the_widths_in_use() {
 }
 
 #[test]
+fn a_power_holds_at_the_width_in_use() {
+    let mut random = Words(5);
+    let root = root(&mut random, 1536);
+    let exponent: Vec<u64> = (0..24).map(|_| random.word()).collect();
+    for_all(&root, |case| {
+        let bases = case.residues(&mut Words(6), 3);
+        let mut elements = case.enter(&bases);
+        case.modulus.power(&mut elements, &exponent, 1536);
+        let powers: Vec<BigUint> = bases.iter().map(|x| x.modpow(&integer(&exponent), &case.value)).collect();
+        assert_eq!(case.leave(&elements), powers);
+    });
+}
+
+#[test]
 fn a_modulus_of_ones_has_no_room_to_spare() {
     // All sums are as large as they get.
-    for words in [1, 2, 13, 48] {
+    for words in [1, 2, 13, 48, MAX_BITS / 64] {
         let root = vec![u64::MAX; words];
         for_all(&root, |case| check_operations(&case, &mut Words(1), 12));
     }

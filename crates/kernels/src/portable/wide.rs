@@ -1,8 +1,7 @@
 //! Modular multiplication of wide integers, one at a time in words of 64 bits: see
 //! [`crate::wide`].
 //!
-//! A product is written out in full, row by row, and then reduced row by row; each row
-//! is `t += x·w` with a carry. An element's digits are below 2^(64·limbs − 4).
+//! A product is written out in full and then reduced, two rows `sums += x·w` at a time.
 
 use std::hint::black_box;
 
@@ -16,17 +15,14 @@ pub(crate) struct Words<'a> {
     field: &'a Field,
     /// The result to be.
     out: Group<u64>,
-    /// The sums under reduction.
-    sums: Sums,
+    /// The sums of the low and the high digit: two digits and a word each.
+    sums: Group<u64>,
 }
-
-/// Two double digits and a word each: those of the low and the high digit.
-struct Sums(Group<u64>);
 
 impl<'a> Words<'a> {
     pub(crate) fn new(backend: Backend, field: &'a Field) -> Self {
         let out = Group::zero(field.element_limbs());
-        let sums = Sums(Group::zero(2 * (2 * field.limbs() + 1)));
+        let sums = Group::zero(2 * (2 * field.limbs() + 1));
         Self { backend, field, out, sums }
     }
 }
@@ -52,13 +48,13 @@ impl Engine<1> for Words<'_> {
 
     fn multiply(&mut self, x: &mut Group<u64>, y: &[u64]) {
         vectorise!(fn multiply(field: &Field, sums: &mut [u64], x: &[u64], y: &[u64], out: &mut [u64]) in wide);
-        multiply(self.backend, self.field, &mut self.sums.0.0, &x.0, y, &mut self.out.0);
+        multiply(self.backend, self.field, &mut self.sums.0, &x.0, y, &mut self.out.0);
         std::mem::swap(x, &mut self.out);
     }
 
     fn square(&mut self, x: &mut Group<u64>) {
         vectorise!(fn square(field: &Field, sums: &mut [u64], x: &[u64], out: &mut [u64]) in wide);
-        square(self.backend, self.field, &mut self.sums.0.0, &x.0, &mut self.out.0);
+        square(self.backend, self.field, &mut self.sums.0, &x.0, &mut self.out.0);
         std::mem::swap(x, &mut self.out);
     }
 }
@@ -112,29 +108,77 @@ fn reduce_digits(field: &Field, low: &mut [u64], high: &mut [u64], out: &mut [u6
 /// t may be negative, modulo 2^(64·(2n + 1)): not so the result, since q·root outweighs it.
 #[inline(always)]
 fn reduce(field: &Field, sums: &mut [u64]) {
-    let n = field.limbs();
-    let mut carry = false;
-    for i in 0..n {
-        let quotient = sums[i].wrapping_mul(field.inverse());
-        let row = &mut sums[i..=i + n];
-        let high = add_row(&mut row[..n], field.root_limbs(), quotient);
-        (row[n], carry) = add_with_carry(row[n], high, carry);
+    let (n, root, inverse) = (field.limbs(), field.root_limbs(), field.inverse());
+    let mut carry = 0;
+    for i in (0..n - 1).step_by(2) {
+        let row = &mut sums[i..i + n + 2];
+        let first = row[0].wrapping_mul(inverse);
+        let second = second_word(row, root, first).wrapping_mul(inverse);
+        carry = add_two_rows(row, root, [first, second], carry);
+        (row[0], row[1]) = (first, second);
+    }
+    if n % 2 == 1 {
+        let row = &mut sums[n - 1..2 * n];
+        let quotient = row[0].wrapping_mul(inverse);
+        carry = add_last_row(row, root, quotient, carry);
         row[0] = quotient;
     }
-    sums[2 * n] = sums[2 * n].wrapping_add(u64::from(carry));
+    sums[2 * n] = sums[2 * n].wrapping_add(carry);
+}
+
+/// The second word of `row + x·w`.
+#[inline(always)]
+fn second_word(row: &[u64], x: &[u64], w: u64) -> u64 {
+    let low = u128::from(x[0]) * u128::from(w) + u128::from(row[0]);
+    row[1].wrapping_add(x[1].wrapping_mul(w)).wrapping_add((low >> 64) as u64)
 }
 
 /// `sums += x·y`, where the sum fits.
 #[inline(always)]
 fn add_product(sums: &mut [u64], x: &[u64], y: &[u64]) {
     let n = x.len();
-    let mut carry = false;
-    for (i, &y) in y.iter().enumerate() {
-        let row = &mut sums[i..=i + n];
-        let high = add_row(&mut row[..n], x, y);
-        (row[n], carry) = add_with_carry(row[n], high, carry);
+    let (pairs, last) = y.as_chunks::<2>();
+    let mut carry = 0;
+    for (i, &pair) in pairs.iter().enumerate() {
+        carry = add_two_rows(&mut sums[2 * i..][..n + 2], x, pair, carry);
     }
-    sums[2 * n] = sums[2 * n].wrapping_add(u64::from(carry));
+    if let &[last] = last {
+        carry = add_last_row(&mut sums[n - 1..2 * n], x, last, carry);
+    }
+    sums[2 * n] = sums[2 * n].wrapping_add(carry);
+}
+
+/// `row += x·(w[0] + 2^64·w[1]) + 2^(64n)·carry` for n words x and n + 2 words of `row`;
+/// returns the new carry.
+///
+/// Two rows at once load and store the sums once, and their carries do not wait for each other.
+#[inline(always)]
+fn add_two_rows(row: &mut [u64], x: &[u64], w: [u64; 2], carry: u64) -> u64 {
+    let n = x.len();
+    let (mut before, mut carries) = (0, [0; 2]);
+    for (row, &x) in row[..n].iter_mut().zip(x) {
+        let sum = u128::from(x) * u128::from(w[0]) + u128::from(*row) + u128::from(carries[0]);
+        let next = u128::from(before) * u128::from(w[1]) + u128::from(sum as u64) + u128::from(carries[1]);
+        *row = next as u64;
+        carries = [(sum >> 64) as u64, (next >> 64) as u64];
+        before = x;
+    }
+    let rest = u128::from(row[n]) | u128::from(row[n + 1]) << 64;
+    let product = u128::from(before) * u128::from(w[1]) + u128::from(carries[0]) + u128::from(carries[1]);
+    let (sum, first) = rest.overflowing_add(product);
+    let (sum, second) = sum.overflowing_add(u128::from(carry));
+    (row[n], row[n + 1]) = (sum as u64, (sum >> 64) as u64);
+    u64::from(first) + u64::from(second)
+}
+
+/// `row += x·w + 2^(64n)·carry` for n words x and n + 1 words of `row`; returns the new carry.
+#[inline(always)]
+fn add_last_row(row: &mut [u64], x: &[u64], w: u64, carry: u64) -> u64 {
+    let n = x.len();
+    let high = add_row(&mut row[..n], x, w);
+    let sum = u128::from(row[n]) + u128::from(high) + u128::from(carry);
+    row[n] = sum as u64;
+    (sum >> 64) as u64
 }
 
 /// `sums += x²` for sums of zero: the products of different words twice, then the squares.

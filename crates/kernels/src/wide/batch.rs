@@ -6,6 +6,7 @@ use zeroize::{Zeroize, Zeroizing};
 use super::field::Field;
 use super::{integer, radix};
 use crate::Backend;
+use crate::stream;
 
 /// Bits of the exponent that one multiplication takes.
 const WINDOW: usize = 4;
@@ -49,21 +50,20 @@ impl<L: Pod> Drop for Group<L> {
     }
 }
 
-/// Loads elements `first..first + LANES`; lanes beyond `count` repeat the last one.
+/// Loads at least one and at most `LANES` elements; the other lanes repeat the last one.
 fn load<'a, E: Engine<N>, const N: usize>(
     engine: &E,
     group: &mut Group<E::Limb>,
-    first: usize,
     count: usize,
-    element: &impl Fn(usize) -> &'a [u64],
+    element: impl Fn(usize) -> &'a [u64],
 ) {
-    engine.load(group, std::array::from_fn(|lane| element((first + lane).min(count - 1))));
+    engine.load(group, std::array::from_fn(|lane| element(lane.min(count - 1))));
 }
 
 /// Loads a run of at least one and at most `LANES` elements.
 fn load_run<E: Engine<N>, const N: usize>(engine: &E, group: &mut Group<E::Limb>, run: &[u64]) {
     let limbs = engine.field().element_limbs();
-    load(engine, group, 0, run.len() / limbs, &|e| &run[e * limbs..][..limbs]);
+    load(engine, group, run.len() / limbs, |e| &run[e * limbs..][..limbs]);
 }
 
 /// `acc[e] *= factor(e)`.
@@ -75,11 +75,18 @@ pub(super) fn multiply<'a, E: Engine<N>, const N: usize>(
     let limbs = engine.field().element_limbs();
     let count = acc.len() / limbs;
     let [mut x, mut y] = [(); 2].map(|()| Group::zero(limbs));
-    for (g, run) in acc.chunks_mut(N * limbs).enumerate() {
-        load(engine, &mut y, g * N, count, &factor);
+    let (mut rest, mut first) = (acc, 0);
+    while !rest.is_empty() {
+        let (run, after) = rest.split_at_mut(rest.len().min(N * limbs));
         load_run(engine, &mut x, run);
+        load(engine, &mut y, count - first, |e| factor(first + e));
+        first += N;
+        // What is next arrives during the multiplication.
+        stream::prefetch_words(&after[..after.len().min(N * limbs)]);
+        (first..count).take(N).for_each(|e| stream::prefetch_words(factor(e)));
         engine.multiply(&mut x, &y.0);
         engine.store(&x, run);
+        rest = after;
     }
 }
 
@@ -133,7 +140,7 @@ pub(super) fn power<E: Engine<N>, const N: usize>(
 fn fill_table<E: Engine<N>, const N: usize>(engine: &mut E, table: &mut Group<E::Limb>, x: &Group<E::Limb>) {
     let limbs = x.0.len();
     let mut power = Group::zero(limbs);
-    load(engine, &mut power, 0, 1, &|_| engine.field().one());
+    load(engine, &mut power, 1, |_| engine.field().one());
     for entry in table.0.chunks_exact_mut(limbs) {
         entry.copy_from_slice(&power.0);
         engine.multiply(&mut power, &x.0);

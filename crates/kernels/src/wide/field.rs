@@ -4,7 +4,6 @@ use zeroize::{Zeroize, Zeroizing};
 
 use super::{integer, radix};
 use crate::Backend;
-use crate::backend::Kind;
 #[cfg(target_arch = "x86_64")]
 use crate::x86_64::avx512::wide as ifma;
 
@@ -27,7 +26,7 @@ impl Radix {
     pub(super) fn of(backend: Backend) -> Self {
         match backend.kind() {
             #[cfg(target_arch = "x86_64")]
-            Kind::Avx512 => Self::Ifma,
+            crate::backend::Kind::Avx512 => Self::Ifma,
             _ => Self::Words,
         }
     }

@@ -5,8 +5,12 @@
 //! columns at a time: a block's sums stay in registers while all products of limbs that
 //! fall into its columns are added, those of the factors and those of the quotient with
 //! the root alike. A product of limbs adds its low half to its column and its high half
-//! to the next one. The halves are below 2^52 and a column takes at most 948 of them, so
-//! 64 bits, signed, need no carry until a block is complete.
+//! to the next one. The halves are below 2^52 and a column takes fewer than 1000 of them
+//! (six a limb at the widest), so 64 bits need no carry until a block is complete.
+#![expect(
+    clippy::needless_range_loop,
+    reason = "columns live in registers: their loops must have constant bounds, to unroll"
+)]
 
 use std::arch::x86_64::*;
 
@@ -125,7 +129,7 @@ impl Cpu {
         fn and(a, b) = _mm512_and_si512(a, b);
         fn add_low(sum, a, b) = _mm512_madd52lo_epu64(sum, a, b);
         fn add_high(sum, a, b) = _mm512_madd52hi_epu64(sum, a, b);
-        fn carry(a) = _mm512_srai_epi64::<BITS>(a);
+        fn carry(a) = _mm512_srli_epi64::<BITS>(a);
     }
 
     #[inline(always)]
@@ -206,8 +210,7 @@ impl Columns {
         }
     }
 
-    /// Adds to the rows of the lower half's block `at` all products x·y but those with the
-    /// limbs of x from `at` on.
+    /// Adds the products x·y of columns `at` to `at + BLOCK − 1` with the limbs of x before `at`.
     #[inline(always)]
     fn add_lower_rows(&mut self, cpu: Cpu, x: &[Lanes], y: &[impl Limb], at: usize) {
         self.add_rows(cpu, &x[..at], &y[1..at + BLOCK]);
@@ -402,7 +405,8 @@ impl<'a> Reduction<'a> {
     /// The quotient's limbs of a block; returns what is carried to the next block.
     ///
     /// Limb k makes its column a multiple of 2^52, the next one, so that the carry need
-    /// not wait for the product.
+    /// not wait for the product. That multiple is at least 0 even where the old quotient's
+    /// limb, below 2^52, outweighs all other terms.
     #[inline(always)]
     fn divide(&self, mut columns: Columns, mut carry: __m512i, quotient: &mut [Lanes]) -> __m512i {
         let cpu = self.cpu;
