@@ -96,13 +96,9 @@ impl Half {
 
     /// c^(p−1) for each, in words modulo pˢ⁺¹.
     fn powers(&self, ciphertexts: &[Ciphertext]) -> Zeroizing<Vec<u64>> {
-        let words = self.cipher.words();
-        let mut reduced = Zeroizing::new(Vec::with_capacity(words * ciphertexts.len()));
-        for ciphertext in ciphertexts {
-            let residue = Zeroizing::new(self.cipher.reduce(&from_words(ciphertext.words())));
-            reduced.extend_from_slice(&Zeroizing::new(to_words(&residue, words)));
-        }
-        self.batch.powers(&reduced, &self.order)
+        let words: Vec<u64> = ciphertexts.iter().flat_map(Ciphertext::words).copied().collect();
+        // p has half the words of m.
+        self.batch.powers_of_integers(&words, 2 * self.cipher.words(), &self.order)
     }
 
     /// Uniform mˢ-th powers modulo pˢ⁺¹, in words: these are the pˢ-th powers of the residues modulo p other

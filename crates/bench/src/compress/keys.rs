@@ -8,13 +8,23 @@ use super::samples::Setting;
 use super::{milliseconds, refused};
 use crate::Result;
 
-/// n, log₂ q, and the paper's KB of a key that is not packed, of packed keys of general and of binary
-/// secrets, with the times to unpack these in ms. The paper's entries are offsets to a seed's ciphertexts.
-const SETS: [(usize, u32, u32, [(u32, f64); 2]); 4] = [
-    (630, 64, 240, [(22, 14.0), (12, 13.0)]),
-    (742, 64, 284, [(26, 25.0), (14, 12.0)]),
-    (870, 64, 334, [(30, 74.0), (16, 13.0)]),
-    (1305, 11, 501, [(11, 15.0), (7, 15.0)]),
+/// A set, and what the paper says of it. Its keys are offsets to a seed's ciphertexts.
+struct Set {
+    n: usize,
+    modulus_log2: u32,
+    /// KB of a key that is not packed.
+    unpacked_kb: u32,
+    /// KB of the packed key of a general secret, and ms to unpack it.
+    general: (u32, f64),
+    /// Likewise of a binary secret.
+    binary: (u32, f64),
+}
+
+const SETS: [Set; 4] = [
+    Set { n: 630, modulus_log2: 64, unpacked_kb: 240, general: (22, 14.0), binary: (12, 13.0) },
+    Set { n: 742, modulus_log2: 64, unpacked_kb: 284, general: (26, 25.0), binary: (14, 12.0) },
+    Set { n: 870, modulus_log2: 64, unpacked_kb: 334, general: (30, 74.0), binary: (16, 13.0) },
+    Set { n: 1305, modulus_log2: 11, unpacked_kb: 501, general: (11, 15.0), binary: (7, 15.0) },
 ];
 
 /// A compression key, packed as far as it goes.
@@ -53,9 +63,9 @@ pub(super) fn measure(
     let sets = &SETS[..sets.min(SETS.len())];
     progress.stage("packed keys", 2 * sets.len() as u64);
     let mut packed = Vec::with_capacity(2 * sets.len());
-    for &(n, bits, unpacked_kb, papers) in sets {
-        for (kind, paper) in [KeyKind::General, KeyKind::Binary].into_iter().zip(papers) {
-            packed.push(one_key(setting, (n, bits, kind), unpacked_kb, paper)?);
+    for set in sets {
+        for (kind, paper) in [(KeyKind::General, set.general), (KeyKind::Binary, set.binary)] {
+            packed.push(one_key(setting, set, kind, paper)?);
             progress.advance(1);
         }
     }
@@ -64,11 +74,11 @@ pub(super) fn measure(
 
 fn one_key(
     setting: &mut Setting<'_>,
-    (n, bits, kind): (usize, u32, KeyKind),
-    paper_unpacked_kb: u32,
+    set: &Set,
+    kind: KeyKind,
     (paper_kb, paper_ms): (u32, f64),
 ) -> Result<Packed> {
-    let samples = setting.samples(n, bits, kind, 1)?;
+    let samples = setting.samples(set.n, set.modulus_log2, kind, 1)?;
     let public = setting.key.public().clone();
     let packing = Layout::largest_packing(&public, samples.lwe, Scale::Separate).map_err(refused)?;
     let layout = Layout::packed(&public, samples.lwe, Scale::Separate, packing).map_err(refused)?;
@@ -77,14 +87,14 @@ fn one_key(
     let ciphertexts = unpacked.compress(&layout, &samples.encryptions).map_err(refused)?;
     let offset = public.params().plaintext_bytes() as u64;
     Ok(Packed {
-        n,
-        modulus_log2: bits,
+        n: set.n,
+        modulus_log2: set.modulus_log2,
         binary: kind == KeyKind::Binary,
         packing,
-        unpacked_bytes: n as u64 * offset,
+        unpacked_bytes: set.n as u64 * offset,
         packed_bytes: PackedKey::ciphertext_count(&layout) as u64 * offset,
         unpack_ms,
-        paper_unpacked_kb,
+        paper_unpacked_kb: set.unpacked_kb,
         paper_kb,
         paper_ms,
         correct: samples.match_phases(&setting.key, &layout, &ciphertexts, 1)?,

@@ -8,8 +8,8 @@
 //! V = (q − 1)·(1 + n·D), with D the largest digit of the secret: 1 for binary secrets, 2 for ternary ones
 //! (whose entries are shifted by one), q − 1 for general ones. So:
 //!
-//! - **Separate.** γ = q·(1 + n·D), more than V. No digit reaches the next, and the plaintext is below γ^P, P the number of
-//!   digits, which mˢ must not be below. The phase is the digit modulo q, exactly.
+//! - **Separate.** γ = q·(1 + n·D) or the power of two above it, more than V. No digit reaches the next, and the plaintext is at most V·(γ^P − 1)/(γ − 1),
+//!   P the number of digits, which must be below mˢ. The phase is the digit modulo q, exactly.
 //! - **Overlapping** (ZipPIR, 3.3.3). γ = q for small secrets, q² for general ones. What is below a digit adds
 //!   the *spill* ⌊Σᵢ vᵢ·γ^(i−j)⌋, i < j, which is below V/(γ − 1): at most n·D for small secrets, at most n − 1
 //!   for general ones, for V/(q² − 1) = (1 + n(q − 1))/(q + 1) < n. What is above a digit vanishes
@@ -61,6 +61,21 @@ fn non_zero(number: BoxedUint) -> Result<NonZero<BoxedUint>> {
     NonZero::new(number).into_option().ok_or_else(zero)
 }
 
+/// γ, and how many digits fit below mˢ. A power of two takes fewer multiplications than other numbers of its
+/// size, so a separate γ is rounded up to one where that costs no digit.
+fn base(modulus: &BoxedUint, lwe: &LweParams, scale: Scale) -> Result<(NonZero<BoxedUint>, usize)> {
+    let gamma = non_zero(gamma(lwe, scale))?;
+    let largest = lwe.largest_value();
+    let digits = digits_below(modulus, &largest, &gamma);
+    let mut power = BoxedUint::one_with_precision(gamma.bits_precision() + 1);
+    power.shl_assign(gamma.as_ref().bits_vartime());
+    let power = non_zero(power)?;
+    if scale == Scale::Separate && digits_below(modulus, &largest, &power) == digits {
+        return Ok((power, digits));
+    }
+    Ok((gamma, digits))
+}
+
 /// How many digits of base γ and value at most V fit below mˢ: the most P with V·(γ^P − 1)/(γ − 1) < mˢ.
 fn digits_below(modulus: &BoxedUint, largest: &BoxedUint, gamma: &NonZero<BoxedUint>) -> usize {
     let bits = modulus.bits_precision() + 512;
@@ -92,9 +107,9 @@ impl Layout {
     /// # Errors
     /// [`Error::OutOfBounds`] where not one fits.
     pub fn packed(public: &PublicKey, lwe: LweParams, scale: Scale, packing: usize) -> Result<Self> {
-        let (modulus, gamma) = (non_zero(lwe.modulus().into())?, non_zero(gamma(&lwe, scale))?);
+        let modulus = non_zero(lwe.modulus().into())?;
         let largest = lwe.largest_value();
-        let digits = digits_below(public.plain().modulus(), &largest, &gamma);
+        let (gamma, digits) = base(public.plain().modulus(), &lwe, scale)?;
         let per_slot = packing.saturating_mul(2).saturating_sub(1);
         let slots = digits.checked_div(per_slot).unwrap_or(0);
         if slots == 0 {

@@ -57,6 +57,15 @@ struct Pass {
     accumulators: Vec<u64>,
 }
 
+/// Sets bit `i` of the numbers whose positions are those of ones in `words`.
+fn spread_bits(words: &[u64], i: usize, numbers: &mut [u32]) {
+    for (numbers, word) in numbers.chunks_exact_mut(64).zip(words) {
+        for (bit, number) in numbers.iter_mut().enumerate() {
+            *number |= ((word >> bit) as u32 & 1) << i;
+        }
+    }
+}
+
 /// What comes next.
 enum Stage {
     /// The table of the block that begins with `base` has the subsets of so many of its bases.
@@ -200,12 +209,15 @@ impl<E: Exponents> Products<E> {
         pass.indices.clear();
         pass.indices.resize(bits * rows, 0);
         let mut words = vec![0; bits.div_ceil(64)];
+        let mut of_row = vec![0; 64 * words.len()];
         for (position, row) in pass.rows.clone().enumerate() {
+            of_row.fill(0);
             for (i, column) in block.clone().enumerate() {
                 self.exponents.read(row, column, &mut words);
-                for (bit, index) in pass.indices[position..].iter_mut().step_by(rows).enumerate() {
-                    *index |= ((words[bit / 64] >> (bit % 64)) as u32 & 1) << i;
-                }
+                spread_bits(&words, i, &mut of_row);
+            }
+            for (index, &found) in pass.indices[position..].iter_mut().step_by(rows).zip(&of_row) {
+                *index = found;
             }
         }
     }
