@@ -3,6 +3,8 @@
 
 mod support;
 
+use std::slice::from_ref;
+
 use papir_paillier::compress::{
     CompressionKey, ExpandedKey, KeyKind, Layout, Lwe, LweParams, PackedKey, Scale, decode, decompress,
 };
@@ -319,9 +321,9 @@ fn what_does_not_fit_is_refused() {
         Layout::new(public, LweParams::new(4, 1 << 20, KeyKind::Ternary).unwrap(), Scale::Separate).unwrap();
     let packed = Layout::packed(public, lwe, Scale::Separate, 2).unwrap();
     let sample = Lwe { mask: vec![0; 4], body: 1 };
-    assert!(ck.compress(&layout, &[sample.clone()]).is_ok());
-    assert!(ck.compress(&ternary, &[sample.clone()]).is_err());
-    assert!(ck.compress(&packed, &[sample.clone()]).is_err());
+    assert!(ck.compress(&layout, from_ref(&sample)).is_ok());
+    assert!(ck.compress(&ternary, from_ref(&sample)).is_err());
+    assert!(ck.compress(&packed, from_ref(&sample)).is_err());
     assert!(ck.compress(&layout, &[Lwe { mask: vec![0; 3], body: 1 }]).is_err());
     assert!(ck.compress(&layout, &[Lwe { mask: vec![1 << 20; 4], body: 1 }]).is_err());
     assert!(Layout::packed(public, lwe, Scale::Separate, 0).is_err());

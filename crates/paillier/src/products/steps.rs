@@ -160,7 +160,13 @@ impl<E: Exponents> Products<E> {
         let end = self.rows.end.min(self.rows.start + self.plan.rows_at_once);
         let rows = self.rows.start..end;
         self.rows.start = end;
-        let accumulators = self.public.batch().kernel().one().repeat(rows.len() * self.shape.bits as usize);
+        let count = rows.len() * self.shape.bits as usize;
+        let one = self.public.batch().kernel().one();
+        // The first block fills them, a step at a time.
+        let mut accumulators = Vec::with_capacity(count * one.len());
+        if self.shape.columns == 0 {
+            accumulators = one.repeat(count);
+        }
         let stage = self.table_stage(0, rows.len());
         Some(Pass { rows, stage, table: Vec::new(), indices: Vec::new(), accumulators })
     }
@@ -225,8 +231,14 @@ impl<E: Exponents> Products<E> {
     fn accumulate(&mut self, pass: &mut Pass, base: usize, at: usize) -> Option<Stage> {
         let (batch, limbs) = (self.public.batch(), self.public.batch().limbs());
         let end = pass.indices.len().min(at + STEP);
-        let accumulators = &mut pass.accumulators[at * limbs..end * limbs];
-        batch.kernel().multiply_selected(accumulators, &pass.table, &pass.indices[at..end]);
+        let indices = &pass.indices[at..end];
+        if base == 0 {
+            let entry = |&index: &u32| &pass.table[index as usize * limbs..][..limbs];
+            indices.iter().for_each(|index| pass.accumulators.extend_from_slice(entry(index)));
+        } else {
+            let accumulators = &mut pass.accumulators[at * limbs..end * limbs];
+            batch.kernel().multiply_selected(accumulators, &pass.table, indices);
+        }
         self.done += (end - at) as u64;
         if end < pass.indices.len() {
             return Some(Stage::Accumulate { base, at: end });
