@@ -8,8 +8,9 @@
 //! V = (q − 1)·(1 + n·D), with D the largest digit of the secret: 1 for binary secrets, 2 for ternary ones
 //! (whose entries are shifted by one), q − 1 for general ones. So:
 //!
-//! - **Separate.** γ = q·(1 + n·D) or the power of two above it, more than V. No digit reaches the next, and the plaintext is at most V·(γ^P − 1)/(γ − 1),
-//!   P the number of digits, which must be below mˢ. The phase is the digit modulo q, exactly.
+//! - **Separate.** γ = q·(1 + n·D) or the power of two above it, more than V. No digit reaches the next, and
+//!   the plaintext is at most V·(γ^P − 1)/(γ − 1), P the number of digits, which must be below mˢ. The phase is
+//!   the digit modulo q, exactly.
 //! - **Overlapping** (ZipPIR, 3.3.3). γ = q for small secrets, q² for general ones. What is below a digit adds
 //!   the *spill* ⌊Σᵢ vᵢ·γ^(i−j)⌋, i < j, which is below V/(γ − 1): at most n·D for small secrets, at most n − 1
 //!   for general ones, for V/(q² − 1) = (1 + n(q − 1))/(q + 1) < n. What is above a digit vanishes
