@@ -13,7 +13,8 @@ use crate::{Ciphertext, Error, Params, Plaintext, PublicKey, Result};
 /// The two factors of a modulus, and all that follows from them. Erased on drop, never printed.
 ///
 /// Its operations take the same time for all keys and plaintexts of a size; only drawing randomness does not,
-/// which passes over candidates. Copies inside the divisions of `crypto-bigint` are not erased.
+/// which passes over candidates. Copies that `crypto-bigint` and `crypto-primes` make inside divisions and
+/// primality tests are not erased.
 pub struct SecretKey {
     public: PublicKey,
     p: Half,

@@ -76,6 +76,14 @@ fn rows_may_be_computed_apart_and_in_steps() {
 }
 
 #[test]
+fn workers_may_be_threads() {
+    fn is_shared<T: Send + Sync>() {}
+    is_shared::<Products<ExponentMatrix<Vec<u64>>>>();
+    is_shared::<SecretKey>();
+    is_shared::<PublicKey>();
+}
+
+#[test]
 fn a_product_of_nothing_encrypts_zero() {
     let key = key(256, 1);
     let matrix = ExponentMatrix::new(3, 0, 8, []).unwrap();

@@ -199,7 +199,8 @@ impl Layout {
         let residue = Zeroizing::new(digit.rem_vartime(&self.modulus));
         let shift = u128::from(self.spill / 2) % self.lwe.modulus();
         // Without a branch: q ≤ 2⁶⁴.
-        let sum = u128::from(to_words(&residue, 1)[0]) + self.lwe.modulus() - shift;
+        let residue = Zeroizing::new(to_words(&residue, 1));
+        let sum = u128::from(residue[0]) + self.lwe.modulus() - shift;
         (sum - u128::from(sum >= self.lwe.modulus()) * self.lwe.modulus()) as u64
     }
 }
