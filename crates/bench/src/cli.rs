@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use papir_core::{Goal, NoProgress, Progress, Shape};
 
+use crate::compress::{self, CompressionReport};
 use crate::definitions::{self, Work};
 use crate::measure::{Effort, Plan};
 use crate::packing::{self, PackingReport};
@@ -85,6 +86,7 @@ const EXAMPLES: &str = "Examples:
   papir bench --compare inspire,simple,plain --size 256MiB
   papir bench inspire-1gib --json
   papir bench packing
+  papir bench compress
   papir bench --table inspire-3
   papir bench --figure inspire-1 --svg inspire-1.svg";
 
@@ -225,6 +227,8 @@ pub enum Outcome {
     Schemes(Vec<Report>),
     /// The report of packing.
     Packing(PackingReport),
+    /// The report of compression.
+    Compression(CompressionReport),
 }
 
 /// Runs a benchmark.
@@ -235,6 +239,9 @@ pub fn perform(work: Work<'_>, effort: Effort, progress: &dyn Progress) -> Resul
     match work {
         Work::Packing { ciphertexts } => {
             packing::measure(ciphertexts, effort, progress).map(Outcome::Packing)
+        }
+        Work::Compression(extent) => {
+            compress::measure(extent, effort.runs, progress).map(Outcome::Compression)
         }
         Work::Schemes { schemes, records, record_bits, choice } => {
             let records = Synthetic::of(Shape::new(records, record_bits)?);
@@ -250,11 +257,13 @@ impl Outcome {
         match (self, json) {
             (Self::Schemes(reports), false) => write_table(out, reports),
             (Self::Packing(report), false) => report.write_table(out),
+            (Self::Compression(report), false) => report.write_table(out),
             (Self::Schemes(reports), true) => match &reports[..] {
                 [report] => write_json(out, report),
                 _ => write_json(out, reports),
             },
             (Self::Packing(report), true) => write_json(out, report),
+            (Self::Compression(report), true) => write_json(out, report),
         }
     }
 
@@ -268,6 +277,7 @@ impl Outcome {
                 reports.iter().filter(|report| !report.correct).map(|report| report.scheme).collect()
             }
             Self::Packing(report) => Some(report.part).filter(|_| !report.correct).into_iter().collect(),
+            Self::Compression(report) => Some(report.part).filter(|_| !report.correct).into_iter().collect(),
         };
         if wrong.is_empty() { Ok(()) } else { Err(Error::Wrong { what: wrong.join(", ") }) }
     }

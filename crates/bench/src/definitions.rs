@@ -2,6 +2,7 @@
 
 use papir_core::Goal;
 
+use crate::compress::Extent;
 use crate::subject::Choice;
 
 /// What a benchmark does.
@@ -23,6 +24,8 @@ pub enum Work<'a> {
         /// A multiple of 2048.
         ciphertexts: usize,
     },
+    /// Compresses LWE encryptions.
+    Compression(Extent),
 }
 
 /// A benchmark that has a name.
@@ -125,6 +128,12 @@ pub const ALL: &[Definition] = &[
         what: "Table 5 of InsPIRe: 2^12 LWE encryptions by InspiRING, PartialInspiRING and CDKS",
         work: Work::Packing { ciphertexts: 1 << 12 },
         tiny: Work::Packing { ciphertexts: 1 << 11 },
+    },
+    Definition {
+        name: "compress",
+        what: "Tables 2 and 3 and Figure 1 of ZipPIR: LWE and RLWE ciphertexts compressed into Paillier's, on one thread",
+        work: Work::Compression(Extent::FULL),
+        tiny: Work::Compression(Extent::TINY),
     },
 ];
 

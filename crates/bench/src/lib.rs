@@ -47,6 +47,7 @@ pub mod calibrate;
 pub mod check;
 pub mod cli;
 pub mod clock;
+pub mod compress;
 pub mod definitions;
 pub mod error;
 pub mod figures;

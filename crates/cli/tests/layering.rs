@@ -56,7 +56,15 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         // Feeds bytes to the parsers of all of them.
         "papir-fuzz",
-        &["papir-core", "papir-schemes", "papir-lookup", "papir-store", "papir-server", "papir-client"],
+        &[
+            "papir-core",
+            "papir-paillier",
+            "papir-schemes",
+            "papir-lookup",
+            "papir-store",
+            "papir-server",
+            "papir-client",
+        ],
     ),
 ];
 

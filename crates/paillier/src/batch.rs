@@ -49,15 +49,15 @@ impl Batch {
         self.kernel.limbs()
     }
 
-    /// Elements of residues.
-    pub(crate) fn enter(&self, residues: &[u64]) -> Zeroizing<Vec<u64>> {
-        let mut elements = Zeroizing::new(vec![0; residues.len() / self.words * self.limbs()]);
-        self.kernel.enter(residues, self.words, &mut elements);
+    /// Elements of integers of so many words, residues or not.
+    fn enter(&self, integers: &[u64], words: usize) -> Zeroizing<Vec<u64>> {
+        let mut elements = Zeroizing::new(vec![0; integers.len() / words * self.limbs()]);
+        self.kernel.enter(integers, words, &mut elements);
         elements
     }
 
     /// Residues of elements.
-    pub(crate) fn leave(&self, elements: &[u64]) -> Zeroizing<Vec<u64>> {
+    fn leave(&self, elements: &[u64]) -> Zeroizing<Vec<u64>> {
         let words = self.kernel.words();
         let mut integers = Zeroizing::new(vec![0; elements.len() / self.limbs() * words]);
         self.kernel.leave(elements, &mut integers);
@@ -78,7 +78,7 @@ impl Batch {
     /// Elements of ciphertexts.
     pub(crate) fn enter_ciphertexts(&self, ciphertexts: &[Ciphertext]) -> Vec<u64> {
         let words: Vec<u64> = ciphertexts.iter().flat_map(|ciphertext| ciphertext.words()).copied().collect();
-        std::mem::take(&mut *self.enter(&words))
+        std::mem::take(&mut *self.enter(&words, self.words))
     }
 
     /// Ciphertexts of elements.
@@ -88,7 +88,17 @@ impl Batch {
 
     /// The powers of residues, in a time that says nothing about them or the bits of the exponent.
     pub(crate) fn powers(&self, bases: &[u64], exponent: &[u64]) -> Zeroizing<Vec<u64>> {
-        let mut elements = self.enter(bases);
+        self.powers_of_integers(bases, self.words, exponent)
+    }
+
+    /// [`Batch::powers`] of integers of so many words, which are reduced first.
+    pub(crate) fn powers_of_integers(
+        &self,
+        bases: &[u64],
+        words: usize,
+        exponent: &[u64],
+    ) -> Zeroizing<Vec<u64>> {
+        let mut elements = self.enter(bases, words);
         self.kernel.power(&mut elements, exponent, 64 * exponent.len());
         self.leave(&elements)
     }

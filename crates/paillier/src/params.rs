@@ -4,7 +4,7 @@ use crate::{Error, Result};
 
 /// The fewest bits of a modulus that factoring leaves with 128 bits of security.
 pub const MINIMUM_BITS: u32 = 3072;
-/// The most bits of a modulus.
+/// The most bits of a modulus with s = 1, twice those with a larger s: what the kernels take.
 const MAXIMUM_BITS: u32 = 8192;
 /// The fewest bits even where no security is asked for.
 const MINIMUM_INSECURE_BITS: u32 = 256;
@@ -23,7 +23,8 @@ impl Params {
     /// Paillier's scheme with a modulus of 3,072 bits: 128 bits of security.
     pub const PAILLIER_3072: Self = Self { modulus_bits: MINIMUM_BITS, s: 1 };
 
-    /// A modulus of `modulus_bits` (a multiple of 128, 3,072 to 8,192), and s from 1 to 3.
+    /// A modulus of `modulus_bits` (a multiple of 128, 3,072 to 8,192), and s from 1 to 3 (from 2 on, at most
+    /// 4,096 bits).
     ///
     /// # Errors
     /// [`Error::Insecure`] below 3,072 bits, [`Error::OutOfBounds`] for other sizes.
@@ -39,12 +40,13 @@ impl Params {
     /// # Errors
     /// [`Error::OutOfBounds`].
     pub fn insecure(modulus_bits: u32, s: u32) -> Result<Self> {
-        if !(MINIMUM_INSECURE_BITS..=MAXIMUM_BITS).contains(&modulus_bits) || modulus_bits % 128 != 0 {
-            let expected = format!("a multiple of 128 up to {MAXIMUM_BITS}");
-            return Err(Error::out_of_bounds("bits of the modulus", modulus_bits.into(), expected));
-        }
         if !(1..=MAXIMUM_S).contains(&s) {
             return Err(Error::out_of_bounds("s", s.into(), format!("1 to {MAXIMUM_S}")));
+        }
+        let most = if s == 1 { MAXIMUM_BITS } else { MAXIMUM_BITS / 2 };
+        if !(MINIMUM_INSECURE_BITS..=most).contains(&modulus_bits) || !modulus_bits.is_multiple_of(128) {
+            let expected = format!("a multiple of 128 up to {most}");
+            return Err(Error::out_of_bounds("bits of the modulus", modulus_bits.into(), expected));
         }
         Ok(Self { modulus_bits, s })
     }
@@ -120,7 +122,7 @@ mod tests {
 
     #[test]
     fn odd_sizes_are_refused() {
-        for (bits, s) in [(3072, 0), (3072, 4), (3100, 1), (16_384, 1), (u32::MAX, 1)] {
+        for (bits, s) in [(3072, 0), (3072, 4), (3100, 1), (16_384, 1), (8192, 2), (u32::MAX, 1)] {
             assert!(matches!(Params::new(bits, s), Err(Error::OutOfBounds { .. })), "{bits}, {s}");
         }
         assert!(Params::insecure(128, 1).is_err());

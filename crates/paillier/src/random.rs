@@ -1,9 +1,15 @@
-//! Uniform ciphertexts from a public seed.
+//! Uniform ciphertexts from a public seed, and encryptions that are a seed and plaintexts.
+//!
+//! A uniform ciphertext c encrypts a uniform plaintext r that only the owner of the secret key knows. So μ is
+//! encrypted by c and the *offset* μ − r: everybody computes c·(1 + m)^(μ − r), and what travels is a
+//! residue modulo mˢ, half of a Paillier ciphertext (ZipPIR, section 4.1, after Beck). The c of a seed, label and
+//! number may hide **one** message, once: two offsets with the same c give away the difference of their
+//! messages.
 
 use papir_ring::prg::{Expander, Seed};
 
 use crate::integer::{from_bytes, less, to_words};
-use crate::{Ciphertext, PublicKey};
+use crate::{Ciphertext, Error, Plaintext, PublicKey, Result, SecretKey};
 
 /// `count` uniform residues modulo mˢ⁺¹ other than zero, the same for everybody who has the seed: encryptions
 /// of uniform plaintexts that only the owner of the secret key knows.
@@ -24,6 +30,30 @@ pub fn random_ciphertexts(
     let modulus = to_words(public.cipher().modulus(), words);
     let mut stream = seed.expand(label, number);
     (0..count).map(|_| Ciphertext::new(next_residue(&mut stream, &modulus))).collect()
+}
+
+impl SecretKey {
+    /// What makes encryptions of `plaintexts` out of uniform ciphertexts: μ − r for each. Public.
+    ///
+    /// # Errors
+    /// [`Error::Length`] where these are not as many as those.
+    pub fn offsets(&self, uniform: &[Ciphertext], plaintexts: &[Plaintext]) -> Result<Vec<Plaintext>> {
+        Error::check_length("plaintexts to hide", plaintexts.len(), uniform.len())?;
+        let hidden = self.decrypt_many(uniform);
+        let pairs = plaintexts.iter().zip(&hidden);
+        Ok(pairs.map(|(plaintext, hidden)| self.public().plain_difference(plaintext, hidden)).collect())
+    }
+}
+
+impl PublicKey {
+    /// The encryptions that uniform ciphertexts and offsets make.
+    ///
+    /// # Errors
+    /// [`Error::Length`] where these are not as many as those.
+    pub fn with_offsets(&self, uniform: &[Ciphertext], offsets: &[Plaintext]) -> Result<Vec<Ciphertext>> {
+        Error::check_length("offsets", offsets.len(), uniform.len())?;
+        Ok(uniform.iter().zip(offsets).map(|(uniform, offset)| self.add_plain(uniform, offset)).collect())
+    }
 }
 
 /// The next residue other than zero in a stream.

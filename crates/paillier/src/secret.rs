@@ -13,7 +13,8 @@ use crate::{Ciphertext, Error, Params, Plaintext, PublicKey, Result};
 /// The two factors of a modulus, and all that follows from them. Erased on drop, never printed.
 ///
 /// Its operations take the same time for all keys and plaintexts of a size; only drawing randomness does not,
-/// which passes over candidates. Copies inside the divisions of `crypto-bigint` are not erased.
+/// which passes over candidates. Copies that `crypto-bigint` and `crypto-primes` make inside divisions and
+/// primality tests are not erased.
 pub struct SecretKey {
     public: PublicKey,
     p: Half,
@@ -96,13 +97,9 @@ impl Half {
 
     /// c^(p−1) for each, in words modulo pˢ⁺¹.
     fn powers(&self, ciphertexts: &[Ciphertext]) -> Zeroizing<Vec<u64>> {
-        let words = self.cipher.words();
-        let mut reduced = Zeroizing::new(Vec::with_capacity(words * ciphertexts.len()));
-        for ciphertext in ciphertexts {
-            let residue = Zeroizing::new(self.cipher.reduce(&from_words(ciphertext.words())));
-            reduced.extend_from_slice(&Zeroizing::new(to_words(&residue, words)));
-        }
-        self.batch.powers(&reduced, &self.order)
+        let words: Vec<u64> = ciphertexts.iter().flat_map(Ciphertext::words).copied().collect();
+        // p has half the words of m.
+        self.batch.powers_of_integers(&words, 2 * self.cipher.words(), &self.order)
     }
 
     /// Uniform mˢ-th powers modulo pˢ⁺¹, in words: these are the pˢ-th powers of the residues modulo p other

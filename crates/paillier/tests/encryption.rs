@@ -291,7 +291,6 @@ fn random_ciphertexts_are_golden_and_apart() {
 const GOLDEN_CIPHERTEXT: [u8; 8] = [183, 172, 175, 135, 222, 9, 207, 147];
 
 #[test]
-#[ignore = "generates a key of full size: some seconds"]
 fn full_size_keys_work() {
     let key = SecretKey::generate(Params::default(), &mut rng(1)).unwrap();
     let params = *key.public().params();

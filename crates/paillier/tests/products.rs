@@ -76,6 +76,23 @@ fn rows_may_be_computed_apart_and_in_steps() {
 }
 
 #[test]
+fn workers_may_be_threads() {
+    fn is_shared<T: Send + Sync>() {}
+    is_shared::<Products<ExponentMatrix<Vec<u64>>>>();
+    is_shared::<SecretKey>();
+    is_shared::<PublicKey>();
+}
+
+#[test]
+fn a_product_of_nothing_encrypts_zero() {
+    let key = key(256, 1);
+    let matrix = ExponentMatrix::new(3, 0, 8, []).unwrap();
+    let products = Products::new(key.public(), &[], &matrix, 0..3, 1 << 20).unwrap().finish();
+    assert_eq!(products.len(), 3);
+    assert!(products.iter().all(|product| key.decrypt(product).words() == [0; 4]));
+}
+
+#[test]
 fn shapes_that_do_not_fit_are_refused() {
     let key = key(256, 1);
     let bases = random_ciphertexts(key.public(), &Seed([2; 32]), "test", 1, 2);

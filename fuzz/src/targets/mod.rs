@@ -5,6 +5,7 @@ mod envelopes;
 mod files;
 mod http;
 mod layouts;
+mod paillier;
 mod rows;
 mod schemes;
 
@@ -29,6 +30,7 @@ pub const ALL: &[(&str, Make)] = &[
     ("answer", schemes::answer),
     ("parameters", schemes::parameters),
     ("sections", schemes::sections),
+    ("paillier", paillier::paillier),
     ("http", http::requests),
     ("bodies", http::bodies),
 ];

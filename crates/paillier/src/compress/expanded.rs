@@ -61,7 +61,8 @@ impl ExpandedKey {
         8 * self.powers.len()
     }
 
-    /// Compresses encryptions in batches of as many as the layout has slots.
+    /// Compresses encryptions in batches of as many as the layout has slots; by
+    /// [`CompressionKey::compress`] where there are so many that it takes fewer multiplications.
     ///
     /// # Errors
     /// As [`CompressionKey::compress`], and [`Error::OutOfBounds`] for a larger modulus than the key is
@@ -71,6 +72,10 @@ impl ExpandedKey {
         let bits = layout.lwe().modulus_bits();
         if bits > self.bits {
             return Err(Error::out_of_bounds("bits of q", bits.into(), format!("up to {}", self.bits)));
+        }
+        let each = multiplications(layout.lwe().dimension(), bits, self.window);
+        if self.key.multiplications(layout, encryptions.len()) < each * encryptions.len() as u64 {
+            return self.key.compress(layout, encryptions);
         }
         let forms: Result<Vec<Linear>> = encryptions.iter().map(|lwe| layout.lwe().linear(lwe)).collect();
         let forms = forms?;
@@ -166,4 +171,46 @@ fn horner(batch: &Batch, factors: &[u64]) -> Vec<u64> {
         batch.kernel().multiply(&mut product, factor);
     }
     product
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use papir_ring::prg::Seed;
+
+    use super::*;
+    use crate::compress::{KeyKind, LweParams};
+    use crate::{Params, PublicKey, random_ciphertexts};
+
+    /// Of 256 bits, and nobody's.
+    fn public_key() -> PublicKey {
+        let modulus = crate::integer::from_words(&[1, 2, 3, 9 << 60]);
+        PublicKey::from_checked(Params::insecure(256, 1).unwrap(), modulus).unwrap()
+    }
+
+    fn naive(public: &PublicKey, bases: &[Ciphertext], exponents: &[u64]) -> Ciphertext {
+        let powers =
+            bases.iter().zip(exponents).map(|(base, &exponent)| public.multiply_plain(base, &[exponent]));
+        powers.reduce(|a, b| public.add(&a, &b)).unwrap()
+    }
+
+    #[test]
+    fn buckets_give_the_product_of_powers() {
+        let public = public_key();
+        for (n, bits) in [(1, 1), (1, 64), (3, 11), (100, 64), (300, 43), (1000, 12)] {
+            let bases = random_ciphertexts(&public, &Seed([1; 32]), "test", 0, n);
+            let lwe = LweParams::new(n, 1 << bits, KeyKind::Binary).unwrap();
+            let key = CompressionKey::from_ciphertexts(&public, &lwe, bases.clone()).unwrap();
+            let expanded = ExpandedKey::new(key, bits).unwrap();
+            let mut words = vec![0; n];
+            Seed([2; 32]).expand("exponents", 0).uniform_bits(&mut words);
+            let largest = u64::MAX >> (64 - bits);
+            let random =
+                words.iter().map(|&word| (u64::from(word) << 32 | u64::from(word)) & largest).collect();
+            for exponents in [random, vec![0; n], vec![largest; n], vec![1; n]] {
+                let product = public.batch().leave_ciphertexts(&expanded.product(&exponents));
+                assert_eq!(product, [naive(&public, &bases, &exponents)], "{n} bases, {bits} bits");
+            }
+        }
+    }
 }

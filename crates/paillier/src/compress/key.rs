@@ -5,7 +5,7 @@ use rand_core::CryptoRng;
 use super::combine::combine;
 use super::layout::Layout;
 use super::lwe::{KeyKind, Linear, Lwe, LweParams};
-use crate::products::{Exponents, Products};
+use crate::products::{Exponents, Plan, Products, Shape};
 use crate::{Ciphertext, Error, Plaintext, PublicKey, Result, SecretKey};
 
 /// Bytes of the tables and accumulators that compression may use.
@@ -25,13 +25,6 @@ pub struct CompressionKey {
     ciphertexts: Vec<Ciphertext>,
 }
 
-/// Encrypts words one by one.
-fn encrypt_words(secret: &SecretKey, words: &[u64], rng: &mut dyn CryptoRng) -> Result<Vec<Ciphertext>> {
-    let public = secret.public();
-    let plaintexts: Result<Vec<Plaintext>> = words.iter().map(|&word| public.plaintext(&[word])).collect();
-    secret.encrypt_many(&plaintexts?, rng)
-}
-
 impl CompressionKey {
     /// Encrypts an LWE secret, residues modulo q.
     ///
@@ -43,8 +36,16 @@ impl CompressionKey {
         lwe_secret: &[u64],
         rng: &mut dyn CryptoRng,
     ) -> Result<Self> {
-        let ciphertexts = encrypt_words(secret, &lwe.digits(lwe_secret)?, rng)?;
-        Self::from_ciphertexts(secret.public(), lwe, ciphertexts)
+        let plaintexts = Self::plaintexts(secret.public(), lwe, lwe_secret)?;
+        Self::from_ciphertexts(secret.public(), lwe, secret.encrypt_many(&plaintexts, rng)?)
+    }
+
+    /// What a key encrypts: for who encrypts it otherwise, by [`SecretKey::offsets`] in half of the bytes.
+    ///
+    /// # Errors
+    /// As [`CompressionKey::generate`].
+    pub fn plaintexts(public: &PublicKey, lwe: &LweParams, lwe_secret: &[u64]) -> Result<Vec<Plaintext>> {
+        lwe.digits(lwe_secret)?.iter().map(|&digit| public.plaintext(&[digit])).collect()
     }
 
     /// A key from its ciphertexts, as they come from the network.
@@ -94,10 +95,17 @@ impl CompressionKey {
         Ok(())
     }
 
+    /// Multiplications that [`CompressionKey::compress`] takes for so many encryptions.
+    pub(crate) fn multiplications(&self, layout: &Layout, rows: usize) -> u64 {
+        let (columns, bits) = (self.n, layout.lwe().modulus_bits());
+        let shape = Shape { rows, columns, bits, element_bytes: 8 * self.public.batch().limbs() };
+        Plan::choose(&shape, MEMORY).multiplications(&shape)
+    }
+
     /// Compresses encryptions in batches of as many as the layout has slots (ZipPIR, Algorithms 2 and 3), by
     /// products of powers.
     ///
-    /// [`ExpandedKey`](super::ExpandedKey) is faster for one or a few; for tens of encryptions this is as fast.
+    /// [`ExpandedKey`](super::ExpandedKey) is faster for one or a few; this is for tens of encryptions.
     ///
     /// # Errors
     /// [`Error::Mismatch`] for a layout of other secrets; [`Error::Length`], [`Error::Residue`] for

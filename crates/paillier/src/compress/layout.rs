@@ -8,8 +8,9 @@
 //! V = (q − 1)·(1 + n·D), with D the largest digit of the secret: 1 for binary secrets, 2 for ternary ones
 //! (whose entries are shifted by one), q − 1 for general ones. So:
 //!
-//! - **Separate.** γ = q·(1 + n·D), more than V. No digit reaches the next, and the plaintext is below γ^P, P the number of
-//!   digits, which mˢ must not be below. The phase is the digit modulo q, exactly.
+//! - **Separate.** γ = q·(1 + n·D) or the power of two above it, more than V. No digit reaches the next, and
+//!   the plaintext is at most V·(γ^P − 1)/(γ − 1), P the number of digits, which must be below mˢ. The phase is
+//!   the digit modulo q, exactly.
 //! - **Overlapping** (ZipPIR, 3.3.3). γ = q for small secrets, q² for general ones. What is below a digit adds
 //!   the *spill* ⌊Σᵢ vᵢ·γ^(i−j)⌋, i < j, which is below V/(γ − 1): at most n·D for small secrets, at most n − 1
 //!   for general ones, for V/(q² − 1) = (1 + n(q − 1))/(q + 1) < n. What is above a digit vanishes
@@ -61,6 +62,21 @@ fn non_zero(number: BoxedUint) -> Result<NonZero<BoxedUint>> {
     NonZero::new(number).into_option().ok_or_else(zero)
 }
 
+/// γ, and how many digits fit below mˢ. A power of two takes fewer multiplications than other numbers of its
+/// size, so a separate γ is rounded up to one where that costs no digit.
+fn base(modulus: &BoxedUint, lwe: &LweParams, scale: Scale) -> Result<(NonZero<BoxedUint>, usize)> {
+    let gamma = non_zero(gamma(lwe, scale))?;
+    let largest = lwe.largest_value();
+    let digits = digits_below(modulus, &largest, &gamma);
+    let mut power = BoxedUint::one_with_precision(gamma.bits_precision() + 1);
+    power.shl_assign(gamma.as_ref().bits_vartime());
+    let power = non_zero(power)?;
+    if scale == Scale::Separate && digits_below(modulus, &largest, &power) == digits {
+        return Ok((power, digits));
+    }
+    Ok((gamma, digits))
+}
+
 /// How many digits of base γ and value at most V fit below mˢ: the most P with V·(γ^P − 1)/(γ − 1) < mˢ.
 fn digits_below(modulus: &BoxedUint, largest: &BoxedUint, gamma: &NonZero<BoxedUint>) -> usize {
     let bits = modulus.bits_precision() + 512;
@@ -92,9 +108,9 @@ impl Layout {
     /// # Errors
     /// [`Error::OutOfBounds`] where not one fits.
     pub fn packed(public: &PublicKey, lwe: LweParams, scale: Scale, packing: usize) -> Result<Self> {
-        let (modulus, gamma) = (non_zero(lwe.modulus().into())?, non_zero(gamma(&lwe, scale))?);
+        let modulus = non_zero(lwe.modulus().into())?;
         let largest = lwe.largest_value();
-        let digits = digits_below(public.plain().modulus(), &largest, &gamma);
+        let (gamma, digits) = base(public.plain().modulus(), &lwe, scale)?;
         let per_slot = packing.saturating_mul(2).saturating_sub(1);
         let slots = digits.checked_div(per_slot).unwrap_or(0);
         if slots == 0 {
@@ -183,7 +199,8 @@ impl Layout {
         let residue = Zeroizing::new(digit.rem_vartime(&self.modulus));
         let shift = u128::from(self.spill / 2) % self.lwe.modulus();
         // Without a branch: q ≤ 2⁶⁴.
-        let sum = u128::from(to_words(&residue, 1)[0]) + self.lwe.modulus() - shift;
+        let residue = Zeroizing::new(to_words(&residue, 1));
+        let sum = u128::from(residue[0]) + self.lwe.modulus() - shift;
         (sum - u128::from(sum >= self.lwe.modulus()) * self.lwe.modulus()) as u64
     }
 }
@@ -194,4 +211,57 @@ fn largest_spill(largest: &BoxedUint, gamma: &NonZero<BoxedUint>) -> u64 {
     let below = largest.wrapping_sub(BoxedUint::one());
     let divisor = NonZero::new(gamma.as_ref().wrapping_sub(one)).into_option();
     divisor.map_or(0, |divisor| to_words(&below.div_rem_vartime(&divisor).0, 4)[0])
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::Params;
+    use crate::compress::KeyKind;
+
+    /// A key whose modulus is about the least of its size, 9/16·2³⁰⁷².
+    fn smallest_key() -> PublicKey {
+        let mut words = vec![0; 48];
+        (words[0], words[47]) = (1, 9 << 60);
+        PublicKey::from_checked(Params::default(), from_words(&words)).unwrap()
+    }
+
+    fn slots(n: usize, bits: u32, kind: KeyKind, scale: Scale) -> usize {
+        let lwe = LweParams::new(n, 1 << bits, kind).unwrap();
+        Layout::new(&smallest_key(), lwe, scale).unwrap().slots()
+    }
+
+    #[test]
+    fn a_ciphertext_of_3072_bits_holds_what_its_bits_allow() {
+        let (separate, overlapping) = (Scale::Separate, Scale::Overlapping);
+        assert_eq!(slots(630, 64, KeyKind::Binary, separate), 41, "73.3 bits each");
+        assert_eq!(slots(630, 64, KeyKind::Ternary, separate), 41, "74.3 bits each");
+        assert_eq!(slots(630, 64, KeyKind::General, separate), 22, "137.3 bits each");
+        assert_eq!(slots(630, 64, KeyKind::Binary, overlapping), 47, "64 bits each, 10 more at the top");
+        assert_eq!(slots(630, 64, KeyKind::General, overlapping), 23, "128 bits each, 10 more at the top");
+        assert_eq!(slots(1305, 11, KeyKind::Binary, separate), 143, "21.4 bits each");
+        assert_eq!(slots(1024, 27, KeyKind::Ternary, separate), 80, "38.0 bits each");
+    }
+
+    #[test]
+    fn many_phases_take_several_ciphertexts() {
+        let lwe = LweParams::new(630, 1 << 64, KeyKind::Binary).unwrap();
+        let layout = Layout::new(&smallest_key(), lwe, Scale::Separate).unwrap();
+        assert_eq!([1, 41, 42, 256].map(|count| layout.ciphertexts(count)), [1, 1, 2, 7]);
+        assert_eq!(layout.with_at_most(10).ciphertexts(41), 5);
+    }
+
+    #[test]
+    fn spills_are_those_of_the_module_comment() {
+        let spill = |n, q, kind| {
+            let lwe = LweParams::new(n, q, kind).unwrap();
+            Layout::new(&smallest_key(), lwe, Scale::Overlapping).unwrap().spill
+        };
+        assert_eq!(spill(630, 1 << 64, KeyKind::Binary), 630);
+        assert_eq!(spill(630, 1 << 20, KeyKind::Ternary), 1260);
+        assert_eq!(spill(100, 12_289, KeyKind::Bounded(3)), 600);
+        assert_eq!(spill(630, 1 << 64, KeyKind::General), 629);
+        assert_eq!(spill(1, 2, KeyKind::General), 0);
+    }
 }

@@ -39,10 +39,17 @@ impl PackedKey {
         lwe_secret: &[u64],
         rng: &mut dyn CryptoRng,
     ) -> Result<Self> {
+        let plaintexts = Self::plaintexts(secret.public(), layout, lwe_secret)?;
+        Self::from_ciphertexts(secret.public(), layout, secret.encrypt_many(&plaintexts, rng)?)
+    }
+
+    /// What a key encrypts: for who encrypts it otherwise, by [`SecretKey::offsets`] in half of the bytes.
+    ///
+    /// # Errors
+    /// As [`PackedKey::generate`].
+    pub fn plaintexts(public: &PublicKey, layout: &Layout, lwe_secret: &[u64]) -> Result<Vec<Plaintext>> {
         let digits = layout.lwe().digits(lwe_secret)?;
-        let numbers = digits.chunks(layout.packing()).map(|digits| pack(secret.public(), layout, digits));
-        let numbers: Result<Vec<Plaintext>> = numbers.collect();
-        Self::from_ciphertexts(secret.public(), layout, secret.encrypt_many(&numbers?, rng)?)
+        digits.chunks(layout.packing()).map(|digits| pack(public, layout, digits)).collect()
     }
 
     /// A key from its ciphertexts, as they come from the network.

@@ -11,8 +11,8 @@
 //! 160 rows and 3,072 bits of a ticket some 46 million at k = 14. [`Plan`] chooses k, and how many rows at
 //! once, for a bound on memory.
 //!
-//! - [`exponents`]: where exponents come from. [`plan`]: the costs. [`steps`]: the work, in steps that take
-//!   some milliseconds each, so that it can be done in idle time.
+//! - `exponents`: where exponents come from. `plan`: the costs. `steps`: the work, in steps that take some
+//!   milliseconds each, so that it can be done in idle time.
 
 mod exponents;
 mod plan;

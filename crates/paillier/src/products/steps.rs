@@ -57,6 +57,15 @@ struct Pass {
     accumulators: Vec<u64>,
 }
 
+/// Sets bit `i` of the numbers whose positions are those of ones in `words`.
+fn spread_bits(words: &[u64], i: usize, numbers: &mut [u32]) {
+    for (numbers, word) in numbers.chunks_exact_mut(64).zip(words) {
+        for (bit, number) in numbers.iter_mut().enumerate() {
+            *number |= ((word >> bit) as u32 & 1) << i;
+        }
+    }
+}
+
 /// What comes next.
 enum Stage {
     /// The table of the block that begins with `base` has the subsets of so many of its bases.
@@ -151,7 +160,13 @@ impl<E: Exponents> Products<E> {
         let end = self.rows.end.min(self.rows.start + self.plan.rows_at_once);
         let rows = self.rows.start..end;
         self.rows.start = end;
-        let accumulators = self.public.batch().kernel().one().repeat(rows.len() * self.shape.bits as usize);
+        let count = rows.len() * self.shape.bits as usize;
+        let one = self.public.batch().kernel().one();
+        // The first block fills them, a step at a time.
+        let mut accumulators = Vec::with_capacity(count * one.len());
+        if self.shape.columns == 0 {
+            accumulators = one.repeat(count);
+        }
         let stage = self.table_stage(0, rows.len());
         Some(Pass { rows, stage, table: Vec::new(), indices: Vec::new(), accumulators })
     }
@@ -200,12 +215,15 @@ impl<E: Exponents> Products<E> {
         pass.indices.clear();
         pass.indices.resize(bits * rows, 0);
         let mut words = vec![0; bits.div_ceil(64)];
+        let mut of_row = vec![0; 64 * words.len()];
         for (position, row) in pass.rows.clone().enumerate() {
+            of_row.fill(0);
             for (i, column) in block.clone().enumerate() {
                 self.exponents.read(row, column, &mut words);
-                for (bit, index) in pass.indices[position..].iter_mut().step_by(rows).enumerate() {
-                    *index |= ((words[bit / 64] >> (bit % 64)) as u32 & 1) << i;
-                }
+                spread_bits(&words, i, &mut of_row);
+            }
+            for (index, &found) in pass.indices[position..].iter_mut().step_by(rows).zip(&of_row) {
+                *index = found;
             }
         }
     }
@@ -213,8 +231,14 @@ impl<E: Exponents> Products<E> {
     fn accumulate(&mut self, pass: &mut Pass, base: usize, at: usize) -> Option<Stage> {
         let (batch, limbs) = (self.public.batch(), self.public.batch().limbs());
         let end = pass.indices.len().min(at + STEP);
-        let accumulators = &mut pass.accumulators[at * limbs..end * limbs];
-        batch.kernel().multiply_selected(accumulators, &pass.table, &pass.indices[at..end]);
+        let indices = &pass.indices[at..end];
+        if base == 0 {
+            let entry = |&index: &u32| &pass.table[index as usize * limbs..][..limbs];
+            indices.iter().for_each(|index| pass.accumulators.extend_from_slice(entry(index)));
+        } else {
+            let accumulators = &mut pass.accumulators[at * limbs..end * limbs];
+            batch.kernel().multiply_selected(accumulators, &pass.table, indices);
+        }
         self.done += (end - at) as u64;
         if end < pass.indices.len() {
             return Some(Stage::Accumulate { base, at: end });

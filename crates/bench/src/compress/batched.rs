@@ -1,0 +1,107 @@
+//! Many encryptions (ZipPIR, Figure 1): n = 630, q = 2⁶⁴. The figure prints no numbers.
+
+use papir_core::Progress;
+use papir_paillier::Ciphertext;
+use papir_paillier::compress::{CompressionKey, ExpandedKey, KeyKind, Layout, Lwe, LweParams, Scale};
+use serde::Serialize;
+
+use super::samples::{Samples, Setting};
+use super::{milliseconds, refused};
+use crate::Result;
+
+const N: usize = 630;
+const LOG2_Q: u32 = 64;
+/// log₂ of the modulus that the third curve rescales to.
+const LOG2_RESCALED: u32 = 20;
+
+/// What compressing several encryptions costs.
+#[derive(Clone, Debug, Serialize)]
+pub struct Batched {
+    /// The curve: "general secret", "binary secret", "binary, rescaled".
+    pub curve: &'static str,
+    /// Encryptions.
+    pub encryptions: usize,
+    /// How many fit a ciphertext.
+    pub slots: usize,
+    /// The encryptions as they are.
+    pub uncompressed_bytes: u64,
+    /// Compressed.
+    pub compressed_bytes: u64,
+    /// Time in ms, rescaling included, on one core.
+    pub compress_ms: f64,
+    /// Whether all phases were the encryptions'.
+    pub correct: bool,
+}
+
+/// A curve of the figure.
+struct Curve {
+    name: &'static str,
+    samples: Samples,
+    key: ExpandedKey,
+    layout: Layout,
+    /// What encryptions are rescaled to.
+    rescaled: Option<LweParams>,
+}
+
+/// Every curve at these numbers of encryptions.
+pub(super) fn measure(
+    setting: &mut Setting<'_>,
+    counts: &[usize],
+    progress: &dyn Progress,
+) -> Result<Vec<Batched>> {
+    let most = counts.iter().copied().max().unwrap_or(1);
+    let curves = [("general secret", KeyKind::General), ("binary secret", KeyKind::Binary), RESCALED];
+    progress.stage("many encryptions", (curves.len() * counts.len()) as u64);
+    let mut points = Vec::with_capacity(curves.len() * counts.len());
+    for (name, kind) in curves {
+        let curve = Curve::new(setting, name, kind, most)?;
+        for &count in counts {
+            points.push(curve.point(setting, count)?);
+            progress.advance(1);
+        }
+    }
+    Ok(points)
+}
+
+const RESCALED: (&str, KeyKind) = ("binary, rescaled", KeyKind::Binary);
+
+impl Curve {
+    fn new(setting: &mut Setting<'_>, name: &'static str, kind: KeyKind, most: usize) -> Result<Self> {
+        let samples = setting.samples(N, LOG2_Q, kind, most)?;
+        let key = CompressionKey::generate(&setting.key, &samples.lwe, &samples.secret, setting.rng);
+        let rescaled = (name == RESCALED.0).then(|| LweParams::new(N, 1 << LOG2_RESCALED, kind));
+        let rescaled = rescaled.transpose().map_err(refused)?;
+        let compressed = rescaled.unwrap_or(samples.lwe);
+        let layout = Layout::new(setting.key.public(), compressed, Scale::Separate).map_err(refused)?;
+        let key = key.and_then(|key| ExpandedKey::new(key, compressed.modulus_bits())).map_err(refused)?;
+        Ok(Self { name, samples, key, layout, rescaled })
+    }
+
+    fn point(&self, setting: &Setting<'_>, count: usize) -> Result<Batched> {
+        let encryptions = &self.samples.encryptions[..count];
+        let (compressed, compress_ms) = milliseconds(|| self.compress(encryptions));
+        let (encryptions, ciphertexts) = compressed.map_err(refused)?;
+        let samples = Samples { lwe: *self.layout.lwe(), secret: self.samples.secret.clone(), encryptions };
+        let ciphertext = setting.key.public().params().ciphertext_bytes();
+        Ok(Batched {
+            curve: self.name,
+            encryptions: count,
+            slots: self.layout.slots(),
+            uncompressed_bytes: (count * (N + 1) * LOG2_Q as usize / 8) as u64,
+            compressed_bytes: (ciphertexts.len() * ciphertext) as u64,
+            compress_ms,
+            correct: samples.match_phases(&setting.key, &self.layout, &ciphertexts, count)?,
+        })
+    }
+
+    /// What is compressed, after rescaling, and its ciphertexts.
+    fn compress(&self, encryptions: &[Lwe]) -> papir_paillier::Result<(Vec<Lwe>, Vec<Ciphertext>)> {
+        let rescale = |lwe: &Lwe| match &self.rescaled {
+            Some(to) => self.samples.lwe.rescale(lwe, to),
+            None => Ok(lwe.clone()),
+        };
+        let encryptions = encryptions.iter().map(rescale).collect::<papir_paillier::Result<Vec<Lwe>>>()?;
+        let ciphertexts = self.key.compress(&self.layout, &encryptions)?;
+        Ok((encryptions, ciphertexts))
+    }
+}

@@ -1,0 +1,102 @@
+//! Packed compression keys (ZipPIR, Table 3).
+
+use papir_core::Progress;
+use papir_paillier::compress::{KeyKind, Layout, PackedKey, Scale};
+use serde::Serialize;
+
+use super::samples::Setting;
+use super::{milliseconds, refused};
+use crate::Result;
+
+/// A set, and what the paper says of it. Its keys are offsets to a seed's ciphertexts.
+struct Set {
+    n: usize,
+    modulus_log2: u32,
+    /// KB of a key that is not packed.
+    unpacked_kb: u32,
+    /// KB of the packed key of a general secret, and ms to unpack it.
+    general: (u32, f64),
+    /// Likewise of a binary secret.
+    binary: (u32, f64),
+}
+
+const SETS: [Set; 4] = [
+    Set { n: 630, modulus_log2: 64, unpacked_kb: 240, general: (22, 14.0), binary: (12, 13.0) },
+    Set { n: 742, modulus_log2: 64, unpacked_kb: 284, general: (26, 25.0), binary: (14, 12.0) },
+    Set { n: 870, modulus_log2: 64, unpacked_kb: 334, general: (30, 74.0), binary: (16, 13.0) },
+    Set { n: 1305, modulus_log2: 11, unpacked_kb: 501, general: (11, 15.0), binary: (7, 15.0) },
+];
+
+/// A compression key, packed as far as it goes.
+#[derive(Clone, Debug, Serialize)]
+pub struct Packed {
+    /// n.
+    pub n: usize,
+    /// log₂ q.
+    pub modulus_log2: u32,
+    /// Whether the secret is binary, or general.
+    pub binary: bool,
+    /// Digits of the secret in a ciphertext.
+    pub packing: usize,
+    /// The key not packed, as offsets to a seed's ciphertexts.
+    pub unpacked_bytes: u64,
+    /// The packed key, likewise.
+    pub packed_bytes: u64,
+    /// Time to unpack it, in ms, on one core.
+    pub unpack_ms: f64,
+    /// The paper's key that is not packed, in KB.
+    pub paper_unpacked_kb: u32,
+    /// The paper's packed key, in KB.
+    pub paper_kb: u32,
+    /// The paper's time, in ms, on all cores.
+    pub paper_ms: f64,
+    /// Whether an encryption compressed with the unpacked key has its phase.
+    pub correct: bool,
+}
+
+/// The first `sets` of the four sets, each with a general and a binary secret.
+pub(super) fn measure(
+    setting: &mut Setting<'_>,
+    sets: usize,
+    progress: &dyn Progress,
+) -> Result<Vec<Packed>> {
+    let sets = &SETS[..sets.min(SETS.len())];
+    progress.stage("packed keys", 2 * sets.len() as u64);
+    let mut packed = Vec::with_capacity(2 * sets.len());
+    for set in sets {
+        for (kind, paper) in [(KeyKind::General, set.general), (KeyKind::Binary, set.binary)] {
+            packed.push(one_key(setting, set, kind, paper)?);
+            progress.advance(1);
+        }
+    }
+    Ok(packed)
+}
+
+fn one_key(
+    setting: &mut Setting<'_>,
+    set: &Set,
+    kind: KeyKind,
+    (paper_kb, paper_ms): (u32, f64),
+) -> Result<Packed> {
+    let samples = setting.samples(set.n, set.modulus_log2, kind, 1)?;
+    let public = setting.key.public().clone();
+    let packing = Layout::largest_packing(&public, samples.lwe, Scale::Separate).map_err(refused)?;
+    let layout = Layout::packed(&public, samples.lwe, Scale::Separate, packing).map_err(refused)?;
+    let key = PackedKey::generate(&setting.key, &layout, &samples.secret, setting.rng).map_err(refused)?;
+    let (unpacked, unpack_ms) = milliseconds(|| key.unpack());
+    let ciphertexts = unpacked.compress(&layout, &samples.encryptions).map_err(refused)?;
+    let offset = public.params().plaintext_bytes() as u64;
+    Ok(Packed {
+        n: set.n,
+        modulus_log2: set.modulus_log2,
+        binary: kind == KeyKind::Binary,
+        packing,
+        unpacked_bytes: set.n as u64 * offset,
+        packed_bytes: PackedKey::ciphertext_count(&layout) as u64 * offset,
+        unpack_ms,
+        paper_unpacked_kb: set.unpacked_kb,
+        paper_kb,
+        paper_ms,
+        correct: samples.match_phases(&setting.key, &layout, &ciphertexts, 1)?,
+    })
+}

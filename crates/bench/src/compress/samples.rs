@@ -1,0 +1,74 @@
+//! Random LWE encryptions, and their direct decryption.
+
+use papir_paillier::SecretKey;
+use papir_paillier::compress::{KeyKind, Layout, Lwe, LweParams, decompress};
+use papir_paillier::{Ciphertext, Params};
+use rand_core::CryptoRng;
+
+use crate::Result;
+use crate::compress::refused;
+
+/// A Paillier key, and the generator of everything else.
+pub(super) struct Setting<'a> {
+    pub(super) key: SecretKey,
+    pub(super) rng: &'a mut dyn CryptoRng,
+}
+
+/// An LWE secret and encryptions under it, whose phases are random.
+pub(super) struct Samples {
+    pub(super) lwe: LweParams,
+    pub(super) secret: Vec<u64>,
+    pub(super) encryptions: Vec<Lwe>,
+}
+
+impl<'a> Setting<'a> {
+    /// With a modulus of so many bits, secure or not.
+    pub(super) fn new(modulus_bits: u32, rng: &'a mut dyn CryptoRng) -> Result<Self> {
+        let params = Params::insecure(modulus_bits, 1).map_err(refused)?;
+        Ok(Self { key: SecretKey::generate(params, rng).map_err(refused)?, rng })
+    }
+
+    /// Modulo 2 to the power `bits`.
+    pub(super) fn samples(&mut self, n: usize, bits: u32, kind: KeyKind, count: usize) -> Result<Samples> {
+        let lwe = LweParams::new(n, 1 << bits, kind).map_err(refused)?;
+        let mask = u64::MAX >> (u64::BITS - bits);
+        let mut word = || self.rng.next_u64() & mask;
+        let mut encryption = || Lwe { mask: (0..n).map(|_| word()).collect(), body: word() };
+        let encryptions = (0..count).map(|_| encryption()).collect();
+        let entry = |word: u64| match kind {
+            KeyKind::Binary => word & 1,
+            KeyKind::Ternary => (word % 3).wrapping_sub(1) & mask,
+            KeyKind::Bounded(_) | KeyKind::General => word & mask,
+        };
+        let secret = (0..n).map(|_| entry(self.rng.next_u64())).collect();
+        Ok(Samples { lwe, secret, encryptions })
+    }
+}
+
+impl Samples {
+    /// Whether the ciphertexts have the phases of the first encryptions, as exactly as the layout says.
+    pub(super) fn match_phases(
+        &self,
+        key: &SecretKey,
+        layout: &Layout,
+        ciphertexts: &[Ciphertext],
+        count: usize,
+    ) -> Result<bool> {
+        let phases = decompress(key, layout, ciphertexts, count).map_err(refused)?;
+        let is_right = |(&found, encryption): (&u64, &Lwe)| {
+            let off = found.wrapping_sub(self.phase(encryption)) & self.mask();
+            off.min(off.wrapping_neg() & self.mask()) <= layout.phase_error()
+        };
+        Ok(phases.iter().zip(&self.encryptions).all(is_right))
+    }
+
+    fn mask(&self) -> u64 {
+        (self.lwe.modulus() - 1) as u64
+    }
+
+    fn phase(&self, encryption: &Lwe) -> u64 {
+        let products = encryption.mask.iter().zip(&self.secret);
+        let product = products.fold(0u64, |sum, (a, s)| sum.wrapping_add(a.wrapping_mul(*s)));
+        encryption.body.wrapping_sub(product) & self.mask()
+    }
+}

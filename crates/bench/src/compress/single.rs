@@ -1,0 +1,86 @@
+//! One encryption (ZipPIR, Table 2).
+
+use papir_core::Progress;
+use papir_paillier::compress::{CompressionKey, ExpandedKey, KeyKind, Layout, Scale};
+use serde::Serialize;
+
+use super::samples::Setting;
+use super::{milliseconds, refused};
+use crate::Result;
+use crate::measure::median;
+
+/// n, log₂ q, the kind of secret, and the paper's milliseconds.
+const SETS: [(usize, u32, KeyKind, f64); 8] = [
+    (630, 64, KeyKind::Binary, 9.7),
+    (742, 64, KeyKind::Binary, 11.0),
+    (870, 64, KeyKind::Binary, 12.9),
+    (1305, 11, KeyKind::Binary, 16.6),
+    (1024, 27, KeyKind::Ternary, 7.2),
+    (2048, 54, KeyKind::Ternary, 23.8),
+    (4096, 36, KeyKind::Ternary, 33.8),
+    (8192, 43, KeyKind::Ternary, 83.3),
+];
+
+/// What compressing one encryption costs.
+#[derive(Clone, Debug, Serialize)]
+pub struct Single {
+    /// n: the LWE dimension, or the degree of the ring.
+    pub n: usize,
+    /// log₂ q.
+    pub modulus_log2: u32,
+    /// The encryption: n + 1 residues, or for a ring 2n.
+    pub uncompressed_bytes: u64,
+    /// The ciphertext.
+    pub compressed_bytes: u64,
+    /// Median time, in ms.
+    pub compress_ms: f64,
+    /// Seconds to expand the key, once.
+    pub expand_s: f64,
+    /// The expanded key in memory.
+    pub expanded_bytes: u64,
+    /// The paper's time, in ms, on all cores.
+    pub paper_ms: f64,
+    /// Whether the phase was the encryption's.
+    pub correct: bool,
+}
+
+/// The first `sets` of the eight sets.
+pub(super) fn measure(
+    setting: &mut Setting<'_>,
+    sets: usize,
+    runs: usize,
+    progress: &dyn Progress,
+) -> Result<Vec<Single>> {
+    let sets = &SETS[..sets.min(SETS.len())];
+    progress.stage("one encryption", sets.len() as u64);
+    sets.iter().map(|set| one_set(setting, *set, runs).inspect(|_| progress.advance(1))).collect()
+}
+
+fn one_set(
+    setting: &mut Setting<'_>,
+    (n, bits, kind, paper_ms): (usize, u32, KeyKind, f64),
+    runs: usize,
+) -> Result<Single> {
+    let samples = setting.samples(n, bits, kind, 1)?;
+    let (lwe, public) = (samples.lwe, setting.key.public().clone());
+    let layout = Layout::new(&public, lwe, Scale::Separate).map_err(refused)?;
+    let key = CompressionKey::generate(&setting.key, &lwe, &samples.secret, setting.rng).map_err(refused)?;
+    let (expanded, expand_ms) = milliseconds(|| ExpandedKey::new(key, bits));
+    let expanded = expanded.map_err(refused)?;
+    let compress = || milliseconds(|| expanded.compress(&layout, &samples.encryptions));
+    // The first run only warms up.
+    let ciphertexts = compress().0.map_err(refused)?;
+    let times = (0..runs).map(|_| compress().1).collect();
+    let residues = if kind == KeyKind::Ternary { 2 * n } else { n + 1 };
+    Ok(Single {
+        n,
+        modulus_log2: bits,
+        uncompressed_bytes: (residues as u64 * u64::from(bits)).div_ceil(8),
+        compressed_bytes: public.params().ciphertext_bytes() as u64,
+        compress_ms: median(times),
+        expand_s: expand_ms / 1e3,
+        expanded_bytes: expanded.bytes() as u64,
+        paper_ms,
+        correct: samples.match_phases(&setting.key, &layout, &ciphertexts, 1)?,
+    })
+}
