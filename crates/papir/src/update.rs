@@ -59,7 +59,8 @@ mod tests {
 
     fn get(database: &Database, key: &str) -> Option<Vec<u8>> {
         let lookup = database.client().unwrap().prepare_key(key.as_bytes(), &mut system_rng()).unwrap();
-        lookup.finish(&database.answer(lookup.queries()).unwrap()).unwrap()
+        let answers = database.answer(lookup.queries()).unwrap();
+        lookup.finish(&answers).unwrap()
     }
 
     fn pairs(count: u32) -> impl Iterator<Item = (String, [u8; 4])> {
