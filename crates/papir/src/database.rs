@@ -2,7 +2,9 @@
 
 use papir_core::erased::{self, ErasedServer, ErasedSession};
 use papir_core::{Description, Goal, NoProgress, Records, Version};
-use papir_lookup::{Bundle, Entry, KeywordLayout, Lookup, OnDuplicate, Result, TableOptions};
+use papir_lookup::{
+    BucketTarget, Bundle, Entry, KeyIds, KeywordLayout, Lookup, OnDuplicate, Result, TableOptions,
+};
 use papir_schemes::registry;
 
 use crate::DEFAULT_SCHEME;
@@ -16,20 +18,39 @@ pub struct Options {
     pub goal: Goal,
     /// What to do with a key that comes twice.
     pub on_duplicate: OnDuplicate,
+    /// Bytes of a record of a table of keys: what one query fetches, a few entries.
+    pub bucket: BucketTarget,
+    /// By how many per cent a table of keys is made larger than its entries need, so that later ones find
+    /// room in [`Database::update`].
+    pub room: u32,
 }
 
 impl Default for Options {
-    /// [`DEFAULT_SCHEME`], balanced; keys that come twice are refused.
+    /// [`DEFAULT_SCHEME`], balanced; keys that come twice are refused; a table as tight as it can be, in
+    /// records of the default length.
     fn default() -> Self {
-        let scheme = DEFAULT_SCHEME.to_owned();
-        Self { scheme, goal: Goal::default(), on_duplicate: OnDuplicate::default() }
+        let TableOptions { bucket, on_duplicate, room } = TableOptions::default();
+        Self { scheme: DEFAULT_SCHEME.to_owned(), goal: Goal::default(), on_duplicate, bucket, room }
+    }
+}
+
+impl Options {
+    pub(crate) fn table(&self) -> TableOptions {
+        TableOptions { bucket: self.bucket, on_duplicate: self.on_duplicate, room: self.room }
     }
 }
 
 /// A prepared database: the server's side of a lookup.
 pub struct Database {
-    server: Box<dyn ErasedServer>,
-    keyword: Option<KeywordLayout>,
+    pub(crate) server: Box<dyn ErasedServer>,
+    pub(crate) keys: Option<Keys>,
+    pub(crate) options: Options,
+}
+
+/// What its owner keeps of a table of keys.
+pub(crate) struct Keys {
+    pub(crate) layout: KeywordLayout,
+    pub(crate) ids: KeyIds,
 }
 
 impl Database {
@@ -45,9 +66,10 @@ impl Database {
         let entry =
             |(line, (key, value)): (u64, (K, V))| Entry { key: key.into(), value: value.into(), line };
         let entries = (1..).zip(pairs).map(entry).collect();
-        let table = TableOptions { on_duplicate: options.on_duplicate, ..TableOptions::default() };
-        let table = papir_lookup::build(entries, &table, &mut papir_client::system_rng(), &NoProgress)?;
-        Self::prepare(&table.records, Some(table.layout), options)
+        let rng = &mut papir_client::system_rng();
+        let table = papir_lookup::build(entries, &options.table(), rng, &NoProgress)?;
+        let keys = Keys { layout: table.layout, ids: table.ids };
+        Self::prepare(&table.records, Some(keys), options)
     }
 
     /// Prepares records that are looked up by index.
@@ -58,15 +80,16 @@ impl Database {
         Self::prepare(records, None, options)
     }
 
-    fn prepare(records: &dyn Records, keyword: Option<KeywordLayout>, options: &Options) -> Result<Self> {
+    pub(crate) fn prepare(records: &dyn Records, keys: Option<Keys>, options: &Options) -> Result<Self> {
         let scheme = registry::by_name(&options.scheme)?;
-        let mut rng = papir_client::system_rng();
-        Ok(Self { server: scheme.setup(records, options.goal, &mut rng, &NoProgress)?, keyword })
+        let server = scheme.setup(records, options.goal, &mut papir_client::system_rng(), &NoProgress)?;
+        Ok(Self { server, keys, options: options.clone() })
     }
 
     /// What clients start from, once a version: public, and the same for all.
     pub fn bundle(&self) -> Vec<u8> {
-        let (scheme_public, keyword) = (self.server.public(), self.keyword.clone());
+        let keyword = self.keys.as_ref().map(|keys| keys.layout.clone());
+        let scheme_public = self.server.public();
         Bundle { scheme_public, keyword, commitment_top: None }.encode()
     }
 
@@ -78,7 +101,8 @@ impl Database {
         client_of(&self.bundle())
     }
 
-    /// Answers queries, one answer each, in order.
+    /// Answers queries, one answer each, in order. For registered clients, whose answers take keys and
+    /// tickets, there is [`server`](Database::server).
     ///
     /// # Errors
     /// The first that a query meets: those of its envelope, [`papir_core::Error::WrongVersion`], or the scheme's.
@@ -99,9 +123,15 @@ impl Database {
         self.server.version()
     }
 
+    /// The scheme's server, which accepts registered clients' keys, prepares their tickets, and answers
+    /// with both.
+    pub fn server(&self) -> &dyn ErasedServer {
+        &*self.server
+    }
+
     /// The scheme's server and the layout of the keys, for a service of one's own.
     pub fn into_parts(self) -> (Box<dyn ErasedServer>, Option<KeywordLayout>) {
-        (self.server, self.keyword)
+        (self.server, self.keys.map(|keys| keys.layout))
     }
 }
 

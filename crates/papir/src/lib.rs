@@ -38,6 +38,36 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! # Registered clients
+//!
+//! With `zip` a client registers once, and each of its queries takes a ticket that the server prepared
+//! before. A ticket is good for one query: a server keeps account of the numbers it answered, and a
+//! client saves its state ([`ErasedClient::save_state`]) before a query leaves. [`connect`] and the service do both.
+//!
+//! ```no_run
+//! use papir::{Database, ErasedSession, NoProgress, Options, system_rng};
+//!
+//! let options = Options { scheme: "zip".into(), ..Options::default() };
+//! let database = Database::build([("France", "Paris"), ("Peru", "Lima")], &options)?;
+//! let client = database.client()?;
+//! let (mut state, sent) = client.client().register(&mut system_rng())?.expect("zip's clients register");
+//!
+//! // Ahead: the server prepares a ticket, the client its part of the next query.
+//! let keys = database.server().accept_keys(&sent)?;
+//! let ticket = database.server().ticket(&keys, 0, &NoProgress)?;
+//! client.client().prepare(&mut state, &NoProgress)?;
+//!
+//! let lookup = client.prepare_key_with(Some(&mut state), b"Peru", &mut system_rng())?;
+//! assert_eq!(lookup.tickets(), [0]);
+//! let session = ErasedSession { keys: Some(&keys), ticket: Some(&ticket) };
+//! let answer = database.server().answer(session, &lookup.queries()[0])?;
+//! assert_eq!(lookup.finish(&[answer])?.as_deref(), Some(&b"Lima"[..]));
+//! # Ok::<(), papir::Error>(())
+//! ```
+//!
+//! The example `sct_auditing` goes on from here: queries at fixed intervals, a database that changes,
+//! tickets that follow it.
+//!
 //! # The rooms behind this one
 //!
 //! | module | what |
@@ -49,6 +79,7 @@
 
 mod database;
 mod network;
+mod update;
 
 pub use papir_client as client;
 pub use papir_core as core;
@@ -58,8 +89,9 @@ pub use papir_schemes as schemes;
 pub use database::{Database, Options, client_of};
 pub use network::connect;
 pub use papir_client::{Connection, system_rng};
-pub use papir_core::{Goal, RecordBuffer, Records};
-pub use papir_lookup::{Error, Lookup, OnDuplicate, Pending, Result};
+pub use papir_core::erased::{ErasedClient, ErasedKeys, ErasedServer, ErasedSession, ErasedState};
+pub use papir_core::{Goal, NoProgress, Progress, RecordBuffer, Records};
+pub use papir_lookup::{BucketTarget, Error, Lookup, OnDuplicate, Pending, Result};
 
 /// The scheme that is taken where none is named.
 pub const DEFAULT_SCHEME: &str = "inspire";

@@ -1,0 +1,101 @@
+//! Keys that are set or taken out of a prepared database.
+
+use papir_core::{NoProgress, PreparedRecords};
+use papir_lookup::update::{Changes, KeyChange, OwnedTable, Patch, Patched, patch, rebuild};
+use papir_lookup::{Error, KeywordTable, Result};
+
+use crate::Database;
+use crate::database::Keys;
+
+impl Database {
+    /// The database with some keys set, or taken out where the value is `None`, under a new version. The
+    /// last change of a key counts. Clients start again from the new [`bundle`](Database::bundle); the
+    /// old version goes on answering for as long as it is kept.
+    ///
+    /// Keys that find room change a few records. Where one finds none, all are arranged and prepared
+    /// again: the `room` of [`Options`](crate::Options) makes that rare.
+    ///
+    /// # Errors
+    /// [`Error::NotKeyed`] for records that are looked up by index; those of [`Changes::new`] (an error's
+    /// line is the change's number from 1), of [`patch()`] and [`rebuild()`], or of the scheme.
+    pub fn update<K: Into<Vec<u8>>, V: Into<Vec<u8>>>(
+        &self,
+        changes: impl IntoIterator<Item = (K, Option<V>)>,
+    ) -> Result<Self> {
+        let keys = self.keys.as_ref().ok_or(Error::NotKeyed)?;
+        let change = |(line, (key, value)): (u64, (K, Option<V>))| KeyChange {
+            key: key.into(),
+            value: value.map(Into::into),
+            line,
+        };
+        let changes = Changes::new(&keys.layout, &keys.ids, (1..).zip(changes).map(change).collect())?;
+        let records = PreparedRecords::new(self.server());
+        let table = OwnedTable { layout: &keys.layout, ids: &keys.ids, records: &records };
+        match patch(table, &changes, &NoProgress)? {
+            Patched::Patch(patch) => self.patched(patch),
+            Patched::Rebuild(_) => self.rebuilt(table, &changes),
+        }
+    }
+
+    fn patched(&self, Patch { changes, layout, ids, .. }: Patch) -> Result<Self> {
+        let server = self.server.update(&changes, &mut papir_client::system_rng(), &NoProgress)?;
+        Ok(Self { server, keys: Some(Keys { layout, ids }), options: self.options.clone() })
+    }
+
+    fn rebuilt(&self, table: OwnedTable<'_>, changes: &Changes) -> Result<Self> {
+        let (options, rng) = (self.options.table(), &mut papir_client::system_rng());
+        let KeywordTable { layout, records, ids, .. } = rebuild(table, changes, &options, rng, &NoProgress)?;
+        Self::prepare(&records, Some(Keys { layout, ids }), &self.options)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use papir_core::RecordBuffer;
+
+    use super::*;
+    use crate::{Options, system_rng};
+
+    fn get(database: &Database, key: &str) -> Option<Vec<u8>> {
+        let lookup = database.client().unwrap().prepare_key(key.as_bytes(), &mut system_rng()).unwrap();
+        let answers = database.answer(lookup.queries()).unwrap();
+        lookup.finish(&answers).unwrap()
+    }
+
+    fn pairs(count: u32) -> impl Iterator<Item = (String, [u8; 4])> {
+        (0..count).map(|i| (format!("key {i}"), i.to_le_bytes()))
+    }
+
+    #[test]
+    fn keys_are_set_and_taken_out() {
+        let options = Options { room: 20, ..Options::default() };
+        let before = Database::build(pairs(500), &options).unwrap();
+        let changes = [("key 3", Some([9; 4])), ("new", Some([7; 4])), ("key 4", None)];
+        let after = before.update(changes).unwrap();
+        assert_ne!(before.version(), after.version());
+        let expected = [("key 3", Some(vec![9; 4])), ("new", Some(vec![7; 4])), ("key 4", None)];
+        for (key, value) in expected {
+            assert_eq!(get(&after, key), value, "{key}");
+        }
+        assert_eq!(get(&after, "key 5"), Some(vec![5, 0, 0, 0]));
+        assert_eq!(get(&before, "key 4"), Some(vec![4, 0, 0, 0]), "the old version still answers");
+    }
+
+    #[test]
+    fn keys_without_room_are_arranged_again() {
+        let before = Database::build(pairs(40), &Options::default()).unwrap();
+        let after = before.update(pairs(400).skip(40).map(|(key, value)| (key, Some(value)))).unwrap();
+        assert!(before.describe().shape.total_bytes() < after.describe().shape.total_bytes());
+        for i in [0u32, 39, 40, 399] {
+            assert_eq!(get(&after, &format!("key {i}")), Some(i.to_le_bytes().to_vec()));
+        }
+    }
+
+    #[test]
+    fn records_by_index_have_no_keys_to_change() {
+        let records = RecordBuffer::from_records((0u32..9).map(u32::to_le_bytes)).unwrap();
+        let database = Database::build_records(&records, &Options::default()).unwrap();
+        assert!(matches!(database.update([("a", Some("b"))]), Err(Error::NotKeyed)));
+    }
+}
