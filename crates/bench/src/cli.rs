@@ -124,7 +124,7 @@ pub fn run_with(args: &Args, out: &mut dyn Write, progress: &dyn Progress) -> Re
 
 /// Runs and prints a table of a paper.
 fn run_table(name: &str, args: &Args, out: &mut dyn Write, progress: &dyn Progress) -> Result<()> {
-    let all = || tables::ALL.iter().map(|table| table.name);
+    let all = || tables::all().map(|table| table.name);
     let table = tables::by_name(name).ok_or_else(|| unknown("table", name, all()))?;
     let report = tables::run(table, &mut args.bench(progress)?)?;
     if args.json {
@@ -291,7 +291,7 @@ fn write_json(out: &mut dyn Write, value: &impl serde::Serialize) -> Result<()> 
 /// Everything that has a name: its kind, the name, what it is. Tables and figures share names.
 fn named() -> impl Iterator<Item = [&'static str; 3]> {
     let benchmarks = definitions::ALL.iter().map(|one| ["benchmark", one.name, one.what]);
-    let tables = tables::ALL.iter().map(|table| ["table", table.name, table.what]);
+    let tables = tables::all().map(|table| ["table", table.name, table.what]);
     let figures = figures::ALL.iter().map(|figure| ["figure", figure.name, figure.what]);
     benchmarks.chain(tables).chain(figures)
 }

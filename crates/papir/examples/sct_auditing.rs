@@ -185,7 +185,7 @@ impl Auditor {
     /// Decrypts the next query's masks: nearly all of the client's work, and none of it depends on what will
     /// be asked.
     fn prepare(&mut self) -> Result<()> {
-        Ok(self.lookup.client().prepare(&mut self.state, &NoProgress)?)
+        Ok(self.lookup.client().prepare(&mut self.state, 1, &NoProgress)?)
     }
 
     /// Goes on with another version of the log. Its keys, state and masks stay.

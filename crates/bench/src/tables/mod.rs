@@ -12,6 +12,7 @@ pub mod inspire;
 mod print;
 mod run;
 mod standing;
+pub mod zip;
 
 pub use block::{Block, Ours, Published};
 pub use run::{Bench, Row, TableReport, run};
@@ -30,10 +31,16 @@ pub struct Table {
     pub blocks: &'static [Block],
 }
 
-/// All tables that papir reproduces. Table 5 of InsPIRe is the benchmark `packing`.
-pub const ALL: &[Table] = inspire::TABLES;
+/// All tables that papir reproduces, paper by paper. Table 5 of InsPIRe is the benchmark `packing`, Tables 2
+/// and 3 of ZipPIR are `compress`.
+pub const ALL: &[&[Table]] = &[inspire::TABLES, zip::TABLES];
+
+/// Every table.
+pub fn all() -> impl Iterator<Item = &'static Table> {
+    ALL.iter().copied().flatten()
+}
 
 /// The table of this name.
 pub fn by_name(name: &str) -> Option<&'static Table> {
-    ALL.iter().find(|table| table.name == name)
+    all().find(|table| table.name == name)
 }

@@ -6,7 +6,7 @@ use super::{Cost, Row, Standing, TableReport};
 use crate::Result;
 use crate::report::write_columns;
 
-const HEADER: [&str; 18] = [
+const HEADER: [&str; 21] = [
     "database",
     "entry",
     "scheme",
@@ -24,6 +24,9 @@ const HEADER: [&str; 18] = [
     "offline s, paper",
     "papir",
     "query ms",
+    "ticket s",
+    "ticket KiB",
+    "client ahead s",
     "papir's figures",
 ];
 
@@ -101,6 +104,9 @@ impl Row {
             number(self.paper_offline_s, 0),
             of(|cost| cost.offline_s, 1),
             of(|cost| cost.query_ms, 1),
+            of(|cost| cost.ticket_s, 1),
+            of(|cost| cost.ticket_bytes.map(kib), 1),
+            of(|cost| cost.client_cold_s, 1),
             self.papir.words().to_owned(),
         ]
     }

@@ -29,6 +29,13 @@ pub struct Cost {
     pub offline_s: Option<f64>,
     /// A client's query.
     pub query_ms: Option<f64>,
+    /// What the server computes ahead for a query of a registered client; null in schemes without, and where
+    /// it was predicted.
+    pub ticket_s: Option<f64>,
+    /// What it keeps of that.
+    pub ticket_bytes: Option<u64>,
+    /// What the client computes ahead for a query.
+    pub client_cold_s: Option<f64>,
     /// The parts of the answer in ms; none where it was predicted.
     pub stages: Stages,
     /// Whether every retrieved record was right; null where none was retrieved.
@@ -50,6 +57,9 @@ impl Cost {
             reads: None,
             offline_s: None,
             query_ms: None,
+            ticket_s: None,
+            ticket_bytes: None,
+            client_cold_s: None,
             stages: Stages::default(),
             correct: None,
         }
@@ -61,6 +71,9 @@ impl Cost {
             reads: Some(report.reads),
             offline_s: Some(report.offline_s),
             query_ms: Some(report.query_ms),
+            ticket_s: report.ticket_s,
+            ticket_bytes: report.ticket_bytes,
+            client_cold_s: report.client_cold_s,
             stages: report.stages,
             correct: Some(report.correct),
             ..Self::sent([report.keys_bytes, report.query_bytes, report.download_bytes, report.hint_bytes])
@@ -68,7 +81,7 @@ impl Cost {
     }
 
     pub(super) fn predicted(description: &Description, rates: &Rates, threads: usize) -> Self {
-        let Sizes { keys, query_keys, query, answer, hint, .. } = description.sizes;
+        let Sizes { keys, ticket, query_keys, query, answer, hint, .. } = description.sizes;
         let seconds = |counts: &Counts| Some(counts.seconds(rates, threads)).filter(|&seconds| seconds > 0.0);
         let milliseconds = |counts| seconds(counts).map(|seconds| 1e3 * seconds);
         let work = &description.work;
@@ -76,6 +89,7 @@ impl Cost {
             server_ms: milliseconds(&work.answer),
             offline_s: seconds(&work.setup),
             query_ms: milliseconds(&work.query),
+            ticket_bytes: Some(ticket).filter(|&bytes| bytes > 0),
             ..Self::sent([keys + query_keys, query - query_keys, answer, hint])
         }
     }
