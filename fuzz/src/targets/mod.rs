@@ -7,6 +7,7 @@ mod http;
 mod layouts;
 mod rows;
 mod schemes;
+mod secrets;
 
 use crate::Target;
 
@@ -22,6 +23,9 @@ pub const ALL: &[(&str, Make)] = &[
     ("manifest", files::manifest),
     ("csv", rows::csv),
     ("jsonl", rows::jsonl),
+    ("changes", rows::changes),
+    ("tokens", secrets::tokens),
+    ("state", secrets::state),
     ("address", address::address),
     ("info", address::info),
     ("public", schemes::public),
