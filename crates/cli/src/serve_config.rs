@@ -10,7 +10,7 @@ use clap::builder::BoolishValueParser;
 use clap::{Args, ValueEnum};
 use papir_server::{
     ClientLimits, DatabaseConfig, Listen, Protection, Rate, RegistryConfig, ServerConfig, Sources, TlsFiles,
-    TokenSource,
+    TokenSource, TrustedProxies,
 };
 use papir_store::remote::Location;
 use serde::{Deserialize, Serialize};
@@ -37,11 +37,12 @@ pub(crate) struct Settings {
     #[arg(long, value_name = "ADDRESS", env = "PAPIR_SERVE_LISTEN")]
     #[serde(skip_serializing_if = "Option::is_none", with = "text")]
     listen: Option<Listen>,
-    /// Threads that answer; 0 takes one a core [default: 0].
+    /// Threads that answer a database; 0 takes one a core [default: 0].
     #[arg(long, value_name = "N", env = "PAPIR_SERVE_THREADS")]
     #[serde(skip_serializing_if = "Option::is_none")]
     threads: Option<usize>,
-    /// Requests that are answered at the same time, sharing the threads [default: 2].
+    /// Databases that are answered at the same time, each on threads of its own [default: 2]. Requests
+    /// for one database that wait are answered together.
     #[arg(long, value_name = "N", env = "PAPIR_SERVE_MAX_CONCURRENT")]
     #[serde(skip_serializing_if = "Option::is_none")]
     max_concurrent: Option<usize>,
@@ -87,6 +88,11 @@ pub(crate) struct Settings {
     #[arg(long, value_name = "N", env = "PAPIR_SERVE_PER_CLIENT")]
     #[serde(skip_serializing_if = "Option::is_none")]
     per_client: Option<usize>,
+    /// Proxies whose X-Forwarded-For or Forwarded says whose request it is, for --rate and --per-client:
+    /// networks as 10.0.0.0/8, and unix for a Unix socket; separated by commas.
+    #[arg(long, value_name = "CIDR|unix", env = "PAPIR_SERVE_TRUST_PROXY")]
+    #[serde(skip_serializing_if = "Option::is_none", with = "text")]
+    trust_proxy: Option<TrustedProxies>,
     /// Serve even schemes that hide nothing from the server.
     #[arg(
         long,
@@ -257,6 +263,7 @@ impl Settings {
             rate: self.rate.or(other.rate),
             burst: self.burst.or(other.burst),
             per_client: self.per_client.or(other.per_client),
+            trust_proxy: self.trust_proxy.or(other.trust_proxy),
             allow_not_private: self.allow_not_private.or(other.allow_not_private),
             keep_old: self.keep_old.or(other.keep_old),
             watch: self.watch.or(other.watch),
@@ -330,6 +337,7 @@ impl Settings {
             tls,
             tokens,
             limits,
+            proxies: self.trust_proxy.unwrap_or_default(),
             header_timeout: self.header_timeout.map_or(times.header_timeout, |span| span.0),
             max_connections: self.max_connections.unwrap_or(times.max_connections),
         };
@@ -468,6 +476,7 @@ mod tests {
             ("body-timeout = \"soon\"", 1, "soon"),
             ("listen = \"nowhere\"", 1, "nowhere"),
             ("rate = \"5\"", 1, "5/s"),
+            ("trust-proxy = \"10.0.0.1/8\"", 1, "10.0.0.1/8"),
             ("[[database]]\nname = \"a\"", 1, "path"),
             ("[[database]]\npath = \"a\"\nfile = \"b\"", 3, "file"),
             ("threads = ", 1, ""),

@@ -163,9 +163,9 @@ impl Account {
             lock.keep_keys(&keys)?;
         }
         let status = if whole {
-            transport.register(&self.clients, &keys)?
+            transport.register(&self.clients, lookup.version(), &keys)?
         } else {
-            transport.begin_upload(&self.clients, keys.len() as u64)?
+            transport.begin_upload(&self.clients, lookup.version(), keys.len() as u64)?
         };
         let record = Record {
             address: self.address.clone(),

@@ -118,14 +118,22 @@ impl Connection {
     }
 
     /// Registers with the service where the scheme has client keys, or goes on with the registration
-    /// that is kept. Lookups do so by themselves; keys may be large, and this is when they are sent.
+    /// that is kept. Lookups do so by themselves; keys may be large, and this is when they are sent. When
+    /// the database changes meanwhile, starts again from its new public part, at most [`CHANGES`] times.
     ///
     /// # Errors
     /// Those of the network, of the service, and of client state ([`Error::Passphrase`] and the like).
     pub fn register(&mut self) -> Result<()> {
-        if self.account.is_none() {
+        let mut changes = 0;
+        while self.account.is_none() {
             let place = (self.address.of(&self.name, ""), self.address.identity(&self.name));
-            self.account = Account::open(&self.transport, place, &self.lookup, &self.options)?;
+            match Account::open(&self.transport, place, &self.lookup, &self.options) {
+                Ok(None) => break,
+                Ok(account) => self.account = account,
+                Err(error) if error.is_moved() && changes < CHANGES => self.fetch_again()?,
+                Err(error) => return Err(error),
+            }
+            changes += 1;
         }
         Ok(())
     }
@@ -241,7 +249,13 @@ impl Connection {
                     changes += 1;
                 }
                 Outcome::Gone(client, refusal) if !gone || refusal.code() == TICKET_USED => {
-                    self.give_up_client(&client, refusal)?;
+                    match self.give_up_client(&client, refusal) {
+                        Err(error) if error.is_moved() && changes < CHANGES => {
+                            self.follow_change()?;
+                            changes += 1;
+                        }
+                        given_up => given_up?,
+                    }
                     gone = true;
                 }
                 Outcome::Moved(refusal) | Outcome::Gone(_, refusal) => return Err(refusal),
@@ -251,10 +265,16 @@ impl Connection {
 
     /// Starts again from the public part of the new version.
     fn follow_change(&mut self) -> Result<()> {
+        self.fetch_again()?;
+        self.register()
+    }
+
+    /// Fetches the public part of the new version; what was registered for the old one need not fit.
+    fn fetch_again(&mut self) -> Result<()> {
         (self.info, self.lookup) =
             fetch(&self.transport, &self.address, &self.name, &self.options, &mut self.costs)?;
         self.account = None;
-        self.register()
+        Ok(())
     }
 
     /// Registers again for a client that is gone. A ticket that another query used says that the
@@ -275,10 +295,9 @@ impl Connection {
     fn try_exchange<'a>(&mut self, wanted: &'a [Wanted<'a>]) -> Result<Outcome<'a>> {
         let (now, rest) = wanted.split_at(self.lookups_per_request().min(wanted.len()));
         let (client, asked) = match self.prepare(now) {
-            // Another process has followed the database to a version that takes other state.
-            Err(Error::Core(error @ papir_core::Error::WrongVersion { .. })) => {
-                return Ok(Outcome::Moved(error.into()));
-            }
+            // Another process has followed the database to a version that takes other state, or it has
+            // forgotten the state and there is a new version to register with.
+            Err(error) if error.is_moved() => return Ok(Outcome::Moved(error)),
             prepared => prepared?,
         };
         let tickets: Vec<u64> = asked.iter().flat_map(|asked| asked.pending.tickets()).copied().collect();

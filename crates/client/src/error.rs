@@ -154,6 +154,16 @@ impl From<papir_lookup::Error> for Error {
 }
 
 impl Error {
+    /// Whether it says that the database has another version by now than what was made for it: keys,
+    /// or a client's state.
+    pub(crate) fn is_moved(&self) -> bool {
+        match self {
+            Self::Http { status, code, .. } => *status == 409 && code == "wrong_version",
+            Self::Core(error) => matches!(error, papir_core::Error::WrongVersion { .. }),
+            _ => false,
+        }
+    }
+
     /// A short stable code for machines.
     pub fn code(&self) -> &str {
         match self {

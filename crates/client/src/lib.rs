@@ -43,6 +43,7 @@ pub use state::{Passphrase, default_state_directory};
 #[doc(hidden)]
 pub mod parsers {
     use crate::info::{List, Refusal};
+    use crate::state::{self, Record};
     use crate::{DatabaseInfo, Result};
 
     /// The list's address for an address that is accepted.
@@ -61,5 +62,33 @@ pub mod parsers {
         let other =
             serde_json::from_slice::<List>(bytes).is_ok() || serde_json::from_slice::<Refusal>(bytes).is_ok();
         if other { Ok(()) } else { serde_json::from_slice::<DatabaseInfo>(bytes).map(drop) }
+    }
+
+    /// A file of client state in the clear.
+    ///
+    /// # Errors
+    /// None of these.
+    pub fn state_file(uploading: bool, state: &[u8]) -> papir_core::Result<Vec<u8>> {
+        let record = Record {
+            address: "http://127.0.0.1:7470/v1/databases/words".into(),
+            client: "0".repeat(32),
+            uploading,
+            keys_bytes: 400,
+            state: state.to_vec().into(),
+        };
+        Ok(state::write(&record, None)?.to_vec())
+    }
+
+    /// What a file of client state holds, as its file would hold it.
+    ///
+    /// # Errors
+    /// The parser's own; one that wants a passphrase is refused.
+    pub fn state(bytes: &[u8]) -> papir_core::Result<Vec<u8>> {
+        let wanted = || papir_core::Error::malformed("a state file", "one with a passphrase", "one without");
+        match state::parse(bytes, None) {
+            Ok(record) => Ok(state::write(&record, None)?.to_vec()),
+            Err(state::Unopened::Core(error)) => Err(error),
+            Err(_) => Err(wanted()),
+        }
     }
 }

@@ -1,10 +1,13 @@
 //! Requests about registered clients.
 
+use papir_core::Version;
 use serde::{Deserialize, Serialize};
 use ureq::http::{Request, Response, header};
 use ureq::{AsSendBody, Body};
 
-use crate::transport::{JSON_LIMIT, Transport, advised_wait, read, refusal, transport, unexpected};
+use crate::transport::{
+    JSON_LIMIT, Transport, VERSION_HEADER, advised_wait, read, refusal, transport, unexpected,
+};
 use crate::{Error, Options, Result};
 
 /// How often a busy service is asked again.
@@ -61,19 +64,20 @@ impl Transport {
         still_there(self.call(url, "GET", &[], ())?).map(|response| json(url, response)).transpose()
     }
 
-    /// Registers keys in one request.
-    pub(crate) fn register(&self, url: &str, keys: &[u8]) -> Result<ClientStatus> {
-        json(url, self.call(url, "POST", &[], keys)?)
+    /// Registers keys for a version in one request.
+    pub(crate) fn register(&self, url: &str, version: Version, keys: &[u8]) -> Result<ClientStatus> {
+        json(url, self.call(url, "POST", &[(VERSION_HEADER, version.to_string())], keys)?)
     }
 
-    /// Begins an upload of keys.
-    pub(crate) fn begin_upload(&self, url: &str, length: u64) -> Result<ClientStatus> {
-        json(url, self.call(url, "POST", &[("papir-upload-length", length)], &[][..])?)
+    /// Begins an upload of keys for a version.
+    pub(crate) fn begin_upload(&self, url: &str, version: Version, length: u64) -> Result<ClientStatus> {
+        let headers = [(VERSION_HEADER, version.to_string()), ("papir-upload-length", length.to_string())];
+        json(url, self.call(url, "POST", &headers, &[][..])?)
     }
 
     /// Sends one part of the keys; `None` when the client is gone.
     pub(crate) fn upload_part(&self, url: &str, offset: u64, part: &[u8]) -> Result<Option<ClientStatus>> {
-        let response = self.call(url, "PATCH", &[("papir-upload-offset", offset)], part)?;
+        let response = self.call(url, "PATCH", &[("papir-upload-offset", offset.to_string())], part)?;
         still_there(response).map(|response| json(url, response)).transpose()
     }
 
@@ -98,14 +102,14 @@ impl Transport {
         &self,
         url: &str,
         method: &str,
-        headers: &[(&str, u64)],
+        headers: &[(&str, String)],
         body: impl AsSendBody + Copy,
     ) -> Result<Response<Body>> {
         let mut retries = 0..BUSY_RETRIES;
         loop {
             let mut request = Request::builder().method(method).uri(url);
             for (name, value) in headers {
-                request = request.header(*name, *value);
+                request = request.header(*name, value);
             }
             if let Some(token) = &self.token {
                 request = request.header(header::AUTHORIZATION, token.bearer().as_str());

@@ -13,7 +13,7 @@ use crate::address::Address;
 use crate::info::Refusal;
 use crate::{Error, Options, Result, Token, agent};
 
-const VERSION_HEADER: &str = "papir-version";
+pub(crate) const VERSION_HEADER: &str = "papir-version";
 const CLIENT_HEADER: &str = "papir-client";
 const TICKET_HEADER: &str = "papir-ticket";
 /// Longest JSON that is read, in bytes.

@@ -451,7 +451,8 @@ impl<S: Scheme> ErasedServer for ErasedServerOf<S> {
 
     fn accept_keys(&self, keys: &[u8]) -> Result<ErasedKeys> {
         let (found, payload) = envelope::open(keys, Kind::Keys, S::ID)?;
-        let keys = S::ClientKeys::decode(self.server.params(), payload)?;
+        let keys = S::ClientKeys::decode(self.server.params(), payload)
+            .map_err(|error| of_version(error, found, self.version))?;
         if found != self.version && !self.server.keys_fit(&keys) {
             return Err(Error::WrongVersion { found, expected: self.version });
         }
@@ -546,7 +547,8 @@ impl<S: Scheme> ErasedClient for ErasedClientOf<S> {
 
     fn load_state(&self, bytes: &[u8]) -> Result<ErasedState> {
         let (found, payload) = envelope::open(bytes, Kind::State, S::ID)?;
-        let state = S::ClientState::decode(self.client.params(), payload)?;
+        let state = S::ClientState::decode(self.client.params(), payload)
+            .map_err(|error| of_version(error, found, self.version))?;
         if found != self.version && !self.client.state_fits(&state) {
             return Err(Error::WrongVersion { found, expected: self.version });
         }
@@ -578,6 +580,12 @@ impl<S: Scheme> ErasedClient for ErasedClientOf<S> {
         let payload = envelope::open_version(answer, Kind::Answer, S::ID, self.version)?;
         self.client.extract(secret, S::Answer::decode(self.client.params(), payload)?)
     }
+}
+
+/// Why what was made for the version `found` does not parse: under another version's parameters it need
+/// not.
+fn of_version(error: Error, found: Version, expected: Version) -> Error {
+    if found == expected { error } else { Error::WrongVersion { found, expected } }
 }
 
 fn keys_of<S: Scheme>(keys: &ErasedKeys) -> Result<&S::ClientKeys> {

@@ -12,12 +12,11 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use papir_core::Version;
-use tracing::Span;
 
 use crate::access::grant::Grant;
+use crate::answering::Request;
 use crate::catalog::Catalog;
 use crate::config::QueryObserver;
-use crate::database::Database;
 use crate::gate::{Admission, Gate};
 use crate::identify::{RequestIds, identify};
 use crate::info::{Detail, List};
@@ -38,7 +37,7 @@ const METRICS: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4
 /// What every request shares.
 pub(crate) struct App {
     pub(crate) catalog: Catalog,
-    pub(crate) gate: Gate,
+    pub(crate) gate: Gate<Request>,
     pub(crate) guard: Guard,
     pub(crate) registry: Option<Arc<Registry>>,
     pub(crate) body_timeout: Duration,
@@ -268,35 +267,17 @@ async fn answer(
     app.metrics.received(versions.name(), bytes.len());
     let (database, newest) = versions.choose(&bytes)?;
     let version = database.version();
-    let (observing, span, begin) = (Arc::clone(app), Span::current(), Instant::now());
-    let job = move || {
-        let _in_request = span.enter();
-        answer_now(&observing, (&database, newest), &client, &bytes, begin.elapsed())
-    };
-    let answers = app.gate.run(admission, job).await??;
+    let request = Request::new(app, (database, newest), client, bytes);
+    let (request, admission) = request.with_tickets(admission).await?;
+    let answers = app.gate.run(admission, request).await??;
     Ok(([version_header(version)], [(header::CONTENT_TYPE, BINARY)], answers).into_response())
 }
 
-/// On a thread that answers, after having waited for it.
-fn answer_now(
-    app: &App,
-    (database, newest): (&Database, Version),
-    client: &Credentials,
-    queries: &[u8],
-    waited: Duration,
-) -> Result<Vec<u8>, Problem> {
-    let start = Instant::now();
-    app.metrics.stage(database.name(), Stage::Wait, waited);
-    if let Some(observer) = &app.on_query {
-        observer(database.name(), queries);
-    }
-    let answers = registry::answer(app.registry.as_deref(), (database, newest), client, queries)?;
-    let time = start.elapsed();
-    app.metrics.stage(database.name(), Stage::Answer, time);
-    app.metrics.answered(database.name(), database.count(queries.len()), answers.len());
-    let (received, sent, milliseconds) = (queries.len(), answers.len(), time.as_secs_f64() * 1e3);
-    tracing::debug!(database = database.name(), received, sent, milliseconds, "answered");
-    Ok(answers)
+/// The version that a request is made for, where it names one.
+pub(crate) fn named_version(headers: &HeaderMap) -> Result<Option<Version>, Problem> {
+    let parse = |value: &HeaderValue| value.to_str().ok().and_then(|text| text.parse().ok());
+    let bad = || Problem::BadHeader { name: VERSION_HEADER, expected: "16 hexadecimal digits" };
+    headers.get(VERSION_HEADER).map(|value| parse(value).ok_or_else(bad)).transpose()
 }
 
 fn version_header(version: Version) -> (HeaderName, String) {
@@ -316,9 +297,8 @@ impl App {
         headers: &HeaderMap,
     ) -> Result<(Answerable, Admission, Credentials), Problem> {
         let mut versions = self.catalog.answerable(name)?;
-        if let Some(value) = headers.get(VERSION_HEADER) {
-            let version = value.to_str().ok().and_then(|text| text.parse::<Version>().ok());
-            versions = versions.only(version.ok_or(Problem::BadVersionHeader)?)?;
+        if let Some(version) = named_version(headers)? {
+            versions = versions.only(version)?;
         }
         let client = Credentials::read(headers)?;
         let admission = self.gate.admit().map_err(|after| Problem::Busy { after })?;

@@ -38,9 +38,10 @@ pub struct ServerConfig {
     pub databases: Vec<DatabaseConfig>,
     /// Which of their files are copies of what lies elsewhere.
     pub sources: crate::Sources,
-    /// Threads that answer; 0 means one a core.
+    /// Threads that answer one version; 0 means one a core.
     pub threads: usize,
-    /// Requests that are answered at the same time (they share the threads), at least 1.
+    /// Versions of databases that are answered at the same time, each on threads of its own, at least 1.
+    /// The requests for one version that wait for their turn are answered together.
     pub max_concurrent: usize,
     /// Requests that may be uploading or waiting besides; more are told to come later.
     pub max_queued: usize,
@@ -63,7 +64,7 @@ pub struct ServerConfig {
 }
 
 impl Default for ServerConfig {
-    /// Loopback port 7470, a thread a core, two requests at a time and 64 waiting, 30 s for a body,
+    /// Loopback port 7470, a thread a core, two versions at a time and 64 requests waiting, 30 s for a body,
     /// old versions for 10 minutes, no watching, with metrics.
     fn default() -> Self {
         Self {

@@ -4,19 +4,38 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use axum::body::Bytes;
-use papir_core::erased::{ErasedServer, ErasedSession};
-use papir_core::{Description, Error, Privacy, Result, Version};
+use papir_core::erased::{ErasedKeys, ErasedServer, ErasedSession};
+use papir_core::{Description, Error, Privacy, Result, Sizes, Version};
 use papir_lookup::{Bundle, KeywordLayout};
 use papir_store::Snapshot;
 
 use crate::info::{Info, Summary};
 use crate::problem::Problem;
 
-/// Most queries in one request, unless one key takes more.
+/// Most queries in one request, and in several that are answered together, unless one key takes more.
 const MAX_BATCH: usize = 64;
 /// Queries of a batch together, and its answers together, stay below this many bytes, unless one
-/// key takes more: 16 MiB.
+/// key takes more: 16 MiB. With their clients' keys so do requests that are answered together.
 const BATCH_BYTES: u64 = 16 << 20;
+
+/// The queries of one request, back to back.
+pub(crate) struct Queries<'a> {
+    /// A whole number of queries.
+    pub(crate) bytes: &'a [u8],
+    /// Their client's keys, where the scheme has them.
+    pub(crate) keys: Option<&'a ErasedKeys>,
+    /// A ticket a query, where the scheme has them.
+    pub(crate) tickets: &'a [Vec<u8>],
+    /// What a query of another version is told.
+    pub(crate) newest: Version,
+}
+
+impl<'a> Queries<'a> {
+    /// The session of the query at this place.
+    fn session(&self, place: usize) -> ErasedSession<'a> {
+        ErasedSession { keys: self.keys, ticket: self.tickets.get(place).map(Vec::as_slice) }
+    }
+}
 
 /// One version of one database, with the name it is served under.
 pub struct Database {
@@ -184,22 +203,53 @@ impl Database {
         })
     }
 
-    /// Answers queries that stand back to back with answers that do, each in its session; one bad
-    /// query refuses all, and one of another version is told the `newest`.
-    pub(crate) fn answer<'s>(
-        &self,
-        queries: &[u8],
-        newest: Version,
-        session: impl Fn(usize) -> ErasedSession<'s>,
-    ) -> std::result::Result<Vec<u8>, Problem> {
-        let batch: Vec<_> =
-            self.split(queries).enumerate().map(|(place, query)| (session(place), query)).collect();
-        let mut answers = Vec::new();
-        for (position, answer) in self.server.answer_many(&batch).into_iter().enumerate() {
-            let of_query = |error| Problem::of_query(error, (position, batch.len()), newest);
-            answers.extend_from_slice(&answer.map_err(of_query)?);
+    /// Whether a request can be answered together with others without taking more than a request may.
+    pub(crate) fn fit_together(&self, request: usize, others: impl Iterator<Item = usize>) -> bool {
+        let (mut queries, mut bytes) = (0, 0u64);
+        for length in others.chain([request]) {
+            queries += self.count(length);
+            bytes = bytes.saturating_add(self.footprint(length));
         }
-        Ok(answers)
+        queries <= MAX_BATCH && bytes <= BATCH_BYTES
+    }
+
+    /// Bytes that answering a request of this length holds besides the database: its queries, their
+    /// answers, and its client's keys.
+    fn footprint(&self, length: usize) -> u64 {
+        let Sizes { query, answer, keys, .. } = self.description.sizes;
+        (self.count(length) as u64).saturating_mul(query.max(answer)).saturating_add(keys)
+    }
+
+    /// Answers several requests with one read of the database; one result each. In a request one bad
+    /// query refuses all; the other requests do not mind.
+    pub(crate) fn answer(&self, requests: &[Queries<'_>]) -> Vec<std::result::Result<Vec<u8>, Problem>> {
+        let mut batch = Vec::new();
+        for request in requests {
+            let queries = self.split(request.bytes).enumerate();
+            batch.extend(queries.map(|(place, query)| (request.session(place), query)));
+        }
+        let mut answers = self.server.answer_many(&batch).into_iter();
+        let own = |request: &Queries<'_>| answers.by_ref().take(self.count(request.bytes.len())).collect();
+        let own: Vec<Vec<Result<Vec<u8>>>> = requests.iter().map(own).collect();
+        requests.iter().zip(own).map(|(request, answers)| self.join(request, answers)).collect()
+    }
+
+    /// One request's answers back to back.
+    fn join(
+        &self,
+        request: &Queries<'_>,
+        answers: Vec<Result<Vec<u8>>>,
+    ) -> std::result::Result<Vec<u8>, Problem> {
+        let count = self.count(request.bytes.len());
+        if answers.len() != count {
+            return Err(Problem::Internal);
+        }
+        let mut joined = Vec::new();
+        for (position, answer) in answers.into_iter().enumerate() {
+            let of_query = |error| Problem::of_query(error, (position, count), request.newest);
+            joined.extend_from_slice(&answer.map_err(of_query)?);
+        }
+        Ok(joined)
     }
 }
 

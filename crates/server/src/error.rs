@@ -86,6 +86,12 @@ pub enum Error {
         /// What was given.
         text: String,
     },
+    /// A proxy that does not parse.
+    #[error("`{text}` is no proxy: expected a network like 10.0.0.0/8 or ::1, or unix")]
+    BadProxy {
+        /// What was given.
+        text: String,
+    },
     /// A rate that does not parse.
     #[error("`{text}` is no rate: expected one like 5/s, 300/min or 1000/h")]
     BadRate {

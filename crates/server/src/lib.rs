@@ -16,7 +16,8 @@
 //! (with `"version"`), 410 client gone or ticket used, 413 body too long, 429 no place left or one
 //! client too many (with `Retry-After`), 500 the answer failed, 503 not loaded yet.
 //!
-//! Answers run on threads of their own, in a bounded number; logs hold sizes and times, never
+//! Answers run on threads of their own, in a bounded number; requests of one version that wait for their
+//! turn are answered together, with one read of the database. Logs hold sizes and times, never
 //! bytes of a query. Each request has an id, `x-request-id`, the client's or one made for it: it
 //! stands in the response and before each line of the log that belongs to the request.
 //!
@@ -25,6 +26,7 @@
 //! gone the refusal names the newest.
 
 mod access;
+mod answering;
 mod api;
 mod catalog;
 mod checking;
@@ -33,6 +35,7 @@ mod connections;
 mod database;
 mod duration;
 mod error;
+mod forwarded;
 mod gate;
 mod hangup;
 mod housekeeping;
@@ -45,6 +48,7 @@ mod memory;
 mod metrics;
 mod problem;
 mod protection;
+mod proxies;
 mod registry;
 mod routes;
 mod service;
@@ -65,6 +69,7 @@ pub use limits::{ClientLimits, Rate};
 pub use listen::Listen;
 pub use listen::tls::TlsFiles;
 pub use protection::Protection;
+pub use proxies::TrustedProxies;
 pub use registry::{ClientStatus, RegistryConfig, RegistryCounts, RegistryDirectory};
 pub use service::{BoundServer, ReloadHandle, Reloaded, Server};
 pub use source::Sources;

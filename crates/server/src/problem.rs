@@ -53,7 +53,7 @@ pub(crate) enum Problem {
     /// The client's database version is not the one that is served.
     WrongVersion { current: Version },
     /// A header that does not parse.
-    BadVersionHeader,
+    BadHeader { name: &'static str, expected: &'static str },
     /// A query that the scheme refuses.
     Refused { position: usize, count: usize, source: papir_core::Error },
     /// No token, or none that is known.
@@ -103,7 +103,7 @@ impl Problem {
             Self::NotReady => StatusCode::SERVICE_UNAVAILABLE,
             Self::TooLong { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::TooSlow { .. } => StatusCode::REQUEST_TIMEOUT,
-            Self::Interrupted | Self::WrongLength { .. } | Self::BadVersionHeader | Self::Refused { .. } => {
+            Self::Interrupted | Self::WrongLength { .. } | Self::BadHeader { .. } | Self::Refused { .. } => {
                 StatusCode::BAD_REQUEST
             }
             Self::WrongVersion { .. } => StatusCode::CONFLICT,
@@ -127,7 +127,7 @@ impl Problem {
             Self::Interrupted => "interrupted",
             Self::WrongLength { .. } => "wrong_length",
             Self::WrongVersion { .. } => "wrong_version",
-            Self::BadVersionHeader => "malformed",
+            Self::BadHeader { .. } => "malformed",
             Self::Refused { source, .. } => source.code(),
             Self::Unauthorized => "unauthorized",
             Self::Forbidden { .. } => "forbidden",
@@ -153,7 +153,7 @@ impl Problem {
             Self::WrongVersion { current } => {
                 format!("the database is at version {current}: fetch its public part again")
             }
-            Self::BadVersionHeader => "papir-version is malformed: expected 16 hexadecimal digits".into(),
+            Self::BadHeader { name, expected } => format!("{name} is malformed: expected {expected}"),
             Self::Refused { position, count, source } => {
                 format!("query {} of {count}: {source}", position + 1)
             }

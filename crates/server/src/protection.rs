@@ -17,6 +17,7 @@ use crate::limits::{ClientKey, ClientLimits, Clients, Held};
 use crate::listen::Peer;
 use crate::listen::tls::{Tls, TlsFiles};
 use crate::problem::Problem;
+use crate::proxies::TrustedProxies;
 use crate::routes::Routes;
 use crate::{Error, upload};
 
@@ -31,6 +32,8 @@ pub struct Protection {
     pub limits: ClientLimits,
     /// Time for the headers of a request, the TLS handshake included, and between two requests.
     pub header_timeout: Duration,
+    /// Proxies whose word is taken for the address of a client.
+    pub proxies: TrustedProxies,
     /// Most connections; the one that has waited longest without a request makes room for a new one.
     pub max_connections: usize,
 }
@@ -42,6 +45,7 @@ impl Default for Protection {
             tls: None,
             tokens: Vec::new(),
             limits: ClientLimits::default(),
+            proxies: TrustedProxies::default(),
             header_timeout: Duration::from_secs(20),
             max_connections: 512,
         }
@@ -53,6 +57,7 @@ pub(crate) struct Guard {
     pub(crate) tls: Option<Arc<Tls>>,
     pub(crate) tokens: Option<Arc<Tokens>>,
     clients: Arc<Clients>,
+    proxies: TrustedProxies,
 }
 
 /// The account that a request runs on, for whoever goes on with it after its connection has ended.
@@ -67,7 +72,12 @@ impl Guard {
         let tls = protection.tls.as_ref().map(Tls::open).transpose()?.map(Arc::new);
         let tokens = (!protection.tokens.is_empty()).then(|| Tokens::open(&protection.tokens));
         let tokens = tokens.transpose()?.map(Arc::new);
-        Ok(Self { tls, tokens, clients: Clients::new(protection.limits) })
+        Ok(Self {
+            tls,
+            tokens,
+            clients: Clients::new(protection.limits),
+            proxies: protection.proxies.clone(),
+        })
     }
 
     /// Reads certificate and tokens again; what is bad leaves the old in place.
@@ -98,6 +108,7 @@ pub(crate) fn documented(routes: Routes) -> Routes {
                     "`forbidden`: the token does not allow the database, or lacks the scope",
                 )
         })
+        .everywhere("/v1/", 400, "`malformed`: a trusted proxy forwards no address of a client")
         .everywhere("/v1/", 429, "`too_many`: more than one client may ask; come again as `retry-after` says")
 }
 
@@ -150,6 +161,7 @@ fn admit(app: &App, name: Option<&str>, request: &Request) -> Result<(Grant, Acc
         return Ok((grant, Account { _held: None }));
     }
     let peer = request.extensions().get::<Peer>().copied().unwrap_or(Peer::Local);
+    let peer = guard.proxies.client(peer, request.headers())?;
     let key = ClientKey::of(&grant, peer);
     let held = guard.clients.admit(key, cost(app, name, request), Instant::now());
     let held = held.map_err(|after| Problem::TooMany { after })?;

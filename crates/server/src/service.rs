@@ -22,6 +22,7 @@ use crate::listen::{Listen, Listener};
 use crate::metrics::Metrics;
 use crate::protection::Guard;
 use crate::registry::{Registry, Worker};
+use crate::versions::MAX_PREVIOUS;
 use crate::watch::Watch;
 use crate::{housekeeping, memory};
 
@@ -93,11 +94,12 @@ impl Server {
 impl BoundServer {
     async fn listen(config: &ServerConfig, catalog: Catalog) -> Result<Self, Error> {
         let registry = config.registry.as_ref().map(Registry::open).transpose()?.map(Arc::new);
+        let families = catalog.names().count().saturating_mul(1 + MAX_PREVIOUS);
         let app = Arc::new(App {
             metrics: Metrics::new(catalog.names())?,
             catalog: catalog.taking_clients(registry.is_some())?,
             registry: registry.clone(),
-            gate: Gate::new(config.threads, config.max_concurrent, config.max_queued)?,
+            gate: Gate::new(config.threads, (config.max_concurrent, families), config.max_queued)?,
             guard: Guard::new(&config.protection)?,
             body_timeout: config.body_timeout,
             on_query: config.on_query.clone(),

@@ -6,12 +6,15 @@ mod support;
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
-use std::thread::{scope, sleep};
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use chacha20::ChaCha20Rng;
 use papir_client::Connection;
-use papir_core::RecordBuffer;
+use papir_core::scheme::Goal;
+use papir_core::{NoProgress, RecordBuffer};
 use papir_server::{ClientLimits, Database, Protection, Scope, ServerConfig};
+use rand_core::SeedableRng;
 use support::rigged::{Door, Rig, Rigged};
 use support::secured::{dial, exchange, source, token};
 use support::{Running, config, get, indexed, lookup, post, prepared, record, records, rng, send};
@@ -59,6 +62,23 @@ fn each_query_of_a_batch_counts() {
     assert_eq!(post(&url, &query.repeat(3)).status, 200);
     assert_eq!(post(&url, &query).status, 200);
     assert_eq!(post(&url, &query).status, 429);
+}
+
+#[test]
+fn behind_a_trusted_proxy_clients_have_accounts_of_their_own() {
+    let start = |proxies: &str| {
+        let mut config = limited(rate("1/h", 1));
+        config.protection.proxies = proxies.parse().unwrap();
+        Running::start(config, vec![indexed("table", "plain", 50)])
+    };
+    let ask = |server: &Running, forwarded: &str| {
+        let headers = [("x-forwarded-for", forwarded)];
+        send("GET", &format!("{}/v1/databases", server.url()), &headers, b"").status
+    };
+    let (trusted, other) = (start("127.0.0.0/8"), start("10.0.0.0/8"));
+    let asked = ["1.1.1.1", "1.1.1.1", "2.2.2.2", "3.3.3.3, 2.2.2.2", "me", "2.2.2.2, 127.0.0.9"];
+    assert_eq!(asked.map(|forwarded| ask(&trusted, forwarded)), [200, 429, 200, 429, 400, 429]);
+    assert_eq!(asked.map(|forwarded| ask(&other, forwarded)), [200, 429, 429, 429, 429, 429]);
 }
 
 #[test]
@@ -111,17 +131,15 @@ fn requests_at_the_same_time_are_counted_until_their_answers_are_made() {
     door.open();
     let begin = Instant::now();
     while post(&url, &body).status != 200 {
-        assert!(begin.elapsed() < Duration::from_secs(20), "the account stays taken");
+        assert!(begin.elapsed() < Duration::from_secs(60), "the account stays taken");
         sleep(Duration::from_millis(5));
     }
 }
 
+/// With little time for headers, and for taking answers. Who is slow is cut off soon; who must not be
+/// is not tested with it, as every thread of a loaded machine is slow at times.
 fn hasty() -> ServerConfig {
-    let protection = Protection {
-        header_timeout: Duration::from_millis(400),
-        max_connections: 200,
-        ..Protection::default()
-    };
+    let protection = Protection { header_timeout: Duration::from_millis(400), ..Protection::default() };
     ServerConfig { protection, body_timeout: Duration::from_millis(600), ..config() }
 }
 
@@ -133,7 +151,7 @@ fn headers_that_trickle_are_cut_off() {
         let mut bytes = request.bytes().chain(std::iter::repeat(b'a'));
         // A byte that cannot be sent any more tells that the connection is gone.
         while stream.write_all(&[bytes.next().unwrap()]).is_ok() {
-            assert!(begin.elapsed() < Duration::from_secs(20), "it may go on for ever: {request}");
+            assert!(begin.elapsed() < Duration::from_secs(60), "it may go on for ever: {request}");
             sleep(Duration::from_millis(40));
         }
     }
@@ -142,19 +160,26 @@ fn headers_that_trickle_are_cut_off() {
 #[test]
 fn a_connection_may_rest_no_longer_than_it_may_send_headers() {
     let server = Running::start(hasty(), vec![indexed("table", "plain", 50)]);
-    let mut stream = dial(server.address);
-    stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
-    let mut reply = String::new();
-    // A silence of ten seconds would be an error.
-    stream.read_to_string(&mut reply).unwrap();
-    assert!(reply.starts_with("HTTP/1.1 200 "), "{reply}");
+    // On a loaded machine it may be cut off before it has spoken: then again.
+    let spoken = (0..20).any(|_| {
+        let (mut stream, mut reply) = (dial(server.address), String::new());
+        let sent = stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n");
+        let ended = stream.read_to_string(&mut reply);
+        let silent = matches!(&ended, Err(error) if error.kind() == ErrorKind::WouldBlock);
+        assert!(!silent, "a silence of ten seconds: it may rest");
+        sent.is_ok() && ended.is_ok() && reply.starts_with("HTTP/1.1 200 ")
+    });
+    assert!(spoken);
 }
 
 #[test]
 fn a_thousand_idle_connections_do_not_stop_others() {
-    let mut config = hasty();
-    config.protection.header_timeout = Duration::from_secs(600);
-    let server = Running::start(config, vec![indexed("table", "plain", 50)]);
+    let protection = Protection {
+        header_timeout: Duration::from_secs(600),
+        max_connections: 200,
+        ..Protection::default()
+    };
+    let server = Running::start(ServerConfig { protection, ..config() }, vec![indexed("table", "plain", 50)]);
     // All are made and none is used; 500 of them are open on this side, 200 at most on the other.
     let mut idle = VecDeque::new();
     for count in 0..1000 {
@@ -171,15 +196,24 @@ fn a_thousand_idle_connections_do_not_stop_others() {
         stream.set_nonblocking(true).unwrap();
         !matches!(stream.read(&mut [0]), Err(error) if error.kind() == ErrorKind::WouldBlock)
     };
-    let closed = idle.into_iter().filter(|stream| is_closed(stream.try_clone().unwrap())).count();
-    assert!(closed >= 250, "the oldest made room");
+    let begin = Instant::now();
+    while idle.iter().filter(|stream| is_closed(stream.try_clone().unwrap())).count() < 250 {
+        assert!(begin.elapsed() < Duration::from_secs(60), "the oldest made no room");
+        sleep(Duration::from_millis(5));
+    }
+}
+
+/// Two records of 256 KiB; the version is always the same.
+fn large() -> Database {
+    let table = RecordBuffer::from_records((0..2).map(|_| vec![7; 256 << 10])).unwrap();
+    let scheme = papir_schemes::registry::by_name("plain").unwrap();
+    let mut rng = ChaCha20Rng::seed_from_u64(1);
+    Database::new("table", scheme.setup(&table, Goal::default(), &mut rng, &NoProgress).unwrap(), None)
 }
 
 #[test]
 fn an_answer_that_nobody_takes_is_given_up() {
-    let record = vec![7; 256 << 10];
-    let table = RecordBuffer::from_records((0..2).map(|_| record.clone())).unwrap();
-    let server = Running::start(hasty(), vec![Database::new("table", prepared("plain", &table), None)]);
+    let server = Running::start(config(), vec![large()]);
     let query = lookup(&server.url(), "table").prepare_index(1, &mut rng()).unwrap().queries().concat();
     // More than the buffers of both sides hold.
     let info = get(&format!("{}/v1/databases/table", server.url())).json();
@@ -191,22 +225,52 @@ fn an_answer_that_nobody_takes_is_given_up() {
         "POST /v1/databases/table/query HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
         body.len()
     );
-    let request = [head.as_bytes(), &body].concat();
-    let take = |pause: Duration| {
+    let take = |server: &Running, pause: Duration| {
         let mut stream = dial(server.address);
-        stream.write_all(&request).unwrap();
+        let (sent, mut taken) = (stream.write_all(&[head.as_bytes(), &body].concat()), Vec::new());
         sleep(pause);
-        let mut taken = Vec::new();
         // Cut off in the middle, it may also be a reset.
-        let _ = stream.read_to_end(&mut taken);
+        let _ = (sent, stream.read_to_end(&mut taken));
         taken
     };
-    scope(|scope| {
-        let (prompt, late) =
-            (scope.spawn(|| take(Duration::ZERO)), scope.spawn(|| take(Duration::from_secs(4))));
-        let (prompt, late) = (prompt.join().unwrap(), late.join().unwrap());
-        let head = String::from_utf8_lossy(&prompt[..prompt.len().min(300)]).into_owned();
-        assert!(prompt.len() > answer, "{} bytes: {head}", prompt.len());
-        assert!(late.len() < answer, "{} bytes", late.len());
-    });
+    let prompt = take(&server, Duration::ZERO);
+    let head = String::from_utf8_lossy(&prompt[..prompt.len().min(300)]).into_owned();
+    assert!(prompt.len() > answer, "{} bytes: {head}", prompt.len());
+    // On a loaded machine its headers may come too late: then again.
+    let hasty = Running::start(hasty(), vec![large()]);
+    let late = (0..20).map(|_| take(&hasty, Duration::from_secs(4))).find(|late| !late.is_empty());
+    let late = late.expect("something of the answer");
+    assert!(late.len() < answer, "{} bytes", late.len());
+}
+
+/// A frame of HTTP/2.
+fn frame(kind: u8, flags: u8, stream: u8, payload: &[u8]) -> Vec<u8> {
+    let head = [0, 0, payload.len() as u8, kind, flags, 0, 0, 0, stream];
+    [&head[..], payload].concat()
+}
+
+#[test]
+fn over_http_2_a_peer_that_pings_and_takes_no_answer_is_given_up() {
+    let server = Running::start(hasty(), vec![indexed("table", "plain", 50)]);
+    // SETTINGS with an initial window of 0; HEADERS of stream 1: GET, http, the path, :authority x.
+    let path = b"/v1/databases";
+    let fields = [&[0x82, 0x86, 0x04, path.len() as u8][..], path, &[0x01, 1], b"x"].concat();
+    let begin = [
+        &b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"[..],
+        &frame(4, 0, 0, &[0, 4, 0, 0, 0, 0]),
+        &frame(1, 0x05, 1, &fields),
+    ]
+    .concat();
+    let (mut stream, start) = (dial(server.address), Instant::now());
+    // A ping that cannot be sent any more tells that the connection is gone.
+    let mut sent = stream.write_all(&begin);
+    while sent.is_ok() {
+        assert!(start.elapsed() < Duration::from_secs(60), "it holds its place for ever");
+        sleep(Duration::from_millis(50));
+        sent = stream.write_all(&frame(6, 0, 0, &[7; 8]));
+    }
+    let mut taken = Vec::new();
+    // What was sent before: its reset may have swept it away.
+    let _ = stream.read_to_end(&mut taken);
+    assert!(taken.is_empty() || taken.windows(9).any(|part| part[3..] == [1, 4, 0, 0, 0, 1]), "HEADERS came");
 }

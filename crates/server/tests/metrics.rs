@@ -158,7 +158,7 @@ fn what_runs_and_waits_and_who_went_away() {
         let is = |name: &str, value: f64| {
             let begin = Instant::now();
             while scrape(&server).get(name) != Some(&value) {
-                assert!(begin.elapsed() < Duration::from_secs(20), "{name} is not {value}");
+                assert!(begin.elapsed() < Duration::from_secs(60), "{name} is not {value}");
                 thread::sleep(Duration::from_millis(5));
             }
         };
@@ -175,13 +175,18 @@ fn what_runs_and_waits_and_who_went_away() {
     let of =
         |code: &str| metrics[&format!("papir_query_requests_total{{database=\"table\",code=\"{code}\"}}")];
     assert_eq!((of("ok"), of("busy")), (2.0, 1.0));
-    let gone: f64 = ["abandoned", "interrupted"]
-        .iter()
-        .filter_map(|code| {
-            metrics.get(&format!("papir_query_requests_total{{database=\"table\",code=\"{code}\"}}"))
-        })
-        .sum();
-    assert_eq!(gone, 1.0, "the client that went away in the middle of its body");
+    // The client that went away in the middle of its body gives its place back before it is counted.
+    let begin = Instant::now();
+    while gone(&scrape(&server)) != 1.0 {
+        assert!(begin.elapsed() < Duration::from_secs(60), "it is not counted");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Requests whose clients went away.
+fn gone(metrics: &BTreeMap<String, f64>) -> f64 {
+    let of = |code| metrics.get(&format!("papir_query_requests_total{{database=\"table\",code=\"{code}\"}}"));
+    ["abandoned", "interrupted"].into_iter().filter_map(of).sum()
 }
 
 #[test]

@@ -42,7 +42,7 @@ fn a_hangup_loads_the_snapshot_again() {
     hang_up();
     let start = Instant::now();
     while version(&server) == before {
-        assert!(start.elapsed() < Duration::from_secs(20), "not loaded again");
+        assert!(start.elapsed() < Duration::from_secs(60), "not loaded again");
         thread::sleep(Duration::from_millis(5));
     }
     // The client holds the old version: it is refused, fetches the new one and asks again by itself.
@@ -129,7 +129,7 @@ fn more_of_each(lookups: &[AtomicUsize], count: usize) {
     for one in lookups {
         let goal = one.load(Ordering::SeqCst) + count;
         while one.load(Ordering::SeqCst) < goal {
-            assert!(start.elapsed() < Duration::from_secs(20), "lookups have stopped");
+            assert!(start.elapsed() < Duration::from_secs(60), "lookups have stopped");
             thread::sleep(Duration::from_millis(1));
         }
     }

@@ -13,11 +13,11 @@ use std::time::Duration;
 
 use papir_client::{Connection, MoreSchemes, Options, Passphrase};
 use papir_core::erased::Erased;
-use papir_server::Database;
+use papir_server::{Database, ServerConfig};
 use papir_testkit::stateful::{self, Stateful};
 use support::clients::{SMALL, clients_url, registry, start, start_with, stateful};
 use support::tap::{Tap, Verdict};
-use support::{entries, get, key, record, rng, send, value};
+use support::{Running, config, entries, get, key, record, rng, send, value};
 use tempfile::TempDir;
 
 static STATEFUL: Erased<Stateful> = Erased::new();
@@ -46,7 +46,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-fn ids(server: &support::Running) -> Vec<String> {
+fn ids(server: &Running) -> Vec<String> {
     let list = get(&clients_url(server)).json();
     list["clients"].as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap().to_owned()).collect()
 }
@@ -232,6 +232,60 @@ fn a_new_version_is_followed_with_the_same_keys_where_they_fit() {
     assert_eq!(connection.get_index(3).unwrap(), record(3));
     let mut later = open(&server.url(), &folder.path().join("state"));
     assert_eq!(later.get_index(4).unwrap(), record(4));
+}
+
+/// A tap that puts a database with keys of this length in place when the first request of a kind arrives.
+fn swapping(server: &Running, (method, part): (&'static str, &'static str), keys: u64) -> Tap {
+    let (handle, count) = (server.handle.clone(), AtomicUsize::new(0));
+    Tap::new(server.address, move |head| {
+        if head.starts_with(method) && head.contains(part) && count.fetch_add(1, Ordering::SeqCst) == 0 {
+            handle.replace(stateful(keys, 9)).unwrap();
+        }
+        Verdict::Pass
+    })
+}
+
+#[test]
+fn a_database_that_changes_while_a_client_registers_is_followed() {
+    for keys in [SMALL, SMALL + 8] {
+        let folder = TempDir::new().unwrap();
+        let server = start(registry(&folder.path().join("registry")));
+        let tap = swapping(&server, ("POST", "/clients "), keys);
+        let mut connection = open(&tap.url(), &folder.path().join("state"));
+        assert_eq!(connection.get_index(5).unwrap(), record(5));
+        assert_eq!(ids(&server).len(), 1);
+        let heads = tap.take();
+        let registering = heads.iter().filter(|head| head.starts_with("POST") && head.contains("/clients "));
+        let versions: Vec<String> =
+            registering.map(|head| support::tap::header(head, "papir-version")).collect();
+        assert_eq!((versions.len(), &versions[1]), (2, &connection.lookup().version().to_string()));
+        assert_ne!(versions[0], versions[1]);
+    }
+}
+
+#[test]
+fn a_database_that_changes_while_keys_are_uploaded_is_followed() {
+    let (folder, large) = (TempDir::new().unwrap(), 5 << 20);
+    let server = start_with(registry(&folder.path().join("registry")), stateful(large, 1));
+    let tap = swapping(&server, ("PATCH", "/keys "), large + 8);
+    let mut connection = open(&tap.url(), &folder.path().join("state"));
+    assert_eq!(connection.get_index(5).unwrap(), record(5));
+    assert_eq!(ids(&server).len(), 1);
+}
+
+#[test]
+fn an_evicted_client_registers_again_with_a_new_version() {
+    let folder = TempDir::new().unwrap();
+    let registry = Some(registry(&folder.path().join("registry")));
+    // The old version is still answered: that the client is gone is said first.
+    let config = ServerConfig { registry, keep_old: Duration::from_secs(600), ..config() };
+    let server = Running::start(config, vec![stateful(SMALL, 1)]);
+    let mut connection = open(&server.url(), &folder.path().join("state"));
+    let [id] = <[String; 1]>::try_from(ids(&server)).unwrap();
+    assert_eq!(send("DELETE", &format!("{}/{id}", clients_url(&server)), &[], &[]).status, 204);
+    server.handle.replace(stateful(SMALL + 8, 9)).unwrap();
+    assert_eq!(connection.get_index(5).unwrap(), record(5));
+    assert_eq!(ids(&server).len(), 1);
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod layouts;
 mod paillier;
 mod rows;
 mod schemes;
+mod secrets;
 
 use crate::Target;
 
@@ -23,6 +24,9 @@ pub const ALL: &[(&str, Make)] = &[
     ("manifest", files::manifest),
     ("csv", rows::csv),
     ("jsonl", rows::jsonl),
+    ("changes", rows::changes),
+    ("tokens", secrets::tokens),
+    ("state", secrets::state),
     ("address", address::address),
     ("info", address::info),
     ("public", schemes::public),

@@ -3,7 +3,7 @@
 use std::fs;
 
 use papir_core::{Error, NoProgress};
-use papir_store::{BuildOptions, build_with};
+use papir_store::{BuildOptions, ChangeColumns, build_with, read_changes};
 
 use crate::{Target, outcome};
 
@@ -45,5 +45,44 @@ pub(super) fn jsonl() -> Target {
     ];
     rows("jsonl", seeds.map(|text| text.as_bytes().to_vec()).to_vec()).with_words(&[
         "\"k\":", "\"v\":", "\"w\":", "\\u", "\\ud800", "\\\"", "[[[[[[[[", "{\"a\":", "1e999", "\n", "null",
+    ])
+}
+
+/// Rows of changes, of both formats.
+pub(super) fn changes() -> Target {
+    let folder = tempfile::tempdir().unwrap();
+    let seeds =
+        ["k,v,gone\na,1,\nb,,yes\nc,2,FALSE\n", "{\"k\":\"a\",\"v\":1}\n{\"k\":\"b\",\"_delete\":true}\n"];
+    Target::new(seeds.map(|text| text.as_bytes().to_vec()).to_vec(), move |input| {
+        let sources = [("csv", Some("gone")), ("csv", None), ("jsonl", None), ("jsonl", Some("gone"))];
+        let outcomes = sources.map(|(extension, delete)| {
+            let source = folder.path().join(format!("fuzzed.{extension}"));
+            fs::write(&source, input).unwrap();
+            let columns = ChangeColumns {
+                key: "k".to_owned(),
+                values: vec!["v".to_owned()],
+                delete: delete.map(str::to_owned),
+                longest_value: 100,
+            };
+            let changes = read_changes(&source, None, &columns, &NoProgress);
+            for change in changes.iter().flatten() {
+                assert!(change.line > 0 && change.value.as_ref().is_none_or(|value| value.len() <= 100));
+            }
+            outcome(&changes).replace(&*source.to_string_lossy(), "")
+        });
+        outcomes.concat()
+    })
+    .with_words(&[
+        "\"",
+        ",",
+        "\n",
+        "gone",
+        "yes",
+        "\"_delete\":",
+        "\"k\":",
+        "true",
+        "null",
+        "0",
+        "k,v,gone\n",
     ])
 }

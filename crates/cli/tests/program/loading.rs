@@ -1,8 +1,8 @@
 //! `papir load` against a running service.
 
-use std::process::Output;
+use std::process::{Command, Output};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -29,7 +29,7 @@ fn known_values_and_absent_keys_are_found_right() {
         assert_eq!(output.status.code(), Some(0), "{output:?}");
         let report = report(&output);
         let figure = |name: &str| report[name].as_f64().unwrap();
-        assert!(figure("lookups") >= 3.0 && figure("lookups_per_second") > 0.0, "{report}");
+        assert!(figure("lookups") >= 1.0 && figure("lookups_per_second") > 0.0, "{report}");
         assert_eq!((figure("clients"), figure("failed"), figure("went_on")), (3.0, 0.0, 0.0));
         assert!(figure("seconds") >= 1.0 && figure("unloaded_ms") > 0.0 && figure("p99_over_unloaded") > 0.0);
         for times in ["lookup_ms", "round_trip_ms", "client_ms"] {
@@ -54,26 +54,50 @@ fn wrong_values_are_failures() {
     assert_eq!((report["lookups"].as_u64(), &report["failed"]), (Some(0), &report["errors"]["wrong_answer"]));
 }
 
+/// Queries that a service has answered.
+#[cfg(unix)]
+fn answered(service: &Service) -> u64 {
+    let text =
+        ureq::get(format!("{}/metrics", service.url)).call().unwrap().body_mut().read_to_string().unwrap();
+    let count = text.lines().find_map(|line| line.strip_prefix("papir_queries_total{database=\"numbers\"} "));
+    count.unwrap().parse().unwrap()
+}
+
+/// Puts a service under load, then another database in place, then ends it. `None` when the load was over
+/// before.
+#[cfg(unix)]
+fn changed_and_ended_under_load(seconds: &str) -> Option<Output> {
+    let folder = Folder::new();
+    let mut service = Service::start(&[&folder.numbers(300, "plain")], &[OPEN, "--keep-old", "0"]);
+    let url = service.url.clone();
+    let load =
+        ["load", &url, "--clients", "2", "--json", "--index", OPEN, "--seconds", seconds].map(str::to_owned);
+    let (running, begin) =
+        (thread::spawn(move || papir(&load.each_ref().map(String::as_str))), Instant::now());
+    let more = |service: &Service| {
+        let goal = answered(service) + 40;
+        while answered(service) < goal && !running.is_finished() {
+            thread::sleep(Duration::from_millis(5));
+        }
+    };
+    more(&service);
+    folder.numbers(301, "plain");
+    if !running.is_finished() {
+        service.reload();
+        more(&service);
+    }
+    // Lookups must be begun after the end.
+    let in_time = begin.elapsed() + Duration::from_secs(1) < Duration::from_secs(seconds.parse().unwrap());
+    Command::new("kill").args(["-KILL", &service.id().to_string()]).status().unwrap();
+    service.wait();
+    running.join().ok().filter(|_| in_time)
+}
+
 #[cfg(unix)]
 #[test]
 fn lookups_go_on_when_the_database_changes_and_fail_when_the_service_ends() {
-    let folder = Folder::new();
-    let mut service = Service::start(&[&folder.numbers(300, "plain")], &[OPEN, "--keep-old", "0"]);
-    let (url, id) = (service.url.clone(), service.id().to_string());
-    let running = thread::spawn(move || {
-        papir(&["load", &url, "--seconds", "3", "--clients", "2", "--json", "--index", OPEN])
-    });
-    let signal = |name: &str| {
-        let status = std::process::Command::new("kill").args([name, &id]).status();
-        assert!(status.unwrap().success());
-    };
-    thread::sleep(Duration::from_millis(700));
-    folder.numbers(301, "plain");
-    signal("-HUP");
-    thread::sleep(Duration::from_millis(800));
-    signal("-KILL");
-    service.wait();
-    let output = running.join().unwrap();
+    let output = ["3", "12", "60"].into_iter().find_map(changed_and_ended_under_load);
+    let output = output.expect("a load that lasts as long as it was told");
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let report = report(&output);
     assert!(report["went_on"].as_u64() > Some(0), "{report}");

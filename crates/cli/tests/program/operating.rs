@@ -48,7 +48,7 @@ impl Logged {
     fn until(&self, what: &str, done: impl Fn() -> bool) {
         let begin = Instant::now();
         while !done() {
-            assert!(begin.elapsed() < Duration::from_secs(30), "not in 30 s: {what}\n{}", self.log());
+            assert!(begin.elapsed() < Duration::from_secs(60), "not in 60 s: {what}\n{}", self.log());
             sleep(Duration::from_millis(20));
         }
     }

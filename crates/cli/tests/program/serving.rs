@@ -91,7 +91,7 @@ fn a_hangup_loads_the_file_again_and_keeps_the_old_one_when_it_is_bad() {
     send("-HUP", &service);
     let begin = Instant::now();
     while get() != Some(0) {
-        assert!(begin.elapsed() < Duration::from_secs(10), "the new snapshot is not served");
+        assert!(begin.elapsed() < Duration::from_secs(60), "the new snapshot is not served");
         sleep(Duration::from_millis(20));
     }
 

@@ -16,11 +16,25 @@ mod slot;
 pub use sealed::Passphrase;
 
 pub(crate) use record::Record;
+pub(crate) use sealed::Unopened;
 pub(crate) use slot::{Lock, Slot};
 
 use std::env;
 use std::ffi::OsString;
 use std::path::PathBuf;
+
+use papir_core::Result;
+use zeroize::Zeroizing;
+
+/// A record as a file's bytes.
+pub(crate) fn write(record: &Record, passphrase: Option<&Passphrase>) -> Result<Zeroizing<Vec<u8>>> {
+    sealed::seal(&record.encode(), passphrase)
+}
+
+/// The record in a file's bytes.
+pub(crate) fn parse(file: &[u8], passphrase: Option<&Passphrase>) -> std::result::Result<Record, Unopened> {
+    Ok(Record::decode(&sealed::open(file, passphrase)?)?)
+}
 
 /// Where state is kept unless told otherwise: `$XDG_DATA_HOME/papir`, or `~/.local/share/papir`;
 /// `None` for a user without either.

@@ -98,7 +98,7 @@ impl fmt::Debug for Passphrase {
 
 /// Why a state file does not open.
 #[derive(Debug)]
-pub(super) enum Unopened {
+pub(crate) enum Unopened {
     /// It wants a passphrase, and there is none.
     NoPassphrase,
     /// The passphrase is another one, or the file was changed.

@@ -69,9 +69,7 @@ impl Lock<'_> {
         let Some(bytes) = read(&path, MAX_BYTES)? else {
             return Ok(None);
         };
-        let opened = sealed::open(&bytes, self.slot.passphrase.as_ref());
-        let record = opened.and_then(|record| Ok(Record::decode(&record)?));
-        record.map(Some).map_err(|error| match error {
+        super::parse(&bytes, self.slot.passphrase.as_ref()).map(Some).map_err(|error| match error {
             Unopened::NoPassphrase => Error::Passphrase { path, reason: "it wants a passphrase" },
             Unopened::WrongPassphrase => {
                 Error::Passphrase { path, reason: "the passphrase is wrong, or the file was changed" }
@@ -82,7 +80,7 @@ impl Lock<'_> {
 
     /// Replaces what is kept; on disk when this returns.
     pub(crate) fn write(&self, record: &Record) -> Result<()> {
-        let bytes = sealed::seal(&record.encode(), self.slot.passphrase.as_ref())?;
+        let bytes = super::write(record, self.slot.passphrase.as_ref())?;
         self.replace("state", &bytes)
     }
 

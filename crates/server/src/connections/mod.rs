@@ -44,7 +44,7 @@ const HEADER_BYTES: u32 = 32 << 10;
 pub(crate) struct Patience {
     /// For the headers of a request, TLS handshake included, and between two requests.
     pub(crate) idle: Duration,
-    /// For the peer to take further bytes of an answer.
+    /// For the peer to take more of an answer; when places are short, for all of it.
     pub(crate) sending: Duration,
 }
 
@@ -64,7 +64,8 @@ pub(crate) async fn serve(
     (patience, max_connections): (Patience, usize),
     mut stopped: watch::Receiver<()>,
 ) {
-    let house = Arc::new(House { router, tls, patience, places: Places::new(max_connections) });
+    let house =
+        Arc::new(House { router, tls, patience, places: Places::new(max_connections, patience.sending) });
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
@@ -169,7 +170,7 @@ fn service(
     let routes = TowerToHyperService::new(router);
     service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(peer);
-        let counted = activity.begin();
+        let counted = activity.begin(request.version());
         let answering = routes.call(request);
         async move { Ok(answering.await?.map(|body| Sending::new(body, counted))) }
     })

@@ -46,6 +46,7 @@ impl Metrics {
         for database in databases {
             recorder.count(table::QUERY_REQUESTS, &[("database", database), ("code", "ok")], 0);
             recorder.count(table::QUERIES, &[("database", database)], 0);
+            recorder.count(table::GROUPS, &[("database", database)], 0);
             recorder.count(table::RECEIVED, &[("database", database)], 0);
             for part in ["answer", "public"] {
                 recorder.count(table::SENT, &[("database", database), ("part", part)], 0);
@@ -80,6 +81,11 @@ impl Metrics {
     /// A body of queries has arrived.
     pub(crate) fn received(&self, database: &str, bytes: usize) {
         self.0.count(table::RECEIVED, &[("database", database)], bytes as u64);
+    }
+
+    /// Requests are answered together.
+    pub(crate) fn grouped(&self, database: &str) {
+        self.0.count(table::GROUPS, &[("database", database)], 1);
     }
 
     /// Queries are answered.

@@ -28,6 +28,7 @@ pub(crate) fn render(app: &App) -> Result<String, Error> {
 fn process(state: &Recorder, app: &App) {
     let load = app.gate.load();
     state.gauge(table::QUEUED, &[], load.queued as f64);
+    state.gauge(table::WAITING, &[], load.waiting as f64);
     state.gauge(table::RUNNING, &[], load.running as f64);
     state.gauge(table::READY, &[], if app.catalog.all().is_ok() { 1.0 } else { 0.0 });
     state.gauge(table::BUILD, &[("version", env!("CARGO_PKG_VERSION"))], 1.0);

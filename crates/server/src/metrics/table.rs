@@ -4,11 +4,13 @@
 //! |---|---|---|---|
 //! | `papir_query_requests_total` | counter | `database`, `code` | Requests for answers by outcome: `ok`, the code of the refusal, or `abandoned` when the client went away |
 //! | `papir_queries_total` | counter | `database` | Queries answered; a request holds one to max_batch |
+//! | `papir_groups_total` | counter | `database` | Groups of requests that were answered together; one that need not wait is a group by itself |
 //! | `papir_received_bytes_total` | counter | `database` | Bytes of query bodies that arrived whole |
 //! | `papir_sent_bytes_total` | counter | `database`, `part` | Bytes of bodies sent: `answer`, `public` |
 //! | `papir_stage_seconds` | histogram | `database`, `stage` | Time of a request for answers: `read` its body, `wait` for its turn, `answer`, and `total` |
 //! | `papir_responses_total` | counter | `route`, `status` | Responses of all routes; other addresses count as route `(unknown)` |
 //! | `papir_requests_queued` | gauge | | Requests for answers that upload or wait |
+//! | `papir_requests_waiting` | gauge | | Of these, those that are there and wait for their turn |
 //! | `papir_requests_running` | gauge | | Requests that are being answered |
 //! | `papir_version_info` | gauge | `database`, `version`, `scheme`, `newest` | 1 for each version that is answered |
 //! | `papir_version_age_seconds` | gauge | `database`, `version` | Time since the version was put in place |
@@ -57,6 +59,8 @@ metrics! {
     QUERY_REQUESTS = Counter "papir_query_requests_total"
         "Requests for answers by outcome: `ok`, the code of the refusal, or `abandoned` when the client went away";
     QUERIES = Counter "papir_queries_total" "Queries answered; a request holds one to max_batch";
+    GROUPS = Counter "papir_groups_total"
+        "Groups of requests that were answered together; one that need not wait is a group by itself";
     RECEIVED = Counter "papir_received_bytes_total" "Bytes of query bodies that arrived whole";
     SENT = Counter "papir_sent_bytes_total" "Bytes of bodies sent: `answer`, `public`";
     STAGE = Histogram "papir_stage_seconds"
@@ -64,6 +68,8 @@ metrics! {
     RESPONSES = Counter "papir_responses_total"
         "Responses of all routes; other addresses count as route `(unknown)`";
     QUEUED = Gauge "papir_requests_queued" "Requests for answers that upload or wait";
+    WAITING = Gauge "papir_requests_waiting"
+        "Of these, those that are there and wait for their turn";
     RUNNING = Gauge "papir_requests_running" "Requests that are being answered";
     VERSION = Gauge "papir_version_info" "1 for each version that is answered";
     AGE = Gauge "papir_version_age_seconds" "Time since the version was put in place";

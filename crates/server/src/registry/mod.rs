@@ -41,7 +41,7 @@ pub use status::{ClientStatus, RegistryCounts};
 
 pub(crate) use refusal::Refusal;
 pub(crate) use routes::routes;
-pub(crate) use session::{Credentials, answer};
+pub(crate) use session::{Credentials, keys, tickets};
 pub(crate) use worker::Worker;
 
 use crate::Error;
@@ -78,6 +78,8 @@ pub(crate) struct Registry {
     writing: Mutex<BTreeSet<u128>>,
     /// Keys are parsed one upload at a time: large ones take memory.
     accepting: tokio::sync::Mutex<()>,
+    /// So are those that are not in memory any more.
+    parsing: Mutex<()>,
     /// Tickets that were asked for and are not prepared.
     demanded: Mutex<HashMap<ClientId, BTreeSet<u64>>>,
     bell: worker::Bell,
@@ -130,6 +132,7 @@ impl Registry {
             cache: KeyCache::new(config.cached_bytes),
             writing: Mutex::default(),
             accepting: tokio::sync::Mutex::new(()),
+            parsing: Mutex::default(),
             demanded: Mutex::default(),
             bell: worker::Bell::default(),
         })

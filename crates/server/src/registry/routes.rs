@@ -15,7 +15,7 @@ use super::id::ClientId;
 use super::row::Stage;
 use super::session::header as read_header;
 use super::{ClientStatus, LENGTH_HEADER, OFFSET_HEADER, PART_BYTES, Refusal, Registry, RegistryCounts};
-use crate::api::App;
+use crate::api::{App, named_version};
 use crate::database::Database;
 use crate::problem::{Problem, Refusal as Problems};
 use crate::routes::Routes;
@@ -157,6 +157,7 @@ async fn evict(State(app): State<Arc<App>>, path: NameAndId) -> Result<StatusCod
     post, path = "/v1/databases/{name}/clients",
     params(
         ("name" = String, Path, description = "the database's name"),
+        ("papir-version" = Option<String>, Header, description = "the version that the keys are for"),
         ("papir-upload-length" = Option<u64>, Header, description = "bytes of keys that will be uploaded in parts"),
     ),
     request_body(content_type = "application/octet-stream", description = "keys (docs/formats.md)"),
@@ -165,7 +166,8 @@ async fn evict(State(app): State<Arc<App>>, path: NameAndId) -> Result<StatusCod
         (status = 400, description = "keys or a header that are not right: nothing of the client stays", body = Problems),
         (status = 404, description = "`unknown_database`, `no_registry`: its clients register nothing", body = Problems),
         (status = 408, description = "`too_slow`: the body did not arrive in time", body = Problems),
-        (status = 409, description = "`wrong_version`: keys for another version", body = Problems),
+        (status = 409, description = "`wrong_version`: keys for another version than the newest", body = Problems,
+         headers(("papir-version" = String, description = "the newest version"))),
         (status = 413, description = "`too_long`, `over_quota`", body = Problems),
         (status = 429, description = "`busy`: no place left", body = Problems,
          headers(("retry-after" = u64, description = "seconds"))),
@@ -209,6 +211,10 @@ enum Begun {
 
 fn begin(app: &App, name: Name, headers: &HeaderMap) -> Result<Begun, Problem> {
     let (database, registry) = app.registering(&text(name))?;
+    // Before the length, which need not be that of keys for another version.
+    if named_version(headers)?.is_some_and(|version| version != database.version()) {
+        return Err(Problem::WrongVersion { current: database.version() });
+    }
     let parse = |text: &str| text.parse().ok();
     if let Some(length) = read_header(headers, LENGTH_HEADER, "a number of bytes", parse)? {
         let (id, row) = registry.begin(&database, length)?;

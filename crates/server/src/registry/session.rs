@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError};
 
 use axum::http::HeaderMap;
 use papir_core::Version;
-use papir_core::erased::{ErasedKeys, ErasedSession};
+use papir_core::erased::ErasedKeys;
 
 use super::id::ClientId;
 use super::row::{Row, Stage};
@@ -57,29 +57,32 @@ pub(super) fn header<T>(
     parsed.map(Some).ok_or_else(|| Refusal::BadHeader { name, expected }.into())
 }
 
-/// Answers queries that stand back to back, in the session of their client where the scheme has
-/// client keys. Whatever is refused uses up no ticket.
-pub(crate) fn answer(
+/// The parsed keys of the client of a request, where the scheme has client keys.
+pub(crate) fn keys(
+    registry: Option<&Registry>,
+    database: &Database,
+    credentials: &Credentials,
+) -> Result<Option<Arc<ErasedKeys>>, Problem> {
+    if !database.description().limits.client_keys {
+        return Ok(None);
+    }
+    let registry = registry.ok_or(Refusal::NoRegistry)?;
+    registry.keys(database, credentials.client.ok_or(Refusal::NoClient)?).map(Some)
+}
+
+/// A ticket for each of the queries that stand back to back, in a scheme with tickets. Their use is on
+/// disk when this returns; whatever is refused, also for its client's keys, uses up none.
+pub(crate) fn tickets(
     registry: Option<&Registry>,
     (database, newest): (&Database, Version),
     credentials: &Credentials,
     queries: &[u8],
-) -> Result<Vec<u8>, Problem> {
-    let limits = database.description().limits;
-    if !limits.client_keys {
-        return database.answer(queries, newest, |_| ErasedSession::default());
-    }
+) -> Result<Vec<Vec<u8>>, Problem> {
+    keys(registry, database, credentials)?;
     let registry = registry.ok_or(Refusal::NoRegistry)?;
     let id = credentials.client.ok_or(Refusal::NoClient)?;
-    let keys = registry.keys(database, id)?;
-    if !limits.tickets {
-        return database.answer(queries, newest, |_| ErasedSession { keys: Some(&keys), ticket: None });
-    }
     database.check_queries(queries, newest)?;
-    let tickets = registry.tickets((database, newest), id, &credentials.tickets, queries)?;
-    let session =
-        |place: usize| ErasedSession { keys: Some(&keys), ticket: tickets.get(place).map(Vec::as_slice) };
-    database.answer(queries, newest, session)
+    registry.tickets((database, newest), id, &credentials.tickets, queries)
 }
 
 impl Registry {
@@ -102,6 +105,11 @@ impl Registry {
             let offset = self.files.offset(id).map_err(Failed::from)?;
             return Err(Refusal::Incomplete { offset, length: row.keys_bytes }.into());
         }
+        if let Some(keys) = self.cache.get(id, database.version()) {
+            return Ok(keys);
+        }
+        // One after the other: large ones take memory. The one before may have been for the same keys.
+        let _turn = self.parsing.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(keys) = self.cache.get(id, database.version()) {
             return Ok(keys);
         }

@@ -14,6 +14,7 @@ use super::row::{Row, Stage};
 use super::store::Result;
 use super::{Registry, now};
 use crate::Error;
+use crate::answering::Request;
 use crate::api::App;
 use crate::database::Database;
 use crate::gate::Gate;
@@ -277,7 +278,7 @@ fn sweep(app: &App, registry: &Registry) -> Result<()> {
 
 /// Lets queries go first: work on a ticket pauses while any is running or waiting.
 struct Idle<'a> {
-    gate: &'a Gate,
+    gate: &'a Gate<Request>,
     stopping: &'a AtomicBool,
 }
 

@@ -23,6 +23,17 @@ pub enum Rig {
     Honest,
     /// Nothing; whoever has the other share knows when the database is dropped.
     Held(Arc<()>),
+    /// It waits at the door; the one to the query with these bytes panics. Tells how many are answered
+    /// together.
+    Groups(Groups),
+}
+
+/// A door, a query to panic for, and the sizes of the groups that were answered together.
+#[derive(Clone, Default)]
+pub struct Groups {
+    pub door: Door,
+    pub poison: Arc<Mutex<Vec<u8>>>,
+    pub sizes: Arc<Mutex<Vec<usize>>>,
 }
 
 /// A door that answers wait at.
@@ -60,7 +71,7 @@ impl Rigged {
     fn spoil(&self, mut answer: Vec<u8>) -> Vec<u8> {
         match &self.rig {
             Rig::Panic => panic!("rigged to panic"),
-            Rig::Wait(door) => door.pass(),
+            Rig::Wait(door) | Rig::Groups(Groups { door, .. }) => door.pass(),
             Rig::FlippedBit => *answer.last_mut().unwrap() ^= 1,
             Rig::OtherPayload => {
                 let (version, payload) = envelope::open(&answer, Kind::Answer, self.scheme).unwrap();
@@ -92,6 +103,11 @@ impl ErasedServer for Rigged {
     }
 
     fn answer_many(&self, batch: &[(ErasedSession<'_>, &[u8])]) -> Vec<Result<Vec<u8>>> {
+        if let Rig::Groups(Groups { poison, sizes, .. }) = &self.rig {
+            sizes.lock().unwrap().push(batch.len());
+            let poison = poison.lock().unwrap().clone();
+            assert!(batch.iter().all(|(_, query)| *query != poison), "rigged to panic");
+        }
         batch.iter().map(|(session, query)| self.answer(*session, query)).collect()
     }
 

@@ -1,0 +1,66 @@
+//! Files that hold what lets somebody in: tokens of a service, and the state of its clients.
+
+use std::fs;
+
+use papir_client::parsers;
+use papir_server::{NewToken, Scope, TokenFile};
+
+use crate::{Target, outcome, repair};
+
+/// A token file with two tokens.
+fn token_file() -> Vec<u8> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tokens.toml");
+    for (name, databases) in [("phone", None), ("watcher", Some(["words".to_owned()].into()))] {
+        let scopes = [Scope::Query, Scope::Metrics].into();
+        let lifetime = Some(std::time::Duration::from_secs(3600));
+        TokenFile::add(&path, NewToken { name: name.to_owned(), scopes, databases, lifetime }).unwrap();
+    }
+    fs::read(path).unwrap()
+}
+
+/// Token files.
+pub(super) fn tokens() -> Target {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tokens.toml");
+    Target::new(vec![token_file()], move |input| {
+        let _ = &folder;
+        fs::write(&path, input).unwrap();
+        let read = TokenFile::read(&path);
+        if let Ok(file) = &read {
+            let mut names: Vec<&str> = file.entries().iter().map(|entry| entry.name.as_str()).collect();
+            names.sort_unstable();
+            assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "two tokens of one name");
+        }
+        outcome(&read).replace(&*path.to_string_lossy(), "")
+    })
+    .with_words(&[
+        "[[token]]\n",
+        "format = ",
+        "\"",
+        "\n",
+        "= ",
+        "[[[[[[[[",
+        "\"query\"",
+        "1e999",
+        "\\u0000",
+        "9999-12-31",
+    ])
+}
+
+/// Files of client state as they are, and with their checksum put right.
+pub(super) fn state() -> Target {
+    let seeds = [(false, &b"some state"[..]), (true, b"")];
+    let seeds = seeds.map(|(uploading, state)| parsers::state_file(uploading, state).unwrap()).to_vec();
+    Target::new(seeds, |input| {
+        let plain = outcome(&parsers::state(input));
+        let repaired = repair::tail_sum(input);
+        let parsed = parsers::state(&repaired);
+        if let Ok(again) = &parsed {
+            assert_eq!(again.len() >= 8, repaired.len() >= 8);
+            assert!(parsers::state(again).is_ok(), "what is kept cannot be read");
+        }
+        format!("{plain} {}", outcome(&parsed))
+    })
+    .with_words(&["PIRSTATE", "\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}", "\u{1}"])
+}
