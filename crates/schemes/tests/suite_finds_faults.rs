@@ -241,6 +241,10 @@ impl ErasedClient for FaultyClient {
         self.1.load_state(bytes)
     }
 
+    fn prepare(&self, state: &mut ErasedState, queries: usize, progress: &dyn Progress) -> Result<()> {
+        self.1.prepare(state, queries, progress)
+    }
+
     fn query(
         &self,
         state: Option<&mut ErasedState>,

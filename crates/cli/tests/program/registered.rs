@@ -2,8 +2,7 @@
 
 use crate::support::{Folder, Service, fails_with, succeeds};
 
-const BUILD: [&str; 9] =
-    ["--scheme", "zip", "--key", "word", "--value", "meaning", "--room", "10", "--goal"];
+const BUILD: [&str; 9] = ["--scheme", "zip", "--key", "word", "--value", "meaning", "--room", "10", "--goal"];
 
 fn build(folder: &Folder) -> String {
     let rows: String = (0..60).map(|i| format!("word {i},meaning {i}\n")).collect();
@@ -14,16 +13,18 @@ fn build(folder: &Folder) -> String {
 }
 
 /// Two clients with 3,072 bits each, three lookups: seconds with AVX-512, more without.
+#[cfg(unix)]
 #[test]
 fn registered_clients_outlive_a_restart_and_a_change() {
     let folder = Folder::new();
     let (words, registry) = (build(&folder), folder.path("registry"));
     fails_with(&["serve", &words, "--check-config"], &["--registry"]);
-    let options = ["--registry", &registry, "--tickets-ahead", "1", "--list-clients"];
+    // A client knows a service by its address, which must outlive the restart.
+    let listen = format!("unix:{}", folder.path("papir.sock"));
+    let options = ["--registry", &registry, "--tickets-ahead", "1", "--list-clients", "--listen", &listen];
     let states = [folder.path("first"), folder.path("second")];
-    let get = |service: &Service, state: &str, key: &str| {
-        succeeds(&["get", &service.url, key, "--state", state])
-    };
+    let get =
+        |service: &Service, state: &str, key: &str| succeeds(&["get", &service.url, key, "--state", state]);
     let service = Service::start(&[&words], &options);
     assert_eq!(get(&service, &states[0], "word 7"), "meaning 7");
     drop(service);

@@ -201,10 +201,10 @@ impl<T: Strength> ZipClient<T> {
 #[cfg(test)]
 impl<T: Strength> ZipClient<T> {
     /// Each row's distance.
-    pub(super) fn distances(&self, secret: &ZipSecret, answer: ZipAnswer) -> Vec<u16> {
+    pub(super) fn distances(&self, secret: &ZipSecret, answer: ZipAnswer) -> Result<Vec<u16>> {
         let mut distances = Vec::new();
-        self.decode_rows(secret, answer, |_, distance| distances.push(distance)).unwrap();
-        distances
+        self.decode_rows(secret, answer, |_, distance| distances.push(distance))?;
+        Ok(distances)
     }
 }
 

@@ -196,7 +196,7 @@ impl<T: Strength> Parameters for ZipParams<T> {
         let candidates = (least..=most).step_by(((most - least) / CANDIDATES + 1) as usize);
         let candidates = candidates.chain([most]).map(|height| Layout::new(&shape, height));
         let layouts = candidates.collect::<Result<Vec<_>>>()?;
-        let best = layouts.iter().min_by(|a, b| cost::<T>(a, goal).total_cmp(&cost::<T>(b, goal)));
+        let best = layouts.iter().min_by(|a, b| cost(a, goal).total_cmp(&cost(b, goal)));
         Self::new(shape, best.map_or(least, |layout| layout.column_units))
     }
 
@@ -259,7 +259,7 @@ impl<T: Strength> Parameters for ZipParams<T> {
 
 /// What a layout costs under a goal, in bytes sent or touched: a column is a word of the query, a row a
 /// slot of an answer's ciphertexts, and both are read in the matrix.
-fn cost<T: Strength>(layout: &Layout, goal: Goal) -> f64 {
+fn cost(layout: &Layout, goal: Goal) -> f64 {
     let (rows, columns) = (layout.rows as f64, layout.columns as f64);
     let row_groups = layout.rows.div_ceil(191).next_multiple_of(ROWS) as f64;
     let sent = 3.25 * columns + 768.0 * (rows / 191.0).ceil();

@@ -297,7 +297,7 @@ mod tests {
     /// a·2^bits.
     fn shifted(a: &[u64], bits: usize) -> Vec<u64> {
         let mut out = vec![0; bits / 64];
-        let low = if bits % 64 == 0 {
+        let low = if bits.is_multiple_of(64) {
             a.to_vec()
         } else {
             times(&times(a, 1 << (bits % 64 / 2)), 1 << (bits % 64 / 2))

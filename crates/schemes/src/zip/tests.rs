@@ -1,4 +1,5 @@
 //! Noise against its bound, and what one number of a ticket is good for.
+#![allow(clippy::unwrap_used)]
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
@@ -71,7 +72,7 @@ fn noise_is_as_computed() {
         let predicted = deviation(params.layout.columns, params.n(), params.budget.dropped_bits);
         for index in [0, 399, 57] {
             let (secret, query) = setup.ask(index);
-            let distances = setup.client.distances(&secret, setup.answer(&query));
+            let distances = setup.client.distances(&secret, setup.answer(&query)).unwrap();
             assert!(distances.iter().all(|distance| *distance <= params.budget.bound));
             squares += distances.iter().map(|d| f64::from(*d).powi(2)).sum::<f64>();
             count += distances.len() as f64;
@@ -119,7 +120,7 @@ fn tickets_follow_a_change_of_the_database() {
     let ticket = |server: &ZipServer<Short>, keys: &ZipKeys| server.ticket(keys, 5, &NoProgress).unwrap();
     let old = ticket(&setup.server, &setup.keys);
     let change = Change { index: 33, record: vec![1, 2, 3, 4, 5, 6, 7, 8] };
-    let server = setup.server.update(&[change.clone()], &mut setup.rng, &NoProgress).unwrap();
+    let server = setup.server.update(std::slice::from_ref(&change), &mut setup.rng, &NoProgress).unwrap();
     setup.records.set(33, &change.record).unwrap();
     let again = ZipServer::<Short>::setup_under(&server, &setup.records).unwrap();
     assert!(server.hint.exponents.bytes() == again.exponents.bytes(), "the hint's exponents");
