@@ -119,7 +119,7 @@ impl Connection {
 
     /// Registers with the service where the scheme has client keys, or goes on with the registration
     /// that is kept. Lookups do so by themselves; keys may be large, and this is when they are sent. When
-    /// the database changes meanwhile, starts again from its new public part, at most [`CHANGES`] times.
+    /// the database changes meanwhile, starts again from its new public part, at most three times.
     ///
     /// # Errors
     /// Those of the network, of the service, and of client state ([`Error::Passphrase`] and the like).

@@ -46,7 +46,7 @@ pub struct Watcher(Arc<dyn Progress + Send + Sync>);
 
 impl Watcher {
     /// Tells this one.
-    pub fn new(progress: impl Progress + Send + Sync + 'static) -> Self {
+    pub fn new(progress: impl Progress + Send + 'static) -> Self {
         Self(Arc::new(progress))
     }
 

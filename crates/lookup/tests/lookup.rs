@@ -89,6 +89,15 @@ impl ErasedClient for Counting {
         self.client.load_state(bytes)
     }
 
+    fn prepare(
+        &self,
+        state: &mut papir_core::erased::ErasedState,
+        queries: usize,
+        progress: &dyn papir_core::Progress,
+    ) -> papir_core::Result<()> {
+        self.client.prepare(state, queries, progress)
+    }
+
     fn query(
         &self,
         state: Option<&mut ErasedState>,

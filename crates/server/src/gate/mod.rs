@@ -297,7 +297,7 @@ mod tests {
 
         fn answer(group: Vec<Self>) -> Vec<usize> {
             for task in &group {
-                task.0.iter().for_each(|wait| wait.recv().expect("on purpose"));
+                task.0.iter().for_each(|wait| wait.recv().unwrap_or_else(|_| panic!("on purpose")));
             }
             vec![group.len(); group.len()]
         }
@@ -319,11 +319,13 @@ mod tests {
     /// Waits until so many wait and run.
     async fn until(gate: &Gate<Task>, waiting: usize, running: usize) {
         loop {
-            let turns = gate.house.turns();
-            if (turns.line.len(), turns.running) == (waiting, running) {
+            let found = {
+                let turns = gate.house.turns();
+                (turns.line.len(), turns.running)
+            };
+            if found == (waiting, running) {
                 return;
             }
-            drop(turns);
             tokio::task::yield_now().await;
         }
     }
