@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use papir_lookup::Root;
 use zeroize::Zeroizing;
 
-use super::sealed::{self, MAX_BYTES, Passphrase, Unopened};
+use super::sealed::{MAX_BYTES, Passphrase, Unopened};
 use super::{Record, default_state_directory};
 use crate::{Error, Options, Result};
 

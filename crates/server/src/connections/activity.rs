@@ -191,9 +191,11 @@ mod tests {
     fn over_http_2_the_slowest_answer_counts_and_no_other_bytes() {
         let activity = Activity::new();
         let [mut slow, mut other] = [(); 2].map(|()| activity.begin(Version::HTTP_2));
-        (slow.send(), other.send());
+        slow.send();
+        other.send();
         std::thread::sleep(Duration::from_millis(5));
-        (other.moved(), activity.wrote());
+        other.moved();
+        activity.wrote();
         let left = activity.left(&PATIENCE).unwrap();
         assert!(left <= PATIENCE.sending - Duration::from_millis(5), "{left:?}");
         assert!(activity.sending_since(Duration::from_millis(4)).is_some());

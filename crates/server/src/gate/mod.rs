@@ -297,7 +297,7 @@ mod tests {
 
         fn answer(group: Vec<Self>) -> Vec<usize> {
             for task in &group {
-                task.0.iter().for_each(|wait| wait.recv().expect("on purpose"));
+                task.0.iter().for_each(|wait| wait.recv().unwrap_or_else(|_| panic!("on purpose")));
             }
             vec![group.len(); group.len()]
         }
@@ -318,12 +318,8 @@ mod tests {
 
     /// Waits until so many wait and run.
     async fn until(gate: &Gate<Task>, waiting: usize, running: usize) {
-        loop {
-            let turns = gate.house.turns();
-            if (turns.line.len(), turns.running) == (waiting, running) {
-                return;
-            }
-            drop(turns);
+        let load = |gate: &Gate<Task>| (gate.load().waiting, gate.load().running);
+        while load(gate) != (waiting, running) {
             tokio::task::yield_now().await;
         }
     }
