@@ -318,14 +318,8 @@ mod tests {
 
     /// Waits until so many wait and run.
     async fn until(gate: &Gate<Task>, waiting: usize, running: usize) {
-        loop {
-            let found = {
-                let turns = gate.house.turns();
-                (turns.line.len(), turns.running)
-            };
-            if found == (waiting, running) {
-                return;
-            }
+        let load = |gate: &Gate<Task>| (gate.load().waiting, gate.load().running);
+        while load(gate) != (waiting, running) {
             tokio::task::yield_now().await;
         }
     }
