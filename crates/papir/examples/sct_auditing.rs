@@ -359,7 +359,7 @@ struct Run {
 
 impl Run {
     fn from_arguments(mut arguments: impl Iterator<Item = String>) -> Result<Self> {
-        let mut run = Self { entries: 4000, growth: 3, intervals: 4, interval: Duration::from_secs(1) };
+        let mut run = Self { entries: 4000, growth: 3, intervals: 8, interval: Duration::from_secs(1) };
         while let Some(name) = arguments.next() {
             let value = arguments.next().ok_or_else(|| format!("{name} without a number"))?;
             match name.as_str() {
