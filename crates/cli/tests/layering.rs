@@ -16,7 +16,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("papir-paillier", &["papir-kernels", "papir-ring"]),
     ("papir-core", &[]),
     // kernels: a scheme calls the passes over the database itself.
-    ("papir-schemes", &["papir-core", "papir-kernels", "papir-ring", "papir-lattice"]),
+    ("papir-schemes", &["papir-core", "papir-kernels", "papir-ring", "papir-lattice", "papir-paillier"]),
     ("papir-lookup", &["papir-core"]),
     ("papir-store", &["papir-core", "papir-schemes", "papir-lookup"]),
     ("papir-client", &["papir-core", "papir-schemes", "papir-lookup"]),
@@ -79,7 +79,7 @@ const TEST_ARROWS: &[(&str, &[&str])] = &[
 const TEST_ONLY: &[&str] = &["papir-testkit", "papir-reference"];
 
 /// Scheme folders that may import another: (importer, imported).
-const COMPOSITIONS: &[(&str, &str)] = &[("inspire0", "double"), ("ypir", "double")];
+const COMPOSITIONS: &[(&str, &str)] = &[("inspire0", "double"), ("ypir", "double"), ("zip", "simple")];
 
 /// Folders beside the schemes that are none, which every scheme may import.
 const SHARED: &[&str] = &["selection"];

@@ -213,7 +213,7 @@ fn offsets(secret: &SecretKey, key: &[u32], masks: &[Plaintext]) -> Result<Vec<V
     let public = secret.public();
     let offset = |(bit, mask): (&u32, &Plaintext)| {
         let bit = public.plaintext(&[u64::from(*bit)]).map_err(malformed("zip's key"))?;
-        Ok(ZipQuery::digits_of(&public.difference(&bit, mask)))
+        Ok(ZipQuery::digits_of(&public.plain_difference(&bit, mask)))
     };
     key.iter().zip(masks).map(offset).collect()
 }
