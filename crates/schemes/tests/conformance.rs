@@ -2,11 +2,14 @@
 //! names it. The `long` tests run with `--ignored`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod short;
+
+use papir_core::Shape;
 use papir_core::erased::{Erased, ErasedScheme};
-use papir_core::{Privacy, Shape};
 use papir_schemes::registry;
-use papir_schemes::zip::{Strength, Zip};
+use papir_schemes::zip::Zip;
 use papir_testkit::conformance::{Config, run, shapes};
+use short::Short;
 
 /// Makes the tests of the listed schemes and one that finds registered schemes without a test.
 macro_rules! conformance {
@@ -84,20 +87,6 @@ fn one_small(config: Config) -> Config {
 
 fn few_columns(config: Config) -> Config {
     Config { shapes: shapes(&[(1, 1), (1021, 8), (300, 2048)]), thorough: shapes(&[(211, 16)]), ..config }
-}
-
-/// ZipPIR with a modulus that anybody can factor.
-#[derive(Clone, Copy, Debug)]
-struct Short;
-
-impl Strength for Short {
-    const NAME: &'static str = "zip-short";
-    const ID: u16 = 0xfff1;
-    const PRIVACY: Privacy = Privacy::NotPrivate("its modulus is short: it is for tests");
-
-    fn paillier() -> papir_paillier::Result<papir_paillier::Params> {
-        papir_paillier::Params::insecure(256, 1)
-    }
 }
 
 #[test]
