@@ -55,7 +55,7 @@
 //! // Ahead: the server prepares a ticket, the client its part of the next query.
 //! let keys = database.server().accept_keys(&sent)?;
 //! let ticket = database.server().ticket(&keys, 0, &NoProgress)?;
-//! client.client().prepare(&mut state, &NoProgress)?;
+//! client.client().prepare(&mut state, 1, &NoProgress)?;
 //!
 //! let lookup = client.prepare_key_with(Some(&mut state), b"Peru", &mut system_rng())?;
 //! assert_eq!(lookup.tickets(), [0]);

@@ -31,6 +31,6 @@ fn keys_are_as_long_as_told_and_serve_later_versions() {
     assert!(client.load_state(&state).is_ok());
 
     let other = stateful::setup(&records, 99_999, &mut rng).unwrap();
-    assert!(matches!(other.accept_keys(&keys), Err(Error::Length { .. })));
+    assert!(matches!(other.accept_keys(&keys), Err(Error::WrongVersion { .. })));
     assert!(stateful::setup(&records, 31, &mut rng).is_err());
 }
