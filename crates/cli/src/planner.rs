@@ -187,6 +187,11 @@ pub(crate) fn choose(demand: &Demand, rates: &Rates) -> Result<Choice, Failure> 
     let (mut offers, mut left_out) = (Vec::new(), Vec::new());
     for scheme in registry::all().iter().filter(|scheme| scheme.privacy() == Privacy::Private) {
         match scheme.candidates(demand.shape) {
+            // Who registers waits for what is done ahead, which `Work` does not count.
+            Ok(candidates) if candidates.iter().any(|one| one.description.limits.client_keys) => {
+                let reason = "its clients register first: chosen by name only".to_owned();
+                left_out.push(LeftOut { scheme: scheme.name(), parameters: String::new(), reason });
+            }
             Ok(candidates) => {
                 offers.extend(candidates.into_iter().map(|candidate| Offer::of(candidate, demand, rates)));
             }
