@@ -134,7 +134,23 @@ pub struct Session<'a, S: Scheme> {
     pub ticket: Option<&'a S::Ticket>,
 }
 
-impl<S: Scheme> Session<'_, S> {
+impl<'a, S: Scheme> Session<'a, S> {
+    /// The registered keys, in schemes whose clients have them.
+    ///
+    /// # Errors
+    /// [`Error::Session`] without.
+    pub fn require_keys(&self) -> Result<&'a S::ClientKeys> {
+        self.keys.ok_or(Error::Session { scheme: S::NAME, what: "client keys" })
+    }
+
+    /// The ticket, in schemes whose queries use one up.
+    ///
+    /// # Errors
+    /// [`Error::Session`] without.
+    pub fn require_ticket(&self) -> Result<&'a S::Ticket> {
+        self.ticket.ok_or(Error::Session { scheme: S::NAME, what: "a ticket" })
+    }
+
     /// A session of a client that registered nothing.
     pub fn anonymous() -> Self {
         Self { keys: None, ticket: None }

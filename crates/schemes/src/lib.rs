@@ -12,6 +12,7 @@ pub mod inspire2;
 mod packs;
 pub mod plain;
 mod readback;
+mod refusal;
 pub mod registry;
 pub mod selection;
 mod shape_io;

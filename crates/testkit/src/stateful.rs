@@ -319,9 +319,7 @@ impl Server<Stateful> for StatefulServer {
     }
 
     fn answer(&self, session: Session<'_, Stateful>, query: &StatefulQuery) -> Result<StatefulAnswer> {
-        let missing = |what| Error::Session { scheme: Stateful::NAME, what };
-        let keys = session.keys.ok_or_else(|| missing("client keys"))?;
-        let ticket = session.ticket.ok_or_else(|| missing("a ticket"))?;
+        let (keys, ticket) = (session.require_keys()?, session.require_ticket()?);
         if ticket.tag != keys.tag() {
             return Err(Error::malformed("a ticket", "one of another client", "one of this client"));
         }

@@ -10,14 +10,13 @@ use papir_kernels::bits::packed_len;
 use papir_kernels::rows8::ROWS;
 use papir_lattice::lwe32::matrix::transformed_bytes;
 use papir_lattice::lwe32::{LOG2_Q, LweParams, N, SIGMA, matrix_bytes};
-use papir_lattice::params::ParamsError;
-use papir_lattice::security;
 
 use super::Double;
 use super::digits::{BODY, DIGIT_BITS, MASK};
 use super::layout::{Layout, MAX_RECORD_BITS, MAX_SIDE, units_of};
 use super::noise::{self, Bits, Bounds, FIRST, SECOND, coefficients};
 use super::second::digit_rows;
+use crate::refusal::unfit;
 use crate::shape_io::{SHAPE_BYTES, read_shape, write_shape};
 
 /// Bytes of the seed of both matrices of masks.
@@ -66,7 +65,7 @@ impl DoubleParams {
             }
         }
         let bounds = noise::bounds(&layout, &bits).ok_or_else(|| too_noisy(&layout))?;
-        Ok(Self { shape, layout, bits, bounds, lwe: LweParams::new().map_err(unfit)? })
+        Ok(Self { shape, layout, bits, bounds, lwe: LweParams::new().map_err(unfit(Double::NAME))? })
     }
 
     /// Bytes of a row of the hint: n words. n is a multiple of 8, so rows are whole bytes.
@@ -160,16 +159,6 @@ impl DoubleParams {
             ("log2 noise of the first level", first),
             ("log2 noise of the second level", second),
         ]
-    }
-}
-
-fn unfit(error: ParamsError) -> Error {
-    match error {
-        ParamsError::Insecure(error) => Error::Insecure {
-            found: error.bits.map_or("no estimated".to_owned(), |bits| bits.to_string()),
-            expected: security::MINIMUM_BITS as u32,
-        },
-        other => Error::Parameters { scheme: Double::NAME, reason: other.to_string() },
     }
 }
 

@@ -1,7 +1,9 @@
-//! Records into the columns of a matrix of bytes, and one record out of a column.
+//! Records in the columns of a matrix of bytes: written, read back, changed, and one taken out of its column.
 
+use papir_core::scheme::check_changes;
+use papir_core::sections::SectionSource;
 use papir_core::{
-    AlignedBytes, Change, Progress, Record, RecordBuffer, Records, Result, Shape, extract_bits,
+    AlignedBytes, Change, Error, Progress, Record, RecordBuffer, Records, Result, Shape, extract_bits,
 };
 use papir_lattice::lwe32::{matrix_bytes, write_columns};
 use subtle::ConstantTimeEq;
@@ -9,6 +11,7 @@ use zeroize::Zeroizing;
 
 use super::ByteMatrix;
 use super::layout::Layout;
+use crate::readback::read_columns;
 
 /// Reads all records, column by column.
 ///
@@ -36,11 +39,31 @@ pub(crate) struct Difference {
     pub(crate) by: i32,
 }
 
+/// The matrix after some changes, in order, with the bytes that differ; `None` where none does.
+///
+/// # Errors
+/// As [`check_changes`].
+pub(crate) fn change(
+    shape: Shape,
+    layout: &Layout,
+    matrix: &ByteMatrix,
+    changes: &[Change],
+) -> Result<Option<(ByteMatrix, Vec<Difference>)>> {
+    check_changes(&shape, changes)?;
+    let mut tiles = AlignedBytes::copy_of(matrix.tiles());
+    let mut differences = Vec::new();
+    for change in changes {
+        replace((shape, layout), change, (matrix, tiles.bytes_mut()), &mut differences)?;
+    }
+    let changed = || ByteMatrix::new(matrix.rows(), matrix.columns(), tiles.into());
+    Ok((!differences.is_empty()).then(|| (changed(), differences)))
+}
+
 /// Makes one change in tiles that become a matrix's next version, and lists the bytes that differ.
 ///
 /// # Errors
 /// Those of a record of the wrong length.
-pub(crate) fn replace(
+fn replace(
     (shape, layout): (Shape, &Layout),
     change: &Change,
     (matrix, tiles): (&ByteMatrix, &mut [u8]),
@@ -62,6 +85,29 @@ pub(crate) fn replace(
         }
     }
     Ok(())
+}
+
+/// Records from `first` on, packed, as [`Records::read_packed`] gives them.
+///
+/// # Errors
+/// As [`Records::read_packed`].
+pub(crate) fn read_packed(
+    (shape, layout): (Shape, &Layout),
+    matrix: &ByteMatrix,
+    records: (u64, u64),
+    out: &mut [u8],
+) -> Result<()> {
+    read_columns(&layout.bundle(shape), 1, records, out, |column| matrix.column(column))
+}
+
+/// The matrix of a section.
+///
+/// # Errors
+/// [`Error::MissingSection`] or [`Error::Length`].
+pub(crate) fn load(layout: &Layout, source: &dyn SectionSource, name: &'static str) -> Result<ByteMatrix> {
+    let (tiles, expected) = (source.get(name)?, matrix_bytes(layout.rows, layout.columns) as usize);
+    Error::check_length(name, tiles.len(), expected)?;
+    Ok(ByteMatrix::new(layout.rows, layout.columns, tiles))
 }
 
 /// The record at a secret place, (unit, slot), of a column: reads the whole column.

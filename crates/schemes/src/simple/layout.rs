@@ -4,7 +4,14 @@
 //! of 1 or 3 bits. A column holds the same number of units, one below the other; so a column is a
 //! run of the packed database, and a record never leaves its column.
 
-use papir_core::{Error, Result, Shape};
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
+
+use papir_core::cost::{Counts, Operation, Work};
+use papir_core::{Change, Error, Result, Shape};
+use papir_kernels::rows8::ROWS;
+use papir_lattice::lwe32::matrix::transformed_bytes;
+use papir_lattice::lwe32::matrix_bytes;
 
 use crate::bundle::Bundle;
 
@@ -45,6 +52,22 @@ pub(crate) fn unit_of(shape: &Shape) -> (u64, u64) {
     (records, records * bits / 8)
 }
 
+/// Units of a column, from the widest matrix to the highest.
+///
+/// # Errors
+/// [`Error::Parameters`] where there is none.
+pub(crate) fn heights(scheme: &'static str, shape: &Shape) -> Result<RangeInclusive<u64>> {
+    let (unit_records, unit_bytes) = unit_of(shape);
+    let units = shape.records().div_ceil(unit_records);
+    let (least, most) = (units.div_ceil(MAX_COLUMNS), (MAX_ROWS / unit_bytes).min(units));
+    if least <= most {
+        return Ok(least..=most);
+    }
+    let found = format!("{} bytes in {units} units of {unit_bytes}", shape.total_bytes());
+    let reason = format!("{found}: at most {MAX_ROWS} rows × {MAX_COLUMNS} columns");
+    Err(Error::Parameters { scheme, reason })
+}
+
 impl Layout {
     /// A matrix with so many units in each column.
     ///
@@ -82,6 +105,26 @@ impl Layout {
     /// Records of a column.
     pub(crate) fn column_records(&self) -> u64 {
         self.column_units * self.unit_records
+    }
+
+    /// The rows in which changes lie.
+    pub(crate) fn changed_rows(&self, changes: &[Change]) -> usize {
+        let units: BTreeSet<u64> = changes.iter().map(|change| self.place(change.index).unit).collect();
+        units.len() * self.unit_bytes
+    }
+
+    /// What the verbs do with the matrix: the hint is its product with masks, a client encrypts a word for
+    /// each column, the answer reads the filled-up matrix, a client decrypts each row.
+    pub(crate) fn work(&self) -> Work {
+        let (bytes, groups) = (matrix_bytes(self.rows, self.columns) as f64, self.rows.div_ceil(ROWS));
+        let transformed = transformed_bytes(self.rows, self.columns) as f64;
+        let setup = Counts::new().with(Operation::Encode8, bytes, 1);
+        Work {
+            setup: setup.with(Operation::HintProduct8, transformed, groups),
+            query: Counts::new().with(Operation::EncryptColumn, self.columns as f64, 1),
+            answer: Counts::new().with(Operation::Select8, bytes, groups),
+            extract: Counts::new().with(Operation::DecryptRow, self.rows as f64, 1),
+        }
     }
 
     /// Where a record lies. No branch depends on the index.

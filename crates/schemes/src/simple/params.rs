@@ -1,22 +1,19 @@
 //! Parameters of SimplePIR: the matrix for a shape, the LWE set, the answer's rounding.
 
 use papir_core::codec::{Reader, Writer};
-use papir_core::cost::{Counts, Operation, Work};
+use papir_core::cost::{Operation, Work};
 use papir_core::scheme::{Goal, Parameters, Scheme};
 use papir_core::{
     Description, Error, Limits, MAX_RECORD_BITS, MAX_RECORDS, Result, Security, Shape, Sizes, UpdateCost,
     envelope,
 };
 use papir_kernels::bits::packed_len;
-use papir_kernels::rows8::ROWS;
-use papir_lattice::lwe32::matrix::transformed_bytes;
 use papir_lattice::lwe32::{LOG2_Q, LweParams, N, SIGMA, matrix_bytes};
-use papir_lattice::params::ParamsError;
-use papir_lattice::security;
 
 use super::Simple;
-use super::layout::{Layout, MAX_COLUMNS, MAX_ROWS, unit_of};
+use super::layout::{Layout, heights, unit_of};
 use super::noise::{self, Budget, LOG2_DELTA, LOG2_P};
+use crate::refusal::unfit;
 use crate::shape_io::{SHAPE_BYTES, read_shape, write_shape};
 
 /// Bytes of the seed of A.
@@ -49,7 +46,7 @@ impl SimpleParams {
             let reason = format!("the noise of {} columns exceeds the decoding limit", layout.columns);
             Error::Parameters { scheme: Simple::NAME, reason }
         })?;
-        Ok(Self { shape, layout, budget, lwe: LweParams::new().map_err(unfit)? })
+        Ok(Self { shape, layout, budget, lwe: LweParams::new().map_err(unfit(Simple::NAME))? })
     }
 
     /// Bits of a word of the answer.
@@ -85,49 +82,20 @@ impl SimpleParams {
         }
     }
 
-    /// What the verbs do: the answer reads the filled-up matrix, the hint is its product with masks, a
-    /// client encrypts a word for each column and reads a row of the hint for each row.
+    /// What the verbs do; an answer rounds each row, too, and takes the query apart.
     fn work(&self) -> Work {
         let Layout { rows, columns, .. } = self.layout;
-        let (bytes, groups) = (matrix_bytes(rows, columns) as f64, rows.div_ceil(ROWS));
-        let transformed = transformed_bytes(rows, columns) as f64;
-        Work {
-            setup: Counts::new().with(Operation::Encode8, bytes, 1).with(
-                Operation::HintProduct8,
-                transformed,
-                groups,
-            ),
-            query: Counts::new().with(Operation::EncryptColumn, columns as f64, 1),
-            answer: Counts::new().with(Operation::Select8, bytes, groups).with(
-                Operation::Word,
-                (2 * columns + rows) as f64,
-                1,
-            ),
-            extract: Counts::new().with(Operation::DecryptRow, rows as f64, 1),
-        }
-    }
-}
-
-fn unfit(error: ParamsError) -> Error {
-    match error {
-        ParamsError::Insecure(error) => Error::Insecure {
-            found: error.bits.map_or("no estimated".to_owned(), |bits| bits.to_string()),
-            expected: security::MINIMUM_BITS as u32,
-        },
-        other => Error::Parameters { scheme: Simple::NAME, reason: other.to_string() },
+        let work = self.layout.work();
+        Work { answer: work.answer.with(Operation::Word, (2 * columns + rows) as f64, 1), ..work }
     }
 }
 
 impl Parameters for SimpleParams {
     fn choose(shape: Shape, goal: Goal) -> Result<Self> {
+        let heights = heights(Simple::NAME, &shape)?;
+        let (least, most) = (*heights.start(), *heights.end());
         let (unit_records, unit_bytes) = unit_of(&shape);
         let units = shape.records().div_ceil(unit_records);
-        let (least, most) = (units.div_ceil(MAX_COLUMNS), (MAX_ROWS / unit_bytes).min(units));
-        if least > most {
-            let found = format!("{} bytes in {units} units of {unit_bytes}", shape.total_bytes());
-            let reason = format!("{found}: at most {MAX_ROWS} rows × {MAX_COLUMNS} columns");
-            return Err(Error::Parameters { scheme: Simple::NAME, reason });
-        }
         // Without padding, upload and download are least where both cost the same.
         let (column_cost, row_cost) = costs(goal);
         let ideal = (units as f64 * column_cost / (unit_bytes as f64 * row_cost)).sqrt() as u64;

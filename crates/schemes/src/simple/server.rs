@@ -3,16 +3,14 @@
 use papir_core::scheme::{Parameters, Scheme, Server, Session, UpdateEstimate};
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{AlignedBytes, Change, Error, Progress, Records, Result};
-use papir_lattice::lwe32::{LOG2_Q, MaskProducts, matrix_bytes, round};
+use papir_lattice::lwe32::{LOG2_Q, MaskProducts, round};
 use papir_ring::prg::Seed;
 use rand_core::CryptoRng;
 
-use super::layout::Layout;
 use super::noise::CENTRE;
 use super::params::{SEED_BYTES, SimpleParams};
 use super::wire::{SimpleAnswer, SimplePublic, SimpleQuery};
 use super::{ByteMatrix, Simple, columns, masks, update};
-use crate::readback::read_columns;
 use crate::shape_io::check_source;
 
 const SEED: &str = "simple/seed";
@@ -68,8 +66,8 @@ impl Server<Simple> for SimpleServer {
     }
 
     fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
-        let bundle = self.params.layout.bundle(self.params.shape());
-        read_columns(&bundle, 1, (first, count), out, |column| self.database.column(column))
+        let place = (self.params.shape(), &self.params.layout);
+        columns::read_packed(place, &self.database, (first, count), out)
     }
 
     fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {
@@ -79,14 +77,12 @@ impl Server<Simple> for SimpleServer {
     }
 
     fn load(params: SimpleParams, source: &dyn SectionSource) -> Result<Self> {
-        let (seed, hint, tiles) = (source.get(SEED)?, source.get(HINT)?, source.get(DATABASE)?);
+        let (seed, hint) = (source.get(SEED)?, source.get(HINT)?);
         Error::check_length("simple's seed", seed.len(), SEED_BYTES)?;
         Error::check_length("simple's hint", hint.len(), params.hint_bytes())?;
-        let Layout { rows, columns, .. } = params.layout;
-        Error::check_length("simple's database", tiles.len(), matrix_bytes(rows, columns) as usize)?;
         let mut bytes = [0; SEED_BYTES];
         bytes.copy_from_slice(&seed);
-        let database = ByteMatrix::new(rows, columns, tiles);
+        let database = columns::load(&params.layout, source, DATABASE)?;
         Ok(Self { params, public: SimplePublic { seed: Seed(bytes), hint }, database })
     }
 }

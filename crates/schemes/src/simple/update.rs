@@ -32,8 +32,7 @@ pub(super) fn cost(server: &SimpleServer, changes: &[Change]) -> Result<UpdateEs
     if changes.is_empty() {
         return Ok(UpdateEstimate { update: Counts::new(), setup });
     }
-    let units: BTreeSet<u64> = changes.iter().map(|change| layout.place(change.index).unit).collect();
-    let (bytes, rows) = (changes.len() * layout.unit_bytes, units.len() * layout.unit_bytes);
+    let (bytes, rows) = (changes.len() * layout.unit_bytes, layout.changed_rows(changes));
     let stored = (description.sizes.database + description.sizes.hint) as f64;
     let copy = Counts::new().with(Operation::Copy, stored, 1);
     let update = if few(bytes, rows, layout.columns) {
@@ -57,18 +56,11 @@ pub(super) fn update(
     changes: &[Change],
     progress: &dyn Progress,
 ) -> Result<SimpleServer> {
-    check_changes(&server.params.shape(), changes)?;
     let (params, seed) = (&server.params, server.public.seed);
-    let mut tiles = AlignedBytes::copy_of(server.database.tiles());
-    let mut differences = Vec::new();
-    for change in changes {
-        let place = (params.shape(), &params.layout);
-        columns::replace(place, change, (&server.database, tiles.bytes_mut()), &mut differences)?;
-    }
-    if differences.is_empty() {
+    let changed = columns::change(params.shape(), &params.layout, &server.database, changes)?;
+    let Some((database, differences)) = changed else {
         return Ok(server.clone());
-    }
-    let database = ByteMatrix::new(server.database.rows(), server.database.columns(), tiles.into());
+    };
     let mut hint = AlignedBytes::copy_of(&server.public.hint);
     let rows: BTreeSet<usize> = differences.iter().map(|difference| difference.row).collect();
     if few(differences.len(), rows.len(), database.columns()) {

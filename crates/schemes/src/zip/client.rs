@@ -14,7 +14,7 @@ use zeroize::{Zeroize, Zeroizing};
 
 use super::noise::CENTRE;
 use super::params::{NUMBER_BYTES, SEED_BYTES, ZipParams};
-use super::slots::{LOG2_DELTA, decode};
+use super::slots::{self, LOG2_DELTA};
 use super::wire::{ZipAnswer, ZipKeys, ZipPublic, ZipQuery, malformed};
 use super::{Strength, Zip, masks, ticket};
 use crate::simple::columns;
@@ -187,11 +187,10 @@ impl<T: Strength> ZipClient<T> {
             ciphertexts.collect::<papir_paillier::Result<_>>().map_err(malformed("zip's answer"))?;
         let plaintexts = ciphertexts.par_chunks(LANES).flat_map_iter(|some| secret.key.decrypt_many(some));
         let plaintexts: Vec<Plaintext> = plaintexts.collect();
-        let slots =
-            plaintexts.iter().flat_map(|plaintext| (0..self.params.slots).map(move |i| (plaintext, i)));
-        for (plaintext, i) in slots.take(self.params.layout.rows) {
-            let value = (plaintext.words()[i / 4] >> (16 * (i % 4))) as u16;
-            let (word, distance) = decode(value, secret.weight, i == 0);
+        let values =
+            |plaintext| slots::of_words(Plaintext::words(plaintext)).take(self.params.slots).enumerate();
+        for (slot, value) in plaintexts.iter().flat_map(values).take(self.params.layout.rows) {
+            let (word, distance) = slots::decode(value, secret.weight, slot == 0);
             put(word, distance);
         }
         Ok(())
@@ -213,7 +212,7 @@ fn offsets(secret: &SecretKey, key: &[u32], masks: &[Plaintext]) -> Result<Vec<V
     let public = secret.public();
     let offset = |(bit, mask): (&u32, &Plaintext)| {
         let bit = public.plaintext(&[u64::from(*bit)]).map_err(malformed("zip's key"))?;
-        Ok(ZipQuery::digits_of(&public.plain_difference(&bit, mask)))
+        Ok(slots::of_words(public.plain_difference(&bit, mask).words()).collect())
     };
     key.iter().zip(masks).map(offset).collect()
 }

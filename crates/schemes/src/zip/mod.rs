@@ -13,18 +13,18 @@
 //! | Algorithm 5, `Setup` | [`client::ZipClient`]'s `register`; ck_r by [`papir_paillier::random_ciphertexts`] |
 //! | `Hint` | [`server::ZipServer`]'s `ticket`: products of powers modulo m² |
 //! | `Query` | [`client::ZipClient`]'s `query`; pt_r by `prepare` |
-//! | `Response` | [`server::ZipServer`]'s `answer`: D by `papir_kernels::rows8`, H·ck_o by `residues` |
+//! | `Response` | [`server::ZipServer`]'s `answer`: line 17 is `select`, line 18 `second_products` |
 //! | `Extract` | [`client::ZipClient`]'s `extract` |
 //! | batched responses (3.2, 4.3) | `slots` |
 //! | the second product in an RNS (4.3) | `residues` |
-//! | one ciphertext for answer and hint (4.3) | the last line of `answer` |
+//! | one ciphertext for answer and hint (4.3) | [`server::ZipServer`]'s `join` |
 //! | Theorem 3 | `noise`, whose bound also counts rounding and what spills from slot to slot |
 //!
 //! What differs from the paper: A is a module's (`papir_lattice::lwe32`), so that n = 1280 serves in
 //! place of 1400 and products with A take transforms; words of D are centred bytes; the hint is rounded
 //! to 16 bits a slot, p = 2⁸ of them message, 191 slots a ciphertext instead of 128; the means of what
-//! rounding and spilling add are known to the server or the client and taken off, which halves both; the
-//! query's words are rounded.
+//! rounding and spilling add are known to the server or the client and taken off, which halves both
+//! variances; the query's words are rounded.
 //!
 //! A number masks one LWE key and is used once: a second query under it would show the server the
 //! difference of two keys. The client counts numbers up, on disk before anything is sent, and the

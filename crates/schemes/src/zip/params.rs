@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use papir_core::codec::{Reader, Writer};
-use papir_core::cost::{Counts, Operation, Work};
+use papir_core::cost::{Operation, Work};
 use papir_core::scheme::{Goal, Parameters};
 use papir_core::{
     Description, Error, Limits, MAX_RECORD_BITS, MAX_RECORDS, Result, Security, Shape, Sizes, UpdateCost,
@@ -11,18 +11,16 @@ use papir_core::{
 };
 use papir_kernels::bits::packed_len;
 use papir_kernels::rows8::ROWS;
-use papir_lattice::lwe32::matrix::transformed_bytes;
 use papir_lattice::lwe32::{LOG2_Q, LweParams, MODULE_SIGMA, matrix_bytes};
-use papir_lattice::params::ParamsError;
-use papir_lattice::security;
 use papir_paillier as paillier;
 
 use super::Strength;
 use super::noise::{self, Budget};
 use super::residues::{Dimensions, Residues, primes_for};
 use super::slots::{LOG2_DELTA, SLOT_BITS, slots};
+use crate::refusal::unfit;
 use crate::shape_io::{SHAPE_BYTES, read_shape, write_shape};
-use crate::simple::layout::{Layout, MAX_COLUMNS, MAX_ROWS, unit_of};
+use crate::simple::layout::{Layout, heights};
 
 /// Bytes of a seed.
 pub(super) const SEED_BYTES: usize = 32;
@@ -32,6 +30,10 @@ pub(super) const NUMBER_BYTES: usize = 8;
 pub(super) const TAG_BYTES: usize = 16;
 /// Bytes of encoded parameters.
 const ENCODED_BYTES: usize = SHAPE_BYTES + 8;
+/// Bits of security that a modulus of 3,072 bits is taken for.
+const MODULUS_SECURITY: f64 = 128.0;
+/// Bytes that a server reads in the time in which a line of 10 Mbit/s carries one: 10 GB/s.
+const BYTES_READ: f64 = 8000.0;
 /// Candidate heights that are compared.
 const CANDIDATES: u64 = 2048;
 
@@ -56,11 +58,12 @@ impl<T: Strength> ZipParams<T> {
     /// [`Error::OutOfBounds`] when rows or columns are too many for the noise.
     pub fn new(shape: Shape, column_units: u64) -> Result<Self> {
         let layout = Layout::new(&shape, column_units)?;
-        let lwe = LweParams::binary().map_err(unfit::<T>)?;
+        let refused = |reason: String| Error::Parameters { scheme: T::NAME, reason };
+        let lwe = LweParams::binary().map_err(unfit(T::NAME))?;
         let budget = noise::budget(&layout, lwe.n()).ok_or_else(|| {
-            refused::<T>(format!("the noise of {} columns exceeds the decoding limit", layout.columns))
+            refused(format!("the noise of {} columns exceeds the decoding limit", layout.columns))
         })?;
-        let paillier = T::paillier().map_err(|error| refused::<T>(error.to_string()))?;
+        let paillier = T::paillier().map_err(|error| refused(error.to_string()))?;
         let slots = slots(paillier.modulus_bits(), lwe.n());
         Ok(Self { shape, layout, budget, lwe, paillier, slots, strength: PhantomData })
     }
@@ -92,7 +95,7 @@ impl<T: Strength> ZipParams<T> {
 
     /// H as a matrix of wide integers.
     pub(super) fn dimensions(&self) -> Dimensions {
-        Dimensions { rows: self.ciphertexts(), columns: self.n(), digits: self.exponent_digits() }
+        Dimensions { rows: self.ciphertexts(), columns: self.n() }
     }
 
     /// Digits of a plaintext.
@@ -148,56 +151,53 @@ impl<T: Strength> ZipParams<T> {
         }
     }
 
-    /// What the verbs do, Paillier's part of client and tickets left out: that is done ahead.
+    /// What the verbs do, Paillier's part of client and tickets left out: that is done ahead. An answer reads
+    /// H's residues besides.
     fn work(&self) -> Work {
-        let Layout { rows, columns, .. } = self.layout;
-        let (bytes, groups) = (matrix_bytes(rows, columns) as f64, rows.div_ceil(ROWS));
-        let transformed = transformed_bytes(rows, columns) as f64;
-        Work {
-            setup: Counts::new().with(Operation::Encode8, bytes, 1).with(
-                Operation::HintProduct8,
-                transformed,
-                groups,
-            ),
-            query: Counts::new().with(Operation::EncryptColumn, columns as f64, 1),
-            answer: Counts::new().with(Operation::Select8, bytes, groups).with(
-                Operation::Matrix,
-                self.residue_bytes() as f64,
-                groups,
-            ),
-            extract: Counts::new().with(Operation::DecryptRow, rows as f64, 1),
-        }
+        let (work, groups) = (self.layout.work(), self.layout.rows.div_ceil(ROWS));
+        Work { answer: work.answer.with(Operation::Matrix, self.residue_bytes() as f64, groups), ..work }
     }
-}
 
-fn refused<T: Strength>(reason: String) -> Error {
-    Error::Parameters { scheme: T::NAME, reason }
-}
+    /// The security of LWE, unless the modulus is short; never above what 3,072 bits are taken for.
+    fn security(&self) -> Option<Security> {
+        let lwe = self.lwe.security();
+        let bits = lwe.matzov.min(MODULUS_SECURITY);
+        self.paillier.is_secure().then_some(Security { bits, source: lwe.set })
+    }
 
-fn unfit<T: Strength>(error: ParamsError) -> Error {
-    match error {
-        ParamsError::Insecure(error) => Error::Insecure {
-            found: error.bits.map_or("no estimated".to_owned(), |bits| bits.to_string()),
-            expected: security::MINIMUM_BITS as u32,
-        },
-        other => refused::<T>(other.to_string()),
+    /// The same parameters for another matrix; `None` where its noise is too much.
+    fn with_layout(self, layout: Layout) -> Option<Self> {
+        let budget = noise::budget(&layout, self.n())?;
+        Some(Self { layout, budget, ..self })
+    }
+
+    /// What they cost under a goal, in bytes sent or touched.
+    fn cost(&self, goal: Goal) -> f64 {
+        let sent = (self.query_bytes() + self.answer_bytes()) as f64;
+        let matrix = matrix_bytes(self.layout.rows, self.layout.columns);
+        let read = (matrix + self.residue_bytes() as u64) as f64;
+        match goal {
+            Goal::MinCommunication => sent,
+            // The server works ahead for each byte of a ticket: as much to save as a byte on the line.
+            Goal::Balanced => sent + read / BYTES_READ + self.ticket_bytes() as f64,
+            Goal::MinTime => read + sent / 100.0,
+        }
     }
 }
 
 impl<T: Strength> Parameters for ZipParams<T> {
     fn choose(shape: Shape, goal: Goal) -> Result<Self> {
-        let (unit_records, unit_bytes) = unit_of(&shape);
-        let units = shape.records().div_ceil(unit_records);
-        let (least, most) = (units.div_ceil(MAX_COLUMNS), (MAX_ROWS / unit_bytes).min(units));
-        if least > most {
-            let found = format!("{} bytes in {units} units of {unit_bytes}", shape.total_bytes());
-            return Err(refused::<T>(format!("{found}: at most {MAX_ROWS} rows × {MAX_COLUMNS} columns")));
-        }
-        let candidates = (least..=most).step_by(((most - least) / CANDIDATES + 1) as usize);
-        let candidates = candidates.chain([most]).map(|height| Layout::new(&shape, height));
-        let layouts = candidates.collect::<Result<Vec<_>>>()?;
-        let best = layouts.iter().min_by(|a, b| cost(a, goal).total_cmp(&cost(b, goal)));
-        Self::new(shape, best.map_or(least, |layout| layout.column_units))
+        let heights = heights(T::NAME, &shape)?;
+        let (least, most) = (*heights.start(), *heights.end());
+        let candidates = heights.step_by(((most - least) / CANDIDATES + 1) as usize).chain([most]);
+        let highest = Self::new(shape, most)?;
+        let weighed = candidates.map(|height| {
+            let candidate = highest.clone().with_layout(Layout::new(&shape, height)?);
+            Ok((candidate.map_or(f64::INFINITY, |params| params.cost(goal)), height))
+        });
+        let weighed = weighed.collect::<Result<Vec<_>>>()?;
+        let best = weighed.iter().min_by(|a, b| a.0.total_cmp(&b.0));
+        Self::new(shape, best.map_or(most, |(_, height)| *height))
     }
 
     fn label(&self) -> String {
@@ -210,13 +210,12 @@ impl<T: Strength> Parameters for ZipParams<T> {
 
     fn describe(&self) -> Description {
         let Layout { rows, columns, .. } = self.layout;
-        let security = self.lwe.security();
         Description {
             scheme: T::NAME,
             privacy: T::PRIVACY,
             shape: self.shape,
             sizes: self.sizes(),
-            security: Some(Security { bits: security.matzov.min(128.0), source: security.set }),
+            security: self.security(),
             failure_log2: self.budget.failure_log2,
             limits: Limits {
                 records: MAX_RECORDS,
@@ -254,22 +253,6 @@ impl<T: Strength> Parameters for ZipParams<T> {
         let (shape, column_units) = (read_shape(&mut reader)?, reader.u64()?);
         reader.finish()?;
         Self::new(shape, column_units)
-    }
-}
-
-/// What a layout costs under a goal, in bytes sent or touched: a column is a word of the query, a row a
-/// slot of an answer's ciphertexts, and both are read in the matrix.
-fn cost(layout: &Layout, goal: Goal) -> f64 {
-    let (rows, columns) = (layout.rows as f64, layout.columns as f64);
-    let row_groups = layout.rows.div_ceil(191).next_multiple_of(ROWS) as f64;
-    let sent = 3.25 * columns + 768.0 * (rows / 191.0).ceil();
-    // H's residues take as long to read as so many bytes of the matrix.
-    let read = matrix_bytes(layout.rows, layout.columns) as f64 + row_groups * 1280.0 * 768.0;
-    match goal {
-        Goal::MinCommunication => sent,
-        // 10 Mbit/s against 10 GB/s; a ticket takes about a second a ciphertext, once for many lookups.
-        Goal::Balanced => sent + read / 8000.0 + 4.0 * rows,
-        Goal::MinTime => sent / 100.0 + read,
     }
 }
 

@@ -1,9 +1,11 @@
 //! The second product, H·ck_o, in a residue number system (section 4.3): exact sums of products of wide
 //! integers by products of 32-bit words.
 //!
-//! Primes are the largest below 2³², as many as hold the largest sum. The matrix is kept as centred residues,
-//! prime after prime, in the row groups of [`papir_kernels::mat32`]; a vector's residues are halves of 16 bits,
-//! two vectors that share one read of the matrix. A sum of n products of 31 and 16 bits stays far below 2⁶³.
+//! Primes are the largest below 2³², as many as hold the largest sum. The matrix is kept as centred residues, in
+//! row groups of 64 integers, in each prime after prime a tile of [`papir_kernels::mat32`]; a vector's residues are
+//! halves of 16 bits, two vectors that share one read of the matrix. A sum of n products of 31 and 16 bits stays far below 2⁶³.
+
+use std::collections::BTreeSet;
 
 use papir_core::Progress;
 use papir_kernels::mat32::{self, ROWS};
@@ -36,8 +38,6 @@ pub(super) struct Dimensions {
     pub(super) rows: usize,
     /// n.
     pub(super) columns: usize,
-    /// 16-bit digits of an integer.
-    pub(super) digits: usize,
 }
 
 impl Dimensions {
@@ -74,7 +74,7 @@ impl Residues {
     pub(super) fn fill<'a>(
         &self,
         dimensions: Dimensions,
-        rows: &[usize],
+        rows: &BTreeSet<usize>,
         digits: impl Fn(usize, usize) -> &'a [u16] + Sync,
         (words, progress): (&mut [i32], &dyn Progress),
     ) {
@@ -82,18 +82,14 @@ impl Residues {
         progress.stage("residues", rows.len() as u64);
         let groups = words.chunks_exact_mut(self.primes.len() * prime_words).enumerate();
         for (group, words) in groups {
-            let rows: Vec<usize> = rows.iter().copied().filter(|row| row / ROWS == group).collect();
+            let rows: Vec<usize> = rows.range(group * ROWS..(group + 1) * ROWS).copied().collect();
             let parts = words.par_chunks_mut(ROWS * prime_words).enumerate();
             parts.for_each(|(part, words)| {
-                for (column, rows) in
-                    (0..dimensions.columns).flat_map(|c| rows.chunks(2).map(move |r| (c, r)))
-                {
-                    self.put_two(
-                        part,
-                        (rows, column),
-                        [rows[0], rows[rows.len() - 1]].map(|row| digits(row, column)),
-                        words,
-                    );
+                for column in 0..dimensions.columns {
+                    for two in rows.chunks(2) {
+                        let numbers = [two[0], two[two.len() - 1]].map(|row| digits(row, column));
+                        self.put_two(part, (two, column), numbers, words);
+                    }
                 }
             });
             progress.advance(rows.len() as u64);
@@ -316,14 +312,14 @@ mod tests {
     #[test]
     fn products_are_those_of_wide_integers() {
         for (rows, columns, digits) in [(1, 1, 1), (3, 5, 8), (65, 7, 31), (70, 2, 40)] {
-            let dimensions = Dimensions { rows, columns, digits };
+            let dimensions = Dimensions { rows, columns };
             let bits = 16 * 2 * digits as u32 + columns.next_power_of_two().ilog2();
             let system = Residues::new(bits, digits);
             let at = |row: usize, column: usize| number(digits, (row * columns + column) as u64);
             let numbers: Vec<Vec<u16>> = (0..rows * columns).map(|i| at(i / columns, i % columns)).collect();
             let mut matrix = vec![0; dimensions.residues(system.primes.len())];
             let digits_at = |row: usize, column: usize| &numbers[row * columns + column][..];
-            let (even, odd): (Vec<_>, Vec<_>) = (0..rows).partition(|row| row % 2 == 0);
+            let (even, odd): (BTreeSet<_>, BTreeSet<_>) = (0..rows).partition(|row| row % 2 == 0);
             for rows in [even, odd] {
                 system.fill(dimensions, &rows, digits_at, (&mut matrix, &NoProgress));
             }

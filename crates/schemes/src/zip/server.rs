@@ -1,9 +1,11 @@
 //! The server of ZipPIR: `Response` of Algorithm 5, and what is prepared for it.
 
+use std::collections::BTreeSet;
+
 use papir_core::scheme::{Parameters, Server, Session, UpdateEstimate};
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{AlignedBytes, BlobSlice, Change, Error, Progress, Records, Result};
-use papir_lattice::lwe32::{MaskProducts, matrix_bytes};
+use papir_lattice::lwe32::MaskProducts;
 use papir_paillier::{Ciphertext, PublicKey};
 use papir_ring::prg::Seed;
 use rand_core::CryptoRng;
@@ -16,10 +18,8 @@ use super::slots::{self, RowSums};
 use super::wire::{ZipAnswer, ZipKeys, ZipPublic, ZipQuery, ZipTicket, malformed};
 use super::{ByteMatrix, Strength, Zip, masks, ticket, update};
 use crate::packs::sized;
-use crate::readback::read_columns;
 use crate::shape_io::check_source;
 use crate::simple::columns;
-use crate::simple::layout::Layout;
 
 const SEED: &str = "zip/seed";
 const DATABASE: &str = "zip/database";
@@ -112,8 +112,8 @@ impl<T: Strength> Server<Zip<T>> for ZipServer<T> {
     }
 
     fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
-        let bundle = self.params.layout.bundle(self.params.shape());
-        read_columns(&bundle, 1, (first, count), out, |column| self.database.column(column))
+        let place = (self.params.shape(), &self.params.layout);
+        columns::read_packed(place, &self.database, (first, count), out)
     }
 
     fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {
@@ -129,15 +129,12 @@ impl<T: Strength> Server<Zip<T>> for ZipServer<T> {
         Error::check_length("zip's seed", seed.len(), SEED_BYTES)?;
         let mut bytes = [0; SEED_BYTES];
         bytes.copy_from_slice(&seed);
-        let Layout { rows, columns, .. } = params.layout;
-        let tiles = source.get(DATABASE)?;
-        Error::check_length("zip's database", tiles.len(), matrix_bytes(rows, columns) as usize)?;
         let hint = SlottedHint {
             exponents: sized(source, EXPONENTS, params.exponent_bytes())?,
             residues: sized(source, RESIDUES, params.residue_bytes())?,
-            sums: sized(source, SUMS, 8 * rows)?,
+            sums: sized(source, SUMS, 8 * params.layout.rows)?,
         };
-        let (database, system) = (ByteMatrix::new(rows, columns, tiles), params.residues());
+        let (database, system) = (columns::load(&params.layout, source, DATABASE)?, params.residues());
         Ok(Self { params, public: ZipPublic { seed: Seed(bytes) }, database, hint, system })
     }
 }
@@ -207,15 +204,11 @@ impl<T: Strength> ZipServer<T> {
 
 /// Adds a product and the words of its slots to a ciphertext.
 fn add_words(public: &PublicKey, hint: &Ciphertext, product: &[u64], words: &[u16]) -> Vec<u64> {
-    let mut sum = product.to_vec();
-    let mut carry = 0u128;
-    let mut addends = words.chunks(4);
-    for out in &mut sum {
-        let slots = addends.next().unwrap_or_default();
-        let addend = slots.iter().rev().fold(0, |word, digit| word << 16 | u64::from(*digit));
-        carry += u128::from(*out) + u128::from(addend);
-        *out = carry as u64;
-        carry >>= 64;
+    let (mut sum, mut carry) = (product.to_vec(), false);
+    for (out, addend) in sum.iter_mut().zip(slots::words(words).chain(std::iter::repeat(0))) {
+        let (first, over) = out.overflowing_add(addend);
+        let (second, again) = first.overflowing_add(u64::from(carry));
+        (*out, carry) = (second, over || again);
     }
     public.add_plain(hint, &public.reduce(&sum)).words().to_vec()
 }
@@ -242,38 +235,51 @@ impl SlottedHint {
         database: &ByteMatrix,
         progress: &dyn Progress,
     ) -> Result<Self> {
-        let mut exponents = AlignedBytes::zeroed(params.exponent_bytes());
-        let mut sums = AlignedBytes::zeroed(8 * params.layout.rows);
-        progress.stage("hint", params.layout.rows as u64);
-        let products = MaskProducts::new(&params.lwe, &masks(seed), database.columns(), CENTRE);
-        let per_ciphertext = params.n() * params.exponent_digits();
-        let parts = exponents.slice_mut::<u16>().par_chunks_exact_mut(per_ciphertext);
-        let parts = parts.zip(sums.slice_mut::<[i32; 2]>().par_chunks_mut(params.slots)).enumerate();
-        parts.for_each(|(i, (exponents, sums))| {
-            for (row, sums) in (i * params.slots..).zip(sums) {
-                *sums = write_row(params, &products, database, row, exponents);
-                progress.advance(1);
-            }
-        });
-        let residues = AlignedBytes::zeroed(params.residue_bytes());
-        let all: Vec<usize> = (0..params.ciphertexts()).collect();
-        Self::with_residues((params, system), (exponents, sums, residues), &all, progress)
+        let parts = [params.exponent_bytes(), 8 * params.layout.rows, params.residue_bytes()];
+        let all = (0..params.layout.rows).collect();
+        Self::with_rows((params, system, seed), database, &all, parts.map(AlignedBytes::zeroed), progress)
     }
 
-    /// The parts, with the residues of some ciphertexts' exponents computed.
+    /// The hint with some rows of D·A again.
     ///
     /// # Errors
     /// As [`SlottedHint::new`].
-    pub(super) fn with_residues<T: Strength>(
-        (params, system): (&ZipParams<T>, &Residues),
-        (exponents, sums, mut residues): (AlignedBytes, AlignedBytes, AlignedBytes),
-        ciphertexts: &[usize],
+    pub(super) fn changed<T: Strength>(
+        &self,
+        server: &ZipServer<T>,
+        database: &ByteMatrix,
+        rows: &BTreeSet<usize>,
         progress: &dyn Progress,
     ) -> Result<Self> {
-        let exponents: BlobSlice<u16> = BlobSlice::new(exponents.into(), EXPONENTS)?;
+        let parts = [self.exponents.bytes(), self.sums.bytes(), self.residues.bytes()];
+        let place = (&server.params, &server.system, server.public.seed);
+        Self::with_rows(place, database, rows, parts.map(AlignedBytes::copy_of), progress)
+    }
+
+    /// Writes some rows of D·A into exponents, sums and residues.
+    fn with_rows<T: Strength>(
+        (params, system, seed): (&ZipParams<T>, &Residues, Seed),
+        database: &ByteMatrix,
+        rows: &BTreeSet<usize>,
+        [mut exponents, mut sums, mut residues]: [AlignedBytes; 3],
+        progress: &dyn Progress,
+    ) -> Result<Self> {
         let (n, digits) = (params.n(), params.exponent_digits());
+        progress.stage("hint", rows.len() as u64);
+        let products = MaskProducts::new(&params.lwe, &masks(seed), database.columns(), CENTRE);
+        let parts = exponents.slice_mut::<u16>().par_chunks_exact_mut(n * digits);
+        let parts = parts.zip(sums.slice_mut::<[i32; 2]>().par_chunks_mut(params.slots)).enumerate();
+        parts.for_each(|(i, (exponents, sums))| {
+            let first = i * params.slots;
+            for &row in rows.range(first..first + sums.len()) {
+                sums[row - first] = write_row(params, &products, database, row, exponents);
+                progress.advance(1);
+            }
+        });
+        let ciphertexts: BTreeSet<usize> = rows.iter().map(|row| row / params.slots).collect();
+        let exponents: BlobSlice<u16> = BlobSlice::new(exponents.into(), EXPONENTS)?;
         let exponent = |row: usize, column: usize| &exponents[(row * n + column) * digits..][..digits];
-        system.fill(params.dimensions(), ciphertexts, exponent, (residues.slice_mut(), progress));
+        system.fill(params.dimensions(), &ciphertexts, exponent, (residues.slice_mut(), progress));
         let (residues, sums) =
             (BlobSlice::new(residues.into(), RESIDUES)?, BlobSlice::new(sums.into(), SUMS)?);
         Ok(Self { exponents, residues, sums })
@@ -281,7 +287,7 @@ impl SlottedHint {
 }
 
 /// Writes the digits of one row of D, its slot of one ciphertext's exponents, and gives its sums.
-pub(super) fn write_row<T: Strength>(
+fn write_row<T: Strength>(
     params: &ZipParams<T>,
     products: &MaskProducts,
     database: &ByteMatrix,

@@ -70,6 +70,19 @@ pub(super) fn word(sum: u32, row: RowSums, below: Option<RowSums>) -> u16 {
     (centred.wrapping_add(1 << (LOG2_UNIT - 1)) >> LOG2_UNIT) as u16
 }
 
+/// Slots as words of 64 bits, the lowest first.
+pub(super) fn words(slots: &[u16]) -> impl Iterator<Item = u64> {
+    let word = |slots: &[u16]| slots.iter().rev().fold(0, |word, slot| word << SLOT_BITS | u64::from(*slot));
+    slots.chunks((u64::BITS / SLOT_BITS) as usize).map(word)
+}
+
+/// Words of 64 bits as slots.
+pub(super) fn of_words(words: &[u64]) -> impl Iterator<Item = u16> {
+    words
+        .iter()
+        .flat_map(|word| (0..u64::BITS).step_by(SLOT_BITS as usize).map(move |shift| (word >> shift) as u16))
+}
+
 /// The nearest word of D to a slot's value, and the distance from it in units, for a key of so many bits
 /// set; `lowest` for the slot that nothing spills into.
 pub(super) fn decode(value: u16, weight: u32, lowest: bool) -> (u8, u16) {
@@ -98,6 +111,14 @@ mod tests {
             assert_eq!(back, hint.wrapping_neg(), "{hint:x}");
             assert!(error.abs() <= 1 << (LOG2_UNIT - 1));
         }
+    }
+
+    #[test]
+    fn slots_are_words_and_back() {
+        let slots: Vec<u16> = (0..9u16).map(|i| i.wrapping_mul(0x3579)).collect();
+        let packed: Vec<u64> = words(&slots).collect();
+        assert_eq!((packed.len(), packed[0] & 0xffff_ffff, packed[2]), (3, 0x3579_0000, u64::from(slots[8])));
+        assert_eq!(of_words(&packed).take(9).collect::<Vec<_>>(), slots);
     }
 
     #[test]

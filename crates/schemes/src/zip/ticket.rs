@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use super::params::ZipParams;
 use super::server::ZipServer;
-use super::slots::SLOT_BITS;
+use super::slots::{self, SLOT_BITS};
 use super::wire::{ZipKeys, ZipQuery, ZipTicket, malformed};
 use super::{Strength, Zip};
 
@@ -47,9 +47,7 @@ impl<T: Strength> Exponents for Stored<'_, T> {
         let digits = params.exponent_digits();
         let exponent =
             &self.server.hint.exponents[(self.rows[row] * params.n() + column) * digits..][..digits];
-        for (word, digits) in words.iter_mut().zip(exponent.chunks_exact(4)) {
-            *word = digits.iter().rev().fold(0, |word, digit| word << 16 | u64::from(*digit));
-        }
+        words.iter_mut().zip(slots::words(exponent)).for_each(|(out, word)| *out = word);
     }
 }
 
@@ -132,9 +130,7 @@ pub(super) fn check<'a, T: Strength>(
     session: &Session<'a, Zip<T>>,
     query: &ZipQuery,
 ) -> Result<(&'a ZipKeys, &'a ZipTicket)> {
-    let missing = |what| Error::Session { scheme: T::NAME, what };
-    let keys = session.keys.ok_or_else(|| missing("client keys"))?;
-    let ticket = session.ticket.ok_or_else(|| missing("a ticket"))?;
+    let (keys, ticket) = (session.require_keys()?, session.require_ticket()?);
     if ticket.tag != keys.tag() {
         return Err(Error::malformed("a ticket", "one of another client", "one of this client"));
     }

@@ -12,7 +12,7 @@ use papir_core::codec::{Reader, Writer};
 use papir_core::scheme::Wire;
 use papir_core::{Error, Result};
 use papir_kernels::bits;
-use papir_paillier::{Plaintext, PublicKey};
+use papir_paillier::PublicKey;
 use papir_ring::prg::Seed;
 
 use super::Strength;
@@ -72,16 +72,9 @@ impl<T: Strength> Wire<ZipParams<T>> for ZipKeys {
 /// One column's unit vector, encrypted, and the key bits' offsets from the masks.
 pub struct ZipQuery {
     pub(super) number: u64,
-    /// n × digits of a plaintext, each below 2^3072: modulo m or not.
+    /// n numbers of as many 16-bit digits as a plaintext has, modulo m from honest clients.
     pub(super) offsets: Vec<Vec<u16>>,
     pub(super) values: Vec<u32>,
-}
-
-impl ZipQuery {
-    /// The offsets of plaintexts.
-    pub(super) fn digits_of(offset: &Plaintext) -> Vec<u16> {
-        offset.words().iter().flat_map(|word| [0, 16, 32, 48].map(|shift| (word >> shift) as u16)).collect()
-    }
 }
 
 impl<T: Strength> Wire<ZipParams<T>> for ZipQuery {
