@@ -215,6 +215,12 @@ pub trait ErasedClient: Send + Sync {
     /// [`Error::Malformed`] for state of another scheme.
     fn prepare(&self, state: &mut ErasedState, queries: usize, progress: &dyn Progress) -> Result<()>;
 
+    /// Takes over the ticket of a query to come, as [`ErasedServer::ticket`] gave it. Save the state.
+    ///
+    /// # Errors
+    /// As [`Client::hold`], and those of parsing.
+    fn hold(&self, state: &mut ErasedState, ticket: &[u8]) -> Result<()>;
+
     /// A fresh secret and an enveloped query. Save the state before the query leaves.
     ///
     /// # Errors
@@ -557,6 +563,11 @@ impl<S: Scheme> ErasedClient for ErasedClientOf<S> {
 
     fn prepare(&self, state: &mut ErasedState, queries: usize, progress: &dyn Progress) -> Result<()> {
         self.client.prepare(state_of_mut::<S>(state)?, queries, progress)
+    }
+
+    fn hold(&self, state: &mut ErasedState, ticket: &[u8]) -> Result<()> {
+        let ticket = S::Ticket::decode(self.client.params(), ticket)?;
+        self.client.hold(state_of_mut::<S>(state)?, ticket)
     }
 
     fn query(

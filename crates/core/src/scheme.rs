@@ -340,6 +340,16 @@ pub trait Client<S: Scheme>: Send + Sync + Sized + 'static {
         Ok(())
     }
 
+    /// Takes over the ticket of a query to come, which the server has prepared: the answer comes without it.
+    /// It is of this version, and serves no other. Changes the state, which is as long as what it holds.
+    ///
+    /// # Errors
+    /// [`Error::Parameters`] where a scheme does not say otherwise, [`Error::Malformed`] for a ticket that is of
+    /// no use.
+    fn hold(&self, _state: &mut S::ClientState, _ticket: S::Ticket) -> Result<()> {
+        Err(Error::Parameters { scheme: S::NAME, reason: "its clients hold no tickets".to_owned() })
+    }
+
     /// A fresh secret and the query for `indices`. Changed state must be durable before the query
     /// leaves: what was used once is never used again, whatever becomes of the query.
     ///

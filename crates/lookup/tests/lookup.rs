@@ -98,6 +98,10 @@ impl ErasedClient for Counting {
         self.client.prepare(state, queries, progress)
     }
 
+    fn hold(&self, state: &mut ErasedState, ticket: &[u8]) -> papir_core::Result<()> {
+        self.client.hold(state, ticket)
+    }
+
     fn query(
         &self,
         state: Option<&mut ErasedState>,

@@ -2,9 +2,11 @@
 //!
 //! One folder a scheme, the same files in each: `mod.rs` (what it is, the paper, algorithm →
 //! function), `params.rs`, `client.rs`, `server.rs`, `wire.rs`, and its own mathematics beside
-//! them. [`registry`] is the only list; [`selection`] is what those share that pack a selected column.
+//! them. [`registry`] is the only list; [`selection`] is what those share that pack a selected column,
+//! [`compression`] what those share whose clients have Paillier keys.
 
 mod bundle;
+pub mod compression;
 pub mod double;
 pub mod inspire;
 pub mod inspire0;
@@ -20,3 +22,4 @@ pub mod simple;
 pub mod simpleypir;
 pub mod ypir;
 pub mod zip;
+pub mod zipdouble;

@@ -12,6 +12,7 @@ use crate::simple::Simple;
 use crate::simpleypir::SimpleYpir;
 use crate::ypir::Ypir;
 use crate::zip::Zip;
+use crate::zipdouble::ZipDouble;
 
 /// Every scheme there is, in the order of their numbers.
 pub fn all() -> &'static [&'static dyn ErasedScheme] {
@@ -25,6 +26,7 @@ pub fn all() -> &'static [&'static dyn ErasedScheme] {
         &Erased::<Ypir>::new(),
         &Erased::<SimpleYpir>::new(),
         &Erased::<Zip>::new(),
+        &Erased::<ZipDouble>::new(),
     ];
     SCHEMES
 }

@@ -245,6 +245,10 @@ impl ErasedClient for FaultyClient {
         self.1.prepare(state, queries, progress)
     }
 
+    fn hold(&self, state: &mut ErasedState, ticket: &[u8]) -> Result<()> {
+        self.1.hold(state, ticket)
+    }
+
     fn query(
         &self,
         state: Option<&mut ErasedState>,

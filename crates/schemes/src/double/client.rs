@@ -11,7 +11,7 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 use super::Double;
 use super::digits::{self, BODY, MASK};
 use super::first::{self, first_masks};
-use super::layout::Place;
+use super::layout::{Layout, Place};
 use super::noise::{FIRST, SECOND};
 use super::params::DoubleParams;
 use super::second::{digit_rows, second_masks};
@@ -60,7 +60,7 @@ impl Client<Double> for DoubleClient {
 
     fn extract(&self, secret: DoubleSecret, answer: DoubleAnswer) -> Result<Vec<Record>> {
         let (digits, second) = self.decode_digits(&secret.second, &answer)?;
-        let (unit, first) = self.decode_unit(&secret.first, &digits);
+        let (unit, first) = decode_unit(&self.params.layout, &secret.first, &digits);
         let bounds = &self.params.bounds;
         if first > bounds.first || second > bounds.second {
             return Err(Error::NotDecodable);
@@ -116,21 +116,21 @@ impl DoubleClient {
         let digits = Zeroizing::new(phases.iter().map(decode_one).collect());
         Ok((digits, worst))
     }
+}
 
-    /// The unit that the digits are an encryption of, and its largest distance.
-    fn decode_unit(&self, key: &[u32], digits: &[u8]) -> (Zeroizing<u64>, u32) {
-        let (masks, bodies) = digits.split_at(digit_rows(&self.params.layout));
-        let rows = masks.chunks_exact(N * MASK.count).zip(bodies.chunks_exact(BODY.count));
-        let (mut unit, mut worst) = (Zeroizing::new(0), 0);
-        for (byte, (mask, body)) in rows.enumerate() {
-            let mask =
-                Zeroizing::new(mask.chunks_exact(MASK.count).map(|d| MASK.join(d)).collect::<Vec<_>>());
-            let (value, distance) = decode(BODY.join(body).wrapping_sub(dot(&mask, key)), FIRST.log2_delta);
-            *unit |= u64::from((value as u8).wrapping_add(first::CENTRE)) << (8 * byte);
-            worst = worst.max(distance);
-        }
-        (unit, worst)
+/// The unit that the digits of an answer are an encryption of under the first level's key, and its largest
+/// distance.
+pub(crate) fn decode_unit(layout: &Layout, key: &[u32], digits: &[u8]) -> (Zeroizing<u64>, u32) {
+    let (masks, bodies) = digits.split_at(digit_rows(layout));
+    let rows = masks.chunks_exact(N * MASK.count).zip(bodies.chunks_exact(BODY.count));
+    let (mut unit, mut worst) = (Zeroizing::new(0), 0);
+    for (byte, (mask, body)) in rows.enumerate() {
+        let mask = Zeroizing::new(mask.chunks_exact(MASK.count).map(|d| MASK.join(d)).collect::<Vec<_>>());
+        let (value, distance) = decode(BODY.join(body).wrapping_sub(dot(&mask, key)), FIRST.log2_delta);
+        *unit |= u64::from((value as u8).wrapping_add(first::CENTRE)) << (8 * byte);
+        worst = worst.max(distance);
     }
+    (unit, worst)
 }
 
 /// For tests of noise and secrets.

@@ -13,7 +13,7 @@ use crate::bundle::Bundle;
 /// on SimplePIR's hint is the smaller one.
 pub const MAX_RECORD_BITS: u64 = 64;
 /// The most columns, and the most units of a column: up to here both levels decode (`super::noise`).
-pub(super) const MAX_SIDE: u64 = 1 << 18;
+pub(crate) const MAX_SIDE: u64 = 1 << 18;
 
 /// The matrix's shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,20 +32,20 @@ pub(crate) struct Layout {
 
 /// A record's place. Secret when the index is, and erased on drop.
 #[derive(Zeroize, ZeroizeOnDrop)]
-pub(super) struct Place {
+pub(crate) struct Place {
     /// The column.
-    pub(super) column: u64,
+    pub(crate) column: u64,
     /// The unit in the column.
-    pub(super) unit: u64,
+    pub(crate) unit: u64,
     /// The record in the unit.
-    pub(super) slot: u64,
+    pub(crate) slot: u64,
 }
 
 /// Units of all records, and bytes of one.
 ///
 /// # Errors
 /// [`Error::OutOfBounds`] for records above [`MAX_RECORD_BITS`].
-pub(super) fn units_of(shape: &Shape) -> Result<(u64, u64)> {
+pub(crate) fn units_of(shape: &Shape) -> Result<(u64, u64)> {
     let bits = shape.record_bits();
     if bits > MAX_RECORD_BITS {
         let expected = format!("at most {MAX_RECORD_BITS}");
@@ -61,7 +61,7 @@ impl Layout {
     /// # Errors
     /// [`Error::OutOfBounds`] for records above [`MAX_RECORD_BITS`], and when columns or their
     /// units are too many, or there is no unit in a column.
-    pub(super) fn new(shape: &Shape, units: u64) -> Result<Self> {
+    pub(crate) fn new(shape: &Shape, units: u64) -> Result<Self> {
         let (all, unit_bytes) = units_of(shape)?;
         let most = all.min(MAX_SIDE);
         if units == 0 || units > most {
@@ -98,18 +98,18 @@ impl Layout {
     }
 
     /// Records of a column.
-    pub(super) fn column_records(&self) -> u64 {
+    pub(crate) fn column_records(&self) -> u64 {
         self.units as u64 * self.unit_records
     }
 
     /// Where a record lies. No branch depends on the index.
-    pub(super) fn place(&self, index: u64) -> Place {
+    pub(crate) fn place(&self, index: u64) -> Place {
         let (unit, slot) = (index / self.unit_records, index % self.unit_records);
         Place { column: unit / self.units as u64, unit: unit % self.units as u64, slot }
     }
 
     /// The units of packed records, as numbers: records from bit `start` on, none after the last.
-    pub(super) fn units_in<'a>(&self, packed: &'a [u8], start: u64) -> impl Iterator<Item = u64> + 'a {
+    pub(crate) fn units_in<'a>(&self, packed: &'a [u8], start: u64) -> impl Iterator<Item = u64> + 'a {
         let bits = self.unit_records * self.record_bits;
         let end = 8 * packed.len() as u64;
         (0..self.units as u64)
@@ -119,12 +119,12 @@ impl Layout {
     }
 
     /// The record in a slot of a unit. No branch depends on either.
-    pub(super) fn record(&self, unit: u64, slot: u64) -> u64 {
+    pub(crate) fn record(&self, unit: u64, slot: u64) -> u64 {
         low_bits(unit >> (slot * self.record_bits), self.record_bits)
     }
 
     /// A unit with another record in a slot.
-    pub(super) fn with_record(&self, unit: u64, slot: u64, record: u64) -> u64 {
+    pub(crate) fn with_record(&self, unit: u64, slot: u64, record: u64) -> u64 {
         let (mask, shift) = (low_bits(u64::MAX, self.record_bits), slot * self.record_bits);
         unit & !(mask << shift) | (record & mask) << shift
     }

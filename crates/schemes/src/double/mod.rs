@@ -32,17 +32,17 @@
 //! `first` instead: D·A₁ at setup, the first answers online.
 
 pub mod client;
-mod digits;
-mod first;
-mod layout;
-mod noise;
+pub(crate) mod digits;
+pub(crate) mod first;
+pub(crate) mod layout;
+pub(crate) mod noise;
 pub mod packed;
 pub mod params;
-mod second;
+pub(crate) mod second;
 pub mod server;
 #[cfg(test)]
 mod tests;
-mod update;
+pub(crate) mod update;
 pub mod wire;
 
 use papir_core::Privacy;

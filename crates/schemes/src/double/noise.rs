@@ -24,14 +24,14 @@ use super::digits;
 use super::layout::Layout;
 
 /// log₂ of the probability that the coefficients of one level exceed their bound.
-pub(super) const TAIL_LOG2: f64 = -42.0;
+pub(crate) const TAIL_LOG2: f64 = -42.0;
 /// log₂ of one sample's statistical distance from the Gaussian (`papir_ring::sample`).
-pub(super) const SAMPLER_LOG2: f64 = -57.0;
+pub(crate) const SAMPLER_LOG2: f64 = -57.0;
 /// Errors up to which their statistical distances are added up.
-pub(super) const FEW: usize = 1 << 12;
+pub(crate) const FEW: usize = 1 << 12;
 /// How much of the decoding limit noise and rounding may fill. What is left is where the answer to
 /// another query falls and is noticed.
-const FILL: f64 = 0.9;
+pub(crate) const FILL: f64 = 0.9;
 /// Queries over which the one fetch of the hint is spread.
 const HINT_QUERIES: usize = 100;
 
@@ -60,15 +60,15 @@ pub(super) struct Bounds {
 }
 
 /// One level's constants.
-pub(super) struct Level {
+pub(crate) struct Level {
     /// log₂ of Δ.
-    pub(super) log2_delta: u32,
+    pub(crate) log2_delta: u32,
     /// The largest absolute value of a word.
     word: f64,
 }
 
 /// The first level: bytes.
-pub(super) const FIRST: Level = Level { log2_delta: LOG2_Q - 8, word: 128.0 };
+pub(crate) const FIRST: Level = Level { log2_delta: LOG2_Q - 8, word: 128.0 };
 /// The second level: digits.
 pub(super) const SECOND: Level =
     Level { log2_delta: LOG2_Q - digits::DIGIT_BITS, word: digits::CENTRE as f64 };
@@ -99,11 +99,12 @@ impl Level {
 }
 
 /// Ciphertexts of the second level: digits of B hint rows, digits of B bodies.
-pub(super) fn coefficients(layout: &Layout) -> usize {
+pub(crate) fn coefficients(layout: &Layout) -> usize {
     layout.unit_bytes * (N * digits::MASK.count + digits::BODY.count)
 }
 
-fn first_bound(layout: &Layout, query: u32) -> Option<u32> {
+/// The bound of the first level with so many bits of a query's word; `None` when the noise may be too much.
+pub(crate) fn first_bound(layout: &Layout, query: u32) -> Option<u32> {
     let deviation = FIRST.deviation(layout.columns, LOG2_Q - query, digits::MASK.dropped_bits());
     FIRST.bound(deviation, layout.unit_bytes, digits::BODY.dropped_bits())
 }

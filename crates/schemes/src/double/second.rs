@@ -63,7 +63,7 @@ impl SecondLevel {
         let digits = split_hint(layout, hint, progress);
         let products = MaskProducts::new(lwe, masks, layout.units, CENTRE);
         let masks = multiply(lwe, &products, &digits, progress);
-        Self::from_parts(layout, digits, products, BlobSlice::new(masks.into(), "double's masks")?)
+        Self::from_parts(lwe, layout, digits, products, BlobSlice::new(masks.into(), "double's masks")?)
     }
 
     /// A second level whose parts are at hand.
@@ -71,12 +71,13 @@ impl SecondLevel {
     /// # Errors
     /// [`Error::Length`] for masks that are not n words a row of digits.
     pub(crate) fn from_parts(
+        lwe: &LweParams,
         layout: &Layout,
         digits: ByteMatrix,
         products: MaskProducts,
         masks: BlobSlice<u32>,
     ) -> Result<Self> {
-        Error::check_length("double's masks", masks.bytes().len(), 4 * N * digit_rows(layout))?;
+        Error::check_length("double's masks", masks.bytes().len(), 4 * lwe.n() * digit_rows(layout))?;
         Ok(Self { unit_bytes: layout.unit_bytes, digits, products, masks })
     }
 
@@ -140,7 +141,7 @@ pub(crate) fn multiply(
     digits: &ByteMatrix,
     progress: &dyn Progress,
 ) -> AlignedBytes {
-    let mut masks = AlignedBytes::zeroed(digits.rows() * N * 4);
+    let mut masks = AlignedBytes::zeroed(digits.rows() * lwe.n() * 4);
     progress.stage("hint", digits.rows() as u64);
     products.add_matrix(lwe, digits, masks.slice_mut(), |rows| progress.advance(rows as u64));
     masks

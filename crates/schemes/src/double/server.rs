@@ -93,13 +93,16 @@ impl Server<Double> for DoubleServer {
         let masks = BlobSlice::new(source.get(MASKS)?, "double's masks")?;
         // As long as the digits that are there are wide.
         let products = MaskProducts::new(&params.lwe, &second_masks(seed), layout.units, digits::CENTRE);
-        let second = SecondLevel::from_parts(layout, digits, products, masks)?;
+        let second = SecondLevel::from_parts(&params.lwe, layout, digits, products, masks)?;
         Ok(Self::assemble(params, seed, database, second))
     }
 }
 
 /// A matrix from its section.
-fn stored(what: &'static str, tiles: Blob, rows: usize, columns: usize) -> Result<ByteMatrix> {
+///
+/// # Errors
+/// [`Error::Length`].
+pub(crate) fn stored(what: &'static str, tiles: Blob, rows: usize, columns: usize) -> Result<ByteMatrix> {
     Error::check_length(what, tiles.len(), matrix_bytes(rows, columns) as usize)?;
     Ok(ByteMatrix::new(rows, columns, tiles))
 }

@@ -59,7 +59,7 @@ pub(crate) fn touched_units(layout: &Layout, changes: &[Change]) -> usize {
 }
 
 /// Whether so many changed units are enough to prepare all.
-fn from_scratch(layout: &Layout, units: usize) -> bool {
+pub(crate) fn from_scratch(layout: &Layout, units: usize) -> bool {
     units * ALL_FROM > layout.units
 }
 
@@ -87,12 +87,13 @@ pub(super) fn update(
     }
     progress.stage("update", units.len() as u64);
     let hint = hint_rows(&params.lwe, layout, &database, &first_masks(seed), &units);
-    let second = change_digits(server, &units, &hint, progress)?;
+    let lwe = (&params.lwe, &second_masks(seed));
+    let second = change_digits(lwe, layout, &server.second, (&units, &hint), progress)?;
     Ok(DoubleServer::assemble(params.clone(), seed, database, second))
 }
 
 /// The new D, and which units of a column changed in some column.
-pub(super) fn change_bytes(
+pub(crate) fn change_bytes(
     layout: &Layout,
     database: &ByteMatrix,
     changes: &[Change],
@@ -121,7 +122,7 @@ fn number(bytes: impl Iterator<Item = u8>) -> u64 {
 }
 
 /// The rows of D·A₁ of these units, B rows of n words for each.
-pub(super) fn hint_rows(
+pub(crate) fn hint_rows(
     lwe: &LweParams,
     layout: &Layout,
     database: &ByteMatrix,
@@ -140,17 +141,19 @@ pub(super) fn hint_rows(
 }
 
 /// The second level with the digits of these units from their new rows of D·A₁.
-fn change_digits(
-    server: &DoubleServer,
-    units: &[usize],
-    hint: &[u32],
+///
+/// # Errors
+/// None for a second level of this layout and encryption.
+pub(crate) fn change_digits(
+    (lwe, masks): (&LweParams, &Masks),
+    layout: &Layout,
+    second: &SecondLevel,
+    (units, hint): (&[usize], &[u32]),
     progress: &dyn Progress,
 ) -> Result<SecondLevel> {
-    let (layout, second, lwe) = (&server.params.layout, &server.second, &server.params.lwe);
     let mut sums = few(layout, units.len()).then(|| AlignedBytes::copy_of(second.masks.bytes()));
     let mut tiles = AlignedBytes::copy_of(second.digits.tiles());
-    let (mut digits, mut mask) = (vec![0; digit_rows(layout)], vec![0; N]);
-    let masks = second_masks(server.public.seed);
+    let (mut digits, mut mask) = (vec![0; digit_rows(layout)], vec![0; lwe.n()]);
     for (&unit, words) in units.iter().zip(hint.chunks_exact(layout.unit_bytes * N)) {
         split_words(words, &mut digits);
         if let Some(sums) = &mut sums {
@@ -166,12 +169,12 @@ fn change_digits(
     let digits = ByteMatrix::new(digits.len(), layout.units, tiles.into());
     let sums = sums.unwrap_or_else(|| multiply(lwe, &second.products, &digits, progress));
     let masks = BlobSlice::new(sums.into(), "double's masks")?;
-    SecondLevel::from_parts(layout, digits, second.products.clone(), masks)
+    SecondLevel::from_parts(lwe, layout, digits, second.products.clone(), masks)
 }
 
 /// Adds what changed digits of one unit add to their rows' products: the difference times the unit's mask.
 fn change_products(sums: &mut [u32], mask: &[u32], digits: &[u8], old: impl Fn(usize) -> u8) {
-    for (row, (sum, &digit)) in sums.chunks_exact_mut(N).zip(digits).enumerate() {
+    for (row, (sum, &digit)) in sums.chunks_exact_mut(mask.len()).zip(digits).enumerate() {
         let difference = i32::from(digit) - i32::from(old(row));
         if difference != 0 {
             add_multiple(sum, mask, difference);

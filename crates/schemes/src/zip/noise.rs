@@ -4,26 +4,22 @@
 //!
 //! - the noise of SimplePIR, Σ wᶜ·eᶜ: words |wᶜ| ≤ 128, errors eᶜ of standard deviation σ with the rounding
 //!   of the query's words; subgaussian with deviation 128·√columns·√(σ² + 4^dropped/12)/2¹⁶;
-//! - the rounding of the hint to units, Σ ρᵢ·sᵢ with |ρᵢ| ≤ ½ and key bits sᵢ. The server takes off its mean
-//!   over keys, Σ ρᵢ/2, and leaves Σ ρᵢ·(sᵢ − ½), of variance n/48;
-//! - what spills over from the slot below, ⌊Σ uᵢ·sᵢ/2¹⁶⌋ for digits uᵢ. The client takes off ½·Σ sᵢ, the server
-//!   Σ (uᵢ/2¹⁶ − ½)/2, and what is left is Σ (uᵢ/2¹⁶ − ½)·(sᵢ − ½), of variance n/48;
-//! - less than [`EXACT`] units for the rounding of the word itself, for half of an odd weight, and for the
-//!   part of the spill that comes from the word below and its own spill.
+//! - what compression adds (`crate::compression`), of variance n/24, and less than two units for certain.
 //!
-//! Words of H are uniform where a row of D has any word that is not zero, up to a factor of 2⁷; where it has
-//! none, rounding and spill are their means exactly. Each sum is subgaussian with the deviation given, and
-//! they are independent: |Σ| > x with probability below 2·exp(−x²/2·deviation²).
+//! |noise| > x with probability below 2·exp(−x²/2·deviation²).
 
-use papir_lattice::lwe32::MODULE_SIGMA;
+use papir_lattice::lwe32::{LOG2_Q, MODULE_SIGMA};
 
-use super::slots::{LOG2_DELTA_UNITS, LOG2_UNIT};
+use crate::compression::noise::{EXACT, variance};
+use crate::compression::slots::{LOG2_UNIT, SLOT_BITS};
 use crate::simple::layout::Layout;
 
 /// What centring takes off a word.
 pub(super) const CENTRE: u8 = 128;
-/// What is bounded for certain, in units.
-const EXACT: f64 = 2.0;
+/// log₂ of the plaintext modulus p: a word of D is a byte.
+pub(super) const LOG2_P: u32 = 8;
+/// log₂ of Δ = q/p.
+pub(super) const LOG2_DELTA: u32 = LOG2_Q - LOG2_P;
 /// log₂ of the probability that one answer's rows exceed the bound, the sampler aside.
 const TAIL_LOG2: f64 = -44.0;
 /// log₂ of one sample's statistical distance from the Gaussian (`papir_ring::sample`).
@@ -50,14 +46,14 @@ pub(super) fn deviation(columns: usize, n: usize, dropped_bits: u32) -> f64 {
     let unit = f64::from(1u32 << LOG2_UNIT);
     let word = (MODULE_SIGMA.powi(2) + (4f64.powi(dropped_bits as i32) - 1.0) / 12.0).sqrt();
     let noise = f64::from(CENTRE) * (columns as f64).sqrt() * word / unit;
-    (noise.powi(2) + 2.0 * n as f64 / 48.0).sqrt()
+    (noise.powi(2) + variance(n)).sqrt()
 }
 
 /// The shortest query whose answers decode but with probability 2^`failure_log2`; `None` where none does.
 pub(super) fn budget(layout: &Layout, n: usize) -> Option<Budget> {
     let (rows, columns) = (layout.rows as f64, layout.columns);
     let tails = (2.0 * (2.0 * rows).ln() - 2.0 * TAIL_LOG2 * std::f64::consts::LN_2).sqrt();
-    let limit = FILL * f64::from(1 << (LOG2_DELTA_UNITS - 1));
+    let limit = FILL * f64::from(1 << (SLOT_BITS - LOG2_P - 1));
     let bound = |dropped: u32| tails * deviation(columns, n, dropped) + EXACT;
     let dropped_bits = (0..=MAX_DROPPED).rev().find(|&dropped| bound(dropped) <= limit)?;
     let sampler = columns as f64 * SAMPLER_LOG2.exp2();

@@ -9,7 +9,8 @@ use papir_core::{Change, Progress, Result};
 use papir_lattice::lwe32::matrix::transformed_bytes;
 
 use super::Strength;
-use super::server::ZipServer;
+use super::server::{ZipServer, hint_rows};
+use crate::compression::wire::Public;
 use crate::simple::columns;
 
 /// What [`update`] with these changes would cost.
@@ -44,6 +45,8 @@ pub(super) fn update<T: Strength>(
         return Ok(server.clone());
     };
     let rows: BTreeSet<usize> = differences.iter().map(|difference| difference.row).collect();
-    let hint = server.hint.changed(server, &database, &rows, progress)?;
-    Ok(ZipServer { database, hint, ..server.clone() })
+    let products = hint_rows(params, server.public.seed, &database);
+    let hint = server.hint.changed(&params.compression, (&rows, products), progress)?;
+    let public = Public { digest: hint.digest, ..server.public };
+    Ok(ZipServer { public, database, hint, ..server.clone() })
 }

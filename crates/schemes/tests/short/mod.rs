@@ -8,8 +8,8 @@ use papir_schemes::zip::Strength;
 pub(crate) struct Short;
 
 impl Strength for Short {
-    const NAME: &'static str = "zip-short";
-    const ID: u16 = 0xfff1;
+    const ZIP: (&'static str, u16) = ("zip-short", 0xfff1);
+    const ZIP_DOUBLE: (&'static str, u16) = ("zipdouble-short", 0xfff2);
     const PRIVACY: Privacy = Privacy::NotPrivate("its modulus is short: it is for tests");
 
     fn paillier() -> papir_paillier::Result<papir_paillier::Params> {

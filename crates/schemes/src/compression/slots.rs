@@ -1,0 +1,255 @@
+//! Many rows in one plaintext: batched compression (section 3.3) with overlapping slots (3.3.3), of keys that
+//! are packed themselves (Appendix A).
+//!
+//! A plaintext is cut into slots of 16 bits, the lowest first. Bit i of the LWE key is slot i mod t of
+//! plaintext ⌊i/t⌋ of the compression key; row r lies in ciphertext ⌊r/R⌋, in the highest of the t slots from
+//! t·(r mod R) on. With g = −h the row's hint negated, b the word of an answer that goes with it and q = 2³², that
+//! slot's share of the plaintext is
+//!
+//! > Tᵣ = b′ + Σᵢ uᵢ·sᵢ, uᵢ = (round(gᵢ/2¹⁶) + 2¹⁵) mod 2¹⁶, b′ = round((b − mean)/2¹⁶) mod 2¹⁶,
+//!
+//! so that Tᵣ − 2¹⁵·Σ sᵢ is the phase b − ⟨h, s⟩ in units of 2¹⁶, modulo 2¹⁶.
+//!
+//! The digits of one plaintext's bits, t for each row, are the exponent that its ciphertext is raised to: a
+//! row's in falling order, so that in the product with the key's slots, in rising order, those of equal i
+//! meet in the highest slot. In the other t − 1 slots meet those of different i, which nobody needs: packed
+//! keys are t times shorter, and answers t times longer. (The paper leaves 2t − 1 slots to a row, and packs keys
+//! of single ciphertexts only; garbage may overlap garbage, so t are enough.)
+//!
+//! Tᵣ is longer than its slot by the logarithm of n; what spills into the next slot is noise there
+//! (`super::noise`), and the last slot has room above it.
+
+use papir_lattice::lwe32::LOG2_Q;
+use zeroize::{Zeroize, Zeroizing};
+
+/// Bits of a slot.
+pub(crate) const SLOT_BITS: u32 = 16;
+/// log₂ of what the last bit of a slot counts.
+pub(crate) const LOG2_UNIT: u32 = LOG2_Q - SLOT_BITS;
+/// What makes digits of signed ones.
+const OFFSET: u32 = 1 << (SLOT_BITS - 1);
+
+/// R: rows whose slots a plaintext modulo an m of so many bits holds, for keys of n bits, t in one plaintext.
+/// Products have t − 1 slots more than exponents, and Σ T·2¹⁶ᵏ over all slots k stays below m.
+pub(super) fn rows_each(modulus_bits: u32, n: usize, key_bits: usize) -> usize {
+    // T ≤ (n + 1)·2¹⁶, and m ≥ 2^(modulus_bits − 1).
+    let spill = (n + 1).next_power_of_two().ilog2() + 1;
+    let slots = ((modulus_bits - 1 - spill) / SLOT_BITS) as usize;
+    (slots + 1) / key_bits - 1
+}
+
+/// A word of H as a digit, and what rounding it added, in q.
+pub(super) fn digit(hint: u32) -> (u16, i32) {
+    let negated = hint.wrapping_neg();
+    let rounded = negated.wrapping_add(1 << (LOG2_UNIT - 1)) >> LOG2_UNIT;
+    let error = (rounded << LOG2_UNIT).wrapping_sub(negated) as i32;
+    (((rounded + OFFSET) & 0xffff) as u16, error)
+}
+
+/// A row's sums over its n words: of what rounding added, in q, and of the digits less 2¹⁵, all of them and
+/// those that meet the first slot of a key's plaintext. The means of what keys make of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub(super) struct RowSums {
+    pub(super) rounding: i32,
+    pub(super) digits: i32,
+    pub(super) first: i32,
+}
+
+impl RowSums {
+    /// Writes a row's digits into its place in every exponent, from a slot on, and gives their sums.
+    pub(super) fn write<'a>(
+        hint: &[u32],
+        key_bits: usize,
+        exponents: impl Iterator<Item = &'a mut [u16]>,
+        slot: usize,
+    ) -> Self {
+        let mut sums = Self::default();
+        for (words, exponent) in hint.chunks(key_bits).zip(exponents) {
+            let place = &mut exponent[slot..slot + key_bits];
+            // Bits that the last plaintext lacks are like words that are zero.
+            place.fill(OFFSET as u16);
+            for (j, (word, out)) in words.iter().zip(place.iter_mut().rev()).enumerate() {
+                let (digit, error) = digit(*word);
+                *out = digit;
+                let centred = i32::from(digit) - OFFSET as i32;
+                sums.rounding += error;
+                sums.digits += centred;
+                sums.first += if j == 0 { centred } else { 0 };
+            }
+        }
+        sums
+    }
+
+    /// The sum of the digits that meet in the slot below a row's own, less 2¹⁵ each: those of the row but the
+    /// first of each plaintext, and the first ones of the row before it, where the ciphertext has one.
+    fn below(self, before: Option<Self>) -> i32 {
+        self.digits - self.first + before.map_or(0, |before| before.first)
+    }
+}
+
+/// b′: a row's word less the means of its own rounding and of the spill from the slot below.
+pub(super) fn word(sum: u32, row: RowSums, before: Option<RowSums>) -> u16 {
+    // Σ(u − 2¹⁵)/2¹⁶ units are Σ(u − 2¹⁵) in q; keys have half of their bits set.
+    let spill = row.below(before) >> 1;
+    let centred = sum.wrapping_sub((row.rounding >> 1) as u32).wrapping_sub(spill as u32);
+    (centred.wrapping_add(1 << (LOG2_UNIT - 1)) >> LOG2_UNIT) as u16
+}
+
+/// Slots as words of 64 bits, the lowest first.
+pub(super) fn words(slots: &[u16]) -> impl Iterator<Item = u64> {
+    let word = |slots: &[u16]| slots.iter().rev().fold(0, |word, slot| word << SLOT_BITS | u64::from(*slot));
+    slots.chunks((u64::BITS / SLOT_BITS) as usize).map(word)
+}
+
+/// Key bits as slots, in words.
+pub(super) fn of_bits(bits: &[u32]) -> Zeroizing<Vec<u64>> {
+    let bits: Zeroizing<Vec<u16>> = Zeroizing::new(bits.iter().map(|bit| *bit as u16).collect());
+    Zeroizing::new(words(&bits).collect())
+}
+
+/// Words of 64 bits as slots.
+pub(super) fn of_words(words: &[u64]) -> impl Iterator<Item = u16> {
+    words
+        .iter()
+        .flat_map(|word| (0..u64::BITS).step_by(SLOT_BITS as usize).map(move |shift| (word >> shift) as u16))
+}
+
+/// A row of n mask words and its body that travels itself, all rounded to units: less the mean of what the
+/// words' rounding adds.
+pub(crate) fn centred_row(mask: &[u32], body: u32) -> Vec<u16> {
+    let half = 1 << (LOG2_UNIT - 1);
+    let mut sum = 0i32;
+    let round = |word: &u32| {
+        let rounded = word.wrapping_add(half) >> LOG2_UNIT;
+        sum += (rounded << LOG2_UNIT).wrapping_sub(*word) as i32;
+        rounded as u16
+    };
+    let mut words: Vec<u16> = mask.iter().map(round).collect();
+    words.push((body.wrapping_add((sum >> 1) as u32).wrapping_add(half) >> LOG2_UNIT) as u16);
+    words
+}
+
+/// How many bits of a key are set: all, and but those in the last slot of their plaintexts, which are those
+/// that spill into a ciphertext's lowest row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Zeroize)]
+pub(super) struct Weights {
+    all: u32,
+    lowest: u32,
+}
+
+impl Weights {
+    pub(super) fn of(key: &[u32], key_bits: usize) -> Self {
+        let last: u32 = key.iter().skip(key_bits - 1).step_by(key_bits).sum();
+        let all = key.iter().sum();
+        Self { all, lowest: all - last }
+    }
+
+    /// The phase in units, modulo 2¹⁶, of a slot's value, in a ciphertext's lowest row or another.
+    pub(super) fn phase(&self, value: u16, lowest: bool) -> u16 {
+        let spill = if lowest { self.lowest } else { self.all } / 2;
+        value.wrapping_sub((self.all * OFFSET).wrapping_add(spill) as u16)
+    }
+}
+
+/// The nearest message of so many bits to a phase, and the distance from it in units.
+pub(crate) fn decode(phase: u16, message_bits: u32) -> (u8, u16) {
+    let log2_delta = SLOT_BITS - message_bits;
+    let half = 1u16 << (log2_delta - 1);
+    let shifted = phase.wrapping_add(half);
+    ((shifted >> log2_delta) as u8, (shifted & (2 * half - 1)).abs_diff(half))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::params::MAX_KEY_BITS;
+    use super::*;
+    use chacha20::ChaCha20Rng;
+    use chacha20::rand_core::{Rng, SeedableRng};
+
+    #[test]
+    fn rows_fill_a_modulus_and_leave_room_for_their_products() {
+        let full: Vec<usize> = (1..=8).map(|t| rows_each(3072, 1280, t)).collect();
+        assert_eq!(full, [191, 95, 63, 47, 37, 31, 26, 23]);
+        assert!(full.iter().zip(1..).all(|(rows, t)| rows * t + t - 1 <= 191));
+        assert_eq!((rows_each(512, 1280, 1), rows_each(256, 1280, 8)), (31, 1));
+    }
+
+    #[test]
+    fn digits_are_the_negated_hint_rounded() {
+        for hint in [0u32, 1, 0x7fff, 0x8000, 0x8001, 0x1234_5678, u32::MAX, 0x8000_0000] {
+            let (digit, error) = digit(hint);
+            let units = i32::from(digit) - OFFSET as i32;
+            let back = ((units as u32) << LOG2_UNIT).wrapping_sub(error as u32);
+            assert_eq!(back, hint.wrapping_neg(), "{hint:x}");
+            assert!(error.abs() <= 1 << (LOG2_UNIT - 1));
+        }
+    }
+
+    #[test]
+    fn slots_are_words_and_back() {
+        let slots: Vec<u16> = (0..9u16).map(|i| i.wrapping_mul(0x3579)).collect();
+        let packed: Vec<u64> = words(&slots).collect();
+        assert_eq!((packed.len(), packed[0] & 0xffff_ffff, packed[2]), (3, 0x3579_0000, u64::from(slots[8])));
+        assert_eq!(of_words(&packed).take(9).collect::<Vec<_>>(), slots);
+    }
+
+    /// Exponents of rows times the slots of a key, slot by slot, as Paillier adds them up.
+    fn multiplied(hints: &[Vec<u32>], key: &[u32], t: usize) -> (Vec<u16>, Vec<RowSums>) {
+        let plaintexts = key.len().div_ceil(t);
+        let mut exponents = vec![vec![0u16; hints.len() * t]; plaintexts];
+        let write = |(row, hint): (usize, &Vec<u32>)| {
+            RowSums::write(hint, t, exponents.iter_mut().map(Vec::as_mut_slice), row * t)
+        };
+        let sums = hints.iter().enumerate().map(write).collect();
+        let mut totals = vec![0u64; (hints.len() + 1) * t];
+        for (exponent, bits) in exponents.iter().zip(key.chunks(t)) {
+            for (slot, digit) in exponent.iter().enumerate() {
+                for (j, bit) in bits.iter().enumerate() {
+                    totals[slot + j] += u64::from(*digit) * u64::from(*bit);
+                }
+            }
+        }
+        let mut carry = 0;
+        let carried = totals.iter().map(|total| {
+            let value = total + carry;
+            carry = value >> SLOT_BITS;
+            value as u16
+        });
+        (carried.collect(), sums)
+    }
+
+    #[test]
+    fn rows_decode_from_the_highest_of_their_slots() {
+        let random = |seed: u64, count: usize| {
+            let mut rng = ChaCha20Rng::seed_from_u64(seed);
+            (0..count).map(|_| rng.next_u32()).collect::<Vec<u32>>()
+        };
+        for t in 1..=MAX_KEY_BITS {
+            let n = 1280;
+            let hints: Vec<Vec<u32>> = (0..5).map(|row| random(row, n)).collect();
+            let key: Vec<u32> = random(9, n).iter().map(|word| word >> 31).collect();
+            let (slots, sums) = multiplied(&hints, &key, t);
+            let weights = Weights::of(&key, t);
+            for (row, hint) in hints.iter().enumerate() {
+                let inner =
+                    hint.iter().zip(&key).fold(0u32, |sum, (h, s)| sum.wrapping_add(h.wrapping_mul(*s)));
+                let message = 37 * row as u32;
+                let b = inner.wrapping_add(message << 24);
+                let before = row.checked_sub(1).map(|before| sums[before]);
+                let value = slots[row * t + t - 1].wrapping_add(word(b, sums[row], before));
+                let (found, distance) = decode(weights.phase(value, row == 0), 8);
+                // Seven units are a deviation, 128 a half of what messages are apart.
+                assert!(u32::from(found) == message && distance < 50, "{t}, row {row}: {found}, {distance}");
+            }
+        }
+    }
+
+    #[test]
+    fn phases_decode_to_the_messages_they_were_made_of() {
+        for (message, noise) in [(0u8, 0i32), (255, 127), (255, -128), (17, 100), (128, -5)] {
+            let phase = (i32::from(message) << 8) + noise;
+            assert_eq!(decode(phase as u16, 8), (message, noise.unsigned_abs() as u16));
+        }
+        assert_eq!((decode(512 * 100 - 200, 7), decode(65_500, 7)), ((100, 200), (0, 36)));
+    }
+}
