@@ -67,6 +67,12 @@ pub struct Args {
     /// 16-bit words of a unit (γ0), for schemes that pack their first level in units.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), requires = "dim0", conflicts_with_all = ["compare", "goal"])]
     pub gamma0: Option<u64>,
+    /// Bits of the LWE key in one number of a query (zip, zipdouble); chosen by the goal otherwise.
+    #[arg(long, value_name = "N", conflicts_with = "dim0")]
+    pub key_bits: Option<usize>,
+    /// Clients fetch their tickets ahead and hold them (zip, zipdouble).
+    #[arg(long, conflicts_with = "dim0")]
+    pub hold: bool,
     /// What parameters are chosen for: min-communication, balanced (the default) or min-time.
     #[arg(long)]
     pub goal: Option<Goal>,
@@ -184,10 +190,12 @@ impl Args {
             Some(records) => records,
             None => records_in(self.size.unwrap_or(DEFAULT_SIZE), record_bits)?,
         };
+        let (goal, registered) = (self.goal.unwrap_or_default(), self.hold || self.key_bits.is_some());
         let choice = match (self.dim0, self.gamma0) {
             (Some(columns), Some(words)) => Choice::Packed { columns, words },
             (Some(columns), None) => Choice::Columns(columns),
-            (None, _) => Choice::Goal(self.goal.unwrap_or_default()),
+            _ if registered => Choice::Registered { goal, key_bits: self.key_bits, hold: self.hold },
+            _ => Choice::Goal(goal),
         };
         Ok(Work::Schemes { schemes, records, record_bits, choice })
     }
@@ -195,10 +203,12 @@ impl Args {
     /// Refuses what a benchmark with a name has of its own.
     fn nothing_of_a_database(&self, name: &str) -> Result<()> {
         let sizes = [self.size, self.records, self.record_bytes, self.record_bits, self.dim0];
-        if sizes.iter().all(Option::is_none) && self.goal.is_none() {
+        if sizes.iter().all(Option::is_none) && self.goal.is_none() && self.key_bits.is_none() && !self.hold {
             return Ok(());
         }
-        let found = format!("`{name}` with a size, record count, record length, --dim0 or --goal");
+        let found = format!(
+            "`{name}` with a size, record count, record length, --dim0, --key-bits, --hold or --goal"
+        );
         Err(Error::usage(found, "none of them: it has its own (see --list)"))
     }
 }

@@ -160,15 +160,24 @@ impl<S: Measured> Prepared<S> {
     }
 
     /// The ticket of the next query on the server, and on the client what it can do ahead.
-    fn prepare(&self, client: &dyn ErasedClient, account: &mut Account<S>, tally: &mut Tally) -> Result<()> {
-        let start = Instant::now();
+    fn prepare(
+        &self,
+        client: &dyn ErasedClient,
+        account: &mut Account<S>,
+        hold: bool,
+        tally: &mut Tally,
+    ) -> Result<()> {
+        let (start, mut held) = (Instant::now(), None);
         if let Some(number) = client.next_ticket(&account.state)? {
             let ticket = self.server.ticket(&account.keys, number, &NoProgress)?;
             tally.ticket = Some(start.elapsed().as_secs_f64());
-            tally.ticket_bytes = Some(ticket.encode(self.server.params()).len() as u64);
+            let bytes = ticket.encode(self.server.params());
+            tally.ticket_bytes = Some(bytes.len() as u64);
             account.ticket = Some(ticket);
+            held = hold.then_some(bytes);
         }
         let start = Instant::now();
+        held.map_or(Ok(()), |ticket| client.hold(&mut account.state, &ticket))?;
         client.prepare(&mut account.state, 1, &NoProgress)?;
         tally.client_cold = Some(start.elapsed().as_secs_f64());
         Ok(())
@@ -183,7 +192,8 @@ impl<S: Measured> Prepared<S> {
         tally: &mut Tally,
     ) -> Result<()> {
         if let Some(account) = &mut account {
-            self.prepare(client, account, tally)?;
+            let hold = matches!(plan.choice, Choice::Registered { hold: true, .. });
+            self.prepare(client, account, hold, tally)?;
         }
         let start = Instant::now();
         let state = account.as_mut().map(|account| &mut account.state);

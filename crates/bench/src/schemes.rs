@@ -18,6 +18,10 @@ use papir_schemes::zip::params::ZipParams;
 use papir_schemes::zip::server::ZipServer;
 use papir_schemes::zip::wire::{ZipAnswer, ZipQuery};
 use papir_schemes::zip::{Full, Zip};
+use papir_schemes::zipdouble::ZipDouble;
+use papir_schemes::zipdouble::params::ZipDoubleParams;
+use papir_schemes::zipdouble::server::ZipDoubleServer;
+use papir_schemes::zipdouble::wire::{ZipDoubleAnswer, ZipDoubleQuery};
 
 use crate::clock::Laps;
 use crate::subject::{Choice, Measured, Part};
@@ -28,7 +32,7 @@ impl Measured for Inspire {
         Ok(match choice {
             Choice::Goal(goal) => inspire::Params::choose(shape, goal)?,
             Choice::Columns(columns) => inspire::Params::with_columns(shape, columns)?,
-            Choice::Packed { .. } => return Err(no_units(Self::NAME)),
+            other => return Err(unfit(Self::NAME, other)),
         })
     }
 
@@ -58,6 +62,7 @@ impl Measured for Inspire2 {
                 let words = usize::try_from(words).unwrap_or(usize::MAX);
                 inspire2::Params::with_columns(shape, words, columns)?
             }
+            other => return Err(unfit(Self::NAME, other)),
         })
     }
 
@@ -85,7 +90,7 @@ impl Measured for Simple {
             Choice::Goal(goal) => SimpleParams::choose(shape, goal)?,
             // Records of whole bytes are units of one record.
             Choice::Columns(columns) => SimpleParams::new(shape, shape.records().div_ceil(columns.max(1)))?,
-            Choice::Packed { .. } => return Err(no_units(Self::NAME)),
+            other => return Err(unfit(Self::NAME, other)),
         })
     }
 }
@@ -95,7 +100,7 @@ impl Measured for Double {
         Ok(match choice {
             Choice::Goal(goal) => DoubleParams::choose(shape, goal)?,
             Choice::Columns(columns) => DoubleParams::with_columns(shape, columns)?,
-            Choice::Packed { .. } => return Err(no_units(Self::NAME)),
+            other => return Err(unfit(Self::NAME, other)),
         })
     }
 
@@ -129,7 +134,7 @@ impl Measured for Plain {
             Choice::Columns(_) => {
                 Err(Error::usage("--dim0 with plain", "none: it has no matrix and no first dimension"))
             }
-            Choice::Packed { .. } => Err(no_units(Self::NAME)),
+            other => Err(unfit(Self::NAME, other)),
         }
     }
 }
@@ -139,7 +144,7 @@ impl<V: Variant> Measured for PackedDouble<V> {
         Ok(match choice {
             Choice::Goal(goal) => packed::Params::choose(shape, goal)?,
             Choice::Columns(columns) => packed::Params::with_columns(shape, columns)?,
-            Choice::Packed { .. } => return Err(no_units(Self::NAME)),
+            other => return Err(unfit(Self::NAME, other)),
         })
     }
 
@@ -171,7 +176,7 @@ impl Measured for SimpleYpir {
         Ok(match choice {
             Choice::Goal(goal) => simpleypir::Params::choose(shape, goal)?,
             Choice::Columns(columns) => simpleypir::Params::with_columns(shape, columns)?,
-            Choice::Packed { .. } => return Err(no_units(Self::NAME)),
+            other => return Err(unfit(Self::NAME, other)),
         })
     }
 
@@ -193,9 +198,10 @@ impl Measured for Zip {
     fn params(shape: Shape, choice: Choice) -> Result<ZipParams<Full>> {
         Ok(match choice {
             Choice::Goal(goal) => ZipParams::choose(shape, goal)?,
+            Choice::Registered { goal, key_bits, .. } => ZipParams::choose_packed(shape, goal, key_bits)?,
             // Records of whole bytes are units of one record.
-            Choice::Columns(columns) => ZipParams::new(shape, shape.records().div_ceil(columns.max(1)))?,
-            Choice::Packed { .. } => return Err(no_units(Self::NAME)),
+            Choice::Columns(columns) => ZipParams::new(shape, shape.records().div_ceil(columns.max(1)), 1)?,
+            other => return Err(unfit(Self::NAME, other)),
         })
     }
 
@@ -213,16 +219,57 @@ impl Measured for Zip {
         query: &ZipQuery,
         laps: &mut Laps,
     ) -> Result<ZipAnswer, CoreError> {
-        let (keys, ticket) = laps.time("session", || server.session(&session, query))?;
+        let session = laps.time("session", || server.session(&session, query))?;
         let rows = laps.time("select", || server.select(&[query]));
         let products = laps.time("second_product", || server.second_products(&[query]));
         let none = CoreError::BatchSize { scheme: Self::NAME, found: 0, capacity: 1 };
         let (rows, products) = rows.first().zip(products.first()).ok_or(none)?;
-        laps.time("join", || server.join(keys, ticket, rows, products))
+        laps.time("join", || server.join(session, query, rows, products))
     }
 }
 
-/// Says that a scheme's columns are not made of units.
-fn no_units(scheme: &str) -> Error {
-    Error::usage(format!("--gamma0 with {scheme}"), "none: it packs no first level in units")
+impl Measured for ZipDouble {
+    fn params(shape: Shape, choice: Choice) -> Result<ZipDoubleParams<Full>> {
+        Ok(match choice {
+            Choice::Goal(goal) => ZipDoubleParams::choose(shape, goal)?,
+            Choice::Registered { goal, key_bits, .. } => {
+                ZipDoubleParams::choose_packed(shape, goal, key_bits)?
+            }
+            Choice::Columns(columns) => ZipDoubleParams::with_columns(shape, columns, 1)?,
+            other => return Err(unfit(Self::NAME, other)),
+        })
+    }
+
+    fn part(stage: &str) -> Option<Part> {
+        match stage {
+            "encode" => Some(Part::Encode),
+            "masks" | "digits" | "hint" | "residues" => Some(Part::Material),
+            _ => None,
+        }
+    }
+
+    fn answer(
+        server: &ZipDoubleServer<Full>,
+        session: Session<'_, Self>,
+        query: &ZipDoubleQuery,
+        laps: &mut Laps,
+    ) -> Result<ZipDoubleAnswer, CoreError> {
+        let session = laps.time("session", || server.session(&session, query))?;
+        let levels = laps.time("levels", || server.levels(&[query]));
+        let products = laps.time("second_product", || server.second_products(&[query]));
+        let none = CoreError::BatchSize { scheme: Self::NAME, found: 0, capacity: 1 };
+        let (levels, products) = levels.first().zip(products.first()).ok_or(none)?;
+        laps.time("join", || server.join(session, query, levels, products))
+    }
+}
+
+/// Says that a scheme has no such parameters.
+fn unfit(scheme: &str, choice: Choice) -> Error {
+    match choice {
+        Choice::Registered { .. } => Error::usage(
+            format!("--key-bits or --hold with {scheme}"),
+            "neither: its clients register no such keys",
+        ),
+        _ => Error::usage(format!("--gamma0 with {scheme}"), "none: it packs no first level in units"),
+    }
 }

@@ -13,6 +13,7 @@ use papir_schemes::simple::Simple;
 use papir_schemes::simpleypir::SimpleYpir;
 use papir_schemes::ypir::Ypir;
 use papir_schemes::zip::Zip;
+use papir_schemes::zipdouble::ZipDouble;
 
 use crate::clock::Laps;
 use crate::measure::{Plan, measure};
@@ -25,6 +26,15 @@ pub enum Choice {
     Goal(Goal),
     /// This first dimension: so many columns.
     Columns(u64),
+    /// The scheme's choice for a goal, where clients register.
+    Registered {
+        /// What for.
+        goal: Goal,
+        /// Bits of the LWE key in one number of a query; the scheme's choice without.
+        key_bits: Option<usize>,
+        /// Whether clients hold their tickets.
+        hold: bool,
+    },
     /// So many columns, their first level packed in units of so many 16-bit words: N/t and γ₀ of
     /// InsPIRe⁽²⁾.
     Packed {
@@ -114,7 +124,7 @@ impl<S: Measured> Subject for Of<S> {
 }
 
 /// Every scheme of the registry.
-pub fn all() -> [&'static dyn Subject; 9] {
+pub fn all() -> [&'static dyn Subject; 10] {
     const PLAIN: &dyn Subject = &Of::<Plain>(PhantomData);
     const SIMPLE: &dyn Subject = &Of::<Simple>(PhantomData);
     const INSPIRE: &dyn Subject = &Of::<Inspire>(PhantomData);
@@ -124,7 +134,8 @@ pub fn all() -> [&'static dyn Subject; 9] {
     const YPIR: &dyn Subject = &Of::<Ypir>(PhantomData);
     const SIMPLE_YPIR: &dyn Subject = &Of::<SimpleYpir>(PhantomData);
     const ZIP: &dyn Subject = &Of::<Zip>(PhantomData);
-    [PLAIN, SIMPLE, INSPIRE, DOUBLE, INSPIRE_2, INSPIRE_0, YPIR, SIMPLE_YPIR, ZIP]
+    const ZIP_DOUBLE: &dyn Subject = &Of::<ZipDouble>(PhantomData);
+    [PLAIN, SIMPLE, INSPIRE, DOUBLE, INSPIRE_2, INSPIRE_0, YPIR, SIMPLE_YPIR, ZIP, ZIP_DOUBLE]
 }
 
 /// The scheme of this name.

@@ -79,10 +79,11 @@ const TEST_ARROWS: &[(&str, &[&str])] = &[
 const TEST_ONLY: &[&str] = &["papir-testkit", "papir-reference"];
 
 /// Scheme folders that may import another: (importer, imported).
-const COMPOSITIONS: &[(&str, &str)] = &[("inspire0", "double"), ("ypir", "double"), ("zip", "simple")];
+const COMPOSITIONS: &[(&str, &str)] =
+    &[("inspire0", "double"), ("ypir", "double"), ("zip", "simple"), ("zipdouble", "double")];
 
 /// Folders beside the schemes that are none, which every scheme may import.
-const SHARED: &[&str] = &["selection"];
+const SHARED: &[&str] = &["compression", "selection"];
 
 /// The most lines of one source file.
 const MAX_LINES: usize = 700;

@@ -8,6 +8,7 @@ use papir_core::Shape;
 use papir_core::erased::{Erased, ErasedScheme};
 use papir_schemes::registry;
 use papir_schemes::zip::Zip;
+use papir_schemes::zipdouble::ZipDouble;
 use papir_testkit::conformance::{Config, run, shapes};
 use short::Short;
 
@@ -48,6 +49,7 @@ conformance! {
     ypir: few_short_records(Config::quick()), long_short_records();
     simpleypir: Config::quick(), Config::long();
     zip: one_small(Config::quick()), few_columns(Config::long());
+    zipdouble: one_small(Config::quick()), one_small(Config::long());
 }
 
 /// Records of at most 64 bits, as DoublePIR takes them; a hint takes 7 MiB a byte of a record, so the
@@ -85,6 +87,11 @@ fn one_small(config: Config) -> Config {
     Config { shapes: shapes(&[(9, 13)]), thorough: Vec::new(), ..config }
 }
 
+/// Tickets for thousands of rows take a good part of a second, whatever the shape.
+fn one_short(config: Config) -> Config {
+    Config { shapes: shapes(&[(1, 1)]), thorough: shapes(&[(257, 3)]), ..config }
+}
+
 fn few_columns(config: Config) -> Config {
     Config { shapes: shapes(&[(1, 1), (1021, 8), (300, 2048)]), thorough: shapes(&[(211, 16)]), ..config }
 }
@@ -92,6 +99,17 @@ fn few_columns(config: Config) -> Config {
 #[test]
 fn zip_with_a_short_modulus() {
     run(&Erased::<Zip<Short>>::new(), &Config::slow());
+}
+
+#[test]
+fn zipdouble_with_a_short_modulus() {
+    run(&Erased::<ZipDouble<Short>>::new(), &one_short(Config::slow()));
+}
+
+#[test]
+#[ignore = "long"]
+fn zipdouble_with_a_short_modulus_long() {
+    run(&Erased::<ZipDouble<Short>>::new(), &few_short_records(Config::slow()));
 }
 
 #[test]

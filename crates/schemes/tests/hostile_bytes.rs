@@ -13,6 +13,7 @@ use papir_core::sections::{MemorySections, SectionSink, SectionSource};
 use papir_core::{Goal, NoProgress, RecordBuffer, Shape};
 use papir_schemes::registry;
 use papir_schemes::zip::Zip;
+use papir_schemes::zipdouble::ZipDouble;
 use short::Short;
 
 const ROUNDS: usize = 150;
@@ -139,10 +140,15 @@ fn hostile_sections(scheme: &dyn ErasedScheme) {
     }
 }
 
-/// Every scheme; with a short modulus the one whose clients work long.
+/// Every scheme; with a short modulus those whose clients work long.
 fn schemes() -> impl Iterator<Item = &'static dyn ErasedScheme> {
     const SHORT: &dyn ErasedScheme = &Erased::<Zip<Short>>::new();
-    registry::all().iter().map(|scheme| if scheme.name() == "zip" { SHORT } else { *scheme })
+    const SHORT_DOUBLE: &dyn ErasedScheme = &Erased::<ZipDouble<Short>>::new();
+    registry::all().iter().map(|scheme| match scheme.name() {
+        "zip" => SHORT,
+        "zipdouble" => SHORT_DOUBLE,
+        _ => *scheme,
+    })
 }
 
 #[test]

@@ -88,7 +88,7 @@ impl Ours {
     pub fn named_columns(&self) -> Option<u64> {
         match self.choice {
             Choice::Columns(columns) | Choice::Packed { columns, .. } => Some(columns),
-            Choice::Goal(_) => None,
+            Choice::Goal(_) | Choice::Registered { .. } => None,
         }
     }
 }
@@ -106,6 +106,11 @@ impl fmt::Display for Ours {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.choice {
             Choice::Goal(goal) => write!(f, "{}, {}", self.scheme, named(goal)),
+            Choice::Registered { goal, key_bits, hold } => {
+                write!(f, "{}, {}", self.scheme, named(goal))?;
+                key_bits.map_or(Ok(()), |bits| write!(f, ", t = {bits}"))?;
+                if hold { write!(f, ", held") } else { Ok(()) }
+            }
             Choice::Columns(columns) => write!(f, "{}, N/t = {columns}", self.scheme),
             Choice::Packed { columns, words } => {
                 write!(f, "{}, N/t = {columns}, γ0 = {words}", self.scheme)

@@ -1,5 +1,7 @@
 //! How a hint is compressed: the client's modulus, bits of the LWE key a plaintext, rows a ciphertext.
 
+use std::ops::RangeInclusive;
+
 use papir_core::scheme::{Goal, Parameters};
 use papir_core::{Error, Result, Security};
 use papir_lattice::lwe32::LweParams;
@@ -24,6 +26,8 @@ pub(crate) const MAX_KEY_BITS: usize = 8;
 const MODULUS_SECURITY: f64 = 128.0;
 /// Bytes that a server reads in the time in which a line of 10 Mbit/s carries one: 10 GB/s.
 const BYTES_READ: f64 = 8000.0;
+/// Candidate heights that are compared.
+const CANDIDATES: u64 = 1024;
 /// Bytes of a row's sums.
 const SUMS_BYTES: usize = 12;
 
@@ -198,6 +202,30 @@ impl Compression {
             ("ciphertexts", self.ciphertexts().to_string()),
         ]
     }
+}
+
+/// The height of a matrix, and the bits of a key in one plaintext, unless they are given, that cost least.
+///
+/// # Errors
+/// Those of what makes a compression of so many bits, and of a matrix of some height.
+pub(crate) fn cheapest(
+    heights: RangeInclusive<u64>,
+    key_bits: Option<usize>,
+    compression: impl Fn(usize) -> Result<Compression>,
+    cost: impl Fn(u64, &Compression) -> Result<f64>,
+) -> Result<(u64, usize)> {
+    let (least, most) = (*heights.start(), *heights.end());
+    let mut best = (f64::INFINITY, most, key_bits.unwrap_or(1));
+    for key_bits in key_bits.map_or(1..=MAX_KEY_BITS, |bits| bits..=bits) {
+        let compression = compression(key_bits)?;
+        for height in (least..=most).step_by(((most - least) / CANDIDATES + 1) as usize).chain([most]) {
+            let cost = cost(height, &compression)?;
+            if cost < best.0 {
+                best = (cost, height, key_bits);
+            }
+        }
+    }
+    Ok((best.1, best.2))
 }
 
 #[cfg(test)]

@@ -14,15 +14,13 @@ use papir_lattice::lwe32::{LOG2_Q, MODULE_SIGMA, matrix_bytes};
 
 use super::Strength;
 use super::noise::{self, Budget, LOG2_DELTA, LOG2_P};
-use crate::compression::params::{DIGEST_BYTES, MAX_KEY_BITS, SEED_BYTES};
+use crate::compression::params::{DIGEST_BYTES, SEED_BYTES, cheapest};
 use crate::compression::{Compressed, Compression};
 use crate::shape_io::{SHAPE_BYTES, read_shape, write_shape};
 use crate::simple::layout::{Layout, heights};
 
 /// Bytes of encoded parameters.
 const ENCODED_BYTES: usize = SHAPE_BYTES + 8 + 4;
-/// Candidate heights that are compared.
-const CANDIDATES: u64 = 2048;
 
 /// Parameters of [`Zip`](super::Zip).
 #[derive(Clone, Debug)]
@@ -56,6 +54,22 @@ impl<T: Strength> ZipParams<T> {
             Error::Parameters { scheme: T::ZIP.0, reason }
         })?;
         Ok(Self { shape, layout, budget, compression, strength: PhantomData })
+    }
+
+    /// The best for a goal, with so many bits of the LWE key in one number of a query, or as many as suit.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn choose_packed(shape: Shape, goal: Goal, key_bits: Option<usize>) -> Result<Self> {
+        let heights = heights(T::ZIP.0, &shape)?;
+        let any = Self::new(shape, *heights.end(), key_bits.unwrap_or(1))?;
+        let compression = |bits| Compression::new::<T>(T::ZIP.0, 0, bits, LOG2_P);
+        let cost = |height, compression: &Compression| {
+            let candidate = any.with(Layout::new(&shape, height)?, compression);
+            Ok(candidate.map_or(f64::INFINITY, |params| params.cost(goal)))
+        };
+        let (height, key_bits) = cheapest(heights, key_bits, compression, cost)?;
+        Self::new(shape, height, key_bits)
     }
 
     /// Bits of a word of the query.
@@ -109,23 +123,7 @@ impl<T: Strength> ZipParams<T> {
 
 impl<T: Strength> Parameters for ZipParams<T> {
     fn choose(shape: Shape, goal: Goal) -> Result<Self> {
-        let heights = heights(T::ZIP.0, &shape)?;
-        let (least, most) = (*heights.start(), *heights.end());
-        let candidates: Vec<u64> =
-            heights.step_by(((most - least) / CANDIDATES + 1) as usize).chain([most]).collect();
-        let any = Self::new(shape, most, 1)?;
-        let mut best = (f64::INFINITY, most, 1);
-        for key_bits in 1..=MAX_KEY_BITS {
-            let compression = Compression::new::<T>(T::ZIP.0, 0, key_bits, LOG2_P)?;
-            for &height in &candidates {
-                let candidate = any.with(Layout::new(&shape, height)?, &compression);
-                let cost = candidate.map_or(f64::INFINITY, |params| params.cost(goal));
-                if cost < best.0 {
-                    best = (cost, height, key_bits);
-                }
-            }
-        }
-        Self::new(shape, best.1, best.2)
+        Self::choose_packed(shape, goal, None)
     }
 
     fn label(&self) -> String {

@@ -14,7 +14,7 @@ use papir_lattice::lwe32::matrix::transformed_bytes;
 use papir_lattice::lwe32::{LOG2_Q, LweParams, MODULE_SIGMA, N, SIGMA, matrix_bytes};
 
 use super::noise::{self, Budget, LOG2_DELTA};
-use crate::compression::params::{DIGEST_BYTES, MAX_KEY_BITS, SEED_BYTES};
+use crate::compression::params::{DIGEST_BYTES, SEED_BYTES, cheapest};
 use crate::compression::{Compressed, Compression, Strength};
 use crate::double::digits::{BODY, DIGIT_BITS};
 use crate::double::layout::{Layout, MAX_RECORD_BITS, MAX_SIDE, units_of};
@@ -25,8 +25,6 @@ use crate::shape_io::{SHAPE_BYTES, read_shape, write_shape};
 
 /// Bytes of encoded parameters.
 const ENCODED_BYTES: usize = SHAPE_BYTES + 8 + 4;
-/// Candidate heights that are compared.
-const CANDIDATES: u64 = 1024;
 
 /// Parameters of [`ZipDouble`](super::ZipDouble).
 #[derive(Clone, Debug)]
@@ -66,6 +64,35 @@ impl<T: Strength> ZipDoubleParams<T> {
         })?;
         let lwe = LweParams::new().map_err(unfit(scheme))?;
         Ok(Self { shape, layout, budget, lwe, compression, strength: PhantomData })
+    }
+
+    /// As [`Self::new`], by the number of columns: so many, or the next fewer that whole units give.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn with_columns(shape: Shape, columns: u64, key_bits: usize) -> Result<Self> {
+        Self::new(shape, units_of(&shape)?.0.div_ceil(columns.max(1)), key_bits)
+    }
+
+    /// The best for a goal, with so many bits of the second key in one number of a query, or as many as suit.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn choose_packed(shape: Shape, goal: Goal, key_bits: Option<usize>) -> Result<Self> {
+        let (all, _) = units_of(&shape)?;
+        let (least, most) = (all.div_ceil(MAX_SIDE), all.min(MAX_SIDE));
+        if least > most {
+            let reason = format!("{all} units: at most {MAX_SIDE} columns of as many");
+            return Err(Error::Parameters { scheme: T::ZIP_DOUBLE.0, reason });
+        }
+        let any = Self::new(shape, most, key_bits.unwrap_or(1))?;
+        let compression = |bits| Compression::new::<T>(T::ZIP_DOUBLE.0, 0, bits, DIGIT_BITS);
+        let cost = |height, compression: &Compression| {
+            let candidate = any.with(Layout::new(&shape, height)?, compression);
+            Ok(candidate.map_or(f64::INFINITY, |params| params.cost(goal)))
+        };
+        let (height, key_bits) = cheapest(least..=most, key_bits, compression, cost)?;
+        Self::new(shape, height, key_bits)
     }
 
     pub(super) fn query_bytes(&self) -> usize {
@@ -149,27 +176,7 @@ impl<T: Strength> ZipDoubleParams<T> {
 
 impl<T: Strength> Parameters for ZipDoubleParams<T> {
     fn choose(shape: Shape, goal: Goal) -> Result<Self> {
-        let (all, _) = units_of(&shape)?;
-        let (least, most) = (all.div_ceil(MAX_SIDE), all.min(MAX_SIDE));
-        if least > most {
-            let reason = format!("{all} units: at most {MAX_SIDE} columns of as many");
-            return Err(Error::Parameters { scheme: T::ZIP_DOUBLE.0, reason });
-        }
-        let any = Self::new(shape, most, 1)?;
-        let heights: Vec<u64> =
-            (least..=most).step_by(((most - least) / CANDIDATES + 1) as usize).chain([most]).collect();
-        let mut best = (f64::INFINITY, most, 1);
-        for key_bits in 1..=MAX_KEY_BITS {
-            let compression = Compression::new::<T>(T::ZIP_DOUBLE.0, 0, key_bits, DIGIT_BITS)?;
-            for &height in &heights {
-                let candidate = any.with(Layout::new(&shape, height)?, &compression);
-                let cost = candidate.map_or(f64::INFINITY, |params| params.cost(goal));
-                if cost < best.0 {
-                    best = (cost, height, key_bits);
-                }
-            }
-        }
-        Self::new(shape, best.1, best.2)
+        Self::choose_packed(shape, goal, None)
     }
 
     fn label(&self) -> String {
