@@ -68,6 +68,29 @@ impl Account {
         self.with_state(transport, lookup, queries, |_| Ok(())).map(drop)
     }
 
+    /// Fetches the tickets of so many queries to come, and holds them; how many it holds of those.
+    pub(crate) fn hold(&self, transport: &Transport, lookup: &Lookup, queries: usize) -> Result<usize> {
+        let client = lookup.client();
+        let (id, next) = self
+            .with_state(transport, lookup, 0, |state| Ok(client.next_ticket(state)?.unwrap_or_default()))?;
+        // The state is not locked while tickets are prepared.
+        let mut tickets = Vec::new();
+        for number in (next..).take(queries) {
+            let url = format!("{}/{id}/tickets/{number}", self.clients);
+            match transport.ticket(&url, lookup.version(), lookup.describe().sizes.ticket)? {
+                Some(ticket) => tickets.push((number, ticket)),
+                None => break,
+            }
+        }
+        let hold = |state: &mut ErasedState| {
+            let next = client.next_ticket(state)?.unwrap_or_default();
+            tickets.retain(|(number, _)| *number >= next);
+            tickets.iter().try_for_each(|(_, ticket)| client.hold(state, ticket))?;
+            Ok(tickets.len())
+        };
+        self.with_state(transport, lookup, 0, hold).map(|(_, held)| held)
+    }
+
     /// Runs something that makes so many queries with the state, and keeps what it made of it. When this
     /// returns, the changed state is on disk: only then may anything be sent. Gives the client's name
     /// besides.

@@ -173,6 +173,24 @@ impl Connection {
         self.account.as_ref().map_or(Ok(()), |one| one.prepare(&self.transport, &self.lookup, queries))
     }
 
+    /// Fetches the tickets of so many lookups to come, which are kept with the client's state: answers to them
+    /// are shorter and faster to open. As many as the service prepares ahead at most; how many lookups there
+    /// are tickets for. They are good for this version of the database alone.
+    ///
+    /// # Errors
+    /// Those of the network and of the state; [`papir_core::Error::Parameters`] where a scheme has no such
+    /// tickets.
+    pub fn hold_ahead(&mut self, lookups: usize) -> Result<usize> {
+        self.register()?;
+        let each = self.queries_per_lookup();
+        let Some(account) = self.account.as_ref().filter(|_| self.lookup.describe().limits.tickets) else {
+            let (scheme, reason) = (self.lookup.describe().scheme, "its clients hold no tickets".to_owned());
+            return Err(papir_core::Error::Parameters { scheme, reason }.into());
+        };
+        let most = account.queries_per_request(&self.lookup) / each;
+        Ok(account.hold(&self.transport, &self.lookup, lookups.min(most) * each)? / each)
+    }
+
     /// The value of a key, or `None` when the database has no such key.
     ///
     /// # Errors

@@ -88,6 +88,23 @@ impl Transport {
         read(url, response, limit).map(Some)
     }
 
+    /// Fetches a ticket of a version, as long as [`TICKET_PATIENCE`]; `None` when there is none for that
+    /// version or client any more.
+    pub(crate) fn ticket(&self, url: &str, version: Version, limit: u64) -> Result<Option<Vec<u8>>> {
+        let (mut retries, start) = (0..BUSY_RETRIES, Instant::now());
+        loop {
+            let request = self.agent.get(url).header(VERSION_HEADER, version.to_string());
+            let response = self.known(request).call().map_err(|error| transport(url, error))?;
+            match response.status().as_u16() {
+                200 => return read(url, response, limit).map(Some),
+                409 | 410 => return Ok(None),
+                429 if retries.next().is_some() => wait_as_told(url, response),
+                503 if start.elapsed() < TICKET_PATIENCE => wait_for_ticket(url, response)?,
+                _ => return Err(refusal(url, response)),
+            }
+        }
+    }
+
     /// Asks, and looks at the status alone.
     pub(crate) fn reach(&self, url: &str) -> Result<()> {
         self.get(url).map(drop)
@@ -136,18 +153,25 @@ impl Transport {
                 409 => return Ok(Reply::Moved(refusal(url, response))),
                 429 if retries.next().is_some() => wait_as_told(url, response),
                 410 => return Ok(Reply::Gone(refusal(url, response))),
-                503 if start.elapsed() < TICKET_PATIENCE => {
-                    let wait = advised_wait(&response);
-                    let refused = refusal(url, response);
-                    if refused.code() != "no_ticket" {
-                        return Err(refused);
-                    }
-                    sleep(wait);
-                }
+                503 if start.elapsed() < TICKET_PATIENCE => wait_for_ticket(url, response)?,
                 _ => return Err(refusal(url, response)),
             }
         }
     }
+}
+
+/// Waits as long as a server says that prepares the client's tickets.
+///
+/// # Errors
+/// What else the server refused.
+fn wait_for_ticket(url: &str, response: Response<Body>) -> Result<()> {
+    let wait = advised_wait(&response);
+    let refused = refusal(url, response);
+    if refused.code() != "no_ticket" {
+        return Err(refused);
+    }
+    sleep(wait);
+    Ok(())
 }
 
 /// Waits as long as a busy server says.

@@ -357,6 +357,43 @@ fn tickets_are_prepared_while_nobody_asks() {
 }
 
 #[test]
+fn an_unused_ticket_is_fetched_and_stays() {
+    let directory = TempDir::new().unwrap();
+    let server = start(registry(directory.path()));
+    let mut client = registered(&server);
+    let fetch = |client: &Client, number: &str| get(&client.at(&format!("/tickets/{number}")));
+    client.wait_for("tickets_ready", 4);
+    let tickets = [0, 1, 1].map(|number: u64| fetch(&client, &number.to_string()));
+    assert!(tickets.iter().all(|reply| reply.status == 200), "{:?}", tickets[0].json());
+    assert!(tickets[0].body != tickets[1].body && tickets[1].body == tickets[2].body);
+    // Its use comes with a query.
+    assert_eq!((&client.status()["tickets_ready"], &client.status()["tickets_used"]), (&4.into(), &0.into()));
+    client.check(3);
+    let used = fetch(&client, "0");
+    assert_eq!((used.status, used.code().as_str()), (410, "ticket_used"));
+    for number in ["1000", "18446744073709551616", "one"] {
+        let far = fetch(&client, number);
+        assert_eq!((far.status, far.code().as_str()), (400, "malformed"), "{number}");
+    }
+    let other = send("GET", &client.at("/tickets/1"), &[("papir-version", "0123456789abcdef")], &[]);
+    assert_eq!((other.status, other.code().as_str()), (409, "wrong_version"));
+    // One that is wanted is prepared next.
+    let start = Instant::now();
+    let reply = loop {
+        let reply = fetch(&client, "9");
+        if reply.status != 503 {
+            break reply;
+        }
+        assert_eq!(reply.code(), "no_ticket");
+        assert!(start.elapsed() < Duration::from_secs(60), "the ticket is never prepared");
+        thread::sleep(Duration::from_millis(5));
+    };
+    assert_eq!(reply.status, 200);
+    assert_eq!(send("DELETE", &client.at(""), &[], &[]).status, 204);
+    assert_eq!(fetch(&client, "1").code(), "client_gone");
+}
+
+#[test]
 fn parallel_clients_and_parallel_queries_of_one() {
     let directory = TempDir::new().unwrap();
     let server = start(registry(directory.path()));

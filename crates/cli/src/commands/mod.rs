@@ -6,6 +6,7 @@ mod clients;
 mod completions;
 mod demo;
 mod get;
+mod hold;
 mod inspect;
 mod load;
 mod plan;
@@ -29,6 +30,7 @@ pub(crate) enum Command {
     Serve(Box<serve::Arguments>),
     Tokens(tokens::Arguments),
     Get(get::Arguments),
+    Hold(hold::Arguments),
     Inspect(inspect::Arguments),
     Clients(clients::Arguments),
     Push(push::Arguments),
@@ -49,6 +51,7 @@ impl Command {
             Self::Serve(arguments) => serve::run(*arguments),
             Self::Tokens(arguments) => tokens::run(arguments),
             Self::Get(arguments) => get::run(&arguments),
+            Self::Hold(arguments) => hold::run(&arguments),
             Self::Inspect(arguments) => inspect::run(&arguments),
             Self::Clients(arguments) => clients::run(&arguments),
             Self::Push(arguments) => push::run(&arguments),

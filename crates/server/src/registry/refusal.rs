@@ -38,6 +38,11 @@ pub(crate) enum Refusal {
 }
 
 impl Refusal {
+    /// For numbers of tickets far from those used last: whoever asks for any would have one prepared for each.
+    pub(super) fn far() -> Self {
+        Self::BadHeader { name: super::TICKET_HEADER, expected: "numbers near those used last" }
+    }
+
     /// The HTTP status.
     pub(crate) fn status(&self) -> StatusCode {
         match self {

@@ -6,7 +6,7 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
-use axum::http::{HeaderMap, HeaderName, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -29,6 +29,7 @@ struct Clients {
 }
 
 type Name = Result<Path<String>, PathRejection>;
+type NameIdAndNumber = Result<Path<(String, String, String)>, PathRejection>;
 type NameAndId = Result<Path<(String, String)>, PathRejection>;
 
 /// The routes, with those before.
@@ -40,6 +41,7 @@ pub(crate) fn routes(before: Routes) -> Routes {
         .add(__path_evict, evict)
         .add(__path_append, append)
         .add(__path_offset, offset)
+        .add(__path_ticket, ticket)
         .shape::<Clients>()
 }
 
@@ -318,4 +320,43 @@ async fn offset(State(app): State<Arc<App>>, path: NameAndId) -> Result<Response
         Ok((code, offset_header(status.uploaded_bytes), [length]).into_response())
     })
     .await
+}
+
+/// A ticket that is prepared, for a client that holds it.
+///
+/// It stays, unused: the query that uses it up says that its client holds it, and the answer is shorter.
+#[utoipa::path(
+    get, path = "/v1/databases/{name}/clients/{id}/tickets/{number}",
+    params(
+        ("name" = String, Path, description = "the database's name"),
+        ("id" = String, Path, description = "the client's id"),
+        ("number" = u64, Path, description = "the ticket's number"),
+        ("papir-version" = Option<String>, Header, description = "the version that the ticket is for"),
+    ),
+    responses(
+        (status = 200, description = "the ticket", content_type = "application/octet-stream"),
+        (status = 400, description = "`malformed`: a version that is none, or a number far from those used last", body = Problems),
+        (status = 404, description = "`unknown_database`, `no_registry`: its clients register nothing", body = Problems),
+        (status = 409, description = "`wrong_version`: tickets are for the newest version; `upload_incomplete`", body = Problems,
+         headers(("papir-version" = String, description = "the newest version"))),
+        (status = 410, description = "`client_gone`: unknown, expired or evicted; `ticket_used`", body = Problems),
+        (status = 500, description = "`internal`: the registry failed", body = Problems),
+        (status = 503, description = "`no_ticket`: it is being prepared; `not_ready`: the database is being loaded", body = Problems,
+         headers(("retry-after" = u64, description = "seconds"))),
+    )
+)]
+async fn ticket(
+    State(app): State<Arc<App>>,
+    path: NameIdAndNumber,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let Path((name, id, number)) = path.unwrap_or_else(|_| Path(Default::default()));
+    let (database, registry, id) = app.client(Ok(Path((name, id))))?;
+    if named_version(&headers)?.is_some_and(|version| version != database.version()) {
+        return Err(Problem::WrongVersion { current: database.version() });
+    }
+    let number = number.parse().map_err(|_| Refusal::far())?;
+    let bytes = blocking(move || registry.ticket(&database, id, number)).await?;
+    let binary = HeaderValue::from_static("application/octet-stream");
+    Ok(([(header::CONTENT_TYPE, binary)], bytes).into_response())
 }

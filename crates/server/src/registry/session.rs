@@ -16,8 +16,6 @@ use crate::problem::Problem;
 
 /// Most tickets that a client may wait for, in numbers.
 const DEMANDS: usize = 64;
-/// What numbers of tickets must be: whoever asks for any would have one prepared for each.
-const NEAR: &str = "numbers near those used last";
 /// Most numbers in a request's header.
 const MAX_TICKETS: usize = 4096;
 
@@ -177,12 +175,32 @@ impl Registry {
             Err(NotTaken::NotReady(number)) => {
                 let next = self.row(database.name(), id)?.next_ticket;
                 if numbers.iter().any(|number| *number > next.saturating_add(window)) {
-                    return Err(Refusal::BadHeader { name: TICKET_HEADER, expected: NEAR }.into());
+                    return Err(Refusal::far().into());
                 }
                 Err(self.demand(id, numbers, number))
             }
             Err(NotTaken::Failed(error)) => Err(error.into()),
         }
+    }
+
+    /// The ticket of a number that is not used yet, which stays so.
+    pub(super) fn ticket(&self, database: &Database, id: ClientId, number: u64) -> Result<Vec<u8>, Problem> {
+        self.keys(database, id)?;
+        if !database.description().limits.tickets {
+            return Err(Refusal::NoRegistry.into());
+        }
+        if let Some(ticket) = self.store.unused_ticket(id, database.version(), number)? {
+            return Ok(ticket);
+        }
+        let (next, window) = (self.row(database.name(), id)?.next_ticket, window(self.ahead(database)));
+        let behind = number < next.saturating_sub(window);
+        if behind || !self.store.lacks_ticket(id, database.version(), number)? {
+            return Err(Refusal::TicketUsed { number }.into());
+        }
+        if number > next.saturating_add(window) {
+            return Err(Refusal::far().into());
+        }
+        Err(self.demand(id, &[number], number))
     }
 
     /// Asks the worker for tickets.
