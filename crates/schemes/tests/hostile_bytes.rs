@@ -102,7 +102,8 @@ fn hostile_messages(scheme: &dyn ErasedScheme) {
     let mut account = Account::new(scheme, server, &mut rng);
     let sent = account.send(server, &mut rng);
     let answer = server.answer(account.session(sent.ticket.as_ref()), &sent.query).unwrap();
-    for _ in 0..ROUNDS {
+    // An answer of thousands of rows for each byte takes its time.
+    for _ in 0..if scheme.name().starts_with("zipdouble") { ROUNDS / 10 } else { ROUNDS } {
         let public = reseal(&server.public(), Kind::Public, server, scheme.id(), &mut rng);
         drop(scheme.client(&public));
         let bad = reseal(&sent.query, Kind::Query, server, scheme.id(), &mut rng);

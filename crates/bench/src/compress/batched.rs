@@ -1,4 +1,7 @@
 //! Many encryptions (ZipPIR, Figure 1): n = 630, q = 2⁶⁴. The figure prints no numbers.
+//!
+//! Its last curve is packing into an RLWE encryption by Chen, Dai, Kim and Song: of encryptions of the dimension
+//! and modulus of papir's ring, d = 2048 and q ≈ 2⁵⁶, since LWE and RLWE encryptions have them in common there.
 
 use papir_core::Progress;
 use papir_paillier::Ciphertext;
@@ -7,7 +10,7 @@ use serde::Serialize;
 
 use super::samples::{Samples, Setting};
 use super::{milliseconds, refused};
-use crate::Result;
+use crate::{Result, packing};
 
 const N: usize = 630;
 const LOG2_Q: u32 = 64;
@@ -17,7 +20,7 @@ const LOG2_RESCALED: u32 = 20;
 /// What compressing several encryptions costs.
 #[derive(Clone, Debug, Serialize)]
 pub struct Batched {
-    /// The curve: "general secret", "binary secret", "binary, rescaled".
+    /// The curve: "general secret", "binary secret", "binary, rescaled", "CDKS".
     pub curve: &'static str,
     /// Encryptions.
     pub encryptions: usize,
@@ -52,7 +55,7 @@ pub(super) fn measure(
     let most = counts.iter().copied().max().unwrap_or(1);
     let curves = [("general secret", KeyKind::General), ("binary secret", KeyKind::Binary), RESCALED];
     progress.stage("many encryptions", (curves.len() * counts.len()) as u64);
-    let mut points = Vec::with_capacity(curves.len() * counts.len());
+    let mut points = Vec::with_capacity((curves.len() + 1) * counts.len());
     for (name, kind) in curves {
         let curve = Curve::new(setting, name, kind, most)?;
         for &count in counts {
@@ -60,7 +63,25 @@ pub(super) fn measure(
             progress.advance(1);
         }
     }
+    for &count in counts {
+        points.push(cdks(count, progress)?);
+    }
     Ok(points)
+}
+
+/// A point of the curve of CDKS. Its masks come with the encryptions, so nothing is done ahead.
+fn cdks(count: usize, progress: &dyn Progress) -> Result<Batched> {
+    let packed = packing::cdks(count, progress)?;
+    let bits = packed.modulus_log2.ceil() as usize;
+    Ok(Batched {
+        curve: "CDKS",
+        encryptions: count,
+        slots: packed.degree,
+        uncompressed_bytes: (count * (packed.degree + 1) * bits / 8) as u64,
+        compressed_bytes: packed.packed_bytes,
+        compress_ms: 1e3 * packed.offline_s + packed.online_ms,
+        correct: packed.correct,
+    })
 }
 
 const RESCALED: (&str, KeyKind) = ("binary, rescaled", KeyKind::Binary);
