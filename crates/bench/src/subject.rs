@@ -8,6 +8,7 @@ use papir_schemes::double::Double;
 use papir_schemes::inspire::Inspire;
 use papir_schemes::inspire0::Inspire0;
 use papir_schemes::inspire2::Inspire2;
+use papir_schemes::newton::{Newton, Registered, Symmetric};
 use papir_schemes::plain::Plain;
 use papir_schemes::simple::Simple;
 use papir_schemes::simpleypir::SimpleYpir;
@@ -114,7 +115,7 @@ impl<S: Measured> Subject for Of<S> {
 }
 
 /// Every scheme of the registry.
-pub fn all() -> [&'static dyn Subject; 9] {
+pub fn all() -> [&'static dyn Subject; 11] {
     const PLAIN: &dyn Subject = &Of::<Plain>(PhantomData);
     const SIMPLE: &dyn Subject = &Of::<Simple>(PhantomData);
     const INSPIRE: &dyn Subject = &Of::<Inspire>(PhantomData);
@@ -124,7 +125,9 @@ pub fn all() -> [&'static dyn Subject; 9] {
     const YPIR: &dyn Subject = &Of::<Ypir>(PhantomData);
     const SIMPLE_YPIR: &dyn Subject = &Of::<SimpleYpir>(PhantomData);
     const ZIP: &dyn Subject = &Of::<Zip>(PhantomData);
-    [PLAIN, SIMPLE, INSPIRE, DOUBLE, INSPIRE_2, INSPIRE_0, YPIR, SIMPLE_YPIR, ZIP]
+    const NEWTON: &dyn Subject = &Of::<Newton<Registered>>(PhantomData);
+    const NEWTON_SYM: &dyn Subject = &Of::<Newton<Symmetric>>(PhantomData);
+    [PLAIN, SIMPLE, INSPIRE, DOUBLE, INSPIRE_2, INSPIRE_0, YPIR, SIMPLE_YPIR, ZIP, NEWTON, NEWTON_SYM]
 }
 
 /// The scheme of this name.
