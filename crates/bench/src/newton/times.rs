@@ -154,7 +154,8 @@ pub(super) fn lagrange(count: usize, progress: &dyn Progress) -> Result<Vec<Lagr
 impl Times {
     pub(super) fn line(&self) -> Vec<String> {
         let paper = |i: usize, unit: &str| {
-            self.paper.map_or_else(|| "-".to_owned(), |paper| format!("{} {unit}", paper[i]))
+            self.paper
+                .map_or_else(|| "-".to_owned(), |paper| format!("{} {unit}", paper[i]).trim_end().to_owned())
         };
         vec![
             self.log_records.to_string(),

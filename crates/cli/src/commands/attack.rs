@@ -1,7 +1,7 @@
 //! `papir attack`: what a server learns from the queries of schemes that are not private.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -68,7 +68,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 }
 
 /// Prints the index of a captured query.
-fn captured(arguments: &Arguments, file: &PathBuf) -> Outcome {
+fn captured(arguments: &Arguments, file: &Path) -> Outcome {
     let bytes = std::fs::read(file).map_err(|error| Failure::new(format!("{}: {error}", file.display())))?;
     let indices = Evidence::of(&bytes)?.indices(arguments.records)?;
     let out = &mut std::io::stdout();
@@ -121,10 +121,12 @@ impl Report {
     fn write(&self, json: bool) -> Result<(), Failure> {
         let out = &mut std::io::stdout();
         if json {
-            return Ok(writeln!(out, "{}", serde_json::to_string(self)?)?);
+            writeln!(out, "{}", serde_json::to_string(self)?)?;
+            return Ok(());
         }
         let Self { records, queries, recovered, polynomial_ms, scan_ms } = self;
         writeln!(out, "{recovered} of {queries} indices of {records} recovered from their queries alone")?;
-        Ok(writeln!(out, "each: {polynomial_ms:.2} ms for the polynomial, {scan_ms:.2} ms for all indices")?)
+        writeln!(out, "each: {polynomial_ms:.2} ms for the polynomial, {scan_ms:.2} ms for all indices")?;
+        Ok(())
     }
 }
