@@ -8,6 +8,7 @@ use papir_core::{Goal, NoProgress, Progress, Shape};
 use crate::compress::{self, CompressionReport};
 use crate::definitions::{self, Work};
 use crate::measure::{Effort, Plan};
+use crate::newton::{self, NewtonReport};
 use crate::packing::{self, PackingReport};
 use crate::records::Synthetic;
 use crate::report::{write_columns, write_table};
@@ -93,6 +94,7 @@ const EXAMPLES: &str = "Examples:
   papir bench inspire-1gib --json
   papir bench packing
   papir bench compress
+  papir bench newton-tables
   papir bench --table inspire-3
   papir bench --figure inspire-1 --svg inspire-1.svg";
 
@@ -239,6 +241,8 @@ pub enum Outcome {
     Packing(PackingReport),
     /// The report of compression.
     Compression(CompressionReport),
+    /// The report of NewtonPIR.
+    Newton(NewtonReport),
 }
 
 /// Runs a benchmark.
@@ -253,6 +257,7 @@ pub fn perform(work: Work<'_>, effort: Effort, progress: &dyn Progress) -> Resul
         Work::Compression(extent) => {
             compress::measure(extent, effort.runs, progress).map(Outcome::Compression)
         }
+        Work::Newton(extent) => newton::measure(extent, effort, progress).map(Outcome::Newton),
         Work::Schemes { schemes, records, record_bits, choice } => {
             let records = Synthetic::of(Shape::new(records, record_bits)?);
             let plan = Plan { records: &records, expected: &records, choice, effort };
@@ -268,12 +273,14 @@ impl Outcome {
             (Self::Schemes(reports), false) => write_table(out, reports),
             (Self::Packing(report), false) => report.write_table(out),
             (Self::Compression(report), false) => report.write_table(out),
+            (Self::Newton(report), false) => report.write_table(out),
             (Self::Schemes(reports), true) => match &reports[..] {
                 [report] => write_json(out, report),
                 _ => write_json(out, reports),
             },
             (Self::Packing(report), true) => write_json(out, report),
             (Self::Compression(report), true) => write_json(out, report),
+            (Self::Newton(report), true) => write_json(out, report),
         }
     }
 
@@ -288,6 +295,7 @@ impl Outcome {
             }
             Self::Packing(report) => Some(report.part).filter(|_| !report.correct).into_iter().collect(),
             Self::Compression(report) => Some(report.part).filter(|_| !report.correct).into_iter().collect(),
+            Self::Newton(report) => Some(report.part).filter(|_| !report.correct).into_iter().collect(),
         };
         if wrong.is_empty() { Ok(()) } else { Err(Error::Wrong { what: wrong.join(", ") }) }
     }

@@ -3,6 +3,7 @@
 use papir_core::Goal;
 
 use crate::compress::Extent;
+use crate::newton;
 use crate::subject::Choice;
 
 /// What a benchmark does.
@@ -26,6 +27,8 @@ pub enum Work<'a> {
     },
     /// Compresses LWE encryptions.
     Compression(Extent),
+    /// What NewtonPIR takes.
+    Newton(newton::Extent),
 }
 
 /// A benchmark that has a name.
@@ -134,6 +137,12 @@ pub const ALL: &[Definition] = &[
         what: "Tables 2 and 3 and Figure 1 of ZipPIR: LWE and RLWE ciphertexts compressed into Paillier's, on one thread",
         work: Work::Compression(Extent::FULL),
         tiny: Work::Compression(Extent::TINY),
+    },
+    Definition {
+        name: "newton-tables",
+        what: "Tables 2, 3 and 4 and Figures 3 and 4 of NewtonPIR, which is NOT PRIVATE",
+        work: Work::Newton(newton::Extent::FULL),
+        tiny: Work::Newton(newton::Extent::TINY),
     },
 ];
 

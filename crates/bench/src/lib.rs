@@ -53,6 +53,7 @@ pub mod error;
 pub mod figures;
 pub mod measure;
 pub mod memory;
+pub mod newton;
 pub mod packing;
 pub mod rates;
 pub mod records;

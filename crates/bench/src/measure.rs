@@ -9,7 +9,9 @@ use papir_core::envelope::{self, Header, Kind};
 use papir_core::erased::{Erased, ErasedClient, ErasedScheme, ErasedState};
 use papir_core::scheme::{Parameters, Server, Session, Wire};
 use papir_core::sections::SectionSink;
-use papir_core::{Description, Error as CoreError, NoProgress, Progress, Records, Sizes, Version};
+use papir_core::{
+    Description, Error as CoreError, NoProgress, NotPrivate, Progress, Records, Sizes, Version,
+};
 use papir_kernels::Backend;
 use rand_core::{Rng, UnwrapErr};
 
@@ -132,7 +134,7 @@ impl<S: Measured> Prepared<S> {
     }
 
     fn queries(&self, plan: &Plan<'_>, progress: &dyn Progress) -> Result<Tally> {
-        let client = Erased::<S>::new().client(&self.public())?;
+        let client = Erased::<S>::acknowledged(NotPrivate::acknowledged()).client(&self.public())?;
         let mut account = self.register(client.as_ref())?;
         let mut tally = Tally::default();
         let runs = plan.effort.runs + 1;

@@ -1,7 +1,7 @@
 //! Each scheme as a benchmark drives it: its parameters for a choice, its stages.
 
 use papir_core::scheme::{Parameters, Scheme, Session};
-use papir_core::{Error as CoreError, Shape};
+use papir_core::{Error as CoreError, NotPrivate, Shape};
 use papir_schemes::double::Double;
 use papir_schemes::double::packed::{self, PackedDouble, Variant};
 use papir_schemes::double::params::DoubleParams;
@@ -9,6 +9,8 @@ use papir_schemes::double::server::DoubleServer;
 use papir_schemes::double::wire::{DoubleAnswer, DoubleQuery};
 use papir_schemes::inspire::{self, Inspire};
 use papir_schemes::inspire2::{self, Inspire2};
+use papir_schemes::newton::params::NewtonParams;
+use papir_schemes::newton::{self, Newton};
 use papir_schemes::plain::Plain;
 use papir_schemes::selection::{SelectionAnswer, SelectionQuery};
 use papir_schemes::simple::Simple;
@@ -260,6 +262,27 @@ impl Measured for ZipDouble {
         let none = CoreError::BatchSize { scheme: Self::NAME, found: 0, capacity: 1 };
         let (levels, products) = levels.first().zip(products.first()).ok_or(none)?;
         laps.time("join", || server.join(session, query, levels, products))
+    }
+}
+
+impl<V: newton::Variant> Measured for Newton<V> {
+    /// A benchmark asks its own made-up records: nothing is given away.
+    fn params(shape: Shape, choice: Choice) -> Result<NewtonParams<V>> {
+        match choice {
+            Choice::Goal(_) => Ok(NewtonParams::new(shape, NotPrivate::acknowledged())?),
+            Choice::Columns(_) => {
+                let found = format!("--dim0 with {}", Self::NAME);
+                Err(Error::usage(found, "none: it has no matrix and no first dimension"))
+            }
+            other => Err(unfit(Self::NAME, other)),
+        }
+    }
+
+    fn part(stage: &str) -> Option<Part> {
+        match stage {
+            "factorials" | "transform" | "convolve" | "lift" => Some(Part::Material),
+            _ => None,
+        }
     }
 }
 

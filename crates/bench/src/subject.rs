@@ -8,6 +8,7 @@ use papir_schemes::double::Double;
 use papir_schemes::inspire::Inspire;
 use papir_schemes::inspire0::Inspire0;
 use papir_schemes::inspire2::Inspire2;
+use papir_schemes::newton::{Newton, Registered, Symmetric};
 use papir_schemes::plain::Plain;
 use papir_schemes::simple::Simple;
 use papir_schemes::simpleypir::SimpleYpir;
@@ -124,7 +125,7 @@ impl<S: Measured> Subject for Of<S> {
 }
 
 /// Every scheme of the registry.
-pub fn all() -> [&'static dyn Subject; 10] {
+pub fn all() -> [&'static dyn Subject; 12] {
     const PLAIN: &dyn Subject = &Of::<Plain>(PhantomData);
     const SIMPLE: &dyn Subject = &Of::<Simple>(PhantomData);
     const INSPIRE: &dyn Subject = &Of::<Inspire>(PhantomData);
@@ -134,8 +135,23 @@ pub fn all() -> [&'static dyn Subject; 10] {
     const YPIR: &dyn Subject = &Of::<Ypir>(PhantomData);
     const SIMPLE_YPIR: &dyn Subject = &Of::<SimpleYpir>(PhantomData);
     const ZIP: &dyn Subject = &Of::<Zip>(PhantomData);
+    const NEWTON: &dyn Subject = &Of::<Newton<Registered>>(PhantomData);
+    const NEWTON_SYM: &dyn Subject = &Of::<Newton<Symmetric>>(PhantomData);
     const ZIP_DOUBLE: &dyn Subject = &Of::<ZipDouble>(PhantomData);
-    [PLAIN, SIMPLE, INSPIRE, DOUBLE, INSPIRE_2, INSPIRE_0, YPIR, SIMPLE_YPIR, ZIP, ZIP_DOUBLE]
+    [
+        PLAIN,
+        SIMPLE,
+        INSPIRE,
+        DOUBLE,
+        INSPIRE_2,
+        INSPIRE_0,
+        YPIR,
+        SIMPLE_YPIR,
+        ZIP,
+        NEWTON,
+        NEWTON_SYM,
+        ZIP_DOUBLE,
+    ]
 }
 
 /// The scheme of this name.

@@ -96,6 +96,7 @@ pub(crate) struct Settings {
     /// Serve even schemes that hide nothing from the server.
     #[arg(
         long,
+        visible_alias = "insecure-newton",
         value_name = "BOOL",
         env = "PAPIR_SERVE_ALLOW_NOT_PRIVATE",
         num_args = 0..=1,

@@ -1,7 +1,7 @@
 //! A connection to one database of a service.
 
-use papir_core::Privacy;
 use papir_core::erased::{ErasedScheme, ErasedState, scheme_of_public};
+use papir_core::{NotPrivate, Privacy};
 use papir_lookup::{Bundle, Lookup, Pending};
 use papir_schemes::registry;
 
@@ -486,6 +486,8 @@ fn start(bundle: &[u8], options: &Options) -> Result<Lookup> {
             Err(papir_core::Error::NotPrivate { scheme: scheme.name(), reason }.into())
         }
         _ => {
+            // For a private scheme the word changes nothing.
+            let scheme = scheme.acknowledge(NotPrivate::acknowledged());
             let client = scheme.client(&bundle.scheme_public)?;
             Ok(Lookup::new_verifying(client, bundle.keyword, bundle.commitment_top)?)
         }

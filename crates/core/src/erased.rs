@@ -12,7 +12,8 @@ use crate::envelope::{self, Header, Kind};
 use crate::scheme::{Client, Goal, Parameters, Scheme, Server, Session, UpdateEstimate, Wire};
 use crate::sections::{SectionSink, SectionSource};
 use crate::{
-    Candidate, Change, Description, Error, Privacy, Progress, Record, Records, Result, Shape, Version,
+    Candidate, Change, Description, Error, NotPrivate, Privacy, Progress, Record, Records, Result, Shape,
+    Version,
 };
 
 /// The section that names scheme, version and parameters.
@@ -28,6 +29,10 @@ pub trait ErasedScheme: Send + Sync {
 
     /// Whether it hides the index.
     fn privacy(&self) -> Privacy;
+
+    /// The same scheme, with its caller's word that it need not be private: see
+    /// [`Parameters::acknowledge`].
+    fn acknowledge(&self, word: NotPrivate) -> Box<dyn ErasedScheme>;
 
     /// What parameters for this shape and goal would give, without preparing anything.
     ///
@@ -249,12 +254,30 @@ pub struct ErasedState(Box<dyn Any + Send>);
 pub struct ErasedKeys(Box<dyn Any + Send + Sync>);
 
 /// A scheme as an [`ErasedScheme`].
-pub struct Erased<S>(PhantomData<fn() -> S>);
+pub struct Erased<S> {
+    word: Option<NotPrivate>,
+    scheme: PhantomData<fn() -> S>,
+}
 
 impl<S> Erased<S> {
-    /// The only value.
+    /// The scheme, which if it asks for an acknowledgement makes neither servers nor clients.
     pub const fn new() -> Self {
-        Self(PhantomData)
+        Self { word: None, scheme: PhantomData }
+    }
+
+    /// The scheme, whether it is private or not.
+    pub const fn acknowledged(word: NotPrivate) -> Self {
+        Self { word: Some(word), scheme: PhantomData }
+    }
+}
+
+impl<S: Scheme> Erased<S> {
+    /// Parameters under this value's word.
+    fn with_word(&self, params: S::Params) -> S::Params {
+        match self.word {
+            Some(word) => params.acknowledge(word),
+            None => params,
+        }
     }
 }
 
@@ -277,6 +300,10 @@ impl<S: Scheme> ErasedScheme for Erased<S> {
         S::PRIVACY
     }
 
+    fn acknowledge(&self, word: NotPrivate) -> Box<dyn ErasedScheme> {
+        Box::new(Self::acknowledged(word))
+    }
+
     fn plan(&self, shape: Shape, goal: Goal) -> Result<Description> {
         Ok(S::Params::choose(shape, goal)?.describe())
     }
@@ -297,7 +324,7 @@ impl<S: Scheme> ErasedScheme for Erased<S> {
         rng: &mut dyn CryptoRng,
         progress: &dyn Progress,
     ) -> Result<Box<dyn ErasedServer>> {
-        setup_with::<S>(S::Params::decode(parameters)?, records, rng, progress)
+        setup_with::<S>(self.with_word(S::Params::decode(parameters)?), records, rng, progress)
     }
 
     fn setup(
@@ -307,21 +334,21 @@ impl<S: Scheme> ErasedScheme for Erased<S> {
         rng: &mut dyn CryptoRng,
         progress: &dyn Progress,
     ) -> Result<Box<dyn ErasedServer>> {
-        let params = S::Params::choose(records.shape(), goal)?;
+        let params = self.with_word(S::Params::choose(records.shape(), goal)?);
         setup_with::<S>(params, records, rng, progress)
     }
 
     fn load(&self, source: &dyn SectionSource) -> Result<Box<dyn ErasedServer>> {
         let identity = source.get(IDENTITY)?;
         let (version, payload) = envelope::open(&identity, Kind::Public, S::ID)?;
-        let params = S::Params::decode(payload)?;
+        let params = self.with_word(S::Params::decode(payload)?);
         Ok(Box::new(ErasedServerOf::<S> { server: S::Server::load(params, source)?, version }))
     }
 
     fn client(&self, public: &[u8]) -> Result<Box<dyn ErasedClient>> {
         let (version, payload) = envelope::open(public, Kind::Public, S::ID)?;
         let mut reader = Reader::new("a public part", payload);
-        let params = S::Params::decode(reader.bytes()?)?;
+        let params = self.with_word(S::Params::decode(reader.bytes()?)?);
         let public = S::Public::decode(&params, reader.rest())?;
         Ok(Box::new(ErasedClientOf::<S> { client: S::Client::new(params, public)?, version }))
     }

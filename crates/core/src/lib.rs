@@ -39,5 +39,5 @@ pub use progress::{NoProgress, Progress};
 pub use records::{Change, Record, RecordBuffer, Records, check_read, copy_packed, extract_bits};
 pub use scheme::Goal;
 pub use shape::{MAX_RECORD_BITS, MAX_RECORDS, Shape};
-pub use sizes::{Candidate, Description, Limits, Privacy, Security, Sizes, UpdateCost};
+pub use sizes::{Candidate, Description, Limits, NotPrivate, Privacy, Security, Sizes, UpdateCost};
 pub use version::Version;

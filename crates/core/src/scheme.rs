@@ -10,7 +10,7 @@ use rand_core::CryptoRng;
 
 use crate::cost::Counts;
 use crate::sections::{SectionSink, SectionSource};
-use crate::{Change, Description, Error, Privacy, Progress, Record, Records, Result, Shape};
+use crate::{Change, Description, Error, NotPrivate, Privacy, Progress, Record, Records, Result, Shape};
 
 /// What parameters are chosen for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -88,6 +88,13 @@ pub trait Parameters: Clone + Debug + Send + Sync + Sized + 'static {
 
     /// Sizes, security, failure probability, limits and the values by name.
     fn describe(&self) -> Description;
+
+    /// The same parameters, with which servers and clients of a scheme may be made that asks for this word:
+    /// one that looks private and is not. Nothing elsewhere. Not part of the parameters' bytes.
+    #[must_use]
+    fn acknowledge(self, _word: NotPrivate) -> Self {
+        self
+    }
 
     /// The parameters as bytes.
     fn encode(&self) -> Vec<u8>;

@@ -45,6 +45,20 @@ pub enum Privacy {
     NotPrivate(&'static str),
 }
 
+/// Its caller's word that a scheme which does not hide the index is wanted nevertheless.
+///
+/// Schemes that look private and are not prepare no database and make no client without it: see
+/// [`Parameters::acknowledge`](crate::scheme::Parameters::acknowledge).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotPrivate(());
+
+impl NotPrivate {
+    /// The server, and whoever sees a query, learns which record is asked for; that is understood.
+    pub const fn acknowledged() -> Self {
+        Self(())
+    }
+}
+
 /// What changing records costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UpdateCost {

@@ -57,9 +57,11 @@ use crate::x86_64::avx512::wide::Ifma;
 pub(crate) mod batch;
 pub(crate) mod field;
 mod integer;
+mod linear;
 mod radix;
 
 use field::{Field, Radix};
+pub use linear::MAX_SCALE;
 
 /// The most bits that a modulus, or the number that is squared, may have.
 pub const MAX_BITS: usize = 8192;
@@ -269,6 +271,25 @@ impl Modulus {
         self.count(bases);
         assert!(bits <= exponent.len() * 64, "{bits} bits of {} words", exponent.len());
         on_engine!(self, engine => batch::power(engine, bases, exponent, bits));
+    }
+
+    /// `acc[e] += Σ scale·terms[e]` over the pairs of terms and scales, for all elements of an ordinary
+    /// modulus. Scales are public, and below [`MAX_SCALE`] in size.
+    ///
+    /// # Panics
+    /// Where the modulus is made by [`Modulus::of_square`], lengths differ or are not whole elements, or a
+    /// scale is too large.
+    pub fn add_multiples<const N: usize>(&self, acc: &mut [u64], terms: [(&[u64], i64); N]) {
+        self.count(acc);
+        assert_eq!(self.field.parts(), 1, "sums modulo an ordinary modulus");
+        for (elements, scale) in &terms {
+            assert_eq!(acc.len(), elements.len(), "limbs of the terms");
+            assert!(scale.abs() < MAX_SCALE, "a scale below 2^30, not {scale}");
+        }
+        let (sums, limbs) = (linear::Sums::new(&self.field), self.limbs());
+        for (e, acc) in acc.chunks_exact_mut(limbs).enumerate() {
+            sums.add(acc, terms.map(|(elements, scale)| (&elements[e * limbs..][..limbs], scale)));
+        }
     }
 
     /// The number of elements in a slice.

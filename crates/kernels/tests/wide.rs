@@ -6,7 +6,7 @@ mod common;
 use common::Words;
 use num_bigint::BigUint;
 use papir_kernels::Backend;
-use papir_kernels::wide::{MAX_BITS, Modulus, ModulusError};
+use papir_kernels::wide::{MAX_BITS, MAX_SCALE, Modulus, ModulusError};
 use proptest::prelude::*;
 
 /// The integer of these words.
@@ -126,6 +126,25 @@ fn check_operations(case: &Case, random: &mut Words, count: usize) {
     assert_eq!(case.leave(&acc), products);
 }
 
+/// acc + s·x + t·y again and again, with products in between, for scales of all sizes.
+fn check_sums(case: &Case, random: &mut Words, count: usize) {
+    let m = num_bigint::BigInt::from(case.value.clone());
+    let [mut sums, x, y] = [(); 3].map(|()| case.residues(random, count));
+    let [mut acc, xs, ys] = [&sums, &x, &y].map(|values| case.enter(values));
+    for (s, t) in
+        [(1, 0), (-1, 1), (0, 0), (17, -300_000), (MAX_SCALE - 1, MAX_SCALE - 1), (1 - MAX_SCALE, -5)]
+    {
+        case.modulus.add_multiples(&mut acc, [(&xs, s), (&ys, t)]);
+        case.modulus.multiply(&mut acc, &ys);
+        for (sum, (x, y)) in sums.iter_mut().zip(x.iter().zip(&y)) {
+            let [signed, x, y] = [&*sum, x, y].map(|value| num_bigint::BigInt::from(value.clone()));
+            let product = (signed + x * s + &y * t) * y;
+            *sum = (((product % &m) + &m) % &m).to_biguint().unwrap();
+        }
+        assert_eq!(case.leave(&acc), sums, "{s}, {t}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
@@ -138,6 +157,14 @@ proptest! {
                 let case = Case::new(backend, &root, square);
                 check_operations(&case, &mut Words(seed), count);
             }
+        }
+    }
+
+    #[test]
+    fn sums_of_multiples_are_those_of_the_residues(bits in 2usize..1600, count in 0usize..12, seed: u64) {
+        let root = root(&mut Words(seed), bits);
+        for backend in Backend::available() {
+            check_sums(&Case::new(backend, &root, false), &mut Words(seed), count);
         }
     }
 
@@ -206,6 +233,9 @@ fn a_modulus_of_ones_has_no_room_to_spare() {
     for words in [1, 2, 13, 48, MAX_BITS / 64] {
         let root = vec![u64::MAX; words];
         for_all(&root, |case| check_operations(&case, &mut Words(1), 12));
+        for backend in Backend::available() {
+            check_sums(&Case::new(backend, &root, false), &mut Words(1), 12);
+        }
     }
 }
 

@@ -66,16 +66,23 @@ fn check_modulus(params: &Params, modulus: &BoxedUint) -> Result<(), ModulusFaul
 }
 
 impl PublicKey {
+    /// A key of a modulus that passes [`PublicKey::check`].
+    ///
+    /// # Errors
+    /// [`Error::Length`], [`Error::Modulus`].
+    pub fn new(params: Params, modulus: &[u64]) -> Result<Self> {
+        Self::check(&params, modulus)?;
+        Self::from_checked(params, from_words(modulus))
+    }
+
     /// Checks a modulus of little-endian words: its size; that it is odd, without a prime factor below
     /// [`crate::TRIAL_BOUND`], no square and no prime.
     ///
     /// # Errors
     /// [`Error::Length`], [`Error::Modulus`].
-    pub fn new(params: Params, modulus: &[u64]) -> Result<Self> {
+    pub fn check(params: &Params, modulus: &[u64]) -> Result<()> {
         Error::check_length("words of the modulus", modulus.len(), params.modulus_words())?;
-        let modulus = from_words(modulus);
-        check_modulus(&params, &modulus).map_err(|found| Error::Modulus { found })?;
-        Self::from_checked(params, modulus)
+        check_modulus(params, &from_words(modulus)).map_err(|found| Error::Modulus { found })
     }
 
     pub(crate) fn from_checked(params: Params, modulus: BoxedUint) -> Result<Self> {

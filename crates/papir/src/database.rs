@@ -172,6 +172,10 @@ mod tests {
         let options = Options { scheme: "nonsense".into(), ..Options::default() };
         let unknown = Database::build([("a", "b")], &options);
         assert!(matches!(unknown, Err(Error::Core(papir_core::Error::UnknownScheme { .. }))));
+        // Keys are never looked up in a scheme that gives them away, whatever its options say.
+        let options = Options { scheme: "newtonsym".into(), ..Options::default() };
+        let refused = Database::build([("a", "b")], &options);
+        assert!(matches!(refused, Err(Error::Core(papir_core::Error::NotPrivate { .. }))));
         let twice = Database::build([("a", "b"), ("a", "c")], &Options::default());
         assert!(matches!(twice, Err(Error::DuplicateKey { first: 1, line: 2, .. })));
         let none = Database::build([("", ""); 0], &Options::default());

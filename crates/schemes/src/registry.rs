@@ -7,6 +7,7 @@ use crate::double::Double;
 use crate::inspire::Inspire;
 use crate::inspire0::Inspire0;
 use crate::inspire2::Inspire2;
+use crate::newton::{Newton, Registered, Symmetric};
 use crate::plain::Plain;
 use crate::simple::Simple;
 use crate::simpleypir::SimpleYpir;
@@ -14,7 +15,8 @@ use crate::ypir::Ypir;
 use crate::zip::Zip;
 use crate::zipdouble::ZipDouble;
 
-/// Every scheme there is, in the order of their numbers.
+/// Every scheme there is, in the order of their numbers. Those that look private and are not make neither
+/// servers nor clients before [`ErasedScheme::acknowledge`].
 pub fn all() -> &'static [&'static dyn ErasedScheme] {
     const SCHEMES: &[&dyn ErasedScheme] = &[
         &Erased::<Plain>::new(),
@@ -26,6 +28,8 @@ pub fn all() -> &'static [&'static dyn ErasedScheme] {
         &Erased::<Ypir>::new(),
         &Erased::<SimpleYpir>::new(),
         &Erased::<Zip>::new(),
+        &Erased::<Newton<Registered>>::new(),
+        &Erased::<Newton<Symmetric>>::new(),
         &Erased::<ZipDouble>::new(),
     ];
     SCHEMES

@@ -4,13 +4,14 @@
 
 mod short;
 
-use papir_core::Shape;
 use papir_core::erased::{Erased, ErasedScheme};
+use papir_core::{NotPrivate, Shape};
+use papir_schemes::newton::Newton;
 use papir_schemes::registry;
 use papir_schemes::zip::Zip;
 use papir_schemes::zipdouble::ZipDouble;
 use papir_testkit::conformance::{Config, run, shapes};
-use short::Short;
+use short::{Short, ShortNewton, ShortNewtonSym};
 
 /// Makes the tests of the listed schemes and one that finds registered schemes without a test.
 macro_rules! conformance {
@@ -21,13 +22,13 @@ macro_rules! conformance {
             #[test]
             $(#[$attribute])?
             fn quick() {
-                run(scheme(stringify!($name)), &$quick);
+                run(&*scheme(stringify!($name)), &$quick);
             }
 
             #[test]
             #[ignore = "long"]
             fn long() {
-                run(scheme(stringify!($name)), &$long);
+                run(&*scheme(stringify!($name)), &$long);
             }
         })*
 
@@ -50,6 +51,8 @@ conformance! {
     ypir: few_short_records(Config::quick()), long_short_records();
     simpleypir: Config::quick(), Config::long();
     zip: one_small(Config::quick()), few_columns(Config::long());
+    newton: one_small(Config::quick()), few_columns(Config::long());
+    newtonsym: one_small(Config::quick()), few_columns(Config::long());
     #[ignore = "long: its tickets take seconds each; see zipdouble_with_a_short_modulus"]
     zipdouble: one_short(Config::quick()), one_small(Config::long());
 }
@@ -83,8 +86,8 @@ fn long_short_records() -> Config {
     }
 }
 
-/// One shape: clients of ZipPIR decrypt a thousand numbers of 3,072 bits for each query. All that the
-/// suite asks is asked of the same scheme with a short modulus.
+/// One shape: clients of ZipPIR decrypt a thousand numbers of 3,072 bits for each query, and those of NewtonPIR
+/// look for primes of 1,024. All that the suite asks is asked of the same schemes with short moduli.
 fn one_small(config: Config) -> Config {
     Config { shapes: shapes(&[(9, 13)]), thorough: Vec::new(), ..config }
 }
@@ -121,14 +124,22 @@ fn zip_with_a_short_modulus_long() {
     run(&Erased::<Zip<Short>>::new(), &Config::long());
 }
 
+#[test]
+fn newton_with_a_short_modulus() {
+    let word = NotPrivate::acknowledged();
+    run(&Erased::<Newton<ShortNewton>>::acknowledged(word), &Config::slow());
+    run(&Erased::<Newton<ShortNewtonSym>>::acknowledged(word), &Config::slow());
+}
+
 /// Records of at most 2 KiB, as InsPIRe(2) takes them.
 fn medium_records(config: Config) -> Config {
     let fit = |shapes: Vec<Shape>| shapes.into_iter().filter(|shape| shape.record_bits() <= 16_384).collect();
     Config { shapes: fit(config.shapes), thorough: fit(config.thorough), ..config }
 }
 
-fn scheme(name: &str) -> &'static dyn ErasedScheme {
-    registry::by_name(name).unwrap()
+/// Tests ask of what is not private, too.
+fn scheme(name: &str) -> Box<dyn ErasedScheme> {
+    registry::by_name(name).unwrap().acknowledge(NotPrivate::acknowledged())
 }
 
 #[test]

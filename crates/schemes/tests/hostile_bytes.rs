@@ -7,14 +7,11 @@ use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
 use papir_core::envelope::{self, Header, Kind};
 use papir_core::erased::{
-    Erased, ErasedClient, ErasedKeys, ErasedScheme, ErasedSecret, ErasedServer, ErasedSession, ErasedState,
+    ErasedClient, ErasedKeys, ErasedScheme, ErasedSecret, ErasedServer, ErasedSession, ErasedState,
 };
 use papir_core::sections::{MemorySections, SectionSink, SectionSource};
 use papir_core::{Goal, NoProgress, RecordBuffer, Shape};
-use papir_schemes::registry;
-use papir_schemes::zip::Zip;
-use papir_schemes::zipdouble::ZipDouble;
-use short::Short;
+use short::all;
 
 const ROUNDS: usize = 150;
 
@@ -141,23 +138,12 @@ fn hostile_sections(scheme: &dyn ErasedScheme) {
     }
 }
 
-/// Every scheme; with a short modulus those whose clients work long.
-fn schemes() -> impl Iterator<Item = &'static dyn ErasedScheme> {
-    const SHORT: &dyn ErasedScheme = &Erased::<Zip<Short>>::new();
-    const SHORT_DOUBLE: &dyn ErasedScheme = &Erased::<ZipDouble<Short>>::new();
-    registry::all().iter().map(|scheme| match scheme.name() {
-        "zip" => SHORT,
-        "zipdouble" => SHORT_DOUBLE,
-        _ => *scheme,
-    })
-}
-
 #[test]
 fn messages() {
-    schemes().for_each(hostile_messages);
+    all().iter().for_each(|scheme| hostile_messages(&**scheme));
 }
 
 #[test]
 fn sections() {
-    schemes().for_each(hostile_sections);
+    all().iter().for_each(|scheme| hostile_sections(&**scheme));
 }

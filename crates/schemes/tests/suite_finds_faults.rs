@@ -9,7 +9,8 @@ use papir_core::erased::{
 };
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{
-    Candidate, Change, Description, Error, Goal, Privacy, Progress, Record, Records, Result, Shape, Version,
+    Candidate, Change, Description, Error, Goal, NotPrivate, Privacy, Progress, Record, Records, Result,
+    Shape, Version,
 };
 use papir_schemes::registry;
 use papir_testkit::conformance::{Config, run, shapes};
@@ -82,6 +83,10 @@ impl ErasedScheme for Faulty {
 
     fn privacy(&self) -> Privacy {
         simple().privacy()
+    }
+
+    fn acknowledge(&self, _word: NotPrivate) -> Box<dyn ErasedScheme> {
+        Box::new(Self(self.0))
     }
 
     fn plan(&self, shape: Shape, goal: Goal) -> Result<Description> {

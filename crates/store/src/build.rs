@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 use papir_core::erased::{ErasedScheme, ErasedServer};
-use papir_core::{Description, Error as CoreError, Goal, Privacy, Progress, Records, Result as CoreResult};
+use papir_core::{
+    Description, Error as CoreError, Goal, NotPrivate, Privacy, Progress, Records, Result as CoreResult,
+};
 use papir_lookup::{
     BucketTarget, Commitment, Entry, KeyIds, KeywordLayout, KeywordTable, MAX_VALUE_BYTES, OnDuplicate,
     TableOptions, TableReport,
@@ -91,13 +93,14 @@ impl BuildOptions {
     }
 
     /// The scheme, if it may be used.
-    fn scheme(&self) -> Result<&'static dyn ErasedScheme> {
+    fn scheme(&self) -> Result<Box<dyn ErasedScheme>> {
         let scheme = registry::by_name(&self.scheme)?;
         match scheme.privacy() {
             Privacy::NotPrivate(reason) if !self.allow_not_private => {
                 Err(CoreError::NotPrivate { scheme: scheme.name(), reason }.into())
             }
-            _ => Ok(scheme),
+            // For a private scheme the word changes nothing.
+            _ => Ok(scheme.acknowledge(NotPrivate::acknowledged())),
         }
     }
 

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use memmap2::Mmap;
 use papir_core::erased::{ErasedServer, parameters_of, scheme_of};
 use papir_core::sections::SectionSource;
-use papir_core::{Blob, Error as CoreError, PreparedRecords, Records, Result as CoreResult, Shape};
+use papir_core::{
+    Blob, Error as CoreError, NotPrivate, PreparedRecords, Records, Result as CoreResult, Shape,
+};
 use papir_lookup::{Bundle, Commitment, KeyIds, KeywordLayout, PlainRecords};
 use papir_schemes::registry;
 
@@ -196,7 +198,9 @@ impl Sections {
 
     fn load(self) -> papir_lookup::Result<Snapshot> {
         let metadata = self.metadata()?;
-        let server = registry::by_id(scheme_of(&self)?)?.load(&self)?;
+        // Whoever built the file said the word; whoever serves it is asked again.
+        let scheme = registry::by_id(scheme_of(&self)?)?.acknowledge(NotPrivate::acknowledged());
+        let server = scheme.load(&self)?;
         let keyword = match self.find(KEYWORD) {
             Some(_) => Some(KeywordLayout::decode(&self.blob(KEYWORD)?)?),
             None => None,

@@ -7,7 +7,7 @@ use chacha20::ChaCha20Rng;
 use papir_core::envelope::{Header, Kind};
 use papir_core::erased::{ErasedClient, ErasedScheme, ErasedServer, ErasedSession};
 use papir_core::sections::{SectionSink, SectionSource};
-use papir_core::{Blob, Error, Goal, NoProgress, RecordBuffer, Result, Shape};
+use papir_core::{Blob, Error, Goal, NoProgress, NotPrivate, RecordBuffer, Result, Shape};
 use papir_schemes::registry;
 use rand_core::{Rng, SeedableRng};
 
@@ -29,7 +29,7 @@ fn shape() -> Shape {
 
 /// A small prepared database of one scheme.
 struct World {
-    scheme: &'static dyn ErasedScheme,
+    scheme: Box<dyn ErasedScheme>,
     server: Box<dyn ErasedServer>,
     client: Box<dyn ErasedClient>,
     /// An honest query.
@@ -38,7 +38,8 @@ struct World {
 }
 
 impl World {
-    fn new(scheme: &'static dyn ErasedScheme) -> Self {
+    fn new(scheme: &dyn ErasedScheme) -> Self {
+        let scheme = scheme.acknowledge(NotPrivate::acknowledged());
         let mut records = RecordBuffer::zeroed(shape());
         rng().fill_bytes(records.packed_mut());
         let server = scheme.setup(&records, Goal::Balanced, &mut rng(), &NoProgress).unwrap();

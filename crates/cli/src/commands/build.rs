@@ -72,6 +72,9 @@ pub(crate) struct Arguments {
     /// Allow a scheme that hides nothing from the server.
     #[arg(long)]
     insecure_plain: bool,
+    /// Allow NewtonPIR, whose queries give their index away (see `papir attack newton`).
+    #[arg(long)]
+    insecure_newton: bool,
 }
 
 fn room() -> clap::builder::RangedI64ValueParser<u32> {
@@ -180,9 +183,18 @@ fn options(arguments: &Arguments) -> Result<BuildOptions, Failure> {
         verifiable: arguments.verifiable,
         room: arguments.room,
         name: arguments.name.clone(),
-        allow_not_private: arguments.insecure_plain,
+        allow_not_private: if is_newton(&arguments.scheme) {
+            arguments.insecure_newton
+        } else {
+            arguments.insecure_plain
+        },
         ..BuildOptions::new(source, &arguments.out)
     })
+}
+
+/// Whether a scheme is one of NewtonPIR's, which need a word of their own.
+fn is_newton(scheme: &str) -> bool {
+    scheme.starts_with("newton")
 }
 
 /// What does not go with a format, in the words of the command line.
@@ -221,7 +233,8 @@ fn build(options: &BuildOptions) -> Result<Lines, Failure> {
     let report = papir_store::build(options, &mut papir::system_rng(), &Bars::new());
     let report = report.map_err(|error| match error {
         papir_store::Error::Core(error @ Error::NotPrivate { .. }) => {
-            Failure::new(format!("{error} (--insecure-plain)"))
+            let option = if is_newton(&options.scheme) { "--insecure-newton" } else { "--insecure-plain" };
+            Failure::new(format!("{error} ({option})"))
         }
         other => other.into(),
     })?;

@@ -52,7 +52,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     state: StateArguments,
     /// Ask even where the scheme shows the server what is asked.
-    #[arg(long)]
+    #[arg(long, visible_alias = "insecure-newton")]
     allow_not_private: bool,
 }
 

@@ -54,7 +54,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     json: bool,
     /// Ask even where the scheme shows the server what is asked.
-    #[arg(long)]
+    #[arg(long, visible_alias = "insecure-newton")]
     allow_not_private: bool,
 }
 

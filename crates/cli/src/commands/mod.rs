@@ -1,5 +1,6 @@
 //! The subcommands, one file each: `Arguments` says what is typed, `run` does it.
 
+mod attack;
 mod bench;
 mod build;
 mod clients;
@@ -37,6 +38,7 @@ pub(crate) enum Command {
     Pull(pull::Arguments),
     Load(load::Arguments),
     Bench(bench::Arguments),
+    Attack(attack::Arguments),
     Completions(completions::Arguments),
 }
 
@@ -58,6 +60,7 @@ impl Command {
             Self::Pull(arguments) => pull::run(&arguments),
             Self::Load(arguments) => load::run(&arguments),
             Self::Bench(arguments) => bench::run(&arguments),
+            Self::Attack(arguments) => attack::run(&arguments),
             Self::Completions(arguments) => completions::run(&arguments),
         }
     }

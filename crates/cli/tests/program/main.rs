@@ -9,6 +9,7 @@ mod getting;
 mod inspecting;
 mod loading;
 mod manual;
+mod newton;
 mod operating;
 mod plan;
 mod protection;

@@ -9,26 +9,18 @@ use std::collections::BTreeSet;
 
 use papir_core::Progress;
 use papir_kernels::mat32::{self, ROWS};
-use papir_ring::prime::{inverse_mod, is_prime, pow_mod};
+use papir_ring::prime::is_prime;
 use rayon::prelude::*;
 
-use super::slots::SLOT_BITS;
+use crate::residues::{System, centred};
 
 /// Bits of a half of a residue.
 const HALF_BITS: u32 = 16;
 
-/// The primes of a system, the powers that take digits to residues, and what takes residues back.
+/// The system, of primes just below 2³².
 #[derive(Clone)]
 pub(super) struct Residues {
-    primes: Vec<u32>,
-    /// Digits of the longest number.
-    digits: usize,
-    /// 2^(16c) modulo each prime, centred, in row groups of primes.
-    powers: Vec<i32>,
-    /// (P/p)⁻¹ modulo p for each prime p, P the product of all.
-    inverses: Vec<u32>,
-    /// P/p for each prime, then P: little-endian words.
-    cofactors: Vec<Vec<u64>>,
+    system: System,
 }
 
 /// How a matrix of wide integers lies in memory.
@@ -58,15 +50,7 @@ impl Residues {
     pub(super) fn new(bits: u32, digits: usize) -> Self {
         let primes: Vec<u32> =
             (0..u32::MAX).rev().filter(|n| is_prime(u64::from(*n))).take(primes_for(bits)).collect();
-        let product = primes.iter().fold(vec![1], |product: Vec<u64>, prime| times(&product, *prime));
-        let cofactors: Vec<Vec<u64>> = primes.iter().map(|prime| divided(&product, *prime).0).collect();
-        let inverses = primes
-            .iter()
-            .zip(&cofactors)
-            .map(|(prime, cofactor)| inverse_mod(divided(cofactor, *prime).1, u64::from(*prime)) as u32);
-        let inverses = inverses.collect();
-        let cofactors = cofactors.into_iter().chain([product]).collect();
-        Self { powers: powers(&primes, digits), primes, digits, inverses, cofactors }
+        Self { system: System::new(primes, digits) }
     }
 
     /// Writes the residues of some rows of a matrix whose integer in (row, column) has the digits
@@ -80,7 +64,7 @@ impl Residues {
     ) {
         let prime_words = dimensions.columns * ROWS;
         progress.stage("residues", rows.len() as u64);
-        let groups = words.chunks_exact_mut(self.primes.len() * prime_words).enumerate();
+        let groups = words.chunks_exact_mut(self.system.primes().len() * prime_words).enumerate();
         for (group, words) in groups {
             let rows: Vec<usize> = rows.range(group * ROWS..(group + 1) * ROWS).copied().collect();
             let parts = words.par_chunks_mut(ROWS * prime_words).enumerate();
@@ -104,9 +88,9 @@ impl Residues {
         numbers: [&[u16]; 2],
         words: &mut [i32],
     ) {
-        let primes = &self.primes[part * ROWS..];
+        let primes = self.system.primes_of(part);
         let prime_words = words.len() / primes.len().min(ROWS);
-        for (row, residues) in rows.iter().zip(self.part_residues(part, numbers)) {
+        for (row, residues) in rows.iter().zip(self.system.residues(part, numbers)) {
             let primes = words.chunks_exact_mut(prime_words).zip(primes);
             for ((words, prime), residue) in primes.zip(residues) {
                 words[column * ROWS + row % ROWS] = centred(residue, *prime);
@@ -114,34 +98,16 @@ impl Residues {
         }
     }
 
-    /// Two numbers modulo the primes of one part.
-    fn part_residues(&self, part: usize, numbers: [&[u16]; 2]) -> [[u32; ROWS]; 2] {
-        let mut sums = [[0i64; ROWS]; 2];
-        let digits = numbers.map(|number| number.iter().map(|digit| i32::from(*digit)).collect::<Vec<_>>());
-        let count = digits[0].len();
-        let tile = &self.powers[part * self.digits * ROWS..][..count * ROWS];
-        let [first, second] = &mut sums;
-        mat32::accumulate(tile, &digits[0], &digits[1], first, second);
-        sums.map(|sums| {
-            let mut residues = [0; ROWS];
-            let primes = &self.primes[part * ROWS..];
-            for ((residue, sum), prime) in residues.iter_mut().zip(sums).zip(primes) {
-                *residue = sum.rem_euclid(i64::from(*prime)) as u32;
-            }
-            residues
-        })
-    }
-
     /// A vector's residues, prime after prime, in halves: low ones, high ones.
     pub(super) fn vector(&self, numbers: &[Vec<u16>]) -> Vec<[Vec<i32>; 2]> {
-        let parts = 0..self.primes.len().div_ceil(ROWS);
+        let parts = 0..self.system.parts();
         let of_part = |part: usize| {
             let residues = numbers.chunks(2).flat_map(|two| {
-                let both = self.part_residues(part, [&two[0], &two[two.len() - 1]]);
+                let both = self.system.residues(part, [&two[0], &two[two.len() - 1]]);
                 both.into_iter().take(two.len())
             });
             let residues: Vec<[u32; ROWS]> = residues.collect();
-            let primes = self.primes[part * ROWS..].len().min(ROWS);
+            let primes = self.system.primes_of(part).len();
             let half = |lane: usize, shift: u32| {
                 residues.iter().map(|words| (words[lane] >> shift & 0xffff) as i32).collect()
             };
@@ -160,37 +126,20 @@ impl Residues {
     ) -> Vec<Vec<Vec<u64>>> {
         let prime_words = dimensions.columns * ROWS;
         let tiles = matrix.par_chunks_exact(prime_words).enumerate();
-        let count = self.primes.len();
+        let count = self.system.primes().len();
         let residues: Vec<Vec<[u32; ROWS]>> = tiles
             .map(|(i, tile)| {
                 let ys: Vec<[&[i32]; 2]> =
                     vectors.iter().map(|vector| vector[i % count].each_ref().map(Vec::as_slice)).collect();
-                pass(tile, dimensions.columns, &ys, self.primes[i % count])
+                pass(tile, dimensions.columns, &ys, self.system.primes()[i % count])
             })
             .collect();
         let value = |vector: usize, row: usize| {
             let of_group = &residues[row / ROWS * count..][..count];
-            self.lift(of_group.iter().map(|tiles| tiles[vector][row % ROWS]))
+            self.system.lift(of_group.iter().map(|tiles| tiles[vector][row % ROWS]))
         };
         let rows = |vector| (0..dimensions.rows).into_par_iter().map(|row| value(vector, row)).collect();
         (0..vectors.len()).map(rows).collect()
-    }
-
-    /// The number below P/4 with these residues, by the Chinese remainder theorem: Σ y·P/p − k·P with
-    /// y = residue·(P/p)⁻¹ mod p and k = ⌊Σ y/p⌋, whose fraction lies below ¼.
-    fn lift(&self, residues: impl Iterator<Item = u32>) -> Vec<u64> {
-        let Some((product, cofactors)) = self.cofactors.split_last() else {
-            return Vec::new();
-        };
-        let (mut sum, mut quotient) = (vec![0; product.len() + 1], 0f64);
-        let primes = self.primes.iter().zip(&self.inverses).zip(cofactors);
-        for (((prime, inverse), cofactor), residue) in primes.zip(residues) {
-            let factor = (u64::from(residue) * u64::from(*inverse) % u64::from(*prime)) as u32;
-            quotient += f64::from(factor) / f64::from(*prime);
-            add_times(&mut sum, cofactor, factor);
-        }
-        subtract_times(&mut sum, product, (quotient + 1e-6).floor() as u32);
-        sum
     }
 }
 
@@ -210,72 +159,11 @@ fn pass(tile: &[i32], columns: usize, ys: &[[&[i32]; 2]], prime: u32) -> Vec<[u3
     sums.iter().map(join).collect()
 }
 
-/// 2^(16c) modulo each prime, centred, for c below `digits`, in row groups of primes.
-fn powers(primes: &[u32], digits: usize) -> Vec<i32> {
-    let mut tiles = vec![0; primes.len().div_ceil(ROWS) * digits * ROWS];
-    for (i, &prime) in primes.iter().enumerate() {
-        let tile = &mut tiles[i / ROWS * digits * ROWS..][..digits * ROWS];
-        let base = pow_mod(2, u64::from(SLOT_BITS), u64::from(prime));
-        let mut power = 1;
-        for out in tile.iter_mut().skip(i % ROWS).step_by(ROWS) {
-            *out = centred(power as u32, prime);
-            power = power * base % u64::from(prime);
-        }
-    }
-    tiles
-}
-
-fn centred(residue: u32, prime: u32) -> i32 {
-    if residue > prime / 2 { (i64::from(residue) - i64::from(prime)) as i32 } else { residue as i32 }
-}
-
-/// a·b, one word longer where needed.
-fn times(a: &[u64], b: u32) -> Vec<u64> {
-    let mut product = vec![0; a.len() + 1];
-    add_times(&mut product, a, b);
-    if product.last() == Some(&0) {
-        product.pop();
-    }
-    product
-}
-
-/// ⌊a/b⌋ and a mod b.
-fn divided(a: &[u64], b: u32) -> (Vec<u64>, u64) {
-    let (mut quotient, mut rest) = (vec![0; a.len()], 0u128);
-    for (out, word) in quotient.iter_mut().zip(a).rev() {
-        let dividend = rest << 64 | u128::from(*word);
-        *out = (dividend / u128::from(b)) as u64;
-        rest = dividend % u128::from(b);
-    }
-    (quotient, rest as u64)
-}
-
-/// `sum += a·b`; the sum must have room.
-fn add_times(sum: &mut [u64], a: &[u64], b: u32) {
-    let mut carry = 0u128;
-    for (i, out) in sum.iter_mut().enumerate() {
-        let word = a.get(i).copied().unwrap_or(0);
-        carry += u128::from(word) * u128::from(b) + u128::from(*out);
-        *out = carry as u64;
-        carry >>= 64;
-    }
-}
-
-/// `sum −= a·b`, which must not be more than the sum.
-fn subtract_times(sum: &mut [u64], a: &[u64], b: u32) {
-    let product = times(a, b);
-    let mut borrow = false;
-    for (i, out) in sum.iter_mut().enumerate() {
-        let (less, first) = out.overflowing_sub(product.get(i).copied().unwrap_or(0));
-        let (less, second) = less.overflowing_sub(u64::from(borrow));
-        (*out, borrow) = (less, first || second);
-    }
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::residues::{add_times, times};
     use papir_core::NoProgress;
 
     fn number(digits: usize, seed: u64) -> Vec<u16> {
@@ -317,7 +205,7 @@ mod tests {
             let system = Residues::new(bits, digits);
             let at = |row: usize, column: usize| number(digits, (row * columns + column) as u64);
             let numbers: Vec<Vec<u16>> = (0..rows * columns).map(|i| at(i / columns, i % columns)).collect();
-            let mut matrix = vec![0; dimensions.residues(system.primes.len())];
+            let mut matrix = vec![0; dimensions.residues(system.system.primes().len())];
             let digits_at = |row: usize, column: usize| &numbers[row * columns + column][..];
             let (even, odd): (BTreeSet<_>, BTreeSet<_>) = (0..rows).partition(|row| row % 2 == 0);
             for rows in [even, odd] {
@@ -343,8 +231,8 @@ mod tests {
     fn primes_are_enough_and_no_more() {
         assert_eq!((primes_for(6139), primes_for(6141), primes_for(6142)), (192, 192, 193));
         let system = Residues::new(100, 1);
-        let product: f64 = system.primes.iter().map(|prime| f64::from(*prime).log2()).sum();
-        assert!(product > 102.0 && system.primes.len() == 4);
-        assert!(Residues::new(6139, 1).primes.iter().all(|prime| *prime > u32::MAX - (1 << 16)));
+        let product: f64 = system.system.primes().iter().map(|prime| f64::from(*prime).log2()).sum();
+        assert!(product > 102.0 && system.system.primes().len() == 4);
+        assert!(Residues::new(6139, 1).system.primes().iter().all(|prime| *prime > u32::MAX - (1 << 16)));
     }
 }

@@ -26,7 +26,7 @@ pub struct Full;
 
 impl Strength for Full {
     const ZIP: (&'static str, u16) = ("zip", 8);
-    const ZIP_DOUBLE: (&'static str, u16) = ("zipdouble", 9);
+    const ZIP_DOUBLE: (&'static str, u16) = ("zipdouble", 11);
     const PRIVACY: Privacy = Privacy::Private;
 
     fn paillier() -> papir_paillier::Result<papir_paillier::Params> {

@@ -165,7 +165,7 @@ mod tests {
         let shape = Shape::new(10, 8).unwrap();
         let layout = |sizes: &[usize]| Layout::new(shape, 64, Interpolation::of_variables(sizes).unwrap());
         for sizes in [&[][..], &[3], &[127], &[128], &[128, 2], &[128, 5, 128]] {
-            assert_eq!(layout(sizes).unwrap().points, sizes.iter().product(), "{sizes:?}");
+            assert_eq!(layout(sizes).unwrap().points, sizes.iter().product::<usize>(), "{sizes:?}");
         }
         assert!(layout(&[129]).is_err() && layout(&[2, 256]).is_err());
     }

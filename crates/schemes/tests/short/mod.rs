@@ -1,7 +1,11 @@
-//! ZipPIR with a short modulus, for tests that ask much.
+//! Schemes with short moduli, for tests that ask much.
 
-use papir_core::Privacy;
-use papir_schemes::zip::Strength;
+use papir_core::erased::{Erased, ErasedScheme};
+use papir_core::{NotPrivate, Privacy};
+use papir_schemes::newton::{Newton, Variant};
+use papir_schemes::registry;
+use papir_schemes::zip::{Strength, Zip};
+use papir_schemes::zipdouble::ZipDouble;
 
 /// ZipPIR with a modulus that anybody can factor.
 #[derive(Clone, Copy, Debug)]
@@ -15,4 +19,41 @@ impl Strength for Short {
     fn paillier() -> papir_paillier::Result<papir_paillier::Params> {
         papir_paillier::Params::insecure(256, 1)
     }
+}
+
+/// NewtonPIR with a modulus that anybody can factor, of the client.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ShortNewton;
+
+impl Variant for ShortNewton {
+    const NAME: &'static str = "newton-short";
+    const ID: u16 = 0xffe1;
+    const MODULUS_BITS: u32 = 256;
+    const REGISTERED: bool = true;
+}
+
+/// The same, of the database.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ShortNewtonSym;
+
+impl Variant for ShortNewtonSym {
+    const NAME: &'static str = "newtonsym-short";
+    const ID: u16 = 0xfff3;
+    const MODULUS_BITS: u32 = 256;
+    const REGISTERED: bool = false;
+}
+
+/// Every scheme of the registry, private or not; with a short modulus where that takes long. A test's records
+/// are no secret.
+#[allow(dead_code)]
+pub(crate) fn all() -> Vec<Box<dyn ErasedScheme>> {
+    let word = NotPrivate::acknowledged();
+    let short = |scheme: &&dyn ErasedScheme| match scheme.name() {
+        "zip" => Erased::<Zip<Short>>::new().acknowledge(word),
+        "zipdouble" => Erased::<ZipDouble<Short>>::new().acknowledge(word),
+        "newton" => Erased::<Newton<ShortNewton>>::new().acknowledge(word),
+        "newtonsym" => Erased::<Newton<ShortNewtonSym>>::new().acknowledge(word),
+        _ => scheme.acknowledge(word),
+    };
+    registry::all().iter().map(short).collect()
 }

@@ -3,8 +3,8 @@
 use std::thread::available_parallelism;
 
 use papir_core::cost::Rates;
-use papir_core::erased::ErasedServer;
-use papir_core::{Change, Goal, PreparedRecords, Progress, Records};
+use papir_core::erased::{ErasedScheme, ErasedServer};
+use papir_core::{Change, Goal, NotPrivate, PreparedRecords, Progress, Records};
 use papir_lookup::Commitment;
 use papir_schemes::registry;
 use rand_core::CryptoRng;
@@ -54,11 +54,17 @@ fn prepare_again(
     let below = PreparedRecords::new(snapshot.server.as_ref());
     let below = snapshot.records(&below)?;
     let all = Overlay::new(below.as_ref(), below.shape().records(), changes)?;
-    let scheme = registry::by_name(snapshot.server.describe().scheme)?;
+    let scheme = scheme_of(snapshot)?;
     let parameters = snapshot.parameters()?;
     prove(snapshot.commitment_top.is_some(), &all, progress, |records| {
         Ok(scheme.setup_candidate(&parameters, records, rng, progress)?)
     })
+}
+
+/// The scheme that the snapshot is of: a private one, or one that its builder wanted nevertheless.
+fn scheme_of(snapshot: &Snapshot) -> Result<Box<dyn ErasedScheme>> {
+    let scheme = registry::by_name(snapshot.server.describe().scheme)?;
+    Ok(scheme.acknowledge(NotPrivate::acknowledged()))
 }
 
 /// What an update and a setup would take here.
@@ -81,7 +87,7 @@ pub(super) fn set_up(
     rng: &mut dyn CryptoRng,
     progress: &dyn Progress,
 ) -> Result<Renewed> {
-    let scheme = registry::by_name(snapshot.server.describe().scheme)?;
+    let scheme = scheme_of(snapshot)?;
     let goal = snapshot.metadata.goal.as_deref().map_or(Ok(Goal::default()), str::parse)?;
     prove(snapshot.commitment_top.is_some(), records, progress, |records| {
         Ok(scheme.setup(records, goal, rng, progress)?)

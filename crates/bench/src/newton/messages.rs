@@ -1,0 +1,89 @@
+//! Lengths of messages (NewtonPIR, Table 4, Figures 3 and 4).
+
+use papir_core::scheme::Parameters;
+use serde::Serialize;
+
+use super::params;
+use crate::size::display;
+
+/// Bytes of an entry of Table 4 and Figure 3.
+const ENTRY_BYTES: u64 = 256;
+/// log₂ of the entries of Table 4 and Figure 4.
+const LOG_ENTRIES: u32 = 20;
+
+/// The messages of a query.
+#[derive(Clone, Debug, Serialize)]
+pub struct Messages {
+    /// log₂ N.
+    pub log_records: u32,
+    /// Bytes of an entry.
+    pub entry_bytes: u64,
+    /// A query as sent; null where papir does not take so many records.
+    pub query_bytes: Option<u64>,
+    /// An answer as sent.
+    pub answer_bytes: Option<u64>,
+    /// Entry over answer.
+    pub rate: Option<f64>,
+    /// The paper's query, answer and rate in KB, where they are printed.
+    pub paper: Option<[f64; 3]>,
+}
+
+/// Figure 3.
+pub(super) fn by_records() -> Vec<Messages> {
+    (16..=24).step_by(2).map(|log_records| messages(log_records, ENTRY_BYTES)).collect()
+}
+
+/// Figure 4: the entry sizes are not printed; these are around the 256 bytes from which the answer grows.
+pub(super) fn by_entry() -> Vec<Messages> {
+    (5..=10).map(|log_bytes| messages(LOG_ENTRIES, 1 << log_bytes)).collect()
+}
+
+fn messages(log_records: u32, entry_bytes: u64) -> Messages {
+    let sizes = params(1 << log_records, 8 * entry_bytes).ok().map(|params| params.describe().sizes);
+    let printed = (log_records, entry_bytes) == (LOG_ENTRIES, ENTRY_BYTES);
+    Messages {
+        log_records,
+        entry_bytes,
+        query_bytes: sizes.map(|sizes| sizes.query),
+        answer_bytes: sizes.map(|sizes| sizes.answer),
+        rate: sizes.map(|sizes| entry_bytes as f64 / sizes.answer as f64),
+        paper: printed.then_some([3.1, 2.2, 0.11364]),
+    }
+}
+
+impl Messages {
+    pub(super) fn line(&self) -> Vec<String> {
+        let size = |bytes: Option<u64>| bytes.map_or_else(|| "-".to_owned(), display);
+        let paper = |i: usize, unit: &str| {
+            self.paper.map_or_else(|| "-".to_owned(), |paper| format!("{}{unit}", paper[i]))
+        };
+        vec![
+            self.log_records.to_string(),
+            display(self.entry_bytes),
+            size(self.query_bytes),
+            size(self.answer_bytes),
+            self.rate.map_or_else(|| "-".to_owned(), |rate| format!("{rate:.5}")),
+            paper(0, " KB"),
+            paper(1, " KB"),
+            paper(2, ""),
+        ]
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_do_not_grow_with_the_database() {
+        let rows = by_records();
+        let first = (rows[0].query_bytes, rows[0].answer_bytes);
+        assert_eq!(first, (Some(12 * 256 + 32), Some(2 * 9 * 256 + 32)), "256 bytes are two chunks");
+        assert!(rows[..3].iter().all(|row| (row.query_bytes, row.answer_bytes) == first));
+        assert!(rows[3].query_bytes.is_none(), "more than 2^20 records");
+        let answers: Vec<u64> = by_entry().iter().map(|row| row.answer_bytes.unwrap()).collect();
+        assert_eq!(answers[..3], [9 * 256 + 32; 3]);
+        assert!(answers[3..].is_sorted_by(|a, b| a < b));
+    }
+}

@@ -1,0 +1,136 @@
+//! NewtonPIR by itself: Tables 2, 3 and 4 and Figures 3 and 4 of Lu and Qu. The scheme is not private: these
+//! are figures of a row that nobody should use.
+//!
+//! | block | what |
+//! |---|---|
+//! | `times` | Table 2: records of 1,024 bits, on the threads asked for; `setup_s` for an n that is new to the server |
+//! | `lagrange` | Table 3: Xu et al.'s answer is N·(N − 1) products in the ring. One is timed, with an answer of few records to see that it is right; the time for N is their product, marked `predicted` |
+//! | `by_records`, `by_entry` | Table 4 and Figures 3 and 4: lengths of messages |
+//!
+//! Cents are those of the paper's price model: 1 for an hour of a core, 9 for a GB of traffic.
+
+mod messages;
+mod times;
+
+use papir_core::{NotPrivate, Progress, Shape};
+use papir_kernels::Backend;
+use papir_schemes::newton::Symmetric;
+use papir_schemes::newton::params::NewtonParams;
+use serde::Serialize;
+
+pub use messages::Messages;
+pub use times::{Lagrange, Times};
+
+use crate::measure::Effort;
+use crate::report::write_columns;
+use crate::{Error, Result};
+
+/// A benchmark asks its own made-up records.
+const WORD: NotPrivate = NotPrivate::acknowledged();
+/// Cents for an hour of a core.
+const CENTS_AN_HOUR: f64 = 1.0;
+/// Cents for a GB, 10⁹ bytes, of traffic.
+const CENTS_A_GB: f64 = 9.0;
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// log₂ N of Table 2's columns.
+    pub times: &'static [u32],
+    /// Records of the answer of Xu et al. that is computed.
+    pub lagrange: usize,
+}
+
+impl Extent {
+    /// All of it.
+    pub const FULL: Self = Self { times: &[12, 13, 14, 15, 16, 17, 18], lagrange: 24 };
+    /// A second's work.
+    pub const TINY: Self = Self { times: &[4, 6], lagrange: 3 };
+}
+
+/// What NewtonPIR costs.
+#[derive(Clone, Debug, Serialize)]
+pub struct NewtonReport {
+    /// "newton".
+    pub part: &'static str,
+    /// The kernels' instruction set.
+    pub backend: &'static str,
+    /// Threads.
+    pub threads: usize,
+    /// Table 2.
+    pub times: Vec<Times>,
+    /// Table 3.
+    pub lagrange: Vec<Lagrange>,
+    /// Figure 3: entries of 256 bytes; Table 4 is that of 2²⁰.
+    pub by_records: Vec<Messages>,
+    /// Figure 4: 2²⁰ entries.
+    pub by_entry: Vec<Messages>,
+    /// Whether every record that came back was right.
+    pub correct: bool,
+}
+
+/// Measures.
+///
+/// # Errors
+/// [`Error::Usage`] for threads or runs out of range, [`Error::Backend`], those of the scheme.
+pub fn measure(extent: Extent, effort: Effort, progress: &dyn Progress) -> Result<NewtonReport> {
+    let backend = Backend::try_from_env()?.name();
+    effort.pool()?.install(|| {
+        let times = times::measure(extent.times, effort.runs, progress)?;
+        let lagrange = times::lagrange(extent.lagrange, progress)?;
+        let (by_records, by_entry) = (messages::by_records(), messages::by_entry());
+        let correct = times.iter().all(|one| one.correct) && lagrange.iter().all(|one| one.correct);
+        let (part, threads) = ("newton", effort.threads);
+        Ok(NewtonReport { part, backend, threads, times, lagrange, by_records, by_entry, correct })
+    })
+}
+
+/// Parameters of the symmetric variant, which the paper measures.
+fn params(records: u64, record_bits: u64) -> Result<NewtonParams<Symmetric>, papir_core::Error> {
+    NewtonParams::new(Shape::new(records, record_bits)?, WORD)
+}
+
+fn cents(seconds: f64, bytes: u64) -> f64 {
+    CENTS_AN_HOUR * seconds / 3600.0 + CENTS_A_GB * bytes as f64 / 1e9
+}
+
+fn titles(titles: &[&str]) -> Vec<String> {
+    titles.iter().map(|title| (*title).to_owned()).collect()
+}
+
+impl NewtonReport {
+    /// Writes it as four tables.
+    ///
+    /// # Errors
+    /// The writer's.
+    pub fn write_table(&self, out: &mut dyn std::io::Write) -> Result<()> {
+        writeln!(out, "NOT PRIVATE: papir attack newton. {} threads, {}", self.threads, self.backend)?;
+        writeln!(out, "\nRecords of 1,024 bits (NewtonPIR, Table 2), the paper's figures behind papir's")?;
+        let first = titles(&[
+            "log2 N", "setup", "paper", "query", "paper", "answer", "paper", "extract", "paper", "cents",
+            "paper", "correct",
+        ]);
+        let lines: Vec<_> = std::iter::once(first).chain(self.times.iter().map(Times::line)).collect();
+        write_columns(out, &lines)?;
+        writeln!(out, "\nXu et al. (Table 3): an answer, predicted from one product in the ring")?;
+        let first = titles(&["log2 N", "answer", "paper", "cents", "paper"]);
+        let lines: Vec<_> = std::iter::once(first).chain(self.lagrange.iter().map(Lagrange::line)).collect();
+        write_columns(out, &lines)?;
+        for (what, rows) in [
+            ("entries of 256 B (Figure 3; Table 4 is that of 2^20)", &self.by_records),
+            ("2^20 entries (Figure 4)", &self.by_entry),
+        ] {
+            writeln!(out, "\nMessages, {what}")?;
+            let first =
+                titles(&["log2 N", "entry", "query", "answer", "rate", "paper's query", "answer", "rate"]);
+            let lines: Vec<_> = std::iter::once(first).chain(rows.iter().map(Messages::line)).collect();
+            write_columns(out, &lines)?;
+        }
+        Ok(())
+    }
+}
+
+/// What a benchmark could not do.
+fn refused(error: impl ToString) -> Error {
+    Error::usage("the parameters of a benchmark", error)
+}

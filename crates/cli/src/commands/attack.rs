@@ -1,0 +1,132 @@
+//! `papir attack`: what a server learns from the queries of schemes that are not private.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use clap::{Args, ValueEnum};
+use papir_schemes::newton::attack::{Evidence, challenge};
+use papir_schemes::newton::key::SecretKey;
+use papir_schemes::newton::{Registered, Variant};
+use serde::Serialize;
+
+use crate::Outcome;
+use crate::failure::Failure;
+
+/// Recover the index of a query, from the query alone.
+///
+/// NewtonPIR's index is a root, modulo n, of a polynomial of degree 9 that everybody computes from the query.
+/// With --query the index of captured bytes is printed; otherwise queries are made and broken, and the command
+/// fails where one is not.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// The scheme.
+    scheme: Broken,
+    /// The bytes of a query, as they were sent or without their envelope.
+    #[arg(long, value_name = "FILE", conflicts_with = "trials")]
+    query: Option<PathBuf>,
+    /// Records of the database: so many indices are tried.
+    #[arg(long, value_name = "N", default_value_t = 1 << 18, value_parser = clap::value_parser!(u64).range(1..1 << 30))]
+    records: u64,
+    /// Queries to make and break.
+    #[arg(long, value_name = "K", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    trials: u32,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Broken {
+    Newton,
+}
+
+const EXAMPLES: &str = "Examples:
+  papir attack newton
+  papir attack newton --records 262144 --trials 20 --json
+  papir attack newton --query captured.bin --records 1000000";
+
+/// What became of queries.
+#[derive(Serialize)]
+struct Report {
+    records: u64,
+    queries: u32,
+    recovered: u32,
+    /// Of a query, on average: the polynomial, and the scan.
+    polynomial_ms: f64,
+    scan_ms: f64,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    let Broken::Newton = arguments.scheme;
+    match &arguments.query {
+        Some(file) => captured(arguments, file),
+        None => made(arguments),
+    }
+}
+
+/// Prints the index of a captured query.
+fn captured(arguments: &Arguments, file: &Path) -> Outcome {
+    let bytes = std::fs::read(file).map_err(|error| Failure::new(format!("{}: {error}", file.display())))?;
+    let indices = Evidence::of(&bytes)?.indices(arguments.records)?;
+    let out = &mut std::io::stdout();
+    if arguments.json {
+        writeln!(out, "{}", serde_json::json!({ "records": arguments.records, "indices": indices }))?;
+    } else {
+        indices.iter().try_for_each(|index| writeln!(out, "{index}"))?;
+    }
+    if indices.is_empty() {
+        return Err(Failure::new(format!(
+            "the query is for none of the indices below {}",
+            arguments.records
+        )));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Makes queries under one key, and breaks them without it.
+fn made(arguments: &Arguments) -> Outcome {
+    let rng = &mut papir::system_rng();
+    let key = SecretKey::generate(Registered::MODULUS_BITS, rng)?;
+    let (mut recovered, mut polynomial, mut scan) = (0, 0.0, 0.0);
+    for _ in 0..arguments.trials {
+        let (index, query) = challenge(&key, arguments.records, rng)?;
+        let start = Instant::now();
+        let evidence = Evidence::of(&query)?;
+        polynomial += start.elapsed().as_secs_f64();
+        let start = Instant::now();
+        let found = evidence.indices(arguments.records)?;
+        scan += start.elapsed().as_secs_f64();
+        recovered += u32::from(found == [index]);
+    }
+    let mean = |seconds: f64| 1e3 * seconds / f64::from(arguments.trials);
+    let report = Report {
+        records: arguments.records,
+        queries: arguments.trials,
+        recovered,
+        polynomial_ms: mean(polynomial),
+        scan_ms: mean(scan),
+    };
+    report.write(arguments.json)?;
+    let Report { queries, recovered, .. } = report;
+    if recovered < queries {
+        return Err(Failure::new(format!("{recovered} of {queries} indices recovered: expected all")));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+impl Report {
+    fn write(&self, json: bool) -> Result<(), Failure> {
+        let out = &mut std::io::stdout();
+        if json {
+            writeln!(out, "{}", serde_json::to_string(self)?)?;
+            return Ok(());
+        }
+        let Self { records, queries, recovered, polynomial_ms, scan_ms } = self;
+        writeln!(out, "{recovered} of {queries} indices of {records} recovered from their queries alone")?;
+        writeln!(out, "each: {polynomial_ms:.2} ms for the polynomial, {scan_ms:.2} ms for all indices")?;
+        Ok(())
+    }
+}

@@ -1,0 +1,58 @@
+//! Sums of small multiples of elements, for backends of any radix.
+//!
+//! A sum V of multiples of elements is brought below 2m by taking off q·m, with q the whole part of
+//! V/m − ½ as floating-point numbers give it: their error is far below ½, so that V − q·m ends between m/4 and
+//! 7m/4, and q follows from no branch.
+
+use super::field::Field;
+
+/// Scales are below this in size: limbs of 64 bits times scales, summed, fit 128 bits, and quotients keep
+/// twenty bits after the point.
+pub const MAX_SCALE: i64 = 1 << 30;
+
+/// The modulus as sums need it.
+pub(super) struct Sums<'a> {
+    modulus: &'a [u64],
+    bits: u32,
+    /// The limb that the highest bit of 2m is in.
+    top: usize,
+    /// 1/m, in the unit of the limb `top`.
+    inverse: f64,
+}
+
+impl<'a> Sums<'a> {
+    /// Of an ordinary modulus.
+    pub(super) fn new(field: &'a Field) -> Self {
+        let (modulus, bits) = (field.root_limbs(), field.limb_bits());
+        let length = modulus.iter().rposition(|&limb| limb != 0).unwrap_or(0);
+        let top = length + usize::from(modulus[length] >> (bits - 1) != 0);
+        let mut sums = Self { modulus, bits, top, inverse: 0.0 };
+        sums.inverse = 1.0 / sums.approximate(modulus);
+        sums
+    }
+
+    /// `acc += Σ scale·x`, below 2m for x and acc below 2m.
+    pub(super) fn add<const N: usize>(&self, acc: &mut [u64], terms: [(&[u64], i64); N]) {
+        let start = self.approximate(acc);
+        let sum = terms.iter().fold(start, |sum, (x, scale)| sum + *scale as f64 * self.approximate(x));
+        let quotient = (sum * self.inverse - 0.5).floor() as i64;
+        let mask = u64::MAX >> (64 - self.bits);
+        let mut carry = 0i128;
+        for (k, (out, modulus)) in acc.iter_mut().zip(self.modulus).enumerate() {
+            carry += i128::from(*out) - i128::from(quotient) * i128::from(*modulus);
+            for (x, scale) in &terms {
+                carry += i128::from(*scale) * i128::from(x[k]);
+            }
+            *out = carry as u64 & mask;
+            carry >>= self.bits;
+        }
+        debug_assert_eq!(carry, 0, "a sum outside of 0 to 2m");
+    }
+
+    /// A number below 2m in the unit of the limb `top`: its highest three limbs.
+    fn approximate(&self, x: &[u64]) -> f64 {
+        let unit = (-f64::from(self.bits)).exp2();
+        let limb = |below: usize| self.top.checked_sub(below).map_or(0.0, |k| x[k] as f64);
+        limb(0) + unit * (limb(1) + unit * limb(2))
+    }
+}

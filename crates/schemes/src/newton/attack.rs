@@ -1,0 +1,168 @@
+//! The index of a query, from the query: no key, no answer, no other query.
+//!
+//! Let χ be the characteristic polynomial of multiplication by c in R, of degree 9 over Z_n. Evaluation at
+//! (a, b) takes χ(c) = 0 to χ(i) = 0 (Cayley and Hamilton): the index is a root of a polynomial that everybody
+//! computes from (n, u, v, c), and N candidates are soon tried. For uniform coefficients another one is a root
+//! with probability 9/p.
+
+use papir_core::{Error, Result, envelope};
+use rand_core::CryptoRng;
+
+use super::fhe::{Ciphertext, RANK, Ring, encrypt};
+use super::horner::Powers;
+use super::key::SecretKey;
+use super::modulus::{Modulus, bytes_of, words_of};
+
+/// Words of χ's coefficients divided by n: nine multiplications with candidates of 32 bits leave more than
+/// the highest 64 bits right.
+const WORDS: usize = 6;
+
+/// A polynomial that has the index of a query (counted from 1) as a root.
+pub struct Evidence {
+    n: Modulus,
+    /// χ's coefficients, elements, the constant one first; the leading 1 left out.
+    coefficients: Vec<u64>,
+    /// The same as fractions of n, then 1/n.
+    fractions: Vec<[u64; WORDS]>,
+}
+
+impl Evidence {
+    /// From the bytes of a query as it was sent, or of its payload alone: n, u, v and nine coefficients, all of
+    /// one length.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`] or [`Error::Length`] for bytes that are no query.
+    pub fn of(query: &[u8]) -> Result<Self> {
+        let payload = payload(query)?;
+        let number = payload.len() / (3 + RANK);
+        if number == 0 || !number.is_multiple_of(8) || !payload.len().is_multiple_of(3 + RANK) {
+            let expected = "twelve numbers of one length, a multiple of 8 bytes";
+            return Err(Error::malformed("a query of newton", format!("{} bytes", payload.len()), expected));
+        }
+        let words = words_of(payload);
+        let (n, rest) = words.split_at(number / 8);
+        let (u, rest) = rest.split_at(number / 8);
+        let (v, c) = rest.split_at(number / 8);
+        let n = Modulus::unchecked(n)?;
+        let (u, v, c) = (u.to_vec(), v.to_vec(), c.to_vec());
+        let (ring, c) = Ring::of(&n, &Ciphertext { u, v, c });
+        let powers = Powers::new(&ring, &c)?;
+        let limbs = n.limbs();
+        let negated = powers.wrapped().chunks_exact(limbs).flat_map(|wrapped| n.sum([(wrapped, -1)]));
+        let coefficients: Vec<u64> = negated.collect();
+        let all = coefficients.chunks_exact(limbs).chain([n.wide().one()]);
+        let fractions = all.map(|coefficient| n.fraction(coefficient)).collect();
+        Ok(Self { n, coefficients, fractions })
+    }
+
+    /// The indices below `records` that the query may be for: one, but for a chance that never comes.
+    ///
+    /// # Errors
+    /// [`Error::OutOfBounds`] from 2³⁰ records on.
+    pub fn indices(&self, records: u64) -> Result<Vec<u64>> {
+        if records >= 1 << 30 {
+            return Err(Error::out_of_bounds("the number of records", records, "below 2^30"));
+        }
+        Ok((0..records).filter(|&index| self.may_be(index + 1) && self.is_root(index + 1)).collect())
+    }
+
+    /// Whether χ(i)/n is nearly whole: by Horner's rule in fractions of 384 bits, their whole parts dropped.
+    fn may_be(&self, i: u64) -> bool {
+        let value =
+            self.fractions.iter().rev().fold([0; WORDS], |value, fraction| times_plus(value, i, fraction));
+        matches!(value[WORDS - 1], 0 | u64::MAX)
+    }
+
+    /// Whether χ(i) = 0 modulo n.
+    fn is_root(&self, i: u64) -> bool {
+        let coefficients = self.coefficients.chunks_exact(self.n.limbs()).rev();
+        let value = coefficients.fold(self.n.wide().one().to_vec(), |value, coefficient| {
+            self.n.sum([(value.as_slice(), i as i64), (coefficient, 1)])
+        });
+        self.n.leave(&value).iter().all(|&word| word == 0)
+    }
+}
+
+/// value·i + fraction, modulo 1.
+fn times_plus(value: [u64; WORDS], i: u64, fraction: &[u64; WORDS]) -> [u64; WORDS] {
+    let (mut out, mut carry) = ([0; WORDS], 0u128);
+    for ((out, value), fraction) in out.iter_mut().zip(value).zip(fraction) {
+        carry += u128::from(value) * u128::from(i) + u128::from(*fraction);
+        *out = carry as u64;
+        carry >>= 64;
+    }
+    out
+}
+
+/// A query's payload, with or without its envelope.
+fn payload(query: &[u8]) -> Result<&[u8]> {
+    if query.len().is_multiple_of(8 * (3 + RANK)) {
+        return Ok(query);
+    }
+    let scheme = papir_core::erased::scheme_of_public(query)?;
+    Ok(envelope::open(query, envelope::Kind::Query, scheme)?.1)
+}
+
+/// A query as a client of Figure 2 makes it, for an index that is drawn below `records`, and the index.
+///
+/// # Errors
+/// [`Error::EmptyDatabase`] for no records.
+pub fn challenge(key: &SecretKey, records: u64, rng: &mut dyn CryptoRng) -> Result<(u64, Vec<u8>)> {
+    let index = rng.next_u64().checked_rem(records).ok_or(Error::EmptyDatabase)?;
+    let (ciphertext, _) = encrypt(key.modulus(), index + 1, rng);
+    let words = [key.modulus().integer(), &ciphertext.u, &ciphertext.v, &ciphertext.c].concat();
+    Ok((index, bytes_of(&words)))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use chacha20::ChaCha20Rng;
+    use chacha20::rand_core::SeedableRng;
+
+    use super::*;
+
+    /// What docs/notes/newtonpir.md says.
+    #[test]
+    fn every_index_is_recovered_from_its_query() {
+        let mut rng = ChaCha20Rng::from_seed([18; 32]);
+        let key = SecretKey::generate(2048, &mut rng).unwrap();
+        let records = 1 << 18;
+        let recovered = |_: &u32| {
+            let (index, query) = challenge(&key, records, &mut rng).unwrap();
+            Evidence::of(&query).unwrap().indices(records).unwrap() == [index]
+        };
+        assert_eq!((0..20).filter(recovered).count(), 20);
+    }
+
+    #[test]
+    fn other_indices_are_not() {
+        let mut rng = ChaCha20Rng::from_seed([19; 32]);
+        for bits in [256, 2048] {
+            let key = SecretKey::generate(bits, &mut rng).unwrap();
+            let (index, query) = challenge(&key, 1000, &mut rng).unwrap();
+            let evidence = Evidence::of(&query).unwrap();
+            assert_eq!(evidence.indices(index).unwrap(), [0; 0], "below the index");
+            assert_eq!(evidence.indices(index + 1).unwrap(), [index]);
+            assert!(evidence.may_be(index + 1) && evidence.is_root(index + 1));
+            assert!(!evidence.is_root(index + 2) && !evidence.is_root(0));
+            let mut other = query.clone();
+            other[query.len() / 2] ^= 1;
+            assert_eq!(Evidence::of(&other).unwrap().indices(1000).unwrap(), [0; 0], "a query of nothing");
+        }
+    }
+
+    #[test]
+    fn what_is_no_query_is_refused() {
+        for bytes in [vec![], vec![1; 12], vec![1; 12 * 8 + 1], vec![0; 12 * 256], vec![7; 100]] {
+            assert!(Evidence::of(&bytes).is_err(), "{} bytes", bytes.len());
+        }
+        let key = SecretKey::generate(256, &mut ChaCha20Rng::from_seed([1; 32])).unwrap();
+        let (_, query) = challenge(&key, 2, &mut ChaCha20Rng::from_seed([2; 32])).unwrap();
+        assert!(Evidence::of(&query).unwrap().indices(1 << 30).is_err());
+        assert!(matches!(
+            challenge(&key, 0, &mut ChaCha20Rng::from_seed([2; 32])),
+            Err(Error::EmptyDatabase)
+        ));
+    }
+}

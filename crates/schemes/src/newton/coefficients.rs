@@ -1,0 +1,90 @@
+//! Newton's interpolation coefficients modulo n (Algorithm 2, whose divisions are by units of Z_n).
+//!
+//! For nodes 1 to N the coefficients are divided differences, R_(l+1) = Σ_(k ≤ l) d_(k+1)/k! · (−1)^(l−k)/(l−k)!:
+//! one convolution with what depends on n and N alone.
+
+use papir_core::{Progress, Result};
+use rayon::prelude::*;
+
+use super::convolution::Convolution;
+use super::modulus::Modulus;
+
+/// Numbers that are multiplied side by side.
+const LANES: usize = 64;
+/// Numbers that are converted at a time.
+const BLOCK: usize = 1024;
+
+/// What the coefficients of all polynomials of N values take: 1/k! modulo n for k below N.
+pub struct Preparation<'a> {
+    n: &'a Modulus,
+    inverses: Vec<u64>,
+    convolution: Convolution<'a>,
+}
+
+impl<'a> Preparation<'a> {
+    /// For N values.
+    ///
+    /// # Errors
+    /// [`papir_core::Error::Malformed`] for an n with a prime factor below N.
+    pub fn new(n: &'a Modulus, count: usize, progress: &dyn Progress) -> Result<Self> {
+        progress.stage("factorials", 1);
+        let inverses = inverse_factorials(n, count)?;
+        progress.advance(1);
+        let mut signed = inverses.clone();
+        let zero = n.zeros(1);
+        for odd in signed.chunks_exact_mut(n.limbs()).skip(1).step_by(2) {
+            let negative = n.sum([(&zero[..], 1), (&*odd, -1)]);
+            odd.copy_from_slice(&negative);
+        }
+        let convolution = Convolution::new(n, &leave(n, &signed), progress);
+        Ok(Self { n, inverses, convolution })
+    }
+
+    /// The coefficients, elements, of the polynomial through N values: integers of so many words each.
+    pub fn coefficients(&self, values: &[u64], words: usize, progress: &dyn Progress) -> Vec<u64> {
+        let limbs = self.n.limbs();
+        let parts = values.par_chunks(BLOCK * words).zip(self.inverses.par_chunks(BLOCK * limbs));
+        let scaled = parts.flat_map_iter(|(values, inverses)| {
+            let mut elements = self.n.enter(values, words);
+            self.n.wide().multiply(&mut elements, inverses);
+            self.n.leave(&elements)
+        });
+        self.convolution.with(&scaled.collect::<Vec<u64>>(), progress)
+    }
+}
+
+fn leave(n: &Modulus, elements: &[u64]) -> Vec<u64> {
+    elements.par_chunks(BLOCK * n.limbs()).flat_map_iter(|some| n.leave(some)).collect()
+}
+
+/// 1/k! for k below `count`: (count − 1)! is inverted, the others are products of it and what is above k.
+fn inverse_factorials(n: &Modulus, count: usize) -> Result<Vec<u64>> {
+    let limbs = n.limbs();
+    let rows = count.div_ceil(LANES);
+    // Entry k is k + 1, so that products of entries k to count − 2 are (count − 1)!/k!; k stands in row
+    // k mod rows, lane ⌊k/rows⌋.
+    let factor = |row: usize, lane: usize| {
+        let k = lane * rows + row;
+        if k + 1 < count { k as u64 + 1 } else { 1 }
+    };
+    let integers: Vec<u64> =
+        (0..rows).flat_map(|row| (0..LANES).map(move |lane| factor(row, lane))).collect();
+    let mut products = n.enter(&integers, 1);
+    let row_limbs = LANES * limbs;
+    for row in (0..rows.saturating_sub(1)).rev() {
+        let (row, below) = products[row * row_limbs..][..2 * row_limbs].split_at_mut(row_limbs);
+        n.wide().multiply(row, below);
+    }
+    // What the lanes above multiply to, and the inverse.
+    let mut carries = n.wide().one().repeat(LANES);
+    for lane in (0..LANES - 1).rev() {
+        let next =
+            n.product(&carries[(lane + 1) * limbs..][..limbs], &products[(lane + 1) * limbs..][..limbs]);
+        carries[lane * limbs..][..limbs].copy_from_slice(&next);
+    }
+    let all = n.product(&carries[..limbs], &products[..limbs]);
+    n.wide().multiply_all(&mut carries, &n.inverse(&all)?);
+    products.par_chunks_exact_mut(row_limbs).for_each(|row| n.wide().multiply(row, &carries));
+    let entry = |k: usize| &products[((k % rows) * LANES + k / rows) * limbs..][..limbs];
+    Ok((0..count).flat_map(|k| entry(k).iter().copied()).collect())
+}

@@ -1,0 +1,144 @@
+//! The "single-ciphertext fully homomorphic encryption" of Xu et al. (section 3.1): a ring of rank 9 over Z_n.
+//!
+//! An element of R = Z_n\[x, y\]/(x³ − u, y³ − v) is nine elements of Z_n, that of xⁱyʲ at place 3i + j.
+
+use rand_core::CryptoRng;
+use zeroize::Zeroizing;
+
+use super::key::SecretKey;
+use super::modulus::Modulus;
+
+/// Coefficients of an element of the ring.
+pub const RANK: usize = 9;
+
+/// (u, v, c(x, y)), in integers below n.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ciphertext {
+    /// a³.
+    pub u: Vec<u64>,
+    /// b³.
+    pub v: Vec<u64>,
+    /// c, nine integers.
+    pub c: Vec<u64>,
+}
+
+/// a and b, the point at which ciphertexts are opened: secret.
+pub struct Point {
+    /// aⁱbʲ at place 3i + j.
+    monomials: Zeroizing<Vec<u64>>,
+}
+
+impl Point {
+    /// The point of two elements.
+    pub fn new(n: &Modulus, a: &[u64], b: &[u64]) -> Self {
+        let powers = |x: &[u64]| [n.wide().one().to_vec(), x.to_vec(), n.product(x, x)].map(Zeroizing::new);
+        let (a, b) = (powers(a), powers(b));
+        let pairs = a.iter().flat_map(|a| b.iter().map(move |b| n.product(a, b)));
+        let monomials = pairs.fold(Zeroizing::new(Vec::new()), |mut all, one| {
+            all.extend_from_slice(&Zeroizing::new(one));
+            all
+        });
+        Self { monomials }
+    }
+
+    /// c(a, b), an integer below n.
+    pub fn open(&self, n: &Modulus, c: &[u64]) -> Zeroizing<Vec<u64>> {
+        let mut terms = Zeroizing::new(n.enter(c, n.words()));
+        n.wide().multiply(&mut terms, &self.monomials);
+        let sum = Zeroizing::new(n.sum(terms.chunks_exact(n.limbs()).map(|term| (term, 1))));
+        Zeroizing::new(n.leave(&sum))
+    }
+}
+
+/// `Enc`: a message below 2⁶⁴ under a fresh point, and the point (which section 4.3 keeps to decrypt with).
+/// The constant coefficient is the message less the others' values at the point: a₀₀ falls out.
+pub fn encrypt(n: &Modulus, message: u64, rng: &mut dyn CryptoRng) -> (Ciphertext, Point) {
+    let (limbs, roots) = (n.limbs(), n.random(2, rng));
+    let (a, b) = roots.split_at(limbs);
+    let point = Point::new(n, a, b);
+    let cubes = n.product(&n.product(&roots, &roots), &roots);
+    let mut c = n.random(RANK, rng);
+    let values = Zeroizing::new(n.product(&c, &point.monomials));
+    let message = Zeroizing::new(n.small(message));
+    let others = values[limbs..].chunks_exact(limbs).map(|value| (value, -1));
+    let first = n.sum(std::iter::once((message.as_slice(), 1)).chain(others));
+    c[..limbs].copy_from_slice(&first);
+    let [c, cubes] = [&c[..], &cubes[..]].map(|elements| n.leave(elements));
+    let (u, v) = cubes.split_at(n.words());
+    (Ciphertext { u: u.to_vec(), v: v.to_vec(), c }, point)
+}
+
+/// `Dec`: the point from u and v by the secret key, and c at it.
+pub fn decrypt(key: &SecretKey, ciphertext: &Ciphertext) -> Zeroizing<Vec<u64>> {
+    point_of(key, &ciphertext.u, &ciphertext.v).open(key.modulus(), &ciphertext.c)
+}
+
+/// (u^d, v^d).
+pub fn point_of(key: &SecretKey, u: &[u64], v: &[u64]) -> Point {
+    let n = key.modulus();
+    let roots = key.cube_roots(&n.enter(&[u, v].concat(), n.words()));
+    let (a, b) = roots.split_at(n.limbs());
+    Point::new(n, a, b)
+}
+
+/// R, of a ciphertext's u and v.
+pub struct Ring<'a> {
+    n: &'a Modulus,
+    u: Vec<u64>,
+    v: Vec<u64>,
+}
+
+impl<'a> Ring<'a> {
+    /// The ring in which a ciphertext lies, and its c.
+    pub fn of(n: &'a Modulus, ciphertext: &Ciphertext) -> (Self, Vec<u64>) {
+        let [u, v, c] =
+            [&ciphertext.u, &ciphertext.v, &ciphertext.c].map(|integers| n.enter(integers, n.words()));
+        (Self { n, u, v }, c)
+    }
+
+    /// n.
+    pub fn modulus(&self) -> &Modulus {
+        self.n
+    }
+
+    /// 1.
+    pub fn one(&self) -> Vec<u64> {
+        [self.n.wide().one(), &self.n.zeros(RANK - 1)].concat()
+    }
+
+    /// a·b: 81 products, and those with u and v.
+    pub fn multiply(&self, a: &[u64], b: &[u64]) -> Vec<u64> {
+        let limbs = self.n.limbs();
+        let lefts = a.chunks_exact(limbs).flat_map(|a| a.repeat(RANK)).collect::<Vec<u64>>();
+        let products = self.n.product(&lefts, &b.repeat(RANK));
+        // Powers of x and y up to 4 each.
+        let mut wide = self.n.zeros(25);
+        for (place, product) in products.chunks_exact(limbs).enumerate() {
+            let (left, right) = (place / RANK, place % RANK);
+            let (i, j) = (left / 3 + right / 3, left % 3 + right % 3);
+            self.n.wide().add_multiples(&mut wide[(5 * i + j) * limbs..][..limbs], [(product, 1)]);
+        }
+        let (low, high) = wide.split_at_mut(15 * limbs);
+        self.n.wide().multiply_all(high, &self.u);
+        self.n.wide().add_multiples(&mut low[..10 * limbs], [(high, 1)]);
+        let mut out = Vec::with_capacity(RANK * limbs);
+        for row in low.chunks_exact_mut(5 * limbs) {
+            let (low, high) = row.split_at_mut(3 * limbs);
+            self.n.wide().multiply_all(high, &self.v);
+            self.n.wide().add_multiples(&mut low[..2 * limbs], [(high, 1)]);
+            out.extend_from_slice(low);
+        }
+        out
+    }
+}
+
+/// `Eval`, Algorithm 1: Horner's rule in R, 81 products for each coefficient. Coefficients are elements, the
+/// constant one first.
+pub fn evaluate(ring: &Ring<'_>, c: &[u64], coefficients: &[u64]) -> Vec<u64> {
+    let limbs = ring.n.limbs();
+    coefficients.chunks_exact(limbs).rev().fold(ring.n.zeros(RANK), |sum, coefficient| {
+        let mut next = ring.multiply(&sum, c);
+        ring.n.wide().add_multiples(&mut next[..limbs], [(coefficient, 1)]);
+        next
+    })
+}

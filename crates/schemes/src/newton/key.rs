@@ -1,0 +1,101 @@
+//! Secret keys (section 3.1, `KeyGen`).
+
+use std::sync::Arc;
+
+use crypto_bigint::{BoxedUint, ConcatenatingMul};
+use crypto_primes::Flavor;
+use crypto_primes::hazmat::{SetBits, SmallFactorsSieveFactory};
+use papir_core::{Error, Result};
+use papir_ring::prg::SecretRng;
+use rand_core::CryptoRng;
+use zeroize::Zeroizing;
+
+use super::modulus::{Modulus, words_of};
+
+/// n, and d with 3·d ≡ 1 modulo φ(n): what takes cube roots. Erased on drop.
+pub struct SecretKey {
+    modulus: Arc<Modulus>,
+    exponent: Zeroizing<Vec<u64>>,
+}
+
+impl SecretKey {
+    /// A fresh key: two primes of `bits`/2 bits, neither of them 1 modulo 3, and d = 3⁻¹ modulo φ(n).
+    ///
+    /// # Errors
+    /// [`Error::Malformed`] for sizes that [`Modulus::new`] refuses.
+    pub fn generate(bits: u32, rng: &mut dyn CryptoRng) -> Result<Self> {
+        let mut rng = SecretRng::new(rng);
+        loop {
+            let (p, q) = (prime(bits / 2, &mut rng)?, prime(bits / 2, &mut rng)?);
+            if *p == *q {
+                continue;
+            }
+            let modulus = Modulus::new(bits, &words_of(&p.concatenating_mul(&*q).to_le_bytes()))?;
+            let one = BoxedUint::one_with_precision(p.bits_precision());
+            let [p, q] = [p, q].map(|prime| Zeroizing::new(prime.wrapping_sub(&one)));
+            let order = Zeroizing::new(p.concatenating_mul(&*q));
+            let exponent = third(&Zeroizing::new(words_of(&order.to_le_bytes())));
+            return Ok(Self { modulus: Arc::new(modulus), exponent });
+        }
+    }
+
+    /// A key from n and d.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`] where d takes no cube roots modulo n.
+    pub fn from_parts(modulus: Arc<Modulus>, exponent: &[u64]) -> Result<Self> {
+        let key = Self { modulus, exponent: Zeroizing::new(exponent.to_vec()) };
+        let [two, eight] = [2, 8].map(|number| key.modulus.small(number));
+        if key.modulus.leave(&key.cube_roots(&eight)) != key.modulus.leave(&two) {
+            return Err(Error::malformed("newton's secret key", "another exponent", "1/3 modulo φ(n)"));
+        }
+        Ok(key)
+    }
+
+    /// n.
+    pub fn modulus(&self) -> &Arc<Modulus> {
+        &self.modulus
+    }
+
+    /// d, as many words as n.
+    pub fn exponent(&self) -> &[u64] {
+        &self.exponent
+    }
+
+    /// The cube root of each element.
+    pub fn cube_roots(&self, elements: &[u64]) -> Zeroizing<Vec<u64>> {
+        let mut roots = Zeroizing::new(elements.to_vec());
+        self.modulus.wide().power(&mut roots, &self.exponent, 64 * self.exponent.len());
+        roots
+    }
+}
+
+/// A random prime of exactly so many bits, 2 modulo 3, the top two bits set.
+fn prime(bits: u32, rng: &mut SecretRng) -> Result<Zeroizing<BoxedUint>> {
+    let none = || Error::malformed("the length of newton's primes", bits, "one for which there are primes");
+    let sieve = SmallFactorsSieveFactory::<BoxedUint>::new(Flavor::Any, bits, SetBits::TwoMsb);
+    let fits = |_: &mut SecretRng, candidate: &BoxedUint| {
+        // 2⁶⁴ is 1 modulo 3.
+        let words = Zeroizing::new(words_of(&candidate.to_le_bytes()));
+        let rest = words.iter().map(|word| word % 3).sum::<u64>() % 3;
+        rest == 2 && crypto_primes::is_prime(Flavor::Any, candidate)
+    };
+    let found = crypto_primes::sieve_and_find(rng, sieve.map_err(|_| none())?, fits);
+    Ok(Zeroizing::new(found.map_err(|_| none())?.ok_or_else(none)?))
+}
+
+/// 1/3 modulo φ, which is 1 modulo 3: (2φ + 1)/3, which is below φ.
+fn third(order: &[u64]) -> Zeroizing<Vec<u64>> {
+    let (mut out, mut rest) = (Zeroizing::new(vec![0; order.len()]), 0u128);
+    let doubled = |k: usize| {
+        let below = if k == 0 { 1 } else { order[k - 1] >> 63 };
+        order[k] << 1 | below
+    };
+    rest += order.last().map_or(0, |top| u128::from(top >> 63));
+    for k in (0..order.len()).rev() {
+        let dividend = rest << 64 | u128::from(doubled(k));
+        out[k] = (dividend / 3) as u64;
+        rest = dividend % 3;
+    }
+    out
+}

@@ -1,0 +1,163 @@
+//! The modulus n, and arithmetic modulo it for many numbers at a time.
+//!
+//! *Integers* are little-endian words, *elements* residues as [`papir_kernels::wide`] has them.
+
+use crypto_bigint::{BoxedUint, Odd};
+use papir_core::{Error, Result};
+use papir_kernels::wide;
+use papir_paillier as paillier;
+use rand_core::CryptoRng;
+use zeroize::Zeroizing;
+
+/// What a modulus is called in errors.
+const WHAT: &str = "newton's modulus";
+
+/// n.
+pub struct Modulus {
+    words: Vec<u64>,
+    wide: wide::Modulus,
+}
+
+impl Modulus {
+    /// A modulus of exactly so many bits (a multiple of 128, from 256 on): odd, no prime, no square, without
+    /// prime factors below 2¹⁶.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`] saying which of these it is.
+    pub fn new(bits: u32, words: &[u64]) -> Result<Self> {
+        let refused = |found: String| {
+            Error::malformed(WHAT, found, format!("a product of two primes of {} bits", bits / 2))
+        };
+        let params = paillier::Params::insecure(bits, 1).map_err(|error| refused(error.to_string()))?;
+        paillier::PublicKey::check(&params, words).map_err(|error| match error {
+            paillier::Error::Modulus { found } => {
+                refused(format!("a number {found}").trim_end_matches(',').to_owned())
+            }
+            other => refused(other.to_string()),
+        })?;
+        Self::unchecked(words)
+    }
+
+    /// A modulus that is odd and above 2, whatever else it is: for those who only look at what was sent.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`] for others.
+    pub fn unchecked(words: &[u64]) -> Result<Self> {
+        let wide =
+            wide::Modulus::new(words).map_err(|error| Error::malformed(WHAT, error, "an odd number"))?;
+        Ok(Self { words: words.to_vec(), wide })
+    }
+
+    /// n.
+    pub fn integer(&self) -> &[u64] {
+        &self.words
+    }
+
+    /// Words of an integer below n.
+    pub fn words(&self) -> usize {
+        self.wide.words()
+    }
+
+    /// Words of an element.
+    pub fn limbs(&self) -> usize {
+        self.wide.limbs()
+    }
+
+    /// Products and sums of elements.
+    pub fn wide(&self) -> &wide::Modulus {
+        &self.wide
+    }
+
+    /// Elements of integers of so many words each.
+    ///
+    /// # Panics
+    /// Where these are not whole integers, or have no words.
+    pub fn enter(&self, integers: &[u64], words: usize) -> Vec<u64> {
+        let mut elements = vec![0; integers.len() / words * self.limbs()];
+        self.wide.enter(integers, words, &mut elements);
+        elements
+    }
+
+    /// Integers below n of elements.
+    pub fn leave(&self, elements: &[u64]) -> Vec<u64> {
+        let mut integers = vec![0; elements.len() / self.limbs() * self.words()];
+        self.wide.leave(elements, &mut integers);
+        integers
+    }
+
+    /// An element.
+    pub fn small(&self, number: u64) -> Vec<u64> {
+        self.enter(&[number], 1)
+    }
+
+    /// The element 0, so many times.
+    pub fn zeros(&self, count: usize) -> Vec<u64> {
+        vec![0; count * self.limbs()]
+    }
+
+    /// a·b, element by element.
+    pub fn product(&self, a: &[u64], b: &[u64]) -> Vec<u64> {
+        let mut product = a.to_vec();
+        self.wide.multiply(&mut product, b);
+        product
+    }
+
+    /// The sum of elements, each with a sign or another small factor.
+    pub fn sum<'a>(&self, terms: impl IntoIterator<Item = (&'a [u64], i64)>) -> Vec<u64> {
+        let mut sum = self.zeros(1);
+        terms.into_iter().for_each(|term| self.wide.add_multiples(&mut sum, [term]));
+        sum
+    }
+
+    /// Uniform elements, up to a bias of 2⁻¹²⁸.
+    pub fn random(&self, count: usize, rng: &mut dyn CryptoRng) -> Zeroizing<Vec<u64>> {
+        let words = self.words() + 2;
+        let mut bytes = Zeroizing::new(vec![0; 8 * words * count]);
+        rng.fill_bytes(&mut bytes);
+        let integers = Zeroizing::new(words_of(&bytes));
+        Zeroizing::new(self.enter(&integers, words))
+    }
+
+    /// 1/a of an element. Variable in nothing but n's length.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`] where there is none: n has a small factor.
+    pub fn inverse(&self, a: &[u64]) -> Result<Vec<u64>> {
+        let none = || Error::malformed(WHAT, "one with a small factor", "a product of two large primes");
+        let [modulus, a] = [&self.words, &self.leave(a)].map(|words| number(words));
+        let modulus = Odd::new(modulus).into_option().ok_or_else(none)?;
+        let inverse = a.invert_odd_mod(&modulus).into_option().ok_or_else(none)?;
+        Ok(self.enter(&words_of(&inverse.to_le_bytes()), self.words()))
+    }
+
+    /// ⌊a·2^(64·count)/n⌋ of an element, its lowest `count` words.
+    pub(super) fn fraction<const N: usize>(&self, a: &[u64]) -> [u64; N] {
+        let shifted = [vec![0; N], self.leave(a)].concat();
+        let modulus = number(&[&self.words[..], &[0; N]].concat());
+        let mut out = [0; N];
+        // n is odd.
+        if let Some(modulus) = modulus.to_nz().into_option() {
+            let quotient = number(&shifted).div_rem_vartime(&modulus).0;
+            out.iter_mut().zip(words_of(&quotient.to_le_bytes())).for_each(|(out, word)| *out = word);
+        }
+        out
+    }
+}
+
+/// A number of words.
+pub(super) fn number(words: &[u64]) -> BoxedUint {
+    let bytes: Zeroizing<Vec<u8>> =
+        Zeroizing::new(words.iter().flat_map(|word| word.to_le_bytes()).collect());
+    BoxedUint::from_le_slice_truncated(&bytes, 8 * bytes.len() as u32)
+}
+
+/// Little-endian words of bytes, the last one filled up with zeros.
+pub(super) fn words_of(bytes: &[u8]) -> Vec<u64> {
+    let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
+    bytes.chunks(8).map(word).collect()
+}
+
+/// Bytes of words.
+pub(super) fn bytes_of(words: &[u64]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
