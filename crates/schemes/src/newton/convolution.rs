@@ -18,8 +18,10 @@ use crate::residues::System;
 const DEGREES: std::ops::RangeInclusive<usize> = 16..=65536;
 /// Bits of a prime: sums of 256 products fit a word of 64, more than there are blocks.
 const PRIME_BITS: u32 = 28;
-/// Numbers whose residues are written together: a cache line for each prime.
+/// Numbers whose residues are computed together.
 const RUN: usize = 16;
+/// Runs whose residues primes take one after the other: 512 KiB.
+const RUNS: usize = 128;
 /// Sums that are lifted at a time.
 const LIFTED: usize = 256;
 
@@ -95,10 +97,15 @@ impl<'a> Convolution<'a> {
         let mut values = vec![vec![0; 2 * half * self.blocks()]; primes];
         let runs: Vec<Vec<[u32; ROWS]>> =
             sequence.par_chunks(RUN * self.n.words()).map(|run| self.residues(part, run)).collect();
+        // A block of residues stays in the cache while all primes take theirs.
+        for (block, runs) in runs.chunks(RUNS).enumerate() {
+            values.par_iter_mut().enumerate().for_each(|(lane, values)| {
+                for (k, residues) in (block * RUNS * RUN..).zip(runs.iter().flatten()) {
+                    values[k / half * 2 * half + k % half] = residues[lane];
+                }
+            });
+        }
         values.par_iter_mut().enumerate().for_each(|(lane, values)| {
-            for (k, residues) in runs.iter().flatten().enumerate() {
-                values[k / half * 2 * half + k % half] = residues[lane];
-            }
             let table = &self.tables[part * ROWS + lane];
             values.chunks_exact_mut(2 * half).for_each(|block| table.forward(block));
         });
