@@ -62,10 +62,16 @@ impl Drop for Opening {
 pub(crate) type Row = (u8, u16);
 
 impl<P: Compressed> Wire<P> for State {
-    fn encode(&self, _params: &P) -> Vec<u8> {
-        let held = self.held.iter().flat_map(Held::encode);
-        let fixed = [&self.key.to_bytes()[..], &self.seed.0, &self.next.to_le_bytes()].concat();
-        fixed.into_iter().chain(held).collect()
+    fn encode(&self, params: &P) -> Vec<u8> {
+        // As long as it will be: growing would leave copies of the key behind.
+        let held = self.held.len() * Held::bytes(params.compression());
+        let fixed = SecretKey::byte_length(&params.compression().paillier) + SEED_BYTES + NUMBER_BYTES;
+        let mut bytes = Vec::with_capacity(fixed + held);
+        bytes.extend_from_slice(&self.key.to_bytes());
+        bytes.extend_from_slice(&self.seed.0);
+        bytes.extend_from_slice(&self.next.to_le_bytes());
+        self.held.iter().for_each(|held| held.write(&mut bytes));
+        bytes
     }
 
     fn decode(params: &P, bytes: &[u8]) -> Result<Self> {
@@ -94,17 +100,18 @@ impl Held {
         NUMBER_BYTES + size_of::<Digest>() + compression.apart_bytes()
     }
 
-    fn encode(&self) -> Vec<u8> {
-        let mut bytes = [&self.number.to_le_bytes()[..], &self.digest].concat();
+    fn write(&self, bytes: &mut Vec<u8>) {
+        bytes.extend_from_slice(&self.number.to_le_bytes());
+        bytes.extend_from_slice(&self.digest);
         let words = self.plaintexts.iter().flat_map(Plaintext::words);
-        bytes.extend(words.flat_map(|word| word.to_le_bytes()));
-        bytes
+        words.for_each(|word| bytes.extend_from_slice(&word.to_le_bytes()));
     }
 
     fn decode(public: &PublicKey, compression: &Compression, bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::new("a held hint", bytes);
         let (number, digest) = (reader.u64()?, reader.array()?);
-        let plaintexts = wire::numbers(reader.rest(), compression.paillier.plaintext_bytes()).into_iter();
+        let numbers = wire::numbers(reader.rest(), compression.paillier.plaintext_bytes());
+        let plaintexts = numbers.into_iter().map(Zeroizing::new);
         let plaintexts = plaintexts.map(|words| public.plaintext(&words).map_err(malformed("a held hint")));
         Ok(Self { number, digest, plaintexts: plaintexts.collect::<Result<_>>()? })
     }
