@@ -92,7 +92,10 @@ fn an_update_is_a_setup_of_the_changed_records() {
         setup.server = server;
         let last = changes.last().unwrap();
         let (secret, query) = setup.ask(last.index);
-        assert_eq!(setup.client.extract(secret, setup.answer(&query)).unwrap(), [last.record.clone()]);
+        assert_eq!(
+            setup.client.extract(secret, setup.answer(&query)).unwrap(),
+            std::slice::from_ref(&last.record)
+        );
     }
 }
 
