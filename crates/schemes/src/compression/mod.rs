@@ -14,8 +14,8 @@
 //! | ck_r, many of them from one seed (4.3) | `ticket::random_key` |
 //! | pt_r, ck_o (Algorithm 5, lines 4 and 11) | `client` |
 //! | `Hint`, line 7 | `ticket`: products of powers modulo m² |
-//! | `Response`, line 18, in an RNS (4.3) | [`hint::CompressedHint::products`], `residues` |
-//! | one ciphertext for answer and hint (4.3) | [`hint::CompressedHint::join`] |
+//! | `Response`, line 18, in an RNS (4.3) | `hint`, `residues` |
+//! | one ciphertext for answer and hint (4.3) | `hint` |
 //! | client storage (4.3): the client fetches its ticket beforehand | [`client::State`]'s held hints |
 //! | batches (3.3, 3.3.3) | `slots` |
 //! | packed compression keys (Appendix A) | t bits of s in one plaintext: `slots` |
@@ -25,7 +25,7 @@
 //! server's registry answers a number's second query only when it is the first one again.
 
 pub mod client;
-pub mod hint;
+pub(crate) mod hint;
 pub(crate) mod noise;
 pub mod params;
 mod residues;
