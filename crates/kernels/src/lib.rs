@@ -14,7 +14,7 @@
 //!   written here once, over the trait `Lanes`; on x86-64 the lanes are those of SSE2.
 //! - `src/x86_64/avx2/name.rs`, `src/x86_64/avx512/name.rs`: what needs more, behind
 //!   `#[target_feature]`; what the two share is in `src/x86_64/name.rs`, over `WideLanes`.
-//! - `tests/name.rs`: every backend against `papir-reference`; `examples/` measure.
+//! - `tests/it/name.rs`: every backend against `papir-reference`; `examples/` measure.
 //!
 //! [`wide`] has a folder of its own and engines instead of kernels: its elements have another
 //! form on each backend.

@@ -66,7 +66,7 @@ impl Weights {
 
     /// How many keys share a pilot where a region has many. More keys make a smaller layout and a
     /// larger table: this many give tables of 1.04 (one slot) to 1.2 (40 slots) times their items'
-    /// bytes, as `tests/overhead.rs` measures. Where few long items fill most buckets, keys have
+    /// bytes, as `tests/it/overhead.rs` measures. Where few long items fill most buckets, keys have
     /// few buckets to go to, and fewer of them can go together.
     fn keys_per_pilot(&self) -> f64 {
         ((4.0 + 1.5 * self.slots) / self.skew).max(2.5)

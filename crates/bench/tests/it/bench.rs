@@ -1,0 +1,268 @@
+//! Every benchmark that has a name runs small; what is printed has its form; what is wrong is said.
+
+use std::collections::BTreeSet;
+
+use clap::Parser;
+use papir_bench::cli::{Args, Outcome, perform, run_with};
+use papir_bench::measure::{Effort, Plan};
+use papir_bench::records::{Synthetic, record};
+use papir_bench::subject::{self, Choice};
+use papir_bench::{Error, definitions, figures, tables};
+use papir_core::{Goal, NoProgress, Records, Result as CoreResult, Shape};
+use papir_schemes::registry;
+use serde_json::Value;
+
+const EFFORT: Effort = Effort { threads: 1, runs: 2 };
+
+const FIELDS: [&str; 26] = [
+    "scheme",
+    "records",
+    "record_bytes",
+    "threads",
+    "backend",
+    "read_gbps",
+    "read_ms",
+    "answer_ms",
+    "reads",
+    "stages",
+    "encode_s",
+    "hint_s",
+    "material_s",
+    "offline_s",
+    "keys_bytes",
+    "query_bytes",
+    "upload_bytes",
+    "download_bytes",
+    "hint_bytes",
+    "material_bytes",
+    "rss_bytes",
+    "query_ms",
+    "extract_ms",
+    "security_bits",
+    "failure_log2",
+    "correct",
+];
+
+#[derive(Parser)]
+struct Program {
+    #[command(flatten)]
+    args: Args,
+}
+
+fn parse(line: &str) -> Result<Args, clap::Error> {
+    Program::try_parse_from(std::iter::once("bench").chain(line.split_whitespace())).map(|p| p.args)
+}
+
+/// What is printed for a command line.
+fn output(line: &str) -> Result<String, Error> {
+    let mut out = Vec::new();
+    run_with(&parse(line).unwrap(), &mut out, &NoProgress)?;
+    Ok(String::from_utf8(out).unwrap())
+}
+
+fn error(line: &str) -> String {
+    match parse(line) {
+        Err(error) => error.to_string(),
+        Ok(_) => output(line).unwrap_err().to_string(),
+    }
+}
+
+#[test]
+fn every_scheme_of_the_registry_can_be_measured() {
+    let registered: Vec<&str> = registry::all().iter().map(|scheme| scheme.name()).collect();
+    let measured = subject::all().map(|subject| subject.name());
+    assert_eq!(measured.as_slice(), registered);
+}
+
+#[test]
+fn every_benchmark_runs_small_and_is_right() {
+    let names: BTreeSet<&str> = definitions::ALL.iter().map(|definition| definition.name).collect();
+    assert_eq!(names.len(), definitions::ALL.len(), "two benchmarks of one name");
+    for definition in definitions::ALL {
+        assert!(registry::by_name(definition.name).is_err(), "{} is a scheme", definition.name);
+        let outcome = perform(definition.tiny, EFFORT, &NoProgress).unwrap();
+        outcome.check().unwrap();
+        if let Outcome::Schemes(reports) = outcome {
+            for report in reports {
+                let parts = report.encode_s + report.hint_s + report.material_s;
+                // A stage of setup that is not known here would be missing from the sum.
+                assert!((parts - report.offline_s).abs() < 1e-9, "{}: {report:?}", definition.name);
+                let stages: f64 = report.stages.0.iter().map(|stage| stage.1).sum();
+                assert!(report.answer_ms > 0.0 && stages > 0.0, "{}: {report:?}", definition.name);
+                assert!((report.reads - report.answer_ms / report.read_ms).abs() < 1e-6 * report.reads);
+            }
+        }
+    }
+}
+
+#[test]
+fn json_has_exactly_the_fields() {
+    for scheme in ["inspire", "simple", "double", "plain", "inspire2"] {
+        let line = format!("{scheme} --records 1000 --record-bytes 8 --runs 2 --threads 3 --json");
+        let report: Value = serde_json::from_str(&output(&line).unwrap()).unwrap();
+        let object = report.as_object().unwrap();
+        let found: BTreeSet<&str> = object.keys().map(String::as_str).collect();
+        assert_eq!(found, BTreeSet::from(FIELDS), "{scheme}");
+        assert_eq!(object["scheme"], scheme);
+        assert_eq!((&object["records"], &object["record_bytes"]), (&1000.into(), &8.into()));
+        assert_eq!((&object["threads"], &object["correct"]), (&3.into(), &true.into()));
+        assert!(object["stages"].as_object().unwrap().contains_key("parse"));
+        let upload = object["upload_bytes"].as_u64().unwrap();
+        assert!(upload >= object["query_bytes"].as_u64().unwrap());
+        assert_eq!(object["security_bits"].is_null(), scheme == "plain");
+    }
+}
+
+#[test]
+fn stages_of_inspire_are_its_servers() {
+    let line = "inspire --records 4096 --dim0 32 --runs 1 --json";
+    let report: Value = serde_json::from_str(&output(line).unwrap()).unwrap();
+    let stages: BTreeSet<&str> = report["stages"].as_object().unwrap().keys().map(String::as_str).collect();
+    let expected = ["parse", "select", "read_keys", "pack", "evaluate", "switch", "seal"];
+    assert_eq!(stages, BTreeSet::from(expected));
+    let (keys, query) = (report["keys_bytes"].as_u64().unwrap(), report["query_bytes"].as_u64().unwrap());
+    assert!(keys > 0 && query > 0);
+    assert_eq!(report["upload_bytes"].as_u64().unwrap(), keys + query);
+}
+
+#[test]
+fn a_comparison_is_one_table_or_one_array() {
+    let line = "--compare simple,plain --size 64KiB --record-bytes 64 --runs 1";
+    let table = output(line).unwrap();
+    let first = table.lines().next().unwrap().split_whitespace().collect::<Vec<_>>();
+    assert_eq!(first, ["scheme", "simple", "plain"]);
+    assert!(table.lines().any(|line| line.split_whitespace().eq(["correct", "yes", "yes"])), "{table}");
+    assert_eq!(table.lines().filter(|line| line.starts_with("  parse ")).count(), 1, "{table}");
+    let reports: Value = serde_json::from_str(&output(&format!("{line} --json")).unwrap()).unwrap();
+    let shapes: Vec<_> = reports.as_array().unwrap().iter().map(|r| r["records"].as_u64()).collect();
+    assert_eq!(shapes, [Some(1024), Some(1024)]);
+}
+
+#[test]
+fn the_list_names_all() {
+    let list = output("--list").unwrap();
+    assert_eq!(list.lines().count(), definitions::ALL.len() + tables::all().count() + figures::ALL.len());
+    assert!(list.contains("\n--table inspire-2  ") && list.contains("\n--figure inspire-2  "), "{list}");
+    assert!(list.lines().any(|line| line.starts_with("inspire-1gib  ")), "{list}");
+    let json: Value = serde_json::from_str(&output("--list --json").unwrap()).unwrap();
+    assert_eq!((&json[0]["kind"], &json[0]["name"]), (&"benchmark".into(), &definitions::ALL[0].name.into()));
+    let named: BTreeSet<String> =
+        json.as_array().unwrap().iter().map(|one| format!("{} {}", one["kind"], one["name"])).collect();
+    assert_eq!(named.len(), list.lines().count(), "two of one kind and name");
+}
+
+#[test]
+fn a_table_and_a_figure_are_printed_as_text_json_and_svg() {
+    let table = output("--table inspire-7 --size 1").unwrap();
+    assert_eq!(table.lines().filter(|line| line.contains("predicted")).count(), 3, "{table}");
+    let json: Value = serde_json::from_str(&output("--table inspire-7 --size 1 --json").unwrap()).unwrap();
+    assert_eq!((&json["table"], &json["above"]), (&"inspire-7".into(), &0.into()));
+    assert_eq!(json["rows"][0]["papir"]["status"], "predicted");
+    assert!(json["rows"][0]["papir"]["total_kib"].as_f64().unwrap() > 0.0);
+    let json: Value = serde_json::from_str(&output("--figure inspire-3 --size 1 --json").unwrap()).unwrap();
+    assert_eq!((&json["figure"], &json["correct"]), (&"inspire-3".into(), &true.into()));
+    assert_eq!(json["points"][0]["stages"]["packing"], 1070.0);
+    let path = std::env::temp_dir().join(format!("papir-figure-{}.svg", std::process::id()));
+    let line = format!("--figure inspire-3 --size 1 --svg {}", path.display());
+    assert_eq!(output(&line).unwrap(), "");
+    assert!(std::fs::read_to_string(&path).unwrap().starts_with("<svg "));
+    std::fs::remove_file(path).unwrap();
+}
+
+/// Schemes without units say so.
+#[test]
+fn units_are_refused_where_there_are_none() {
+    for subject in subject::all().iter().filter(|subject| subject.name() != "inspire2") {
+        let line = format!("{} --records 64 --dim0 8 --gamma0 16", subject.name());
+        let expected = format!("--gamma0 with {}: expected none", subject.name());
+        assert!(error(&line).contains(&expected), "{}", error(&line));
+    }
+}
+
+#[test]
+fn wrong_arguments_are_named() {
+    for (line, words) in [
+        ("", "the following required arguments were not provided"),
+        (
+            "nonsense",
+            "`nonsense`: expected a scheme (plain, simple, inspire, double, inspire2, inspire0, ypir, simpleypir, zip, newton, newtonsym, zipdouble), or a benchmark that --list names",
+        ),
+        ("--compare plain,packing", "`packing`: expected a scheme"),
+        ("plain --size 1GB", "the size `1GB`: expected bytes above 0"),
+        ("plain --size 0", "the size `0`: expected bytes above 0"),
+        ("plain --size 63 --record-bytes 64", "a database of 63 bytes with records of 64: expected room"),
+        ("plain --records 0", "the database is empty"),
+        ("plain --records 5 --size 1MiB", "cannot be used with"),
+        ("plain --records 1 --record-bytes 1MiB", "the record length in bits is 8388608"),
+        ("plain --records 64 --dim0 8", "--dim0 with plain: expected none"),
+        ("simple --records 64 --dim0 0", "invalid value '0'"),
+        ("simple --records 64 --dim0 8 --goal min-time", "cannot be used with"),
+        ("plain --records 64 --goal fastest", "a goal is malformed: found fastest"),
+        ("plain --records 64 --threads 0", "0 threads and 5 runs: expected 1 to"),
+        ("plain --records 64 --runs 0", "1 threads and 0 runs: expected 1 to"),
+        (
+            "plain --records 4294967296 --record-bytes 64KiB",
+            "plain needs 256 TiB of memory: expected at most",
+        ),
+        ("inspire-1gib --size 1MiB", "`inspire-1gib` with a size"),
+        ("--list --compare plain", "cannot be used with"),
+        ("--table inspire-1", "table `inspire-1`: expected inspire-2 or inspire-3"),
+        ("--figure inspire-9", "figure `inspire-9`: expected inspire-1 or inspire-2 or inspire-3"),
+        ("--table inspire-2 --figure inspire-2", "cannot be used with"),
+        ("--figure inspire-1 --dim0 4", "cannot be used with"),
+        ("--table inspire-2 --svg x.svg", "cannot be used with"),
+        ("inspire --svg x.svg", "cannot be used with"),
+        ("--svg x.svg", "--figure <FIGURE>"),
+        ("inspire --gamma0 16 --goal balanced", "cannot be used with"),
+        ("--figure inspire-1 --size 1 --svg /nowhere/x.svg", "/nowhere/x.svg: No such file"),
+        ("inspire --gamma0 16", "--dim0 <N>"),
+    ] {
+        let error = error(line);
+        assert!(error.contains(words), "`{line}`: {error}");
+    }
+}
+
+/// A source that gives one bit wrong in every record.
+struct Faulty(Synthetic);
+
+impl Records for Faulty {
+    fn shape(&self) -> Shape {
+        self.0.shape()
+    }
+
+    fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> CoreResult<()> {
+        self.0.read_packed(first, count, out)?;
+        out.chunks_exact_mut(self.shape().record_bytes()).for_each(|record| record[0] ^= 1);
+        Ok(())
+    }
+}
+
+#[test]
+fn wrong_records_are_not_correct() {
+    let records = Synthetic::new(300, 8).unwrap();
+    let faulty = Faulty(records);
+    assert_ne!(record(&records, 7).unwrap(), record(&faulty, 7).unwrap());
+    for subject in subject::all() {
+        let choice = Choice::Goal(Goal::Balanced);
+        let right = Plan { records: &records, expected: &records, choice, effort: EFFORT };
+        let wrong = Plan { records: &faulty, ..right };
+        assert!(subject.measure(&right, &NoProgress).unwrap().correct, "{}", subject.name());
+        let report = subject.measure(&wrong, &NoProgress).unwrap();
+        assert!(!report.correct, "{}", subject.name());
+        let checked = Outcome::Schemes(vec![report]).check().unwrap_err().to_string();
+        assert_eq!(checked, format!("{} gave wrong records", subject.name()));
+    }
+}
+
+#[test]
+fn one_record_is_measured_too() {
+    let line = "inspire --records 1 --record-bytes 1 --runs 3 --json";
+    let report: Value = serde_json::from_str(&output(line).unwrap()).unwrap();
+    assert_eq!(report["correct"], true);
+}
+
+#[test]
+fn packing_refuses_what_fills_no_pack() {
+    let error = papir_bench::packing::measure(100, EFFORT, &NoProgress).unwrap_err().to_string();
+    assert_eq!(error, "100 encryptions to pack: expected a multiple of 2048 up to 65536");
+}

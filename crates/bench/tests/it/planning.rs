@@ -1,0 +1,34 @@
+//! The cost model against what is measured.
+
+use papir_bench::calibrate::{Extent, calibrate};
+use papir_bench::check::{TINY, check, write_table};
+use papir_core::NoProgress;
+use papir_core::cost::Operation;
+
+#[test]
+fn a_tiny_calibration_gives_every_rate() {
+    let rates = calibrate(Extent::TINY, 2, &NoProgress).unwrap();
+    assert_eq!(rates.threads(), 2);
+    for op in Operation::ALL {
+        let (one, all) = (rates.one(op), rates.all(op));
+        assert!((1e-12..1.0).contains(&one), "{}: {one}", op.name());
+        assert!(all <= one && all >= 0.499 * one, "{}: {all} of {one}", op.name());
+    }
+    // Preparing a pack is minutes of bytes, rounding a word is not.
+    assert!(rates.one(Operation::Pack) > 1e4 * rates.one(Operation::Word), "{rates:?}");
+}
+
+/// How near they are is for `papir plan --check` on a machine that does nothing else; here they are there.
+#[test]
+fn predictions_stand_beside_what_was_measured() {
+    let rates = calibrate(Extent::TINY, 1, &NoProgress).unwrap();
+    let checked = check(&TINY, &rates, 1, &NoProgress).unwrap();
+    assert_eq!(checked.iter().map(|one| one.scheme).collect::<Vec<_>>(), ["inspire", "simple"]);
+    for figure in checked.iter().flat_map(|one| [one.answer, one.query, one.offline]) {
+        assert!(figure.predicted_s > 0.0 && figure.measured_s > 0.0);
+        assert!((figure.ratio() * figure.measured_s / figure.predicted_s - 1.0).abs() < 1e-9);
+    }
+    let mut out = Vec::new();
+    write_table(&mut out, &checked).unwrap();
+    assert_eq!(String::from_utf8(out).unwrap().lines().count(), 3);
+}

@@ -1,0 +1,339 @@
+//! The papers' tables and figures: what is printed is coherent, every definition runs at a tiny size, and
+//! plots show every point.
+
+use papir_bench::figures::{self, Figure, FigureReport, Kind, Source, plot};
+use papir_bench::measure::Effort;
+use papir_bench::rates::Known;
+use papir_bench::subject::{self, Choice};
+use papir_bench::tables::{self, Bench, Block, Cost, Ours, Published, Standing, Table, TableReport};
+use papir_core::cost::Rates;
+use papir_core::{MAX_RECORDS, NoProgress};
+
+const EFFORT: Effort = Effort { threads: 2, runs: 1 };
+
+fn bench(largest: u64) -> Bench<'static> {
+    Bench::new(largest, EFFORT, known(Rates::BUILT_IN), &NoProgress)
+}
+
+/// Bytes of a tiny database, and of a ring element.
+const TINY: u64 = 1 << 15;
+const ELEMENT: u64 = 4096;
+
+fn known(rates: Rates) -> Known {
+    Known { rates, origin: "of a test", words: "of a test".to_owned() }
+}
+
+/// The same definition with fewer entries, a column two ring elements long at most.
+fn tiny(block: &Block) -> Block {
+    let entries = (8 * TINY / block.entry_bits).clamp(3, block.entries);
+    let columns = (entries * block.entry_bits / 8).div_ceil(2 * ELEMENT).max(1);
+    let choice = |choice| match choice {
+        Choice::Columns(_) => Choice::Columns(columns),
+        Choice::Packed { words, .. } => Choice::Packed { columns, words },
+        goal => goal,
+    };
+    let shrink = |published: &Published| Published {
+        ours: published.ours.map(|ours| Ours { choice: choice(ours.choice), ..ours }),
+        ..*published
+    };
+    let published: Vec<Published> = block.published.iter().map(shrink).collect();
+    Block { entries, published: published.leak(), ..*block }
+}
+
+fn tiny_blocks(blocks: &[Block]) -> &'static [Block] {
+    blocks.iter().map(tiny).collect::<Vec<_>>().leak()
+}
+
+fn text(report: &TableReport) -> String {
+    let mut out = Vec::new();
+    report.write_table(&mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+fn built_in(ours: &Ours) -> bool {
+    subject::by_name(ours.scheme).is_ok()
+}
+
+/// Every row of every table whose scheme is built in is measured and right; so are the figures, which show
+/// the same.
+#[test]
+fn every_definition_runs_tiny() {
+    let mut bench = bench(u64::MAX);
+    for table in tables::all() {
+        let table = Table { blocks: tiny_blocks(table.blocks), ..*table };
+        let report = tables::run(&table, &mut bench).unwrap();
+        assert!(report.correct(), "{}", table.name);
+        let published = table.blocks.iter().flat_map(|block| block.published);
+        assert_eq!(report.rows.len(), published.clone().count());
+        for (row, published) in report.rows.iter().zip(published) {
+            match (&row.papir, &published.ours) {
+                (Standing::NotCompared, None) => {}
+                (Standing::NotBuiltIn, Some(ours)) => assert!(!built_in(ours), "{ours}"),
+                (Standing::Measured(cost), Some(ours)) if built_in(ours) => {
+                    assert_eq!(cost.correct, Some(true), "{} {ours}", table.name);
+                    assert!(
+                        cost.server_ms > Some(0.0) && cost.reads > Some(0.0) && cost.offline_s > Some(0.0)
+                    );
+                    let bytes = cost.keys_bytes + cost.query_bytes + cost.download_bytes + cost.hint_bytes;
+                    assert!((cost.total_kib * 1024.0 - bytes as f64).abs() < 1e-6);
+                }
+                (papir, ours) => panic!("{} {ours:?}: {papir:?}", table.name),
+            }
+        }
+        let mut ours =
+            table.blocks.iter().flat_map(|block| block.published).filter_map(|row| row.ours.as_ref());
+        assert_eq!(text(&report).contains("measured, right"), ours.any(built_in), "{}", table.name);
+    }
+    for figure in figures::ALL {
+        let figure = Figure { blocks: tiny_blocks(figure.blocks), ..*figure };
+        let report = figures::run(&figure, &mut bench).unwrap();
+        assert!(report.correct, "{}", figure.name);
+        shows_every_point(&report);
+    }
+}
+
+/// What is printed adds up, and is of the configuration that papir compares with.
+#[test]
+fn printed_messages_add_up() {
+    let rows = tables::all().flat_map(|table| table.blocks).flat_map(|block| block.published);
+    let mut sums = 0;
+    for published in rows {
+        let Some([keys, query, download]) = published.kb else { continue };
+        let sum = keys + query + download;
+        // Four rounded numbers.
+        assert!((sum - published.total_kb).abs() <= 2.0, "{published:?}");
+        sums += 1;
+        let columns = published.ours.and_then(|ours| ours.named_columns()).unwrap_or(0) as f64;
+        let selector = match published.scheme {
+            "SimpleYPIR" => 7.0 * columns,
+            "InsPIRe" => 84.0 * 1024.0 + 7.0 * columns,
+            _ => continue,
+        };
+        assert!((selector / 1024.0 - query).abs() <= 1.0, "{published:?}");
+    }
+    assert_eq!(sums, 219);
+}
+
+/// InsPIRe⁽²⁾ sends 53 bits for each column and each unit of a column: N/t and γ₀ of a row are those that
+/// its query has.
+#[test]
+fn printed_units_are_those_of_the_query() {
+    let blocks = tables::all().flat_map(|table| table.blocks);
+    for (block, published) in blocks.flat_map(|block| block.published.iter().map(move |row| (block, row))) {
+        let Some(Ours { choice: Choice::Packed { columns, words }, .. }) = published.ours else { continue };
+        let units = block.entries * block.entry_bits / 16 / columns / words;
+        let kb = (columns + units) as f64 * 53.0 / 8.0 / 1024.0;
+        let [_, query, _] = published.kb.unwrap();
+        assert!((kb - query).abs() <= 1.0, "{} {}: {kb} KB, {published:?}", block.database, block.entry);
+    }
+}
+
+/// DoublePIR's two queries: 4 bytes a column, 8 bytes a row of bytes.
+#[test]
+fn printed_queries_of_two_levels_are_those_of_their_columns() {
+    for block in tables::inspire::TABLE_2.blocks {
+        for published in block.published.iter().filter(|row| ["YPIR", "InsPIRe_0"].contains(&row.scheme)) {
+            let columns = published.ours.unwrap().named_columns().unwrap();
+            let rows = block.entries / 8 / columns;
+            assert_eq!((4 * columns + 8 * rows) / 1024, published.kb.unwrap()[1] as u64, "{published:?}");
+        }
+    }
+}
+
+const TWO: Table = Table {
+    name: "two",
+    what: "two databases, three rows each",
+    notes: &["A note."],
+    blocks: &[
+        Block { database: "small", ..BLOCK },
+        Block { database: "large", entries: 1 << 16, ..BLOCK },
+        Block { database: "many", entries: MAX_RECORDS + 2, entry_bits: 1, published: &[ROW], ..BLOCK },
+    ],
+};
+
+const BLOCK: Block =
+    Block { database: "", entry: "64 B", entries: 1 << 12, entry_bits: 512, parts: &[], published: ROWS };
+
+const ROW: Published = Published {
+    scheme: "InsPIRe",
+    ours: Some(Ours { scheme: "inspire", choice: Choice::Columns(64) }),
+    offline_s: None,
+    kb: None,
+    total_kb: 200.0,
+    server_ms: 10.0,
+    parts_ms: &[],
+};
+
+const ROWS: &[Published] = &[
+    Published { ours: None, ..ROW },
+    ROW,
+    Published { ours: Some(Ours { scheme: "another", choice: Choice::Columns(64) }), ..ROW },
+    Published { ours: Some(Ours { scheme: "plain", choice: Choice::Columns(64) }), total_kb: 1.0, ..ROW },
+];
+
+#[test]
+fn rows_are_measured_where_they_fit_and_predicted_elsewhere() {
+    let report = tables::run(&TWO, &mut bench(1 << 18)).unwrap();
+    let [rival, measured, absent, refused, _, predicted, .., many] = &report.rows[..] else { unreachable!() };
+    assert!(matches!(rival.papir, Standing::NotCompared));
+    assert!(matches!(absent.papir, Standing::NotBuiltIn));
+    let Standing::NoParameters { reason } = &refused.papir else { panic!("{:?}", refused.papir) };
+    assert!(reason.contains("no first dimension"), "{reason}");
+    let Standing::Measured(measured) = &measured.papir else { panic!("{:?}", measured.papir) };
+    assert_eq!(measured.correct, Some(true));
+    let Standing::Predicted(predicted) = &predicted.papir else { panic!("{:?}", predicted.papir) };
+    assert_eq!((predicted.correct, predicted.reads), (None, None));
+    // Sizes are exact either way.
+    let again = bench(0).rows(&TWO.blocks[0]).unwrap().swap_remove(1);
+    let again = again.papir.cost().unwrap();
+    let sent = |cost: &Cost| [cost.keys_bytes, cost.query_bytes, cost.download_bytes, cost.hint_bytes];
+    assert_eq!(sent(measured), sent(again));
+    assert!(
+        predicted.server_ms > Some(0.0) && predicted.offline_s > Some(0.0) && predicted.query_ms > Some(0.0)
+    );
+    assert!(matches!(many.papir, Standing::Predicted(_) | Standing::NoParameters { .. }), "{many:?}");
+    assert_eq!((report.below, report.above), (2 + usize::from(many.papir.cost().is_some()), 0));
+    let text = text(&report);
+    for words in [
+        "below in ",
+        "above in 0.",
+        "A note.",
+        "many, 64 B: papir serves records of 2 entries",
+        "Predicted with rates of a test.",
+        "No parameters at small, 64 B, plain, N/t = 64: --dim0 with plain",
+        "not built in",
+    ] {
+        assert!(text.contains(words), "{words} is not in {text}");
+    }
+}
+
+#[test]
+fn what_exceeds_the_paper_is_counted() {
+    let small = Published { total_kb: 1.0, ..ROW };
+    let block = Block { published: Box::leak(Box::new([ROW, small])), ..BLOCK };
+    let table = Table { blocks: Box::leak(Box::new([block])), ..TWO };
+    let report = tables::run(&table, &mut bench(0)).unwrap();
+    assert_eq!((report.below, report.above), (1, 1));
+    assert!(text(&report).contains("below in 1 of 2 configurations, above in 1.\n"));
+}
+
+/// A prediction is counted work times rates.
+#[test]
+fn predictions_are_the_cost_models() {
+    let rates = Rates::new(1, |_| 1e-9, |_| 1e-9).unwrap();
+    let mut bench = Bench::new(0, EFFORT, known(rates.clone()), &NoProgress);
+    let row = &bench.rows(&BLOCK).unwrap()[1];
+    let work = subject::by_name("inspire").unwrap();
+    let work = work.describe(BLOCK.shape().unwrap(), Choice::Columns(64)).unwrap().work;
+    let cost = row.papir.cost().unwrap();
+    for (found, counts, unit) in [
+        (cost.server_ms, &work.answer, 1e3),
+        (cost.query_ms, &work.query, 1e3),
+        (cost.offline_s, &work.setup, 1.0),
+    ] {
+        assert!((found.unwrap() / (unit * counts.seconds(&rates, EFFORT.threads)) - 1.0).abs() < 1e-9);
+    }
+}
+
+/// Sizes are exact without measuring: at every configuration of the papers' tables papir sends and
+/// receives no more than the paper.
+#[test]
+fn communication_is_never_above_the_papers() {
+    for table in tables::all() {
+        let report = tables::run(table, &mut bench(0)).unwrap();
+        for row in &report.rows {
+            let at = || format!("{} {} {} {:?}", table.name, row.database, row.entry, row.configuration);
+            // The noise of the longest columns is too much for one ring element of each; the paper takes
+            // several there, and answers with as many.
+            let longest = row.database == "32 GB" || (row.database, row.columns) == ("8 GB", Some(1 << 13));
+            let refused = matches!(row.papir, Standing::NoParameters { .. });
+            assert!(!refused || longest, "{}: {:?}", at(), row.papir);
+            let Some(cost) = row.papir.cost() else { continue };
+            let (ours, paper) = (cost.total_kib, row.paper_total_kb);
+            assert!(ours <= paper, "{}: {ours} KB, the paper has {paper}", at());
+            assert!(matches!(row.papir, Standing::Predicted(_)));
+        }
+        assert_eq!(report.above, 0, "{}", table.name);
+    }
+}
+
+#[test]
+fn points_are_the_papers_and_ours() {
+    for figure in figures::ALL {
+        let report = figures::run(figure, &mut bench(0)).unwrap();
+        let of = |source| report.points.iter().filter(move |point| point.source == source).count();
+        let rows: usize = figure.blocks.iter().map(|block| block.published.len()).sum();
+        assert_eq!(of(Source::Paper), rows, "{}", figure.name);
+        let named = figure.blocks.iter().flat_map(|block| block.published).filter(|row| row.ours.is_some());
+        assert_eq!(of(Source::Papir) + report.missing.len(), named.count(), "{}", figure.name);
+        if figure.kind == Kind::Breakdown {
+            assert!(report.points.iter().all(|point| point.columns.is_some() && !point.stages.0.is_empty()));
+        }
+        let mut out = Vec::new();
+        report.write_table(&mut out).unwrap();
+        let lines = String::from_utf8(out).unwrap();
+        let papers = lines.lines().filter(|line| line.contains("  paper  ")).count();
+        assert_eq!(papers, rows, "{lines}");
+        shows_every_point(&report);
+    }
+}
+
+/// A plot of nothing is refused.
+#[test]
+fn a_plot_has_points() {
+    let figure = Figure { blocks: &[], ..figures::ALL[0] };
+    let report = figures::run(&figure, &mut bench(0)).unwrap();
+    let error = plot::draw(&report).unwrap_err().to_string();
+    assert_eq!(error, "inspire-1 without points: expected one at least");
+}
+
+/// As many circles as points, or as many rectangles as parts of bars, beside the background.
+fn shows_every_point(report: &FigureReport) {
+    let svg = plot::draw(report).unwrap();
+    let elements = elements(&svg);
+    let count = |name: &str| elements.iter().filter(|element| *element == name).count();
+    match report.kind {
+        Kind::Scatter => assert_eq!(count("circle"), report.points.len(), "{}", report.figure),
+        Kind::Breakdown => {
+            let messages = 3 * report.points.iter().filter(|point| point.kb.is_some()).count();
+            let parts: usize = report.points.iter().map(|point| point.stages.0.len()).sum();
+            assert_eq!(count("rect"), 1 + messages + parts, "{}", report.figure);
+        }
+    }
+    assert!(!svg.contains("NaN") && !svg.contains("inf"), "{}", report.figure);
+}
+
+/// The names of the elements of an XML text, which has one root, is nested, and quotes its attributes.
+fn elements(xml: &str) -> Vec<String> {
+    let (mut open, mut found, mut roots) = (Vec::new(), Vec::new(), 0);
+    let mut rest = xml;
+    while let Some(start) = rest.find('<') {
+        let outside = &rest[..start];
+        assert!(!outside.contains('>') && entities_are_known(outside), "{outside}");
+        let end = start + rest[start..].find('>').expect("a tag ends");
+        let tag = &rest[start + 1..end];
+        rest = &rest[end + 1..];
+        if let Some(name) = tag.strip_prefix('/') {
+            assert_eq!(open.pop().as_deref(), Some(name.trim()), "</{name}>");
+            continue;
+        }
+        let body = tag.trim_end_matches('/');
+        let name = body.split_whitespace().next().expect("a tag has a name").to_owned();
+        assert_eq!(body.matches('"').count() % 2, 0, "<{tag}>");
+        assert_eq!(body.matches('=').count(), body.matches("=\"").count(), "<{tag}>");
+        assert!(entities_are_known(body), "<{tag}>");
+        roots += usize::from(open.is_empty());
+        found.push(name.clone());
+        if !tag.ends_with('/') {
+            open.push(name);
+        }
+    }
+    assert!(open.is_empty() && roots == 1, "{open:?} left open, {roots} roots");
+    assert_eq!(found[0], "svg");
+    found
+}
+
+fn entities_are_known(text: &str) -> bool {
+    let known = ["&amp;", "&lt;", "&gt;", "&quot;", "&apos;", "&#"];
+    text.match_indices('&').all(|(at, _)| known.iter().any(|entity| text[at..].starts_with(entity)))
+}

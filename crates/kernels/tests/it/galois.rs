@@ -1,0 +1,60 @@
+//! X → X^e in both forms on every backend.
+
+use crate::common::{self, Words, modulus_and_root};
+use papir_kernels::Backend;
+use papir_kernels::galois;
+use papir_kernels::ntt::NttTable;
+use papir_kernels::pointwise::Modulus;
+use papir_reference::poly;
+
+#[test]
+fn the_permutation_is_the_automorphism_in_ntt_form() {
+    let mut words = Words(20);
+    for d in [16, 32, 256, 2048] {
+        let (q, psi) = modulus_and_root(d, 1 << 30);
+        let table = NttTable::new(q, psi, d).unwrap();
+        for e in [1, 3, 5, d - 1, d + 1, 2 * d - 1, 2 * d + 5, (words.word() as usize / 2) | 1] {
+            let a = words.residues(d, q);
+            let mut image = vec![0; d];
+            galois::automorphism(&mut image, &a, e, Modulus::new(q));
+            assert_eq!(image, poly::automorphism(&a, e % (2 * d), q), "d = {d}, e = {e}");
+            let mut values = a.clone();
+            table.forward(&mut values);
+            table.forward(&mut image);
+            for backend in Backend::available() {
+                let mut out = vec![0; d];
+                galois::permute_with(backend, &mut out, &values, &galois::permutation(d, e));
+                assert_eq!(out, image, "{backend}, d = {d}, e = {e}");
+            }
+        }
+    }
+}
+
+#[test]
+fn any_indices_are_followed() {
+    let mut words = Words(21);
+    for length in common::LENGTHS {
+        let a = words.residues(length, 1 << 29);
+        let indices: Vec<u32> = (0..length).map(|_| words.below(length as u64) as u32).collect();
+        let expected: Vec<u32> = indices.iter().map(|&k| a[k as usize]).collect();
+        for backend in Backend::available() {
+            let mut out = vec![0; length];
+            galois::permute_with(backend, &mut out, &a, &indices);
+            assert_eq!(out, expected, "{backend}, {length} words");
+        }
+    }
+}
+
+#[test]
+fn an_index_out_of_range_panics() {
+    for backend in Backend::available() {
+        for bad in [32u32, 33, 47, u32::MAX] {
+            let mut indices: Vec<u32> = (0..32).collect();
+            indices[17] = bad;
+            let permute = || galois::permute_with(backend, &mut [0; 32], &[0; 32], &indices);
+            assert!(std::panic::catch_unwind(permute).is_err(), "{backend}, index {bad}");
+        }
+        let permute = || galois::permute_with(backend, &mut [0; 16], &[0; 16], &[u32::MAX - 15; 16]);
+        assert!(std::panic::catch_unwind(permute).is_err(), "{backend}, a block outside");
+    }
+}

@@ -1,0 +1,166 @@
+//! Database × query for 8-bit bytes: portable against the definition, every
+//! backend against portable.
+
+use crate::common::numbers;
+use papir_kernels::{Backend, rows8};
+use papir_reference::matrix;
+use proptest::prelude::*;
+
+fn bytes(count: usize, seed: u64) -> Vec<u8> {
+    numbers(seed).map(|n| n as u8).take(count).collect()
+}
+
+fn digits(count: usize, seed: u64) -> Vec<i8> {
+    numbers(seed).map(|n| n as i8).take(count).collect()
+}
+
+/// The sums by the definition, modulo 2^32.
+fn naive(tiles: &[u8], quads: usize, planes: &[i8], plane_count: usize) -> Vec<u32> {
+    let groups = tiles.len().checked_div(quads * 256).unwrap_or(0);
+    let value = |column: usize| {
+        let digit = |p| i64::from(planes[(column / 4 * plane_count + p) * 4 + column % 4]);
+        let digits: Vec<i64> = (0..plane_count).map(digit).collect();
+        matrix::from_digits(&digits, 8)
+    };
+    let vector: Vec<i64> = (0..4 * quads).map(value).collect();
+    let entry = |row: usize, column: usize| {
+        let place = (column / 4 * 64 + row % 64) * 4 + column % 4;
+        i64::from(tiles[row / 64 * quads * 256 + place])
+    };
+    let product = matrix::times_vector(64 * groups, entry, &vector);
+    product.into_iter().map(|sum| sum as u32).collect()
+}
+
+/// Holds `pass` on every backend against the definition, and that it adds.
+fn check(tiles: &[u8], quads: usize, planes: &[i8], plane_count: usize) {
+    let mut expected = naive(tiles, quads, planes, plane_count);
+    let start: Vec<u32> = numbers(7).map(|n| n as u32).take(expected.len()).collect();
+    for (sum, start) in expected.iter_mut().zip(&start) {
+        *sum = sum.wrapping_add(*start);
+    }
+    for backend in Backend::available() {
+        let mut out = start.clone();
+        rows8::pass_with(backend, tiles, quads, planes, plane_count, &mut out);
+        assert_eq!(out, expected, "{backend}, {quads} quads, {plane_count} planes");
+    }
+}
+
+#[test]
+fn pass_is_the_product_for_every_shape() {
+    for plane_count in 1..=4 {
+        for quads in [1, 2, 3, 31, 32, 33, 63, 64, 65, 130] {
+            for groups in [1, 3] {
+                let tiles = bytes(groups * quads * 256, quads as u64);
+                let planes = digits(quads * plane_count * 4, 99 + quads as u64);
+                check(&tiles, quads, &planes, plane_count);
+            }
+        }
+    }
+}
+
+#[test]
+fn extreme_words_and_digits_do_not_overflow() {
+    for (byte, digit) in [(255, -128), (255, 127), (0, -128)] {
+        let quads = 20_000;
+        let tiles = vec![byte; quads * 256];
+        check(&tiles, quads, &vec![digit; quads * 16], 4);
+        check(&tiles, quads, &vec![digit; quads * 4], 1);
+    }
+}
+
+#[test]
+fn nothing_is_added_for_no_quads_or_no_groups() {
+    for backend in Backend::available() {
+        let mut out = [5; 64];
+        rows8::accumulate_with(backend, &[], &[], 4, &mut out);
+        assert_eq!(out, [5; 64]);
+        rows8::pass_with(backend, &[], 3, &[1; 48], 4, &mut []);
+    }
+}
+
+#[test]
+fn pass_many_equals_single_passes() {
+    let (groups, quads, plane_count) = (2, 150, 4);
+    let tiles = bytes(groups * quads * 256, 1);
+    let queries: Vec<Vec<i8>> = (0..3).map(|q| digits(quads * plane_count * 4, q * 1000)).collect();
+    let expected: Vec<Vec<u32>> = queries.iter().map(|q| naive(&tiles, quads, q, plane_count)).collect();
+    let queries: Vec<&[i8]> = queries.iter().map(Vec::as_slice).collect();
+    for backend in Backend::available() {
+        let mut sums = vec![vec![0; 64 * groups]; 3];
+        let mut outs: Vec<&mut [u32]> = sums.iter_mut().map(Vec::as_mut_slice).collect();
+        rows8::pass_many_with(backend, &tiles, quads, &queries, plane_count, &mut outs);
+        assert_eq!(sums, expected, "{backend}");
+    }
+}
+
+#[test]
+#[should_panic(expected = "bytes of the tiles")]
+fn a_tile_of_the_wrong_length_is_refused() {
+    rows8::pass(&[0; 255], 1, &[0; 4], 1, &mut [0; 64]);
+}
+
+#[test]
+fn columns_go_to_their_places_and_rows_come_back() {
+    let (groups, quads) = (2, 150);
+    let columns: Vec<Vec<u8>> = (0..4 * quads).map(|c| bytes(64 * groups, 500 * c as u64)).collect();
+    let mut tiles = vec![0; groups * quads * 256];
+    for (c, column) in columns.iter().enumerate() {
+        rows8::scatter_column(&mut tiles, groups, quads, c, column);
+    }
+    let mut by_quads = vec![0; tiles.len()];
+    for (k, quad) in columns.chunks(4).enumerate() {
+        rows8::scatter_quad(&mut by_quads, groups, quads, k, [&quad[0], &quad[1], &quad[2], &quad[3]]);
+    }
+    assert_eq!(tiles, by_quads);
+    let mut found = vec![0; 64 * groups];
+    for (c, column) in columns.iter().enumerate() {
+        rows8::gather_column(&tiles, groups, quads, c, &mut found);
+        assert_eq!(&found, column, "column {c}");
+    }
+    for (g, tile) in tiles.chunks(quads * 256).enumerate() {
+        for (l, k, h) in [(0, 0, 0), (63, 20, 3), (17, 5, 2), (1, 1, 1)] {
+            assert_eq!(tile[(k * 64 + l) * 4 + h], columns[4 * k + h][g * 64 + l]);
+        }
+        for (first, count) in [(0, 600), (0, 256), (3, 1), (2, 515), (149, 4), (150, 0), (4, 15)] {
+            let mut rows = vec![0; 64 * count];
+            rows8::gather_rows(tile, first, count, &mut rows);
+            let mut row = vec![0; count];
+            for l in 0..64 {
+                rows8::gather_row_block(tile, l, first, &mut row);
+                let expected: Vec<u8> = (0..count).map(|c| columns[4 * first + c][g * 64 + l]).collect();
+                assert_eq!(row, expected);
+                assert_eq!(rows[l * count..][..count], expected, "{first} {count}");
+            }
+        }
+    }
+}
+
+#[test]
+#[should_panic(expected = "the tile has 2")]
+fn columns_outside_the_tile_are_refused() {
+    rows8::gather_row_block(&[0; 512], 0, 1, &mut [0; 5]);
+}
+
+proptest! {
+    #[test]
+    fn planes_stand_for_the_values(
+        values in proptest::collection::vec(any::<u32>(), 0..20),
+        bits in 1u32..=32,
+    ) {
+        for plane_count in rows8::planes_for_bits(bits)..=4 {
+            let mut planes = vec![77];
+            rows8::pack_planes(&values, bits, plane_count, &mut planes);
+            prop_assert_eq!(planes.len(), values.len().div_ceil(4) * 4 * plane_count);
+            for c in 0..values.len().next_multiple_of(4) {
+                let value = values.get(c).copied().unwrap_or(0);
+                let digit = |p| i64::from(planes[(c / 4 * plane_count + p) * 4 + c % 4]);
+                let digits: Vec<i64> = (0..plane_count).map(digit).collect();
+                let found = matrix::from_digits(&digits, 8);
+                prop_assert_eq!((found as u32).wrapping_sub(value) << (32 - bits), 0);
+                if bits < 8 * plane_count as u32 {
+                    prop_assert!((-(1i64 << (bits - 1))..1 << (bits - 1)).contains(&found));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! Encryption and packing against naive arithmetic, and measured noise against computed.
+#![allow(clippy::unwrap_used)]
+
+mod cdks;
+mod encryption;
+mod inspiring;
+mod partial;
+mod support;

@@ -1,0 +1,112 @@
+//! PartialInspiRING against the sequential Algorithm 2, bit for bit; noise against Theorem 4; keys of
+//! another γ refused.
+
+use crate::support::{self, APPROXIMATE, Case, EXACT, FULL, SEED, masks_differ, naive_gadget};
+use papir_lattice::gadget::GadgetParams;
+use papir_lattice::packing::inspiring::{Inspiring, PartialInspiring};
+use papir_lattice::packing::{KeyBodies, PackingError, RingPacking};
+use papir_reference::inspiring as naive;
+
+/// Several packs in one batch, so that those below 64 rows share row groups.
+fn assert_matches_the_sequential_algorithm(degree: usize, gamma: usize, gadget: GadgetParams, packs: usize) {
+    let case = Case::<PartialInspiring>::new(degree, gamma, gadget);
+    let (w, y) = (case.masks(), case.bodies_of(&case.key()));
+    let q = case.ring().modulus();
+    for (pack, packed) in case.pack(packs).into_iter().enumerate() {
+        let key = (&w[0][..], &y[0][..]);
+        let (vectors, bodies) = (case.vectors(pack), case.lwe_bodies(pack));
+        let expected = naive::partial_pack(&vectors, &bodies, key, q, naive_gadget(gadget));
+        assert_eq!(case.ring().to_words(&packed.a), expected.0, "mask of pack {pack} of {gamma}");
+        let body = case.ring().to_words(&packed.b);
+        assert_eq!(body[..gamma], expected.1[..gamma], "body of pack {pack} of {gamma}");
+        assert!(body[gamma..].iter().all(|&b| b == 0), "only {gamma} coefficients");
+    }
+}
+
+#[test]
+fn equals_the_sequential_algorithm_for_every_gamma() {
+    for gamma in [2, 4, 8, 16, 32] {
+        // One more than a row group holds.
+        assert_matches_the_sequential_algorithm(64, gamma, APPROXIMATE, 64 / gamma + 1);
+    }
+}
+
+#[test]
+fn equals_the_sequential_algorithm_with_the_exact_gadget() {
+    assert_matches_the_sequential_algorithm(64, 8, EXACT, 2);
+    assert_matches_the_sequential_algorithm(64, 32, EXACT, 3);
+}
+
+#[test]
+fn equals_the_sequential_algorithm_at_a_larger_degree() {
+    for (gamma, packs) in [(2, 1), (16, 5), (32, 2), (64, 2)] {
+        assert_matches_the_sequential_algorithm(128, gamma, APPROXIMATE, packs);
+    }
+}
+
+#[test]
+fn several_keys_share_one_pass() {
+    support::assert_keys_do_not_mix::<PartialInspiring>(16);
+    support::assert_keys_do_not_mix::<PartialInspiring>(32);
+}
+
+#[test]
+fn noise_is_as_predicted_at_full_parameters() {
+    support::assert_noise_is_predicted::<PartialInspiring>(FULL, 64, APPROXIMATE, 8);
+    support::assert_noise_is_predicted::<PartialInspiring>(FULL, 1024, APPROXIMATE, 2);
+}
+
+#[test]
+fn noise_is_as_predicted_with_few_encryptions() {
+    support::assert_noise_is_predicted::<PartialInspiring>(FULL, 16, APPROXIMATE, 32);
+}
+
+#[test]
+fn a_key_of_another_gamma_is_refused() {
+    let small = Case::<PartialInspiring>::new(64, 8, APPROXIMATE);
+    let large = Case::<PartialInspiring>::new(64, 16, APPROXIMATE);
+    let key = small.key().into_coefficients(small.ring());
+    let found = small.packing.shape();
+    let refused = PackingError::Key { found, expected: large.packing.shape() };
+    assert_eq!(large.packing.online_key(&key).unwrap_err(), refused);
+    assert_eq!(
+        refused.to_string(),
+        "a key of PartialInspiRING of 8 at degree 64 with 1 × 2 ring elements: \
+         expected one of PartialInspiRING of 16 at degree 64 with 1 × 2 ring elements"
+    );
+    let ready = small.packing.online_key(&key).unwrap();
+    assert_eq!(large.packing.pack(&[], &[], &[&ready]).unwrap_err(), refused);
+}
+
+#[test]
+fn a_full_key_is_refused() {
+    let partial = Case::<PartialInspiring>::new(64, 32, APPROXIMATE);
+    let full = Case::<Inspiring>::new(64, 64, APPROXIMATE);
+    let key = full.key().into_coefficients(full.ring());
+    assert!(matches!(partial.packing.online_key(&key), Err(PackingError::Key { .. })));
+    let short = KeyBodies::new(partial.packing.shape(), key.elements().to_vec()).unwrap_err();
+    assert_eq!(short, PackingError::Count { what: "ring elements of a packing key", found: 4, expected: 2 });
+}
+
+#[test]
+fn every_gamma_has_masks_of_its_own() {
+    let gammas = [2, 4, 8, 16, 32];
+    let packings = gammas.map(|gamma| Case::<PartialInspiring>::new(64, gamma, APPROXIMATE).packing);
+    for (i, first) in packings.iter().enumerate() {
+        assert!(packings[..i].iter().all(|second| masks_differ(first, second)), "{}", first.capacity());
+        assert!(masks_differ(first, &Case::<Inspiring>::new(64, 64, APPROXIMATE).packing));
+        assert_eq!(first.setup().switches()[0].exponent, 128 / first.capacity() + 1);
+    }
+}
+
+#[test]
+fn sizes_that_no_automorphisms_pack_are_refused() {
+    let params = support::params(64);
+    let gadget = support::gadget(&params, APPROXIMATE);
+    for gamma in [0, 1, 3, 48, 64, 128] {
+        let error = PartialInspiring::new(&params, &gadget, gamma, &SEED).unwrap_err().to_string();
+        let expected =
+            format!("PartialInspiRING: {gamma} encryptions a pack, expected a power of two from 2 to 32");
+        assert_eq!(error, expected);
+    }
+}

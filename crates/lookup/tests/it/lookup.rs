@@ -1,0 +1,155 @@
+//! Lookups from end to end, over the scheme without cryptography.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::common::{answers, entry, lookup, rng, serve, table_with};
+use papir_core::erased::{ErasedClient, ErasedSecret, ErasedState};
+use papir_core::{Description, Error as CoreError, Goal, NoProgress, Record, RecordBuffer, Version};
+use papir_lookup::{BucketTarget, Bundle, Error, KeywordTable, Lookup, OnDuplicate};
+use papir_schemes::registry;
+use rand_core::CryptoRng;
+
+fn people(bucket: BucketTarget) -> KeywordTable {
+    let entries = (0..500u64).map(|i| entry(i, format!("person {i}").as_bytes(), &vec![i as u8; i as usize]));
+    table_with(entries.collect(), bucket, OnDuplicate::Refuse).unwrap()
+}
+
+#[test]
+fn keys_are_found_and_absent_ones_look_the_same() {
+    for bucket in [BucketTarget::default(), BucketTarget::AtMost(100)] {
+        let table = people(bucket);
+        let (server, lookup) = serve(&table);
+        let mut lengths = Vec::new();
+        for i in [0u64, 1, 250, 499, 500, 1_000_000] {
+            let pending = lookup.prepare_key(format!("person {i}").as_bytes(), &mut rng(4)).unwrap();
+            lengths.push(pending.queries().iter().map(Vec::len).collect::<Vec<_>>());
+            let answers = answers(server.as_ref(), &pending);
+            let expected = (i < 500).then(|| vec![i as u8; i as usize]);
+            assert_eq!(pending.finish(&answers).unwrap(), expected, "person {i}");
+        }
+        assert!(lengths.windows(2).all(|pair| pair[0] == pair[1]), "{lengths:?}");
+    }
+}
+
+#[test]
+fn records_are_found_by_index() {
+    let records = RecordBuffer::from_records([[1u8, 2], [3, 4], [5, 6]]).unwrap();
+    let plain = registry::by_name("plain").unwrap();
+    let server = plain.setup(&records, Goal::default(), &mut rng(5), &NoProgress).unwrap();
+    let lookup = lookup(server.as_ref(), None).unwrap();
+    let pending = lookup.prepare_index(2, &mut rng(6)).unwrap();
+    let answers = answers(server.as_ref(), &pending);
+    assert_eq!(pending.finish(&answers).unwrap(), Some(vec![5, 6]));
+    let error = lookup.prepare_index(3, &mut rng(6)).err().unwrap();
+    assert_eq!(error.code(), "index_out_of_range");
+    assert!(matches!(lookup.prepare_key(b"x", &mut rng(6)).err(), Some(Error::NotKeyed)));
+}
+
+#[test]
+fn an_index_of_a_keyed_database_and_a_foreign_layout_are_refused() {
+    let table = people(BucketTarget::default());
+    let (server, keyed) = serve(&table);
+    assert!(matches!(keyed.prepare_index(0, &mut rng(7)).err(), Some(Error::Keyed)));
+    let other = people(BucketTarget::AtMost(100)).layout;
+    assert_eq!(lookup(server.as_ref(), Some(other)).err().unwrap().code(), "malformed");
+}
+
+/// Counts the answers that it opens.
+struct Counting {
+    client: Box<dyn ErasedClient>,
+    opened: Arc<AtomicUsize>,
+}
+
+impl ErasedClient for Counting {
+    fn describe(&self) -> Description {
+        self.client.describe()
+    }
+
+    fn version(&self) -> Version {
+        self.client.version()
+    }
+
+    fn register(&self, rng: &mut dyn CryptoRng) -> papir_core::Result<Option<(ErasedState, Vec<u8>)>> {
+        self.client.register(rng)
+    }
+
+    fn next_ticket(&self, state: &ErasedState) -> papir_core::Result<Option<u64>> {
+        self.client.next_ticket(state)
+    }
+
+    fn save_state(&self, state: &ErasedState) -> papir_core::Result<zeroize::Zeroizing<Vec<u8>>> {
+        self.client.save_state(state)
+    }
+
+    fn load_state(&self, bytes: &[u8]) -> papir_core::Result<ErasedState> {
+        self.client.load_state(bytes)
+    }
+
+    fn prepare(
+        &self,
+        state: &mut papir_core::erased::ErasedState,
+        queries: usize,
+        progress: &dyn papir_core::Progress,
+    ) -> papir_core::Result<()> {
+        self.client.prepare(state, queries, progress)
+    }
+
+    fn hold(&self, state: &mut ErasedState, ticket: &[u8]) -> papir_core::Result<()> {
+        self.client.hold(state, ticket)
+    }
+
+    fn query(
+        &self,
+        state: Option<&mut ErasedState>,
+        indices: &[u64],
+        rng: &mut dyn CryptoRng,
+    ) -> papir_core::Result<(ErasedSecret, Vec<u8>)> {
+        self.client.query(state, indices, rng)
+    }
+
+    fn extract(&self, secret: ErasedSecret, answer: &[u8]) -> papir_core::Result<Vec<Record>> {
+        self.opened.fetch_add(1, Ordering::Relaxed);
+        self.client.extract(secret, answer)
+    }
+}
+
+#[test]
+fn all_answers_are_opened_before_an_error_of_the_first() {
+    let table = people(BucketTarget::AtMost(64));
+    let (server, _) = serve(&table);
+    let opened = Arc::new(AtomicUsize::new(0));
+    let client = registry::by_name("plain").unwrap().client(&server.public()).unwrap();
+    let counting = Counting { client, opened: Arc::clone(&opened) };
+    let lookup = Lookup::new(Box::new(counting), Some(table.layout.clone())).unwrap();
+    let pending = lookup.prepare_key(b"person 3", &mut rng(8)).unwrap();
+    assert!(pending.queries().len() > 1);
+    let mut answers = answers(server.as_ref(), &pending);
+    answers[0][30] ^= 1;
+    let error = pending.finish(&answers).unwrap_err();
+    assert_eq!(error.code(), "checksum");
+    assert_eq!(opened.load(Ordering::Relaxed), answers.len());
+
+    let pending = lookup.prepare_key(b"person 3", &mut rng(9)).unwrap();
+    let too_few = pending.finish(&answers[1..]).unwrap_err();
+    assert!(matches!(too_few, Error::Core(CoreError::Length { .. })));
+}
+
+#[test]
+fn bundles_round_trip_and_damaged_ones_are_refused() {
+    let table = people(BucketTarget::default());
+    let (server, _) = serve(&table);
+    for keyword in [None, Some(table.layout.clone())] {
+        let bundle = Bundle { scheme_public: server.public(), keyword, commitment_top: None };
+        let encoded = bundle.encode();
+        assert_eq!(Bundle::decode(&encoded).unwrap(), bundle);
+        for length in 0..encoded.len() {
+            assert!(Bundle::decode(&encoded[..length]).is_err(), "length {length}");
+        }
+        for bit in 0..encoded.len() * 8 {
+            let mut bytes = encoded.clone();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            assert!(Bundle::decode(&bytes).is_err(), "bit {bit}");
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! Keyword tables, commitments and updates over schemes.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod commitment;
+mod common;
+mod lookup;
+mod overhead;
+mod table;
+mod update;

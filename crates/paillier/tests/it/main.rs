@@ -1,0 +1,7 @@
+//! Encryption, products and compression against naive arithmetic.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod compress;
+mod encryption;
+mod products;
+mod support;

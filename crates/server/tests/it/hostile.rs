@@ -1,0 +1,141 @@
+//! Clients of servers that lie, break off, or are no papir service at all.
+
+use crate::support::hostile::{Canned, Hostile};
+use crate::support::{Reply, Running, config, get, indexed, lookup};
+use papir_client::{Connection, Error};
+use papir_core::Error as CoreError;
+
+/// Passes requests on to an honest service, after `twist` has had its way with the answer.
+struct Twisted {
+    hostile: Hostile,
+    _honest: Running,
+}
+
+/// A response with `body` under `status`.
+fn canned(status: u16, body: &[u8]) -> Canned {
+    Canned { status, body: body.to_vec(), ..Canned::default() }
+}
+
+fn refusal(status: u16, code: &str) -> Canned {
+    canned(status, format!(r#"{{"error":{{"code":"{code}","message":"because"}}}}"#).as_bytes())
+}
+
+fn passed_on(reply: Reply) -> Canned {
+    let version = reply.header("papir-version").map(str::to_owned);
+    let headers = version.map(|version| ("papir-version", version)).into_iter().collect();
+    Canned { status: reply.status, headers, body: reply.body, missing: 0 }
+}
+
+impl Twisted {
+    /// `twist` changes the answers to requests that contain `path`; queries are answered with an
+    /// honest length of zeros before.
+    fn new(path: &'static str, twist: impl Fn(&mut Canned) + Send + 'static) -> Self {
+        let honest = Running::start(config(), vec![indexed("table", "plain", 50)]);
+        let (url, answer) = (honest.url(), lookup(&honest.url(), "table").describe().sizes.answer as usize);
+        let hostile = Hostile::start(move |request| {
+            let (method, route) = request.split_once(' ').unwrap();
+            let mut reply = match method {
+                "GET" => passed_on(get(&format!("{url}{route}"))),
+                _ => canned(200, &vec![0; answer]),
+            };
+            if route.ends_with(path) {
+                twist(&mut reply);
+            }
+            reply
+        });
+        Self { hostile, _honest: honest }
+    }
+
+    /// The error of opening, and how many requests it took.
+    fn open_error(&self) -> (Error, usize) {
+        let error = Connection::open_even_if_not_private(&self.hostile.url(), None).map(drop).unwrap_err();
+        assert!(!error.to_string().is_empty());
+        (error, self.hostile.count("GET"))
+    }
+
+    /// The error of a lookup, and how many query requests it took.
+    fn query_error(&self) -> (Error, usize) {
+        let mut connection = Connection::open_even_if_not_private(&self.hostile.url(), None).unwrap();
+        let error = connection.get_index(3).unwrap_err();
+        (error, self.hostile.count("POST"))
+    }
+}
+
+#[test]
+fn answers_of_a_wrong_length() {
+    let (error, asked) = Twisted::new("/query", |reply| reply.body.push(0)).query_error();
+    assert!(matches!(error, Error::TooLong { .. }), "{error}");
+    assert_eq!(asked, 1);
+    let (error, asked) = Twisted::new("/query", |reply| reply.body.truncate(40)).query_error();
+    assert!(matches!(error, Error::Core(CoreError::Length { .. })), "{error}");
+    assert_eq!(asked, 1);
+    let (error, asked) = Twisted::new("/query", |reply| reply.body.clear()).query_error();
+    assert!(matches!(error, Error::Core(CoreError::Length { .. })), "{error}");
+    assert_eq!(asked, 1);
+    let (error, asked) = Twisted::new("/query", |reply| reply.missing = 1).query_error();
+    assert!(matches!(error, Error::Transport { .. }), "{error}");
+    assert_eq!(asked, 1);
+}
+
+#[test]
+fn refusals_without_end() {
+    for (status, code, asked_at_most) in [(409, "wrong_version", 4), (429, "busy", 6), (500, "internal", 1)] {
+        let refused = Twisted::new("/query", move |reply| {
+            *reply = refusal(status, code);
+            reply.headers.push(("retry-after", "0".to_owned()));
+        });
+        let (error, asked) = refused.query_error();
+        let Error::Http { status: found, code: found_code, message, url } = &error else { panic!("{error}") };
+        assert_eq!((*found, found_code.as_str(), message.as_str()), (status, code, "because"));
+        assert!(url.starts_with(&refused.hostile.url()) && url.ends_with("/query"));
+        assert_eq!(asked, asked_at_most, "{status}");
+    }
+}
+
+/// A server that changes its version three times under one lookup gets four requests, and the fourth
+/// answer is taken (these zeros do not decode).
+#[test]
+fn a_client_goes_on_through_three_changes() {
+    let changes = std::sync::atomic::AtomicUsize::new(0);
+    let moving = Twisted::new("/query", move |reply| {
+        if changes.fetch_add(1, std::sync::atomic::Ordering::SeqCst) < 3 {
+            *reply = refusal(409, "wrong_version");
+        }
+    });
+    let (error, asked) = moving.query_error();
+    assert!(matches!(error, Error::Core(_)), "{error}");
+    assert_eq!(asked, 4);
+}
+
+#[test]
+fn public_parts_that_are_not_what_was_described() {
+    let (error, _) = Twisted::new("/public", |reply| reply.body.push(0)).open_error();
+    assert!(matches!(error, Error::TooLong { .. }), "{error}");
+    let (error, _) = Twisted::new("/public", |reply| reply.body[30] ^= 1).open_error();
+    assert!(matches!(error, Error::Core(_)), "{error}");
+    let (error, _) = Twisted::new("/public", |reply| reply.headers.clear()).open_error();
+    assert!(matches!(error, Error::Unexpected { .. }), "{error}");
+    let always_newer = Twisted::new("/public", |reply| reply.headers[0].1 = "0123456789abcdef".to_owned());
+    let (error, asked) = always_newer.open_error();
+    assert!(matches!(error, Error::Unexpected { .. }), "{error}");
+    assert_eq!(asked, 1 + 2 * 3, "a list, then three tries");
+}
+
+#[test]
+fn servers_that_are_no_papir_service() {
+    let (error, _) =
+        Twisted::new("/databases", |reply| *reply = canned(200, b"<html>hello</html>")).open_error();
+    assert!(matches!(&error, Error::Unexpected { reason, .. } if reason.contains("JSON")), "{error}");
+    let (error, _) =
+        Twisted::new("/databases", |reply| *reply = canned(404, b"<html>what</html>")).open_error();
+    assert!(matches!(&error, Error::Http { status: 404, code, .. } if code == "unknown"), "{error}");
+    let endless = Twisted::new("/databases", |reply| *reply = canned(200, &vec![b' '; (1 << 20) + 1]));
+    assert!(matches!(endless.open_error().0, Error::TooLong { limit: 1_048_576, .. }));
+    let elsewhere = Twisted::new("/databases", |reply| {
+        *reply = canned(302, b"");
+        reply.headers.push(("location", "http://127.0.0.1:1/".to_owned()));
+    });
+    assert!(matches!(elsewhere.open_error().0, Error::Http { status: 302, .. }));
+    let (error, _) = Twisted::new("/databases/table", |reply| *reply = canned(200, b"{}")).open_error();
+    assert!(matches!(error, Error::Unexpected { .. }), "{error}");
+}

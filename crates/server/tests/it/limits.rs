@@ -1,0 +1,273 @@
+//! What one client may take, and connections that take their time.
+
+use std::collections::VecDeque;
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use crate::support::rigged::{Door, Rig, Rigged};
+use crate::support::secured::{dial, exchange, source, token};
+use crate::support::{Running, config, get, indexed, lookup, post, prepared, record, records, rng, send};
+use chacha20::ChaCha20Rng;
+use papir_client::Connection;
+use papir_core::scheme::Goal;
+use papir_core::{NoProgress, RecordBuffer};
+use papir_server::{ClientLimits, Database, Protection, Scope, ServerConfig};
+use rand_core::SeedableRng;
+use tempfile::TempDir;
+
+fn limited(limits: ClientLimits) -> ServerConfig {
+    ServerConfig { protection: Protection { limits, ..Protection::default() }, ..config() }
+}
+
+fn rate(text: &str, burst: u32) -> ClientLimits {
+    ClientLimits { rate: Some(text.parse().unwrap()), burst, per_client: 0 }
+}
+
+#[test]
+fn beyond_the_rate_a_client_is_told_when_to_come_again() {
+    let server = Running::start(limited(rate("1/h", 3)), vec![indexed("table", "plain", 50)]);
+    let url = format!("{}/v1/databases/table", server.url());
+    for _ in 0..3 {
+        assert_eq!(get(&url).status, 200);
+    }
+    let reply = get(&url);
+    assert_eq!((reply.status, reply.code().as_str()), (429, "too_many"));
+    let after: u64 = reply.header("retry-after").unwrap().parse().unwrap();
+    assert!((3000..=3600).contains(&after), "{after}");
+    assert_eq!(get(&format!("{}/healthz", server.url())).status, 200, "probes are not counted");
+}
+
+#[test]
+fn a_refusal_comes_before_the_body() {
+    let server = Running::start(limited(rate("1/h", 1)), vec![indexed("table", "plain", 50)]);
+    assert_eq!(get(&format!("{}/v1/databases", server.url())).status, 200);
+    let head = "POST /v1/databases/table/query HTTP/1.1\r\nhost: x\r\ncontent-length: 50\r\n\
+                expect: 100-continue\r\nconnection: close\r\n\r\n";
+    let reply = exchange(server.address, head);
+    assert!(reply.starts_with("HTTP/1.1 429 ") && reply.contains("retry-after: "), "{reply}");
+}
+
+#[test]
+fn each_query_of_a_batch_counts() {
+    let server = Running::start(limited(rate("1/h", 5)), vec![indexed("table", "plain", 50)]);
+    let lookup = lookup(&server.url(), "table");
+    let query = lookup.prepare_index(7, &mut rng()).unwrap().queries().concat();
+    let url = format!("{}/v1/databases/table/query", server.url());
+    // One is gone for the public part; three leave one.
+    assert_eq!(post(&url, &query.repeat(3)).status, 200);
+    assert_eq!(post(&url, &query).status, 200);
+    assert_eq!(post(&url, &query).status, 429);
+}
+
+#[test]
+fn behind_a_trusted_proxy_clients_have_accounts_of_their_own() {
+    let start = |proxies: &str| {
+        let mut config = limited(rate("1/h", 1));
+        config.protection.proxies = proxies.parse().unwrap();
+        Running::start(config, vec![indexed("table", "plain", 50)])
+    };
+    let ask = |server: &Running, forwarded: &str| {
+        let headers = [("x-forwarded-for", forwarded)];
+        send("GET", &format!("{}/v1/databases", server.url()), &headers, b"").status
+    };
+    let (trusted, other) = (start("127.0.0.0/8"), start("10.0.0.0/8"));
+    let asked = ["1.1.1.1", "1.1.1.1", "2.2.2.2", "3.3.3.3, 2.2.2.2", "me", "2.2.2.2, 127.0.0.9"];
+    assert_eq!(asked.map(|forwarded| ask(&trusted, forwarded)), [200, 429, 200, 429, 400, 429]);
+    assert_eq!(asked.map(|forwarded| ask(&other, forwarded)), [200, 429, 429, 429, 429, 429]);
+}
+
+#[test]
+fn tokens_have_accounts_of_their_own() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("tokens.toml");
+    let tokens: Vec<_> = ["a", "b"].map(|name| token(&file, name, &[Scope::Query], None)).into();
+    let mut config = limited(rate("1/h", 2));
+    config.protection.tokens = source(&file);
+    let server = Running::start(config, vec![indexed("table", "plain", 50)]);
+    let ask = |token: &str| {
+        let value = format!("Bearer {token}");
+        send("GET", &format!("{}/v1/databases", server.url()), &[("authorization", &value)], b"").status
+    };
+    assert_eq!([ask(&tokens[0]), ask(&tokens[0]), ask(&tokens[0])], [200, 200, 429]);
+    assert_eq!([ask("nobody"), ask("nobody"), ask("nobody")], [401, 401, 401]);
+    assert_eq!([ask(&tokens[1]), ask(&tokens[1]), ask(&tokens[1])], [200, 200, 429]);
+}
+
+#[test]
+fn the_client_waits_as_long_as_it_is_told() {
+    let server = Running::start(limited(rate("2/s", 2)), vec![indexed("table", "plain", 50)]);
+    // List, description, public part, query: more than the burst.
+    let mut connection = Connection::open_even_if_not_private(&server.url(), None).unwrap();
+    assert_eq!(connection.get_index(7).unwrap(), record(7));
+}
+
+#[test]
+fn requests_at_the_same_time_are_counted_until_their_answers_are_made() {
+    let door = Door::default();
+    let limits = ClientLimits { per_client: 1, ..ClientLimits::default() };
+    let rigged = Rigged { inner: prepared("plain", &records(50)), scheme: 0, rig: Rig::Wait(door.clone()) };
+    let config = ServerConfig { max_concurrent: 2, ..limited(limits) };
+    let server = Running::start(config, vec![Database::new("table", Box::new(rigged), None)]);
+    let body = lookup(&server.url(), "table").prepare_index(7, &mut rng()).unwrap().queries().concat();
+    let url = format!("{}/v1/databases/table/query", server.url());
+    let head = format!(
+        "POST /v1/databases/table/query HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
+    let mut vanishing = dial(server.address);
+    vanishing.write_all(&[head.as_bytes(), &body].concat()).unwrap();
+    door.wait_for(1);
+    assert_eq!(post(&url, &body).status, 429);
+    // Going away while the answer is being made wins nothing.
+    drop(vanishing);
+    sleep(Duration::from_millis(100));
+    let refused = post(&url, &body);
+    assert_eq!((refused.status, refused.header("retry-after")), (429, Some("1")));
+    door.open();
+    let begin = Instant::now();
+    while post(&url, &body).status != 200 {
+        assert!(begin.elapsed() < Duration::from_secs(60), "the account stays taken");
+        sleep(Duration::from_millis(5));
+    }
+}
+
+/// With little time for headers, and for taking answers. Who is slow is cut off soon; who must not be
+/// is not tested with it, as every thread of a loaded machine is slow at times.
+fn hasty() -> ServerConfig {
+    let protection = Protection { header_timeout: Duration::from_millis(400), ..Protection::default() };
+    ServerConfig { protection, body_timeout: Duration::from_millis(600), ..config() }
+}
+
+#[test]
+fn headers_that_trickle_are_cut_off() {
+    let server = Running::start(hasty(), vec![indexed("table", "plain", 50)]);
+    for request in ["GET /healthz HTTP/1.1\r\nhost: x\r\nx-slow: ", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"] {
+        let (mut stream, begin) = (dial(server.address), Instant::now());
+        let mut bytes = request.bytes().chain(std::iter::repeat(b'a'));
+        // A byte that cannot be sent any more tells that the connection is gone.
+        while stream.write_all(&[bytes.next().unwrap()]).is_ok() {
+            assert!(begin.elapsed() < Duration::from_secs(60), "it may go on for ever: {request}");
+            sleep(Duration::from_millis(40));
+        }
+    }
+}
+
+#[test]
+fn a_connection_may_rest_no_longer_than_it_may_send_headers() {
+    let server = Running::start(hasty(), vec![indexed("table", "plain", 50)]);
+    // On a loaded machine it may be cut off before it has spoken: then again.
+    let spoken = (0..20).any(|_| {
+        let (mut stream, mut reply) = (dial(server.address), String::new());
+        let sent = stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n");
+        let ended = stream.read_to_string(&mut reply);
+        let silent = matches!(&ended, Err(error) if error.kind() == ErrorKind::WouldBlock);
+        assert!(!silent, "a silence of ten seconds: it may rest");
+        sent.is_ok() && ended.is_ok() && reply.starts_with("HTTP/1.1 200 ")
+    });
+    assert!(spoken);
+}
+
+#[test]
+fn a_thousand_idle_connections_do_not_stop_others() {
+    let protection = Protection {
+        header_timeout: Duration::from_secs(600),
+        max_connections: 200,
+        ..Protection::default()
+    };
+    let server = Running::start(ServerConfig { protection, ..config() }, vec![indexed("table", "plain", 50)]);
+    // All are made and none is used; 500 of them are open on this side, 200 at most on the other.
+    let mut idle = VecDeque::new();
+    for count in 0..1000 {
+        idle.push_back(dial(server.address));
+        if idle.len() > 500 {
+            idle.pop_front();
+        }
+        if count % 250 == 249 {
+            let mut connection = Connection::open_even_if_not_private(&server.url(), None).unwrap();
+            assert_eq!(connection.get_index(7).unwrap(), record(7), "after {count} connections");
+        }
+    }
+    let is_closed = |mut stream: TcpStream| {
+        stream.set_nonblocking(true).unwrap();
+        !matches!(stream.read(&mut [0]), Err(error) if error.kind() == ErrorKind::WouldBlock)
+    };
+    let begin = Instant::now();
+    while idle.iter().filter(|stream| is_closed(stream.try_clone().unwrap())).count() < 250 {
+        assert!(begin.elapsed() < Duration::from_secs(60), "the oldest made no room");
+        sleep(Duration::from_millis(5));
+    }
+}
+
+/// Two records of 256 KiB; the version is always the same.
+fn large() -> Database {
+    let table = RecordBuffer::from_records((0..2).map(|_| vec![7; 256 << 10])).unwrap();
+    let scheme = papir_schemes::registry::by_name("plain").unwrap();
+    let mut rng = ChaCha20Rng::seed_from_u64(1);
+    Database::new("table", scheme.setup(&table, Goal::default(), &mut rng, &NoProgress).unwrap(), None)
+}
+
+#[test]
+fn an_answer_that_nobody_takes_is_given_up() {
+    let server = Running::start(config(), vec![large()]);
+    let query = lookup(&server.url(), "table").prepare_index(1, &mut rng()).unwrap().queries().concat();
+    // More than the buffers of both sides hold.
+    let info = get(&format!("{}/v1/databases/table", server.url())).json();
+    let batch = info["max_batch"].as_u64().unwrap() as usize;
+    let answer = batch * info["sizes"]["answer"].as_u64().unwrap() as usize;
+    assert!(answer > 12 << 20, "{answer}");
+    let body = query.repeat(batch);
+    let head = format!(
+        "POST /v1/databases/table/query HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
+    let take = |server: &Running, pause: Duration| {
+        let mut stream = dial(server.address);
+        let (sent, mut taken) = (stream.write_all(&[head.as_bytes(), &body].concat()), Vec::new());
+        sleep(pause);
+        // Cut off in the middle, it may also be a reset.
+        let _ = (sent, stream.read_to_end(&mut taken));
+        taken
+    };
+    let prompt = take(&server, Duration::ZERO);
+    let head = String::from_utf8_lossy(&prompt[..prompt.len().min(300)]).into_owned();
+    assert!(prompt.len() > answer, "{} bytes: {head}", prompt.len());
+    // On a loaded machine its headers may come too late: then again.
+    let hasty = Running::start(hasty(), vec![large()]);
+    let late = (0..20).map(|_| take(&hasty, Duration::from_secs(4))).find(|late| !late.is_empty());
+    let late = late.expect("something of the answer");
+    assert!(late.len() < answer, "{} bytes", late.len());
+}
+
+/// A frame of HTTP/2.
+fn frame(kind: u8, flags: u8, stream: u8, payload: &[u8]) -> Vec<u8> {
+    let head = [0, 0, payload.len() as u8, kind, flags, 0, 0, 0, stream];
+    [&head[..], payload].concat()
+}
+
+#[test]
+fn over_http_2_a_peer_that_pings_and_takes_no_answer_is_given_up() {
+    let server = Running::start(hasty(), vec![indexed("table", "plain", 50)]);
+    // SETTINGS with an initial window of 0; HEADERS of stream 1: GET, http, the path, :authority x.
+    let path = b"/v1/databases";
+    let fields = [&[0x82, 0x86, 0x04, path.len() as u8][..], path, &[0x01, 1], b"x"].concat();
+    let begin = [
+        &b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"[..],
+        &frame(4, 0, 0, &[0, 4, 0, 0, 0, 0]),
+        &frame(1, 0x05, 1, &fields),
+    ]
+    .concat();
+    let (mut stream, start) = (dial(server.address), Instant::now());
+    // A ping that cannot be sent any more tells that the connection is gone.
+    let mut sent = stream.write_all(&begin);
+    while sent.is_ok() {
+        assert!(start.elapsed() < Duration::from_secs(60), "it holds its place for ever");
+        sleep(Duration::from_millis(50));
+        sent = stream.write_all(&frame(6, 0, 0, &[7; 8]));
+    }
+    let mut taken = Vec::new();
+    // What was sent before: its reset may have swept it away.
+    let _ = stream.read_to_end(&mut taken);
+    assert!(taken.is_empty() || taken.windows(9).any(|part| part[3..] == [1, 4, 0, 0, 0, 1]), "HEADERS came");
+}

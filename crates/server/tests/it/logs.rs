@@ -1,0 +1,112 @@
+//! Logs hold sizes, times and codes; nothing that depends on what was asked.
+
+use std::io::Write;
+use std::sync::{Arc, Mutex};
+
+use crate::support::process::alone;
+use crate::support::{Running, config, get, indexed, lookup, rng, send};
+use papir_core::envelope::{Header, Kind, seal};
+use serde_json::Value;
+use tracing_subscriber::fmt::{MakeWriter, layer};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<'a> MakeWriter<'a> for Log {
+    type Writer = Self;
+
+    fn make_writer(&'a self) -> Self {
+        self.clone()
+    }
+}
+
+impl Log {
+    fn text(&self) -> String {
+        String::from_utf8(std::mem::take(&mut *self.0.lock().unwrap())).unwrap()
+    }
+
+    /// The lines of this crate, without the values of `milliseconds`.
+    fn take(&self) -> Vec<String> {
+        let timeless =
+            |word: &str| if word.starts_with("milliseconds=") { "milliseconds" } else { word }.to_owned();
+        self.text()
+            .lines()
+            .map(|line| line.split_whitespace().map(timeless).collect::<Vec<_>>().join(" "))
+            .filter(|line| line.contains("papir_"))
+            .collect()
+    }
+
+    /// The same as JSON, of the log that is written so.
+    fn take_json(&self) -> Vec<Value> {
+        let lines: Vec<Value> =
+            self.text().lines().map(|line| serde_json::from_str(line).expect(line)).collect();
+        lines.into_iter().filter(|line| line["target"].as_str().unwrap().contains("papir_")).collect()
+    }
+}
+
+/// In a process of its own, for a process has one log.
+#[test]
+fn logs_are_the_same_whatever_is_asked() {
+    if !alone("logs::logs_are_the_same_whatever_is_asked") {
+        return;
+    }
+    let (log, json) = (Log::default(), Log::default());
+    tracing_subscriber::registry()
+        .with(layer().with_writer(log.clone()).without_time().with_ansi(false))
+        .with(layer().json().flatten_event(true).with_span_list(false).with_writer(json.clone()))
+        .init();
+    let server = Running::start(config(), vec![indexed("table", "plain", 60_000)]);
+    let (lookup, url) =
+        (lookup(&server.url(), "table"), format!("{}/v1/databases/table/query", server.url()));
+    let header = Header { kind: Kind::Query, scheme: 0, version: lookup.version() };
+    let post = |body: &[u8]| send("POST", &url, &[("x-request-id", "request-7")], body);
+    log.take();
+    json.take_json();
+    // Good queries, and forged ones that ask beyond the last record, each for two indices.
+    let mut logs = Vec::new();
+    for (index, beyond) in [(3u64, 71_234u64), (54_321, 98_765)] {
+        let good = lookup.prepare_index(index, &mut rng()).unwrap().queries().concat();
+        assert_eq!(post(&good).status, 200);
+        let mut payload = good[24..good.len() - 8].to_vec();
+        payload[17..25].copy_from_slice(&beyond.to_le_bytes());
+        assert_eq!(post(&seal(&header, &payload)).status, 400);
+        logs.push(log.take());
+    }
+    assert_eq!(logs[0], logs[1]);
+    let text = logs[0].join("\n");
+    for expected in ["status=200", "status=400", "code=\"index_out_of_range\"", "milliseconds", "received=81"]
+    {
+        assert!(text.contains(expected), "no {expected} in\n{text}");
+    }
+    assert!(logs[0].iter().all(|line| line.contains("request{id=request-7}: ")), "{text}");
+    assert!(!text.contains("127.0.0.1"), "the client's address\n{text}");
+
+    let lines = json.take_json();
+    assert_eq!(lines.len(), 2 * logs[0].len());
+    assert!(lines.iter().all(|line| line["span"]["id"] == "request-7"), "{lines:?}");
+    assert_eq!(lines.iter().filter(|line| line["message"] == "query" && line["status"] == 200).count(), 2);
+
+    let (health, list) = (format!("{}/healthz", server.url()), format!("{}/v1/databases", server.url()));
+    let (first, second) = (get(&health), get(&list));
+    let ids = [first.header("x-request-id").unwrap(), second.header("x-request-id").unwrap()];
+    assert!(ids[0] != ids[1] && ids.iter().all(|id| id.len() == 16), "{ids:?}");
+    let refused = send("GET", &format!("{}/nothing", server.url()), &[("x-request-id", "not one")], b"");
+    assert!(refused.header("x-request-id").is_some_and(|id| id != "not one"));
+    assert_eq!(send("GET", &health, &[("x-request-id", "mine")], b"").header("x-request-id"), Some("mine"));
+    let text = log.take().join("\n");
+    assert!(ids.iter().all(|id| text.contains(&format!("request{{id={id}}}: "))), "{text}");
+    assert!(!text.contains("not one"), "{text}");
+}

@@ -1,0 +1,140 @@
+//! Keys and indices looked up over the network.
+
+use crate::support::{Running, config, indexed, key, keyed, prepared, record, rng, value};
+use papir_client::{Connection, Error};
+use papir_core::{Error as CoreError, NoProgress};
+use papir_lookup::{BucketTarget, Entry, TableOptions};
+use papir_server::Database;
+
+const SCHEMES: [&str; 2] = ["plain", "simple"];
+
+#[test]
+fn keys_that_exist_and_keys_that_do_not() {
+    for scheme in SCHEMES {
+        let server = Running::start(config(), vec![keyed("words", scheme, "a")]);
+        let mut connection = Connection::open_even_if_not_private(&server.url(), None).unwrap();
+        for i in [0, 1, 500, 999] {
+            assert_eq!(connection.get_key(&key(i)).unwrap(), Some(value(i, "a")), "{scheme} {i}");
+        }
+        for absent in [&b"key-1000"[..], b"", b"\0", &[0xff; 300]] {
+            assert_eq!(connection.get_key(absent).unwrap(), None, "{scheme} {absent:?}");
+        }
+        let index = connection.get_index(0);
+        assert!(matches!(index, Err(Error::Lookup(papir_lookup::Error::Keyed))), "{index:?}");
+    }
+}
+
+#[test]
+fn records_by_index() {
+    for scheme in SCHEMES {
+        let server = Running::start(config(), vec![indexed("table", scheme, 300)]);
+        let mut connection = Connection::open_even_if_not_private(&server.url(), Some("table")).unwrap();
+        for i in [0, 1, 255, 299] {
+            assert_eq!(connection.get_index(i).unwrap(), record(i), "{scheme} {i}");
+        }
+        assert_eq!(connection.get_indices(&[]).unwrap(), Vec::<Vec<u8>>::new());
+        let sent = connection.costs().requests;
+        let beyond = connection.get_index(300);
+        let expected = CoreError::IndexOutOfRange { found: 300, records: 300 };
+        assert!(
+            matches!(&beyond, Err(Error::Core(e)) if e.to_string() == expected.to_string()),
+            "{beyond:?}"
+        );
+        assert_eq!(connection.costs().requests, sent, "a bad index is refused before anything is sent");
+        let keyless = connection.get_key(b"key");
+        assert!(matches!(keyless, Err(Error::Lookup(papir_lookup::Error::NotKeyed))), "{keyless:?}");
+    }
+}
+
+#[test]
+fn many_keys_go_in_batches_and_come_back_in_order() {
+    let server = Running::start(config(), vec![keyed("words", "plain", "a")]);
+    let mut connection = Connection::open_even_if_not_private(&server.url(), None).unwrap();
+    let batch = connection.info().max_batch as u64;
+    let count = 2 * batch + 3;
+    let keys: Vec<_> = (0..count).map(|i| key(if i % 7 == 3 { 5000 + i } else { i })).collect();
+    let values = connection.get_keys(&keys).unwrap();
+    assert_eq!(values.len() as u64, count);
+    for (i, found) in (0..).zip(values) {
+        assert_eq!(found, (i % 7 != 3).then(|| value(i, "a")), "{i}");
+    }
+    let costs = connection.costs();
+    assert_eq!(costs.requests, 3);
+    assert_eq!(costs.query_bytes, count * connection.info().sizes.query);
+    assert_eq!(costs.answer_bytes, count * connection.info().sizes.answer);
+    assert_eq!(costs.public_bytes, connection.info().sizes.bundle);
+    for (phase, time) in
+        [("fetch", costs.fetch), ("query", costs.query), ("trip", costs.round_trip), ("open", costs.extract)]
+    {
+        assert!(!time.is_zero(), "{phase}");
+    }
+}
+
+#[test]
+fn a_database_is_named_or_is_the_only_one() {
+    let two = vec![keyed("words", "plain", "a"), indexed("table", "plain", 9)];
+    let server = Running::start(config(), two);
+    let message = |result: Result<Connection, Error>| result.map(drop).unwrap_err().to_string();
+    let unnamed = message(Connection::open_even_if_not_private(&server.url(), None));
+    assert!(unnamed.contains("`table`, `words`") && unnamed.contains(&server.url()), "{unnamed}");
+    let unknown = Connection::open_even_if_not_private(&server.url(), Some("other"));
+    assert!(matches!(&unknown, Err(Error::NoSuchDatabase { name, .. }) if name == "other"));
+    assert!(message(unknown).contains("`table`, `words`"));
+    let mut by_address =
+        Connection::open_even_if_not_private(&format!("{}/v1/databases/table", server.url()), None).unwrap();
+    assert_eq!(by_address.get_index(8).unwrap(), record(8));
+}
+
+#[test]
+fn a_server_that_is_not_there_is_named() {
+    let server = Running::start(config(), vec![indexed("table", "plain", 9)]);
+    let (url, mut connection) =
+        (server.url(), Connection::open_even_if_not_private(&server.url(), None).unwrap());
+    server.finish();
+    for error in [
+        connection.get_index(1).unwrap_err(),
+        Connection::open_even_if_not_private(&url, None).map(drop).unwrap_err(),
+    ] {
+        assert!(matches!(error, Error::Transport { .. }), "{error}");
+        assert!(error.to_string().contains(&url), "{error}");
+    }
+}
+
+#[test]
+fn clients_at_the_same_time_each_get_their_own() {
+    let server = Running::start(config(), vec![keyed("words", "simple", "a")]);
+    let connection = Connection::open_even_if_not_private(&server.url(), None).unwrap();
+    std::thread::scope(|scope| {
+        for client in 0..8 {
+            let mut connection = connection.clone();
+            scope.spawn(move || {
+                for i in (client..200).step_by(8) {
+                    assert_eq!(connection.get_key(&key(i)).unwrap(), Some(value(i, "a")));
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn values_that_take_several_queries_each_come_back_whole() {
+    // Lengths from 0 to 398 bytes in buckets of 128: every lookup sends the same several queries.
+    let value = |i: u64| vec![i as u8; (2 * i) as usize];
+    let entries = (0..200).map(|i| Entry { key: key(i), value: value(i), line: i + 1 }).collect();
+    let options = TableOptions { bucket: BucketTarget::AtMost(128), ..TableOptions::default() };
+    let table = papir_lookup::build(entries, &options, &mut rng(), &NoProgress).unwrap();
+    let lookups = table.layout.lookups() as u64;
+    assert!(lookups > 1);
+    let words = Database::new("words", prepared("simple", &table.records), Some(table.layout));
+    let server = Running::start(config(), vec![words]);
+    let mut connection = Connection::open_even_if_not_private(&server.url(), None).unwrap();
+    let keys: Vec<_> = (0..201).map(key).collect();
+    let values = connection.get_keys(&keys).unwrap();
+    for (i, found) in (0..).zip(values) {
+        assert_eq!(found, (i < 200).then(|| value(i)), "{i}");
+    }
+    let (costs, info) = (connection.costs(), connection.info());
+    assert_eq!(costs.query_bytes, 201 * lookups * info.sizes.query);
+    let keys_per_request = info.max_batch as u64 / lookups;
+    assert_eq!(costs.requests, 201u64.div_ceil(keys_per_request));
+}

@@ -1,0 +1,286 @@
+//! The document at `/openapi.json` holds for the running service: every route, every status that a
+//! request can meet, every JSON body.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::thread;
+
+use crate::support::rigged::{Door, Rig, Rigged};
+use crate::support::{Reply, Running, config, get, indexed, lookup, post, prepared, records, rng, send};
+use papir_server::{Database, ServerConfig};
+use serde_json::{Value, json};
+
+const METHODS: [&str; 5] = ["GET", "POST", "PUT", "DELETE", "PATCH"];
+
+/// The document of a service, and which statuses its responses have had.
+struct Contract {
+    document: Value,
+    seen: BTreeMap<(String, String), BTreeSet<u16>>,
+}
+
+impl Contract {
+    fn of(server: &Running) -> Self {
+        let document = get(&format!("{}/openapi.json", server.url())).json();
+        Self { document, seen: BTreeMap::new() }
+    }
+
+    /// Method, address and documentation of every operation.
+    fn operations(&self) -> Vec<(String, String, Value)> {
+        let of_path = |(path, item): (&String, &Value)| -> Vec<_> {
+            let all = METHODS.iter().filter_map(|method| {
+                let operation = item.get(method.to_lowercase())?;
+                Some(((*method).to_owned(), path.clone(), operation.clone()))
+            });
+            all.collect()
+        };
+        self.document["paths"].as_object().unwrap().iter().flat_map(of_path).collect()
+    }
+
+    /// A schema of the document, with everything that it refers to.
+    fn whole(&self, schema: &Value) -> Value {
+        let mut whole = schema.clone();
+        whole["components"] = self.document["components"].clone();
+        whole
+    }
+
+    /// Checks one response against the documentation of its operation.
+    fn check(&mut self, (method, path): (&str, &str), reply: &Reply, asked: &str) {
+        let operations = &self.document["paths"][path];
+        let operation = &operations[method.to_lowercase()];
+        // A method that the address does not take: documented with those that it takes.
+        let operation = if operation.is_null() {
+            operations.as_object().unwrap().values().next().unwrap()
+        } else {
+            operation
+        };
+        let documented = &operation["responses"][reply.status.to_string()];
+        assert!(documented.is_object(), "{method} {path} {asked}: {} is not documented", reply.status);
+        for (name, _) in documented["headers"].as_object().unwrap() {
+            assert!(reply.header(name).is_some(), "{method} {path} {asked}: no {name} with {}", reply.status);
+        }
+        self.check_body(documented, reply, asked);
+        self.seen.entry((method.to_owned(), path.to_owned())).or_default().insert(reply.status);
+    }
+
+    fn check_body(&self, documented: &Value, reply: &Reply, asked: &str) {
+        let Some(content) = documented["content"].as_object() else {
+            assert!(reply.body.is_empty(), "{asked}: a body that is not documented");
+            return;
+        };
+        let found = reply.header("content-type").unwrap().split(';').next().unwrap();
+        let content = content.get(found).unwrap_or_else(|| panic!("{asked}: {found} is not documented"));
+        let schema = &content["schema"];
+        if found == "application/json" && !schema.is_null() {
+            let validator = jsonschema::validator_for(&self.whole(schema)).unwrap();
+            let body = reply.json();
+            let errors: Vec<_> = validator.iter_errors(&body).map(|error| error.to_string()).collect();
+            assert!(errors.is_empty(), "{asked}: {errors:?} in {body}");
+            self.nothing_more(schema, &body, asked);
+        }
+    }
+
+    /// Checks that an object has no property that its schema does not name, at any depth.
+    fn nothing_more(&self, schema: &Value, body: &Value, asked: &str) {
+        if let (Value::Array(items), inner) = (body, &self.resolved(schema)["items"]) {
+            items.iter().for_each(|item| self.nothing_more(inner, item, asked));
+        }
+        let Value::Object(fields) = body else { return };
+        let (known, open) = self.properties(schema);
+        for (name, value) in fields {
+            match known.get(name) {
+                Some(inner) => self.nothing_more(inner, value, asked),
+                None => assert!(open, "{asked}: `{name}` is not documented in {body}"),
+            }
+        }
+    }
+
+    fn resolved<'a>(&'a self, schema: &'a Value) -> &'a Value {
+        let pointer = schema["$ref"].as_str().map(|target| target.trim_start_matches('#'));
+        pointer.map_or(schema, |target| self.document.pointer(target).expect("a reference to nothing"))
+    }
+
+    /// The properties of an object's schema, and whether it may have others.
+    fn properties(&self, schema: &Value) -> (BTreeMap<String, Value>, bool) {
+        let schema = self.resolved(schema);
+        let (mut known, mut open) = (BTreeMap::new(), !schema["additionalProperties"].is_null());
+        for (name, inner) in schema["properties"].as_object().into_iter().flatten() {
+            known.insert(name.clone(), inner.clone());
+        }
+        for part in schema["allOf"].as_array().into_iter().flatten() {
+            let (more, also_open) = self.properties(part);
+            known.extend(more);
+            open |= also_open;
+        }
+        (known, open)
+    }
+}
+
+/// Addresses of an operation: with names that exist, do not, and can hardly be.
+fn addresses(path: &str) -> Vec<String> {
+    if !path.contains('{') {
+        return vec![path.to_owned()];
+    }
+    let names = ["table", "other", "%ff%fe", "a%20b", "..%2f..", "%00", &"x".repeat(3000)];
+    let part = |part: &str| if part.starts_with('{') { "7".to_owned() } else { part.to_owned() };
+    let address =
+        |name: &&str| path.replace("{name}", name).split('/').map(part).collect::<Vec<_>>().join("/");
+    names.iter().map(address).collect()
+}
+
+/// Headers that are absent, right, wrong, and nonsense.
+fn headers(version: &str) -> Vec<Vec<(&'static str, String)>> {
+    let mut all = vec![vec![]];
+    for value in [version, "0707070707070707", "seven", "", "\u{ff}", &"7".repeat(4000)] {
+        all.push(vec![("papir-version", value.to_owned())]);
+    }
+    for value in [&format!("\"{version}\""), "*", "W/\"x\", , \"", "\u{ff}"] {
+        all.push(vec![("if-none-match", value.to_owned())]);
+    }
+    for value in ["good-1", "not good", &"x".repeat(100)] {
+        all.push(vec![("x-request-id", value.to_owned())]);
+    }
+    all.push(vec![("content-type", "nonsense".to_owned()), ("accept", "text/html".to_owned())]);
+    all
+}
+
+/// Bodies of right and wrong lengths, honest ones among them.
+fn bodies(query: &[u8], limit: usize) -> Vec<Vec<u8>> {
+    let lengths =
+        [0, 1, 31, 32, query.len() - 1, query.len(), query.len() + 1, 3 * query.len(), limit, limit + 1];
+    let mut all: Vec<_> = lengths.iter().map(|&length| vec![0x5a; length]).collect();
+    all.push(query.to_vec());
+    all.push(query.repeat(2));
+    for bit in [3, 45, 70, 130, query.len() * 4, query.len() * 8 - 1] {
+        let mut flipped = query.to_vec();
+        flipped[bit / 8] ^= 1 << (bit % 8);
+        all.push(flipped);
+    }
+    all
+}
+
+#[test]
+fn the_document_lists_the_routes_of_the_service() {
+    let server = Running::start(config(), vec![indexed("table", "plain", 100)]);
+    let contract = Contract::of(&server);
+    assert!(contract.document["openapi"].as_str().unwrap().starts_with("3.1."));
+    let listed: Vec<_> =
+        contract.operations().iter().map(|(method, path, _)| format!("{method} {path}")).collect();
+    for route in [
+        "GET /healthz",
+        "GET /readyz",
+        "GET /metrics",
+        "GET /openapi.json",
+        "GET /v1/databases",
+        "GET /v1/databases/{name}",
+        "GET /v1/databases/{name}/public",
+        "POST /v1/databases/{name}/query",
+        "GET /v1/databases/{name}/clients",
+        "POST /v1/databases/{name}/clients",
+        "GET /v1/databases/{name}/clients/{id}",
+        "DELETE /v1/databases/{name}/clients/{id}",
+        "PATCH /v1/databases/{name}/clients/{id}/keys",
+        "GET /v1/databases/{name}/clients/{id}/tickets/{number}",
+    ] {
+        assert!(listed.iter().any(|one| one == route), "{route} is not in {listed:?}");
+    }
+    let mut ids = BTreeSet::new();
+    for (method, path, operation) in contract.operations() {
+        let id = operation["operationId"].as_str().unwrap().to_owned();
+        assert!(ids.insert(id), "{path}: its operationId is another's too");
+        assert!(operation["summary"].as_str().is_some_and(|text| !text.is_empty()), "{method} {path}");
+        assert!(operation["tags"].is_array(), "{method} {path}");
+        for (status, response) in operation["responses"].as_object().unwrap() {
+            assert!(!response["description"].as_str().unwrap().is_empty(), "{method} {path} {status}");
+            // Also that every reference leads somewhere.
+            for content in response["content"].as_object().into_iter().flatten().map(|(_, content)| content) {
+                jsonschema::validator_for(&contract.whole(&content["schema"])).unwrap();
+            }
+        }
+    }
+}
+
+#[test]
+fn every_response_is_documented() {
+    let server = Running::start(config(), vec![indexed("table", "plain", 100)]);
+    let mut contract = Contract::of(&server);
+    let lookup = lookup(&server.url(), "table");
+    let query = lookup.prepare_index(7, &mut rng()).unwrap().queries().concat();
+    let info = get(&format!("{}/v1/databases/table", server.url())).json();
+    let limit = (info["max_batch"].as_u64().unwrap() * info["sizes"]["query"].as_u64().unwrap()) as usize;
+    for (method, path, operation) in contract.operations() {
+        let mut fire = |method: &str, address: &str, headers: &[(&str, String)], body: &[u8]| {
+            let headers: Vec<_> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+            let reply = send(method, &format!("{}{address}", server.url()), &headers, body);
+            let asked = format!("{method} {address:.60} {headers:.60?} {} bytes", body.len());
+            contract.check((method, &path), &reply, &asked);
+        };
+        let wrong = METHODS.iter().filter(|one| **one != method);
+        for address in addresses(&path) {
+            wrong.clone().for_each(|other| fire(other, &address, &[], b""));
+            let takes_body = operation["requestBody"].is_object();
+            let of_all = if takes_body { bodies(&query, limit) } else { vec![vec![]] };
+            of_all.iter().for_each(|body| fire(&method, &address, &[], body));
+            let good: &[u8] = if takes_body { &query } else { b"" };
+            headers(&lookup.version().to_string()).iter().for_each(|one| fire(&method, &address, one, good));
+        }
+    }
+    let seen = |method: &str, path: &str| &contract.seen[&(method.to_owned(), path.to_owned())];
+    let of_query = seen("POST", "/v1/databases/{name}/query");
+    assert!(of_query.is_superset(&BTreeSet::from([200, 400, 404, 409, 413])), "{of_query:?}");
+    assert_eq!(seen("GET", "/v1/databases/{name}/query"), &BTreeSet::from([405]));
+    assert_eq!(seen("GET", "/v1/databases/{name}/public"), &BTreeSet::from([200, 304, 404]));
+    assert_eq!(seen("GET", "/v1/databases/{name}"), &BTreeSet::from([200, 404]));
+}
+
+#[test]
+fn refusals_of_a_service_in_trouble_are_documented() {
+    const QUERY: (&str, &str) = ("POST", "/v1/databases/{name}/query");
+    let start = |rig: Rig| {
+        let rigged = Rigged { inner: prepared("plain", &records(50)), scheme: 0, rig };
+        let config = ServerConfig { max_concurrent: 1, max_queued: 0, ..config() };
+        Running::start(config, vec![Database::new("table", Box::new(rigged), None)])
+    };
+    let query = |server: &Running| {
+        lookup(&server.url(), "table").prepare_index(7, &mut rng()).unwrap().queries().concat()
+    };
+    let url = |server: &Running| format!("{}/v1/databases/table/query", server.url());
+
+    let failing = start(Rig::Panic);
+    let reply = post(&url(&failing), &query(&failing));
+    assert_eq!(reply.status, 500);
+    Contract::of(&failing).check(QUERY, &reply, "a panic");
+
+    let door = Door::default();
+    let busy = start(Rig::Wait(door.clone()));
+    let (url, query) = (url(&busy), query(&busy));
+    thread::scope(|scope| {
+        let first = scope.spawn(|| post(&url, &query));
+        door.wait_for(1);
+        let reply = post(&url, &query);
+        door.open();
+        assert_eq!((reply.status, first.join().unwrap().status), (429, 200));
+        Contract::of(&busy).check(QUERY, &reply, "no place");
+    });
+}
+
+/// The checks above find what is not documented.
+#[test]
+fn an_undocumented_answer_is_found() {
+    let server = Running::start(config(), vec![indexed("table", "plain", 100)]);
+    let reply = get(&format!("{}/v1/databases", server.url()));
+    let check = |change: fn(&mut Value)| {
+        let mut contract = Contract::of(&server);
+        change(&mut contract.document);
+        let checking = || contract.check(("GET", "/v1/databases"), &reply, "changed");
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(checking)).is_ok()
+    };
+    assert!(check(|_| {}));
+    assert!(!check(|document| drop(
+        document["paths"]["/v1/databases"]["get"]["responses"].as_object_mut().unwrap().remove("200")
+    )));
+    assert!(!check(|document| drop(
+        document["components"]["schemas"]["Summary"]["properties"].as_object_mut().unwrap().remove("keyed")
+    )));
+    assert!(!check(|document| {
+        document["components"]["schemas"]["Summary"]["properties"]["records"] = json!({ "type": "string" });
+    }));
+}

@@ -1,0 +1,175 @@
+//! More requests than fit, slow ones, vanished ones, and answers that panic.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::support::rigged::{Door, Rig, Rigged};
+use crate::support::{Running, config, get, lookup, post, prepared, record, records, rng};
+use papir_client::Connection;
+use papir_server::{Database, ServerConfig};
+
+/// A service with one table of 50 records whose answers are rigged.
+fn rigged(config: ServerConfig, rig: Rig) -> Running {
+    let server = Rigged { inner: prepared("plain", &records(50)), scheme: 0, rig };
+    Running::start(config, vec![Database::new("table", Box::new(server), None)])
+}
+
+fn query_url(server: &Running) -> String {
+    format!("{}/v1/databases/table/query", server.url())
+}
+
+fn query(server: &Running) -> Vec<u8> {
+    lookup(&server.url(), "table").prepare_index(7, &mut rng()).unwrap().queries().concat()
+}
+
+fn metrics(server: &Running) -> String {
+    String::from_utf8(get(&format!("{}/metrics", server.url())).body).unwrap()
+}
+
+#[test]
+fn beyond_the_places_requests_are_told_to_come_again() {
+    let door = Door::default();
+    let config = ServerConfig { max_concurrent: 1, max_queued: 2, ..config() };
+    let server = rigged(config, Rig::Wait(door.clone()));
+    let (url, body) = (query_url(&server), query(&server));
+    thread::scope(|scope| {
+        let post = || post(&url, &body);
+        let first = scope.spawn(post);
+        door.wait_for(1);
+        let later: Vec<_> = (0..8).map(|_| scope.spawn(post)).collect();
+        // Six of eight find no place; the two that wait can only end after the door is open.
+        while later.iter().filter(|one| one.is_finished()).count() < 6 {
+            thread::sleep(Duration::from_millis(2));
+        }
+        assert_eq!(get(&format!("{}/healthz", server.url())).status, 200, "the rest of the service answers");
+        door.open();
+        let replies: Vec<_> = later.into_iter().map(|one| one.join().unwrap()).collect();
+        let refused: Vec<_> = replies.iter().filter(|reply| reply.status == 429).collect();
+        assert_eq!(refused.len(), 6);
+        for reply in refused {
+            assert_eq!(reply.code(), "busy");
+            assert_eq!(reply.header("retry-after"), Some("1"));
+        }
+        assert_eq!(replies.iter().filter(|reply| reply.status == 200).count(), 2);
+        assert_eq!(first.join().unwrap().status, 200);
+    });
+    assert_eq!(post(&url, &body).status, 200, "places are given back");
+}
+
+#[test]
+fn a_client_waits_as_long_as_a_busy_server_says() {
+    let door = Door::default();
+    let config = ServerConfig { max_concurrent: 1, max_queued: 0, ..config() };
+    let server = rigged(config, Rig::Wait(door.clone()));
+    let (url, body) = (query_url(&server), query(&server));
+    let mut connection = Connection::open_even_if_not_private(&server.url(), None).unwrap();
+    thread::scope(|scope| {
+        let first = scope.spawn(|| post(&url, &body));
+        door.wait_for(1);
+        let second = scope.spawn(move || (Instant::now(), connection.get_index(3)));
+        let refused = "papir_query_requests_total{database=\"table\",code=\"busy\"} 1";
+        while !metrics(&server).lines().any(|line| line == refused) {
+            thread::sleep(Duration::from_millis(2));
+        }
+        door.open();
+        let (start, got) = second.join().unwrap();
+        assert_eq!(got.unwrap(), record(3));
+        assert!(start.elapsed() >= Duration::from_secs(1), "it came before the advised second was over");
+        assert_eq!(first.join().unwrap().status, 200);
+    });
+}
+
+#[test]
+fn an_answer_that_panics_is_an_error_of_the_server_and_the_service_goes_on() {
+    let server = rigged(config(), Rig::Panic);
+    let (url, body) = (query_url(&server), query(&server));
+    for _ in 0..70 {
+        let reply = post(&url, &body);
+        assert_eq!((reply.status, reply.code().as_str()), (500, "internal"));
+        assert!(!reply.json().to_string().contains("rigged"), "the panic's text stays inside");
+    }
+    let table = Database::new("table", prepared("plain", &records(50)), None);
+    server.handle.replace(table).unwrap();
+    assert_eq!(
+        Connection::open_even_if_not_private(&server.url(), None).unwrap().get_index(4).unwrap(),
+        record(4)
+    );
+}
+
+#[test]
+fn a_body_that_does_not_arrive_in_time() {
+    let server = rigged(ServerConfig { body_timeout: Duration::from_millis(300), ..config() }, Rig::Honest);
+    let mut stream = TcpStream::connect(server.address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    let head = "POST /v1/databases/table/query HTTP/1.1\r\nhost: x\r\ncontent-length: 50\r\n\r\nfive!";
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut reply = String::new();
+    // A read error would be a server that never gave up.
+    stream.read_to_string(&mut reply).unwrap();
+    assert!(reply.starts_with("HTTP/1.1 408 "), "{reply}");
+    assert!(reply.contains("\"code\":\"too_slow\""), "{reply}");
+}
+
+#[test]
+fn clients_that_vanish_leave_no_trace() {
+    let door = Door::default();
+    let config = ServerConfig { max_concurrent: 2, max_queued: 0, ..config() };
+    let server = rigged(config, Rig::Wait(door.clone()));
+    let body = query(&server);
+    let head = format!(
+        "POST /v1/databases/table/query HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
+    // One goes in the middle of its body, one while its answer is being computed.
+    let mut half = TcpStream::connect(server.address).unwrap();
+    half.write_all(head.as_bytes()).unwrap();
+    half.write_all(&body[..10]).unwrap();
+    drop(half);
+    let mut whole = TcpStream::connect(server.address).unwrap();
+    whole.write_all(head.as_bytes()).unwrap();
+    whole.write_all(&body).unwrap();
+    door.wait_for(1);
+    drop(whole);
+    door.open();
+    let mut connection = Connection::open_even_if_not_private(&server.url(), None).unwrap();
+    for i in 0..20 {
+        assert_eq!(connection.get_index(i).unwrap(), record(i));
+    }
+}
+
+#[test]
+fn a_stop_finishes_what_runs_and_takes_nothing_new() {
+    let door = Door::default();
+    let mut server = rigged(config(), Rig::Wait(door.clone()));
+    let (url, body) = (query_url(&server), query(&server));
+    // A connection that never says anything does not hold the stop up.
+    let _silent = TcpStream::connect(server.address).unwrap();
+    thread::scope(|scope| {
+        let running = scope.spawn(|| post(&url, &body));
+        door.wait_for(1);
+        server.begin_stop();
+        while TcpStream::connect(server.address).is_ok() {
+            thread::sleep(Duration::from_millis(5));
+        }
+        assert!(!running.is_finished());
+        door.open();
+        assert_eq!(running.join().unwrap().status, 200);
+    });
+    let start = Instant::now();
+    server.finish();
+    // Waiting for the silent one to say something would take `header_timeout`, 20 s.
+    assert!(start.elapsed() < Duration::from_secs(15), "stopping took {:?}", start.elapsed());
+}
+
+#[test]
+fn half_a_request_does_not_hold_a_stop_up_for_long() {
+    let server = rigged(ServerConfig { body_timeout: Duration::from_millis(200), ..config() }, Rig::Honest);
+    let mut half = TcpStream::connect(server.address).unwrap();
+    half.write_all(b"GET /healthz HTTP/1.1\r\nho").unwrap();
+    thread::sleep(Duration::from_millis(50));
+    let start = Instant::now();
+    server.finish();
+    assert!(start.elapsed() < Duration::from_secs(15), "stopping took {:?}", start.elapsed());
+}

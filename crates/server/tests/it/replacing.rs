@@ -1,0 +1,76 @@
+//! Servers that replace a database between two requests to learn something: they do not.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use crate::support::{Running, config, indexed, key, keyed, record, value};
+use papir_client::Connection;
+use papir_server::ServerConfig;
+
+/// A server that changes to a scheme without privacy between two lookups is asked nothing.
+#[test]
+fn a_change_to_a_scheme_that_is_not_private_is_refused() {
+    let queries = Arc::new(AtomicUsize::new(0));
+    let seen = queries.clone();
+    let observe = move |_: &str, _: &[u8]| {
+        seen.fetch_add(1, Ordering::SeqCst);
+    };
+    let config = ServerConfig { on_query: Some(Arc::new(observe)), ..config() };
+    let server = Running::start(config, vec![keyed("words", "simple", "old")]);
+    let mut connection = Connection::open(&server.url(), None).unwrap();
+    assert_eq!(connection.get_key(&key(3)).unwrap(), Some(value(3, "old")));
+    let asked = queries.load(Ordering::SeqCst);
+    server.handle.replace(keyed("words", "plain", "new")).unwrap();
+    let error = connection.get_key(&key(3)).unwrap_err();
+    assert!(matches!(error, papir_client::Error::Core(papir_core::Error::NotPrivate { .. })), "{error}");
+    assert_eq!(queries.load(Ordering::SeqCst), asked, "a query was sent");
+    let refused = Connection::open(&server.url(), None).map(drop).unwrap_err();
+    assert!(matches!(refused, papir_client::Error::Core(papir_core::Error::NotPrivate { .. })), "{refused}");
+}
+
+/// A server that replaces the database by a shorter one sees the same traffic whether the wanted
+/// index still exists; only the caller is told.
+#[test]
+fn a_shorter_database_does_not_show_whether_the_index_lies_beyond_its_end() {
+    let traffic = |index: u64| {
+        let sizes = Arc::new(Mutex::new(Vec::new()));
+        let seen = sizes.clone();
+        let observe = move |_: &str, bytes: &[u8]| seen.lock().unwrap().push(bytes.len());
+        let config = ServerConfig { on_query: Some(Arc::new(observe)), ..config() };
+        let server = Running::start(config, vec![indexed("words", "simple", 100)]);
+        let mut connection = Connection::open(&server.url(), None).unwrap();
+        server.handle.replace(indexed("words", "simple", 50)).unwrap();
+        let found = connection.get_index(index);
+        let sizes = sizes.lock().unwrap().clone();
+        (found, sizes)
+    };
+    let (kept, gone) = (traffic(7), traffic(70));
+    assert_eq!(kept.0.unwrap(), record(7));
+    assert!(matches!(
+        gone.0,
+        Err(papir_client::Error::Core(papir_core::Error::IndexOutOfRange { found: 70, records: 50 }))
+            | Err(papir_client::Error::Lookup(_))
+    ));
+    assert!(!kept.1.is_empty());
+    assert_eq!(kept.1, gone.1);
+}
+
+/// Of several indices of which one does not exist nothing is sent, however many requests they take.
+#[test]
+fn an_index_beyond_the_end_is_refused_before_anything_is_sent() {
+    let queries = Arc::new(AtomicUsize::new(0));
+    let seen = queries.clone();
+    let observe = move |_: &str, _: &[u8]| {
+        seen.fetch_add(1, Ordering::SeqCst);
+    };
+    let config = ServerConfig { on_query: Some(Arc::new(observe)), ..config() };
+    let server = Running::start(config, vec![indexed("words", "plain", 100)]);
+    let mut connection = Connection::open_even_if_not_private(&server.url(), None).unwrap();
+    let beyond: Vec<u64> = (1..=100).collect();
+    assert!(beyond.len() > connection.info().max_batch, "more than one request");
+    let error = connection.get_indices(&beyond).unwrap_err();
+    let expected = papir_core::Error::IndexOutOfRange { found: 100, records: 100 };
+    assert_eq!(error.to_string(), papir_client::Error::from(expected).to_string());
+    assert_eq!(queries.load(Ordering::SeqCst), 0, "a query was sent");
+    assert_eq!(connection.get_indices(&beyond[..99]).unwrap().len(), 99);
+}

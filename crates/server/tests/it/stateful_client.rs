@@ -1,0 +1,364 @@
+//! Connections of registered clients: durable state, single use, and going on by themselves.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use crate::support::clients::{SMALL, clients_url, registry, start, start_with, stateful};
+use crate::support::tap::{Tap, Verdict};
+use crate::support::{self, Running, config, entries, get, key, record, rng, send, value};
+use papir_client::{Connection, MoreSchemes, Options, Passphrase};
+use papir_core::erased::Erased;
+use papir_server::{Database, ServerConfig};
+use papir_testkit::stateful::{self, Stateful};
+use tempfile::TempDir;
+
+static STATEFUL: Erased<Stateful> = Erased::new();
+
+/// Everything allowed, state in `directory`.
+fn options(directory: &Path) -> Options {
+    Options {
+        allow_not_private: true,
+        state: Some(directory.to_owned()),
+        schemes: MoreSchemes(vec![&STATEFUL]),
+        ..Options::default()
+    }
+}
+
+fn open(url: &str, directory: &Path) -> Connection {
+    let mut connection = Connection::open_with(url, &options(directory)).unwrap();
+    connection.register().unwrap();
+    connection
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for file in fs::read_dir(from).unwrap() {
+        let file = file.unwrap();
+        fs::copy(file.path(), to.join(file.file_name())).unwrap();
+    }
+}
+
+fn ids(server: &Running) -> Vec<String> {
+    let list = get(&clients_url(server)).json();
+    list["clients"].as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn state_goes_on_from_connection_to_connection() {
+    let folder = TempDir::new().unwrap();
+    let server = start(registry(&folder.path().join("registry")));
+    let tap = Tap::passing(server.address);
+    let state = folder.path().join("state");
+    for round in 0..3u64 {
+        let mut connection = open(&tap.url(), &state);
+        assert_eq!(connection.get_index(round).unwrap(), record(round));
+        assert_eq!(connection.get_indices(&[9, 9]).unwrap(), [record(9), record(9)]);
+    }
+    let queries = tap.queries();
+    let tickets: Vec<_> = queries.iter().map(|(_, tickets)| tickets.as_str()).collect();
+    assert_eq!(tickets, ["0", "1,2", "3", "4,5", "6", "7,8"]);
+    assert!(queries.iter().all(|(client, _)| *client == ids(&server)[0]), "one registration");
+    // More than the tickets that are prepared ahead go in several requests.
+    let many: Vec<u64> = (0..10).collect();
+    let found = open(&tap.url(), &state).get_indices(&many).unwrap();
+    assert!(found.iter().zip(0..).all(|(found, index)| *found == record(index)));
+    let tickets: Vec<_> = tap.queries().into_iter().map(|(_, tickets)| tickets).collect();
+    assert_eq!(tickets, ["9,10,11,12", "13,14,15,16", "17,18"]);
+}
+
+#[test]
+fn keys_of_a_table_take_a_ticket_for_each_record() {
+    let folder = TempDir::new().unwrap();
+    let bucket = papir_lookup::BucketTarget::AtMost(64);
+    let options = papir_lookup::TableOptions { bucket, ..Default::default() };
+    let salt = "x".repeat(100);
+    let table =
+        papir_lookup::build(entries(100, &salt), &options, &mut rng(), &papir_core::NoProgress).unwrap();
+    let lookups = table.layout.lookups();
+    let prepared = stateful::setup(&table.records, SMALL, &mut rng()).unwrap();
+    let database = Database::new("table", prepared, Some(table.layout));
+    let server = start_with(registry(&folder.path().join("registry")), database);
+    let mut connection = open(&server.url(), &folder.path().join("state"));
+    assert!(lookups > 1);
+    let found = connection.get_keys(&[key(7), key(700), key(99)]).unwrap();
+    assert_eq!(found, [Some(value(7, &salt)), None, Some(value(99, &salt))]);
+}
+
+#[test]
+fn the_mark_of_use_is_on_disk_before_a_byte_leaves() {
+    let folder = TempDir::new().unwrap();
+    let server = start(registry(&folder.path().join("registry")));
+    let (state, seen) = (folder.path().join("state"), folder.path().join("seen"));
+    let cutting = Arc::new(AtomicBool::new(true));
+    let (from, to, cut) = (state.clone(), seen.clone(), Arc::clone(&cutting));
+    let tap = Tap::new(server.address, move |head| {
+        if head.contains("/query ") && cut.load(Ordering::Relaxed) {
+            copy(&from, &to);
+            return Verdict::Cut;
+        }
+        Verdict::Pass
+    });
+    let mut connection = open(&tap.url(), &state);
+    assert_eq!(connection.get_index(3).unwrap_err().code(), "transport");
+    cutting.store(false, Ordering::Relaxed);
+    assert_eq!(connection.get_index(3).unwrap(), record(3));
+    drop(connection);
+    let tickets = |tap: &Tap| tap.queries().into_iter().map(|(_, tickets)| tickets).collect::<Vec<_>>();
+    assert_eq!(tickets(&tap), ["0", "1"]);
+    // What stood on the disk when the first query arrived knows that ticket 0 is used.
+    let file = |folder: &Path| {
+        fs::read_dir(folder)
+            .unwrap()
+            .map(|file| file.unwrap().path())
+            .find(|path| path.extension().unwrap() == "state")
+            .unwrap()
+    };
+    let bytes = fs::read(file(&seen)).unwrap();
+    let next = &bytes[bytes.len() - 24..][..8];
+    assert_eq!(next, 1u64.to_le_bytes(), "the number of the next ticket");
+}
+
+/// The service that the client to be killed talks to, and its state; set in its process only.
+const KILLED: &str = "PAPIR_CLIENT_TEST_KILLED";
+/// In place of the id of a process that is being started.
+const STARTING: u32 = u32::MAX;
+
+#[test]
+fn a_client_that_is_killed_while_it_asks_never_uses_the_ticket_again() {
+    if let Ok(told) = std::env::var(KILLED) {
+        let (url, state) = told.split_once(' ').unwrap();
+        let _ = open(url, Path::new(state)).get_index(3);
+        return;
+    }
+    let folder = TempDir::new().unwrap();
+    let server = start(registry(&folder.path().join("registry")));
+    let state = folder.path().join("state");
+    let victim = Arc::new(AtomicU32::new(0));
+    let id = Arc::clone(&victim);
+    let tap = Tap::new(server.address, move |head| {
+        if head.contains("/query ") && id.load(Ordering::SeqCst) != 0 {
+            while id.load(Ordering::SeqCst) == STARTING {
+                thread::yield_now();
+            }
+            let id = id.load(Ordering::SeqCst);
+            assert!(Command::new("kill").args(["-9", &id.to_string()]).status().unwrap().success());
+            return Verdict::Cut;
+        }
+        Verdict::Pass
+    });
+    victim.store(STARTING, Ordering::SeqCst);
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args([
+            "--exact",
+            "stateful_client::a_client_that_is_killed_while_it_asks_never_uses_the_ticket_again",
+        ])
+        .env(KILLED, format!("{} {}", tap.url(), state.display()))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    victim.store(child.id(), Ordering::SeqCst);
+    assert!(!child.wait().unwrap().success(), "it was not killed");
+    victim.store(0, Ordering::SeqCst);
+    assert_eq!(open(&tap.url(), &state).get_index(5).unwrap(), record(5));
+    let tickets: Vec<_> = tap.queries().into_iter().map(|(_, tickets)| tickets).collect();
+    assert_eq!(tickets, ["0", "1"]);
+}
+
+#[test]
+fn a_restored_backup_registers_anew_and_asks_nothing_twice() {
+    let folder = TempDir::new().unwrap();
+    let server = start(registry(&folder.path().join("registry")));
+    let tap = Tap::passing(server.address);
+    let (state, backup) = (folder.path().join("state"), folder.path().join("backup"));
+    drop(open(&tap.url(), &state));
+    copy(&state, &backup);
+    assert_eq!(open(&tap.url(), &state).get_indices(&[1, 2]).unwrap(), [record(1), record(2)]);
+    assert_eq!(open(&tap.url(), &backup).get_index(3).unwrap(), record(3));
+    assert_eq!(open(&tap.url(), &state).get_index(4).unwrap(), record(4));
+    let queries = tap.queries();
+    assert_ne!(queries[0].0, queries[1].0, "the backup is of an older state: it registered anew");
+    assert_eq!(queries[0].0, queries[2].0, "the newer state goes on");
+    assert_eq!((queries[1].1.as_str(), queries[2].1.as_str()), ("0", "2"));
+}
+
+#[test]
+fn of_two_copies_in_use_the_service_refuses_one_and_that_one_starts_anew() {
+    let folder = TempDir::new().unwrap();
+    let server = start(registry(&folder.path().join("registry")));
+    let (state, backup) = (folder.path().join("state"), folder.path().join("backup"));
+    drop(open(&server.url(), &state));
+    copy(&state, &backup);
+    let (mut first, mut second) = (open(&server.url(), &state), open(&server.url(), &backup));
+    assert_eq!(first.get_index(1).unwrap(), record(1));
+    let refused = second.get_index(2).unwrap_err();
+    assert_eq!(refused.code(), "state_copied", "{refused}");
+    assert_eq!(second.get_index(2).unwrap(), record(2));
+    assert_eq!(first.get_index(3).unwrap(), record(3));
+    assert_eq!(ids(&server).len(), 2);
+}
+
+#[test]
+fn an_evicted_client_registers_again_by_itself() {
+    let folder = TempDir::new().unwrap();
+    let server = start(registry(&folder.path().join("registry")));
+    let mut connection = open(&server.url(), &folder.path().join("state"));
+    let mut clone = connection.clone();
+    assert_eq!(connection.get_index(1).unwrap(), record(1));
+    let [id] = <[String; 1]>::try_from(ids(&server)).unwrap();
+    assert_eq!(send("DELETE", &format!("{}/{id}", clients_url(&server)), &[], &[]).status, 204);
+    assert_eq!(connection.get_index(2).unwrap(), record(2));
+    assert_eq!(clone.get_index(3).unwrap(), record(3));
+    let [again] = <[String; 1]>::try_from(ids(&server)).unwrap();
+    assert_ne!(id, again, "one new registration for both");
+}
+
+#[test]
+fn a_new_version_is_followed_with_the_same_keys_where_they_fit() {
+    let folder = TempDir::new().unwrap();
+    let server = start(registry(&folder.path().join("registry")));
+    let mut connection = open(&server.url(), &folder.path().join("state"));
+    assert_eq!(connection.get_index(1).unwrap(), record(1));
+    let before = ids(&server);
+    server.handle.replace(stateful(SMALL, 2)).unwrap();
+    assert_eq!(connection.get_index(2).unwrap(), record(2));
+    assert_eq!(ids(&server), before);
+    server.handle.replace(stateful(SMALL + 8, 3)).unwrap();
+    assert_eq!(connection.get_index(3).unwrap(), record(3));
+    let mut later = open(&server.url(), &folder.path().join("state"));
+    assert_eq!(later.get_index(4).unwrap(), record(4));
+}
+
+/// A tap that puts a database with keys of this length in place when the first request of a kind arrives.
+fn swapping(server: &Running, (method, part): (&'static str, &'static str), keys: u64) -> Tap {
+    let (handle, count) = (server.handle.clone(), AtomicUsize::new(0));
+    Tap::new(server.address, move |head| {
+        if head.starts_with(method) && head.contains(part) && count.fetch_add(1, Ordering::SeqCst) == 0 {
+            handle.replace(stateful(keys, 9)).unwrap();
+        }
+        Verdict::Pass
+    })
+}
+
+#[test]
+fn a_database_that_changes_while_a_client_registers_is_followed() {
+    for keys in [SMALL, SMALL + 8] {
+        let folder = TempDir::new().unwrap();
+        let server = start(registry(&folder.path().join("registry")));
+        let tap = swapping(&server, ("POST", "/clients "), keys);
+        let mut connection = open(&tap.url(), &folder.path().join("state"));
+        assert_eq!(connection.get_index(5).unwrap(), record(5));
+        assert_eq!(ids(&server).len(), 1);
+        let heads = tap.take();
+        let registering = heads.iter().filter(|head| head.starts_with("POST") && head.contains("/clients "));
+        let versions: Vec<String> =
+            registering.map(|head| support::tap::header(head, "papir-version")).collect();
+        assert_eq!((versions.len(), &versions[1]), (2, &connection.lookup().version().to_string()));
+        assert_ne!(versions[0], versions[1]);
+    }
+}
+
+#[test]
+fn a_database_that_changes_while_keys_are_uploaded_is_followed() {
+    let (folder, large) = (TempDir::new().unwrap(), 5 << 20);
+    let server = start_with(registry(&folder.path().join("registry")), stateful(large, 1));
+    let tap = swapping(&server, ("PATCH", "/keys "), large + 8);
+    let mut connection = open(&tap.url(), &folder.path().join("state"));
+    assert_eq!(connection.get_index(5).unwrap(), record(5));
+    assert_eq!(ids(&server).len(), 1);
+}
+
+#[test]
+fn an_evicted_client_registers_again_with_a_new_version() {
+    let folder = TempDir::new().unwrap();
+    let registry = Some(registry(&folder.path().join("registry")));
+    // The old version is still answered: that the client is gone is said first.
+    let config = ServerConfig { registry, keep_old: Duration::from_secs(600), ..config() };
+    let server = Running::start(config, vec![stateful(SMALL, 1)]);
+    let mut connection = open(&server.url(), &folder.path().join("state"));
+    let [id] = <[String; 1]>::try_from(ids(&server)).unwrap();
+    assert_eq!(send("DELETE", &format!("{}/{id}", clients_url(&server)), &[], &[]).status, 204);
+    server.handle.replace(stateful(SMALL + 8, 9)).unwrap();
+    assert_eq!(connection.get_index(5).unwrap(), record(5));
+    assert_eq!(ids(&server).len(), 1);
+}
+
+#[test]
+fn an_interrupted_upload_goes_on_at_the_next_connection() {
+    let folder = TempDir::new().unwrap();
+    let large = 10 << 20;
+    let server = start_with(registry(&folder.path().join("registry")), stateful(large, 1));
+    let parts = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&parts);
+    let tap = Tap::new(server.address, move |head| {
+        let cut = head.starts_with("PATCH") && count.fetch_add(1, Ordering::SeqCst) == 1;
+        if cut { Verdict::Cut } else { Verdict::Pass }
+    });
+    let state = folder.path().join("state");
+    let broken = Connection::open_with(&tap.url(), &options(&state)).unwrap().register().unwrap_err();
+    assert_eq!(broken.code(), "transport", "{broken}");
+    let extensions = |folder: &Path| {
+        let files = fs::read_dir(folder).unwrap();
+        let mut names: Vec<_> = files
+            .map(|file| file.unwrap().path().extension().unwrap().to_str().unwrap().to_owned())
+            .collect();
+        names.sort();
+        names
+    };
+    assert_eq!(extensions(&state), ["keys", "lock", "state"]);
+    assert_eq!(open(&tap.url(), &state).get_index(5).unwrap(), record(5));
+    assert_eq!(extensions(&state), ["lock", "state"]);
+    let offsets: Vec<String> = tap
+        .take()
+        .iter()
+        .filter(|head| head.starts_with("PATCH"))
+        .map(|head| support::tap::header(head, "papir-upload-offset"))
+        .collect();
+    let part = 4 << 20;
+    assert_eq!(offsets, [0, part, part, 2 * part].map(|offset: usize| offset.to_string()));
+}
+
+#[test]
+fn a_wrong_passphrase_is_said_and_nothing_is_registered() {
+    let folder = TempDir::new().unwrap();
+    let server = start(registry(&folder.path().join("registry")));
+    let state = folder.path().join("state");
+    let with =
+        |passphrase: Option<&str>| Options { passphrase: passphrase.map(Passphrase::new), ..options(&state) };
+    let mut connection = Connection::open_with(&server.url(), &with(Some("right"))).unwrap();
+    assert!(!state.exists() && ids(&server).is_empty(), "opening registers nothing");
+    assert_eq!(connection.get_index(1).unwrap(), record(1));
+    for wrong in [Some("wrong"), None] {
+        let refused = Connection::open_with(&server.url(), &with(wrong)).unwrap().get_index(1).unwrap_err();
+        assert_eq!(refused.code(), "passphrase", "{refused}");
+    }
+    assert_eq!(connection.get_index(2).unwrap(), record(2));
+    assert_eq!(ids(&server).len(), 1);
+}
+
+#[test]
+fn threads_and_connections_share_one_state() {
+    let folder = TempDir::new().unwrap();
+    let server = start(registry(&folder.path().join("registry")));
+    let state = folder.path().join("state");
+    let first = open(&server.url(), &state);
+    thread::scope(|scope| {
+        for number in 0..4u64 {
+            let mut connection = if number % 2 == 0 { first.clone() } else { open(&server.url(), &state) };
+            scope.spawn(move || {
+                for i in 0..3 {
+                    let index = number * 7 + i;
+                    assert_eq!(connection.get_index(index).unwrap(), record(index));
+                    thread::sleep(Duration::from_millis(1));
+                }
+            });
+        }
+    });
+    let list = get(&clients_url(&server)).json();
+    assert_eq!((ids(&server).len(), &list["clients"][0]["next_ticket"]), (1, &12.into()));
+}

@@ -1,0 +1,219 @@
+//! Services in a thread of their own, databases in memory, and servers that misbehave on purpose.
+#![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+pub mod clients;
+pub mod files;
+pub mod hostile;
+pub mod process;
+pub mod proxy;
+pub mod rigged;
+pub mod secured;
+pub mod tap;
+
+use std::net::SocketAddr;
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use papir_core::erased::{ErasedServer, scheme_of_public};
+use papir_core::scheme::Goal;
+use papir_core::{NoProgress, RecordBuffer, Records};
+use papir_lookup::{Bundle, Entry, KeywordLayout, Lookup, TableOptions};
+use papir_schemes::registry;
+use papir_server::{BoundServer, Database, Error, ReloadHandle, Server, ServerConfig};
+use tokio::sync::oneshot;
+
+/// The address of a service that listens on a Unix socket.
+const NOWHERE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED), 0);
+
+/// A service on loopback that stops when dropped.
+pub struct Running {
+    pub address: SocketAddr,
+    pub handle: ReloadHandle,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<Result<(), Error>>>,
+}
+
+impl Running {
+    /// Databases in memory.
+    pub fn start(config: ServerConfig, databases: Vec<Database>) -> Self {
+        Self::try_start(config, databases).unwrap()
+    }
+
+    /// Databases in memory, if they can be served.
+    pub fn try_start(config: ServerConfig, databases: Vec<Database>) -> Result<Self, Error> {
+        Self::start_by(move || Server::bind_loaded(config, databases))
+    }
+
+    /// Snapshots in files.
+    pub fn start_files(config: ServerConfig) -> Result<Self, Error> {
+        Self::start_by(move || Server::bind(config))
+    }
+
+    fn start_by<F: Future<Output = Result<BoundServer, Error>>>(
+        bind: impl FnOnce() -> F + Send + 'static,
+    ) -> Result<Self, Error> {
+        let (stop, stopped) = oneshot::channel();
+        let (ready, started) = mpsc::channel();
+        let thread = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+            runtime.unwrap().block_on(async {
+                let bound = match bind().await {
+                    Ok(bound) => bound,
+                    Err(error) => {
+                        ready.send(Err(error)).unwrap();
+                        return Ok(());
+                    }
+                };
+                ready.send(Ok((bound.local_addr().unwrap_or(NOWHERE), bound.reload_handle()))).unwrap();
+                bound.serve(async { drop(stopped.await) }).await
+            })
+        });
+        let (address, handle) = started.recv().unwrap()?;
+        Ok(Self { address, handle, stop: Some(stop), thread: Some(thread) })
+    }
+
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Asks it to stop, without waiting.
+    pub fn begin_stop(&mut self) {
+        drop(self.stop.take());
+    }
+
+    /// Waits until it has stopped.
+    pub fn finish(mut self) {
+        self.begin_stop();
+        self.thread.take().unwrap().join().unwrap().unwrap();
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.begin_stop();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Loopback, a free port, two threads, everything allowed, little patience, no old versions.
+pub fn config() -> ServerConfig {
+    ServerConfig {
+        listen: "127.0.0.1:0".parse().unwrap(),
+        threads: 2,
+        allow_not_private: true,
+        body_timeout: Duration::from_secs(2),
+        keep_old: Duration::ZERO,
+        ..ServerConfig::default()
+    }
+}
+
+/// `count` entries, key `key-i` with value `value-i-salt`.
+pub fn entries(count: u64, salt: &str) -> Vec<Entry> {
+    let entry = |i| Entry { key: key(i), value: value(i, salt), line: i + 1 };
+    (0..count).map(entry).collect()
+}
+
+pub fn key(i: u64) -> Vec<u8> {
+    format!("key-{i}").into_bytes()
+}
+
+pub fn value(i: u64, salt: &str) -> Vec<u8> {
+    format!("value-{i}-{salt}").into_bytes()
+}
+
+/// A prepared database of keys.
+pub fn prepared_keys(scheme: &str, count: u64, salt: &str) -> (Box<dyn ErasedServer>, KeywordLayout) {
+    let table =
+        papir_lookup::build(entries(count, salt), &TableOptions::default(), &mut rng(), &NoProgress).unwrap();
+    (prepared(scheme, &table.records), table.layout)
+}
+
+/// A prepared database of records.
+pub fn prepared(scheme: &str, records: &dyn Records) -> Box<dyn ErasedServer> {
+    let scheme = registry::by_name(scheme).unwrap();
+    scheme.setup(records, Goal::default(), &mut rng(), &NoProgress).unwrap()
+}
+
+/// Keys 0 to 999 under `name`.
+pub fn keyed(name: &str, scheme: &str, salt: &str) -> Database {
+    let (server, layout) = prepared_keys(scheme, 1000, salt);
+    Database::new(name, server, Some(layout))
+}
+
+/// `count` records of 24 bytes, record i being i three times.
+pub fn records(count: u64) -> RecordBuffer {
+    RecordBuffer::from_records((0..count).map(record)).unwrap()
+}
+
+pub fn record(i: u64) -> Vec<u8> {
+    i.to_le_bytes().repeat(3)
+}
+
+/// Records under `name`.
+pub fn indexed(name: &str, scheme: &str, count: u64) -> Database {
+    Database::new(name, prepared(scheme, &records(count)), None)
+}
+
+pub fn rng() -> impl rand_core::CryptoRng {
+    papir_client::system_rng()
+}
+
+/// A response as it came.
+#[derive(Debug)]
+pub struct Reply {
+    pub status: u16,
+    pub headers: ureq::http::HeaderMap,
+    pub body: Vec<u8>,
+}
+
+impl Reply {
+    /// The code of a refusal; panics when it is not JSON of the agreed form.
+    pub fn code(&self) -> String {
+        let json = self.json();
+        assert!(json["error"]["message"].is_string(), "{json}");
+        json["error"]["code"].as_str().expect("a code").to_owned()
+    }
+
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|e| panic!("{e}: {:?}", self))
+    }
+
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).map(|value| value.to_str().unwrap())
+    }
+}
+
+/// One request; refusals are replies too.
+pub fn send(method: &str, url: &str, headers: &[(&str, &str)], body: &[u8]) -> Reply {
+    let agent = ureq::Agent::config_builder().http_status_as_error(false).build().new_agent();
+    let mut request = ureq::http::Request::builder().method(method).uri(url);
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    let response = match method {
+        "POST" | "PUT" | "PATCH" => agent.run(request.body(body).unwrap()),
+        _ => agent.run(request.body(()).unwrap()),
+    };
+    let (parts, mut body) = response.unwrap_or_else(|e| panic!("{method} {url}: {e}")).into_parts();
+    Reply { status: parts.status.as_u16(), headers: parts.headers, body: body.read_to_vec().unwrap() }
+}
+
+pub fn get(url: &str) -> Reply {
+    send("GET", url, &[], &[])
+}
+
+pub fn post(url: &str, body: &[u8]) -> Reply {
+    send("POST", url, &[], body)
+}
+
+/// A lookup client made from what the service publishes.
+pub fn lookup(url: &str, database: &str) -> Lookup {
+    let reply = get(&format!("{url}/v1/databases/{database}/public"));
+    let bundle = Bundle::decode(&reply.body).unwrap();
+    let scheme = registry::by_id(scheme_of_public(&bundle.scheme_public).unwrap()).unwrap();
+    let client = scheme.client(&bundle.scheme_public).unwrap();
+    Lookup::new_verifying(client, bundle.keyword, bundle.commitment_top).unwrap()
+}

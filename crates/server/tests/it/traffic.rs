@@ -1,0 +1,89 @@
+//! What an observer of the wire sees does not depend on keys, on their presence, or on whether
+//! answers decode.
+
+use std::sync::{Arc, Mutex};
+
+use crate::support::proxy::{Proxy, Traffic};
+use crate::support::rigged::{Rig, Rigged};
+use crate::support::{Running, config, indexed, key, prepared_keys, value};
+use papir_client::{Connection, Error};
+use papir_core::Error as CoreError;
+use papir_server::{Database, ServerConfig};
+
+/// Plain answers carry a nonce, so that one can fail to decode.
+fn rigged(rig: Rig) -> Running {
+    let (inner, layout) = prepared_keys("plain", 400, "a");
+    let server = Rigged { inner, scheme: 0, rig };
+    Running::start(config(), vec![Database::new("words", Box::new(server), Some(layout))])
+}
+
+type Outcome = Result<Option<Vec<u8>>, Error>;
+
+/// What the wire shows of two lookups and of one of several batches, and what the caller got.
+fn observe(rig: Rig) -> (Traffic, Vec<Outcome>) {
+    let server = rigged(rig);
+    let proxy = Proxy::to(server.address);
+    let mut connection = Connection::open_even_if_not_private(&proxy.url(), None).unwrap();
+    let many: Vec<_> = (0..connection.info().max_batch as u64 * 2 + 1).map(key).collect();
+    let mut results = vec![connection.get_key(&key(1)), connection.get_key(&key(2))];
+    results.push(connection.get_keys(&many).map(|values| values[300 % values.len()].clone()));
+    let first = connection.costs().requests;
+    assert_eq!(first, 5, "two lookups and three batches, none repeated");
+    (proxy.take(), results)
+}
+
+#[test]
+fn traffic_is_the_same_whether_answers_decode_or_not() {
+    let (honest, values) = observe(Rig::Honest);
+    assert_eq!(values[0].as_ref().unwrap(), &Some(value(1, "a")));
+    let (foreign, failures) = observe(Rig::OtherPayload);
+    let undecodable = |result: &Outcome| matches!(result, Err(Error::Core(CoreError::NotDecodable)));
+    assert!(failures.iter().all(undecodable), "{failures:?}");
+    let (flipped, failures) = observe(Rig::FlippedBit);
+    let damaged = |result: &Outcome| matches!(result, Err(Error::Core(CoreError::Checksum { .. })));
+    assert!(failures.iter().all(damaged), "{failures:?}");
+    // List, description, public part, five requests: a turn of each side for each.
+    assert_eq!(honest.len(), 1, "one connection: {honest:?}");
+    assert_eq!(honest[0].len(), 2 * 8, "{honest:?}");
+    assert_eq!(honest, foreign);
+    assert_eq!(honest, flipped);
+}
+
+#[test]
+fn traffic_is_the_same_for_every_key_present_or_absent() {
+    let server = rigged(Rig::Honest);
+    let proxy = Proxy::to(server.address);
+    let mut connection = Connection::open_even_if_not_private(&proxy.url(), None).unwrap();
+    proxy.take();
+    let mut seen = Vec::new();
+    for wanted in [&b"key-1"[..], b"key-399", b"absent", b"", &[b'x'; 5000]] {
+        connection.get_key(wanted).unwrap();
+        seen.push(proxy.take());
+    }
+    assert!(seen[0][0].iter().all(|&bytes| bytes > 0) && seen[0][0].len() == 2, "{seen:?}");
+    assert!(seen.iter().all(|one| *one == seen[0]), "{seen:?}");
+}
+
+#[test]
+fn the_observer_sees_what_the_server_got() {
+    let log = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&log);
+    let on_query: papir_server::QueryObserver = Arc::new(move |name: &str, bytes: &[u8]| {
+        seen.lock().unwrap().push((name.to_owned(), bytes.to_vec()))
+    });
+    let config = ServerConfig { on_query: Some(on_query), ..config() };
+    let server = Running::start(config, vec![indexed("table", "simple", 300)]);
+    let mut connection = Connection::open_even_if_not_private(&server.url(), None).unwrap();
+    for _ in 0..2 {
+        connection.get_index(7).unwrap();
+    }
+    let log = log.lock().unwrap();
+    assert_eq!(log.len(), 2);
+    assert!(
+        log.iter()
+            .all(|(name, bytes)| { name == "table" && bytes.len() as u64 == connection.info().sizes.query })
+    );
+    // The same index twice: fresh masks, so that after the header hardly a byte agrees but by chance.
+    let agree = log[0].1.iter().zip(&log[1].1).skip(24).filter(|(a, b)| a == b).count();
+    assert!(agree * 8 < log[0].1.len(), "{agree} of {} bytes agree", log[0].1.len());
+}

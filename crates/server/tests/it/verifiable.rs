@@ -1,0 +1,69 @@
+//! Databases that prove their records: a server that answers from others is found out by the
+//! caller, and sees nothing of it.
+
+use crate::support::proxy::{Proxy, Traffic};
+use crate::support::{Running, config, entries, get, key, prepared, rng, value};
+use papir_client::{Connection, Error, Options};
+use papir_lookup::{Error as LookupError, ProvenRecords, Root};
+use papir_server::Database;
+
+/// A service over entries with `served` values that shows the commitment to those with `shown`; both
+/// have the same layout.
+fn serve(served: &str, shown: &str) -> (Running, Root) {
+    let table = |salt: &str| {
+        let options = papir_lookup::TableOptions::default();
+        papir_lookup::build(entries(300, salt), &options, &mut rng(), &papir_core::NoProgress).unwrap()
+    };
+    let shown = table(shown);
+    // The same places, other values: of a liar who keeps the layout.
+    let mut records = shown.records.clone();
+    if served != "honest" {
+        let last = records.packed().len() - 1;
+        let end = records.packed()[..last].iter().rposition(|&byte| byte != 0).unwrap();
+        records.packed_mut()[..=end].iter_mut().filter(|byte| **byte == b'v').for_each(|byte| *byte = b'V');
+    }
+    let (commitment, proven) =
+        (ProvenRecords::new(&shown.records).unwrap().commitment(), ProvenRecords::new(&records).unwrap());
+    let server = prepared("plain", &proven);
+    let root = commitment.root(Some(&shown.layout));
+    let database = Database::new_verifiable("words", server, Some(shown.layout), Some(*commitment.top()));
+    (Running::start(config(), vec![database]), root)
+}
+
+type Outcome = Result<Option<Vec<u8>>, Error>;
+
+fn observe(served: &str) -> (Traffic, Vec<Outcome>) {
+    let (server, root) = serve(served, "a");
+    let proxy = Proxy::to(server.address);
+    let options = Options { allow_not_private: true, root: Some(root), ..Options::default() };
+    let mut connection = Connection::open_with(&proxy.url(), &options).unwrap();
+    let results = vec![connection.get_key(&key(1)), connection.get_key(b"absent")];
+    (proxy.take(), results)
+}
+
+#[test]
+fn a_lie_is_an_error_for_the_caller_only() {
+    let (honest, values) = observe("honest");
+    assert_eq!(values[0].as_ref().unwrap(), &Some(value(1, "a")));
+    assert_eq!(values[1].as_ref().unwrap(), &None);
+    let (lying, failures) = observe("lying");
+    let found_out =
+        |result: &Result<_, Error>| matches!(result, Err(Error::Lookup(LookupError::NotCommitted)));
+    assert!(failures.iter().all(found_out), "{failures:?}");
+    assert_eq!(honest, lying, "the wire tells whether the proof held");
+}
+
+#[test]
+fn another_root_is_refused_before_anything_is_asked() {
+    let (server, root) = serve("honest", "a");
+    let open = |root| {
+        let options = Options { allow_not_private: true, root: Some(root), ..Options::default() };
+        Connection::open_with(&server.url(), &options)
+    };
+    assert_eq!(open(root).unwrap().get_key(&key(7)).unwrap(), Some(value(7, "a")));
+    let error = open(Root([7; 32])).map(drop).unwrap_err();
+    assert!(matches!(&error, Error::Root { .. }) && error.to_string().contains(&root.to_string()), "{error}");
+    let info = get(&format!("{}/v1/databases/words", server.url())).json();
+    let bundle = get(&format!("{}/v1/databases/words/public", server.url())).body;
+    assert_eq!(info["sizes"]["bundle"], bundle.len());
+}

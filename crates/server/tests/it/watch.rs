@@ -1,0 +1,72 @@
+//! A file that takes another's place is loaded; one that cannot be loaded changes nothing.
+
+use std::fs;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::support::files::{build, serving};
+use crate::support::{Running, get, key, value};
+use papir_client::Connection;
+use papir_server::ServerConfig;
+
+const EVERY: Duration = Duration::from_millis(20);
+
+fn counted(server: &Running, line: &str) -> u64 {
+    let text = String::from_utf8(get(&format!("{}/metrics", server.url())).body).unwrap();
+    let found = text.lines().find_map(|one| one.strip_prefix(line));
+    found.unwrap_or_else(|| panic!("no {line} in\n{text}")).trim().parse().unwrap()
+}
+
+fn loads(server: &Running, outcome: &str) -> u64 {
+    counted(server, &format!("papir_loads_total{{database=\"words\",outcome=\"{outcome}\"}}"))
+}
+
+fn until(what: &str, done: impl Fn() -> bool) {
+    let begin = Instant::now();
+    while !done() {
+        assert!(begin.elapsed() < Duration::from_secs(60), "not in 60 s: {what}");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn files_are_loaded_when_others_take_their_place() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = build(directory.path(), "words.papir", 50, "a");
+    let other = build(directory.path(), "other.papir", 50, "other");
+    let config = ServerConfig { watch: Some(EVERY), ..serving(&[&path, &other]) };
+    let server = Running::start_files(config).unwrap();
+    let mut connection = Connection::open_even_if_not_private(&server.url(), Some("words")).unwrap();
+    let next = build(directory.path(), "next.papir", 50, "b");
+    fs::rename(&next, &path).unwrap();
+    until("the new file is loaded", || loads(&server, "ok") == 2);
+    assert_eq!(connection.get_key(&key(7)).unwrap(), Some(value(7, "b")));
+
+    // A broken file, then none: each is tried once, and what was served stays.
+    fs::write(&next, "no snapshot").unwrap();
+    fs::rename(&next, &path).unwrap();
+    until("the broken file is tried", || loads(&server, "failed") == 1);
+    thread::sleep(EVERY * 10);
+    assert_eq!(loads(&server, "failed"), 1, "it is not tried at every look");
+    fs::remove_file(&path).unwrap();
+    until("the missing file is noticed", || loads(&server, "failed") == 2);
+    thread::sleep(EVERY * 10);
+    assert_eq!(loads(&server, "failed"), 2);
+    assert_eq!(connection.get_key(&key(7)).unwrap(), Some(value(7, "b")));
+
+    build(directory.path(), "words.papir", 50, "c");
+    until("the file that is there again is loaded", || loads(&server, "ok") == 3);
+    assert_eq!(connection.get_key(&key(7)).unwrap(), Some(value(7, "c")));
+    let line = "papir_loads_total{database=\"other\",outcome=\"ok\"}";
+    assert_eq!(counted(&server, line), 1, "the other database's file is as it was");
+}
+
+#[test]
+fn without_watching_nothing_is_loaded() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = build(directory.path(), "words.papir", 50, "a");
+    let server = Running::start_files(serving(&[&path])).unwrap();
+    build(directory.path(), "words.papir", 50, "b");
+    thread::sleep(EVERY * 10);
+    assert_eq!(loads(&server, "ok"), 1);
+}

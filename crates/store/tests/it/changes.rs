@@ -1,0 +1,106 @@
+//! Files of changes: upserts and deletions, in order, and what is wrong with one said by line.
+
+use crate::common::{folder, source};
+use papir_core::NoProgress;
+use papir_store::{ChangeColumns, ChangeRow, Error, Format, read_changes};
+
+fn columns(values: &[&str], delete: Option<&str>) -> ChangeColumns {
+    ChangeColumns {
+        key: "k".to_owned(),
+        values: values.iter().map(|&name| name.to_owned()).collect(),
+        delete: delete.map(str::to_owned),
+        longest_value: 24,
+    }
+}
+
+fn read(name: &str, bytes: impl AsRef<[u8]>, columns: &ChangeColumns) -> Result<Vec<ChangeRow>, Error> {
+    let folder = folder();
+    read_changes(&source(folder.path(), name, bytes), None, columns, &NoProgress)
+}
+
+fn put(key: &str, value: &str, line: u64) -> ChangeRow {
+    ChangeRow { key: key.as_bytes().to_vec(), value: Some(value.as_bytes().to_vec()), line }
+}
+
+fn delete(key: &str, line: u64) -> ChangeRow {
+    ChangeRow { key: key.as_bytes().to_vec(), value: None, line }
+}
+
+#[test]
+fn csv_by_a_column() {
+    let csv = "k,v,gone\na,1,\nb,2,0\na,3,no\nb,,Yes\nc,,1\nd,far longer than the longest value,TRUE\ne,\"5\n6\",false\nf,,\n";
+    let changes = read("c.csv", csv, &columns(&["v"], Some("gone"))).unwrap();
+    let expected = [
+        put("a", "1", 2),
+        put("b", "2", 3),
+        put("a", "3", 4),
+        delete("b", 5),
+        delete("c", 6),
+        delete("d", 7),
+        put("e", "5\n6", 8),
+        put("f", "", 10),
+    ];
+    assert_eq!(changes, expected);
+    let all_upserts = read("c.csv", "k,v,_delete\na,1,1\n", &columns(&["v"], None)).unwrap();
+    assert_eq!(all_upserts, [put("a", "1", 2)]);
+    assert_eq!(read("c.csv", "k,v\na,1\n", &columns(&[], None)).unwrap(), [put("a", "", 2)]);
+    assert_eq!(read("c.csv", "", &columns(&["v"], None)).unwrap(), []);
+}
+
+#[test]
+fn json_lines_by_a_field() {
+    let lines = concat!(
+        "{\"k\": 1, \"v\": \"x\", \"w\": [1, 2]}\n",
+        "\n",
+        "{\"k\": 1, \"_delete\": true}\n",
+        "{\"k\": 2, \"_delete\": false, \"v\": 3, \"w\": null, \"gone\": \"0\"}\n",
+        "{\"k\": 3, \"gone\": 1}\n",
+        "{\"k\": 4, \"gone\": null, \"_delete\": \"yes\"}",
+    );
+    let changes = read("c.jsonl", lines, &columns(&["v", "w"], Some("gone"))).unwrap();
+    let expected = [
+        put("1", r#"{"v":"x","w":[1,2]}"#, 1),
+        delete("1", 3),
+        put("2", r#"{"v":3,"w":null}"#, 4),
+        delete("3", 5),
+        delete("4", 6),
+    ];
+    assert_eq!(changes, expected);
+    let error = read("c.jsonl", lines, &columns(&["v", "w"], None)).unwrap_err();
+    assert!(
+        error.to_string().ends_with("c.jsonl, line 5: no column `v`: expected one of gone, k"),
+        "{error}"
+    );
+}
+
+#[test]
+fn what_is_wrong_is_named_by_file_and_line() {
+    let marked = columns(&["v"], Some("gone"));
+    for (name, bytes, expected) in [
+        (
+            "a.csv",
+            "k,v,gone\na,1,\nb,2,maybe\n",
+            "a.csv, line 3: the mark of deletions is `maybe`: expected 1, true",
+        ),
+        ("b.csv", "k,v\na,1\n", "b.csv: no column `gone`: expected one of k, v"),
+        ("c.csv", "k,v,gone\na,1,0\nb,1\n", "c.csv, line 3: 2 fields: expected 3, as in the header"),
+        (
+            "d.csv",
+            "k,v,gone\na,1234567890123456789012345,\n",
+            "d.csv, line 2: the value has 25 bytes: expected at most 24",
+        ),
+        (
+            "e.jsonl",
+            "{\"k\":1,\"_delete\":2}\n",
+            "e.jsonl, line 1: the mark of deletions is `2`: expected 1, true",
+        ),
+        ("f.jsonl", "{\"k\":1,\"v\":2}\n{\"v\":2}\n", "f.jsonl, line 2: no column `k`: expected one of v"),
+        ("g.jsonl", "{\"_delete\":true}\n", "g.jsonl, line 1: no column `k`"),
+        ("h.bin", "", "changes from a raw source: expected csv or jsonl"),
+    ] {
+        let error = read(name, bytes, &marked).unwrap_err().to_string();
+        assert!(error.contains(expected), "{name}: {error}");
+    }
+    let missing = read_changes("missing.csv".as_ref(), Some(Format::Csv), &marked, &NoProgress);
+    assert_eq!(missing.unwrap_err().code(), "io");
+}

@@ -1,0 +1,118 @@
+//! An update that is killed leaves the old snapshot whole, or the new one.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use crate::common::{by_key, folder, keyed, rng, run, source};
+use papir_core::{NoProgress, Progress};
+use papir_store::{Snapshot, UpdateOptions, update};
+
+/// Where the update that is to be killed finds its snapshot, and after how many events of progress it
+/// waits to be; set in its process only.
+const FILE: &str = "PAPIR_STORE_TEST_KILLED_UPDATE";
+const MOMENT: &str = "PAPIR_STORE_TEST_KILLED_MOMENT";
+/// What it prints then.
+const WAITING: &str = "waiting to be killed";
+
+/// Waits for ever at one event.
+struct Waits(AtomicI64);
+
+impl Waits {
+    fn event(&self) {
+        if self.0.fetch_sub(1, Ordering::SeqCst) == 0 {
+            let mut out = std::io::stdout();
+            writeln!(out, "\n{WAITING}").and_then(|()| out.flush()).unwrap();
+            loop {
+                std::thread::sleep(Duration::from_secs(1));
+            }
+        }
+    }
+}
+
+impl Progress for Waits {
+    fn stage(&self, _name: &str, _total: u64) {
+        self.event();
+    }
+
+    fn advance(&self, _steps: u64) {
+        self.event();
+    }
+}
+
+fn options(file: &Path) -> UpdateOptions {
+    UpdateOptions::new(file, file.with_file_name("changes.csv"))
+}
+
+fn update_that_is_killed(file: &Path) {
+    let moment = std::env::var(MOMENT).unwrap().parse().unwrap();
+    update(&options(file), &mut rng(9), &Waits(AtomicI64::new(moment))).unwrap();
+}
+
+/// Starts an update that waits at an event; `None` when it ends before.
+fn waiting(file: &Path, moment: usize) -> Option<Child> {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "killed::a_killed_update_leaves_a_whole_snapshot", "--nocapture"])
+        .env(FILE, file)
+        .env(MOMENT, moment.to_string())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let waits = lines.map_while(Result::ok).any(|line| line == WAITING);
+    if waits {
+        return Some(child);
+    }
+    assert!(child.wait().unwrap().success(), "the update failed before event {moment}");
+    None
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<_> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|file| file.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_killed_update_leaves_a_whole_snapshot() {
+    if let Some(file) = std::env::var_os(FILE) {
+        return update_that_is_killed(Path::new(&file));
+    }
+    let folder = folder();
+    let rows: String = (0..200).map(|i| format!("key {i},value {i:03}\n")).collect();
+    let build = keyed(&source(folder.path(), "a.csv", format!("k,v\n{rows}")), "k", &["v"]);
+    run(&build).unwrap();
+    source(folder.path(), "changes.csv", "k,v\nkey 3,changed 3\nkey 200,value 200\n");
+    let (mut moments, mut partial) = (0, 0);
+    while let Some(mut child) = waiting(&build.out, moments) {
+        // SIGKILL: nothing of the process runs any more.
+        child.kill().unwrap();
+        child.wait().unwrap();
+        partial += usize::from(names(folder.path()).len() > 3);
+        let snapshot = Snapshot::open(&build.out).unwrap();
+        let key = |key: &str| by_key(&snapshot, key);
+        assert_eq!(key("key 199").unwrap(), b"value 199");
+        if by_key(&snapshot, "key 3").unwrap() == b"value 003" {
+            assert_eq!(key("key 200"), None);
+        } else {
+            assert_eq!(
+                (key("key 3").unwrap(), key("key 200").unwrap()),
+                (b"changed 3".to_vec(), b"value 200".to_vec())
+            );
+            run(&build).unwrap();
+        }
+        moments += 1;
+    }
+    assert!(moments > 5 && partial >= 2, "{moments} moments, {partial} of them while writing");
+    assert_eq!(by_key(&Snapshot::open(&build.out).unwrap(), "key 3").unwrap(), b"changed 3");
+
+    run(&build).unwrap();
+    update(&options(&build.out), &mut rng(10), &NoProgress).unwrap();
+    assert_eq!(names(folder.path()), ["a.csv", "a.pir", "changes.csv"], "leavings of a killed update");
+}

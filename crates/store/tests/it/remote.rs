@@ -1,0 +1,132 @@
+//! Snapshots in a folder and on a local S3 server.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use crate::common::{by_key, folder, keyed, run, source};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use papir_core::NoProgress;
+use papir_store::Snapshot;
+use papir_store::remote::{Location, Mirror, PushOptions, Settings, pull, push};
+use s3s::auth::SimpleAuth;
+use s3s::service::S3ServiceBuilder;
+
+const SMALL: PushOptions = PushOptions { part_bytes: 4096, prune: None };
+
+/// A snapshot of some thousand keys; its values end with `word`.
+fn snapshot(folder: &Path, word: &str) -> PathBuf {
+    let rows: String = (0..3000).map(|i| format!("key {i},value {i} {word}\n")).collect();
+    let options = keyed(&source(folder, "small.csv", format!("k,v\n{rows}")), "k", &["v"]);
+    run(&options).unwrap();
+    options.out
+}
+
+fn in_folder(folder: &Path) -> Location {
+    let url = format!("file://{}/small.pir", folder.display());
+    Location::parse(&url, None, Settings::default()).unwrap()
+}
+
+#[test]
+fn a_folder_is_a_store() {
+    let (folder, store) = (folder(), folder());
+    let (file, location) = (snapshot(folder.path(), "old"), in_folder(store.path()));
+    let copy = folder.path().join("copy.pir");
+    assert_eq!(pull(&location, &copy, &NoProgress).unwrap_err().code(), "no_such_object");
+    let pushed = push(&file, &location, SMALL, &NoProgress).unwrap();
+    assert!(pushed.uploaded_parts > 4);
+    let mut names: Vec<_> = std::fs::read_dir(store.path())
+        .unwrap()
+        .map(|file| file.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    assert_eq!(names, ["small.pir.manifest.json", "small.pir.parts"]);
+    assert!(pull(&location, &copy, &NoProgress).unwrap().changed);
+    assert_eq!(by_key(&Snapshot::open(&copy).unwrap(), "key 7").unwrap(), b"value 7 old");
+
+    // A byte that is flipped where it lies.
+    let part = store.path().join("small.pir.parts").join(pushed.manifest.parts[1].to_hex().as_str());
+    let mut bytes = std::fs::read(&part).unwrap();
+    bytes[100] ^= 4;
+    std::fs::write(&part, bytes).unwrap();
+    assert!(!pull(&location, &copy, &NoProgress).unwrap().changed);
+    std::fs::remove_file(&copy).unwrap();
+    let message = pull(&location, &copy, &NoProgress).unwrap_err().to_string();
+    assert!(
+        message.starts_with(&format!("part 2 of {} is damaged: file:///", pushed.manifest.parts.len())),
+        "{message}"
+    );
+}
+
+/// An S3 server on this machine, with one bucket `data`; it ends with its runtime.
+struct S3 {
+    _folder: tempfile::TempDir,
+    _runtime: tokio::runtime::Runtime,
+    address: SocketAddr,
+}
+
+impl S3 {
+    fn start() -> Self {
+        let (folder, runtime) = (folder(), tokio::runtime::Runtime::new().unwrap());
+        std::fs::create_dir(folder.path().join("data")).unwrap();
+        let mut builder = S3ServiceBuilder::new(s3s_fs::FileSystem::new(folder.path()).unwrap());
+        builder.set_auth(SimpleAuth::from_single("id", "secret"));
+        let service = builder.build().into_shared();
+        let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
+        let address = listener.local_addr().unwrap();
+        runtime.spawn(async move {
+            let server = hyper_util::server::conn::auto::Builder::new(TokioExecutor::new());
+            while let Ok((socket, _)) = listener.accept().await {
+                let connection = server.serve_connection(TokioIo::new(socket), service.clone()).into_owned();
+                tokio::spawn(connection);
+            }
+        });
+        Self { _folder: folder, _runtime: runtime, address }
+    }
+
+    fn location(&self, url: &str, secret: &str) -> Location {
+        let endpoint = format!("http://{}", self.address);
+        let variables = [
+            ("AWS_ENDPOINT_URL", endpoint.as_str()),
+            ("AWS_ALLOW_HTTP", "true"),
+            ("AWS_REGION", "us-east-1"),
+            ("AWS_ACCESS_KEY_ID", "id"),
+            ("AWS_SECRET_ACCESS_KEY", secret),
+        ];
+        let settings = Settings::of(variables.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        Location::parse(url, Some("small.pir"), settings).unwrap()
+    }
+}
+
+#[test]
+fn a_snapshot_goes_to_s3_and_back() {
+    let (folder, s3) = (folder(), S3::start());
+    let location = s3.location("s3://data/some/where/", "secret");
+    let old = push(&snapshot(folder.path(), "old"), &location, SMALL, &NoProgress).unwrap();
+    assert_eq!(location.to_string(), "s3://data/some/where/small.pir");
+
+    let mirror = Mirror::new(location.clone(), &folder.path().join("cache")).unwrap();
+    assert_eq!(mirror.refresh(&NoProgress).unwrap().manifest, old.manifest);
+    assert_eq!(by_key(&Snapshot::open(mirror.file()).unwrap(), "key 2999").unwrap(), b"value 2999 old");
+
+    let again = push(&folder.path().join("small.pir"), &location, SMALL, &NoProgress).unwrap();
+    assert_eq!(again.uploaded_parts, 0);
+    push(&snapshot(folder.path(), "new"), &location, PushOptions::pruning(), &NoProgress).unwrap();
+    assert!(mirror.refresh(&NoProgress).unwrap().changed);
+    assert_eq!(by_key(&Snapshot::open(mirror.file()).unwrap(), "key 0").unwrap(), b"value 0 new");
+}
+
+#[test]
+fn s3_refuses_in_words() {
+    let (folder, s3) = (folder(), S3::start());
+    let copy = folder.path().join("copy.pir");
+    let fails = |url: &str, secret: &str| pull(&s3.location(url, secret), &copy, &NoProgress).unwrap_err();
+    let missing = fails("s3://data/none.pir", "secret");
+    assert_eq!(missing.to_string(), "no such object: s3://data/none.pir.manifest.json");
+    let denied = fails("s3://data/none.pir", "wrong");
+    assert_eq!(denied.code(), "no_permission", "{denied}");
+    assert!(
+        denied.to_string().starts_with("fetching s3://data/none.pir.manifest.json: no permission"),
+        "{denied}"
+    );
+    assert_eq!(fails("s3://nowhere/none.pir", "secret").code(), "no_such_object");
+}

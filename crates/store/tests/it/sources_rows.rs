@@ -1,0 +1,173 @@
+//! Folders of files, and bad rows that are left out up to a number.
+
+use std::fs;
+
+use crate::common::{self, by_key, folder, keyed, options, refusal, run, source};
+use papir_store::{BuildOptions, Format, Metadata, Snapshot};
+
+fn opened(options: &BuildOptions) -> Snapshot {
+    run(options).unwrap();
+    Snapshot::open(&options.out).unwrap()
+}
+
+/// Where the rows stand that a build leaves out, or why it fails.
+fn left_out(options: &BuildOptions, skip_bad: u64) -> Result<Vec<String>, String> {
+    let options = BuildOptions { skip_bad, ..options.clone() };
+    let report = run(&options).map_err(|error| error.to_string())?;
+    assert_eq!(report.metadata.source.skipped, report.skipped.len() as u64);
+    Ok(report.skipped.into_iter().map(|row| row.place).collect())
+}
+
+#[cfg(unix)]
+#[test]
+fn a_folder_of_files() {
+    let (folder, outside) = (folder(), folder());
+    let pages = folder.path().join("pages.csv");
+    fs::create_dir_all(pages.join("a/b")).unwrap();
+    fs::create_dir(pages.join("nothing")).unwrap();
+    for (name, content) in
+        [("a/b/c.txt", "deep"), ("a-b", "before a/"), ("é", "accent"), ("empty", ""), (".x", "dot")]
+    {
+        source(&pages, name, content);
+    }
+    source(outside.path(), "secret", "outside");
+    std::os::unix::fs::symlink(outside.path().join("secret"), pages.join("link")).unwrap();
+    std::os::unix::fs::symlink(outside.path(), pages.join("links")).unwrap();
+    let mut options = options(&pages);
+    options.out = folder.path().join("pages.pir");
+    let snapshot = opened(&options);
+    for (key, value) in
+        [("a/b/c.txt", "deep"), ("a-b", "before a/"), ("é", "accent"), ("empty", ""), (".x", "dot")]
+    {
+        assert_eq!(by_key(&snapshot, key).unwrap(), value.as_bytes(), "{key}");
+    }
+    for absent in ["link", "links/secret", "nothing", "a", "a/b", "/a-b"] {
+        assert_eq!(by_key(&snapshot, absent), None, "{absent}");
+    }
+    let summary = &snapshot.metadata.source;
+    assert_eq!((summary.file.as_str(), summary.format.as_str()), ("pages.csv", "folder"));
+    assert_eq!((summary.entries, summary.bytes), (5, 4 + 9 + 6 + 3));
+
+    options.key = Some("path".to_owned());
+    fs::remove_file(&options.out).unwrap();
+    assert_eq!(refusal(&options).code(), "options");
+    options.key = None;
+    options.record_bytes = Some(4);
+    assert_eq!(refusal(&options).code(), "options");
+}
+
+#[cfg(unix)]
+#[test]
+fn files_of_a_folder_that_cannot_be_values() {
+    let folder = folder();
+    let pages = folder.path().join("pages");
+    fs::create_dir(&pages).unwrap();
+    let mut options = options(&pages);
+    options.out = folder.path().join("out.pir");
+    assert!(
+        refusal(&options).to_string().ends_with("pages: the database is empty: expected at least one record")
+    );
+    source(&pages, "most", vec![7; 65_536]);
+    run(&options).unwrap();
+    fs::remove_file(&options.out).unwrap();
+    source(&pages, "long", vec![7; 65_537]);
+    let error = refusal(&options).to_string();
+    assert!(error.ends_with("pages/long: the file has 65537 bytes: expected at most 65536"), "{error}");
+    let socket = std::os::unix::net::UnixListener::bind(pages.join("socket")).unwrap();
+    assert_eq!(left_out(&options, 2).unwrap(), ["long", "socket"]);
+    let error = left_out(&options, 1).unwrap_err();
+    assert!(error.contains("pages/socket: neither a file nor a folder: expected a file"), "{error}");
+    drop(socket);
+    options.format = Some(Format::Folder);
+    options.source = pages.join("most");
+    assert_eq!(run(&options).unwrap_err().code(), "io");
+}
+
+#[test]
+fn bad_rows_of_csv() {
+    let folder = folder();
+    let long = "x".repeat(65_537);
+    let csv =
+        [&b"k,v,w\na,1,2\nb,1\n\"c\nd\",1,2,3\ne,\xff,1\nf,"[..], long.as_bytes(), b",1\ng,3,4\n"].concat();
+    let options = keyed(&source(folder.path(), "a.csv", csv), "k", &["v", "w"]);
+    // The quoted line break makes a row of two lines.
+    assert_eq!(left_out(&options, 4).unwrap(), ["line 3", "line 4", "line 6", "line 7"]);
+    let snapshot = Snapshot::open(&options.out).unwrap();
+    assert_eq!(by_key(&snapshot, "a").unwrap(), br#"{"v":"1","w":"2"}"#);
+    assert_eq!(by_key(&snapshot, "g").unwrap(), br#"{"v":"3","w":"4"}"#);
+    assert_eq!((by_key(&snapshot, "b"), by_key(&snapshot, "f")), (None, None));
+    assert_eq!((snapshot.metadata.source.entries, snapshot.metadata.source.skipped), (2, 4));
+    let error = left_out(&options, 3).unwrap_err();
+    let expected = "a.csv, line 7: the value has 65553 bytes: expected at most 65536 (beyond the 3 bad rows";
+    assert!(error.contains(expected), "{error}");
+    let error = left_out(&options, 0).unwrap_err();
+    assert!(error.ends_with("a.csv, line 3: 2 fields: expected 3, as in the header"), "{error}");
+}
+
+#[test]
+fn bad_rows_of_json_lines() {
+    let folder = folder();
+    let lines = [
+        &b"{\"k\":1,\"v\":2}\n{\"k\":\n\n{\"k\":2}\n{\"k\":\"\xff\",\"v\":1}\n{\"k\":3,\"v\":\""[..],
+        &vec![b' '; 16 << 20],
+        b"\"}\n{\"k\":4,\"v\":5}\n[]",
+    ]
+    .concat();
+    let options = keyed(&source(folder.path(), "a.jsonl", lines), "k", &["v"]);
+    assert_eq!(left_out(&options, 5).unwrap(), ["line 2", "line 4", "line 5", "line 6", "line 8"]);
+    let snapshot = Snapshot::open(&options.out).unwrap();
+    assert_eq!(
+        (by_key(&snapshot, "1").unwrap(), by_key(&snapshot, "4").unwrap()),
+        (b"2".to_vec(), b"5".to_vec())
+    );
+    assert_eq!(by_key(&snapshot, "3"), None);
+    let error = left_out(&options, 1).unwrap_err();
+    assert!(error.contains("a.jsonl, line 4: no column `v`: expected one of k (beyond the 1 bad"), "{error}");
+}
+
+#[test]
+fn duplicates_and_faults_of_the_whole_source_are_no_bad_rows() {
+    let folder = folder();
+    for (name, bytes, expected) in [
+        ("a.csv", "k,v\na,1\na,2\n", "line 3: the key `a` was already on line 2"),
+        ("b.csv", "k,w\na,1\n", "no column `v`"),
+        ("c.csv", "k,v\na\nb\n", "the database is empty"),
+    ] {
+        let options = keyed(&source(folder.path(), name, bytes), "k", &["v"]);
+        let error = left_out(&options, 9).unwrap_err();
+        assert!(error.contains(expected), "{name}: {error}");
+    }
+}
+
+#[test]
+fn records_of_one_length_leave_out_longer_ones() {
+    let folder = folder();
+    let mut options = options(&source(folder.path(), "a.csv", "v\none\nthree\nsix\n"));
+    options.values = vec!["v".to_owned()];
+    options.record_bytes = Some(4);
+    assert_eq!(left_out(&options, 1).unwrap(), ["line 3"]);
+    let snapshot = Snapshot::open(&options.out).unwrap();
+    assert_eq!(common::by_index(&snapshot, 1), b"six\0");
+}
+
+#[test]
+fn standard_input_needs_a_format_that_streams() {
+    let folder = folder();
+    let mut options = keyed("-".as_ref(), "k", &["v"]);
+    options.out = folder.path().join("out.pir");
+    for format in [None, Some(Format::Parquet), Some(Format::Sqlite)] {
+        options.format = format;
+        let error = refusal(&options).to_string();
+        assert!(error.ends_with("for standard input: expected csv, jsonl or raw"), "{error}");
+    }
+}
+
+#[test]
+fn metadata_from_before_bad_rows_were_counted() {
+    let folder = folder();
+    let options = keyed(&source(folder.path(), "a.csv", "k,v\na,1\n"), "k", &["v"]);
+    let metadata = opened(&options).metadata;
+    let mut json = serde_json::to_value(&metadata).unwrap();
+    json["source"].as_object_mut().unwrap().remove("skipped").unwrap();
+    assert_eq!(serde_json::from_value::<Metadata>(json).unwrap(), metadata);
+}

@@ -1,0 +1,73 @@
+use std::path::Path;
+
+use parquet::basic::Compression;
+use parquet::data_type::{ByteArray, ByteArrayType, Int64Type};
+use rand_core::Rng;
+
+use super::parquet_file::{Column, Written};
+use super::{parquet_file, sqlite};
+use crate::common::{folder, keyed, rng, run};
+
+/// A build from damaged files: it may find nothing wrong, but it comes back, and what was cut off is
+/// said.
+fn survives(path: &Path, values: &[&str], cut_is_found: bool) {
+    let whole = std::fs::read(path).unwrap();
+    let mut options = keyed(path, "k", values);
+    options.skip_bad = u64::MAX;
+    run(&options).unwrap();
+    let mut random = rng(9);
+    let mut below = |most: usize| random.next_u64() as usize % most;
+    for _ in 0..60 {
+        let length = below(whole.len());
+        std::fs::write(path, &whole[..length]).unwrap();
+        let cut = run(&options);
+        assert!(cut.is_err() || !cut_is_found, "{length} bytes of {}", whole.len());
+    }
+    let mut found = 0;
+    for _ in 0..400 {
+        let mut bytes = whole.clone();
+        for _ in 0..=below(4) {
+            let place = below(bytes.len());
+            bytes[place] ^= 1 << below(8);
+        }
+        std::fs::write(path, bytes).unwrap();
+        if let Err(error) = run(&options) {
+            assert!(error.to_string().contains("damaged."), "{error}");
+            found += 1;
+        }
+    }
+    assert!(found > 0, "no damage was found");
+}
+
+#[test]
+fn damaged_parquet() {
+    let folder = folder();
+    let schema = "required binary k (STRING); optional int64 v (TIMESTAMP(MICROS,true));
+        optional group l (LIST) { repeated group list { optional binary element; } }";
+    let keys = (0..300).map(|i| ByteArray::from(format!("key-{i}").into_bytes())).collect();
+    let elements = (0..300).map(|i| ByteArray::from(vec![b'a' + i as u8 % 26; 3])).collect();
+    let columns: Vec<Box<dyn Written>> = vec![
+        Box::new(Column::<ByteArrayType>(keys, vec![], vec![])),
+        Box::new(Column::<Int64Type>((0..150).collect(), (0..300).map(|i| i % 2).collect(), vec![])),
+        Box::new(Column::<ByteArrayType>(elements, vec![3; 300], vec![0; 300])),
+    ];
+    let path = folder.path().join("damaged.parquet");
+    for compression in [Compression::UNCOMPRESSED, Compression::SNAPPY, Compression::ZSTD(Default::default())]
+    {
+        parquet_file::write(&path, schema, std::slice::from_ref(&columns), compression);
+        survives(&path, &["v", "l"], true);
+    }
+}
+
+#[test]
+fn damaged_sqlite() {
+    let folder = folder();
+    let path = sqlite::write(
+        folder.path(),
+        "damaged.db",
+        "CREATE TABLE t (k TEXT PRIMARY KEY, v, w);
+        WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200)
+        INSERT INTO t SELECT 'key-' || i, i * 1.5, randomblob(0) || hex(zeroblob(i % 90)) FROM n;",
+    );
+    survives(&path, &["v", "w"], false);
+}

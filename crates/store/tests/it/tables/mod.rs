@@ -1,0 +1,19 @@
+//! Parquet and SQLite, from file to looked-up value: every type, what is wrong named by row, and
+//! damaged files.
+
+mod damage;
+mod parquet_file;
+mod sqlite;
+
+use crate::common;
+
+/// Builds, and gives the value of a key.
+fn value(options: &papir_store::BuildOptions, key: impl AsRef<[u8]>) -> Option<Vec<u8>> {
+    common::run(options).unwrap();
+    common::by_key(&papir_store::Snapshot::open(&options.out).unwrap(), key)
+}
+
+/// As [`value`], as text.
+fn text(options: &papir_store::BuildOptions, key: &str) -> String {
+    String::from_utf8(value(options, key).unwrap()).unwrap()
+}
