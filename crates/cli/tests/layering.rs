@@ -71,7 +71,7 @@ const ARROWS: &[(&str, &[&str])] = &[
 /// What tests and examples may use on top of [`ARROWS`], besides testkit and reference.
 const TEST_ARROWS: &[(&str, &[&str])] = &[
     ("papir-lookup", &["papir-schemes"]),
-    ("papir-server", &["papir-client"]),
+    ("papir-server", &["papir-client", "papir-paillier"]),
     ("papir", &["papir-server", "papir-store"]),
 ];
 

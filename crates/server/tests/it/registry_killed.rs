@@ -7,14 +7,18 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use crate::support::clients::{Client, SMALL, prepared_stateful, registry, start_with, unregistered_at};
+use crate::support::clients::{
+    Client, Query, SMALL, prepared_stateful, registry, start_with, unregistered_at, unregistered_of,
+};
 use crate::support::rigged::{Door, Rig, Rigged};
-use crate::support::{record, send};
+use crate::support::zip::{ZIP, prepared_zip};
+use crate::support::{get, record, send};
+use papir_core::erased::ErasedScheme;
 use papir_server::Database;
 use tempfile::TempDir;
 
-/// The registry's directory, the bytes of keys and whether answers wait for ever; set in the
-/// service's process only.
+/// The bytes of keys, whether answers wait for ever, and the registry's directory; set in the service's
+/// process only. No bytes of keys stand for ZipPIR.
 const SERVICE: &str = "PAPIR_REGISTRY_TEST_SERVICE";
 
 /// A service in a process of its own.
@@ -59,8 +63,11 @@ fn this_process_is_the_service() {
     let keys_bytes = told.next().unwrap().parse().unwrap();
     let rig = if told.next() == Some("true") { Rig::Wait(Door::default()) } else { Rig::Honest };
     let directory = told.next().unwrap();
-    let inner = prepared_stateful(keys_bytes, 1);
-    let table = Database::new("table", Box::new(Rigged { inner, scheme: 0xfff0, rig }), None);
+    let (inner, scheme) = match keys_bytes {
+        0 => (prepared_zip(1), ZIP.id()),
+        _ => (prepared_stateful(keys_bytes, 1), 0xfff0),
+    };
+    let table = Database::new("table", Box::new(Rigged { inner, scheme, rig }), None);
     let server = start_with(registry(Path::new(directory)), table);
     println!("serving {}", server.url());
     // Until the one who started it is gone.
@@ -108,19 +115,12 @@ fn a_use_is_on_disk_before_the_answer_is_computed() {
     let service = Service::start(directory.path(), SMALL, true);
     let mut client = client.moved_to_url(&service.url);
     let query = client.query(7);
-    let host = service.url.strip_prefix("http://").unwrap();
-    let mut stream = TcpStream::connect(host).unwrap();
-    let head = format!(
-        "POST /v1/databases/table/query HTTP/1.1\r\nhost: x\r\npapir-client: {}\r\npapir-ticket: 0\r\ncontent-length: {}\r\n\r\n",
-        client.id,
-        query.bytes.len()
-    );
-    stream.write_all(head.as_bytes()).unwrap();
-    stream.write_all(&query.bytes).unwrap();
+    let stream = send_only(&service, &client, &query);
     // Its answer never comes; the mark does.
     client.wait_for("tickets_used", 1);
     thread::sleep(Duration::from_millis(10));
     service.kill();
+    drop(stream);
 
     let service = Service::start(directory.path(), SMALL, false);
     let mut client = client.moved_to_url(&service.url);
@@ -131,5 +131,97 @@ fn a_use_is_on_disk_before_the_answer_is_computed() {
     assert_eq!(answer.status, 200);
     assert_eq!(client.client.extract(query.secret, &answer.body).unwrap(), [record(7)]);
     client.check(9);
+    service.kill();
+}
+
+/// Sends a query and does not wait for its answer.
+fn send_only(service: &Service, client: &Client, query: &Query) -> TcpStream {
+    let mut stream = TcpStream::connect(service.url.strip_prefix("http://").unwrap()).unwrap();
+    let head = format!(
+        "POST /v1/databases/table/query HTTP/1.1\r\nhost: x\r\npapir-client: {}\r\npapir-ticket: {}\r\ncontent-length: {}\r\n\r\n",
+        client.id,
+        query.ticket,
+        query.bytes.len()
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    stream.write_all(&query.bytes).unwrap();
+    stream
+}
+
+/// ZipPIR's service is killed while it prepares tickets, after a use is marked, and after an answer.
+#[test]
+fn tickets_of_zip_survive_a_kill_at_every_step() {
+    let directory = TempDir::new().unwrap();
+    let start = |waits| Service::start(directory.path(), 0, waits);
+    let service = start(false);
+    let mut client = unregistered_of(&ZIP, &service.url);
+    client.id = client.register().json()["id"].as_str().unwrap().to_owned();
+    service.kill();
+
+    // What was not prepared is prepared now.
+    let service = start(false);
+    let mut client = client.moved_to_url(&service.url);
+    let first = client.query(7);
+    let answer = client.ask(&first);
+    assert_eq!(answer.status, 200);
+    service.kill();
+
+    // The answer is lost: the identical bytes get the identical one.
+    let service = start(false);
+    let client = client.moved_to_url(&service.url);
+    assert_eq!(client.ask(&first).body, answer.body);
+    client.wait_for("tickets_ready", 4);
+    let backup = client.client.save_state(&client.state).unwrap();
+    service.kill();
+
+    // Its use is marked, its answer never comes.
+    let service = start(true);
+    let mut client = client.moved_to_url(&service.url);
+    let second = client.query(8);
+    let stream = send_only(&service, &client, &second);
+    client.wait_for("tickets_used", 2);
+    service.kill();
+    drop(stream);
+
+    let service = start(false);
+    let mut client = client.moved_to_url(&service.url);
+    client.state = client.client.load_state(&backup).unwrap();
+    let other = client.query(9);
+    assert_eq!((other.ticket, client.ask(&other).code().as_str()), (second.ticket, "ticket_used"));
+    for (query, index) in [(first, 7), (second, 8)] {
+        let answer = client.ask(&query).body;
+        assert_eq!(client.client.extract(query.secret, &answer).unwrap(), [record(index)]);
+    }
+    client.check(9);
+    service.kill();
+}
+
+/// A held ticket is in the client's state, and outlives the service that gave it.
+#[test]
+fn a_held_ticket_of_zip_survives_a_kill_of_both_sides() {
+    let directory = TempDir::new().unwrap();
+    let service = Service::start(directory.path(), 0, false);
+    let mut client = unregistered_of(&ZIP, &service.url);
+    client.id = client.register().json()["id"].as_str().unwrap().to_owned();
+    client.wait_for("tickets_ready", 4);
+    for number in 0..2 {
+        let ticket = get(&client.at(&format!("/tickets/{number}")));
+        client.client.hold(&mut client.state, &ticket.body).unwrap();
+    }
+    let saved = client.client.save_state(&client.state).unwrap();
+    service.kill();
+
+    let service = Service::start(directory.path(), 0, false);
+    let mut client = client.moved_to_url(&service.url);
+    client.state = client.client.load_state(&saved).unwrap();
+    let lengths: Vec<usize> = (0..3)
+        .map(|index| {
+            let query = client.query(index);
+            let answer = client.ask(&query);
+            assert_eq!(client.client.extract(query.secret, &answer.body).unwrap(), [record(index)]);
+            answer.body.len()
+        })
+        .collect();
+    assert!(lengths[0] == lengths[1] && lengths[1] < lengths[2], "{lengths:?}");
     service.kill();
 }

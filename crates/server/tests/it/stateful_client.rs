@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use crate::support::clients::{SMALL, clients_url, registry, start, start_with, stateful};
 use crate::support::tap::{Tap, Verdict};
+use crate::support::zip::{ZIP, zip};
 use crate::support::{self, Running, config, entries, get, key, record, rng, send, value};
 use papir_client::{Connection, MoreSchemes, Options, Passphrase};
 use papir_core::erased::Erased;
@@ -24,9 +25,14 @@ fn options(directory: &Path) -> Options {
     Options {
         allow_not_private: true,
         state: Some(directory.to_owned()),
-        schemes: MoreSchemes(vec![&STATEFUL]),
+        schemes: MoreSchemes(vec![&STATEFUL, &ZIP]),
         ..Options::default()
     }
+}
+
+/// The test scheme, and ZipPIR.
+fn both() -> [Database; 2] {
+    [stateful(SMALL, 1), zip(1)]
 }
 
 fn open(url: &str, directory: &Path) -> Connection {
@@ -91,36 +97,38 @@ fn keys_of_a_table_take_a_ticket_for_each_record() {
 
 #[test]
 fn the_mark_of_use_is_on_disk_before_a_byte_leaves() {
-    let folder = TempDir::new().unwrap();
-    let server = start(registry(&folder.path().join("registry")));
-    let (state, seen) = (folder.path().join("state"), folder.path().join("seen"));
-    let cutting = Arc::new(AtomicBool::new(true));
-    let (from, to, cut) = (state.clone(), seen.clone(), Arc::clone(&cutting));
-    let tap = Tap::new(server.address, move |head| {
-        if head.contains("/query ") && cut.load(Ordering::Relaxed) {
-            copy(&from, &to);
-            return Verdict::Cut;
-        }
-        Verdict::Pass
-    });
-    let mut connection = open(&tap.url(), &state);
-    assert_eq!(connection.get_index(3).unwrap_err().code(), "transport");
-    cutting.store(false, Ordering::Relaxed);
-    assert_eq!(connection.get_index(3).unwrap(), record(3));
-    drop(connection);
-    let tickets = |tap: &Tap| tap.queries().into_iter().map(|(_, tickets)| tickets).collect::<Vec<_>>();
-    assert_eq!(tickets(&tap), ["0", "1"]);
-    // What stood on the disk when the first query arrived knows that ticket 0 is used.
-    let file = |folder: &Path| {
-        fs::read_dir(folder)
-            .unwrap()
-            .map(|file| file.unwrap().path())
-            .find(|path| path.extension().unwrap() == "state")
-            .unwrap()
-    };
-    let bytes = fs::read(file(&seen)).unwrap();
-    let next = &bytes[bytes.len() - 24..][..8];
-    assert_eq!(next, 1u64.to_le_bytes(), "the number of the next ticket");
+    for database in both() {
+        let folder = TempDir::new().unwrap();
+        let server = start_with(registry(&folder.path().join("registry")), database);
+        let (state, seen) = (folder.path().join("state"), folder.path().join("seen"));
+        let cutting = Arc::new(AtomicBool::new(true));
+        let (from, to, cut) = (state.clone(), seen.clone(), Arc::clone(&cutting));
+        let tap = Tap::new(server.address, move |head| {
+            if head.contains("/query ") && cut.load(Ordering::Relaxed) {
+                copy(&from, &to);
+                return Verdict::Cut;
+            }
+            Verdict::Pass
+        });
+        let mut connection = open(&tap.url(), &state);
+        assert_eq!(connection.get_index(3).unwrap_err().code(), "transport");
+        cutting.store(false, Ordering::Relaxed);
+        assert_eq!(connection.get_index(3).unwrap(), record(3));
+        drop(connection);
+        let tickets = |tap: &Tap| tap.queries().into_iter().map(|(_, tickets)| tickets).collect::<Vec<_>>();
+        assert_eq!(tickets(&tap), ["0", "1"]);
+        // What stood on the disk when the first query arrived knows that ticket 0 is used.
+        let file = |folder: &Path| {
+            fs::read_dir(folder)
+                .unwrap()
+                .map(|file| file.unwrap().path())
+                .find(|path| path.extension().unwrap() == "state")
+                .unwrap()
+        };
+        let bytes = fs::read(file(&seen)).unwrap();
+        let next = &bytes[bytes.len() - 24..][..8];
+        assert_eq!(next, 1u64.to_le_bytes(), "the number of the next ticket");
+    }
 }
 
 /// The service that the client to be killed talks to, and its state; set in its process only.
@@ -135,72 +143,78 @@ fn a_client_that_is_killed_while_it_asks_never_uses_the_ticket_again() {
         let _ = open(url, Path::new(state)).get_index(3);
         return;
     }
-    let folder = TempDir::new().unwrap();
-    let server = start(registry(&folder.path().join("registry")));
-    let state = folder.path().join("state");
-    let victim = Arc::new(AtomicU32::new(0));
-    let id = Arc::clone(&victim);
-    let tap = Tap::new(server.address, move |head| {
-        if head.contains("/query ") && id.load(Ordering::SeqCst) != 0 {
-            while id.load(Ordering::SeqCst) == STARTING {
-                thread::yield_now();
+    for database in both() {
+        let folder = TempDir::new().unwrap();
+        let server = start_with(registry(&folder.path().join("registry")), database);
+        let state = folder.path().join("state");
+        let victim = Arc::new(AtomicU32::new(0));
+        let id = Arc::clone(&victim);
+        let tap = Tap::new(server.address, move |head| {
+            if head.contains("/query ") && id.load(Ordering::SeqCst) != 0 {
+                while id.load(Ordering::SeqCst) == STARTING {
+                    thread::yield_now();
+                }
+                let id = id.load(Ordering::SeqCst);
+                assert!(Command::new("kill").args(["-9", &id.to_string()]).status().unwrap().success());
+                return Verdict::Cut;
             }
-            let id = id.load(Ordering::SeqCst);
-            assert!(Command::new("kill").args(["-9", &id.to_string()]).status().unwrap().success());
-            return Verdict::Cut;
-        }
-        Verdict::Pass
-    });
-    victim.store(STARTING, Ordering::SeqCst);
-    let mut child = Command::new(std::env::current_exe().unwrap())
-        .args([
-            "--exact",
-            "stateful_client::a_client_that_is_killed_while_it_asks_never_uses_the_ticket_again",
-        ])
-        .env(KILLED, format!("{} {}", tap.url(), state.display()))
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    victim.store(child.id(), Ordering::SeqCst);
-    assert!(!child.wait().unwrap().success(), "it was not killed");
-    victim.store(0, Ordering::SeqCst);
-    assert_eq!(open(&tap.url(), &state).get_index(5).unwrap(), record(5));
-    let tickets: Vec<_> = tap.queries().into_iter().map(|(_, tickets)| tickets).collect();
-    assert_eq!(tickets, ["0", "1"]);
+            Verdict::Pass
+        });
+        victim.store(STARTING, Ordering::SeqCst);
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args([
+                "--exact",
+                "stateful_client::a_client_that_is_killed_while_it_asks_never_uses_the_ticket_again",
+            ])
+            .env(KILLED, format!("{} {}", tap.url(), state.display()))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        victim.store(child.id(), Ordering::SeqCst);
+        assert!(!child.wait().unwrap().success(), "it was not killed");
+        victim.store(0, Ordering::SeqCst);
+        assert_eq!(open(&tap.url(), &state).get_index(5).unwrap(), record(5));
+        let tickets: Vec<_> = tap.queries().into_iter().map(|(_, tickets)| tickets).collect();
+        assert_eq!(tickets, ["0", "1"]);
+    }
 }
 
 #[test]
 fn a_restored_backup_registers_anew_and_asks_nothing_twice() {
-    let folder = TempDir::new().unwrap();
-    let server = start(registry(&folder.path().join("registry")));
-    let tap = Tap::passing(server.address);
-    let (state, backup) = (folder.path().join("state"), folder.path().join("backup"));
-    drop(open(&tap.url(), &state));
-    copy(&state, &backup);
-    assert_eq!(open(&tap.url(), &state).get_indices(&[1, 2]).unwrap(), [record(1), record(2)]);
-    assert_eq!(open(&tap.url(), &backup).get_index(3).unwrap(), record(3));
-    assert_eq!(open(&tap.url(), &state).get_index(4).unwrap(), record(4));
-    let queries = tap.queries();
-    assert_ne!(queries[0].0, queries[1].0, "the backup is of an older state: it registered anew");
-    assert_eq!(queries[0].0, queries[2].0, "the newer state goes on");
-    assert_eq!((queries[1].1.as_str(), queries[2].1.as_str()), ("0", "2"));
+    for database in both() {
+        let folder = TempDir::new().unwrap();
+        let server = start_with(registry(&folder.path().join("registry")), database);
+        let tap = Tap::passing(server.address);
+        let (state, backup) = (folder.path().join("state"), folder.path().join("backup"));
+        drop(open(&tap.url(), &state));
+        copy(&state, &backup);
+        assert_eq!(open(&tap.url(), &state).get_indices(&[1, 2]).unwrap(), [record(1), record(2)]);
+        assert_eq!(open(&tap.url(), &backup).get_index(3).unwrap(), record(3));
+        assert_eq!(open(&tap.url(), &state).get_index(4).unwrap(), record(4));
+        let queries = tap.queries();
+        assert_ne!(queries[0].0, queries[1].0, "the backup is of an older state: it registered anew");
+        assert_eq!(queries[0].0, queries[2].0, "the newer state goes on");
+        assert_eq!((queries[1].1.as_str(), queries[2].1.as_str()), ("0", "2"));
+    }
 }
 
 #[test]
 fn of_two_copies_in_use_the_service_refuses_one_and_that_one_starts_anew() {
-    let folder = TempDir::new().unwrap();
-    let server = start(registry(&folder.path().join("registry")));
-    let (state, backup) = (folder.path().join("state"), folder.path().join("backup"));
-    drop(open(&server.url(), &state));
-    copy(&state, &backup);
-    let (mut first, mut second) = (open(&server.url(), &state), open(&server.url(), &backup));
-    assert_eq!(first.get_index(1).unwrap(), record(1));
-    let refused = second.get_index(2).unwrap_err();
-    assert_eq!(refused.code(), "state_copied", "{refused}");
-    assert_eq!(second.get_index(2).unwrap(), record(2));
-    assert_eq!(first.get_index(3).unwrap(), record(3));
-    assert_eq!(ids(&server).len(), 2);
+    for database in both() {
+        let folder = TempDir::new().unwrap();
+        let server = start_with(registry(&folder.path().join("registry")), database);
+        let (state, backup) = (folder.path().join("state"), folder.path().join("backup"));
+        drop(open(&server.url(), &state));
+        copy(&state, &backup);
+        let (mut first, mut second) = (open(&server.url(), &state), open(&server.url(), &backup));
+        assert_eq!(first.get_index(1).unwrap(), record(1));
+        let refused = second.get_index(2).unwrap_err();
+        assert_eq!(refused.code(), "state_copied", "{refused}");
+        assert_eq!(second.get_index(2).unwrap(), record(2));
+        assert_eq!(first.get_index(3).unwrap(), record(3));
+        assert_eq!(ids(&server).len(), 2);
+    }
 }
 
 #[test]

@@ -67,9 +67,14 @@ pub fn unregistered(server: &Running) -> Client {
 
 /// As [`unregistered`], of a service at an address.
 pub fn unregistered_at(url: &str) -> Client {
+    unregistered_of(&Erased::<Stateful>::new(), url)
+}
+
+/// As [`unregistered_at`], of another scheme.
+pub fn unregistered_of(scheme: &dyn ErasedScheme, url: &str) -> Client {
     let bundle = get(&format!("{url}/v1/databases/table/public")).body;
     let bundle = papir_lookup::Bundle::decode(&bundle).unwrap();
-    let client = Erased::<Stateful>::new().client(&bundle.scheme_public).unwrap();
+    let client = scheme.client(&bundle.scheme_public).unwrap();
     let (state, keys) = client.register(&mut super::rng()).unwrap().unwrap();
     Client { client, state, keys, id: String::new(), url: url.to_owned() }
 }

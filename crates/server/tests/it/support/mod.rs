@@ -9,6 +9,7 @@ pub mod proxy;
 pub mod rigged;
 pub mod secured;
 pub mod tap;
+pub mod zip;
 
 use std::net::SocketAddr;
 use std::sync::mpsc;

@@ -1,0 +1,36 @@
+//! ZipPIR with a modulus that anybody can factor, for services whose clients ask often.
+
+use chacha20::ChaCha20Rng;
+use papir_core::erased::{Erased, ErasedScheme, ErasedServer};
+use papir_core::{Goal, NoProgress, Privacy};
+use papir_schemes::zip::{Strength, Zip};
+use papir_server::Database;
+use rand_core::SeedableRng;
+
+use super::records;
+
+/// 256 bits.
+#[derive(Clone, Copy, Debug)]
+pub struct Short;
+
+impl Strength for Short {
+    const ZIP: (&'static str, u16) = ("zip-short", 0xfff1);
+    const ZIP_DOUBLE: (&'static str, u16) = ("zipdouble-short", 0xfff2);
+    const PRIVACY: Privacy = Privacy::NotPrivate("its modulus is short: it is for tests");
+
+    fn paillier() -> papir_paillier::Result<papir_paillier::Params> {
+        papir_paillier::Params::insecure(256, 1)
+    }
+}
+
+pub static ZIP: Erased<Zip<Short>> = Erased::new();
+
+/// A prepared database of 50 records; its version follows from the seed.
+pub fn prepared_zip(seed: u64) -> Box<dyn ErasedServer> {
+    ZIP.setup(&records(50), Goal::Balanced, &mut ChaCha20Rng::seed_from_u64(seed), &NoProgress).unwrap()
+}
+
+/// As [`prepared_zip`], named `table`.
+pub fn zip(seed: u64) -> Database {
+    Database::new("table", prepared_zip(seed), None)
+}
