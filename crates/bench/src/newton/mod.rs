@@ -63,7 +63,7 @@ pub struct NewtonReport {
     pub lagrange: Vec<Lagrange>,
     /// Figure 3: entries of 256 bytes; Table 4 is that of 2²⁰.
     pub by_records: Vec<Messages>,
-    /// Figure 4: 2²⁰ entries.
+    /// Figure 4: 2¹⁸ entries.
     pub by_entry: Vec<Messages>,
     /// Whether every record that came back was right.
     pub correct: bool,
@@ -118,7 +118,7 @@ impl NewtonReport {
         write_columns(out, &lines)?;
         for (what, rows) in [
             ("entries of 256 B (Figure 3; Table 4 is that of 2^20)", &self.by_records),
-            ("2^20 entries (Figure 4)", &self.by_entry),
+            ("2^18 entries (Figure 4)", &self.by_entry),
         ] {
             writeln!(out, "\nMessages, {what}")?;
             let first =
