@@ -163,13 +163,12 @@ pub fn measure(ciphertexts: usize, effort: Effort, progress: &dyn Progress) -> R
     Ok(PackingReport { part: "packing", ciphertexts, threads, backend: backend.name(), packings, correct })
 }
 
-/// Packs as many LWE encryptions as the next power of two by CDKS, into one RLWE encryption.
+/// Packs d = 2048 LWE encryptions by CDKS, into one RLWE encryption.
 ///
 /// # Errors
-/// [`Error::Usage`] for more than d = 2048.
-pub(crate) fn cdks(count: usize, progress: &dyn Progress) -> Result<Measured> {
-    let column = Column { capacity: count.next_power_of_two().max(2), ..CDKS };
-    Case::<Cdks>::new(column)?.measure(column.capacity, 1, progress)
+/// None for these parameters.
+pub(crate) fn cdks(progress: &dyn Progress) -> Result<Measured> {
+    Case::<Cdks>::new(CDKS)?.measure(CDKS.capacity, 1, progress)
 }
 
 fn refused(error: impl ToString) -> Error {

@@ -4,6 +4,7 @@
 //! and modulus of papir's ring, d = 2048 and q ≈ 2⁵⁶, since LWE and RLWE encryptions have them in common there.
 
 use papir_core::Progress;
+use papir_kernels::bits::packed_len;
 use papir_paillier::Ciphertext;
 use papir_paillier::compress::{CompressionKey, ExpandedKey, KeyKind, Layout, Lwe, LweParams, Scale};
 use serde::Serialize;
@@ -63,25 +64,24 @@ pub(super) fn measure(
             progress.advance(1);
         }
     }
-    for &count in counts {
-        points.push(cdks(count, progress)?);
-    }
+    let packed = packing::cdks(progress)?;
+    points.extend(counts.iter().map(|count| cdks(&packed, *count)));
     Ok(points)
 }
 
-/// A point of the curve of CDKS. Its masks come with the encryptions, so nothing is done ahead.
-fn cdks(count: usize, progress: &dyn Progress) -> Result<Batched> {
-    let packed = packing::cdks(count, progress)?;
-    let bits = packed.modulus_log2.ceil() as usize;
-    Ok(Batched {
+/// A point of the curve of CDKS: a pack that is filled up with zeros, of whose body as many coefficients are
+/// sent. Its masks come with the encryptions, so nothing is done ahead.
+fn cdks(packed: &packing::Measured, count: usize) -> Batched {
+    let (d, bits) = (packed.degree, packed.modulus_log2.ceil() as u32);
+    Batched {
         curve: "CDKS",
         encryptions: count,
-        slots: packed.degree,
-        uncompressed_bytes: (count * (packed.degree + 1) * bits / 8) as u64,
-        compressed_bytes: packed.packed_bytes,
+        slots: d,
+        uncompressed_bytes: packed_len(count * (d + 1), bits) as u64,
+        compressed_bytes: packed_len(d + count, bits) as u64,
         compress_ms: 1e3 * packed.offline_s + packed.online_ms,
         correct: packed.correct,
-    })
+    }
 }
 
 const RESCALED: (&str, KeyKind) = ("binary, rescaled", KeyKind::Binary);

@@ -25,6 +25,9 @@ fn known(rates: Rates) -> Known {
 
 /// The same definition with fewer entries, a column two ring elements long at most.
 fn tiny(block: &Block) -> Block {
+    // A ticket of ZipPIR takes time for each byte of an entry.
+    let zip = block.published.iter().any(|row| row.ours.is_some_and(|ours| ours.scheme == "zip"));
+    let block = Block { entry_bits: if zip { 64 * 8 } else { block.entry_bits }, ..*block };
     let entries = (8 * TINY / block.entry_bits).clamp(3, block.entries);
     let columns = (entries * block.entry_bits / 8).div_ceil(2 * ELEMENT).max(1);
     let choice = |choice| match choice {
@@ -37,7 +40,7 @@ fn tiny(block: &Block) -> Block {
         ..*published
     };
     let published: Vec<Published> = block.published.iter().map(shrink).collect();
-    Block { entries, published: published.leak(), ..*block }
+    Block { entries, published: published.leak(), ..block }
 }
 
 fn tiny_blocks(blocks: &[Block]) -> &'static [Block] {
