@@ -1,5 +1,6 @@
 //! A connection to one database of a service.
 
+use papir_core::envelope;
 use papir_core::erased::{ErasedScheme, ErasedState, scheme_of_public};
 use papir_core::{NotPrivate, Privacy};
 use papir_lookup::{Bundle, Lookup, Pending};
@@ -373,15 +374,28 @@ impl Connection {
 }
 
 impl Exchange {
-    /// Opens all answers.
-    fn open(self) -> Vec<Result<Option<Vec<u8>>>> {
+    /// The answers one by one: as long as the description says, or shorter, where a query's ticket is held.
+    fn split(&self) -> Result<Vec<&[u8]>> {
         let queries: usize = self.asked.iter().map(|asked| asked.pending.queries().len()).sum();
         let expected = queries.saturating_mul(self.answer_bytes);
-        if let Err(error) = papir_core::Error::check_length("the answers", self.answers.len(), expected) {
-            return vec![Err(error.into())];
+        if self.answers.len() < expected
+            && let Some(answers) = envelope::split(&self.answers)
+            && answers.len() == queries
+            && answers.iter().all(|answer| answer.len() <= self.answer_bytes)
+        {
+            return Ok(answers);
         }
+        papir_core::Error::check_length("the answers", self.answers.len(), expected)?;
         // At least 1, as `chunks` demands; no scheme's answer is empty.
-        let mut answers = self.answers.chunks(self.answer_bytes.max(1)).map(<[u8]>::to_vec);
+        Ok(self.answers.chunks(self.answer_bytes.max(1)).collect())
+    }
+
+    /// Opens all answers.
+    fn open(self) -> Vec<Result<Option<Vec<u8>>>> {
+        let mut answers = match self.split() {
+            Ok(answers) => answers.into_iter().map(<[u8]>::to_vec),
+            Err(error) => return vec![Err(error)],
+        };
         let open = |asked: Asked| {
             let own: Vec<_> = answers.by_ref().take(asked.pending.queries().len()).collect();
             let opened = asked.pending.finish(&own)?;

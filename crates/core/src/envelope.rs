@@ -49,6 +49,20 @@ pub struct Header {
     pub version: Version,
 }
 
+/// Envelopes that stand back to back, by the lengths that they say; `None` where these are not those of the
+/// bytes. Nothing else is looked at.
+pub fn split(mut bytes: &[u8]) -> Option<Vec<&[u8]>> {
+    let mut envelopes = Vec::new();
+    while !bytes.is_empty() {
+        let length = bytes.get(HEADER - 8..HEADER)?.try_into().ok().map(u64::from_le_bytes)?;
+        let whole = usize::try_from(length).ok()?.checked_add(OVERHEAD)?;
+        let (envelope, rest) = bytes.split_at_checked(whole)?;
+        envelopes.push(envelope);
+        bytes = rest;
+    }
+    Some(envelopes)
+}
+
 /// Wraps a payload.
 pub fn seal(header: &Header, payload: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(payload.len() + OVERHEAD);
@@ -136,6 +150,19 @@ mod tests {
             b"PIR1\x02\x00\x07\x00\x01\x02\x03\x04\x05\x06\x07\x08\x03\0\0\0\0\0\0\0abc"
         );
         assert_eq!(open(&sealed, Kind::Query, 7).unwrap(), (HEAD.version, &b"abc"[..]));
+    }
+
+    #[test]
+    fn envelopes_back_to_back_are_split_by_their_lengths() {
+        let parts = [seal(&HEAD, b"abc"), seal(&HEAD, b""), seal(&HEAD, &[7; 100])];
+        let all = parts.concat();
+        assert_eq!(split(&all).unwrap(), parts.each_ref().map(Vec::as_slice));
+        assert_eq!(split(&[]), Some(Vec::new()));
+        let mut long = all.clone();
+        long[16..24].fill(0xff);
+        for bad in [&all[..all.len() - 1], &all[1..], &all[..HEADER - 1], &long] {
+            assert_eq!(split(bad), None);
+        }
     }
 
     #[test]

@@ -199,7 +199,7 @@ fn names_tag(value: &HeaderValue, tag: &str) -> bool {
 /// Answers queries.
 ///
 /// The body is one to `max_batch` queries back to back, of `sizes.query` bytes each; the answers come
-/// back to back, of `sizes.answer` bytes each. Which database version they are for stands in each
+/// back to back, of `sizes.answer` bytes each, or fewer where the client holds a query's ticket. Which database version they are for stands in each
 /// query; the header says it before the body is read.
 #[utoipa::path(
     post, path = "/v1/databases/{name}/query",
