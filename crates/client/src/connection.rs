@@ -374,25 +374,10 @@ impl Connection {
 }
 
 impl Exchange {
-    /// The answers one by one: as long as the description says, or shorter, where a query's ticket is held.
-    fn split(&self) -> Result<Vec<&[u8]>> {
-        let queries: usize = self.asked.iter().map(|asked| asked.pending.queries().len()).sum();
-        let expected = queries.saturating_mul(self.answer_bytes);
-        if self.answers.len() < expected
-            && let Some(answers) = envelope::split(&self.answers)
-            && answers.len() == queries
-            && answers.iter().all(|answer| answer.len() <= self.answer_bytes)
-        {
-            return Ok(answers);
-        }
-        papir_core::Error::check_length("the answers", self.answers.len(), expected)?;
-        // At least 1, as `chunks` demands; no scheme's answer is empty.
-        Ok(self.answers.chunks(self.answer_bytes.max(1)).collect())
-    }
-
     /// Opens all answers.
     fn open(self) -> Vec<Result<Option<Vec<u8>>>> {
-        let mut answers = match self.split() {
+        let queries: usize = self.asked.iter().map(|asked| asked.pending.queries().len()).sum();
+        let mut answers = match split(&self.answers, queries, self.answer_bytes) {
             Ok(answers) => answers.into_iter().map(<[u8]>::to_vec),
             Err(error) => return vec![Err(error)],
         };
@@ -403,6 +388,21 @@ impl Exchange {
         };
         self.asked.into_iter().map(open).collect()
     }
+}
+
+/// Answers one by one: each as long as the description says, or shorter, where its query's ticket is held.
+fn split(answers: &[u8], queries: usize, each: usize) -> Result<Vec<&[u8]>> {
+    let expected = queries.saturating_mul(each);
+    if answers.len() < expected
+        && let Some(parts) = envelope::split(answers)
+        && parts.len() == queries
+        && parts.iter().all(|part| part.len() <= each)
+    {
+        return Ok(parts);
+    }
+    papir_core::Error::check_length("the answers", answers.len(), expected)?;
+    // At least 1, as `chunks` demands; no scheme's answer is empty.
+    Ok(answers.chunks(each.max(1)).collect())
 }
 
 /// Prepares one lookup.
