@@ -11,11 +11,9 @@ fn a_tiny_calibration_gives_every_rate() {
     assert_eq!(rates.threads(), 2);
     for op in Operation::ALL {
         let (one, all) = (rates.one(op), rates.all(op));
-        assert!((1e-12..1.0).contains(&one), "{}: {one}", op.name());
+        assert!(one > 0.0 && one.is_finite(), "{}: {one}", op.name());
         assert!(all <= one && all >= 0.499 * one, "{}: {all} of {one}", op.name());
     }
-    // Preparing a pack is minutes of bytes, rounding a word is not.
-    assert!(rates.one(Operation::Pack) > 1e4 * rates.one(Operation::Word), "{rates:?}");
 }
 
 /// How near they are is for `papir plan --check` on a machine that does nothing else; here they are there.
