@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use papir_core::{Goal, NoProgress, Progress, Shape};
 
+use crate::batch::{self, BatchReport};
 use crate::compress::{self, CompressionReport};
 use crate::definitions::{self, Work};
 use crate::measure::{Effort, Plan};
@@ -19,6 +20,9 @@ use crate::{Error, Report, Result, figures, size, tables};
 const DEFAULT_SIZE: u64 = 1 << 30;
 /// Bytes of a record where none are told.
 const DEFAULT_RECORD_BYTES: u64 = 64;
+
+/// The benchmark of batches, which takes the sizes that schemes take.
+const BATCH: &str = "batch";
 
 /// What --table and --figure have of their own.
 const OF_ONE_DATABASE: [&str; 8] =
@@ -71,6 +75,12 @@ pub struct Args {
     /// Bits of the LWE key in one number of a query (zip, zipdouble); chosen by the goal otherwise.
     #[arg(long, value_name = "N", conflicts_with = "dim0")]
     pub key_bits: Option<usize>,
+    /// Records of a batch (batch); 64 by default.
+    #[arg(long, value_name = "K", conflicts_with_all = ["dim0", "key_bits", "hold"])]
+    pub batch: Option<usize>,
+    /// The scheme that batches are made over (batch); inspire by default.
+    #[arg(long, value_name = "SCHEME", conflicts_with_all = ["dim0", "key_bits", "hold"])]
+    pub over: Option<String>,
     /// Clients fetch their tickets ahead and hold them (zip, zipdouble).
     #[arg(long, conflicts_with = "dim0")]
     pub hold: bool,
@@ -95,6 +105,7 @@ const EXAMPLES: &str = "Examples:
   papir bench packing
   papir bench compress
   papir bench newton-tables
+  papir bench batch --size 256MiB --batch 32
   papir bench --table inspire-3
   papir bench --figure inspire-1 --svg inspire-1.svg";
 
@@ -177,21 +188,21 @@ impl Args {
     }
 
     /// What is asked for.
-    fn work<'a>(&self, schemes: &'a [&'a str]) -> Result<Work<'a>> {
+    fn work<'a>(&'a self, schemes: &'a [&'a str]) -> Result<Work<'a>> {
+        if let [BATCH] = schemes {
+            return self.batch().map(Work::Batch);
+        }
+        if self.batch.is_some() || self.over.is_some() {
+            let found = format!("--batch or --over of {}", schemes.join(", "));
+            return Err(Error::usage(found, "the benchmark `batch`"));
+        }
         if let [name] = schemes
             && let Some(definition) = definitions::by_name(name)
         {
             return self.nothing_of_a_database(name).map(|()| definition.work);
         }
         schemes.iter().try_for_each(|name| known(name))?;
-        let record_bits = match (self.record_bits, self.record_bytes) {
-            (Some(bits), _) => bits,
-            (None, bytes) => bytes.unwrap_or(DEFAULT_RECORD_BYTES).saturating_mul(8),
-        };
-        let records = match self.records {
-            Some(records) => records,
-            None => records_in(self.size.unwrap_or(DEFAULT_SIZE), record_bits)?,
-        };
+        let (records, record_bits) = self.database()?;
         let (goal, registered) = (self.goal.unwrap_or_default(), self.hold || self.key_bits.is_some());
         let choice = match (self.dim0, self.gamma0) {
             (Some(columns), Some(words)) => Choice::Packed { columns, words },
@@ -200,6 +211,31 @@ impl Args {
             _ => Choice::Goal(goal),
         };
         Ok(Work::Schemes { schemes, records, record_bits, choice })
+    }
+
+    /// Records of the database, and bits of each.
+    fn database(&self) -> Result<(u64, u64)> {
+        let record_bits = match (self.record_bits, self.record_bytes) {
+            (Some(bits), _) => bits,
+            (None, bytes) => bytes.unwrap_or(DEFAULT_RECORD_BYTES).saturating_mul(8),
+        };
+        let records = match self.records {
+            Some(records) => records,
+            None => records_in(self.size.unwrap_or(DEFAULT_SIZE), record_bits)?,
+        };
+        Ok((records, record_bits))
+    }
+
+    /// The batches that are asked for.
+    fn batch(&self) -> Result<batch::Extent<'_>> {
+        let (default, (records, record_bits)) = (batch::Extent::DEFAULT, self.database()?);
+        Ok(batch::Extent {
+            scheme: self.over.as_deref().unwrap_or(default.scheme),
+            records,
+            record_bits,
+            goal: self.goal.unwrap_or_default(),
+            capacity: self.batch.unwrap_or(default.capacity),
+        })
     }
 
     /// Refuses what a benchmark with a name has of its own.
@@ -243,6 +279,8 @@ pub enum Outcome {
     Compression(CompressionReport),
     /// The report of NewtonPIR.
     Newton(NewtonReport),
+    /// The report of batches.
+    Batch(BatchReport),
 }
 
 /// Runs a benchmark.
@@ -258,6 +296,7 @@ pub fn perform(work: Work<'_>, effort: Effort, progress: &dyn Progress) -> Resul
             compress::measure(extent, effort.runs, progress).map(Outcome::Compression)
         }
         Work::Newton(extent) => newton::measure(extent, effort, progress).map(Outcome::Newton),
+        Work::Batch(extent) => batch::measure(extent, effort, progress).map(Outcome::Batch),
         Work::Schemes { schemes, records, record_bits, choice } => {
             let records = Synthetic::of(Shape::new(records, record_bits)?);
             let plan = Plan { records: &records, expected: &records, choice, effort };
@@ -274,6 +313,7 @@ impl Outcome {
             (Self::Packing(report), false) => report.write_table(out),
             (Self::Compression(report), false) => report.write_table(out),
             (Self::Newton(report), false) => report.write_table(out),
+            (Self::Batch(report), false) => report.write_table(out),
             (Self::Schemes(reports), true) => match &reports[..] {
                 [report] => write_json(out, report),
                 _ => write_json(out, reports),
@@ -281,6 +321,7 @@ impl Outcome {
             (Self::Packing(report), true) => write_json(out, report),
             (Self::Compression(report), true) => write_json(out, report),
             (Self::Newton(report), true) => write_json(out, report),
+            (Self::Batch(report), true) => write_json(out, report),
         }
     }
 
@@ -296,6 +337,7 @@ impl Outcome {
             Self::Packing(report) => Some(report.part).filter(|_| !report.correct).into_iter().collect(),
             Self::Compression(report) => Some(report.part).filter(|_| !report.correct).into_iter().collect(),
             Self::Newton(report) => Some(report.part).filter(|_| !report.correct).into_iter().collect(),
+            Self::Batch(report) => Some(report.part).filter(|_| !report.correct).into_iter().collect(),
         };
         if wrong.is_empty() { Ok(()) } else { Err(Error::Wrong { what: wrong.join(", ") }) }
     }

@@ -3,8 +3,8 @@
 use papir_core::Goal;
 
 use crate::compress::Extent;
-use crate::newton;
 use crate::subject::Choice;
+use crate::{batch, newton};
 
 /// What a benchmark does.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -29,6 +29,8 @@ pub enum Work<'a> {
     Compression(Extent),
     /// What NewtonPIR takes.
     Newton(newton::Extent),
+    /// A batch beside single lookups.
+    Batch(batch::Extent<'a>),
 }
 
 /// A benchmark that has a name.
@@ -137,6 +139,12 @@ pub const ALL: &[Definition] = &[
         what: "Tables 2 and 3 and Figure 1 of ZipPIR: LWE and RLWE ciphertexts compressed into Paillier's, on one thread",
         work: Work::Compression(Extent::FULL),
         tiny: Work::Compression(Extent::TINY),
+    },
+    Definition {
+        name: "batch",
+        what: "64 records of 1 GiB in records of 64 B in one batch, beside one; --size, --batch and others change it",
+        work: Work::Batch(batch::Extent::DEFAULT),
+        tiny: Work::Batch(batch::Extent { records: 200, capacity: 3, ..batch::Extent::DEFAULT }),
     },
     Definition {
         name: "newton-tables",

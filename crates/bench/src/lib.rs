@@ -42,6 +42,7 @@
 //! | `below`, `above` | in how many rows `total_kib` is less, and more, than the paper's |
 
 pub mod bandwidth;
+pub mod batch;
 pub mod best;
 pub mod calibrate;
 pub mod check;

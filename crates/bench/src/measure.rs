@@ -10,7 +10,7 @@ use papir_core::erased::{Erased, ErasedClient, ErasedScheme, ErasedState};
 use papir_core::scheme::{Parameters, Server, Session, Wire};
 use papir_core::sections::SectionSink;
 use papir_core::{
-    Description, Error as CoreError, NoProgress, NotPrivate, Progress, Records, Sizes, Version,
+    Description, Error as CoreError, NoProgress, NotPrivate, Progress, Records, Sizes, Version, read_record,
 };
 use papir_kernels::Backend;
 use rand_core::{Rng, UnwrapErr};
@@ -18,7 +18,6 @@ use rand_core::{Rng, UnwrapErr};
 use crate::bandwidth::Bandwidth;
 use crate::clock::{Laps, StageClock};
 use crate::memory::{self, Resident};
-use crate::records::record;
 use crate::report::{Report, Stages};
 use crate::size::display;
 use crate::subject::{Choice, Measured, Part};
@@ -212,7 +211,7 @@ impl<S: Measured> Prepared<S> {
         let start = Instant::now();
         let records = client.extract(secret, &answer);
         tally.extract.push(start.elapsed().as_secs_f64());
-        let expected = [record(plan.expected, index)?];
+        let expected = [read_record(plan.expected, index)?];
         // An answer that does not decode is wrong, too.
         tally.wrong += usize::from(!records.is_ok_and(|records| records == expected));
         (tally.upload, tally.download) = (query.len(), answer.len());
@@ -295,7 +294,7 @@ impl SectionSink for ReadingSink<'_> {
 }
 
 /// Refuses a database that would not fit the memory that is free now.
-fn check_memory(description: &Description) -> Result<()> {
+pub(crate) fn check_memory(description: &Description) -> Result<()> {
     let Sizes { database, material, hint, .. } = description.sizes;
     // The client keeps a hint of its own.
     let needed = database.saturating_add(material).saturating_add(2 * hint);

@@ -1,6 +1,6 @@
 //! The records of a benchmark: public pseudo-random bytes that are made when they are read.
 
-use papir_core::{Error, Record, Records, Result, Shape, extract_bits};
+use papir_core::{Error, Records, Result, Shape};
 use papir_ring::prg::Seed;
 
 /// The seed of all benchmark databases: the digits of π, as text.
@@ -59,22 +59,11 @@ impl Records for Synthetic {
     }
 }
 
-/// One record of a source.
-///
-/// # Errors
-/// As [`Records::read_packed`].
-pub fn record(source: &dyn Records, index: u64) -> Result<Record> {
-    let bits = source.shape().record_bits();
-    // Eight records end at a byte, however long they are.
-    let before = if bits.is_multiple_of(8) { 0 } else { index % 8 };
-    let mut packed = vec![0; ((before + 1) * bits).div_ceil(8) as usize];
-    source.read_packed(index - before, before + 1, &mut packed)?;
-    Ok(extract_bits(&packed, before * bits, bits))
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use papir_core::{extract_bits, read_record};
+
     use super::*;
 
     #[test]
@@ -83,7 +72,7 @@ mod tests {
         let mut all = vec![0; 37_000];
         source.read_packed(0, 1000, &mut all).unwrap();
         for index in [0, 1, 499, 999] {
-            assert_eq!(record(&source, index).unwrap(), all[index as usize * 37..][..37]);
+            assert_eq!(read_record(&source, index).unwrap(), all[index as usize * 37..][..37]);
         }
         let ones: u32 = all.iter().map(|byte| byte.count_ones()).sum();
         assert!((146_000..150_000).contains(&ones), "{ones} ones of 296000 bits are not random");
@@ -98,7 +87,7 @@ mod tests {
             let source = Synthetic::of(Shape::new(16, bits).unwrap());
             for index in 0..16 {
                 let expected = extract_bits(&stream, index * bits, bits);
-                assert_eq!(record(&source, index).unwrap(), expected, "record {index} of {bits} bits");
+                assert_eq!(read_record(&source, index).unwrap(), expected, "record {index} of {bits} bits");
             }
             let mut odd = vec![0; (3 * bits).div_ceil(8) as usize];
             source.read_packed(8, 3, &mut odd).unwrap();

@@ -2,6 +2,7 @@
 
 use papir_core::scheme::{Parameters, Scheme, Session};
 use papir_core::{Error as CoreError, NotPrivate, Shape};
+use papir_schemes::batched::{Batched, BatchedParams, Bucket};
 use papir_schemes::double::Double;
 use papir_schemes::double::packed::{self, PackedDouble, Variant};
 use papir_schemes::double::params::DoubleParams;
@@ -83,6 +84,20 @@ impl Measured for Inspire2 {
         let answer = || seconds.first().zip(thirds.first()).map(|(two, three)| server.switch(two, three));
         let none = CoreError::BatchSize { scheme: Self::NAME, found: 0, capacity: 1 };
         laps.time("switch", answer).ok_or(none)
+    }
+}
+
+/// One record of a batch: what a batch costs, however little is asked. `papir bench batch` asks for full ones.
+impl<S: Bucket> Measured for Batched<S> {
+    fn params(shape: Shape, choice: Choice) -> Result<BatchedParams<S>> {
+        Ok(match choice {
+            Choice::Goal(goal) => BatchedParams::choose(shape, goal)?,
+            other => return Err(unfit(Self::NAME, other)),
+        })
+    }
+
+    fn part(stage: &str) -> Option<Part> {
+        (stage == "prepare buckets").then_some(Part::Encode)
     }
 }
 

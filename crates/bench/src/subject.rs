@@ -4,6 +4,7 @@ use std::marker::PhantomData;
 
 use papir_core::scheme::{Parameters, Scheme, Server, Session};
 use papir_core::{Description, Error as CoreError, Goal, Progress, Shape};
+use papir_schemes::batched::Batched;
 use papir_schemes::double::Double;
 use papir_schemes::inspire::Inspire;
 use papir_schemes::inspire0::Inspire0;
@@ -125,7 +126,7 @@ impl<S: Measured> Subject for Of<S> {
 }
 
 /// Every scheme of the registry.
-pub fn all() -> [&'static dyn Subject; 12] {
+pub fn all() -> [&'static dyn Subject; 14] {
     const PLAIN: &dyn Subject = &Of::<Plain>(PhantomData);
     const SIMPLE: &dyn Subject = &Of::<Simple>(PhantomData);
     const INSPIRE: &dyn Subject = &Of::<Inspire>(PhantomData);
@@ -138,6 +139,8 @@ pub fn all() -> [&'static dyn Subject; 12] {
     const NEWTON: &dyn Subject = &Of::<Newton<Registered>>(PhantomData);
     const NEWTON_SYM: &dyn Subject = &Of::<Newton<Symmetric>>(PhantomData);
     const ZIP_DOUBLE: &dyn Subject = &Of::<ZipDouble>(PhantomData);
+    const INSPIRE_BATCH: &dyn Subject = &Of::<Batched<Inspire>>(PhantomData);
+    const SIMPLE_BATCH: &dyn Subject = &Of::<Batched<Simple>>(PhantomData);
     [
         PLAIN,
         SIMPLE,
@@ -151,6 +154,8 @@ pub fn all() -> [&'static dyn Subject; 12] {
         NEWTON,
         NEWTON_SYM,
         ZIP_DOUBLE,
+        INSPIRE_BATCH,
+        SIMPLE_BATCH,
     ]
 }
 

@@ -79,8 +79,14 @@ const TEST_ARROWS: &[(&str, &[&str])] = &[
 const TEST_ONLY: &[&str] = &["papir-testkit", "papir-reference"];
 
 /// Scheme folders that may import another: (importer, imported).
-const COMPOSITIONS: &[(&str, &str)] =
-    &[("inspire0", "double"), ("ypir", "double"), ("zip", "simple"), ("zipdouble", "double")];
+const COMPOSITIONS: &[(&str, &str)] = &[
+    ("batched", "inspire"),
+    ("batched", "simple"),
+    ("inspire0", "double"),
+    ("ypir", "double"),
+    ("zip", "simple"),
+    ("zipdouble", "double"),
+];
 
 /// Folders beside the schemes that are none, which every scheme may import.
 const SHARED: &[&str] = &["compression", "selection"];

@@ -3,7 +3,7 @@
 use papir_core::envelope;
 use papir_core::erased::{ErasedScheme, ErasedState, scheme_of_public};
 use papir_core::{NotPrivate, Privacy};
-use papir_lookup::{Bundle, Lookup, Pending};
+use papir_lookup::{Bundle, Lookup, Pending, Wanted};
 use papir_schemes::registry;
 
 use crate::account::Account;
@@ -37,16 +37,9 @@ pub struct Connection {
     account: Option<Account>,
 }
 
-/// What one lookup asks for.
-#[derive(Clone, Copy)]
-enum Wanted<'a> {
-    Key(&'a [u8]),
-    Index(u64),
-}
-
 /// A request that was answered: its lookups, and all their answers back to back.
 struct Exchange {
-    asked: Vec<Asked>,
+    asked: Asked,
     answers: Vec<u8>,
     answer_bytes: usize,
 }
@@ -61,12 +54,12 @@ enum Outcome<'a> {
     Gone(String, Error),
 }
 
-/// One lookup that was sent.
+/// Lookups that were sent.
 struct Asked {
     pending: Pending,
-    /// Why what was wanted does not exist in a version that was put in place in between; another
-    /// record was asked for in its stead.
-    refusal: Option<papir_core::Error>,
+    /// For each, why what was wanted does not exist in a version that was put in place in between;
+    /// another record was asked for in its stead.
+    refusals: Vec<Option<papir_core::Error>>,
 }
 
 /// Asks whether a service has loaded all its databases. Sends no token: none is needed.
@@ -170,7 +163,7 @@ impl Connection {
     /// Those of the network and of the state.
     pub fn prepare_ahead(&mut self, lookups: usize) -> Result<()> {
         self.register()?;
-        let queries = lookups * self.queries_per_lookup();
+        let queries = self.lookup.queries_of(lookups);
         self.account.as_ref().map_or(Ok(()), |one| one.prepare(&self.transport, &self.lookup, queries))
     }
 
@@ -183,7 +176,7 @@ impl Connection {
     /// tickets.
     pub fn hold_ahead(&mut self, lookups: usize) -> Result<usize> {
         self.register()?;
-        let each = self.queries_per_lookup();
+        let each = self.lookup.queries_of(1);
         let Some(account) = self.account.as_ref().filter(|_| self.lookup.describe().limits.tickets) else {
             let (scheme, reason) = (self.lookup.describe().scheme, "its clients hold no tickets".to_owned());
             return Err(papir_core::Error::Parameters { scheme, reason }.into());
@@ -319,9 +312,7 @@ impl Connection {
             Err(error) if error.is_moved() => return Ok(Outcome::Moved(error)),
             prepared => prepared?,
         };
-        let tickets: Vec<u64> = asked.iter().flat_map(|asked| asked.pending.tickets()).copied().collect();
-        let queries: Vec<&[u8]> =
-            asked.iter().flat_map(|asked| asked.pending.queries()).map(Vec::as_slice).collect();
+        let (tickets, queries) = (asked.pending.tickets(), asked.pending.queries());
         let answer_bytes = self.lookup.describe().sizes.answer as usize;
         let limit = (queries.len() as u64).saturating_mul(answer_bytes as u64);
         let body = queries.concat();
@@ -329,7 +320,7 @@ impl Connection {
         self.costs.requests += 1;
         self.costs.query_bytes += body.len() as u64;
         let (transport, version) = (&self.transport, self.lookup.version());
-        let request = Ask { version, client: client.as_deref(), tickets: &tickets, queries: &body, limit };
+        let request = Ask { version, client: client.as_deref(), tickets, queries: &body, limit };
         let reply = timed(&mut self.costs.round_trip, || transport.ask(&url, &request))?;
         Ok(match reply {
             Reply::Moved(refusal) => Outcome::Moved(refusal),
@@ -343,12 +334,10 @@ impl Connection {
 
     /// The queries, and the registered client that they are of. What they use up of its state is on
     /// disk when this returns.
-    fn prepare(&mut self, wanted: &[Wanted<'_>]) -> Result<(Option<String>, Vec<Asked>)> {
+    fn prepare(&mut self, wanted: &[Wanted<'_>]) -> Result<(Option<String>, Asked)> {
         let (lookup, mut rng) = (&self.lookup, system_rng());
-        let mut make = |mut state: Option<&mut ErasedState>| {
-            wanted.iter().map(|wanted| ask(lookup, state.as_deref_mut(), wanted, &mut rng)).collect()
-        };
-        let queries = wanted.len() * self.queries_per_lookup();
+        let mut make = |state: Option<&mut ErasedState>| ask(lookup, state, wanted, &mut rng);
+        let queries = lookup.queries_of(wanted.len());
         timed(&mut self.costs.query, || match &self.account {
             None => Ok((None, make(None)?)),
             Some(account) => {
@@ -362,31 +351,26 @@ impl Connection {
     /// How many keys or indices one request holds.
     fn lookups_per_request(&self) -> usize {
         let queries = self.account.as_ref().map_or(usize::MAX, |one| one.queries_per_request(&self.lookup));
-        (self.info.max_batch.min(queries) / self.queries_per_lookup()).max(1)
-    }
-
-    /// How many queries one key or index takes.
-    fn queries_per_lookup(&self) -> usize {
-        let capacity = self.lookup.describe().limits.batch.max(1);
-        let records = self.lookup.keyword().map_or(1, |layout| layout.lookups());
-        records.div_ceil(capacity).max(1)
+        self.lookup.lookups_in(self.info.max_batch.min(queries)).max(1)
     }
 }
 
 impl Exchange {
     /// Opens all answers.
     fn open(self) -> Vec<Result<Option<Vec<u8>>>> {
-        let queries: usize = self.asked.iter().map(|asked| asked.pending.queries().len()).sum();
-        let mut answers = match split(&self.answers, queries, self.answer_bytes) {
-            Ok(answers) => answers.into_iter().map(<[u8]>::to_vec),
+        let Asked { pending, refusals } = self.asked;
+        let answers = match split(&self.answers, pending.queries().len(), self.answer_bytes) {
+            Ok(answers) => answers.into_iter().map(<[u8]>::to_vec).collect::<Vec<_>>(),
             Err(error) => return vec![Err(error)],
         };
-        let open = |asked: Asked| {
-            let own: Vec<_> = answers.by_ref().take(asked.pending.queries().len()).collect();
-            let opened = asked.pending.finish(&own)?;
-            asked.refusal.map_or(Ok(opened), |refusal| Err(refusal.into()))
+        let found = match pending.finish_all(&answers) {
+            Ok(found) => found,
+            Err(error) => return vec![Err(error.into())],
         };
-        self.asked.into_iter().map(open).collect()
+        let told = |(value, refusal): (_, Option<papir_core::Error>)| {
+            refusal.map_or(Ok(value), |refusal| Err(refusal.into()))
+        };
+        found.into_iter().zip(refusals).map(told).collect()
     }
 }
 
@@ -405,7 +389,7 @@ fn split(answers: &[u8], queries: usize, each: usize) -> Result<Vec<&[u8]>> {
     Ok(answers.chunks(each.max(1)).collect())
 }
 
-/// Prepares one lookup.
+/// Prepares lookups.
 ///
 /// An index that the version at hand when the lookup began does not have was refused by then. After a
 /// change the server knows that something was wanted, and must not learn from silence that it lies
@@ -413,18 +397,19 @@ fn split(answers: &[u8], queries: usize, each: usize) -> Result<Vec<&[u8]>> {
 fn ask(
     lookup: &Lookup,
     state: Option<&mut ErasedState>,
-    wanted: &Wanted<'_>,
+    wanted: &[Wanted<'_>],
     rng: &mut dyn rand_core::CryptoRng,
 ) -> Result<Asked> {
-    let index = match wanted {
-        Wanted::Key(key) => {
-            return Ok(Asked { pending: lookup.prepare_key_with(state, key, rng)?, refusal: None });
-        }
-        Wanted::Index(index) => *index,
+    let shape = lookup.describe().shape;
+    let refusal = |wanted: &Wanted<'_>| match wanted {
+        Wanted::Index(index) if lookup.keyword().is_none() => shape.check_index(*index).err(),
+        _ => None,
     };
-    let refusal = lookup.describe().shape.check_index(index).err();
-    let asked_for = if refusal.is_some() { 0 } else { index };
-    Ok(Asked { pending: lookup.prepare_index_with(state, asked_for, rng)?, refusal })
+    let refusals: Vec<_> = wanted.iter().map(refusal).collect();
+    let pairs = wanted.iter().zip(&refusals);
+    let asked_for: Vec<Wanted<'_>> =
+        pairs.map(|(wanted, refusal)| if refusal.is_some() { Wanted::Index(0) } else { *wanted }).collect();
+    Ok(Asked { pending: lookup.prepare_batch(state, &asked_for, rng)?, refusals })
 }
 
 /// The name of the database to talk to.

@@ -36,7 +36,9 @@ pub use blob::{AlignedBytes, Blob, BlobSlice};
 pub use error::{Error, Result};
 pub use prepared::PreparedRecords;
 pub use progress::{NoProgress, Progress};
-pub use records::{Change, Record, RecordBuffer, Records, check_read, copy_packed, extract_bits};
+pub use records::{
+    Change, Record, RecordBuffer, Records, check_read, copy_packed, extract_bits, read_record,
+};
 pub use scheme::Goal;
 pub use shape::{MAX_RECORD_BITS, MAX_RECORDS, Shape};
 pub use sizes::{Candidate, Description, Limits, NotPrivate, Privacy, Security, Sizes, UpdateCost};

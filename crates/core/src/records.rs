@@ -146,6 +146,21 @@ pub fn copy_packed(shape: &Shape, packed: &[u8], first: u64, count: u64, out: &m
     Ok(())
 }
 
+/// Reads one record of a source.
+///
+/// # Errors
+/// [`Error::IndexOutOfRange`], or the source's own.
+pub fn read_record(source: &dyn Records, index: u64) -> Result<Record> {
+    let shape = source.shape();
+    shape.check_index(index)?;
+    let bits = shape.record_bits();
+    // Eight records end at a byte, however long they are.
+    let before = if bits.is_multiple_of(8) { 0 } else { index % 8 };
+    let mut packed = vec![0; ((before + 1) * bits).div_ceil(8) as usize];
+    source.read_packed(index - before, before + 1, &mut packed)?;
+    Ok(extract_bits(&packed, before * bits, bits))
+}
+
 /// Checks a read of `count` records from `first` into `length` bytes.
 ///
 /// # Errors

@@ -5,6 +5,7 @@
 //! batch capacity of tens of thousands, InsPIRe none of them.
 
 use std::fmt::Debug;
+use std::ops::Range;
 
 use rand_core::CryptoRng;
 
@@ -116,6 +117,12 @@ pub trait Wire<P>: Sized + Send {
     /// # Errors
     /// [`Error::Length`] or [`Error::Malformed`].
     fn decode(params: &P, bytes: &[u8]) -> Result<Self>;
+
+    /// Which of its bytes all queries of one [`Client::query_each`] have in common; none, where a scheme
+    /// does not say otherwise.
+    fn shared(_params: &P) -> Range<usize> {
+        0..0
+    }
 }
 
 /// The message of schemes that have no such message (no client keys, no tickets).
@@ -217,6 +224,22 @@ pub trait Server<S: Scheme>: Send + Sync + Sized + 'static {
         progress: &dyn Progress,
     ) -> Result<Self>;
 
+    /// Prepares a database that clients ask together with others, all under one secret: it takes over from
+    /// `first`, prepared under the same parameters, the public masks of what depends on the secret alone, and
+    /// draws all others afresh. Nothing is taken over, where a scheme does not say otherwise.
+    ///
+    /// # Errors
+    /// As [`Server::setup`].
+    fn setup_beside(
+        _first: &Self,
+        params: S::Params,
+        records: &dyn Records,
+        rng: &mut dyn CryptoRng,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
+        Self::setup(params, records, rng, progress)
+    }
+
     /// Its parameters.
     fn params(&self) -> &S::Params;
 
@@ -304,6 +327,14 @@ pub trait Server<S: Scheme>: Send + Sync + Sized + 'static {
     /// # Errors
     /// [`Error::MissingSection`], [`Error::Length`] or [`Error::Malformed`].
     fn load(params: S::Params, source: &dyn SectionSource) -> Result<Self>;
+
+    /// As [`Server::load`], of what was prepared with [`Server::setup_beside`].
+    ///
+    /// # Errors
+    /// As [`Server::load`].
+    fn load_beside(_first: &Self, params: S::Params, source: &dyn SectionSource) -> Result<Self> {
+        Self::load(params, source)
+    }
 }
 
 /// A client: makes queries and opens answers.
@@ -313,6 +344,14 @@ pub trait Client<S: Scheme>: Send + Sync + Sized + 'static {
     /// # Errors
     /// [`Error::Malformed`] when public part and parameters do not fit.
     fn new(params: S::Params, public: S::Public) -> Result<Self>;
+
+    /// A client of a database that was prepared with [`Server::setup_beside`], from the client of the first.
+    ///
+    /// # Errors
+    /// As [`Client::new`].
+    fn new_beside(_first: &Self, params: S::Params, public: S::Public) -> Result<Self> {
+        Self::new(params, public)
+    }
 
     /// Its parameters.
     fn params(&self) -> &S::Params;
@@ -368,6 +407,23 @@ pub trait Client<S: Scheme>: Send + Sync + Sized + 'static {
         indices: &[u64],
         rng: &mut dyn CryptoRng,
     ) -> Result<(S::Secret, S::Query)>;
+
+    /// One query to each of several databases, for one record each, of clients that were made beside the
+    /// first. They share a secret that is made here, and gone when all are opened, or have secrets of their
+    /// own, where a scheme does not say otherwise. Each client comes once, and so does each mask under a
+    /// secret: no two may have the same public part.
+    ///
+    /// # Errors
+    /// As [`Client::query`], and [`Error::Length`] for more or fewer indices than clients.
+    fn query_each(
+        clients: &[Self],
+        indices: &[u64],
+        rng: &mut dyn CryptoRng,
+    ) -> Result<Vec<(S::Secret, S::Query)>> {
+        Error::check_length("indices for several databases, counted", indices.len(), clients.len())?;
+        let pairs = clients.iter().zip(indices);
+        pairs.map(|(client, &index)| client.query(None, &[index], rng)).collect()
+    }
 
     /// The records, in the order of the query's indices. Consumes the secret: one secret opens one answer.
     ///

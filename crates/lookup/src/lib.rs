@@ -11,6 +11,7 @@
 //! | public part and layout → one message | owner → client | [`Bundle`] |
 //! | key → queries | client | [`Lookup::prepare_key`] |
 //! | answers → value or "absent" | client | [`Pending::finish`] |
+//! | many keys → few queries, where the database is prepared for batches | client | [`Lookup::prepare_batch`] |
 //!
 //! Every lookup asks for the same number of records, whatever the key and whether it exists.
 
@@ -37,5 +38,5 @@ pub use dimensions::{BucketTarget, MAX_VALUE_BYTES};
 pub use error::{Error, Result};
 pub use ids::KeyIds;
 pub use layout::KeywordLayout;
-pub use lookup::{Lookup, Pending};
+pub use lookup::{Lookup, Pending, Wanted};
 pub use table::{KeywordTable, TableReport};

@@ -90,9 +90,7 @@ impl Lookup {
         key: &[u8],
         rng: &mut dyn CryptoRng,
     ) -> Result<Pending> {
-        let layout = self.inner.keyword.as_ref().ok_or(Error::NotKeyed)?;
-        let indices = Zeroizing::new(layout.indices(key));
-        self.prepare(state, Wanted::Key(Zeroizing::new(key.to_vec())), &indices, rng)
+        self.prepare_batch(state, &[Wanted::Key(key)], rng)
     }
 
     /// The queries that look a record up by its index.
@@ -113,32 +111,41 @@ impl Lookup {
         index: u64,
         rng: &mut dyn CryptoRng,
     ) -> Result<Pending> {
-        if self.inner.keyword.is_some() {
-            return Err(Error::Keyed);
-        }
-        self.prepare(state, Wanted::Record, &[index], rng)
+        self.prepare_batch(state, &[Wanted::Index(index)], rng)
     }
 
-    /// Queries for `indices`, as many in each as the scheme's batch capacity.
-    fn prepare(
+    /// How many queries so many lookups take: each holds as many records as the scheme's batches do. The
+    /// server learns no more of their number.
+    pub fn queries_of(&self, lookups: usize) -> usize {
+        let records = self.inner.keyword.as_ref().map_or(1, KeywordLayout::lookups);
+        lookups.saturating_mul(records).div_ceil(self.capacity())
+    }
+
+    /// The most lookups that so many queries hold; none where one lookup takes more.
+    pub fn lookups_in(&self, queries: usize) -> usize {
+        let records = self.inner.keyword.as_ref().map_or(1, KeywordLayout::lookups);
+        queries.saturating_mul(self.capacity()) / records.max(1)
+    }
+
+    /// The queries of several lookups, together in one query as far as the scheme can: many times cheaper
+    /// where a database is prepared for batches ([`papir_core::Limits::batch`]). For a registered client,
+    /// save its state before a query leaves.
+    ///
+    /// # Errors
+    /// As [`Lookup::prepare_key`] and [`Lookup::prepare_index`], before anything is made that could be sent.
+    pub fn prepare_batch(
         &self,
         mut state: Option<&mut ErasedState>,
-        wanted: Wanted,
-        indices: &[u64],
+        wanted: &[Wanted<'_>],
         rng: &mut dyn CryptoRng,
     ) -> Result<Pending> {
-        let client = &self.inner.client;
-        let batch = client.describe().limits.batch.max(1);
-        let inner = Arc::clone(&self.inner);
-        let mut pending = Pending {
-            inner,
-            wanted,
-            indices: Zeroizing::new(indices.to_vec()),
-            secrets: Vec::new(),
-            queries: Vec::new(),
-            tickets: Vec::new(),
-        };
-        for part in indices.chunks(batch) {
+        let needs = wanted.iter().map(|one| self.need(*one)).collect::<Result<Vec<_>>>()?;
+        let mut all = Zeroizing::new(Vec::new());
+        needs.iter().for_each(|need| all.extend_from_slice(&need.indices));
+        let (client, inner) = (&self.inner.client, Arc::clone(&self.inner));
+        let (secrets, queries, tickets) = Default::default();
+        let mut pending = Pending { inner, needs, secrets, queries, tickets };
+        for part in all.chunks(self.capacity()) {
             if let Some(state) = &state {
                 pending.tickets.extend(client.next_ticket(state)?);
             }
@@ -148,9 +155,39 @@ impl Lookup {
         }
         Ok(pending)
     }
+
+    /// Records of one query.
+    fn capacity(&self) -> usize {
+        self.inner.client.describe().limits.batch.max(1)
+    }
+
+    /// The records that one lookup needs.
+    fn need(&self, wanted: Wanted<'_>) -> Result<Need> {
+        match (wanted, &self.inner.keyword) {
+            (Wanted::Key(key), Some(layout)) => Ok(Need {
+                key: Some(Zeroizing::new(key.to_vec())),
+                indices: Zeroizing::new(layout.indices(key)),
+            }),
+            (Wanted::Index(index), None) => {
+                self.describe().shape.check_index(index)?;
+                Ok(Need { key: None, indices: Zeroizing::new(vec![index]) })
+            }
+            (Wanted::Key(_), None) => Err(Error::NotKeyed),
+            (Wanted::Index(_), Some(_)) => Err(Error::Keyed),
+        }
+    }
 }
 
 impl Inner {
+    /// What one lookup found in its records.
+    fn open(&self, need: &Need, records: Vec<Record>) -> Result<Option<Vec<u8>>> {
+        let records = self.verified(&need.indices, records)?;
+        match (&need.key, &self.keyword) {
+            (Some(key), Some(layout)) => layout.find(key, &records),
+            _ => Ok(records.into_iter().next()),
+        }
+    }
+
     /// The records without their proofs, all of which were checked.
     fn verified(&self, indices: &[u64], records: Vec<Record>) -> Result<Vec<Record>> {
         let Some(commitment) = &self.commitment else {
@@ -162,18 +199,27 @@ impl Inner {
     }
 }
 
-/// What a lookup was asked for.
-enum Wanted {
-    Key(Zeroizing<Vec<u8>>),
-    Record,
+/// What to look up.
+#[derive(Clone, Copy)]
+pub enum Wanted<'a> {
+    /// The value of a key.
+    Key(&'a [u8]),
+    /// The record at an index.
+    Index(u64),
 }
 
-/// A lookup whose queries are on their way.
+/// What one lookup needs.
+struct Need {
+    /// None where a record is looked up by its index.
+    key: Option<Zeroizing<Vec<u8>>>,
+    /// The records that it needs, in order.
+    indices: Zeroizing<Vec<u64>>,
+}
+
+/// Lookups whose queries are on their way.
 pub struct Pending {
     inner: Arc<Inner>,
-    wanted: Wanted,
-    /// The records asked for, in order.
-    indices: Zeroizing<Vec<u64>>,
+    needs: Vec<Need>,
     secrets: Vec<ErasedSecret>,
     queries: Vec<Vec<u8>>,
     tickets: Vec<u64>,
@@ -191,7 +237,16 @@ impl Pending {
         &self.tickets
     }
 
-    /// Opens the enveloped answers, one per query and in their order. `None`: the key is absent.
+    /// Opens the enveloped answers to one lookup. `None`: the key is absent.
+    ///
+    /// # Errors
+    /// As [`Pending::finish_all`].
+    pub fn finish(self, answers: &[Vec<u8>]) -> Result<Option<Vec<u8>>> {
+        Ok(self.finish_all(answers)?.into_iter().next().flatten())
+    }
+
+    /// Opens the enveloped answers, one per query and in their order; gives what was asked for in the order
+    /// of asking. `None`: the key is absent.
     ///
     /// All answers are opened before an error of any is returned, and nothing here sends
     /// anything: the traffic of a lookup does not tell whether its answers decoded.
@@ -199,7 +254,7 @@ impl Pending {
     /// # Errors
     /// [`CoreError::Length`] for more or fewer answers than queries, [`CoreError::NotDecodable`],
     /// [`Error::NotCommitted`](crate::Error::NotCommitted) for a record of a verifiable database without its proof, those of the envelope, or of [`KeywordLayout::find`].
-    pub fn finish(self, answers: &[Vec<u8>]) -> Result<Option<Vec<u8>>> {
+    pub fn finish_all(self, answers: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>> {
         CoreError::check_length("a set of answers, counted", answers.len(), self.queries.len())?;
         let client = &self.inner.client;
         let opened: Vec<Result<Vec<Record>, CoreError>> = self
@@ -209,10 +264,12 @@ impl Pending {
             .map(|(secret, answer)| client.extract(secret, answer))
             .collect();
         let parts: Vec<Vec<Record>> = opened.into_iter().collect::<Result<_, _>>()?;
-        let records = self.inner.verified(&self.indices, parts.concat())?;
-        match (&self.wanted, &self.inner.keyword) {
-            (Wanted::Key(key), Some(layout)) => layout.find(key, &records),
-            _ => Ok(records.into_iter().next()),
-        }
+        let mut records = parts.into_iter().flatten();
+        let found: Vec<Result<Option<Vec<u8>>>> = self
+            .needs
+            .iter()
+            .map(|need| self.inner.open(need, records.by_ref().take(need.indices.len()).collect()))
+            .collect();
+        found.into_iter().collect()
     }
 }

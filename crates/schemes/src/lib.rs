@@ -3,8 +3,9 @@
 //! One folder a scheme, the same files in each: `mod.rs` (what it is, the paper, algorithm →
 //! function), `params.rs`, `client.rs`, `server.rs`, `wire.rs`, and its own mathematics beside
 //! them. [`registry`] is the only list; [`selection`] is what those share that pack a selected column,
-//! [`compression`] what those share whose clients have Paillier keys.
+//! [`compression`] what those share whose clients have Paillier keys. [`batched`] makes batches of any of them.
 
+pub mod batched;
 mod bundle;
 pub mod compression;
 pub mod double;

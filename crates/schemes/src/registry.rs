@@ -1,8 +1,10 @@
 //! The only list of schemes: a name or a number becomes an [`ErasedScheme`].
 
 use papir_core::erased::{Erased, ErasedScheme};
-use papir_core::{Error, Result};
+use papir_core::scheme::{Parameters, Scheme};
+use papir_core::{Candidate, Error, Goal, Result, Shape};
 
+use crate::batched::{Batched, BatchedParams, Bucket};
 use crate::double::Double;
 use crate::inspire::Inspire;
 use crate::inspire0::Inspire0;
@@ -31,6 +33,8 @@ pub fn all() -> &'static [&'static dyn ErasedScheme] {
         &Erased::<Newton<Registered>>::new(),
         &Erased::<Newton<Symmetric>>::new(),
         &Erased::<ZipDouble>::new(),
+        &Erased::<Batched<Inspire>>::new(),
+        &Erased::<Batched<Simple>>::new(),
     ];
     SCHEMES
 }
@@ -49,6 +53,60 @@ pub fn by_name(name: &str) -> Result<&'static dyn ErasedScheme> {
 /// [`Error::UnknownScheme`] with the names there are.
 pub fn by_id(id: u16) -> Result<&'static dyn ErasedScheme> {
     find(|scheme| scheme.id() == id, &format!("number {id}"))
+}
+
+/// A scheme whose databases are prepared for batches.
+#[derive(Clone, Copy)]
+pub struct OfBatches {
+    /// The scheme.
+    pub scheme: &'static dyn ErasedScheme,
+    /// The scheme below.
+    below: &'static str,
+    candidate: fn(Shape, Goal, usize) -> Result<Candidate>,
+}
+
+impl OfBatches {
+    /// The best parameters for batches of up to `capacity` records.
+    ///
+    /// # Errors
+    /// As [`BatchedParams::for_capacity`].
+    pub fn candidate(&self, shape: Shape, goal: Goal, capacity: usize) -> Result<Candidate> {
+        (self.candidate)(shape, goal, capacity)
+    }
+}
+
+const OF_BATCHES: &[OfBatches] = &[
+    OfBatches {
+        scheme: &Erased::<Batched<Inspire>>::new(),
+        below: Inspire::NAME,
+        candidate: candidate::<Inspire>,
+    },
+    OfBatches {
+        scheme: &Erased::<Batched<Simple>>::new(),
+        below: Simple::NAME,
+        candidate: candidate::<Simple>,
+    },
+];
+
+fn candidate<S: Bucket>(shape: Shape, goal: Goal, capacity: usize) -> Result<Candidate> {
+    let params = BatchedParams::<S>::for_capacity(shape, goal, capacity)?;
+    Ok(Candidate { label: params.label(), description: params.describe(), parameters: params.encode() })
+}
+
+/// Batches over the scheme of this name.
+///
+/// # Errors
+/// [`Error::UnknownScheme`] with the names of those that batches can be made of.
+pub fn batches_over(name: &str) -> Result<OfBatches> {
+    OF_BATCHES.iter().copied().find(|one| one.below == name).ok_or_else(|| Error::UnknownScheme {
+        found: name.to_owned(),
+        expected: OF_BATCHES.iter().map(|one| one.below).collect::<Vec<_>>().join(", ") + " for batches",
+    })
+}
+
+/// The scheme of this name, if its databases are prepared for batches.
+pub fn batches_named(name: &str) -> Option<OfBatches> {
+    OF_BATCHES.iter().copied().find(|one| one.scheme.name() == name)
 }
 
 fn find(matches: impl Fn(&dyn ErasedScheme) -> bool, wanted: &str) -> Result<&'static dyn ErasedScheme> {

@@ -22,19 +22,19 @@ macro_rules! conformance {
             #[test]
             $(#[$attribute])?
             fn quick() {
-                run(&*scheme(stringify!($name)), &$quick);
+                run(&*scheme(&named(stringify!($name))), &$quick);
             }
 
             #[test]
             #[ignore = "long"]
             fn long() {
-                run(&*scheme(stringify!($name)), &$long);
+                run(&*scheme(&named(stringify!($name))), &$long);
             }
         })*
 
         #[test]
         fn every_registered_scheme_is_tested() {
-            let tested = [$(stringify!($name)),*];
+            let tested = [$(named(stringify!($name))),*];
             let registered: Vec<_> = registry::all().iter().map(|scheme| scheme.name()).collect();
             assert_eq!(registered, tested);
         }
@@ -55,6 +55,8 @@ conformance! {
     newtonsym: one_small(Config::quick()), few_columns(Config::long());
     #[ignore = "long: its tickets take seconds each; see zipdouble_with_a_short_modulus"]
     zipdouble: one_short(Config::quick()), one_small(Config::long());
+    inspire_batch: few_columns(Config::quick()), few_columns(Config::long());
+    simple_batch: few_columns(Config::quick()), Config::long();
 }
 
 /// Records of at most 64 bits, as DoublePIR takes them; a hint takes 7 MiB a byte of a record, so the
@@ -135,6 +137,11 @@ fn newton_with_a_short_modulus() {
 fn medium_records(config: Config) -> Config {
     let fit = |shapes: Vec<Shape>| shapes.into_iter().filter(|shape| shape.record_bits() <= 16_384).collect();
     Config { shapes: fit(config.shapes), thorough: fit(config.thorough), ..config }
+}
+
+/// A scheme's name from that of its tests.
+fn named(test: &str) -> String {
+    test.replace('_', "-")
 }
 
 /// Tests ask of what is not private, too.

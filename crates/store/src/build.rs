@@ -11,7 +11,7 @@ use papir_lookup::{
     BucketTarget, Commitment, Entry, KeyIds, KeywordLayout, KeywordTable, MAX_VALUE_BYTES, OnDuplicate,
     TableOptions, TableReport,
 };
-use papir_schemes::registry;
+use papir_schemes::registry::{self, OfBatches};
 use rand_core::CryptoRng;
 
 use crate::indexed::padded;
@@ -47,6 +47,8 @@ pub struct BuildOptions {
     pub scheme: String,
     /// What its parameters are chosen for.
     pub goal: Goal,
+    /// For batches of up to so many records, over the scheme.
+    pub batch: Option<usize>,
     /// Several entries of one key.
     pub on_duplicate: OnDuplicate,
     /// Bytes of a bucket of keys.
@@ -78,6 +80,7 @@ impl BuildOptions {
             skip_bad: 0,
             scheme: "inspire".to_owned(),
             goal: Goal::default(),
+            batch: None,
             on_duplicate: OnDuplicate::default(),
             bucket: BucketTarget::default(),
             verifiable: false,
@@ -223,8 +226,15 @@ pub fn build(
     progress: &dyn Progress,
 ) -> Result<BuildReport> {
     let scheme = options.scheme()?;
-    let prepare: &Preparation<'_> =
-        &|records, rng, progress| scheme.setup(records, options.goal, rng, progress);
+    let batches = options.batch.map(|capacity| Ok((registry::batches_over(scheme.name())?, capacity)));
+    let batches: Option<(OfBatches, usize)> = batches.transpose().map_err(Error::Core)?;
+    let prepare: &Preparation<'_> = &|records, rng, progress| {
+        let Some((batches, capacity)) = batches else {
+            return scheme.setup(records, options.goal, rng, progress);
+        };
+        let candidate = batches.candidate(records.shape(), options.goal, capacity)?;
+        batches.scheme.setup_candidate(&candidate.parameters, records, rng, progress)
+    };
     build_for(options, Some(options.goal), prepare, rng, progress)
 }
 

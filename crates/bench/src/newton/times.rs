@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use getrandom::SysRng;
 use papir_core::scheme::{Client, Parameters, Server, Session};
-use papir_core::{NoProgress, Progress};
+use papir_core::{NoProgress, Progress, read_record};
 use papir_schemes::newton::client::NewtonClient;
 use papir_schemes::newton::fhe::{Ring, encrypt};
 use papir_schemes::newton::key::SecretKey;
@@ -16,7 +16,7 @@ use serde::Serialize;
 use super::{cents, params, refused};
 use crate::Result;
 use crate::measure::median;
-use crate::records::{Synthetic, record};
+use crate::records::Synthetic;
 
 /// Bits of a record of Tables 2 and 3.
 const RECORD_BITS: u64 = 1024;
@@ -103,7 +103,8 @@ fn one(log_records: u32, runs: usize) -> Result<Times> {
         let (answer, answer_s) = seconds(|| server.answer(Session::anonymous(), &query));
         let answer = answer?;
         let (found, extract_s) = seconds(|| client.extract(secret, answer));
-        correct &= found.is_ok_and(|found| record(&records, index).is_ok_and(|record| found == [record]));
+        correct &=
+            found.is_ok_and(|found| read_record(&records, index).is_ok_and(|record| found == [record]));
         // The first run only warms up.
         if run > 0 {
             times.iter_mut().zip([query_s, answer_s, extract_s]).for_each(|(all, one)| all.push(one));

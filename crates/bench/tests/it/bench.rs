@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use clap::Parser;
 use papir_bench::cli::{Args, Outcome, perform, run_with};
 use papir_bench::measure::{Effort, Plan};
-use papir_bench::records::{Synthetic, record};
+use papir_bench::records::Synthetic;
 use papir_bench::subject::{self, Choice};
 use papir_bench::{Error, definitions, figures, tables};
-use papir_core::{Goal, NoProgress, Records, Result as CoreResult, Shape};
+use papir_core::{Goal, NoProgress, Records, Result as CoreResult, Shape, read_record};
 use papir_schemes::registry;
 use serde_json::Value;
 
@@ -185,7 +185,7 @@ fn wrong_arguments_are_named() {
         ("", "the following required arguments were not provided"),
         (
             "nonsense",
-            "`nonsense`: expected a scheme (plain, simple, inspire, double, inspire2, inspire0, ypir, simpleypir, zip, newton, newtonsym, zipdouble), or a benchmark that --list names",
+            "`nonsense`: expected a scheme (plain, simple, inspire, double, inspire2, inspire0, ypir, simpleypir, zip, newton, newtonsym, zipdouble, inspire-batch, simple-batch), or a benchmark that --list names",
         ),
         ("--compare plain,packing", "`packing`: expected a scheme"),
         ("plain --size 1GB", "the size `1GB`: expected bytes above 0"),
@@ -241,7 +241,7 @@ impl Records for Faulty {
 fn wrong_records_are_not_correct() {
     let records = Synthetic::new(300, 8).unwrap();
     let faulty = Faulty(records);
-    assert_ne!(record(&records, 7).unwrap(), record(&faulty, 7).unwrap());
+    assert_ne!(read_record(&records, 7).unwrap(), read_record(&faulty, 7).unwrap());
     // A ticket of ZipPIR takes seconds, on DoublePIR for each byte of a record; answers are compared in the
     // same way.
     for subject in subject::all().into_iter().filter(|subject| subject.name() != "zipdouble") {

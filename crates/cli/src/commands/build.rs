@@ -54,6 +54,10 @@ pub(crate) struct Arguments {
     /// What the scheme's parameters are chosen for; balanced by default.
     #[arg(long)]
     goal: Option<ParameterGoal>,
+    /// Prepare for batches of up to K lookups (papir get --batch), which cost the server several times what one
+    /// costs, instead of K times; memory, too, is several times as much.
+    #[arg(long, value_name = "K")]
+    batch: Option<usize>,
     /// What to do with a key that comes twice.
     #[arg(long, default_value = "error")]
     on_duplicate: Duplicates,
@@ -89,6 +93,7 @@ const EXAMPLES: &str = "Examples:
   papir build people.jsonl --key id --value name,city --goal min-communication --out people.papir
   papir build words.csv --key word --value meaning --scheme auto --out words.papir
   papir build words.csv --key word --value meaning --room 10 --out words.papir
+  papir build words.csv --key word --value meaning --batch 64 --out words.papir
   papir build hashes.bin --format raw --record-bytes 32 --out hashes.papir
   papir build events.parquet --key id --value time,amount --skip-bad 10 --out events.papir
   papir build shop.db --table prices --key article --value price --out prices.papir
@@ -179,6 +184,7 @@ fn options(arguments: &Arguments) -> Result<BuildOptions, Failure> {
         record_bytes: arguments.record_bytes,
         scheme: arguments.scheme.clone(),
         goal: arguments.goal.map_or_else(Goal::default, Goal::from),
+        batch: arguments.batch,
         on_duplicate: arguments.on_duplicate.into(),
         verifiable: arguments.verifiable,
         room: arguments.room,
@@ -244,9 +250,9 @@ fn build(options: &BuildOptions) -> Result<Lines, Failure> {
 
 /// Builds under what `papir plan` recommends for the records, and says which and why.
 fn build_auto(arguments: &Arguments, options: &BuildOptions) -> Result<Lines, Failure> {
-    if arguments.goal.is_some() {
+    if arguments.goal.is_some() || arguments.batch.is_some() {
         return Err(Failure::new(
-            "--goal chooses the parameters of one scheme: --scheme auto chooses by time",
+            "--goal and --batch choose the parameters of one scheme: --scheme auto chooses by time",
         ));
     }
     let known = papir_bench::rates::known(None)?;

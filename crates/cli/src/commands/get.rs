@@ -1,7 +1,8 @@
 //! `papir get`: looks keys or indices up in a served database.
 
 use std::ffi::OsString;
-use std::io::Write;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use base64::Engine;
@@ -23,7 +24,7 @@ const ABSENT: u8 = 1;
 
 /// Look keys up without telling the server which.
 ///
-/// One key: the bytes of its value on stdout. Several, or --json: one JSON line each; a value that is
+/// One key: the bytes of its value on stdout. Several, --batch or --json: one JSON line each; a value that is
 /// no UTF-8 is in base64. The exit code is 0 when all were found, 1 when some are absent, 2 for an error.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
@@ -32,11 +33,16 @@ pub(crate) struct Arguments {
     /// or unix:/path/of/a/socket.
     url: String,
     /// The keys.
-    #[arg(value_name = "KEY", required_unless_present = "index")]
+    #[arg(value_name = "KEY", required_unless_present_any = ["index", "batch"])]
     keys: Vec<OsString>,
     /// Record numbers from 0, in a database without keys.
     #[arg(long, value_name = "N", num_args = 1.., conflicts_with = "keys")]
     index: Vec<u64>,
+    /// A file of keys, or of record numbers in a database without keys, one a line; - is standard input. Where
+    /// the database is prepared for batches (papir build --batch) they are asked for together: the server
+    /// learns how many batches they fill, and no more of their number.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["keys", "index"])]
+    batch: Option<PathBuf>,
     #[command(flatten)]
     connecting: Connecting,
     /// Print JSON lines for one key too.
@@ -59,25 +65,30 @@ pub(crate) struct Arguments {
 const EXAMPLES: &str = "Examples:
   papir get http://127.0.0.1:7470 apple
   papir get http://127.0.0.1:7470 apple pear --database fruit -v
-  papir get http://127.0.0.1:7470/v1/databases/numbers --index 7 8";
+  papir get http://127.0.0.1:7470/v1/databases/numbers --index 7 8
+  papir get http://127.0.0.1:7470 --batch words.txt";
 
 /// What was asked for, as it is printed, and the bytes that came.
 type Found = (Map<String, Value>, Option<Vec<u8>>);
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let mut connection = connect(arguments)?;
-    let found = if arguments.index.is_empty() {
-        keys(&mut connection, &arguments.keys)?
-    } else {
-        indices(&mut connection, &arguments.index)?
+    let found = match &arguments.batch {
+        Some(file) => batch(&mut connection, file)?,
+        None if arguments.index.is_empty() => {
+            let bytes: Vec<&[u8]> = arguments.keys.iter().map(|key| key.as_encoded_bytes()).collect();
+            keys(&mut connection, &bytes)?
+        }
+        None => indices(&mut connection, &arguments.index)?,
     };
     if arguments.verbose {
         tell_costs(&connection, arguments.json)?;
     }
+    let plain = !arguments.json && arguments.batch.is_none();
     let mut out = std::io::stdout();
     match found.as_slice() {
-        [(_, Some(value))] if !arguments.json => out.write_all(value)?,
-        [(_, None)] if !arguments.json => writeln!(std::io::stderr(), "absent")?,
+        [(_, Some(value))] if plain => out.write_all(value)?,
+        [(_, None)] if plain => writeln!(std::io::stderr(), "absent")?,
         found => found.iter().try_for_each(|one| writeln!(out, "{}", json_line(one)))?,
     }
     out.flush()?;
@@ -93,10 +104,41 @@ fn connect(arguments: &Arguments) -> Result<Connection, Failure> {
     Connection::open_with(&arguments.url, &options).map_err(connecting::explain)
 }
 
-fn keys(connection: &mut Connection, keys: &[OsString]) -> Result<Vec<Found>, Failure> {
-    let bytes: Vec<&[u8]> = keys.iter().map(|key| key.as_encoded_bytes()).collect();
-    let values = connection.get_keys(&bytes)?;
-    Ok(bytes.iter().map(|key| field("key", key)).zip(values).collect())
+/// What the lines of a file ask for.
+fn batch(connection: &mut Connection, file: &Path) -> Result<Vec<Found>, Failure> {
+    let named = |error: std::io::Error| Failure::new(format!("{}: {error}", file.display()));
+    let bytes =
+        if file.as_os_str() == "-" { read_all(&mut std::io::stdin().lock()) } else { std::fs::read(file) };
+    let bytes = bytes.map_err(named)?;
+    let lines: Vec<&[u8]> =
+        bytes.split(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line)).collect();
+    // The last line ends the file, or is empty.
+    let lines = lines.strip_suffix(&[&b""[..]]).unwrap_or(&lines);
+    if lines.is_empty() {
+        return Err(Failure::new(format!("{} is empty: expected a key a line", file.display())));
+    }
+    if connection.info().keyed {
+        return keys(connection, lines);
+    }
+    let number = |(line, text): (usize, &&[u8])| {
+        let number = std::str::from_utf8(text).ok().and_then(|text| text.trim().parse().ok());
+        number.ok_or_else(|| {
+            let text = String::from_utf8_lossy(text);
+            Failure::new(format!("{}, line {}: `{text}` is no record number", file.display(), line + 1))
+        })
+    };
+    indices(connection, &lines.iter().enumerate().map(number).collect::<Result<Vec<u64>, _>>()?)
+}
+
+fn read_all(input: &mut dyn Read) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    input.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn keys(connection: &mut Connection, keys: &[&[u8]]) -> Result<Vec<Found>, Failure> {
+    let values = connection.get_keys(keys)?;
+    Ok(keys.iter().map(|key| field("key", key)).zip(values).collect())
 }
 
 fn indices(connection: &mut Connection, indices: &[u64]) -> Result<Vec<Found>, Failure> {

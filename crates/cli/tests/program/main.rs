@@ -1,6 +1,7 @@
 //! The compiled program: what it prints, where, and with which exit code.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod batches;
 mod building;
 mod clients;
 mod configuration;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::common::{answers, entry, lookup, rng, serve, table_with};
 use papir_core::erased::{ErasedClient, ErasedSecret, ErasedState};
 use papir_core::{Description, Error as CoreError, Goal, NoProgress, Record, RecordBuffer, Version};
-use papir_lookup::{BucketTarget, Bundle, Error, KeywordTable, Lookup, OnDuplicate};
+use papir_lookup::{BucketTarget, Bundle, Error, KeywordTable, Lookup, OnDuplicate, Wanted};
 use papir_schemes::registry;
 use rand_core::CryptoRng;
 
@@ -152,4 +152,41 @@ fn bundles_round_trip_and_damaged_ones_are_refused() {
             assert!(Bundle::decode(&bytes).is_err(), "bit {bit}");
         }
     }
+}
+
+#[test]
+fn many_keys_share_queries_and_come_in_order() {
+    // A query of the plain scheme holds four records.
+    let table = people(BucketTarget::default());
+    let (server, lookup) = serve(&table);
+    assert_eq!(table.layout.lookups(), 1);
+    let names: Vec<String> = [3, 499, 500, 3, 0, 77, 1_000].map(|i| format!("person {i}")).to_vec();
+    let wanted: Vec<Wanted<'_>> = names.iter().map(|name| Wanted::Key(name.as_bytes())).collect();
+    for (count, queries) in [(1, 1), (4, 1), (5, 2), (7, 2)] {
+        let pending = lookup.prepare_batch(None, &wanted[..count], &mut rng(8)).unwrap();
+        assert_eq!((pending.queries().len(), lookup.queries_of(count)), (queries, queries));
+        let answers = answers(server.as_ref(), &pending);
+        let found = pending.finish_all(&answers).unwrap();
+        let expected = [Some(3), Some(499), None, Some(3), Some(0), Some(77), None];
+        let expected = expected.map(|i: Option<u64>| i.map(|i| vec![i as u8; i as usize]));
+        assert_eq!(found, expected[..count]);
+    }
+    assert_eq!(lookup.lookups_in(3), 12);
+    let mixed = lookup.prepare_batch(None, &[wanted[0], Wanted::Index(1)], &mut rng(8));
+    assert!(matches!(mixed.err(), Some(Error::Keyed)));
+}
+
+#[test]
+fn batches_of_keys_of_several_records_each() {
+    let table = people(BucketTarget::AtMost(100));
+    let (server, lookup) = serve(&table);
+    let records = table.layout.lookups();
+    assert!(records > 1);
+    let names: Vec<String> = (495..502).map(|i| format!("person {i}")).collect();
+    let wanted: Vec<Wanted<'_>> = names.iter().map(|name| Wanted::Key(name.as_bytes())).collect();
+    let pending = lookup.prepare_batch(None, &wanted, &mut rng(9)).unwrap();
+    assert_eq!(pending.queries().len(), (7 * records).div_ceil(4));
+    let answers = answers(server.as_ref(), &pending);
+    let expected: Vec<_> = (495..502u64).map(|i| (i < 500).then(|| vec![i as u8; i as usize])).collect();
+    assert_eq!(pending.finish_all(&answers).unwrap(), expected);
 }

@@ -53,6 +53,16 @@ impl scheme::Server<Inspire> for Server {
         Self::prepare(params, Seed::random(rng), records, progress)
     }
 
+    fn setup_beside(
+        first: &Self,
+        params: Params,
+        records: &dyn Records,
+        rng: &mut dyn CryptoRng,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
+        Self::prepare_with(params, first.packing.clone(), Seed::random(rng), records, progress)
+    }
+
     fn params(&self) -> &Params {
         &self.params
     }
@@ -102,15 +112,13 @@ impl scheme::Server<Inspire> for Server {
     }
 
     fn load(params: Params, source: &dyn SectionSource) -> Result<Self> {
-        let (public, exception_count) = read_header(&source.get("inspire/header")?)?;
-        let layout = params.layout();
-        let tiles = sized(source, "inspire/database", layout.matrix_bytes())?;
-        let exceptions = sized(source, "inspire/exceptions", exception_count)?;
-        check_exceptions(&params, &exceptions)?;
+        let (public, _) = read_header(&source.get("inspire/header")?)?;
         let packing = packing(&params, &public.seed)?;
-        let packs = PreparedPacks::load(NAMES, &packing, layout.packs(), source)?;
-        let rgsw_masks = rgsw_masks(&params, &public.seed);
-        Ok(Self { params, public, tiles, exceptions, packing, packs, rgsw_masks })
+        Self::load_with(params, packing, source)
+    }
+
+    fn load_beside(first: &Self, params: Params, source: &dyn SectionSource) -> Result<Self> {
+        Self::load_with(params, first.packing.clone(), source)
     }
 }
 
@@ -121,6 +129,17 @@ pub struct Keys {
 }
 
 impl Server {
+    fn load_with(params: Params, packing: Inspiring, source: &dyn SectionSource) -> Result<Self> {
+        let (public, exception_count) = read_header(&source.get("inspire/header")?)?;
+        let layout = params.layout();
+        let tiles = sized(source, "inspire/database", layout.matrix_bytes())?;
+        let exceptions = sized(source, "inspire/exceptions", exception_count)?;
+        check_exceptions(&params, &exceptions)?;
+        let packs = PreparedPacks::load(NAMES, &packing, layout.packs(), source)?;
+        let rgsw_masks = rgsw_masks(&params, &public.seed);
+        Ok(Self { params, public, tiles, exceptions, packing, packs, rgsw_masks })
+    }
+
     /// Prepares a database under a given public seed.
     ///
     /// # Errors
@@ -131,10 +150,22 @@ impl Server {
         records: &dyn Records,
         progress: &dyn Progress,
     ) -> Result<Self> {
+        let packing = packing(&params, &seed)?;
+        Self::prepare_with(params, packing, seed, records, progress)
+    }
+
+    /// Prepares a database under a given public seed and a packing of this or another seed.
+    fn prepare_with(
+        params: Params,
+        packing: Inspiring,
+        seed: Seed,
+        records: &dyn Records,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
         check_source(super::params::NAME, params.layout().shape, records)?;
         let encoded = encode(params.layout(), &seed, records, progress)?;
         let tiles = BlobSlice::new(encoded.tiles.into(), "inspire/database")?;
-        let (packs, packing) = (params.layout().packs(), packing(&params, &seed)?);
+        let packs = params.layout().packs();
         progress.stage("pack", packs as u64);
         let masks = PackMasks::new(&params, &seed, &tiles, &encoded.exceptions, progress);
         let packs = PreparedPacks::prepare(NAMES, &packing, packs, |pack| masks.of_pack(pack))?;

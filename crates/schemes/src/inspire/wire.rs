@@ -1,5 +1,7 @@
 //! InsPIRe's messages as bytes.
 
+use std::ops::Range;
+
 use papir_core::scheme::Wire;
 use papir_core::{Error, Result};
 use papir_kernels::bits;
@@ -62,6 +64,15 @@ impl Wire<Params> for Query {
             rest = others;
         }
         Ok(query)
+    }
+
+    /// The packing key.
+    fn shared(params: &Params) -> Range<usize> {
+        let (selector, _) = params.query_parts();
+        let elements = params.key_elements();
+        let widths = elements.iter().take(params.packing_elements());
+        let bytes: usize = widths.map(|&width| bits::packed_len(params.layout().degree, width)).sum();
+        selector..selector + bytes
     }
 }
 

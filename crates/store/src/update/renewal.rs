@@ -76,8 +76,8 @@ fn predict(server: &dyn ErasedServer, changes: &[Change]) -> Result<Prediction> 
     Ok(Prediction { update, setup })
 }
 
-/// A setup of other records by the same scheme, its parameters chosen for the goal that the snapshot was
-/// built for; balanced where that is not known.
+/// A setup of other records by the same scheme, for batches as large as before, its parameters chosen for the
+/// goal that the snapshot was built for; balanced where that is not known.
 ///
 /// # Errors
 /// Those of the scheme.
@@ -89,7 +89,13 @@ pub(super) fn set_up(
 ) -> Result<Renewed> {
     let scheme = scheme_of(snapshot)?;
     let goal = snapshot.metadata.goal.as_deref().map_or(Ok(Goal::default()), str::parse)?;
+    let batches = registry::batches_named(scheme.name());
+    let capacity = snapshot.server.describe().limits.batch;
     prove(snapshot.commitment_top.is_some(), records, progress, |records| {
-        Ok(scheme.setup(records, goal, rng, progress)?)
+        let Some(batches) = batches else {
+            return Ok(scheme.setup(records, goal, rng, progress)?);
+        };
+        let candidate = batches.candidate(records.shape(), goal, capacity)?;
+        Ok(scheme.setup_candidate(&candidate.parameters, records, rng, progress)?)
     })
 }

@@ -1,0 +1,265 @@
+//! Batches (`papir bench batch`): k records in one batch, against one record of a database that is prepared
+//! for single lookups, on the same machine in the same run.
+
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+use getrandom::SysRng;
+use papir_core::erased::{ErasedClient, ErasedScheme, ErasedServer, ErasedSession};
+use papir_core::{Error as CoreError, Goal, Progress, Records, Shape, read_record};
+use papir_kernels::Backend;
+use papir_schemes::registry::{self, OfBatches};
+use rand_core::{Rng, UnwrapErr};
+use serde::Serialize;
+
+use crate::Result;
+use crate::measure::{Effort, check_memory, median};
+use crate::records::Synthetic;
+use crate::report::write_columns;
+use crate::size::display;
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent<'a> {
+    /// The scheme below.
+    pub scheme: &'a str,
+    /// Records of the database.
+    pub records: u64,
+    /// Bits of each.
+    pub record_bits: u64,
+    /// What parameters are chosen for.
+    pub goal: Goal,
+    /// Records of a batch.
+    pub capacity: usize,
+}
+
+impl Extent<'_> {
+    /// What is measured where nobody says otherwise.
+    pub const DEFAULT: Self =
+        Self { scheme: "inspire", records: 1 << 24, record_bits: 512, goal: Goal::Balanced, capacity: 64 };
+}
+
+/// What a batch costs beside single lookups.
+#[derive(Clone, Debug, Serialize)]
+pub struct BatchReport {
+    /// "batch".
+    pub part: &'static str,
+    /// The scheme below.
+    pub scheme: &'static str,
+    /// Records of the database.
+    pub records: u64,
+    /// Bits of each.
+    pub record_bits: u64,
+    /// k: records of a batch.
+    pub capacity: usize,
+    /// Threads.
+    pub threads: usize,
+    /// The kernels' instruction set.
+    pub backend: &'static str,
+    /// One record of a database for single lookups.
+    pub single: Costs,
+    /// A full batch.
+    pub batch: Costs,
+    /// Median of the ratios of a batch's answer and one right before it.
+    pub ratio: f64,
+    /// The parameters of batches, by name.
+    pub parameters: Vec<(&'static str, String)>,
+    /// Whether every record that came back was the source's.
+    pub correct: bool,
+}
+
+/// Times are medians.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Costs {
+    /// Setup, once.
+    pub offline_s: f64,
+    /// What the server holds: encoded databases, and what is prepared beside.
+    pub server_bytes: u64,
+    /// What a client fetches once a version.
+    pub public_bytes: u64,
+    /// The client's query.
+    pub query_ms: f64,
+    /// From the query's bytes to the answer's.
+    pub answer_ms: f64,
+    /// The client's extraction.
+    pub extract_ms: f64,
+    /// A query as sent.
+    pub upload_bytes: u64,
+    /// An answer as sent.
+    pub download_bytes: u64,
+}
+
+/// Prepares both databases, asks each in turn.
+///
+/// # Errors
+/// Those of the schemes; [`crate::Error::Backend`], [`crate::Error::Threads`], or [`crate::Error::Usage`] for
+/// threads, runs or memory out of range.
+pub fn measure(extent: Extent<'_>, effort: Effort, progress: &dyn Progress) -> Result<BatchReport> {
+    let backend = Backend::try_from_env()?.name();
+    effort.pool()?.install(|| {
+        let shape = Shape::new(extent.records, extent.record_bits)?;
+        let (records, batches) = (Synthetic::of(shape), registry::batches_over(extent.scheme)?);
+        let mut single = Side::single(extent, &records, progress)?;
+        let mut batch = Side::batched(extent, batches, &records, progress)?;
+        progress.stage("queries", effort.runs as u64 + 1);
+        let mut ratios = Vec::new();
+        for run in 0..=effort.runs {
+            let one = single.ask(&distinct(shape, 1), &records)?;
+            let many = batch.ask(&distinct(shape, extent.capacity), &records)?;
+            ratios.push(many / one);
+            if run == 0 {
+                single.forget_times();
+                batch.forget_times();
+                ratios.clear();
+            }
+            progress.advance(1);
+        }
+        Ok(BatchReport {
+            part: "batch",
+            scheme: registry::by_name(extent.scheme)?.name(),
+            records: extent.records,
+            record_bits: extent.record_bits,
+            capacity: extent.capacity,
+            threads: effort.threads,
+            backend,
+            ratio: median(ratios),
+            parameters: batch.server.describe().parameters,
+            correct: single.correct && batch.correct,
+            single: single.costs(),
+            batch: batch.costs(),
+        })
+    })
+}
+
+/// So many different indices, or all that there are.
+fn distinct(shape: Shape, count: usize) -> Vec<u64> {
+    let (mut rng, mut indices) = (UnwrapErr(SysRng), BTreeSet::new());
+    while (indices.len() as u64) < shape.records().min(count as u64) {
+        indices.insert(rng.next_u64() % shape.records());
+    }
+    indices.into_iter().collect()
+}
+
+/// A prepared database, its client, and what was measured.
+struct Side {
+    server: Box<dyn ErasedServer>,
+    client: Box<dyn ErasedClient>,
+    offline_s: f64,
+    query: Vec<f64>,
+    answer: Vec<f64>,
+    extract: Vec<f64>,
+    correct: bool,
+}
+
+impl Side {
+    fn single(extent: Extent<'_>, records: &dyn Records, progress: &dyn Progress) -> Result<Self> {
+        let scheme = registry::by_name(extent.scheme)?;
+        check_memory(&scheme.plan(records.shape(), extent.goal)?)?;
+        let setup = || scheme.setup(records, extent.goal, &mut UnwrapErr(SysRng), progress);
+        Self::prepare(scheme, setup)
+    }
+
+    fn batched(
+        extent: Extent<'_>,
+        batches: OfBatches,
+        records: &dyn Records,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
+        let candidate = batches.candidate(records.shape(), extent.goal, extent.capacity)?;
+        check_memory(&candidate.description)?;
+        let rng = &mut UnwrapErr(SysRng);
+        Self::prepare(batches.scheme, || {
+            batches.scheme.setup_candidate(&candidate.parameters, records, rng, progress)
+        })
+    }
+
+    fn prepare(
+        scheme: &dyn ErasedScheme,
+        setup: impl FnOnce() -> Result<Box<dyn ErasedServer>, CoreError>,
+    ) -> Result<Self> {
+        let start = Instant::now();
+        let server = setup()?;
+        let offline_s = start.elapsed().as_secs_f64();
+        let client = scheme.client(&server.public())?;
+        let (query, answer, extract) = Default::default();
+        Ok(Self { server, client, offline_s, query, answer, extract, correct: true })
+    }
+
+    /// Asks for records, compares them; gives the seconds of the answer.
+    fn ask(&mut self, indices: &[u64], records: &dyn Records) -> Result<f64> {
+        let expected =
+            indices.iter().map(|&index| read_record(records, index)).collect::<Result<Vec<_>, _>>()?;
+        let query = seconds(&mut self.query, || self.client.query(None, indices, &mut UnwrapErr(SysRng)));
+        let (secret, query) = query?;
+        let answer = seconds(&mut self.answer, || self.server.answer(ErasedSession::default(), &query))?;
+        let found = seconds(&mut self.extract, || self.client.extract(secret, &answer));
+        self.correct &= found.is_ok_and(|found| found == expected);
+        Ok(self.answer.last().copied().unwrap_or_default())
+    }
+
+    fn forget_times(&mut self) {
+        [&mut self.query, &mut self.answer, &mut self.extract].into_iter().for_each(Vec::clear);
+    }
+
+    fn costs(self) -> Costs {
+        let sizes = self.server.describe().sizes;
+        let milliseconds = |times| 1e3 * median(times);
+        Costs {
+            offline_s: self.offline_s,
+            server_bytes: sizes.database + sizes.material,
+            public_bytes: sizes.public,
+            query_ms: milliseconds(self.query),
+            answer_ms: milliseconds(self.answer),
+            extract_ms: milliseconds(self.extract),
+            upload_bytes: sizes.query,
+            download_bytes: sizes.answer,
+        }
+    }
+}
+
+/// What `work` gives; its seconds are added to `times`.
+fn seconds<T>(times: &mut Vec<f64>, work: impl FnOnce() -> T) -> T {
+    let start = Instant::now();
+    let result = work();
+    times.push(start.elapsed().as_secs_f64());
+    result
+}
+
+impl BatchReport {
+    /// Prints it as a table.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write_table(&self, out: &mut dyn std::io::Write) -> Result<()> {
+        let Self { scheme, records, record_bits, capacity, threads, backend, .. } = self;
+        writeln!(out, "{records} records of {record_bits} bits, {scheme}, {threads} threads, {backend}")?;
+        let title = format!("a batch of {capacity}");
+        let mut lines =
+            vec![vec![String::new(), "one record".to_owned(), title, "for each record".to_owned()]];
+        let of = |one: f64, many: f64, show: &dyn Fn(f64) -> String| {
+            vec![show(one), show(many), show(many / *capacity as f64)]
+        };
+        let time = |ms: f64| format!("{ms:.2} ms");
+        let bytes = |bytes: f64| display(bytes as u64);
+        let (one, many) = (&self.single, &self.batch);
+        let mut line = |name: &str, cells: Vec<String>| {
+            lines.push(std::iter::once(name.to_owned()).chain(cells).collect());
+        };
+        line("answer", of(one.answer_ms, many.answer_ms, &time));
+        line("query", of(one.query_ms, many.query_ms, &time));
+        line("extract", of(one.extract_ms, many.extract_ms, &time));
+        line("upload", of(one.upload_bytes as f64, many.upload_bytes as f64, &bytes));
+        line("download", of(one.download_bytes as f64, many.download_bytes as f64, &bytes));
+        let twice = |one: String, many: String| vec![one, many, String::new()];
+        line("public part", twice(display(one.public_bytes), display(many.public_bytes)));
+        line("at the server", twice(display(one.server_bytes), display(many.server_bytes)));
+        line("setup", twice(format!("{:.2} s", one.offline_s), format!("{:.2} s", many.offline_s)));
+        write_columns(out, &lines)?;
+        writeln!(out, "A batch takes the server {:.2} times what one record takes.", self.ratio)?;
+        for (name, value) in self.parameters.iter().take(5) {
+            writeln!(out, "{name}: {value}")?;
+        }
+        writeln!(out, "correct: {}", if self.correct { "yes" } else { "NO" })?;
+        Ok(())
+    }
+}

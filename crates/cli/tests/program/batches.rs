@@ -1,0 +1,81 @@
+//! Databases that are prepared for batches: built, served, asked, changed.
+
+use crate::support::{Folder, Service, fails_with, papir, succeeds};
+
+/// 3,000 words in small buckets, for batches of 8.
+fn build(folder: &Folder) -> String {
+    let rows: String = (0..3000).map(|i| format!("word {i},meaning {i}\n")).collect();
+    let (source, out) =
+        (folder.write("words.csv", format!("word,meaning\n{rows}")), folder.path("words.papir"));
+    let options =
+        ["--key", "word", "--value", "meaning", "--scheme", "simple", "--batch", "8", "--room", "10"];
+    succeeds(&[&["build", &source, "--out", &out][..], &options].concat());
+    out
+}
+
+/// What came for a file of keys, and the costs.
+fn batch(service: &Service, keys: &str) -> (Vec<serde_json::Value>, serde_json::Value) {
+    let output = papir(&["get", &service.url, "--batch", keys, "--json", "-v"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    let costs = String::from_utf8(output.stderr).unwrap();
+    let found = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    (found, serde_json::from_str(costs.lines().last().unwrap()).unwrap())
+}
+
+#[test]
+fn a_file_of_keys_is_looked_up_in_one_batch() {
+    let folder = Folder::new();
+    let words = build(&folder);
+    let described = succeeds(&["inspect", &words]);
+    assert!(described.contains("simple-batch") && described.contains("records a batch"), "{described}");
+    let service = Service::start(&[&words], &[]);
+    let many = folder.write("many.txt", "word 5\nword 2999\nnone\r\nword 5\nword 7\nword 8\nword 9\n");
+    let one = folder.write("one.txt", "word 11");
+    let (found, costs) = batch(&service, &many);
+    let values: Vec<_> = found.iter().map(|line| line["value"].as_str().unwrap_or("-")).collect();
+    assert_eq!(
+        values,
+        ["meaning 5", "meaning 2999", "-", "meaning 5", "meaning 7", "meaning 8", "meaning 9"]
+    );
+    assert_eq!(costs["requests"], 1);
+    let (found, fewer) = batch(&service, &one);
+    assert_eq!(found[0]["value"], "meaning 11");
+    for bytes in ["upload_bytes", "download_bytes"] {
+        assert_eq!(costs[bytes], fewer[bytes], "a batch is as long whatever it holds");
+    }
+    assert_eq!(succeeds(&["get", &service.url, "word 12"]), "meaning 12");
+    drop(service);
+
+    // The capacity outlives changes, those that need other buckets too.
+    let more: String = (0..2000).map(|i| format!("more {i},new {i}\n")).collect();
+    let changes = folder.write("changes.csv", format!("word,meaning\nword 5,changed\n{more}"));
+    succeeds(&["update", &words, "--from", &changes]);
+    assert!(succeeds(&["inspect", &words]).contains("simple-batch"));
+    let service = Service::start(&[&words], &[]);
+    let (found, costs) = batch(&service, &many);
+    assert_eq!((&found[0]["value"], &costs["requests"]), (&"changed".into(), &1.into()));
+}
+
+#[test]
+fn batches_that_cannot_be_are_refused_in_one_line() {
+    let folder = Folder::new();
+    let source = folder.write("words.csv", "word,meaning\na,b\n");
+    let build = |more: &[&str], parts: &[&str]| {
+        let base =
+            ["build", &source, "--key", "word", "--value", "meaning", "--out", &folder.path("x.papir")];
+        fails_with(&[&base[..], more].concat(), parts);
+    };
+    build(&["--batch", "0"], &["0", "1 to 1024"]);
+    build(&["--batch", "1025"], &["1025", "1 to 1024"]);
+    build(&["--batch", "8", "--scheme", "zip"], &["zip", "inspire, simple for batches"]);
+    build(&["--batch", "8", "--scheme", "auto"], &["--batch"]);
+    let numbers = folder.numbers(9, "simple");
+    let service = Service::start(&[&numbers], &[]);
+    let empty = folder.write("empty.txt", "");
+    fails_with(&["get", &service.url, "--batch", &empty], &["empty.txt", "empty"]);
+    let wrong = folder.write("wrong.txt", "3\nfour\n");
+    fails_with(&["get", &service.url, "--batch", &wrong], &["wrong.txt", "line 2", "four"]);
+    // A database that is not prepared for batches is asked one by one.
+    let right = folder.write("right.txt", "3\n8\n");
+    assert_eq!(succeeds(&["get", &service.url, "--batch", &right]).lines().count(), 2);
+}

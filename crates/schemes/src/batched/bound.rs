@@ -1,0 +1,156 @@
+//! How likely it is that a batch finds no places.
+//!
+//! k records, each with a place in one random bucket of each of w groups of g. By Hall's theorem they
+//! have no distinct places only if for some t there are t + 1 of them whose places all lie in some t
+//! buckets, t₁ + … + t_w = t of the groups. The expected number of such choices is
+//!
+//! ```text
+//! Σ_t C(k, t+1) · Σ_{t₁+…+t_w=t} Π_j C(g, tⱼ) · (tⱼ/g)^(t+1)
+//! ```
+//!
+//! and bounds the probability. The inner sum is the coefficient of z^t in F_t(z)^w with
+//! F_t(z) = Σ_x C(g, x)·(x/g)^(t+1)·z^x, and no larger than F_t(z)^w/z^t at any z > 0.
+//!
+//! The buckets of records are those of a permutation: x buckets have at most x·⌈N/g⌉ of the N places, and
+//! all of t + 1 records fall into these with probability at most (x·⌈N/g⌉/N)^(t+1), which takes the place
+//! of (x/g)^(t+1).
+
+use super::code::Buckets;
+
+/// log₂ of the largest probability that papir accepts.
+pub(super) const MAX_PLACEMENT_LOG2: f64 = -40.0;
+/// Groups wider than so many times the capacity are not looked at: their buckets would mostly be asked for nothing.
+const MAX_WIDTH_FACTOR: usize = 16;
+/// Steps of the search for z; each narrows log z by 0.62.
+const STEPS: usize = 32;
+/// Where log z is looked for.
+const LOG_Z: (f64, f64) = (-40.0, 120.0);
+
+/// log₂ of a bound of the probability that `capacity` of so many records find no places; −∞ where they
+/// always do.
+pub(super) fn placement_log2(capacity: usize, buckets: Buckets, records: u64) -> f64 {
+    let capacity = capacity.min(usize::try_from(records).unwrap_or(usize::MAX));
+    let factorials = LogFactorials::new(capacity.max(buckets.width));
+    let term = |t| factorials.choose(capacity, t + 1) + within(&factorials, buckets, records, t);
+    let terms: Vec<f64> = (buckets.functions..capacity.min(buckets.count() + 1)).map(term).collect();
+    (log_sum(&terms) / std::f64::consts::LN_2).min(0.0)
+}
+
+/// The least width that keeps [`MAX_PLACEMENT_LOG2`] with so many groups; `None` where none does.
+pub(super) fn least_width(capacity: usize, functions: usize, records: u64) -> Option<usize> {
+    let holds = |width| placement_log2(capacity, Buckets { functions, width }, records) <= MAX_PLACEMENT_LOG2;
+    let most = usize::try_from(records).unwrap_or(usize::MAX).min(MAX_WIDTH_FACTOR * capacity);
+    let mut above = 1;
+    while !holds(above) {
+        above *= 2;
+        if above > most {
+            return None;
+        }
+    }
+    let mut below = above / 2;
+    while above - below > 1 {
+        let middle = below.midpoint(above);
+        *(if holds(middle) { &mut above } else { &mut below }) = middle;
+    }
+    Some(above)
+}
+
+/// ln of a bound of the inner sum.
+fn within(factorials: &LogFactorials, buckets: Buckets, records: u64, t: usize) -> f64 {
+    let width = buckets.width;
+    // Each group has one of the t buckets at least.
+    let most = width.min(t + 1 - buckets.functions);
+    let share = buckets.records(records) as f64 / records as f64;
+    let log_share = |x: usize| (x as f64 * share).min(1.0).ln();
+    let coefficient = |x: usize| factorials.choose(width, x) + (t + 1) as f64 * log_share(x);
+    let coefficients: Vec<f64> = (1..=most).map(coefficient).collect();
+    let at = |log_z: f64| {
+        let terms: Vec<f64> =
+            (1u32..).zip(&coefficients).map(|(x, value)| value + f64::from(x) * log_z).collect();
+        buckets.functions as f64 * log_sum(&terms) - t as f64 * log_z
+    };
+    least(at, LOG_Z)
+}
+
+/// The least value found of a convex function; any value is a bound.
+fn least(f: impl Fn(f64) -> f64, (mut from, mut to): (f64, f64)) -> f64 {
+    const GOLDEN: f64 = 0.618;
+    for _ in 0..STEPS {
+        let (left, right) = (to - GOLDEN * (to - from), from + GOLDEN * (to - from));
+        if f(left) < f(right) {
+            to = right;
+        } else {
+            from = left;
+        }
+    }
+    f(from.midpoint(to))
+}
+
+/// ln Σ eˣ.
+fn log_sum(terms: &[f64]) -> f64 {
+    let largest = terms.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    if largest == f64::NEG_INFINITY {
+        return largest;
+    }
+    largest + terms.iter().map(|term| (term - largest).exp()).sum::<f64>().ln()
+}
+
+/// ln n!, from 0.
+struct LogFactorials(Vec<f64>);
+
+impl LogFactorials {
+    fn new(most: usize) -> Self {
+        let mut logs = vec![0.0];
+        logs.extend((1..=most).scan(0.0, |sum, n| {
+            *sum += (n as f64).ln();
+            Some(*sum)
+        }));
+        Self(logs)
+    }
+
+    /// ln C(n, k) for k ≤ n.
+    fn choose(&self, n: usize, k: usize) -> f64 {
+        self.0[n] - self.0[k] - self.0[n - k]
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    const MANY: u64 = 1 << 40;
+
+    fn of(functions: usize, width: usize) -> Buckets {
+        Buckets { functions, width }
+    }
+
+    #[test]
+    fn the_smallest_obstruction_alone_is_below_the_bound_and_near_it() {
+        // Five records with the same four places, of 64 with 23 buckets a group: C(64, 5)/23^16.
+        let alone = (7_624_512f64 / 23f64.powi(16)).log2();
+        let bound = placement_log2(64, of(4, 23), MANY);
+        assert!(bound > alone && bound < alone + 8.0, "{alone} {bound}");
+    }
+
+    #[test]
+    fn few_records_always_find_places() {
+        for records in 1..=4 {
+            assert_eq!(placement_log2(records, of(4, 1), MANY), f64::NEG_INFINITY);
+        }
+        assert_eq!(placement_log2(5, of(4, 1), MANY), 0.0);
+        assert_eq!(placement_log2(64, of(4, 1), 3), f64::NEG_INFINITY);
+    }
+
+    #[test]
+    fn widths_are_least_and_known() {
+        for (capacity, functions, expected) in
+            [(16, 4, 10), (64, 3, 98), (64, 4, 23), (64, 5, 16), (256, 4, 80)]
+        {
+            let width = least_width(capacity, functions, MANY).unwrap();
+            assert_eq!(width, expected, "{capacity} {functions}");
+            assert!(placement_log2(capacity, of(functions, width - 1), MANY) > MAX_PLACEMENT_LOG2);
+        }
+        assert_eq!(least_width(64, 2, 1000), None);
+    }
+}

@@ -1,0 +1,104 @@
+//! The client: chooses a copy of each record, asks every bucket.
+
+use papir_core::scheme::{Client, Never, Parameters, check_indices};
+use papir_core::{Error, Record, Result};
+use rand_core::CryptoRng;
+use zeroize::Zeroizing;
+
+use super::code::{Code, Place};
+use super::params::BatchedParams;
+use super::placement::place_vartime;
+use super::wire::{BatchedAnswer, BatchedPublic, BatchedQuery};
+use super::{Batched, Bucket};
+
+/// A client: one of each bucket.
+pub struct BatchedClient<S: Bucket> {
+    params: BatchedParams<S>,
+    code: Code,
+    buckets: Vec<S::Client>,
+}
+
+/// What opens the answers of one batch.
+pub struct BatchedSecret<S: Bucket> {
+    buckets: Vec<S::Secret>,
+    /// The bucket of each index that was asked for, in order.
+    chosen: Zeroizing<Vec<usize>>,
+}
+
+impl<S: Bucket> Client<Batched<S>> for BatchedClient<S> {
+    fn new(params: BatchedParams<S>, public: BatchedPublic<S>) -> Result<Self> {
+        let code = Code::new(params.shape().records(), params.buckets(), &public.seed);
+        let mut buckets: Vec<S::Client> = Vec::with_capacity(public.buckets.len());
+        for public in public.buckets {
+            let client = match buckets.first() {
+                None => S::Client::new(params.inner().clone(), public),
+                Some(first) => S::Client::new_beside(first, params.inner().clone(), public),
+            };
+            buckets.push(client?);
+        }
+        Ok(Self { params, code, buckets })
+    }
+
+    fn params(&self) -> &BatchedParams<S> {
+        &self.params
+    }
+
+    /// The places are chosen before anything is made that could be sent; every bucket gets one query.
+    fn query(
+        &self,
+        _state: Option<&mut Never>,
+        indices: &[u64],
+        rng: &mut dyn CryptoRng,
+    ) -> Result<(BatchedSecret<S>, BatchedQuery<S>)> {
+        check_indices(S::BATCHED_NAME, &self.params.shape(), indices, self.params.capacity())?;
+        let places = self.places_vartime(indices)?;
+        let mut positions = Zeroizing::new(vec![0; self.buckets.len()]);
+        places.iter().for_each(|place| positions[place.bucket] = place.position);
+        let (secrets, queries) = S::Client::query_each(&self.buckets, &positions, rng)?.into_iter().unzip();
+        let chosen = Zeroizing::new(places.iter().map(|place| place.bucket).collect());
+        Ok((BatchedSecret { buckets: secrets, chosen }, BatchedQuery { buckets: queries }))
+    }
+
+    /// All answers are opened, and one that does not decode fails the batch, whether it holds something that
+    /// was asked for or not: which ones do is nobody's business.
+    fn extract(&self, secret: BatchedSecret<S>, answer: BatchedAnswer<S>) -> Result<Vec<Record>> {
+        let BatchedSecret { buckets, chosen } = secret;
+        let answers = self.buckets.iter().zip(buckets.into_iter().zip(answer.buckets));
+        let opened: Vec<Result<Vec<Record>>> =
+            answers.map(|(client, (secret, answer))| client.extract(secret, answer)).collect();
+        let records: Vec<Record> = opened.into_iter().collect::<Result<Vec<_>>>()?.concat();
+        Error::check_length("the records of a batch, counted", records.len(), self.buckets.len())?;
+        let records = Zeroizing::new(records);
+        Ok(chosen.iter().map(|&bucket| records[bucket].clone()).collect())
+    }
+}
+
+impl<S: Bucket> BatchedClient<S> {
+    /// A place for each index, those of different indices in different buckets.
+    fn places_vartime(&self, indices: &[u64]) -> Result<Zeroizing<Vec<Place>>> {
+        let mut distinct = Zeroizing::new(indices.to_vec());
+        distinct.sort_unstable();
+        distinct.dedup();
+        let copies = |&index: &u64| Zeroizing::new(self.code.places_vartime(index).collect::<Vec<_>>());
+        let copies: Vec<Zeroizing<Vec<Place>>> = distinct.iter().map(copies).collect();
+        let buckets = |copies: &Zeroizing<Vec<Place>>| copies.iter().map(|place| place.bucket).collect();
+        let candidates: Zeroizing<Vec<Vec<usize>>> = Zeroizing::new(copies.iter().map(buckets).collect());
+        let unplaced = || {
+            let reason = format!(
+                "{} records of one batch have no places in different buckets: expected with probability below 2^-40; ask for them in two batches",
+                distinct.len()
+            );
+            BatchedParams::<S>::unfit(reason)
+        };
+        let chosen = Zeroizing::new(place_vartime(&candidates, self.buckets.len()).ok_or_else(unplaced)?);
+        let place = |index: &u64| {
+            let record = distinct.binary_search(index).unwrap_or_default();
+            copies[record].iter().copied().find(|place| place.bucket == chosen[record])
+        };
+        let mut places = Zeroizing::new(Vec::with_capacity(indices.len()));
+        for index in indices {
+            places.push(place(index).ok_or_else(unplaced)?);
+        }
+        Ok(places)
+    }
+}

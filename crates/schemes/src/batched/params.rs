@@ -1,0 +1,271 @@
+//! Checked parameters: how many buckets, and what each is.
+
+use std::fmt;
+
+use papir_core::codec::{Reader, Writer};
+use papir_core::cost::{Counts, Rates, Work};
+use papir_core::scheme::{Goal, Parameters, Wire};
+use papir_core::{Description, Error, Limits, NotPrivate, Result, Shape, Sizes, envelope};
+
+use super::Bucket;
+use super::bound::{MAX_PLACEMENT_LOG2, least_width, placement_log2};
+use super::code::Buckets;
+
+/// The most records that a batch can be made for.
+pub const MAX_CAPACITY: usize = 1024;
+/// What a batch is made for where nobody says: so many records, fewer where the database is small.
+const DEFAULT_CAPACITY: usize = 64;
+/// Records of a database for each record of its batches, where nobody says.
+const RECORDS_PER_CAPACITY: u64 = 1024;
+/// Copies of a record that are tried.
+const MOST_FUNCTIONS: usize = 6;
+/// Uplink and downlink that [`Goal::Balanced`] assumes, bytes a second (10 Mbit/s).
+const BALANCED_LINE: f64 = 1.25e6;
+/// Bytes of the public seed of the code.
+pub(super) const SEED_BYTES: usize = 32;
+
+/// Checked parameters of batches over a scheme.
+pub struct BatchedParams<S: Bucket> {
+    shape: Shape,
+    capacity: usize,
+    buckets: Buckets,
+    placement_log2: f64,
+    inner: S::Params,
+}
+
+impl<S: Bucket> Clone for BatchedParams<S> {
+    fn clone(&self) -> Self {
+        Self { inner: self.inner.clone(), ..*self }
+    }
+}
+
+impl<S: Bucket> fmt::Debug for BatchedParams<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BatchedParams")
+            .field("shape", &self.shape)
+            .field("capacity", &self.capacity)
+            .field("buckets", &self.buckets)
+            .field("inner", &self.inner)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<S: Bucket> BatchedParams<S> {
+    /// The best parameters for batches of up to `capacity` records.
+    ///
+    /// # Errors
+    /// [`Error::OutOfBounds`] for a capacity that is not 1 to [`MAX_CAPACITY`], or those of the scheme below.
+    pub fn for_capacity(shape: Shape, goal: Goal, capacity: usize) -> Result<Self> {
+        let capacity = checked(capacity)?;
+        let candidates = Self::of_capacity(shape, capacity)?.into_iter();
+        let best = candidates.min_by(|a, b| a.score(goal).total_cmp(&b.score(goal)));
+        best.ok_or_else(|| Self::unfit(format!("no buckets for batches of {capacity}")))
+    }
+
+    /// Every number of groups that keeps the bound, with everything that the scheme below offers for its buckets.
+    fn of_capacity(shape: Shape, capacity: usize) -> Result<Vec<Self>> {
+        // One record needs one copy; with one copy each, two records are soon in the same bucket.
+        let functions = capacity.min(2)..=MOST_FUNCTIONS.min(capacity);
+        let width = |functions| least_width(capacity, functions, shape.records()).map(|w| (functions, w));
+        let mut all = Vec::new();
+        for (functions, width) in functions.filter_map(width) {
+            let buckets = Buckets { functions, width };
+            let of_bucket = Shape::new(buckets.records(shape.records()), shape.record_bits())?;
+            for inner in S::Params::candidates(of_bucket)? {
+                all.push(Self::new(shape, capacity, buckets, inner)?);
+            }
+        }
+        Ok(all)
+    }
+
+    fn new(shape: Shape, capacity: usize, buckets: Buckets, inner: S::Params) -> Result<Self> {
+        let placement_log2 = placement_log2(capacity, buckets, shape.records());
+        // Written so that a NaN fails too.
+        let holds = placement_log2 <= MAX_PLACEMENT_LOG2;
+        if !holds {
+            let reason = format!(
+                "{capacity} records find no places with probability 2^{placement_log2:.1}, above 2^-40"
+            );
+            return Err(Self::unfit(reason));
+        }
+        let expected = Shape::new(buckets.records(shape.records()), shape.record_bits())?;
+        if inner.shape() != expected {
+            return Err(Self::unfit(format!("buckets of {:?} for {expected:?}", inner.shape())));
+        }
+        Ok(Self { shape, capacity, buckets, placement_log2, inner })
+    }
+
+    /// Parameters with so many groups of so many buckets, whatever the bound says: for tests.
+    ///
+    /// # Errors
+    /// Those of the scheme below.
+    #[doc(hidden)]
+    pub fn unbounded(shape: Shape, capacity: usize, functions: usize, width: usize) -> Result<Self> {
+        let buckets = Buckets { functions, width };
+        let of_bucket = Shape::new(buckets.records(shape.records()), shape.record_bits())?;
+        let inner = S::Params::choose(of_bucket, Goal::Balanced)?;
+        Ok(Self { shape, capacity, buckets, placement_log2: 0.0, inner })
+    }
+
+    /// The most records of a batch.
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// How many buckets there are, each of which gets one query.
+    pub fn bucket_count(&self) -> usize {
+        self.buckets.count()
+    }
+
+    /// Parameters of one bucket.
+    pub fn inner(&self) -> &S::Params {
+        &self.inner
+    }
+
+    pub(super) fn buckets(&self) -> Buckets {
+        self.buckets
+    }
+
+    pub(super) fn unfit(reason: String) -> Error {
+        Error::Parameters { scheme: S::BATCHED_NAME, reason }
+    }
+
+    /// Bytes of a query's payload.
+    pub(super) fn query_bytes(&self) -> usize {
+        let shared = S::Query::shared(&self.inner).len();
+        let one = payload(self.inner.describe().sizes.query);
+        shared + self.bucket_count() * (one - shared)
+    }
+
+    /// Bytes of an answer's payload.
+    pub(super) fn answer_bytes(&self) -> usize {
+        self.bucket_count() * payload(self.inner.describe().sizes.answer)
+    }
+
+    fn sizes(&self) -> Sizes {
+        let (one, count) = (self.inner.describe().sizes, self.bucket_count() as u64);
+        let sealed = |payload: usize| (payload + envelope::OVERHEAD) as u64;
+        let parameters = 8 + self.inner.encode().len();
+        let public = payload(one.public) - parameters;
+        let shared = S::Query::shared(&self.inner).len() as u64;
+        Sizes {
+            public: sealed(8 + self.encode().len() + SEED_BYTES + public * self.bucket_count()),
+            hint: one.hint * count,
+            query_keys: shared + (one.query_keys - shared) * count,
+            query: sealed(self.query_bytes()),
+            answer: sealed(self.answer_bytes()),
+            database: one.database * count,
+            material: one.material * count,
+            keys: 0,
+            ticket: 0,
+        }
+    }
+
+    fn work(&self) -> Work {
+        let (one, count) = (self.inner.describe().work, self.bucket_count());
+        Work {
+            setup: repeated(&one.setup, count),
+            query: repeated(&one.query, count),
+            answer: repeated(&one.answer, count),
+            extract: repeated(&one.extract, count),
+        }
+    }
+
+    /// What a goal minimises.
+    fn score(&self, goal: Goal) -> f64 {
+        let bytes = (self.query_bytes() + self.answer_bytes()) as f64;
+        let seconds = self.work().answer.seconds(&Rates::BUILT_IN, 1);
+        match goal {
+            Goal::MinCommunication => bytes,
+            Goal::Balanced => bytes / BALANCED_LINE + seconds,
+            Goal::MinTime => seconds,
+        }
+    }
+}
+
+impl<S: Bucket> Parameters for BatchedParams<S> {
+    fn choose(shape: Shape, goal: Goal) -> Result<Self> {
+        let capacity = (shape.records() / RECORDS_PER_CAPACITY).clamp(1, DEFAULT_CAPACITY as u64);
+        Self::for_capacity(shape, goal, capacity as usize)
+    }
+
+    fn label(&self) -> String {
+        let Buckets { functions, width } = self.buckets;
+        let inner = self.inner.label();
+        format!("batches of {}, {functions} x {width} buckets; {inner}", self.capacity)
+    }
+
+    fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    fn describe(&self) -> Description {
+        let one = self.inner.describe();
+        let mut parameters = vec![
+            ("k (records a batch)", self.capacity.to_string()),
+            ("w (copies of a record)", self.buckets.functions.to_string()),
+            ("buckets", self.bucket_count().to_string()),
+            ("records a bucket", one.shape.records().to_string()),
+            ("no places for a batch", format!("2^{:.1}", self.placement_log2)),
+        ];
+        parameters.extend(one.parameters);
+        Description {
+            scheme: S::BATCHED_NAME,
+            privacy: S::PRIVACY,
+            shape: self.shape,
+            sizes: self.sizes(),
+            security: one.security,
+            failure_log2: one.failure_log2,
+            limits: Limits { batch: self.capacity, client_keys: false, tickets: false, ..one.limits },
+            parameters,
+            work: self.work(),
+        }
+    }
+
+    fn acknowledge(self, word: NotPrivate) -> Self {
+        Self { inner: self.inner.acknowledge(word), ..self }
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        let mut writer = Writer::new();
+        writer.u64(self.shape.records()).u32(self.capacity as u32);
+        writer.u8(self.buckets.functions as u8).u32(self.buckets.width as u32);
+        writer.raw(&self.inner.encode());
+        writer.finish()
+    }
+
+    fn decode(bytes: &[u8]) -> Result<Self> {
+        let mut reader = Reader::new("parameters of batches", bytes);
+        let records = reader.u64()?;
+        let capacity = checked(reader.u32()? as usize)?;
+        let (functions, width) = (usize::from(reader.u8()?), reader.u32()? as usize);
+        if !(1..=MOST_FUNCTIONS).contains(&functions) || width == 0 || width as u64 > records.max(1) {
+            let found = format!("{functions} groups of {width} buckets for {records} records");
+            let expected = format!("1 to {MOST_FUNCTIONS} groups of no more buckets than records");
+            return Err(Error::malformed("parameters of batches", found, expected));
+        }
+        let inner = S::Params::decode(reader.rest())?;
+        let shape = Shape::new(records, inner.shape().record_bits())?;
+        Self::new(shape, capacity, Buckets { functions, width }, inner)
+    }
+}
+
+fn checked(capacity: usize) -> Result<usize> {
+    if (1..=MAX_CAPACITY).contains(&capacity) {
+        return Ok(capacity);
+    }
+    let expected = format!("1 to {MAX_CAPACITY}");
+    Err(Error::out_of_bounds("the number of records of a batch", capacity as u64, expected))
+}
+
+/// Bytes of a message without its envelope.
+fn payload(sealed: u64) -> usize {
+    sealed as usize - envelope::OVERHEAD
+}
+
+/// The same work in each bucket; threads may share the buckets.
+fn repeated(counts: &Counts, times: usize) -> Counts {
+    counts.iter().fold(Counts::new(), |all, one| {
+        all.with(one.operation, one.times * times as f64, one.parts.saturating_mul(times))
+    })
+}

@@ -1,0 +1,195 @@
+//! The server: a prepared database for each bucket.
+
+use papir_core::codec::Reader;
+use papir_core::cost::Counts;
+use papir_core::scheme::{Parameters, Server, Session, UpdateEstimate, check_changes};
+use papir_core::sections::{SectionSink, SectionSource};
+use papir_core::{
+    Change, NoProgress, Progress, RecordBuffer, Records, Result, Shape, check_read, read_record,
+};
+use papir_ring::prg::Seed;
+use rand_core::CryptoRng;
+use rayon::prelude::*;
+
+use super::code::{Code, Place};
+use super::copies::Copies;
+use super::params::BatchedParams;
+use super::sections::{BucketSink, BucketSource};
+use super::wire::{BatchedAnswer, BatchedPublic, BatchedQuery};
+use super::{Batched, Bucket};
+use crate::shape_io::check_source;
+
+const HEADER: &str = "batched/header";
+
+/// A prepared database for each bucket.
+pub struct BatchedServer<S: Bucket> {
+    params: BatchedParams<S>,
+    public: BatchedPublic<S>,
+    code: Code,
+    buckets: Vec<S::Server>,
+}
+
+impl<S: Bucket> Server<Batched<S>> for BatchedServer<S> {
+    fn setup(
+        params: BatchedParams<S>,
+        records: &dyn Records,
+        rng: &mut dyn CryptoRng,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
+        check_source(S::BATCHED_NAME, params.shape(), records)?;
+        // Copies are read in no order, each record several times.
+        let mut packed = vec![0; params.shape().total_bytes() as usize];
+        records.read_packed(0, params.shape().records(), &mut packed)?;
+        let records = RecordBuffer::from_packed(params.shape(), packed)?;
+        let (seed, inner) = (Seed::random(rng), params.inner());
+        let code = Code::new(params.shape().records(), params.buckets(), &seed);
+        progress.stage("prepare buckets", params.bucket_count() as u64);
+        let mut buckets: Vec<S::Server> = Vec::with_capacity(params.bucket_count());
+        for bucket in 0..params.bucket_count() {
+            let copies = Copies { records: &records, code: &code, bucket, shape: inner.shape() };
+            let server = match buckets.first() {
+                None => S::Server::setup(inner.clone(), &copies, rng, &NoProgress),
+                Some(first) => S::Server::setup_beside(first, inner.clone(), &copies, rng, &NoProgress),
+            };
+            buckets.push(server?);
+            progress.advance(1);
+        }
+        Ok(Self::of_buckets(params, seed, code, buckets))
+    }
+
+    fn params(&self) -> &BatchedParams<S> {
+        &self.params
+    }
+
+    fn public(&self) -> &BatchedPublic<S> {
+        &self.public
+    }
+
+    fn answer(&self, _session: Session<'_, Batched<S>>, query: &BatchedQuery<S>) -> Result<BatchedAnswer<S>> {
+        let pairs = self.buckets.par_iter().zip(&query.buckets);
+        let answer = |(server, query): (&S::Server, &S::Query)| server.answer(Session::anonymous(), query);
+        Ok(BatchedAnswer { buckets: pairs.map(answer).collect::<Result<_>>()? })
+    }
+
+    /// Each bucket answers all batches together.
+    fn answer_many(
+        &self,
+        batch: Vec<(Session<'_, Batched<S>>, &BatchedQuery<S>)>,
+    ) -> Result<Vec<BatchedAnswer<S>>> {
+        let of_bucket = |(bucket, server): (usize, &S::Server)| {
+            let queries = batch.iter().map(|(_, query)| (Session::anonymous(), &query.buckets[bucket]));
+            server.answer_many(queries.collect())
+        };
+        let answers: Vec<Vec<S::Answer>> =
+            self.buckets.par_iter().enumerate().map(of_bucket).collect::<Result<_>>()?;
+        let mut batches: Vec<BatchedAnswer<S>> =
+            batch.iter().map(|_| BatchedAnswer { buckets: Vec::with_capacity(answers.len()) }).collect();
+        for of_bucket in answers {
+            batches.iter_mut().zip(of_bucket).for_each(|(batch, answer)| batch.buckets.push(answer));
+        }
+        Ok(batches)
+    }
+
+    fn update_cost(&self, changes: &[Change]) -> Result<UpdateEstimate> {
+        check_changes(&self.params.shape(), changes)?;
+        let mut update = Counts::new();
+        for (server, changes) in self.buckets.iter().zip(self.by_bucket(changes)) {
+            if !changes.is_empty() {
+                update = update.and(server.update_cost(&changes)?.update);
+            }
+        }
+        Ok(UpdateEstimate { update, setup: self.params.describe().work.setup })
+    }
+
+    /// Every copy of a changed record changes; places stay.
+    fn update(&self, changes: &[Change], rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Self> {
+        check_changes(&self.params.shape(), changes)?;
+        progress.stage("update buckets", self.buckets.len() as u64);
+        let mut buckets = Vec::with_capacity(self.buckets.len());
+        for (server, changes) in self.buckets.iter().zip(self.by_bucket(changes)) {
+            buckets.push(server.update(&changes, rng, &NoProgress)?);
+            progress.advance(1);
+        }
+        Ok(Self::of_buckets(self.params.clone(), self.public.seed, self.code.clone(), buckets))
+    }
+
+    /// From the first copy of each record.
+    fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
+        let shape = self.params.shape();
+        check_read(&shape, first, count, out.len())?;
+        let mut packed = RecordBuffer::zeroed(Shape::new(count.max(1), shape.record_bits())?);
+        for i in 0..count {
+            if let Some(place) = self.code.places_vartime(first + i).next() {
+                packed.set(i, &self.record(place)?)?;
+            }
+        }
+        let length = out.len();
+        out.copy_from_slice(&packed.packed()[..length]);
+        Ok(())
+    }
+
+    fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {
+        sink.put(HEADER, &[&self.public.seed.0])?;
+        let mut buckets = self.buckets.iter().enumerate();
+        buckets.try_for_each(|(bucket, server)| server.save(&mut BucketSink { sink, bucket }))
+    }
+
+    fn load(params: BatchedParams<S>, source: &dyn SectionSource) -> Result<Self> {
+        let header = source.get(HEADER)?;
+        let mut reader = Reader::new(HEADER, &header);
+        let seed = Seed(reader.array()?);
+        reader.finish()?;
+        let mut buckets: Vec<S::Server> = Vec::with_capacity(params.bucket_count());
+        for bucket in 0..params.bucket_count() {
+            let (inner, source) = (params.inner().clone(), BucketSource { source, bucket });
+            buckets.push(match buckets.first() {
+                None => S::Server::load(inner, &source)?,
+                Some(first) => S::Server::load_beside(first, inner, &source)?,
+            });
+        }
+        let code = Code::new(params.shape().records(), params.buckets(), &seed);
+        Ok(Self::of_buckets(params, seed, code, buckets))
+    }
+}
+
+impl<S: Bucket> BatchedServer<S> {
+    fn of_buckets(params: BatchedParams<S>, seed: Seed, code: Code, buckets: Vec<S::Server>) -> Self {
+        let public =
+            BatchedPublic { seed, buckets: buckets.iter().map(|one| one.public().clone()).collect() };
+        Self { params, public, code, buckets }
+    }
+
+    /// The changes of each bucket's records.
+    fn by_bucket(&self, changes: &[Change]) -> Vec<Vec<Change>> {
+        let mut all = vec![Vec::new(); self.buckets.len()];
+        for change in changes {
+            for Place { bucket, position } in self.code.places_vartime(change.index) {
+                all[bucket].push(Change { index: position, record: change.record.clone() });
+            }
+        }
+        all
+    }
+
+    /// The record at a place.
+    fn record(&self, place: Place) -> Result<Vec<u8>> {
+        let source =
+            BucketRecords::<S> { server: &self.buckets[place.bucket], shape: self.params.inner().shape() };
+        read_record(&source, place.position)
+    }
+}
+
+/// A bucket's prepared records.
+struct BucketRecords<'a, S: Bucket> {
+    server: &'a S::Server,
+    shape: Shape,
+}
+
+impl<S: Bucket> Records for BucketRecords<'_, S> {
+    fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
+        self.server.read_packed(first, count, out)
+    }
+}

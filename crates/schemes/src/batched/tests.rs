@@ -1,0 +1,163 @@
+//! Batches against the records themselves, over a scheme with a shared secret and one without.
+
+use chacha20::ChaCha20Rng;
+use papir_core::scheme::{Client, Goal, Parameters, Server, Session, Wire};
+use papir_core::sections::MemorySections;
+use papir_core::{Change, NoProgress, RecordBuffer, Records, Shape, envelope};
+use rand_core::SeedableRng;
+
+use super::*;
+use crate::inspire::Inspire;
+use crate::simple::Simple;
+
+fn sample(count: u64, bits: u64) -> RecordBuffer {
+    let mut records = RecordBuffer::zeroed(Shape::new(count, bits).unwrap());
+    for index in 0..count {
+        let hash = blake3::hash(&index.to_le_bytes());
+        records.set(index, &hash.as_bytes()[..bits.div_ceil(8) as usize]).unwrap();
+    }
+    records
+}
+
+/// A small batch database: more buckets than the bound asks for would be slow here.
+fn prepared<S: Bucket>(records: &RecordBuffer, rng: &mut ChaCha20Rng) -> BatchedServer<S> {
+    let params = BatchedParams::<S>::unbounded(records.shape(), 5, 3, 3).unwrap();
+    BatchedServer::setup(params, records, rng, &NoProgress).unwrap()
+}
+
+fn client_of<S: Bucket>(server: &BatchedServer<S>) -> BatchedClient<S> {
+    let public = server.public().encode(server.params());
+    let decoded = BatchedPublic::<S>::decode(server.params(), &public).unwrap();
+    BatchedClient::new(server.params().clone(), decoded).unwrap()
+}
+
+/// Asks for batches, through bytes, with lengths held against the description.
+fn check_batches<S: Bucket>(server: &BatchedServer<S>, records: &RecordBuffer, rng: &mut ChaCha20Rng) {
+    let (client, params) = (client_of(server), server.params());
+    let sizes = params.describe().sizes;
+    let last = records.shape().records() - 1;
+    let sent = |bytes: &[u8]| (bytes.len() + envelope::OVERHEAD) as u64;
+    let mut asked = 0;
+    for indices in [vec![last], vec![0, 1, 2, 3, last], vec![7, 7, 0, last], vec![7]] {
+        // Fewer buckets than the bound asks for: some batches find no places.
+        let Ok((secret, query)) = client.query(None, &indices, rng) else { continue };
+        let query = query.encode(params);
+        assert_eq!(sent(&query), sizes.query);
+        let query = BatchedQuery::decode(params, &query).unwrap();
+        let answer = server.answer(Session::anonymous(), &query).unwrap().encode(params);
+        assert_eq!(sent(&answer), sizes.answer);
+        let found = client.extract(secret, BatchedAnswer::decode(params, &answer).unwrap()).unwrap();
+        let expected: Vec<_> = indices.iter().map(|&index| records.get(index).unwrap()).collect();
+        assert_eq!(found, expected, "{indices:?}");
+        asked += 1;
+    }
+    assert!(asked >= 2);
+}
+
+/// Prepared, changed, saved and loaded: always the records.
+fn check<S: Bucket>(bits: u64) {
+    let mut rng = ChaCha20Rng::seed_from_u64(bits);
+    let mut records = sample(40, bits);
+    let server = prepared::<S>(&records, &mut rng);
+    check_batches(&server, &records, &mut rng);
+
+    let record = vec![1; records.shape().record_bytes()];
+    let changes = [0, 7, 39].map(|index| Change { index, record: record.clone() });
+    changes.iter().for_each(|one| records.set(one.index, &one.record).unwrap());
+    let changed = server.update(&changes, &mut rng, &NoProgress).unwrap();
+    check_batches(&changed, &records, &mut rng);
+    let mut read = vec![0; records.packed().len()];
+    changed.read_packed(0, 40, &mut read).unwrap();
+    assert_eq!(read, records.packed());
+
+    let mut sections = MemorySections::default();
+    changed.save(&mut sections).unwrap();
+    let loaded = BatchedServer::<S>::load(changed.params().clone(), &sections).unwrap();
+    assert_eq!(loaded.public().encode(loaded.params()), changed.public().encode(changed.params()));
+    check_batches(&loaded, &records, &mut rng);
+}
+
+#[test]
+fn inspire_in_batches() {
+    check::<Inspire>(24);
+}
+
+#[test]
+fn simple_in_batches_of_records_that_are_no_whole_bytes() {
+    check::<Simple>(13);
+}
+
+#[test]
+fn queries_of_one_batch_share_the_packing_key_and_nothing_else() {
+    let mut rng = ChaCha20Rng::seed_from_u64(1);
+    let server = prepared::<Inspire>(&sample(40, 24), &mut rng);
+    let client = client_of(&server);
+    let batches = [0, 1].map(|_| client.query(None, &[3], &mut rng).unwrap().1);
+    let params = server.params().inner();
+    let encoded = batches.map(|batch| batch.buckets.iter().map(|one| one.encode(params)).collect::<Vec<_>>());
+    let shared = <Inspire as Scheme>::Query::shared(params);
+    assert!(!shared.is_empty());
+    for query in &encoded[0][1..] {
+        assert_eq!(query[shared.clone()], encoded[0][0][shared.clone()]);
+    }
+    // A fresh secret for each batch.
+    assert_ne!(encoded[0][0][shared.clone()], encoded[1][0][shared.clone()]);
+    let mut selectors: Vec<_> = encoded.iter().flatten().map(|query| &query[..shared.start]).collect();
+    selectors.sort_unstable();
+    assert!(selectors.windows(2).all(|pair| pair[0] != pair[1]));
+}
+
+#[test]
+fn two_buckets_under_the_same_masks_are_refused() {
+    let mut rng = ChaCha20Rng::seed_from_u64(2);
+    let server = prepared::<Inspire>(&sample(40, 24), &mut rng);
+    let mut public = server.public().encode(server.params());
+    let (first, second) = (params::SEED_BYTES, params::SEED_BYTES + 32);
+    public.copy_within(first..second, second);
+    let error = BatchedPublic::<Inspire>::decode(server.params(), &public).err().unwrap();
+    assert_eq!(error.code(), "malformed");
+}
+
+#[test]
+fn batches_without_places_are_refused_before_anything_is_made() {
+    let mut rng = ChaCha20Rng::seed_from_u64(3);
+    let records = sample(40, 24);
+    // One bucket a group, three groups: no more than three records at a time.
+    let params = BatchedParams::<Simple>::unbounded(records.shape(), 5, 3, 1).unwrap();
+    let server = BatchedServer::setup(params, &records, &mut rng, &NoProgress).unwrap();
+    let client = client_of(&server);
+    assert!(client.query(None, &[1, 2, 3], &mut rng).is_ok());
+    let refused = client.query(None, &[1, 2, 3, 4], &mut rng).err().unwrap();
+    assert!(refused.to_string().contains("4 records of one batch have no places"), "{refused}");
+    let refused = client.query(None, &[0; 6], &mut rng).err().unwrap();
+    assert_eq!(refused.code(), "batch_size");
+}
+
+#[test]
+fn every_full_batch_of_many_finds_places_under_the_bound() {
+    let shape = Shape::new(1 << 12, 8).unwrap();
+    let params = BatchedParams::<Simple>::for_capacity(shape, Goal::Balanced, 16).unwrap();
+    let code = code::Code::new(1 << 12, params.buckets(), &papir_ring::prg::Seed([8; 32]));
+    for batch in 0..2000u64 {
+        let candidates: Vec<Vec<usize>> = (0..16)
+            .map(|i| code.places_vartime((batch * 16 + i) % (1 << 12)).map(|place| place.bucket).collect())
+            .collect();
+        assert!(placement::place_vartime(&candidates, params.bucket_count()).is_some());
+    }
+}
+
+#[test]
+fn parameters_round_trip_and_weak_ones_are_refused() {
+    let shape = Shape::new(1 << 16, 64).unwrap();
+    let params = BatchedParams::<Simple>::for_capacity(shape, Goal::MinTime, 32).unwrap();
+    let decoded = BatchedParams::<Simple>::decode(&params.encode()).unwrap();
+    assert_eq!(decoded.encode(), params.encode());
+    assert_eq!(decoded.describe().limits.batch, 32);
+    for capacity in [0, params::MAX_CAPACITY + 1] {
+        let error = BatchedParams::<Simple>::for_capacity(shape, Goal::MinTime, capacity).unwrap_err();
+        assert_eq!(error.code(), "out_of_bounds");
+    }
+    let weak = BatchedParams::<Simple>::unbounded(shape, 64, 2, 40).unwrap();
+    let error = BatchedParams::<Simple>::decode(&weak.encode()).unwrap_err();
+    assert!(error.to_string().contains("above 2^-40"), "{error}");
+}
