@@ -36,6 +36,7 @@ mod convolution;
 pub mod fhe;
 pub mod horner;
 pub mod key;
+mod lifting;
 pub mod modulus;
 pub mod params;
 pub mod psi;
