@@ -1,13 +1,10 @@
 //! Wide integers as residues modulo many primes, and back: what sums of products of them are computed in.
 //!
-//! A number's residues are sums of its 16-bit digits times powers of 2¹⁶, 64 primes at a time by
+//! A number's residues are sums of its digits times powers of their base, 64 primes at a time by
 //! [`papir_kernels::mat32`]; the Chinese remainder theorem takes residues back.
 
 use papir_kernels::mat32::{self, ROWS};
 use papir_ring::prime::{inverse_mod, pow_mod};
-
-/// Bits of a digit.
-pub(crate) const DIGIT_BITS: u32 = 16;
 
 /// The primes of a system, the powers that take digits to residues, and what takes residues back.
 #[derive(Clone)]
@@ -15,8 +12,10 @@ pub(crate) struct System {
     primes: Vec<u32>,
     /// Digits of the longest number.
     digits: usize,
-    /// 2^(16c) modulo each prime, centred, in row groups of primes.
+    /// 2^(bits·c) modulo each prime, centred, in row groups of primes.
     powers: Vec<i32>,
+    /// 1/p for each prime p.
+    reciprocals: Vec<f64>,
     /// (P/p)⁻¹ modulo p for each prime p, P the product of all.
     inverses: Vec<u32>,
     /// P/p for each prime, then P: little-endian words.
@@ -24,8 +23,9 @@ pub(crate) struct System {
 }
 
 impl System {
-    /// A system of different primes, for numbers of so many digits.
-    pub(crate) fn new(primes: Vec<u32>, digits: usize) -> Self {
+    /// A system of different primes, for numbers of so many digits of so many bits; products of these with half a
+    /// prime, summed, must stay below 2⁶¹.
+    pub(crate) fn new(primes: Vec<u32>, digits: usize, bits: u32) -> Self {
         let product = primes.iter().fold(vec![1], |product: Vec<u64>, prime| times(&product, *prime));
         let cofactors: Vec<Vec<u64>> = primes.iter().map(|prime| divided(&product, *prime).0).collect();
         let inverses = primes
@@ -34,12 +34,30 @@ impl System {
             .map(|(prime, cofactor)| inverse_mod(divided(cofactor, *prime).1, u64::from(*prime)) as u32);
         let inverses = inverses.collect();
         let cofactors = cofactors.into_iter().chain([product]).collect();
-        Self { powers: powers(&primes, digits), primes, digits, inverses, cofactors }
+        let reciprocals = primes.iter().map(|prime| f64::from(*prime).recip()).collect();
+        Self {
+            powers: powers(&primes, digits, bits, |_| 1),
+            primes,
+            digits,
+            reciprocals,
+            inverses,
+            cofactors,
+        }
     }
 
     /// The primes.
     pub(crate) fn primes(&self) -> &[u32] {
         &self.primes
+    }
+
+    /// 1/p for each prime.
+    pub(crate) fn reciprocals(&self) -> &[f64] {
+        &self.reciprocals
+    }
+
+    /// P/p for each prime, then P: little-endian words.
+    pub(crate) fn cofactors(&self) -> &[Vec<u64>] {
+        &self.cofactors
     }
 
     /// Parts of [`ROWS`] primes, the last perhaps of fewer.
@@ -52,18 +70,28 @@ impl System {
         &self.primes[part * ROWS..self.primes.len().min((part + 1) * ROWS)]
     }
 
-    /// Two numbers, of as many digits each, modulo the primes of one part.
-    pub(crate) fn residues(&self, part: usize, numbers: [&[u16]; 2]) -> [[u32; ROWS]; 2] {
+    /// Two numbers, as many digits of each, modulo the primes of one part.
+    pub(crate) fn residues(&self, part: usize, numbers: [&[i32]; 2]) -> [[u32; ROWS]; 2] {
+        self.residues_by(&self.powers, part, numbers)
+    }
+
+    /// What [`System::residues_by`] takes in place of powers for numbers times (P/p)⁻¹ modulo each prime p, P the
+    /// product of all: what products are lifted from.
+    pub(crate) fn inverted_powers(&self, bits: u32) -> Vec<i32> {
+        powers(&self.primes, self.digits, bits, |i| self.inverses[i])
+    }
+
+    /// [`System::residues`] by other factors of the digits.
+    pub(crate) fn residues_by(&self, powers: &[i32], part: usize, numbers: [&[i32]; 2]) -> [[u32; ROWS]; 2] {
         let mut sums = [[0i64; ROWS]; 2];
-        let digits = numbers.map(|number| number.iter().map(|digit| i32::from(*digit)).collect::<Vec<_>>());
-        let count = digits[0].len();
-        let tile = &self.powers[part * self.digits * ROWS..][..count * ROWS];
+        let tile = &powers[part * self.digits * ROWS..][..numbers[0].len() * ROWS];
         let [first, second] = &mut sums;
-        mat32::accumulate(tile, &digits[0], &digits[1], first, second);
+        mat32::accumulate(tile, numbers[0], numbers[1], first, second);
         sums.map(|sums| {
             let mut residues = [0; ROWS];
-            for ((residue, sum), prime) in residues.iter_mut().zip(sums).zip(self.primes_of(part)) {
-                *residue = sum.rem_euclid(i64::from(*prime)) as u32;
+            let primes = self.primes_of(part).iter().zip(&self.reciprocals[part * ROWS..]);
+            for ((residue, sum), (prime, reciprocal)) in residues.iter_mut().zip(sums).zip(primes) {
+                *residue = remainder(sum, *prime, *reciprocal);
             }
             residues
         })
@@ -87,13 +115,23 @@ impl System {
     }
 }
 
-/// 2^(16c) modulo each prime, centred, for c below `digits`, in row groups of primes.
-fn powers(primes: &[u32], digits: usize) -> Vec<i32> {
+/// A sum modulo a prime with its reciprocal. The quotient is rounded to a whole number by adding and taking off
+/// what leaves no room for a fraction; as sums are far below 2⁶³ and quotients far below 2⁵¹, the rest is at most
+/// half a prime and a trifle in size.
+fn remainder(sum: i64, prime: u32, reciprocal: f64) -> u32 {
+    const WHOLE: f64 = 3.0 * (1u64 << 51) as f64;
+    let quotient = (sum as f64 * reciprocal + WHOLE) - WHOLE;
+    let rest = sum - quotient as i64 * i64::from(prime);
+    (rest + if rest < 0 { i64::from(prime) } else { 0 }) as u32
+}
+
+/// first·2^(bits·c) modulo each prime, centred, for c below `digits`, in row groups of primes.
+fn powers(primes: &[u32], digits: usize, bits: u32, first: impl Fn(usize) -> u32) -> Vec<i32> {
     let mut tiles = vec![0; primes.len().div_ceil(ROWS) * digits * ROWS];
     for (i, &prime) in primes.iter().enumerate() {
         let tile = &mut tiles[i / ROWS * digits * ROWS..][..digits * ROWS];
-        let base = pow_mod(2, u64::from(DIGIT_BITS), u64::from(prime));
-        let mut power = 1;
+        let base = pow_mod(2, u64::from(bits), u64::from(prime));
+        let mut power = u64::from(first(i));
         for out in tile.iter_mut().skip(i % ROWS).step_by(ROWS) {
             *out = centred(power as u32, prime);
             power = power * base % u64::from(prime);
@@ -147,5 +185,26 @@ fn subtract_times(sum: &mut [u64], a: &[u64], b: u32) {
         let (less, first) = out.overflowing_sub(product.get(i).copied().unwrap_or(0));
         let (less, second) = less.overflowing_sub(u64::from(borrow));
         (*out, borrow) = (less, first || second);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn remainders_are_those_of_division() {
+        for prime in [65_537, 268_435_399, 4_294_967_291] {
+            let p = i64::from(prime);
+            let near = |k: i64| [k * p - 1, k * p, k * p + 1];
+            let most = (1 << 61) / p;
+            let sums = [0, 1, 2, 1 << 20, most / 3, most]
+                .into_iter()
+                .flat_map(|k| near(k).into_iter().chain(near(-k)));
+            for sum in sums.chain([1 << 61, -(1 << 61), 0x0123_4567_89ab_cdef]) {
+                let expected = sum.rem_euclid(p) as u32;
+                assert_eq!(remainder(sum, prime, f64::from(prime).recip()), expected, "{sum} modulo {prime}");
+            }
+        }
     }
 }

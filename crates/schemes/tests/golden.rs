@@ -5,9 +5,9 @@
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
-use papir_core::erased::ErasedSession;
+use papir_core::erased::{ErasedServer, ErasedSession};
 use papir_core::sections::{MemorySections, SectionSource};
-use papir_core::{Goal, NoProgress, RecordBuffer, Shape};
+use papir_core::{Goal, NoProgress, NotPrivate, RecordBuffer, Shape};
 use papir_schemes::registry;
 
 /// First 8 bytes of BLAKE3, in hexadecimal.
@@ -15,22 +15,16 @@ fn hash(bytes: &[u8]) -> String {
     blake3::hash(bytes).to_hex()[..16].to_owned()
 }
 
-/// Hashes of public part, query, answer and all sections, for a small fixed database.
-fn hashes(scheme: &str, records: u64, record_bytes: u64) -> [String; 4] {
-    let mut rng = ChaCha20Rng::from_seed([11; 32]);
+/// Records of fixed bytes.
+fn database(records: u64, record_bytes: u64) -> RecordBuffer {
     let shape = Shape::of_bytes(records, record_bytes).unwrap();
     let bytes =
         (0..(records * record_bytes) as u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
-    let records = RecordBuffer::from_packed(shape, bytes).unwrap();
-    let scheme = registry::by_name(scheme).unwrap();
-    let server = scheme.setup(&records, Goal::Balanced, &mut rng, &NoProgress).unwrap();
-    let client = scheme.client(&server.public()).unwrap();
-    let (secret, query) = client.query(None, &[123], &mut rng).unwrap();
-    let answer = server.answer(ErasedSession::default(), &query).unwrap();
-    assert_eq!(
-        client.extract(secret, &answer).unwrap(),
-        [papir_core::extract_bits(records.packed(), 123 * 8 * record_bytes, 8 * record_bytes)]
-    );
+    RecordBuffer::from_packed(shape, bytes).unwrap()
+}
+
+/// Names and contents of a prepared database's sections.
+fn sections(server: &dyn ErasedServer) -> Vec<u8> {
     let mut sections = MemorySections::default();
     server.save(&mut sections).unwrap();
     let mut all = Vec::new();
@@ -38,7 +32,42 @@ fn hashes(scheme: &str, records: u64, record_bytes: u64) -> [String; 4] {
         all.extend_from_slice(name.as_bytes());
         all.extend_from_slice(&sections.get(&name).unwrap());
     }
-    [hash(&server.public()), hash(&query), hash(&answer), hash(&all)]
+    all
+}
+
+/// Hashes of public part, query, answer and all sections, for a small fixed database.
+fn hashes(scheme: &str, records: u64, record_bytes: u64) -> [String; 4] {
+    let mut rng = ChaCha20Rng::from_seed([11; 32]);
+    let records = database(records, record_bytes);
+    let scheme = registry::by_name(scheme).unwrap();
+    let server = scheme.setup(&records, Goal::Balanced, &mut rng, &NoProgress).unwrap();
+    let client = scheme.client(&server.public()).unwrap();
+    let (secret, query) = client.query(None, &[123], &mut rng).unwrap();
+    let answer = server.answer(ErasedSession::default(), &query).unwrap();
+    assert_eq!(client.extract(secret, &answer).unwrap(), [records.get(123).unwrap()]);
+    [hash(&server.public()), hash(&query), hash(&answer), hash(&sections(&*server))]
+}
+
+/// The same of a variant of NewtonPIR, behind them its keys, ticket and client state where it has them.
+fn newton_hashes(name: &str) -> Vec<String> {
+    let mut rng = ChaCha20Rng::from_seed([11; 32]);
+    let records = database(300, 300);
+    let scheme = registry::by_name(name).unwrap().acknowledge(NotPrivate::acknowledged());
+    let server = scheme.setup(&records, Goal::Balanced, &mut rng, &NoProgress).unwrap();
+    let client = scheme.client(&server.public()).unwrap();
+    let mut registered = client.register(&mut rng).unwrap();
+    let keys = registered.as_ref().map(|(_, keys)| server.accept_keys(keys).unwrap());
+    let ticket = keys.as_ref().map(|keys| server.ticket(keys, 0, &NoProgress).unwrap());
+    let state = registered.as_mut().map(|(state, _)| state);
+    let (secret, query) = client.query(state, &[123], &mut rng).unwrap();
+    let session = ErasedSession { keys: keys.as_ref(), ticket: ticket.as_deref() };
+    let answer = server.answer(session, &query).unwrap();
+    assert_eq!(client.extract(secret, &answer).unwrap(), [records.get(123).unwrap()]);
+    let mut all = vec![server.public(), query, answer, sections(&*server)];
+    if let Some((state, keys)) = registered {
+        all.extend([keys, ticket.unwrap(), client.save_state(&state).unwrap().to_vec()]);
+    }
+    all.iter().map(|bytes| hash(bytes)).collect()
 }
 
 #[test]
@@ -102,5 +131,30 @@ fn simpleypir() {
     assert_eq!(
         hashes("simpleypir", 300, 100),
         ["a2f0ca32d9fc76de", "8a27f1631aebcd29", "05ef04f7dec7134b", "d46854e060d09986"]
+    );
+}
+
+/// Two chunks a record.
+#[test]
+fn newton() {
+    assert_eq!(
+        newton_hashes("newton"),
+        [
+            "50ac0782672f3bb9",
+            "49030d935e37ad34",
+            "309e775a92deced4",
+            "9372765298834280",
+            "8ca50a95ea2dd8f3",
+            "5e3ab965bafcd59b",
+            "4fb38fe8769ef7ff"
+        ]
+    );
+}
+
+#[test]
+fn newtonsym() {
+    assert_eq!(
+        newton_hashes("newtonsym"),
+        ["086b2f4f723232aa", "6703e2883adb43fa", "48a9fe0e2e1808b9", "145fee9f51640f1d"]
     );
 }

@@ -14,7 +14,7 @@ use rayon::prelude::*;
 
 use crate::residues::{System, centred};
 
-/// Bits of a half of a residue.
+/// Bits of a digit of a number, and of a half of a residue.
 const HALF_BITS: u32 = 16;
 
 /// The system, of primes just below 2³².
@@ -50,7 +50,7 @@ impl Residues {
     pub(super) fn new(bits: u32, digits: usize) -> Self {
         let primes: Vec<u32> =
             (0..u32::MAX).rev().filter(|n| is_prime(u64::from(*n))).take(primes_for(bits)).collect();
-        Self { system: System::new(primes, digits) }
+        Self { system: System::new(primes, digits, HALF_BITS) }
     }
 
     /// Writes the residues of some rows of a matrix whose integer in (row, column) has the digits
@@ -71,8 +71,8 @@ impl Residues {
             parts.for_each(|(part, words)| {
                 for column in 0..dimensions.columns {
                     for two in rows.chunks(2) {
-                        let numbers = [two[0], two[two.len() - 1]].map(|row| digits(row, column));
-                        self.put_two(part, (two, column), numbers, words);
+                        let numbers = [two[0], two[two.len() - 1]].map(|row| widened(digits(row, column)));
+                        self.put_two(part, (two, column), numbers.each_ref().map(Vec::as_slice), words);
                     }
                 }
             });
@@ -85,7 +85,7 @@ impl Residues {
         &self,
         part: usize,
         (rows, column): (&[usize], usize),
-        numbers: [&[u16]; 2],
+        numbers: [&[i32]; 2],
         words: &mut [i32],
     ) {
         let primes = self.system.primes_of(part);
@@ -101,6 +101,7 @@ impl Residues {
     /// A vector's residues, prime after prime, in halves: low ones, high ones.
     pub(super) fn vector(&self, numbers: &[Vec<u16>]) -> Vec<[Vec<i32>; 2]> {
         let parts = 0..self.system.parts();
+        let numbers: Vec<Vec<i32>> = numbers.iter().map(|number| widened(number)).collect();
         let of_part = |part: usize| {
             let residues = numbers.chunks(2).flat_map(|two| {
                 let both = self.system.residues(part, [&two[0], &two[two.len() - 1]]);
@@ -141,6 +142,11 @@ impl Residues {
         let rows = |vector| (0..dimensions.rows).into_par_iter().map(|row| value(vector, row)).collect();
         (0..vectors.len()).map(rows).collect()
     }
+}
+
+/// Digits as factors.
+fn widened(digits: &[u16]) -> Vec<i32> {
+    digits.iter().map(|digit| i32::from(*digit)).collect()
 }
 
 /// One prime's tile of a matrix times vectors in halves, modulo the prime.

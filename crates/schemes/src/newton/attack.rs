@@ -16,6 +16,8 @@ use super::modulus::{Modulus, bytes_of, words_of};
 /// Words of χ's coefficients divided by n: nine multiplications with candidates of 32 bits leave more than
 /// the highest 64 bits right.
 const WORDS: usize = 6;
+/// Candidates of any length that are tried side by side.
+const BLOCK: usize = 256;
 
 /// A polynomial that has the index of a query (counted from 1) as a root.
 pub struct Evidence {
@@ -43,9 +45,15 @@ impl Evidence {
         let (n, rest) = words.split_at(number / 8);
         let (u, rest) = rest.split_at(number / 8);
         let (v, c) = rest.split_at(number / 8);
-        let n = Modulus::unchecked(n)?;
-        let (u, v, c) = (u.to_vec(), v.to_vec(), c.to_vec());
-        let (ring, c) = Ring::of(&n, &Ciphertext { u, v, c });
+        Self::new(Modulus::unchecked(n)?, &Ciphertext { u: u.to_vec(), v: v.to_vec(), c: c.to_vec() })
+    }
+
+    /// From a ciphertext: of any message, the paper's set intersection's as well.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`] for an n with a prime factor below 10.
+    pub fn new(n: Modulus, ciphertext: &Ciphertext) -> Result<Self> {
+        let (ring, c) = Ring::of(&n, ciphertext);
         let powers = Powers::new(&ring, &c)?;
         let limbs = n.limbs();
         let negated = powers.wrapped().chunks_exact(limbs).flat_map(|wrapped| n.sum([(wrapped, -1)]));
@@ -75,11 +83,31 @@ impl Evidence {
 
     /// Whether χ(i) = 0 modulo n.
     fn is_root(&self, i: u64) -> bool {
-        let coefficients = self.coefficients.chunks_exact(self.n.limbs()).rev();
-        let value = coefficients.fold(self.n.wide().one().to_vec(), |value, coefficient| {
-            self.n.sum([(value.as_slice(), i as i64), (coefficient, 1)])
+        self.are_roots(&[i], 1) == [true]
+    }
+
+    /// Of each candidate, an integer of so many words, whether the message may be that: nine products modulo n
+    /// for each. For candidates of any length.
+    ///
+    /// # Panics
+    /// Where these are not whole integers, or have no words.
+    pub fn are_roots(&self, candidates: &[u64], words: usize) -> Vec<bool> {
+        let (n, block) = (&self.n, BLOCK * words);
+        let roots = candidates.chunks(block).flat_map(|candidates| {
+            let candidates = n.enter(candidates, words);
+            let count = candidates.len() / n.limbs();
+            let mut values = n.wide().one().repeat(count);
+            for coefficient in self.coefficients.chunks_exact(n.limbs()).rev() {
+                n.wide().multiply(&mut values, &candidates);
+                n.wide().add_multiples(&mut values, [(&coefficient.repeat(count), 1)]);
+            }
+            let values = n.leave(&values);
+            values
+                .chunks_exact(n.words())
+                .map(|value| value.iter().all(|&word| word == 0))
+                .collect::<Vec<_>>()
         });
-        self.n.leave(&value).iter().all(|&word| word == 0)
+        roots.collect()
     }
 }
 

@@ -30,31 +30,30 @@ impl<'a> Preparation<'a> {
         progress.stage("factorials", 1);
         let inverses = inverse_factorials(n, count)?;
         progress.advance(1);
-        let mut signed = inverses.clone();
-        let zero = n.zeros(1);
-        for odd in signed.chunks_exact_mut(n.limbs()).skip(1).step_by(2) {
-            let negative = n.sum([(&zero[..], 1), (&*odd, -1)]);
-            odd.copy_from_slice(&negative);
-        }
-        let convolution = Convolution::new(n, &leave(n, &signed), progress);
+        let convolution = Convolution::new(n, &leave(n, &inverses), progress);
         Ok(Self { n, inverses, convolution })
     }
 
     /// The coefficients, elements, of the polynomial through N values: integers of so many words each.
     pub fn coefficients(&self, values: &[u64], words: usize, progress: &dyn Progress) -> Vec<u64> {
         let limbs = self.n.limbs();
+        let mut scaled = vec![0; values.len() / words * self.n.words()];
         let parts = values.par_chunks(BLOCK * words).zip(self.inverses.par_chunks(BLOCK * limbs));
-        let scaled = parts.flat_map_iter(|(values, inverses)| {
+        let parts = parts.zip(scaled.par_chunks_mut(BLOCK * self.n.words()));
+        parts.for_each(|((values, inverses), scaled)| {
             let mut elements = self.n.enter(values, words);
             self.n.wide().multiply(&mut elements, inverses);
-            self.n.leave(&elements)
+            self.n.wide().leave(&elements, scaled);
         });
-        self.convolution.with(&scaled.collect::<Vec<u64>>(), progress)
+        self.convolution.with(&scaled, progress)
     }
 }
 
 fn leave(n: &Modulus, elements: &[u64]) -> Vec<u64> {
-    elements.par_chunks(BLOCK * n.limbs()).flat_map_iter(|some| n.leave(some)).collect()
+    let mut integers = vec![0; elements.len() / n.limbs() * n.words()];
+    let parts = elements.par_chunks(BLOCK * n.limbs()).zip(integers.par_chunks_mut(BLOCK * n.words()));
+    parts.for_each(|(elements, integers)| n.wide().leave(elements, integers));
+    integers
 }
 
 /// 1/k! for k below `count`: (count − 1)! is inverted, the others are products of it and what is above k.
@@ -85,6 +84,9 @@ fn inverse_factorials(n: &Modulus, count: usize) -> Result<Vec<u64>> {
     let all = n.product(&carries[..limbs], &products[..limbs]);
     n.wide().multiply_all(&mut carries, &n.inverse(&all)?);
     products.par_chunks_exact_mut(row_limbs).for_each(|row| n.wide().multiply(row, &carries));
-    let entry = |k: usize| &products[((k % rows) * LANES + k / rows) * limbs..][..limbs];
-    Ok((0..count).flat_map(|k| entry(k).iter().copied()).collect())
+    let mut inverses = Vec::with_capacity(count * limbs);
+    for k in 0..count {
+        inverses.extend_from_slice(&products[((k % rows) * LANES + k / rows) * limbs..][..limbs]);
+    }
+    Ok(inverses)
 }

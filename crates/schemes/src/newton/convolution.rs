@@ -11,6 +11,7 @@ use papir_kernels::pointwise;
 use papir_ring::prime::{ntt_primes, primitive_root};
 use rayon::prelude::*;
 
+use super::lifting::{DIGIT_BITS, Lifting, digit_count, digits};
 use super::modulus::Modulus;
 use crate::residues::System;
 
@@ -20,23 +21,24 @@ const DEGREES: std::ops::RangeInclusive<usize> = 16..=65536;
 const PRIME_BITS: u32 = 28;
 /// Numbers whose residues are computed together.
 const RUN: usize = 16;
-/// Runs whose residues primes take one after the other: 512 KiB.
-const RUNS: usize = 128;
+/// Numbers whose residues primes take one after the other: 512 KiB.
+const BLOCK: usize = 2048;
 /// Sums that are lifted at a time.
-const LIFTED: usize = 256;
+const LIFTED: usize = 128;
 
-/// A sequence, transformed: what others are convolved with.
+/// A sequence with alternating signs, transformed: what others are convolved with.
 pub(super) struct Convolution<'a> {
     n: &'a Modulus,
     count: usize,
     system: System,
+    lifting: Lifting,
     tables: Vec<NttTable>,
-    /// For each prime the values of each block.
+    /// For each prime the values of each block, times what [`Lifting`] takes residues by.
     values: Vec<Vec<u32>>,
 }
 
 impl<'a> Convolution<'a> {
-    /// With integers of as many words as n has.
+    /// With integers of as many words as n has, the second, fourth, … taken with a minus.
     pub(super) fn new(n: &'a Modulus, sequence: &[u64], progress: &dyn Progress) -> Self {
         let (words, count) = (n.words(), sequence.len() / n.words());
         let degree = (2 * count).next_power_of_two().clamp(*DEGREES.start(), *DEGREES.end());
@@ -48,17 +50,37 @@ impl<'a> Convolution<'a> {
         };
         // Every prime is 1 modulo 2·degree.
         let tables = primes.par_iter().filter_map(table).collect();
-        let mut convolution =
-            Self { n, count, system: System::new(primes, 4 * words), tables, values: Vec::new() };
-        progress.stage("transform", convolution.system.parts() as u64);
-        let parts = 0..convolution.system.parts();
-        let transform = |part| {
-            progress.advance(1);
-            convolution.transformed(part, sequence)
-        };
-        let values = parts.flat_map(transform).collect();
-        convolution.values = values;
+        let system = System::new(primes, digit_count(words), DIGIT_BITS);
+        let lifting = Lifting::new(n, &system);
+        let mut convolution = Self { n, count, system, lifting, tables, values: Vec::new() };
+        convolution.values = convolution.inverted(sequence, progress);
         convolution
+    }
+
+    /// The values of a sequence's blocks, with alternating signs, modulo each prime p, times (P/p)⁻¹.
+    fn inverted(&self, sequence: &[u64], progress: &dyn Progress) -> Vec<Vec<u32>> {
+        progress.stage("transform", self.system.parts() as u64);
+        let powers = self.system.inverted_powers(DIGIT_BITS);
+        let mut values: Vec<Vec<u32>> = self.tables.iter().map(|_| self.room()).collect();
+        let mut residues = vec![[0; ROWS]; self.count];
+        for (part, values) in values.chunks_mut(ROWS).enumerate() {
+            let primes = self.system.primes_of(part);
+            let alternating = |numbers: [&[i32]; 2]| {
+                let [first, mut second] = self.system.residues_by(&powers, part, numbers);
+                let odd = second.iter_mut().zip(primes);
+                odd.for_each(|(residue, prime)| *residue = if *residue == 0 { 0 } else { prime - *residue });
+                [first, second]
+            };
+            self.take_residues(alternating, sequence, &mut residues);
+            self.transform(part, &residues, values);
+            progress.advance(1);
+        }
+        values
+    }
+
+    /// Zeros for the values of all blocks modulo one prime.
+    fn room(&self) -> Vec<u32> {
+        vec![0; 2 * self.half() * self.blocks()]
     }
 
     fn half(&self) -> usize {
@@ -72,36 +94,60 @@ impl<'a> Convolution<'a> {
     /// The first terms of the convolution, as many as the sequences have, as elements.
     pub(super) fn with(&self, sequence: &[u64], progress: &dyn Progress) -> Vec<u64> {
         progress.stage("convolve", self.system.parts() as u64);
-        let mut residues: Vec<Vec<u32>> = Vec::with_capacity(self.tables.len());
+        let mut terms: Vec<Vec<u32>> = Vec::with_capacity(self.tables.len());
+        let mut values = vec![self.room(); self.tables.len().min(ROWS)];
+        let mut residues = vec![[0; ROWS]; self.count];
         for part in 0..self.system.parts() {
-            let transformed = self.transformed(part, sequence);
-            let primes = transformed.par_iter().enumerate();
-            residues.par_extend(primes.map(|(lane, values)| self.multiplied(part * ROWS + lane, values)));
+            self.take_residues(|numbers| self.system.residues(part, numbers), sequence, &mut residues);
+            let values = &mut values[..self.system.primes_of(part).len()];
+            self.transform(part, &residues, values);
+            let primes = values.par_iter().enumerate();
+            terms.par_extend(primes.map(|(lane, values)| self.multiplied(part * ROWS + lane, values)));
             progress.advance(1);
         }
+        drop((values, residues));
         progress.stage("lift", self.count.div_ceil(LIFTED) as u64);
-        let starts = (0..self.count).into_par_iter().step_by(LIFTED);
-        let elements = starts.flat_map_iter(|start| {
-            let end = self.count.min(start + LIFTED);
-            let sums = (start..end).flat_map(|k| self.system.lift(residues.iter().map(move |of| of[k])));
-            let sums: Vec<u64> = sums.collect();
+        let mut elements = self.n.zeros(self.count);
+        let parts = elements.par_chunks_mut(LIFTED * self.n.limbs()).enumerate();
+        parts.for_each(|(part, elements)| {
+            let (start, count) = (part * LIFTED, elements.len() / self.n.limbs());
+            let sums = self.lifting.lift(count, |prime| &terms[prime][start..start + count]);
+            self.n.wide().enter(&sums, self.lifting.words(), elements);
             progress.advance(1);
-            self.n.enter(&sums, sums.len() / (end - start))
         });
-        elements.collect()
+        elements
     }
 
-    /// The values of a sequence's blocks modulo each prime of one part.
-    fn transformed(&self, part: usize, sequence: &[u64]) -> Vec<Vec<u32>> {
-        let (half, primes) = (self.half(), self.system.primes_of(part).len());
-        let mut values = vec![vec![0; 2 * half * self.blocks()]; primes];
-        let runs: Vec<Vec<[u32; ROWS]>> =
-            sequence.par_chunks(RUN * self.n.words()).map(|run| self.residues(part, run)).collect();
+    /// Residues of integers modulo the primes of one part, two integers at a time.
+    fn take_residues(
+        &self,
+        residues_of: impl Fn([&[i32]; 2]) -> [[u32; ROWS]; 2] + Sync,
+        integers: &[u64],
+        residues: &mut [[u32; ROWS]],
+    ) {
+        let (words, each) = (self.n.words(), digit_count(self.n.words()));
+        let runs = integers.par_chunks(RUN * words).zip(residues.par_chunks_mut(RUN));
+        runs.for_each(|(integers, residues)| {
+            let digits = digits(integers, words);
+            for (two, residues) in digits.chunks(2 * each).zip(residues.chunks_mut(2)) {
+                let (first, second) = two.split_at(each);
+                let both = residues_of([first, if second.is_empty() { first } else { second }]);
+                residues.copy_from_slice(&both[..residues.len()]);
+            }
+        });
+    }
+
+    /// The values of blocks from residues modulo the primes of one part.
+    fn transform(&self, part: usize, residues: &[[u32; ROWS]], values: &mut [Vec<u32>]) {
+        // A power of two.
+        let half = self.half();
+        let place = |k: usize| k + (k & !(half - 1));
+        values.par_iter_mut().for_each(|values| values.fill(0));
         // A block of residues stays in the cache while all primes take theirs.
-        for (block, runs) in runs.chunks(RUNS).enumerate() {
+        for (block, residues) in residues.chunks(BLOCK).enumerate() {
             values.par_iter_mut().enumerate().for_each(|(lane, values)| {
-                for (k, residues) in (block * RUNS * RUN..).zip(runs.iter().flatten()) {
-                    values[k / half * 2 * half + k % half] = residues[lane];
+                for (k, residues) in (block * BLOCK..).zip(residues) {
+                    values[place(k)] = residues[lane];
                 }
             });
         }
@@ -109,19 +155,6 @@ impl<'a> Convolution<'a> {
             let table = &self.tables[part * ROWS + lane];
             values.chunks_exact_mut(2 * half).for_each(|block| table.forward(block));
         });
-        values
-    }
-
-    /// Integers modulo the primes of one part.
-    fn residues(&self, part: usize, integers: &[u64]) -> Vec<[u32; ROWS]> {
-        let digits: Vec<u16> =
-            integers.iter().flat_map(|word| [0, 16, 32, 48].map(|shift| (word >> shift) as u16)).collect();
-        let numbers: Vec<&[u16]> = digits.chunks_exact(4 * self.n.words()).collect();
-        let both = |two: &[&[u16]]| {
-            let residues = self.system.residues(part, [two[0], two[two.len() - 1]]);
-            residues.into_iter().take(two.len()).collect::<Vec<_>>()
-        };
-        numbers.chunks(2).flat_map(both).collect()
     }
 
     /// The convolution's terms modulo one prime, from a sequence's values.
@@ -129,13 +162,13 @@ impl<'a> Convolution<'a> {
         let (table, half) = (&self.tables[prime], self.half());
         let modulus = pointwise::Modulus::new(table.modulus());
         let mut terms = vec![0; half * (self.blocks() + 1)];
+        let (mut sums, mut product) = (vec![0; 2 * half], vec![0; 2 * half]);
         for k in 0..self.blocks() {
-            let mut sums = vec![0; 2 * half];
+            sums.fill(0);
             for i in 0..=k {
                 let other = block_of(&self.values[prime], 2 * half, k - i);
                 pointwise::mul_accumulate(&mut sums, block_of(values, 2 * half, i), other);
             }
-            let mut product = vec![0; 2 * half];
             pointwise::reduce(&mut product, &sums, modulus);
             table.inverse(&mut product);
             pointwise::add_assign(&mut terms[half * k..][..2 * half], &product, modulus);

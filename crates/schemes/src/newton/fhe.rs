@@ -50,22 +50,32 @@ impl Point {
     }
 }
 
-/// `Enc`: a message below 2⁶⁴ under a fresh point, and the point (which section 4.3 keeps to decrypt with).
-/// The constant coefficient is the message less the others' values at the point: a₀₀ falls out.
-pub fn encrypt(n: &Modulus, message: u64, rng: &mut dyn CryptoRng) -> (Ciphertext, Point) {
-    let (limbs, roots) = (n.limbs(), n.random(2, rng));
-    let (a, b) = roots.split_at(limbs);
-    let point = Point::new(n, a, b);
-    let cubes = n.product(&n.product(&roots, &roots), &roots);
+/// A fresh point, and its cubes u and v, integers below n.
+pub fn random_point(n: &Modulus, rng: &mut dyn CryptoRng) -> (Point, [Vec<u64>; 2]) {
+    let roots = n.random(2, rng);
+    let (a, b) = roots.split_at(n.limbs());
+    let cubes = n.leave(&n.product(&n.product(&roots, &roots), &roots));
+    let (u, v) = cubes.split_at(n.words());
+    (Point::new(n, a, b), [u.to_vec(), v.to_vec()])
+}
+
+/// c(x, y) of a message, an element, under a point, in integers below n. The constant coefficient is the
+/// message less the others' values at the point: a₀₀ falls out.
+pub fn encrypt_at(n: &Modulus, point: &Point, message: &[u64], rng: &mut dyn CryptoRng) -> Vec<u64> {
+    let limbs = n.limbs();
     let mut c = n.random(RANK, rng);
     let values = Zeroizing::new(n.product(&c, &point.monomials));
-    let message = Zeroizing::new(n.small(message));
     let others = values[limbs..].chunks_exact(limbs).map(|value| (value, -1));
-    let first = n.sum(std::iter::once((message.as_slice(), 1)).chain(others));
+    let first = n.sum(std::iter::once((message, 1)).chain(others));
     c[..limbs].copy_from_slice(&first);
-    let [c, cubes] = [&c[..], &cubes[..]].map(|elements| n.leave(elements));
-    let (u, v) = cubes.split_at(n.words());
-    (Ciphertext { u: u.to_vec(), v: v.to_vec(), c }, point)
+    n.leave(&c)
+}
+
+/// `Enc`: a message below 2⁶⁴ under a fresh point, and the point (which section 4.3 keeps to decrypt with).
+pub fn encrypt(n: &Modulus, message: u64, rng: &mut dyn CryptoRng) -> (Ciphertext, Point) {
+    let (point, [u, v]) = random_point(n, rng);
+    let c = encrypt_at(n, &point, &Zeroizing::new(n.small(message)), rng);
+    (Ciphertext { u, v, c }, point)
 }
 
 /// `Dec`: the point from u and v by the secret key, and c at it.

@@ -20,6 +20,7 @@
 //! | 4.3, symmetric variant | [`Symmetric`]: n is the database's, the client keeps a and b |
 //! | 4.3, d ‖ h(d) | [`params::NewtonParams::with_digests`] |
 //! | 4.3, longer entries | records are cut into chunks below n |
+//! | section 5, set intersection | [`psi`] |
 //! | Xu et al. \[44\], Table 3 | [`xu`] |
 //!
 //! What differs: Algorithm 2 divides by j, which in Z_n is a product with j⁻¹ modulo the n of the client that
@@ -35,8 +36,10 @@ mod convolution;
 pub mod fhe;
 pub mod horner;
 pub mod key;
+mod lifting;
 pub mod modulus;
 pub mod params;
+pub mod psi;
 pub mod server;
 #[cfg(test)]
 mod tests;

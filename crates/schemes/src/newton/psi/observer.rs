@@ -1,0 +1,40 @@
+//! What whoever sees a request learns: the receiver's set, as far as he can guess its elements.
+//!
+//! The polynomial of an index ([`crate::newton::attack`]) is one of an element as well. The hash functions are
+//! public, so that a candidate is tried in its three bins only. Where elements are masked, candidates are
+//! masked values: the sender, who has the key, computes them.
+
+use papir_core::{Error, Result};
+
+use super::hashing::Hashes;
+use super::wire::Request;
+use super::{ITEM_WORDS, Item, integers};
+use crate::newton::attack::Evidence;
+use crate::newton::fhe::Ciphertext;
+use crate::newton::modulus::Modulus;
+
+/// Those of the candidates that are in the receiver's set, in ascending order.
+///
+/// # Errors
+/// [`Error::Malformed`] for a request without bins, or with an n that is no modulus.
+pub fn elements(request: &Request, candidates: &[Item]) -> Result<Vec<Item>> {
+    if request.bins.is_empty() {
+        return Err(Error::malformed("a request for an intersection", "no bins", "some"));
+    }
+    let hashes = Hashes::new(&request.seed, request.bins.len());
+    let mut tried = vec![Vec::new(); request.bins.len()];
+    for &candidate in candidates {
+        hashes.bins_of(candidate).into_iter().for_each(|bin| tried[bin].push(candidate));
+    }
+    let mut found = Vec::new();
+    for (bin, tried) in request.bins.iter().zip(&tried) {
+        let c = bin.powers.first().cloned().unwrap_or_default();
+        let ciphertext = Ciphertext { u: bin.u.clone(), v: bin.v.clone(), c };
+        let evidence = Evidence::new(Modulus::unchecked(&request.modulus)?, &ciphertext)?;
+        let roots = evidence.are_roots(&integers(tried), ITEM_WORDS);
+        found.extend(tried.iter().zip(roots).filter(|(_, root)| *root).map(|(item, _)| *item));
+    }
+    found.sort_unstable();
+    found.dedup();
+    Ok(found)
+}

@@ -1,0 +1,177 @@
+//! Sizes that both parties know. None depends on what is in the sets.
+
+use papir_core::{Error, Result};
+
+use super::hashing::HASHES;
+
+/// Bits of n, as everywhere in the paper.
+const MODULUS_BITS: u32 = 2048;
+/// The largest set.
+const MOST_ITEMS: usize = 1 << 20;
+/// −log₂ of the chance that some bin of the sender's takes more than its share.
+const OVERFLOW_BITS: f64 = 40.0;
+
+/// The sizes of sets and bins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PsiParams {
+    receiver: usize,
+    sender: usize,
+    bins: usize,
+    load: usize,
+    parts: usize,
+    windowed: bool,
+    modulus_bits: u32,
+}
+
+impl PsiParams {
+    /// For a receiver's and a sender's set of up to so many elements: one part, no windowing.
+    ///
+    /// # Errors
+    /// [`Error::OutOfBounds`] for sizes that are 0 or above 2²⁰.
+    pub fn new(receiver: usize, sender: usize) -> Result<Self> {
+        for (what, size) in [("the receiver's set", receiver), ("the sender's set", sender)] {
+            check(what, size, MOST_ITEMS)?;
+        }
+        // Three hash functions fill bins to nine tenths; small tables want more room.
+        let bins = receiver + receiver.div_ceil(2) + HASHES;
+        let (load, modulus_bits) = (load(HASHES * sender, bins).min(sender), MODULUS_BITS);
+        Ok(Self { receiver, sender, bins, load, parts: 1, windowed: false, modulus_bits })
+    }
+
+    /// Each of the sender's bins in so many parts, with an answer for each.
+    ///
+    /// # Errors
+    /// [`Error::OutOfBounds`] for none, or more than a bin has elements.
+    pub fn partitioned(self, parts: usize) -> Result<Self> {
+        check("the number of parts of a bin", parts, self.load)?;
+        Ok(Self { parts, ..self })
+    }
+
+    /// With y², y⁴, … sent as well, up to what a part needs.
+    pub fn windowed(self) -> Self {
+        Self { windowed: true, ..self }
+    }
+
+    /// With an n of another length than 2,048 bits: nothing of this is private, whatever the length.
+    ///
+    /// # Errors
+    /// [`Error::OutOfBounds`] below 256 bits, above 4,096, or between multiples of 128.
+    pub fn with_modulus_bits(self, bits: u32) -> Result<Self> {
+        if !(256..=4096).contains(&bits) || !bits.is_multiple_of(128) {
+            let expected = "a multiple of 128 from 256 to 4096";
+            return Err(Error::out_of_bounds("the bits of newton's modulus", u64::from(bits), expected));
+        }
+        Ok(Self { modulus_bits: bits, ..self })
+    }
+
+    /// The most elements of the receiver's set.
+    pub fn receiver(&self) -> usize {
+        self.receiver
+    }
+
+    /// The most elements of the sender's set.
+    pub fn sender(&self) -> usize {
+        self.sender
+    }
+
+    /// m.
+    pub fn bins(&self) -> usize {
+        self.bins
+    }
+
+    /// The most elements of a bin of the sender's; all bins are filled up to it.
+    pub fn load(&self) -> usize {
+        self.load
+    }
+
+    /// t.
+    pub fn parts(&self) -> usize {
+        self.parts
+    }
+
+    /// M/t: elements of a part, and the degree of its polynomial.
+    pub fn degree(&self) -> usize {
+        self.load.div_ceil(self.parts)
+    }
+
+    /// Powers of its element that the receiver sends: y^(2ⁱ) for i below this.
+    pub fn powers(&self) -> usize {
+        if self.windowed { self.degree().ilog2() as usize + 1 } else { 1 }
+    }
+
+    /// Bits of n.
+    pub fn modulus_bits(&self) -> u32 {
+        self.modulus_bits
+    }
+
+    /// Words of a number below n.
+    pub(super) fn number_words(&self) -> usize {
+        self.modulus_bits as usize / 64
+    }
+}
+
+fn check(what: &'static str, found: usize, most: usize) -> Result<()> {
+    if found == 0 || found > most {
+        return Err(Error::out_of_bounds(what, found as u64, format!("1 to {most}")));
+    }
+    Ok(())
+}
+
+/// How many of so many balls the fullest bin takes but for a chance of 2⁻⁴⁰: the first L with
+/// bins·C(balls, L + 1)·bins^−(L + 1) below that.
+fn load(balls: usize, bins: usize) -> usize {
+    let log_bins = (bins as f64).log2();
+    // log₂ of bins·C(balls, k)·bins^−k.
+    let mut chance = log_bins;
+    for k in 0..balls {
+        chance += ((balls - k) as f64 / (k + 1) as f64).log2() - log_bins;
+        if chance <= -OVERFLOW_BITS {
+            return k;
+        }
+    }
+    balls
+}
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_follow_from_the_sets() {
+        let params = PsiParams::new(10, 1000).unwrap();
+        assert_eq!(params.bins(), 18);
+        assert!((3000 / 18..1000).contains(&params.load()), "{}", params.load());
+        assert_eq!((params.parts(), params.powers()), (1, 1));
+        let params = params.partitioned(7).unwrap().windowed();
+        assert_eq!(params.degree(), params.load().div_ceil(7));
+        assert_eq!(params.powers(), params.degree().ilog2() as usize + 1);
+        // A bin holds no element twice.
+        assert_eq!(PsiParams::new(1, 5).unwrap().load(), 5);
+    }
+
+    /// k balls in one given bin of two: 2·C(b, k)/2^k bounds the chance.
+    #[test]
+    fn the_load_is_the_first_that_is_rarely_exceeded() {
+        assert_eq!(load(10, 1), 10, "one bin takes all");
+        let bound = |balls: usize, k: usize| {
+            let choices: f64 = (0..k).map(|i| (balls - i) as f64 / (i + 1) as f64).product();
+            100.0 * choices / 100f64.powi(k as i32)
+        };
+        let found = load(50, 100);
+        assert!(bound(50, found + 1) <= 0.5f64.powi(40) && bound(50, found) > 0.5f64.powi(40), "{found}");
+    }
+
+    #[test]
+    fn sizes_out_of_range_are_refused() {
+        for (receiver, sender) in [(0, 1), (1, 0), (MOST_ITEMS + 1, 1), (1, MOST_ITEMS + 1)] {
+            assert!(PsiParams::new(receiver, sender).is_err(), "{receiver}, {sender}");
+        }
+        let params = PsiParams::new(4, 20).unwrap();
+        for parts in [0, params.load() + 1] {
+            assert!(params.clone().partitioned(parts).is_err(), "{parts} parts");
+        }
+        for bits in [128, 300, 4224] {
+            assert!(params.clone().with_modulus_bits(bits).is_err(), "{bits} bits");
+        }
+    }
+}

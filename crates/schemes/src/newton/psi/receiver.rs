@@ -1,0 +1,105 @@
+//! The receiver: hashing, `Encrypt Y`, and what it learns.
+
+use std::sync::Arc;
+
+use papir_core::{Error, NotPrivate, Result};
+use papir_ring::prg::Seed;
+use rand_core::CryptoRng;
+use zeroize::Zeroizing;
+
+use super::hashing::Hashes;
+use super::windowing::encrypt_powers;
+use super::wire::{EncryptedBin, Request, Response};
+use super::{ITEM_WORDS, Item, PsiParams, cuckoo, distinct, integers};
+use crate::newton::fhe::{Point, random_point};
+use crate::newton::modulus::Modulus;
+
+/// Seeds that are tried before the table is given up.
+const SEEDS: usize = 64;
+
+/// Who learns the intersection.
+pub struct Receiver {
+    params: PsiParams,
+    modulus: Arc<Modulus>,
+    items: Zeroizing<Vec<Item>>,
+}
+
+/// What opens one response.
+pub struct Opening {
+    table: Zeroizing<Vec<Option<Item>>>,
+    /// a and b of each bin (section 4.3).
+    points: Vec<Point>,
+}
+
+impl Receiver {
+    /// With a set, whose repetitions do not count, and n: its own, or anybody's.
+    ///
+    /// # Errors
+    /// [`Error::OutOfBounds`] for more elements than the parameters have, or an n of another length.
+    pub fn new(params: PsiParams, modulus: Arc<Modulus>, items: &[Item], _word: NotPrivate) -> Result<Self> {
+        let items = distinct(items);
+        if items.len() > params.receiver() {
+            let expected = format!("at most {}", params.receiver());
+            return Err(Error::out_of_bounds("the receiver's set", items.len() as u64, expected));
+        }
+        Error::check_length("newton's modulus", 8 * modulus.words(), 8 * params.number_words())?;
+        Ok(Self { params, modulus, items })
+    }
+
+    /// Hashes and encrypts. A seed with which the table does not fill is replaced, which says something about
+    /// the set; an empty bin holds a random number below n.
+    ///
+    /// # Errors
+    /// [`Error::OutOfBounds`] where no seed fills the table.
+    pub fn request(&self, rng: &mut dyn CryptoRng) -> Result<(Opening, Request)> {
+        let (seed, table) = self.table(rng)?;
+        let n = &*self.modulus;
+        let mut points = Vec::with_capacity(table.len());
+        let mut bins = Vec::with_capacity(table.len());
+        for held in table.iter() {
+            let y = match held {
+                Some(item) => Zeroizing::new(n.enter(&integers(&[*item]), ITEM_WORDS)),
+                None => n.random(1, rng),
+            };
+            let (point, [u, v]) = random_point(n, rng);
+            bins.push(EncryptedBin {
+                u,
+                v,
+                powers: encrypt_powers(n, &point, &y, self.params.powers(), rng),
+            });
+            points.push(point);
+        }
+        let request = Request { seed, modulus: n.integer().to_vec(), bins };
+        Ok((Opening { table, points }, request))
+    }
+
+    fn table(&self, rng: &mut dyn CryptoRng) -> Result<(Seed, Zeroizing<Vec<Option<Item>>>)> {
+        for _ in 0..SEEDS {
+            let seed = Seed::random(rng);
+            let hashes = Hashes::new(&seed, self.params.bins());
+            if let Some(table) = cuckoo::fill(&hashes, self.params.bins(), &self.items, rng) {
+                return Ok((seed, table));
+            }
+        }
+        let expected = "a set that some seed puts into the bins";
+        Err(Error::out_of_bounds("the receiver's set", self.items.len() as u64, expected))
+    }
+
+    /// The elements that the sender has too, in ascending order: those of bins with a part that opens to zero.
+    ///
+    /// # Errors
+    /// [`Error::Length`] for a response of other bins.
+    pub fn intersection(&self, opening: &Opening, response: &Response) -> Result<Vec<Item>> {
+        Error::check_length("an intersection's bins", response.bins.len(), opening.table.len())?;
+        let opens_to_zero = |point: &Point, parts: &[Vec<u64>]| {
+            parts.iter().fold(false, |hit, part| {
+                hit | (point.open(&self.modulus, part).iter().fold(0, |or, word| or | word) == 0)
+            })
+        };
+        let bins = opening.table.iter().zip(&opening.points).zip(&response.bins);
+        let hits = bins.filter_map(|((item, point), parts)| item.filter(|_| opens_to_zero(point, parts)));
+        let mut found: Vec<Item> = hits.collect();
+        found.sort_unstable();
+        Ok(found)
+    }
+}

@@ -1,0 +1,98 @@
+//! Messages. A number has the bytes of n, little-endian.
+//!
+//! ```text
+//! request    seed of the hash functions (32), n, for each bin u, v and nine coefficients for each power
+//! response   for each bin for each part nine coefficients
+//! ```
+
+use papir_core::{Error, Result};
+use papir_ring::prg::Seed;
+
+use super::PsiParams;
+use crate::newton::fhe::RANK;
+use crate::newton::modulus::{bytes_of, words_of};
+
+const SEED_BYTES: usize = 32;
+
+/// One bin of the receiver's: powers of what is in it, encrypted under one point.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EncryptedBin {
+    /// a³.
+    pub u: Vec<u64>,
+    /// b³.
+    pub v: Vec<u64>,
+    /// c of y, of y², and so on.
+    pub powers: Vec<Vec<u64>>,
+}
+
+/// What the receiver sends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// Of the hash functions.
+    pub seed: Seed,
+    /// n.
+    pub modulus: Vec<u64>,
+    /// As many as [`PsiParams::bins`].
+    pub bins: Vec<EncryptedBin>,
+}
+
+/// What the sender sends: for each bin, for each part, nine integers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Response {
+    /// r·Π (y − x).
+    pub bins: Vec<Vec<Vec<u64>>>,
+}
+
+impl Request {
+    /// Its bytes.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut bytes = [&self.seed.0[..], &bytes_of(&self.modulus)].concat();
+        for bin in &self.bins {
+            [&bin.u, &bin.v].into_iter().chain(&bin.powers).for_each(|words| bytes.extend(bytes_of(words)));
+        }
+        bytes
+    }
+
+    /// From its bytes.
+    ///
+    /// # Errors
+    /// [`Error::Length`].
+    pub fn decode(params: &PsiParams, bytes: &[u8]) -> Result<Self> {
+        let words = params.number_words();
+        let bin_words = (2 + RANK * params.powers()) * words;
+        let expected = SEED_BYTES + 8 * (words + params.bins() * bin_words);
+        Error::check_length("a request for an intersection", bytes.len(), expected)?;
+        let (seed_bytes, rest) = bytes.split_at(SEED_BYTES);
+        let mut seed = [0; SEED_BYTES];
+        seed.copy_from_slice(seed_bytes);
+        let numbers = words_of(rest);
+        let (modulus, bins) = numbers.split_at(words);
+        let bin = |bin: &[u64]| {
+            let (cubes, powers) = bin.split_at(2 * words);
+            let (u, v) = cubes.split_at(words);
+            let powers = powers.chunks_exact(RANK * words).map(<[u64]>::to_vec).collect();
+            EncryptedBin { u: u.to_vec(), v: v.to_vec(), powers }
+        };
+        let bins = bins.chunks_exact(bin_words).map(bin).collect();
+        Ok(Self { seed: Seed(seed), modulus: modulus.to_vec(), bins })
+    }
+}
+
+impl Response {
+    /// Its bytes.
+    pub fn encode(&self) -> Vec<u8> {
+        bytes_of(&self.bins.concat().concat())
+    }
+
+    /// From its bytes.
+    ///
+    /// # Errors
+    /// [`Error::Length`].
+    pub fn decode(params: &PsiParams, bytes: &[u8]) -> Result<Self> {
+        let answer = RANK * params.number_words();
+        let expected = 8 * params.bins() * params.parts() * answer;
+        Error::check_length("an encrypted intersection", bytes.len(), expected)?;
+        let answers: Vec<Vec<u64>> = words_of(bytes).chunks_exact(answer).map(<[u64]>::to_vec).collect();
+        Ok(Self { bins: answers.chunks_exact(params.parts()).map(<[_]>::to_vec).collect() })
+    }
+}
