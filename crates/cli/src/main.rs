@@ -7,6 +7,7 @@ mod demo_parts;
 mod describe;
 mod failure;
 mod keyed;
+mod lines;
 mod plan_table;
 mod planner;
 mod remote;

@@ -356,6 +356,7 @@ impl Settings {
             watch: self.watch.map(|seconds| Duration::from_secs(seconds.get().into())),
             metrics: !self.no_metrics.unwrap_or_default(),
             protection,
+            psi: None,
             on_query: None,
         })
     }

@@ -85,6 +85,11 @@ impl Address {
         format!("{}/readyz", self.base)
     }
 
+    /// The set for private intersection, and below it `part`, which starts with a slash or is empty.
+    pub(crate) fn psi(&self, part: &str) -> String {
+        format!("{}/v1/psi{part}", self.base)
+    }
+
     /// A database, and below it `part`, which starts with a slash or is empty.
     pub(crate) fn of(&self, database: &str, part: &str) -> String {
         format!("{}{ROOT}/{}{part}", self.base, escape(database))

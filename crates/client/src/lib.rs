@@ -22,6 +22,7 @@ mod info;
 pub mod load;
 mod options;
 mod pins;
+pub mod psi;
 mod registering;
 mod rng;
 mod state;

@@ -119,7 +119,7 @@ fn resolve_duplicates(entries: Vec<Entry>, rule: OnDuplicate) -> Result<Vec<Entr
             continue;
         };
         match rule {
-            OnDuplicate::Refuse => return Err(duplicate(&entries[earlier], entry)),
+            OnDuplicate::Refuse => return Err(duplicate_key(&entry.key, entries[earlier].line, entry.line)),
             OnDuplicate::Last => dropped[earlier] = true,
             OnDuplicate::First => {
                 dropped[i] = true;
@@ -130,8 +130,9 @@ fn resolve_duplicates(entries: Vec<Entry>, rule: OnDuplicate) -> Result<Vec<Entr
     Ok(entries.into_iter().zip(dropped).filter(|(_, dropped)| !dropped).map(|(entry, _)| entry).collect())
 }
 
-fn duplicate(first: &Entry, again: &Entry) -> Error {
-    Error::DuplicateKey { key: shown(&again.key), first: first.line, line: again.line }
+/// A key that stands on two lines.
+pub(crate) fn duplicate_key(key: &[u8], first: u64, line: u64) -> Error {
+    Error::DuplicateKey { key: shown(key), first, line }
 }
 
 /// A key for an error: as text, shortened.

@@ -13,6 +13,8 @@
 //! | answers → value or "absent" | client | [`Pending::finish`] |
 //! | many keys → few queries, where the database is prepared for batches | client | [`Lookup::prepare_batch`] |
 //!
+//! [`psi`] finds which of a few keys are in a large set, without showing either side's.
+//!
 //! Every lookup asks for the same number of records, whatever the key and whether it exists.
 
 mod arrange;
@@ -28,6 +30,7 @@ mod ids;
 mod layout;
 mod lookup;
 mod place;
+pub mod psi;
 mod table;
 pub mod update;
 

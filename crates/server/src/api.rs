@@ -23,6 +23,7 @@ use crate::info::{Detail, List};
 use crate::metrics::{Metrics, Stage, Tally, render};
 use crate::problem::{Problem, Refusal};
 use crate::protection::{self, Account, Guard};
+use crate::psi::{self, Psi};
 use crate::registry::{self, Credentials, Registry};
 use crate::routes::Routes;
 use crate::upload;
@@ -40,6 +41,7 @@ pub(crate) struct App {
     pub(crate) gate: Gate<Request>,
     pub(crate) guard: Guard,
     pub(crate) registry: Option<Arc<Registry>>,
+    pub(crate) psi: Option<Psi>,
     pub(crate) body_timeout: Duration,
     pub(crate) on_query: Option<QueryObserver>,
     pub(crate) metrics: Metrics,
@@ -63,6 +65,9 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .shape::<Detail>();
     if app.show_metrics {
         routes = routes.add(__path_metrics, metrics);
+    }
+    if app.psi.is_some() {
+        routes = psi::routes(routes);
     }
     protection::documented(registry::routes(routes))
         .finish()

@@ -59,6 +59,8 @@ pub struct ServerConfig {
     pub protection: Protection,
     /// Where clients' keys and tickets are kept; schemes with client keys need it.
     pub registry: Option<RegistryConfig>,
+    /// A set for private intersection, as `papir psi prepare` writes it; its database is served too.
+    pub psi: Option<PathBuf>,
     /// Sees what arrives, for demonstrations and tests.
     pub on_query: Option<QueryObserver>,
 }
@@ -81,6 +83,7 @@ impl Default for ServerConfig {
             metrics: true,
             protection: Protection::default(),
             registry: None,
+            psi: None,
             on_query: None,
         }
     }

@@ -7,6 +7,7 @@
 //! | `GET /v1/databases/{name}/public` | what a client starts from, binary; its `ETag` is the version |
 //! | `POST /v1/databases/{name}/query` | one to `max_batch` queries back to back → as many answers |
 //! | `POST`, `GET /v1/databases/{name}/clients`, … | registered clients: see `docs/formats.md` |
+//! | `GET /v1/psi`, `GET /v1/psi/filter`, `POST /v1/psi/evaluate` | a set for private intersection |
 //! | `GET /healthz`, `GET /readyz` | alive; all databases loaded |
 //! | `GET /metrics` | counters, times and state, in the text form of Prometheus |
 //! | `GET /openapi.json` | this interface, in OpenAPI 3.1 |
@@ -49,6 +50,7 @@ mod metrics;
 mod problem;
 mod protection;
 mod proxies;
+mod psi;
 mod registry;
 mod routes;
 mod service;

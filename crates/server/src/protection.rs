@@ -19,7 +19,7 @@ use crate::listen::tls::{Tls, TlsFiles};
 use crate::problem::Problem;
 use crate::proxies::TrustedProxies;
 use crate::routes::Routes;
-use crate::{Error, upload};
+use crate::{Error, psi, upload};
 
 /// Who may speak to the service, and how much of it one may take. By default nobody is kept out.
 #[derive(Clone, Debug, PartialEq)]
@@ -171,11 +171,14 @@ fn admit(app: &App, name: Option<&str>, request: &Request) -> Result<(Grant, Acc
 /// How many requests it counts as: a body of queries as many as its announced length holds, or as the
 /// largest batch where it announces none.
 fn cost(app: &App, name: Option<&str>, request: &Request) -> u64 {
-    let (headers, asks) = (request.headers(), request.uri().path().ends_with("/query"));
-    let Some(database) = name.filter(|_| asks && request.method() == Method::POST) else {
-        return 1;
-    };
+    let (headers, path) = (request.headers(), request.uri().path());
     let announced = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
     let announced = announced.filter(|_| !headers.contains_key(header::TRANSFER_ENCODING));
+    if let Some(cost) = psi::cost(path, announced) {
+        return cost;
+    }
+    let Some(database) = name.filter(|_| path.ends_with("/query") && request.method() == Method::POST) else {
+        return 1;
+    };
     app.catalog.get(database).map_or(1, |database| database.queries_in(announced))
 }

@@ -50,7 +50,11 @@ impl Routes {
     /// Adds a handler at the address and for the methods that its documentation says.
     pub(crate) fn add<P: Path, T: 'static>(mut self, _: P, handler: impl Handler<T, Arc<App>>) -> Self {
         let (path, mut operation) = (P::path(), P::operation());
-        let tag = if path.starts_with("/v1/databases") { "databases" } else { "operations" };
+        let tag = match &path {
+            path if path.starts_with("/v1/databases") => "databases",
+            path if path.starts_with("/v1/psi") => "set intersection",
+            _ => "operations",
+        };
         operation.tags = Some(vec![tag.to_owned()]);
         for method in P::methods() {
             let filter = filter(&method);

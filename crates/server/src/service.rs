@@ -21,6 +21,7 @@ use crate::identify::RequestIds;
 use crate::listen::{Listen, Listener};
 use crate::metrics::Metrics;
 use crate::protection::Guard;
+use crate::psi::Psi;
 use crate::registry::{Registry, Worker};
 use crate::versions::MAX_PREVIOUS;
 use crate::watch::Watch;
@@ -64,9 +65,12 @@ impl Server {
     /// [`Error::NoDatabases`], [`Error::BadName`], [`Error::DuplicateName`], [`Error::Listen`],
     /// [`Error::Threads`], [`Error::Tls`], [`Error::Tokens`], [`Error::Registry`],
     /// [`Error::NeedsRegistry`], [`Error::Load`] (also for schemes that hide nothing, unless allowed).
-    pub async fn bind(config: ServerConfig) -> Result<BoundServer, Error> {
+    pub async fn bind(mut config: ServerConfig) -> Result<BoundServer, Error> {
+        if let Some(set) = &config.psi {
+            config.databases.extend(Psi::database(set)?);
+        }
         config.check_names()?;
-        if config.databases.is_empty() {
+        if config.databases.is_empty() && config.psi.is_none() {
             return Err(Error::NoDatabases);
         }
         let catalog = Catalog::unloaded(&config);
@@ -99,6 +103,7 @@ impl BoundServer {
             metrics: Metrics::new(catalog.names())?,
             catalog: catalog.taking_clients(registry.is_some())?,
             registry: registry.clone(),
+            psi: config.psi.as_deref().map(|set| Psi::open(set, config.threads)).transpose()?,
             gate: Gate::new(config.threads, (config.max_concurrent, families), config.max_queued)?,
             guard: Guard::new(&config.protection)?,
             body_timeout: config.body_timeout,
@@ -218,6 +223,7 @@ impl ReloadHandle {
         let app = Arc::clone(&self.app);
         load_in(&self.app, move |catalog| {
             app.guard.reload();
+            app.psi.iter().for_each(Psi::reload);
             catalog.load()
         })
         .await

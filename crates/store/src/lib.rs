@@ -7,6 +7,7 @@
 //! | snapshot file → prepared database | [`Snapshot::open`] |
 //! | what clients fetch | [`Snapshot::bundle`] |
 //! | snapshot file ↔ object store | [`remote`] |
+//! | set for private intersection → file, and back | [`psi`] |
 //!
 //! A snapshot holds everything that serving needs, every section with its checksum. It appears
 //! under its name complete or not at all.
@@ -18,6 +19,7 @@ mod indexed;
 mod map;
 mod metadata;
 mod prove;
+pub mod psi;
 mod publish;
 pub mod remote;
 mod save;

@@ -10,6 +10,15 @@ use crate::{Error, Result};
 /// What the name of an unfinished file ends with.
 const PARTIAL: &str = ".papir-partial";
 
+/// Who may read a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Readers {
+    /// Whoever the system's defaults let.
+    Default,
+    /// Its owner alone: it holds a secret. Other systems than Unix keep their defaults.
+    Owner,
+}
+
 /// Writes a snapshot to a temporary file beside `path`, makes it durable, and renames it.
 /// `nonce` tells this build's temporary file from others'. Gives the snapshot's length in bytes.
 ///
@@ -19,11 +28,12 @@ const PARTIAL: &str = ".papir-partial";
 pub(crate) fn publish(
     path: &Path,
     nonce: u64,
+    readers: Readers,
     write: impl FnOnce(&mut SnapshotWriter<File>) -> Result<()>,
 ) -> Result<u64> {
     let (directory, name) = split(path)?;
     remove_stale(&directory, &name);
-    let partial = Partial::create(directory.join(partial_name(&name, nonce)))?;
+    let partial = Partial::create(directory.join(partial_name(&name, nonce)), readers)?;
     let file = partial.file.try_clone().map_err(Error::io("writing", path))?;
     let mut writer = SnapshotWriter::new(file, path.display().to_string())?;
     write(&mut writer)?;
@@ -63,8 +73,14 @@ struct Partial {
 }
 
 impl Partial {
-    fn create(path: PathBuf) -> Result<Self> {
-        let file = File::create_new(&path).map_err(Error::io("creating", &path))?;
+    fn create(path: PathBuf, readers: Readers) -> Result<Self> {
+        let mut options = File::options();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        if readers == Readers::Owner {
+            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        }
+        let file = options.open(&path).map_err(Error::io("creating", &path))?;
         // Where the file system has no locks, a second build of the same name may remove this
         // file; then renaming it fails, and nothing else is lost.
         let _ = file.try_lock();
@@ -139,7 +155,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.pir");
         fs::write(&path, "old").unwrap();
-        let failed = publish(&path, 1, |sink| {
+        let failed = publish(&path, 1, Readers::Default, |sink| {
             put(sink)?;
             assert_eq!(names(folder.path()), [".a.pir.0000000000000001.papir-partial", "a.pir"]);
             Err(CoreError::NotDecodable.into())
@@ -147,7 +163,7 @@ mod tests {
         assert_eq!(failed.unwrap_err().code(), "not_decodable");
         assert_eq!(names(folder.path()), ["a.pir"]);
         assert_eq!(fs::read(&path).unwrap(), b"old");
-        assert_eq!(publish(&path, 2, put).unwrap(), fs::metadata(&path).unwrap().len());
+        assert_eq!(publish(&path, 2, Readers::Default, put).unwrap(), fs::metadata(&path).unwrap().len());
         assert_eq!(names(folder.path()), ["a.pir"]);
     }
 
@@ -155,10 +171,10 @@ mod tests {
     fn a_section_without_name_or_twice_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.pir");
-        let twice = publish(&path, 1, |sink| put(sink).and_then(|()| put(sink)));
+        let twice = publish(&path, 1, Readers::Default, |sink| put(sink).and_then(|()| put(sink)));
         assert_eq!(twice.unwrap_err().code(), "malformed");
-        assert_eq!(publish(Path::new("/"), 1, put).unwrap_err().code(), "options");
-        let nowhere = publish(&folder.path().join("no/such/a.pir"), 1, put);
+        assert_eq!(publish(Path::new("/"), 1, Readers::Default, put).unwrap_err().code(), "options");
+        let nowhere = publish(&folder.path().join("no/such/a.pir"), 1, Readers::Default, put);
         assert_eq!(nowhere.unwrap_err().code(), "io");
     }
 
@@ -174,7 +190,7 @@ mod tests {
     const KILLED: &str = "PAPIR_STORE_TEST_KILLED_BUILD";
 
     fn build_that_is_killed(path: &Path) {
-        let _ = publish(path, 7, |sink| {
+        let _ = publish(path, 7, Readers::Default, |sink| {
             put(sink)?;
             std::process::abort()
         });
@@ -199,10 +215,10 @@ mod tests {
         assert!(crate::Snapshot::open(&folder.path().join(stale)).is_err());
 
         // A build of another file leaves it alone, one that lives keeps its own.
-        publish(&folder.path().join("b.pir"), 8, put).unwrap();
+        publish(&folder.path().join("b.pir"), 8, Readers::Default, put).unwrap();
         assert_eq!(names(folder.path()), [stale, "b.pir"]);
-        publish(&path, 9, |sink| {
-            publish(&path, 10, put)?;
+        publish(&path, 9, Readers::Default, |sink| {
+            publish(&path, 10, Readers::Default, put)?;
             put(sink)
         })
         .unwrap();

@@ -9,7 +9,7 @@ use papir_lookup::{Commitment, KeyIds, KeywordLayout};
 
 use crate::Result;
 use crate::metadata::Metadata;
-use crate::publish::publish;
+use crate::publish::{Readers, publish};
 use crate::snapshot::{COMMITMENT, KEYWORD, METADATA, OWNER_KEYS, SCHEME};
 
 /// Everything that a snapshot holds.
@@ -32,20 +32,32 @@ pub(crate) fn save(
     last: impl FnOnce() -> Result<()>,
     progress: &dyn Progress,
 ) -> Result<u64> {
+    publish(path, nonce, Readers::Default, |sink| {
+        put(sink, prepared, progress)?;
+        last()
+    })
+}
+
+/// Writes all sections of a snapshot.
+///
+/// # Errors
+/// The sink's.
+pub(crate) fn put(
+    sink: &mut dyn SectionSink,
+    prepared: &Prepared<'_>,
+    progress: &dyn Progress,
+) -> Result<()> {
     let sizes = prepared.server.describe().sizes;
     progress.stage("writing", sizes.database + sizes.material + sizes.hint);
     let json = serde_json::to_vec_pretty(prepared.metadata)
         .map_err(|error| CoreError::malformed("the metadata", error, "what JSON can say"))?;
-    publish(path, nonce, |sink| {
-        sink.put(METADATA, &[&json])?;
-        if let Some((layout, ids)) = prepared.keyword {
-            sink.put(KEYWORD, &[&layout.encode()])?;
-            sink.put(OWNER_KEYS, &[&ids.encode()])?;
-        }
-        prepared.commitment.map_or(Ok(()), |commitment| sink.put(COMMITMENT, &[commitment.top()]))?;
-        prepared.server.save(&mut SchemeSections { sink, progress })?;
-        last()
-    })
+    sink.put(METADATA, &[&json])?;
+    if let Some((layout, ids)) = prepared.keyword {
+        sink.put(KEYWORD, &[&layout.encode()])?;
+        sink.put(OWNER_KEYS, &[&ids.encode()])?;
+    }
+    prepared.commitment.map_or(Ok(()), |commitment| sink.put(COMMITMENT, &[commitment.top()]))?;
+    Ok(prepared.server.save(&mut SchemeSections { sink, progress })?)
 }
 
 /// Gives the scheme's sections names of their own, and tells when they are written.

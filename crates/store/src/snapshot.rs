@@ -144,21 +144,21 @@ impl Snapshot {
 }
 
 /// The sections of a mapped file.
-struct Sections {
+pub(crate) struct Sections {
     map: Arc<Mmap>,
     header: Header,
     table: Vec<Section>,
 }
 
 impl Sections {
-    fn read(map: Arc<Mmap>) -> CoreResult<Self> {
+    pub(crate) fn read(map: Arc<Mmap>) -> CoreResult<Self> {
         let header = Header::decode(&map)?;
         let table = header.table(&map)?;
         Ok(Self { map, header, table })
     }
 
     /// Holds every byte of the file against what it must be.
-    fn verify(&self) -> CoreResult<()> {
+    pub(crate) fn verify(&self) -> CoreResult<()> {
         let mut end = HEADER_BYTES as u64;
         for section in &self.table {
             self.verify_gap(end, section.offset, &section.name)?;
@@ -188,7 +188,7 @@ impl Sections {
         self.table.iter().find(|section| section.name == name)
     }
 
-    fn blob(&self, name: &str) -> CoreResult<Blob> {
+    pub(crate) fn blob(&self, name: &str) -> CoreResult<Blob> {
         let missing = || CoreError::MissingSection { name: name.to_owned() };
         let section = self.find(name).ok_or_else(missing)?;
         part(&self.map, section.offset, section.bytes)?;

@@ -1,7 +1,7 @@
 //! `papir get`: looks keys or indices up in a served database.
 
 use std::ffi::OsString;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -17,7 +17,7 @@ use crate::bars::Bars;
 use crate::connecting::{self, Connecting};
 use crate::failure::Failure;
 use crate::state_arguments::StateArguments;
-use crate::units;
+use crate::{lines, units};
 
 /// Exit code when some key is absent.
 const ABSENT: u8 = 1;
@@ -106,19 +106,13 @@ fn connect(arguments: &Arguments) -> Result<Connection, Failure> {
 
 /// What the lines of a file ask for.
 fn batch(connection: &mut Connection, file: &Path) -> Result<Vec<Found>, Failure> {
-    let named = |error: std::io::Error| Failure::new(format!("{}: {error}", file.display()));
-    let bytes =
-        if file.as_os_str() == "-" { read_all(&mut std::io::stdin().lock()) } else { std::fs::read(file) };
-    let bytes = bytes.map_err(named)?;
-    let lines: Vec<&[u8]> =
-        bytes.split(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line)).collect();
-    // The last line ends the file, or is empty.
-    let lines = lines.strip_suffix(&[&b""[..]]).unwrap_or(&lines);
+    let bytes = lines::read(file)?;
+    let lines = lines::of(&bytes);
     if lines.is_empty() {
         return Err(Failure::new(format!("{} is empty: expected a key a line", file.display())));
     }
     if connection.info().keyed {
-        return keys(connection, lines);
+        return keys(connection, &lines);
     }
     let number = |(line, text): (usize, &&[u8])| {
         let number = std::str::from_utf8(text).ok().and_then(|text| text.trim().parse().ok());
@@ -128,12 +122,6 @@ fn batch(connection: &mut Connection, file: &Path) -> Result<Vec<Found>, Failure
         })
     };
     indices(connection, &lines.iter().enumerate().map(number).collect::<Result<Vec<u64>, _>>()?)
-}
-
-fn read_all(input: &mut dyn Read) -> std::io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    input.read_to_end(&mut bytes)?;
-    Ok(bytes)
 }
 
 fn keys(connection: &mut Connection, keys: &[&[u8]]) -> Result<Vec<Found>, Failure> {

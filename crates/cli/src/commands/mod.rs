@@ -11,6 +11,7 @@ mod hold;
 mod inspect;
 mod load;
 mod plan;
+mod psi;
 mod pull;
 mod push;
 mod serve;
@@ -33,6 +34,7 @@ pub(crate) enum Command {
     Get(get::Arguments),
     Hold(hold::Arguments),
     Inspect(inspect::Arguments),
+    Psi(psi::Arguments),
     Clients(clients::Arguments),
     Push(push::Arguments),
     Pull(pull::Arguments),
@@ -55,6 +57,7 @@ impl Command {
             Self::Get(arguments) => get::run(&arguments),
             Self::Hold(arguments) => hold::run(&arguments),
             Self::Inspect(arguments) => inspect::run(&arguments),
+            Self::Psi(arguments) => psi::run(arguments),
             Self::Clients(arguments) => clients::run(&arguments),
             Self::Push(arguments) => push::run(&arguments),
             Self::Pull(arguments) => pull::run(&arguments),

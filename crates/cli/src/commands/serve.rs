@@ -63,6 +63,19 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     let log_format = settings.log_format();
     let on_query = arguments.show_queries.then(|| sighting::printer());
     let config = ServerConfig { on_query, ..settings.config()? };
+    until_stopped(config, log_format, until_stdin_ends)
+}
+
+/// Serves a set for private intersection.
+pub(crate) fn psi(set: PathBuf, given: Settings) -> Outcome {
+    let settings = given.or(Settings::defaults());
+    let log_format = settings.log_format();
+    let config = ServerConfig { psi: Some(set), ..settings.config()? };
+    until_stopped(config, log_format, false)
+}
+
+/// Serves until a signal says stop, or the end of stdin where that counts.
+fn until_stopped(config: ServerConfig, log_format: LogFormat, until_stdin_ends: bool) -> Outcome {
     let runtime = tokio::runtime::Runtime::new()?;
     runtime.block_on(async {
         let signal = stop_signal()?;

@@ -14,6 +14,7 @@ mod newton;
 mod operating;
 mod plan;
 mod protection;
+mod psi;
 mod registered;
 mod remote;
 mod serving;

@@ -107,9 +107,18 @@ pub(crate) struct Service {
 impl Service {
     /// Serves files, with more arguments; on a free port where they say nothing else.
     pub(crate) fn start(files: &[&str], more: &[&str]) -> Self {
+        Self::spawn(&[&["serve"], files].concat(), more)
+    }
+
+    /// Serves a set for private intersection, as [`Service::start`].
+    pub(crate) fn psi(file: &str, more: &[&str]) -> Self {
+        Self::spawn(&["psi", "serve", file], more)
+    }
+
+    fn spawn(command: &[&str], more: &[&str]) -> Self {
         let listen: &[&str] = if more.contains(&"--listen") { &[] } else { &["--listen", "127.0.0.1:0"] };
         let mut child = Command::new(env!("CARGO_BIN_EXE_papir"))
-            .args([&["serve"], listen, files, more].concat())
+            .args([command, listen, more].concat())
             .env("PAPIR_LOG", "off")
             .stdout(Stdio::piped())
             .spawn()

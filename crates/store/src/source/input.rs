@@ -22,7 +22,7 @@ pub(crate) fn name_of(path: &Path) -> String {
 }
 
 /// A stream that counts its bytes and tells of them.
-pub(super) struct Input<'a> {
+pub(crate) struct Input<'a> {
     name: String,
     reader: Box<dyn Read>,
     progress: &'a dyn Progress,
@@ -35,7 +35,7 @@ impl<'a> Input<'a> {
     ///
     /// # Errors
     /// [`papir_core::Error::Io`].
-    pub(super) fn open(path: &Path, progress: &'a dyn Progress) -> Result<Self> {
+    pub(crate) fn open(path: &Path, progress: &'a dyn Progress) -> Result<Self> {
         let (reader, length): (Box<dyn Read>, u64) = if is_standard_input(path) {
             (Box::new(stdin().lock()), 0)
         } else {

@@ -68,7 +68,7 @@ use papir_lookup::Entry;
 
 pub use changes::{ChangeColumns, ChangeRow, read_changes};
 pub use format::Format;
-use input::Input;
+pub(crate) use input::Input;
 pub(crate) use input::{is_standard_input, name_of};
 pub use row::SkippedRow;
 use row::{Each, Fault, Sieve};

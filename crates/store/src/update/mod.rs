@@ -28,7 +28,7 @@ use crate::metadata::{KeywordSummary, Metadata, timestamp};
 use crate::save::{Prepared, save};
 use crate::snapshot::{OpenOptions, Snapshot};
 use crate::source::{ChangeColumns, Format, read_changes};
-use crate::{Error, Result};
+use crate::{Error, Result, psi};
 
 pub use report::{Prediction, UpdateReport, Way};
 
@@ -113,6 +113,11 @@ pub fn update(
     progress.stage("opening", 1);
     let snapshot = Snapshot::open(&options.file)?;
     progress.advance(1);
+    // Its keys are masked, and the file that replaced it would lack the key that they are masked with.
+    if snapshot.sections.iter().any(|section| section.name == psi::HEADER) {
+        let found = format!("{}, a set for private intersection", options.file.display());
+        return Err(Error::options(found, "a database; prepare the set again with `papir psi prepare`"));
+    }
     let (counts, next) = match &snapshot.keyword {
         Some(layout) => keyed::update(options, &snapshot, layout, rng, progress)?,
         None => indexed::update(options, &snapshot, rng, progress)?,

@@ -1,0 +1,30 @@
+//! Files of lines, as commands take them.
+
+use std::io::Read;
+use std::path::Path;
+
+use crate::failure::Failure;
+
+/// The bytes of a file, or of standard input for `-`.
+///
+/// # Errors
+/// One line that names the file.
+pub(crate) fn read(file: &Path) -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    let read = if file.as_os_str() == "-" {
+        std::io::stdin().lock().read_to_end(&mut bytes).map(drop)
+    } else {
+        std::fs::read(file).map(|all| bytes = all)
+    };
+    read.map_err(|error| Failure::new(format!("{}: {error}", file.display())))?;
+    Ok(bytes)
+}
+
+/// The lines, without their ends.
+pub(crate) fn of(bytes: &[u8]) -> Vec<&[u8]> {
+    let mut lines: Vec<&[u8]> =
+        bytes.split(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line)).collect();
+    // The last line ends the file, or is empty.
+    lines.pop_if(|last| last.is_empty());
+    lines
+}

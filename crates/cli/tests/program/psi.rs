@@ -1,0 +1,97 @@
+//! `papir psi`: sets that are prepared, served and met by other processes.
+
+use serde_json::Value;
+
+use crate::support::{Folder, Service, fails_with, papir, succeeds};
+
+/// A set of 300 elements with labels.
+fn labelled(folder: &Folder) -> String {
+    let rows: String = (0..300).map(|i| format!("element {i}\tlabel of {i}\n")).collect();
+    folder.write("labelled.tsv", rows)
+}
+
+fn prepared(folder: &Folder, set: &str, more: &[&str]) -> String {
+    let out = folder.path("set.psi");
+    succeeds(&[&["psi", "prepare", set, "--out", &out], more].concat());
+    out
+}
+
+/// What the receiver prints, and the costs.
+fn meet(folder: &Folder, service: &Service, elements: &str) -> (String, Value) {
+    let mine = folder.write("mine.txt", elements);
+    let run = ["psi", "run", &service.url, &mine, "--state", &folder.path("state"), "-v"];
+    let printed = succeeds(&run);
+    let output = papir(&[&run[..], &["--json"]].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let lines = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(lines.lines().count(), printed.lines().count());
+    let costs = String::from_utf8(output.stderr).unwrap();
+    (printed, serde_json::from_str(costs.lines().last().unwrap()).unwrap())
+}
+
+#[test]
+fn a_small_set_is_met_in_a_filter_that_is_fetched_once() {
+    let folder = Folder::new();
+    let set: String = (0..500).map(|i| format!("element {i}\n")).collect();
+    let file = prepared(&folder, &folder.write("set.txt", set + "element 7\n"), &[]);
+    let service = Service::psi(&file, &[]);
+    let (found, costs) = meet(&folder, &service, "element 7\nelement 500\nelement 499\nelement 7\n");
+    assert_eq!(found, "element 7\nelement 499\nelement 7\n");
+    // The first run of the two fetched the filter.
+    assert_eq!((&costs["kind"], costs["download_bytes"].as_u64()), (&"filter".into(), Some(16 * 32)));
+    assert_eq!(costs["elements_of_set"], 500);
+    let (found, _) = meet(&folder, &service, "none\nat all\n");
+    assert_eq!(found, "");
+    drop(service);
+
+    // Another set under another key: the filter that is kept does not fit.
+    let file = prepared(&folder, &folder.write("set.txt", "a\nb\n"), &[]);
+    let service = Service::psi(&file, &[]);
+    assert_eq!(meet(&folder, &service, "b\nelement 7\n").0, "b\n");
+}
+
+#[test]
+fn labels_are_looked_up_privately() {
+    let folder = Folder::new();
+    let file = prepared(&folder, &labelled(&folder), &["--labels", "--scheme", "simple"]);
+    let service = Service::psi(&file, &[]);
+    let (found, costs) = meet(&folder, &service, "element 299\nelement 300\nelement 0\n");
+    assert_eq!(found, "element 299\tlabel of 299\nelement 0\tlabel of 0\n");
+    assert_eq!(costs["kind"], "retrieval");
+    let (_, more) = meet(&folder, &service, &(0..16).map(|i| format!("element {i}\n")).collect::<String>());
+    for bytes in ["upload_bytes", "download_bytes"] {
+        assert_eq!(costs[bytes], more[bytes], "the service learns a rounded number");
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = std::fs::metadata(&file).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "the file holds the key");
+    }
+    drop(service);
+    let changes = folder.write("changes.csv", "element,label\nx,y\n");
+    fails_with(&["update", &file, "--from", &changes], &["set.psi", "papir psi prepare"]);
+}
+
+#[test]
+fn what_cannot_be_met_is_refused_in_one_line() {
+    let folder = Folder::new();
+    let set = labelled(&folder);
+    let out = folder.path("x.psi");
+    let refused = |more: &[&str], parts: &[&str]| {
+        fails_with(&[&["psi", "prepare", &set, "--out", &out], more].concat(), parts);
+    };
+    refused(&["--labels", "--kind", "filter"], &["a filter of a set with labels"]);
+    refused(&["--labels", "--scheme", "zip"], &["zip", "inspire, simple for batches"]);
+    let bare = folder.write("bare.txt", "a\tb\nc\n");
+    fails_with(&["psi", "prepare", &bare, "--out", &out, "--labels"], &["bare.txt", "line 2", "no label"]);
+    let twice = folder.write("twice.txt", "a\tb\na\tc\n");
+    fails_with(&["psi", "prepare", &twice, "--out", &out, "--labels"], &["twice.txt", "line 2", "line 1"]);
+    fails_with(&["psi", "prepare", &folder.path("no.txt"), "--out", &out], &["no.txt"]);
+    fails_with(&["psi", "serve", &bare], &["bare"]);
+    // A service without a set.
+    let words = folder.words(50, "plain");
+    fails_with(&["psi", "serve", &words], &["words", "psi"]);
+    let service = Service::start(&[&words], &["--allow-not-private"]);
+    fails_with(&["psi", "run", &service.url, &bare], &["404"]);
+}

@@ -1,0 +1,254 @@
+//! A set of masked elements in few bits: their first bits in order, differences in Golomb-Rice code.
+//!
+//! ```text
+//! count      8    values
+//! bits       1    bits of a value
+//! rice       1    low bits of a difference that are written as they are
+//! code       …    for each value its difference to the one before, less one but for the first: the rest above
+//!                 `rice` bits in unary (ones, then a zero), then these bits; least significant bit first
+//! ```
+
+use papir_core::codec::{Reader, Writer};
+use papir_core::{Error, Result};
+
+use super::NAME_BYTES;
+
+/// log₂ of the probability that any of a receiver's elements is found that is not there.
+const FALSE_LOG2: u32 = 40;
+/// log₂ of the elements of a receiver for which that holds.
+const RECEIVER_LOG2: u32 = 20;
+/// The most bits of a value.
+const MAX_BITS: u32 = 120;
+
+/// A set of masked elements, to be asked whether it holds one. A wrong yes for any of 2²⁰ elements has a
+/// probability of at most 2⁻⁴⁰.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Filter {
+    bits: u32,
+    /// Ascending, each once.
+    values: Vec<u128>,
+}
+
+impl Filter {
+    /// The filter of names.
+    pub fn new<'a>(names: impl ExactSizeIterator<Item = &'a [u8; NAME_BYTES]>) -> Self {
+        let bits = bits_of(names.len() as u64);
+        let mut values: Vec<u128> = names.map(|name| first_bits(name, bits)).collect();
+        values.sort_unstable();
+        values.dedup();
+        Self { bits, values }
+    }
+
+    /// How many values it holds: as many as the set has elements, or a few less.
+    pub fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Whether the set is empty.
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// Whether a name is in the set. Variable in time: this is the receiver's, about its own elements.
+    pub fn contains_vartime(&self, name: &[u8; NAME_BYTES]) -> bool {
+        self.values.binary_search(&first_bits(name, self.bits)).is_ok()
+    }
+
+    /// About how many bytes [`Filter::encode`] gives for so many elements.
+    pub fn expected_bytes(count: u64) -> u64 {
+        // The unary part of a difference has 1.5 bits on the average.
+        let each = f64::from(rice_of(count, bits_of(count))) + 1.6;
+        10 + (count as f64 * each / 8.0).ceil() as u64
+    }
+
+    /// The filter as bytes.
+    pub fn encode(&self) -> Vec<u8> {
+        let rice = rice_of(self.values.len() as u64, self.bits);
+        let mut writer = Writer::new();
+        writer.u64(self.values.len() as u64).u8(self.bits as u8).u8(rice as u8);
+        let (mut code, mut next) = (BitWriter::default(), 0);
+        for &value in &self.values {
+            code.rice(value - next, rice);
+            next = value + 1;
+        }
+        writer.raw(&code.finish());
+        writer.finish()
+    }
+
+    /// Reads what [`Filter::encode`] gave. Allocates no more than a value for each bit given.
+    ///
+    /// # Errors
+    /// [`Error::Length`], [`Error::OutOfBounds`] or [`Error::Malformed`].
+    pub fn decode(bytes: &[u8]) -> Result<Self> {
+        let mut reader = Reader::new("a filter", bytes);
+        let (count, bits, rice) = (reader.u64()?, u32::from(reader.u8()?), u32::from(reader.u8()?));
+        let code = reader.rest();
+        if bits > MAX_BITS || rice > bits {
+            let found = format!("{bits} and {rice}");
+            return Err(Error::malformed(
+                "the bits of a filter",
+                found,
+                format!("at most {MAX_BITS}, rice below"),
+            ));
+        }
+        // Each value takes a bit of the unary part at least.
+        if count > 8 * code.len() as u64 {
+            let expected = format!("at most {}", 8 * code.len() as u64);
+            return Err(Error::out_of_bounds("the values of a filter", count, expected));
+        }
+        let mut code = BitReader { bytes: code, at: 0 };
+        let (mut values, mut next) = (Vec::with_capacity(count as usize), 0u128);
+        for _ in 0..count {
+            let value = next.checked_add(code.rice(rice, bits)?).filter(|value| value >> bits == 0);
+            let value = value.ok_or_else(|| Error::malformed("a filter", "a value beyond its bits", bits))?;
+            values.push(value);
+            next = value + 1;
+        }
+        code.finish()?;
+        Ok(Self { bits, values })
+    }
+}
+
+/// Bits of a value, so that few false ones are found.
+fn bits_of(count: u64) -> u32 {
+    (count.max(1).next_power_of_two().ilog2() + FALSE_LOG2 + RECEIVER_LOG2).min(MAX_BITS)
+}
+
+/// The low bits of the mean difference, or one less.
+fn rice_of(count: u64, bits: u32) -> u32 {
+    bits - count.max(1).next_power_of_two().ilog2()
+}
+
+fn first_bits(name: &[u8; NAME_BYTES], bits: u32) -> u128 {
+    let first = name.first_chunk().map_or(0, |bytes| u128::from_be_bytes(*bytes));
+    first >> (u128::BITS - bits)
+}
+
+#[derive(Default)]
+struct BitWriter {
+    bytes: Vec<u8>,
+    /// Bits that are written.
+    at: usize,
+}
+
+impl BitWriter {
+    fn bit(&mut self, bit: bool) {
+        if self.at.is_multiple_of(8) {
+            self.bytes.push(0);
+        }
+        if let Some(last) = self.bytes.last_mut() {
+            *last |= u8::from(bit) << (self.at % 8);
+        }
+        self.at += 1;
+    }
+
+    fn rice(&mut self, value: u128, rice: u32) {
+        (0..value >> rice).for_each(|_| self.bit(true));
+        self.bit(false);
+        (0..rice).for_each(|i| self.bit(value >> i & 1 == 1));
+    }
+
+    fn finish(self) -> Vec<u8> {
+        self.bytes
+    }
+}
+
+struct BitReader<'a> {
+    bytes: &'a [u8],
+    /// Bits that are read.
+    at: usize,
+}
+
+impl BitReader<'_> {
+    fn bit(&mut self) -> Result<bool> {
+        let found = 8 * self.bytes.len() as u64;
+        let short = || Error::Length { what: "the code of a filter, in bits", found, expected: found + 1 };
+        let byte = self.bytes.get(self.at / 8).ok_or_else(short)?;
+        let bit = byte >> (self.at % 8) & 1 == 1;
+        self.at += 1;
+        Ok(bit)
+    }
+
+    /// A value that fits in `bits` bits, or one beyond by less than a factor of two.
+    fn rice(&mut self, rice: u32, bits: u32) -> Result<u128> {
+        let mut value = 0;
+        while self.bit()? {
+            value += 1u128;
+            if value >> (bits - rice) > 1 {
+                return Err(Error::malformed("a filter", "a difference beyond its bits", bits));
+            }
+        }
+        value <<= rice;
+        for i in 0..rice {
+            value |= u128::from(self.bit()?) << i;
+        }
+        Ok(value)
+    }
+
+    /// The last byte's other bits are zero, and nothing follows.
+    fn finish(mut self) -> Result<()> {
+        Error::check_length("the code of a filter", self.bytes.len(), self.at.div_ceil(8))?;
+        while !self.at.is_multiple_of(8) {
+            if self.bit()? {
+                return Err(Error::malformed("the end of a filter", "a bit", "zeros"));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn names(count: u64) -> Vec<[u8; NAME_BYTES]> {
+        (0..count).map(|i| *blake3::hash(&i.to_le_bytes()).as_bytes()).collect()
+    }
+
+    #[test]
+    fn filters_hold_what_they_were_made_of_and_nothing_else() {
+        for count in [0, 1, 2, 3, 1000, 4097] {
+            let names = names(count + 1000);
+            let (inside, outside) = names.split_at(count as usize);
+            let filter = Filter::new(inside.iter());
+            let bytes = filter.encode();
+            let decoded = Filter::decode(&bytes).unwrap();
+            assert_eq!(decoded, filter);
+            assert!(inside.iter().all(|name| decoded.contains_vartime(name)));
+            assert!(!outside.iter().any(|name| decoded.contains_vartime(name)));
+            let expected = Filter::expected_bytes(count) as f64;
+            assert!(
+                (bytes.len() as f64 - expected).abs() < 12.0 + 0.02 * expected,
+                "{count}: {}",
+                bytes.len()
+            );
+        }
+    }
+
+    #[test]
+    fn bad_bytes_are_typed_errors() {
+        let bytes = Filter::new(names(50).iter()).encode();
+        for length in 0..bytes.len() {
+            assert!(Filter::decode(&bytes[..length]).is_err(), "{length}");
+        }
+        assert_eq!(Filter::decode(&[&bytes[..], &[0]].concat()).unwrap_err().code(), "wrong_length");
+        let mut many = bytes.clone();
+        many[7] = 1;
+        assert_eq!(Filter::decode(&many).unwrap_err().code(), "out_of_bounds");
+        let mut wide = bytes;
+        wide[8] = 121;
+        assert_eq!(Filter::decode(&wide).unwrap_err().code(), "malformed");
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_refused_or_a_filter(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            if let Ok(filter) = Filter::decode(&bytes) {
+                prop_assert!(filter.values.is_sorted_by(|a, b| a < b));
+            }
+        }
+    }
+}

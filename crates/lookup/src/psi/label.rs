@@ -1,0 +1,71 @@
+//! Labels under their elements' masks. Whoever retrieves a bucket sees those of other elements too, and can
+//! read none of them, nor how long they are.
+//!
+//! ```text
+//! check  8     first bytes of a keyed hash of what follows, in the clear
+//! length 4     of the label
+//! label  …     followed by zeros up to the longest of the set
+//! ```
+//! Length and label are added to a stream of the mask's; sets without labels have neither.
+
+use papir_core::{Error, Record, Result};
+use zeroize::Zeroizing;
+
+use super::Mask;
+
+/// BLAKE3's context strings.
+const STREAM: &str = "papir 2026 set intersection label stream v1";
+const CHECK: &str = "papir 2026 set intersection label check v1";
+const CHECK_BYTES: usize = 8;
+const LENGTH_BYTES: usize = 4;
+
+/// Bytes of a sealed label in a set whose longest has `longest` bytes; `None` for a set without labels.
+pub fn sealed_bytes(longest: Option<usize>) -> usize {
+    CHECK_BYTES + longest.map_or(0, |longest| LENGTH_BYTES + longest)
+}
+
+/// Seals a label of at most `longest` bytes.
+pub(super) fn seal(mask: &Mask, label: &[u8], longest: Option<usize>) -> Record {
+    let mut plain = Zeroizing::new(vec![0; sealed_bytes(longest) - CHECK_BYTES]);
+    if let Some((length, rest)) = plain.split_first_chunk_mut::<LENGTH_BYTES>() {
+        *length = (label.len() as u32).to_le_bytes();
+        rest[..label.len()].copy_from_slice(label);
+    }
+    let check = check(mask, &plain);
+    add_stream(mask, &mut plain);
+    [&check[..], &plain].concat()
+}
+
+/// Opens what [`seal`] gave; `None` where it is another element's.
+///
+/// # Errors
+/// [`Error::Length`] for another length than the set's labels have, [`Error::Malformed`] for a length field beyond
+/// it.
+pub(super) fn open(mask: &Mask, sealed: &[u8], longest: Option<usize>) -> Result<Option<Record>> {
+    Error::check_length("a sealed label", sealed.len(), sealed_bytes(longest))?;
+    let (found, rest) = sealed.split_at(CHECK_BYTES);
+    let mut plain = Zeroizing::new(rest.to_vec());
+    add_stream(mask, &mut plain);
+    if check(mask, &plain) != found {
+        return Ok(None);
+    }
+    let Some((length, label)) = plain.split_first_chunk::<LENGTH_BYTES>() else {
+        return Ok(Some(Vec::new()));
+    };
+    let length = u32::from_le_bytes(*length) as usize;
+    let too_long = || Error::malformed("a label's length", length, format!("at most {}", label.len()));
+    Ok(Some(label.get(..length).ok_or_else(too_long)?.to_vec()))
+}
+
+fn add_stream(mask: &Mask, bytes: &mut [u8]) {
+    let mut stream = Zeroizing::new(vec![0; bytes.len()]);
+    blake3::Hasher::new_derive_key(STREAM).update(&*mask.seal).finalize_xof().fill(&mut stream);
+    bytes.iter_mut().zip(stream.iter()).for_each(|(byte, add)| *byte ^= add);
+}
+
+fn check(mask: &Mask, plain: &[u8]) -> [u8; CHECK_BYTES] {
+    let mut check = [0; CHECK_BYTES];
+    let mut hasher = blake3::Hasher::new_derive_key(CHECK);
+    hasher.update(&*mask.seal).update(plain).finalize_xof().fill(&mut check);
+    check
+}

@@ -1,0 +1,94 @@
+//! The sender, once: its elements masked.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry as Place;
+
+use papir_core::Progress;
+use papir_oprf::Key;
+use rayon::prelude::*;
+
+use super::label::seal;
+use super::{Mask, NAME_BYTES};
+use crate::build::{check_value, duplicate_key};
+use crate::{Entry, Result};
+
+/// Elements that are masked before the progress is told.
+const STEP: usize = 1 << 12;
+
+/// One element of the sender's, with what it says of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// At most 2¹⁶ − 1 bytes.
+    pub element: Vec<u8>,
+    /// Empty in a set without labels.
+    pub label: Vec<u8>,
+    /// Where it stands in its source, for errors.
+    pub line: u64,
+}
+
+/// A masked set.
+pub struct Masked {
+    /// Masked names and sealed labels, each element once.
+    pub entries: Vec<Entry>,
+    /// Bytes of the longest label; `None` for a set without.
+    pub longest: Option<usize>,
+    /// Rows that said what another had said before.
+    pub duplicates: u64,
+}
+
+impl Masked {
+    /// The names, for a filter.
+    pub fn names(&self) -> impl ExactSizeIterator<Item = &[u8; NAME_BYTES]> {
+        const NONE: &[u8; NAME_BYTES] = &[0; NAME_BYTES];
+        self.entries.iter().map(|entry| entry.key.first_chunk().unwrap_or(NONE))
+    }
+}
+
+/// Masks a set; `labels` says whether it has labels. About 60 µs an element and core.
+///
+/// # Errors
+/// [`crate::Error::DuplicateKey`] for an element with two labels, [`crate::Error::ValueTooLong`] for a label, or
+/// [`papir_core::Error::OutOfBounds`] for an element that is too long.
+pub fn mask(key: &Key, rows: Vec<Row>, labels: bool, progress: &dyn Progress) -> Result<Masked> {
+    let total = rows.len();
+    let rows = once_each(rows)?;
+    let longest = labels.then(|| rows.iter().map(|row| row.label.len()).max().unwrap_or_default());
+    progress.stage("mask elements", rows.len() as u64);
+    let one = |row: &Row| -> Result<Entry> {
+        let mask = Mask::from(&key.value(&row.element)?);
+        let value = seal(&mask, &row.label, longest);
+        check_value(&value, row.line)?;
+        Ok(Entry { key: mask.name.to_vec(), value, line: row.line })
+    };
+    let mut entries = Vec::with_capacity(rows.len());
+    for rows in rows.chunks(STEP) {
+        entries.extend(rows.par_iter().map(one).collect::<Result<Vec<_>>>()?);
+        progress.advance(rows.len() as u64);
+    }
+    // In the order of their names: that of the source is nobody's business.
+    entries.sort_unstable_by(|a, b| a.key.cmp(&b.key));
+    Ok(Masked { duplicates: (total - entries.len()) as u64, entries, longest })
+}
+
+/// Each element once; rows that say the same are one.
+fn once_each(rows: Vec<Row>) -> Result<Vec<Row>> {
+    let mut first: HashMap<&[u8], usize> = HashMap::with_capacity(rows.len());
+    let mut keep = vec![false; rows.len()];
+    for (i, row) in rows.iter().enumerate() {
+        match first.entry(&row.element) {
+            Place::Vacant(place) => {
+                place.insert(i);
+                keep[i] = true;
+            }
+            Place::Occupied(place) => {
+                let earlier = &rows[*place.get()];
+                if earlier.label != row.label {
+                    return Err(duplicate_key(&row.element, earlier.line, row.line));
+                }
+            }
+        }
+    }
+    drop(first);
+    let mut keep = keep.into_iter();
+    Ok(rows.into_iter().filter(|_| keep.next().unwrap_or_default()).collect())
+}

@@ -1,0 +1,93 @@
+//! Who has elements: hides them, and opens what comes back.
+
+use papir_core::{Error, Result};
+use rand_core::CryptoRng;
+use rayon::prelude::*;
+use voprf::{EvaluationElement, OprfClient, Ristretto255};
+use zeroize::Zeroizing;
+
+use crate::old_rng::OldRng;
+use crate::{ELEMENT_BYTES, Value, check, refused, value};
+
+/// Elements under fresh blinds, one each; opens one answer. Erased on drop.
+pub struct Blinding {
+    blinds: Vec<(Zeroizing<Vec<u8>>, OprfClient<Ristretto255>)>,
+}
+
+impl Blinding {
+    /// Blinds elements; gives what is to be sent, [`ELEMENT_BYTES`] each: it says how many they are.
+    ///
+    /// # Errors
+    /// [`Error::OutOfBounds`] for elements of 2¹⁶ bytes and more.
+    pub fn new<E: AsRef<[u8]>>(elements: &[E], rng: &mut dyn CryptoRng) -> Result<(Self, Vec<u8>)> {
+        let mut blinds = Vec::with_capacity(elements.len());
+        let mut message = Vec::with_capacity(elements.len() * ELEMENT_BYTES);
+        let mut rng = OldRng(rng);
+        for element in elements {
+            check(element.as_ref())?;
+            let blinded = OprfClient::blind(element.as_ref(), &mut rng).map_err(refused)?;
+            message.extend_from_slice(&blinded.message.serialize());
+            blinds.push((Zeroizing::new(element.as_ref().to_vec()), blinded.state));
+        }
+        Ok((Self { blinds }, message))
+    }
+
+    /// The function at the elements, in their order, from the answer of [`Key::evaluate`](crate::Key::evaluate).
+    ///
+    /// # Errors
+    /// [`Error::Length`] for an answer to more or fewer elements, [`Error::Malformed`] for bytes that are none.
+    pub fn finish(self, evaluated: &[u8]) -> Result<Vec<Value>> {
+        Error::check_length("evaluated elements", evaluated.len(), ELEMENT_BYTES * self.blinds.len())?;
+        let pairs = self.blinds.par_iter().zip(evaluated.par_chunks_exact(ELEMENT_BYTES));
+        let finish = |((element, blind), bytes): (&(Zeroizing<Vec<u8>>, OprfClient<Ristretto255>), &[u8])| {
+            let evaluated = EvaluationElement::deserialize(bytes).map_err(refused)?;
+            Ok(value(&blind.finalize(element, &evaluated).map_err(refused)?))
+        };
+        pairs.map(finish).collect()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use chacha20::ChaCha20Rng;
+    use rand_core::SeedableRng;
+
+    use super::*;
+    use crate::Key;
+
+    #[test]
+    fn both_ways_give_the_same_values_and_other_keys_others() {
+        let mut rng = ChaCha20Rng::seed_from_u64(4);
+        let [key, other] = [0, 1].map(|_| Key::generate(&mut rng).unwrap());
+        let elements = ["", "a", "a", "a longer element"];
+        let (blinding, sent) = Blinding::new(&elements, &mut rng).unwrap();
+        assert_eq!(sent.len(), 4 * ELEMENT_BYTES);
+        // Equal elements look different.
+        assert_ne!(sent[ELEMENT_BYTES..2 * ELEMENT_BYTES], sent[2 * ELEMENT_BYTES..3 * ELEMENT_BYTES]);
+        let values = blinding.finish(&key.evaluate(&sent).unwrap()).unwrap();
+        for (element, value) in elements.iter().zip(&values) {
+            assert_eq!(**value, *key.value(element.as_bytes()).unwrap());
+            assert_ne!(**value, *other.value(element.as_bytes()).unwrap());
+        }
+        let again = Key::from_seed(key.seed()).unwrap();
+        assert_eq!(*again.value(b"a").unwrap(), *key.value(b"a").unwrap());
+    }
+
+    #[test]
+    fn bad_messages_are_typed_errors() {
+        let mut rng = ChaCha20Rng::seed_from_u64(5);
+        let key = Key::generate(&mut rng).unwrap();
+        let (blinding, sent) = Blinding::new(&["a", "b"], &mut rng).unwrap();
+        assert_eq!(key.evaluate(&sent[1..]).unwrap_err().code(), "wrong_length");
+        assert_eq!(key.evaluate(&[0xff; 32]).unwrap_err().code(), "malformed");
+        // The neutral element would tell nothing apart.
+        assert_eq!(key.evaluate(&[0; 32]).unwrap_err().code(), "malformed");
+        assert!(key.evaluate(&[]).unwrap().is_empty());
+        assert_eq!(blinding.finish(&sent[..32]).unwrap_err().code(), "wrong_length");
+        let long = vec![0; 1 << 16];
+        assert_eq!(Blinding::new(&[&long], &mut rng).err().unwrap().code(), "out_of_bounds");
+        assert_eq!(key.value(&long).unwrap_err().code(), "out_of_bounds");
+        assert_eq!(Key::from_seed(&[1; 31]).err().unwrap().code(), "wrong_length");
+    }
+}

@@ -1,0 +1,187 @@
+//! Private set intersection: the routes under `/v1/psi`, of a service that was given a set.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use axum::Json;
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use papir_lookup::psi::Kind;
+use papir_store::psi::PsiSet;
+use serde::Serialize;
+use tokio::sync::Semaphore;
+use utoipa::ToSchema;
+
+use crate::api::{App, VERSION_HEADER, named_version};
+use crate::problem::{Problem, Refusal};
+use crate::routes::Routes;
+use crate::{DatabaseConfig, Error, upload};
+
+/// The most elements of one request.
+const MAX_ELEMENTS: usize = 4096;
+/// Elements that count as one request against a client's limits: about as much work as a small query.
+const ELEMENTS_PER_REQUEST: u64 = 64;
+/// Where elements are evaluated.
+const EVALUATE: &str = "/v1/psi/evaluate";
+
+const BINARY: HeaderValue = HeaderValue::from_static("application/octet-stream");
+
+/// A set that receivers may meet.
+pub(crate) struct Psi {
+    path: PathBuf,
+    set: RwLock<Arc<PsiSet>>,
+    /// Requests that are evaluated at the same time; others wait.
+    permits: Semaphore,
+}
+
+/// What everybody may know of the set.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct PsiInfo {
+    /// `filter`: receivers download a filter; `retrieval`: they look elements up in a database.
+    kind: &'static str,
+    /// The version of the filter or database, 16 hexadecimal digits.
+    version: String,
+    /// Elements of the set.
+    elements: u64,
+    /// Bytes of the longest label; null for a set without labels.
+    longest_label: Option<u32>,
+    /// The most elements of one request.
+    max_elements: usize,
+    /// Bytes of the filter; null where there is none.
+    filter_bytes: Option<usize>,
+    /// The database that elements are looked up in; null where there is none.
+    database: Option<String>,
+}
+
+impl Psi {
+    /// Opens the file; at most `threads` requests are evaluated at the same time.
+    pub(crate) fn open(path: &Path, threads: usize) -> Result<Self, Error> {
+        let set = RwLock::new(Arc::new(load(path)?));
+        Ok(Self { path: path.to_owned(), set, permits: Semaphore::new(threads.max(1)) })
+    }
+
+    /// The database that belongs to it.
+    pub(crate) fn database(path: &Path) -> Result<Option<DatabaseConfig>, Error> {
+        let retrieves = load(path)?.summary.kind == Kind::Retrieval;
+        Ok(retrieves.then(|| DatabaseConfig::new(path, None)))
+    }
+
+    /// Reads the file again; what is bad leaves the old in place.
+    pub(crate) fn reload(&self) {
+        match load(&self.path) {
+            Ok(set) => *self.set.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(set),
+            Err(error) => tracing::error!(%error, "the set stays as it was"),
+        }
+    }
+
+    fn set(&self) -> Arc<PsiSet> {
+        Arc::clone(&self.set.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn info(&self) -> PsiInfo {
+        let set = self.set();
+        let summary = set.summary;
+        let database = || DatabaseConfig::new(&self.path, None).name;
+        PsiInfo {
+            kind: summary.kind.name(),
+            version: summary.version.to_string(),
+            elements: summary.elements,
+            longest_label: summary.longest,
+            max_elements: MAX_ELEMENTS,
+            filter_bytes: set.filter.as_ref().map(|filter| filter.len()),
+            database: (summary.kind == Kind::Retrieval).then(database),
+        }
+    }
+}
+
+fn load(path: &Path) -> Result<PsiSet, Error> {
+    let name = DatabaseConfig::new(path, None).name;
+    PsiSet::open(path).map_err(|source| Error::Load { name, path: path.to_owned(), source: Box::new(source) })
+}
+
+/// How many requests the evaluation of a body of this length counts as; `None` for other addresses.
+pub(crate) fn cost(path: &str, announced: Option<u64>) -> Option<u64> {
+    let most = (MAX_ELEMENTS * papir_oprf::ELEMENT_BYTES) as u64;
+    let elements = announced.unwrap_or(most).min(most) / papir_oprf::ELEMENT_BYTES as u64;
+    (path == EVALUATE).then(|| elements.div_ceil(ELEMENTS_PER_REQUEST).max(1))
+}
+
+/// Adds the routes of a service that was given a set.
+pub(crate) fn routes(routes: Routes) -> Routes {
+    routes.add(__path_info, info).add(__path_filter, filter).add(__path_evaluate, evaluate).shape::<PsiInfo>()
+}
+
+/// The set for private intersection.
+#[utoipa::path(
+    get, path = "/v1/psi",
+    responses((status = 200, description = "what everybody may know of it", body = PsiInfo))
+)]
+async fn info(State(app): State<Arc<App>>) -> Result<Json<PsiInfo>, Problem> {
+    Ok(Json(app.psi()?.info()))
+}
+
+/// The filter of the set, which a receiver keeps.
+#[utoipa::path(
+    get, path = "/v1/psi/filter",
+    responses(
+        (status = 200, description = "the filter (docs/formats.md)", content_type = "application/octet-stream",
+         headers(("papir-version" = String, description = "its version"))),
+        (status = 404, description = "`unknown_route`: elements of this set are looked up", body = Refusal),
+    )
+)]
+async fn filter(State(app): State<Arc<App>>) -> Result<Response, Problem> {
+    let set = app.psi()?.set();
+    let filter = set.filter.as_ref().ok_or(Problem::UnknownRoute)?;
+    // The file stays mapped as long as the set; what is sent is a copy.
+    let bytes = Bytes::copy_from_slice(filter);
+    Ok((version(&set), [(header::CONTENT_TYPE, BINARY)], bytes).into_response())
+}
+
+/// Evaluates blinded elements.
+///
+/// The body is one to `max_elements` blinded elements of 32 bytes back to back; as many evaluated ones come back.
+#[utoipa::path(
+    post, path = "/v1/psi/evaluate",
+    params(("papir-version" = Option<String>, Header, description = "the version that they will be looked for in")),
+    request_body(content_type = "application/octet-stream", description = "blinded elements (docs/formats.md)"),
+    responses(
+        (status = 200, description = "as many evaluated elements", content_type = "application/octet-stream",
+         headers(("papir-version" = String, description = "the version of the set"))),
+        (status = 400, description = "`malformed`, `wrong_length`, `interrupted`: the request is at fault", body = Refusal),
+        (status = 408, description = "`too_slow`: the body did not arrive in time", body = Refusal),
+        (status = 409, description = "`wrong_version`: the set is another by now", body = Refusal,
+         headers(("papir-version" = String, description = "the newest version"))),
+        (status = 413, description = "`too_long`: more than `max_elements`", body = Refusal),
+        (status = 500, description = "`internal`", body = Refusal),
+    )
+)]
+async fn evaluate(State(app): State<Arc<App>>, headers: HeaderMap, body: Body) -> Result<Response, Problem> {
+    let psi = app.psi()?;
+    let set = psi.set();
+    let current = set.summary.version;
+    if named_version(&headers)?.is_some_and(|named| named != current) {
+        upload::drain(body, app.body_timeout).await;
+        return Err(Problem::WrongVersion { current });
+    }
+    let limit = MAX_ELEMENTS * papir_oprf::ELEMENT_BYTES;
+    let blinded = upload::read(body, limit, app.body_timeout).await?;
+    let _permit = psi.permits.acquire().await.map_err(|_| Problem::Internal)?;
+    let (elements, evaluating) = (blinded.len() / papir_oprf::ELEMENT_BYTES, Arc::clone(&set));
+    let evaluated = tokio::task::spawn_blocking(move || evaluating.key.evaluate(&blinded));
+    let evaluated = evaluated.await.map_err(|_| Problem::Internal)?;
+    let evaluated = evaluated.map_err(|error| Problem::of_query(error, (0, 1), current))?;
+    tracing::info!(elements, "evaluated");
+    Ok((version(&set), [(header::CONTENT_TYPE, BINARY)], evaluated).into_response())
+}
+
+fn version(set: &PsiSet) -> [(HeaderName, String); 1] {
+    [(HeaderName::from_static(VERSION_HEADER), set.summary.version.to_string())]
+}
+
+impl App {
+    fn psi(&self) -> Result<&Psi, Problem> {
+        self.psi.as_ref().ok_or(Problem::UnknownRoute)
+    }
+}

@@ -1,0 +1,203 @@
+//! From a set to its file.
+
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use papir_core::erased::ErasedServer;
+use papir_core::scheme::Goal;
+use papir_core::sections::SectionSink;
+use papir_core::{Description, Progress, Version};
+use papir_lookup::psi::{Filter, Kind, Masked, mask};
+use papir_lookup::{KeywordTable, TableOptions};
+use papir_oprf::Key;
+use papir_schemes::registry::{self, OfBatches};
+use rand_core::CryptoRng;
+
+use super::rows::rows;
+use super::{FILTER, HEADER, KEY, PsiSummary};
+use crate::metadata::{KeywordSummary, Metadata, SourceSummary, timestamp};
+use crate::publish::{Readers, publish};
+use crate::save::{Prepared, put};
+use crate::source::name_of;
+use crate::{Error, Result};
+
+/// Lookups of a batch, where nobody says: fewer for small tables.
+const BATCH: u64 = 64;
+/// Records of a table for each lookup of its batches, where nobody says.
+const RECORDS_PER_LOOKUP: u64 = 1024;
+
+/// What to prepare, from what, how.
+#[derive(Clone, Debug)]
+pub struct PsiOptions {
+    /// A text file of elements, one a line, or `-` for standard input.
+    pub source: PathBuf,
+    /// Whether lines have labels.
+    pub labels: bool,
+    /// How receivers find their elements; the cheaper one where `None`. Labels are always looked up.
+    pub kind: Option<Kind>,
+    /// The scheme below the batches of lookups.
+    pub scheme: String,
+    /// Lookups of a batch.
+    pub batch: Option<usize>,
+    /// The file, replaced if there is one.
+    pub out: PathBuf,
+}
+
+impl PsiOptions {
+    /// Options with every default.
+    pub fn new(source: impl Into<PathBuf>, out: impl Into<PathBuf>) -> Self {
+        let (source, out) = (source.into(), out.into());
+        Self { source, labels: false, kind: None, scheme: "inspire".to_owned(), batch: None, out }
+    }
+}
+
+/// What preparing gave.
+#[derive(Clone, Debug)]
+pub struct PsiReport {
+    /// What everybody may know of the set.
+    pub summary: PsiSummary,
+    /// Rows that said what another had said before.
+    pub duplicates: u64,
+    /// The filter's length in bytes, where receivers download one.
+    pub filter_bytes: Option<u64>,
+    /// The scheme's sizes and parameters, where receivers look elements up.
+    pub description: Option<Description>,
+    /// The file's length in bytes.
+    pub file_bytes: u64,
+}
+
+/// Prepares a set under a fresh key: about 60 µs an element and core, and where receivers look elements up the
+/// setup of a scheme.
+///
+/// # Errors
+/// [`Error::Options`] for a filter of labels, those of the source and of the scheme, [`papir_core::Error::Io`].
+pub fn prepare(options: &PsiOptions, rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<PsiReport> {
+    if options.labels && options.kind == Some(Kind::Filter) {
+        return Err(Error::options("a filter of a set with labels", "retrieval, or no labels"));
+    }
+    let batches = registry::batches_over(&options.scheme)?;
+    let rows = rows(&options.source, options.labels, progress)?;
+    let (key, entries) = (Key::generate(rng)?, rows.len() as u64);
+    let masked = mask(&key, rows, options.labels, progress).map_err(Error::of_source(&options.source))?;
+    let set = Set { options, key, entries };
+    // An empty set has no table.
+    if options.kind == Some(Kind::Filter) || masked.entries.is_empty() && !options.labels {
+        return set.write_filter(&masked, rng, progress);
+    }
+    let sizes = set.plan(batches, &masked)?;
+    let cheaper = Kind::cheaper(masked.entries.len() as u64, &sizes.sizes, sizes.limits.batch);
+    match options.kind.unwrap_or(if options.labels { Kind::Retrieval } else { cheaper }) {
+        Kind::Filter => set.write_filter(&masked, rng, progress),
+        Kind::Retrieval => set.write_table(batches, masked, rng, progress),
+    }
+}
+
+/// What is being prepared.
+struct Set<'a> {
+    options: &'a PsiOptions,
+    key: Key,
+    /// Rows of the source.
+    entries: u64,
+}
+
+impl Set<'_> {
+    fn summary(&self, kind: Kind, masked: &Masked, version: Version) -> PsiSummary {
+        let longest = masked.longest.map(|longest| longest as u32);
+        PsiSummary { kind, elements: masked.entries.len() as u64, longest, version }
+    }
+
+    fn write_filter(
+        &self,
+        masked: &Masked,
+        rng: &mut dyn CryptoRng,
+        progress: &dyn Progress,
+    ) -> Result<PsiReport> {
+        let summary = self.summary(Kind::Filter, masked, Version::random(rng));
+        let filter = Filter::new(masked.names()).encode();
+        progress.stage("writing", filter.len() as u64);
+        let file_bytes = publish(&self.options.out, rng.next_u64(), Readers::Owner, |sink| {
+            self.put(sink, &summary)?;
+            Ok(sink.put(FILTER, &[&filter])?)
+        })?;
+        let filter_bytes = Some(filter.len() as u64);
+        Ok(PsiReport { summary, duplicates: masked.duplicates, filter_bytes, description: None, file_bytes })
+    }
+
+    /// What the table's scheme would give, about: its shape is known when it is built.
+    fn plan(&self, batches: OfBatches, masked: &Masked) -> Result<Description> {
+        let bytes: u64 = masked.entries.iter().map(|entry| 8 + entry.value.len() as u64).sum();
+        let records = bytes.div_ceil(4096).max(1);
+        let shape = papir_core::Shape::of_bytes(records, 4096)?;
+        Ok(batches.candidate(shape, Goal::Balanced, self.capacity(records))?.description)
+    }
+
+    fn capacity(&self, records: u64) -> usize {
+        let usual = (records / RECORDS_PER_LOOKUP).clamp(4, BATCH) as usize;
+        self.options.batch.unwrap_or(usual)
+    }
+
+    fn write_table(
+        &self,
+        batches: OfBatches,
+        mut masked: Masked,
+        rng: &mut dyn CryptoRng,
+        progress: &dyn Progress,
+    ) -> Result<PsiReport> {
+        let (elements, entries) = (masked.entries.len() as u64, std::mem::take(&mut masked.entries));
+        let table = papir_lookup::build(entries, &TableOptions::default(), rng, progress)?;
+        let shape = papir_core::Records::shape(&table.records);
+        let candidate = batches.candidate(shape, Goal::Balanced, self.capacity(shape.records()))?;
+        let server = batches.scheme.setup_candidate(&candidate.parameters, &table.records, rng, progress)?;
+        let summary = PsiSummary { elements, ..self.summary(Kind::Retrieval, &masked, server.version()) };
+        let metadata = self.metadata(&table, server.as_ref());
+        let prepared = Prepared {
+            metadata: &metadata,
+            keyword: Some((&table.layout, &table.ids)),
+            commitment: None,
+            server: server.as_ref(),
+        };
+        let file_bytes = publish(&self.options.out, rng.next_u64(), Readers::Owner, |sink| {
+            self.put(sink, &summary)?;
+            put(sink, &prepared, progress)
+        })?;
+        let description = Some(candidate.description);
+        Ok(PsiReport { summary, duplicates: masked.duplicates, filter_bytes: None, description, file_bytes })
+    }
+
+    fn put(&self, sink: &mut dyn SectionSink, summary: &PsiSummary) -> Result<()> {
+        sink.put(HEADER, &[&summary.encode()])?;
+        Ok(sink.put(KEY, &[self.key.seed()])?)
+    }
+
+    fn metadata(&self, table: &KeywordTable, server: &dyn ErasedServer) -> Metadata {
+        let lossy = |part: Option<&std::ffi::OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
+        let (description, options) = (server.describe(), self.options);
+        Metadata {
+            name: lossy(options.out.file_stem()),
+            created: timestamp(SystemTime::now()),
+            papir: env!("CARGO_PKG_VERSION").to_owned(),
+            source: SourceSummary {
+                file: file_name(&options.source),
+                format: "set".to_owned(),
+                bytes: 0,
+                entries: self.entries,
+                skipped: 0,
+                key: None,
+                values: Vec::new(),
+            },
+            scheme: description.scheme.to_owned(),
+            version: server.version().to_string(),
+            records: description.shape.records(),
+            record_bits: description.shape.record_bits(),
+            root: None,
+            keyword: Some(KeywordSummary::new(&table.report, TableOptions::default().bucket)),
+            goal: Some(Goal::Balanced.name().to_owned()),
+            updated: None,
+            updates: 0,
+        }
+    }
+}
+
+fn file_name(source: &Path) -> String {
+    source.file_name().map_or_else(|| name_of(source), |name| name.to_string_lossy().into_owned())
+}

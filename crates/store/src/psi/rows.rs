@@ -1,0 +1,99 @@
+//! The elements of a set from a text file.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+
+use papir_core::Progress;
+use papir_lookup::psi::Row;
+
+use crate::source::{Input, name_of};
+use crate::{Error, Result};
+
+/// Longest line that is read, in bytes.
+const LONGEST: usize = 1 << 20;
+
+/// One element a line; with labels, what follows the first tab of the line, or the first comma where it has no
+/// tab, is the element's label. Empty lines are left out.
+///
+/// # Errors
+/// [`papir_core::Error::Io`]; [`Error::Line`] for a line without a label where labels are wanted, or one that is
+/// too long.
+pub(super) fn rows(path: &Path, labels: bool, progress: &dyn Progress) -> Result<Vec<Row>> {
+    let mut input = BufReader::new(Input::open(path, progress)?);
+    let (mut rows, mut text) = (Vec::new(), Vec::new());
+    for line in 1.. {
+        text.clear();
+        let read = (&mut input).take_line(&mut text).map_err(Error::io("reading", path))?;
+        if read == 0 {
+            break;
+        }
+        let bad = |reason: &str| Error::Line { file: name_of(path), line, reason: reason.to_owned() };
+        if text.len() > LONGEST {
+            return Err(bad("longer than 1 MiB: expected an element"));
+        }
+        let trimmed = text.strip_suffix(b"\n").unwrap_or(&text);
+        let trimmed = trimmed.strip_suffix(b"\r").unwrap_or(trimmed);
+        if trimmed.is_empty() {
+            continue;
+        }
+        rows.push(if labels {
+            row(trimmed, line).ok_or_else(|| bad("no label: expected a tab or a comma after the element"))?
+        } else {
+            Row { element: trimmed.to_vec(), label: Vec::new(), line }
+        });
+    }
+    Ok(rows)
+}
+
+/// An element with its label.
+fn row(text: &[u8], line: u64) -> Option<Row> {
+    let at = |separator: u8| text.iter().position(|&byte| byte == separator);
+    let at = at(b'\t').or_else(|| at(b','))?;
+    Some(Row { element: text[..at].to_vec(), label: text[at + 1..].to_vec(), line })
+}
+
+/// A line of bounded length.
+trait TakeLine {
+    /// Appends the next line, or the beginning of one that is too long; gives the bytes read.
+    fn take_line(&mut self, text: &mut Vec<u8>) -> std::io::Result<usize>;
+}
+
+impl<R: BufRead> TakeLine for &mut R {
+    fn take_line(&mut self, text: &mut Vec<u8>) -> std::io::Result<usize> {
+        std::io::Read::take(&mut **self, LONGEST as u64 + 2).read_until(b'\n', text)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use papir_core::NoProgress;
+
+    use super::*;
+
+    fn read(text: &[u8], labels: bool) -> Result<Vec<Row>> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("set.txt");
+        std::fs::write(&path, text).unwrap();
+        rows(&path, labels, &NoProgress)
+    }
+
+    #[test]
+    fn lines_are_elements_and_labels_follow_tabs_or_commas() {
+        let found = read(b"a\r\n\nb,1\nlast", false).unwrap();
+        let found: Vec<_> = found.into_iter().map(|row| (row.element, row.line)).collect();
+        assert_eq!(found, [(b"a".to_vec(), 1), (b"b,1".to_vec(), 3), (b"last".to_vec(), 4)]);
+        let found = read(b"a,b\tc,d\ne,f,g\nh,\n", true).unwrap();
+        let found: Vec<_> = found.into_iter().map(|row| (row.element, row.label)).collect();
+        let expected = [("a,b", "c,d"), ("e", "f,g"), ("h", "")];
+        assert_eq!(
+            found,
+            expected.map(|(element, label)| (element.as_bytes().to_vec(), label.as_bytes().to_vec()))
+        );
+        let error = read(b"a,1\nb\n", true).unwrap_err().to_string();
+        assert!(error.contains("line 2: no label"), "{error}");
+        let error = read(&vec![b'x'; LONGEST + 1], false).unwrap_err().to_string();
+        assert!(error.contains("line 1: longer"), "{error}");
+        assert!(read(b"", false).unwrap().is_empty());
+    }
+}
