@@ -11,6 +11,7 @@ use crate::definitions::{self, Work};
 use crate::measure::{Effort, Plan};
 use crate::newton::{self, NewtonReport};
 use crate::packing::{self, PackingReport};
+use crate::psi::{self, PsiReport};
 use crate::records::Synthetic;
 use crate::report::{write_columns, write_table};
 use crate::subject::{self, Choice};
@@ -281,6 +282,8 @@ pub enum Outcome {
     Newton(NewtonReport),
     /// The report of batches.
     Batch(BatchReport),
+    /// The report of a set intersection.
+    Psi(PsiReport),
 }
 
 /// Runs a benchmark.
@@ -297,6 +300,7 @@ pub fn perform(work: Work<'_>, effort: Effort, progress: &dyn Progress) -> Resul
         }
         Work::Newton(extent) => newton::measure(extent, effort, progress).map(Outcome::Newton),
         Work::Batch(extent) => batch::measure(extent, effort, progress).map(Outcome::Batch),
+        Work::Psi(extent) => psi::measure(extent, effort, progress).map(Outcome::Psi),
         Work::Schemes { schemes, records, record_bits, choice } => {
             let records = Synthetic::of(Shape::new(records, record_bits)?);
             let plan = Plan { records: &records, expected: &records, choice, effort };
@@ -314,6 +318,7 @@ impl Outcome {
             (Self::Compression(report), false) => report.write_table(out),
             (Self::Newton(report), false) => report.write_table(out),
             (Self::Batch(report), false) => report.write_table(out),
+            (Self::Psi(report), false) => report.write_table(out),
             (Self::Schemes(reports), true) => match &reports[..] {
                 [report] => write_json(out, report),
                 _ => write_json(out, reports),
@@ -322,6 +327,7 @@ impl Outcome {
             (Self::Compression(report), true) => write_json(out, report),
             (Self::Newton(report), true) => write_json(out, report),
             (Self::Batch(report), true) => write_json(out, report),
+            (Self::Psi(report), true) => write_json(out, report),
         }
     }
 
@@ -338,6 +344,7 @@ impl Outcome {
             Self::Compression(report) => Some(report.part).filter(|_| !report.correct).into_iter().collect(),
             Self::Newton(report) => Some(report.part).filter(|_| !report.correct).into_iter().collect(),
             Self::Batch(report) => Some(report.part).filter(|_| !report.correct).into_iter().collect(),
+            Self::Psi(report) => Some(report.part).filter(|_| !report.correct).into_iter().collect(),
         };
         if wrong.is_empty() { Ok(()) } else { Err(Error::Wrong { what: wrong.join(", ") }) }
     }

@@ -4,7 +4,7 @@ use papir_core::Goal;
 
 use crate::compress::Extent;
 use crate::subject::Choice;
-use crate::{batch, newton};
+use crate::{batch, newton, psi};
 
 /// What a benchmark does.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -31,6 +31,8 @@ pub enum Work<'a> {
     Newton(newton::Extent),
     /// A batch beside single lookups.
     Batch(batch::Extent<'a>),
+    /// A private set intersection.
+    Psi(psi::Extent),
 }
 
 /// A benchmark that has a name.
@@ -64,6 +66,10 @@ const fn of_bits(
 
 const fn comparison(records: u64, record_bytes: u64) -> Work<'static> {
     of_bits(&["inspire", "simple", "simpleypir", "plain"], records, 8 * record_bytes, BALANCED)
+}
+
+const fn set_of(sender: u64, label_bytes: Option<usize>) -> psi::Extent {
+    psi::Extent { receiver: 1000, sender, label_bytes, batch: 64 }
 }
 
 /// All of them.
@@ -145,6 +151,24 @@ pub const ALL: &[Definition] = &[
         what: "64 records of 1 GiB in records of 64 B in one batch, beside one; --size, --batch and others change it",
         work: Work::Batch(batch::Extent::DEFAULT),
         tiny: Work::Batch(batch::Extent { records: 200, capacity: 3, ..batch::Extent::DEFAULT }),
+    },
+    Definition {
+        name: "psi",
+        what: "private set intersection: 1,000 elements against 1,000,000, by a filter",
+        work: Work::Psi(set_of(1_000_000, None)),
+        tiny: Work::Psi(psi::Extent { receiver: 8, ..set_of(50, None) }),
+    },
+    Definition {
+        name: "psi-labels",
+        what: "private set intersection: 1,000 elements against 1,000,000 with labels of 32 B",
+        work: Work::Psi(set_of(1_000_000, Some(32))),
+        tiny: Work::Psi(psi::Extent { receiver: 3, batch: 2, ..set_of(50, Some(32)) }),
+    },
+    Definition {
+        name: "psi-labels-10m",
+        what: "private set intersection: 1,000 elements against 10,000,000 with labels of 32 B",
+        work: Work::Psi(set_of(10_000_000, Some(32))),
+        tiny: Work::Psi(psi::Extent { receiver: 3, batch: 2, ..set_of(60, Some(32)) }),
     },
     Definition {
         name: "newton-tables",

@@ -56,6 +56,7 @@ pub mod measure;
 pub mod memory;
 pub mod newton;
 pub mod packing;
+pub mod psi;
 pub mod rates;
 pub mod records;
 pub mod report;

@@ -16,11 +16,15 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("papir-paillier", &["papir-kernels", "papir-ring"]),
     ("papir-core", &[]),
     // kernels: a scheme calls the passes over the database itself.
-    ("papir-schemes", &["papir-core", "papir-kernels", "papir-ring", "papir-lattice", "papir-paillier"]),
-    ("papir-lookup", &["papir-core"]),
-    ("papir-store", &["papir-core", "papir-schemes", "papir-lookup"]),
-    ("papir-client", &["papir-core", "papir-schemes", "papir-lookup"]),
-    ("papir-server", &["papir-core", "papir-schemes", "papir-lookup", "papir-store"]),
+    ("papir-oprf", &["papir-core"]),
+    (
+        "papir-schemes",
+        &["papir-core", "papir-kernels", "papir-ring", "papir-lattice", "papir-paillier", "papir-oprf"],
+    ),
+    ("papir-lookup", &["papir-core", "papir-oprf"]),
+    ("papir-store", &["papir-core", "papir-schemes", "papir-lookup", "papir-oprf"]),
+    ("papir-client", &["papir-core", "papir-schemes", "papir-lookup", "papir-oprf"]),
+    ("papir-server", &["papir-core", "papir-schemes", "papir-lookup", "papir-store", "papir-oprf"]),
     ("papir", &["papir-core", "papir-schemes", "papir-lookup", "papir-client"]),
     (
         // Besides the whole, the parts that it measures.
@@ -33,6 +37,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "papir-ring",
             "papir-lattice",
             "papir-paillier",
+            "papir-oprf",
             "papir-core",
             "papir-schemes",
             "papir-lookup",

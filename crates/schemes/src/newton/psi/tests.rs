@@ -6,9 +6,10 @@ use std::sync::Arc;
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
 use num_bigint::BigUint;
-use papir_core::{Error, NotPrivate};
+use papir_core::NotPrivate;
+use papir_oprf::{Blinding, Key};
 
-use super::masking::{Blinding, MaskingKey};
+use super::masking::{items, mask};
 use super::receiver::Opening;
 use super::wire::{Request, Response};
 use super::{Item, PsiParams, Receiver, Sender, observer};
@@ -111,25 +112,25 @@ fn with_masking_the_sender_still_recovers_the_receivers_set() {
         numbers.map(|number| format!("name {number}").into_bytes()).collect()
     };
     let (receiver, sender, candidates) = (names(40..50), names(45..75), names(0..100));
-    let key = MaskingKey::generate(&mut rng).unwrap();
+    let key = Key::generate(&mut rng).unwrap();
     let (blinding, blinded) = Blinding::new(&receiver, &mut rng).unwrap();
-    let masked = blinding.finish(&key.evaluate(&blinded).unwrap()).unwrap();
-    assert_eq!(*masked, key.mask(&receiver).unwrap(), "both sides mask alike");
+    let masked = items(&blinding.finish(&key.evaluate(&blinded).unwrap()).unwrap());
+    assert_eq!(*masked, mask(&key, &receiver).unwrap(), "both sides mask alike");
     let params = short(10, 30);
-    let senders = key.mask(&sender).unwrap();
+    let senders = mask(&key, &sender).unwrap();
     let (found, _, request, _) = run(&params, &modulus(256, 9), [&masked, &senders], &mut rng);
     let name = |masked: &Vec<Item>, item: &Item| masked.iter().position(|one| one == item).unwrap();
     let mut indices: Vec<usize> = found.iter().map(|item| name(&masked, item)).collect();
     indices.sort_unstable();
     assert_eq!(indices, [5, 6, 7, 8, 9]);
     // The sender's attack.
-    let guesses = key.mask(&candidates).unwrap();
+    let guesses = mask(&key, &candidates).unwrap();
     let seen = observer::elements(&request, &guesses).unwrap();
     let mut seen: Vec<usize> = seen.iter().map(|item| name(&guesses, item)).collect();
     seen.sort_unstable();
     assert_eq!(seen, Vec::from_iter(40..50));
     // Who has another key masks otherwise, and finds nothing.
-    let guesses = MaskingKey::generate(&mut rng).unwrap().mask(&candidates).unwrap();
+    let guesses = mask(&Key::generate(&mut rng).unwrap(), &candidates).unwrap();
     assert_eq!(observer::elements(&request, &guesses).unwrap(), [0; 0]);
 }
 
@@ -224,21 +225,4 @@ fn what_does_not_fit_is_refused_with_a_reason() {
     assert!(matches!(receiver(&[]).unwrap().intersection(&opening, &none), Err(Error::Length { .. })));
     request.bins.clear();
     assert!(observer::elements(&request, &[1]).is_err());
-}
-
-#[test]
-fn masking_refuses_what_is_no_group_element() {
-    let mut rng = rng(19);
-    let key = MaskingKey::generate(&mut rng).unwrap();
-    for bytes in [vec![0xff; 32], vec![0; 32], vec![1; 31]] {
-        assert!(key.evaluate(&bytes).is_err(), "{bytes:?}");
-    }
-    let long = [vec![0; 1 << 16]];
-    assert!(Blinding::new(&long, &mut rng).is_err() && key.mask(&long).is_err(), "too long an element");
-    let elements = [b"one".to_vec(), b"two".to_vec()];
-    let (blinding, blinded) = Blinding::new(&elements, &mut rng).unwrap();
-    assert!(matches!(blinding.finish(&blinded[32..]), Err(Error::Length { .. })));
-    let evaluated = key.evaluate(&blinded).unwrap();
-    let swapped = [&evaluated[32..], &evaluated[..32]].concat();
-    assert_ne!(*blinding.finish(&swapped).unwrap(), key.mask(&elements).unwrap());
 }

@@ -1,0 +1,283 @@
+//! Private set intersection (`papir bench psi`): both parties in one process, everything that passes between
+//! them as bytes.
+
+use std::time::Instant;
+
+use getrandom::SysRng;
+use papir_core::erased::{ErasedServer, ErasedSession};
+use papir_core::{Error as CoreError, Goal, Progress, Records};
+use papir_kernels::Backend;
+use papir_lookup::psi::{Filter, Kind, Masked, Match, Receiver, Row, Wanted, mask};
+use papir_lookup::{Bundle, Lookup, TableOptions, Wanted as Ask, build};
+use papir_oprf::Key;
+use papir_schemes::registry;
+use rand_core::UnwrapErr;
+use serde::Serialize;
+
+use crate::measure::{Effort, check_memory, median};
+use crate::report::write_columns;
+use crate::size::display;
+use crate::{Error, Result};
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// Elements of the receiver, half of which the sender has.
+    pub receiver: u64,
+    /// Elements of the sender.
+    pub sender: u64,
+    /// Bytes of a label; without, the receiver downloads a filter.
+    pub label_bytes: Option<usize>,
+    /// Lookups of a batch, where elements are looked up.
+    pub batch: usize,
+}
+
+/// What an intersection costs. Times of a run are medians.
+#[derive(Clone, Debug, Serialize)]
+pub struct PsiReport {
+    /// "psi".
+    pub part: &'static str,
+    /// Elements of the receiver.
+    pub receiver: u64,
+    /// Elements of the sender.
+    pub sender: u64,
+    /// Bytes of a label.
+    pub label_bytes: Option<usize>,
+    /// How the receiver finds its elements.
+    pub kind: &'static str,
+    /// Threads of both parties.
+    pub threads: usize,
+    /// The kernels' instruction set.
+    pub backend: &'static str,
+    /// Masking all elements of the sender, once.
+    pub mask_s: f64,
+    /// Building the filter, or the table and its database, once.
+    pub build_s: f64,
+    /// What the receiver fetches once a version: the filter, or the public part.
+    pub once_bytes: u64,
+    /// Sent by the receiver in a run.
+    pub upload_bytes: u64,
+    /// Received by it in a run.
+    pub download_bytes: u64,
+    /// The sender's time in a run: evaluating, answering.
+    pub sender_ms: f64,
+    /// The receiver's: blinding, unmasking, queries, extraction.
+    pub receiver_ms: f64,
+    /// Both, with everything fetched anew.
+    pub total_s: f64,
+    /// Whether every run gave the intersection, with its labels.
+    pub correct: bool,
+}
+
+/// What one run took and gave.
+struct Run {
+    upload: u64,
+    download: u64,
+    sender: f64,
+    receiver: f64,
+    matches: Vec<Match>,
+}
+
+/// What the sender has prepared.
+enum Prepared {
+    Filter(Vec<u8>),
+    Table { server: Box<dyn ErasedServer>, bundle: Vec<u8>, longest: Option<usize> },
+}
+
+/// Prepares the sender's set, then meets it.
+///
+/// # Errors
+/// Those of the protocol; [`Error::Backend`], [`Error::Threads`], or [`Error::Usage`] for threads, runs or memory out
+/// of range.
+pub fn measure(extent: Extent, effort: Effort, progress: &dyn Progress) -> Result<PsiReport> {
+    let backend = Backend::try_from_env()?.name();
+    effort.pool()?.install(|| {
+        let key = Key::generate(&mut UnwrapErr(SysRng))?;
+        let rows = (0..extent.sender).map(|i| row(extent, i)).collect();
+        let (masked, mask_s) = timed(|| mask(&key, rows, extent.label_bytes.is_some(), progress));
+        let masked = masked.map_err(refused)?;
+        let (prepared, build_s) = timed(|| Prepared::of(extent, masked, progress));
+        let prepared = prepared?;
+        progress.stage("runs", effort.runs as u64);
+        let runs: Vec<Run> = (0..effort.runs)
+            .map(|_| {
+                progress.advance(1);
+                prepared.meet(extent, &key)
+            })
+            .collect::<Result<_>>()?;
+        let of = |value: fn(&Run) -> f64| median(runs.iter().map(value).collect());
+        let (sender, receiver) = (of(|run| run.sender), of(|run| run.receiver));
+        let expected = expected(extent);
+        Ok(PsiReport {
+            part: "psi",
+            receiver: extent.receiver,
+            sender: extent.sender,
+            label_bytes: extent.label_bytes,
+            kind: prepared.kind().name(),
+            threads: effort.threads,
+            backend,
+            mask_s,
+            build_s,
+            once_bytes: prepared.once(),
+            upload_bytes: runs.first().map_or(0, |run| run.upload),
+            download_bytes: runs.first().map_or(0, |run| run.download),
+            sender_ms: 1e3 * sender,
+            receiver_ms: 1e3 * receiver,
+            total_s: sender + receiver,
+            correct: runs.iter().all(|run| run.matches == expected),
+        })
+    })
+}
+
+fn element(number: u64) -> Vec<u8> {
+    format!("element {number}").into_bytes()
+}
+
+fn row(extent: Extent, number: u64) -> Row {
+    let mut label = vec![0; extent.label_bytes.unwrap_or_default()];
+    blake3::Hasher::new().update(&number.to_le_bytes()).finalize_xof().fill(&mut label);
+    Row { element: element(number), label, line: number + 1 }
+}
+
+/// The receiver's elements: every second one is the sender's.
+fn elements(extent: Extent) -> Vec<Vec<u8>> {
+    let number = |i: u64| if i.is_multiple_of(2) { i / 2 % extent.sender.max(1) } else { extent.sender + i };
+    (0..extent.receiver).map(|i| element(number(i))).collect()
+}
+
+fn expected(extent: Extent) -> Vec<Match> {
+    let label = |i: u64| row(extent, i / 2 % extent.sender.max(1)).label;
+    (0..extent.receiver).step_by(2).map(|i| Match { index: i as usize, label: label(i) }).collect()
+}
+
+impl Prepared {
+    fn of(extent: Extent, masked: Masked, progress: &dyn Progress) -> Result<Self> {
+        if extent.label_bytes.is_none() {
+            return Ok(Self::Filter(Filter::new(masked.names()).encode()));
+        }
+        let (rng, longest) = (&mut UnwrapErr(SysRng), masked.longest);
+        let table = build(masked.entries, &TableOptions::default(), rng, progress).map_err(refused)?;
+        let batches = registry::batches_over("inspire")?;
+        let candidate = batches.candidate(table.records.shape(), Goal::Balanced, extent.batch)?;
+        check_memory(&candidate.description)?;
+        let server = batches.scheme.setup_candidate(&candidate.parameters, &table.records, rng, progress)?;
+        let (scheme_public, keyword) = (server.public(), Some(table.layout));
+        let bundle = Bundle { scheme_public, keyword, commitment_top: None }.encode();
+        Ok(Self::Table { server, bundle, longest })
+    }
+
+    fn kind(&self) -> Kind {
+        match self {
+            Self::Filter(_) => Kind::Filter,
+            Self::Table { .. } => Kind::Retrieval,
+        }
+    }
+
+    fn once(&self) -> u64 {
+        match self {
+            Self::Filter(bytes) => bytes.len() as u64,
+            Self::Table { bundle, .. } => bundle.len() as u64,
+        }
+    }
+
+    fn meet(&self, extent: Extent, key: &Key) -> Result<Run> {
+        let elements = elements(extent);
+        let (asked, blinding) = timed(|| Receiver::new(&elements, &mut UnwrapErr(SysRng)));
+        let (receiver, sent) = asked.map_err(refused)?;
+        let (evaluated, evaluating) = timed(|| key.evaluate(&sent));
+        let evaluated = evaluated?;
+        let (wanted, unmasking) = timed(|| receiver.unmask(&evaluated));
+        let bytes = sent.len() as u64;
+        let mut run = Run {
+            upload: bytes,
+            download: bytes,
+            sender: evaluating,
+            receiver: blinding + unmasking,
+            matches: Vec::new(),
+        };
+        self.find(&wanted.map_err(refused)?, &mut run)?;
+        Ok(run)
+    }
+
+    fn find(&self, wanted: &Wanted, run: &mut Run) -> Result<()> {
+        match self {
+            Self::Filter(bytes) => {
+                let (matches, finding) =
+                    timed(|| Filter::decode(bytes).map(|filter| wanted.in_filter(&filter)));
+                run.matches = matches?;
+                run.receiver += finding;
+                Ok(())
+            }
+            Self::Table { server, bundle, longest } => {
+                let (lookup, starting) = timed(|| papir::client_of(bundle));
+                run.receiver += starting;
+                look_up((server.as_ref(), &lookup.map_err(refused)?), wanted, *longest, run)
+            }
+        }
+    }
+}
+
+/// Looks all names up, in as many queries as they take.
+fn look_up(
+    (server, lookup): (&dyn ErasedServer, &Lookup),
+    wanted: &Wanted,
+    longest: Option<usize>,
+    run: &mut Run,
+) -> Result<()> {
+    let asks: Vec<Ask<'_>> = wanted.names().into_iter().map(|name| Ask::Key(name)).collect();
+    let (pending, asking) = timed(|| lookup.prepare_batch(None, &asks, &mut UnwrapErr(SysRng)));
+    let pending = pending.map_err(refused)?;
+    run.upload += pending.queries().iter().map(|query| query.len() as u64).sum::<u64>();
+    let (answers, answering) = timed(|| {
+        let answer = |query: &Vec<u8>| server.answer(ErasedSession::default(), query);
+        pending.queries().iter().map(answer).collect::<Result<Vec<_>, CoreError>>()
+    });
+    let answers = answers?;
+    run.download += answers.iter().map(|answer| answer.len() as u64).sum::<u64>();
+    let (matches, opening) = timed(|| wanted.opened(&pending.finish_all(&answers)?, longest));
+    run.matches = matches.map_err(refused)?;
+    run.sender += answering;
+    run.receiver += asking + opening;
+    Ok(())
+}
+
+/// What `work` gives, and its seconds.
+fn timed<T>(work: impl FnOnce() -> T) -> (T, f64) {
+    let start = Instant::now();
+    let result = work();
+    (result, start.elapsed().as_secs_f64())
+}
+
+fn refused(error: papir_lookup::Error) -> Error {
+    match error {
+        papir_lookup::Error::Core(error) => error.into(),
+        other => Error::usage("a set", other),
+    }
+}
+
+impl PsiReport {
+    /// Prints it as a table.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write_table(&self, out: &mut dyn std::io::Write) -> Result<()> {
+        let Self { receiver, sender, kind, threads, backend, .. } = self;
+        let labels = self.label_bytes.map_or("no labels".to_owned(), |bytes| format!("labels of {bytes} B"));
+        writeln!(
+            out,
+            "{receiver} elements against {sender}, {labels}, {kind}, {threads} threads, {backend}"
+        )?;
+        let lines = [
+            ["masking, once".to_owned(), format!("{:.2} s", self.mask_s)],
+            ["filter or database, once".to_owned(), format!("{:.2} s", self.build_s)],
+            ["fetched once".to_owned(), display(self.once_bytes)],
+            ["sent".to_owned(), display(self.upload_bytes)],
+            ["received".to_owned(), display(self.download_bytes)],
+            ["sender".to_owned(), format!("{:.1} ms", self.sender_ms)],
+            ["receiver".to_owned(), format!("{:.1} ms", self.receiver_ms)],
+            ["together".to_owned(), format!("{:.2} s", self.total_s)],
+            ["correct".to_owned(), if self.correct { "yes" } else { "NO" }.to_owned()],
+        ];
+        write_columns(out, &lines.map(Vec::from))
+    }
+}
