@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use getrandom::SysRng;
-use papir_core::erased::{ErasedServer, ErasedSession};
+use papir_core::erased::{ErasedServer, ErasedSession, scheme_of_public};
 use papir_core::{Error as CoreError, Goal, Progress, Records};
 use papir_kernels::Backend;
 use papir_lookup::psi::{Filter, Kind, Masked, Match, Receiver, Row, Wanted, mask};
@@ -134,9 +134,8 @@ fn element(number: u64) -> Vec<u8> {
 }
 
 fn row(extent: Extent, number: u64) -> Row {
-    let mut label = vec![0; extent.label_bytes.unwrap_or_default()];
-    blake3::Hasher::new().update(&number.to_le_bytes()).finalize_xof().fill(&mut label);
-    Row { element: element(number), label, line: number + 1 }
+    let label = number.to_le_bytes().into_iter().cycle().take(extent.label_bytes.unwrap_or_default());
+    Row { element: element(number), label: label.collect(), line: number + 1 }
 }
 
 /// The receiver's elements: every second one is the sender's.
@@ -209,12 +208,19 @@ impl Prepared {
                 Ok(())
             }
             Self::Table { server, bundle, longest } => {
-                let (lookup, starting) = timed(|| papir::client_of(bundle));
+                let (lookup, starting) = timed(|| client_of(bundle));
                 run.receiver += starting;
                 look_up((server.as_ref(), &lookup.map_err(refused)?), wanted, *longest, run)
             }
         }
     }
+}
+
+/// The receiver's client, from what it fetched.
+fn client_of(bundle: &[u8]) -> papir_lookup::Result<Lookup> {
+    let Bundle { scheme_public, keyword, .. } = Bundle::decode(bundle)?;
+    let client = registry::by_id(scheme_of_public(&scheme_public)?)?.client(&scheme_public)?;
+    Lookup::new(client, keyword)
 }
 
 /// Looks all names up, in as many queries as they take.

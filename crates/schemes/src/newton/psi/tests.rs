@@ -6,7 +6,7 @@ use std::sync::Arc;
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
 use num_bigint::BigUint;
-use papir_core::NotPrivate;
+use papir_core::{Error, NotPrivate};
 use papir_oprf::{Blinding, Key};
 
 use super::masking::{items, mask};
