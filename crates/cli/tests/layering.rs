@@ -63,6 +63,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "papir-fuzz",
         &[
             "papir-core",
+            "papir-oprf",
             "papir-paillier",
             "papir-schemes",
             "papir-lookup",

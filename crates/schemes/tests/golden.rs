@@ -5,9 +5,9 @@
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
-use papir_core::erased::{ErasedServer, ErasedSession};
+use papir_core::erased::{ErasedScheme, ErasedServer, ErasedSession};
 use papir_core::sections::{MemorySections, SectionSource};
-use papir_core::{Goal, NoProgress, NotPrivate, RecordBuffer, Shape};
+use papir_core::{Goal, NoProgress, NotPrivate, RecordBuffer, Records, Shape};
 use papir_schemes::registry;
 
 /// First 8 bytes of BLAKE3, in hexadecimal.
@@ -41,11 +41,29 @@ fn hashes(scheme: &str, records: u64, record_bytes: u64) -> [String; 4] {
     let records = database(records, record_bytes);
     let scheme = registry::by_name(scheme).unwrap();
     let server = scheme.setup(&records, Goal::Balanced, &mut rng, &NoProgress).unwrap();
+    hashes_of((scheme, &*server), &records, &mut rng)
+}
+
+/// As [`hashes`], of a database that is prepared for batches of seven.
+fn batched_hashes(below: &str, records: u64, record_bytes: u64) -> [String; 4] {
+    let mut rng = ChaCha20Rng::from_seed([11; 32]);
+    let records = database(records, record_bytes);
+    let batches = registry::batches_over(below).unwrap();
+    let parameters = batches.candidate(records.shape(), Goal::Balanced, 7).unwrap().parameters;
+    let server = batches.scheme.setup_candidate(&parameters, &records, &mut rng, &NoProgress).unwrap();
+    hashes_of((batches.scheme, &*server), &records, &mut rng)
+}
+
+fn hashes_of(
+    (scheme, server): (&dyn ErasedScheme, &dyn ErasedServer),
+    records: &RecordBuffer,
+    rng: &mut ChaCha20Rng,
+) -> [String; 4] {
     let client = scheme.client(&server.public()).unwrap();
-    let (secret, query) = client.query(None, &[123], &mut rng).unwrap();
+    let (secret, query) = client.query(None, &[123], rng).unwrap();
     let answer = server.answer(ErasedSession::default(), &query).unwrap();
     assert_eq!(client.extract(secret, &answer).unwrap(), [records.get(123).unwrap()]);
-    [hash(&server.public()), hash(&query), hash(&answer), hash(&sections(&*server))]
+    [hash(&server.public()), hash(&query), hash(&answer), hash(&sections(server))]
 }
 
 /// The same of a variant of NewtonPIR, behind them its keys, ticket and client state where it has them.
@@ -132,6 +150,16 @@ fn simpleypir() {
         hashes("simpleypir", 300, 100),
         ["a2f0ca32d9fc76de", "8a27f1631aebcd29", "05ef04f7dec7134b", "d46854e060d09986"]
     );
+}
+
+#[test]
+fn inspire_batch() {
+    assert_eq!(batched_hashes("inspire", 300, 100), ["", "", "", ""]);
+}
+
+#[test]
+fn simple_batch() {
+    assert_eq!(batched_hashes("simple", 300, 100), ["", "", "", ""]);
 }
 
 /// Two chunks a record.

@@ -1,6 +1,7 @@
-//! Keyword layouts.
+//! Keyword layouts, and filters of sets.
 
 use papir_core::NoProgress;
+use papir_lookup::psi::Filter;
 use papir_lookup::{Entry, KeywordLayout, TableOptions, build};
 
 use crate::{Target, outcome};
@@ -30,5 +31,18 @@ pub(super) fn layout() -> Target {
         assert!(indices.iter().all(|&index| index < layout.records()));
         let record: Vec<u8> = input.iter().copied().cycle().take(layout.record_bytes()).collect();
         format!("accepted {}", outcome(&layout.find(b"key", &vec![record; lookups])))
+    })
+}
+
+/// Filters; those that are accepted have one encoding.
+pub(super) fn filter() -> Target {
+    let names: Vec<[u8; 32]> = (0..20u64).map(|i| *blake3::hash(&i.to_le_bytes()).as_bytes()).collect();
+    let seeds = vec![Filter::new(names.iter()).encode(), Filter::new(names[..0].iter()).encode()];
+    Target::new(seeds, |input| {
+        let decoded = Filter::decode(input);
+        if let Ok(filter) = &decoded {
+            assert_eq!(filter.encode(), input, "another filter of the same content");
+        }
+        outcome(&decoded)
     })
 }

@@ -20,6 +20,8 @@ pub const ALL: &[(&str, Make)] = &[
     ("envelope", envelopes::envelope),
     ("bundle", envelopes::bundle),
     ("layout", layouts::layout),
+    ("filter", layouts::filter),
+    ("blinded", secrets::blinded),
     ("snapshot", files::snapshot),
     ("manifest", files::manifest),
     ("csv", rows::csv),

@@ -64,3 +64,15 @@ pub(super) fn state() -> Target {
     })
     .with_words(&["PIRSTATE", "\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}", "\u{1}"])
 }
+
+/// Blinded elements, which the holder of a key evaluates.
+pub(super) fn blinded() -> Target {
+    let rng = &mut super::schemes::rng();
+    let key = papir_oprf::Key::generate(rng).unwrap();
+    let (_, sent) = papir_oprf::Blinding::new(&["a", "b"], rng).unwrap();
+    Target::new(vec![sent], move |input| {
+        let evaluated = key.evaluate(input);
+        assert!(evaluated.as_ref().is_ok_and(|bytes| bytes.len() == input.len()) || evaluated.is_err());
+        outcome(&evaluated)
+    })
+}

@@ -83,13 +83,11 @@ impl Filter {
         let mut reader = Reader::new("a filter", bytes);
         let (count, bits, rice) = (reader.u64()?, u32::from(reader.u8()?), u32::from(reader.u8()?));
         let code = reader.rest();
-        if bits > MAX_BITS || rice > bits {
-            let found = format!("{bits} and {rice}");
-            return Err(Error::malformed(
-                "the bits of a filter",
-                found,
-                format!("at most {MAX_BITS}, rice below"),
-            ));
+        let code_bits = count.max(1).checked_next_power_of_two().map_or(u32::MAX, u64::ilog2);
+        if bits > MAX_BITS || bits < code_bits || rice != bits - code_bits {
+            let found = format!("{count} values of {bits} bits, {rice} of them low");
+            let expected = format!("at most {MAX_BITS} bits, all but log2 of the number of values low");
+            return Err(Error::malformed("the bits of a filter", found, expected));
         }
         // Each value takes a bit of the unary part at least.
         if count > 8 * code.len() as u64 {
@@ -229,6 +227,12 @@ mod tests {
     }
 
     #[test]
+    fn the_bytes_of_a_filter_are_fixed() {
+        let bytes = Filter::new(names(3).iter()).encode();
+        assert_eq!(blake3::hash(&bytes).to_hex()[..16], *"PIN_FILTER");
+    }
+
+    #[test]
     fn bad_bytes_are_typed_errors() {
         let bytes = Filter::new(names(50).iter()).encode();
         for length in 0..bytes.len() {
@@ -236,7 +240,7 @@ mod tests {
         }
         assert_eq!(Filter::decode(&[&bytes[..], &[0]].concat()).unwrap_err().code(), "wrong_length");
         let mut many = bytes.clone();
-        many[7] = 1;
+        (many[6], many[9]) = (1, many[8] - 49);
         assert_eq!(Filter::decode(&many).unwrap_err().code(), "out_of_bounds");
         let mut wide = bytes;
         wide[8] = 121;
@@ -248,6 +252,7 @@ mod tests {
         fn any_bytes_are_refused_or_a_filter(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             if let Ok(filter) = Filter::decode(&bytes) {
                 prop_assert!(filter.values.is_sorted_by(|a, b| a < b));
+                prop_assert_eq!(filter.encode(), bytes);
             }
         }
     }

@@ -104,6 +104,9 @@ fn labels_do_not_open_under_other_masks() {
     assert_eq!(label::open(&masks[0], &sealed, Some(9)).unwrap().unwrap(), b"label");
     assert_eq!(label::open(&masks[1], &sealed, Some(9)).unwrap(), None);
     assert_eq!(label::open(&masks[0], &sealed, Some(8)).unwrap_err().code(), "wrong_length");
+    let fixed = Mask::from(&zeroize::Zeroizing::new(std::array::from_fn(|i| i as u8)));
+    let hash = blake3::hash(&label::seal(&fixed, b"label", Some(9)));
+    assert_eq!(hash.to_hex()[..16], *"PIN_LABEL");
     sealed[15] ^= 1;
     assert_eq!(label::open(&masks[0], &sealed, Some(9)).unwrap(), None);
 }
