@@ -13,6 +13,7 @@ use papir_schemes::newton::{Newton, Registered, Symmetric};
 use papir_schemes::plain::Plain;
 use papir_schemes::simple::Simple;
 use papir_schemes::simpleypir::SimpleYpir;
+use papir_schemes::stacked::Stacked;
 use papir_schemes::ypir::Ypir;
 use papir_schemes::zip::Zip;
 use papir_schemes::zipdouble::ZipDouble;
@@ -139,7 +140,7 @@ pub fn all() -> [&'static dyn Subject; 14] {
     const NEWTON: &dyn Subject = &Of::<Newton<Registered>>(PhantomData);
     const NEWTON_SYM: &dyn Subject = &Of::<Newton<Symmetric>>(PhantomData);
     const ZIP_DOUBLE: &dyn Subject = &Of::<ZipDouble>(PhantomData);
-    const INSPIRE_BATCH: &dyn Subject = &Of::<Batched<Inspire>>(PhantomData);
+    const INSPIRE_BATCH: &dyn Subject = &Of::<Batched<Stacked>>(PhantomData);
     const SIMPLE_BATCH: &dyn Subject = &Of::<Batched<Simple>>(PhantomData);
     [
         PLAIN,

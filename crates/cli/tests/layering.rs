@@ -86,10 +86,11 @@ const TEST_ONLY: &[&str] = &["papir-testkit", "papir-reference"];
 
 /// Scheme folders that may import another: (importer, imported).
 const COMPOSITIONS: &[(&str, &str)] = &[
-    ("batched", "inspire"),
     ("batched", "simple"),
+    ("batched", "stacked"),
     ("inspire0", "double"),
     ("ypir", "double"),
+    ("stacked", "inspire"),
     ("zip", "simple"),
     ("zipdouble", "double"),
 ];

@@ -408,21 +408,21 @@ pub trait Client<S: Scheme>: Send + Sync + Sized + 'static {
         rng: &mut dyn CryptoRng,
     ) -> Result<(S::Secret, S::Query)>;
 
-    /// One query to each of several databases, for one record each, of clients that were made beside the
-    /// first. They share a secret that is made here, and gone when all are opened, or have secrets of their
+    /// One query to each of several databases, for the records that it is asked for, of clients that were made
+    /// beside the first. They share a secret that is made here, and gone when all are opened, or have secrets of their
     /// own, where a scheme does not say otherwise. Each client comes once, and so does each mask under a
     /// secret: no two may have the same public part.
     ///
     /// # Errors
-    /// As [`Client::query`], and [`Error::Length`] for more or fewer indices than clients.
+    /// As [`Client::query`], and [`Error::Length`] for more or fewer lists of indices than clients.
     fn query_each(
         clients: &[Self],
-        indices: &[u64],
+        indices: &[Vec<u64>],
         rng: &mut dyn CryptoRng,
     ) -> Result<Vec<(S::Secret, S::Query)>> {
         Error::check_length("indices for several databases, counted", indices.len(), clients.len())?;
         let pairs = clients.iter().zip(indices);
-        pairs.map(|(client, &index)| client.query(None, &[index], rng)).collect()
+        pairs.map(|(client, indices)| client.query(None, indices, rng)).collect()
     }
 
     /// The records, in the order of the query's indices. Consumes the secret: one secret opens one answer.

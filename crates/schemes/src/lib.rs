@@ -23,6 +23,7 @@ pub mod selection;
 mod shape_io;
 pub mod simple;
 pub mod simpleypir;
+pub mod stacked;
 pub mod ypir;
 pub mod zip;
 pub mod zipdouble;

@@ -13,6 +13,7 @@ use crate::newton::{Newton, Registered, Symmetric};
 use crate::plain::Plain;
 use crate::simple::Simple;
 use crate::simpleypir::SimpleYpir;
+use crate::stacked::Stacked;
 use crate::ypir::Ypir;
 use crate::zip::Zip;
 use crate::zipdouble::ZipDouble;
@@ -33,7 +34,7 @@ pub fn all() -> &'static [&'static dyn ErasedScheme] {
         &Erased::<Newton<Registered>>::new(),
         &Erased::<Newton<Symmetric>>::new(),
         &Erased::<ZipDouble>::new(),
-        &Erased::<Batched<Inspire>>::new(),
+        &Erased::<Batched<Stacked>>::new(),
         &Erased::<Batched<Simple>>::new(),
     ];
     SCHEMES
@@ -77,9 +78,9 @@ impl OfBatches {
 
 const OF_BATCHES: &[OfBatches] = &[
     OfBatches {
-        scheme: &Erased::<Batched<Inspire>>::new(),
+        scheme: &Erased::<Batched<Stacked>>::new(),
         below: Inspire::NAME,
-        candidate: candidate::<Inspire>,
+        candidate: candidate::<Stacked>,
     },
     OfBatches {
         scheme: &Erased::<Batched<Simple>>::new(),

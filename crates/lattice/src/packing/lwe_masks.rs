@@ -30,6 +30,18 @@ impl LweMasks {
         Self { degree, residues }
     }
 
+    /// The masks of some encryptions after those of others, in one pack; n⁻¹ with the n of all is the caller's.
+    ///
+    /// # Panics
+    /// As [`LweMasks::new`].
+    pub fn joined(ring: &Ring, parts: impl Iterator<Item = Self>) -> Self {
+        let mut residues = [Vec::new(), Vec::new()];
+        for part in parts {
+            residues.iter_mut().zip(part.residues).for_each(|(all, part)| all.extend(part));
+        }
+        Self::new(ring, residues)
+    }
+
     /// From n mask vectors of d entries below q.
     ///
     /// # Panics

@@ -11,16 +11,16 @@ use super::placement::place_vartime;
 use super::wire::{BatchedAnswer, BatchedPublic, BatchedQuery};
 use super::{Batched, Bucket};
 
-/// A client: one of each bucket.
+/// A client: one of each group of buckets.
 pub struct BatchedClient<S: Bucket> {
     params: BatchedParams<S>,
     code: Code,
-    buckets: Vec<S::Client>,
+    groups: Vec<S::Client>,
 }
 
 /// What opens the answers of one batch.
 pub struct BatchedSecret<S: Bucket> {
-    buckets: Vec<S::Secret>,
+    groups: Vec<S::Secret>,
     /// The bucket of each index that was asked for, in order.
     chosen: Zeroizing<Vec<usize>>,
 }
@@ -28,15 +28,15 @@ pub struct BatchedSecret<S: Bucket> {
 impl<S: Bucket> Client<Batched<S>> for BatchedClient<S> {
     fn new(params: BatchedParams<S>, public: BatchedPublic<S>) -> Result<Self> {
         let code = Code::new(params.shape().records(), params.buckets(), &public.seed);
-        let mut buckets: Vec<S::Client> = Vec::with_capacity(public.buckets.len());
-        for public in public.buckets {
-            let client = match buckets.first() {
+        let mut groups: Vec<S::Client> = Vec::with_capacity(public.groups.len());
+        for public in public.groups {
+            let client = match groups.first() {
                 None => S::Client::new(params.inner().clone(), public),
                 Some(first) => S::Client::new_beside(first, params.inner().clone(), public),
             };
-            buckets.push(client?);
+            groups.push(client?);
         }
-        Ok(Self { params, code, buckets })
+        Ok(Self { params, code, groups })
     }
 
     fn params(&self) -> &BatchedParams<S> {
@@ -52,28 +52,40 @@ impl<S: Bucket> Client<Batched<S>> for BatchedClient<S> {
     ) -> Result<(BatchedSecret<S>, BatchedQuery<S>)> {
         check_indices(S::BATCHED_NAME, &self.params.shape(), indices, self.params.capacity())?;
         let places = self.places_vartime(indices)?;
-        let mut positions = Zeroizing::new(vec![0; self.buckets.len()]);
-        places.iter().for_each(|place| positions[place.bucket] = place.position);
-        let (secrets, queries) = S::Client::query_each(&self.buckets, &positions, rng)?.into_iter().unzip();
+        let indices = self.indices(&places);
+        let (secrets, queries) = S::Client::query_each(&self.groups, &indices, rng)?.into_iter().unzip();
         let chosen = Zeroizing::new(places.iter().map(|place| place.bucket).collect());
-        Ok((BatchedSecret { buckets: secrets, chosen }, BatchedQuery { buckets: queries }))
+        Ok((BatchedSecret { groups: secrets, chosen }, BatchedQuery { groups: queries }))
     }
 
     /// All answers are opened, and one that does not decode fails the batch, whether it holds something that
     /// was asked for or not: which ones do is nobody's business.
     fn extract(&self, secret: BatchedSecret<S>, answer: BatchedAnswer<S>) -> Result<Vec<Record>> {
-        let BatchedSecret { buckets, chosen } = secret;
-        let answers = self.buckets.iter().zip(buckets.into_iter().zip(answer.buckets));
+        let BatchedSecret { groups, chosen } = secret;
+        let answers = self.groups.iter().zip(groups.into_iter().zip(answer.groups));
         let opened: Vec<Result<Vec<Record>>> =
             answers.map(|(client, (secret, answer))| client.extract(secret, answer)).collect();
         let records: Vec<Record> = opened.into_iter().collect::<Result<Vec<_>>>()?.concat();
-        Error::check_length("the records of a batch, counted", records.len(), self.buckets.len())?;
+        let expected = self.params.groups() * self.params.parts();
+        Error::check_length("the records of a batch, counted", records.len(), expected)?;
         let records = Zeroizing::new(records);
         Ok(chosen.iter().map(|&bucket| records[bucket].clone()).collect())
     }
 }
 
 impl<S: Bucket> BatchedClient<S> {
+    /// The records that each group is asked for: of each bucket the one that is wanted, or its first.
+    fn indices(&self, places: &[Place]) -> Zeroizing<Vec<Vec<u64>>> {
+        let (parts, records) = (self.params.parts() as u64, self.params.part_records());
+        let firsts = || (0..parts).map(|part| part * records).collect();
+        let mut indices = Zeroizing::new(self.groups.iter().map(|_| firsts()).collect::<Vec<Vec<u64>>>());
+        for place in places {
+            let (group, index) = self.params.in_group(*place);
+            indices[group][place.bucket % self.params.parts()] = index;
+        }
+        indices
+    }
+
     /// A place for each index, those of different indices in different buckets.
     fn places_vartime(&self, indices: &[u64]) -> Result<Zeroizing<Vec<Place>>> {
         let mut distinct = Zeroizing::new(indices.to_vec());
@@ -90,7 +102,8 @@ impl<S: Bucket> BatchedClient<S> {
             );
             BatchedParams::<S>::unfit(reason)
         };
-        let chosen = Zeroizing::new(place_vartime(&candidates, self.buckets.len()).ok_or_else(unplaced)?);
+        let chosen =
+            Zeroizing::new(place_vartime(&candidates, self.params.bucket_count()).ok_or_else(unplaced)?);
         let place = |index: &u64| {
             let record = distinct.binary_search(index).unwrap_or_default();
             copies[record].iter().copied().find(|place| place.bucket == chosen[record])

@@ -1,36 +1,45 @@
-//! The records of one bucket, read from the records of the database.
+//! The records of one group of buckets, read from the records of the database.
 
+use papir_core::scheme::Parameters;
 use papir_core::{Record, RecordBuffer, Records, Result, Shape, check_read};
 
+use super::Bucket;
 use super::code::{Code, Place};
+use super::params::BatchedParams;
 
-/// What one bucket holds: copies, and zeros where it has no record's.
-pub(super) struct Copies<'a> {
+/// What one group holds: copies, and zeros where it has no record's.
+pub(super) struct Copies<'a, S: Bucket> {
     pub(super) records: &'a RecordBuffer,
     pub(super) code: &'a Code,
-    pub(super) bucket: usize,
-    pub(super) shape: Shape,
+    pub(super) params: &'a BatchedParams<S>,
+    pub(super) group: usize,
 }
 
-impl Copies<'_> {
-    /// The copy at a position; none at the end of some buckets.
-    fn copy(&self, position: u64) -> Result<Option<Record>> {
-        let record = self.code.record_at(Place { bucket: self.bucket, position });
+impl<S: Bucket> Copies<'_, S> {
+    /// The copy at an index of the group; none at the end of some parts.
+    fn copy(&self, index: u64) -> Result<Option<Record>> {
+        let (parts, of_part) = (self.params.parts(), self.params.part_records());
+        let bucket = self.group * parts + (index / of_part) as usize;
+        if bucket >= self.params.bucket_count() {
+            return Ok(None);
+        }
+        let record = self.code.record_at(Place { bucket, position: index % of_part });
         record.map(|index| self.records.get(index)).transpose()
     }
 }
 
-impl Records for Copies<'_> {
+impl<S: Bucket> Records for Copies<'_, S> {
     fn shape(&self) -> Shape {
-        self.shape
+        self.params.inner().shape()
     }
 
     fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
-        check_read(&self.shape, first, count, out.len())?;
+        let shape = self.shape();
+        check_read(&shape, first, count, out.len())?;
         if count == 0 {
             return Ok(());
         }
-        let mut packed = RecordBuffer::zeroed(Shape::new(count, self.shape.record_bits())?);
+        let mut packed = RecordBuffer::zeroed(Shape::new(count, shape.record_bits())?);
         for i in 0..count {
             if let Some(record) = self.copy(first + i)? {
                 packed.set(i, &record)?;

@@ -30,30 +30,76 @@ pub mod wire;
 
 use std::marker::PhantomData;
 
-use papir_core::Privacy;
-use papir_core::scheme::{Never, Scheme};
+use papir_core::scheme::{Never, Parameters, Scheme};
+use papir_core::{Privacy, Result, Shape};
+use papir_ring::prg::Seed;
+
+use crate::simple::wire::SimplePublic;
+use crate::stacked::{Stacked, StackedParams, StackedPublic};
 
 pub use client::{BatchedClient, BatchedSecret};
 pub use params::BatchedParams;
 pub use server::BatchedServer;
 pub use wire::{BatchedAnswer, BatchedPublic, BatchedQuery};
 
-/// A scheme that buckets can be made of: one record a query, neither keys nor tickets.
+/// A scheme that buckets can be made of, without keys and tickets: one database is a group of buckets, of which
+/// a query asks one record each.
 pub trait Bucket: Scheme<ClientKeys = Never, ClientState = Never, Ticket = Never> {
     /// The name of batches over it.
     const BATCHED_NAME: &'static str;
     /// Their number on the wire; never reused.
     const BATCHED_ID: u16;
+
+    /// Buckets of a group, whose records follow one another.
+    fn parts(_params: &Self::Params) -> usize {
+        1
+    }
+
+    /// Records of a group's part for a bucket of so many.
+    fn part_records(_params: &Self::Params, records: u64) -> u64 {
+        records
+    }
+
+    /// Parameters worth comparing for groups of buckets of this shape.
+    ///
+    /// # Errors
+    /// As [`Parameters::candidates`].
+    fn groups_of(bucket: Shape) -> Result<Vec<Self::Params>> {
+        Self::Params::candidates(bucket)
+    }
+
+    /// The seeds of all masks under which a query's secret is used: no two of one batch may be the same.
+    fn seeds(public: &Self::Public) -> Vec<Seed>;
 }
 
-impl Bucket for crate::inspire::Inspire {
+impl Bucket for Stacked {
     const BATCHED_NAME: &'static str = "inspire-batch";
     const BATCHED_ID: u16 = 12;
+
+    fn parts(params: &StackedParams) -> usize {
+        params.parts()
+    }
+
+    fn part_records(params: &StackedParams, records: u64) -> u64 {
+        params.part_records(records)
+    }
+
+    fn groups_of(bucket: Shape) -> Result<Vec<StackedParams>> {
+        StackedParams::of_part(bucket)
+    }
+
+    fn seeds(public: &StackedPublic) -> Vec<Seed> {
+        public.seeds.clone()
+    }
 }
 
 impl Bucket for crate::simple::Simple {
     const BATCHED_NAME: &'static str = "simple-batch";
     const BATCHED_ID: u16 = 13;
+
+    fn seeds(public: &SimplePublic) -> Vec<Seed> {
+        vec![public.seed]
+    }
 }
 
 /// Batches over a scheme.

@@ -9,7 +9,7 @@ use papir_core::{Description, Error, Limits, NotPrivate, Result, Shape, Sizes, e
 
 use super::Bucket;
 use super::bound::{MAX_PLACEMENT_LOG2, least_width, placement_log2};
-use super::code::Buckets;
+use super::code::{Buckets, Place};
 
 /// The most records that a batch can be made for.
 pub const MAX_CAPACITY: usize = 1024;
@@ -71,7 +71,7 @@ impl<S: Bucket> BatchedParams<S> {
         for (functions, width) in functions.filter_map(width) {
             let buckets = Buckets { functions, width };
             let of_bucket = Shape::new(buckets.records(shape.records()), shape.record_bits())?;
-            for inner in S::Params::candidates(of_bucket)? {
+            for inner in S::groups_of(of_bucket)? {
                 all.push(Self::new(shape, capacity, buckets, inner)?);
             }
         }
@@ -88,22 +88,22 @@ impl<S: Bucket> BatchedParams<S> {
             );
             return Err(Self::unfit(reason));
         }
-        let expected = Shape::new(buckets.records(shape.records()), shape.record_bits())?;
-        if inner.shape() != expected {
-            return Err(Self::unfit(format!("buckets of {:?} for {expected:?}", inner.shape())));
+        let params = Self { shape, capacity, buckets, placement_log2, inner };
+        let records = params.part_records().saturating_mul(params.parts() as u64);
+        let (found, expected) = (params.inner.shape(), Shape::new(records, shape.record_bits())?);
+        if found != expected {
+            return Err(Self::unfit(format!("groups of buckets of {found:?} for {expected:?}")));
         }
-        Ok(Self { shape, capacity, buckets, placement_log2, inner })
+        Ok(params)
     }
 
-    /// Parameters with so many groups of so many buckets, whatever the bound says: for tests.
-    ///
-    /// # Errors
-    /// Those of the scheme below.
-    #[doc(hidden)]
-    pub fn unbounded(shape: Shape, capacity: usize, functions: usize, width: usize) -> Result<Self> {
-        let buckets = Buckets { functions, width };
+    /// Parameters with so many buckets, whatever the bound says, and the last that the scheme below offers: for
+    /// tests.
+    #[cfg(test)]
+    pub(super) fn unbounded(shape: Shape, capacity: usize, buckets: Buckets) -> Result<Self> {
         let of_bucket = Shape::new(buckets.records(shape.records()), shape.record_bits())?;
-        let inner = S::Params::choose(of_bucket, Goal::Balanced)?;
+        let inner = S::groups_of(of_bucket)?.pop();
+        let inner = inner.ok_or_else(|| Self::unfit("no parameters for buckets".to_owned()))?;
         Ok(Self { shape, capacity, buckets, placement_log2: 0.0, inner })
     }
 
@@ -112,12 +112,33 @@ impl<S: Bucket> BatchedParams<S> {
         self.capacity
     }
 
-    /// How many buckets there are, each of which gets one query.
+    /// How many buckets there are, each of which is asked for one record.
     pub fn bucket_count(&self) -> usize {
         self.buckets.count()
     }
 
-    /// Parameters of one bucket.
+    /// Buckets of a group.
+    pub(super) fn parts(&self) -> usize {
+        S::parts(&self.inner)
+    }
+
+    /// Groups of buckets, each of which gets one query; the last one may have parts that are no bucket.
+    pub(super) fn groups(&self) -> usize {
+        self.bucket_count().div_ceil(self.parts())
+    }
+
+    /// Records of each part of a group; those beyond a bucket's are zero.
+    pub(super) fn part_records(&self) -> u64 {
+        S::part_records(&self.inner, self.buckets.records(self.shape.records()))
+    }
+
+    /// The group of a bucket, and the index of one of the bucket's records there.
+    pub(super) fn in_group(&self, place: Place) -> (usize, u64) {
+        let (group, part) = (place.bucket / self.parts(), place.bucket % self.parts());
+        (group, part as u64 * self.part_records() + place.position)
+    }
+
+    /// Parameters of one group.
     pub fn inner(&self) -> &S::Params {
         &self.inner
     }
@@ -134,22 +155,22 @@ impl<S: Bucket> BatchedParams<S> {
     pub(super) fn query_bytes(&self) -> usize {
         let shared = S::Query::shared(&self.inner).len();
         let one = payload(self.inner.describe().sizes.query);
-        shared + self.bucket_count() * (one - shared)
+        shared + self.groups() * (one - shared)
     }
 
     /// Bytes of an answer's payload.
     pub(super) fn answer_bytes(&self) -> usize {
-        self.bucket_count() * payload(self.inner.describe().sizes.answer)
+        self.groups() * payload(self.inner.describe().sizes.answer)
     }
 
     fn sizes(&self) -> Sizes {
-        let (one, count) = (self.inner.describe().sizes, self.bucket_count() as u64);
+        let (one, count) = (self.inner.describe().sizes, self.groups() as u64);
         let sealed = |payload: usize| (payload + envelope::OVERHEAD) as u64;
         let parameters = 8 + self.inner.encode().len();
         let public = payload(one.public) - parameters;
         let shared = S::Query::shared(&self.inner).len() as u64;
         Sizes {
-            public: sealed(8 + self.encode().len() + SEED_BYTES + public * self.bucket_count()),
+            public: sealed(8 + self.encode().len() + SEED_BYTES + public * self.groups()),
             hint: one.hint * count,
             query_keys: shared + (one.query_keys - shared) * count,
             query: sealed(self.query_bytes()),
@@ -162,7 +183,7 @@ impl<S: Bucket> BatchedParams<S> {
     }
 
     fn work(&self) -> Work {
-        let (one, count) = (self.inner.describe().work, self.bucket_count());
+        let (one, count) = (self.inner.describe().work, self.groups());
         Work {
             setup: repeated(&one.setup, count),
             query: repeated(&one.query, count),
@@ -205,7 +226,7 @@ impl<S: Bucket> Parameters for BatchedParams<S> {
             ("k (records a batch)", self.capacity.to_string()),
             ("w (copies of a record)", self.buckets.functions.to_string()),
             ("buckets", self.bucket_count().to_string()),
-            ("records a bucket", one.shape.records().to_string()),
+            ("records a bucket", self.buckets.records(self.shape.records()).to_string()),
             ("no places for a batch", format!("2^{:.1}", self.placement_log2)),
         ];
         parameters.extend(one.parameters);

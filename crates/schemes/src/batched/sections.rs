@@ -1,33 +1,33 @@
-//! Sections of a bucket among those of all.
+//! Sections of a group of buckets among those of all.
 
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{Blob, Result};
 
-/// The name of a bucket's section.
-fn name(bucket: usize, name: &str) -> String {
-    format!("bucket/{bucket}/{name}")
+/// The name of a group's section.
+fn name(group: usize, name: &str) -> String {
+    format!("group/{group}/{name}")
 }
 
-/// Takes the sections of one bucket.
-pub(super) struct BucketSink<'a> {
+/// Takes the sections of one group.
+pub(super) struct GroupSink<'a> {
     pub(super) sink: &'a mut dyn SectionSink,
-    pub(super) bucket: usize,
+    pub(super) group: usize,
 }
 
-impl SectionSink for BucketSink<'_> {
+impl SectionSink for GroupSink<'_> {
     fn put(&mut self, section: &str, parts: &[&[u8]]) -> Result<()> {
-        self.sink.put(&name(self.bucket, section), parts)
+        self.sink.put(&name(self.group, section), parts)
     }
 }
 
-/// Gives the sections of one bucket.
-pub(super) struct BucketSource<'a> {
+/// Gives the sections of one group.
+pub(super) struct GroupSource<'a> {
     pub(super) source: &'a dyn SectionSource,
-    pub(super) bucket: usize,
+    pub(super) group: usize,
 }
 
-impl SectionSource for BucketSource<'_> {
+impl SectionSource for GroupSource<'_> {
     fn get(&self, section: &str) -> Result<Blob> {
-        self.source.get(&name(self.bucket, section))
+        self.source.get(&name(self.group, section))
     }
 }

@@ -1,4 +1,4 @@
-//! The server: a prepared database for each bucket.
+//! The server: a prepared database for each group of buckets.
 
 use papir_core::codec::Reader;
 use papir_core::cost::Counts;
@@ -14,19 +14,19 @@ use rayon::prelude::*;
 use super::code::{Code, Place};
 use super::copies::Copies;
 use super::params::BatchedParams;
-use super::sections::{BucketSink, BucketSource};
+use super::sections::{GroupSink, GroupSource};
 use super::wire::{BatchedAnswer, BatchedPublic, BatchedQuery};
 use super::{Batched, Bucket};
 use crate::shape_io::check_source;
 
 const HEADER: &str = "batched/header";
 
-/// A prepared database for each bucket.
+/// A prepared database for each group of buckets.
 pub struct BatchedServer<S: Bucket> {
     params: BatchedParams<S>,
     public: BatchedPublic<S>,
     code: Code,
-    buckets: Vec<S::Server>,
+    groups: Vec<S::Server>,
 }
 
 impl<S: Bucket> Server<Batched<S>> for BatchedServer<S> {
@@ -43,18 +43,18 @@ impl<S: Bucket> Server<Batched<S>> for BatchedServer<S> {
         let records = RecordBuffer::from_packed(params.shape(), packed)?;
         let (seed, inner) = (Seed::random(rng), params.inner());
         let code = Code::new(params.shape().records(), params.buckets(), &seed);
-        progress.stage("prepare buckets", params.bucket_count() as u64);
-        let mut buckets: Vec<S::Server> = Vec::with_capacity(params.bucket_count());
-        for bucket in 0..params.bucket_count() {
-            let copies = Copies { records: &records, code: &code, bucket, shape: inner.shape() };
-            let server = match buckets.first() {
+        progress.stage("prepare buckets", params.groups() as u64);
+        let mut groups: Vec<S::Server> = Vec::with_capacity(params.groups());
+        for group in 0..params.groups() {
+            let copies = Copies { records: &records, code: &code, params: &params, group };
+            let server = match groups.first() {
                 None => S::Server::setup(inner.clone(), &copies, rng, &NoProgress),
                 Some(first) => S::Server::setup_beside(first, inner.clone(), &copies, rng, &NoProgress),
             };
-            buckets.push(server?);
+            groups.push(server?);
             progress.advance(1);
         }
-        Ok(Self::of_buckets(params, seed, code, buckets))
+        Ok(Self::of_groups(params, seed, code, groups))
     }
 
     fn params(&self) -> &BatchedParams<S> {
@@ -66,26 +66,26 @@ impl<S: Bucket> Server<Batched<S>> for BatchedServer<S> {
     }
 
     fn answer(&self, _session: Session<'_, Batched<S>>, query: &BatchedQuery<S>) -> Result<BatchedAnswer<S>> {
-        let pairs = self.buckets.par_iter().zip(&query.buckets);
+        let pairs = self.groups.par_iter().zip(&query.groups);
         let answer = |(server, query): (&S::Server, &S::Query)| server.answer(Session::anonymous(), query);
-        Ok(BatchedAnswer { buckets: pairs.map(answer).collect::<Result<_>>()? })
+        Ok(BatchedAnswer { groups: pairs.map(answer).collect::<Result<_>>()? })
     }
 
-    /// Each bucket answers all batches together.
+    /// Each group answers all batches together.
     fn answer_many(
         &self,
         batch: Vec<(Session<'_, Batched<S>>, &BatchedQuery<S>)>,
     ) -> Result<Vec<BatchedAnswer<S>>> {
-        let of_bucket = |(bucket, server): (usize, &S::Server)| {
-            let queries = batch.iter().map(|(_, query)| (Session::anonymous(), &query.buckets[bucket]));
+        let of_group = |(group, server): (usize, &S::Server)| {
+            let queries = batch.iter().map(|(_, query)| (Session::anonymous(), &query.groups[group]));
             server.answer_many(queries.collect())
         };
         let answers: Vec<Vec<S::Answer>> =
-            self.buckets.par_iter().enumerate().map(of_bucket).collect::<Result<_>>()?;
+            self.groups.par_iter().enumerate().map(of_group).collect::<Result<_>>()?;
         let mut batches: Vec<BatchedAnswer<S>> =
-            batch.iter().map(|_| BatchedAnswer { buckets: Vec::with_capacity(answers.len()) }).collect();
-        for of_bucket in answers {
-            batches.iter_mut().zip(of_bucket).for_each(|(batch, answer)| batch.buckets.push(answer));
+            batch.iter().map(|_| BatchedAnswer { groups: Vec::with_capacity(answers.len()) }).collect();
+        for of_group in answers {
+            batches.iter_mut().zip(of_group).for_each(|(batch, answer)| batch.groups.push(answer));
         }
         Ok(batches)
     }
@@ -93,7 +93,7 @@ impl<S: Bucket> Server<Batched<S>> for BatchedServer<S> {
     fn update_cost(&self, changes: &[Change]) -> Result<UpdateEstimate> {
         check_changes(&self.params.shape(), changes)?;
         let mut update = Counts::new();
-        for (server, changes) in self.buckets.iter().zip(self.by_bucket(changes)) {
+        for (server, changes) in self.groups.iter().zip(self.by_group(changes)) {
             if !changes.is_empty() {
                 update = update.and(server.update_cost(&changes)?.update);
             }
@@ -104,13 +104,13 @@ impl<S: Bucket> Server<Batched<S>> for BatchedServer<S> {
     /// Every copy of a changed record changes; places stay.
     fn update(&self, changes: &[Change], rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Self> {
         check_changes(&self.params.shape(), changes)?;
-        progress.stage("update buckets", self.buckets.len() as u64);
-        let mut buckets = Vec::with_capacity(self.buckets.len());
-        for (server, changes) in self.buckets.iter().zip(self.by_bucket(changes)) {
-            buckets.push(server.update(&changes, rng, &NoProgress)?);
+        progress.stage("update buckets", self.groups.len() as u64);
+        let mut groups = Vec::with_capacity(self.groups.len());
+        for (server, changes) in self.groups.iter().zip(self.by_group(changes)) {
+            groups.push(server.update(&changes, rng, &NoProgress)?);
             progress.advance(1);
         }
-        Ok(Self::of_buckets(self.params.clone(), self.public.seed, self.code.clone(), buckets))
+        Ok(Self::of_groups(self.params.clone(), self.public.seed, self.code.clone(), groups))
     }
 
     /// From the first copy of each record.
@@ -130,8 +130,8 @@ impl<S: Bucket> Server<Batched<S>> for BatchedServer<S> {
 
     fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {
         sink.put(HEADER, &[&self.public.seed.0])?;
-        let mut buckets = self.buckets.iter().enumerate();
-        buckets.try_for_each(|(bucket, server)| server.save(&mut BucketSink { sink, bucket }))
+        let mut groups = self.groups.iter().enumerate();
+        groups.try_for_each(|(group, server)| server.save(&mut GroupSink { sink, group }))
     }
 
     fn load(params: BatchedParams<S>, source: &dyn SectionSource) -> Result<Self> {
@@ -139,32 +139,32 @@ impl<S: Bucket> Server<Batched<S>> for BatchedServer<S> {
         let mut reader = Reader::new(HEADER, &header);
         let seed = Seed(reader.array()?);
         reader.finish()?;
-        let mut buckets: Vec<S::Server> = Vec::with_capacity(params.bucket_count());
-        for bucket in 0..params.bucket_count() {
-            let (inner, source) = (params.inner().clone(), BucketSource { source, bucket });
-            buckets.push(match buckets.first() {
+        let mut groups: Vec<S::Server> = Vec::with_capacity(params.groups());
+        for group in 0..params.groups() {
+            let (inner, source) = (params.inner().clone(), GroupSource { source, group });
+            groups.push(match groups.first() {
                 None => S::Server::load(inner, &source)?,
                 Some(first) => S::Server::load_beside(first, inner, &source)?,
             });
         }
         let code = Code::new(params.shape().records(), params.buckets(), &seed);
-        Ok(Self::of_buckets(params, seed, code, buckets))
+        Ok(Self::of_groups(params, seed, code, groups))
     }
 }
 
 impl<S: Bucket> BatchedServer<S> {
-    fn of_buckets(params: BatchedParams<S>, seed: Seed, code: Code, buckets: Vec<S::Server>) -> Self {
-        let public =
-            BatchedPublic { seed, buckets: buckets.iter().map(|one| one.public().clone()).collect() };
-        Self { params, public, code, buckets }
+    fn of_groups(params: BatchedParams<S>, seed: Seed, code: Code, groups: Vec<S::Server>) -> Self {
+        let public = BatchedPublic { seed, groups: groups.iter().map(|one| one.public().clone()).collect() };
+        Self { params, public, code, groups }
     }
 
-    /// The changes of each bucket's records.
-    fn by_bucket(&self, changes: &[Change]) -> Vec<Vec<Change>> {
-        let mut all = vec![Vec::new(); self.buckets.len()];
+    /// The changes of each group's records.
+    fn by_group(&self, changes: &[Change]) -> Vec<Vec<Change>> {
+        let mut all = vec![Vec::new(); self.groups.len()];
         for change in changes {
-            for Place { bucket, position } in self.code.places_vartime(change.index) {
-                all[bucket].push(Change { index: position, record: change.record.clone() });
+            for place in self.code.places_vartime(change.index) {
+                let (group, index) = self.params.in_group(place);
+                all[group].push(Change { index, record: change.record.clone() });
             }
         }
         all
@@ -172,19 +172,19 @@ impl<S: Bucket> BatchedServer<S> {
 
     /// The record at a place.
     fn record(&self, place: Place) -> Result<Vec<u8>> {
-        let source =
-            BucketRecords::<S> { server: &self.buckets[place.bucket], shape: self.params.inner().shape() };
-        read_record(&source, place.position)
+        let (group, index) = self.params.in_group(place);
+        let source = GroupRecords::<S> { server: &self.groups[group], shape: self.params.inner().shape() };
+        read_record(&source, index)
     }
 }
 
-/// A bucket's prepared records.
-struct BucketRecords<'a, S: Bucket> {
+/// A group's prepared records.
+struct GroupRecords<'a, S: Bucket> {
     server: &'a S::Server,
     shape: Shape,
 }
 
-impl<S: Bucket> Records for BucketRecords<'_, S> {
+impl<S: Bucket> Records for GroupRecords<'_, S> {
     fn shape(&self) -> Shape {
         self.shape
     }

@@ -7,8 +7,8 @@ use papir_core::{Change, NoProgress, RecordBuffer, Records, Shape, envelope};
 use rand_core::SeedableRng;
 
 use super::*;
-use crate::inspire::Inspire;
 use crate::simple::Simple;
+use crate::stacked::Stacked;
 
 fn sample(count: u64, bits: u64) -> RecordBuffer {
     let mut records = RecordBuffer::zeroed(Shape::new(count, bits).unwrap());
@@ -21,7 +21,8 @@ fn sample(count: u64, bits: u64) -> RecordBuffer {
 
 /// A small batch database: more buckets than the bound asks for would be slow here.
 fn prepared<S: Bucket>(records: &RecordBuffer, rng: &mut ChaCha20Rng) -> BatchedServer<S> {
-    let params = BatchedParams::<S>::unbounded(records.shape(), 5, 3, 3).unwrap();
+    let params =
+        BatchedParams::<S>::unbounded(records.shape(), 5, code::Buckets { functions: 3, width: 3 }).unwrap();
     BatchedServer::setup(params, records, rng, &NoProgress).unwrap()
 }
 
@@ -79,7 +80,7 @@ fn check<S: Bucket>(bits: u64) {
 
 #[test]
 fn inspire_in_batches() {
-    check::<Inspire>(24);
+    check::<Stacked>(24);
 }
 
 #[test]
@@ -90,12 +91,12 @@ fn simple_in_batches_of_records_that_are_no_whole_bytes() {
 #[test]
 fn queries_of_one_batch_share_the_packing_key_and_nothing_else() {
     let mut rng = ChaCha20Rng::seed_from_u64(1);
-    let server = prepared::<Inspire>(&sample(40, 24), &mut rng);
+    let server = prepared::<Stacked>(&sample(40, 24), &mut rng);
     let client = client_of(&server);
     let batches = [0, 1].map(|_| client.query(None, &[3], &mut rng).unwrap().1);
     let params = server.params().inner();
-    let encoded = batches.map(|batch| batch.buckets.iter().map(|one| one.encode(params)).collect::<Vec<_>>());
-    let shared = <Inspire as Scheme>::Query::shared(params);
+    let encoded = batches.map(|batch| batch.groups.iter().map(|one| one.encode(params)).collect::<Vec<_>>());
+    let shared = <Stacked as Scheme>::Query::shared(params);
     assert!(!shared.is_empty());
     for query in &encoded[0][1..] {
         assert_eq!(query[shared.clone()], encoded[0][0][shared.clone()]);
@@ -110,11 +111,11 @@ fn queries_of_one_batch_share_the_packing_key_and_nothing_else() {
 #[test]
 fn two_buckets_under_the_same_masks_are_refused() {
     let mut rng = ChaCha20Rng::seed_from_u64(2);
-    let server = prepared::<Inspire>(&sample(40, 24), &mut rng);
+    let server = prepared::<Stacked>(&sample(40, 24), &mut rng);
     let mut public = server.public().encode(server.params());
     let (first, second) = (params::SEED_BYTES, params::SEED_BYTES + 32);
     public.copy_within(first..second, second);
-    let error = BatchedPublic::<Inspire>::decode(server.params(), &public).err().unwrap();
+    let error = BatchedPublic::<Stacked>::decode(server.params(), &public).err().unwrap();
     assert_eq!(error.code(), "malformed");
 }
 
@@ -123,7 +124,9 @@ fn batches_without_places_are_refused_before_anything_is_made() {
     let mut rng = ChaCha20Rng::seed_from_u64(3);
     let records = sample(40, 24);
     // One bucket a group, three groups: no more than three records at a time.
-    let params = BatchedParams::<Simple>::unbounded(records.shape(), 5, 3, 1).unwrap();
+    let params =
+        BatchedParams::<Simple>::unbounded(records.shape(), 5, code::Buckets { functions: 3, width: 1 })
+            .unwrap();
     let server = BatchedServer::setup(params, &records, &mut rng, &NoProgress).unwrap();
     let client = client_of(&server);
     assert!(client.query(None, &[1, 2, 3], &mut rng).is_ok());
@@ -157,7 +160,8 @@ fn parameters_round_trip_and_weak_ones_are_refused() {
         let error = BatchedParams::<Simple>::for_capacity(shape, Goal::MinTime, capacity).unwrap_err();
         assert_eq!(error.code(), "out_of_bounds");
     }
-    let weak = BatchedParams::<Simple>::unbounded(shape, 64, 2, 40).unwrap();
+    let weak =
+        BatchedParams::<Simple>::unbounded(shape, 64, code::Buckets { functions: 2, width: 40 }).unwrap();
     let error = BatchedParams::<Simple>::decode(&weak.encode()).unwrap_err();
     assert!(error.to_string().contains("above 2^-40"), "{error}");
 }

@@ -1,9 +1,9 @@
 //! Messages of batches.
 //!
 //! ```text
-//! public   seed of the code (32), the public part of each bucket, all equally long
-//! query    what the buckets' queries share, once; then of each bucket's query what stands before and after it
-//! answer   the answer of each bucket, all equally long
+//! public   seed of the code (32), the public part of each group of buckets, all equally long
+//! query    what the groups' queries share, once; then of each group's query what stands before and after it
+//! answer   the answer of each group, all equally long
 //! ```
 
 use papir_core::scheme::Wire;
@@ -17,53 +17,52 @@ use super::params::{BatchedParams, SEED_BYTES};
 pub struct BatchedPublic<S: Bucket> {
     /// Of the permutations that place copies.
     pub(super) seed: Seed,
-    /// One for each bucket, no two the same.
-    pub(super) buckets: Vec<S::Public>,
+    /// One for each group of buckets.
+    pub(super) groups: Vec<S::Public>,
 }
 
 impl<S: Bucket> Clone for BatchedPublic<S> {
     fn clone(&self) -> Self {
-        Self { seed: self.seed, buckets: self.buckets.clone() }
+        Self { seed: self.seed, groups: self.groups.clone() }
     }
 }
 
-/// One query to each bucket.
+/// One query to each group of buckets.
 pub struct BatchedQuery<S: Bucket> {
-    pub(super) buckets: Vec<S::Query>,
+    pub(super) groups: Vec<S::Query>,
 }
 
-/// One answer from each bucket.
+/// One answer from each group of buckets.
 pub struct BatchedAnswer<S: Bucket> {
-    pub(super) buckets: Vec<S::Answer>,
+    pub(super) groups: Vec<S::Answer>,
 }
 
 impl<S: Bucket> Wire<BatchedParams<S>> for BatchedPublic<S> {
     fn encode(&self, params: &BatchedParams<S>) -> Vec<u8> {
-        let parts = self.buckets.iter().flat_map(|public| public.encode(params.inner()));
+        let parts = self.groups.iter().flat_map(|public| public.encode(params.inner()));
         self.seed.0.iter().copied().chain(parts).collect()
     }
 
     fn decode(params: &BatchedParams<S>, bytes: &[u8]) -> Result<Self> {
-        let count = params.bucket_count();
+        let count = params.groups();
         let Some((seed, rest)) = bytes.split_first_chunk::<SEED_BYTES>() else {
             let (found, expected) = (bytes.len() as u64, SEED_BYTES as u64);
             return Err(Error::Length { what: "the public part of batches", found, expected });
         };
         let parts = equal_parts("the public parts of buckets", rest, count)?;
-        check_distinct(&parts)?;
-        let buckets =
+        let groups: Vec<S::Public> =
             parts.iter().map(|part| S::Public::decode(params.inner(), part)).collect::<Result<_>>()?;
-        Ok(Self { seed: Seed(*seed), buckets })
+        check_distinct(groups.iter().flat_map(S::seeds).collect())?;
+        Ok(Self { seed: Seed(*seed), groups })
     }
 }
 
-/// Two buckets with the same public part would get two encryptions under one secret and one mask: their
-/// difference shows what was asked.
-fn check_distinct(parts: &[&[u8]]) -> Result<()> {
-    let mut sorted = parts.to_vec();
-    sorted.sort_unstable();
-    if sorted.windows(2).any(|pair| pair[0] == pair[1] && !pair[0].is_empty()) {
-        let found = "two buckets with the same";
+/// Two buckets under the same masks would get two encryptions under one secret and one mask: their difference
+/// shows what was asked.
+fn check_distinct(mut seeds: Vec<Seed>) -> Result<()> {
+    seeds.sort_unstable_by_key(|seed| seed.0);
+    if seeds.windows(2).any(|pair| pair[0] == pair[1]) {
+        let found = "two buckets with the same seed";
         return Err(Error::malformed("the public parts of buckets", found, "different ones"));
     }
     Ok(())
@@ -73,7 +72,7 @@ impl<S: Bucket> Wire<BatchedParams<S>> for BatchedQuery<S> {
     fn encode(&self, params: &BatchedParams<S>) -> Vec<u8> {
         let shared = S::Query::shared(params.inner());
         let mut bytes = Vec::with_capacity(params.query_bytes());
-        for (i, query) in self.buckets.iter().enumerate() {
+        for (i, query) in self.groups.iter().enumerate() {
             let one = query.encode(params.inner());
             if i == 0 {
                 bytes.extend_from_slice(&one[shared.clone()]);
@@ -92,21 +91,21 @@ impl<S: Bucket> Wire<BatchedParams<S>> for BatchedQuery<S> {
             let (before, after) = part.split_at(shared.start);
             S::Query::decode(params.inner(), &[before, common, after].concat())
         };
-        let parts = equal_parts("the queries of buckets", rest, params.bucket_count())?;
-        Ok(Self { buckets: parts.into_iter().map(one).collect::<Result<_>>()? })
+        let parts = equal_parts("the queries of buckets", rest, params.groups())?;
+        Ok(Self { groups: parts.into_iter().map(one).collect::<Result<_>>()? })
     }
 }
 
 impl<S: Bucket> Wire<BatchedParams<S>> for BatchedAnswer<S> {
     fn encode(&self, params: &BatchedParams<S>) -> Vec<u8> {
-        self.buckets.iter().flat_map(|answer| answer.encode(params.inner())).collect()
+        self.groups.iter().flat_map(|answer| answer.encode(params.inner())).collect()
     }
 
     fn decode(params: &BatchedParams<S>, bytes: &[u8]) -> Result<Self> {
         Error::check_length("an answer of a batch", bytes.len(), params.answer_bytes())?;
-        let parts = equal_parts("the answers of buckets", bytes, params.bucket_count())?;
+        let parts = equal_parts("the answers of buckets", bytes, params.groups())?;
         let one = |part: &&[u8]| S::Answer::decode(params.inner(), part);
-        Ok(Self { buckets: parts.iter().map(one).collect::<Result<_>>()? })
+        Ok(Self { groups: parts.iter().map(one).collect::<Result<_>>()? })
     }
 }
 

@@ -1,7 +1,5 @@
 //! QUERY and EXTRACT (Algorithms 8 and 10).
 
-use std::sync::Arc;
-
 use papir_core::scheme::{self, Never, check_indices};
 use papir_core::{Error, Record, Result};
 use papir_lattice::lwe::encrypt_selector;
@@ -32,8 +30,7 @@ pub struct Client {
 
 /// What opens one answer: the key and where the record lies. Erased on drop.
 pub struct Secret {
-    /// Queries that were made together share one; it is erased with the last of them.
-    key: Arc<SecretKey>,
+    key: SecretKey,
     /// Boxed, so that moving the secret leaves no copy of it behind.
     location: Box<Location>,
 }
@@ -52,11 +49,6 @@ impl scheme::Client<Inspire> for Client {
         Ok(Self { params, public, packing, rgsw_masks })
     }
 
-    fn new_beside(first: &Self, params: Params, public: Public) -> Result<Self> {
-        let rgsw_masks = rgsw_masks(&params, &public.seed);
-        Ok(Self { params, public, packing: first.packing.clone(), rgsw_masks })
-    }
-
     fn params(&self) -> &Params {
         &self.params
     }
@@ -68,30 +60,11 @@ impl scheme::Client<Inspire> for Client {
         rng: &mut dyn CryptoRng,
     ) -> Result<(Secret, Query)> {
         check_indices(super::params::NAME, &self.params.layout().shape, indices, 1)?;
+        let location = Box::new(self.params.layout().locate(indices[0]));
         let mut rng = SecretRng::new(rng);
-        let key = Arc::new(SecretKey::generate(self.params.rlwe(), &mut rng));
-        let packing_key = self.packing_key(&key, &mut rng);
-        Ok(self.query_under(key, &packing_key, indices[0], &mut rng))
-    }
-
-    fn query_each(
-        clients: &[Self],
-        indices: &[u64],
-        rng: &mut dyn CryptoRng,
-    ) -> Result<Vec<(Secret, Query)>> {
-        Error::check_length("indices for several databases, counted", indices.len(), clients.len())?;
-        let Some(first) = clients.first() else {
-            return Ok(Vec::new());
-        };
-        let shape = &first.params.layout().shape;
-        indices.iter().try_for_each(|&index| shape.check_index(index))?;
-        let mut rng = SecretRng::new(rng);
-        let key = Arc::new(SecretKey::generate(first.params.rlwe(), &mut rng));
-        let packing_key = first.packing_key(&key, &mut rng);
-        let query = |(client, &index): (&Self, &u64)| {
-            client.query_under(Arc::clone(&key), &packing_key, index, &mut rng)
-        };
-        Ok(clients.iter().zip(indices).map(query).collect())
+        let secret = Secret { key: SecretKey::generate(self.params.rlwe(), &mut rng), location };
+        let query = Query { selector: self.selector(&secret, &mut rng), keys: self.keys(&secret, &mut rng) };
+        Ok((secret, query))
     }
 
     fn extract(&self, secret: Secret, answer: Answer) -> Result<Vec<Record>> {
@@ -113,21 +86,6 @@ impl scheme::Client<Inspire> for Client {
 }
 
 impl Client {
-    /// Everything of a query that depends on the index, under a key that was made for it and perhaps others
-    /// beside it.
-    fn query_under(
-        &self,
-        key: Arc<SecretKey>,
-        packing_key: &[u64],
-        index: u64,
-        rng: &mut SecretRng,
-    ) -> (Secret, Query) {
-        let secret = Secret { key, location: Box::new(self.params.layout().locate(index)) };
-        let selector = self.selector(&secret, rng);
-        let keys = [packing_key, &self.point(&secret, rng)].concat();
-        (secret, Query { selector, keys })
-    }
-
     /// Lines 7 to 11: LWE encryptions of the unit vector of the record's column, rounded.
     fn selector(&self, secret: &Secret, rng: &mut dyn CryptoRng) -> Vec<u64> {
         let params = &self.params;
@@ -139,29 +97,24 @@ impl Client {
         bodies.into_iter().map(|body| switch.down(body)).collect()
     }
 
-    /// Lines 12 and 13: y_g and y_h, rounded.
-    fn packing_key(&self, key: &SecretKey, rng: &mut dyn CryptoRng) -> Vec<u64> {
-        let elements = self.packing.generate_key(key, rng).into_elements();
-        self.round(elements, &self.params.key_elements())
+    /// Lines 12 to 15: y_g, y_h and the RGSW encryptions of the record's point, rounded.
+    fn keys(&self, secret: &Secret, rng: &mut dyn CryptoRng) -> Vec<u64> {
+        let mut elements = self.packing.generate_key(&secret.key, rng).into_elements();
+        elements.extend(self.point(secret, rng));
+        let rounded = elements.into_iter().zip(self.params.key_elements());
+        let ring = self.params.rlwe().ring();
+        rounded.flat_map(|(element, bits)| round_elements(ring, bits, vec![element])).collect()
     }
 
-    /// Lines 14 and 15: RGSW(X^e) for each variable, rounded.
-    fn point(&self, secret: &Secret, rng: &mut dyn CryptoRng) -> Vec<u64> {
+    /// RGSW(X^e) for each variable.
+    fn point(&self, secret: &Secret, rng: &mut dyn CryptoRng) -> Vec<Poly<Values>> {
         let (params, layout) = (&self.params, self.params.layout());
         let exponents = Zeroizing::new(layout.interpolation.exponents(secret.location.point, layout.degree));
         let masks = self.rgsw_masks.chunks_exact(params.rgsw_rows());
         let rows = masks.zip(exponents.iter()).flat_map(|(masks, &exponent)| {
             encrypt_monomial(params.rlwe(), &secret.key, masks, exponent, params.rgsw(), rng)
         });
-        let of_point = params.key_elements().split_off(params.packing_elements());
-        self.round(rows.collect(), &of_point)
-    }
-
-    /// Ring elements rounded to these bits a coefficient.
-    fn round(&self, elements: Vec<Poly<Values>>, bits: &[u32]) -> Vec<u64> {
-        let ring = self.params.rlwe().ring();
-        let rounded = elements.into_iter().zip(bits);
-        rounded.flat_map(|(element, &bits)| round_elements(ring, bits, vec![element])).collect()
+        rows.collect()
     }
 
     /// The words of one ring element.

@@ -210,11 +210,6 @@ impl Params {
         self.literal.key_bits.all().into_iter().zip(counts).flat_map(of_kind).collect()
     }
 
-    /// How many of [`Params::key_elements`] are the packing key's: y_g and y_h, which depend on the key alone.
-    pub fn packing_elements(&self) -> usize {
-        2 * self.literal.key_switch.levels
-    }
-
     /// Bits of an answer's mask and body.
     pub fn answer_bits(&self) -> ResponseBits {
         let (a, b) = self.literal.answer_bits;

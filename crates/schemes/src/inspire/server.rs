@@ -18,6 +18,7 @@ use rayon::prelude::*;
 use super::Inspire;
 use super::decode::Columns;
 use super::encode::encode;
+use super::layout::Layout;
 use super::masks::{packing, rgsw_masks, selector_masks};
 use super::params::Params;
 use super::wire::{Answer, Public, Query};
@@ -51,16 +52,6 @@ impl scheme::Server<Inspire> for Server {
         progress: &dyn Progress,
     ) -> Result<Self> {
         Self::prepare(params, Seed::random(rng), records, progress)
-    }
-
-    fn setup_beside(
-        first: &Self,
-        params: Params,
-        records: &dyn Records,
-        rng: &mut dyn CryptoRng,
-        progress: &dyn Progress,
-    ) -> Result<Self> {
-        Self::prepare_with(params, first.packing.clone(), Seed::random(rng), records, progress)
     }
 
     fn params(&self) -> &Params {
@@ -112,13 +103,15 @@ impl scheme::Server<Inspire> for Server {
     }
 
     fn load(params: Params, source: &dyn SectionSource) -> Result<Self> {
-        let (public, _) = read_header(&source.get("inspire/header")?)?;
+        let (public, exception_count) = read_header(&source.get("inspire/header")?)?;
+        let layout = params.layout();
+        let tiles = sized(source, "inspire/database", layout.matrix_bytes())?;
+        let exceptions = sized(source, "inspire/exceptions", exception_count)?;
+        check_exceptions(params.layout(), &exceptions)?;
         let packing = packing(&params, &public.seed)?;
-        Self::load_with(params, packing, source)
-    }
-
-    fn load_beside(first: &Self, params: Params, source: &dyn SectionSource) -> Result<Self> {
-        Self::load_with(params, first.packing.clone(), source)
+        let packs = PreparedPacks::load(NAMES, &packing, layout.packs(), source)?;
+        let rgsw_masks = rgsw_masks(&params, &public.seed);
+        Ok(Self { params, public, tiles, exceptions, packing, packs, rgsw_masks })
     }
 }
 
@@ -129,17 +122,6 @@ pub struct Keys {
 }
 
 impl Server {
-    fn load_with(params: Params, packing: Inspiring, source: &dyn SectionSource) -> Result<Self> {
-        let (public, exception_count) = read_header(&source.get("inspire/header")?)?;
-        let layout = params.layout();
-        let tiles = sized(source, "inspire/database", layout.matrix_bytes())?;
-        let exceptions = sized(source, "inspire/exceptions", exception_count)?;
-        check_exceptions(&params, &exceptions)?;
-        let packs = PreparedPacks::load(NAMES, &packing, layout.packs(), source)?;
-        let rgsw_masks = rgsw_masks(&params, &public.seed);
-        Ok(Self { params, public, tiles, exceptions, packing, packs, rgsw_masks })
-    }
-
     /// Prepares a database under a given public seed.
     ///
     /// # Errors
@@ -150,22 +132,10 @@ impl Server {
         records: &dyn Records,
         progress: &dyn Progress,
     ) -> Result<Self> {
-        let packing = packing(&params, &seed)?;
-        Self::prepare_with(params, packing, seed, records, progress)
-    }
-
-    /// Prepares a database under a given public seed and a packing of this or another seed.
-    fn prepare_with(
-        params: Params,
-        packing: Inspiring,
-        seed: Seed,
-        records: &dyn Records,
-        progress: &dyn Progress,
-    ) -> Result<Self> {
         check_source(super::params::NAME, params.layout().shape, records)?;
         let encoded = encode(params.layout(), &seed, records, progress)?;
         let tiles = BlobSlice::new(encoded.tiles.into(), "inspire/database")?;
-        let packs = params.layout().packs();
+        let (packs, packing) = (params.layout().packs(), packing(&params, &seed)?);
         progress.stage("pack", packs as u64);
         let masks = PackMasks::new(&params, &seed, &tiles, &encoded.exceptions, progress);
         let packs = PreparedPacks::prepare(NAMES, &packing, packs, |pack| masks.of_pack(pack))?;
@@ -264,11 +234,16 @@ impl Server {
 
     /// Switches masks and bodies to the few bits that an answer carries.
     pub fn switch(&self, results: &[Rlwe]) -> Answer {
-        let (ring, bits) = (self.params.rlwe().ring(), self.params.answer_bits());
-        Answer {
-            masks: results.iter().flat_map(|result| bits.mask(ring, &result.a)).collect(),
-            bodies: results.iter().flat_map(|result| bits.body(ring, &ring.to_words(&result.b))).collect(),
-        }
+        switch(&self.params, results)
+    }
+}
+
+/// [`Server::switch`] under given parameters.
+pub(crate) fn switch(params: &Params, results: &[Rlwe]) -> Answer {
+    let (ring, bits) = (params.rlwe().ring(), params.answer_bits());
+    Answer {
+        masks: results.iter().flat_map(|result| bits.mask(ring, &result.a)).collect(),
+        bodies: results.iter().flat_map(|result| bits.body(ring, &ring.to_words(&result.b))).collect(),
     }
 }
 
@@ -309,8 +284,12 @@ fn read_header(bytes: &[u8]) -> Result<(Public, usize)> {
     Ok((public, count.saturating_mul(size_of::<[u32; 2]>())))
 }
 
-fn check_exceptions(params: &Params, exceptions: &[[u32; 2]]) -> Result<()> {
-    let (rows, columns) = (params.layout().rows(), params.layout().columns);
+/// Exceptions must stand in the matrix, each once, in order: what reads them relies on it.
+///
+/// # Errors
+/// [`Error::Malformed`].
+pub(crate) fn check_exceptions(layout: &Layout, exceptions: &[[u32; 2]]) -> Result<()> {
+    let (rows, columns) = (layout.rows(), layout.columns);
     let outside = |[row, column]: &&[u32; 2]| *row as usize >= rows || *column as usize >= columns;
     if let Some([row, column]) = exceptions.iter().find(outside) {
         let found = format!("row {row}, column {column}");

@@ -1,7 +1,5 @@
 //! InsPIRe's messages as bytes.
 
-use std::ops::Range;
-
 use papir_core::scheme::Wire;
 use papir_core::{Error, Result};
 use papir_kernels::bits;
@@ -40,39 +38,20 @@ pub struct Query {
 
 impl Wire<Params> for Query {
     fn encode(&self, params: &Params) -> Vec<u8> {
-        let (mut bytes, mut packed) = (Vec::new(), Vec::new());
+        let mut bytes = Vec::new();
         bits::pack(&self.selector, params.literal().query_bits, &mut bytes);
-        // d is a multiple of 64: ring elements are whole bytes.
-        for (words, width) in self.keys.chunks_exact(params.layout().degree).zip(params.key_elements()) {
-            bits::pack(words, width, &mut packed);
-            bytes.extend_from_slice(&packed);
-        }
+        bytes.extend(pack_elements(params, &self.keys));
         bytes
     }
 
     fn decode(params: &Params, bytes: &[u8]) -> Result<Self> {
         let (selector, keys) = params.query_parts();
         Error::check_length("an InsPIRe query", bytes.len(), selector + keys)?;
-        let (layout, mut rest) = (params.layout(), &bytes[selector..]);
-        let mut query = Self {
-            selector: unpack(&bytes[..selector], params.literal().query_bits, layout.columns)?,
-            keys: Vec::new(),
-        };
-        for width in params.key_elements() {
-            let (element, others) = rest.split_at(bits::packed_len(layout.degree, width));
-            query.keys.extend(unpack(element, width, layout.degree)?);
-            rest = others;
-        }
-        Ok(query)
-    }
-
-    /// The packing key.
-    fn shared(params: &Params) -> Range<usize> {
-        let (selector, _) = params.query_parts();
-        let elements = params.key_elements();
-        let widths = elements.iter().take(params.packing_elements());
-        let bytes: usize = widths.map(|&width| bits::packed_len(params.layout().degree, width)).sum();
-        selector..selector + bytes
+        let (selector, keys) = bytes.split_at(selector);
+        Ok(Self {
+            selector: unpack(selector, params.literal().query_bits, params.layout().columns)?,
+            keys: unpack_elements(params, keys)?,
+        })
     }
 }
 
@@ -106,7 +85,36 @@ impl Wire<Params> for Answer {
     }
 }
 
-fn unpack(bytes: &[u8], width: u32, count: usize) -> Result<Vec<u64>> {
+/// Key material as it travels: d coefficients of [`Params::key_elements`] bits an element.
+pub(crate) fn pack_elements(params: &Params, keys: &[u64]) -> Vec<u8> {
+    let (mut bytes, mut packed) = (Vec::new(), Vec::new());
+    // d is a multiple of 64: ring elements are whole bytes.
+    for (words, width) in keys.chunks_exact(params.layout().degree).zip(params.key_elements()) {
+        bits::pack(words, width, &mut packed);
+        bytes.extend_from_slice(&packed);
+    }
+    bytes
+}
+
+/// What [`pack_elements`] gave, of its length.
+///
+/// # Errors
+/// [`Error::Malformed`].
+pub(crate) fn unpack_elements(params: &Params, mut bytes: &[u8]) -> Result<Vec<u64>> {
+    let (degree, mut keys) = (params.layout().degree, Vec::new());
+    for width in params.key_elements() {
+        let (element, others) = bytes.split_at(bits::packed_len(degree, width));
+        keys.extend(unpack(element, width, degree)?);
+        bytes = others;
+    }
+    Ok(keys)
+}
+
+/// So many values of so many bits.
+///
+/// # Errors
+/// [`Error::Malformed`].
+pub(crate) fn unpack(bytes: &[u8], width: u32, count: usize) -> Result<Vec<u64>> {
     let mut values = Vec::new();
     bits::unpack(bytes, width, count, &mut values)
         .map_err(|error| Error::malformed("packed coefficients", error, "zero padding bits"))?;

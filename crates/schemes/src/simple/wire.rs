@@ -18,7 +18,7 @@ use super::params::{SEED_BYTES, SimpleParams};
 /// The public part: the seed of A, and the hint D·A.
 #[derive(Clone, Debug)]
 pub struct SimplePublic {
-    pub(super) seed: Seed,
+    pub(crate) seed: Seed,
     /// rows × n words.
     pub(super) hint: Blob,
 }

@@ -1,0 +1,173 @@
+//! QUERY and EXTRACT (Algorithms 8 and 10 of InsPIRe), a selector a part.
+
+use std::sync::Arc;
+
+use papir_core::scheme::{self, Never, Parameters};
+use papir_core::{Error, Record, Result};
+use papir_lattice::lwe::encrypt_selector;
+use papir_lattice::mod_switch::{PowerSwitch, round_elements};
+use papir_lattice::packing::RingPacking;
+use papir_lattice::packing::inspiring::Inspiring;
+use papir_lattice::secret::SecretKey;
+use papir_ring::prg::{SecretRng, Seed};
+use rand_core::CryptoRng;
+use zeroize::Zeroizing;
+
+use super::Stacked;
+use super::params::{NAME, StackedParams};
+use super::wire::{StackedAnswer, StackedPublic, StackedQuery};
+use crate::inspire::decode::unwhiten;
+use crate::inspire::layout::{Location, PLAINTEXT};
+use crate::inspire::masks::{packing, selector_mask, whitening};
+
+/// A client: the parameters and the masks of the packing key.
+pub struct StackedClient {
+    params: StackedParams,
+    public: StackedPublic,
+    packing: Inspiring,
+}
+
+/// What opens one answer: the key, and where the record of each part lies. Erased on drop.
+pub struct StackedSecret {
+    /// Queries that were made together share one; it is erased with the last of them.
+    key: Arc<SecretKey>,
+    /// In boxes, so that moving the secret leaves no copies behind.
+    locations: Vec<Box<Location>>,
+}
+
+impl scheme::Client<Stacked> for StackedClient {
+    fn new(params: StackedParams, public: StackedPublic) -> Result<Self> {
+        let first = public.seeds.first().ok_or_else(|| no_parts(0))?;
+        let packing = packing(params.below(), first)?;
+        Ok(Self { params, public, packing })
+    }
+
+    fn new_beside(first: &Self, params: StackedParams, public: StackedPublic) -> Result<Self> {
+        Ok(Self { params, public, packing: first.packing.clone() })
+    }
+
+    fn params(&self) -> &StackedParams {
+        &self.params
+    }
+
+    /// One index of each part, in their order.
+    fn query(
+        &self,
+        _state: Option<&mut Never>,
+        indices: &[u64],
+        rng: &mut dyn CryptoRng,
+    ) -> Result<(StackedSecret, StackedQuery)> {
+        let mut queries = Self::query_each(std::slice::from_ref(self), &[indices.to_vec()], rng)?;
+        queries.pop().ok_or_else(|| no_parts(0))
+    }
+
+    fn query_each(
+        clients: &[Self],
+        indices: &[Vec<u64>],
+        rng: &mut dyn CryptoRng,
+    ) -> Result<Vec<(StackedSecret, StackedQuery)>> {
+        Error::check_length("indices for several databases, counted", indices.len(), clients.len())?;
+        let Some(first) = clients.first() else {
+            return Ok(Vec::new());
+        };
+        let pairs = clients.iter().zip(indices);
+        let locations: Vec<_> =
+            pairs.map(|(client, indices)| client.locate(indices)).collect::<Result<_>>()?;
+        let mut rng = SecretRng::new(rng);
+        let key = Arc::new(SecretKey::generate(first.params.below().rlwe(), &mut rng));
+        let keys = first.packing_key(&key, &mut rng);
+        let query = |(client, locations): (&Self, Vec<Box<Location>>)| {
+            let selectors = client.selectors(&key, &locations, &mut rng);
+            (
+                StackedSecret { key: Arc::clone(&key), locations },
+                StackedQuery { selectors, keys: keys.clone() },
+            )
+        };
+        Ok(clients.iter().zip(locations).map(query).collect())
+    }
+
+    fn extract(&self, secret: StackedSecret, answer: StackedAnswer) -> Result<Vec<Record>> {
+        let (part, degree) = (self.params.part(), self.params.below().layout().degree);
+        let chunks = answer.0.masks.chunks_exact(degree).zip(answer.0.bodies.chunks_exact(degree));
+        let words: Vec<Zeroizing<Vec<u32>>> =
+            chunks.map(|(mask, body)| self.decrypt(&secret.key, mask, body)).collect();
+        // All words are looked at, also after one that is none.
+        let decodes =
+            words.iter().flat_map(|words| words.iter()).fold(true, |all, &word| all & (word < 1 << 16));
+        if !decodes {
+            return Err(Error::NotDecodable);
+        }
+        let of_part = |((number, seed), location): ((usize, &Seed), &Box<Location>)| {
+            let mut bytes = Zeroizing::new(Vec::with_capacity(part.bundle.unit_bytes));
+            for (chunk, words) in words.iter().enumerate() {
+                let words = &words[number * part.degree..][..part.degree];
+                bytes.extend_from_slice(&self.unwhiten(seed, chunk, location.element, words));
+            }
+            part.bundle.select(&bytes, location.slot)
+        };
+        Ok(self.public.seeds.iter().enumerate().zip(&secret.locations).map(of_part).collect())
+    }
+}
+
+impl StackedClient {
+    /// Where one record of each part lies.
+    fn locate(&self, indices: &[u64]) -> Result<Vec<Box<Location>>> {
+        let (parts, part) = (self.params.parts(), self.params.part());
+        if indices.len() != parts {
+            return Err(no_parts(indices.len()));
+        }
+        let shape = self.params.shape();
+        let records = part.shape.records();
+        let locate = |(number, &index): (usize, &u64)| {
+            shape.check_index(index)?;
+            match index.checked_sub(number as u64 * records) {
+                Some(within) if within < records => Ok(Box::new(part.locate(within))),
+                _ => Err(no_parts(indices.len())),
+            }
+        };
+        indices.iter().enumerate().map(locate).collect()
+    }
+
+    /// Lines 7 to 11 for each part, under masks of its own.
+    fn selectors(&self, key: &SecretKey, locations: &[Box<Location>], rng: &mut SecretRng) -> Vec<u64> {
+        let (below, columns) = (self.params.below(), self.params.part().columns);
+        let switch = PowerSwitch::new(below.rlwe().ring().modulus(), below.literal().query_bits);
+        let mut selectors = Vec::with_capacity(self.params.parts() * columns);
+        for (seed, location) in self.public.seeds.iter().zip(locations) {
+            let masks = (0..).map(|block| selector_mask(below, seed, block));
+            let bodies =
+                encrypt_selector(below.rlwe(), key, masks, columns, location.column, below.scale(), rng);
+            selectors.extend(bodies.into_iter().map(|body| switch.down(body)));
+        }
+        selectors
+    }
+
+    /// Lines 12 and 13: y_g and y_h, rounded.
+    fn packing_key(&self, key: &SecretKey, rng: &mut SecretRng) -> Vec<u64> {
+        let (below, ring) = (self.params.below(), self.params.below().rlwe().ring());
+        let elements = self.packing.generate_key(key, rng).into_elements();
+        let rounded = elements.into_iter().zip(below.key_elements());
+        rounded.flat_map(|(element, bits)| round_elements(ring, bits, vec![element])).collect()
+    }
+
+    fn decrypt(&self, key: &SecretKey, mask: &[u64], body: &[u64]) -> Zeroizing<Vec<u32>> {
+        let below = self.params.below();
+        below.answer_bits().decrypt(below.rlwe().ring(), key, PLAINTEXT.into(), mask, body)
+    }
+
+    /// Removes a part's public whitening of its element in this chunk.
+    fn unwhiten(&self, seed: &Seed, chunk: usize, element: u64, words: &[u32]) -> Zeroizing<Vec<u8>> {
+        let length = self.params.part().element_bytes();
+        let mut stream = whitening(seed, chunk);
+        stream.seek(element * length as u64);
+        let mut bytes = Zeroizing::new(vec![0; length]);
+        stream.fill(&mut bytes);
+        unwhiten(words, &mut bytes);
+        bytes
+    }
+}
+
+fn no_parts(found: usize) -> Error {
+    let reason = format!("{found} indices: expected one of each part, in their order");
+    Error::Parameters { scheme: NAME, reason }
+}
