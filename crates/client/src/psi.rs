@@ -1,19 +1,27 @@
 //! The receiver of a private set intersection: which of its elements a service's set has.
 
-use std::path::{Path, PathBuf};
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use papir_core::Version;
+use papir_lookup::MAX_VALUE_BYTES;
 use papir_lookup::psi::{Filter, Kind, Match, Receiver, Wanted};
 use papir_oprf::ELEMENT_BYTES;
 use serde::Deserialize;
 
 use crate::address::Address;
+use crate::state::Slot;
 use crate::transport::{Ask, Reply, Transport, unexpected};
-use crate::{Connection, Error, Options, Result, state, system_rng};
+use crate::{Connection, Error, Options, Result, system_rng};
 
 /// How often a set may be replaced while it is met.
 const CHANGES: usize = 3;
+/// How long a service is given to load the rest of a set that was replaced.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// The most elements that are sent at once, whatever a service takes.
+const MAX_ELEMENTS: usize = 1 << 16;
+/// The longest label that is believed in, in bytes.
+const LONGEST_LABEL: u32 = MAX_VALUE_BYTES as u32;
 
 /// What a service says of its set.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -25,7 +33,7 @@ pub struct PsiInfo {
     /// Elements of the set.
     pub elements: u64,
     /// Bytes of the longest label; `None` for a set without labels.
-    pub longest_label: Option<usize>,
+    pub longest_label: Option<u32>,
     /// The most elements of one request.
     pub max_elements: usize,
     /// Bytes of the filter.
@@ -88,7 +96,10 @@ pub fn intersect<E: AsRef<[u8]>>(url: &str, elements: &[E], options: &Options) -
                 let (sent_bytes, received_bytes) = (sent, received);
                 return Ok(Intersection { matches, info, sent_bytes, received_bytes, time: start.elapsed() });
             }
-            Err(Unfinished::Moved(_)) if changes < CHANGES => changes += 1,
+            Err(Unfinished::Moved(_)) if changes < CHANGES => {
+                changes += 1;
+                sleep(PATIENCE);
+            }
             Err(Unfinished::Moved(error) | Unfinished::Failed(error)) => return Err(error),
         }
     }
@@ -113,6 +124,9 @@ impl Session<'_> {
         let bad = |what: &str| unexpected(&url, format!("a set with {what}"));
         let kind: Kind = info.kind.parse().map_err(|_| bad("a kind that is not known"))?;
         let version: Version = info.version.parse().map_err(|_| bad("no version"))?;
+        if info.longest_label.is_some_and(|longest| longest > LONGEST_LABEL) {
+            return Err(bad("labels that are too long").into());
+        }
         let (receiver, blinded) = Receiver::new(elements, &mut system_rng())?;
         let evaluated = self.evaluate(&blinded, (&info, version), traffic)?;
         let wanted = receiver.unmask(&evaluated)?;
@@ -131,7 +145,7 @@ impl Session<'_> {
     ) -> Result<Vec<u8>, Unfinished> {
         let url = self.address.psi("/evaluate");
         let mut evaluated = Vec::with_capacity(blinded.len());
-        for part in blinded.chunks(info.max_elements.max(1) * ELEMENT_BYTES) {
+        for part in blinded.chunks(info.max_elements.clamp(1, MAX_ELEMENTS) * ELEMENT_BYTES) {
             let limit = part.len() as u64;
             let ask = Ask { version, client: None, tickets: &[], queries: part, limit };
             traffic.sent += limit;
@@ -145,10 +159,15 @@ impl Session<'_> {
         Ok(evaluated)
     }
 
+    /// What the filter of this service is kept under.
+    fn identity(&self) -> String {
+        self.address.identity("") + " set"
+    }
+
     /// The filter of this version, kept or fetched.
     fn filter(&self, info: &PsiInfo, traffic: &mut Traffic) -> Result<Filter, Unfinished> {
-        let kept = kept_path(self.options, &self.address);
-        if let Some(filter) = kept.as_deref().and_then(|path| kept_filter(path, &info.version)) {
+        let kept = Slot::open(self.options, &self.identity()).ok();
+        if let Some(filter) = kept.as_ref().and_then(|slot| kept_filter(slot, info)) {
             return Ok(filter);
         }
         let url = self.address.psi("/filter");
@@ -158,10 +177,8 @@ impl Session<'_> {
         let bytes = bytes.ok_or_else(moved)?;
         traffic.received += bytes.len() as u64;
         let filter = Filter::decode(&bytes)?;
-        if let Some(path) = kept {
-            // Kept for the next time: without it, it is fetched again.
-            let _ = keep(&path, &info.version, &bytes);
-        }
+        // Kept for the next time: where it cannot be, it is fetched again.
+        let _ = kept.map(|slot| slot.lock()?.keep_filter(&[info.version.as_bytes(), &bytes].concat()));
         Ok(filter)
     }
 
@@ -174,37 +191,29 @@ impl Session<'_> {
     ) -> Result<Vec<Match>, Unfinished> {
         let options = Options { database: info.database.clone(), ..self.options.clone() };
         let mut connection = Connection::open_with(self.url, &options)?;
+        self.same(&connection, info)?;
         let values = connection.get_keys(&wanted.names())?;
         let costs = connection.costs();
         traffic.sent += costs.query_bytes;
         traffic.received += costs.public_bytes + costs.answer_bytes;
-        if connection.info().version != info.version {
-            let reason = format!("version {}: expected {}", connection.info().version, info.version);
-            return Err(Unfinished::Moved(unexpected(self.url, reason)));
-        }
-        Ok(wanted.opened(&values, info.longest_label)?)
+        // It follows a database that changes: names mean nothing in another version.
+        self.same(&connection, info)?;
+        Ok(wanted.opened(&values, info.longest_label.map(|longest| longest as usize))?)
     }
-}
 
-/// Where the filter of a service is kept.
-fn kept_path(options: &Options, address: &Address) -> Option<PathBuf> {
-    let directory = options.state.clone().or_else(state::default_state_directory)?;
-    let name = blake3::hash(address.identity("").as_bytes()).to_hex();
-    Some(directory.join(format!("{}.filter", &name[..32])))
+    /// Whether the database is the one that belongs to the set.
+    fn same(&self, connection: &Connection, info: &PsiInfo) -> Result<(), Unfinished> {
+        if connection.info().version == info.version {
+            return Ok(());
+        }
+        let reason = format!("version {}: expected {}", connection.info().version, info.version);
+        Err(Unfinished::Moved(unexpected(self.url, reason)))
+    }
 }
 
 /// The filter that is kept, if it is of this version.
-fn kept_filter(path: &Path, version: &str) -> Option<Filter> {
-    let bytes = std::fs::read(path).ok()?;
-    Filter::decode(bytes.strip_prefix(version.as_bytes())?).ok()
-}
-
-/// Keeps a filter: its version, then its bytes. Whoever reads it meanwhile sees the old one or the new one.
-fn keep(path: &Path, version: &str, filter: &[u8]) -> std::io::Result<()> {
-    if let Some(directory) = path.parent() {
-        std::fs::create_dir_all(directory)?;
-    }
-    let partial = path.with_extension(format!("filter-{}", std::process::id()));
-    std::fs::write(&partial, [version.as_bytes(), filter].concat())?;
-    std::fs::rename(&partial, path)
+fn kept_filter(slot: &Slot, info: &PsiInfo) -> Option<Filter> {
+    let limit = info.filter_bytes?.saturating_add(info.version.len() as u64);
+    let bytes = slot.filter(limit).ok()??;
+    Filter::decode(bytes.strip_prefix(info.version.as_bytes())?).ok()
 }

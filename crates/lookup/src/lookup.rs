@@ -140,7 +140,7 @@ impl Lookup {
         rng: &mut dyn CryptoRng,
     ) -> Result<Pending> {
         let needs = wanted.iter().map(|one| self.need(*one)).collect::<Result<Vec<_>>>()?;
-        let mut all = Zeroizing::new(Vec::new());
+        let mut all = Zeroizing::new(Vec::with_capacity(needs.iter().map(|need| need.indices.len()).sum()));
         needs.iter().for_each(|need| all.extend_from_slice(&need.indices));
         let (client, inner) = (&self.inner.client, Arc::clone(&self.inner));
         let (secrets, queries, tickets) = Default::default();

@@ -41,7 +41,7 @@ impl Blinding {
         let pairs = self.blinds.par_iter().zip(evaluated.par_chunks_exact(ELEMENT_BYTES));
         let finish = |((element, blind), bytes): (&(Zeroizing<Vec<u8>>, OprfClient<Ristretto255>), &[u8])| {
             let evaluated = EvaluationElement::deserialize(bytes).map_err(refused)?;
-            Ok(value(&blind.finalize(element, &evaluated).map_err(refused)?))
+            Ok(value(&mut blind.finalize(element, &evaluated).map_err(refused)?))
         };
         pairs.map(finish).collect()
     }

@@ -53,8 +53,8 @@ impl Key {
     /// [`Error::OutOfBounds`] for elements of 2¹⁶ bytes and more.
     pub fn value(&self, element: &[u8]) -> Result<Value> {
         check(element)?;
-        let output = self.server.evaluate(element).map_err(refused)?;
-        Ok(value(&output))
+        let mut output = self.server.evaluate(element).map_err(refused)?;
+        Ok(value(&mut output))
     }
 
     /// The answer to the message of [`Blinding::new`](crate::Blinding::new), as long as it.

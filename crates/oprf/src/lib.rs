@@ -24,7 +24,7 @@ pub use blinding::Blinding;
 pub use key::{Key, SEED_BYTES};
 
 use papir_core::{Error, Result};
-use zeroize::Zeroizing;
+use zeroize::{Zeroize, Zeroizing};
 
 /// Bytes of a blinded or evaluated element on the wire.
 pub const ELEMENT_BYTES: usize = 32;
@@ -34,10 +34,11 @@ pub const VALUE_BYTES: usize = 64;
 /// A value of the function: secret to those who did not ask for its element.
 pub type Value = Zeroizing<[u8; VALUE_BYTES]>;
 
-/// The output of the function as a value.
-fn value(output: &[u8]) -> Value {
+/// The output of the function as a value; erases it where it stands.
+fn value(output: &mut [u8]) -> Value {
     let mut value = Zeroizing::new([0; VALUE_BYTES]);
-    value.iter_mut().zip(output).for_each(|(to, from)| *to = *from);
+    value.iter_mut().zip(&*output).for_each(|(to, from)| *to = *from);
+    output.zeroize();
     value
 }
 

@@ -154,12 +154,18 @@ fn simpleypir() {
 
 #[test]
 fn inspire_batch() {
-    assert_eq!(batched_hashes("inspire", 300, 100), ["", "", "", ""]);
+    assert_eq!(
+        batched_hashes("inspire", 300, 100),
+        ["b702038897217330", "a442ae514b62fba9", "8a37778e1aa66a47", "267036379c6bea1d"]
+    );
 }
 
 #[test]
 fn simple_batch() {
-    assert_eq!(batched_hashes("simple", 300, 100), ["", "", "", ""]);
+    assert_eq!(
+        batched_hashes("simple", 300, 100),
+        ["6043895078337c96", "dc7d9e6c801c36a1", "0967a4906b615c60", "c44278ab284c31ba"]
+    );
 }
 
 /// Two chunks a record.

@@ -1,7 +1,8 @@
 //! Private set intersection: the routes under `/v1/psi`, of a service that was given a set.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
 
 use axum::Json;
 use axum::body::{Body, Bytes};
@@ -10,19 +11,24 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use papir_lookup::psi::Kind;
 use papir_store::psi::PsiSet;
+use rayon::ThreadPool;
 use serde::Serialize;
 use tokio::sync::Semaphore;
 use utoipa::ToSchema;
 
 use crate::api::{App, VERSION_HEADER, named_version};
+use crate::catalog::Catalog;
+use crate::identity::Identity;
 use crate::problem::{Problem, Refusal};
 use crate::routes::Routes;
-use crate::{DatabaseConfig, Error, upload};
+use crate::{DatabaseConfig, Error, ServerConfig, gate, upload};
 
 /// The most elements of one request.
 const MAX_ELEMENTS: usize = 4096;
 /// Elements that count as one request against a client's limits: about as much work as a small query.
 const ELEMENTS_PER_REQUEST: u64 = 64;
+/// When to come again where all places are taken.
+const BUSY: Duration = Duration::from_secs(1);
 /// Where elements are evaluated.
 const EVALUATE: &str = "/v1/psi/evaluate";
 
@@ -32,8 +38,13 @@ const BINARY: HeaderValue = HeaderValue::from_static("application/octet-stream")
 pub(crate) struct Psi {
     path: PathBuf,
     set: RwLock<Arc<PsiSet>>,
-    /// Requests that are evaluated at the same time; others wait.
-    permits: Semaphore,
+    /// The file that was loaded last.
+    loaded: Mutex<Option<Identity>>,
+    pool: Arc<ThreadPool>,
+    /// Requests that are evaluated at the same time.
+    turns: Arc<Semaphore>,
+    /// Those that wait, too.
+    places: Arc<Semaphore>,
 }
 
 /// What everybody may know of the set.
@@ -56,23 +67,56 @@ pub(crate) struct PsiInfo {
 }
 
 impl Psi {
-    /// Opens the file; at most `threads` requests are evaluated at the same time.
-    pub(crate) fn open(path: &Path, threads: usize) -> Result<Self, Error> {
+    /// Opens the file that the configuration names, if it does.
+    pub(crate) fn open(config: &ServerConfig) -> Result<Option<Self>, Error> {
+        let Some(path) = &config.psi else {
+            return Ok(None);
+        };
+        let loaded = Mutex::new(Identity::of(path));
         let set = RwLock::new(Arc::new(load(path)?));
-        Ok(Self { path: path.to_owned(), set, permits: Semaphore::new(threads.max(1)) })
+        let turns = config.max_concurrent.clamp(1, Semaphore::MAX_PERMITS / 2);
+        let places = turns + config.max_queued.min(Semaphore::MAX_PERMITS / 2);
+        let pool = Arc::new(gate::pool(config.threads)?);
+        let [turns, places] = [turns, places].map(|permits| Arc::new(Semaphore::new(permits)));
+        Ok(Some(Self { path: path.clone(), set, loaded, pool, turns, places }))
     }
 
     /// The database that belongs to it.
-    pub(crate) fn database(path: &Path) -> Result<Option<DatabaseConfig>, Error> {
-        let retrieves = load(path)?.summary.kind == Kind::Retrieval;
-        Ok(retrieves.then(|| DatabaseConfig::new(path, None)))
+    pub(crate) fn database(&self) -> Option<DatabaseConfig> {
+        (self.set().summary.kind == Kind::Retrieval).then(|| DatabaseConfig::new(&self.path, None))
     }
 
-    /// Reads the file again; what is bad leaves the old in place.
-    pub(crate) fn reload(&self) {
-        match load(&self.path) {
-            Ok(set) => *self.set.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(set),
-            Err(error) => tracing::error!(%error, "the set stays as it was"),
+    /// Reads the file again, after its database was: what is bad, or does not go with the database, leaves the
+    /// old in place.
+    pub(crate) fn reload(&self, catalog: &Catalog) {
+        let identity = Identity::of(&self.path);
+        match self.fitting(catalog) {
+            Ok(set) => {
+                *self.set.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(set);
+                *self.loaded.lock().unwrap_or_else(PoisonError::into_inner) = identity;
+            }
+            Err(reason) => tracing::error!(%reason, "the set stays as it was"),
+        }
+    }
+
+    /// Whether another file has taken the place of the one that was loaded.
+    pub(crate) fn changed(&self) -> bool {
+        Identity::of(&self.path) != *self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The set in the file, if it can take the place of the one at hand.
+    fn fitting(&self, catalog: &Catalog) -> Result<PsiSet, String> {
+        let set = load(&self.path).map_err(|error| error.to_string())?;
+        let (old, new) = (self.set().summary, set.summary);
+        if old.kind != new.kind {
+            return Err(format!("a set of kind {}: expected {}", new.kind.name(), old.kind.name()));
+        }
+        let database = self.database().and_then(|config| catalog.get(&config.name).ok());
+        match database.map(|database| database.version()) {
+            Some(served) if served != new.version => {
+                Err(format!("version {} beside database {served}: expected the same", new.version))
+            }
+            _ => Ok(set),
         }
     }
 
@@ -83,7 +127,6 @@ impl Psi {
     fn info(&self) -> PsiInfo {
         let set = self.set();
         let summary = set.summary;
-        let database = || DatabaseConfig::new(&self.path, None).name;
         PsiInfo {
             kind: summary.kind.name(),
             version: summary.version.to_string(),
@@ -91,8 +134,23 @@ impl Psi {
             longest_label: summary.longest,
             max_elements: MAX_ELEMENTS,
             filter_bytes: set.filter.as_ref().map(|filter| filter.len()),
-            database: (summary.kind == Kind::Retrieval).then(database),
+            database: self.database().map(|config| config.name),
         }
+    }
+
+    /// Evaluates blinded elements when their turn comes.
+    async fn evaluate(&self, set: Arc<PsiSet>, blinded: Vec<u8>) -> Result<Vec<u8>, Problem> {
+        let busy = |_| Problem::Busy { after: BUSY };
+        let place = Arc::clone(&self.places).try_acquire_owned().map_err(busy)?;
+        let turn = Arc::clone(&self.turns).acquire_owned().await.map_err(|_| Problem::Internal)?;
+        let (pool, current) = (Arc::clone(&self.pool), set.summary.version);
+        let evaluating = tokio::task::spawn_blocking(move || {
+            // Held until the work is done, also when nobody waits for it any more.
+            let _held = (place, turn);
+            pool.install(|| set.key.evaluate(&blinded))
+        });
+        let evaluated = evaluating.await.map_err(|_| Problem::Internal)?;
+        evaluated.map_err(|error| Problem::of_query(error, (0, 1), current))
     }
 }
 
@@ -154,6 +212,8 @@ async fn filter(State(app): State<Arc<App>>) -> Result<Response, Problem> {
         (status = 409, description = "`wrong_version`: the set is another by now", body = Refusal,
          headers(("papir-version" = String, description = "the newest version"))),
         (status = 413, description = "`too_long`: more than `max_elements`", body = Refusal),
+        (status = 429, description = "`busy`: no place left", body = Refusal,
+         headers(("retry-after" = u64, description = "seconds"))),
         (status = 500, description = "`internal`", body = Refusal),
     )
 )]
@@ -167,11 +227,8 @@ async fn evaluate(State(app): State<Arc<App>>, headers: HeaderMap, body: Body) -
     }
     let limit = MAX_ELEMENTS * papir_oprf::ELEMENT_BYTES;
     let blinded = upload::read(body, limit, app.body_timeout).await?;
-    let _permit = psi.permits.acquire().await.map_err(|_| Problem::Internal)?;
-    let (elements, evaluating) = (blinded.len() / papir_oprf::ELEMENT_BYTES, Arc::clone(&set));
-    let evaluated = tokio::task::spawn_blocking(move || evaluating.key.evaluate(&blinded));
-    let evaluated = evaluated.await.map_err(|_| Problem::Internal)?;
-    let evaluated = evaluated.map_err(|error| Problem::of_query(error, (0, 1), current))?;
+    let elements = blinded.len() / papir_oprf::ELEMENT_BYTES;
+    let evaluated = psi.evaluate(Arc::clone(&set), blinded).await?;
     tracing::info!(elements, "evaluated");
     Ok((version(&set), [(header::CONTENT_TYPE, BINARY)], evaluated).into_response())
 }

@@ -66,15 +66,14 @@ impl Server {
     /// [`Error::Threads`], [`Error::Tls`], [`Error::Tokens`], [`Error::Registry`],
     /// [`Error::NeedsRegistry`], [`Error::Load`] (also for schemes that hide nothing, unless allowed).
     pub async fn bind(mut config: ServerConfig) -> Result<BoundServer, Error> {
-        if let Some(set) = &config.psi {
-            config.databases.extend(Psi::database(set)?);
-        }
+        let psi = Psi::open(&config)?;
+        config.databases.extend(psi.as_ref().and_then(Psi::database));
         config.check_names()?;
-        if config.databases.is_empty() && config.psi.is_none() {
+        if config.databases.is_empty() && psi.is_none() {
             return Err(Error::NoDatabases);
         }
         let catalog = Catalog::unloaded(&config);
-        let bound = BoundServer::listen(&config, catalog).await?;
+        let bound = BoundServer::listen(&config, catalog, psi).await?;
         for loaded in bound.reload_handle().reload().await? {
             loaded.outcome?;
         }
@@ -91,19 +90,19 @@ impl Server {
             return Err(Error::NoDatabases);
         }
         let catalog = Catalog::of_loaded(databases, &config)?;
-        BoundServer::listen(&config, catalog).await
+        BoundServer::listen(&config, catalog, Psi::open(&config)?).await
     }
 }
 
 impl BoundServer {
-    async fn listen(config: &ServerConfig, catalog: Catalog) -> Result<Self, Error> {
+    async fn listen(config: &ServerConfig, catalog: Catalog, psi: Option<Psi>) -> Result<Self, Error> {
         let registry = config.registry.as_ref().map(Registry::open).transpose()?.map(Arc::new);
         let families = catalog.names().count().saturating_mul(1 + MAX_PREVIOUS);
         let app = Arc::new(App {
             metrics: Metrics::new(catalog.names())?,
             catalog: catalog.taking_clients(registry.is_some())?,
             registry: registry.clone(),
-            psi: config.psi.as_deref().map(|set| Psi::open(set, config.threads)).transpose()?,
+            psi,
             gate: Gate::new(config.threads, (config.max_concurrent, families), config.max_queued)?,
             guard: Guard::new(&config.protection)?,
             body_timeout: config.body_timeout,
@@ -214,7 +213,8 @@ impl App {
 }
 
 impl ReloadHandle {
-    /// Reads certificate and tokens again, then loads every snapshot file again, each swapped in at once
+    /// Reads certificate and tokens again, then loads every snapshot file and the set for private intersection
+    /// again, each swapped in at once
     /// when it is whole; running requests finish with what they began with. Where loading fails, the old version stays.
     ///
     /// # Errors
@@ -223,8 +223,9 @@ impl ReloadHandle {
         let app = Arc::clone(&self.app);
         load_in(&self.app, move |catalog| {
             app.guard.reload();
-            app.psi.iter().for_each(Psi::reload);
-            catalog.load()
+            let loaded = catalog.load();
+            app.psi.iter().for_each(|psi| psi.reload(catalog));
+            loaded
         })
         .await
     }
@@ -282,7 +283,7 @@ mod tests {
             ..ServerConfig::default()
         };
         let unloaded = Catalog::unloaded(&config);
-        let bound = BoundServer::listen(&config, unloaded).await.unwrap();
+        let bound = BoundServer::listen(&config, unloaded, None).await.unwrap();
         let url = bound.url();
         for (path, expected) in [
             ("/healthz", 200),

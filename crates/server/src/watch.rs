@@ -6,7 +6,9 @@ use std::time::Duration;
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::api::App;
+use crate::catalog::Catalog;
 use crate::identity::Identity;
+use crate::psi::Psi;
 use crate::service::load_in;
 
 /// Shortest time between two looks.
@@ -19,12 +21,14 @@ const SHORTEST: Duration = Duration::from_millis(10);
 pub(crate) struct Watch {
     every: Option<Duration>,
     changed: Vec<(String, Option<Identity>)>,
+    /// Whether the last look found another set for private intersection.
+    set_changed: bool,
 }
 
 impl Watch {
     /// `None`: never.
     pub(crate) fn every(every: Option<Duration>) -> Self {
-        Self { every: every.map(|every| every.max(SHORTEST)), changed: Vec::new() }
+        Self { every: every.map(|every| every.max(SHORTEST)), changed: Vec::new(), set_changed: false }
     }
 
     /// Watches without end.
@@ -37,11 +41,19 @@ impl Watch {
             let looking = Arc::clone(app);
             let changed = tokio::task::spawn_blocking(move || looking.catalog.changed()).await;
             let names = self.settled(changed.unwrap_or_default());
-            if names.is_empty() {
+            let before = std::mem::replace(&mut self.set_changed, app.psi.as_ref().is_some_and(Psi::changed));
+            let set = before && self.set_changed;
+            if names.is_empty() && !set {
                 continue;
             }
-            tracing::info!(?names, "other snapshots: loading them");
-            if let Err(error) = load_in(app, move |catalog| catalog.load_named(&names)).await {
+            tracing::info!(?names, set, "other snapshots: loading them");
+            let (names, app_of_set) = (names, Arc::clone(app));
+            let load = move |catalog: &Catalog| {
+                let loaded = catalog.load_named(&names);
+                app_of_set.psi.iter().filter(|_| set).for_each(|psi| psi.reload(catalog));
+                loaded
+            };
+            if let Err(error) = load_in(app, load).await {
                 tracing::error!(%error, "not loaded");
             }
         }

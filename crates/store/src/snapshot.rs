@@ -168,6 +168,12 @@ impl Sections {
         self.verify_gap(end, self.header.table_offset, "the table of sections")
     }
 
+    /// Holds the sections of these names against their checksums, as far as there are.
+    pub(crate) fn verify_named(&self, names: &[&str]) -> CoreResult<()> {
+        let named = self.table.iter().filter(|section| names.contains(&section.name.as_str()));
+        named.map(|section| self.verify_section(section)).collect()
+    }
+
     fn verify_section(&self, section: &Section) -> CoreResult<()> {
         let bytes = part(&self.map, section.offset, section.bytes)?;
         // On all cores: a snapshot can be larger than memory is fast.

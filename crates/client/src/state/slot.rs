@@ -46,6 +46,11 @@ impl Slot {
         directory(options).is_some_and(|directory| stem(&directory, address).with_extension("root").exists())
     }
 
+    /// The filter of a set that is kept, at most `limit` bytes of it.
+    pub(crate) fn filter(&self, limit: u64) -> Result<Option<Vec<u8>>> {
+        Ok(read(&self.path("filter"), limit)?.map(|bytes| bytes.to_vec()))
+    }
+
     fn path(&self, extension: &str) -> PathBuf {
         self.stem.with_extension(extension)
     }
@@ -100,6 +105,11 @@ impl Lock<'_> {
     /// Pins a root; on disk when this returns.
     pub(crate) fn pin(&self, root: &Root) -> Result<()> {
         self.replace("root", format!("{root}\n").as_bytes())
+    }
+
+    /// Keeps the filter of a set in place of another.
+    pub(crate) fn keep_filter(&self, bytes: &[u8]) -> Result<()> {
+        self.replace("filter", bytes)
     }
 
     /// Forgets everything but the lock and the pinned root.

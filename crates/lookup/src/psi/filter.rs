@@ -17,8 +17,6 @@ use super::NAME_BYTES;
 const FALSE_LOG2: u32 = 40;
 /// log₂ of the elements of a receiver for which that holds.
 const RECEIVER_LOG2: u32 = 20;
-/// The most bits of a value.
-const MAX_BITS: u32 = 120;
 
 /// A set of masked elements, to be asked whether it holds one. A wrong yes for any of 2²⁰ elements has a
 /// probability of at most 2⁻⁴⁰.
@@ -32,10 +30,17 @@ pub struct Filter {
 impl Filter {
     /// The filter of names.
     pub fn new<'a>(names: impl ExactSizeIterator<Item = &'a [u8; NAME_BYTES]>) -> Self {
-        let bits = bits_of(names.len() as u64);
+        let mut bits = bits_of(names.len() as u64);
         let mut values: Vec<u128> = names.map(|name| first_bits(name, bits)).collect();
         values.sort_unstable();
         values.dedup();
+        // Where values fell together there may be few enough for fewer bits; first bits of those stay in order.
+        while bits > bits_of(values.len() as u64) {
+            let fewer = bits_of(values.len() as u64);
+            values.iter_mut().for_each(|value| *value >>= bits - fewer);
+            values.dedup();
+            bits = fewer;
+        }
         Self { bits, values }
     }
 
@@ -83,16 +88,16 @@ impl Filter {
         let mut reader = Reader::new("a filter", bytes);
         let (count, bits, rice) = (reader.u64()?, u32::from(reader.u8()?), u32::from(reader.u8()?));
         let code = reader.rest();
-        let code_bits = count.max(1).checked_next_power_of_two().map_or(u32::MAX, u64::ilog2);
-        if bits > MAX_BITS || bits < code_bits || rice != bits - code_bits {
-            let found = format!("{count} values of {bits} bits, {rice} of them low");
-            let expected = format!("at most {MAX_BITS} bits, all but log2 of the number of values low");
-            return Err(Error::malformed("the bits of a filter", found, expected));
-        }
-        // Each value takes a bit of the unary part at least.
-        if count > 8 * code.len() as u64 {
-            let expected = format!("at most {}", 8 * code.len() as u64);
+        // Each value takes a bit of the unary part, and its low ones.
+        let least = u128::from(count) * u128::from(rice_of(count, bits_of(count)) + 1);
+        if least > 8 * code.len() as u128 {
+            let expected = format!("as many as {} bytes hold", code.len());
             return Err(Error::out_of_bounds("the values of a filter", count, expected));
+        }
+        if bits != bits_of(count) || rice != rice_of(count, bits) {
+            let found = format!("{bits}, {rice} of them low, for {count} values");
+            let expected = format!("{}, {}", bits_of(count), rice_of(count, bits_of(count)));
+            return Err(Error::malformed("the bits of a filter", found, expected));
         }
         let mut code = BitReader { bytes: code, at: 0 };
         let (mut values, mut next) = (Vec::with_capacity(count as usize), 0u128);
@@ -109,12 +114,17 @@ impl Filter {
 
 /// Bits of a value, so that few false ones are found.
 fn bits_of(count: u64) -> u32 {
-    (count.max(1).next_power_of_two().ilog2() + FALSE_LOG2 + RECEIVER_LOG2).min(MAX_BITS)
+    log2_up(count) + FALSE_LOG2 + RECEIVER_LOG2
 }
 
 /// The low bits of the mean difference, or one less.
 fn rice_of(count: u64, bits: u32) -> u32 {
-    bits - count.max(1).next_power_of_two().ilog2()
+    bits - log2_up(count)
+}
+
+/// ⌈log₂ count⌉.
+fn log2_up(count: u64) -> u32 {
+    u64::BITS - count.saturating_sub(1).leading_zeros()
 }
 
 fn first_bits(name: &[u8; NAME_BYTES], bits: u32) -> u128 {
@@ -229,7 +239,7 @@ mod tests {
     #[test]
     fn the_bytes_of_a_filter_are_fixed() {
         let bytes = Filter::new(names(3).iter()).encode();
-        assert_eq!(blake3::hash(&bytes).to_hex()[..16], *"PIN_FILTER");
+        assert_eq!(blake3::hash(&bytes).to_hex()[..16], *"1c797326f2b49d2a");
     }
 
     #[test]
@@ -240,11 +250,13 @@ mod tests {
         }
         assert_eq!(Filter::decode(&[&bytes[..], &[0]].concat()).unwrap_err().code(), "wrong_length");
         let mut many = bytes.clone();
-        (many[6], many[9]) = (1, many[8] - 49);
+        many[6] = 1;
         assert_eq!(Filter::decode(&many).unwrap_err().code(), "out_of_bounds");
-        let mut wide = bytes;
-        wide[8] = 121;
-        assert_eq!(Filter::decode(&wide).unwrap_err().code(), "malformed");
+        for (place, byte) in [(8, 0), (8, 121), (9, 0), (9, 61)] {
+            let mut other = bytes.clone();
+            other[place] = byte;
+            assert_eq!(Filter::decode(&other).unwrap_err().code(), "malformed", "{place} {byte}");
+        }
     }
 
     proptest! {

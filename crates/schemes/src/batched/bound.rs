@@ -39,20 +39,24 @@ pub(super) fn placement_log2(capacity: usize, buckets: Buckets, records: u64) ->
 /// The least width that keeps [`MAX_PLACEMENT_LOG2`] with so many groups; `None` where none does.
 pub(super) fn least_width(capacity: usize, functions: usize, records: u64) -> Option<usize> {
     let holds = |width| placement_log2(capacity, Buckets { functions, width }, records) <= MAX_PLACEMENT_LOG2;
-    let most = usize::try_from(records).unwrap_or(usize::MAX).min(MAX_WIDTH_FACTOR * capacity);
-    let mut above = 1;
+    let most = most_width(capacity, records);
+    let (mut below, mut above) = (0, 1);
     while !holds(above) {
-        above *= 2;
-        if above > most {
+        if above == most {
             return None;
         }
+        (below, above) = (above, (2 * above).min(most));
     }
-    let mut below = above / 2;
     while above - below > 1 {
         let middle = below.midpoint(above);
         *(if holds(middle) { &mut above } else { &mut below }) = middle;
     }
     Some(above)
+}
+
+/// The widest groups that are looked at.
+pub(super) fn most_width(capacity: usize, records: u64) -> usize {
+    usize::try_from(records).unwrap_or(usize::MAX).clamp(1, MAX_WIDTH_FACTOR * capacity.max(1))
 }
 
 /// ln of a bound of the inner sum.
@@ -152,5 +156,7 @@ mod tests {
             assert!(placement_log2(capacity, of(functions, width - 1), MANY) > MAX_PLACEMENT_LOG2);
         }
         assert_eq!(least_width(64, 2, 1000), None);
+        // Not beyond the records, and not before them.
+        assert!(least_width(16, 4, 10).is_some_and(|width| width <= 10));
     }
 }

@@ -21,8 +21,8 @@ pub struct BatchedClient<S: Bucket> {
 /// What opens the answers of one batch.
 pub struct BatchedSecret<S: Bucket> {
     groups: Vec<S::Secret>,
-    /// The bucket of each index that was asked for, in order.
-    chosen: Zeroizing<Vec<usize>>,
+    /// The bucket of each index that was asked for, in order; `None` for one without a place.
+    chosen: Zeroizing<Vec<Option<usize>>>,
 }
 
 impl<S: Bucket> Client<Batched<S>> for BatchedClient<S> {
@@ -43,7 +43,8 @@ impl<S: Bucket> Client<Batched<S>> for BatchedClient<S> {
         &self.params
     }
 
-    /// The places are chosen before anything is made that could be sent; every bucket gets one query.
+    /// Every group gets one query, whatever is asked, and also where records have no places: that is told by
+    /// [`extract`](Client::extract), when everything was sent.
     fn query(
         &self,
         _state: Option<&mut Never>,
@@ -51,10 +52,11 @@ impl<S: Bucket> Client<Batched<S>> for BatchedClient<S> {
         rng: &mut dyn CryptoRng,
     ) -> Result<(BatchedSecret<S>, BatchedQuery<S>)> {
         check_indices(S::BATCHED_NAME, &self.params.shape(), indices, self.params.capacity())?;
-        let places = self.places_vartime(indices)?;
+        let places = self.places_vartime(indices);
         let indices = self.indices(&places);
         let (secrets, queries) = S::Client::query_each(&self.groups, &indices, rng)?.into_iter().unzip();
-        let chosen = Zeroizing::new(places.iter().map(|place| place.bucket).collect());
+        let bucket = |place: &Option<Place>| place.map(|place| place.bucket);
+        let chosen = Zeroizing::new(places.iter().map(bucket).collect());
         Ok((BatchedSecret { groups: secrets, chosen }, BatchedQuery { groups: queries }))
     }
 
@@ -65,29 +67,37 @@ impl<S: Bucket> Client<Batched<S>> for BatchedClient<S> {
         let answers = self.groups.iter().zip(groups.into_iter().zip(answer.groups));
         let opened: Vec<Result<Vec<Record>>> =
             answers.map(|(client, (secret, answer))| client.extract(secret, answer)).collect();
-        let records: Vec<Record> = opened.into_iter().collect::<Result<Vec<_>>>()?.concat();
+        let records: Vec<Vec<Record>> = opened.into_iter().collect::<Result<_>>()?;
+        let records: Vec<Record> = records.into_iter().flatten().collect();
         let expected = self.params.groups() * self.params.parts();
         Error::check_length("the records of a batch, counted", records.len(), expected)?;
         let records = Zeroizing::new(records);
-        Ok(chosen.iter().map(|&bucket| records[bucket].clone()).collect())
+        let lost = chosen.iter().filter(|bucket| bucket.is_none()).count();
+        if lost > 0 {
+            let reason = format!(
+                "{lost} records of a batch share all their places with others, which 2^-40 of batches do: ask again for fewer at a time"
+            );
+            return Err(BatchedParams::<S>::unfit(reason));
+        }
+        Ok(chosen.iter().flatten().map(|&bucket| records[bucket].clone()).collect())
     }
 }
 
 impl<S: Bucket> BatchedClient<S> {
     /// The records that each group is asked for: of each bucket the one that is wanted, or its first.
-    fn indices(&self, places: &[Place]) -> Zeroizing<Vec<Vec<u64>>> {
+    fn indices(&self, places: &[Option<Place>]) -> Zeroizing<Vec<Vec<u64>>> {
         let (parts, records) = (self.params.parts() as u64, self.params.part_records());
         let firsts = || (0..parts).map(|part| part * records).collect();
         let mut indices = Zeroizing::new(self.groups.iter().map(|_| firsts()).collect::<Vec<Vec<u64>>>());
-        for place in places {
+        for place in places.iter().flatten() {
             let (group, index) = self.params.in_group(*place);
             indices[group][place.bucket % self.params.parts()] = index;
         }
         indices
     }
 
-    /// A place for each index, those of different indices in different buckets.
-    fn places_vartime(&self, indices: &[u64]) -> Result<Zeroizing<Vec<Place>>> {
+    /// A place for each index, those of different indices in different buckets; `None` where there is none left.
+    fn places_vartime(&self, indices: &[u64]) -> Zeroizing<Vec<Option<Place>>> {
         let mut distinct = Zeroizing::new(indices.to_vec());
         distinct.sort_unstable();
         distinct.dedup();
@@ -95,23 +105,11 @@ impl<S: Bucket> BatchedClient<S> {
         let copies: Vec<Zeroizing<Vec<Place>>> = distinct.iter().map(copies).collect();
         let buckets = |copies: &Zeroizing<Vec<Place>>| copies.iter().map(|place| place.bucket).collect();
         let candidates: Zeroizing<Vec<Vec<usize>>> = Zeroizing::new(copies.iter().map(buckets).collect());
-        let unplaced = || {
-            let reason = format!(
-                "{} records of one batch have no places in different buckets: expected with probability below 2^-40; ask for them in two batches",
-                distinct.len()
-            );
-            BatchedParams::<S>::unfit(reason)
-        };
-        let chosen =
-            Zeroizing::new(place_vartime(&candidates, self.params.bucket_count()).ok_or_else(unplaced)?);
+        let chosen = place_vartime(&candidates, self.params.bucket_count());
         let place = |index: &u64| {
             let record = distinct.binary_search(index).unwrap_or_default();
-            copies[record].iter().copied().find(|place| place.bucket == chosen[record])
+            copies[record].iter().copied().find(|place| Some(place.bucket) == chosen[record])
         };
-        let mut places = Zeroizing::new(Vec::with_capacity(indices.len()));
-        for index in indices {
-            places.push(place(index).ok_or_else(unplaced)?);
-        }
-        Ok(places)
+        Zeroizing::new(indices.iter().map(place).collect())
     }
 }

@@ -8,7 +8,7 @@ use papir_core::scheme::{Goal, Parameters, Wire};
 use papir_core::{Description, Error, Limits, NotPrivate, Result, Shape, Sizes, envelope};
 
 use super::Bucket;
-use super::bound::{MAX_PLACEMENT_LOG2, least_width, placement_log2};
+use super::bound::{MAX_PLACEMENT_LOG2, least_width, most_width, placement_log2};
 use super::code::{Buckets, Place};
 
 /// The most records that a batch can be made for.
@@ -21,6 +21,8 @@ const RECORDS_PER_CAPACITY: u64 = 1024;
 const MOST_FUNCTIONS: usize = 6;
 /// Uplink and downlink that [`Goal::Balanced`] assumes, bytes a second (10 Mbit/s).
 const BALANCED_LINE: f64 = 1.25e6;
+/// log₂ of the largest failure probability that papir accepts.
+const MAX_FAILURE_LOG2: f64 = -40.0;
 /// Bytes of the public seed of the code.
 pub(super) const SEED_BYTES: usize = 32;
 
@@ -71,9 +73,8 @@ impl<S: Bucket> BatchedParams<S> {
         for (functions, width) in functions.filter_map(width) {
             let buckets = Buckets { functions, width };
             let of_bucket = Shape::new(buckets.records(shape.records()), shape.record_bits())?;
-            for inner in S::groups_of(of_bucket)? {
-                all.push(Self::new(shape, capacity, buckets, inner)?);
-            }
+            let groups = S::groups_of(of_bucket)?.into_iter();
+            all.extend(groups.filter_map(|inner| Self::new(shape, capacity, buckets, inner).ok()));
         }
         Ok(all)
     }
@@ -93,6 +94,13 @@ impl<S: Bucket> BatchedParams<S> {
         let (found, expected) = (params.inner.shape(), Shape::new(records, shape.record_bits())?);
         if found != expected {
             return Err(Self::unfit(format!("groups of buckets of {found:?} for {expected:?}")));
+        }
+        // Written so that a NaN fails too.
+        let decodes = params.failure_log2() <= MAX_FAILURE_LOG2;
+        if !decodes {
+            let reason =
+                format!("a batch fails with probability 2^{:.1}, above 2^-40", params.failure_log2());
+            return Err(Self::unfit(reason));
         }
         Ok(params)
     }
@@ -149,6 +157,11 @@ impl<S: Bucket> BatchedParams<S> {
 
     pub(super) fn unfit(reason: String) -> Error {
         Error::Parameters { scheme: S::BATCHED_NAME, reason }
+    }
+
+    /// log₂ of the probability that some answer of a batch does not decode.
+    fn failure_log2(&self) -> f64 {
+        self.inner.describe().failure_log2 + (self.groups() as f64).log2()
     }
 
     /// Bytes of a query's payload.
@@ -236,7 +249,7 @@ impl<S: Bucket> Parameters for BatchedParams<S> {
             shape: self.shape,
             sizes: self.sizes(),
             security: one.security,
-            failure_log2: one.failure_log2,
+            failure_log2: self.failure_log2(),
             limits: Limits { batch: self.capacity, client_keys: false, tickets: false, ..one.limits },
             parameters,
             work: self.work(),
@@ -260,9 +273,10 @@ impl<S: Bucket> Parameters for BatchedParams<S> {
         let records = reader.u64()?;
         let capacity = checked(reader.u32()? as usize)?;
         let (functions, width) = (usize::from(reader.u8()?), reader.u32()? as usize);
-        if !(1..=MOST_FUNCTIONS).contains(&functions) || width == 0 || width as u64 > records.max(1) {
-            let found = format!("{functions} groups of {width} buckets for {records} records");
-            let expected = format!("1 to {MOST_FUNCTIONS} groups of no more buckets than records");
+        let widest = most_width(capacity, records);
+        if !(1..=MOST_FUNCTIONS).contains(&functions) || !(1..=widest).contains(&width) {
+            let found = format!("{functions} times {width} buckets for {records} records");
+            let expected = format!("1 to {MOST_FUNCTIONS} times 1 to {widest}");
             return Err(Error::malformed("parameters of batches", found, expected));
         }
         let inner = S::Params::decode(reader.rest())?;

@@ -140,6 +140,15 @@ impl Params {
         Self::with_interpolation(shape, Interpolation::of_points(points, RlweLiteral::DEFAULT.degree)?)
     }
 
+    /// As [`Params::with_points`], for a failure probability of at most 2^`failure_log2`.
+    ///
+    /// # Errors
+    /// As [`Params::with_points`].
+    pub fn failing_less(shape: Shape, points: usize, failure_log2: f64) -> Result<Self> {
+        let interpolation = Interpolation::of_points(points, RlweLiteral::DEFAULT.degree)?;
+        Search::failing(failure_log2.min(MAX_FAILURE_LOG2))?.smallest(shape, interpolation)
+    }
+
     /// The smallest messages for a shape and an interpolation.
     ///
     /// # Errors

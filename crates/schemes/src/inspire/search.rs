@@ -25,6 +25,8 @@ const MAX_SETUP: f64 = 2.0;
 /// The moduli and gadgets that are searched.
 pub(super) struct Search {
     moduli: Vec<Modulus>,
+    /// log₂ of the largest failure probability.
+    failure_log2: f64,
     /// Variances that were computed: what holds the search to its cost.
     tried: Cell<usize>,
 }
@@ -35,8 +37,16 @@ impl Search {
     /// # Errors
     /// None for the moduli there are.
     pub(super) fn new() -> Result<Self> {
+        Self::failing(MAX_FAILURE_LOG2)
+    }
+
+    /// As [`Search::new`], for a failure probability of at most 2 to this.
+    ///
+    /// # Errors
+    /// As [`Search::new`].
+    pub(super) fn failing(failure_log2: f64) -> Result<Self> {
         let moduli = MODULI.into_iter().map(Modulus::new).collect::<Result<_>>()?;
-        Ok(Self { moduli, tried: Cell::new(0) })
+        Ok(Self { moduli, failure_log2, tried: Cell::new(0) })
     }
 
     /// The smallest messages for a shape and an interpolation; of equal ones those with the fewest digits,
@@ -78,7 +88,7 @@ impl Search {
         packing: usize,
         rgsw: usize,
     ) -> Option<Frame<'a>> {
-        let allowed = noise::allowed(layout, modulus.value, MAX_FAILURE_LOG2)?;
+        let allowed = noise::allowed(layout, modulus.value, self.failure_log2)?;
         let d = layout.degree as u64;
         let keys = PACKING_LEVELS[packing] as u64 * d;
         let points = 2 * RGSW_LEVELS[rgsw] as u64 * layout.interpolation.variables().len() as u64 * d;

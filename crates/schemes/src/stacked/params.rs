@@ -14,6 +14,8 @@ use crate::inspire::layout::Layout;
 pub(super) const NAME: &str = "inspire-stacked";
 /// The most parts: rows of one are whole row groups.
 pub const MAX_PARTS: usize = 32;
+/// log₂ of the failure probability: below 2⁻⁴⁰ for all answers of the largest batch together.
+const FAILURE_LOG2: f64 = -51.0;
 /// Records of a part are a multiple of this, so that each part starts on a whole byte.
 const RECORDS: u64 = 8;
 
@@ -40,7 +42,8 @@ impl StackedParams {
     pub fn new(part: Shape, parts: usize) -> Result<Self> {
         let part = part_layout(part, parts)?;
         let words = 16 * (part.chunks * RlweLiteral::DEFAULT.degree) as u64;
-        let below = inspire::Params::with_points(Shape::new(part.columns as u64, words)?, 1)?;
+        let shape = Shape::new(part.columns as u64, words)?;
+        let below = inspire::Params::failing_less(shape, 1, FAILURE_LOG2)?;
         Self::of(parts, part, below)
     }
 

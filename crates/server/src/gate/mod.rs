@@ -218,7 +218,7 @@ impl<W: Work> House<W> {
     }
 }
 
-fn pool(threads: usize) -> Result<rayon::ThreadPool, Error> {
+pub(crate) fn pool(threads: usize) -> Result<rayon::ThreadPool, Error> {
     rayon::ThreadPoolBuilder::new()
         .num_threads(threads)
         .thread_name(|index| format!("papir-answer-{index}"))

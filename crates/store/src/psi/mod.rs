@@ -21,10 +21,10 @@ use papir_lookup::psi::Kind;
 use papir_oprf::Key;
 
 use crate::map::map;
-use crate::snapshot::Sections;
+use crate::snapshot::{Sections, Snapshot};
 use crate::{Error, Result};
 
-pub(crate) const HEADER: &str = "psi";
+const HEADER: &str = "psi";
 const KEY: &str = "psi.key";
 const FILTER: &str = "psi.filter";
 const FORMAT: u16 = 1;
@@ -52,15 +52,27 @@ pub struct PsiSummary {
     pub version: Version,
 }
 
+/// Refuses a set where a database is wanted.
+///
+/// # Errors
+/// [`Error::Options`], with the advice.
+pub(crate) fn refuse(snapshot: &Snapshot, file: &Path, advice: &str) -> Result<()> {
+    if snapshot.sections.iter().all(|section| section.name != HEADER) {
+        return Ok(());
+    }
+    let found = format!("{}, a set for private intersection", file.display());
+    Err(Error::options(found, format!("a database: {advice}")))
+}
+
 impl PsiSet {
-    /// Opens a file that [`prepare`] wrote.
+    /// Opens a file that [`prepare`] wrote; checks what belongs to the set, and nothing of its database.
     ///
     /// # Errors
     /// [`Error::Snapshot`] naming the file and, where one is damaged or missing, the section.
     pub fn open(path: &Path) -> Result<Self> {
         let named = |error| Error::Snapshot { file: path.display().to_string(), error };
         let sections = Sections::read(map(path)?).map_err(named)?;
-        sections.verify().map_err(named)?;
+        sections.verify_named(&[HEADER, KEY, FILTER]).map_err(named)?;
         Self::read(&sections).map_err(named)
     }
 

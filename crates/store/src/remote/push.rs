@@ -16,7 +16,7 @@ use super::prune::{GRACE, prune};
 use super::{Location, worker};
 use crate::map::map;
 use crate::snapshot::{OpenOptions, Snapshot};
-use crate::{Error, Result};
+use crate::{Error, Result, psi};
 
 /// How a snapshot is pushed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +71,7 @@ pub fn push(
     let map = map(file)?;
     progress.stage("verifying", 1);
     let snapshot = Snapshot::of_map(Arc::clone(&map), file, OpenOptions::default())?;
+    psi::refuse(&snapshot, file, "it holds the key that elements are masked with")?;
     check_bytes(map.len() as u64, options.part_bytes)?;
     let manifest = describe(&map, snapshot.server.version(), options.part_bytes, progress);
     drop(snapshot);

@@ -113,11 +113,7 @@ pub fn update(
     progress.stage("opening", 1);
     let snapshot = Snapshot::open(&options.file)?;
     progress.advance(1);
-    // Its keys are masked, and the file that replaced it would lack the key that they are masked with.
-    if snapshot.sections.iter().any(|section| section.name == psi::HEADER) {
-        let found = format!("{}, a set for private intersection", options.file.display());
-        return Err(Error::options(found, "a database; prepare the set again with `papir psi prepare`"));
-    }
+    psi::refuse(&snapshot, &options.file, "prepare it again with `papir psi prepare`")?;
     let (counts, next) = match &snapshot.keyword {
         Some(layout) => keyed::update(options, &snapshot, layout, rng, progress)?,
         None => indexed::update(options, &snapshot, rng, progress)?,
