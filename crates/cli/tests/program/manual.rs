@@ -51,6 +51,8 @@ fn the_manual_does_what_it_says() {
         "meaning-7{\"key\":\"key-7\",\"value\":\"meaning-7\"}",
         "{\"key\":\"no-such-key\",\"value\":null}",
         "changed",
+        "{\"key\":\"key-6\",\"value\":\"meaning-6\"}",
+        "blocked 2\n",
         "papir_loads_total{database=\"words\",outcome=\"ok\"} 2",
     ] {
         assert!(out.contains(part), "no {part} in {out}\n{served}");

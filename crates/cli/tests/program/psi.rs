@@ -68,7 +68,20 @@ fn labels_are_looked_up_privately() {
         let mode = std::fs::metadata(&file).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "the file holds the key");
     }
+    // Another set under another key, taken over while it is served.
+    #[cfg(unix)]
+    {
+        prepared(
+            &folder,
+            &folder.write("other.tsv", "new\tfirst\nelement 0\tagain\n"),
+            &["--labels", "--scheme", "simple"],
+        );
+        service.reload();
+        assert_eq!(meet(&folder, &service, "element 0\nelement 1\n").0, "element 0\tagain\n");
+    }
     drop(service);
+    let store = format!("file://{}", folder.path("store/set.psi"));
+    fails_with(&["push", &file, &store], &["set.psi", "key"]);
     let changes = folder.write("changes.csv", "element,label\nx,y\n");
     fails_with(&["update", &file, "--from", &changes], &["set.psi", "papir psi prepare"]);
 }

@@ -1,6 +1,7 @@
 //! Checked parameters: those of InsPIRe with t = 1, and how its rows are shared.
 
 use papir_core::codec::{Reader, Writer};
+use papir_core::cost::{Operation, Work};
 use papir_core::scheme::{Goal, Parameters};
 use papir_core::{Description, Error, Limits, Privacy, Result, Shape, Sizes, envelope};
 use papir_kernels::bits::packed_len;
@@ -135,6 +136,15 @@ impl Parameters for StackedParams {
         let one = self.below.describe();
         let mut parameters = vec![("buckets a pack", self.parts.to_string())];
         parameters.extend(one.parameters);
+        // Each selector more is unpacked and split into planes, and encrypted.
+        let more = ((self.parts - 1) * self.part.columns) as f64;
+        let encryptions = (self.parts - 1) * self.part.columns.div_ceil(self.below.layout().degree);
+        let Work { query, answer, .. } = one.work;
+        let work = Work {
+            query: query.with(Operation::Encrypt, encryptions as f64, 1),
+            answer: answer.with(Operation::Word, 2.0 * more, 1),
+            ..one.work
+        };
         Description {
             scheme: NAME,
             privacy: Privacy::Private,
@@ -142,6 +152,7 @@ impl Parameters for StackedParams {
             sizes: self.sizes(),
             limits: Limits { batch: self.parts, ..one.limits },
             parameters,
+            work,
             ..one
         }
     }
