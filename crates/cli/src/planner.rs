@@ -186,6 +186,12 @@ impl Choice {
 pub(crate) fn choose(demand: &Demand, rates: &Rates) -> Result<Choice, Failure> {
     let (mut offers, mut left_out) = (Vec::new(), Vec::new());
     for scheme in registry::all().iter().filter(|scheme| scheme.privacy() == Privacy::Private) {
+        // For single lookups there is what is below.
+        if registry::batches_named(scheme.name()).is_some() {
+            let reason = "for many lookups at once: chosen by `papir build --batch`".to_owned();
+            left_out.push(LeftOut { scheme: scheme.name(), parameters: String::new(), reason });
+            continue;
+        }
         match scheme.candidates(demand.shape) {
             // Who registers waits for what is done ahead, which `Work` does not count.
             Ok(candidates) if candidates.iter().any(|one| one.description.limits.client_keys) => {

@@ -85,6 +85,12 @@ fn inspire_in_batches() {
     check::<Stacked>(24);
 }
 
+/// Stacked by 32: ring elements of 64 words.
+#[test]
+fn inspire_in_batches_of_records_in_several_chunks() {
+    check::<Stacked>(2100);
+}
+
 #[test]
 fn simple_in_batches_of_records_that_are_no_whole_bytes() {
     check::<Simple>(13);
