@@ -11,8 +11,11 @@ use crate::{ELEMENT_BYTES, Value, check, refused, value};
 
 /// Elements under fresh blinds, one each; opens one answer. Erased on drop.
 pub struct Blinding {
-    blinds: Vec<(Zeroizing<Vec<u8>>, OprfClient<Ristretto255>)>,
+    blinds: Vec<Blinded>,
 }
+
+/// An element, and what takes its blind off.
+type Blinded = (Zeroizing<Vec<u8>>, OprfClient<Ristretto255>);
 
 impl Blinding {
     /// Blinds elements; gives what is to be sent, [`ELEMENT_BYTES`] each: it says how many they are.
@@ -39,7 +42,7 @@ impl Blinding {
     pub fn finish(self, evaluated: &[u8]) -> Result<Vec<Value>> {
         Error::check_length("evaluated elements", evaluated.len(), ELEMENT_BYTES * self.blinds.len())?;
         let pairs = self.blinds.par_iter().zip(evaluated.par_chunks_exact(ELEMENT_BYTES));
-        let finish = |((element, blind), bytes): (&(Zeroizing<Vec<u8>>, OprfClient<Ristretto255>), &[u8])| {
+        let finish = |((element, blind), bytes): (&Blinded, &[u8])| {
             let evaluated = EvaluationElement::deserialize(bytes).map_err(refused)?;
             Ok(value(&mut blind.finalize(element, &evaluated).map_err(refused)?))
         };

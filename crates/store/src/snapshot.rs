@@ -170,8 +170,8 @@ impl Sections {
 
     /// Holds the sections of these names against their checksums, as far as there are.
     pub(crate) fn verify_named(&self, names: &[&str]) -> CoreResult<()> {
-        let named = self.table.iter().filter(|section| names.contains(&section.name.as_str()));
-        named.map(|section| self.verify_section(section)).collect()
+        let mut named = self.table.iter().filter(|section| names.contains(&section.name.as_str()));
+        named.try_for_each(|section| self.verify_section(section))
     }
 
     fn verify_section(&self, section: &Section) -> CoreResult<()> {

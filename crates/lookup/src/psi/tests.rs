@@ -1,4 +1,5 @@
 //! Both parties in one process, with a filter and with private lookups.
+#![allow(clippy::unwrap_used)]
 
 use papir_core::erased::ErasedServer;
 use papir_core::{Goal, NoProgress};

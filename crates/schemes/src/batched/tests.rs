@@ -1,4 +1,5 @@
 //! Batches against the records themselves, over a scheme with a shared secret and one without.
+#![allow(clippy::unwrap_used)]
 
 use chacha20::ChaCha20Rng;
 use papir_core::scheme::{Client, Goal, Parameters, Server, Session, Wire};

@@ -31,8 +31,7 @@ pub struct StackedClient {
 pub struct StackedSecret {
     /// Queries that were made together share one; it is erased with the last of them.
     key: Arc<SecretKey>,
-    /// In boxes, so that moving the secret leaves no copies behind.
-    locations: Vec<Box<Location>>,
+    locations: Vec<Location>,
 }
 
 impl scheme::Client<Stacked> for StackedClient {
@@ -76,7 +75,7 @@ impl scheme::Client<Stacked> for StackedClient {
         let mut rng = SecretRng::new(rng);
         let key = Arc::new(SecretKey::generate(first.params.below().rlwe(), &mut rng));
         let keys = first.packing_key(&key, &mut rng);
-        let query = |(client, locations): (&Self, Vec<Box<Location>>)| {
+        let query = |(client, locations): (&Self, Vec<Location>)| {
             let selectors = client.selectors(&key, &locations, &mut rng);
             (
                 StackedSecret { key: Arc::clone(&key), locations },
@@ -97,7 +96,7 @@ impl scheme::Client<Stacked> for StackedClient {
         if !decodes {
             return Err(Error::NotDecodable);
         }
-        let of_part = |((number, seed), location): ((usize, &Seed), &Box<Location>)| {
+        let of_part = |((number, seed), location): ((usize, &Seed), &Location)| {
             let mut bytes = Zeroizing::new(Vec::with_capacity(part.bundle.unit_bytes));
             for (chunk, words) in words.iter().enumerate() {
                 let words = &words[number * part.degree..][..part.degree];
@@ -111,25 +110,27 @@ impl scheme::Client<Stacked> for StackedClient {
 
 impl StackedClient {
     /// Where one record of each part lies.
-    fn locate(&self, indices: &[u64]) -> Result<Vec<Box<Location>>> {
+    fn locate(&self, indices: &[u64]) -> Result<Vec<Location>> {
         let (parts, part) = (self.params.parts(), self.params.part());
         if indices.len() != parts {
             return Err(no_parts(indices.len()));
         }
         let shape = self.params.shape();
         let records = part.shape.records();
-        let locate = |(number, &index): (usize, &u64)| {
+        // Whole from the start: growing would leave copies behind.
+        let mut locations = Vec::with_capacity(parts);
+        for (number, &index) in indices.iter().enumerate() {
             shape.check_index(index)?;
             match index.checked_sub(number as u64 * records) {
-                Some(within) if within < records => Ok(Box::new(part.locate(within))),
-                _ => Err(no_parts(indices.len())),
+                Some(within) if within < records => locations.push(part.locate(within)),
+                _ => return Err(no_parts(indices.len())),
             }
-        };
-        indices.iter().enumerate().map(locate).collect()
+        }
+        Ok(locations)
     }
 
     /// Lines 7 to 11 for each part, under masks of its own.
-    fn selectors(&self, key: &SecretKey, locations: &[Box<Location>], rng: &mut SecretRng) -> Vec<u64> {
+    fn selectors(&self, key: &SecretKey, locations: &[Location], rng: &mut SecretRng) -> Vec<u64> {
         let (below, columns) = (self.params.below(), self.params.part().columns);
         let switch = PowerSwitch::new(below.rlwe().ring().modulus(), below.literal().query_bits);
         let mut selectors = Vec::with_capacity(self.params.parts() * columns);
