@@ -10,7 +10,8 @@ use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use papir_lookup::psi::Kind;
-use papir_store::psi::PsiSet;
+use papir_oprf::Key;
+use papir_store::psi::{PsiSet, PsiSummary};
 use rayon::ThreadPool;
 use serde::Serialize;
 use tokio::sync::Semaphore;
@@ -37,14 +38,29 @@ const BINARY: HeaderValue = HeaderValue::from_static("application/octet-stream")
 /// A set that receivers may meet.
 pub(crate) struct Psi {
     path: PathBuf,
-    set: RwLock<Arc<PsiSet>>,
-    /// The file that was loaded last.
-    loaded: Mutex<Option<Identity>>,
+    set: RwLock<Arc<Loaded>>,
+    /// The file that was loaded last, or could not be.
+    tried: Mutex<Option<Identity>>,
     pool: Arc<ThreadPool>,
     /// Requests that are evaluated at the same time.
     turns: Arc<Semaphore>,
     /// Those that wait, too.
     places: Arc<Semaphore>,
+}
+
+/// A set as it is served.
+struct Loaded {
+    summary: PsiSummary,
+    key: Key,
+    /// One copy for all who download it.
+    filter: Option<Bytes>,
+}
+
+impl Loaded {
+    fn of(set: PsiSet) -> Self {
+        let filter = set.filter.as_ref().map(|filter| Bytes::copy_from_slice(filter));
+        Self { summary: set.summary, key: set.key, filter }
+    }
 }
 
 /// What everybody may know of the set.
@@ -72,13 +88,13 @@ impl Psi {
         let Some(path) = &config.psi else {
             return Ok(None);
         };
-        let loaded = Mutex::new(Identity::of(path));
-        let set = RwLock::new(Arc::new(load(path)?));
+        let tried = Mutex::new(Identity::of(path));
+        let set = RwLock::new(Arc::new(Loaded::of(load(path)?)));
         let turns = config.max_concurrent.clamp(1, Semaphore::MAX_PERMITS / 2);
         let places = turns + config.max_queued.min(Semaphore::MAX_PERMITS / 2);
         let pool = Arc::new(gate::pool(config.threads)?);
         let [turns, places] = [turns, places].map(|permits| Arc::new(Semaphore::new(permits)));
-        Ok(Some(Self { path: path.clone(), set, loaded, pool, turns, places }))
+        Ok(Some(Self { path: path.clone(), set, tried, pool, turns, places }))
     }
 
     /// The database that belongs to it.
@@ -87,21 +103,22 @@ impl Psi {
     }
 
     /// Reads the file again, after its database was: what is bad, or does not go with the database, leaves the
-    /// old in place.
+    /// old in place, and is told of once.
     pub(crate) fn reload(&self, catalog: &Catalog) {
-        let identity = Identity::of(&self.path);
+        // Held to the end: of two reloads the later one counts.
+        let mut tried = self.tried.lock().unwrap_or_else(PoisonError::into_inner);
+        *tried = Identity::of(&self.path);
         match self.fitting(catalog) {
-            Ok(set) => {
-                *self.set.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(set);
-                *self.loaded.lock().unwrap_or_else(PoisonError::into_inner) = identity;
-            }
+            Ok(set) => *self.set.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(Loaded::of(set)),
             Err(reason) => tracing::error!(%reason, "the set stays as it was"),
         }
     }
 
-    /// Whether another file has taken the place of the one that was loaded.
-    pub(crate) fn changed(&self) -> bool {
-        Identity::of(&self.path) != *self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The file in place of the one that was loaded, or tried, last; `None` where it is the same one.
+    pub(crate) fn changed(&self) -> Option<Option<Identity>> {
+        let found = Identity::of(&self.path);
+        let tried = self.tried.lock().unwrap_or_else(PoisonError::into_inner);
+        (found != *tried).then_some(found)
     }
 
     /// The set in the file, if it can take the place of the one at hand.
@@ -120,7 +137,7 @@ impl Psi {
         }
     }
 
-    fn set(&self) -> Arc<PsiSet> {
+    fn set(&self) -> Arc<Loaded> {
         Arc::clone(&self.set.read().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -133,13 +150,13 @@ impl Psi {
             elements: summary.elements,
             longest_label: summary.longest,
             max_elements: MAX_ELEMENTS,
-            filter_bytes: set.filter.as_ref().map(|filter| filter.len()),
+            filter_bytes: set.filter.as_ref().map(Bytes::len),
             database: self.database().map(|config| config.name),
         }
     }
 
     /// Evaluates blinded elements when their turn comes.
-    async fn evaluate(&self, set: Arc<PsiSet>, blinded: Vec<u8>) -> Result<Vec<u8>, Problem> {
+    async fn evaluate(&self, set: Arc<Loaded>, blinded: Vec<u8>) -> Result<Vec<u8>, Problem> {
         let busy = |_| Problem::Busy { after: BUSY };
         let place = Arc::clone(&self.places).try_acquire_owned().map_err(busy)?;
         let turn = Arc::clone(&self.turns).acquire_owned().await.map_err(|_| Problem::Internal)?;
@@ -191,9 +208,7 @@ async fn info(State(app): State<Arc<App>>) -> Result<Json<PsiInfo>, Problem> {
 )]
 async fn filter(State(app): State<Arc<App>>) -> Result<Response, Problem> {
     let set = app.psi()?.set();
-    let filter = set.filter.as_ref().ok_or(Problem::UnknownRoute)?;
-    // The file stays mapped as long as the set; what is sent is a copy.
-    let bytes = Bytes::copy_from_slice(filter);
+    let bytes = set.filter.clone().ok_or(Problem::UnknownRoute)?;
     Ok((version(&set), [(header::CONTENT_TYPE, BINARY)], bytes).into_response())
 }
 
@@ -233,7 +248,7 @@ async fn evaluate(State(app): State<Arc<App>>, headers: HeaderMap, body: Body) -
     Ok((version(&set), [(header::CONTENT_TYPE, BINARY)], evaluated).into_response())
 }
 
-fn version(set: &PsiSet) -> [(HeaderName, String); 1] {
+fn version(set: &Loaded) -> [(HeaderName, String); 1] {
     [(HeaderName::from_static(VERSION_HEADER), set.summary.version.to_string())]
 }
 

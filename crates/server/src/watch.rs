@@ -21,14 +21,14 @@ const SHORTEST: Duration = Duration::from_millis(10);
 pub(crate) struct Watch {
     every: Option<Duration>,
     changed: Vec<(String, Option<Identity>)>,
-    /// Whether the last look found another set for private intersection.
-    set_changed: bool,
+    /// The set for private intersection that the last look found in place of the one that is served.
+    changed_set: Option<Option<Identity>>,
 }
 
 impl Watch {
     /// `None`: never.
     pub(crate) fn every(every: Option<Duration>) -> Self {
-        Self { every: every.map(|every| every.max(SHORTEST)), changed: Vec::new(), set_changed: false }
+        Self { every: every.map(|every| every.max(SHORTEST)), changed: Vec::new(), changed_set: None }
     }
 
     /// Watches without end.
@@ -39,10 +39,12 @@ impl Watch {
         loop {
             ticks.tick().await;
             let looking = Arc::clone(app);
-            let changed = tokio::task::spawn_blocking(move || looking.catalog.changed()).await;
-            let names = self.settled(changed.unwrap_or_default());
-            let before = std::mem::replace(&mut self.set_changed, app.psi.as_ref().is_some_and(Psi::changed));
-            let set = before && self.set_changed;
+            let look = move || (looking.catalog.changed(), looking.psi.as_ref().and_then(Psi::changed));
+            let (changed, changed_set) = tokio::task::spawn_blocking(look).await.unwrap_or_default();
+            let names = self.settled(changed);
+            let before = std::mem::replace(&mut self.changed_set, changed_set);
+            // A set is loaded after its database, and with it.
+            let set = self.changed_set.is_some() && (before == self.changed_set || !names.is_empty());
             if names.is_empty() && !set {
                 continue;
             }

@@ -21,6 +21,8 @@ const RECORDS_PER_CAPACITY: u64 = 1024;
 const MOST_FUNCTIONS: usize = 6;
 /// Uplink and downlink that [`Goal::Balanced`] assumes, bytes a second (10 Mbit/s).
 const BALANCED_LINE: f64 = 1.25e6;
+/// The longest query: bounds what a client allocates for a server's parameters.
+const MAX_QUERY_BYTES: usize = 1 << 29;
 /// log₂ of the largest failure probability that papir accepts.
 const MAX_FAILURE_LOG2: f64 = -40.0;
 /// Bytes of the public seed of the code.
@@ -95,6 +97,14 @@ impl<S: Bucket> BatchedParams<S> {
         if found != expected {
             return Err(Self::unfit(format!("groups of buckets of {found:?} for {expected:?}")));
         }
+        if params.parts() > params.bucket_count().next_power_of_two() {
+            let (parts, buckets) = (params.parts(), params.bucket_count());
+            return Err(Self::unfit(format!("groups of {parts} for {buckets} buckets, mostly empty")));
+        }
+        if params.query_bytes() > MAX_QUERY_BYTES {
+            let reason = format!("a query of {} bytes, above {MAX_QUERY_BYTES}", params.query_bytes());
+            return Err(Self::unfit(reason));
+        }
         // Written so that a NaN fails too.
         let decodes = params.failure_log2() <= MAX_FAILURE_LOG2;
         if !decodes {
@@ -105,12 +115,11 @@ impl<S: Bucket> BatchedParams<S> {
         Ok(params)
     }
 
-    /// Parameters with so many buckets, whatever the bound says, and the last that the scheme below offers: for
-    /// tests.
+    /// Parameters with so many buckets, whatever the bound says, in groups of at most `parts`: for tests.
     #[cfg(test)]
-    pub(super) fn unbounded(shape: Shape, capacity: usize, buckets: Buckets) -> Result<Self> {
+    pub(super) fn unbounded(shape: Shape, capacity: usize, buckets: Buckets, parts: usize) -> Result<Self> {
         let of_bucket = Shape::new(buckets.records(shape.records()), shape.record_bits())?;
-        let inner = S::groups_of(of_bucket)?.pop();
+        let inner = S::groups_of(of_bucket)?.into_iter().rfind(|inner| S::parts(inner) <= parts);
         let inner = inner.ok_or_else(|| Self::unfit("no parameters for buckets".to_owned()))?;
         Ok(Self { shape, capacity, buckets, placement_log2: 0.0, inner })
     }

@@ -20,10 +20,11 @@ fn sample(count: u64, bits: u64) -> RecordBuffer {
     records
 }
 
-/// A small batch database: more buckets than the bound asks for would be slow here.
-fn prepared<S: Bucket>(records: &RecordBuffer, rng: &mut ChaCha20Rng) -> BatchedServer<S> {
-    let params =
-        BatchedParams::<S>::unbounded(records.shape(), 5, code::Buckets { functions: 3, width: 3 }).unwrap();
+/// A small batch database of nine buckets in groups of at most `parts`: as many buckets as the bound asks for
+/// would be slow here.
+fn prepared<S: Bucket>(records: &RecordBuffer, parts: usize, rng: &mut ChaCha20Rng) -> BatchedServer<S> {
+    let buckets = code::Buckets { functions: 3, width: 3 };
+    let params = BatchedParams::<S>::unbounded(records.shape(), 5, buckets, parts).unwrap();
     BatchedServer::setup(params, records, rng, &NoProgress).unwrap()
 }
 
@@ -59,10 +60,11 @@ fn check_batches<S: Bucket>(server: &BatchedServer<S>, records: &RecordBuffer, r
 }
 
 /// Prepared, changed, saved and loaded: always the records.
-fn check<S: Bucket>(bits: u64) {
+fn check<S: Bucket>(bits: u64, parts: usize, groups: usize) {
     let mut rng = ChaCha20Rng::seed_from_u64(bits);
     let mut records = sample(40, bits);
-    let server = prepared::<S>(&records, &mut rng);
+    let server = prepared::<S>(&records, parts, &mut rng);
+    assert_eq!(server.params().groups(), groups);
     check_batches(&server, &records, &mut rng);
 
     let record = vec![1; records.shape().record_bytes()];
@@ -81,32 +83,38 @@ fn check<S: Bucket>(bits: u64) {
     check_batches(&loaded, &records, &mut rng);
 }
 
+/// Three groups, the last one with three parts that are no bucket.
 #[test]
-fn inspire_in_batches() {
-    check::<Stacked>(24);
+fn inspire_in_batches_of_several_groups() {
+    check::<Stacked>(24, 4, 3);
+}
+
+#[test]
+fn inspire_in_batches_of_single_buckets() {
+    check::<Stacked>(9, 1, 9);
 }
 
 /// Stacked by 32: ring elements of 64 words.
 #[test]
 fn inspire_in_batches_of_records_in_several_chunks() {
-    check::<Stacked>(2100);
+    check::<Stacked>(2100, 32, 1);
 }
 
 #[test]
 fn simple_in_batches_of_records_that_are_no_whole_bytes() {
-    check::<Simple>(13);
+    check::<Simple>(13, 1, 9);
 }
 
 #[test]
 fn queries_of_one_batch_share_the_packing_key_and_nothing_else() {
     let mut rng = ChaCha20Rng::seed_from_u64(1);
-    let server = prepared::<Stacked>(&sample(40, 24), &mut rng);
+    let server = prepared::<Stacked>(&sample(40, 24), 4, &mut rng);
     let client = client_of(&server);
     let batches = [0, 1].map(|_| client.query(None, &[3], &mut rng).unwrap().1);
     let params = server.params().inner();
     let encoded = batches.map(|batch| batch.groups.iter().map(|one| one.encode(params)).collect::<Vec<_>>());
     let shared = <Stacked as Scheme>::Query::shared(params);
-    assert!(!shared.is_empty());
+    assert!(!shared.is_empty() && encoded[0].len() == 3);
     for query in &encoded[0][1..] {
         assert_eq!(query[shared.clone()], encoded[0][0][shared.clone()]);
     }
@@ -120,12 +128,16 @@ fn queries_of_one_batch_share_the_packing_key_and_nothing_else() {
 #[test]
 fn two_buckets_under_the_same_masks_are_refused() {
     let mut rng = ChaCha20Rng::seed_from_u64(2);
-    let server = prepared::<Stacked>(&sample(40, 24), &mut rng);
-    let mut public = server.public().encode(server.params());
-    let (first, second) = (params::SEED_BYTES, params::SEED_BYTES + 32);
-    public.copy_within(first..second, second);
-    let error = BatchedPublic::<Stacked>::decode(server.params(), &public).err().unwrap();
-    assert_eq!(error.code(), "malformed");
+    let server = prepared::<Stacked>(&sample(40, 24), 4, &mut rng);
+    let public = server.public().encode(server.params());
+    // The next part of the same group, and one of another.
+    for other in [1, 5] {
+        let (first, other) = (params::SEED_BYTES, params::SEED_BYTES + 32 * other);
+        let mut public = public.clone();
+        public.copy_within(first..first + 32, other);
+        let error = BatchedPublic::<Stacked>::decode(server.params(), &public).err().unwrap();
+        assert_eq!(error.code(), "malformed");
+    }
 }
 
 #[test]
@@ -134,7 +146,7 @@ fn batches_without_places_are_asked_as_others_and_fail_at_the_end() {
     let records = sample(40, 24);
     // One bucket a group, three groups: no more than three records at a time.
     let buckets = code::Buckets { functions: 3, width: 1 };
-    let params = BatchedParams::<Simple>::unbounded(records.shape(), 5, buckets).unwrap();
+    let params = BatchedParams::<Simple>::unbounded(records.shape(), 5, buckets, 1).unwrap();
     let server = BatchedServer::setup(params, &records, &mut rng, &NoProgress).unwrap();
     let client = client_of(&server);
     let lengths = [&[1, 2, 3][..], &[1, 2, 3, 4]].map(|indices| {
@@ -175,14 +187,14 @@ fn parameters_round_trip_and_weak_ones_are_refused() {
     assert_eq!(decoded.encode(), params.encode());
     assert_eq!(decoded.describe().limits.batch, 32);
     let wide =
-        BatchedParams::<Simple>::unbounded(shape, 4, code::Buckets { functions: 2, width: 200 }).unwrap();
+        BatchedParams::<Simple>::unbounded(shape, 4, code::Buckets { functions: 2, width: 200 }, 1).unwrap();
     assert_eq!(BatchedParams::<Simple>::decode(&wide.encode()).unwrap_err().code(), "malformed");
     for capacity in [0, params::MAX_CAPACITY + 1] {
         let error = BatchedParams::<Simple>::for_capacity(shape, Goal::MinTime, capacity).unwrap_err();
         assert_eq!(error.code(), "out_of_bounds");
     }
     let weak =
-        BatchedParams::<Simple>::unbounded(shape, 64, code::Buckets { functions: 2, width: 40 }).unwrap();
+        BatchedParams::<Simple>::unbounded(shape, 64, code::Buckets { functions: 2, width: 40 }, 1).unwrap();
     let error = BatchedParams::<Simple>::decode(&weak.encode()).unwrap_err();
     assert!(error.to_string().contains("above 2^-40"), "{error}");
 }

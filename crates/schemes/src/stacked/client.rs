@@ -56,7 +56,8 @@ impl scheme::Client<Stacked> for StackedClient {
         indices: &[u64],
         rng: &mut dyn CryptoRng,
     ) -> Result<(StackedSecret, StackedQuery)> {
-        let mut queries = Self::query_each(std::slice::from_ref(self), &[indices.to_vec()], rng)?;
+        let indices = Zeroizing::new(vec![indices.to_vec()]);
+        let mut queries = Self::query_each(std::slice::from_ref(self), &indices, rng)?;
         queries.pop().ok_or_else(|| no_parts(0))
     }
 

@@ -184,11 +184,15 @@ impl StackedServer {
         Ok(Self { params, public, tiles, exceptions, packing, packs })
     }
 
-    /// The same packing over changed matrices.
-    pub(super) fn changed(&self, tiles: BlobSlice<i16>, exceptions: Vec<Vec<[u32; 2]>>) -> Result<Self> {
+    /// Other matrices under the same seeds, which differ in some chunks.
+    pub(super) fn changed(
+        &self,
+        tiles: BlobSlice<i16>,
+        exceptions: Vec<Vec<[u32; 2]>>,
+        touched: &[bool],
+    ) -> Result<Self> {
         let masks = PackMasks::new(&self.params, &self.public.seeds, &tiles, &exceptions);
-        let chunks = self.params.part().chunks;
-        let packs = PreparedPacks::prepare(NAMES, &self.packing, chunks, |pack| masks.of_pack(pack))?;
+        let packs = self.packs.refresh(&self.packing, |pack| touched[pack], |pack| masks.of_pack(pack))?;
         Ok(Self { tiles, exceptions, packs, ..self.clone() })
     }
 

@@ -1,15 +1,18 @@
 //! Changing records under the same seeds, as InsPIRe does: changed columns are decoded, changed and encoded,
-//! then all packs of the stack are prepared again, whose digits depend on every word of their rows.
+//! then the packs of chunks that differ are prepared again: their digits depend on every word of their rows.
 
 use std::collections::BTreeMap;
 
 use papir_core::cost::{Counts, Operation};
 use papir_core::scheme::{Parameters, UpdateEstimate};
 use papir_core::{AlignedBytes, BlobSlice, Change, Result};
+use papir_ring::prg::Seed;
+use rayon::prelude::*;
 
 use super::server::StackedServer;
 use crate::inspire::decode::Columns;
 use crate::inspire::encode::{Column, replace};
+use crate::inspire::layout::Layout;
 
 /// Changes by part and column; those of one column in their order.
 type Edits = BTreeMap<usize, BTreeMap<usize, Vec<Change>>>;
@@ -46,23 +49,44 @@ pub(super) fn update(server: &StackedServer, changes: &[Change]) -> Result<Stack
     let layout = server.params.part();
     let mut tiles = AlignedBytes::copy_of(server.tiles.bytes());
     let mut exceptions = server.exceptions.clone();
+    let mut touched = vec![false; layout.chunks];
     let words = layout.matrix_bytes() / size_of::<i16>();
     for (part, edits) in edits {
         let seed = &server.public.seeds[part];
         let before = Columns::new(layout, seed, server.tiles_of(part), &server.exceptions[part]);
-        let mut columns = Vec::with_capacity(edits.len());
-        for (column, changes) in edits {
-            let mut bytes = before.decode(column);
-            changes.iter().try_for_each(|change| layout.bundle.set(&mut bytes, change))?;
-            columns.push(Column::encode(layout, seed, column, &bytes));
-        }
+        let recode = |(column, changes)| recode(layout, seed, (&before, column), changes);
+        let columns = edits.into_par_iter().map(recode).collect::<Result<Vec<_>>>()?;
+        let (columns, chunks): (Vec<Column>, Vec<Vec<bool>>) = columns.into_iter().flatten().unzip();
+        chunks.iter().for_each(|chunks| touched.iter_mut().zip(chunks).for_each(|(all, one)| *all |= one));
         replace(layout, &mut tiles.slice_mut()[part * words..][..words], &columns);
-        let changed = |column: u32| columns.iter().any(|one| one.index == column as usize);
+        let changed =
+            |column: u32| columns.binary_search_by_key(&(column as usize), |column| column.index).is_ok();
         exceptions[part].retain(|[_, column]| !changed(*column));
         exceptions[part].extend(columns.iter().flat_map(|column| &column.exceptions));
         exceptions[part].sort_unstable();
     }
-    server.changed(BlobSlice::new(tiles.into(), "stacked/database")?, exceptions)
+    if !touched.contains(&true) {
+        return Ok(server.clone());
+    }
+    server.changed(BlobSlice::new(tiles.into(), "stacked/database")?, exceptions, &touched)
+}
+
+/// A column after its changes, and the chunks in which it differs; none when it is the same.
+fn recode(
+    layout: &Layout,
+    seed: &Seed,
+    (columns, index): (&Columns<'_>, usize),
+    changes: Vec<Change>,
+) -> Result<Option<(Column, Vec<bool>)>> {
+    let before = columns.decode(index);
+    let mut after = before.clone();
+    changes.iter().try_for_each(|change| layout.bundle.set(&mut after, change))?;
+    if after == before {
+        return Ok(None);
+    }
+    let chunks = before.chunks_exact(layout.element_bytes()).zip(after.chunks_exact(layout.element_bytes()));
+    let differing = chunks.map(|(before, after)| before != after).collect();
+    Ok(Some((Column::encode(layout, seed, index, &after), differing)))
 }
 
 fn edits(server: &StackedServer, changes: &[Change]) -> Edits {
