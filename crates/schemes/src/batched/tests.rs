@@ -13,9 +13,10 @@ use crate::stacked::Stacked;
 
 fn sample(count: u64, bits: u64) -> RecordBuffer {
     let mut records = RecordBuffer::zeroed(Shape::new(count, bits).unwrap());
+    let mut record = vec![0; bits.div_ceil(8) as usize];
     for index in 0..count {
-        let hash = blake3::hash(&index.to_le_bytes());
-        records.set(index, &hash.as_bytes()[..bits.div_ceil(8) as usize]).unwrap();
+        blake3::Hasher::new().update(&index.to_le_bytes()).finalize_xof().fill(&mut record);
+        records.set(index, &record).unwrap();
     }
     records
 }
