@@ -50,18 +50,21 @@ fn records_by_index() {
 fn many_keys_go_in_batches_and_come_back_in_order() {
     let server = Running::start(config(), vec![keyed("words", "plain", "a")]);
     let mut connection = Connection::open_even_if_not_private(&server.url(), None).unwrap();
-    let batch = connection.info().max_batch as u64;
+    // A query holds several keys, a request several queries.
+    let batch = connection.lookup().lookups_in(connection.info().max_batch) as u64;
     let count = 2 * batch + 3;
-    let keys: Vec<_> = (0..count).map(|i| key(if i % 7 == 3 { 5000 + i } else { i })).collect();
+    let keys: Vec<_> = (0..count).map(|i| key(if i % 7 == 3 { 5000 + i } else { i % 50 })).collect();
     let values = connection.get_keys(&keys).unwrap();
     assert_eq!(values.len() as u64, count);
     for (i, found) in (0..).zip(values) {
-        assert_eq!(found, (i % 7 != 3).then(|| value(i, "a")), "{i}");
+        assert_eq!(found, (i % 7 != 3).then(|| value(i % 50, "a")), "{i}");
     }
     let costs = connection.costs();
     assert_eq!(costs.requests, 3);
-    assert_eq!(costs.query_bytes, count * connection.info().sizes.query);
-    assert_eq!(costs.answer_bytes, count * connection.info().sizes.answer);
+    let queries = connection.lookup().queries_of(count as usize) as u64;
+    assert_eq!(queries, 2 * connection.info().max_batch as u64 + 1);
+    assert_eq!(costs.query_bytes, queries * connection.info().sizes.query);
+    assert_eq!(costs.answer_bytes, queries * connection.info().sizes.answer);
     assert_eq!(costs.public_bytes, connection.info().sizes.bundle);
     for (phase, time) in
         [("fetch", costs.fetch), ("query", costs.query), ("trip", costs.round_trip), ("open", costs.extract)]

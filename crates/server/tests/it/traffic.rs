@@ -24,7 +24,8 @@ fn observe(rig: Rig) -> (Traffic, Vec<Outcome>) {
     let server = rigged(rig);
     let proxy = Proxy::to(server.address);
     let mut connection = Connection::open_even_if_not_private(&proxy.url(), None).unwrap();
-    let many: Vec<_> = (0..connection.info().max_batch as u64 * 2 + 1).map(key).collect();
+    let batch = connection.lookup().lookups_in(connection.info().max_batch) as u64;
+    let many: Vec<_> = (0..2 * batch + 1).map(key).collect();
     let mut results = vec![connection.get_key(&key(1)), connection.get_key(&key(2))];
     results.push(connection.get_keys(&many).map(|values| values[300 % values.len()].clone()));
     let first = connection.costs().requests;
