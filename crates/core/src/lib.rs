@@ -23,6 +23,7 @@ pub mod cost;
 pub mod envelope;
 pub mod erased;
 mod error;
+mod mix;
 mod prepared;
 mod progress;
 mod records;
@@ -34,6 +35,7 @@ mod version;
 
 pub use blob::{AlignedBytes, Blob, BlobSlice};
 pub use error::{Error, Result};
+pub use mix::mix;
 pub use prepared::PreparedRecords;
 pub use progress::{NoProgress, Progress};
 pub use records::{

@@ -1,5 +1,7 @@
 //! The public geometry of a table: regions of buckets, and pilots that steer keys inside them.
 
+use papir_core::mix;
+
 use crate::hash::KeyHash;
 
 /// `regions` regions of `buckets` buckets each, with `pilots` pilots per region.
@@ -55,14 +57,6 @@ impl Grid {
 /// Maps a uniform 64-bit number to 0..count without a division.
 fn scale(uniform: u64, count: u32) -> u32 {
     ((u128::from(uniform) * u128::from(count)) >> 64) as u32
-}
-
-/// The finaliser of the SplitMix64 generator: a bijection whose output bits all depend on all
-/// input bits.
-fn mix(mut x: u64) -> u64 {
-    x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ x >> 31
 }
 
 #[cfg(test)]

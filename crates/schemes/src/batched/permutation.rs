@@ -1,5 +1,6 @@
 //! Public pseudorandom permutations of 0..n, computed at a point in either direction.
 
+use papir_core::mix;
 use papir_ring::prg::Seed;
 
 /// Rounds of the network; its halves differ by a bit at most.
@@ -63,14 +64,6 @@ impl Permutation {
         }
         high << self.low_bits | low
     }
-}
-
-/// A bijection of 64 bits in which every bit depends on all: SplitMix64's finalizer (Steele, Lea,
-/// Flood 2014).
-fn mix(mut x: u64) -> u64 {
-    x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ x >> 31
 }
 
 #[cfg(test)]
