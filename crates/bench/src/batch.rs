@@ -2,7 +2,6 @@
 //! for single lookups, on the same machine in the same run.
 
 use std::collections::BTreeSet;
-use std::time::Instant;
 
 use getrandom::SysRng;
 use papir_core::erased::{ErasedClient, ErasedScheme, ErasedServer, ErasedSession};
@@ -13,6 +12,7 @@ use rand_core::{Rng, UnwrapErr};
 use serde::Serialize;
 
 use crate::Result;
+use crate::clock::timed;
 use crate::measure::{Effort, check_memory, median};
 use crate::records::Synthetic;
 use crate::report::write_columns;
@@ -177,9 +177,8 @@ impl Side {
         scheme: &dyn ErasedScheme,
         setup: impl FnOnce() -> Result<Box<dyn ErasedServer>, CoreError>,
     ) -> Result<Self> {
-        let start = Instant::now();
-        let server = setup()?;
-        let offline_s = start.elapsed().as_secs_f64();
+        let (server, offline_s) = timed(setup);
+        let server = server?;
         let client = scheme.client(&server.public())?;
         let (query, answer, extract) = Default::default();
         Ok(Self { server, client, offline_s, query, answer, extract, correct: true })
@@ -219,9 +218,8 @@ impl Side {
 
 /// What `work` gives; its seconds are added to `times`.
 fn seconds<T>(times: &mut Vec<f64>, work: impl FnOnce() -> T) -> T {
-    let start = Instant::now();
-    let result = work();
-    times.push(start.elapsed().as_secs_f64());
+    let (result, seconds) = timed(work);
+    times.push(seconds);
     result
 }
 

@@ -43,6 +43,13 @@ impl Progress for StageClock<'_> {
     }
 }
 
+/// What `work` gives, and its seconds.
+pub(crate) fn timed<T>(work: impl FnOnce() -> T) -> (T, f64) {
+    let start = Instant::now();
+    let result = work();
+    (result, start.elapsed().as_secs_f64())
+}
+
 /// Times the parts of one answer.
 #[derive(Debug, Default)]
 pub struct Laps {
@@ -52,9 +59,8 @@ pub struct Laps {
 impl Laps {
     /// Runs and times one part.
     pub fn time<T>(&mut self, name: &'static str, part: impl FnOnce() -> T) -> T {
-        let start = Instant::now();
-        let result = part();
-        self.laps.push((name, start.elapsed().as_secs_f64()));
+        let (result, seconds) = timed(part);
+        self.laps.push((name, seconds));
         result
     }
 

@@ -1,8 +1,6 @@
 //! Private set intersection (`papir bench psi`): both parties in one process, everything that passes between
 //! them as bytes.
 
-use std::time::Instant;
-
 use getrandom::SysRng;
 use papir_core::erased::{ErasedServer, ErasedSession, scheme_of_public};
 use papir_core::{Error as CoreError, Goal, Progress, Records};
@@ -14,6 +12,7 @@ use papir_schemes::registry;
 use rand_core::UnwrapErr;
 use serde::Serialize;
 
+use crate::clock::timed;
 use crate::measure::{Effort, check_memory, median};
 use crate::report::write_columns;
 use crate::size::display;
@@ -245,13 +244,6 @@ fn look_up(
     run.sender += answering;
     run.receiver += asking + opening;
     Ok(())
-}
-
-/// What `work` gives, and its seconds.
-fn timed<T>(work: impl FnOnce() -> T) -> (T, f64) {
-    let start = Instant::now();
-    let result = work();
-    (result, start.elapsed().as_secs_f64())
 }
 
 fn refused(error: papir_lookup::Error) -> Error {

@@ -5,8 +5,6 @@ mod keys;
 mod samples;
 mod single;
 
-use std::time::Instant;
-
 use getrandom::SysRng;
 use papir_core::Progress;
 use papir_kernels::Backend;
@@ -17,6 +15,7 @@ pub use batched::Batched;
 pub use keys::Packed;
 pub use single::Single;
 
+use crate::clock::timed;
 use crate::report::write_columns;
 use crate::size::display;
 use crate::{Error, Result};
@@ -88,9 +87,8 @@ fn refused(error: impl ToString) -> Error {
 
 /// What `work` gives, and how long it takes in ms.
 fn milliseconds<T>(work: impl FnOnce() -> T) -> (T, f64) {
-    let start = Instant::now();
-    let result = work();
-    (result, 1e3 * start.elapsed().as_secs_f64())
+    let (result, seconds) = timed(work);
+    (result, 1e3 * seconds)
 }
 
 fn titles(titles: &[&str]) -> Vec<String> {
