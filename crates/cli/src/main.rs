@@ -6,6 +6,7 @@ mod connecting;
 mod demo_parts;
 mod describe;
 mod failure;
+mod fields;
 mod keyed;
 mod lines;
 mod plan_table;

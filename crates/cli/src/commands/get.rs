@@ -5,8 +5,6 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use clap::Args;
 use papir_client::{Connection, Costs, Options, Watcher};
 use papir_lookup::Root;
@@ -16,6 +14,7 @@ use crate::Outcome;
 use crate::bars::Bars;
 use crate::connecting::{self, Connecting};
 use crate::failure::Failure;
+use crate::fields::field;
 use crate::state_arguments::StateArguments;
 use crate::{lines, units};
 
@@ -126,7 +125,7 @@ fn batch(connection: &mut Connection, file: &Path) -> Result<Vec<Found>, Failure
 
 fn keys(connection: &mut Connection, keys: &[&[u8]]) -> Result<Vec<Found>, Failure> {
     let values = connection.get_keys(keys)?;
-    Ok(keys.iter().map(|key| field("key", key)).zip(values).collect())
+    Ok(keys.iter().map(|key| Map::from_iter([field("key", key)])).zip(values).collect())
 }
 
 fn indices(connection: &mut Connection, indices: &[u64]) -> Result<Vec<Found>, Failure> {
@@ -140,19 +139,11 @@ fn indices(connection: &mut Connection, indices: &[u64]) -> Result<Vec<Found>, F
     Ok(indices.iter().map(asked).zip(records).collect())
 }
 
-/// A JSON field of bytes: as text, or as `…_base64`.
-fn field(name: &str, bytes: &[u8]) -> Map<String, Value> {
-    let pair = match std::str::from_utf8(bytes) {
-        Ok(text) => (name.to_owned(), json!(text)),
-        Err(_) => (format!("{name}_base64"), json!(STANDARD.encode(bytes))),
-    };
-    Map::from_iter([pair])
-}
-
 fn json_line((asked, value): &Found) -> Value {
-    let value = value
-        .as_ref()
-        .map_or_else(|| Map::from_iter([("value".to_owned(), Value::Null)]), |bytes| field("value", bytes));
+    let value = value.as_ref().map_or_else(
+        || Map::from_iter([("value".to_owned(), Value::Null)]),
+        |bytes| Map::from_iter([field("value", bytes)]),
+    );
     Value::Object(asked.clone().into_iter().chain(value).collect())
 }
 
@@ -201,13 +192,14 @@ mod tests {
 
     #[test]
     fn json_lines_hold_text_or_base64() {
-        let line =
-            |value: Option<&[u8]>| json_line(&(field("key", b"k"), value.map(<[u8]>::to_vec))).to_string();
+        let line = |value: Option<&[u8]>| {
+            json_line(&(Map::from_iter([field("key", b"k")]), value.map(<[u8]>::to_vec))).to_string()
+        };
         assert_eq!(line(Some(b"v")), r#"{"key":"k","value":"v"}"#);
         assert_eq!(line(Some(&[0xff])), r#"{"key":"k","value_base64":"/w=="}"#);
         assert_eq!(line(None), r#"{"key":"k","value":null}"#);
         assert_eq!(
-            json_line(&(field("key", &[0xfe]), None)).to_string(),
+            json_line(&(Map::from_iter([field("key", &[0xfe])]), None)).to_string(),
             r#"{"key_base64":"/g==","value":null}"#
         );
     }

@@ -4,8 +4,6 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use clap::{Args, Subcommand, ValueEnum};
 use papir_client::Watcher;
 use papir_client::psi::{Intersection, intersect};
@@ -18,6 +16,7 @@ use crate::Outcome;
 use crate::bars::Bars;
 use crate::connecting::{self, Connecting};
 use crate::describe::{self, Lines, line};
+use crate::fields::field;
 use crate::serve_config::Settings;
 use crate::state_arguments::StateArguments;
 use crate::{lines, units};
@@ -196,14 +195,6 @@ fn meet(arguments: &RunArguments) -> Outcome {
 fn json_line(element: &[u8], label: Option<&Vec<u8>>) -> Value {
     let pairs = [Some(field("element", element)), label.map(|label| field("label", label))];
     Value::Object(Map::from_iter(pairs.into_iter().flatten()))
-}
-
-/// Bytes as text, or as `…_base64`.
-fn field(name: &str, bytes: &[u8]) -> (String, Value) {
-    match std::str::from_utf8(bytes) {
-        Ok(text) => (name.to_owned(), json!(text)),
-        Err(_) => (format!("{name}_base64"), json!(STANDARD.encode(bytes))),
-    }
 }
 
 fn tell(met: &Intersection, json: bool) -> std::io::Result<()> {

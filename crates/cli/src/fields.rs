@@ -1,0 +1,13 @@
+//! Bytes in JSON: as text, or in base64 where they are none.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+/// A field of this name with text, or `…_base64`.
+pub(crate) fn field(name: &str, bytes: &[u8]) -> (String, Value) {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => (name.to_owned(), json!(text)),
+        Err(_) => (format!("{name}_base64"), json!(STANDARD.encode(bytes))),
+    }
+}
