@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use papir_core::{Result, check_read};
+use papir_core::{Record, RecordBuffer, Result, Shape, check_read};
 use rayon::prelude::*;
 
 use crate::bundle::Bundle;
@@ -37,6 +37,31 @@ pub(crate) fn read_columns(
         }
         next += BLOCK_COLUMNS;
     }
+    Ok(())
+}
+
+/// Reads records one by one, as [`papir_core::Records::read_packed`] does: `record` gives each, or none for
+/// zeros.
+///
+/// # Errors
+/// As [`papir_core::Records::read_packed`], and those of `record`.
+pub(crate) fn read_each(
+    shape: &Shape,
+    (first, count): (u64, u64),
+    out: &mut [u8],
+    record: impl Fn(u64) -> Result<Option<Record>>,
+) -> Result<()> {
+    check_read(shape, first, count, out.len())?;
+    if count == 0 {
+        return Ok(());
+    }
+    let mut packed = RecordBuffer::zeroed(Shape::new(count, shape.record_bits())?);
+    for i in 0..count {
+        if let Some(record) = record(first + i)? {
+            packed.set(i, &record)?;
+        }
+    }
+    out.copy_from_slice(packed.packed());
     Ok(())
 }
 

@@ -1,11 +1,12 @@
 //! The records of one group of buckets, read from the records of the database.
 
 use papir_core::scheme::Parameters;
-use papir_core::{Record, RecordBuffer, Records, Result, Shape, check_read};
+use papir_core::{Record, RecordBuffer, Records, Result, Shape};
 
 use super::Bucket;
 use super::code::{Code, Place};
 use super::params::BatchedParams;
+use crate::readback::read_each;
 
 /// What one group holds: copies, and zeros where it has no record's.
 pub(super) struct Copies<'a, S: Bucket> {
@@ -34,18 +35,6 @@ impl<S: Bucket> Records for Copies<'_, S> {
     }
 
     fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
-        let shape = self.shape();
-        check_read(&shape, first, count, out.len())?;
-        if count == 0 {
-            return Ok(());
-        }
-        let mut packed = RecordBuffer::zeroed(Shape::new(count, shape.record_bits())?);
-        for i in 0..count {
-            if let Some(record) = self.copy(first + i)? {
-                packed.set(i, &record)?;
-            }
-        }
-        out.copy_from_slice(packed.packed());
-        Ok(())
+        read_each(&self.shape(), (first, count), out, |index| self.copy(index))
     }
 }

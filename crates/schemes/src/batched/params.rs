@@ -61,24 +61,31 @@ impl<S: Bucket> BatchedParams<S> {
     /// [`Error::OutOfBounds`] for a capacity that is not 1 to [`MAX_CAPACITY`], or those of the scheme below.
     pub fn for_capacity(shape: Shape, goal: Goal, capacity: usize) -> Result<Self> {
         let capacity = checked(capacity)?;
-        let candidates = Self::of_capacity(shape, capacity)?.into_iter();
-        let best = candidates.min_by(|a, b| a.score(goal).total_cmp(&b.score(goal)));
-        best.ok_or_else(|| Self::unfit(format!("no buckets for batches of {capacity}")))
+        let (fit, errors): (Vec<_>, Vec<_>) =
+            Self::of_capacity(shape, capacity).into_iter().partition(Result::is_ok);
+        let best = fit.into_iter().flatten().min_by(|a, b| a.score(goal).total_cmp(&b.score(goal)));
+        let none = || Self::unfit(format!("no buckets for batches of {capacity}"));
+        best.ok_or_else(|| errors.into_iter().find_map(Result::err).unwrap_or_else(none))
     }
 
-    /// Every number of groups that keeps the bound, with everything that the scheme below offers for its buckets.
-    fn of_capacity(shape: Shape, capacity: usize) -> Result<Vec<Self>> {
+    /// Every number of copies that keeps the bound, with everything that the scheme below offers for its buckets,
+    /// and why what does not fit does not.
+    fn of_capacity(shape: Shape, capacity: usize) -> Vec<Result<Self>> {
         // One record needs one copy; with one copy each, two records are soon in the same bucket.
         let functions = capacity.min(2)..=MOST_FUNCTIONS.min(capacity);
         let width = |functions| least_width(capacity, functions, shape.records()).map(|w| (functions, w));
         let mut all = Vec::new();
         for (functions, width) in functions.filter_map(width) {
             let buckets = Buckets { functions, width };
-            let of_bucket = Shape::new(buckets.records(shape.records()), shape.record_bits())?;
-            let groups = S::groups_of(of_bucket)?.into_iter();
-            all.extend(groups.filter_map(|inner| Self::new(shape, capacity, buckets, inner).ok()));
+            let of_bucket = Shape::new(buckets.records(shape.records()), shape.record_bits());
+            match of_bucket.and_then(S::groups_of) {
+                Ok(groups) => {
+                    all.extend(groups.into_iter().map(|inner| Self::new(shape, capacity, buckets, inner)));
+                }
+                Err(error) => all.push(Err(error)),
+            }
         }
-        Ok(all)
+        all
     }
 
     fn new(shape: Shape, capacity: usize, buckets: Buckets, inner: S::Params) -> Result<Self> {

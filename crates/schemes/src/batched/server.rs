@@ -17,9 +17,12 @@ use super::params::BatchedParams;
 use super::sections::{GroupSink, GroupSource};
 use super::wire::{BatchedAnswer, BatchedPublic, BatchedQuery};
 use super::{Batched, Bucket};
+use crate::readback::read_each;
 use crate::shape_io::check_source;
 
 const HEADER: &str = "batched/header";
+/// A read of more than this part of all records reads whole buckets.
+const MANY: u64 = 16;
 
 /// A prepared database for each group of buckets.
 pub struct BatchedServer<S: Bucket> {
@@ -113,18 +116,25 @@ impl<S: Bucket> Server<Batched<S>> for BatchedServer<S> {
         Ok(Self::of_groups(self.params.clone(), self.public.seed, self.code.clone(), groups))
     }
 
-    /// From the first copy of each record.
+    /// From the first copy of each record: many by reading the buckets that hold these from end to end.
     fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
         let shape = self.params.shape();
+        if count == 0 || count < shape.records() / MANY {
+            let record = |index| self.code.places_vartime(index).next().map(|place| self.record(place));
+            return read_each(&shape, (first, count), out, |index| record(index).transpose());
+        }
         check_read(&shape, first, count, out.len())?;
-        let mut packed = RecordBuffer::zeroed(Shape::new(count.max(1), shape.record_bits())?);
-        for i in 0..count {
-            if let Some(place) = self.code.places_vartime(first + i).next() {
-                packed.set(i, &self.record(place)?)?;
+        let mut packed = RecordBuffer::zeroed(Shape::new(count, shape.record_bits())?);
+        for bucket in 0..self.params.buckets().width {
+            let copies = self.bucket(bucket)?;
+            for position in 0..copies.shape().records() {
+                let index = self.code.record_at(Place { bucket, position });
+                if let Some(at) = index.and_then(|index| index.checked_sub(first)).filter(|at| *at < count) {
+                    packed.set(at, &copies.get(position)?)?;
+                }
             }
         }
-        let length = out.len();
-        out.copy_from_slice(&packed.packed()[..length]);
+        out.copy_from_slice(packed.packed());
         Ok(())
     }
 
@@ -168,6 +178,17 @@ impl<S: Bucket> BatchedServer<S> {
             }
         }
         all
+    }
+
+    /// All records of a bucket.
+    fn bucket(&self, bucket: usize) -> Result<RecordBuffer> {
+        let records = self.params.buckets().records(self.params.shape().records());
+        let shape = Shape::new(records, self.params.shape().record_bits())?;
+        let mut packed = vec![0; shape.total_bytes() as usize];
+        // Buckets start at whole bytes in their group.
+        let (group, first) = self.params.in_group(Place { bucket, position: 0 });
+        self.groups[group].read_packed(first, records, &mut packed)?;
+        RecordBuffer::from_packed(shape, packed)
     }
 
     /// The record at a place.

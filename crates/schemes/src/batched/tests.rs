@@ -73,9 +73,14 @@ fn check<S: Bucket>(bits: u64, parts: usize, groups: usize) {
     changes.iter().for_each(|one| records.set(one.index, &one.record).unwrap());
     let changed = server.update(&changes, &mut rng, &NoProgress).unwrap();
     check_batches(&changed, &records, &mut rng);
-    let mut read = vec![0; records.packed().len()];
-    changed.read_packed(0, 40, &mut read).unwrap();
-    assert_eq!(read, records.packed());
+    // One by one, and whole buckets.
+    for (first, count) in [(0, 0), (8, 1), (39 / 8 * 8, 1), (8, 17), (0, 40)] {
+        let mut read = vec![0xff; (count * bits).div_ceil(8) as usize];
+        let mut expected = read.clone();
+        changed.read_packed(first, count, &mut read).unwrap();
+        records.read_packed(first, count, &mut expected).unwrap();
+        assert_eq!(read, expected, "{count} from {first}");
+    }
 
     let mut sections = MemorySections::default();
     changed.save(&mut sections).unwrap();

@@ -8,14 +8,14 @@ use papir_lattice::packing::RingPacking;
 use papir_lattice::packing::inspiring::Inspiring;
 use papir_lattice::rgsw::encrypt_monomial;
 use papir_lattice::secret::SecretKey;
-use papir_ring::prg::SecretRng;
+use papir_ring::prg::{SecretRng, Seed};
 use papir_ring::{Poly, Values};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
 use super::Inspire;
 use super::decode::unwhiten;
-use super::layout::{Location, PLAINTEXT};
+use super::layout::{Layout, Location, PLAINTEXT};
 use super::masks::{packing, rgsw_masks, selector_mask, whitening};
 use super::params::Params;
 use super::wire::{Answer, Public, Query};
@@ -63,7 +63,9 @@ impl scheme::Client<Inspire> for Client {
         let location = Box::new(self.params.layout().locate(indices[0]));
         let mut rng = SecretRng::new(rng);
         let secret = Secret { key: SecretKey::generate(self.params.rlwe(), &mut rng), location };
-        let query = Query { selector: self.selector(&secret, &mut rng), keys: self.keys(&secret, &mut rng) };
+        let (params, seed, column) = (&self.params, &self.public.seed, secret.location.column);
+        let selector = selector(params, seed, &secret.key, column, &mut rng);
+        let query = Query { selector, keys: self.keys(&secret, &mut rng) };
         Ok((secret, query))
     }
 
@@ -73,10 +75,11 @@ impl scheme::Client<Inspire> for Client {
         let mut decodes = true;
         let parts = answer.masks.chunks_exact(layout.degree).zip(answer.bodies.chunks_exact(layout.degree));
         for (chunk, (mask, body)) in parts.enumerate() {
-            let words = self.decrypt(&secret, mask, body);
+            let words = decrypt(&self.params, &secret.key, mask, body);
             // All words are looked at, also after one that is none.
             decodes &= words.iter().fold(true, |all, &word| all & (word < 1 << 16));
-            bytes.extend_from_slice(&self.unwhiten(chunk, secret.location.element, &words));
+            let part = (chunk, secret.location.element);
+            bytes.extend_from_slice(&unwhitened(layout, &self.public.seed, part, &words));
         }
         if !decodes {
             return Err(Error::NotDecodable);
@@ -86,24 +89,11 @@ impl scheme::Client<Inspire> for Client {
 }
 
 impl Client {
-    /// Lines 7 to 11: LWE encryptions of the unit vector of the record's column, rounded.
-    fn selector(&self, secret: &Secret, rng: &mut dyn CryptoRng) -> Vec<u64> {
-        let params = &self.params;
-        let masks = (0..).map(|block| selector_mask(params, &self.public.seed, block));
-        let (columns, column) = (params.layout().columns, secret.location.column);
-        let bodies =
-            encrypt_selector(params.rlwe(), &secret.key, masks, columns, column, params.scale(), rng);
-        let switch = PowerSwitch::new(params.rlwe().ring().modulus(), params.literal().query_bits);
-        bodies.into_iter().map(|body| switch.down(body)).collect()
-    }
-
     /// Lines 12 to 15: y_g, y_h and the RGSW encryptions of the record's point, rounded.
     fn keys(&self, secret: &Secret, rng: &mut dyn CryptoRng) -> Vec<u64> {
         let mut elements = self.packing.generate_key(&secret.key, rng).into_elements();
         elements.extend(self.point(secret, rng));
-        let rounded = elements.into_iter().zip(self.params.key_elements());
-        let ring = self.params.rlwe().ring();
-        rounded.flat_map(|(element, bits)| round_elements(ring, bits, vec![element])).collect()
+        round_keys(&self.params, elements)
     }
 
     /// RGSW(X^e) for each variable.
@@ -116,22 +106,48 @@ impl Client {
         });
         rows.collect()
     }
+}
 
-    /// The words of one ring element.
-    fn decrypt(&self, secret: &Secret, mask: &[u64], body: &[u64]) -> Zeroizing<Vec<u32>> {
-        let (ring, bits) = (self.params.rlwe().ring(), self.params.answer_bits());
-        bits.decrypt(ring, &secret.key, PLAINTEXT.into(), mask, body)
-    }
+/// Lines 7 to 11: LWE encryptions of the unit vector of a column, under a seed's masks, rounded.
+pub(crate) fn selector(
+    params: &Params,
+    seed: &Seed,
+    key: &SecretKey,
+    column: u32,
+    rng: &mut dyn CryptoRng,
+) -> Vec<u64> {
+    let masks = (0..).map(|block| selector_mask(params, seed, block));
+    let columns = params.layout().columns;
+    let bodies = encrypt_selector(params.rlwe(), key, masks, columns, column, params.scale(), rng);
+    let switch = PowerSwitch::new(params.rlwe().ring().modulus(), params.literal().query_bits);
+    bodies.into_iter().map(|body| switch.down(body)).collect()
+}
 
-    /// Removes the public whitening of element `element` in this chunk. Which part of the stream that is tells
-    /// which element was asked for, so it is erased too.
-    fn unwhiten(&self, chunk: usize, element: u64, words: &[u32]) -> Zeroizing<Vec<u8>> {
-        let length = self.params.layout().element_bytes();
-        let mut stream = whitening(&self.public.seed, chunk);
-        stream.seek(element * length as u64);
-        let mut bytes = Zeroizing::new(vec![0; length]);
-        stream.fill(&mut bytes);
-        unwhiten(words, &mut bytes);
-        bytes
-    }
+/// Key material rounded to the bits of [`Params::key_elements`].
+pub(crate) fn round_keys(params: &Params, elements: Vec<Poly<Values>>) -> Vec<u64> {
+    let rounded = elements.into_iter().zip(params.key_elements());
+    let ring = params.rlwe().ring();
+    rounded.flat_map(|(element, bits)| round_elements(ring, bits, vec![element])).collect()
+}
+
+/// The words of one ring element of an answer.
+pub(crate) fn decrypt(params: &Params, key: &SecretKey, mask: &[u64], body: &[u64]) -> Zeroizing<Vec<u32>> {
+    params.answer_bits().decrypt(params.rlwe().ring(), key, PLAINTEXT.into(), mask, body)
+}
+
+/// The bytes of an element's words in a chunk, without the public whitening of a seed. Which part of the stream
+/// that is tells which element was asked for, so it is erased too.
+pub(crate) fn unwhitened(
+    layout: &Layout,
+    seed: &Seed,
+    (chunk, element): (usize, u64),
+    words: &[u32],
+) -> Zeroizing<Vec<u8>> {
+    let length = layout.element_bytes();
+    let mut stream = whitening(seed, chunk);
+    stream.seek(element * length as u64);
+    let mut bytes = Zeroizing::new(vec![0; length]);
+    stream.fill(&mut bytes);
+    unwhiten(words, &mut bytes);
+    bytes
 }

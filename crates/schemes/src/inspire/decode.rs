@@ -76,7 +76,7 @@ impl<'a> Columns<'a> {
 }
 
 /// The bytes of 16-bit words, of which `bytes` holds the whitening stream.
-pub(crate) fn unwhiten(words: &[u32], bytes: &mut [u8]) {
+pub(super) fn unwhiten(words: &[u32], bytes: &mut [u8]) {
     for (pair, &word) in bytes.chunks_exact_mut(2).zip(words) {
         let [low, high] = (word as u16).to_le_bytes();
         pair[0] ^= low;

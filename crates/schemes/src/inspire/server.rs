@@ -11,7 +11,7 @@ use papir_lattice::rgsw::external_product;
 use papir_lattice::rlwe::Rlwe;
 use papir_lattice::selection::{SelectorMasks, WordMatrix};
 use papir_ring::prg::Seed;
-use papir_ring::{Poly, Values};
+use papir_ring::{Coefficients, Poly, Values};
 use rand_core::CryptoRng;
 use rayon::prelude::*;
 
@@ -176,8 +176,7 @@ impl Server {
     /// None for a query of these parameters: [`Error::Parameters`] for a key of others.
     pub fn read_keys(&self, query: &Query) -> Result<Keys> {
         let ring = self.params.rlwe().ring();
-        let words = query.keys.chunks_exact(ring.degree()).zip(self.params.key_elements());
-        let mut elements: Vec<_> = words.flat_map(|(words, bits)| lift_elements(ring, bits, words)).collect();
+        let mut elements = lift_keys(&self.params, &query.keys);
         let shape = self.packing.shape();
         let rgsw = elements.split_off(shape.elements()).into_iter().map(|poly| ring.forward(poly)).collect();
         let key = KeyBodies::new(shape, elements).and_then(|key| self.packing.online_key(&key));
@@ -236,6 +235,13 @@ impl Server {
     pub fn switch(&self, results: &[Rlwe]) -> Answer {
         switch(&self.params, results)
     }
+}
+
+/// Key material of [`Params::key_elements`] bits, lifted to q.
+pub(crate) fn lift_keys(params: &Params, keys: &[u64]) -> Vec<Poly<Coefficients>> {
+    let ring = params.rlwe().ring();
+    let words = keys.chunks_exact(ring.degree()).zip(params.key_elements());
+    words.flat_map(|(words, bits)| lift_elements(ring, bits, words)).collect()
 }
 
 /// [`Server::switch`] under given parameters.

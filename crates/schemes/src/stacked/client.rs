@@ -4,8 +4,6 @@ use std::sync::Arc;
 
 use papir_core::scheme::{self, Never, Parameters};
 use papir_core::{Error, Record, Result};
-use papir_lattice::lwe::encrypt_selector;
-use papir_lattice::mod_switch::{PowerSwitch, round_elements};
 use papir_lattice::packing::RingPacking;
 use papir_lattice::packing::inspiring::Inspiring;
 use papir_lattice::secret::SecretKey;
@@ -16,9 +14,9 @@ use zeroize::Zeroizing;
 use super::Stacked;
 use super::params::{NAME, StackedParams};
 use super::wire::{StackedAnswer, StackedPublic, StackedQuery};
-use crate::inspire::decode::unwhiten;
-use crate::inspire::layout::{Location, PLAINTEXT};
-use crate::inspire::masks::{packing, selector_mask, whitening};
+use crate::inspire::client::{decrypt, round_keys, selector, unwhitened};
+use crate::inspire::layout::Location;
+use crate::inspire::masks::packing;
 
 /// A client: the parameters and the masks of the packing key.
 pub struct StackedClient {
@@ -75,7 +73,8 @@ impl scheme::Client<Stacked> for StackedClient {
             pairs.map(|(client, indices)| client.locate(indices)).collect::<Result<_>>()?;
         let mut rng = SecretRng::new(rng);
         let key = Arc::new(SecretKey::generate(first.params.below().rlwe(), &mut rng));
-        let keys = first.packing_key(&key, &mut rng);
+        let packing_key = first.packing.generate_key(&key, &mut rng).into_elements();
+        let keys = round_keys(first.params.below(), packing_key);
         let query = |(client, locations): (&Self, Vec<Location>)| {
             let selectors = client.selectors(&key, &locations, &mut rng);
             (
@@ -90,7 +89,7 @@ impl scheme::Client<Stacked> for StackedClient {
         let (part, degree) = (self.params.part(), self.params.below().layout().degree);
         let chunks = answer.0.masks.chunks_exact(degree).zip(answer.0.bodies.chunks_exact(degree));
         let words: Vec<Zeroizing<Vec<u32>>> =
-            chunks.map(|(mask, body)| self.decrypt(&secret.key, mask, body)).collect();
+            chunks.map(|(mask, body)| decrypt(self.params.below(), &secret.key, mask, body)).collect();
         // All words are looked at, also after one that is none.
         let decodes =
             words.iter().flat_map(|words| words.iter()).fold(true, |all, &word| all & (word < 1 << 16));
@@ -101,7 +100,7 @@ impl scheme::Client<Stacked> for StackedClient {
             let mut bytes = Zeroizing::new(Vec::with_capacity(part.bundle.unit_bytes));
             for (chunk, words) in words.iter().enumerate() {
                 let words = &words[number * part.degree..][..part.degree];
-                bytes.extend_from_slice(&self.unwhiten(seed, chunk, location.element, words));
+                bytes.extend_from_slice(&unwhitened(part, seed, (chunk, location.element), words));
             }
             part.bundle.select(&bytes, location.slot)
         };
@@ -130,42 +129,11 @@ impl StackedClient {
         Ok(locations)
     }
 
-    /// Lines 7 to 11 for each part, under masks of its own.
+    /// A selector for each part, under masks of its own.
     fn selectors(&self, key: &SecretKey, locations: &[Location], rng: &mut SecretRng) -> Vec<u64> {
-        let (below, columns) = (self.params.below(), self.params.part().columns);
-        let switch = PowerSwitch::new(below.rlwe().ring().modulus(), below.literal().query_bits);
-        let mut selectors = Vec::with_capacity(self.params.parts() * columns);
-        for (seed, location) in self.public.seeds.iter().zip(locations) {
-            let masks = (0..).map(|block| selector_mask(below, seed, block));
-            let bodies =
-                encrypt_selector(below.rlwe(), key, masks, columns, location.column, below.scale(), rng);
-            selectors.extend(bodies.into_iter().map(|body| switch.down(body)));
-        }
-        selectors
-    }
-
-    /// Lines 12 and 13: y_g and y_h, rounded.
-    fn packing_key(&self, key: &SecretKey, rng: &mut SecretRng) -> Vec<u64> {
-        let (below, ring) = (self.params.below(), self.params.below().rlwe().ring());
-        let elements = self.packing.generate_key(key, rng).into_elements();
-        let rounded = elements.into_iter().zip(below.key_elements());
-        rounded.flat_map(|(element, bits)| round_elements(ring, bits, vec![element])).collect()
-    }
-
-    fn decrypt(&self, key: &SecretKey, mask: &[u64], body: &[u64]) -> Zeroizing<Vec<u32>> {
         let below = self.params.below();
-        below.answer_bits().decrypt(below.rlwe().ring(), key, PLAINTEXT.into(), mask, body)
-    }
-
-    /// Removes a part's public whitening of its element in this chunk.
-    fn unwhiten(&self, seed: &Seed, chunk: usize, element: u64, words: &[u32]) -> Zeroizing<Vec<u8>> {
-        let length = self.params.part().element_bytes();
-        let mut stream = whitening(seed, chunk);
-        stream.seek(element * length as u64);
-        let mut bytes = Zeroizing::new(vec![0; length]);
-        stream.fill(&mut bytes);
-        unwhiten(words, &mut bytes);
-        bytes
+        let parts = self.public.seeds.iter().zip(locations);
+        parts.flat_map(|(seed, location)| selector(below, seed, key, location.column, rng)).collect()
     }
 }
 

@@ -3,11 +3,7 @@
 use papir_core::codec::Reader;
 use papir_core::scheme::{self, Parameters, Session, UpdateEstimate, check_changes};
 use papir_core::sections::{SectionSink, SectionSource};
-use papir_core::{
-    AlignedBytes, BlobSlice, Change, Error, Progress, RecordBuffer, Records, Result, Shape, check_read,
-    read_record,
-};
-use papir_lattice::mod_switch::lift_elements;
+use papir_core::{AlignedBytes, BlobSlice, Change, Error, Progress, Records, Result, Shape, check_read};
 use papir_lattice::packing::inspiring::{self, Inspiring};
 use papir_lattice::packing::{Bodies, KeyBodies, LweMasks, OnlineKey, RingPacking};
 use papir_lattice::rlwe::Rlwe;
@@ -99,16 +95,19 @@ impl scheme::Server<Stacked> for StackedServer {
     }
 
     fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
-        let shape = self.params.shape();
+        let (shape, of_part) = (self.params.shape(), self.params.part().shape.records());
         check_read(&shape, first, count, out.len())?;
-        let mut packed = RecordBuffer::zeroed(Shape::new(count.max(1), shape.record_bits())?);
-        for i in 0..count {
-            let (part, within) = self.place(first + i);
-            let source = PartRecords { server: self, part };
-            packed.set(i, &read_record(&source, within)?)?;
+        let (mut next, mut out) = (first, out);
+        while next < first + count {
+            let (part, within) = self.place(next);
+            let run = (of_part - within).min(first + count - next);
+            // Parts end at whole bytes.
+            let (here, rest) = out.split_at_mut((run * shape.record_bits()).div_ceil(8) as usize);
+            let (layout, seed) = (self.params.part(), &self.public.seeds[part]);
+            let columns = Columns::new(layout, seed, self.tiles_of(part), &self.exceptions[part]);
+            columns.read_packed(within, run, here)?;
+            (next, out) = (next + run, rest);
         }
-        let length = out.len();
-        out.copy_from_slice(&packed.packed()[..length]);
         Ok(())
     }
 
@@ -240,10 +239,7 @@ impl StackedServer {
 
     /// The packing key of a query, lifted to q.
     fn read_key(&self, query: &StackedQuery) -> Result<OnlineKey<inspiring::OnlineKey>> {
-        let below = self.params.below();
-        let ring = below.rlwe().ring();
-        let words = query.keys.chunks_exact(ring.degree()).zip(below.key_elements());
-        let elements = words.flat_map(|(words, bits)| lift_elements(ring, bits, words)).collect();
+        let elements = inspire::server::lift_keys(self.params.below(), &query.keys);
         let key =
             KeyBodies::new(self.packing.shape(), elements).and_then(|key| self.packing.online_key(&key));
         key.map_err(|error| NAMES.refused(error))
@@ -314,25 +310,6 @@ impl Records for Part<'_> {
     fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
         check_read(&self.shape, first, count, out.len())?;
         self.records.read_packed(self.first + first, count, out)
-    }
-}
-
-/// The prepared records of one part.
-struct PartRecords<'a> {
-    server: &'a StackedServer,
-    part: usize,
-}
-
-impl Records for PartRecords<'_> {
-    fn shape(&self) -> Shape {
-        self.server.params.part().shape
-    }
-
-    fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
-        let Self { server, part } = self;
-        let (layout, seed) = (server.params.part(), &server.public.seeds[*part]);
-        Columns::new(layout, seed, server.tiles_of(*part), &server.exceptions[*part])
-            .read_packed(first, count, out)
     }
 }
 
