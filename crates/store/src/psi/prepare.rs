@@ -24,7 +24,7 @@ use crate::{Error, Result};
 /// Lookups of a batch, where nobody says: fewer for small tables.
 const BATCH: u64 = 64;
 /// Records of a table for each lookup of its batches, where nobody says.
-const RECORDS_PER_LOOKUP: u64 = 1024;
+const RECORDS_PER_LOOKUP: u64 = 64;
 
 /// What to prepare, from what, how.
 #[derive(Clone, Debug)]
@@ -80,13 +80,15 @@ pub fn prepare(options: &PsiOptions, rng: &mut dyn CryptoRng, progress: &dyn Pro
     let (key, entries) = (Key::generate(rng)?, rows.len() as u64);
     let masked = mask(&key, rows, options.labels, progress).map_err(Error::of_source(&options.source))?;
     let set = Set { options, key, entries };
-    // An empty set has no table.
-    if options.kind == Some(Kind::Filter) || masked.entries.is_empty() && !options.labels {
-        return set.write_filter(&masked, rng, progress);
-    }
-    let sizes = set.plan(batches, &masked)?;
-    let cheaper = Kind::cheaper(masked.entries.len() as u64, &sizes.sizes, sizes.limits.batch);
-    match options.kind.unwrap_or(if options.labels { Kind::Retrieval } else { cheaper }) {
+    let kind = match options.kind {
+        // A filter has no labels.
+        _ if options.labels => Kind::Retrieval,
+        // An empty set has no table.
+        _ if masked.entries.is_empty() => Kind::Filter,
+        Some(kind) => kind,
+        None => set.cheaper(batches, &masked)?,
+    };
+    match kind {
         Kind::Filter => set.write_filter(&masked, rng, progress),
         Kind::Retrieval => set.write_table(batches, masked, rng, progress),
     }
@@ -123,12 +125,13 @@ impl Set<'_> {
         Ok(PsiReport { summary, duplicates: masked.duplicates, filter_bytes, description: None, file_bytes })
     }
 
-    /// What the table's scheme would give, about: its shape is known when it is built.
-    fn plan(&self, batches: OfBatches, masked: &Masked) -> Result<Description> {
+    /// What costs receivers less. The table's shape is known when it is built: about.
+    fn cheaper(&self, batches: OfBatches, masked: &Masked) -> Result<Kind> {
         let bytes: u64 = masked.entries.iter().map(|entry| 8 + entry.value.len() as u64).sum();
         let records = bytes.div_ceil(4096).max(1);
         let shape = papir_core::Shape::of_bytes(records, 4096)?;
-        Ok(batches.candidate(shape, Goal::Balanced, self.capacity(records))?.description)
+        let table = batches.candidate(shape, Goal::Balanced, self.capacity(records))?.description;
+        Ok(Kind::cheaper(masked.entries.len() as u64, &table.sizes, table.limits.batch))
     }
 
     fn capacity(&self, records: u64) -> usize {
