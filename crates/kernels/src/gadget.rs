@@ -77,6 +77,11 @@ impl Gadget2 {
         fits.then_some(gadget).ok_or(digits)
     }
 
+    /// The largest absolute value of a digit.
+    fn largest_digit(&self) -> u64 {
+        self.top_bound().max(if self.levels > 1 { (1 << self.log_base) / 2 } else { 0 })
+    }
+
     /// Whether every shift stays within 60 bits.
     fn shape_fits(&self) -> bool {
         let top = top_shift(self.log_base, self.drop, self.levels);
@@ -173,6 +178,22 @@ kernel! {
     checks {
         same_length([r1.len(), r2.len()]);
         same_length([digits.len(), r1.len() * gadget.levels]);
+    }
+    in gadget;
+}
+
+kernel! {
+    /// The digits of the values with residues `r1` (below q₁) and `r2` (below q₂), d each, as residues: of
+    /// digit δ δ + q₁ in `out1` and δ + q₂ in `out2`, which lie in (0, 2q) as transforms take them.
+    ///
+    /// Both outputs have levels·d words, digit-major, as [`decompose`]'s.
+    pub fn decompose_lazy | decompose_lazy_with(
+        gadget: &Gadget2, out1: &mut [u32], out2: &mut [u32], r1: &[u32], r2: &[u32],
+    )
+    checks {
+        same_length([r1.len(), r2.len()]);
+        same_length([out1.len(), out2.len(), r1.len() * gadget.levels]);
+        assert!(gadget.largest_digit() < u64::from(gadget.q1.min(gadget.q2)), "digits below both primes");
     }
     in gadget;
 }

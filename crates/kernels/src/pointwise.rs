@@ -172,3 +172,18 @@ kernel! {
     checks { same_length([out.len(), acc.len()]) }
     in pointwise;
 }
+
+kernel! {
+    /// out = Σ_j a_j·b_j mod q over the rows of `a` and `b`, as many words each as `out` has; the words of `a`
+    /// below 4q, those of `b` below q.
+    ///
+    /// At most 2^(62 − 2·log₂ q) rows: 64 for q below 2²⁸.
+    pub fn dot | dot_with(out: &mut [u32], a: &[u32], b: &[u32], modulus: Modulus)
+    checks {
+        same_length([a.len(), b.len()]);
+        assert!(!out.is_empty() && a.len().is_multiple_of(out.len()), "whole rows of {} words", out.len());
+        let q = u128::from(modulus.value());
+        assert!((a.len() / out.len()) as u128 * 4 * q * q <= 1 << 64, "a sum of products of 64 bits");
+    }
+    in pointwise;
+}

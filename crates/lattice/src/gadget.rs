@@ -2,7 +2,7 @@
 //!
 //! Digits are balanced and rounded, not floored: dropping low bits leaves a centred error.
 
-use papir_kernels::gadget::{Gadget2, decompose};
+use papir_kernels::gadget::{Gadget2, decompose, decompose_lazy};
 use papir_ring::{Coefficients, Poly, Ring, Values};
 
 /// log₂ of the base, dropped bits and number of digits.
@@ -74,6 +74,12 @@ impl Gadget {
     pub fn decompose(&self, poly: &Poly<Coefficients>, digits: &mut [i32]) {
         let [first, second] = poly.parts();
         decompose(&self.digits, digits, first, second);
+    }
+
+    /// The digits of each coefficient as residues below 2q, ℓ·d modulo each prime, lowest digits first.
+    pub fn decompose_lazy(&self, poly: &Poly<Coefficients>, first: &mut [u32], second: &mut [u32]) {
+        let [residues1, residues2] = poly.parts();
+        decompose_lazy(&self.digits, first, second, residues1, residues2);
     }
 
     /// The digits as ℓ ring elements in values.

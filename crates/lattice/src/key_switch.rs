@@ -1,6 +1,8 @@
 //! Key switching (InsPIRe, section 2, KS.Setup and KS.Switch): from s′ to s by K = [w, y] with
 //! y = −s·w + e + s′·g.
 
+use std::ops::Range;
+
 use papir_ring::prg::Seed;
 use papir_ring::{Accumulator, Coefficients, Poly, Ring, Values};
 use rand_core::CryptoRng;
@@ -13,7 +15,12 @@ use crate::secret::SecretKey;
 
 /// ℓ masks w under the public seed; each from a stream of its own.
 pub fn masks(ring: &Ring, seed: &Seed, label: &str, levels: usize) -> Vec<Poly<Values>> {
-    (0..levels).map(|i| ring.uniform(&mut seed.expand(label, i as u64))).collect()
+    masks_from(ring, seed, label, 0..levels)
+}
+
+/// Some of the masks under the public seed; each from a stream of its own.
+pub fn masks_from(ring: &Ring, seed: &Seed, label: &str, rows: Range<usize>) -> Vec<Poly<Values>> {
+    rows.map(|i| ring.uniform(&mut seed.expand(label, i as u64))).collect()
 }
 
 /// KS.Setup: the bodies y for masks w, from the key `source` (in values) to `target`.

@@ -11,11 +11,14 @@
 //! | [`selection`] | a matrix of words times an encrypted selector, and its masks | InsPIRe, Algorithm 9, line 7 |
 //! | [`packing`] | many LWE encryptions into one RLWE encryption: InspiRING, PartialInspiRING, CDKS | InsPIRe, Algorithms 1 and 2 |
 //! | [`response`] | RLWE encryptions in few bits, and what they decrypt to | InsPIRe, Lemma 9 |
+//! | [`rows`] | gadget encryptions laid out for fast products | |
+//! | [`bootstrap`] | blind rotation, traces, circuit bootstrapping, decomposition of LWE messages | Pirouette, section 3 |
 //! | [`noise`] | variances and failure probabilities | InsPIRe, Theorems 2, 9, 10 |
 //!
 //! Every mask (the public, uniform half of an encryption) is expanded from a seed of its own;
 //! every function that encrypts takes the mask and gives the other half, the body.
 
+pub mod bootstrap;
 pub mod gadget;
 pub mod key_switch;
 pub mod lwe;
@@ -27,6 +30,7 @@ pub mod params;
 pub mod response;
 pub mod rgsw;
 pub mod rlwe;
+pub mod rows;
 pub mod secret;
 pub mod security;
 pub mod selection;

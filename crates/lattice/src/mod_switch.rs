@@ -40,6 +40,12 @@ impl PowerSwitch {
     }
 }
 
+/// round(x·to / from) modulo `to`, for x < from: between any moduli below 2⁶².
+pub fn switch(x: u64, from: u64, to: u64) -> u64 {
+    let rounded = (u128::from(x) * u128::from(to) + u128::from(from / 2)) / u128::from(from);
+    rounded as u64 % to
+}
+
 /// The coefficients of public ring elements rounded to so many bits, as key material travels.
 pub fn round_elements(ring: &Ring, bits: u32, elements: Vec<Poly<Values>>) -> Vec<u64> {
     let switch = PowerSwitch::new(ring.modulus(), bits);

@@ -39,23 +39,32 @@ impl Literal {
     pub const DEFAULT: Self = Self { degree: 2048, primes: DEFAULT_PRIMES, sigma: 6.4 };
 }
 
-/// Parameters of ring encryption with a secret drawn like the error, and their tables.
+/// Parameters of ring encryption and their tables.
 #[derive(Clone, Debug)]
 pub struct RlweParams {
     ring: Ring,
     error: Gaussian,
+    secret: Secret,
     security: Option<&'static Row>,
 }
 
 impl RlweParams {
-    /// Checks a literal against the security table and builds the tables.
+    /// Checks a literal against the security table and builds the tables; the secret is drawn like the error.
     ///
     /// # Errors
     /// [`ParamsError`].
     pub fn new(literal: Literal) -> Result<Self, ParamsError> {
-        let mut params = Self::insecure(literal)?;
+        Self::with_secret(literal, Secret::ErrorLike)
+    }
+
+    /// As [`RlweParams::new`], with secrets of this kind.
+    ///
+    /// # Errors
+    /// [`ParamsError`].
+    pub fn with_secret(literal: Literal, secret: Secret) -> Result<Self, ParamsError> {
+        let mut params = Self { secret, ..Self::insecure(literal)? };
         let log2_q = (params.ring.modulus() as f64).log2();
-        let row = security::require_128(literal.degree, log2_q, Secret::ErrorLike, literal.sigma)?;
+        let row = security::require_128(literal.degree, log2_q, secret, literal.sigma)?;
         params.security = Some(row);
         Ok(params)
     }
@@ -66,7 +75,8 @@ impl RlweParams {
     /// [`ParamsError::Ring`] or [`ParamsError::Sigma`].
     pub fn insecure(literal: Literal) -> Result<Self, ParamsError> {
         let ring = Ring::new(literal.degree, literal.primes)?;
-        Ok(Self { ring, error: Gaussian::new(literal.sigma)?, security: None })
+        let error = Gaussian::new(literal.sigma)?;
+        Ok(Self { ring, error, secret: Secret::ErrorLike, security: None })
     }
 
     /// R_q.
@@ -74,7 +84,12 @@ impl RlweParams {
         &self.ring
     }
 
-    /// The distribution of secret and error.
+    /// How secrets are drawn.
+    pub fn secret(&self) -> Secret {
+        self.secret
+    }
+
+    /// The distribution of the error, and of a secret that is drawn like it.
     pub fn error(&self) -> &Gaussian {
         &self.error
     }

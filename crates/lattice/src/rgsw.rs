@@ -11,9 +11,9 @@ use subtle::{ConditionallySelectable, ConstantTimeEq};
 use zeroize::Zeroizing;
 
 use crate::gadget::Gadget;
-use crate::key_switch::inner_product;
+use crate::key_switch::{self, inner_product};
 use crate::params::RlweParams;
-use crate::rlwe::{Rlwe, encrypt};
+use crate::rlwe::Rlwe;
 use crate::secret::SecretKey;
 
 /// 2ℓ masks under the public seed; each from a stream of its own.
@@ -41,17 +41,22 @@ pub fn encrypt_monomial(
 ) -> Vec<Poly<Values>> {
     let ring = params.ring();
     let message = Zeroizing::new(ring.forward(ring.from_signed(&monomial(ring.degree(), exponent))));
-    let keyed = Zeroizing::new(ring.mul(&message, secret.values()));
+    encrypt(params, secret, masks, &message, gadget, rng)
+}
+
+/// The bodies of an RGSW encryption of a small message: ℓ of s·m·g, then ℓ of m·g.
+pub fn encrypt(
+    params: &RlweParams,
+    secret: &SecretKey,
+    masks: &[Poly<Values>],
+    message: &Poly<Values>,
+    gadget: &Gadget,
+    rng: &mut dyn CryptoRng,
+) -> Vec<Poly<Values>> {
+    let keyed = Zeroizing::new(params.ring().mul(message, secret.values()));
     let (upper, lower) = masks.split_at(gadget.levels());
-    let mut rows = |masks: &[Poly<Values>], message: &Poly<Values>| -> Vec<Poly<Values>> {
-        let body = |(i, mask)| {
-            let scaled = Zeroizing::new(ring.scale(message, gadget.factor(i)));
-            encrypt(params, secret, mask, &scaled, rng)
-        };
-        masks.iter().enumerate().map(body).collect()
-    };
-    let mut bodies = rows(upper, &keyed);
-    bodies.append(&mut rows(lower, &message));
+    let mut bodies = key_switch::generate(params, secret, &keyed, upper, gadget, rng);
+    bodies.append(&mut key_switch::generate(params, secret, message, lower, gadget, rng));
     bodies
 }
 

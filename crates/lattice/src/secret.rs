@@ -1,12 +1,13 @@
 //! Secret keys.
 
-use papir_ring::{Poly, Values};
+use papir_ring::{Poly, Values, sample};
 use rand_core::CryptoRng;
 use zeroize::{Zeroize, Zeroizing};
 
 use crate::params::RlweParams;
+use crate::security::Secret;
 
-/// A ring secret s with coefficients drawn like the error. Erased on drop, never printed.
+/// A ring secret s with coefficients drawn as its parameters say. Erased on drop, never printed.
 pub struct SecretKey {
     coefficients: Zeroizing<Vec<i32>>,
     values: Poly<Values>,
@@ -15,9 +16,18 @@ pub struct SecretKey {
 impl SecretKey {
     /// A fresh secret.
     pub fn generate(params: &RlweParams, rng: &mut dyn CryptoRng) -> Self {
+        let mut coefficients = Zeroizing::new(vec![0; params.ring().degree()]);
+        match params.secret() {
+            Secret::ErrorLike => params.error().fill(rng, &mut coefficients),
+            Secret::Ternary => sample::ternary(rng, &mut coefficients),
+            Secret::Binary => sample::binary(rng, &mut coefficients),
+        }
+        Self::from_coefficients(params, coefficients)
+    }
+
+    /// The secret with these coefficients, d of them.
+    pub fn from_coefficients(params: &RlweParams, coefficients: Zeroizing<Vec<i32>>) -> Self {
         let ring = params.ring();
-        let mut coefficients = Zeroizing::new(vec![0; ring.degree()]);
-        params.error().fill(rng, &mut coefficients);
         let values = ring.forward(ring.from_signed(&coefficients));
         Self { coefficients, values }
     }

@@ -89,6 +89,24 @@ impl Gaussian {
     }
 }
 
+/// Fills `out` with independent samples, uniform in {−1, 0, 1} to within 2⁻⁶³.
+pub fn ternary(rng: &mut dyn CryptoRng, out: &mut [i32]) {
+    with_words(rng, out, |words, out| {
+        for (out, &word) in out.iter_mut().zip(words) {
+            *out = ((u128::from(word) * 3) >> 64) as i32 - 1;
+        }
+    });
+}
+
+/// Fills `out` with independent samples, uniform in {0, 1}.
+pub fn binary(rng: &mut dyn CryptoRng, out: &mut [i32]) {
+    with_words(rng, out, |words, out| {
+        for (out, &word) in out.iter_mut().zip(words) {
+            *out = (word & 1) as i32;
+        }
+    });
+}
+
 /// Gives `make` batches of `out` with one random word for each value, and erases the words.
 fn with_words(rng: &mut dyn CryptoRng, out: &mut [i32], make: impl Fn(&[u64; BATCH], &mut [i32])) {
     let mut words = [0u64; BATCH];
@@ -265,6 +283,21 @@ mod tests {
         assert_eq!(multiply(1 << 127, u128::MAX >> 1), u128::MAX >> 1);
         assert_eq!(multiply(3 << 125, 3 << 125), 9 << 123);
         assert_eq!(exp_of_minus(0.0), 1 << 127);
+    }
+
+    #[test]
+    fn small_secrets_are_uniform() {
+        let mut rng = chacha20::ChaCha20Rng::seed_from_u64(5);
+        for (least, most, fill) in [(-1, 1, ternary as fn(&mut dyn CryptoRng, &mut [i32])), (0, 1, binary)] {
+            let mut values = vec![7; SAMPLES];
+            fill(&mut rng, &mut values);
+            let share = SAMPLES as f64 / f64::from(most - least + 1);
+            for value in least..=most {
+                let count = values.iter().filter(|&&found| found == value).count() as f64;
+                assert!((count - share).abs() < 5.0 * share.sqrt(), "{value}: {count} of {share}");
+            }
+            assert!(values.iter().all(|value| (least..=most).contains(value)));
+        }
     }
 
     #[test]

@@ -14,6 +14,7 @@ pub mod inspire0;
 pub mod inspire2;
 pub mod newton;
 mod packs;
+pub mod pirouette;
 pub mod plain;
 mod readback;
 mod refusal;

@@ -23,6 +23,33 @@ pub(crate) fn decompose(gadget: &Gadget2, digits: &mut [i32], r1: &[u32], r2: &[
     }
 }
 
+#[inline(always)]
+pub(crate) fn decompose_lazy(
+    gadget: &Gadget2,
+    out1: &mut [u32],
+    out2: &mut [u32],
+    r1: &[u32],
+    r2: &[u32],
+) {
+    let d = r1.len();
+    let (mut shifted, mut digits) = ([0u64; BLOCK], [0i32; BLOCK]);
+    for (block, (r1, r2)) in r1.chunks(BLOCK).zip(r2.chunks(BLOCK)).enumerate() {
+        let (shifted, digits) = (&mut shifted[..r1.len()], &mut digits[..r1.len()]);
+        for ((shifted, &r1), &r2) in shifted.iter_mut().zip(r1).zip(r2) {
+            *shifted = gadget.shifted(r1, r2);
+        }
+        for level in 0..gadget.levels() {
+            let place = level * d + block * BLOCK..level * d + block * BLOCK + shifted.len();
+            write_level(gadget, level, digits, shifted);
+            let outs = out1[place.clone()].iter_mut().zip(&mut out2[place]);
+            for ((out1, out2), &digit) in outs.zip(&*digits) {
+                *out1 = gadget.q1.wrapping_add_signed(digit);
+                *out2 = gadget.q2.wrapping_add_signed(digit);
+            }
+        }
+    }
+}
+
 /// Digit `level` of a block of shifted words.
 #[inline(always)]
 fn write_level(gadget: &Gadget2, level: usize, out: &mut [i32], shifted: &[u64]) {

@@ -73,3 +73,23 @@ pub(crate) fn reduce(out: &mut [u32], acc: &[u64], modulus: Modulus) {
         *out = modulus.reduce(acc);
     }
 }
+
+/// Words of one sum: they stay in registers.
+const BLOCK: usize = 32;
+
+#[inline(always)]
+pub(crate) fn dot(out: &mut [u32], a: &[u32], b: &[u32], modulus: Modulus) {
+    let d = out.len();
+    for (block, out) in out.chunks_mut(BLOCK).enumerate() {
+        let mut sums = [0u64; BLOCK];
+        for (a, b) in a.chunks_exact(d).zip(b.chunks_exact(d)) {
+            let place = block * BLOCK..block * BLOCK + out.len();
+            for ((sum, &a), &b) in sums.iter_mut().zip(&a[place.clone()]).zip(&b[place]) {
+                *sum += u64::from(a) * u64::from(b);
+            }
+        }
+        for (out, &sum) in out.iter_mut().zip(&sums) {
+            *out = modulus.reduce(sum);
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! From RLWE encryptions of m·gⱼ to RGSW(m): the scheme switch of circuit bootstrapping.
+
+use papir_ring::{Poly, Ring, Values};
+use rand_core::CryptoRng;
+use zeroize::Zeroizing;
+
+use crate::gadget::Gadget;
+use crate::key_switch;
+use crate::params::RlweParams;
+use crate::rlwe::Rlwe;
+use crate::rows::{Rows, Workspace};
+use crate::secret::SecretKey;
+
+/// The bodies of RLWE′(s²).
+pub fn bodies(
+    params: &RlweParams,
+    secret: &SecretKey,
+    masks: &[Poly<Values>],
+    gadget: &Gadget,
+    rng: &mut dyn CryptoRng,
+) -> Vec<Poly<Values>> {
+    let square = Zeroizing::new(params.ring().mul(secret.values(), secret.values()));
+    key_switch::generate(params, secret, &square, masks, gadget, rng)
+}
+
+/// RLWE′(s²), which multiplies encryptions by s.
+pub struct SquareKey {
+    rows: Rows,
+    gadget: Gadget,
+}
+
+impl SquareKey {
+    /// Of these rows.
+    pub fn new(rows: Rows, gadget: Gadget) -> Self {
+        Self { rows, gadget }
+    }
+
+    /// RLWE(m) → RLWE(s·m): (a, b) stands for s·b + s²·a, of which (b, 0) is the first term.
+    fn times_secret(&self, ring: &Ring, rlwe: &Rlwe, work: &mut Workspace) -> Rlwe {
+        let mut product = Rlwe::zero(ring);
+        work.multiply(ring, &self.gadget, &rlwe.a, &self.rows, &mut product);
+        ring.add_assign(&mut product.a, &rlwe.b);
+        product
+    }
+
+    /// RGSW(m) from RLWE(m·gⱼ), j = 0 … ℓ − 1.
+    pub fn rgsw(&self, ring: &Ring, levels: Vec<Rlwe>) -> Rows {
+        let mut work = Workspace::new(ring, self.gadget.levels());
+        let keyed: Vec<Rlwe> = levels.iter().map(|level| self.times_secret(ring, level, &mut work)).collect();
+        let (masks, bodies): (Vec<_>, Vec<_>) = keyed
+            .into_iter()
+            .chain(levels)
+            .map(|row| (ring.forward(row.a), ring.forward(row.b)))
+            .unzip();
+        Rows::new(&masks, &bodies)
+    }
+}

@@ -1,0 +1,252 @@
+//! LWE encryptions on the torus, their extraction from RLWE, and their switch to a short binary key.
+//!
+//! A torus element x stands for x/2⁶⁴: sums wrap around, and products with powers of two are shifts. From a
+//! modulus q < 2⁵⁴ nothing is lost on the way that matters (2⁻⁶⁴ a word).
+
+use papir_ring::prg::{Expander, Seed};
+use papir_ring::sample::{self, Gaussian};
+use papir_ring::{Coefficients, Poly, Ring};
+use rand_core::CryptoRng;
+use zeroize::Zeroizing;
+
+use crate::rlwe::Rlwe;
+
+/// An LWE encryption with b + ⟨a, s⟩ = message + error modulo 1, in units of 2⁻⁶⁴.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lwe {
+    /// The mask.
+    pub a: Vec<u64>,
+    /// The body.
+    pub b: u64,
+}
+
+impl Lwe {
+    /// `self += other · 2^shift`.
+    pub fn add_shifted(&mut self, other: &Self, shift: u32) {
+        let pairs = self.a.iter_mut().zip(&other.a);
+        pairs.for_each(|(a, other)| *a = a.wrapping_add(other << shift));
+        self.b = self.b.wrapping_add(other.b << shift);
+    }
+
+    /// `self · 2^shift`.
+    #[must_use]
+    pub fn shifted(&self, shift: u32) -> Self {
+        Self { a: self.a.iter().map(|a| a << shift).collect(), b: self.b << shift }
+    }
+
+    /// b + ⟨a, s⟩: message plus error.
+    pub fn phase(&self, secret: &[i32]) -> u64 {
+        let product = |(&a, &s): (&u64, &i32)| a.wrapping_mul(i64::from(s) as u64);
+        self.a.iter().zip(secret).map(product).fold(self.b, u64::wrapping_add)
+    }
+
+    /// Coefficient `index` of RLWE encryptions, under the coefficients of the ring's key (SampleExtract).
+    pub fn extract(ring: &Ring, rlwe: &Rlwe, index: usize) -> Self {
+        let torus = Torus::new(ring.modulus());
+        let mask = words(ring, &rlwe.a);
+        let (low, high) = mask.split_at(index + 1);
+        // Coefficient `index` of a·s is Σ a_{index−i}·s_i, with a sign where the index wraps around.
+        let a = low.iter().rev().map(|&a| torus.lift(a));
+        let a = a.chain(high.iter().rev().map(|&a| torus.lift(a).wrapping_neg())).collect();
+        Self { a, b: torus.lift(words(ring, &rlwe.b)[index]) }
+    }
+}
+
+fn words(ring: &Ring, poly: &Poly<Coefficients>) -> Vec<u64> {
+    ring.to_words(poly)
+}
+
+/// Words modulo q to the torus.
+#[derive(Clone, Copy, Debug)]
+struct Torus {
+    /// ⌊2¹¹⁶/q⌋ for q from 2⁵² on.
+    reciprocal: u64,
+    shift: u32,
+}
+
+impl Torus {
+    fn new(modulus: u64) -> Self {
+        let bits = u64::BITS - modulus.leading_zeros();
+        Self { reciprocal: ((1u128 << (63 + bits)) / u128::from(modulus)) as u64, shift: bits - 1 }
+    }
+
+    /// x·2⁶⁴/q to within 2 units, for x below q.
+    fn lift(self, x: u64) -> u64 {
+        ((u128::from(x) * u128::from(self.reciprocal)) >> self.shift) as u64
+    }
+}
+
+/// A modulus 2^k of LWE encryptions with its error, and the digits that reach it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SwitchParams {
+    /// n, the dimension of the short key.
+    pub dimension: usize,
+    /// k, at most 32.
+    pub log2_q: u32,
+    /// Standard deviation of the error at 2^k.
+    pub sigma: f64,
+    /// log₂ of the base.
+    pub log_base: u32,
+}
+
+impl SwitchParams {
+    /// ℓ digits cover 2^k.
+    pub const fn levels(&self) -> usize {
+        self.log2_q.div_ceil(self.log_base) as usize
+    }
+}
+
+/// A key from the ring's coefficients to a short binary key: for each coefficient and digit an encryption
+/// of s_i·B^j modulo 2^k, masks and bodies.
+///
+/// Masks are expanded a row (a coefficient's ℓ digits) at a time, from streams of their own.
+pub struct SwitchKey {
+    params: SwitchParams,
+    /// Rows of n words and a body, lowest digits first.
+    words: Words,
+}
+
+/// Words as short as 2^k allows.
+enum Words {
+    Short(Vec<u16>),
+    Long(Vec<u32>),
+}
+
+/// A short key's bits.
+pub struct BinaryKey(Zeroizing<Vec<i32>>);
+
+impl BinaryKey {
+    /// A fresh key of `dimension` bits.
+    pub fn generate(dimension: usize, rng: &mut dyn CryptoRng) -> Self {
+        let mut bits = Zeroizing::new(vec![0; dimension]);
+        sample::binary(rng, &mut bits);
+        Self(bits)
+    }
+
+    /// The bits, 0 or 1 each.
+    pub fn bits(&self) -> &[i32] {
+        &self.0
+    }
+}
+
+/// The masks of a coefficient's digits: ℓ·n words modulo 2³².
+fn masks(params: &SwitchParams, seed: &Seed, label: &str, coefficient: usize) -> Vec<u32> {
+    let mut words = vec![0; params.levels() * params.dimension];
+    Expander::uniform_bits(&mut seed.expand(label, coefficient as u64), &mut words);
+    words
+}
+
+/// The bodies of a [`SwitchKey`]: for each coefficient of `source` ℓ words below 2^k.
+///
+/// # Panics
+/// For a standard deviation that the sampler does not take; parameters are checked before.
+pub fn switch_bodies(
+    params: &SwitchParams,
+    (seed, label): (&Seed, &str),
+    source: &[i32],
+    target: &BinaryKey,
+    error: &Gaussian,
+    rng: &mut dyn CryptoRng,
+) -> Vec<u32> {
+    let mut errors = Zeroizing::new(vec![0; source.len() * params.levels()]);
+    error.fill(rng, &mut errors);
+    let modulus_mask = ((1u64 << params.log2_q) - 1) as u32;
+    let mut bodies = Vec::with_capacity(errors.len());
+    for (i, (&s, errors)) in source.iter().zip(errors.chunks(params.levels())).enumerate() {
+        let masks = masks(params, seed, label, i);
+        let rows = masks.chunks_exact(params.dimension).zip(errors).zip(0..);
+        bodies.extend(rows.map(|((mask, &error), level)| {
+            let message = (s as u32) << (params.log_base * level);
+            let product = |(&a, &bit): (&u32, &i32)| a & (bit as u32).wrapping_neg();
+            let inner = mask.iter().zip(target.bits()).map(product).fold(0, u32::wrapping_add);
+            message.wrapping_add(error as u32).wrapping_sub(inner) & modulus_mask
+        }));
+    }
+    bodies
+}
+
+impl SwitchKey {
+    /// With the masks of these bodies, [`switch_bodies`]'s.
+    pub fn new(params: SwitchParams, (seed, label): (&Seed, &str), bodies: &[u32]) -> Self {
+        let coefficients = bodies.chunks_exact(params.levels()).enumerate();
+        let rows = coefficients.flat_map(|(i, bodies)| {
+            let masks = masks(&params, seed, label, i);
+            let mut words = Vec::with_capacity(bodies.len() * (params.dimension + 1));
+            for (mask, &body) in masks.chunks_exact(params.dimension).zip(bodies) {
+                words.extend_from_slice(mask);
+                words.push(body);
+            }
+            words
+        });
+        let words = match params.log2_q {
+            ..=16 => Words::Short(rows.map(|word| word as u16).collect()),
+            _ => Words::Long(rows.collect()),
+        };
+        Self { params, words }
+    }
+
+    /// Bytes that it takes in memory.
+    pub const fn bytes(params: &SwitchParams, degree: usize) -> usize {
+        let word = if params.log2_q <= 16 { 2 } else { 4 };
+        degree * params.levels() * (params.dimension + 1) * word
+    }
+
+    /// The encryption under the short key: n words of the mask and the body, modulo 2^k.
+    fn switch(&self, lwe: &Lwe) -> Vec<u32> {
+        let mut sum = match &self.words {
+            Words::Short(rows) => {
+                let mut sum = vec![0u16; self.params.dimension + 1];
+                self.each_digit(lwe, rows, |digit, row| {
+                    let digit = digit as u16;
+                    sum.iter_mut().zip(row).for_each(|(sum, w)| *sum = sum.wrapping_add(w.wrapping_mul(digit)));
+                });
+                sum.into_iter().map(u32::from).collect()
+            }
+            Words::Long(rows) => {
+                let mut sum = vec![0u32; self.params.dimension + 1];
+                self.each_digit(lwe, rows, |digit, row| {
+                    let digit = digit as u32;
+                    sum.iter_mut().zip(row).for_each(|(sum, w)| *sum = sum.wrapping_add(w.wrapping_mul(digit)));
+                });
+                sum
+            }
+        };
+        let body = &mut sum[self.params.dimension];
+        *body = body.wrapping_add(self.round(lwe.b) as u32);
+        sum
+    }
+
+    /// x/2⁶⁴ as a word modulo 2^k, to nearest; bits above 2^k may be set.
+    fn round(&self, x: u64) -> u64 {
+        let dropped = u64::BITS - self.params.log2_q;
+        (x >> dropped) + (x >> (dropped - 1) & 1)
+    }
+
+    /// Gives each balanced digit of the mask that is not zero, with its row. The mask is public.
+    fn each_digit<W>(&self, lwe: &Lwe, rows: &[W], mut add: impl FnMut(i32, &[W])) {
+        let SwitchParams { dimension, log_base, log2_q, .. } = self.params;
+        let (levels, half) = (self.params.levels(), 1i64 << (log_base - 1));
+        let of_coefficient = rows.chunks_exact((dimension + 1) * levels);
+        for (&a, rows) in lwe.a.iter().zip(of_coefficient) {
+            // Centred, so that the digits are balanced around zero.
+            let mut rest = (self.round(a) as i64) << (i64::BITS - log2_q) >> (i64::BITS - log2_q);
+            for row in rows.chunks_exact(dimension + 1) {
+                let digit = ((rest + half) & (2 * half - 1)) - half;
+                rest = (rest - digit) >> log_base;
+                if digit != 0 {
+                    add(digit as i32, row);
+                }
+            }
+        }
+    }
+
+    /// The exponents of a blind rotation, n of the mask and that of the body: the encryption under the short
+    /// key rounded to multiples of `step` below 2d, which `order` is.
+    pub fn exponents(&self, lwe: &Lwe, order: u32, step: u32) -> Vec<u32> {
+        let log2_steps = (order / step).trailing_zeros();
+        let dropped = self.params.log2_q - log2_steps;
+        let half = 1u32 << (dropped - 1);
+        let round = |word: u32| (word.wrapping_add(half) >> dropped << step.trailing_zeros()) & (order - 1);
+        self.switch(lwe).into_iter().map(round).collect()
+    }
+}

@@ -1,0 +1,97 @@
+//! Noise of bootstrapping as variances, in units of the ring's modulus or, for LWE encryptions, of a turn.
+//!
+//! As in [`crate::noise`]: errors are independent and subgaussian, so variances add.
+
+use super::lwe::SwitchParams;
+use crate::gadget::GadgetParams;
+use crate::noise::rounding;
+
+/// The ring that rotations, traces and gates run in.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Setting {
+    /// d.
+    pub degree: usize,
+    /// q.
+    pub modulus: f64,
+    /// Mean square of the secret's coefficients.
+    pub secret: f64,
+    /// Standard deviation of the errors.
+    pub sigma: f64,
+    /// Bits to which keys are rounded for the upload.
+    pub key_bits: u32,
+}
+
+/// What RGSW rows carry: those of s·m·g and those of m·g.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Gate {
+    /// Variance of the rows that meet the mask's digits.
+    pub keyed: f64,
+    /// Variance of the rows that meet the body's digits.
+    pub plain: f64,
+}
+
+/// Mean square of a balanced digit: (B² + 2)/12.
+fn digit(gadget: GadgetParams) -> f64 {
+    (4f64.powi(gadget.log_base as i32) + 2.0) / 12.0
+}
+
+/// Variance of what a gadget leaves out of a word.
+fn dropped(gadget: GadgetParams) -> f64 {
+    rounding(2f64.powi(gadget.drop as i32))
+}
+
+impl Setting {
+    /// Mean square of one product of an element's digits with rows of this variance.
+    fn digits(&self, gadget: GadgetParams, rows: f64) -> f64 {
+        (gadget.levels * self.degree) as f64 * digit(gadget) * rows
+    }
+
+    /// Variance of one element of the uploaded keys.
+    fn key(&self) -> f64 {
+        self.sigma * self.sigma + rounding(self.modulus / 2f64.powi(self.key_bits as i32))
+    }
+
+    /// The digits left out of a mask, which meet the secret.
+    fn dropped_mask(&self, gadget: GadgetParams) -> f64 {
+        self.degree as f64 * self.secret * dropped(gadget)
+    }
+
+    /// What one key switch adds.
+    pub fn key_switch(&self, gadget: GadgetParams) -> f64 {
+        self.digits(gadget, self.key()) + self.dropped_mask(gadget)
+    }
+
+    /// What a gate adds to what it passes on, for a message of one bit.
+    pub fn gate(&self, gadget: GadgetParams, gate: Gate) -> f64 {
+        self.digits(gadget, gate.keyed + gate.plain) + self.dropped_mask(gadget) + dropped(gadget)
+    }
+
+    /// What a blind rotation over n bits leaves.
+    pub fn rotation(&self, gadget: GadgetParams, dimension: usize) -> f64 {
+        let fresh = Gate { keyed: self.key(), plain: self.key() };
+        dimension as f64 * self.gate(gadget, fresh)
+    }
+
+    /// What `steps` automorphisms add to the coefficients that stay, each of which doubles what came before:
+    /// (4^steps − 1)/3 key switches.
+    pub fn trace(&self, gadget: GadgetParams, steps: usize) -> f64 {
+        (4f64.powi(steps as i32) - 1.0) / 3.0 * self.key_switch(gadget)
+    }
+
+    /// RGSW rows from RLWE encryptions with constants of this variance, by RLWE′(s²) under a gadget.
+    pub fn scheme_switch(&self, gadget: GadgetParams, rows: f64) -> Gate {
+        let keyed = self.degree as f64 * self.secret * rows + self.key_switch(gadget);
+        Gate { keyed, plain: rows }
+    }
+
+    /// Variance, in turns², that switching to a short key and rounding to `steps` steps a turn adds.
+    pub fn switch(&self, params: &SwitchParams, steps: f64) -> f64 {
+        let modulus = 2f64.powi(params.log2_q as i32);
+        let base = 4f64.powi(params.log_base as i32);
+        let digits = (self.degree * params.levels()) as f64 * (base + 2.0) / 12.0;
+        let first = (self.degree as f64 * self.secret + 1.0) * rounding(1.0);
+        // A bit's square is 1/2 on average.
+        let second = (params.dimension as f64 / 2.0 + 1.0) * rounding(1.0 / steps);
+        (digits * params.sigma * params.sigma + first) / (modulus * modulus) + second
+    }
+}

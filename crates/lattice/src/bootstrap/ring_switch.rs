@@ -1,0 +1,75 @@
+//! From the ring of degree d to a smaller one of degree d/f: the coefficients at multiples of f stay
+//! (RingSwitch; Gentry, Halevi, Peikert, Smart, *Field switching in BGV-style homomorphic encryption*).
+//!
+//! With Y = X^f, a·s has at multiples of f the sum of aᵢ(Y)·s_{f−i}(Y)·Y (and a₀·s₀), aᵢ and sᵢ the
+//! coefficients at i modulo f. So an encryption becomes one of rank f in the smaller ring, whose modulus is
+//! changed first, and one key switch for each sᵢ makes it rank one.
+
+use papir_ring::{Coefficients, Poly, Ring, Values};
+use rand_core::CryptoRng;
+use zeroize::Zeroizing;
+
+use crate::gadget::Gadget;
+use crate::key_switch;
+use crate::mod_switch::switch;
+use crate::params::RlweParams;
+use crate::rlwe::Rlwe;
+use crate::rows::{Rows, Workspace};
+use crate::secret::SecretKey;
+
+/// The bodies of the keys: from the parts of `source`, the larger key's coefficients, to `target`.
+pub fn bodies(
+    params: &RlweParams,
+    source: &[i32],
+    target: &SecretKey,
+    masks: &[Poly<Values>],
+    gadget: &Gadget,
+    rng: &mut dyn CryptoRng,
+) -> Vec<Poly<Values>> {
+    let (ring, parts) = (params.ring(), masks.len() / gadget.levels());
+    let of_part = |(part, masks): (usize, &[Poly<Values>])| {
+        let coefficients = source.iter().skip(part).step_by(parts).copied().collect();
+        let coefficients: Zeroizing<Vec<i32>> = Zeroizing::new(coefficients);
+        let values = Zeroizing::new(ring.forward(ring.from_signed(&coefficients)));
+        key_switch::generate(params, target, &values, masks, gadget, rng)
+    };
+    masks.chunks_exact(gadget.levels()).enumerate().flat_map(of_part).collect()
+}
+
+/// The keys of a switch, and what it switches between.
+pub struct RingSwitchKey {
+    rows: Rows,
+    gadget: Gadget,
+}
+
+impl RingSwitchKey {
+    /// Of these rows.
+    pub fn new(rows: Rows, gadget: Gadget) -> Self {
+        Self { rows, gadget }
+    }
+
+    /// The encryption in the smaller ring, modulo its modulus.
+    pub fn switch(&self, from: &Ring, to: &Ring, rlwe: &Rlwe) -> Rlwe {
+        let (a, b) = (from.to_words(&rlwe.a), from.to_words(&rlwe.b));
+        let parts = from.degree() / to.degree();
+        let part = |words: &[u64], i: usize| -> Poly<Coefficients> {
+            let part = words.iter().skip(i).step_by(parts);
+            to.from_words(&part.map(|&word| switch(word, from.modulus(), to.modulus())).collect::<Vec<_>>())
+        };
+        let masks: Vec<_> = (0..parts).map(|i| times_y(to, part(&a, (parts - i) % parts), i)).collect();
+        let (mut work, mut out) = (Workspace::new(to, self.rows.count()), Rlwe::zero(to));
+        work.multiply_all(to, &self.gadget, &masks.iter().collect::<Vec<_>>(), &self.rows, &mut out);
+        to.add_assign(&mut out.b, &part(&b, 0));
+        out
+    }
+}
+
+/// What meets part i of the secret: a part of the mask, times Y unless i is 0.
+fn times_y(ring: &Ring, part: Poly<Coefficients>, i: usize) -> Poly<Coefficients> {
+    if i == 0 {
+        return part;
+    }
+    let mut rotated = ring.zero();
+    super::rotation::rotate_poly(ring, &part, 1, &mut rotated);
+    rotated
+}

@@ -1,0 +1,75 @@
+//! Blind rotation with binary keys: RLWE(T) to RLWE(T·X^phase), a CMUX gate for each bit of the key
+//! (Chillotti, Gama, Georgieva, Izabachène, *TFHE*, Algorithm 3).
+
+use papir_kernels::monomial;
+use papir_ring::{Coefficients, Poly, Ring, Values};
+use rand_core::CryptoRng;
+use zeroize::Zeroizing;
+
+use super::lwe::BinaryKey;
+use crate::gadget::Gadget;
+use crate::params::RlweParams;
+use crate::rgsw;
+use crate::rlwe::Rlwe;
+use crate::rows::{Rows, Workspace};
+use crate::secret::SecretKey;
+
+/// The bodies of RGSW(bit) for bit `index` of the key.
+pub fn bodies(
+    params: &RlweParams,
+    secret: &SecretKey,
+    (key, index): (&BinaryKey, usize),
+    masks: &[Poly<Values>],
+    gadget: &Gadget,
+    rng: &mut dyn CryptoRng,
+) -> Vec<Poly<Values>> {
+    let ring = params.ring();
+    let mut constant = Zeroizing::new(vec![0; ring.degree()]);
+    constant[0] = key.bits()[index];
+    let message = Zeroizing::new(ring.forward(ring.from_signed(&constant)));
+    rgsw::encrypt(params, secret, masks, &message, gadget, rng)
+}
+
+/// RGSW encryptions of a short key's bits.
+pub struct RotationKey {
+    bits: Vec<Rows>,
+    gadget: Gadget,
+}
+
+impl RotationKey {
+    /// One RGSW encryption a bit, in order.
+    pub fn new(bits: Vec<Rows>, gadget: Gadget) -> Self {
+        Self { bits, gadget }
+    }
+
+    /// RLWE(T) → RLWE(T·X^(b + Σ aᵢ·zᵢ)) for exponents a₁ … a_n, b below 2d: the phase of an LWE encryption
+    /// under the key's bits z. Exponents are public.
+    pub fn rotate(&self, ring: &Ring, accumulator: &mut Rlwe, exponents: &[u32]) {
+        let mut work = Workspace::new(ring, 2 * self.gadget.levels());
+        let (mut difference, mut product) = (Rlwe::zero(ring), Rlwe::zero(ring));
+        let (mask, body) = exponents.split_at(self.bits.len());
+        let rotated = accumulator.clone();
+        rotate(ring, &rotated, body[0] as usize, accumulator);
+        for (&exponent, bit) in mask.iter().zip(&self.bits).filter(|(exponent, _)| **exponent != 0) {
+            rotate(ring, accumulator, exponent as usize, &mut difference);
+            ring.sub_assign(&mut difference.a, &accumulator.a);
+            ring.sub_assign(&mut difference.b, &accumulator.b);
+            work.external_product(ring, &self.gadget, &difference, bit, &mut product);
+            accumulator.add_assign(ring, &product);
+        }
+    }
+}
+
+/// out = rlwe·X^shift, shift below 2d.
+pub fn rotate(ring: &Ring, rlwe: &Rlwe, shift: usize, out: &mut Rlwe) {
+    for (out, poly) in [(&mut out.a, &rlwe.a), (&mut out.b, &rlwe.b)] {
+        rotate_poly(ring, poly, shift, out);
+    }
+}
+
+/// out = poly·X^shift, shift below 2d.
+pub(super) fn rotate_poly(ring: &Ring, poly: &Poly<Coefficients>, shift: usize, out: &mut Poly<Coefficients>) {
+    for ((out, poly), prime) in out.parts_mut().into_iter().zip(poly.parts()).zip(ring.primes()) {
+        monomial::rotate_mod(out, poly, shift, prime);
+    }
+}

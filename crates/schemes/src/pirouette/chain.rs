@@ -1,0 +1,165 @@
+//! What all databases have in common, so that one client's keys serve all of them: rings, short keys, gadgets.
+//!
+//! The values are the cheapest of [`super::search`]'s grid whose noise closes for the largest database.
+
+use std::sync::{Arc, OnceLock};
+
+use papir_core::{Error, Result};
+use papir_lattice::bootstrap::lwe::SwitchParams;
+use papir_lattice::bootstrap::noise::Setting;
+use papir_lattice::gadget::{Gadget, GadgetParams};
+use papir_lattice::params::{Literal, RlweParams};
+use papir_lattice::security::{self, Row, Secret};
+use papir_ring::Ring;
+use papir_ring::sample::Gaussian;
+
+use super::Pirouette;
+
+/// d, N in the paper.
+pub const DEGREE: usize = 2048;
+/// log₂ d.
+pub(super) const LOG2_DEGREE: u32 = 11;
+/// N₁, of the response ring.
+pub const RESPONSE_DEGREE: usize = 1024;
+/// log₂ of the plaintext modulus p.
+pub const LOG2_P: u32 = 8;
+/// Exponents of X: 2d, one turn.
+pub(super) const ORDER: u32 = 2 * DEGREE as u32;
+/// Numbers that one rotation for a bit gives: so many neighbouring coefficients stand for one step.
+pub(super) const OUTPUTS: usize = 8;
+/// log₂ of the values of the digit that a box is rotated by.
+pub(super) const LOG2_DIGIT: u32 = 4;
+/// log₂ q of the query.
+pub(super) const LOG2_QUERY: u32 = 32;
+/// Standard deviation of the query's error.
+pub const QUERY_SIGMA: f64 = 3.19;
+
+/// The ring: q below 2⁵³, ternary secrets. Both primes are 1 modulo 2¹².
+const RING: Literal = Literal { degree: DEGREE, primes: [59_637_761, 151_031_809], sigma: 3.19 };
+/// Bits of q.
+pub(super) const LOG2_Q: u32 = 53;
+/// Bits to which elements of the ring's keys are rounded.
+pub(super) const KEY_BITS: u32 = 52;
+/// The response ring: q₁ below 2²⁸, secrets like the error. Both primes are 1 modulo 2¹¹.
+const RESPONSE_RING: Literal =
+    Literal { degree: RESPONSE_DEGREE, primes: [12_289, 18_433], sigma: 6.4 };
+/// Bits to which elements of its keys are rounded.
+pub(super) const RESPONSE_KEY_BITS: u32 = 27;
+
+/// The short key for single bits.
+const BITS: SwitchParams = SwitchParams { dimension: 600, log2_q: 14, sigma: 3.19, log_base: 2 };
+/// The short key for digits.
+const DIGITS: SwitchParams = SwitchParams { dimension: 832, log2_q: 20, sigma: 3.19, log_base: 2 };
+
+/// Gadgets of RGSW(bits of the short keys).
+const BITS_GADGET: GadgetParams = GadgetParams { levels: 3, log_base: 13, drop: 14 };
+const DIGITS_GADGET: GadgetParams = GadgetParams { levels: 4, log_base: 10, drop: 13 };
+/// Of the automorphisms' keys.
+const GALOIS: GadgetParams = GadgetParams { levels: 8, log_base: 6, drop: 5 };
+/// Of RLWE′(s²).
+const SQUARE: GadgetParams = GadgetParams { levels: 6, log_base: 8, drop: 5 };
+/// Of the keys into the response ring.
+const RING_SWITCH: GadgetParams = GadgetParams { levels: 7, log_base: 4, drop: 0 };
+
+/// A short key's parameters: the switch to it and the rotation by it.
+#[derive(Clone, Debug)]
+pub(crate) struct Short {
+    pub(super) switch: SwitchParams,
+    pub(super) error: Gaussian,
+    pub(super) gadget: Gadget,
+}
+
+/// The common parameters with their tables.
+#[derive(Debug)]
+pub(crate) struct Chain {
+    pub(super) rlwe: RlweParams,
+    pub(super) response: RlweParams,
+    pub(super) bits: Short,
+    pub(super) digits: Short,
+    pub(super) galois: Gadget,
+    pub(super) square: Gadget,
+    pub(super) ring_switch: Gadget,
+    pub(super) query_error: Gaussian,
+    /// What everything that is published leans on, by what it is.
+    pub(super) security: Vec<(&'static str, &'static Row)>,
+}
+
+impl Chain {
+    /// The chain; made once.
+    ///
+    /// # Errors
+    /// [`Error::Parameters`] when the constants of this module do not fit one another.
+    pub(crate) fn get() -> Result<Arc<Self>> {
+        static CHAIN: OnceLock<Result<Arc<Chain>, String>> = OnceLock::new();
+        let made = CHAIN.get_or_init(|| Self::new().map(Arc::new).map_err(|error| error.to_string()));
+        made.clone().map_err(unfit)
+    }
+
+    fn new() -> Result<Self> {
+        let rlwe = RlweParams::with_secret(RING, Secret::Ternary).map_err(unfit)?;
+        let response = RlweParams::new(RESPONSE_RING).map_err(unfit)?;
+        let gadget = |params: &RlweParams, gadget| Gadget::new(params.ring(), gadget).map_err(unfit);
+        let short = |switch: SwitchParams, params| -> Result<Short> {
+            let error = Gaussian::new(switch.sigma).map_err(unfit)?;
+            Ok(Short { switch, error, gadget: gadget(&rlwe, params)? })
+        };
+        let estimate = |params: &SwitchParams| {
+            let SwitchParams { dimension, log2_q, sigma, .. } = *params;
+            security::require_128(dimension, f64::from(log2_q), Secret::Binary, sigma).map_err(unfit)
+        };
+        let own = |params: &RlweParams| params.security().ok_or_else(|| unfit("a ring without an estimate"));
+        // The query's key is the ring's: at 2³² its samples are worth less than those at q.
+        let query = security::require_128(DEGREE, f64::from(LOG2_QUERY), Secret::Ternary, QUERY_SIGMA);
+        let security = vec![
+            ("queries", query.map_err(unfit)?),
+            ("rotation keys, automorphisms, s^2", own(&rlwe)?),
+            ("switch to the key for bits", estimate(&BITS)?),
+            ("switch to the key for digits", estimate(&DIGITS)?),
+            ("switch to the response ring, answers", own(&response)?),
+        ];
+        Ok(Self {
+            bits: short(BITS, BITS_GADGET)?,
+            digits: short(DIGITS, DIGITS_GADGET)?,
+            galois: gadget(&rlwe, GALOIS)?,
+            square: gadget(&rlwe, SQUARE)?,
+            ring_switch: gadget(&response, RING_SWITCH)?,
+            query_error: Gaussian::new(QUERY_SIGMA).map_err(unfit)?,
+            rlwe,
+            response,
+            security,
+        })
+    }
+
+    /// R_q.
+    pub(super) fn ring(&self) -> &Ring {
+        self.rlwe.ring()
+    }
+
+    /// The ring's noise.
+    pub(super) fn setting(&self) -> Setting {
+        Setting {
+            degree: DEGREE,
+            modulus: self.ring().modulus() as f64,
+            secret: 2.0 / 3.0,
+            sigma: RING.sigma,
+            key_bits: KEY_BITS,
+        }
+    }
+
+    /// The response ring's noise.
+    pub(super) fn response_setting(&self) -> Setting {
+        let sigma = RESPONSE_RING.sigma;
+        Setting {
+            degree: RESPONSE_DEGREE,
+            modulus: self.response.ring().modulus() as f64,
+            secret: sigma * sigma,
+            sigma,
+            key_bits: RESPONSE_KEY_BITS,
+        }
+    }
+}
+
+/// An error of the parameters, with its reason.
+pub(super) fn unfit(reason: impl ToString) -> Error {
+    Error::Parameters { scheme: <Pirouette as papir_core::scheme::Scheme>::NAME, reason: reason.to_string() }
+}

@@ -1,0 +1,173 @@
+//! The client: registers, asks with one LWE encryption, and opens one RLWE encryption of its record.
+
+use std::sync::Arc;
+
+use papir_core::scheme::{Client, Parameters, Scheme, Wire, check_indices};
+use papir_core::{Error, Record, Result};
+use papir_lattice::response::ResponseBits;
+use papir_lattice::secret::SecretKey;
+use papir_ring::prg::{SecretRng, Seed};
+use rand_core::CryptoRng;
+use zeroize::{Zeroize, Zeroizing};
+
+use super::Pirouette;
+use super::chain::{Chain, DEGREE, LOG2_P, LOG2_QUERY, RESPONSE_DEGREE};
+use super::keys::Keys;
+use super::noise::DECODING_PART;
+use super::params::PirouetteParams;
+use super::wire::{PirouetteAnswer, PirouetteQuery, Public};
+
+/// The secrets that outlive a query: the ring's key, under which queries are, and the response ring's.
+pub(super) struct Secrets {
+    pub(super) ring: SecretKey,
+    pub(super) response: SecretKey,
+}
+
+/// What a client keeps.
+///
+/// ```text
+/// state    the ring's key (2048), the response ring's (1024): a coefficient a byte, signed
+/// ```
+pub struct State(Arc<Secrets>);
+
+impl State {
+    fn new(chain: &Chain, ring: Zeroizing<Vec<i32>>, response: Zeroizing<Vec<i32>>) -> Self {
+        Self(Arc::new(Secrets {
+            ring: SecretKey::from_coefficients(&chain.rlwe, ring),
+            response: SecretKey::from_coefficients(&chain.response, response),
+        }))
+    }
+}
+
+impl Wire<PirouetteParams> for State {
+    fn encode(&self, _params: &PirouetteParams) -> Vec<u8> {
+        let keys = [&self.0.ring, &self.0.response];
+        let mut bytes = Vec::with_capacity(DEGREE + RESPONSE_DEGREE);
+        bytes.extend(keys.into_iter().flat_map(SecretKey::coefficients).map(|&c| c as i8 as u8));
+        bytes
+    }
+
+    fn decode(params: &PirouetteParams, bytes: &[u8]) -> Result<Self> {
+        Error::check_length("pirouette's client state", bytes.len(), DEGREE + RESPONSE_DEGREE)?;
+        let coefficients = |bytes: &[u8]| Zeroizing::new(bytes.iter().map(|&c| i32::from(c as i8)).collect());
+        let (ring, response) = bytes.split_at(DEGREE);
+        let outside = ring.iter().filter(|&&c| !matches!(c as i8, -1..=1)).count();
+        if outside > 0 {
+            let found = format!("{outside} coefficients outside");
+            return Err(Error::malformed("pirouette's client state", found, "a ternary key"));
+        }
+        Ok(Self::new(&params.chain, coefficients(ring), coefficients(response)))
+    }
+}
+
+/// What opens one answer: the key, and the record's place in its item.
+pub struct PirouetteSecret {
+    secrets: Arc<Secrets>,
+    slot: u64,
+}
+
+impl Drop for PirouetteSecret {
+    fn drop(&mut self) {
+        self.slot.zeroize();
+    }
+}
+
+/// A client.
+pub struct PirouetteClient {
+    params: PirouetteParams,
+}
+
+impl Client<Pirouette> for PirouetteClient {
+    fn new(params: PirouetteParams, _public: Public) -> Result<Self> {
+        Ok(Self { params })
+    }
+
+    fn params(&self) -> &PirouetteParams {
+        &self.params
+    }
+
+    fn register(&self, rng: &mut dyn CryptoRng) -> Result<Option<(State, Keys)>> {
+        let (chain, mut rng) = (&self.params.chain, SecretRng::new(rng));
+        let mut ring = Zeroizing::new(vec![0; DEGREE]);
+        papir_ring::sample::ternary(&mut rng, &mut ring);
+        let mut response = Zeroizing::new(vec![0; RESPONSE_DEGREE]);
+        chain.response.error().fill(&mut rng, &mut response);
+        let state = State::new(chain, ring, response);
+        let keys = Keys::generate(chain, &state.0, &mut rng);
+        Ok(Some((state, keys)))
+    }
+
+    fn state_fits(&self, _state: &State) -> bool {
+        true
+    }
+
+    fn query(
+        &self,
+        state: Option<&mut State>,
+        indices: &[u64],
+        rng: &mut dyn CryptoRng,
+    ) -> Result<(PirouetteSecret, PirouetteQuery)> {
+        check_indices(Pirouette::NAME, &self.params.shape(), indices, 1)?;
+        let state = state.ok_or(Error::Session { scheme: Pirouette::NAME, what: "client state" })?;
+        let (item, slot) = self.params.layout.bundle.locate(indices[0]);
+        let seed = self.fresh_seed(rng);
+        let body = self.encrypt(&state.0, &seed, item, &mut SecretRng::new(rng));
+        Ok((PirouetteSecret { secrets: Arc::clone(&state.0), slot }, PirouetteQuery { seed, body }))
+    }
+
+    /// Takes the same time whether the answer decodes or not.
+    fn extract(&self, secret: PirouetteSecret, answer: PirouetteAnswer) -> Result<Vec<Record>> {
+        let (item, distance) = self.decrypt(&secret, &answer);
+        let half = 1u64 << (self.params.answer_bits.a - LOG2_P - 1);
+        if distance as f64 > DECODING_PART * half as f64 {
+            return Err(Error::NotDecodable);
+        }
+        Ok(vec![self.params.layout.bundle.select(&item, secret.slot)])
+    }
+}
+
+impl PirouetteClient {
+    /// The seed of one mask: fresh each time, so that no mask is used twice under a key.
+    fn fresh_seed(&self, rng: &mut dyn CryptoRng) -> Seed {
+        let mut seed = Seed([0; 32]);
+        rng.fill_bytes(&mut seed.0[..self.params.literal().seed_bytes]);
+        seed
+    }
+
+    /// Item · 2³²/2^(k + 1) + e − ⟨a, s⟩: the bit above the item's k bits is zero.
+    fn encrypt(&self, secrets: &Secrets, seed: &Seed, item: u64, rng: &mut dyn CryptoRng) -> u32 {
+        let mut error = Zeroizing::new(vec![0; 1]);
+        self.params.chain.query_error.fill(rng, &mut error);
+        let mask = PirouetteQuery::mask(seed);
+        let product = |(&a, &s): (&u32, &i32)| a.wrapping_mul(s as u32);
+        let inner = mask.iter().zip(secrets.ring.coefficients()).map(product).fold(0, u32::wrapping_add);
+        let message = (item as u32) << (LOG2_QUERY - self.params.layout.index_bits() - 1);
+        message.wrapping_add(error[0] as u32).wrapping_sub(inner)
+    }
+
+    /// The item's bytes, and the largest distance of a phase from a message.
+    fn decrypt(&self, secret: &PirouetteSecret, answer: &PirouetteAnswer) -> (Zeroizing<Vec<u8>>, u64) {
+        let (bits, span) = (self.params.answer_bits, self.params.layout.span);
+        let planes = answer.masks.chunks_exact(RESPONSE_DEGREE).zip(answer.bodies.chunks_exact(span));
+        let (mut item, mut worst) = (Zeroizing::new(Vec::with_capacity(answer.bodies.len())), 0);
+        for (mask, body) in planes {
+            for (i, &body) in body.iter().enumerate() {
+                let phase = phase(bits, &secret.secrets.response, mask, i * (RESPONSE_DEGREE / span), body);
+                let (message, distance) = bits.nearest(phase, LOG2_P);
+                item.push(message as u8);
+                worst = worst.max(distance);
+            }
+        }
+        (item, worst)
+    }
+}
+
+/// b·2^(a − b) plus coefficient `index` of mask·key, modulo 2^a.
+fn phase(bits: ResponseBits, key: &SecretKey, mask: &[u64], index: usize, body: u64) -> u64 {
+    let (low, high) = mask.split_at(index + 1);
+    let (first, rest) = key.coefficients().split_at(index + 1);
+    let product = |(&a, &s): (&u64, &i32)| a.wrapping_mul(i64::from(s) as u64);
+    let positive = low.iter().rev().zip(first).map(product).fold(0, u64::wrapping_add);
+    let negative = high.iter().rev().zip(rest).map(product).fold(0, u64::wrapping_add);
+    (body << (bits.a - bits.b)).wrapping_add(positive).wrapping_sub(negative) & ((1 << bits.a) - 1)
+}

@@ -1,0 +1,102 @@
+//! Phase 1: Σ over rows of database polynomial times selector, for each column and each query.
+//!
+//! A polynomial of the database is transformed once for all queries that are answered together.
+
+use papir_kernels::pointwise;
+use papir_lattice::rlwe::Rlwe;
+use papir_lattice::rows::Rows;
+use papir_ring::{Poly, Ring, Values};
+
+use super::chain::DEGREE;
+
+/// Rows of the database that are transformed before they meet the selectors: both stay in the second cache.
+const BLOCK: usize = 16;
+
+/// The transformed polynomials of a block of rows, modulo each prime.
+struct Block {
+    rows: [Vec<u32>; 2],
+}
+
+impl Block {
+    fn new() -> Self {
+        Self { rows: [0, 1].map(|_| vec![0; BLOCK * DEGREE]) }
+    }
+
+    /// Takes a polynomial of signed bytes as row `row`.
+    fn transform(&mut self, ring: &Ring, row: usize, bytes: &[u8]) {
+        for (prime, rows) in self.rows.iter_mut().enumerate() {
+            let out = &mut rows[row * DEGREE..][..DEGREE];
+            let q = ring.primes()[prime].value();
+            // Below 2q, as transforms take it.
+            let residues = bytes.iter().map(|&byte| q.wrapping_add_signed(i32::from(byte as i8)));
+            out.iter_mut().zip(residues).for_each(|(out, residue)| *out = residue);
+            ring.table(prime).forward_lazy(out);
+        }
+    }
+
+    /// Takes a polynomial's residues modulo q₁, then modulo q₂, in values.
+    fn copy(&mut self, row: usize, residues: &[u32]) {
+        for (rows, residues) in self.rows.iter_mut().zip(residues.chunks_exact(DEGREE)) {
+            rows[row * DEGREE..][..DEGREE].copy_from_slice(residues);
+        }
+    }
+}
+
+/// The polynomials of one plane, row by row.
+#[derive(Clone, Copy)]
+pub(super) enum Plane<'a> {
+    /// d bytes each.
+    Bytes(&'a [u8]),
+    /// 2·d residues each.
+    Values(&'a [u32]),
+}
+
+/// For each query the encryptions of the columns in `range`: selectors times the plane's polynomials, of
+/// `columns` columns in rows.
+pub(super) fn columns(
+    ring: &Ring,
+    plane: Plane<'_>,
+    (columns, range): (usize, std::ops::Range<usize>),
+    selectors: &[&Rows],
+) -> Vec<Vec<Rlwe>> {
+    let rows = selectors.first().map_or(0, |selectors| selectors.count());
+    let zero = || vec![[ring.zero::<Values>(), ring.zero::<Values>()]; range.len()];
+    let mut sums: Vec<Vec<[Poly<Values>; 2]>> = selectors.iter().map(|_| zero()).collect();
+    let (mut block, mut product) = (Block::new(), vec![0; DEGREE]);
+    for first in (0..rows).step_by(BLOCK) {
+        let count = BLOCK.min(rows - first);
+        for (place, column) in range.clone().enumerate() {
+            for row in 0..count {
+                let poly = (first + row) * columns + column;
+                match plane {
+                    Plane::Bytes(bytes) => block.transform(ring, row, &bytes[poly * DEGREE..][..DEGREE]),
+                    Plane::Values(values) => block.copy(row, &values[poly * 2 * DEGREE..][..2 * DEGREE]),
+                }
+            }
+            for (sums, selectors) in sums.iter_mut().zip(selectors) {
+                add_products(ring, &block, (first, count), selectors, &mut sums[place], &mut product);
+            }
+        }
+    }
+    let rlwe = |[a, b]: [Poly<Values>; 2]| Rlwe { a: ring.inverse(a), b: ring.inverse(b) };
+    sums.into_iter().map(|sums| sums.into_iter().map(rlwe).collect()).collect()
+}
+
+/// `sum` += Σ rowᵢ·selector_{first + i}.
+fn add_products(
+    ring: &Ring,
+    block: &Block,
+    (first, count): (usize, usize),
+    selectors: &Rows,
+    sum: &mut [Poly<Values>; 2],
+    product: &mut [u32],
+) {
+    for (part, sum) in sum.iter_mut().enumerate() {
+        for (prime, sum) in sum.parts_mut().into_iter().enumerate() {
+            let modulus = ring.primes()[prime];
+            let selectors = &selectors.residues(part, prime)[first * DEGREE..(first + count) * DEGREE];
+            pointwise::dot(product, &block.rows[prime][..count * DEGREE], selectors, modulus);
+            pointwise::add_assign(sum, product, modulus);
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! How records lie in the polynomials of the database, and how an index names them.
+//!
+//! Records share items of `span` bytes (long ones take several, one in each plane). A polynomial of a plane
+//! holds d/span items, item slot s in the coefficients that are s modulo d/span, a byte each. From the lowest
+//! bit up an item's number is its slot (the paper's ν₃ bits), its column (ν₂) and its row (ν₁).
+
+use papir_core::{Change, Records, Result, Shape};
+
+use super::chain::{DEGREE, LOG2_DEGREE, LOG2_DIGIT, RESPONSE_DEGREE, unfit};
+use crate::bundle::Bundle;
+
+/// The shortest item.
+pub(super) const LEAST_SPAN: usize = 32;
+
+/// Records, items, rows and columns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// Records in items.
+    pub(super) bundle: Bundle,
+    /// Bytes of an item in one plane, a power of two.
+    pub span: usize,
+    /// Planes: items of one answer.
+    pub planes: usize,
+    /// Rows that hold items, at most 2^ν₁.
+    pub rows: usize,
+    /// ν₁.
+    pub log2_rows: u32,
+    /// ν₂.
+    pub log2_columns: u32,
+    /// ν₃.
+    pub log2_slots: u32,
+}
+
+impl Layout {
+    /// Items of `span` bytes in rows by ν₁ = 4 + τ bits.
+    ///
+    /// # Errors
+    /// [`papir_core::Error::Parameters`] for an unfit span or too many items.
+    pub fn new(shape: Shape, span: usize, tau: u32) -> Result<Self> {
+        if !span.is_power_of_two() || !(LEAST_SPAN..=RESPONSE_DEGREE).contains(&span) {
+            return Err(unfit(format!("items of {span} bytes: expected a power of two from {LEAST_SPAN} to {RESPONSE_DEGREE}")));
+        }
+        let planes = shape.record_bytes().div_ceil(span);
+        if planes > 1 && span < RESPONSE_DEGREE {
+            return Err(unfit(format!("records of {} bytes in items of {span}", shape.record_bytes())));
+        }
+        let bundle = Bundle::new(shape, span * planes)?;
+        let (log2_slots, log2_rows) = (LOG2_DEGREE - span.trailing_zeros(), LOG2_DIGIT + tau);
+        let polys = bundle.units().div_ceil(1 << log2_slots);
+        let log2_columns = polys.div_ceil(1 << log2_rows).next_power_of_two().trailing_zeros();
+        let rows = polys.div_ceil(1 << log2_columns) as usize;
+        Ok(Self { bundle, span, planes, rows, log2_rows, log2_columns, log2_slots })
+    }
+
+    /// Bits of an item's number.
+    pub fn index_bits(&self) -> u32 {
+        self.log2_rows + self.log2_columns + self.log2_slots
+    }
+
+    /// Columns.
+    pub fn columns(&self) -> usize {
+        1 << self.log2_columns
+    }
+
+    /// Slots of a polynomial.
+    pub(super) fn slots(&self) -> usize {
+        1 << self.log2_slots
+    }
+
+    /// Polynomials of one plane.
+    pub(super) fn polys(&self) -> usize {
+        self.rows * self.columns()
+    }
+
+    /// Bytes of the database: a byte a coefficient.
+    pub fn bytes(&self) -> u64 {
+        (self.planes * self.polys() * DEGREE) as u64
+    }
+
+    /// Places the items of polynomial `index` of every plane: a plane's d bytes follow another's.
+    ///
+    /// # Errors
+    /// Those of the source.
+    pub(super) fn encode(&self, records: &dyn Records, index: usize) -> Result<Vec<u8>> {
+        let (slots, span) = (self.slots(), self.span);
+        let mut items = vec![0; slots * self.bundle.unit_bytes];
+        self.bundle.read(records, (index * slots) as u64, &mut items)?;
+        let mut polys = vec![0; self.planes * DEGREE];
+        for (slot, item) in items.chunks_exact(self.bundle.unit_bytes).enumerate() {
+            for (part, poly) in item.chunks_exact(span).zip(polys.chunks_exact_mut(DEGREE)) {
+                part.iter().zip(poly[slot..].iter_mut().step_by(slots)).for_each(|(&byte, out)| *out = byte);
+            }
+        }
+        Ok(polys)
+    }
+
+    /// An item, of all planes, out of the database's bytes.
+    pub(super) fn item(&self, database: &[u8], item: u64) -> Vec<u8> {
+        let (poly, slot) = (item as usize / self.slots(), item as usize % self.slots());
+        let plane = self.polys() * DEGREE;
+        let part = |p: usize| {
+            let poly = &database[p * plane + poly * DEGREE..][..DEGREE];
+            poly[slot..].iter().step_by(self.slots()).copied()
+        };
+        (0..self.planes).flat_map(part).collect()
+    }
+
+    /// Writes an item of all planes.
+    pub(super) fn set_item(&self, database: &mut [u8], item: u64, bytes: &[u8]) {
+        let (poly, slot) = (item as usize / self.slots(), item as usize % self.slots());
+        let plane = self.polys() * DEGREE;
+        for (p, part) in bytes.chunks_exact(self.span).enumerate() {
+            let poly = &mut database[p * plane + poly * DEGREE..][..DEGREE];
+            poly[slot..].iter_mut().step_by(self.slots()).zip(part).for_each(|(out, &byte)| *out = byte);
+        }
+    }
+
+    /// Writes a changed record.
+    ///
+    /// # Errors
+    /// None for a change that fits the shape.
+    pub(super) fn set(&self, database: &mut [u8], change: &Change) -> Result<()> {
+        let (item, _) = self.bundle.locate(change.index);
+        let mut bytes = self.item(database, item);
+        self.bundle.set(&mut bytes, change)?;
+        self.set_item(database, item, &bytes);
+        Ok(())
+    }
+}

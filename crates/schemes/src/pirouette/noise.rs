@@ -1,0 +1,141 @@
+//! The whole chain's noise, from the query to the answer, and the probability that it is too much.
+
+use papir_lattice::bootstrap::lwe::SwitchParams;
+use papir_lattice::bootstrap::noise::{Gate, Setting};
+use papir_lattice::gadget::GadgetParams;
+use papir_lattice::noise::{failure_log2, rounding};
+use papir_lattice::response::ResponseBits;
+
+use super::chain::{Chain, DEGREE, LOG2_DEGREE, LOG2_DIGIT, LOG2_P, LOG2_QUERY, ORDER, OUTPUTS, QUERY_SIGMA};
+use super::layout::Layout;
+
+/// The part of half the distance between messages that an answer's error may reach: beyond it, an answer
+/// does not decode.
+pub(super) const DECODING_PART: f64 = 0.875;
+
+/// Gadgets of the ring's keys.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Gadgets {
+    /// Of the rotations for bits.
+    pub bits: GadgetParams,
+    /// Of the rotations for digits.
+    pub digits: GadgetParams,
+    /// Of the automorphisms.
+    pub galois: GadgetParams,
+    /// Of s².
+    pub square: GadgetParams,
+}
+
+/// What the noise depends on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct NoiseInput {
+    /// The ring.
+    pub ring: Setting,
+    /// The short keys, for bits and for digits.
+    pub short: [SwitchParams; 2],
+    /// Of the ring's keys.
+    pub gadgets: Gadgets,
+    /// Of the gates' RGSW encryptions.
+    pub gate: GadgetParams,
+    /// ν₁, ν₂, ν₃.
+    pub dimensions: [u32; 3],
+    /// Coefficients of an answer that hold a record.
+    pub coefficients: usize,
+}
+
+/// Variances by where they come from: units of the ring's modulus, squared, relative to it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Noise {
+    /// Of a rotation for a bit.
+    pub rotation: f64,
+    /// Rows of a gate.
+    pub rows: Gate,
+    /// Of a coefficient of a selector.
+    pub selector: f64,
+    /// After the first dimension, for any database.
+    pub first: f64,
+    /// That folding and rotating add.
+    pub gates: f64,
+    /// Of the exponents, in turns²: the worst bit's and the digit's.
+    pub exponents: [f64; 2],
+}
+
+impl Noise {
+    /// The variances for these parameters.
+    pub fn compute(input: &NoiseInput) -> Self {
+        let NoiseInput { ring, gadgets, dimensions: [rows, columns, slots], .. } = *input;
+        let q2 = ring.modulus * ring.modulus;
+        let rotation = ring.rotation(gadgets.bits, input.short[0].dimension);
+        let box_rotation = ring.rotation(gadgets.digits, input.short[1].dimension);
+        let trace = ring.trace(gadgets.galois, LOG2_DEGREE as usize);
+        let tau = rows - LOG2_DIGIT;
+        let selector = box_rotation * 2f64.powi(tau as i32) + trace;
+        // Of bytes that are −128 at worst.
+        let bytes = 2f64.powi(rows as i32) * DEGREE as f64 * 4f64.powi(LOG2_P as i32 - 1);
+        let gate = ring.scheme_switch(gadgets.square, rotation + trace);
+        let gates = f64::from(columns + slots) * ring.gate(input.gate, gate);
+        Self {
+            rotation: rotation / q2,
+            rows: Gate { keyed: gate.keyed / q2, plain: gate.plain / q2 },
+            selector: selector / q2,
+            first: selector * bytes / q2,
+            gates: gates / q2,
+            exponents: exponents(input, rotation / q2),
+        }
+    }
+
+    /// log₂ of the probability that the index is not found: bits' and digits' exponents stray too far.
+    pub fn index_failure_log2(&self, input: &NoiseInput) -> f64 {
+        let [rows, columns, slots] = input.dimensions;
+        let singles = f64::from(rows - LOG2_DIGIT + columns + slots);
+        let boxes = 2f64.powi((rows - LOG2_DIGIT) as i32);
+        // A bit is half a turn; a digit with the sign has 2^5 values.
+        let bits = failure_log2(0.25, self.exponents[0], singles);
+        let digits = failure_log2(0.5 / 2f64.powi(LOG2_DIGIT as i32 + 1), self.exponents[1], boxes);
+        (bits.exp2() + digits.exp2()).log2()
+    }
+
+    /// Variance of what an answer is decrypted to, of bits and noise of the response ring.
+    pub fn answer(&self, response: &Setting, ring_switch: GadgetParams, bits: ResponseBits) -> f64 {
+        let q2 = response.modulus * response.modulus;
+        // Both halves of the larger key meet the rounded mask.
+        let rounded = (DEGREE as f64 * 2.0 / 3.0 + 1.0) * rounding(1.0) / q2;
+        let switch = 2.0 * response.key_switch(ring_switch) / q2;
+        let step = |bits: u32| rounding(2f64.powi(-(bits as i32)));
+        let sent = response.degree as f64 * response.secret * step(bits.a) + step(bits.b);
+        self.first + self.gates + rounded + switch + sent
+    }
+}
+
+/// Variances of the exponents, in turns²: for the worst bit, and for the digit.
+fn exponents(input: &NoiseInput, rotation: f64) -> [f64; 2] {
+    let NoiseInput { ring, short, dimensions: [rows, columns, slots], .. } = *input;
+    let places = rows + columns + slots + 1;
+    let singles = places - 1 - LOG2_DIGIT;
+    let query = QUERY_SIGMA * QUERY_SIGMA / 4f64.powi(LOG2_QUERY as i32);
+    // The bit at place j: the query and j subtracted bits, times 2^(places − 1 − j).
+    let bit = |j: u32| (query + f64::from(j) * rotation) * 4f64.powi((places - 1 - j) as i32);
+    let worst = (0..singles).map(bit).fold(0.0, f64::max);
+    let order = f64::from(ORDER);
+    let bits = worst + ring.switch(&short[0], order / OUTPUTS as f64);
+    // A digit: what is left, and half turns for up to τ bits.
+    let left = query + f64::from(singles + rows - LOG2_DIGIT) * rotation;
+    [bits, left + ring.switch(&short[1], order)]
+}
+
+/// The noise input of a chain and a layout.
+pub(super) fn input(chain: &Chain, layout: &Layout, gate: GadgetParams) -> NoiseInput {
+    NoiseInput {
+        ring: chain.setting(),
+        short: [chain.bits.switch, chain.digits.switch],
+        gadgets: Gadgets {
+            bits: chain.bits.gadget.params(),
+            digits: chain.digits.gadget.params(),
+            galois: chain.galois.params(),
+            square: chain.square.params(),
+        },
+        gate,
+        dimensions: [layout.log2_rows, layout.log2_columns, layout.log2_slots],
+        coefficients: layout.planes * layout.span,
+    }
+}

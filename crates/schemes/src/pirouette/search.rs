@@ -1,0 +1,67 @@
+//! The choice of parameters for a shape.
+
+use papir_core::cost::Rates;
+use papir_core::scheme::{Goal, Parameters as _};
+use papir_core::{Result, Shape};
+
+use super::chain::{RESPONSE_DEGREE, unfit};
+use super::layout::LEAST_SPAN;
+use super::params::{Form, Literal, PirouetteParams};
+
+/// Digits and bases of the gates' gadgets, fewest digits first.
+const GATES: [(usize, u32); 6] = [(3, 7), (4, 6), (4, 5), (5, 4), (6, 4), (7, 3)];
+/// Uplink and downlink that [`Goal::Balanced`] assumes, bytes a second (10 Mbit/s).
+const BALANCED_LINE: f64 = 1.25e6;
+/// Bytes of a fresh seed.
+const SEED: usize = 32;
+
+/// The best parameters for a goal: spans from the record's length on, all numbers of boxes, and of the gates'
+/// gadgets the first whose noise closes.
+///
+/// # Errors
+/// Those of the parameters that come nearest, where none fit.
+pub(super) fn choose(shape: Shape, goal: Goal, form: Form) -> Result<PirouetteParams> {
+    let least = shape.record_bytes().clamp(LEAST_SPAN, RESPONSE_DEGREE).next_power_of_two();
+    let spans = (0..).map(|shift| least << shift).take_while(|&span| span <= RESPONSE_DEGREE);
+    let mut best: Option<(f64, PirouetteParams)> = None;
+    let mut refusal = unfit("no items");
+    for (span, tau) in spans.flat_map(|span| (0..=4).map(move |tau| (span, tau))) {
+        match closing(shape, span, tau, form) {
+            Ok(params) => {
+                let cost = cost(&params, goal);
+                if best.as_ref().is_none_or(|(least, _)| cost < *least) {
+                    best = Some((cost, params));
+                }
+            }
+            Err(error) => refusal = error,
+        }
+    }
+    best.map(|(_, params)| params).ok_or(refusal)
+}
+
+/// The parameters with the fewest digits in gates.
+fn closing(shape: Shape, span: usize, tau: u32, form: Form) -> Result<PirouetteParams> {
+    let all = GATES.map(|gate| {
+        PirouetteParams::new(shape, Literal { span, tau, gate, seed_bytes: SEED, form })
+    });
+    let mut last = Err(unfit("no gadgets"));
+    for params in all {
+        if params.is_ok() {
+            return params;
+        }
+        last = params;
+    }
+    last
+}
+
+/// What a goal minimises: bytes, seconds, or seconds on a line.
+fn cost(params: &PirouetteParams, goal: Goal) -> f64 {
+    let description = params.describe();
+    let bytes = (description.sizes.query + description.sizes.answer) as f64;
+    let seconds = description.work.answer.core_seconds(&Rates::BUILT_IN);
+    match goal {
+        Goal::MinCommunication => bytes + seconds * 1e-3,
+        Goal::Balanced => bytes / BALANCED_LINE + seconds,
+        Goal::MinTime => seconds,
+    }
+}

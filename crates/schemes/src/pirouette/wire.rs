@@ -1,0 +1,111 @@
+//! Messages of Pirouette.
+//!
+//! ```text
+//! public   nothing: all seeds are the clients'
+//! query    seed (32 or 16), the LWE encryption's last component (4)
+//! answer   of each plane the mask's N₁ words, then of each plane the body's words of the item, packed
+//! ```
+
+use papir_core::codec::{Reader, Writer};
+use papir_core::scheme::Wire;
+use papir_core::{Error, Result};
+use papir_kernels::bits;
+use papir_lattice::bootstrap::lwe::Lwe;
+use papir_ring::prg::Seed;
+
+use super::chain::{DEGREE, LOG2_QUERY, RESPONSE_DEGREE};
+use super::params::PirouetteParams;
+
+/// What a query's seed may be long.
+pub(super) const SEED_BYTES: [usize; 2] = [32, 16];
+
+/// Nothing.
+#[derive(Clone)]
+pub struct Public;
+
+impl Wire<PirouetteParams> for Public {
+    fn encode(&self, _params: &PirouetteParams) -> Vec<u8> {
+        Vec::new()
+    }
+
+    fn decode(_params: &PirouetteParams, bytes: &[u8]) -> Result<Self> {
+        Error::check_length("pirouette's public part", bytes.len(), 0)?;
+        Ok(Self)
+    }
+}
+
+/// An LWE encryption of an item's number modulo 2³².
+pub struct PirouetteQuery {
+    /// From which the mask is expanded; shorter seeds end in zeros.
+    pub(super) seed: Seed,
+    /// The last component.
+    pub(super) body: u32,
+}
+
+impl PirouetteQuery {
+    /// The mask's d words.
+    pub(super) fn mask(seed: &Seed) -> Vec<u32> {
+        let mut mask = vec![0; DEGREE];
+        seed.expand("pirouette/query", 0).uniform_bits(&mut mask);
+        mask
+    }
+
+    /// The encryption on the torus.
+    pub(super) fn lwe(&self) -> Lwe {
+        let lift = |word: u32| u64::from(word) << (u64::BITS - LOG2_QUERY);
+        Lwe { a: Self::mask(&self.seed).into_iter().map(lift).collect(), b: lift(self.body) }
+    }
+}
+
+impl Wire<PirouetteParams> for PirouetteQuery {
+    fn encode(&self, params: &PirouetteParams) -> Vec<u8> {
+        let mut writer = Writer::new();
+        writer.raw(&self.seed.0[..params.literal().seed_bytes]).u32(self.body);
+        writer.finish()
+    }
+
+    fn decode(params: &PirouetteParams, bytes: &[u8]) -> Result<Self> {
+        Error::check_length("pirouette's query", bytes.len(), params.query_bytes())?;
+        let mut reader = Reader::new("pirouette's query", bytes);
+        let mut seed = Seed([0; 32]);
+        let length = params.literal().seed_bytes;
+        seed.0[..length].copy_from_slice(reader.raw(length)?);
+        Ok(Self { seed, body: reader.u32()? })
+    }
+}
+
+/// RLWE encryptions of an item's planes in the response ring, switched to few bits.
+pub struct PirouetteAnswer {
+    /// N₁ words of each plane.
+    pub(super) masks: Vec<u64>,
+    /// The item's words of each plane.
+    pub(super) bodies: Vec<u64>,
+}
+
+impl Wire<PirouetteParams> for PirouetteAnswer {
+    fn encode(&self, params: &PirouetteParams) -> Vec<u8> {
+        let (mut masks, mut bodies) = (Vec::new(), Vec::new());
+        bits::pack(&self.masks, params.answer_bits.a, &mut masks);
+        bits::pack(&self.bodies, params.answer_bits.b, &mut bodies);
+        masks.append(&mut bodies);
+        masks
+    }
+
+    fn decode(params: &PirouetteParams, bytes: &[u8]) -> Result<Self> {
+        let what = "pirouette's answer";
+        let parts = params.answer_parts();
+        Error::check_length(what, bytes.len(), parts.iter().sum())?;
+        let (first, second) = bytes.split_at(parts[0]);
+        let planes = params.layout.planes;
+        let unpack = |bytes: &[u8], width, count| {
+            let mut words = Vec::new();
+            bits::unpack(bytes, width, count, &mut words)
+                .map_err(|error| Error::malformed(what, error, "zeros after the last word"))?;
+            Ok::<_, Error>(words)
+        };
+        Ok(Self {
+            masks: unpack(first, params.answer_bits.a, planes * RESPONSE_DEGREE)?,
+            bodies: unpack(second, params.answer_bits.b, planes * params.layout.span)?,
+        })
+    }
+}
