@@ -57,10 +57,13 @@ pub struct Laps {
 }
 
 impl Laps {
-    /// Runs and times one part.
+    /// Runs and times one part; parts of one name add up.
     pub fn time<T>(&mut self, name: &'static str, part: impl FnOnce() -> T) -> T {
         let (result, seconds) = timed(part);
-        self.laps.push((name, seconds));
+        match self.laps.iter_mut().find(|lap| lap.0 == name) {
+            Some(lap) => lap.1 += seconds,
+            None => self.laps.push((name, seconds)),
+        }
         result
     }
 
@@ -92,6 +95,17 @@ mod tests {
         assert_eq!(names, ["encode", "pack"]);
         assert!(stages[0].1 >= 0.02 && stages[1].1 >= 0.04, "{stages:?}");
         assert!((stages[0].1 + stages[1].1 - all).abs() < 1e-9, "{stages:?} of {all}");
+    }
+
+    #[test]
+    fn laps_of_one_name_add_up() {
+        let mut laps = Laps::default();
+        let nap = || sleep(Duration::from_millis(2));
+        for name in ["a", "b", "a"] {
+            laps.time(name, nap);
+        }
+        let [("a", a), ("b", b)] = laps.laps() else { unreachable!("{:?}", laps.laps()) };
+        assert!(*a >= 0.004 && *b >= 0.002, "{a} {b}");
     }
 
     #[test]

@@ -12,6 +12,11 @@ use papir_schemes::inspire::{self, Inspire};
 use papir_schemes::inspire2::{self, Inspire2};
 use papir_schemes::newton::params::NewtonParams;
 use papir_schemes::newton::{self, Newton};
+use papir_schemes::pirouette::params::PirouetteParams;
+use papir_schemes::pirouette::phase0::Selection;
+use papir_schemes::pirouette::server::PirouetteServer;
+use papir_schemes::pirouette::wire::{PirouetteAnswer, PirouetteQuery};
+use papir_schemes::pirouette::{self, Pirouette};
 use papir_schemes::plain::Plain;
 use papir_schemes::selection::{SelectionAnswer, SelectionQuery};
 use papir_schemes::simple::Simple;
@@ -277,6 +282,40 @@ impl Measured for ZipDouble {
         let none = CoreError::BatchSize { scheme: Self::NAME, found: 0, capacity: 1 };
         let (levels, products) = levels.first().zip(products.first()).ok_or(none)?;
         laps.time("join", || server.join(session, query, levels, products))
+    }
+}
+
+impl Measured for Pirouette {
+    fn params(shape: Shape, choice: Choice) -> Result<PirouetteParams<pirouette::Full>> {
+        Ok(match choice {
+            Choice::Goal(goal) => PirouetteParams::choose(shape, goal)?,
+            other => return Err(unfit(Self::NAME, other)),
+        })
+    }
+
+    fn part(stage: &str) -> Option<Part> {
+        (stage == "encode").then_some(Part::Encode)
+    }
+
+    fn answer(
+        server: &PirouetteServer<pirouette::Full>,
+        session: Session<'_, Self>,
+        query: &PirouetteQuery,
+        laps: &mut Laps,
+    ) -> Result<PirouetteAnswer, CoreError> {
+        let keys = session.require_keys()?;
+        let expansion = server.expansion(keys)?;
+        let bits = laps.time("bits", || expansion.bits(query));
+        let gates = laps.time("gates", || expansion.gates(&bits));
+        let selectors = laps.time("selectors", || expansion.selectors(&bits));
+        let selection = [Selection { gates, selectors }];
+        let mut groups = Vec::new();
+        for group in 0..server.groups() {
+            let columns = laps.time("first", || server.first(group, &selection));
+            groups.append(&mut laps.time("fold", || server.fold(&selection, columns)));
+        }
+        let planes = laps.time("rotate", || server.rotate_planes(&selection[0], groups));
+        laps.time("switch", || server.respond(keys, &planes))
     }
 }
 

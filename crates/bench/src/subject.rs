@@ -10,6 +10,7 @@ use papir_schemes::inspire::Inspire;
 use papir_schemes::inspire0::Inspire0;
 use papir_schemes::inspire2::Inspire2;
 use papir_schemes::newton::{Newton, Registered, Symmetric};
+use papir_schemes::pirouette::Pirouette;
 use papir_schemes::plain::Plain;
 use papir_schemes::simple::Simple;
 use papir_schemes::simpleypir::SimpleYpir;
@@ -127,7 +128,7 @@ impl<S: Measured> Subject for Of<S> {
 }
 
 /// Every scheme of the registry.
-pub fn all() -> [&'static dyn Subject; 14] {
+pub fn all() -> [&'static dyn Subject; 15] {
     const PLAIN: &dyn Subject = &Of::<Plain>(PhantomData);
     const SIMPLE: &dyn Subject = &Of::<Simple>(PhantomData);
     const INSPIRE: &dyn Subject = &Of::<Inspire>(PhantomData);
@@ -141,6 +142,7 @@ pub fn all() -> [&'static dyn Subject; 14] {
     const NEWTON_SYM: &dyn Subject = &Of::<Newton<Symmetric>>(PhantomData);
     const ZIP_DOUBLE: &dyn Subject = &Of::<ZipDouble>(PhantomData);
     const INSPIRE_BATCH: &dyn Subject = &Of::<Batched<Stacked>>(PhantomData);
+    const PIROUETTE: &dyn Subject = &Of::<Pirouette>(PhantomData);
     const SIMPLE_BATCH: &dyn Subject = &Of::<Batched<Simple>>(PhantomData);
     [
         PLAIN,
@@ -157,6 +159,7 @@ pub fn all() -> [&'static dyn Subject; 14] {
         ZIP_DOUBLE,
         INSPIRE_BATCH,
         SIMPLE_BATCH,
+        PIROUETTE,
     ]
 }
 

@@ -26,8 +26,7 @@ fn main() {
     let mut rng = ChaCha20Rng::from_seed([1; 32]);
     let secret = SecretKey::generate(&params, &mut rng);
     let seed = Seed([2; 32]);
-    let switch =
-        SwitchParams { dimension: 600, log2_q: 14, sigma: 3.19, log_base: 2 };
+    let switch = SwitchParams { dimension: 600, log2_q: 14, sigma: 3.19, log_base: 2 };
     let key = BinaryKey::generate(switch.dimension, &mut rng);
     let error = Gaussian::new(switch.sigma).unwrap();
     let start = Instant::now();
@@ -44,7 +43,9 @@ fn main() {
     let bits: Vec<Rows> = bits.collect();
     println!("rotation key {:?}", start.elapsed());
     let mut acc = Rlwe::zero(ring);
-    acc.b = ring.from_words(&(0..2048).map(|i| if i < 1024 { 1 << 40 } else { ring.modulus() - (1 << 40) }).collect::<Vec<_>>());
+    acc.b = ring.from_words(
+        &(0..2048).map(|i| if i < 1024 { 1 << 40 } else { ring.modulus() - (1 << 40) }).collect::<Vec<_>>(),
+    );
     let mut out = Rlwe::zero(ring);
     let mut work = Workspace::new(ring, 8);
     let time = |name: &str, count: u32, f: &mut dyn FnMut()| {
@@ -65,15 +66,24 @@ fn main() {
         ring.table(1).forward_lazy(poly.parts_mut()[1]);
     });
     let rotation_key = rotation::RotationKey::new(bits, gadget);
-    let torus: Vec<u64> = { let mut v = vec![0u32; 2 * 2048]; seed.expand("q", 0).uniform_bits(&mut v); v.chunks(2).map(|w| u64::from(w[0]) << 32 | u64::from(w[1])).collect() };
+    let torus: Vec<u64> = {
+        let mut v = vec![0u32; 2 * 2048];
+        seed.expand("q", 0).uniform_bits(&mut v);
+        v.chunks(2).map(|w| u64::from(w[0]) << 32 | u64::from(w[1])).collect()
+    };
     let mut lwe = Lwe { a: torus, b: 0 };
     lwe.b = 0u64.wrapping_sub(lwe.phase(secret.coefficients()));
     let mut exponents = switch_key.exponents(&lwe, 4096, 8);
     time("lwe switch", 3, &mut || exponents = switch_key.exponents(&lwe, 4096, 8));
-    let phase: i64 = exponents[..600].iter().zip(key.bits()).map(|(&e, &z)| i64::from(e) * i64::from(z)).sum::<i64>() + i64::from(exponents[600]);
+    let phase: i64 =
+        exponents[..600].iter().zip(key.bits()).map(|(&e, &z)| i64::from(e) * i64::from(z)).sum::<i64>()
+            + i64::from(exponents[600]);
     println!("phase {}", phase.rem_euclid(4096));
     let mut rotated = acc.clone();
-    time("rotation", 1, &mut || { rotated = acc.clone(); rotation_key.rotate(ring, &mut rotated, &exponents) });
+    time("rotation", 1, &mut || {
+        rotated = acc.clone();
+        rotation_key.rotate(ring, &mut rotated, &exponents)
+    });
     let phases = ring.to_centred(&rotated.phase(ring, &secret));
     let mut expect = Rlwe::zero(ring);
     rotation::rotate(ring, &acc, phase.rem_euclid(4096) as usize, &mut expect);
@@ -87,10 +97,18 @@ fn main() {
     });
     let galois = galois::GaloisKeys::new(steps.collect(), gg.clone());
     let mut traced = rotated.clone();
-    time("trace", 1, &mut || { traced = rotated.clone(); galois.trace(ring, &mut traced, 11) });
+    time("trace", 1, &mut || {
+        traced = rotated.clone();
+        galois.trace(ring, &mut traced, 11)
+    });
     let masks = masks_from(ring, &seed, "square", 0..6);
-    let square = circuit::SquareKey::new(Rows::new(&masks, &circuit::bodies(&params, &secret, &masks, &gg, &mut rng)), gg);
-    time("scheme switch 7", 1, &mut || { square.rgsw(ring, vec![traced.clone(); 7]); });
+    let square = circuit::SquareKey::new(
+        Rows::new(&masks, &circuit::bodies(&params, &secret, &masks, &gg, &mut rng)),
+        gg,
+    );
+    time("scheme switch 7", 1, &mut || {
+        square.rgsw(ring, vec![traced.clone(); 7]);
+    });
     let gr = Gadget::new(ring, GadgetParams { levels: 7, log_base: 3, drop: 32 }).unwrap();
     let rgsw = square.rgsw(ring, vec![traced.clone(); 7]);
     let mut work = Workspace::new(ring, 14);

@@ -8,7 +8,7 @@ use crate::params::RlweParams;
 use crate::secret::SecretKey;
 
 /// An encryption in coefficients: mask a and body b.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rlwe {
     /// The mask.
     pub a: Poly<Coefficients>,

@@ -18,11 +18,17 @@ pub enum Values {}
 impl Form for Coefficients {}
 impl Form for Values {}
 
-/// A polynomial: d residues modulo q₁, then d modulo q₂.
+/// A polynomial: d residues modulo q₁, then d modulo q₂. The default has none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Poly<F: Form> {
     residues: Vec<u32>,
     form: PhantomData<F>,
+}
+
+impl<F: Form> Default for Poly<F> {
+    fn default() -> Self {
+        Self::from_residues(Vec::new())
+    }
 }
 
 impl<F: Form> Poly<F> {

@@ -10,6 +10,7 @@ use crate::inspire::Inspire;
 use crate::inspire0::Inspire0;
 use crate::inspire2::Inspire2;
 use crate::newton::{Newton, Registered, Symmetric};
+use crate::pirouette::Pirouette;
 use crate::plain::Plain;
 use crate::simple::Simple;
 use crate::simpleypir::SimpleYpir;
@@ -36,6 +37,7 @@ pub fn all() -> &'static [&'static dyn ErasedScheme] {
         &Erased::<ZipDouble>::new(),
         &Erased::<Batched<Stacked>>::new(),
         &Erased::<Batched<Simple>>::new(),
+        &Erased::<Pirouette>::new(),
     ];
     SCHEMES
 }

@@ -7,11 +7,12 @@ mod short;
 use papir_core::erased::{Erased, ErasedScheme};
 use papir_core::{NotPrivate, Shape};
 use papir_schemes::newton::Newton;
+use papir_schemes::pirouette::Pirouette;
 use papir_schemes::registry;
 use papir_schemes::zip::Zip;
 use papir_schemes::zipdouble::ZipDouble;
 use papir_testkit::conformance::{Config, run, shapes};
-use short::{Short, ShortNewton, ShortNewtonSym};
+use short::{Short, ShortNewton, ShortNewtonSym, ShortPirouette};
 
 /// Makes the tests of the listed schemes and one that finds registered schemes without a test.
 macro_rules! conformance {
@@ -57,6 +58,7 @@ conformance! {
     zipdouble: one_short(Config::quick()), one_small(Config::long());
     inspire_batch: few_columns(Config::quick()), few_columns(Config::long());
     simple_batch: few_columns(Config::quick()), Config::long();
+    pirouette: one_small(Config::quick()), few_columns(Config::long());
 }
 
 /// Records of at most 64 bits, as DoublePIR takes them; a hint takes 7 MiB a byte of a record, so the
@@ -111,6 +113,17 @@ fn zip_with_a_short_modulus() {
 #[test]
 fn zipdouble_with_a_short_modulus() {
     run(&Erased::<ZipDouble<Short>>::new(), &one_short(Config::slow()));
+}
+
+#[test]
+fn pirouette_with_short_keys() {
+    run(&Erased::<Pirouette<ShortPirouette>>::new(), &Config::slow());
+}
+
+#[test]
+#[ignore = "long"]
+fn pirouette_with_short_keys_long() {
+    run(&Erased::<Pirouette<ShortPirouette>>::new(), &Config::long());
 }
 
 #[test]

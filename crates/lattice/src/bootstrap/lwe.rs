@@ -198,7 +198,9 @@ impl SwitchKey {
                 let mut sum = vec![0u16; self.params.dimension + 1];
                 self.each_digit(lwe, rows, |digit, row| {
                     let digit = digit as u16;
-                    sum.iter_mut().zip(row).for_each(|(sum, w)| *sum = sum.wrapping_add(w.wrapping_mul(digit)));
+                    sum.iter_mut()
+                        .zip(row)
+                        .for_each(|(sum, w)| *sum = sum.wrapping_add(w.wrapping_mul(digit)));
                 });
                 sum.into_iter().map(u32::from).collect()
             }
@@ -206,7 +208,9 @@ impl SwitchKey {
                 let mut sum = vec![0u32; self.params.dimension + 1];
                 self.each_digit(lwe, rows, |digit, row| {
                     let digit = digit as u32;
-                    sum.iter_mut().zip(row).for_each(|(sum, w)| *sum = sum.wrapping_add(w.wrapping_mul(digit)));
+                    sum.iter_mut()
+                        .zip(row)
+                        .for_each(|(sum, w)| *sum = sum.wrapping_add(w.wrapping_mul(digit)));
                 });
                 sum
             }

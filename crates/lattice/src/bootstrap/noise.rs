@@ -56,6 +56,13 @@ impl Setting {
         self.degree as f64 * self.secret * dropped(gadget)
     }
 
+    /// The same where they meet the secret's square, whose coefficients' mean square is 2·d times the
+    /// square of the secret's.
+    fn dropped_square(&self, gadget: GadgetParams) -> f64 {
+        let degree = self.degree as f64;
+        degree * 2.0 * degree * self.secret * self.secret * dropped(gadget)
+    }
+
     /// What one key switch adds.
     pub fn key_switch(&self, gadget: GadgetParams) -> f64 {
         self.digits(gadget, self.key()) + self.dropped_mask(gadget)
@@ -80,7 +87,8 @@ impl Setting {
 
     /// RGSW rows from RLWE encryptions with constants of this variance, by RLWE′(s²) under a gadget.
     pub fn scheme_switch(&self, gadget: GadgetParams, rows: f64) -> Gate {
-        let keyed = self.degree as f64 * self.secret * rows + self.key_switch(gadget);
+        let square = self.digits(gadget, self.key()) + self.dropped_square(gadget);
+        let keyed = self.degree as f64 * self.secret * rows + square;
         Gate { keyed, plain: rows }
     }
 

@@ -68,7 +68,12 @@ pub fn rotate(ring: &Ring, rlwe: &Rlwe, shift: usize, out: &mut Rlwe) {
 }
 
 /// out = poly·X^shift, shift below 2d.
-pub(super) fn rotate_poly(ring: &Ring, poly: &Poly<Coefficients>, shift: usize, out: &mut Poly<Coefficients>) {
+pub(super) fn rotate_poly(
+    ring: &Ring,
+    poly: &Poly<Coefficients>,
+    shift: usize,
+    out: &mut Poly<Coefficients>,
+) {
     for ((out, poly), prime) in out.parts_mut().into_iter().zip(poly.parts()).zip(ring.primes()) {
         monomial::rotate_mod(out, poly, shift, prime);
     }

@@ -2,9 +2,10 @@
 //!
 //! The values are the cheapest of [`super::search`]'s grid whose noise closes for the largest database.
 
-use std::sync::{Arc, OnceLock};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use papir_core::{Error, Result};
+use papir_core::{Error, Privacy, Result};
 use papir_lattice::bootstrap::lwe::SwitchParams;
 use papir_lattice::bootstrap::noise::Setting;
 use papir_lattice::gadget::{Gadget, GadgetParams};
@@ -13,7 +14,7 @@ use papir_lattice::security::{self, Row, Secret};
 use papir_ring::Ring;
 use papir_ring::sample::Gaussian;
 
-use super::Pirouette;
+use super::{Full, Lengths};
 
 /// d, N in the paper.
 pub const DEGREE: usize = 2048;
@@ -41,15 +42,15 @@ pub(super) const LOG2_Q: u32 = 53;
 /// Bits to which elements of the ring's keys are rounded.
 pub(super) const KEY_BITS: u32 = 52;
 /// The response ring: q₁ below 2²⁸, secrets like the error. Both primes are 1 modulo 2¹¹.
-const RESPONSE_RING: Literal =
-    Literal { degree: RESPONSE_DEGREE, primes: [12_289, 18_433], sigma: 6.4 };
+const RESPONSE_RING: Literal = Literal { degree: RESPONSE_DEGREE, primes: [12_289, 18_433], sigma: 6.4 };
 /// Bits to which elements of its keys are rounded.
 pub(super) const RESPONSE_KEY_BITS: u32 = 27;
 
-/// The short key for single bits.
-const BITS: SwitchParams = SwitchParams { dimension: 600, log2_q: 14, sigma: 3.19, log_base: 2 };
-/// The short key for digits.
-const DIGITS: SwitchParams = SwitchParams { dimension: 832, log2_q: 20, sigma: 3.19, log_base: 2 };
+/// The short keys for single bits and for digits, but for their lengths.
+const SHORT: [SwitchParams; 2] = [
+    SwitchParams { dimension: 0, log2_q: 14, sigma: 3.19, log_base: 2 },
+    SwitchParams { dimension: 0, log2_q: 20, sigma: 3.19, log_base: 2 },
+];
 
 /// Gadgets of RGSW(bits of the short keys).
 const BITS_GADGET: GadgetParams = GadgetParams { levels: 3, log_base: 13, drop: 14 };
@@ -63,7 +64,7 @@ const RING_SWITCH: GadgetParams = GadgetParams { levels: 7, log_base: 4, drop: 0
 
 /// A short key's parameters: the switch to it and the rotation by it.
 #[derive(Clone, Debug)]
-pub(crate) struct Short {
+pub(crate) struct ShortParams {
     pub(super) switch: SwitchParams,
     pub(super) error: Gaussian,
     pub(super) gadget: Gadget,
@@ -74,8 +75,8 @@ pub(crate) struct Short {
 pub(crate) struct Chain {
     pub(super) rlwe: RlweParams,
     pub(super) response: RlweParams,
-    pub(super) bits: Short,
-    pub(super) digits: Short,
+    pub(super) bits: ShortParams,
+    pub(super) digits: ShortParams,
     pub(super) galois: Gadget,
     pub(super) square: Gadget,
     pub(super) ring_switch: Gadget,
@@ -85,41 +86,37 @@ pub(crate) struct Chain {
 }
 
 impl Chain {
-    /// The chain; made once.
+    /// The chain for short keys of these lengths; made once.
     ///
     /// # Errors
-    /// [`Error::Parameters`] when the constants of this module do not fit one another.
-    pub(crate) fn get() -> Result<Arc<Self>> {
-        static CHAIN: OnceLock<Result<Arc<Chain>, String>> = OnceLock::new();
-        let made = CHAIN.get_or_init(|| Self::new().map(Arc::new).map_err(|error| error.to_string()));
-        made.clone().map_err(unfit)
+    /// [`Error::Parameters`] when the constants of this module do not fit one another, or are not secure.
+    pub(crate) fn get<T: Lengths>() -> Result<Arc<Self>> {
+        static CHAINS: Mutex<BTreeMap<[usize; 2], Arc<Chain>>> = Mutex::new(BTreeMap::new());
+        let mut chains = CHAINS.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(chain) = chains.get(&T::DIMENSIONS) {
+            return Ok(Arc::clone(chain));
+        }
+        let chain = Arc::new(Self::new::<T>()?);
+        chains.insert(T::DIMENSIONS, Arc::clone(&chain));
+        Ok(chain)
     }
 
-    fn new() -> Result<Self> {
+    fn new<T: Lengths>() -> Result<Self> {
         let rlwe = RlweParams::with_secret(RING, Secret::Ternary).map_err(unfit)?;
         let response = RlweParams::new(RESPONSE_RING).map_err(unfit)?;
+        let [bits, digits] = [0, 1].map(|i| SwitchParams { dimension: T::DIMENSIONS[i], ..SHORT[i] });
         let gadget = |params: &RlweParams, gadget| Gadget::new(params.ring(), gadget).map_err(unfit);
-        let short = |switch: SwitchParams, params| -> Result<Short> {
+        let short = |switch: SwitchParams, params| -> Result<ShortParams> {
             let error = Gaussian::new(switch.sigma).map_err(unfit)?;
-            Ok(Short { switch, error, gadget: gadget(&rlwe, params)? })
+            Ok(ShortParams { switch, error, gadget: gadget(&rlwe, params)? })
         };
-        let estimate = |params: &SwitchParams| {
-            let SwitchParams { dimension, log2_q, sigma, .. } = *params;
-            security::require_128(dimension, f64::from(log2_q), Secret::Binary, sigma).map_err(unfit)
+        let security = match T::PRIVACY {
+            Privacy::Private => security_of([&bits, &digits], [&rlwe, &response])?,
+            Privacy::NotPrivate(_) => Vec::new(),
         };
-        let own = |params: &RlweParams| params.security().ok_or_else(|| unfit("a ring without an estimate"));
-        // The query's key is the ring's: at 2³² its samples are worth less than those at q.
-        let query = security::require_128(DEGREE, f64::from(LOG2_QUERY), Secret::Ternary, QUERY_SIGMA);
-        let security = vec![
-            ("queries", query.map_err(unfit)?),
-            ("rotation keys, automorphisms, s^2", own(&rlwe)?),
-            ("switch to the key for bits", estimate(&BITS)?),
-            ("switch to the key for digits", estimate(&DIGITS)?),
-            ("switch to the response ring, answers", own(&response)?),
-        ];
         Ok(Self {
-            bits: short(BITS, BITS_GADGET)?,
-            digits: short(DIGITS, DIGITS_GADGET)?,
+            bits: short(bits, BITS_GADGET)?,
+            digits: short(digits, DIGITS_GADGET)?,
             galois: gadget(&rlwe, GALOIS)?,
             square: gadget(&rlwe, SQUARE)?,
             ring_switch: gadget(&response, RING_SWITCH)?,
@@ -159,7 +156,31 @@ impl Chain {
     }
 }
 
+/// What each kind of published encryption leans on.
+///
+/// # Errors
+/// [`Error::Parameters`] under 128 bits.
+fn security_of(
+    short: [&SwitchParams; 2],
+    rings: [&RlweParams; 2],
+) -> Result<Vec<(&'static str, &'static Row)>> {
+    let estimate = |params: &SwitchParams| {
+        let SwitchParams { dimension, log2_q, sigma, .. } = *params;
+        security::require_128(dimension, f64::from(log2_q), Secret::Binary, sigma).map_err(unfit)
+    };
+    let own = |params: &RlweParams| params.security().ok_or_else(|| unfit("a ring without an estimate"));
+    // The query's key is the ring's: at 2³² its samples are worth less than those at q.
+    let query = security::require_128(DEGREE, f64::from(LOG2_QUERY), Secret::Ternary, QUERY_SIGMA);
+    Ok(vec![
+        ("queries", query.map_err(unfit)?),
+        ("rotation keys, automorphisms, s^2", own(rings[0])?),
+        ("switch to the key for bits", estimate(short[0])?),
+        ("switch to the key for digits", estimate(short[1])?),
+        ("switch to the response ring, answers", own(rings[1])?),
+    ])
+}
+
 /// An error of the parameters, with its reason.
 pub(super) fn unfit(reason: impl ToString) -> Error {
-    Error::Parameters { scheme: <Pirouette as papir_core::scheme::Scheme>::NAME, reason: reason.to_string() }
+    Error::Parameters { scheme: Full::NAME, reason: reason.to_string() }
 }

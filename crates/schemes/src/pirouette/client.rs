@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use papir_core::scheme::{Client, Parameters, Scheme, Wire, check_indices};
+use papir_core::scheme::{Client, Parameters, Wire, check_indices};
 use papir_core::{Error, Record, Result};
 use papir_lattice::response::ResponseBits;
 use papir_lattice::secret::SecretKey;
@@ -10,12 +10,12 @@ use papir_ring::prg::{SecretRng, Seed};
 use rand_core::CryptoRng;
 use zeroize::{Zeroize, Zeroizing};
 
-use super::Pirouette;
 use super::chain::{Chain, DEGREE, LOG2_P, LOG2_QUERY, RESPONSE_DEGREE};
 use super::keys::Keys;
 use super::noise::DECODING_PART;
 use super::params::PirouetteParams;
 use super::wire::{PirouetteAnswer, PirouetteQuery, Public};
+use super::{Lengths, Pirouette};
 
 /// The secrets that outlive a query: the ring's key, under which queries are, and the response ring's.
 pub(super) struct Secrets {
@@ -39,15 +39,15 @@ impl State {
     }
 }
 
-impl Wire<PirouetteParams> for State {
-    fn encode(&self, _params: &PirouetteParams) -> Vec<u8> {
+impl<T: Lengths> Wire<PirouetteParams<T>> for State {
+    fn encode(&self, _params: &PirouetteParams<T>) -> Vec<u8> {
         let keys = [&self.0.ring, &self.0.response];
         let mut bytes = Vec::with_capacity(DEGREE + RESPONSE_DEGREE);
         bytes.extend(keys.into_iter().flat_map(SecretKey::coefficients).map(|&c| c as i8 as u8));
         bytes
     }
 
-    fn decode(params: &PirouetteParams, bytes: &[u8]) -> Result<Self> {
+    fn decode(params: &PirouetteParams<T>, bytes: &[u8]) -> Result<Self> {
         Error::check_length("pirouette's client state", bytes.len(), DEGREE + RESPONSE_DEGREE)?;
         let coefficients = |bytes: &[u8]| Zeroizing::new(bytes.iter().map(|&c| i32::from(c as i8)).collect());
         let (ring, response) = bytes.split_at(DEGREE);
@@ -73,16 +73,16 @@ impl Drop for PirouetteSecret {
 }
 
 /// A client.
-pub struct PirouetteClient {
-    params: PirouetteParams,
+pub struct PirouetteClient<T> {
+    params: PirouetteParams<T>,
 }
 
-impl Client<Pirouette> for PirouetteClient {
-    fn new(params: PirouetteParams, _public: Public) -> Result<Self> {
+impl<T: Lengths> Client<Pirouette<T>> for PirouetteClient<T> {
+    fn new(params: PirouetteParams<T>, _public: Public) -> Result<Self> {
         Ok(Self { params })
     }
 
-    fn params(&self) -> &PirouetteParams {
+    fn params(&self) -> &PirouetteParams<T> {
         &self.params
     }
 
@@ -107,8 +107,8 @@ impl Client<Pirouette> for PirouetteClient {
         indices: &[u64],
         rng: &mut dyn CryptoRng,
     ) -> Result<(PirouetteSecret, PirouetteQuery)> {
-        check_indices(Pirouette::NAME, &self.params.shape(), indices, 1)?;
-        let state = state.ok_or(Error::Session { scheme: Pirouette::NAME, what: "client state" })?;
+        check_indices(T::NAME, &self.params.shape(), indices, 1)?;
+        let state = state.ok_or(Error::Session { scheme: T::NAME, what: "client state" })?;
         let (item, slot) = self.params.layout.bundle.locate(indices[0]);
         let seed = self.fresh_seed(rng);
         let body = self.encrypt(&state.0, &seed, item, &mut SecretRng::new(rng));
@@ -126,7 +126,7 @@ impl Client<Pirouette> for PirouetteClient {
     }
 }
 
-impl PirouetteClient {
+impl<T: Lengths> PirouetteClient<T> {
     /// The seed of one mask: fresh each time, so that no mask is used twice under a key.
     fn fresh_seed(&self, rng: &mut dyn CryptoRng) -> Seed {
         let mut seed = Seed([0; 32]);

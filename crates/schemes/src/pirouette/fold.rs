@@ -5,7 +5,9 @@ use papir_lattice::gadget::Gadget;
 use papir_lattice::rlwe::Rlwe;
 use papir_lattice::rows::{Rows, Workspace};
 use papir_ring::Ring;
+use rayon::prelude::*;
 
+use super::Lengths;
 use super::chain::{ORDER, RESPONSE_DEGREE};
 use super::keys::Evaluation;
 use super::params::PirouetteParams;
@@ -34,17 +36,28 @@ impl<'a> Gates<'a> {
         zero.add_assign(self.ring, &self.product);
     }
 
-    /// Of 2^g encryptions the one that g gates name, the lowest bit first: halves the list with each gate.
-    pub(super) fn fold(&mut self, gates: &[Rows], mut list: Vec<Rlwe>) -> Vec<Rlwe> {
-        for gate in gates.iter().take(list.len().trailing_zeros() as usize) {
-            let mut pairs = list.into_iter();
-            list = Vec::new();
-            while let (Some(mut zero), Some(one)) = (pairs.next(), pairs.next()) {
-                self.choose(gate, &mut zero, &one);
-                list.push(zero);
+    /// Of 2^g encryptions the one that the first g gates name, the lowest bit first: halves the list with each
+    /// gate.
+    fn fold(&mut self, gates: &[Rows], list: &mut [Rlwe]) -> Rlwe {
+        let mut left = list.len();
+        for gate in gates.iter().take(left.trailing_zeros() as usize) {
+            left /= 2;
+            for pair in 0..left {
+                let (zero, one) = (2 * pair, 2 * pair + 1);
+                let [zero_part, one_part] = [zero, one].map(|i| std::mem::take(&mut list[i]));
+                list[pair] = zero_part;
+                self.choose(gate, &mut list[pair], &one_part);
             }
         }
-        list
+        std::mem::take(&mut list[0])
+    }
+
+    /// The same in shares of so many for threads, a power of two.
+    pub(super) fn fold_in_parallel(&mut self, gates: &[Rows], mut list: Vec<Rlwe>, share: usize) -> Rlwe {
+        let (ring, gadget) = (self.ring, self.gadget);
+        let shares = list.par_chunks_mut(share).map(|share| Gates::new(ring, gadget).fold(gates, share));
+        let mut parts: Vec<Rlwe> = shares.collect();
+        self.fold(&gates[share.min(list.len()).trailing_zeros() as usize..], &mut parts)
     }
 
     /// Times X^(−slot), by a gate for each bit of the slot.
@@ -58,7 +71,11 @@ impl<'a> Gates<'a> {
 }
 
 /// RingSwitch and ModSwitch: the words of an answer's mask, and those of the item in its body.
-pub(super) fn respond(params: &PirouetteParams, keys: &Evaluation, rlwe: &Rlwe) -> (Vec<u64>, Vec<u64>) {
+pub(super) fn respond<T: Lengths>(
+    params: &PirouetteParams<T>,
+    keys: &Evaluation,
+    rlwe: &Rlwe,
+) -> (Vec<u64>, Vec<u64>) {
     let (chain, bits) = (&params.chain, params.answer_bits);
     let small = chain.response.ring();
     let answer = keys.ring_switch.switch(chain.ring(), small, rlwe);

@@ -26,7 +26,8 @@ use papir_ring::{Poly, Values};
 use rand_core::CryptoRng;
 use rayon::prelude::*;
 
-use super::chain::{Chain, DEGREE, KEY_BITS, LOG2_DEGREE, RESPONSE_DEGREE, RESPONSE_KEY_BITS, Short};
+use super::Lengths;
+use super::chain::{Chain, DEGREE, KEY_BITS, LOG2_DEGREE, RESPONSE_DEGREE, RESPONSE_KEY_BITS, ShortParams};
 use super::client::Secrets;
 use super::params::PirouetteParams;
 
@@ -92,9 +93,7 @@ impl Part {
         let ((params, key_bits), masks) = (self.ring(chain), self.masks(chain, seed));
         let (rlwe, ring_key) = (&chain.rlwe, &own.secrets.ring);
         let bodies = match self {
-            Self::Bit(i) => {
-                rotation::bodies(rlwe, ring_key, (&own.bits, i), &masks, &chain.bits.gadget, rng)
-            }
+            Self::Bit(i) => rotation::bodies(rlwe, ring_key, (&own.bits, i), &masks, &chain.bits.gadget, rng),
             Self::Digit(i) => {
                 rotation::bodies(rlwe, ring_key, (&own.digits, i), &masks, &chain.digits.gadget, rng)
             }
@@ -169,22 +168,28 @@ impl Keys {
     /// Fresh keys for a client's secrets, under short keys that nobody keeps.
     pub(super) fn generate(chain: &Chain, secrets: &Secrets, rng: &mut dyn CryptoRng) -> Self {
         let seed = Seed::random(rng);
-        let short = |short: &Short, rng: &mut dyn CryptoRng| BinaryKey::generate(short.switch.dimension, rng);
+        let short =
+            |short: &ShortParams, rng: &mut dyn CryptoRng| BinaryKey::generate(short.switch.dimension, rng);
         let (bits, digits) = (short(&chain.bits, rng), short(&chain.digits, rng));
         let mut packed = Vec::with_capacity(packed_bytes(chain));
         packed.extend_from_slice(&seed.0);
-        for ((short, key), label) in [(&chain.bits, &bits), (&chain.digits, &digits)].into_iter().zip(SWITCH_LABELS) {
+        for ((short, key), label) in
+            [(&chain.bits, &bits), (&chain.digits, &digits)].into_iter().zip(SWITCH_LABELS)
+        {
             let source = secrets.ring.coefficients();
             let bodies = switch_bodies(&short.switch, (&seed, label), source, key, &short.error, rng);
-            let (bodies, mut bytes): (Vec<u64>, _) = (bodies.into_iter().map(u64::from).collect(), Vec::new());
+            let (bodies, mut bytes): (Vec<u64>, _) =
+                (bodies.into_iter().map(u64::from).collect(), Vec::new());
             bits::pack(&bodies, short.switch.log2_q, &mut bytes);
             packed.append(&mut bytes);
         }
         let own = Own { secrets, bits, digits };
         // A generator each, so that threads share the work.
         let parts: Vec<_> = Part::all(chain).into_iter().map(|part| (part, SecretRng::new(rng))).collect();
-        let parts: Vec<Vec<u8>> =
-            parts.into_par_iter().map(|(part, mut rng)| part.generate(chain, &own, &seed, &mut rng)).collect();
+        let parts: Vec<Vec<u8>> = parts
+            .into_par_iter()
+            .map(|(part, mut rng)| part.generate(chain, &own, &seed, &mut rng))
+            .collect();
         parts.iter().for_each(|part| packed.extend_from_slice(part));
         Self { packed, evaluation: OnceLock::new() }
     }
@@ -196,16 +201,17 @@ impl Keys {
     pub(super) fn evaluation(&self, chain: &Chain) -> Result<&Evaluation> {
         let make = || Evaluation::new(chain, &self.packed).map_err(|error| error.to_string());
         let made = self.evaluation.get_or_init(make);
-        made.as_ref().map_err(|found| Error::malformed("pirouette's keys", found, "keys as clients make them"))
+        made.as_ref()
+            .map_err(|found| Error::malformed("pirouette's keys", found, "keys as clients make them"))
     }
 }
 
-impl Wire<PirouetteParams> for Keys {
-    fn encode(&self, _params: &PirouetteParams) -> Vec<u8> {
+impl<T: Lengths> Wire<PirouetteParams<T>> for Keys {
+    fn encode(&self, _params: &PirouetteParams<T>) -> Vec<u8> {
         self.packed.clone()
     }
 
-    fn decode(params: &PirouetteParams, bytes: &[u8]) -> Result<Self> {
+    fn decode(params: &PirouetteParams<T>, bytes: &[u8]) -> Result<Self> {
         Error::check_length("pirouette's keys", bytes.len(), packed_bytes(&params.chain))?;
         let keys = Self { packed: bytes.to_vec(), evaluation: OnceLock::new() };
         keys.evaluation(&params.chain)?;
@@ -256,7 +262,7 @@ impl Evaluation {
     fn assemble(chain: &Chain, [bits, digits]: [SwitchKey; 2], rows: Vec<Rows>) -> Self {
         let mut rows = rows.into_iter();
         let mut take = |count: usize| rows.by_ref().take(count).collect::<Vec<_>>();
-        let mut short = |switch, short: &Short| {
+        let mut short = |switch, short: &ShortParams| {
             let rotation = RotationKey::new(take(short.switch.dimension), short.gadget.clone());
             ShortKey { switch, rotation }
         };

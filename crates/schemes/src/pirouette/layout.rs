@@ -38,7 +38,9 @@ impl Layout {
     /// [`papir_core::Error::Parameters`] for an unfit span or too many items.
     pub fn new(shape: Shape, span: usize, tau: u32) -> Result<Self> {
         if !span.is_power_of_two() || !(LEAST_SPAN..=RESPONSE_DEGREE).contains(&span) {
-            return Err(unfit(format!("items of {span} bytes: expected a power of two from {LEAST_SPAN} to {RESPONSE_DEGREE}")));
+            return Err(unfit(format!(
+                "items of {span} bytes: expected a power of two from {LEAST_SPAN} to {RESPONSE_DEGREE}"
+            )));
         }
         let planes = shape.record_bytes().div_ceil(span);
         if planes > 1 && span < RESPONSE_DEGREE {

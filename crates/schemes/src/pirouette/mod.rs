@@ -36,18 +36,44 @@ mod tests;
 mod update;
 pub mod wire;
 
+use std::fmt::Debug;
+use std::marker::PhantomData;
+
 use papir_core::Privacy;
 use papir_core::scheme::{Never, Scheme};
 
-/// Pirouette.
-pub struct Pirouette;
+/// How long the short keys are that rotations go by, and under which name a scheme goes with them.
+pub trait Lengths: Copy + Debug + Send + Sync + 'static {
+    /// The name on the command line.
+    const NAME: &'static str;
+    /// The number on the wire.
+    const ID: u16;
+    /// Whether they are long enough.
+    const PRIVACY: Privacy;
+    /// Bits of the key for bits and of the key for digits.
+    const DIMENSIONS: [usize; 2];
+}
 
-impl Scheme for Pirouette {
+/// 600 and 832 bits.
+#[derive(Clone, Copy, Debug)]
+pub struct Full;
+
+impl Lengths for Full {
     const NAME: &'static str = "pirouette";
     const ID: u16 = 14;
     const PRIVACY: Privacy = Privacy::Private;
+    const DIMENSIONS: [usize; 2] = [600, 832];
+}
 
-    type Params = params::PirouetteParams;
+/// Pirouette.
+pub struct Pirouette<T = Full>(PhantomData<fn() -> T>);
+
+impl<T: Lengths> Scheme for Pirouette<T> {
+    const NAME: &'static str = T::NAME;
+    const ID: u16 = T::ID;
+    const PRIVACY: Privacy = T::PRIVACY;
+
+    type Params = params::PirouetteParams<T>;
     type Public = wire::Public;
     type Query = wire::PirouetteQuery;
     type Answer = wire::PirouetteAnswer;
@@ -55,6 +81,6 @@ impl Scheme for Pirouette {
     type ClientKeys = keys::Keys;
     type ClientState = client::State;
     type Ticket = Never;
-    type Server = server::PirouetteServer;
-    type Client = client::PirouetteClient;
+    type Server = server::PirouetteServer<T>;
+    type Client = client::PirouetteClient<T>;
 }

@@ -1,25 +1,25 @@
 //! Parameters of Pirouette: items, rows and the gates' gadget for a shape, over the common chain.
 
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use papir_core::codec::{Reader, Writer};
 use papir_core::cost::{Counts, Operation, Work};
-use papir_core::scheme::{Goal, Parameters, Scheme};
+use papir_core::scheme::{Goal, Parameters};
 use papir_core::{
-    Description, Limits, MAX_RECORD_BITS, MAX_RECORDS, Privacy, Result, Security, Shape, Sizes, UpdateCost,
-    envelope,
+    Description, Limits, MAX_RECORD_BITS, MAX_RECORDS, Result, Security, Shape, Sizes, UpdateCost, envelope,
 };
 use papir_kernels::bits::packed_len;
 use papir_lattice::gadget::{Gadget, GadgetParams};
 use papir_lattice::noise::failure_log2;
 use papir_lattice::response::ResponseBits;
 
+use super::Lengths;
 use super::chain::{Chain, DEGREE, LOG2_DEGREE, LOG2_DIGIT, LOG2_P, OUTPUTS, RESPONSE_DEGREE, unfit};
 use super::keys;
 use super::layout::Layout;
 use super::noise::{self, DECODING_PART, Noise, NoiseInput};
 use super::search;
-use super::Pirouette;
 use super::wire::SEED_BYTES;
 use crate::shape_io::{SHAPE_BYTES, read_shape, write_shape};
 
@@ -54,9 +54,9 @@ pub struct Literal {
     pub form: Form,
 }
 
-/// Parameters of [`Pirouette`].
+/// Parameters of [`Pirouette`](super::Pirouette).
 #[derive(Clone, Debug)]
-pub struct PirouetteParams {
+pub struct PirouetteParams<T> {
     shape: Shape,
     literal: Literal,
     pub(super) chain: Arc<Chain>,
@@ -65,6 +65,7 @@ pub struct PirouetteParams {
     pub(super) gate: Gadget,
     pub(super) answer_bits: ResponseBits,
     failure_log2: f64,
+    lengths: PhantomData<fn() -> T>,
 }
 
 /// The gates' gadget of so many digits of a base, for the ring's q of 53 bits.
@@ -73,7 +74,7 @@ pub(super) fn gate_gadget((levels, log_base): (usize, u32)) -> Option<GadgetPara
     Some(GadgetParams { levels, log_base, drop })
 }
 
-impl PirouetteParams {
+impl<T: Lengths> PirouetteParams<T> {
     /// Checked parameters.
     ///
     /// # Errors
@@ -84,17 +85,19 @@ impl PirouetteParams {
             let expected = format!("tau up to 4, 1 to {} digits, seeds of 32 or 16 bytes", OUTPUTS - 1);
             return Err(unfit(format!("{literal:?}: expected {expected}")));
         }
-        let (chain, layout) = (Chain::get()?, Layout::new(shape, span, tau)?);
+        let (chain, layout) = (Chain::get::<T>()?, Layout::new(shape, span, tau)?);
         if layout.index_bits() + 1 > MOST_INDEX_BITS {
             let (found, most) = (layout.index_bits(), MOST_INDEX_BITS - 1);
-            return Err(unfit(format!("{found} bits of an item's number: expected at most {most}, in items of up to {RESPONSE_DEGREE} bytes")));
+            return Err(unfit(format!(
+                "{found} bits of an item's number: expected at most {most}, in items of up to {RESPONSE_DEGREE} bytes"
+            )));
         }
         let gadget = gate_gadget(gate).ok_or_else(|| unfit(format!("digits of {gate:?}")))?;
         let input = noise::input(&chain, &layout, gadget);
         let (answer_bits, failure_log2) = answer_bits(&chain, &input)
             .ok_or_else(|| unfit(format!("the noise of {layout:?} exceeds the decoding limit")))?;
         let gate = Gadget::new(chain.ring(), gadget).map_err(unfit)?;
-        Ok(Self { shape, literal, chain, layout, gate, answer_bits, failure_log2 })
+        Ok(Self { shape, literal, chain, layout, gate, answer_bits, failure_log2, lengths: PhantomData })
     }
 
     /// The values that they are made of.
@@ -139,7 +142,8 @@ impl PirouetteParams {
         let external = |gadget: &Gadget| (gadget.levels() + 1) as f64 / 3.0;
         let switch = |gadget: &Gadget| (gadget.levels() + 2) as f64 / 6.0;
         let (chain, k) = (&self.chain, self.layout.index_bits());
-        let bits = f64::from(k - LOG2_DIGIT) * chain.bits.switch.dimension as f64 * external(&chain.bits.gadget);
+        let bits =
+            f64::from(k - LOG2_DIGIT) * chain.bits.switch.dimension as f64 * external(&chain.bits.gadget);
         let boxes = f64::from(1u32 << self.literal.tau);
         let rotated = boxes * chain.digits.switch.dimension as f64 * external(&chain.digits.gadget);
         let traces = f64::from(LOG2_DEGREE) * switch(&chain.galois) + switch(&chain.square);
@@ -163,7 +167,11 @@ impl PirouetteParams {
                 .with(Operation::ExternalProduct, boxes, 1 << self.literal.tau)
                 .with(Operation::ExternalProduct, converted, encryptions)
                 .with(Operation::ExternalProduct, first + gates, columns),
-            extract: Counts::new().with(Operation::DecryptRow, (self.layout.planes * self.layout.span) as f64, 1),
+            extract: Counts::new().with(
+                Operation::DecryptRow,
+                (self.layout.planes * self.layout.span) as f64,
+                1,
+            ),
         }
     }
 }
@@ -180,11 +188,12 @@ fn answer_bits(chain: &Chain, input: &NoiseInput) -> Option<(ResponseBits, f64)>
     };
     let all = (LOG2_P + 2..=26).flat_map(|b| (b..=26).map(move |a| ResponseBits { a, b }));
     let fit = all.map(|bits| (bits, failure(bits))).filter(|(_, failure)| *failure <= FAILURE_LOG2);
-    let bits_sent = |bits: &ResponseBits| bits.a as usize * RESPONSE_DEGREE + bits.b as usize * input.coefficients;
+    let bits_sent =
+        |bits: &ResponseBits| bits.a as usize * RESPONSE_DEGREE + bits.b as usize * input.coefficients;
     fit.min_by_key(|(bits, _)| bits_sent(bits))
 }
 
-impl Parameters for PirouetteParams {
+impl<T: Lengths> Parameters for PirouetteParams<T> {
     fn choose(shape: Shape, goal: Goal) -> Result<Self> {
         search::choose(shape, goal, Form::Compact)
     }
@@ -200,11 +209,12 @@ impl Parameters for PirouetteParams {
     }
 
     fn describe(&self) -> Description {
-        let weakest = self.chain.security.iter().map(|(_, row)| *row).min_by(|a, b| a.matzov.total_cmp(&b.matzov));
+        let weakest =
+            self.chain.security.iter().map(|(_, row)| *row).min_by(|a, b| a.matzov.total_cmp(&b.matzov));
         let Layout { log2_rows, log2_columns, log2_slots, span, planes, .. } = self.layout;
         Description {
-            scheme: Pirouette::NAME,
-            privacy: Privacy::Private,
+            scheme: T::NAME,
+            privacy: T::PRIVACY,
             shape: self.shape,
             sizes: self.sizes(),
             security: weakest.map(|row| Security { bits: row.matzov, source: row.set }),

@@ -9,7 +9,6 @@
 //! rotation by the digit and half a turn for each bit of χ that is set in the index gives the box times
 //! (−1)^⟨χ, bits⟩, and the sum over χ of these times (−1)^⟨χ, t⟩ is 2^τ boxes where the bits are t, else none.
 
-use papir_core::Result;
 use papir_lattice::bootstrap::lwe::Lwe;
 use papir_lattice::bootstrap::rotation::rotate;
 use papir_lattice::rlwe::Rlwe;
@@ -17,6 +16,7 @@ use papir_lattice::rows::Rows;
 use papir_ring::Ring;
 use rayon::prelude::*;
 
+use super::Lengths;
 use super::chain::{Chain, DEGREE, LOG2_DEGREE, LOG2_DIGIT, LOG2_P, ORDER, OUTPUTS};
 use super::keys::Evaluation;
 use super::params::PirouetteParams;
@@ -28,14 +28,14 @@ const LOG2_BOX: u32 = LOG2_DEGREE - LOG2_DIGIT;
 /// What selects one item.
 pub struct Selection {
     /// RGSW encryptions of the lowest bits: ν₃ of the slot, ν₂ of the column.
-    pub(super) gates: Vec<Rows>,
+    pub gates: Vec<Rows>,
     /// RLWE encryptions of q/p where the row is the item's, else of zero: one a row.
-    pub(super) selectors: Rows,
+    pub selectors: Rows,
 }
 
 /// The parts of phase 0, one after the other.
-pub struct Expansion<'a> {
-    params: &'a PirouetteParams,
+pub struct Expansion<'a, T> {
+    params: &'a PirouetteParams<T>,
     chain: &'a Chain,
     keys: &'a Evaluation,
 }
@@ -50,13 +50,13 @@ pub struct Bits {
     digit: Lwe,
 }
 
-impl<'a> Expansion<'a> {
-    pub(super) fn new(params: &'a PirouetteParams, keys: &'a Evaluation) -> Self {
+impl<'a, T: Lengths> Expansion<'a, T> {
+    pub(super) fn new(params: &'a PirouetteParams<T>, keys: &'a Evaluation) -> Self {
         Self { params, chain: &params.chain, keys }
     }
 
     /// All of it.
-    pub(super) fn run(&self, query: &PirouetteQuery) -> Selection {
+    pub fn run(&self, query: &PirouetteQuery) -> Selection {
         let bits = self.bits(query);
         let (gates, selectors) = rayon::join(|| self.gates(&bits), || self.selectors(&bits));
         Selection { gates, selectors }
@@ -74,7 +74,8 @@ impl<'a> Expansion<'a> {
         for place in 0..layout.index_bits() - LOG2_DIGIT {
             let is_gate = place < gates;
             // To subtract, in the query's parts of a turn; then what the bit is for.
-            let mut outputs = vec![self.turns(places - place).map_or(0, |part| self.chain.ring().modulus() - part)];
+            let mut outputs =
+                vec![self.turns(places - place).map_or(0, |part| self.chain.ring().modulus() - part)];
             match is_gate {
                 true => outputs.extend((0..self.params.gate.levels()).map(|i| self.params.gate.factor(i))),
                 false => outputs.extend(self.turns(1)),
@@ -101,7 +102,8 @@ impl<'a> Expansion<'a> {
         let (ring, q) = (self.ring(), self.ring().modulus());
         let halved = |i: usize| half_modulo(outputs.get(i).copied().unwrap_or(0), q);
         // −output/2 around a phase of 0, +output/2 around half a turn; then half an output more.
-        let table = |i: usize| if i < DEGREE / 2 { (q - halved(i % OUTPUTS)) % q } else { halved(i % OUTPUTS) };
+        let table =
+            |i: usize| if i < DEGREE / 2 { (q - halved(i % OUTPUTS)) % q } else { halved(i % OUTPUTS) };
         let mut accumulator = Rlwe::zero(ring);
         accumulator.b = ring.from_words(&(0..DEGREE).map(table).collect::<Vec<_>>());
         let exponents = self.keys.bits.switch.exponents(lwe, ORDER, OUTPUTS as u32);
@@ -138,7 +140,8 @@ impl<'a> Expansion<'a> {
     pub fn selectors(&self, bits: &Bits) -> Rows {
         let ring = self.ring();
         let tau = bits.halves.len();
-        let boxes: Vec<Rlwe> = (0..1usize << tau).into_par_iter().map(|chi| self.rotate_box(bits, chi)).collect();
+        let boxes: Vec<Rlwe> =
+            (0..1usize << tau).into_par_iter().map(|chi| self.rotate_box(bits, chi)).collect();
         let expand = |t: usize| {
             let sum = self.divided_by_degree(&signed_sum(ring, &boxes, t));
             let mut sum = sum;
@@ -195,16 +198,4 @@ fn signed_sum(ring: &Ring, boxes: &[Rlwe], t: usize) -> Rlwe {
         }
     }
     sum
-}
-
-/// Phase 0 of a query.
-///
-/// # Errors
-/// [`papir_core::Error::Malformed`] for keys that are none.
-pub(super) fn select(
-    params: &PirouetteParams,
-    keys: &super::keys::Keys,
-    query: &PirouetteQuery,
-) -> Result<Selection> {
-    Ok(Expansion::new(params, keys.evaluation(&params.chain)?).run(query))
 }

@@ -4,6 +4,7 @@ use papir_core::cost::Rates;
 use papir_core::scheme::{Goal, Parameters as _};
 use papir_core::{Result, Shape};
 
+use super::Lengths;
 use super::chain::{RESPONSE_DEGREE, unfit};
 use super::layout::LEAST_SPAN;
 use super::params::{Form, Literal, PirouetteParams};
@@ -20,10 +21,10 @@ const SEED: usize = 32;
 ///
 /// # Errors
 /// Those of the parameters that come nearest, where none fit.
-pub(super) fn choose(shape: Shape, goal: Goal, form: Form) -> Result<PirouetteParams> {
+pub(super) fn choose<T: Lengths>(shape: Shape, goal: Goal, form: Form) -> Result<PirouetteParams<T>> {
     let least = shape.record_bytes().clamp(LEAST_SPAN, RESPONSE_DEGREE).next_power_of_two();
     let spans = (0..).map(|shift| least << shift).take_while(|&span| span <= RESPONSE_DEGREE);
-    let mut best: Option<(f64, PirouetteParams)> = None;
+    let mut best: Option<(f64, PirouetteParams<T>)> = None;
     let mut refusal = unfit("no items");
     for (span, tau) in spans.flat_map(|span| (0..=4).map(move |tau| (span, tau))) {
         match closing(shape, span, tau, form) {
@@ -40,10 +41,9 @@ pub(super) fn choose(shape: Shape, goal: Goal, form: Form) -> Result<PirouettePa
 }
 
 /// The parameters with the fewest digits in gates.
-fn closing(shape: Shape, span: usize, tau: u32, form: Form) -> Result<PirouetteParams> {
-    let all = GATES.map(|gate| {
-        PirouetteParams::new(shape, Literal { span, tau, gate, seed_bytes: SEED, form })
-    });
+fn closing<T: Lengths>(shape: Shape, span: usize, tau: u32, form: Form) -> Result<PirouetteParams<T>> {
+    let all =
+        GATES.map(|gate| PirouetteParams::new(shape, Literal { span, tau, gate, seed_bytes: SEED, form }));
     let mut last = Err(unfit("no gadgets"));
     for params in all {
         if params.is_ok() {
@@ -55,7 +55,7 @@ fn closing(shape: Shape, span: usize, tau: u32, form: Form) -> Result<PirouetteP
 }
 
 /// What a goal minimises: bytes, seconds, or seconds on a line.
-fn cost(params: &PirouetteParams, goal: Goal) -> f64 {
+fn cost<T: Lengths>(params: &PirouetteParams<T>, goal: Goal) -> f64 {
     let description = params.describe();
     let bytes = (description.sizes.query + description.sizes.answer) as f64;
     let seconds = description.work.answer.core_seconds(&Rates::BUILT_IN);

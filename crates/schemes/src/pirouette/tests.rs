@@ -2,6 +2,7 @@ use papir_core::scheme::{Client, Goal, Parameters, Server, Session};
 use papir_core::{NoProgress, RecordBuffer, Shape};
 use rand_core::SeedableRng;
 
+use super::Full;
 use super::client::PirouetteClient;
 use super::params::PirouetteParams;
 use super::server::PirouetteServer;
@@ -13,7 +14,7 @@ fn a_record_comes_back() {
     let shape = Shape::new(1 << 10, 2048).unwrap();
     let packed = (0..shape.total_bytes()).map(|i| (i * 7 + i / 256) as u8).collect();
     let records = RecordBuffer::from_packed(shape, packed).unwrap();
-    let params = PirouetteParams::choose(shape, Goal::Balanced).unwrap();
+    let params = PirouetteParams::<Full>::choose(shape, Goal::Balanced).unwrap();
     eprintln!("{:?}", params.describe());
     let server = PirouetteServer::setup(params.clone(), &records, &mut rng, &NoProgress).unwrap();
     let client = PirouetteClient::new(params, Public).unwrap();

@@ -13,6 +13,7 @@ use papir_kernels::bits;
 use papir_lattice::bootstrap::lwe::Lwe;
 use papir_ring::prg::Seed;
 
+use super::Lengths;
 use super::chain::{DEGREE, LOG2_QUERY, RESPONSE_DEGREE};
 use super::params::PirouetteParams;
 
@@ -23,12 +24,12 @@ pub(super) const SEED_BYTES: [usize; 2] = [32, 16];
 #[derive(Clone)]
 pub struct Public;
 
-impl Wire<PirouetteParams> for Public {
-    fn encode(&self, _params: &PirouetteParams) -> Vec<u8> {
+impl<T: Lengths> Wire<PirouetteParams<T>> for Public {
+    fn encode(&self, _params: &PirouetteParams<T>) -> Vec<u8> {
         Vec::new()
     }
 
-    fn decode(_params: &PirouetteParams, bytes: &[u8]) -> Result<Self> {
+    fn decode(_params: &PirouetteParams<T>, bytes: &[u8]) -> Result<Self> {
         Error::check_length("pirouette's public part", bytes.len(), 0)?;
         Ok(Self)
     }
@@ -57,14 +58,14 @@ impl PirouetteQuery {
     }
 }
 
-impl Wire<PirouetteParams> for PirouetteQuery {
-    fn encode(&self, params: &PirouetteParams) -> Vec<u8> {
+impl<T: Lengths> Wire<PirouetteParams<T>> for PirouetteQuery {
+    fn encode(&self, params: &PirouetteParams<T>) -> Vec<u8> {
         let mut writer = Writer::new();
         writer.raw(&self.seed.0[..params.literal().seed_bytes]).u32(self.body);
         writer.finish()
     }
 
-    fn decode(params: &PirouetteParams, bytes: &[u8]) -> Result<Self> {
+    fn decode(params: &PirouetteParams<T>, bytes: &[u8]) -> Result<Self> {
         Error::check_length("pirouette's query", bytes.len(), params.query_bytes())?;
         let mut reader = Reader::new("pirouette's query", bytes);
         let mut seed = Seed([0; 32]);
@@ -82,8 +83,8 @@ pub struct PirouetteAnswer {
     pub(super) bodies: Vec<u64>,
 }
 
-impl Wire<PirouetteParams> for PirouetteAnswer {
-    fn encode(&self, params: &PirouetteParams) -> Vec<u8> {
+impl<T: Lengths> Wire<PirouetteParams<T>> for PirouetteAnswer {
+    fn encode(&self, params: &PirouetteParams<T>) -> Vec<u8> {
         let (mut masks, mut bodies) = (Vec::new(), Vec::new());
         bits::pack(&self.masks, params.answer_bits.a, &mut masks);
         bits::pack(&self.bodies, params.answer_bits.b, &mut bodies);
@@ -91,7 +92,7 @@ impl Wire<PirouetteParams> for PirouetteAnswer {
         masks
     }
 
-    fn decode(params: &PirouetteParams, bytes: &[u8]) -> Result<Self> {
+    fn decode(params: &PirouetteParams<T>, bytes: &[u8]) -> Result<Self> {
         let what = "pirouette's answer";
         let parts = params.answer_parts();
         Error::check_length(what, bytes.len(), parts.iter().sum())?;

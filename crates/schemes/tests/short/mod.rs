@@ -3,6 +3,7 @@
 use papir_core::erased::{Erased, ErasedScheme};
 use papir_core::{NotPrivate, Privacy};
 use papir_schemes::newton::{Newton, Variant};
+use papir_schemes::pirouette::{Lengths, Pirouette};
 use papir_schemes::registry;
 use papir_schemes::zip::{Strength, Zip};
 use papir_schemes::zipdouble::ZipDouble;
@@ -43,6 +44,17 @@ impl Variant for ShortNewtonSym {
     const REGISTERED: bool = false;
 }
 
+/// Pirouette with short keys that anybody can guess; all else is at its length, noise and all.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ShortPirouette;
+
+impl Lengths for ShortPirouette {
+    const NAME: &'static str = "pirouette-short";
+    const ID: u16 = 0xfff4;
+    const PRIVACY: Privacy = Privacy::NotPrivate("its keys are short: it is for tests");
+    const DIMENSIONS: [usize; 2] = [16, 24];
+}
+
 /// Every scheme of the registry, private or not; with a short modulus where that takes long. A test's records
 /// are no secret.
 #[allow(dead_code)]
@@ -53,6 +65,7 @@ pub(crate) fn all() -> Vec<Box<dyn ErasedScheme>> {
         "zipdouble" => Erased::<ZipDouble<Short>>::new().acknowledge(word),
         "newton" => Erased::<Newton<ShortNewton>>::new().acknowledge(word),
         "newtonsym" => Erased::<Newton<ShortNewtonSym>>::new().acknowledge(word),
+        "pirouette" => Erased::<Pirouette<ShortPirouette>>::new().acknowledge(word),
         _ => scheme.acknowledge(word),
     };
     registry::all().iter().map(short).collect()

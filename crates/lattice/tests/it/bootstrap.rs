@@ -1,0 +1,294 @@
+//! Bootstrapping against the functions of plaintexts that it computes, and its noise against the bound.
+
+use papir_lattice::bootstrap::circuit::{self, SquareKey};
+use papir_lattice::bootstrap::galois::{self, GaloisKeys};
+use papir_lattice::bootstrap::lwe::{BinaryKey, Lwe, SwitchKey, SwitchParams, switch_bodies};
+use papir_lattice::bootstrap::noise::{Gate, Setting};
+use papir_lattice::bootstrap::ring_switch::{self, RingSwitchKey};
+use papir_lattice::bootstrap::rotation::{self, RotationKey};
+use papir_lattice::gadget::{Gadget, GadgetParams};
+use papir_lattice::key_switch::masks_from;
+use papir_lattice::params::{Literal, RlweParams};
+use papir_lattice::rgsw;
+use papir_lattice::rlwe::{self, Rlwe};
+use papir_lattice::rows::{Rows, Workspace};
+use papir_lattice::secret::SecretKey;
+use papir_ring::sample::{self, Gaussian};
+use papir_ring::{Coefficients, Poly, Ring};
+use zeroize::Zeroizing;
+
+use crate::support::{SEED, rng};
+
+const DEGREE: usize = 256;
+const LITERAL: Literal = Literal { degree: DEGREE, primes: [59_637_761, 151_031_809], sigma: 3.19 };
+const SHORT: SwitchParams = SwitchParams { dimension: 96, log2_q: 14, sigma: 3.19, log_base: 2 };
+const ROTATION: GadgetParams = GadgetParams { levels: 3, log_base: 13, drop: 14 };
+const FINE: GadgetParams = GadgetParams { levels: 8, log_base: 6, drop: 5 };
+
+/// A ring with a ternary key.
+struct Case {
+    params: RlweParams,
+    secret: SecretKey,
+}
+
+impl Case {
+    fn new() -> Self {
+        let params = RlweParams::insecure(LITERAL).unwrap();
+        let mut coefficients = Zeroizing::new(vec![0; DEGREE]);
+        sample::ternary(&mut rng(1), &mut coefficients);
+        let secret = SecretKey::from_coefficients(&params, coefficients);
+        Self { params, secret }
+    }
+
+    fn ring(&self) -> &Ring {
+        self.params.ring()
+    }
+
+    fn gadget(&self, params: GadgetParams) -> Gadget {
+        Gadget::new(self.ring(), params).unwrap()
+    }
+
+    /// What the noise is computed for; keys are not rounded here.
+    fn setting(&self) -> Setting {
+        let modulus = self.ring().modulus() as f64;
+        Setting { degree: DEGREE, modulus, secret: 2.0 / 3.0, sigma: 3.19, key_bits: 60 }
+    }
+
+    fn encrypt(&self, message: &[u64], stream: u8) -> Rlwe {
+        let (ring, mut rng) = (self.ring(), rng(stream));
+        let mask = ring.uniform(&mut SEED.expand("test", stream.into()));
+        let message = ring.forward(ring.from_words(message));
+        let body = rlwe::encrypt(&self.params, &self.secret, &mask, &message, &mut rng);
+        Rlwe { a: ring.inverse(mask), b: ring.inverse(body) }
+    }
+
+    /// The phase less a message, centred.
+    fn errors(&self, rlwe: &Rlwe, message: &Poly<Coefficients>) -> Vec<f64> {
+        let mut phase = rlwe.phase(self.ring(), &self.secret);
+        self.ring().sub_assign(&mut phase, message);
+        self.ring().to_centred(&phase).into_iter().map(|error| error as f64).collect()
+    }
+
+    fn short_key(&self) -> BinaryKey {
+        BinaryKey::generate(SHORT.dimension, &mut rng(3))
+    }
+
+    fn switch_key(&self, short: &BinaryKey) -> SwitchKey {
+        let (error, source) = (Gaussian::new(SHORT.sigma).unwrap(), self.secret.coefficients());
+        let bodies = switch_bodies(&SHORT, (&SEED, "switch"), source, short, &error, &mut rng(4));
+        SwitchKey::new(SHORT, (&SEED, "switch"), &bodies)
+    }
+
+    fn rotation_key(&self, short: &BinaryKey) -> RotationKey {
+        let (gadget, mut rng) = (self.gadget(ROTATION), rng(5));
+        let rows = 2 * gadget.levels();
+        let bit = |i: usize| {
+            let masks = masks_from(self.ring(), &SEED, "rotation", i * rows..(i + 1) * rows);
+            let bodies = rotation::bodies(&self.params, &self.secret, (short, i), &masks, &gadget, &mut rng);
+            Rows::new(&masks, &bodies)
+        };
+        RotationKey::new((0..SHORT.dimension).map(bit).collect(), self.gadget(ROTATION))
+    }
+
+    fn galois_keys(&self) -> GaloisKeys {
+        let (gadget, mut rng) = (self.gadget(FINE), rng(6));
+        let step = |step: usize| {
+            let rows = step * gadget.levels()..(step + 1) * gadget.levels();
+            let masks = masks_from(self.ring(), &SEED, "galois", rows);
+            let bodies = galois::bodies(&self.params, &self.secret, step, &masks, &gadget, &mut rng);
+            Rows::new(&masks, &bodies)
+        };
+        GaloisKeys::new((0..8).map(step).collect(), self.gadget(FINE))
+    }
+
+    fn square_key(&self) -> SquareKey {
+        let gadget = self.gadget(FINE);
+        let masks = masks_from(self.ring(), &SEED, "square", 0..gadget.levels());
+        let bodies = circuit::bodies(&self.params, &self.secret, &masks, &gadget, &mut rng(7));
+        SquareKey::new(Rows::new(&masks, &bodies), gadget)
+    }
+}
+
+fn variance(errors: &[f64]) -> f64 {
+    errors.iter().map(|error| error * error).sum::<f64>() / errors.len() as f64
+}
+
+/// Measured noise is at most a quarter above the bound, and not absurdly below.
+#[track_caller]
+fn within(errors: &[f64], bound: f64) {
+    let measured = variance(errors);
+    assert!(measured < 1.25 * bound, "2^{:.2} above 2^{:.2}", measured.log2() / 2.0, bound.log2() / 2.0);
+    assert!(measured > bound / 8.0, "2^{:.2} below 2^{:.2}", measured.log2() / 2.0, bound.log2() / 2.0);
+}
+
+fn scattered(ring: &Ring, stream: u64) -> Poly<Coefficients> {
+    ring.inverse(ring.uniform(&mut SEED.expand("scattered", stream)))
+}
+
+#[test]
+fn products_are_those_of_the_gadget() {
+    let case = Case::new();
+    let (ring, gadget) = (case.ring(), case.gadget(ROTATION));
+    let masks = masks_from(ring, &SEED, "rgsw", 0..6);
+    let bodies = rgsw::encrypt_monomial(&case.params, &case.secret, &masks, 300, &gadget, &mut rng(8));
+    let ciphertext = Rlwe { a: scattered(ring, 0), b: scattered(ring, 1) };
+    let expected = rgsw::external_product(ring, &gadget, &ciphertext, &masks, &bodies);
+    let (mut work, mut product) = (Workspace::new(ring, 6), Rlwe::zero(ring));
+    let rows = Rows::new(&masks, &bodies);
+    work.external_product(ring, &gadget, &ciphertext, &rows, &mut product);
+    assert_eq!(product, expected);
+    assert_eq!((rows.count(), rows.bodies(ring)), (6, bodies));
+}
+
+#[test]
+fn extraction_gives_every_coefficient() {
+    let case = Case::new();
+    let ring = case.ring();
+    let rlwe = Rlwe { a: scattered(ring, 2), b: scattered(ring, 3) };
+    let phase = ring.to_words(&rlwe.phase(ring, &case.secret));
+    for index in [0, 1, 100, DEGREE - 1] {
+        let found = Lwe::extract(ring, &rlwe, index).phase(case.secret.coefficients());
+        let expected = ((u128::from(phase[index]) << 64) / u128::from(ring.modulus())) as u64;
+        let distance = found.wrapping_sub(expected) as i64;
+        assert!(distance.abs() < 4 * DEGREE as i64, "coefficient {index}: {distance} off");
+    }
+}
+
+#[test]
+fn sums_of_extracted_encryptions_wrap_around() {
+    let mut sum = Lwe { a: vec![1 << 63, 5], b: 7 };
+    sum.add_shifted(&Lwe { a: vec![1 << 62, 1], b: 1 }, 1);
+    assert_eq!(sum, Lwe { a: vec![0, 7], b: 9 });
+    assert_eq!(sum.shifted(62), Lwe { a: vec![0, 3 << 62], b: 1 << 62 });
+}
+
+#[test]
+fn switches_to_a_short_key_keep_the_phase() {
+    let case = Case::new();
+    let (short, order) = (case.short_key(), 2 * DEGREE as u32);
+    let key = case.switch_key(&short);
+    let mut errors = Vec::new();
+    for i in 0..200 {
+        let rlwe = Rlwe { a: scattered(case.ring(), 10 + i), b: scattered(case.ring(), 300 + i) };
+        let lwe = Lwe::extract(case.ring(), &rlwe, i as usize);
+        let exponents = key.exponents(&lwe, order, 2);
+        assert!(exponents.iter().all(|e| *e < order && e % 2 == 0));
+        let (mask, body) = exponents.split_at(SHORT.dimension);
+        let bits = short.bits().iter().map(|&bit| bit as u32);
+        let found = mask.iter().zip(bits).fold(body[0], |sum, (&e, bit)| sum + e * bit) % order;
+        let expected = lwe.phase(case.secret.coefficients()) as f64 / 2f64.powi(64);
+        let turns = f64::from(found) / f64::from(order) - expected;
+        errors.push(turns - turns.round());
+    }
+    within(&errors, case.setting().switch(&SHORT, f64::from(order / 2)));
+}
+
+#[test]
+fn rotations_turn_a_table_by_the_phase() {
+    let case = Case::new();
+    let (ring, short) = (case.ring(), case.short_key());
+    let key = case.rotation_key(&short);
+    let table: Vec<u64> = (0..DEGREE as u64).map(|i| (i + 1) << 40).collect();
+    let mut start = Rlwe::zero(ring);
+    start.b = ring.from_words(&table);
+    let mut errors = Vec::new();
+    for stream in 0..4u32 {
+        let exponents: Vec<u32> =
+            (0..=SHORT.dimension as u32).map(|i| (i * i * 7 + stream * 31) % (2 * DEGREE as u32)).collect();
+        let bits = short.bits().iter().map(|&bit| bit as u32).chain([1]);
+        let phase = exponents.iter().zip(bits).fold(0, |sum, (&e, bit)| sum + e * bit) % (2 * DEGREE as u32);
+        let (mut expected, mut rotated) = (Rlwe::zero(ring), start.clone());
+        rotation::rotate(ring, &start, phase as usize, &mut expected);
+        key.rotate(ring, &mut rotated, &exponents);
+        errors.append(&mut case.errors(&rotated, &expected.b));
+    }
+    within(&errors, case.setting().rotation(ROTATION, SHORT.dimension));
+}
+
+#[test]
+fn traces_and_expansions_separate_coefficients() {
+    let case = Case::new();
+    let (ring, keys) = (case.ring(), case.galois_keys());
+    let message: Vec<u64> = (0..DEGREE as u64).map(|i| (i * i + 3) << 20).collect();
+    for steps in [0, 3, 8] {
+        let mut traced = case.encrypt(&message, 20 + steps as u8);
+        let scale = 1 << steps;
+        keys.trace(ring, &mut traced, steps);
+        let kept = |i: usize| if i.is_multiple_of(scale) { message[i] * scale as u64 } else { 0 };
+        let expected = ring.from_words(&(0..DEGREE).map(kept).collect::<Vec<_>>());
+        let errors = case.errors(&traced, &expected);
+        // The fresh error of what stays is multiplied, too.
+        let bound = case.setting().trace(FINE, steps) + 3.19f64.powi(2) * 4f64.powi(steps as i32);
+        let kept: Vec<f64> = errors.into_iter().step_by(scale).collect();
+        assert!(kept.iter().all(|error| error * error < 36.0 * bound));
+        if kept.len() > 30 {
+            within(&kept, bound);
+        }
+        let parts = keys.expand(ring, traced, steps);
+        assert_eq!(parts.len(), DEGREE / scale);
+        let mut constants = Vec::new();
+        for (i, part) in parts.iter().enumerate() {
+            let mut expected = vec![0; DEGREE];
+            expected[0] = message[i * scale] * DEGREE as u64;
+            let errors = case.errors(part, &ring.from_words(&expected));
+            assert!(errors.iter().all(|error| error.abs() < 2f64.powi(36)), "part {i} of 2^{steps}");
+            constants.push(errors[0]);
+        }
+        let fresh = 3.19f64.powi(2) * 4f64.powi(8);
+        if constants.len() > 30 {
+            within(&constants, case.setting().trace(FINE, 8) + fresh);
+        }
+    }
+}
+
+#[test]
+fn switched_gates_choose() {
+    let case = Case::new();
+    let (ring, gadget, square) = (case.ring(), case.gadget(FINE), case.square_key());
+    for bit in [0, 1] {
+        let level = |i: usize| {
+            let mut message = vec![0; DEGREE];
+            message[0] = bit * gadget.factor(i);
+            case.encrypt(&message, 40 + i as u8)
+        };
+        let gate = square.rgsw(ring, (0..gadget.levels()).map(level).collect());
+        let fresh = case.setting().scheme_switch(FINE, 3.19f64.powi(2));
+        let Gate { keyed, plain } = fresh;
+        assert!(keyed > 100.0 * plain, "the key multiplies the error");
+        let input = Rlwe { a: scattered(ring, 50), b: scattered(ring, 51) };
+        let (mut work, mut chosen) = (Workspace::new(ring, 2 * gadget.levels()), Rlwe::zero(ring));
+        work.external_product(ring, &gadget, &input, &gate, &mut chosen);
+        let expected = if bit == 1 { input.phase(ring, &case.secret) } else { ring.zero() };
+        let errors = case.errors(&chosen, &expected);
+        within(&errors, case.setting().gate(FINE, fresh));
+    }
+}
+
+#[test]
+fn smaller_rings_keep_every_other_coefficient() {
+    let case = Case::new();
+    let literal = Literal { degree: DEGREE / 2, primes: [12_289, 18_433], sigma: 6.4 };
+    let small = RlweParams::insecure(literal).unwrap();
+    let target = SecretKey::generate(&small, &mut rng(60));
+    let params = GadgetParams { levels: 7, log_base: 4, drop: 0 };
+    let gadget = Gadget::new(small.ring(), params).unwrap();
+    let masks = masks_from(small.ring(), &SEED, "ring-switch", 0..14);
+    let source = case.secret.coefficients();
+    let bodies = ring_switch::bodies(&small, source, &target, &masks, &gadget, &mut rng(61));
+    let key = RingSwitchKey::new(Rows::new(&masks, &bodies), gadget);
+    let (q, q1) = (case.ring().modulus(), small.ring().modulus());
+    let message: Vec<u64> = (0..DEGREE as u64).map(|i| i * (q >> 8)).collect();
+    let switched = key.switch(case.ring(), small.ring(), &case.encrypt(&message, 62));
+    let phase = small.ring().to_words(&switched.phase(small.ring(), &target));
+    let errors: Vec<f64> = phase
+        .iter()
+        .zip(message.iter().step_by(2))
+        .map(|(&found, &message)| {
+            let turns = found as f64 / q1 as f64 - message as f64 / q as f64;
+            (turns - turns.round()) * q1 as f64
+        })
+        .collect();
+    let setting =
+        Setting { degree: DEGREE / 2, modulus: q1 as f64, secret: 6.4f64.powi(2), sigma: 6.4, key_bits: 60 };
+    within(&errors, 2.0 * setting.key_switch(params) + (DEGREE as f64 * 2.0 / 3.0 + 1.0) / 12.0);
+}
