@@ -88,6 +88,28 @@ fn newton_hashes(name: &str) -> Vec<String> {
     all.iter().map(|bytes| hash(bytes)).collect()
 }
 
+/// Pirouette's, behind them its keys and client state.
+fn pirouette_hashes() -> Vec<String> {
+    let mut rng = ChaCha20Rng::from_seed([11; 32]);
+    let records = database(300, 100);
+    let scheme = registry::by_name("pirouette").unwrap();
+    let server = scheme.setup(&records, Goal::Balanced, &mut rng, &NoProgress).unwrap();
+    let client = scheme.client(&server.public()).unwrap();
+    let (mut state, uploaded) = client.register(&mut rng).unwrap().unwrap();
+    let keys = server.accept_keys(&uploaded).unwrap();
+    let (secret, query) = client.query(Some(&mut state), &[123], &mut rng).unwrap();
+    let answer = server.answer(ErasedSession { keys: Some(&keys), ticket: None }, &query).unwrap();
+    assert_eq!(client.extract(secret, &answer).unwrap(), [records.get(123).unwrap()]);
+    let state = client.save_state(&state).unwrap().to_vec();
+    let all = [server.public(), query, answer, sections(&*server), uploaded, state];
+    all.iter().map(|bytes| hash(bytes)).collect()
+}
+
+#[test]
+fn pirouette() {
+    assert_eq!(pirouette_hashes(), ["", "", "", "", "", ""]);
+}
+
 #[test]
 fn plain() {
     assert_eq!(

@@ -21,13 +21,23 @@ pub struct Setting {
     pub key_bits: u32,
 }
 
-/// What RGSW rows carry: those of s·m·g and those of m·g.
+/// What RGSW rows carry, as energies: variances summed over the coefficients of a row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Gate {
-    /// Variance of the rows that meet the mask's digits.
+    /// Of a row that meets the mask's digits.
     pub keyed: f64,
-    /// Variance of the rows that meet the body's digits.
+    /// Of a row that meets the body's digits.
     pub plain: f64,
+}
+
+/// What a trace leaves behind: nearly all in the coefficients that it keeps, since what it adds up to zero
+/// leaves no noise either, but for the later key switches'.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Traced {
+    /// Variance of a coefficient that stays.
+    pub kept: f64,
+    /// Variances summed over all coefficients.
+    pub energy: f64,
 }
 
 /// Mean square of a balanced digit: (B² + 2)/12.
@@ -41,9 +51,14 @@ fn dropped(gadget: GadgetParams) -> f64 {
 }
 
 impl Setting {
-    /// Mean square of one product of an element's digits with rows of this variance.
-    fn digits(&self, gadget: GadgetParams, rows: f64) -> f64 {
-        (gadget.levels * self.degree) as f64 * digit(gadget) * rows
+    /// Mean square of one product of an element's digits with rows of this energy.
+    fn digits(&self, gadget: GadgetParams, energy: f64) -> f64 {
+        gadget.levels as f64 * digit(gadget) * energy
+    }
+
+    /// Energy of one element of the uploaded keys.
+    fn key_energy(&self) -> f64 {
+        self.degree as f64 * self.key()
     }
 
     /// Variance of one element of the uploaded keys.
@@ -65,7 +80,7 @@ impl Setting {
 
     /// What one key switch adds.
     pub fn key_switch(&self, gadget: GadgetParams) -> f64 {
-        self.digits(gadget, self.key()) + self.dropped_mask(gadget)
+        self.digits(gadget, self.key_energy()) + self.dropped_mask(gadget)
     }
 
     /// What a gate adds to what it passes on, for a message of one bit.
@@ -75,21 +90,28 @@ impl Setting {
 
     /// What a blind rotation over n bits leaves.
     pub fn rotation(&self, gadget: GadgetParams, dimension: usize) -> f64 {
-        let fresh = Gate { keyed: self.key(), plain: self.key() };
+        let fresh = Gate { keyed: self.key_energy(), plain: self.key_energy() };
         dimension as f64 * self.gate(gadget, fresh)
     }
 
-    /// What `steps` automorphisms add to the coefficients that stay, each of which doubles what came before:
-    /// (4^steps − 1)/3 key switches.
-    pub fn trace(&self, gadget: GadgetParams, steps: usize) -> f64 {
-        (4f64.powi(steps as i32) - 1.0) / 3.0 * self.key_switch(gadget)
+    /// What the key switches of a trace add whose first `steps` steps sum up, or an expansion after them, to
+    /// constants. Step j doubles what comes before it in the coefficients that stay, so that these carry
+    /// (4^steps − 1)/3 key switches; where step j annuls, noise remains of it and the later steps, which double
+    /// its variance: 2^(steps − j) − 1 key switches in the share 1/2^(j+1) of the coefficients.
+    pub fn trace(&self, gadget: GadgetParams, steps: usize) -> Traced {
+        let switch = self.key_switch(gadget);
+        let power = |exponent: usize| 2f64.powi(exponent as i32);
+        let kept = (4f64.powi(steps as i32) - 1.0) / 3.0 * switch;
+        let annulled = |j: usize| self.degree as f64 / power(j + 1) * (power(steps - j) - 1.0) * switch;
+        let stay = self.degree as f64 / power(steps);
+        Traced { kept, energy: stay * kept + (0..steps).map(annulled).sum::<f64>() }
     }
 
-    /// RGSW rows from RLWE encryptions with constants of this variance, by RLWE′(s²) under a gadget.
-    pub fn scheme_switch(&self, gadget: GadgetParams, rows: f64) -> Gate {
-        let square = self.digits(gadget, self.key()) + self.dropped_square(gadget);
-        let keyed = self.degree as f64 * self.secret * rows + square;
-        Gate { keyed, plain: rows }
+    /// RGSW rows from RLWE encryptions whose errors have this energy, by RLWE′(s²) under a gadget.
+    pub fn scheme_switch(&self, gadget: GadgetParams, energy: f64) -> Gate {
+        let square = self.digits(gadget, self.key_energy()) + self.dropped_square(gadget);
+        let degree = self.degree as f64;
+        Gate { keyed: degree * (self.secret * energy + square), plain: energy }
     }
 
     /// Variance, in turns², that switching to a short key and rounding to `steps` steps a turn adds.

@@ -3,7 +3,7 @@
 use papir_lattice::bootstrap::circuit::{self, SquareKey};
 use papir_lattice::bootstrap::galois::{self, GaloisKeys};
 use papir_lattice::bootstrap::lwe::{BinaryKey, Lwe, SwitchKey, SwitchParams, switch_bodies};
-use papir_lattice::bootstrap::noise::{Gate, Setting};
+use papir_lattice::bootstrap::noise::{Gate, Setting, Traced};
 use papir_lattice::bootstrap::ring_switch::{self, RingSwitchKey};
 use papir_lattice::bootstrap::rotation::{self, RotationKey};
 use papir_lattice::gadget::{Gadget, GadgetParams};
@@ -218,7 +218,11 @@ fn traces_and_expansions_separate_coefficients() {
         let expected = ring.from_words(&(0..DEGREE).map(kept).collect::<Vec<_>>());
         let errors = case.errors(&traced, &expected);
         // The fresh error of what stays is multiplied, too.
-        let bound = case.setting().trace(FINE, steps) + 3.19f64.powi(2) * 4f64.powi(steps as i32);
+        let Traced { kept: bound, energy } = case.setting().trace(FINE, steps);
+        let bound = bound + 3.19f64.powi(2) * 4f64.powi(steps as i32);
+        if steps > 0 {
+            within(&[(errors.iter().map(|error| error * error).sum::<f64>()).sqrt()], energy);
+        }
         let kept: Vec<f64> = errors.into_iter().step_by(scale).collect();
         assert!(kept.iter().all(|error| error * error < 36.0 * bound));
         if kept.len() > 30 {
@@ -236,7 +240,7 @@ fn traces_and_expansions_separate_coefficients() {
         }
         let fresh = 3.19f64.powi(2) * 4f64.powi(8);
         if constants.len() > 30 {
-            within(&constants, case.setting().trace(FINE, 8) + fresh);
+            within(&constants, case.setting().trace(FINE, 8).kept + fresh);
         }
     }
 }
@@ -252,7 +256,7 @@ fn switched_gates_choose() {
             case.encrypt(&message, 40 + i as u8)
         };
         let gate = square.rgsw(ring, (0..gadget.levels()).map(level).collect());
-        let fresh = case.setting().scheme_switch(FINE, 3.19f64.powi(2));
+        let fresh = case.setting().scheme_switch(FINE, DEGREE as f64 * 3.19f64.powi(2));
         let Gate { keyed, plain } = fresh;
         assert!(keyed > 100.0 * plain, "the key multiplies the error");
         let input = Rlwe { a: scattered(ring, 50), b: scattered(ring, 51) };

@@ -48,17 +48,17 @@ pub(super) const RESPONSE_KEY_BITS: u32 = 27;
 
 /// The short keys for single bits and for digits, but for their lengths.
 const SHORT: [SwitchParams; 2] = [
-    SwitchParams { dimension: 0, log2_q: 14, sigma: 3.19, log_base: 2 },
+    SwitchParams { dimension: 0, log2_q: 15, sigma: 3.19, log_base: 2 },
     SwitchParams { dimension: 0, log2_q: 20, sigma: 3.19, log_base: 2 },
 ];
 
 /// Gadgets of RGSW(bits of the short keys).
-const BITS_GADGET: GadgetParams = GadgetParams { levels: 3, log_base: 13, drop: 14 };
-const DIGITS_GADGET: GadgetParams = GadgetParams { levels: 4, log_base: 10, drop: 13 };
+const BITS_GADGET: GadgetParams = GadgetParams { levels: 2, log_base: 17, drop: 19 };
+const DIGITS_GADGET: GadgetParams = GadgetParams { levels: 3, log_base: 13, drop: 14 };
 /// Of the automorphisms' keys.
-const GALOIS: GadgetParams = GadgetParams { levels: 8, log_base: 6, drop: 5 };
+const GALOIS: GadgetParams = GadgetParams { levels: 5, log_base: 10, drop: 3 };
 /// Of RLWE′(s²).
-const SQUARE: GadgetParams = GadgetParams { levels: 6, log_base: 8, drop: 5 };
+const SQUARE: GadgetParams = GadgetParams { levels: 5, log_base: 10, drop: 3 };
 /// Of the keys into the response ring.
 const RING_SWITCH: GadgetParams = GadgetParams { levels: 7, log_base: 4, drop: 0 };
 

@@ -10,7 +10,7 @@ use papir_ring::prg::{SecretRng, Seed};
 use rand_core::CryptoRng;
 use zeroize::{Zeroize, Zeroizing};
 
-use super::chain::{Chain, DEGREE, LOG2_P, LOG2_QUERY, RESPONSE_DEGREE};
+use super::chain::{DEGREE, LOG2_P, LOG2_QUERY, RESPONSE_DEGREE};
 use super::keys::Keys;
 use super::noise::DECODING_PART;
 use super::params::PirouetteParams;
@@ -31,11 +31,19 @@ pub(super) struct Secrets {
 pub struct State(Arc<Secrets>);
 
 impl State {
-    fn new(chain: &Chain, ring: Zeroizing<Vec<i32>>, response: Zeroizing<Vec<i32>>) -> Self {
+    /// Fresh secrets.
+    pub(super) fn generate<T: Lengths>(params: &PirouetteParams<T>, rng: &mut dyn CryptoRng) -> Self {
+        let chain = &params.chain;
         Self(Arc::new(Secrets {
-            ring: SecretKey::from_coefficients(&chain.rlwe, ring),
-            response: SecretKey::from_coefficients(&chain.response, response),
+            ring: SecretKey::generate(&chain.rlwe, rng),
+            response: SecretKey::generate(&chain.response, rng),
         }))
+    }
+
+    /// The key that queries are under.
+    #[cfg(test)]
+    pub(super) fn ring_key(&self) -> &SecretKey {
+        &self.0.ring
     }
 }
 
@@ -56,7 +64,11 @@ impl<T: Lengths> Wire<PirouetteParams<T>> for State {
             let found = format!("{outside} coefficients outside");
             return Err(Error::malformed("pirouette's client state", found, "a ternary key"));
         }
-        Ok(Self::new(&params.chain, coefficients(ring), coefficients(response)))
+        let chain = &params.chain;
+        Ok(Self(Arc::new(Secrets {
+            ring: SecretKey::from_coefficients(&chain.rlwe, coefficients(ring)),
+            response: SecretKey::from_coefficients(&chain.response, coefficients(response)),
+        })))
     }
 }
 
@@ -87,13 +99,9 @@ impl<T: Lengths> Client<Pirouette<T>> for PirouetteClient<T> {
     }
 
     fn register(&self, rng: &mut dyn CryptoRng) -> Result<Option<(State, Keys)>> {
-        let (chain, mut rng) = (&self.params.chain, SecretRng::new(rng));
-        let mut ring = Zeroizing::new(vec![0; DEGREE]);
-        papir_ring::sample::ternary(&mut rng, &mut ring);
-        let mut response = Zeroizing::new(vec![0; RESPONSE_DEGREE]);
-        chain.response.error().fill(&mut rng, &mut response);
-        let state = State::new(chain, ring, response);
-        let keys = Keys::generate(chain, &state.0, &mut rng);
+        let mut rng = SecretRng::new(rng);
+        let state = State::generate(&self.params, &mut rng);
+        let keys = Keys::generate(&self.params.chain, &state.0, &mut rng);
         Ok(Some((state, keys)))
     }
 

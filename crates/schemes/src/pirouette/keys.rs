@@ -151,6 +151,12 @@ pub(super) fn elements(chain: &Chain) -> usize {
     Part::all(chain).into_iter().map(|part| part.rows(chain)).sum()
 }
 
+/// The masks of all ring encryptions of the keys.
+#[cfg(test)]
+pub(super) fn all_masks(chain: &Chain, seed: &Seed) -> Vec<Poly<Values>> {
+    Part::all(chain).into_iter().flat_map(|part| part.masks(chain, seed)).collect()
+}
+
 fn unpack(bytes: &[u8], width: u32, count: usize) -> Result<Vec<u64>> {
     let mut words = Vec::new();
     bits::unpack(bytes, width, count, &mut words)

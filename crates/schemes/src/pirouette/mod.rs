@@ -54,7 +54,7 @@ pub trait Lengths: Copy + Debug + Send + Sync + 'static {
     const DIMENSIONS: [usize; 2];
 }
 
-/// 600 and 832 bits.
+/// 640 and 832 bits.
 #[derive(Clone, Copy, Debug)]
 pub struct Full;
 
@@ -62,7 +62,7 @@ impl Lengths for Full {
     const NAME: &'static str = "pirouette";
     const ID: u16 = 14;
     const PRIVACY: Privacy = Privacy::Private;
-    const DIMENSIONS: [usize; 2] = [600, 832];
+    const DIMENSIONS: [usize; 2] = [640, 832];
 }
 
 /// Pirouette.

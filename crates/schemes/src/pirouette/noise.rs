@@ -48,9 +48,9 @@ pub struct NoiseInput {
 pub struct Noise {
     /// Of a rotation for a bit.
     pub rotation: f64,
-    /// Rows of a gate.
+    /// Rows of a gate, as energies: summed over a row's coefficients.
     pub rows: Gate,
-    /// Of a coefficient of a selector.
+    /// Of a selector, as energy.
     pub selector: f64,
     /// After the first dimension, for any database.
     pub first: f64,
@@ -69,10 +69,11 @@ impl Noise {
         let box_rotation = ring.rotation(gadgets.digits, input.short[1].dimension);
         let trace = ring.trace(gadgets.galois, LOG2_DEGREE as usize);
         let tau = rows - LOG2_DIGIT;
-        let selector = box_rotation * 2f64.powi(tau as i32) + trace;
+        // Of a rotation's error the trace keeps one coefficient's.
+        let selector = box_rotation * 2f64.powi(tau as i32) + trace.energy;
         // Of bytes that are −128 at worst.
-        let bytes = 2f64.powi(rows as i32) * DEGREE as f64 * 4f64.powi(LOG2_P as i32 - 1);
-        let gate = ring.scheme_switch(gadgets.square, rotation + trace);
+        let bytes = 2f64.powi(rows as i32) * 4f64.powi(LOG2_P as i32 - 1);
+        let gate = ring.scheme_switch(gadgets.square, rotation + trace.energy);
         let gates = f64::from(columns + slots) * ring.gate(input.gate, gate);
         Self {
             rotation: rotation / q2,
@@ -107,14 +108,26 @@ impl Noise {
     }
 }
 
+/// Outputs of a bit's rotation that are subtracted from the next bits, each from one, beside the gate's digits
+/// and what is subtracted from all later ones.
+pub(super) fn direct_subtractions(gate_levels: usize) -> u32 {
+    (OUTPUTS - gate_levels - 1) as u32
+}
+
 /// Variances of the exponents, in turns²: for the worst bit, and for the digit.
 fn exponents(input: &NoiseInput, rotation: f64) -> [f64; 2] {
     let NoiseInput { ring, short, dimensions: [rows, columns, slots], .. } = *input;
     let places = rows + columns + slots + 1;
     let singles = places - 1 - LOG2_DIGIT;
     let query = QUERY_SIGMA * QUERY_SIGMA / 4f64.powi(LOG2_QUERY as i32);
-    // The bit at place j: the query and j subtracted bits, times 2^(places − 1 − j).
-    let bit = |j: u32| (query + f64::from(j) * rotation) * 4f64.powi((places - 1 - j) as i32);
+    // The bit at place j: the query and what was subtracted of bits long before, times 2^(places − 1 − j); and
+    // what is subtracted of the last bits as it is.
+    let direct = direct_subtractions(input.gate.levels);
+    let bit = |j: u32| {
+        let recent = j.min(direct);
+        let shifted = query + f64::from(j - recent) * rotation;
+        shifted * 4f64.powi((places - 1 - j) as i32) + f64::from(recent) * rotation
+    };
     let worst = (0..singles).map(bit).fold(0.0, f64::max);
     let order = f64::from(ORDER);
     let bits = worst + ring.switch(&short[0], order / OUTPUTS as f64);

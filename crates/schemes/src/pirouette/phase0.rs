@@ -9,6 +9,8 @@
 //! rotation by the digit and half a turn for each bit of χ that is set in the index gives the box times
 //! (−1)^⟨χ, bits⟩, and the sum over χ of these times (−1)^⟨χ, t⟩ is 2^τ boxes where the bits are t, else none.
 
+use std::collections::VecDeque;
+
 use papir_lattice::bootstrap::lwe::Lwe;
 use papir_lattice::bootstrap::rotation::rotate;
 use papir_lattice::rlwe::Rlwe;
@@ -19,6 +21,7 @@ use rayon::prelude::*;
 use super::Lengths;
 use super::chain::{Chain, DEGREE, LOG2_DEGREE, LOG2_DIGIT, LOG2_P, ORDER, OUTPUTS};
 use super::keys::Evaluation;
+use super::noise::direct_subtractions;
 use super::params::PirouetteParams;
 use super::wire::PirouetteQuery;
 
@@ -40,9 +43,52 @@ pub struct Expansion<'a, T> {
     keys: &'a Evaluation,
 }
 
+/// What is left of the query while its lower bits are subtracted.
+struct Left {
+    lwe: Lwe,
+    /// Of the last bits, the newest first, what is to be subtracted: from each of the next bits, and from all
+    /// later ones.
+    recent: VecDeque<Vec<Lwe>>,
+    /// How many of the next bits have their own.
+    direct: usize,
+}
+
+impl Left {
+    /// The next bit as half a turn.
+    fn shifted(&self, shift: u32) -> Lwe {
+        let mut bit = self.lwe.shifted(shift);
+        let own = self.recent.iter().enumerate().filter_map(|(age, parts)| parts.get(age));
+        own.for_each(|part| bit.add_shifted(part, 0));
+        bit
+    }
+
+    /// Takes a bit's parts over.
+    fn subtract(&mut self, parts: Vec<Lwe>) {
+        self.recent.push_front(parts);
+        if self.recent.len() > self.direct {
+            self.settle();
+        }
+    }
+
+    /// The oldest recent bit is subtracted from all later ones.
+    fn settle(&mut self) {
+        if let Some(later) = self.recent.pop_back().and_then(|mut parts| parts.pop()) {
+            self.lwe.add_shifted(&later, 0);
+        }
+    }
+
+    /// Without all bits so far.
+    fn all(mut self) -> Lwe {
+        while !self.recent.is_empty() {
+            self.settle();
+        }
+        self.lwe
+    }
+}
+
 /// What the bits' rotations leave.
 pub struct Bits {
-    /// Rotations whose outputs from the second on are digits of RGSW(bit).
+    /// Rotations whose last outputs are digits of RGSW(bit).
     gates: Vec<Rlwe>,
     /// Half a turn times each of the τ bits below the digit, lowest first.
     halves: Vec<Lwe>,
@@ -70,30 +116,37 @@ impl<'a, T: Lengths> Expansion<'a, T> {
     pub fn bits(&self, query: &PirouetteQuery) -> Bits {
         let layout = &self.params.layout;
         let (places, gates) = (layout.index_bits() + 1, layout.log2_columns + layout.log2_slots);
-        let (mut rotated, mut halves, mut left) = (Vec::new(), Vec::new(), query.lwe());
+        let direct = direct_subtractions(self.params.gate.levels()) as usize;
+        let (mut rotated, mut halves) = (Vec::new(), Vec::new());
+        let mut left = Left { lwe: query.lwe(), recent: VecDeque::new(), direct };
         for place in 0..layout.index_bits() - LOG2_DIGIT {
             let is_gate = place < gates;
-            // To subtract, in the query's parts of a turn; then what the bit is for.
-            let mut outputs =
-                vec![self.turns(places - place).map_or(0, |part| self.chain.ring().modulus() - part)];
+            // For the next bits as much as it is there; for all later ones in the query's parts of a turn.
+            let mut outputs: Vec<u64> = (2..).take(direct).map(|log2| self.minus_turns(log2)).collect();
+            outputs.push(self.minus_turns(places - place));
             match is_gate {
                 true => outputs.extend((0..self.params.gate.levels()).map(|i| self.params.gate.factor(i))),
-                false => outputs.extend(self.turns(1)),
+                false => outputs.push(self.turns(1)),
             }
             let bit = self.rotate_bit(&left.shifted(places - 1 - place), &outputs);
-            left.add_shifted(&Lwe::extract(self.ring(), &bit, 0), 0);
+            let extract = |output| Lwe::extract(self.ring(), &bit, output);
+            left.subtract((0..=direct).map(extract).collect());
             match is_gate {
                 true => rotated.push(bit),
-                false => halves.push(Lwe::extract(self.ring(), &bit, 1)),
+                false => halves.push(extract(direct + 1)),
             }
         }
-        Bits { gates: rotated, halves, digit: left }
+        Bits { gates: rotated, halves, digit: left.all() }
     }
 
-    /// round(q/2^log2_parts).
-    fn turns(&self, log2_parts: u32) -> Option<u64> {
-        let half = 1u64.checked_shl(log2_parts.checked_sub(1)?)?;
-        Some((self.ring().modulus() + half) >> log2_parts)
+    /// round(q/2^log2_parts), for 1 to 63.
+    fn turns(&self, log2_parts: u32) -> u64 {
+        (self.ring().modulus() + (1 << (log2_parts - 1))) >> log2_parts
+    }
+
+    /// q less that.
+    fn minus_turns(&self, log2_parts: u32) -> u64 {
+        self.ring().modulus() - self.turns(log2_parts)
     }
 
     /// Coefficient i of the result is `outputs[i]` times the bit that is half a turn in `lwe` (Chillotti,
@@ -116,10 +169,11 @@ impl<'a, T: Lengths> Expansion<'a, T> {
     /// Circuit bootstrapping: each digit's coefficient alone, by a trace, then times the key.
     pub fn gates(&self, bits: &Bits) -> Vec<Rows> {
         let ring = self.ring();
+        let first = direct_subtractions(self.params.gate.levels()) as usize + 1;
         let gate = |bit: &Rlwe| {
             let levels = (0..self.params.gate.levels()).into_par_iter().map(|level| {
                 let mut digit = Rlwe::zero(ring);
-                rotate(ring, bit, ORDER as usize - 1 - level, &mut digit);
+                rotate(ring, bit, ORDER as usize - first - level, &mut digit);
                 let mut digit = self.divided_by_degree(&digit);
                 self.keys.galois.trace(ring, &mut digit, LOG2_DEGREE as usize);
                 digit

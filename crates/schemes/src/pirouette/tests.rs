@@ -1,30 +1,224 @@
-use papir_core::scheme::{Client, Goal, Parameters, Server, Session};
+//! Noise of every stage at full parameters against the bound, and what must never be equal.
+
+use std::collections::BTreeSet;
+
+use chacha20::ChaCha20Rng;
+use papir_core::scheme::{Client, Goal, Parameters, Server, Session, Wire};
 use papir_core::{NoProgress, RecordBuffer, Shape};
+use papir_lattice::rlwe::Rlwe;
+use papir_lattice::rows::Rows;
+use papir_ring::{Coefficients, Poly};
 use rand_core::SeedableRng;
 
 use super::Full;
-use super::client::PirouetteClient;
-use super::params::PirouetteParams;
+use super::chain::{DEGREE, LOG2_P};
+use super::client::{PirouetteClient, State};
+use super::keys::Keys;
+use super::noise::Noise;
+use super::params::{Form, Literal, PirouetteParams};
+use super::phase0::Selection;
 use super::server::PirouetteServer;
 use super::wire::Public;
 
-#[test]
-fn a_record_comes_back() {
-    let mut rng = chacha20::ChaCha20Rng::from_seed([3; 32]);
-    let shape = Shape::new(1 << 10, 2048).unwrap();
-    let packed = (0..shape.total_bytes()).map(|i| (i * 7 + i / 256) as u8).collect();
-    let records = RecordBuffer::from_packed(shape, packed).unwrap();
-    let params = PirouetteParams::<Full>::choose(shape, Goal::Balanced).unwrap();
-    eprintln!("{:?}", params.describe());
-    let server = PirouetteServer::setup(params.clone(), &records, &mut rng, &NoProgress).unwrap();
-    let client = PirouetteClient::new(params, Public).unwrap();
-    let (mut state, keys) = client.register(&mut rng).unwrap().unwrap();
-    for index in [0, 1, 517, 1023] {
-        let (secret, query) = client.query(Some(&mut state), &[index], &mut rng).unwrap();
-        let start = std::time::Instant::now();
-        let answer = server.answer(Session { keys: Some(&keys), ticket: None }, &query).unwrap();
-        eprintln!("{:?}", start.elapsed());
-        let found = client.extract(secret, answer).unwrap();
-        assert_eq!(found, [records.get(index).unwrap()], "record {index}");
+/// A database, its client, and the client's keys.
+struct Case {
+    records: RecordBuffer,
+    server: PirouetteServer<Full>,
+    client: PirouetteClient<Full>,
+    state: State,
+    keys: Keys,
+    rng: ChaCha20Rng,
+}
+
+fn records(shape: Shape) -> RecordBuffer {
+    let packed = (0..shape.total_bytes()).map(|i| (i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 33) as u8);
+    RecordBuffer::from_packed(shape, packed.collect()).unwrap()
+}
+
+impl Case {
+    fn new(params: PirouetteParams<Full>) -> Self {
+        let mut rng = ChaCha20Rng::from_seed([3; 32]);
+        let records = records(params.shape());
+        let server = PirouetteServer::setup(params.clone(), &records, &mut rng, &NoProgress).unwrap();
+        let client = PirouetteClient::new(params, Public).unwrap();
+        let (state, keys) = client.register(&mut rng).unwrap().unwrap();
+        Self { records, server, client, state, keys, rng }
     }
+
+    fn select(&mut self, index: u64) -> Selection {
+        let (_, query) = self.client.query(Some(&mut self.state), &[index], &mut self.rng).unwrap();
+        self.server.expansion(&self.keys).unwrap().run(&query)
+    }
+
+    /// The phase of an encryption less a message of words, centred, relative to q.
+    fn errors(&self, rlwe: &Rlwe, message: &[u64]) -> Vec<f64> {
+        let ring = self.client.params().chain.ring();
+        let mut phase = rlwe.phase(ring, self.state.ring_key());
+        ring.sub_assign(&mut phase, &ring.from_words(message));
+        let q = ring.modulus() as f64;
+        ring.to_centred(&phase).into_iter().map(|error| error as f64 / q).collect()
+    }
+
+    /// s·m.
+    fn times_key(&self, message: &[u64]) -> Vec<u64> {
+        let ring = self.client.params().chain.ring();
+        let message = ring.forward(ring.from_words(message));
+        ring.to_words(&ring.inverse(ring.mul(&message, self.state.ring_key().values())))
+    }
+
+    /// Row `row` of some encryptions in coefficients.
+    fn row(&self, rows: &Rows, row: usize) -> Rlwe {
+        let ring = self.client.params().chain.ring();
+        let part = |part: usize| -> Poly<Coefficients> {
+            let residues = [0, 1].map(|prime| &rows.residues(part, prime)[row * DEGREE..][..DEGREE]);
+            ring.inverse(Poly::from_residues(residues.concat()))
+        };
+        Rlwe { a: part(0), b: part(1) }
+    }
+}
+
+fn energy(errors: &[f64]) -> f64 {
+    errors.iter().map(|error| error * error).sum()
+}
+
+/// The mean of squares is at most 1.6 times what was computed, as few samples allow, and not absurdly less.
+#[track_caller]
+fn check(what: &str, squares: &[f64], computed: f64) {
+    let measured = squares.iter().sum::<f64>() / squares.len() as f64;
+    let (found, bound) = (measured.log2() / 2.0, computed.log2() / 2.0);
+    eprintln!("Measured {what} 2^{found:.2}, computed 2^{bound:.2}");
+    assert!(measured < 1.6 * computed && measured > computed / 16.0, "{what}: 2^{found:.2}, 2^{bound:.2}");
+}
+
+fn constant(value: u64) -> Vec<u64> {
+    (0..DEGREE).map(|i| if i == 0 { value } else { 0 }).collect()
+}
+
+#[test]
+fn noise_of_every_stage_is_within_its_bound() {
+    let shape = Shape::of_bytes(9000, 64).unwrap();
+    let literal = Literal { span: 64, tau: 3, gate: (5, 4), seed_bytes: 32, form: Form::Compact };
+    let params = PirouetteParams::<Full>::new(shape, literal).unwrap();
+    let noise = Noise::compute(&params.noise_input());
+    let (layout, mut case) = (params.layout.clone(), Case::new(params.clone()));
+    assert_eq!((layout.rows, layout.log2_rows, layout.log2_columns, layout.log2_slots), (71, 7, 2, 5));
+    let index = 5555;
+    let selection = case.select(index);
+    let q = params.chain.ring().modulus();
+
+    let row = (index >> (layout.log2_columns + layout.log2_slots)) as usize;
+    let mut selectors = Vec::new();
+    for r in 0..layout.rows {
+        let value = if r == row { (q + 128) >> LOG2_P } else { 0 };
+        selectors.push(energy(&case.errors(&case.row(&selection.selectors, r), &constant(value))));
+    }
+    check("selectors", &selectors, noise.selector);
+
+    let mut rows = [Vec::new(), Vec::new()];
+    for (i, gate) in selection.gates.iter().enumerate() {
+        let levels = params.gate.levels();
+        for level in 0..levels {
+            let message = constant((index >> i & 1) * params.gate.factor(level));
+            rows[1].push(energy(&case.errors(&case.row(gate, levels + level), &message)));
+            let keyed = case.times_key(&message);
+            rows[0].push(energy(&case.errors(&case.row(gate, level), &keyed)));
+        }
+    }
+    check("rows of s·m", &rows[0], noise.rows.keyed);
+    check("rows of m", &rows[1], noise.rows.plain);
+
+    let groups = case
+        .server
+        .fold(std::slice::from_ref(&selection), case.server.first(0, std::slice::from_ref(&selection)));
+    let item = case.server.rotate_planes(&selection, groups).swap_remove(0);
+    let record = case.records.get(index).unwrap();
+    let phase = case.errors(&item, &vec![0; DEGREE]);
+    let errors = phase.iter().step_by(layout.slots()).zip(&record).map(|(phase, &byte)| {
+        let turns = phase - f64::from(byte as i8) / 256.0;
+        turns - turns.round()
+    });
+    let errors: Vec<f64> = errors.map(|error| error * error).collect();
+    // The bound takes every byte at its largest.
+    check("items", &errors, noise.first + noise.gates);
+}
+
+#[test]
+fn rows_columns_planes_and_both_forms_give_the_record() {
+    for (records, bytes, span, tau, form) in
+        [(300, 256, 256, 2, Form::Fast), (40, 2500, 1024, 0, Form::Compact), (700, 20, 32, 1, Form::Fast)]
+    {
+        let shape = Shape::of_bytes(records, bytes).unwrap();
+        let literal = Literal { span, tau, gate: (5, 4), seed_bytes: 16, form };
+        let mut case = Case::new(PirouetteParams::<Full>::new(shape, literal).unwrap());
+        for index in [0, records - 1] {
+            let (secret, query) = case.client.query(Some(&mut case.state), &[index], &mut case.rng).unwrap();
+            assert_eq!(query.encode(case.client.params()).len(), 20);
+            let session = Session { keys: Some(&case.keys), ticket: None };
+            let answer = case.server.answer(session, &query).unwrap();
+            let found = case.client.extract(secret, answer).unwrap();
+            assert_eq!(found, [case.records.get(index).unwrap()], "{literal:?}, record {index}");
+        }
+    }
+}
+
+#[test]
+fn no_two_queries_share_a_mask_also_after_a_restart() {
+    let params = PirouetteParams::<Full>::choose(Shape::of_bytes(100, 32).unwrap(), Goal::Balanced).unwrap();
+    let client = PirouetteClient::new(params.clone(), Public).unwrap();
+    let mut rng = ChaCha20Rng::from_seed([4; 32]);
+    let mut state = State::generate(&params, &mut rng);
+    let mut seeds = BTreeSet::new();
+    for _ in 0..50 {
+        for _ in 0..4 {
+            let (_, query) = client.query(Some(&mut state), &[7], &mut rng).unwrap();
+            assert!(seeds.insert(query.seed.0), "a mask twice");
+        }
+        let bytes = state.encode(&params);
+        state = State::decode(&params, &bytes).unwrap();
+        assert_eq!(*state.encode(&params), bytes);
+    }
+}
+
+#[test]
+fn no_two_masks_of_the_keys_are_equal() {
+    let chain =
+        PirouetteParams::<Full>::choose(Shape::of_bytes(100, 32).unwrap(), Goal::Balanced).unwrap().chain;
+    let seed = papir_ring::prg::Seed([5; 32]);
+    let mut seen = BTreeSet::new();
+    for mask in super::keys::all_masks(&chain, &seed) {
+        assert!(seen.insert(mask.residues()[..8].to_vec()), "a mask twice");
+    }
+    assert_eq!(seen.len(), super::keys::elements(&chain));
+}
+
+#[test]
+fn keys_and_states_of_other_lengths_are_refused() {
+    let params = PirouetteParams::<Full>::choose(Shape::of_bytes(100, 32).unwrap(), Goal::Balanced).unwrap();
+    let error = <Keys as Wire<PirouetteParams<Full>>>::decode(&params, &[0; 100]).err().unwrap().to_string();
+    assert!(error.starts_with("pirouette's keys has 100 bytes"), "{error}");
+    let mut state = State::generate(&params, &mut ChaCha20Rng::from_seed([6; 32])).encode(&params);
+    assert!(<State as Wire<PirouetteParams<Full>>>::decode(&params, &state[1..]).is_err());
+    state[0] = 2;
+    let error = <State as Wire<PirouetteParams<Full>>>::decode(&params, &state).err().unwrap().to_string();
+    assert!(error.contains("1 coefficients outside"), "{error}");
+}
+
+#[test]
+fn databases_up_to_eight_gibibytes_are_taken_and_the_noise_closes() {
+    for (log2_records, bytes) in [(10, 256), (20, 256), (22, 256), (25, 256), (25, 8), (13, 1 << 18)] {
+        for goal in Goal::ALL {
+            let shape = Shape::of_bytes(1 << log2_records, bytes).unwrap();
+            let params = PirouetteParams::<Full>::choose(shape, goal).unwrap();
+            let description = params.describe();
+            assert!(
+                description.failure_log2 <= -40.0 && description.security.as_ref().unwrap().bits >= 128.0
+            );
+            assert!(description.sizes.answer < (6 << 10) * params.layout.planes as u64, "{description:?}");
+            let again = PirouetteParams::<Full>::decode(&params.encode()).unwrap();
+            assert_eq!(again.describe(), description);
+        }
+    }
+    let huge = PirouetteParams::<Full>::choose(Shape::of_bytes(1 << 28, 256).unwrap(), Goal::Balanced);
+    let error = huge.err().unwrap().to_string();
+    assert!(error.contains("bits of an item's number: expected at most 24"), "{error}");
 }
