@@ -2,6 +2,7 @@
 
 use papir_core::scheme::{Parameters, Scheme, Session};
 use papir_core::{Error as CoreError, NotPrivate, Shape};
+use papir_lattice::rlwe::Rlwe;
 use papir_schemes::batched::{Batched, BatchedParams, Bucket};
 use papir_schemes::double::Double;
 use papir_schemes::double::packed::{self, PackedDouble, Variant};
@@ -13,11 +14,15 @@ use papir_schemes::inspire2::{self, Inspire2};
 use papir_schemes::newton::params::NewtonParams;
 use papir_schemes::newton::{self, Newton};
 use papir_schemes::pirouette::params::PirouetteParams;
-use papir_schemes::pirouette::phase0::Selection;
+use papir_schemes::pirouette::retrieval::{Retrieval, Selection};
 use papir_schemes::pirouette::server::PirouetteServer;
 use papir_schemes::pirouette::wire::{PirouetteAnswer, PirouetteQuery};
 use papir_schemes::pirouette::{self, Pirouette};
 use papir_schemes::plain::Plain;
+use papir_schemes::respire::Respire;
+use papir_schemes::respire::params::RespireParams;
+use papir_schemes::respire::server::RespireServer;
+use papir_schemes::respire::wire::RespireQuery;
 use papir_schemes::selection::{SelectionAnswer, SelectionQuery};
 use papir_schemes::simple::Simple;
 use papir_schemes::simple::params::SimpleParams;
@@ -309,14 +314,40 @@ impl Measured for Pirouette {
         let gates = laps.time("gates", || expansion.gates(&bits));
         let selectors = laps.time("selectors", || expansion.selectors(&bits));
         let selection = [Selection { gates, selectors }];
-        let mut groups = Vec::new();
-        for group in 0..server.groups() {
-            let columns = laps.time("first", || server.first(group, &selection));
-            groups.append(&mut laps.time("fold", || server.fold(&selection, columns)));
-        }
-        let planes = laps.time("rotate", || server.rotate_planes(&selection[0], groups));
+        let planes = retrieve(&server.retrieval(), &selection, laps);
         laps.time("switch", || server.respond(keys, &planes))
     }
+}
+
+impl Measured for Respire {
+    fn params(shape: Shape, choice: Choice) -> Result<RespireParams> {
+        Ok(match choice {
+            Choice::Goal(goal) => RespireParams::choose(shape, goal)?,
+            other => return Err(unfit(Self::NAME, other)),
+        })
+    }
+
+    fn answer(
+        server: &RespireServer,
+        session: Session<'_, Self>,
+        query: &RespireQuery,
+        laps: &mut Laps,
+    ) -> Result<PirouetteAnswer, CoreError> {
+        let keys = session.require_keys()?;
+        let selection = [laps.time("expand", || server.expand(keys, query))?];
+        let planes = retrieve(&server.retrieval(), &selection, laps);
+        laps.time("switch", || server.respond(keys, &planes))
+    }
+}
+
+/// Phases 1 to 3 of Pirouette and Respire.
+fn retrieve(retrieval: &Retrieval<'_>, selection: &[Selection; 1], laps: &mut Laps) -> Vec<Rlwe> {
+    let mut groups = Vec::new();
+    for group in 0..retrieval.groups() {
+        let columns = laps.time("first", || retrieval.first(group, selection));
+        groups.append(&mut laps.time("fold", || retrieval.fold(selection, columns)));
+    }
+    laps.time("rotate", || retrieval.rotate_planes(&selection[0], groups))
 }
 
 impl<V: newton::Variant> Measured for Newton<V> {

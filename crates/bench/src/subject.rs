@@ -12,6 +12,7 @@ use papir_schemes::inspire2::Inspire2;
 use papir_schemes::newton::{Newton, Registered, Symmetric};
 use papir_schemes::pirouette::Pirouette;
 use papir_schemes::plain::Plain;
+use papir_schemes::respire::Respire;
 use papir_schemes::simple::Simple;
 use papir_schemes::simpleypir::SimpleYpir;
 use papir_schemes::stacked::Stacked;
@@ -128,7 +129,7 @@ impl<S: Measured> Subject for Of<S> {
 }
 
 /// Every scheme of the registry.
-pub fn all() -> [&'static dyn Subject; 15] {
+pub fn all() -> [&'static dyn Subject; 16] {
     const PLAIN: &dyn Subject = &Of::<Plain>(PhantomData);
     const SIMPLE: &dyn Subject = &Of::<Simple>(PhantomData);
     const INSPIRE: &dyn Subject = &Of::<Inspire>(PhantomData);
@@ -143,6 +144,7 @@ pub fn all() -> [&'static dyn Subject; 15] {
     const ZIP_DOUBLE: &dyn Subject = &Of::<ZipDouble>(PhantomData);
     const INSPIRE_BATCH: &dyn Subject = &Of::<Batched<Stacked>>(PhantomData);
     const PIROUETTE: &dyn Subject = &Of::<Pirouette>(PhantomData);
+    const RESPIRE: &dyn Subject = &Of::<Respire>(PhantomData);
     const SIMPLE_BATCH: &dyn Subject = &Of::<Batched<Simple>>(PhantomData);
     [
         PLAIN,
@@ -160,6 +162,7 @@ pub fn all() -> [&'static dyn Subject; 15] {
         INSPIRE_BATCH,
         SIMPLE_BATCH,
         PIROUETTE,
+        RESPIRE,
     ]
 }
 

@@ -90,6 +90,7 @@ const COMPOSITIONS: &[(&str, &str)] = &[
     ("batched", "stacked"),
     ("inspire0", "double"),
     ("ypir", "double"),
+    ("respire", "pirouette"),
     ("stacked", "inspire"),
     ("zip", "simple"),
     ("zipdouble", "double"),

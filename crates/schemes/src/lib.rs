@@ -20,6 +20,7 @@ mod readback;
 mod refusal;
 pub mod registry;
 mod residues;
+pub mod respire;
 pub mod selection;
 mod shape_io;
 pub mod simple;

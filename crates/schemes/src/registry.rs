@@ -12,6 +12,7 @@ use crate::inspire2::Inspire2;
 use crate::newton::{Newton, Registered, Symmetric};
 use crate::pirouette::Pirouette;
 use crate::plain::Plain;
+use crate::respire::Respire;
 use crate::simple::Simple;
 use crate::simpleypir::SimpleYpir;
 use crate::stacked::Stacked;
@@ -38,6 +39,7 @@ pub fn all() -> &'static [&'static dyn ErasedScheme] {
         &Erased::<Batched<Stacked>>::new(),
         &Erased::<Batched<Simple>>::new(),
         &Erased::<Pirouette>::new(),
+        &Erased::<Respire>::new(),
     ];
     SCHEMES
 }

@@ -59,6 +59,7 @@ conformance! {
     inspire_batch: few_columns(Config::quick()), few_columns(Config::long());
     simple_batch: few_columns(Config::quick()), Config::long();
     pirouette: one_small(Config::quick()), few_columns(Config::long());
+    respire: Config::slow(), Config::long();
 }
 
 /// Records of at most 64 bits, as DoublePIR takes them; a hint takes 7 MiB a byte of a record, so the

@@ -88,11 +88,11 @@ fn newton_hashes(name: &str) -> Vec<String> {
     all.iter().map(|bytes| hash(bytes)).collect()
 }
 
-/// Pirouette's, behind them its keys and client state.
-fn pirouette_hashes() -> Vec<String> {
+/// Pirouette's or Respire's, behind them its keys and client state.
+fn pirouette_hashes(name: &str) -> Vec<String> {
     let mut rng = ChaCha20Rng::from_seed([11; 32]);
     let records = database(300, 100);
-    let scheme = registry::by_name("pirouette").unwrap();
+    let scheme = registry::by_name(name).unwrap();
     let server = scheme.setup(&records, Goal::Balanced, &mut rng, &NoProgress).unwrap();
     let client = scheme.client(&server.public()).unwrap();
     let (mut state, uploaded) = client.register(&mut rng).unwrap().unwrap();
@@ -107,7 +107,12 @@ fn pirouette_hashes() -> Vec<String> {
 
 #[test]
 fn pirouette() {
-    assert_eq!(pirouette_hashes(), ["", "", "", "", "", ""]);
+    assert_eq!(pirouette_hashes("pirouette"), ["00e0c3b3f14790af", "751eac0821fd3f06", "331289ff69fa2d31", "091c89e4884526e1", "b1c3cbc96984eafd", "2e3630eec105192b"]);
+}
+
+#[test]
+fn respire() {
+    assert_eq!(pirouette_hashes("respire"), ["", "", "", "", "", ""]);
 }
 
 #[test]

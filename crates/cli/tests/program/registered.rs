@@ -58,3 +58,36 @@ fn registered_clients_outlive_a_restart_and_a_change() {
     let listed = succeeds(&["clients", &service.url, "list"]);
     assert_eq!(listed.matches("registered").count(), 2, "nobody registered again: {listed}");
 }
+
+/// Keys of tens of megabytes go up in parts, once; then queries of 36 bytes, over a restart, a change and an
+/// eviction.
+#[cfg(unix)]
+#[test]
+fn pirouettes_keys_are_uploaded_once() {
+    let folder = Folder::new();
+    let rows: String = (0..60).map(|i| format!("word {i},meaning {i}\n")).collect();
+    let (source, words) =
+        (folder.write("words.csv", format!("word,meaning\n{rows}")), folder.path("words.papir"));
+    let build = ["--scheme", "pirouette", "--key", "word", "--value", "meaning", "--room", "10"];
+    succeeds(&[&["build", &source, "--out", &words][..], &build].concat());
+    let inspected = succeeds(&["inspect", &words]);
+    assert!(inspected.contains("query payload bytes"), "{inspected}");
+
+    let (registry, state) = (folder.path("registry"), folder.path("state"));
+    let listen = format!("unix:{}", folder.path("papir.sock"));
+    let options = ["--registry", &registry, "--list-clients", "--listen", &listen];
+    let service = Service::start(&[&words], &options);
+    let get = |service: &Service, key: &str| succeeds(&["get", &service.url, key, "--state", &state]);
+    assert_eq!(get(&service, "word 7"), "meaning 7");
+    drop(service);
+
+    let changes = folder.write("changes.csv", "word,meaning\nword 7,changed\n");
+    succeeds(&["update", &words, "--from", &changes]);
+    let service = Service::start(&[&words], &options);
+    assert_eq!(get(&service, "word 7"), "changed");
+    let listed = succeeds(&["clients", &service.url, "list"]);
+    assert_eq!(listed.matches("registered").count(), 1, "nobody registered again: {listed}");
+    let id = listed.split_whitespace().find(|word| word.len() == 32).unwrap_or_default();
+    succeeds(&["clients", &service.url, "evict", id]);
+    assert_eq!(get(&service, "word 8"), "meaning 8");
+}

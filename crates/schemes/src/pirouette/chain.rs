@@ -19,7 +19,7 @@ use super::{Full, Lengths};
 /// d, N in the paper.
 pub const DEGREE: usize = 2048;
 /// log₂ d.
-pub(super) const LOG2_DEGREE: u32 = 11;
+pub(crate) const LOG2_DEGREE: u32 = 11;
 /// N₁, of the response ring.
 pub const RESPONSE_DEGREE: usize = 1024;
 /// log₂ of the plaintext modulus p.
@@ -72,14 +72,14 @@ pub(crate) struct ShortParams {
 
 /// The common parameters with their tables.
 #[derive(Debug)]
-pub(crate) struct Chain {
-    pub(super) rlwe: RlweParams,
-    pub(super) response: RlweParams,
+pub struct Chain {
+    pub(crate) rlwe: RlweParams,
+    pub(crate) response: RlweParams,
     pub(super) bits: ShortParams,
     pub(super) digits: ShortParams,
-    pub(super) galois: Gadget,
-    pub(super) square: Gadget,
-    pub(super) ring_switch: Gadget,
+    pub(crate) galois: Gadget,
+    pub(crate) square: Gadget,
+    pub(crate) ring_switch: Gadget,
     pub(super) query_error: Gaussian,
     /// What everything that is published leans on, by what it is.
     pub(super) security: Vec<(&'static str, &'static Row)>,
@@ -127,13 +127,18 @@ impl Chain {
         })
     }
 
+    /// The row with the fewest bits that anything published leans on.
+    pub(crate) fn weakest(&self) -> Option<&'static Row> {
+        self.security.iter().map(|(_, row)| *row).min_by(|a, b| a.matzov.total_cmp(&b.matzov))
+    }
+
     /// R_q.
-    pub(super) fn ring(&self) -> &Ring {
+    pub(crate) fn ring(&self) -> &Ring {
         self.rlwe.ring()
     }
 
     /// The ring's noise.
-    pub(super) fn setting(&self) -> Setting {
+    pub(crate) fn setting(&self) -> Setting {
         Setting {
             degree: DEGREE,
             modulus: self.ring().modulus() as f64,
@@ -144,7 +149,7 @@ impl Chain {
     }
 
     /// The response ring's noise.
-    pub(super) fn response_setting(&self) -> Setting {
+    pub(crate) fn response_setting(&self) -> Setting {
         let sigma = RESPONSE_RING.sigma;
         Setting {
             degree: RESPONSE_DEGREE,
@@ -180,7 +185,12 @@ fn security_of(
     ])
 }
 
+/// x/2 modulo an odd q.
+pub(crate) fn half_modulo(x: u64, q: u64) -> u64 {
+    if x.is_multiple_of(2) { x / 2 } else { x / 2 + q.div_ceil(2) }
+}
+
 /// An error of the parameters, with its reason.
-pub(super) fn unfit(reason: impl ToString) -> Error {
+pub(crate) fn unfit(reason: impl ToString) -> Error {
     Error::Parameters { scheme: Full::NAME, reason: reason.to_string() }
 }

@@ -11,16 +11,16 @@ use rand_core::CryptoRng;
 use zeroize::{Zeroize, Zeroizing};
 
 use super::chain::{DEGREE, LOG2_P, LOG2_QUERY, RESPONSE_DEGREE};
-use super::keys::Keys;
+use super::keys::{Evaluation, Keys, OfChain};
 use super::noise::DECODING_PART;
-use super::params::PirouetteParams;
+use super::params::{OfAnswer, PirouetteParams};
 use super::wire::{PirouetteAnswer, PirouetteQuery, Public};
 use super::{Lengths, Pirouette};
 
 /// The secrets that outlive a query: the ring's key, under which queries are, and the response ring's.
-pub(super) struct Secrets {
-    pub(super) ring: SecretKey,
-    pub(super) response: SecretKey,
+pub struct Secrets {
+    pub(crate) ring: SecretKey,
+    pub(crate) response: SecretKey,
 }
 
 /// What a client keeps.
@@ -32,30 +32,29 @@ pub struct State(Arc<Secrets>);
 
 impl State {
     /// Fresh secrets.
-    pub(super) fn generate<T: Lengths>(params: &PirouetteParams<T>, rng: &mut dyn CryptoRng) -> Self {
-        let chain = &params.chain;
+    pub(crate) fn generate<P: OfChain>(params: &P, rng: &mut dyn CryptoRng) -> Self {
+        let chain = params.chain();
         Self(Arc::new(Secrets {
             ring: SecretKey::generate(&chain.rlwe, rng),
             response: SecretKey::generate(&chain.response, rng),
         }))
     }
 
-    /// The key that queries are under.
-    #[cfg(test)]
-    pub(super) fn ring_key(&self) -> &SecretKey {
-        &self.0.ring
+    /// The keys.
+    pub(crate) fn secrets(&self) -> &Secrets {
+        &self.0
     }
 }
 
-impl<T: Lengths> Wire<PirouetteParams<T>> for State {
-    fn encode(&self, _params: &PirouetteParams<T>) -> Vec<u8> {
+impl<P: OfChain> Wire<P> for State {
+    fn encode(&self, _params: &P) -> Vec<u8> {
         let keys = [&self.0.ring, &self.0.response];
         let mut bytes = Vec::with_capacity(DEGREE + RESPONSE_DEGREE);
         bytes.extend(keys.into_iter().flat_map(SecretKey::coefficients).map(|&c| c as i8 as u8));
         bytes
     }
 
-    fn decode(params: &PirouetteParams<T>, bytes: &[u8]) -> Result<Self> {
+    fn decode(params: &P, bytes: &[u8]) -> Result<Self> {
         Error::check_length("pirouette's client state", bytes.len(), DEGREE + RESPONSE_DEGREE)?;
         let coefficients = |bytes: &[u8]| Zeroizing::new(bytes.iter().map(|&c| i32::from(c as i8)).collect());
         let (ring, response) = bytes.split_at(DEGREE);
@@ -64,7 +63,7 @@ impl<T: Lengths> Wire<PirouetteParams<T>> for State {
             let found = format!("{outside} coefficients outside");
             return Err(Error::malformed("pirouette's client state", found, "a ternary key"));
         }
-        let chain = &params.chain;
+        let chain = params.chain();
         Ok(Self(Arc::new(Secrets {
             ring: SecretKey::from_coefficients(&chain.rlwe, coefficients(ring)),
             response: SecretKey::from_coefficients(&chain.response, coefficients(response)),
@@ -76,6 +75,13 @@ impl<T: Lengths> Wire<PirouetteParams<T>> for State {
 pub struct PirouetteSecret {
     secrets: Arc<Secrets>,
     slot: u64,
+}
+
+impl PirouetteSecret {
+    /// Of the record in a slot of its item.
+    pub(crate) fn new(state: &State, slot: u64) -> Self {
+        Self { secrets: Arc::clone(&state.0), slot }
+    }
 }
 
 impl Drop for PirouetteSecret {
@@ -98,7 +104,7 @@ impl<T: Lengths> Client<Pirouette<T>> for PirouetteClient<T> {
         &self.params
     }
 
-    fn register(&self, rng: &mut dyn CryptoRng) -> Result<Option<(State, Keys)>> {
+    fn register(&self, rng: &mut dyn CryptoRng) -> Result<Option<(State, Keys<Evaluation>)>> {
         let mut rng = SecretRng::new(rng);
         let state = State::generate(&self.params, &mut rng);
         let keys = Keys::generate(&self.params.chain, &state.0, &mut rng);
@@ -120,18 +126,50 @@ impl<T: Lengths> Client<Pirouette<T>> for PirouetteClient<T> {
         let (item, slot) = self.params.layout.bundle.locate(indices[0]);
         let seed = self.fresh_seed(rng);
         let body = self.encrypt(&state.0, &seed, item, &mut SecretRng::new(rng));
-        Ok((PirouetteSecret { secrets: Arc::clone(&state.0), slot }, PirouetteQuery { seed, body }))
+        Ok((PirouetteSecret::new(state, slot), PirouetteQuery { seed, body }))
     }
 
     /// Takes the same time whether the answer decodes or not.
     fn extract(&self, secret: PirouetteSecret, answer: PirouetteAnswer) -> Result<Vec<Record>> {
-        let (item, distance) = self.decrypt(&secret, &answer);
-        let half = 1u64 << (self.params.answer_bits.a - LOG2_P - 1);
-        if distance as f64 > DECODING_PART * half as f64 {
-            return Err(Error::NotDecodable);
-        }
-        Ok(vec![self.params.layout.bundle.select(&item, secret.slot)])
+        open(&self.params, &secret, &answer)
     }
+}
+
+/// The record in an answer.
+///
+/// # Errors
+/// [`Error::NotDecodable`] where a phase is too far from a message.
+pub(crate) fn open<P: OfAnswer>(
+    params: &P,
+    secret: &PirouetteSecret,
+    answer: &PirouetteAnswer,
+) -> Result<Vec<Record>> {
+    let (item, distance) = decrypt(params, secret, answer);
+    let half = 1u64 << (params.answer_bits().a - LOG2_P - 1);
+    if distance as f64 > DECODING_PART * half as f64 {
+        return Err(Error::NotDecodable);
+    }
+    Ok(vec![params.layout().bundle.select(&item, secret.slot)])
+}
+
+/// The item's bytes, and the largest distance of a phase from a message.
+fn decrypt<P: OfAnswer>(
+    params: &P,
+    secret: &PirouetteSecret,
+    answer: &PirouetteAnswer,
+) -> (Zeroizing<Vec<u8>>, u64) {
+    let (bits, span) = (params.answer_bits(), params.layout().span);
+    let planes = answer.masks.chunks_exact(RESPONSE_DEGREE).zip(answer.bodies.chunks_exact(span));
+    let (mut item, mut worst) = (Zeroizing::new(Vec::with_capacity(answer.bodies.len())), 0);
+    for (mask, body) in planes {
+        for (i, &body) in body.iter().enumerate() {
+            let phase = phase(bits, &secret.secrets.response, mask, i * (RESPONSE_DEGREE / span), body);
+            let (message, distance) = bits.nearest(phase, LOG2_P);
+            item.push(message as u8);
+            worst = worst.max(distance);
+        }
+    }
+    (item, worst)
 }
 
 impl<T: Lengths> PirouetteClient<T> {
@@ -151,22 +189,6 @@ impl<T: Lengths> PirouetteClient<T> {
         let inner = mask.iter().zip(secrets.ring.coefficients()).map(product).fold(0, u32::wrapping_add);
         let message = (item as u32) << (LOG2_QUERY - self.params.layout.index_bits() - 1);
         message.wrapping_add(error[0] as u32).wrapping_sub(inner)
-    }
-
-    /// The item's bytes, and the largest distance of a phase from a message.
-    fn decrypt(&self, secret: &PirouetteSecret, answer: &PirouetteAnswer) -> (Zeroizing<Vec<u8>>, u64) {
-        let (bits, span) = (self.params.answer_bits, self.params.layout.span);
-        let planes = answer.masks.chunks_exact(RESPONSE_DEGREE).zip(answer.bodies.chunks_exact(span));
-        let (mut item, mut worst) = (Zeroizing::new(Vec::with_capacity(answer.bodies.len())), 0);
-        for (mask, body) in planes {
-            for (i, &body) in body.iter().enumerate() {
-                let phase = phase(bits, &secret.secrets.response, mask, i * (RESPONSE_DEGREE / span), body);
-                let (message, distance) = bits.nearest(phase, LOG2_P);
-                item.push(message as u8);
-                worst = worst.max(distance);
-            }
-        }
-        (item, worst)
     }
 }
 

@@ -33,21 +33,14 @@ impl Block {
             ring.table(prime).forward_lazy(out);
         }
     }
-
-    /// Takes a polynomial's residues modulo q₁, then modulo q₂, in values.
-    fn copy(&mut self, row: usize, residues: &[u32]) {
-        for (rows, residues) in self.rows.iter_mut().zip(residues.chunks_exact(DEGREE)) {
-            rows[row * DEGREE..][..DEGREE].copy_from_slice(residues);
-        }
-    }
 }
 
-/// The polynomials of one plane, row by row.
+/// The polynomials of one plane.
 #[derive(Clone, Copy)]
 pub(super) enum Plane<'a> {
-    /// d bytes each.
+    /// Row by row, d bytes each.
     Bytes(&'a [u8]),
-    /// 2·d residues each.
+    /// Column by column: all rows modulo q₁, in values, then all rows modulo q₂.
     Values(&'a [u32]),
 }
 
@@ -66,15 +59,21 @@ pub(super) fn columns(
     for first in (0..rows).step_by(BLOCK) {
         let count = BLOCK.min(rows - first);
         for (place, column) in range.clone().enumerate() {
-            for row in 0..count {
-                let poly = (first + row) * columns + column;
-                match plane {
-                    Plane::Bytes(bytes) => block.transform(ring, row, &bytes[poly * DEGREE..][..DEGREE]),
-                    Plane::Values(values) => block.copy(row, &values[poly * 2 * DEGREE..][..2 * DEGREE]),
+            let polys = match plane {
+                Plane::Bytes(bytes) => {
+                    for row in 0..count {
+                        let poly = (first + row) * columns + column;
+                        block.transform(ring, row, &bytes[poly * DEGREE..][..DEGREE]);
+                    }
+                    [0, 1].map(|prime| &block.rows[prime][..count * DEGREE])
                 }
-            }
+                Plane::Values(values) => [0, 1].map(|prime| {
+                    let start = (2 * column + prime) * rows + first;
+                    &values[start * DEGREE..][..count * DEGREE]
+                }),
+            };
             for (sums, selectors) in sums.iter_mut().zip(selectors) {
-                add_products(ring, &block, (first, count), selectors, &mut sums[place], &mut product);
+                add_products(ring, polys, (first, count), selectors, &mut sums[place], &mut product);
             }
         }
     }
@@ -82,10 +81,10 @@ pub(super) fn columns(
     sums.into_iter().map(|sums| sums.into_iter().map(rlwe).collect()).collect()
 }
 
-/// `sum` += Σ rowᵢ·selector_{first + i}.
+/// `sum` += Σ polyᵢ·selector_{first + i}, polynomials modulo each prime.
 fn add_products(
     ring: &Ring,
-    block: &Block,
+    polys: [&[u32]; 2],
     (first, count): (usize, usize),
     selectors: &Rows,
     sum: &mut [Poly<Values>; 2],
@@ -95,7 +94,7 @@ fn add_products(
         for (prime, sum) in sum.parts_mut().into_iter().enumerate() {
             let modulus = ring.primes()[prime];
             let selectors = &selectors.residues(part, prime)[first * DEGREE..(first + count) * DEGREE];
-            pointwise::dot(product, &block.rows[prime][..count * DEGREE], selectors, modulus);
+            pointwise::dot(product, polys[prime], selectors, modulus);
             pointwise::add_assign(sum, product, modulus);
         }
     }

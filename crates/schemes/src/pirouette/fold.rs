@@ -1,16 +1,16 @@
 //! Phases 2 and 3: gates pick the column, then the slot; the result moves to the response ring.
 
+use papir_lattice::bootstrap::ring_switch::RingSwitchKey;
 use papir_lattice::bootstrap::rotation::rotate;
 use papir_lattice::gadget::Gadget;
+use papir_lattice::response::ResponseBits;
 use papir_lattice::rlwe::Rlwe;
 use papir_lattice::rows::{Rows, Workspace};
 use papir_ring::Ring;
 use rayon::prelude::*;
 
-use super::Lengths;
-use super::chain::{ORDER, RESPONSE_DEGREE};
-use super::keys::Evaluation;
-use super::params::PirouetteParams;
+use super::chain::{Chain, ORDER, RESPONSE_DEGREE};
+use super::wire::PirouetteAnswer;
 
 /// Gates under one gadget, with their buffers.
 pub(super) struct Gates<'a> {
@@ -70,15 +70,20 @@ impl<'a> Gates<'a> {
     }
 }
 
-/// RingSwitch and ModSwitch: the words of an answer's mask, and those of the item in its body.
-pub(super) fn respond<T: Lengths>(
-    params: &PirouetteParams<T>,
-    keys: &Evaluation,
-    rlwe: &Rlwe,
-) -> (Vec<u64>, Vec<u64>) {
-    let (chain, bits) = (&params.chain, params.answer_bits);
+/// ModSwitch and RingSwitch: the answer of an item's planes, its words of so many bits, `span` a plane.
+pub(crate) fn respond(
+    chain: &Chain,
+    key: &RingSwitchKey,
+    (bits, span): (ResponseBits, usize),
+    planes: &[Rlwe],
+) -> PirouetteAnswer {
     let small = chain.response.ring();
-    let answer = keys.ring_switch.switch(chain.ring(), small, rlwe);
-    let item = small.to_words(&answer.b).into_iter().step_by(RESPONSE_DEGREE / params.layout.span);
-    (bits.mask(small, &answer.a), bits.body(small, &item.collect::<Vec<_>>()))
+    let mut answer = PirouetteAnswer { masks: Vec::new(), bodies: Vec::new() };
+    for plane in planes {
+        let switched = key.switch(chain.ring(), small, plane);
+        let item = small.to_words(&switched.b).into_iter().step_by(RESPONSE_DEGREE / span);
+        answer.masks.append(&mut bits.mask(small, &switched.a));
+        answer.bodies.append(&mut bits.body(small, &item.collect::<Vec<_>>()));
+    }
+    answer
 }

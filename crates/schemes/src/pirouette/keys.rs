@@ -26,10 +26,8 @@ use papir_ring::{Poly, Values};
 use rand_core::CryptoRng;
 use rayon::prelude::*;
 
-use super::Lengths;
 use super::chain::{Chain, DEGREE, KEY_BITS, LOG2_DEGREE, RESPONSE_DEGREE, RESPONSE_KEY_BITS, ShortParams};
 use super::client::Secrets;
-use super::params::PirouetteParams;
 
 /// Bytes of the seed of all masks.
 const SEED_BYTES: usize = 32;
@@ -51,8 +49,13 @@ impl Part {
     fn all(chain: &Chain) -> Vec<Self> {
         let bits = (0..chain.bits.switch.dimension).map(Self::Bit);
         let digits = (0..chain.digits.switch.dimension).map(Self::Digit);
+        bits.chain(digits).chain(Self::of_conversion()).collect()
+    }
+
+    /// Those that do not depend on short keys.
+    fn of_conversion() -> Vec<Self> {
         let steps = (0..LOG2_DEGREE as usize).map(Self::Galois);
-        bits.chain(digits).chain(steps).chain([Self::Square, Self::RingSwitch]).collect()
+        steps.chain([Self::Square, Self::RingSwitch]).collect()
     }
 
     /// Where its masks come from: the label of its kind, its place among them and the rows of each.
@@ -92,11 +95,13 @@ impl Part {
     fn generate(self, chain: &Chain, own: &Own<'_>, seed: &Seed, rng: &mut dyn CryptoRng) -> Vec<u8> {
         let ((params, key_bits), masks) = (self.ring(chain), self.masks(chain, seed));
         let (rlwe, ring_key) = (&chain.rlwe, &own.secrets.ring);
+        let bit = |which, index, gadget, rng: &mut dyn CryptoRng| {
+            let bodies = |key| rotation::bodies(rlwe, ring_key, (key, index), &masks, gadget, rng);
+            own.short(which).map(bodies).unwrap_or_default()
+        };
         let bodies = match self {
-            Self::Bit(i) => rotation::bodies(rlwe, ring_key, (&own.bits, i), &masks, &chain.bits.gadget, rng),
-            Self::Digit(i) => {
-                rotation::bodies(rlwe, ring_key, (&own.digits, i), &masks, &chain.digits.gadget, rng)
-            }
+            Self::Bit(i) => bit(0, i, &chain.bits.gadget, rng),
+            Self::Digit(i) => bit(1, i, &chain.digits.gadget, rng),
             Self::Galois(step) => galois::bodies(rlwe, ring_key, step, &masks, &chain.galois, rng),
             Self::Square => circuit::bodies(rlwe, ring_key, &masks, &chain.square, rng),
             Self::RingSwitch => {
@@ -119,11 +124,24 @@ impl Part {
     }
 }
 
-/// A client's keys while they are made: the short ones are gone afterwards.
+/// A client's keys while they are made: the short ones, where there are some, are gone afterwards.
 struct Own<'a> {
     secrets: &'a Secrets,
-    bits: BinaryKey,
-    digits: BinaryKey,
+    short: Option<[BinaryKey; 2]>,
+}
+
+impl Own<'_> {
+    /// The bits of a short key.
+    fn short(&self, which: usize) -> Option<&BinaryKey> {
+        self.short.as_ref().map(|keys| &keys[which])
+    }
+
+    /// Fresh encryptions of these parts, packed; threads share the work, with a generator each.
+    fn generate(&self, chain: &Chain, parts: Vec<Part>, seed: &Seed, rng: &mut dyn CryptoRng) -> Vec<u8> {
+        let parts: Vec<_> = parts.into_iter().map(|part| (part, SecretRng::new(rng))).collect();
+        let generate = |(part, mut rng): (Part, SecretRng)| part.generate(chain, self, seed, &mut rng);
+        parts.into_par_iter().map(generate).collect::<Vec<_>>().concat()
+    }
 }
 
 /// Labels of the switches' masks.
@@ -133,20 +151,18 @@ fn switch_bytes(params: &SwitchParams) -> usize {
     bits::packed_len(DEGREE * params.levels(), params.log2_q)
 }
 
-/// Bytes of the keys as they travel, envelope apart.
-pub(super) fn packed_bytes(chain: &Chain) -> usize {
-    let switches = switch_bytes(&chain.bits.switch) + switch_bytes(&chain.digits.switch);
-    SEED_BYTES + switches + Part::all(chain).into_iter().map(|part| part.packed_bytes(chain)).sum::<usize>()
+fn parts_bytes(chain: &Chain, parts: &[Part]) -> usize {
+    parts.iter().map(|part| part.packed_bytes(chain)).sum()
 }
 
-/// Bytes that they take in the server's memory.
+/// Bytes that Pirouette's keys take in the server's memory.
 pub(super) fn expanded_bytes(chain: &Chain) -> usize {
     let switches = [&chain.bits.switch, &chain.digits.switch].map(|params| SwitchKey::bytes(params, DEGREE));
     let rows = |part: Part| Rows::bytes(part.ring(chain).0.ring().degree(), part.rows(chain));
     switches.iter().sum::<usize>() + Part::all(chain).into_iter().map(rows).sum::<usize>()
 }
 
-/// Ring elements of the keys.
+/// Ring elements of Pirouette's keys.
 pub(super) fn elements(chain: &Chain) -> usize {
     Part::all(chain).into_iter().map(|part| part.rows(chain)).sum()
 }
@@ -164,119 +180,178 @@ fn unpack(bytes: &[u8], width: u32, count: usize) -> Result<Vec<u64>> {
     Ok(words)
 }
 
-/// Keys as they travel; expanded where a server first needs them.
-pub struct Keys {
-    packed: Vec<u8>,
-    evaluation: OnceLock<Result<Evaluation, String>>,
+/// Keys of some kind, as the server computes with them.
+pub trait Expanded: Send + Sync + Sized + 'static {
+    /// Bytes of the keys as they travel, envelope apart.
+    fn packed_bytes(chain: &Chain) -> usize;
+
+    /// Fresh ones as they travel, without their seed.
+    fn generate(chain: &Chain, secrets: &Secrets, seed: &Seed, rng: &mut dyn CryptoRng) -> Vec<u8>;
+
+    /// From what [`Expanded::generate`] made.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`] for bits that no client sends.
+    fn expand(chain: &Chain, seed: &Seed, packed: &[u8]) -> Result<Self>;
 }
 
-impl Keys {
-    /// Fresh keys for a client's secrets, under short keys that nobody keeps.
-    pub(super) fn generate(chain: &Chain, secrets: &Secrets, rng: &mut dyn CryptoRng) -> Self {
+/// Parameters that are made over a [`Chain`].
+pub trait OfChain {
+    /// The chain.
+    fn chain(&self) -> &Chain;
+}
+
+/// Keys as they travel; expanded where a server first needs them.
+pub struct Keys<E> {
+    packed: Vec<u8>,
+    expanded: OnceLock<Result<E, String>>,
+}
+
+impl<E: Expanded> Keys<E> {
+    /// Fresh keys for a client's secrets.
+    pub(crate) fn generate(chain: &Chain, secrets: &Secrets, rng: &mut dyn CryptoRng) -> Self {
         let seed = Seed::random(rng);
-        let short =
-            |short: &ShortParams, rng: &mut dyn CryptoRng| BinaryKey::generate(short.switch.dimension, rng);
-        let (bits, digits) = (short(&chain.bits, rng), short(&chain.digits, rng));
-        let mut packed = Vec::with_capacity(packed_bytes(chain));
+        let mut packed = Vec::with_capacity(E::packed_bytes(chain));
         packed.extend_from_slice(&seed.0);
-        for ((short, key), label) in
-            [(&chain.bits, &bits), (&chain.digits, &digits)].into_iter().zip(SWITCH_LABELS)
-        {
-            let source = secrets.ring.coefficients();
-            let bodies = switch_bodies(&short.switch, (&seed, label), source, key, &short.error, rng);
-            let (bodies, mut bytes): (Vec<u64>, _) =
-                (bodies.into_iter().map(u64::from).collect(), Vec::new());
-            bits::pack(&bodies, short.switch.log2_q, &mut bytes);
-            packed.append(&mut bytes);
-        }
-        let own = Own { secrets, bits, digits };
-        // A generator each, so that threads share the work.
-        let parts: Vec<_> = Part::all(chain).into_iter().map(|part| (part, SecretRng::new(rng))).collect();
-        let parts: Vec<Vec<u8>> = parts
-            .into_par_iter()
-            .map(|(part, mut rng)| part.generate(chain, &own, &seed, &mut rng))
-            .collect();
-        parts.iter().for_each(|part| packed.extend_from_slice(part));
-        Self { packed, evaluation: OnceLock::new() }
+        packed.append(&mut E::generate(chain, secrets, &seed, rng));
+        Self { packed, expanded: OnceLock::new() }
     }
 
     /// What the server computes with.
     ///
     /// # Errors
     /// [`Error::Malformed`] for bits that no client sends.
-    pub(super) fn evaluation(&self, chain: &Chain) -> Result<&Evaluation> {
-        let make = || Evaluation::new(chain, &self.packed).map_err(|error| error.to_string());
-        let made = self.evaluation.get_or_init(make);
-        made.as_ref()
-            .map_err(|found| Error::malformed("pirouette's keys", found, "keys as clients make them"))
+    pub(crate) fn expanded(&self, chain: &Chain) -> Result<&E> {
+        let make = || {
+            let (seed, packed) = self.packed.split_first_chunk().ok_or("no seed")?;
+            E::expand(chain, &Seed(*seed), packed).map_err(|error| error.to_string())
+        };
+        let made = self.expanded.get_or_init(make);
+        made.as_ref().map_err(|found| Error::malformed("evaluation keys", found, "keys as clients make them"))
     }
 }
 
-impl<T: Lengths> Wire<PirouetteParams<T>> for Keys {
-    fn encode(&self, _params: &PirouetteParams<T>) -> Vec<u8> {
+impl<P: OfChain, E: Expanded> Wire<P> for Keys<E> {
+    fn encode(&self, _params: &P) -> Vec<u8> {
         self.packed.clone()
     }
 
-    fn decode(params: &PirouetteParams<T>, bytes: &[u8]) -> Result<Self> {
-        Error::check_length("pirouette's keys", bytes.len(), packed_bytes(&params.chain))?;
-        let keys = Self { packed: bytes.to_vec(), evaluation: OnceLock::new() };
-        keys.evaluation(&params.chain)?;
+    fn decode(params: &P, bytes: &[u8]) -> Result<Self> {
+        Error::check_length("evaluation keys", bytes.len(), E::packed_bytes(params.chain()))?;
+        let keys = Self { packed: bytes.to_vec(), expanded: OnceLock::new() };
+        keys.expanded(params.chain())?;
         Ok(keys)
     }
 }
 
 /// A switch to a short key and the rotation by it.
-pub(super) struct ShortKey {
+pub struct ShortKey {
     pub(super) switch: SwitchKey,
     pub(super) rotation: RotationKey,
 }
 
-/// The keys in values.
-pub(super) struct Evaluation {
-    pub(super) bits: ShortKey,
-    pub(super) digits: ShortKey,
-    pub(super) galois: GaloisKeys,
-    pub(super) square: SquareKey,
-    pub(super) ring_switch: RingSwitchKey,
+/// What turns encryptions of coefficients into gates and selectors, and items into answers.
+pub struct Conversion {
+    /// Of traces and expansions.
+    pub(crate) galois: GaloisKeys,
+    /// Of gates.
+    pub(crate) square: SquareKey,
+    /// To the response ring.
+    pub(crate) ring_switch: RingSwitchKey,
 }
 
-impl Evaluation {
-    /// From bytes of the right length.
-    fn new(chain: &Chain, packed: &[u8]) -> Result<Self> {
-        let (seed, mut rest) = packed.split_at(SEED_BYTES);
-        let seed = Seed(seed.try_into().map_err(|_| Error::NotDecodable)?);
+impl Conversion {
+    /// From the rows of [`Part::of_conversion`].
+    fn assemble(chain: &Chain, mut rows: Vec<Rows>) -> Self {
+        let mut last = || rows.pop().unwrap_or_default();
+        let (ring_switch, square) = (last(), last());
+        Self {
+            galois: GaloisKeys::new(rows, chain.galois.clone()),
+            square: SquareKey::new(square, chain.square.clone()),
+            ring_switch: RingSwitchKey::new(ring_switch, chain.ring_switch.clone()),
+        }
+    }
+}
+
+impl Expanded for Conversion {
+    fn packed_bytes(chain: &Chain) -> usize {
+        SEED_BYTES + parts_bytes(chain, &Part::of_conversion())
+    }
+
+    fn generate(chain: &Chain, secrets: &Secrets, seed: &Seed, rng: &mut dyn CryptoRng) -> Vec<u8> {
+        Own { secrets, short: None }.generate(chain, Part::of_conversion(), seed, rng)
+    }
+
+    fn expand(chain: &Chain, seed: &Seed, packed: &[u8]) -> Result<Self> {
+        Ok(Self::assemble(chain, expand_parts(chain, Part::of_conversion(), seed, packed)?))
+    }
+}
+
+/// Pirouette's evaluation keys.
+pub struct Evaluation {
+    pub(super) bits: ShortKey,
+    pub(super) digits: ShortKey,
+    pub(super) conversion: Conversion,
+}
+
+impl Expanded for Evaluation {
+    fn packed_bytes(chain: &Chain) -> usize {
+        let switches = switch_bytes(&chain.bits.switch) + switch_bytes(&chain.digits.switch);
+        SEED_BYTES + switches + parts_bytes(chain, &Part::all(chain))
+    }
+
+    fn generate(chain: &Chain, secrets: &Secrets, seed: &Seed, rng: &mut dyn CryptoRng) -> Vec<u8> {
+        let shorts = [&chain.bits, &chain.digits];
+        let keys = shorts.map(|short| BinaryKey::generate(short.switch.dimension, rng));
+        let mut packed = Vec::new();
+        for ((short, key), label) in shorts.into_iter().zip(&keys).zip(SWITCH_LABELS) {
+            let source = secrets.ring.coefficients();
+            let bodies = switch_bodies(&short.switch, (seed, label), source, key, &short.error, rng);
+            let (bodies, mut bytes): (Vec<u64>, _) =
+                (bodies.into_iter().map(u64::from).collect(), Vec::new());
+            bits::pack(&bodies, short.switch.log2_q, &mut bytes);
+            packed.append(&mut bytes);
+        }
+        let own = Own { secrets, short: Some(keys) };
+        packed.append(&mut own.generate(chain, Part::all(chain), seed, rng));
+        packed
+    }
+
+    fn expand(chain: &Chain, seed: &Seed, packed: &[u8]) -> Result<Self> {
+        let mut rest = packed;
         let mut switch = |params: SwitchParams, label| -> Result<SwitchKey> {
             let (bytes, after) = rest.split_at(switch_bytes(&params));
             rest = after;
             let words = unpack(bytes, params.log2_q, DEGREE * params.levels())?;
             let bodies: Vec<u32> = words.into_iter().map(|word| word as u32).collect();
-            Ok(SwitchKey::new(params, (&seed, label), &bodies))
+            Ok(SwitchKey::new(params, (seed, label), &bodies))
         };
         let [first, second] = SWITCH_LABELS;
         let switches = [switch(chain.bits.switch, first)?, switch(chain.digits.switch, second)?];
-        let mut places = Vec::new();
-        for part in Part::all(chain) {
-            let (bytes, after) = rest.split_at(part.packed_bytes(chain));
-            places.push((part, bytes));
-            rest = after;
-        }
-        let rows = places.into_par_iter().map(|(part, bytes)| part.expand(chain, &seed, bytes));
-        Ok(Self::assemble(chain, switches, rows.collect::<Result<Vec<_>>>()?))
+        Ok(Self::assemble(chain, switches, expand_parts(chain, Part::all(chain), seed, rest)?))
     }
+}
 
+impl Evaluation {
     /// From the switches for bits and digits, and the rows of all parts in their order.
     fn assemble(chain: &Chain, [bits, digits]: [SwitchKey; 2], rows: Vec<Rows>) -> Self {
         let mut rows = rows.into_iter();
-        let mut take = |count: usize| rows.by_ref().take(count).collect::<Vec<_>>();
         let mut short = |switch, short: &ShortParams| {
-            let rotation = RotationKey::new(take(short.switch.dimension), short.gadget.clone());
-            ShortKey { switch, rotation }
+            let bits = rows.by_ref().take(short.switch.dimension).collect();
+            ShortKey { switch, rotation: RotationKey::new(bits, short.gadget.clone()) }
         };
         let (bits, digits) = (short(bits, &chain.bits), short(digits, &chain.digits));
-        let galois = GaloisKeys::new(take(LOG2_DEGREE as usize), chain.galois.clone());
-        let mut one = || take(1).pop().unwrap_or_default();
-        let square = SquareKey::new(one(), chain.square.clone());
-        let ring_switch = RingSwitchKey::new(one(), chain.ring_switch.clone());
-        Self { bits, digits, galois, square, ring_switch }
+        Self { bits, digits, conversion: Conversion::assemble(chain, rows.collect()) }
     }
+}
+
+/// The rows of parts that follow one another.
+fn expand_parts(chain: &Chain, parts: Vec<Part>, seed: &Seed, mut packed: &[u8]) -> Result<Vec<Rows>> {
+    let mut places = Vec::with_capacity(parts.len());
+    for part in parts {
+        let (bytes, after) = packed.split_at(part.packed_bytes(chain));
+        places.push((part, bytes));
+        packed = after;
+    }
+    places.into_par_iter().map(|(part, bytes)| part.expand(chain, seed, bytes)).collect()
 }

@@ -6,17 +6,17 @@
 
 use papir_core::{Change, Records, Result, Shape};
 
-use super::chain::{DEGREE, LOG2_DEGREE, LOG2_DIGIT, RESPONSE_DEGREE, unfit};
+use super::chain::{DEGREE, LOG2_DEGREE, RESPONSE_DEGREE, unfit};
 use crate::bundle::Bundle;
 
 /// The shortest item.
-pub(super) const LEAST_SPAN: usize = 32;
+pub(crate) const LEAST_SPAN: usize = 32;
 
 /// Records, items, rows and columns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// Records in items.
-    pub(super) bundle: Bundle,
+    pub(crate) bundle: Bundle,
     /// Bytes of an item in one plane, a power of two.
     pub span: usize,
     /// Planes: items of one answer.
@@ -32,11 +32,11 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Items of `span` bytes in rows by ν₁ = 4 + τ bits.
+    /// Items of `span` bytes in rows by ν₁ bits.
     ///
     /// # Errors
-    /// [`papir_core::Error::Parameters`] for an unfit span or too many items.
-    pub fn new(shape: Shape, span: usize, tau: u32) -> Result<Self> {
+    /// [`papir_core::Error::Parameters`] for an unfit span.
+    pub fn new(shape: Shape, span: usize, log2_rows: u32) -> Result<Self> {
         if !span.is_power_of_two() || !(LEAST_SPAN..=RESPONSE_DEGREE).contains(&span) {
             return Err(unfit(format!(
                 "items of {span} bytes: expected a power of two from {LEAST_SPAN} to {RESPONSE_DEGREE}"
@@ -47,7 +47,7 @@ impl Layout {
             return Err(unfit(format!("records of {} bytes in items of {span}", shape.record_bytes())));
         }
         let bundle = Bundle::new(shape, span * planes)?;
-        let (log2_slots, log2_rows) = (LOG2_DEGREE - span.trailing_zeros(), LOG2_DIGIT + tau);
+        let log2_slots = LOG2_DEGREE - span.trailing_zeros();
         let polys = bundle.units().div_ceil(1 << log2_slots);
         let log2_columns = polys.div_ceil(1 << log2_rows).next_power_of_two().trailing_zeros();
         let rows = polys.div_ceil(1 << log2_columns) as usize;
@@ -65,12 +65,12 @@ impl Layout {
     }
 
     /// Slots of a polynomial.
-    pub(super) fn slots(&self) -> usize {
+    pub(crate) fn slots(&self) -> usize {
         1 << self.log2_slots
     }
 
     /// Polynomials of one plane.
-    pub(super) fn polys(&self) -> usize {
+    pub(crate) fn polys(&self) -> usize {
         self.rows * self.columns()
     }
 
@@ -83,7 +83,7 @@ impl Layout {
     ///
     /// # Errors
     /// Those of the source.
-    pub(super) fn encode(&self, records: &dyn Records, index: usize) -> Result<Vec<u8>> {
+    pub(crate) fn encode(&self, records: &dyn Records, index: usize) -> Result<Vec<u8>> {
         let (slots, span) = (self.slots(), self.span);
         let mut items = vec![0; slots * self.bundle.unit_bytes];
         self.bundle.read(records, (index * slots) as u64, &mut items)?;
@@ -97,7 +97,7 @@ impl Layout {
     }
 
     /// An item, of all planes, out of the database's bytes.
-    pub(super) fn item(&self, database: &[u8], item: u64) -> Vec<u8> {
+    pub(crate) fn item(&self, database: &[u8], item: u64) -> Vec<u8> {
         let (poly, slot) = (item as usize / self.slots(), item as usize % self.slots());
         let plane = self.polys() * DEGREE;
         let part = |p: usize| {
@@ -108,7 +108,7 @@ impl Layout {
     }
 
     /// Writes an item of all planes.
-    pub(super) fn set_item(&self, database: &mut [u8], item: u64, bytes: &[u8]) {
+    pub(crate) fn set_item(&self, database: &mut [u8], item: u64, bytes: &[u8]) {
         let (poly, slot) = (item as usize / self.slots(), item as usize % self.slots());
         let plane = self.polys() * DEGREE;
         for (p, part) in bytes.chunks_exact(self.span).enumerate() {
@@ -121,7 +121,7 @@ impl Layout {
     ///
     /// # Errors
     /// None for a change that fits the shape.
-    pub(super) fn set(&self, database: &mut [u8], change: &Change) -> Result<()> {
+    pub(crate) fn set(&self, database: &mut [u8], change: &Change) -> Result<()> {
         let (item, _) = self.bundle.locate(change.index);
         let mut bytes = self.item(database, item);
         self.bundle.set(&mut bytes, change)?;

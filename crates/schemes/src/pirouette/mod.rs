@@ -8,8 +8,8 @@
 //! | Setup (evk) | [`keys`], over the parameters of [`chain`] |
 //! | Query, Extract | [`client`] |
 //! | Answer, phase 0 | [`phase0`] |
-//! | Answer, phase 1: first dimension | [`first`] |
-//! | Answer, phases 2 and 3: folding, rotation, ModSwitch, RingSwitch | [`fold`] |
+//! | Answer, phases 1 to 3 | [`retrieval`]: [`first`] dimension; folding and rotation in [`fold`] |
+//! | ModSwitch, RingSwitch | [`fold`] |
 //! | Table 1 | [`layout`], [`params`] |
 //! | correctness | [`noise`] |
 //!
@@ -22,18 +22,18 @@
 
 pub mod chain;
 pub mod client;
-mod first;
-mod fold;
+pub(crate) mod first;
+pub(crate) mod fold;
 pub mod keys;
 pub mod layout;
 pub mod noise;
 pub mod params;
 pub mod phase0;
+pub mod retrieval;
 mod search;
 pub mod server;
 #[cfg(test)]
 mod tests;
-mod update;
 pub mod wire;
 
 use std::fmt::Debug;
@@ -78,7 +78,7 @@ impl<T: Lengths> Scheme for Pirouette<T> {
     type Query = wire::PirouetteQuery;
     type Answer = wire::PirouetteAnswer;
     type Secret = client::PirouetteSecret;
-    type ClientKeys = keys::Keys;
+    type ClientKeys = keys::Keys<keys::Evaluation>;
     type ClientState = client::State;
     type Ticket = Never;
     type Server = server::PirouetteServer<T>;

@@ -6,12 +6,16 @@ use papir_lattice::gadget::GadgetParams;
 use papir_lattice::noise::{failure_log2, rounding};
 use papir_lattice::response::ResponseBits;
 
-use super::chain::{Chain, DEGREE, LOG2_DEGREE, LOG2_DIGIT, LOG2_P, LOG2_QUERY, ORDER, OUTPUTS, QUERY_SIGMA};
+use super::chain::{
+    Chain, DEGREE, LOG2_DEGREE, LOG2_DIGIT, LOG2_P, LOG2_QUERY, ORDER, OUTPUTS, QUERY_SIGMA, RESPONSE_DEGREE,
+};
 use super::layout::Layout;
 
 /// The part of half the distance between messages that an answer's error may reach: beyond it, an answer
 /// does not decode.
-pub(super) const DECODING_PART: f64 = 0.875;
+pub(crate) const DECODING_PART: f64 = 0.875;
+/// The largest failure probability, log₂.
+const FAILURE_LOG2: f64 = -40.0;
 
 /// Gadgets of the ring's keys.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,15 +43,11 @@ pub struct NoiseInput {
     pub gate: GadgetParams,
     /// ν₁, ν₂, ν₃.
     pub dimensions: [u32; 3],
-    /// Coefficients of an answer that hold a record.
-    pub coefficients: usize,
 }
 
-/// Variances by where they come from: units of the ring's modulus, squared, relative to it.
+/// What an item carries that selections of known energies retrieve; relative to the ring's modulus, squared.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Noise {
-    /// Of a rotation for a bit.
-    pub rotation: f64,
+pub struct Retrieved {
     /// Rows of a gate, as energies: summed over a row's coefficients.
     pub rows: Gate,
     /// Of a selector, as energy.
@@ -56,6 +56,73 @@ pub struct Noise {
     pub first: f64,
     /// That folding and rotating add.
     pub gates: f64,
+}
+
+/// Gadgets of a gate's RGSW encryption and of the key s² that made it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct GateGadgets {
+    pub(crate) gate: GadgetParams,
+    pub(crate) square: GadgetParams,
+}
+
+impl Retrieved {
+    /// From the energies of a selector and of the encryptions of m·gⱼ that gates are made of.
+    pub(crate) fn new(
+        ring: &Setting,
+        gadgets: GateGadgets,
+        [rows, columns, slots]: [u32; 3],
+        [selector, plain]: [f64; 2],
+    ) -> Self {
+        let q2 = ring.modulus * ring.modulus;
+        // Of bytes that are −128 at worst.
+        let bytes = 2f64.powi(rows as i32) * 4f64.powi(LOG2_P as i32 - 1);
+        let gate = ring.scheme_switch(gadgets.square, plain);
+        let gates = f64::from(columns + slots) * ring.gate(gadgets.gate, gate);
+        Self {
+            rows: Gate { keyed: gate.keyed / q2, plain: gate.plain / q2 },
+            selector: selector / q2,
+            first: selector * bytes / q2,
+            gates: gates / q2,
+        }
+    }
+
+    /// Variance of what an answer is decrypted to, with the response ring's noise and of so many bits.
+    fn answer(&self, response: &Setting, ring_switch: GadgetParams, bits: ResponseBits) -> f64 {
+        let q2 = response.modulus * response.modulus;
+        // Both halves of the larger key meet the rounded mask.
+        let rounded = (DEGREE as f64 * 2.0 / 3.0 + 1.0) * rounding(1.0) / q2;
+        let switch = 2.0 * response.key_switch(ring_switch) / q2;
+        let step = |bits: u32| rounding(2f64.powi(-(bits as i32)));
+        let sent = response.degree as f64 * response.secret * step(bits.a) + step(bits.b);
+        self.first + self.gates + rounded + switch + sent
+    }
+
+    /// The fewest bits of an answer's mask and body with which `coefficients` of it decode, and log₂ of the
+    /// probability that they do not, or that something else fails, which has log₂ `besides`.
+    pub(crate) fn answer_bits(
+        &self,
+        chain: &Chain,
+        coefficients: usize,
+        besides: f64,
+    ) -> Option<(ResponseBits, f64)> {
+        let threshold = DECODING_PART / 2f64.powi(LOG2_P as i32 + 1);
+        let failure = |bits: ResponseBits| {
+            let variance = self.answer(&chain.response_setting(), chain.ring_switch.params(), bits);
+            let answer = failure_log2(threshold, variance, coefficients as f64);
+            (answer.exp2() + besides.exp2()).log2()
+        };
+        let all = (LOG2_P + 2..=26).flat_map(|b| (b..=26).map(move |a| ResponseBits { a, b }));
+        let fit = all.map(|bits| (bits, failure(bits))).filter(|(_, failure)| *failure <= FAILURE_LOG2);
+        let sent = |bits: &ResponseBits| bits.a as usize * RESPONSE_DEGREE + bits.b as usize * coefficients;
+        fit.min_by_key(|(bits, _)| sent(bits))
+    }
+}
+
+/// The noise from the query to the item.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Noise {
+    /// Of the item.
+    pub retrieved: Retrieved,
     /// Of the exponents, in turns²: the worst bit's and the digit's.
     pub exponents: [f64; 2],
 }
@@ -63,25 +130,17 @@ pub struct Noise {
 impl Noise {
     /// The variances for these parameters.
     pub fn compute(input: &NoiseInput) -> Self {
-        let NoiseInput { ring, gadgets, dimensions: [rows, columns, slots], .. } = *input;
-        let q2 = ring.modulus * ring.modulus;
+        let NoiseInput { ring, gadgets, dimensions, gate, .. } = *input;
         let rotation = ring.rotation(gadgets.bits, input.short[0].dimension);
         let box_rotation = ring.rotation(gadgets.digits, input.short[1].dimension);
-        let trace = ring.trace(gadgets.galois, LOG2_DEGREE as usize);
-        let tau = rows - LOG2_DIGIT;
+        let trace = ring.trace(gadgets.galois, LOG2_DEGREE as usize).energy;
+        let boxes = 2f64.powi((dimensions[0] - LOG2_DIGIT) as i32);
         // Of a rotation's error the trace keeps one coefficient's.
-        let selector = box_rotation * 2f64.powi(tau as i32) + trace.energy;
-        // Of bytes that are −128 at worst.
-        let bytes = 2f64.powi(rows as i32) * 4f64.powi(LOG2_P as i32 - 1);
-        let gate = ring.scheme_switch(gadgets.square, rotation + trace.energy);
-        let gates = f64::from(columns + slots) * ring.gate(input.gate, gate);
+        let energies = [box_rotation * boxes + trace, rotation + trace];
+        let gadgets = GateGadgets { gate, square: gadgets.square };
         Self {
-            rotation: rotation / q2,
-            rows: Gate { keyed: gate.keyed / q2, plain: gate.plain / q2 },
-            selector: selector / q2,
-            first: selector * bytes / q2,
-            gates: gates / q2,
-            exponents: exponents(input, rotation / q2),
+            retrieved: Retrieved::new(&ring, gadgets, dimensions, energies),
+            exponents: exponents(input, rotation / (ring.modulus * ring.modulus)),
         }
     }
 
@@ -94,17 +153,6 @@ impl Noise {
         let bits = failure_log2(0.25, self.exponents[0], singles);
         let digits = failure_log2(0.5 / 2f64.powi(LOG2_DIGIT as i32 + 1), self.exponents[1], boxes);
         (bits.exp2() + digits.exp2()).log2()
-    }
-
-    /// Variance of what an answer is decrypted to, of bits and noise of the response ring.
-    pub fn answer(&self, response: &Setting, ring_switch: GadgetParams, bits: ResponseBits) -> f64 {
-        let q2 = response.modulus * response.modulus;
-        // Both halves of the larger key meet the rounded mask.
-        let rounded = (DEGREE as f64 * 2.0 / 3.0 + 1.0) * rounding(1.0) / q2;
-        let switch = 2.0 * response.key_switch(ring_switch) / q2;
-        let step = |bits: u32| rounding(2f64.powi(-(bits as i32)));
-        let sent = response.degree as f64 * response.secret * step(bits.a) + step(bits.b);
-        self.first + self.gates + rounded + switch + sent
     }
 }
 
@@ -149,6 +197,5 @@ pub(super) fn input(chain: &Chain, layout: &Layout, gate: GadgetParams) -> Noise
         },
         gate,
         dimensions: [layout.log2_rows, layout.log2_columns, layout.log2_slots],
-        coefficients: layout.planes * layout.span,
     }
 }

@@ -11,20 +11,17 @@ use papir_core::{
 };
 use papir_kernels::bits::packed_len;
 use papir_lattice::gadget::{Gadget, GadgetParams};
-use papir_lattice::noise::failure_log2;
 use papir_lattice::response::ResponseBits;
 
 use super::Lengths;
 use super::chain::{Chain, DEGREE, LOG2_DEGREE, LOG2_DIGIT, LOG2_P, OUTPUTS, RESPONSE_DEGREE, unfit};
-use super::keys;
+use super::keys::{self, Evaluation, Expanded, OfChain};
 use super::layout::Layout;
-use super::noise::{self, DECODING_PART, Noise, NoiseInput};
+use super::noise::{self, Noise, NoiseInput};
 use super::search;
 use super::wire::SEED_BYTES;
 use crate::shape_io::{SHAPE_BYTES, read_shape, write_shape};
 
-/// The largest failure probability, log₂.
-const FAILURE_LOG2: f64 = -40.0;
 /// Bits of an item's number that the query's precision takes, beside the padding bit.
 pub(super) const MOST_INDEX_BITS: u32 = 25;
 /// Bytes of encoded parameters.
@@ -69,7 +66,7 @@ pub struct PirouetteParams<T> {
 }
 
 /// The gates' gadget of so many digits of a base, for the ring's q of 53 bits.
-pub(super) fn gate_gadget((levels, log_base): (usize, u32)) -> Option<GadgetParams> {
+pub(crate) fn gate_gadget((levels, log_base): (usize, u32)) -> Option<GadgetParams> {
     let drop = super::chain::LOG2_Q.checked_sub(log_base.checked_mul(levels as u32)?)?;
     Some(GadgetParams { levels, log_base, drop })
 }
@@ -85,7 +82,7 @@ impl<T: Lengths> PirouetteParams<T> {
             let expected = format!("tau up to 4, 1 to {} digits, seeds of 32 or 16 bytes", OUTPUTS - 1);
             return Err(unfit(format!("{literal:?}: expected {expected}")));
         }
-        let (chain, layout) = (Chain::get::<T>()?, Layout::new(shape, span, tau)?);
+        let (chain, layout) = (Chain::get::<T>()?, Layout::new(shape, span, LOG2_DIGIT + tau)?);
         if layout.index_bits() + 1 > MOST_INDEX_BITS {
             let (found, most) = (layout.index_bits(), MOST_INDEX_BITS - 1);
             return Err(unfit(format!(
@@ -94,7 +91,11 @@ impl<T: Lengths> PirouetteParams<T> {
         }
         let gadget = gate_gadget(gate).ok_or_else(|| unfit(format!("digits of {gate:?}")))?;
         let input = noise::input(&chain, &layout, gadget);
-        let (answer_bits, failure_log2) = answer_bits(&chain, &input)
+        let noise = Noise::compute(&input);
+        let index = noise.index_failure_log2(&input);
+        let (answer_bits, failure_log2) = noise
+            .retrieved
+            .answer_bits(&chain, layout.planes * span, index)
             .ok_or_else(|| unfit(format!("the noise of {layout:?} exceeds the decoding limit")))?;
         let gate = Gadget::new(chain.ring(), gadget).map_err(unfit)?;
         Ok(Self { shape, literal, chain, layout, gate, answer_bits, failure_log2, lengths: PhantomData })
@@ -115,19 +116,12 @@ impl<T: Lengths> PirouetteParams<T> {
         self.literal.seed_bytes + 4
     }
 
-    /// Bytes of an answer's masks and of its bodies.
-    pub(super) fn answer_parts(&self) -> [usize; 2] {
-        let Layout { planes, span, .. } = self.layout;
-        let ResponseBits { a, b } = self.answer_bits;
-        [packed_len(planes * RESPONSE_DEGREE, a), packed_len(planes * span, b)]
-    }
-
     fn sizes(&self) -> Sizes {
         let sealed = |payload: usize| (payload + envelope::OVERHEAD) as u64;
         let database = self.layout.bytes() * if self.literal.form == Form::Fast { 8 } else { 1 };
         Sizes {
             public: sealed(8 + ENCODED_BYTES),
-            keys: sealed(keys::packed_bytes(&self.chain)),
+            keys: sealed(Evaluation::packed_bytes(&self.chain)),
             query: sealed(self.query_bytes()),
             answer: sealed(self.answer_parts().iter().sum()),
             database,
@@ -176,26 +170,40 @@ impl<T: Lengths> PirouetteParams<T> {
     }
 }
 
-/// The fewest bits of an answer's mask and body with which it decodes, and log₂ of the failure's probability.
-fn answer_bits(chain: &Chain, input: &NoiseInput) -> Option<(ResponseBits, f64)> {
-    let noise = Noise::compute(input);
-    let index = noise.index_failure_log2(input);
-    let threshold = DECODING_PART / 2f64.powi(LOG2_P as i32 + 1);
-    let failure = |bits: ResponseBits| {
-        let variance = noise.answer(&chain.response_setting(), chain.ring_switch.params(), bits);
-        let answer = failure_log2(threshold, variance, input.coefficients as f64);
-        (answer.exp2() + index.exp2()).log2()
-    };
-    let all = (LOG2_P + 2..=26).flat_map(|b| (b..=26).map(move |a| ResponseBits { a, b }));
-    let fit = all.map(|bits| (bits, failure(bits))).filter(|(_, failure)| *failure <= FAILURE_LOG2);
-    let bits_sent =
-        |bits: &ResponseBits| bits.a as usize * RESPONSE_DEGREE + bits.b as usize * input.coefficients;
-    fit.min_by_key(|(bits, _)| bits_sent(bits))
+/// Parameters whose answers are Pirouette's.
+pub trait OfAnswer: Parameters {
+    /// Where records lie.
+    fn layout(&self) -> &Layout;
+
+    /// Bits of an answer's mask and body.
+    fn answer_bits(&self) -> ResponseBits;
+
+    /// Bytes of an answer's masks and of its bodies.
+    fn answer_parts(&self) -> [usize; 2] {
+        let (Layout { planes, span, .. }, bits) = (self.layout(), self.answer_bits());
+        [packed_len(planes * RESPONSE_DEGREE, bits.a), packed_len(planes * span, bits.b)]
+    }
+}
+
+impl<T: Lengths> OfAnswer for PirouetteParams<T> {
+    fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    fn answer_bits(&self) -> ResponseBits {
+        self.answer_bits
+    }
+}
+
+impl<T> OfChain for PirouetteParams<T> {
+    fn chain(&self) -> &Chain {
+        &self.chain
+    }
 }
 
 impl<T: Lengths> Parameters for PirouetteParams<T> {
     fn choose(shape: Shape, goal: Goal) -> Result<Self> {
-        search::choose(shape, goal, Form::Compact)
+        search::choose(shape, goal)
     }
 
     fn label(&self) -> String {
@@ -209,8 +217,7 @@ impl<T: Lengths> Parameters for PirouetteParams<T> {
     }
 
     fn describe(&self) -> Description {
-        let weakest =
-            self.chain.security.iter().map(|(_, row)| *row).min_by(|a, b| a.matzov.total_cmp(&b.matzov));
+        let weakest = self.chain.weakest();
         let Layout { log2_rows, log2_columns, log2_slots, span, planes, .. } = self.layout;
         Description {
             scheme: T::NAME,

@@ -19,22 +19,15 @@ use papir_ring::Ring;
 use rayon::prelude::*;
 
 use super::Lengths;
-use super::chain::{Chain, DEGREE, LOG2_DEGREE, LOG2_DIGIT, LOG2_P, ORDER, OUTPUTS};
+use super::chain::{Chain, DEGREE, LOG2_DEGREE, LOG2_DIGIT, LOG2_P, ORDER, OUTPUTS, half_modulo};
 use super::keys::Evaluation;
 use super::noise::direct_subtractions;
 use super::params::PirouetteParams;
+use super::retrieval::Selection;
 use super::wire::PirouetteQuery;
 
 /// log₂ of the distance between a box's places.
 const LOG2_BOX: u32 = LOG2_DEGREE - LOG2_DIGIT;
-
-/// What selects one item.
-pub struct Selection {
-    /// RGSW encryptions of the lowest bits: ν₃ of the slot, ν₂ of the column.
-    pub gates: Vec<Rows>,
-    /// RLWE encryptions of q/p where the row is the item's, else of zero: one a row.
-    pub selectors: Rows,
-}
 
 /// The parts of phase 0, one after the other.
 pub struct Expansion<'a, T> {
@@ -175,10 +168,10 @@ impl<'a, T: Lengths> Expansion<'a, T> {
                 let mut digit = Rlwe::zero(ring);
                 rotate(ring, bit, ORDER as usize - first - level, &mut digit);
                 let mut digit = self.divided_by_degree(&digit);
-                self.keys.galois.trace(ring, &mut digit, LOG2_DEGREE as usize);
+                self.keys.conversion.galois.trace(ring, &mut digit, LOG2_DEGREE as usize);
                 digit
             });
-            self.keys.square.rgsw(ring, levels.collect())
+            self.keys.conversion.square.rgsw(ring, levels.collect())
         };
         bits.gates.par_iter().map(gate).collect()
     }
@@ -199,8 +192,8 @@ impl<'a, T: Lengths> Expansion<'a, T> {
         let expand = |t: usize| {
             let sum = self.divided_by_degree(&signed_sum(ring, &boxes, t));
             let mut sum = sum;
-            self.keys.galois.trace(ring, &mut sum, LOG2_BOX as usize);
-            self.keys.galois.expand(ring, sum, LOG2_BOX as usize)
+            self.keys.conversion.galois.trace(ring, &mut sum, LOG2_BOX as usize);
+            self.keys.conversion.galois.expand(ring, sum, LOG2_BOX as usize)
         };
         let columns: Vec<Vec<Rlwe>> = (0..1usize << tau).into_par_iter().map(expand).collect();
         // Row r has digit r/2^τ and bits r mod 2^τ.
@@ -232,11 +225,6 @@ impl<'a, T: Lengths> Expansion<'a, T> {
         self.keys.digits.rotation.rotate(ring, &mut accumulator, &exponents);
         accumulator
     }
-}
-
-/// x/2 modulo an odd q.
-fn half_modulo(x: u64, q: u64) -> u64 {
-    if x.is_multiple_of(2) { x / 2 } else { x / 2 + q.div_ceil(2) }
 }
 
 /// Σ_χ (−1)^⟨χ, t⟩ · boxes[χ].

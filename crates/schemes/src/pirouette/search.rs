@@ -17,11 +17,12 @@ const BALANCED_LINE: f64 = 1.25e6;
 const SEED: usize = 32;
 
 /// The best parameters for a goal: spans from the record's length on, all numbers of boxes, and of the gates'
-/// gadgets the first whose noise closes.
+/// gadgets the first whose noise closes. Least time takes eight times the memory.
 ///
 /// # Errors
 /// Those of the parameters that come nearest, where none fit.
-pub(super) fn choose<T: Lengths>(shape: Shape, goal: Goal, form: Form) -> Result<PirouetteParams<T>> {
+pub(super) fn choose<T: Lengths>(shape: Shape, goal: Goal) -> Result<PirouetteParams<T>> {
+    let form = if goal == Goal::MinTime { Form::Fast } else { Form::Compact };
     let least = shape.record_bytes().clamp(LEAST_SPAN, RESPONSE_DEGREE).next_power_of_two();
     let spans = (0..).map(|shift| least << shift).take_while(|&span| span <= RESPONSE_DEGREE);
     let mut best: Option<(f64, PirouetteParams<T>)> = None;

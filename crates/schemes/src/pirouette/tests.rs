@@ -1,4 +1,5 @@
 //! Noise of every stage at full parameters against the bound, and what must never be equal.
+#![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeSet;
 
@@ -13,10 +14,10 @@ use rand_core::SeedableRng;
 use super::Full;
 use super::chain::{DEGREE, LOG2_P};
 use super::client::{PirouetteClient, State};
-use super::keys::Keys;
+use super::keys::{Evaluation, Keys};
 use super::noise::Noise;
 use super::params::{Form, Literal, PirouetteParams};
-use super::phase0::Selection;
+use super::retrieval::Selection;
 use super::server::PirouetteServer;
 use super::wire::Public;
 
@@ -26,7 +27,7 @@ struct Case {
     server: PirouetteServer<Full>,
     client: PirouetteClient<Full>,
     state: State,
-    keys: Keys,
+    keys: Keys<Evaluation>,
     rng: ChaCha20Rng,
 }
 
@@ -53,7 +54,7 @@ impl Case {
     /// The phase of an encryption less a message of words, centred, relative to q.
     fn errors(&self, rlwe: &Rlwe, message: &[u64]) -> Vec<f64> {
         let ring = self.client.params().chain.ring();
-        let mut phase = rlwe.phase(ring, self.state.ring_key());
+        let mut phase = rlwe.phase(ring, &self.state.secrets().ring);
         ring.sub_assign(&mut phase, &ring.from_words(message));
         let q = ring.modulus() as f64;
         ring.to_centred(&phase).into_iter().map(|error| error as f64 / q).collect()
@@ -63,7 +64,7 @@ impl Case {
     fn times_key(&self, message: &[u64]) -> Vec<u64> {
         let ring = self.client.params().chain.ring();
         let message = ring.forward(ring.from_words(message));
-        ring.to_words(&ring.inverse(ring.mul(&message, self.state.ring_key().values())))
+        ring.to_words(&ring.inverse(ring.mul(&message, self.state.secrets().ring.values())))
     }
 
     /// Row `row` of some encryptions in coefficients.
@@ -99,7 +100,7 @@ fn noise_of_every_stage_is_within_its_bound() {
     let shape = Shape::of_bytes(9000, 64).unwrap();
     let literal = Literal { span: 64, tau: 3, gate: (5, 4), seed_bytes: 32, form: Form::Compact };
     let params = PirouetteParams::<Full>::new(shape, literal).unwrap();
-    let noise = Noise::compute(&params.noise_input());
+    let noise = Noise::compute(&params.noise_input()).retrieved;
     let (layout, mut case) = (params.layout.clone(), Case::new(params.clone()));
     assert_eq!((layout.rows, layout.log2_rows, layout.log2_columns, layout.log2_slots), (71, 7, 2, 5));
     let index = 5555;
@@ -127,10 +128,7 @@ fn noise_of_every_stage_is_within_its_bound() {
     check("rows of s·m", &rows[0], noise.rows.keyed);
     check("rows of m", &rows[1], noise.rows.plain);
 
-    let groups = case
-        .server
-        .fold(std::slice::from_ref(&selection), case.server.first(0, std::slice::from_ref(&selection)));
-    let item = case.server.rotate_planes(&selection, groups).swap_remove(0);
+    let item = case.server.retrieval().run(&[selection]).swap_remove(0).swap_remove(0);
     let record = case.records.get(index).unwrap();
     let phase = case.errors(&item, &vec![0; DEGREE]);
     let errors = phase.iter().step_by(layout.slots()).zip(&record).map(|(phase, &byte)| {
@@ -194,8 +192,11 @@ fn no_two_masks_of_the_keys_are_equal() {
 #[test]
 fn keys_and_states_of_other_lengths_are_refused() {
     let params = PirouetteParams::<Full>::choose(Shape::of_bytes(100, 32).unwrap(), Goal::Balanced).unwrap();
-    let error = <Keys as Wire<PirouetteParams<Full>>>::decode(&params, &[0; 100]).err().unwrap().to_string();
-    assert!(error.starts_with("pirouette's keys has 100 bytes"), "{error}");
+    let error = <Keys<Evaluation> as Wire<PirouetteParams<Full>>>::decode(&params, &[0; 100])
+        .err()
+        .unwrap()
+        .to_string();
+    assert!(error.starts_with("evaluation keys has 100 bytes"), "{error}");
     let mut state = State::generate(&params, &mut ChaCha20Rng::from_seed([6; 32])).encode(&params);
     assert!(<State as Wire<PirouetteParams<Full>>>::decode(&params, &state[1..]).is_err());
     state[0] = 2;

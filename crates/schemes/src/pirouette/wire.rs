@@ -15,7 +15,7 @@ use papir_ring::prg::Seed;
 
 use super::Lengths;
 use super::chain::{DEGREE, LOG2_QUERY, RESPONSE_DEGREE};
-use super::params::PirouetteParams;
+use super::params::{OfAnswer, PirouetteParams};
 
 /// What a query's seed may be long.
 pub(super) const SEED_BYTES: [usize; 2] = [32, 16];
@@ -24,13 +24,13 @@ pub(super) const SEED_BYTES: [usize; 2] = [32, 16];
 #[derive(Clone)]
 pub struct Public;
 
-impl<T: Lengths> Wire<PirouetteParams<T>> for Public {
-    fn encode(&self, _params: &PirouetteParams<T>) -> Vec<u8> {
+impl<P> Wire<P> for Public {
+    fn encode(&self, _params: &P) -> Vec<u8> {
         Vec::new()
     }
 
-    fn decode(_params: &PirouetteParams<T>, bytes: &[u8]) -> Result<Self> {
-        Error::check_length("pirouette's public part", bytes.len(), 0)?;
+    fn decode(_params: &P, bytes: &[u8]) -> Result<Self> {
+        Error::check_length("a public part without content", bytes.len(), 0)?;
         Ok(Self)
     }
 }
@@ -78,26 +78,26 @@ impl<T: Lengths> Wire<PirouetteParams<T>> for PirouetteQuery {
 /// RLWE encryptions of an item's planes in the response ring, switched to few bits.
 pub struct PirouetteAnswer {
     /// N₁ words of each plane.
-    pub(super) masks: Vec<u64>,
+    pub(crate) masks: Vec<u64>,
     /// The item's words of each plane.
-    pub(super) bodies: Vec<u64>,
+    pub(crate) bodies: Vec<u64>,
 }
 
-impl<T: Lengths> Wire<PirouetteParams<T>> for PirouetteAnswer {
-    fn encode(&self, params: &PirouetteParams<T>) -> Vec<u8> {
+impl<P: OfAnswer> Wire<P> for PirouetteAnswer {
+    fn encode(&self, params: &P) -> Vec<u8> {
         let (mut masks, mut bodies) = (Vec::new(), Vec::new());
-        bits::pack(&self.masks, params.answer_bits.a, &mut masks);
-        bits::pack(&self.bodies, params.answer_bits.b, &mut bodies);
+        bits::pack(&self.masks, params.answer_bits().a, &mut masks);
+        bits::pack(&self.bodies, params.answer_bits().b, &mut bodies);
         masks.append(&mut bodies);
         masks
     }
 
-    fn decode(params: &PirouetteParams<T>, bytes: &[u8]) -> Result<Self> {
-        let what = "pirouette's answer";
-        let parts = params.answer_parts();
+    fn decode(params: &P, bytes: &[u8]) -> Result<Self> {
+        let what = "an answer of planes";
+        let (parts, widths) = (params.answer_parts(), params.answer_bits());
         Error::check_length(what, bytes.len(), parts.iter().sum())?;
         let (first, second) = bytes.split_at(parts[0]);
-        let planes = params.layout.planes;
+        let planes = params.layout().planes;
         let unpack = |bytes: &[u8], width, count| {
             let mut words = Vec::new();
             bits::unpack(bytes, width, count, &mut words)
@@ -105,8 +105,8 @@ impl<T: Lengths> Wire<PirouetteParams<T>> for PirouetteAnswer {
             Ok::<_, Error>(words)
         };
         Ok(Self {
-            masks: unpack(first, params.answer_bits.a, planes * RESPONSE_DEGREE)?,
-            bodies: unpack(second, params.answer_bits.b, planes * params.layout.span)?,
+            masks: unpack(first, widths.a, planes * RESPONSE_DEGREE)?,
+            bodies: unpack(second, widths.b, planes * params.layout().span)?,
         })
     }
 }

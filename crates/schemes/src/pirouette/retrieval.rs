@@ -1,0 +1,231 @@
+//! Phases 1 to 3 over a database of polynomials: for queries together, whoever made their selections.
+
+use std::sync::Arc;
+
+use papir_core::{AlignedBytes, Blob, Change, Error, Progress, Records, Result};
+use papir_lattice::gadget::Gadget;
+use papir_lattice::rlwe::Rlwe;
+use papir_lattice::rows::Rows;
+use papir_ring::Ring;
+use rayon::prelude::*;
+
+use super::chain::DEGREE;
+use super::first::{self, Plane};
+use super::fold::Gates;
+use super::layout::Layout;
+use super::params::Form;
+use crate::readback::read_each;
+
+/// log₂ of the columns that are folded before others are begun: they stay in the last cache.
+const LOG2_GROUP: u32 = 8;
+/// Columns that a thread takes at a time: their sums stay in the second cache.
+const SHARE: usize = 16;
+
+/// What selects one item.
+pub struct Selection {
+    /// RGSW encryptions of the lowest bits: ν₃ of the slot, ν₂ of the column.
+    pub gates: Vec<Rows>,
+    /// RLWE encryptions of q/p where the row is the item's, else of zero: one a row.
+    pub selectors: Rows,
+}
+
+/// Records as polynomials: planes of bytes, a byte a coefficient. A clone shares them.
+#[derive(Clone)]
+pub struct Polynomials {
+    layout: Layout,
+    form: Form,
+    bytes: Blob,
+    /// Their transforms, in the fast form.
+    values: Option<Arc<Vec<u32>>>,
+}
+
+impl Polynomials {
+    /// Places records.
+    ///
+    /// # Errors
+    /// Those of the source.
+    pub(crate) fn encode(
+        (layout, form, ring): (&Layout, Form, &Ring),
+        records: &dyn Records,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
+        let mut bytes = AlignedBytes::zeroed(layout.bytes() as usize);
+        let plane = layout.polys() * DEGREE;
+        progress.stage("encode", layout.polys() as u64);
+        for index in 0..layout.polys() {
+            let polys = layout.encode(records, index)?;
+            for (p, poly) in polys.chunks_exact(DEGREE).enumerate() {
+                bytes.bytes_mut()[p * plane + index * DEGREE..][..DEGREE].copy_from_slice(poly);
+            }
+            progress.advance(1);
+        }
+        Ok(Self::of((layout, form, ring), Blob::from(bytes)))
+    }
+
+    /// Over bytes that were placed before.
+    ///
+    /// # Errors
+    /// [`Error::Length`] for more or fewer than the layout's.
+    pub(crate) fn load(place: (&Layout, Form, &Ring), bytes: Blob) -> Result<Self> {
+        Error::check_length("the polynomials of a database", bytes.len(), place.0.bytes() as usize)?;
+        Ok(Self::of(place, bytes))
+    }
+
+    fn of((layout, form, ring): (&Layout, Form, &Ring), bytes: Blob) -> Self {
+        let values = (form == Form::Fast).then(|| transforms(layout, ring, &bytes).into());
+        Self { layout: layout.clone(), form, bytes, values }
+    }
+
+    /// All planes' bytes.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// With records changed, in order: byte for byte what placing the changed records gives.
+    ///
+    /// # Errors
+    /// None for changes that fit the shape.
+    pub(crate) fn update(&self, ring: &Ring, changes: &[Change], progress: &dyn Progress) -> Result<Self> {
+        let mut bytes = AlignedBytes::copy_of(&self.bytes);
+        progress.stage("change records", changes.len() as u64);
+        for change in changes {
+            self.layout.set(bytes.bytes_mut(), change)?;
+            progress.advance(1);
+        }
+        Ok(Self::of((&self.layout, self.form, ring), Blob::from(bytes)))
+    }
+
+    /// As [`papir_core::scheme::Server::read_packed`].
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) fn read_packed(&self, (first, count): (u64, u64), out: &mut [u8]) -> Result<()> {
+        let bundle = &self.layout.bundle;
+        read_each(&bundle.shape, (first, count), out, |index| {
+            let (item, slot) = bundle.locate(index);
+            Ok(Some(bundle.select(&self.layout.item(&self.bytes, item), slot)))
+        })
+    }
+
+    /// Plane `plane`.
+    fn plane(&self, plane: usize) -> Plane<'_> {
+        let words = self.layout.polys() * DEGREE;
+        match &self.values {
+            Some(values) => Plane::Values(&values[plane * 2 * words..][..2 * words]),
+            None => Plane::Bytes(&self.bytes[plane * words..][..words]),
+        }
+    }
+}
+
+/// All polynomials in values, column by column of each plane.
+fn transforms(layout: &Layout, ring: &Ring, bytes: &[u8]) -> Vec<u32> {
+    let (rows, columns) = (layout.rows, layout.columns());
+    let mut values = vec![0; 2 * bytes.len()];
+    values.par_chunks_exact_mut(2 * rows * DEGREE).enumerate().for_each(|(place, out)| {
+        let (plane, column) = (place / columns, place % columns);
+        let (first, second) = out.split_at_mut(rows * DEGREE);
+        let outs = first.chunks_exact_mut(DEGREE).zip(second.chunks_exact_mut(DEGREE));
+        for (row, (first, second)) in outs.enumerate() {
+            let poly = plane * rows * columns + row * columns + column;
+            let bytes = &bytes[poly * DEGREE..][..DEGREE];
+            let signed: Vec<i32> = bytes.iter().map(|&byte| i32::from(byte as i8)).collect();
+            let poly = ring.forward(ring.from_signed(&signed));
+            let [residues1, residues2] = poly.parts();
+            first.copy_from_slice(residues1);
+            second.copy_from_slice(residues2);
+        }
+    });
+    values
+}
+
+/// Phases 1 to 3 in one ring under one gadget for gates.
+pub struct Retrieval<'a> {
+    pub(crate) polynomials: &'a Polynomials,
+    pub(crate) ring: &'a Ring,
+    pub(crate) gate: &'a Gadget,
+}
+
+impl Retrieval<'_> {
+    fn layout(&self) -> &Layout {
+        &self.polynomials.layout
+    }
+
+    /// Groups of columns of all planes, plane by plane: what phases 1 and 2 go through one after the other.
+    pub fn groups(&self) -> usize {
+        self.layout().planes << self.log2_groups()
+    }
+
+    fn log2_groups(&self) -> u32 {
+        self.layout().log2_columns.saturating_sub(LOG2_GROUP)
+    }
+
+    /// log₂ of the columns of a group.
+    fn log2_group(&self) -> u32 {
+        self.layout().log2_columns.min(LOG2_GROUP)
+    }
+
+    /// Phase 1: for each query the encryptions of a group's columns.
+    pub fn first(&self, group: usize, selections: &[Selection]) -> Vec<Vec<Rlwe>> {
+        let (layout, ring) = (self.layout(), self.ring);
+        let selectors: Vec<&Rows> = selections.iter().map(|selection| &selection.selectors).collect();
+        let (plane, group) = (group >> self.log2_groups(), group & ((1 << self.log2_groups()) - 1));
+        let (start, count) = (group << self.log2_group(), 1 << self.log2_group());
+        let part = |offset: usize| {
+            let first = start + offset * SHARE;
+            let range = first..(first + SHARE).min(start + count);
+            first::columns(ring, self.polynomials.plane(plane), (layout.columns(), range), &selectors)
+        };
+        let parts: Vec<Vec<Vec<Rlwe>>> =
+            (0..usize::div_ceil(count, SHARE)).into_par_iter().map(part).collect();
+        let mut columns: Vec<Vec<Rlwe>> = selections.iter().map(|_| Vec::with_capacity(count)).collect();
+        for part in parts {
+            columns.iter_mut().zip(part).for_each(|(columns, mut part)| columns.append(&mut part));
+        }
+        columns
+    }
+
+    /// Phase 2: of a group's columns the one that each query names.
+    pub fn fold(&self, selections: &[Selection], columns: Vec<Vec<Rlwe>>) -> Vec<Rlwe> {
+        let fold = |(selection, columns): (&Selection, Vec<Rlwe>)| {
+            let gates = self.column_gates(selection);
+            self.gates().fold_in_parallel(gates, columns, SHARE)
+        };
+        selections.iter().zip(columns).map(fold).collect()
+    }
+
+    /// The rest of phase 2, over the groups of each plane, and phase 3: the encryptions of the item's planes in
+    /// the ring that all was computed in, its bytes (signed) times q/p at multiples of d/span.
+    pub fn rotate_planes(&self, selection: &Selection, groups: Vec<Rlwe>) -> Vec<Rlwe> {
+        let planes = groups.chunks(1 << self.log2_groups());
+        planes.map(|groups| self.rotate(selection, groups.to_vec())).collect()
+    }
+
+    fn rotate(&self, selection: &Selection, groups: Vec<Rlwe>) -> Rlwe {
+        let gates = &self.column_gates(selection)[self.log2_group() as usize..];
+        let mut rlwe = self.gates().fold_in_parallel(gates, groups, SHARE);
+        let slots = self.layout().log2_slots as usize;
+        self.gates().rotate(&selection.gates[..slots], &mut rlwe);
+        rlwe
+    }
+
+    /// The gates of the column's bits.
+    fn column_gates<'a>(&self, selection: &'a Selection) -> &'a [Rows] {
+        &selection.gates[self.layout().log2_slots as usize..]
+    }
+
+    fn gates(&self) -> Gates<'_> {
+        Gates::new(self.ring, self.gate)
+    }
+
+    /// All of it: for each selection the encryptions of its item's planes.
+    pub fn run(&self, selections: &[Selection]) -> Vec<Vec<Rlwe>> {
+        // Of each query the groups of all planes.
+        let mut groups: Vec<Vec<Rlwe>> = selections.iter().map(|_| Vec::new()).collect();
+        for group in 0..self.groups() {
+            let folded = self.fold(selections, self.first(group, selections));
+            groups.iter_mut().zip(folded).for_each(|(groups, rlwe)| groups.push(rlwe));
+        }
+        let planes = selections.iter().zip(groups);
+        planes.map(|(selection, groups)| self.rotate_planes(selection, groups)).collect()
+    }
+}

@@ -1,0 +1,279 @@
+//! Parameters of Respire: a layout, gates and the query's coefficients, over Pirouette's chain.
+
+use std::sync::Arc;
+
+use papir_core::codec::{Reader, Writer};
+use papir_core::cost::{Counts, Operation, Rates, Work};
+use papir_core::scheme::{Goal, Parameters, Scheme};
+use papir_core::{
+    Description, Error, Limits, MAX_RECORD_BITS, MAX_RECORDS, Result, Security, Shape, Sizes, UpdateCost,
+    envelope,
+};
+use papir_kernels::bits::packed_len;
+use papir_lattice::gadget::Gadget;
+use papir_lattice::noise::rounding;
+use papir_lattice::response::ResponseBits;
+
+use super::Respire;
+use crate::pirouette::Full;
+use crate::pirouette::chain::{Chain, DEGREE, LOG2_DEGREE};
+use crate::pirouette::keys::{Conversion, Expanded, OfChain};
+use crate::pirouette::layout::{LEAST_SPAN, Layout};
+use crate::pirouette::noise::{GateGadgets, Retrieved};
+use crate::pirouette::params::{OfAnswer, gate_gadget};
+use crate::shape_io::{SHAPE_BYTES, read_shape, write_shape};
+
+/// Bytes of encoded parameters.
+const ENCODED_BYTES: usize = SHAPE_BYTES + 5 * 4;
+/// Bytes of the seed of a query's mask.
+pub(super) const SEED_BYTES: usize = 32;
+/// Bits of a row's number.
+const LOG2_ROWS: std::ops::RangeInclusive<u32> = 4..=9;
+/// Digits and bases of the gates' gadgets.
+const GATES: [(usize, u32); 6] = [(3, 7), (4, 6), (4, 5), (5, 4), (6, 4), (7, 3)];
+/// Bits that the words of a query's body may have.
+const QUERY_BITS: std::ops::RangeInclusive<u32> = 28..=48;
+/// Uplink and downlink that [`Goal::Balanced`] assumes, bytes a second (10 Mbit/s).
+const BALANCED_LINE: f64 = 1.25e6;
+
+/// The values that parameters are made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Literal {
+    /// Bytes of an item in one plane.
+    pub span: usize,
+    /// ν₁.
+    pub log2_rows: u32,
+    /// Digits of the gates' RGSW encryptions, and log₂ of their base.
+    pub gate: (usize, u32),
+    /// Bits of a word of the query's body.
+    pub query_bits: u32,
+}
+
+/// Parameters of [`Respire`].
+#[derive(Clone, Debug)]
+pub struct RespireParams {
+    shape: Shape,
+    literal: Literal,
+    pub(super) chain: Arc<Chain>,
+    /// Where records lie.
+    pub layout: Layout,
+    pub(super) gate: Gadget,
+    answer_bits: ResponseBits,
+    failure_log2: f64,
+}
+
+fn unfit(reason: impl ToString) -> Error {
+    Error::Parameters { scheme: Respire::NAME, reason: reason.to_string() }
+}
+
+impl RespireParams {
+    /// Checked parameters.
+    ///
+    /// # Errors
+    /// [`Error::Parameters`] where the noise does not close or a value does not fit.
+    pub fn new(shape: Shape, literal: Literal) -> Result<Self> {
+        let Literal { span, log2_rows, gate, query_bits } = literal;
+        if !LOG2_ROWS.contains(&log2_rows) || !QUERY_BITS.contains(&query_bits) || !(1..=8).contains(&gate.0)
+        {
+            return Err(unfit(format!(
+                "{literal:?}: expected 4 to 9 bits of rows, 28 to 48 of a query's words"
+            )));
+        }
+        let chain = Chain::get::<Full>()?;
+        let layout = Layout::new(shape, span, log2_rows).map_err(unfit)?;
+        let gadget = gate_gadget(gate).ok_or_else(|| unfit(format!("digits of {gate:?}")))?;
+        let gate = Gadget::new(chain.ring(), gadget).map_err(unfit)?;
+        if coefficients(&layout, &gate) > DEGREE {
+            return Err(unfit(format!(
+                "{} coefficients of a query: expected at most {DEGREE}",
+                coefficients(&layout, &gate)
+            )));
+        }
+        let ring = chain.setting();
+        // A trace keeps one coefficient's error, and multiplies it with d.
+        let step = rounding(ring.modulus / 2f64.powi(query_bits as i32));
+        let fresh = (ring.sigma * ring.sigma + step) * 4f64.powi(LOG2_DEGREE as i32);
+        let energy = ring.trace(chain.galois.params(), LOG2_DEGREE as usize).energy + fresh;
+        let gadgets = GateGadgets { gate: gadget, square: chain.square.params() };
+        let dimensions = [layout.log2_rows, layout.log2_columns, layout.log2_slots];
+        let retrieved = Retrieved::new(&ring, gadgets, dimensions, [energy; 2]);
+        let answer_bits = retrieved.answer_bits(&chain, layout.planes * span, f64::NEG_INFINITY);
+        let (answer_bits, failure_log2) = answer_bits
+            .ok_or_else(|| unfit(format!("the noise of {literal:?} exceeds the decoding limit")))?;
+        Ok(Self { shape, literal, chain, layout, gate, answer_bits, failure_log2 })
+    }
+
+    /// The coefficients of a query's body that travel: those at multiples of 2^[`RespireParams::log2_stride`].
+    pub(super) fn query_words(&self) -> usize {
+        coefficients(&self.layout, &self.gate).next_power_of_two()
+    }
+
+    /// log₂ of the distance between coefficients that hold something.
+    pub(super) fn log2_stride(&self) -> u32 {
+        LOG2_DEGREE - self.query_words().trailing_zeros()
+    }
+
+    /// Bits of a word of the query's body.
+    pub(super) fn query_bits(&self) -> u32 {
+        self.literal.query_bits
+    }
+
+    pub(super) fn query_bytes(&self) -> usize {
+        SEED_BYTES + packed_len(self.query_words(), self.literal.query_bits)
+    }
+
+    /// External products of two digits of an answer: expansion and gates' encryptions, first dimension, gates.
+    fn products(&self) -> [f64; 3] {
+        let Layout { rows, planes, log2_slots, log2_columns, .. } = self.layout;
+        let switch = |gadget: &Gadget| (gadget.levels() + 2) as f64 / 6.0;
+        let switches = self.query_words() as f64 * switch(&self.chain.galois);
+        let digits = ((log2_slots + log2_columns) as usize * self.gate.levels()) as f64;
+        let columns = self.layout.columns();
+        [
+            switches + digits * switch(&self.chain.square),
+            (planes * rows * columns) as f64 * 0.3,
+            (planes * (columns + log2_slots as usize)) as f64 * (self.gate.levels() + 1) as f64 / 3.0,
+        ]
+    }
+
+    fn work(&self) -> Work {
+        let [expansion, first, gates] = self.products();
+        let columns = self.layout.columns();
+        Work {
+            setup: Counts::new().with(Operation::Encode8, self.layout.bytes() as f64, self.layout.polys()),
+            query: Counts::new().with(Operation::Encrypt, 1.0, 1),
+            answer: Counts::new().with(Operation::ExternalProduct, expansion, 1).with(
+                Operation::ExternalProduct,
+                first + gates,
+                columns,
+            ),
+            extract: Counts::new().with(
+                Operation::DecryptRow,
+                (self.layout.planes * self.layout.span) as f64,
+                1,
+            ),
+        }
+    }
+
+    fn cost(&self, goal: Goal) -> f64 {
+        let sizes = self.sizes();
+        let bytes = (sizes.query + sizes.answer) as f64;
+        let seconds = self.products().iter().sum::<f64>() * Rates::BUILT_IN.one(Operation::ExternalProduct);
+        match goal {
+            Goal::MinCommunication => bytes + seconds * 1e-3,
+            Goal::Balanced => bytes / BALANCED_LINE + seconds,
+            Goal::MinTime => seconds,
+        }
+    }
+
+    fn sizes(&self) -> Sizes {
+        let sealed = |payload: usize| (payload + envelope::OVERHEAD) as u64;
+        Sizes {
+            public: sealed(8 + ENCODED_BYTES),
+            keys: sealed(Conversion::packed_bytes(&self.chain)),
+            query: sealed(self.query_bytes()),
+            answer: sealed(self.answer_parts().iter().sum()),
+            database: self.layout.bytes(),
+            ..Sizes::default()
+        }
+    }
+}
+
+/// Coefficients of a query that hold something.
+fn coefficients(layout: &Layout, gate: &Gadget) -> usize {
+    (1 << layout.log2_rows) + (layout.log2_columns + layout.log2_slots) as usize * gate.levels()
+}
+
+impl OfChain for RespireParams {
+    fn chain(&self) -> &Chain {
+        &self.chain
+    }
+}
+
+impl OfAnswer for RespireParams {
+    fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    fn answer_bits(&self) -> ResponseBits {
+        self.answer_bits
+    }
+}
+
+impl Parameters for RespireParams {
+    fn choose(shape: Shape, goal: Goal) -> Result<Self> {
+        let least = shape.record_bytes().clamp(LEAST_SPAN, DEGREE / 2).next_power_of_two();
+        let spans = (0..).map(|shift| least << shift).take_while(|&span| span <= DEGREE / 2);
+        let rows = |span| LOG2_ROWS.map(move |log2_rows| (span, log2_rows));
+        // Of gates and bits of the query the least that close.
+        let closing = |(span, log2_rows)| {
+            let gates =
+                GATES.into_iter().flat_map(|gate| QUERY_BITS.step_by(4).map(move |bits| (gate, bits)));
+            let literals = gates.map(|(gate, query_bits)| Literal { span, log2_rows, gate, query_bits });
+            literals.map(|literal| Self::new(shape, literal)).find_map(Result::ok)
+        };
+        let candidates = spans.flat_map(rows).filter_map(closing);
+        let best = candidates.min_by(|a, b| a.cost(goal).total_cmp(&b.cost(goal)));
+        let (records, bits) = (shape.records(), shape.record_bits());
+        best.ok_or_else(|| unfit(format!("no parameters for {records} records of {bits} bits")))
+    }
+
+    fn label(&self) -> String {
+        let Layout { rows, span, .. } = self.layout;
+        format!("{rows} rows, {} columns, items of {span} B", self.layout.columns())
+    }
+
+    fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    fn describe(&self) -> Description {
+        let Layout { log2_rows, log2_columns, log2_slots, span, planes, .. } = self.layout;
+        let weakest = self.chain.weakest();
+        Description {
+            scheme: Respire::NAME,
+            privacy: Respire::PRIVACY,
+            shape: self.shape,
+            sizes: self.sizes(),
+            security: weakest.map(|row| Security { bits: row.matzov, source: row.set }),
+            failure_log2: self.failure_log2,
+            limits: Limits {
+                records: MAX_RECORDS,
+                record_bits: MAX_RECORD_BITS,
+                batch: 1,
+                client_keys: true,
+                tickets: false,
+                update: UpdateCost::PerRecord,
+            },
+            parameters: vec![
+                ("N", DEGREE.to_string()),
+                ("log2 Q", format!("{:.2}", (self.chain.ring().modulus() as f64).log2())),
+                ("nu1", log2_rows.to_string()),
+                ("nu2", log2_columns.to_string()),
+                ("nu3", log2_slots.to_string()),
+                ("item bytes", (span * planes).to_string()),
+                ("gate digits", format!("{} of {} bits", self.gate.levels(), self.gate.params().log_base)),
+                ("query words", format!("{} of {} bits", self.query_words(), self.literal.query_bits)),
+                ("answer bits", format!("{} and {}", self.answer_bits.a, self.answer_bits.b)),
+            ],
+            work: self.work(),
+        }
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        let mut writer = Writer::new();
+        write_shape(&mut writer, self.shape);
+        let Literal { span, log2_rows, gate, query_bits } = self.literal;
+        writer.u32(span as u32).u32(log2_rows).u32(gate.0 as u32).u32(gate.1).u32(query_bits);
+        writer.finish()
+    }
+
+    fn decode(bytes: &[u8]) -> Result<Self> {
+        let mut reader = Reader::new("respire's parameters", bytes);
+        let shape = read_shape(&mut reader)?;
+        let (span, log2_rows) = (reader.u32()? as usize, reader.u32()?);
+        let (gate, query_bits) = ((reader.u32()? as usize, reader.u32()?), reader.u32()?);
+        reader.finish()?;
+        Self::new(shape, Literal { span, log2_rows, gate, query_bits })
+    }
+}
