@@ -9,6 +9,7 @@
 
 mod block;
 pub mod inspire;
+pub mod pirouette;
 mod print;
 mod run;
 mod standing;
@@ -33,7 +34,7 @@ pub struct Table {
 
 /// All tables that papir reproduces, paper by paper. Table 5 of InsPIRe is the benchmark `packing`, Tables 2
 /// and 3 of ZipPIR are `compress`.
-pub const ALL: &[&[Table]] = &[inspire::TABLES, zip::TABLES];
+pub const ALL: &[&[Table]] = &[inspire::TABLES, pirouette::TABLES, zip::TABLES];
 
 /// Every table.
 pub fn all() -> impl Iterator<Item = &'static Table> {
