@@ -17,7 +17,7 @@
 //! | `stages` | the parts of `answer_ms` by name, in ms |
 //! | `encode_s`, `hint_s`, `material_s` | parts of `offline_s`; `encode_s` includes making the records |
 //! | `keys_bytes` | a client's key material: registered once, or carried by each query |
-//! | `query_bytes` | a query without key material |
+//! | `query_bytes`, `query_payload_bytes` | a query without key material; and without its envelope |
 //! | `upload_bytes`, `download_bytes` | a query and an answer as sent, key material included |
 //! | `hint_bytes`, `material_bytes` | what depends on the database: at the client, at the server |
 //! | `rss_bytes` | see [`memory::Resident`]; null where the system does not tell |

@@ -361,6 +361,7 @@ impl<S: Measured> Prepared<S> {
         let Description { sizes, security, failure_log2, shape, .. } = self.server.params().describe();
         let milliseconds = |seconds: &Vec<f64>| 1e3 * median(seconds.clone());
         let (read, answer) = (tally.reads.seconds(), median(tally.answer.clone()));
+        let query_bytes = tally.upload as u64 - sizes.query_keys;
         Report {
             scheme: S::NAME,
             records: shape.records(),
@@ -377,7 +378,8 @@ impl<S: Measured> Prepared<S> {
             material_s: self.part(Part::Material),
             offline_s: self.offline,
             keys_bytes: sizes.keys + sizes.query_keys,
-            query_bytes: tally.upload as u64 - sizes.query_keys,
+            query_bytes,
+            query_payload_bytes: query_bytes.saturating_sub(envelope::OVERHEAD as u64),
             upload_bytes: tally.upload as u64,
             download_bytes: tally.download as u64,
             hint_bytes: sizes.hint,

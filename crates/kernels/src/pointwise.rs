@@ -175,7 +175,7 @@ kernel! {
 
 kernel! {
     /// out = Σ_j a_j·b_j mod q over the rows of `a` and `b`, as many words each as `out` has; the words of `a`
-    /// below 4q, those of `b` below q.
+    /// below 4q, those of `b` below q. Larger words give other residues.
     ///
     /// At most 2^(62 − 2·log₂ q) rows: 64 for q below 2²⁸.
     pub fn dot | dot_with(out: &mut [u32], a: &[u32], b: &[u32], modulus: Modulus)

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 const EFFORT: Effort = Effort { threads: 1, runs: 2 };
 
-const FIELDS: [&str; 26] = [
+const FIELDS: [&str; 27] = [
     "scheme",
     "records",
     "record_bytes",
@@ -31,6 +31,7 @@ const FIELDS: [&str; 26] = [
     "offline_s",
     "keys_bytes",
     "query_bytes",
+    "query_payload_bytes",
     "upload_bytes",
     "download_bytes",
     "hint_bytes",

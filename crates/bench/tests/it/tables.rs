@@ -114,7 +114,7 @@ fn printed_messages_add_up() {
         };
         assert!((selector / 1024.0 - query).abs() <= 1.0, "{published:?}");
     }
-    assert_eq!(sums, 219);
+    assert_eq!(sums, 228);
 }
 
 /// InsPIRe⁽²⁾ sends 53 bits for each column and each unit of a column: N/t and γ₀ of a row are those that

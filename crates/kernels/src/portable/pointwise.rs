@@ -85,7 +85,7 @@ pub(crate) fn dot(out: &mut [u32], a: &[u32], b: &[u32], modulus: Modulus) {
         for (a, b) in a.chunks_exact(d).zip(b.chunks_exact(d)) {
             let place = block * BLOCK..block * BLOCK + out.len();
             for ((sum, &a), &b) in sums.iter_mut().zip(&a[place.clone()]).zip(&b[place]) {
-                *sum += u64::from(a) * u64::from(b);
+                *sum = sum.wrapping_add(u64::from(a) * u64::from(b));
             }
         }
         for (out, &sum) in out.iter_mut().zip(&sums) {

@@ -18,6 +18,7 @@ use super::chain::{Chain, DEGREE, LOG2_DEGREE, LOG2_DIGIT, LOG2_P, OUTPUTS, RESP
 use super::keys::{self, Evaluation, Expanded, OfChain};
 use super::layout::Layout;
 use super::noise::{self, Noise, NoiseInput};
+use super::retrieval::FAST;
 use super::search;
 use super::wire::SEED_BYTES;
 use crate::shape_io::{SHAPE_BYTES, read_shape, write_shape};
@@ -118,13 +119,14 @@ impl<T: Lengths> PirouetteParams<T> {
 
     fn sizes(&self) -> Sizes {
         let sealed = |payload: usize| (payload + envelope::OVERHEAD) as u64;
-        let database = self.layout.bytes() * if self.literal.form == Form::Fast { 8 } else { 1 };
+        let (bytes, fast) = (self.layout.bytes(), self.literal.form == Form::Fast);
         Sizes {
             public: sealed(8 + ENCODED_BYTES),
             keys: sealed(Evaluation::packed_bytes(&self.chain)),
             query: sealed(self.query_bytes()),
             answer: sealed(self.answer_parts().iter().sum()),
-            database,
+            database: if fast { FAST * bytes } else { bytes },
+            material: if fast { bytes } else { 0 },
             ..Sizes::default()
         }
     }

@@ -1,8 +1,7 @@
 //! Phases 1 to 3 over a database of polynomials: for queries together, whoever made their selections.
 
-use std::sync::Arc;
-
-use papir_core::{AlignedBytes, Blob, Change, Error, Progress, Records, Result};
+use papir_core::sections::{SectionSink, SectionSource};
+use papir_core::{AlignedBytes, Blob, BlobSlice, Change, Error, Progress, Records, Result};
 use papir_lattice::gadget::Gadget;
 use papir_lattice::rlwe::Rlwe;
 use papir_lattice::rows::Rows;
@@ -21,6 +20,9 @@ const LOG2_GROUP: u32 = 8;
 /// Columns that a thread takes at a time: their sums stay in the second cache.
 const SHARE: usize = 16;
 
+/// Bytes of a transform for each byte of a polynomial: two residues of 32 bits.
+pub(crate) const FAST: u64 = 8;
+
 /// What selects one item.
 pub struct Selection {
     /// RGSW encryptions of the lowest bits: ν₃ of the slot, ν₂ of the column.
@@ -35,8 +37,15 @@ pub struct Polynomials {
     layout: Layout,
     form: Form,
     bytes: Blob,
-    /// Their transforms, in the fast form.
-    values: Option<Arc<Vec<u32>>>,
+    /// Their transforms, in the fast form, column by column of each plane.
+    values: Option<BlobSlice<u32>>,
+}
+
+/// Names of the sections of a snapshot: bytes, and transforms in the fast form.
+#[derive(Clone, Copy)]
+pub(crate) struct Sections {
+    pub(crate) bytes: &'static str,
+    pub(crate) values: &'static str,
 }
 
 impl Polynomials {
@@ -59,26 +68,46 @@ impl Polynomials {
             }
             progress.advance(1);
         }
-        Ok(Self::of((layout, form, ring), Blob::from(bytes)))
+        Self::of((layout, form, ring), Blob::from(bytes))
     }
 
-    /// Over bytes that were placed before.
+    /// What [`Polynomials::save`] wrote.
     ///
     /// # Errors
-    /// [`Error::Length`] for more or fewer than the layout's.
-    pub(crate) fn load(place: (&Layout, Form, &Ring), bytes: Blob) -> Result<Self> {
-        Error::check_length("the polynomials of a database", bytes.len(), place.0.bytes() as usize)?;
-        Ok(Self::of(place, bytes))
+    /// Those of the source, and [`Error::Length`] for more or fewer bytes than the layout's.
+    pub(crate) fn load(
+        (layout, form): (&Layout, Form),
+        source: &dyn SectionSource,
+        names: Sections,
+    ) -> Result<Self> {
+        let get = |name, length: u64| {
+            let blob = source.get(name)?;
+            Error::check_length("the polynomials of a database", blob.len(), length as usize)?;
+            Ok::<_, Error>(blob)
+        };
+        let bytes = get(names.bytes, layout.bytes())?;
+        let values = match form {
+            Form::Compact => None,
+            Form::Fast => Some(BlobSlice::new(get(names.values, FAST * layout.bytes())?, names.values)?),
+        };
+        Ok(Self { layout: layout.clone(), form, bytes, values })
     }
 
-    fn of((layout, form, ring): (&Layout, Form, &Ring), bytes: Blob) -> Self {
-        let values = (form == Form::Fast).then(|| transforms(layout, ring, &bytes).into());
-        Self { layout: layout.clone(), form, bytes, values }
+    /// Writes the bytes, and the transforms where there are some.
+    ///
+    /// # Errors
+    /// The sink's.
+    pub(crate) fn save(&self, sink: &mut dyn SectionSink, names: Sections) -> Result<()> {
+        sink.put(names.bytes, &[&self.bytes])?;
+        self.values.as_ref().map_or(Ok(()), |values| sink.put(names.values, &[values.bytes()]))
     }
 
-    /// All planes' bytes.
-    pub(crate) fn bytes(&self) -> &[u8] {
-        &self.bytes
+    fn of((layout, form, ring): (&Layout, Form, &Ring), bytes: Blob) -> Result<Self> {
+        let values = match form {
+            Form::Compact => None,
+            Form::Fast => Some(BlobSlice::new(transforms(layout, ring, &bytes).into(), "transforms")?),
+        };
+        Ok(Self { layout: layout.clone(), form, bytes, values })
     }
 
     /// With records changed, in order: byte for byte what placing the changed records gives.
@@ -92,7 +121,7 @@ impl Polynomials {
             self.layout.set(bytes.bytes_mut(), change)?;
             progress.advance(1);
         }
-        Ok(Self::of((&self.layout, self.form, ring), Blob::from(bytes)))
+        Self::of((&self.layout, self.form, ring), Blob::from(bytes))
     }
 
     /// As [`papir_core::scheme::Server::read_packed`].
@@ -118,10 +147,10 @@ impl Polynomials {
 }
 
 /// All polynomials in values, column by column of each plane.
-fn transforms(layout: &Layout, ring: &Ring, bytes: &[u8]) -> Vec<u32> {
+fn transforms(layout: &Layout, ring: &Ring, bytes: &[u8]) -> AlignedBytes {
     let (rows, columns) = (layout.rows, layout.columns());
-    let mut values = vec![0; 2 * bytes.len()];
-    values.par_chunks_exact_mut(2 * rows * DEGREE).enumerate().for_each(|(place, out)| {
+    let mut values = AlignedBytes::zeroed(FAST as usize * bytes.len());
+    values.slice_mut::<u32>().par_chunks_exact_mut(2 * rows * DEGREE).enumerate().for_each(|(place, out)| {
         let (plane, column) = (place / columns, place % columns);
         let (first, second) = out.split_at_mut(rows * DEGREE);
         let outs = first.chunks_exact_mut(DEGREE).zip(second.chunks_exact_mut(DEGREE));

@@ -14,12 +14,12 @@ use super::keys::{Evaluation, Keys};
 use super::layout::Layout;
 use super::params::{Form, PirouetteParams};
 use super::phase0::Expansion;
-use super::retrieval::{Polynomials, Retrieval};
+use super::retrieval::{Polynomials, Retrieval, Sections};
 use super::wire::{PirouetteAnswer, PirouetteQuery, Public};
 use super::{Lengths, Pirouette};
 use crate::shape_io::check_source;
 
-const DATABASE: &str = "pirouette/database";
+const SECTIONS: Sections = Sections { bytes: "pirouette/database", values: "pirouette/transforms" };
 
 /// A prepared database. A clone shares it.
 #[derive(Clone)]
@@ -127,11 +127,12 @@ impl<T: Lengths> Server<Pirouette<T>> for PirouetteServer<T> {
     }
 
     fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {
-        sink.put(DATABASE, &[self.polynomials.bytes()])
+        self.polynomials.save(sink, SECTIONS)
     }
 
     fn load(params: PirouetteParams<T>, source: &dyn SectionSource) -> Result<Self> {
-        let polynomials = Polynomials::load(place(&params), source.get(DATABASE)?)?;
+        let place = (&params.layout, params.literal().form);
+        let polynomials = Polynomials::load(place, source, SECTIONS)?;
         Ok(Self { params, polynomials })
     }
 }

@@ -20,11 +20,11 @@ use crate::pirouette::fold::respond;
 use crate::pirouette::keys::{Conversion, Keys};
 use crate::pirouette::layout::Layout;
 use crate::pirouette::params::{Form, OfAnswer};
-use crate::pirouette::retrieval::{Polynomials, Retrieval, Selection};
+use crate::pirouette::retrieval::{Polynomials, Retrieval, Sections, Selection};
 use crate::pirouette::wire::{PirouetteAnswer, Public};
 use crate::shape_io::check_source;
 
-const DATABASE: &str = "respire/database";
+const SECTIONS: Sections = Sections { bytes: "respire/database", values: "respire/transforms" };
 
 /// A prepared database. A clone shares it.
 #[derive(Clone)]
@@ -140,11 +140,11 @@ impl Server<Respire> for RespireServer {
     }
 
     fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {
-        sink.put(DATABASE, &[self.polynomials.bytes()])
+        self.polynomials.save(sink, SECTIONS)
     }
 
     fn load(params: RespireParams, source: &dyn SectionSource) -> Result<Self> {
-        let polynomials = Polynomials::load(place(&params), source.get(DATABASE)?)?;
+        let polynomials = Polynomials::load((&params.layout, Form::Compact), source, SECTIONS)?;
         Ok(Self { params, polynomials })
     }
 }
