@@ -8,8 +8,8 @@
 //! | Setup (evk) | [`keys`], over the parameters of [`chain`] |
 //! | Query, Extract | [`client`] |
 //! | Answer, phase 0 | [`phase0`] |
-//! | Answer, phases 1 to 3 | [`retrieval`]: [`first`] dimension; folding and rotation in [`fold`] |
-//! | ModSwitch, RingSwitch | [`fold`] |
+//! | Answer, phases 1 to 3 | [`retrieval`]: the first dimension in `first`, folding and rotation in `fold` |
+//! | ModSwitch, RingSwitch | `fold` |
 //! | Table 1 | [`layout`], [`params`] |
 //! | correctness | [`noise`] |
 //!

@@ -97,6 +97,13 @@ impl Retrieved {
         self.first + self.gates + rounded + switch + sent
     }
 
+    /// log₂ of the probability that one of `coefficients` of an answer of so many bits does not decode.
+    pub(crate) fn failure_log2(&self, chain: &Chain, coefficients: usize, bits: ResponseBits) -> f64 {
+        let threshold = DECODING_PART / 2f64.powi(LOG2_P as i32 + 1);
+        let variance = self.answer(&chain.response_setting(), chain.ring_switch.params(), bits);
+        failure_log2(threshold, variance, coefficients as f64)
+    }
+
     /// The fewest bits of an answer's mask and body with which `coefficients` of it decode, and log₂ of the
     /// probability that they do not, or that something else fails, which has log₂ `besides`.
     pub(crate) fn answer_bits(
@@ -105,10 +112,8 @@ impl Retrieved {
         coefficients: usize,
         besides: f64,
     ) -> Option<(ResponseBits, f64)> {
-        let threshold = DECODING_PART / 2f64.powi(LOG2_P as i32 + 1);
         let failure = |bits: ResponseBits| {
-            let variance = self.answer(&chain.response_setting(), chain.ring_switch.params(), bits);
-            let answer = failure_log2(threshold, variance, coefficients as f64);
+            let answer = self.failure_log2(chain, coefficients, bits);
             (answer.exp2() + besides.exp2()).log2()
         };
         let all = (LOG2_P + 2..=26).flat_map(|b| (b..=26).map(move |a| ResponseBits { a, b }));

@@ -10,7 +10,7 @@ use super::layout::LEAST_SPAN;
 use super::params::{Form, Literal, PirouetteParams};
 
 /// Digits and bases of the gates' gadgets, fewest digits first.
-const GATES: [(usize, u32); 6] = [(3, 7), (4, 6), (4, 5), (5, 4), (6, 4), (7, 3)];
+pub(super) const GATES: [(usize, u32); 6] = [(3, 7), (4, 6), (4, 5), (5, 4), (6, 4), (7, 3)];
 /// Uplink and downlink that [`Goal::Balanced`] assumes, bytes a second (10 Mbit/s).
 const BALANCED_LINE: f64 = 1.25e6;
 /// Bytes of a fresh seed.

@@ -6,18 +6,21 @@ use std::collections::BTreeSet;
 use chacha20::ChaCha20Rng;
 use papir_core::scheme::{Client, Goal, Parameters, Server, Session, Wire};
 use papir_core::{NoProgress, RecordBuffer, Shape};
+use papir_lattice::gadget::GadgetParams;
+use papir_lattice::response::ResponseBits;
 use papir_lattice::rlwe::Rlwe;
 use papir_lattice::rows::Rows;
 use papir_ring::{Coefficients, Poly};
 use rand_core::SeedableRng;
 
 use super::Full;
-use super::chain::{DEGREE, LOG2_P};
+use super::chain::{DEGREE, LOG2_P, LOG2_Q};
 use super::client::{PirouetteClient, State};
 use super::keys::{Evaluation, Keys};
-use super::noise::Noise;
-use super::params::{Form, Literal, PirouetteParams};
+use super::noise::{Gadgets, Noise, NoiseInput};
+use super::params::{Form, Literal, PirouetteParams, gate_gadget};
 use super::retrieval::Selection;
+use super::search::GATES;
 use super::server::PirouetteServer;
 use super::wire::Public;
 
@@ -222,4 +225,67 @@ fn databases_up_to_eight_gibibytes_are_taken_and_the_noise_closes() {
     let huge = PirouetteParams::<Full>::choose(Shape::of_bytes(1 << 28, 256).unwrap(), Goal::Balanced);
     let error = huge.err().unwrap().to_string();
     assert!(error.contains("bits of an item's number: expected at most 24"), "{error}");
+}
+
+/// Gadgets of so many digits that cover q.
+fn grid(levels: std::ops::RangeInclusive<usize>) -> Vec<GadgetParams> {
+    let cover = |levels: usize| {
+        // Digits above 17 bits would drown in their own noise.
+        let most = (LOG2_Q / levels as u32).min(17);
+        (most - 4..=most).filter_map(move |log_base| gate_gadget((levels, log_base)))
+    };
+    levels.flat_map(cover).collect()
+}
+
+/// External products of two digits for an answer of a database of 2^k items of a kilobyte, at the best of rows
+/// and gates; none where the noise does not close.
+fn work(chain: &super::chain::Chain, gadgets: Gadgets, k: u32) -> Option<f64> {
+    let input = |(rows, gate)| NoiseInput {
+        ring: chain.setting(),
+        short: [chain.bits.switch, chain.digits.switch],
+        gadgets,
+        gate,
+        dimensions: [rows, k - rows - 1, 1],
+    };
+    let external = |gadget: GadgetParams| (gadget.levels + 1) as f64 / 3.0;
+    let switch = |gadget: GadgetParams| (gadget.levels + 2) as f64 / 6.0;
+    let choices =
+        (4..=8).flat_map(|rows| GATES.iter().filter_map(move |&gate| Some((rows, gate_gadget(gate)?))));
+    let closing = choices.filter(|&choice| {
+        let (input, noise) = (input(choice), Noise::compute(&input(choice)));
+        let bits = ResponseBits { a: 21, b: 13 };
+        noise.index_failure_log2(&input) < -41.0 && noise.retrieved.failure_log2(chain, 1024, bits) < -41.0
+    });
+    let cost = |(rows, gate): (u32, GadgetParams)| {
+        let [bits, digits] = [&chain.bits, &chain.digits].map(|short| short.switch.dimension as f64);
+        let traces = 11.0 * switch(gadgets.galois) + switch(gadgets.square);
+        f64::from(k - 4) * bits * external(gadgets.bits)
+            + 2f64.powi(rows as i32 - 4) * digits * external(gadgets.digits)
+            + f64::from(k - rows) * gate.levels as f64 * traces
+            + 2f64.powi((k - rows - 1) as i32) * external(gate)
+    };
+    closing.map(cost).min_by(f64::total_cmp)
+}
+
+#[test]
+fn the_chain_is_the_cheapest_that_closes() {
+    let params = PirouetteParams::<Full>::choose(Shape::of_bytes(100, 32).unwrap(), Goal::Balanced).unwrap();
+    let (chain, sizes) = (params.chain.clone(), [18, 20, 23]);
+    let total = |gadgets| sizes.into_iter().map(|k| work(&chain, gadgets, k)).sum::<Option<f64>>();
+    let (rotations, switches) = (grid(2..=4), grid(3..=7));
+    let mut best: Option<(f64, Gadgets)> = None;
+    for (&bits, &digits) in
+        rotations.iter().flat_map(|bits| rotations.iter().map(move |digits| (bits, digits)))
+    {
+        for &galois in &switches {
+            let gadgets = Gadgets { bits, digits, galois, square: galois };
+            if let Some(cost) = total(gadgets).filter(|cost| best.is_none_or(|(least, _)| *cost < least)) {
+                best = Some((cost, gadgets));
+            }
+        }
+    }
+    let (least, cheapest) = best.unwrap();
+    let own = total(params.noise_input().gadgets).unwrap();
+    eprintln!("Measured in products of two digits: {own:.0}; least {least:.0} with {cheapest:?}");
+    assert!(own <= 1.05 * least, "{own} products, {least} with {cheapest:?}");
 }
