@@ -6,12 +6,16 @@
 //! | [`rotation`] | blind rotation | 2.4.2 |
 //! | [`galois`] | automorphisms, traces, expansion | 2.4.2, 2.4.3 |
 //! | [`circuit`] | RLWE′ to RGSW | LWEtoRGSW |
+//! | [`digits`] | decomposition into digits and bits | Algorithms 1, 2, 3 |
+//! | [`selector`] | one-hot RLWE′ encryptions | 3.2 |
 //! | [`ring_switch`] | to a smaller ring and modulus | ModSwitch, RingSwitch |
 //! | [`noise`] | what each of them adds | |
 
 pub mod circuit;
+pub mod digits;
 pub mod galois;
 pub mod lwe;
 pub mod noise;
 pub mod ring_switch;
 pub mod rotation;
+pub mod selector;

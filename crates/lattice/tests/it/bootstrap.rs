@@ -1,11 +1,13 @@
 //! Bootstrapping against the functions of plaintexts that it computes, and its noise against the bound.
 
 use papir_lattice::bootstrap::circuit::{self, SquareKey};
+use papir_lattice::bootstrap::digits::Rotator;
 use papir_lattice::bootstrap::galois::{self, GaloisKeys};
 use papir_lattice::bootstrap::lwe::{BinaryKey, Lwe, SwitchKey, SwitchParams, switch_bodies};
 use papir_lattice::bootstrap::noise::{Gate, Setting, Traced};
 use papir_lattice::bootstrap::ring_switch::{self, RingSwitchKey};
 use papir_lattice::bootstrap::rotation::{self, RotationKey};
+use papir_lattice::bootstrap::selector;
 use papir_lattice::gadget::{Gadget, GadgetParams};
 use papir_lattice::key_switch::masks_from;
 use papir_lattice::params::{Literal, RlweParams};
@@ -265,6 +267,84 @@ fn switched_gates_choose() {
         let expected = if bit == 1 { input.phase(ring, &case.secret) } else { ring.zero() };
         let errors = case.errors(&chosen, &expected);
         within(&errors, case.setting().gate(FINE, fresh));
+    }
+}
+
+/// A message of `bits` bits, as an LWE encryption under the ring's key with an error of some 2⁻³⁰ of a turn.
+fn message(case: &Case, value: u64, bits: u32, stream: u64) -> Lwe {
+    let mut lwe =
+        Lwe::extract(case.ring(), &Rlwe { a: scattered(case.ring(), stream), b: case.ring().zero() }, 0);
+    let wanted = (value << (64 - bits)).wrapping_add(stream << 30);
+    lwe.b = wanted.wrapping_sub(Lwe { b: 0, ..lwe.clone() }.phase(case.secret.coefficients()));
+    lwe
+}
+
+/// The nearest number of `bits` bits to a phase.
+fn decode(case: &Case, lwe: &Lwe, bits: u32) -> u64 {
+    let phase = lwe.phase(case.secret.coefficients());
+    phase.wrapping_add(1 << (63 - bits)) >> (64 - bits)
+}
+
+#[test]
+fn digits_and_bits_are_those_of_the_message() {
+    let (case, short) = (Case::new(), BinaryKey::generate(SHORT.dimension, &mut rng(3)));
+    let params = SwitchParams { log2_q: 20, ..SHORT };
+    let error = Gaussian::new(params.sigma).unwrap();
+    let bodies =
+        switch_bodies(&params, (&SEED, "fine"), case.secret.coefficients(), &short, &error, &mut rng(9));
+    let (switch, rotation) = (SwitchKey::new(params, (&SEED, "fine"), &bodies), case.rotation_key(&short));
+    let rotator = Rotator { ring: case.ring(), switch: &switch, rotation: &rotation };
+    let (digits, v) = (3, 3);
+    let bits = digits * v;
+    for (stream, value) in [0u64, 1, 7, 8, 0o123, 0o400, 0o377, 0o704, 0o777].into_iter().enumerate() {
+        let lwe = message(&case, value, bits, 400 + stream as u64);
+        let (left, digit) = rotator.floor(&lwe, (bits, 0), v);
+        assert_eq!(
+            (decode(&case, &left, bits), decode(&case, &digit, v)),
+            (value & !7, value & 7),
+            "{value:o}"
+        );
+        let (left, digit) = rotator.floor(&left, (bits, v), v);
+        assert_eq!((decode(&case, &left, bits), decode(&case, &digit, v)), (value & !63, value >> 3 & 7));
+        for digit in 0..8 {
+            let lwe = message(&case, digit, v, 500 + digit);
+            let found: Vec<u64> = rotator.bits(&lwe, v).iter().map(|bit| decode(&case, bit, 1)).collect();
+            assert_eq!(found, [digit & 1, digit >> 1 & 1, digit >> 2], "{digit}");
+        }
+        let found: Vec<u64> =
+            rotator.decompose(&lwe, digits, v).iter().map(|bit| decode(&case, bit, 1)).collect();
+        let expected: Vec<u64> = (0..bits).map(|i| value >> i & 1).collect();
+        assert_eq!(found, expected, "{value:o}");
+    }
+}
+
+#[test]
+fn selectors_are_one_hot() {
+    let case = Case::new();
+    let (ring, gadget, square) = (case.ring(), case.gadget(FINE), case.square_key());
+    let levels = case.gadget(GadgetParams { levels: 2, log_base: 4, drop: 45 });
+    let wanted = 5usize;
+    let gate = |bit: usize| {
+        let rows = (0..gadget.levels()).map(|i| {
+            let mut message = vec![0; DEGREE];
+            message[0] = (wanted >> bit & 1) as u64 * gadget.factor(i);
+            case.encrypt(&message, (60 + 8 * bit + i) as u8)
+        });
+        square.rgsw(ring, rows.collect())
+    };
+    let gates: Vec<Rows> = (0..3).map(gate).collect();
+    let nodes = selector::tree(ring, (&gadget, &gates), &levels);
+    assert_eq!(nodes.len(), 8);
+    let fresh = case.setting().scheme_switch(FINE, DEGREE as f64 * 3.19f64.powi(2));
+    // A node is the rest of up to three products.
+    let bound = 3.0 * case.setting().gate(FINE, fresh);
+    for (i, node) in nodes.iter().enumerate() {
+        for (j, row) in node.iter().enumerate() {
+            let mut message = vec![0; DEGREE];
+            message[0] = if i == wanted { levels.factor(j) } else { 0 };
+            let errors = case.errors(row, &ring.from_words(&message));
+            assert!(variance(&errors) < 1.25 * bound, "{i}, {j}: 2^{:.2}", variance(&errors).log2() / 2.0);
+        }
     }
 }
 

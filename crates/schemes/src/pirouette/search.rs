@@ -13,22 +13,22 @@ use super::params::{Form, Literal, PirouetteParams};
 pub(super) const GATES: [(usize, u32); 6] = [(3, 7), (4, 6), (4, 5), (5, 4), (6, 4), (7, 3)];
 /// Uplink and downlink that [`Goal::Balanced`] assumes, bytes a second (10 Mbit/s).
 const BALANCED_LINE: f64 = 1.25e6;
-/// Bytes of a fresh seed.
-const SEED: usize = 32;
-
 /// The best parameters for a goal: spans from the record's length on, all numbers of boxes, and of the gates'
-/// gadgets the first whose noise closes. Least time takes eight times the memory.
+/// gadgets the first whose noise closes. Least time takes eight times the memory, and the least communication
+/// seeds of 16 bytes, which repeat as little as those of 32 do: after some 2⁶⁴ queries of one client.
 ///
 /// # Errors
 /// Those of the parameters that come nearest, where none fit.
 pub(super) fn choose<T: Lengths>(shape: Shape, goal: Goal) -> Result<PirouetteParams<T>> {
     let form = if goal == Goal::MinTime { Form::Fast } else { Form::Compact };
+    let seed_bytes = if goal == Goal::MinCommunication { 16 } else { 32 };
     let least = shape.record_bytes().clamp(LEAST_SPAN, RESPONSE_DEGREE).next_power_of_two();
     let spans = (0..).map(|shift| least << shift).take_while(|&span| span <= RESPONSE_DEGREE);
     let mut best: Option<(f64, PirouetteParams<T>)> = None;
     let mut refusal = unfit("no items");
     for (span, tau) in spans.flat_map(|span| (0..=4).map(move |tau| (span, tau))) {
-        match closing(shape, span, tau, form) {
+        // The gates are found.
+        match closing(shape, Literal { span, tau, gate: GATES[0], seed_bytes, form }) {
             Ok(params) => {
                 let cost = cost(&params, goal);
                 if best.as_ref().is_none_or(|(least, _)| cost < *least) {
@@ -42,15 +42,13 @@ pub(super) fn choose<T: Lengths>(shape: Shape, goal: Goal) -> Result<PirouettePa
 }
 
 /// The parameters with the fewest digits in gates.
-fn closing<T: Lengths>(shape: Shape, span: usize, tau: u32, form: Form) -> Result<PirouetteParams<T>> {
-    let all =
-        GATES.map(|gate| PirouetteParams::new(shape, Literal { span, tau, gate, seed_bytes: SEED, form }));
+fn closing<T: Lengths>(shape: Shape, literal: Literal) -> Result<PirouetteParams<T>> {
     let mut last = Err(unfit("no gadgets"));
-    for params in all {
-        if params.is_ok() {
-            return params;
+    for gate in GATES {
+        last = PirouetteParams::new(shape, Literal { gate, ..literal });
+        if last.is_ok() {
+            break;
         }
-        last = params;
     }
     last
 }
