@@ -36,13 +36,6 @@ impl Rows {
         &self.parts[part][prime]
     }
 
-    /// The bodies, as they were given.
-    pub fn bodies(&self, ring: &Ring) -> Vec<Poly<Values>> {
-        let [first, second] = &self.parts[1];
-        let rows = first.chunks_exact(ring.degree()).zip(second.chunks_exact(ring.degree()));
-        rows.map(|(first, second)| Poly::from_residues([first, second].concat())).collect()
-    }
-
     /// How many there are.
     pub fn count(&self) -> usize {
         self.count

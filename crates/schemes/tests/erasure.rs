@@ -7,12 +7,16 @@ use std::sync::{Mutex, PoisonError};
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
-use papir_core::scheme::{Client as _, Server as _, Session};
-use papir_core::{NoProgress, RecordBuffer, Shape};
+use papir_core::scheme::{Client as _, Goal, Parameters as _, Server as _, Session, Wire as _};
+use papir_core::{NoProgress, Privacy, RecordBuffer, Shape};
 use papir_kernels::galois;
-use papir_ring::{Poly, Values};
+use papir_ring::{Poly, Ring, Values};
 use papir_schemes::inspire::{Client, Params, Server};
 use papir_schemes::inspire0;
+use papir_schemes::pirouette::Lengths;
+use papir_schemes::pirouette::client::PirouetteClient;
+use papir_schemes::pirouette::params::PirouetteParams;
+use papir_schemes::pirouette::wire::Public;
 
 /// A byte pattern by name, and how often it was freed.
 type Pattern = (&'static str, Vec<u8>, usize);
@@ -166,4 +170,54 @@ fn freed_memory_holds_no_secret_of_two_levels() {
     secrets.push(("digits", words_of(&words[100..116])));
     let (_, seen) = freed(secrets, || client.extract(secret, answer).unwrap());
     assert!(seen.is_empty(), "opening an answer frees {seen:?}");
+}
+
+/// Pirouette's keys of a client, under short keys of four bits, and a query.
+#[test]
+fn freed_memory_holds_no_secret_of_evaluation_keys() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let params = PirouetteParams::<Tiny>::choose(Shape::of_bytes(100, 32).unwrap(), Goal::Balanced).unwrap();
+    let client = PirouetteClient::new(params.clone(), Public).unwrap();
+    let register = || client.register(&mut ChaCha20Rng::from_seed([9; 32])).unwrap().unwrap();
+    let known = register().0.encode(&params);
+    let key: Vec<i32> = known[..2048].iter().map(|&byte| i32::from(byte as i8)).collect();
+    let response: Vec<i32> = known[2048..].iter().map(|&byte| i32::from(byte as i8)).collect();
+
+    let (ring, small) = (Ring::new(2048, RING).unwrap(), Ring::new(1024, RESPONSE_RING).unwrap());
+    let values = ring.forward(ring.from_signed(&key));
+    let image = ring.permute(&values, &galois::permutation(2048, 2049));
+    let square = ring.mul(&values, &values);
+    let bytes_of = |words: &[i32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
+    let secrets = vec![
+        ("s in coefficients", bytes_of(&key[100..132])),
+        ("s in values", pattern(&values)),
+        ("the image of s", pattern(&image)),
+        ("s squared", pattern(&square)),
+        ("s squared times the lowest factor", pattern(&ring.scale(&square, 8))),
+        ("the response ring's key in coefficients", bytes_of(&response[100..132])),
+        ("the response ring's key in values", pattern(&small.forward(small.from_signed(&response)))),
+    ];
+    let ((mut state, keys), seen) = freed(secrets.clone(), register);
+    assert!(seen.is_empty(), "registering frees {seen:?}");
+    assert!(keys.encode(&params).len() > 1 << 20);
+    let query = || drop(client.query(Some(&mut state), &[7], &mut ChaCha20Rng::from_seed([8; 32])).unwrap());
+    let (_, seen) = freed(secrets.clone(), query);
+    assert!(seen.is_empty(), "a query frees {seen:?}");
+    let (_, seen) = freed(secrets, || drop(state));
+    assert!(seen.is_empty(), "the state's end frees {seen:?}");
+}
+
+/// The primes of Pirouette's rings.
+const RING: [u32; 2] = [59_637_761, 151_031_809];
+const RESPONSE_RING: [u32; 2] = [12_289, 18_433];
+
+/// Short keys of four bits.
+#[derive(Clone, Copy, Debug)]
+struct Tiny;
+
+impl Lengths for Tiny {
+    const NAME: &'static str = "pirouette-tiny";
+    const ID: u16 = 0xfff5;
+    const PRIVACY: Privacy = Privacy::NotPrivate("its keys are tiny: it is for tests");
+    const DIMENSIONS: [usize; 2] = [4, 4];
 }

@@ -139,7 +139,7 @@ fn products_are_those_of_the_gadget() {
     let rows = Rows::new(&masks, &bodies);
     work.external_product(ring, &gadget, &ciphertext, &rows, &mut product);
     assert_eq!(product, expected);
-    assert_eq!((rows.count(), rows.bodies(ring)), (6, bodies));
+    assert_eq!(rows.count(), 6);
 }
 
 #[test]

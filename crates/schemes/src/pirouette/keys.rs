@@ -155,11 +155,12 @@ fn parts_bytes(chain: &Chain, parts: &[Part]) -> usize {
     parts.iter().map(|part| part.packed_bytes(chain)).sum()
 }
 
-/// Bytes that Pirouette's keys take in the server's memory.
-pub(super) fn expanded_bytes(chain: &Chain) -> usize {
+/// Bytes that Pirouette's keys take in the server's memory: expanded, and as they came.
+pub(super) fn server_bytes(chain: &Chain) -> usize {
     let switches = [&chain.bits.switch, &chain.digits.switch].map(|params| SwitchKey::bytes(params, DEGREE));
     let rows = |part: Part| Rows::bytes(part.ring(chain).0.ring().degree(), part.rows(chain));
-    switches.iter().sum::<usize>() + Part::all(chain).into_iter().map(rows).sum::<usize>()
+    let expanded = switches.iter().sum::<usize>() + Part::all(chain).into_iter().map(rows).sum::<usize>();
+    expanded + Evaluation::packed_bytes(chain)
 }
 
 /// Ring elements of Pirouette's keys.

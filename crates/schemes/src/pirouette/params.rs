@@ -249,7 +249,7 @@ impl<T: Lengths> Parameters for PirouetteParams<T> {
                 ("gate digits", format!("{} of {} bits", self.gate.levels(), self.gate.params().log_base)),
                 ("answer bits", format!("{} and {}", self.answer_bits.a, self.answer_bits.b)),
                 ("query payload bytes", self.query_bytes().to_string()),
-                ("server bytes a client", keys::expanded_bytes(&self.chain).to_string()),
+                ("server bytes a client", keys::server_bytes(&self.chain).to_string()),
             ],
             work: self.work(),
         }
