@@ -115,3 +115,86 @@ pub fn failure_log2(threshold: f64, variance: f64, coefficients: f64) -> f64 {
     let exponent = threshold * threshold / (2.0 * variance);
     (1.0 + coefficients.log2() - exponent * std::f64::consts::LOG2_E).min(0.0)
 }
+
+/// Sums of products of two independent errors, of which one is the same for many coefficients: their tails
+/// are longer than those of a Gaussian of the same variance.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Products {
+    /// How many products a sum has.
+    pub terms: f64,
+    /// Variance of each.
+    pub variance: f64,
+}
+
+impl Products {
+    /// Variance of the sum.
+    pub fn total(self) -> f64 {
+        self.terms * self.variance
+    }
+}
+
+/// As [`failure_log2`], where beside subgaussian errors of this variance there are products: Chernoff's bound
+/// with E exp(λ·x·y) = (1 − λ²·σ²)^(−1/2) for two Gaussians whose product has the variance σ², at the best λ.
+pub fn failure_log2_with_products(
+    threshold: f64,
+    variance: f64,
+    products: Products,
+    coefficients: f64,
+) -> f64 {
+    if products.total() <= 0.0 || threshold <= 0.0 {
+        return failure_log2(threshold, variance, coefficients);
+    }
+    let limit = 1.0 / products.variance.sqrt();
+    let exponent = |part: f64| {
+        let lambda = part * limit;
+        let gaussian = lambda * lambda * variance / 2.0;
+        gaussian - products.terms / 2.0 * (-part * part).ln_1p() - lambda * threshold
+    };
+    // Convex in λ: the interval that holds the least is cut to two thirds at a time.
+    let (mut low, mut high) = (0.0, 1.0 - 1e-12);
+    for _ in 0..100 {
+        let [left, right] = [low + (high - low) / 3.0, high - (high - low) / 3.0];
+        if exponent(left) < exponent(right) { high = right } else { low = left }
+    }
+    (1.0 + coefficients.log2() + exponent((low + high) / 2.0) * std::f64::consts::LOG2_E).min(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn products_have_longer_tails_and_many_of_them_nearly_gaussian_ones() {
+        let gaussian = failure_log2(9.0, 1.0, 256.0);
+        let mut last = 0.0;
+        for terms in [2.0, 12.0, 48.0, 1000.0, 1e6] {
+            let products = Products { terms, variance: 1.0 / terms };
+            let found = failure_log2_with_products(9.0, 0.0, products, 256.0);
+            assert!(found > gaussian && found < last, "{terms}: {found} after {last}, Gaussian {gaussian}");
+            last = found;
+        }
+        assert!(last < gaussian + 0.1, "{last}, Gaussian {gaussian}");
+        // Without products, and with hardly any, it is the Gaussian bound.
+        assert_eq!(failure_log2_with_products(9.0, 1.0, Products::default(), 256.0), gaussian);
+        let few = Products { terms: 12.0, variance: 1e-6 };
+        assert!((failure_log2_with_products(9.0, 1.0, few, 256.0) - gaussian).abs() < 0.01);
+    }
+
+    #[test]
+    fn the_bound_holds_for_sampled_sums_of_products() {
+        // Sums of twelve products of Gaussians, each a sum of uniform numbers from a fixed stream.
+        let mut state = 1u64;
+        let mut uniform = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 11) as f64 / (1u64 << 53) as f64 - 0.5
+        };
+        let mut gaussian = || (0..12).map(|_| uniform()).sum::<f64>();
+        let count = 200_000;
+        let sums = (0..count).map(|_| (0..12).map(|_| gaussian() * gaussian()).sum::<f64>() / 12f64.sqrt());
+        let beyond = sums.filter(|sum| sum.abs() > 4.0).count() as f64 / f64::from(count);
+        let products = Products { terms: 12.0, variance: 1.0 / 12.0 };
+        let bound = failure_log2_with_products(4.0, 0.0, products, 1.0).exp2();
+        // A Gaussian has 6.3e-5 there.
+        assert!(beyond > 1e-4 && beyond < bound, "{beyond} beyond 4 deviations, bounded by {bound}");
+    }
+}

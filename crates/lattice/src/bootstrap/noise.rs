@@ -1,6 +1,7 @@
 //! Noise of bootstrapping as variances, in units of the ring's modulus or, for LWE encryptions, of a turn.
 //!
-//! As in [`crate::noise`]: errors are independent and subgaussian, so variances add.
+//! Errors are independent, so variances add. Those of gates from circuit bootstrapping are products of an error
+//! that all coefficients share: see [`crate::noise::Products`] for their tails.
 
 use super::lwe::SwitchParams;
 use crate::gadget::GadgetParams;
@@ -81,6 +82,12 @@ impl Setting {
     /// What one key switch adds.
     pub fn key_switch(&self, gadget: GadgetParams) -> f64 {
         self.digits(gadget, self.key_energy()) + self.dropped_mask(gadget)
+    }
+
+    /// Variance of one digit of an element times the secret: what meets the one error that a trace leaves in a
+    /// gate's row.
+    pub fn digit_times_key(&self, gadget: GadgetParams) -> f64 {
+        self.degree as f64 * self.secret * digit(gadget)
     }
 
     /// What a gate adds to what it passes on, for a message of one bit.

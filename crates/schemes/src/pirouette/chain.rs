@@ -38,6 +38,8 @@ pub const QUERY_SIGMA: f64 = 3.19;
 
 /// The ring: q below 2⁵³, ternary secrets. Both primes are 1 modulo 2¹².
 const RING: Literal = Literal { degree: DEGREE, primes: [59_637_761, 151_031_809], sigma: 3.19 };
+/// Mean square of a coefficient of the ring's key.
+pub(super) const TERNARY: f64 = 2.0 / 3.0;
 /// Bits of q.
 pub(super) const LOG2_Q: u32 = 53;
 /// Bits to which elements of the ring's keys are rounded.
@@ -143,7 +145,7 @@ impl Chain {
         Setting {
             degree: DEGREE,
             modulus: self.ring().modulus() as f64,
-            secret: 2.0 / 3.0,
+            secret: TERNARY,
             sigma: RING.sigma,
             key_bits: KEY_BITS,
         }

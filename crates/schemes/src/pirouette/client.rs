@@ -58,10 +58,12 @@ impl<P: OfChain> Wire<P> for State {
         Error::check_length("pirouette's client state", bytes.len(), DEGREE + RESPONSE_DEGREE)?;
         let coefficients = |bytes: &[u8]| Zeroizing::new(bytes.iter().map(|&c| i32::from(c as i8)).collect());
         let (ring, response) = bytes.split_at(DEGREE);
-        let outside = ring.iter().filter(|&&c| !matches!(c as i8, -1..=1)).count();
-        if outside > 0 {
-            let found = format!("{outside} coefficients outside");
-            return Err(Error::malformed("pirouette's client state", found, "a ternary key"));
+        let bound = params.chain().response.error().bound();
+        let within = |bytes: &[u8], bound| bytes.iter().all(|&c| i32::from(c as i8).abs() <= bound);
+        if !(within(ring, 1) && within(response, bound)) {
+            let found = "a coefficient outside of its key's range";
+            let expected = format!("a ternary key, and one of coefficients up to {bound}");
+            return Err(Error::malformed("pirouette's client state", found, expected));
         }
         let chain = params.chain();
         Ok(Self(Arc::new(Secrets {
@@ -105,9 +107,9 @@ impl<T: Lengths> Client<Pirouette<T>> for PirouetteClient<T> {
     }
 
     fn register(&self, rng: &mut dyn CryptoRng) -> Result<Option<(State, Keys<Evaluation>)>> {
-        let mut rng = SecretRng::new(rng);
+        let (seed, mut rng) = (Seed::random(rng), SecretRng::new(rng));
         let state = State::generate(&self.params, &mut rng);
-        let keys = Keys::generate(&self.params.chain, &state.0, &mut rng);
+        let keys = Keys::generate(&self.params.chain, &state.0, seed, &mut rng);
         Ok(Some((state, keys)))
     }
 
@@ -146,10 +148,11 @@ pub(crate) fn open<P: OfAnswer>(
 ) -> Result<Vec<Record>> {
     let (item, distance) = decrypt(params, secret, answer);
     let half = 1u64 << (params.answer_bits().a - LOG2_P - 1);
+    let record = params.layout().bundle.select(&item, secret.slot);
     if distance as f64 > DECODING_PART * half as f64 {
         return Err(Error::NotDecodable);
     }
-    Ok(vec![params.layout().bundle.select(&item, secret.slot)])
+    Ok(vec![record])
 }
 
 /// The item's bytes, and the largest distance of a phase from a message.

@@ -164,6 +164,7 @@ pub(super) fn server_bytes(chain: &Chain) -> usize {
 }
 
 /// Ring elements of Pirouette's keys.
+#[cfg(test)]
 pub(super) fn elements(chain: &Chain) -> usize {
     Part::all(chain).into_iter().map(|part| part.rows(chain)).sum()
 }
@@ -202,16 +203,15 @@ pub trait OfChain {
     fn chain(&self) -> &Chain;
 }
 
-/// Keys as they travel; expanded where a server first needs them.
+/// Keys as they travel, and expanded: when a server accepts them, or when those that were just made are used.
 pub struct Keys<E> {
     packed: Vec<u8>,
     expanded: OnceLock<Result<E, String>>,
 }
 
 impl<E: Expanded> Keys<E> {
-    /// Fresh keys for a client's secrets.
-    pub(crate) fn generate(chain: &Chain, secrets: &Secrets, rng: &mut dyn CryptoRng) -> Self {
-        let seed = Seed::random(rng);
+    /// Fresh keys for a client's secrets, under masks from a public seed.
+    pub(crate) fn generate(chain: &Chain, secrets: &Secrets, seed: Seed, rng: &mut dyn CryptoRng) -> Self {
         let mut packed = Vec::with_capacity(E::packed_bytes(chain));
         packed.extend_from_slice(&seed.0);
         packed.append(&mut E::generate(chain, secrets, &seed, rng));

@@ -9,6 +9,8 @@ use papir_core::{Change, Records, Result, Shape};
 use super::chain::{DEGREE, LOG2_DEGREE, RESPONSE_DEGREE, unfit};
 use crate::bundle::Bundle;
 
+/// Bits of an item's number: so that with the padding bit a query's error stays small beside the lowest.
+pub(crate) const MOST_INDEX_BITS: u32 = 24;
 /// The shortest item.
 pub(crate) const LEAST_SPAN: usize = 32;
 
@@ -35,7 +37,7 @@ impl Layout {
     /// Items of `span` bytes in rows by ν₁ bits.
     ///
     /// # Errors
-    /// [`papir_core::Error::Parameters`] for an unfit span.
+    /// [`papir_core::Error::Parameters`] for an unfit span or too many items.
     pub fn new(shape: Shape, span: usize, log2_rows: u32) -> Result<Self> {
         if !span.is_power_of_two() || !(LEAST_SPAN..=RESPONSE_DEGREE).contains(&span) {
             return Err(unfit(format!(
@@ -50,6 +52,11 @@ impl Layout {
         let log2_slots = LOG2_DEGREE - span.trailing_zeros();
         let polys = bundle.units().div_ceil(1 << log2_slots);
         let log2_columns = polys.div_ceil(1 << log2_rows).next_power_of_two().trailing_zeros();
+        let found = log2_rows + log2_columns + log2_slots;
+        if found > MOST_INDEX_BITS {
+            let expected = format!("at most {MOST_INDEX_BITS}, in items of up to {RESPONSE_DEGREE} bytes");
+            return Err(unfit(format!("{found} bits of an item's number: expected {expected}")));
+        }
         let rows = polys.div_ceil(1 << log2_columns) as usize;
         Ok(Self { bundle, span, planes, rows, log2_rows, log2_columns, log2_slots })
     }
@@ -76,7 +83,12 @@ impl Layout {
 
     /// Bytes of the database: a byte a coefficient.
     pub fn bytes(&self) -> u64 {
-        (self.planes * self.polys() * DEGREE) as u64
+        self.planes as u64 * self.polys() as u64 * DEGREE as u64
+    }
+
+    /// The most records that items of this kind can hold.
+    pub(crate) fn most_records(&self) -> u64 {
+        self.bundle.per_unit << MOST_INDEX_BITS
     }
 
     /// Places the items of polynomial `index` of every plane: a plane's d bytes follow another's.

@@ -30,7 +30,7 @@ pub mod noise;
 pub mod params;
 pub mod phase0;
 pub mod retrieval;
-mod search;
+pub(crate) mod search;
 pub mod server;
 #[cfg(test)]
 mod tests;

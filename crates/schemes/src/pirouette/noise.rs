@@ -3,17 +3,21 @@
 use papir_lattice::bootstrap::lwe::SwitchParams;
 use papir_lattice::bootstrap::noise::{Gate, Setting};
 use papir_lattice::gadget::GadgetParams;
-use papir_lattice::noise::{failure_log2, rounding};
+use papir_lattice::noise::{Products, failure_log2, failure_log2_with_products, rounding};
 use papir_lattice::response::ResponseBits;
 
 use super::chain::{
     Chain, DEGREE, LOG2_DEGREE, LOG2_DIGIT, LOG2_P, LOG2_QUERY, ORDER, OUTPUTS, QUERY_SIGMA, RESPONSE_DEGREE,
+    TERNARY,
 };
 use super::layout::Layout;
 
 /// The part of half the distance between messages that an answer's error may reach: beyond it, an answer
 /// does not decode.
 pub(crate) const DECODING_PART: f64 = 0.875;
+/// What the square of the response key's norm exceeds its mean by at most: three standard deviations of a sum of
+/// 1024 squares.
+const KEY_MARGIN: f64 = 1.14;
 /// The largest failure probability, log₂.
 const FAILURE_LOG2: f64 = -40.0;
 
@@ -56,6 +60,18 @@ pub struct Retrieved {
     pub first: f64,
     /// That folding and rotating add.
     pub gates: f64,
+    /// The part of it that is a digit's sum with the key times the one error that a trace leaves in a gate's row:
+    /// the same error for all coefficients, so that their tails are not Gaussian.
+    pub products: Products,
+}
+
+/// Errors of the encryptions that gates are made of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Origin {
+    /// Variance of the coefficient that holds the message.
+    pub(crate) kept: f64,
+    /// Variances of all coefficients together.
+    pub(crate) energy: f64,
 }
 
 /// Gadgets of a gate's RGSW encryption and of the key s² that made it.
@@ -66,23 +82,28 @@ pub(crate) struct GateGadgets {
 }
 
 impl Retrieved {
-    /// From the energies of a selector and of the encryptions of m·gⱼ that gates are made of.
+    /// From the energy of a selector and the errors of the encryptions of m·gⱼ that gates are made of.
     pub(crate) fn new(
         ring: &Setting,
         gadgets: GateGadgets,
         [rows, columns, slots]: [u32; 3],
-        [selector, plain]: [f64; 2],
+        (selector, origin): (f64, Origin),
     ) -> Self {
         let q2 = ring.modulus * ring.modulus;
         // Of bytes that are −128 at worst.
         let bytes = 2f64.powi(rows as i32) * 4f64.powi(LOG2_P as i32 - 1);
-        let gate = ring.scheme_switch(gadgets.square, plain);
+        let gate = ring.scheme_switch(gadgets.square, origin.energy);
         let gates = f64::from(columns + slots) * ring.gate(gadgets.gate, gate);
+        let products = Products {
+            terms: f64::from(columns + slots) * gadgets.gate.levels as f64,
+            variance: ring.digit_times_key(gadgets.gate) * origin.kept / q2,
+        };
         Self {
             rows: Gate { keyed: gate.keyed / q2, plain: gate.plain / q2 },
             selector: selector / q2,
             first: selector * bytes / q2,
             gates: gates / q2,
+            products,
         }
     }
 
@@ -90,10 +111,10 @@ impl Retrieved {
     fn answer(&self, response: &Setting, ring_switch: GadgetParams, bits: ResponseBits) -> f64 {
         let q2 = response.modulus * response.modulus;
         // Both halves of the larger key meet the rounded mask.
-        let rounded = (DEGREE as f64 * 2.0 / 3.0 + 1.0) * rounding(1.0) / q2;
+        let rounded = (DEGREE as f64 * TERNARY + 1.0) * rounding(1.0) / q2;
         let switch = 2.0 * response.key_switch(ring_switch) / q2;
         let step = |bits: u32| rounding(2f64.powi(-(bits as i32)));
-        let sent = response.degree as f64 * response.secret * step(bits.a) + step(bits.b);
+        let sent = KEY_MARGIN * response.degree as f64 * response.secret * step(bits.a) + step(bits.b);
         self.first + self.gates + rounded + switch + sent
     }
 
@@ -101,7 +122,8 @@ impl Retrieved {
     pub(crate) fn failure_log2(&self, chain: &Chain, coefficients: usize, bits: ResponseBits) -> f64 {
         let threshold = DECODING_PART / 2f64.powi(LOG2_P as i32 + 1);
         let variance = self.answer(&chain.response_setting(), chain.ring_switch.params(), bits);
-        failure_log2(threshold, variance, coefficients as f64)
+        let rest = variance - self.products.total();
+        failure_log2_with_products(threshold, rest, self.products, coefficients as f64)
     }
 
     /// The fewest bits of an answer's mask and body with which `coefficients` of it decode, and log₂ of the
@@ -138,13 +160,14 @@ impl Noise {
         let NoiseInput { ring, gadgets, dimensions, gate, .. } = *input;
         let rotation = ring.rotation(gadgets.bits, input.short[0].dimension);
         let box_rotation = ring.rotation(gadgets.digits, input.short[1].dimension);
-        let trace = ring.trace(gadgets.galois, LOG2_DEGREE as usize).energy;
+        let trace = ring.trace(gadgets.galois, LOG2_DEGREE as usize);
         let boxes = 2f64.powi((dimensions[0] - LOG2_DIGIT) as i32);
         // Of a rotation's error the trace keeps one coefficient's.
-        let energies = [box_rotation * boxes + trace, rotation + trace];
+        let selector = box_rotation * boxes + trace.energy;
+        let origin = Origin { kept: rotation + trace.kept, energy: rotation + trace.energy };
         let gadgets = GateGadgets { gate, square: gadgets.square };
         Self {
-            retrieved: Retrieved::new(&ring, gadgets, dimensions, energies),
+            retrieved: Retrieved::new(&ring, gadgets, dimensions, (selector, origin)),
             exponents: exponents(input, rotation / (ring.modulus * ring.modulus)),
         }
     }
@@ -155,10 +178,17 @@ impl Noise {
         let singles = f64::from(rows - LOG2_DIGIT + columns + slots);
         let boxes = 2f64.powi((rows - LOG2_DIGIT) as i32);
         // A bit is half a turn; a digit with the sign has 2^5 values.
-        let bits = failure_log2(0.25, self.exponents[0], singles);
-        let digits = failure_log2(0.5 / 2f64.powi(LOG2_DIGIT as i32 + 1), self.exponents[1], boxes);
+        let [bias_of_bits, bias_of_digits] = input.short.map(|short| rounding_bias(&short));
+        let bits = failure_log2(0.25 - bias_of_bits, self.exponents[0], singles);
+        let digit = 0.5 / 2f64.powi(LOG2_DIGIT as i32 + 1);
+        let digits = failure_log2(digit - bias_of_digits, self.exponents[1], boxes);
         (bits.exp2() + digits.exp2()).log2()
     }
+}
+
+/// How far rounding halves up moves a phase at most, in turns: half a word of each component for each set bit.
+fn rounding_bias(short: &SwitchParams) -> f64 {
+    (short.dimension + 1) as f64 / 2.0 / 2f64.powi(short.log2_q as i32)
 }
 
 /// Outputs of a bit's rotation that are subtracted from the next bits, each from one, beside the gate's digits

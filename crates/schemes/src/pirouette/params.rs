@@ -7,7 +7,7 @@ use papir_core::codec::{Reader, Writer};
 use papir_core::cost::{Counts, Operation, Work};
 use papir_core::scheme::{Goal, Parameters};
 use papir_core::{
-    Description, Limits, MAX_RECORD_BITS, MAX_RECORDS, Result, Security, Shape, Sizes, UpdateCost, envelope,
+    Description, Limits, MAX_RECORD_BITS, Result, Security, Shape, Sizes, UpdateCost, envelope,
 };
 use papir_kernels::bits::packed_len;
 use papir_lattice::gadget::{Gadget, GadgetParams};
@@ -23,8 +23,6 @@ use super::search;
 use super::wire::SEED_BYTES;
 use crate::shape_io::{SHAPE_BYTES, read_shape, write_shape};
 
-/// Bits of an item's number that the query's precision takes, beside the padding bit.
-pub(super) const MOST_INDEX_BITS: u32 = 25;
 /// Bytes of encoded parameters.
 const ENCODED_BYTES: usize = SHAPE_BYTES + 4 + 4 + 4 + 4 + 1 + 1;
 
@@ -84,12 +82,6 @@ impl<T: Lengths> PirouetteParams<T> {
             return Err(unfit(format!("{literal:?}: expected {expected}")));
         }
         let (chain, layout) = (Chain::get::<T>()?, Layout::new(shape, span, LOG2_DIGIT + tau)?);
-        if layout.index_bits() + 1 > MOST_INDEX_BITS {
-            let (found, most) = (layout.index_bits(), MOST_INDEX_BITS - 1);
-            return Err(unfit(format!(
-                "{found} bits of an item's number: expected at most {most}, in items of up to {RESPONSE_DEGREE} bytes"
-            )));
-        }
         let gadget = gate_gadget(gate).ok_or_else(|| unfit(format!("digits of {gate:?}")))?;
         let input = noise::input(&chain, &layout, gadget);
         let noise = Noise::compute(&input);
@@ -152,7 +144,8 @@ impl<T: Lengths> PirouetteParams<T> {
 
     fn work(&self) -> Work {
         let [bits, boxes, converted, first, gates] = self.products();
-        let (encryptions, bytes) = (keys::elements(&self.chain), self.layout.bytes() as f64);
+        let bytes = self.layout.bytes() as f64;
+        let digits = (self.layout.index_bits() - self.layout.log2_rows) as usize * self.gate.levels();
         let columns = self.layout.columns();
         Work {
             setup: Counts::new().with(Operation::Encode8, bytes, self.layout.polys()),
@@ -161,7 +154,7 @@ impl<T: Lengths> PirouetteParams<T> {
             answer: Counts::new()
                 .with(Operation::ExternalProduct, bits, 1)
                 .with(Operation::ExternalProduct, boxes, 1 << self.literal.tau)
-                .with(Operation::ExternalProduct, converted, encryptions)
+                .with(Operation::ExternalProduct, converted, digits)
                 .with(Operation::ExternalProduct, first + gates, columns),
             extract: Counts::new().with(
                 Operation::DecryptRow,
@@ -229,7 +222,7 @@ impl<T: Lengths> Parameters for PirouetteParams<T> {
             security: weakest.map(|row| Security { bits: row.matzov, source: row.set }),
             failure_log2: self.failure_log2,
             limits: Limits {
-                records: MAX_RECORDS,
+                records: self.layout.most_records(),
                 record_bits: MAX_RECORD_BITS,
                 batch: 1,
                 client_keys: true,

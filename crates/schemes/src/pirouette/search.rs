@@ -10,7 +10,7 @@ use super::layout::LEAST_SPAN;
 use super::params::{Form, Literal, PirouetteParams};
 
 /// Digits and bases of the gates' gadgets, fewest digits first.
-pub(super) const GATES: [(usize, u32); 6] = [(3, 7), (4, 6), (4, 5), (5, 4), (6, 4), (7, 3)];
+pub(crate) const GATES: [(usize, u32); 6] = [(3, 7), (4, 6), (4, 5), (5, 4), (6, 4), (7, 3)];
 /// Uplink and downlink that [`Goal::Balanced`] assumes, bytes a second (10 Mbit/s).
 const BALANCED_LINE: f64 = 1.25e6;
 /// The best parameters for a goal: spans from the record's length on, all numbers of boxes, and of the gates'
@@ -18,7 +18,7 @@ const BALANCED_LINE: f64 = 1.25e6;
 /// seeds of 16 bytes, which repeat as little as those of 32 do: after some 2⁶⁴ queries of one client.
 ///
 /// # Errors
-/// Those of the parameters that come nearest, where none fit.
+/// Those of the last parameters that were tried, where none fit.
 pub(super) fn choose<T: Lengths>(shape: Shape, goal: Goal) -> Result<PirouetteParams<T>> {
     let form = if goal == Goal::MinTime { Form::Fast } else { Form::Compact };
     let seed_bytes = if goal == Goal::MinCommunication { 16 } else { 32 };
@@ -27,7 +27,6 @@ pub(super) fn choose<T: Lengths>(shape: Shape, goal: Goal) -> Result<PirouettePa
     let mut best: Option<(f64, PirouetteParams<T>)> = None;
     let mut refusal = unfit("no items");
     for (span, tau) in spans.flat_map(|span| (0..=4).map(move |tau| (span, tau))) {
-        // The gates are found.
         match closing(shape, Literal { span, tau, gate: GATES[0], seed_bytes, form }) {
             Ok(params) => {
                 let cost = cost(&params, goal);

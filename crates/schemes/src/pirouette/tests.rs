@@ -204,7 +204,10 @@ fn keys_and_states_of_other_lengths_are_refused() {
     assert!(<State as Wire<PirouetteParams<Full>>>::decode(&params, &state[1..]).is_err());
     state[0] = 2;
     let error = <State as Wire<PirouetteParams<Full>>>::decode(&params, &state).err().unwrap().to_string();
-    assert!(error.contains("1 coefficients outside"), "{error}");
+    assert!(error.contains("expected a ternary key"), "{error}");
+    state[0] = 1;
+    state[DEGREE] = 127;
+    assert!(<State as Wire<PirouetteParams<Full>>>::decode(&params, &state).is_err());
 }
 
 #[test]

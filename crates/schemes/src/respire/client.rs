@@ -38,9 +38,9 @@ impl Client<Respire> for RespireClient {
     }
 
     fn register(&self, rng: &mut dyn CryptoRng) -> Result<Option<(State, Keys<Conversion>)>> {
-        let mut rng = SecretRng::new(rng);
+        let (seed, mut rng) = (Seed::random(rng), SecretRng::new(rng));
         let state = State::generate(&self.params, &mut rng);
-        let keys = Keys::generate(&self.params.chain, state.secrets(), &mut rng);
+        let keys = Keys::generate(&self.params.chain, state.secrets(), seed, &mut rng);
         Ok(Some((state, keys)))
     }
 
@@ -90,13 +90,17 @@ impl RespireClient {
         let divided = |x: u64| (0..LOG2_DEGREE).fold(x, |x, _| half_modulo(x, q));
         let below = layout.log2_columns + layout.log2_slots;
         let (row, scale) = (item >> below, divided((q + (1 << (LOG2_P - 1))) >> LOG2_P));
-        let rows = (0..1u64 << layout.log2_rows).map(|r| u64::conditional_select(&0, &scale, r.ct_eq(&row)));
-        let factors: Vec<u64> =
-            (0..self.params.gate.levels()).map(|i| divided(self.params.gate.factor(i))).collect();
-        let gates = (0..below).flat_map(|bit| {
+        // As long as it will be: growing would leave copies behind.
+        let mut values = Zeroizing::new(Vec::with_capacity(self.params.query_words()));
+        for r in 0..1u64 << layout.log2_rows {
+            values.push(u64::conditional_select(&0, &scale, r.ct_eq(&row)));
+        }
+        for bit in 0..below {
             let set = (item >> bit & 1).ct_eq(&1);
-            factors.iter().map(move |factor| u64::conditional_select(&0, factor, set)).collect::<Vec<_>>()
-        });
-        Zeroizing::new(rows.chain(gates).collect())
+            for level in 0..self.params.gate.levels() {
+                values.push(u64::conditional_select(&0, &divided(self.params.gate.factor(level)), set));
+            }
+        }
+        values
     }
 }

@@ -6,8 +6,7 @@ use papir_core::codec::{Reader, Writer};
 use papir_core::cost::{Counts, Operation, Rates, Work};
 use papir_core::scheme::{Goal, Parameters, Scheme};
 use papir_core::{
-    Description, Error, Limits, MAX_RECORD_BITS, MAX_RECORDS, Result, Security, Shape, Sizes, UpdateCost,
-    envelope,
+    Description, Error, Limits, MAX_RECORD_BITS, Result, Security, Shape, Sizes, UpdateCost, envelope,
 };
 use papir_kernels::bits::packed_len;
 use papir_lattice::gadget::Gadget;
@@ -19,8 +18,9 @@ use crate::pirouette::Full;
 use crate::pirouette::chain::{Chain, DEGREE, LOG2_DEGREE};
 use crate::pirouette::keys::{Conversion, Expanded, OfChain};
 use crate::pirouette::layout::{LEAST_SPAN, Layout};
-use crate::pirouette::noise::{GateGadgets, Retrieved};
+use crate::pirouette::noise::{GateGadgets, Origin, Retrieved};
 use crate::pirouette::params::{OfAnswer, gate_gadget};
+use crate::pirouette::search::GATES;
 use crate::shape_io::{SHAPE_BYTES, read_shape, write_shape};
 
 /// Bytes of encoded parameters.
@@ -29,8 +29,6 @@ const ENCODED_BYTES: usize = SHAPE_BYTES + 5 * 4;
 pub(super) const SEED_BYTES: usize = 32;
 /// Bits of a row's number.
 const LOG2_ROWS: std::ops::RangeInclusive<u32> = 4..=9;
-/// Digits and bases of the gates' gadgets.
-const GATES: [(usize, u32); 6] = [(3, 7), (4, 6), (4, 5), (5, 4), (6, 4), (7, 3)];
 /// Bits that the words of a query's body may have.
 const QUERY_BITS: std::ops::RangeInclusive<u32> = 28..=48;
 /// Uplink and downlink that [`Goal::Balanced`] assumes, bytes a second (10 Mbit/s).
@@ -76,7 +74,7 @@ impl RespireParams {
         if !LOG2_ROWS.contains(&log2_rows) || !QUERY_BITS.contains(&query_bits) || !(1..=8).contains(&gate.0)
         {
             return Err(unfit(format!(
-                "{literal:?}: expected 4 to 9 bits of rows, 28 to 48 of a query's words"
+                "{literal:?}: expected 4 to 9 bits of rows, 28 to 48 of a query's words, 1 to 8 digits in gates"
             )));
         }
         let chain = Chain::get::<Full>()?;
@@ -93,10 +91,11 @@ impl RespireParams {
         // A trace keeps one coefficient's error, and multiplies it with d.
         let step = rounding(ring.modulus / 2f64.powi(query_bits as i32));
         let fresh = (ring.sigma * ring.sigma + step) * 4f64.powi(LOG2_DEGREE as i32);
-        let energy = ring.trace(chain.galois.params(), LOG2_DEGREE as usize).energy + fresh;
+        let trace = ring.trace(chain.galois.params(), LOG2_DEGREE as usize);
+        let origin = Origin { kept: trace.kept + fresh, energy: trace.energy + fresh };
         let gadgets = GateGadgets { gate: gadget, square: chain.square.params() };
         let dimensions = [layout.log2_rows, layout.log2_columns, layout.log2_slots];
-        let retrieved = Retrieved::new(&ring, gadgets, dimensions, [energy; 2]);
+        let retrieved = Retrieved::new(&ring, gadgets, dimensions, (origin.energy, origin));
         let answer_bits = retrieved.answer_bits(&chain, layout.planes * span, f64::NEG_INFINITY);
         let (answer_bits, failure_log2) = answer_bits
             .ok_or_else(|| unfit(format!("the noise of {literal:?} exceeds the decoding limit")))?;
@@ -238,7 +237,7 @@ impl Parameters for RespireParams {
             security: weakest.map(|row| Security { bits: row.matzov, source: row.set }),
             failure_log2: self.failure_log2,
             limits: Limits {
-                records: MAX_RECORDS,
+                records: self.layout.most_records(),
                 record_bits: MAX_RECORD_BITS,
                 batch: 1,
                 client_keys: true,
