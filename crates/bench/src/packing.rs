@@ -231,8 +231,7 @@ impl<P: RingPacking> Case<P> {
         let (d, packs, modulus) = (self.ring().degree(), prepared.packs.len(), self.ring().modulus());
         let bits = u64::BITS - modulus.leading_zeros();
         let elements = prepared.packs.iter().map(|pack| 1 + pack.last.len()).sum::<usize>();
-        let setting =
-            Setting { degree: d, modulus: modulus as f64, sigma: self.column.ring.sigma, key_bits: bits };
+        let setting = Setting::error_like(d, modulus as f64, self.column.ring.sigma, bits);
         let largest = errors.iter().fold(0.0, |largest: f64, error| largest.max(error.abs()));
         let variance = errors.iter().map(|error| error * error).sum::<f64>() / errors.len() as f64;
         Measured {

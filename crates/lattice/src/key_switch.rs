@@ -1,10 +1,10 @@
-//! Key switching (InsPIRe, section 2, KS.Setup and KS.Switch): from s′ to s by K = [w, y] with
+//! Keys of key switching (InsPIRe, section 2, KS.Setup): from s′ to s by K = [w, y] with
 //! y = −s·w + e + s′·g.
 
 use std::ops::Range;
 
 use papir_ring::prg::Seed;
-use papir_ring::{Accumulator, Coefficients, Poly, Ring, Values};
+use papir_ring::{Accumulator, Poly, Ring, Values};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
@@ -46,17 +46,4 @@ pub fn inner_product(ring: &Ring, digits: &[Poly<Values>], rows: &[Poly<Values>]
         sum.add_product(digit, row);
     }
     sum.reduce(ring)
-}
-
-/// KS.Switch: what the component a under the source key becomes: (a′, b′) to add under the target key.
-pub fn switch(
-    ring: &Ring,
-    gadget: &Gadget,
-    a: &Poly<Coefficients>,
-    masks: &[Poly<Values>],
-    bodies: &[Poly<Values>],
-) -> (Poly<Coefficients>, Poly<Coefficients>) {
-    let digits = gadget.decompose_to_values(ring, a);
-    let part = |rows| ring.inverse(inner_product(ring, &digits, rows));
-    (part(masks), part(bodies))
 }

@@ -6,12 +6,12 @@
 //! | [`secret`], [`rlwe`], [`lwe`] | keys and encryptions under public masks | InsPIRe, section 2 |
 //! | [`lwe32`] | LWE at modulus 2³² under negacyclic masks, and products of bytes | SimplePIR, figure 2 |
 //! | [`gadget`] | approximate balanced digits | InsPIRe, appendix G.1 |
-//! | [`key_switch`], [`rgsw`] | KS.Setup, KS.Switch, external product | InsPIRe, section 2 |
+//! | [`key_switch`], [`rgsw`] | KS.Setup, RGSW encryptions | InsPIRe, section 2 |
 //! | [`mod_switch`] | rounding to and from powers of two | InsPIRe, Lemma 9 |
 //! | [`selection`] | a matrix of words times an encrypted selector, and its masks | InsPIRe, Algorithm 9, line 7 |
 //! | [`packing`] | many LWE encryptions into one RLWE encryption: InspiRING, PartialInspiRING, CDKS | InsPIRe, Algorithms 1 and 2 |
 //! | [`response`] | RLWE encryptions in few bits, and what they decrypt to | InsPIRe, Lemma 9 |
-//! | [`rows`] | gadget encryptions laid out for fast products | |
+//! | [`rows`] | KS.Switch, external product | InsPIRe, section 2 and Lemma 2 |
 //! | [`bootstrap`] | blind rotation, traces, circuit bootstrapping, decomposition of LWE messages | Pirouette, section 3 |
 //! | [`noise`] | variances and failure probabilities | InsPIRe, Theorems 2, 9, 10 |
 //!

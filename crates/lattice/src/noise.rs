@@ -8,13 +8,18 @@
 use crate::gadget::GadgetParams;
 
 /// Variance of a digit, uniform in [−z/2, z/2): its mean square is (z² + 2)/12.
-fn digit(base: f64) -> f64 {
-    (base * base + 2.0) / 12.0
+pub(crate) fn digit(log_base: u32) -> f64 {
+    (4f64.powi(log_base as i32) + 2.0) / 12.0
 }
 
 /// Variance of rounding to a grid of this step: step²/12.
 pub fn rounding(step: f64) -> f64 {
     step * step / 12.0
+}
+
+/// Variance of what a gadget leaves out of a word.
+pub(crate) fn dropped(gadget: GadgetParams) -> f64 {
+    rounding(2f64.powi(gadget.drop as i32))
 }
 
 /// The ring, the error and the rounding that ciphertexts travel with.
@@ -24,32 +29,44 @@ pub struct Setting {
     pub degree: usize,
     /// q.
     pub modulus: f64,
-    /// Standard deviation of secret and error.
+    /// Mean square of a coefficient of the secret.
+    pub secret: f64,
+    /// Standard deviation of the error.
     pub sigma: f64,
     /// Bits to which key material is rounded for the upload.
     pub key_bits: u32,
 }
 
 impl Setting {
+    /// With a secret drawn like the error.
+    pub fn error_like(degree: usize, modulus: f64, sigma: f64, key_bits: u32) -> Self {
+        Self { degree, modulus, secret: sigma * sigma, sigma, key_bits }
+    }
+
     /// Variance of the error of one key element as the server has it.
     pub fn key_error(&self) -> f64 {
         self.sigma * self.sigma + rounding(self.modulus / 2f64.powi(self.key_bits as i32))
     }
 
-    /// Variance that one product with ℓ digits adds: Σ digit·error.
-    fn digits(&self, gadget: GadgetParams) -> f64 {
-        let base = 2f64.powi(gadget.log_base as i32);
-        gadget.levels as f64 * self.degree as f64 * digit(base) * self.key_error()
+    /// Variance that one product with ℓ digits adds: Σ digit·error, for rows of this energy, which is the sum of
+    /// their coefficients' variances.
+    pub(crate) fn digits(&self, gadget: GadgetParams, energy: f64) -> f64 {
+        gadget.levels as f64 * digit(gadget.log_base) * energy
+    }
+
+    /// Energy of one key element.
+    pub(crate) fn key_energy(&self) -> f64 {
+        self.degree as f64 * self.key_error()
     }
 
     /// Variance of the dropped bits of a mask, which meet the secret.
-    fn dropped_mask(&self, gadget: GadgetParams) -> f64 {
-        self.degree as f64 * self.sigma * self.sigma * rounding(2f64.powi(gadget.drop as i32))
+    pub(crate) fn dropped_mask(&self, gadget: GadgetParams) -> f64 {
+        self.degree as f64 * self.secret * dropped(gadget)
     }
 
     /// Variance that one key switch adds to a coefficient: digits times errors, and the dropped bits.
-    fn key_switch(&self, gadget: GadgetParams) -> f64 {
-        self.digits(gadget) + self.dropped_mask(gadget)
+    pub fn key_switch(&self, gadget: GadgetParams) -> f64 {
+        self.digits(gadget, self.key_energy()) + self.dropped_mask(gadget)
     }
 
     /// Variance that InspiRING adds to a coefficient: d − 1 key switches (Theorem 2, with the
@@ -74,15 +91,14 @@ impl Setting {
 
     /// Variance that an external product with a unit monomial adds (Lemma 2).
     pub fn external_product(&self, gadget: GadgetParams) -> f64 {
-        let dropped_body = rounding(2f64.powi(gadget.drop as i32));
-        2.0 * self.digits(gadget) + self.dropped_mask(gadget) + dropped_body
+        2.0 * self.digits(gadget, self.key_energy()) + self.dropped_mask(gadget) + dropped(gadget)
     }
 
     /// Variance that switching an answer's mask to 2^a_bits and its body to 2^b_bits adds, in
     /// units of q (Lemma 9, one modulus each).
     pub fn response_switch(&self, a_bits: u32, b_bits: u32) -> f64 {
         let step = |bits: u32| rounding(self.modulus / 2f64.powi(bits as i32));
-        self.degree as f64 * self.sigma * self.sigma * step(a_bits) + step(b_bits)
+        self.degree as f64 * self.secret * step(a_bits) + step(b_bits)
     }
 }
 

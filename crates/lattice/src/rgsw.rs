@@ -1,19 +1,18 @@
-//! RGSW encryptions of a unit monomial and the external product (InsPIRe, section 2 and Lemma 2).
+//! RGSW encryptions (InsPIRe, section 2); their external product is [`crate::rows`]'s.
 //!
 //! The rows of the printed matrix [a, −s·a + e] + m·G are RLWE encryptions of s·m·g (rows that meet
 //! the digits of a ciphertext's mask) and of m·g (rows that meet its body's digits). Written so,
 //! every mask stays the public one.
 
 use papir_ring::prg::Seed;
-use papir_ring::{Coefficients, Poly, Ring, Values};
+use papir_ring::{Poly, Ring, Values};
 use rand_core::CryptoRng;
 use subtle::{ConditionallySelectable, ConstantTimeEq};
 use zeroize::Zeroizing;
 
 use crate::gadget::Gadget;
-use crate::key_switch::{self, inner_product};
+use crate::key_switch;
 use crate::params::RlweParams;
-use crate::rlwe::Rlwe;
 use crate::secret::SecretKey;
 
 /// 2ℓ masks under the public seed; each from a stream of its own.
@@ -58,20 +57,6 @@ pub fn encrypt(
     let mut bodies = key_switch::generate(params, secret, &keyed, upper, gadget, rng);
     bodies.append(&mut key_switch::generate(params, secret, message, lower, gadget, rng));
     bodies
-}
-
-/// The external product RLWE(m₀) ⊡ RGSW(m₁) = RLWE(m₀·m₁).
-pub fn external_product(
-    ring: &Ring,
-    gadget: &Gadget,
-    ciphertext: &Rlwe,
-    masks: &[Poly<Values>],
-    bodies: &[Poly<Values>],
-) -> Rlwe {
-    let mut digits = gadget.decompose_to_values(ring, &ciphertext.a);
-    digits.append(&mut gadget.decompose_to_values(ring, &ciphertext.b));
-    let part = |rows| -> Poly<Coefficients> { ring.inverse(inner_product(ring, &digits, rows)) };
-    Rlwe { a: part(masks), b: part(bodies) }
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! Gadget encryptions laid out for fast products: what blind rotation, automorphisms and CMUX gates run on.
+//! Gadget encryptions laid out for fast products: key switching (InsPIRe, section 2, KS.Switch), the external
+//! product (Lemma 2), and what is made of them: blind rotation, automorphisms, CMUX gates.
 //!
 //! A [`Rows`] is RLWE′(m), one encryption of m·gⱼ for each digit, or RGSW(m), those of s·m·gⱼ followed by
 //! those of m·gⱼ (as in [`crate::rgsw`]). A product takes digits in values, sums rows without reductions in

@@ -3,9 +3,9 @@
 //! A torus element x stands for x/2⁶⁴: sums wrap around, and products with powers of two are shifts. From a
 //! modulus q < 2⁵⁴ nothing is lost on the way that matters (2⁻⁶⁴ a word).
 
+use papir_ring::Ring;
 use papir_ring::prg::{Expander, Seed};
 use papir_ring::sample::{self, Gaussian};
-use papir_ring::{Coefficients, Poly, Ring};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
@@ -43,23 +43,19 @@ impl Lwe {
     /// Coefficient `index` of RLWE encryptions, under the coefficients of the ring's key (SampleExtract).
     pub fn extract(ring: &Ring, rlwe: &Rlwe, index: usize) -> Self {
         let torus = Torus::new(ring.modulus());
-        let mask = words(ring, &rlwe.a);
+        let mask = ring.to_words(&rlwe.a);
         let (low, high) = mask.split_at(index + 1);
         // Coefficient `index` of a·s is Σ a_{index−i}·s_i, with a sign where the index wraps around.
         let a = low.iter().rev().map(|&a| torus.lift(a));
         let a = a.chain(high.iter().rev().map(|&a| torus.lift(a).wrapping_neg())).collect();
-        Self { a, b: torus.lift(words(ring, &rlwe.b)[index]) }
+        Self { a, b: torus.lift(ring.to_words(&rlwe.b)[index]) }
     }
-}
-
-fn words(ring: &Ring, poly: &Poly<Coefficients>) -> Vec<u64> {
-    ring.to_words(poly)
 }
 
 /// Words modulo q to the torus.
 #[derive(Clone, Copy, Debug)]
 struct Torus {
-    /// ⌊2¹¹⁶/q⌋ for q from 2⁵² on.
+    /// ⌊2^(63 + bits)/q⌋ for q of so many bits.
     reciprocal: u64,
     shift: u32,
 }
@@ -193,26 +189,13 @@ impl SwitchKey {
 
     /// The encryption under the short key: n words of the mask and the body, modulo 2^k.
     fn switch(&self, lwe: &Lwe) -> Vec<u32> {
-        let mut sum = match &self.words {
+        let mut sum: Vec<u32> = match &self.words {
             Words::Short(rows) => {
-                let mut sum = vec![0u16; self.params.dimension + 1];
-                self.each_digit(lwe, rows, |digit, row| {
-                    let digit = digit as u16;
-                    sum.iter_mut()
-                        .zip(row)
-                        .for_each(|(sum, w)| *sum = sum.wrapping_add(w.wrapping_mul(digit)));
-                });
-                sum.into_iter().map(u32::from).collect()
+                let add = |sum: u16, word: u16, digit| sum.wrapping_add(word.wrapping_mul(digit as u16));
+                self.sum(lwe, rows, add).into_iter().map(u32::from).collect()
             }
             Words::Long(rows) => {
-                let mut sum = vec![0u32; self.params.dimension + 1];
-                self.each_digit(lwe, rows, |digit, row| {
-                    let digit = digit as u32;
-                    sum.iter_mut()
-                        .zip(row)
-                        .for_each(|(sum, w)| *sum = sum.wrapping_add(w.wrapping_mul(digit)));
-                });
-                sum
+                self.sum(lwe, rows, |sum: u32, word, digit| sum.wrapping_add(word.wrapping_mul(digit as u32)))
             }
         };
         let body = &mut sum[self.params.dimension];
@@ -226,22 +209,24 @@ impl SwitchKey {
         (x >> dropped) + (x >> (dropped - 1) & 1)
     }
 
-    /// Gives each balanced digit of the mask that is not zero, with its row. The mask is public.
-    fn each_digit<W>(&self, lwe: &Lwe, rows: &[W], mut add: impl FnMut(i32, &[W])) {
+    /// Σ digit·row over the balanced digits of the mask that are not zero; `add` is sum + word·digit. The mask is
+    /// public.
+    fn sum<W: Copy + Default>(&self, lwe: &Lwe, rows: &[W], add: impl Fn(W, W, i32) -> W) -> Vec<W> {
         let SwitchParams { dimension, log_base, log2_q, .. } = self.params;
         let (levels, half) = (self.params.levels(), 1i64 << (log_base - 1));
-        let of_coefficient = rows.chunks_exact((dimension + 1) * levels);
-        for (&a, rows) in lwe.a.iter().zip(of_coefficient) {
+        let mut sum = vec![W::default(); dimension + 1];
+        for (&a, rows) in lwe.a.iter().zip(rows.chunks_exact((dimension + 1) * levels)) {
             // Centred, so that the digits are balanced around zero.
             let mut rest = (self.round(a) as i64) << (i64::BITS - log2_q) >> (i64::BITS - log2_q);
             for row in rows.chunks_exact(dimension + 1) {
                 let digit = ((rest + half) & (2 * half - 1)) - half;
                 rest = (rest - digit) >> log_base;
                 if digit != 0 {
-                    add(digit as i32, row);
+                    sum.iter_mut().zip(row).for_each(|(sum, &word)| *sum = add(*sum, word, digit as i32));
                 }
             }
         }
+        sum
     }
 
     /// The exponents of a blind rotation, n of the mask and that of the body: the encryption under the short

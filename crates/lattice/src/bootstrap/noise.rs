@@ -5,22 +5,7 @@
 
 use super::lwe::SwitchParams;
 use crate::gadget::GadgetParams;
-use crate::noise::rounding;
-
-/// The ring that rotations, traces and gates run in.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Setting {
-    /// d.
-    pub degree: usize,
-    /// q.
-    pub modulus: f64,
-    /// Mean square of the secret's coefficients.
-    pub secret: f64,
-    /// Standard deviation of the errors.
-    pub sigma: f64,
-    /// Bits to which keys are rounded for the upload.
-    pub key_bits: u32,
-}
+use crate::noise::{Setting, digit, dropped, rounding};
 
 /// What RGSW rows carry, as energies: variances summed over the coefficients of a row.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -41,53 +26,18 @@ pub struct Traced {
     pub energy: f64,
 }
 
-/// Mean square of a balanced digit: (B² + 2)/12.
-fn digit(gadget: GadgetParams) -> f64 {
-    (4f64.powi(gadget.log_base as i32) + 2.0) / 12.0
-}
-
-/// Variance of what a gadget leaves out of a word.
-fn dropped(gadget: GadgetParams) -> f64 {
-    rounding(2f64.powi(gadget.drop as i32))
-}
-
 impl Setting {
-    /// Mean square of one product of an element's digits with rows of this energy.
-    fn digits(&self, gadget: GadgetParams, energy: f64) -> f64 {
-        gadget.levels as f64 * digit(gadget) * energy
-    }
-
-    /// Energy of one element of the uploaded keys.
-    fn key_energy(&self) -> f64 {
-        self.degree as f64 * self.key()
-    }
-
-    /// Variance of one element of the uploaded keys.
-    fn key(&self) -> f64 {
-        self.sigma * self.sigma + rounding(self.modulus / 2f64.powi(self.key_bits as i32))
-    }
-
-    /// The digits left out of a mask, which meet the secret.
-    fn dropped_mask(&self, gadget: GadgetParams) -> f64 {
-        self.degree as f64 * self.secret * dropped(gadget)
-    }
-
-    /// The same where they meet the secret's square, whose coefficients' mean square is 2·d times the
-    /// square of the secret's.
+    /// The digits left out of a mask where they meet the secret's square, whose coefficients' mean square is 2·d
+    /// times the square of the secret's.
     fn dropped_square(&self, gadget: GadgetParams) -> f64 {
         let degree = self.degree as f64;
         degree * 2.0 * degree * self.secret * self.secret * dropped(gadget)
     }
 
-    /// What one key switch adds.
-    pub fn key_switch(&self, gadget: GadgetParams) -> f64 {
-        self.digits(gadget, self.key_energy()) + self.dropped_mask(gadget)
-    }
-
     /// Variance of one digit of an element times the secret: what meets the one error that a trace leaves in a
     /// gate's row.
     pub fn digit_times_key(&self, gadget: GadgetParams) -> f64 {
-        self.degree as f64 * self.secret * digit(gadget)
+        self.degree as f64 * self.secret * digit(gadget.log_base)
     }
 
     /// What a gate adds to what it passes on, for a message of one bit.
@@ -97,8 +47,7 @@ impl Setting {
 
     /// What a blind rotation over n bits leaves.
     pub fn rotation(&self, gadget: GadgetParams, dimension: usize) -> f64 {
-        let fresh = Gate { keyed: self.key_energy(), plain: self.key_energy() };
-        dimension as f64 * self.gate(gadget, fresh)
+        dimension as f64 * self.external_product(gadget)
     }
 
     /// What the key switches of a trace add whose first `steps` steps sum up, or an expansion after them, to
@@ -124,8 +73,7 @@ impl Setting {
     /// Variance, in turns², that switching to a short key and rounding to `steps` steps a turn adds.
     pub fn switch(&self, params: &SwitchParams, steps: f64) -> f64 {
         let modulus = 2f64.powi(params.log2_q as i32);
-        let base = 4f64.powi(params.log_base as i32);
-        let digits = (self.degree * params.levels()) as f64 * (base + 2.0) / 12.0;
+        let digits = (self.degree * params.levels()) as f64 * digit(params.log_base);
         let first = (self.degree as f64 * self.secret + 1.0) * rounding(1.0);
         // A bit's square is 1/2 on average.
         let second = (params.dimension as f64 / 2.0 + 1.0) * rounding(1.0 / steps);

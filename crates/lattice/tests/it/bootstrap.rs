@@ -4,12 +4,13 @@ use papir_lattice::bootstrap::circuit::{self, SquareKey};
 use papir_lattice::bootstrap::digits::Rotator;
 use papir_lattice::bootstrap::galois::{self, GaloisKeys};
 use papir_lattice::bootstrap::lwe::{BinaryKey, Lwe, SwitchKey, SwitchParams, switch_bodies};
-use papir_lattice::bootstrap::noise::{Gate, Setting, Traced};
+use papir_lattice::bootstrap::noise::{Gate, Traced};
 use papir_lattice::bootstrap::ring_switch::{self, RingSwitchKey};
 use papir_lattice::bootstrap::rotation::{self, RotationKey};
 use papir_lattice::bootstrap::selector;
 use papir_lattice::gadget::{Gadget, GadgetParams};
-use papir_lattice::key_switch::masks_from;
+use papir_lattice::key_switch::{self, masks_from};
+use papir_lattice::noise::Setting;
 use papir_lattice::params::{Literal, RlweParams};
 use papir_lattice::rgsw;
 use papir_lattice::rlwe::{self, Rlwe};
@@ -134,7 +135,10 @@ fn products_are_those_of_the_gadget() {
     let masks = masks_from(ring, &SEED, "rgsw", 0..6);
     let bodies = rgsw::encrypt_monomial(&case.params, &case.secret, &masks, 300, &gadget, &mut rng(8));
     let ciphertext = Rlwe { a: scattered(ring, 0), b: scattered(ring, 1) };
-    let expected = rgsw::external_product(ring, &gadget, &ciphertext, &masks, &bodies);
+    let mut digits = gadget.decompose_to_values(ring, &ciphertext.a);
+    digits.append(&mut gadget.decompose_to_values(ring, &ciphertext.b));
+    let sum = |rows: &[_]| ring.inverse(key_switch::inner_product(ring, &digits, rows));
+    let expected = Rlwe { a: sum(&masks), b: sum(&bodies) };
     let (mut work, mut product) = (Workspace::new(ring, 6), Rlwe::zero(ring));
     let rows = Rows::new(&masks, &bodies);
     work.external_product(ring, &gadget, &ciphertext, &rows, &mut product);
@@ -372,7 +376,6 @@ fn smaller_rings_keep_every_other_coefficient() {
             (turns - turns.round()) * q1 as f64
         })
         .collect();
-    let setting =
-        Setting { degree: DEGREE / 2, modulus: q1 as f64, secret: 6.4f64.powi(2), sigma: 6.4, key_bits: 60 };
+    let setting = Setting::error_like(DEGREE / 2, q1 as f64, 6.4, 60);
     within(&errors, 2.0 * setting.key_switch(params) + (DEGREE as f64 * 2.0 / 3.0 + 1.0) / 12.0);
 }

@@ -7,6 +7,7 @@ use papir_lattice::gadget::{Gadget, GadgetParams};
 use papir_lattice::noise::{Setting, failure_log2};
 use papir_lattice::params::{DEFAULT_PRIMES, Literal, ParamsError, RlweParams};
 use papir_lattice::rlwe::{Rlwe, encrypt};
+use papir_lattice::rows::{Rows, Workspace};
 use papir_lattice::secret::SecretKey;
 use papir_lattice::{key_switch, lwe, rgsw};
 use papir_ring::prg::Seed;
@@ -32,7 +33,7 @@ fn setup() -> Setup {
 
 impl Setup {
     fn setting(&self) -> Setting {
-        Setting { degree: 2048, modulus: self.params.ring().modulus() as f64, sigma: 6.4, key_bits: 62 }
+        Setting::error_like(2048, self.params.ring().modulus() as f64, 6.4, 62)
     }
 
     /// An encryption of `message` under a mask of its own.
@@ -96,9 +97,10 @@ fn key_switching_changes_the_key_and_adds_the_predicted_noise() {
     let masks = key_switch::masks(&ring, &SEED, "test key", 2);
     let bodies =
         key_switch::generate(&setup.params, &setup.secret, &source, &masks, &setup.gadget, &mut setup.rng);
-    let (a, mut b) = key_switch::switch(&ring, &setup.gadget, &image.a, &masks, &bodies);
-    ring.add_assign(&mut b, &image.b);
-    let measured = setup.deviation(&Rlwe { a, b }, &ring.automorphism(&message, 5));
+    let (mut work, mut switched) = (Workspace::new(&ring, 2), Rlwe::zero(&ring));
+    work.multiply(&ring, &setup.gadget, &image.a, &Rows::new(&masks, &bodies), &mut switched);
+    ring.add_assign(&mut switched.b, &image.b);
+    let measured = setup.deviation(&switched, &ring.automorphism(&message, 5));
     assert_close(measured, setup.setting().packing(GADGET) / 2047.0);
 }
 
@@ -118,7 +120,8 @@ fn external_product_multiplies_by_the_monomial_and_adds_the_predicted_noise() {
             &setup.gadget,
             &mut setup.rng,
         );
-        let product = rgsw::external_product(&ring, &setup.gadget, &ciphertext, &masks, &bodies);
+        let (mut work, mut product) = (Workspace::new(&ring, 4), Rlwe::zero(&ring));
+        work.external_product(&ring, &setup.gadget, &ciphertext, &Rows::new(&masks, &bodies), &mut product);
         let mut monomial = vec![0i32; 2048];
         monomial[exponent as usize % 2048] = if exponent < 2048 { 1 } else { -1 };
         let expected = ring.mul(&ring.forward(message.clone()), &ring.forward(ring.from_signed(&monomial)));

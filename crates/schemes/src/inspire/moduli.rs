@@ -58,7 +58,8 @@ impl Modulus {
             rgsw: RGSW_LEVELS.map(|_| Vec::new()),
             rlwe,
         };
-        modulus.packing = PACKING_LEVELS.map(|levels| modulus.gadgets(levels, switch, fits_matrix));
+        modulus.packing =
+            PACKING_LEVELS.map(|levels| modulus.gadgets(levels, Setting::key_switch, fits_matrix));
         modulus.rgsw = RGSW_LEVELS.map(|levels| modulus.gadgets(levels, Setting::external_product, |_| true));
         Ok(modulus)
     }
@@ -78,17 +79,12 @@ impl Modulus {
     /// The setting of keys that are rounded to so many bits.
     pub(super) fn setting(&self, key_bits: u32) -> Setting {
         let RlweLiteral { degree, sigma, .. } = self.literal;
-        Setting { degree, modulus: self.value, sigma, key_bits }
+        Setting::error_like(degree, self.value, sigma, key_bits)
     }
 }
 
 /// What a gadget adds in a setting.
 pub(super) type Variance = fn(&Setting, GadgetParams) -> f64;
-
-/// One key switch: a partial pack of two takes one.
-pub(super) fn switch(setting: &Setting, gadget: GadgetParams) -> f64 {
-    setting.partial_packing(gadget, 2)
-}
 
 fn fits_matrix(gadget: &GadgetParams) -> bool {
     check_matrix(RlweLiteral::DEFAULT.degree, *gadget).is_ok()

@@ -38,7 +38,7 @@ pub struct NoiseInput<'a> {
 impl NoiseInput<'_> {
     /// The setting of keys that are rounded to so many bits.
     fn setting(&self, key_bits: u32) -> Setting {
-        Setting { degree: self.layout.degree, modulus: self.modulus, sigma: self.sigma, key_bits }
+        Setting::error_like(self.layout.degree, self.modulus, self.sigma, key_bits)
     }
 }
 

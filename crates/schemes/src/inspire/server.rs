@@ -7,8 +7,8 @@ use papir_core::{Blob, BlobSlice, Change, Error, Progress, Records, Result};
 use papir_lattice::mod_switch::lift_elements;
 use papir_lattice::packing::inspiring::{self, Inspiring};
 use papir_lattice::packing::{Bodies, KeyBodies, LweMasks, OnlineKey, RingPacking};
-use papir_lattice::rgsw::external_product;
 use papir_lattice::rlwe::Rlwe;
+use papir_lattice::rows::{Rows, Workspace};
 use papir_lattice::selection::{SelectorMasks, WordMatrix};
 use papir_ring::prg::Seed;
 use papir_ring::{Coefficients, Poly, Values};
@@ -215,17 +215,20 @@ impl Server {
         let points = self.rgsw_masks.chunks_exact(rows).zip(keys.rgsw.chunks_exact(rows));
         let variables = self.params.layout().interpolation.variables().zip(points);
         variables.fold(packed, |coefficients, (size, (masks, bodies))| {
-            coefficients.par_chunks(size).map(|polynomial| self.horner(polynomial, masks, bodies)).collect()
+            let point = Rows::new(masks, bodies);
+            coefficients.par_chunks(size).map(|polynomial| self.horner(polynomial, &point)).collect()
         })
     }
 
     /// Σ_k cₖ·Z^k at the encrypted Z.
-    fn horner(&self, coefficients: &[Rlwe], masks: &[Poly<Values>], bodies: &[Poly<Values>]) -> Rlwe {
+    fn horner(&self, coefficients: &[Rlwe], point: &Rows) -> Rlwe {
         let ring = self.params.rlwe().ring();
         let mut descending = coefficients.iter().rev();
         let first = descending.next().cloned().unwrap_or_else(|| Rlwe::zero(ring));
+        let mut work = Workspace::new(ring, point.count());
         descending.fold(first, |sum, coefficient| {
-            let mut next = external_product(ring, self.params.rgsw(), &sum, masks, bodies);
+            let mut next = Rlwe::zero(ring);
+            work.external_product(ring, self.params.rgsw(), &sum, point, &mut next);
             next.add_assign(ring, coefficient);
             next
         })

@@ -80,7 +80,7 @@ impl Literal {
         let RlweLiteral { degree, primes, sigma } = self.rlwe;
         let [q1, q2] = primes.map(f64::from);
         NoiseInput {
-            setting: Setting { degree, modulus: q1 * q2, sigma, key_bits: self.key_bits },
+            setting: Setting::error_like(degree, q1 * q2, sigma, self.key_bits),
             gadget: self.gadget,
             gammas: self.gammas,
             selectors: [layout.columns, layout.blocks],

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use papir_core::{Error, Privacy, Result};
 use papir_lattice::bootstrap::lwe::SwitchParams;
-use papir_lattice::bootstrap::noise::Setting;
 use papir_lattice::gadget::{Gadget, GadgetParams};
+use papir_lattice::noise::Setting;
 use papir_lattice::params::{Literal, RlweParams};
 use papir_lattice::security::{self, Row, Secret};
 use papir_ring::Ring;
@@ -153,14 +153,8 @@ impl Chain {
 
     /// The response ring's noise.
     pub(crate) fn response_setting(&self) -> Setting {
-        let sigma = RESPONSE_RING.sigma;
-        Setting {
-            degree: RESPONSE_DEGREE,
-            modulus: self.response.ring().modulus() as f64,
-            secret: sigma * sigma,
-            sigma,
-            key_bits: RESPONSE_KEY_BITS,
-        }
+        let modulus = self.response.ring().modulus() as f64;
+        Setting::error_like(RESPONSE_DEGREE, modulus, RESPONSE_RING.sigma, RESPONSE_KEY_BITS)
     }
 }
 

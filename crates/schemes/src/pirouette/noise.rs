@@ -1,9 +1,9 @@
 //! The whole chain's noise, from the query to the answer, and the probability that it is too much.
 
 use papir_lattice::bootstrap::lwe::SwitchParams;
-use papir_lattice::bootstrap::noise::{Gate, Setting};
+use papir_lattice::bootstrap::noise::Gate;
 use papir_lattice::gadget::GadgetParams;
-use papir_lattice::noise::{Products, failure_log2, failure_log2_with_products, rounding};
+use papir_lattice::noise::{Products, Setting, failure_log2, failure_log2_with_products, rounding};
 use papir_lattice::response::ResponseBits;
 
 use super::chain::{

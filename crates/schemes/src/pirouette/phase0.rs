@@ -190,8 +190,7 @@ impl<'a, T: Lengths> Expansion<'a, T> {
         let boxes: Vec<Rlwe> =
             (0..1usize << tau).into_par_iter().map(|chi| self.rotate_box(bits, chi)).collect();
         let expand = |t: usize| {
-            let sum = self.divided_by_degree(&signed_sum(ring, &boxes, t));
-            let mut sum = sum;
+            let mut sum = self.divided_by_degree(&signed_sum(ring, &boxes, t));
             self.keys.conversion.galois.trace(ring, &mut sum, LOG2_BOX as usize);
             self.keys.conversion.galois.expand(ring, sum, LOG2_BOX as usize)
         };

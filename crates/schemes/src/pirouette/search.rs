@@ -13,6 +13,7 @@ use super::params::{Form, Literal, PirouetteParams};
 pub(crate) const GATES: [(usize, u32); 6] = [(3, 7), (4, 6), (4, 5), (5, 4), (6, 4), (7, 3)];
 /// Uplink and downlink that [`Goal::Balanced`] assumes, bytes a second (10 Mbit/s).
 const BALANCED_LINE: f64 = 1.25e6;
+
 /// The best parameters for a goal: spans from the record's length on, all numbers of boxes, and of the gates'
 /// gadgets the first whose noise closes. Least time takes eight times the memory, and the least communication
 /// seeds of 16 bytes, which repeat as little as those of 32 do: after some 2⁶⁴ queries of one client.

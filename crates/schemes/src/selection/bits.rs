@@ -102,7 +102,7 @@ pub(super) fn modulus() -> f64 {
 }
 
 fn setting(key_bits: u32) -> Setting {
-    Setting { degree: RING.degree, modulus: modulus(), sigma: RING.sigma, key_bits }
+    Setting::error_like(RING.degree, modulus(), RING.sigma, key_bits)
 }
 
 impl Selection {

@@ -163,7 +163,7 @@ pub fn assert_noise_is_predicted<P: RingPacking>(
         packed.iter().enumerate().flat_map(|(pack, packed)| case.errors(pack, packed)).collect();
     let variance = errors.iter().map(|e| e * e).sum::<f64>() / errors.len() as f64;
     let modulus = case.ring().modulus() as f64;
-    let setting = Setting { degree: ring.degree, modulus, sigma: ring.sigma, key_bits: 62 };
+    let setting = Setting::error_like(ring.degree, modulus, ring.sigma, 62);
     let bits = |variance: f64| variance.log2() / 2.0;
     let (measured, bound) = (bits(variance), bits(P::variance(&setting, gadget, capacity)));
     let (name, d) = (P::NAME, ring.degree);

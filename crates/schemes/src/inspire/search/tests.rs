@@ -5,7 +5,6 @@ use papir_core::scheme::Parameters as _;
 use papir_lattice::gadget::GadgetParams;
 use papir_lattice::noise::Setting;
 
-use super::super::moduli::switch;
 use super::super::widths::{BODY, LEAST, MASK, QUERY, RGSW, Y_G, Y_H};
 use super::*;
 
@@ -138,7 +137,7 @@ fn approximate_gadgets_against_exact_ones() {
     let exact = GadgetParams { levels: 3, log_base: 19, drop: 0 };
     let search = Search::new().unwrap();
     let modulus = &search.moduli[2];
-    let packing = [modulus.rounded(exact, switch)];
+    let packing = [modulus.rounded(exact, Setting::key_switch)];
     let rgsw = [modulus.rounded(exact, Setting::external_product)];
     for (shape, points) in SHAPES.into_iter().flat_map(|shape| [4, 16, 32].map(|points| (shape, points))) {
         let layout = layout(shape, points);
