@@ -15,13 +15,12 @@ use papir_schemes::newton::params::NewtonParams;
 use papir_schemes::newton::{self, Newton};
 use papir_schemes::pirouette::params::PirouetteParams;
 use papir_schemes::pirouette::retrieval::{Retrieval, Selection};
-use papir_schemes::pirouette::server::PirouetteServer;
-use papir_schemes::pirouette::wire::{PirouetteAnswer, PirouetteQuery};
+use papir_schemes::pirouette::server::RetrievalServer;
+use papir_schemes::pirouette::wire::{PirouetteQuery, RetrievalAnswer};
 use papir_schemes::pirouette::{self, Pirouette};
 use papir_schemes::plain::Plain;
 use papir_schemes::respire::Respire;
 use papir_schemes::respire::params::RespireParams;
-use papir_schemes::respire::server::RespireServer;
 use papir_schemes::respire::wire::RespireQuery;
 use papir_schemes::selection::{SelectionAnswer, SelectionQuery};
 use papir_schemes::simple::Simple;
@@ -303,11 +302,11 @@ impl Measured for Pirouette {
     }
 
     fn answer(
-        server: &PirouetteServer<pirouette::Full>,
+        server: &RetrievalServer<Self>,
         session: Session<'_, Self>,
         query: &PirouetteQuery,
         laps: &mut Laps,
-    ) -> Result<PirouetteAnswer, CoreError> {
+    ) -> Result<RetrievalAnswer, CoreError> {
         let keys = session.require_keys()?;
         let expansion = server.expansion(keys)?;
         let bits = laps.time("bits", || expansion.bits(query));
@@ -328,13 +327,13 @@ impl Measured for Respire {
     }
 
     fn answer(
-        server: &RespireServer,
+        server: &RetrievalServer<Self>,
         session: Session<'_, Self>,
         query: &RespireQuery,
         laps: &mut Laps,
-    ) -> Result<PirouetteAnswer, CoreError> {
+    ) -> Result<RetrievalAnswer, CoreError> {
         let keys = session.require_keys()?;
-        let selection = [laps.time("expand", || server.expand(keys, query))?];
+        let selection = [laps.time("expand", || server.select(keys, query))?];
         let planes = retrieve(&server.retrieval(), &selection, laps);
         laps.time("switch", || server.respond(keys, &planes))
     }

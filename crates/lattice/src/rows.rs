@@ -7,6 +7,7 @@
 
 use papir_kernels::pointwise;
 use papir_ring::{Coefficients, Poly, Ring, Values};
+use rayon::prelude::*;
 
 use crate::gadget::Gadget;
 use crate::rlwe::Rlwe;
@@ -30,6 +31,13 @@ impl Rows {
             [0, 1].map(|prime| rows.iter().flat_map(|row| row.parts()[prime]).copied().collect())
         };
         Self { count: masks.len(), parts: [part(masks), part(bodies)] }
+    }
+
+    /// Of encryptions in coefficients.
+    pub fn of(ring: &Ring, encryptions: Vec<Rlwe>) -> Self {
+        let values = encryptions.into_par_iter().map(|row| (ring.forward(row.a), ring.forward(row.b)));
+        let (masks, bodies): (Vec<_>, Vec<_>) = values.unzip();
+        Self::new(&masks, &bodies)
     }
 
     /// The masks (part 0) or bodies (part 1) modulo q₁ (prime 0) or q₂: d words a row.

@@ -47,8 +47,6 @@ impl SquareKey {
     pub fn rgsw(&self, ring: &Ring, levels: Vec<Rlwe>) -> Rows {
         let mut work = Workspace::new(ring, self.gadget.levels());
         let keyed: Vec<Rlwe> = levels.iter().map(|level| self.times_secret(ring, level, &mut work)).collect();
-        let (masks, bodies): (Vec<_>, Vec<_>) =
-            keyed.into_iter().chain(levels).map(|row| (ring.forward(row.a), ring.forward(row.b))).unzip();
-        Rows::new(&masks, &bodies)
+        Rows::of(ring, keyed.into_iter().chain(levels).collect())
     }
 }

@@ -15,7 +15,7 @@ use papir_lattice::security::{self, Row, Secret};
 use papir_ring::Ring;
 use papir_ring::sample::Gaussian;
 
-use super::{Full, Lengths};
+use super::Lengths;
 
 /// d, N in the paper.
 pub const DEGREE: usize = 2048;
@@ -105,16 +105,18 @@ impl Chain {
     }
 
     fn new<T: Lengths>() -> Result<Self> {
-        let rlwe = RlweParams::with_secret(RING, Secret::Ternary).map_err(unfit)?;
-        let response = RlweParams::new(RESPONSE_RING).map_err(unfit)?;
+        let rlwe = RlweParams::with_secret(RING, Secret::Ternary).map_err(|error| unfit(T::NAME, error))?;
+        let response = RlweParams::new(RESPONSE_RING).map_err(|error| unfit(T::NAME, error))?;
         let [bits, digits] = [0, 1].map(|i| SwitchParams { dimension: T::DIMENSIONS[i], ..SHORT[i] });
-        let gadget = |params: &RlweParams, gadget| Gadget::new(params.ring(), gadget).map_err(unfit);
+        let gadget = |params: &RlweParams, gadget| {
+            Gadget::new(params.ring(), gadget).map_err(|error| unfit(T::NAME, error))
+        };
         let short = |switch: SwitchParams, params| -> Result<ShortParams> {
-            let error = Gaussian::new(switch.sigma).map_err(unfit)?;
+            let error = Gaussian::new(switch.sigma).map_err(|error| unfit(T::NAME, error))?;
             Ok(ShortParams { switch, error, gadget: gadget(&rlwe, params)? })
         };
         let security = match T::PRIVACY {
-            Privacy::Private => security_of([&bits, &digits], [&rlwe, &response])?,
+            Privacy::Private => security_of(T::NAME, [&bits, &digits], [&rlwe, &response])?,
             Privacy::NotPrivate(_) => Vec::new(),
         };
         Ok(Self {
@@ -123,7 +125,7 @@ impl Chain {
             galois: gadget(&rlwe, GALOIS)?,
             square: gadget(&rlwe, SQUARE)?,
             ring_switch: gadget(&response, RING_SWITCH)?,
-            query_error: Gaussian::new(QUERY_SIGMA).map_err(unfit)?,
+            query_error: Gaussian::new(QUERY_SIGMA).map_err(|error| unfit(T::NAME, error))?,
             rlwe,
             response,
             security,
@@ -163,18 +165,21 @@ impl Chain {
 /// # Errors
 /// [`Error::Parameters`] under 128 bits.
 fn security_of(
+    scheme: &'static str,
     short: [&SwitchParams; 2],
     rings: [&RlweParams; 2],
 ) -> Result<Vec<(&'static str, &'static Row)>> {
     let estimate = |params: &SwitchParams| {
         let SwitchParams { dimension, log2_q, sigma, .. } = *params;
-        security::require_128(dimension, f64::from(log2_q), Secret::Binary, sigma).map_err(unfit)
+        security::require_128(dimension, f64::from(log2_q), Secret::Binary, sigma)
+            .map_err(|error| unfit(scheme, error))
     };
-    let own = |params: &RlweParams| params.security().ok_or_else(|| unfit("a ring without an estimate"));
+    let own =
+        |params: &RlweParams| params.security().ok_or_else(|| unfit(scheme, "a ring without an estimate"));
     // The query's key is the ring's: at 2³² its samples are worth less than those at q.
     let query = security::require_128(DEGREE, f64::from(LOG2_QUERY), Secret::Ternary, QUERY_SIGMA);
     Ok(vec![
-        ("queries", query.map_err(unfit)?),
+        ("queries", query.map_err(|error| unfit(scheme, error))?),
         ("rotation keys, automorphisms, s^2", own(rings[0])?),
         ("switch to the key for bits", estimate(short[0])?),
         ("switch to the key for digits", estimate(short[1])?),
@@ -187,7 +192,7 @@ pub(crate) fn half_modulo(x: u64, q: u64) -> u64 {
     if x.is_multiple_of(2) { x / 2 } else { x / 2 + q.div_ceil(2) }
 }
 
-/// An error of the parameters, with its reason.
-pub(crate) fn unfit(reason: impl ToString) -> Error {
-    Error::Parameters { scheme: Full::NAME, reason: reason.to_string() }
+/// An error of a scheme's parameters, with its reason.
+pub(crate) fn unfit(scheme: &'static str, reason: impl ToString) -> Error {
+    Error::Parameters { scheme, reason: reason.to_string() }
 }

@@ -10,12 +10,13 @@ use papir_ring::prg::{SecretRng, Seed};
 use rand_core::CryptoRng;
 use zeroize::{Zeroize, Zeroizing};
 
+use super::Lengths;
 use super::chain::{DEGREE, LOG2_P, LOG2_QUERY, RESPONSE_DEGREE};
-use super::keys::{Evaluation, Keys, OfChain};
+use super::keys::Keys;
 use super::noise::DECODING_PART;
-use super::params::{OfAnswer, PirouetteParams};
-use super::wire::{PirouetteAnswer, PirouetteQuery, Public};
-use super::{Lengths, Pirouette};
+use super::params::{PirouetteParams, RetrievalParams};
+use super::path::Path;
+use super::wire::{PirouetteQuery, Public, RetrievalAnswer};
 
 /// The secrets that outlive a query: the ring's key, under which queries are, and the response ring's.
 pub struct Secrets {
@@ -32,7 +33,7 @@ pub struct State(Arc<Secrets>);
 
 impl State {
     /// Fresh secrets.
-    pub(crate) fn generate<P: OfChain>(params: &P, rng: &mut dyn CryptoRng) -> Self {
+    pub(crate) fn generate<P: RetrievalParams>(params: &P, rng: &mut dyn CryptoRng) -> Self {
         let chain = params.chain();
         Self(Arc::new(Secrets {
             ring: SecretKey::generate(&chain.rlwe, rng),
@@ -46,7 +47,7 @@ impl State {
     }
 }
 
-impl<P: OfChain> Wire<P> for State {
+impl<P: RetrievalParams> Wire<P> for State {
     fn encode(&self, _params: &P) -> Vec<u8> {
         let keys = [&self.0.ring, &self.0.response];
         let mut bytes = Vec::with_capacity(DEGREE + RESPONSE_DEGREE);
@@ -74,42 +75,35 @@ impl<P: OfChain> Wire<P> for State {
 }
 
 /// What opens one answer: the key, and the record's place in its item.
-pub struct PirouetteSecret {
+pub struct RetrievalSecret {
     secrets: Arc<Secrets>,
     slot: u64,
 }
 
-impl PirouetteSecret {
-    /// Of the record in a slot of its item.
-    pub(crate) fn new(state: &State, slot: u64) -> Self {
-        Self { secrets: Arc::clone(&state.0), slot }
-    }
-}
-
-impl Drop for PirouetteSecret {
+impl Drop for RetrievalSecret {
     fn drop(&mut self) {
         self.slot.zeroize();
     }
 }
 
 /// A client.
-pub struct PirouetteClient<T> {
-    params: PirouetteParams<T>,
+pub struct RetrievalClient<S: Path> {
+    params: S::Params,
 }
 
-impl<T: Lengths> Client<Pirouette<T>> for PirouetteClient<T> {
-    fn new(params: PirouetteParams<T>, _public: Public) -> Result<Self> {
+impl<S: Path> Client<S> for RetrievalClient<S> {
+    fn new(params: S::Params, _public: Public) -> Result<Self> {
         Ok(Self { params })
     }
 
-    fn params(&self) -> &PirouetteParams<T> {
+    fn params(&self) -> &S::Params {
         &self.params
     }
 
-    fn register(&self, rng: &mut dyn CryptoRng) -> Result<Option<(State, Keys<Evaluation>)>> {
+    fn register(&self, rng: &mut dyn CryptoRng) -> Result<Option<(State, Keys<S::Expanded>)>> {
         let (seed, mut rng) = (Seed::random(rng), SecretRng::new(rng));
         let state = State::generate(&self.params, &mut rng);
-        let keys = Keys::generate(&self.params.chain, &state.0, seed, &mut rng);
+        let keys = Keys::generate(self.params.chain(), &state.0, seed, &mut rng);
         Ok(Some((state, keys)))
     }
 
@@ -122,44 +116,31 @@ impl<T: Lengths> Client<Pirouette<T>> for PirouetteClient<T> {
         state: Option<&mut State>,
         indices: &[u64],
         rng: &mut dyn CryptoRng,
-    ) -> Result<(PirouetteSecret, PirouetteQuery)> {
-        check_indices(T::NAME, &self.params.shape(), indices, 1)?;
-        let state = state.ok_or(Error::Session { scheme: T::NAME, what: "client state" })?;
-        let (item, slot) = self.params.layout.bundle.locate(indices[0]);
-        let seed = self.fresh_seed(rng);
-        let body = self.encrypt(&state.0, &seed, item, &mut SecretRng::new(rng));
-        Ok((PirouetteSecret::new(state, slot), PirouetteQuery { seed, body }))
+    ) -> Result<(RetrievalSecret, S::Query)> {
+        check_indices(S::NAME, &self.params.shape(), indices, 1)?;
+        let state = state.ok_or(Error::Session { scheme: S::NAME, what: "client state" })?;
+        let (item, slot) = self.params.layout().bundle.locate(indices[0]);
+        let query = S::ask(&self.params, state, item, rng);
+        Ok((RetrievalSecret { secrets: Arc::clone(&state.0), slot }, query))
     }
 
     /// Takes the same time whether the answer decodes or not.
-    fn extract(&self, secret: PirouetteSecret, answer: PirouetteAnswer) -> Result<Vec<Record>> {
-        open(&self.params, &secret, &answer)
+    fn extract(&self, secret: RetrievalSecret, answer: RetrievalAnswer) -> Result<Vec<Record>> {
+        let (item, distance) = decrypt(&self.params, &secret, &answer);
+        let half = 1u64 << (self.params.answer_bits().a - LOG2_P - 1);
+        let record = self.params.layout().bundle.select(&item, secret.slot);
+        if distance as f64 > DECODING_PART * half as f64 {
+            return Err(Error::NotDecodable);
+        }
+        Ok(vec![record])
     }
-}
-
-/// The record in an answer.
-///
-/// # Errors
-/// [`Error::NotDecodable`] where a phase is too far from a message.
-pub(crate) fn open<P: OfAnswer>(
-    params: &P,
-    secret: &PirouetteSecret,
-    answer: &PirouetteAnswer,
-) -> Result<Vec<Record>> {
-    let (item, distance) = decrypt(params, secret, answer);
-    let half = 1u64 << (params.answer_bits().a - LOG2_P - 1);
-    let record = params.layout().bundle.select(&item, secret.slot);
-    if distance as f64 > DECODING_PART * half as f64 {
-        return Err(Error::NotDecodable);
-    }
-    Ok(vec![record])
 }
 
 /// The item's bytes, and the largest distance of a phase from a message.
-fn decrypt<P: OfAnswer>(
+fn decrypt<P: RetrievalParams>(
     params: &P,
-    secret: &PirouetteSecret,
-    answer: &PirouetteAnswer,
+    secret: &RetrievalSecret,
+    answer: &RetrievalAnswer,
 ) -> (Zeroizing<Vec<u8>>, u64) {
     let (bits, span) = (params.answer_bits(), params.layout().span);
     let planes = answer.masks.chunks_exact(RESPONSE_DEGREE).zip(answer.bodies.chunks_exact(span));
@@ -175,24 +156,28 @@ fn decrypt<P: OfAnswer>(
     (item, worst)
 }
 
-impl<T: Lengths> PirouetteClient<T> {
-    /// The seed of one mask: fresh each time, so that no mask is used twice under a key.
-    fn fresh_seed(&self, rng: &mut dyn CryptoRng) -> Seed {
-        let mut seed = Seed([0; 32]);
-        rng.fill_bytes(&mut seed.0[..self.params.literal().seed_bytes]);
-        seed
-    }
+/// The seed of one mask: fresh each time, so that no mask is used twice under a key.
+fn fresh_seed(bytes: usize, rng: &mut dyn CryptoRng) -> Seed {
+    let mut seed = Seed([0; 32]);
+    rng.fill_bytes(&mut seed.0[..bytes]);
+    seed
+}
 
-    /// Item · 2³²/2^(k + 1) + e − ⟨a, s⟩: the bit above the item's k bits is zero.
-    fn encrypt(&self, secrets: &Secrets, seed: &Seed, item: u64, rng: &mut dyn CryptoRng) -> u32 {
-        let mut error = Zeroizing::new(vec![0; 1]);
-        self.params.chain.query_error.fill(rng, &mut error);
-        let mask = PirouetteQuery::mask(seed);
-        let product = |(&a, &s): (&u32, &i32)| a.wrapping_mul(s as u32);
-        let inner = mask.iter().zip(secrets.ring.coefficients()).map(product).fold(0, u32::wrapping_add);
-        let message = (item as u32) << (LOG2_QUERY - self.params.layout.index_bits() - 1);
-        message.wrapping_add(error[0] as u32).wrapping_sub(inner)
-    }
+/// Item · 2³²/2^(k + 1) + e − ⟨a, s⟩: the bit above the item's k bits is zero.
+pub(super) fn encrypt<T: Lengths>(
+    params: &PirouetteParams<T>,
+    state: &State,
+    item: u64,
+    rng: &mut dyn CryptoRng,
+) -> PirouetteQuery {
+    let seed = fresh_seed(params.literal().seed_bytes, rng);
+    let mut error = Zeroizing::new(vec![0; 1]);
+    params.chain.query_error.fill(&mut SecretRng::new(rng), &mut error);
+    let mask = PirouetteQuery::mask(&seed);
+    let product = |(&a, &s): (&u32, &i32)| a.wrapping_mul(s as u32);
+    let inner = mask.iter().zip(state.0.ring.coefficients()).map(product).fold(0, u32::wrapping_add);
+    let message = (item as u32) << (LOG2_QUERY - params.layout.index_bits() - 1);
+    PirouetteQuery { seed, body: message.wrapping_add(error[0] as u32).wrapping_sub(inner) }
 }
 
 /// b·2^(a − b) plus coefficient `index` of mask·key, modulo 2^a.

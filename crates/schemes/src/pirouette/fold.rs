@@ -10,7 +10,7 @@ use papir_ring::Ring;
 use rayon::prelude::*;
 
 use super::chain::{Chain, ORDER, RESPONSE_DEGREE};
-use super::wire::PirouetteAnswer;
+use super::wire::RetrievalAnswer;
 
 /// Gates under one gadget, with their buffers.
 pub(super) struct Gates<'a> {
@@ -76,9 +76,9 @@ pub(crate) fn respond(
     key: &RingSwitchKey,
     (bits, span): (ResponseBits, usize),
     planes: &[Rlwe],
-) -> PirouetteAnswer {
+) -> RetrievalAnswer {
     let small = chain.response.ring();
-    let mut answer = PirouetteAnswer { masks: Vec::new(), bodies: Vec::new() };
+    let mut answer = RetrievalAnswer { masks: Vec::new(), bodies: Vec::new() };
     for plane in planes {
         let switched = key.switch(chain.ring(), small, plane);
         let item = small.to_words(&switched.b).into_iter().step_by(RESPONSE_DEGREE / span);

@@ -28,6 +28,7 @@ use rayon::prelude::*;
 
 use super::chain::{Chain, DEGREE, KEY_BITS, LOG2_DEGREE, RESPONSE_DEGREE, RESPONSE_KEY_BITS, ShortParams};
 use super::client::Secrets;
+use super::params::RetrievalParams;
 
 /// Bytes of the seed of all masks.
 const SEED_BYTES: usize = 32;
@@ -195,12 +196,9 @@ pub trait Expanded: Send + Sync + Sized + 'static {
     /// # Errors
     /// [`Error::Malformed`] for bits that no client sends.
     fn expand(chain: &Chain, seed: &Seed, packed: &[u8]) -> Result<Self>;
-}
 
-/// Parameters that are made over a [`Chain`].
-pub trait OfChain {
-    /// The chain.
-    fn chain(&self) -> &Chain;
+    /// The part that all kinds have.
+    fn conversion(&self) -> &Conversion;
 }
 
 /// Keys as they travel, and expanded: when a server accepts them, or when those that were just made are used.
@@ -232,7 +230,7 @@ impl<E: Expanded> Keys<E> {
     }
 }
 
-impl<P: OfChain, E: Expanded> Wire<P> for Keys<E> {
+impl<P: RetrievalParams, E: Expanded> Wire<P> for Keys<E> {
     fn encode(&self, _params: &P) -> Vec<u8> {
         self.packed.clone()
     }
@@ -286,6 +284,10 @@ impl Expanded for Conversion {
     fn expand(chain: &Chain, seed: &Seed, packed: &[u8]) -> Result<Self> {
         Ok(Self::assemble(chain, expand_parts(chain, Part::of_conversion(), seed, packed)?))
     }
+
+    fn conversion(&self) -> &Conversion {
+        self
+    }
 }
 
 /// Pirouette's evaluation keys.
@@ -330,6 +332,10 @@ impl Expanded for Evaluation {
         let [first, second] = SWITCH_LABELS;
         let switches = [switch(chain.bits.switch, first)?, switch(chain.digits.switch, second)?];
         Ok(Self::assemble(chain, switches, expand_parts(chain, Part::all(chain), seed, rest)?))
+    }
+
+    fn conversion(&self) -> &Conversion {
+        &self.conversion
     }
 }
 

@@ -34,19 +34,25 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Items of `span` bytes in rows by ν₁ bits.
+    /// Items of `span` bytes in rows by ν₁ bits, for a scheme.
     ///
     /// # Errors
     /// [`papir_core::Error::Parameters`] for an unfit span or too many items.
-    pub fn new(shape: Shape, span: usize, log2_rows: u32) -> Result<Self> {
+    pub fn new(scheme: &'static str, shape: Shape, span: usize, log2_rows: u32) -> Result<Self> {
         if !span.is_power_of_two() || !(LEAST_SPAN..=RESPONSE_DEGREE).contains(&span) {
-            return Err(unfit(format!(
-                "items of {span} bytes: expected a power of two from {LEAST_SPAN} to {RESPONSE_DEGREE}"
-            )));
+            return Err(unfit(
+                scheme,
+                format!(
+                    "items of {span} bytes: expected a power of two from {LEAST_SPAN} to {RESPONSE_DEGREE}"
+                ),
+            ));
         }
         let planes = shape.record_bytes().div_ceil(span);
         if planes > 1 && span < RESPONSE_DEGREE {
-            return Err(unfit(format!("records of {} bytes in items of {span}", shape.record_bytes())));
+            return Err(unfit(
+                scheme,
+                format!("records of {} bytes in items of {span}", shape.record_bytes()),
+            ));
         }
         let bundle = Bundle::new(shape, span * planes)?;
         let log2_slots = LOG2_DEGREE - span.trailing_zeros();
@@ -55,7 +61,7 @@ impl Layout {
         let found = log2_rows + log2_columns + log2_slots;
         if found > MOST_INDEX_BITS {
             let expected = format!("at most {MOST_INDEX_BITS}, in items of up to {RESPONSE_DEGREE} bytes");
-            return Err(unfit(format!("{found} bits of an item's number: expected {expected}")));
+            return Err(unfit(scheme, format!("{found} bits of an item's number: expected {expected}")));
         }
         let rows = polys.div_ceil(1 << log2_columns) as usize;
         Ok(Self { bundle, span, planes, rows, log2_rows, log2_columns, log2_slots })

@@ -10,6 +10,7 @@
 //! | Answer, phase 0 | [`phase0`] |
 //! | Answer, phases 1 to 3 | [`retrieval`]: the first dimension in `first`, folding and rotation in `fold` |
 //! | ModSwitch, RingSwitch | `fold` |
+//! | what Respire shares, and what not | [`path`] |
 //! | Table 1 | [`layout`], [`params`] |
 //! | correctness | [`noise`] |
 //!
@@ -28,6 +29,7 @@ pub mod keys;
 pub mod layout;
 pub mod noise;
 pub mod params;
+pub mod path;
 pub mod phase0;
 pub mod retrieval;
 pub(crate) mod search;
@@ -41,6 +43,10 @@ use std::marker::PhantomData;
 
 use papir_core::Privacy;
 use papir_core::scheme::{Never, Scheme};
+use rand_core::CryptoRng;
+
+use self::path::Path;
+use self::retrieval::{Sections, Selection};
 
 /// How long the short keys are that rotations go by, and under which name a scheme goes with them.
 pub trait Lengths: Copy + Debug + Send + Sync + 'static {
@@ -76,11 +82,29 @@ impl<T: Lengths> Scheme for Pirouette<T> {
     type Params = params::PirouetteParams<T>;
     type Public = wire::Public;
     type Query = wire::PirouetteQuery;
-    type Answer = wire::PirouetteAnswer;
-    type Secret = client::PirouetteSecret;
+    type Answer = wire::RetrievalAnswer;
+    type Secret = client::RetrievalSecret;
     type ClientKeys = keys::Keys<keys::Evaluation>;
     type ClientState = client::State;
     type Ticket = Never;
-    type Server = server::PirouetteServer<T>;
-    type Client = client::PirouetteClient<T>;
+    type Server = server::RetrievalServer<Self>;
+    type Client = client::RetrievalClient<Self>;
+}
+
+impl<T: Lengths> Path for Pirouette<T> {
+    type Expanded = keys::Evaluation;
+    const SECTIONS: Sections = Sections { bytes: "pirouette/database", values: "pirouette/transforms" };
+
+    fn ask(
+        params: &Self::Params,
+        state: &client::State,
+        item: u64,
+        rng: &mut dyn CryptoRng,
+    ) -> wire::PirouetteQuery {
+        client::encrypt(params, state, item, rng)
+    }
+
+    fn select(params: &Self::Params, keys: &keys::Evaluation, query: &wire::PirouetteQuery) -> Selection {
+        phase0::Expansion::new(params, keys).run(query)
+    }
 }

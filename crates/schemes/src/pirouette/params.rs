@@ -14,8 +14,10 @@ use papir_lattice::gadget::{Gadget, GadgetParams};
 use papir_lattice::response::ResponseBits;
 
 use super::Lengths;
-use super::chain::{Chain, DEGREE, LOG2_DEGREE, LOG2_DIGIT, LOG2_P, OUTPUTS, RESPONSE_DEGREE, unfit};
-use super::keys::{self, Evaluation, Expanded, OfChain};
+use super::chain::{
+    Chain, DEGREE, LOG2_DEGREE, LOG2_DIGIT, LOG2_P, OUTPUTS, RESPONSE_DEGREE, ShortParams, unfit,
+};
+use super::keys::{self, Evaluation, Expanded};
 use super::layout::Layout;
 use super::noise::{self, Noise, NoiseInput};
 use super::retrieval::FAST;
@@ -79,18 +81,18 @@ impl<T: Lengths> PirouetteParams<T> {
         let Literal { span, tau, gate, seed_bytes, .. } = literal;
         if tau > 4 || !(1..OUTPUTS).contains(&gate.0) || !SEED_BYTES.contains(&seed_bytes) {
             let expected = format!("tau up to 4, 1 to {} digits, seeds of 32 or 16 bytes", OUTPUTS - 1);
-            return Err(unfit(format!("{literal:?}: expected {expected}")));
+            return Err(unfit(T::NAME, format!("{literal:?}: expected {expected}")));
         }
-        let (chain, layout) = (Chain::get::<T>()?, Layout::new(shape, span, LOG2_DIGIT + tau)?);
-        let gadget = gate_gadget(gate).ok_or_else(|| unfit(format!("digits of {gate:?}")))?;
+        let (chain, layout) = (Chain::get::<T>()?, Layout::new(T::NAME, shape, span, LOG2_DIGIT + tau)?);
+        let gadget = gate_gadget(gate).ok_or_else(|| unfit(T::NAME, format!("digits of {gate:?}")))?;
         let input = noise::input(&chain, &layout, gadget);
         let noise = Noise::compute(&input);
         let index = noise.index_failure_log2(&input);
         let (answer_bits, failure_log2) = noise
             .retrieved
             .answer_bits(&chain, layout.planes * span, index)
-            .ok_or_else(|| unfit(format!("the noise of {layout:?} exceeds the decoding limit")))?;
-        let gate = Gadget::new(chain.ring(), gadget).map_err(unfit)?;
+            .ok_or_else(|| unfit(T::NAME, format!("the noise of {layout:?} exceeds the decoding limit")))?;
+        let gate = Gadget::new(chain.ring(), gadget).map_err(|error| unfit(T::NAME, error))?;
         Ok(Self { shape, literal, chain, layout, gate, answer_bits, failure_log2, lengths: PhantomData })
     }
 
@@ -123,52 +125,33 @@ impl<T: Lengths> PirouetteParams<T> {
         }
     }
 
-    /// External products of two digits, of four transforms of digits and two of sums, by phase: bits, boxes,
-    /// gates' encryptions, first dimension, gates.
-    pub(super) fn products(&self) -> [f64; 5] {
-        let Layout { rows, log2_rows, planes, .. } = self.layout;
-        let external = |gadget: &Gadget| (gadget.levels() + 1) as f64 / 3.0;
-        let switch = |gadget: &Gadget| (gadget.levels() + 2) as f64 / 6.0;
+    /// What phase 0 does: bits one after the other, boxes, then the gates' encryptions, digit by digit.
+    fn selection(&self) -> Counts {
         let (chain, k) = (&self.chain, self.layout.index_bits());
-        let bits =
-            f64::from(k - LOG2_DIGIT) * chain.bits.switch.dimension as f64 * external(&chain.bits.gadget);
-        let boxes = f64::from(1u32 << self.literal.tau);
-        let rotated = boxes * chain.digits.switch.dimension as f64 * external(&chain.digits.gadget);
-        let traces = f64::from(LOG2_DEGREE) * switch(&chain.galois) + switch(&chain.square);
-        let converted = f64::from(k - log2_rows) * self.gate.levels() as f64 * traces;
-        let transform = if self.literal.form == Form::Fast { 0.12 } else { 0.3 };
-        let first = (planes * rows * self.layout.columns()) as f64 * transform;
-        let gates = (planes * (self.layout.columns() + self.layout.log2_slots as usize)) as f64;
-        [bits, rotated, converted, first, gates * external(&self.gate)]
-    }
-
-    fn work(&self) -> Work {
-        let [bits, boxes, converted, first, gates] = self.products();
-        let bytes = self.layout.bytes() as f64;
-        let digits = (self.layout.index_bits() - self.layout.log2_rows) as usize * self.gate.levels();
-        let columns = self.layout.columns();
-        Work {
-            setup: Counts::new().with(Operation::Encode8, bytes, self.layout.polys()),
-            // One inner product; the keys, made once, are left out.
-            query: Counts::new().with(Operation::Word, 2.0 * DEGREE as f64, 1),
-            answer: Counts::new()
-                .with(Operation::ExternalProduct, bits, 1)
-                .with(Operation::ExternalProduct, boxes, 1 << self.literal.tau)
-                .with(Operation::ExternalProduct, converted, digits)
-                .with(Operation::ExternalProduct, first + gates, columns),
-            extract: Counts::new().with(
-                Operation::DecryptRow,
-                (self.layout.planes * self.layout.span) as f64,
-                1,
-            ),
-        }
+        let rotation = |short: &ShortParams| short.switch.dimension as f64 * external(&short.gadget);
+        let boxes = 1 << self.literal.tau;
+        let traces = f64::from(LOG2_DEGREE) * key_switch(&chain.galois) + key_switch(&chain.square);
+        let digits = (k - self.layout.log2_rows) as usize * self.gate.levels();
+        Counts::new()
+            .with(Operation::ExternalProduct, f64::from(k - LOG2_DIGIT) * rotation(&chain.bits), 1)
+            .with(Operation::ExternalProduct, boxes as f64 * rotation(&chain.digits), boxes)
+            .with(Operation::ExternalProduct, digits as f64 * traces, digits)
     }
 }
 
-/// Parameters whose answers are Pirouette's.
-pub trait OfAnswer: Parameters {
+/// Parameters of schemes that retrieve items: what phases 1 to 3 and answers depend on.
+pub trait RetrievalParams: Parameters {
+    /// Rings, keys and their gadgets.
+    fn chain(&self) -> &Chain;
+
     /// Where records lie.
     fn layout(&self) -> &Layout;
+
+    /// The gadget of gates.
+    fn gate(&self) -> &Gadget;
+
+    /// How polynomials are kept.
+    fn form(&self) -> Form;
 
     /// Bits of an answer's mask and body.
     fn answer_bits(&self) -> ResponseBits;
@@ -178,21 +161,76 @@ pub trait OfAnswer: Parameters {
         let (Layout { planes, span, .. }, bits) = (self.layout(), self.answer_bits());
         [packed_len(planes * RESPONSE_DEGREE, bits.a), packed_len(planes * span, bits.b)]
     }
+
+    /// What it can take.
+    fn limits(&self) -> Limits {
+        Limits {
+            records: self.layout().most_records(),
+            record_bits: MAX_RECORD_BITS,
+            batch: 1,
+            client_keys: true,
+            tickets: false,
+            update: UpdateCost::PerRecord,
+        }
+    }
+
+    /// The weakest of what is published.
+    fn security(&self) -> Option<Security> {
+        self.chain().weakest().map(|row| Security { bits: row.matzov, source: row.set })
+    }
+
+    /// External products of two digits (of four transforms of digits and two of sums) of the first dimension and
+    /// of all gates.
+    fn retrieval_products(&self) -> [f64; 2] {
+        let layout = self.layout();
+        let (planes, columns) = (layout.planes, layout.columns());
+        let transform = if self.form() == Form::Fast { 0.12 } else { 0.3 };
+        let gates = (planes * (columns + layout.log2_slots as usize)) as f64;
+        [(planes * layout.rows * columns) as f64 * transform, gates * external(self.gate())]
+    }
+
+    /// Counted work, but for that of queries and of their selections.
+    fn retrieval_work(&self, query: Counts, selection: Counts) -> Work {
+        let (layout, products) = (self.layout(), self.retrieval_products().iter().sum());
+        let words = (layout.planes * layout.span) as f64;
+        Work {
+            setup: Counts::new().with(Operation::Encode8, layout.bytes() as f64, layout.polys()),
+            query,
+            answer: selection.with(Operation::ExternalProduct, products, layout.columns()),
+            extract: Counts::new().with(Operation::DecryptRow, words, 1),
+        }
+    }
 }
 
-impl<T: Lengths> OfAnswer for PirouetteParams<T> {
+/// External products of two digits that one under this gadget is worth.
+pub(crate) fn external(gadget: &Gadget) -> f64 {
+    (gadget.levels() + 1) as f64 / 3.0
+}
+
+/// External products of two digits that a key switch under this gadget is worth.
+pub(crate) fn key_switch(gadget: &Gadget) -> f64 {
+    (gadget.levels() + 2) as f64 / 6.0
+}
+
+impl<T: Lengths> RetrievalParams for PirouetteParams<T> {
+    fn chain(&self) -> &Chain {
+        &self.chain
+    }
+
     fn layout(&self) -> &Layout {
         &self.layout
     }
 
+    fn gate(&self) -> &Gadget {
+        &self.gate
+    }
+
+    fn form(&self) -> Form {
+        self.literal.form
+    }
+
     fn answer_bits(&self) -> ResponseBits {
         self.answer_bits
-    }
-}
-
-impl<T> OfChain for PirouetteParams<T> {
-    fn chain(&self) -> &Chain {
-        &self.chain
     }
 }
 
@@ -212,23 +250,15 @@ impl<T: Lengths> Parameters for PirouetteParams<T> {
     }
 
     fn describe(&self) -> Description {
-        let weakest = self.chain.weakest();
         let Layout { log2_rows, log2_columns, log2_slots, span, planes, .. } = self.layout;
         Description {
             scheme: T::NAME,
             privacy: T::PRIVACY,
             shape: self.shape,
             sizes: self.sizes(),
-            security: weakest.map(|row| Security { bits: row.matzov, source: row.set }),
+            security: self.security(),
             failure_log2: self.failure_log2,
-            limits: Limits {
-                records: self.layout.most_records(),
-                record_bits: MAX_RECORD_BITS,
-                batch: 1,
-                client_keys: true,
-                tickets: false,
-                update: UpdateCost::PerRecord,
-            },
+            limits: self.limits(),
             parameters: vec![
                 ("n", self.chain.bits.switch.dimension.to_string()),
                 ("N", DEGREE.to_string()),
@@ -244,7 +274,11 @@ impl<T: Lengths> Parameters for PirouetteParams<T> {
                 ("query payload bytes", self.query_bytes().to_string()),
                 ("server bytes a client", keys::server_bytes(&self.chain).to_string()),
             ],
-            work: self.work(),
+            // One inner product; the keys, made once, are left out.
+            work: self.retrieval_work(
+                Counts::new().with(Operation::Word, 2.0 * DEGREE as f64, 1),
+                self.selection(),
+            ),
         }
     }
 
@@ -267,7 +301,10 @@ impl<T: Lengths> Parameters for PirouetteParams<T> {
         let form = match form {
             0 => Form::Compact,
             1 => Form::Fast,
-            other => return Err(unfit(format!("form {other}: expected 0, compact, or 1, transformed"))),
+            other => {
+                let expected = "0, compact, or 1, transformed";
+                return Err(unfit(T::NAME, format!("form {other}: expected {expected}")));
+            }
         };
         Self::new(shape, Literal { span, tau, gate, seed_bytes: seed_bytes.into(), form })
     }

@@ -196,11 +196,8 @@ impl<'a, T: Lengths> Expansion<'a, T> {
         };
         let columns: Vec<Vec<Rlwe>> = (0..1usize << tau).into_par_iter().map(expand).collect();
         // Row r has digit r/2^τ and bits r mod 2^τ.
-        let row = |r: usize| &columns[r % (1 << tau)][r >> tau];
-        let values = |r: usize| (ring.forward(row(r).a.clone()), ring.forward(row(r).b.clone()));
-        let rows: Vec<_> = (0..self.params.layout.rows).into_par_iter().map(values).collect();
-        let (masks, bodies): (Vec<_>, Vec<_>) = rows.into_iter().unzip();
-        Rows::new(&masks, &bodies)
+        let row = |r: usize| columns[r % (1 << tau)][r >> tau].clone();
+        Rows::of(ring, (0..self.params.layout.rows).map(row).collect())
     }
 
     /// (−1)^⟨χ, bits⟩ · q/(p·2^τ) around the digit's place.

@@ -43,9 +43,11 @@ pub struct Polynomials {
 
 /// Names of the sections of a snapshot: bytes, and transforms in the fast form.
 #[derive(Clone, Copy)]
-pub(crate) struct Sections {
-    pub(crate) bytes: &'static str,
-    pub(crate) values: &'static str,
+pub struct Sections {
+    /// Of the bytes.
+    pub bytes: &'static str,
+    /// Of the transforms.
+    pub values: &'static str,
 }
 
 impl Polynomials {

@@ -26,7 +26,7 @@ pub(super) fn choose<T: Lengths>(shape: Shape, goal: Goal) -> Result<PirouettePa
     let least = shape.record_bytes().clamp(LEAST_SPAN, RESPONSE_DEGREE).next_power_of_two();
     let spans = (0..).map(|shift| least << shift).take_while(|&span| span <= RESPONSE_DEGREE);
     let mut best: Option<(f64, PirouetteParams<T>)> = None;
-    let mut refusal = unfit("no items");
+    let mut refusal = unfit(T::NAME, "no items");
     for (span, tau) in spans.flat_map(|span| (0..=4).map(move |tau| (span, tau))) {
         match closing(shape, Literal { span, tau, gate: GATES[0], seed_bytes, form }) {
             Ok(params) => {
@@ -43,7 +43,7 @@ pub(super) fn choose<T: Lengths>(shape: Shape, goal: Goal) -> Result<PirouettePa
 
 /// The parameters with the fewest digits in gates.
 fn closing<T: Lengths>(shape: Shape, literal: Literal) -> Result<PirouetteParams<T>> {
-    let mut last = Err(unfit("no gadgets"));
+    let mut last = Err(unfit(T::NAME, "no gadgets"));
     for gate in GATES {
         last = PirouetteParams::new(shape, Literal { gate, ..literal });
         if last.is_ok() {

@@ -5,42 +5,48 @@ use papir_core::scheme::{Parameters, Server, Session, UpdateEstimate, check_chan
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{Change, Error, Progress, Records, Result};
 use papir_lattice::rlwe::Rlwe;
-use papir_ring::Ring;
 use rand_core::CryptoRng;
 use rayon::prelude::*;
 
 use super::fold::respond;
-use super::keys::{Evaluation, Keys};
-use super::layout::Layout;
-use super::params::{Form, PirouetteParams};
+use super::keys::{Evaluation, Expanded, Keys};
+use super::params::RetrievalParams;
+use super::path::Path;
 use super::phase0::Expansion;
-use super::retrieval::{Polynomials, Retrieval, Sections};
-use super::wire::{PirouetteAnswer, PirouetteQuery, Public};
+use super::retrieval::{Polynomials, Retrieval, Selection};
+use super::wire::{Public, RetrievalAnswer};
 use super::{Lengths, Pirouette};
 use crate::shape_io::check_source;
 
-const SECTIONS: Sections = Sections { bytes: "pirouette/database", values: "pirouette/transforms" };
-
-/// A prepared database. A clone shares it.
-#[derive(Clone)]
-pub struct PirouetteServer<T> {
-    params: PirouetteParams<T>,
+/// A prepared database.
+pub struct RetrievalServer<S: Path> {
+    params: S::Params,
     polynomials: Polynomials,
 }
 
-impl<T: Lengths> PirouetteServer<T> {
-    /// Phase 0 under a client's keys.
+impl<T: Lengths> RetrievalServer<Pirouette<T>> {
+    /// The parts of phase 0 under a client's keys.
     ///
     /// # Errors
     /// [`Error::Malformed`] for keys that are none.
     pub fn expansion<'a>(&'a self, keys: &'a Keys<Evaluation>) -> Result<Expansion<'a, T>> {
-        Ok(Expansion::new(&self.params, keys.expanded(&self.params.chain)?))
+        Ok(Expansion::new(&self.params, keys.expanded(self.params.chain())?))
+    }
+}
+
+impl<S: Path> RetrievalServer<S> {
+    /// Phase 0: what selects the item of a query.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`] for keys that are none.
+    pub fn select(&self, keys: &Keys<S::Expanded>, query: &S::Query) -> Result<Selection> {
+        Ok(S::select(&self.params, keys.expanded(self.params.chain())?, query))
     }
 
     /// Phases 1 to 3.
     pub fn retrieval(&self) -> Retrieval<'_> {
-        let ring = self.params.chain.ring();
-        Retrieval { polynomials: &self.polynomials, ring, gate: &self.params.gate }
+        let (ring, gate) = (self.params.chain().ring(), self.params.gate());
+        Retrieval { polynomials: &self.polynomials, ring, gate }
     }
 
     /// The answers' encryptions before they are switched, for computing on: for each query one for each plane,
@@ -48,42 +54,36 @@ impl<T: Lengths> PirouetteServer<T> {
     ///
     /// # Errors
     /// As [`Server::answer`].
-    pub fn encrypted_items(&self, batch: &[(&Keys<Evaluation>, &PirouetteQuery)]) -> Result<Vec<Vec<Rlwe>>> {
-        let select =
-            |(keys, query): &(&Keys<Evaluation>, &PirouetteQuery)| Ok(self.expansion(keys)?.run(query));
-        let selections = batch.par_iter().map(select).collect::<Result<Vec<_>>>()?;
-        Ok(self.retrieval().run(&selections))
+    pub fn encrypted_items(&self, batch: &[(&Keys<S::Expanded>, &S::Query)]) -> Result<Vec<Vec<Rlwe>>> {
+        let selections = batch.par_iter().map(|(keys, query)| self.select(keys, query));
+        Ok(self.retrieval().run(&selections.collect::<Result<Vec<_>>>()?))
     }
 
     /// ModSwitch and RingSwitch: the answer of a query's planes.
     ///
     /// # Errors
     /// [`Error::Malformed`] for keys that are none.
-    pub fn respond(&self, keys: &Keys<Evaluation>, planes: &[Rlwe]) -> Result<PirouetteAnswer> {
-        let keys = keys.expanded(&self.params.chain)?;
-        let answer = (self.params.answer_bits, self.params.layout.span);
-        Ok(respond(&self.params.chain, &keys.conversion.ring_switch, answer, planes))
+    pub fn respond(&self, keys: &Keys<S::Expanded>, planes: &[Rlwe]) -> Result<RetrievalAnswer> {
+        let chain = self.params.chain();
+        let key = &keys.expanded(chain)?.conversion().ring_switch;
+        Ok(respond(chain, key, (self.params.answer_bits(), self.params.layout().span), planes))
     }
 }
 
-/// Where polynomials lie, in which form, and their ring.
-fn place<T: Lengths>(params: &PirouetteParams<T>) -> (&Layout, Form, &Ring) {
-    (&params.layout, params.literal().form, params.chain.ring())
-}
-
-impl<T: Lengths> Server<Pirouette<T>> for PirouetteServer<T> {
+impl<S: Path> Server<S> for RetrievalServer<S> {
     fn setup(
-        params: PirouetteParams<T>,
+        params: S::Params,
         records: &dyn Records,
         _rng: &mut dyn CryptoRng,
         progress: &dyn Progress,
     ) -> Result<Self> {
-        check_source(T::NAME, params.shape(), records)?;
-        let polynomials = Polynomials::encode(place(&params), records, progress)?;
+        check_source(S::NAME, params.shape(), records)?;
+        let place = (params.layout(), params.form(), params.chain().ring());
+        let polynomials = Polynomials::encode(place, records, progress)?;
         Ok(Self { params, polynomials })
     }
 
-    fn params(&self) -> &PirouetteParams<T> {
+    fn params(&self) -> &S::Params {
         &self.params
     }
 
@@ -91,34 +91,31 @@ impl<T: Lengths> Server<Pirouette<T>> for PirouetteServer<T> {
         &Public
     }
 
-    fn answer(&self, session: Session<'_, Pirouette<T>>, query: &PirouetteQuery) -> Result<PirouetteAnswer> {
+    fn answer(&self, session: Session<'_, S>, query: &S::Query) -> Result<RetrievalAnswer> {
         self.answer_many(vec![(session, query)])?.pop().ok_or(Error::NotDecodable)
     }
 
-    fn answer_many(
-        &self,
-        batch: Vec<(Session<'_, Pirouette<T>>, &PirouetteQuery)>,
-    ) -> Result<Vec<PirouetteAnswer>> {
+    fn answer_many(&self, batch: Vec<(Session<'_, S>, &S::Query)>) -> Result<Vec<RetrievalAnswer>> {
         let batch = batch.into_iter().map(|(session, query)| Ok((session.require_keys()?, query)));
         let batch = batch.collect::<Result<Vec<_>>>()?;
         let items = self.encrypted_items(&batch)?;
         batch.iter().zip(&items).map(|((keys, _), item)| self.respond(keys, item)).collect()
     }
 
-    fn keys_fit(&self, _keys: &Keys<Evaluation>) -> bool {
+    fn keys_fit(&self, _keys: &Keys<S::Expanded>) -> bool {
         true
     }
 
     fn update_cost(&self, changes: &[Change]) -> Result<UpdateEstimate> {
         check_changes(&self.params.shape(), changes)?;
         let setup = self.params.describe().work.setup;
-        let copied = if changes.is_empty() { 0.0 } else { self.params.layout.bytes() as f64 };
+        let copied = if changes.is_empty() { 0.0 } else { self.params.layout().bytes() as f64 };
         Ok(UpdateEstimate { update: Counts::new().with(Operation::Copy, copied, 1), setup })
     }
 
     fn update(&self, changes: &[Change], _rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Self> {
         check_changes(&self.params.shape(), changes)?;
-        let polynomials = self.polynomials.update(self.params.chain.ring(), changes, progress)?;
+        let polynomials = self.polynomials.update(self.params.chain().ring(), changes, progress)?;
         Ok(Self { params: self.params.clone(), polynomials })
     }
 
@@ -127,12 +124,11 @@ impl<T: Lengths> Server<Pirouette<T>> for PirouetteServer<T> {
     }
 
     fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {
-        self.polynomials.save(sink, SECTIONS)
+        self.polynomials.save(sink, S::SECTIONS)
     }
 
-    fn load(params: PirouetteParams<T>, source: &dyn SectionSource) -> Result<Self> {
-        let place = (&params.layout, params.literal().form);
-        let polynomials = Polynomials::load(place, source, SECTIONS)?;
+    fn load(params: S::Params, source: &dyn SectionSource) -> Result<Self> {
+        let polynomials = Polynomials::load((params.layout(), params.form()), source, S::SECTIONS)?;
         Ok(Self { params, polynomials })
     }
 }

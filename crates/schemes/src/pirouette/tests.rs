@@ -13,22 +13,22 @@ use papir_lattice::rows::Rows;
 use papir_ring::{Coefficients, Poly};
 use rand_core::SeedableRng;
 
-use super::Full;
 use super::chain::{DEGREE, LOG2_P, LOG2_Q};
-use super::client::{PirouetteClient, State};
+use super::client::{RetrievalClient, State};
 use super::keys::{Evaluation, Keys};
 use super::noise::{Gadgets, Noise, NoiseInput};
 use super::params::{Form, Literal, PirouetteParams, gate_gadget};
 use super::retrieval::Selection;
 use super::search::GATES;
-use super::server::PirouetteServer;
+use super::server::RetrievalServer;
 use super::wire::Public;
+use super::{Full, Pirouette};
 
 /// A database, its client, and the client's keys.
 struct Case {
     records: RecordBuffer,
-    server: PirouetteServer<Full>,
-    client: PirouetteClient<Full>,
+    server: RetrievalServer<Pirouette>,
+    client: RetrievalClient<Pirouette>,
     state: State,
     keys: Keys<Evaluation>,
     rng: ChaCha20Rng,
@@ -43,8 +43,9 @@ impl Case {
     fn new(params: PirouetteParams<Full>) -> Self {
         let mut rng = ChaCha20Rng::from_seed([3; 32]);
         let records = records(params.shape());
-        let server = PirouetteServer::setup(params.clone(), &records, &mut rng, &NoProgress).unwrap();
-        let client = PirouetteClient::new(params, Public).unwrap();
+        let server =
+            RetrievalServer::<Pirouette>::setup(params.clone(), &records, &mut rng, &NoProgress).unwrap();
+        let client = RetrievalClient::<Pirouette>::new(params, Public).unwrap();
         let (state, keys) = client.register(&mut rng).unwrap().unwrap();
         Self { records, server, client, state, keys, rng }
     }
@@ -165,7 +166,7 @@ fn rows_columns_planes_and_both_forms_give_the_record() {
 #[test]
 fn no_two_queries_share_a_mask_also_after_a_restart() {
     let params = PirouetteParams::<Full>::choose(Shape::of_bytes(100, 32).unwrap(), Goal::Balanced).unwrap();
-    let client = PirouetteClient::new(params.clone(), Public).unwrap();
+    let client = RetrievalClient::<Pirouette>::new(params.clone(), Public).unwrap();
     let mut rng = ChaCha20Rng::from_seed([4; 32]);
     let mut state = State::generate(&params, &mut rng);
     let mut seeds = BTreeSet::new();

@@ -15,7 +15,7 @@ use papir_ring::prg::Seed;
 
 use super::Lengths;
 use super::chain::{DEGREE, LOG2_QUERY, RESPONSE_DEGREE};
-use super::params::{OfAnswer, PirouetteParams};
+use super::params::{PirouetteParams, RetrievalParams};
 
 /// What a query's seed may be long.
 pub(super) const SEED_BYTES: [usize; 2] = [32, 16];
@@ -76,14 +76,14 @@ impl<T: Lengths> Wire<PirouetteParams<T>> for PirouetteQuery {
 }
 
 /// RLWE encryptions of an item's planes in the response ring, switched to few bits.
-pub struct PirouetteAnswer {
+pub struct RetrievalAnswer {
     /// N₁ words of each plane.
     pub(crate) masks: Vec<u64>,
     /// The item's words of each plane.
     pub(crate) bodies: Vec<u64>,
 }
 
-impl<P: OfAnswer> Wire<P> for PirouetteAnswer {
+impl<P: RetrievalParams> Wire<P> for RetrievalAnswer {
     fn encode(&self, params: &P) -> Vec<u8> {
         let (mut masks, mut bodies) = (Vec::new(), Vec::new());
         bits::pack(&self.masks, params.answer_bits().a, &mut masks);

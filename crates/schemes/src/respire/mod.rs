@@ -8,25 +8,29 @@
 //!
 //! | the paper | function |
 //! |---|---|
-//! | Setup, pp | [`client::RespireClient`]'s `register` |
-//! | Query | [`client::RespireClient`]'s `query` |
-//! | query expansion | [`server::RespireServer::expand`] |
-//! | Answer | [`server::RespireServer`]'s `answer` |
+//! | Setup, pp | [`crate::pirouette::keys::Conversion`] |
+//! | Query | `query` |
+//! | query expansion | `expansion` |
+//! | Answer, Extract | [`crate::pirouette::server`], [`crate::pirouette::client`] |
 //!
 //! What differs: the ring is Pirouette's, of one modulus, so that answers and database are the same; of the
 //! query's body only the coefficients that hold something travel, rounded.
 
-pub mod client;
+mod expansion;
 pub mod params;
-pub mod server;
+mod query;
 pub mod wire;
 
 use papir_core::Privacy;
 use papir_core::scheme::{Never, Scheme};
+use rand_core::CryptoRng;
 
-use crate::pirouette::client::State;
+use crate::pirouette::client::{RetrievalClient, RetrievalSecret, State};
 use crate::pirouette::keys::{Conversion, Keys};
-use crate::pirouette::wire::{PirouetteAnswer, Public};
+use crate::pirouette::path::Path;
+use crate::pirouette::retrieval::{Sections, Selection};
+use crate::pirouette::server::RetrievalServer;
+use crate::pirouette::wire::{Public, RetrievalAnswer};
 
 /// Respire.
 pub struct Respire;
@@ -39,11 +43,29 @@ impl Scheme for Respire {
     type Params = params::RespireParams;
     type Public = Public;
     type Query = wire::RespireQuery;
-    type Answer = PirouetteAnswer;
-    type Secret = crate::pirouette::client::PirouetteSecret;
+    type Answer = RetrievalAnswer;
+    type Secret = RetrievalSecret;
     type ClientKeys = Keys<Conversion>;
     type ClientState = State;
     type Ticket = Never;
-    type Server = server::RespireServer;
-    type Client = client::RespireClient;
+    type Server = RetrievalServer<Self>;
+    type Client = RetrievalClient<Self>;
+}
+
+impl Path for Respire {
+    type Expanded = Conversion;
+    const SECTIONS: Sections = Sections { bytes: "respire/database", values: "respire/transforms" };
+
+    fn ask(
+        params: &params::RespireParams,
+        state: &State,
+        item: u64,
+        rng: &mut dyn CryptoRng,
+    ) -> wire::RespireQuery {
+        query::ask(params, state, item, rng)
+    }
+
+    fn select(params: &params::RespireParams, keys: &Conversion, query: &wire::RespireQuery) -> Selection {
+        expansion::expand(params, keys, query)
+    }
 }

@@ -3,11 +3,9 @@
 use std::sync::Arc;
 
 use papir_core::codec::{Reader, Writer};
-use papir_core::cost::{Counts, Operation, Rates, Work};
+use papir_core::cost::{Counts, Operation, Rates};
 use papir_core::scheme::{Goal, Parameters, Scheme};
-use papir_core::{
-    Description, Error, Limits, MAX_RECORD_BITS, Result, Security, Shape, Sizes, UpdateCost, envelope,
-};
+use papir_core::{Description, Result, Shape, Sizes, envelope};
 use papir_kernels::bits::packed_len;
 use papir_lattice::gadget::Gadget;
 use papir_lattice::noise::rounding;
@@ -15,11 +13,11 @@ use papir_lattice::response::ResponseBits;
 
 use super::Respire;
 use crate::pirouette::Full;
-use crate::pirouette::chain::{Chain, DEGREE, LOG2_DEGREE};
-use crate::pirouette::keys::{Conversion, Expanded, OfChain};
+use crate::pirouette::chain::{Chain, DEGREE, LOG2_DEGREE, unfit};
+use crate::pirouette::keys::{Conversion, Expanded};
 use crate::pirouette::layout::{LEAST_SPAN, Layout};
 use crate::pirouette::noise::{GateGadgets, Origin, Retrieved};
-use crate::pirouette::params::{OfAnswer, gate_gadget};
+use crate::pirouette::params::{Form, RetrievalParams, gate_gadget, key_switch};
 use crate::pirouette::search::GATES;
 use crate::shape_io::{SHAPE_BYTES, read_shape, write_shape};
 
@@ -60,32 +58,34 @@ pub struct RespireParams {
     failure_log2: f64,
 }
 
-fn unfit(reason: impl ToString) -> Error {
-    Error::Parameters { scheme: Respire::NAME, reason: reason.to_string() }
-}
-
 impl RespireParams {
     /// Checked parameters.
     ///
     /// # Errors
-    /// [`Error::Parameters`] where the noise does not close or a value does not fit.
+    /// [`papir_core::Error::Parameters`] where the noise does not close or a value does not fit.
     pub fn new(shape: Shape, literal: Literal) -> Result<Self> {
         let Literal { span, log2_rows, gate, query_bits } = literal;
         if !LOG2_ROWS.contains(&log2_rows) || !QUERY_BITS.contains(&query_bits) || !(1..=8).contains(&gate.0)
         {
-            return Err(unfit(format!(
-                "{literal:?}: expected 4 to 9 bits of rows, 28 to 48 of a query's words, 1 to 8 digits in gates"
-            )));
+            return Err(unfit(
+                Respire::NAME,
+                format!(
+                    "{literal:?}: expected 4 to 9 bits of rows, 28 to 48 of a query's words, 1 to 8 digits in gates"
+                ),
+            ));
         }
         let chain = Chain::get::<Full>()?;
-        let layout = Layout::new(shape, span, log2_rows).map_err(unfit)?;
-        let gadget = gate_gadget(gate).ok_or_else(|| unfit(format!("digits of {gate:?}")))?;
-        let gate = Gadget::new(chain.ring(), gadget).map_err(unfit)?;
+        let layout = Layout::new(Respire::NAME, shape, span, log2_rows)?;
+        let gadget = gate_gadget(gate).ok_or_else(|| unfit(Respire::NAME, format!("digits of {gate:?}")))?;
+        let gate = Gadget::new(chain.ring(), gadget).map_err(|error| unfit(Respire::NAME, error))?;
         if coefficients(&layout, &gate) > DEGREE {
-            return Err(unfit(format!(
-                "{} coefficients of a query: expected at most {DEGREE}",
-                coefficients(&layout, &gate)
-            )));
+            return Err(unfit(
+                Respire::NAME,
+                format!(
+                    "{} coefficients of a query: expected at most {DEGREE}",
+                    coefficients(&layout, &gate)
+                ),
+            ));
         }
         let ring = chain.setting();
         // A trace keeps one coefficient's error, and multiplies it with d.
@@ -97,8 +97,9 @@ impl RespireParams {
         let dimensions = [layout.log2_rows, layout.log2_columns, layout.log2_slots];
         let retrieved = Retrieved::new(&ring, gadgets, dimensions, (origin.energy, origin));
         let answer_bits = retrieved.answer_bits(&chain, layout.planes * span, f64::NEG_INFINITY);
-        let (answer_bits, failure_log2) = answer_bits
-            .ok_or_else(|| unfit(format!("the noise of {literal:?} exceeds the decoding limit")))?;
+        let (answer_bits, failure_log2) = answer_bits.ok_or_else(|| {
+            unfit(Respire::NAME, format!("the noise of {literal:?} exceeds the decoding limit"))
+        })?;
         Ok(Self { shape, literal, chain, layout, gate, answer_bits, failure_log2 })
     }
 
@@ -121,43 +122,18 @@ impl RespireParams {
         SEED_BYTES + packed_len(self.query_words(), self.literal.query_bits)
     }
 
-    /// External products of two digits of an answer: expansion and gates' encryptions, first dimension, gates.
-    fn products(&self) -> [f64; 3] {
-        let Layout { rows, planes, log2_slots, log2_columns, .. } = self.layout;
-        let switch = |gadget: &Gadget| (gadget.levels() + 2) as f64 / 6.0;
-        let switches = self.query_words() as f64 * switch(&self.chain.galois);
-        let digits = ((log2_slots + log2_columns) as usize * self.gate.levels()) as f64;
-        let columns = self.layout.columns();
-        [
-            switches + digits * switch(&self.chain.square),
-            (planes * rows * columns) as f64 * 0.3,
-            (planes * (columns + log2_slots as usize)) as f64 * (self.gate.levels() + 1) as f64 / 3.0,
-        ]
-    }
-
-    fn work(&self) -> Work {
-        let [expansion, first, gates] = self.products();
-        let columns = self.layout.columns();
-        Work {
-            setup: Counts::new().with(Operation::Encode8, self.layout.bytes() as f64, self.layout.polys()),
-            query: Counts::new().with(Operation::Encrypt, 1.0, 1),
-            answer: Counts::new().with(Operation::ExternalProduct, expansion, 1).with(
-                Operation::ExternalProduct,
-                first + gates,
-                columns,
-            ),
-            extract: Counts::new().with(
-                Operation::DecryptRow,
-                (self.layout.planes * self.layout.span) as f64,
-                1,
-            ),
-        }
+    /// External products of two digits that the query's expansion and the gates' encryptions are worth.
+    fn selection(&self) -> f64 {
+        let bits = self.layout.log2_slots + self.layout.log2_columns;
+        let digits = (bits as usize * self.gate.levels()) as f64;
+        self.query_words() as f64 * key_switch(&self.chain.galois) + digits * key_switch(&self.chain.square)
     }
 
     fn cost(&self, goal: Goal) -> f64 {
         let sizes = self.sizes();
         let bytes = (sizes.query + sizes.answer) as f64;
-        let seconds = self.products().iter().sum::<f64>() * Rates::BUILT_IN.one(Operation::ExternalProduct);
+        let products = self.selection() + self.retrieval_products().iter().sum::<f64>();
+        let seconds = products * Rates::BUILT_IN.one(Operation::ExternalProduct);
         match goal {
             Goal::MinCommunication => bytes + seconds * 1e-3,
             Goal::Balanced => bytes / BALANCED_LINE + seconds,
@@ -183,15 +159,34 @@ fn coefficients(layout: &Layout, gate: &Gadget) -> usize {
     (1 << layout.log2_rows) + (layout.log2_columns + layout.log2_slots) as usize * gate.levels()
 }
 
-impl OfChain for RespireParams {
+/// Of gates and bits of the query the least that close.
+fn closing(shape: Shape, (span, log2_rows): (usize, u32)) -> Result<RespireParams> {
+    let mut last = Err(unfit(Respire::NAME, "no gadgets"));
+    let choices = GATES.into_iter().flat_map(|gate| QUERY_BITS.step_by(4).map(move |bits| (gate, bits)));
+    for (gate, query_bits) in choices {
+        last = RespireParams::new(shape, Literal { span, log2_rows, gate, query_bits });
+        if last.is_ok() {
+            break;
+        }
+    }
+    last
+}
+
+impl RetrievalParams for RespireParams {
     fn chain(&self) -> &Chain {
         &self.chain
     }
-}
 
-impl OfAnswer for RespireParams {
     fn layout(&self) -> &Layout {
         &self.layout
+    }
+
+    fn gate(&self) -> &Gadget {
+        &self.gate
+    }
+
+    fn form(&self) -> Form {
+        Form::Compact
     }
 
     fn answer_bits(&self) -> ResponseBits {
@@ -204,17 +199,20 @@ impl Parameters for RespireParams {
         let least = shape.record_bytes().clamp(LEAST_SPAN, DEGREE / 2).next_power_of_two();
         let spans = (0..).map(|shift| least << shift).take_while(|&span| span <= DEGREE / 2);
         let rows = |span| LOG2_ROWS.map(move |log2_rows| (span, log2_rows));
-        // Of gates and bits of the query the least that close.
-        let closing = |(span, log2_rows)| {
-            let gates =
-                GATES.into_iter().flat_map(|gate| QUERY_BITS.step_by(4).map(move |bits| (gate, bits)));
-            let literals = gates.map(|(gate, query_bits)| Literal { span, log2_rows, gate, query_bits });
-            literals.map(|literal| Self::new(shape, literal)).find_map(Result::ok)
-        };
-        let candidates = spans.flat_map(rows).filter_map(closing);
-        let best = candidates.min_by(|a, b| a.cost(goal).total_cmp(&b.cost(goal)));
-        let (records, bits) = (shape.records(), shape.record_bits());
-        best.ok_or_else(|| unfit(format!("no parameters for {records} records of {bits} bits")))
+        let mut best: Option<(f64, Self)> = None;
+        let mut refusal = unfit(Respire::NAME, "no items");
+        for (span, log2_rows) in spans.flat_map(rows) {
+            match closing(shape, (span, log2_rows)) {
+                Ok(params) => {
+                    let cost = params.cost(goal);
+                    if best.as_ref().is_none_or(|(least, _)| cost < *least) {
+                        best = Some((cost, params));
+                    }
+                }
+                Err(error) => refusal = error,
+            }
+        }
+        best.map(|(_, params)| params).ok_or(refusal)
     }
 
     fn label(&self) -> String {
@@ -228,22 +226,14 @@ impl Parameters for RespireParams {
 
     fn describe(&self) -> Description {
         let Layout { log2_rows, log2_columns, log2_slots, span, planes, .. } = self.layout;
-        let weakest = self.chain.weakest();
         Description {
             scheme: Respire::NAME,
             privacy: Respire::PRIVACY,
             shape: self.shape,
             sizes: self.sizes(),
-            security: weakest.map(|row| Security { bits: row.matzov, source: row.set }),
+            security: self.security(),
             failure_log2: self.failure_log2,
-            limits: Limits {
-                records: self.layout.most_records(),
-                record_bits: MAX_RECORD_BITS,
-                batch: 1,
-                client_keys: true,
-                tickets: false,
-                update: UpdateCost::PerRecord,
-            },
+            limits: self.limits(),
             parameters: vec![
                 ("N", DEGREE.to_string()),
                 ("log2 Q", format!("{:.2}", (self.chain.ring().modulus() as f64).log2())),
@@ -255,7 +245,10 @@ impl Parameters for RespireParams {
                 ("query words", format!("{} of {} bits", self.query_words(), self.literal.query_bits)),
                 ("answer bits", format!("{} and {}", self.answer_bits.a, self.answer_bits.b)),
             ],
-            work: self.work(),
+            work: self.retrieval_work(
+                Counts::new().with(Operation::Encrypt, 1.0, 1),
+                Counts::new().with(Operation::ExternalProduct, self.selection(), 1),
+            ),
         }
     }
 

@@ -1,0 +1,34 @@
+//! The way from a query to what selects an item: all that Pirouette and Respire differ in.
+
+use papir_core::scheme::{Never, Scheme};
+use rand_core::CryptoRng;
+
+use super::client::{RetrievalSecret, State};
+use super::keys::{Expanded, Keys};
+use super::params::RetrievalParams;
+use super::retrieval::{Sections, Selection};
+use super::wire::{Public, RetrievalAnswer};
+
+/// A scheme that retrieves items by selections, in phases 1 to 3.
+pub trait Path:
+    Scheme<
+        Params: RetrievalParams,
+        Public = Public,
+        Answer = RetrievalAnswer,
+        Secret = RetrievalSecret,
+        ClientKeys = Keys<<Self as Path>::Expanded>,
+        ClientState = State,
+        Ticket = Never,
+    >
+{
+    /// The keys that a selection takes.
+    type Expanded: Expanded;
+    /// Names of a snapshot's sections.
+    const SECTIONS: Sections;
+
+    /// A query for an item.
+    fn ask(params: &Self::Params, state: &State, item: u64, rng: &mut dyn CryptoRng) -> Self::Query;
+
+    /// Phase 0: what selects the item of a query.
+    fn select(params: &Self::Params, keys: &Self::Expanded, query: &Self::Query) -> Selection;
+}
