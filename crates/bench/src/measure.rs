@@ -10,7 +10,8 @@ use papir_core::erased::{Erased, ErasedClient, ErasedScheme, ErasedState};
 use papir_core::scheme::{Parameters, Server, Session, Wire};
 use papir_core::sections::SectionSink;
 use papir_core::{
-    Description, Error as CoreError, NoProgress, NotPrivate, Progress, Records, Sizes, Version, read_record,
+    Description, Error as CoreError, NoProgress, NotPrivate, OwnerKey, Progress, Records, Sizes, Version,
+    read_record,
 };
 use papir_kernels::Backend;
 use rand_core::{Rng, UnwrapErr};
@@ -90,6 +91,8 @@ pub(crate) fn median(mut values: Vec<f64>) -> f64 {
 /// A prepared database and what preparing it took.
 struct Prepared<S: Measured> {
     server: S::Server,
+    /// In schemes over encrypted databases.
+    owner: Option<OwnerKey>,
     version: Version,
     stages: Vec<(String, f64)>,
     offline: f64,
@@ -125,15 +128,21 @@ impl<S: Measured> Prepared<S> {
         let params = S::params(plan.records.shape(), plan.choice)?;
         check_memory(&params.describe())?;
         let mut rng = UnwrapErr(SysRng);
+        // A benchmark is the owner of records that it makes up.
+        let owner = params.describe().limits.owner_key.then(|| OwnerKey::generate(&mut rng));
+        let params = match &owner {
+            Some(key) => params.under(key)?,
+            None => params,
+        };
         let clock = StageClock::new(progress);
         let server = S::Server::setup(params, plan.records, &mut rng, &clock)?;
         let (stages, offline) = clock.stop();
         let resident = Resident::after_setup();
-        Ok(Self { server, version: Version::random(&mut rng), stages, offline, resident })
+        Ok(Self { server, owner, version: Version::random(&mut rng), stages, offline, resident })
     }
 
     fn queries(&self, plan: &Plan<'_>, progress: &dyn Progress) -> Result<Tally> {
-        let client = Erased::<S>::acknowledged(NotPrivate::acknowledged()).client(&self.public())?;
+        let client = self.client()?;
         let mut account = self.register(client.as_ref())?;
         let mut tally = Tally::default();
         let runs = plan.effort.runs + 1;
@@ -148,6 +157,11 @@ impl<S: Measured> Prepared<S> {
             progress.advance(answers as u64);
         }
         Ok(tally)
+    }
+
+    fn client(&self) -> Result<Box<dyn ErasedClient>> {
+        let scheme = Erased::<S>::acknowledged(NotPrivate::acknowledged());
+        Ok(scheme.under(self.owner.as_ref()).client(&self.public())?)
     }
 
     /// Keys and state, in schemes that have them.

@@ -9,6 +9,9 @@ use papir_schemes::double::packed::{self, PackedDouble, Variant};
 use papir_schemes::double::params::DoubleParams;
 use papir_schemes::double::server::DoubleServer;
 use papir_schemes::double::wire::{DoubleAnswer, DoubleQuery};
+use papir_schemes::encrypted::Encrypted;
+use papir_schemes::encrypted::params::EncryptedParams;
+use papir_schemes::encrypted::server::EncryptedServer;
 use papir_schemes::inspire::{self, Inspire};
 use papir_schemes::inspire2::{self, Inspire2};
 use papir_schemes::newton::params::NewtonParams;
@@ -335,6 +338,33 @@ impl Measured for Respire {
         let keys = session.require_keys()?;
         let selection = [laps.time("expand", || server.select(keys, query))?];
         let planes = retrieve(&server.retrieval(), &selection, laps);
+        laps.time("switch", || server.respond(keys, &planes))
+    }
+}
+
+impl Measured for Encrypted {
+    fn params(shape: Shape, choice: Choice) -> Result<EncryptedParams<pirouette::Full>> {
+        Ok(match choice {
+            Choice::Goal(goal) => EncryptedParams::choose(shape, goal)?,
+            other => return Err(unfit(Self::NAME, other)),
+        })
+    }
+
+    fn part(stage: &str) -> Option<Part> {
+        (stage == "encrypt").then_some(Part::Encode)
+    }
+
+    fn answer(
+        server: &EncryptedServer<pirouette::Full>,
+        session: Session<'_, Self>,
+        query: &PirouetteQuery,
+        laps: &mut Laps,
+    ) -> Result<RetrievalAnswer, CoreError> {
+        let keys = session.require_keys()?;
+        let bits = laps.time("bits", || server.bits(keys, query))?;
+        let gates = laps.time("gates", || server.gates(keys, &bits))?;
+        let mut planes = laps.time("fold", || server.fold(&gates));
+        laps.time("rotate", || server.rotate(&gates, &mut planes));
         laps.time("switch", || server.respond(keys, &planes))
     }
 }

@@ -6,6 +6,7 @@ use papir_core::scheme::{Parameters, Scheme, Server, Session};
 use papir_core::{Description, Error as CoreError, Goal, Progress, Shape};
 use papir_schemes::batched::Batched;
 use papir_schemes::double::Double;
+use papir_schemes::encrypted::Encrypted;
 use papir_schemes::inspire::Inspire;
 use papir_schemes::inspire0::Inspire0;
 use papir_schemes::inspire2::Inspire2;
@@ -129,7 +130,7 @@ impl<S: Measured> Subject for Of<S> {
 }
 
 /// Every scheme of the registry.
-pub fn all() -> [&'static dyn Subject; 16] {
+pub fn all() -> [&'static dyn Subject; 17] {
     const PLAIN: &dyn Subject = &Of::<Plain>(PhantomData);
     const SIMPLE: &dyn Subject = &Of::<Simple>(PhantomData);
     const INSPIRE: &dyn Subject = &Of::<Inspire>(PhantomData);
@@ -145,6 +146,7 @@ pub fn all() -> [&'static dyn Subject; 16] {
     const INSPIRE_BATCH: &dyn Subject = &Of::<Batched<Stacked>>(PhantomData);
     const PIROUETTE: &dyn Subject = &Of::<Pirouette>(PhantomData);
     const RESPIRE: &dyn Subject = &Of::<Respire>(PhantomData);
+    const ENCRYPTED: &dyn Subject = &Of::<Encrypted>(PhantomData);
     const SIMPLE_BATCH: &dyn Subject = &Of::<Batched<Simple>>(PhantomData);
     [
         PLAIN,
@@ -163,6 +165,7 @@ pub fn all() -> [&'static dyn Subject; 16] {
         SIMPLE_BATCH,
         PIROUETTE,
         RESPIRE,
+        ENCRYPTED,
     ]
 }
 

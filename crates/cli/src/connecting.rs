@@ -81,6 +81,9 @@ pub(crate) fn explain(error: papir_client::Error) -> Failure {
         papir_client::Error::Core(error @ papir_core::Error::NotPrivate { .. }) => {
             Failure::new(format!("nothing was asked: {error} (--allow-not-private)"))
         }
+        papir_client::Error::Core(error @ papir_core::Error::OwnerKey { .. }) => {
+            Failure::new(format!("nothing was asked: {error} (--owner-key)"))
+        }
         error @ papir_client::Error::TokenInClear { .. } => {
             Failure::new(format!("nothing was asked: {error} (--insecure-http)"))
         }

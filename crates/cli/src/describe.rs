@@ -67,7 +67,8 @@ pub(crate) fn update(report: &UpdateReport) -> Lines {
 
 /// The section that only updates need, where the file has it.
 pub(crate) fn owner_keys(sections: &[SectionInfo]) -> Option<(String, String)> {
-    let section = sections.iter().find(|section| section.name == papir_store::OWNER_KEYS)?;
+    let names = [papir_store::OWNER_KEYS, papir_store::SEALED_OWNER_KEYS];
+    let section = sections.iter().find(|section| names.contains(&section.name.as_str()))?;
     Some(line(
         "owner's keys",
         format!("{} for updates, which clients do not fetch", units::bytes(section.bytes)),

@@ -9,6 +9,7 @@ mod failure;
 mod fields;
 mod keyed;
 mod lines;
+mod owner_key;
 mod plan_table;
 mod planner;
 mod remote;

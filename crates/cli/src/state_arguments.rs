@@ -7,6 +7,7 @@ use clap::Args;
 use papir_client::{Options, Passphrase};
 
 use crate::failure::Failure;
+use crate::owner_key;
 
 /// The environment's variable for a passphrase.
 const VARIABLE: &str = "PAPIR_PASSPHRASE";
@@ -22,12 +23,17 @@ pub(crate) struct StateArguments {
     /// PAPIR_PASSPHRASE. Without either only the files' rights do.
     #[arg(long, value_name = "FILE")]
     passphrase_file: Option<PathBuf>,
+    /// The file with the key of an encrypted database's owner (papir build --encrypt), for the first lookup: from
+    /// then on the state holds what it takes.
+    #[arg(long, value_name = "KEYFILE")]
+    owner_key: Option<PathBuf>,
 }
 
 impl StateArguments {
     /// The same options, with these.
     pub(crate) fn keep(&self, options: Options) -> Result<Options, Failure> {
-        Ok(Options { state: self.state.clone(), passphrase: self.passphrase()?, ..options })
+        let owner_key = self.owner_key.as_deref().map(owner_key::read).transpose()?;
+        Ok(Options { state: self.state.clone(), passphrase: self.passphrase()?, owner_key, ..options })
     }
 
     fn passphrase(&self) -> Result<Option<Passphrase>, Failure> {

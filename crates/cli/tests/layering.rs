@@ -88,6 +88,7 @@ const TEST_ONLY: &[&str] = &["papir-testkit", "papir-reference"];
 const COMPOSITIONS: &[(&str, &str)] = &[
     ("batched", "simple"),
     ("batched", "stacked"),
+    ("encrypted", "pirouette"),
     ("inspire0", "double"),
     ("ypir", "double"),
     ("respire", "pirouette"),

@@ -175,12 +175,17 @@ impl Account {
         Ok(Some(status).filter(|status| next.is_none_or(|next| status.next_ticket <= next)))
     }
 
-    /// Makes keys, sends them, and keeps the state.
+    /// Makes keys, sends them, and keeps the state. What was kept so far is lost only when there are new ones.
     fn register(&self, transport: &Transport, lookup: &Lookup, lock: &Lock<'_>) -> Result<ClientStatus> {
-        lock.forget()?;
         let client = lookup.client();
+        let kept = lock.read()?.and_then(|record| client.load_state(&record.state).ok());
+        let registered = match &kept {
+            Some(kept) => client.register_again(kept, &mut system_rng()),
+            None => client.register(&mut system_rng()),
+        };
         let lacks = CoreError::Session { scheme: lookup.describe().scheme, what: "client keys" };
-        let (state, keys) = client.register(&mut system_rng())?.ok_or(lacks)?;
+        let (state, keys) = registered?.ok_or(lacks)?;
+        lock.forget()?;
         let whole = keys.len() <= ONE_REQUEST;
         if !whole {
             lock.keep_keys(&keys)?;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use papir_core::erased::ErasedScheme;
-use papir_core::{NoProgress, Progress};
+use papir_core::{NoProgress, OwnerKey, Progress};
 use papir_lookup::Root;
 use zeroize::Zeroizing;
 
@@ -34,6 +34,9 @@ pub struct Options {
     pub state: Option<PathBuf>,
     /// What protects the state on disk; nothing but the files' rights where `None`.
     pub passphrase: Option<Passphrase>,
+    /// The key of the database's owner, with which a client of an encrypted database registers; not needed
+    /// once its state is kept. Databases that are not encrypted, or under another key, are refused.
+    pub owner_key: Option<OwnerKey>,
     /// Schemes besides those of the registry.
     pub schemes: MoreSchemes,
     /// Who is told of long work on this side: decrypting masks takes ZipPIR seconds a query.

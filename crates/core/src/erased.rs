@@ -12,8 +12,8 @@ use crate::envelope::{self, Header, Kind};
 use crate::scheme::{Client, Goal, Parameters, Scheme, Server, Session, UpdateEstimate, Wire};
 use crate::sections::{SectionSink, SectionSource};
 use crate::{
-    Candidate, Change, Description, Error, NotPrivate, Privacy, Progress, Record, Records, Result, Shape,
-    Version,
+    Candidate, Change, Description, Error, NotPrivate, OwnerKey, Privacy, Progress, Record, Records, Result,
+    Shape, Version,
 };
 
 /// The section that names scheme, version and parameters.
@@ -33,6 +33,11 @@ pub trait ErasedScheme: Send + Sync {
     /// The same scheme, with its caller's word that it need not be private: see
     /// [`Parameters::acknowledge`].
     fn acknowledge(&self, word: NotPrivate) -> Box<dyn ErasedScheme>;
+
+    /// The same scheme with the key of a database's owner: it encrypts what it prepares, reads it back, and its
+    /// clients can register. Of other schemes nothing works any more: see [`Parameters::under`]. Without a key
+    /// the scheme as it is.
+    fn under(&self, owner: Option<&OwnerKey>) -> Box<dyn ErasedScheme>;
 
     /// What parameters for this shape and goal would give, without preparing anything.
     ///
@@ -193,6 +198,16 @@ pub trait ErasedClient: Send + Sync {
     /// As [`Client::register`].
     fn register(&self, rng: &mut dyn CryptoRng) -> Result<Option<(ErasedState, Vec<u8>)>>;
 
+    /// The same for a client whom the server has forgotten, from what it kept.
+    ///
+    /// # Errors
+    /// As [`Client::register_again`], and [`Error::Malformed`] for state of another scheme.
+    fn register_again(
+        &self,
+        kept: &ErasedState,
+        rng: &mut dyn CryptoRng,
+    ) -> Result<Option<(ErasedState, Vec<u8>)>>;
+
     /// The number of the ticket that the next query with this state uses up.
     ///
     /// # Errors
@@ -256,27 +271,32 @@ pub struct ErasedKeys(Box<dyn Any + Send + Sync>);
 /// A scheme as an [`ErasedScheme`].
 pub struct Erased<S> {
     word: Option<NotPrivate>,
+    owner: Option<OwnerKey>,
     scheme: PhantomData<fn() -> S>,
 }
 
 impl<S> Erased<S> {
     /// The scheme, which if it asks for an acknowledgement makes neither servers nor clients.
     pub const fn new() -> Self {
-        Self { word: None, scheme: PhantomData }
+        Self { word: None, owner: None, scheme: PhantomData }
     }
 
     /// The scheme, whether it is private or not.
     pub const fn acknowledged(word: NotPrivate) -> Self {
-        Self { word: Some(word), scheme: PhantomData }
+        Self { word: Some(word), owner: None, scheme: PhantomData }
     }
 }
 
 impl<S: Scheme> Erased<S> {
-    /// Parameters under this value's word.
-    fn with_word(&self, params: S::Params) -> S::Params {
-        match self.word {
+    /// Parameters with this value's word and key.
+    fn bind(&self, params: S::Params) -> Result<S::Params> {
+        let params = match self.word {
             Some(word) => params.acknowledge(word),
             None => params,
+        };
+        match &self.owner {
+            Some(key) => params.under(key),
+            None => Ok(params),
         }
     }
 }
@@ -301,11 +321,16 @@ impl<S: Scheme> ErasedScheme for Erased<S> {
     }
 
     fn acknowledge(&self, word: NotPrivate) -> Box<dyn ErasedScheme> {
-        Box::new(Self::acknowledged(word))
+        Box::new(Self { owner: self.owner.clone(), ..Self::acknowledged(word) })
+    }
+
+    fn under(&self, owner: Option<&OwnerKey>) -> Box<dyn ErasedScheme> {
+        let owner = owner.or(self.owner.as_ref()).cloned();
+        Box::new(Self { word: self.word, owner, scheme: PhantomData })
     }
 
     fn plan(&self, shape: Shape, goal: Goal) -> Result<Description> {
-        Ok(S::Params::choose(shape, goal)?.describe())
+        Ok(self.bind(S::Params::choose(shape, goal)?)?.describe())
     }
 
     fn candidates(&self, shape: Shape) -> Result<Vec<Candidate>> {
@@ -314,7 +339,8 @@ impl<S: Scheme> ErasedScheme for Erased<S> {
             description: params.describe(),
             parameters: params.encode(),
         };
-        Ok(S::Params::candidates(shape)?.into_iter().map(candidate).collect())
+        let bound = S::Params::candidates(shape)?.into_iter().map(|params| Ok(candidate(self.bind(params)?)));
+        bound.collect()
     }
 
     fn setup_candidate(
@@ -324,7 +350,7 @@ impl<S: Scheme> ErasedScheme for Erased<S> {
         rng: &mut dyn CryptoRng,
         progress: &dyn Progress,
     ) -> Result<Box<dyn ErasedServer>> {
-        setup_with::<S>(self.with_word(S::Params::decode(parameters)?), records, rng, progress)
+        setup_with::<S>(self.bind(S::Params::decode(parameters)?)?, records, rng, progress)
     }
 
     fn setup(
@@ -334,21 +360,21 @@ impl<S: Scheme> ErasedScheme for Erased<S> {
         rng: &mut dyn CryptoRng,
         progress: &dyn Progress,
     ) -> Result<Box<dyn ErasedServer>> {
-        let params = self.with_word(S::Params::choose(records.shape(), goal)?);
+        let params = self.bind(S::Params::choose(records.shape(), goal)?)?;
         setup_with::<S>(params, records, rng, progress)
     }
 
     fn load(&self, source: &dyn SectionSource) -> Result<Box<dyn ErasedServer>> {
         let identity = source.get(IDENTITY)?;
         let (version, payload) = envelope::open(&identity, Kind::Public, S::ID)?;
-        let params = self.with_word(S::Params::decode(payload)?);
+        let params = self.bind(S::Params::decode(payload)?)?;
         Ok(Box::new(ErasedServerOf::<S> { server: S::Server::load(params, source)?, version }))
     }
 
     fn client(&self, public: &[u8]) -> Result<Box<dyn ErasedClient>> {
         let (version, payload) = envelope::open(public, Kind::Public, S::ID)?;
         let mut reader = Reader::new("a public part", payload);
-        let params = self.with_word(S::Params::decode(reader.bytes()?)?);
+        let params = self.bind(S::Params::decode(reader.bytes()?)?)?;
         let public = S::Public::decode(&params, reader.rest())?;
         Ok(Box::new(ErasedClientOf::<S> { client: S::Client::new(params, public)?, version }))
     }
@@ -550,6 +576,12 @@ impl<S: Scheme> ErasedClientOf<S> {
     fn header(&self, kind: Kind) -> Header {
         Header { kind, scheme: S::ID, version: self.version }
     }
+
+    /// What registering made: the keys in an envelope.
+    fn seal_keys(&self, (state, keys): (S::ClientState, S::ClientKeys)) -> (ErasedState, Vec<u8>) {
+        let sealed = envelope::seal(&self.header(Kind::Keys), &keys.encode(self.client.params()));
+        (ErasedState(Box::new(state)), sealed)
+    }
 }
 
 impl<S: Scheme> ErasedClient for ErasedClientOf<S> {
@@ -562,11 +594,16 @@ impl<S: Scheme> ErasedClient for ErasedClientOf<S> {
     }
 
     fn register(&self, rng: &mut dyn CryptoRng) -> Result<Option<(ErasedState, Vec<u8>)>> {
-        let Some((state, keys)) = self.client.register(rng)? else {
-            return Ok(None);
-        };
-        let sealed = envelope::seal(&self.header(Kind::Keys), &keys.encode(self.client.params()));
-        Ok(Some((ErasedState(Box::new(state)), sealed)))
+        Ok(self.client.register(rng)?.map(|registered| self.seal_keys(registered)))
+    }
+
+    fn register_again(
+        &self,
+        kept: &ErasedState,
+        rng: &mut dyn CryptoRng,
+    ) -> Result<Option<(ErasedState, Vec<u8>)>> {
+        let registered = self.client.register_again(state_of::<S>(kept)?, rng)?;
+        Ok(registered.map(|registered| self.seal_keys(registered)))
     }
 
     fn next_ticket(&self, state: &ErasedState) -> Result<Option<u64>> {

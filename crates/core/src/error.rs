@@ -114,6 +114,14 @@ pub enum Error {
         /// Why it is not private.
         reason: &'static str,
     },
+    /// The key of a database's owner is missing, or another's.
+    #[error("an encrypted database needs {expected}: found {found}")]
+    OwnerKey {
+        /// Which key was given, by what tells it from others.
+        found: String,
+        /// Which is needed.
+        expected: String,
+    },
     /// The scheme needs registered client keys (or a ticket) that the session lacks.
     #[error("{scheme} needs {what}: the session has none")]
     Session {
@@ -164,6 +172,7 @@ impl Error {
             Self::Parameters { .. } => "no_parameters",
             Self::Insecure { .. } => "insecure",
             Self::NotPrivate { .. } => "not_private",
+            Self::OwnerKey { .. } => "owner_key",
             Self::Session { .. } => "session",
             Self::NotDecodable => "not_decodable",
             Self::MissingSection { .. } => "missing_section",

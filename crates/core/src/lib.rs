@@ -24,6 +24,7 @@ pub mod envelope;
 pub mod erased;
 mod error;
 mod mix;
+mod owner;
 mod prepared;
 mod progress;
 mod records;
@@ -36,6 +37,7 @@ mod version;
 pub use blob::{AlignedBytes, Blob, BlobSlice};
 pub use error::{Error, Result};
 pub use mix::mix;
+pub use owner::OwnerKey;
 pub use prepared::PreparedRecords;
 pub use progress::{NoProgress, Progress};
 pub use records::{

@@ -11,7 +11,9 @@ use rand_core::CryptoRng;
 
 use crate::cost::Counts;
 use crate::sections::{SectionSink, SectionSource};
-use crate::{Change, Description, Error, NotPrivate, Privacy, Progress, Record, Records, Result, Shape};
+use crate::{
+    Change, Description, Error, NotPrivate, OwnerKey, Privacy, Progress, Record, Records, Result, Shape,
+};
 
 /// What parameters are chosen for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -95,6 +97,17 @@ pub trait Parameters: Clone + Debug + Send + Sync + Sized + 'static {
     #[must_use]
     fn acknowledge(self, _word: NotPrivate) -> Self {
         self
+    }
+
+    /// The same parameters with the key of a database's owner, with which servers are set up and clients
+    /// registered in schemes whose databases are encrypted. The key is no part of the parameters' bytes; what
+    /// tells it from others is.
+    ///
+    /// # Errors
+    /// [`Error::Parameters`] in all other schemes; [`Error::OwnerKey`] where the parameters name another key.
+    fn under(self, _key: &OwnerKey) -> Result<Self> {
+        let scheme = self.describe().scheme;
+        Err(Error::Parameters { scheme, reason: "its databases are not encrypted".to_owned() })
     }
 
     /// The parameters as bytes.
@@ -362,6 +375,19 @@ pub trait Client<S: Scheme>: Send + Sync + Sized + 'static {
     /// Those of key generation.
     fn register(&self, _rng: &mut dyn CryptoRng) -> Result<Option<(S::ClientState, S::ClientKeys)>> {
         Ok(None)
+    }
+
+    /// Keys and state of a client whom the server has forgotten, from what it kept: those of a new client, where
+    /// a scheme does not say otherwise.
+    ///
+    /// # Errors
+    /// As [`Client::register`].
+    fn register_again(
+        &self,
+        _kept: &S::ClientState,
+        rng: &mut dyn CryptoRng,
+    ) -> Result<Option<(S::ClientState, S::ClientKeys)>> {
+        self.register(rng)
     }
 
     /// The number of the ticket that the next query with this state uses up; `None` in schemes

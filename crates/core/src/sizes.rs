@@ -83,6 +83,9 @@ pub struct Limits {
     pub client_keys: bool,
     /// Whether each query consumes a ticket.
     pub tickets: bool,
+    /// Whether its databases are encrypted under a key of their owner, which setup and registration need:
+    /// see [`crate::scheme::Parameters::under`].
+    pub owner_key: bool,
     /// What an update costs.
     pub update: UpdateCost,
 }

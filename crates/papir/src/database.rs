@@ -1,7 +1,7 @@
 //! A prepared database in memory.
 
 use papir_core::erased::{self, ErasedServer, ErasedSession};
-use papir_core::{Description, Goal, NoProgress, Records, Version};
+use papir_core::{Description, Goal, NoProgress, OwnerKey, Records, Version};
 use papir_lookup::{
     BucketTarget, Bundle, Entry, KeyIds, KeywordLayout, Lookup, OnDuplicate, Result, TableOptions,
 };
@@ -10,7 +10,7 @@ use papir_schemes::registry;
 use crate::DEFAULT_SCHEME;
 
 /// How a database is prepared.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// The scheme's name in the registry.
     pub scheme: String,
@@ -23,6 +23,9 @@ pub struct Options {
     /// By how many per cent a table of keys is made larger than its entries need, so that later ones find
     /// room in [`Database::update`].
     pub room: u32,
+    /// The key that records are encrypted under, in a scheme over encrypted databases:
+    /// [`ENCRYPTED_SCHEME`](crate::ENCRYPTED_SCHEME).
+    pub owner_key: Option<OwnerKey>,
 }
 
 impl Default for Options {
@@ -30,7 +33,8 @@ impl Default for Options {
     /// records of the default length.
     fn default() -> Self {
         let TableOptions { bucket, on_duplicate, room } = TableOptions::default();
-        Self { scheme: DEFAULT_SCHEME.to_owned(), goal: Goal::default(), on_duplicate, bucket, room }
+        let (scheme, goal) = (DEFAULT_SCHEME.to_owned(), Goal::default());
+        Self { scheme, goal, on_duplicate, bucket, room, owner_key: None }
     }
 }
 
@@ -81,7 +85,7 @@ impl Database {
     }
 
     pub(crate) fn prepare(records: &dyn Records, keys: Option<Keys>, options: &Options) -> Result<Self> {
-        let scheme = registry::by_name(&options.scheme)?;
+        let scheme = registry::by_name(&options.scheme)?.under(options.owner_key.as_ref());
         let server = scheme.setup(records, options.goal, &mut papir_client::system_rng(), &NoProgress)?;
         Ok(Self { server, keys, options: options.clone() })
     }
@@ -98,7 +102,7 @@ impl Database {
     /// # Errors
     /// As [`client_of`].
     pub fn client(&self) -> Result<Lookup> {
-        client_of(&self.bundle())
+        client_under(self.options.owner_key.as_ref(), &self.bundle())
     }
 
     /// Answers queries, one answer each, in order. For registered clients, whose answers take keys and
@@ -140,8 +144,16 @@ impl Database {
 /// # Errors
 /// Those of [`Bundle::decode`], [`papir_core::Error::UnknownScheme`], or those of the scheme's public part.
 pub fn client_of(bundle: &[u8]) -> Result<Lookup> {
+    client_under(None, bundle)
+}
+
+/// The same of an encrypted database, with its owner's key, which registering takes.
+///
+/// # Errors
+/// As [`client_of`], and [`papir_core::Error::OwnerKey`] for another owner's key.
+pub fn client_under(owner_key: Option<&OwnerKey>, bundle: &[u8]) -> Result<Lookup> {
     let bundle = Bundle::decode(bundle)?;
-    let scheme = registry::by_id(erased::scheme_of_public(&bundle.scheme_public)?)?;
+    let scheme = registry::by_id(erased::scheme_of_public(&bundle.scheme_public)?)?.under(owner_key);
     let client = scheme.client(&bundle.scheme_public)?;
     Lookup::new_verifying(client, bundle.keyword, bundle.commitment_top)
 }

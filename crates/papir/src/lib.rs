@@ -68,6 +68,34 @@
 //! The example `sct_auditing` goes on from here: queries at fixed intervals, a database that changes,
 //! tickets that follow it.
 //!
+//! # Encrypted databases
+//!
+//! The owner of records that nobody else may read encrypts them under an [`OwnerKey`] before a server has
+//! them; clients that hold the key, too, register with it. The server sees neither records nor queries. Whoever
+//! has the key reads all records, and what others ask if the server gives it away.
+//!
+//! ```no_run
+//! use papir::{Database, ENCRYPTED_SCHEME, ErasedSession, Options, OwnerKey, client_under, system_rng};
+//!
+//! // The owner.
+//! let key = OwnerKey::generate(&mut system_rng());
+//! let options = Options { scheme: ENCRYPTED_SCHEME.into(), owner_key: Some(key.clone()), ..Options::default() };
+//! let database = Database::build([("France", "Paris"), ("Peru", "Lima")], &options)?;
+//! let handed_over = key.to_text();
+//!
+//! // A client, with the key as text.
+//! let client = client_under(Some(&handed_over.parse()?), &database.bundle())?;
+//! let (mut state, sent) = client.client().register(&mut system_rng())?.expect("its clients register");
+//! let lookup = client.prepare_key_with(Some(&mut state), b"Peru", &mut system_rng())?;
+//!
+//! // The server: nothing here takes the key.
+//! let keys = database.server().accept_keys(&sent)?;
+//! let session = ErasedSession { keys: Some(&keys), ticket: None };
+//! let answer = database.server().answer(session, &lookup.queries()[0])?;
+//! assert_eq!(lookup.finish(&[answer])?.as_deref(), Some(&b"Lima"[..]));
+//! # Ok::<(), papir::Error>(())
+//! ```
+//!
 //! # The rooms behind this one
 //!
 //! | module | what |
@@ -86,12 +114,14 @@ pub use papir_core as core;
 pub use papir_lookup as lookup;
 pub use papir_schemes as schemes;
 
-pub use database::{Database, Options, client_of};
+pub use database::{Database, Options, client_of, client_under};
 pub use network::connect;
 pub use papir_client::{Connection, system_rng};
 pub use papir_core::erased::{ErasedClient, ErasedKeys, ErasedServer, ErasedSession, ErasedState};
-pub use papir_core::{Goal, NoProgress, Progress, RecordBuffer, Records};
+pub use papir_core::{Goal, NoProgress, OwnerKey, Progress, RecordBuffer, Records};
 pub use papir_lookup::{BucketTarget, Error, Lookup, OnDuplicate, Pending, Result};
 
 /// The scheme that is taken where none is named.
 pub const DEFAULT_SCHEME: &str = "inspire";
+/// The scheme over databases that their owner encrypts.
+pub const ENCRYPTED_SCHEME: &str = papir_schemes::registry::ENCRYPTED;

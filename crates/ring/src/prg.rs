@@ -9,10 +9,12 @@ use aes::Aes128;
 use ctr::Ctr128BE;
 use ctr::cipher::{KeyIvInit, StreamCipher, StreamCipherSeek};
 use rand_core::{CryptoRng, Infallible, SeedableRng, TryCryptoRng, TryRng};
-use zeroize::Zeroizing;
+use zeroize::{Zeroize, Zeroizing};
 
 /// BLAKE3's context string: separates these keys from every other use of the hash.
 const CONTEXT: &str = "papir 2026 public expansion v1";
+/// The same, of what is derived from a secret.
+const SECRET_CONTEXT: &str = "papir 2026 secret derivation v1";
 /// Words that rejection sampling draws at a time.
 const BATCH: usize = 1024;
 
@@ -107,6 +109,18 @@ impl SecretRng {
     pub fn new(rng: &mut dyn CryptoRng) -> Self {
         let mut seed = Zeroizing::new([0; 32]);
         rng.fill_bytes(seed.as_mut_slice());
+        Self { rng: chacha20::ChaCha20Rng::from_seed(*seed) }
+    }
+
+    /// The generator that everybody with this secret of 256 bits has for one purpose, which `label` names.
+    pub fn derived(secret: &[u8; 32], label: &str) -> Self {
+        let mut hasher = blake3::Hasher::new_derive_key(SECRET_CONTEXT);
+        hasher.update(secret).update(label.as_bytes());
+        let mut seed = Zeroizing::new([0; 32]);
+        let mut output = hasher.finalize_xof();
+        output.fill(seed.as_mut_slice());
+        output.zeroize();
+        hasher.zeroize();
         Self { rng: chacha20::ChaCha20Rng::from_seed(*seed) }
     }
 }
@@ -208,6 +222,16 @@ mod tests {
         values.iter().for_each(|&value| counts[value as usize] += 1.0);
         let chi2: f64 = counts.iter().map(|count| (count - 10_000.0).powi(2) / 10_000.0).sum();
         assert!(chi2 < 35.0, "chi-square {chi2} with 9 degrees of freedom");
+    }
+
+    #[test]
+    fn derived_secrets_depend_on_the_secret_and_the_label() {
+        let word = |secret, label| SecretRng::derived(&[secret; 32], label).next_u64();
+        assert_eq!(word(1, "a"), word(1, "a"));
+        let words = [word(1, "a"), word(2, "a"), word(1, "b"), word(1, "")];
+        for (i, found) in words.iter().enumerate() {
+            assert!(words[..i].iter().all(|other| other != found), "word {i} repeats");
+        }
     }
 
     #[test]

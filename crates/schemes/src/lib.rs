@@ -9,6 +9,7 @@ pub mod batched;
 mod bundle;
 pub mod compression;
 pub mod double;
+pub mod encrypted;
 pub mod inspire;
 pub mod inspire0;
 pub mod inspire2;

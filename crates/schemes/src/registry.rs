@@ -6,11 +6,12 @@ use papir_core::{Candidate, Error, Goal, Result, Shape};
 
 use crate::batched::{Batched, BatchedParams, Bucket};
 use crate::double::Double;
+use crate::encrypted::Encrypted;
 use crate::inspire::Inspire;
 use crate::inspire0::Inspire0;
 use crate::inspire2::Inspire2;
 use crate::newton::{Newton, Registered, Symmetric};
-use crate::pirouette::Pirouette;
+use crate::pirouette::{Full, Pirouette};
 use crate::plain::Plain;
 use crate::respire::Respire;
 use crate::simple::Simple;
@@ -40,9 +41,13 @@ pub fn all() -> &'static [&'static dyn ErasedScheme] {
         &Erased::<Batched<Simple>>::new(),
         &Erased::<Pirouette>::new(),
         &Erased::<Respire>::new(),
+        &Erased::<Encrypted>::new(),
     ];
     SCHEMES
 }
+
+/// The name of the scheme over databases that their owner encrypts.
+pub const ENCRYPTED: &str = Encrypted::<Full>::NAME;
 
 /// The scheme of this name.
 ///

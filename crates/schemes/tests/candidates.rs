@@ -4,7 +4,7 @@
 use chacha20::ChaCha20Rng;
 use papir_core::cost::{Operation, Rates};
 use papir_core::erased::ErasedSession;
-use papir_core::{Candidate, Goal, NoProgress, NotPrivate, Privacy, RecordBuffer, Shape};
+use papir_core::{Candidate, Goal, NoProgress, NotPrivate, OwnerKey, Privacy, RecordBuffer, Shape};
 use papir_schemes::registry;
 use rand_core::SeedableRng;
 
@@ -92,7 +92,10 @@ fn a_database_is_built_as_a_candidate_says() {
     let records = RecordBuffer::from_records((0..200u32).map(u32::to_le_bytes)).unwrap();
     let shape = papir_core::Records::shape(&records);
     let mut rng = ChaCha20Rng::from_seed([8; 32]);
+    let owner = OwnerKey::generate(&mut rng);
     for scheme in registry::all().iter().map(|scheme| scheme.acknowledge(NotPrivate::acknowledged())) {
+        let encrypted = scheme.plan(shape, Goal::Balanced).unwrap().limits.owner_key;
+        let scheme = scheme.under(encrypted.then_some(&owner));
         for one in scheme.candidates(shape).unwrap() {
             let server = scheme.setup_candidate(&one.parameters, &records, &mut rng, &NoProgress).unwrap();
             assert_eq!(server.describe(), one.description);

@@ -5,9 +5,11 @@
 mod short;
 
 use papir_core::erased::{Erased, ErasedScheme};
+use papir_core::scheme::Scheme;
 use papir_core::{NotPrivate, Shape};
+use papir_schemes::encrypted::Encrypted;
 use papir_schemes::newton::Newton;
-use papir_schemes::pirouette::Pirouette;
+use papir_schemes::pirouette::{Full, Pirouette};
 use papir_schemes::registry;
 use papir_schemes::zip::Zip;
 use papir_schemes::zipdouble::ZipDouble;
@@ -60,6 +62,7 @@ conformance! {
     simple_batch: few_columns(Config::quick()), Config::long();
     pirouette: one_small(Config::quick()), few_columns(Config::long());
     respire: Config::slow(), Config::long();
+    pirouette_encrypted: one_small(Config::quick()), few_columns(Config::long());
 }
 
 /// Records of at most 64 bits, as DoublePIR takes them; a hint takes 7 MiB a byte of a record, so the
@@ -122,9 +125,15 @@ fn pirouette_with_short_keys() {
 }
 
 #[test]
+fn pirouette_encrypted_with_short_keys() {
+    run(&*Erased::<Encrypted<ShortPirouette>>::new().under(Some(&short::owner())), &Config::slow());
+}
+
+#[test]
 #[ignore = "long"]
 fn pirouette_with_short_keys_long() {
     run(&Erased::<Pirouette<ShortPirouette>>::new(), &Config::long());
+    run(&*Erased::<Encrypted<ShortPirouette>>::new().under(Some(&short::owner())), &Config::long());
 }
 
 #[test]
@@ -160,7 +169,8 @@ fn named(test: &str) -> String {
 
 /// Tests ask of what is not private, too.
 fn scheme(name: &str) -> Box<dyn ErasedScheme> {
-    registry::by_name(name).unwrap().acknowledge(NotPrivate::acknowledged())
+    let scheme = registry::by_name(name).unwrap().acknowledge(NotPrivate::acknowledged());
+    if name == Encrypted::<Full>::NAME { scheme.under(Some(&short::owner())) } else { scheme }
 }
 
 #[test]

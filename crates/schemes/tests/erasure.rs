@@ -220,6 +220,7 @@ struct Tiny;
 impl Lengths for Tiny {
     const NAME: &'static str = "pirouette-tiny";
     const ID: u16 = 0xfff5;
+    const ENCRYPTED: (&'static str, u16) = ("pirouette-encrypted-tiny", 0xfff6);
     const PRIVACY: Privacy = Privacy::NotPrivate("its keys are tiny: it is for tests");
     const DIMENSIONS: [usize; 2] = [4, 4];
 }

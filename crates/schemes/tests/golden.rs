@@ -89,10 +89,9 @@ fn newton_hashes(name: &str) -> Vec<String> {
 }
 
 /// Pirouette's or Respire's, behind them its keys and client state.
-fn pirouette_hashes(name: &str) -> Vec<String> {
+fn pirouette_hashes(scheme: &dyn ErasedScheme) -> Vec<String> {
     let mut rng = ChaCha20Rng::from_seed([11; 32]);
     let records = database(300, 100);
-    let scheme = registry::by_name(name).unwrap();
     let server = scheme.setup(&records, Goal::Balanced, &mut rng, &NoProgress).unwrap();
     let client = scheme.client(&server.public()).unwrap();
     let (mut state, uploaded) = client.register(&mut rng).unwrap().unwrap();
@@ -108,7 +107,7 @@ fn pirouette_hashes(name: &str) -> Vec<String> {
 #[test]
 fn pirouette() {
     assert_eq!(
-        pirouette_hashes("pirouette"),
+        pirouette_hashes(registry::by_name("pirouette").unwrap()),
         [
             "382292b4f845f7aa",
             "d0d4729f8042d206",
@@ -121,9 +120,26 @@ fn pirouette() {
 }
 
 #[test]
+fn pirouette_encrypted() {
+    let key = "papir-owner-key-1-000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
+    let scheme = registry::by_name("pirouette-encrypted").unwrap().under(Some(&key.parse().unwrap()));
+    assert_eq!(
+        pirouette_hashes(&*scheme),
+        [
+            "009551c1d2231ba8",
+            "3e0af6ce540e7ac8",
+            "083292b443dc9174",
+            "51572abf904fcc9b",
+            "acb1597c693d86a8",
+            "c4176cc04e754f29"
+        ]
+    );
+}
+
+#[test]
 fn respire() {
     assert_eq!(
-        pirouette_hashes("respire"),
+        pirouette_hashes(registry::by_name("respire").unwrap()),
         [
             "970f61504b85718b",
             "e4a17b245a986d00",

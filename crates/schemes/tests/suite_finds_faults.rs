@@ -9,8 +9,8 @@ use papir_core::erased::{
 };
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{
-    Candidate, Change, Description, Error, Goal, NotPrivate, Privacy, Progress, Record, Records, Result,
-    Shape, Version,
+    Candidate, Change, Description, Error, Goal, NotPrivate, OwnerKey, Privacy, Progress, Record, Records,
+    Result, Shape, Version,
 };
 use papir_schemes::registry;
 use papir_testkit::conformance::{Config, run, shapes};
@@ -86,6 +86,10 @@ impl ErasedScheme for Faulty {
     }
 
     fn acknowledge(&self, _word: NotPrivate) -> Box<dyn ErasedScheme> {
+        Box::new(Self(self.0))
+    }
+
+    fn under(&self, _owner: Option<&OwnerKey>) -> Box<dyn ErasedScheme> {
         Box::new(Self(self.0))
     }
 
@@ -232,6 +236,14 @@ impl ErasedClient for FaultyClient {
 
     fn register(&self, rng: &mut dyn CryptoRng) -> Result<Option<(ErasedState, Vec<u8>)>> {
         self.1.register(rng)
+    }
+
+    fn register_again(
+        &self,
+        kept: &ErasedState,
+        rng: &mut dyn CryptoRng,
+    ) -> Result<Option<(ErasedState, Vec<u8>)>> {
+        self.1.register_again(kept, rng)
     }
 
     fn next_ticket(&self, state: &ErasedState) -> Result<Option<u64>> {

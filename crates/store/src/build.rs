@@ -5,7 +5,8 @@ use std::time::SystemTime;
 
 use papir_core::erased::{ErasedScheme, ErasedServer};
 use papir_core::{
-    Description, Error as CoreError, Goal, NotPrivate, Privacy, Progress, Records, Result as CoreResult,
+    Description, Error as CoreError, Goal, NotPrivate, OwnerKey, Privacy, Progress, Records,
+    Result as CoreResult,
 };
 use papir_lookup::{
     BucketTarget, Commitment, Entry, KeyIds, KeywordLayout, KeywordTable, MAX_VALUE_BYTES, OnDuplicate,
@@ -17,7 +18,7 @@ use rand_core::CryptoRng;
 use crate::indexed::padded;
 use crate::metadata::{KeywordSummary, Metadata, SourceSummary, timestamp};
 use crate::prove::prove;
-use crate::save::{Prepared, save};
+use crate::save::{Keyword, Prepared, save};
 use crate::source::{
     Columns, Deletes, Format, Request, Rows, Selection, SkippedRow, is_standard_input, name_of, raw, rows,
 };
@@ -64,6 +65,9 @@ pub struct BuildOptions {
     pub name: Option<String>,
     /// Whether a scheme without privacy may be used.
     pub allow_not_private: bool,
+    /// The key that records are encrypted under before anybody else sees them, in a scheme over encrypted
+    /// databases: [`registry::ENCRYPTED`].
+    pub encrypt: Option<OwnerKey>,
 }
 
 impl BuildOptions {
@@ -88,6 +92,7 @@ impl BuildOptions {
             out: out.into(),
             name: None,
             allow_not_private: false,
+            encrypt: None,
         }
     }
 
@@ -103,7 +108,24 @@ impl BuildOptions {
                 Err(CoreError::NotPrivate { scheme: scheme.name(), reason }.into())
             }
             // For a private scheme the word changes nothing.
-            _ => Ok(scheme.acknowledge(NotPrivate::acknowledged())),
+            _ => Ok(scheme.acknowledge(NotPrivate::acknowledged()).under(self.encrypt.as_ref())),
+        }
+    }
+
+    /// Refuses a key where nothing is encrypted, no key where all is, and what would tell of encrypted records.
+    fn check_key(&self) -> Result<()> {
+        let encrypted = self.scheme == registry::ENCRYPTED;
+        match &self.encrypt {
+            None if encrypted => Err(Error::options(format!("{} without a key", self.scheme), "its owner's")),
+            Some(_) if !encrypted => Err(Error::options(
+                format!("a key to encrypt under with {}", self.scheme),
+                registry::ENCRYPTED,
+            )),
+            Some(_) if self.verifiable => {
+                let found = "a commitment to encrypted records";
+                Err(Error::options(found, "one or the other: the commitment's hashes tell of records"))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -133,6 +155,7 @@ impl BuildOptions {
 
     /// Refuses options that do not go together.
     fn check(&self) -> Result<()> {
+        self.check_key()?;
         let (format, columns) = (self.format(), self.key.is_some() || !self.values.is_empty());
         let source = format!("a {} source", format.name());
         self.check_stream(format)?;
@@ -273,7 +296,8 @@ fn build_for(
     let Content { records, keyword, skipped, .. } = content;
     // The scheme has its own copy by now; free this one before the snapshot is written.
     drop(records);
-    let owned = keyword.as_ref().map(|keys| (&keys.layout, &keys.ids));
+    let owner = options.encrypt.as_ref();
+    let owned = keyword.as_ref().map(|keys| Keyword::new(owner, &keys.layout, &keys.ids, rng)).transpose()?;
     let commitment = commitment.as_ref();
     let prepared = Prepared { metadata: &metadata, keyword: owned, commitment, server: server.as_ref() };
     let snapshot_bytes = save(&options.out, rng.next_u64(), &prepared, || Ok(()), progress)?;
@@ -350,7 +374,8 @@ fn metadata(
                 _ => name_of(&options.source),
             },
             format: options.format().name().to_owned(),
-            bytes: content.bytes,
+            // That of an encrypted one tells how long keys and values are.
+            bytes: if options.encrypt.is_some() { 0 } else { content.bytes },
             entries: content.entries,
             skipped: content.skipped.len() as u64,
             key: options.key.clone(),
@@ -361,7 +386,10 @@ fn metadata(
         records: description.shape.records(),
         record_bits: description.shape.record_bits(),
         root: commitment.map(|commitment| commitment.root(layout).to_string()),
-        keyword: content.keyword.as_ref().map(|keys| KeywordSummary::new(&keys.report, keys.bucket)),
+        keyword: content.keyword.as_ref().map(|keys| {
+            let summary = KeywordSummary::new(&keys.report, keys.bucket);
+            if options.encrypt.is_some() { summary.concealed() } else { summary }
+        }),
         goal: goal.map(|goal| goal.name().to_owned()),
         updated: None,
         updates: 0,

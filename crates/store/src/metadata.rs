@@ -120,6 +120,11 @@ impl Default for BucketWish {
 }
 
 impl KeywordSummary {
+    /// Of an encrypted database: without the lengths of keys and values, which tell what an update changed.
+    pub(crate) fn concealed(self) -> Self {
+        Self { tagged_bytes: self.table_bytes, key_bytes: None, ..self }
+    }
+
     /// The summary of a table whose buckets were to have such a length.
     pub(crate) fn new(report: &TableReport, bucket: BucketTarget) -> Self {
         Self {

@@ -4,20 +4,48 @@ use std::path::Path;
 
 use papir_core::erased::ErasedServer;
 use papir_core::sections::SectionSink;
-use papir_core::{Error as CoreError, Progress, Result as CoreResult};
+use papir_core::{Error as CoreError, OwnerKey, Progress, Result as CoreResult};
 use papir_lookup::{Commitment, KeyIds, KeywordLayout};
+use rand_core::CryptoRng;
 
 use crate::Result;
 use crate::metadata::Metadata;
 use crate::publish::{Readers, publish};
-use crate::snapshot::{COMMITMENT, KEYWORD, METADATA, OWNER_KEYS, SCHEME};
+use crate::sealed_ids::seal;
+use crate::snapshot::{COMMITMENT, KEYWORD, METADATA, OWNER_KEYS, SCHEME, SEALED_OWNER_KEYS};
 
 /// Everything that a snapshot holds.
 pub(crate) struct Prepared<'a> {
     pub(crate) metadata: &'a Metadata,
-    pub(crate) keyword: Option<(&'a KeywordLayout, &'a KeyIds)>,
+    pub(crate) keyword: Option<Keyword<'a>>,
     pub(crate) commitment: Option<&'a Commitment>,
     pub(crate) server: &'a dyn ErasedServer,
+}
+
+/// The layout of keys, and what only the owner needs for updates: the ids, sealed where records are encrypted.
+pub(crate) struct Keyword<'a> {
+    layout: &'a KeywordLayout,
+    section: &'static str,
+    ids: Vec<u8>,
+}
+
+impl<'a> Keyword<'a> {
+    /// For a database under this key, if it is encrypted.
+    ///
+    /// # Errors
+    /// As [`seal`].
+    pub(crate) fn new(
+        owner: Option<&OwnerKey>,
+        layout: &'a KeywordLayout,
+        ids: &KeyIds,
+        rng: &mut dyn CryptoRng,
+    ) -> CoreResult<Self> {
+        let (section, ids) = match owner {
+            Some(key) => (SEALED_OWNER_KEYS, seal(key, (layout, ids), rng)?),
+            None => (OWNER_KEYS, ids.encode()),
+        };
+        Ok(Self { layout, section, ids })
+    }
 }
 
 /// Writes a snapshot, which appears under its name only when it is complete and durable; `nonce` names
@@ -52,9 +80,9 @@ pub(crate) fn put(
     let json = serde_json::to_vec_pretty(prepared.metadata)
         .map_err(|error| CoreError::malformed("the metadata", error, "what JSON can say"))?;
     sink.put(METADATA, &[&json])?;
-    if let Some((layout, ids)) = prepared.keyword {
+    if let Some(Keyword { layout, section, ids }) = &prepared.keyword {
         sink.put(KEYWORD, &[&layout.encode()])?;
-        sink.put(OWNER_KEYS, &[&ids.encode()])?;
+        sink.put(section, &[ids])?;
     }
     prepared.commitment.map_or(Ok(()), |commitment| sink.put(COMMITMENT, &[commitment.top()]))?;
     Ok(prepared.server.save(&mut SchemeSections { sink, progress })?)

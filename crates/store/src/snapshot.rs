@@ -7,7 +7,7 @@ use memmap2::Mmap;
 use papir_core::erased::{ErasedServer, parameters_of, scheme_of};
 use papir_core::sections::SectionSource;
 use papir_core::{
-    Blob, Error as CoreError, NotPrivate, PreparedRecords, Records, Result as CoreResult, Shape,
+    Blob, Error as CoreError, NotPrivate, OwnerKey, PreparedRecords, Records, Result as CoreResult, Shape,
 };
 use papir_lookup::{Bundle, Commitment, KeyIds, KeywordLayout, PlainRecords};
 use papir_schemes::registry;
@@ -15,7 +15,7 @@ use papir_schemes::registry;
 use crate::format::{HEADER_BYTES, Header, Section, part};
 use crate::map::map;
 use crate::metadata::Metadata;
-use crate::{Error, Result};
+use crate::{Error, Result, sealed_ids};
 
 /// The section of [`Metadata`].
 pub(crate) const METADATA: &str = "metadata";
@@ -25,20 +25,24 @@ pub(crate) const KEYWORD: &str = "keyword";
 pub(crate) const COMMITMENT: &str = "commitment";
 /// The section of the keys' ids, which only the owner needs, for updates.
 pub const OWNER_KEYS: &str = "owner.keys";
+/// The same under the owner's key, in an encrypted database.
+pub const SEALED_OWNER_KEYS: &str = "owner.keys.sealed";
 /// What the names of the scheme's own sections start with.
 pub(crate) const SCHEME: &str = "scheme.";
 
 /// How a snapshot is opened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct OpenOptions {
     /// Whether all sections are read and held against their checksums (the default). Without,
     /// only header, table and metadata are, and opening takes no time.
     pub verify: bool,
+    /// The key of the database's owner, which reads and changes an encrypted one; serving it takes none.
+    pub owner: Option<OwnerKey>,
 }
 
 impl Default for OpenOptions {
     fn default() -> Self {
-        Self { verify: true }
+        Self { verify: true, owner: None }
     }
 }
 
@@ -65,6 +69,8 @@ pub struct Snapshot {
     pub sections: Vec<SectionInfo>,
     /// The file's length in bytes.
     pub file_bytes: u64,
+    /// The owner's key that it was opened with.
+    pub(crate) owner: Option<OwnerKey>,
     /// The file, for what is only read when it is needed.
     file: Sections,
 }
@@ -100,7 +106,7 @@ impl Snapshot {
         if options.verify {
             file.verify().map_err(named)?;
         }
-        file.load().map_err(|error| match error {
+        file.load(options.owner).map_err(|error| match error {
             papir_lookup::Error::Core(error) => named(error),
             other => Error::of_source(path)(other),
         })
@@ -109,8 +115,14 @@ impl Snapshot {
     /// The ids of the keys, for updates; `None` where the file does not have them.
     ///
     /// # Errors
-    /// Those of [`KeyIds::decode`].
+    /// Those of [`KeyIds::decode`]; [`CoreError::OwnerKey`] where they are sealed and there is no key.
     pub(crate) fn owner_keys(&self) -> CoreResult<Option<KeyIds>> {
+        let sealed = self.file.find(SEALED_OWNER_KEYS);
+        if let (Some(_), Some(layout)) = (sealed, &self.keyword) {
+            let needed = || CoreError::OwnerKey { found: "none".into(), expected: "its owner's key".into() };
+            let key = self.owner.as_ref().ok_or_else(needed)?;
+            return sealed_ids::open(key, layout, &self.file.blob(SEALED_OWNER_KEYS)?).map(Some);
+        }
         self.file.find(OWNER_KEYS).map(|_| KeyIds::decode(&self.file.blob(OWNER_KEYS)?)).transpose()
     }
 
@@ -202,11 +214,11 @@ impl Sections {
         Blob::part_of(self.map.clone(), start..end)
     }
 
-    fn load(self) -> papir_lookup::Result<Snapshot> {
+    fn load(self, owner: Option<OwnerKey>) -> papir_lookup::Result<Snapshot> {
         let metadata = self.metadata()?;
         // Whoever built the file said the word; whoever serves it is asked again.
         let scheme = registry::by_id(scheme_of(&self)?)?.acknowledge(NotPrivate::acknowledged());
-        let server = scheme.load(&self)?;
+        let server = scheme.under(owner.as_ref()).load(&self)?;
         let keyword = match self.find(KEYWORD) {
             Some(_) => Some(KeywordLayout::decode(&self.blob(KEYWORD)?)?),
             None => None,
@@ -216,7 +228,7 @@ impl Sections {
         let info = |section: &Section| SectionInfo { name: section.name.clone(), bytes: section.bytes };
         let sections = self.table.iter().map(info).collect();
         let file_bytes = self.map.len() as u64;
-        Ok(Snapshot { metadata, server, keyword, commitment_top, sections, file_bytes, file: self })
+        Ok(Snapshot { metadata, server, keyword, commitment_top, sections, file_bytes, owner, file: self })
     }
 
     fn commitment_top(&self) -> CoreResult<Option<[u8; 32]>> {

@@ -130,6 +130,7 @@ impl Parameters for StatefulParams {
                 batch: 1,
                 client_keys: true,
                 tickets: true,
+                owner_key: false,
                 update: UpdateCost::PerRecord,
             },
             parameters: vec![("keys", self.keys_bytes.to_string())],

@@ -11,6 +11,7 @@ pub use points::{FigureReport, Point, Source, run};
 
 use crate::tables::Block;
 use crate::tables::inspire::{TABLE_2, TABLE_4, TABLE_8, TABLE_9};
+use crate::tables::pirouette::PHASES;
 
 /// How a figure is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +19,7 @@ pub enum Kind {
     /// A point for each configuration: total communication against the server's time.
     Scatter,
     /// Two bars for each configuration, one made of the messages and one of the parts of the server's time,
-    /// against N/t.
+    /// against N/t where there is one.
     Breakdown,
 }
 
@@ -66,6 +67,13 @@ pub const ALL: &[Figure] = &[
         kind: Kind::Breakdown,
         blocks: &[TABLE_9.blocks[0], TABLE_9.blocks[1], TABLE_9.blocks[2]],
         stages: &[("select", "matrix product"), ("pack", "packing"), ("evaluate", "polynomial")],
+    },
+    Figure {
+        name: "pirouette-3",
+        what: "Pirouette, Figure 3: phases of an answer, records of 256 B, 256 MB and 8 GB",
+        kind: Kind::Breakdown,
+        blocks: PHASES,
+        stages: &[("bits", "bit decomposition"), ("gates", "LWE to RGSW"), ("first", "first dimension")],
     },
 ];
 

@@ -186,7 +186,7 @@ fn wrong_arguments_are_named() {
         ("", "the following required arguments were not provided"),
         (
             "nonsense",
-            "`nonsense`: expected a scheme (plain, simple, inspire, double, inspire2, inspire0, ypir, simpleypir, zip, newton, newtonsym, zipdouble, inspire-batch, simple-batch, pirouette, respire), or a benchmark that --list names",
+            "`nonsense`: expected a scheme (plain, simple, inspire, double, inspire2, inspire0, ypir, simpleypir, zip, newton, newtonsym, zipdouble, inspire-batch, simple-batch, pirouette, respire, pirouette-encrypted), or a benchmark that --list names",
         ),
         ("--compare plain,packing", "`packing`: expected a scheme"),
         ("plain --size 1GB", "the size `1GB`: expected bytes above 0"),
@@ -208,7 +208,10 @@ fn wrong_arguments_are_named() {
         ("inspire-1gib --size 1MiB", "`inspire-1gib` with a size"),
         ("--list --compare plain", "cannot be used with"),
         ("--table inspire-1", "table `inspire-1`: expected inspire-2 or inspire-3"),
-        ("--figure inspire-9", "figure `inspire-9`: expected inspire-1 or inspire-2 or inspire-3"),
+        (
+            "--figure inspire-9",
+            "figure `inspire-9`: expected inspire-1 or inspire-2 or inspire-3 or pirouette-3",
+        ),
         ("--table inspire-2 --figure inspire-2", "cannot be used with"),
         ("--figure inspire-1 --dim0 4", "cannot be used with"),
         ("--table inspire-2 --svg x.svg", "cannot be used with"),

@@ -14,6 +14,7 @@ use crate::Outcome;
 use crate::bars::Bars;
 use crate::describe::{self, Lines, line};
 use crate::failure::Failure;
+use crate::owner_key;
 use crate::planner::{self, Demand};
 
 /// Prepare a database from a file, a folder of files, an SQLite table or query, or standard input.
@@ -48,9 +49,10 @@ pub(crate) struct Arguments {
     /// Bytes of one record: needed for raw files, optional for others without keys.
     #[arg(long, value_name = "N")]
     record_bytes: Option<u64>,
-    /// The scheme; `auto` for the one, with its parameters, that `papir plan` recommends.
-    #[arg(long, value_name = "NAME", default_value = papir::DEFAULT_SCHEME)]
-    scheme: String,
+    /// The scheme; `auto` for the one, with its parameters, that `papir plan` recommends [default: inspire, or
+    /// with --encrypt pirouette-encrypted].
+    #[arg(long, value_name = "NAME")]
+    scheme: Option<String>,
     /// What the scheme's parameters are chosen for; balanced by default.
     #[arg(long)]
     goal: Option<ParameterGoal>,
@@ -73,6 +75,10 @@ pub(crate) struct Arguments {
     /// Commit to all records: clients check each record against a root that `inspect` prints.
     #[arg(long)]
     verifiable: bool,
+    /// Encrypt the records under the key in this file, which is made if it is not there: who serves the database
+    /// sees neither records nor queries. Clients ask with the same key (papir get --owner-key).
+    #[arg(long, value_name = "KEYFILE")]
+    encrypt: Option<PathBuf>,
     /// Allow a scheme that hides nothing from the server.
     #[arg(long)]
     insecure_plain: bool,
@@ -94,6 +100,7 @@ const EXAMPLES: &str = "Examples:
   papir build words.csv --key word --value meaning --scheme auto --out words.papir
   papir build words.csv --key word --value meaning --room 10 --out words.papir
   papir build words.csv --key word --value meaning --batch 64 --out words.papir
+  papir build words.csv --key word --value meaning --encrypt words.key --out words.papir
   papir build hashes.bin --format raw --record-bytes 32 --out hashes.papir
   papir build events.parquet --key id --value time,amount --skip-bad 10 --out events.papir
   papir build shop.db --table prices --key article --value price --out prices.papir
@@ -166,14 +173,15 @@ impl From<Duplicates> for OnDuplicate {
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let options = options(arguments)?;
-    let lines = if arguments.scheme == AUTO { build_auto(arguments, &options)? } else { build(&options)? };
+    let lines = if options.scheme == AUTO { build_auto(arguments, &options)? } else { build(&options)? };
     describe::print(&lines, &mut std::io::stdout())?;
     Ok(ExitCode::SUCCESS)
 }
 
 fn options(arguments: &Arguments) -> Result<BuildOptions, Failure> {
     check(arguments)?;
-    let source = &arguments.source;
+    let (source, scheme) = (&arguments.source, scheme(arguments));
+    let encrypt = arguments.encrypt.as_deref().map(owner_key::read_or_make).transpose()?;
     Ok(BuildOptions {
         format: arguments.format.map(Format::from),
         table: arguments.table.clone(),
@@ -182,20 +190,27 @@ fn options(arguments: &Arguments) -> Result<BuildOptions, Failure> {
         key: arguments.key.clone(),
         values: arguments.value.clone(),
         record_bytes: arguments.record_bytes,
-        scheme: arguments.scheme.clone(),
+        scheme: scheme.to_owned(),
         goal: arguments.goal.map_or_else(Goal::default, Goal::from),
         batch: arguments.batch,
         on_duplicate: arguments.on_duplicate.into(),
         verifiable: arguments.verifiable,
         room: arguments.room,
         name: arguments.name.clone(),
-        allow_not_private: if is_newton(&arguments.scheme) {
+        encrypt,
+        allow_not_private: if is_newton(scheme) {
             arguments.insecure_newton
         } else {
             arguments.insecure_plain
         },
         ..BuildOptions::new(source, &arguments.out)
     })
+}
+
+/// The scheme that is asked for, or the default.
+fn scheme(arguments: &Arguments) -> &str {
+    let default = if arguments.encrypt.is_some() { registry::ENCRYPTED } else { papir::DEFAULT_SCHEME };
+    arguments.scheme.as_deref().unwrap_or(default)
 }
 
 /// Whether a scheme is one of NewtonPIR's, which need a word of their own.
@@ -205,6 +220,7 @@ fn is_newton(scheme: &str) -> bool {
 
 /// What does not go with a format, in the words of the command line.
 fn check(arguments: &Arguments) -> Result<(), Failure> {
+    check_key(arguments)?;
     let Arguments { source, format, record_bytes, key, value, .. } = arguments;
     let told = format.map_or(Format::of(source), Format::from);
     if told == Format::Raw && format.is_none() && (record_bytes.is_none() || source.as_os_str() == "-") {
@@ -225,6 +241,26 @@ fn check(arguments: &Arguments) -> Result<(), Failure> {
         )));
     }
     Ok(())
+}
+
+/// A scheme and a key that do not go together, before a key is made.
+fn check_key(arguments: &Arguments) -> Result<(), Failure> {
+    let (scheme, encrypted) = (scheme(arguments), registry::ENCRYPTED);
+    match (&arguments.encrypt, scheme == encrypted) {
+        (None, true) => {
+            Err(Failure::new(format!("{encrypted} encrypts under a key: give --encrypt KEYFILE")))
+        }
+        (Some(_), true) if arguments.batch.is_some() => Err(Failure::new(format!(
+            "--batch asks for many records at once: {encrypted} answers one, not with --encrypt"
+        ))),
+        (Some(_), true) if arguments.verifiable => Err(Failure::new(
+            "--verifiable commits to records by hashes, which tell of them: not with --encrypt",
+        )),
+        (Some(_), false) => {
+            Err(Failure::new(format!("{scheme} does not encrypt records: --encrypt goes with {encrypted}")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Names on stderr what was left out.

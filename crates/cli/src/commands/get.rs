@@ -124,7 +124,7 @@ fn batch(connection: &mut Connection, file: &Path) -> Result<Vec<Found>, Failure
 }
 
 fn keys(connection: &mut Connection, keys: &[&[u8]]) -> Result<Vec<Found>, Failure> {
-    let values = connection.get_keys(keys)?;
+    let values = connection.get_keys(keys).map_err(connecting::explain)?;
     Ok(keys.iter().map(|key| Map::from_iter([field("key", key)])).zip(values).collect())
 }
 
@@ -134,7 +134,7 @@ fn indices(connection: &mut Connection, indices: &[u64]) -> Result<Vec<Found>, F
             "--index on a database of keys: its records are buckets of entries, an index names none; give the KEY",
         ));
     }
-    let records = connection.get_indices(indices)?.into_iter().map(Some);
+    let records = connection.get_indices(indices).map_err(connecting::explain)?.into_iter().map(Some);
     let asked = |index: &u64| Map::from_iter([("index".to_owned(), json!(index))]);
     Ok(indices.iter().map(asked).zip(records).collect())
 }

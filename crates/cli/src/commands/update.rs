@@ -8,7 +8,8 @@ use papir_store::{Format, UpdateOptions};
 
 use crate::Outcome;
 use crate::bars::Bars;
-use crate::describe;
+use crate::failure::Failure;
+use crate::{describe, owner_key};
 
 /// Change a prepared database: set and delete keys, without the source it was built from.
 ///
@@ -41,6 +42,9 @@ pub(crate) struct Arguments {
     /// Write the new version here, and leave FILE as it is.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// The file with the owner's key of an encrypted database.
+    #[arg(long, value_name = "KEYFILE")]
+    encrypt: Option<PathBuf>,
     /// Arrange all keys and prepare all records again, even where less would do.
     #[arg(long)]
     rebuild: bool,
@@ -50,7 +54,8 @@ const EXAMPLES: &str = "Examples:
   papir update words.papir --from changes.csv
   papir update words.papir --from changes.csv --delete-column gone
   papir update people.papir --from changes.jsonl --out people-next.papir
-  papir update hashes.papir --from changes.csv --key index --value hash";
+  papir update hashes.papir --from changes.csv --key index --value hash
+  papir update secret.papir --from changes.csv --encrypt secret.key";
 
 #[derive(Clone, Copy, ValueEnum)]
 enum ChangesFormat {
@@ -75,9 +80,17 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         delete: arguments.delete_column.clone(),
         out: arguments.out.clone(),
         rebuild: arguments.rebuild,
+        encrypt: arguments.encrypt.as_deref().map(owner_key::read).transpose()?,
         ..UpdateOptions::new(&arguments.file, &arguments.from)
     };
-    let report = papir_store::update(&options, &mut papir::system_rng(), &Bars::new())?;
+    let report = papir_store::update(&options, &mut papir::system_rng(), &Bars::new());
+    let report = report.map_err(|error| match error {
+        papir_store::Error::Core(error @ papir_core::Error::OwnerKey { .. })
+        | papir_store::Error::Snapshot { error: error @ papir_core::Error::OwnerKey { .. }, .. } => {
+            Failure::new(format!("{error} (--encrypt)"))
+        }
+        other => other.into(),
+    })?;
     describe::print(&describe::update(&report), &mut std::io::stdout())?;
     Ok(ExitCode::SUCCESS)
 }

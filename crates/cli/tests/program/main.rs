@@ -6,6 +6,7 @@ mod building;
 mod clients;
 mod configuration;
 mod demo;
+mod encrypted;
 mod getting;
 mod inspecting;
 mod loading;

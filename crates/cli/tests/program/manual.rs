@@ -52,6 +52,7 @@ fn the_manual_does_what_it_says() {
         "{\"key\":\"no-such-key\",\"value\":null}",
         "changed",
         "{\"key\":\"key-6\",\"value\":\"meaning-6\"}",
+        "meaning-7meaning-8",
         "blocked 2\n",
         "papir_loads_total{database=\"words\",outcome=\"ok\"} 2",
     ] {

@@ -74,6 +74,14 @@ impl ErasedClient for Counting {
         self.client.register(rng)
     }
 
+    fn register_again(
+        &self,
+        kept: &ErasedState,
+        rng: &mut dyn CryptoRng,
+    ) -> papir_core::Result<Option<(ErasedState, Vec<u8>)>> {
+        self.client.register_again(kept, rng)
+    }
+
     fn next_ticket(&self, state: &ErasedState) -> papir_core::Result<Option<u64>> {
         self.client.next_ticket(state)
     }

@@ -215,6 +215,7 @@ impl Parameters for DoubleParams {
                 batch: 1,
                 client_keys: false,
                 tickets: false,
+                owner_key: false,
                 update: UpdateCost::PerRecord,
             },
             parameters: self.values(),

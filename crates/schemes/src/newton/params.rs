@@ -194,6 +194,7 @@ impl<V: Variant> Parameters for NewtonParams<V> {
                 batch: 1,
                 client_keys: V::REGISTERED,
                 tickets: V::REGISTERED,
+                owner_key: false,
                 update: UpdateCost::Rebuild,
             },
             parameters: vec![

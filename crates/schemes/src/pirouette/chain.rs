@@ -28,18 +28,23 @@ pub const LOG2_P: u32 = 8;
 /// Exponents of X: 2d, one turn.
 pub(super) const ORDER: u32 = 2 * DEGREE as u32;
 /// Numbers that one rotation for a bit gives: so many neighbouring coefficients stand for one step.
-pub(super) const OUTPUTS: usize = 8;
+pub(crate) const OUTPUTS: usize = 8;
 /// log₂ of the values of the digit that a box is rotated by.
 pub(super) const LOG2_DIGIT: u32 = 4;
 /// log₂ q of the query.
 pub(super) const LOG2_QUERY: u32 = 32;
 /// Standard deviation of the query's error.
 pub const QUERY_SIGMA: f64 = 3.19;
+/// That of the ring's, and of encrypted records'.
+pub(crate) const RECORD_SIGMA: f64 = 3.19;
 
 /// The ring: q below 2⁵³, ternary secrets. Both primes are 1 modulo 2¹².
-const RING: Literal = Literal { degree: DEGREE, primes: [59_637_761, 151_031_809], sigma: 3.19 };
+const RING: Literal = Literal { degree: DEGREE, primes: [59_637_761, 151_031_809], sigma: RECORD_SIGMA };
+/// What the mean square of the coefficients of the ring's key exceeds 2/3 by at most: three standard deviations
+/// of a sum of 2048 bits.
+const KEY_MARGIN: f64 = 1.05;
 /// Mean square of a coefficient of the ring's key.
-pub(super) const TERNARY: f64 = 2.0 / 3.0;
+pub(super) const TERNARY: f64 = KEY_MARGIN * 2.0 / 3.0;
 /// Bits of q.
 pub(super) const LOG2_Q: u32 = 53;
 /// Bits to which elements of the ring's keys are rounded.
@@ -55,22 +60,45 @@ const SHORT: [SwitchParams; 2] = [
     SwitchParams { dimension: 0, log2_q: 20, sigma: 3.19, log_base: 2 },
 ];
 
-/// Gadgets of RGSW(bits of the short keys).
-const BITS_GADGET: GadgetParams = GadgetParams { levels: 2, log_base: 17, drop: 19 };
+/// Of RGSW(bits of the short key for digits).
 const DIGITS_GADGET: GadgetParams = GadgetParams { levels: 3, log_base: 13, drop: 14 };
-/// Of the automorphisms' keys.
-const GALOIS: GadgetParams = GadgetParams { levels: 5, log_base: 10, drop: 3 };
-/// Of RLWE′(s²).
-const SQUARE: GadgetParams = GadgetParams { levels: 5, log_base: 10, drop: 3 };
+
+/// How fine the keys are that gates are made with: whether gates or what makes them is to have fewer digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Grain {
+    /// Small keys; gates of four digits and more.
+    Coarse,
+    /// Twice as large; gates of two digits, for those who pass many.
+    Fine,
+}
+
+impl Grain {
+    /// Of RGSW(bits of the short key for bits).
+    const fn bits(self) -> GadgetParams {
+        match self {
+            Self::Coarse => GadgetParams { levels: 2, log_base: 17, drop: 19 },
+            Self::Fine => GadgetParams { levels: 4, log_base: 10, drop: 13 },
+        }
+    }
+
+    /// Of the automorphisms' keys, and of RLWE′(s²).
+    const fn conversion(self) -> GadgetParams {
+        match self {
+            Self::Coarse => GadgetParams { levels: 5, log_base: 10, drop: 3 },
+            Self::Fine => GadgetParams { levels: 8, log_base: 6, drop: 5 },
+        }
+    }
+}
+
 /// Of the keys into the response ring.
 const RING_SWITCH: GadgetParams = GadgetParams { levels: 7, log_base: 4, drop: 0 };
 
 /// A short key's parameters: the switch to it and the rotation by it.
 #[derive(Clone, Debug)]
 pub(crate) struct ShortParams {
-    pub(super) switch: SwitchParams,
+    pub(crate) switch: SwitchParams,
     pub(super) error: Gaussian,
-    pub(super) gadget: Gadget,
+    pub(crate) gadget: Gadget,
 }
 
 /// The common parameters with their tables.
@@ -78,7 +106,7 @@ pub(crate) struct ShortParams {
 pub struct Chain {
     pub(crate) rlwe: RlweParams,
     pub(crate) response: RlweParams,
-    pub(super) bits: ShortParams,
+    pub(crate) bits: ShortParams,
     pub(super) digits: ShortParams,
     pub(crate) galois: Gadget,
     pub(crate) square: Gadget,
@@ -93,18 +121,20 @@ impl Chain {
     ///
     /// # Errors
     /// [`Error::Parameters`] when the constants of this module do not fit one another, or are not secure.
-    pub(crate) fn get<T: Lengths>() -> Result<Arc<Self>> {
-        static CHAINS: Mutex<BTreeMap<[usize; 2], Arc<Chain>>> = Mutex::new(BTreeMap::new());
+    pub(crate) fn get<T: Lengths>(grain: Grain) -> Result<Arc<Self>> {
+        type Chains = BTreeMap<([usize; 2], Grain), Arc<Chain>>;
+        static CHAINS: Mutex<Chains> = Mutex::new(BTreeMap::new());
         let mut chains = CHAINS.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(chain) = chains.get(&T::DIMENSIONS) {
+        let place = (T::DIMENSIONS, grain);
+        if let Some(chain) = chains.get(&place) {
             return Ok(Arc::clone(chain));
         }
-        let chain = Arc::new(Self::new::<T>()?);
-        chains.insert(T::DIMENSIONS, Arc::clone(&chain));
+        let chain = Arc::new(Self::new::<T>(grain)?);
+        chains.insert(place, Arc::clone(&chain));
         Ok(chain)
     }
 
-    fn new<T: Lengths>() -> Result<Self> {
+    fn new<T: Lengths>(grain: Grain) -> Result<Self> {
         let rlwe = RlweParams::with_secret(RING, Secret::Ternary).map_err(|error| unfit(T::NAME, error))?;
         let response = RlweParams::new(RESPONSE_RING).map_err(|error| unfit(T::NAME, error))?;
         let [bits, digits] = [0, 1].map(|i| SwitchParams { dimension: T::DIMENSIONS[i], ..SHORT[i] });
@@ -120,16 +150,21 @@ impl Chain {
             Privacy::NotPrivate(_) => Vec::new(),
         };
         Ok(Self {
-            bits: short(bits, BITS_GADGET)?,
+            bits: short(bits, grain.bits())?,
             digits: short(digits, DIGITS_GADGET)?,
-            galois: gadget(&rlwe, GALOIS)?,
-            square: gadget(&rlwe, SQUARE)?,
+            galois: gadget(&rlwe, grain.conversion())?,
+            square: gadget(&rlwe, grain.conversion())?,
             ring_switch: gadget(&response, RING_SWITCH)?,
             query_error: Gaussian::new(QUERY_SIGMA).map_err(|error| unfit(T::NAME, error))?,
             rlwe,
             response,
             security,
         })
+    }
+
+    /// The short key for bits (0) or for digits.
+    pub(super) fn short(&self, which: usize) -> &ShortParams {
+        if which == 0 { &self.bits } else { &self.digits }
     }
 
     /// The row with the fewest bits that anything published leans on.

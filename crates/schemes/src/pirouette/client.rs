@@ -10,11 +10,10 @@ use papir_ring::prg::{SecretRng, Seed};
 use rand_core::CryptoRng;
 use zeroize::{Zeroize, Zeroizing};
 
-use super::Lengths;
 use super::chain::{DEGREE, LOG2_P, LOG2_QUERY, RESPONSE_DEGREE};
 use super::keys::Keys;
 use super::noise::DECODING_PART;
-use super::params::{PirouetteParams, RetrievalParams};
+use super::params::{LweParams, RetrievalParams};
 use super::path::Path;
 use super::wire::{PirouetteQuery, Public, RetrievalAnswer};
 
@@ -33,12 +32,14 @@ pub struct State(Arc<Secrets>);
 
 impl State {
     /// Fresh secrets.
-    pub(crate) fn generate<P: RetrievalParams>(params: &P, rng: &mut dyn CryptoRng) -> Self {
-        let chain = params.chain();
-        Self(Arc::new(Secrets {
-            ring: SecretKey::generate(&chain.rlwe, rng),
-            response: SecretKey::generate(&chain.response, rng),
-        }))
+    pub(crate) fn generate<P: RetrievalParams>(
+        params: &P,
+        kept: Option<&Self>,
+        rng: &mut dyn CryptoRng,
+    ) -> Result<Self> {
+        let ring = params.ring_key(kept.map(|kept| &kept.0.ring), rng)?;
+        let response = SecretKey::generate(&params.chain().response, rng);
+        Ok(Self(Arc::new(Secrets { ring, response })))
     }
 
     /// The keys.
@@ -91,6 +92,19 @@ pub struct RetrievalClient<S: Path> {
     params: S::Params,
 }
 
+impl<S: Path> RetrievalClient<S> {
+    fn register_with(
+        &self,
+        kept: Option<&State>,
+        rng: &mut dyn CryptoRng,
+    ) -> Result<(State, Keys<S::Expanded>)> {
+        let (seed, mut rng) = (Seed::random(rng), SecretRng::new(rng));
+        let state = State::generate(&self.params, kept, &mut rng)?;
+        let keys = Keys::generate(self.params.chain(), &state.0, seed, &mut rng);
+        Ok((state, keys))
+    }
+}
+
 impl<S: Path> Client<S> for RetrievalClient<S> {
     fn new(params: S::Params, _public: Public) -> Result<Self> {
         Ok(Self { params })
@@ -101,14 +115,19 @@ impl<S: Path> Client<S> for RetrievalClient<S> {
     }
 
     fn register(&self, rng: &mut dyn CryptoRng) -> Result<Option<(State, Keys<S::Expanded>)>> {
-        let (seed, mut rng) = (Seed::random(rng), SecretRng::new(rng));
-        let state = State::generate(&self.params, &mut rng);
-        let keys = Keys::generate(self.params.chain(), &state.0, seed, &mut rng);
-        Ok(Some((state, keys)))
+        self.register_with(None, rng).map(Some)
     }
 
-    fn state_fits(&self, _state: &State) -> bool {
-        true
+    fn register_again(
+        &self,
+        kept: &State,
+        rng: &mut dyn CryptoRng,
+    ) -> Result<Option<(State, Keys<S::Expanded>)>> {
+        self.register_with(Some(kept), rng).map(Some)
+    }
+
+    fn state_fits(&self, state: &State) -> bool {
+        self.params.takes(&state.0.ring)
     }
 
     fn query(
@@ -164,19 +183,19 @@ fn fresh_seed(bytes: usize, rng: &mut dyn CryptoRng) -> Seed {
 }
 
 /// Item · 2³²/2^(k + 1) + e − ⟨a, s⟩: the bit above the item's k bits is zero.
-pub(super) fn encrypt<T: Lengths>(
-    params: &PirouetteParams<T>,
+pub(crate) fn encrypt<P: LweParams>(
+    params: &P,
     state: &State,
     item: u64,
     rng: &mut dyn CryptoRng,
 ) -> PirouetteQuery {
-    let seed = fresh_seed(params.literal().seed_bytes, rng);
+    let seed = fresh_seed(params.seed_bytes(), rng);
     let mut error = Zeroizing::new(vec![0; 1]);
-    params.chain.query_error.fill(&mut SecretRng::new(rng), &mut error);
+    params.chain().query_error.fill(&mut SecretRng::new(rng), &mut error);
     let mask = PirouetteQuery::mask(&seed);
     let product = |(&a, &s): (&u32, &i32)| a.wrapping_mul(s as u32);
     let inner = mask.iter().zip(state.0.ring.coefficients()).map(product).fold(0, u32::wrapping_add);
-    let message = (item as u32) << (LOG2_QUERY - params.layout.index_bits() - 1);
+    let message = (item as u32) << (LOG2_QUERY - params.layout().index_bits() - 1);
     PirouetteQuery { seed, body: message.wrapping_add(error[0] as u32).wrapping_sub(inner) }
 }
 

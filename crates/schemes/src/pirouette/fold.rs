@@ -13,7 +13,7 @@ use super::chain::{Chain, ORDER, RESPONSE_DEGREE};
 use super::wire::RetrievalAnswer;
 
 /// Gates under one gadget, with their buffers.
-pub(super) struct Gates<'a> {
+pub(crate) struct Gates<'a> {
     ring: &'a Ring,
     gadget: &'a Gadget,
     work: Workspace,
@@ -22,13 +22,13 @@ pub(super) struct Gates<'a> {
 }
 
 impl<'a> Gates<'a> {
-    pub(super) fn new(ring: &'a Ring, gadget: &'a Gadget) -> Self {
+    pub(crate) fn new(ring: &'a Ring, gadget: &'a Gadget) -> Self {
         let work = Workspace::new(ring, 2 * gadget.levels());
         Self { ring, gadget, work, difference: Rlwe::zero(ring), product: Rlwe::zero(ring) }
     }
 
     /// CMUX: `zero` becomes `one` where the gate's bit is set.
-    fn choose(&mut self, gate: &Rows, zero: &mut Rlwe, one: &Rlwe) {
+    pub(crate) fn choose(&mut self, gate: &Rows, zero: &mut Rlwe, one: &Rlwe) {
         self.difference.clone_from(one);
         self.ring.sub_assign(&mut self.difference.a, &zero.a);
         self.ring.sub_assign(&mut self.difference.b, &zero.b);
@@ -36,24 +36,27 @@ impl<'a> Gates<'a> {
         zero.add_assign(self.ring, &self.product);
     }
 
-    /// Of 2^g encryptions the one that the first g gates name, the lowest bit first: halves the list with each
-    /// gate.
-    fn fold(&mut self, gates: &[Rows], list: &mut [Rlwe]) -> Rlwe {
+    /// Of up to 2^g encryptions the one that the first g gates name, the lowest bit first: halves the list with
+    /// each gate. One that is left over meets no gate: nobody asks for its neighbour.
+    pub(crate) fn fold(&mut self, gates: &[Rows], list: &mut [Rlwe]) -> Rlwe {
         let mut left = list.len();
-        for gate in gates.iter().take(left.trailing_zeros() as usize) {
-            left /= 2;
-            for pair in 0..left {
+        for gate in gates.iter().take(left.next_power_of_two().trailing_zeros() as usize) {
+            for pair in 0..left / 2 {
                 let (zero, one) = (2 * pair, 2 * pair + 1);
                 let [zero_part, one_part] = [zero, one].map(|i| std::mem::take(&mut list[i]));
                 list[pair] = zero_part;
                 self.choose(gate, &mut list[pair], &one_part);
             }
+            if left % 2 == 1 {
+                list.swap(left / 2, left - 1);
+            }
+            left = left.div_ceil(2);
         }
         std::mem::take(&mut list[0])
     }
 
     /// The same in shares of so many for threads, a power of two.
-    pub(super) fn fold_in_parallel(&mut self, gates: &[Rows], mut list: Vec<Rlwe>, share: usize) -> Rlwe {
+    pub(crate) fn fold_in_parallel(&mut self, gates: &[Rows], mut list: Vec<Rlwe>, share: usize) -> Rlwe {
         let (ring, gadget) = (self.ring, self.gadget);
         let shares = list.par_chunks_mut(share).map(|share| Gates::new(ring, gadget).fold(gates, share));
         let mut parts: Vec<Rlwe> = shares.collect();
@@ -61,7 +64,7 @@ impl<'a> Gates<'a> {
     }
 
     /// Times X^(−slot), by a gate for each bit of the slot.
-    pub(super) fn rotate(&mut self, gates: &[Rows], rlwe: &mut Rlwe) {
+    pub(crate) fn rotate(&mut self, gates: &[Rows], rlwe: &mut Rlwe) {
         let mut rotated = Rlwe::zero(self.ring);
         for (bit, gate) in gates.iter().enumerate() {
             rotate(self.ring, rlwe, ORDER as usize - (1 << bit), &mut rotated);

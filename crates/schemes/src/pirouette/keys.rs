@@ -26,7 +26,7 @@ use papir_ring::{Poly, Values};
 use rand_core::CryptoRng;
 use rayon::prelude::*;
 
-use super::chain::{Chain, DEGREE, KEY_BITS, LOG2_DEGREE, RESPONSE_DEGREE, RESPONSE_KEY_BITS, ShortParams};
+use super::chain::{Chain, DEGREE, KEY_BITS, LOG2_DEGREE, RESPONSE_DEGREE, RESPONSE_KEY_BITS};
 use super::client::Secrets;
 use super::params::RetrievalParams;
 
@@ -46,17 +46,13 @@ enum Part {
 }
 
 impl Part {
-    /// All parts, as they travel.
-    fn all(chain: &Chain) -> Vec<Self> {
-        let bits = (0..chain.bits.switch.dimension).map(Self::Bit);
-        let digits = (0..chain.digits.switch.dimension).map(Self::Digit);
-        bits.chain(digits).chain(Self::of_conversion()).collect()
-    }
-
-    /// Those that do not depend on short keys.
-    fn of_conversion() -> Vec<Self> {
+    /// Those of keys with so many short ones, as they travel.
+    fn all(chain: &Chain, shorts: usize) -> Vec<Self> {
+        let count = |which: usize| if which < shorts { chain.short(which).switch.dimension } else { 0 };
+        let bits = (0..count(0)).map(Self::Bit);
+        let digits = (0..count(1)).map(Self::Digit);
         let steps = (0..LOG2_DEGREE as usize).map(Self::Galois);
-        steps.chain([Self::Square, Self::RingSwitch]).collect()
+        bits.chain(digits).chain(steps).chain([Self::Square, Self::RingSwitch]).collect()
     }
 
     /// Where its masks come from: the label of its kind, its place among them and the rows of each.
@@ -98,7 +94,7 @@ impl Part {
         let (rlwe, ring_key) = (&chain.rlwe, &own.secrets.ring);
         let bit = |which, index, gadget, rng: &mut dyn CryptoRng| {
             let bodies = |key| rotation::bodies(rlwe, ring_key, (key, index), &masks, gadget, rng);
-            own.short(which).map(bodies).unwrap_or_default()
+            own.short.get(which).map(bodies).unwrap_or_default()
         };
         let bodies = match self {
             Self::Bit(i) => bit(0, i, &chain.bits.gadget, rng),
@@ -128,17 +124,32 @@ impl Part {
 /// A client's keys while they are made: the short ones, where there are some, are gone afterwards.
 struct Own<'a> {
     secrets: &'a Secrets,
-    short: Option<[BinaryKey; 2]>,
+    short: Vec<BinaryKey>,
 }
 
-impl Own<'_> {
-    /// The bits of a short key.
-    fn short(&self, which: usize) -> Option<&BinaryKey> {
-        self.short.as_ref().map(|keys| &keys[which])
+impl<'a> Own<'a> {
+    /// With so many fresh short keys.
+    fn new(chain: &Chain, secrets: &'a Secrets, shorts: usize, rng: &mut dyn CryptoRng) -> Self {
+        let key = |which| BinaryKey::generate(chain.short(which).switch.dimension, rng);
+        Self { secrets, short: (0..shorts).map(key).collect() }
+    }
+
+    /// The bodies of the switches to the short keys, packed.
+    fn switches(&self, chain: &Chain, seed: &Seed, rng: &mut dyn CryptoRng) -> Vec<u8> {
+        let (mut packed, source) = (Vec::new(), self.secrets.ring.coefficients());
+        for (which, key) in self.short.iter().enumerate() {
+            let (short, place) = (chain.short(which), (seed, SWITCH_LABELS[which]));
+            let bodies = switch_bodies(&short.switch, place, source, key, &short.error, rng);
+            let (bodies, mut bytes): (Vec<u64>, _) =
+                (bodies.into_iter().map(u64::from).collect(), Vec::new());
+            bits::pack(&bodies, short.switch.log2_q, &mut bytes);
+            packed.append(&mut bytes);
+        }
+        packed
     }
 
     /// Fresh encryptions of these parts, packed; threads share the work, with a generator each.
-    fn generate(&self, chain: &Chain, parts: Vec<Part>, seed: &Seed, rng: &mut dyn CryptoRng) -> Vec<u8> {
+    fn parts(&self, chain: &Chain, parts: Vec<Part>, seed: &Seed, rng: &mut dyn CryptoRng) -> Vec<u8> {
         let parts: Vec<_> = parts.into_iter().map(|part| (part, SecretRng::new(rng))).collect();
         let generate = |(part, mut rng): (Part, SecretRng)| part.generate(chain, self, seed, &mut rng);
         parts.into_par_iter().map(generate).collect::<Vec<_>>().concat()
@@ -152,28 +163,25 @@ fn switch_bytes(params: &SwitchParams) -> usize {
     bits::packed_len(DEGREE * params.levels(), params.log2_q)
 }
 
-fn parts_bytes(chain: &Chain, parts: &[Part]) -> usize {
-    parts.iter().map(|part| part.packed_bytes(chain)).sum()
-}
-
-/// Bytes that Pirouette's keys take in the server's memory: expanded, and as they came.
-pub(super) fn server_bytes(chain: &Chain) -> usize {
-    let switches = [&chain.bits.switch, &chain.digits.switch].map(|params| SwitchKey::bytes(params, DEGREE));
+/// Bytes that keys of some kind take in the server's memory: expanded, and as they came.
+pub(crate) fn server_bytes<E: Expanded>(chain: &Chain) -> usize {
+    let switch = |which| SwitchKey::bytes(&chain.short(which).switch, DEGREE);
     let rows = |part: Part| Rows::bytes(part.ring(chain).0.ring().degree(), part.rows(chain));
-    let expanded = switches.iter().sum::<usize>() + Part::all(chain).into_iter().map(rows).sum::<usize>();
-    expanded + Evaluation::packed_bytes(chain)
+    let expanded: usize = Part::all(chain, E::SHORTS).into_iter().map(rows).sum();
+    (0..E::SHORTS).map(switch).sum::<usize>() + expanded + E::packed_bytes(chain)
 }
 
 /// Ring elements of Pirouette's keys.
 #[cfg(test)]
 pub(super) fn elements(chain: &Chain) -> usize {
-    Part::all(chain).into_iter().map(|part| part.rows(chain)).sum()
+    Part::all(chain, Evaluation::SHORTS).into_iter().map(|part| part.rows(chain)).sum()
 }
 
 /// The masks of all ring encryptions of the keys.
 #[cfg(test)]
 pub(super) fn all_masks(chain: &Chain, seed: &Seed) -> Vec<Poly<Values>> {
-    Part::all(chain).into_iter().flat_map(|part| part.masks(chain, seed)).collect()
+    let parts = Part::all(chain, Evaluation::SHORTS).into_iter();
+    parts.flat_map(|part| part.masks(chain, seed)).collect()
 }
 
 fn unpack(bytes: &[u8], width: u32, count: usize) -> Result<Vec<u64>> {
@@ -185,20 +193,56 @@ fn unpack(bytes: &[u8], width: u32, count: usize) -> Result<Vec<u64>> {
 
 /// Keys of some kind, as the server computes with them.
 pub trait Expanded: Send + Sync + Sized + 'static {
+    /// How many short keys they have: none, that for bits, or that for digits, too.
+    const SHORTS: usize;
+
+    /// From as many short keys; none from more or fewer.
+    fn assemble(shorts: Vec<ShortKey>, conversion: Conversion) -> Option<Self>;
+
+    /// The part that all kinds have.
+    fn conversion(&self) -> &Conversion;
+
     /// Bytes of the keys as they travel, envelope apart.
-    fn packed_bytes(chain: &Chain) -> usize;
+    fn packed_bytes(chain: &Chain) -> usize {
+        let parts = Part::all(chain, Self::SHORTS).into_iter().map(|part| part.packed_bytes(chain));
+        let switches = (0..Self::SHORTS).map(|which| switch_bytes(&chain.short(which).switch));
+        SEED_BYTES + switches.sum::<usize>() + parts.sum::<usize>()
+    }
 
     /// Fresh ones as they travel, without their seed.
-    fn generate(chain: &Chain, secrets: &Secrets, seed: &Seed, rng: &mut dyn CryptoRng) -> Vec<u8>;
+    fn generate(chain: &Chain, secrets: &Secrets, seed: &Seed, rng: &mut dyn CryptoRng) -> Vec<u8> {
+        let own = Own::new(chain, secrets, Self::SHORTS, rng);
+        let mut packed = own.switches(chain, seed, rng);
+        packed.append(&mut own.parts(chain, Part::all(chain, Self::SHORTS), seed, rng));
+        packed
+    }
 
     /// From what [`Expanded::generate`] made.
     ///
     /// # Errors
     /// [`Error::Malformed`] for bits that no client sends.
-    fn expand(chain: &Chain, seed: &Seed, packed: &[u8]) -> Result<Self>;
-
-    /// The part that all kinds have.
-    fn conversion(&self) -> &Conversion;
+    fn expand(chain: &Chain, seed: &Seed, packed: &[u8]) -> Result<Self> {
+        let mut rest = packed;
+        let mut switches = Vec::with_capacity(Self::SHORTS);
+        for (which, label) in SWITCH_LABELS.into_iter().enumerate().take(Self::SHORTS) {
+            let params = chain.short(which).switch;
+            let (bytes, after) = rest.split_at(switch_bytes(&params));
+            rest = after;
+            let words = unpack(bytes, params.log2_q, DEGREE * params.levels())?;
+            let bodies: Vec<u32> = words.into_iter().map(|word| word as u32).collect();
+            switches.push(SwitchKey::new(params, (seed, label), &bodies));
+        }
+        let mut rows = expand_parts(chain, Part::all(chain, Self::SHORTS), seed, rest)?.into_iter();
+        let short = |(which, switch)| {
+            let short = chain.short(which);
+            let bits = rows.by_ref().take(short.switch.dimension).collect();
+            ShortKey { switch, rotation: RotationKey::new(bits, short.gadget.clone()) }
+        };
+        let shorts: Vec<_> = switches.into_iter().enumerate().map(short).collect();
+        let (count, conversion) = (shorts.len(), Conversion::new(chain, rows.collect()));
+        Self::assemble(shorts, conversion)
+            .ok_or_else(|| Error::malformed("evaluation keys", format!("{count} short keys"), Self::SHORTS))
+    }
 }
 
 /// Keys as they travel, and expanded: when a server accepts them, or when those that were just made are used.
@@ -260,8 +304,8 @@ pub struct Conversion {
 }
 
 impl Conversion {
-    /// From the rows of [`Part::of_conversion`].
-    fn assemble(chain: &Chain, mut rows: Vec<Rows>) -> Self {
+    /// From the rows of its parts in their order.
+    fn new(chain: &Chain, mut rows: Vec<Rows>) -> Self {
         let mut last = || rows.pop().unwrap_or_default();
         let (ring_switch, square) = (last(), last());
         Self {
@@ -273,16 +317,10 @@ impl Conversion {
 }
 
 impl Expanded for Conversion {
-    fn packed_bytes(chain: &Chain) -> usize {
-        SEED_BYTES + parts_bytes(chain, &Part::of_conversion())
-    }
+    const SHORTS: usize = 0;
 
-    fn generate(chain: &Chain, secrets: &Secrets, seed: &Seed, rng: &mut dyn CryptoRng) -> Vec<u8> {
-        Own { secrets, short: None }.generate(chain, Part::of_conversion(), seed, rng)
-    }
-
-    fn expand(chain: &Chain, seed: &Seed, packed: &[u8]) -> Result<Self> {
-        Ok(Self::assemble(chain, expand_parts(chain, Part::of_conversion(), seed, packed)?))
+    fn assemble(shorts: Vec<ShortKey>, conversion: Conversion) -> Option<Self> {
+        shorts.is_empty().then_some(conversion)
     }
 
     fn conversion(&self) -> &Conversion {
@@ -290,48 +328,18 @@ impl Expanded for Conversion {
     }
 }
 
-/// Pirouette's evaluation keys.
-pub struct Evaluation {
+/// What finds the bits of an index and makes gates of them.
+pub struct Gating {
     pub(super) bits: ShortKey,
-    pub(super) digits: ShortKey,
     pub(super) conversion: Conversion,
 }
 
-impl Expanded for Evaluation {
-    fn packed_bytes(chain: &Chain) -> usize {
-        let switches = switch_bytes(&chain.bits.switch) + switch_bytes(&chain.digits.switch);
-        SEED_BYTES + switches + parts_bytes(chain, &Part::all(chain))
-    }
+impl Expanded for Gating {
+    const SHORTS: usize = 1;
 
-    fn generate(chain: &Chain, secrets: &Secrets, seed: &Seed, rng: &mut dyn CryptoRng) -> Vec<u8> {
-        let shorts = [&chain.bits, &chain.digits];
-        let keys = shorts.map(|short| BinaryKey::generate(short.switch.dimension, rng));
-        let mut packed = Vec::new();
-        for ((short, key), label) in shorts.into_iter().zip(&keys).zip(SWITCH_LABELS) {
-            let source = secrets.ring.coefficients();
-            let bodies = switch_bodies(&short.switch, (seed, label), source, key, &short.error, rng);
-            let (bodies, mut bytes): (Vec<u64>, _) =
-                (bodies.into_iter().map(u64::from).collect(), Vec::new());
-            bits::pack(&bodies, short.switch.log2_q, &mut bytes);
-            packed.append(&mut bytes);
-        }
-        let own = Own { secrets, short: Some(keys) };
-        packed.append(&mut own.generate(chain, Part::all(chain), seed, rng));
-        packed
-    }
-
-    fn expand(chain: &Chain, seed: &Seed, packed: &[u8]) -> Result<Self> {
-        let mut rest = packed;
-        let mut switch = |params: SwitchParams, label| -> Result<SwitchKey> {
-            let (bytes, after) = rest.split_at(switch_bytes(&params));
-            rest = after;
-            let words = unpack(bytes, params.log2_q, DEGREE * params.levels())?;
-            let bodies: Vec<u32> = words.into_iter().map(|word| word as u32).collect();
-            Ok(SwitchKey::new(params, (seed, label), &bodies))
-        };
-        let [first, second] = SWITCH_LABELS;
-        let switches = [switch(chain.bits.switch, first)?, switch(chain.digits.switch, second)?];
-        Ok(Self::assemble(chain, switches, expand_parts(chain, Part::all(chain), seed, rest)?))
+    fn assemble(shorts: Vec<ShortKey>, conversion: Conversion) -> Option<Self> {
+        let [bits] = <[ShortKey; 1]>::try_from(shorts).ok()?;
+        Some(Self { bits, conversion })
     }
 
     fn conversion(&self) -> &Conversion {
@@ -339,16 +347,22 @@ impl Expanded for Evaluation {
     }
 }
 
-impl Evaluation {
-    /// From the switches for bits and digits, and the rows of all parts in their order.
-    fn assemble(chain: &Chain, [bits, digits]: [SwitchKey; 2], rows: Vec<Rows>) -> Self {
-        let mut rows = rows.into_iter();
-        let mut short = |switch, short: &ShortParams| {
-            let bits = rows.by_ref().take(short.switch.dimension).collect();
-            ShortKey { switch, rotation: RotationKey::new(bits, short.gadget.clone()) }
-        };
-        let (bits, digits) = (short(bits, &chain.bits), short(digits, &chain.digits));
-        Self { bits, digits, conversion: Conversion::assemble(chain, rows.collect()) }
+/// Pirouette's evaluation keys: beside gates, selectors.
+pub struct Evaluation {
+    pub(super) gating: Gating,
+    pub(super) digits: ShortKey,
+}
+
+impl Expanded for Evaluation {
+    const SHORTS: usize = 2;
+
+    fn assemble(shorts: Vec<ShortKey>, conversion: Conversion) -> Option<Self> {
+        let [bits, digits] = <[ShortKey; 2]>::try_from(shorts).ok()?;
+        Some(Self { gating: Gating { bits, conversion }, digits })
+    }
+
+    fn conversion(&self) -> &Conversion {
+        &self.gating.conversion
     }
 }
 

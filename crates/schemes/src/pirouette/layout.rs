@@ -67,6 +67,16 @@ impl Layout {
         Ok(Self { bundle, span, planes, rows, log2_rows, log2_columns, log2_slots })
     }
 
+    /// As [`Layout::new`] with as many rows as there are polynomials.
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) fn in_one_column(scheme: &'static str, shape: Shape, span: usize) -> Result<Self> {
+        // Of one row, the columns are the polynomials, and as many more as a power of two takes.
+        let log2_polys = Self::new(scheme, shape, span, 0)?.log2_columns;
+        Self::new(scheme, shape, span, log2_polys)
+    }
+
     /// Bits of an item's number.
     pub fn index_bits(&self) -> u32 {
         self.log2_rows + self.log2_columns + self.log2_slots
@@ -95,6 +105,11 @@ impl Layout {
     /// The most records that items of this kind can hold.
     pub(crate) fn most_records(&self) -> u64 {
         self.bundle.per_unit << MOST_INDEX_BITS
+    }
+
+    /// The same slots in a single polynomial of each plane.
+    pub(crate) fn of_one_poly(&self) -> Self {
+        Self { rows: 1, log2_rows: 0, log2_columns: 0, ..self.clone() }
     }
 
     /// Places the items of polynomial `index` of every plane: a plane's d bytes follow another's.

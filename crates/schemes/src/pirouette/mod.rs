@@ -7,7 +7,7 @@
 //! |---|---|
 //! | Setup (evk) | [`keys`], over the parameters of [`chain`] |
 //! | Query, Extract | [`client`] |
-//! | Answer, phase 0 | [`phase0`] |
+//! | Answer, phase 0 | [`bits`], [`phase0`] |
 //! | Answer, phases 1 to 3 | [`retrieval`]: the first dimension in `first`, folding and rotation in `fold` |
 //! | ModSwitch, RingSwitch | `fold` |
 //! | what Respire shares, and what not | [`path`] |
@@ -21,6 +21,7 @@
 //! bootstrapping and a coefficient of the database holds a byte. The query is under the ring's own key, so
 //! that it is lifted to the ring's modulus as it is.
 
+pub mod bits;
 pub mod chain;
 pub mod client;
 pub(crate) mod first;
@@ -45,7 +46,7 @@ use papir_core::Privacy;
 use papir_core::scheme::{Never, Scheme};
 use rand_core::CryptoRng;
 
-use self::path::Path;
+use self::path::{Path, Selecting};
 use self::retrieval::{Sections, Selection};
 
 /// How long the short keys are that rotations go by, and under which name a scheme goes with them.
@@ -54,6 +55,8 @@ pub trait Lengths: Copy + Debug + Send + Sync + 'static {
     const NAME: &'static str;
     /// The number on the wire.
     const ID: u16;
+    /// Both of the scheme over encrypted databases.
+    const ENCRYPTED: (&'static str, u16);
     /// Whether they are long enough.
     const PRIVACY: Privacy;
     /// Bits of the key for bits and of the key for digits.
@@ -67,6 +70,7 @@ pub struct Full;
 impl Lengths for Full {
     const NAME: &'static str = "pirouette";
     const ID: u16 = 14;
+    const ENCRYPTED: (&'static str, u16) = ("pirouette-encrypted", 16);
     const PRIVACY: Privacy = Privacy::Private;
     const DIMENSIONS: [usize; 2] = [640, 832];
 }
@@ -93,7 +97,6 @@ impl<T: Lengths> Scheme for Pirouette<T> {
 
 impl<T: Lengths> Path for Pirouette<T> {
     type Expanded = keys::Evaluation;
-    const SECTIONS: Sections = Sections { bytes: "pirouette/database", values: "pirouette/transforms" };
 
     fn ask(
         params: &Self::Params,
@@ -103,6 +106,10 @@ impl<T: Lengths> Path for Pirouette<T> {
     ) -> wire::PirouetteQuery {
         client::encrypt(params, state, item, rng)
     }
+}
+
+impl<T: Lengths> Selecting for Pirouette<T> {
+    const SECTIONS: Sections = Sections { bytes: "pirouette/database", values: "pirouette/transforms" };
 
     fn select(params: &Self::Params, keys: &keys::Evaluation, query: &wire::PirouetteQuery) -> Selection {
         phase0::Expansion::new(params, keys).run(query)

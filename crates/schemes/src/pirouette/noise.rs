@@ -54,9 +54,9 @@ pub struct NoiseInput {
 pub struct Retrieved {
     /// Rows of a gate, as energies: summed over a row's coefficients.
     pub rows: Gate,
-    /// Of a selector, as energy.
+    /// Of a selector, as energy; none where gates pick among encryptions.
     pub selector: f64,
-    /// After the first dimension, for any database.
+    /// After the first dimension, for any database, or of the encryptions that gates pick among.
     pub first: f64,
     /// That folding and rotating add.
     pub gates: f64,
@@ -74,6 +74,14 @@ pub(crate) struct Origin {
     pub(crate) energy: f64,
 }
 
+impl Origin {
+    /// Of a rotation and a trace.
+    pub(crate) fn of_rotation(ring: &Setting, gadgets: &Gadgets, rotation: f64) -> Self {
+        let trace = ring.trace(gadgets.galois, LOG2_DEGREE as usize);
+        Self { kept: rotation + trace.kept, energy: rotation + trace.energy }
+    }
+}
+
 /// Gadgets of a gate's RGSW encryption and of the key s² that made it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GateGadgets {
@@ -82,6 +90,29 @@ pub(crate) struct GateGadgets {
 }
 
 impl Retrieved {
+    /// Of so many gates, from the variance of what they pick among and the errors of the encryptions of m·gⱼ
+    /// that they are made of.
+    pub(crate) fn picked(
+        ring: &Setting,
+        gadgets: GateGadgets,
+        count: u32,
+        (first, origin): (f64, Origin),
+    ) -> Self {
+        let q2 = ring.modulus * ring.modulus;
+        let gate = ring.scheme_switch(gadgets.square, origin.energy);
+        let products = Products {
+            terms: f64::from(count) * gadgets.gate.levels as f64,
+            variance: ring.digit_times_key(gadgets.gate) * origin.kept / q2,
+        };
+        Self {
+            rows: Gate { keyed: gate.keyed / q2, plain: gate.plain / q2 },
+            selector: 0.0,
+            first,
+            gates: f64::from(count) * ring.gate(gadgets.gate, gate) / q2,
+            products,
+        }
+    }
+
     /// From the energy of a selector and the errors of the encryptions of m·gⱼ that gates are made of.
     pub(crate) fn new(
         ring: &Setting,
@@ -92,19 +123,8 @@ impl Retrieved {
         let q2 = ring.modulus * ring.modulus;
         // Of bytes that are −128 at worst.
         let bytes = 2f64.powi(rows as i32) * 4f64.powi(LOG2_P as i32 - 1);
-        let gate = ring.scheme_switch(gadgets.square, origin.energy);
-        let gates = f64::from(columns + slots) * ring.gate(gadgets.gate, gate);
-        let products = Products {
-            terms: f64::from(columns + slots) * gadgets.gate.levels as f64,
-            variance: ring.digit_times_key(gadgets.gate) * origin.kept / q2,
-        };
-        Self {
-            rows: Gate { keyed: gate.keyed / q2, plain: gate.plain / q2 },
-            selector: selector / q2,
-            first: selector * bytes / q2,
-            gates: gates / q2,
-            products,
-        }
+        let picked = Self::picked(ring, gadgets, columns + slots, (selector * bytes / q2, origin));
+        Self { selector: selector / q2, ..picked }
     }
 
     /// Variance of what an answer is decrypted to, with the response ring's noise and of so many bits.
@@ -160,11 +180,10 @@ impl Noise {
         let NoiseInput { ring, gadgets, dimensions, gate, .. } = *input;
         let rotation = ring.rotation(gadgets.bits, input.short[0].dimension);
         let box_rotation = ring.rotation(gadgets.digits, input.short[1].dimension);
-        let trace = ring.trace(gadgets.galois, LOG2_DEGREE as usize);
         let boxes = 2f64.powi((dimensions[0] - LOG2_DIGIT) as i32);
         // Of a rotation's error the trace keeps one coefficient's.
-        let selector = box_rotation * boxes + trace.energy;
-        let origin = Origin { kept: rotation + trace.kept, energy: rotation + trace.energy };
+        let selector = box_rotation * boxes + ring.trace(gadgets.galois, LOG2_DEGREE as usize).energy;
+        let origin = Origin::of_rotation(&ring, &gadgets, rotation);
         let gadgets = GateGadgets { gate, square: gadgets.square };
         Self {
             retrieved: Retrieved::new(&ring, gadgets, dimensions, (selector, origin)),
@@ -178,12 +197,17 @@ impl Noise {
         let singles = f64::from(rows - LOG2_DIGIT + columns + slots);
         let boxes = 2f64.powi((rows - LOG2_DIGIT) as i32);
         // A bit is half a turn; a digit with the sign has 2^5 values.
-        let [bias_of_bits, bias_of_digits] = input.short.map(|short| rounding_bias(&short));
-        let bits = failure_log2(0.25 - bias_of_bits, self.exponents[0], singles);
+        let [_, bias_of_digits] = input.short.map(|short| rounding_bias(&short));
+        let bits = bits_failure_log2(&input.short[0], self.exponents[0], singles);
         let digit = 0.5 / 2f64.powi(LOG2_DIGIT as i32 + 1);
         let digits = failure_log2(digit - bias_of_digits, self.exponents[1], boxes);
         (bits.exp2() + digits.exp2()).log2()
     }
+}
+
+/// log₂ of the probability that one of so many bits is not found, from the variance of the worst one's exponent.
+pub(crate) fn bits_failure_log2(short: &SwitchParams, exponent: f64, singles: f64) -> f64 {
+    failure_log2(0.25 - rounding_bias(short), exponent, singles)
 }
 
 /// How far rounding halves up moves a phase at most, in turns: half a word of each component for each set bit.
@@ -193,7 +217,7 @@ fn rounding_bias(short: &SwitchParams) -> f64 {
 
 /// Outputs of a bit's rotation that are subtracted from the next bits, each from one, beside the gate's digits
 /// and what is subtracted from all later ones.
-pub(super) fn direct_subtractions(gate_levels: usize) -> u32 {
+pub(crate) fn direct_subtractions(gate_levels: usize) -> u32 {
     (OUTPUTS - gate_levels - 1) as u32
 }
 
@@ -202,21 +226,50 @@ fn exponents(input: &NoiseInput, rotation: f64) -> [f64; 2] {
     let NoiseInput { ring, short, dimensions: [rows, columns, slots], .. } = *input;
     let places = rows + columns + slots + 1;
     let singles = places - 1 - LOG2_DIGIT;
-    let query = QUERY_SIGMA * QUERY_SIGMA / 4f64.powi(LOG2_QUERY as i32);
+    let places = Places { all: places, singles, direct: direct_subtractions(input.gate.levels) };
+    // A digit: what is left, and half turns for up to τ bits.
+    let left = fresh() + f64::from(singles + rows - LOG2_DIGIT) * rotation;
+    let digit = left + ring.switch(&short[1], f64::from(ORDER));
+    [bit_exponent(&ring, &short[0], places, rotation), digit]
+}
+
+/// Variance of a query's error, in turns².
+fn fresh() -> f64 {
+    QUERY_SIGMA * QUERY_SIGMA / 4f64.powi(LOG2_QUERY as i32)
+}
+
+/// What bits stand for, and how many are found.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Places {
+    /// log₂ of the parts of a turn that a query counts in.
+    pub(crate) all: u32,
+    /// Bits that are found, from the lowest up.
+    pub(crate) singles: u32,
+    /// As [`direct_subtractions`].
+    pub(crate) direct: u32,
+}
+
+/// Variance of the worst bit's exponent, in turns², where rotations leave so much.
+pub(crate) fn bit_exponent(ring: &Setting, short: &SwitchParams, places: Places, rotation: f64) -> f64 {
     // The bit at place j: the query and what was subtracted of bits long before, times 2^(places − 1 − j); and
     // what is subtracted of the last bits as it is.
-    let direct = direct_subtractions(input.gate.levels);
     let bit = |j: u32| {
-        let recent = j.min(direct);
-        let shifted = query + f64::from(j - recent) * rotation;
-        shifted * 4f64.powi((places - 1 - j) as i32) + f64::from(recent) * rotation
+        let recent = j.min(places.direct);
+        let shifted = fresh() + f64::from(j - recent) * rotation;
+        shifted * 4f64.powi((places.all - 1 - j) as i32) + f64::from(recent) * rotation
     };
-    let worst = (0..singles).map(bit).fold(0.0, f64::max);
-    let order = f64::from(ORDER);
-    let bits = worst + ring.switch(&short[0], order / OUTPUTS as f64);
-    // A digit: what is left, and half turns for up to τ bits.
-    let left = query + f64::from(singles + rows - LOG2_DIGIT) * rotation;
-    [bits, left + ring.switch(&short[1], order)]
+    let worst = (0..places.singles).map(bit).fold(0.0, f64::max);
+    worst + ring.switch(short, f64::from(ORDER) / OUTPUTS as f64)
+}
+
+/// Gadgets of a chain's keys.
+pub(crate) fn gadgets_of(chain: &Chain) -> Gadgets {
+    Gadgets {
+        bits: chain.bits.gadget.params(),
+        digits: chain.digits.gadget.params(),
+        galois: chain.galois.params(),
+        square: chain.square.params(),
+    }
 }
 
 /// The noise input of a chain and a layout.
@@ -224,12 +277,7 @@ pub(super) fn input(chain: &Chain, layout: &Layout, gate: GadgetParams) -> Noise
     NoiseInput {
         ring: chain.setting(),
         short: [chain.bits.switch, chain.digits.switch],
-        gadgets: Gadgets {
-            bits: chain.bits.gadget.params(),
-            digits: chain.digits.gadget.params(),
-            galois: chain.galois.params(),
-            square: chain.square.params(),
-        },
+        gadgets: gadgets_of(chain),
         gate,
         dimensions: [layout.log2_rows, layout.log2_columns, layout.log2_slots],
     }

@@ -12,10 +12,12 @@ use papir_core::{
 use papir_kernels::bits::packed_len;
 use papir_lattice::gadget::{Gadget, GadgetParams};
 use papir_lattice::response::ResponseBits;
+use papir_lattice::secret::SecretKey;
+use rand_core::CryptoRng;
 
 use super::Lengths;
 use super::chain::{
-    Chain, DEGREE, LOG2_DEGREE, LOG2_DIGIT, LOG2_P, OUTPUTS, RESPONSE_DEGREE, ShortParams, unfit,
+    Chain, DEGREE, Grain, LOG2_DEGREE, LOG2_DIGIT, LOG2_P, OUTPUTS, RESPONSE_DEGREE, ShortParams, unfit,
 };
 use super::keys::{self, Evaluation, Expanded};
 use super::layout::Layout;
@@ -83,7 +85,8 @@ impl<T: Lengths> PirouetteParams<T> {
             let expected = format!("tau up to 4, 1 to {} digits, seeds of 32 or 16 bytes", OUTPUTS - 1);
             return Err(unfit(T::NAME, format!("{literal:?}: expected {expected}")));
         }
-        let (chain, layout) = (Chain::get::<T>()?, Layout::new(T::NAME, shape, span, LOG2_DIGIT + tau)?);
+        let (chain, layout) =
+            (Chain::get::<T>(Grain::Coarse)?, Layout::new(T::NAME, shape, span, LOG2_DIGIT + tau)?);
         let gadget = gate_gadget(gate).ok_or_else(|| unfit(T::NAME, format!("digits of {gate:?}")))?;
         let input = noise::input(&chain, &layout, gadget);
         let noise = Noise::compute(&input);
@@ -104,11 +107,6 @@ impl<T: Lengths> PirouetteParams<T> {
     /// What the noise depends on.
     pub fn noise_input(&self) -> NoiseInput {
         noise::input(&self.chain, &self.layout, self.gate.params())
-    }
-
-    /// Bytes of a query, envelope apart.
-    pub(super) fn query_bytes(&self) -> usize {
-        self.literal.seed_bytes + 4
     }
 
     fn sizes(&self) -> Sizes {
@@ -170,6 +168,7 @@ pub trait RetrievalParams: Parameters {
             batch: 1,
             client_keys: true,
             tickets: false,
+            owner_key: false,
             update: UpdateCost::PerRecord,
         }
     }
@@ -189,6 +188,19 @@ pub trait RetrievalParams: Parameters {
         [(planes * layout.rows * columns) as f64 * transform, gates * external(self.gate())]
     }
 
+    /// The key of the ring that a client registers with, who may have had one before: a fresh one.
+    ///
+    /// # Errors
+    /// [`papir_core::Error::OwnerKey`] where it is to be a database's owner's, and is missing.
+    fn ring_key(&self, _kept: Option<&SecretKey>, rng: &mut dyn CryptoRng) -> Result<SecretKey> {
+        Ok(SecretKey::generate(&self.chain().rlwe, rng))
+    }
+
+    /// Whether a client with this key can ask.
+    fn takes(&self, _ring_key: &SecretKey) -> bool {
+        true
+    }
+
     /// Counted work, but for that of queries and of their selections.
     fn retrieval_work(&self, query: Counts, selection: Counts) -> Work {
         let (layout, products) = (self.layout(), self.retrieval_products().iter().sum());
@@ -199,6 +211,23 @@ pub trait RetrievalParams: Parameters {
             answer: selection.with(Operation::ExternalProduct, products, layout.columns()),
             extract: Counts::new().with(Operation::DecryptRow, words, 1),
         }
+    }
+}
+
+/// Parameters of schemes whose query is one LWE encryption under a seed.
+pub trait LweParams: RetrievalParams {
+    /// Bytes of a query's seed: 32 or 16.
+    fn seed_bytes(&self) -> usize;
+
+    /// Bytes of a query, envelope apart.
+    fn query_bytes(&self) -> usize {
+        self.seed_bytes() + 4
+    }
+}
+
+impl<T: Lengths> LweParams for PirouetteParams<T> {
+    fn seed_bytes(&self) -> usize {
+        self.literal.seed_bytes
     }
 }
 
@@ -272,7 +301,7 @@ impl<T: Lengths> Parameters for PirouetteParams<T> {
                 ("gate digits", format!("{} of {} bits", self.gate.levels(), self.gate.params().log_base)),
                 ("answer bits", format!("{} and {}", self.answer_bits.a, self.answer_bits.b)),
                 ("query payload bytes", self.query_bytes().to_string()),
-                ("server bytes a client", keys::server_bytes(&self.chain).to_string()),
+                ("server bytes a client", keys::server_bytes::<Evaluation>(&self.chain).to_string()),
             ],
             // One inner product; the keys, made once, are left out.
             work: self.retrieval_work(

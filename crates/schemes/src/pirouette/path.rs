@@ -1,4 +1,4 @@
-//! The way from a query to what selects an item: all that Pirouette and Respire differ in.
+//! The way from a query to what selects an item: all that Pirouette and its like differ in.
 
 use papir_core::scheme::{Never, Scheme};
 use rand_core::CryptoRng;
@@ -9,7 +9,7 @@ use super::params::RetrievalParams;
 use super::retrieval::{Sections, Selection};
 use super::wire::{Public, RetrievalAnswer};
 
-/// A scheme that retrieves items by selections, in phases 1 to 3.
+/// A scheme whose clients register keys of a kind and open answers of the response ring.
 pub trait Path:
     Scheme<
         Params: RetrievalParams,
@@ -23,11 +23,15 @@ pub trait Path:
 {
     /// The keys that a selection takes.
     type Expanded: Expanded;
-    /// Names of a snapshot's sections.
-    const SECTIONS: Sections;
 
     /// A query for an item.
     fn ask(params: &Self::Params, state: &State, item: u64, rng: &mut dyn CryptoRng) -> Self::Query;
+}
+
+/// A scheme that retrieves items of polynomials by selections, in phases 1 to 3.
+pub trait Selecting: Path {
+    /// Names of a snapshot's sections.
+    const SECTIONS: Sections;
 
     /// Phase 0: what selects the item of a query.
     fn select(params: &Self::Params, keys: &Self::Expanded, query: &Self::Query) -> Selection;

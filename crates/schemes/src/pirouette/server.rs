@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use super::fold::respond;
 use super::keys::{Evaluation, Expanded, Keys};
 use super::params::RetrievalParams;
-use super::path::Path;
+use super::path::{Path, Selecting};
 use super::phase0::Expansion;
 use super::retrieval::{Polynomials, Retrieval, Selection};
 use super::wire::{Public, RetrievalAnswer};
@@ -34,7 +34,7 @@ impl<T: Lengths> RetrievalServer<Pirouette<T>> {
     }
 }
 
-impl<S: Path> RetrievalServer<S> {
+impl<S: Selecting> RetrievalServer<S> {
     /// Phase 0: what selects the item of a query.
     ///
     /// # Errors
@@ -70,7 +70,7 @@ impl<S: Path> RetrievalServer<S> {
     }
 }
 
-impl<S: Path> Server<S> for RetrievalServer<S> {
+impl<S: Selecting> Server<S> for RetrievalServer<S> {
     fn setup(
         params: S::Params,
         records: &dyn Records,

@@ -168,7 +168,7 @@ fn no_two_queries_share_a_mask_also_after_a_restart() {
     let params = PirouetteParams::<Full>::choose(Shape::of_bytes(100, 32).unwrap(), Goal::Balanced).unwrap();
     let client = RetrievalClient::<Pirouette>::new(params.clone(), Public).unwrap();
     let mut rng = ChaCha20Rng::from_seed([4; 32]);
-    let mut state = State::generate(&params, &mut rng);
+    let mut state = State::generate(&params, None, &mut rng).unwrap();
     let mut seeds = BTreeSet::new();
     for _ in 0..50 {
         for _ in 0..4 {
@@ -201,7 +201,8 @@ fn keys_and_states_of_other_lengths_are_refused() {
         .unwrap()
         .to_string();
     assert!(error.starts_with("evaluation keys has 100 bytes"), "{error}");
-    let mut state = State::generate(&params, &mut ChaCha20Rng::from_seed([6; 32])).encode(&params);
+    let state = State::generate(&params, None, &mut ChaCha20Rng::from_seed([6; 32])).unwrap();
+    let mut state = state.encode(&params);
     assert!(<State as Wire<PirouetteParams<Full>>>::decode(&params, &state[1..]).is_err());
     state[0] = 2;
     let error = <State as Wire<PirouetteParams<Full>>>::decode(&params, &state).err().unwrap().to_string();

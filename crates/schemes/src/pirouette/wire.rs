@@ -13,12 +13,11 @@ use papir_kernels::bits;
 use papir_lattice::bootstrap::lwe::Lwe;
 use papir_ring::prg::Seed;
 
-use super::Lengths;
 use super::chain::{DEGREE, LOG2_QUERY, RESPONSE_DEGREE};
-use super::params::{PirouetteParams, RetrievalParams};
+use super::params::{LweParams, RetrievalParams};
 
 /// What a query's seed may be long.
-pub(super) const SEED_BYTES: [usize; 2] = [32, 16];
+pub(crate) const SEED_BYTES: [usize; 2] = [32, 16];
 
 /// Nothing.
 #[derive(Clone)]
@@ -52,24 +51,24 @@ impl PirouetteQuery {
     }
 
     /// The encryption on the torus.
-    pub(super) fn lwe(&self) -> Lwe {
+    pub(crate) fn lwe(&self) -> Lwe {
         let lift = |word: u32| u64::from(word) << (u64::BITS - LOG2_QUERY);
         Lwe { a: Self::mask(&self.seed).into_iter().map(lift).collect(), b: lift(self.body) }
     }
 }
 
-impl<T: Lengths> Wire<PirouetteParams<T>> for PirouetteQuery {
-    fn encode(&self, params: &PirouetteParams<T>) -> Vec<u8> {
+impl<P: LweParams> Wire<P> for PirouetteQuery {
+    fn encode(&self, params: &P) -> Vec<u8> {
         let mut writer = Writer::new();
-        writer.raw(&self.seed.0[..params.literal().seed_bytes]).u32(self.body);
+        writer.raw(&self.seed.0[..params.seed_bytes()]).u32(self.body);
         writer.finish()
     }
 
-    fn decode(params: &PirouetteParams<T>, bytes: &[u8]) -> Result<Self> {
+    fn decode(params: &P, bytes: &[u8]) -> Result<Self> {
         Error::check_length("pirouette's query", bytes.len(), params.query_bytes())?;
         let mut reader = Reader::new("pirouette's query", bytes);
         let mut seed = Seed([0; 32]);
-        let length = params.literal().seed_bytes;
+        let length = params.seed_bytes();
         seed.0[..length].copy_from_slice(reader.raw(length)?);
         Ok(Self { seed, body: reader.u32()? })
     }

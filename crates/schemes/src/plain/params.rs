@@ -63,6 +63,7 @@ impl Parameters for PlainParams {
                 batch: BATCH,
                 client_keys: false,
                 tickets: false,
+                owner_key: false,
                 update: UpdateCost::PerRecord,
             },
             parameters: Vec::new(),

@@ -27,7 +27,7 @@ use rand_core::CryptoRng;
 
 use crate::pirouette::client::{RetrievalClient, RetrievalSecret, State};
 use crate::pirouette::keys::{Conversion, Keys};
-use crate::pirouette::path::Path;
+use crate::pirouette::path::{Path, Selecting};
 use crate::pirouette::retrieval::{Sections, Selection};
 use crate::pirouette::server::RetrievalServer;
 use crate::pirouette::wire::{Public, RetrievalAnswer};
@@ -54,7 +54,6 @@ impl Scheme for Respire {
 
 impl Path for Respire {
     type Expanded = Conversion;
-    const SECTIONS: Sections = Sections { bytes: "respire/database", values: "respire/transforms" };
 
     fn ask(
         params: &params::RespireParams,
@@ -64,6 +63,10 @@ impl Path for Respire {
     ) -> wire::RespireQuery {
         query::ask(params, state, item, rng)
     }
+}
+
+impl Selecting for Respire {
+    const SECTIONS: Sections = Sections { bytes: "respire/database", values: "respire/transforms" };
 
     fn select(params: &params::RespireParams, keys: &Conversion, query: &wire::RespireQuery) -> Selection {
         expansion::expand(params, keys, query)

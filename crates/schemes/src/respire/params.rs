@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use papir_core::codec::{Reader, Writer};
-use papir_core::cost::{Counts, Operation, Rates};
+use papir_core::cost::{Counts, Operation};
 use papir_core::scheme::{Goal, Parameters, Scheme};
 use papir_core::{Description, Result, Shape, Sizes, envelope};
 use papir_kernels::bits::packed_len;
@@ -13,12 +13,12 @@ use papir_lattice::response::ResponseBits;
 
 use super::Respire;
 use crate::pirouette::Full;
-use crate::pirouette::chain::{Chain, DEGREE, LOG2_DEGREE, unfit};
+use crate::pirouette::chain::{Chain, DEGREE, Grain, LOG2_DEGREE, unfit};
 use crate::pirouette::keys::{Conversion, Expanded};
-use crate::pirouette::layout::{LEAST_SPAN, Layout};
+use crate::pirouette::layout::Layout;
 use crate::pirouette::noise::{GateGadgets, Origin, Retrieved};
 use crate::pirouette::params::{Form, RetrievalParams, gate_gadget, key_switch};
-use crate::pirouette::search::GATES;
+use crate::pirouette::search::{GATES, best, closing, spans};
 use crate::shape_io::{SHAPE_BYTES, read_shape, write_shape};
 
 /// Bytes of encoded parameters.
@@ -29,9 +29,6 @@ pub(super) const SEED_BYTES: usize = 32;
 const LOG2_ROWS: std::ops::RangeInclusive<u32> = 4..=9;
 /// Bits that the words of a query's body may have.
 const QUERY_BITS: std::ops::RangeInclusive<u32> = 28..=48;
-/// Uplink and downlink that [`Goal::Balanced`] assumes, bytes a second (10 Mbit/s).
-const BALANCED_LINE: f64 = 1.25e6;
-
 /// The values that parameters are made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Literal {
@@ -74,7 +71,7 @@ impl RespireParams {
                 ),
             ));
         }
-        let chain = Chain::get::<Full>()?;
+        let chain = Chain::get::<Full>(Grain::Coarse)?;
         let layout = Layout::new(Respire::NAME, shape, span, log2_rows)?;
         let gadget = gate_gadget(gate).ok_or_else(|| unfit(Respire::NAME, format!("digits of {gate:?}")))?;
         let gate = Gadget::new(chain.ring(), gadget).map_err(|error| unfit(Respire::NAME, error))?;
@@ -129,18 +126,6 @@ impl RespireParams {
         self.query_words() as f64 * key_switch(&self.chain.galois) + digits * key_switch(&self.chain.square)
     }
 
-    fn cost(&self, goal: Goal) -> f64 {
-        let sizes = self.sizes();
-        let bytes = (sizes.query + sizes.answer) as f64;
-        let products = self.selection() + self.retrieval_products().iter().sum::<f64>();
-        let seconds = products * Rates::BUILT_IN.one(Operation::ExternalProduct);
-        match goal {
-            Goal::MinCommunication => bytes + seconds * 1e-3,
-            Goal::Balanced => bytes / BALANCED_LINE + seconds,
-            Goal::MinTime => seconds,
-        }
-    }
-
     fn sizes(&self) -> Sizes {
         let sealed = |payload: usize| (payload + envelope::OVERHEAD) as u64;
         Sizes {
@@ -157,19 +142,6 @@ impl RespireParams {
 /// Coefficients of a query that hold something.
 fn coefficients(layout: &Layout, gate: &Gadget) -> usize {
     (1 << layout.log2_rows) + (layout.log2_columns + layout.log2_slots) as usize * gate.levels()
-}
-
-/// Of gates and bits of the query the least that close.
-fn closing(shape: Shape, (span, log2_rows): (usize, u32)) -> Result<RespireParams> {
-    let mut last = Err(unfit(Respire::NAME, "no gadgets"));
-    let choices = GATES.into_iter().flat_map(|gate| QUERY_BITS.step_by(4).map(move |bits| (gate, bits)));
-    for (gate, query_bits) in choices {
-        last = RespireParams::new(shape, Literal { span, log2_rows, gate, query_bits });
-        if last.is_ok() {
-            break;
-        }
-    }
-    last
 }
 
 impl RetrievalParams for RespireParams {
@@ -196,23 +168,18 @@ impl RetrievalParams for RespireParams {
 
 impl Parameters for RespireParams {
     fn choose(shape: Shape, goal: Goal) -> Result<Self> {
-        let least = shape.record_bytes().clamp(LEAST_SPAN, DEGREE / 2).next_power_of_two();
-        let spans = (0..).map(|shift| least << shift).take_while(|&span| span <= DEGREE / 2);
         let rows = |span| LOG2_ROWS.map(move |log2_rows| (span, log2_rows));
-        let mut best: Option<(f64, Self)> = None;
-        let mut refusal = unfit(Respire::NAME, "no items");
-        for (span, log2_rows) in spans.flat_map(rows) {
-            match closing(shape, (span, log2_rows)) {
-                Ok(params) => {
-                    let cost = params.cost(goal);
-                    if best.as_ref().is_none_or(|(least, _)| cost < *least) {
-                        best = Some((cost, params));
-                    }
-                }
-                Err(error) => refusal = error,
-            }
-        }
-        best.map(|(_, params)| params).ok_or(refusal)
+        let made = |(span, log2_rows)| {
+            // Of gates, then of bits of the query, the least that close.
+            closing(&GATES, |gate| {
+                let new = |query_bits| Self::new(shape, Literal { span, log2_rows, gate, query_bits });
+                QUERY_BITS
+                    .step_by(4)
+                    .find_map(|bits| new(bits).ok())
+                    .map_or_else(|| new(*QUERY_BITS.end()), Ok)
+            })
+        };
+        best(Respire::NAME, goal, spans(shape).flat_map(rows).map(made))
     }
 
     fn label(&self) -> String {

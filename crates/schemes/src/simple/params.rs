@@ -135,6 +135,7 @@ impl Parameters for SimpleParams {
                 batch: 1,
                 client_keys: false,
                 tickets: false,
+                owner_key: false,
                 update: UpdateCost::PerRecord,
             },
             parameters: vec![

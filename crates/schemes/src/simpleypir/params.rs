@@ -179,6 +179,7 @@ impl Parameters for Params {
                 batch: 1,
                 client_keys: false,
                 tickets: false,
+                owner_key: false,
                 update: UpdateCost::PerPack,
             },
             parameters: self.values(),

@@ -150,6 +150,7 @@ impl<T: Strength> Parameters for ZipParams<T> {
                 batch: 1,
                 client_keys: true,
                 tickets: true,
+                owner_key: false,
                 update: UpdateCost::PerRecord,
             },
             parameters: [

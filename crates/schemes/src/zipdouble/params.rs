@@ -207,6 +207,7 @@ impl<T: Strength> Parameters for ZipDoubleParams<T> {
                 batch: 1,
                 client_keys: true,
                 tickets: true,
+                owner_key: false,
                 update: UpdateCost::PerRecord,
             },
             parameters: [

@@ -1,7 +1,10 @@
 //! Schemes with short moduli, for tests that ask much.
 
+use chacha20::ChaCha20Rng;
+use chacha20::rand_core::SeedableRng;
 use papir_core::erased::{Erased, ErasedScheme};
-use papir_core::{NotPrivate, Privacy};
+use papir_core::{NotPrivate, OwnerKey, Privacy};
+use papir_schemes::encrypted::Encrypted;
 use papir_schemes::newton::{Newton, Variant};
 use papir_schemes::pirouette::{Lengths, Pirouette};
 use papir_schemes::registry;
@@ -51,8 +54,15 @@ pub(crate) struct ShortPirouette;
 impl Lengths for ShortPirouette {
     const NAME: &'static str = "pirouette-short";
     const ID: u16 = 0xfff4;
+    const ENCRYPTED: (&'static str, u16) = ("pirouette-encrypted-short", 0xfff5);
     const PRIVACY: Privacy = Privacy::NotPrivate("its keys are short: it is for tests");
     const DIMENSIONS: [usize; 2] = [16, 24];
+}
+
+/// The key of encrypted databases.
+#[allow(dead_code)]
+pub(crate) fn owner() -> OwnerKey {
+    OwnerKey::generate(&mut ChaCha20Rng::from_seed([7; 32]))
 }
 
 /// Every scheme of the registry, private or not; with a short modulus where that takes long. A test's records
@@ -66,6 +76,9 @@ pub(crate) fn all() -> Vec<Box<dyn ErasedScheme>> {
         "newton" => Erased::<Newton<ShortNewton>>::new().acknowledge(word),
         "newtonsym" => Erased::<Newton<ShortNewtonSym>>::new().acknowledge(word),
         "pirouette" => Erased::<Pirouette<ShortPirouette>>::new().acknowledge(word),
+        "pirouette-encrypted" => {
+            Erased::<Encrypted<ShortPirouette>>::new().acknowledge(word).under(Some(&owner()))
+        }
         _ => scheme.acknowledge(word),
     };
     registry::all().iter().map(short).collect()

@@ -17,7 +17,7 @@ use super::rows::rows;
 use super::{FILTER, HEADER, KEY, PsiSummary};
 use crate::metadata::{KeywordSummary, Metadata, SourceSummary, timestamp};
 use crate::publish::{Readers, publish};
-use crate::save::{Prepared, put};
+use crate::save::{Keyword, Prepared, put};
 use crate::source::name_of;
 use crate::{Error, Result};
 
@@ -155,7 +155,7 @@ impl Set<'_> {
         let metadata = self.metadata(&table, server.as_ref());
         let prepared = Prepared {
             metadata: &metadata,
-            keyword: Some((&table.layout, &table.ids)),
+            keyword: Some(Keyword::new(None, &table.layout, &table.ids, rng)?),
             commitment: None,
             server: server.as_ref(),
         };

@@ -44,7 +44,10 @@ pub(super) fn update(
 /// The ids of the keys, which an update cannot do without.
 fn owner_keys(options: &UpdateOptions, snapshot: &Snapshot) -> Result<KeyIds> {
     let file = || options.file.display().to_string();
-    let ids = snapshot.owner_keys().map_err(|error| Error::Snapshot { file: file(), error })?;
+    let ids = snapshot.owner_keys().map_err(|error| match error {
+        error @ CoreError::OwnerKey { .. } => Error::Core(error),
+        error => Error::Snapshot { file: file(), error },
+    })?;
     let expected = "a file that papir build wrote with them: build it again from its source";
     ids.ok_or_else(|| Error::options(format!("{} without the ids of its keys", file()), expected))
 }

@@ -19,13 +19,13 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use papir_core::erased::ErasedServer;
-use papir_core::{Progress, Version};
+use papir_core::{OwnerKey, Progress, Version};
 use papir_lookup::update::ChangeCounts;
 use papir_lookup::{Commitment, KeyIds, KeywordLayout};
 use rand_core::CryptoRng;
 
 use crate::metadata::{KeywordSummary, Metadata, timestamp};
-use crate::save::{Prepared, save};
+use crate::save::{Keyword, Prepared, save};
 use crate::snapshot::{OpenOptions, Snapshot};
 use crate::source::{ChangeColumns, Format, read_changes};
 use crate::{Error, Result, psi};
@@ -59,6 +59,8 @@ pub struct UpdateOptions {
     pub out: Option<PathBuf>,
     /// Whether everything is arranged and prepared again, whatever is cheaper.
     pub rebuild: bool,
+    /// The owner's key of an encrypted database.
+    pub encrypt: Option<OwnerKey>,
 }
 
 impl UpdateOptions {
@@ -73,6 +75,7 @@ impl UpdateOptions {
             delete: None,
             out: None,
             rebuild: false,
+            encrypt: None,
         }
     }
 
@@ -111,7 +114,8 @@ pub fn update(
 ) -> Result<UpdateReport> {
     let _alone = alone(&options.file)?;
     progress.stage("opening", 1);
-    let snapshot = Snapshot::open(&options.file)?;
+    let opened = OpenOptions { owner: options.encrypt.clone(), ..OpenOptions::default() };
+    let snapshot = Snapshot::open_with(&options.file, opened)?;
     progress.advance(1);
     psi::refuse(&snapshot, &options.file, "prepare it again with `papir psi prepare`")?;
     let (counts, next) = match &snapshot.keyword {
@@ -152,11 +156,13 @@ fn publish(
     progress: &dyn Progress,
 ) -> Result<UpdateReport> {
     let Next { server, commitment, keyword, way } = next;
-    let mut metadata = metadata(&snapshot.metadata, server.as_ref(), keyword.as_ref().map(|keys| &keys.2));
-    let owned = keyword.as_ref().map(|(layout, ids, _)| (layout, ids));
-    let root = |commitment: &Commitment| commitment.root(owned.map(|(layout, _)| layout)).to_string();
-    metadata.root = commitment.as_ref().map(root);
-    let commitment = commitment.as_ref();
+    let summary = keyword.as_ref().map(|keys| keys.2.clone());
+    let summary = if options.encrypt.is_some() { summary.map(KeywordSummary::concealed) } else { summary };
+    let mut metadata = metadata(&snapshot.metadata, server.as_ref(), summary.as_ref());
+    let layout = keyword.as_ref().map(|keys| &keys.0);
+    metadata.root = commitment.as_ref().map(|commitment| commitment.root(layout).to_string());
+    let (commitment, owner) = (commitment.as_ref(), options.encrypt.as_ref());
+    let owned = keyword.as_ref().map(|(layout, ids, _)| Keyword::new(owner, layout, ids, rng)).transpose()?;
     let prepared = Prepared { metadata: &metadata, keyword: owned, commitment, server: server.as_ref() };
     let path = options.out.as_ref().unwrap_or(&options.file);
     let last = || if *path == options.file { still(snapshot.server.version(), options) } else { Ok(()) };
@@ -182,7 +188,7 @@ fn metadata(old: &Metadata, server: &dyn ErasedServer, keyword: Option<&KeywordS
 
 /// Refuses to replace a file that another update or build has replaced meanwhile.
 fn still(expected: Version, options: &UpdateOptions) -> Result<()> {
-    let now = Snapshot::open_with(&options.file, OpenOptions { verify: false })?;
+    let now = Snapshot::open_with(&options.file, OpenOptions { verify: false, owner: None })?;
     let found = now.server.version();
     if found == expected {
         return Ok(());

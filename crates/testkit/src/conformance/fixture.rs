@@ -166,6 +166,7 @@ pub(super) fn is_parse_error(error: &Error) -> bool {
             | Error::OutOfBounds { .. }
             | Error::Parameters { .. }
             | Error::Insecure { .. }
+            | Error::OwnerKey { .. }
             | Error::EmptyDatabase
             | Error::MissingSection { .. }
     )

@@ -89,7 +89,8 @@ fn draw_panel(
     let mut mesh = chart.configure_mesh();
     mesh.y_labels(6).y_label_formatter(&whole).max_light_lines(0);
     mesh.disable_x_mesh().x_labels(places.len() + 1).x_label_formatter(&label);
-    mesh.x_desc("N/t").y_desc(quantity.unit).draw().map_err(refused)?;
+    let axis = if places.iter().any(Option::is_some) { "N/t" } else { "" };
+    mesh.x_desc(axis).y_desc(quantity.unit).draw().map_err(refused)?;
     let bars = points.iter().flat_map(|point| bar(point, quantity, names, &places));
     chart.draw_series(bars).map_err(refused)?;
     Ok(())

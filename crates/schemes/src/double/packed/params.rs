@@ -262,6 +262,7 @@ impl<V: Variant> Parameters for Params<V> {
                 batch: 1,
                 client_keys: false,
                 tickets: false,
+                owner_key: false,
                 update: UpdateCost::PerPack,
             },
             parameters: self.values(),

@@ -1,0 +1,126 @@
+//! A database that its owner encrypts: built, served, asked and changed.
+#![cfg(unix)]
+
+use std::fs;
+
+use crate::support::{Folder, Service, fails_with, succeeds};
+
+/// Values that would be found in a file that holds them as they are.
+fn rows(of: impl Iterator<Item = u32>) -> String {
+    let row = |i: u32| format!("word {i},a rather long meaning {i}\n");
+    format!("word,meaning\n{}", of.map(row).collect::<String>())
+}
+
+/// Owner, server and clients of a database of keys.
+#[test]
+fn a_server_answers_from_records_that_it_cannot_read() {
+    let folder = Folder::new();
+    let source = folder.write("words.csv", rows(0..60));
+    let (key, words) = (folder.path("words.key"), folder.path("words.papir"));
+    let columns = ["--key", "word", "--value", "meaning", "--room", "10"];
+    let build = ["build", &source, "--encrypt", &key, "--out", &words];
+    let built = succeeds(&[&build[..], &columns].concat());
+    assert!(built.contains("pirouette-encrypted"), "{built}");
+    let text = fs::read_to_string(&key).unwrap();
+    assert!(text.starts_with("papir-owner-key-1-") && text.ends_with('\n'));
+    assert_eq!(std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&key).unwrap().permissions()) & 0o77, 0);
+
+    let inspected = succeeds(&["inspect", &words]);
+    assert!(inspected.contains("parameter owner's key") && inspected.contains("for updates"), "{inspected}");
+    let plain = folder.path("plain.papir");
+    succeeds(
+        &[&["build", &source, "--scheme", "plain", "--insecure-plain", "--out", &plain], &columns[..]]
+            .concat(),
+    );
+    let holds = |file: &str| {
+        let bytes = fs::read(file).unwrap();
+        bytes.windows(19).any(|window| window == b"rather long meaning")
+    };
+    assert!(holds(&plain) && !holds(&words), "an encrypted file holds records");
+
+    // The key stays with the owner and the clients: the service has the file alone.
+    let listen = format!("unix:{}", folder.path("papir.sock"));
+    let registry = folder.path("registry");
+    let options = ["--registry", &registry, "--list-clients", "--listen", &listen];
+    let service = Service::start(&[&words], &options);
+    let states = ["first", "second"].map(|name| folder.path(name));
+    let get = |service: &Service, word: &str, more: &[&str]| {
+        succeeds(&[&["get", &service.url, word, "--state", &states[0]], more].concat())
+    };
+    let ask = ["get", &service.url, "word 7", "--state", &states[1]];
+    fails_with(
+        &ask,
+        &["nothing was asked: an encrypted database needs its owner's key, ", "found none", "--owner-key"],
+    );
+    let other = folder.path("other.key");
+    let elsewhere = folder.path("elsewhere.papir");
+    succeeds(&[&["build", &source, "--encrypt", &other, "--out", &elsewhere][..], &columns].concat());
+    fails_with(&[&ask[..], &["--owner-key", &other]].concat(), &["needs its owner's key", "found key"]);
+    fails_with(&[&ask[..], &["--owner-key", &source]].concat(), &["words.csv: an owner's key is malformed"]);
+    assert_eq!(get(&service, "word 7", &["--owner-key", &key]), "a rather long meaning 7");
+    // From then on the state is enough.
+    assert_eq!(get(&service, "word 59", &[]), "a rather long meaning 59");
+    drop(service);
+
+    // Changes take the key, and new keys of the table do, too.
+    let changes = folder.write("changes.csv", "word,meaning\nword 7,changed\nword 60,new\n");
+    let update = ["update", &words, "--from", &changes];
+    fails_with(&update, &["needs its owner's key: found none", "--encrypt"]);
+    fails_with(&[&update[..], &["--encrypt", &other]].concat(), &["needs its owner's key", "found key"]);
+    succeeds(&[&update[..], &["--encrypt", &key]].concat());
+    let service = Service::start(&[&words], &options);
+    assert_eq!(get(&service, "word 7", &[]), "changed");
+    assert_eq!(get(&service, "word 60", &[]), "new");
+    let listed = succeeds(&["clients", &service.url, "list"]);
+    assert_eq!(listed.matches("registered").count(), 1, "nobody registered again: {listed}");
+
+    // Who was evicted registers again with what the state holds.
+    let id = listed.split_whitespace().find(|word| word.len() == 32).unwrap_or_default();
+    succeeds(&["clients", &service.url, "evict", id]);
+    assert_eq!(get(&service, "word 8", &[]), "a rather long meaning 8");
+}
+
+/// Records by index, changed and extended; and what does not go together.
+#[test]
+fn keys_go_with_encrypted_databases_alone() {
+    let folder = Folder::new();
+    let numbers: Vec<u8> = (0..50u32).flat_map(u32::to_le_bytes).collect();
+    let source = folder.write("numbers.bin", numbers);
+    let (key, out) = (folder.path("numbers.key"), folder.path("numbers.papir"));
+    let raw = ["build", &source, "--format", "raw", "--record-bytes", "4", "--out", &out];
+    let build = |more: &[&'static str], key: Option<&str>| {
+        let key: Vec<&str> = key.into_iter().flat_map(|key| ["--encrypt", key]).collect();
+        [&raw[..], more, &key].concat().into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let refused = |more: &[&'static str], key: Option<&str>, words: &[&str]| {
+        fails_with(&build(more, key).iter().map(String::as_str).collect::<Vec<_>>(), words);
+    };
+    refused(&["--scheme", "pirouette-encrypted"], None, &["give --encrypt KEYFILE"]);
+    refused(&["--scheme", "inspire"], Some(&key), &["inspire does not encrypt records"]);
+    refused(&["--batch", "8"], Some(&key), &["--batch", "--encrypt"]);
+    refused(&[], Some(&source), &["numbers.bin"]);
+    assert!(!fs::exists(&out).unwrap());
+    succeeds(&[&raw[..], &["--encrypt", &key]].concat());
+    refused(&["--verifiable"], Some(&key), &["--verifiable", "--encrypt"]);
+
+    let changes = folder.write("changes.csv", "index,value\n7,7777\n50,last\n");
+    fails_with(
+        &["update", &out, "--from", &changes],
+        &["an encrypted database needs", "found none", "--encrypt"],
+    );
+    succeeds(&["update", &out, "--from", &changes, "--encrypt", &key]);
+    let listen = format!("unix:{}", folder.path("papir.sock"));
+    let service = Service::start(&[&out], &["--registry", &folder.path("registry"), "--listen", &listen]);
+    let state = folder.path("state");
+    let asked = ["get", &service.url, "--index", "7", "50", "--state", &state, "--owner-key", &key];
+    let found = succeeds(&asked);
+    assert!(found.contains("\"7777\"") && found.contains("\"last\""), "{found}");
+    drop(service);
+
+    let plain = folder.numbers(50, "inspire");
+    let service = Service::start(&[&plain], &[]);
+    fails_with(
+        &["get", &service.url, "--index", "7", "--owner-key", &key],
+        &["no parameters of inspire fit: its databases are not encrypted"],
+    );
+}

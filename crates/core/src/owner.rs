@@ -1,0 +1,104 @@
+//! The key of an owner who encrypts a database before handing it to a server.
+
+use std::fmt;
+use std::str::FromStr;
+
+use rand_core::CryptoRng;
+use zeroize::Zeroizing;
+
+use crate::{Error, Result};
+
+/// What stands before the digits in a key's text.
+const PREFIX: &str = "papir-owner-key-1-";
+/// Bytes of a key.
+const BYTES: usize = 32;
+
+/// The key under which databases are encrypted before a server has them, and which clients that may read them
+/// hold, too. Whoever has it reads all records, and all queries of everybody who has it.
+///
+/// Erased on drop, never printed but by [`OwnerKey::to_text`].
+#[derive(Clone)]
+pub struct OwnerKey(Zeroizing<[u8; BYTES]>);
+
+impl OwnerKey {
+    /// A fresh key.
+    pub fn generate(rng: &mut dyn CryptoRng) -> Self {
+        let mut bytes = Zeroizing::new([0; BYTES]);
+        rng.fill_bytes(bytes.as_mut_slice());
+        Self(bytes)
+    }
+
+    /// What schemes derive their secrets from.
+    pub fn bytes(&self) -> &[u8; BYTES] {
+        &self.0
+    }
+
+    /// The key as text, in one line: what [`OwnerKey::from_str`] takes.
+    pub fn to_text(&self) -> Zeroizing<String> {
+        let mut text = Zeroizing::new(String::with_capacity(PREFIX.len() + 2 * BYTES));
+        text.push_str(PREFIX);
+        let digit = |nibble: u8| char::from_digit(nibble.into(), 16).unwrap_or_default();
+        self.0.iter().flat_map(|byte| [byte >> 4, byte & 15]).for_each(|nibble| text.push(digit(nibble)));
+        text
+    }
+}
+
+impl FromStr for OwnerKey {
+    type Err = Error;
+
+    /// White space around the key is left out. An error does not repeat what it found.
+    fn from_str(text: &str) -> Result<Self> {
+        let bad = |found: &str| {
+            Error::malformed("an owner's key", found, format!("{PREFIX} and {} digits", 2 * BYTES))
+        };
+        let digits = text.trim().strip_prefix(PREFIX).ok_or_else(|| bad("another text"))?;
+        let nibble = |digit: u8| char::from(digit).to_digit(16).map(|value| value as u8);
+        let (pairs, rest) = digits.as_bytes().as_chunks::<2>();
+        if pairs.len() != BYTES || !rest.is_empty() {
+            return Err(bad(&format!("{} digits", digits.len())));
+        }
+        let mut bytes = Zeroizing::new([0; BYTES]);
+        for (byte, [high, low]) in bytes.iter_mut().zip(pairs) {
+            let value = nibble(*high).zip(nibble(*low)).map(|(high, low)| high << 4 | low);
+            *byte = value.ok_or_else(|| bad("something that is no hexadecimal digit"))?;
+        }
+        Ok(Self(bytes))
+    }
+}
+
+impl fmt::Debug for OwnerKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("OwnerKey(…)")
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use chacha20::ChaCha20Rng;
+    use chacha20::rand_core::SeedableRng;
+
+    use super::*;
+
+    #[test]
+    fn a_key_comes_back_from_its_text_and_is_not_printed() {
+        let key = OwnerKey::generate(&mut ChaCha20Rng::from_seed([1; 32]));
+        let text = key.to_text();
+        let again: OwnerKey = format!(" {}\n", *text).parse().unwrap();
+        assert_eq!(again.bytes(), key.bytes());
+        assert_eq!(text.len(), PREFIX.len() + 64);
+        assert_eq!(format!("{key:?}"), "OwnerKey(…)");
+        let digits = text.strip_prefix(PREFIX).unwrap();
+        for bad in
+            ["", "papir", digits, &text[..text.len() - 1], &format!("{}00", *text), &text.replace('-', "_")]
+        {
+            let error = bad.parse::<OwnerKey>().unwrap_err().to_string();
+            assert!(
+                error.starts_with("an owner's key is malformed") && !error.contains(&digits[..8]),
+                "{error}"
+            );
+        }
+        let letter = format!("{PREFIX}{}", "g".repeat(64));
+        assert!(letter.parse::<OwnerKey>().unwrap_err().to_string().contains("no hexadecimal digit"));
+    }
+}

@@ -1,0 +1,55 @@
+//! The ids of the keys of an encrypted database, which updates need and a server must not see: under its owner's
+//! key.
+//!
+//! ```text
+//! nonce (24), fresh each time, ids under XChaCha20-Poly1305, the layout of the keys authenticated with them, tag (16)
+//! ```
+
+use chacha20poly1305::aead::{AeadInOut, KeyInit};
+use chacha20poly1305::{Key, XChaCha20Poly1305, XNonce};
+use papir_core::{Error as CoreError, OwnerKey, Result as CoreResult};
+use papir_lookup::{KeyIds, KeywordLayout};
+use rand_core::CryptoRng;
+use zeroize::Zeroizing;
+
+/// BLAKE3's context string of the key.
+const CONTEXT: &str = "papir 2026 owner's ids v1";
+const NONCE: usize = 24;
+
+fn cipher(key: &OwnerKey) -> XChaCha20Poly1305 {
+    let key = Zeroizing::new(blake3::derive_key(CONTEXT, key.bytes()));
+    XChaCha20Poly1305::new(&Key::from(*key))
+}
+
+/// The section of these ids.
+///
+/// # Errors
+/// None for what fits memory.
+pub(crate) fn seal(
+    key: &OwnerKey,
+    (layout, ids): (&KeywordLayout, &KeyIds),
+    rng: &mut dyn CryptoRng,
+) -> CoreResult<Vec<u8>> {
+    let mut nonce = [0; NONCE];
+    rng.fill_bytes(&mut nonce);
+    // Room for the tag, so that no copy of the ids is left where they grew.
+    let mut sealed = Vec::with_capacity(ids.encode().len() + 16);
+    sealed.extend_from_slice(&ids.encode());
+    let long = |_| CoreError::malformed("the ids of keys", format!("{} ids", ids.len()), "fewer");
+    cipher(key).encrypt_in_place(&XNonce::from(nonce), &layout.encode(), &mut sealed).map_err(long)?;
+    Ok([&nonce[..], &sealed].concat())
+}
+
+/// What [`seal`] gave.
+///
+/// # Errors
+/// [`CoreError::Malformed`] for what another key sealed, or what was changed.
+pub(crate) fn open(key: &OwnerKey, layout: &KeywordLayout, section: &[u8]) -> CoreResult<KeyIds> {
+    let other =
+        |found| CoreError::malformed("the sealed ids of keys", found, "those of this database's owner");
+    let (nonce, sealed) = section.split_first_chunk::<NONCE>().ok_or_else(|| other("too few bytes"))?;
+    let mut ids = Zeroizing::new(sealed.to_vec());
+    let opened = cipher(key).decrypt_in_place(&XNonce::from(*nonce), &layout.encode(), &mut *ids);
+    opened.map_err(|_| other("others, or changed ones"))?;
+    KeyIds::decode(&ids)
+}
