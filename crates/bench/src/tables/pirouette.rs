@@ -32,7 +32,7 @@ const TABLE_5: Table = Table {
     notes: &[
         "Totals are of a first query: of them keys, which are uploaded once, are nearly all.",
         "The paper's Pirouette has 118.9 bits of security in its ring and 83.1 in its response, Respire 114.7 in its own; papir's have 128.8 and more.",
-        "T-Respire is the paper's estimate: AES under encryption, then Respire.",
+        "T-Respire, AES under encryption and then Respire, is the paper's; decision 20 estimates it from rotation counts.",
         "A query of papir is a payload of 36 bytes in an envelope of 32 (Pirouette).",
     ],
     blocks: &[

@@ -183,7 +183,8 @@ pub trait RetrievalParams: Parameters {
     fn retrieval_products(&self) -> [f64; 2] {
         let layout = self.layout();
         let (planes, columns) = (layout.planes, layout.columns());
-        let transform = if self.form() == Form::Fast { 0.12 } else { 0.3 };
+        // As measured (decision 20).
+        let transform = if self.form() == Form::Fast { 0.05 } else { 0.15 };
         let gates = (planes * (columns + layout.log2_slots as usize)) as f64;
         [(planes * layout.rows * columns) as f64 * transform, gates * external(self.gate())]
     }

@@ -16,7 +16,7 @@ const BALANCED_LINE: f64 = 1.25e6;
 
 /// The best parameters for a goal: spans from the record's length on, all numbers of boxes, and of the gates'
 /// gadgets the first whose noise closes. Least time takes eight times the memory, and the least communication
-/// seeds of 16 bytes, which repeat as little as those of 32 do: after some 2⁶⁴ queries of one client.
+/// seeds of 16 bytes, which repeat as little as those of 32 do: after some 2⁶⁴ queries under one key.
 ///
 /// # Errors
 /// Those of the last parameters that were tried, where none fit.
