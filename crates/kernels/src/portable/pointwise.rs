@@ -80,16 +80,23 @@ const BLOCK: usize = 32;
 #[inline(always)]
 pub(crate) fn dot(out: &mut [u32], a: &[u32], b: &[u32], modulus: Modulus) {
     let d = out.len();
-    for (block, out) in out.chunks_mut(BLOCK).enumerate() {
+    let (blocks, rest) = out.as_chunks_mut::<BLOCK>();
+    let start = blocks.len() * BLOCK;
+    for (block, out) in blocks.iter_mut().enumerate() {
         let mut sums = [0u64; BLOCK];
         for (a, b) in a.chunks_exact(d).zip(b.chunks_exact(d)) {
-            let place = block * BLOCK..block * BLOCK + out.len();
-            for ((sum, &a), &b) in sums.iter_mut().zip(&a[place.clone()]).zip(&b[place]) {
+            let (a, b) = (&a.as_chunks::<BLOCK>().0[block], &b.as_chunks::<BLOCK>().0[block]);
+            for ((sum, &a), &b) in sums.iter_mut().zip(a).zip(b) {
                 *sum = sum.wrapping_add(u64::from(a) * u64::from(b));
             }
         }
         for (out, &sum) in out.iter_mut().zip(&sums) {
             *out = modulus.reduce(sum);
         }
+    }
+    for (place, out) in rest.iter_mut().enumerate() {
+        let rows = a.chunks_exact(d).zip(b.chunks_exact(d));
+        let products = rows.map(|(a, b)| u64::from(a[start + place]) * u64::from(b[start + place]));
+        *out = modulus.reduce(products.fold(0, u64::wrapping_add));
     }
 }

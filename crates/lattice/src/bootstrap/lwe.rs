@@ -239,3 +239,25 @@ impl SwitchKey {
         self.switch(lwe).into_iter().map(round).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn no_mask_of_a_switch_comes_twice() {
+        let params = SwitchParams { dimension: 640, log2_q: 15, sigma: 3.19, log_base: 2 };
+        let (seed, mut seen) = (Seed([3; 32]), BTreeSet::new());
+        for (label, coefficient) in
+            ["bits", "digits"].into_iter().flat_map(|label| (0..2048).map(move |i| (label, i)))
+        {
+            let masks = masks(&params, &seed, label, coefficient);
+            for mask in masks.chunks_exact(params.dimension) {
+                assert!(seen.insert(mask[..8].to_vec()), "{label}, {coefficient}: a mask twice");
+            }
+        }
+        assert_eq!(seen.len(), 2 * 2048 * params.levels());
+    }
+}
