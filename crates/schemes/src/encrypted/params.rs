@@ -36,7 +36,7 @@ const ENCODED_BYTES: usize = SHAPE_BYTES + 4 + 4 + 4 + 1 + 1 + 16;
 /// (decision 21).
 const LIFTING: f64 = 0.35;
 /// Digits and bases of the gates' gadgets, fewest digits first: those of few need the fine keys.
-pub(super) const GATES: [(usize, u32); 7] = [(2, 9), (3, 7), (3, 6), (4, 6), (4, 5), (5, 4), (7, 3)];
+const GATES: [(usize, u32); 7] = [(2, 9), (3, 7), (3, 6), (4, 6), (4, 5), (5, 4), (7, 3)];
 
 /// The values that parameters are made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
