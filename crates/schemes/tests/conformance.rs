@@ -133,6 +133,11 @@ fn pirouette_encrypted_with_short_keys() {
 #[ignore = "long"]
 fn pirouette_with_short_keys_long() {
     run(&Erased::<Pirouette<ShortPirouette>>::new(), &Config::long());
+}
+
+#[test]
+#[ignore = "long"]
+fn pirouette_encrypted_with_short_keys_long() {
     run(&*Erased::<Encrypted<ShortPirouette>>::new().under(Some(&short::owner())), &Config::long());
 }
 

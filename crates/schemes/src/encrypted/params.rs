@@ -4,9 +4,9 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use papir_core::codec::{Reader, Writer};
-use papir_core::cost::{Counts, Operation};
+use papir_core::cost::{Counts, Operation, Work};
 use papir_core::scheme::{Goal, Parameters};
-use papir_core::{Description, Limits, OwnerKey, Result, Shape, Sizes, envelope};
+use papir_core::{Description, Limits, OwnerKey, Result, Shape, Sizes};
 use papir_lattice::gadget::Gadget;
 use papir_lattice::response::ResponseBits;
 use papir_lattice::secret::SecretKey;
@@ -17,15 +17,13 @@ use zeroize::Zeroizing;
 use super::ciphertexts::{BODY_BYTES, LOG2_MODULUS, SEED_BYTES};
 use super::key::{KeyId, Owner};
 use crate::pirouette::Lengths;
-use crate::pirouette::chain::{
-    Chain, DEGREE, Grain, LOG2_DEGREE, OUTPUTS, RECORD_SIGMA, RESPONSE_DEGREE, unfit,
-};
+use crate::pirouette::chain::{Chain, DEGREE, Grain, LOG2_DEGREE, OUTPUTS, RECORD_SIGMA, unfit};
 use crate::pirouette::keys::{self, Expanded, Gating};
 use crate::pirouette::layout::Layout;
 use crate::pirouette::noise::{
     GateGadgets, Origin, Places, Retrieved, bit_exponent, bits_failure_log2, direct_subtractions, gadgets_of,
 };
-use crate::pirouette::params::{Form, LweParams, RetrievalParams, external, gate_gadget, key_switch};
+use crate::pirouette::params::{LweParams, RetrievalParams, external, gate_gadget, key_switch, limits};
 use crate::pirouette::search::{best, closing, spans};
 use crate::pirouette::wire;
 use crate::shape_io::{SHAPE_BYTES, read_shape, write_shape};
@@ -126,16 +124,9 @@ impl<T: Lengths> EncryptedParams<T> {
     }
 
     fn sizes(&self) -> Sizes {
-        let sealed = |payload: usize| (payload + envelope::OVERHEAD) as u64;
-        Sizes {
-            public: sealed(8 + ENCODED_BYTES),
-            keys: sealed(Gating::packed_bytes(&self.chain)),
-            query: sealed(self.query_bytes()),
-            answer: sealed(self.answer_parts().iter().sum()),
-            database: self.encryptions() * BODY_BYTES as u64,
-            material: self.encryptions() * SEED_BYTES as u64,
-            ..Sizes::default()
-        }
+        let keys = Gating::packed_bytes(&self.chain);
+        let stored = [BODY_BYTES, SEED_BYTES].map(|bytes| self.encryptions() * bytes as u64);
+        self.sealed_sizes([ENCODED_BYTES, keys, self.query_bytes()], stored)
     }
 
     /// What answering does: bits one after the other, the gates' encryptions, then a gate for each polynomial.
@@ -166,12 +157,16 @@ impl<T: Lengths> RetrievalParams for EncryptedParams<T> {
         &self.gate
     }
 
-    fn form(&self) -> Form {
-        Form::Compact
-    }
-
     fn answer_bits(&self) -> ResponseBits {
         self.answer_bits
+    }
+
+    fn failure_log2(&self) -> f64 {
+        self.failure_log2
+    }
+
+    fn limits(&self) -> Limits {
+        Limits { owner_key: true, ..limits(&self.layout) }
     }
 
     /// The owner's, as it is given or was kept.
@@ -217,38 +212,21 @@ impl<T: Lengths> Parameters for EncryptedParams<T> {
     }
 
     fn describe(&self) -> Description {
-        let Layout { log2_slots, span, planes, .. } = self.layout;
-        let columns = self.layout.index_bits() - log2_slots;
-        Description {
-            scheme: T::ENCRYPTED.0,
-            privacy: T::PRIVACY,
-            shape: self.shape,
-            sizes: self.sizes(),
-            security: self.security(),
-            failure_log2: self.failure_log2,
-            limits: Limits { owner_key: true, ..self.limits() },
-            parameters: vec![
-                ("n", self.chain.bits.switch.dimension.to_string()),
-                ("N", DEGREE.to_string()),
-                ("log2 Q", format!("{:.2}", (self.chain.ring().modulus() as f64).log2())),
-                ("N1", RESPONSE_DEGREE.to_string()),
-                ("log2 of the records' modulus", LOG2_MODULUS.to_string()),
-                ("nu1 + nu2", columns.to_string()),
-                ("nu3", log2_slots.to_string()),
-                ("item bytes", (span * planes).to_string()),
-                ("gate digits", format!("{} of {} bits", self.gate.levels(), self.gate.params().log_base)),
-                ("answer bits", format!("{} and {}", self.answer_bits.a, self.answer_bits.b)),
-                ("query payload bytes", self.query_bytes().to_string()),
-                ("server bytes a client", keys::server_bytes::<Gating>(&self.chain).to_string()),
-                ("owner's key", self.owner.id().map_or("none".to_owned(), |id| id.to_string())),
-            ],
-            work: papir_core::cost::Work {
-                setup: Counts::new().with(Operation::Encrypt, self.encryptions() as f64, usize::MAX),
-                query: Counts::new().with(Operation::Word, 2.0 * DEGREE as f64, 1),
-                answer: self.answering(),
-                extract: Counts::new().with(Operation::DecryptRow, (planes * span) as f64, 1),
-            },
-        }
+        let own = vec![
+            ("n", self.chain.bits.switch.dimension.to_string()),
+            ("log2 of the records' modulus", LOG2_MODULUS.to_string()),
+            ("query payload bytes", self.query_bytes().to_string()),
+            ("server bytes a client", keys::server_bytes::<Gating>(&self.chain).to_string()),
+            ("owner's key", self.owner.id().map_or("none".to_owned(), |id| id.to_string())),
+        ];
+        let words = (self.layout.planes * self.layout.span) as f64;
+        let work = Work {
+            setup: Counts::new().with(Operation::Encrypt, self.encryptions() as f64, usize::MAX),
+            query: Counts::new().with(Operation::Word, 2.0 * DEGREE as f64, 1),
+            answer: self.answering(),
+            extract: Counts::new().with(Operation::DecryptRow, words, 1),
+        };
+        self.described((T::ENCRYPTED.0, T::PRIVACY), self.sizes(), own, work)
     }
 
     fn encode(&self) -> Vec<u8> {

@@ -15,8 +15,7 @@ use super::pick::Picker;
 use crate::pirouette::Lengths;
 use crate::pirouette::bits::{Bits, Finder, Plan};
 use crate::pirouette::fold::{Gates, respond};
-use crate::pirouette::keys::{Expanded, Gating, Keys};
-use crate::pirouette::params::RetrievalParams;
+use crate::pirouette::keys::{Gating, Keys};
 use crate::pirouette::wire::{PirouetteQuery, Public, RetrievalAnswer};
 use crate::shape_io::check_source;
 
@@ -68,9 +67,7 @@ impl<T: Lengths> EncryptedServer<T> {
     /// # Errors
     /// [`Error::Malformed`] for keys that are none.
     pub fn respond(&self, keys: &Keys<Gating>, planes: &[Rlwe]) -> Result<RetrievalAnswer> {
-        let (chain, params) = (&self.params.chain, &self.params);
-        let key = &keys.expanded(chain)?.conversion().ring_switch;
-        Ok(respond(chain, key, (params.answer_bits(), params.layout.span), planes))
+        respond(&self.params, keys, planes)
     }
 }
 

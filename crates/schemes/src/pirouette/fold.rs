@@ -1,15 +1,16 @@
 //! Phases 2 and 3: gates pick the column, then the slot; the result moves to the response ring.
 
-use papir_lattice::bootstrap::ring_switch::RingSwitchKey;
+use papir_core::Result;
 use papir_lattice::bootstrap::rotation::rotate;
 use papir_lattice::gadget::Gadget;
-use papir_lattice::response::ResponseBits;
 use papir_lattice::rlwe::Rlwe;
 use papir_lattice::rows::{Rows, Workspace};
 use papir_ring::Ring;
 use rayon::prelude::*;
 
-use super::chain::{Chain, ORDER, RESPONSE_DEGREE};
+use super::chain::{ORDER, RESPONSE_DEGREE};
+use super::keys::{Expanded, Keys};
+use super::params::RetrievalParams;
 use super::wire::RetrievalAnswer;
 
 /// Gates under one gadget, with their buffers.
@@ -73,20 +74,24 @@ impl<'a> Gates<'a> {
     }
 }
 
-/// ModSwitch and RingSwitch: the answer of an item's planes, its words of so many bits, `span` a plane.
-pub(crate) fn respond(
-    chain: &Chain,
-    key: &RingSwitchKey,
-    (bits, span): (ResponseBits, usize),
+/// ModSwitch and RingSwitch: the answer of an item's planes under a client's keys.
+///
+/// # Errors
+/// [`papir_core::Error::Malformed`] for keys that are none.
+pub(crate) fn respond<P: RetrievalParams, E: Expanded>(
+    params: &P,
+    keys: &Keys<E>,
     planes: &[Rlwe],
-) -> RetrievalAnswer {
-    let small = chain.response.ring();
+) -> Result<RetrievalAnswer> {
+    let (chain, bits) = (params.chain(), params.answer_bits());
+    let (small, key) = (chain.response.ring(), &keys.expanded(chain)?.conversion().ring_switch);
     let mut answer = RetrievalAnswer { masks: Vec::new(), bodies: Vec::new() };
     for plane in planes {
         let switched = key.switch(chain.ring(), small, plane);
-        let item = small.to_words(&switched.b).into_iter().step_by(RESPONSE_DEGREE / span);
+        let words = small.to_words(&switched.b).into_iter();
+        let item = words.step_by(RESPONSE_DEGREE / params.layout().span);
         answer.masks.append(&mut bits.mask(small, &switched.a));
         answer.bodies.append(&mut bits.body(small, &item.collect::<Vec<_>>()));
     }
-    answer
+    Ok(answer)
 }

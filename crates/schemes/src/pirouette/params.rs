@@ -7,7 +7,7 @@ use papir_core::codec::{Reader, Writer};
 use papir_core::cost::{Counts, Operation, Work};
 use papir_core::scheme::{Goal, Parameters};
 use papir_core::{
-    Description, Limits, MAX_RECORD_BITS, Result, Security, Shape, Sizes, UpdateCost, envelope,
+    Description, Limits, MAX_RECORD_BITS, Privacy, Result, Security, Shape, Sizes, UpdateCost, envelope,
 };
 use papir_kernels::bits::packed_len;
 use papir_lattice::gadget::{Gadget, GadgetParams};
@@ -110,17 +110,10 @@ impl<T: Lengths> PirouetteParams<T> {
     }
 
     fn sizes(&self) -> Sizes {
-        let sealed = |payload: usize| (payload + envelope::OVERHEAD) as u64;
         let (bytes, fast) = (self.layout.bytes(), self.literal.form == Form::Fast);
-        Sizes {
-            public: sealed(8 + ENCODED_BYTES),
-            keys: sealed(Evaluation::packed_bytes(&self.chain)),
-            query: sealed(self.query_bytes()),
-            answer: sealed(self.answer_parts().iter().sum()),
-            database: if fast { FAST * bytes } else { bytes },
-            material: if fast { bytes } else { 0 },
-            ..Sizes::default()
-        }
+        let keys = Evaluation::packed_bytes(&self.chain);
+        let stored = if fast { [FAST * bytes, bytes] } else { [bytes, 0] };
+        self.sealed_sizes([ENCODED_BYTES, keys, self.query_bytes()], stored)
     }
 
     /// What phase 0 does: bits one after the other, boxes, then the gates' encryptions, digit by digit.
@@ -137,7 +130,7 @@ impl<T: Lengths> PirouetteParams<T> {
     }
 }
 
-/// Parameters of schemes that retrieve items: what phases 1 to 3 and answers depend on.
+/// Parameters of schemes that retrieve items: what gates and answers depend on.
 pub trait RetrievalParams: Parameters {
     /// Rings, keys and their gadgets.
     fn chain(&self) -> &Chain;
@@ -148,11 +141,11 @@ pub trait RetrievalParams: Parameters {
     /// The gadget of gates.
     fn gate(&self) -> &Gadget;
 
-    /// How polynomials are kept.
-    fn form(&self) -> Form;
-
     /// Bits of an answer's mask and body.
     fn answer_bits(&self) -> ResponseBits;
+
+    /// log₂ of the probability that an honest answer does not decode.
+    fn failure_log2(&self) -> f64;
 
     /// Bytes of an answer's masks and of its bodies.
     fn answer_parts(&self) -> [usize; 2] {
@@ -162,15 +155,7 @@ pub trait RetrievalParams: Parameters {
 
     /// What it can take.
     fn limits(&self) -> Limits {
-        Limits {
-            records: self.layout().most_records(),
-            record_bits: MAX_RECORD_BITS,
-            batch: 1,
-            client_keys: true,
-            tickets: false,
-            owner_key: false,
-            update: UpdateCost::PerRecord,
-        }
+        limits(self.layout())
     }
 
     /// The weakest of what is published.
@@ -178,15 +163,47 @@ pub trait RetrievalParams: Parameters {
         self.chain().weakest().map(|row| Security { bits: row.matzov, source: row.set })
     }
 
-    /// External products of two digits (of four transforms of digits and two of sums) of the first dimension and
-    /// of all gates.
-    fn retrieval_products(&self) -> [f64; 2] {
-        let layout = self.layout();
-        let (planes, columns) = (layout.planes, layout.columns());
-        // As measured (decision 20).
-        let transform = if self.form() == Form::Fast { 0.05 } else { 0.15 };
-        let gates = (planes * (columns + layout.log2_slots as usize)) as f64;
-        [(planes * layout.rows * columns) as f64 * transform, gates * external(self.gate())]
+    /// Bytes of messages, envelopes included, from those of encoded parameters, keys and queries; and of a
+    /// database and what is kept beside it.
+    fn sealed_sizes(&self, [parameters, keys, query]: [usize; 3], [database, material]: [u64; 2]) -> Sizes {
+        let sealed = |payload: usize| (payload + envelope::OVERHEAD) as u64;
+        Sizes {
+            public: sealed(8 + parameters),
+            keys: sealed(keys),
+            query: sealed(query),
+            answer: sealed(self.answer_parts().iter().sum()),
+            database,
+            material,
+            ..Sizes::default()
+        }
+    }
+
+    /// A description with what all have in common, and the scheme's own parameters.
+    fn described(
+        &self,
+        (scheme, privacy): (&'static str, Privacy),
+        sizes: Sizes,
+        mut own: Vec<(&'static str, String)>,
+        work: Work,
+    ) -> Description {
+        let (ring, gate, answer) = (self.chain().ring(), self.gate(), self.answer_bits());
+        let Layout { log2_rows, log2_columns, log2_slots, span, planes, .. } = self.layout();
+        let mut parameters = vec![
+            ("N", DEGREE.to_string()),
+            ("log2 Q", format!("{:.2}", (ring.modulus() as f64).log2())),
+            ("N1", RESPONSE_DEGREE.to_string()),
+            ("log2 p", LOG2_P.to_string()),
+            ("nu1", log2_rows.to_string()),
+            ("nu2", log2_columns.to_string()),
+            ("nu3", log2_slots.to_string()),
+            ("item bytes", (span * planes).to_string()),
+            ("gate digits", format!("{} of {} bits", gate.levels(), gate.params().log_base)),
+            ("answer bits", format!("{} and {}", answer.a, answer.b)),
+        ];
+        parameters.append(&mut own);
+        let (shape, security, limits) = (self.shape(), self.security(), self.limits());
+        let failure_log2 = self.failure_log2();
+        Description { scheme, privacy, shape, sizes, security, failure_log2, limits, parameters, work }
     }
 
     /// The key of the ring that a client registers with, who may have had one before: a fresh one.
@@ -201,15 +218,28 @@ pub trait RetrievalParams: Parameters {
     fn takes(&self, _ring_key: &SecretKey) -> bool {
         true
     }
+}
+
+/// Parameters of schemes whose selections retrieve items of polynomials: what phases 1 to 3 depend on.
+pub trait SelectingParams: RetrievalParams {
+    /// How polynomials are kept.
+    fn form(&self) -> Form;
 
     /// Counted work, but for that of queries and of their selections.
     fn retrieval_work(&self, query: Counts, selection: Counts) -> Work {
-        let (layout, products) = (self.layout(), self.retrieval_products().iter().sum());
-        let words = (layout.planes * layout.span) as f64;
+        let layout = self.layout();
+        let (planes, columns) = (layout.planes, layout.columns());
+        // External products of two digits that a polynomial of the first dimension is worth, as measured
+        // (decision 20).
+        let transform = if self.form() == Form::Fast { 0.05 } else { 0.15 };
+        let first = (planes * layout.rows * columns) as f64 * transform;
+        let gates = (planes * (columns + layout.log2_slots as usize)) as f64;
+        let products = first + gates * external(self.gate());
+        let words = (planes * layout.span) as f64;
         Work {
             setup: Counts::new().with(Operation::Encode8, layout.bytes() as f64, layout.polys()),
             query,
-            answer: selection.with(Operation::ExternalProduct, products, layout.columns()),
+            answer: selection.with(Operation::ExternalProduct, products, columns),
             extract: Counts::new().with(Operation::DecryptRow, words, 1),
         }
     }
@@ -229,6 +259,19 @@ pub trait LweParams: RetrievalParams {
 impl<T: Lengths> LweParams for PirouetteParams<T> {
     fn seed_bytes(&self) -> usize {
         self.literal.seed_bytes
+    }
+}
+
+/// What schemes over a layout can take.
+pub(crate) fn limits(layout: &Layout) -> Limits {
+    Limits {
+        records: layout.most_records(),
+        record_bits: MAX_RECORD_BITS,
+        batch: 1,
+        client_keys: true,
+        tickets: false,
+        owner_key: false,
+        update: UpdateCost::PerRecord,
     }
 }
 
@@ -255,12 +298,18 @@ impl<T: Lengths> RetrievalParams for PirouetteParams<T> {
         &self.gate
     }
 
-    fn form(&self) -> Form {
-        self.literal.form
-    }
-
     fn answer_bits(&self) -> ResponseBits {
         self.answer_bits
+    }
+
+    fn failure_log2(&self) -> f64 {
+        self.failure_log2
+    }
+}
+
+impl<T: Lengths> SelectingParams for PirouetteParams<T> {
+    fn form(&self) -> Form {
+        self.literal.form
     }
 }
 
@@ -280,36 +329,15 @@ impl<T: Lengths> Parameters for PirouetteParams<T> {
     }
 
     fn describe(&self) -> Description {
-        let Layout { log2_rows, log2_columns, log2_slots, span, planes, .. } = self.layout;
-        Description {
-            scheme: T::NAME,
-            privacy: T::PRIVACY,
-            shape: self.shape,
-            sizes: self.sizes(),
-            security: self.security(),
-            failure_log2: self.failure_log2,
-            limits: self.limits(),
-            parameters: vec![
-                ("n", self.chain.bits.switch.dimension.to_string()),
-                ("N", DEGREE.to_string()),
-                ("log2 Q", format!("{:.2}", (self.chain.ring().modulus() as f64).log2())),
-                ("N1", RESPONSE_DEGREE.to_string()),
-                ("log2 p", LOG2_P.to_string()),
-                ("nu1", log2_rows.to_string()),
-                ("nu2", log2_columns.to_string()),
-                ("nu3", log2_slots.to_string()),
-                ("item bytes", (span * planes).to_string()),
-                ("gate digits", format!("{} of {} bits", self.gate.levels(), self.gate.params().log_base)),
-                ("answer bits", format!("{} and {}", self.answer_bits.a, self.answer_bits.b)),
-                ("query payload bytes", self.query_bytes().to_string()),
-                ("server bytes a client", keys::server_bytes::<Evaluation>(&self.chain).to_string()),
-            ],
-            // One inner product; the keys, made once, are left out.
-            work: self.retrieval_work(
-                Counts::new().with(Operation::Word, 2.0 * DEGREE as f64, 1),
-                self.selection(),
-            ),
-        }
+        let own = vec![
+            ("n", self.chain.bits.switch.dimension.to_string()),
+            ("query payload bytes", self.query_bytes().to_string()),
+            ("server bytes a client", keys::server_bytes::<Evaluation>(&self.chain).to_string()),
+        ];
+        // One inner product; the keys, made once, are left out.
+        let query = Counts::new().with(Operation::Word, 2.0 * DEGREE as f64, 1);
+        let work = self.retrieval_work(query, self.selection());
+        self.described((T::NAME, T::PRIVACY), self.sizes(), own, work)
     }
 
     fn encode(&self) -> Vec<u8> {

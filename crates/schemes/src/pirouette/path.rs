@@ -5,7 +5,7 @@ use rand_core::CryptoRng;
 
 use super::client::{RetrievalSecret, State};
 use super::keys::{Expanded, Keys};
-use super::params::RetrievalParams;
+use super::params::{RetrievalParams, SelectingParams};
 use super::retrieval::{Sections, Selection};
 use super::wire::{Public, RetrievalAnswer};
 
@@ -29,7 +29,7 @@ pub trait Path:
 }
 
 /// A scheme that retrieves items of polynomials by selections, in phases 1 to 3.
-pub trait Selecting: Path {
+pub trait Selecting: Path<Params: SelectingParams> {
     /// Names of a snapshot's sections.
     const SECTIONS: Sections;
 

@@ -9,8 +9,8 @@ use rand_core::CryptoRng;
 use rayon::prelude::*;
 
 use super::fold::respond;
-use super::keys::{Evaluation, Expanded, Keys};
-use super::params::RetrievalParams;
+use super::keys::{Evaluation, Keys};
+use super::params::{RetrievalParams, SelectingParams};
 use super::path::{Path, Selecting};
 use super::phase0::Expansion;
 use super::retrieval::{Polynomials, Retrieval, Selection};
@@ -64,9 +64,7 @@ impl<S: Selecting> RetrievalServer<S> {
     /// # Errors
     /// [`Error::Malformed`] for keys that are none.
     pub fn respond(&self, keys: &Keys<S::Expanded>, planes: &[Rlwe]) -> Result<RetrievalAnswer> {
-        let chain = self.params.chain();
-        let key = &keys.expanded(chain)?.conversion().ring_switch;
-        Ok(respond(chain, key, (self.params.answer_bits(), self.params.layout().span), planes))
+        respond(&self.params, keys, planes)
     }
 }
 

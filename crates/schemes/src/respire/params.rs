@@ -5,7 +5,7 @@ use std::sync::Arc;
 use papir_core::codec::{Reader, Writer};
 use papir_core::cost::{Counts, Operation};
 use papir_core::scheme::{Goal, Parameters, Scheme};
-use papir_core::{Description, Result, Shape, Sizes, envelope};
+use papir_core::{Description, Result, Shape, Sizes};
 use papir_kernels::bits::packed_len;
 use papir_lattice::gadget::Gadget;
 use papir_lattice::noise::rounding;
@@ -17,7 +17,7 @@ use crate::pirouette::chain::{Chain, DEGREE, Grain, LOG2_DEGREE, unfit};
 use crate::pirouette::keys::{Conversion, Expanded};
 use crate::pirouette::layout::Layout;
 use crate::pirouette::noise::{GateGadgets, Origin, Retrieved};
-use crate::pirouette::params::{Form, RetrievalParams, gate_gadget, key_switch};
+use crate::pirouette::params::{Form, RetrievalParams, SelectingParams, gate_gadget, key_switch};
 use crate::pirouette::search::{GATES, best, closing, spans};
 use crate::shape_io::{SHAPE_BYTES, read_shape, write_shape};
 
@@ -127,15 +127,8 @@ impl RespireParams {
     }
 
     fn sizes(&self) -> Sizes {
-        let sealed = |payload: usize| (payload + envelope::OVERHEAD) as u64;
-        Sizes {
-            public: sealed(8 + ENCODED_BYTES),
-            keys: sealed(Conversion::packed_bytes(&self.chain)),
-            query: sealed(self.query_bytes()),
-            answer: sealed(self.answer_parts().iter().sum()),
-            database: self.layout.bytes(),
-            ..Sizes::default()
-        }
+        let keys = Conversion::packed_bytes(&self.chain);
+        self.sealed_sizes([ENCODED_BYTES, keys, self.query_bytes()], [self.layout.bytes(), 0])
     }
 }
 
@@ -157,12 +150,18 @@ impl RetrievalParams for RespireParams {
         &self.gate
     }
 
-    fn form(&self) -> Form {
-        Form::Compact
-    }
-
     fn answer_bits(&self) -> ResponseBits {
         self.answer_bits
+    }
+
+    fn failure_log2(&self) -> f64 {
+        self.failure_log2
+    }
+}
+
+impl SelectingParams for RespireParams {
+    fn form(&self) -> Form {
+        Form::Compact
     }
 }
 
@@ -192,31 +191,12 @@ impl Parameters for RespireParams {
     }
 
     fn describe(&self) -> Description {
-        let Layout { log2_rows, log2_columns, log2_slots, span, planes, .. } = self.layout;
-        Description {
-            scheme: Respire::NAME,
-            privacy: Respire::PRIVACY,
-            shape: self.shape,
-            sizes: self.sizes(),
-            security: self.security(),
-            failure_log2: self.failure_log2,
-            limits: self.limits(),
-            parameters: vec![
-                ("N", DEGREE.to_string()),
-                ("log2 Q", format!("{:.2}", (self.chain.ring().modulus() as f64).log2())),
-                ("nu1", log2_rows.to_string()),
-                ("nu2", log2_columns.to_string()),
-                ("nu3", log2_slots.to_string()),
-                ("item bytes", (span * planes).to_string()),
-                ("gate digits", format!("{} of {} bits", self.gate.levels(), self.gate.params().log_base)),
-                ("query words", format!("{} of {} bits", self.query_words(), self.literal.query_bits)),
-                ("answer bits", format!("{} and {}", self.answer_bits.a, self.answer_bits.b)),
-            ],
-            work: self.retrieval_work(
-                Counts::new().with(Operation::Encrypt, 1.0, 1),
-                Counts::new().with(Operation::ExternalProduct, self.selection(), 1),
-            ),
-        }
+        let own =
+            vec![("query words", format!("{} of {} bits", self.query_words(), self.literal.query_bits))];
+        let query = Counts::new().with(Operation::Encrypt, 1.0, 1);
+        let selection = Counts::new().with(Operation::ExternalProduct, self.selection(), 1);
+        let work = self.retrieval_work(query, selection);
+        self.described((Respire::NAME, Respire::PRIVACY), self.sizes(), own, work)
     }
 
     fn encode(&self) -> Vec<u8> {
