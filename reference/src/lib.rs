@@ -6,3 +6,4 @@ pub mod inspiring;
 pub mod interpolation;
 pub mod matrix;
 pub mod poly;
+pub mod simplex;

@@ -38,6 +38,7 @@ pub mod ntt;
 pub mod pointwise;
 pub mod rows16;
 pub mod rows8;
+pub mod simplex;
 pub mod wide;
 
 mod portable;

@@ -187,3 +187,16 @@ kernel! {
     }
     in pointwise;
 }
+
+kernel! {
+    /// out = Σ_j weights[j]·row_j mod q over the rows of `rows`, as many words each as `out` has; all below q.
+    ///
+    /// At most 2^(64 − 2·log₂ q) rows: 256 for q below 2²⁸.
+    pub fn combine | combine_with(out: &mut [u32], rows: &[u32], weights: &[u32], modulus: Modulus)
+    checks {
+        same_length([rows.len(), weights.len() * out.len()]);
+        let q = u128::from(modulus.value());
+        assert!(weights.len() as u128 * q * q <= 1 << 64, "a sum of products of 64 bits");
+    }
+    in pointwise;
+}

@@ -13,12 +13,14 @@
 //! | [`response`] | RLWE encryptions in few bits, and what they decrypt to | InsPIRe, Lemma 9 |
 //! | [`rows`] | KS.Switch, external product | InsPIRe, section 2 and Lemma 2 |
 //! | [`bootstrap`] | blind rotation, traces, circuit bootstrapping, decomposition of LWE messages | Pirouette, section 3 |
+//! | [`bv`] | somewhat homomorphic encryption whose operations are those of a ring | Brakerski, Vaikuntanathan 2011 |
 //! | [`noise`] | variances and failure probabilities | InsPIRe, Theorems 2, 9, 10 |
 //!
 //! Every mask (the public, uniform half of an encryption) is expanded from a seed of its own;
 //! every function that encrypts takes the mask and gives the other half, the body.
 
 pub mod bootstrap;
+pub mod bv;
 pub mod gadget;
 pub mod key_switch;
 pub mod lwe;

@@ -47,8 +47,13 @@ pub fn primitive_root(prime: u32, order: usize) -> Option<u32> {
 /// Fewer when there are fewer; `bits` from 2 to 31 (others are clamped). By trial division: for setup,
 /// not for loops.
 pub fn ntt_primes(bits: u32, d: usize, count: usize) -> Vec<u32> {
+    ntt_primes_below(1 << bits.clamp(2, 31), d, count)
+}
+
+/// As [`ntt_primes`], below a bound of 2 to 2³¹.
+pub fn ntt_primes_below(bound: u32, d: usize, count: usize) -> Vec<u32> {
     let step = 2 * d.max(1) as u64;
-    let top = ((1u64 << bits.clamp(2, 31)) - 2) / step * step + 1;
+    let top = (u64::from(bound.max(2)) - 2) / step * step + 1;
     let candidates = std::iter::successors(Some(top), |q| q.checked_sub(step)).take_while(|&q| q > step);
     candidates.filter(|&q| is_prime(q)).take(count).map(|q| q as u32).collect()
 }
@@ -56,6 +61,32 @@ pub fn ntt_primes(bits: u32, d: usize, count: usize) -> Vec<u32> {
 /// Whether n is prime, by trial division.
 pub fn is_prime(n: u64) -> bool {
     n >= 2 && (2..=n.isqrt()).all(|f| !n.is_multiple_of(f))
+}
+
+/// Whether a modulus is an odd prime that the kernels take.
+pub(crate) fn is_ntt_prime(prime: u32) -> bool {
+    (3..1 << 28).contains(&prime) && is_prime(prime.into())
+}
+
+/// 1/a modulo a prime below 2³² of each word: three products a word and one inversion; `None` where one of them
+/// is zero. Not for secrets.
+pub fn invert_all(words: &[u32], prime: u32) -> Option<Vec<u32>> {
+    let prime = u64::from(prime);
+    let mut products = Vec::with_capacity(words.len());
+    let mut product = 1;
+    for &word in words {
+        products.push(product as u32);
+        product = product * u64::from(word) % prime;
+    }
+    if product == 0 {
+        return None;
+    }
+    let mut inverse = inverse_mod(product, prime);
+    for (product, &word) in products.iter_mut().zip(words).rev() {
+        *product = (u64::from(*product) * inverse % prime) as u32;
+        inverse = inverse * u64::from(word) % prime;
+    }
+    Some(products)
 }
 
 #[cfg(test)]
@@ -80,5 +111,9 @@ mod tests {
         for a in 1..97 {
             assert_eq!(a * inverse_mod(a, 97) % 97, 1);
         }
+        let words = [5, 1, 96, 50];
+        let inverses = invert_all(&words, 97).unwrap();
+        assert!(words.iter().zip(&inverses).all(|(word, inverse)| word * inverse % 97 == 1), "{inverses:?}");
+        assert!(invert_all(&[3, 0, 5], 97).is_none() && invert_all(&[], 97) == Some(Vec::new()));
     }
 }

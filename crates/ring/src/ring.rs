@@ -8,7 +8,7 @@ use papir_kernels::pointwise::{self, Modulus};
 
 use crate::poly::{Coefficients, Form, Poly, Values};
 use crate::prg::Expander;
-use crate::prime::{inverse_mod, is_prime, primitive_root};
+use crate::prime::{inverse_mod, is_ntt_prime, primitive_root};
 
 /// Why a ring cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -213,11 +213,6 @@ impl Ring {
         }
         poly
     }
-}
-
-/// Whether a modulus is an odd prime that the kernels take.
-fn is_ntt_prime(prime: u32) -> bool {
-    (3..1 << 28).contains(&prime) && is_prime(prime.into())
 }
 
 /// A running sum of products Σ a·b without reductions in between.

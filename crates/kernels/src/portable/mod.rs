@@ -11,4 +11,5 @@ pub(crate) mod ntt;
 pub(crate) mod pointwise;
 pub(crate) mod rows16;
 pub(crate) mod rows8;
+pub(crate) mod simplex;
 pub(crate) mod wide;

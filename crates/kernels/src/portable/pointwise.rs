@@ -100,3 +100,30 @@ pub(crate) fn dot(out: &mut [u32], a: &[u32], b: &[u32], modulus: Modulus) {
         *out = modulus.reduce(products.fold(0, u64::wrapping_add));
     }
 }
+
+#[inline(always)]
+pub(crate) fn combine(out: &mut [u32], rows: &[u32], weights: &[u32], modulus: Modulus) {
+    let length = out.len();
+    for (block, out) in out.chunks_mut(BLOCK).enumerate() {
+        let mut sums = [0u64; BLOCK];
+        for (row, &weight) in rows.chunks_exact(length).zip(weights) {
+            let row = &row[block * BLOCK..][..out.len()];
+            if let Some(row) = row.first_chunk::<BLOCK>() {
+                add_multiple(&mut sums, row, weight);
+            } else {
+                add_multiple(&mut sums, row, weight);
+            }
+        }
+        for (out, &sum) in out.iter_mut().zip(&sums) {
+            *out = modulus.reduce(sum);
+        }
+    }
+}
+
+/// sums += weight·row; where the row's length is known, without a loop.
+#[inline(always)]
+fn add_multiple(sums: &mut [u64; BLOCK], row: &[u32], weight: u32) {
+    for (sum, &word) in sums.iter_mut().zip(row) {
+        *sum = sum.wrapping_add(u64::from(weight) * u64::from(word));
+    }
+}

@@ -18,4 +18,5 @@ mod galois;
 mod lanes;
 mod mat32;
 mod ntt;
+mod simplex;
 pub(crate) mod sse2;

@@ -11,4 +11,5 @@ mod ntt;
 mod pointwise;
 mod rows16;
 mod rows8;
+mod simplex;
 mod wide;

@@ -97,3 +97,25 @@ fn accumulation_and_reduction() {
         }
     });
 }
+
+#[test]
+fn combinations_are_sums_of_multiples() {
+    let mut words = Words(14);
+    for (q, rows) in [(17, 3), (268_369_921, 1), (268_369_921, 256), ((1 << 30) - 35, 16)] {
+        for length in [1, 5, 32, 33, 100] {
+            let (all, weights) = (words.residues(rows * length, q), words.residues(rows, q));
+            let expected: Vec<u32> = (0..length)
+                .map(|place| {
+                    let terms = weights.iter().zip(all.chunks_exact(length));
+                    let sum: u128 = terms.map(|(&w, row)| u128::from(w) * u128::from(row[place])).sum();
+                    (sum % u128::from(q)) as u32
+                })
+                .collect();
+            for backend in Backend::available() {
+                let mut out = vec![7; length];
+                pointwise::combine_with(backend, &mut out, &all, &weights, Modulus::new(q));
+                assert_eq!(out, expected, "{rows} rows of {length} words modulo {q}");
+            }
+        }
+    }
+}

@@ -6,5 +6,6 @@ pub(crate) mod mat32;
 pub(crate) mod ntt;
 pub(crate) mod rows16;
 pub(crate) mod rows8;
+pub(crate) mod simplex;
 mod transpose;
 pub(crate) mod wide;

@@ -1,0 +1,128 @@
+//! Values of polynomials, a block of points at a time.
+
+use crate::simplex::{MAX_VARIABLES, Simplex};
+
+/// Points of a block: their sums stay in registers.
+const BLOCK: usize = 32;
+/// A word for each point, in lanes of 64 bits.
+type Lanes = [u64; BLOCK];
+
+/// The low half of a lane: what tells LLVM that one multiplication of words will do.
+#[inline(always)]
+const fn low(x: u64) -> u64 {
+    x & u32::MAX as u64
+}
+
+pub(crate) fn evaluate(polynomial: &Simplex, points: &[u32], out: &mut [u32]) {
+    let length = out.len();
+    let rows = polynomial.degree + 1;
+    let mut powers = vec![[0; BLOCK]; polynomial.variables * rows];
+    let mut sums = vec![[0; BLOCK]; polynomial.variables];
+    for (block, out) in out.chunks_mut(BLOCK).enumerate() {
+        for (powers, points) in powers.chunks_exact_mut(rows).zip(points.chunks_exact(length)) {
+            fill_powers(polynomial, &points[block * BLOCK..][..out.len()], powers);
+        }
+        let values = walk(polynomial, &powers, &mut sums);
+        for (out, value) in out.iter_mut().zip(values) {
+            *out = finish(value as u32, polynomial.q);
+        }
+    }
+}
+
+/// x·2⁻³² modulo q, below x·2⁻³² + q.
+#[inline(always)]
+fn reduce(x: u64, polynomial: &Simplex) -> u64 {
+    let factor = low(low(x) * u64::from(polynomial.negated_inverse));
+    (x + factor * u64::from(polynomial.q)) >> 32
+}
+
+/// 1, x, …, x^D below 9/8·q, for points below q.
+#[inline(always)]
+fn fill_powers(polynomial: &Simplex, points: &[u32], powers: &mut [Lanes]) {
+    let mut factors = [0; BLOCK];
+    for (factor, &point) in factors.iter_mut().zip(points) {
+        *factor = reduce(u64::from(point) * u64::from(polynomial.square), polynomial);
+    }
+    let mut last = [1; BLOCK];
+    powers[0] = last;
+    for power in &mut powers[1..] {
+        for (last, &factor) in last.iter_mut().zip(&factors) {
+            *last = reduce(low(*last) * low(factor), polynomial);
+        }
+        *power = last;
+    }
+}
+
+/// The coefficients row by row. `sums[i]` gathers what the rows below the exponents of the first i variables
+/// gave, times powers of variable i.
+#[inline(always)]
+fn walk(polynomial: &Simplex, powers: &[Lanes], sums: &mut [Lanes]) -> Lanes {
+    let (rows, last) = (polynomial.degree + 1, polynomial.variables - 1);
+    let inner = &powers[last * rows..];
+    let mut exponents = [0usize; MAX_VARIABLES];
+    // Without recursion, which would not be inlined: the exponents of all but the last variable, and what they
+    // leave of the degree.
+    let mut left = polynomial.degree;
+    let mut place = 0;
+    sums.fill([0; BLOCK]);
+    loop {
+        let row = &polynomial.coefficients[place..][..left + 1];
+        place += left + 1;
+        let mut value = dot(row, inner);
+        for value in &mut value {
+            *value = reduce(*value, polynomial);
+        }
+        // Into the rows above, as long as these are at their end.
+        let mut level = last;
+        loop {
+            if level == 0 {
+                return value;
+            }
+            level -= 1;
+            let power = &powers[level * rows + exponents[level]];
+            for ((sum, value), power) in sums[level].iter_mut().zip(&value).zip(power) {
+                *sum += low(*value) * low(*power);
+            }
+            if left > 0 {
+                exponents[level] += 1;
+                left -= 1;
+                break;
+            }
+            left += exponents[level];
+            exponents[level] = 0;
+            for (value, sum) in value.iter_mut().zip(&mut sums[level]) {
+                *value = below_4q(reduce(*sum, polynomial), polynomial.q);
+                *sum = 0;
+            }
+        }
+    }
+}
+
+/// Σ c·x^i over a row.
+#[inline(always)]
+fn dot(row: &[u32], powers: &[Lanes]) -> Lanes {
+    let mut sums = [0u64; BLOCK];
+    for (&coefficient, powers) in row.iter().zip(powers) {
+        for (sum, &power) in sums.iter_mut().zip(powers) {
+            *sum += u64::from(coefficient) * low(power);
+        }
+    }
+    sums
+}
+
+/// x modulo q below 4q, for x below 12q.
+#[inline(always)]
+fn below_4q(x: u64, q: u32) -> u64 {
+    let q = u64::from(q);
+    let x = x.min(x.wrapping_sub(8 * q));
+    x.min(x.wrapping_sub(4 * q))
+}
+
+/// x modulo q, for x below 16q.
+#[inline(always)]
+fn finish(x: u32, q: u32) -> u32 {
+    let x = x.min(x.wrapping_sub(8 * q));
+    let x = x.min(x.wrapping_sub(4 * q));
+    let x = x.min(x.wrapping_sub(2 * q));
+    x.min(x.wrapping_sub(q))
+}

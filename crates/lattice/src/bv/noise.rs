@@ -1,0 +1,120 @@
+//! Bounds on phases, slot by slot.
+//!
+//! Under the canonical embedding a product's value in a slot is the product of the values there, and a
+//! coefficient is at most the mean of the absolute values over all slots. The value of a polynomial with independent
+//! coefficients of mean zero and variance V is, in a slot, a sum of n such terms: complex Gaussian with mean square
+//! n·V, independent for different pairs of conjugate slots. Powers of it have heavy tails, of which one slot decides:
+//! a variance and "so many deviations" would be wrong by 2¹⁵ at degree 18. The mean over the slots is bounded
+//! by Markov's inequality for its p-th power, at the best p.
+
+use super::params::{PLAINTEXT, SIGMA};
+
+/// Moments that are tried.
+const MOST: usize = 16;
+
+/// log₂ of what no coefficient of f(z₁, …, z_m) exceeds, but with probability 2^`failure_log2`: f of total degree
+/// `degree` with coefficients up to `largest`, z phases of encryptions under a ring of degree n.
+pub fn evaluation(n: usize, variables: usize, degree: usize, largest: f64, failure_log2: f64) -> f64 {
+    // t·e + m′: the message is a number of mean zero within an interval of length t.
+    let variance = (SIGMA * SIGMA + 0.25) * f64::from(PLAINTEXT).powi(2);
+    let scale = (n as f64 * variance).ln() / 2.0;
+    let sum = |p: usize| {
+        let row: Vec<f64> = (0..=degree).map(|i| (ln_gamma(p * i) / p as f64).exp()).collect();
+        let mut all = vec![0.0; degree + 1];
+        all[0] = 1.0;
+        for _ in 0..variables {
+            all = (0..=degree).map(|d| (0..=d).map(|i| all[d - i] * row[i]).sum()).collect();
+        }
+        let lower = |d: usize| -> f64 { all[d] * (scale * (d as f64 - degree as f64)).exp() };
+        (0..=degree).map(lower).sum::<f64>().ln() * p as f64
+    };
+    let bound = degree as f64 * scale + largest.ln() + mean_bound(n, failure_log2, sum);
+    bound / std::f64::consts::LN_2
+}
+
+/// log₂ of what no coefficient of t·Σ ε_l·s^l, l up to `degree`, exceeds, but with probability 2^`failure_log2`: what
+/// modulus switching adds to a phase, ε uniform up to ½.
+pub fn switching(n: usize, degree: usize, failure_log2: f64) -> f64 {
+    let secret = (n as f64 * 2.0 / 3.0).ln() / 2.0;
+    let sum = |p: usize| {
+        let term = |l: usize| {
+            let moment = (ln_gamma(p) + ln_gamma(p * l)) / p as f64;
+            (moment + secret * (l as f64 - degree as f64)).exp()
+        };
+        (0..=degree).map(term).sum::<f64>().ln() * p as f64
+    };
+    let rounding = (n as f64 / 12.0).ln() / 2.0 + f64::from(PLAINTEXT).ln();
+    let bound = rounding + degree as f64 * secret + mean_bound(n, failure_log2, sum);
+    bound / std::f64::consts::LN_2
+}
+
+/// ln of what the mean of n/2 independent positive numbers exceeds with probability 2^`failure_log2` at most, from
+/// ln of the p-th moment of each.
+fn mean_bound(n: usize, failure_log2: f64, ln_moment: impl Fn(usize) -> f64) -> f64 {
+    let slots = (n / 2) as f64;
+    let moments: Vec<f64> = (0..=MOST).map(|p| if p == 0 { 0.0 } else { ln_moment(p) }).collect();
+    let bound = |p: usize| {
+        let sum = ln_moment_of_sum(slots, &moments[..=p]);
+        (sum - failure_log2 * std::f64::consts::LN_2) / p as f64 - slots.ln()
+    };
+    (1..=MOST).map(bound).fold(f64::INFINITY, f64::min)
+}
+
+/// ln of the p-th moment of a sum of so many independent numbers, from ln of the moments of each up to the p-th:
+/// p! times the coefficient of u^p in (Σ E(x^k)·u^k/k!)^slots.
+fn ln_moment_of_sum(slots: f64, ln_moments: &[f64]) -> f64 {
+    let p = ln_moments.len() - 1;
+    // In units of E(x^p)^(1/p), in which no lower moment exceeds 1.
+    let unit = ln_moments[p] / p as f64;
+    let mut factorial = 1.0;
+    let mut series = vec![1.0];
+    for (k, moment) in ln_moments.iter().enumerate().skip(1) {
+        factorial *= k as f64;
+        series.push((moment - k as f64 * unit).exp() / factorial);
+    }
+    // Powers of a series that begins with 1: Euler's recurrence.
+    let mut power = vec![1.0];
+    for k in 1..=p {
+        let term = |i: usize| (slots * i as f64 - (k - i) as f64) * series[i] * power[k - i];
+        power.push((1..=k).map(term).sum::<f64>() / k as f64);
+    }
+    (power[p] * factorial).ln() + p as f64 * unit
+}
+
+/// ln Γ(1 + s/2).
+fn ln_gamma(s: usize) -> f64 {
+    let start = if s % 2 == 1 { std::f64::consts::PI.sqrt().ln() } else { 0.0 };
+    (1..=s).rev().step_by(2).map(|s| (s as f64 / 2.0).ln()).sum::<f64>() + start
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gamma_is_the_factorial() {
+        for (s, expected) in
+            [(0, 1.0), (2, 1.0), (4, 2.0), (10, 120.0), (1, 0.886_226_925), (3, 1.329_340_388)]
+        {
+            assert!((ln_gamma(s).exp() / expected - 1.0f64).abs() < 1e-8, "{s}");
+        }
+    }
+
+    /// A sum of k exponential variables has moments (k + p − 1)!/(k − 1)!.
+    #[test]
+    fn moments_of_sums_are_exact() {
+        let moments: Vec<f64> = (0..=5).map(|p| ln_gamma(2 * p)).collect();
+        let found = ln_moment_of_sum(4.0, &moments).exp();
+        assert!((found / (4.0 * 5.0 * 6.0 * 7.0 * 8.0) - 1.0).abs() < 1e-9, "{found}");
+    }
+
+    /// The sets of the paper's Table 3: tiny fits its 518 bits, small does not fit its 804.
+    #[test]
+    fn bounds_of_the_published_sets() {
+        let bits = |degree| evaluation(1 << 15, 4, degree, 32_768.0, -41.0) + 1.0;
+        assert!((500.0..512.0).contains(&bits(18)), "{}", bits(18));
+        assert!((830.0..850.0).contains(&bits(30)), "{}", bits(30));
+        let reply = |degree| switching(1 << 15, degree, -41.0) + 1.0;
+        assert!((180.0..200.0).contains(&reply(18)), "{}", reply(18));
+    }
+}

@@ -1,0 +1,59 @@
+//! Checked parameters.
+
+use papir_ring::rns::RnsRing;
+use papir_ring::sample::Gaussian;
+
+use crate::params::ParamsError;
+use crate::security::{self, Row, Secret};
+
+/// The plaintext modulus t: 1 modulo 2n for all degrees to 2¹⁵, so that plaintexts have n slots.
+pub const PLAINTEXT: u32 = 65_537;
+/// The largest n whose plaintexts split into n slots.
+pub const MAX_DEGREE: usize = 1 << 15;
+/// Standard deviation of the error. The secret is ternary.
+pub const SIGMA: f64 = 3.2;
+
+/// The ring, the error's distribution and the row of the security table.
+#[derive(Clone, Debug)]
+pub struct BvParams {
+    ring: RnsRing,
+    error: Gaussian,
+    security: Option<&'static Row>,
+}
+
+impl BvParams {
+    /// Degree n and the primes of Q, held against the security table.
+    ///
+    /// # Errors
+    /// [`ParamsError`].
+    pub fn new(degree: usize, primes: &[u32]) -> Result<Self, ParamsError> {
+        let mut params = Self::insecure(degree, primes)?;
+        let log2_q = params.ring.log2_modulus();
+        params.security = Some(security::require_128(degree, log2_q, Secret::Ternary, SIGMA)?);
+        Ok(params)
+    }
+
+    /// The same without asking for security: for tests at small degrees.
+    ///
+    /// # Errors
+    /// [`ParamsError::Ring`].
+    pub fn insecure(degree: usize, primes: &[u32]) -> Result<Self, ParamsError> {
+        let ring = RnsRing::new(degree, primes)?;
+        Ok(Self { ring, error: Gaussian::new(SIGMA)?, security: None })
+    }
+
+    /// R_Q.
+    pub fn ring(&self) -> &RnsRing {
+        &self.ring
+    }
+
+    /// The error's distribution.
+    pub(super) fn error(&self) -> &Gaussian {
+        &self.error
+    }
+
+    /// The row of the security table, `None` for insecure parameters.
+    pub fn security(&self) -> Option<&'static Row> {
+        self.security
+    }
+}

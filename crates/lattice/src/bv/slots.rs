@@ -1,0 +1,36 @@
+//! Plaintext slots: `Z_t[X]/(Xⁿ + 1)` is n copies of the field of t elements, so that one ciphertext holds n
+//! messages, and sums and products act on each.
+
+use papir_kernels::ntt::NttTable;
+use papir_ring::prime::primitive_root;
+use papir_ring::ring::RingError;
+
+use super::params::PLAINTEXT;
+
+/// The transform between n slots and the coefficients of a plaintext.
+#[derive(Clone, Debug)]
+pub struct Slots {
+    table: NttTable,
+}
+
+impl Slots {
+    /// For plaintexts of `degree` coefficients.
+    ///
+    /// # Errors
+    /// [`RingError`] for a degree that is no power of two from 16 to 2¹⁵.
+    pub fn new(degree: usize) -> Result<Self, RingError> {
+        let none = RingError::NoRoot { prime: PLAINTEXT, order: 2 * degree };
+        let root = primitive_root(PLAINTEXT, 2 * degree).ok_or(none)?;
+        Ok(Self { table: NttTable::new(PLAINTEXT, root, degree)? })
+    }
+
+    /// Values below t, one a slot, to coefficients, in place.
+    pub fn encode(&self, slots: &mut [u32]) {
+        self.table.inverse(slots);
+    }
+
+    /// Coefficients below t to the values in the slots, in place.
+    pub fn decode(&self, coefficients: &mut [u32]) {
+        self.table.forward(coefficients);
+    }
+}

@@ -1,0 +1,126 @@
+//! The ring `Z_Q[X]/(X^d + 1)` for Q a product of many primes, as residues modulo each of them (a residue number
+//! system): what a ciphertext modulus of hundreds of bits is computed in.
+//!
+//! A polynomial is a slice of words, d for each prime, in the order of the primes.
+
+use papir_kernels::ntt::NttTable;
+use papir_kernels::pointwise::Modulus;
+
+use crate::prime::{is_ntt_prime, primitive_root};
+use crate::ring::RingError;
+
+/// The ring with its precomputed tables.
+#[derive(Debug, Clone)]
+pub struct RnsRing {
+    degree: usize,
+    tables: Vec<NttTable>,
+}
+
+impl RnsRing {
+    /// The ring of `degree` coefficients modulo the product of these primes.
+    ///
+    /// # Errors
+    /// [`RingError`] when the degree is not supported, there is no prime, or one is none, lacks a 2d-th root of
+    /// unity, or is given twice.
+    pub fn new(degree: usize, primes: &[u32]) -> Result<Self, RingError> {
+        // They may come from the wire: refused before anything is computed with them.
+        if !degree.is_power_of_two() || !(16..=65_536).contains(&degree) {
+            return Err(RingError::Degree(degree));
+        }
+        if primes.is_empty() {
+            return Err(RingError::NotPrime(0));
+        }
+        for (i, &prime) in primes.iter().enumerate() {
+            if !is_ntt_prime(prime) {
+                return Err(RingError::NotPrime(prime));
+            }
+            if primes[..i].contains(&prime) {
+                return Err(RingError::SamePrime(prime));
+            }
+        }
+        let order = 2 * degree;
+        let table = |&prime: &u32| -> Result<NttTable, RingError> {
+            let root = primitive_root(prime, order).ok_or(RingError::NoRoot { prime, order })?;
+            Ok(NttTable::new(prime, root, degree)?)
+        };
+        Ok(Self { degree, tables: primes.iter().map(table).collect::<Result<_, _>>()? })
+    }
+
+    /// d.
+    pub fn degree(&self) -> usize {
+        self.degree
+    }
+
+    /// How many primes there are.
+    pub fn len(&self) -> usize {
+        self.tables.len()
+    }
+
+    /// Whether there are none: never.
+    pub fn is_empty(&self) -> bool {
+        self.tables.is_empty()
+    }
+
+    /// The transforms modulo each prime, in order.
+    pub fn tables(&self) -> &[NttTable] {
+        &self.tables
+    }
+
+    /// The primes with their reduction constants, in order.
+    pub fn moduli(&self) -> impl ExactSizeIterator<Item = Modulus> + '_ {
+        self.tables.iter().map(|table| Modulus::new(table.modulus()))
+    }
+
+    /// The primes.
+    pub fn primes(&self) -> Vec<u32> {
+        self.tables.iter().map(NttTable::modulus).collect()
+    }
+
+    /// log₂ Q.
+    pub fn log2_modulus(&self) -> f64 {
+        log2_product(&self.primes())
+    }
+
+    /// The ring modulo the first `count` primes, at least one.
+    pub fn first(&self, count: usize) -> Self {
+        Self { degree: self.degree, tables: self.tables[..count.clamp(1, self.len())].to_vec() }
+    }
+}
+
+/// log₂ of a product.
+pub fn log2_product(primes: &[u32]) -> f64 {
+    primes.iter().map(|&prime| f64::from(prime).log2()).sum()
+}
+
+/// The product of `factors` modulo a prime below 2³².
+pub fn product_mod(factors: &[u32], prime: u32) -> u32 {
+    let prime = u64::from(prime);
+    factors.iter().fold(1 % prime, |product, &factor| product * u64::from(factor) % prime) as u32
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::prime::ntt_primes;
+
+    #[test]
+    fn rings_are_checked() {
+        let primes = ntt_primes(27, 64, 5);
+        let ring = RnsRing::new(64, &primes).unwrap();
+        assert_eq!((ring.degree(), ring.len(), ring.primes()), (64, 5, primes.clone()));
+        assert_eq!(ring.first(2).primes(), primes[..2]);
+        assert!((ring.log2_modulus() - 135.0).abs() < 0.01);
+        assert!(matches!(RnsRing::new(60, &primes), Err(RingError::Degree(60))));
+        assert!(matches!(RnsRing::new(64, &[]), Err(RingError::NotPrime(0))));
+        assert!(matches!(RnsRing::new(64, &[97]), Err(RingError::NoRoot { prime: 97, .. })));
+        assert!(matches!(RnsRing::new(16, &[97, 129]), Err(RingError::NotPrime(129))));
+        assert!(matches!(RnsRing::new(16, &[97, 193, 97]), Err(RingError::SamePrime(97))));
+    }
+
+    #[test]
+    fn products_modulo_primes() {
+        assert_eq!(product_mod(&[10, 11, 12], 97), 1320 % 97);
+        assert_eq!(product_mod(&[], 97), 1);
+    }
+}
