@@ -13,6 +13,8 @@
 
 use papir_core::cost::{Operation, Rates};
 use papir_core::{Progress, Shape};
+use papir_kernels::pointwise::Modulus;
+use papir_kernels::simplex::{self, Simplex};
 
 use crate::best::best;
 use crate::measure::Effort;
@@ -140,6 +142,7 @@ impl Observed {
         seconds.set(Operation::EncryptColumn, per_query(simple, Operation::EncryptColumn));
         seconds.set(Operation::DecryptRow, per_extract(simple, Operation::DecryptRow));
         seconds.set(Operation::Copy, copying(self.packed.report.material_bytes as usize));
+        seconds.set(Operation::Term, evaluating());
         seconds
     }
 
@@ -154,7 +157,9 @@ impl Observed {
             self.shared(one.of(Operation::Word), hint, packed / self.packed.setup(Operation::Pack));
         let alone = [Operation::Encrypt, Operation::Decrypt, Operation::EncryptColumn, Operation::DecryptRow];
         // Different clients or queries do these on different threads, and share nothing.
-        for op in alone.into_iter().chain([Operation::Word, Operation::Encode8, Operation::Copy]) {
+        for op in
+            alone.into_iter().chain([Operation::Word, Operation::Encode8, Operation::Copy, Operation::Term])
+        {
             seconds.set(op, 0.0);
         }
         seconds
@@ -223,6 +228,23 @@ fn copying(bytes: usize) -> f64 {
     let seconds = start.elapsed().as_secs_f64();
     std::hint::black_box(copy.as_ref().len());
     seconds / source.len() as f64
+}
+
+/// Seconds of one term of a polynomial at one point: in three variables of degree 18, at a thousand points.
+fn evaluating() -> f64 {
+    const POINTS: usize = 1 << 10;
+    let modulus = Modulus::new(268_369_921);
+    let (variables, degree) = (3, 18);
+    let coefficients = vec![123_456_789; simplex::terms(variables, degree).unwrap_or_default()];
+    let polynomial = Simplex::new(modulus, variables, degree, &coefficients);
+    let (points, mut values) = (vec![98_765_432; variables * POINTS], vec![0; POINTS]);
+    // The first time fills the caches.
+    polynomial.evaluate(&points, &mut values);
+    let start = std::time::Instant::now();
+    polynomial.evaluate(std::hint::black_box(&points), &mut values);
+    let seconds = start.elapsed().as_secs_f64();
+    std::hint::black_box(&values);
+    seconds / (coefficients.len() * POINTS) as f64
 }
 
 /// Bytes of a packing matrix for one of its rows: two digits of 2048 words of 32 bits.

@@ -1,9 +1,13 @@
 //! Each scheme as a benchmark drives it: its parameters for a choice, its stages.
 
-use papir_core::scheme::{Parameters, Scheme, Session};
+use papir_core::scheme::{Parameters, Scheme, Server, Session};
 use papir_core::{Error as CoreError, NotPrivate, Shape};
 use papir_lattice::rlwe::Rlwe;
 use papir_schemes::batched::{Batched, BatchedParams, Bucket};
+use papir_schemes::depir::Depir;
+use papir_schemes::depir::params::DepirParams;
+use papir_schemes::depir::server::DepirServer;
+use papir_schemes::depir::wire::{DepirAnswer, DepirQuery};
 use papir_schemes::double::Double;
 use papir_schemes::double::packed::{self, PackedDouble, Variant};
 use papir_schemes::double::params::DoubleParams;
@@ -366,6 +370,30 @@ impl Measured for Encrypted {
         let mut planes = laps.time("fold", || server.fold(&gates));
         laps.time("rotate", || server.rotate(&gates, &mut planes));
         laps.time("switch", || server.respond(keys, &planes))
+    }
+}
+
+impl Measured for Depir {
+    fn params(shape: Shape, choice: Choice) -> Result<DepirParams> {
+        Ok(match choice {
+            Choice::Goal(goal) => DepirParams::choose(shape, goal)?,
+            other => return Err(unfit(Self::NAME, other)),
+        })
+    }
+
+    fn answer(
+        server: &DepirServer,
+        _session: Session<'_, Self>,
+        query: &DepirQuery,
+        laps: &mut Laps,
+    ) -> Result<DepirAnswer, CoreError> {
+        let ciphertexts = laps.time("expand", || server.expand(query));
+        let mut words = Vec::new();
+        for chunk in 0..server.params().chunks() {
+            let residues = laps.time("evaluate", || server.evaluate(&ciphertexts, chunk))?;
+            words.append(&mut laps.time("switch", || server.switch(&residues)));
+        }
+        Ok(DepirAnswer::new(words))
     }
 }
 

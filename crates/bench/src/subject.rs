@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 use papir_core::scheme::{Parameters, Scheme, Server, Session};
 use papir_core::{Description, Error as CoreError, Goal, Progress, Shape};
 use papir_schemes::batched::Batched;
+use papir_schemes::depir::Depir;
 use papir_schemes::double::Double;
 use papir_schemes::encrypted::Encrypted;
 use papir_schemes::inspire::Inspire;
@@ -130,7 +131,7 @@ impl<S: Measured> Subject for Of<S> {
 }
 
 /// Every scheme of the registry.
-pub fn all() -> [&'static dyn Subject; 17] {
+pub fn all() -> [&'static dyn Subject; 18] {
     const PLAIN: &dyn Subject = &Of::<Plain>(PhantomData);
     const SIMPLE: &dyn Subject = &Of::<Simple>(PhantomData);
     const INSPIRE: &dyn Subject = &Of::<Inspire>(PhantomData);
@@ -147,6 +148,7 @@ pub fn all() -> [&'static dyn Subject; 17] {
     const PIROUETTE: &dyn Subject = &Of::<Pirouette>(PhantomData);
     const RESPIRE: &dyn Subject = &Of::<Respire>(PhantomData);
     const ENCRYPTED: &dyn Subject = &Of::<Encrypted>(PhantomData);
+    const DEPIR: &dyn Subject = &Of::<Depir>(PhantomData);
     const SIMPLE_BATCH: &dyn Subject = &Of::<Batched<Simple>>(PhantomData);
     [
         PLAIN,
@@ -166,6 +168,7 @@ pub fn all() -> [&'static dyn Subject; 17] {
         PIROUETTE,
         RESPIRE,
         ENCRYPTED,
+        DEPIR,
     ]
 }
 

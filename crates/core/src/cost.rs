@@ -51,11 +51,13 @@ pub enum Operation {
     DecryptRow,
     /// Copying one byte of a prepared database to fresh memory.
     Copy,
+    /// One coefficient's part in the value of a polynomial at one point, of many coefficients and points.
+    Term,
 }
 
 impl Operation {
     /// All of them.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Select16,
         Self::Select8,
         Self::Matrix,
@@ -72,6 +74,7 @@ impl Operation {
         Self::EncryptColumn,
         Self::DecryptRow,
         Self::Copy,
+        Self::Term,
     ];
 
     /// Its name in files of rates.
@@ -93,6 +96,7 @@ impl Operation {
             Self::EncryptColumn => "encrypt_column",
             Self::DecryptRow => "decrypt_row",
             Self::Copy => "copy",
+            Self::Term => "term",
         }
     }
 
@@ -116,7 +120,7 @@ impl Rates {
     pub const BUILT_IN: Self = {
         let one = [
             7e-11, 8e-11, 8e-11, 8e-5, 7e-9, 5e-9, 4e-10, 1e-9, 1.2e-5, 0.2, 5e-9, 1.2e-4, 1.1e-4, 6e-8,
-            2.6e-7, 5e-10,
+            2.6e-7, 5e-10, 4e-10,
         ];
         Self { threads: 1, one, all: one }
     };

@@ -8,6 +8,7 @@
 pub mod batched;
 mod bundle;
 pub mod compression;
+pub mod depir;
 pub mod double;
 pub mod encrypted;
 pub mod inspire;

@@ -5,6 +5,7 @@ use papir_core::scheme::{Parameters, Scheme};
 use papir_core::{Candidate, Error, Goal, Result, Shape};
 
 use crate::batched::{Batched, BatchedParams, Bucket};
+use crate::depir::Depir;
 use crate::double::Double;
 use crate::encrypted::Encrypted;
 use crate::inspire::Inspire;
@@ -42,6 +43,7 @@ pub fn all() -> &'static [&'static dyn ErasedScheme] {
         &Erased::<Pirouette>::new(),
         &Erased::<Respire>::new(),
         &Erased::<Encrypted>::new(),
+        &Erased::<Depir>::new(),
     ];
     SCHEMES
 }

@@ -63,6 +63,7 @@ conformance! {
     pirouette: one_small(Config::quick()), few_columns(Config::long());
     respire: Config::slow(), Config::long();
     pirouette_encrypted: one_small(Config::quick()), few_columns(Config::long());
+    depir: few_entries(Config::quick()), more_entries(Config::long());
 }
 
 /// Records of at most 64 bits, as DoublePIR takes them; a hint takes 7 MiB a byte of a record, so the
@@ -107,6 +108,24 @@ fn one_short(config: Config) -> Config {
 
 fn few_columns(config: Config) -> Config {
     Config { shapes: shapes(&[(1, 1), (1021, 8), (300, 2048)]), thorough: shapes(&[(211, 16)]), ..config }
+}
+
+/// Few entries of 16 bits: a query costs work for each of them in each of thousands of slots.
+fn few_entries(config: Config) -> Config {
+    Config {
+        shapes: shapes(&[(1, 1), (3, 3), (2, 33), (40, 8), (61, 24)]),
+        thorough: shapes(&[(57, 16)]),
+        damaged_positions: 4,
+        ..config
+    }
+}
+
+fn more_entries(config: Config) -> Config {
+    Config {
+        shapes: shapes(&[(1, 1), (4093, 1), (1009, 13), (1021, 8), (2, 256), (509, 24), (300, 40)]),
+        thorough: shapes(&[(257, 3), (211, 16)]),
+        ..config
+    }
 }
 
 #[test]

@@ -255,3 +255,11 @@ fn newtonsym() {
         ["086b2f4f723232aa", "6703e2883adb43fa", "48a9fe0e2e1808b9", "145fee9f51640f1d"]
     );
 }
+
+#[test]
+fn depir() {
+    assert_eq!(
+        hashes("depir", 200, 16),
+        ["5ab2e4c886e26424", "c82eda39eecec46d", "14f04cce34b941dd", "7eac54ad509084e0"]
+    );
+}

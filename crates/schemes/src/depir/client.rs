@@ -1,0 +1,115 @@
+//! The client: up to n indices in the slots of one query.
+
+use papir_core::scheme::{Client, Never, Parameters, Scheme, check_indices};
+use papir_core::{Error, Record, Result};
+use papir_kernels::pointwise::{self, Modulus};
+use papir_lattice::bv::key::BvKey;
+use papir_lattice::bv::params::PLAINTEXT;
+use papir_ring::crt::Lift;
+use papir_ring::prg::{SecretRng, Seed};
+use papir_ring::rns::product_mod;
+use rand_core::CryptoRng;
+use zeroize::Zeroizing;
+
+use super::Depir;
+use super::params::{CHUNK_BYTES, DepirParams};
+use super::wire::{DepirAnswer, DepirPublic, DepirQuery, coordinate_mask};
+
+/// What opens one answer: the key, and where in its entry each record stands.
+pub struct DepirSecret {
+    key: BvKey,
+    places: Zeroizing<Vec<u64>>,
+}
+
+/// A client. It holds nothing of the database.
+pub struct DepirClient {
+    params: DepirParams,
+    /// From an answer's primes to the plaintext.
+    lift: Lift,
+    /// What switching divides plaintexts by.
+    factor: u32,
+}
+
+impl Client<Depir> for DepirClient {
+    fn new(params: DepirParams, _public: DepirPublic) -> Result<Self> {
+        let primes = params.bv().ring().primes();
+        let (kept, dropped) = primes.split_at(params.kept());
+        let lift = Lift::new(kept, Modulus::new(PLAINTEXT));
+        let factor = product_mod(dropped, PLAINTEXT);
+        Ok(Self { params, lift, factor })
+    }
+
+    fn params(&self) -> &DepirParams {
+        &self.params
+    }
+
+    fn query(
+        &self,
+        _state: Option<&mut Never>,
+        indices: &[u64],
+        rng: &mut dyn CryptoRng,
+    ) -> Result<(DepirSecret, DepirQuery)> {
+        let params = &self.params;
+        let n = params.ring_degree();
+        check_indices(Depir::NAME, &params.shape(), indices, n)?;
+        let mut secret = SecretRng::new(rng);
+        let key = BvKey::generate(params.bv(), &mut secret);
+        let (entries, places): (Zeroizing<Vec<u64>>, Vec<u64>) = {
+            let pairs: Vec<(u64, u64)> = indices.iter().map(|&index| params.bundle().locate(index)).collect();
+            let (entries, places) = pairs.into_iter().unzip();
+            (Zeroizing::new(entries), places)
+        };
+        let points = params.simplex().points(&entries);
+        let (seed, first) = self.seed(rng);
+        let mut bodies = Vec::with_capacity(params.query_words());
+        let mut message = Zeroizing::new(vec![0; n]);
+        for (coordinate, points) in points.chunks_exact(indices.len()).enumerate() {
+            message.fill(0);
+            message[..points.len()].copy_from_slice(points);
+            params.slots().encode(&mut message);
+            let fresh = || coordinate_mask(params, &seed, coordinate);
+            let mask = if coordinate == 0 { first.clone() } else { fresh() };
+            bodies.append(&mut key.encrypt(params.bv(), &mask, &message, &mut secret));
+        }
+        Ok((DepirSecret { key, places: Zeroizing::new(places) }, DepirQuery { seed, bodies }))
+    }
+
+    fn extract(&self, secret: DepirSecret, answer: DepirAnswer) -> Result<Vec<Record>> {
+        let params = &self.params;
+        let (kept, chunks) = (params.kept(), params.chunks());
+        let modulus = Modulus::new(PLAINTEXT);
+        let unit = params.bundle().unit_bytes;
+        let mut units = Zeroizing::new(vec![0u8; secret.places.len() * unit]);
+        let mut sound = true;
+        for (chunk, ciphertext) in answer.words.chunks_exact(answer.words.len() / chunks).enumerate() {
+            let mut found = secret.key.decrypt(params.bv(), &self.lift, kept, ciphertext);
+            sound &= found.largest <= Lift::SLACK;
+            params.slots().decode(&mut found.coefficients);
+            let mut slots = Zeroizing::new(vec![0; found.coefficients.len()]);
+            pointwise::scale(&mut slots, &found.coefficients, self.factor, modulus);
+            for (unit, &slot) in units.chunks_exact_mut(unit).zip(slots.iter()) {
+                // No entry is 65536.
+                sound &= slot >> 16 == 0;
+                unit[chunk * CHUNK_BYTES..][..CHUNK_BYTES].copy_from_slice(&(slot as u16).to_le_bytes());
+            }
+        }
+        if !sound {
+            return Err(Error::NotDecodable);
+        }
+        let records = units.chunks_exact(unit).zip(secret.places.iter());
+        Ok(records.map(|(unit, &place)| params.bundle().select(unit, place)).collect())
+    }
+}
+
+impl DepirClient {
+    /// A public seed whose first mask is invertible in every slot, as nearly all are, and that mask.
+    fn seed(&self, rng: &mut dyn CryptoRng) -> (Seed, Vec<u32>) {
+        loop {
+            let seed = Seed::random(rng);
+            let mask = coordinate_mask(&self.params, &seed, 0);
+            if !mask.contains(&0) {
+                return (seed, mask);
+            }
+        }
+    }
+}

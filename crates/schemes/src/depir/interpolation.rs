@@ -1,0 +1,155 @@
+//! The polynomial of total degree D with given values on the simplex (section 6, Appendix B), and of individual
+//! degree as in Lin, Mook and Wichs, which it replaces.
+//!
+//! The points of a simplex are 0, 1, …, D in each coordinate, so that Newton's divided differences run along one
+//! variable after the other: N·m·D steps where Appendix B's elimination takes N². Coefficients are modulo t.
+
+use papir_kernels::pointwise::Modulus;
+use papir_lattice::bv::params::PLAINTEXT;
+use papir_ring::prime::inverse_mod;
+
+use super::simplex::{Simplex, for_each_row, terms};
+
+/// Replaces values at all points by coefficients, both modulo t in lexicographic order.
+///
+/// All variables are brought to Newton's basis before one is brought to powers: on a simplex a line's values give its
+/// first divided differences, not its polynomial.
+///
+/// # Panics
+/// For other than [`Simplex::len`] values.
+pub fn interpolate(simplex: Simplex, values: &mut [u32]) {
+    assert_eq!(values.len(), simplex.len(), "values on a simplex");
+    for step in [divided_differences, to_powers] {
+        for axis in 0..simplex.variables {
+            along(axis, simplex, values, step);
+        }
+    }
+}
+
+/// A step along one variable in every block in which the variables before it are fixed.
+fn along(axis: usize, simplex: Simplex, values: &mut [u32], step: fn(Simplex, &mut [u32])) {
+    if axis == 0 {
+        return step(simplex, values);
+    }
+    let mut rest = values;
+    for exponent in 0..=simplex.degree {
+        let inner = Simplex { variables: simplex.variables - 1, degree: simplex.degree - exponent };
+        let (block, others) = rest.split_at_mut(inner.len());
+        along(axis - 1, inner, block, step);
+        rest = others;
+    }
+}
+
+/// Along the first variable, values at 0, 1, … to coefficients of Newton's basis 1, x, x·(x − 1), ….
+fn divided_differences(simplex: Simplex, values: &mut [u32]) {
+    let modulus = Modulus::new(PLAINTEXT);
+    // Those of order l have nodes that lie l apart.
+    for order in 1..=simplex.degree {
+        let inverse = inverse_mod(order as u64, PLAINTEXT.into()) as u32;
+        for place in (order..=simplex.degree).rev() {
+            let difference = |low: u32, high: u32| modulus.mul(modulus.sub(high, low), inverse);
+            combine(simplex, values, (place, place - 1), difference);
+        }
+    }
+}
+
+/// Along the first variable, coefficients of Newton's basis to coefficients of powers, from the inside.
+fn to_powers(simplex: Simplex, values: &mut [u32]) {
+    let modulus = Modulus::new(PLAINTEXT);
+    for node in (0..simplex.degree).rev() {
+        for place in node..simplex.degree {
+            let step = |next: u32, own: u32| modulus.sub(own, modulus.mul(node as u32, next));
+            combine(simplex, values, (place, place + 1), step);
+        }
+    }
+}
+
+/// Block `into` of the first variable becomes f(block `from`, block `into`), tuple by tuple of the smaller one.
+fn combine(simplex: Simplex, values: &mut [u32], (into, from): (usize, usize), f: impl Fn(u32, u32) -> u32) {
+    let Simplex { variables, degree } = simplex;
+    let start = |block: usize| terms(variables, degree) - terms(variables, degree - block);
+    let (into_start, from_start) = (start(into), start(from));
+    let (small, large) = (degree - into.max(from), degree - into.min(from));
+    for_each_row(variables - 1, small, large, &mut |small_row, large_row, length| {
+        let (to, at) = if into > from { (small_row, large_row) } else { (large_row, small_row) };
+        for i in 0..length {
+            let (to, at) = (into_start + to + i, from_start + at + i);
+            values[to] = f(values[at], values[to]);
+        }
+    });
+}
+
+/// The coefficients modulo q of f(x, ·), a polynomial of degree D in one variable less, from those of f modulo t,
+/// lifted to their shortest representatives.
+pub fn contract(simplex: Simplex, coefficients: &[u32], x: u32, modulus: Modulus) -> Vec<u32> {
+    let Simplex { variables, degree } = simplex;
+    let mut sums = vec![0u32; simplex.rest()];
+    let (mut power, mut start) = (1, 0);
+    for exponent in 0..=degree {
+        for_each_row(variables - 1, degree - exponent, degree, &mut |from, to, length| {
+            let row = &coefficients[start + from..][..length];
+            for (sum, &coefficient) in sums[to..][..length].iter_mut().zip(row) {
+                *sum = modulus.add(*sum, modulus.mul(power, shortest(coefficient, modulus)));
+            }
+        });
+        start += terms(variables - 1, degree - exponent);
+        power = modulus.mul(power, x);
+    }
+    sums
+}
+
+/// The shortest representative of a residue modulo t, modulo q > t.
+pub fn shortest(coefficient: u32, modulus: Modulus) -> u32 {
+    if coefficient > PLAINTEXT / 2 { modulus.value() - (PLAINTEXT - coefficient) } else { coefficient }
+}
+
+#[cfg(test)]
+mod tests {
+    use papir_reference::simplex;
+
+    use super::*;
+
+    fn values(count: usize) -> Vec<u32> {
+        (0..count as u32).map(|i| (i * 40_503 + i * i * 977) % PLAINTEXT).collect()
+    }
+
+    #[test]
+    fn the_polynomial_has_the_values() {
+        for (variables, degree) in [(1, 0), (1, 6), (2, 4), (3, 3), (5, 2), (4, 5)] {
+            let simplex = Simplex { variables, degree };
+            let values = values(simplex.len());
+            let mut coefficients = values.clone();
+            interpolate(simplex, &mut coefficients);
+            for (tuple, &value) in simplex::exponents(variables, degree).iter().zip(&values) {
+                let point: Vec<u32> = tuple.iter().map(|&x| x as u32).collect();
+                let found = simplex::value(&coefficients, degree, &point, PLAINTEXT);
+                assert_eq!(found, value, "{variables} variables, degree {degree}, at {tuple:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn contractions_are_the_polynomial_with_a_variable_fixed() {
+        let modulus = Modulus::new(268_369_921);
+        for (variables, degree) in [(1, 5), (2, 3), (3, 4)] {
+            let simplex = Simplex { variables, degree };
+            let coefficients = values(simplex.len());
+            let lifted: Vec<u32> = coefficients.iter().map(|&c| shortest(c, modulus)).collect();
+            for x in [0, 1, 17, 268_369_920] {
+                let contracted = contract(simplex, &coefficients, x, modulus);
+                let point: Vec<u32> =
+                    (0..variables as u32).map(|i| if i == 0 { x } else { i * 12_345_677 }).collect();
+                let found = simplex::value(&contracted, degree, &point[1..], modulus.value());
+                assert_eq!(found, simplex::value(&lifted, degree, &point, modulus.value()), "{x}");
+            }
+        }
+    }
+
+    #[test]
+    fn representatives_are_the_shortest() {
+        let modulus = Modulus::new(268_369_921);
+        for (word, expected) in [(0, 0), (32_768, 32_768), (32_769, -32_768), (65_536, -1)] {
+            assert_eq!(i64::from(shortest(word, modulus)), i64::from(expected).rem_euclid(268_369_921));
+        }
+    }
+}

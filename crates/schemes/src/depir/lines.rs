@@ -1,0 +1,205 @@
+//! Evaluation on encrypted points, slot by slot, without a table.
+//!
+//! In a slot of X and modulo one prime a ciphertext b + a·Y is a line, and f of m ciphertexts is f restricted to a
+//! line in m dimensions: a polynomial of degree D in Y. It is known by its values at any D + 1 points of the line.
+//! Those are taken where the first coordinate is 0, 1, …, D: there f is one of D + 1 polynomials in one variable fewer,
+//! the same for all slots, with (D + m)/m times fewer terms. What comes out is a polynomial in the first
+//! coordinate; b₁ + a₁·Y in its place makes it one in Y.
+
+use papir_kernels::pointwise::{self, Modulus};
+use papir_kernels::simplex::Simplex as Polynomial;
+use papir_ring::prime::{inverse_mod, invert_all};
+
+use super::interpolation::{contract, shortest};
+use super::simplex::Simplex;
+
+/// Slots that are handled together: their values stay in the cache.
+const BLOCK: usize = 1024;
+
+/// The points of all slots modulo one prime: lines, by their first coordinate.
+pub struct Lines<'a> {
+    modulus: Modulus,
+    /// b₁ and a₁.
+    first: [&'a [u32]; 2],
+    /// Of each other coordinate its value where the first one is 0, a row of all slots each.
+    starts: Vec<u32>,
+    /// By how much it grows when the first one grows by 1.
+    slopes: Vec<u32>,
+}
+
+impl<'a> Lines<'a> {
+    /// The lines b + a·Y, a row of all slots for each coordinate; `None` where the first coordinate stands still.
+    pub fn new(modulus: Modulus, bodies: &[&'a [u32]], masks: &[&'a [u32]]) -> Option<Self> {
+        let (body, mask) = (*bodies.first()?, *masks.first()?);
+        let inverses = invert_all(mask, modulus.value())?;
+        let mut lines = Self { modulus, first: [body, mask], starts: Vec::new(), slopes: Vec::new() };
+        let mut product = vec![0; mask.len()];
+        for (other_body, other_mask) in bodies.iter().zip(masks).skip(1) {
+            let mut slope = inverses.clone();
+            pointwise::mul_assign(&mut slope, other_mask, modulus);
+            pointwise::mul(&mut product, &slope, body, modulus);
+            let mut start = other_body.to_vec();
+            pointwise::sub_assign(&mut start, &product, modulus);
+            lines.starts.append(&mut start);
+            lines.slopes.append(&mut slope);
+        }
+        Some(lines)
+    }
+
+    /// Slots.
+    fn len(&self) -> usize {
+        self.first[0].len()
+    }
+
+    /// f on the lines: the coefficients of 1, Y, …, Y^D, a row of all slots each. `coefficients` are those of f
+    /// modulo t.
+    pub fn evaluate(&self, simplex: Simplex, coefficients: &[u32]) -> Vec<u32> {
+        let plan = Plan::new(self.modulus, simplex, coefficients);
+        let (rows, slots) = (simplex.degree + 1, self.len());
+        let mut out = vec![0; rows * slots];
+        for start in (0..slots).step_by(BLOCK) {
+            let length = BLOCK.min(slots - start);
+            let block = self.evaluate_block(&plan, start, length);
+            for (out, row) in out.chunks_exact_mut(slots).zip(block.chunks_exact(length)) {
+                out[start..][..length].copy_from_slice(row);
+            }
+        }
+        out
+    }
+
+    /// The same for some of the slots.
+    fn evaluate_block(&self, plan: &Plan, start: usize, length: usize) -> Vec<u32> {
+        let part = |rows: &[u32]| -> Vec<u32> {
+            rows.chunks_exact(self.len()).flat_map(|row| &row[start..][..length]).copied().collect()
+        };
+        let (mut points, slopes) = (part(&self.starts), part(&self.slopes));
+        let mut values = vec![0; plan.contractions.len() * length];
+        for (contraction, values) in plan.contractions.iter().zip(values.chunks_exact_mut(length)) {
+            match contraction {
+                Contraction::Constant(constant) => values.fill(*constant),
+                Contraction::Polynomial(polynomial) => polynomial.evaluate(&points, values),
+            }
+            pointwise::add_assign(&mut points, &slopes, self.modulus);
+        }
+        let mut coefficients = vec![0; values.len()];
+        for (row, weights) in coefficients.chunks_exact_mut(length).zip(&plan.weights) {
+            pointwise::combine(row, &values, weights, self.modulus);
+        }
+        let [body, mask] = self.first.map(|row| &row[start..][..length]);
+        substitute(self.modulus, &mut coefficients, body, mask);
+        coefficients
+    }
+}
+
+/// f with its first variable fixed.
+enum Contraction {
+    /// No variable is left.
+    Constant(u32),
+    Polynomial(Polynomial),
+}
+
+/// What the lines of one prime share.
+struct Plan {
+    /// f(0, ·), f(1, ·), …, f(D, ·).
+    contractions: Vec<Contraction>,
+    /// Of each coefficient of a polynomial its parts in the values at 0, 1, …, D.
+    weights: Vec<Vec<u32>>,
+}
+
+impl Plan {
+    fn new(modulus: Modulus, simplex: Simplex, coefficients: &[u32]) -> Self {
+        let Simplex { variables, degree } = simplex;
+        let contraction = |x: usize| {
+            let coefficients = contract(simplex, coefficients, x as u32, modulus);
+            match coefficients.as_slice() {
+                &[constant] if variables == 1 => Contraction::Constant(constant),
+                _ => Contraction::Polynomial(Polynomial::new(modulus, variables - 1, degree, &coefficients)),
+            }
+        };
+        Self { contractions: (0..=degree).map(contraction).collect(), weights: weights(modulus, degree) }
+    }
+}
+
+/// The matrix that takes values at 0, 1, …, D to coefficients: Lagrange's polynomials, transposed.
+pub(super) fn weights(modulus: Modulus, degree: usize) -> Vec<Vec<u32>> {
+    // Π (x − j), from which each factor is divided off again.
+    let mut product = vec![1];
+    for node in 0..=degree as u32 {
+        product = times_root(modulus, &product, node);
+    }
+    let columns: Vec<Vec<u32>> = (0..=degree)
+        .map(|node| {
+            let quotient = divided(modulus, &product, node as u32);
+            let others = (0..=degree).filter(|&other| other != node);
+            let scale =
+                others.fold(1, |scale, other| modulus.mul(scale, modulus.sub(node as u32, other as u32)));
+            let scale = inverse_mod(scale.into(), modulus.value().into()) as u32;
+            quotient.iter().map(|&coefficient| modulus.mul(coefficient, scale)).collect()
+        })
+        .collect();
+    (0..=degree).map(|row| columns.iter().map(|column| column[row]).collect()).collect()
+}
+
+/// A polynomial, its constant coefficient first, times x − node.
+fn times_root(modulus: Modulus, polynomial: &[u32], node: u32) -> Vec<u32> {
+    let mut product = vec![0; polynomial.len() + 1];
+    for (i, &coefficient) in polynomial.iter().enumerate() {
+        product[i + 1] = modulus.add(product[i + 1], coefficient);
+        product[i] = modulus.sub(product[i], modulus.mul(coefficient, node));
+    }
+    product
+}
+
+/// A polynomial that is zero at a node, divided by x − node.
+fn divided(modulus: Modulus, polynomial: &[u32], node: u32) -> Vec<u32> {
+    let mut quotient = vec![0; polynomial.len() - 1];
+    let mut carry = 0;
+    for (out, &coefficient) in quotient.iter_mut().zip(&polynomial[1..]).rev() {
+        carry = modulus.add(modulus.mul(carry, node), coefficient);
+        *out = carry;
+    }
+    quotient
+}
+
+/// Polynomials in x, a row for each coefficient, to polynomials in Y with x = b + a·Y.
+fn substitute(modulus: Modulus, coefficients: &mut [u32], body: &[u32], mask: &[u32]) {
+    let length = body.len();
+    let degree = coefficients.len() / length - 1;
+    let mut product = vec![0; length];
+    for lowest in 0..degree {
+        for place in (lowest..degree).rev() {
+            let (low, high) = coefficients[place * length..].split_at_mut(length);
+            pointwise::mul(&mut product, &high[..length], body, modulus);
+            pointwise::add_assign(low, &product, modulus);
+        }
+    }
+    let mut power = mask.to_vec();
+    for row in coefficients.chunks_exact_mut(length).skip(1) {
+        pointwise::mul_assign(row, &power, modulus);
+        pointwise::mul_assign(&mut power, mask, modulus);
+    }
+}
+
+/// The same by the definition, for any lines: f at Y = 0, 1, …, D, and interpolation.
+pub fn evaluate_at_points(
+    modulus: Modulus,
+    simplex: Simplex,
+    coefficients: &[u32],
+    bodies: &[&[u32]],
+    masks: &[&[u32]],
+) -> Vec<u32> {
+    let lifted: Vec<u32> = coefficients.iter().map(|&coefficient| shortest(coefficient, modulus)).collect();
+    let polynomial = Polynomial::new(modulus, simplex.variables, simplex.degree, &lifted);
+    let slots = bodies.first().map_or(0, |row| row.len());
+    let (mut points, masks) = (bodies.concat(), masks.concat());
+    let mut values = vec![0; (simplex.degree + 1) * slots];
+    for values in values.chunks_exact_mut(slots) {
+        polynomial.evaluate(&points, values);
+        pointwise::add_assign(&mut points, &masks, modulus);
+    }
+    let mut out = vec![0; values.len()];
+    for (row, weights) in out.chunks_exact_mut(slots).zip(weights(modulus, simplex.degree)) {
+        pointwise::combine(row, &values, &weights, modulus);
+    }
+    out
+}

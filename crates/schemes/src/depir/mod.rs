@@ -1,0 +1,54 @@
+//! Doubly-efficient PIR: Okada, Player, Pohmann, Weinert, *Towards Practical Doubly-Efficient Private Information
+//! Retrieval*, after Lin, Mook and Wichs. Nothing to download, no keys; one evaluation answers as many indices as a
+//! plaintext has slots.
+//!
+//! The database is a polynomial f in m variables of total degree D whose value at the i-th point of the simplex is
+//! the i-th entry, modulo t. A query is the encrypted points of up to n indices, one a slot, m ciphertexts b + a·Y;
+//! the answer is f of them, a polynomial of degree D in Y.
+//!
+//! | the paper | function |
+//! |---|---|
+//! | total-degree interpolation (section 6, Appendix B) | [`interpolation`] |
+//! | σ: index → point | [`simplex::Simplex::points`] |
+//! | ASHE (section 4.2) | [`papir_lattice::bv`] |
+//! | Algorithm 4, lines 20–28: evaluation | [`lines`] |
+//! | reply modulus switching (section 7) | [`papir_lattice::bv::switch`] |
+//! | SIMD slots ("Amortization", section 7) | [`client`] |
+//!
+//! What differs, and why: `docs/decisions/0022-depir.md`. Ciphertexts are decomposed over D + 1 points of Y of each
+//! slot's own, at which its first coordinate is 0, 1, …, D: values there determine a polynomial as well as those
+//! at roots of unity do, and of f only its D + 1 contractions in one variable fewer are evaluated.
+
+pub mod client;
+pub mod interpolation;
+pub mod lines;
+pub mod params;
+mod search;
+pub mod server;
+pub mod simplex;
+#[cfg(test)]
+mod tests;
+pub mod wire;
+
+use papir_core::Privacy;
+use papir_core::scheme::{Never, Scheme};
+
+/// Doubly-efficient PIR.
+pub struct Depir;
+
+impl Scheme for Depir {
+    const NAME: &'static str = "depir";
+    const ID: u16 = 17;
+    const PRIVACY: Privacy = Privacy::Private;
+
+    type Params = params::DepirParams;
+    type Public = wire::DepirPublic;
+    type Query = wire::DepirQuery;
+    type Answer = wire::DepirAnswer;
+    type Secret = client::DepirSecret;
+    type ClientKeys = Never;
+    type ClientState = Never;
+    type Ticket = Never;
+    type Server = server::DepirServer;
+    type Client = client::DepirClient;
+}

@@ -1,0 +1,288 @@
+//! Parameters: ring, polynomial and primes for a shape.
+
+use std::sync::Arc;
+
+use papir_core::codec::{Reader, Writer};
+use papir_core::cost::{Counts, Operation, Work};
+use papir_core::scheme::{Goal, Parameters, Scheme};
+use papir_core::{Description, Error, Limits, Result, Security, Shape, Sizes, UpdateCost, envelope};
+use papir_kernels::bits::packed_len;
+use papir_lattice::bv::params::{BvParams, MAX_DEGREE, PLAINTEXT, SIGMA};
+use papir_lattice::bv::slots::Slots;
+use papir_ring::rns::log2_product;
+
+use super::Depir;
+use super::search::{self, Choice};
+use super::simplex::Simplex;
+use crate::bundle::Bundle;
+use crate::refusal::unfit;
+use crate::shape_io::{read_shape, write_shape};
+
+/// The most records.
+const MAX_RECORDS: u64 = 1 << 20;
+/// The most chunks of a record: each is a polynomial of its own, and an answer.
+const MAX_CHUNKS: usize = 16;
+/// Bytes of a chunk: an entry modulo t.
+pub(super) const CHUNK_BYTES: usize = 2;
+/// The most primes.
+const MAX_PRIMES: usize = 64;
+/// Bytes of a query's seed.
+pub(super) const SEED_BYTES: usize = 32;
+
+/// Parameters of [`Depir`].
+#[derive(Clone, Debug)]
+pub struct DepirParams {
+    bundle: Bundle,
+    choice: Choice,
+    /// Primes of an answer, the first of all.
+    kept: usize,
+    tables: Arc<Tables>,
+}
+
+/// What is computed once, however often parameters are copied.
+#[derive(Debug)]
+struct Tables {
+    bv: BvParams,
+    slots: Slots,
+}
+
+impl DepirParams {
+    /// With rings of this degree and polynomials in so many variables.
+    ///
+    /// # Errors
+    /// [`Error::OutOfBounds`] for too many or too long records, [`Error::Parameters`] or [`Error::Insecure`] for what
+    /// the ring does not bear.
+    pub fn new(shape: Shape, ring_degree: usize, variables: usize) -> Result<Self> {
+        let bundle = bundle(shape)?;
+        let simplex = Simplex::holding(bundle.units(), variables);
+        Self::of(bundle, Choice { ring_degree, simplex })
+    }
+
+    fn of(bundle: Bundle, choice: Choice) -> Result<Self> {
+        check(choice)?;
+        Self::with_primes(bundle, choice, &search::primes(choice.ring_degree, choice.modulus_bits())?)
+    }
+
+    /// With these primes of Q, largest first.
+    fn with_primes(bundle: Bundle, choice: Choice, primes: &[u32]) -> Result<Self> {
+        let scheme = Depir::NAME;
+        let needed = choice.modulus_bits();
+        // Bounds are computed in floating point: what one machine chose another accepts.
+        if log2_product(primes) < needed - 0.01 {
+            let reason = format!("a modulus of {:.1} bits: expected {needed:.1}", log2_product(primes));
+            return Err(Error::Parameters { scheme, reason });
+        }
+        let bits = choice.reply_bits() - 0.01;
+        let kept = search::kept(primes, bits).ok_or_else(|| {
+            let reason = format!("answers need a modulus of {bits:.1} bits");
+            Error::Parameters { scheme, reason }
+        })?;
+        let bv = BvParams::new(choice.ring_degree, primes).map_err(unfit(scheme))?;
+        let slots = Slots::new(choice.ring_degree).map_err(|error| unfit(scheme)(error.into()))?;
+        Ok(Self { bundle, choice, kept, tables: Arc::new(Tables { bv, slots }) })
+    }
+
+    /// m and D: the points of entries, and the exponents of f.
+    pub fn simplex(&self) -> Simplex {
+        self.choice.simplex
+    }
+
+    /// n, slots of a query.
+    pub fn ring_degree(&self) -> usize {
+        self.choice.ring_degree
+    }
+
+    /// The ring, its error and its security.
+    pub fn bv(&self) -> &BvParams {
+        &self.tables.bv
+    }
+
+    /// The slots of plaintexts.
+    pub(super) fn slots(&self) -> &Slots {
+        &self.tables.slots
+    }
+
+    /// Primes of an answer.
+    pub(super) fn kept(&self) -> usize {
+        self.kept
+    }
+
+    /// How records share entries.
+    pub(super) fn bundle(&self) -> &Bundle {
+        &self.bundle
+    }
+
+    /// Polynomials: entries modulo t of each unit of records.
+    pub fn chunks(&self) -> usize {
+        self.bundle.unit_bytes / CHUNK_BYTES
+    }
+
+    /// Bits of a residue on the wire.
+    pub(super) fn word_bits(&self) -> u32 {
+        let largest = self.bv().ring().tables().iter().map(|table| table.modulus()).max();
+        largest.map_or(0, u32::ilog2) + 1
+    }
+
+    /// Words of a query: m bodies modulo all primes.
+    pub(super) fn query_words(&self) -> usize {
+        self.simplex().variables * self.bv().ring().len() * self.ring_degree()
+    }
+
+    /// Words of an answer: for each chunk D + 1 parts modulo the primes that are kept.
+    pub(super) fn answer_words(&self) -> usize {
+        self.chunks() * (self.simplex().degree + 1) * self.kept * self.ring_degree()
+    }
+
+    /// Words of the polynomials.
+    pub(super) fn coefficients(&self) -> usize {
+        self.chunks() * self.simplex().len()
+    }
+
+    fn sizes(&self) -> Sizes {
+        let sealed = |payload: usize| (payload + envelope::OVERHEAD) as u64;
+        let packed = |words: usize| packed_len(words, self.word_bits());
+        Sizes {
+            public: sealed(8 + self.encode().len()),
+            query: sealed(SEED_BYTES + packed(self.query_words())),
+            answer: sealed(packed(self.answer_words())),
+            database: 4 * self.coefficients() as u64,
+            material: self.bundle.shape.total_bytes(),
+            ..Sizes::default()
+        }
+    }
+
+    fn work(&self) -> Work {
+        let ring = self.bv().ring();
+        let terms = self.chunks() as f64 * self.choice.terms(ring.len());
+        let Simplex { variables, degree } = self.simplex();
+        // Divided differences and the way back to powers, along each variable.
+        let steps = self.coefficients() * variables * degree.max(1);
+        let words = |count: usize| Counts::new().with(Operation::Word, count as f64, 1);
+        Work {
+            setup: Counts::new().with(Operation::Interpolate, steps as f64, 1),
+            query: words(self.query_words()),
+            answer: words(self.query_words() + self.answer_words()).with(Operation::Term, terms, ring.len()),
+            extract: words(self.answer_words()),
+        }
+    }
+}
+
+/// Units of records: of 16 bits, or of as many times as a record needs.
+fn bundle(shape: Shape) -> Result<Bundle> {
+    if shape.records() > MAX_RECORDS {
+        let expected = format!("at most {MAX_RECORDS}");
+        return Err(Error::out_of_bounds("the number of records", shape.records(), expected));
+    }
+    let chunks = shape.record_bytes().div_ceil(CHUNK_BYTES);
+    if chunks > MAX_CHUNKS {
+        let expected = format!(
+            "at most {}: each 16 bits of a record are one more polynomial to evaluate, and one more answer",
+            8 * CHUNK_BYTES * MAX_CHUNKS
+        );
+        return Err(Error::out_of_bounds("the record length in bits", shape.record_bits(), expected));
+    }
+    Bundle::new(shape, CHUNK_BYTES * chunks)
+}
+
+/// What comes from the wire may be anything.
+fn check(choice: Choice) -> Result<()> {
+    let Choice { ring_degree, simplex } = choice;
+    let bounds = [
+        ("a ring's degree", ring_degree, 1024, MAX_DEGREE),
+        ("a polynomial's variables", simplex.variables, 1, 16),
+        ("a polynomial's degree", simplex.degree, 0, papir_kernels::simplex::MAX_DEGREE),
+    ];
+    for (what, found, least, most) in bounds {
+        if !(least..=most).contains(&found) {
+            return Err(Error::out_of_bounds(what, found as u64, format!("{least} to {most}")));
+        }
+    }
+    Ok(())
+}
+
+impl Parameters for DepirParams {
+    fn choose(shape: Shape, goal: Goal) -> Result<Self> {
+        let bundle = bundle(shape)?;
+        Self::of(bundle, search::choose(bundle.units(), bundle.unit_bytes / CHUNK_BYTES, goal)?)
+    }
+
+    fn label(&self) -> String {
+        let Simplex { variables, degree } = self.simplex();
+        format!("{} slots, {variables} variables of degree {degree}", self.ring_degree())
+    }
+
+    fn shape(&self) -> Shape {
+        self.bundle.shape
+    }
+
+    fn describe(&self) -> Description {
+        let Simplex { variables, degree } = self.simplex();
+        let ring = self.bv().ring();
+        let security = self.bv().security();
+        Description {
+            scheme: Depir::NAME,
+            privacy: Depir::PRIVACY,
+            shape: self.bundle.shape,
+            sizes: self.sizes(),
+            security: security.map(|row| Security { bits: row.matzov, source: row.set }),
+            failure_log2: Choice::failure_log2(self.chunks()),
+            limits: Limits {
+                records: MAX_RECORDS,
+                record_bits: (8 * CHUNK_BYTES * MAX_CHUNKS) as u64,
+                batch: self.ring_degree(),
+                client_keys: false,
+                tickets: false,
+                owner_key: false,
+                update: UpdateCost::Rebuild,
+            },
+            parameters: vec![
+                ("n", self.ring_degree().to_string()),
+                ("t", PLAINTEXT.to_string()),
+                ("sigma", SIGMA.to_string()),
+                ("m", variables.to_string()),
+                ("D", degree.to_string()),
+                ("k", (degree + 1).to_string()),
+                ("log2 Q", format!("{:.1}", ring.log2_modulus())),
+                ("primes", ring.len().to_string()),
+                ("log2 reply modulus", format!("{:.1}", log2_product(&ring.primes()[..self.kept]))),
+                ("log2 noise", format!("{:.1}", self.choice.noise_bits())),
+                ("chunks", self.chunks().to_string()),
+            ],
+            work: self.work(),
+        }
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        let mut writer = Writer::new();
+        write_shape(&mut writer, self.bundle.shape);
+        writer.u32(self.ring_degree() as u32).u16(self.simplex().variables as u16);
+        let primes = self.bv().ring().primes();
+        writer.u16(primes.len() as u16);
+        for prime in primes {
+            writer.u32(prime);
+        }
+        writer.finish()
+    }
+
+    fn decode(bytes: &[u8]) -> Result<Self> {
+        let mut reader = Reader::new("depir's parameters", bytes);
+        let bundle = bundle(read_shape(&mut reader)?)?;
+        let (ring_degree, variables) = (reader.u32()? as usize, usize::from(reader.u16()?));
+        let count = usize::from(reader.u16()?);
+        if !(1..=MAX_PRIMES).contains(&count) {
+            let expected = format!("1 to {MAX_PRIMES}");
+            return Err(Error::out_of_bounds("the number of depir's primes", count as u64, expected));
+        }
+        let primes = (0..count).map(|_| reader.u32()).collect::<Result<Vec<_>>>()?;
+        reader.finish()?;
+        if !primes.is_sorted_by(|a, b| a > b) {
+            return Err(Error::malformed("depir's primes", "another order", "the largest first, each once"));
+        }
+        if !(1..=16).contains(&variables) {
+            return Err(Error::out_of_bounds("a polynomial's variables", variables as u64, "1 to 16"));
+        }
+        let choice = Choice { ring_degree, simplex: Simplex::holding(bundle.units(), variables) };
+        check(choice)?;
+        Self::with_primes(bundle, choice, &primes)
+    }
+}

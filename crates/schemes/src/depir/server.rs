@@ -1,0 +1,198 @@
+//! The server: Algorithm 4's preprocessing and its online phase.
+
+use papir_core::cost::Counts;
+use papir_core::scheme::{Parameters, Scheme, Server, Session, UpdateEstimate, check_changes};
+use papir_core::sections::{SectionSink, SectionSource};
+use papir_core::{
+    AlignedBytes, Blob, BlobSlice, Change, Error, Progress, RecordBuffer, Records, Result, copy_packed,
+};
+use papir_kernels::pointwise::Modulus;
+use papir_lattice::bv::params::PLAINTEXT;
+use papir_lattice::bv::switch::Switch;
+use rand_core::CryptoRng;
+use rayon::prelude::*;
+
+use super::Depir;
+use super::interpolation::interpolate;
+use super::lines::Lines;
+use super::params::{CHUNK_BYTES, DepirParams};
+use super::wire::{DepirAnswer, DepirPublic, DepirQuery, coordinate_mask};
+use crate::shape_io::check_source;
+
+const RECORDS: &str = "depir/records";
+const POLYNOMIALS: &str = "depir/polynomials";
+/// Records that are read at a time; a multiple of 8, so that every read starts on a whole byte.
+const READ_RECORDS: u64 = 1 << 12;
+
+/// The records, and the polynomials that have them as values.
+pub struct DepirServer {
+    params: DepirParams,
+    packed: Blob,
+    /// Coefficients modulo t, a polynomial for each chunk.
+    coefficients: BlobSlice<u32>,
+    switch: Switch,
+}
+
+/// A query's ciphertexts, as values.
+pub struct Ciphertexts<'a> {
+    bodies: &'a [u32],
+    masks: Vec<Vec<u32>>,
+}
+
+impl Server<Depir> for DepirServer {
+    fn setup(
+        params: DepirParams,
+        records: &dyn Records,
+        _rng: &mut dyn CryptoRng,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
+        let shape = params.shape();
+        check_source(Depir::NAME, shape, records)?;
+        progress.stage("copy records", shape.records());
+        let mut packed = AlignedBytes::zeroed(shape.total_bytes() as usize);
+        let parts = packed.bytes_mut().chunks_mut((READ_RECORDS * shape.record_bits() / 8) as usize);
+        for (i, part) in parts.enumerate() {
+            let first = i as u64 * READ_RECORDS;
+            let count = READ_RECORDS.min(shape.records() - first);
+            records.read_packed(first, count, part)?;
+            progress.advance(count);
+        }
+        Self::prepared(params, packed.into(), progress)
+    }
+
+    fn params(&self) -> &DepirParams {
+        &self.params
+    }
+
+    fn public(&self) -> &DepirPublic {
+        &DepirPublic
+    }
+
+    fn answer(&self, _session: Session<'_, Depir>, query: &DepirQuery) -> Result<DepirAnswer> {
+        let ciphertexts = self.expand(query);
+        let chunks =
+            (0..self.params.chunks()).map(|chunk| Ok(self.switch(&self.evaluate(&ciphertexts, chunk)?)));
+        Ok(DepirAnswer::new(chunks.collect::<Result<Vec<_>>>()?.concat()))
+    }
+
+    fn update_cost(&self, changes: &[Change]) -> Result<UpdateEstimate> {
+        check_changes(&self.params.shape(), changes)?;
+        let setup = self.params.describe().work.setup;
+        let update = if changes.is_empty() { Counts::new() } else { setup.clone() };
+        Ok(UpdateEstimate { update, setup })
+    }
+
+    fn update(&self, changes: &[Change], _rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Self> {
+        check_changes(&self.params.shape(), changes)?;
+        let mut buffer = RecordBuffer::from_packed(self.params.shape(), self.packed.to_vec())?;
+        for change in changes {
+            buffer.set(change.index, &change.record)?;
+        }
+        Self::prepared(self.params.clone(), Blob::copy_of(buffer.packed()), progress)
+    }
+
+    fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
+        copy_packed(&self.params.shape(), &self.packed, first, count, out)
+    }
+
+    fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {
+        sink.put(RECORDS, &[&self.packed])?;
+        sink.put(POLYNOMIALS, &[self.coefficients.bytes()])
+    }
+
+    fn load(params: DepirParams, source: &dyn SectionSource) -> Result<Self> {
+        let packed = source.get(RECORDS)?;
+        Error::check_length("depir's records", packed.len(), params.shape().total_bytes() as usize)?;
+        let coefficients = BlobSlice::<u32>::new(source.get(POLYNOMIALS)?, "depir's polynomials")?;
+        Error::check_length("depir's polynomials", coefficients.bytes().len(), 4 * params.coefficients())?;
+        if let Some(found) = coefficients.iter().find(|&&word| word >= PLAINTEXT) {
+            return Err(Error::malformed(
+                "depir's polynomials",
+                found,
+                format!("residues below {PLAINTEXT}"),
+            ));
+        }
+        Ok(Self::with(params, packed, coefficients))
+    }
+}
+
+impl DepirServer {
+    /// Interpolates the polynomial of each chunk (Algorithm 4, line 1).
+    fn prepared(params: DepirParams, packed: Blob, progress: &dyn Progress) -> Result<Self> {
+        let shape = params.shape();
+        let records = RecordBuffer::from_packed(shape, packed.to_vec())?;
+        let (bundle, simplex) = (params.bundle(), params.simplex());
+        let mut units = vec![0u8; bundle.units() as usize * bundle.unit_bytes];
+        bundle.read(&records, 0, &mut units)?;
+        progress.stage("encode", params.chunks() as u64);
+        let mut coefficients = AlignedBytes::zeroed(4 * params.coefficients());
+        for (chunk, polynomial) in coefficients.slice_mut::<u32>().chunks_exact_mut(simplex.len()).enumerate()
+        {
+            for (value, unit) in polynomial.iter_mut().zip(units.chunks_exact(bundle.unit_bytes)) {
+                let bytes = &unit[chunk * CHUNK_BYTES..][..CHUNK_BYTES];
+                *value = u32::from(bytes[0]) | u32::from(bytes[1]) << 8;
+            }
+            interpolate(simplex, polynomial);
+            progress.advance(1);
+        }
+        let coefficients = BlobSlice::new(coefficients.into(), "depir's polynomials")?;
+        Ok(Self::with(params, packed, coefficients))
+    }
+
+    fn with(params: DepirParams, packed: Blob, coefficients: BlobSlice<u32>) -> Self {
+        let switch = Switch::new(&params.bv().ring().primes(), params.kept(), PLAINTEXT);
+        Self { params, packed, coefficients, switch }
+    }
+
+    /// The coefficients of a chunk's polynomial modulo t, in lexicographic order of their exponents.
+    pub fn polynomial(&self, chunk: usize) -> &[u32] {
+        let length = self.params.simplex().len();
+        &self.coefficients[chunk * length..][..length]
+    }
+
+    /// The ciphertexts of a query.
+    pub fn expand<'a>(&self, query: &'a DepirQuery) -> Ciphertexts<'a> {
+        let coordinates = (0..self.params.simplex().variables).into_par_iter();
+        let mask = |coordinate| coordinate_mask(&self.params, &query.seed, coordinate);
+        Ciphertexts { bodies: &query.bodies, masks: coordinates.map(mask).collect() }
+    }
+
+    /// A chunk's polynomial of the ciphertexts: for each prime, for each power of Y, n coefficients.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`] for a first mask that is zero in a slot.
+    pub fn evaluate(&self, ciphertexts: &Ciphertexts<'_>, chunk: usize) -> Result<Vec<Vec<u32>>> {
+        let ring = self.params.bv().ring();
+        let polynomial = self.polynomial(chunk);
+        let one = |place: usize| {
+            let (bodies, masks) = ciphertexts.modulo(place, ring.degree());
+            let table = &ring.tables()[place];
+            let modulus = Modulus::new(table.modulus());
+            let lines = Lines::new(modulus, &bodies, &masks).ok_or_else(|| {
+                Error::malformed("depir's query", "a first mask that is zero in a slot", "an invertible one")
+            })?;
+            let mut rows = lines.evaluate(self.params.simplex(), polynomial);
+            rows.chunks_exact_mut(ring.degree()).for_each(|row| table.inverse(row));
+            Ok(rows)
+        };
+        (0..ring.len()).into_par_iter().map(one).collect()
+    }
+
+    /// Modulo the primes that are kept: for each power of Y, for each prime, n coefficients.
+    pub fn switch(&self, residues: &[Vec<u32>]) -> Vec<u32> {
+        let n = self.params.ring_degree();
+        let powers = (0..=self.params.simplex().degree).into_par_iter();
+        let parts = powers.map(|power| self.switch.apply(n, |place| &residues[place][power * n..][..n]));
+        parts.collect::<Vec<_>>().concat()
+    }
+}
+
+impl Ciphertexts<'_> {
+    /// Bodies and masks of all coordinates modulo one prime.
+    pub fn modulo(&self, place: usize, degree: usize) -> (Vec<&[u32]>, Vec<&[u32]>) {
+        let each = self.masks.first().map_or(1, Vec::len);
+        let bodies = self.bodies.chunks_exact(each).map(|words| &words[place * degree..][..degree]);
+        let masks = self.masks.iter().map(|words| &words[place * degree..][..degree]);
+        (bodies.collect(), masks.collect())
+    }
+}

@@ -1,0 +1,145 @@
+//! Points and exponents (i₁, …, i_m) with i₁ + … + i_m ≤ D, in lexicographic order.
+
+use papir_kernels::simplex;
+use subtle::{Choice, ConditionallySelectable, ConstantTimeLess};
+use zeroize::Zeroizing;
+
+/// All tuples of `variables` numbers that add up to at most `degree`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Simplex {
+    /// m, at least 1.
+    pub variables: usize,
+    /// D.
+    pub degree: usize,
+}
+
+impl Simplex {
+    /// The one of least degree with so many variables that has at least `count` tuples.
+    pub fn holding(count: u64, variables: usize) -> Self {
+        let fits = |degree: &usize| terms(variables, *degree) as u64 >= count;
+        Self { variables, degree: (0..).find(fits).unwrap_or(usize::MAX) }
+    }
+
+    /// How many tuples there are: C(D + m, m).
+    pub fn len(self) -> usize {
+        terms(self.variables, self.degree)
+    }
+
+    /// Whether there are none: never.
+    pub fn is_empty(self) -> bool {
+        false
+    }
+
+    /// Tuples whose first number is left out and at most D: exponents of what the first variable leaves.
+    pub(super) fn rest(self) -> usize {
+        terms(self.variables - 1, self.degree)
+    }
+
+    /// The tuples at these places, coordinate by coordinate: a row of as many words as there are places for each
+    /// variable. No branch and no address depends on a place.
+    pub fn points(self, places: &[u64]) -> Zeroizing<Vec<u32>> {
+        let counts: Vec<Vec<u64>> = (0..self.variables)
+            .map(|variables| (0..=self.degree).map(|degree| terms(variables, degree) as u64).collect())
+            .collect();
+        let mut points = Zeroizing::new(vec![0; self.variables * places.len()]);
+        for (column, &place) in places.iter().enumerate() {
+            let (mut place, mut left) = (place, self.degree as u64);
+            for (row, counts) in counts.iter().rev().enumerate() {
+                let coordinate = self.coordinate(counts, &mut place, &mut left);
+                points[row * places.len() + column] = coordinate as u32;
+            }
+        }
+        points
+    }
+
+    /// The next coordinate: how often what the later variables have for it, `counts` of the degree that is left, can
+    /// be taken off the place.
+    fn coordinate(self, counts: &[u64], place: &mut u64, left: &mut u64) -> u64 {
+        let (mut coordinate, mut going) = (0, Choice::from(1));
+        for _ in 0..self.degree {
+            let mut count = 0;
+            for (degree, &candidate) in counts.iter().enumerate() {
+                count.conditional_assign(&candidate, subtle::ConstantTimeEq::ct_eq(&(degree as u64), left));
+            }
+            going &= !place.ct_lt(&count);
+            let step = u64::from(going.unwrap_u8());
+            *place -= count * step;
+            coordinate += step;
+            *left -= step;
+        }
+        coordinate
+    }
+}
+
+/// C(degree + variables, variables), at most the largest number.
+pub fn terms(variables: usize, degree: usize) -> usize {
+    simplex::terms(variables, degree).unwrap_or(usize::MAX)
+}
+
+/// Rows, runs of the last of `variables`, of the tuples that add up to at most `small` among those that add up to
+/// at most `large`: where each begins in either order, and how long it is.
+pub fn for_each_row(variables: usize, small: usize, large: usize, row: &mut impl FnMut(usize, usize, usize)) {
+    nested_rows(variables, small, large, (0, 0), row);
+}
+
+fn nested_rows(
+    variables: usize,
+    small: usize,
+    large: usize,
+    (mut from, mut to): (usize, usize),
+    row: &mut impl FnMut(usize, usize, usize),
+) {
+    if variables <= 1 {
+        return row(from, to, if variables == 0 { 1 } else { small + 1 });
+    }
+    for exponent in 0..=small {
+        nested_rows(variables - 1, small - exponent, large - exponent, (from, to), row);
+        from += terms(variables - 1, small - exponent);
+        to += terms(variables - 1, large - exponent);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use papir_reference::simplex::exponents;
+
+    use super::*;
+
+    #[test]
+    fn points_are_the_tuples_in_order() {
+        for (variables, degree) in [(1, 0), (1, 7), (2, 3), (4, 5), (6, 2), (3, 0)] {
+            let simplex = Simplex { variables, degree };
+            let expected = exponents(variables, degree);
+            assert_eq!(simplex.len(), expected.len());
+            let places: Vec<u64> = (0..simplex.len() as u64).collect();
+            let points = simplex.points(&places);
+            for (place, tuple) in expected.iter().enumerate() {
+                let found = points.iter().skip(place).step_by(places.len()).map(|&word| word as usize);
+                assert!(found.eq(tuple.iter().copied()), "{variables} variables, degree {degree}, {place}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_least_degree_is_found() {
+        for (count, variables, degree) in
+            [(1, 4, 0), (2, 4, 1), (7315, 4, 18), (7316, 4, 19), (46_376, 4, 30)]
+        {
+            assert_eq!(Simplex::holding(count, variables), Simplex { variables, degree });
+        }
+    }
+
+    #[test]
+    fn rows_of_a_smaller_simplex_are_found_in_a_larger_one() {
+        for (variables, small, large) in [(1, 2, 5), (2, 2, 2), (3, 2, 4), (4, 0, 3)] {
+            let (few, many) = (exponents(variables, small), exponents(variables, large));
+            let mut seen = 0;
+            for_each_row(variables, small, large, &mut |from, to, length| {
+                assert_eq!(few[from..][..length], many[to..][..length]);
+                assert_eq!(from, seen);
+                seen += length;
+            });
+            assert_eq!(seen, few.len());
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Full batches, noise and bounds at full parameters, seen from the inside.
+#![allow(clippy::unwrap_used)]
+
+use chacha20::ChaCha20Rng;
+use papir_core::scheme::{Client, Parameters, Scheme, Server, Session};
+use papir_core::{Error, Goal, NoProgress, RecordBuffer, Shape};
+use papir_kernels::pointwise::Modulus;
+use papir_ring::prime::ntt_primes;
+use rand_core::{CryptoRng, Rng, SeedableRng};
+
+use super::Depir;
+use super::client::DepirClient;
+use super::lines::{Lines, evaluate_at_points};
+use super::params::DepirParams;
+use super::server::DepirServer;
+use super::simplex::{Simplex, terms};
+
+fn records(shape: Shape, rng: &mut dyn CryptoRng) -> RecordBuffer {
+    let mut records = RecordBuffer::zeroed(shape);
+    rng.fill_bytes(records.packed_mut());
+    RecordBuffer::from_packed(shape, records.packed().to_vec()).unwrap()
+}
+
+/// A query for as many indices as there are slots, repetitions among them: every record comes back.
+fn check_full_batch(params: DepirParams) {
+    let mut rng = ChaCha20Rng::seed_from_u64(1);
+    let shape = params.shape();
+    let records = records(shape, &mut rng);
+    let server = DepirServer::setup(params, &records, &mut rng, &NoProgress).unwrap();
+    let client = DepirClient::new(server.params().clone(), server.public().clone()).unwrap();
+    let indices: Vec<u64> =
+        (0..server.params().ring_degree() as u64).map(|_| rng.next_u64() % shape.records()).collect();
+    let (secret, query) = client.query(None, &indices, &mut rng).unwrap();
+    let answer = server.answer(Session::anonymous(), &query).unwrap();
+    let found = client.extract(secret, answer).unwrap();
+    assert_eq!(found.len(), indices.len());
+    for (&index, record) in indices.iter().zip(&found) {
+        assert_eq!(*record, records.get(index).unwrap(), "record {index} of {shape:?}");
+    }
+}
+
+#[test]
+fn full_batches_come_back() {
+    check_full_batch(DepirParams::choose(Shape::of_bytes(300, 2).unwrap(), Goal::Balanced).unwrap());
+    check_full_batch(DepirParams::new(Shape::new(1000, 5).unwrap(), 1 << 13, 6).unwrap());
+    check_full_batch(DepirParams::new(Shape::of_bytes(50, 5).unwrap(), 1 << 13, 4).unwrap());
+}
+
+#[test]
+#[ignore = "long: the paper's sets"]
+fn the_published_sets_come_back() {
+    for records in [7315, 46_376] {
+        check_full_batch(DepirParams::new(Shape::of_bytes(records, 2).unwrap(), 1 << 15, 4).unwrap());
+    }
+}
+
+/// The paper's Table 3: 10 MB and 19 MB, 14.5 MB and 54 MB.
+#[test]
+fn published_sets_have_smaller_messages() {
+    for (records, degree, primes, query, answer) in
+        [(7315, 18, 19, 10_000_000, 19_000_000), (46_376, 30, 31, 14_500_000, 54_250_000)]
+    {
+        let params = DepirParams::new(Shape::of_bytes(records, 2).unwrap(), 1 << 15, 4).unwrap();
+        assert_eq!(params.simplex(), Simplex { variables: 4, degree });
+        assert_eq!(params.bv().ring().len(), primes);
+        let description = params.describe();
+        assert!(description.sizes.query <= query, "{}", description.sizes.query);
+        assert!(description.sizes.answer <= answer, "{}", description.sizes.answer);
+        assert!(description.security.unwrap().bits >= 128.0 && description.failure_log2 <= -40.0);
+    }
+}
+
+#[test]
+fn lines_are_evaluated_as_their_points_are() {
+    let prime = ntt_primes(28, 1 << 15, 1)[0];
+    let modulus = Modulus::new(prime);
+    let mut rng = ChaCha20Rng::seed_from_u64(2);
+    for (variables, degree, slots) in [(1, 0, 3), (1, 4, 5), (2, 3, 40), (4, 5, 33), (3, 7, 1025)] {
+        let simplex = Simplex { variables, degree };
+        let mut words = |count: usize, below: u32| -> Vec<u32> {
+            (0..count).map(|_| 1 + rng.next_u32() % (below - 1)).collect()
+        };
+        let coefficients = words(terms(variables, degree), 65_537);
+        let rows: Vec<Vec<u32>> = (0..2 * variables).map(|_| words(slots, prime)).collect();
+        let (bodies, masks): (Vec<&[u32]>, Vec<&[u32]>) =
+            (0..variables).map(|i| (&rows[i][..], &rows[variables + i][..])).unzip();
+        let lines = Lines::new(modulus, &bodies, &masks).unwrap();
+        let found = lines.evaluate(simplex, &coefficients);
+        let expected = evaluate_at_points(modulus, simplex, &coefficients, &bodies, &masks);
+        assert!(found == expected, "{variables} variables, degree {degree}");
+    }
+    let (zero, one) = (vec![0; 3], vec![1; 3]);
+    assert!(Lines::new(modulus, &[&one], &[&zero]).is_none());
+}
+
+#[test]
+fn what_is_too_large_is_refused_with_a_reason() {
+    let refused = |records, bits| {
+        let error = DepirParams::choose(Shape::new(records, bits).unwrap(), Goal::Balanced).unwrap_err();
+        assert!(matches!(error, Error::OutOfBounds { .. }), "{error}");
+        error.to_string()
+    };
+    assert!(refused((1 << 20) + 1, 16).contains("at most 1048576"));
+    assert!(refused(1 << 20, 2048).contains("at most 256"));
+    // Two variables would need a degree that no ring bears.
+    let error = DepirParams::new(Shape::of_bytes(7315, 2).unwrap(), 1 << 15, 2).unwrap_err();
+    assert!(matches!(error, Error::OutOfBounds { .. }), "{error}");
+    let error = DepirParams::new(Shape::of_bytes(7315, 2).unwrap(), 1 << 14, 4).unwrap_err();
+    assert!(matches!(error, Error::Insecure { .. }), "{error}");
+    let server_like = DepirParams::new(Shape::of_bytes(300, 2).unwrap(), 1 << 13, 4).unwrap();
+    let mut bytes = server_like.encode();
+    assert_eq!(DepirParams::decode(&bytes).unwrap().describe(), server_like.describe());
+    // Half of the primes: less than the noise.
+    let half = server_like.bv().ring().len() / 2;
+    bytes[22] = half as u8;
+    bytes.truncate(24 + 4 * half);
+    assert!(matches!(DepirParams::decode(&bytes), Err(Error::Parameters { .. })));
+}
+
+#[test]
+fn every_shape_within_the_limits_has_parameters() {
+    for (records, bits) in [(1, 1), (2, 256), (1 << 20, 16), (1 << 20, 256), (1 << 20, 1), (65_536, 17)] {
+        for goal in Goal::ALL {
+            let params = DepirParams::choose(Shape::new(records, bits).unwrap(), goal).unwrap();
+            let description = params.describe();
+            assert!(description.failure_log2 <= -40.0 && description.security.unwrap().bits >= 128.0);
+            assert!(params.simplex().len() as u64 >= records * bits / 256);
+            println!(
+                "{records} x {bits} {goal:?}: {} Q {:.0} query {} answer {}",
+                params.label(),
+                params.bv().ring().log2_modulus(),
+                description.sizes.query,
+                description.sizes.answer
+            );
+        }
+    }
+    assert_eq!(Depir::NAME, "depir");
+}
