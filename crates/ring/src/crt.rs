@@ -21,6 +21,13 @@ pub struct Lift {
     target: Modulus,
 }
 
+/// Residues that were added so far: sixteen bytes a number, however many primes there are.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Sum {
+    words: u64,
+    quotient: f64,
+}
+
 impl Lift {
     /// Numbers up to P/4 lift: their quotients lie within a quarter of a whole number, those of random residues
     /// anywhere.
@@ -50,18 +57,30 @@ impl Lift {
     /// whole number. No branch depends on a residue.
     #[inline]
     pub fn lift(&self, residues: impl Iterator<Item = u32>) -> (u32, f64) {
-        let (mut sum, mut quotient) = (0u64, 0f64);
-        for (((modulus, inverse, reciprocal), &cofactor), residue) in
-            self.primes.iter().zip(&self.cofactors).zip(residues)
-        {
-            let factor = modulus.mul(residue, *inverse);
-            quotient += f64::from(factor) * reciprocal;
-            // Below 2⁵⁶ each: 256 primes fit.
-            sum += u64::from(factor) * u64::from(cofactor);
-        }
-        let whole = quotient.round();
+        let mut sum = Sum::default();
+        residues
+            .take(self.primes.len())
+            .enumerate()
+            .for_each(|(place, residue)| self.add(&mut sum, place, residue));
+        self.finish(sum)
+    }
+
+    /// Adds the part of the residue modulo the prime of this place: residues may come one after the other.
+    #[inline]
+    pub fn add(&self, sum: &mut Sum, place: usize, residue: u32) {
+        let (modulus, inverse, reciprocal) = self.primes[place];
+        let factor = modulus.mul(residue, inverse);
+        sum.quotient += f64::from(factor) * reciprocal;
+        // Below 2⁵⁶ each: 256 primes fit.
+        sum.words += u64::from(factor) * u64::from(self.cofactors[place]);
+    }
+
+    /// What [`Lift::lift`] gives, when all residues were added.
+    #[inline]
+    pub fn finish(&self, sum: Sum) -> (u32, f64) {
+        let whole = sum.quotient.round();
         let taken = self.target.mul(self.target.reduce(whole as u64), self.product);
-        (self.target.sub(self.target.reduce(sum), taken), (quotient - whole).abs())
+        (self.target.sub(self.target.reduce(sum.words), taken), (sum.quotient - whole).abs())
     }
 }
 

@@ -11,7 +11,7 @@
 //! | total-degree interpolation (section 6, Appendix B) | [`interpolation`] |
 //! | σ: index → point | [`simplex::Simplex::points`] |
 //! | ASHE (section 4.2) | [`papir_lattice::bv`] |
-//! | Algorithm 4, lines 20–28: evaluation | [`lines`] |
+//! | Algorithm 4, lines 20–28: evaluation | [`lines`]; as in the paper, [`structure`] |
 //! | reply modulus switching (section 7) | [`papir_lattice::bv::switch`] |
 //! | SIMD slots ("Amortization", section 7) | [`client`] |
 //!
@@ -26,6 +26,7 @@ pub mod params;
 mod search;
 pub mod server;
 pub mod simplex;
+pub mod structure;
 #[cfg(test)]
 mod tests;
 pub mod wire;

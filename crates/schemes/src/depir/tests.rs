@@ -5,15 +5,20 @@ use chacha20::ChaCha20Rng;
 use papir_core::scheme::{Client, Parameters, Scheme, Server, Session};
 use papir_core::{Error, Goal, NoProgress, RecordBuffer, Shape};
 use papir_kernels::pointwise::Modulus;
+use papir_kernels::simplex::Simplex as Polynomial;
 use papir_ring::prime::ntt_primes;
 use rand_core::{CryptoRng, Rng, SeedableRng};
 
 use super::Depir;
 use super::client::DepirClient;
+use super::interpolation::shortest;
 use super::lines::{Lines, evaluate_at_points};
 use super::params::DepirParams;
 use super::server::DepirServer;
 use super::simplex::{Simplex, terms};
+use super::structure::levels::Steps;
+use super::structure::table::Memory;
+use super::structure::{Points, Structure};
 
 fn records(shape: Shape, rng: &mut dyn CryptoRng) -> RecordBuffer {
     let mut records = RecordBuffer::zeroed(shape);
@@ -91,6 +96,49 @@ fn lines_are_evaluated_as_their_points_are() {
     }
     let (zero, one) = (vec![0; 3], vec![1; 3]);
     assert!(Lines::new(modulus, &[&one], &[&zero]).is_none());
+}
+
+/// All ways through the data structure give what the sum of terms gives.
+#[test]
+fn structures_give_the_values() {
+    let mut rng = ChaCha20Rng::seed_from_u64(4);
+    for (variables, degree) in [(1, 3), (2, 4), (3, 3), (4, 2)] {
+        let simplex = Simplex { variables, degree };
+        let coefficients: Vec<u32> = (0..simplex.len()).map(|_| rng.next_u32() % 65_537).collect();
+        let groups: Vec<Points> = ntt_primes(27, 64, 2)
+            .into_iter()
+            .map(|prime| {
+                let row = |_| (0..300).map(|_| rng.next_u32() % prime).collect();
+                Points { modulus: Modulus::new(prime), rows: (0..variables).map(row).collect() }
+            })
+            .collect();
+        let expected: Vec<Vec<u32>> = groups
+            .iter()
+            .map(|group| {
+                let lifted: Vec<u32> = coefficients.iter().map(|&c| shortest(c, group.modulus)).collect();
+                let polynomial = Polynomial::new(group.modulus, variables, degree, &lifted);
+                let mut values = vec![0; 300];
+                polynomial.evaluate(&group.rows.concat(), &mut values);
+                values
+            })
+            .collect();
+        let mut read = Vec::new();
+        for steps in [Steps::One, Steps::Two, Steps::Mixture(5)] {
+            for tabulated in 0..=variables.min(2 + usize::from(steps != Steps::One)) {
+                let options = (steps, tabulated);
+                let structure =
+                    Structure::new(simplex, &coefficients, 1 << 27, options, &mut Memory, &NoProgress)
+                        .unwrap();
+                let (found, effort) = structure.evaluate(&groups);
+                assert!(found == expected, "{simplex:?}, {steps:?}, {tabulated} tabulated");
+                assert_eq!(effort.points, 600 * structure.levels().lookups());
+                assert_eq!(effort.table_bytes == 0, tabulated == 0);
+                assert_eq!(effort.multiplications == 0, tabulated == variables);
+                read.push(structure.table_bytes());
+            }
+        }
+        assert!(read[0] == 0 && read[1] > 0);
+    }
 }
 
 #[test]

@@ -1,0 +1,145 @@
+//! Which small primes, and which of them reduce to smaller ones.
+
+use papir_lattice::bv::params::PLAINTEXT;
+use papir_ring::prime::is_prime;
+
+use crate::depir::simplex::{Simplex, terms};
+
+/// How often a prime is reduced before something is looked up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Steps {
+    /// Algorithm 2.
+    One,
+    /// Algorithm 3.
+    Two,
+    /// So many of the smallest primes are looked up at once, the others reduced again (section 7).
+    Mixture(usize),
+}
+
+/// A prime that is reduced again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reduced {
+    /// The prime.
+    pub prime: u32,
+    /// To how many of the smallest primes.
+    pub count: usize,
+}
+
+/// The primes of both levels.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Levels {
+    /// Those that are looked up, in ascending order, odd ones.
+    pub direct: Vec<u32>,
+    /// How many of these belong to the first level.
+    pub first: usize,
+    /// Those of the first level that are reduced again.
+    pub reduced: Vec<Reduced>,
+}
+
+impl Levels {
+    /// For f of this simplex, coefficients shortest lifts modulo t, at points modulo primes up to `largest`.
+    pub fn new(simplex: Simplex, largest: u32, steps: Steps) -> Self {
+        Self::of(
+            simplex,
+            log2_value(simplex, f64::from(PLAINTEXT / 2).log2(), f64::from(largest) / 2.0),
+            steps,
+        )
+    }
+
+    /// For values of so many bits at the first level.
+    fn of(simplex: Simplex, bits: f64, steps: Steps) -> Self {
+        let all = covering(bits);
+        let coefficient = f64::from(PLAINTEXT / 2).log2();
+        let reduce = |&prime: &u32| {
+            let bits = log2_value(simplex, coefficient, f64::from(prime) / 2.0);
+            Reduced { prime, count: covering(bits).len() }
+        };
+        let first = match steps {
+            Steps::One => all.len(),
+            Steps::Two => 0,
+            Steps::Mixture(count) => count.min(all.len()),
+        };
+        let reduced: Vec<Reduced> = all[first..].iter().map(reduce).collect();
+        // What the second level needs may go beyond what the first looks up itself.
+        let needed = reduced.iter().map(|reduced| reduced.count).max().unwrap_or(0).max(first);
+        let direct = odd_primes().take(needed).collect();
+        Self { direct, first, reduced }
+    }
+
+    /// All primes of the first level: those looked up, then those reduced.
+    pub fn primes(&self) -> Vec<u32> {
+        let reduced = self.reduced.iter().map(|reduced| reduced.prime);
+        self.direct[..self.first].iter().copied().chain(reduced).collect()
+    }
+
+    /// Look-ups of one point.
+    pub fn lookups(&self) -> u64 {
+        self.first as u64 + self.reduced.iter().map(|reduced| reduced.count as u64).sum::<u64>()
+    }
+
+    /// Entries of tables with so many variables tabulated: each a residue.
+    pub fn entries(&self, simplex: Simplex, tabulated: usize) -> f64 {
+        let rest = terms(simplex.variables - tabulated, simplex.degree) as f64;
+        self.direct.iter().map(|&prime| f64::from(prime).powi(tabulated as i32) * rest).sum()
+    }
+}
+
+/// log₂ of what f does not exceed at coordinates up to `largest`: Σ over degrees of their terms.
+pub fn log2_value(simplex: Simplex, log2_coefficient: f64, largest: f64) -> f64 {
+    let Simplex { variables, degree } = simplex;
+    let top = degree as f64 * largest.log2();
+    let part = |d: usize| terms(variables - 1, d) as f64 * largest.powi(d as i32 - degree as i32);
+    log2_coefficient + top + (0..=degree).map(part).sum::<f64>().log2()
+}
+
+/// The fewest odd primes whose product is four times a number of so many bits: it and its negative lift.
+fn covering(bits: f64) -> Vec<u32> {
+    let mut left = bits + 2.0;
+    odd_primes()
+        .take_while(|&prime| {
+            let needed = left > 0.0;
+            left -= f64::from(prime).log2();
+            needed
+        })
+        .collect()
+}
+
+fn odd_primes() -> impl Iterator<Item = u32> {
+    (3..).step_by(2).filter(|&number: &u32| is_prime(number.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TINY: Simplex = Simplex { variables: 4, degree: 18 };
+
+    #[test]
+    fn one_step_of_tiny_takes_the_papers_primes() {
+        let one = Levels::new(TINY, 1 << 27, Steps::One);
+        assert!((70..=76).contains(&one.direct.len()), "{} primes", one.direct.len());
+        assert_eq!((one.first, one.reduced.len()), (one.direct.len(), 0));
+        assert!(one.direct.last().is_some_and(|&last| (350..=383).contains(&last)));
+    }
+
+    #[test]
+    fn steps_share_primes() {
+        let one = Levels::new(TINY, 1 << 27, Steps::One);
+        let two = Levels::new(TINY, 1 << 27, Steps::Two);
+        let mixture = Levels::new(TINY, 1 << 27, Steps::Mixture(42));
+        assert_eq!(one.primes(), two.primes());
+        assert_eq!(one.primes(), mixture.primes());
+        assert!(two.direct.len() < 42 && mixture.direct.len() == 42);
+        assert!(two.lookups() > mixture.lookups() && mixture.lookups() > one.lookups());
+        assert!(two.entries(TINY, 4) < mixture.entries(TINY, 4));
+        // The paper's tables of tiny: 42 primes, one byte an entry, 10 GB.
+        assert!((9e9..11e9).contains(&mixture.entries(TINY, 4)), "{}", mixture.entries(TINY, 4));
+    }
+
+    #[test]
+    fn bounds_are_sums_of_terms() {
+        let simplex = Simplex { variables: 2, degree: 2 };
+        // 8·(1 + 2·10 + 3·100).
+        assert!((log2_value(simplex, 3.0, 10.0) - (8.0f64 * 321.0).log2()).abs() < 1e-9);
+    }
+}

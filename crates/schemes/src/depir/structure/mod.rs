@@ -1,0 +1,182 @@
+//! The data structure of Kedlaya and Umans (section 4.1): values of f modulo q from values modulo small primes.
+//!
+//! f with its coefficients lifted to integers, at the shortest lifts of a point's coordinates, is an integer that
+//! is small beside a product of small primes; modulo each of these it is looked up, and lifted back. Looking up
+//! modulo a small prime may be reduced to smaller ones once more.
+//!
+//! | the paper | function |
+//! |---|---|
+//! | Algorithm 2, one step; Algorithm 3, two steps; their mixture (section 7) | [`levels::Levels`] |
+//! | tables (Algorithm 4, lines 9–15) | [`table`] |
+//! | lift(InvCRT(·)) mod q (section 6) | [`papir_ring::crt`] |
+//!
+//! A table need not hold values: with j of m variables tabulated it holds, for each (x₁, …, x_j), the coefficients
+//! of what is left. With all of them it is the paper's; with none there is none, and what points have in common
+//! is computed once for all of them, as all points of a prime are known at once ([`sorted`]).
+
+pub mod levels;
+pub mod sorted;
+pub mod table;
+
+use papir_core::{Progress, Result};
+use papir_kernels::pointwise::Modulus;
+use papir_lattice::bv::params::PLAINTEXT;
+use papir_ring::crt::{Lift, Sum};
+use rayon::prelude::*;
+
+use super::simplex::Simplex;
+use levels::{Levels, Reduced, Steps};
+use sorted::Small;
+use table::{Store, Table};
+
+/// What an evaluation did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Effort {
+    /// Points at which something was looked up or computed modulo a small prime.
+    pub points: u64,
+    /// Bytes that were read of tables.
+    pub table_bytes: u64,
+    /// Products of small residues.
+    pub multiplications: u64,
+}
+
+impl Effort {
+    /// Both.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            points: self.points + other.points,
+            table_bytes: self.table_bytes + other.table_bytes,
+            multiplications: self.multiplications + other.multiplications,
+        }
+    }
+}
+
+/// Points modulo one prime q: a row for each coordinate.
+pub struct Points {
+    /// q.
+    pub modulus: Modulus,
+    /// A row of equally many residues for each of m coordinates.
+    pub rows: Vec<Vec<u32>>,
+}
+
+/// f, prepared for evaluation.
+pub struct Structure {
+    simplex: Simplex,
+    levels: Levels,
+    /// f modulo each of the primes that are looked up.
+    small: Vec<Small>,
+}
+
+impl Structure {
+    /// For f with these coefficients modulo t, at points modulo primes up to `largest`. Tables that `store` has are
+    /// taken from there, others are made and given to it.
+    ///
+    /// # Errors
+    /// [`papir_core::Error::OutOfBounds`] for more tabulated variables than there are; those of the store.
+    pub fn new(
+        simplex: Simplex,
+        coefficients: &[u32],
+        largest: u32,
+        (steps, tabulated): (Steps, usize),
+        store: &mut dyn Store,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
+        let levels = Levels::new(simplex, largest, steps);
+        let tables = levels.direct.len() as u64;
+        progress.stage("tables", tables);
+        let one = |&prime: &u32| {
+            let modulus = Modulus::new(prime);
+            let residue = |&coefficient: &u32| reduced(coefficient, PLAINTEXT, prime);
+            let residues: Vec<u16> = coefficients.iter().map(residue).collect();
+            let table = Table::find_or_make(simplex, modulus, &residues, tabulated, store)?;
+            progress.advance(1);
+            Ok(Small { simplex, modulus, coefficients: residues, table })
+        };
+        let small = levels.direct.iter().map(one).collect::<Result<_>>()?;
+        Ok(Self { simplex, levels, small })
+    }
+
+    /// The primes, and how they reduce to each other.
+    pub fn levels(&self) -> &Levels {
+        &self.levels
+    }
+
+    /// Bytes of all tables.
+    pub fn table_bytes(&self) -> u64 {
+        self.small.iter().map(|small| small.table.bytes()).sum()
+    }
+
+    /// f at the points, group by group: a value modulo each group's q for each of its points.
+    pub fn evaluate(&self, groups: &[Points]) -> (Vec<Vec<u32>>, Effort) {
+        let primes = self.levels.primes();
+        let lifts: Vec<Lift> = groups.iter().map(|group| Lift::new(&primes, group.modulus)).collect();
+        let lengths: Vec<usize> = groups.iter().map(|group| group.rows[0].len()).collect();
+        let mut sums: Vec<Vec<Sum>> = lengths.iter().map(|&length| vec![Sum::default(); length]).collect();
+        let mut effort = Effort::default();
+        // As many primes at a time as there are threads: what is held beside the sums.
+        let places: Vec<usize> = (0..primes.len()).collect();
+        for places in places.chunks(rayon::current_num_threads().max(1)) {
+            let found: Vec<_> = places.par_iter().map(|&place| self.modulo(place, groups)).collect();
+            for (&place, (values, own)) in places.iter().zip(&found) {
+                effort = effort.and(*own);
+                let mut values = values.as_slice();
+                for ((sums, lift), &length) in sums.iter_mut().zip(&lifts).zip(&lengths) {
+                    let (own, rest) = values.split_at(length);
+                    values = rest;
+                    let pairs = sums.par_iter_mut().zip(own);
+                    pairs.for_each(|(sum, &value)| lift.add(sum, place, value.into()));
+                }
+            }
+        }
+        let values = sums
+            .iter()
+            .zip(&lifts)
+            .map(|(sums, lift)| sums.par_iter().map(|&sum| lift.finish(sum).0).collect());
+        (values.collect(), effort)
+    }
+
+    /// f at all points modulo the small prime of a place.
+    fn modulo(&self, place: usize, groups: &[Points]) -> (Vec<u16>, Effort) {
+        let direct = self.levels.first;
+        let prime = self.levels.primes()[place];
+        let row = |coordinate: usize| -> Vec<u16> {
+            let words = groups.iter().flat_map(|group| {
+                let q = group.modulus.value();
+                group.rows[coordinate].iter().map(move |&word| reduced(word, q, prime))
+            });
+            words.collect()
+        };
+        let rows: Vec<Vec<u16>> = (0..self.simplex.variables).map(row).collect();
+        match place.checked_sub(direct) {
+            None => self.small[place].evaluate(&rows),
+            Some(reduced) => self.twice(&self.levels.reduced[reduced], &rows),
+        }
+    }
+
+    /// The second step: f modulo a prime from values modulo smaller ones.
+    fn twice(&self, reduced_prime: &Reduced, rows: &[Vec<u16>]) -> (Vec<u16>, Effort) {
+        let prime = reduced_prime.prime;
+        let primes = &self.levels.direct[..reduced_prime.count];
+        let lift = Lift::new(primes, Modulus::new(prime));
+        let mut sums = vec![Sum::default(); rows[0].len()];
+        let mut effort = Effort::default();
+        for (place, (&smaller, small)) in primes.iter().zip(&self.small).enumerate() {
+            let row = |row: &Vec<u16>| -> Vec<u16> {
+                row.iter().map(|&word| reduced(word.into(), prime, smaller)).collect()
+            };
+            let (values, own) = small.evaluate(&rows.iter().map(row).collect::<Vec<_>>());
+            effort = effort.and(own);
+            for (sum, &value) in sums.iter_mut().zip(&values) {
+                lift.add(sum, place, value.into());
+            }
+        }
+        (sums.into_iter().map(|sum| lift.finish(sum).0 as u16).collect(), effort)
+    }
+}
+
+/// The shortest lift of a residue modulo q, modulo a small prime.
+fn reduced(word: u32, q: u32, prime: u32) -> u16 {
+    let word = i64::from(word) - if word > q / 2 { i64::from(q) } else { 0 };
+    word.rem_euclid(prime.into()) as u16
+}
