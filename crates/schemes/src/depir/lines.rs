@@ -8,9 +8,10 @@
 
 use papir_kernels::pointwise::{self, Modulus};
 use papir_kernels::simplex::Simplex as Polynomial;
-use papir_ring::prime::{inverse_mod, invert_all};
+use papir_ring::prime::invert_all;
 
-use super::interpolation::{contract, shortest};
+use super::decomposition::weights;
+use super::interpolation::contract;
 use super::simplex::Simplex;
 
 /// Slots that are handled together: their values stay in the cache.
@@ -120,47 +121,6 @@ impl Plan {
     }
 }
 
-/// The matrix that takes values at 0, 1, …, D to coefficients: Lagrange's polynomials, transposed.
-pub(super) fn weights(modulus: Modulus, degree: usize) -> Vec<Vec<u32>> {
-    // Π (x − j), from which each factor is divided off again.
-    let mut product = vec![1];
-    for node in 0..=degree as u32 {
-        product = times_root(modulus, &product, node);
-    }
-    let columns: Vec<Vec<u32>> = (0..=degree)
-        .map(|node| {
-            let quotient = divided(modulus, &product, node as u32);
-            let others = (0..=degree).filter(|&other| other != node);
-            let scale =
-                others.fold(1, |scale, other| modulus.mul(scale, modulus.sub(node as u32, other as u32)));
-            let scale = inverse_mod(scale.into(), modulus.value().into()) as u32;
-            quotient.iter().map(|&coefficient| modulus.mul(coefficient, scale)).collect()
-        })
-        .collect();
-    (0..=degree).map(|row| columns.iter().map(|column| column[row]).collect()).collect()
-}
-
-/// A polynomial, its constant coefficient first, times x − node.
-fn times_root(modulus: Modulus, polynomial: &[u32], node: u32) -> Vec<u32> {
-    let mut product = vec![0; polynomial.len() + 1];
-    for (i, &coefficient) in polynomial.iter().enumerate() {
-        product[i + 1] = modulus.add(product[i + 1], coefficient);
-        product[i] = modulus.sub(product[i], modulus.mul(coefficient, node));
-    }
-    product
-}
-
-/// A polynomial that is zero at a node, divided by x − node.
-fn divided(modulus: Modulus, polynomial: &[u32], node: u32) -> Vec<u32> {
-    let mut quotient = vec![0; polynomial.len() - 1];
-    let mut carry = 0;
-    for (out, &coefficient) in quotient.iter_mut().zip(&polynomial[1..]).rev() {
-        carry = modulus.add(modulus.mul(carry, node), coefficient);
-        *out = carry;
-    }
-    quotient
-}
-
 /// Polynomials in x, a row for each coefficient, to polynomials in Y with x = b + a·Y.
 fn substitute(modulus: Modulus, coefficients: &mut [u32], body: &[u32], mask: &[u32]) {
     let length = body.len();
@@ -178,28 +138,4 @@ fn substitute(modulus: Modulus, coefficients: &mut [u32], body: &[u32], mask: &[
         pointwise::mul_assign(row, &power, modulus);
         pointwise::mul_assign(&mut power, mask, modulus);
     }
-}
-
-/// The same by the definition, for any lines: f at Y = 0, 1, …, D, and interpolation.
-pub fn evaluate_at_points(
-    modulus: Modulus,
-    simplex: Simplex,
-    coefficients: &[u32],
-    bodies: &[&[u32]],
-    masks: &[&[u32]],
-) -> Vec<u32> {
-    let lifted: Vec<u32> = coefficients.iter().map(|&coefficient| shortest(coefficient, modulus)).collect();
-    let polynomial = Polynomial::new(modulus, simplex.variables, simplex.degree, &lifted);
-    let slots = bodies.first().map_or(0, |row| row.len());
-    let (mut points, masks) = (bodies.concat(), masks.concat());
-    let mut values = vec![0; (simplex.degree + 1) * slots];
-    for values in values.chunks_exact_mut(slots) {
-        polynomial.evaluate(&points, values);
-        pointwise::add_assign(&mut points, &masks, modulus);
-    }
-    let mut out = vec![0; values.len()];
-    for (row, weights) in out.chunks_exact_mut(slots).zip(weights(modulus, simplex.degree)) {
-        pointwise::combine(row, &values, &weights, modulus);
-    }
-    out
 }

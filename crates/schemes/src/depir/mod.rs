@@ -11,6 +11,7 @@
 //! | total-degree interpolation (section 6, Appendix B) | [`interpolation`] |
 //! | σ: index → point | [`simplex::Simplex::points`] |
 //! | ASHE (section 4.2) | [`papir_lattice::bv`] |
+//! | Fourier decomposition of ciphertexts (section 6) | [`decomposition`] |
 //! | Algorithm 4, lines 20–28: evaluation | [`lines`]; as in the paper, [`structure`] |
 //! | reply modulus switching (section 7) | [`papir_lattice::bv::switch`] |
 //! | SIMD slots ("Amortization", section 7) | [`client`] |
@@ -20,6 +21,7 @@
 //! at roots of unity do, and of f only its D + 1 contractions in one variable fewer are evaluated.
 
 pub mod client;
+pub mod decomposition;
 pub mod interpolation;
 pub mod lines;
 pub mod params;

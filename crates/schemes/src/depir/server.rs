@@ -6,6 +6,7 @@ use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{
     AlignedBytes, Blob, BlobSlice, Change, Error, Progress, RecordBuffer, Records, Result, copy_packed,
 };
+use papir_kernels::ntt::NttTable;
 use papir_kernels::pointwise::Modulus;
 use papir_lattice::bv::params::PLAINTEXT;
 use papir_lattice::bv::switch::Switch;
@@ -13,9 +14,13 @@ use rand_core::CryptoRng;
 use rayon::prelude::*;
 
 use super::Depir;
+use super::decomposition;
 use super::interpolation::interpolate;
 use super::lines::Lines;
 use super::params::{CHUNK_BYTES, DepirParams};
+use super::structure::levels::Steps;
+use super::structure::table::Store;
+use super::structure::{Effort, Points, Structure};
 use super::wire::{DepirAnswer, DepirPublic, DepirQuery, coordinate_mask};
 use crate::shape_io::check_source;
 
@@ -176,6 +181,38 @@ impl DepirServer {
             Ok(rows)
         };
         (0..ring.len()).into_par_iter().map(one).collect()
+    }
+
+    /// The data structure of a chunk's polynomial (Algorithm 4, lines 2 to 15).
+    ///
+    /// # Errors
+    /// As [`Structure::new`].
+    pub fn structure(
+        &self,
+        chunk: usize,
+        options: (Steps, usize),
+        store: &mut dyn Store,
+        progress: &dyn Progress,
+    ) -> Result<Structure> {
+        let largest = self.params.bv().ring().primes().into_iter().max().unwrap_or_default();
+        Structure::new(self.params.simplex(), self.polynomial(chunk), largest, options, store, progress)
+    }
+
+    /// What [`DepirServer::evaluate`] gives, by a data structure (Algorithm 4, lines 20 to 27).
+    pub fn look_up(&self, structure: &Structure, ciphertexts: &Ciphertexts<'_>) -> (Vec<Vec<u32>>, Effort) {
+        let (ring, degree) = (self.params.bv().ring(), self.params.simplex().degree);
+        let points = |(place, modulus): (usize, Modulus)| {
+            let (bodies, masks) = ciphertexts.modulo(place, ring.degree());
+            Points { modulus, rows: decomposition::values(modulus, degree, &bodies, &masks) }
+        };
+        let groups: Vec<Points> = ring.moduli().enumerate().map(points).collect();
+        let (values, effort) = structure.evaluate(&groups);
+        let back = |(values, table): (&Vec<u32>, &NttTable)| {
+            let mut rows = decomposition::coefficients(Modulus::new(table.modulus()), degree, values);
+            rows.chunks_exact_mut(ring.degree()).for_each(|row| table.inverse(row));
+            rows
+        };
+        (values.par_iter().zip(ring.tables()).map(back).collect(), effort)
     }
 
     /// Modulo the primes that are kept: for each power of Y, for each prime, n coefficients.

@@ -11,8 +11,9 @@ use rand_core::{CryptoRng, Rng, SeedableRng};
 
 use super::Depir;
 use super::client::DepirClient;
+use super::decomposition;
 use super::interpolation::shortest;
-use super::lines::{Lines, evaluate_at_points};
+use super::lines::Lines;
 use super::params::DepirParams;
 use super::server::DepirServer;
 use super::simplex::{Simplex, terms};
@@ -91,7 +92,12 @@ fn lines_are_evaluated_as_their_points_are() {
             (0..variables).map(|i| (&rows[i][..], &rows[variables + i][..])).unzip();
         let lines = Lines::new(modulus, &bodies, &masks).unwrap();
         let found = lines.evaluate(simplex, &coefficients);
-        let expected = evaluate_at_points(modulus, simplex, &coefficients, &bodies, &masks);
+        let lifted: Vec<u32> = coefficients.iter().map(|&c| shortest(c, modulus)).collect();
+        let polynomial = Polynomial::new(modulus, variables, degree, &lifted);
+        let points = decomposition::values(modulus, degree, &bodies, &masks).concat();
+        let mut values = vec![0; (degree + 1) * slots];
+        polynomial.evaluate(&points, &mut values);
+        let expected = decomposition::coefficients(modulus, degree, &values);
         assert!(found == expected, "{variables} variables, degree {degree}");
     }
     let (zero, one) = (vec![0; 3], vec![1; 3]);
@@ -138,6 +144,23 @@ fn structures_give_the_values() {
             }
         }
         assert!(read[0] == 0 && read[1] > 0);
+    }
+}
+
+/// The paper's way and ours give the same answer to the same query.
+#[test]
+fn answers_by_a_structure_are_those_on_lines() {
+    let mut rng = ChaCha20Rng::seed_from_u64(5);
+    let params = DepirParams::choose(Shape::of_bytes(30, 2).unwrap(), Goal::Balanced).unwrap();
+    let records = records(params.shape(), &mut rng);
+    let server = DepirServer::setup(params, &records, &mut rng, &NoProgress).unwrap();
+    let client = DepirClient::new(server.params().clone(), server.public().clone()).unwrap();
+    let (_, query) = client.query(None, &[3, 7, 7], &mut rng).unwrap();
+    let ciphertexts = server.expand(&query);
+    let expected = server.evaluate(&ciphertexts, 0).unwrap();
+    for tabulated in [0, 1] {
+        let structure = server.structure(0, (Steps::One, tabulated), &mut Memory, &NoProgress).unwrap();
+        assert!(server.look_up(&structure, &ciphertexts).0 == expected, "{tabulated} tabulated");
     }
 }
 
