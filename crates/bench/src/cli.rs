@@ -14,8 +14,9 @@ use crate::packing::{self, PackingReport};
 use crate::psi::{self, PsiReport};
 use crate::records::Synthetic;
 use crate::report::{write_columns, write_table};
+use crate::sheet::{self, Kind};
 use crate::subject::{self, Choice};
-use crate::{Error, Report, Result, figures, size, tables};
+use crate::{Error, Report, Result, depir, figures, size, tables};
 
 /// Bytes of a database where none are told.
 const DEFAULT_SIZE: u64 = 1 << 30;
@@ -24,6 +25,8 @@ const DEFAULT_RECORD_BYTES: u64 = 64;
 
 /// The benchmark of batches, which takes the sizes that schemes take.
 const BATCH: &str = "batch";
+/// The scheme whose sets have names.
+const DEPIR: &str = "depir";
 
 /// What --table and --figure have of their own.
 const OF_ONE_DATABASE: [&str; 8] =
@@ -94,6 +97,19 @@ pub struct Args {
     /// Queries that are timed.
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub runs: usize,
+    /// A set of the paper (depir): tiny or small.
+    #[arg(long, value_name = "SET", conflicts_with_all = ["compare", "dim0", "key_bits", "batch", "goal", "records", "size"])]
+    pub set: Option<depir::Set>,
+    /// Evaluate by the data structure of Kedlaya and Umans with so many variables tabulated (depir --set); on lines
+    /// otherwise.
+    #[arg(long, value_name = "J", requires = "set")]
+    pub tabulated: Option<usize>,
+    /// How often its primes are reduced: one, two, or so many of them looked up and the others reduced again.
+    #[arg(long, value_name = "one|two|N", requires = "tabulated")]
+    pub steps: Option<String>,
+    /// Keep its tables as files in this folder, and take those that are there.
+    #[arg(long, value_name = "FOLDER", requires = "tabulated")]
+    pub tables: Option<PathBuf>,
     /// Print one JSON object, for several schemes an array of them.
     #[arg(long)]
     pub json: bool,
@@ -106,6 +122,8 @@ const EXAMPLES: &str = "Examples:
   papir bench packing
   papir bench compress
   papir bench newton-tables
+  papir bench depir --set tiny
+  papir bench --table depir-3
   papir bench batch --size 256MiB --batch 32
   papir bench --table inspire-3
   papir bench --figure inspire-1 --svg inspire-1.svg";
@@ -144,7 +162,10 @@ pub fn run_with(args: &Args, out: &mut dyn Write, progress: &dyn Progress) -> Re
 
 /// Runs and prints a table of a paper.
 fn run_table(name: &str, args: &Args, out: &mut dyn Write, progress: &dyn Progress) -> Result<()> {
-    let all = || tables::all().map(|table| table.name);
+    if let Some(sheet) = sheet::by_name(Kind::Table, name) {
+        return run_sheet(sheet, args, out, progress);
+    }
+    let all = || tables::all().map(|table| table.name).chain(sheets(Kind::Table));
     let table = tables::by_name(name).ok_or_else(|| unknown("table", name, all()))?;
     let report = tables::run(table, &mut args.bench(progress)?)?;
     if args.json {
@@ -157,7 +178,10 @@ fn run_table(name: &str, args: &Args, out: &mut dyn Write, progress: &dyn Progre
 
 /// Runs a figure of a paper; prints its points, or draws it.
 fn run_figure(name: &str, args: &Args, out: &mut dyn Write, progress: &dyn Progress) -> Result<()> {
-    let all = || figures::ALL.iter().map(|figure| figure.name);
+    if let Some(sheet) = sheet::by_name(Kind::Figure, name) {
+        return run_sheet(sheet, args, out, progress);
+    }
+    let all = || figures::ALL.iter().map(|figure| figure.name).chain(sheets(Kind::Figure));
     let figure = figures::by_name(name).ok_or_else(|| unknown("figure", name, all()))?;
     let report = figures::run(figure, &mut args.bench(progress)?)?;
     if let Some(path) = &args.svg {
@@ -169,6 +193,26 @@ fn run_figure(name: &str, args: &Args, out: &mut dyn Write, progress: &dyn Progr
         (false, Some(_)) => {}
     }
     if report.correct { Ok(()) } else { Err(Error::Wrong { what: figure.name.to_owned() }) }
+}
+
+/// Names of sheets of a kind.
+fn sheets(kind: Kind) -> impl Iterator<Item = &'static str> {
+    sheet::all().filter(move |sheet| sheet.kind == kind).map(|sheet| sheet.name)
+}
+
+/// Makes and prints a sheet, or draws it.
+fn run_sheet(sheet: &sheet::Sheet, args: &Args, out: &mut dyn Write, progress: &dyn Progress) -> Result<()> {
+    let effort = Effort { threads: args.threads, runs: args.runs };
+    let report = sheet.make([depir::Set::Tiny, depir::Set::Small], effort, progress)?;
+    if let Some(path) = &args.svg {
+        write_svg(path, &depir::draw(&report)?)?;
+    }
+    match (args.json, &args.svg) {
+        (true, _) => write_json(out, &report)?,
+        (false, None) => report.write_table(out)?,
+        (false, Some(_)) => {}
+    }
+    if report.correct { Ok(()) } else { Err(Error::Wrong { what: sheet.name.to_owned() }) }
 }
 
 fn unknown(what: &str, name: &str, all: impl Iterator<Item = &'static str>) -> Error {
@@ -190,6 +234,9 @@ impl Args {
 
     /// What is asked for.
     fn work<'a>(&'a self, schemes: &'a [&'a str]) -> Result<Work<'a>> {
+        if let Some(set) = self.set {
+            return self.depir(schemes, set).map(Work::Depir);
+        }
         if let [BATCH] = schemes {
             return self.batch().map(Work::Batch);
         }
@@ -239,6 +286,15 @@ impl Args {
         })
     }
 
+    /// The set that is asked for.
+    fn depir(&self, schemes: &[&str], set: depir::Set) -> Result<depir::Extent<'_>> {
+        if schemes != [DEPIR] {
+            return Err(Error::usage(format!("--set of {}", schemes.join(", ")), "the scheme depir"));
+        }
+        let steps = self.steps.as_deref().map(depir::parse_steps).transpose()?;
+        Ok(depir::Extent { set, tabulated: self.tabulated, steps, tables: self.tables.as_deref() })
+    }
+
     /// Refuses what a benchmark with a name has of its own.
     fn nothing_of_a_database(&self, name: &str) -> Result<()> {
         let sizes = [self.size, self.records, self.record_bytes, self.record_bits, self.dim0];
@@ -270,10 +326,19 @@ fn records_in(size: u64, record_bits: u64) -> Result<u64> {
     Err(Error::usage(found, "room for one record at least"))
 }
 
+/// A scheme of a comparison that has no part in it.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct Without {
+    /// Its name.
+    pub scheme: String,
+    /// Why.
+    pub reason: String,
+}
+
 /// What a benchmark gave.
 pub enum Outcome {
-    /// One report a scheme.
-    Schemes(Vec<Report>),
+    /// One report a scheme; of a comparison also those that cannot take its database.
+    Schemes(Vec<Report>, Vec<Without>),
     /// The report of packing.
     Packing(PackingReport),
     /// The report of compression.
@@ -284,6 +349,8 @@ pub enum Outcome {
     Batch(BatchReport),
     /// The report of a set intersection.
     Psi(PsiReport),
+    /// The report of a set of doubly-efficient PIR.
+    Depir(depir::DepirReport),
 }
 
 /// Runs a benchmark.
@@ -301,11 +368,26 @@ pub fn perform(work: Work<'_>, effort: Effort, progress: &dyn Progress) -> Resul
         Work::Newton(extent) => newton::measure(extent, effort, progress).map(Outcome::Newton),
         Work::Batch(extent) => batch::measure(extent, effort, progress).map(Outcome::Batch),
         Work::Psi(extent) => psi::measure(extent, effort, progress).map(Outcome::Psi),
+        Work::Depir(extent) => depir::measure(extent, effort, progress).map(Outcome::Depir),
         Work::Schemes { schemes, records, record_bits, choice } => {
             let records = Synthetic::of(Shape::new(records, record_bits)?);
             let plan = Plan { records: &records, expected: &records, choice, effort };
             let measure = |name: &&str| subject::by_name(name)?.measure(&plan, progress);
-            schemes.iter().map(measure).collect::<Result<_>>().map(Outcome::Schemes)
+            let (mut reports, mut without) = (Vec::new(), Vec::new());
+            for name in schemes {
+                match measure(name) {
+                    Ok(report) => reports.push(report),
+                    // One that cannot is no reason to know nothing of the others.
+                    Err(error @ (Error::Core(_) | Error::Usage { .. })) if schemes.len() > 1 => {
+                        without.push(Without { scheme: (*name).to_owned(), reason: error.to_string() });
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+            if let ([], [first, ..]) = (&reports[..], &without[..]) {
+                return Err(Error::usage(&first.reason, "a database that one of the schemes takes"));
+            }
+            Ok(Outcome::Schemes(reports, without))
         }
     }
 }
@@ -313,21 +395,30 @@ pub fn perform(work: Work<'_>, effort: Effort, progress: &dyn Progress) -> Resul
 impl Outcome {
     fn write(&self, out: &mut dyn Write, json: bool) -> Result<()> {
         match (self, json) {
-            (Self::Schemes(reports), false) => write_table(out, reports),
+            (Self::Schemes(reports, without), false) => {
+                write_table(out, reports)?;
+                for Without { scheme, reason } in without {
+                    writeln!(out, "{scheme} cannot: {reason}")?;
+                }
+                Ok(())
+            }
             (Self::Packing(report), false) => report.write_table(out),
             (Self::Compression(report), false) => report.write_table(out),
             (Self::Newton(report), false) => report.write_table(out),
             (Self::Batch(report), false) => report.write_table(out),
             (Self::Psi(report), false) => report.write_table(out),
-            (Self::Schemes(reports), true) => match &reports[..] {
-                [report] => write_json(out, report),
-                _ => write_json(out, reports),
+            (Self::Depir(report), false) => report.write_table(out),
+            (Self::Schemes(reports, without), true) => match (&reports[..], &without[..]) {
+                ([report], []) => write_json(out, report),
+                (_, []) => write_json(out, reports),
+                _ => write_json(out, &both(reports, without)?),
             },
             (Self::Packing(report), true) => write_json(out, report),
             (Self::Compression(report), true) => write_json(out, report),
             (Self::Newton(report), true) => write_json(out, report),
             (Self::Batch(report), true) => write_json(out, report),
             (Self::Psi(report), true) => write_json(out, report),
+            (Self::Depir(report), true) => write_json(out, report),
         }
     }
 
@@ -337,7 +428,7 @@ impl Outcome {
     /// [`Error::Wrong`].
     pub fn check(&self) -> Result<()> {
         let wrong: Vec<&str> = match self {
-            Self::Schemes(reports) => {
+            Self::Schemes(reports, _) => {
                 reports.iter().filter(|report| !report.correct).map(|report| report.scheme).collect()
             }
             Self::Packing(report) => Some(report.part).filter(|_| !report.correct).into_iter().collect(),
@@ -345,9 +436,16 @@ impl Outcome {
             Self::Newton(report) => Some(report.part).filter(|_| !report.correct).into_iter().collect(),
             Self::Batch(report) => Some(report.part).filter(|_| !report.correct).into_iter().collect(),
             Self::Psi(report) => Some(report.part).filter(|_| !report.correct).into_iter().collect(),
+            Self::Depir(report) => Some(report.part).filter(|_| !report.correct).into_iter().collect(),
         };
         if wrong.is_empty() { Ok(()) } else { Err(Error::Wrong { what: wrong.join(", ") }) }
     }
+}
+
+/// Reports, then the reasons of those that have none.
+fn both(reports: &[Report], without: &[Without]) -> Result<Vec<serde_json::Value>> {
+    let values = reports.iter().map(serde_json::to_value).chain(without.iter().map(serde_json::to_value));
+    Ok(values.collect::<Result<_, _>>()?)
 }
 
 fn write_json(out: &mut dyn Write, value: &impl serde::Serialize) -> Result<()> {
@@ -360,7 +458,9 @@ fn named() -> impl Iterator<Item = [&'static str; 3]> {
     let benchmarks = definitions::ALL.iter().map(|one| ["benchmark", one.name, one.what]);
     let tables = tables::all().map(|table| ["table", table.name, table.what]);
     let figures = figures::ALL.iter().map(|figure| ["figure", figure.name, figure.what]);
-    benchmarks.chain(tables).chain(figures)
+    let sheets = sheet::all()
+        .map(|sheet| [if sheet.kind == Kind::Table { "table" } else { "figure" }, sheet.name, sheet.what]);
+    benchmarks.chain(tables).chain(figures).chain(sheets)
 }
 
 fn write_list(out: &mut dyn Write, json: bool) -> Result<()> {

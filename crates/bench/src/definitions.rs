@@ -4,7 +4,7 @@ use papir_core::Goal;
 
 use crate::compress::Extent;
 use crate::subject::Choice;
-use crate::{batch, newton, psi};
+use crate::{batch, depir, newton, psi};
 
 /// What a benchmark does.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -33,6 +33,8 @@ pub enum Work<'a> {
     Batch(batch::Extent<'a>),
     /// A private set intersection.
     Psi(psi::Extent),
+    /// A set of doubly-efficient PIR.
+    Depir(depir::Extent<'a>),
 }
 
 /// A benchmark that has a name.
@@ -169,6 +171,18 @@ pub const ALL: &[Definition] = &[
         what: "private set intersection: 1,000 elements against 10,000,000 with labels of 32 B",
         work: Work::Psi(set_of(10_000_000, Some(32))),
         tiny: Work::Psi(psi::Extent { receiver: 3, batch: 2, ..set_of(60, Some(32)) }),
+    },
+    Definition {
+        name: "depir-tiny",
+        what: "doubly-efficient PIR, the paper's set tiny on lines; papir bench depir --set tiny --tabulated J by tables",
+        work: Work::Depir(depir::Extent::of(depir::Set::Tiny)),
+        tiny: Work::Depir(depir::Extent::of(depir::Set::Least)),
+    },
+    Definition {
+        name: "depir-small",
+        what: "doubly-efficient PIR, the paper's set small on lines",
+        work: Work::Depir(depir::Extent::of(depir::Set::Small)),
+        tiny: Work::Depir(depir::Extent { tabulated: Some(2), ..depir::Extent::of(depir::Set::Least) }),
     },
     Definition {
         name: "newton-tables",

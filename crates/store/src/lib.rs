@@ -26,6 +26,7 @@ mod save;
 mod sealed_ids;
 mod snapshot;
 mod source;
+mod tables;
 mod update;
 mod writer;
 
@@ -34,4 +35,5 @@ pub use error::{Error, Result};
 pub use metadata::{BucketWish, KeywordSummary, Metadata, SourceSummary, timestamp};
 pub use snapshot::{OWNER_KEYS, OpenOptions, SEALED_OWNER_KEYS, SectionInfo, Snapshot};
 pub use source::{ChangeColumns, ChangeRow, Format, SkippedRow, read_changes};
+pub use tables::TableFolder;
 pub use update::{Prediction, REBUILD_ROOM, REBUILD_ROOM_OF_FEW, UpdateOptions, UpdateReport, Way, update};

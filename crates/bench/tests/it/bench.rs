@@ -7,7 +7,7 @@ use papir_bench::cli::{Args, Outcome, perform, run_with};
 use papir_bench::measure::{Effort, Plan};
 use papir_bench::records::Synthetic;
 use papir_bench::subject::{self, Choice};
-use papir_bench::{Error, definitions, figures, tables};
+use papir_bench::{Error, definitions, figures, sheet, tables};
 use papir_core::{Goal, NoProgress, Records, Result as CoreResult, Shape, read_record};
 use papir_schemes::registry;
 use serde_json::Value;
@@ -83,7 +83,7 @@ fn every_benchmark_runs_small_and_is_right() {
         assert!(registry::by_name(definition.name).is_err(), "{} is a scheme", definition.name);
         let outcome = perform(definition.tiny, EFFORT, &NoProgress).unwrap();
         outcome.check().unwrap();
-        if let Outcome::Schemes(reports) = outcome {
+        if let Outcome::Schemes(reports, _) = outcome {
             for report in reports {
                 let parts = report.encode_s + report.hint_s + report.material_s;
                 // A stage of setup that is not known here would be missing from the sum.
@@ -142,7 +142,8 @@ fn a_comparison_is_one_table_or_one_array() {
 #[test]
 fn the_list_names_all() {
     let list = output("--list").unwrap();
-    assert_eq!(list.lines().count(), definitions::ALL.len() + tables::all().count() + figures::ALL.len());
+    let papers = tables::all().count() + figures::ALL.len() + sheet::all().count();
+    assert_eq!(list.lines().count(), definitions::ALL.len() + papers);
     assert!(list.contains("\n--table inspire-2  ") && list.contains("\n--figure inspire-2  "), "{list}");
     assert!(list.lines().any(|line| line.starts_with("inspire-1gib  ")), "{list}");
     let json: Value = serde_json::from_str(&output("--list --json").unwrap()).unwrap();
@@ -168,6 +169,21 @@ fn a_table_and_a_figure_are_printed_as_text_json_and_svg() {
     assert_eq!(output(&line).unwrap(), "");
     assert!(std::fs::read_to_string(&path).unwrap().starts_with("<svg "));
     std::fs::remove_file(path).unwrap();
+}
+
+/// A comparison goes on without those that cannot, and says why.
+#[test]
+fn a_comparison_says_who_cannot() {
+    let line = "--compare plain,depir,simple --records 64 --record-bytes 64 --runs 1";
+    let table = output(line).unwrap();
+    assert!(
+        table.contains("depir cannot: the record length in bits is 512: expected at most 256"),
+        "{table}"
+    );
+    assert_eq!(table.lines().next().unwrap().split_whitespace().count(), 3, "{table}");
+    let json: Value = serde_json::from_str(&output(&format!("{line} --json")).unwrap()).unwrap();
+    assert_eq!((&json[1]["scheme"], &json[2]["scheme"]), (&"simple".into(), &"depir".into()));
+    assert!(json[2]["reason"].as_str().unwrap().contains("at most 256"));
 }
 
 /// Schemes without units say so.
@@ -210,8 +226,16 @@ fn wrong_arguments_are_named() {
         ("--table inspire-1", "table `inspire-1`: expected inspire-2 or inspire-3"),
         (
             "--figure inspire-9",
-            "figure `inspire-9`: expected inspire-1 or inspire-2 or inspire-3 or pirouette-3",
+            "figure `inspire-9`: expected inspire-1 or inspire-2 or inspire-3 or pirouette-3 or depir-3 or depir-tabulated",
         ),
+        ("inspire --set tiny", "--set of inspire: expected the scheme depir"),
+        ("depir --set medium", "the set `medium`: expected tiny or small"),
+        ("depir --tabulated 2", "--set <SET>"),
+        ("depir --set tiny --steps two", "--tabulated <J>"),
+        ("depir --set tiny --tabulated 5", "5 tabulated variables: expected at most 4"),
+        ("depir --set tiny --tabulated 4 --steps half", "the steps `half`: expected one, two or a number"),
+        ("depir --set tiny --tabulated 4 --steps one", "tables of up to"),
+        ("--compare plain,depir --records 9 --record-bytes 300KiB", "the record length in bits"),
         ("--table inspire-2 --figure inspire-2", "cannot be used with"),
         ("--figure inspire-1 --dim0 4", "cannot be used with"),
         ("--table inspire-2 --svg x.svg", "cannot be used with"),
@@ -255,7 +279,7 @@ fn wrong_records_are_not_correct() {
         assert!(subject.measure(&right, &NoProgress).unwrap().correct, "{}", subject.name());
         let report = subject.measure(&wrong, &NoProgress).unwrap();
         assert!(!report.correct, "{}", subject.name());
-        let checked = Outcome::Schemes(vec![report]).check().unwrap_err().to_string();
+        let checked = Outcome::Schemes(vec![report], Vec::new()).check().unwrap_err().to_string();
         assert_eq!(checked, format!("{} gave wrong records", subject.name()));
     }
 }

@@ -46,7 +46,41 @@ struct Tables {
     slots: Slots,
 }
 
+/// What parameters for some entries would be, also for more than are served.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Outline {
+    /// n.
+    pub ring_degree: usize,
+    /// m and D.
+    pub simplex: Simplex,
+    /// log₂ Q.
+    pub modulus_bits: f64,
+    /// Bytes of a query.
+    pub query_bytes: f64,
+    /// Bytes of an answer.
+    pub answer_bytes: f64,
+    /// Products of an answer's evaluation on lines.
+    pub multiplications: f64,
+}
+
 impl DepirParams {
+    /// What parameters for so many entries of 16 bits would be.
+    ///
+    /// # Errors
+    /// [`Error::Parameters`] when no ring is large enough.
+    pub fn outline(entries: u64, goal: Goal) -> Result<Outline> {
+        let choice = search::choose(entries, 1, goal)?;
+        let (query_bytes, answer_bytes) = choice.bytes(1);
+        Ok(Outline {
+            ring_degree: choice.ring_degree,
+            simplex: choice.simplex,
+            modulus_bits: choice.modulus_bits(),
+            query_bytes,
+            answer_bytes,
+            multiplications: choice.terms(choice.primes()),
+        })
+    }
+
     /// With rings of this degree and polynomials in so many variables.
     ///
     /// # Errors

@@ -64,15 +64,26 @@ impl Choice {
         points as f64 * self.simplex.rest() as f64
     }
 
+    /// Primes of the least Q.
+    pub(super) fn primes(self) -> usize {
+        (self.modulus_bits() / LOG2_LARGEST).ceil() as usize
+    }
+
+    /// Bytes of a query and of its answers in so many chunks, but for what primes are longer than they must be.
+    pub(super) fn bytes(self, chunks: usize) -> (f64, f64) {
+        let Simplex { variables, degree } = self.simplex;
+        let coefficients = self.ring_degree as f64 / 8.0;
+        let answer = (degree + 1) as f64 * self.reply_bits() * chunks as f64;
+        (coefficients * variables as f64 * self.modulus_bits(), coefficients * answer)
+    }
+
     /// What a query costs under a goal, answered in so many chunks. Where time counts, it is that of each of n
     /// indices: whoever asks for one of them alone asks another scheme.
-    fn cost(self, bits: f64, goal: Goal, chunks: usize) -> f64 {
-        let Simplex { variables, degree } = self.simplex;
-        let primes = (bits / LOG2_LARGEST).ceil();
+    fn cost(self, goal: Goal, chunks: usize) -> f64 {
         let n = self.ring_degree as f64;
-        let answers = (degree + 1) as f64 * self.reply_bits() * chunks as f64;
-        let bytes = n * (variables as f64 * bits + answers) / 8.0;
-        let seconds = chunks as f64 * self.terms(primes as usize) * TERM_SECONDS;
+        let (query, answer) = self.bytes(chunks);
+        let bytes = query + answer;
+        let seconds = chunks as f64 * self.terms(self.primes()) * TERM_SECONDS;
         match goal {
             Goal::MinCommunication => bytes,
             Goal::Balanced => (seconds + bytes * BYTE_SECONDS) / n,
@@ -99,7 +110,7 @@ pub(super) fn choose(entries: u64, chunks: usize, goal: Goal) -> Result<Choice> 
             if require_128(ring_degree, bits + 2.0, Secret::Ternary, SIGMA).is_err() {
                 continue;
             }
-            let cost = choice.cost(bits, goal, chunks);
+            let cost = choice.cost(goal, chunks);
             if best.is_none_or(|(least, _)| cost < least) {
                 best = Some((cost, choice));
             }

@@ -15,7 +15,7 @@ use super::{FigureReport, Kind};
 use crate::{Error, Result};
 
 /// A part of the picture, in pixels.
-type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+pub(crate) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 /// Colours that also the colour-blind tell apart (Okabe and Ito 2008), and paler ones.
 const COLOURS: [RGBColor; 12] = [
@@ -34,7 +34,7 @@ const COLOURS: [RGBColor; 12] = [
 ];
 
 /// The colour of the i-th thing.
-fn colour(i: usize) -> RGBColor {
+pub(crate) fn colour(i: usize) -> RGBColor {
     COLOURS[i % COLOURS.len()]
 }
 
@@ -57,7 +57,7 @@ pub fn draw(report: &FigureReport) -> Result<String> {
 }
 
 /// A picture of this size that `paint` fills.
-fn picture(size: (u32, u32), paint: impl FnOnce(&Area<'_>) -> Result<()>) -> Result<String> {
+pub(crate) fn picture(size: (u32, u32), paint: impl FnOnce(&Area<'_>) -> Result<()>) -> Result<String> {
     let mut text = String::new();
     let area = SVGBackend::with_string(&mut text, size).into_drawing_area();
     area.fill(&plotters::style::WHITE).map_err(refused)?;
@@ -68,6 +68,6 @@ fn picture(size: (u32, u32), paint: impl FnOnce(&Area<'_>) -> Result<()>) -> Res
 }
 
 /// What the drawing library refused.
-fn refused(error: impl std::fmt::Display) -> Error {
+pub(crate) fn refused(error: impl std::fmt::Display) -> Error {
     Error::Output(io::Error::other(error.to_string()))
 }

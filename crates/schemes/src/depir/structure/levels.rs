@@ -39,17 +39,14 @@ pub struct Levels {
 impl Levels {
     /// For f of this simplex, coefficients shortest lifts modulo t, at points modulo primes up to `largest`.
     pub fn new(simplex: Simplex, largest: u32, steps: Steps) -> Self {
-        Self::of(
-            simplex,
-            log2_value(simplex, f64::from(PLAINTEXT / 2).log2(), f64::from(largest) / 2.0),
-            steps,
-        )
+        let coefficient = f64::from(PLAINTEXT / 2).log2();
+        let bits = log2_value(simplex, coefficient, f64::from(largest) / 2.0);
+        Self::for_values(simplex, coefficient, bits, steps)
     }
 
-    /// For values of so many bits at the first level.
-    fn of(simplex: Simplex, bits: f64, steps: Steps) -> Self {
+    /// For f with coefficients of so many bits, whose values at the first level have so many.
+    pub fn for_values(simplex: Simplex, coefficient: f64, bits: f64, steps: Steps) -> Self {
         let all = covering(bits);
-        let coefficient = f64::from(PLAINTEXT / 2).log2();
         let reduce = |&prime: &u32| {
             let bits = log2_value(simplex, coefficient, f64::from(prime) / 2.0);
             Reduced { prime, count: covering(bits).len() }

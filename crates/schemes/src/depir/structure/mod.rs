@@ -19,7 +19,7 @@ pub mod sorted;
 pub mod table;
 
 use papir_core::{Progress, Result};
-use papir_kernels::pointwise::Modulus;
+pub use papir_kernels::pointwise::Modulus;
 use papir_lattice::bv::params::PLAINTEXT;
 use papir_ring::crt::{Lift, Sum};
 use rayon::prelude::*;

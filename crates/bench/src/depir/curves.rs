@@ -1,0 +1,175 @@
+//! Figure 3, and the time against how many variables are tabulated.
+
+use papir_core::Progress;
+use papir_schemes::depir::simplex::{Simplex, terms};
+use papir_schemes::depir::structure::levels::Steps;
+use plotters::chart::ChartBuilder;
+use plotters::coord::combinators::IntoLogRange;
+use plotters::element::{Circle, PathElement};
+use plotters::style::{Color, IntoFont};
+
+use super::estimate::{exact, one_step, two_steps};
+use super::set::{Extent, Set, measure};
+use crate::figures::plot::{colour, picture, refused};
+use crate::measure::Effort;
+use crate::sheet::{Curve, Kind, Rows, Sheet, SheetReport};
+use crate::size::display;
+use crate::{Error, Result};
+
+/// Its figures.
+pub const CURVES: &[Sheet] = &[
+    Sheet {
+        kind: Kind::Figure,
+        name: "depir-3",
+        what: "Doubly-efficient PIR, Figure 3: entries of tables by N, estimated and exact, q = 2^20",
+        run: |_, _, _| Ok(figure_3()),
+    },
+    Sheet {
+        kind: Kind::Figure,
+        name: "depir-tabulated",
+        what: "Doubly-efficient PIR, tiny: an answer's seconds against tabulated variables, one step",
+        run: |sets, effort, progress| tabulated(sets[0], effort, progress),
+    },
+];
+
+/// The figure's modulus, and its largest coefficient: half of it.
+const LOG2_Q: f64 = 20.0;
+const LN_2: f64 = std::f64::consts::LN_2;
+/// Total degrees.
+const DEGREES: [usize; 8] = [10, 15, 20, 30, 40, 60, 80, 100];
+
+fn figure_3() -> Rows {
+    let columns = ["steps", "m", "D", "N", "look-ups", "exact", "entries", "exact"];
+    let (mut rows, mut curves) = (Vec::new(), Vec::new());
+    for steps in [Steps::One, Steps::Two] {
+        let number = if steps == Steps::One { "one" } else { "two" };
+        for variables in [3, 4, 5] {
+            let (mut estimated, mut counted) = (Vec::new(), Vec::new());
+            for degree in DEGREES {
+                let (d, m) = (degree as f64, variables as f64);
+                let estimate = match steps {
+                    Steps::One => one_step(d, LOG2_Q * LN_2, m),
+                    _ => two_steps(d, LOG2_Q * LN_2, m, (LOG2_Q - 1.0) * LN_2),
+                };
+                let simplex = Simplex { variables, degree };
+                let count = exact(simplex, LOG2_Q - 1.0, LOG2_Q.exp2(), steps);
+                let records = terms(variables, degree) as f64;
+                estimated.push((records, estimate.entries));
+                counted.push((records, count.entries));
+                rows.push(vec![
+                    number.to_owned(),
+                    variables.to_string(),
+                    degree.to_string(),
+                    format!("{records:.0}"),
+                    format!("{:.0}", estimate.lookups),
+                    format!("{:.0}", count.lookups),
+                    format!("{:.2e}", estimate.entries),
+                    format!("{:.2e}", count.entries),
+                ]);
+            }
+            let name = |what: &str| format!("{number} step(s), m = {variables}, {what}");
+            curves.push(Curve { name: name("estimated"), points: estimated });
+            curves.push(Curve { name: name("exact"), points: counted });
+        }
+    }
+    Rows {
+        columns: columns.map(str::to_owned).to_vec(),
+        rows,
+        notes: vec![
+            "Estimated by Propositions 5.3 and 5.4 with o(1) = 0; exact by lists of odd primes.".to_owned(),
+        ],
+        curves,
+        axes: ["N", "entries"],
+        correct: true,
+    }
+}
+
+/// The most variables of which all primes of one step have tables that memory holds.
+const MOST: usize = 2;
+
+fn tabulated(set: Set, effort: Effort, progress: &dyn Progress) -> Result<Rows> {
+    let columns = [
+        "tabulated",
+        "tables",
+        "preprocessing s",
+        "answer s",
+        "points",
+        "multiplications",
+        "table bytes read",
+    ];
+    let (mut rows, mut points, mut correct) = (Vec::new(), Vec::new(), true);
+    for tabulated in std::iter::once(None).chain((0..=MOST).map(Some)) {
+        let report = measure(Extent { tabulated, ..Extent::of(set) }, effort, progress)?;
+        correct &= report.correct;
+        if let Some(tabulated) = tabulated {
+            points.push((tabulated as f64 + 1.0, report.answer_s));
+        }
+        rows.push(vec![
+            tabulated.map_or_else(|| "on lines".to_owned(), |tabulated| tabulated.to_string()),
+            display(report.table_bytes),
+            format!("{:.1}", report.preprocess_s),
+            format!("{:.2}", report.answer_s),
+            format!("{:.2e}", report.work.points as f64),
+            format!("{:.2e}", report.work.multiplications as f64),
+            format!("{:.2e}", report.work.table_bytes_read as f64),
+        ]);
+    }
+    let notes = [
+        "With no variable tabulated, what points have in common is computed for all of them once they are sorted; with some, it is read.",
+        "Tables of three or four variables for all primes of one step exceed memory: papir bench depir --set tiny --tabulated 3 reduces primes twice.",
+    ];
+    Ok(Rows {
+        columns: columns.map(str::to_owned).to_vec(),
+        rows,
+        notes: notes.map(str::to_owned).to_vec(),
+        curves: vec![Curve { name: "structure".to_owned(), points }],
+        axes: ["1 + tabulated variables", "seconds"],
+        correct,
+    })
+}
+
+/// Draws the curves of a figure: the text of an SVG file, a circle for each point.
+///
+/// # Errors
+/// [`Error::Usage`] for a figure without points, [`Error::Output`] when it could not be drawn.
+pub fn draw(report: &SheetReport) -> Result<String> {
+    let all = || report.curves.iter().flat_map(|curve| &curve.points);
+    if all().next().is_none() {
+        return Err(Error::usage(format!("{} without points", report.name), "one at least"));
+    }
+    let range = |value: fn(&(f64, f64)) -> f64| {
+        let values = all().map(value);
+        let least = values.clone().fold(f64::INFINITY, f64::min);
+        least * 0.8..values.fold(0.0, f64::max) * 1.3
+    };
+    picture((1000, 700), |area| {
+        let mut chart = ChartBuilder::on(area)
+            .caption(report.what, ("sans-serif", 18))
+            .margin(15)
+            .x_label_area_size(45)
+            .y_label_area_size(80)
+            .build_cartesian_2d(range(|point| point.0).log_scale(), range(|point| point.1).log_scale())
+            .map_err(refused)?;
+        let number = |value: &f64| if *value < 1e4 { format!("{value:.0}") } else { format!("{value:.0e}") };
+        let mut mesh = chart.configure_mesh();
+        mesh.x_desc(report.axes[0]).y_desc(report.axes[1]).max_light_lines(0);
+        mesh.x_label_formatter(&number).y_label_formatter(&number).draw().map_err(refused)?;
+        for (i, curve) in report.curves.iter().enumerate() {
+            // Estimates and counts of one thing have one colour.
+            let hue = colour(i / 2);
+            let style = if i % 2 == 0 { hue.mix(0.5).stroke_width(1) } else { hue.stroke_width(2) };
+            let line = PathElement::new(curve.points.clone(), style);
+            let named = chart.draw_series([line]).map_err(refused)?;
+            named
+                .label(curve.name.clone())
+                .legend(move |(x, y)| PathElement::new(vec![(x, y), (x + 20, y)], style));
+            let filled = if i % 2 == 0 { hue.stroke_width(1) } else { hue.filled() };
+            chart
+                .draw_series(curve.points.iter().map(|&place| Circle::new(place, 4, filled)))
+                .map_err(refused)?;
+        }
+        let font = ("sans-serif", 12).into_font();
+        chart.configure_series_labels().label_font(font).draw().map_err(refused)?;
+        Ok(())
+    })
+}

@@ -1,0 +1,21 @@
+//! Doubly-efficient PIR by the paper's sets (`papir bench depir --set tiny`), and its tables and figures.
+//!
+//! A query asks for as many random indices as a plaintext has slots, and every record that comes back is compared.
+//! Answers take seconds: there is no query to warm up.
+//!
+//! | file | what |
+//! |---|---|
+//! | `set` | one set measured: on lines, or by Kedlaya and Umans' structure |
+//! | `estimate` | counts of look-ups and entries: Propositions 5.3 and 5.4, and exact lists of primes |
+//! | `sheets` | Tables 2, 3 and 4 |
+//! | `curves` | Figure 3, and the time against how many variables are tabulated |
+
+mod curves;
+mod estimate;
+mod set;
+mod sheets;
+
+pub use curves::{CURVES, draw};
+pub(crate) use set::parse_steps;
+pub use set::{DepirReport, Extent, Set, measure};
+pub use sheets::SHEETS;

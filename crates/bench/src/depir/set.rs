@@ -1,0 +1,463 @@
+//! One set of parameters, measured.
+
+use std::path::Path;
+use std::str::FromStr;
+
+use getrandom::SysRng;
+use papir_core::scheme::{Client, Parameters, Server, Wire};
+use papir_core::{Progress, Record, Shape, read_record};
+use papir_kernels::Backend;
+use papir_schemes::depir::client::DepirClient;
+use papir_schemes::depir::params::DepirParams;
+use papir_schemes::depir::server::DepirServer;
+use papir_schemes::depir::simplex::Simplex;
+use papir_schemes::depir::structure::levels::{Levels, Steps};
+use papir_schemes::depir::structure::table::{Memory, Store};
+use papir_schemes::depir::structure::{Effort as Looked, Structure};
+use papir_schemes::depir::wire::{DepirAnswer, DepirQuery};
+use papir_store::TableFolder;
+use rand_core::{Rng, UnwrapErr};
+use serde::Serialize;
+
+use crate::clock::timed;
+use crate::measure::{Effort, median};
+use crate::memory::{self, Resident};
+use crate::records::Synthetic;
+use crate::report::write_columns;
+use crate::size::display;
+use crate::{Error, Result};
+
+/// A set of the paper's Table 3, or a small one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Set {
+    /// 7,315 records of 2 bytes: four variables of degree 18, rings of degree 2¹⁵.
+    Tiny,
+    /// 46,376 records of 2 bytes: four variables of degree 30.
+    Small,
+    /// 35 records: for tests.
+    Least,
+}
+
+impl Set {
+    /// The name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Tiny => "tiny",
+            Self::Small => "small",
+            Self::Least => "least",
+        }
+    }
+
+    /// Its parameters.
+    ///
+    /// # Errors
+    /// As [`DepirParams::new`].
+    pub fn params(self) -> Result<DepirParams> {
+        let (records, ring_degree, variables) = match self {
+            Self::Tiny => (7315, 1 << 15, 4),
+            Self::Small => (46_376, 1 << 15, 4),
+            Self::Least => (35, 1 << 13, 4),
+        };
+        Ok(DepirParams::new(Shape::of_bytes(records, 2)?, ring_degree, variables)?)
+    }
+}
+
+impl FromStr for Set {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "tiny" => Ok(Self::Tiny),
+            "small" => Ok(Self::Small),
+            other => Err(Error::usage(format!("the set `{other}`"), "tiny or small")),
+        }
+    }
+}
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Extent<'a> {
+    /// The parameters.
+    pub set: Set,
+    /// By a data structure with so many variables tabulated; on lines without.
+    pub tabulated: Option<usize>,
+    /// How often primes are reduced; as few times as memory allows without.
+    pub steps: Option<Steps>,
+    /// Where tables are kept as files; in memory without.
+    pub tables: Option<&'a Path>,
+}
+
+impl Extent<'_> {
+    /// A set on lines.
+    pub const fn of(set: Set) -> Self {
+        Self { set, tabulated: None, steps: None, tables: None }
+    }
+}
+
+/// How often primes are reduced, as it is typed: one, two, or how many are looked up at once.
+///
+/// # Errors
+/// [`Error::Usage`].
+pub(crate) fn parse_steps(text: &str) -> Result<Steps> {
+    match text {
+        "one" => Ok(Steps::One),
+        "two" => Ok(Steps::Two),
+        other => other
+            .parse()
+            .map(Steps::Mixture)
+            .map_err(|_| Error::usage(format!("the steps `{other}`"), "one, two or a number of primes")),
+    }
+}
+
+/// Work of one answer, counted.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Counters {
+    /// Points at which something is evaluated or looked up modulo one prime.
+    pub points: u64,
+    /// Products of residues in these evaluations.
+    pub multiplications: u64,
+    /// Bytes that are read of tables.
+    pub table_bytes_read: u64,
+}
+
+/// What a set costs. Times are medians.
+#[derive(Clone, Debug, Serialize)]
+pub struct DepirReport {
+    /// "depir".
+    pub part: &'static str,
+    /// The set.
+    pub set: &'static str,
+    /// "lines", or "structure".
+    pub method: &'static str,
+    /// Variables that are tabulated, of a structure.
+    pub tabulated: Option<usize>,
+    /// Primes of the first level that are looked up, and those that are reduced again, of a structure.
+    pub levels: Option<[usize; 2]>,
+    /// Records of the database.
+    pub records: u64,
+    /// Bytes of each.
+    pub record_bytes: usize,
+    /// Threads.
+    pub threads: usize,
+    /// The kernels' instruction set.
+    pub backend: &'static str,
+    /// n.
+    pub ring_degree: usize,
+    /// m.
+    pub variables: usize,
+    /// D.
+    pub degree: usize,
+    /// log₂ Q.
+    pub log2_modulus: f64,
+    /// Primes of Q.
+    pub primes: usize,
+    /// Estimated bits.
+    pub security_bits: f64,
+    /// log₂ of the probability that an honest answer does not decode.
+    pub failure_log2: f64,
+    /// Indices of a query.
+    pub batch: usize,
+    /// A query as sent.
+    pub query_bytes: u64,
+    /// An answer as sent.
+    pub answer_bytes: u64,
+    /// From records to what answers: interpolation and tables.
+    pub preprocess_s: f64,
+    /// Tables.
+    pub table_bytes: u64,
+    /// The client's query.
+    pub query_s: f64,
+    /// From the query's bytes to the answer's.
+    pub answer_s: f64,
+    /// The same for each index.
+    pub answer_ms_per_index: f64,
+    /// Parts of it: evaluation, and modulus switching.
+    pub evaluate_s: f64,
+    /// Modulus switching.
+    pub switch_s: f64,
+    /// The client's extraction.
+    pub extract_s: f64,
+    /// What an answer takes, counted.
+    pub work: Counters,
+    /// What the process holds, the most that an answer adds included.
+    pub rss_bytes: Option<u64>,
+    /// Records that were compared.
+    pub compared: usize,
+    /// Whether all of them were the source's.
+    pub correct: bool,
+}
+
+/// Prepares and asks.
+///
+/// # Errors
+/// Those of the scheme; [`Error::Backend`], [`Error::Threads`], or [`Error::Usage`] for threads, runs or memory out
+/// of range.
+pub fn measure(extent: Extent<'_>, effort: Effort, progress: &dyn Progress) -> Result<DepirReport> {
+    let backend = Backend::try_from_env()?.name();
+    effort.pool()?.install(|| {
+        let bench = Bench::prepare(extent, progress)?;
+        progress.stage("queries", effort.runs as u64);
+        let mut resident = Resident::after_setup();
+        let mut runs = Vec::new();
+        for _ in 0..effort.runs {
+            if let Some(resident) = &mut resident {
+                resident.before_answer();
+            }
+            runs.push(bench.ask()?);
+            progress.advance(1);
+        }
+        Ok(bench.report(extent, effort, backend, (&runs, resident)))
+    })
+}
+
+/// A prepared set.
+struct Bench {
+    records: Synthetic,
+    server: DepirServer,
+    structure: Option<Structure>,
+    preprocess_s: f64,
+}
+
+/// One query's times and counts.
+#[derive(Default)]
+struct Run {
+    query: f64,
+    answer: f64,
+    evaluate: f64,
+    switch: f64,
+    extract: f64,
+    looked: Looked,
+    compared: usize,
+    correct: bool,
+}
+
+impl Bench {
+    fn prepare(extent: Extent<'_>, progress: &dyn Progress) -> Result<Self> {
+        let params = extent.set.params()?;
+        let options = options(extent, &params)?;
+        let records = Synthetic::of(params.shape());
+        let (prepared, preprocess_s) = timed(|| -> Result<_> {
+            let server = DepirServer::setup(params, &records, &mut UnwrapErr(SysRng), progress)?;
+            let mut store: Box<dyn Store> = match extent.tables {
+                Some(folder) => Box::new(TableFolder::open(folder).map_err(refused)?),
+                None => Box::new(Memory),
+            };
+            let structure = match options {
+                Some(options) => Some(server.structure(0, options, &mut *store, progress)?),
+                None => None,
+            };
+            Ok((server, structure))
+        });
+        let (server, structure) = prepared?;
+        Ok(Self { records, server, structure, preprocess_s })
+    }
+
+    /// Asks for as many records as a query holds and compares them.
+    fn ask(&self) -> Result<Run> {
+        let params = self.server.params();
+        let mut rng = UnwrapErr(SysRng);
+        let count = params.shape().records();
+        let indices: Vec<u64> = (0..params.ring_degree()).map(|_| rng.next_u64() % count).collect();
+        let client = DepirClient::new(params.clone(), self.server.public().clone())?;
+        let mut run = Run { compared: indices.len(), ..Run::default() };
+        let (asked, seconds) = timed(|| {
+            let (secret, query) = client.query(None, &indices, &mut rng)?;
+            Ok::<_, papir_core::Error>((secret, query.encode(params)))
+        });
+        run.query = seconds;
+        let (secret, query) = asked?;
+        let (answer, seconds) = timed(|| self.answer(&query, &mut run));
+        run.answer = seconds;
+        let answer = answer?;
+        let (found, seconds) = timed(|| client.extract(secret, DepirAnswer::decode(params, &answer)?));
+        run.extract = seconds;
+        run.correct = found.is_ok_and(|found| self.are_right(&indices, &found));
+        Ok(run)
+    }
+
+    /// From a query's bytes to its answer's.
+    fn answer(&self, query: &[u8], run: &mut Run) -> Result<Vec<u8>> {
+        let params = self.server.params();
+        let query = DepirQuery::decode(params, query)?;
+        let ciphertexts = self.server.expand(&query);
+        let (residues, seconds) = timed(|| match &self.structure {
+            None => self.server.evaluate(&ciphertexts, 0),
+            Some(structure) => {
+                let (residues, looked) = self.server.look_up(structure, &ciphertexts);
+                run.looked = looked;
+                Ok(residues)
+            }
+        });
+        run.evaluate = seconds;
+        let (words, seconds) = timed(|| residues.map(|residues| self.server.switch(&residues)));
+        run.switch = seconds;
+        Ok(DepirAnswer::new(words?).encode(params))
+    }
+
+    fn are_right(&self, indices: &[u64], found: &[Record]) -> bool {
+        let right = |(&index, record): (&u64, &Record)| {
+            read_record(&self.records, index).is_ok_and(|expected| expected == *record)
+        };
+        found.len() == indices.len() && indices.iter().zip(found).all(right)
+    }
+
+    fn report(
+        &self,
+        extent: Extent<'_>,
+        effort: Effort,
+        backend: &'static str,
+        (runs, resident): (&[Run], Option<Resident>),
+    ) -> DepirReport {
+        let params = self.server.params();
+        let (description, ring) = (params.describe(), params.bv().ring());
+        let Simplex { variables, degree } = params.simplex();
+        let median_of = |time: fn(&Run) -> f64| median(runs.iter().map(time).collect());
+        let answer_s = median_of(|run| run.answer);
+        let looked = runs.last().map(|run| run.looked).unwrap_or_default();
+        let levels = self.structure.as_ref().map(Structure::levels);
+        DepirReport {
+            part: "depir",
+            set: extent.set.name(),
+            method: if levels.is_some() { "structure" } else { "lines" },
+            tabulated: extent.tabulated,
+            levels: levels.map(|levels: &Levels| [levels.first, levels.reduced.len()]),
+            records: description.shape.records(),
+            record_bytes: description.shape.record_bytes(),
+            threads: effort.threads,
+            backend,
+            ring_degree: params.ring_degree(),
+            variables,
+            degree,
+            log2_modulus: ring.log2_modulus(),
+            primes: ring.len(),
+            security_bits: description.security.map_or(0.0, |security| security.bits),
+            failure_log2: description.failure_log2,
+            batch: params.ring_degree(),
+            query_bytes: description.sizes.query,
+            answer_bytes: description.sizes.answer,
+            preprocess_s: self.preprocess_s,
+            table_bytes: self.structure.as_ref().map_or(0, Structure::table_bytes),
+            query_s: median_of(|run| run.query),
+            answer_s,
+            answer_ms_per_index: 1e3 * answer_s / params.ring_degree() as f64,
+            evaluate_s: median_of(|run| run.evaluate),
+            switch_s: median_of(|run| run.switch),
+            extract_s: median_of(|run| run.extract),
+            work: match &self.structure {
+                None => on_lines(params),
+                Some(_) => Counters {
+                    points: looked.points,
+                    multiplications: looked.multiplications,
+                    table_bytes_read: looked.table_bytes,
+                },
+            },
+            rss_bytes: resident.map(|resident| resident.bytes()),
+            compared: runs.iter().map(|run| run.compared).sum(),
+            correct: runs.iter().all(|run| run.correct),
+        }
+    }
+}
+
+/// Points and products of an evaluation on lines.
+pub(super) fn on_lines(params: &DepirParams) -> Counters {
+    let simplex = params.simplex();
+    let points = params.ring_degree() * params.bv().ring().len() * (simplex.degree + 1);
+    let rest = Simplex { variables: simplex.variables - 1, ..simplex };
+    let terms = if rest.variables == 0 { 1 } else { rest.len() };
+    Counters { points: points as u64, multiplications: points as u64 * terms as u64, table_bytes_read: 0 }
+}
+
+/// How primes are reduced, and how many variables are tabulated; none on lines.
+fn options(extent: Extent<'_>, params: &DepirParams) -> Result<Option<(Steps, usize)>> {
+    let Some(tabulated) = extent.tabulated else {
+        if extent.steps.is_some() || extent.tables.is_some() {
+            return Err(Error::usage(
+                "--steps or --tables without --tabulated",
+                "--tabulated, with a number of variables",
+            ));
+        }
+        return Ok(None);
+    };
+    let simplex = params.simplex();
+    if tabulated > simplex.variables {
+        let expected = format!("at most {}", simplex.variables);
+        return Err(Error::usage(format!("{tabulated} tabulated variables"), expected));
+    }
+    // Beyond two variables tables of all primes of one step are too large for most machines.
+    let steps = extent.steps.unwrap_or(if tabulated > 2 { Steps::Two } else { Steps::One });
+    let largest = params.bv().ring().primes().into_iter().max().unwrap_or_default();
+    let levels = Levels::new(simplex, largest, steps);
+    let bytes = if tabulated == 0 { 0.0 } else { 2.0 * levels.entries(simplex, tabulated) };
+    if extent.tables.is_none()
+        && let Some(free) = memory::available()
+        && bytes > free as f64
+    {
+        let found = format!("tables of up to {}", display(bytes as u64));
+        let expected =
+            format!("at most the {} of memory that are free, or --tables with a folder", display(free));
+        return Err(Error::usage(found, expected));
+    }
+    Ok(Some((steps, tabulated)))
+}
+
+fn refused(error: impl ToString) -> Error {
+    Error::usage("the folder of tables", error)
+}
+
+impl DepirReport {
+    /// Writes it as a table.
+    ///
+    /// # Errors
+    /// The writer's.
+    pub fn write_table(&self, out: &mut dyn std::io::Write) -> Result<()> {
+        let lines: Vec<Vec<String>> =
+            self.lines().into_iter().map(|(name, value)| vec![name.to_owned(), value]).collect();
+        write_columns(out, &lines)
+    }
+
+    fn lines(&self) -> Vec<(&'static str, String)> {
+        let seconds = |seconds: f64| format!("{seconds:.2} s");
+        let method = match (self.tabulated, self.levels) {
+            (Some(tabulated), Some([direct, reduced])) => format!(
+                "structure, {tabulated} of {} variables tabulated, {direct} primes looked up and {reduced} reduced again",
+                self.variables
+            ),
+            _ => "on lines, no table".to_owned(),
+        };
+        vec![
+            ("set", format!("{}: {} records of {} B", self.set, self.records, self.record_bytes)),
+            ("threads", format!("{}, {}", self.threads, self.backend)),
+            (
+                "parameters",
+                format!(
+                    "n = {}, m = {}, D = {}, log2 Q = {:.1} in {} primes, {} bits, failure 2^{:.0}",
+                    self.ring_degree,
+                    self.variables,
+                    self.degree,
+                    self.log2_modulus,
+                    self.primes,
+                    self.security_bits,
+                    self.failure_log2
+                ),
+            ),
+            ("method", method),
+            ("preprocessing", seconds(self.preprocess_s)),
+            ("tables", display(self.table_bytes)),
+            ("batch", format!("{} indices a query", self.batch)),
+            ("query", format!("{}, made in {}", display(self.query_bytes), seconds(self.query_s))),
+            ("answer", format!("{}, opened in {}", display(self.answer_bytes), seconds(self.extract_s))),
+            (
+                "answered in",
+                format!("{}, {:.3} ms an index", seconds(self.answer_s), self.answer_ms_per_index),
+            ),
+            ("  evaluate", seconds(self.evaluate_s)),
+            ("  switch", seconds(self.switch_s)),
+            ("points", format!("{:.3e}", self.work.points as f64)),
+            ("multiplications", format!("{:.3e}", self.work.multiplications as f64)),
+            ("table bytes read", format!("{:.3e}", self.work.table_bytes_read as f64)),
+            ("resident", self.rss_bytes.map_or("-".to_owned(), display)),
+            ("compared", format!("{} records", self.compared)),
+            ("correct", if self.correct { "yes" } else { "NO" }.to_owned()),
+        ]
+    }
+}

@@ -1,0 +1,75 @@
+//! Sets, tables and figures of doubly-efficient PIR, at the least set.
+
+use papir_bench::depir::{self, Extent, Set};
+use papir_bench::measure::Effort;
+use papir_bench::sheet::{self, Kind};
+use papir_core::NoProgress;
+use papir_schemes::depir::structure::levels::Steps;
+use serde_json::Value;
+
+const EFFORT: Effort = Effort { threads: 2, runs: 1 };
+const LEAST: Extent<'static> = Extent::of(Set::Least);
+
+#[test]
+fn a_set_is_measured_every_way() {
+    let folder = std::env::temp_dir().join(format!("papir-tables-{}", std::process::id()));
+    let lines = depir::measure(LEAST, EFFORT, &NoProgress).unwrap();
+    assert!(lines.correct && lines.compared == lines.batch && lines.table_bytes == 0);
+    assert!(lines.work.multiplications > 0 && lines.work.table_bytes_read == 0);
+    for (tabulated, steps) in [(0, None), (1, Some(Steps::One)), (2, Some(Steps::Mixture(4))), (3, None)] {
+        let extent = Extent { tabulated: Some(tabulated), steps, tables: Some(&folder), ..LEAST };
+        let report = depir::measure(extent, EFFORT, &NoProgress).unwrap();
+        assert!(report.correct, "{tabulated} tabulated");
+        assert_eq!(report.table_bytes > 0, tabulated > 0);
+        assert_eq!(report.work.table_bytes_read > 0, tabulated > 0);
+        assert_eq!((report.query_bytes, report.answer_bytes), (lines.query_bytes, lines.answer_bytes));
+        let mut text = Vec::new();
+        report.write_table(&mut text).unwrap();
+        assert!(String::from_utf8(text).unwrap().contains("variables tabulated"));
+        let json: Value = serde_json::to_value(&report).unwrap();
+        for field in ["batch", "table_bytes", "preprocess_s", "work", "answer_s", "set"] {
+            assert!(!json[field].is_null(), "{field}");
+        }
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn sheets_have_as_many_cells_as_titles() {
+    for sheet in sheet::all() {
+        let report = sheet.make([Set::Least; 2], EFFORT, &NoProgress).unwrap();
+        assert!(report.correct && !report.rows.is_empty(), "{}", sheet.name);
+        for row in &report.rows {
+            assert_eq!(row.len(), report.columns.len(), "{}: {row:?}", sheet.name);
+        }
+        let mut text = Vec::new();
+        report.write_table(&mut text).unwrap();
+        assert!(text.len() > 100);
+        match sheet.kind {
+            Kind::Table => assert!(depir::draw(&report).is_err()),
+            Kind::Figure => {
+                let picture = depir::draw(&report).unwrap();
+                let points: usize = report.curves.iter().map(|curve| curve.points.len()).sum();
+                assert_eq!(picture.matches("<circle").count(), points, "{}", sheet.name);
+            }
+        }
+    }
+}
+
+/// Propositions 5.3 and 5.4 give what Table 2 prints, but for a factor that its entries lack, and one of ten in its
+/// last row.
+#[test]
+fn table_2_is_that_of_the_propositions() {
+    let table = sheet::by_name(Kind::Table, "depir-2").unwrap();
+    let report = table.make([Set::Least; 2], EFFORT, &NoProgress).unwrap();
+    let number = |cell: &str| cell.parse::<f64>().unwrap();
+    for row in report.rows.iter().filter(|row| row[1] != "papir: on lines") {
+        let (printed, formula) = (number(&row[3]), number(&row[4]));
+        assert!((0.7..1.5).contains(&(formula / printed)), "look-ups: {row:?}");
+        let variables = number(&row[2]);
+        let (printed, formula) = (number(&row[6]), number(&row[7]));
+        let last = (row[0].as_str(), row[2].as_str()) == ("two", "4");
+        let lacking = (variables + 1.0) / if last { 10.0 } else { 1.0 };
+        assert!((0.7..1.7).contains(&(formula * lacking / printed)), "entries: {row:?}");
+    }
+}
