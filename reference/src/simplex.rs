@@ -25,6 +25,59 @@ pub fn value(coefficients: &[u32], degree: usize, point: &[u32], q: u32) -> u32 
     sum as u32
 }
 
+/// The points of the cube {0, …, degree}^variables, in lexicographic order.
+pub fn cube_points(variables: usize, degree: usize) -> Vec<Vec<usize>> {
+    let side = degree + 1;
+    let point = |place: usize| (0..variables).rev().map(move |i| place / side.pow(i as u32) % side).collect();
+    (0..side.pow(variables as u32)).map(point).collect()
+}
+
+/// The coefficients modulo a prime q of the polynomial of this degree in each variable with these values on the cube
+/// (Lin, Mook, Wichs): Lagrange's polynomials, one variable after the other.
+pub fn individual_degrees(values: &[u32], variables: usize, degree: usize, q: u32) -> Vec<u32> {
+    let side = degree + 1;
+    let mut all: Vec<u64> = values.iter().map(|&value| value.into()).collect();
+    for variable in 0..variables {
+        let stride = side.pow((variables - 1 - variable) as u32);
+        for start in (0..all.len()).filter(|start| start / stride % side == 0) {
+            let line: Vec<u64> = (0..side).map(|i| all[start + i * stride]).collect();
+            for (i, coefficient) in lagrange(&line, q.into()).into_iter().enumerate() {
+                all[start + i * stride] = coefficient;
+            }
+        }
+    }
+    all.into_iter().map(|value| value as u32).collect()
+}
+
+/// The coefficients of the polynomial with these values at 0, 1, ….
+fn lagrange(values: &[u64], q: u64) -> Vec<u64> {
+    let inverse = |x: u64| (0..q - 2).fold(1, |power, _| power * x % q);
+    let mut sum = vec![0; values.len()];
+    for (i, &value) in values.iter().enumerate() {
+        let (mut term, mut scale) = (vec![1], 1);
+        for j in (0..values.len()).filter(|&j| j != i) {
+            let shifted: Vec<u64> = [&[0], &term[..]].concat();
+            let scaled = term.iter().map(|c| c * (q - j as u64) % q).chain([0]);
+            term = shifted.iter().zip(scaled).map(|(a, b)| (a + b) % q).collect();
+            scale = scale * ((q + i as u64 - j as u64) % q) % q;
+        }
+        let factor = value * inverse(scale) % q;
+        sum.iter_mut().zip(&term).for_each(|(sum, c)| *sum = (*sum + c * factor) % q);
+    }
+    sum
+}
+
+/// The value at a point of a polynomial whose coefficients stand as the points of a cube do.
+pub fn cube_value(coefficients: &[u32], degree: usize, point: &[u32], q: u32) -> u32 {
+    let q = u64::from(q);
+    let term = |(exponents, &coefficient): (Vec<usize>, &u32)| {
+        let factors = exponents.into_iter().zip(point).flat_map(|(e, &x)| vec![u64::from(x); e]);
+        factors.fold(u64::from(coefficient), |term, x| term * x % q)
+    };
+    let terms = cube_points(point.len(), degree).into_iter().zip(coefficients).map(term);
+    (terms.sum::<u64>() % q) as u32
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -35,5 +88,15 @@ mod tests {
         // 1 + 2y + 3y² + 4x + 5xy + 6x² at (2, 3).
         assert_eq!(value(&[1, 2, 3, 4, 5, 6], 2, &[2, 3], 1009), 1 + 6 + 27 + 8 + 30 + 24);
         assert_eq!(value(&[1, 2, 3, 4, 5, 6], 2, &[2, 3], 7), 96 % 7);
+    }
+
+    #[test]
+    fn cubes_are_interpolated() {
+        assert_eq!(cube_points(2, 1), [[0, 0], [0, 1], [1, 0], [1, 1]]);
+        // 3 + 2y + xy.
+        let values = [3, 5, 3, 6];
+        let coefficients = individual_degrees(&values, 2, 1, 97);
+        assert_eq!(coefficients, [3, 2, 0, 1]);
+        assert_eq!(cube_value(&coefficients, 1, &[4, 5], 97), 3 + 10 + 20);
     }
 }

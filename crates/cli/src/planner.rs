@@ -198,6 +198,10 @@ pub(crate) fn choose(demand: &Demand, rates: &Rates) -> Result<Choice, Failure> 
                 let reason = "its clients register first: chosen by name only".to_owned();
                 left_out.push(LeftOut { scheme: scheme.name(), parameters: String::new(), reason });
             }
+            Ok(candidates) if candidates.iter().any(|one| one.description.limits.batch > 1) => {
+                let reason = "for thousands of lookups at once: chosen by name only".to_owned();
+                left_out.push(LeftOut { scheme: scheme.name(), parameters: String::new(), reason });
+            }
             Ok(candidates) => {
                 offers.extend(candidates.into_iter().map(|candidate| Offer::of(candidate, demand, rates)));
             }

@@ -56,6 +56,32 @@ fn a_file_of_keys_is_looked_up_in_one_batch() {
     assert_eq!((&found[0]["value"], &costs["requests"]), (&"changed".into(), &1.into()));
 }
 
+/// Doubly-efficient PIR answers thousands of indices with one evaluation; each comes back, repeated ones too.
+#[test]
+fn a_file_of_numbers_is_one_query_of_depir() {
+    let folder = Folder::new();
+    let numbers = folder.numbers(90, "depir");
+    let described = succeeds(&["inspect", &numbers]);
+    assert!(described.contains("depir (private)"), "{described}");
+    let service = Service::start(&[&numbers], &[]);
+    let lines: Vec<String> = (0..300).map(|i| (i * 7 % 90).to_string()).collect();
+    let many = folder.write("many.txt", lines.join("\n"));
+    let one = folder.write("one.txt", "7");
+    let (found, costs) = batch(&service, &many);
+    assert_eq!((found.len(), &costs["requests"]), (300, &1.into()));
+    let (_, fewer) = batch(&service, &one);
+    for bytes in ["upload_bytes", "download_bytes"] {
+        assert_eq!(costs[bytes], fewer[bytes], "a query is as long whatever it holds");
+    }
+    for (line, record) in lines.iter().zip(&found) {
+        let number: u32 = line.parse().unwrap();
+        let expected = String::from_utf8(number.to_le_bytes().to_vec()).unwrap();
+        assert_eq!((&record["index"], &record["value"]), (&number.into(), &expected.into()));
+    }
+    let outside = folder.write("outside.txt", "3\n90\n");
+    fails_with(&["get", &service.url, "--batch", &outside], &["90", "out of range"]);
+}
+
 #[test]
 fn batches_that_cannot_be_are_refused_in_one_line() {
     let folder = Folder::new();

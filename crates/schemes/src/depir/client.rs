@@ -17,7 +17,7 @@ use super::wire::{DepirAnswer, DepirPublic, DepirQuery, coordinate_mask};
 
 /// What opens one answer: the key, and where in its entry each record stands.
 pub struct DepirSecret {
-    key: BvKey,
+    pub(super) key: BvKey,
     places: Zeroizing<Vec<u64>>,
 }
 

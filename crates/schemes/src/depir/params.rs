@@ -136,6 +136,11 @@ impl DepirParams {
         &self.tables.slots
     }
 
+    /// log₂ of what no coefficient of a phase exceeds: of an evaluation's, and of what switching adds.
+    pub fn noise_bits(&self) -> [f64; 2] {
+        [self.choice.noise_bits(), self.choice.switching_bits()]
+    }
+
     /// Primes of an answer.
     pub(super) fn kept(&self) -> usize {
         self.kept

@@ -48,9 +48,14 @@ impl Choice {
         (self.noise_bits() + ROOM_BITS).max(self.reply_bits())
     }
 
+    /// log₂ of what modulus switching adds to no coefficient of a phase.
+    pub(super) fn switching_bits(self) -> f64 {
+        noise::switching(self.ring_degree, self.simplex.degree, FAILURE_LOG2)
+    }
+
     /// log₂ of the least modulus of an answer.
     pub(super) fn reply_bits(self) -> f64 {
-        noise::switching(self.ring_degree, self.simplex.degree, FAILURE_LOG2) + ROOM_BITS
+        self.switching_bits() + ROOM_BITS
     }
 
     /// log₂ of the probability that one of so many answers to one query does not decode.
