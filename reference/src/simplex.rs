@@ -39,7 +39,7 @@ pub fn individual_degrees(values: &[u32], variables: usize, degree: usize, q: u3
     let mut all: Vec<u64> = values.iter().map(|&value| value.into()).collect();
     for variable in 0..variables {
         let stride = side.pow((variables - 1 - variable) as u32);
-        for start in (0..all.len()).filter(|start| start / stride % side == 0) {
+        for start in (0..all.len()).filter(|start| (start / stride).is_multiple_of(side)) {
             let line: Vec<u64> = (0..side).map(|i| all[start + i * stride]).collect();
             for (i, coefficient) in lagrange(&line, q.into()).into_iter().enumerate() {
                 all[start + i * stride] = coefficient;

@@ -15,6 +15,9 @@ pub enum ParamsError {
     /// The ring does not exist.
     #[error(transparent)]
     Ring(#[from] RingError),
+    /// A prime of the ciphertext modulus divides the plaintext modulus: modulo it there is no error.
+    #[error("prime {0} of the ciphertext modulus divides the plaintext modulus: expected others")]
+    PlaintextPrime(u32),
     /// The noise cannot be sampled.
     #[error(transparent)]
     Sigma(#[from] papir_ring::sample::SigmaError),

@@ -78,7 +78,8 @@ impl Lift {
     /// What [`Lift::lift`] gives, when all residues were added.
     #[inline]
     pub fn finish(&self, sum: Sum) -> (u32, f64) {
-        let whole = sum.quotient.round();
+        // Not `round`, which may branch on the number.
+        let whole = (sum.quotient + 0.5) as u64 as f64;
         let taken = self.target.mul(self.target.reduce(whole as u64), self.product);
         (self.target.sub(self.target.reduce(sum.words), taken), (sum.quotient - whole).abs())
     }

@@ -1,7 +1,9 @@
 //! Tables of doubly-efficient PIR as files that are mapped: one a prime, each in a snapshot's container with its
-//! checksum. A build that was interrupted goes on at the first table that is missing.
+//! checksum. A build that was interrupted goes on at the first table that is missing. Checksums tell damage, not
+//! intent: whoever writes to the folder decides what is looked up.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use papir_core::codec::Writer;
 use papir_core::sections::SectionSink;
@@ -62,7 +64,10 @@ impl Store for TableFolder {
             writer.put(KEY, &[&encoded(key)])?;
             Ok(writer.put(TABLE, &[table.as_ref()])?)
         };
-        match publish(&path, u64::from(std::process::id()), Readers::Default, write) {
+        // Builds in one process have numbers of their own.
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let nonce = u64::from(std::process::id()) << 32 | NEXT.fetch_add(1, Ordering::Relaxed);
+        match publish(&path, nonce, Readers::Default, write) {
             Ok(_) => {}
             Err(crate::Error::Core(error)) => return Err(error),
             Err(error) => {

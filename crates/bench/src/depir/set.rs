@@ -387,14 +387,20 @@ fn options(extent: Extent<'_>, params: &DepirParams) -> Result<Option<(Steps, us
     let steps = extent.steps.unwrap_or(if tabulated > 2 { Steps::Two } else { Steps::One });
     let largest = params.bv().ring().primes().into_iter().max().unwrap_or_default();
     let levels = Levels::new(simplex, largest, steps);
-    let bytes = if tabulated == 0 { 0.0 } else { 2.0 * levels.entries(simplex, tabulated) };
-    if extent.tables.is_none()
-        && let Some(free) = memory::available()
+    // With a folder one table at a time is made in memory.
+    let bytes = match (tabulated, extent.tables) {
+        (0, _) => 0.0,
+        (_, None) => 2.0 * levels.entries(simplex, tabulated),
+        (_, Some(_)) => 2.0 * levels.largest_entries(simplex, tabulated),
+    };
+    if let Some(free) = memory::available()
         && bytes > free as f64
     {
         let found = format!("tables of up to {}", display(bytes as u64));
-        let expected =
-            format!("at most the {} of memory that are free, or --tables with a folder", display(free));
+        let expected = format!(
+            "at most the {} of memory that are free, of all tables or, with --tables, of the largest",
+            display(free)
+        );
         return Err(Error::usage(found, expected));
     }
     Ok(Some((steps, tabulated)))

@@ -172,7 +172,7 @@ fn table_2() -> Rows {
     let notes = titles(&[
         "Look-ups and entries as printed, by Propositions 5.3 and 5.4 with the exact primes of Q, and by exact lists of small primes.",
         "The printed entries lack the propositions' factor 1/(m + 1); the last are a tenth of what the same rule gives. Counts of `none` are of (Q/2)^(D^2 n), not of the printed D^3 n.",
-        "On lines nothing is looked up: f's own coefficients are the table, and each of 16,384 indices costs multiplications.",
+        "On lines nothing is looked up: f's own coefficients are the table, and a query costs multiplications.",
     ]);
     Rows { columns, rows, notes, correct: true, ..Rows::default() }
 }

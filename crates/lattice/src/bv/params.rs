@@ -36,8 +36,12 @@ impl BvParams {
     /// The same without asking for security: for tests at small degrees.
     ///
     /// # Errors
-    /// [`ParamsError::Ring`].
+    /// [`ParamsError::Ring`] or [`ParamsError::PlaintextPrime`].
     pub fn insecure(degree: usize, primes: &[u32]) -> Result<Self, ParamsError> {
+        // Errors are multiples of t: modulo t a body would show its mask's secret. Primes may come from a server.
+        if primes.contains(&PLAINTEXT) {
+            return Err(ParamsError::PlaintextPrime(PLAINTEXT));
+        }
         let ring = RnsRing::new(degree, primes)?;
         Ok(Self { ring, error: Gaussian::new(SIGMA)?, security: None })
     }
@@ -55,5 +59,23 @@ impl BvParams {
     /// The row of the security table, `None` for insecure parameters.
     pub fn security(&self) -> Option<&'static Row> {
         self.security
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use papir_ring::prime::ntt_primes;
+
+    use super::*;
+
+    #[test]
+    fn the_plaintext_modulus_is_no_prime_of_the_ciphertexts() {
+        let mut primes = ntt_primes(27, 1 << 12, 3);
+        assert_eq!(BvParams::new(1 << 12, &primes).unwrap().security().unwrap().matzov, 128.9);
+        primes.push(PLAINTEXT);
+        assert!(matches!(BvParams::new(1 << 12, &primes), Err(ParamsError::PlaintextPrime(PLAINTEXT))));
+        let many = ntt_primes(28, 1 << 12, 4);
+        assert!(matches!(BvParams::new(1 << 12, &many), Err(ParamsError::Insecure(_))));
     }
 }

@@ -6,7 +6,7 @@ use papir_ring::rns::product_mod;
 
 /// Modulus switching that leaves a plaintext modulo t alone but for a factor (Brakerski, Gentry, Vaikuntanathan
 /// 2011, in residues): from Q to the product of its first primes, x to (x − t·u)/P with P the product of the
-/// others and u = x/t modulo P, centred. The plaintext is divided by P modulo t; the phase's error grows by
+/// others and u = x/t modulo P, centred. The plaintext is divided by P modulo t; each part's coefficients grow by
 /// t·u/P, at most t/2 and a trifle.
 #[derive(Debug, Clone)]
 pub struct Switch {
@@ -58,7 +58,7 @@ impl Switch {
         }
         // A quotient that is rounded to the other side leaves u a trifle above P/2, which does no harm.
         let whole = &mut rows[(self.dropped.len() + 1) * degree..];
-        whole.iter_mut().zip(&quotients).for_each(|(whole, quotient)| *whole = quotient.round() as u32);
+        whole.iter_mut().zip(&quotients).for_each(|(whole, quotient)| *whole = (quotient + 0.5) as u32);
         let mut out = vec![0; kept * degree];
         for (((out, modulus), weights), place) in
             out.chunks_exact_mut(degree).zip(&self.kept).zip(&self.weights).zip(0..)

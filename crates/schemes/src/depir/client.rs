@@ -54,11 +54,11 @@ impl Client<Depir> for DepirClient {
         check_indices(Depir::NAME, &params.shape(), indices, n)?;
         let mut secret = SecretRng::new(rng);
         let key = BvKey::generate(params.bv(), &mut secret);
-        let (entries, places): (Zeroizing<Vec<u64>>, Vec<u64>) = {
-            let pairs: Vec<(u64, u64)> = indices.iter().map(|&index| params.bundle().locate(index)).collect();
-            let (entries, places) = pairs.into_iter().unzip();
-            (Zeroizing::new(entries), places)
-        };
+        let mut entries = Zeroizing::new(vec![0; indices.len()]);
+        let mut places = Zeroizing::new(vec![0; indices.len()]);
+        for ((entry, place), &index) in entries.iter_mut().zip(places.iter_mut()).zip(indices) {
+            (*entry, *place) = params.bundle().locate(index);
+        }
         let points = params.simplex().points(&entries);
         let (seed, first) = self.seed(rng);
         let mut bodies = Vec::with_capacity(params.query_words());
@@ -71,7 +71,7 @@ impl Client<Depir> for DepirClient {
             let mask = if coordinate == 0 { first.clone() } else { fresh() };
             bodies.append(&mut key.encrypt(params.bv(), &mask, &message, &mut secret));
         }
-        Ok((DepirSecret { key, places: Zeroizing::new(places) }, DepirQuery { seed, bodies }))
+        Ok((DepirSecret { key, places }, DepirQuery { seed, bodies }))
     }
 
     fn extract(&self, secret: DepirSecret, answer: DepirAnswer) -> Result<Vec<Record>> {
@@ -81,7 +81,7 @@ impl Client<Depir> for DepirClient {
         let unit = params.bundle().unit_bytes;
         let mut units = Zeroizing::new(vec![0u8; secret.places.len() * unit]);
         let mut sound = true;
-        for (chunk, ciphertext) in answer.words.chunks_exact(answer.words.len() / chunks).enumerate() {
+        for (chunk, ciphertext) in answer.words.chunks_exact(params.answer_words() / chunks).enumerate() {
             let mut found = secret.key.decrypt(params.bv(), &self.lift, kept, ciphertext);
             sound &= found.largest <= Lift::SLACK;
             params.slots().decode(&mut found.coefficients);

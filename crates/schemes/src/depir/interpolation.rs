@@ -1,5 +1,5 @@
-//! The polynomial of total degree D with given values on the simplex (section 6, Appendix B), and of individual
-//! degree as in Lin, Mook and Wichs, which it replaces.
+//! The polynomial of total degree D with given values on the simplex (section 6, Appendix B), which replaces that of
+//! individual degrees of Lin, Mook and Wichs.
 //!
 //! The points of a simplex are 0, 1, …, D in each coordinate, so that Newton's divided differences run along one
 //! variable after the other: N·m·D steps where Appendix B's elimination takes N². Coefficients are modulo t.

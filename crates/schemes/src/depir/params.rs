@@ -88,17 +88,18 @@ impl DepirParams {
     /// the ring does not bear.
     pub fn new(shape: Shape, ring_degree: usize, variables: usize) -> Result<Self> {
         let bundle = bundle(shape)?;
-        let simplex = Simplex::holding(bundle.units(), variables);
-        Self::of(bundle, Choice { ring_degree, simplex })
+        Self::of(bundle, Choice { ring_degree, simplex: Simplex::holding(bundle.units(), variables) })
     }
 
     fn of(bundle: Bundle, choice: Choice) -> Result<Self> {
         check(choice)?;
-        Self::with_primes(bundle, choice, &search::primes(choice.ring_degree, choice.modulus_bits())?)
+        let primes = search::primes(choice.ring_degree, choice.modulus_bits())?;
+        let kept = search::kept(&primes, choice.reply_bits()).unwrap_or(primes.len());
+        Self::with_primes(bundle, choice, &primes, kept)
     }
 
-    /// With these primes of Q, largest first.
-    fn with_primes(bundle: Bundle, choice: Choice, primes: &[u32]) -> Result<Self> {
+    /// With these primes of Q, largest first, of which answers keep some.
+    fn with_primes(bundle: Bundle, choice: Choice, primes: &[u32], kept: usize) -> Result<Self> {
         let scheme = Depir::NAME;
         let needed = choice.modulus_bits();
         // Bounds are computed in floating point: what one machine chose another accepts.
@@ -106,11 +107,12 @@ impl DepirParams {
             let reason = format!("a modulus of {:.1} bits: expected {needed:.1}", log2_product(primes));
             return Err(Error::Parameters { scheme, reason });
         }
-        let bits = choice.reply_bits() - 0.01;
-        let kept = search::kept(primes, bits).ok_or_else(|| {
-            let reason = format!("answers need a modulus of {bits:.1} bits");
-            Error::Parameters { scheme, reason }
-        })?;
+        let least = choice.reply_bits();
+        let reply = log2_product(primes.get(..kept).unwrap_or_default());
+        if reply < least - 0.01 {
+            let reason = format!("answers have a modulus of {reply:.1} bits: expected {least:.1}");
+            return Err(Error::Parameters { scheme, reason });
+        }
         let bv = BvParams::new(choice.ring_degree, primes).map_err(unfit(scheme))?;
         let slots = Slots::new(choice.ring_degree).map_err(|error| unfit(scheme)(error.into()))?;
         Ok(Self { bundle, choice, kept, tables: Arc::new(Tables { bv, slots }) })
@@ -296,7 +298,7 @@ impl Parameters for DepirParams {
         write_shape(&mut writer, self.bundle.shape);
         writer.u32(self.ring_degree() as u32).u16(self.simplex().variables as u16);
         let primes = self.bv().ring().primes();
-        writer.u16(primes.len() as u16);
+        writer.u16(primes.len() as u16).u16(self.kept as u16);
         for prime in primes {
             writer.u32(prime);
         }
@@ -312,16 +314,14 @@ impl Parameters for DepirParams {
             let expected = format!("1 to {MAX_PRIMES}");
             return Err(Error::out_of_bounds("the number of depir's primes", count as u64, expected));
         }
+        let kept = usize::from(reader.u16()?);
         let primes = (0..count).map(|_| reader.u32()).collect::<Result<Vec<_>>>()?;
         reader.finish()?;
         if !primes.is_sorted_by(|a, b| a > b) {
             return Err(Error::malformed("depir's primes", "another order", "the largest first, each once"));
         }
-        if !(1..=16).contains(&variables) {
-            return Err(Error::out_of_bounds("a polynomial's variables", variables as u64, "1 to 16"));
-        }
         let choice = Choice { ring_degree, simplex: Simplex::holding(bundle.units(), variables) };
         check(choice)?;
-        Self::with_primes(bundle, choice, &primes)
+        Self::with_primes(bundle, choice, &primes, kept)
     }
 }

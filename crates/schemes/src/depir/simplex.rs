@@ -1,6 +1,6 @@
 //! Points and exponents (i₁, …, i_m) with i₁ + … + i_m ≤ D, in lexicographic order.
 
-use papir_kernels::simplex;
+use papir_kernels::simplex::{self, MAX_DEGREE};
 use subtle::{Choice, ConditionallySelectable, ConstantTimeLess};
 use zeroize::Zeroizing;
 
@@ -14,10 +14,11 @@ pub struct Simplex {
 }
 
 impl Simplex {
-    /// The one of least degree with so many variables that has at least `count` tuples.
+    /// The one of least degree with so many variables that has at least `count` tuples; one above the largest degree
+    /// that is evaluated, where none has.
     pub fn holding(count: u64, variables: usize) -> Self {
         let fits = |degree: &usize| terms(variables, *degree) as u64 >= count;
-        Self { variables, degree: (0..).find(fits).unwrap_or(usize::MAX) }
+        Self { variables, degree: (0..=MAX_DEGREE).find(fits).unwrap_or(MAX_DEGREE + 1) }
     }
 
     /// How many tuples there are: C(D + m, m).
@@ -37,6 +38,8 @@ impl Simplex {
 
     /// The tuples at these places, coordinate by coordinate: a row of as many words as there are places for each
     /// variable. No branch and no address depends on a place.
+    ///
+    /// Places are below [`Simplex::len`]; others give other points.
     pub fn points(self, places: &[u64]) -> Zeroizing<Vec<u32>> {
         let counts: Vec<Vec<u64>> = (0..self.variables)
             .map(|variables| (0..=self.degree).map(|degree| terms(variables, degree) as u64).collect())
@@ -65,7 +68,7 @@ impl Simplex {
             let step = u64::from(going.unwrap_u8());
             *place -= count * step;
             coordinate += step;
-            *left -= step;
+            *left = left.wrapping_sub(step);
         }
         coordinate
     }

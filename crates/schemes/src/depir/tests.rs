@@ -8,6 +8,7 @@ use papir_kernels::pointwise::Modulus;
 use papir_kernels::simplex::Simplex as Polynomial;
 use papir_reference::simplex::{cube_points, cube_value, exponents, individual_degrees};
 use papir_ring::crt::Lift;
+use papir_ring::prg::Seed;
 use papir_ring::prime::ntt_primes;
 use papir_ring::rns::log2_product;
 use rand_core::{CryptoRng, Rng, SeedableRng};
@@ -23,6 +24,7 @@ use super::simplex::{Simplex, terms};
 use super::structure::levels::Steps;
 use super::structure::table::Memory;
 use super::structure::{Points, Structure};
+use super::wire::coordinate_mask;
 
 fn records(shape: Shape, rng: &mut dyn CryptoRng) -> RecordBuffer {
     let mut records = RecordBuffer::zeroed(shape);
@@ -238,6 +240,20 @@ fn answers_by_a_structure_are_those_on_lines() {
 }
 
 #[test]
+fn masks_differ() {
+    let params = DepirParams::choose(Shape::of_bytes(30, 2).unwrap(), Goal::Balanced).unwrap();
+    let seed = Seed([3; 32]);
+    let masks: Vec<Vec<u32>> =
+        (0..params.simplex().variables).map(|i| coordinate_mask(&params, &seed, i)).collect();
+    for (i, mask) in masks.iter().enumerate() {
+        for other in &masks[..i] {
+            let same = mask.iter().zip(other).filter(|(a, b)| a == b).count();
+            assert!(same < 4, "{same} residues of two masks are the same");
+        }
+    }
+}
+
+#[test]
 fn what_is_too_large_is_refused_with_a_reason() {
     let refused = |records, bits| {
         let error = DepirParams::choose(Shape::new(records, bits).unwrap(), Goal::Balanced).unwrap_err();
@@ -254,11 +270,27 @@ fn what_is_too_large_is_refused_with_a_reason() {
     let server_like = DepirParams::new(Shape::of_bytes(300, 2).unwrap(), 1 << 13, 4).unwrap();
     let mut bytes = server_like.encode();
     assert_eq!(DepirParams::decode(&bytes).unwrap().describe(), server_like.describe());
+    // Fewer primes in answers than switching needs, or more than there are.
+    for kept in [0, 1, 200] {
+        let mut bytes = bytes.clone();
+        bytes[24] = kept;
+        assert!(matches!(DepirParams::decode(&bytes), Err(Error::Parameters { .. })), "{kept} kept");
+    }
+    // The plaintext modulus, modulo which nothing is hidden, as one more prime.
+    let count = server_like.bv().ring().len();
+    let mut more = [&bytes[..], &65_537u32.to_le_bytes()].concat();
+    more[22] += 1;
+    let error = DepirParams::decode(&more).unwrap_err().to_string();
+    assert!(error.contains("divides the plaintext modulus"), "{error}");
     // Half of the primes: less than the noise.
-    let half = server_like.bv().ring().len() / 2;
+    let half = count / 2;
     bytes[22] = half as u8;
-    bytes.truncate(24 + 4 * half);
+    bytes.truncate(26 + 4 * half);
     assert!(matches!(DepirParams::decode(&bytes), Err(Error::Parameters { .. })));
+    for variables in [0, 17] {
+        let error = DepirParams::new(Shape::of_bytes(300, 2).unwrap(), 1 << 13, variables).unwrap_err();
+        assert!(error.to_string().contains("a polynomial's variables"), "{error}");
+    }
 }
 
 #[test]

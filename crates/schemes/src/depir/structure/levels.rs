@@ -74,11 +74,19 @@ impl Levels {
         self.first as u64 + self.reduced.iter().map(|reduced| reduced.count as u64).sum::<u64>()
     }
 
-    /// Entries of tables with so many variables tabulated: each a residue.
+    /// Entries of all tables with so many variables tabulated: each a residue.
     pub fn entries(&self, simplex: Simplex, tabulated: usize) -> f64 {
-        let rest = terms(simplex.variables - tabulated, simplex.degree) as f64;
-        self.direct.iter().map(|&prime| f64::from(prime).powi(tabulated as i32) * rest).sum()
+        self.direct.iter().map(|&prime| entries_of(prime, simplex, tabulated)).sum()
     }
+
+    /// Entries of the largest of them.
+    pub fn largest_entries(&self, simplex: Simplex, tabulated: usize) -> f64 {
+        self.direct.last().map_or(0.0, |&prime| entries_of(prime, simplex, tabulated))
+    }
+}
+
+fn entries_of(prime: u32, simplex: Simplex, tabulated: usize) -> f64 {
+    f64::from(prime).powi(tabulated as i32) * terms(simplex.variables - tabulated, simplex.degree) as f64
 }
 
 /// log₂ of what f does not exceed at coordinates up to `largest`: Σ over degrees of their terms.

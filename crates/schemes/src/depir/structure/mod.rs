@@ -87,8 +87,9 @@ impl Structure {
         progress.stage("tables", tables);
         let one = |&prime: &u32| {
             let modulus = Modulus::new(prime);
-            let residue = |&coefficient: &u32| reduced(coefficient, PLAINTEXT, prime);
-            let residues: Vec<u16> = coefficients.iter().map(residue).collect();
+            let reduction = Reduction::new(PLAINTEXT, prime);
+            let residues: Vec<u16> =
+                coefficients.iter().map(|&coefficient| reduction.apply(coefficient)).collect();
             let table = Table::find_or_make(simplex, modulus, &residues, tabulated, store)?;
             progress.advance(1);
             Ok(Small { simplex, modulus, coefficients: residues, table })
@@ -141,11 +142,12 @@ impl Structure {
         let direct = self.levels.first;
         let prime = self.levels.primes()[place];
         let row = |coordinate: usize| -> Vec<u16> {
-            let words = groups.iter().flat_map(|group| {
-                let q = group.modulus.value();
-                group.rows[coordinate].iter().map(move |&word| reduced(word, q, prime))
-            });
-            words.collect()
+            let mut row = Vec::with_capacity(groups.iter().map(|group| group.rows[coordinate].len()).sum());
+            for group in groups {
+                let reduction = Reduction::new(group.modulus.value(), prime);
+                row.extend(group.rows[coordinate].iter().map(|&word| reduction.apply(word)));
+            }
+            row
         };
         let rows: Vec<Vec<u16>> = (0..self.simplex.variables).map(row).collect();
         match place.checked_sub(direct) {
@@ -162,8 +164,9 @@ impl Structure {
         let mut sums = vec![Sum::default(); rows[0].len()];
         let mut effort = Effort::default();
         for (place, (&smaller, small)) in primes.iter().zip(&self.small).enumerate() {
+            let reduction = Reduction::new(prime, smaller);
             let row = |row: &Vec<u16>| -> Vec<u16> {
-                row.iter().map(|&word| reduced(word.into(), prime, smaller)).collect()
+                row.iter().map(|&word| reduction.apply(word.into())).collect()
             };
             let (values, own) = small.evaluate(&rows.iter().map(row).collect::<Vec<_>>());
             effort = effort.and(own);
@@ -175,8 +178,24 @@ impl Structure {
     }
 }
 
-/// The shortest lift of a residue modulo q, modulo a small prime.
-fn reduced(word: u32, q: u32, prime: u32) -> u16 {
-    let word = i64::from(word) - if word > q / 2 { i64::from(q) } else { 0 };
-    word.rem_euclid(prime.into()) as u16
+/// From shortest lifts of residues modulo q to a small prime, without divisions.
+#[derive(Clone, Copy)]
+struct Reduction {
+    half: u32,
+    prime: Modulus,
+    /// q modulo the prime.
+    wrapped: u32,
+}
+
+impl Reduction {
+    fn new(q: u32, prime: u32) -> Self {
+        Self { half: q / 2, prime: Modulus::new(prime), wrapped: q % prime }
+    }
+
+    /// The shortest lift of a residue modulo q, modulo the prime.
+    #[inline]
+    fn apply(self, word: u32) -> u16 {
+        let residue = self.prime.reduce(word.into());
+        self.prime.sub(residue, if word > self.half { self.wrapped } else { 0 }) as u16
+    }
 }
