@@ -1,6 +1,8 @@
 //! f modulo a small prime at all points, sorted by their first coordinates: what these leave of f is computed, or
 //! read of a table, once for all points that share them.
 
+use std::cmp::Ordering;
+
 use papir_kernels::pointwise::Modulus;
 use papir_kernels::simplex::Simplex as Polynomial;
 
@@ -19,79 +21,168 @@ pub struct Small {
     pub(super) table: Table,
 }
 
-/// Points in the order of their first coordinates.
-struct Sorted {
-    /// Where the points of each prefix begin; one more than there are prefixes.
-    starts: Vec<u32>,
+impl Small {
+    /// The values at points, a row of residues for each coordinate.
+    pub(super) fn evaluate(&self, rows: &[Vec<u16>]) -> (Vec<u16>, Effort) {
+        let count = rows[0].len();
+        let mut values = vec![0; count];
+        let mut effort = Effort { points: count as u64, ..Effort::default() };
+        let order: Vec<u32> = (0..count as u32).collect();
+        let points = Points { order: &order, rows: rows.iter().map(Vec::as_slice).collect() };
+        let powers = Powers::new(self.modulus.value(), self.simplex.degree);
+        let mut walk = Walk { small: self, powers, values: &mut values, effort: &mut effort };
+        let shared = SHARED.min(self.simplex.variables - 1);
+        walk.descend((self.simplex, &self.coefficients), 0, &points, shared);
+        (values, effort)
+    }
+}
+
+/// Points by the coordinates that are left of them.
+struct Points<'a> {
     /// Which points they are.
+    order: &'a [u32],
+    rows: Vec<&'a [u16]>,
+}
+
+/// Points in the order of their first coordinate, which is left out.
+struct Sorted {
+    /// Where those with each value begin; one more than there are values.
+    starts: Vec<u32>,
     order: Vec<u32>,
+    rows: Vec<Vec<u16>>,
 }
 
 impl Sorted {
-    /// By the first `shared` coordinates: counting, two passes.
-    fn new(prime: u32, rows: &[Vec<u16>], shared: usize) -> Self {
-        let points = rows[0].len();
-        let prefix = |point: usize| {
-            rows[..shared].iter().fold(0, |prefix, row| prefix * prime as usize + usize::from(row[point]))
-        };
-        let mut starts = vec![0u32; (prime as usize).pow(shared as u32) + 1];
-        (0..points).for_each(|point| starts[prefix(point) + 1] += 1);
+    /// By counting, two passes. What comes out stays in the cache when it is sorted again.
+    fn new(prime: u32, points: &Points<'_>) -> Self {
+        let (first, others) = (points.rows[0], &points.rows[1..]);
+        let mut starts = vec![0u32; prime as usize + 1];
+        first.iter().for_each(|&x| starts[usize::from(x) + 1] += 1);
         let mut sum = 0;
         for start in &mut starts {
             sum += *start;
             *start = sum;
         }
         let mut next = starts.clone();
-        let mut order = vec![0; points];
-        for point in 0..points {
-            let place = &mut next[prefix(point)];
-            order[*place as usize] = point as u32;
-            *place += 1;
+        let places: Vec<u32> = first
+            .iter()
+            .map(|&x| {
+                let place = next[usize::from(x)];
+                next[usize::from(x)] += 1;
+                place
+            })
+            .collect();
+        let mut order = vec![0; first.len()];
+        for (&place, &point) in places.iter().zip(points.order) {
+            order[place as usize] = point;
         }
-        Self { starts, order }
+        let moved = |row: &&[u16]| {
+            let mut out = vec![0; row.len()];
+            for (&place, &word) in places.iter().zip(*row) {
+                out[place as usize] = word;
+            }
+            out
+        };
+        Self { starts, order, rows: others.iter().map(moved).collect() }
     }
 
-    /// The points of a prefix.
-    fn of(&self, prefix: usize) -> &[u32] {
-        &self.order[self.starts[prefix] as usize..self.starts[prefix + 1] as usize]
+    /// Those with a value.
+    fn of(&self, x: u32) -> Points<'_> {
+        let range = self.starts[x as usize] as usize..self.starts[x as usize + 1] as usize;
+        Points {
+            order: &self.order[range.clone()],
+            rows: self.rows.iter().map(|row| &row[range.clone()]).collect(),
+        }
     }
 }
 
-impl Small {
-    /// The values at points, a row of residues for each coordinate.
-    pub(super) fn evaluate(&self, rows: &[Vec<u16>]) -> (Vec<u16>, Effort) {
-        let shared = SHARED.min(self.simplex.variables - 1);
-        let sorted = Sorted::new(self.modulus.value(), rows, shared);
-        let mut values = vec![0; rows[0].len()];
-        let mut effort = Effort { points: values.len() as u64, ..Effort::default() };
-        if self.table.tabulated() > shared {
-            self.look_up(rows, &sorted, &mut values, &mut effort);
-        } else {
-            let mut walk =
-                Walk { small: self, rows, sorted: &sorted, values: &mut values, effort: &mut effort };
-            walk.descend(self.simplex, &self.coefficients, (0, 0), shared);
+/// What is shared, from the first coordinate on.
+struct Walk<'a> {
+    small: &'a Small,
+    powers: Powers,
+    values: &'a mut [u16],
+    effort: &'a mut Effort,
+}
+
+impl Walk<'_> {
+    /// Points under what a prefix of coordinates leaves of f, a polynomial in the others; `left` more coordinates are
+    /// shared before points are evaluated. The coefficients mean nothing where longer prefixes are tabulated.
+    fn descend(
+        &mut self,
+        (simplex, coefficients): (Simplex, &[u16]),
+        prefix: usize,
+        points: &Points<'_>,
+        left: usize,
+    ) {
+        if left == 0 {
+            return match self.small.table.tabulated() > self.depth(simplex) {
+                true => self.look_up(simplex, prefix, points),
+                false => self.evaluate(simplex, coefficients, points),
+            };
         }
-        (values, effort)
+        let prime = self.small.modulus.value();
+        let sorted = Sorted::new(prime, points);
+        let rest = Simplex { variables: simplex.variables - 1, ..simplex };
+        let mut fixed = vec![0; simplex.rest()];
+        for x in 0..prime {
+            let points = sorted.of(x);
+            if points.order.is_empty() {
+                continue;
+            }
+            let prefix = prefix * prime as usize + x as usize;
+            match self.small.table.tabulated().cmp(&self.depth(rest)) {
+                Ordering::Greater => {}
+                Ordering::Equal => {
+                    self.small.table.read(prefix, &mut fixed);
+                    self.effort.table_bytes += (fixed.len() * self.small.table.width()) as u64;
+                }
+                Ordering::Less => {
+                    contract(simplex, coefficients, self.powers.of(x), prime, &mut fixed);
+                    self.effort.multiplications += coefficients.len() as u64;
+                }
+            }
+            self.descend((rest, &fixed), prefix, &points, left - 1);
+        }
+    }
+
+    /// Coordinates that are fixed where so many variables are left.
+    fn depth(&self, simplex: Simplex) -> usize {
+        self.small.simplex.variables - simplex.variables
+    }
+
+    /// Points under one polynomial.
+    fn evaluate(&mut self, simplex: Simplex, coefficients: &[u16], points: &Points<'_>) {
+        let coefficients: Vec<u32> = coefficients.iter().map(|&word| word.into()).collect();
+        let Simplex { variables, degree } = simplex;
+        let polynomial = Polynomial::new(self.small.modulus, variables, degree, &coefficients);
+        let words: Vec<u32> =
+            points.rows.iter().flat_map(|row| row.iter().map(|&word| word.into())).collect();
+        let mut values = vec![0; points.order.len()];
+        polynomial.evaluate(&words, &mut values);
+        for (&point, value) in points.order.iter().zip(values) {
+            self.values[point as usize] = value as u16;
+        }
+        self.effort.multiplications += (coefficients.len() * points.order.len()) as u64;
     }
 
     /// A row of the table for each point.
-    fn look_up(&self, rows: &[Vec<u16>], sorted: &Sorted, values: &mut [u16], effort: &mut Effort) {
-        let (prime, tabulated) = (self.modulus.value(), self.table.tabulated());
-        let rest = self.simplex.variables - tabulated;
-        let mut row = vec![0; terms(rest, self.simplex.degree)];
-        let mut point = vec![0; rest];
-        for &place in &sorted.order {
-            let place = place as usize;
-            let prefix = rows[..tabulated]
+    fn look_up(&mut self, simplex: Simplex, prefix: usize, points: &Points<'_>) {
+        let table = &self.small.table;
+        let (prime, degree) = (self.small.modulus.value(), simplex.degree);
+        let (tabulated, others) = points.rows.split_at(table.tabulated() - self.depth(simplex));
+        let mut row = vec![0; terms(others.len(), degree)];
+        let mut point = vec![0; others.len()];
+        for (place, &which) in points.order.iter().enumerate() {
+            let prefix = tabulated
                 .iter()
-                .fold(0, |prefix, row| prefix * prime as usize + usize::from(row[place]));
-            self.table.read(prefix, &mut row);
-            point.iter_mut().zip(&rows[tabulated..]).for_each(|(x, row)| *x = row[place].into());
-            values[place] = horner(&row, self.simplex.degree, &point, prime) as u16;
+                .fold(prefix, |prefix, row| prefix * prime as usize + usize::from(row[place]));
+            table.read(prefix, &mut row);
+            point.iter_mut().zip(others).for_each(|(x, row)| *x = row[place].into());
+            self.values[which as usize] = horner(&row, degree, &point, prime) as u16;
         }
-        let entries = (row.len() * values.len()) as u64;
-        effort.table_bytes += entries * self.table.width() as u64;
-        effort.multiplications += if rest > 0 { entries } else { 0 };
+        let entries = (row.len() * points.order.len()) as u64;
+        self.effort.table_bytes += entries * table.width() as u64;
+        self.effort.multiplications += if others.is_empty() { 0 } else { entries };
     }
 }
 
@@ -109,71 +200,4 @@ fn horner(coefficients: &[u16], degree: usize, point: &[u32], prime: u32) -> u32
         value = (value * x + horner(row, degree - exponent, others, prime)) % prime;
     }
     value
-}
-
-/// What is shared, from the first coordinate on.
-struct Walk<'a> {
-    small: &'a Small,
-    rows: &'a [Vec<u16>],
-    sorted: &'a Sorted,
-    values: &'a mut [u16],
-    effort: &'a mut Effort,
-}
-
-impl Walk<'_> {
-    /// f with `depth` coordinates fixed, those of a prefix, is a polynomial in the others; `left` more are fixed
-    /// before points are evaluated.
-    fn descend(
-        &mut self,
-        simplex: Simplex,
-        coefficients: &[u16],
-        (depth, prefix): (usize, usize),
-        left: usize,
-    ) {
-        let prime = self.small.modulus.value();
-        if left == 0 {
-            return self.points(simplex, coefficients, prefix);
-        }
-        let powers = Powers::new(prime, simplex.degree);
-        let rest = Simplex { variables: simplex.variables - 1, ..simplex };
-        let mut fixed = vec![0; simplex.rest()];
-        for x in 0..prime {
-            let prefix = prefix * prime as usize + x as usize;
-            // Prefixes below this one, and whether any point has one of them.
-            let span = (prime as usize).pow(left as u32 - 1);
-            if self.sorted.starts[prefix * span] == self.sorted.starts[(prefix + 1) * span] {
-                continue;
-            }
-            match self.small.table.tabulated().cmp(&(depth + 1)) {
-                std::cmp::Ordering::Equal => {
-                    self.small.table.read(prefix, &mut fixed);
-                    self.effort.table_bytes += (fixed.len() * self.small.table.width()) as u64;
-                }
-                // A longer prefix is read.
-                std::cmp::Ordering::Greater => {}
-                std::cmp::Ordering::Less => {
-                    contract(simplex, coefficients, powers.of(x), prime, &mut fixed);
-                    self.effort.multiplications += coefficients.len() as u64;
-                }
-            }
-            self.descend(rest, &fixed, (depth + 1, prefix), left - 1);
-        }
-    }
-
-    /// The points of a prefix, under what it leaves of f.
-    fn points(&mut self, simplex: Simplex, coefficients: &[u16], prefix: usize) {
-        let places = self.sorted.of(prefix);
-        let coefficients: Vec<u32> = coefficients.iter().map(|&word| word.into()).collect();
-        let Simplex { variables, degree } = simplex;
-        let polynomial = Polynomial::new(self.small.modulus, variables, degree, &coefficients);
-        let own = &self.rows[self.rows.len() - variables..];
-        let points: Vec<u32> =
-            own.iter().flat_map(|row| places.iter().map(|&place| row[place as usize].into())).collect();
-        let mut values = vec![0; places.len()];
-        polynomial.evaluate(&points, &mut values);
-        for (&place, value) in places.iter().zip(values) {
-            self.values[place as usize] = value as u16;
-        }
-        self.effort.multiplications += (coefficients.len() * places.len()) as u64;
-    }
 }
