@@ -19,6 +19,7 @@
 //! | `keys_bytes` | a client's key material: registered once, or carried by each query |
 //! | `query_bytes`, `query_payload_bytes` | a query without key material; and without its envelope |
 //! | `upload_bytes`, `download_bytes` | a query and an answer as sent, key material included |
+//! | `batch` | records that one query can ask for; the query that is timed asks for one |
 //! | `hint_bytes`, `material_bytes` | what depends on the database: at the client, at the server |
 //! | `rss_bytes` | see [`memory::Resident`]; null where the system does not tell |
 //! | `query_ms`, `extract_ms` | the client, bytes included |

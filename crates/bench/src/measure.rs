@@ -372,7 +372,8 @@ impl<S: Measured> Prepared<S> {
     }
 
     fn report(&self, plan: &Plan<'_>, backend: Backend, tally: &Tally) -> Report {
-        let Description { sizes, security, failure_log2, shape, .. } = self.server.params().describe();
+        let Description { sizes, security, failure_log2, shape, limits, .. } =
+            self.server.params().describe();
         let milliseconds = |seconds: &Vec<f64>| 1e3 * median(seconds.clone());
         let (read, answer) = (tally.reads.seconds(), median(tally.answer.clone()));
         let query_bytes = tally.upload as u64 - sizes.query_keys;
@@ -395,6 +396,7 @@ impl<S: Measured> Prepared<S> {
             query_bytes,
             query_payload_bytes: query_bytes.saturating_sub(envelope::OVERHEAD as u64),
             upload_bytes: tally.upload as u64,
+            batch: limits.batch,
             download_bytes: tally.download as u64,
             hint_bytes: sizes.hint,
             material_bytes: sizes.material,

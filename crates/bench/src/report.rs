@@ -29,6 +29,8 @@ pub struct Report {
     pub query_bytes: u64,
     pub query_payload_bytes: u64,
     pub upload_bytes: u64,
+    /// Records that one query can ask for.
+    pub batch: usize,
     pub download_bytes: u64,
     pub hint_bytes: u64,
     pub material_bytes: u64,
@@ -78,6 +80,7 @@ const ROWS: &[Row] = &[
     ("query without keys", |r| display(r.query_bytes)),
     ("query's payload", |r| display(r.query_payload_bytes)),
     ("upload", |r| display(r.upload_bytes)),
+    ("records a query", |r| r.batch.to_string()),
     ("download", |r| display(r.download_bytes)),
     ("hint to download", |r| display(r.hint_bytes)),
     ("material", |r| display(r.material_bytes)),

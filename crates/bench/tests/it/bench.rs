@@ -14,7 +14,7 @@ use serde_json::Value;
 
 const EFFORT: Effort = Effort { threads: 1, runs: 2 };
 
-const FIELDS: [&str; 27] = [
+const FIELDS: [&str; 28] = [
     "scheme",
     "records",
     "record_bytes",
@@ -33,6 +33,7 @@ const FIELDS: [&str; 27] = [
     "query_bytes",
     "query_payload_bytes",
     "upload_bytes",
+    "batch",
     "download_bytes",
     "hint_bytes",
     "material_bytes",
