@@ -189,7 +189,7 @@ kernel! {
 }
 
 kernel! {
-    /// out = Σ_j weights[j]·row_j mod q over the rows of `rows`, as many words each as `out` has; all below q.
+    /// out = Σ_j w_j·row_j mod q over the weights and the rows of `rows`, as many words each as `out` has; all below q.
     ///
     /// At most 2^(64 − 2·log₂ q) rows: 256 for q below 2²⁸.
     pub fn combine | combine_with(out: &mut [u32], rows: &[u32], weights: &[u32], modulus: Modulus)

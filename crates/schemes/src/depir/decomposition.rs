@@ -1,54 +1,66 @@
 //! Ciphertexts by their values at points of Y (section 6, "Fourier decomposition").
 //!
-//! A polynomial of degree D in Y is known by its values at any D + 1 points. The paper takes the k-th roots of unity, k a
-//! prime above D, so that primes must be 1 modulo 2nk; the points 0, 1, …, D ask nothing of a prime, there are k − D − 1
-//! fewer of them, and the way back is a matrix either way.
+//! A polynomial of degree D in Y is known by its values at any D + 1 points, and the way back is a matrix whatever they
+//! are. The paper takes k-th roots of unity, k a prime above D, which primes have that are 1 modulo 2nk
+//! ([`super::params::DepirParams::fourier`]); the points 0, 1, …, D ask nothing of a prime.
 
 use papir_kernels::pointwise::{self, Modulus};
-use papir_ring::prime::inverse_mod;
+use papir_ring::prime::{inverse_mod, is_prime, pow_mod};
 
-/// b + a·Y at Y = 0, 1, …, D: for each coordinate a row of all slots at 0, then at 1, ….
-pub fn values(modulus: Modulus, degree: usize, bodies: &[&[u32]], masks: &[&[u32]]) -> Vec<Vec<u32>> {
+/// The least prime k above D.
+pub fn roots(degree: usize) -> u32 {
+    (degree as u32 + 1..).find(|&k| is_prime(k.into())).unwrap_or(u32::MAX)
+}
+
+/// D + 1 points of Y: k-th roots of unity modulo primes that have them, else 0, 1, …, D.
+pub fn nodes(modulus: Modulus, degree: usize) -> Vec<u32> {
+    let (q, k) = (u64::from(modulus.value()), u64::from(roots(degree)));
+    if k < 3 || !(q - 1).is_multiple_of(k) {
+        return (0..=degree as u32).collect();
+    }
+    // A k-th root that is not 1 is primitive, as k is prime.
+    let root = (2..q).map(|base| pow_mod(base, (q - 1) / k, q)).find(|&root| root != 1).unwrap_or(1);
+    (0..=degree as u64).map(|i| pow_mod(root, i, q) as u32).collect()
+}
+
+/// b + a·Y at these points: for each coordinate a row of all slots at the first, then at the second, ….
+pub fn values(modulus: Modulus, nodes: &[u32], bodies: &[&[u32]], masks: &[&[u32]]) -> Vec<Vec<u32>> {
     let one = |(body, mask): (&&[u32], &&[u32])| {
-        let mut row = body.to_vec();
-        let mut all = Vec::with_capacity((degree + 1) * row.len());
-        for _ in 0..=degree {
-            all.extend_from_slice(&row);
-            pointwise::add_assign(&mut row, mask, modulus);
+        let mut all = vec![0; nodes.len() * body.len()];
+        for (row, &node) in all.chunks_exact_mut(body.len()).zip(nodes) {
+            pointwise::scale(row, mask, node, modulus);
+            pointwise::add_assign(row, body, modulus);
         }
         all
     };
     bodies.iter().zip(masks).map(one).collect()
 }
 
-/// Polynomials in Y from their values at 0, 1, …, D: rows of all slots, for points in and for coefficients out.
-pub fn coefficients(modulus: Modulus, degree: usize, values: &[u32]) -> Vec<u32> {
-    let slots = values.len() / (degree + 1);
+/// Polynomials in Y from their values at these points: rows of all slots, for points in and for coefficients out.
+pub fn coefficients(modulus: Modulus, nodes: &[u32], values: &[u32]) -> Vec<u32> {
+    let slots = values.len() / nodes.len();
     let mut out = vec![0; values.len()];
-    for (row, weights) in out.chunks_exact_mut(slots).zip(weights(modulus, degree)) {
+    for (row, weights) in out.chunks_exact_mut(slots).zip(weights(modulus, nodes)) {
         pointwise::combine(row, values, &weights, modulus);
     }
     out
 }
 
-/// The matrix that takes values at 0, 1, …, D to coefficients: Lagrange's polynomials, transposed.
-pub(super) fn weights(modulus: Modulus, degree: usize) -> Vec<Vec<u32>> {
-    // Π (x − j), from which each factor is divided off again.
-    let mut product = vec![1];
-    for node in 0..=degree as u32 {
-        product = times_root(modulus, &product, node);
-    }
-    let columns: Vec<Vec<u32>> = (0..=degree)
-        .map(|node| {
-            let quotient = divided(modulus, &product, node as u32);
-            let others = (0..=degree).filter(|&other| other != node);
-            let scale =
-                others.fold(1, |scale, other| modulus.mul(scale, modulus.sub(node as u32, other as u32)));
+/// The matrix that takes values at different points to coefficients: Lagrange's polynomials, transposed.
+pub(super) fn weights(modulus: Modulus, nodes: &[u32]) -> Vec<Vec<u32>> {
+    // Π (x − node), from which each factor is divided off again.
+    let product = nodes.iter().fold(vec![1], |product, &node| times_root(modulus, &product, node));
+    let columns: Vec<Vec<u32>> = nodes
+        .iter()
+        .map(|&node| {
+            let quotient = divided(modulus, &product, node);
+            let others = nodes.iter().filter(|&&other| other != node);
+            let scale = others.fold(1, |scale, &other| modulus.mul(scale, modulus.sub(node, other)));
             let scale = inverse_mod(scale.into(), modulus.value().into()) as u32;
             quotient.iter().map(|&coefficient| modulus.mul(coefficient, scale)).collect()
         })
         .collect();
-    (0..=degree).map(|row| columns.iter().map(|column| column[row]).collect()).collect()
+    (0..nodes.len()).map(|row| columns.iter().map(|column| column[row]).collect()).collect()
 }
 
 /// A polynomial, its constant coefficient first, times x − node.
@@ -74,14 +86,34 @@ fn divided(modulus: Modulus, polynomial: &[u32], node: u32) -> Vec<u32> {
 
 #[cfg(test)]
 mod tests {
+    use papir_ring::prime::ntt_primes;
+
     use super::*;
 
     #[test]
     fn polynomials_come_back_from_their_values() {
         let modulus = Modulus::new(268_369_921);
         // Two slots: 3 + 5·Y and 7 + 268369920·Y, as polynomials of degree 3.
-        let found = values(modulus, 3, &[&[3, 7]], &[&[5, 268_369_920]]);
+        let found = values(modulus, &[0, 1, 2, 3], &[&[3, 7]], &[&[5, 268_369_920]]);
         assert_eq!(found, [[3, 7, 8, 6, 13, 5, 18, 4]]);
-        assert_eq!(coefficients(modulus, 3, &found[0]), [3, 7, 5, 268_369_920, 0, 0, 0, 0]);
+        assert_eq!(coefficients(modulus, &[0, 1, 2, 3], &found[0]), [3, 7, 5, 268_369_920, 0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn nodes_are_roots_of_unity_where_there_are_any() {
+        assert_eq!([0, 1, 3, 18, 30].map(roots), [2, 2, 5, 19, 31]);
+        let prime = ntt_primes(28, 64 * 19, 1)[0];
+        let found = nodes(Modulus::new(prime), 18);
+        assert_eq!(found.len(), 19);
+        for (i, &node) in found.iter().enumerate() {
+            assert_eq!(pow_mod(node.into(), 19, prime.into()), 1);
+            assert!(!found[..i].contains(&node));
+        }
+        assert_eq!(nodes(Modulus::new(97), 4), [0, 1, 2, 3, 4]);
+        // Rows of one slot, there and back.
+        let modulus = Modulus::new(prime);
+        let there = values(modulus, &found, &[&[12_345]], &[&[678]]);
+        let back = coefficients(modulus, &found, &there[0]);
+        assert_eq!((&back[..2], back[2..].iter().sum::<u32>()), (&[12_345, 678][..], 0));
     }
 }

@@ -110,6 +110,7 @@ struct Plan {
 impl Plan {
     fn new(modulus: Modulus, simplex: Simplex, coefficients: &[u32]) -> Self {
         let Simplex { variables, degree } = simplex;
+        let nodes: Vec<u32> = (0..=degree as u32).collect();
         let contraction = |x: usize| {
             let coefficients = contract(simplex, coefficients, x as u32, modulus);
             match coefficients.as_slice() {
@@ -117,7 +118,7 @@ impl Plan {
                 _ => Contraction::Polynomial(Polynomial::new(modulus, variables - 1, degree, &coefficients)),
             }
         };
-        Self { contractions: (0..=degree).map(contraction).collect(), weights: weights(modulus, degree) }
+        Self { contractions: (0..=degree).map(contraction).collect(), weights: weights(modulus, &nodes) }
     }
 }
 

@@ -12,6 +12,7 @@ use papir_lattice::bv::slots::Slots;
 use papir_ring::rns::log2_product;
 
 use super::Depir;
+use super::decomposition;
 use super::search::{self, Choice};
 use super::simplex::Simplex;
 use crate::bundle::Bundle;
@@ -91,9 +92,26 @@ impl DepirParams {
         Self::of(bundle, Choice { ring_degree, simplex: Simplex::holding(bundle.units(), variables) })
     }
 
+    /// As [`DepirParams::new`], with primes that are 1 modulo 2nk, k the least prime above D, as the paper takes them:
+    /// modulo these ciphertexts are decomposed at k-th roots of unity. There are few below 2²⁸.
+    ///
+    /// # Errors
+    /// As [`DepirParams::new`], and [`Error::Parameters`] where there are not enough.
+    pub fn fourier(shape: Shape, ring_degree: usize, variables: usize) -> Result<Self> {
+        let bundle = bundle(shape)?;
+        let simplex = Simplex::holding(bundle.units(), variables);
+        let roots = decomposition::roots(simplex.degree) as usize;
+        Self::with_order(bundle, Choice { ring_degree, simplex }, roots)
+    }
+
     fn of(bundle: Bundle, choice: Choice) -> Result<Self> {
+        Self::with_order(bundle, choice, 1)
+    }
+
+    /// With primes that are 1 modulo 2n times `roots`.
+    fn with_order(bundle: Bundle, choice: Choice, roots: usize) -> Result<Self> {
         check(choice)?;
-        let primes = search::primes(choice.ring_degree, choice.modulus_bits())?;
+        let primes = search::primes(choice.ring_degree * roots, choice.modulus_bits())?;
         let kept = search::kept(&primes, choice.reply_bits()).unwrap_or(primes.len());
         Self::with_primes(bundle, choice, &primes, kept)
     }

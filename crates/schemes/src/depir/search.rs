@@ -127,23 +127,24 @@ pub(super) fn choose(entries: u64, chunks: usize, goal: Goal) -> Result<Choice> 
     })
 }
 
-/// Primes with at least this product, as few as below 2²⁸ will do, all of about the same size, largest first.
+/// Primes that are 1 modulo twice the order, with at least this product, as few as below 2²⁸ will do, all of about the
+/// same size, largest first.
 ///
 /// # Errors
 /// [`Error::Parameters`] when there are not enough.
-pub(super) fn primes(ring_degree: usize, bits: f64) -> Result<Vec<u32>> {
+pub(super) fn primes(order: usize, bits: f64) -> Result<Vec<u32>> {
     let least = (bits / LOG2_LARGEST).ceil().max(1.0) as usize;
     for count in least..=least + 2 {
         let mut log2_bound = bits / count as f64;
         while log2_bound <= LOG2_LARGEST {
-            let primes = ntt_primes_below(log2_bound.exp2() as u32, ring_degree, count);
+            let primes = ntt_primes_below(log2_bound.exp2() as u32, order, count);
             if primes.len() == count && log2_product(&primes) >= bits {
                 return Ok(primes);
             }
             log2_bound += 0.01;
         }
     }
-    let reason = format!("too few primes that are 1 modulo {} below 2^28", 2 * ring_degree);
+    let reason = format!("too few primes that are 1 modulo {} below 2^28", 2 * order);
     Err(Error::Parameters { scheme: Depir::NAME, reason })
 }
 

@@ -203,12 +203,15 @@ impl DepirServer {
         let (ring, degree) = (self.params.bv().ring(), self.params.simplex().degree);
         let points = |(place, modulus): (usize, Modulus)| {
             let (bodies, masks) = ciphertexts.modulo(place, ring.degree());
-            Points { modulus, rows: decomposition::values(modulus, degree, &bodies, &masks) }
+            let nodes = decomposition::nodes(modulus, degree);
+            Points { modulus, rows: decomposition::values(modulus, &nodes, &bodies, &masks) }
         };
         let groups: Vec<Points> = ring.moduli().enumerate().map(points).collect();
         let (values, effort) = structure.evaluate(&groups);
         let back = |(values, table): (&Vec<u32>, &NttTable)| {
-            let mut rows = decomposition::coefficients(Modulus::new(table.modulus()), degree, values);
+            let modulus = Modulus::new(table.modulus());
+            let nodes = decomposition::nodes(modulus, degree);
+            let mut rows = decomposition::coefficients(modulus, &nodes, values);
             rows.chunks_exact_mut(ring.degree()).for_each(|row| table.inverse(row));
             rows
         };

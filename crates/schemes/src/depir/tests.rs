@@ -24,7 +24,7 @@ use super::simplex::{Simplex, terms};
 use super::structure::levels::Steps;
 use super::structure::table::Memory;
 use super::structure::{Points, Structure};
-use super::wire::coordinate_mask;
+use super::wire::{DepirAnswer, coordinate_mask};
 
 fn records(shape: Shape, rng: &mut dyn CryptoRng) -> RecordBuffer {
     let mut records = RecordBuffer::zeroed(shape);
@@ -169,10 +169,11 @@ fn lines_are_evaluated_as_their_points_are() {
         let found = lines.evaluate(simplex, &coefficients);
         let lifted: Vec<u32> = coefficients.iter().map(|&c| shortest(c, modulus)).collect();
         let polynomial = Polynomial::new(modulus, variables, degree, &lifted);
-        let points = decomposition::values(modulus, degree, &bodies, &masks).concat();
+        let nodes = decomposition::nodes(modulus, degree);
+        let points = decomposition::values(modulus, &nodes, &bodies, &masks).concat();
         let mut values = vec![0; (degree + 1) * slots];
         polynomial.evaluate(&points, &mut values);
-        let expected = decomposition::coefficients(modulus, degree, &values);
+        let expected = decomposition::coefficients(modulus, &nodes, &values);
         assert!(found == expected, "{variables} variables, degree {degree}");
     }
     let (zero, one) = (vec![0; 3], vec![1; 3]);
@@ -226,17 +227,31 @@ fn structures_give_the_values() {
 #[test]
 fn answers_by_a_structure_are_those_on_lines() {
     let mut rng = ChaCha20Rng::seed_from_u64(5);
-    let params = DepirParams::choose(Shape::of_bytes(30, 2).unwrap(), Goal::Balanced).unwrap();
-    let records = records(params.shape(), &mut rng);
-    let server = DepirServer::setup(params, &records, &mut rng, &NoProgress).unwrap();
-    let client = DepirClient::new(server.params().clone(), server.public().clone()).unwrap();
-    let (_, query) = client.query(None, &[3, 7, 7], &mut rng).unwrap();
-    let ciphertexts = server.expand(&query);
-    let expected = server.evaluate(&ciphertexts, 0).unwrap();
-    for tabulated in [0, 1] {
-        let structure = server.structure(0, (Steps::One, tabulated), &mut Memory, &NoProgress).unwrap();
-        assert!(server.look_up(&structure, &ciphertexts).0 == expected, "{tabulated} tabulated");
+    let shape = Shape::of_bytes(30, 2).unwrap();
+    let integers = DepirParams::new(shape, 1 << 13, 4).unwrap();
+    // 1 modulo 2nk: at roots of unity, as in the paper.
+    let roots = DepirParams::fourier(shape, 1 << 13, 4).unwrap();
+    let k = decomposition::roots(roots.simplex().degree);
+    assert!(roots.bv().ring().primes().iter().all(|prime| (prime - 1) % (k << 14) == 0));
+    for params in [integers, roots] {
+        let records = records(params.shape(), &mut rng);
+        let server = DepirServer::setup(params, &records, &mut rng, &NoProgress).unwrap();
+        let client = DepirClient::new(server.params().clone(), server.public().clone()).unwrap();
+        let (secret, query) = client.query(None, &[3, 7, 7], &mut rng).unwrap();
+        let ciphertexts = server.expand(&query);
+        let expected = server.evaluate(&ciphertexts, 0).unwrap();
+        for tabulated in [0, 1] {
+            let structure = server.structure(0, (Steps::One, tabulated), &mut Memory, &NoProgress).unwrap();
+            assert!(server.look_up(&structure, &ciphertexts).0 == expected, "{tabulated} tabulated");
+        }
+        let answer = DepirAnswer::new(server.switch(&expected));
+        let found = client.extract(secret, answer).unwrap();
+        assert_eq!(found, [3, 7, 7].map(|index| records.get(index).unwrap()));
     }
+    // Of tiny's degree there are enough below 2²⁸, of small's there are not.
+    assert!(DepirParams::fourier(Shape::of_bytes(7315, 2).unwrap(), 1 << 15, 4).is_ok());
+    let error = DepirParams::fourier(Shape::of_bytes(46_376, 2).unwrap(), 1 << 15, 4).unwrap_err();
+    assert!(error.to_string().contains("too few primes"), "{error}");
 }
 
 #[test]
