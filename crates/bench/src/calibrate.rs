@@ -14,7 +14,7 @@
 use papir_core::cost::{Operation, Rates};
 use papir_core::{Progress, Shape};
 use papir_kernels::pointwise::Modulus;
-use papir_kernels::simplex::{self, Simplex};
+use papir_kernels::poly_eval::{self, Polynomial};
 
 use crate::best::best;
 use crate::measure::Effort;
@@ -235,8 +235,8 @@ fn evaluating() -> f64 {
     const POINTS: usize = 1 << 10;
     let modulus = Modulus::new(268_369_921);
     let (variables, degree) = (3, 18);
-    let coefficients = vec![123_456_789; simplex::terms(variables, degree).unwrap_or_default()];
-    let polynomial = Simplex::new(modulus, variables, degree, &coefficients);
+    let coefficients = vec![123_456_789; poly_eval::terms(variables, degree).unwrap_or_default()];
+    let polynomial = Polynomial::new(modulus, variables, degree, &coefficients);
     let (points, mut values) = (vec![98_765_432; variables * POINTS], vec![0; POINTS]);
     // The first time fills the caches.
     polynomial.evaluate(&points, &mut values);

@@ -98,7 +98,7 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub runs: usize,
     /// A set of the paper (depir): tiny or small.
-    #[arg(long, value_name = "SET", conflicts_with_all = ["compare", "dim0", "key_bits", "batch", "goal", "records", "size"])]
+    #[arg(long, value_name = "SET", conflicts_with_all = ["compare", "table", "figure", "dim0", "key_bits", "hold", "batch", "over", "goal", "records", "record_bytes", "record_bits", "size"])]
     pub set: Option<depir::Set>,
     /// Evaluate by the data structure of Kedlaya and Umans with so many variables tabulated (depir --set); on lines
     /// otherwise.
@@ -202,6 +202,9 @@ fn sheets(kind: Kind) -> impl Iterator<Item = &'static str> {
 
 /// Makes and prints a sheet, or draws it.
 fn run_sheet(sheet: &sheet::Sheet, args: &Args, out: &mut dyn Write, progress: &dyn Progress) -> Result<()> {
+    if args.size.is_some() {
+        return Err(Error::usage(format!("`{}` with --size", sheet.name), "none: it has its own sets"));
+    }
     let effort = Effort { threads: args.threads, runs: args.runs };
     let report = sheet.make([depir::Set::Tiny, depir::Set::Small], effort, progress)?;
     if let Some(path) = &args.svg {

@@ -131,7 +131,7 @@ impl<S: Measured> Prepared<S> {
         // A benchmark is the owner of records that it makes up.
         let owner = params.describe().limits.owner_key.then(|| OwnerKey::generate(&mut rng));
         let params = match &owner {
-            Some(key) => params.under(key)?,
+            Some(key) => params.with_owner_key(key)?,
             None => params,
         };
         let clock = StageClock::new(progress);
@@ -160,8 +160,8 @@ impl<S: Measured> Prepared<S> {
     }
 
     fn client(&self) -> Result<Box<dyn ErasedClient>> {
-        let scheme = Erased::<S>::acknowledged(NotPrivate::acknowledged());
-        Ok(scheme.under(self.owner.as_ref()).client(&self.public())?)
+        let scheme = Erased::<S>::allowing_insecure(NotPrivate::acknowledged());
+        Ok(scheme.with_owner_key(self.owner.as_ref()).client(&self.public())?)
     }
 
     /// Keys and state, in schemes that have them.

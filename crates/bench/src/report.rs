@@ -140,6 +140,11 @@ pub fn write_table(out: &mut dyn Write, reports: &[Report]) -> Result<()> {
     write_columns(out, &lines)
 }
 
+/// Words as cells.
+pub(crate) fn titles(titles: &[&str]) -> Vec<String> {
+    titles.iter().map(|title| (*title).to_owned()).collect()
+}
+
 /// Writes lines of equally many cells, the cells of a column one below the other.
 ///
 /// # Errors

@@ -422,6 +422,7 @@ impl<V: newton::Variant> Measured for Newton<V> {
 
     fn part(stage: &str) -> Option<Part> {
         match stage {
+            "copy records" => Some(Part::Encode),
             "factorials" | "transform" | "convolve" | "lift" => Some(Part::Material),
             _ => None,
         }

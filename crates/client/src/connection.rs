@@ -486,7 +486,8 @@ fn start(bundle: &[u8], options: &Options) -> Result<Lookup> {
         }
         _ => {
             // For a private scheme the word changes nothing.
-            let scheme = scheme.acknowledge(NotPrivate::acknowledged()).under(options.owner_key.as_ref());
+            let scheme =
+                scheme.allow_insecure(NotPrivate::acknowledged()).with_owner_key(options.owner_key.as_ref());
             let client = scheme.client(&bundle.scheme_public)?;
             Ok(Lookup::new_verifying(client, bundle.keyword, bundle.commitment_top)?)
         }

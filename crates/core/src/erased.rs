@@ -31,13 +31,13 @@ pub trait ErasedScheme: Send + Sync {
     fn privacy(&self) -> Privacy;
 
     /// The same scheme, with its caller's word that it need not be private: see
-    /// [`Parameters::acknowledge`].
-    fn acknowledge(&self, word: NotPrivate) -> Box<dyn ErasedScheme>;
+    /// [`Parameters::allow_insecure`].
+    fn allow_insecure(&self, word: NotPrivate) -> Box<dyn ErasedScheme>;
 
     /// The same scheme with the key of a database's owner: it encrypts what it prepares, reads it back, and its
-    /// clients can register. Of other schemes nothing works any more: see [`Parameters::under`]. Without a key
+    /// clients can register. Of other schemes nothing works any more: see [`Parameters::with_owner_key`]. Without a key
     /// the scheme as it is.
-    fn under(&self, owner: Option<&OwnerKey>) -> Box<dyn ErasedScheme>;
+    fn with_owner_key(&self, owner: Option<&OwnerKey>) -> Box<dyn ErasedScheme>;
 
     /// What parameters for this shape and goal would give, without preparing anything.
     ///
@@ -282,7 +282,7 @@ impl<S> Erased<S> {
     }
 
     /// The scheme, whether it is private or not.
-    pub const fn acknowledged(word: NotPrivate) -> Self {
+    pub const fn allowing_insecure(word: NotPrivate) -> Self {
         Self { word: Some(word), owner: None, scheme: PhantomData }
     }
 }
@@ -291,11 +291,11 @@ impl<S: Scheme> Erased<S> {
     /// Parameters with this value's word and key.
     fn bind(&self, params: S::Params) -> Result<S::Params> {
         let params = match self.word {
-            Some(word) => params.acknowledge(word),
+            Some(word) => params.allow_insecure(word),
             None => params,
         };
         match &self.owner {
-            Some(key) => params.under(key),
+            Some(key) => params.with_owner_key(key),
             None => Ok(params),
         }
     }
@@ -320,11 +320,11 @@ impl<S: Scheme> ErasedScheme for Erased<S> {
         S::PRIVACY
     }
 
-    fn acknowledge(&self, word: NotPrivate) -> Box<dyn ErasedScheme> {
-        Box::new(Self { owner: self.owner.clone(), ..Self::acknowledged(word) })
+    fn allow_insecure(&self, word: NotPrivate) -> Box<dyn ErasedScheme> {
+        Box::new(Self { owner: self.owner.clone(), ..Self::allowing_insecure(word) })
     }
 
-    fn under(&self, owner: Option<&OwnerKey>) -> Box<dyn ErasedScheme> {
+    fn with_owner_key(&self, owner: Option<&OwnerKey>) -> Box<dyn ErasedScheme> {
         let owner = owner.or(self.owner.as_ref()).cloned();
         Box::new(Self { word: self.word, owner, scheme: PhantomData })
     }

@@ -95,7 +95,7 @@ pub trait Parameters: Clone + Debug + Send + Sync + Sized + 'static {
     /// The same parameters, with which servers and clients of a scheme may be made that asks for this word:
     /// one that looks private and is not. Nothing elsewhere. Not part of the parameters' bytes.
     #[must_use]
-    fn acknowledge(self, _word: NotPrivate) -> Self {
+    fn allow_insecure(self, _word: NotPrivate) -> Self {
         self
     }
 
@@ -105,7 +105,7 @@ pub trait Parameters: Clone + Debug + Send + Sync + Sized + 'static {
     ///
     /// # Errors
     /// [`Error::Parameters`] in all other schemes; [`Error::OwnerKey`] where the parameters name another key.
-    fn under(self, _key: &OwnerKey) -> Result<Self> {
+    fn with_owner_key(self, _key: &OwnerKey) -> Result<Self> {
         let scheme = self.describe().scheme;
         Err(Error::Parameters { scheme, reason: "its databases are not encrypted".to_owned() })
     }
@@ -243,7 +243,7 @@ pub trait Server<S: Scheme>: Send + Sync + Sized + 'static {
     ///
     /// # Errors
     /// As [`Server::setup`].
-    fn setup_beside(
+    fn setup_sharing_keys(
         _first: &Self,
         params: S::Params,
         records: &dyn Records,
@@ -303,15 +303,16 @@ pub trait Server<S: Scheme>: Send + Sync + Sized + 'static {
         self.ticket(keys, number, progress)
     }
 
-    /// What [`Server::update`] with these changes would cost: a setup, where a scheme does not say
-    /// otherwise.
+    /// What [`Server::update`] with these changes would cost: a setup, or nothing for none, where a scheme does
+    /// not say otherwise.
     ///
     /// # Errors
     /// As [`check_changes`].
     fn update_cost(&self, changes: &[Change]) -> Result<UpdateEstimate> {
         check_changes(&self.params().shape(), changes)?;
         let setup = self.params().describe().work.setup;
-        Ok(UpdateEstimate { update: setup.clone(), setup })
+        let update = if changes.is_empty() { Counts::new() } else { setup.clone() };
+        Ok(UpdateEstimate { update, setup })
     }
 
     /// The database with some records changed, as a new prepared database.
@@ -341,11 +342,11 @@ pub trait Server<S: Scheme>: Send + Sync + Sized + 'static {
     /// [`Error::MissingSection`], [`Error::Length`] or [`Error::Malformed`].
     fn load(params: S::Params, source: &dyn SectionSource) -> Result<Self>;
 
-    /// As [`Server::load`], of what was prepared with [`Server::setup_beside`].
+    /// As [`Server::load`], of what was prepared with [`Server::setup_sharing_keys`].
     ///
     /// # Errors
     /// As [`Server::load`].
-    fn load_beside(_first: &Self, params: S::Params, source: &dyn SectionSource) -> Result<Self> {
+    fn load_sharing_keys(_first: &Self, params: S::Params, source: &dyn SectionSource) -> Result<Self> {
         Self::load(params, source)
     }
 }
@@ -358,11 +359,11 @@ pub trait Client<S: Scheme>: Send + Sync + Sized + 'static {
     /// [`Error::Malformed`] when public part and parameters do not fit.
     fn new(params: S::Params, public: S::Public) -> Result<Self>;
 
-    /// A client of a database that was prepared with [`Server::setup_beside`], from the client of the first.
+    /// A client of a database that was prepared with [`Server::setup_sharing_keys`], from the client of the first.
     ///
     /// # Errors
     /// As [`Client::new`].
-    fn new_beside(_first: &Self, params: S::Params, public: S::Public) -> Result<Self> {
+    fn new_sharing_keys(_first: &Self, params: S::Params, public: S::Public) -> Result<Self> {
         Self::new(params, public)
     }
 

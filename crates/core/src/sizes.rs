@@ -48,7 +48,7 @@ pub enum Privacy {
 /// Its caller's word that a scheme which does not hide the index is wanted nevertheless.
 ///
 /// Schemes that look private and are not prepare no database and make no client without it: see
-/// [`Parameters::acknowledge`](crate::scheme::Parameters::acknowledge).
+/// [`Parameters::allow_insecure`](crate::scheme::Parameters::allow_insecure).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotPrivate(());
 

@@ -8,7 +8,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use papir_kernels::{Backend, bits, mat32, rows8, rows16};
+use papir_kernels::{Backend, bits, mat32, matvec_i16, matvec_u8};
 
 /// Runs of each measurement.
 const RUNS: usize = 7;
@@ -154,16 +154,16 @@ fn time_rows16(words: &[u64], reader: Reader) {
         for (backend, count) in
             Backend::available().into_iter().flat_map(|b| WORD_PLANES.map(|count| (b, count)))
         {
-            let name = format!("rows16 {groups} groups × {pairs} pairs × {count}, {backend}");
+            let name = format!("matvec_i16 {groups} groups × {pairs} pairs × {count}, {backend}");
             let planes = &planes[..pairs * 2 * count];
             report(&name, bytes, (reader, words), || {
-                rows16::pass_with(backend, tiles, pairs, planes, count, &mut outs[0]);
+                matvec_i16::pass_with(backend, tiles, pairs, planes, count, &mut outs[0]);
             });
         }
         let planes = &planes[..pairs * 2 * PLANES];
         let mut outs: Vec<&mut [u64]> = outs.iter_mut().map(Vec::as_mut_slice).collect();
-        report("rows16, 4 queries in one pass", bytes, (reader, words), || {
-            rows16::pass_many(tiles, pairs, &[planes; 4], PLANES, &mut outs);
+        report("matvec_i16, 4 queries in one pass", bytes, (reader, words), || {
+            matvec_i16::pass_many(tiles, pairs, &[planes; 4], PLANES, &mut outs);
         });
     }
 }
@@ -176,14 +176,14 @@ fn time_rows8(words: &[u64], reader: Reader) {
         let planes: Vec<i8> = (0..quads * 4 * PLANES).map(|i| i as i8).collect();
         let mut outs = [(); 4].map(|()| vec![0; groups * 64]);
         for backend in Backend::available() {
-            let name = format!("rows8 {groups} groups × {quads} quads, {backend}");
+            let name = format!("matvec_u8 {groups} groups × {quads} quads, {backend}");
             report(&name, bytes, (reader, words), || {
-                rows8::pass_with(backend, tiles, quads, &planes, PLANES, &mut outs[0]);
+                matvec_u8::pass_with(backend, tiles, quads, &planes, PLANES, &mut outs[0]);
             });
         }
         let mut outs: Vec<&mut [u32]> = outs.iter_mut().map(Vec::as_mut_slice).collect();
-        report("rows8, 4 queries in one pass", bytes, (reader, words), || {
-            rows8::pass_many(tiles, quads, &[planes.as_slice(); 4], PLANES, &mut outs);
+        report("matvec_u8, 4 queries in one pass", bytes, (reader, words), || {
+            matvec_u8::pass_many(tiles, quads, &[planes.as_slice(); 4], PLANES, &mut outs);
         });
     }
 }
@@ -211,20 +211,20 @@ fn time_tiles(words: &[u64], reader: Reader) {
     let mut tiles = vec![0i16; groups * pairs * 128];
     let bytes = tiles.len() * 2;
     let column: Vec<i16> = (0..groups * 64).map(|i| i as i16).collect();
-    report("rows16 scatter_pair, all columns", bytes, (reader, words), || {
+    report("matvec_i16 scatter_pair, all columns", bytes, (reader, words), || {
         for k in 0..pairs {
-            rows16::scatter_pair(&mut tiles, groups, pairs, k, &column, &column);
+            matvec_i16::scatter_pair(&mut tiles, groups, pairs, k, &column, &column);
         }
     });
-    report("rows16 scatter_column, all columns", bytes, (reader, words), || {
+    report("matvec_i16 scatter_column, all columns", bytes, (reader, words), || {
         for c in 0..2 * pairs {
-            rows16::scatter_column(&mut tiles, groups, pairs, c, &column);
+            matvec_i16::scatter_column(&mut tiles, groups, pairs, c, &column);
         }
     });
     let mut rows = vec![0; pairs * 128];
-    report("rows16 gather_rows, all groups", bytes, (reader, words), || {
+    report("matvec_i16 gather_rows, all groups", bytes, (reader, words), || {
         for tile in tiles.chunks_exact(pairs * 128) {
-            rows16::gather_rows(tile, 0, 2 * pairs, black_box(&mut rows));
+            matvec_i16::gather_rows(tile, 0, 2 * pairs, black_box(&mut rows));
         }
     });
 }

@@ -16,7 +16,7 @@
 //!   `#[target_feature]`; what the two share is in `src/x86_64/name.rs`, over `WideLanes`.
 //! - `tests/it/name.rs`: every backend against `papir-reference`; `examples/` measure.
 //!
-//! [`wide`] has a folder of its own and engines instead of kernels: its elements have another
+//! [`bigint_mod`] has a folder of its own and engines instead of kernels: its elements have another
 //! form on each backend.
 //!
 //! To add one: write its meaning with `#[inline(always)]` and declare it by `kernel!`,
@@ -29,17 +29,17 @@
 mod dispatch;
 
 pub mod backend;
+pub mod bigint_mod;
 pub mod bits;
 pub mod gadget;
 pub mod galois;
 pub mod mat32;
+pub mod matvec_i16;
+pub mod matvec_u8;
 pub mod monomial;
 pub mod ntt;
 pub mod pointwise;
-pub mod rows16;
-pub mod rows8;
-pub mod simplex;
-pub mod wide;
+pub mod poly_eval;
 
 mod portable;
 mod stream;

@@ -1,4 +1,4 @@
-//! Building and reading tiles: the order of words that `rows16` and `rows8` share.
+//! Building and reading tiles: the order of words that `matvec_i16` and `matvec_u8` share.
 //!
 //! A tile holds 64 rows; `H` neighbouring columns of a row lie together (a *cell*),
 //! the cells of 64 rows follow one another, then come the next `H` columns.

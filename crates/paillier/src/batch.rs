@@ -1,7 +1,7 @@
 //! Many residues modulo a power at a time, by the kernels.
 
 use crypto_bigint::BoxedUint;
-use papir_kernels::wide::{MAX_BITS, Modulus};
+use papir_kernels::bigint_mod::{MAX_BITS, Modulus};
 use zeroize::Zeroizing;
 
 use crate::integer::{Residues, from_words, integer_power, to_words};

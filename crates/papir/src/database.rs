@@ -85,7 +85,7 @@ impl Database {
     }
 
     pub(crate) fn prepare(records: &dyn Records, keys: Option<Keys>, options: &Options) -> Result<Self> {
-        let scheme = registry::by_name(&options.scheme)?.under(options.owner_key.as_ref());
+        let scheme = registry::by_name(&options.scheme)?.with_owner_key(options.owner_key.as_ref());
         let server = scheme.setup(records, options.goal, &mut papir_client::system_rng(), &NoProgress)?;
         Ok(Self { server, keys, options: options.clone() })
     }
@@ -153,7 +153,7 @@ pub fn client_of(bundle: &[u8]) -> Result<Lookup> {
 /// As [`client_of`], and [`papir_core::Error::OwnerKey`] for another owner's key.
 pub fn client_under(owner_key: Option<&OwnerKey>, bundle: &[u8]) -> Result<Lookup> {
     let bundle = Bundle::decode(bundle)?;
-    let scheme = registry::by_id(erased::scheme_of_public(&bundle.scheme_public)?)?.under(owner_key);
+    let scheme = registry::by_id(erased::scheme_of_public(&bundle.scheme_public)?)?.with_owner_key(owner_key);
     let client = scheme.client(&bundle.scheme_public)?;
     Lookup::new_verifying(client, bundle.keyword, bundle.commitment_top)
 }

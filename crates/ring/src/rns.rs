@@ -80,11 +80,6 @@ impl RnsRing {
     pub fn log2_modulus(&self) -> f64 {
         log2_product(&self.primes())
     }
-
-    /// The ring modulo the first `count` primes, at least one.
-    pub fn first(&self, count: usize) -> Self {
-        Self { degree: self.degree, tables: self.tables[..count.clamp(1, self.len())].to_vec() }
-    }
 }
 
 /// log₂ of a product.
@@ -109,7 +104,6 @@ mod tests {
         let primes = ntt_primes(27, 64, 5);
         let ring = RnsRing::new(64, &primes).unwrap();
         assert_eq!((ring.degree(), ring.len(), ring.primes()), (64, 5, primes.clone()));
-        assert_eq!(ring.first(2).primes(), primes[..2]);
         assert!((ring.log2_modulus() - 135.0).abs() < 0.01);
         assert!(matches!(RnsRing::new(60, &primes), Err(RingError::Degree(60))));
         assert!(matches!(RnsRing::new(64, &[]), Err(RingError::NotPrime(0))));

@@ -15,6 +15,8 @@ pub mod inspire;
 pub mod inspire0;
 pub mod inspire2;
 pub mod newton;
+pub mod nothing;
+mod packed;
 mod packs;
 pub mod pirouette;
 pub mod plain;

@@ -23,7 +23,7 @@ use crate::zip::Zip;
 use crate::zipdouble::ZipDouble;
 
 /// Every scheme there is, in the order of their numbers. Those that look private and are not make neither
-/// servers nor clients before [`ErasedScheme::acknowledge`].
+/// servers nor clients before [`ErasedScheme::allow_insecure`].
 pub fn all() -> &'static [&'static dyn ErasedScheme] {
     const SCHEMES: &[&dyn ErasedScheme] = &[
         &Erased::<Plain>::new(),

@@ -93,9 +93,9 @@ fn a_database_is_built_as_a_candidate_says() {
     let shape = papir_core::Records::shape(&records);
     let mut rng = ChaCha20Rng::from_seed([8; 32]);
     let owner = OwnerKey::generate(&mut rng);
-    for scheme in registry::all().iter().map(|scheme| scheme.acknowledge(NotPrivate::acknowledged())) {
+    for scheme in registry::all().iter().map(|scheme| scheme.allow_insecure(NotPrivate::acknowledged())) {
         let encrypted = scheme.plan(shape, Goal::Balanced).unwrap().limits.owner_key;
-        let scheme = scheme.under(encrypted.then_some(&owner));
+        let scheme = scheme.with_owner_key(encrypted.then_some(&owner));
         for one in scheme.candidates(shape).unwrap() {
             let server = scheme.setup_candidate(&one.parameters, &records, &mut rng, &NoProgress).unwrap();
             assert_eq!(server.describe(), one.description);

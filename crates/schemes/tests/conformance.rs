@@ -145,7 +145,7 @@ fn pirouette_with_short_keys() {
 
 #[test]
 fn pirouette_encrypted_with_short_keys() {
-    run(&*Erased::<Encrypted<ShortPirouette>>::new().under(Some(&short::owner())), &Config::slow());
+    run(&*Erased::<Encrypted<ShortPirouette>>::new().with_owner_key(Some(&short::owner())), &Config::slow());
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn pirouette_with_short_keys_long() {
 #[test]
 #[ignore = "long"]
 fn pirouette_encrypted_with_short_keys_long() {
-    run(&*Erased::<Encrypted<ShortPirouette>>::new().under(Some(&short::owner())), &Config::long());
+    run(&*Erased::<Encrypted<ShortPirouette>>::new().with_owner_key(Some(&short::owner())), &Config::long());
 }
 
 #[test]
@@ -176,8 +176,8 @@ fn zip_with_a_short_modulus_long() {
 #[test]
 fn newton_with_a_short_modulus() {
     let word = NotPrivate::acknowledged();
-    run(&Erased::<Newton<ShortNewton>>::acknowledged(word), &Config::slow());
-    run(&Erased::<Newton<ShortNewtonSym>>::acknowledged(word), &Config::slow());
+    run(&Erased::<Newton<ShortNewton>>::allowing_insecure(word), &Config::slow());
+    run(&Erased::<Newton<ShortNewtonSym>>::allowing_insecure(word), &Config::slow());
 }
 
 /// Records of at most 2 KiB, as InsPIRe(2) takes them.
@@ -193,8 +193,8 @@ fn named(test: &str) -> String {
 
 /// Tests ask of what is not private, too.
 fn scheme(name: &str) -> Box<dyn ErasedScheme> {
-    let scheme = registry::by_name(name).unwrap().acknowledge(NotPrivate::acknowledged());
-    if name == Encrypted::<Full>::NAME { scheme.under(Some(&short::owner())) } else { scheme }
+    let scheme = registry::by_name(name).unwrap().allow_insecure(NotPrivate::acknowledged());
+    if name == Encrypted::<Full>::NAME { scheme.with_owner_key(Some(&short::owner())) } else { scheme }
 }
 
 #[test]

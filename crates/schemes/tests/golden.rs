@@ -70,7 +70,7 @@ fn hashes_of(
 fn newton_hashes(name: &str) -> Vec<String> {
     let mut rng = ChaCha20Rng::from_seed([11; 32]);
     let records = database(300, 300);
-    let scheme = registry::by_name(name).unwrap().acknowledge(NotPrivate::acknowledged());
+    let scheme = registry::by_name(name).unwrap().allow_insecure(NotPrivate::acknowledged());
     let server = scheme.setup(&records, Goal::Balanced, &mut rng, &NoProgress).unwrap();
     let client = scheme.client(&server.public()).unwrap();
     let mut registered = client.register(&mut rng).unwrap();
@@ -122,7 +122,8 @@ fn pirouette() {
 #[test]
 fn pirouette_encrypted() {
     let key = "papir-owner-key-1-000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
-    let scheme = registry::by_name("pirouette-encrypted").unwrap().under(Some(&key.parse().unwrap()));
+    let scheme =
+        registry::by_name("pirouette-encrypted").unwrap().with_owner_key(Some(&key.parse().unwrap()));
     assert_eq!(
         pirouette_hashes(&*scheme),
         [

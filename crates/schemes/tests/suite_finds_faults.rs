@@ -85,11 +85,11 @@ impl ErasedScheme for Faulty {
         simple().privacy()
     }
 
-    fn acknowledge(&self, _word: NotPrivate) -> Box<dyn ErasedScheme> {
+    fn allow_insecure(&self, _word: NotPrivate) -> Box<dyn ErasedScheme> {
         Box::new(Self(self.0))
     }
 
-    fn under(&self, _owner: Option<&OwnerKey>) -> Box<dyn ErasedScheme> {
+    fn with_owner_key(&self, _owner: Option<&OwnerKey>) -> Box<dyn ErasedScheme> {
         Box::new(Self(self.0))
     }
 

@@ -108,7 +108,7 @@ impl BuildOptions {
                 Err(CoreError::NotPrivate { scheme: scheme.name(), reason }.into())
             }
             // For a private scheme the word changes nothing.
-            _ => Ok(scheme.acknowledge(NotPrivate::acknowledged()).under(self.encrypt.as_ref())),
+            _ => Ok(scheme.allow_insecure(NotPrivate::acknowledged()).with_owner_key(self.encrypt.as_ref())),
         }
     }
 

@@ -16,7 +16,7 @@ pub use keys::Packed;
 pub use single::Single;
 
 use crate::clock::timed;
-use crate::report::write_columns;
+use crate::report::{titles, write_columns};
 use crate::size::display;
 use crate::{Error, Result};
 
@@ -89,10 +89,6 @@ fn refused(error: impl ToString) -> Error {
 fn milliseconds<T>(work: impl FnOnce() -> T) -> (T, f64) {
     let (result, seconds) = timed(work);
     (result, 1e3 * seconds)
-}
-
-fn titles(titles: &[&str]) -> Vec<String> {
-    titles.iter().map(|title| (*title).to_owned()).collect()
 }
 
 fn yes(correct: bool) -> String {

@@ -12,6 +12,7 @@ use super::estimate::{exact, one_step, two_steps};
 use super::set::{Extent, Set, measure};
 use crate::figures::plot::{colour, picture, refused};
 use crate::measure::Effort;
+use crate::report::titles;
 use crate::sheet::{Curve, Kind, Rows, Sheet, SheetReport};
 use crate::size::display;
 use crate::{Error, Result};
@@ -27,7 +28,7 @@ pub const CURVES: &[Sheet] = &[
     Sheet {
         kind: Kind::Figure,
         name: "depir-tabulated",
-        what: "Doubly-efficient PIR, tiny: an answer's seconds against tabulated variables, one step",
+        what: "Doubly-efficient PIR, tiny: an answer's seconds against tabulated variables, one step (some six minutes with --threads 2 --runs 1)",
         run: |sets, effort, progress| tabulated(sets[0], effort, progress),
     },
 ];
@@ -73,7 +74,7 @@ fn figure_3() -> Rows {
         }
     }
     Rows {
-        columns: columns.map(str::to_owned).to_vec(),
+        columns: titles(&columns),
         rows,
         notes: vec![
             "Estimated by Propositions 5.3 and 5.4 with o(1) = 0; exact by lists of odd primes.".to_owned(),
@@ -119,9 +120,9 @@ fn tabulated(set: Set, effort: Effort, progress: &dyn Progress) -> Result<Rows> 
         "Tables of three or four variables for all primes of one step exceed memory: papir bench depir --set tiny --tabulated 3 reduces primes twice.",
     ];
     Ok(Rows {
-        columns: columns.map(str::to_owned).to_vec(),
+        columns: titles(&columns),
         rows,
-        notes: notes.map(str::to_owned).to_vec(),
+        notes: titles(&notes),
         curves: vec![Curve { name: "structure".to_owned(), points }],
         axes: ["1 + tabulated variables", "seconds"],
         correct,

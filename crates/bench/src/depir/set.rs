@@ -4,6 +4,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 use getrandom::SysRng;
+use papir_core::cost::Operation;
 use papir_core::scheme::{Client, Parameters, Server, Wire};
 use papir_core::{Progress, Record, Shape, read_record};
 use papir_kernels::Backend;
@@ -359,12 +360,10 @@ impl Bench {
 }
 
 /// Points and products of an evaluation on lines.
-pub(super) fn on_lines(params: &DepirParams) -> Counters {
-    let simplex = params.simplex();
-    let points = params.ring_degree() * params.bv().ring().len() * (simplex.degree + 1);
-    let rest = Simplex { variables: simplex.variables - 1, ..simplex };
-    let terms = if rest.variables == 0 { 1 } else { rest.len() };
-    Counters { points: points as u64, multiplications: points as u64 * terms as u64, table_bytes_read: 0 }
+fn on_lines(params: &DepirParams) -> Counters {
+    let points = params.ring_degree() * params.bv().ring().len() * (params.simplex().degree + 1);
+    let products = params.describe().work.answer.times(Operation::Term);
+    Counters { points: points as u64, multiplications: products as u64, table_bytes_read: 0 }
 }
 
 /// How primes are reduced, and how many variables are tabulated; none on lines.

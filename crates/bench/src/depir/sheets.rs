@@ -10,6 +10,7 @@ use super::estimate::{Count, exact, one_step, two_steps};
 use super::set::{DepirReport, Extent, Set, measure};
 use crate::Result;
 use crate::measure::Effort;
+use crate::report::titles;
 use crate::sheet::{Kind, Rows, Sheet};
 
 /// ln t, as ‖f‖.
@@ -38,10 +39,6 @@ pub const SHEETS: &[Sheet] = &[
         run: |sets, effort, progress| table_4(sets, effort, progress),
     },
 ];
-
-fn titles(titles: &[&str]) -> Vec<String> {
-    titles.iter().map(|title| (*title).to_owned()).collect()
-}
 
 /// What Table 2 prints for an optimization.
 struct Optimization {

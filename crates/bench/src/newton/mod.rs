@@ -22,7 +22,7 @@ pub use messages::Messages;
 pub use times::{Lagrange, Times};
 
 use crate::measure::Effort;
-use crate::report::write_columns;
+use crate::report::{titles, write_columns};
 use crate::{Error, Result};
 
 /// A benchmark asks its own made-up records.
@@ -92,10 +92,6 @@ fn params(records: u64, record_bits: u64) -> Result<NewtonParams<Symmetric>, pap
 
 fn cents(seconds: f64, bytes: u64) -> f64 {
     CENTS_AN_HOUR * seconds / 3600.0 + CENTS_A_GB * bytes as f64 / 1e9
-}
-
-fn titles(titles: &[&str]) -> Vec<String> {
-    titles.iter().map(|title| (*title).to_owned()).collect()
 }
 
 impl NewtonReport {

@@ -18,5 +18,5 @@ mod galois;
 mod lanes;
 mod mat32;
 mod ntt;
-mod simplex;
+mod poly_eval;
 pub(crate) mod sse2;

@@ -1,15 +1,15 @@
 //! The kernels: every backend against `papir-reference`.
 #![allow(clippy::unwrap_used)]
 
+mod bigint_mod;
 mod bits;
 mod common;
 mod gadget;
 mod galois;
 mod mat32;
+mod matvec_i16;
+mod matvec_u8;
 mod monomial;
 mod ntt;
 mod pointwise;
-mod rows16;
-mod rows8;
-mod simplex;
-mod wide;
+mod poly_eval;

@@ -6,7 +6,7 @@ use papir_ring::crt::Lift;
 use papir_ring::prg::Seed;
 use papir_ring::sample;
 use rand_core::CryptoRng;
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
 use super::params::{BvParams, PLAINTEXT};
 
@@ -101,12 +101,11 @@ fn phase(params: &BvParams, message: &[u32], rng: &mut dyn CryptoRng) -> Zeroizi
     params.error().fill(rng, &mut phase);
     let mut words = Zeroizing::new(vec![0u64; message.len()]);
     rng.fill_bytes(bytemuck::cast_slice_mut(&mut words));
-    for ((phase, &message), word) in phase.iter_mut().zip(message).zip(words.iter_mut()) {
+    for ((phase, &message), word) in phase.iter_mut().zip(message).zip(words.iter()) {
         // Uniform below t, up to 2^-47: below m in m of t cases, in which t is taken off.
         let uniform = ((u128::from(*word) * u128::from(PLAINTEXT)) >> 64) as u32;
         let taken = (uniform.wrapping_sub(message) >> 31) as i32;
         *phase = (*phase - taken) * PLAINTEXT as i32 + message as i32;
-        word.zeroize();
     }
     phase
 }

@@ -2,8 +2,8 @@
 
 use std::ops::Deref;
 
+use papir_kernels::matvec_u8::{self, ROWS};
 use papir_kernels::pointwise;
-use papir_kernels::rows8::{self, ROWS};
 use papir_ring::prg::Seed;
 use papir_ring::{Poly, Ring, Values};
 use rayon::prelude::*;
@@ -133,7 +133,7 @@ impl MaskProducts {
             let first = part * MAX_BLOCKS * degree;
             let taken = (MAX_BLOCKS * degree).min(columns - first);
             let mut bytes = vec![0; ROWS * taken];
-            rows8::gather_rows(tile, first / 4, taken, &mut bytes);
+            matvec_u8::gather_rows(tile, first / 4, taken, &mut bytes);
             for (bytes, row) in bytes.chunks_exact(taken).zip(rows.chunks_exact_mut(n)) {
                 sums.add_products(bytes, blocks, row);
             }

@@ -1,8 +1,8 @@
-//! A matrix of bytes in the row groups of [`papir_kernels::rows8`], times ciphertexts.
+//! A matrix of bytes in the row groups of [`papir_kernels::matvec_u8`], times ciphertexts.
 
 use std::ops::Deref;
 
-use papir_kernels::rows8::{self, ROWS};
+use papir_kernels::matvec_u8::{self, ROWS};
 use rayon::prelude::*;
 
 /// Columns that lie together in a tile.
@@ -81,14 +81,14 @@ impl<T: Deref<Target = [u8]> + Sync> ByteMatrix<T> {
     /// A row, byte by byte; `out` is as long as there are columns, or shorter.
     pub fn read_row(&self, row: usize, out: &mut [u8]) {
         let tile = &self.tiles[row / ROWS * self.group_bytes()..][..self.group_bytes()];
-        rows8::gather_row_block(tile, row % ROWS, 0, out);
+        matvec_u8::gather_row_block(tile, row % ROWS, 0, out);
     }
 
     /// A column, byte by byte: as long as the rows with their padding.
     pub fn column(&self, column: usize) -> Vec<u8> {
         let groups = self.rows.div_ceil(ROWS);
         let mut bytes = vec![0; groups * ROWS];
-        rows8::gather_column(&self.tiles, groups, self.quads(), column, &mut bytes);
+        matvec_u8::gather_column(&self.tiles, groups, self.quads(), column, &mut bytes);
         bytes
     }
 
@@ -100,7 +100,7 @@ impl<T: Deref<Target = [u8]> + Sync> ByteMatrix<T> {
         }
         let planes: Vec<Vec<i8>> = queries.iter().map(|query| planes(query, bits)).collect();
         let planes: Vec<&[i8]> = planes.iter().map(Vec::as_slice).collect();
-        let parts = self.pass(&planes, rows8::planes_for_bits(bits));
+        let parts = self.pass(&planes, matvec_u8::planes_for_bits(bits));
         let of_query = |(i, query): (usize, &&[u32])| {
             let rows = parts.iter().flat_map(|part| part.chunks_exact(part.len() / queries.len()).nth(i));
             centred(rows.flatten().take(self.rows), query, centre)
@@ -116,7 +116,7 @@ impl<T: Deref<Target = [u8]> + Sync> ByteMatrix<T> {
             let rows = tiles.len() / self.group_bytes() * ROWS;
             let mut sums = vec![0; planes.len() * rows];
             let mut outs: Vec<&mut [u32]> = sums.chunks_exact_mut(rows).collect();
-            rows8::pass_many(tiles, self.quads(), planes, plane_count, &mut outs);
+            matvec_u8::pass_many(tiles, self.quads(), planes, plane_count, &mut outs);
             sums
         };
         self.tiles.par_chunks(groups * self.group_bytes()).map(sums_of).collect()
@@ -125,7 +125,7 @@ impl<T: Deref<Target = [u8]> + Sync> ByteMatrix<T> {
 
 fn planes(values: &[u32], bits: u32) -> Vec<i8> {
     let mut planes = Vec::new();
-    rows8::pack_planes(values, bits, rows8::planes_for_bits(bits), &mut planes);
+    matvec_u8::pack_planes(values, bits, matvec_u8::planes_for_bits(bits), &mut planes);
     planes
 }
 
@@ -159,7 +159,7 @@ pub fn write_columns<E>(
                 read(column, bytes)?;
             }
         }
-        rows8::scatter_quad(tiles, groups, quads, quad, quad_bytes.each_ref().map(Vec::as_slice));
+        matvec_u8::scatter_quad(tiles, groups, quads, quad, quad_bytes.each_ref().map(Vec::as_slice));
     }
     Ok(())
 }

@@ -7,8 +7,8 @@
 
 use std::ops::Range;
 
+use papir_kernels::matvec_i16;
 use papir_kernels::pointwise::{self, Modulus};
-use papir_kernels::rows16;
 use papir_ring::prg::Seed;
 use papir_ring::prime::inverse_mod;
 use papir_ring::{Coefficients, Poly, Ring, Values};
@@ -47,7 +47,7 @@ impl SelectorMasks {
         let mut residues = [vec![0; rows.len() * d], vec![0; rows.len() * d]];
         let [first, second] = &mut residues;
         // A pack's rows are whole groups, or a part of one.
-        let group = rows.len().min(rows16::ROWS);
+        let group = rows.len().min(matvec_i16::ROWS);
         let parts = first.par_chunks_exact_mut(group * d).zip(second.par_chunks_exact_mut(group * d));
         parts.enumerate().for_each(|(g, (first, second))| {
             let start = rows.start + g * group;
@@ -121,7 +121,7 @@ struct RowGroup<'a> {
 
 impl<'a> RowGroup<'a> {
     fn new(ring: &'a Ring, matrix: &WordMatrix<'a>, rows: Range<usize>) -> Self {
-        let tile = matrix.tile(rows.start / rows16::ROWS);
+        let tile = matrix.tile(rows.start / matvec_i16::ROWS);
         Self { ring, tile, pairs: matrix.pairs(), exceptions: matrix.exceptions_in(&rows), rows }
     }
 
@@ -129,9 +129,9 @@ impl<'a> RowGroup<'a> {
     fn masks(&self, masks: &[Poly<Values>], out: [&mut [u32]; 2]) {
         let d = self.ring.degree();
         let mut sums = Sums::new(self.ring, self.rows.len());
-        let mut words = vec![0; rows16::ROWS * d];
+        let mut words = vec![0; matvec_i16::ROWS * d];
         let mut reflected = vec![0; d];
-        let lane = self.rows.start % rows16::ROWS;
+        let lane = self.rows.start % matvec_i16::ROWS;
         for (block, mask) in masks.iter().enumerate() {
             self.read_block(block, &mut words);
             for l in 0..self.rows.len() {
@@ -150,12 +150,12 @@ impl<'a> RowGroup<'a> {
         let first_pair = block * d / 2;
         let columns = d.min(2 * (self.pairs - first_pair));
         if columns == d {
-            rows16::gather_rows(self.tile, first_pair, d, words);
+            matvec_i16::gather_rows(self.tile, first_pair, d, words);
             return;
         }
         words.fill(0);
         for (l, row) in words.chunks_exact_mut(d).enumerate() {
-            rows16::gather_row_block(self.tile, l, first_pair, &mut row[..columns]);
+            matvec_i16::gather_row_block(self.tile, l, first_pair, &mut row[..columns]);
         }
     }
 

@@ -1,8 +1,8 @@
-//! A matrix of 16-bit words in the row groups of [`papir_kernels::rows16`], times encrypted selectors.
+//! A matrix of 16-bit words in the row groups of [`papir_kernels::matvec_i16`], times encrypted selectors.
 
 use std::ops::Range;
 
-use papir_kernels::rows16;
+use papir_kernels::matvec_i16;
 use rayon::prelude::*;
 
 /// Words of a matrix, stored in whole groups of 64 rows and whole pairs of columns.
@@ -12,7 +12,7 @@ pub const fn matrix_words(rows: usize, columns: usize) -> usize {
 
 /// Rows that are stored for so many: whole groups.
 pub const fn group_rows(rows: usize) -> usize {
-    rows.next_multiple_of(rows16::ROWS)
+    rows.next_multiple_of(matvec_i16::ROWS)
 }
 
 /// A matrix D of signed words, borrowed.
@@ -70,7 +70,7 @@ impl<'a> WordMatrix<'a> {
     /// D·b for each selector b of `columns` values modulo 2^bits: a sum modulo 2^bits for each row. The
     /// selectors share one read of the matrix. No branch depends on them.
     pub fn select(&self, selectors: &[&[u64]], bits: u32) -> Vec<Vec<u64>> {
-        let count = rows16::planes_for_bits(bits);
+        let count = matvec_i16::planes_for_bits(bits);
         let planes: Vec<Vec<i16>> = selectors.par_iter().map(|values| planes(values, bits, count)).collect();
         let planes: Vec<&[i16]> = planes.iter().map(Vec::as_slice).collect();
         let mut sums = match planes[..] {
@@ -86,8 +86,8 @@ impl<'a> WordMatrix<'a> {
 
     fn pass(&self, planes: &[i16], count: usize) -> Vec<u64> {
         let mut sums = vec![0; self.rows()];
-        let parts = self.shares().zip(sums.par_chunks_mut(self.share() * rows16::ROWS));
-        parts.for_each(|(tiles, sums)| rows16::pass(tiles, self.pairs(), planes, count, sums));
+        let parts = self.shares().zip(sums.par_chunks_mut(self.share() * matvec_i16::ROWS));
+        parts.for_each(|(tiles, sums)| matvec_i16::pass(tiles, self.pairs(), planes, count, sums));
         sums
     }
 
@@ -95,7 +95,7 @@ impl<'a> WordMatrix<'a> {
         let share = |tiles: &[i16]| {
             let mut sums = vec![vec![0; tiles.len() / (2 * self.pairs())]; planes.len()];
             let mut outs: Vec<&mut [u64]> = sums.iter_mut().map(Vec::as_mut_slice).collect();
-            rows16::pass_many(tiles, self.pairs(), planes, count, &mut outs);
+            matvec_i16::pass_many(tiles, self.pairs(), planes, count, &mut outs);
             sums
         };
         let parts: Vec<Vec<Vec<u64>>> = self.shares().map(share).collect();
@@ -113,7 +113,7 @@ impl<'a> WordMatrix<'a> {
 
     /// Row groups a thread.
     fn share(&self) -> usize {
-        (self.rows() / rows16::ROWS).div_ceil(rayon::current_num_threads()).max(1)
+        (self.rows() / matvec_i16::ROWS).div_ceil(rayon::current_num_threads()).max(1)
     }
 
     /// The words of each thread's row groups.
@@ -124,14 +124,14 @@ impl<'a> WordMatrix<'a> {
 
 fn planes(values: &[u64], bits: u32, count: usize) -> Vec<i16> {
     let mut planes = Vec::new();
-    rows16::pack_planes(values, bits, count, &mut planes);
+    matvec_i16::pack_planes(values, bits, count, &mut planes);
     planes
 }
 
 /// Where the word of a row and column stands in a matrix of so many columns.
 pub const fn place(columns: usize, row: usize, column: usize) -> usize {
-    let group = row / rows16::ROWS * matrix_words(1, columns);
-    group + (column / 2 * rows16::ROWS + row % rows16::ROWS) * 2 + column % 2
+    let group = row / matvec_i16::ROWS * matrix_words(1, columns);
+    group + (column / 2 * matvec_i16::ROWS + row % matvec_i16::ROWS) * 2 + column % 2
 }
 
 /// The words of a column, those of padding rows included.
@@ -140,8 +140,8 @@ pub const fn place(columns: usize, row: usize, column: usize) -> usize {
 /// When the matrix has no such column.
 pub fn read_column(tiles: &[i16], columns: usize, column: usize) -> Vec<i16> {
     let groups = tiles.len() / matrix_words(1, columns);
-    let mut words = vec![0; groups * rows16::ROWS];
-    rows16::gather_column(tiles, groups, columns.div_ceil(2), column, &mut words);
+    let mut words = vec![0; groups * matvec_i16::ROWS];
+    matvec_i16::gather_column(tiles, groups, columns.div_ceil(2), column, &mut words);
     words
 }
 
@@ -154,10 +154,17 @@ pub fn write_columns(tiles: &mut [i16], columns: usize, first: usize, words: &[V
     let rows = tiles.len() / (2 * pairs);
     let padding = vec![0; rows];
     tiles.par_chunks_exact_mut(matrix_words(1, columns)).enumerate().for_each(|(group, tile)| {
-        let rows = group * rows16::ROWS..(group + 1) * rows16::ROWS;
+        let rows = group * matvec_i16::ROWS..(group + 1) * matvec_i16::ROWS;
         for (k, pair) in words.chunks(2).enumerate() {
             let odd = pair.get(1).unwrap_or(&padding);
-            rows16::scatter_pair(tile, 1, pairs, first / 2 + k, &pair[0][rows.clone()], &odd[rows.clone()]);
+            matvec_i16::scatter_pair(
+                tile,
+                1,
+                pairs,
+                first / 2 + k,
+                &pair[0][rows.clone()],
+                &odd[rows.clone()],
+            );
         }
     });
 }

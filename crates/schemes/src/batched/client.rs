@@ -32,7 +32,7 @@ impl<S: Bucket> Client<Batched<S>> for BatchedClient<S> {
         for public in public.groups {
             let client = match groups.first() {
                 None => S::Client::new(params.inner().clone(), public),
-                Some(first) => S::Client::new_beside(first, params.inner().clone(), public),
+                Some(first) => S::Client::new_sharing_keys(first, params.inner().clone(), public),
             };
             groups.push(client?);
         }

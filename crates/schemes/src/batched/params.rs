@@ -272,8 +272,8 @@ impl<S: Bucket> Parameters for BatchedParams<S> {
         }
     }
 
-    fn acknowledge(self, word: NotPrivate) -> Self {
-        Self { inner: self.inner.acknowledge(word), ..self }
+    fn allow_insecure(self, word: NotPrivate) -> Self {
+        Self { inner: self.inner.allow_insecure(word), ..self }
     }
 
     fn encode(&self) -> Vec<u8> {

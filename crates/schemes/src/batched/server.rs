@@ -52,7 +52,7 @@ impl<S: Bucket> Server<Batched<S>> for BatchedServer<S> {
             let copies = Copies { records: &records, code: &code, params: &params, group };
             let server = match groups.first() {
                 None => S::Server::setup(inner.clone(), &copies, rng, &NoProgress),
-                Some(first) => S::Server::setup_beside(first, inner.clone(), &copies, rng, &NoProgress),
+                Some(first) => S::Server::setup_sharing_keys(first, inner.clone(), &copies, rng, &NoProgress),
             };
             groups.push(server?);
             progress.advance(1);
@@ -154,7 +154,7 @@ impl<S: Bucket> Server<Batched<S>> for BatchedServer<S> {
             let (inner, source) = (params.inner().clone(), GroupSource { source, group });
             groups.push(match groups.first() {
                 None => S::Server::load(inner, &source)?,
-                Some(first) => S::Server::load_beside(first, inner, &source)?,
+                Some(first) => S::Server::load_sharing_keys(first, inner, &source)?,
             });
         }
         let code = Code::new(params.shape().records(), params.buckets(), &seed);

@@ -13,7 +13,8 @@ use zeroize::Zeroizing;
 
 use super::Depir;
 use super::params::{CHUNK_BYTES, DepirParams};
-use super::wire::{DepirAnswer, DepirPublic, DepirQuery, coordinate_mask};
+use super::wire::{DepirAnswer, DepirQuery, coordinate_mask};
+use crate::nothing::Nothing;
 
 /// What opens one answer: the key, and where in its entry each record stands.
 pub struct DepirSecret {
@@ -31,7 +32,7 @@ pub struct DepirClient {
 }
 
 impl Client<Depir> for DepirClient {
-    fn new(params: DepirParams, _public: DepirPublic) -> Result<Self> {
+    fn new(params: DepirParams, _public: Nothing) -> Result<Self> {
         let primes = params.bv().ring().primes();
         let (kept, dropped) = primes.split_at(params.kept());
         let lift = Lift::new(kept, Modulus::new(PLAINTEXT));

@@ -7,7 +7,7 @@
 //! coordinate; b₁ + a₁·Y in its place makes it one in Y.
 
 use papir_kernels::pointwise::{self, Modulus};
-use papir_kernels::simplex::Simplex as Polynomial;
+use papir_kernels::poly_eval::Polynomial;
 use papir_ring::prime::invert_all;
 
 use super::decomposition::weights;

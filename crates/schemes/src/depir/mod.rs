@@ -36,6 +36,8 @@ pub mod wire;
 use papir_core::Privacy;
 use papir_core::scheme::{Never, Scheme};
 
+use crate::nothing::Nothing;
+
 /// Doubly-efficient PIR.
 pub struct Depir;
 
@@ -45,7 +47,7 @@ impl Scheme for Depir {
     const PRIVACY: Privacy = Privacy::Private;
 
     type Params = params::DepirParams;
-    type Public = wire::DepirPublic;
+    type Public = Nothing;
     type Query = wire::DepirQuery;
     type Answer = wire::DepirAnswer;
     type Secret = client::DepirSecret;

@@ -249,7 +249,7 @@ fn check(choice: Choice) -> Result<()> {
     let bounds = [
         ("a ring's degree", ring_degree, 1024, MAX_DEGREE),
         ("a polynomial's variables", simplex.variables, 1, 16),
-        ("a polynomial's degree", simplex.degree, 0, papir_kernels::simplex::MAX_DEGREE),
+        ("a polynomial's degree", simplex.degree, 0, papir_kernels::poly_eval::MAX_DEGREE),
     ];
     for (what, found, least, most) in bounds {
         if !(least..=most).contains(&found) {

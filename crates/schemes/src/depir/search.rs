@@ -107,7 +107,7 @@ pub(super) fn choose(entries: u64, chunks: usize, goal: Goal) -> Result<Choice> 
         for variables in VARIABLES {
             let simplex = Simplex::holding(entries, variables);
             let choice = Choice { ring_degree, simplex };
-            if simplex.degree > papir_kernels::simplex::MAX_DEGREE {
+            if simplex.degree > papir_kernels::poly_eval::MAX_DEGREE {
                 continue;
             }
             let bits = choice.modulus_bits();

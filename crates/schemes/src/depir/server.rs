@@ -1,7 +1,6 @@
 //! The server: Algorithm 4's preprocessing and its online phase.
 
-use papir_core::cost::Counts;
-use papir_core::scheme::{Parameters, Scheme, Server, Session, UpdateEstimate, check_changes};
+use papir_core::scheme::{Parameters, Scheme, Server, Session};
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{
     AlignedBytes, Blob, BlobSlice, Change, Error, Progress, RecordBuffer, Records, Result, copy_packed,
@@ -21,13 +20,12 @@ use super::params::{CHUNK_BYTES, DepirParams};
 use super::structure::levels::Steps;
 use super::structure::table::Store;
 use super::structure::{Effort, Points, Structure};
-use super::wire::{DepirAnswer, DepirPublic, DepirQuery, coordinate_mask};
-use crate::shape_io::check_source;
+use super::wire::{DepirAnswer, DepirQuery, coordinate_mask};
+use crate::nothing::Nothing;
+use crate::packed;
 
 const RECORDS: &str = "depir/records";
 const POLYNOMIALS: &str = "depir/polynomials";
-/// Records that are read at a time; a multiple of 8, so that every read starts on a whole byte.
-const READ_RECORDS: u64 = 1 << 12;
 
 /// The records, and the polynomials that have them as values.
 pub struct DepirServer {
@@ -51,26 +49,16 @@ impl Server<Depir> for DepirServer {
         _rng: &mut dyn CryptoRng,
         progress: &dyn Progress,
     ) -> Result<Self> {
-        let shape = params.shape();
-        check_source(Depir::NAME, shape, records)?;
-        progress.stage("copy records", shape.records());
-        let mut packed = AlignedBytes::zeroed(shape.total_bytes() as usize);
-        let parts = packed.bytes_mut().chunks_mut((READ_RECORDS * shape.record_bits() / 8) as usize);
-        for (i, part) in parts.enumerate() {
-            let first = i as u64 * READ_RECORDS;
-            let count = READ_RECORDS.min(shape.records() - first);
-            records.read_packed(first, count, part)?;
-            progress.advance(count);
-        }
-        Self::prepared(params, packed.into(), progress)
+        let packed = packed::copy(Depir::NAME, params.shape(), records, progress)?;
+        Self::prepared(params, packed, progress)
     }
 
     fn params(&self) -> &DepirParams {
         &self.params
     }
 
-    fn public(&self) -> &DepirPublic {
-        &DepirPublic
+    fn public(&self) -> &Nothing {
+        &Nothing
     }
 
     fn answer(&self, _session: Session<'_, Depir>, query: &DepirQuery) -> Result<DepirAnswer> {
@@ -80,20 +68,9 @@ impl Server<Depir> for DepirServer {
         Ok(DepirAnswer::new(chunks.collect::<Result<Vec<_>>>()?.concat()))
     }
 
-    fn update_cost(&self, changes: &[Change]) -> Result<UpdateEstimate> {
-        check_changes(&self.params.shape(), changes)?;
-        let setup = self.params.describe().work.setup;
-        let update = if changes.is_empty() { Counts::new() } else { setup.clone() };
-        Ok(UpdateEstimate { update, setup })
-    }
-
     fn update(&self, changes: &[Change], _rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Self> {
-        check_changes(&self.params.shape(), changes)?;
-        let mut buffer = RecordBuffer::from_packed(self.params.shape(), self.packed.to_vec())?;
-        for change in changes {
-            buffer.set(change.index, &change.record)?;
-        }
-        Self::prepared(self.params.clone(), Blob::copy_of(buffer.packed()), progress)
+        let packed = packed::change(self.params.shape(), &self.packed, changes)?;
+        Self::prepared(self.params.clone(), packed, progress)
     }
 
     fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
@@ -106,8 +83,7 @@ impl Server<Depir> for DepirServer {
     }
 
     fn load(params: DepirParams, source: &dyn SectionSource) -> Result<Self> {
-        let packed = source.get(RECORDS)?;
-        Error::check_length("depir's records", packed.len(), params.shape().total_bytes() as usize)?;
+        let packed = packed::load(params.shape(), source, RECORDS)?;
         let coefficients = BlobSlice::<u32>::new(source.get(POLYNOMIALS)?, "depir's polynomials")?;
         Error::check_length("depir's polynomials", coefficients.bytes().len(), 4 * params.coefficients())?;
         if let Some(found) = coefficients.iter().find(|&&word| word >= PLAINTEXT) {

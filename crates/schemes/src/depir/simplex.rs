@@ -1,6 +1,6 @@
 //! Points and exponents (i₁, …, i_m) with i₁ + … + i_m ≤ D, in lexicographic order.
 
-use papir_kernels::simplex::{self, MAX_DEGREE};
+use papir_kernels::poly_eval::{self, MAX_DEGREE};
 use subtle::{Choice, ConditionallySelectable, ConstantTimeLess};
 use zeroize::Zeroizing;
 
@@ -76,7 +76,7 @@ impl Simplex {
 
 /// C(degree + variables, variables), at most the largest number.
 pub fn terms(variables: usize, degree: usize) -> usize {
-    simplex::terms(variables, degree).unwrap_or(usize::MAX)
+    poly_eval::terms(variables, degree).unwrap_or(usize::MAX)
 }
 
 /// Rows, runs of the last of `variables`, of the tuples that add up to at most `small` among those that add up to

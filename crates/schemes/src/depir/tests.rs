@@ -5,7 +5,7 @@ use chacha20::ChaCha20Rng;
 use papir_core::scheme::{Client, Parameters, Scheme, Server, Session};
 use papir_core::{Error, Goal, NoProgress, RecordBuffer, Shape};
 use papir_kernels::pointwise::Modulus;
-use papir_kernels::simplex::Simplex as Polynomial;
+use papir_kernels::poly_eval::Polynomial;
 use papir_reference::simplex::{cube_points, cube_value, exponents, individual_degrees};
 use papir_ring::crt::Lift;
 use papir_ring::prg::Seed;

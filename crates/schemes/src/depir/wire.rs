@@ -16,21 +16,6 @@ use papir_ring::prg::Seed;
 
 use super::params::{DepirParams, SEED_BYTES};
 
-/// Nothing.
-#[derive(Clone)]
-pub struct DepirPublic;
-
-impl Wire<DepirParams> for DepirPublic {
-    fn encode(&self, _params: &DepirParams) -> Vec<u8> {
-        Vec::new()
-    }
-
-    fn decode(_params: &DepirParams, bytes: &[u8]) -> Result<Self> {
-        Error::check_length("depir's public part", bytes.len(), 0)?;
-        Ok(Self)
-    }
-}
-
 /// The encrypted points of up to n indices.
 pub struct DepirQuery {
     pub(super) seed: Seed,

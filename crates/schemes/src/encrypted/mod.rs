@@ -31,10 +31,11 @@ use papir_core::Privacy;
 use papir_core::scheme::{Never, Scheme};
 use rand_core::CryptoRng;
 
+use crate::nothing::Nothing;
 use crate::pirouette::client::{self, RetrievalClient, RetrievalSecret, State};
 use crate::pirouette::keys::{Gating, Keys};
 use crate::pirouette::path::Path;
-use crate::pirouette::wire::{PirouetteQuery, Public, RetrievalAnswer};
+use crate::pirouette::wire::{PirouetteQuery, RetrievalAnswer};
 use crate::pirouette::{Full, Lengths};
 
 /// Pirouette over an encrypted database.
@@ -46,7 +47,7 @@ impl<T: Lengths> Scheme for Encrypted<T> {
     const PRIVACY: Privacy = T::PRIVACY;
 
     type Params = params::EncryptedParams<T>;
-    type Public = Public;
+    type Public = Nothing;
     type Query = PirouetteQuery;
     type Answer = RetrievalAnswer;
     type Secret = RetrievalSecret;

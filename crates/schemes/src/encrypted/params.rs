@@ -197,7 +197,7 @@ impl<T: Lengths> Parameters for EncryptedParams<T> {
         best(T::ENCRYPTED.0, goal, made)
     }
 
-    fn under(mut self, key: &OwnerKey) -> Result<Self> {
+    fn with_owner_key(mut self, key: &OwnerKey) -> Result<Self> {
         self.owner = self.owner.with(key, &self.chain.rlwe)?;
         Ok(self)
     }

@@ -12,11 +12,12 @@ use super::Encrypted;
 use super::ciphertexts::Ciphertexts;
 use super::params::EncryptedParams;
 use super::pick::Picker;
+use crate::nothing::Nothing;
 use crate::pirouette::Lengths;
 use crate::pirouette::bits::{Bits, Finder, Plan};
 use crate::pirouette::fold::{Gates, respond};
 use crate::pirouette::keys::{Gating, Keys};
-use crate::pirouette::wire::{PirouetteQuery, Public, RetrievalAnswer};
+use crate::pirouette::wire::{PirouetteQuery, RetrievalAnswer};
 use crate::shape_io::check_source;
 
 /// A prepared database.
@@ -88,8 +89,8 @@ impl<T: Lengths> Server<Encrypted<T>> for EncryptedServer<T> {
         &self.params
     }
 
-    fn public(&self) -> &Public {
-        &Public
+    fn public(&self) -> &Nothing {
+        &Nothing
     }
 
     fn answer(&self, session: Session<'_, Encrypted<T>>, query: &PirouetteQuery) -> Result<RetrievalAnswer> {

@@ -12,10 +12,10 @@ use rand_core::{Rng, SeedableRng};
 use super::Encrypted;
 use super::params::{EncryptedParams, Literal, noise};
 use super::server::EncryptedServer;
+use crate::nothing::Nothing;
 use crate::pirouette::chain::{DEGREE, Grain};
 use crate::pirouette::client::{RetrievalClient, State};
 use crate::pirouette::keys::{Gating, Keys};
-use crate::pirouette::wire::Public;
 use crate::pirouette::{Full, Lengths};
 
 type Params = EncryptedParams<Full>;
@@ -43,7 +43,7 @@ fn set_up(params: Params, records: &RecordBuffer) -> EncryptedServer<Full> {
 }
 
 fn register(params: Params) -> (RetrievalClient<Encrypted>, State, Keys<Gating>) {
-    let client = RetrievalClient::<Encrypted>::new(params, Public).unwrap();
+    let client = RetrievalClient::<Encrypted>::new(params, Nothing).unwrap();
     let (state, keys) = client.register(&mut rng(3)).unwrap().unwrap();
     (client, state, keys)
 }
@@ -68,7 +68,7 @@ fn noise_of_records_and_of_items_is_within_its_bound() {
 
 fn items_are_within_their_bound(literal: Literal) {
     let shape = Shape::of_bytes(3000, 64).unwrap();
-    let params = Params::new(shape, literal).unwrap().under(&key(9)).unwrap();
+    let params = Params::new(shape, literal).unwrap().with_owner_key(&key(9)).unwrap();
     let records = random_records(shape);
     let server = set_up(params.clone(), &records);
     let (ring, layout) = (params.chain.ring(), &params.layout);
@@ -115,7 +115,7 @@ fn the_key_is_asked_for_and_another_one_is_refused() {
     let setup = EncryptedServer::setup(params.clone(), &records, &mut rng(2), &NoProgress);
     let expected = "an encrypted database needs a key of its owner: found none";
     assert_eq!(refused(setup.err()), expected);
-    let bound = params.clone().under(&key(9)).unwrap();
+    let bound = params.clone().with_owner_key(&key(9)).unwrap();
     let (id, server) = (bound.key_id().unwrap(), set_up(bound.clone(), &records));
 
     // A server knows the id and no key: it answers, and reads, changes and registers nothing.
@@ -127,9 +127,9 @@ fn the_key_is_asked_for_and_another_one_is_refused() {
     let change = Change { index: 7, record: vec![1; 100] };
     assert_eq!(refused(served.read_packed(0, 1, &mut [0; 100]).err()), needs);
     assert_eq!(refused(served.update(&[change], &mut rng(4), &NoProgress).err()), needs);
-    let client = RetrievalClient::<Encrypted>::new(known.clone(), Public).unwrap();
+    let client = RetrievalClient::<Encrypted>::new(known.clone(), Nothing).unwrap();
     assert_eq!(refused(client.register(&mut rng(3)).err()), needs);
-    let other = refused(known.clone().under(&key(8)).err());
+    let other = refused(known.clone().with_owner_key(&key(8)).err());
     assert!(other.starts_with(&needs[..needs.len() - 4]) && other.contains("found key "), "{other}");
     let unnamed = EncryptedServer::<Full>::load(params, &sections).err().unwrap().to_string();
     assert!(unnamed.contains("no key's id"), "{unnamed}");
@@ -140,14 +140,14 @@ fn the_key_is_asked_for_and_another_one_is_refused() {
     let (secret, query) = client.query(Some(&mut state), &[7], &mut rng(5)).unwrap();
     let answer = served.answer(Session { keys: Some(&keys), ticket: None }, &query).unwrap();
     assert_eq!(client.extract(secret, answer).unwrap(), [records.get(7).unwrap()]);
-    let (_, foreign, _) = register(choose(300, 100).under(&key(8)).unwrap());
+    let (_, foreign, _) = register(choose(300, 100).with_owner_key(&key(8)).unwrap());
     assert!(!client.state_fits(&foreign));
 }
 
 /// Two encryptions of the same records have no mask in common, and changed records come under fresh ones.
 #[test]
 fn no_mask_comes_twice() {
-    let params = choose(300, 100).under(&key(9)).unwrap();
+    let params = choose(300, 100).with_owner_key(&key(9)).unwrap();
     let records = random_records(params.shape());
     let seeds = |server: &EncryptedServer<Full>| {
         let mut sections = MemorySections::default();
@@ -169,7 +169,7 @@ fn no_mask_comes_twice() {
 
 #[test]
 fn changed_records_come_back_and_others_stay() {
-    let params = choose(50, 2500).under(&key(9)).unwrap();
+    let params = choose(50, 2500).with_owner_key(&key(9)).unwrap();
     let records = random_records(params.shape());
     let server = set_up(params, &records);
     let changes = [3, 49, 3].map(|index| Change { index, record: vec![index as u8 + 1; 2500] });
@@ -237,11 +237,11 @@ fn any_number_of_polynomials_is_folded() {
     ] {
         let shape = Shape::of_bytes(records, 1024).unwrap();
         let literal = Literal { span: 1024, gate: (4, 5), seed_bytes: 32, grain: Grain::Coarse };
-        let params = EncryptedParams::<Short>::new(shape, literal).unwrap().under(&key(9)).unwrap();
+        let params = EncryptedParams::<Short>::new(shape, literal).unwrap().with_owner_key(&key(9)).unwrap();
         assert_eq!(params.layout.polys() as u64, records.div_ceil(2));
         let records = random_records(shape);
         let server = EncryptedServer::setup(params.clone(), &records, &mut rng(2), &NoProgress).unwrap();
-        let client = RetrievalClient::<Encrypted<Short>>::new(params, Public).unwrap();
+        let client = RetrievalClient::<Encrypted<Short>>::new(params, Nothing).unwrap();
         let (mut state, keys) = client.register(&mut rng(3)).unwrap().unwrap();
         for index in asked {
             let (secret, query) = client.query(Some(&mut state), &[index], &mut rng(4)).unwrap();
@@ -256,14 +256,14 @@ fn any_number_of_polynomials_is_folded() {
 /// serve.
 #[test]
 fn a_forgotten_client_registers_again_with_what_it_kept() {
-    let bound = choose(300, 100).under(&key(9)).unwrap();
+    let bound = choose(300, 100).with_owner_key(&key(9)).unwrap();
     let (_, kept, first) = register(bound.clone());
     let known = Params::decode(&bound.encode()).unwrap();
-    let client = RetrievalClient::<Encrypted>::new(known.clone(), Public).unwrap();
+    let client = RetrievalClient::<Encrypted>::new(known.clone(), Nothing).unwrap();
     let (again, second) = client.register_again(&kept, &mut rng(6)).unwrap().unwrap();
     assert!(client.state_fits(&again));
     assert!(first.encode(&known) != second.encode(&known), "other masks, other short keys");
-    let (_, foreign, _) = register(choose(300, 100).under(&key(8)).unwrap());
+    let (_, foreign, _) = register(choose(300, 100).with_owner_key(&key(8)).unwrap());
     let refused = client.register_again(&foreign, &mut rng(6)).err().unwrap().to_string();
     assert!(refused.ends_with("found none"), "{refused}");
 }

@@ -2,8 +2,8 @@
 //! 16-bit words.
 
 use papir_core::{AlignedBytes, Progress, Records, Result};
+use papir_kernels::matvec_i16;
 use papir_kernels::pointwise::Modulus;
-use papir_kernels::rows16;
 use papir_lattice::selection::write_columns;
 use papir_ring::prg::{Expander, Seed};
 use rayon::prelude::*;
@@ -18,7 +18,7 @@ const EXCEPTION: i32 = 1 << 15;
 
 /// The encoded matrix D′.
 pub struct Encoded {
-    /// 16-bit words in the row groups of [`rows16`].
+    /// 16-bit words in the row groups of [`matvec_i16`].
     pub tiles: AlignedBytes,
     /// (row, column) of the coefficients that are +32768 and stand as −32768, sorted.
     pub exceptions: Vec<[u32; 2]>,
@@ -121,10 +121,10 @@ fn whiten(bytes: &[u8], stream: &mut Expander, words: &mut [u32]) {
 /// When `tiles` or a column is not of this layout.
 pub fn replace(layout: &Layout, tiles: &mut [i16], columns: &[Column]) {
     let pairs = layout.pairs();
-    tiles.par_chunks_exact_mut(pairs * 2 * rows16::ROWS).enumerate().for_each(|(group, tile)| {
-        let rows = group * rows16::ROWS..(group + 1) * rows16::ROWS;
+    tiles.par_chunks_exact_mut(pairs * 2 * matvec_i16::ROWS).enumerate().for_each(|(group, tile)| {
+        let rows = group * matvec_i16::ROWS..(group + 1) * matvec_i16::ROWS;
         for column in columns {
-            rows16::scatter_column(tile, 1, pairs, column.index, &column.words[rows.clone()]);
+            matvec_i16::scatter_column(tile, 1, pairs, column.index, &column.words[rows.clone()]);
         }
     });
 }

@@ -1,7 +1,7 @@
 //! Where a record lies: records fill ring elements, t elements make a column, columns make the matrix.
 
 use papir_core::{Error, Result, Shape};
-use papir_kernels::rows16;
+use papir_kernels::matvec_i16;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use super::interpolation::Interpolation;
@@ -61,7 +61,7 @@ impl Layout {
             return Err(Error::out_of_bounds("the points of a variable", found as u64, expected));
         }
         let points = interpolation.points();
-        if !degree.is_multiple_of(rows16::ROWS) {
+        if !degree.is_multiple_of(matvec_i16::ROWS) {
             return Err(Error::out_of_bounds("the degree d", degree as u64, "a multiple of 64"));
         }
         let chunks = chunks(&shape, degree);

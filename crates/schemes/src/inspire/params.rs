@@ -3,7 +3,7 @@
 use papir_core::codec::{Reader, Writer};
 use papir_core::scheme::Parameters;
 use papir_core::{Description, Error, Goal, Limits, Privacy, Result, Security, Shape, UpdateCost};
-use papir_kernels::rows16;
+use papir_kernels::matvec_i16;
 use papir_lattice::gadget::{Gadget, GadgetParams};
 use papir_lattice::packing::inspiring::matrix_words;
 use papir_lattice::params::{Literal as RlweLiteral, ParamsError, RlweParams};
@@ -20,7 +20,7 @@ pub(crate) const NAME: &str = "inspire";
 /// log₂ of the largest failure probability that papir accepts.
 pub(super) const MAX_FAILURE_LOG2: f64 = -40.0;
 /// Widest selector that the database pass takes.
-pub(super) const MAX_QUERY_BITS: u32 = rows16::MAX_PLANES as u32 * rows16::PLANE_BITS;
+pub(super) const MAX_QUERY_BITS: u32 = matvec_i16::MAX_PLANES as u32 * matvec_i16::PLANE_BITS;
 
 /// Bits a coefficient of key material is sent in. y_h is in one of the d − 1 key switches of a pack, and
 /// an external product is as one key switch, so both may be rounded more than y_g.

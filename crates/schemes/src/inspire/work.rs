@@ -126,7 +126,7 @@ impl Params {
 
     /// Row groups: what threads share.
     fn groups(&self) -> usize {
-        self.layout().rows() / papir_kernels::rows16::ROWS
+        self.layout().rows() / papir_kernels::matvec_i16::ROWS
     }
 
     /// Bytes of a query and its answer.

@@ -8,7 +8,7 @@ use papir_core::{
     envelope,
 };
 use papir_kernels::bits::packed_len;
-use papir_kernels::rows16;
+use papir_kernels::matvec_i16;
 use papir_lattice::gadget::{Gadget, GadgetParams};
 use papir_lattice::noise::Setting;
 use papir_lattice::packing::inspiring::unit_words;
@@ -29,7 +29,7 @@ pub(crate) const NAME: &str = "inspire2";
 /// log₂ of the largest failure probability that papir accepts.
 const MAX_FAILURE_LOG2: f64 = -40.0;
 /// Widest selector that the database pass takes.
-const MAX_QUERY_BITS: u32 = rows16::PLANE_BITS * rows16::MAX_PLANES as u32;
+const MAX_QUERY_BITS: u32 = matvec_i16::PLANE_BITS * matvec_i16::MAX_PLANES as u32;
 /// Fewest words of a unit that are considered: below, packs cost more than their rows.
 const LEAST_UNIT_WORDS: usize = 16;
 /// Uplink and downlink that [`Goal::Balanced`] assumes, bytes a second (10 Mbit/s).
@@ -372,7 +372,7 @@ impl Params {
     fn work(&self) -> Work {
         let degree = self.literal.rlwe.degree;
         let ([first, second], [packs, online]) = (self.selectors(), self.packs());
-        let groups = self.layout.rows() / rows16::ROWS;
+        let groups = self.layout.rows() / matvec_i16::ROWS;
         let encryptions = first.div_ceil(degree) + second.div_ceil(degree) + self.key_words() / degree;
         let matrices = self.first_material() + 4 * self.pack_words(1, packs);
         let online_packs = online as f64 * self.share_of_a_pack(2);
@@ -381,7 +381,11 @@ impl Params {
             query: Counts::new().with(Operation::Encrypt, encryptions as f64, 1),
             answer: Counts::new()
                 .with(Operation::Select16, self.layout.matrix_bytes() as f64, groups)
-                .with(Operation::Select16, 2.0 * self.digit_words() as f64, self.digit_rows() / rows16::ROWS)
+                .with(
+                    Operation::Select16,
+                    2.0 * self.digit_words() as f64,
+                    self.digit_rows() / matvec_i16::ROWS,
+                )
                 .with(Operation::Matrix, matrices as f64, groups)
                 .with(Operation::Pack, online_packs, online)
                 .with(Operation::Word, self.answer_work() as f64, 1),

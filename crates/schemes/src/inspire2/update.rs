@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use papir_core::cost::{Counts, Operation};
 use papir_core::scheme::{Parameters, UpdateEstimate, check_changes};
 use papir_core::{AlignedBytes, BlobSlice, Change, Progress, Result};
-use papir_kernels::rows16;
+use papir_kernels::matvec_i16;
 use papir_lattice::packing::{Preprocessed, RingPacking};
 
 use super::encode::{read_unit, write_unit};
@@ -104,10 +104,16 @@ fn repack(
 /// The matrix of digits with the columns of packs that were made again.
 fn replaced_digits(params: &Params, old: &BlobSlice<i16>, prepared: &[Option<Preprocessed>]) -> AlignedBytes {
     let mut tiles = AlignedBytes::copy_of(old.bytes());
-    let (groups, pairs) = (params.digit_rows() / rows16::ROWS, params.layout().blocks.div_ceil(2));
+    let (groups, pairs) = (params.digit_rows() / matvec_i16::ROWS, params.layout().blocks.div_ceil(2));
     for (block, pack) in prepared.iter().enumerate() {
         if let Some(pack) = pack {
-            rows16::scatter_column(tiles.slice_mut(), groups, pairs, block, &digit_column(params, &pack.a));
+            matvec_i16::scatter_column(
+                tiles.slice_mut(),
+                groups,
+                pairs,
+                block,
+                &digit_column(params, &pack.a),
+            );
         }
     }
     tiles

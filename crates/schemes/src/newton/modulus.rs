@@ -1,10 +1,10 @@
 //! The modulus n, and arithmetic modulo it for many numbers at a time.
 //!
-//! *Integers* are little-endian words, *elements* residues as [`papir_kernels::wide`] has them.
+//! *Integers* are little-endian words, *elements* residues as [`papir_kernels::bigint_mod`] has them.
 
 use crypto_bigint::{BoxedUint, Odd};
 use papir_core::{Error, Result};
-use papir_kernels::wide;
+use papir_kernels::bigint_mod;
 use papir_paillier as paillier;
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
@@ -15,7 +15,7 @@ const WHAT: &str = "newton's modulus";
 /// n.
 pub struct Modulus {
     words: Vec<u64>,
-    wide: wide::Modulus,
+    wide: bigint_mod::Modulus,
 }
 
 impl Modulus {
@@ -43,8 +43,8 @@ impl Modulus {
     /// # Errors
     /// [`Error::Malformed`] for others.
     pub fn unchecked(words: &[u64]) -> Result<Self> {
-        let wide =
-            wide::Modulus::new(words).map_err(|error| Error::malformed(WHAT, error, "an odd number"))?;
+        let wide = bigint_mod::Modulus::new(words)
+            .map_err(|error| Error::malformed(WHAT, error, "an odd number"))?;
         Ok(Self { words: words.to_vec(), wide })
     }
 
@@ -64,7 +64,7 @@ impl Modulus {
     }
 
     /// Products and sums of elements.
-    pub fn wide(&self) -> &wide::Modulus {
+    pub fn wide(&self) -> &bigint_mod::Modulus {
         &self.wide
     }
 

@@ -44,7 +44,7 @@ impl<V: Variant> NewtonParams<V> {
     /// # Errors
     /// [`Error::OutOfBounds`] for too many records, or too long ones.
     pub fn new(shape: Shape, word: NotPrivate) -> Result<Self> {
-        Ok(Self::checked(shape, false)?.acknowledge(word))
+        Ok(Self::checked(shape, false)?.allow_insecure(word))
     }
 
     /// The same with verifiable records, d ‖ h(d) (section 4.3). The records' hashes are the server's: they
@@ -206,7 +206,7 @@ impl<V: Variant> Parameters for NewtonParams<V> {
         }
     }
 
-    fn acknowledge(self, word: NotPrivate) -> Self {
+    fn allow_insecure(self, word: NotPrivate) -> Self {
         Self { word: Some(word), ..self }
     }
 

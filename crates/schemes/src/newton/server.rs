@@ -2,11 +2,9 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use papir_core::scheme::{Parameters, Scheme, Server, Session, UpdateEstimate, check_changes};
+use papir_core::scheme::{Parameters, Scheme, Server, Session};
 use papir_core::sections::{SectionSink, SectionSource};
-use papir_core::{
-    AlignedBytes, Blob, Change, Error, NoProgress, Progress, RecordBuffer, Records, Result, copy_packed,
-};
+use papir_core::{Blob, Change, Error, NoProgress, Progress, Records, Result, copy_packed};
 use rand_core::CryptoRng;
 use rayon::prelude::*;
 
@@ -18,7 +16,7 @@ use super::modulus::{Modulus, bytes_of, words_of};
 use super::params::NewtonParams;
 use super::wire::{NewtonAnswer, NewtonKeys, NewtonPublic, NewtonQuery, NewtonTicket};
 use super::{Newton, Variant};
-use crate::shape_io::check_source;
+use crate::packed;
 
 const RECORDS: &str = "newton/records";
 const MODULUS: &str = "newton/modulus";
@@ -51,15 +49,13 @@ impl<V: Variant> Server<Newton<V>> for NewtonServer<V> {
         progress: &dyn Progress,
     ) -> Result<Self> {
         params.check_word()?;
-        check_source(V::NAME, params.shape(), records)?;
-        let mut packed = AlignedBytes::zeroed(params.shape().total_bytes() as usize);
-        records.read_packed(0, params.shape().records(), packed.bytes_mut())?;
+        let packed = packed::copy(V::NAME, params.shape(), records, progress)?;
         let modulus = match V::REGISTERED {
             true => None,
             // Nobody needs the factors: they are forgotten.
             false => Some(Arc::clone(SecretKey::generate(V::MODULUS_BITS, rng)?.modulus())),
         };
-        Self::prepared(params, modulus, packed.into(), progress)
+        Self::prepared(params, modulus, packed, progress)
     }
 
     fn params(&self) -> &NewtonParams<V> {
@@ -94,20 +90,10 @@ impl<V: Variant> Server<Newton<V>> for NewtonServer<V> {
         Ok(NewtonTicket { number, tag: keys.tag() })
     }
 
-    fn update_cost(&self, changes: &[Change]) -> Result<UpdateEstimate> {
-        check_changes(&self.params.shape(), changes)?;
-        let work = self.params.describe().work;
-        Ok(UpdateEstimate { update: work.setup.clone(), setup: work.setup })
-    }
-
     fn update(&self, changes: &[Change], _rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Self> {
-        check_changes(&self.params.shape(), changes)?;
-        let mut buffer = RecordBuffer::from_packed(self.params.shape(), self.packed.to_vec())?;
-        for change in changes {
-            buffer.set(change.index, &change.record)?;
-        }
+        let packed = packed::change(self.params.shape(), &self.packed, changes)?;
         let modulus = self.public.modulus.clone();
-        Self::prepared(self.params.clone(), modulus, Blob::copy_of(buffer.packed()), progress)
+        Self::prepared(self.params.clone(), modulus, packed, progress)
     }
 
     fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
@@ -128,8 +114,7 @@ impl<V: Variant> Server<Newton<V>> for NewtonServer<V> {
 
     fn load(params: NewtonParams<V>, source: &dyn SectionSource) -> Result<Self> {
         params.check_word()?;
-        let packed = source.get(RECORDS)?;
-        Error::check_length("newton's records", packed.len(), params.shape().total_bytes() as usize)?;
+        let packed = packed::load(params.shape(), source, RECORDS)?;
         if V::REGISTERED {
             return Self::prepared(params, None, packed, &NoProgress);
         }

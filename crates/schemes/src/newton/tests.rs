@@ -253,7 +253,7 @@ fn neither_side_is_made_without_the_word() {
     // Bytes do not carry the word: a server cannot say it for a client.
     let read = NewtonParams::<Short>::decode(&server.params().encode()).unwrap();
     assert!(refuses(NewtonClient::<Short>::new(read, server.public().clone()).err()));
-    assert!(NewtonClient::<Short>::new(unsaid.acknowledge(WORD), server.public().clone()).is_ok());
+    assert!(NewtonClient::<Short>::new(unsaid.allow_insecure(WORD), server.public().clone()).is_ok());
     for privacy in [Newton::<Registered>::PRIVACY, Newton::<Symmetric>::PRIVACY] {
         assert!(matches!(privacy, Privacy::NotPrivate(_)));
     }

@@ -15,7 +15,8 @@ use super::keys::Keys;
 use super::noise::DECODING_PART;
 use super::params::{LweParams, RetrievalParams};
 use super::path::Path;
-use super::wire::{PirouetteQuery, Public, RetrievalAnswer};
+use super::wire::{PirouetteQuery, RetrievalAnswer};
+use crate::nothing::Nothing;
 
 /// The secrets that outlive a query: the ring's key, under which queries are, and the response ring's.
 pub struct Secrets {
@@ -106,7 +107,7 @@ impl<S: Path> RetrievalClient<S> {
 }
 
 impl<S: Path> Client<S> for RetrievalClient<S> {
-    fn new(params: S::Params, _public: Public) -> Result<Self> {
+    fn new(params: S::Params, _public: Nothing) -> Result<Self> {
         Ok(Self { params })
     }
 

@@ -49,6 +49,8 @@ use rand_core::CryptoRng;
 use self::path::{Path, Selecting};
 use self::retrieval::{Sections, Selection};
 
+use crate::nothing::Nothing;
+
 /// How long the short keys are that rotations go by, and under which name a scheme goes with them.
 pub trait Lengths: Copy + Debug + Send + Sync + 'static {
     /// The name on the command line.
@@ -84,7 +86,7 @@ impl<T: Lengths> Scheme for Pirouette<T> {
     const PRIVACY: Privacy = T::PRIVACY;
 
     type Params = params::PirouetteParams<T>;
-    type Public = wire::Public;
+    type Public = Nothing;
     type Query = wire::PirouetteQuery;
     type Answer = wire::RetrievalAnswer;
     type Secret = client::RetrievalSecret;

@@ -7,13 +7,14 @@ use super::client::{RetrievalSecret, State};
 use super::keys::{Expanded, Keys};
 use super::params::{RetrievalParams, SelectingParams};
 use super::retrieval::{Sections, Selection};
-use super::wire::{Public, RetrievalAnswer};
+use super::wire::RetrievalAnswer;
+use crate::nothing::Nothing;
 
 /// A scheme whose clients register keys of a kind and open answers of the response ring.
 pub trait Path:
     Scheme<
         Params: RetrievalParams,
-        Public = Public,
+        Public = Nothing,
         Answer = RetrievalAnswer,
         Secret = RetrievalSecret,
         ClientKeys = Keys<<Self as Path>::Expanded>,

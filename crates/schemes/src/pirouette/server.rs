@@ -14,8 +14,9 @@ use super::params::{RetrievalParams, SelectingParams};
 use super::path::{Path, Selecting};
 use super::phase0::Expansion;
 use super::retrieval::{Polynomials, Retrieval, Selection};
-use super::wire::{Public, RetrievalAnswer};
+use super::wire::RetrievalAnswer;
 use super::{Lengths, Pirouette};
+use crate::nothing::Nothing;
 use crate::shape_io::check_source;
 
 /// A prepared database.
@@ -85,8 +86,8 @@ impl<S: Selecting> Server<S> for RetrievalServer<S> {
         &self.params
     }
 
-    fn public(&self) -> &Public {
-        &Public
+    fn public(&self) -> &Nothing {
+        &Nothing
     }
 
     fn answer(&self, session: Session<'_, S>, query: &S::Query) -> Result<RetrievalAnswer> {

@@ -19,21 +19,6 @@ use super::params::{LweParams, RetrievalParams};
 /// What a query's seed may be long.
 pub(crate) const SEED_BYTES: [usize; 2] = [32, 16];
 
-/// Nothing.
-#[derive(Clone)]
-pub struct Public;
-
-impl<P> Wire<P> for Public {
-    fn encode(&self, _params: &P) -> Vec<u8> {
-        Vec::new()
-    }
-
-    fn decode(_params: &P, bytes: &[u8]) -> Result<Self> {
-        Error::check_length("a public part without content", bytes.len(), 0)?;
-        Ok(Self)
-    }
-}
-
 /// An LWE encryption of an item's number modulo 2³².
 pub struct PirouetteQuery {
     /// From which the mask is expanded; shorter seeds end in zeros.

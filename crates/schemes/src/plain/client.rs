@@ -5,8 +5,9 @@ use papir_core::{Error, Record, Result};
 use rand_core::CryptoRng;
 
 use super::params::PlainParams;
-use super::wire::{NONCE_BYTES, PlainAnswer, PlainPublic, PlainQuery};
+use super::wire::{NONCE_BYTES, PlainAnswer, PlainQuery};
 use super::{BATCH, Plain};
+use crate::nothing::Nothing;
 
 /// What ties an answer to its query. Hides nothing.
 pub struct PlainSecret {
@@ -20,7 +21,7 @@ pub struct PlainClient {
 }
 
 impl Client<Plain> for PlainClient {
-    fn new(params: PlainParams, _public: PlainPublic) -> Result<Self> {
+    fn new(params: PlainParams, _public: Nothing) -> Result<Self> {
         Ok(Self { params })
     }
 

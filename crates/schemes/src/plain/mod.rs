@@ -19,6 +19,8 @@ pub mod wire;
 use papir_core::Privacy;
 use papir_core::scheme::{Never, Scheme};
 
+use crate::nothing::Nothing;
+
 /// The most indices in one query.
 pub const BATCH: usize = 4;
 
@@ -31,7 +33,7 @@ impl Scheme for Plain {
     const PRIVACY: Privacy = Privacy::NotPrivate("it sends the index in the clear");
 
     type Params = params::PlainParams;
-    type Public = wire::PlainPublic;
+    type Public = Nothing;
     type Query = wire::PlainQuery;
     type Answer = wire::PlainAnswer;
     type Secret = client::PlainSecret;

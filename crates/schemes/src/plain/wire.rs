@@ -16,10 +16,6 @@ use super::{BATCH, Plain};
 /// Bytes of the nonce that ties an answer to its query.
 pub(super) const NONCE_BYTES: usize = 16;
 
-/// The public part: nothing.
-#[derive(Clone, Copy, Debug)]
-pub struct PlainPublic;
-
 /// Indices in the clear.
 #[derive(Clone, Debug)]
 pub struct PlainQuery {
@@ -32,17 +28,6 @@ pub struct PlainQuery {
 pub struct PlainAnswer {
     pub(super) nonce: [u8; NONCE_BYTES],
     pub(super) records: Vec<Record>,
-}
-
-impl Wire<PlainParams> for PlainPublic {
-    fn encode(&self, _params: &PlainParams) -> Vec<u8> {
-        Vec::new()
-    }
-
-    fn decode(_params: &PlainParams, bytes: &[u8]) -> Result<Self> {
-        Error::check_length("plain's public part", bytes.len(), 0)?;
-        Ok(Self)
-    }
 }
 
 impl Wire<PlainParams> for PlainQuery {

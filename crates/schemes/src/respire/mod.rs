@@ -25,12 +25,13 @@ use papir_core::Privacy;
 use papir_core::scheme::{Never, Scheme};
 use rand_core::CryptoRng;
 
+use crate::nothing::Nothing;
 use crate::pirouette::client::{RetrievalClient, RetrievalSecret, State};
 use crate::pirouette::keys::{Conversion, Keys};
 use crate::pirouette::path::{Path, Selecting};
 use crate::pirouette::retrieval::{Sections, Selection};
 use crate::pirouette::server::RetrievalServer;
-use crate::pirouette::wire::{Public, RetrievalAnswer};
+use crate::pirouette::wire::RetrievalAnswer;
 
 /// Respire.
 pub struct Respire;
@@ -41,7 +42,7 @@ impl Scheme for Respire {
     const PRIVACY: Privacy = Privacy::Private;
 
     type Params = params::RespireParams;
-    type Public = Public;
+    type Public = Nothing;
     type Query = wire::RespireQuery;
     type Answer = RetrievalAnswer;
     type Secret = RetrievalSecret;

@@ -6,7 +6,7 @@ use papir_core::codec::{Reader, Writer};
 use papir_core::cost::{Counts, Operation};
 use papir_core::{Error, Result};
 use papir_kernels::bits::packed_len;
-use papir_kernels::rows16::ROWS;
+use papir_kernels::matvec_i16::ROWS;
 use papir_lattice::gadget::{Gadget, GadgetParams};
 use papir_lattice::packing::RingPacking;
 use papir_lattice::params::{ParamsError, RlweParams};

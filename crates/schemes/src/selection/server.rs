@@ -2,7 +2,7 @@
 
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{AlignedBytes, BlobSlice, Error, Progress, Result};
-use papir_kernels::rows16::ROWS;
+use papir_kernels::matvec_i16::ROWS;
 use papir_lattice::mod_switch::{PowerSwitch, lift_elements};
 use papir_lattice::packing::{Bodies, KeyBodies, LweMasks, OnlineKey, RingPacking};
 use papir_lattice::selection::{SelectorMasks, WordMatrix, matrix_words};

@@ -9,7 +9,7 @@ use std::ops::RangeInclusive;
 
 use papir_core::cost::{Counts, Operation, Work};
 use papir_core::{Change, Error, Result, Shape};
-use papir_kernels::rows8::ROWS;
+use papir_kernels::matvec_u8::ROWS;
 use papir_lattice::lwe32::matrix::transformed_bytes;
 use papir_lattice::lwe32::matrix_bytes;
 

@@ -10,7 +10,7 @@
 //! |---|---|
 //! | `Setup` | [`server::SimpleServer`]'s `setup`; the hint by [`papir_lattice::lwe32::MaskProducts`] |
 //! | `Query` | [`client::SimpleClient`]'s `query`; the ciphertext by [`papir_lattice::lwe32::encrypt`] |
-//! | `Answer` | [`server::SimpleServer`]'s `answer`: one pass of `papir_kernels::rows8` |
+//! | `Answer` | [`server::SimpleServer`]'s `answer`: one pass of `papir_kernels::matvec_u8` |
 //! | `Recover` | [`client::SimpleClient`]'s `extract` |
 //!
 //! What differs from the paper: a record lies in one column, its bytes one below the other, so

@@ -39,7 +39,7 @@ impl scheme::Client<Stacked> for StackedClient {
         Ok(Self { params, public, packing })
     }
 
-    fn new_beside(first: &Self, params: StackedParams, public: StackedPublic) -> Result<Self> {
+    fn new_sharing_keys(first: &Self, params: StackedParams, public: StackedPublic) -> Result<Self> {
         Ok(Self { params, public, packing: first.packing.clone() })
     }
 

@@ -52,7 +52,7 @@ impl scheme::Server<Stacked> for StackedServer {
         Self::prepare(params, packing, seeds, records, progress)
     }
 
-    fn setup_beside(
+    fn setup_sharing_keys(
         first: &Self,
         params: StackedParams,
         records: &dyn Records,
@@ -128,7 +128,7 @@ impl scheme::Server<Stacked> for StackedServer {
         Self::load_with(params, packing, source)
     }
 
-    fn load_beside(first: &Self, params: StackedParams, source: &dyn SectionSource) -> Result<Self> {
+    fn load_sharing_keys(first: &Self, params: StackedParams, source: &dyn SectionSource) -> Result<Self> {
         Self::load_with(params, first.packing.clone(), source)
     }
 }

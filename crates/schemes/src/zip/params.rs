@@ -9,7 +9,7 @@ use papir_core::{
     Description, Error, Limits, MAX_RECORD_BITS, MAX_RECORDS, Result, Shape, Sizes, UpdateCost, envelope,
 };
 use papir_kernels::bits::packed_len;
-use papir_kernels::rows8::ROWS;
+use papir_kernels::matvec_u8::ROWS;
 use papir_lattice::lwe32::{LOG2_Q, MODULE_SIGMA, matrix_bytes};
 
 use super::Strength;

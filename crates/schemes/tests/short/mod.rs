@@ -71,15 +71,15 @@ pub(crate) fn owner() -> OwnerKey {
 pub(crate) fn all() -> Vec<Box<dyn ErasedScheme>> {
     let word = NotPrivate::acknowledged();
     let short = |scheme: &&dyn ErasedScheme| match scheme.name() {
-        "zip" => Erased::<Zip<Short>>::new().acknowledge(word),
-        "zipdouble" => Erased::<ZipDouble<Short>>::new().acknowledge(word),
-        "newton" => Erased::<Newton<ShortNewton>>::new().acknowledge(word),
-        "newtonsym" => Erased::<Newton<ShortNewtonSym>>::new().acknowledge(word),
-        "pirouette" => Erased::<Pirouette<ShortPirouette>>::new().acknowledge(word),
+        "zip" => Erased::<Zip<Short>>::new().allow_insecure(word),
+        "zipdouble" => Erased::<ZipDouble<Short>>::new().allow_insecure(word),
+        "newton" => Erased::<Newton<ShortNewton>>::new().allow_insecure(word),
+        "newtonsym" => Erased::<Newton<ShortNewtonSym>>::new().allow_insecure(word),
+        "pirouette" => Erased::<Pirouette<ShortPirouette>>::new().allow_insecure(word),
         "pirouette-encrypted" => {
-            Erased::<Encrypted<ShortPirouette>>::new().acknowledge(word).under(Some(&owner()))
+            Erased::<Encrypted<ShortPirouette>>::new().allow_insecure(word).with_owner_key(Some(&owner()))
         }
-        _ => scheme.acknowledge(word),
+        _ => scheme.allow_insecure(word),
     };
     registry::all().iter().map(short).collect()
 }

@@ -64,7 +64,7 @@ fn prepare_again(
 /// The scheme that the snapshot is of: a private one, or one that its builder wanted nevertheless.
 fn scheme_of(snapshot: &Snapshot) -> Result<Box<dyn ErasedScheme>> {
     let scheme = registry::by_name(snapshot.server.describe().scheme)?;
-    Ok(scheme.acknowledge(NotPrivate::acknowledged()).under(snapshot.owner.as_ref()))
+    Ok(scheme.allow_insecure(NotPrivate::acknowledged()).with_owner_key(snapshot.owner.as_ref()))
 }
 
 /// What an update and a setup would take here.

@@ -3,7 +3,7 @@
 pub(crate) mod galois;
 mod lanes;
 pub(crate) mod mat32;
+pub(crate) mod matvec_i16;
+pub(crate) mod matvec_u8;
 pub(crate) mod ntt;
-pub(crate) mod rows16;
-pub(crate) mod rows8;
-pub(crate) mod simplex;
+pub(crate) mod poly_eval;

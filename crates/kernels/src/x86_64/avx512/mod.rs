@@ -1,11 +1,11 @@
 //! Kernels for CPUs with AVX-512 F, BW, DQ, VL, VNNI, IFMA and VBMI.
 
+pub(crate) mod bigint_mod;
 pub(crate) mod galois;
 mod lanes;
 pub(crate) mod mat32;
+pub(crate) mod matvec_i16;
+pub(crate) mod matvec_u8;
 pub(crate) mod ntt;
-pub(crate) mod rows16;
-pub(crate) mod rows8;
-pub(crate) mod simplex;
+pub(crate) mod poly_eval;
 mod transpose;
-pub(crate) mod wide;

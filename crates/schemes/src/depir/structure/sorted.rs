@@ -4,7 +4,7 @@
 use std::cmp::Ordering;
 
 use papir_kernels::pointwise::Modulus;
-use papir_kernels::simplex::Simplex as Polynomial;
+use papir_kernels::poly_eval::Polynomial;
 
 use super::Effort;
 use super::table::{Powers, Table, contract};
@@ -28,7 +28,7 @@ impl Small {
         let mut values = vec![0; count];
         let mut effort = Effort { points: count as u64, ..Effort::default() };
         let order: Vec<u32> = (0..count as u32).collect();
-        let points = Points { order: &order, rows: rows.iter().map(Vec::as_slice).collect() };
+        let points = Group { order: &order, rows: rows.iter().map(Vec::as_slice).collect() };
         let powers = Powers::new(self.modulus.value(), self.simplex.degree);
         let mut walk = Walk { small: self, powers, values: &mut values, effort: &mut effort };
         let shared = SHARED.min(self.simplex.variables - 1);
@@ -38,7 +38,7 @@ impl Small {
 }
 
 /// Points by the coordinates that are left of them.
-struct Points<'a> {
+struct Group<'a> {
     /// Which points they are.
     order: &'a [u32],
     rows: Vec<&'a [u16]>,
@@ -54,7 +54,7 @@ struct Sorted {
 
 impl Sorted {
     /// By counting, two passes. What comes out stays in the cache when it is sorted again.
-    fn new(prime: u32, points: &Points<'_>) -> Self {
+    fn new(prime: u32, points: &Group<'_>) -> Self {
         let (first, others) = (points.rows[0], &points.rows[1..]);
         let mut starts = vec![0u32; prime as usize + 1];
         first.iter().for_each(|&x| starts[usize::from(x) + 1] += 1);
@@ -87,9 +87,9 @@ impl Sorted {
     }
 
     /// Those with a value.
-    fn of(&self, x: u32) -> Points<'_> {
+    fn of(&self, x: u32) -> Group<'_> {
         let range = self.starts[x as usize] as usize..self.starts[x as usize + 1] as usize;
-        Points {
+        Group {
             order: &self.order[range.clone()],
             rows: self.rows.iter().map(|row| &row[range.clone()]).collect(),
         }
@@ -111,7 +111,7 @@ impl Walk<'_> {
         &mut self,
         (simplex, coefficients): (Simplex, &[u16]),
         prefix: usize,
-        points: &Points<'_>,
+        points: &Group<'_>,
         left: usize,
     ) {
         if left == 0 {
@@ -151,7 +151,7 @@ impl Walk<'_> {
     }
 
     /// Points under one polynomial.
-    fn evaluate(&mut self, simplex: Simplex, coefficients: &[u16], points: &Points<'_>) {
+    fn evaluate(&mut self, simplex: Simplex, coefficients: &[u16], points: &Group<'_>) {
         let coefficients: Vec<u32> = coefficients.iter().map(|&word| word.into()).collect();
         let Simplex { variables, degree } = simplex;
         let polynomial = Polynomial::new(self.small.modulus, variables, degree, &coefficients);
@@ -166,7 +166,7 @@ impl Walk<'_> {
     }
 
     /// A row of the table for each point.
-    fn look_up(&mut self, simplex: Simplex, prefix: usize, points: &Points<'_>) {
+    fn look_up(&mut self, simplex: Simplex, prefix: usize, points: &Group<'_>) {
         let table = &self.small.table;
         let (prime, degree) = (self.small.modulus.value(), simplex.degree);
         let (tabulated, others) = points.rows.split_at(table.tabulated() - self.depth(simplex));

@@ -9,7 +9,7 @@ use papir_core::{
     Description, Error, Limits, MAX_RECORDS, Result, Security, Shape, Sizes, UpdateCost, envelope,
 };
 use papir_kernels::bits::packed_len;
-use papir_kernels::rows8::ROWS;
+use papir_kernels::matvec_u8::ROWS;
 use papir_lattice::lwe32::matrix::transformed_bytes;
 use papir_lattice::lwe32::{LOG2_Q, LweParams, N, SIGMA, matrix_bytes};
 

@@ -1,6 +1,6 @@
 //! Values of polynomials, a block of points at a time.
 
-use crate::simplex::{MAX_VARIABLES, Simplex};
+use crate::poly_eval::{MAX_VARIABLES, Polynomial};
 
 /// Points of a block: their sums stay in registers.
 const BLOCK: usize = 32;
@@ -13,7 +13,7 @@ const fn low(x: u64) -> u64 {
     x & u32::MAX as u64
 }
 
-pub(crate) fn evaluate(polynomial: &Simplex, points: &[u32], out: &mut [u32]) {
+pub(crate) fn evaluate(polynomial: &Polynomial, points: &[u32], out: &mut [u32]) {
     let length = out.len();
     let rows = polynomial.degree + 1;
     let mut powers = vec![[0; BLOCK]; polynomial.variables * rows];
@@ -31,14 +31,14 @@ pub(crate) fn evaluate(polynomial: &Simplex, points: &[u32], out: &mut [u32]) {
 
 /// x·2⁻³² modulo q, below x·2⁻³² + q.
 #[inline(always)]
-fn reduce(x: u64, polynomial: &Simplex) -> u64 {
+fn reduce(x: u64, polynomial: &Polynomial) -> u64 {
     let factor = low(low(x) * u64::from(polynomial.negated_inverse));
     (x + factor * u64::from(polynomial.q)) >> 32
 }
 
 /// 1, x, …, x^D below 9/8·q, for points below q.
 #[inline(always)]
-fn fill_powers(polynomial: &Simplex, points: &[u32], powers: &mut [Lanes]) {
+fn fill_powers(polynomial: &Polynomial, points: &[u32], powers: &mut [Lanes]) {
     let mut factors = [0; BLOCK];
     for (factor, &point) in factors.iter_mut().zip(points) {
         *factor = reduce(u64::from(point) * u64::from(polynomial.square), polynomial);
@@ -56,7 +56,7 @@ fn fill_powers(polynomial: &Simplex, points: &[u32], powers: &mut [Lanes]) {
 /// The coefficients row by row. `sums[i]` gathers what the rows below the exponents of the first i variables
 /// gave, times powers of variable i.
 #[inline(always)]
-fn walk(polynomial: &Simplex, powers: &[Lanes], sums: &mut [Lanes]) -> Lanes {
+fn walk(polynomial: &Polynomial, powers: &[Lanes], sums: &mut [Lanes]) -> Lanes {
     let (rows, last) = (polynomial.degree + 1, polynomial.variables - 1);
     let inner = &powers[last * rows..];
     let mut exponents = [0usize; MAX_VARIABLES];

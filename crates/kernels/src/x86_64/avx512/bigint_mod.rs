@@ -1,5 +1,5 @@
 //! Modular multiplication of wide integers, eight at a time in limbs of 52 bits: see
-//! [`crate::wide`].
+//! [`crate::bigint_mod`].
 //!
 //! A register holds one limb of eight elements. Sums are taken column by column, `BLOCK`
 //! columns at a time: a block's sums stay in registers while all products of limbs that
@@ -16,8 +16,8 @@ use std::arch::x86_64::*;
 
 use super::transpose::{self, Lanes};
 use crate::Backend;
-use crate::wide::batch::{Engine, Group};
-use crate::wide::field::Field;
+use crate::bigint_mod::batch::{Engine, Group};
+use crate::bigint_mod::field::Field;
 
 /// Bits of a limb.
 pub(crate) const BITS: u32 = 52;

@@ -1,8 +1,8 @@
-//! Values of polynomials on registers of lanes of 64 bits: the loops of [`crate::portable::simplex`], with a
+//! Values of polynomials on registers of lanes of 64 bits: the loops of [`crate::portable::poly_eval`], with a
 //! block's sums in registers.
 
 use super::lanes::WideLanes;
-use crate::simplex::{MAX_VARIABLES, Simplex};
+use crate::poly_eval::{MAX_VARIABLES, Polynomial};
 
 /// A word of a polynomial's point in each lane of 64 bits, in `S` registers of `N` words; on cache lines, which
 /// no load may straddle.
@@ -20,7 +20,7 @@ impl<const N: usize, const S: usize> Block<N, S> {
 #[derive(Clone, Copy)]
 struct Field<'a, L: WideLanes<N>, const N: usize> {
     lanes: L,
-    polynomial: &'a Simplex,
+    polynomial: &'a Polynomial,
     q: L::Vector,
     negated_inverse: L::Vector,
 }
@@ -45,7 +45,7 @@ impl<L: WideLanes<N>, const N: usize> Field<'_, L, N> {
 #[inline(always)]
 pub(super) fn evaluate<L: WideLanes<N>, const N: usize, const S: usize>(
     lanes: L,
-    polynomial: &Simplex,
+    polynomial: &Polynomial,
     points: &[u32],
     out: &mut [u32],
 ) {

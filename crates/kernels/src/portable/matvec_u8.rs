@@ -1,11 +1,11 @@
-//! Database × query for 8-bit bytes, on lanes of any width: see [`crate::rows8`].
+//! Database × query for 8-bit bytes, on lanes of any width: see [`crate::matvec_u8`].
 //!
 //! Without products of bytes the planes gain nothing. They are put together again and
 //! taken apart into halves of 16 bits; a cell's bytes 0 and 2 are one pair of 16-bit
 //! words, its bytes 1 and 3 another.
 
 use super::lanes::{Baseline, ByteLanes, Lanes};
-use crate::rows8::{PLANE_BITS, ROWS};
+use crate::matvec_u8::{PLANE_BITS, ROWS};
 use crate::stream;
 
 /// Quads that all slabs of rows take in turn, while they stay in the first-level cache.

@@ -35,7 +35,7 @@
 //! - AVX-512: limbs of 52 bits (IFMA), eight elements side by side, one a lane. Batches
 //!   are cut into groups of eight; a lone element takes as long as eight.
 //!
-//! Each implements an engine (`portable/wide.rs`, `x86_64/avx512/wide.rs`), which `batch`
+//! Each implements an engine (`portable/bigint_mod.rs`, `x86_64/avx512/bigint_mod.rs`), which `batch`
 //! drives; `field` holds the constants, `radix` and `integer` serve the way in and out.
 //! A call sets up and erases room for a few groups: two microseconds that a batch hides.
 //!
@@ -45,14 +45,14 @@
 //! for the reduction, and of a square modulus 5n²; a square is 1.5n² and 3.5n². On AVX-512
 //! a product of limbs is two instructions for eight elements, of which a core starts one or
 //! two a cycle: modulo the square of 3,072 bits (n = 60) at least 36,000 of them for eight
-//! products, 0.67 µs a product at two a cycle and 3.36 GHz. `examples/wide_times.rs` measures.
+//! products, 0.67 µs a product at two a cycle and 3.36 GHz. `examples/bigint_mod_times.rs` measures.
 
 use zeroize::Zeroizing;
 
 use crate::Backend;
-use crate::portable::wide::Words;
+use crate::portable::bigint_mod::Words;
 #[cfg(target_arch = "x86_64")]
-use crate::x86_64::avx512::wide::Ifma;
+use crate::x86_64::avx512::bigint_mod::Ifma;
 
 pub(crate) mod batch;
 pub(crate) mod field;

@@ -2,7 +2,7 @@
 
 use papir_kernels::Backend;
 use papir_kernels::pointwise::Modulus;
-use papir_kernels::simplex::{MAX_DEGREE, Simplex, terms};
+use papir_kernels::poly_eval::{MAX_DEGREE, Polynomial, terms};
 use papir_reference::simplex;
 
 use crate::common::Words;
@@ -10,7 +10,7 @@ use crate::common::Words;
 fn check(words: &mut Words, q: u32, variables: usize, degree: usize, length: usize) {
     let coefficients = words.residues(terms(variables, degree).unwrap(), q);
     let points = words.residues(variables * length, q);
-    let polynomial = Simplex::new(Modulus::new(q), variables, degree, &coefficients);
+    let polynomial = Polynomial::new(Modulus::new(q), variables, degree, &coefficients);
     let point = |place: usize| points.iter().skip(place).step_by(length).copied().collect::<Vec<_>>();
     let expected: Vec<u32> =
         (0..length).map(|place| simplex::value(&coefficients, degree, &point(place), q)).collect();
@@ -39,7 +39,7 @@ fn the_largest_words_fit() {
     let q = 268_369_921;
     for variables in [1, 2, 3, 4] {
         let count = terms(variables, MAX_DEGREE).unwrap();
-        let polynomial = Simplex::new(Modulus::new(q), variables, MAX_DEGREE, &vec![q - 1; count]);
+        let polynomial = Polynomial::new(Modulus::new(q), variables, MAX_DEGREE, &vec![q - 1; count]);
         let expected = simplex::value(&vec![q - 1; count], MAX_DEGREE, &vec![q - 1; variables], q);
         for backend in Backend::available() {
             let mut out = [0; 3];

@@ -5,7 +5,7 @@ use zeroize::{Zeroize, Zeroizing};
 use super::{integer, radix};
 use crate::Backend;
 #[cfg(target_arch = "x86_64")]
-use crate::x86_64::avx512::wide as ifma;
+use crate::x86_64::avx512::bigint_mod as ifma;
 
 /// Bits by which R exceeds the root: sums of a few products of unreduced factors stay
 /// in the range that the reduction brings below twice the root.
@@ -50,7 +50,7 @@ impl Radix {
     }
 }
 
-/// The modulus `root^parts` and what its arithmetic needs; see [`crate::wide`].
+/// The modulus `root^parts` and what its arithmetic needs; see [`crate::bigint_mod`].
 pub(crate) struct Field {
     radix: Radix,
     /// Digits of an element: 1, or 2 where the modulus is a square.

@@ -1,6 +1,6 @@
 //! Database × query for 8-bit unsigned bytes, sums modulo 2^32.
 //!
-//! The matrix is stored in *row groups* of 64 rows, as in [`crate::rows16`], with
+//! The matrix is stored in *row groups* of 64 rows, as in [`crate::matvec_i16`], with
 //! *quads* of columns: one group is one *tile* of `quads·256` bytes, and the byte of
 //! row `l` (0 to 63) and column `4k + h` is at `(64k + l)·4 + h`.
 //!
@@ -9,7 +9,7 @@
 //! plane `p` is at `(k·P + p)·4 + h`, where `P` (1 to 4) is the number of planes.
 //!
 //! Sums wrap modulo 2^32 at every step and so does the result: unlike in
-//! `rows16`, no sum needs to be flushed, whatever the number of columns.
+//! `matvec_i16`, no sum needs to be flushed, whatever the number of columns.
 
 use crate::Backend;
 use crate::tile;
@@ -114,7 +114,7 @@ pub fn pass_with(
 ) {
     check(tiles, quads, planes, plane_count, out);
     if quads > 0 {
-        dispatch!(backend, rows8::pass(tiles, quads, planes, plane_count, out));
+        dispatch!(backend, matvec_u8::pass(tiles, quads, planes, plane_count, out));
     }
 }
 
@@ -150,7 +150,7 @@ pub fn pass_many_with(
             for (planes, out) in queries.iter().zip(outs.iter_mut()) {
                 let planes = &planes[from..][..4 * plane_count * taken];
                 let sums = &mut out[group * ROWS..][..ROWS];
-                dispatch!(backend, rows8::pass(bytes, taken, planes, plane_count, sums));
+                dispatch!(backend, matvec_u8::pass(bytes, taken, planes, plane_count, sums));
             }
         }
     }

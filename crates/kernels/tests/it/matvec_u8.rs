@@ -2,7 +2,7 @@
 //! backend against portable.
 
 use crate::common::numbers;
-use papir_kernels::{Backend, rows8};
+use papir_kernels::{Backend, matvec_u8};
 use papir_reference::matrix;
 use proptest::prelude::*;
 
@@ -40,7 +40,7 @@ fn check(tiles: &[u8], quads: usize, planes: &[i8], plane_count: usize) {
     }
     for backend in Backend::available() {
         let mut out = start.clone();
-        rows8::pass_with(backend, tiles, quads, planes, plane_count, &mut out);
+        matvec_u8::pass_with(backend, tiles, quads, planes, plane_count, &mut out);
         assert_eq!(out, expected, "{backend}, {quads} quads, {plane_count} planes");
     }
 }
@@ -72,9 +72,9 @@ fn extreme_words_and_digits_do_not_overflow() {
 fn nothing_is_added_for_no_quads_or_no_groups() {
     for backend in Backend::available() {
         let mut out = [5; 64];
-        rows8::accumulate_with(backend, &[], &[], 4, &mut out);
+        matvec_u8::accumulate_with(backend, &[], &[], 4, &mut out);
         assert_eq!(out, [5; 64]);
-        rows8::pass_with(backend, &[], 3, &[1; 48], 4, &mut []);
+        matvec_u8::pass_with(backend, &[], 3, &[1; 48], 4, &mut []);
     }
 }
 
@@ -88,7 +88,7 @@ fn pass_many_equals_single_passes() {
     for backend in Backend::available() {
         let mut sums = vec![vec![0; 64 * groups]; 3];
         let mut outs: Vec<&mut [u32]> = sums.iter_mut().map(Vec::as_mut_slice).collect();
-        rows8::pass_many_with(backend, &tiles, quads, &queries, plane_count, &mut outs);
+        matvec_u8::pass_many_with(backend, &tiles, quads, &queries, plane_count, &mut outs);
         assert_eq!(sums, expected, "{backend}");
     }
 }
@@ -96,7 +96,7 @@ fn pass_many_equals_single_passes() {
 #[test]
 #[should_panic(expected = "bytes of the tiles")]
 fn a_tile_of_the_wrong_length_is_refused() {
-    rows8::pass(&[0; 255], 1, &[0; 4], 1, &mut [0; 64]);
+    matvec_u8::pass(&[0; 255], 1, &[0; 4], 1, &mut [0; 64]);
 }
 
 #[test]
@@ -105,16 +105,16 @@ fn columns_go_to_their_places_and_rows_come_back() {
     let columns: Vec<Vec<u8>> = (0..4 * quads).map(|c| bytes(64 * groups, 500 * c as u64)).collect();
     let mut tiles = vec![0; groups * quads * 256];
     for (c, column) in columns.iter().enumerate() {
-        rows8::scatter_column(&mut tiles, groups, quads, c, column);
+        matvec_u8::scatter_column(&mut tiles, groups, quads, c, column);
     }
     let mut by_quads = vec![0; tiles.len()];
     for (k, quad) in columns.chunks(4).enumerate() {
-        rows8::scatter_quad(&mut by_quads, groups, quads, k, [&quad[0], &quad[1], &quad[2], &quad[3]]);
+        matvec_u8::scatter_quad(&mut by_quads, groups, quads, k, [&quad[0], &quad[1], &quad[2], &quad[3]]);
     }
     assert_eq!(tiles, by_quads);
     let mut found = vec![0; 64 * groups];
     for (c, column) in columns.iter().enumerate() {
-        rows8::gather_column(&tiles, groups, quads, c, &mut found);
+        matvec_u8::gather_column(&tiles, groups, quads, c, &mut found);
         assert_eq!(&found, column, "column {c}");
     }
     for (g, tile) in tiles.chunks(quads * 256).enumerate() {
@@ -123,10 +123,10 @@ fn columns_go_to_their_places_and_rows_come_back() {
         }
         for (first, count) in [(0, 600), (0, 256), (3, 1), (2, 515), (149, 4), (150, 0), (4, 15)] {
             let mut rows = vec![0; 64 * count];
-            rows8::gather_rows(tile, first, count, &mut rows);
+            matvec_u8::gather_rows(tile, first, count, &mut rows);
             let mut row = vec![0; count];
             for l in 0..64 {
-                rows8::gather_row_block(tile, l, first, &mut row);
+                matvec_u8::gather_row_block(tile, l, first, &mut row);
                 let expected: Vec<u8> = (0..count).map(|c| columns[4 * first + c][g * 64 + l]).collect();
                 assert_eq!(row, expected);
                 assert_eq!(rows[l * count..][..count], expected, "{first} {count}");
@@ -138,7 +138,7 @@ fn columns_go_to_their_places_and_rows_come_back() {
 #[test]
 #[should_panic(expected = "the tile has 2")]
 fn columns_outside_the_tile_are_refused() {
-    rows8::gather_row_block(&[0; 512], 0, 1, &mut [0; 5]);
+    matvec_u8::gather_row_block(&[0; 512], 0, 1, &mut [0; 5]);
 }
 
 proptest! {
@@ -147,9 +147,9 @@ proptest! {
         values in proptest::collection::vec(any::<u32>(), 0..20),
         bits in 1u32..=32,
     ) {
-        for plane_count in rows8::planes_for_bits(bits)..=4 {
+        for plane_count in matvec_u8::planes_for_bits(bits)..=4 {
             let mut planes = vec![77];
-            rows8::pack_planes(&values, bits, plane_count, &mut planes);
+            matvec_u8::pack_planes(&values, bits, plane_count, &mut planes);
             prop_assert_eq!(planes.len(), values.len().div_ceil(4) * 4 * plane_count);
             for c in 0..values.len().next_multiple_of(4) {
                 let value = values.get(c).copied().unwrap_or(0);

@@ -124,7 +124,7 @@ pub fn pass_with(
 ) {
     check(tiles, pairs, planes, plane_count, out);
     if pairs > 0 {
-        dispatch!(backend, rows16::pass(tiles, pairs, planes, plane_count, out));
+        dispatch!(backend, matvec_i16::pass(tiles, pairs, planes, plane_count, out));
     }
 }
 
@@ -166,7 +166,7 @@ pub fn pass_many_with(
             for (planes, out) in queries.iter().zip(outs.iter_mut()) {
                 let planes = &planes[from..][..2 * plane_count * taken];
                 let sums = &mut out[group * ROWS..][..ROWS];
-                dispatch!(backend, rows16::pass(words, taken, planes, plane_count, sums));
+                dispatch!(backend, matvec_i16::pass(words, taken, planes, plane_count, sums));
             }
         }
     }

@@ -1,13 +1,13 @@
 //! Modular multiplication of wide integers, one at a time in words of 64 bits: see
-//! [`crate::wide`].
+//! [`crate::bigint_mod`].
 //!
 //! A product is written out in full and then reduced, two rows `sums += x·w` at a time.
 
 use std::hint::black_box;
 
 use crate::Backend;
-use crate::wide::batch::{Engine, Group};
-use crate::wide::field::Field;
+use crate::bigint_mod::batch::{Engine, Group};
+use crate::bigint_mod::field::Field;
 
 /// Multiplies one element at a time.
 pub(crate) struct Words<'a> {
@@ -47,13 +47,13 @@ impl Engine<1> for Words<'_> {
     }
 
     fn multiply(&mut self, x: &mut Group<u64>, y: &[u64]) {
-        vectorise!(fn multiply(field: &Field, sums: &mut [u64], x: &[u64], y: &[u64], out: &mut [u64]) in wide);
+        vectorise!(fn multiply(field: &Field, sums: &mut [u64], x: &[u64], y: &[u64], out: &mut [u64]) in bigint_mod);
         multiply(self.backend, self.field, &mut self.sums.0, &x.0, y, &mut self.out.0);
         std::mem::swap(x, &mut self.out);
     }
 
     fn square(&mut self, x: &mut Group<u64>) {
-        vectorise!(fn square(field: &Field, sums: &mut [u64], x: &[u64], out: &mut [u64]) in wide);
+        vectorise!(fn square(field: &Field, sums: &mut [u64], x: &[u64], out: &mut [u64]) in bigint_mod);
         square(self.backend, self.field, &mut self.sums.0, &x.0, &mut self.out.0);
         std::mem::swap(x, &mut self.out);
     }

@@ -3,9 +3,9 @@
 use std::arch::x86_64::*;
 
 use super::lanes::Avx512;
+use crate::matvec_u8::{PLANE_BITS, ROWS};
 use crate::portable::lanes::Lanes;
-use crate::portable::rows8;
-use crate::rows8::{PLANE_BITS, ROWS};
+use crate::portable::matvec_u8;
 use crate::stream;
 
 /// Registers that hold one quad of columns of a group.
@@ -29,7 +29,7 @@ fn pass_planes<const P: usize>(tiles: &[u8], quads: usize, planes: &[i8], out: &
     let (columns, _) = registers.as_chunks::<REGISTERS>();
     for (tile, out) in columns.chunks_exact(quads).zip(out.chunks_exact_mut(ROWS)) {
         let sums = sum::<P>(tile, digits);
-        rows8::flush::<_, _, _, _, PLANE_BITS>(Avx512::new(), &sums, out);
+        matvec_u8::flush::<_, _, _, _, PLANE_BITS>(Avx512::new(), &sums, out);
     }
 }
 

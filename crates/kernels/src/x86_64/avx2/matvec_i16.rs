@@ -1,7 +1,7 @@
 //! Database × query for 16-bit words: the portable pass on eight lanes.
 
 use super::lanes::Avx2;
-use crate::portable::rows16;
+use crate::portable::matvec_i16;
 
 /// Registers of a slab: their sums, in five planes, fit those of the CPU.
 const SLAB: usize = 2;
@@ -16,5 +16,5 @@ pub(crate) fn pass(tiles: &[i16], pairs: usize, planes: &[i16], plane_count: usi
 fn pass_planes<const P: usize>(tiles: &[i16], pairs: usize, planes: &[i16], out: &mut [u64]) {
     let (digits, _) = planes.as_chunks::<2>();
     let (digits, _) = digits.as_chunks::<P>();
-    rows16::pass_lanes::<_, _, SLAB, P>(Avx2::new(), tiles, pairs, digits, out);
+    matvec_i16::pass_lanes::<_, _, SLAB, P>(Avx2::new(), tiles, pairs, digits, out);
 }

@@ -1,13 +1,13 @@
 //! Prints the time of wide modular arithmetic on each backend, in µs an element: the
 //! median and the least of many calls.
 //!
-//! `cargo run --release -p papir-kernels --example wide_times [NAME]` limits what is
+//! `cargo run --release -p papir-kernels --example bigint_mod_times [NAME]` limits what is
 //! measured to names that contain NAME.
 
 use std::time::Instant;
 
 use papir_kernels::Backend;
-use papir_kernels::wide::{Modulus, ModulusError};
+use papir_kernels::bigint_mod::{Modulus, ModulusError};
 
 /// Elements of a batch.
 const COUNT: usize = 256;

@@ -156,7 +156,7 @@ fn window(exponent: &[u64], bits: usize, k: usize) -> u64 {
 
 /// Copies entry `index` of the table, reading every entry alike.
 fn select<L: Pod>(backend: Backend, out: &mut [L], table: &[L], index: u64) {
-    vectorise!(fn select(out: &mut [u64], table: &[u64], index: u64) in wide);
+    vectorise!(fn select(out: &mut [u64], table: &[u64], index: u64) in bigint_mod);
     select(backend, bytemuck::cast_slice_mut(out), bytemuck::cast_slice(table), index);
 }
 

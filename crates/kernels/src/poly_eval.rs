@@ -16,7 +16,7 @@ pub const MAX_VARIABLES: usize = 64;
 
 /// A polynomial in at least one variable.
 #[derive(Debug, Clone)]
-pub struct Simplex {
+pub struct Polynomial {
     pub(crate) q: u32,
     /// −1/q modulo 2³².
     pub(crate) negated_inverse: u32,
@@ -28,7 +28,7 @@ pub struct Simplex {
     pub(crate) coefficients: Vec<u32>,
 }
 
-impl Simplex {
+impl Polynomial {
     /// The polynomial with these coefficients below q.
     ///
     /// # Panics
@@ -60,10 +60,10 @@ impl Simplex {
         self.evaluate_with(Backend::current(), points, out);
     }
 
-    /// [`Simplex::evaluate`] on the backend given.
+    /// [`Polynomial::evaluate`] on the backend given.
     pub fn evaluate_with(&self, backend: Backend, points: &[u32], out: &mut [u32]) {
         assert_eq!(points.len(), self.variables * out.len(), "a row of points for each variable");
-        dispatch!(backend, simplex::evaluate(self, points, out));
+        dispatch!(backend, poly_eval::evaluate(self, points, out));
     }
 }
 

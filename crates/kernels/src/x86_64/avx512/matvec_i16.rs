@@ -1,14 +1,14 @@
 //! Database × query for 16-bit words: the portable pass on sixteen lanes, in streams.
 
 use super::lanes::Avx512;
+use crate::matvec_i16::{FLUSH_PAIRS, ROWS};
 use crate::portable::lanes::Lanes;
-use crate::portable::rows16;
-use crate::rows16::{FLUSH_PAIRS, ROWS};
+use crate::portable::matvec_i16;
 
 /// Registers of a slab: a whole pair of columns of a group.
 const SLAB: usize = 4;
 /// One pair of columns of a group: 64 cells of two words.
-type Columns = rows16::Slab<16, SLAB>;
+type Columns = matvec_i16::Slab<16, SLAB>;
 
 /// Streams in which a large tile is read: one alone does not use all the bandwidth of a
 /// core. Each has load instructions of its own, which the CPU's prefetcher tells apart.
@@ -27,7 +27,7 @@ fn pass_planes<const P: usize>(tiles: &[i16], pairs: usize, planes: &[i16], out:
     let (digits, _) = planes.as_chunks::<2>();
     let (digits, _) = digits.as_chunks::<P>();
     if pairs < STREAMED_PAIRS {
-        return rows16::pass_lanes::<_, _, SLAB, P>(Avx512::new(), tiles, pairs, digits, out);
+        return matvec_i16::pass_lanes::<_, _, SLAB, P>(Avx512::new(), tiles, pairs, digits, out);
     }
     let (cells, _) = tiles.as_chunks::<2>();
     let (registers, _) = cells.as_chunks::<16>();
@@ -36,7 +36,7 @@ fn pass_planes<const P: usize>(tiles: &[i16], pairs: usize, planes: &[i16], out:
     for (tile, out) in columns.chunks_exact(pairs).zip(out.chunks_exact_mut(ROWS)) {
         add_streams(tile, digits, length, out);
         let rest = STREAMS * length..;
-        rows16::add_tile(Avx512::new(), &tile[rest.clone()], &digits[rest], out);
+        matvec_i16::add_tile(Avx512::new(), &tile[rest.clone()], &digits[rest], out);
     }
 }
 
@@ -55,11 +55,11 @@ fn add_streams<const P: usize>(tile: &[Columns], digits: &[[[i16; 2]; P]], lengt
         let mut sums = [[lanes.splat(0); SLAB]; P];
         let streams = stream(0).zip(stream(1)).zip(stream(2)).zip(stream(3));
         for (((a, b), c), d) in streams {
-            rows16::add(lanes, a.0, a.1, &mut sums);
-            rows16::add(lanes, b.0, b.1, &mut sums);
-            rows16::add(lanes, c.0, c.1, &mut sums);
-            rows16::add(lanes, d.0, d.1, &mut sums);
+            matvec_i16::add(lanes, a.0, a.1, &mut sums);
+            matvec_i16::add(lanes, b.0, b.1, &mut sums);
+            matvec_i16::add(lanes, c.0, c.1, &mut sums);
+            matvec_i16::add(lanes, d.0, d.1, &mut sums);
         }
-        rows16::flush(lanes, &sums, out);
+        matvec_i16::flush(lanes, &sums, out);
     }
 }

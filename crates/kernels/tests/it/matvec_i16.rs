@@ -2,7 +2,7 @@
 //! backend against portable.
 
 use crate::common::numbers;
-use papir_kernels::{Backend, rows16};
+use papir_kernels::{Backend, matvec_i16};
 use papir_reference::matrix;
 use proptest::prelude::*;
 
@@ -41,14 +41,14 @@ fn check(tiles: &[i16], pairs: usize, planes: &[i16], plane_count: usize) {
     }
     for backend in Backend::available() {
         let mut out = start.clone();
-        rows16::pass_with(backend, tiles, pairs, planes, plane_count, &mut out);
+        matvec_i16::pass_with(backend, tiles, pairs, planes, plane_count, &mut out);
         assert_eq!(out, expected, "{backend}, {pairs} pairs, {plane_count} planes");
     }
 }
 
 #[test]
 fn pass_is_the_product_for_every_shape() {
-    for plane_count in 1..=rows16::MAX_PLANES {
+    for plane_count in 1..=matvec_i16::MAX_PLANES {
         for pairs in [1, 2, 3, 30, 31, 32, 61, 62, 63, 124, 125, 200] {
             for groups in [1, 3] {
                 let tiles = words(groups * pairs * 128, pairs as u64);
@@ -86,10 +86,10 @@ fn extreme_words_and_digits_do_not_overflow() {
 fn nothing_is_added_for_no_pairs_or_no_groups() {
     for backend in Backend::available() {
         let mut out = [5; 64];
-        rows16::accumulate_with(backend, &[], &[], 4, &mut out);
+        matvec_i16::accumulate_with(backend, &[], &[], 4, &mut out);
         assert_eq!(out, [5; 64]);
-        rows16::pass_with(backend, &[], 3, &[1; 24], 4, &mut []);
-        rows16::pass_with(backend, &[], 3, &[1; 30], 5, &mut []);
+        matvec_i16::pass_with(backend, &[], 3, &[1; 24], 4, &mut []);
+        matvec_i16::pass_with(backend, &[], 3, &[1; 30], 5, &mut []);
     }
 }
 
@@ -104,7 +104,7 @@ fn pass_many_equals_single_passes() {
         for backend in Backend::available() {
             let mut sums = vec![vec![0; 64 * groups]; 3];
             let mut outs: Vec<&mut [u64]> = sums.iter_mut().map(Vec::as_mut_slice).collect();
-            rows16::pass_many_with(backend, &tiles, pairs, &queries, plane_count, &mut outs);
+            matvec_i16::pass_many_with(backend, &tiles, pairs, &queries, plane_count, &mut outs);
             assert_eq!(sums, expected, "{backend}, {plane_count} planes");
         }
     }
@@ -113,13 +113,13 @@ fn pass_many_equals_single_passes() {
 #[test]
 #[should_panic(expected = "6 planes: expected 1 to 5")]
 fn more_planes_than_there_are_are_refused() {
-    rows16::pass(&[0; 128], 1, &[0; 12], 6, &mut [0; 64]);
+    matvec_i16::pass(&[0; 128], 1, &[0; 12], 6, &mut [0; 64]);
 }
 
 #[test]
 #[should_panic(expected = "words of the tiles")]
 fn a_tile_of_the_wrong_length_is_refused() {
-    rows16::pass(&[0; 127], 1, &[0; 2], 1, &mut [0; 64]);
+    matvec_i16::pass(&[0; 127], 1, &[0; 2], 1, &mut [0; 64]);
 }
 
 #[test]
@@ -128,16 +128,16 @@ fn columns_go_to_their_places_and_rows_come_back() {
     let columns: Vec<Vec<i16>> = (0..2 * pairs).map(|c| words(64 * groups, 500 * c as u64)).collect();
     let mut tiles = vec![0; groups * pairs * 128];
     for (c, column) in columns.iter().enumerate() {
-        rows16::scatter_column(&mut tiles, groups, pairs, c, column);
+        matvec_i16::scatter_column(&mut tiles, groups, pairs, c, column);
     }
     let mut by_pairs = vec![0; tiles.len()];
     for (k, pair) in columns.chunks(2).enumerate() {
-        rows16::scatter_pair(&mut by_pairs, groups, pairs, k, &pair[0], &pair[1]);
+        matvec_i16::scatter_pair(&mut by_pairs, groups, pairs, k, &pair[0], &pair[1]);
     }
     assert_eq!(tiles, by_pairs);
     let mut found = vec![0; 64 * groups];
     for (c, column) in columns.iter().enumerate() {
-        rows16::gather_column(&tiles, groups, pairs, c, &mut found);
+        matvec_i16::gather_column(&tiles, groups, pairs, c, &mut found);
         assert_eq!(&found, column, "column {c}");
     }
     for (g, tile) in tiles.chunks(pairs * 128).enumerate() {
@@ -146,10 +146,10 @@ fn columns_go_to_their_places_and_rows_come_back() {
         }
         for (first, count) in [(0, 300), (0, 128), (3, 1), (2, 257), (149, 2), (150, 0), (4, 7)] {
             let mut rows = vec![0; 64 * count];
-            rows16::gather_rows(tile, first, count, &mut rows);
+            matvec_i16::gather_rows(tile, first, count, &mut rows);
             let mut row = vec![0; count];
             for l in 0..64 {
-                rows16::gather_row_block(tile, l, first, &mut row);
+                matvec_i16::gather_row_block(tile, l, first, &mut row);
                 let expected: Vec<i16> = (0..count).map(|c| columns[2 * first + c][g * 64 + l]).collect();
                 assert_eq!(row, expected);
                 assert_eq!(rows[l * count..][..count], expected, "{first} {count}");
@@ -161,7 +161,7 @@ fn columns_go_to_their_places_and_rows_come_back() {
 #[test]
 #[should_panic(expected = "the tile has 2")]
 fn columns_outside_the_tile_are_refused() {
-    rows16::gather_row_block(&[0; 256], 0, 1, &mut [0; 3]);
+    matvec_i16::gather_row_block(&[0; 256], 0, 1, &mut [0; 3]);
 }
 
 proptest! {
@@ -170,9 +170,9 @@ proptest! {
         values in proptest::collection::vec(any::<u64>(), 0..20),
         bits in 1u32..=55,
     ) {
-        for plane_count in rows16::planes_for_bits(bits)..=rows16::MAX_PLANES {
+        for plane_count in matvec_i16::planes_for_bits(bits)..=matvec_i16::MAX_PLANES {
             let mut planes = vec![77];
-            rows16::pack_planes(&values, bits, plane_count, &mut planes);
+            matvec_i16::pack_planes(&values, bits, plane_count, &mut planes);
             prop_assert_eq!(planes.len(), values.len().div_ceil(2) * 2 * plane_count);
             prop_assert!(planes.iter().all(|x| (-1024..=1023).contains(x)));
             for c in 0..values.len().next_multiple_of(2) {
@@ -195,11 +195,11 @@ proptest! {
         bits in 45u32..=55,
         seed in any::<u64>(),
     ) {
-        let (plane_count, pairs) = (rows16::planes_for_bits(bits), values.len().div_ceil(2));
+        let (plane_count, pairs) = (matvec_i16::planes_for_bits(bits), values.len().div_ceil(2));
         prop_assert_eq!(plane_count, 5);
         let tiles = words(pairs * 128, seed);
         let mut planes = Vec::new();
-        rows16::pack_planes(&values, bits, plane_count, &mut planes);
+        matvec_i16::pack_planes(&values, bits, plane_count, &mut planes);
         let entry = |row: usize, column: usize| {
             i64::from(tiles[(column / 2 * 64 + row) * 2 + column % 2])
         };
@@ -207,7 +207,7 @@ proptest! {
         let expected = matrix::times_vector(64, entry, &values);
         for backend in Backend::available() {
             let mut out = vec![0; 64];
-            rows16::pass_with(backend, &tiles, pairs, &planes, plane_count, &mut out);
+            matvec_i16::pass_with(backend, &tiles, pairs, &planes, plane_count, &mut out);
             for (&found, &expected) in out.iter().zip(&expected) {
                 prop_assert_eq!(found.wrapping_sub(expected as u64) << (64 - bits), 0, "{}", backend);
             }

@@ -3,7 +3,7 @@
 use crate::common::Words;
 use num_bigint::BigUint;
 use papir_kernels::Backend;
-use papir_kernels::wide::{MAX_BITS, MAX_SCALE, Modulus, ModulusError};
+use papir_kernels::bigint_mod::{MAX_BITS, MAX_SCALE, Modulus, ModulusError};
 use proptest::prelude::*;
 
 /// The integer of these words.

@@ -1,7 +1,7 @@
-//! Database × query for 16-bit words, on lanes of any width: see [`crate::rows16`].
+//! Database × query for 16-bit words, on lanes of any width: see [`crate::matvec_i16`].
 
 use super::lanes::{Baseline, Lanes};
-use crate::rows16::{FLUSH_PAIRS, PLANE_BITS, ROWS};
+use crate::matvec_i16::{FLUSH_PAIRS, PLANE_BITS, ROWS};
 use crate::stream;
 
 /// A slab of rows of a pair of columns: `S` registers of `N` cells.
