@@ -59,7 +59,7 @@ impl Bandwidth {
 
     /// Seconds of the fastest way: the least of the ways' medians. Zero before the first run.
     pub fn seconds(&self) -> f64 {
-        let medians = self.runs.iter().map(|runs| crate::measure::median(runs.clone()));
+        let medians = self.runs.iter().map(|runs| crate::median::median(runs.clone()));
         medians.min_by(f64::total_cmp).unwrap_or_default()
     }
 }

@@ -13,7 +13,8 @@ use serde::Serialize;
 
 use crate::Result;
 use crate::clock::timed;
-use crate::measure::{Effort, check_memory, median};
+use crate::measure::{Effort, check_memory};
+use crate::median::median;
 use crate::records::Synthetic;
 use crate::report::write_columns;
 use crate::size::display;

@@ -13,7 +13,8 @@ use rand_core::UnwrapErr;
 use serde::Serialize;
 
 use crate::clock::timed;
-use crate::measure::{Effort, check_memory, median};
+use crate::measure::{Effort, check_memory};
+use crate::median::median;
 use crate::report::write_columns;
 use crate::size::display;
 use crate::{Error, Result};

@@ -21,7 +21,8 @@ use rand_core::{Rng, UnwrapErr};
 use serde::Serialize;
 
 use crate::clock::timed;
-use crate::measure::{Effort, median};
+use crate::measure::Effort;
+use crate::median::median;
 use crate::memory::{self, Resident};
 use crate::records::Synthetic;
 use crate::report::write_columns;

@@ -25,7 +25,7 @@ pub use second::TABLE_8;
 pub use small::TABLE_2;
 
 use super::{Block, Ours, Published, Table};
-use crate::subject::Choice;
+use papir_core::Choice;
 
 /// All of them.
 pub const TABLES: &[Table] = &[TABLE_2, TABLE_3, TABLE_4, TABLE_6, TABLE_7, TABLE_8, TABLE_9];
