@@ -49,12 +49,13 @@
 
 use zeroize::Zeroizing;
 
-use crate::Backend;
+use crate::backend::Backend;
 use crate::portable::bigint_mod::Words;
 #[cfg(target_arch = "x86_64")]
 use crate::x86_64::avx512::bigint_mod::Ifma;
 
-pub(crate) mod batch;
+mod batch;
+pub(crate) mod engine;
 pub(crate) mod field;
 mod integer;
 mod linear;

@@ -4,7 +4,7 @@
 //! bit `b` of the string is bit `b mod 8` of byte `⌊b/8⌋`. The last byte is filled up
 //! with zeros.
 
-use crate::Backend;
+use crate::backend::Backend;
 
 /// Why bytes do not hold the packed values that were expected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

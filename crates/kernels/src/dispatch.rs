@@ -29,7 +29,7 @@ macro_rules! dispatch {
 macro_rules! vectorise {
     (fn $name:ident ( $($argument:ident : $type:ty),* $(,)? ) in $module:ident) => {
         #[inline]
-        fn $name(backend: $crate::Backend, $($argument: $type),*) {
+        fn $name(backend: $crate::backend::Backend, $($argument: $type),*) {
             use $crate::portable::$module as meaning;
 
             #[cfg(target_arch = "x86_64")]
@@ -68,11 +68,11 @@ macro_rules! kernel {
     ) => {
         $(#[$attribute])*
         pub fn $name($($argument: $type),*) {
-            $with($crate::Backend::current(), $($argument),*);
+            $with($crate::backend::Backend::current(), $($argument),*);
         }
 
         #[doc = concat!("[`", stringify!($name), "`] on the backend given.")]
-        pub fn $with(backend: $crate::Backend, $($argument: $type),*) {
+        pub fn $with(backend: $crate::backend::Backend, $($argument: $type),*) {
             vectorise!(fn $name($($argument: $type),*) in $module);
             $checks
             $name(backend, $($argument),*);
@@ -96,4 +96,10 @@ macro_rules! by_planes {
             _ => $function::<4>($($argument),*),
         }
     };
+}
+
+/// Panics unless all lengths are the first one.
+#[track_caller]
+pub(crate) fn same_length<const N: usize>(lengths: [usize; N]) {
+    assert!(lengths.iter().all(|&length| length == lengths[0]), "slices of one length, not {lengths:?}");
 }

@@ -1,9 +1,10 @@
 //! The maps X → X^e of Z_q\[X\]/(X^d + 1), e odd: in NTT form a permutation of the
 //! slots, in coefficient form a permutation with signs.
 
-use crate::Backend;
-use crate::ntt::bit_reverse;
-use crate::pointwise::{Modulus, same_length};
+use crate::backend::Backend;
+use crate::dispatch::same_length;
+use crate::modulus::Modulus;
+use crate::ntt::table::bit_reverse;
 
 /// The permutation that X → X^e is on the bit-reversed NTT form of degree d:
 /// `out[k] = a[permutation[k]]`. e is taken modulo 2d.

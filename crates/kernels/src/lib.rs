@@ -41,6 +41,8 @@ pub mod ntt;
 pub mod pointwise;
 pub mod poly_eval;
 
+mod layout;
+mod modulus;
 mod portable;
 mod stream;
 mod tile;

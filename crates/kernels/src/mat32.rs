@@ -5,10 +5,8 @@
 //! Both vectors are multiplied in one read of the tile. Sums wrap modulo 2^64 in
 //! all builds; the caller sees to it that exact sums fit.
 
-use crate::Backend;
-
-/// Rows of a group.
-pub const ROWS: usize = 64;
+use crate::backend::Backend;
+pub use crate::layout::ROWS;
 
 /// Columns that one pair of vectors takes from a tile before the next takes them:
 /// 8 KiB, which stay in the first-level cache. The first asks for the next block,

@@ -13,13 +13,12 @@
 //! (b ≤ 55) is right modulo 2^b for any number of columns; as an integer it is right where
 //! it stays below 2^63 in absolute value: with words of 16 bits, in 2^(64 − 15 − b) columns.
 
-use crate::Backend;
+use crate::backend::Backend;
+pub use crate::layout::ROWS;
+use crate::portable::matvec_i16::FLUSH_PAIRS;
+pub use crate::portable::matvec_i16::PLANE_BITS;
 use crate::tile;
 
-/// Rows of a group.
-pub const ROWS: usize = 64;
-/// Bits of a plane.
-pub const PLANE_BITS: u32 = 11;
 /// The most planes that a query may have.
 pub const MAX_PLANES: usize = 5;
 
@@ -29,12 +28,6 @@ const PAIR_WORDS: usize = 2 * ROWS;
 /// 8 KiB of words, which stay in the first-level cache. The first query asks for the
 /// next block, which arrives while the others use this one.
 const BLOCK_PAIRS: usize = FLUSH_PAIRS;
-
-/// Pairs of columns that a 32-bit sum holds without overflow.
-///
-/// A product is at most `2^15·2^10`, a pair adds two, and `31·2·2^25 < 2^31`;
-/// 32 pairs of −32768 and −1024 would reach 2^31 itself.
-pub(crate) const FLUSH_PAIRS: usize = 31;
 
 /// The number of planes that query values of this many bits (1 to 55) need.
 ///

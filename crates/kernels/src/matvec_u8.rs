@@ -11,13 +11,11 @@
 //! Sums wrap modulo 2^32 at every step and so does the result: unlike in
 //! `matvec_i16`, no sum needs to be flushed, whatever the number of columns.
 
-use crate::Backend;
+use crate::backend::Backend;
+pub use crate::layout::ROWS;
+pub use crate::portable::matvec_u8::PLANE_BITS;
 use crate::tile;
 
-/// Rows of a group.
-pub const ROWS: usize = 64;
-/// Bits of a plane.
-pub const PLANE_BITS: u32 = 8;
 /// The most planes that a query may have.
 pub const MAX_PLANES: usize = 4;
 

@@ -4,7 +4,8 @@
 //! rotations with a sign: the transform of n polynomials needs no multiplication.
 //! Words of 32 bits wrap around; the `_mod` kernels work on residues below q < 2³⁰.
 
-use crate::pointwise::{Modulus, same_length};
+use crate::dispatch::same_length;
+use crate::modulus::Modulus;
 
 /// Panics unless all slices have d words and the shift is below 2d.
 fn check<const N: usize>(lengths: [usize; N], shift: usize) {

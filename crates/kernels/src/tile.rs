@@ -5,10 +5,10 @@
 
 use bytemuck::Pod;
 
-use crate::portable::lanes::{Baseline, FourLanes};
+use crate::layout::ROWS;
+use crate::portable::baseline::Baseline;
+use crate::portable::lanes::FourLanes;
 
-/// Rows of a group.
-const ROWS: usize = 64;
 /// Side of the squares of cells that [`gather_rows`] turns at a time.
 const SIDE: usize = 4;
 /// Squares that it takes of four rows at a time: with cells of 4 bytes, eight cache lines

@@ -3,9 +3,15 @@
 use zeroize::{Zeroize, Zeroizing};
 
 use super::{integer, radix};
-use crate::Backend;
+use crate::backend::Backend;
+
+/// Bits of a limb for the CPU's products of 52 bits (IFMA).
 #[cfg(target_arch = "x86_64")]
-use crate::x86_64::avx512::bigint_mod as ifma;
+pub(crate) const IFMA_BITS: u32 = 52;
+/// Columns of limbs that the IFMA engine sums at a time. Even, because half a block of rows shares
+/// its loads; numbers have a multiple of this many limbs.
+#[cfg(target_arch = "x86_64")]
+pub(crate) const IFMA_BLOCK: usize = 6;
 
 /// Bits by which R exceeds the root: sums of a few products of unreduced factors stay
 /// in the range that the reduction brings below twice the root.
@@ -36,7 +42,7 @@ impl Radix {
         match self {
             Self::Words => 64,
             #[cfg(target_arch = "x86_64")]
-            Self::Ifma => ifma::BITS,
+            Self::Ifma => IFMA_BITS,
         }
     }
 
@@ -45,7 +51,7 @@ impl Radix {
         match self {
             Self::Words => 1,
             #[cfg(target_arch = "x86_64")]
-            Self::Ifma => ifma::BLOCK,
+            Self::Ifma => IFMA_BLOCK,
         }
     }
 }

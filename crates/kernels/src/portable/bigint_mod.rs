@@ -5,8 +5,8 @@
 
 use std::hint::black_box;
 
-use crate::Backend;
-use crate::bigint_mod::batch::{Engine, Group};
+use crate::backend::Backend;
+use crate::bigint_mod::engine::{Engine, Group};
 use crate::bigint_mod::field::Field;
 
 /// Multiplies one element at a time.

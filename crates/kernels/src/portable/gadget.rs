@@ -1,7 +1,7 @@
 //! Balanced digits: a block of shifted words at a time, then one pass for each digit.
 
-use crate::gadget::Gadget2;
-use crate::pointwise::Modulus;
+use crate::gadget::base::Gadget2;
+use crate::modulus::Modulus;
 
 /// Words that are shifted before their digits are written: they stay in L1.
 const BLOCK: usize = 128;

@@ -1,6 +1,6 @@
 //! 32-bit matrix × two vectors: see [`crate::mat32`].
 
-use crate::mat32::ROWS;
+use crate::layout::ROWS;
 
 /// Rows that are summed at a time: their sums fit the registers.
 const SLAB: usize = 8;

@@ -1,8 +1,17 @@
 //! Database × query for 16-bit words, on lanes of any width: see [`crate::matvec_i16`].
 
-use super::lanes::{Baseline, Lanes};
-use crate::matvec_i16::{FLUSH_PAIRS, PLANE_BITS, ROWS};
+use super::baseline::Baseline;
+use super::lanes::Lanes;
+use crate::layout::ROWS;
 use crate::stream;
+
+/// Bits of a plane.
+pub const PLANE_BITS: u32 = 11;
+/// Pairs of columns that a 32-bit sum holds without overflow.
+///
+/// A product is at most `2^15·2^10`, a pair adds two, and `31·2·2^25 < 2^31`;
+/// 32 pairs of −32768 and −1024 would reach 2^31 itself.
+pub(crate) const FLUSH_PAIRS: usize = 31;
 
 /// A slab of rows of a pair of columns: `S` registers of `N` cells.
 pub(crate) type Slab<const N: usize, const S: usize> = [[[i16; 2]; N]; S];

@@ -4,10 +4,13 @@
 //! taken apart into halves of 16 bits; a cell's bytes 0 and 2 are one pair of 16-bit
 //! words, its bytes 1 and 3 another.
 
-use super::lanes::{Baseline, ByteLanes, Lanes};
-use crate::matvec_u8::{PLANE_BITS, ROWS};
+use super::baseline::Baseline;
+use super::lanes::{ByteLanes, Lanes};
+use crate::layout::ROWS;
 use crate::stream;
 
+/// Bits of a plane.
+pub const PLANE_BITS: u32 = 8;
 /// Quads that all slabs of rows take in turn, while they stay in the first-level cache.
 const BLOCK_QUADS: usize = 32;
 /// Bits of a half.

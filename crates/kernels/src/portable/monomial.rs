@@ -3,7 +3,7 @@
 //! A rotation is two contiguous runs, one of them with the opposite sign: the inner
 //! loops see slices of one length and no indices.
 
-use crate::pointwise::Modulus;
+use crate::modulus::Modulus;
 
 /// Addition, subtraction and negation of the words of a polynomial.
 pub(crate) trait Words: Copy {

@@ -1,6 +1,7 @@
 //! Negacyclic transforms, one stage at a time.
 
-use crate::ntt::{Factor, NttTable};
+use crate::modulus::Factor;
+use crate::ntt::table::NttTable;
 
 /// x below m for x below 2m.
 #[inline(always)]

@@ -1,7 +1,6 @@
 //! Arithmetic on slices of residues: the loops that LLVM vectorises.
 
-use crate::ntt::Factor;
-use crate::pointwise::Modulus;
+use crate::modulus::{Factor, Modulus};
 
 #[inline(always)]
 pub(crate) fn add(out: &mut [u32], a: &[u32], b: &[u32], modulus: Modulus) {

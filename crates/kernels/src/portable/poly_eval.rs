@@ -1,6 +1,6 @@
 //! Values of polynomials, a block of points at a time.
 
-use crate::poly_eval::{MAX_VARIABLES, Polynomial};
+use crate::poly_eval::polynomial::{MAX_VARIABLES, Polynomial};
 
 /// Points of a block: their sums stay in registers.
 const BLOCK: usize = 32;

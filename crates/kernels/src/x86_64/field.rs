@@ -1,7 +1,8 @@
 //! Harvey's lazy arithmetic modulo q on lanes: see [`crate::ntt`].
 
 use super::lanes::WideLanes;
-use crate::ntt::{Factor, Roots};
+use crate::modulus::Factor;
+use crate::ntt::table::Roots;
 
 /// Factors with their Shoup quotients, a factor for each lane.
 #[derive(Clone, Copy)]

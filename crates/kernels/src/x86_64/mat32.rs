@@ -1,7 +1,7 @@
 //! 32-bit matrix × two vectors: see [`crate::mat32`].
 
 use super::lanes::WideLanes;
-use crate::mat32::ROWS;
+use crate::layout::ROWS;
 use crate::stream;
 
 /// Columns that the slabs take in turn, while they stay in the first-level cache.

@@ -5,7 +5,7 @@
 
 use super::field::{Factors, Field};
 use super::lanes::WideLanes;
-use crate::ntt::{NttTable, Roots};
+use crate::ntt::table::{NttTable, Roots};
 
 /// All stages of the forward transform but those on blocks of two registers.
 #[inline(always)]

@@ -2,7 +2,7 @@
 //! block's sums in registers.
 
 use super::lanes::WideLanes;
-use crate::poly_eval::{MAX_VARIABLES, Polynomial};
+use crate::poly_eval::polynomial::{MAX_VARIABLES, Polynomial};
 
 /// A word of a polynomial's point in each lane of 64 bits, in `S` registers of `N` words; on cache lines, which
 /// no load may straddle.

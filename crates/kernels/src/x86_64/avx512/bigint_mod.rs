@@ -15,14 +15,10 @@
 use std::arch::x86_64::*;
 
 use super::transpose::{self, Lanes};
-use crate::Backend;
-use crate::bigint_mod::batch::{Engine, Group};
-use crate::bigint_mod::field::Field;
+use crate::backend::Backend;
+use crate::bigint_mod::engine::{Engine, Group};
+use crate::bigint_mod::field::{Field, IFMA_BITS as BITS, IFMA_BLOCK as BLOCK};
 
-/// Bits of a limb.
-pub(crate) const BITS: u32 = 52;
-/// Columns that are summed at a time; an even number, which the limbs are a multiple of.
-pub(crate) const BLOCK: usize = 6;
 /// Rows that share what they load: half a block's columns, so that they also divide squares.
 const ROWS: usize = BLOCK / 2;
 

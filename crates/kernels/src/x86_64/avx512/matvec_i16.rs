@@ -1,9 +1,9 @@
 //! Database × query for 16-bit words: the portable pass on sixteen lanes, in streams.
 
 use super::lanes::Avx512;
-use crate::matvec_i16::{FLUSH_PAIRS, ROWS};
+use crate::layout::ROWS;
 use crate::portable::lanes::Lanes;
-use crate::portable::matvec_i16;
+use crate::portable::matvec_i16::{self, FLUSH_PAIRS};
 
 /// Registers of a slab: a whole pair of columns of a group.
 const SLAB: usize = 4;

@@ -3,9 +3,9 @@
 use std::arch::x86_64::*;
 
 use super::lanes::Avx512;
-use crate::matvec_u8::{PLANE_BITS, ROWS};
+use crate::layout::ROWS;
 use crate::portable::lanes::Lanes;
-use crate::portable::matvec_u8;
+use crate::portable::matvec_u8::{self, PLANE_BITS};
 use crate::stream;
 
 /// Registers that hold one quad of columns of a group.

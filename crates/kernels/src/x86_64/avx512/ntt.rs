@@ -6,7 +6,7 @@
 use std::arch::x86_64::*;
 
 use super::lanes::Avx512;
-use crate::ntt::{NttTable, Roots};
+use crate::ntt::table::{NttTable, Roots};
 use crate::portable;
 use crate::portable::lanes::Lanes;
 use crate::x86_64::{field, ntt};
