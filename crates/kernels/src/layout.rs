@@ -1,4 +1,4 @@
-//! Shape of the row groups in which the database kernels store a matrix.
+//! Row groups of the database kernels.
 
-/// Rows of a group: four registers of sixteen 32-bit lanes.
+/// Rows in a group: four registers of sixteen 32-bit lanes.
 pub const ROWS: usize = 64;

@@ -1,6 +1,6 @@
 //! Moduli below 2³⁰ and the constants of their reductions.
 
-/// A constant factor w below q with Shoup's quotient ⌊w·2³² / q⌋.
+/// A constant factor w below q and its Shoup quotient ⌊w·2³² / q⌋.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Factor {
     pub(crate) value: u32,
@@ -8,13 +8,16 @@ pub(crate) struct Factor {
 }
 
 impl Factor {
-    /// The factor w modulo q; w must be below q.
+    /// The factor w modulo q, for w below q.
     pub(crate) const fn new(w: u32, q: u32) -> Self {
         let quotient = (((w as u64) << 32) / q as u64) as u32;
         Self { value: w, quotient }
     }
 
     /// v·w modulo q, in [0, 2q), for any v.
+    ///
+    /// The estimated quotient is short by at most 1. So the product less the quotient times q is
+    /// below 2q < 2³², and its low word is exact.
     #[inline(always)]
     pub(crate) const fn mul_lazy(self, v: u32, q: u32) -> u32 {
         let quotient = ((v as u64 * self.quotient as u64) >> 32) as u32;
@@ -23,7 +26,7 @@ impl Factor {
     }
 }
 
-/// A modulus q with the constants of its exact reductions.
+/// A modulus q and the constants of its exact reductions.
 #[derive(Debug, Clone, Copy)]
 pub struct Modulus {
     q: u32,
@@ -38,9 +41,12 @@ pub struct Modulus {
 }
 
 impl Modulus {
-    /// The modulus q, at least 2 and below 2³⁰; panics outside of this range.
+    /// The modulus q, from 2 to 2³⁰ − 1.
+    ///
+    /// # Panics
+    /// If q is outside this range.
     pub const fn new(q: u32) -> Self {
-        assert!(q >= 2 && q < 1 << 30, "a modulus from 2 to 2^30");
+        assert!(q >= 2 && q < 1 << 30, "the modulus must be from 2 to 2^30 - 1");
         let bits = u32::BITS - q.leading_zeros();
         Self {
             q,
@@ -69,8 +75,10 @@ impl Modulus {
         self.subtract_once(a + b)
     }
 
-    /// a − b mod q for a, b below q: the wrapped difference is the larger one
-    /// exactly where it is negative.
+    /// a − b mod q for a, b below q.
+    ///
+    /// If a < b, the difference wraps to a large word, and adding q wraps it back to the smaller
+    /// one. Otherwise the difference itself is the smaller one.
     #[inline(always)]
     pub const fn sub(self, a: u32, b: u32) -> u32 {
         let difference = a.wrapping_sub(b);
@@ -79,8 +87,8 @@ impl Modulus {
 
     /// a·b mod q for a, b below q.
     ///
-    /// Barrett's reduction (Handbook of Applied Cryptography, Algorithm 14.42)
-    /// in base 2: the estimated quotient is short by at most 2.
+    /// Barrett reduction (Handbook of Applied Cryptography, Algorithm 14.42) in base 2. The
+    /// estimated quotient is short by at most 2, so the rest is below 3q.
     #[inline(always)]
     pub const fn mul(self, a: u32, b: u32) -> u32 {
         let product = a as u64 * b as u64;
@@ -98,6 +106,8 @@ impl Modulus {
     }
 
     /// x mod q for any x.
+    ///
+    /// Both terms of the sum are below 2q < 2³¹, so that it fits a word.
     #[inline(always)]
     pub const fn reduce(self, x: u64) -> u32 {
         let high = self.word.mul_lazy((x >> 32) as u32, self.q);
@@ -106,7 +116,7 @@ impl Modulus {
     }
 }
 
-/// The lesser of two words, in constant functions too.
+/// The smaller of two words; `Ord::min` is not a `const fn`.
 #[inline(always)]
 const fn least(a: u32, b: u32) -> u32 {
     if a < b { a } else { b }

@@ -1,10 +1,10 @@
 //! Negacyclic number-theoretic transform over Z_q\[X\]/(X^d + 1), q a prime below 2³⁰.
 //!
-//! With ψ a primitive 2d-th root of unity, [`NttTable::forward`] takes the d
-//! coefficients of a(X) in natural order to the d values a(ψ^(2·brv(k)+1)), where
-//! brv reverses the log₂ d bits of the slot k. Butterflies are Harvey's lazy ones
-//! ("Faster arithmetic for number-theoretic transforms", 2014): values stay below
-//! 4q and each product by a root uses Shoup's precomputed quotient.
+//! Let ψ be a primitive 2d-th root of unity. [`NttTable::forward`] maps the d coefficients of a(X),
+//! in natural order, to the d values a(ψ^(2·brv(k)+1)), where brv reverses the log₂ d bits of the
+//! slot k. The butterflies are Harvey's lazy ones ("Faster arithmetic for number-theoretic
+//! transforms", 2014): values stay below 4q, and each product by a root uses Shoup's precomputed
+//! quotient.
 
 use crate::backend::Backend;
 
@@ -13,12 +13,12 @@ pub(crate) mod table;
 pub use table::{NttError, NttTable};
 
 impl NttTable {
-    /// Coefficients below 4q to values in [0, q), slots in bit-reversed order.
+    /// Transforms coefficients below 4q to values in [0, q), with slots in bit-reversed order.
     pub fn forward(&self, x: &mut [u32]) {
         self.forward_with(Backend::current(), x);
     }
 
-    /// [`NttTable::forward`] on the backend given.
+    /// [`NttTable::forward`] on the given backend.
     pub fn forward_with(&self, backend: Backend, x: &mut [u32]) {
         assert_eq!(x.len(), self.d, "coefficients of an NTT");
         dispatch!(backend, ntt::forward(self, x));
@@ -26,23 +26,23 @@ impl NttTable {
 
     /// [`NttTable::forward`] without the last reduction: values in [0, 4q).
     ///
-    /// Which representative comes out may differ between backends.
+    /// The representatives may differ between backends.
     pub fn forward_lazy(&self, x: &mut [u32]) {
         self.forward_lazy_with(Backend::current(), x);
     }
 
-    /// [`NttTable::forward_lazy`] on the backend given.
+    /// [`NttTable::forward_lazy`] on the given backend.
     pub fn forward_lazy_with(&self, backend: Backend, x: &mut [u32]) {
         assert_eq!(x.len(), self.d, "coefficients of an NTT");
         dispatch!(backend, ntt::forward_lazy(self, x));
     }
 
-    /// Values below 2q, slots in bit-reversed order, to coefficients in [0, q).
+    /// Transforms values below 2q, with slots in bit-reversed order, to coefficients in [0, q).
     pub fn inverse(&self, x: &mut [u32]) {
         self.inverse_with(Backend::current(), x);
     }
 
-    /// [`NttTable::inverse`] on the backend given.
+    /// [`NttTable::inverse`] on the given backend.
     pub fn inverse_with(&self, backend: Backend, x: &mut [u32]) {
         assert_eq!(x.len(), self.d, "values of an NTT");
         dispatch!(backend, ntt::inverse(self, x));

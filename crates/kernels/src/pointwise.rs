@@ -1,4 +1,4 @@
-//! Arithmetic on slices of residues modulo q < 2³⁰, slot by slot.
+//! Slot-by-slot arithmetic on residues modulo q < 2³⁰.
 
 use crate::dispatch::same_length;
 pub use crate::modulus::Modulus;
@@ -53,11 +53,11 @@ kernel! {
 }
 
 kernel! {
-    /// out = constant·a mod q; the constant below q, the inputs any words.
+    /// out = constant·a mod q, for a constant below q and any words `a`.
     pub fn scale | scale_with(out: &mut [u32], a: &[u32], constant: u32, modulus: Modulus)
     checks {
         same_length([out.len(), a.len()]);
-        assert!(constant < modulus.value(), "a constant below the modulus");
+        assert!(constant < modulus.value(), "the constant must be below the modulus");
     }
     in pointwise;
 }
@@ -65,8 +65,8 @@ kernel! {
 kernel! {
     /// acc = acc + a·b without reduction.
     ///
-    /// Starting from zero an accumulator holds 2^(64 − 2b) products of words below
-    /// 2^b: 16 for b = 30, 256 for b = 28. More wrap around.
+    /// An accumulator that starts at zero holds 2^(64 − 2b) products of words below 2^b: 16 for
+    /// b = 30, 256 for b = 28. More products wrap.
     pub fn mul_accumulate | mul_accumulate_with(acc: &mut [u64], a: &[u32], b: &[u32])
     checks { same_length([acc.len(), a.len(), b.len()]) }
     in pointwise;
@@ -80,29 +80,29 @@ kernel! {
 }
 
 kernel! {
-    /// out = Σ_j a_j·b_j mod q over the rows of `a` and `b`, as many words each as `out` has; the words of `a`
-    /// below 4q, those of `b` below q. Larger words give other residues.
+    /// out = Σ_j a_j·b_j mod q over the rows of `a` and `b`, each as long as `out`.
     ///
+    /// Words of `a` must be below 4q and those of `b` below q; larger ones give wrong residues.
     /// At most 2^(62 − 2·log₂ q) rows: 64 for q below 2²⁸.
     pub fn dot | dot_with(out: &mut [u32], a: &[u32], b: &[u32], modulus: Modulus)
     checks {
         same_length([a.len(), b.len()]);
-        assert!(!out.is_empty() && a.len().is_multiple_of(out.len()), "whole rows of {} words", out.len());
+        assert!(!out.is_empty() && a.len().is_multiple_of(out.len()), "rows must have {} words", out.len());
         let q = u128::from(modulus.value());
-        assert!((a.len() / out.len()) as u128 * 4 * q * q <= 1 << 64, "a sum of products of 64 bits");
+        assert!((a.len() / out.len()) as u128 * 4 * q * q <= 1 << 64, "the sum of products must fit 64 bits");
     }
     in pointwise;
 }
 
 kernel! {
-    /// out = Σ_j w_j·row_j mod q over the weights and the rows of `rows`, as many words each as `out` has; all below q.
+    /// out = Σ_j w_j·row_j mod q over `weights` and the rows of `rows`, each as long as `out`.
     ///
-    /// At most 2^(64 − 2·log₂ q) rows: 256 for q below 2²⁸.
+    /// All words must be below q. At most 2^(64 − 2·log₂ q) rows: 256 for q below 2²⁸.
     pub fn combine | combine_with(out: &mut [u32], rows: &[u32], weights: &[u32], modulus: Modulus)
     checks {
         same_length([rows.len(), weights.len() * out.len()]);
         let q = u128::from(modulus.value());
-        assert!(weights.len() as u128 * q * q <= 1 << 64, "a sum of products of 64 bits");
+        assert!(weights.len() as u128 * q * q <= 1 << 64, "the sum of products must fit 64 bits");
     }
     in pointwise;
 }

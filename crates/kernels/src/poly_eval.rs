@@ -1,9 +1,10 @@
-//! Values of one polynomial in several variables at many points modulo an odd prime q < 2²⁸.
+//! Evaluation of a polynomial in several variables at many points, modulo an odd prime q < 2²⁸.
 //!
-//! The polynomial has total degree at most D; its coefficients stand in lexicographic order of their
-//! exponents, those of the last variable next to each other, C(D + v, v) of them. A point's powers are made once,
-//! and each row of coefficients is a sum of products without reductions; only its result is reduced, by
-//! Montgomery's algorithm ("Modular multiplication without trial division", 1985), and goes into the row above.
+//! The polynomial has v variables and total degree at most D. Its C(D + v, v) coefficients are in
+//! lexicographic order of their exponents, with those of the last variable next to each other. The
+//! powers of a point are computed once. Each row of coefficients is a sum of products without
+//! reductions; only the sum is reduced, by Montgomery's algorithm ("Modular multiplication without
+//! trial division", 1985), and becomes a term of the row above.
 
 use crate::backend::Backend;
 
@@ -12,17 +13,19 @@ pub(crate) mod polynomial;
 pub use polynomial::{MAX_DEGREE, MAX_VARIABLES, Polynomial, terms};
 
 impl Polynomial {
-    /// The values at points below q: a row of `out.len()` words for each variable.
+    /// Evaluates the polynomial at `out.len()` points with coordinates below q.
+    ///
+    /// `points` has a row of `out.len()` coordinates for each variable.
     ///
     /// # Panics
-    /// Where `points` has other than this many words.
+    /// If `points` has another number of words.
     pub fn evaluate(&self, points: &[u32], out: &mut [u32]) {
         self.evaluate_with(Backend::current(), points, out);
     }
 
-    /// [`Polynomial::evaluate`] on the backend given.
+    /// [`Polynomial::evaluate`] on the given backend.
     pub fn evaluate_with(&self, backend: Backend, points: &[u32], out: &mut [u32]) {
-        assert_eq!(points.len(), self.variables * out.len(), "a row of points for each variable");
+        assert_eq!(points.len(), self.variables * out.len(), "coordinates of the points");
         dispatch!(backend, poly_eval::evaluate(self, points, out));
     }
 }

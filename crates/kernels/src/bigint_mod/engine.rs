@@ -1,4 +1,4 @@
-//! The multiplier of a backend, and the groups of elements that it multiplies.
+//! Multiplication of a group of elements by one backend.
 
 use bytemuck::Pod;
 use zeroize::Zeroize;
@@ -15,10 +15,10 @@ pub(crate) trait Engine<const LANES: usize> {
 
     fn field(&self) -> &Field;
 
-    /// Puts elements side by side.
+    /// Transposes elements into a group, one per lane.
     fn load(&self, group: &mut Group<Self::Limb>, elements: [&[u64]; LANES]);
 
-    /// Takes as many elements as there are places, the first lanes first.
+    /// Transposes the first lanes back, as many as `elements` has room for.
     fn store(&self, group: &Group<Self::Limb>, elements: &mut [u64]);
 
     /// x *= y.
@@ -28,7 +28,7 @@ pub(crate) trait Engine<const LANES: usize> {
     fn square(&mut self, x: &mut Group<Self::Limb>);
 }
 
-/// Limbs of elements side by side, erased on drop.
+/// Limbs of elements side by side; erased on drop.
 pub(crate) struct Group<L: Pod>(pub(crate) Vec<L>);
 
 impl<L: Pod> Group<L> {

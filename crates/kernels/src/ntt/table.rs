@@ -5,25 +5,25 @@ use crate::modulus::Factor;
 /// The smallest and largest number of coefficients.
 const DEGREES: std::ops::RangeInclusive<usize> = 16..=65536;
 
-/// Why a table of roots cannot be made.
+/// Error from [`NttTable::new`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NttError {
-    /// d is no power of two from 16 to 65536.
+    /// d is not a power of two from 16 to 65536.
     #[error("{found} coefficients: expected a power of two from 16 to 65536")]
     Degree {
-        /// The d that was given.
+        /// The given d.
         found: usize,
     },
-    /// q is no odd prime below 2³⁰.
+    /// q is not an odd prime below 2³⁰.
     #[error("modulus {found}: expected an odd prime below 2^30")]
     Modulus {
-        /// The q that was given.
+        /// The given q.
         found: u32,
     },
     /// ψ^d is not −1 modulo q.
     #[error("root {found} modulo {q}: expected a primitive {order}-th root of unity")]
     Root {
-        /// The ψ that was given.
+        /// The given ψ.
         found: u32,
         /// The modulus.
         q: u32,
@@ -32,7 +32,7 @@ pub enum NttError {
     },
 }
 
-/// Powers of a root in bit-reversed order, values and Shoup quotients apart.
+/// Powers of a root in bit-reversed order, with values and Shoup quotients in separate arrays.
 #[derive(Debug, Clone)]
 pub(crate) struct Roots {
     pub(crate) values: Vec<u32>,
@@ -40,7 +40,7 @@ pub(crate) struct Roots {
 }
 
 impl Roots {
-    /// The given powers, put into bit-reversed order.
+    /// Puts the given powers into bit-reversed order.
     fn new(powers: &[u32], q: u32) -> Self {
         let bits = powers.len().ilog2();
         let factor = |k: usize| Factor::new(powers[bit_reverse(k, bits)], q);
@@ -50,7 +50,7 @@ impl Roots {
         }
     }
 
-    /// The root at a place.
+    /// The root at an index.
     #[inline(always)]
     pub(crate) fn at(&self, index: usize) -> Factor {
         Factor { value: self.values[index], quotient: self.quotients[index] }
@@ -68,21 +68,22 @@ pub struct NttTable {
     pub(crate) inverse_roots: Roots,
     /// 1/d.
     pub(crate) scale: Factor,
-    /// 1/d times the root of the inverse's last stage.
+    /// 1/d times the root of the last stage of the inverse.
     pub(crate) scaled_root: Factor,
 }
 
 impl NttTable {
-    /// A table for q an odd prime below 2³⁰ and ψ with ψ^d = −1 modulo q.
+    /// A table for an odd prime q below 2³⁰ and a ψ with ψ^d = −1 modulo q.
     ///
     /// # Errors
-    /// [`NttError`] says which of d, q and ψ does not fit.
+    /// [`NttError`] names the one of d, q and ψ that is invalid.
     pub fn new(q: u32, psi: u32, d: usize) -> Result<Self, NttError> {
         check(q, psi, d)?;
         let mut powers = vec![1u32; d];
         for k in 1..d {
             powers[k] = mul(powers[k - 1], psi, q);
         }
+        // ψ^d = −1, so ψ^−k = −ψ^(d−k).
         let mut inverses = vec![1u32; d];
         for k in 1..d {
             inverses[k] = q - powers[d - k];
@@ -110,13 +111,13 @@ impl NttTable {
         self.d
     }
 
-    /// The odd e such that slot k holds the value at ψ^e: 2·brv(k) + 1.
+    /// The exponent e = 2·brv(k) + 1 for which slot k holds the value at ψ^e.
     pub const fn exponent_of_slot(&self, k: usize) -> usize {
         2 * bit_reverse(k, self.d.ilog2()) + 1
     }
 }
 
-/// Holds q, ψ and d against the bounds of [`NttTable`].
+/// Checks d, q and ψ.
 fn check(q: u32, psi: u32, d: usize) -> Result<(), NttError> {
     if !d.is_power_of_two() || !DEGREES.contains(&d) {
         return Err(NttError::Degree { found: d });
@@ -130,7 +131,7 @@ fn check(q: u32, psi: u32, d: usize) -> Result<(), NttError> {
     Ok(())
 }
 
-/// Trial division: q is public and below 2³⁰.
+/// Trial division, which is fast enough for a q below 2³⁰. q is public.
 fn is_odd_prime(q: u32) -> bool {
     let odd_factors = (3u32..).step_by(2).take_while(|f| f * f <= q);
     q >= 3 && q % 2 == 1 && odd_factors.into_iter().all(|f| !q.is_multiple_of(f))

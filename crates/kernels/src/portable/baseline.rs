@@ -1,7 +1,7 @@
-//! The lanes that the portable backend uses.
+//! Lanes of the portable backend.
 //!
-//! On x86-64 they are those of SSE2, which every such CPU has. SSE2 has the product of pairs of
-//! 16-bit words, which LLVM does not reliably find in plain loops.
+//! On x86-64 they are those of SSE2, which every such CPU has. SSE2 multiplies pairs of 16-bit
+//! words in one instruction, which LLVM does not reliably find in plain loops.
 
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) use super::lanes::Plain as Baseline;
@@ -41,7 +41,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_lanes_and_those_in_use_do_as_their_names_say() {
+    fn plain_and_baseline_lanes_follow_their_definitions() {
         check(Plain);
         check(Baseline);
     }

@@ -1,4 +1,4 @@
-//! Values of polynomials: see [`crate::x86_64::poly_eval`].
+//! Evaluation of polynomials: see [`crate::x86_64::poly_eval`].
 
 use super::lanes::Avx2;
 use crate::poly_eval::polynomial::Polynomial;
