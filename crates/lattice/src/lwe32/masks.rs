@@ -8,9 +8,8 @@ use papir_ring::prg::Seed;
 use papir_ring::{Poly, Ring, Values};
 use rayon::prelude::*;
 
-use super::MAX_BLOCKS;
 use super::matrix::ByteMatrix;
-use super::params::{LweParams, MODULE_DEGREE, MODULE_RANK, N};
+use super::params::{LweParams, MAX_BLOCKS, MODULE_DEGREE, MODULE_RANK, N};
 
 /// A matrix with rows of n words, made of negacyclic blocks of d rows, side by side as many as the rank
 /// says, n = rank·d; each block's ring element is a stream of its own.

@@ -5,6 +5,8 @@ use std::ops::Deref;
 use papir_kernels::matvec_u8::{self, ROWS};
 use rayon::prelude::*;
 
+use super::params::N;
+
 /// Columns that lie together in a tile.
 const QUAD: usize = 4;
 
@@ -16,8 +18,8 @@ pub const fn matrix_bytes(rows: usize, columns: usize) -> u64 {
 /// Bytes that products of a matrix with masks transform: each row in whole blocks, and one more block for
 /// the way back.
 pub const fn transformed_bytes(rows: usize, columns: usize) -> u64 {
-    let blocks = columns.div_ceil(super::N) as u64 + 1;
-    rows as u64 * blocks * super::N as u64
+    let blocks = columns.div_ceil(N) as u64 + 1;
+    rows as u64 * blocks * N as u64
 }
 
 /// A matrix D of unsigned bytes, whatever holds them. Padding rows and columns are zero.

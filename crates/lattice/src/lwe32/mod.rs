@@ -32,17 +32,7 @@ pub mod words;
 pub use encrypt::UnitVector;
 pub use masks::{MaskProducts, Masks};
 pub use matrix::{ByteMatrix, matrix_bytes, write_columns};
-pub use params::{LOG2_Q, LweParams, MODULE_DEGREE, MODULE_RANK, MODULE_SIGMA, N, SIGMA};
-pub use words::{add_multiple, decode, dot, round};
-
-use crate::params::DEFAULT_PRIMES;
-
-/// The largest absolute value of a small coefficient.
-pub const MAX_SMALL: u64 = 255;
-/// Products of small polynomials and masks that are summed before they are reduced modulo q.
-pub const MAX_BLOCKS: usize = {
-    let half = DEFAULT_PRIMES[0] as u64 * DEFAULT_PRIMES[1] as u64 / 2;
-    (half / ((N as u64 * MAX_SMALL) << (LOG2_Q - 1))) as usize
+pub use params::{
+    LOG2_Q, LweParams, MAX_BLOCKS, MAX_SMALL, MODULE_DEGREE, MODULE_RANK, MODULE_SIGMA, N, SIGMA,
 };
-// A 64-bit sum holds 256 products of residues below 2²⁸.
-const _: () = assert!(MAX_BLOCKS >= 1 && MAX_BLOCKS <= 256);
+pub use words::{add_multiple, decode, dot, round};

@@ -20,6 +20,16 @@ pub const MODULE_RANK: usize = 5;
 /// The standard deviation of errors under [`LweParams::binary`].
 pub const MODULE_SIGMA: f64 = 6.4;
 
+/// The largest absolute value of a small coefficient.
+pub const MAX_SMALL: u64 = 255;
+/// Products of small polynomials and masks that are summed before they are reduced modulo q.
+pub const MAX_BLOCKS: usize = {
+    let half = DEFAULT_PRIMES[0] as u64 * DEFAULT_PRIMES[1] as u64 / 2;
+    (half / ((N as u64 * MAX_SMALL) << (LOG2_Q - 1))) as usize
+};
+// A 64-bit sum holds 256 products of residues below 2²⁸.
+const _: () = assert!(MAX_BLOCKS >= 1 && MAX_BLOCKS <= 256);
+
 /// A checked set: dimension, secret, error, and the ring of the products.
 #[derive(Clone, Debug)]
 pub struct LweParams {
@@ -69,7 +79,7 @@ impl LweParams {
     }
 
     /// The distribution of errors, and of secrets that are drawn like them. No sample exceeds
-    /// [`super::MAX_SMALL`], so that a product of a mask and a secret is exact.
+    /// [`MAX_SMALL`], so that a product of a mask and a secret is exact.
     pub(super) fn error(&self) -> &Gaussian {
         &self.error
     }
@@ -89,7 +99,6 @@ impl LweParams {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::lwe32::MAX_SMALL;
 
     #[test]
     fn the_set_is_secure_and_its_samples_are_small() {

@@ -13,13 +13,18 @@
 //! In all of them LWE encryption k becomes coefficient k, and the packed body is the polynomial of
 //! the LWE bodies plus something linear in the client's key: [`RingPacking::pack`] gives the second.
 
+pub mod bodies;
 pub mod cdks;
+pub mod error;
 pub mod inspiring;
+pub mod key;
+pub mod key_shape;
 pub mod lwe_masks;
 pub mod ring_packing;
 
+pub use bodies::Bodies;
+pub use error::{MatrixError, PackingError};
+pub use key::{KeyBodies, OnlineKey, Setup, SwitchMasks};
+pub use key_shape::KeyShape;
 pub use lwe_masks::LweMasks;
-pub use ring_packing::{
-    Bodies, KeyBodies, KeyShape, OnlineKey, PackingError, Preprocessed, RingPacking, Scratch, Setup,
-    SwitchMasks,
-};
+pub use ring_packing::{Preprocessed, RingPacking, Scratch};

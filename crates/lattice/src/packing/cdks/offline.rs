@@ -3,7 +3,7 @@
 use papir_ring::{Poly, Values};
 
 use super::super::lwe_masks::LweMasks;
-use super::{Cdks, FORK_LEVEL};
+use super::tree::{Cdks, FORK_LEVEL};
 use crate::key_switch::inner_product;
 
 impl Cdks {

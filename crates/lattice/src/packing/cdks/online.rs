@@ -4,8 +4,8 @@ use papir_kernels::pointwise::{mul_accumulate, reduce};
 use papir_ring::{Coefficients, Poly, Values};
 use rayon::prelude::*;
 
-use super::super::ring_packing::Bodies;
-use super::{Cdks, FORK_LEVEL};
+use super::super::bodies::Bodies;
+use super::tree::{Cdks, FORK_LEVEL};
 
 impl Cdks {
     /// For each key, the bodies that packing adds to all packs. Keys share one read of the digits.

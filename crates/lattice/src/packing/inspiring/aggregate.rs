@@ -4,7 +4,8 @@ use papir_kernels::monomial;
 use papir_ring::{Coefficients, Poly, Ring};
 use rayon::prelude::*;
 
-use super::{LweMasks, bit_reverse, inverse_exponent, place};
+use super::super::lwe_masks::LweMasks;
+use super::exponents::{bit_reverse, inverse_exponent, place};
 
 /// C_f = Σ_k X^{kf}·ãₖ for all n exponents f = 1 + j·2d/n; it stands at the bit-reversed place j.
 pub struct Aggregate {

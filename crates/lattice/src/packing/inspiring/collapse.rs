@@ -4,10 +4,12 @@
 use papir_kernels::galois;
 use papir_ring::{Accumulator, Coefficients, Poly, Ring, Values};
 
-use super::super::ring_packing::Scratch;
+use super::super::error::MatrixError;
+use super::super::lwe_masks::LweMasks;
+use super::super::ring_packing::{Preprocessed, Scratch};
 use super::aggregate::Aggregate;
-use super::matrix::{self, MatrixError, Slot};
-use super::{GENERATOR, LweMasks, Preprocessed, inverse_exponent, place};
+use super::exponents::{GENERATOR, inverse_exponent, place};
+use super::matrix::{self, Slot};
 use crate::gadget::Gadget;
 use crate::key_switch::inner_product;
 

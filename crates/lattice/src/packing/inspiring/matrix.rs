@@ -4,22 +4,17 @@
 use papir_kernels::{mat32, monomial};
 use rayon::prelude::*;
 
-use super::bit_reverse;
+use super::super::error::{MAX_ROW_SUM, MatrixError, PackingError};
+use super::exponents::bit_reverse;
+use crate::gadget::Gadget;
 
-/// The largest sum of absolute entries of a row: times residues below 2²⁷ in absolute value it
-/// stays below 2⁶³.
-const MAX_ROW_SUM: u64 = 1 << 36;
 /// Columns that are written together: their polynomials and a run of each row group stay in cache.
 const BLOCK_COLUMNS: usize = 32;
 
-/// A row of the matrix whose product with a key could overflow 64 bits.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("packing matrix: row {row} sums to {found} in absolute value, expected below {MAX_ROW_SUM}")]
-pub struct MatrixError {
-    /// The row.
-    pub row: usize,
-    /// Its sum of absolute entries.
-    pub found: u64,
+/// Entries are sums of up to n digits of at most half a base: they must fit 32 bits.
+pub(crate) fn check_entries(gadget: &Gadget, n: usize) -> Result<(), PackingError> {
+    let found = (n as u64) << (gadget.params().log_base - 1);
+    if found < 1 << 31 { Ok(()) } else { Err(PackingError::Entries { found }) }
 }
 
 /// The words of one full pack's matrix: d rows, ℓ·d columns.

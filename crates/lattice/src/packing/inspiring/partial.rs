@@ -3,12 +3,15 @@
 use papir_ring::prg::Seed;
 use papir_ring::{Coefficients, Poly, Values};
 
-use super::super::ring_packing::{Bodies, PackingError, Preprocessed, RingPacking, Scratch, Setup};
+use super::super::bodies::Bodies;
+use super::super::error::PackingError;
+use super::super::key::Setup;
+use super::super::lwe_masks::LweMasks;
+use super::super::ring_packing::{Preprocessed, RingPacking, Scratch};
 use super::aggregate::Aggregate;
 use super::collapse::Chain;
-use super::matrix::{self, Slot};
+use super::matrix::{self, Slot, check_entries};
 use super::online::{OnlineKey, multiply, residues};
-use super::{LweMasks, check_entries};
 use crate::gadget::{Gadget, GadgetParams};
 use crate::noise::Setting;
 use crate::params::RlweParams;
