@@ -5,7 +5,7 @@ use papir_ring::{Coefficients, Poly, Ring};
 
 use crate::mod_switch::PowerSwitch;
 
-/// The bodies of packs: the coefficients that mean anything, pack after pack.
+/// Bodies of packs, pack after pack, `capacity` significant coefficients each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bodies {
     capacity: usize,
@@ -13,22 +13,22 @@ pub struct Bodies {
 }
 
 impl Bodies {
-    /// From residues modulo both primes, `capacity` a pack.
+    /// Creates bodies from residues modulo both primes, `capacity` in each pack.
     pub(super) fn from_residues(capacity: usize, residues: [Vec<u32>; 2]) -> Self {
         Self { capacity, residues }
     }
 
-    /// From one ring element a pack, of which `capacity` coefficients count.
+    /// Creates bodies from the first `capacity` coefficients of one ring element for each pack.
     pub(super) fn from_polys(capacity: usize, polys: &[Poly<Coefficients>]) -> Self {
         let gather =
             |i: usize| polys.iter().flat_map(|poly| poly.parts()[i][..capacity].iter().copied()).collect();
         Self { capacity, residues: [gather(0), gather(1)] }
     }
 
-    /// The bodies of LWE encryptions, any words: of their residues modulo q.
+    /// Creates bodies from the bodies of LWE encryptions, any words, reduced modulo q.
     ///
     /// # Panics
-    /// When they do not fill packs of `capacity`.
+    /// If they do not fill packs of `capacity`.
     pub fn from_words(ring: &Ring, capacity: usize, words: &[u64]) -> Self {
         assert!(words.len().is_multiple_of(capacity), "{} bodies in packs of {capacity}", words.len());
         let residues = ring.primes().map(|prime| {
@@ -39,18 +39,18 @@ impl Bodies {
         Self { capacity, residues }
     }
 
-    /// From what a matrix gave for a selector, sums modulo 2^bits for each row: those of so many packs,
-    /// lifted to q. Rows beyond are padding.
+    /// Creates the bodies of `packs` packs from a matrix's sums for a selector: the sums modulo
+    /// 2^bits, one for each row, are lifted to q. Further rows are padding.
     ///
     /// # Panics
-    /// When there are fewer rows.
+    /// If there are fewer rows.
     pub fn from_sums(ring: &Ring, capacity: usize, packs: usize, sums: &[u64], bits: u32) -> Self {
         let switch = PowerSwitch::new(ring.modulus(), bits);
         let words: Vec<u64> = sums[..packs * capacity].iter().map(|&sum| switch.up(sum)).collect();
         Self::from_words(ring, capacity, &words)
     }
 
-    /// The number of packs.
+    /// Number of packs.
     pub fn packs(&self) -> usize {
         self.residues[0].len() / self.capacity
     }
@@ -58,19 +58,19 @@ impl Bodies {
     /// `self += other`.
     ///
     /// # Panics
-    /// When they are of different packs.
+    /// If they belong to different packs.
     pub fn add_assign(&mut self, ring: &Ring, other: &Self) {
         for ((a, b), prime) in self.residues.iter_mut().zip(&other.residues).zip(ring.primes()) {
             add_assign(a, b, prime);
         }
     }
 
-    /// The coefficients in [0, q) of all packs.
+    /// Returns the coefficients of all packs, in [0, q).
     pub fn to_words(&self, ring: &Ring) -> Vec<u64> {
         ring.to_words(&Poly::from_residues(self.residues.concat()))
     }
 
-    /// The body of one pack as a ring element; coefficients beyond the capacity are zero.
+    /// Returns the body of one pack as a ring element; coefficients beyond the capacity are zero.
     pub fn poly(&self, ring: &Ring, pack: usize) -> Poly<Coefficients> {
         let mut poly = ring.zero();
         for (out, residues) in poly.parts_mut().into_iter().zip(&self.residues) {

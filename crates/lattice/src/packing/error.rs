@@ -2,32 +2,32 @@
 
 use super::key_shape::KeyShape;
 
-/// The largest sum of absolute entries of a row: times residues below 2²⁷ in absolute value it
-/// stays below 2⁶³.
+/// Exclusive bound on the sum of absolute entries of a row: times residues below 2²⁷ in absolute
+/// value, it stays below 2⁶³.
 pub const MAX_ROW_SUM: u64 = 1 << 36;
 
-/// A row of the matrix whose product with a key could overflow 64 bits.
+/// A row of the packing matrix whose product with a key could overflow 64 bits.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("packing matrix: row {row} sums to {found} in absolute value, expected below {MAX_ROW_SUM}")]
 pub struct MatrixError {
     /// The row.
     pub row: usize,
-    /// Its sum of absolute entries.
+    /// Sum of its absolute entries.
     pub found: u64,
 }
 
-/// Why a packing refuses.
+/// Invalid input of a packing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PackingError {
-    /// A number of LWE encryptions that this packing does not pack.
-    #[error("{packing}: {found} encryptions a pack, expected {expected}")]
+    /// An unsupported number of LWE encryptions in a pack.
+    #[error("{packing}: {found} encryptions in a pack, expected {expected}")]
     Capacity {
-        /// The packing.
+        /// Name of the packing.
         packing: &'static str,
-        /// What was asked.
+        /// The requested number.
         found: usize,
-        /// What can be.
+        /// The supported numbers, in words.
         expected: String,
     },
     /// Sums of digits do not fit 32 bits.
@@ -39,35 +39,35 @@ pub enum PackingError {
     /// Online sums could overflow.
     #[error(transparent)]
     Matrix(#[from] MatrixError),
-    /// A key of another packing, or of another γ.
-    #[error("a key of {found}: expected one of {expected}")]
+    /// A key for another packing or another γ.
+    #[error("packing key for {found}: expected one for {expected}")]
     Key {
-        /// Whose key.
+        /// Shape of the key.
         found: KeyShape,
-        /// Whose it should be.
+        /// Expected shape.
         expected: KeyShape,
     },
-    /// A slot that a unit does not have.
-    #[error("slot {found} of a unit: expected one below {slots}")]
+    /// A slot outside the unit.
+    #[error("slot {found} of a unit: expected a slot below {slots}")]
     Slot {
         /// The slot.
         found: usize,
-        /// How many there are.
+        /// Slots of a unit.
         slots: usize,
     },
-    /// A number of things that is not what the packing takes.
+    /// A wrong number of elements.
     #[error("{found} {what}: expected {expected}")]
     Count {
         /// What was counted.
         what: &'static str,
-        /// How many there are.
+        /// Actual number.
         found: usize,
-        /// How many there should be.
+        /// Expected number.
         expected: usize,
     },
 }
 
-/// Refuses a number that is not the expected one.
+/// Returns [`PackingError::Count`] unless the numbers agree.
 pub(super) fn check_count(what: &'static str, found: usize, expected: usize) -> Result<(), PackingError> {
     if found == expected { Ok(()) } else { Err(PackingError::Count { what, found, expected }) }
 }

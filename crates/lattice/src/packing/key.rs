@@ -1,4 +1,4 @@
-//! Packing keys: shape, public masks, and the bodies that a client sends.
+//! Packing keys: public masks and the client's bodies.
 
 use papir_ring::prg::Seed;
 use papir_ring::{Coefficients, Form, Poly, Ring, Values};
@@ -9,7 +9,7 @@ use crate::gadget::Gadget;
 use crate::key_switch;
 use crate::params::RlweParams;
 
-/// The public half w of a key-switching matrix from τ_e(s) to s.
+/// Public half w of a key-switching matrix from τ_e(s) to s.
 #[derive(Clone, Debug)]
 pub struct SwitchMasks {
     /// e.
@@ -18,7 +18,7 @@ pub struct SwitchMasks {
     pub masks: Vec<Poly<Values>>,
 }
 
-/// What every packing is made of: ring, gadget and the masks of its keys.
+/// Ring, gadget and key masks of a packing.
 #[derive(Clone, Debug)]
 pub struct Setup {
     params: RlweParams,
@@ -28,8 +28,10 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// For packs of `capacity`, with one matrix for each exponent: its masks come from the stream of
-    /// the label beside it, one label for each (packing, γ, matrix).
+    /// Expands the masks of one matrix for each (exponent, label).
+    ///
+    /// Each label must be unique to its (packing, γ, matrix), since it selects the stream of the
+    /// masks.
     pub fn new(
         packing: &'static str,
         params: &RlweParams,
@@ -59,23 +61,23 @@ impl Setup {
         self.params.ring()
     }
 
-    /// The gadget of all keys.
+    /// Gadget of all keys.
     pub fn gadget(&self) -> &Gadget {
         &self.gadget
     }
 
-    /// What its keys look like.
+    /// Shape of its keys.
     pub fn shape(&self) -> KeyShape {
         self.shape
     }
 
-    /// The public halves of all keys, in the order in which a client sends the other halves.
+    /// Public halves of all keys, in the order in which a client sends the other halves.
     pub fn switches(&self) -> &[SwitchMasks] {
         &self.switches
     }
 }
 
-/// The bodies y = −s·w + e + τ_e(s)·g of all matrices of a packing's key: what a client sends.
+/// The bodies y = −s·w + e + τ_e(s)·g of all matrices of a packing key: what a client sends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyBodies<F: Form> {
     shape: KeyShape,
@@ -83,21 +85,21 @@ pub struct KeyBodies<F: Form> {
 }
 
 impl<F: Form> KeyBodies<F> {
-    /// From what was received; `shape` is what the sender says that it is.
+    /// Creates a key from received elements; `shape` is the shape that the sender claims.
     ///
     /// # Errors
-    /// [`PackingError::Count`] when the shape has another number of elements.
+    /// [`PackingError::Count`] if the shape has another number of elements.
     pub fn new(shape: KeyShape, elements: Vec<Poly<F>>) -> Result<Self, PackingError> {
         check_count("ring elements of a packing key", elements.len(), shape.elements())?;
         Ok(Self { shape, elements })
     }
 
-    /// Whose key it is.
+    /// Shape of the key.
     pub fn shape(&self) -> KeyShape {
         self.shape
     }
 
-    /// ℓ ring elements a matrix, matrix after matrix.
+    /// ℓ ring elements for each matrix, matrix after matrix.
     pub fn elements(&self) -> &[Poly<F>] {
         &self.elements
     }
@@ -109,19 +111,19 @@ impl KeyBodies<Values> {
         Self { shape, elements }
     }
 
-    /// The ring elements, in the order of [`KeyBodies::elements`].
+    /// Returns the ring elements, in the order of [`KeyBodies::elements`].
     pub fn into_elements(self) -> Vec<Poly<Values>> {
         self.elements
     }
 
-    /// The same in coefficients, as they travel (unrounded).
+    /// Converts to coefficients, the wire form before rounding.
     pub fn into_coefficients(self, ring: &Ring) -> KeyBodies<Coefficients> {
         let elements = self.elements.into_iter().map(|y| ring.inverse(y)).collect();
         KeyBodies { shape: self.shape, elements }
     }
 }
 
-/// A client's key as the online part uses it.
+/// A client's key, expanded for the online part.
 #[derive(Clone, Debug)]
 pub struct OnlineKey<K> {
     pub(super) shape: KeyShape,

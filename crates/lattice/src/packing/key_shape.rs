@@ -2,23 +2,23 @@
 
 use std::fmt;
 
-/// What a key packs, and how: keys of different shapes are never taken for each other.
+/// Packing, sizes and layout of a key. Keys of different shapes are never interchangeable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyShape {
     /// [`RingPacking::NAME`].
     pub packing: &'static str,
     /// d.
     pub degree: usize,
-    /// LWE encryptions a pack: d, or γ.
+    /// LWE encryptions in a pack: d, or γ.
     pub capacity: usize,
-    /// Key-switching matrices.
+    /// Number of key-switching matrices.
     pub matrices: usize,
-    /// ℓ, ring elements a matrix.
+    /// ℓ, ring elements of a matrix.
     pub levels: usize,
 }
 
 impl KeyShape {
-    /// The ring elements that a client sends.
+    /// Number of ring elements that a client sends.
     pub fn elements(&self) -> usize {
         self.matrices * self.levels
     }

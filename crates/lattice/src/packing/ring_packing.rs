@@ -1,4 +1,4 @@
-//! [`RingPacking`]: what every packing offers, with the types that they share.
+//! The interface of all packings.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -21,23 +21,23 @@ use crate::noise::Setting;
 use crate::params::RlweParams;
 use crate::secret::SecretKey;
 
-/// What one pack keeps beside its words.
+/// Offline data of one pack besides its words.
 #[derive(Clone, Debug)]
 pub struct Preprocessed {
-    /// The mask of the packed encryption, d coefficients.
+    /// Mask of the packed encryption, d coefficients.
     pub a: Poly<Coefficients>,
-    /// The digits of the last step, which meet y_h; ℓ ring elements for InspiRING, else none.
+    /// Digits of the last step, which multiply y_h: ℓ ring elements for InspiRING, none otherwise.
     pub last: Vec<Poly<Values>>,
 }
 
-/// Buffers for preparing packs: those prepared with one `Scratch`, on any thread, share its memory.
+/// Reusable buffers for preparing packs, shared between threads.
 #[derive(Debug, Default)]
 pub struct Scratch {
     free: Mutex<Vec<Vec<i32>>>,
 }
 
 impl Scratch {
-    /// Calls `work` with a buffer of this length and any content.
+    /// Calls `work` with a buffer of this length and arbitrary content.
     pub(super) fn with<T>(&self, length: usize, work: impl FnOnce(&mut [i32]) -> T) -> T {
         let free = || self.free.lock().unwrap_or_else(PoisonError::into_inner);
         let mut buffer = free().pop().unwrap_or_default();
@@ -48,22 +48,24 @@ impl Scratch {
     }
 }
 
-/// A way to pack LWE encryptions into RLWE encryptions under masks that are fixed ahead.
+/// A packing of LWE encryptions into RLWE encryptions under masks fixed in advance.
 ///
-/// What offline keeps of the packs are words, *units* of [`RingPacking::unit_words`] one after the
-/// other; a unit holds [`RingPacking::slots`] packs (more than one where a pack has fewer rows than
-/// a kernel takes). The packs of one database lie contiguous and share one pass and one key.
+/// Offline work produces words in *units* of [`RingPacking::unit_words`]. A unit holds
+/// [`RingPacking::slots`] packs, several if a pack has fewer rows than a kernel processes. The
+/// packs of one database are contiguous and share one pass and one key.
 pub trait RingPacking: Sized + Send + Sync {
-    /// The name in keys and messages.
+    /// Name in keys and messages.
     const NAME: &'static str;
-    /// What offline keeps, beside [`Preprocessed`].
+    /// Word of the offline data.
     type Word: Pod + Send + Sync;
-    /// A client's key, expanded.
+    /// A client's key, expanded for the online part.
     type Expanded: Send + Sync;
 
-    /// For packs of `capacity`, the masks of all keys expanded from a public seed.
+    /// Creates a packing with packs of `capacity`; the masks of all keys are expanded from a public
+    /// seed.
     ///
-    /// One secret encrypts one key a (seed, packing, capacity): a second would use its masks again.
+    /// A secret must encrypt only one key for each (seed, packing, capacity): a second key would
+    /// reuse its masks.
     ///
     /// # Errors
     /// [`PackingError::Capacity`], [`PackingError::Entries`].
@@ -78,7 +80,7 @@ pub trait RingPacking: Sized + Send + Sync {
     /// Words of a unit.
     fn unit_words(&self) -> usize;
 
-    /// Ring elements of [`Preprocessed::last`] of a pack.
+    /// Ring elements of [`Preprocessed::last`] for each pack.
     fn last_elements(&self) -> usize {
         0
     }
@@ -98,7 +100,7 @@ pub trait RingPacking: Sized + Send + Sync {
     /// [`RingPacking::online_key`] after its checks.
     fn expand(&self, bodies: &[Poly<Coefficients>]) -> Self::Expanded;
 
-    /// [`RingPacking::pack`] after its checks; `last` has [`Preprocessed::last`] of all packs.
+    /// [`RingPacking::pack`] after its checks; `last` holds [`Preprocessed::last`] of all packs.
     fn apply(
         &self,
         words: &[Self::Word],
@@ -107,10 +109,10 @@ pub trait RingPacking: Sized + Send + Sync {
         keys: &[&Self::Expanded],
     ) -> Vec<Bodies>;
 
-    /// A bound on the variance that packing adds to a coefficient, in units of q.
+    /// Returns a bound on the variance that packing adds to a coefficient, in units of q.
     fn variance(setting: &Setting, gadget: GadgetParams, capacity: usize) -> f64;
 
-    /// What its keys look like.
+    /// Shape of its keys.
     fn shape(&self) -> KeyShape {
         self.setup().shape()
     }
@@ -120,12 +122,12 @@ pub trait RingPacking: Sized + Send + Sync {
         self.shape().capacity
     }
 
-    /// Words of so many packs.
+    /// Words of `packs` packs.
     fn words(&self, packs: usize) -> usize {
         packs.div_ceil(self.slots()) * self.unit_words()
     }
 
-    /// A fresh key for one secret: the client's part (GENKSMATY of Algorithm 8 with the sign of
+    /// Generates a key for a secret, on the client (GENKSMATY of Algorithm 8 with the sign of
     /// KS.Setup, for each matrix).
     fn generate_key(&self, secret: &SecretKey, rng: &mut dyn CryptoRng) -> KeyBodies<Values> {
         let (setup, ring) = (self.setup(), self.setup().ring());
@@ -138,11 +140,12 @@ pub trait RingPacking: Sized + Send + Sync {
         KeyBodies::generated(self.shape(), elements)
     }
 
-    /// Offline, on masks only: prepares one pack in a slot of a unit; other slots stay as they are.
+    /// Offline: prepares one pack in a slot of a unit from its masks; other slots are left
+    /// unchanged.
     ///
     /// # Errors
-    /// [`PackingError::Count`] for masks, words or a slot that are none of this packing's, and
-    /// [`PackingError::Matrix`], which random masks do not cause.
+    /// [`PackingError::Count`] for wrong numbers of masks or words, [`PackingError::Slot`] for a
+    /// slot outside the unit, and [`PackingError::Matrix`], which random masks do not cause.
     fn prepare(
         &self,
         lwe: LweMasks,
@@ -158,10 +161,11 @@ pub trait RingPacking: Sized + Send + Sync {
         self.prepare_slot(lwe, slot, unit, scratch)
     }
 
-    /// Offline for all packs: [`RingPacking::prepare`] for masks 0 to `packs`, units in parallel.
+    /// Offline: [`RingPacking::prepare`] for the masks 0 to `packs`, units in parallel.
     ///
     /// # Errors
-    /// As [`RingPacking::prepare`], and [`PackingError::Count`] for words of another number of packs.
+    /// As [`RingPacking::prepare`], and [`PackingError::Count`] if the words are of another number
+    /// of packs.
     fn prepare_all(
         &self,
         packs: usize,
@@ -172,7 +176,8 @@ pub trait RingPacking: Sized + Send + Sync {
         Ok(prepared.into_iter().flatten().collect())
     }
 
-    /// [`RingPacking::prepare_all`] for the wanted packs only: the words of others stay as they are.
+    /// [`RingPacking::prepare_all`] for the wanted packs only; the words of others are left
+    /// unchanged.
     ///
     /// # Errors
     /// As [`RingPacking::prepare_all`].
@@ -196,10 +201,10 @@ pub trait RingPacking: Sized + Send + Sync {
         Ok(units.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
     }
 
-    /// A key as it arrived, made ready for packing.
+    /// Expands a received key for packing.
     ///
     /// # Errors
-    /// [`PackingError::Key`] for the key of another packing or another γ.
+    /// [`PackingError::Key`] if the key is for another packing or another γ.
     fn online_key(&self, key: &KeyBodies<Coefficients>) -> Result<OnlineKey<Self::Expanded>, PackingError> {
         let (found, expected) = (key.shape(), self.shape());
         if found != expected {
@@ -208,11 +213,12 @@ pub trait RingPacking: Sized + Send + Sync {
         Ok(OnlineKey { shape: found, key: self.expand(key.elements()) })
     }
 
-    /// Online: what packing adds to the bodies of all packs, for each key. `words` holds the packs'
-    /// units, of which the keys share one read.
+    /// Online: returns, for each key, what packing adds to the bodies of all packs.
+    ///
+    /// `words` holds the units of all packs; the keys share one pass over them.
     ///
     /// # Errors
-    /// [`PackingError::Count`] for words of another number of packs, [`PackingError::Key`].
+    /// [`PackingError::Count`] if the words are of another number of packs, [`PackingError::Key`].
     fn pack(
         &self,
         words: &[Self::Word],
@@ -223,11 +229,12 @@ pub trait RingPacking: Sized + Send + Sync {
         self.pack_words(words, packs.len(), &last, keys)
     }
 
-    /// [`RingPacking::pack`] by words and last digits; the latter may be left out by packings that have
-    /// none.
+    /// [`RingPacking::pack`] from words and last digits. Packings without last digits ignore
+    /// `last`.
     ///
     /// # Errors
-    /// As [`RingPacking::pack`], and [`PackingError::Count`] for last digits of another number of packs.
+    /// As [`RingPacking::pack`], and [`PackingError::Count`] if the last digits are of another
+    /// number of packs.
     fn pack_words(
         &self,
         words: &[Self::Word],
@@ -247,7 +254,8 @@ pub trait RingPacking: Sized + Send + Sync {
         Ok(self.apply(words, packs, last, &keys))
     }
 
-    /// [`RingPacking::pack_words`], and the LWE bodies added: the packed bodies of each key.
+    /// [`RingPacking::pack_words`] with the LWE bodies added: returns the packed bodies for each
+    /// key.
     ///
     /// # Errors
     /// As [`RingPacking::pack_words`].

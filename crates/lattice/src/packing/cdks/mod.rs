@@ -1,24 +1,24 @@
-//! CDKS packing: d LWE encryptions into one RLWE encryption with log₂ d keys.
+//! CDKS packing: d LWE encryptions with log₂ d keys.
 //!
-//! Chen, Dai, Kim, Song: "Efficient homomorphic conversion between (ring) LWE ciphertexts" (2021),
-//! PackLWEs, in the preprocessing model of YPIR. Two encryptions of 2^{L−1} messages each become one
-//! of 2^L, with τ: X → X^{2^L+1} and EvalAuto switching from τ(s) back to s:
+//! PackLWEs of Chen, Dai, Kim, Song: "Efficient homomorphic conversion between (ring) LWE
+//! ciphertexts" (2021), in the preprocessing model of YPIR. Two encryptions of 2^{L−1} messages
+//! each become one of 2^L, with τ: X → X^{2^L+1} and EvalAuto switching from τ(s) back to s:
 //!
 //! ```text
 //! merge(even, odd) = (even + X^{d/2^L}·odd) + EvalAuto(even − X^{d/2^L}·odd, τ)
 //! ```
 //!
-//! | PackLWEs | here |
+//! | PackLWEs | module |
 //! |---|---|
-//! | the tree on masks, the digits that EvalAuto makes of them | [`offline`], all digits kept in values |
-//! | the tree on bodies | [`online`]: in values, digits times keys, a permutation and additions a node |
+//! | tree on masks, digits of EvalAuto | [`offline`], all digits kept in values |
+//! | tree on bodies | [`online`]: in values; digits times keys, a permutation and additions for each node |
 //!
-//! Every level doubles the messages; the LWE masks come divided by d ([`super::LweMasks`]), and so
-//! do, in thought, the LWE bodies: what the tree makes of them is the polynomial of the bodies, which
-//! is added at the end. So online the tree starts from zero.
+//! Every level doubles the messages. The LWE masks are therefore divided by d in advance
+//! ([`super::LweMasks`]). The LWE bodies, conceptually divided by d as well, come out of the tree
+//! as the polynomial of the bodies, which is added at the end; online the tree starts from zero.
 //!
-//! What is kept of a pack are the d − 1 nodes' digits in post-order: the tree of the even half, that
-//! of the odd half, then the node that joins them.
+//! A pack keeps the digits of its d − 1 nodes in post-order: the tree of the even half, that of the
+//! odd half, then the node that merges them.
 
 pub mod offline;
 pub mod online;

@@ -1,22 +1,22 @@
-//! The tree of merges.
+//! The merge tree of PackLWEs.
 
 use papir_kernels::galois;
 use papir_ring::{Poly, Ring, Values};
 
 use super::super::key::Setup;
 
-/// Levels from which on the two halves of a tree go to different threads.
+/// Lowest level at which the halves of a tree are processed on different threads.
 pub(super) const FORK_LEVEL: usize = 6;
 
-/// CDKS packing under masks of its own for each of log₂ d keys.
+/// CDKS packing, with separate masks for each of its log₂ d keys.
 #[derive(Clone, Debug)]
 pub struct Cdks {
     pub(super) setup: Setup,
-    /// What merging takes at levels 1 to log₂ d.
+    /// Constants of merging at levels 1 to log₂ d.
     pub(super) levels: Vec<Level>,
 }
 
-/// What merging two encryptions of 2^{L−1} messages takes.
+/// Constants of merging two encryptions of 2^{L−1} messages.
 #[derive(Clone, Debug)]
 pub(super) struct Level {
     /// X^{d/2^L}.
@@ -36,7 +36,7 @@ impl Level {
         }
     }
 
-    /// even + X^{d/2^L}·odd and τ(even − X^{d/2^L}·odd).
+    /// Returns even + X^{d/2^L}·odd and τ(even − X^{d/2^L}·odd).
     pub(super) fn merge(
         &self,
         ring: &Ring,
@@ -67,7 +67,7 @@ impl Cdks {
         self.levels.len()
     }
 
-    /// What merging at a level takes, and its key's masks.
+    /// Returns the constants of a level and the masks of its key.
     pub(super) fn level(&self, level: usize) -> (&Level, &[Poly<Values>]) {
         (&self.levels[level - 1], &self.setup.switches()[level - 1].masks)
     }

@@ -1,4 +1,4 @@
-//! InspiRING (InsPIRe, Algorithm 1) as a [`RingPacking`].
+//! InspiRING (InsPIRe, Algorithm 1).
 
 use papir_ring::prg::Seed;
 use papir_ring::{Coefficients, Poly, Values};

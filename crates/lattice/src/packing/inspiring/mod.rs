@@ -1,25 +1,25 @@
-//! InspiRING (InsPIRe, Algorithms 1 and 2): LWE encryptions into one RLWE encryption with two keys,
-//! or with one.
+//! InspiRING packing with two keys or one (InsPIRe, Algorithms 1 and 2).
 //!
 //! The masks of the LWE encryptions and of the keys are public and fixed, so the server does almost
-//! everything ahead. Algorithm 1 packs n = d encryptions by the automorphisms τ_e: X → X^e of all odd
-//! e = ±5^j, Algorithm 2 packs n = γ by those with e ≡ 1 modulo 2d/γ, the powers of g = 2d/γ + 1. Either way
-//! the exponents are 1 + j·2d/n for j < n, and X^(2d/n) is an n-th root of unity:
+//! all work offline. Algorithm 1 packs n = d encryptions by the automorphisms τ_e: X → X^e of all
+//! odd e = ±5^j. Algorithm 2 packs n = γ encryptions by those with e ≡ 1 modulo 2d/γ, the powers of
+//! g = 2d/γ + 1. In both cases the exponents are 1 + j·2d/n for j < n, and X^(2d/n) is an n-th root
+//! of unity:
 //!
-//! | Algorithms 1 and 2 | here |
+//! | Algorithms 1 and 2 | module |
 //! |---|---|
 //! | TRANSFORM, TRANSFORMPARTIAL, line 2 | [`LweMasks`] |
 //! | TRANSFORM, and the sum over k in PACK | [`aggregate`]: all τ_e(C_{1/e}), C_f = Σ_k X^{kf}·ãₖ, by one monomial FFT: O(nd log n) additions |
 //! | COLLAPSEHALF twice, or COLLAPSEPARTIAL | [`collapse`]: the digits of every step and the final mask |
-//! | the same, on the bodies y of K_g | [`matrix`]: one integer matrix, by one monomial FFT a digit |
+//! | the same, on the bodies y of K_g | [`matrix`]: one integer matrix, by one monomial FFT for each digit |
 //! | COLLAPSEONE with K_h (Algorithm 1 only) | [`collapse`], and online ℓ ring products |
-//! | the online rest | [`online`]: b + M·y_g + digits·y_h |
+//! | the remaining online work | [`online`]: b + M·y_g + digits·y_h |
 //!
-//! The online part is linear in y_g. A step of the collapse adds Σᵢ Dᵢ,ₑ·τ_e(yᵢ), and
-//! τ_e(y) = Σ_c y\[c\]·X^{ce}; so y\[c\] meets the column Σ_e X^{ce}·Dᵢ,ₑ, whatever the client. All columns
-//! together are an n × ℓd matrix (only the first n rows are needed) with entries below 2^31, applied as
-//! integers to the centred residues of y. It holds the rows that a pack means: a partial pack keeps
-//! γ/d of what a full one keeps, and 64/γ packs of less than 64 rows share a row group.
+//! The online part is linear in y_g. A step of the collapse adds Σᵢ Dᵢ,ₑ·τ_e(yᵢ), and τ_e(y) = Σ_c
+//! y\[c\]·X^{ce}. So y\[c\] multiplies the column Σ_e X^{ce}·Dᵢ,ₑ, which is the same for all
+//! clients. The columns form an n × ℓd matrix (only the first n rows are needed) with entries below
+//! 2^31, applied over the integers to the centred residues of y. A partial pack stores only its n =
+//! γ rows, γ/d of the size of a full pack, and 64/γ packs of fewer than 64 rows share a row group.
 
 pub mod aggregate;
 pub mod collapse;
