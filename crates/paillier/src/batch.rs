@@ -4,8 +4,12 @@ use crypto_bigint::BoxedUint;
 use papir_kernels::bigint_mod::{MAX_BITS, Modulus};
 use zeroize::Zeroizing;
 
+use crate::ciphertext::Ciphertext;
+use crate::error::{Error, Result};
 use crate::integer::{Residues, from_words, integer_power, to_words};
-use crate::{Ciphertext, Error, Result};
+
+/// Ciphertexts that the fastest kernels process side by side; batches of a multiple waste no lane.
+pub const LANES: usize = 8;
 
 /// Residues modulo a power of an odd number, as elements of the kernels.
 pub(crate) struct Batch {

@@ -4,8 +4,12 @@
 
 use zeroize::Zeroizing;
 
+use crate::ciphertext::{Ciphertext, Plaintext};
+use crate::error::{Error, Result};
 use crate::integer::{from_bytes, to_words};
-use crate::{Ciphertext, Error, Params, PublicKey, Result, SecretKey};
+use crate::params::Params;
+use crate::public::PublicKey;
+use crate::secret::SecretKey;
 
 const MAGIC: &[u8; 4] = b"PAI1";
 const PUBLIC: u8 = 1;
@@ -115,7 +119,7 @@ impl Ciphertext {
     }
 }
 
-impl crate::Plaintext {
+impl Plaintext {
     /// [`Params::plaintext_bytes`], without a header.
     pub fn to_bytes(&self) -> Zeroizing<Vec<u8>> {
         let mut bytes = Zeroizing::new(Vec::with_capacity(8 * self.words().len()));

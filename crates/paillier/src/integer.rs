@@ -8,7 +8,7 @@ use rand_core::CryptoRng;
 use subtle::{Choice, ConstantTimeLess};
 use zeroize::{Zeroize, Zeroizing};
 
-use crate::{Error, Result};
+use crate::error::{Error, ModulusFault, Result};
 
 /// An integer of exactly as many words.
 pub(crate) fn from_words(words: &[u64]) -> BoxedUint {
@@ -36,7 +36,7 @@ pub(crate) fn to_words(number: &BoxedUint, count: usize) -> Vec<u64> {
 /// # Errors
 /// [`Error::Modulus`] where it is even.
 pub(crate) fn odd(number: BoxedUint) -> Result<Odd<BoxedUint>> {
-    let even = Error::Modulus { found: crate::error::ModulusFault::Even };
+    let even = Error::Modulus { found: ModulusFault::Even };
     Odd::new(number).into_option().ok_or(even)
 }
 

@@ -7,7 +7,8 @@ use papir_ring::prg::SecretRng;
 use subtle::{Choice, ConstantTimeEq};
 use zeroize::Zeroizing;
 
-use crate::{Error, Params, Result};
+use crate::error::{Error, Result};
+use crate::params::Params;
 
 /// Of the leading bits of p and q, the first hundred must not all agree (FIPS 186-5, A.1.3).
 const DISTANCE_BITS: u32 = 100;

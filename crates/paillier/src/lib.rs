@@ -34,26 +34,23 @@
 
 mod batch;
 mod bytes;
+mod ciphertext;
 pub mod compress;
 mod error;
 mod integer;
 mod keygen;
 mod params;
-mod plain;
 pub mod products;
 mod public;
 mod random;
 mod secret;
 mod small_primes;
-mod text;
 
+pub use batch::LANES;
+pub use ciphertext::{Ciphertext, Plaintext};
 pub use error::{Error, ModulusFault, Result};
 pub use params::{MINIMUM_BITS, Params};
 pub use public::PublicKey;
 pub use random::random_ciphertexts;
 pub use secret::SecretKey;
 pub use small_primes::TRIAL_BOUND;
-pub use text::{Ciphertext, Plaintext};
-
-/// Ciphertexts that the fastest kernels work on side by side: batches of a multiple waste nothing.
-pub const LANES: usize = 8;

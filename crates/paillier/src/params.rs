@@ -1,6 +1,6 @@
 //! Sizes of keys: no modulus below 3,072 bits without saying so.
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// The fewest bits of a modulus that factoring leaves with 128 bits of security.
 pub const MINIMUM_BITS: u32 = 3072;

@@ -10,10 +10,11 @@ use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
 use crate::batch::Batch;
-use crate::error::ModulusFault;
+use crate::ciphertext::{Ciphertext, Plaintext};
+use crate::error::{Error, ModulusFault, Result};
 use crate::integer::{self, Residues, from_words, to_words};
+use crate::params::Params;
 use crate::small_primes::smallest_factor;
-use crate::{Ciphertext, Error, Params, Plaintext, Result};
 
 /// A modulus m that somebody else knows the factors of.
 #[derive(Clone)]
@@ -136,6 +137,12 @@ impl PublicKey {
         }
         let expected = "a residue below m^s";
         Err(Error::Residue { what: "the plaintext", found: "too large", expected })
+    }
+
+    /// Reduces a public number of any length modulo mˢ.
+    pub fn reduce(&self, words: &[u64]) -> Plaintext {
+        let residue = self.plain().reduce(&from_words(words));
+        Plaintext::new(to_words(&residue, self.params().plaintext_words()))
     }
 
     /// The sum of plaintexts, modulo mˢ.

@@ -8,8 +8,11 @@
 
 use papir_ring::prg::{Expander, Seed};
 
+use crate::ciphertext::{Ciphertext, Plaintext};
+use crate::error::{Error, Result};
 use crate::integer::{from_bytes, less, to_words};
-use crate::{Ciphertext, Error, Plaintext, PublicKey, Result, SecretKey};
+use crate::public::PublicKey;
+use crate::secret::SecretKey;
 
 /// `count` uniform residues modulo mˢ⁺¹ other than zero, the same for everybody who has the seed: encryptions
 /// of uniform plaintexts that only the owner of the secret key knows.

@@ -6,9 +6,12 @@ use rand_core::CryptoRng;
 use zeroize::{Zeroize, Zeroizing};
 
 use crate::batch::Batch;
+use crate::ciphertext::{Ciphertext, Plaintext};
+use crate::error::{Error, Result};
 use crate::integer::{self, Residues, from_words, to_words};
 use crate::keygen::{far_apart, random_primes};
-use crate::{Ciphertext, Error, Params, Plaintext, PublicKey, Result};
+use crate::params::Params;
+use crate::public::PublicKey;
 
 /// The two factors of a modulus, and all that follows from them. Erased on drop, never printed.
 ///

@@ -54,11 +54,11 @@ impl Setting {
 
     /// Noise that the key switches of a trace add.
     ///
-    /// `steps` steps, of a trace or of a trace followed by an expansion, sum up to constants. Step j doubles
-    /// the earlier noise in the coefficients that stay, which thus carry (4^steps − 1)/3 key
-    /// switches. Where step j cancels, its own noise and that of the later steps remains, and the
-    /// later steps double the variance: 2^(steps − j) − 1 key switches in a fraction 1/2^(j+1) of
-    /// the coefficients.
+    /// `steps` steps, of a trace or of a trace followed by an expansion, sum up to constants. Step
+    /// j doubles the earlier noise in the coefficients that stay, which thus carry (4^steps − 1)/3
+    /// key switches. Where step j cancels, its own noise and that of the later steps remains, and
+    /// the later steps double the variance: 2^(steps − j) − 1 key switches in a fraction 1/2^(j+1)
+    /// of the coefficients.
     pub fn trace(&self, gadget: GadgetParams, steps: usize) -> Traced {
         let switch = self.key_switch(gadget);
         let power = |exponent: usize| 2f64.powi(exponent as i32);

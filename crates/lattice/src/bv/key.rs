@@ -69,8 +69,8 @@ impl BvKey {
 
     /// Decrypts c(Y) = Σ c_l·Y^l modulo the first `kept` primes, by Horner's rule at s.
     ///
-    /// `ciphertext` holds, for each l, the coefficients modulo each of these primes; `lift` leads from them
-    /// to t. No branch depends on the plaintext.
+    /// `ciphertext` holds, for each l, the coefficients modulo each of these primes; `lift` leads
+    /// from them to t. No branch depends on the plaintext.
     pub fn decrypt(&self, params: &BvParams, lift: &Lift, kept: usize, ciphertext: &[u32]) -> Decrypted {
         let (ring, degree) = (params.ring(), params.ring().degree());
         let mut phases = Zeroizing::new(vec![0; kept * degree]);

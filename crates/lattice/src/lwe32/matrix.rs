@@ -140,8 +140,8 @@ fn centred<'a>(sums: impl Iterator<Item = &'a u32>, query: &[u32], centre: u8) -
 
 /// Fills the zeroed tiles of a matrix column by column.
 ///
-/// `read(c, out)` writes the bytes of column c to the front of `out`, which is zeroed and as long as the
-/// padded rows.
+/// `read(c, out)` writes the bytes of column c to the front of `out`, which is zeroed and as long
+/// as the padded rows.
 ///
 /// # Errors
 /// The first error of `read`.

@@ -4,8 +4,10 @@ use crypto_bigint::{BoxedUint, Resize};
 
 use super::layout::Layout;
 use super::lwe::Linear;
+use crate::ciphertext::Ciphertext;
+use crate::error::Result;
 use crate::integer::{from_words, to_words};
-use crate::{Ciphertext, PublicKey, Result};
+use crate::public::PublicKey;
 
 /// Batches of as many products as the layout has slots, each raised to its power of γ, and the forms'
 /// constants added. The batches are combined together.

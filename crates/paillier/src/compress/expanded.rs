@@ -14,7 +14,8 @@ use super::key::CompressionKey;
 use super::layout::Layout;
 use super::lwe::{Linear, Lwe};
 use crate::batch::Batch;
-use crate::{Ciphertext, Error, Result};
+use crate::ciphertext::Ciphertext;
+use crate::error::{Error, Result};
 
 /// The widest window.
 const MAXIMUM_WINDOW: u32 = 12;

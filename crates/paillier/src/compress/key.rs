@@ -5,8 +5,11 @@ use rand_core::CryptoRng;
 use super::combine::combine;
 use super::layout::Layout;
 use super::lwe::{KeyKind, Linear, Lwe, LweParams};
+use crate::ciphertext::{Ciphertext, Plaintext};
+use crate::error::{Error, Result};
 use crate::products::{Exponents, Plan, Products, Shape};
-use crate::{Ciphertext, Error, Plaintext, PublicKey, Result, SecretKey};
+use crate::public::PublicKey;
+use crate::secret::SecretKey;
 
 /// Bytes of the tables and accumulators that compression may use.
 const MEMORY: usize = 64 << 20;

@@ -22,8 +22,10 @@ use crypto_bigint::{BoxedUint, ConcatenatingMul, NonZero};
 use zeroize::Zeroizing;
 
 use super::lwe::LweParams;
+use crate::ciphertext::Plaintext;
+use crate::error::{Error, Result};
 use crate::integer::{from_words, to_words};
-use crate::{Error, Plaintext, PublicKey, Result};
+use crate::public::PublicKey;
 
 /// How close digits stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

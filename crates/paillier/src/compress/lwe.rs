@@ -5,8 +5,8 @@
 use crypto_bigint::{BoxedUint, ConcatenatingMul, NonZero, U128};
 use zeroize::Zeroizing;
 
+use crate::error::{Error, Result};
 use crate::integer::to_words;
-use crate::{Error, Result};
 
 /// The most entries of a secret.
 const MAXIMUM_N: usize = 1 << 20;

@@ -24,7 +24,9 @@ pub use packed::PackedKey;
 
 use zeroize::Zeroizing;
 
-use crate::{Ciphertext, Error, Result, SecretKey};
+use crate::ciphertext::Ciphertext;
+use crate::error::{Error, Result};
+use crate::secret::SecretKey;
 
 /// The phases modulo q of `count` encryptions, each off by at most [`Layout::phase_error`].
 ///

@@ -12,8 +12,11 @@ use zeroize::Zeroizing;
 
 use super::key::CompressionKey;
 use super::layout::Layout;
+use crate::ciphertext::{Ciphertext, Plaintext};
+use crate::error::{Error, Result};
 use crate::integer::{from_words, to_words};
-use crate::{Ciphertext, Error, Plaintext, PublicKey, Result, SecretKey};
+use crate::public::PublicKey;
+use crate::secret::SecretKey;
 
 /// An LWE secret, encrypted several digits at a time. Belongs to one layout.
 #[derive(Clone)]

@@ -1,6 +1,6 @@
 //! Public exponents.
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// A matrix of public exponents, which may be made as they are read.
 pub trait Exponents {

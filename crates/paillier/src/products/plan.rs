@@ -1,9 +1,9 @@
 //! How many bases make a block, and how many rows are computed at once.
 
+use crate::batch::LANES;
+
 /// The largest block: more would save a twentieth, by tables that no cache holds.
 const MAXIMUM_BLOCK: u32 = 14;
-/// Rows that the processor multiplies together.
-const LANES: usize = crate::LANES;
 
 /// What is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

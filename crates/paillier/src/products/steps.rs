@@ -4,7 +4,9 @@ use std::ops::Range;
 
 use super::exponents::Exponents;
 use super::plan::{Plan, Shape};
-use crate::{Ciphertext, Error, PublicKey, Result};
+use crate::ciphertext::Ciphertext;
+use crate::error::{Error, Result};
+use crate::public::PublicKey;
 
 /// Multiplications of a step, at most: some milliseconds. The tables of large blocks have longer last steps.
 const STEP: usize = 4096;
