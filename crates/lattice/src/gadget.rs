@@ -50,6 +50,7 @@ impl Gadget {
     pub fn new(ring: &Ring, params: GadgetParams) -> Result<Self, GadgetError> {
         let [q1, q2] = ring.primes().map(|prime| prime.value());
         let digits = Gadget2::new(q1, q2, params.log_base, params.drop, params.levels)?;
+        // Noise bounds assume all digits at most half the base; the top digit takes the remainder.
         let (found, expected) = (digits.top_bound(), (1 << params.log_base) / 2);
         if found > expected {
             return Err(GadgetError::TopDigit { found, expected });

@@ -42,6 +42,7 @@ pub fn generate(
 
 /// Returns Σ digitᵢ·rowᵢ.
 pub fn inner_product(ring: &Ring, digits: &[Poly<Values>], rows: &[Poly<Values>]) -> Poly<Values> {
+    // Sums of up to 256 products of residues below 2²⁸ fit 64 bits; gadgets have fewer digits.
     let mut sum = Accumulator::new(ring);
     for (digit, row) in digits.iter().zip(rows) {
         sum.add_product(digit, row);

@@ -53,6 +53,7 @@ impl ResponseBits {
     pub fn first_phase(self, secret: &SecretKey, mask: &[u64], body: u64) -> u64 {
         let s = secret.coefficients();
         let product = |(&a, &s): (&u64, &i32)| a.wrapping_mul(i64::from(s) as u64);
+        // Wrapping is exact: the inner product counts modulo 2^a only, and 2^a divides 2^64.
         let rest = mask[1..].iter().zip(s[1..].iter().rev()).map(product);
         let sum = rest.fold(product((&mask[0], &s[0])), u64::wrapping_sub);
         self.phase(sum as i64, body)

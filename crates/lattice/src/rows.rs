@@ -95,6 +95,7 @@ impl Workspace {
         let words = self.rows * ring.degree();
         for (out, part) in [&mut out.a, &mut out.b].into_iter().zip(&rows.parts) {
             for (prime, out) in out.parts_mut().into_iter().enumerate() {
+                // `dot` sums rows without reduction: at most 64 for primes below 2²⁸.
                 pointwise::dot(out, &self.digits[prime][..words], &part[prime], ring.primes()[prime]);
                 ring.table(prime).inverse(out);
             }

@@ -65,6 +65,7 @@ impl Key {
     pub fn evaluate(&self, blinded: &[u8]) -> Result<Vec<u8>> {
         let whole = blinded.len().next_multiple_of(ELEMENT_BYTES);
         Error::check_length("blinded elements", blinded.len(), whole)?;
+        // Elements are independent, so a batch is evaluated in parallel.
         let mut evaluated = vec![0; blinded.len()];
         let pairs =
             evaluated.par_chunks_exact_mut(ELEMENT_BYTES).zip(blinded.par_chunks_exact(ELEMENT_BYTES));

@@ -26,7 +26,7 @@ fn kernel_modulus(root: &BoxedUint, is_square: bool) -> Result<Modulus> {
     modulus.map_err(|error| Error::Malformed {
         what: "modulus",
         found: error.to_string(),
-        expected: "an odd modulus for the kernels".to_owned(),
+        expected: "an odd modulus that the kernels support".to_owned(),
     })
 }
 

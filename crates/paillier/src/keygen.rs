@@ -39,6 +39,7 @@ pub(crate) fn random_primes(params: &Params, rng: &mut SecretRng) -> Result<[Zer
 
 /// Returns whether |p − q| ≥ 2^(bits − 100), or p ≠ q for numbers of at most 100 bits.
 pub(crate) fn far_apart(p: &BoxedUint, q: &BoxedUint, bits: u32) -> Choice {
+    // |p − q| is p − q or q − p, whichever does not wrap: both are tested, without a branch.
     let shift = bits.saturating_sub(DISTANCE_BITS);
     let is_zero = |a: &BoxedUint, b: &BoxedUint| {
         let difference = Zeroizing::new(Zeroizing::new(a.wrapping_sub(b)).shr(shift));

@@ -290,7 +290,7 @@ impl PublicKey {
     /// [`Error::Residue`] if `b` is not a unit.
     pub fn subtract(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext> {
         let (found, expected) = ("not coprime to m", "a unit");
-        let no_unit = || Error::Residue { what: "the ciphertext that is subtracted", found, expected };
+        let no_unit = || Error::Residue { what: "the subtracted ciphertext", found, expected };
         let inverse = self.cipher().inverse(&from_words(b.words())).ok_or_else(no_unit)?;
         Ok(self.to_ciphertext(&self.cipher().multiply(&from_words(a.words()), &inverse)))
     }

@@ -42,7 +42,7 @@ impl SecretKey {
     /// # Errors
     /// [`Error::Length`] if the numbers of ciphertexts and plaintexts differ.
     pub fn offsets(&self, uniform: &[Ciphertext], plaintexts: &[Plaintext]) -> Result<Vec<Plaintext>> {
-        Error::check_length("plaintexts to hide", plaintexts.len(), uniform.len())?;
+        Error::check_length("plaintexts", plaintexts.len(), uniform.len())?;
         let hidden = self.decrypt_many(uniform);
         let pairs = plaintexts.iter().zip(&hidden);
         Ok(pairs.map(|(plaintext, hidden)| self.public().plain_difference(plaintext, hidden)).collect())
@@ -65,6 +65,7 @@ fn next_residue(stream: &mut Expander, modulus: &[u64]) -> Vec<u64> {
     let unused = modulus.last().map_or(0, |top| top.leading_zeros());
     let mut bytes = vec![0; 8 * modulus.len()];
     loop {
+        // Rejection keeps the residues uniform; the stream is public, so its time may vary.
         stream.fill(&mut bytes);
         let mut words = to_words(&from_bytes(&bytes), modulus.len());
         if let Some(top) = words.last_mut() {

@@ -91,6 +91,7 @@ impl Half {
     fn decrypt(&self, power: &[u64]) -> Zeroizing<BoxedUint> {
         let power = Zeroizing::new(from_words(power));
         let multiple = Zeroizing::new(self.cipher.subtract(&power, &self.cipher.small(1)));
+        // The division by p is exact, since c^(p−1) − 1 is a multiple of p.
         let prime = self.prime.to_nz().into_option();
         let quotient = prime.map(|prime| Zeroizing::new(multiple.wrapping_div(&prime)));
         let w = Zeroizing::new(quotient.map_or_else(|| self.plain.small(0), |w| self.plain.resize(&w)));
@@ -101,7 +102,7 @@ impl Half {
     /// Returns c^(p−1) modulo pˢ⁺¹ for each ciphertext, in words.
     fn powers(&self, ciphertexts: &[Ciphertext]) -> Zeroizing<Vec<u64>> {
         let words: Vec<u64> = ciphertexts.iter().flat_map(Ciphertext::words).copied().collect();
-        // p has half the words of m.
+        // p has half the words of m, so ciphertexts have twice the words of a residue mod pˢ⁺¹.
         self.batch.powers_of_integers(&words, 2 * self.cipher.words(), &self.order)
     }
 

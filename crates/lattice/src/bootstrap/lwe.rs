@@ -152,6 +152,7 @@ pub fn switch_bodies(
         let rows = masks.chunks_exact(params.dimension).zip(errors).zip(0..);
         bodies.extend(rows.map(|((mask, &error), level)| {
             let message = (s as u32) << (params.log_base * level);
+            // The bit as a mask of all zeros or ones: no branch depends on the secret.
             let product = |(&a, &bit): (&u32, &i32)| a & (bit as u32).wrapping_neg();
             let inner = mask.iter().zip(target.bits()).map(product).fold(0, u32::wrapping_add);
             message.wrapping_add(error as u32).wrapping_sub(inner) & modulus_mask

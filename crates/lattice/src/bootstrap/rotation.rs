@@ -52,6 +52,7 @@ impl RotationKey {
         let (mask, body) = exponents.split_at(self.bits.len());
         let rotated = accumulator.clone();
         rotate(ring, &rotated, body[0] as usize, accumulator);
+        // Skipping zero exponents leaks nothing, since exponents are public.
         for (&exponent, bit) in mask.iter().zip(&self.bits).filter(|(exponent, _)| **exponent != 0) {
             rotate(ring, accumulator, exponent as usize, &mut difference);
             ring.sub_assign(&mut difference.a, &accumulator.a);

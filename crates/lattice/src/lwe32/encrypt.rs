@@ -55,6 +55,7 @@ impl LweParams {
         rng: &mut dyn CryptoRng,
     ) -> Vec<u32> {
         let degree = self.ring().degree();
+        // Errors are secret: every entry draws one, and every entry is compared with the position.
         let errors = self.noise(rng, unit.length);
         let mut ties = Zeroizing::new(vec![0; unit.length]);
         rng.fill_bytes(&mut ties);

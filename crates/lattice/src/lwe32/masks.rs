@@ -87,6 +87,7 @@ impl MaskProducts {
     pub fn new(params: &LweParams, masks: &Masks, columns: usize, centre: u8) -> Self {
         let blocks = (0..columns.div_ceil(params.ring().degree())).into_par_iter();
         let blocks = blocks.flat_map_iter(|i| masks.reflected(params.ring(), i)).collect();
+        // With `centre` still zero, the product of a constant row is the sum to subtract.
         let mut products = Self { blocks, centre: vec![0; params.n()] };
         products.centre = products.of_row(params, &vec![centre; columns]);
         products

@@ -197,6 +197,7 @@ pub trait RingPacking: Sized + Send + Sync {
             };
             (first..packs.min(first + slots)).map(&mut prepare_one).collect::<Result<Vec<_>, _>>()
         };
+        // Packs of a unit interleave in its row groups, so units are the smallest parallel parts.
         let units = words.par_chunks_exact_mut(self.unit_words()).enumerate().map(prepare_unit);
         Ok(units.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
     }

@@ -156,6 +156,7 @@ impl<'a> RowGroup<'a> {
             matvec_i16::gather_rows(self.tile, first_pair, d, words);
             return;
         }
+        // The last block may be shorter than d: words that are not read must be zero.
         words.fill(0);
         for (l, row) in words.chunks_exact_mut(d).enumerate() {
             matvec_i16::gather_row_block(self.tile, l, first_pair, &mut row[..columns]);

@@ -47,6 +47,7 @@ impl ExpandedKey {
             return Err(Error::out_of_bounds("bits of the coefficients", bits.into(), "1 to 64"));
         }
         let n = key.ciphertexts().len();
+        // Even widths only, since `weigh` splits a window into halves.
         let windows = (2..=MAXIMUM_WINDOW).step_by(2);
         let window = windows.min_by_key(|&window| multiplications(n, bits, window)).unwrap_or(2);
         let batch = key.public().batch();

@@ -84,6 +84,7 @@ fn base(modulus: &BoxedUint, lwe: &LweParams, scale: Scale) -> Result<(NonZero<B
 /// Returns how many digits of base γ and value at most V fit below mˢ: the largest P with V·(γ^P −
 /// 1)/(γ − 1) < mˢ.
 fn digits_below(modulus: &BoxedUint, largest: &BoxedUint, gamma: &NonZero<BoxedUint>) -> usize {
+    // Room for one more digit than fits: γ and V are below 2¹⁵⁰.
     let bits = modulus.bits_precision() + 512;
     let widen = |number: &BoxedUint| crypto_bigint::Resize::resize_unchecked(number.clone(), bits);
     let (modulus, largest) = (widen(modulus), widen(largest));

@@ -141,7 +141,7 @@ impl LweParams {
         if too_large == 0 {
             return Ok(digits);
         }
-        let expected = "of the kind that the parameters say";
+        let expected = "an entry of the kind in the parameters";
         Err(Error::Residue { what: "an entry of the LWE secret", found: "too large", expected })
     }
 
@@ -190,7 +190,7 @@ impl LweParams {
     pub fn rescale(&self, sample: &Lwe, to: &Self) -> Result<Lwe> {
         if to.q > self.q || self.bound().is_none() || (self.n, self.kind) != (to.n, to.kind) {
             let found = u64::try_from(to.q).unwrap_or(u64::MAX);
-            let expected = "at most q, of the same small secret";
+            let expected = "at most q, with the same small secret";
             return Err(Error::out_of_bounds("modulus to rescale to", found, expected));
         }
         let rescaled = |&entry: &u64| ((u128::from(entry) * to.q + self.q / 2) / self.q % to.q) as u64;

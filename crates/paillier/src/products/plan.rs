@@ -32,6 +32,7 @@ impl Plan {
     /// `memory` bytes; the smallest plan if none fits.
     pub fn choose(shape: &Shape, memory: usize) -> Self {
         let mut best = Self { block: 1, rows_at_once: shape.rows.clamp(1, LANES) };
+        // Multiples of the lane count, up to all rows: partial groups would waste lanes.
         let mut rows_at_once: Vec<usize> =
             (1..=shape.rows.div_ceil(LANES)).map(|groups| groups * LANES).collect();
         rows_at_once.iter_mut().for_each(|rows| *rows = (*rows).min(shape.rows));

@@ -47,6 +47,7 @@ impl Cdks {
         let ring = self.ring();
         let d = ring.degree();
         let count = self.setup.gadget().levels();
+        // ℓ products of residues below 2²⁸ fit 64 bits for ℓ ≤ 256, so one reduction suffices.
         let mut sums = vec![0; 2 * d];
         for (digit, y) in node.chunks_exact(2 * d).zip(&key[(level - 1) * count..][..count]) {
             mul_accumulate(&mut sums, digit, y.residues());

@@ -64,6 +64,7 @@ pub(super) fn multiply(tiles: &[i32], keys: &[&OnlineKey]) -> Vec<[Vec<i64>; 2]>
     let Some(columns) = keys.first().map(|key| key.g[0].len()) else {
         return Vec::new();
     };
+    // Each thread takes whole row groups, so that the keys share its part of the pass.
     let groups = (tiles.len() / (columns * mat32::ROWS)).div_ceil(rayon::current_num_threads()).max(1);
     let vectors: Vec<[&[i32]; 2]> = keys.iter().map(|key| [&key.g[0][..], &key.g[1][..]]).collect();
     let parts: Vec<Vec<[Vec<i64>; 2]>> = tiles
