@@ -31,6 +31,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "papir-bench",
         &[
             "papir",
+            "papir-research",
             "papir-store",
             "papir-server",
             "papir-kernels",
@@ -53,8 +54,14 @@ const ARROWS: &[(&str, &[&str])] = &[
             "papir-store",
             "papir-server",
             "papir-client",
+            "papir-research",
             "papir-bench",
         ],
+    ),
+    // Schemes that are not private. Only programs and measurements may use them.
+    (
+        "papir-research",
+        &["papir-core", "papir-kernels", "papir-ring", "papir-oprf", "papir-paillier", "papir-schemes"],
     ),
     ("papir-testkit", &["papir-core"]),
     ("papir-reference", &[]),
@@ -77,6 +84,8 @@ const ARROWS: &[(&str, &[&str])] = &[
 /// What tests and examples may use on top of [`ARROWS`], besides testkit and reference.
 const TEST_ARROWS: &[(&str, &[&str])] = &[
     ("papir-lookup", &["papir-schemes"]),
+    // The conformance suite covers the schemes that a program may add, too.
+    ("papir-schemes", &["papir-research"]),
     ("papir-server", &["papir-client", "papir-paillier"]),
     ("papir", &["papir-server", "papir-store"]),
 ];
@@ -84,21 +93,12 @@ const TEST_ARROWS: &[(&str, &[&str])] = &[
 /// Crates that only tests may use.
 const TEST_ONLY: &[&str] = &["papir-testkit", "papir-reference"];
 
-/// Scheme folders that may import another: (importer, imported).
-const COMPOSITIONS: &[(&str, &str)] = &[
-    ("batched", "simple"),
-    ("batched", "stacked"),
-    ("encrypted", "pirouette"),
-    ("inspire0", "double"),
-    ("ypir", "double"),
-    ("respire", "pirouette"),
-    ("stacked", "inspire"),
-    ("zip", "simple"),
-    ("zipdouble", "double"),
-];
+/// Scheme families that may import another: (importer, imported).
+const COMPOSITIONS: &[(&str, &str)] =
+    &[("batched", "inspire"), ("batched", "simple"), ("zip", "double"), ("zip", "simple")];
 
-/// Folders beside the schemes that are none, which every scheme may import.
-const SHARED: &[&str] = &["compression", "selection"];
+/// Folders beside the families that every scheme may import.
+const SHARED: &[&str] = &["shared"];
 
 /// The most lines of one source file.
 const MAX_LINES: usize = 700;

@@ -14,8 +14,8 @@ mod times;
 
 use papir_core::{NotPrivate, Progress, Shape};
 use papir_kernels::Backend;
-use papir_schemes::newton::Symmetric;
-use papir_schemes::newton::params::NewtonParams;
+use papir_research::newton::Symmetric;
+use papir_research::newton::params::NewtonParams;
 use serde::Serialize;
 
 pub use messages::Messages;
