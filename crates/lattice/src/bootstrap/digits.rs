@@ -83,7 +83,7 @@ impl Rotator<'_> {
     ///
     /// # Panics
     /// In debug builds, unless 2 ≤ v ≤ `bits` − `place`.
-    pub fn floor(&self, lwe: &Lwe, (bits, place): (u32, u32), v: u32) -> (Lwe, Lwe) {
+    pub fn floor(&self, lwe: &Lwe, bits: u32, place: u32, v: u32) -> (Lwe, Lwe) {
         debug_assert!((2..=bits - place).contains(&v), "digits of 2 to {} bits, not {v}", bits - place);
         let (shift, q) = (bits - place - v, self.ring.modulus());
         let digit = lwe.shifted(shift);
@@ -142,7 +142,7 @@ impl Rotator<'_> {
     pub fn decompose(&self, lwe: &Lwe, digits: u32, v: u32) -> Vec<Lwe> {
         let (mut left, mut bits) = (lwe.clone(), Vec::new());
         for digit in 1..digits {
-            let (rest, lowest) = self.floor(&left, (digits * v, (digit - 1) * v), v);
+            let (rest, lowest) = self.floor(&left, digits * v, (digit - 1) * v, v);
             bits.extend(self.bits(&lowest, v));
             left = rest;
         }

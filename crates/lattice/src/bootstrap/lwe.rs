@@ -137,7 +137,8 @@ fn masks(params: &SwitchParams, seed: &Seed, label: &str, coefficient: usize) ->
 /// Returns the bodies of a [`SwitchKey`]: ℓ words below 2^k for each coefficient of `source`.
 pub fn switch_bodies(
     params: &SwitchParams,
-    (seed, label): (&Seed, &str),
+    seed: &Seed,
+    label: &str,
     source: &[i32],
     target: &BinaryKey,
     error: &Gaussian,
@@ -164,7 +165,7 @@ pub fn switch_bodies(
 impl SwitchKey {
     /// Creates a key from bodies of [`switch_bodies`]; the masks are expanded from the same seed
     /// and label.
-    pub fn new(params: SwitchParams, (seed, label): (&Seed, &str), bodies: &[u32]) -> Self {
+    pub fn new(params: SwitchParams, seed: &Seed, label: &str, bodies: &[u32]) -> Self {
         let coefficients = bodies.chunks_exact(params.levels()).enumerate();
         let rows = coefficients.flat_map(|(i, bodies)| {
             let masks = masks(&params, seed, label, i);

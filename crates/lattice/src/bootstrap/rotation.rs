@@ -20,7 +20,8 @@ use crate::secret::SecretKey;
 pub fn bodies(
     params: &RlweParams,
     secret: &SecretKey,
-    (key, index): (&BinaryKey, usize),
+    key: &BinaryKey,
+    index: usize,
     masks: &[Poly<Values>],
     gadget: &Gadget,
     rng: &mut dyn CryptoRng,

@@ -14,7 +14,7 @@ use crate::rows::{Rows, Workspace};
 ///
 /// The bits of `gates`, lowest first, form the index i with δᵢ = 1; `gadget` is the gadget of the
 /// gates. This takes 2^v − 1 node products of ℓ external products each.
-pub fn tree(ring: &Ring, (gadget, gates): (&Gadget, &[Rows]), levels: &Gadget) -> Vec<Vec<Rlwe>> {
+pub fn tree(ring: &Ring, gadget: &Gadget, gates: &[Rows], levels: &Gadget) -> Vec<Vec<Rlwe>> {
     let mut work = Workspace::new(ring, 2 * gadget.levels());
     let one = |j: usize| {
         let mut row = Rlwe::zero(ring);

@@ -6,6 +6,9 @@ use super::key_shape::KeyShape;
 /// value, it stays below 2⁶³.
 pub const MAX_ROW_SUM: u64 = 1 << 36;
 
+/// Exclusive bound on the entries of a packing matrix, which are stored in 32 bits.
+pub const MAX_ENTRY: u64 = 1 << 31;
+
 /// A row of the packing matrix whose product with a key could overflow 64 bits.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("packing matrix: row {row} sums to {found} in absolute value, expected below {MAX_ROW_SUM}")]

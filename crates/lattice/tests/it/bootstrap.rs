@@ -78,8 +78,8 @@ impl Case {
 
     fn switch_key(&self, short: &BinaryKey) -> SwitchKey {
         let (error, source) = (Gaussian::new(SHORT.sigma).unwrap(), self.secret.coefficients());
-        let bodies = switch_bodies(&SHORT, (&SEED, "switch"), source, short, &error, &mut rng(4));
-        SwitchKey::new(SHORT, (&SEED, "switch"), &bodies)
+        let bodies = switch_bodies(&SHORT, &SEED, "switch", source, short, &error, &mut rng(4));
+        SwitchKey::new(SHORT, &SEED, "switch", &bodies)
     }
 
     fn rotation_key(&self, short: &BinaryKey) -> RotationKey {
@@ -87,7 +87,7 @@ impl Case {
         let rows = 2 * gadget.levels();
         let bit = |i: usize| {
             let masks = masks_from(self.ring(), &SEED, "rotation", i * rows..(i + 1) * rows);
-            let bodies = rotation::bodies(&self.params, &self.secret, (short, i), &masks, &gadget, &mut rng);
+            let bodies = rotation::bodies(&self.params, &self.secret, short, i, &masks, &gadget, &mut rng);
             Rows::new(&masks, &bodies)
         };
         RotationKey::new((0..SHORT.dimension).map(bit).collect(), self.gadget(ROTATION))
@@ -296,20 +296,20 @@ fn decomposition_returns_the_digits_and_bits_of_the_message() {
     let params = SwitchParams { log2_q: 20, ..SHORT };
     let error = Gaussian::new(params.sigma).unwrap();
     let bodies =
-        switch_bodies(&params, (&SEED, "fine"), case.secret.coefficients(), &short, &error, &mut rng(9));
-    let (switch, rotation) = (SwitchKey::new(params, (&SEED, "fine"), &bodies), case.rotation_key(&short));
+        switch_bodies(&params, &SEED, "fine", case.secret.coefficients(), &short, &error, &mut rng(9));
+    let (switch, rotation) = (SwitchKey::new(params, &SEED, "fine", &bodies), case.rotation_key(&short));
     let rotator = Rotator { ring: case.ring(), switch: &switch, rotation: &rotation };
     let (digits, v) = (3, 3);
     let bits = digits * v;
     for (stream, value) in [0u64, 1, 7, 8, 0o123, 0o400, 0o377, 0o704, 0o777].into_iter().enumerate() {
         let lwe = message(&case, value, bits, 400 + stream as u64);
-        let (left, digit) = rotator.floor(&lwe, (bits, 0), v);
+        let (left, digit) = rotator.floor(&lwe, bits, 0, v);
         assert_eq!(
             (decode(&case, &left, bits), decode(&case, &digit, v)),
             (value & !7, value & 7),
             "{value:o}"
         );
-        let (left, digit) = rotator.floor(&left, (bits, v), v);
+        let (left, digit) = rotator.floor(&left, bits, v, v);
         assert_eq!((decode(&case, &left, bits), decode(&case, &digit, v)), (value & !63, value >> 3 & 7));
         for digit in 0..8 {
             let lwe = message(&case, digit, v, 500 + digit);
@@ -338,7 +338,7 @@ fn selectors_are_one_hot() {
         square.rgsw(ring, rows.collect())
     };
     let gates: Vec<Rows> = (0..3).map(gate).collect();
-    let nodes = selector::tree(ring, (&gadget, &gates), &levels);
+    let nodes = selector::tree(ring, &gadget, &gates, &levels);
     assert_eq!(nodes.len(), 8);
     let fresh = case.setting().scheme_switch(FINE, DEGREE as f64 * 3.19f64.powi(2));
     // The noise of a node is that of up to three products.

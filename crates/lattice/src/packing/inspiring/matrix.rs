@@ -5,7 +5,7 @@
 use papir_kernels::{mat32, monomial};
 use rayon::prelude::*;
 
-use super::super::error::{MAX_ROW_SUM, MatrixError, PackingError};
+use super::super::error::{MAX_ENTRY, MAX_ROW_SUM, MatrixError, PackingError};
 use super::exponents::bit_reverse;
 use crate::gadget::Gadget;
 
@@ -15,7 +15,7 @@ const BLOCK_COLUMNS: usize = 32;
 /// Checks that entries, sums of up to n digits of at most half the base, fit 32 bits.
 pub(crate) fn check_entries(gadget: &Gadget, n: usize) -> Result<(), PackingError> {
     let found = (n as u64) << (gadget.params().log_base - 1);
-    if found < 1 << 31 { Ok(()) } else { Err(PackingError::Entries { found }) }
+    if found < MAX_ENTRY { Ok(()) } else { Err(PackingError::Entries { found }) }
 }
 
 /// Words of one full pack's matrix: d rows, ℓ·d columns.
