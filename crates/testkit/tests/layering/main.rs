@@ -115,7 +115,6 @@ const NOT_YET: &[&str] = &[
     "papir-bench",
     "papir-cli",
     "papir-client",
-    "papir-core",
     "papir-kernels",
     "papir-lattice",
     "papir-lookup",
