@@ -121,7 +121,6 @@ const NOT_YET: &[&str] = &[
     "papir-schemes",
     "papir-server",
     "papir-store",
-    "papir-testkit",
 ];
 
 /// Layers of a crate by folder, the highest first. A folder may use those of its own layer and of
