@@ -1,4 +1,4 @@
-//! Stopwatches: for the stages that setup announces, and for the parts of an answer.
+//! Stopwatches for setup stages and parts of an answer, and medians of times.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
@@ -43,6 +43,13 @@ impl Progress for StageClock<'_> {
     }
 }
 
+/// The median: the mean of the middle two for an even number of values, zero for none.
+pub(crate) fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let middle = |i: usize| values.get(i).copied().unwrap_or_default();
+    (middle(values.len().saturating_sub(1) / 2) + middle(values.len() / 2)) / 2.0
+}
+
 /// What `work` gives, and its seconds.
 pub(crate) fn timed<T>(work: impl FnOnce() -> T) -> (T, f64) {
     let start = Instant::now();
@@ -81,6 +88,15 @@ mod tests {
     use papir_core::NoProgress;
 
     use super::*;
+
+    #[test]
+    fn medians() {
+        for (values, expected) in
+            [(vec![], 0.0), (vec![3.0], 3.0), (vec![9.0, 1.0], 5.0), (vec![9.0, 1.0, 2.0], 2.0)]
+        {
+            assert!((median(values.clone()) - expected).abs() < 1e-12, "{values:?}");
+        }
+    }
 
     #[test]
     fn stages_share_the_whole_time() {

@@ -55,6 +55,7 @@ pub mod depir;
 pub mod error;
 pub mod figures;
 pub mod measure;
+mod measured;
 pub mod memory;
 pub mod newton;
 pub mod packing;

@@ -17,11 +17,11 @@ use papir_kernels::Backend;
 use rand_core::{Rng, UnwrapErr};
 
 use crate::bandwidth::Bandwidth;
-use crate::clock::{Laps, StageClock};
+use crate::clock::{Laps, StageClock, median};
+use crate::measured::{Choice, Measured, Part};
 use crate::memory::{self, Resident};
 use crate::report::{Report, Stages};
 use crate::size::display;
-use crate::subject::{Choice, Measured, Part};
 use crate::{Error, Result};
 
 /// One measurement.
@@ -79,13 +79,6 @@ pub fn measure<S: Measured>(plan: &Plan<'_>, progress: &dyn Progress) -> Result<
         let tally = prepared.queries(plan, progress)?;
         Ok(prepared.report(plan, backend, &tally))
     })
-}
-
-/// The middle value, between the middle two of an even number; zero of none.
-pub(crate) fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let middle = |i: usize| values.get(i).copied().unwrap_or_default();
-    (middle(values.len().saturating_sub(1) / 2) + middle(values.len() / 2)) / 2.0
 }
 
 /// A prepared database and what preparing it took.
@@ -417,15 +410,6 @@ impl<S: Measured> Prepared<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn medians() {
-        for (values, expected) in
-            [(vec![], 0.0), (vec![3.0], 3.0), (vec![9.0, 1.0], 5.0), (vec![9.0, 1.0, 2.0], 2.0)]
-        {
-            assert!((median(values.clone()) - expected).abs() < 1e-12, "{values:?}");
-        }
-    }
 
     #[test]
     fn queries_ask_for_different_records_while_there_are_enough() {

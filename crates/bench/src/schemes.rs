@@ -43,7 +43,7 @@ use papir_schemes::zipdouble::server::ZipDoubleServer;
 use papir_schemes::zipdouble::wire::{ZipDoubleAnswer, ZipDoubleQuery};
 
 use crate::clock::Laps;
-use crate::subject::{Choice, Measured, Part};
+use crate::measured::{Choice, Measured, Part};
 use crate::{Error, Result};
 
 impl Measured for Inspire {

@@ -1,9 +1,9 @@
-//! The schemes as a benchmark drives them: typed, so that the parts of an answer can be timed.
+//! Registry of the schemes that can be measured.
 
 use std::marker::PhantomData;
 
-use papir_core::scheme::{Parameters, Scheme, Server, Session};
-use papir_core::{Description, Error as CoreError, Goal, Progress, Shape};
+use papir_core::scheme::Parameters;
+use papir_core::{Description, Error as CoreError, Progress, Shape};
 use papir_schemes::batched::Batched;
 use papir_schemes::depir::Depir;
 use papir_schemes::double::Double;
@@ -22,78 +22,10 @@ use papir_schemes::ypir::Ypir;
 use papir_schemes::zip::Zip;
 use papir_schemes::zipdouble::ZipDouble;
 
-use crate::clock::Laps;
 use crate::measure::{Plan, measure};
 use crate::{Report, Result};
 
-/// What parameters are wanted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Choice {
-    /// The scheme's choice for a goal.
-    Goal(Goal),
-    /// This first dimension: so many columns.
-    Columns(u64),
-    /// The scheme's choice for a goal, where clients register.
-    Registered {
-        /// What for.
-        goal: Goal,
-        /// Bits of the LWE key in one number of a query; the scheme's choice without.
-        key_bits: Option<usize>,
-        /// Whether clients hold their tickets.
-        hold: bool,
-    },
-    /// So many columns, their first level packed in units of so many 16-bit words: N/t and γ₀ of
-    /// InsPIRe⁽²⁾.
-    Packed {
-        /// N/t.
-        columns: u64,
-        /// γ₀.
-        words: u64,
-    },
-}
-
-/// What a stage of setup makes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
-    /// The encoded database.
-    Encode,
-    /// What clients download.
-    Hint,
-    /// What only the server uses.
-    Material,
-}
-
-/// A scheme that can be measured.
-pub trait Measured: Scheme {
-    /// Parameters for a shape.
-    ///
-    /// # Errors
-    /// Those of the scheme's constructors, [`crate::Error::Usage`] for a dimension that it does not have.
-    fn params(shape: Shape, choice: Choice) -> Result<Self::Params>;
-
-    /// What a stage that setup announces makes; `None` for a name that is not known here.
-    fn part(stage: &str) -> Option<Part> {
-        match stage {
-            "encode" | "copy records" => Some(Part::Encode),
-            "hint" => Some(Part::Hint),
-            "pack" => Some(Part::Material),
-            _ => None,
-        }
-    }
-
-    /// Answers a query stage by stage.
-    ///
-    /// # Errors
-    /// As [`Server::answer`].
-    fn answer(
-        server: &Self::Server,
-        session: Session<'_, Self>,
-        query: &Self::Query,
-        laps: &mut Laps,
-    ) -> Result<Self::Answer, CoreError> {
-        laps.time("answer", || server.answer(session, query))
-    }
-}
+pub use crate::measured::{Choice, Measured, Part};
 
 /// A [`Measured`] scheme behind a trait object.
 pub trait Subject: Sync {

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::samples::Setting;
 use super::{milliseconds, refused};
 use crate::Result;
-use crate::measure::median;
+use crate::clock::median;
 
 /// n, log₂ q, the kind of secret, and the paper's milliseconds.
 const SETS: [(usize, u32, KeyKind, f64); 8] = [

@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use super::{cents, params, refused};
 use crate::Result;
-use crate::measure::median;
+use crate::clock::median;
 use crate::records::Synthetic;
 
 /// Bits of a record of Tables 2 and 3.
