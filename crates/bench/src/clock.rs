@@ -57,6 +57,12 @@ pub(crate) fn timed<T>(work: impl FnOnce() -> T) -> (T, f64) {
     (result, start.elapsed().as_secs_f64())
 }
 
+/// What `work` gives, and its milliseconds.
+pub(crate) fn milliseconds<T>(work: impl FnOnce() -> T) -> (T, f64) {
+    let (result, seconds) = timed(work);
+    (result, 1e3 * seconds)
+}
+
 /// Times the parts of one answer.
 #[derive(Debug, Default)]
 pub struct Laps {
