@@ -2,9 +2,9 @@
 
 use papir_core::Goal;
 
-use super::{Ours, block};
+use super::rows::block;
 use crate::subject::Choice;
-use crate::tables::{Block, Published, Table};
+use crate::tables::{Block, Ours, Published, Table};
 
 /// Table 6.
 pub const TABLE_6: Table = Table {
