@@ -1,8 +1,8 @@
 //! Parameters and price model of the paper's comparison.
 
 use papir_core::{NotPrivate, Shape};
-use papir_schemes::newton::Symmetric;
-use papir_schemes::newton::params::NewtonParams;
+use papir_research::newton::Symmetric;
+use papir_research::newton::params::NewtonParams;
 
 /// Synthetic records need no privacy.
 const WORD: NotPrivate = NotPrivate::acknowledged();

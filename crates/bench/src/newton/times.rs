@@ -5,11 +5,11 @@ use std::time::Instant;
 use getrandom::SysRng;
 use papir_core::scheme::{Client, Parameters, Server, Session};
 use papir_core::{NoProgress, Progress, read_record};
-use papir_schemes::newton::client::NewtonClient;
-use papir_schemes::newton::fhe::{Ring, encrypt};
-use papir_schemes::newton::key::SecretKey;
-use papir_schemes::newton::server::NewtonServer;
-use papir_schemes::newton::{Symmetric, Variant, xu};
+use papir_research::newton::client::NewtonClient;
+use papir_research::newton::fhe::{Ring, encrypt};
+use papir_research::newton::key::SecretKey;
+use papir_research::newton::server::NewtonServer;
+use papir_research::newton::{Symmetric, Variant, xu};
 use rand_core::{Rng, UnwrapErr};
 use serde::Serialize;
 

@@ -179,6 +179,9 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 
 fn options(arguments: &Arguments) -> Result<BuildOptions, Failure> {
     check(arguments)?;
+    if arguments.insecure_newton {
+        papir_research::register()?;
+    }
     let (source, scheme) = (&arguments.source, scheme(arguments));
     let encrypt = arguments.encrypt.as_deref().map(owner_key::read_or_make).transpose()?;
     Ok(BuildOptions {

@@ -58,6 +58,8 @@ fn served(url: &str, connecting: &Connecting) -> Result<Lines, Failure> {
 }
 
 fn stored(file: &Path) -> Result<Lines, Failure> {
+    // Describing a file serves nothing from it.
+    papir_research::register()?;
     let Snapshot { metadata, server, keyword, sections, file_bytes, .. } = Snapshot::open(file)?;
     let mut lines = vec![describe::line("name", &metadata.name)];
     lines.extend(describe::database(&server.describe(), server.version(), keyword.as_ref()));

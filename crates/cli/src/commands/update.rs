@@ -72,6 +72,8 @@ impl From<ChangesFormat> for Format {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    // Whoever built the file has allowed its scheme; whoever serves it is asked again.
+    papir_research::register()?;
     let options = UpdateOptions {
         format: arguments.format.map(Format::from),
         key: arguments.key.clone(),

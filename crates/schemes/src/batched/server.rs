@@ -17,8 +17,8 @@ use super::params::BatchedParams;
 use super::sections::{GroupSink, GroupSource};
 use super::wire::{BatchedAnswer, BatchedPublic, BatchedQuery};
 use super::{Batched, Bucket};
-use crate::readback::read_each;
-use crate::shape_io::check_source;
+use crate::shared::readback::read_each;
+use crate::shared::shapes::check_source;
 
 const HEADER: &str = "batched/header";
 /// A read of more than this part of all records reads whole buckets.

@@ -21,8 +21,8 @@ use super::structure::levels::Steps;
 use super::structure::table::Store;
 use super::structure::{Effort, Points, Structure};
 use super::wire::{DepirAnswer, DepirQuery, coordinate_mask};
-use crate::nothing::Nothing;
-use crate::packed;
+use crate::shared::empty_public::EmptyPublic;
+use crate::shared::stored_records;
 
 const RECORDS: &str = "depir/records";
 const POLYNOMIALS: &str = "depir/polynomials";
@@ -49,7 +49,7 @@ impl Server<Depir> for DepirServer {
         _rng: &mut dyn CryptoRng,
         progress: &dyn Progress,
     ) -> Result<Self> {
-        let packed = packed::copy(Depir::NAME, params.shape(), records, progress)?;
+        let packed = stored_records::copy(Depir::NAME, params.shape(), records, progress)?;
         Self::prepared(params, packed, progress)
     }
 
@@ -57,8 +57,8 @@ impl Server<Depir> for DepirServer {
         &self.params
     }
 
-    fn public(&self) -> &Nothing {
-        &Nothing
+    fn public(&self) -> &EmptyPublic {
+        &EmptyPublic
     }
 
     fn answer(&self, _session: Session<'_, Depir>, query: &DepirQuery) -> Result<DepirAnswer> {
@@ -69,7 +69,7 @@ impl Server<Depir> for DepirServer {
     }
 
     fn update(&self, changes: &[Change], _rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Self> {
-        let packed = packed::change(self.params.shape(), &self.packed, changes)?;
+        let packed = stored_records::change(self.params.shape(), &self.packed, changes)?;
         Self::prepared(self.params.clone(), packed, progress)
     }
 
@@ -83,7 +83,7 @@ impl Server<Depir> for DepirServer {
     }
 
     fn load(params: DepirParams, source: &dyn SectionSource) -> Result<Self> {
-        let packed = packed::load(params.shape(), source, RECORDS)?;
+        let packed = stored_records::load(params.shape(), source, RECORDS)?;
         let coefficients = BlobSlice::<u32>::new(source.get(POLYNOMIALS)?, "depir's polynomials")?;
         Error::check_length("depir's polynomials", coefficients.bytes().len(), 4 * params.coefficients())?;
         if let Some(found) = coefficients.iter().find(|&&word| word >= PLAINTEXT) {

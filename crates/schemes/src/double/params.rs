@@ -16,8 +16,8 @@ use super::digits::{BODY, DIGIT_BITS, MASK};
 use super::layout::{Layout, MAX_RECORD_BITS, MAX_SIDE, units_of};
 use super::noise::{self, Bits, Bounds, FIRST, SECOND, coefficients};
 use super::second::digit_rows;
-use crate::refusal::unfit;
-use crate::shape_io::{SHAPE_BYTES, read_shape, write_shape};
+use crate::shared::parameter_errors::unfit;
+use crate::shared::shapes::{SHAPE_BYTES, read_shape, write_shape};
 
 /// Bytes of the seed of both matrices of masks.
 pub(super) const SEED_BYTES: usize = 32;

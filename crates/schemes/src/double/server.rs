@@ -14,7 +14,7 @@ pub use super::second::Ciphertexts;
 use super::second::{SecondLevel, digit_rows, second_masks};
 use super::wire::{DoubleAnswer, DoublePublic, DoubleQuery, pack};
 use super::{Double, update};
-use crate::shape_io::check_source;
+use crate::shared::shapes::check_source;
 
 const SEED: &str = "double/seed";
 const DATABASE: &str = "double/database";

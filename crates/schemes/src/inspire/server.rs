@@ -22,8 +22,8 @@ use super::layout::Layout;
 use super::masks::{packing, rgsw_masks, selector_masks};
 use super::params::Params;
 use super::wire::{Answer, Public, Query};
-use crate::packs::{Names, PreparedPacks, sized};
-use crate::shape_io::check_source;
+use crate::shared::packs::{Names, PreparedPacks, sized};
+use crate::shared::shapes::check_source;
 
 const NAMES: Names = Names { scheme: super::params::NAME, words: "inspire/matrices", packs: "inspire/packs" };
 

@@ -8,13 +8,13 @@ use super::keys::{Expanded, Keys};
 use super::params::{RetrievalParams, SelectingParams};
 use super::retrieval::{Sections, Selection};
 use super::wire::RetrievalAnswer;
-use crate::nothing::Nothing;
+use crate::shared::empty_public::EmptyPublic;
 
 /// A scheme whose clients register keys of a kind and open answers of the response ring.
 pub trait Path:
     Scheme<
         Params: RetrievalParams,
-        Public = Nothing,
+        Public = EmptyPublic,
         Answer = RetrievalAnswer,
         Secret = RetrievalSecret,
         ClientKeys = Keys<<Self as Path>::Expanded>,

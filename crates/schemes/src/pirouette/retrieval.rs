@@ -13,7 +13,7 @@ use super::first::{self, Plane};
 use super::fold::Gates;
 use super::layout::Layout;
 use super::params::Form;
-use crate::readback::read_each;
+use crate::shared::readback::read_each;
 
 /// log₂ of the columns that are folded before others are begun: they stay in the last cache.
 const LOG2_GROUP: u32 = 8;

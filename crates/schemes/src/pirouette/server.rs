@@ -16,8 +16,8 @@ use super::phase0::Expansion;
 use super::retrieval::{Polynomials, Retrieval, Selection};
 use super::wire::RetrievalAnswer;
 use super::{Lengths, Pirouette};
-use crate::nothing::Nothing;
-use crate::shape_io::check_source;
+use crate::shared::empty_public::EmptyPublic;
+use crate::shared::shapes::check_source;
 
 /// A prepared database.
 pub struct RetrievalServer<S: Path> {
@@ -86,8 +86,8 @@ impl<S: Selecting> Server<S> for RetrievalServer<S> {
         &self.params
     }
 
-    fn public(&self) -> &Nothing {
-        &Nothing
+    fn public(&self) -> &EmptyPublic {
+        &EmptyPublic
     }
 
     fn answer(&self, session: Session<'_, S>, query: &S::Query) -> Result<RetrievalAnswer> {

@@ -22,7 +22,7 @@ use super::retrieval::Selection;
 use super::search::GATES;
 use super::server::RetrievalServer;
 use super::{Full, Pirouette};
-use crate::nothing::Nothing;
+use crate::shared::empty_public::EmptyPublic;
 
 /// A database, its client, and the client's keys.
 struct Case {
@@ -45,7 +45,7 @@ impl Case {
         let records = records(params.shape());
         let server =
             RetrievalServer::<Pirouette>::setup(params.clone(), &records, &mut rng, &NoProgress).unwrap();
-        let client = RetrievalClient::<Pirouette>::new(params, Nothing).unwrap();
+        let client = RetrievalClient::<Pirouette>::new(params, EmptyPublic).unwrap();
         let (state, keys) = client.register(&mut rng).unwrap().unwrap();
         Self { records, server, client, state, keys, rng }
     }
@@ -166,7 +166,7 @@ fn rows_columns_planes_and_both_forms_give_the_record() {
 #[test]
 fn no_two_queries_share_a_mask_also_after_a_restart() {
     let params = PirouetteParams::<Full>::choose(Shape::of_bytes(100, 32).unwrap(), Goal::Balanced).unwrap();
-    let client = RetrievalClient::<Pirouette>::new(params.clone(), Nothing).unwrap();
+    let client = RetrievalClient::<Pirouette>::new(params.clone(), EmptyPublic).unwrap();
     let mut rng = ChaCha20Rng::from_seed([4; 32]);
     let mut state = State::generate(&params, None, &mut rng).unwrap();
     let mut seeds = BTreeSet::new();

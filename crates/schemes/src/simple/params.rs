@@ -13,8 +13,8 @@ use papir_lattice::lwe32::{LOG2_Q, LweParams, N, SIGMA, matrix_bytes};
 use super::Simple;
 use super::layout::{Layout, heights, unit_of};
 use super::noise::{self, Budget, LOG2_DELTA, LOG2_P};
-use crate::refusal::unfit;
-use crate::shape_io::{SHAPE_BYTES, read_shape, write_shape};
+use crate::shared::parameter_errors::unfit;
+use crate::shared::shapes::{SHAPE_BYTES, read_shape, write_shape};
 
 /// Bytes of the seed of A.
 pub(super) const SEED_BYTES: usize = 32;

@@ -11,7 +11,7 @@ use super::noise::CENTRE;
 use super::params::{SEED_BYTES, SimpleParams};
 use super::wire::{SimpleAnswer, SimplePublic, SimpleQuery};
 use super::{ByteMatrix, Simple, columns, masks, update};
-use crate::shape_io::check_source;
+use crate::shared::shapes::check_source;
 
 const SEED: &str = "simple/seed";
 const HINT: &str = "simple/hint";

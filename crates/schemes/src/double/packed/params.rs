@@ -17,9 +17,9 @@ use super::digits::DigitShape;
 use super::{PackedDouble, Variant, noise, search};
 use crate::double::layout::{Layout, MAX_RECORD_BITS, units_of};
 use crate::double::noise::FIRST;
-use crate::selection::params::{BITS_BYTES, insecure};
-use crate::selection::{SelectionBits, SelectionParams};
-use crate::shape_io::{SHAPE_BYTES, read_shape, write_shape};
+use crate::shared::selection::params::{BITS_BYTES, insecure};
+use crate::shared::selection::{SelectionBits, SelectionParams};
+use crate::shared::shapes::{SHAPE_BYTES, read_shape, write_shape};
 
 /// Bytes of the seed of all masks.
 const SEED_BYTES: usize = 32;

@@ -13,9 +13,9 @@ use super::second::{split_answer, split_hint};
 use super::wire::{Answer, Public, Query};
 use super::{PackedDouble, Variant, update};
 use crate::double::first::{self, ByteMatrix, FirstLevel, first_masks};
-use crate::selection::server::Key;
-use crate::selection::{PackedMatrix, Selected, SelectionQuery};
-use crate::shape_io::check_source;
+use crate::shared::selection::server::Key;
+use crate::shared::selection::{PackedMatrix, Selected, SelectionQuery};
+use crate::shared::shapes::check_source;
 
 const SEED: &str = "double/seed";
 const DATABASE: &str = "double/database";
