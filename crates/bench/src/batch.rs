@@ -12,9 +12,8 @@ use rand_core::{Rng, UnwrapErr};
 use serde::Serialize;
 
 use crate::Result;
-use crate::clock::timed;
+use crate::clock::{median, timed};
 use crate::measure::{Effort, check_memory};
-use crate::median::median;
 use crate::records::Synthetic;
 use crate::report::write_columns;
 use crate::size::display;

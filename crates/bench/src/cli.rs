@@ -14,7 +14,7 @@ use crate::packing::{self, PackingReport};
 use crate::psi::{self, PsiReport};
 use crate::records::Synthetic;
 use crate::report::{write_columns, write_table};
-use crate::sheet::{self, Kind};
+use crate::sheet::{Kind, Sheet};
 use papir_core::Choice;
 
 use crate::subject;
@@ -164,7 +164,7 @@ pub fn run_with(args: &Args, out: &mut dyn Write, progress: &dyn Progress) -> Re
 
 /// Runs and prints a table of a paper.
 fn run_table(name: &str, args: &Args, out: &mut dyn Write, progress: &dyn Progress) -> Result<()> {
-    if let Some(sheet) = sheet::by_name(Kind::Table, name) {
+    if let Some(sheet) = depir::sheet_by_name(Kind::Table, name) {
         return run_sheet(sheet, args, out, progress);
     }
     let all = || tables::all().map(|table| table.name).chain(sheets(Kind::Table));
@@ -180,7 +180,7 @@ fn run_table(name: &str, args: &Args, out: &mut dyn Write, progress: &dyn Progre
 
 /// Runs a figure of a paper; prints its points, or draws it.
 fn run_figure(name: &str, args: &Args, out: &mut dyn Write, progress: &dyn Progress) -> Result<()> {
-    if let Some(sheet) = sheet::by_name(Kind::Figure, name) {
+    if let Some(sheet) = depir::sheet_by_name(Kind::Figure, name) {
         return run_sheet(sheet, args, out, progress);
     }
     let all = || figures::ALL.iter().map(|figure| figure.name).chain(sheets(Kind::Figure));
@@ -199,11 +199,11 @@ fn run_figure(name: &str, args: &Args, out: &mut dyn Write, progress: &dyn Progr
 
 /// Names of sheets of a kind.
 fn sheets(kind: Kind) -> impl Iterator<Item = &'static str> {
-    sheet::all().filter(move |sheet| sheet.kind == kind).map(|sheet| sheet.name)
+    depir::all_sheets().filter(move |sheet| sheet.kind == kind).map(|sheet| sheet.name)
 }
 
 /// Makes and prints a sheet, or draws it.
-fn run_sheet(sheet: &sheet::Sheet, args: &Args, out: &mut dyn Write, progress: &dyn Progress) -> Result<()> {
+fn run_sheet(sheet: &Sheet, args: &Args, out: &mut dyn Write, progress: &dyn Progress) -> Result<()> {
     if args.size.is_some() {
         return Err(Error::usage(format!("`{}` with --size", sheet.name), "none: it has its own sets"));
     }
@@ -463,7 +463,7 @@ fn named() -> impl Iterator<Item = [&'static str; 3]> {
     let benchmarks = definitions::ALL.iter().map(|one| ["benchmark", one.name, one.what]);
     let tables = tables::all().map(|table| ["table", table.name, table.what]);
     let figures = figures::ALL.iter().map(|figure| ["figure", figure.name, figure.what]);
-    let sheets = sheet::all()
+    let sheets = depir::all_sheets()
         .map(|sheet| [if sheet.kind == Kind::Table { "table" } else { "figure" }, sheet.name, sheet.what]);
     benchmarks.chain(tables).chain(figures).chain(sheets)
 }

@@ -1,4 +1,4 @@
-//! Stopwatch for the stages that a setup or an answer reports.
+//! Stopwatch for the stages of a setup or an answer, and medians of times.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
@@ -43,11 +43,24 @@ impl Progress for StageClock<'_> {
     }
 }
 
+/// The median: the mean of the middle two for an even number of values, zero for none.
+pub(crate) fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let middle = |i: usize| values.get(i).copied().unwrap_or_default();
+    (middle(values.len().saturating_sub(1) / 2) + middle(values.len() / 2)) / 2.0
+}
+
 /// What `work` gives, and its seconds.
 pub(crate) fn timed<T>(work: impl FnOnce() -> T) -> (T, f64) {
     let start = Instant::now();
     let result = work();
     (result, start.elapsed().as_secs_f64())
+}
+
+/// What `work` gives, and its milliseconds.
+pub(crate) fn milliseconds<T>(work: impl FnOnce() -> T) -> (T, f64) {
+    let (result, seconds) = timed(work);
+    (result, 1e3 * seconds)
 }
 
 #[cfg(test)]
@@ -58,6 +71,15 @@ mod tests {
     use papir_core::NoProgress;
 
     use super::*;
+
+    #[test]
+    fn medians() {
+        for (values, expected) in
+            [(vec![], 0.0), (vec![3.0], 3.0), (vec![9.0, 1.0], 5.0), (vec![9.0, 1.0, 2.0], 2.0)]
+        {
+            assert!((median(values.clone()) - expected).abs() < 1e-12, "{values:?}");
+        }
+    }
 
     #[test]
     fn stages_share_the_whole_time() {

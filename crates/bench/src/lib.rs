@@ -55,7 +55,6 @@ pub mod depir;
 pub mod error;
 pub mod figures;
 pub mod measure;
-mod median;
 pub mod memory;
 pub mod newton;
 pub mod packing;

@@ -16,7 +16,7 @@ use rand_core::{Rng, UnwrapErr};
 
 use crate::bandwidth::Bandwidth;
 use crate::clock::StageClock;
-use crate::median::median;
+use crate::clock::median;
 use crate::memory::{self, Resident};
 use crate::report::{Report, Stages};
 use crate::size::display;

@@ -78,16 +78,6 @@ pub struct SheetReport {
     pub axes: [&'static str; 2],
 }
 
-/// All of them.
-pub fn all() -> impl Iterator<Item = &'static Sheet> {
-    crate::depir::SHEETS.iter().chain(crate::depir::CURVES)
-}
-
-/// The sheet of this kind and name.
-pub fn by_name(kind: Kind, name: &str) -> Option<&'static Sheet> {
-    all().find(|sheet| sheet.kind == kind && sheet.name == name)
-}
-
 impl Sheet {
     /// Makes it.
     ///

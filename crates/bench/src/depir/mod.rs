@@ -19,3 +19,15 @@ pub use curves::{CURVES, draw};
 pub(crate) use set::parse_steps;
 pub use set::{DepirReport, Extent, Set, measure};
 pub use sheets::SHEETS;
+
+use crate::sheet::{Kind, Sheet};
+
+/// All tables and figures.
+pub fn all_sheets() -> impl Iterator<Item = &'static Sheet> {
+    SHEETS.iter().chain(CURVES)
+}
+
+/// The table or figure of this name.
+pub fn sheet_by_name(kind: Kind, name: &str) -> Option<&'static Sheet> {
+    all_sheets().find(|sheet| sheet.kind == kind && sheet.name == name)
+}

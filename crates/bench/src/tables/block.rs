@@ -7,6 +7,19 @@ use papir_core::{Goal, MAX_RECORDS, Shape};
 use crate::Result;
 use papir_core::Choice;
 
+/// A table of a paper.
+#[derive(Clone, Copy, Debug)]
+pub struct Table {
+    /// The name on the command line.
+    pub name: &'static str,
+    /// Where it stands, and what it compares.
+    pub what: &'static str,
+    /// What the paper leaves open, and what was taken here.
+    pub notes: &'static [&'static str],
+    /// Its databases.
+    pub blocks: &'static [Block],
+}
+
 /// One database of a table, and the schemes that the paper compares on it.
 #[derive(Clone, Copy, Debug)]
 pub struct Block {

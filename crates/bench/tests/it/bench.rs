@@ -7,7 +7,7 @@ use papir_bench::cli::{Args, Outcome, perform, run_with};
 use papir_bench::measure::{Effort, Plan, measure};
 use papir_bench::records::Synthetic;
 use papir_bench::subject;
-use papir_bench::{Error, definitions, figures, sheet, tables};
+use papir_bench::{Error, definitions, depir, figures, tables};
 use papir_core::Choice;
 use papir_core::{Goal, NoProgress, Records, Result as CoreResult, Shape, read_record};
 use papir_schemes::registry;
@@ -144,7 +144,7 @@ fn a_comparison_is_one_table_or_one_array() {
 #[test]
 fn the_list_names_all() {
     let list = output("--list").unwrap();
-    let papers = tables::all().count() + figures::ALL.len() + sheet::all().count();
+    let papers = tables::all().count() + figures::ALL.len() + depir::all_sheets().count();
     assert_eq!(list.lines().count(), definitions::ALL.len() + papers);
     assert!(list.contains("\n--table inspire-2  ") && list.contains("\n--figure inspire-2  "), "{list}");
     assert!(list.lines().any(|line| line.starts_with("inspire-1gib  ")), "{list}");

@@ -2,7 +2,7 @@
 
 use papir_core::{Error, NoProgress, Privacy, Records};
 
-use super::Config;
+use super::config::Config;
 use super::fixture::{Account, Fixture, check_records};
 use chacha20::ChaCha20Rng;
 use rand_core::SeedableRng;

@@ -4,7 +4,8 @@ use plotters::chart::ChartBuilder;
 use plotters::element::Rectangle;
 use plotters::style::{Color, RGBColor};
 
-use super::{Area, PALE, colour, legend, picture, refused};
+use super::canvas::{Area, PALE, colour, picture, refused};
+use super::legend;
 use crate::Result;
 use crate::figures::{FigureReport, Point, Source};
 

@@ -3,7 +3,7 @@
 use plotters::element::{Circle, Rectangle, Text};
 use plotters::style::{Color, IntoFont, RGBColor};
 
-use super::{Area, refused};
+use super::canvas::{Area, refused};
 use crate::Result;
 
 /// The sign before a name: never the one that the plot itself is made of, so that its marks can be counted.

@@ -2,8 +2,8 @@
 
 use papir_core::Goal;
 
-use super::{Ours, block};
-use crate::tables::{Block, Published, Table};
+use super::rows::block;
+use crate::tables::{Block, Ours, Published, Table};
 use papir_core::Choice;
 
 /// Table 6.
