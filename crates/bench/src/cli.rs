@@ -8,13 +8,13 @@ use papir_core::{Goal, NoProgress, Progress, Shape};
 use crate::batch::{self, BatchReport};
 use crate::compress::{self, CompressionReport};
 use crate::definitions::{self, Work};
+use crate::depir::sheet::{Kind, Sheet};
 use crate::measure::{Effort, Plan};
 use crate::newton::{self, NewtonReport};
 use crate::packing::{self, PackingReport};
 use crate::psi::{self, PsiReport};
 use crate::records::Synthetic;
 use crate::report::{write_columns, write_table};
-use crate::sheet::{Kind, Sheet};
 use crate::subject::{self, Choice};
 use crate::{Error, Report, Result, depir, figures, size, tables};
 

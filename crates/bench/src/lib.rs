@@ -64,7 +64,6 @@ pub mod rates;
 pub mod records;
 pub mod report;
 mod schemes;
-pub mod sheet;
 pub mod size;
 pub mod subject;
 pub mod tables;
