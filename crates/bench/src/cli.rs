@@ -3,20 +3,18 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use papir_core::{Goal, NoProgress, Progress, Shape};
+use papir_core::{Choice, Goal, NoProgress, Progress, Shape};
 
 use crate::batch::{self, BatchReport};
 use crate::compress::{self, CompressionReport};
 use crate::definitions::{self, Work};
+use crate::depir::sheet::{Kind, Sheet};
 use crate::measure::{Effort, Plan, measure};
 use crate::newton::{self, NewtonReport};
 use crate::packing::{self, PackingReport};
 use crate::psi::{self, PsiReport};
 use crate::records::Synthetic;
 use crate::report::{write_columns, write_table};
-use crate::sheet::{Kind, Sheet};
-use papir_core::Choice;
-
 use crate::subject;
 use crate::{Error, Report, Result, depir, figures, size, tables};
 

@@ -1,8 +1,8 @@
 //! Sets, tables and figures of doubly-efficient PIR, at the least set.
 
+use papir_bench::depir::sheet::Kind;
 use papir_bench::depir::{self, Extent, Set};
 use papir_bench::measure::Effort;
-use papir_bench::sheet::Kind;
 use papir_core::NoProgress;
 use papir_schemes::depir::structure::levels::Steps;
 use serde_json::Value;

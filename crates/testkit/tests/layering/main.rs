@@ -9,6 +9,7 @@ mod tokens;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::thread;
@@ -216,9 +217,15 @@ struct Crate {
 static CRATES: LazyLock<Vec<Crate>> = LazyLock::new(|| {
     let folders = source_folders();
     thread::scope(|scope| {
-        let readers: Vec<_> =
-            folders.iter().map(|(name, folder)| scope.spawn(|| read(name, folder))).collect();
-        readers.into_iter().map(|reader| reader.join().unwrap()).collect()
+        let mut readers = Vec::new();
+        for (name, folder) in &folders {
+            // A panic shows the name of its thread.
+            let thread = thread::Builder::new().name(name.clone());
+            readers.push(thread.spawn_scoped(scope, || read(name, folder)).unwrap());
+        }
+        let read =
+            readers.into_iter().map(|reader| reader.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        read.collect()
     })
 });
 

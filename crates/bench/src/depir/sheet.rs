@@ -1,9 +1,11 @@
-//! Tables and figures whose rows are no configurations of schemes: parameters of one scheme, or points of curves.
+//! Tables and figures with rows of their own.
+//!
+//! Their rows are parameters of one scheme or points of curves, not configurations of schemes.
 
 use serde::Serialize;
 
+use super::set::Set;
 use crate::Result;
-use crate::depir::Set;
 use crate::measure::Effort;
 use crate::report::write_columns;
 
