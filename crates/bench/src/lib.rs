@@ -62,11 +62,6 @@ pub mod psi;
 pub mod rates;
 pub mod records;
 pub mod report;
-<<<<<<< HEAD
-pub mod sheet;
-=======
-mod schemes;
->>>>>>> layering
 pub mod size;
 pub mod subject;
 pub mod tables;
