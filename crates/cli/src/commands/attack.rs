@@ -11,8 +11,7 @@ use papir_research::newton::key::SecretKey;
 use papir_research::newton::{Registered, Variant};
 use serde::Serialize;
 
-use crate::Outcome;
-use crate::failure::Failure;
+use crate::failure::{Failure, Outcome};
 
 /// Recover the index of a query, from the query alone.
 ///

@@ -10,10 +10,9 @@ use papir_lookup::{MAX_ROOM, OnDuplicate};
 use papir_schemes::registry;
 use papir_store::{BuildOptions, Format, Preparation, SkippedRow};
 
-use crate::Outcome;
 use crate::bars::Bars;
 use crate::describe::{self, Lines, line};
-use crate::failure::Failure;
+use crate::failure::{Failure, Outcome};
 use crate::owner_key;
 use crate::planner::{self, Demand};
 

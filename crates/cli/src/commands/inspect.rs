@@ -7,10 +7,9 @@ use clap::Args;
 use papir_client::Connection;
 use papir_store::Snapshot;
 
-use crate::Outcome;
 use crate::connecting::{self, Connecting};
 use crate::describe::{self, Lines};
-use crate::failure::Failure;
+use crate::failure::{Failure, Outcome};
 
 /// Describe a prepared database: shape, sizes, security, failure probability, parameters.
 #[derive(Args)]

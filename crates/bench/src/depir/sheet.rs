@@ -1,9 +1,11 @@
-//! Tables and figures whose rows are no configurations of schemes: parameters of one scheme, or points of curves.
+//! Tables and figures with rows of their own.
+//!
+//! Their rows are parameters of one scheme or points of curves, not configurations of schemes.
 
 use serde::Serialize;
 
+use super::set::Set;
 use crate::Result;
-use crate::depir::Set;
 use crate::measure::Effort;
 use crate::report::write_columns;
 
@@ -76,16 +78,6 @@ pub struct SheetReport {
     /// What its axes are.
     #[serde(skip)]
     pub axes: [&'static str; 2],
-}
-
-/// All of them.
-pub fn all() -> impl Iterator<Item = &'static Sheet> {
-    crate::depir::SHEETS.iter().chain(crate::depir::CURVES)
-}
-
-/// The sheet of this kind and name.
-pub fn by_name(kind: Kind, name: &str) -> Option<&'static Sheet> {
-    all().find(|sheet| sheet.kind == kind && sheet.name == name)
 }
 
 impl Sheet {
