@@ -3,19 +3,19 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use papir_core::{Goal, NoProgress, Progress, Shape};
+use papir_core::{Choice, Goal, NoProgress, Progress, Shape};
 
 use crate::batch::{self, BatchReport};
 use crate::compress::{self, CompressionReport};
 use crate::definitions::{self, Work};
 use crate::depir::sheet::{Kind, Sheet};
-use crate::measure::{Effort, Plan};
+use crate::measure::{Effort, Plan, measure};
 use crate::newton::{self, NewtonReport};
 use crate::packing::{self, PackingReport};
 use crate::psi::{self, PsiReport};
 use crate::records::Synthetic;
 use crate::report::{write_columns, write_table};
-use crate::subject::{self, Choice};
+use crate::subject;
 use crate::{Error, Report, Result, depir, figures, size, tables};
 
 /// Bytes of a database where none are told.
@@ -312,7 +312,7 @@ impl Args {
 }
 
 fn known(name: &str) -> Result<()> {
-    let names = subject::all().map(|subject| subject.name());
+    let names = subject::names()?;
     if names.contains(&name) {
         return Ok(());
     }
@@ -375,10 +375,10 @@ pub fn perform(work: Work<'_>, effort: Effort, progress: &dyn Progress) -> Resul
         Work::Schemes { schemes, records, record_bits, choice } => {
             let records = Synthetic::of(Shape::new(records, record_bits)?);
             let plan = Plan { records: &records, expected: &records, choice, effort };
-            let measure = |name: &&str| subject::by_name(name)?.measure(&plan, progress);
+            let measured = |name: &&str| measure(&*subject::by_name(name)?, &plan, progress);
             let (mut reports, mut without) = (Vec::new(), Vec::new());
             for name in schemes {
-                match measure(name) {
+                match measured(name) {
                     Ok(report) => reports.push(report),
                     // One that cannot is no reason to know nothing of the others.
                     Err(error @ (Error::Core(_) | Error::Usage { .. })) if schemes.len() > 1 => {

@@ -1,4 +1,4 @@
-//! Stopwatches for setup stages and parts of an answer, and medians of times.
+//! Stopwatch for the stages of a setup or an answer, and medians of times.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
@@ -63,29 +63,6 @@ pub(crate) fn milliseconds<T>(work: impl FnOnce() -> T) -> (T, f64) {
     (result, 1e3 * seconds)
 }
 
-/// Times the parts of one answer.
-#[derive(Debug, Default)]
-pub struct Laps {
-    laps: Vec<(&'static str, f64)>,
-}
-
-impl Laps {
-    /// Runs and times one part; parts of one name add up.
-    pub fn time<T>(&mut self, name: &'static str, part: impl FnOnce() -> T) -> T {
-        let (result, seconds) = timed(part);
-        match self.laps.iter_mut().find(|lap| lap.0 == name) {
-            Some(lap) => lap.1 += seconds,
-            None => self.laps.push((name, seconds)),
-        }
-        result
-    }
-
-    /// Seconds of each part, in order.
-    pub fn laps(&self) -> &[(&'static str, f64)] {
-        &self.laps
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::thread::sleep;
@@ -117,17 +94,6 @@ mod tests {
         assert_eq!(names, ["encode", "pack"]);
         assert!(stages[0].1 >= 0.02 && stages[1].1 >= 0.04, "{stages:?}");
         assert!((stages[0].1 + stages[1].1 - all).abs() < 1e-9, "{stages:?} of {all}");
-    }
-
-    #[test]
-    fn laps_of_one_name_add_up() {
-        let mut laps = Laps::default();
-        let nap = || sleep(Duration::from_millis(2));
-        for name in ["a", "b", "a"] {
-            laps.time(name, nap);
-        }
-        let [("a", a), ("b", b)] = laps.laps() else { unreachable!("{:?}", laps.laps()) };
-        assert!(*a >= 0.004 && *b >= 0.002, "{a} {b}");
     }
 
     #[test]

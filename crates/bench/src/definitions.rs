@@ -3,8 +3,8 @@
 use papir_core::Goal;
 
 use crate::compress::Extent;
-use crate::subject::Choice;
 use crate::{batch, depir, newton, psi};
+use papir_core::Choice;
 
 /// What a benchmark does.
 #[derive(Clone, Copy, Debug, PartialEq)]

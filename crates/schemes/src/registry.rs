@@ -2,8 +2,8 @@
 
 use std::sync::OnceLock;
 
-use papir_core::erased::{Erased, ErasedScheme};
-use papir_core::scheme::{Parameters, Scheme};
+use papir_core::erased::{Erased, ErasedScheme, candidate_of};
+use papir_core::scheme::Scheme;
 use papir_core::{Candidate, Error, Goal, Result, Shape};
 
 use crate::batched::{Batched, BatchedParams, Bucket};
@@ -137,7 +137,7 @@ const OF_BATCHES: &[OfBatches] = &[
 
 fn candidate<S: Bucket>(shape: Shape, goal: Goal, capacity: usize) -> Result<Candidate> {
     let params = BatchedParams::<S>::for_capacity(shape, goal, capacity)?;
-    Ok(Candidate { label: params.label(), description: params.describe(), parameters: params.encode() })
+    Ok(candidate_of(&params))
 }
 
 /// Batches over the scheme of this name.

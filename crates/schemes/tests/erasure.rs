@@ -12,8 +12,8 @@ use papir_core::scheme::{Client as _, Goal, Parameters as _, Server as _, Sessio
 use papir_core::{NoProgress, Privacy, RecordBuffer, Shape};
 use papir_kernels::galois;
 use papir_ring::{Poly, Ring, Values};
-use papir_schemes::inspire::{Client, Params, Server};
 use papir_schemes::double::inspire0;
+use papir_schemes::inspire::{Client, Params, Server};
 use papir_schemes::pirouette::client::RetrievalClient;
 use papir_schemes::pirouette::params::PirouetteParams;
 use papir_schemes::pirouette::{Lengths, Pirouette};

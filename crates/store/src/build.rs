@@ -155,6 +155,7 @@ impl BuildOptions {
 
     /// Refuses options that do not go together.
     fn check(&self) -> Result<()> {
+        self.format().check_support(&self.source)?;
         self.check_key()?;
         let (format, columns) = (self.format(), self.key.is_some() || !self.values.is_empty());
         let source = format!("a {} source", format.name());

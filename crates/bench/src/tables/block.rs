@@ -5,7 +5,7 @@ use std::fmt;
 use papir_core::{Goal, MAX_RECORDS, Shape};
 
 use crate::Result;
-use crate::subject::Choice;
+use papir_core::Choice;
 
 /// A table of a paper.
 #[derive(Clone, Copy, Debug)]

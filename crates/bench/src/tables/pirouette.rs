@@ -3,7 +3,7 @@
 use papir_core::Goal;
 
 use super::{Block, Ours, Published, Table};
-use crate::subject::Choice;
+use papir_core::Choice;
 
 /// 3.9 MB.
 const RESPIRE_KEYS: f64 = 3.9 * 1024.0;

@@ -66,18 +66,13 @@ impl<V: Variant> Server<Newton<V>> for NewtonServer<V> {
         &self.public
     }
 
-    fn answer(&self, session: Session<'_, Newton<V>>, query: &NewtonQuery) -> Result<NewtonAnswer> {
-        let modulus = self.modulus_of(&session)?;
-        if query.modulus != modulus.integer() {
-            let expected = if V::REGISTERED { "the one that was registered" } else { "the database's" };
-            return Err(Error::malformed("a query's modulus", "another one", expected));
-        }
-        let prepared = self.coefficients(modulus, &NoProgress)?;
-        prepared.answer(query)
-    }
-
-    fn answer_many(&self, batch: Vec<(Session<'_, Newton<V>>, &NewtonQuery)>) -> Result<Vec<NewtonAnswer>> {
-        batch.into_par_iter().map(|(session, query)| self.answer(session, query)).collect()
+    fn answer_many(
+        &self,
+        batch: Vec<(Session<'_, Newton<V>>, &NewtonQuery)>,
+        progress: &dyn Progress,
+    ) -> Result<Vec<NewtonAnswer>> {
+        progress.stage("answer", batch.len() as u64);
+        batch.into_par_iter().map(|(session, query)| self.answer_one(session, query)).collect()
     }
 
     fn keys_fit(&self, _keys: &NewtonKeys) -> bool {
@@ -134,6 +129,17 @@ impl<V: Variant> Server<Newton<V>> for NewtonServer<V> {
 }
 
 impl<V: Variant> NewtonServer<V> {
+    /// Evaluates the polynomial of every chunk modulo the client's n.
+    fn answer_one(&self, session: Session<'_, Newton<V>>, query: &NewtonQuery) -> Result<NewtonAnswer> {
+        let modulus = self.modulus_of(&session)?;
+        if query.modulus != modulus.integer() {
+            let expected = if V::REGISTERED { "the one that was registered" } else { "the database's" };
+            return Err(Error::malformed("a query's modulus", "another one", expected));
+        }
+        let prepared = self.coefficients(modulus, &NoProgress)?;
+        prepared.answer(query)
+    }
+
     /// With the coefficients for the database's own n, where it has one.
     fn prepared(
         params: NewtonParams<V>,

@@ -34,8 +34,8 @@ use papir_core::scheme::{Never, Parameters, Scheme};
 use papir_core::{Privacy, Result, Shape};
 use papir_ring::prg::Seed;
 
-use crate::simple::wire::SimplePublic;
 use crate::inspire::parts::{InspireInParts, PartsParams, PartsPublic};
+use crate::simple::wire::SimplePublic;
 
 pub use client::{BatchedClient, BatchedSecret};
 pub use params::BatchedParams;

@@ -8,8 +8,8 @@ use papir_core::{Change, NoProgress, RecordBuffer, Records, Shape, envelope};
 use rand_core::SeedableRng;
 
 use super::*;
-use crate::simple::Simple;
 use crate::inspire::parts::InspireInParts;
+use crate::simple::Simple;
 
 fn sample(count: u64, bits: u64) -> RecordBuffer {
     let mut records = RecordBuffer::zeroed(Shape::new(count, bits).unwrap());

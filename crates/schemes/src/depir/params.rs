@@ -15,9 +15,9 @@ use super::Depir;
 use super::decomposition;
 use super::search::{self, Choice};
 use super::simplex::Simplex;
-use crate::shared::units::Units;
 use crate::shared::parameter_errors::unfit;
 use crate::shared::shapes::{read_shape, write_shape};
+use crate::shared::units::Units;
 
 /// The most records.
 const MAX_RECORDS: u64 = 1 << 20;

@@ -61,11 +61,12 @@ impl Server<Depir> for DepirServer {
         &EmptyPublic
     }
 
-    fn answer(&self, _session: Session<'_, Depir>, query: &DepirQuery) -> Result<DepirAnswer> {
-        let ciphertexts = self.expand(query);
-        let chunks =
-            (0..self.params.chunks()).map(|chunk| Ok(self.switch(&self.evaluate(&ciphertexts, chunk)?)));
-        Ok(DepirAnswer::new(chunks.collect::<Result<Vec<_>>>()?.concat()))
+    fn answer_many(
+        &self,
+        batch: Vec<(Session<'_, Depir>, &DepirQuery)>,
+        progress: &dyn Progress,
+    ) -> Result<Vec<DepirAnswer>> {
+        batch.into_iter().map(|(_, query)| self.answer_one(query, progress)).collect()
     }
 
     fn update(&self, changes: &[Change], _rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Self> {
@@ -98,6 +99,20 @@ impl Server<Depir> for DepirServer {
 }
 
 impl DepirServer {
+    /// Evaluates every chunk's polynomial at the query's points.
+    fn answer_one(&self, query: &DepirQuery, progress: &dyn Progress) -> Result<DepirAnswer> {
+        progress.stage("expand", 1);
+        let ciphertexts = self.expand(query);
+        let mut words = Vec::new();
+        for chunk in 0..self.params.chunks() {
+            progress.stage("evaluate", 1);
+            let residues = self.evaluate(&ciphertexts, chunk)?;
+            progress.stage("switch", 1);
+            words.append(&mut self.switch(&residues));
+        }
+        Ok(DepirAnswer::new(words))
+    }
+
     /// Interpolates the polynomial of each chunk (Algorithm 4, line 1).
     fn prepared(params: DepirParams, packed: Blob, progress: &dyn Progress) -> Result<Self> {
         let shape = params.shape();

@@ -45,6 +45,7 @@ use std::fmt::Debug;
 use std::marker::PhantomData;
 
 use papir_core::Privacy;
+use papir_core::Progress;
 use papir_core::scheme::{Never, Scheme};
 use rand_core::CryptoRng;
 
@@ -115,7 +116,11 @@ impl<T: Lengths> Path for Pirouette<T> {
 impl<T: Lengths> Selecting for Pirouette<T> {
     const SECTIONS: Sections = Sections { bytes: "pirouette/database", values: "pirouette/transforms" };
 
-    fn select(params: &Self::Params, keys: &keys::Evaluation, query: &wire::PirouetteQuery) -> Selection {
-        phase0::Expansion::new(params, keys).run(query)
+    fn select(
+        params: &Self::Params,
+        batch: &[(&keys::Evaluation, &wire::PirouetteQuery)],
+        progress: &dyn Progress,
+    ) -> Vec<Selection> {
+        phase0::select(params, batch, progress)
     }
 }

@@ -52,7 +52,7 @@ impl Case {
 
     fn select(&mut self, index: u64) -> Selection {
         let (_, query) = self.client.query(Some(&mut self.state), &[index], &mut self.rng).unwrap();
-        self.server.expansion(&self.keys).unwrap().run(&query)
+        self.server.select(&[(&self.keys, &query)], &NoProgress).unwrap().swap_remove(0)
     }
 
     /// The phase of an encryption less a message of words, centred, relative to q.
@@ -132,7 +132,7 @@ fn noise_of_every_stage_is_within_its_bound() {
     check("rows of s·m", &rows[0], noise.rows.keyed);
     check("rows of m", &rows[1], noise.rows.plain);
 
-    let item = case.server.retrieval().run(&[selection]).swap_remove(0).swap_remove(0);
+    let item = case.server.retrieval().run(&[selection], &NoProgress).swap_remove(0).swap_remove(0);
     let record = case.records.get(index).unwrap();
     let phase = case.errors(&item, &vec![0; DEGREE]);
     let errors = phase.iter().step_by(layout.slots()).zip(&record).map(|(phase, &byte)| {

@@ -38,10 +38,18 @@ impl Server<Plain> for PlainServer {
         &EmptyPublic
     }
 
-    fn answer(&self, _session: Session<'_, Plain>, query: &PlainQuery) -> Result<PlainAnswer> {
+    fn answer_many(
+        &self,
+        batch: Vec<(Session<'_, Plain>, &PlainQuery)>,
+        progress: &dyn Progress,
+    ) -> Result<Vec<PlainAnswer>> {
+        progress.stage("answer", batch.len() as u64);
         let bits = self.params.shape().record_bits();
-        let records = query.indices.iter().map(|index| extract_bits(&self.packed, index * bits, bits));
-        Ok(PlainAnswer { nonce: query.nonce, records: records.collect() })
+        let answer = |query: &PlainQuery| {
+            let records = query.indices.iter().map(|index| extract_bits(&self.packed, index * bits, bits));
+            PlainAnswer { nonce: query.nonce, records: records.collect() }
+        };
+        Ok(batch.into_iter().map(|(_, query)| answer(query)).collect())
     }
 
     fn update(&self, changes: &[Change], _rng: &mut dyn CryptoRng, _progress: &dyn Progress) -> Result<Self> {

@@ -1,18 +1,17 @@
 //! Every registered scheme against the conformance suite; one test a scheme, so that a failure
 //! names it. The `long` tests run with `--ignored`.
 
-
+use crate::short::{Short, ShortNewton, ShortNewtonSym, ShortPirouette, registered};
 use papir_core::erased::{Erased, ErasedScheme};
 use papir_core::scheme::Scheme;
 use papir_core::{NotPrivate, Shape};
-use papir_schemes::pirouette::encrypted::Encrypted;
 use papir_research::newton::Newton;
+use papir_schemes::pirouette::encrypted::Encrypted;
 use papir_schemes::pirouette::{Full, Pirouette};
 use papir_schemes::registry;
-use papir_schemes::zip::over_simple::Zip;
 use papir_schemes::zip::over_double::ZipDouble;
+use papir_schemes::zip::over_simple::Zip;
 use papir_testkit::conformance::{Config, run, shapes};
-use crate::short::{registered, Short, ShortNewton, ShortNewtonSym, ShortPirouette};
 
 /// Makes the tests of the listed schemes and one that finds registered schemes without a test.
 macro_rules! conformance {
@@ -143,7 +142,10 @@ fn pirouette_with_short_keys() {
 
 #[test]
 fn pirouette_encrypted_with_short_keys() {
-    run(&*Erased::<Encrypted<ShortPirouette>>::new().with_owner_key(Some(&crate::short::owner())), &Config::slow());
+    run(
+        &*Erased::<Encrypted<ShortPirouette>>::new().with_owner_key(Some(&crate::short::owner())),
+        &Config::slow(),
+    );
 }
 
 #[test]
@@ -155,7 +157,10 @@ fn pirouette_with_short_keys_long() {
 #[test]
 #[ignore = "long"]
 fn pirouette_encrypted_with_short_keys_long() {
-    run(&*Erased::<Encrypted<ShortPirouette>>::new().with_owner_key(Some(&crate::short::owner())), &Config::long());
+    run(
+        &*Erased::<Encrypted<ShortPirouette>>::new().with_owner_key(Some(&crate::short::owner())),
+        &Config::long(),
+    );
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Bytes from a hostile peer or a damaged disk, with checksums made right again: errors, no panics.
 
-
+use crate::short::all;
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
 use papir_core::envelope::{self, Header, Kind};
@@ -9,7 +9,6 @@ use papir_core::erased::{
 };
 use papir_core::sections::{MemorySections, SectionSink, SectionSource};
 use papir_core::{Goal, NoProgress, RecordBuffer, Shape};
-use crate::short::all;
 
 const ROUNDS: usize = 150;
 

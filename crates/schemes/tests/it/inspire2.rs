@@ -137,7 +137,7 @@ fn queries_share_one_pass() {
     let (server, client) = prepare(small(shape, 60, [16, 32, 16], WIDE), &records);
     let asked: Vec<_> = [5, 2999, 5].map(|i| client.query(None, &[i], &mut rng(i as u8)).unwrap()).into();
     let batch = asked.iter().map(|(_, query)| (Session::anonymous(), query)).collect();
-    let answers = server.answer_many(batch).unwrap();
+    let answers = server.answer_many(batch, &NoProgress).unwrap();
     for ((answer, (secret, query)), index) in answers.into_iter().zip(asked).zip([5, 2999, 5]) {
         assert_eq!(answer, server.answer(Session::anonymous(), &query).unwrap());
         assert_eq!(client.extract(secret, answer).unwrap(), [records.get(index).unwrap()]);

@@ -5,10 +5,10 @@ use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
 use papir_core::scheme::{Client as _, Parameters, Server as _, Session, Wire};
 use papir_core::{Error, Goal, NoProgress, RecordBuffer, Shape, extract_bits};
-use papir_schemes::double::packed::{Client, DigitShape, Literal, Params, Query, Server, Variant};
 use papir_schemes::double::inspire0::ByInspiring;
-use papir_schemes::shared::selection::SelectionBits;
+use papir_schemes::double::packed::{Client, DigitShape, Literal, Params, Query, Server, Variant};
 use papir_schemes::double::ypir::ByCdks;
+use papir_schemes::shared::selection::SelectionBits;
 
 const SEVEN: DigitShape = DigitShape { bits: 7, mask: 3, body: 2 };
 
@@ -90,8 +90,8 @@ fn several_queries_share_the_passes() {
     let batch = queries.iter().map(|query| (Session::anonymous(), query)).collect();
     let answer = |query: &Query| server.answer(Session::anonymous(), query).unwrap();
     let alone: Vec<_> = queries.iter().map(answer).collect();
-    assert_eq!(server.answer_many(batch).unwrap(), alone);
-    assert!(server.answer_many(Vec::new()).unwrap().is_empty());
+    assert_eq!(server.answer_many(batch, &NoProgress).unwrap(), alone);
+    assert!(server.answer_many(Vec::new(), &NoProgress).unwrap().is_empty());
 }
 
 #[test]

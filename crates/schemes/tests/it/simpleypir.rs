@@ -145,8 +145,8 @@ fn several_queries_share_the_passes() {
     let batch = queries.iter().map(|query| (Session::anonymous(), query)).collect();
     let alone: Vec<SelectionAnswer> =
         queries.iter().map(|query| server.answer(Session::anonymous(), query).unwrap()).collect();
-    assert_eq!(server.answer_many(batch).unwrap(), alone);
-    assert!(server.answer_many(Vec::new()).unwrap().is_empty());
+    assert_eq!(server.answer_many(batch, &NoProgress).unwrap(), alone);
+    assert!(server.answer_many(Vec::new(), &NoProgress).unwrap().is_empty());
 }
 
 /// Against the totals of SimpleYPIR in InsPIRe, Tables 2 to 4; and goals against one another.

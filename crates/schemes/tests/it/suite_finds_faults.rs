@@ -8,8 +8,8 @@ use papir_core::erased::{
 };
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{
-    Candidate, Change, Description, Error, Goal, NotPrivate, OwnerKey, Privacy, Progress, Record, Records,
-    Result, Shape, Version,
+    Candidate, Change, Choice, Description, Error, Goal, NotPrivate, OwnerKey, Privacy, Progress, Record,
+    Records, Result, Shape, Version,
 };
 use papir_schemes::registry;
 use papir_testkit::conformance::{Config, run, shapes};
@@ -106,6 +106,10 @@ impl ErasedScheme for Faulty {
         Ok(Box::new(FaultyServer(self.0, simple().setup(records, goal, rng, progress)?)))
     }
 
+    fn candidate(&self, shape: Shape, choice: Choice) -> Result<Candidate> {
+        simple().candidate(shape, choice)
+    }
+
     fn candidates(&self, shape: Shape) -> Result<Vec<Candidate>> {
         simple().candidates(shape)
     }
@@ -160,8 +164,12 @@ impl ErasedServer for FaultyServer {
         }
     }
 
-    fn answer_many(&self, batch: &[(ErasedSession<'_>, &[u8])]) -> Vec<Result<Vec<u8>>> {
-        let mut answers = self.1.answer_many(batch);
+    fn answer_many(
+        &self,
+        batch: &[(ErasedSession<'_>, &[u8])],
+        progress: &dyn Progress,
+    ) -> Vec<Result<Vec<u8>>> {
+        let mut answers = self.1.answer_many(batch, progress);
         if self.0 == Fault::BatchOutOfOrder {
             answers.reverse();
         }

@@ -12,13 +12,13 @@ use papir_core::{Change, NoProgress, Progress, RecordBuffer, Shape};
 use papir_lattice::lwe32::N;
 use papir_lattice::lwe32::matrix::transformed_bytes;
 use papir_schemes::double::Double;
+use papir_schemes::double::inspire0;
 use papir_schemes::double::packed::DigitShape;
 use papir_schemes::double::params::DoubleParams;
 use papir_schemes::simple::Simple;
-use papir_schemes::simple::params::SimpleParams;
-use papir_schemes::simple::packed::SimpleYpir;
-use papir_schemes::double::inspire0;
 use papir_schemes::simple::packed as simpleypir;
+use papir_schemes::simple::packed::SimpleYpir;
+use papir_schemes::simple::params::SimpleParams;
 
 fn records(shape: Shape) -> RecordBuffer {
     let mut records = RecordBuffer::zeroed(shape);

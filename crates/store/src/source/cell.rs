@@ -13,6 +13,7 @@ pub(super) enum Cell {
     Json(String),
 }
 
+#[cfg_attr(not(feature = "parquet"), allow(dead_code))]
 impl Cell {
     /// A text.
     pub(super) fn text(text: impl Into<String>) -> Self {

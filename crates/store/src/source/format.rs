@@ -56,6 +56,19 @@ impl Format {
         }
     }
 
+    /// Refuses a format that this build cannot read.
+    ///
+    /// # Errors
+    /// [`Error::MissingFeature`] naming `path`.
+    pub(crate) fn check_support(self, path: &Path) -> Result<(), Error> {
+        let (kind, support, feature) = match self {
+            Self::Parquet if !cfg!(feature = "parquet") => ("a Parquet file", "Parquet", "parquet"),
+            Self::Sqlite if !cfg!(feature = "sqlite") => ("an SQLite database", "SQLite", "sqlite"),
+            _ => return Ok(()),
+        };
+        Err(Error::MissingFeature { found: path.display().to_string(), kind, support, feature })
+    }
+
     /// Whether it can be read as a stream.
     pub(crate) fn streams(self) -> bool {
         matches!(self, Self::Csv | Self::JsonLines | Self::Raw)

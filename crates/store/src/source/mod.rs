@@ -49,6 +49,7 @@
 //! out. What leaves the rest of the source unreadable (a damaged Parquet or SQLite file, a missing
 //! column) is always an error, and so are keys that come twice, by their own rule.
 
+#[cfg(any(feature = "parquet", feature = "sqlite"))]
 mod cell;
 mod changes;
 mod csv;
@@ -56,9 +57,11 @@ mod folder;
 mod format;
 mod input;
 mod jsonl;
+#[cfg(feature = "parquet")]
 mod parquet;
 pub(crate) mod raw;
 mod row;
+#[cfg(feature = "sqlite")]
 mod sqlite;
 
 use std::path::Path;
@@ -94,6 +97,7 @@ pub(crate) enum Deletes<'a> {
 
 /// What is read of a database of tables.
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(not(feature = "sqlite"), allow(dead_code))]
 pub(crate) enum Selection<'a> {
     /// Its only table.
     Whole,
@@ -109,6 +113,7 @@ pub(crate) struct Request<'a> {
     pub(crate) path: &'a Path,
     pub(crate) format: Format,
     pub(crate) columns: Columns<'a>,
+    #[cfg_attr(not(feature = "sqlite"), allow(dead_code))]
     pub(crate) selection: Selection<'a>,
     /// The longest value, in bytes.
     pub(crate) longest: u64,
@@ -148,10 +153,14 @@ fn read(request: &Request<'_>, progress: &dyn Progress, each: &mut Each<'_>) -> 
     match request.format {
         Format::Csv => csv::rows(path, Input::open(path, progress)?, columns, each),
         Format::JsonLines => jsonl::rows(path, Input::open(path, progress)?, columns, each),
+        #[cfg(feature = "parquet")]
         Format::Parquet => parquet::rows(path, columns, progress, each),
-        Format::Sqlite => sqlite::rows(path, (columns, request.selection), progress, each),
+        #[cfg(feature = "sqlite")]
+        Format::Sqlite => sqlite::rows(path, columns, request.selection, progress, each),
         Format::Folder => folder::rows(path, request.longest, progress, each),
         Format::Raw => Err(Error::options("columns of a raw source", "csv or jsonl")),
+        #[cfg(not(all(feature = "parquet", feature = "sqlite")))]
+        format => format.check_support(path).map(|()| 0),
     }
 }
 

@@ -32,6 +32,7 @@ pub(super) enum Place<'a> {
     /// In a text, from 1.
     Line(u64),
     /// In a table, from 1.
+    #[cfg_attr(not(any(feature = "parquet", feature = "sqlite")), allow(dead_code))]
     Row(u64),
     /// It is a whole file.
     File(&'a Path),

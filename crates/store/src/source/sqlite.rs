@@ -20,7 +20,8 @@ const TABLES: &str = "SELECT name FROM sqlite_schema \
 /// reading only. Gives the file's length in bytes.
 pub(super) fn rows(
     path: &Path,
-    (columns, selection): (Columns<'_>, Selection<'_>),
+    columns: Columns<'_>,
+    selection: Selection<'_>,
     progress: &dyn Progress,
     each: &mut Each<'_>,
 ) -> Result<u64> {

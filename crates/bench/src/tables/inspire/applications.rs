@@ -3,8 +3,8 @@
 use papir_core::Goal;
 
 use super::rows::block;
-use crate::subject::Choice;
 use crate::tables::{Block, Ours, Published, Table};
+use papir_core::Choice;
 
 /// Table 6.
 pub const TABLE_6: Table = Table {

@@ -1,7 +1,7 @@
 //! Rows of InsPIRe's tables.
 
-use crate::subject::Choice;
 use crate::tables::{Block, Ours, Published};
+use papir_core::Choice;
 
 /// A database whose rows have no parts.
 pub(super) const fn block(

@@ -7,7 +7,7 @@
 use papir_core::Goal;
 
 use super::{Block, Ours, Published, Table};
-use crate::subject::Choice;
+use papir_core::Choice;
 
 /// All of them.
 pub const TABLES: &[Table] = &[TABLE_4, TABLE_5];

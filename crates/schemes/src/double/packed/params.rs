@@ -2,6 +2,7 @@
 
 use std::marker::PhantomData;
 
+use papir_core::Choice;
 use papir_core::codec::{Reader, Writer};
 use papir_core::cost::{Counts, Operation, Work};
 use papir_core::scheme::{Goal, Parameters, Scheme};
@@ -236,6 +237,14 @@ impl<V: Variant> Params<V> {
 impl<V: Variant> Parameters for Params<V> {
     fn choose(shape: Shape, goal: Goal) -> Result<Self> {
         Self::new(search::best::<V>(shape, &search::units(&shape)?, goal)?)
+    }
+
+    fn with_choice(shape: Shape, choice: Choice) -> Result<Self> {
+        match choice {
+            Choice::Goal(goal) => Self::choose(shape, goal),
+            Choice::Columns(columns) => Self::with_columns(shape, columns),
+            other => Err(other.refused_by(V::NAME)),
+        }
     }
 
     fn label(&self) -> String {

@@ -77,10 +77,7 @@ impl scheme::Client<InspireInParts> for PartsClient {
         let keys = round_keys(first.params.below(), packing_key);
         let query = |(client, locations): (&Self, Vec<Location>)| {
             let selectors = client.selectors(&key, &locations, &mut rng);
-            (
-                PartsSecret { key: Arc::clone(&key), locations },
-                PartsQuery { selectors, keys: keys.clone() },
-            )
+            (PartsSecret { key: Arc::clone(&key), locations }, PartsQuery { selectors, keys: keys.clone() })
         };
         Ok(clients.iter().zip(locations).map(query).collect())
     }

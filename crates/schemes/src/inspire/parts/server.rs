@@ -3,7 +3,7 @@
 use papir_core::codec::Reader;
 use papir_core::scheme::{self, Parameters, Session, UpdateEstimate, check_changes};
 use papir_core::sections::{SectionSink, SectionSource};
-use papir_core::{AlignedBytes, BlobSlice, Change, Error, Progress, Records, Result, Shape, check_read};
+use papir_core::{AlignedBytes, BlobSlice, Change, Progress, Records, Result, Shape, check_read};
 use papir_lattice::packing::inspiring::{self, Inspiring};
 use papir_lattice::packing::{Bodies, KeyBodies, LweMasks, OnlineKey, RingPacking};
 use papir_lattice::rlwe::Rlwe;
@@ -71,16 +71,19 @@ impl scheme::Server<InspireInParts> for PartsServer {
         &self.public
     }
 
-    fn answer(&self, _session: Session<'_, InspireInParts>, query: &PartsQuery) -> Result<PartsAnswer> {
-        let keys = [self.read_key(query)?];
-        let mut answers = self.pack(self.select(&[query]), &keys)?;
-        answers.pop().ok_or(Error::BatchSize { scheme: NAME, found: 0, capacity: 1 })
-    }
-
-    fn answer_many(&self, batch: Vec<(Session<'_, InspireInParts>, &PartsQuery)>) -> Result<Vec<PartsAnswer>> {
+    fn answer_many(
+        &self,
+        batch: Vec<(Session<'_, InspireInParts>, &PartsQuery)>,
+        progress: &dyn Progress,
+    ) -> Result<Vec<PartsAnswer>> {
         let queries: Vec<&PartsQuery> = batch.into_iter().map(|(_, query)| query).collect();
+        let count = queries.len() as u64;
+        progress.stage("read_keys", count);
         let keys = queries.par_iter().map(|query| self.read_key(query)).collect::<Result<Vec<_>>>()?;
-        self.pack(self.select(&queries), &keys)
+        progress.stage("select", count);
+        let selected = self.select(&queries);
+        progress.stage("pack", count);
+        self.pack(selected, &keys)
     }
 
     fn update_cost(&self, changes: &[Change]) -> Result<UpdateEstimate> {

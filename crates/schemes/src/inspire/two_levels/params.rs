@@ -4,8 +4,8 @@ use papir_core::codec::{Reader, Writer};
 use papir_core::cost::{Counts, Operation, Work};
 use papir_core::scheme::Parameters;
 use papir_core::{
-    Description, Error, Goal, Limits, MAX_RECORDS, Privacy, Result, Security, Shape, Sizes, UpdateCost,
-    envelope,
+    Choice, Description, Error, Goal, Limits, MAX_RECORDS, Privacy, Result, Security, Shape, Sizes,
+    UpdateCost, envelope,
 };
 use papir_kernels::bits::packed_len;
 use papir_kernels::matvec_i16;
@@ -21,8 +21,8 @@ use super::digits::Digits;
 use super::layout::Layout;
 use super::noise::{Noise, NoiseInput, WORD_BITS};
 use super::search::{self, Bits};
-use crate::shared::units::Units;
 use crate::shared::shapes::{read_shape, write_shape};
+use crate::shared::units::Units;
 
 /// The scheme's name.
 pub(crate) const NAME: &str = "inspire2";
@@ -465,6 +465,17 @@ impl Parameters for Params {
         let affordable = Self::candidates(shape)?.into_iter().filter(|candidate| candidate.affordable(goal));
         let best = affordable.min_by(|a, b| a.score(goal).total_cmp(&b.score(goal)));
         best.ok_or_else(|| unfit(format!("{shape:?}: the packing matrices would exceed the database")))
+    }
+
+    fn with_choice(shape: Shape, choice: Choice) -> Result<Self> {
+        match choice {
+            Choice::Goal(goal) => Self::choose(shape, goal),
+            Choice::Columns(columns) => Self::with_columns(shape, Self::least_unit_words(shape)?, columns),
+            Choice::Packed { columns, words } => {
+                Self::with_columns(shape, usize::try_from(words).unwrap_or(usize::MAX), columns)
+            }
+            other => Err(other.refused_by(NAME)),
+        }
     }
 
     /// The least γ₀ and the next, with a t of every power of two around the square root of all units.

@@ -3,7 +3,7 @@
 use papir_core::codec::Reader;
 use papir_core::scheme::{self, Session};
 use papir_core::sections::{SectionSink, SectionSource};
-use papir_core::{AlignedBytes, BlobSlice, Change, Error, Progress, Records, Result};
+use papir_core::{AlignedBytes, BlobSlice, Change, Progress, Records, Result};
 use papir_lattice::mod_switch::lift_elements;
 use papir_lattice::packing::inspiring::{OnlineKey as Expanded, PartialInspiring};
 use papir_lattice::packing::{Bodies, KeyBodies, LweMasks, OnlineKey, Preprocessed, RingPacking};
@@ -71,17 +71,24 @@ impl scheme::Server<Inspire2> for Server {
         &self.public
     }
 
-    fn answer(&self, session: Session<'_, Inspire2>, query: &Query) -> Result<Answer> {
-        let answer = self.answer_many(vec![(session, query)])?.pop();
-        answer.ok_or(Error::BatchSize { scheme: NAME, found: 0, capacity: 1 })
-    }
-
-    fn answer_many(&self, batch: Vec<(Session<'_, Inspire2>, &Query)>) -> Result<Vec<Answer>> {
+    fn answer_many(
+        &self,
+        batch: Vec<(Session<'_, Inspire2>, &Query)>,
+        progress: &dyn Progress,
+    ) -> Result<Vec<Answer>> {
         let queries: Vec<&Query> = batch.into_iter().map(|(_, query)| query).collect();
+        let count = queries.len() as u64;
+        progress.stage("read_keys", count);
         let keys = self.read_keys(&queries)?;
-        let firsts = self.pack_first(self.select(&queries), &keys)?;
+        progress.stage("select", count);
+        let bodies = self.select(&queries);
+        progress.stage("pack_first", count);
+        let firsts = self.pack_first(bodies, &keys)?;
+        progress.stage("pack_second", count);
         let seconds = self.pack_second(&queries, &keys)?;
+        progress.stage("pack_online", count);
         let thirds = self.pack_online(&queries, &firsts, &keys)?;
+        progress.stage("switch", count);
         Ok(seconds.iter().zip(&thirds).map(|(second, third)| self.switch(second, third)).collect())
     }
 

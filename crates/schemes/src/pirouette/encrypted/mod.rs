@@ -31,12 +31,12 @@ use papir_core::Privacy;
 use papir_core::scheme::{Never, Scheme};
 use rand_core::CryptoRng;
 
-use crate::shared::empty_public::EmptyPublic;
 use crate::pirouette::client::{self, RetrievalClient, RetrievalSecret, State};
 use crate::pirouette::keys::{Gating, Keys};
 use crate::pirouette::path::Path;
 use crate::pirouette::wire::{PirouetteQuery, RetrievalAnswer};
 use crate::pirouette::{Full, Lengths};
+use crate::shared::empty_public::EmptyPublic;
 
 /// Pirouette over an encrypted database.
 pub struct Encrypted<T = Full>(PhantomData<fn() -> T>);

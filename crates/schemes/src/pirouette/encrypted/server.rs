@@ -12,12 +12,12 @@ use super::Encrypted;
 use super::ciphertexts::Ciphertexts;
 use super::params::EncryptedParams;
 use super::pick::Picker;
-use crate::shared::empty_public::EmptyPublic;
 use crate::pirouette::Lengths;
 use crate::pirouette::bits::{Bits, Finder, Plan};
 use crate::pirouette::fold::{Gates, respond};
 use crate::pirouette::keys::{Gating, Keys};
 use crate::pirouette::wire::{PirouetteQuery, RetrievalAnswer};
+use crate::shared::empty_public::EmptyPublic;
 use crate::shared::shapes::check_source;
 
 /// A prepared database.
@@ -27,6 +27,26 @@ pub struct EncryptedServer<T> {
 }
 
 impl<T: Lengths> EncryptedServer<T> {
+    /// Phases 0 to 3 for one query.
+    fn answer_one(
+        &self,
+        session: Session<'_, Encrypted<T>>,
+        query: &PirouetteQuery,
+        progress: &dyn Progress,
+    ) -> Result<RetrievalAnswer> {
+        let keys = session.require_keys()?;
+        progress.stage("bits", 1);
+        let bits = self.bits(keys, query)?;
+        progress.stage("gates", 1);
+        let gates = self.gates(keys, &bits)?;
+        progress.stage("fold", 1);
+        let mut planes = self.fold(&gates);
+        progress.stage("rotate", 1);
+        self.rotate(&gates, &mut planes);
+        progress.stage("switch", 1);
+        self.respond(keys, &planes)
+    }
+
     fn finder<'a>(&'a self, keys: &'a Keys<Gating>) -> Result<Finder<'a>> {
         Ok(Finder::new(&self.params.chain, keys.expanded(&self.params.chain)?, &self.params.gate))
     }
@@ -93,12 +113,12 @@ impl<T: Lengths> Server<Encrypted<T>> for EncryptedServer<T> {
         &EmptyPublic
     }
 
-    fn answer(&self, session: Session<'_, Encrypted<T>>, query: &PirouetteQuery) -> Result<RetrievalAnswer> {
-        let keys = session.require_keys()?;
-        let gates = self.gates(keys, &self.bits(keys, query)?)?;
-        let mut planes = self.fold(&gates);
-        self.rotate(&gates, &mut planes);
-        self.respond(keys, &planes)
+    fn answer_many(
+        &self,
+        batch: Vec<(Session<'_, Encrypted<T>>, &PirouetteQuery)>,
+        progress: &dyn Progress,
+    ) -> Result<Vec<RetrievalAnswer>> {
+        batch.into_iter().map(|(session, query)| self.answer_one(session, query, progress)).collect()
     }
 
     /// Those of this database's owner's key: clients see to it.

@@ -12,11 +12,11 @@ use rand_core::{Rng, SeedableRng};
 use super::Encrypted;
 use super::params::{EncryptedParams, Literal, noise};
 use super::server::EncryptedServer;
-use crate::shared::empty_public::EmptyPublic;
 use crate::pirouette::chain::{DEGREE, Grain};
 use crate::pirouette::client::{RetrievalClient, State};
 use crate::pirouette::keys::{Gating, Keys};
 use crate::pirouette::{Full, Lengths};
+use crate::shared::empty_public::EmptyPublic;
 
 type Params = EncryptedParams<Full>;
 

@@ -22,16 +22,18 @@ mod query;
 pub mod wire;
 
 use papir_core::Privacy;
+use papir_core::Progress;
 use papir_core::scheme::{Never, Scheme};
 use rand_core::CryptoRng;
+use rayon::prelude::*;
 
-use crate::shared::empty_public::EmptyPublic;
 use crate::pirouette::client::{RetrievalClient, RetrievalSecret, State};
 use crate::pirouette::keys::{Conversion, Keys};
 use crate::pirouette::path::{Path, Selecting};
 use crate::pirouette::retrieval::{Sections, Selection};
 use crate::pirouette::server::RetrievalServer;
 use crate::pirouette::wire::RetrievalAnswer;
+use crate::shared::empty_public::EmptyPublic;
 
 /// Respire.
 pub struct Respire;
@@ -69,7 +71,12 @@ impl Path for Respire {
 impl Selecting for Respire {
     const SECTIONS: Sections = Sections { bytes: "respire/database", values: "respire/transforms" };
 
-    fn select(params: &params::RespireParams, keys: &Conversion, query: &wire::RespireQuery) -> Selection {
-        expansion::expand(params, keys, query)
+    fn select(
+        params: &params::RespireParams,
+        batch: &[(&Conversion, &wire::RespireQuery)],
+        progress: &dyn Progress,
+    ) -> Vec<Selection> {
+        progress.stage("expand", batch.len() as u64);
+        batch.par_iter().map(|(keys, query)| expansion::expand(params, keys, query)).collect()
     }
 }

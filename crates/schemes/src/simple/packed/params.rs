@@ -1,5 +1,6 @@
 //! Checked parameters of SimpleYPIR and their choice for a shape and a goal.
 
+use papir_core::Choice;
 use papir_core::codec::{Reader, Writer};
 use papir_core::cost::{Counts, Operation, Work};
 use papir_core::scheme::{Goal, Parameters, Scheme};
@@ -154,6 +155,14 @@ impl Parameters for Params {
         let best = fit.into_iter().flatten().min_by(|a, b| a.score(goal).total_cmp(&b.score(goal)));
         let none = || Error::out_of_bounds("the number of packs in a column", 0, "1 or more");
         best.ok_or_else(|| errors.into_iter().filter_map(Result::err).next_back().unwrap_or_else(none))
+    }
+
+    fn with_choice(shape: Shape, choice: Choice) -> Result<Self> {
+        match choice {
+            Choice::Goal(goal) => Self::choose(shape, goal),
+            Choice::Columns(columns) => Self::with_columns(shape, columns),
+            other => Err(other.refused_by(SimpleYpir::NAME)),
+        }
     }
 
     fn label(&self) -> String {

@@ -2,7 +2,7 @@
 
 use papir_core::scheme::{self, Parameters, Scheme, Session};
 use papir_core::sections::{SectionSink, SectionSource};
-use papir_core::{Change, Error, Progress, Records, Result};
+use papir_core::{Change, Progress, Records, Result};
 use papir_ring::prg::Seed;
 use rand_core::CryptoRng;
 use rayon::prelude::*;
@@ -44,17 +44,21 @@ impl scheme::Server<SimpleYpir> for Server {
         &self.public
     }
 
-    fn answer(&self, _session: Session<'_, SimpleYpir>, query: &SelectionQuery) -> Result<SelectionAnswer> {
-        let answer = self.answers(&[query])?.pop();
-        answer.ok_or(Error::BatchSize { scheme: SimpleYpir::NAME, found: 0, capacity: 1 })
-    }
-
     fn answer_many(
         &self,
         batch: Vec<(Session<'_, SimpleYpir>, &SelectionQuery)>,
+        progress: &dyn Progress,
     ) -> Result<Vec<SelectionAnswer>> {
         let queries: Vec<&SelectionQuery> = batch.into_iter().map(|(_, query)| query).collect();
-        self.answers(&queries)
+        let count = queries.len() as u64;
+        progress.stage("read_keys", count);
+        let keys = queries.par_iter().map(|query| self.read_key(query)).collect::<Result<Vec<_>>>()?;
+        progress.stage("select", count);
+        let selected = self.select(&queries);
+        progress.stage("pack", count);
+        let packed = self.pack(selected, &keys.iter().collect::<Vec<_>>())?;
+        progress.stage("round", count);
+        Ok(packed.iter().map(|packed| self.round(packed)).collect())
     }
 
     fn update_cost(&self, changes: &[Change]) -> Result<scheme::UpdateEstimate> {
@@ -126,11 +130,5 @@ impl Server {
     /// Switches a packed column to the few bits that an answer carries.
     pub fn round(&self, packed: &Selected) -> SelectionAnswer {
         self.matrix.round(self.params.selection(), packed)
-    }
-
-    fn answers(&self, queries: &[&SelectionQuery]) -> Result<Vec<SelectionAnswer>> {
-        let keys = queries.par_iter().map(|query| self.read_key(query)).collect::<Result<Vec<_>>>()?;
-        let packed = self.pack(self.select(queries), &keys.iter().collect::<Vec<_>>())?;
-        Ok(packed.iter().map(|packed| self.round(packed)).collect())
     }
 }

@@ -11,15 +11,15 @@ use super::noise::LOG2_DELTA;
 use super::params::ZipDoubleParams;
 use super::wire::{ZipDoubleAnswer, ZipDoubleQuery};
 use super::{ZipDouble, second_masks};
-use crate::zip::compression::Strength;
-use crate::zip::compression::client::{Opening, Row, State};
-use crate::zip::compression::slots::decode;
-use crate::zip::compression::wire::{Keys, Public, Ticket};
 use crate::double::client::decode_unit;
 use crate::double::digits::{CENTRE, DIGIT_BITS};
 use crate::double::first::first_masks;
 use crate::double::layout::Place;
 use crate::double::noise::FIRST;
+use crate::zip::compression::Strength;
+use crate::zip::compression::client::{Opening, Row, State};
+use crate::zip::compression::slots::decode;
+use crate::zip::compression::wire::{Keys, Public, Ticket};
 
 /// What opens one answer: a key for each level and where the record lies in its unit.
 pub struct ZipDoubleSecret {

@@ -11,11 +11,11 @@
 
 use papir_lattice::lwe32::{LOG2_Q, MODULE_SIGMA, N};
 
-use crate::zip::compression::noise::{EXACT, variance};
-use crate::zip::compression::slots::{LOG2_UNIT, SLOT_BITS};
 use crate::double::digits::{CENTRE, DIGIT_BITS};
 use crate::double::layout::Layout;
 use crate::double::noise::{FEW, FILL, SAMPLER_LOG2, TAIL_LOG2, coefficients, first_bound};
+use crate::zip::compression::noise::{EXACT, variance};
+use crate::zip::compression::slots::{LOG2_UNIT, SLOT_BITS};
 
 /// log₂ of Δ = q/p.
 pub(super) const LOG2_DELTA: u32 = LOG2_Q - DIGIT_BITS;

@@ -2,6 +2,7 @@
 
 use std::marker::PhantomData;
 
+use papir_core::Choice;
 use papir_core::codec::{Reader, Writer};
 use papir_core::cost::{Counts, Operation, Work};
 use papir_core::scheme::{Goal, Parameters};
@@ -14,14 +15,14 @@ use papir_lattice::lwe32::matrix::transformed_bytes;
 use papir_lattice::lwe32::{LOG2_Q, LweParams, MODULE_SIGMA, N, SIGMA, matrix_bytes};
 
 use super::noise::{self, Budget, LOG2_DELTA};
-use crate::zip::compression::params::{DIGEST_BYTES, SEED_BYTES, cheapest};
-use crate::zip::compression::{Compressed, Compression, Strength};
 use crate::double::digits::{BODY, DIGIT_BITS};
 use crate::double::layout::{Layout, MAX_RECORD_BITS, MAX_SIDE, units_of};
 use crate::double::noise::coefficients;
 use crate::double::second::digit_rows;
 use crate::shared::parameter_errors::unfit;
 use crate::shared::shapes::{SHAPE_BYTES, read_shape, write_shape};
+use crate::zip::compression::params::{DIGEST_BYTES, SEED_BYTES, cheapest};
+use crate::zip::compression::{Compressed, Compression, Strength};
 
 /// Bytes of encoded parameters.
 const ENCODED_BYTES: usize = SHAPE_BYTES + 8 + 4;
@@ -177,6 +178,15 @@ impl<T: Strength> ZipDoubleParams<T> {
 impl<T: Strength> Parameters for ZipDoubleParams<T> {
     fn choose(shape: Shape, goal: Goal) -> Result<Self> {
         Self::choose_packed(shape, goal, None)
+    }
+
+    fn with_choice(shape: Shape, choice: Choice) -> Result<Self> {
+        match choice {
+            Choice::Goal(goal) => Self::choose(shape, goal),
+            Choice::Registered { goal, key_bits, .. } => Self::choose_packed(shape, goal, key_bits),
+            Choice::Columns(columns) => Self::with_columns(shape, columns, 1),
+            other => Err(other.refused_by(T::ZIP_DOUBLE.0)),
+        }
     }
 
     fn label(&self) -> String {

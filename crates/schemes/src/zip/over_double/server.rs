@@ -10,17 +10,17 @@ use rand_core::CryptoRng;
 use super::params::ZipDoubleParams;
 use super::wire::{ZipDoubleAnswer, ZipDoubleQuery};
 use super::{ZipDouble, second_masks, update};
+use crate::double::digits;
+use crate::double::first::{self, ByteMatrix, FirstLevel, first_masks};
+use crate::double::second::{Ciphertexts, SecondLevel, digit_rows};
+use crate::double::server::stored;
+use crate::shared::shapes::check_source;
 use crate::zip::compression::Strength;
 use crate::zip::compression::hint::CompressedHint;
 use crate::zip::compression::params::SEED_BYTES;
 use crate::zip::compression::slots::centred_row;
 use crate::zip::compression::ticket;
 use crate::zip::compression::wire::{Keys, MaskedKey, Public, Ticket};
-use crate::double::digits;
-use crate::double::first::{self, ByteMatrix, FirstLevel, first_masks};
-use crate::double::second::{Ciphertexts, SecondLevel, digit_rows};
-use crate::double::server::stored;
-use crate::shared::shapes::check_source;
 
 const SEED: &str = "zipdouble/seed";
 const DATABASE: &str = "zipdouble/database";
@@ -57,18 +57,21 @@ impl<T: Strength> Server<ZipDouble<T>> for ZipDoubleServer<T> {
         &self.public
     }
 
-    fn answer(&self, session: Session<'_, ZipDouble<T>>, query: &ZipDoubleQuery) -> Result<ZipDoubleAnswer> {
-        self.answer_many(vec![(session, query)])?.pop().ok_or(Error::NotDecodable)
-    }
-
     fn answer_many(
         &self,
         batch: Vec<(Session<'_, ZipDouble<T>>, &ZipDoubleQuery)>,
+        progress: &dyn Progress,
     ) -> Result<Vec<ZipDoubleAnswer>> {
+        let count = batch.len() as u64;
+        progress.stage("session", count);
         let sessions = batch.iter().map(|(session, query)| self.session(session, query));
         let sessions = sessions.collect::<Result<Vec<_>>>()?;
         let queries: Vec<&ZipDoubleQuery> = batch.into_iter().map(|(_, query)| query).collect();
-        let (rows, products) = (self.levels(&queries), self.second_products(&queries));
+        progress.stage("levels", count);
+        let rows = self.levels(&queries);
+        progress.stage("second_product", count);
+        let products = self.second_products(&queries);
+        progress.stage("join", count);
         let answers = sessions.into_iter().zip(&queries).zip(rows.iter().zip(&products));
         answers
             .map(|((session, query), (rows, products))| self.join(session, query, rows, products))

@@ -8,10 +8,10 @@ use papir_lattice::lwe32::matrix::transformed_bytes;
 
 use super::second_masks;
 use super::server::ZipDoubleServer;
-use crate::zip::compression::Strength;
 use crate::double::first::first_masks;
 use crate::double::second::digit_rows;
 use crate::double::update::{change_bytes, change_digits, from_scratch, hint_rows, touched_units};
+use crate::zip::compression::Strength;
 
 /// What [`update`] with these changes would cost.
 ///

@@ -11,10 +11,10 @@ use super::noise::{CENTRE, LOG2_DELTA};
 use super::params::ZipParams;
 use super::wire::{ZipAnswer, ZipQuery};
 use super::{Strength, Zip, masks};
-use crate::zip::compression::client::{Opening, Row, State};
-use crate::zip::compression::wire::{Keys, Public, Ticket};
 use crate::simple::columns;
 use crate::simple::layout::Place;
+use crate::zip::compression::client::{Opening, Row, State};
+use crate::zip::compression::wire::{Keys, Public, Ticket};
 
 /// What opens one answer, and where the record lies in its column.
 pub struct ZipSecret {

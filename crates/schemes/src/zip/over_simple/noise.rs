@@ -10,9 +10,9 @@
 
 use papir_lattice::lwe32::{LOG2_Q, MODULE_SIGMA};
 
+use crate::simple::layout::Layout;
 use crate::zip::compression::noise::{EXACT, variance};
 use crate::zip::compression::slots::{LOG2_UNIT, SLOT_BITS};
-use crate::simple::layout::Layout;
 
 /// What centring takes off a word.
 pub(super) const CENTRE: u8 = 128;

@@ -2,6 +2,7 @@
 
 use std::marker::PhantomData;
 
+use papir_core::Choice;
 use papir_core::codec::{Reader, Writer};
 use papir_core::cost::{Operation, Work};
 use papir_core::scheme::{Goal, Parameters};
@@ -14,10 +15,10 @@ use papir_lattice::lwe32::{LOG2_Q, MODULE_SIGMA, matrix_bytes};
 
 use super::Strength;
 use super::noise::{self, Budget, LOG2_DELTA, LOG2_P};
-use crate::zip::compression::params::{DIGEST_BYTES, SEED_BYTES, cheapest};
-use crate::zip::compression::{Compressed, Compression};
 use crate::shared::shapes::{SHAPE_BYTES, read_shape, write_shape};
 use crate::simple::layout::{Layout, heights};
+use crate::zip::compression::params::{DIGEST_BYTES, SEED_BYTES, cheapest};
+use crate::zip::compression::{Compressed, Compression};
 
 /// Bytes of encoded parameters.
 const ENCODED_BYTES: usize = SHAPE_BYTES + 8 + 4;
@@ -124,6 +125,16 @@ impl<T: Strength> ZipParams<T> {
 impl<T: Strength> Parameters for ZipParams<T> {
     fn choose(shape: Shape, goal: Goal) -> Result<Self> {
         Self::choose_packed(shape, goal, None)
+    }
+
+    fn with_choice(shape: Shape, choice: Choice) -> Result<Self> {
+        match choice {
+            Choice::Goal(goal) => Self::choose(shape, goal),
+            Choice::Registered { goal, key_bits, .. } => Self::choose_packed(shape, goal, key_bits),
+            // Records of whole bytes are units of one record.
+            Choice::Columns(columns) => Self::new(shape, shape.records().div_ceil(columns.max(1)), 1),
+            other => Err(other.refused_by(T::ZIP.0)),
+        }
     }
 
     fn label(&self) -> String {

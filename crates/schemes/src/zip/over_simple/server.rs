@@ -11,12 +11,12 @@ use super::noise::CENTRE;
 use super::params::ZipParams;
 use super::wire::{ZipAnswer, ZipQuery};
 use super::{ByteMatrix, Strength, Zip, masks, update};
+use crate::shared::shapes::check_source;
+use crate::simple::columns;
 use crate::zip::compression::hint::CompressedHint;
 use crate::zip::compression::params::SEED_BYTES;
 use crate::zip::compression::ticket;
 use crate::zip::compression::wire::{Keys, MaskedKey, Public, Ticket};
-use crate::shared::shapes::check_source;
-use crate::simple::columns;
 
 const SEED: &str = "zip/seed";
 const DATABASE: &str = "zip/database";
@@ -48,15 +48,21 @@ impl<T: Strength> Server<Zip<T>> for ZipServer<T> {
         &self.public
     }
 
-    fn answer(&self, session: Session<'_, Zip<T>>, query: &ZipQuery) -> Result<ZipAnswer> {
-        self.answer_many(vec![(session, query)])?.pop().ok_or(Error::NotDecodable)
-    }
-
-    fn answer_many(&self, batch: Vec<(Session<'_, Zip<T>>, &ZipQuery)>) -> Result<Vec<ZipAnswer>> {
+    fn answer_many(
+        &self,
+        batch: Vec<(Session<'_, Zip<T>>, &ZipQuery)>,
+        progress: &dyn Progress,
+    ) -> Result<Vec<ZipAnswer>> {
+        let count = batch.len() as u64;
+        progress.stage("session", count);
         let sessions = batch.iter().map(|(session, query)| self.session(session, query));
         let sessions = sessions.collect::<Result<Vec<_>>>()?;
         let queries: Vec<&ZipQuery> = batch.into_iter().map(|(_, query)| query).collect();
-        let (rows, products) = (self.select(&queries), self.second_products(&queries));
+        progress.stage("select", count);
+        let rows = self.select(&queries);
+        progress.stage("second_product", count);
+        let products = self.second_products(&queries);
+        progress.stage("join", count);
         let answers = sessions.into_iter().zip(&queries).zip(rows.iter().zip(&products));
         answers
             .map(|((session, query), (rows, products))| self.join(session, query, rows, products))

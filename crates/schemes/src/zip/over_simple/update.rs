@@ -10,8 +10,8 @@ use papir_lattice::lwe32::matrix::transformed_bytes;
 
 use super::Strength;
 use super::server::{ZipServer, hint_rows};
-use crate::zip::compression::wire::Public;
 use crate::simple::columns;
+use crate::zip::compression::wire::Public;
 
 /// What [`update`] with these changes would cost.
 ///

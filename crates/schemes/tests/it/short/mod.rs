@@ -4,12 +4,12 @@ use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
 use papir_core::erased::{Erased, ErasedScheme};
 use papir_core::{NotPrivate, OwnerKey, Privacy};
-use papir_schemes::pirouette::encrypted::Encrypted;
 use papir_research::newton::{Newton, Variant};
+use papir_schemes::pirouette::encrypted::Encrypted;
 use papir_schemes::pirouette::{Lengths, Pirouette};
 use papir_schemes::registry;
-use papir_schemes::zip::over_simple::{Strength, Zip};
 use papir_schemes::zip::over_double::ZipDouble;
+use papir_schemes::zip::over_simple::{Strength, Zip};
 
 /// ZipPIR with a modulus that anybody can factor.
 #[derive(Clone, Copy, Debug)]

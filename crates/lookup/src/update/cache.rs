@@ -1,66 +1,66 @@
-//! Buckets that are open for changes.
+//! Cache of buckets during an update.
 
 use std::collections::BTreeMap;
 
 use papir_core::{Change, Error as CoreError};
 
-use super::OwnedTable;
-use crate::Result;
+use super::outcome::OwnedTable;
 use crate::bucket::EntryFormat;
+use crate::error::Result;
 use crate::hash::KeyHash;
 use crate::ids::KeyId;
 use crate::layout::KeywordLayout;
 
-/// Buckets of a run: bounds what is held of those between them.
+/// Maximum number of changed buckets read at once: bounds the memory for those between them.
 const RUN_BUCKETS: usize = 256;
 
-/// What an entry finds in a bucket.
+/// Outcome of inserting an entry into a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Put {
     Done,
-    /// The bucket has no room for it.
+    /// The bucket has too little room.
     Full,
-    /// Another entry has its tag.
+    /// Another entry has the same tag.
     TagTaken,
 }
 
-/// A bucket, and its entries as they are to be.
-struct Drawer {
+/// A bucket's bytes before the update, and its entries after it.
+struct CachedBucket {
     before: Vec<u8>,
     entries: Vec<u8>,
 }
 
-/// The buckets of a table that changes need, read when they are first asked for.
-pub(super) struct Drawers<'a> {
+/// The buckets that an update needs, each read on first use.
+pub(super) struct BucketCache<'a> {
     table: OwnedTable<'a>,
     format: EntryFormat,
-    open: BTreeMap<u64, Drawer>,
+    buckets: BTreeMap<u64, CachedBucket>,
 }
 
-impl<'a> Drawers<'a> {
-    /// All closed. `format` is that of the entries, old and new.
+impl<'a> BucketCache<'a> {
+    /// An empty cache. `format` is the format of the entries before and after the update.
     pub(super) fn new(table: OwnedTable<'a>, format: EntryFormat) -> Self {
-        Self { table, format, open: BTreeMap::new() }
+        Self { table, format, buckets: BTreeMap::new() }
     }
 
-    /// Reads the buckets of these numbers, those near each other together: a prepared database decodes
-    /// many records at once or none.
-    pub(super) fn open_all(&mut self, mut buckets: Vec<u64>) -> Result<()> {
-        /// Buckets between two that are read along with them.
+    /// Reads these buckets. Neighbours are read together, as a prepared database decodes many
+    /// records at once.
+    pub(super) fn read(&mut self, mut buckets: Vec<u64>) -> Result<()> {
+        // Maximum gap between two buckets that are read together.
         const NEAR: u64 = 32;
-        buckets.retain(|bucket| !self.open.contains_key(bucket));
+        buckets.retain(|bucket| !self.buckets.contains_key(bucket));
         buckets.sort_unstable();
         buckets.dedup();
         for run in buckets.chunk_by(|a, b| b - a <= NEAR) {
             for part in run.chunks(RUN_BUCKETS) {
-                self.open_run(part)?;
+                self.read_run(part)?;
             }
         }
         Ok(())
     }
 
     /// Reads the buckets of a run, and what lies between them.
-    fn open_run(&mut self, run: &[u64]) -> Result<()> {
+    fn read_run(&mut self, run: &[u64]) -> Result<()> {
         let (Some(&first), Some(&last)) = (run.first(), run.last()) else {
             return Ok(());
         };
@@ -71,12 +71,12 @@ impl<'a> Drawers<'a> {
             let start = (bucket - first) as usize * bytes;
             let before = packed[start..start + bytes].to_vec();
             let entries = before[..self.used(&before)?].to_vec();
-            self.open.insert(bucket, Drawer { before, entries });
+            self.buckets.insert(bucket, CachedBucket { before, entries });
         }
         Ok(())
     }
 
-    /// The bytes of a bucket's entries.
+    /// Length of a bucket's entries in bytes.
     fn used(&self, bucket: &[u8]) -> Result<usize> {
         let mut rest = bucket;
         while let Some((_, _, next)) = self.format.split(rest)? {
@@ -85,22 +85,22 @@ impl<'a> Drawers<'a> {
         Ok(bucket.len() - rest.len())
     }
 
-    fn drawer(&mut self, bucket: u64) -> Result<&mut Drawer> {
-        if !self.open.contains_key(&bucket) {
-            self.open_all(vec![bucket])?;
+    fn bucket(&mut self, bucket: u64) -> Result<&mut CachedBucket> {
+        if !self.buckets.contains_key(&bucket) {
+            self.read(vec![bucket])?;
         }
-        self.open.get_mut(&bucket).ok_or_else(|| missing().into())
+        self.buckets.get_mut(&bucket).ok_or_else(|| missing().into())
     }
 
-    /// Bytes of the entries of a bucket.
+    /// Bytes of a bucket's entries after the changes so far.
     pub(super) fn load(&mut self, bucket: u64) -> Result<u32> {
-        Ok(self.drawer(bucket)?.entries.len() as u32)
+        Ok(self.bucket(bucket)?.entries.len() as u32)
     }
 
     /// The tags of a bucket's entries.
     pub(super) fn tags(&mut self, bucket: u64) -> Result<Vec<u64>> {
         let format = self.format;
-        let (mut rest, mut tags) = (self.drawer(bucket)?.entries.as_slice(), Vec::new());
+        let (mut rest, mut tags) = (self.bucket(bucket)?.entries.as_slice(), Vec::new());
         while let Some((tag, _, next)) = format.split(rest)? {
             tags.push(tag);
             rest = next;
@@ -108,16 +108,16 @@ impl<'a> Drawers<'a> {
         Ok(tags)
     }
 
-    /// The value of a key that the table has.
+    /// Reads the value of a key of the table.
     ///
     /// # Errors
-    /// [`CoreError::Malformed`] when its entries are not there: ids and buckets are of different tables.
+    /// [`CoreError::Malformed`] if an entry is missing: ids and buckets belong to different tables.
     pub(super) fn value(&mut self, layout: &KeywordLayout, id: &KeyId) -> Result<Vec<u8>> {
         let (format, mut value) = (self.format, Vec::new());
         for chunk in 0..layout.dimensions.lookups {
             let hash = layout.seeds.chunk(id, chunk);
-            let drawer = self.drawer(layout.bucket_vartime(&hash))?;
-            let found = format.find_vartime(&drawer.entries, hash.tag)?.ok_or_else(missing)?;
+            let bucket = self.bucket(layout.bucket_vartime(&hash))?;
+            let found = format.find_vartime(&bucket.entries, hash.tag)?.ok_or_else(missing)?;
             value.extend_from_slice(found.payload);
             if found.remaining == found.payload.len() {
                 return Ok(value);
@@ -126,10 +126,10 @@ impl<'a> Drawers<'a> {
         Err(missing().into())
     }
 
-    /// Takes the entry of a chunk out of its bucket, if it is there.
+    /// Removes the entry of a chunk from its bucket and returns it, if present.
     pub(super) fn take(&mut self, bucket: u64, hash: &KeyHash) -> Result<Option<Vec<u8>>> {
         let format = self.format;
-        let entries = &mut self.drawer(bucket)?.entries;
+        let entries = &mut self.bucket(bucket)?.entries;
         let mut start = 0;
         while let Some((tag, _, next)) = format.split(&entries[start..])? {
             let end = entries.len() - next.len();
@@ -141,10 +141,10 @@ impl<'a> Drawers<'a> {
         Ok(None)
     }
 
-    /// Puts an entry into a bucket.
+    /// Inserts an entry into a bucket.
     pub(super) fn put(&mut self, bucket: u64, hash: &KeyHash, entry: &[u8]) -> Result<Put> {
         let (format, most) = (self.format, self.table.layout.record_bytes());
-        let entries = &mut self.drawer(bucket)?.entries;
+        let entries = &mut self.bucket(bucket)?.entries;
         if format.find_vartime(entries, hash.tag)?.is_some() {
             return Ok(Put::TagTaken);
         }
@@ -155,18 +155,18 @@ impl<'a> Drawers<'a> {
         Ok(Put::Done)
     }
 
-    /// The buckets that differ from what they were.
-    pub(super) fn close(self) -> Vec<Change> {
-        let differs = |(index, drawer): (u64, Drawer)| {
-            let Drawer { before, entries: mut record } = drawer;
+    /// Returns the buckets that have changed.
+    pub(super) fn into_changes(self) -> Vec<Change> {
+        let change = |(index, bucket): (u64, CachedBucket)| {
+            let CachedBucket { before, entries: mut record } = bucket;
             record.resize(before.len(), 0);
             (record != before).then_some(Change { index, record })
         };
-        self.open.into_iter().filter_map(differs).collect()
+        self.buckets.into_iter().filter_map(change).collect()
     }
 }
 
-/// Ids and buckets that are not of one table.
+/// The error for ids and buckets of different tables.
 pub(super) fn missing() -> CoreError {
     CoreError::malformed("a keyword table", "a key without an entry", "the ids of the keys that it holds")
 }

@@ -1,4 +1,4 @@
-//! A generator for a crate of an older interface.
+//! Adapter from `rand_core` 0.10 to the `rand_core` 0.6 of `voprf`.
 
 use rand_core::CryptoRng;
 use rand_core_06 as old;

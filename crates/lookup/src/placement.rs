@@ -1,40 +1,40 @@
-//! Places items in buckets: searches the pilots under which every bucket holds what falls in it.
+//! Placement of items in buckets: searches pilots under which no bucket overflows.
 //!
-//! Regions are independent of each other. In a region, the items of one pilot are placed
+//! Regions are independent of each other. Within a region, the items of one pilot are placed
 //! together, heaviest pilot first, each under the first pilot value that overfills no bucket
-//! (hash, displace; Belazzougui, Botelho and Dietzfelbinger, "Hash, displace, and compress",
-//! 2009, here with buckets that hold many items). Where buckets hold many items, one pilot steers
-//! a region of 16 buckets, a few bytes for thousands of keys; where they hold few, the sum of a
-//! small region varies too much, and regions are large with a pilot for every few keys.
+//! (Belazzougui, Botelho and Dietzfelbinger, "Hash, displace, and compress", 2009, here with
+//! buckets that hold many items). If buckets hold many items, one pilot steers a region of 16
+//! buckets: a few bytes for thousands of keys. If they hold few, the total of a small region varies
+//! too much; regions are then large and have a pilot for every few keys.
 
 use papir_core::Progress;
 
 use crate::dimensions::Dimensions;
+use crate::error::{Error, Result};
 use crate::grid::Grid;
 use crate::hash::KeyHash;
-use crate::{Error, Result};
 
-/// One entry to place.
+/// A chunk of an entry's value, to be placed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Item {
     pub(crate) hash: KeyHash,
-    /// Which entry of the source.
+    /// Number of the entry in the source.
     pub(crate) entry: u32,
-    /// Which chunk of its value.
+    /// Number of the chunk in the value.
     pub(crate) chunk: u32,
-    /// Bytes in the bucket.
+    /// Bytes that it takes in a bucket.
     pub(crate) bytes: u32,
 }
 
-/// The weights of all items.
+/// Statistics of the items' lengths.
 struct Weights {
     items: u64,
     /// Bytes of all items.
     bytes: u64,
     /// Items of typical length that fill a bucket: capacity · Σ bytes / Σ bytes². The load of a
-    /// bucket varies as if it held so many equal items.
+    /// bucket varies as if it held this many equal items.
     slots: f64,
-    /// items · Σ bytes² / (Σ bytes)²: 1 for items of one length, large where a few fill most buckets.
+    /// items · Σ bytes² / (Σ bytes)²: 1 for items of one length, large if a few fill most buckets.
     skew: f64,
 }
 
@@ -47,12 +47,12 @@ impl Weights {
         Self { items: items.len() as u64, bytes, slots, skew }
     }
 
-    /// The buckets that hold the bytes of all items, if nothing is left over.
+    /// The minimum number of buckets: no byte is left free.
     fn least(&self, capacity: u32) -> u64 {
         self.bytes.div_ceil(capacity.into()).max(1)
     }
 
-    /// A grid of at least `records` buckets.
+    /// The grid for at least `records` buckets.
     fn grid(&self, records: u64) -> Grid {
         let region_buckets = if self.slots >= MANY_SLOTS { 16.0 } else { REGION_ITEMS / self.slots };
         let regions = (records as f64 / region_buckets).round().max(1.0) as u64;
@@ -64,29 +64,29 @@ impl Weights {
         Grid { regions: regions as u32, buckets: records.div_ceil(regions) as u32, pilots }
     }
 
-    /// How many keys share a pilot where a region has many. More keys make a smaller layout and a
-    /// larger table: this many give tables of 1.04 (one slot) to 1.2 (40 slots) times their items'
-    /// bytes, as `tests/it/overhead.rs` measures. Where few long items fill most buckets, keys have
-    /// few buckets to go to, and fewer of them can go together.
+    /// Number of keys per pilot in a region of many pilots. More keys give a smaller layout and a
+    /// larger table: this number gives tables of 1.04 (one slot) to 1.2 (40 slots) times the bytes
+    /// of their items, as `tests/it/overhead.rs` measures. If a few long items fill most buckets,
+    /// the other keys have few buckets left, and fewer of them can share a pilot.
     fn keys_per_pilot(&self) -> f64 {
         ((4.0 + 1.5 * self.slots) / self.skew).max(2.5)
     }
 }
 
-/// From so many items a bucket on, one pilot steers a whole region.
+/// Number of items per bucket from which one pilot steers a whole region.
 const MANY_SLOTS: f64 = 48.0;
-/// Items in a region that has many pilots.
+/// Items per region of many pilots.
 const REGION_ITEMS: f64 = 16384.0;
 
-/// The most buckets of a table: regions and items are numbered in 32 bits.
+/// Maximum number of buckets: regions and items have 32-bit numbers.
 const MAX_BUCKETS: u64 = 1 << 32;
 
-/// Finds a grid and its pilots: the densest in which all items fit, then one that has `room` per cent more
-/// buckets.
+/// Finds the densest grid that fits all items, then one with `room` per cent more buckets. Returns
+/// the grid and its pilots.
 ///
 /// # Errors
-/// [`Error::Placement`] when a table of four times the bytes of all items is not enough, or they are more than
-/// 2³².
+/// [`Error::Placement`] if a table of four times the bytes of all items is too small, or there are
+/// more than 2³² items.
 pub(crate) fn place_all(
     items: &[Item],
     dimensions: &Dimensions,
@@ -104,7 +104,7 @@ pub(crate) fn place_all(
     place_from(items, &weights, wider, capacity, progress)
 }
 
-/// The first grid of at least `first` buckets in which all items fit.
+/// Finds the first grid of at least `first` buckets that fits all items.
 fn place_from(
     items: &[Item],
     weights: &Weights,
@@ -114,7 +114,7 @@ fn place_from(
 ) -> Result<(Grid, Vec<u16>)> {
     let most = (first + 3 * weights.least(capacity) + 16).min(MAX_BUCKETS);
     let mut records = first;
-    // More items than 32 bits number are not placed either.
+    // Item numbers have 32 bits, so more items than that are refused as well.
     while records <= most && weights.items <= MAX_BUCKETS {
         let grid = weights.grid(records);
         if let Some(pilots) = Placement::new(items, grid, capacity).and_then(|p| p.search(progress)) {
@@ -125,20 +125,20 @@ fn place_from(
     Err(Error::Placement { entries: weights.items, records, bucket_bytes: capacity.into() })
 }
 
-/// Items sorted by region, fullest region first.
+/// Items grouped by region.
 struct Placement<'a> {
     items: &'a [Item],
     grid: Grid,
     capacity: u32,
-    /// Item numbers; those of region r are `starts[r]..starts[r + 1]`.
+    /// Item numbers; those of region r are at `starts[r]..starts[r + 1]`.
     order: Vec<u32>,
     starts: Vec<usize>,
-    /// Regions, fullest first: if one fails, it fails early.
+    /// Regions, fullest first, so that a grid that is too small fails early.
     regions: Vec<u32>,
 }
 
 impl<'a> Placement<'a> {
-    /// Sorts the items; `None` when some region's items are more than its buckets can hold.
+    /// Groups the items; `None` if a region has more bytes than its buckets.
     fn new(items: &'a [Item], grid: Grid, capacity: u32) -> Option<Self> {
         let mut bytes = vec![0u64; grid.regions as usize];
         let mut starts = vec![0usize; grid.regions as usize + 1];
@@ -158,7 +158,7 @@ impl<'a> Placement<'a> {
         Some(Self { items, grid, capacity, order, starts, regions })
     }
 
-    /// The pilots of all regions; `None` when some region has none that fit.
+    /// Searches the pilots of all regions; `None` if a region has none that fit.
     fn search(&self, progress: &dyn Progress) -> Option<Vec<u16>> {
         progress.stage("placing keys", self.regions.len() as u64);
         let per_region = self.grid.pilots as usize;
@@ -175,7 +175,7 @@ impl<'a> Placement<'a> {
     }
 }
 
-/// Item numbers in the order of `class`, of which `starts` has the first positions.
+/// Sorts item numbers by `class`; `starts` has the first position of each class.
 fn sorted_by(items: &[Item], starts: &[usize], class: impl Fn(&Item) -> usize) -> Vec<u32> {
     let mut next = starts.to_vec();
     let mut order = vec![0u32; items.len()];
@@ -187,23 +187,23 @@ fn sorted_by(items: &[Item], starts: &[usize], class: impl Fn(&Item) -> usize) -
     order
 }
 
-/// What the search needs to know of an item.
+/// An item as the pilot search sees it.
 #[derive(Clone, Copy)]
 pub(crate) struct Piece {
-    /// Counted inside its region.
+    /// Number of its pilot within the region.
     pub(crate) pilot: u32,
     pub(crate) bytes: u32,
     pub(crate) spot: u64,
 }
 
-/// One region while its pilots are searched; reused for all regions.
+/// A region during the search of its pilots; reused for all regions.
 pub(crate) struct Region {
     grid: Grid,
     capacity: u32,
     pieces: Vec<Piece>,
     /// Bytes in each bucket.
     loads: Vec<u32>,
-    /// Buckets that the pilot under trial has touched.
+    /// Buckets that the current pilot value has added to.
     touched: Vec<u32>,
 }
 
@@ -213,7 +213,7 @@ impl Region {
         Self { grid, capacity, pieces: Vec::new(), loads, touched: Vec::new() }
     }
 
-    /// A region whose buckets hold so many bytes already, for one more pilot.
+    /// A region with these bytes in its buckets, for one more pilot.
     pub(crate) fn loaded(grid: Grid, capacity: u32, loads: Vec<u32>) -> Self {
         Self { grid, capacity, pieces: Vec::new(), loads, touched: Vec::new() }
     }
@@ -229,7 +229,7 @@ impl Region {
         self.pieces.sort_unstable_by_key(|piece| piece.pilot);
     }
 
-    /// Finds all pilots of the region, heaviest first.
+    /// Searches all pilots of the region, heaviest first.
     fn place(&mut self, pilots: &mut [u16]) -> Option<()> {
         let pieces = std::mem::take(&mut self.pieces);
         let mut groups: Vec<(u64, &[Piece])> = pieces
@@ -245,22 +245,24 @@ impl Region {
         placed
     }
 
-    /// The first pilot under which the group fits, and its bytes added to the loads. Large groups
-    /// get fewer trials, so that a region that does not fit is given up within a fraction of a second.
+    /// As [`Region::first_pilot`], with fewer trials for larger groups: a region that does not fit
+    /// is given up within a fraction of a second.
     fn find_pilot(&mut self, group: &[Piece]) -> Option<u16> {
         const WORK: usize = 1 << 23;
         let trials = (WORK / group.len()).clamp(256, 1 << 16);
         self.first_pilot(group, trials)
     }
 
-    /// The first of `trials` pilots under which the group fits, and its bytes added to the loads.
+    /// Finds the first of `trials` pilot values under which the group fits, and adds its bytes to
+    /// the loads.
     pub(crate) fn first_pilot(&mut self, group: &[Piece], trials: usize) -> Option<u16> {
         (0..=u16::MAX).take(trials).find(|&pilot| self.try_pilot(group, pilot))
     }
 
-    /// The pilot, of a few hundred, under which the fewest pieces of a group find their bucket full. Other
-    /// turns try other pilots, so that groups that give way to each other do not go on doing so.
-    pub(crate) fn least_crowded(&self, group: &[Piece], turn: usize) -> u16 {
+    /// Finds the value, among a few hundred, under which the fewest pieces of a group overflow
+    /// their bucket. Each turn tries other values, so that two groups do not evict each other
+    /// forever.
+    pub(crate) fn fewest_overflows(&self, group: &[Piece], turn: usize) -> u16 {
         const TRIALS: usize = 512;
         let full = |pilot: u16| {
             let load = |piece: &Piece| self.loads[self.grid.bucket(piece.spot, pilot) as usize];
@@ -270,7 +272,8 @@ impl Region {
         tried.min_by_key(|&pilot| full(pilot)).unwrap_or_default()
     }
 
-    /// Adds the group's bytes under this pilot, or leaves the loads as they were.
+    /// Adds the group's bytes under this pilot value; leaves the loads unchanged if it does not
+    /// fit.
     fn try_pilot(&mut self, group: &[Piece], pilot: u16) -> bool {
         self.touched.clear();
         for piece in group {

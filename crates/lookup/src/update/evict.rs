@@ -1,64 +1,65 @@
-//! Pilots whose keys do not fit any more: their keys are placed again under another pilot.
+//! Eviction: places the keys of a pilot again when a bucket overflows.
 //!
-//! Where no pilot has room for all of them, the one with the fewest full buckets is taken, and from each
-//! of these the smallest other group of keys gives way, to be placed again itself (as in cuckoo hashing;
-//! Pagh and Rodler, 2004, here with groups in place of keys).
+//! The keys of a pilot form a group. If no value of the pilot has room for the whole group, the
+//! value with the fewest overflows is taken, and the smallest other group in each full bucket is
+//! evicted, to be placed again in turn (as in cuckoo hashing; Pagh and Rodler, 2004, here with
+//! groups in place of keys).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use papir_core::Progress;
 
-use super::RebuildReason;
-use super::drawers::{Drawers, Put, missing};
-use crate::Result;
+use super::cache::{BucketCache, Put, missing};
+use super::outcome::RebuildReason;
+use crate::error::Result;
 use crate::hash::KeyHash;
 use crate::ids::KeyIds;
 use crate::layout::KeywordLayout;
-use crate::place::{Piece, Region};
+use crate::placement::{Piece, Region};
 
 /// An entry whose bucket is full.
-pub(super) struct Waiting {
+pub(super) struct Overflow {
     pub(super) hash: KeyHash,
-    /// As it stands in a bucket.
+    /// Its bytes in a bucket.
     pub(super) entry: Vec<u8>,
-    /// Where its change stands.
+    /// The line of its change.
     pub(super) line: u64,
 }
 
-/// A chunk that some key may have: its place, and its number.
+/// A possible chunk of a key: its hash and its number. The value may be shorter.
 type Member = (KeyHash, u32);
 
-/// Pilots that are placed for each that is crowded, before the table is given up.
+/// Groups placed per overflowing group before the table is given up.
 const MOVES: usize = 32;
 
-/// Finds other pilots for the keys that wait and all that share a pilot with them. `ids` are those
-/// after the changes. Gives how many pilots changed.
+/// Finds other pilot values for the groups of the overflowing entries. `ids` are the ids after the
+/// changes. Returns the number of pilots that changed.
 ///
 /// # Errors
 /// As [`super::patch()`].
 pub(super) fn place(
     layout: &mut KeywordLayout,
-    drawers: &mut Drawers<'_>,
+    cache: &mut BucketCache<'_>,
     ids: &KeyIds,
-    waiting: Vec<Waiting>,
+    overflows: Vec<Overflow>,
     progress: &dyn Progress,
-) -> Result<std::result::Result<u64, RebuildReason>> {
-    let Some(line) = waiting.first().map(|entry| entry.line) else {
+) -> Result<Result<u64, RebuildReason>> {
+    let Some(line) = overflows.first().map(|entry| entry.line) else {
         return Ok(Ok(0));
     };
-    let mut removal = Removal::new(layout, drawers, ids, waiting, progress);
-    if !removal.could_fit()? {
+    let mut eviction = Eviction::new(layout, cache, ids, overflows, progress);
+    if !eviction.can_fit()? {
         return Ok(Err(RebuildReason::Full { line }));
     }
-    progress.stage("placing keys", removal.queue.len() as u64);
-    let most = MOVES * (removal.queue.len() + 1);
+    progress.stage("placing keys", eviction.queue.len() as u64);
+    let most = MOVES * (eviction.queue.len() + 1);
     let mut moved = BTreeSet::new();
     for turn in 0..most {
-        let Some(slot) = removal.queue.pop_front() else {
-            let settled = removal.loose.is_empty();
+        let Some(slot) = eviction.queue.pop_front() else {
+            let settled = eviction.loose.is_empty();
             return if settled { Ok(Ok(moved.len() as u64)) } else { Err(missing().into()) };
         };
-        match removal.place(slot, turn)? {
+        match eviction.place(slot, turn)? {
             Put::Done => moved.insert(slot),
             Put::Full => return Ok(Err(RebuildReason::Full { line })),
             Put::TagTaken => return Ok(Err(RebuildReason::Tag { line })),
@@ -68,42 +69,42 @@ pub(super) fn place(
     Ok(Err(RebuildReason::Full { line }))
 }
 
-/// Groups of keys on the move.
-struct Removal<'a, 't> {
+/// Groups of keys that are being placed again.
+struct Eviction<'a, 't> {
     layout: &'a mut KeywordLayout,
-    drawers: &'a mut Drawers<'t>,
-    /// All chunks that may stand in the regions concerned, by their pilot.
+    cache: &'a mut BucketCache<'t>,
+    /// All possible chunks in the affected regions, by pilot.
     groups: BTreeMap<u32, Vec<Member>>,
-    /// The pilot of each chunk, by its tag.
+    /// The pilot of each chunk, by tag.
     owners: HashMap<u64, u32>,
-    /// Entries that are in no bucket, by their tag.
+    /// Entries that are in no bucket, by tag.
     loose: HashMap<u64, Vec<u8>>,
-    /// Pilots whose groups are to be placed.
+    /// Pilots whose groups have to be placed.
     queue: VecDeque<u32>,
 }
 
-impl<'a, 't> Removal<'a, 't> {
+impl<'a, 't> Eviction<'a, 't> {
     fn new(
         layout: &'a mut KeywordLayout,
-        drawers: &'a mut Drawers<'t>,
+        cache: &'a mut BucketCache<'t>,
         ids: &KeyIds,
-        waiting: Vec<Waiting>,
+        overflows: Vec<Overflow>,
         progress: &dyn Progress,
     ) -> Self {
-        let slots: BTreeSet<u32> = waiting.iter().map(|entry| layout.grid.pilot_slot(&entry.hash)).collect();
+        let slots: BTreeSet<u32> =
+            overflows.iter().map(|entry| layout.grid.pilot_slot(&entry.hash)).collect();
         let regions = slots.iter().map(|slot| slot / layout.grid.pilots).collect();
         let groups = gather(layout, ids, &regions, progress);
-        let tags = |(slot, members): (&u32, &Vec<Member>)| {
-            let slot = *slot;
-            members.iter().map(move |(hash, _)| (hash.tag, slot)).collect::<Vec<_>>()
-        };
-        let owners = groups.iter().flat_map(tags).collect();
-        let loose = waiting.into_iter().map(|entry| (entry.hash.tag, entry.entry)).collect();
-        Self { layout, drawers, groups, owners, loose, queue: slots.into_iter().collect() }
+        let mut owners = HashMap::new();
+        for (&slot, members) in &groups {
+            owners.extend(members.iter().map(|(hash, _)| (hash.tag, slot)));
+        }
+        let loose = overflows.into_iter().map(|entry| (entry.hash.tag, entry.entry)).collect();
+        Self { layout, cache, groups, owners, loose, queue: slots.into_iter().collect() }
     }
 
-    /// Whether no region has more bytes than its buckets: moving groups does not change that.
-    fn could_fit(&mut self) -> Result<bool> {
+    /// Whether every region has enough bytes for its entries, which no move of groups changes.
+    fn can_fit(&mut self) -> Result<bool> {
         let grid = self.layout.grid;
         let mut bytes: BTreeMap<u32, u64> = BTreeMap::new();
         for (tag, entry) in &self.loose {
@@ -119,7 +120,8 @@ impl<'a, 't> Removal<'a, 't> {
         Ok(true)
     }
 
-    /// Places a group: under a pilot that has room, or else where the fewest others are in the way.
+    /// Places a group under a pilot value that has room, or else under the one with the fewest
+    /// overflows.
     fn place(&mut self, slot: u32, turn: usize) -> Result<Put> {
         self.take_out(slot)?;
         let entries = self.entries(slot);
@@ -127,7 +129,7 @@ impl<'a, 't> Removal<'a, 't> {
         let mut region = self.region(slot)?;
         let pilot = match region.first_pilot(&pieces, ALL_PILOTS) {
             Some(pilot) => pilot,
-            None => region.least_crowded(&pieces, turn),
+            None => region.fewest_overflows(&pieces, turn),
         };
         self.layout.pilots[slot as usize] = pilot;
         for (hash, _) in entries {
@@ -139,16 +141,17 @@ impl<'a, 't> Removal<'a, 't> {
         Ok(Put::Done)
     }
 
-    /// Puts a loose entry into its bucket, where smaller groups give way if they must.
+    /// Puts a loose entry into its bucket and evicts other groups, the smallest first, until it
+    /// fits.
     fn put(&mut self, slot: u32, hash: &KeyHash) -> Result<Put> {
         let bucket = self.layout.bucket_vartime(hash);
         let entry = self.loose.remove(&hash.tag).ok_or_else(missing)?;
         loop {
-            let put = self.drawers.put(bucket, hash, &entry)?;
+            let put = self.cache.put(bucket, hash, &entry)?;
             if put != Put::Full {
                 return Ok(put);
             }
-            let tags = self.drawers.tags(bucket)?;
+            let tags = self.cache.tags(bucket)?;
             let others = tags.iter().filter_map(|tag| self.owners.get(tag)).filter(|&&other| other != slot);
             let Some(&smallest) = others.min_by_key(|other| self.groups.get(other).map_or(0, Vec::len))
             else {
@@ -159,17 +162,17 @@ impl<'a, 't> Removal<'a, 't> {
         }
     }
 
-    /// Takes all entries of a group out of their buckets.
+    /// Removes all entries of a group from their buckets.
     fn take_out(&mut self, slot: u32) -> Result<()> {
         let members = self.groups.get(&slot).map(Vec::as_slice).unwrap_or_default();
-        self.drawers.open_all(members.iter().map(|(hash, _)| self.layout.bucket_vartime(hash)).collect())?;
+        self.cache.read(members.iter().map(|(hash, _)| self.layout.bucket_vartime(hash)).collect())?;
         for (hash, chunk) in members {
             if self.loose.contains_key(&hash.tag) {
                 continue;
             }
-            match self.drawers.take(self.layout.bucket_vartime(hash), hash)? {
+            match self.cache.take(self.layout.bucket_vartime(hash), hash)? {
                 Some(entry) => self.loose.insert(hash.tag, entry),
-                // Every key has a first chunk, and further ones as its value is long.
+                // Every key has a first chunk; further ones depend on the length of its value.
                 None if *chunk == 0 => return Err(missing().into()),
                 None => None,
             };
@@ -177,14 +180,14 @@ impl<'a, 't> Removal<'a, 't> {
         Ok(())
     }
 
-    /// The loose entries of a group, and their bytes.
+    /// The loose entries of a group with their lengths in bytes.
     fn entries(&self, slot: u32) -> Vec<(KeyHash, u32)> {
         let members = self.groups.get(&slot).into_iter().flatten();
         let loose = |(hash, _): &Member| Some((*hash, self.loose.get(&hash.tag)?.len() as u32));
         members.filter_map(loose).collect()
     }
 
-    /// The region of a pilot with what is in its buckets.
+    /// The region of a pilot with the current loads of its buckets.
     fn region(&mut self, slot: u32) -> Result<Region> {
         let grid = self.layout.grid;
         let loads = self.loads(slot / grid.pilots)?;
@@ -195,20 +198,20 @@ impl<'a, 't> Removal<'a, 't> {
     fn loads(&mut self, region: u32) -> Result<Vec<u32>> {
         let buckets = u64::from(self.layout.grid.buckets);
         let first = u64::from(region) * buckets;
-        self.drawers.open_all((first..first + buckets).collect())?;
-        (first..first + buckets).map(|bucket| self.drawers.load(bucket)).collect()
+        self.cache.read((first..first + buckets).collect())?;
+        (first..first + buckets).map(|bucket| self.cache.load(bucket)).collect()
     }
 }
 
-/// Pilots are numbers of 16 bits.
+/// Number of pilot values: 16 bits.
 const ALL_PILOTS: usize = 1 << 16;
 
 fn piece(hash: &KeyHash, bytes: u32) -> Piece {
-    // Which pilot it is does not matter: there is one.
+    // The search sees one group only, so its number does not matter.
     Piece { pilot: 0, bytes, spot: hash.spot }
 }
 
-/// Every chunk that may stand in these regions, by its pilot: hashes all ids.
+/// Returns all possible chunks in these regions by pilot. Hashes all ids.
 fn gather(
     layout: &KeywordLayout,
     ids: &KeyIds,

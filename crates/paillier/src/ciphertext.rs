@@ -2,7 +2,7 @@
 
 use zeroize::Zeroizing;
 
-/// A residue modulo mˢ: a secret, erased on drop, never printed.
+/// A residue modulo mˢ. Erased on drop, never printed.
 #[derive(Clone)]
 pub struct Plaintext {
     words: Zeroizing<Vec<u64>>,
@@ -19,7 +19,7 @@ impl Plaintext {
     }
 }
 
-/// A residue modulo mˢ⁺¹, as it travels. Which key it belongs to is for the caller to know.
+/// A residue modulo mˢ⁺¹. The caller keeps track of its key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ciphertext {
     words: Vec<u64>,
