@@ -12,14 +12,12 @@
 //! them. All databases exceed the caches of usual machines, as those that are served do.
 
 use papir_core::cost::{Operation, Rates};
-use papir_core::{Progress, Shape};
+use papir_core::{Choice, Progress, Shape};
 use papir_kernels::pointwise::Modulus;
 use papir_kernels::poly_eval::{self, Polynomial};
 
 use crate::best::best;
 use crate::measure::Effort;
-use papir_core::Choice;
-
 use crate::subject;
 use crate::{Report, Result};
 

@@ -3,15 +3,13 @@
 use std::io::Write;
 
 use papir_core::cost::Rates;
-use papir_core::{Description, Goal, Progress, Shape};
+use papir_core::{Choice, Description, Goal, Progress, Shape};
 use serde::Serialize;
 
 use crate::best::best;
 use crate::measure::Effort;
 use crate::report::write_columns;
 use crate::size::display;
-use papir_core::Choice;
-
 use crate::subject;
 use crate::{Report, Result};
 

@@ -1,10 +1,9 @@
 //! The benchmarks that have a name, as data.
 
-use papir_core::Goal;
+use papir_core::{Choice, Goal};
 
 use crate::compress::Extent;
 use crate::{batch, depir, newton, psi};
-use papir_core::Choice;
 
 /// What a benchmark does.
 #[derive(Clone, Copy, Debug, PartialEq)]

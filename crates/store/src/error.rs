@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use crate::source::name_of;
+use crate::names::name_of;
+use crate::remote::RemoteError;
 
 /// The result of every fallible function of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -117,7 +118,7 @@ pub enum Error {
     },
     /// An error of an object store.
     #[error(transparent)]
-    Remote(#[from] crate::remote::RemoteError),
+    Remote(#[from] RemoteError),
 }
 
 impl Error {

@@ -2,10 +2,9 @@
 
 use std::fmt;
 
-use papir_core::{Goal, MAX_RECORDS, Shape};
+use papir_core::{Choice, Goal, MAX_RECORDS, Shape};
 
 use crate::Result;
-use papir_core::Choice;
 
 /// A table of a paper.
 #[derive(Clone, Copy, Debug)]

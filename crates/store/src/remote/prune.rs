@@ -7,7 +7,7 @@ use blake3::Hash;
 
 use super::manifest::Manifest;
 use super::objects::Objects;
-use crate::Result;
+use crate::error::Result;
 
 /// Deletes the parts that none of `manifests` lists and that are at least `grace` old. Returns
 /// their number.

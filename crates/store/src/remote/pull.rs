@@ -16,7 +16,7 @@ use super::objects::{CONCURRENT, Objects};
 use super::partial::{Partial, hashes, open_if_there};
 use super::transfer::PullReport;
 use super::worker;
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// Downloads a snapshot to `file`. Parts that the file already has, or that an interrupted pull has
 /// fetched, are not fetched again. The file is created or replaced once the download is complete,

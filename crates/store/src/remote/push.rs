@@ -15,9 +15,10 @@ use super::objects::{CONCURRENT, Objects};
 use super::prune::prune;
 use super::transfer::{PushOptions, PushReport};
 use super::worker;
+use crate::error::{Error, Result};
 use crate::map::map;
+use crate::psi;
 use crate::snapshot::{OpenOptions, Snapshot};
-use crate::{Error, Result, psi};
 
 /// Verifies a snapshot and uploads it, its manifest last: until then readers see the previous
 /// snapshot. Parts uploaded by an interrupted push are not uploaded again. Push a name from one

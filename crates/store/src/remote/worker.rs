@@ -1,7 +1,7 @@
 //! Blocking calls of asynchronous stores.
 
 use super::error::RemoteError;
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// Runs `work` to completion on a thread with its own runtime, so that it can be called from
 /// anywhere, also from within another runtime.

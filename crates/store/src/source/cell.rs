@@ -1,7 +1,7 @@
 //! A cell of a typed table, and the bytes that it becomes.
 
+use super::json::{json_object, json_string, text};
 use super::row::{Fault, Row};
-use super::{json_object, json_string, text};
 
 /// One cell.
 pub(super) enum Cell {

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use papir_core::Error as CoreError;
 
-use crate::Error;
+use crate::error::Error;
 
 /// The format of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,8 @@
 //! Rows of InsPIRe's tables.
 
-use crate::tables::{Block, Ours, Published};
 use papir_core::Choice;
+
+use crate::tables::{Block, Ours, Published};
 
 /// A database whose rows have no parts.
 pub(super) const fn block(
