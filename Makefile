@@ -15,7 +15,7 @@ demo: tools ## Build, serve and query a database of 30,000 real keys on this mac
 
 test: lint ## Everything that must hold before a commit: lint, then the tests of every crate.
 	$(CARGO) test --locked --workspace
-	$(CARGO) test --locked -p papir-store --no-default-features --test it lean
+	$(CARGO) test --locked -p papir-store --no-default-features --test it features
 
 test-long: lint ## All tests, also those that take minutes, and a rehearsal of publishing.
 	$(CARGO) test --locked --workspace -- --include-ignored
