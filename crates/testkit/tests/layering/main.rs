@@ -1,6 +1,7 @@
 //! Layering rules of the workspace: crates, modules and files.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod dependencies;
 mod graph;
 mod graph_tests;
 mod modules;
