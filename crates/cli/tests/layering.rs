@@ -23,8 +23,12 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("papir-lookup", &["papir-core", "papir-oprf"]),
     ("papir-store", &["papir-core", "papir-schemes", "papir-lookup", "papir-oprf"]),
-    ("papir-client", &["papir-core", "papir-schemes", "papir-lookup", "papir-oprf"]),
-    ("papir-server", &["papir-core", "papir-schemes", "papir-lookup", "papir-store", "papir-oprf"]),
+    ("papir-protocol", &[]),
+    ("papir-client", &["papir-core", "papir-schemes", "papir-lookup", "papir-oprf", "papir-protocol"]),
+    (
+        "papir-server",
+        &["papir-core", "papir-schemes", "papir-lookup", "papir-store", "papir-oprf", "papir-protocol"],
+    ),
     ("papir", &["papir-core", "papir-schemes", "papir-lookup", "papir-client"]),
     (
         // Besides the whole, the parts that it measures.
@@ -53,6 +57,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "papir-store",
             "papir-server",
             "papir-client",
+            "papir-protocol",
             "papir-bench",
         ],
     ),
