@@ -1,28 +1,28 @@
-//! Requests that wait for their turn are answered together, and do not mind each other.
+//! Batching: waiting requests are answered together without affecting each other.
 
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::support::rigged::{Groups, Rig, Rigged};
+use crate::support::rigged::{Batches, Rig, Rigged};
 use crate::support::{Reply, Running, config, get, lookup, post, prepared, record, records, rng};
 use papir_lookup::Lookup;
 use papir_server::{Database, ServerConfig};
 
 const QUERY: &str = "/v1/databases/table/query";
 
-/// A table of 50 records whose answers wait at the door.
-fn grouped(groups: &Groups) -> Database {
+/// A table of 50 records whose answers wait at a door.
+fn batched(batches: &Batches) -> Database {
     let server =
-        Rigged { inner: prepared("plain", &records(50)), scheme: 0, rig: Rig::Groups(groups.clone()) };
+        Rigged { inner: prepared("plain", &records(50)), scheme: 0, rig: Rig::Batches(batches.clone()) };
     Database::new("table", Box::new(server), None)
 }
 
-fn start(groups: &Groups) -> Running {
+fn start(batches: &Batches) -> Running {
     let config = ServerConfig { max_concurrent: 1, keep_old: Duration::from_secs(600), ..config() };
-    Running::start(config, vec![grouped(groups)])
+    Running::start(config, vec![batched(batches)])
 }
 
-/// Waits until so many requests are there and wait for their turn.
+/// Waits until this number of requests has arrived and is queued.
 fn wait_for(server: &Running, waiting: usize) {
     let (start, line) = (Instant::now(), format!("papir_requests_waiting {waiting}"));
     loop {
@@ -35,7 +35,7 @@ fn wait_for(server: &Running, waiting: usize) {
     }
 }
 
-/// One request for several records.
+/// A request for several records.
 struct Asked {
     pending: Vec<papir_lookup::Pending>,
     body: Vec<u8>,
@@ -62,8 +62,9 @@ impl Asked {
     }
 }
 
-/// Sends the first alone, the others while it is being answered, one after the other; then opens the door.
-fn send_waiting(server: &Running, groups: &Groups, bodies: &[&[u8]]) -> Vec<Reply> {
+/// Sends the first body alone, and the others one after another while it is being answered. Then
+/// opens the door.
+fn send_waiting(server: &Running, batches: &Batches, bodies: &[&[u8]]) -> Vec<Reply> {
     let url = format!("{}{QUERY}", server.url());
     thread::scope(|scope| {
         let mut sent = Vec::new();
@@ -71,25 +72,25 @@ fn send_waiting(server: &Running, groups: &Groups, bodies: &[&[u8]]) -> Vec<Repl
             let url = &url;
             sent.push(scope.spawn(move || post(url, body)));
             match place {
-                0 => groups.door.wait_for(1),
+                0 => batches.door.wait_for(1),
                 _ => wait_for(server, place),
             }
         }
-        groups.door.open();
+        batches.door.open();
         sent.into_iter().map(|one| one.join().unwrap()).collect()
     })
 }
 
 #[test]
-fn requests_that_wait_share_one_reading_and_each_gets_its_own_answer() {
-    let groups = Groups::default();
-    let server = start(&groups);
+fn waiting_requests_share_one_pass_and_each_receives_its_own_answer() {
+    let batches = Batches::default();
+    let server = start(&batches);
     let lookup = lookup(&server.url(), "table");
     let indices: [&[u64]; 5] = [&[1], &[2], &[3, 4, 5], &[6], &[7, 8]];
     let asked: Vec<Asked> = indices.iter().map(|indices| ask(&lookup, indices)).collect();
     let bodies: Vec<&[u8]> = asked.iter().map(|one| &one.body[..]).collect();
-    let replies = send_waiting(&server, &groups, &bodies);
-    assert_eq!(*groups.sizes.lock().unwrap(), [1, 7], "one that need not wait, then all that wait");
+    let replies = send_waiting(&server, &batches, &bodies);
+    assert_eq!(*batches.sizes.lock().unwrap(), [1, 7], "the first request alone, then all waiting ones");
     for ((asked, reply), indices) in asked.into_iter().zip(&replies).zip(indices) {
         let expected: Vec<_> = indices.iter().map(|&index| record(index)).collect();
         assert_eq!(asked.open(reply), expected);
@@ -107,15 +108,16 @@ fn requests_that_wait_share_one_reading_and_each_gets_its_own_answer() {
 }
 
 #[test]
-fn a_bad_query_refuses_its_own_request_alone() {
-    let groups = Groups::default();
-    let server = start(&groups);
+fn an_invalid_query_fails_only_its_own_request() {
+    let batches = Batches::default();
+    let server = start(&batches);
     let lookup = lookup(&server.url(), "table");
     let asked: Vec<Asked> = [&[1u64][..], &[2], &[3, 4], &[5]].map(|indices| ask(&lookup, indices)).into();
     let mut damaged = asked[2].body.clone();
     *damaged.last_mut().unwrap() ^= 1;
-    let replies = send_waiting(&server, &groups, &[&asked[0].body, &asked[1].body, &damaged, &asked[3].body]);
-    assert_eq!(*groups.sizes.lock().unwrap(), [1, 4]);
+    let replies =
+        send_waiting(&server, &batches, &[&asked[0].body, &asked[1].body, &damaged, &asked[3].body]);
+    assert_eq!(*batches.sizes.lock().unwrap(), [1, 4]);
     let statuses: Vec<u16> = replies.iter().map(|reply| reply.status).collect();
     assert_eq!(statuses, [200, 200, 400, 200]);
     assert!(replies[2].json()["error"]["message"].as_str().unwrap().starts_with("query 2 of 2"));
@@ -124,32 +126,32 @@ fn a_bad_query_refuses_its_own_request_alone() {
 }
 
 #[test]
-fn a_panic_fails_its_own_request_alone() {
-    let groups = Groups::default();
-    let server = start(&groups);
+fn a_panic_fails_only_its_own_request() {
+    let batches = Batches::default();
+    let server = start(&batches);
     let lookup = lookup(&server.url(), "table");
     let asked: Vec<Asked> = [[1u64], [2], [3], [4]].map(|indices| ask(&lookup, &indices)).into();
-    groups.poison.lock().unwrap().clone_from(&asked[2].body);
+    batches.poison.lock().unwrap().clone_from(&asked[2].body);
     let bodies: Vec<&[u8]> = asked.iter().map(|one| &one.body[..]).collect();
-    let replies = send_waiting(&server, &groups, &bodies);
-    assert_eq!(*groups.sizes.lock().unwrap(), [1, 3, 1, 1, 1], "together, then each by itself");
+    let replies = send_waiting(&server, &batches, &bodies);
+    assert_eq!(*batches.sizes.lock().unwrap(), [1, 3, 1, 1, 1], "in one batch, then each separately");
     let statuses: Vec<u16> = replies.iter().map(|reply| reply.status).collect();
     assert_eq!(statuses, [200, 200, 500, 200]);
     assert_eq!(asked.into_iter().last().unwrap().open(&replies[3]), [record(4)]);
 }
 
 #[test]
-fn versions_are_answered_apart_whoever_came_first_before() {
-    let groups = Groups::default();
-    let server = start(&groups);
+fn versions_are_answered_separately_in_order_of_arrival() {
+    let batches = Batches::default();
+    let server = start(&batches);
     let old = lookup(&server.url(), "table");
-    server.handle.replace(grouped(&groups)).unwrap();
+    server.handle.replace(batched(&batches)).unwrap();
     let new = lookup(&server.url(), "table");
     let order = [(&old, 1), (&new, 2), (&old, 3), (&new, 4), (&old, 5), (&old, 6)];
     let asked: Vec<Asked> = order.iter().map(|(lookup, index)| ask(lookup, &[*index])).collect();
     let bodies: Vec<&[u8]> = asked.iter().map(|one| &one.body[..]).collect();
-    let replies = send_waiting(&server, &groups, &bodies);
-    assert_eq!(*groups.sizes.lock().unwrap(), [1, 2, 3]);
+    let replies = send_waiting(&server, &batches, &bodies);
+    assert_eq!(*batches.sizes.lock().unwrap(), [1, 2, 3]);
     for (asked, (reply, (lookup, index))) in asked.into_iter().zip(replies.iter().zip(order)) {
         assert_eq!(reply.header("papir-version"), Some(lookup.version().to_string().as_str()));
         assert_eq!(asked.open(reply), [record(index)]);
@@ -157,14 +159,14 @@ fn versions_are_answered_apart_whoever_came_first_before() {
 }
 
 #[test]
-fn a_group_is_no_larger_than_a_request_may_be() {
-    let groups = Groups::default();
-    let server = start(&groups);
+fn a_batch_is_no_larger_than_a_request_may_be() {
+    let batches = Batches::default();
+    let server = start(&batches);
     let lookup = lookup(&server.url(), "table");
     let most: Vec<u64> = (0..40).collect();
     let asked: Vec<Asked> = [&[1][..], &most, &most[..24], &[2], &most].map(|i| ask(&lookup, i)).into();
     let bodies: Vec<&[u8]> = asked.iter().map(|one| &one.body[..]).collect();
-    let replies = send_waiting(&server, &groups, &bodies);
+    let replies = send_waiting(&server, &batches, &bodies);
     assert!(replies.iter().all(|reply| reply.status == 200));
-    assert_eq!(*groups.sizes.lock().unwrap(), [1, 64, 41]);
+    assert_eq!(*batches.sizes.lock().unwrap(), [1, 64, 41]);
 }
