@@ -60,7 +60,7 @@ impl Server {
     /// affect the databases.
     ///
     /// # Errors
-    /// Those of [`Server::bind`].
+    /// See [`Server::bind`].
     pub async fn bind_loaded(config: ServerConfig, databases: Vec<Database>) -> Result<BoundServer, Error> {
         if databases.is_empty() {
             return Err(Error::NoDatabases);

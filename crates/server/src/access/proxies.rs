@@ -88,7 +88,7 @@ impl fmt::Display for TrustedProxies {
 }
 
 impl TrustedProxies {
-    /// Whether `peer` may forward client addresses.
+    /// Returns whether `peer` may forward client addresses.
     pub(crate) fn trusts(&self, peer: Peer) -> bool {
         match peer {
             Peer::Local => self.unix,

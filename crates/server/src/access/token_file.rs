@@ -81,7 +81,7 @@ impl TokenEntry {
         blake3::Hash::from_hex(digits).map_err(|_| "its hash is not 64 hexadecimal digits")
     }
 
-    /// Whether the token has expired at `now`.
+    /// Returns whether the token has expired at `now`.
     pub fn has_expired(&self, now: SystemTime) -> bool {
         // Timestamps of this form sort lexicographically.
         self.expires.as_ref().is_some_and(|expires| *expires <= timestamp(now))

@@ -118,12 +118,12 @@ pub(crate) enum JobError {
     Stopped,
 }
 
-/// Tells whether any query is waiting or running, without keeping the executor alive.
+/// Reports whether any query is waiting or running, without keeping the executor alive.
 #[derive(Clone)]
 pub(crate) struct QueryActivity(Weak<()>);
 
 impl QueryActivity {
-    /// Whether any query is waiting or running.
+    /// Returns whether any query is waiting or running.
     pub(crate) fn is_active(&self) -> bool {
         // The executor itself holds one reference.
         self.0.strong_count() > 1
@@ -176,7 +176,7 @@ impl<W: Work> Executor<W> {
         Load { queued: admitted.saturating_sub(running), waiting, running }
     }
 
-    /// Whether no permit is held.
+    /// Returns whether no permit is held.
     pub(crate) fn is_idle(&self) -> bool {
         self.permits.available_permits() == self.capacity
     }
@@ -186,7 +186,7 @@ impl<W: Work> Executor<W> {
         Permit { _pending: Some(Arc::clone(&self.pending)), ..permit }
     }
 
-    /// A handle that tells whether queries are waiting or running.
+    /// A handle that reports whether queries are waiting or running.
     pub(crate) fn activity(&self) -> QueryActivity {
         QueryActivity(Arc::downgrade(&self.pending))
     }

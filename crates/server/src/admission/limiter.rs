@@ -122,7 +122,7 @@ impl Usage {
         self.filled = now;
     }
 
-    /// Whether a new entry would be identical.
+    /// Returns whether a new entry would be identical.
     fn is_fresh(&mut self, limits: &ClientLimits, now: Instant) -> bool {
         self.fill(limits, now);
         self.running == 0 && (limits.rate.is_none() || self.level >= limits.full())

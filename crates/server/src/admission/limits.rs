@@ -63,7 +63,7 @@ impl ClientKey {
 }
 
 impl ClientLimits {
-    /// Whether no limit is set.
+    /// Returns whether no limit is set.
     pub(crate) fn are_none(&self) -> bool {
         self.rate.is_none() && self.per_client == 0
     }

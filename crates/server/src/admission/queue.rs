@@ -11,7 +11,7 @@ pub(crate) trait Batchable: Sized {
     /// Requests with equal keys may be answered together.
     fn batch_key(&self) -> usize;
 
-    /// Whether this request fits into a nonempty batch of its key.
+    /// Returns whether this request fits into a nonempty batch of its key.
     fn fits<'a>(&'a self, batch: impl Iterator<Item = &'a Self>) -> bool;
 }
 

@@ -18,19 +18,20 @@ impl DatabaseConfig {
     /// A snapshot served under `name`, or under its file stem if `None`.
     pub fn new(path: impl Into<PathBuf>, name: Option<String>) -> Self {
         let path = path.into();
-        let stem = || path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        Self { name: name.unwrap_or_else(stem), path }
+        let name =
+            name.unwrap_or_else(|| path.file_stem().unwrap_or_default().to_string_lossy().into_owned());
+        Self { name, path }
     }
 }
 
 /// Settings shared by all databases of a catalog.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CatalogOptions {
-    /// How long an old version is answered after a swap.
+    /// Time for which an old version is answered after a swap.
     pub(crate) keep_old: Duration,
-    /// Whether schemes without privacy may be served.
+    /// Allows schemes without privacy.
     pub(crate) allow_not_private: bool,
-    /// Whether a registry for client keys exists. Databases that need one are refused otherwise.
+    /// Set if there is a registry for client keys. Databases that need one are refused otherwise.
     pub(crate) has_registry: bool,
     /// Local copies of remote snapshots.
     pub(crate) sources: Sources,

@@ -154,11 +154,11 @@ impl Database {
 
     /// The public part that clients download. Encoded on first use, which is slow for a large hint.
     pub(crate) fn public_part(&self) -> Bytes {
-        let encode = || {
+        let encoded = self.public_part.get_or_init(|| {
             let (scheme_public, keyword) = (self.server.public(), self.keyword.clone());
-            Bundle { scheme_public, keyword, commitment_top: self.commitment_top }.encode()
-        };
-        self.public_part.get_or_init(|| encode().into()).clone()
+            Bundle { scheme_public, keyword, commitment_top: self.commitment_top }.encode().into()
+        });
+        encoded.clone()
     }
 
     /// Length in bytes of the largest batch of queries.
@@ -202,12 +202,12 @@ impl Database {
     ) -> std::result::Result<(), QueryError> {
         let count = self.split(queries).count();
         self.split(queries).enumerate().try_for_each(|(index, query)| {
-            let rejected = |error| QueryError::from_scheme(error, index, count, newest);
-            self.server.check_query(query).map_err(rejected)
+            let checked = self.server.check_query(query);
+            checked.map_err(|error| QueryError::from_scheme(error, index, count, newest))
         })
     }
 
-    /// Whether requests of these body lengths stay within the limits of one request when answered
+    /// Returns whether requests of these body lengths stay within the limits of one request when answered
     /// together.
     pub(crate) fn fit_together(&self, request: usize, others: impl Iterator<Item = usize>) -> bool {
         let (mut queries, mut bytes) = (0, 0u64);

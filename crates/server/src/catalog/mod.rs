@@ -57,11 +57,11 @@ struct Slot {
 impl Catalog {
     /// A catalog whose snapshots are not loaded yet.
     pub(crate) fn unloaded(databases: &[DatabaseConfig], options: CatalogOptions) -> Self {
-        let slot = |one: &DatabaseConfig| {
+        let mut slots = BTreeMap::new();
+        for DatabaseConfig { name, path } in databases {
             let versions = Versions::new(None, options.keep_old);
-            (one.name.clone(), Slot::new(Some(one.path.clone()), versions))
-        };
-        let slots = databases.iter().map(slot).collect();
+            slots.insert(name.clone(), Slot::new(Some(path.clone()), versions));
+        }
         Self { slots, options, loading: Mutex::new(()) }
     }
 

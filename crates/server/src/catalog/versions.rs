@@ -84,13 +84,16 @@ impl Versions {
 
     /// All versions answered at `now`, newest first.
     pub(crate) fn views(&self, now: Instant) -> Vec<VersionView> {
-        let view = |served: &Served, left| {
-            let age = now.saturating_duration_since(served.since);
-            VersionView { database: Arc::clone(&served.database), age, left }
-        };
-        let newest = self.newest.iter().map(|served| view(served, None));
+        let newest = self.newest.iter().map(|served| served.view(now, None));
         let previous = self.previous.iter().filter(|old| old.until > now);
-        newest.chain(previous.map(|old| view(&old.served, Some(old.until - now)))).collect()
+        newest.chain(previous.map(|old| old.served.view(now, Some(old.until - now)))).collect()
+    }
+}
+
+impl Served {
+    fn view(&self, now: Instant, left: Option<Duration>) -> VersionView {
+        let age = now.saturating_duration_since(self.since);
+        VersionView { database: Arc::clone(&self.database), age, left }
     }
 }
 

@@ -10,9 +10,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 pub(super) fn now() -> u64 {
     static LAST: AtomicU64 = AtomicU64::new(0);
     let clock = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, microseconds);
-    let after = |last: u64| clock.max(last + 1);
-    let last = LAST.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| Some(after(last)));
-    last.map_or(clock, after)
+    let next = |last: u64| clock.max(last + 1);
+    let last = LAST.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| Some(next(last)));
+    last.map_or(clock, next)
 }
 
 /// A duration in microseconds, saturating.

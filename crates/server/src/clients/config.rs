@@ -20,7 +20,7 @@ pub struct RegistryConfig {
     pub tickets_ahead: u64,
     /// Bytes of keys, as sent, whose parsed form stays in memory, over all databases.
     pub cached_bytes: u64,
-    /// Whether `GET …/clients` lists the clients. The list allows its reader to use their keys.
+    /// Enables `GET …/clients` without tokens. The list allows its reader to use their keys.
     pub allow_list: bool,
 }
 

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// How long the worker sleeps without a notification.
+/// Longest sleep without a notification.
 const SLEEP: Duration = Duration::from_millis(500);
 /// Upper bound on the retry delay advised for a missing ticket, in seconds.
 const MAX_ADVICE: u64 = 60;

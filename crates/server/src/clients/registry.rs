@@ -70,7 +70,7 @@ impl Registry {
         })
     }
 
-    /// Whether anyone may list the clients.
+    /// Returns whether anyone may list the clients.
     pub(crate) fn allows_list(&self) -> bool {
         self.config.allow_list
     }

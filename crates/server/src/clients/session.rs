@@ -111,11 +111,10 @@ impl Registry {
     fn note_use(&self, database: &Database, id: ClientId, row: &Row) -> Result<(), ClientError> {
         let old = now().saturating_sub(row.used) > microseconds(TOUCH_EVERY.min(self.config.ttl / 2));
         if old || row.version != database.version() {
-            let used = |row: &mut Row| {
+            self.store.change(database.name(), id, |row| {
                 row.version = database.version();
                 self.touch(row);
-            };
-            self.store.change(database.name(), id, used)?;
+            })?;
         }
         Ok(())
     }

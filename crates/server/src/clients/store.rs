@@ -122,9 +122,13 @@ impl Store {
 
     /// Removes the expired clients of a database and returns them.
     pub(crate) fn remove_expired(&self, database: &str, now: u64) -> Result<Vec<ClientId>> {
-        let expired = |(id, row): (ClientId, Row)| row.is_expired(now).then_some(id);
-        let gone: Vec<ClientId> = self.clients(database)?.into_iter().filter_map(expired).collect();
-        gone.iter().try_for_each(|id| self.remove(database, *id).map(drop))?;
+        let mut gone = Vec::new();
+        for (id, row) in self.clients(database)? {
+            if row.is_expired(now) {
+                self.remove(database, id)?;
+                gone.push(id);
+            }
+        }
         Ok(gone)
     }
 }
@@ -176,8 +180,7 @@ fn remove_tickets(transaction: &WriteTransaction, id: ClientId) -> Result<()> {
 fn evictions(mut rows: Vec<(ClientId, Row)>, new: &Row, quota: Quota) -> Vec<ClientId> {
     // Uploads are removed before registered clients: starting an upload is free, and must not evict
     // clients that completed theirs.
-    let registered = |row: &Row| row.stage == Stage::Registered;
-    rows.sort_by_key(|(_, row)| (!row.is_expired(new.created), registered(row), row.used));
+    rows.sort_by_key(|(_, row)| (!row.is_expired(new.created), row.stage == Stage::Registered, row.used));
     let mut count = rows.len() as u64 + 1;
     let mut bytes = rows.iter().fold(new.bytes(), |sum, (_, row)| sum.saturating_add(row.bytes()));
     let mut gone = Vec::new();

@@ -13,7 +13,7 @@ use super::id::ClientId;
 use super::row::Row;
 use super::store::{Result, Store, TICKETS, USES, change_row, clients_of, version_number};
 
-/// How many numbers before the next one can still be used.
+/// Number of ticket numbers before the next one that can still be used.
 pub(crate) fn window(ahead: u64) -> u64 {
     ahead.saturating_mul(4).max(16)
 }
@@ -134,7 +134,7 @@ impl Store {
         Ok(transaction.open_table(TICKETS)?.get(key)?.map(|ticket| ticket.value().to_vec()))
     }
 
-    /// Whether the ticket is neither prepared nor used.
+    /// Returns whether the ticket is neither prepared nor used.
     pub(crate) fn lacks_ticket(&self, id: ClientId, version: Version, number: u64) -> Result<bool> {
         let transaction = self.tables.begin_read()?;
         let used = transaction.open_table(USES)?.get((id.number(), number))?.is_some();
@@ -164,8 +164,9 @@ impl Store {
                 !stale
             })?;
             let mut clients = clients_of(&transaction)?;
-            let less = |row: &mut Row| row.ticket_bytes = row.ticket_bytes.saturating_sub(dropped);
-            change_row(&mut clients, database, id, less)?;
+            change_row(&mut clients, database, id, |row| {
+                row.ticket_bytes = row.ticket_bytes.saturating_sub(dropped);
+            })?;
         }
         transaction.commit()?;
         Ok(())

@@ -117,11 +117,11 @@ impl Registry {
             return Err(ClientError::PartTooLong { limit: left.min(PART_BYTES as u64) as usize });
         }
         self.files.append(id, part).map_err(StoreError::from)?;
-        let extend = |row: &mut Row| {
+        let found = self.store.change(database.name(), id, |row| {
             row.used = now();
             row.expires = row.used.saturating_add(microseconds(self.config.upload_ttl));
-        };
-        if !self.store.change(database.name(), id, extend)? {
+        })?;
+        if !found {
             // The client was removed meanwhile: its part file must not stay.
             self.forget(id);
             return Err(ClientError::Gone);
@@ -147,11 +147,11 @@ impl Registry {
         };
         // The file is durable before the row says that the keys are complete.
         self.files.finish(id).map_err(StoreError::from)?;
-        let registered = |row: &mut Row| {
+        let found = self.store.change(database.name(), id, |row| {
             (row.stage, row.version) = (Stage::Registered, database.version());
             self.touch(row);
-        };
-        if !self.store.change(database.name(), id, registered)? {
+        })?;
+        if !found {
             self.forget(id);
             return Err(ClientError::Gone);
         }

@@ -24,7 +24,7 @@ use crate::error::Error;
 const POLL_QUERIES: Duration = Duration::from_millis(3);
 /// Interval between sweeps for expired clients.
 const SWEEP_EVERY: Duration = Duration::from_secs(10);
-/// How long a stopping service waits for the current ticket.
+/// Time for which a stopping service waits for the current ticket.
 const STOP_TIME: Duration = Duration::from_secs(2);
 
 /// The thread that prepares tickets. Stops when dropped.
@@ -209,7 +209,7 @@ impl State {
         Ok(best.map(|(_, wanted)| wanted))
     }
 
-    /// Whether tickets can be prepared for a client.
+    /// Returns whether tickets can be prepared for a client.
     fn is_eligible(&self, database: &Database, id: ClientId, row: &Row) -> bool {
         let failed = self.failed.contains(&(id, database.version()));
         row.stage == Stage::Registered && !row.is_expired(now()) && !failed

@@ -9,7 +9,7 @@ use tokio::time::timeout;
 
 use super::problem::Problem;
 
-/// How much of a refused body is read and discarded, so that a client that is still sending can
+/// Bytes of a refused body that are read and discarded, so that a client that is still sending can
 /// receive the response. The connection of a longer body is closed.
 const DRAINED: usize = 16 << 20;
 

@@ -21,7 +21,7 @@ use tokio::time::timeout;
 use super::tracked_body::TrackedBody;
 use crate::listen::{Activity, Exchange, Peer, Protocol, Timeouts};
 
-/// How long an expired connection may take to shut down.
+/// Time for an expired connection to shut down.
 const SHUTDOWN_TIME: Duration = Duration::from_millis(500);
 /// Most concurrent requests on one HTTP/2 connection.
 const MAX_STREAMS: u32 = 128;

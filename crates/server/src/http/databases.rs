@@ -101,7 +101,7 @@ async fn public(
     Ok((identity, [(header::CONTENT_TYPE, BINARY)], public_part).into_response())
 }
 
-/// Whether an `If-None-Match` value contains `tag`.
+/// Returns whether an `If-None-Match` value contains `tag`.
 fn contains_tag(value: &HeaderValue, tag: &str) -> bool {
     let Ok(text) = value.to_str() else {
         return false;

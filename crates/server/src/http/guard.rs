@@ -19,7 +19,7 @@ use crate::catalog::DatabaseError;
 use crate::listen::Peer;
 use crate::service::App;
 
-/// How long the body of a refused request is read, so that the client can receive the response
+/// Time for which the body of a refused request is read, so that the client can receive the response
 /// without holding its connection for long.
 const DRAIN_TIME: Duration = Duration::from_secs(1);
 

@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 /// Origin of all timestamps in this module.
 static START: LazyLock<Instant> = LazyLock::new(Instant::now);
 
-/// How long a connection may wait for its peer.
+/// Time limits for a connection that waits for its peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Timeouts {
     /// For a request's headers, including the TLS handshake, and between two requests.
@@ -18,7 +18,7 @@ pub(crate) struct Timeouts {
     pub(crate) sending: Duration,
 }
 
-/// How a connection carries its requests.
+/// Concurrency of requests on a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exchange {
     /// One request at a time. Bytes that the peer receives belong to the current response.
@@ -37,7 +37,7 @@ pub(crate) struct Activity {
     idle_since: AtomicU64,
     /// Time at which the peer last received bytes.
     wrote: AtomicU64,
-    /// Whether the connection is [`Exchange::Serial`].
+    /// Set if the connection is [`Exchange::Serial`].
     serial: AtomicBool,
     /// Set when the connection must make room for another one.
     evicted: AtomicBool,

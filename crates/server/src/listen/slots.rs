@@ -13,7 +13,7 @@ use super::activity::Activity;
 pub(crate) struct ConnectionSlots {
     open: Arc<Mutex<Open>>,
     capacity: usize,
-    /// How long a connection may send a response before it can be replaced.
+    /// Time after which a connection that sends a response can be replaced.
     sending: Duration,
 }
 

@@ -145,8 +145,9 @@ impl Psi {
     /// # Errors
     /// [`PsiError`].
     pub(crate) async fn evaluate(&self, set: Arc<ServedSet>, blinded: Vec<u8>) -> Result<Vec<u8>, PsiError> {
-        let busy = |_| PsiError::Busy { retry_after: BUSY_ADVICE };
-        let admitted = Arc::clone(&self.admitted).try_acquire_owned().map_err(busy)?;
+        let admitted = Arc::clone(&self.admitted)
+            .try_acquire_owned()
+            .map_err(|_| PsiError::Busy { retry_after: BUSY_ADVICE })?;
         let running = Arc::clone(&self.running).acquire_owned().await.map_err(|_| PsiError::Aborted)?;
         let (pool, current) = (Arc::clone(&self.pool), set.version());
         let evaluating = tokio::task::spawn_blocking(move || {

@@ -22,7 +22,7 @@ pub(crate) struct App {
     pub(crate) psi: Option<Psi>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) body_timeout: Duration,
-    /// Whether `GET /metrics` is served.
+    /// Set if `GET /metrics` is served.
     pub(crate) show_metrics: bool,
 }
 

@@ -9,7 +9,7 @@ use crate::error::Error;
 /// Takes as long as loading all snapshots.
 ///
 /// # Errors
-/// Those of [`crate::Server::bind`], except [`Error::Listen`].
+/// See [`crate::Server::bind`], without [`Error::Listen`].
 pub fn check(config: &ServerConfig) -> Result<(), Error> {
     config.check_names()?;
     if config.databases.is_empty() {

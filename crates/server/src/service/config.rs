@@ -32,15 +32,15 @@ pub struct ServerConfig {
     pub max_concurrent: usize,
     /// Requests that may upload or wait in addition. Further requests are told to retry later.
     pub max_queued: usize,
-    /// Whether schemes without privacy may be served.
+    /// Allows schemes without privacy.
     pub allow_not_private: bool,
     /// Time limit for receiving a request body.
     pub body_timeout: Duration,
-    /// How long an old version is answered after a swap. At most two old versions are kept.
+    /// Time for which an old version is answered after a swap. At most two old versions are kept.
     pub keep_old: Duration,
     /// Interval between checks for changed snapshot files; `None` for no checks.
     pub watch: Option<Duration>,
-    /// Whether to serve `GET /metrics`.
+    /// Serves `GET /metrics`.
     pub metrics: bool,
     /// TLS, tokens and limits.
     pub protection: Protection,
@@ -106,7 +106,7 @@ impl ServerConfig {
     }
 }
 
-/// Whether a name is valid in a URL path without escaping.
+/// Returns whether a name is valid in a URL path without escaping.
 fn is_name(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     name.len() <= 128 && name.starts_with(|c: char| c.is_ascii_alphanumeric()) && name.chars().all(plain)

@@ -14,8 +14,8 @@ impl Hangup {
         #[cfg(unix)]
         {
             use tokio::signal::unix::{SignalKind, signal};
-            let failed = |source| Error::Io { what: "watching for SIGHUP", source };
-            Ok(Self { signal: signal(SignalKind::hangup()).map_err(failed)? })
+            let signal = signal(SignalKind::hangup());
+            Ok(Self { signal: signal.map_err(|source| Error::Io { what: "watching for SIGHUP", source })? })
         }
         #[cfg(not(unix))]
         Ok(Self {})
