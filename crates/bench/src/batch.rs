@@ -12,8 +12,8 @@ use rand_core::{Rng, UnwrapErr};
 use serde::Serialize;
 
 use crate::Result;
-use crate::clock::timed;
-use crate::measure::{Effort, check_memory, median};
+use crate::clock::{median, timed};
+use crate::measure::{Effort, check_memory};
 use crate::records::Synthetic;
 use crate::report::write_columns;
 use crate::size::display;

@@ -12,13 +12,13 @@
 //! them. All databases exceed the caches of usual machines, as those that are served do.
 
 use papir_core::cost::{Operation, Rates};
-use papir_core::{Progress, Shape};
+use papir_core::{Choice, Progress, Shape};
 use papir_kernels::pointwise::Modulus;
 use papir_kernels::poly_eval::{self, Polynomial};
 
 use crate::best::best;
 use crate::measure::Effort;
-use crate::subject::{self, Choice};
+use crate::subject;
 use crate::{Report, Result};
 
 /// How large the databases are, and how often they are queried.
@@ -80,13 +80,13 @@ impl Case {
         progress: &dyn Progress,
     ) -> Result<Self> {
         let (report, description) =
-            best(subject::by_name(scheme)?, shape, choice, effort, repeats, progress)?;
+            best(&*subject::by_name(scheme)?, shape, choice, effort, repeats, progress)?;
         Ok(Self { report, work: description.work })
     }
 
     /// Seconds of some parts of an answer.
     fn stages(&self, names: &[&str]) -> f64 {
-        let stages = self.report.stages.0.iter().filter(|(name, _)| names.contains(name));
+        let stages = self.report.stages.0.iter().filter(|(name, _)| names.contains(&name.as_str()));
         stages.fold(0.0, |sum, (_, milliseconds)| sum + milliseconds / 1e3)
     }
 

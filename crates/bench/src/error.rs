@@ -43,4 +43,9 @@ impl Error {
     pub(crate) fn usage(found: impl ToString, expected: impl ToString) -> Self {
         Self::Usage { found: found.to_string(), expected: expected.to_string() }
     }
+
+    /// An [`Error::Usage`] for parameters that a scheme or a part of it refused.
+    pub(crate) fn refused(error: impl ToString) -> Self {
+        Self::usage("the parameters of a benchmark", error)
+    }
 }

@@ -62,8 +62,6 @@ pub mod psi;
 pub mod rates;
 pub mod records;
 pub mod report;
-mod schemes;
-pub mod sheet;
 pub mod size;
 pub mod subject;
 pub mod tables;

@@ -20,7 +20,8 @@ use rand_core::{Rng, UnwrapErr};
 use rayon::prelude::*;
 use serde::Serialize;
 
-use crate::measure::{Effort, median};
+use crate::clock::median;
+use crate::measure::Effort;
 use crate::report::write_columns;
 use crate::size::display;
 use crate::{Error, Result};

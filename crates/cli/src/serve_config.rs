@@ -333,6 +333,9 @@ impl Settings {
             burst: self.burst.unwrap_or_default(),
             per_client: self.per_client.unwrap_or_default(),
         };
+        if self.allow_not_private.unwrap_or_default() {
+            papir_research::register()?;
+        }
         let times = &default.protection;
         let protection = Protection {
             tls,

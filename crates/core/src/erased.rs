@@ -9,12 +9,15 @@ use zeroize::Zeroizing;
 
 use crate::codec::{Reader, Writer};
 use crate::envelope::{self, Header, Kind};
-use crate::scheme::{Client, Goal, Parameters, Scheme, Server, Session, UpdateEstimate, Wire};
+use crate::scheme::{Choice, Client, Goal, Parameters, Scheme, Server, Session, UpdateEstimate, Wire};
 use crate::sections::{SectionSink, SectionSource};
 use crate::{
-    Candidate, Change, Description, Error, NotPrivate, OwnerKey, Privacy, Progress, Record, Records, Result,
-    Shape, Version,
+    Candidate, Change, Description, Error, NoProgress, NotPrivate, OwnerKey, Privacy, Progress, Record,
+    Records, Result, Shape, Version,
 };
+
+/// A scheme gave fewer answers than there were queries.
+const MISSING: Error = Error::Length { what: "a batch of answers", found: 0, expected: 1 };
 
 /// The section that names scheme, version and parameters.
 const IDENTITY: &str = "identity";
@@ -50,6 +53,12 @@ pub trait ErasedScheme: Send + Sync {
     /// # Errors
     /// As [`Parameters::candidates`].
     fn candidates(&self, shape: Shape) -> Result<Vec<Candidate>>;
+
+    /// The parameters of a choice, without preparing anything.
+    ///
+    /// # Errors
+    /// As [`Parameters::with_choice`].
+    fn candidate(&self, shape: Shape, choice: Choice) -> Result<Candidate>;
 
     /// Prepares a database under the parameters of a candidate.
     ///
@@ -112,10 +121,18 @@ pub trait ErasedServer: Send + Sync {
     ///
     /// # Errors
     /// Those of the envelope, [`Error::WrongVersion`], and of [`Server::answer`].
-    fn answer(&self, session: ErasedSession<'_>, query: &[u8]) -> Result<Vec<u8>>;
+    fn answer(&self, session: ErasedSession<'_>, query: &[u8]) -> Result<Vec<u8>> {
+        let answer = self.answer_many(&[(session, query)], &NoProgress).pop();
+        answer.unwrap_or(Err(MISSING))
+    }
 
-    /// Answers several queries with one read of the database; one result each.
-    fn answer_many(&self, batch: &[(ErasedSession<'_>, &[u8])]) -> Vec<Result<Vec<u8>>>;
+    /// Answers several queries with one read of the database; one result for each. Reports
+    /// parsing, the stages of [`Server::answer_many`] and sealing to `progress`.
+    fn answer_many(
+        &self,
+        batch: &[(ErasedSession<'_>, &[u8])],
+        progress: &dyn Progress,
+    ) -> Vec<Result<Vec<u8>>>;
 
     /// Checks an enveloped query without answering it.
     ///
@@ -334,13 +351,12 @@ impl<S: Scheme> ErasedScheme for Erased<S> {
     }
 
     fn candidates(&self, shape: Shape) -> Result<Vec<Candidate>> {
-        let candidate = |params: S::Params| Candidate {
-            label: params.label(),
-            description: params.describe(),
-            parameters: params.encode(),
-        };
-        let bound = S::Params::candidates(shape)?.into_iter().map(|params| Ok(candidate(self.bind(params)?)));
-        bound.collect()
+        let candidates = S::Params::candidates(shape)?.into_iter();
+        candidates.map(|params| Ok(candidate_of(&self.bind(params)?))).collect()
+    }
+
+    fn candidate(&self, shape: Shape, choice: Choice) -> Result<Candidate> {
+        Ok(candidate_of(&self.bind(S::Params::with_choice(shape, choice)?)?))
     }
 
     fn setup_candidate(
@@ -378,6 +394,11 @@ impl<S: Scheme> ErasedScheme for Erased<S> {
         let public = S::Public::decode(&params, reader.rest())?;
         Ok(Box::new(ErasedClientOf::<S> { client: S::Client::new(params, public)?, version }))
     }
+}
+
+/// Parameters as a candidate.
+pub fn candidate_of<P: Parameters>(params: &P) -> Candidate {
+    Candidate { label: params.label(), description: params.describe(), parameters: params.encode() }
 }
 
 /// Prepares a database under given parameters.
@@ -484,20 +505,27 @@ impl<S: Scheme> ErasedServer for ErasedServerOf<S> {
         envelope::seal(&self.header(Kind::Public), &writer.finish())
     }
 
-    fn answer(&self, session: ErasedSession<'_>, query: &[u8]) -> Result<Vec<u8>> {
-        let request = self.parse(session, query)?;
-        Ok(self.seal(&self.server.answer(request.session(), &request.query)?))
-    }
-
-    fn answer_many(&self, batch: &[(ErasedSession<'_>, &[u8])]) -> Vec<Result<Vec<u8>>> {
+    fn answer_many(
+        &self,
+        batch: &[(ErasedSession<'_>, &[u8])],
+        progress: &dyn Progress,
+    ) -> Vec<Result<Vec<u8>>> {
+        progress.stage("parse", batch.len() as u64);
         let requests: Vec<Result<Request<'_, S>>> =
             batch.iter().map(|(session, query)| self.parse(*session, query)).collect();
-        let good = requests.iter().flatten().map(|request| (request.session(), &request.query)).collect();
-        match self.server.answer_many(good) {
+        let good: Vec<_> =
+            requests.iter().flatten().map(|request| (request.session(), &request.query)).collect();
+        let alone = good.len() == 1;
+        match self.server.answer_many(good, progress) {
             Ok(answers) => {
+                progress.stage("seal", answers.len() as u64);
                 let mut sealed = answers.iter().map(|answer| self.seal(answer));
-                let missing = || Error::Length { what: "a batch of answers", found: 0, expected: 1 };
-                requests.into_iter().map(|r| r.and_then(|_| sealed.next().ok_or_else(missing))).collect()
+                requests.into_iter().map(|r| r.and_then(|_| sealed.next().ok_or(MISSING))).collect()
+            }
+            Err(error) if alone => {
+                let mut error = Some(error);
+                let failed = |request: Result<_>| request.and_then(|_| Err(error.take().unwrap_or(MISSING)));
+                requests.into_iter().map(failed).collect()
             }
             // One bad request must not spoil the others: answer each by itself.
             Err(_) => batch.iter().map(|(session, query)| self.answer(*session, query)).collect(),

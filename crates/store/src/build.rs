@@ -15,14 +15,13 @@ use papir_lookup::{
 use papir_schemes::registry::{self, OfBatches};
 use rand_core::CryptoRng;
 
+use crate::error::{Error, Result};
 use crate::indexed::padded;
 use crate::metadata::{KeywordSummary, Metadata, SourceSummary, timestamp};
+use crate::names::{is_standard_input, name_of};
 use crate::prove::prove;
 use crate::save::{Keyword, Prepared, save};
-use crate::source::{
-    Columns, Deletes, Format, Request, Rows, Selection, SkippedRow, is_standard_input, name_of, raw, rows,
-};
-use crate::{Error, Result};
+use crate::source::{Columns, Deletes, Format, Request, Rows, Selection, SkippedRow, raw_records, rows};
 
 /// What to build, from what, how.
 #[derive(Clone, Debug)]
@@ -155,6 +154,7 @@ impl BuildOptions {
 
     /// Refuses options that do not go together.
     fn check(&self) -> Result<()> {
+        self.format().check_support(&self.source)?;
         self.check_key()?;
         let (format, columns) = (self.format(), self.key.is_some() || !self.values.is_empty());
         let source = format!("a {} source", format.name());
@@ -340,7 +340,7 @@ fn read(options: &BuildOptions, rng: &mut dyn CryptoRng, progress: &dyn Progress
 }
 
 fn read_raw(options: &BuildOptions, progress: &dyn Progress) -> Result<Content> {
-    let records = raw::records(&options.source, options.record_bytes.unwrap_or_default(), progress)?;
+    let records = raw_records(&options.source, options.record_bytes.unwrap_or_default(), progress)?;
     let (entries, bytes) = (records.shape().records(), records.shape().total_bytes());
     Ok(Content { records, entries, bytes, skipped: Vec::new(), keyword: None })
 }

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use crate::source::name_of;
+use crate::names::name_of;
+use crate::remote::RemoteError;
 
 /// The result of every fallible function of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -85,6 +86,20 @@ pub enum Error {
         /// The record length in bytes.
         record_bytes: u64,
     },
+    /// A source or location that needs a feature which this build does not have.
+    #[error(
+        "{found} is {kind}, and this build of papir has no {support} support: build with the feature `{feature}`"
+    )]
+    MissingFeature {
+        /// The source or location.
+        found: String,
+        /// Its kind, with an article.
+        kind: &'static str,
+        /// What this build lacks support for.
+        support: &'static str,
+        /// The feature of the crate.
+        feature: &'static str,
+    },
     /// Options that do not go together.
     #[error("{found}: expected {expected}")]
     Options {
@@ -103,7 +118,7 @@ pub enum Error {
     },
     /// An error of an object store.
     #[error(transparent)]
-    Remote(#[from] crate::remote::RemoteError),
+    Remote(#[from] RemoteError),
 }
 
 impl Error {
@@ -118,6 +133,7 @@ impl Error {
             Self::DuplicateKey { .. } => "duplicate_key",
             Self::Unreadable { .. } => "unreadable",
             Self::PartialRecord { .. } => "partial_record",
+            Self::MissingFeature { .. } => "missing_feature",
             Self::Options { .. } => "options",
             Self::Remote(error) => error.code(),
         }

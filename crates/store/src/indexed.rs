@@ -5,7 +5,7 @@ use std::path::Path;
 use papir_core::{Error as CoreError, RecordBuffer, Shape};
 use papir_lookup::Entry;
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// Records of `record_bytes` bytes, which no value exceeds, or as long as the longest value; shorter values are followed
 /// by zero bytes. A database of empty values has records of one byte.

@@ -18,6 +18,7 @@ mod format;
 mod indexed;
 mod map;
 mod metadata;
+mod names;
 mod prove;
 pub mod psi;
 mod publish;

@@ -4,7 +4,7 @@ use papir_core::erased::ErasedServer;
 use papir_core::{Progress, Records};
 use papir_lookup::{Commitment, ProvenRecords};
 
-use crate::Result;
+use crate::error::Result;
 
 /// Prepares records; each with its proof, if `verifiable`, and then with the commitment to all.
 ///

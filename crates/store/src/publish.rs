@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
+use crate::error::{Error, Result};
 use crate::writer::SnapshotWriter;
-use crate::{Error, Result};
 
 /// What the name of an unfinished file ends with.
 const PARTIAL: &str = ".papir-partial";

@@ -8,7 +8,7 @@ use papir_core::{Error as CoreError, OwnerKey, Progress, Result as CoreResult};
 use papir_lookup::{Commitment, KeyIds, KeywordLayout};
 use rand_core::CryptoRng;
 
-use crate::Result;
+use crate::error::Result;
 use crate::metadata::Metadata;
 use crate::publish::{Readers, publish};
 use crate::sealed_ids::seal;

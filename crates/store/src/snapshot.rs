@@ -12,10 +12,11 @@ use papir_core::{
 use papir_lookup::{Bundle, Commitment, KeyIds, KeywordLayout, PlainRecords};
 use papir_schemes::registry;
 
+use crate::error::{Error, Result};
 use crate::format::{HEADER_BYTES, Header, Section, part};
 use crate::map::map;
 use crate::metadata::Metadata;
-use crate::{Error, Result, sealed_ids};
+use crate::sealed_ids;
 
 /// The section of [`Metadata`].
 pub(crate) const METADATA: &str = "metadata";

@@ -10,10 +10,11 @@ use papir_core::sections::SectionSink;
 use papir_core::{AlignedBytes, Blob, Result as CoreResult};
 use papir_schemes::depir::structure::table::{Key, Store};
 
-use crate::Result;
+use crate::error::{Error, Result};
 use crate::map::map;
 use crate::publish::{Readers, publish};
 use crate::snapshot::Sections;
+use crate::writer::SnapshotWriter;
 
 const KEY: &str = "key";
 const TABLE: &str = "table";
@@ -29,7 +30,7 @@ impl TableFolder {
     /// # Errors
     /// [`papir_core::Error::Io`].
     pub fn open(folder: &Path) -> Result<Self> {
-        std::fs::create_dir_all(folder).map_err(crate::Error::io("making", folder))?;
+        std::fs::create_dir_all(folder).map_err(Error::io("making", folder))?;
         Ok(Self { folder: folder.to_owned() })
     }
 
@@ -60,7 +61,7 @@ impl Store for TableFolder {
 
     fn keep(&mut self, key: &Key, table: AlignedBytes) -> CoreResult<Blob> {
         let path = self.path(key);
-        let write = |writer: &mut crate::writer::SnapshotWriter<std::fs::File>| {
+        let write = |writer: &mut SnapshotWriter<std::fs::File>| {
             writer.put(KEY, &[&encoded(key)])?;
             Ok(writer.put(TABLE, &[table.as_ref()])?)
         };
@@ -69,7 +70,7 @@ impl Store for TableFolder {
         let nonce = u64::from(std::process::id()) << 32 | NEXT.fetch_add(1, Ordering::Relaxed);
         match publish(&path, nonce, Readers::Default, write) {
             Ok(_) => {}
-            Err(crate::Error::Core(error)) => return Err(error),
+            Err(Error::Core(error)) => return Err(error),
             Err(error) => {
                 let source = std::io::Error::other(error.to_string());
                 return Err(papir_core::Error::Io { what: format!("writing {}", path.display()), source });

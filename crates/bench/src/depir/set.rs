@@ -20,8 +20,8 @@ use papir_store::TableFolder;
 use rand_core::{Rng, UnwrapErr};
 use serde::Serialize;
 
-use crate::clock::timed;
-use crate::measure::{Effort, median};
+use crate::clock::{median, timed};
+use crate::measure::Effort;
 use crate::memory::{self, Resident};
 use crate::records::Synthetic;
 use crate::report::write_columns;

@@ -3,7 +3,7 @@
 use papir_core::scheme::Parameters;
 use serde::Serialize;
 
-use super::params;
+use super::setting::params;
 use crate::size::display;
 
 /// Bytes of an entry of Table 4 and Figure 3.

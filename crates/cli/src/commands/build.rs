@@ -10,10 +10,9 @@ use papir_lookup::{MAX_ROOM, OnDuplicate};
 use papir_schemes::registry;
 use papir_store::{BuildOptions, Format, Preparation, SkippedRow};
 
-use crate::Outcome;
 use crate::bars::Bars;
 use crate::describe::{self, Lines, line};
-use crate::failure::Failure;
+use crate::failure::{Failure, Outcome};
 use crate::owner_key;
 use crate::planner::{self, Demand};
 
@@ -180,6 +179,9 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 
 fn options(arguments: &Arguments) -> Result<BuildOptions, Failure> {
     check(arguments)?;
+    if arguments.insecure_newton {
+        papir_research::register()?;
+    }
     let (source, scheme) = (&arguments.source, scheme(arguments));
     let encrypt = arguments.encrypt.as_deref().map(owner_key::read_or_make).transpose()?;
     Ok(BuildOptions {

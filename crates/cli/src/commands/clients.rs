@@ -9,9 +9,8 @@ use clap::{Args, Subcommand};
 use papir_client::{ClientStatus, Registrations};
 use papir_server::RegistryDirectory;
 
-use crate::Outcome;
 use crate::connecting::{self, Connecting};
-use crate::failure::Failure;
+use crate::failure::{Failure, Outcome};
 use crate::units;
 
 /// Exit code when there is no such client.

@@ -7,10 +7,9 @@ use std::time::Instant;
 
 use clap::Args;
 
-use crate::Outcome;
 use crate::demo_parts::{Asked, ServerProcess, ask};
 use crate::describe;
-use crate::failure::Failure;
+use crate::failure::{Failure, Outcome};
 use crate::units;
 
 use super::build;

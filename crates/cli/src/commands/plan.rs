@@ -12,10 +12,9 @@ use papir_core::Shape;
 use papir_core::cost::Rates;
 use serde_json::json;
 
-use crate::Outcome;
 use crate::bars::Bars;
 use crate::describe::{self, line};
-use crate::failure::Failure;
+use crate::failure::{Failure, Outcome};
 use crate::keyed::estimate;
 use crate::planner::{self, Choice, Demand};
 use crate::{plan_table, units};

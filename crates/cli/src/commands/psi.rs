@@ -12,10 +12,10 @@ use papir_store::psi::{PsiOptions, PsiReport, prepare};
 use serde_json::{Map, Value, json};
 
 use super::serve;
-use crate::Outcome;
 use crate::bars::Bars;
 use crate::connecting::{self, Connecting};
 use crate::describe::{self, Lines, line};
+use crate::failure::Outcome;
 use crate::fields::field;
 use crate::serve_config::Settings;
 use crate::state_arguments::StateArguments;

@@ -9,7 +9,8 @@ use papir_store::remote::{PushOptions, PushReport, push};
 
 use crate::bars::Bars;
 use crate::describe::{self, line};
-use crate::{Outcome, remote, units};
+use crate::failure::Outcome;
+use crate::{remote, units};
 
 /// Put a prepared database into an object store, from where `papir serve` and `papir pull` take it.
 ///

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use bytes::Bytes;
 use papir_core::erased::{ErasedKeys, ErasedServer, ErasedSession};
-use papir_core::{Description, Error, Privacy, Result, Sizes, Version};
+use papir_core::{Description, Error, NoProgress, Privacy, Result, Sizes, Version};
 use papir_lookup::{Bundle, KeywordLayout};
 use papir_store::Snapshot;
 
@@ -233,7 +233,7 @@ impl Database {
             let queries = self.split(request.bytes).enumerate();
             batch.extend(queries.map(|(index, query)| (request.session(index), query)));
         }
-        let mut answers = self.server.answer_many(&batch).into_iter();
+        let mut answers = self.server.answer_many(&batch, &NoProgress).into_iter();
         requests
             .iter()
             .map(|request| {

@@ -14,12 +14,12 @@ use papir_schemes::registry::{self, OfBatches};
 use rand_core::CryptoRng;
 
 use super::rows::rows;
-use super::{FILTER, HEADER, KEY, PsiSummary};
+use super::set::{FILTER, HEADER, KEY, PsiSummary};
+use crate::error::{Error, Result};
 use crate::metadata::{KeywordSummary, Metadata, SourceSummary, timestamp};
+use crate::names::name_of;
 use crate::publish::{Readers, publish};
 use crate::save::{Keyword, Prepared, put};
-use crate::source::name_of;
-use crate::{Error, Result};
 
 /// Lookups of a batch, where nobody says: fewer for small tables.
 const BATCH: u64 = 64;

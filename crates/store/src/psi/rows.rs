@@ -6,8 +6,9 @@ use std::path::Path;
 use papir_core::Progress;
 use papir_lookup::psi::Row;
 
-use crate::source::{Input, name_of};
-use crate::{Error, Result};
+use crate::error::{Error, Result};
+use crate::names::name_of;
+use crate::source::Input;
 
 /// Longest line that is read, in bytes.
 const LONGEST: usize = 1 << 20;

@@ -11,7 +11,7 @@ use papir_core::NoProgress;
 use rand_core::SeedableRng;
 use rigged::Rigged;
 
-use super::manifest::PART_BYTES;
+use super::manifest::{self, PART_BYTES};
 use super::*;
 use crate::{BuildOptions, Error, Snapshot, build};
 

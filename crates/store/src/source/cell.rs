@@ -1,7 +1,7 @@
 //! A cell of a typed table, and the bytes that it becomes.
 
+use super::json::{json_object, json_string, text};
 use super::row::{Fault, Row};
-use super::{json_object, json_string, text};
 
 /// One cell.
 pub(super) enum Cell {
@@ -13,6 +13,7 @@ pub(super) enum Cell {
     Json(String),
 }
 
+#[cfg_attr(not(feature = "parquet"), allow(dead_code))]
 impl Cell {
     /// A text.
     pub(super) fn text(text: impl Into<String>) -> Self {

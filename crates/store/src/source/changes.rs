@@ -10,9 +10,11 @@ use std::path::Path;
 
 use papir_core::Progress;
 
+use super::format::Format;
+use super::read::read;
+use super::request::{Columns, Deletes, Request, Selection};
 use super::row::{Place, Sieve};
-use super::{Columns, Deletes, Format, Request, Selection, read};
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// Which columns of a file of changes are read.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,9 +6,11 @@ use csv::{ByteRecord, ErrorKind, ReaderBuilder};
 use papir_core::Error as CoreError;
 
 use super::input::Input;
-use super::row::{Each, Fault, Place, Row};
-use super::{Columns, Deletes, deletes, json_object, json_string, name_of};
-use crate::{Error, Result};
+use super::json::{json_object, json_string, text};
+use super::request::{Columns, Deletes};
+use super::row::{Each, Fault, Place, Row, is_deletion};
+use crate::error::{Error, Result};
+use crate::names::name_of;
 
 /// Columns by their place.
 struct Places<'a> {
@@ -63,7 +65,7 @@ impl Places<'_> {
     fn row(&self, row: &ByteRecord) -> Result<Row, Fault> {
         let bytes = |place: usize| row.get(place).unwrap_or_default();
         let key = self.key.map(bytes).unwrap_or_default().to_vec();
-        let delete = self.delete.map(|place| deletes(bytes(place))).transpose()?.unwrap_or_default();
+        let delete = self.delete.map(|place| is_deletion(bytes(place))).transpose()?.unwrap_or_default();
         let value = if delete { None } else { Some(value(row, &self.values)?) };
         Ok(Row { key, value })
     }
@@ -76,7 +78,7 @@ fn value(row: &ByteRecord, columns: &[(&str, usize)]) -> Result<Vec<u8>, Fault> 
         [] => Ok(Vec::new()),
         [(_, place)] => Ok(bytes(*place).to_vec()),
         several => {
-            let member = |&(name, place)| Ok((name, json_string(super::text(name, bytes(place))?)));
+            let member = |&(name, place)| Ok((name, json_string(text(name, bytes(place))?)));
             Ok(json_object(several.iter().map(member).collect::<Result<Vec<_>, Fault>>()?).into_bytes())
         }
     }

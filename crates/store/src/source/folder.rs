@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use papir_core::Progress;
 
 use super::row::{Each, Fault, Place, Row};
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// One file.
 struct Found {

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use papir_core::Error as CoreError;
 
-use crate::Error;
+use crate::error::Error;
 
 /// The format of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +54,19 @@ impl Format {
             Self::Folder => "folder",
             Self::Raw => "raw",
         }
+    }
+
+    /// Refuses a format that this build cannot read.
+    ///
+    /// # Errors
+    /// [`Error::MissingFeature`] naming `path`.
+    pub(crate) fn check_support(self, path: &Path) -> Result<(), Error> {
+        let (kind, support, feature) = match self {
+            Self::Parquet if !cfg!(feature = "parquet") => ("a Parquet file", "Parquet", "parquet"),
+            Self::Sqlite if !cfg!(feature = "sqlite") => ("an SQLite database", "SQLite", "sqlite"),
+            _ => return Ok(()),
+        };
+        Err(Error::MissingFeature { found: path.display().to_string(), kind, support, feature })
     }
 
     /// Whether it can be read as a stream.

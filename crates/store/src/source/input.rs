@@ -6,20 +6,8 @@ use std::path::Path;
 
 use papir_core::Progress;
 
-use crate::{Error, Result};
-
-/// The path that stands for standard input; a file of this name is `./-`.
-const STANDARD_INPUT: &str = "-";
-
-/// Whether a path stands for standard input.
-pub(crate) fn is_standard_input(path: &Path) -> bool {
-    path.as_os_str() == STANDARD_INPUT
-}
-
-/// What a source is called in errors.
-pub(crate) fn name_of(path: &Path) -> String {
-    if is_standard_input(path) { "standard input".to_owned() } else { path.display().to_string() }
-}
+use crate::error::{Error, Result};
+use crate::names::{is_standard_input, name_of};
 
 /// A stream that counts its bytes and tells of them.
 pub(crate) struct Input<'a> {

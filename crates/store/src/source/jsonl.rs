@@ -8,9 +8,11 @@ use papir_core::Error as CoreError;
 use serde_json::value::RawValue;
 
 use super::input::Input;
-use super::row::{Each, Fault, Place, Row};
-use super::{Columns, Deletes, deletes, json_object, name_of};
-use crate::Result;
+use super::json::json_object;
+use super::request::{Columns, Deletes};
+use super::row::{Each, Fault, Place, Row, is_deletion};
+use crate::error::Result;
+use crate::names::name_of;
 
 /// The longest line, in bytes: bounds what is held in memory at once.
 const MAX_LINE_BYTES: u64 = 16 << 20;
@@ -65,7 +67,7 @@ fn marked(fields: &Fields<'_>, name: &str) -> Result<bool, Fault> {
     match fields.get(name) {
         None => Ok(false),
         Some(value) if value.get() == "null" => Ok(false),
-        Some(value) => deletes(&bytes_of(value)?),
+        Some(value) => is_deletion(&bytes_of(value)?),
     }
 }
 

@@ -49,141 +49,28 @@
 //! out. What leaves the rest of the source unreadable (a damaged Parquet or SQLite file, a missing
 //! column) is always an error, and so are keys that come twice, by their own rule.
 
+#[cfg(any(feature = "parquet", feature = "sqlite"))]
 mod cell;
 mod changes;
 mod csv;
 mod folder;
 mod format;
 mod input;
+mod json;
 mod jsonl;
+#[cfg(feature = "parquet")]
 mod parquet;
-pub(crate) mod raw;
+mod raw;
+mod read;
+mod request;
 mod row;
+#[cfg(feature = "sqlite")]
 mod sqlite;
-
-use std::path::Path;
-
-use papir_core::Progress;
-use papir_lookup::Entry;
 
 pub use changes::{ChangeColumns, ChangeRow, read_changes};
 pub use format::Format;
 pub(crate) use input::Input;
-pub(crate) use input::{is_standard_input, name_of};
+pub(crate) use raw::records as raw_records;
+pub(crate) use read::{Rows, rows};
+pub(crate) use request::{Columns, Deletes, Request, Selection};
 pub use row::SkippedRow;
-use row::{Each, Fault, Sieve};
-
-use crate::{Error, Result};
-
-/// Which columns are read.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Columns<'a> {
-    pub(crate) key: Option<&'a str>,
-    pub(crate) values: &'a [String],
-    pub(crate) deletes: Deletes<'a>,
-}
-
-/// What marks a row as a deletion.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Deletes<'a> {
-    /// Nothing: every row holds a value.
-    None,
-    /// The column of this name, if there is one; and in JSON Lines the field `_delete`.
-    Marked(Option<&'a str>),
-}
-
-/// What is read of a database of tables.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Selection<'a> {
-    /// Its only table.
-    Whole,
-    /// The table of this name.
-    Table(&'a str),
-    /// The answer to this query.
-    Query(&'a str),
-}
-
-/// What is read, and how.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Request<'a> {
-    pub(crate) path: &'a Path,
-    pub(crate) format: Format,
-    pub(crate) columns: Columns<'a>,
-    pub(crate) selection: Selection<'a>,
-    /// The longest value, in bytes.
-    pub(crate) longest: u64,
-    /// Bad rows that may be left out.
-    pub(crate) skip_bad: u64,
-}
-
-/// The rows of a source.
-pub(crate) struct Rows {
-    pub(crate) entries: Vec<Entry>,
-    /// The source's length in bytes.
-    pub(crate) bytes: u64,
-    pub(crate) skipped: Vec<SkippedRow>,
-}
-
-/// Reads all rows; without key column, all keys are empty.
-///
-/// # Errors
-/// [`Error::MissingColumn`]; [`Error::Line`], [`Error::Row`] or [`Error::Unreadable`] for what
-/// cannot be read; or [`papir_core::Error::Io`].
-pub(crate) fn rows(request: &Request<'_>, progress: &dyn Progress) -> Result<Rows> {
-    let mut sieve = Sieve::new(request);
-    let mut entries = Vec::new();
-    let bytes = read(request, progress, &mut |place, row| {
-        if let Some(row) = sieve.keep(place, row)? {
-            let line = place.number(entries.len());
-            entries.push(Entry { key: row.key, value: row.value.unwrap_or_default(), line });
-        }
-        Ok(())
-    })?;
-    Ok(Rows { entries, bytes, skipped: sieve.skipped })
-}
-
-/// Reads every row of a source once. Gives the bytes read.
-fn read(request: &Request<'_>, progress: &dyn Progress, each: &mut Each<'_>) -> Result<u64> {
-    let (path, columns) = (request.path, request.columns);
-    match request.format {
-        Format::Csv => csv::rows(path, Input::open(path, progress)?, columns, each),
-        Format::JsonLines => jsonl::rows(path, Input::open(path, progress)?, columns, each),
-        Format::Parquet => parquet::rows(path, columns, progress, each),
-        Format::Sqlite => sqlite::rows(path, (columns, request.selection), progress, each),
-        Format::Folder => folder::rows(path, request.longest, progress, each),
-        Format::Raw => Err(Error::options("columns of a raw source", "csv or jsonl")),
-    }
-}
-
-/// Whether a mark in a column of deletions says that the row is one.
-fn deletes(mark: &[u8]) -> Result<bool, Fault> {
-    match mark.to_ascii_lowercase().as_slice() {
-        b"1" | b"true" | b"yes" => Ok(true),
-        b"" | b"0" | b"false" | b"no" => Ok(false),
-        _ => {
-            let found = String::from_utf8_lossy(&mark[..mark.len().min(32)]).escape_debug().to_string();
-            let expected = "1, true or yes for a deletion, 0, false, no or nothing otherwise";
-            Err(Fault::Reason(format!("the mark of deletions is `{found}`: expected {expected}")))
-        }
-    }
-}
-
-/// A column that becomes part of a JSON object.
-fn text<'a>(column: &str, bytes: &'a [u8]) -> Result<&'a str, Fault> {
-    std::str::from_utf8(bytes).map_err(|_| {
-        let expected = "expected text, to write several columns as JSON";
-        Fault::Reason(format!("column `{column}` is not UTF-8: {expected}"))
-    })
-}
-
-/// A JSON object of columns in the order asked for; `values` are JSON texts.
-fn json_object<'a>(columns: impl IntoIterator<Item = (&'a str, String)>) -> String {
-    let members: Vec<String> =
-        columns.into_iter().map(|(name, value)| format!("{}:{value}", json_string(name))).collect();
-    format!("{{{}}}", members.join(","))
-}
-
-/// A text as JSON string.
-fn json_string(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
-}

@@ -14,9 +14,10 @@ use parquet::record::Row as Record;
 use parquet::record::reader::RowIter;
 use parquet::schema::types::{Type, TypePtr};
 
+use super::cell;
+use super::request::Columns;
 use super::row::{Each, Fault, Place, Row};
-use super::{Columns, cell};
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// Rows between two words about progress.
 const STEP: u64 = 1024;

@@ -2,12 +2,15 @@
 
 use std::io::Read;
 use std::path::Path;
+use std::sync::Arc;
 
-use papir_core::{Error as CoreError, Progress, RecordBuffer, Records, Shape};
+use memmap2::Mmap;
+use papir_core::{Error as CoreError, Progress, RecordBuffer, Records, Result as CoreResult, Shape};
 
-use super::input::{Input, is_standard_input, name_of};
-use crate::map::MappedRecords;
-use crate::{Error, Result};
+use super::input::Input;
+use crate::error::{Error, Result};
+use crate::map::map;
+use crate::names::{is_standard_input, name_of};
 
 /// The most that is held of standard input, in bytes; a file is mapped, whatever its length.
 const MAX_STREAM_BYTES: u64 = 16 << 30;
@@ -42,13 +45,47 @@ fn all(input: Input<'_>, most: u64) -> Result<Vec<u8>> {
 ///
 /// # Errors
 /// [`Error::PartialRecord`], or [`Error::Source`] with the errors of [`Shape::of_bytes`].
-pub(crate) fn shape(path: &Path, found: u64, record_bytes: u64) -> Result<Shape> {
+fn shape(path: &Path, found: u64, record_bytes: u64) -> Result<Shape> {
     // A record length of 0 fails below, as the shape's error.
     let length = record_bytes.max(1);
     if !found.is_multiple_of(length) {
         return Err(Error::PartialRecord { file: name_of(path), found, record_bytes });
     }
     Shape::of_bytes(found / length, record_bytes).map_err(|error| Error::of_source(path)(error.into()))
+}
+
+/// Fixed-size records of a mapped file.
+struct MappedRecords {
+    shape: Shape,
+    map: Arc<Mmap>,
+}
+
+impl MappedRecords {
+    /// The records of a file of packed records of `record_bytes` bytes each.
+    ///
+    /// # Errors
+    /// Those of the file, and of its [`shape`].
+    fn open(path: &Path, record_bytes: u64) -> Result<Self> {
+        let map = map(path)?;
+        let shape = shape(path, map.len() as u64, record_bytes)?;
+        Ok(Self { shape, map })
+    }
+}
+
+impl Records for MappedRecords {
+    fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> CoreResult<()> {
+        let (length, end) = (self.shape.record_bytes(), first.saturating_add(count));
+        if end > self.shape.records() {
+            return Err(CoreError::IndexOutOfRange { found: end - 1, records: self.shape.records() });
+        }
+        CoreError::check_length("the buffer for packed records", out.len(), count as usize * length)?;
+        out.copy_from_slice(&self.map[first as usize * length..end as usize * length]);
+        Ok(())
+    }
 }
 
 #[cfg(test)]

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use super::{Request, name_of};
-use crate::{Error, Result};
+use super::request::Request;
+use crate::error::{Error, Result};
+use crate::names::name_of;
 
 /// A row as it is asked for.
 pub(super) struct Row {
@@ -32,6 +33,7 @@ pub(super) enum Place<'a> {
     /// In a text, from 1.
     Line(u64),
     /// In a table, from 1.
+    #[cfg_attr(not(any(feature = "parquet", feature = "sqlite")), allow(dead_code))]
     Row(u64),
     /// It is a whole file.
     File(&'a Path),
@@ -103,6 +105,22 @@ impl<'a> Sieve<'a> {
             (Place::Line(line), _) => Error::Line { file, line, reason },
             (Place::Row(row), _) => Error::Row { file, row, reason },
             (Place::File(path), _) => Error::unreadable(&self.path.join(path), reason),
+        }
+    }
+}
+
+/// Whether the mark in a deletion column means a deletion.
+///
+/// # Errors
+/// [`Fault::Reason`] for any other text.
+pub(super) fn is_deletion(mark: &[u8]) -> Result<bool, Fault> {
+    match mark.to_ascii_lowercase().as_slice() {
+        b"1" | b"true" | b"yes" => Ok(true),
+        b"" | b"0" | b"false" | b"no" => Ok(false),
+        _ => {
+            let found = String::from_utf8_lossy(&mark[..mark.len().min(32)]).escape_debug().to_string();
+            let expected = "1, true or yes for a deletion, 0, false, no or nothing otherwise";
+            Err(Fault::Reason(format!("the mark of deletions is `{found}`: expected {expected}")))
         }
     }
 }

@@ -8,9 +8,9 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags, Statement};
 
 use super::cell::{self, Cell};
+use super::request::{Columns, Selection};
 use super::row::{Each, Fault, Place, Row};
-use super::{Columns, Selection};
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// The tables and views that a user made.
 const TABLES: &str = "SELECT name FROM sqlite_schema \
@@ -20,7 +20,8 @@ const TABLES: &str = "SELECT name FROM sqlite_schema \
 /// reading only. Gives the file's length in bytes.
 pub(super) fn rows(
     path: &Path,
-    (columns, selection): (Columns<'_>, Selection<'_>),
+    columns: Columns<'_>,
+    selection: Selection<'_>,
     progress: &dyn Progress,
     each: &mut Each<'_>,
 ) -> Result<u64> {

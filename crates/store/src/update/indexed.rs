@@ -6,12 +6,15 @@ use papir_core::{Change, PreparedRecords, Progress, Shape};
 use papir_lookup::update::ChangeCounts;
 use rand_core::CryptoRng;
 
+use super::next::Next;
+use super::options::UpdateOptions;
 use super::overlay::Overlay;
 use super::renewal::{renew, set_up};
-use super::{Next, UpdateOptions, Way, read_changes};
+use super::report::Way;
+use crate::error::{Error, Result};
+use crate::names::name_of;
 use crate::snapshot::Snapshot;
-use crate::source::{ChangeRow, name_of};
-use crate::{Error, Result};
+use crate::source::{ChangeRow, read_changes};
 
 /// The next version, if there are changes.
 pub(super) fn update(
@@ -32,7 +35,7 @@ pub(super) fn update(
     }
     let (before, records) = (shape.records(), shape.records() + counts.inserted);
     if counts.inserted == 0 && !options.rebuild {
-        let (server, commitment, way) = renew(snapshot, &changes, rng, progress)?;
+        let (server, commitment, way) = renew(snapshot, &changes, &options.rates, rng, progress)?;
         return Ok((counts, Some(Next { server, commitment, keyword: None, way })));
     }
     let all = Overlay::new(below.as_ref(), records, &changes)?;

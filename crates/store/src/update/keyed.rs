@@ -7,13 +7,14 @@ use papir_lookup::update::{
 use papir_lookup::{KeyIds, KeywordLayout, KeywordTable, MAX_VALUE_BYTES, OnDuplicate, TableOptions};
 use rand_core::CryptoRng;
 
+use super::next::{Next, NextKeys};
+use super::options::{FEW_KEYS, REBUILD_ROOM, REBUILD_ROOM_OF_FEW, UpdateOptions};
 use super::renewal::{renew, set_up};
-use super::{
-    ChangeColumns, FEW_KEYS, Next, REBUILD_ROOM, REBUILD_ROOM_OF_FEW, UpdateOptions, Way, read_changes,
-};
+use super::report::Way;
+use crate::error::{Error, Result};
 use crate::metadata::KeywordSummary;
 use crate::snapshot::Snapshot;
-use crate::{Error, Result};
+use crate::source::{ChangeColumns, ChangeRow, read_changes};
 
 /// The next version, if anything differs in it.
 pub(super) fn update(
@@ -33,7 +34,9 @@ pub(super) fn update(
         None
     } else {
         match patch(table, &changes, progress)? {
-            Patched::Patch(patch) => return Ok((changes.counts(), patched(snapshot, patch, rng, progress)?)),
+            Patched::Patch(patch) => {
+                return Ok((changes.counts(), patched(options, snapshot, patch, rng, progress)?));
+            }
             Patched::Rebuild(reason) => Some(reason),
         }
     };
@@ -60,7 +63,7 @@ fn read(
     progress: &dyn Progress,
 ) -> Result<Changes> {
     let rows = read_changes(&options.changes, options.format, columns, progress)?;
-    let row = |row: crate::ChangeRow| KeyChange { key: row.key, value: row.value, line: row.line };
+    let row = |row: ChangeRow| KeyChange { key: row.key, value: row.value, line: row.line };
     Changes::new(layout, ids, rows.into_iter().map(row).collect()).map_err(|error| match error {
         papir_lookup::Error::Core(CoreError::EmptyDatabase) => {
             Error::options("changes that take every key out", "at least one key that stays")
@@ -71,6 +74,7 @@ fn read(
 
 /// The database with a few changed buckets; nothing where none differs.
 fn patched(
+    options: &UpdateOptions,
     snapshot: &Snapshot,
     patch: Patch,
     rng: &mut dyn CryptoRng,
@@ -79,11 +83,12 @@ fn patched(
     if patch.changes.is_empty() {
         return Ok(None);
     }
-    let (server, commitment, way) = renew(snapshot, &patch.changes, rng, progress)?;
+    let (server, commitment, way) = renew(snapshot, &patch.changes, &options.rates, rng, progress)?;
     let before = summary(snapshot)?;
     let report = patch.report(before.tagged_bytes, before.entries);
     let after = KeywordSummary { key_bytes: None, ..KeywordSummary::new(&report, before.bucket.into()) };
-    Ok(Some(Next { server, commitment, keyword: Some((patch.layout, patch.ids, after)), way }))
+    let keys = NextKeys { layout: patch.layout, ids: patch.ids, summary: after };
+    Ok(Some(Next { server, commitment, keyword: Some(keys), way }))
 }
 
 /// The database with all keys arranged again.
@@ -103,7 +108,8 @@ fn rebuilt(
     let (server, commitment) = set_up(snapshot, &records, rng, progress)?;
     let (before, records) = (table.layout.records(), layout.records());
     let way = Way::Rebuilt { reason, before, records, room };
-    Ok(Next { server, commitment, keyword: Some((layout, ids, KeywordSummary::new(&report, bucket))), way })
+    let keys = NextKeys { layout, ids, summary: KeywordSummary::new(&report, bucket) };
+    Ok(Next { server, commitment, keyword: Some(keys), way })
 }
 
 /// What the snapshot says of its table.

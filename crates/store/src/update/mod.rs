@@ -10,96 +10,30 @@
 
 mod indexed;
 mod keyed;
+mod next;
+mod options;
 mod overlay;
 mod renewal;
 mod report;
 
 use std::fs::{File, TryLockError};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::SystemTime;
 
 use papir_core::erased::ErasedServer;
-use papir_core::{OwnerKey, Progress, Version};
+use papir_core::{Progress, Version};
 use papir_lookup::update::ChangeCounts;
-use papir_lookup::{Commitment, KeyIds, KeywordLayout};
 use rand_core::CryptoRng;
 
+use crate::error::{Error, Result};
 use crate::metadata::{KeywordSummary, Metadata, timestamp};
+use crate::psi;
 use crate::save::{Keyword, Prepared, save};
 use crate::snapshot::{OpenOptions, Snapshot};
-use crate::source::{ChangeColumns, Format, read_changes};
-use crate::{Error, Result, psi};
+use next::{Next, NextKeys};
 
+pub use options::{REBUILD_ROOM, REBUILD_ROOM_OF_FEW, UpdateOptions};
 pub use report::{Prediction, UpdateReport, Way};
-
-/// The room, in per cent, that a table of keys gets when an update arranges all keys again.
-pub const REBUILD_ROOM: u32 = 5;
-/// The same where a bucket holds fewer than 48 keys: their number varies more.
-pub const REBUILD_ROOM_OF_FEW: u32 = 10;
-/// From so many keys a bucket on, [`REBUILD_ROOM`] is enough.
-const FEW_KEYS: u64 = 48;
-
-/// What to change, by what.
-#[derive(Clone, Debug)]
-pub struct UpdateOptions {
-    /// The snapshot.
-    pub file: PathBuf,
-    /// The file of changes; see [`read_changes`].
-    pub changes: PathBuf,
-    /// Its format; told by its extension where `None`.
-    pub format: Option<Format>,
-    /// The column of keys, or of the numbers of records that are looked up by index. Where `None`,
-    /// that of the source; `index` for records without keys.
-    pub key: Option<String>,
-    /// The columns of values. Where empty, those of the source; `value` where it was raw.
-    pub values: Vec<String>,
-    /// The column that marks deletions.
-    pub delete: Option<String>,
-    /// Where the new snapshot goes; over the old one where `None`.
-    pub out: Option<PathBuf>,
-    /// Whether everything is arranged and prepared again, whatever is cheaper.
-    pub rebuild: bool,
-    /// The owner's key of an encrypted database.
-    pub encrypt: Option<OwnerKey>,
-}
-
-impl UpdateOptions {
-    /// Options with every default.
-    pub fn new(file: impl Into<PathBuf>, changes: impl Into<PathBuf>) -> Self {
-        Self {
-            file: file.into(),
-            changes: changes.into(),
-            format: None,
-            key: None,
-            values: Vec::new(),
-            delete: None,
-            out: None,
-            rebuild: false,
-            encrypt: None,
-        }
-    }
-
-    /// The columns to read.
-    fn columns(&self, metadata: &Metadata, longest_value: u64) -> Result<ChangeColumns> {
-        let by_index = metadata.keyword.is_none();
-        let index = || by_index.then(|| "index".to_owned());
-        let key = self.key.clone().or_else(|| metadata.source.key.clone()).or_else(index);
-        let key = key.ok_or_else(|| Error::options("changes without a key column", "its name"))?;
-        let mut values = if self.values.is_empty() { &metadata.source.values } else { &self.values }.clone();
-        if values.is_empty() && by_index {
-            values.push("value".to_owned());
-        }
-        Ok(ChangeColumns { key, values, delete: self.delete.clone(), longest_value })
-    }
-}
-
-/// A database after its changes.
-struct Next {
-    server: Box<dyn ErasedServer>,
-    commitment: Option<Commitment>,
-    keyword: Option<(KeywordLayout, KeyIds, KeywordSummary)>,
-    way: Way,
-}
 
 /// Changes a snapshot. Where nothing changes, no file is written. The old file stays whole whenever
 /// this is interrupted.
@@ -156,13 +90,16 @@ fn publish(
     progress: &dyn Progress,
 ) -> Result<UpdateReport> {
     let Next { server, commitment, keyword, way } = next;
-    let summary = keyword.as_ref().map(|keys| keys.2.clone());
+    let summary = keyword.as_ref().map(|keys| keys.summary.clone());
     let summary = if options.encrypt.is_some() { summary.map(KeywordSummary::concealed) } else { summary };
     let mut metadata = metadata(&snapshot.metadata, server.as_ref(), summary.as_ref());
-    let layout = keyword.as_ref().map(|keys| &keys.0);
+    let layout = keyword.as_ref().map(|keys| &keys.layout);
     metadata.root = commitment.as_ref().map(|commitment| commitment.root(layout).to_string());
     let (commitment, owner) = (commitment.as_ref(), options.encrypt.as_ref());
-    let owned = keyword.as_ref().map(|(layout, ids, _)| Keyword::new(owner, layout, ids, rng)).transpose()?;
+    let owned = keyword
+        .as_ref()
+        .map(|NextKeys { layout, ids, .. }| Keyword::new(owner, layout, ids, rng))
+        .transpose()?;
     let prepared = Prepared { metadata: &metadata, keyword: owned, commitment, server: server.as_ref() };
     let path = options.out.as_ref().unwrap_or(&options.file);
     let last = || if *path == options.file { still(snapshot.server.version(), options) } else { Ok(()) };

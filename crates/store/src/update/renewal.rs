@@ -11,7 +11,7 @@ use rand_core::CryptoRng;
 
 use super::overlay::Overlay;
 use super::report::{Prediction, Way};
-use crate::Result;
+use crate::error::Result;
 use crate::prove::prove;
 use crate::snapshot::Snapshot;
 
@@ -25,6 +25,7 @@ type Renewed = (Box<dyn ErasedServer>, Option<Commitment>);
 pub(super) fn renew(
     snapshot: &Snapshot,
     changes: &[Change],
+    rates: &Rates,
     rng: &mut dyn CryptoRng,
     progress: &dyn Progress,
 ) -> Result<(Box<dyn ErasedServer>, Option<Commitment>, Way)> {
@@ -33,7 +34,7 @@ pub(super) fn renew(
     let way = if snapshot.commitment_top.is_some() {
         Way::Proven { changed, records }
     } else {
-        let predicted = predict(server, changes)?;
+        let predicted = predict(server, changes, rates)?;
         if predicted.favours_update() {
             let next = server.update(changes, rng, progress)?;
             return Ok((next, None, Way::Updated { changed, records, predicted }));
@@ -67,12 +68,11 @@ fn scheme_of(snapshot: &Snapshot) -> Result<Box<dyn ErasedScheme>> {
     Ok(scheme.allow_insecure(NotPrivate::acknowledged()).with_owner_key(snapshot.owner.as_ref()))
 }
 
-/// What an update and a setup would take here.
-fn predict(server: &dyn ErasedServer, changes: &[Change]) -> Result<Prediction> {
+/// Predicts the time of an update and of a setup on this machine.
+fn predict(server: &dyn ErasedServer, changes: &[Change], rates: &Rates) -> Result<Prediction> {
     let estimate = server.update_cost(changes)?;
     let threads = available_parallelism().map_or(1, usize::from);
-    let [update, setup] =
-        [estimate.update, estimate.setup].map(|counts| counts.seconds(&Rates::BUILT_IN, threads));
+    let [update, setup] = [estimate.update, estimate.setup].map(|counts| counts.seconds(rates, threads));
     Ok(Prediction { update, setup })
 }
 

@@ -22,7 +22,7 @@ pub struct UpdateReport {
     pub snapshot_bytes: u64,
 }
 
-/// Predicted seconds, by the built-in rates of [`papir_core::cost`].
+/// Predicted times in seconds, by the rates of [`super::UpdateOptions::rates`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prediction {
     /// Of the scheme's update.

@@ -3,11 +3,15 @@
 
 mod changes;
 mod common;
+#[cfg(not(any(feature = "cloud", feature = "parquet", feature = "sqlite")))]
+mod features;
 mod killed;
+#[cfg(feature = "cloud")]
 mod remote;
 mod snapshot;
 mod sources;
 mod sources_rows;
+#[cfg(any(feature = "parquet", feature = "sqlite"))]
 mod tables;
 mod update;
 mod verifiable;

@@ -6,7 +6,7 @@ use parquet::schema::types::Type;
 
 use crate::metadata::civil;
 use crate::source::cell::Cell;
-use crate::source::json_object;
+use crate::source::json::json_object;
 use crate::source::row::Fault;
 
 /// The longest decimal, in bytes: more digits than any engine writes.

@@ -2,7 +2,9 @@
 //! damaged files.
 
 mod damage;
+#[cfg(feature = "parquet")]
 mod parquet_file;
+#[cfg(feature = "sqlite")]
 mod sqlite;
 
 use crate::common;
