@@ -39,8 +39,8 @@ impl Server {
     /// # Errors
     /// [`Error::NoDatabases`], [`Error::BadName`], [`Error::DuplicateName`], [`Error::Listen`],
     /// [`Error::Threads`], [`Error::Tls`], [`Error::Tokens`], [`Error::Registry`],
-    /// [`Error::NeedsRegistry`], and [`Error::Load`], also for schemes without privacy unless they are
-    /// allowed.
+    /// [`Error::NeedsRegistry`], and [`Error::Load`], also for schemes without privacy unless they
+    /// are allowed.
     pub async fn bind(mut config: ServerConfig) -> Result<BoundServer, Error> {
         let psi = open_psi(&config)?;
         config.databases.extend(psi.as_ref().and_then(Psi::database));
@@ -56,8 +56,8 @@ impl Server {
         Ok(bound)
     }
 
-    /// Listens and serves databases that are in memory. Ignores `config.databases`; a reload does not
-    /// affect the databases.
+    /// Listens and serves databases that are in memory. Ignores `config.databases`; a reload does
+    /// not affect the databases.
     ///
     /// # Errors
     /// See [`Server::bind`].
@@ -126,11 +126,12 @@ impl BoundServer {
         ReloadHandle::new(&self.app)
     }
 
-    /// Serves until `shutdown` completes, then accepts no new requests and finishes the running ones.
+    /// Serves until `shutdown` completes, then accepts no new requests and finishes the running
+    /// ones.
     ///
-    /// Each SIGHUP reloads all snapshots. If `watch` is configured, a replaced snapshot file is loaded
-    /// automatically. After `shutdown`, connections without a running request are closed after the
-    /// configured `body_timeout`.
+    /// Each SIGHUP reloads all snapshots. If `watch` is configured, a replaced snapshot file is
+    /// loaded automatically. After `shutdown`, connections without a running request are closed
+    /// after the configured `body_timeout`.
     ///
     /// # Errors
     /// [`Error::Io`] if the accepting task ended abnormally.

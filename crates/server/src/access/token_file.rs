@@ -193,8 +193,8 @@ impl TokenFile {
         file.replace(path).map_err(failed)
     }
 
-    /// Replaces the file atomically. A new file is readable by its owner only; an existing one keeps
-    /// its owner, group and mode.
+    /// Replaces the file atomically. A new file is readable by its owner only; an existing one
+    /// keeps its owner, group and mode.
     fn replace(&self, path: &Path) -> std::io::Result<()> {
         let document = Document { format: FORMAT, tokens: self.entries.clone() };
         let text = toml::to_string(&document).map_err(std::io::Error::other)?;

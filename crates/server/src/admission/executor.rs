@@ -39,8 +39,8 @@ pub(crate) struct Capacity {
 
 /// Limits running and queued requests, and owns the threads that answer them.
 ///
-/// A request starts at once if a thread pool is free and no batch with its key is running. Otherwise
-/// it waits, and is answered in a batch when a pool becomes free.
+/// A request starts at once if a thread pool is free and no batch with its key is running.
+/// Otherwise it waits, and is answered in a batch when a pool becomes free.
 pub(crate) struct Executor<W: Work> {
     shared: Arc<Shared<W>>,
     permits: Arc<Semaphore>,

@@ -207,8 +207,8 @@ impl Database {
         })
     }
 
-    /// Returns whether requests of these body lengths stay within the limits of one request when answered
-    /// together.
+    /// Returns whether requests of these body lengths stay within the limits of one request when
+    /// answered together.
     pub(crate) fn fit_together(&self, request: usize, others: impl Iterator<Item = usize>) -> bool {
         let (mut queries, mut bytes) = (0, 0u64);
         for length in others.chain([request]) {

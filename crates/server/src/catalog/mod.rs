@@ -68,8 +68,8 @@ impl Catalog {
     /// A catalog of databases that are already in memory.
     ///
     /// # Errors
-    /// [`Error::DuplicateName`], [`Error::Load`] for a scheme without privacy unless it is allowed, and
-    /// [`Error::NeedsRegistry`].
+    /// [`Error::DuplicateName`], [`Error::Load`] for a scheme without privacy unless it is allowed,
+    /// and [`Error::NeedsRegistry`].
     pub(crate) fn of_loaded(databases: Vec<Database>, options: CatalogOptions) -> Result<Self, Error> {
         let mut slots = BTreeMap::new();
         for database in databases {
@@ -193,8 +193,8 @@ impl Catalog {
     /// Replaces the database with the same name.
     ///
     /// # Errors
-    /// [`Error::UnknownDatabase`], [`Error::Load`] for a scheme without privacy unless it is allowed,
-    /// and [`Error::NeedsRegistry`].
+    /// [`Error::UnknownDatabase`], [`Error::Load`] for a scheme without privacy unless it is
+    /// allowed, and [`Error::NeedsRegistry`].
     pub(crate) fn replace(&self, database: Database) -> Result<Version, Error> {
         check_private(&database, &self.options)?;
         self.check_registry(&database)?;

@@ -24,8 +24,8 @@ impl Sources {
     /// path.
     ///
     /// # Errors
-    /// [`papir_store::Error::Remote`] for an invalid URL, and [`papir_core::Error::Io`] if the cache
-    /// directory cannot be created.
+    /// [`papir_store::Error::Remote`] for an invalid URL, and [`papir_core::Error::Io`] if the
+    /// cache directory cannot be created.
     pub fn copy(&mut self, url: &str, cache: &Path, settings: &Settings) -> papir_store::Result<PathBuf> {
         let mirror = Mirror::new(Location::parse(url, None, settings.clone())?, cache)?;
         let file = mirror.file().to_owned();

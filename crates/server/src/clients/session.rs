@@ -81,8 +81,8 @@ impl Registry {
         if let Some(keys) = self.cache.get(id, database.version()) {
             return Ok(keys);
         }
-        // One at a time, since large keys need much memory. The previous holder of the lock may have
-        // parsed the same keys, so check the cache again.
+        // One at a time, since large keys need much memory. The previous holder of the lock may
+        // have parsed the same keys, so check the cache again.
         let _parsing = self.parsing.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(keys) = self.cache.get(id, database.version()) {
             return Ok(keys);
@@ -101,8 +101,8 @@ impl Registry {
                 self.cache.put(id, database.version(), Arc::clone(&keys), bytes.len() as u64);
                 Ok(keys)
             }
-            // Not removed: an older version that accepts the keys may still be answered. Unused, the
-            // client expires.
+            // Not removed: an older version that accepts the keys may still be answered. Unused,
+            // the client expires.
             Err(_) => Err(ClientError::Gone),
         }
     }

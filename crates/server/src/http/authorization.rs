@@ -41,7 +41,8 @@ pub(super) fn authorize(
         return Ok(Grant::everything());
     };
     let grant = bearer(headers).and_then(|token| tokens.find(token)).ok_or(Problem::Unauthorized)?;
-    // An operator who may list the clients may also see the database, and see and remove each client.
+    // An operator who may list the clients may also see the database, and see and remove each
+    // client.
     let operates = scope == Scope::Query && grant.has(Scope::Admin) && !path.ends_with("/query");
     if !(grant.has(scope) || operates) {
         return Err(Problem::Forbidden { what: format!("the scope {}", scope.name()) });

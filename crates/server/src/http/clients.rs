@@ -310,8 +310,8 @@ async fn offset(State(app): State<Arc<App>>, path: ClientPath) -> Result<Respons
 
 /// Download a prepared ticket.
 ///
-/// The ticket stays unused. A query that uses it can state that its client holds the ticket, and then
-/// receives a shorter answer.
+/// The ticket stays unused. A query that uses it can state that its client holds the ticket, and
+/// then receives a shorter answer.
 #[utoipa::path(
     get, path = "/v1/databases/{name}/clients/{id}/tickets/{number}",
     params(

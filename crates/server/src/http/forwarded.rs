@@ -13,8 +13,9 @@ const X_FORWARDED_FOR: &str = "x-forwarded-for";
 /// Elements separated by commas, each of pairs separated by semicolons. `for` is the proxy's peer.
 const FORWARDED: &str = "forwarded";
 
-/// The client of a request: its peer or, if that is a trusted proxy, the last forwarded address that
-/// is not a trusted proxy. Earlier addresses are not trustworthy, since the client may have sent them.
+/// The client of a request: its peer or, if that is a trusted proxy, the last forwarded address
+/// that is not a trusted proxy. Earlier addresses are not trustworthy, since the client may have
+/// sent them.
 ///
 /// # Errors
 /// [`Problem::BadHeader`] if an element up to that address does not parse, or if the two headers

@@ -19,8 +19,8 @@ use crate::catalog::DatabaseError;
 use crate::listen::Peer;
 use crate::service::App;
 
-/// Time for which the body of a refused request is read, so that the client can receive the response
-/// without holding its connection for long.
+/// Time for which the body of a refused request is read, so that the client can receive the
+/// response without holding its connection for long.
 const DRAIN_TIME: Duration = Duration::from_secs(1);
 
 /// Documents the errors of [`check`].

@@ -29,7 +29,7 @@ impl RequestIds {
 }
 
 /// The client's own id, if it is safe to log.
-fn client_id(headers: &HeaderMap) -> Option<String> {
+fn chosen_id(headers: &HeaderMap) -> Option<String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     let text = headers.get(header::REQUEST_ID)?.to_str().ok()?;
     (!text.is_empty() && text.len() <= limit::REQUEST_ID_BYTES && text.chars().all(plain))
@@ -49,11 +49,11 @@ impl Identify {
     }
 }
 
-/// Wraps every route: opens a span with the request's id, adds the id to the response, and counts the
-/// response. Logs the route, but neither the client's address nor the full path.
+/// Wraps every route: opens a span with the request's id, adds the id to the response, and counts
+/// the response. Logs the route, but neither the client's address nor the full path.
 pub(super) async fn identify(State(state): State<Identify>, request: Request, next: Next) -> Response {
     let start = Instant::now();
-    let id = client_id(request.headers()).unwrap_or_else(|| state.ids.next());
+    let id = chosen_id(request.headers()).unwrap_or_else(|| state.ids.next());
     let route = request.extensions().get::<MatchedPath>().cloned();
     let route = route.as_ref().map(MatchedPath::as_str);
     // An error span, so that the id is logged at every log level.
@@ -77,7 +77,7 @@ mod tests {
     fn only_plain_ids_are_accepted() {
         let of = |value: &[u8]| {
             let value = HeaderValue::from_bytes(value).unwrap();
-            client_id(&HeaderMap::from_iter([(header::REQUEST_ID.parse().unwrap(), value)]))
+            chosen_id(&HeaderMap::from_iter([(header::REQUEST_ID.parse().unwrap(), value)]))
         };
         let longest = "a".repeat(limit::REQUEST_ID_BYTES);
         for good in ["7", "a-B_c.9", &longest] {
@@ -88,7 +88,7 @@ mod tests {
         {
             assert_eq!(of(bad), None, "{bad:?}");
         }
-        assert_eq!(client_id(&HeaderMap::new()), None);
+        assert_eq!(chosen_id(&HeaderMap::new()), None);
     }
 
     #[test]
@@ -97,7 +97,7 @@ mod tests {
         assert_ne!(ids.next(), ids.next());
         assert_ne!(RequestIds::default().next(), others.next());
         assert!(
-            client_id(&HeaderMap::from_iter([(
+            chosen_id(&HeaderMap::from_iter([(
                 header::REQUEST_ID.parse().unwrap(),
                 HeaderValue::from_str(&ids.next()).unwrap()
             )]))

@@ -100,8 +100,8 @@ impl Metrics {
         self.0.count(table::RESPONSES, &labels, 1);
     }
 
-    /// Moves recorded times into histogram buckets. Without regular calls, they accumulate until the
-    /// next scrape.
+    /// Moves recorded times into histogram buckets. Without regular calls, they accumulate until
+    /// the next scrape.
     pub(crate) fn tidy(&self) {
         self.0.tidy();
     }

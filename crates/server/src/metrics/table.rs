@@ -23,8 +23,8 @@
 //! | `process_resident_memory_bytes` | gauge | | Resident memory of the process, if the system reports it |
 //! | `papir_build_info` | gauge | `version` | 1, labelled with the program version |
 //!
-//! Label values are bounded: configured database names (`(unknown)` for all others), codes, routes and
-//! statuses of the interface, and the versions that are currently answered.
+//! Label values are bounded: configured database names (`(unknown)` for all others), codes, routes
+//! and statuses of the interface, and the versions that are currently answered.
 
 use Kind::{Counter, Gauge, Histogram};
 

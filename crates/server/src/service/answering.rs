@@ -75,8 +75,8 @@ impl QueryService {
 
     /// Answers the concatenated `queries` with `target`. Returns the concatenated answers.
     ///
-    /// Once the client's tickets are being taken, the request keeps its permit until it is answered,
-    /// even if the caller is cancelled.
+    /// Once the client's tickets are being taken, the request keeps its permit until it is
+    /// answered, even if the caller is cancelled.
     pub(crate) async fn answer(
         &self,
         permit: Permit,

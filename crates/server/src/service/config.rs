@@ -46,15 +46,16 @@ pub struct ServerConfig {
     pub protection: Protection,
     /// Registry for client keys and tickets. Required by schemes with client keys.
     pub registry: Option<RegistryConfig>,
-    /// A set for private intersection, as written by `papir psi prepare`. Its database is served too.
+    /// A set for private intersection, as written by `papir psi prepare`. Its database is served
+    /// too.
     pub psi: Option<PathBuf>,
     /// Observes query bodies, for demonstrations and tests.
     pub on_query: Option<QueryObserver>,
 }
 
 impl Default for ServerConfig {
-    /// Loopback port 7470, one thread per core, 2 concurrent batches and 64 queued requests, 30 s for
-    /// a body, old versions for 10 minutes, no watching, metrics enabled.
+    /// Loopback port 7470, one thread per core, 2 concurrent batches and 64 queued requests, 30 s
+    /// for a body, old versions for 10 minutes, no watching, metrics enabled.
     fn default() -> Self {
         Self {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 7470)).into(),

@@ -7,7 +7,8 @@ use crate::metrics::{self, Recorder};
 
 /// Renders all metrics.
 ///
-/// The gauges are set in a fresh recorder each time, so that expired versions leave no labels behind.
+/// The gauges are set in a fresh recorder each time, so that expired versions leave no labels
+/// behind.
 pub(crate) fn render(app: &App) -> Result<String, Error> {
     let state = Recorder::new()?;
     process(&state, app);

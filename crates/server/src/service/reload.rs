@@ -39,8 +39,8 @@ impl ReloadHandle {
     /// Serves `database` in place of the database with the same name.
     ///
     /// # Errors
-    /// [`Error::UnknownDatabase`], [`Error::NeedsRegistry`], or [`Error::Load`] for a scheme without
-    /// privacy unless it is allowed.
+    /// [`Error::UnknownDatabase`], [`Error::NeedsRegistry`], or [`Error::Load`] for a scheme
+    /// without privacy unless it is allowed.
     pub fn replace(&self, database: Database) -> Result<Version, Error> {
         let name = database.name().to_owned();
         let outcome = self.app.catalog.replace(database);
