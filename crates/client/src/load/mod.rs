@@ -14,7 +14,8 @@ use std::time::{Duration, Instant};
 
 use papir_core::{Error as CoreError, Progress};
 
-use crate::{Connection, Error, Result};
+use crate::blocking::Connection;
+use crate::error::{Error, Result};
 
 pub use histogram::Percentiles;
 pub use report::LoadReport;

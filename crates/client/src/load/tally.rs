@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use super::histogram::Histogram;
 use super::wanted::Wanted;
-use crate::{Connection, Result};
+use crate::blocking::Connection;
+use crate::error::Result;
 
 /// The kind under which answers that decode to something wrong are counted.
 const WRONG: &str = "wrong_answer";

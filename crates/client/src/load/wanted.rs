@@ -3,7 +3,9 @@
 use papir_core::Error as CoreError;
 use rand_core::Rng;
 
-use crate::{Connection, Error, Result, system_rng};
+use crate::blocking::Connection;
+use crate::error::{Error, Result};
+use crate::rng::system_rng;
 
 /// Bytes of a random key.
 const KEY_BYTES: usize = 16;
