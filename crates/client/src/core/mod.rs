@@ -46,8 +46,6 @@ mod settings;
 mod storage;
 mod store;
 mod task;
-#[cfg(test)]
-mod tests;
 mod warm;
 
 pub use address::Address;
