@@ -1,7 +1,7 @@
 //! How large a table of keys will be, before there are keys: about.
 
 use papir_core::Error;
-use papir_lookup::MAX_VALUE_BYTES;
+use papir_lookup::{LAYOUT_HEADER_BYTES, MAX_VALUE_BYTES, PILOT_BYTES};
 
 use crate::failure::Failure;
 
@@ -9,8 +9,6 @@ use crate::failure::Failure;
 const BUCKET_BYTES: u64 = 4096;
 /// Bytes of a key's tag beside its value.
 const TAG_BYTES: u64 = 8;
-/// Bytes of a layout before its pilots, and of a pilot.
-const LAYOUT_BYTES: (u64, u64) = (63, 2);
 /// From so many entries a bucket on, 16 buckets share one pilot.
 const MANY_SLOTS: u64 = 48;
 /// A table of keys whose values have one length.
@@ -45,7 +43,7 @@ pub(crate) fn estimate(keys: u64, value_bytes: u64) -> Result<Estimate, Failure>
     } else {
         (keys as f64 / (4.0 + 1.5 * slots as f64)) as u64 + 1
     };
-    let layout_bytes = LAYOUT_BYTES.0 + LAYOUT_BYTES.1 * pilots;
+    let layout_bytes = LAYOUT_HEADER_BYTES as u64 + PILOT_BYTES as u64 * pilots;
     Ok(Estimate { records, record_bytes: entry * slots, layout_bytes })
 }
 

@@ -1,29 +1,23 @@
-//! Ids with their values become buckets: dimensions, places, bytes.
+//! Arranges pairs of key ids and values in buckets.
 
 use papir_core::{Error as CoreError, Progress, RecordBuffer, Shape};
 use rand_core::CryptoRng;
 
-use crate::Result;
 use crate::bucket::EntryFormat;
-use crate::build::TableOptions;
 use crate::dimensions::{Dimensions, Lengths};
+use crate::entry::Pair;
+use crate::error::Result;
 use crate::hash::{SEED_BYTES, Seeds, random_seed};
-use crate::ids::KeyId;
 use crate::layout::KeywordLayout;
-use crate::place::{Item, place_all};
+use crate::options::TableOptions;
+use crate::placement::{Item, place_all};
 
-/// One key by its id, with its value.
-#[derive(Clone, Debug)]
-pub(crate) struct Pair {
-    pub(crate) id: KeyId,
-    pub(crate) value: Vec<u8>,
-}
-
-/// Arranges pairs of different ids under a fresh seed of their places.
+/// Arranges pairs with distinct ids under a fresh placement seed. Returns the layout and the
+/// buckets.
 ///
 /// # Errors
-/// [`CoreError::EmptyDatabase`], [`CoreError::OutOfBounds`] for a bucket length or room that cannot
-/// be, or [`crate::Error::Placement`].
+/// [`CoreError::EmptyDatabase`], [`CoreError::OutOfBounds`] for an invalid bucket length or room,
+/// or [`crate::Error::Placement`].
 pub(crate) fn arrange(
     pairs: &[Pair],
     ids: [u8; SEED_BYTES],
@@ -40,8 +34,8 @@ pub(crate) fn arrange(
     Ok((layout, records))
 }
 
-/// A seed, and an item for every chunk of every value. Under this seed all items have different
-/// tags, so that a present key is never mistaken for another.
+/// Draws a placement seed under which all chunks of all values have different tags, so that no
+/// present key is mistaken for another. Returns the seeds and an item for every chunk.
 fn hash_chunks(
     pairs: &[Pair],
     ids: [u8; SEED_BYTES],
@@ -49,7 +43,7 @@ fn hash_chunks(
     rng: &mut dyn CryptoRng,
     progress: &dyn Progress,
 ) -> Result<(Seeds, Vec<Item>)> {
-    // Two of n 64-bit tags are equal with probability below n²/2⁶⁵: at most 1/2 for 2³² items.
+    // Any two of n 64-bit tags collide with probability below n²/2⁶⁵: at most 1/2 for 2³² items.
     const SEEDS: usize = 64;
     for _ in 0..SEEDS {
         progress.stage("hashing keys", pairs.len() as u64);
@@ -93,7 +87,7 @@ fn all_differ(mut tags: Vec<u64>) -> bool {
     tags.windows(2).all(|pair| pair[0] != pair[1])
 }
 
-/// Writes all entries into their buckets.
+/// Writes all entries to their buckets.
 fn fill(pairs: &[Pair], items: &[Item], layout: &KeywordLayout) -> Result<RecordBuffer> {
     let bucket_bytes = layout.record_bytes();
     let shape = Shape::of_bytes(layout.records(), bucket_bytes as u64)?;

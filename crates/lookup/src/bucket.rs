@@ -1,4 +1,6 @@
-//! How entries stand in a bucket: tag, length where lengths differ, payload; zeros to the end.
+//! Format of entries in a bucket.
+//!
+//! An entry is a tag, a length if lengths differ, and a payload. Zeros fill the bucket's end.
 
 use papir_core::{Error, Result};
 
@@ -8,18 +10,18 @@ pub(crate) const TAG_BYTES: usize = 8;
 /// The format of all entries of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EntryFormat {
-    /// Bytes of the length field; 0 where all values have `chunk_bytes` bytes.
+    /// Bytes of the length field; 0 if all values have `chunk_bytes` bytes.
     pub(crate) length_bytes: u8,
-    /// Most payload bytes of one entry.
+    /// Maximum payload of an entry in bytes.
     pub(crate) chunk_bytes: u32,
 }
 
-/// One entry as read from a bucket.
+/// An entry read from a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Found<'a> {
-    /// Bytes of the value from this chunk to its end.
+    /// Bytes of the value from this chunk on.
     pub(crate) remaining: usize,
-    /// This chunk's part of them.
+    /// The bytes of this chunk.
     pub(crate) payload: &'a [u8],
 }
 
@@ -29,12 +31,12 @@ impl EntryFormat {
         TAG_BYTES + usize::from(self.length_bytes)
     }
 
-    /// Bytes of an entry from which on `remaining` bytes of the value are left.
+    /// Bytes of the entry for a chunk with `remaining` bytes of the value left.
     pub(crate) fn entry_bytes(&self, remaining: usize) -> usize {
         self.header_bytes() + remaining.min(self.chunk_bytes as usize)
     }
 
-    /// The number of entries of a value of `length` bytes: an empty one has one too.
+    /// Number of chunks of a value of `length` bytes; an empty value has one.
     pub(crate) fn chunks(&self, length: usize) -> usize {
         length.div_ceil(self.chunk_bytes.max(1) as usize).max(1)
     }
@@ -44,13 +46,13 @@ impl EntryFormat {
         value.get(chunk as usize * self.chunk_bytes as usize..).unwrap_or_default()
     }
 
-    /// Most entries that one bucket can hold.
+    /// Maximum number of entries in a bucket.
     pub(crate) fn slots(&self, bucket_bytes: usize) -> usize {
         bucket_bytes / self.entry_bytes(if self.length_bytes == 0 { usize::MAX } else { 0 })
     }
 
-    /// Writes the entry of which `rest` is the value's bytes from this chunk on; `bucket` starts at a
-    /// free byte and has room. Gives the bytes written.
+    /// Writes an entry for the value's bytes from this chunk on, `rest`. `bucket` starts at a free
+    /// byte and has enough room. Returns the bytes written.
     pub(crate) fn write(&self, bucket: &mut [u8], tag: u64, rest: &[u8]) -> usize {
         let (header, end) = (self.header_bytes(), self.entry_bytes(rest.len()));
         bucket[..TAG_BYTES].copy_from_slice(&tag.to_le_bytes());
@@ -60,18 +62,18 @@ impl EntryFormat {
         end
     }
 
-    /// As [`EntryFormat::write`], to bytes of their own.
+    /// As [`EntryFormat::write`], to a new vector.
     pub(crate) fn entry(&self, tag: u64, rest: &[u8]) -> Vec<u8> {
         let mut entry = vec![0; self.entry_bytes(rest.len())];
         self.write(&mut entry, tag, rest);
         entry
     }
 
-    /// The entry with this tag, if the bucket has it. Looks at every entry whichever matches; its
-    /// time depends on the bucket, which only the client sees, after decryption.
+    /// Finds the entry with this tag. Reads every entry whichever matches; its time depends on the
+    /// bucket, which only the client sees, after decryption.
     ///
     /// # Errors
-    /// [`Error::Length`] when an entry's length leaves the bucket.
+    /// [`Error::Length`] if an entry extends beyond the bucket.
     pub(crate) fn find_vartime<'a>(&self, bucket: &'a [u8], tag: u64) -> Result<Option<Found<'a>>> {
         let mut found = None;
         let mut rest = bucket;
@@ -84,7 +86,7 @@ impl EntryFormat {
         Ok(found)
     }
 
-    /// The first entry of `bytes` and what follows it; `None` at the end.
+    /// Splits `bytes` into the first entry with its tag and the rest; `None` at the end.
     pub(crate) fn split<'a>(&self, bytes: &'a [u8]) -> Result<Option<(u64, Found<'a>, &'a [u8])>> {
         if bytes.len() < self.header_bytes() {
             return Ok(None);
@@ -107,7 +109,7 @@ impl EntryFormat {
     }
 }
 
-/// At most eight bytes as a number.
+/// Up to eight bytes as a number.
 fn little_endian(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte))
 }

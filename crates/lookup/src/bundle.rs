@@ -1,5 +1,6 @@
-//! What a client fetches once per version of a database: the scheme's public part, and the
-//! keyword layout where the database has keys.
+//! Bundle of a database: the scheme's public part and the keyword layout.
+//!
+//! Clients fetch the bundle once per version of a database.
 //!
 //! ```text
 //! offset  bytes  field
@@ -8,36 +9,38 @@
 //!      6      1  1 with a keyword layout, 0 without
 //!      7      1  1 for a verifiable database, 0 otherwise
 //!      8      8  length p of the public part
-//!     16      p  public part, an envelope
+//!     16      p  the scheme's public part, an envelope
 //!   16+p      8  length k of the keyword layout, 0 without one
 //!   24+p      k  keyword layout
 //! 24+p+k   0/32  top of the hash tree over all records, of a verifiable database
 //!      …      8  first 8 bytes of BLAKE3 over everything before
 //! ```
-//! All numbers are little-endian. The checksum finds accidents, not forgeries.
+//! All numbers are little-endian. The checksum detects accidental damage, not forgery.
 
 use papir_core::Error as CoreError;
 use papir_core::codec::{Reader, Writer};
 
-use crate::{KeywordLayout, Result};
+use crate::error::Result;
+use crate::layout::KeywordLayout;
 
 const MAGIC: [u8; 4] = *b"PIRB";
 const FORMAT: u16 = 1;
 const CHECKSUM_BYTES: usize = 8;
 
-/// What a client starts from.
+/// The public data of one version of a database, from which a client is made: the scheme's public
+/// part, the keyword layout and the top of the hash tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bundle {
-    /// The scheme's public part in its envelope, as `ErasedServer::public` gives it.
+    /// The scheme's public part in its envelope, as returned by `ErasedServer::public`.
     pub scheme_public: Vec<u8>,
-    /// The layout of the keys; `None` where records are looked up by index.
+    /// The layout of the keys; `None` if records are looked up by index.
     pub keyword: Option<KeywordLayout>,
-    /// The top of the hash tree over all records; `None` where the database is not verifiable.
+    /// The top of the hash tree over all records; `None` if the database is not verifiable.
     pub commitment_top: Option<[u8; 32]>,
 }
 
 impl Bundle {
-    /// The bundle as one message.
+    /// Encodes the bundle as one message.
     pub fn encode(&self) -> Vec<u8> {
         let keyword = self.keyword.as_ref().map(KeywordLayout::encode).unwrap_or_default();
         let mut writer = Writer::new();

@@ -1,26 +1,26 @@
-//! How long buckets and entries are, chosen from the lengths of the values.
+//! Lengths of buckets and entries, chosen from the lengths of the values.
 
 use papir_core::{Error, MAX_RECORD_BITS};
 
-use crate::Result;
 use crate::bucket::EntryFormat;
+use crate::error::Result;
 
-/// The longest value: 64 KiB.
+/// Maximum length of a value: 64 KiB.
 pub const MAX_VALUE_BYTES: usize = 1 << 16;
-/// The shortest bucket that can be asked for, in bytes.
+/// Minimum length of a bucket in bytes, as an option.
 const MIN_BUCKET_BYTES: u32 = 64;
-/// The longest bucket, in bytes: the longest record of any scheme.
+/// Maximum length of a bucket in bytes: that of a record in any scheme.
 pub(crate) const MAX_BUCKET_BYTES: u32 = (MAX_RECORD_BITS / 8) as u32;
 
-/// How many bytes a bucket should have. A bucket is what one query retrieves.
+/// Target length of a bucket in bytes. One query retrieves one bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BucketTarget {
-    /// About so many bytes, more where the longest value needs more: one query per lookup.
-    /// A longer record costs download; a second query costs another upload and another pass over
-    /// the database, which is more in every scheme here.
+    /// About this length, or more if the longest value needs it: one query per lookup. A longer
+    /// record costs download; a second query costs another upload and another pass over the
+    /// database, which is more in every scheme here.
     Grow(u32),
-    /// At most so many bytes; longer values are cut into chunks, each with a query of its own in
-    /// every lookup.
+    /// At most this length. Longer values are cut into chunks, and every lookup makes one query per
+    /// chunk of the longest value.
     AtMost(u32),
 }
 
@@ -31,7 +31,7 @@ impl Default for BucketTarget {
     }
 }
 
-/// The lengths of all values of a table, in bytes.
+/// Statistics of the lengths of a table's values, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Lengths {
     pub(crate) count: u64,
@@ -41,7 +41,7 @@ pub(crate) struct Lengths {
 }
 
 impl Lengths {
-    /// Measures values; `None` without any.
+    /// The statistics of lengths; `None` if there are none.
     pub(crate) fn of(values: impl Iterator<Item = usize>) -> Option<Self> {
         values.fold(None, |sum: Option<Self>, length| {
             let sum = sum.unwrap_or(Self { count: 0, shortest: length, longest: length, total: 0 });
@@ -64,15 +64,15 @@ impl Lengths {
 pub(crate) struct Dimensions {
     pub(crate) format: EntryFormat,
     pub(crate) bucket_bytes: u32,
-    /// Records that every lookup fetches: the chunks of the longest value.
+    /// Number of records that every lookup fetches: the chunks of the longest value.
     pub(crate) lookups: u32,
 }
 
 impl Dimensions {
-    /// The dimensions for values of these lengths (at most [`MAX_VALUE_BYTES`] each).
+    /// Chooses dimensions for values of these lengths (at most [`MAX_VALUE_BYTES`] each).
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] for a target that no bucket can have.
+    /// [`Error::OutOfBounds`] for an invalid target.
     pub(crate) fn choose(target: BucketTarget, lengths: &Lengths) -> Result<Self> {
         let (BucketTarget::Grow(bytes) | BucketTarget::AtMost(bytes)) = target;
         if !(MIN_BUCKET_BYTES..=MAX_BUCKET_BYTES).contains(&bytes) {
@@ -86,13 +86,13 @@ impl Dimensions {
         }
     }
 
-    /// One entry a value: buckets of about `bytes` bytes, or as long as the longest entry.
+    /// One entry per value: buckets of about `bytes` bytes, or as long as the longest entry.
     fn whole_values(bytes: u32, lengths: &Lengths) -> Self {
         let length_bytes = if lengths.uniform() { 0 } else { number_bytes(lengths.longest) };
         let format = EntryFormat { length_bytes, chunk_bytes: lengths.longest as u32 };
         let entry = format.entry_bytes(lengths.longest) as u64;
         let bucket = if lengths.uniform() {
-            // Whole slots: not a byte at the end that no entry can use.
+            // A multiple of the entry, so that no byte is left unused.
             entry * (u64::from(bytes) / entry).clamp(1, lengths.count)
         } else {
             let total = lengths.total + lengths.count * format.header_bytes() as u64;
@@ -101,7 +101,7 @@ impl Dimensions {
         Self { format, bucket_bytes: bucket as u32, lookups: 1 }
     }
 
-    /// Values longer than a bucket, cut into as few and as equal chunks as fit one.
+    /// Values longer than a bucket are cut into as few chunks as possible, of nearly equal length.
     fn chunked(bytes: u32, lengths: &Lengths) -> Self {
         let length_bytes = number_bytes(lengths.longest);
         let room = bytes as usize - EntryFormat { length_bytes, chunk_bytes: 0 }.header_bytes();
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn values_of_one_length_carry_no_length_and_waste_no_byte() {
+    fn values_of_one_length_need_no_length_field_and_waste_no_byte() {
         let d = choose(BucketTarget::default(), &[32; 1000]);
         assert_eq!((d.format.length_bytes, d.bucket_bytes, d.lookups), (0, 102 * 40, 1));
         let d = choose(BucketTarget::default(), &[5000; 9]);

@@ -1,4 +1,4 @@
-//! What can go wrong between entries and a value.
+//! Errors of keyword tables and lookups.
 
 /// The result of every fallible function of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -10,47 +10,48 @@ pub enum Error {
     /// An error of the scheme or of a format.
     #[error(transparent)]
     Core(#[from] papir_core::Error),
-    /// One key with two entries, where duplicates are refused.
+    /// Two entries with the same key, where duplicates are refused.
     #[error("line {line}: the key `{key}` was already on line {first}: expected each key once")]
     DuplicateKey {
-        /// The key, shortened, as text.
+        /// The key as text, shortened.
         key: String,
-        /// Where it stood first.
+        /// The line of the first entry.
         first: u64,
-        /// Where it stands again.
+        /// The line of the second entry.
         line: u64,
     },
-    /// A value longer than a table takes.
+    /// A value longer than [`crate::MAX_VALUE_BYTES`].
     #[error("line {line}: the value has {found} bytes: expected at most {limit}")]
     ValueTooLong {
-        /// Where it stands.
+        /// Its line.
         line: u64,
         /// Its length in bytes.
         found: u64,
-        /// The longest that is accepted, in bytes.
+        /// The maximum length in bytes.
         limit: u64,
     },
-    /// No arrangement of the entries was found, even in the largest table that is tried.
+    /// The entries fit no table, not even the largest one tried.
     #[error(
         "{entries} entries do not fit {records} records of {bucket_bytes} bytes: expected larger buckets"
     )]
     Placement {
-        /// Entries to place, chunks counted one by one.
+        /// Number of entries, counting every chunk.
         entries: u64,
-        /// Records of the last try.
+        /// Records of the largest table tried.
         records: u64,
-        /// Bytes of one record.
+        /// Bytes of a record.
         bucket_bytes: u64,
     },
-    /// A record that is not the one that the database's root commits to. Told to the local caller only.
-    #[error(
-        "the record does not prove that the database's root holds it: the server answered from other records"
-    )]
+    /// A record that fails its proof against the database's root. Only the local caller learns
+    /// this.
+    #[error("the record's proof does not match the database's root: the server answered from other records")]
     NotCommitted,
-    /// An index was asked of a database of keys.
-    #[error("this database is looked up by key: its records are buckets of entries, an index names none")]
+    /// A lookup by index in a database with keys.
+    #[error(
+        "this database is looked up by key: its records are buckets of entries and have no index of their own"
+    )]
     Keyed,
-    /// A key was asked of a database without keys.
+    /// A lookup by key in a database without keys.
     #[error("this database has no keys: its records are looked up by index")]
     NotKeyed,
 }

@@ -1,4 +1,4 @@
-//! The public geometry of a table: regions of buckets, and pilots that steer keys inside them.
+//! Geometry of a table: regions of buckets, and pilots that steer keys within them.
 
 use papir_core::mix;
 
@@ -6,9 +6,9 @@ use crate::hash::KeyHash;
 
 /// `regions` regions of `buckets` buckets each, with `pilots` pilots per region.
 ///
-/// A key belongs to one region and, in it, to one pilot; hash and pilot together choose the
-/// bucket. One pilot steers a whole region where buckets hold many entries; where they hold few,
-/// a region has many pilots that each steer a handful of keys.
+/// A key belongs to one region and, within it, to one pilot; hash and pilot together choose the
+/// bucket. If buckets hold many entries, one pilot steers a whole region; if they hold few, a
+/// region has many pilots that each steer a handful of keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Grid {
     pub(crate) regions: u32,
@@ -17,12 +17,12 @@ pub(crate) struct Grid {
 }
 
 impl Grid {
-    /// All buckets, which are the records of the database.
+    /// Number of buckets, which are the records of the database.
     pub(crate) fn records(&self) -> u64 {
         u64::from(self.regions) * u64::from(self.buckets)
     }
 
-    /// All pilots.
+    /// Number of pilots.
     pub(crate) fn pilot_count(&self) -> u64 {
         u64::from(self.regions) * u64::from(self.pilots)
     }
@@ -32,23 +32,24 @@ impl Grid {
         scale(place, self.regions)
     }
 
-    /// The pilot of a key, counted inside its region. Uses bits that [`Grid::region`] hardly does.
+    /// The pilot of a key within its region. Uses the low bits, on which [`Grid::region`] hardly
+    /// depends.
     pub(crate) fn pilot(&self, place: u64) -> u32 {
         scale(place << 32, self.pilots)
     }
 
-    /// The place of a key's pilot among all pilots.
+    /// The index of a key's pilot among all pilots.
     pub(crate) fn pilot_slot(&self, hash: &KeyHash) -> u32 {
         self.region(hash.place) * self.pilots + self.pilot(hash.place)
     }
 
-    /// The bucket of a key under its pilot, counted over the whole table.
+    /// The bucket of a key under its pilot value, as an index into the whole table.
     pub(crate) fn record(&self, hash: &KeyHash, pilot: u16) -> u64 {
         let region = self.region(hash.place);
         u64::from(region) * u64::from(self.buckets) + u64::from(self.bucket(hash.spot, pilot))
     }
 
-    /// The bucket of a key under a pilot, counted inside its region.
+    /// The bucket of a key under a pilot value, within its region.
     pub(crate) fn bucket(&self, spot: u64, pilot: u16) -> u32 {
         scale(mix(spot ^ u64::from(pilot).wrapping_mul(0x9e37_79b9_7f4a_7c15)), self.buckets)
     }
@@ -64,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_in_range_and_even() {
+    fn buckets_are_in_range_and_evenly_used() {
         let grid = Grid { regions: 3, buckets: 5, pilots: 7 };
         let mut counts = [0u32; 3 * 5 * 7];
         for i in 0..105_000u64 {

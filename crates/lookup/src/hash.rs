@@ -1,4 +1,4 @@
-//! Keyed hashes of keys: an id for each key, and from the id everything that a table knows of it.
+//! Keyed hashes of keys: the id of a key, and from it the tag and place of each chunk.
 
 use rand_core::CryptoRng;
 
@@ -7,28 +7,28 @@ use crate::ids::{ID_BYTES, KeyId};
 /// Bytes of each of a table's public seeds.
 pub(crate) const SEED_BYTES: usize = 32;
 
-/// The public seeds of a table's hashes. They are random: they keep whoever writes the keys from
-/// choosing ones that collide, and hide nothing.
+/// The public seeds of a table's hashes. They are random so that nobody can choose keys that
+/// collide; they hide nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Seeds {
-    /// Of the ids; the same for as long as the owner keeps ids instead of keys.
+    /// Seed of the ids. It never changes, as the owner keeps ids instead of keys.
     pub(crate) ids: [u8; SEED_BYTES],
-    /// Of the places; drawn again whenever all keys are arranged.
+    /// Placement seed, drawn anew whenever all keys are arranged.
     pub(crate) places: [u8; SEED_BYTES],
 }
 
-/// What stands for chunk `j` of a key: a tag to recognise it and two words that place it.
+/// The hash of a chunk of a key: a tag that identifies it and two words that place it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct KeyHash {
     /// Stored with the entry; never 0, which marks an empty slot.
     pub(crate) tag: u64,
     /// Chooses region (high bits) and pilot (low bits).
     pub(crate) place: u64,
-    /// Chooses the bucket of the region, together with the pilot.
+    /// Chooses the bucket within the region, together with the pilot.
     pub(crate) spot: u64,
 }
 
-/// A fresh seed.
+/// Draws a seed.
 pub(crate) fn random_seed(rng: &mut dyn CryptoRng) -> [u8; SEED_BYTES] {
     let mut seed = [0; SEED_BYTES];
     rng.fill_bytes(&mut seed);
@@ -36,15 +36,15 @@ pub(crate) fn random_seed(rng: &mut dyn CryptoRng) -> [u8; SEED_BYTES] {
 }
 
 impl Seeds {
-    /// The id of a key: the first 16 bytes of BLAKE3, keyed with the seed of the ids.
+    /// The id of a key: the first 16 bytes of its BLAKE3 keyed with the id seed.
     pub(crate) fn id(&self, key: &[u8]) -> KeyId {
         let mut id = [0; ID_BYTES];
         id.copy_from_slice(&blake3::keyed_hash(&self.ids, key).as_bytes()[..ID_BYTES]);
         KeyId(id)
     }
 
-    /// What stands for a chunk: BLAKE3, keyed with the seed of the places, of the key's id and the
-    /// chunk's number (4 bytes, little-endian).
+    /// The hash of a chunk: BLAKE3 keyed with the placement seed, over the key's id and the chunk's
+    /// number (4 bytes, little-endian).
     pub(crate) fn chunk(&self, id: &KeyId, chunk: u32) -> KeyHash {
         let mut input = [0; ID_BYTES + 4];
         input[..ID_BYTES].copy_from_slice(&id.0);

@@ -1,37 +1,37 @@
-//! What a table's owner keeps of its keys: their ids, from which every entry can be placed again.
+//! Ids of keys, from which the owner can place every entry again.
 
 use papir_core::{Error as CoreError, Result as CoreResult};
 
 /// Bytes of an id.
 pub(crate) const ID_BYTES: usize = 16;
 
-/// A key as the owner remembers it: 128 bits of its keyed hash.
+/// The id of a key: 128 bits of its keyed hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct KeyId(pub(crate) [u8; ID_BYTES]);
 
-/// The ids of all keys of a table, each once, ascending. Clients and servers need none of them: they
-/// are for the owner, who changes the table without having its keys at hand.
+/// The ids of all keys of a table, each once, ascending. Only the owner needs them, to update the
+/// table without the keys themselves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyIds(Vec<KeyId>);
 
 impl KeyIds {
-    /// Ids that ascend already.
+    /// Takes ids in ascending order.
     pub(crate) fn of_sorted(ids: Vec<KeyId>) -> Self {
         debug_assert!(ids.is_sorted_by(|a, b| a < b));
         Self(ids)
     }
 
-    /// How many keys there are.
+    /// Number of keys.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no keys.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// All of them, ascending.
+    /// All ids, ascending.
     pub(crate) fn as_slice(&self) -> &[KeyId] {
         &self.0
     }
@@ -41,16 +41,16 @@ impl KeyIds {
         self.0.binary_search(id).is_ok()
     }
 
-    /// The ids as bytes, 16 each.
+    /// Encodes the ids, 16 bytes each.
     pub fn encode(&self) -> Vec<u8> {
         self.0.iter().flat_map(|id| id.0).collect()
     }
 
-    /// Reads what [`KeyIds::encode`] gave.
+    /// Decodes the result of [`KeyIds::encode`].
     ///
     /// # Errors
-    /// [`CoreError::Length`] for no whole number of ids, [`CoreError::Malformed`] for ids that do not
-    /// ascend.
+    /// [`CoreError::Length`] unless the length is a multiple of 16, [`CoreError::Malformed`] for
+    /// ids that do not ascend.
     pub fn decode(bytes: &[u8]) -> CoreResult<Self> {
         let (ids, rest) = bytes.as_chunks::<ID_BYTES>();
         if !rest.is_empty() {

@@ -1,37 +1,43 @@
-//! The public layout of a table: what turns a key into record indices.
+//! Public layout of a keyword table: maps keys to record indices.
 //!
 //! ```text
 //! offset  bytes  field
 //!      0      2  format version, 2
 //!      2     32  seed of the keys' ids
-//!     34     32  seed of the entries' places
+//!     34     32  placement seed
 //!     66      4  regions r
-//!     70      4  buckets of a region
-//!     74      4  pilots of a region p
-//!     78      4  bytes of a bucket
-//!     82      4  records that a lookup fetches
-//!     86      4  bytes that no value is longer than
-//!     90      1  bytes of an entry's length field: 0 where all values have one length
-//!     91      4  most payload bytes of an entry
+//!     70      4  buckets per region
+//!     74      4  pilots per region p
+//!     78      4  length of a bucket
+//!     82      4  records per lookup
+//!     86      4  length of the longest value
+//!     90      1  bytes of an entry's length field: 0 if all values have the same length
+//!     91      4  maximum payload of an entry
 //!     95    2rp  pilots, region by region
 //! ```
-//! All numbers are little-endian. A bucket holds entries one after the other and zeros to its end:
-//! tag (8 bytes, never 0), the value's length from this chunk on, and the chunk's bytes.
+//! All numbers are little-endian, all lengths in bytes. A bucket holds its entries without gaps and
+//! zeros after them. An entry is a tag (8 bytes, never 0), the length of the value from this chunk
+//! on, and the bytes of the chunk.
 
 use papir_core::codec::{Reader, Writer};
 use papir_core::{Error as CoreError, MAX_RECORDS, Record, Shape};
 
 use crate::bucket::EntryFormat;
 use crate::dimensions::{Dimensions, MAX_BUCKET_BYTES, MAX_VALUE_BYTES, number_bytes};
+use crate::error::{Error, Result};
 use crate::grid::Grid;
 use crate::hash::{KeyHash, SEED_BYTES, Seeds};
-use crate::{Error, Result};
 
 /// Version of the encoding.
 const FORMAT: u16 = 2;
 
-/// Where the entry of a key can stand, and how to read it. Public, and small: a few bytes for
-/// every region of the table.
+/// Bytes of an encoded layout before its pilots.
+pub const LAYOUT_HEADER_BYTES: usize = 2 + 2 * SEED_BYTES + 6 * 4 + 1 + 4;
+/// Bytes of an encoded pilot.
+pub const PILOT_BYTES: usize = 2;
+
+/// The positions of keys in a table, and the format of its entries. Public, and small: a few bytes
+/// for every region of the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeywordLayout {
     pub(crate) seeds: Seeds,
@@ -42,27 +48,27 @@ pub struct KeywordLayout {
 }
 
 impl KeywordLayout {
-    /// Records that every lookup fetches, whatever the key.
+    /// Number of records that every lookup fetches, whatever the key.
     pub fn lookups(&self) -> usize {
         self.dimensions.lookups as usize
     }
 
-    /// Records of the database.
+    /// Number of records of the database.
     pub fn records(&self) -> u64 {
         self.grid.records()
     }
 
-    /// Bytes of one record.
+    /// Bytes of a record.
     pub fn record_bytes(&self) -> usize {
         self.dimensions.bucket_bytes as usize
     }
 
-    /// Bytes that no value is longer than.
+    /// Bytes of the longest value.
     pub fn longest_value(&self) -> usize {
         self.longest as usize
     }
 
-    /// Checks that a database of this shape can be one of this layout's.
+    /// Checks the shape of a database against this layout.
     ///
     /// # Errors
     /// [`CoreError::Malformed`].
@@ -76,36 +82,37 @@ impl KeywordLayout {
         Err(CoreError::malformed("a keyword layout", words(found), words(expected)).into())
     }
 
-    /// log₂ of the probability that a key without an entry is found: its tag, 64 hash bits of
-    /// which 0 and 1 coincide, against every slot of one bucket. (That its id of 128 bits is
-    /// another key's is less likely by 2³² at least.)
+    /// log₂ of the probability that a lookup finds a key without an entry: its tag, 64 hash bits of
+    /// which 0 and 1 coincide, is compared with every slot of one bucket. A collision of the
+    /// 128-bit ids is at least 2³² times less likely.
     pub fn wrong_positive_log2(&self) -> f64 {
         (self.dimensions.format.slots(self.record_bytes()) as f64).log2() - 63.0
     }
 
-    /// The records to fetch for a key, in order; always [`KeywordLayout::lookups`] of them.
-    /// Reads every pilot for each: no memory address depends on the key.
+    /// Returns the indices of the records to fetch for a key, in order, always
+    /// [`KeywordLayout::lookups`] of them. Reads every pilot for each, so that no memory address
+    /// depends on the key.
     pub fn indices(&self, key: &[u8]) -> Vec<u64> {
         let id = self.seeds.id(key);
         (0..self.dimensions.lookups).map(|chunk| self.bucket(&self.seeds.chunk(&id, chunk))).collect()
     }
 
-    /// The bucket of one chunk, counted over the whole table, by reading every pilot.
+    /// The index of a chunk's bucket in the table, in constant time: reads every pilot.
     fn bucket(&self, hash: &KeyHash) -> u64 {
         self.grid.record(hash, select(&self.pilots, self.grid.pilot_slot(hash)))
     }
 
-    /// As [`KeywordLayout::bucket`], by reading one pilot: for the owner, whose keys are no secret.
+    /// As [`KeywordLayout::bucket`], in variable time, for the owner, whose keys are not secret.
     pub(crate) fn bucket_vartime(&self, hash: &KeyHash) -> u64 {
         self.grid.record(hash, self.pilots[self.grid.pilot_slot(hash) as usize])
     }
 
-    /// The value of a key from the records at its [`KeywordLayout::indices`]; `None` when the
-    /// table has no such key. Runs on the client, after decryption.
+    /// Reads the value of a key from the records at its [`KeywordLayout::indices`]; `None` if the
+    /// table does not have the key. Runs on the client, after decryption.
     ///
     /// # Errors
-    /// [`CoreError::Length`] for records that are too few or too short, [`CoreError::Malformed`]
-    /// for a value of which a part is missing.
+    /// [`CoreError::Length`] for a wrong number or length of records, [`CoreError::Malformed`] if a
+    /// chunk of the value is missing.
     pub fn find(&self, key: &[u8], records: &[Record]) -> Result<Option<Vec<u8>>> {
         self.check_records(records)?;
         let (format, id) = (&self.dimensions.format, self.seeds.id(key));
@@ -131,7 +138,7 @@ impl KeywordLayout {
         Ok(value)
     }
 
-    /// Makes the layout one that holds values of this length too; false where that takes another layout.
+    /// Extends the layout to values of this length. Returns false if that takes a new table.
     pub(crate) fn admit(&mut self, length: usize) -> bool {
         let d = &mut self.dimensions;
         if d.format.length_bytes == 0 {
@@ -162,7 +169,7 @@ impl KeywordLayout {
         Ok(())
     }
 
-    /// The layout as bytes.
+    /// Encodes the layout.
     pub fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::new();
         writer.u16(FORMAT).raw(&self.seeds.ids).raw(&self.seeds.places);
@@ -191,20 +198,21 @@ impl KeywordLayout {
         let (bucket_bytes, lookups, longest) = (reader.u32()?, reader.u32()?, reader.u32()?);
         let format = EntryFormat { length_bytes: reader.u8()?, chunk_bytes: reader.u32()? };
         let dimensions = Dimensions { format, bucket_bytes, lookups };
-        let pilots = reader.rest().chunks(2).map(|pair| u16::from_le_bytes([pair[0], pair[pair.len() - 1]]));
+        let pilots =
+            reader.rest().chunks(PILOT_BYTES).map(|pair| u16::from_le_bytes([pair[0], pair[pair.len() - 1]]));
         let layout = Self { seeds, dimensions, longest, grid, pilots: pilots.collect() };
         layout.check(bytes.len())?;
         Ok(layout)
     }
 
-    /// Checks everything that [`KeywordLayout::indices`] and [`KeywordLayout::find`] rely on.
+    /// Checks all invariants that [`KeywordLayout::indices`] and [`KeywordLayout::find`] rely on.
     fn check(&self, encoded_bytes: usize) -> Result<()> {
         let (grid, d) = (&self.grid, &self.dimensions);
         within("the buckets of a keyword layout", grid.records(), 1, MAX_RECORDS)?;
         within("the pilots of a keyword layout", grid.pilot_count(), 1, u32::MAX.into())?;
-        let found = (encoded_bytes - HEADER_BYTES) as u64;
-        if found != 2 * grid.pilot_count() {
-            let expected = 2 * grid.pilot_count();
+        let found = (encoded_bytes - LAYOUT_HEADER_BYTES) as u64;
+        let expected = PILOT_BYTES as u64 * grid.pilot_count();
+        if found != expected {
             return Err(CoreError::Length { what: "the pilots of a keyword layout", found, expected }.into());
         }
         within("the longest value of a keyword layout", self.longest.into(), 0, MAX_VALUE_BYTES as u64)?;
@@ -217,7 +225,7 @@ impl KeywordLayout {
             entry,
             MAX_BUCKET_BYTES.into(),
         )?;
-        // A value of chunk length 0 has one chunk: only the empty value may have it.
+        // Chunks of length 0 can only hold empty values.
         let chunks = if self.longest > 0 && d.format.chunk_bytes == 0 {
             0
         } else {
@@ -226,9 +234,6 @@ impl KeywordLayout {
         within("the lookups of a keyword layout", d.lookups.into(), chunks.max(1), chunks)
     }
 }
-
-/// Bytes of an encoded layout before its pilots.
-const HEADER_BYTES: usize = 2 + 2 * SEED_BYTES + 6 * 4 + 1 + 4;
 
 fn within(what: &'static str, found: u64, least: u64, most: u64) -> Result<()> {
     if (least..=most).contains(&found) {
@@ -242,12 +247,12 @@ fn missing_part(chunk: u32) -> Error {
     CoreError::malformed("a value in a keyword table", format!("chunk {chunk} missing"), expected).into()
 }
 
-/// `values[wanted]`, reading all of them so that no address depends on `wanted`; 0 when there is
-/// no such value.
+/// Returns `values[wanted]`, or 0 beyond the end. Reads all values, so that no address depends on
+/// `wanted`.
 fn select(values: &[u16], wanted: u32) -> u16 {
     (0u32..).zip(values).fold(0, |selected, (i, &value)| {
         let difference = std::hint::black_box(i ^ wanted);
-        // All ones where the difference is 0: only then does subtracting 1 borrow into bit 63.
+        // Subtracting 1 borrows into bit 63 only if the difference is 0; then the mask is all ones.
         let mask = (u64::from(difference).wrapping_sub(1) >> 63) as u16;
         selected | value & mask.wrapping_neg()
     })

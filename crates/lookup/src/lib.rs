@@ -1,8 +1,8 @@
 //! Keyword lookup over any scheme.
 //!
-//! A scheme of [`papir_core`] answers "which record stands at this index". This crate makes keys
-//! of it: a [`KeywordTable`] packs entries into buckets, each bucket is one record, and a small
-//! public [`KeywordLayout`] tells a client which buckets a key can only stand in.
+//! A scheme of [`papir_core`] retrieves the record at an index. This crate adds lookups by key: a
+//! [`KeywordTable`] packs entries into buckets, each bucket is one record, and a small public
+//! [`KeywordLayout`] tells clients which buckets can hold a key.
 //!
 //! | step | who | function |
 //! |---|---|---|
@@ -11,11 +11,11 @@
 //! | public part and layout → one message | owner → client | [`Bundle`] |
 //! | key → queries | client | [`Lookup::prepare_key`] |
 //! | answers → value or "absent" | client | [`Pending::finish`] |
-//! | many keys → few queries, where the database is prepared for batches | client | [`Lookup::prepare_batch`] |
+//! | many keys → few queries, if the database is prepared for batches | client | [`Lookup::prepare_batch`] |
 //!
-//! [`psi`] finds which of a few keys are in a large set, without showing either side's.
+//! [`psi`] intersects a small set with a large one and keeps the other elements of both private.
 //!
-//! Every lookup asks for the same number of records, whatever the key and whether it exists.
+//! Every lookup fetches the same number of records, whatever the key and whether it exists.
 
 mod arrange;
 mod bucket;
@@ -23,23 +23,27 @@ mod build;
 mod bundle;
 mod commitment;
 mod dimensions;
+mod entry;
 mod error;
 mod grid;
 mod hash;
 mod ids;
 mod layout;
 mod lookup;
-mod place;
+mod options;
+mod placement;
 pub mod psi;
 mod table;
 pub mod update;
 
-pub use build::{Entry, MAX_ROOM, OnDuplicate, TableOptions, build};
+pub use build::build;
 pub use bundle::Bundle;
 pub use commitment::{Commitment, PlainRecords, ProvenRecords, Root, proof_bytes};
 pub use dimensions::{BucketTarget, MAX_VALUE_BYTES};
+pub use entry::Entry;
 pub use error::{Error, Result};
 pub use ids::KeyIds;
-pub use layout::KeywordLayout;
+pub use layout::{KeywordLayout, LAYOUT_HEADER_BYTES, PILOT_BYTES};
 pub use lookup::{Lookup, Pending, Wanted};
+pub use options::{MAX_ROOM, OnDuplicate, TableOptions};
 pub use table::{KeywordTable, TableReport};

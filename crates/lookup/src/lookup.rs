@@ -1,4 +1,4 @@
-//! Private lookups over any transport: queries out, answers in, a value or "absent".
+//! Private lookups by key or index, independent of the transport.
 
 use std::sync::Arc;
 
@@ -7,9 +7,11 @@ use papir_core::{Description, Error as CoreError, Record, Version};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
-use crate::{Commitment, Error, KeywordLayout, Result, Root};
+use crate::commitment::{Commitment, Root};
+use crate::error::{Error, Result};
+use crate::layout::KeywordLayout;
 
-/// A client of one version of a database. Cheap to clone.
+/// A lookup client for one version of a database. Cheap to clone.
 #[derive(Clone)]
 pub struct Lookup {
     inner: Arc<Inner>,
@@ -22,15 +24,15 @@ struct Inner {
 }
 
 impl Lookup {
-    /// A lookup client from a scheme's client, and the layout where the database has keys.
+    /// Makes a lookup client from a scheme's client and, for a database with keys, the layout.
     ///
     /// # Errors
-    /// [`CoreError::Malformed`] when the layout is one of another database.
+    /// [`CoreError::Malformed`] if the layout belongs to another database.
     pub fn new(client: Box<dyn ErasedClient>, keyword: Option<KeywordLayout>) -> Result<Self> {
         Self::new_verifying(client, keyword, None)
     }
 
-    /// As [`Lookup::new`]; with the top of a hash tree, every record must prove that it hangs there.
+    /// As [`Lookup::new`]; given the top of a hash tree, checks the Merkle proof of every record.
     ///
     /// # Errors
     /// As [`Lookup::new`] and [`Commitment::of_prepared`].
@@ -51,28 +53,28 @@ impl Lookup {
         self.inner.client.describe()
     }
 
-    /// The version of the database that queries are made for.
+    /// The version of the database.
     pub fn version(&self) -> Version {
         self.inner.client.version()
     }
 
-    /// The layout of the keys; `None` where records are looked up by index.
+    /// The layout of the keys; `None` if records are looked up by index.
     pub fn keyword(&self) -> Option<&KeywordLayout> {
         self.inner.keyword.as_ref()
     }
 
-    /// The root that every record is held against; `None` where the database is not verifiable.
+    /// The root that every record is checked against; `None` if the database is not verifiable.
     pub fn root(&self) -> Option<Root> {
         Some(self.inner.commitment?.root(self.inner.keyword.as_ref()))
     }
 
-    /// The scheme's client, which makes and reads the state of registered clients.
+    /// The scheme's client, which handles the state of registered clients.
     pub fn client(&self) -> &dyn ErasedClient {
         &*self.inner.client
     }
 
-    /// The queries that look a key up. Their number and lengths are the same for every key,
-    /// present or absent.
+    /// Makes the queries for a key. Their number and lengths are the same for every key, present or
+    /// absent.
     ///
     /// # Errors
     /// [`Error::NotKeyed`], or the scheme's.
@@ -80,7 +82,7 @@ impl Lookup {
         self.prepare_key_with(None, key, rng)
     }
 
-    /// As [`Lookup::prepare_key`], for a registered client. Save its state before a query leaves.
+    /// As [`Lookup::prepare_key`], for a registered client. Save its state before sending a query.
     ///
     /// # Errors
     /// As [`Lookup::prepare_key`].
@@ -93,7 +95,7 @@ impl Lookup {
         self.prepare_batch(state, &[Wanted::Key(key)], rng)
     }
 
-    /// The queries that look a record up by its index.
+    /// Makes the queries for the record at an index.
     ///
     /// # Errors
     /// [`Error::Keyed`], [`CoreError::IndexOutOfRange`], or the scheme's.
@@ -101,7 +103,8 @@ impl Lookup {
         self.prepare_index_with(None, index, rng)
     }
 
-    /// As [`Lookup::prepare_index`], for a registered client. Save its state before a query leaves.
+    /// As [`Lookup::prepare_index`], for a registered client. Save its state before sending a
+    /// query.
     ///
     /// # Errors
     /// As [`Lookup::prepare_index`].
@@ -114,25 +117,26 @@ impl Lookup {
         self.prepare_batch(state, &[Wanted::Index(index)], rng)
     }
 
-    /// How many queries so many lookups take: each holds as many records as the scheme's batches do. The
-    /// server learns no more of their number.
+    /// Number of queries for this number of lookups: each query fetches as many records as the
+    /// scheme's batches hold. The server learns no more about the number of lookups.
     pub fn queries_of(&self, lookups: usize) -> usize {
         let records = self.inner.keyword.as_ref().map_or(1, KeywordLayout::lookups);
         lookups.saturating_mul(records).div_ceil(self.capacity())
     }
 
-    /// The most lookups that so many queries hold; none where one lookup takes more.
+    /// Maximum number of lookups in this number of queries; 0 if one lookup needs more.
     pub fn lookups_in(&self, queries: usize) -> usize {
         let records = self.inner.keyword.as_ref().map_or(1, KeywordLayout::lookups);
         queries.saturating_mul(self.capacity()) / records.max(1)
     }
 
-    /// The queries of several lookups, together in one query as far as the scheme can: many times cheaper
-    /// where a database is prepared for batches ([`papir_core::Limits::batch`]). For a registered client,
-    /// save its state before a query leaves.
+    /// Makes the queries for several lookups, with as many lookups in each as the scheme's batches
+    /// hold. This is many times cheaper if the database is prepared for batches
+    /// ([`papir_core::Limits::batch`]). Save the state of a registered client before sending a
+    /// query.
     ///
     /// # Errors
-    /// As [`Lookup::prepare_key`] and [`Lookup::prepare_index`], before anything is made that could be sent.
+    /// As [`Lookup::prepare_key`] and [`Lookup::prepare_index`], before any query is made.
     pub fn prepare_batch(
         &self,
         mut state: Option<&mut ErasedState>,
@@ -156,12 +160,12 @@ impl Lookup {
         Ok(pending)
     }
 
-    /// Records of one query.
+    /// Number of records per query.
     fn capacity(&self) -> usize {
         self.inner.client.describe().limits.batch.max(1)
     }
 
-    /// The records that one lookup needs.
+    /// The key and records of one lookup.
     fn need(&self, wanted: Wanted<'_>) -> Result<Need> {
         match (wanted, &self.inner.keyword) {
             (Wanted::Key(key), Some(layout)) => Ok(Need {
@@ -179,7 +183,7 @@ impl Lookup {
 }
 
 impl Inner {
-    /// What one lookup found in its records.
+    /// Returns the result of one lookup from its records.
     fn open(&self, need: &Need, records: Vec<Record>) -> Result<Option<Vec<u8>>> {
         let records = self.verified(&need.indices, records)?;
         match (&need.key, &self.keyword) {
@@ -188,7 +192,7 @@ impl Inner {
         }
     }
 
-    /// The records without their proofs, all of which were checked.
+    /// Checks the proofs of all records and removes them.
     fn verified(&self, indices: &[u64], records: Vec<Record>) -> Result<Vec<Record>> {
         let Some(commitment) = &self.commitment else {
             return Ok(records);
@@ -199,7 +203,7 @@ impl Inner {
     }
 }
 
-/// What to look up.
+/// A key or an index to look up.
 #[derive(Clone, Copy)]
 pub enum Wanted<'a> {
     /// The value of a key.
@@ -208,15 +212,15 @@ pub enum Wanted<'a> {
     Index(u64),
 }
 
-/// What one lookup needs.
+/// The key and records of one lookup.
 struct Need {
-    /// None where a record is looked up by its index.
+    /// `None` for a lookup by index.
     key: Option<Zeroizing<Vec<u8>>>,
-    /// The records that it needs, in order.
+    /// The indices of its records, in order.
     indices: Zeroizing<Vec<u64>>,
 }
 
-/// Lookups whose queries are on their way.
+/// Lookups that wait for their answers.
 pub struct Pending {
     inner: Arc<Inner>,
     needs: Vec<Need>,
@@ -226,18 +230,18 @@ pub struct Pending {
 }
 
 impl Pending {
-    /// The enveloped queries to send, in order. Sending one of them again is harmless; making new
-    /// ones for a retry is not needed.
+    /// The enveloped queries to send, in order. A retry may send them again; it needs no new ones.
     pub fn queries(&self) -> &[Vec<u8>] {
         &self.queries
     }
 
-    /// The numbers of the tickets that the queries use up, one each; none in schemes without tickets.
+    /// The numbers of the tickets that the queries spend, one each; empty in schemes without
+    /// tickets.
     pub fn tickets(&self) -> &[u64] {
         &self.tickets
     }
 
-    /// Opens the enveloped answers to one lookup. `None`: the key is absent.
+    /// Opens the enveloped answers to one lookup. `None` means that the key is absent.
     ///
     /// # Errors
     /// As [`Pending::finish_all`].
@@ -245,15 +249,16 @@ impl Pending {
         Ok(self.finish_all(answers)?.into_iter().next().flatten())
     }
 
-    /// Opens the enveloped answers, one per query and in their order; gives what was asked for in the order
-    /// of asking. `None`: the key is absent.
+    /// Opens the enveloped answers, one per query in the same order. Returns the results in the
+    /// order of the lookups; `None` means that the key is absent.
     ///
-    /// All answers are opened before an error of any is returned, and nothing here sends
-    /// anything: the traffic of a lookup does not tell whether its answers decoded.
+    /// All answers are opened before any error is returned, and nothing is sent from here: the
+    /// traffic of a lookup does not reveal whether its answers decoded.
     ///
     /// # Errors
     /// [`CoreError::Length`] for more or fewer answers than queries, [`CoreError::NotDecodable`],
-    /// [`Error::NotCommitted`](crate::Error::NotCommitted) for a record of a verifiable database without its proof, those of the envelope, or of [`KeywordLayout::find`].
+    /// [`Error::NotCommitted`] for an invalid proof in a verifiable database, those of the
+    /// envelope, or of [`KeywordLayout::find`].
     pub fn finish_all(self, answers: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>> {
         CoreError::check_length("a set of answers, counted", answers.len(), self.queries.len())?;
         let client = &self.inner.client;

@@ -1,59 +1,59 @@
-//! A finished table, and what it costs.
+//! Keyword tables and their sizes.
 
 use papir_core::RecordBuffer;
 
-use crate::arrange::Pair;
+use crate::entry::Pair;
 use crate::ids::KeyIds;
 use crate::layout::KeywordLayout;
 
-/// A table of keys as records of any scheme.
+/// A keyword table: buckets of entries as the records of any scheme.
 #[derive(Clone, Debug)]
 pub struct KeywordTable {
-    /// What clients need to find a key.
+    /// The public layout, with which clients find keys.
     pub layout: KeywordLayout,
     /// The buckets.
     pub records: RecordBuffer,
-    /// What the owner needs to change the table later.
+    /// The ids of the keys, with which the owner updates the table.
     pub ids: KeyIds,
-    /// What it cost.
+    /// Sizes of the table.
     pub report: TableReport,
 }
 
-/// What a table costs. All sizes in bytes.
+/// Sizes of a table, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TableReport {
-    /// Keys in the table.
+    /// Number of keys.
     pub entries: u64,
-    /// Entries that gave way to another of the same key.
+    /// Number of entries dropped because another had the same key.
     pub duplicates: u64,
-    /// Buckets.
+    /// Number of buckets.
     pub records: u64,
     /// Bytes of one bucket.
     pub record_bytes: u64,
-    /// Records that every lookup fetches.
+    /// Number of records that every lookup fetches.
     pub lookups: u64,
-    /// Bytes that no value is longer than.
+    /// Length of the longest value.
     pub longest_value: u64,
     /// Bytes of all buckets.
     pub table_bytes: u64,
-    /// Bytes of all values with one 64-bit tag each: the least that such a table needs.
+    /// Bytes of all values with one 64-bit tag each: the minimum for such a table.
     pub tagged_bytes: u64,
-    /// Bytes of all keys as they came; `None` where only their ids were at hand.
+    /// Bytes of all keys in the source; `None` if only their ids were available.
     pub key_bytes: Option<u64>,
     /// Bytes of the encoded layout.
     pub layout_bytes: u64,
-    /// log₂ of the probability that a key without an entry is found.
+    /// log₂ of the probability that a lookup finds a key that has no entry.
     pub wrong_positive_log2: f64,
 }
 
 impl TableReport {
-    /// The report of pairs in a layout, without duplicates and without knowing the keys.
+    /// The report of a table without duplicates whose keys are unknown.
     pub(crate) fn of(pairs: &[Pair], layout: &KeywordLayout) -> Self {
         let values = pairs.iter().map(|pair| pair.value.len() as u64).sum();
         Self::new(pairs.len() as u64, values, layout)
     }
 
-    /// As [`TableReport::of`], for so many keys with so many bytes of values.
+    /// As [`TableReport::of`], from the number of keys and the bytes of all values.
     pub(crate) fn new(entries: u64, value_bytes: u64, layout: &KeywordLayout) -> Self {
         Self {
             entries,
@@ -70,12 +70,12 @@ impl TableReport {
         }
     }
 
-    /// Table over tags and values.
+    /// Ratio of the table to tags and values.
     pub fn overhead(&self) -> f64 {
         self.table_bytes as f64 / self.tagged_bytes as f64
     }
 
-    /// Table over keys and values, where the keys are known; infinite when both are empty.
+    /// Ratio of the table to keys and values, if the keys are known; infinite if both are empty.
     pub fn overhead_over_source(&self) -> Option<f64> {
         let values = self.tagged_bytes - 8 * self.entries;
         self.key_bytes.map(|keys| self.table_bytes as f64 / (keys + values) as f64)

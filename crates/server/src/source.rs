@@ -69,7 +69,7 @@ impl Sources {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "cloud"))]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use chacha20::ChaCha20Rng;

@@ -17,6 +17,7 @@ mod plan;
 mod protection;
 mod psi;
 mod registered;
+#[cfg(feature = "cloud")]
 mod remote;
 mod serving;
 mod sources;

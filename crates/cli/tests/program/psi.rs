@@ -85,8 +85,11 @@ fn labels_are_looked_up_privately() {
         assert_eq!(meet(&folder, &service, "element 0\nelement 1\n").0, "element 0\tagain\n");
     }
     drop(service);
-    let store = format!("file://{}", folder.path("store/set.psi"));
-    fails_with(&["push", &file, &store], &["set.psi", "key"]);
+    #[cfg(feature = "cloud")]
+    {
+        let store = format!("file://{}", folder.path("store/set.psi"));
+        fails_with(&["push", &file, &store], &["set.psi", "key"]);
+    }
     let changes = folder.write("changes.csv", "element,label\nx,y\n");
     fails_with(&["update", &file, "--from", &changes], &["set.psi", "papir psi prepare"]);
 }

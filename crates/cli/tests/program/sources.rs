@@ -4,8 +4,6 @@ use std::fs;
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
-use rusqlite::Connection;
-
 use crate::support::{Folder, Service, fails_with, papir, succeeds};
 
 const PLAIN: [&str; 3] = ["--scheme", "plain", "--insecure-plain"];
@@ -116,13 +114,14 @@ fn a_folder_of_files() {
     );
 }
 
+#[cfg(feature = "sqlite")]
 #[test]
 fn a_table_and_a_query() {
     let folder = Folder::new();
     let (source, out) = (folder.path("shop.db"), folder.path("out.papir"));
     let tables = "CREATE TABLE prices (word, meaning); INSERT INTO prices VALUES ('tea', 3), ('bread', 2.5);
         CREATE TABLE empty (word, meaning);";
-    Connection::open(&source).unwrap().execute_batch(tables).unwrap();
+    rusqlite::Connection::open(&source).unwrap().execute_batch(tables).unwrap();
     let build = [&["build", &source, "--out", &out], &PLAIN[..], &KEYED].concat();
     fails_with(&build, &["shop.db: 2 tables: expected the name of one of empty, prices"]);
     fails_with(&[&build[..], &["--table", "none"]].concat(), &["no table `none`"]);

@@ -1,11 +1,11 @@
-//! Records with their proofs, and without them again.
+//! Records with proofs, and their plain records read back.
 
 use papir_core::{Error, Records, Result, Shape, check_read};
 
+use super::commit::{Commitment, proof_bytes};
 use super::tree::Tree;
-use super::{Commitment, proof_bytes};
 
-/// Records, each followed by its proof: what a scheme prepares for a verifiable database.
+/// Records, each followed by its proof, for a scheme to prepare.
 pub struct ProvenRecords<'a> {
     records: &'a dyn Records,
     tree: Tree,
@@ -13,11 +13,11 @@ pub struct ProvenRecords<'a> {
 }
 
 impl<'a> ProvenRecords<'a> {
-    /// Commits to all records. Keeps 64 bytes a record.
+    /// Commits to all records. Keeps 64 bytes per record.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] for records that are not whole bytes long, or too long with their
-    /// proofs; those of the source.
+    /// [`Error::OutOfBounds`] for records that are not a whole number of bytes, or too long with
+    /// their proofs; those of the source.
     pub fn new(records: &'a dyn Records) -> Result<Self> {
         let plain = records.shape();
         let bytes = plain.record_bytes() + proof_bytes(plain.records());
@@ -30,7 +30,7 @@ impl<'a> ProvenRecords<'a> {
         Commitment { shape: self.records.shape(), top: self.tree.top() }
     }
 
-    /// Some records, each with its proof.
+    /// Writes consecutive records, each with its proof.
     fn write(&self, first: u64, out: &mut [u8]) -> Result<()> {
         let (record_bytes, proven_bytes) = (self.records.shape().record_bytes(), self.shape.record_bytes());
         let mut records = vec![0; out.len() / proven_bytes * record_bytes];
@@ -65,10 +65,10 @@ pub struct PlainRecords<'a> {
 }
 
 impl<'a> PlainRecords<'a> {
-    /// The records that `commitment` is to, from the prepared ones.
+    /// The records of `commitment`, from the prepared ones.
     ///
     /// # Errors
-    /// [`Error::Malformed`] when the two have different shapes.
+    /// [`Error::Malformed`] if the shapes differ.
     pub fn new(proven: &'a dyn Records, commitment: &Commitment) -> Result<Self> {
         let (shape, found) = (*commitment.shape(), proven.shape());
         let bytes = shape.record_bytes() + proof_bytes(shape.records());
@@ -80,7 +80,7 @@ impl<'a> PlainRecords<'a> {
         Ok(Self { proven, shape })
     }
 
-    /// Some records, without their proofs.
+    /// Reads consecutive records without their proofs.
     fn read(&self, first: u64, out: &mut [u8]) -> Result<()> {
         let (record_bytes, proven_bytes) = (self.shape.record_bytes(), self.proven.shape().record_bytes());
         let mut proven = vec![0; out.len() / record_bytes * proven_bytes];
@@ -104,7 +104,7 @@ impl Records for PlainRecords<'_> {
     }
 }
 
-/// How many records of so many bytes are read at a time: about a megabyte of them.
+/// Number of records read at a time: about a megabyte.
 fn step(record_bytes: usize) -> usize {
     ((1 << 20) / record_bytes).max(1)
 }

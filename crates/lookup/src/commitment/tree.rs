@@ -1,4 +1,4 @@
-//! The hash tree over all records.
+//! Merkle tree over all records.
 
 use papir_core::{Error, Records, Result};
 
@@ -7,21 +7,22 @@ pub(crate) const HASH_BYTES: usize = 32;
 /// A leaf, a node or the top.
 pub(crate) type Hash = [u8; HASH_BYTES];
 
-/// What stands beside the last node of a level that has no neighbour.
+/// The missing sibling of the last node of a level.
 const MISSING: Hash = [0; HASH_BYTES];
-/// Bytes of records that are read and hashed at a time.
+/// Bytes of records read and hashed at a time.
 const STEP_BYTES: u64 = 1 << 20;
 
-/// All levels, the leaves first, the top last.
+/// All levels of the tree, the leaves first, the top last.
 pub(crate) struct Tree {
     levels: Vec<Vec<Hash>>,
 }
 
 impl Tree {
-    /// Hashes all records, which are whole bytes long.
+    /// Hashes all records.
     ///
     /// # Errors
-    /// Those of the source.
+    /// [`Error::OutOfBounds`] for records that are not a whole number of bytes; those of the
+    /// source.
     pub(crate) fn of(records: &dyn Records) -> Result<Self> {
         let mut levels = vec![leaves(records)?];
         while let Some(level) = levels.last().filter(|level| level.len() > 1) {
@@ -36,7 +37,7 @@ impl Tree {
         self.levels.last().and_then(|level| level.first()).copied().unwrap_or(MISSING)
     }
 
-    /// Writes the siblings of a leaf's way to the top, lowest first; `out` has room for all of them.
+    /// Writes the siblings on the path from a leaf to the top, lowest first, to the whole of `out`.
     pub(crate) fn write_proof(&self, index: u64, out: &mut [u8]) {
         for ((level, nodes), place) in self.levels.iter().enumerate().zip(out.chunks_exact_mut(HASH_BYTES)) {
             let sibling = (index >> level ^ 1) as usize;
@@ -45,7 +46,7 @@ impl Tree {
     }
 }
 
-/// Levels above the leaves of a tree: ⌈log₂ records⌉.
+/// Number of levels above the leaves: ⌈log₂ records⌉.
 pub(crate) fn depth(records: u64) -> usize {
     (u64::BITS - records.saturating_sub(1).leading_zeros()) as usize
 }

@@ -1,25 +1,26 @@
-//! A set of masked elements in few bits: their first bits in order, differences in Golomb-Rice code.
+//! Compact filter of masked elements: sorted prefixes as Golomb-Rice coded differences.
 //!
 //! ```text
-//! count      8    values
+//! count      8    number of values
 //! bits       1    bits of a value
-//! rice       1    low bits of a difference that are written as they are
-//! code       …    for each value its difference to the one before, less one but for the first: the rest above
-//!                 `rice` bits in unary (ones, then a zero), then these bits; least significant bit first
+//! rice       1    low bits of a difference that are stored verbatim
+//! code       …    each value's difference to the previous one, minus 1 (the first: the value itself):
+//!                 the part above `rice` bits in unary (ones, then a zero), then these bits;
+//!                 least significant bit first
 //! ```
 
 use papir_core::codec::{Reader, Writer};
 use papir_core::{Error, Result};
 
-use super::NAME_BYTES;
+use super::mask::NAME_BYTES;
 
-/// log₂ of the probability that any of a receiver's elements is found that is not there.
+/// −log₂ of the probability that any of a receiver's elements is found falsely.
 const FALSE_LOG2: u32 = 40;
-/// log₂ of the elements of a receiver for which that holds.
+/// log₂ of the number of a receiver's elements for which that holds.
 const RECEIVER_LOG2: u32 = 20;
 
-/// A set of masked elements, to be asked whether it holds one. A wrong yes for any of 2²⁰ elements has a
-/// probability of at most 2⁻⁴⁰.
+/// A set of masked elements with a membership test. The probability of a false positive among 2²⁰
+/// elements is at most 2⁻⁴⁰.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Filter {
     bits: u32,
@@ -28,13 +29,13 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// The filter of names.
+    /// Makes the filter of names.
     pub fn new<'a>(names: impl ExactSizeIterator<Item = &'a [u8; NAME_BYTES]>) -> Self {
         let mut bits = bits_of(names.len() as u64);
         let mut values: Vec<u128> = names.map(|name| first_bits(name, bits)).collect();
         values.sort_unstable();
         values.dedup();
-        // Where values fell together there may be few enough for fewer bits; first bits of those stay in order.
+        // If values coincided, fewer bits may do. Prefixes of sorted values stay sorted.
         while bits > bits_of(values.len() as u64) {
             let fewer = bits_of(values.len() as u64);
             values.iter_mut().for_each(|value| *value >>= bits - fewer);
@@ -44,7 +45,7 @@ impl Filter {
         Self { bits, values }
     }
 
-    /// How many values it holds: as many as the set has elements, or a few less.
+    /// Number of values: that of the set's elements, or slightly less.
     pub fn len(&self) -> usize {
         self.values.len()
     }
@@ -54,19 +55,19 @@ impl Filter {
         self.values.is_empty()
     }
 
-    /// Whether a name is in the set. Variable in time: this is the receiver's, about its own elements.
+    /// Whether a name is in the set. Variable time: the receiver tests its own elements.
     pub fn contains_vartime(&self, name: &[u8; NAME_BYTES]) -> bool {
         self.values.binary_search(&first_bits(name, self.bits)).is_ok()
     }
 
-    /// About how many bytes [`Filter::encode`] gives for so many elements.
+    /// Estimates the length of an encoded filter of `count` elements, in bytes.
     pub fn expected_bytes(count: u64) -> u64 {
-        // The unary part of a difference has 1.5 bits on the average.
+        // The unary part of a difference has 1.5 bits on average.
         let each = f64::from(rice_of(count, bits_of(count))) + 1.6;
         10 + (count as f64 * each / 8.0).ceil() as u64
     }
 
-    /// The filter as bytes.
+    /// Encodes the filter.
     pub fn encode(&self) -> Vec<u8> {
         let rice = rice_of(self.values.len() as u64, self.bits);
         let mut writer = Writer::new();
@@ -80,7 +81,7 @@ impl Filter {
         writer.finish()
     }
 
-    /// Reads what [`Filter::encode`] gave. Allocates no more than a value for each bit given.
+    /// Decodes the result of [`Filter::encode`]. Allocates at most one value per bit of input.
     ///
     /// # Errors
     /// [`Error::Length`], [`Error::OutOfBounds`] or [`Error::Malformed`].
@@ -88,7 +89,7 @@ impl Filter {
         let mut reader = Reader::new("a filter", bytes);
         let (count, bits, rice) = (reader.u64()?, u32::from(reader.u8()?), u32::from(reader.u8()?));
         let code = reader.rest();
-        // Each value takes a bit of the unary part, and its low ones.
+        // Each value takes at least one bit of the unary part, and its low bits.
         let least = u128::from(count) * u128::from(rice_of(count, bits_of(count)) + 1);
         if least > 8 * code.len() as u128 {
             let expected = format!("as many as {} bytes hold", code.len());
@@ -112,12 +113,12 @@ impl Filter {
     }
 }
 
-/// Bits of a value, so that few false ones are found.
+/// Bits of a value for the false positive rate of the filter.
 fn bits_of(count: u64) -> u32 {
     log2_up(count) + FALSE_LOG2 + RECEIVER_LOG2
 }
 
-/// The low bits of the mean difference, or one less.
+/// log₂ of the mean difference, rounded down.
 fn rice_of(count: u64, bits: u32) -> u32 {
     bits - log2_up(count)
 }
@@ -135,7 +136,7 @@ fn first_bits(name: &[u8; NAME_BYTES], bits: u32) -> u128 {
 #[derive(Default)]
 struct BitWriter {
     bytes: Vec<u8>,
-    /// Bits that are written.
+    /// Number of bits written.
     at: usize,
 }
 
@@ -163,7 +164,7 @@ impl BitWriter {
 
 struct BitReader<'a> {
     bytes: &'a [u8],
-    /// Bits that are read.
+    /// Number of bits read.
     at: usize,
 }
 
@@ -177,7 +178,7 @@ impl BitReader<'_> {
         Ok(bit)
     }
 
-    /// A value that fits in `bits` bits, or one beyond by less than a factor of two.
+    /// Reads a value below 2 · 2^`bits`; the caller checks the exact bound.
     fn rice(&mut self, rice: u32, bits: u32) -> Result<u128> {
         let mut value = 0;
         while self.bit()? {
@@ -193,7 +194,7 @@ impl BitReader<'_> {
         Ok(value)
     }
 
-    /// The last byte's other bits are zero, and nothing follows.
+    /// Checks that the rest of the last byte is zero and that nothing follows.
     fn finish(mut self) -> Result<()> {
         Error::check_length("the code of a filter", self.bytes.len(), self.at.div_ceil(8))?;
         while !self.at.is_multiple_of(8) {
@@ -217,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn filters_hold_what_they_were_made_of_and_nothing_else() {
+    fn filters_contain_their_elements_and_no_others() {
         for count in [0, 1, 2, 3, 1000, 4097] {
             let names = names(count + 1000);
             let (inside, outside) = names.split_at(count as usize);
@@ -237,13 +238,13 @@ mod tests {
     }
 
     #[test]
-    fn the_bytes_of_a_filter_are_fixed() {
+    fn golden_bytes_of_a_filter() {
         let bytes = Filter::new(names(3).iter()).encode();
         assert_eq!(blake3::hash(&bytes).to_hex()[..16], *"1c797326f2b49d2a");
     }
 
     #[test]
-    fn bad_bytes_are_typed_errors() {
+    fn invalid_bytes_are_refused_with_typed_errors() {
         let bytes = Filter::new(names(50).iter()).encode();
         for length in 0..bytes.len() {
             assert!(Filter::decode(&bytes[..length]).is_err(), "{length}");
@@ -261,7 +262,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_refused_or_a_filter(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        fn any_bytes_are_refused_or_reencode_equally(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             if let Ok(filter) = Filter::decode(&bytes) {
                 prop_assert!(filter.values.is_sorted_by(|a, b| a < b));
                 prop_assert_eq!(filter.encode(), bytes);

@@ -1,29 +1,29 @@
-//! How a receiver finds its masked elements.
+//! Kinds of intersection: filter or retrieval.
 
 use std::str::FromStr;
 
 use papir_core::{Error, Sizes};
 
-use super::Filter;
+use super::filter::Filter;
 
-/// Runs of a receiver over which the download of a filter is counted: it is kept.
+/// Runs of a receiver that share one download of a filter.
 const RUNS: u64 = 4;
-/// Elements of a receiver that costs are compared for.
+/// Elements of a receiver for which costs are compared.
 const ELEMENTS: u64 = 1024;
 
-/// How a receiver finds its masked elements.
+/// The kind of an intersection: how receivers find their masked elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// In a filter that it downloads once.
+    /// In a filter that they download once.
     Filter,
     /// By private lookups in a table.
     Retrieval,
 }
 
 impl Kind {
-    /// The one whose messages are fewer bytes, for a thousand elements a few times: a filter of `count`
-    /// elements, or queries of batches of so many lookups. The sender's work is not counted: where a filter is
-    /// not much longer, it is less work by far.
+    /// Returns the kind with fewer bytes of messages for a receiver of 1024 elements that runs four
+    /// times: a filter of `count` elements, or queries of `batch` lookups each. The sender's work
+    /// is not counted; a filter takes far less of it.
     pub fn cheaper(count: u64, sizes: &Sizes, batch: usize) -> Self {
         let queries = ELEMENTS.div_ceil(batch.max(1) as u64);
         let retrieval = RUNS * queries * (sizes.query + sizes.answer) + sizes.public;

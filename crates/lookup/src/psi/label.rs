@@ -1,17 +1,20 @@
-//! Labels under their elements' masks. Whoever retrieves a bucket sees those of other elements too, and can
-//! read none of them, nor how long they are.
+//! Labels, sealed under their elements' masks.
+//!
+//! A receiver that retrieves a bucket also gets sealed labels of other elements. It can read
+//! neither them nor their lengths.
 //!
 //! ```text
 //! check  8     first bytes of a keyed hash of what follows, in the clear
 //! length 4     of the label
 //! label  …     followed by zeros up to the longest of the set
 //! ```
-//! Length and label are added to a stream of the mask's; sets without labels have neither.
+//! Length and label are encrypted with a stream derived from the mask. Sets without labels have
+//! neither.
 
 use papir_core::{Error, Record, Result};
 use zeroize::Zeroizing;
 
-use super::Mask;
+use super::mask::Mask;
 
 /// BLAKE3's context strings.
 const STREAM: &str = "papir 2026 set intersection label stream v1";
@@ -19,7 +22,8 @@ const CHECK: &str = "papir 2026 set intersection label check v1";
 const CHECK_BYTES: usize = 8;
 const LENGTH_BYTES: usize = 4;
 
-/// Bytes of a sealed label in a set whose longest has `longest` bytes; `None` for a set without labels.
+/// Bytes of a sealed label in a set whose longest label has `longest` bytes; `None` if the set has
+/// no labels.
 pub fn sealed_bytes(longest: Option<usize>) -> usize {
     CHECK_BYTES + longest.map_or(0, |longest| LENGTH_BYTES + longest)
 }
@@ -36,11 +40,11 @@ pub(super) fn seal(mask: &Mask, label: &[u8], longest: Option<usize>) -> Record 
     [&check[..], &plain].concat()
 }
 
-/// Opens what [`seal`] gave; `None` where it is another element's.
+/// Opens a label sealed by [`seal`]; `None` if it belongs to another element.
 ///
 /// # Errors
-/// [`Error::Length`] for another length than the set's labels have, [`Error::Malformed`] for a length field beyond
-/// it.
+/// [`Error::Length`] for another length than that of the set's labels, [`Error::Malformed`] for an
+/// invalid length field.
 pub(super) fn open(mask: &Mask, sealed: &[u8], longest: Option<usize>) -> Result<Option<Record>> {
     Error::check_length("a sealed label", sealed.len(), sealed_bytes(longest))?;
     let (found, rest) = sealed.split_at(CHECK_BYTES);

@@ -1,4 +1,4 @@
-//! The receiver: its elements masked without showing them, and found or not.
+//! The receiver: blinds its elements and finds them in the sender's set.
 
 use std::collections::HashMap;
 
@@ -7,46 +7,48 @@ use papir_oprf::Blinding;
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
+use super::filter::Filter;
 use super::label::open;
-use super::{Filter, Mask, NAME_BYTES};
-use crate::Result;
+use super::mask::{Mask, NAME_BYTES};
+use crate::error::Result;
 
-/// Fewest elements that are asked for.
+/// Minimum number of elements in a request.
 const LEAST: usize = 16;
-/// Bytes of an element that pads.
+/// Bytes of a padding element.
 const DUMMY_BYTES: usize = 32;
 
-/// How many elements are asked for by who has so many: the next power of two, or one and a half of one. The
-/// sender learns no more of their number.
+/// Number of elements in a request for `count` elements: the next power of two, or 1.5 times one.
+/// The sender learns no more about their number.
 pub fn padded(count: usize) -> usize {
     let power = count.max(LEAST).next_power_of_two();
     if count <= power / 4 * 3 && power > LEAST { power / 4 * 3 } else { power }
 }
 
-/// A receiver that has asked.
+/// A receiver that waits for the sender's answer.
 pub struct Receiver {
     blinding: Blinding,
-    /// For each element as it was given, which of those that were asked for it is.
+    /// For each element given, its index among the elements of the request.
     asked: Vec<usize>,
 }
 
-/// One of the receiver's elements that the sender has.
+/// An element that both sides have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Match {
-    /// Which of the elements, as they were given.
+    /// The element's index, as given to [`Receiver::new`].
     pub index: usize,
-    /// What the sender says of it; empty in a set without labels.
+    /// The sender's label; empty in a set without labels.
     pub label: Record,
 }
 
-/// The receiver's elements under the sender's masks, and others that only pad.
+/// The receiver's masked elements and padding.
 pub struct Wanted {
     masks: Vec<Mask>,
     asked: Vec<usize>,
 }
 
 impl Receiver {
-    /// Blinds elements, each once, and random ones up to [`padded`]; gives what is to be sent.
+    /// Blinds elements, each once, and random ones up to [`padded`]. Returns the receiver and its
+    /// request.
     ///
     /// # Errors
     /// [`CoreError::OutOfBounds`] for elements of 2¹⁶ bytes and more.
@@ -69,7 +71,7 @@ impl Receiver {
         Ok((Self { blinding, asked }, message))
     }
 
-    /// The masked elements, from the sender's answer.
+    /// Unblinds the sender's answer.
     ///
     /// # Errors
     /// As [`Blinding::finish`].
@@ -80,20 +82,20 @@ impl Receiver {
 }
 
 impl Wanted {
-    /// The names to look up in the sender's table, all of them, those that pad too.
+    /// The names to look up in the sender's table: all of them, including padding.
     pub fn names(&self) -> Vec<&[u8; NAME_BYTES]> {
         self.masks.iter().map(|mask| &*mask.name).collect()
     }
 
-    /// The elements that are in a filter.
+    /// Finds the elements in a filter.
     pub fn in_filter(&self, filter: &Filter) -> Vec<Match> {
         let found: Vec<bool> = self.masks.iter().map(|mask| filter.contains_vartime(&mask.name)).collect();
         let matches = self.asked.iter().enumerate().filter(|(_, place)| found[**place]);
         matches.map(|(index, _)| Match { index, label: Vec::new() }).collect()
     }
 
-    /// The elements that were found, from what the lookup of each of [`Wanted::names`] gave, in a set whose
-    /// longest label has `longest` bytes.
+    /// Finds the elements from the looked-up values of [`Wanted::names`], in a set whose longest
+    /// label has `longest` bytes.
     ///
     /// # Errors
     /// [`CoreError::Length`] for more or fewer values than names, or values of another set.

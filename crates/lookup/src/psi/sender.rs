@@ -1,4 +1,4 @@
-//! The sender, once: its elements masked.
+//! The sender's preparation: masks its elements.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry as Place;
@@ -8,21 +8,21 @@ use papir_oprf::Key;
 use rayon::prelude::*;
 
 use super::label::seal;
-use super::{Mask, NAME_BYTES};
-use crate::build::{check_value, duplicate_key};
-use crate::{Entry, Result};
+use super::mask::{Mask, NAME_BYTES};
+use crate::entry::{Entry, check_value, duplicate_key};
+use crate::error::Result;
 
-/// Elements that are masked before the progress is told.
+/// Elements masked between two progress reports.
 const STEP: usize = 1 << 12;
 
-/// One element of the sender's, with what it says of it.
+/// An element of the sender with its label.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
     /// At most 2¹⁶ − 1 bytes.
     pub element: Vec<u8>,
     /// Empty in a set without labels.
     pub label: Vec<u8>,
-    /// Where it stands in its source, for errors.
+    /// The row's line in its source, for errors.
     pub line: u64,
 }
 
@@ -30,9 +30,9 @@ pub struct Row {
 pub struct Masked {
     /// Masked names and sealed labels, each element once.
     pub entries: Vec<Entry>,
-    /// Bytes of the longest label; `None` for a set without.
+    /// Bytes of the longest label; `None` for a set without labels.
     pub longest: Option<usize>,
-    /// Rows that said what another had said before.
+    /// Number of rows that repeat an earlier one.
     pub duplicates: u64,
 }
 
@@ -44,11 +44,11 @@ impl Masked {
     }
 }
 
-/// Masks a set; `labels` says whether it has labels. About 60 µs an element and core.
+/// Masks a set, with labels or without. Takes about 60 µs per element and core.
 ///
 /// # Errors
-/// [`crate::Error::DuplicateKey`] for an element with two labels, [`crate::Error::ValueTooLong`] for a label, or
-/// [`papir_core::Error::OutOfBounds`] for an element that is too long.
+/// [`crate::Error::DuplicateKey`] for an element with two labels, [`crate::Error::ValueTooLong`]
+/// for a label, or [`papir_core::Error::OutOfBounds`] for an element that is too long.
 pub fn mask(key: &Key, rows: Vec<Row>, labels: bool, progress: &dyn Progress) -> Result<Masked> {
     let total = rows.len();
     let rows = once_each(rows)?;
@@ -65,12 +65,12 @@ pub fn mask(key: &Key, rows: Vec<Row>, labels: bool, progress: &dyn Progress) ->
         entries.extend(rows.par_iter().map(one).collect::<Result<Vec<_>>>()?);
         progress.advance(rows.len() as u64);
     }
-    // In the order of their names: that of the source is nobody's business.
+    // Sorted by name, as the order of the source could reveal something about it.
     entries.sort_unstable_by(|a, b| a.key.cmp(&b.key));
     Ok(Masked { duplicates: (total - entries.len()) as u64, entries, longest })
 }
 
-/// Each element once; rows that say the same are one.
+/// Keeps each element once; equal rows count as one.
 fn once_each(rows: Vec<Row>) -> Result<Vec<Row>> {
     let mut first: HashMap<&[u8], usize> = HashMap::with_capacity(rows.len());
     let mut keep = vec![false; rows.len()];

@@ -8,6 +8,7 @@ use papir_schemes::registry;
 use proptest::prelude::*;
 use rand_core::SeedableRng;
 
+use super::mask::Mask;
 use super::*;
 use crate::{Error, Lookup, TableOptions, Wanted as Ask, build};
 
@@ -24,7 +25,7 @@ fn rows(elements: &[(&str, &str)]) -> Vec<Row> {
     (1..).zip(elements).map(row).collect()
 }
 
-/// What a receiver with these elements learns from a masked set by lookups.
+/// The matches of a receiver with these elements, found by lookups.
 fn by_retrieval(key: &Key, masked: Masked, elements: &[&str]) -> Vec<(usize, String)> {
     let (receiver, sent) = Receiver::new(elements, &mut rng(1)).unwrap();
     let wanted = receiver.unmask(&key.evaluate(&sent).unwrap()).unwrap();
@@ -48,7 +49,7 @@ fn look_up(server: &dyn ErasedServer, layout: crate::KeywordLayout, wanted: &Wan
     pending.finish_all(&answers).unwrap()
 }
 
-/// What the receiver learns from the filter of a set, through bytes.
+/// The matches of a receiver with these elements, found in the encoded filter.
 fn by_filter(key: &Key, masked: &Masked, elements: &[&str]) -> Vec<usize> {
     let (receiver, sent) = Receiver::new(elements, &mut rng(1)).unwrap();
     let wanted = receiver.unmask(&key.evaluate(&sent).unwrap()).unwrap();
@@ -57,7 +58,7 @@ fn by_filter(key: &Key, masked: &Masked, elements: &[&str]) -> Vec<usize> {
 }
 
 #[test]
-fn sets_that_meet_or_not_give_their_intersection_both_ways() {
+fn filters_and_lookups_give_the_intersection() {
     let key = Key::generate(&mut rng(9)).unwrap();
     let many: Vec<String> = (0..40).map(|i| format!("element {i}")).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
@@ -65,7 +66,7 @@ fn sets_that_meet_or_not_give_their_intersection_both_ways() {
         (&["a", "b", "c"], &["x", "b", "y", "a"], &[1, 3]),
         (&["a", "b"], &["c", "d"], &[]),
         (&["a", "b"], &["a", "b"], &[0, 1]),
-        // What comes twice, on either side.
+        // Repeated elements, on either side.
         (&["a", "a", "b"], &["a", "c", "a"], &[0, 2]),
         (&["a"], &[], &[]),
         (&many, &["element 39", "element 40", ""], &[0]),
@@ -113,7 +114,7 @@ fn labels_do_not_open_under_other_masks() {
 }
 
 #[test]
-fn what_is_sent_says_the_padded_number_and_no_more() {
+fn requests_reveal_only_the_padded_count() {
     for (count, expected) in
         [(0, 16), (1, 16), (16, 16), (17, 24), (24, 24), (25, 32), (1000, 1024), (1025, 1536)]
     {
@@ -123,7 +124,7 @@ fn what_is_sent_says_the_padded_number_and_no_more() {
     let [(_, first), (_, second)] =
         [&elements[..18], &elements[..]].map(|elements| Receiver::new(elements, &mut rng(5)).unwrap());
     assert_eq!(first.len(), second.len());
-    // One element twenty times is one element.
+    // Repeated elements count once.
     let (_, same) = Receiver::new(&["x"; 20], &mut rng(5)).unwrap();
     assert_eq!(same.len(), 16 * papir_oprf::ELEMENT_BYTES);
 }
@@ -141,7 +142,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
     #[test]
-    fn any_sets_meet_where_they_meet(
+    fn any_two_sets_give_their_intersection(
         sender in prop::collection::vec(0u8..40, 0..20),
         receiver in prop::collection::vec(0u8..40, 0..20),
     ) {

@@ -1,10 +1,9 @@
-//! Rows of changes become one change a key.
+//! Changes of a table, one per key.
 
 use papir_core::Error as CoreError;
 
-use crate::Result;
-use crate::arrange::Pair;
-use crate::build::check_value;
+use crate::entry::{Pair, check_value};
+use crate::error::Result;
 use crate::ids::{KeyId, KeyIds};
 use crate::layout::KeywordLayout;
 
@@ -13,24 +12,24 @@ use crate::layout::KeywordLayout;
 pub struct KeyChange {
     /// Any bytes.
     pub key: Vec<u8>,
-    /// The key's new value; `None` takes the key out.
+    /// The key's new value; `None` deletes the key.
     pub value: Option<Vec<u8>>,
-    /// Where it stands in its source, for errors.
+    /// The row's line in its source, for errors.
     pub line: u64,
 }
 
-/// What changes do, in keys.
+/// Counts of changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ChangeCounts {
-    /// Keys that are new.
+    /// New keys.
     pub inserted: u64,
-    /// Keys that had a value already, equal ones included.
+    /// Keys that already had a value, even an equal one.
     pub replaced: u64,
-    /// Keys that are taken out.
+    /// Deleted keys.
     pub deleted: u64,
-    /// Keys that were to be taken out and are not there.
+    /// Deletions of keys that do not exist.
     pub absent: u64,
-    /// Rows that gave way to a later row of the same key.
+    /// Rows overridden by a later row of the same key.
     pub superseded: u64,
 }
 
@@ -44,7 +43,7 @@ pub(super) struct Resolved {
     pub(super) line: u64,
 }
 
-/// Changes of one table, each key once, ascending by id.
+/// Changes of a table, each key once, ascending by id.
 #[derive(Clone, Debug)]
 pub struct Changes {
     resolved: Vec<Resolved>,
@@ -52,10 +51,11 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// The changes of a table with this layout and these keys; the last row of a key counts.
+    /// Resolves rows to changes of a table with this layout and these keys. The last row of a key
+    /// wins.
     ///
     /// # Errors
-    /// [`crate::Error::ValueTooLong`], [`CoreError::EmptyDatabase`] where no key would be left.
+    /// [`crate::Error::ValueTooLong`], and [`CoreError::EmptyDatabase`] if no key would be left.
     pub fn new(layout: &KeywordLayout, ids: &KeyIds, rows: Vec<KeyChange>) -> Result<Self> {
         let mut counts = ChangeCounts::default();
         let total = rows.len();
@@ -67,7 +67,7 @@ impl Changes {
                 Ok(Resolved { id, present: ids.contains(&id), value: row.value, line: row.line })
             })
             .collect::<Result<_>>()?;
-        // A stable sort: the last row of a key is the last of its run.
+        // The sort is stable: the last row of a key is the last of its run.
         resolved.sort_by_key(|change| change.id);
         resolved.reverse();
         resolved.dedup_by_key(|change| change.id);
@@ -80,7 +80,7 @@ impl Changes {
         Ok(Self { resolved, counts })
     }
 
-    /// What they do.
+    /// Counts of the changes.
     pub fn counts(&self) -> ChangeCounts {
         self.counts
     }
@@ -104,7 +104,7 @@ impl Changes {
         self.merged(before.into_iter(), |pair| pair.id, pair)
     }
 
-    /// What ascends by id, with the changed keys' own in their place.
+    /// Merges the changes into items that ascend by id; `new` is the item of a changed key.
     fn merged<T>(
         &self,
         before: impl Iterator<Item = T>,

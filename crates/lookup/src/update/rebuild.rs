@@ -1,18 +1,20 @@
-//! All keys arranged again, from their ids and the buckets that hold their values.
+//! Rebuilds a table from the ids of its keys and its buckets.
 
 use papir_core::{Progress, RecordBuffer, Shape};
 use rand_core::CryptoRng;
 
-use super::drawers::missing;
-use super::{Changes, OwnedTable};
-use crate::Result;
-use crate::arrange::{Pair, arrange};
-use crate::build::TableOptions;
+use super::cache::missing;
+use super::changes::Changes;
+use super::outcome::OwnedTable;
+use crate::arrange::arrange;
+use crate::entry::Pair;
+use crate::error::Result;
 use crate::ids::{KeyId, KeyIds};
 use crate::layout::KeywordLayout;
+use crate::options::TableOptions;
 use crate::table::{KeywordTable, TableReport};
 
-/// The table with `changes` made, all keys in fresh places. Keys keep their ids.
+/// Applies changes and arranges all keys again under a fresh placement seed. Keys keep their ids.
 ///
 /// # Errors
 /// As [`super::patch()`] and [`crate::build`].
@@ -30,7 +32,7 @@ pub fn rebuild(
     Ok(KeywordTable { layout, records, ids, report })
 }
 
-/// All keys' values, ascending by id.
+/// Reads the values of all keys, ascending by id.
 fn read_all(table: OwnedTable<'_>, progress: &dyn Progress) -> Result<Vec<Pair>> {
     let OwnedTable { layout, ids, .. } = table;
     let records = read_buckets(table, progress)?;
@@ -38,7 +40,7 @@ fn read_all(table: OwnedTable<'_>, progress: &dyn Progress) -> Result<Vec<Pair>>
     ids.as_slice().iter().map(value).collect()
 }
 
-/// All buckets.
+/// Reads all buckets.
 fn read_buckets(table: OwnedTable<'_>, progress: &dyn Progress) -> Result<RecordBuffer> {
     const RUN_BYTES: usize = 1 << 24;
     let (layout, bytes) = (table.layout, table.layout.record_bytes());
@@ -53,7 +55,7 @@ fn read_buckets(table: OwnedTable<'_>, progress: &dyn Progress) -> Result<Record
     Ok(buckets)
 }
 
-/// The value of a key that the table has.
+/// Reads the value of a key of the table.
 fn value_of(layout: &KeywordLayout, buckets: &RecordBuffer, id: &KeyId) -> Result<Vec<u8>> {
     let (bytes, mut value) = (layout.record_bytes(), Vec::new());
     for chunk in 0..layout.dimensions.lookups {

@@ -1,4 +1,4 @@
-//! Commitments: every record proves itself, and nothing else does.
+//! Commitments: valid proofs open, and everything else is refused.
 
 use crate::common::{self, rng};
 use papir_core::{RecordBuffer, Records, Shape};
@@ -18,7 +18,7 @@ fn read(records: &dyn Records, index: u64) -> Vec<u8> {
 }
 
 #[test]
-fn every_record_of_every_count_proves_itself_and_comes_back() {
+fn every_record_opens_and_is_read_back() {
     for (records, bytes) in (1..=17).map(|n| (n, 5)).chain([(100, 1), (257, 64)]) {
         let plain = random(records, bytes);
         let proven = ProvenRecords::new(&plain).unwrap();
@@ -39,7 +39,7 @@ fn every_record_of_every_count_proves_itself_and_comes_back() {
 }
 
 #[test]
-fn another_record_place_or_byte_does_not_open() {
+fn other_records_indices_and_bytes_do_not_open() {
     let plain = random(13, 9);
     let proven = ProvenRecords::new(&plain).unwrap();
     let commitment = proven.commitment();

@@ -1,4 +1,4 @@
-//! Lookups from end to end, over the scheme without cryptography.
+//! Lookups end to end, over the scheme without cryptography.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,7 +16,7 @@ fn people(bucket: BucketTarget) -> KeywordTable {
 }
 
 #[test]
-fn keys_are_found_and_absent_ones_look_the_same() {
+fn lookups_of_present_and_absent_keys_look_the_same() {
     for bucket in [BucketTarget::default(), BucketTarget::AtMost(100)] {
         let table = people(bucket);
         let (server, lookup) = serve(&table);
@@ -47,7 +47,7 @@ fn records_are_found_by_index() {
 }
 
 #[test]
-fn an_index_of_a_keyed_database_and_a_foreign_layout_are_refused() {
+fn indices_into_keyed_databases_and_foreign_layouts_are_refused() {
     let table = people(BucketTarget::default());
     let (server, keyed) = serve(&table);
     assert!(matches!(keyed.prepare_index(0, &mut rng(7)).err(), Some(Error::Keyed)));
@@ -55,7 +55,7 @@ fn an_index_of_a_keyed_database_and_a_foreign_layout_are_refused() {
     assert_eq!(lookup(server.as_ref(), Some(other)).err().unwrap().code(), "malformed");
 }
 
-/// Counts the answers that it opens.
+/// A client that counts the answers it opens.
 struct Counting {
     client: Box<dyn ErasedClient>,
     opened: Arc<AtomicUsize>,
@@ -123,7 +123,7 @@ impl ErasedClient for Counting {
 }
 
 #[test]
-fn all_answers_are_opened_before_an_error_of_the_first() {
+fn all_answers_are_opened_before_an_error_is_returned() {
     let table = people(BucketTarget::AtMost(64));
     let (server, _) = serve(&table);
     let opened = Arc::new(AtomicUsize::new(0));
@@ -163,7 +163,7 @@ fn bundles_round_trip_and_damaged_ones_are_refused() {
 }
 
 #[test]
-fn many_keys_share_queries_and_come_in_order() {
+fn keys_share_queries_and_results_keep_their_order() {
     // A query of the plain scheme holds four records.
     let table = people(BucketTarget::default());
     let (server, lookup) = serve(&table);

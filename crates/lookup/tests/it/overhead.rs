@@ -1,4 +1,4 @@
-//! What keyword tables cost in bytes, over value lengths and table sizes.
+//! Overhead of keyword tables over value lengths and table sizes.
 
 use std::time::Instant;
 
@@ -61,7 +61,8 @@ fn tables_of_a_few_entries() {
         for length in [0, 8, 100, 1000, 65536] {
             if count * length <= 10_000_000 {
                 let report = table(count as u64, BucketTarget::default(), |_| length).report;
-                // One bucket holds the smallest tables exactly; the worst is between.
+                // The smallest tables fit one bucket exactly; medium ones have the largest
+                // overhead.
                 assert!(report.overhead() <= 1.5, "{count} of {length} bytes: {}", report.overhead());
             }
         }
@@ -77,7 +78,7 @@ fn values_of_many_lengths() {
     ] {
         for bucket in [BucketTarget::default(), BucketTarget::AtMost(4096)] {
             let report = table(3000, bucket, length).report;
-            // Few values that fill a bucket each among many short ones pack worst.
+            // The worst case: a few values that each fill a bucket, among many short ones.
             assert!(report.overhead() <= 2.0, "{name}: {}", report.overhead());
         }
     }

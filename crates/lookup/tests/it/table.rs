@@ -1,4 +1,4 @@
-//! Keyword tables: what goes in comes out, and what is wrong is said.
+//! Keyword tables: round trips and refusals.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn every_key_gives_its_value_and_no_other_key_any(
+    fn present_keys_give_their_values_and_absent_keys_none(
         map in btree_map(vec(any::<u8>(), 0..6), vec(any::<u8>(), 0..300), 1..200),
         others in vec(vec(any::<u8>(), 0..6), 20),
         most in prop::option::of(64u32..400),
@@ -55,7 +55,7 @@ fn values_at_the_limits() {
 }
 
 #[test]
-fn a_set_has_keys_and_no_values() {
+fn sets_have_keys_without_values() {
     let entries = (0..5000u64).map(|i| entry(i, &i.to_le_bytes(), b"")).collect();
     let table = table_with(entries, BucketTarget::default(), OnDuplicate::Refuse).unwrap();
     for i in 0..10_000u64 {
@@ -64,7 +64,7 @@ fn a_set_has_keys_and_no_values() {
 }
 
 #[test]
-fn an_empty_source_and_impossible_buckets_are_refused() {
+fn empty_sources_and_invalid_buckets_are_refused() {
     let error = table_with(vec![], BucketTarget::default(), OnDuplicate::Refuse).unwrap_err();
     assert!(matches!(error, Error::Core(CoreError::EmptyDatabase)));
     for bytes in [0, 63, 1 << 20] {
@@ -111,7 +111,7 @@ fn damaged_layouts_are_refused_or_harmless() {
         let key = 299u64.to_le_bytes();
         let indices = layout.indices(&key);
         assert!(indices.iter().all(|&index| index < layout.records()));
-        // Whatever stands in the records: an answer or an error, never a panic.
+        // Any records give an answer or an error, never a panic.
         let records = vec![vec![0xff; layout.record_bytes()]; layout.lookups()];
         let _ = layout.find(&key, &records);
         if layout.records() == table.layout.records() && layout.record_bytes() == table.layout.record_bytes()
@@ -123,7 +123,7 @@ fn damaged_layouts_are_refused_or_harmless() {
 }
 
 #[test]
-fn a_missing_part_of_a_value_is_an_error_not_a_short_value() {
+fn missing_chunks_are_errors() {
     let table = table_with(vec![entry(1, b"key", &[5; 500])], BucketTarget::AtMost(100), OnDuplicate::Refuse)
         .unwrap();
     let mut records: Vec<_> =
@@ -145,6 +145,6 @@ fn golden_bytes() {
     let mut hasher = blake3::Hasher::new();
     hasher.update(&table.layout.encode()).update(table.records.packed());
     let hash = hasher.finalize().to_hex();
-    // Changes with the format of layouts or buckets: then raise the format version.
+    // If the format of layouts or buckets changes, raise the format version.
     assert_eq!(&hash[..16], "96c7177b79b0475c");
 }

@@ -1,4 +1,4 @@
-//! Tables that are changed, held against a map that is changed alike.
+//! Updates of tables, compared with the same updates of a map.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop, prop_oneof, p
 
 type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// What an update came to.
+/// The outcome of an update.
 #[derive(Debug, PartialEq, Eq)]
 enum Way {
-    /// With so many changed records and moved pilots.
+    /// The numbers of changed records and of pilots placed again.
     Patched(usize, u64),
     Rebuilt(RebuildReason),
 }
@@ -32,7 +32,7 @@ fn row(line: u64, key: &[u8], value: Option<&[u8]>) -> KeyChange {
     KeyChange { key: key.to_vec(), value: value.map(<[u8]>::to_vec), line }
 }
 
-/// Changes the table, by a patch where that goes.
+/// Updates the table, by a patch if possible.
 fn updated(table: &KeywordTable, rows: Vec<KeyChange>, options: &TableOptions) -> (KeywordTable, Way) {
     let changes = Changes::new(&table.layout, &table.ids, rows).unwrap();
     match patch(owned(table), &changes, &NoProgress).unwrap() {
@@ -62,7 +62,7 @@ fn apply(map: &mut Map, rows: &[KeyChange]) {
     }
 }
 
-/// Every key of the map has its value, the others none, and the table says so of itself.
+/// Checks that every key of the map has its value, the others none, and that the report agrees.
 fn check<'a>(table: &KeywordTable, map: &'a Map, others: impl IntoIterator<Item = &'a Vec<u8>>) {
     for key in map.keys().chain(others) {
         assert_eq!(find(table, key).as_ref(), map.get(key), "{key:?}");
@@ -74,7 +74,7 @@ fn check<'a>(table: &KeywordTable, map: &'a Map, others: impl IntoIterator<Item 
     assert_eq!(table.report.tagged_bytes, tagged as u64);
 }
 
-/// Rows over few keys, so that they meet: a third takes keys out.
+/// Rows over few keys, so that several have the same key. A third are deletions.
 fn rows(lengths: std::ops::Range<usize>) -> impl Strategy<Value = Vec<KeyChange>> {
     let value = prop_oneof![1 => Just(None), 2 => vec(any::<u8>(), lengths).prop_map(Some)];
     let row = (0u16..400, value);
@@ -113,7 +113,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn a_table_of_a_few_slots_a_bucket_follows_a_map(
+    fn tables_of_few_slots_per_bucket_follow_a_map(
         keys in vec(0u16..400, 1..200),
         steps in vec(rows(0..300), 1..6),
         most in prop::option::of(64u32..700),
@@ -125,7 +125,7 @@ proptest! {
     }
 
     #[test]
-    fn a_table_of_many_slots_a_bucket_follows_a_map(
+    fn tables_of_many_slots_per_bucket_follow_a_map(
         keys in vec(0u16..400, 1..400),
         steps in vec(rows(3..4), 1..6),
         bytes in 600u32..2000,
@@ -135,7 +135,8 @@ proptest! {
     }
 }
 
-/// Tables large enough for several regions and pilots, of both kinds of grid: (bucket, value bytes, room).
+/// Tables large enough for several regions and pilots, of both kinds of grid: (bucket, value bytes,
+/// room).
 const KINDS: [(u32, usize, u32); 2] = [(4096, 24, 2), (512, 120, 10)];
 
 fn large(count: u64, bytes: usize) -> Map {
@@ -143,7 +144,7 @@ fn large(count: u64, bytes: usize) -> Map {
 }
 
 #[test]
-fn a_dense_table_takes_keys_by_moving_a_few_others() {
+fn dense_tables_take_new_keys_by_moving_a_few_others() {
     for (bucket, bytes, room) in KINDS {
         let options = TableOptions { bucket: BucketTarget::Grow(bucket), room, ..TableOptions::default() };
         let mut map = large(20_000, bytes);
@@ -155,7 +156,8 @@ fn a_dense_table_takes_keys_by_moving_a_few_others() {
             apply(&mut map, &rows);
             let (next, way) = updated(&table, rows, &options);
             let Way::Patched(records, pilots) = way else { panic!("{bucket}: {way:?} in step {step}") };
-            // A moved pilot changes its region of 16 buckets, or the old and new buckets of its few keys.
+            // A pilot placed again changes its region of 16 buckets, or the buckets of its few
+            // keys.
             assert!(records <= 40 + 40 * pilots as usize, "{records} records, {pilots} pilots");
             assert_eq!(next.layout.records(), table.layout.records());
             (table, moved) = (next, moved + pilots);
@@ -166,7 +168,7 @@ fn a_dense_table_takes_keys_by_moving_a_few_others() {
 }
 
 #[test]
-fn a_full_table_is_rebuilt_with_room() {
+fn full_tables_are_rebuilt_with_room() {
     for (bucket, bytes, _) in KINDS {
         let options = TableOptions { bucket: BucketTarget::Grow(bucket), ..TableOptions::default() };
         let mut map = large(5000, bytes);
@@ -186,7 +188,7 @@ fn a_full_table_is_rebuilt_with_room() {
 }
 
 #[test]
-fn the_last_row_of_a_key_counts_and_equal_values_change_nothing() {
+fn the_last_row_of_a_key_wins_and_equal_values_change_nothing() {
     let map = large(1000, 10);
     let options = TableOptions::default();
     let table = table_of(&map, &options);
@@ -211,7 +213,7 @@ fn the_last_row_of_a_key_counts_and_equal_values_change_nothing() {
 }
 
 #[test]
-fn values_of_other_lengths_fit_or_are_a_reason() {
+fn values_of_other_lengths_fit_or_force_a_rebuild() {
     let options = TableOptions::default();
     let map = large(300, 10);
     let same = table_of(&map, &options);
@@ -221,7 +223,7 @@ fn values_of_other_lengths_fit_or_are_a_reason() {
     assert_eq!(way, Way::Rebuilt(RebuildReason::Length { line: 4, found: 11 }));
     assert_eq!(find(&next, &key), Some(vec![1; 11]));
 
-    // With a length field, a longer value fits as long as field and bucket hold it.
+    // With a length field, a longer value fits if the field and the bucket can hold it.
     assert_eq!(next.report.longest_value, 11);
     let (longer, way) = updated(&next, vec![row(5, &key, Some(&[2; 255]))], &options);
     assert!(matches!(way, Way::Patched(1, 0)), "{way:?}");
@@ -229,7 +231,7 @@ fn values_of_other_lengths_fit_or_are_a_reason() {
     let (_, way) = updated(&longer, vec![row(6, &key, Some(&[2; 256]))], &options);
     assert_eq!(way, Way::Rebuilt(RebuildReason::Length { line: 6, found: 256 }));
 
-    // Values in chunks: up to all of its chunks.
+    // Chunked values may grow up to the table's number of chunks.
     let cut = TableOptions { bucket: BucketTarget::AtMost(100), room: 50, ..options };
     let mut map = large(300, 10);
     map.insert(b"long".to_vec(), vec![3; 1000]);
@@ -244,7 +246,7 @@ fn values_of_other_lengths_fit_or_are_a_reason() {
 }
 
 #[test]
-fn what_no_table_takes_is_an_error_with_its_line() {
+fn invalid_changes_are_errors_with_their_line() {
     let table = table_of(&large(3, 4), &TableOptions::default());
     let changes = |rows| Changes::new(&table.layout, &table.ids, rows);
     let long = vec![0; MAX_VALUE_BYTES + 1];
@@ -255,7 +257,7 @@ fn what_no_table_takes_is_an_error_with_its_line() {
 }
 
 #[test]
-fn ids_of_another_table_are_found_out() {
+fn ids_of_another_table_are_refused() {
     let options = TableOptions::default();
     let (table, other) = (table_of(&large(300, 9), &options), table_of(&large(301, 9), &options));
     let mixed = OwnedTable { ids: &other.ids, ..owned(&table) };

@@ -1,8 +1,11 @@
-//! What can go wrong between a file and an object store.
+//! Errors of object stores.
 
 use papir_core::Error as CoreError;
 
-/// Errors of object stores and of what lies in them.
+/// The error of an object store client.
+type StoreError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Errors of object stores and their contents.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RemoteError {
@@ -11,77 +14,77 @@ pub enum RemoteError {
     BadUrl {
         /// The address given.
         url: String,
-        /// What is wrong with it.
+        /// Why it is refused.
         reason: String,
     },
-    /// The store's settings in the environment do not suffice.
-    #[error("{url}: the store's settings: {}", reasons(source))]
+    /// The environment has missing or invalid settings for the store.
+    #[error("{url}: the store's settings: {}", reasons(source.as_ref()))]
     Settings {
         /// The address.
         url: String,
-        /// What is missing or wrong.
-        source: object_store::Error,
+        /// What is missing or invalid.
+        source: StoreError,
     },
-    /// The object is not there.
+    /// The object does not exist.
     #[error("no such object: {object}")]
     NotFound {
         /// Its address.
         object: String,
     },
-    /// The store does not let this client do it.
-    #[error("{doing} {object}: no permission: {}", reasons(source))]
+    /// The store denies this client the operation.
+    #[error("{doing} {object}: no permission: {}", reasons(source.as_ref()))]
     Denied {
-        /// What was tried.
+        /// The operation.
         doing: &'static str,
         /// The object's address.
         object: String,
-        /// The store's own words.
-        source: object_store::Error,
+        /// The store's error.
+        source: StoreError,
     },
-    /// Any other failure of the store or of the way to it, after all retries.
-    #[error("{doing} {object}: {}", reasons(source))]
+    /// Any other failure of the store or the network, after all retries.
+    #[error("{doing} {object}: {}", reasons(source.as_ref()))]
     Store {
-        /// What was tried.
+        /// The operation.
         doing: &'static str,
         /// The object's address.
         object: String,
-        /// The store's own words.
-        source: object_store::Error,
+        /// The store's error.
+        source: StoreError,
     },
-    /// A manifest that cannot be used.
+    /// An invalid manifest.
     #[error("{object}: {error}")]
     Manifest {
         /// Its address.
         object: String,
-        /// What is wrong with it.
+        /// Why it is refused.
         error: CoreError,
     },
-    /// A part that is not what the manifest says.
+    /// A part that differs from its entry in the manifest.
     #[error("part {part} of {parts} is damaged: {object} has {found}: expected {expected}")]
     Damaged {
-        /// Which part, from 1.
+        /// The part's number, from 1.
         part: usize,
-        /// How many the snapshot has.
+        /// Number of parts of the snapshot.
         parts: usize,
         /// The part's address.
         object: String,
         /// Its length or BLAKE3.
         found: String,
-        /// Those that the manifest gives.
+        /// The length or BLAKE3 in the manifest.
         expected: String,
     },
-    /// Parts that are right each by itself and make up another file than the manifest says.
+    /// Parts that match their entries but do not make up the file of the manifest.
     #[error("{object}: the parts together have BLAKE3 {found}: expected {expected}")]
     Inconsistent {
         /// The manifest's address.
         object: String,
-        /// The BLAKE3 of the parts together.
+        /// BLAKE3 of all parts together.
         found: String,
-        /// That of the manifest.
+        /// BLAKE3 of the file in the manifest.
         expected: String,
     },
-    /// The thread that talks to the store ended abnormally.
-    #[error("the transfer did not end")]
+    /// The transfer thread panicked.
+    #[error("the transfer ended unexpectedly")]
     Stopped,
 }
 
@@ -99,24 +102,12 @@ impl RemoteError {
             Self::Stopped => "stopped",
         }
     }
-
-    /// What to make of a store's refusal.
-    pub(super) fn of(doing: &'static str, object: String) -> impl FnOnce(object_store::Error) -> Self {
-        use object_store::Error as StoreError;
-        move |source| match source {
-            StoreError::NotFound { .. } => Self::NotFound { object },
-            StoreError::PermissionDenied { .. } | StoreError::Unauthenticated { .. } => {
-                Self::Denied { doing, object, source }
-            }
-            source => Self::Store { doing, object, source },
-        }
-    }
 }
 
-/// A store's own words with the causes that they leave out: a certificate that nobody knows, say.
-fn reasons(error: &object_store::Error) -> String {
+/// A store's message and those of its causes that it omits, such as an unknown certificate.
+fn reasons(error: &(dyn std::error::Error + 'static)) -> String {
     let mut words = error.to_string();
-    let mut next = std::error::Error::source(error);
+    let mut next = error.source();
     while let Some(cause) = next {
         let more = cause.to_string();
         if !words.contains(&more) {

@@ -1,4 +1,4 @@
-//! Addresses of snapshots in object stores, and how their stores are reached.
+//! Locations of snapshots in object stores, and clients of the stores.
 
 use std::fmt;
 use std::sync::{Arc, Once};
@@ -11,90 +11,52 @@ use object_store::local::LocalFileSystem;
 use object_store::path::Path as Key;
 use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig};
 
-use super::RemoteError;
-use crate::Result;
+use super::address::{Kind, SCHEMES, UNKNOWN_SCHEME, is_address};
+use super::error::RemoteError;
+use super::settings::Settings;
+use crate::error::Result;
 
-/// Longest time of one request: a part over a slow line.
+/// Timeout of one request, long enough for a part over a slow connection.
 const REQUEST: Duration = Duration::from_secs(600);
-/// Longest silence within a request.
+/// Timeout of one read within a request.
 const SILENCE: Duration = Duration::from_secs(60);
-/// How often a request is made again after a failure of the network or of the store.
+/// Retries of a request after a failure of the network or of the store.
 const RETRIES: usize = 5;
-/// Longest time from the first try to the last.
+/// Maximum time from the first attempt to the last.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// What the stores' clients are told: the variables that each cloud's own programs read.
-#[derive(Clone, Default)]
-pub struct Settings {
-    variables: Vec<(String, String)>,
-}
-
-impl Settings {
-    /// The variables `AWS_…`, `GOOGLE_…` and `AZURE_…` of this process.
-    pub fn from_environment() -> Self {
-        let text = std::env::vars_os()
-            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-        Self::of(text)
-    }
-
-    /// Variables by name; others than those of a cloud are left out.
-    pub fn of(variables: impl IntoIterator<Item = (String, String)>) -> Self {
-        let cloud = |name: &str| ["AWS_", "GOOGLE_", "AZURE_"].iter().any(|start| name.starts_with(start));
-        Self { variables: variables.into_iter().filter(|(name, _)| cloud(name)).collect() }
-    }
-
-    /// The settings that `K` knows; unknown ones are other programs'.
-    fn known<K: std::str::FromStr>(&self) -> impl Iterator<Item = (K, &str)> {
-        let key = |name: &str| name.to_ascii_lowercase().parse().ok();
-        self.variables.iter().filter_map(move |(name, value)| Some((key(name)?, value.as_str())))
-    }
-}
-
-/// Which kind of store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    S3,
-    Google,
-    Azure,
-    Folder,
-}
-
-/// How addresses of each kind begin.
-const KINDS: [(&str, Kind); 4] =
-    [("s3://", Kind::S3), ("gs://", Kind::Google), ("az://", Kind::Azure), ("file://", Kind::Folder)];
-
-/// A snapshot's place in an object store.
+/// Location of a snapshot in an object store.
 #[derive(Clone)]
 pub struct Location {
     kind: Kind,
-    /// Bucket or container; empty for a folder.
+    /// The bucket or container; empty for a folder.
     bucket: String,
-    /// The snapshot's key without what its objects' names end with.
+    /// The snapshot's key: its objects' keys without their suffixes.
     key: Key,
     /// The key of its manifest.
     pub(super) manifest: Key,
-    /// What the keys of its parts start with.
+    /// The prefix of the keys of its parts.
     pub(super) parts: Key,
     settings: Settings,
-    /// In the place of the store that kind and settings give.
+    /// A store that replaces the one described by kind and settings.
     store: Option<Arc<dyn ObjectStore>>,
 }
 
 impl Location {
-    /// Whether a text begins as an address of an object store does.
+    /// Returns whether `text` starts with the scheme of an object store.
     pub fn is_address(text: &str) -> bool {
-        KINDS.iter().any(|(start, _)| text.starts_with(start))
+        is_address(text)
     }
 
-    /// Reads `s3://bucket/path`, `gs://bucket/path`, `az://container/path` or `file:///path`, as it is
-    /// written: nothing is decoded. An address that ends in `/` is completed by `name`.
+    /// Parses `s3://bucket/path`, `gs://bucket/path`, `az://container/path` or `file:///path`
+    /// without decoding anything. `name` is appended to an address that ends in `/`.
     ///
     /// # Errors
     /// [`RemoteError::BadUrl`].
     pub fn parse(url: &str, name: Option<&str>, settings: Settings) -> Result<Self> {
         let bad = |reason: &str| RemoteError::BadUrl { url: url.to_owned(), reason: reason.to_owned() };
-        let found = KINDS.iter().find_map(|(start, kind)| Some((*kind, url.strip_prefix(start)?)));
-        let (kind, rest) = found.ok_or_else(|| bad("it must start with s3://, gs://, az:// or file:///"))?;
+        let found = SCHEMES.iter().find_map(|(scheme, kind)| Some((*kind, url.strip_prefix(scheme)?)));
+        let (kind, rest) = found.ok_or_else(|| bad(UNKNOWN_SCHEME))?;
         let (bucket, path) = rest.split_once('/').ok_or_else(|| bad("it names no object"))?;
         match (kind, bucket.is_empty()) {
             (Kind::Folder, false) => return Err(bad("a folder is file:/// and an absolute path").into()),
@@ -122,7 +84,7 @@ impl Location {
         Ok(Self { kind, bucket: bucket.to_owned(), key, manifest, parts, settings, store: None })
     }
 
-    /// A snapshot in a store that is at hand.
+    /// A snapshot in the given store.
     #[cfg(test)]
     #[allow(clippy::unwrap_used)]
     pub(super) fn in_store(store: Arc<dyn ObjectStore>, key: &str) -> Self {
@@ -130,18 +92,18 @@ impl Location {
         Self { store: Some(store), ..location }
     }
 
-    /// The last part of its key: the snapshot's file name.
+    /// The snapshot's file name: the last segment of its key.
     pub fn name(&self) -> &str {
         self.key.filename().unwrap_or_default()
     }
 
-    /// The address of an object of this store.
+    /// The address of an object in this store.
     pub(super) fn address(&self, key: &Key) -> String {
-        let start = KINDS.iter().find(|(_, kind)| *kind == self.kind).map_or("", |(start, _)| start);
-        format!("{start}{}/{key}", self.bucket)
+        let scheme = SCHEMES.iter().find(|(_, kind)| *kind == self.kind).map_or("", |(scheme, _)| scheme);
+        format!("{scheme}{}/{key}", self.bucket)
     }
 
-    /// A client of the store. Belongs to the runtime in which it is used first.
+    /// Returns a client of the store, bound to the runtime that uses it first.
     ///
     /// # Errors
     /// [`RemoteError::Settings`].
@@ -156,27 +118,27 @@ impl Location {
             Kind::Azure => self.azure().map(|store| Arc::new(store) as _),
             Kind::Folder => Ok(Arc::new(LocalFileSystem::new()) as _),
         };
-        store.map_err(|source| RemoteError::Settings { url: self.to_string(), source }.into())
+        store.map_err(|source| RemoteError::Settings { url: self.to_string(), source: source.into() }.into())
     }
 
     fn s3(&self) -> object_store::Result<impl ObjectStore + use<>> {
         let builder = AmazonS3Builder::new().with_client_options(client()).with_retry(retry());
         let builder =
-            self.settings.known().fold(builder, |builder, (key, value)| builder.with_config(key, value));
+            known(&self.settings).fold(builder, |builder, (key, value)| builder.with_config(key, value));
         builder.with_bucket_name(&self.bucket).build()
     }
 
     fn google(&self) -> object_store::Result<impl ObjectStore + use<>> {
         let builder = GoogleCloudStorageBuilder::new().with_client_options(client()).with_retry(retry());
         let builder =
-            self.settings.known().fold(builder, |builder, (key, value)| builder.with_config(key, value));
+            known(&self.settings).fold(builder, |builder, (key, value)| builder.with_config(key, value));
         builder.with_bucket_name(&self.bucket).build()
     }
 
     fn azure(&self) -> object_store::Result<impl ObjectStore + use<>> {
         let builder = MicrosoftAzureBuilder::new().with_client_options(client()).with_retry(retry());
         let builder =
-            self.settings.known().fold(builder, |builder, (key, value)| builder.with_config(key, value));
+            known(&self.settings).fold(builder, |builder, (key, value)| builder.with_config(key, value));
         builder.with_container_name(&self.bucket).build()
     }
 }
@@ -188,13 +150,21 @@ impl fmt::Display for Location {
 }
 
 impl fmt::Debug for Location {
-    /// Without the settings, which hold secrets.
+    /// Omits the settings, which hold secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Location({self})")
     }
 }
 
-/// Whether a text can be the name of a bucket or a container.
+/// The settings with keys of type `K`; the others belong to other programs.
+fn known<K: std::str::FromStr>(settings: &Settings) -> impl Iterator<Item = (K, &str)> {
+    settings
+        .variables
+        .iter()
+        .filter_map(|(name, value)| Some((name.to_ascii_lowercase().parse().ok()?, value.as_str())))
+}
+
+/// Returns whether `name` can name a bucket or a container.
 fn is_bucket(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     name.starts_with(|c: char| c.is_ascii_alphanumeric()) && name.chars().all(plain)
@@ -211,11 +181,11 @@ fn retry() -> RetryConfig {
     RetryConfig { backoff: BackoffConfig::default(), max_retries: RETRIES, retry_timeout: PATIENCE }
 }
 
-/// The cryptography of TLS, for all clients of this process that bring none of their own.
+/// Installs the cryptography of TLS for all clients of this process that bring none of their own.
 fn install_tls() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // An error says that the process has one already, which is as good.
+        // An error means that the process already has a provider, which works as well.
         let _ = rustls::crypto::ring::default_provider().install_default();
     });
 }

@@ -1,4 +1,4 @@
-//! What a pushed snapshot consists of, as JSON.
+//! Manifest of a pushed snapshot, as JSON.
 
 use blake3::Hash;
 use papir_core::{Error as CoreError, Result as CoreResult, Version};
@@ -7,17 +7,17 @@ use serde_json::value::RawValue;
 
 /// Version of the encoding.
 const FORMAT: u32 = 1;
-/// The longest manifest that is read, in bytes.
+/// Maximum length of a manifest in bytes.
 pub(super) const MAX_BYTES: u64 = 16 << 20;
-/// Most parts of a snapshot: 2 TiB at the default length. Their names fit in [`MAX_BYTES`].
+/// Maximum number of parts: 2 TiB at the default part length. Their names fit in [`MAX_BYTES`].
 const MAX_PARTS: usize = 1 << 17;
-/// Length of a part where nothing else is asked for: 16 MiB.
+/// Default length of a part: 16 MiB.
 pub(super) const PART_BYTES: u64 = 16 << 20;
-/// Bounds of a part's length. A few parts are held in memory at a time.
+/// Bounds of the part length. A few parts are held in memory at a time.
 pub(super) const PART_BOUNDS: std::ops::RangeInclusive<u64> = 1 << 12..=64 << 20;
 const WHAT: &str = "a manifest";
 
-/// A snapshot in parts.
+/// A snapshot as a list of parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Manifest {
     /// The database's version.
@@ -26,15 +26,15 @@ pub struct Manifest {
     pub papir: String,
     /// The snapshot's length in bytes.
     pub bytes: u64,
-    /// BLAKE3 of the whole.
+    /// BLAKE3 of the whole snapshot.
     pub blake3: Hash,
-    /// Length of each part but the last, in bytes.
+    /// Length of each part except the last, in bytes.
     pub part_bytes: u64,
     /// BLAKE3 of each part, in order.
     pub parts: Vec<Hash>,
 }
 
-/// A manifest in JSON, with BLAKE3 of the text of what it says.
+/// The manifest's JSON text and its BLAKE3.
 #[derive(Deserialize, Serialize)]
 struct Sealed<'a> {
     #[serde(borrow)]
@@ -54,16 +54,16 @@ struct Body {
 }
 
 impl Manifest {
-    /// The bytes at which part `index` starts and ends.
+    /// The byte range of part `index`.
     pub(super) fn range(&self, index: usize) -> std::ops::Range<u64> {
         let start = self.part_bytes * index as u64;
         start..(start + self.part_bytes).min(self.bytes)
     }
 
-    /// The manifest as JSON.
+    /// Encodes the manifest as JSON.
     ///
     /// # Errors
-    /// None that happen: its fields are what JSON can say.
+    /// None in practice: JSON can represent every field.
     pub(super) fn encode(&self) -> CoreResult<Vec<u8>> {
         let hex = |hash: &Hash| hash.to_hex().to_string();
         let body = Body {
@@ -109,7 +109,7 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// The lengths agree with the number of parts, and are no larger than a reader can take.
+    /// Checks that the lengths agree with the number of parts and stay within the bounds.
     fn check(&self) -> CoreResult<()> {
         check_part_bytes(self.part_bytes)?;
         if self.parts.len() > MAX_PARTS {
@@ -125,7 +125,7 @@ impl Manifest {
     }
 }
 
-/// A part's length that is within bounds.
+/// Checks the length of a part against [`PART_BOUNDS`].
 pub(super) fn check_part_bytes(found: u64) -> CoreResult<()> {
     if PART_BOUNDS.contains(&found) {
         return Ok(());
@@ -134,7 +134,7 @@ pub(super) fn check_part_bytes(found: u64) -> CoreResult<()> {
     Err(CoreError::out_of_bounds("the length of a part in bytes", found, expected))
 }
 
-/// A snapshot of this length has few enough parts of this length.
+/// Checks that a snapshot of `bytes` bytes has at most [`MAX_PARTS`] parts.
 pub(super) fn check_bytes(bytes: u64, part_bytes: u64) -> CoreResult<()> {
     check_part_bytes(part_bytes)?;
     let found = bytes.div_ceil(part_bytes);
@@ -144,7 +144,7 @@ pub(super) fn check_bytes(bytes: u64, part_bytes: u64) -> CoreResult<()> {
     Err(CoreError::out_of_bounds("the number of parts", found, format!("at most {MAX_PARTS}")))
 }
 
-/// 64 hexadecimal digits: all that a part's name can hold.
+/// Parses 64 hexadecimal digits. Nothing else may reach the name of a part.
 fn hash(text: &str) -> CoreResult<Hash> {
     Hash::from_hex(text).map_err(|_| CoreError::malformed("a BLAKE3", text, "64 hexadecimal digits"))
 }
@@ -165,7 +165,7 @@ mod tests {
         }
     }
 
-    /// Seals any text as a manifest.
+    /// Any text with its checksum, as a manifest.
     fn sealed(body: &str) -> Vec<u8> {
         let sum = blake3::hash(body.as_bytes()).to_hex();
         format!(r#"{{"manifest":{body},"blake3":"{sum}"}}"#).into_bytes()
@@ -196,7 +196,7 @@ mod tests {
         for bit in 0..bytes.len() * 8 {
             let mut damaged = bytes.clone();
             damaged[bit / 8] ^= 1 << (bit % 8);
-            // Hexadecimal digits mean the same in upper case.
+            // Bit 5 switches a hexadecimal digit to upper case, with the same meaning.
             let same = Manifest::decode(&damaged).is_ok_and(|manifest| manifest == sample());
             let case = bytes[bit / 8].is_ascii_alphabetic() && bit % 8 == 5;
             assert!(Manifest::decode(&damaged).is_err() || (same && case), "bit {bit}");
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_that_do_not_agree_are_refused() {
+    fn inconsistent_lengths_are_refused() {
         for (wrong, words) in [
             (Manifest { bytes: 8192, ..sample() }, "the list of parts has 3"),
             (Manifest { bytes: 12_289, ..sample() }, "the list of parts has 3"),
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_no_hash_is_refused() {
+    fn part_names_other_than_hashes_are_refused() {
         let body = body_of(&sample());
         let first = blake3::hash(b"a").to_hex().to_string();
         for bad in ["../../../etc/passwd", "", &format!("{first}/x"), &first[1..]] {

@@ -1,27 +1,31 @@
-//! A file of this machine that is kept at what lies in an object store.
+//! Local copy of a snapshot in an object store.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use papir_core::Progress;
 
+#[cfg(feature = "cloud")]
+use super::location::Location;
 use super::manifest::Manifest;
-use super::objects::Objects;
-use super::pull::{PullReport, fetch};
-use super::{Location, worker};
-use crate::{Error, Result};
+#[cfg(feature = "cloud")]
+use super::pull::pull_newer;
+use super::transfer::PullReport;
+#[cfg(not(feature = "cloud"))]
+use super::unavailable::{Location, pull_newer};
+use crate::error::{Error, Result};
 
-/// A snapshot in a store and its copy in a cache folder.
+/// A snapshot in an object store and its copy in a cache folder.
 #[derive(Debug)]
 pub struct Mirror {
     location: Location,
     file: PathBuf,
-    /// What the copy is known to be.
+    /// The manifest of the copy, once known.
     known: Mutex<Option<Manifest>>,
 }
 
 impl Mirror {
-    /// A copy in `cache`, in a folder of its own there, which is made.
+    /// Places the copy in a folder of its own below `cache`, which is created.
     ///
     /// # Errors
     /// [`papir_core::Error::Io`].
@@ -33,48 +37,45 @@ impl Mirror {
         Ok(Self { location, file, known: Mutex::new(None) })
     }
 
-    /// The copy, which is there after the first [`Mirror::refresh`].
+    /// The path of the copy, which exists after the first successful [`Mirror::refresh`].
     pub fn file(&self) -> &Path {
         &self.file
     }
 
-    /// The place in the store.
+    /// The snapshot's location in the store.
     pub fn location(&self) -> &Location {
         &self.location
     }
 
-    /// Fetches the manifest, and what has changed since the last time. Where that fails, the copy
-    /// stays as it was.
+    /// Fetches the manifest, and the parts that have changed since the last call. On failure the
+    /// copy stays unchanged.
     ///
     /// # Errors
     /// As [`super::pull()`].
     pub fn refresh(&self, progress: &dyn Progress) -> Result<PullReport> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        // After a failure the next call compares the whole copy again.
         let last = known.take();
-        let (location, file) = (&self.location, &self.file);
-        let report = worker::run(|| async move {
-            let objects = Objects::open(location)?;
-            let manifest = objects.manifest().await?;
-            if last.as_ref() == Some(&manifest) && file.exists() {
-                return Ok(PullReport { manifest, changed: false, fetched_parts: 0, fetched_bytes: 0 });
-            }
-            fetch(&objects, manifest, file, progress).await
-        })?;
+        let report = pull_newer(&self.location, &self.file, last.as_ref(), progress)?;
         *known = Some(report.manifest.clone());
         Ok(report)
     }
 }
 
-/// The user's folder of caches, and `papir` in it: `$XDG_CACHE_HOME`, `~/Library/Caches` or
-/// `~/.cache`, `%LOCALAPPDATA%`. `None` where the system tells none.
+/// Returns `papir` in the user's cache folder: `$XDG_CACHE_HOME`, `~/Library/Caches` or `~/.cache`,
+/// `%LOCALAPPDATA%`; `None` if the environment names none of them.
 pub fn default_cache() -> Option<PathBuf> {
-    let of = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let base = if cfg!(windows) {
-        of("LOCALAPPDATA")
+        absolute("LOCALAPPDATA")
     } else if cfg!(target_os = "macos") {
-        of("HOME").map(|home| home.join("Library/Caches"))
+        absolute("HOME").map(|home| home.join("Library/Caches"))
     } else {
-        of("XDG_CACHE_HOME").or_else(|| of("HOME").map(|home| home.join(".cache")))
+        absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".cache")))
     };
     base.map(|base| base.join("papir"))
+}
+
+/// The absolute path in an environment variable.
+fn absolute(variable: &str) -> Option<PathBuf> {
+    std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute())
 }

@@ -1,41 +1,65 @@
-//! Snapshots in object stores: S3 and what speaks like it, Google Cloud Storage, Azure, a folder.
+//! Snapshots in object stores: S3 and compatible servers, Google Cloud Storage, Azure, folders.
 //!
-//! A snapshot `NAME` lies there as parts of one length, each under the name of its own BLAKE3, and a
+//! A snapshot `NAME` is stored as parts of equal length, each named by its own BLAKE3, and a
 //! manifest that lists them:
 //!
 //! ```text
-//! NAME.parts/<BLAKE3 of the part>   as many as the snapshot has different parts
+//! NAME.parts/<BLAKE3 of the part>   one object for each distinct part
 //! NAME.manifest.json                written last
 //! ```
 //!
-//! So a reader sees the old snapshot or the new one and never half of either; a push that was
-//! interrupted, or that changes little, uploads the missing parts alone; and a pull fetches only
-//! those that differ from the file at hand.
+//! Readers therefore see either the old snapshot or the new one, never a mixture. A push uploads
+//! only the parts that the store lacks, also after an interruption. A pull fetches only the parts
+//! that differ from the local file.
 //!
 //! | step | function |
 //! |---|---|
 //! | file → store | [`push()`] |
 //! | store → file | [`pull()`] |
 //! | store → file that is kept up to date | [`Mirror`] |
+//!
+//! A build without the feature `cloud` has the same interface, and [`Location::parse`] refuses
+//! every address.
 
+mod address;
 mod error;
-mod location;
+#[cfg_attr(not(feature = "cloud"), allow(dead_code))]
 mod manifest;
 mod mirror;
+mod settings;
+mod transfer;
+
+#[cfg(feature = "cloud")]
+mod location;
+#[cfg(feature = "cloud")]
 mod objects;
+#[cfg(feature = "cloud")]
 mod partial;
+#[cfg(feature = "cloud")]
 mod prune;
+#[cfg(feature = "cloud")]
 mod pull;
+#[cfg(feature = "cloud")]
 mod push;
+#[cfg(feature = "cloud")]
 mod worker;
 
-#[cfg(test)]
+#[cfg(not(feature = "cloud"))]
+mod unavailable;
+
+#[cfg(all(test, feature = "cloud"))]
 mod tests;
 
 pub use error::RemoteError;
-pub use location::{Location, Settings};
+#[cfg(feature = "cloud")]
+pub use location::Location;
 pub use manifest::Manifest;
 pub use mirror::{Mirror, default_cache};
-pub use prune::GRACE;
-pub use pull::{PullReport, pull};
-pub use push::{PushOptions, PushReport, push};
+#[cfg(feature = "cloud")]
+pub use pull::pull;
+#[cfg(feature = "cloud")]
+pub use push::push;
+pub use settings::Settings;
+pub use transfer::{GRACE, PullReport, PushOptions, PushReport};
+#[cfg(not(feature = "cloud"))]
+pub use unavailable::{Location, pull, push};

@@ -1,4 +1,4 @@
-//! The objects of one snapshot: reading, writing, listing, deleting.
+//! Objects of one snapshot: reading, writing, listing, deleting.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,18 +9,19 @@ use futures_util::TryStreamExt;
 use object_store::path::Path as Key;
 use object_store::{ObjectStore, ObjectStoreExt, PutPayload};
 
+use super::error::RemoteError;
+use super::location::Location;
 use super::manifest::{MAX_BYTES, Manifest};
-use super::{Location, RemoteError};
-use crate::Result;
+use crate::error::{Error, Result};
 
-/// Parts that are on their way at the same time.
+/// Number of parts transferred at the same time.
 pub(super) const CONCURRENT: usize = 4;
-/// How often a part is fetched when its bytes break off or are wrong.
+/// Attempts to fetch a part whose bytes are truncated or wrong.
 const TRIES: u32 = 3;
-/// The wait before a part is fetched again; doubled each time.
+/// Delay before the second attempt; doubled for each further one.
 const WAIT: Duration = Duration::from_millis(200);
 
-/// A part that lies in the store.
+/// A part in the store.
 pub(super) struct Stored {
     pub(super) key: Key,
     pub(super) bytes: u64,
@@ -48,24 +49,24 @@ impl<'a> Objects<'a> {
         self.location.address(&self.location.manifest)
     }
 
-    /// The manifest, or `None` when there is none.
+    /// Fetches the manifest, `None` if there is none.
     ///
     /// # Errors
     /// [`RemoteError::Manifest`], and those of the store.
     pub(super) async fn find_manifest(&self) -> Result<Option<Manifest>> {
         match self.manifest().await {
-            Err(crate::Error::Remote(RemoteError::NotFound { .. })) => Ok(None),
+            Err(Error::Remote(RemoteError::NotFound { .. })) => Ok(None),
             other => other.map(Some),
         }
     }
 
-    /// The manifest.
+    /// Fetches the manifest.
     ///
     /// # Errors
     /// As [`Objects::find_manifest`], and [`RemoteError::NotFound`].
     pub(super) async fn manifest(&self) -> Result<Manifest> {
         let (key, object) = (&self.location.manifest, self.manifest_address());
-        let failed = |object: &String| RemoteError::of("fetching", object.clone());
+        let failed = |object: &String| refused("fetching", object.clone());
         let got = self.store.get(key).await.map_err(failed(&object))?;
         if got.meta.size > MAX_BYTES {
             let error = papir_core::Error::out_of_bounds(
@@ -79,26 +80,26 @@ impl<'a> Objects<'a> {
         Ok(Manifest::decode(&json).map_err(|error| RemoteError::Manifest { object, error })?)
     }
 
-    /// Puts a manifest in place of the one there is.
+    /// Writes a manifest over the present one.
     pub(super) async fn put_manifest(&self, manifest: &Manifest) -> Result<()> {
         let payload = PutPayload::from(manifest.encode()?);
-        let failed = RemoteError::of("writing", self.manifest_address());
+        let failed = refused("writing", self.manifest_address());
         self.store.put(&self.location.manifest, payload).await.map_err(failed)?;
         Ok(())
     }
 
-    /// Puts a part under its hash.
+    /// Writes a part under its hash.
     pub(super) async fn put_part(&self, hash: &Hash, bytes: Vec<u8>) -> Result<()> {
         let key = self.part_key(hash);
-        let failed = RemoteError::of("writing", self.location.address(&key));
+        let failed = refused("writing", self.location.address(&key));
         self.store.put(&key, PutPayload::from(bytes)).await.map_err(failed)?;
         Ok(())
     }
 
-    /// All parts in the store, those of other versions too; objects that are no parts are left out.
+    /// Lists all parts in the store, including those of other versions. Other objects are ignored.
     pub(super) async fn parts(&self) -> Result<HashMap<Hash, Stored>> {
         let folder = &self.location.parts;
-        let failed = RemoteError::of("listing", self.location.address(folder));
+        let failed = refused("listing", self.location.address(folder));
         let listed = self.store.list(Some(folder)).try_collect::<Vec<_>>().await;
         let listed = match listed {
             Err(object_store::Error::NotFound { .. }) => Vec::new(),
@@ -112,19 +113,19 @@ impl<'a> Objects<'a> {
         Ok(listed.into_iter().filter_map(part).collect())
     }
 
-    /// Deletes an object; it may be gone already.
+    /// Deletes an object. An object that does not exist is no error.
     pub(super) async fn delete(&self, key: &Key) -> Result<()> {
         match self.store.delete(key).await {
             Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
-            Err(error) => Err(RemoteError::of("deleting", self.location.address(key))(error).into()),
+            Err(error) => Err(refused("deleting", self.location.address(key))(error).into()),
         }
     }
 
-    /// Fetches part `index` of a manifest and holds it against its length and hash. Bytes that break
-    /// off or are wrong are fetched again, a few times.
+    /// Fetches part `index` of a manifest and checks its length and hash. Truncated or wrong bytes
+    /// are fetched again, up to [`TRIES`] times in all.
     ///
     /// # Errors
-    /// [`RemoteError::Damaged`] naming the part, and those of the store.
+    /// [`RemoteError::Damaged`], and those of the store.
     pub(super) async fn part(&self, manifest: &Manifest, index: usize) -> Result<Vec<u8>> {
         let mut tries = 1;
         loop {
@@ -146,7 +147,7 @@ impl<'a> Objects<'a> {
             let (part, parts, object) = (index + 1, manifest.parts.len(), object.clone());
             Fault::Transfer(RemoteError::Damaged { part, parts, object, found, expected })
         };
-        let failed = || RemoteError::of("fetching", object.clone());
+        let failed = || refused("fetching", object.clone());
         let got = self.store.get(&key).await.map_err(|error| Fault::Final(failed()(error)))?;
         if got.meta.size != length {
             return Err(damaged(format!("{} bytes", got.meta.size), length.to_string()));
@@ -160,10 +161,22 @@ impl<'a> Objects<'a> {
     }
 }
 
-/// Why a part did not come.
+/// Why a part could not be fetched.
 enum Fault {
-    /// The store refused, after its own retries.
+    /// The store refused after the client's own retries.
     Final(RemoteError),
-    /// The bytes broke off or are wrong: another try may bring them.
+    /// The bytes were truncated or wrong; another attempt may succeed.
     Transfer(RemoteError),
+}
+
+/// Classifies the error of an operation on an object.
+fn refused(doing: &'static str, object: String) -> impl FnOnce(object_store::Error) -> RemoteError {
+    use object_store::Error as StoreError;
+    move |error| match error {
+        StoreError::NotFound { .. } => RemoteError::NotFound { object },
+        StoreError::PermissionDenied { .. } | StoreError::Unauthenticated { .. } => {
+            RemoteError::Denied { doing, object, source: error.into() }
+        }
+        error => RemoteError::Store { doing, object, source: error.into() },
+    }
 }

@@ -1,4 +1,4 @@
-//! A file that is put together from parts: it keeps what it has when the pull is interrupted.
+//! Unfinished download of a snapshot, resumable after an interruption.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -9,34 +9,34 @@ use blake3::{Hash, Hasher};
 use papir_core::Progress;
 
 use super::manifest::Manifest;
+use crate::error::{Error, Result};
 use crate::publish::{split, sync_directory};
-use crate::{Error, Result};
 
-/// What the name of an unfinished download ends with.
+/// Suffix of the name of an unfinished download.
 const UNFINISHED: &str = ".papir-download";
 
-/// A download under way, beside the file that it becomes. Its name holds the snapshot's BLAKE3, so
-/// that an interrupted one is found again, and never goes on as another snapshot's.
+/// A download in progress, in the directory of its target. Its name contains the snapshot's BLAKE3,
+/// so that a later pull finds it again and never continues the download of another snapshot.
 pub(super) struct Partial {
     directory: PathBuf,
     path: PathBuf,
     target: PathBuf,
     file: File,
-    /// Held while the download lives: others to this directory wait.
+    /// The locked directory: other downloads into it wait.
     _turn: File,
 }
 
 impl Partial {
-    /// Opens or begins the download of a snapshot that becomes `target`, and removes those of other
-    /// snapshots for the same file. Waits for other downloads into its directory.
+    /// Opens or creates the download of a snapshot to `target` and removes unfinished downloads of
+    /// other snapshots to it. Waits for other downloads into its directory.
     ///
     /// # Errors
     /// [`papir_core::Error::Io`].
     pub(super) fn open(target: &Path, manifest: &Manifest) -> Result<Self> {
         let (directory, name) = split(target)?;
         let turn = File::open(&directory).map_err(Error::io("opening", &directory))?;
-        // Where the file system has no locks, two downloads of one file may meet: both write the
-        // same bytes to the same places, and each checks the whole before it names it.
+        // On a file system without locks, two downloads of one file may run at once. That is safe:
+        // both write the same bytes to the same offsets and check the whole before renaming it.
         let _ = turn.lock();
         let prefix = format!(".{}.", name.to_string_lossy());
         let path = directory.join(format!("{prefix}{}{UNFINISHED}", manifest.blake3.to_hex()));
@@ -47,7 +47,7 @@ impl Partial {
         Ok(Self { directory, path, target: target.to_owned(), file, _turn: turn })
     }
 
-    /// Reads every part and tells of each whether it is the one that it must be.
+    /// Reads every part and returns for each whether it matches the manifest.
     ///
     /// # Errors
     /// [`papir_core::Error::Io`].
@@ -56,7 +56,7 @@ impl Partial {
         Ok(hashes.iter().zip(&manifest.parts).map(|(found, expected)| found == expected).collect())
     }
 
-    /// Writes a part to its place.
+    /// Writes a part at offset `start`.
     ///
     /// # Errors
     /// [`papir_core::Error::Io`].
@@ -65,7 +65,7 @@ impl Partial {
         written.map_err(Error::io("writing", &self.path))
     }
 
-    /// BLAKE3 of the whole as it lies in the file.
+    /// Reads the file again and returns its BLAKE3.
     ///
     /// # Errors
     /// [`papir_core::Error::Io`].
@@ -73,7 +73,7 @@ impl Partial {
         Ok(hashes(&mut self.file, &self.path, manifest.part_bytes, progress)?.1)
     }
 
-    /// Makes the file durable and gives it its name.
+    /// Makes the file durable and renames it to its target.
     ///
     /// # Errors
     /// [`papir_core::Error::Io`].
@@ -83,14 +83,14 @@ impl Partial {
         sync_directory(&self.directory)
     }
 
-    /// Removes the file: what it holds is of no use.
+    /// Removes the file.
     pub(super) fn discard(self) {
-        // Best effort: the next download checks every part again.
+        // A failure is harmless: the next download checks every part again.
         let _ = fs::remove_file(&self.path);
     }
 }
 
-/// BLAKE3 of every part of `part_bytes` bytes, and of the whole.
+/// Returns the BLAKE3 of every part of `part_bytes` bytes, and of the whole file.
 pub(super) fn hashes(
     file: &mut File,
     path: &Path,
@@ -112,7 +112,7 @@ pub(super) fn hashes(
     }
 }
 
-/// The file at `path` opened for reading, where there is one.
+/// Opens the file at `path` for reading; `None` if it does not exist.
 pub(super) fn open_if_there(path: &Path) -> Result<Option<File>> {
     match File::open(path) {
         Ok(file) => Ok(Some(file)),
@@ -121,7 +121,7 @@ pub(super) fn open_if_there(path: &Path) -> Result<Option<File>> {
     }
 }
 
-/// Removes unfinished downloads of other snapshots. Best effort: nothing depends on it.
+/// Removes unfinished downloads of other snapshots, as far as possible; failures are ignored.
 fn remove_others(directory: &Path, prefix: &str, kept: &Path) {
     let ours = |name: &OsStr| {
         let name = name.to_string_lossy();

@@ -1,4 +1,4 @@
-//! A snapshot from an object store into a file.
+//! Download of a snapshot from an object store.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -9,33 +9,22 @@ use blake3::Hash;
 use futures_util::{StreamExt, stream};
 use papir_core::Progress;
 
+use super::error::RemoteError;
+use super::location::Location;
 use super::manifest::Manifest;
 use super::objects::{CONCURRENT, Objects};
 use super::partial::{Partial, hashes, open_if_there};
-use super::{Location, RemoteError, worker};
-use crate::{Error, Result};
+use super::transfer::PullReport;
+use super::worker;
+use crate::error::{Error, Result};
 
-/// What a pull did.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PullReport {
-    /// What the file holds now.
-    pub manifest: Manifest,
-    /// Whether the file is another one than before.
-    pub changed: bool,
-    /// Parts that were fetched; the others were at hand, in the file before or in a download that was
-    /// interrupted.
-    pub fetched_parts: usize,
-    /// Their bytes.
-    pub fetched_bytes: u64,
-}
-
-/// Brings a file to what lies in a store. Parts that the file has already, and those that an
-/// interrupted pull has fetched, are not fetched again. The file appears, or is replaced, when it is
-/// whole, verified and durable.
+/// Downloads a snapshot to `file`. Parts that the file already has, or that an interrupted pull has
+/// fetched, are not fetched again. The file is created or replaced once the download is complete,
+/// verified and durable.
 ///
 /// # Errors
-/// [`Error::Remote`]: [`RemoteError::NotFound`], [`RemoteError::Denied`], [`RemoteError::Damaged`]
-/// naming the part; and [`papir_core::Error::Io`]. Then the file stays as it was.
+/// [`Error::Remote`] with [`RemoteError::NotFound`], [`RemoteError::Denied`] or
+/// [`RemoteError::Damaged`]; and [`papir_core::Error::Io`]. On failure the file stays unchanged.
 pub fn pull(location: &Location, file: &Path, progress: &dyn Progress) -> Result<PullReport> {
     worker::run(|| async {
         let objects = Objects::open(location)?;
@@ -44,8 +33,25 @@ pub fn pull(location: &Location, file: &Path, progress: &dyn Progress) -> Result
     })
 }
 
-/// As [`pull`], for a manifest that is at hand.
-pub(super) async fn fetch(
+/// As [`pull`], and fetches no parts if the manifest is still `known` and the file exists.
+pub(super) fn pull_newer(
+    location: &Location,
+    file: &Path,
+    known: Option<&Manifest>,
+    progress: &dyn Progress,
+) -> Result<PullReport> {
+    worker::run(|| async {
+        let objects = Objects::open(location)?;
+        let manifest = objects.manifest().await?;
+        if known == Some(&manifest) && file.exists() {
+            return Ok(PullReport { manifest, changed: false, fetched_parts: 0, fetched_bytes: 0 });
+        }
+        fetch(&objects, manifest, file, progress).await
+    })
+}
+
+/// As [`pull`], for a manifest already fetched.
+async fn fetch(
     objects: &Objects<'_>,
     manifest: Manifest,
     target: &Path,
@@ -57,7 +63,7 @@ pub(super) async fn fetch(
         partial.discard();
         return Ok(PullReport { manifest, changed: false, fetched_parts: 0, fetched_bytes: 0 });
     }
-    progress.stage("looking at what is there", manifest.bytes);
+    progress.stage("checking the download", manifest.bytes);
     let present = partial.present(&manifest, progress)?;
     let mut wanted: Vec<usize> = (0..present.len()).filter(|&index| !present[index]).collect();
     if let Some(donor) = &mut donor {
@@ -76,7 +82,8 @@ pub(super) async fn fetch(
     Ok(PullReport { manifest, changed: true, fetched_parts: wanted.len(), fetched_bytes })
 }
 
-/// Fetches parts, a few at a time, each written when it has come. Gives their bytes together.
+/// Fetches parts, [`CONCURRENT`] at a time, and writes each as it arrives. Returns their total
+/// bytes.
 async fn fetch_parts(
     objects: &Objects<'_>,
     manifest: &Manifest,
@@ -97,10 +104,11 @@ async fn fetch_parts(
     Ok(total)
 }
 
-/// The file that is to be replaced: most of its parts are often those of the next version.
+/// The file to be replaced, which often has most parts of the next version.
 struct Donor<'a> {
     path: &'a Path,
     file: File,
+    /// Offset of each part by its hash.
     places: HashMap<Hash, u64>,
     whole: Hash,
 }
@@ -111,13 +119,13 @@ impl<'a> Donor<'a> {
             return Ok(None);
         };
         let length = file.metadata().map_err(Error::io("reading", path))?.len();
-        progress.stage("looking at the file", length);
+        progress.stage("checking the file", length);
         let (parts, whole) = hashes(&mut file, path, manifest.part_bytes, progress)?;
         let places = parts.into_iter().zip((0..).step_by(manifest.part_bytes as usize)).collect();
         Ok(Some(Self { path, file, places, whole }))
     }
 
-    /// Copies the parts that it has; gives those that are still wanted.
+    /// Copies the parts that it has and returns those still wanted.
     fn give(&mut self, manifest: &Manifest, wanted: Vec<usize>, partial: &mut Partial) -> Result<Vec<usize>> {
         let mut left = Vec::new();
         for index in wanted {

@@ -1,66 +1,32 @@
-//! A snapshot file into an object store.
+//! Upload of a snapshot to an object store.
 
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use blake3::Hash;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use memmap2::Mmap;
 use papir_core::{Progress, Version};
 
-use super::manifest::{Manifest, PART_BYTES, check_bytes};
+use super::location::Location;
+use super::manifest::{Manifest, check_bytes};
 use super::objects::{CONCURRENT, Objects};
-use super::prune::{GRACE, prune};
-use super::{Location, worker};
+use super::prune::prune;
+use super::transfer::{PushOptions, PushReport};
+use super::worker;
+use crate::error::{Error, Result};
 use crate::map::map;
+use crate::psi;
 use crate::snapshot::{OpenOptions, Snapshot};
-use crate::{Error, Result, psi};
 
-/// How a snapshot is pushed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PushOptions {
-    /// Length of a part in bytes, 4 KiB to 64 MiB. Four parts are held in memory at a time.
-    pub part_bytes: u64,
-    /// Afterwards removes the parts that are older than this and that neither this snapshot nor the
-    /// one it replaces has; `None` keeps them. Readers may still be fetching the replaced one.
-    pub prune: Option<Duration>,
-}
-
-impl Default for PushOptions {
-    /// Parts of 16 MiB; nothing is removed.
-    fn default() -> Self {
-        Self { part_bytes: PART_BYTES, prune: None }
-    }
-}
-
-impl PushOptions {
-    /// With parts removed that are older than [`GRACE`].
-    pub fn pruning() -> Self {
-        Self { prune: Some(GRACE), ..Self::default() }
-    }
-}
-
-/// What a push did.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PushReport {
-    /// What lies in the store now.
-    pub manifest: Manifest,
-    /// Parts that were uploaded; the others were there.
-    pub uploaded_parts: usize,
-    /// Their bytes.
-    pub uploaded_bytes: u64,
-    /// Parts of older snapshots that were removed.
-    pub removed_parts: usize,
-}
-
-/// Verifies a snapshot and puts it into a store, its manifest last: until then readers see what was
-/// there before. What an interrupted push has uploaded is not uploaded again. One push of a name at a
-/// time: of two, the one that ends last is seen, and pruning may take parts of the other.
+/// Verifies a snapshot and uploads it, its manifest last: until then readers see the previous
+/// snapshot. Parts uploaded by an interrupted push are not uploaded again. Push a name from one
+/// process at a time: of two pushes the last to finish wins, and pruning may remove parts of the
+/// other.
 ///
 /// # Errors
-/// Those of [`Snapshot::open`], of `options` ([`papir_core::Error::OutOfBounds`]), and
+/// Those of [`Snapshot::open`]; [`papir_core::Error::OutOfBounds`] for the part length; and
 /// [`Error::Remote`].
 pub fn push(
     file: &Path,
@@ -71,7 +37,7 @@ pub fn push(
     let map = map(file)?;
     progress.stage("verifying", 1);
     let snapshot = Snapshot::of_map(Arc::clone(&map), file, OpenOptions::default())?;
-    psi::refuse(&snapshot, file, "it holds the key that elements are masked with")?;
+    psi::refuse(&snapshot, file, "it contains the key that masks the elements")?;
     check_bytes(map.len() as u64, options.part_bytes)?;
     let manifest = describe(&map, snapshot.server.version(), options.part_bytes, progress);
     drop(snapshot);
@@ -129,7 +95,7 @@ async fn upload(
     Ok(PushReport { manifest, uploaded_parts, uploaded_bytes, removed_parts })
 }
 
-/// The parts that the store lacks, or has in another length, each once.
+/// Indices of the parts that the store lacks or has in another length, each part once.
 async fn missing(objects: &Objects<'_>, manifest: &Manifest) -> Result<Vec<usize>> {
     let stored = objects.parts().await?;
     let mut seen: HashSet<Hash> = HashSet::new();

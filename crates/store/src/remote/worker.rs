@@ -1,13 +1,14 @@
-//! Asynchronous stores behind functions that block.
+//! Blocking calls of asynchronous stores.
 
-use super::RemoteError;
-use crate::{Error, Result};
+use super::error::RemoteError;
+use crate::error::{Error, Result};
 
-/// Runs `work` to its end on a thread with a runtime of its own, so that it can be called from
-/// anywhere, inside of another runtime too.
+/// Runs `work` to completion on a thread with its own runtime, so that it can be called from
+/// anywhere, also from within another runtime.
 ///
 /// # Errors
-/// Those of `work`, and [`papir_core::Error::Io`] when the system has no thread left.
+/// Those of `work`; [`papir_core::Error::Io`] if no thread can be started; and
+/// [`RemoteError::Stopped`] if the thread panics.
 pub(super) fn run<T, F>(work: impl FnOnce() -> F + Send) -> Result<T>
 where
     T: Send,

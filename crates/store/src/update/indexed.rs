@@ -1,4 +1,4 @@
-//! Changes of records that are looked up by index.
+//! Updates of records without keys.
 
 use std::collections::BTreeMap;
 
@@ -6,14 +6,17 @@ use papir_core::{Change, PreparedRecords, Progress, Shape};
 use papir_lookup::update::ChangeCounts;
 use rand_core::CryptoRng;
 
+use super::next::Next;
+use super::options::UpdateOptions;
 use super::overlay::Overlay;
 use super::renewal::{renew, set_up};
-use super::{Next, UpdateOptions, Way, read_changes};
+use super::report::Way;
+use crate::error::{Error, Result};
+use crate::names::name_of;
 use crate::snapshot::Snapshot;
-use crate::source::{ChangeRow, name_of};
-use crate::{Error, Result};
+use crate::source::{ChangeRow, read_changes};
 
-/// The next version, if there are changes.
+/// Applies the changes. Returns the next version, `None` if there are no changes.
 pub(super) fn update(
     options: &UpdateOptions,
     snapshot: &Snapshot,
@@ -32,7 +35,7 @@ pub(super) fn update(
     }
     let (before, records) = (shape.records(), shape.records() + counts.inserted);
     if counts.inserted == 0 && !options.rebuild {
-        let (server, commitment, way) = renew(snapshot, &changes, rng, progress)?;
+        let (server, commitment, way) = renew(snapshot, &changes, &options.rates, rng, progress)?;
         return Ok((counts, Some(Next { server, commitment, keyword: None, way })));
     }
     let all = Overlay::new(below.as_ref(), records, &changes)?;
@@ -44,11 +47,11 @@ pub(super) fn update(
     Ok((counts, Some(Next { server, commitment, keyword: None, way })))
 }
 
-/// A line and what is wrong with it.
+/// A line and the reason why it is refused.
 type BadLine = (u64, String);
 
-/// One change a record, ascending; the last row of a record counts. New records follow the last one
-/// without a gap.
+/// Resolves rows to one change per record, ascending; the last row of a record wins. New records
+/// must follow the last one without a gap.
 fn resolve(shape: &Shape, rows: Vec<ChangeRow>) -> Result<(Vec<Change>, ChangeCounts), BadLine> {
     let total = rows.len() as u64;
     let mut last: BTreeMap<u64, (u64, Vec<u8>)> = BTreeMap::new();
@@ -85,9 +88,9 @@ fn index_of(shape: &Shape, key: &[u8]) -> std::result::Result<u64, String> {
 }
 
 fn undeletable(index: u64) -> String {
-    format!("record {index} is deleted: expected a value, records that are looked up by index stay")
+    format!("record {index} is deleted: expected a value, as records without keys cannot be deleted")
 }
 
 fn gap(found: u64, expected: u64) -> String {
-    format!("record {found} is new: expected {expected}, new records follow the last one without a gap")
+    format!("record {found} is new: expected {expected}, as new records follow the last one without a gap")
 }

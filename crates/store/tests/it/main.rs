@@ -1,13 +1,17 @@
-//! Sources, snapshots and remote stores, from file to looked-up value.
+//! Sources, snapshots and object stores, from file to looked-up value.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod changes;
 mod common;
+#[cfg(not(any(feature = "cloud", feature = "parquet", feature = "sqlite")))]
+mod features;
 mod killed;
+#[cfg(feature = "cloud")]
 mod remote;
 mod snapshot;
 mod sources;
 mod sources_rows;
+#[cfg(any(feature = "parquet", feature = "sqlite"))]
 mod tables;
 mod update;
 mod verifiable;

@@ -1,4 +1,4 @@
-//! What the tests of this crate share.
+//! Helpers for the tests of this crate.
 #![allow(dead_code, clippy::unwrap_used, unreachable_pub)]
 
 use chacha20::ChaCha20Rng;
@@ -28,7 +28,7 @@ pub fn table_with(
     build(entries, &options, &mut rng(1), &NoProgress)
 }
 
-/// What a client reads for a key straight from the records.
+/// Looks a key up directly in the records.
 pub fn find(table: &KeywordTable, key: &[u8]) -> Option<Vec<u8>> {
     let indices = table.layout.indices(key);
     assert_eq!(indices.len(), table.layout.lookups());

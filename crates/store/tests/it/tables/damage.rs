@@ -1,15 +1,11 @@
 use std::path::Path;
 
-use parquet::basic::Compression;
-use parquet::data_type::{ByteArray, ByteArrayType, Int64Type};
 use rand_core::Rng;
 
-use super::parquet_file::{Column, Written};
-use super::{parquet_file, sqlite};
 use crate::common::{folder, keyed, rng, run};
 
-/// A build from damaged files: it may find nothing wrong, but it comes back, and what was cut off is
-/// said.
+/// Builds from truncated and damaged files. A build may miss damage, but it must return, and report
+/// truncation if `cut_is_found`.
 fn survives(path: &Path, values: &[&str], cut_is_found: bool) {
     let whole = std::fs::read(path).unwrap();
     let mut options = keyed(path, "k", values);
@@ -39,8 +35,14 @@ fn survives(path: &Path, values: &[&str], cut_is_found: bool) {
     assert!(found > 0, "no damage was found");
 }
 
+#[cfg(feature = "parquet")]
 #[test]
 fn damaged_parquet() {
+    use parquet::basic::Compression;
+    use parquet::data_type::{ByteArray, ByteArrayType, Int64Type};
+
+    use super::parquet_file::{self, Column, Written};
+
     let folder = folder();
     let schema = "required binary k (STRING); optional int64 v (TIMESTAMP(MICROS,true));
         optional group l (LIST) { repeated group list { optional binary element; } }";
@@ -59,10 +61,11 @@ fn damaged_parquet() {
     }
 }
 
+#[cfg(feature = "sqlite")]
 #[test]
 fn damaged_sqlite() {
     let folder = folder();
-    let path = sqlite::write(
+    let path = super::sqlite::write(
         folder.path(),
         "damaged.db",
         "CREATE TABLE t (k TEXT PRIMARY KEY, v, w);

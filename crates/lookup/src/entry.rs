@@ -1,0 +1,42 @@
+//! Entries of keyword tables: keys with values.
+
+use crate::dimensions::MAX_VALUE_BYTES;
+use crate::error::{Error, Result};
+use crate::ids::KeyId;
+
+/// A key with its value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Any bytes.
+    pub key: Vec<u8>,
+    /// At most [`MAX_VALUE_BYTES`] bytes.
+    pub value: Vec<u8>,
+    /// The entry's line in its source, for errors.
+    pub line: u64,
+}
+
+/// The id of a key with its value.
+#[derive(Clone, Debug)]
+pub(crate) struct Pair {
+    pub(crate) id: KeyId,
+    pub(crate) value: Vec<u8>,
+}
+
+/// Refuses a value longer than [`MAX_VALUE_BYTES`].
+pub(crate) fn check_value(value: &[u8], line: u64) -> Result<()> {
+    let (found, limit) = (value.len() as u64, MAX_VALUE_BYTES as u64);
+    if found <= limit { Ok(()) } else { Err(Error::ValueTooLong { line, found, limit }) }
+}
+
+/// The error for a key on two lines.
+pub(crate) fn duplicate_key(key: &[u8], first: u64, line: u64) -> Error {
+    Error::DuplicateKey { key: shown(key), first, line }
+}
+
+/// A key as text for an error, shortened.
+fn shown(key: &[u8]) -> String {
+    const LIMIT: usize = 64;
+    let text = String::from_utf8_lossy(&key[..key.len().min(LIMIT)]);
+    let more = if key.len() > LIMIT { "…" } else { "" };
+    format!("{}{more}", text.escape_debug())
+}

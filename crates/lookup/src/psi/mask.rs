@@ -1,0 +1,24 @@
+//! Masked elements: values of the oblivious pseudorandom function.
+
+use papir_oprf::{VALUE_BYTES, Value};
+use zeroize::Zeroizing;
+
+/// Bytes of a masked element's name.
+pub const NAME_BYTES: usize = VALUE_BYTES / 2;
+
+/// A masked element: the two halves of the function's value.
+pub(super) struct Mask {
+    /// Identifies the element in a filter or table.
+    pub(super) name: Zeroizing<[u8; NAME_BYTES]>,
+    /// The key that its label is sealed under.
+    pub(super) seal: Zeroizing<[u8; NAME_BYTES]>,
+}
+
+impl From<&Value> for Mask {
+    fn from(value: &Value) -> Self {
+        let (mut name, mut seal) = (Zeroizing::new([0; NAME_BYTES]), Zeroizing::new([0; NAME_BYTES]));
+        name.copy_from_slice(&value[..NAME_BYTES]);
+        seal.copy_from_slice(&value[NAME_BYTES..]);
+        Self { name, seal }
+    }
+}

@@ -1,0 +1,172 @@
+//! Cache of buckets during an update.
+
+use std::collections::BTreeMap;
+
+use papir_core::{Change, Error as CoreError};
+
+use super::outcome::OwnedTable;
+use crate::bucket::EntryFormat;
+use crate::error::Result;
+use crate::hash::KeyHash;
+use crate::ids::KeyId;
+use crate::layout::KeywordLayout;
+
+/// Maximum number of changed buckets read at once: bounds the memory for those between them.
+const RUN_BUCKETS: usize = 256;
+
+/// Outcome of inserting an entry into a bucket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Put {
+    Done,
+    /// The bucket has too little room.
+    Full,
+    /// Another entry has the same tag.
+    TagTaken,
+}
+
+/// A bucket's bytes before the update, and its entries after it.
+struct CachedBucket {
+    before: Vec<u8>,
+    entries: Vec<u8>,
+}
+
+/// The buckets that an update needs, each read on first use.
+pub(super) struct BucketCache<'a> {
+    table: OwnedTable<'a>,
+    format: EntryFormat,
+    buckets: BTreeMap<u64, CachedBucket>,
+}
+
+impl<'a> BucketCache<'a> {
+    /// An empty cache. `format` is the format of the entries before and after the update.
+    pub(super) fn new(table: OwnedTable<'a>, format: EntryFormat) -> Self {
+        Self { table, format, buckets: BTreeMap::new() }
+    }
+
+    /// Reads these buckets. Neighbours are read together, as a prepared database decodes many
+    /// records at once.
+    pub(super) fn read(&mut self, mut buckets: Vec<u64>) -> Result<()> {
+        // Maximum gap between two buckets that are read together.
+        const NEAR: u64 = 32;
+        buckets.retain(|bucket| !self.buckets.contains_key(bucket));
+        buckets.sort_unstable();
+        buckets.dedup();
+        for run in buckets.chunk_by(|a, b| b - a <= NEAR) {
+            for part in run.chunks(RUN_BUCKETS) {
+                self.read_run(part)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the buckets of a run, and what lies between them.
+    fn read_run(&mut self, run: &[u64]) -> Result<()> {
+        let (Some(&first), Some(&last)) = (run.first(), run.last()) else {
+            return Ok(());
+        };
+        let (bytes, count) = (self.table.layout.record_bytes(), last - first + 1);
+        let mut packed = vec![0; count as usize * bytes];
+        self.table.records.read_packed(first, count, &mut packed)?;
+        for &bucket in run {
+            let start = (bucket - first) as usize * bytes;
+            let before = packed[start..start + bytes].to_vec();
+            let entries = before[..self.used(&before)?].to_vec();
+            self.buckets.insert(bucket, CachedBucket { before, entries });
+        }
+        Ok(())
+    }
+
+    /// Length of a bucket's entries in bytes.
+    fn used(&self, bucket: &[u8]) -> Result<usize> {
+        let mut rest = bucket;
+        while let Some((_, _, next)) = self.format.split(rest)? {
+            rest = next;
+        }
+        Ok(bucket.len() - rest.len())
+    }
+
+    fn bucket(&mut self, bucket: u64) -> Result<&mut CachedBucket> {
+        if !self.buckets.contains_key(&bucket) {
+            self.read(vec![bucket])?;
+        }
+        self.buckets.get_mut(&bucket).ok_or_else(|| missing().into())
+    }
+
+    /// Bytes of a bucket's entries after the changes so far.
+    pub(super) fn load(&mut self, bucket: u64) -> Result<u32> {
+        Ok(self.bucket(bucket)?.entries.len() as u32)
+    }
+
+    /// The tags of a bucket's entries.
+    pub(super) fn tags(&mut self, bucket: u64) -> Result<Vec<u64>> {
+        let format = self.format;
+        let (mut rest, mut tags) = (self.bucket(bucket)?.entries.as_slice(), Vec::new());
+        while let Some((tag, _, next)) = format.split(rest)? {
+            tags.push(tag);
+            rest = next;
+        }
+        Ok(tags)
+    }
+
+    /// Reads the value of a key of the table.
+    ///
+    /// # Errors
+    /// [`CoreError::Malformed`] if an entry is missing: ids and buckets belong to different tables.
+    pub(super) fn value(&mut self, layout: &KeywordLayout, id: &KeyId) -> Result<Vec<u8>> {
+        let (format, mut value) = (self.format, Vec::new());
+        for chunk in 0..layout.dimensions.lookups {
+            let hash = layout.seeds.chunk(id, chunk);
+            let bucket = self.bucket(layout.bucket_vartime(&hash))?;
+            let found = format.find_vartime(&bucket.entries, hash.tag)?.ok_or_else(missing)?;
+            value.extend_from_slice(found.payload);
+            if found.remaining == found.payload.len() {
+                return Ok(value);
+            }
+        }
+        Err(missing().into())
+    }
+
+    /// Removes the entry of a chunk from its bucket and returns it, if present.
+    pub(super) fn take(&mut self, bucket: u64, hash: &KeyHash) -> Result<Option<Vec<u8>>> {
+        let format = self.format;
+        let entries = &mut self.bucket(bucket)?.entries;
+        let mut start = 0;
+        while let Some((tag, _, next)) = format.split(&entries[start..])? {
+            let end = entries.len() - next.len();
+            if tag == hash.tag {
+                return Ok(Some(entries.drain(start..end).collect()));
+            }
+            start = end;
+        }
+        Ok(None)
+    }
+
+    /// Inserts an entry into a bucket.
+    pub(super) fn put(&mut self, bucket: u64, hash: &KeyHash, entry: &[u8]) -> Result<Put> {
+        let (format, most) = (self.format, self.table.layout.record_bytes());
+        let entries = &mut self.bucket(bucket)?.entries;
+        if format.find_vartime(entries, hash.tag)?.is_some() {
+            return Ok(Put::TagTaken);
+        }
+        if entries.len() + entry.len() > most {
+            return Ok(Put::Full);
+        }
+        entries.extend_from_slice(entry);
+        Ok(Put::Done)
+    }
+
+    /// Returns the buckets that have changed.
+    pub(super) fn into_changes(self) -> Vec<Change> {
+        let change = |(index, bucket): (u64, CachedBucket)| {
+            let CachedBucket { before, entries: mut record } = bucket;
+            record.resize(before.len(), 0);
+            (record != before).then_some(Change { index, record })
+        };
+        self.buckets.into_iter().filter_map(change).collect()
+    }
+}
+
+/// The error for ids and buckets of different tables.
+pub(super) fn missing() -> CoreError {
+    CoreError::malformed("a keyword table", "a key without an entry", "the ids of the keys that it holds")
+}

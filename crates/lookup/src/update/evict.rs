@@ -1,0 +1,234 @@
+//! Eviction: places the keys of a pilot again when a bucket overflows.
+//!
+//! The keys of a pilot form a group. If no value of the pilot has room for the whole group, the
+//! value with the fewest overflows is taken, and the smallest other group in each full bucket is
+//! evicted, to be placed again in turn (as in cuckoo hashing; Pagh and Rodler, 2004, here with
+//! groups in place of keys).
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+
+use papir_core::Progress;
+
+use super::cache::{BucketCache, Put, missing};
+use super::outcome::RebuildReason;
+use crate::error::Result;
+use crate::hash::KeyHash;
+use crate::ids::KeyIds;
+use crate::layout::KeywordLayout;
+use crate::placement::{Piece, Region};
+
+/// An entry whose bucket is full.
+pub(super) struct Overflow {
+    pub(super) hash: KeyHash,
+    /// Its bytes in a bucket.
+    pub(super) entry: Vec<u8>,
+    /// The line of its change.
+    pub(super) line: u64,
+}
+
+/// A possible chunk of a key: its hash and its number. The value may be shorter.
+type Member = (KeyHash, u32);
+
+/// Groups placed per overflowing group before the table is given up.
+const MOVES: usize = 32;
+
+/// Finds other pilot values for the groups of the overflowing entries. `ids` are the ids after the
+/// changes. Returns the number of pilots that changed.
+///
+/// # Errors
+/// As [`super::patch()`].
+pub(super) fn place(
+    layout: &mut KeywordLayout,
+    cache: &mut BucketCache<'_>,
+    ids: &KeyIds,
+    overflows: Vec<Overflow>,
+    progress: &dyn Progress,
+) -> Result<Result<u64, RebuildReason>> {
+    let Some(line) = overflows.first().map(|entry| entry.line) else {
+        return Ok(Ok(0));
+    };
+    let mut eviction = Eviction::new(layout, cache, ids, overflows, progress);
+    if !eviction.can_fit()? {
+        return Ok(Err(RebuildReason::Full { line }));
+    }
+    progress.stage("placing keys", eviction.queue.len() as u64);
+    let most = MOVES * (eviction.queue.len() + 1);
+    let mut moved = BTreeSet::new();
+    for turn in 0..most {
+        let Some(slot) = eviction.queue.pop_front() else {
+            let settled = eviction.loose.is_empty();
+            return if settled { Ok(Ok(moved.len() as u64)) } else { Err(missing().into()) };
+        };
+        match eviction.place(slot, turn)? {
+            Put::Done => moved.insert(slot),
+            Put::Full => return Ok(Err(RebuildReason::Full { line })),
+            Put::TagTaken => return Ok(Err(RebuildReason::Tag { line })),
+        };
+        progress.advance(1);
+    }
+    Ok(Err(RebuildReason::Full { line }))
+}
+
+/// Groups of keys that are being placed again.
+struct Eviction<'a, 't> {
+    layout: &'a mut KeywordLayout,
+    cache: &'a mut BucketCache<'t>,
+    /// All possible chunks in the affected regions, by pilot.
+    groups: BTreeMap<u32, Vec<Member>>,
+    /// The pilot of each chunk, by tag.
+    owners: HashMap<u64, u32>,
+    /// Entries that are in no bucket, by tag.
+    loose: HashMap<u64, Vec<u8>>,
+    /// Pilots whose groups have to be placed.
+    queue: VecDeque<u32>,
+}
+
+impl<'a, 't> Eviction<'a, 't> {
+    fn new(
+        layout: &'a mut KeywordLayout,
+        cache: &'a mut BucketCache<'t>,
+        ids: &KeyIds,
+        overflows: Vec<Overflow>,
+        progress: &dyn Progress,
+    ) -> Self {
+        let slots: BTreeSet<u32> =
+            overflows.iter().map(|entry| layout.grid.pilot_slot(&entry.hash)).collect();
+        let regions = slots.iter().map(|slot| slot / layout.grid.pilots).collect();
+        let groups = gather(layout, ids, &regions, progress);
+        let mut owners = HashMap::new();
+        for (&slot, members) in &groups {
+            owners.extend(members.iter().map(|(hash, _)| (hash.tag, slot)));
+        }
+        let loose = overflows.into_iter().map(|entry| (entry.hash.tag, entry.entry)).collect();
+        Self { layout, cache, groups, owners, loose, queue: slots.into_iter().collect() }
+    }
+
+    /// Whether every region has enough bytes for its entries, which no move of groups changes.
+    fn can_fit(&mut self) -> Result<bool> {
+        let grid = self.layout.grid;
+        let mut bytes: BTreeMap<u32, u64> = BTreeMap::new();
+        for (tag, entry) in &self.loose {
+            let slot = self.owners.get(tag).ok_or_else(missing)?;
+            *bytes.entry(slot / grid.pilots).or_default() += entry.len() as u64;
+        }
+        let room = u64::from(grid.buckets) * u64::from(self.layout.dimensions.bucket_bytes);
+        for (region, waiting) in bytes {
+            if waiting + self.loads(region)?.into_iter().map(u64::from).sum::<u64>() > room {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Places a group under a pilot value that has room, or else under the one with the fewest
+    /// overflows.
+    fn place(&mut self, slot: u32, turn: usize) -> Result<Put> {
+        self.take_out(slot)?;
+        let entries = self.entries(slot);
+        let pieces: Vec<Piece> = entries.iter().map(|(hash, bytes)| piece(hash, *bytes)).collect();
+        let mut region = self.region(slot)?;
+        let pilot = match region.first_pilot(&pieces, ALL_PILOTS) {
+            Some(pilot) => pilot,
+            None => region.fewest_overflows(&pieces, turn),
+        };
+        self.layout.pilots[slot as usize] = pilot;
+        for (hash, _) in entries {
+            let done = self.put(slot, &hash)?;
+            if done != Put::Done {
+                return Ok(done);
+            }
+        }
+        Ok(Put::Done)
+    }
+
+    /// Puts a loose entry into its bucket and evicts other groups, the smallest first, until it
+    /// fits.
+    fn put(&mut self, slot: u32, hash: &KeyHash) -> Result<Put> {
+        let bucket = self.layout.bucket_vartime(hash);
+        let entry = self.loose.remove(&hash.tag).ok_or_else(missing)?;
+        loop {
+            let put = self.cache.put(bucket, hash, &entry)?;
+            if put != Put::Full {
+                return Ok(put);
+            }
+            let tags = self.cache.tags(bucket)?;
+            let others = tags.iter().filter_map(|tag| self.owners.get(tag)).filter(|&&other| other != slot);
+            let Some(&smallest) = others.min_by_key(|other| self.groups.get(other).map_or(0, Vec::len))
+            else {
+                return Ok(Put::Full);
+            };
+            self.take_out(smallest)?;
+            self.queue.push_back(smallest);
+        }
+    }
+
+    /// Removes all entries of a group from their buckets.
+    fn take_out(&mut self, slot: u32) -> Result<()> {
+        let members = self.groups.get(&slot).map(Vec::as_slice).unwrap_or_default();
+        self.cache.read(members.iter().map(|(hash, _)| self.layout.bucket_vartime(hash)).collect())?;
+        for (hash, chunk) in members {
+            if self.loose.contains_key(&hash.tag) {
+                continue;
+            }
+            match self.cache.take(self.layout.bucket_vartime(hash), hash)? {
+                Some(entry) => self.loose.insert(hash.tag, entry),
+                // Every key has a first chunk; further ones depend on the length of its value.
+                None if *chunk == 0 => return Err(missing().into()),
+                None => None,
+            };
+        }
+        Ok(())
+    }
+
+    /// The loose entries of a group with their lengths in bytes.
+    fn entries(&self, slot: u32) -> Vec<(KeyHash, u32)> {
+        let members = self.groups.get(&slot).into_iter().flatten();
+        let loose = |(hash, _): &Member| Some((*hash, self.loose.get(&hash.tag)?.len() as u32));
+        members.filter_map(loose).collect()
+    }
+
+    /// The region of a pilot with the current loads of its buckets.
+    fn region(&mut self, slot: u32) -> Result<Region> {
+        let grid = self.layout.grid;
+        let loads = self.loads(slot / grid.pilots)?;
+        Ok(Region::loaded(grid, self.layout.dimensions.bucket_bytes, loads))
+    }
+
+    /// Bytes in each bucket of a region.
+    fn loads(&mut self, region: u32) -> Result<Vec<u32>> {
+        let buckets = u64::from(self.layout.grid.buckets);
+        let first = u64::from(region) * buckets;
+        self.cache.read((first..first + buckets).collect())?;
+        (first..first + buckets).map(|bucket| self.cache.load(bucket)).collect()
+    }
+}
+
+/// Number of pilot values: 16 bits.
+const ALL_PILOTS: usize = 1 << 16;
+
+fn piece(hash: &KeyHash, bytes: u32) -> Piece {
+    // The search sees one group only, so its number does not matter.
+    Piece { pilot: 0, bytes, spot: hash.spot }
+}
+
+/// Returns all possible chunks in these regions by pilot. Hashes all ids.
+fn gather(
+    layout: &KeywordLayout,
+    ids: &KeyIds,
+    regions: &BTreeSet<u32>,
+    progress: &dyn Progress,
+) -> BTreeMap<u32, Vec<Member>> {
+    const STEP: usize = 1 << 16;
+    let mut groups: BTreeMap<u32, Vec<Member>> = BTreeMap::new();
+    progress.stage("finding neighbours", ids.len() as u64);
+    for part in ids.as_slice().chunks(STEP) {
+        for (id, chunk) in part.iter().flat_map(|id| (0..layout.dimensions.lookups).map(move |c| (id, c))) {
+            let hash = layout.seeds.chunk(id, chunk);
+            if regions.contains(&layout.grid.region(hash.place)) {
+                groups.entry(layout.grid.pilot_slot(&hash)).or_default().push((hash, chunk));
+            }
+        }
+        progress.advance(part.len() as u64);
+    }
+    groups
+}

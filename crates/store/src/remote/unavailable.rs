@@ -1,0 +1,78 @@
+//! Object stores in a build without the feature `cloud`.
+//!
+//! The types and functions are those of a full build. [`Location::parse`] always fails, so that no
+//! location exists and nothing else can be called.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::path::Path;
+
+use papir_core::Progress;
+
+use super::address::{UNKNOWN_SCHEME, is_address};
+use super::error::RemoteError;
+use super::manifest::Manifest;
+use super::settings::Settings;
+use super::transfer::{PullReport, PushOptions, PushReport};
+use crate::error::{Error, Result};
+
+/// Location of a snapshot in an object store; this build has none.
+#[derive(Clone, Debug)]
+pub struct Location(Infallible);
+
+impl Location {
+    /// Returns whether `text` starts with the scheme of an object store.
+    pub fn is_address(text: &str) -> bool {
+        is_address(text)
+    }
+
+    /// Refuses every address.
+    ///
+    /// # Errors
+    /// [`Error::MissingFeature`], and [`RemoteError::BadUrl`] for an unknown scheme.
+    pub fn parse(url: &str, _name: Option<&str>, _settings: Settings) -> Result<Self> {
+        let url = url.to_owned();
+        if is_address(&url) {
+            let (kind, support, feature) = ("an object store address", "object store", "cloud");
+            return Err(Error::MissingFeature { found: url, kind, support, feature });
+        }
+        Err(RemoteError::BadUrl { url, reason: UNKNOWN_SCHEME.to_owned() }.into())
+    }
+
+    /// The snapshot's file name.
+    pub fn name(&self) -> &str {
+        match self.0 {}
+    }
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {}
+    }
+}
+
+/// Uploads a snapshot; not available in this build.
+///
+/// # Errors
+/// None: there is no location to call it with.
+pub fn push(_: &Path, location: &Location, _: PushOptions, _: &dyn Progress) -> Result<PushReport> {
+    match location.0 {}
+}
+
+/// Downloads a snapshot; not available in this build.
+///
+/// # Errors
+/// None: there is no location to call it with.
+pub fn pull(location: &Location, _: &Path, _: &dyn Progress) -> Result<PullReport> {
+    match location.0 {}
+}
+
+/// As [`pull`], for a file with a known manifest.
+pub(super) fn pull_newer(
+    location: &Location,
+    _: &Path,
+    _: Option<&Manifest>,
+    _: &dyn Progress,
+) -> Result<PullReport> {
+    match location.0 {}
+}

@@ -1,0 +1,37 @@
+//! A build without features refuses what needs them.
+
+use papir_store::remote::{Location, Settings};
+
+use crate::common::{folder, keyed, refusal, source};
+
+#[test]
+fn missing_features_are_named() {
+    let folder = folder();
+    for (name, text) in [
+        (
+            "words.parquet",
+            "is a Parquet file, and this build of papir has no Parquet support: build with the feature `parquet`",
+        ),
+        (
+            "words.db",
+            "is an SQLite database, and this build of papir has no SQLite support: build with the feature `sqlite`",
+        ),
+    ] {
+        let path = source(folder.path(), name, "");
+        let error = refusal(&keyed(&path, "word", &[]));
+        assert_eq!(error.code(), "missing_feature");
+        assert_eq!(error.to_string(), format!("{} {text}", path.display()));
+    }
+    for url in
+        ["s3://bucket/words.papir", "gs://bucket/words.papir", "az://bucket/words.papir", "file:///words"]
+    {
+        assert!(Location::is_address(url));
+        let error = Location::parse(url, None, Settings::default()).unwrap_err();
+        let text = "is an object store address, and this build of papir has no object store support: \
+             build with the feature `cloud`";
+        assert_eq!(error.code(), "missing_feature");
+        assert_eq!(error.to_string(), format!("{url} {text}"));
+    }
+    let unknown = Location::parse("ftp://host/words", None, Settings::default()).unwrap_err();
+    assert_eq!(unknown.code(), "bad_url");
+}
