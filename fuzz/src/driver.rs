@@ -1,4 +1,4 @@
-//! Runs a target over changed inputs, within bounds.
+//! Runs a target on mutated inputs, within bounds.
 
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,33 +10,33 @@ use rand_core::{Rng, SeedableRng};
 use crate::Target;
 use crate::mutate::{below, mutate};
 
-/// Most inputs that are kept because what became of them was new.
+/// Maximum number of inputs, seeds included, kept as a base for mutations.
 const KEPT: usize = 512;
 
-/// How long a target runs: until either bound is reached.
+/// Limits of a run, which ends when either is reached.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
-    /// Most inputs.
+    /// Maximum number of inputs.
     pub inputs: u64,
-    /// Longest time.
+    /// Maximum time.
     pub time: Duration,
 }
 
-/// What a run came to.
+/// Result of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// Inputs that were run.
+    /// Number of inputs run.
     pub inputs: u64,
-    /// Different things that became of them.
+    /// Number of different outcomes.
     pub outcomes: usize,
-    /// The longest time that one input took.
+    /// The longest time taken by one input.
     pub slowest: Duration,
     /// The first input that made the target panic; the run ends with it.
     pub finding: Option<Vec<u8>>,
 }
 
-/// Runs the seeds, then changed ones, until a bound is reached or an input makes the target panic. The
-/// panic's own words are on stderr.
+/// Runs the seeds, then mutated inputs, until a bound is reached or an input makes the target
+/// panic. The panic's message is on stderr.
 pub fn run(target: &mut Target, seed: u64, bounds: Bounds) -> Report {
     let mut rng = ChaCha20Rng::seed_from_u64(seed);
     let (mut report, mut seen, start) = (Report::default(), HashSet::new(), Instant::now());
@@ -60,7 +60,7 @@ pub fn run(target: &mut Target, seed: u64, bounds: Bounds) -> Report {
     report
 }
 
-/// A change of one of the inputs that were kept; every second time of one of the last.
+/// A mutation of a kept input: half of the time of one of the last eight.
 fn changed(kept: &[Vec<u8>], words: &[&str], rng: &mut ChaCha20Rng) -> Vec<u8> {
     let recent = if rng.next_u32() & 1 == 0 { kept.len() } else { kept.len().min(8) };
     let input = &kept[kept.len() - 1 - below(rng, recent)];

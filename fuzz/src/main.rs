@@ -1,4 +1,4 @@
-//! Runs targets for a bounded time, one after the other.
+//! Runs fuzz targets one after the other for a bounded time.
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
@@ -10,18 +10,18 @@ use clap::Parser;
 use papir_fuzz::driver::{Bounds, run};
 use papir_fuzz::targets::{ALL, Make};
 
-/// Hostile bytes for every parser of papir.
+/// Fuzzes every parser of papir.
 #[derive(Parser)]
 struct Arguments {
-    /// The targets; all where none is named.
+    /// Targets to run [default: all].
     targets: Vec<String>,
-    /// Seconds of all targets together.
+    /// Total time in seconds for all targets.
     #[arg(long, default_value_t = 120)]
     seconds: u64,
-    /// The seed of all changes; the time where none is given.
+    /// Seed of all mutations [default: the current time].
     #[arg(long)]
     seed: Option<u64>,
-    /// Run this file's bytes alone, once, in the target named.
+    /// Run only this file's bytes, once, in the given target.
     #[arg(long, value_name = "FILE")]
     input: Option<std::path::PathBuf>,
     /// Folder for inputs that make a target panic.
@@ -69,7 +69,7 @@ fn fuzz(arguments: &Arguments, chosen: &[&(&str, Make)]) -> ExitCode {
     if findings == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Writes an input down.
+/// Saves an input under the hash of its bytes, and returns its path.
 fn keep(folder: &Path, name: &str, input: &[u8]) -> std::path::PathBuf {
     fs::create_dir_all(folder).unwrap();
     let path = folder.join(format!("{name}-{}", &blake3::hash(input).to_hex()[..16]));

@@ -1,12 +1,12 @@
-//! Ways to change an input.
+//! Mutations of an input.
 
 use chacha20::ChaCha20Rng;
 use rand_core::Rng;
 
-/// Longest input that changes may lead to, beyond the longest seed: 1 MiB.
+/// Mutations grow no input beyond this length: 1 MiB.
 const LONGEST: usize = 1 << 20;
 
-/// Numbers at which parsers go wrong.
+/// Boundary values at which parsers tend to fail.
 const NUMBERS: [u64; 14] = [
     0,
     1,
@@ -24,13 +24,13 @@ const NUMBERS: [u64; 14] = [
     u64::MAX,
 ];
 
-/// A number below `bound`, which is at least 1.
+/// A random number below `bound`; a bound of 0 counts as 1.
 pub fn below(rng: &mut ChaCha20Rng, bound: usize) -> usize {
     (rng.next_u64() % bound.max(1) as u64) as usize
 }
 
-/// A changed copy of `input`: one to eight changes, each of a random kind. `other` is another input of
-/// the same format.
+/// A copy of `input` with one to eight mutations, each of a random kind. `other` is another input
+/// of the same format.
 pub fn mutate(input: &[u8], other: &[u8], words: &[&str], rng: &mut ChaCha20Rng) -> Vec<u8> {
     let mut bytes = input.to_vec();
     for _ in 0..=below(rng, 8) {
@@ -67,13 +67,13 @@ fn change(bytes: &mut Vec<u8>, other: &[u8], words: &[&str], rng: &mut ChaCha20R
     }
 }
 
-/// Anywhere, and every second time within the first 64 bytes, where headers stand.
+/// A random offset: half of the time within the first 64 bytes, where headers are.
 fn place(length: usize, rng: &mut ChaCha20Rng) -> usize {
     let bound = if rng.next_u32() & 1 == 0 { length.min(64) } else { length };
     below(rng, bound)
 }
 
-/// The end of a part that starts at `start`: short ones are more likely.
+/// The end of a part that starts at `start`; short parts are more likely.
 fn end(length: usize, start: usize, rng: &mut ChaCha20Rng) -> usize {
     let most = 1usize << below(rng, 16);
     (start + below(rng, most)).min(length)
@@ -95,13 +95,13 @@ fn flip(bytes: &mut [u8], place: usize, rng: &mut ChaCha20Rng) {
     }
 }
 
-/// A number of 1, 2, 4 or 8 bytes.
+/// Overwrites with a boundary value of 1, 2, 4 or 8 bytes.
 fn number(bytes: &mut [u8], place: usize, rng: &mut ChaCha20Rng) {
     let value = NUMBERS[below(rng, NUMBERS.len())].to_le_bytes();
     put(bytes, place, &value[..1 << below(rng, 4)]);
 }
 
-/// A little more or less than the number of 4 bytes that stands there.
+/// Changes the 4-byte number at `place` by at most 16.
 fn add(bytes: &mut [u8], place: usize, rng: &mut ChaCha20Rng) {
     let mut value = [0; 4];
     value.iter_mut().zip(bytes.iter().skip(place)).for_each(|(to, from)| *to = *from);
@@ -109,7 +109,7 @@ fn add(bytes: &mut [u8], place: usize, rng: &mut ChaCha20Rng) {
     put(bytes, place, &changed.to_le_bytes());
 }
 
-/// A number in digits.
+/// Inserts a boundary value in decimal digits.
 fn decimal(bytes: &mut Vec<u8>, place: usize, rng: &mut ChaCha20Rng) {
     let sign = if rng.next_u32().is_multiple_of(4) { "-" } else { "" };
     let text = format!("{sign}{}", NUMBERS[below(rng, NUMBERS.len())]);

@@ -1,28 +1,28 @@
-//! Puts right what would refuse an input before its content is looked at.
+//! Repairs checksums and lengths so that mutated inputs reach the parser.
 
 use papir_core::envelope::{self, Header};
 
 /// Bytes of the checksum at the end of envelopes and bundles.
 const SUM: usize = 8;
 
-/// The last 8 bytes replaced by the checksum of those before, as envelopes and bundles have it.
+/// Replaces the last 8 bytes by the checksum of those before, as in envelopes and bundles.
 pub fn tail_sum(bytes: &[u8]) -> Vec<u8> {
     let body = &bytes[..bytes.len().saturating_sub(SUM)];
     [body, &blake3::hash(body).as_bytes()[..SUM]].concat()
 }
 
-/// A payload in an envelope that is right.
+/// A payload in a valid envelope.
 pub fn seal(header: Header, payload: &[u8]) -> Vec<u8> {
     envelope::seal(&header, payload)
 }
 
-/// The payload of an envelope that is right.
+/// The payload of a valid envelope.
 pub fn payload(sealed: &[u8]) -> Vec<u8> {
     let end = sealed.len() - SUM;
     sealed[envelope::OVERHEAD - SUM..end].to_vec()
 }
 
-/// A snapshot file with its lengths and the checksums of table and header put right.
+/// A snapshot file with repaired lengths and checksums of table and header.
 pub fn snapshot(bytes: &[u8]) -> Vec<u8> {
     let mut file = bytes.to_vec();
     if file.len() < 64 {
@@ -45,7 +45,7 @@ pub fn snapshot(bytes: &[u8]) -> Vec<u8> {
     file
 }
 
-/// A manifest around this text.
+/// A manifest with this body and its hash.
 pub fn manifest(body: &str) -> Vec<u8> {
     format!(r#"{{"manifest":{body},"blake3":"{}"}}"#, blake3::hash(body.as_bytes()).to_hex()).into_bytes()
 }

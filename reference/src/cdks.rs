@@ -1,22 +1,22 @@
-//! CDKS packing (Chen, Dai, Kim, Song 2021, PackLWEs), recursively and by the definition.
+//! CDKS packing (Chen, Dai, Kim, Song 2021, PackLWEs), by its recursive definition.
 
 use crate::inspiring::{Gadget, Poly, add, automorphism, inverse_of_power_of_two, reflect, shift, switch};
 
 /// An RLWE encryption (a, b).
 type Ciphertext = (Poly, Poly);
 
-/// The keys of EvalAuto, (w, y) for τ of X → X^3, X^5, X^9, …, and what their digits are.
+/// The keys (w, y) of EvalAuto for X → X^3, X^5, X^9, …, and their gadget.
 pub struct Keys<'a> {
     /// q, odd.
     pub modulus: u64,
-    /// The digits of masks.
+    /// The gadget that decomposes masks.
     pub gadget: Gadget,
-    /// (w, y) from τ(s) to s, for 2^L + 1 at place L − 1.
+    /// (w, y) from τ(s) to s, for the exponent 2^L + 1 at index L − 1.
     pub matrices: Vec<(&'a [Poly], &'a [Poly])>,
 }
 
 impl Keys<'_> {
-    /// EvalAuto: τ of both parts, then from τ(s) to s.
+    /// EvalAuto: applies τ to both parts and switches from τ(s) to s.
     fn eval_auto(&self, (a, b): &Ciphertext, level: usize) -> Ciphertext {
         let q = self.modulus;
         let image = |poly| automorphism(poly, (1 << level) + 1, q);
@@ -24,7 +24,7 @@ impl Keys<'_> {
         (new_a, add(&image(b), &added, q))
     }
 
-    /// PackLWEs: 2^L encryptions whose messages are constants; the result holds 2^L times message k at
+    /// PackLWEs: packs 2^L encryptions of constants. The result has 2^L times message k at
     /// coefficient k·d/2^L.
     fn pack_all(&self, ciphertexts: &[Ciphertext]) -> Ciphertext {
         let [only] = ciphertexts else {
@@ -39,7 +39,7 @@ impl Keys<'_> {
         only.clone()
     }
 
-    /// (even + X^{d/n}·odd) + EvalAuto(even − X^{d/n}·odd), n messages in all.
+    /// (even + X^{d/n}·odd) + EvalAuto(even − X^{d/n}·odd), for n messages in total.
     fn merge(&self, even: &Ciphertext, odd: &Ciphertext, n: usize) -> Ciphertext {
         let (q, d) = (self.modulus, even.0.len());
         let moved = |k| (shift(&odd.0, k, q), shift(&odd.1, k, q));
@@ -50,7 +50,9 @@ impl Keys<'_> {
     }
 }
 
-/// d LWE encryptions (mask vectors and bodies), divided by d beforehand, to one RLWE encryption.
+/// Packs d LWE encryptions (mask vectors and bodies) into one RLWE encryption.
+///
+/// Divides by d first, since PackLWEs multiplies the messages by d.
 pub fn pack(masks: &[Vec<u64>], bodies: &[u64], keys: &Keys<'_>) -> (Poly, Poly) {
     let (d, q) = (bodies.len(), keys.modulus);
     let inverse = inverse_of_power_of_two(d, q);

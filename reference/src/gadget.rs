@@ -1,12 +1,12 @@
-//! Balanced digits of integers.
+//! Balanced digits of integers, by definition.
 
-/// x modulo q in (−q/2, q/2].
+/// The representative of x modulo q in (−q/2, q/2].
 pub fn centre(x: i128, q: i128) -> i128 {
     let rest = x.rem_euclid(q);
     if 2 * rest > q { rest - q } else { rest }
 }
 
-/// The x in [0, q₁q₂) with these residues.
+/// The x in [0, q₁q₂) with these residues, or −1 if there is none; tries all candidates.
 pub fn chinese_remainder(r1: u32, q1: u32, r2: u32, q2: u32) -> i128 {
     let (q1, q2) = (i128::from(q1), i128::from(q2));
     let fits = |x: &i128| x % q2 == i128::from(r2);
@@ -14,8 +14,9 @@ pub fn chinese_remainder(r1: u32, q1: u32, r2: u32, q2: u32) -> i128 {
     candidates.into_iter().find(fits).unwrap_or(-1)
 }
 
-/// Digits of round(x / 2^drop), least significant first, in [−B/2, B/2) for B = 2^log_base;
-/// the top one takes what remains. Ties round up.
+/// Digits of round(x / 2^drop), least significant first, in [−B/2, B/2) for B = 2^log_base.
+///
+/// The top digit holds the rest. Ties round up.
 pub fn digits(x: i128, log_base: u32, drop: u32, levels: usize) -> Vec<i128> {
     let base = 1i128 << log_base;
     let mut rest = (2 * x + (1 << drop)).div_euclid(2 << drop);

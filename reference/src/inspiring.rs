@@ -1,18 +1,20 @@
-//! InspiRING and PartialInspiRING (InsPIRe, Algorithms 1 and 2), sequentially and by the definition, modulo any odd q < 2⁶⁰.
+//! InspiRING and PartialInspiRING packing, by definition, modulo any odd q < 2⁶⁰.
+//!
+//! InsPIRe, Algorithms 1 and 2, executed sequentially.
 
 use crate::gadget;
 
-/// A polynomial of `Z_q[X]/(X^d + 1)`, coefficients in [0, q).
+/// A polynomial of `Z_q[X]/(X^d + 1)` with coefficients in [0, q).
 pub type Poly = Vec<u64>;
 
 /// Base, dropped bits and number of digits.
 #[derive(Clone, Copy)]
 pub struct Gadget {
-    /// ℓ.
+    /// The number of digits ℓ.
     pub levels: usize,
-    /// log₂ z.
+    /// log₂ of the base z.
     pub log_base: u32,
-    /// Low bits rounded away.
+    /// The number of low bits rounded away.
     pub drop: u32,
 }
 
@@ -64,7 +66,8 @@ pub fn digits(a: &[u64], q: u64, base: Gadget) -> Vec<Poly> {
         .collect()
 }
 
-/// KS.Switch of a component by τ_e of a key (w, y): what to add to the next component and to the body.
+/// KS.Switch of a component by τ_e of a key (w, y). Returns the summands of the next component and
+/// of the body.
 pub fn switch(component: &[u64], key: (&[Poly], &[Poly]), e: usize, q: u64, gadget: Gadget) -> (Poly, Poly) {
     let zero = || vec![0; component.len()];
     let product = |rows: &[Poly]| {
@@ -75,7 +78,8 @@ pub fn switch(component: &[u64], key: (&[Poly], &[Poly]), e: usize, q: u64, gadg
     (product(key.0), product(key.1))
 }
 
-/// COLLAPSEHALF with ρ = τ_rho, and COLLAPSEPARTIAL: the component under ρ(s) and the new body.
+/// COLLAPSEHALF with ρ = τ_rho, and COLLAPSEPARTIAL. Returns the component under ρ(s) and the new
+/// body.
 fn collapse_chain(
     mut components: Vec<Poly>,
     mut body: Poly,
@@ -101,12 +105,12 @@ fn powers(generator: usize, count: usize, d: usize) -> Vec<usize> {
     (0..count).scan(1, |e, _| Some(std::mem::replace(e, *e * generator % (2 * d)))).collect()
 }
 
-/// 1/n modulo an odd q, n a power of two: half, log₂ n times over.
+/// 1/n modulo an odd q, for n a power of two: 1 is halved log₂ n times.
 pub fn inverse_of_power_of_two(n: usize, q: u64) -> u64 {
     (0..n.trailing_zeros()).fold(1, |x: u64, _| if x.is_multiple_of(2) { x / 2 } else { x.midpoint(q) })
 }
 
-/// Line 2 of TRANSFORM and TRANSFORMPARTIAL for every mask: factor·Σᵢ a\[i\]·X^{−i}.
+/// Line 2 of TRANSFORM and TRANSFORMPARTIAL: factor·Σᵢ a\[i\]·X^{−i} for every mask.
 pub fn reflect(masks: &[Vec<u64>], factor: u64, q: u64) -> Vec<Poly> {
     let reflect_one = |mask: &Vec<u64>| {
         let d = mask.len();
@@ -122,8 +126,8 @@ fn component(reflected: &[Poly], e: usize, q: u64) -> Poly {
     terms.fold(vec![0; reflected[0].len()], |sum, term| add(&sum, &term, q))
 }
 
-/// PACK: d LWE encryptions (mask vectors and bodies) to one RLWE encryption (a, b), with the keys
-/// K_g = (w_g, y_g) and K_h = (w_h, y_h).
+/// PACK: packs d LWE encryptions (mask vectors and bodies) into one RLWE encryption (a, b), with
+/// the keys K_g = (w_g, y_g) and K_h = (w_h, y_h).
 pub fn pack(
     masks: &[Vec<u64>],
     bodies: &[u64],
@@ -144,8 +148,8 @@ pub fn pack(
     (add(&a1, &a, q), add(&body, &b, q))
 }
 
-/// PARTIALPACK (Algorithm 2): γ LWE encryptions to one RLWE encryption (a, b), with the key
-/// K_g = (w_g, y_g) of g = 2d/γ + 1. Only the first γ coefficients of its message mean anything.
+/// PARTIALPACK (Algorithm 2): packs γ LWE encryptions into one RLWE encryption (a, b), with the key
+/// K_g = (w_g, y_g) of g = 2d/γ + 1. Only the first γ coefficients of its message are meaningful.
 pub fn partial_pack(
     masks: &[Vec<u64>],
     bodies: &[u64],

@@ -1,5 +1,6 @@
-//! Interpolation over Z_q\[X\]/(X^d + 1) at unit monomials by the definitions (InsPIRe, section 6 and
-//! appendix G), for odd q.
+//! Interpolation over Z_q\[X\]/(X^d + 1) at unit monomials, for odd q.
+//!
+//! Follows the definitions in InsPIRe, section 6 and appendix G.
 
 use crate::poly::{add, negacyclic_mul, rotate_mod};
 
@@ -11,8 +12,8 @@ pub fn value(coefficients: &[Vec<u32>], exponent: usize, q: u32) -> Vec<u32> {
     value_in_variables(coefficients, &[(coefficients.len(), exponent)], q)
 }
 
-/// The value in several variables, each given by its number of coefficients and its exponent; the first
-/// variable's powers are neighbours.
+/// The value in several variables, each given by its number of coefficients and its exponent. The
+/// coefficients of the first variable are next to each other.
 pub fn value_in_variables(coefficients: &[Vec<u32>], variables: &[(usize, usize)], q: u32) -> Vec<u32> {
     let d = coefficients[0].len();
     let mut sum = vec![0; d];
@@ -45,7 +46,8 @@ fn gcd(a: usize, b: usize) -> usize {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// The polynomial of least degree with these values at X^{e₀}, X^{e₁}, …: the sum of Lagrange's (Theorem 14).
+/// The polynomial of least degree with these values at X^{e₀}, X^{e₁}, …, by Lagrange's formula
+/// (Theorem 14).
 pub fn lagrange(values: &[Vec<u32>], exponents: &[usize], q: u32) -> Polynomial {
     let d = values[0].len();
     let mut sum = vec![vec![0; d]; values.len()];
@@ -76,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn differences_of_monomials_are_inverted() {
+    fn differences_of_monomials_have_inverses() {
         for (d, q) in [(2, 17), (8, 65537), (8, 15), (4, 9)] {
             for (a, b) in (0..2 * d).flat_map(|a| (0..2 * d).map(move |b| (a, b))).filter(|(a, b)| a != b) {
                 let mut one = vec![0; d];

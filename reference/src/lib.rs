@@ -1,4 +1,4 @@
-//! Naive oracles: one page a subject, slow and plain, for tests only.
+//! Reference implementations for tests: naive, slow and short.
 
 pub mod cdks;
 pub mod gadget;

@@ -1,6 +1,6 @@
-//! Matrix × vector by the definition, exact in 128 bits.
+//! Matrix × vector by definition, exact in 128 bits.
 
-/// The product of a matrix, given by its entries `matrix(row, column)`, with a vector.
+/// The product of a matrix with entries `matrix(row, column)` and a vector.
 ///
 /// A kernel modulo 2^k must agree with it modulo 2^k.
 pub fn times_vector(rows: usize, matrix: impl Fn(usize, usize) -> i64, vector: &[i64]) -> Vec<i128> {
@@ -13,7 +13,7 @@ pub fn times_vector(rows: usize, matrix: impl Fn(usize, usize) -> i64, vector: &
     product
 }
 
-/// The number that balanced digits, the lowest first, stand for in base 2^`bits`.
+/// The number with these balanced digits in base 2^`bits`, the lowest first.
 pub fn from_digits(digits: &[i64], bits: u32) -> i64 {
     let mut value = 0;
     for &digit in digits.iter().rev() {
@@ -22,7 +22,7 @@ pub fn from_digits(digits: &[i64], bits: u32) -> i64 {
     value
 }
 
-/// The little-endian bits of values of `width` bits, one after another, in bytes.
+/// Packs the little-endian bits of values of `width` bits, one after another, into bytes.
 pub fn packed_bits(values: &[u64], width: u32) -> Vec<u8> {
     let mut bytes = Vec::new();
     let bits = values.iter().flat_map(|v| (0..width).map(move |b| v >> b & 1));

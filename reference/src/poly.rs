@@ -1,4 +1,4 @@
-//! Polynomials modulo X^d + 1, with coefficients as slices in natural order.
+//! Polynomials modulo X^d + 1, as slices of coefficients in natural order.
 
 /// a + b modulo q.
 pub fn add(a: &[u32], b: &[u32], q: u32) -> Vec<u32> {
@@ -6,7 +6,7 @@ pub fn add(a: &[u32], b: &[u32], q: u32) -> Vec<u32> {
     sums.map(|(&a, &b)| ((u64::from(a) + u64::from(b)) % u64::from(q)) as u32).collect()
 }
 
-/// a·b in Z_q\[X\]/(X^d + 1), the schoolbook way.
+/// a·b in Z_q\[X\]/(X^d + 1), by schoolbook multiplication.
 pub fn negacyclic_mul(a: &[u32], b: &[u32], q: u32) -> Vec<u32> {
     let (d, q) = (a.len(), u64::from(q));
     let mut product = vec![0u64; d];
@@ -32,7 +32,8 @@ pub fn pow(base: u32, exponent: u64, q: u32) -> u32 {
     result as u32
 }
 
-/// A primitive root of unity of an order that is a power of two and divides q − 1, q prime.
+/// A primitive root of unity modulo a prime q, for an order that is a power of two and divides
+/// q − 1.
 pub fn primitive_root(order: u64, q: u32) -> Option<u32> {
     (2..q).map(|g| pow(g, u64::from(q - 1) / order, q)).find(|&root| pow(root, order / 2, q) == q - 1)
 }
@@ -44,7 +45,7 @@ pub fn evaluate(a: &[u32], x: u32, q: u32) -> u32 {
         .fold(0, |value, &a| ((u64::from(value) * u64::from(x) + u64::from(a)) % u64::from(q)) as u32)
 }
 
-/// a·X^shift in Z\[X\]/(X^d + 1) on words that wrap around.
+/// a·X^shift in Z\[X\]/(X^d + 1) on words that wrap.
 pub fn rotate_i32(a: &[i32], shift: usize) -> Vec<i32> {
     let d = a.len();
     let mut out = vec![0; d];
@@ -77,7 +78,7 @@ pub fn automorphism(a: &[u32], e: usize, q: u32) -> Vec<u32> {
     out
 }
 
-/// F(c) = Σ_f polys\[f\]·X^(2d/n·c·f) for c = 0 … n − 1, on words that wrap around.
+/// F(c) = Σ_f polys\[f\]·X^(2d/n·c·f) for c = 0 … n − 1, on words that wrap.
 pub fn monomial_dft_i32(polys: &[Vec<i32>]) -> Vec<Vec<i32>> {
     let (n, d) = (polys.len(), polys[0].len());
     let transform = |c: usize| {

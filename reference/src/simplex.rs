@@ -1,7 +1,7 @@
-//! Polynomials in several variables of bounded total degree, by the definition: a sum of terms.
+//! Polynomials in several variables, evaluated and interpolated by definition.
 
-/// The exponents of all terms, in lexicographic order: tuples of `variables` numbers that add up to at most
-/// `degree`.
+/// The exponents of all terms in lexicographic order: the tuples of `variables` numbers with a sum
+/// of at most `degree`.
 pub fn exponents(variables: usize, degree: usize) -> Vec<Vec<usize>> {
     if variables == 0 {
         return vec![Vec::new()];
@@ -13,7 +13,8 @@ pub fn exponents(variables: usize, degree: usize) -> Vec<Vec<usize>> {
     (0..=degree).flat_map(first).collect()
 }
 
-/// The value modulo q of the polynomial with these coefficients at a point.
+/// The value modulo q, at a point, of the polynomial of total degree `degree` with these
+/// coefficients.
 pub fn value(coefficients: &[u32], degree: usize, point: &[u32], q: u32) -> u32 {
     let q = u64::from(q);
     let power = |x: u32, exponent: usize| (0..exponent).fold(1, |power, _| power * u64::from(x) % q);
@@ -32,8 +33,8 @@ pub fn cube_points(variables: usize, degree: usize) -> Vec<Vec<usize>> {
     (0..side.pow(variables as u32)).map(point).collect()
 }
 
-/// The coefficients modulo a prime q of the polynomial of this degree in each variable with these values on the cube
-/// (Lin, Mook, Wichs): Lagrange's polynomials, one variable after the other.
+/// Interpolates values on the cube modulo a prime q: the coefficients of the polynomial of degree
+/// `degree` in each variable (Lin, Mook, Wichs), by Lagrange's formula in one variable at a time.
 pub fn individual_degrees(values: &[u32], variables: usize, degree: usize, q: u32) -> Vec<u32> {
     let side = degree + 1;
     let mut all: Vec<u64> = values.iter().map(|&value| value.into()).collect();
@@ -49,7 +50,7 @@ pub fn individual_degrees(values: &[u32], variables: usize, degree: usize, q: u3
     all.into_iter().map(|value| value as u32).collect()
 }
 
-/// The coefficients of the polynomial with these values at 0, 1, ….
+/// The coefficients of the polynomial in one variable with these values at 0, 1, ….
 fn lagrange(values: &[u64], q: u64) -> Vec<u64> {
     let inverse = |x: u64| (0..q - 2).fold(1, |power, _| power * x % q);
     let mut sum = vec![0; values.len()];
@@ -67,7 +68,7 @@ fn lagrange(values: &[u64], q: u64) -> Vec<u64> {
     sum
 }
 
-/// The value at a point of a polynomial whose coefficients stand as the points of a cube do.
+/// The value at a point of a polynomial with coefficients in the order of [`cube_points`].
 pub fn cube_value(coefficients: &[u32], degree: usize, point: &[u32], q: u32) -> u32 {
     let q = u64::from(q);
     let term = |(exponents, &coefficient): (Vec<usize>, &u32)| {
@@ -83,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn exponents_are_in_order_and_terms_are_summed() {
+    fn exponents_are_in_order_and_values_are_sums_of_terms() {
         assert_eq!(exponents(2, 2), [[0, 0], [0, 1], [0, 2], [1, 0], [1, 1], [2, 0]]);
         // 1 + 2y + 3y² + 4x + 5xy + 6x² at (2, 3).
         assert_eq!(value(&[1, 2, 3, 4, 5, 6], 2, &[2, 3], 1009), 1 + 6 + 27 + 8 + 30 + 24);

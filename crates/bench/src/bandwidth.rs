@@ -3,6 +3,8 @@
 use std::hint::black_box;
 use std::time::Instant;
 
+use crate::clock::median;
+
 /// A way to read all words once; gives their exclusive or, so that no load can be left out.
 type Reader = fn(&[u64]) -> u64;
 
@@ -59,7 +61,7 @@ impl Bandwidth {
 
     /// Seconds of the fastest way: the least of the ways' medians. Zero before the first run.
     pub fn seconds(&self) -> f64 {
-        let medians = self.runs.iter().map(|runs| crate::measure::median(runs.clone()));
+        let medians = self.runs.iter().map(|runs| median(runs.clone()));
         medians.min_by(f64::total_cmp).unwrap_or_default()
     }
 }

@@ -12,11 +12,11 @@ use rand_core::{Rng, UnwrapErr};
 use serde::Serialize;
 
 use crate::Result;
-use crate::clock::timed;
-use crate::measure::{Effort, check_memory, median};
+use crate::clock::{median, timed};
+use crate::measure::{Effort, check_memory};
 use crate::records::Synthetic;
 use crate::report::write_columns;
-use crate::size::display;
+use papir_plan::units::bytes as display;
 
 /// What is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

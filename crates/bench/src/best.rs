@@ -1,20 +1,21 @@
 //! The best of several measurements: other programs on the machine only ever add time.
 
-use papir_core::{Description, Progress, Shape};
+use papir_core::erased::ErasedScheme;
+use papir_core::{Choice, Description, Progress, Shape};
 
-use crate::measure::{Effort, Plan};
+use crate::measure::{Effort, Plan, measure};
 use crate::records::Synthetic;
 use crate::report::Stages;
-use crate::subject::{Choice, Subject};
+use crate::subject::candidate;
 use crate::{Error, Report, Result};
 
 /// Measures a database of records of whole bytes `repeats` times, once at least. Each time of the
 /// report is the least of those found; the description is that of the parameters.
 ///
 /// # Errors
-/// As [`Subject::measure`], and [`Error::Wrong`] when a record came back wrong.
+/// As [`measure`], and [`Error::Wrong`] when a record came back wrong.
 pub fn best(
-    subject: &dyn Subject,
+    scheme: &dyn ErasedScheme,
     shape: Shape,
     choice: Choice,
     effort: Effort,
@@ -23,7 +24,7 @@ pub fn best(
 ) -> Result<(Report, Description)> {
     let records = Synthetic::new(shape.records(), shape.record_bytes() as u64)?;
     let plan = Plan { records: &records, expected: &records, choice, effort };
-    let once = || match subject.measure(&plan, progress)? {
+    let once = || match measure(scheme, &plan, progress)? {
         report if report.correct => Ok(report),
         report => Err(Error::Wrong { what: report.scheme.to_owned() }),
     };
@@ -31,7 +32,7 @@ pub fn best(
     for _ in 1..repeats {
         found = least(found, &once()?);
     }
-    Ok((found, subject.describe(shape, choice)?))
+    Ok((found, candidate(scheme, shape, choice)?.description))
 }
 
 /// A report with the lesser of both times everywhere.
@@ -49,6 +50,6 @@ fn least(mut a: Report, b: &Report) -> Report {
         *one = one.min(other);
     }
     let stages = a.stages.0.iter().zip(&b.stages.0);
-    a.stages = Stages(stages.map(|(one, other)| (one.0, one.1.min(other.1))).collect());
+    a.stages = Stages(stages.map(|(one, other)| (one.0.clone(), one.1.min(other.1))).collect());
     a
 }

@@ -3,15 +3,15 @@
 use std::io::Write;
 
 use papir_core::cost::Rates;
-use papir_core::{Description, Goal, Progress, Shape};
+use papir_core::{Choice, Description, Goal, Progress, Shape};
 use serde::Serialize;
 
 use crate::best::best;
 use crate::measure::Effort;
 use crate::report::write_columns;
-use crate::size::display;
-use crate::subject::{self, Choice};
+use crate::subject;
 use crate::{Report, Result};
+use papir_plan::units::bytes as display;
 
 /// One figure, predicted and measured.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -88,8 +88,8 @@ pub fn check(cases: &[Case], rates: &Rates, runs: usize, progress: &dyn Progress
 impl Case {
     fn run(&self, rates: &Rates, effort: Effort, progress: &dyn Progress) -> Result<Checked> {
         let shape = Shape::of_bytes(self.bytes / self.record_bytes, self.record_bytes)?;
-        let subject = subject::by_name(self.scheme)?;
-        let (report, description) = best(subject, shape, self.choice, effort, REPEATS, progress)?;
+        let scheme = subject::by_name(self.scheme)?;
+        let (report, description) = best(&*scheme, shape, self.choice, effort, REPEATS, progress)?;
         Ok(Checked::of(&report, &description, rates))
     }
 }

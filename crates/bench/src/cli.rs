@@ -3,20 +3,22 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use papir_core::{Goal, NoProgress, Progress, Shape};
+use papir_core::{Choice, Goal, NoProgress, Progress, Shape};
 
 use crate::batch::{self, BatchReport};
 use crate::compress::{self, CompressionReport};
 use crate::definitions::{self, Work};
-use crate::measure::{Effort, Plan};
+use crate::depir::sheet::{Kind, Sheet};
+use crate::measure::{Effort, Plan, measure};
 use crate::newton::{self, NewtonReport};
 use crate::packing::{self, PackingReport};
 use crate::psi::{self, PsiReport};
 use crate::records::Synthetic;
 use crate::report::{write_columns, write_table};
-use crate::sheet::{self, Kind};
-use crate::subject::{self, Choice};
-use crate::{Error, Report, Result, depir, figures, size, tables};
+use crate::subject;
+use papir_plan::size;
+
+use crate::{Error, Report, Result, depir, figures, tables};
 
 /// Bytes of a database where none are told.
 const DEFAULT_SIZE: u64 = 1 << 30;
@@ -162,7 +164,7 @@ pub fn run_with(args: &Args, out: &mut dyn Write, progress: &dyn Progress) -> Re
 
 /// Runs and prints a table of a paper.
 fn run_table(name: &str, args: &Args, out: &mut dyn Write, progress: &dyn Progress) -> Result<()> {
-    if let Some(sheet) = sheet::by_name(Kind::Table, name) {
+    if let Some(sheet) = depir::sheet_by_name(Kind::Table, name) {
         return run_sheet(sheet, args, out, progress);
     }
     let all = || tables::all().map(|table| table.name).chain(sheets(Kind::Table));
@@ -178,7 +180,7 @@ fn run_table(name: &str, args: &Args, out: &mut dyn Write, progress: &dyn Progre
 
 /// Runs a figure of a paper; prints its points, or draws it.
 fn run_figure(name: &str, args: &Args, out: &mut dyn Write, progress: &dyn Progress) -> Result<()> {
-    if let Some(sheet) = sheet::by_name(Kind::Figure, name) {
+    if let Some(sheet) = depir::sheet_by_name(Kind::Figure, name) {
         return run_sheet(sheet, args, out, progress);
     }
     let all = || figures::ALL.iter().map(|figure| figure.name).chain(sheets(Kind::Figure));
@@ -197,11 +199,11 @@ fn run_figure(name: &str, args: &Args, out: &mut dyn Write, progress: &dyn Progr
 
 /// Names of sheets of a kind.
 fn sheets(kind: Kind) -> impl Iterator<Item = &'static str> {
-    sheet::all().filter(move |sheet| sheet.kind == kind).map(|sheet| sheet.name)
+    depir::all_sheets().filter(move |sheet| sheet.kind == kind).map(|sheet| sheet.name)
 }
 
 /// Makes and prints a sheet, or draws it.
-fn run_sheet(sheet: &sheet::Sheet, args: &Args, out: &mut dyn Write, progress: &dyn Progress) -> Result<()> {
+fn run_sheet(sheet: &Sheet, args: &Args, out: &mut dyn Write, progress: &dyn Progress) -> Result<()> {
     if args.size.is_some() {
         return Err(Error::usage(format!("`{}` with --size", sheet.name), "none: it has its own sets"));
     }
@@ -232,7 +234,7 @@ impl Args {
     fn bench<'a>(&self, progress: &'a dyn Progress) -> Result<tables::Bench<'a>> {
         let effort = Effort { threads: self.threads, runs: self.runs };
         let largest = self.size.unwrap_or(DEFAULT_SIZE);
-        Ok(tables::Bench::new(largest, effort, crate::rates::known(None)?, progress))
+        Ok(tables::Bench::new(largest, effort, papir_plan::rates_file::known(None)?, progress))
     }
 
     /// What is asked for.
@@ -312,7 +314,7 @@ impl Args {
 }
 
 fn known(name: &str) -> Result<()> {
-    let names = subject::all().map(|subject| subject.name());
+    let names = subject::names()?;
     if names.contains(&name) {
         return Ok(());
     }
@@ -375,10 +377,10 @@ pub fn perform(work: Work<'_>, effort: Effort, progress: &dyn Progress) -> Resul
         Work::Schemes { schemes, records, record_bits, choice } => {
             let records = Synthetic::of(Shape::new(records, record_bits)?);
             let plan = Plan { records: &records, expected: &records, choice, effort };
-            let measure = |name: &&str| subject::by_name(name)?.measure(&plan, progress);
+            let measured = |name: &&str| measure(&*subject::by_name(name)?, &plan, progress);
             let (mut reports, mut without) = (Vec::new(), Vec::new());
             for name in schemes {
-                match measure(name) {
+                match measured(name) {
                     Ok(report) => reports.push(report),
                     // One that cannot is no reason to know nothing of the others.
                     Err(error @ (Error::Core(_) | Error::Usage { .. })) if schemes.len() > 1 => {
@@ -461,7 +463,7 @@ fn named() -> impl Iterator<Item = [&'static str; 3]> {
     let benchmarks = definitions::ALL.iter().map(|one| ["benchmark", one.name, one.what]);
     let tables = tables::all().map(|table| ["table", table.name, table.what]);
     let figures = figures::ALL.iter().map(|figure| ["figure", figure.name, figure.what]);
-    let sheets = sheet::all()
+    let sheets = depir::all_sheets()
         .map(|sheet| [if sheet.kind == Kind::Table { "table" } else { "figure" }, sheet.name, sheet.what]);
     benchmarks.chain(tables).chain(figures).chain(sheets)
 }

@@ -1,4 +1,4 @@
-//! Stopwatches: for the stages that setup announces, and for the parts of an answer.
+//! Stopwatch for the stages of a setup or an answer, and medians of times.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
@@ -43,6 +43,13 @@ impl Progress for StageClock<'_> {
     }
 }
 
+/// The median: the mean of the middle two for an even number of values, zero for none.
+pub(crate) fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let middle = |i: usize| values.get(i).copied().unwrap_or_default();
+    (middle(values.len().saturating_sub(1) / 2) + middle(values.len() / 2)) / 2.0
+}
+
 /// What `work` gives, and its seconds.
 pub(crate) fn timed<T>(work: impl FnOnce() -> T) -> (T, f64) {
     let start = Instant::now();
@@ -50,27 +57,10 @@ pub(crate) fn timed<T>(work: impl FnOnce() -> T) -> (T, f64) {
     (result, start.elapsed().as_secs_f64())
 }
 
-/// Times the parts of one answer.
-#[derive(Debug, Default)]
-pub struct Laps {
-    laps: Vec<(&'static str, f64)>,
-}
-
-impl Laps {
-    /// Runs and times one part; parts of one name add up.
-    pub fn time<T>(&mut self, name: &'static str, part: impl FnOnce() -> T) -> T {
-        let (result, seconds) = timed(part);
-        match self.laps.iter_mut().find(|lap| lap.0 == name) {
-            Some(lap) => lap.1 += seconds,
-            None => self.laps.push((name, seconds)),
-        }
-        result
-    }
-
-    /// Seconds of each part, in order.
-    pub fn laps(&self) -> &[(&'static str, f64)] {
-        &self.laps
-    }
+/// What `work` gives, and its milliseconds.
+pub(crate) fn milliseconds<T>(work: impl FnOnce() -> T) -> (T, f64) {
+    let (result, seconds) = timed(work);
+    (result, 1e3 * seconds)
 }
 
 #[cfg(test)]
@@ -81,6 +71,15 @@ mod tests {
     use papir_core::NoProgress;
 
     use super::*;
+
+    #[test]
+    fn medians() {
+        for (values, expected) in
+            [(vec![], 0.0), (vec![3.0], 3.0), (vec![9.0, 1.0], 5.0), (vec![9.0, 1.0, 2.0], 2.0)]
+        {
+            assert!((median(values.clone()) - expected).abs() < 1e-12, "{values:?}");
+        }
+    }
 
     #[test]
     fn stages_share_the_whole_time() {
@@ -95,17 +94,6 @@ mod tests {
         assert_eq!(names, ["encode", "pack"]);
         assert!(stages[0].1 >= 0.02 && stages[1].1 >= 0.04, "{stages:?}");
         assert!((stages[0].1 + stages[1].1 - all).abs() < 1e-9, "{stages:?} of {all}");
-    }
-
-    #[test]
-    fn laps_of_one_name_add_up() {
-        let mut laps = Laps::default();
-        let nap = || sleep(Duration::from_millis(2));
-        for name in ["a", "b", "a"] {
-            laps.time(name, nap);
-        }
-        let [("a", a), ("b", b)] = laps.laps() else { unreachable!("{:?}", laps.laps()) };
-        assert!(*a >= 0.004 && *b >= 0.002, "{a} {b}");
     }
 
     #[test]

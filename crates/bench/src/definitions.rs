@@ -1,9 +1,8 @@
 //! The benchmarks that have a name, as data.
 
-use papir_core::Goal;
+use papir_core::{Choice, Goal};
 
 use crate::compress::Extent;
-use crate::subject::Choice;
 use crate::{batch, depir, newton, psi};
 
 /// What a benchmark does.

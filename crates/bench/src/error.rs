@@ -10,6 +10,9 @@ pub enum Error {
     /// The scheme or the records refused.
     #[error(transparent)]
     Core(#[from] papir_core::Error),
+    /// A size or a file of rates was refused.
+    #[error(transparent)]
+    Plan(#[from] papir_plan::Error),
     /// `PAPIR_BACKEND` names what this machine cannot run.
     #[error(transparent)]
     Backend(#[from] papir_kernels::BackendError),
@@ -42,5 +45,10 @@ impl Error {
     /// An [`Error::Usage`].
     pub(crate) fn usage(found: impl ToString, expected: impl ToString) -> Self {
         Self::Usage { found: found.to_string(), expected: expected.to_string() }
+    }
+
+    /// An [`Error::Usage`] for parameters that a scheme or a part of it refused.
+    pub(crate) fn refused(error: impl ToString) -> Self {
+        Self::usage("the parameters of a benchmark", error)
     }
 }

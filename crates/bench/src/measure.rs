@@ -4,25 +4,49 @@ use std::collections::HashSet;
 use std::time::Instant;
 
 use getrandom::SysRng;
-use papir_core::codec::Writer;
-use papir_core::envelope::{self, Header, Kind};
-use papir_core::erased::{Erased, ErasedClient, ErasedScheme, ErasedState};
-use papir_core::scheme::{Parameters, Server, Session, Wire};
+use papir_core::envelope;
+use papir_core::erased::{ErasedClient, ErasedKeys, ErasedScheme, ErasedServer, ErasedSession, ErasedState};
 use papir_core::sections::SectionSink;
 use papir_core::{
-    Description, Error as CoreError, NoProgress, NotPrivate, OwnerKey, Progress, Records, Sizes, Version,
+    Candidate, Choice, Description, Error as CoreError, NoProgress, OwnerKey, Progress, Records, Sizes,
     read_record,
 };
 use papir_kernels::Backend;
 use rand_core::{Rng, UnwrapErr};
 
 use crate::bandwidth::Bandwidth;
-use crate::clock::{Laps, StageClock};
+use crate::clock::StageClock;
+use crate::clock::median;
 use crate::memory::{self, Resident};
 use crate::report::{Report, Stages};
-use crate::size::display;
-use crate::subject::{Choice, Measured, Part};
+use crate::subject::candidate;
 use crate::{Error, Result};
+use papir_plan::units::bytes as display;
+
+/// What a stage of setup makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    /// The encoded database.
+    Encode,
+    /// The hint that clients download.
+    Hint,
+    /// What only the server uses.
+    Material,
+}
+
+impl Part {
+    /// The part that a stage of this name makes, in a scheme whose clients download a hint or do
+    /// not.
+    fn of(stage: &str, hint: bool) -> Option<Self> {
+        match stage {
+            "encode" | "encrypt" | "copy records" | "prepare buckets" => Some(Self::Encode),
+            "hint" if hint => Some(Self::Hint),
+            "hint" | "residues" | "masks" | "digits" | "pack" => Some(Self::Material),
+            "factorials" | "transform" | "convolve" | "lift" => Some(Self::Material),
+            _ => None,
+        }
+    }
+}
 
 /// One measurement.
 #[derive(Clone, Copy)]
@@ -71,39 +95,36 @@ impl Effort {
 /// # Errors
 /// Those of the scheme; [`Error::Backend`], [`Error::Threads`], or [`Error::Usage`] for threads, runs
 /// or memory out of range.
-pub fn measure<S: Measured>(plan: &Plan<'_>, progress: &dyn Progress) -> Result<Report> {
+pub fn measure(scheme: &dyn ErasedScheme, plan: &Plan<'_>, progress: &dyn Progress) -> Result<Report> {
     let backend = Backend::try_from_env()?;
     plan.effort.pool()?.install(|| {
-        let prepared = Prepared::<S>::setup(plan, progress)?;
+        let prepared = Prepared::setup(scheme, plan, progress)?;
         progress.stage("queries", plan.effort.runs as u64 + 1);
         let tally = prepared.queries(plan, progress)?;
         Ok(prepared.report(plan, backend, &tally))
     })
 }
 
-/// The middle value, between the middle two of an even number; zero of none.
-pub(crate) fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let middle = |i: usize| values.get(i).copied().unwrap_or_default();
-    (middle(values.len().saturating_sub(1) / 2) + middle(values.len() / 2)) / 2.0
-}
-
-/// A prepared database and what preparing it took.
-struct Prepared<S: Measured> {
-    server: S::Server,
-    /// In schemes over encrypted databases.
-    owner: Option<OwnerKey>,
-    version: Version,
+/// A prepared database, and what its setup took.
+struct Prepared {
+    scheme: Box<dyn ErasedScheme>,
+    server: Box<dyn ErasedServer>,
     stages: Vec<(String, f64)>,
     offline: f64,
     resident: Option<Resident>,
 }
 
-/// What the server holds for the client of a scheme with keys or tickets.
-struct Account<S: Measured> {
+/// State, keys and ticket of a registered client.
+struct Registration {
     state: ErasedState,
-    keys: S::ClientKeys,
-    ticket: Option<S::Ticket>,
+    keys: ErasedKeys,
+    ticket: Option<Vec<u8>>,
+}
+
+impl Registration {
+    fn session(&self) -> ErasedSession<'_> {
+        ErasedSession { keys: Some(&self.keys), ticket: self.ticket.as_deref() }
+    }
 }
 
 /// What the queries gave, run by run; the warm-up counts for `correct` and memory only.
@@ -116,41 +137,39 @@ struct Tally {
     query: Vec<f64>,
     answer: Vec<f64>,
     extract: Vec<f64>,
-    laps: Vec<Vec<(&'static str, f64)>>,
+    laps: Vec<Vec<(String, f64)>>,
     upload: usize,
     download: usize,
     resident: Option<u64>,
     wrong: usize,
 }
 
-impl<S: Measured> Prepared<S> {
-    fn setup(plan: &Plan<'_>, progress: &dyn Progress) -> Result<Self> {
-        let params = S::params(plan.records.shape(), plan.choice)?;
-        check_memory(&params.describe())?;
+impl Prepared {
+    fn setup(scheme: &dyn ErasedScheme, plan: &Plan<'_>, progress: &dyn Progress) -> Result<Self> {
+        let shape = plan.records.shape();
         let mut rng = UnwrapErr(SysRng);
-        // A benchmark is the owner of records that it makes up.
-        let owner = params.describe().limits.owner_key.then(|| OwnerKey::generate(&mut rng));
-        let params = match &owner {
-            Some(key) => params.with_owner_key(key)?,
-            None => params,
-        };
+        // A benchmark is the owner of the records that it makes up.
+        let owned = candidate(scheme, shape, plan.choice)?.description.limits.owner_key;
+        let owner = owned.then(|| OwnerKey::generate(&mut rng));
+        let scheme = scheme.with_owner_key(owner.as_ref());
+        let Candidate { description, parameters, .. } = candidate(&*scheme, shape, plan.choice)?;
+        check_memory(&description)?;
         let clock = StageClock::new(progress);
-        let server = S::Server::setup(params, plan.records, &mut rng, &clock)?;
+        let server = scheme.setup_candidate(&parameters, plan.records, &mut rng, &clock)?;
         let (stages, offline) = clock.stop();
         let resident = Resident::after_setup();
-        Ok(Self { server, owner, version: Version::random(&mut rng), stages, offline, resident })
+        Ok(Self { scheme, server, stages, offline, resident })
     }
 
     fn queries(&self, plan: &Plan<'_>, progress: &dyn Progress) -> Result<Tally> {
-        let client = self.client()?;
-        let mut account = self.register(client.as_ref())?;
+        let client = self.scheme.client(&self.server.public())?;
+        let mut registration = self.register(client.as_ref())?;
         let mut tally = Tally::default();
         let runs = plan.effort.runs + 1;
         // A ticket may take minutes: one query is answered again and again, as a retry is.
-        let (queries, answers) =
-            if self.server.params().describe().limits.tickets { (1, runs) } else { (runs, 1) };
+        let (queries, answers) = if self.server.describe().limits.tickets { (1, runs) } else { (runs, 1) };
         for (run, index) in indices(plan.records.shape().records(), queries).into_iter().enumerate() {
-            self.query(plan, (client.as_ref(), account.as_mut()), (index, answers), &mut tally)?;
+            self.query(plan, (client.as_ref(), registration.as_mut()), (index, answers), &mut tally)?;
             if run == 0 && queries > 1 {
                 tally.forget_times();
             }
@@ -159,41 +178,34 @@ impl<S: Measured> Prepared<S> {
         Ok(tally)
     }
 
-    fn client(&self) -> Result<Box<dyn ErasedClient>> {
-        let scheme = Erased::<S>::allowing_insecure(NotPrivate::acknowledged());
-        Ok(scheme.with_owner_key(self.owner.as_ref()).client(&self.public())?)
-    }
-
     /// Keys and state, in schemes that have them.
-    fn register(&self, client: &dyn ErasedClient) -> Result<Option<Account<S>>> {
-        let Some((state, sealed)) = client.register(&mut UnwrapErr(SysRng))? else {
+    fn register(&self, client: &dyn ErasedClient) -> Result<Option<Registration>> {
+        let Some((state, keys)) = client.register(&mut UnwrapErr(SysRng))? else {
             return Ok(None);
         };
-        let payload = envelope::open_version(&sealed, Kind::Keys, S::ID, self.version)?;
-        let keys = S::ClientKeys::decode(self.server.params(), payload)?;
-        Ok(Some(Account { state, keys, ticket: None }))
+        Ok(Some(Registration { state, keys: self.server.accept_keys(&keys)?, ticket: None }))
     }
 
-    /// The ticket of the next query on the server, and on the client what it can do ahead.
+    /// Prepares the ticket of the next query on the server, and on the client what can be done ahead.
     fn prepare(
         &self,
         client: &dyn ErasedClient,
-        account: &mut Account<S>,
+        registration: &mut Registration,
         hold: bool,
         tally: &mut Tally,
     ) -> Result<()> {
-        let (start, mut held) = (Instant::now(), None);
-        if let Some(number) = client.next_ticket(&account.state)? {
-            let ticket = self.server.ticket(&account.keys, number, &NoProgress)?;
+        let start = Instant::now();
+        if let Some(number) = client.next_ticket(&registration.state)? {
+            let ticket = self.server.ticket(&registration.keys, number, &NoProgress)?;
             tally.ticket = Some(start.elapsed().as_secs_f64());
-            let bytes = ticket.encode(self.server.params());
-            tally.ticket_bytes = Some(bytes.len() as u64);
-            account.ticket = Some(ticket);
-            held = hold.then_some(bytes);
+            tally.ticket_bytes = Some(ticket.len() as u64);
+            registration.ticket = Some(ticket);
         }
         let start = Instant::now();
-        held.map_or(Ok(()), |ticket| client.hold(&mut account.state, &ticket))?;
-        client.prepare(&mut account.state, 1, &NoProgress)?;
+        if let (true, Some(ticket)) = (hold, &registration.ticket) {
+            client.hold(&mut registration.state, ticket)?;
+        }
+        client.prepare(&mut registration.state, 1, &NoProgress)?;
         tally.client_cold = Some(start.elapsed().as_secs_f64());
         Ok(())
     }
@@ -202,22 +214,22 @@ impl<S: Measured> Prepared<S> {
     fn query(
         &self,
         plan: &Plan<'_>,
-        (client, mut account): (&dyn ErasedClient, Option<&mut Account<S>>),
+        (client, mut registration): (&dyn ErasedClient, Option<&mut Registration>),
         (index, answers): (u64, usize),
         tally: &mut Tally,
     ) -> Result<()> {
-        if let Some(account) = &mut account {
+        if let Some(registration) = &mut registration {
             let hold = matches!(plan.choice, Choice::Registered { hold: true, .. });
-            self.prepare(client, account, hold, tally)?;
+            self.prepare(client, registration, hold, tally)?;
         }
         let start = Instant::now();
-        let state = account.as_mut().map(|account| &mut account.state);
+        let state = registration.as_mut().map(|registration| &mut registration.state);
         let (secret, query) = client.query(state, &[index], &mut UnwrapErr(SysRng))?;
         tally.query.push(start.elapsed().as_secs_f64());
         let mut answer = Vec::new();
         for run in 0..answers {
             self.read(&mut tally.reads)?;
-            answer = self.timed_answer(account.as_deref(), &query, tally)?;
+            answer = self.answer(registration.as_deref(), &query, tally)?;
             if run == 0 && answers > 1 {
                 tally.forget_answers();
             }
@@ -232,61 +244,52 @@ impl<S: Measured> Prepared<S> {
         Ok(())
     }
 
-    fn timed_answer(&self, account: Option<&Account<S>>, query: &[u8], tally: &mut Tally) -> Result<Vec<u8>> {
+    /// Times [`ErasedServer::answer_many`] of one query: the call that the service makes.
+    fn answer(
+        &self,
+        registration: Option<&Registration>,
+        query: &[u8],
+        tally: &mut Tally,
+    ) -> Result<Vec<u8>> {
         let mut resident = self.resident;
         if let Some(resident) = &mut resident {
             resident.before_answer();
         }
-        let mut laps = Laps::default();
-        let start = Instant::now();
-        let answer = self.answer(account, query, &mut laps)?;
-        tally.answer.push(start.elapsed().as_secs_f64());
+        let session = registration.map_or_else(ErasedSession::default, Registration::session);
+        let clock = StageClock::new(&NoProgress);
+        let answer = self.server.answer_many(&[(session, query)], &clock).pop();
+        let (laps, seconds) = clock.stop();
+        let missing = CoreError::Length { what: "a batch of answers", found: 0, expected: 1 };
+        let answer = answer.unwrap_or(Err(missing))?;
+        tally.answer.push(seconds);
         tally.resident = tally.resident.max(resident.map(|resident| resident.bytes()));
-        tally.laps.push(laps.laps().to_vec());
+        tally.laps.push(summed(laps));
         Ok(answer)
-    }
-
-    /// From the query's bytes to the answer's, as the service does.
-    fn answer(
-        &self,
-        account: Option<&Account<S>>,
-        query: &[u8],
-        laps: &mut Laps,
-    ) -> Result<Vec<u8>, CoreError> {
-        let params = self.server.params();
-        let query = laps.time("parse", || {
-            let payload = envelope::open_version(query, Kind::Query, S::ID, self.version)?;
-            S::Query::decode(params, payload)
-        })?;
-        let session = Session {
-            keys: account.map(|account| &account.keys),
-            ticket: account.and_then(|account| account.ticket.as_ref()),
-        };
-        let answer = S::answer(&self.server, session, &query, laps)?;
-        Ok(laps.time("seal", || envelope::seal(&self.header(Kind::Answer), &answer.encode(params))))
-    }
-
-    fn header(&self, kind: Kind) -> Header {
-        Header { kind, scheme: S::ID, version: self.version }
-    }
-
-    fn public(&self) -> Vec<u8> {
-        let params = self.server.params();
-        let mut writer = Writer::new();
-        writer.bytes(&params.encode()).raw(&self.server.public().encode(params));
-        envelope::seal(&self.header(Kind::Public), &writer.finish())
     }
 
     /// Reads the encoded database in every way, where it lies.
     fn read(&self, reads: &mut Bandwidth) -> Result<(), CoreError> {
-        let database = self.server.params().describe().sizes.database;
+        let Description { scheme, sizes, .. } = self.server.describe();
+        let database = sizes.database;
         let mut sink = ReadingSink { database, reads, found: false };
         self.server.save(&mut sink)?;
         if sink.found {
             return Ok(());
         }
-        Err(CoreError::MissingSection { name: format!("of the {database} bytes of {}'s database", S::NAME) })
+        Err(CoreError::MissingSection { name: format!("of the {database} bytes of {scheme}'s database") })
     }
+}
+
+/// Stages of one name added up, in the order of their first appearance.
+fn summed(stages: Vec<(String, f64)>) -> Vec<(String, f64)> {
+    let mut sums: Vec<(String, f64)> = Vec::new();
+    for (name, seconds) in stages {
+        match sums.iter_mut().find(|sum| sum.0 == name) {
+            Some(sum) => sum.1 += seconds,
+            None => sums.push((name, seconds)),
+        }
+    }
+    sums
 }
 
 /// Takes no section; reads the one that is the database.
@@ -356,29 +359,29 @@ impl Tally {
     /// Medians of the parts of an answer, in ms.
     fn stages(&self) -> Stages {
         let first = self.laps.first().map(Vec::as_slice).unwrap_or_default();
-        let stage = |(i, (name, _)): (usize, &(&'static str, f64))| {
+        let stage = |(i, (name, _)): (usize, &(String, f64))| {
             let seconds = self.laps.iter().filter_map(|laps| laps.get(i)).map(|lap| lap.1).collect();
-            (*name, 1e3 * median(seconds))
+            (name.clone(), 1e3 * median(seconds))
         };
         Stages(first.iter().enumerate().map(stage).collect())
     }
 }
 
-impl<S: Measured> Prepared<S> {
+impl Prepared {
     /// Seconds that setup spent on a part.
     fn part(&self, part: Part) -> f64 {
-        let stages = self.stages.iter().filter(|(name, _)| S::part(name) == Some(part));
+        let hint = self.server.describe().sizes.hint > 0;
+        let stages = self.stages.iter().filter(|(name, _)| Part::of(name, hint) == Some(part));
         stages.fold(0.0, |sum, stage| sum + stage.1)
     }
 
     fn report(&self, plan: &Plan<'_>, backend: Backend, tally: &Tally) -> Report {
-        let Description { sizes, security, failure_log2, shape, limits, .. } =
-            self.server.params().describe();
+        let Description { scheme, sizes, security, failure_log2, shape, limits, .. } = self.server.describe();
         let milliseconds = |seconds: &Vec<f64>| 1e3 * median(seconds.clone());
         let (read, answer) = (tally.reads.seconds(), median(tally.answer.clone()));
         let query_bytes = tally.upload as u64 - sizes.query_keys;
         Report {
-            scheme: S::NAME,
+            scheme,
             records: shape.records(),
             record_bytes: shape.record_bytes() as u64,
             threads: plan.effort.threads,
@@ -419,12 +422,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn medians() {
-        for (values, expected) in
-            [(vec![], 0.0), (vec![3.0], 3.0), (vec![9.0, 1.0], 5.0), (vec![9.0, 1.0, 2.0], 2.0)]
-        {
-            assert!((median(values.clone()) - expected).abs() < 1e-12, "{values:?}");
-        }
+    fn laps_of_one_name_add_up() {
+        let stages = [("a", 1.0), ("b", 2.0), ("a", 4.0)].map(|(name, seconds)| (name.to_owned(), seconds));
+        assert_eq!(summed(stages.to_vec()), [("a".to_owned(), 5.0), ("b".to_owned(), 2.0)]);
     }
 
     #[test]

@@ -20,10 +20,11 @@ use rand_core::{Rng, UnwrapErr};
 use rayon::prelude::*;
 use serde::Serialize;
 
-use crate::measure::{Effort, median};
+use crate::clock::median;
+use crate::measure::Effort;
 use crate::report::write_columns;
-use crate::size::display;
 use crate::{Error, Result};
+use papir_plan::units::bytes as display;
 
 /// The most encryptions: 2¹⁶, whose CDKS digits fill 3 GiB.
 const MAX_CIPHERTEXTS: usize = 1 << 16;

@@ -5,7 +5,7 @@ use std::io::Write;
 use serde::{Serialize, Serializer};
 
 use crate::Result;
-use crate::size::display;
+use papir_plan::units::bytes as display;
 
 /// What one measurement found; the crate's page says what each field is.
 #[derive(Clone, Debug, Serialize)]
@@ -52,11 +52,11 @@ pub struct Report {
 
 /// The parts of an answer in order, in ms.
 #[derive(Clone, Debug, Default)]
-pub struct Stages(pub Vec<(&'static str, f64)>);
+pub struct Stages(pub Vec<(String, f64)>);
 
 impl Serialize for Stages {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().copied())
+        serializer.collect_map(self.0.iter().map(|(name, ms)| (name, ms)))
     }
 }
 
@@ -110,7 +110,7 @@ fn seconds(value: f64) -> String {
 fn stage_lines(reports: &[Report]) -> Vec<Vec<String>> {
     let mut names: Vec<&str> = Vec::new();
     for (name, _) in reports.iter().flat_map(|report| &report.stages.0) {
-        if !names.contains(name) {
+        if !names.contains(&name.as_str()) {
             names.push(name);
         }
     }

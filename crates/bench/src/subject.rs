@@ -1,184 +1,44 @@
-//! The schemes as a benchmark drives them: typed, so that the parts of an answer can be timed.
+//! Schemes by name, and their parameters for a choice.
 
-use std::marker::PhantomData;
+use papir_core::erased::ErasedScheme;
+use papir_core::{Candidate, Choice, Error as CoreError, NotPrivate, Shape};
+use papir_schemes::registry;
 
-use papir_core::scheme::{Parameters, Scheme, Server, Session};
-use papir_core::{Description, Error as CoreError, Goal, Progress, Shape};
-use papir_schemes::batched::Batched;
-use papir_schemes::depir::Depir;
-use papir_schemes::double::Double;
-use papir_schemes::encrypted::Encrypted;
-use papir_schemes::inspire::Inspire;
-use papir_schemes::inspire0::Inspire0;
-use papir_schemes::inspire2::Inspire2;
-use papir_schemes::newton::{Newton, Registered, Symmetric};
-use papir_schemes::pirouette::Pirouette;
-use papir_schemes::plain::Plain;
-use papir_schemes::respire::Respire;
-use papir_schemes::simple::Simple;
-use papir_schemes::simpleypir::SimpleYpir;
-use papir_schemes::stacked::Stacked;
-use papir_schemes::ypir::Ypir;
-use papir_schemes::zip::Zip;
-use papir_schemes::zipdouble::ZipDouble;
+use crate::{Error, Result};
 
-use crate::clock::Laps;
-use crate::measure::{Plan, measure};
-use crate::{Report, Result};
-
-/// What parameters are wanted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Choice {
-    /// The scheme's choice for a goal.
-    Goal(Goal),
-    /// This first dimension: so many columns.
-    Columns(u64),
-    /// The scheme's choice for a goal, where clients register.
-    Registered {
-        /// What for.
-        goal: Goal,
-        /// Bits of the LWE key in one number of a query; the scheme's choice without.
-        key_bits: Option<usize>,
-        /// Whether clients hold their tickets.
-        hold: bool,
-    },
-    /// So many columns, their first level packed in units of so many 16-bit words: N/t and γ₀ of
-    /// InsPIRe⁽²⁾.
-    Packed {
-        /// N/t.
-        columns: u64,
-        /// γ₀.
-        words: u64,
-    },
-}
-
-/// What a stage of setup makes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
-    /// The encoded database.
-    Encode,
-    /// What clients download.
-    Hint,
-    /// What only the server uses.
-    Material,
-}
-
-/// A scheme that can be measured.
-pub trait Measured: Scheme {
-    /// Parameters for a shape.
-    ///
-    /// # Errors
-    /// Those of the scheme's constructors, [`crate::Error::Usage`] for a dimension that it does not have.
-    fn params(shape: Shape, choice: Choice) -> Result<Self::Params>;
-
-    /// What a stage that setup announces makes; `None` for a name that is not known here.
-    fn part(stage: &str) -> Option<Part> {
-        match stage {
-            "encode" | "copy records" => Some(Part::Encode),
-            "hint" => Some(Part::Hint),
-            "pack" => Some(Part::Material),
-            _ => None,
-        }
-    }
-
-    /// Answers a query stage by stage.
-    ///
-    /// # Errors
-    /// As [`Server::answer`].
-    fn answer(
-        server: &Self::Server,
-        session: Session<'_, Self>,
-        query: &Self::Query,
-        laps: &mut Laps,
-    ) -> Result<Self::Answer, CoreError> {
-        laps.time("answer", || server.answer(session, query))
-    }
-}
-
-/// A [`Measured`] scheme behind a trait object.
-pub trait Subject: Sync {
-    /// The name on the command line.
-    fn name(&self) -> &'static str;
-
-    /// What its parameters would give.
-    ///
-    /// # Errors
-    /// As [`Measured::params`].
-    fn describe(&self, shape: Shape, choice: Choice) -> Result<Description>;
-
-    /// Measures it.
-    ///
-    /// # Errors
-    /// As [`measure`].
-    fn measure(&self, plan: &Plan<'_>, progress: &dyn Progress) -> Result<Report>;
-}
-
-/// A [`Measured`] scheme as a [`Subject`].
-struct Of<S>(PhantomData<fn() -> S>);
-
-impl<S: Measured> Subject for Of<S> {
-    fn name(&self) -> &'static str {
-        S::NAME
-    }
-
-    fn describe(&self, shape: Shape, choice: Choice) -> Result<Description> {
-        Ok(S::params(shape, choice)?.describe())
-    }
-
-    fn measure(&self, plan: &Plan<'_>, progress: &dyn Progress) -> Result<Report> {
-        measure::<S>(plan, progress)
-    }
-}
-
-/// Every scheme of the registry.
-pub fn all() -> [&'static dyn Subject; 18] {
-    const PLAIN: &dyn Subject = &Of::<Plain>(PhantomData);
-    const SIMPLE: &dyn Subject = &Of::<Simple>(PhantomData);
-    const INSPIRE: &dyn Subject = &Of::<Inspire>(PhantomData);
-    const DOUBLE: &dyn Subject = &Of::<Double>(PhantomData);
-    const INSPIRE_2: &dyn Subject = &Of::<Inspire2>(PhantomData);
-    const INSPIRE_0: &dyn Subject = &Of::<Inspire0>(PhantomData);
-    const YPIR: &dyn Subject = &Of::<Ypir>(PhantomData);
-    const SIMPLE_YPIR: &dyn Subject = &Of::<SimpleYpir>(PhantomData);
-    const ZIP: &dyn Subject = &Of::<Zip>(PhantomData);
-    const NEWTON: &dyn Subject = &Of::<Newton<Registered>>(PhantomData);
-    const NEWTON_SYM: &dyn Subject = &Of::<Newton<Symmetric>>(PhantomData);
-    const ZIP_DOUBLE: &dyn Subject = &Of::<ZipDouble>(PhantomData);
-    const INSPIRE_BATCH: &dyn Subject = &Of::<Batched<Stacked>>(PhantomData);
-    const PIROUETTE: &dyn Subject = &Of::<Pirouette>(PhantomData);
-    const RESPIRE: &dyn Subject = &Of::<Respire>(PhantomData);
-    const ENCRYPTED: &dyn Subject = &Of::<Encrypted>(PhantomData);
-    const DEPIR: &dyn Subject = &Of::<Depir>(PhantomData);
-    const SIMPLE_BATCH: &dyn Subject = &Of::<Batched<Simple>>(PhantomData);
-    [
-        PLAIN,
-        SIMPLE,
-        INSPIRE,
-        DOUBLE,
-        INSPIRE_2,
-        INSPIRE_0,
-        YPIR,
-        SIMPLE_YPIR,
-        ZIP,
-        NEWTON,
-        NEWTON_SYM,
-        ZIP_DOUBLE,
-        INSPIRE_BATCH,
-        SIMPLE_BATCH,
-        PIROUETTE,
-        RESPIRE,
-        ENCRYPTED,
-        DEPIR,
-    ]
-}
-
-/// The scheme of this name.
+/// The scheme of this name, private or not: a benchmark queries records that it made up.
 ///
 /// # Errors
 /// [`CoreError::UnknownScheme`].
-pub fn by_name(name: &str) -> Result<&'static dyn Subject> {
-    all().into_iter().find(|subject| subject.name() == name).ok_or_else(|| {
-        let expected = all().map(|subject| subject.name()).join(", ");
-        CoreError::UnknownScheme { found: name.to_owned(), expected }.into()
+pub fn by_name(name: &str) -> Result<Box<dyn ErasedScheme>> {
+    papir_research::register()?;
+    Ok(registry::by_name(name)?.allow_insecure(NotPrivate::acknowledged()))
+}
+
+/// The names of all schemes.
+pub fn names() -> Result<Vec<&'static str>> {
+    papir_research::register()?;
+    Ok(registry::all().iter().map(|scheme| scheme.name()).collect())
+}
+
+/// A scheme's parameters for a choice.
+///
+/// # Errors
+/// As [`ErasedScheme::candidate`]; [`Error::Usage`] names the option that fixes what the scheme
+/// does not have.
+pub fn candidate(scheme: &dyn ErasedScheme, shape: Shape, choice: Choice) -> Result<Candidate> {
+    scheme.candidate(shape, choice).map_err(|error| match error {
+        CoreError::NoSuchParameter { scheme, .. } => no_such_option(scheme, choice),
+        other => other.into(),
     })
+}
+
+fn no_such_option(scheme: &str, choice: Choice) -> Error {
+    let (option, expected) = match choice {
+        Choice::Goal(_) => ("--goal", "none: it has no parameters to choose"),
+        Choice::Columns(_) => ("--dim0", "none: it has no first dimension to fix"),
+        Choice::Registered { .. } => ("--key-bits or --hold", "neither: its clients register no such keys"),
+        Choice::Packed { .. } => ("--gamma0", "none: it packs no first level in units"),
+    };
+    Error::usage(format!("{option} with {scheme}"), expected)
 }

@@ -46,6 +46,9 @@ impl Connecting {
     /// # Errors
     /// One line for a token that cannot be read or is none.
     pub(crate) fn options(&self, allow_not_private: bool) -> Result<Options, Failure> {
+        if allow_not_private {
+            papir_research::register()?;
+        }
         Ok(Options {
             database: self.database.clone(),
             allow_not_private,

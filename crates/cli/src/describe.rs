@@ -7,7 +7,7 @@ use papir_lookup::KeywordLayout;
 use papir_lookup::update::ChangeCounts;
 use papir_store::{BuildReport, KeywordSummary, Metadata, SectionInfo, UpdateReport};
 
-use crate::units;
+use papir_plan::units;
 
 /// Lines of a name and a value.
 pub(crate) type Lines = Vec<(String, String)>;
@@ -193,6 +193,7 @@ mod tests {
     fn a_plan_of_every_scheme_is_described() {
         // Short enough for every scheme.
         let shape = Shape::of_bytes(30_000, 8).unwrap();
+        papir_research::register().unwrap();
         for scheme in papir_schemes::registry::all() {
             let description = scheme.plan(shape, papir_core::Goal::Balanced).unwrap();
             let lines = database(&description, Version([1; 8]), None);

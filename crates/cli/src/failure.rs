@@ -1,8 +1,12 @@
-//! What goes wrong, as one line.
+//! Result of a subcommand.
 
 use std::fmt;
+use std::process::ExitCode;
 
-/// A failed command: prints as one line, whatever the cause printed.
+/// An exit code of the subcommand's own, or a failure that becomes exit code 2.
+pub(crate) type Outcome = Result<ExitCode, Failure>;
+
+/// A failed command. Prints as one line, whatever the cause prints.
 #[derive(Debug)]
 pub(crate) struct Failure(String);
 

@@ -11,24 +11,19 @@ mod keyed;
 mod lines;
 mod owner_key;
 mod plan_table;
-mod planner;
 mod remote;
 mod serve_config;
 mod sighting;
 mod spans;
 mod state_arguments;
-mod units;
 
 use std::io::Write;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
 use crate::commands::Command;
-use crate::failure::Failure;
-
-/// What a subcommand ends with: an exit code of its own, or a failure that becomes exit code 2.
-type Outcome = Result<ExitCode, Failure>;
+use crate::failure::{Failure, Outcome};
 
 /// Exit code of every failure.
 const FAILED: u8 = 2;
@@ -48,7 +43,7 @@ const EXAMPLES: &str = "Examples:
 
 fn main() -> ExitCode {
     let outcome = match Arguments::try_parse() {
-        Ok(arguments) => arguments.command.run(),
+        Ok(arguments) => arguments.command.run(Arguments::command),
         Err(error) => usage(&error),
     };
     outcome.unwrap_or_else(|failure| {

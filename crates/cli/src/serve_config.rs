@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::failure::Failure;
 use crate::remote;
 use crate::spans::Span;
-use crate::units::Bytes;
+use papir_plan::units::Bytes;
 
 /// What every variable starts with that sets an option.
 pub(crate) const VARIABLES: &str = "PAPIR_SERVE_";
@@ -333,6 +333,9 @@ impl Settings {
             burst: self.burst.unwrap_or_default(),
             per_client: self.per_client.unwrap_or_default(),
         };
+        if self.allow_not_private.unwrap_or_default() {
+            papir_research::register()?;
+        }
         let times = &default.protection;
         let protection = Protection {
             tls,

@@ -1,4 +1,4 @@
-//! The header around messages: who speaks, about which version, and a checksum.
+//! Envelope of messages: scheme, database version and checksum.
 //!
 //! ```text
 //! offset  bytes  field
@@ -12,6 +12,8 @@
 //!   24+n      8  first 8 bytes of BLAKE3 over everything before
 //! ```
 //! All numbers are little-endian. The checksum finds accidents, not forgeries.
+
+use std::str::FromStr;
 
 use crate::codec::Reader;
 use crate::{Error, Result, Version};
@@ -36,6 +38,20 @@ pub enum Kind {
     Keys = 4,
     /// What a registered client keeps; never sent.
     State = 5,
+}
+
+// Not in `version`: errors hold versions, so that module cannot return them.
+impl FromStr for Version {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let bad = || Error::malformed("a database version", text, "16 hexadecimal digits");
+        if text.len() != 16 || !text.bytes().all(|b| b.is_ascii_hexdigit()) {
+            return Err(bad());
+        }
+        let value = u64::from_str_radix(text, 16).map_err(|_| bad())?;
+        Ok(Self(value.to_be_bytes()))
+    }
 }
 
 /// The parts of a header that a receiver checks.

@@ -98,6 +98,14 @@ pub enum Error {
         /// Which condition failed, with figures.
         reason: String,
     },
+    /// A choice of parameters fixes one that the scheme does not have.
+    #[error("{scheme} has no {what}")]
+    NoSuchParameter {
+        /// The scheme's name.
+        scheme: &'static str,
+        /// The parameter.
+        what: &'static str,
+    },
     /// Parameters below the security that papir ships.
     #[error("insecure parameters: {found} bits, expected at least {expected}")]
     Insecure {
@@ -170,6 +178,7 @@ impl Error {
             Self::WrongVersion { .. } => "wrong_version",
             Self::UnknownScheme { .. } => "unknown_scheme",
             Self::Parameters { .. } => "no_parameters",
+            Self::NoSuchParameter { .. } => "no_such_parameter",
             Self::Insecure { .. } => "insecure",
             Self::NotPrivate { .. } => "not_private",
             Self::OwnerKey { .. } => "owner_key",

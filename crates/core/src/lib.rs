@@ -43,7 +43,7 @@ pub use progress::{NoProgress, Progress};
 pub use records::{
     Change, Record, RecordBuffer, Records, check_read, copy_packed, extract_bits, read_record,
 };
-pub use scheme::Goal;
+pub use scheme::{Choice, Goal};
 pub use shape::{MAX_RECORD_BITS, MAX_RECORDS, Shape};
 pub use sizes::{Candidate, Description, Limits, NotPrivate, Privacy, Security, Sizes, UpdateCost};
 pub use version::Version;

@@ -12,7 +12,8 @@ use rand_core::CryptoRng;
 use crate::cost::Counts;
 use crate::sections::{SectionSink, SectionSource};
 use crate::{
-    Change, Description, Error, NotPrivate, OwnerKey, Privacy, Progress, Record, Records, Result, Shape,
+    Change, Description, Error, NoProgress, NotPrivate, OwnerKey, Privacy, Progress, Record, Records, Result,
+    Shape,
 };
 
 /// What parameters are chosen for.
@@ -54,6 +55,45 @@ impl std::str::FromStr for Goal {
     }
 }
 
+/// How parameters are chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// The scheme's choice for a goal.
+    Goal(Goal),
+    /// A first dimension of this many columns.
+    Columns(u64),
+    /// The scheme's choice for a goal, for clients that register.
+    Registered {
+        /// The goal.
+        goal: Goal,
+        /// Bits of the LWE key in one number of a query; the scheme's choice if `None`.
+        key_bits: Option<usize>,
+        /// Whether clients hold their tickets.
+        hold: bool,
+    },
+    /// A first dimension of this many columns, its packs in units of this many 16-bit words: N/t
+    /// and γ₀ of InsPIRe⁽²⁾.
+    Packed {
+        /// N/t.
+        columns: u64,
+        /// γ₀.
+        words: u64,
+    },
+}
+
+impl Choice {
+    /// The error of a scheme that does not have what this choice fixes.
+    pub fn refused_by(self, scheme: &'static str) -> Error {
+        let what = match self {
+            Self::Goal(_) => "parameters for this goal",
+            Self::Columns(_) => "first dimension to fix",
+            Self::Registered { .. } => "registered LWE keys",
+            Self::Packed { .. } => "packed first level",
+        };
+        Error::NoSuchParameter { scheme, what }
+    }
+}
+
 /// Checked parameters of a scheme for one database shape. Secure by construction: a constructor
 /// refuses what the parameter table does not back with 128 bits.
 pub trait Parameters: Clone + Debug + Send + Sync + Sized + 'static {
@@ -62,6 +102,19 @@ pub trait Parameters: Clone + Debug + Send + Sync + Sized + 'static {
     /// # Errors
     /// [`Error::Parameters`] or [`Error::OutOfBounds`] when the scheme cannot take the shape.
     fn choose(shape: Shape, goal: Goal) -> Result<Self>;
+
+    /// The parameters of a choice. Without an implementation of its own, a scheme has choices by
+    /// goal only.
+    ///
+    /// # Errors
+    /// As [`Parameters::choose`], and [`Error::NoSuchParameter`] for a choice that fixes what the
+    /// scheme does not have.
+    fn with_choice(shape: Shape, choice: Choice) -> Result<Self> {
+        match choice {
+            Choice::Goal(goal) => Self::choose(shape, goal),
+            other => Err(other.refused_by(Self::choose(shape, Goal::Balanced)?.describe().scheme)),
+        }
+    }
 
     /// All parameters worth comparing for a shape; at least one. Where a scheme does not say
     /// otherwise, what it chooses for each goal, each once.
@@ -259,18 +312,24 @@ pub trait Server<S: Scheme>: Send + Sync + Sized + 'static {
     /// What clients start from.
     fn public(&self) -> &S::Public;
 
-    /// Answers one query with one read of the database.
+    /// Answers queries of different clients, in order, with one read of the database. Reports the
+    /// stages of the computation to `progress`; their names say nothing about a query.
     ///
     /// # Errors
-    /// [`Error::Session`] when the scheme needs what the session lacks.
-    fn answer(&self, session: Session<'_, S>, query: &S::Query) -> Result<S::Answer>;
+    /// [`Error::Session`] if a session lacks what the scheme needs; one failure fails the batch.
+    fn answer_many(
+        &self,
+        batch: Vec<(Session<'_, S>, &S::Query)>,
+        progress: &dyn Progress,
+    ) -> Result<Vec<S::Answer>>;
 
-    /// Answers queries of different clients that share one read of the database, in order.
+    /// Answers one query: [`Server::answer_many`] of one.
     ///
     /// # Errors
-    /// As [`Server::answer`]; one failure fails the batch.
-    fn answer_many(&self, batch: Vec<(Session<'_, S>, &S::Query)>) -> Result<Vec<S::Answer>> {
-        batch.into_iter().map(|(session, query)| self.answer(session, query)).collect()
+    /// As [`Server::answer_many`].
+    fn answer(&self, session: Session<'_, S>, query: &S::Query) -> Result<S::Answer> {
+        let answer = self.answer_many(vec![(session, query)], &NoProgress)?.pop();
+        answer.ok_or(Error::Length { what: "a batch of answers", found: 0, expected: 1 })
     }
 
     /// Whether keys that were made for an earlier version of this database serve this one as they

@@ -1,15 +1,12 @@
-//! Which preparation of a database a message belongs to.
+//! Version of a prepared database.
 
 use std::fmt;
-use std::str::FromStr;
 
 use rand_core::CryptoRng;
 
-use crate::{Error, Result};
-
-/// Names one prepared version of one database: eight random bytes drawn at setup.
+/// One prepared version of one database: eight random bytes drawn at setup.
 ///
-/// A query carries the version it was made for, an answer the one it came from. Printed as 16
+/// A query carries the version it was made for, an answer the one it came from. Its text form is 16
 /// hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Version(pub [u8; 8]);
@@ -30,18 +27,5 @@ impl fmt::Display for Version {
 impl fmt::Debug for Version {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Version({self})")
-    }
-}
-
-impl FromStr for Version {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        let bad = || Error::malformed("a database version", text, "16 hexadecimal digits");
-        if text.len() != 16 || !text.bytes().all(|b| b.is_ascii_hexdigit()) {
-            return Err(bad());
-        }
-        let value = u64::from_str_radix(text, 16).map_err(|_| bad())?;
-        Ok(Self(value.to_be_bytes()))
     }
 }

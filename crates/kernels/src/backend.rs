@@ -1,4 +1,4 @@
-//! Which instruction set the kernels use: detected once, forcible by environment.
+//! Detection and choice of the instruction set.
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -6,14 +6,13 @@ use std::sync::OnceLock;
 /// The environment variable that forces a backend: `portable`, `avx2` or `avx512`.
 pub const BACKEND_VARIABLE: &str = "PAPIR_BACKEND";
 
-/// An instruction set that this CPU was found to have.
+/// An instruction set of this CPU.
 ///
-/// A value proves the detection: there is no way to make one for a CPU that
-/// lacks the instructions.
+/// A value proves the detection: none can be constructed for instructions that the CPU lacks.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Backend(Kind);
 
-/// The folders of kernels.
+/// One kind for each folder of kernels.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Kind {
     Portable,
@@ -23,43 +22,44 @@ pub(crate) enum Kind {
     Avx512,
 }
 
-/// Why a backend that was asked for by name cannot be used.
+/// Error from choosing a backend by name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BackendError {
     /// No backend has this name.
     #[error("unknown backend {found:?}: expected portable, avx2 or avx512")]
     Unknown {
-        /// The name that was given.
+        /// The given name.
         found: String,
     },
-    /// The backend exists, but not on this CPU.
+    /// This CPU lacks instructions that the backend needs.
     #[error("backend {name} needs a CPU with {needs}; this one offers {offers}")]
     Unsupported {
-        /// The name that was given.
+        /// The given name.
         name: &'static str,
         /// The CPU features that the backend needs.
         needs: &'static str,
-        /// The best backend that this CPU has.
+        /// The best backend of this CPU.
         offers: Backend,
     },
 }
 
 impl Backend {
-    /// The backend that runs everywhere and defines what the kernels mean.
+    /// The backend that runs on every CPU and defines the results of the kernels.
     pub const PORTABLE: Self = Self(Kind::Portable);
 
-    /// The backend in use: `PAPIR_BACKEND` where it names one that this CPU has,
-    /// else the best detected. Decided once.
+    /// Returns the backend in use: the one that `PAPIR_BACKEND` names if this CPU has it, otherwise
+    /// the best one detected. The choice is made once.
     pub fn current() -> Self {
         static CURRENT: OnceLock<Backend> = OnceLock::new();
         *CURRENT.get_or_init(|| Self::try_from_env().unwrap_or_else(|_| Self::detect()))
     }
 
-    /// Reads `PAPIR_BACKEND`; unset or empty means the best detected.
+    /// Reads `PAPIR_BACKEND`; if it is unset or empty, returns the best backend detected.
+    ///
+    /// [`Backend::current`] falls back silently, so programs call this at startup to report errors.
     ///
     /// # Errors
-    /// [`BackendError`] where the name is unknown or the CPU lacks the instructions.
-    /// A program calls this at its start, to tell its user; [`Backend::current`] falls back in silence.
+    /// [`BackendError`] if the name is unknown or the CPU lacks the instructions.
     pub fn try_from_env() -> Result<Self, BackendError> {
         match std::env::var_os(BACKEND_VARIABLE) {
             Some(name) if !name.is_empty() => Self::from_name(&name.to_string_lossy()),
@@ -67,10 +67,10 @@ impl Backend {
         }
     }
 
-    /// The backend of this name: `portable`, `avx2` or `avx512`.
+    /// Returns the backend of a name: `portable`, `avx2` or `avx512`.
     ///
     /// # Errors
-    /// [`BackendError`] where the name is unknown or the CPU lacks the instructions.
+    /// [`BackendError`] if the name is unknown or the CPU lacks the instructions.
     pub fn from_name(name: &str) -> Result<Self, BackendError> {
         let (name, needs) = match name {
             "portable" => return Ok(Self::PORTABLE),
@@ -84,18 +84,18 @@ impl Backend {
         found.ok_or_else(|| BackendError::Unsupported { name, needs, offers: Self::detect() })
     }
 
-    /// Every backend that this CPU has, portable first, the best last.
+    /// All backends of this CPU: portable first, the best last.
     pub fn available() -> Vec<Self> {
         let special = special_kinds().into_iter().map(Self);
         std::iter::once(Self::PORTABLE).chain(special).collect()
     }
 
-    /// The best backend that this CPU has.
+    /// The best backend of this CPU.
     pub fn detect() -> Self {
         Self::available().pop().unwrap_or(Self::PORTABLE)
     }
 
-    /// The name by which `PAPIR_BACKEND` knows it.
+    /// The name that `PAPIR_BACKEND` uses.
     pub const fn name(self) -> &'static str {
         match self.0 {
             Kind::Portable => "portable",
@@ -106,20 +106,20 @@ impl Backend {
         }
     }
 
-    /// The folder to take kernels from.
+    /// The folder that holds this backend's kernels.
     #[inline]
     pub(crate) const fn kind(self) -> Kind {
         self.0
     }
 }
 
-/// The backends of this CPU beside the portable one, the best last.
+/// The backends of this CPU other than the portable one, the best last.
 #[cfg(not(target_arch = "x86_64"))]
 fn special_kinds() -> Vec<Kind> {
     Vec::new()
 }
 
-/// The backends of this CPU beside the portable one, the best last.
+/// The backends of this CPU other than the portable one, the best last.
 #[cfg(target_arch = "x86_64")]
 fn special_kinds() -> Vec<Kind> {
     use std::arch::is_x86_feature_detected as has;
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_name_is_named_in_the_error() {
+    fn errors_quote_the_unknown_name() {
         let error = Backend::from_name("sse9").unwrap_err();
         assert_eq!(error.to_string(), "unknown backend \"sse9\": expected portable, avx2 or avx512");
     }

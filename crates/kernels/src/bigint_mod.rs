@@ -1,60 +1,59 @@
-//! Modular multiplication of wide integers, for batches of them.
+//! Modular arithmetic on batches of wide integers.
 //!
-//! A [`Modulus`] is any odd number of at most [`MAX_BITS`] bits, or the square of such
-//! a number ([`Modulus::of_square`]), which costs little more than half as much.
-//! Integers are little-endian words of 64 bits. *Elements* are residues in the form in
-//! which the backend multiplies: [`Modulus::limbs`] words each, one after another, no
-//! headers. [`Modulus::enter`] makes elements of integers, [`Modulus::leave`] makes
-//! integers of elements; in between nobody else reads them, since backends differ in
-//! their form and an element has more than one.
+//! A [`Modulus`] is any odd number of at most [`MAX_BITS`] bits, or the square of such a number
+//! ([`Modulus::of_square`]), which costs little more than half as much. Integers are little-endian
+//! words of 64 bits. *Elements* are residues in the backend's own form, [`Modulus::limbs`] words
+//! each, one after another. [`Modulus::enter`] converts integers to elements, and
+//! [`Modulus::leave`] converts them back. Other code must not interpret elements: their form
+//! differs between backends, and a residue has more than one.
 //!
-//! Nothing but the number of integers, their lengths and [`Modulus::multiply_selected`]'s
-//! indices decides which instructions run and which addresses they touch: modulus,
-//! elements and exponents may be secret. Copies made on the way are erased, as is the
-//! modulus when it is dropped.
+//! Modulus, elements and exponents may be secret. The instructions and addresses depend only on the
+//! number of integers, their lengths and the indices of [`Modulus::multiply_selected`].
+//! Intermediate copies are erased, as is the modulus when it is dropped.
 //!
 //! # Arithmetic
 //!
-//! Let m have n limbs of b bits and R = 2^(nb) with 64·m ≤ R. An element of an ordinary
-//! modulus m is a number below 2m that stands for a·R mod m, and a product is reduced
-//! by Montgomery's method (Math. Comp. 44, 1985) without a last subtraction:
-//! (x·y + q·m)/R < 2m for x, y < 2m and q < R.
+//! Let m have n limbs of b bits and let R = 2^(nb) with 64·m ≤ R. An element of an ordinary modulus
+//! m is a number below 2m that represents a·R mod m. Products are reduced by Montgomery's method
+//! (Math. Comp. 44, 1985) without a final subtraction: (x·y + q·m)/R < 2m for x, y < 2m and q < R.
 //!
-//! An element of the modulus m² is a pair (a, b) of numbers below 2m and stands for
-//! a + b·m. With a·c + q·m = r·R, which is the Montgomery reduction of a·c,
+//! An element of the modulus m² is a pair (a, b) of numbers below 2m that represents a + b·m. Let
+//! a·c + q·m = r·R be the Montgomery reduction of a·c. Then
 //!
 //! > (a + b·m)·(c + d·m)/R ≡ r + m·(a·d + b·c − q)/R  (mod m²),
 //!
-//! and the second digit is reduced modulo m in the same way. So a product modulo m²
-//! takes five n×n products of limbs (three of them, two for the reductions), where two
-//! 2n×2n products would be eight; a square takes three and a half of six.
+//! and the second digit is reduced modulo m in the same way. So a product modulo m² takes five n×n
+//! products of limbs (three, and two for the reductions) instead of the eight of two 2n×2n
+//! products; a square takes three and a half instead of six.
 //!
 //! # Backends
 //!
 //! - Portable, and AVX2, which has no wide multiply: limbs of 64 bits, one element at a time.
-//! - AVX-512: limbs of 52 bits (IFMA), eight elements side by side, one a lane. Batches
-//!   are cut into groups of eight; a lone element takes as long as eight.
+//! - AVX-512: limbs of 52 bits (IFMA), eight elements side by side, one per lane. Batches are split
+//!   into groups of eight; a single element takes as long as eight.
 //!
-//! Each implements an engine (`portable/bigint_mod.rs`, `x86_64/avx512/bigint_mod.rs`), which `batch`
-//! drives; `field` holds the constants, `radix` and `integer` serve the way in and out.
-//! A call sets up and erases room for a few groups: two microseconds that a batch hides.
+//! Each implements an engine (`portable/bigint_mod.rs`, `x86_64/avx512/bigint_mod.rs`), which
+//! `batch` drives; `field` holds the constants, `radix` and `integer` serve the way in and out. A
+//! call sets up and erases room for a few groups: two microseconds that a batch hides.
 //!
 //! # Cost
 //!
-//! Let a digit have n limbs. A product of two elements is 2n² products of limbs, n² of them
-//! for the reduction, and of a square modulus 5n²; a square is 1.5n² and 3.5n². On AVX-512
-//! a product of limbs is two instructions for eight elements, of which a core starts one or
-//! two a cycle: modulo the square of 3,072 bits (n = 60) at least 36,000 of them for eight
-//! products, 0.67 µs a product at two a cycle and 3.36 GHz. `examples/bigint_mod_times.rs` measures.
+//! Let a digit have n limbs. A product of two elements takes 2n² products of limbs, n² of them for
+//! the reduction, and 5n² for a square modulus; a square takes 1.5n² and 3.5n². On AVX-512 a
+//! product of limbs is two instructions for eight elements, and a core starts one or two of them
+//! per cycle. Modulo the square of a number of 3,072 bits (n = 60), eight products take at least
+//! 36,000 instructions: 0.67 µs a product at two per cycle and 3.36 GHz. `benches/bigint_mod.rs`
+//! measures it.
 
 use zeroize::Zeroizing;
 
-use crate::Backend;
+use crate::backend::Backend;
 use crate::portable::bigint_mod::Words;
 #[cfg(target_arch = "x86_64")]
 use crate::x86_64::avx512::bigint_mod::Ifma;
 
-pub(crate) mod batch;
+mod batch;
+pub(crate) mod engine;
 pub(crate) mod field;
 mod integer;
 mod linear;
@@ -66,30 +65,30 @@ pub use linear::MAX_SCALE;
 /// The most bits that a modulus, or the number that is squared, may have.
 pub const MAX_BITS: usize = 8192;
 
-/// Why a number cannot be a modulus.
+/// Error from [`Modulus::new`] and [`Modulus::of_square`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ModulusError {
     /// Montgomery's reduction needs an odd modulus.
     #[error("the modulus is even: expected an odd number")]
     Even,
-    /// Zero and one have no residues to speak of.
+    /// Zero and one are no useful moduli.
     #[error("the modulus is below 3")]
     TooSmall,
-    /// The number is longer than the kernels are made for.
+    /// The number exceeds [`MAX_BITS`] bits.
     #[error("the modulus has {found} bits: expected at most {MAX_BITS}")]
     TooWide {
-        /// The bits of the number given.
+        /// The bits of the given number.
         found: usize,
     },
 }
 
-/// A modulus with the constants of its arithmetic, for one backend.
+/// A modulus and the constants of its arithmetic, for one backend.
 pub struct Modulus {
     backend: Backend,
     field: Field,
 }
 
-/// Runs an expression with the engine of the modulus, by the name given.
+/// Evaluates an expression with the engine of a modulus bound to the given name.
 macro_rules! on_engine {
     ($modulus:expr, $engine:ident => $expression:expr) => {
         match $modulus.field.radix() {
@@ -99,7 +98,7 @@ macro_rules! on_engine {
             }
             #[cfg(target_arch = "x86_64")]
             Radix::Ifma => {
-                // SAFETY: the radix of a backend that exists only where its CPU features were detected.
+                // SAFETY: only a backend whose CPU features were detected has this radix.
                 let mut engine = unsafe { Ifma::new($modulus.backend, &$modulus.field) };
                 let $engine = &mut engine;
                 $expression
@@ -109,41 +108,41 @@ macro_rules! on_engine {
 }
 
 impl Modulus {
-    /// The modulus of these words, for the backend in use.
+    /// The modulus with these words, for the backend in use.
     ///
     /// # Errors
-    /// [`ModulusError`] where it is even, below 3 or above [`MAX_BITS`] bits.
+    /// [`ModulusError`] if it is even, below 3 or above [`MAX_BITS`] bits.
     pub fn new(words: &[u64]) -> Result<Self, ModulusError> {
         Self::new_with(Backend::current(), words)
     }
 
-    /// [`Modulus::new`] for the backend given.
+    /// [`Modulus::new`] for the given backend.
     ///
     /// # Errors
-    /// As [`Modulus::new`].
+    /// Same as [`Modulus::new`].
     pub fn new_with(backend: Backend, words: &[u64]) -> Result<Self, ModulusError> {
         let field = Field::new(Radix::of(backend), check(words)?, 1);
         Ok(Self { backend, field })
     }
 
-    /// The square of the number of these words as modulus, for the backend in use.
+    /// The modulus `root²`, for the backend in use.
     ///
     /// # Errors
-    /// [`ModulusError`] where the number is even, below 3 or above [`MAX_BITS`] bits.
+    /// [`ModulusError`] if the root is even, below 3 or above [`MAX_BITS`] bits.
     pub fn of_square(root: &[u64]) -> Result<Self, ModulusError> {
         Self::of_square_with(Backend::current(), root)
     }
 
-    /// [`Modulus::of_square`] for the backend given.
+    /// [`Modulus::of_square`] for the given backend.
     ///
     /// # Errors
-    /// As [`Modulus::of_square`].
+    /// Same as [`Modulus::of_square`].
     pub fn of_square_with(backend: Backend, root: &[u64]) -> Result<Self, ModulusError> {
         let field = Field::new(Radix::of(backend), check(root)?, 2);
         Ok(Self { backend, field })
     }
 
-    /// The backend that this modulus was made for.
+    /// The backend of this modulus.
     pub fn backend(&self) -> Backend {
         self.backend
     }
@@ -158,8 +157,8 @@ impl Modulus {
         self.field.modulus().len()
     }
 
-    /// Words of an integer below the number whose square the modulus is; of an ordinary
-    /// modulus, of the modulus itself.
+    /// Words of an integer below the root of a square modulus; for an ordinary modulus, below the
+    /// modulus itself.
     pub fn root_words(&self) -> usize {
         self.field.root().len()
     }
@@ -169,37 +168,39 @@ impl Modulus {
         self.field.one()
     }
 
-    /// Makes elements of integers of `words` words each, which need not be below the
-    /// modulus: every integer is reduced. The cost is two multiplications for each piece
-    /// of the modulus' length (for a square, of the root's length), or one if there is
-    /// only one.
+    /// Converts integers of `words` words each to elements. Integers may exceed the modulus; they
+    /// are reduced.
+    ///
+    /// The cost is two multiplications for each piece of the length of the modulus (for a square,
+    /// of the root), or one for a single piece.
     ///
     /// # Panics
-    /// Where `integers` is not as many integers as `elements` has elements, or `words` is 0.
+    /// If the numbers of integers and elements differ, or `words` is 0.
     pub fn enter(&self, integers: &[u64], words: usize, elements: &mut [u64]) {
         let count = self.count(elements);
-        assert!(words > 0, "integers of at least one word");
+        assert!(words > 0, "integers need at least one word");
         assert_eq!(integers.len(), count * words, "words of the integers");
         on_engine!(self, engine => batch::enter(engine, integers, words, elements));
     }
 
-    /// Makes integers below the modulus, [`Modulus::words`] words each, of elements.
+    /// Converts elements to integers below the modulus, of [`Modulus::words`] words each.
     ///
     /// # Panics
-    /// Where `integers` is not as many integers as `elements` has elements.
+    /// If the numbers of integers and elements differ.
     pub fn leave(&self, elements: &[u64], integers: &mut [u64]) {
         let count = self.count(elements);
         assert_eq!(integers.len(), count * self.words(), "words of the integers");
         on_engine!(self, engine => batch::leave(engine, elements, integers));
     }
 
-    /// Makes digits `low + high·root`, both below the root, of elements of a square
-    /// modulus; [`Modulus::root_words`] words each. With an element that is 1 modulo the
-    /// root, `high` is Paillier's function L: (x − 1)/root.
+    /// Converts elements of a square modulus to digits `low + high·root`, both below the root, of
+    /// [`Modulus::root_words`] words each.
+    ///
+    /// For an element that is 1 modulo the root, `high` is Paillier's function L: (x − 1)/root.
     ///
     /// # Panics
-    /// Where the modulus is not made by [`Modulus::of_square`], or `low` or `high` is not
-    /// as many integers as `elements` has elements.
+    /// If the modulus is not from [`Modulus::of_square`], or the numbers of digits and elements
+    /// differ.
     pub fn leave_digits(&self, elements: &[u64], low: &mut [u64], high: &mut [u64]) {
         let count = self.count(elements);
         assert_eq!(self.field.parts(), 2, "digits of a square modulus");
@@ -211,7 +212,7 @@ impl Modulus {
     /// `acc[e] *= by[e]` for all elements.
     ///
     /// # Panics
-    /// Where the lengths differ or are not whole elements.
+    /// If the lengths differ or are not those of whole elements.
     pub fn multiply(&self, acc: &mut [u64], by: &[u64]) {
         self.count(acc);
         assert_eq!(acc.len(), by.len(), "limbs of the factors");
@@ -222,7 +223,7 @@ impl Modulus {
     /// `acc[e] *= by` for all elements.
     ///
     /// # Panics
-    /// Where `acc` is not whole elements or `by` is not one.
+    /// If `acc` is not whole elements or `by` is not one.
     pub fn multiply_all(&self, acc: &mut [u64], by: &[u64]) {
         self.count(acc);
         assert_eq!(by.len(), self.limbs(), "limbs of the factor");
@@ -232,8 +233,8 @@ impl Modulus {
     /// `acc[e] *= table[indices[e]]` for all elements; the indices are public.
     ///
     /// # Panics
-    /// Where lengths are not whole elements, there is not one index for each element of
-    /// `acc`, or an index is outside the table.
+    /// If a length is not that of whole elements, the number of indices is not that of the elements
+    /// of `acc`, or an index is outside the table.
     pub fn multiply_selected(&self, acc: &mut [u64], table: &[u64], indices: &[u32]) {
         let (count, entries) = (self.count(acc), self.count(table));
         assert_eq!(indices.len(), count, "one index for each element");
@@ -247,7 +248,7 @@ impl Modulus {
     /// `acc[e] = acc[e]²` for all elements.
     ///
     /// # Panics
-    /// Where `acc` is not whole elements.
+    /// If `acc` is not whole elements.
     pub fn square(&self, acc: &mut [u64]) {
         self.square_repeatedly(acc, 1);
     }
@@ -255,36 +256,36 @@ impl Modulus {
     /// `acc[e] = acc[e]^(2^times)` for all elements; `times` is public.
     ///
     /// # Panics
-    /// Where `acc` is not whole elements.
+    /// If `acc` is not whole elements.
     pub fn square_repeatedly(&self, acc: &mut [u64], times: usize) {
         self.count(acc);
         on_engine!(self, engine => batch::square(engine, acc, times));
     }
 
-    /// `bases[e] = bases[e]^exponent` for all elements, where the exponent is the lowest
-    /// `bits` bits of `exponent`. Time and memory accesses depend on `bits` and the number
-    /// of bases only.
+    /// `bases[e] = bases[e]^x` for all elements, where x is the lowest `bits` bits of `exponent`.
+    ///
+    /// Time and memory accesses depend only on `bits` and the number of bases.
     ///
     /// # Panics
-    /// Where `bases` is not whole elements or `exponent` has fewer bits.
+    /// If `bases` is not whole elements or `exponent` has fewer bits.
     pub fn power(&self, bases: &mut [u64], exponent: &[u64], bits: usize) {
         self.count(bases);
         assert!(bits <= exponent.len() * 64, "{bits} bits of {} words", exponent.len());
         on_engine!(self, engine => batch::power(engine, bases, exponent, bits));
     }
 
-    /// `acc[e] += Σ scale·terms[e]` over the pairs of terms and scales, for all elements of an ordinary
-    /// modulus. Scales are public, and below [`MAX_SCALE`] in size.
+    /// `acc[e] += Σ scale·terms[e]` over the pairs of terms and scales, for all elements of an
+    /// ordinary modulus. Scales are public and below [`MAX_SCALE`] in absolute value.
     ///
     /// # Panics
-    /// Where the modulus is made by [`Modulus::of_square`], lengths differ or are not whole elements, or a
-    /// scale is too large.
+    /// If the modulus is from [`Modulus::of_square`], lengths differ or are not those of whole
+    /// elements, or a scale is too large.
     pub fn add_multiples<const N: usize>(&self, acc: &mut [u64], terms: [(&[u64], i64); N]) {
         self.count(acc);
         assert_eq!(self.field.parts(), 1, "sums modulo an ordinary modulus");
         for (elements, scale) in &terms {
             assert_eq!(acc.len(), elements.len(), "limbs of the terms");
-            assert!(scale.abs() < MAX_SCALE, "a scale below 2^30, not {scale}");
+            assert!(scale.abs() < MAX_SCALE, "scale {scale}: expected an absolute value below 2^30");
         }
         let (sums, limbs) = (linear::Sums::new(&self.field), self.limbs());
         for (e, acc) in acc.chunks_exact_mut(limbs).enumerate() {
@@ -299,7 +300,7 @@ impl Modulus {
     }
 }
 
-/// The words of a modulus without leading zeros, or what is wrong with it.
+/// The words of a modulus without leading zeros.
 fn check(words: &[u64]) -> Result<Zeroizing<Vec<u64>>, ModulusError> {
     let length = words.iter().rposition(|&word| word != 0).map_or(0, |last| last + 1);
     let words = &words[..length];

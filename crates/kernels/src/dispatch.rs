@@ -1,9 +1,9 @@
-//! The macros that tie a kernel's backends together.
+//! Dispatch of a kernel to the code of a backend.
 
-/// Calls `module::function(args…)` of the folder that `backend` names.
+/// Calls `module::function(args…)` in the folder of `backend`.
 ///
-/// The functions in the x86-64 folders carry `#[target_feature]`; they are
-/// reached only from here.
+/// The functions in the x86-64 folders have `#[target_feature]` and are called only from here,
+/// where a `Backend` proves that the CPU has the features.
 macro_rules! dispatch {
     ($backend:expr, $module:ident :: $function:ident ( $($argument:expr),* $(,)? )) => {
         match $backend.kind() {
@@ -22,14 +22,15 @@ macro_rules! dispatch {
     };
 }
 
-/// Makes `name(backend, …)` of the portable `module::name(…)`: compiled once more with
-/// each backend's CPU features, for LLVM to vectorise.
+/// Defines `name(backend, …)` from the portable `module::name(…)`, compiled again with the CPU
+/// features of each backend so that LLVM vectorises it.
 ///
-/// The portable function must be `#[inline(always)]`, and so must all that it calls.
+/// The portable function and everything that it calls must be `#[inline(always)]`: a function that
+/// is not inlined is not compiled with the features of its caller.
 macro_rules! vectorise {
     (fn $name:ident ( $($argument:ident : $type:ty),* $(,)? ) in $module:ident) => {
         #[inline]
-        fn $name(backend: $crate::Backend, $($argument: $type),*) {
+        fn $name(backend: $crate::backend::Backend, $($argument: $type),*) {
             use $crate::portable::$module as meaning;
 
             #[cfg(target_arch = "x86_64")]
@@ -46,10 +47,12 @@ macro_rules! vectorise {
 
             match backend.kind() {
                 #[cfg(target_arch = "x86_64")]
-                // SAFETY: a `Backend` of this kind exists only where its CPU features were detected.
+                // SAFETY: a `Backend` of this kind exists only where its CPU features were
+                // detected.
                 $crate::backend::Kind::Avx512 => unsafe { avx512($($argument),*) },
                 #[cfg(target_arch = "x86_64")]
-                // SAFETY: a `Backend` of this kind exists only where its CPU features were detected.
+                // SAFETY: a `Backend` of this kind exists only where its CPU features were
+                // detected.
                 $crate::backend::Kind::Avx2 => unsafe { avx2($($argument),*) },
                 $crate::backend::Kind::Portable => meaning::$name($($argument),*),
             }
@@ -57,9 +60,9 @@ macro_rules! vectorise {
     };
 }
 
-/// Makes a kernel's two public functions out of the portable `module::name`, which LLVM
-/// vectorises: `name(…)` on the current backend and `name_with(backend, …)`. Both check
-/// lengths first.
+/// Defines the two public functions of a kernel from the portable `module::name`, which LLVM
+/// vectorises: `name(…)` on the current backend, and `name_with(backend, …)`. Both check lengths
+/// first.
 macro_rules! kernel {
     ($(#[$attribute:meta])*
      pub fn $name:ident | $with:ident ( $($argument:ident : $type:ty),* $(,)? )
@@ -68,11 +71,11 @@ macro_rules! kernel {
     ) => {
         $(#[$attribute])*
         pub fn $name($($argument: $type),*) {
-            $with($crate::Backend::current(), $($argument),*);
+            $with($crate::backend::Backend::current(), $($argument),*);
         }
 
-        #[doc = concat!("[`", stringify!($name), "`] on the backend given.")]
-        pub fn $with(backend: $crate::Backend, $($argument: $type),*) {
+        #[doc = concat!("[`", stringify!($name), "`] on the given backend.")]
+        pub fn $with(backend: $crate::backend::Backend, $($argument: $type),*) {
             vectorise!(fn $name($($argument: $type),*) in $module);
             $checks
             $name(backend, $($argument),*);
@@ -80,7 +83,7 @@ macro_rules! kernel {
     };
 }
 
-/// Calls `function::<P>(args…)` for the number of planes P: 1 to 4, or up to 5 where it says so.
+/// Calls `function::<P>(args…)` for P planes, 1 to 4, or 1 to 5 with `up to 5`.
 macro_rules! by_planes {
     (up to 5, $plane_count:expr, $function:ident ( $($argument:expr),* $(,)? )) => {
         match $plane_count {
@@ -96,4 +99,13 @@ macro_rules! by_planes {
             _ => $function::<4>($($argument),*),
         }
     };
+}
+
+/// Panics unless all lengths are equal.
+#[track_caller]
+pub(crate) fn same_length<const N: usize>(lengths: [usize; N]) {
+    assert!(
+        lengths.iter().all(|&length| length == lengths[0]),
+        "slices must have one length, not {lengths:?}"
+    );
 }

@@ -1,14 +1,17 @@
-//! The maps X → X^e of Z_q\[X\]/(X^d + 1), e odd: in NTT form a permutation of the
-//! slots, in coefficient form a permutation with signs.
+//! Galois automorphisms X → X^e of Z_q\[X\]/(X^d + 1), e odd.
+//!
+//! In NTT form they permute the slots; in coefficient form they permute the coefficients and change
+//! some signs.
 
-use crate::Backend;
-use crate::ntt::bit_reverse;
-use crate::pointwise::{Modulus, same_length};
+use crate::backend::Backend;
+use crate::dispatch::same_length;
+use crate::modulus::Modulus;
+use crate::ntt::table::bit_reverse;
 
-/// The permutation that X → X^e is on the bit-reversed NTT form of degree d:
-/// `out[k] = a[permutation[k]]`. e is taken modulo 2d.
+/// The permutation of X → X^e on the bit-reversed NTT form of degree d:
+/// `out[k] = a[permutation[k]]`. e is reduced modulo 2d.
 ///
-/// Slot k of a(X^e) holds a(ψ^(e·(2·brv(k)+1))).
+/// Slot k of a(X^e) holds a(ψ^(e·(2·brv(k)+1))), so its source is the slot of that exponent.
 pub fn permutation(d: usize, e: usize) -> Vec<u32> {
     check(d, e);
     let bits = d.ilog2();
@@ -25,24 +28,25 @@ fn check(d: usize, e: usize) {
     assert!(e % 2 == 1, "an odd exponent, not {e}");
 }
 
-/// `out[k] = a[permutation[k]]`; panics where an index is out of range.
+/// `out[k] = a[permutation[k]]`; panics if an index is out of range.
 pub fn permute(out: &mut [u32], a: &[u32], permutation: &[u32]) {
     permute_with(Backend::current(), out, a, permutation);
 }
 
-/// [`permute`] on the backend given.
+/// [`permute`] on the given backend.
 pub fn permute_with(backend: Backend, out: &mut [u32], a: &[u32], permutation: &[u32]) {
     same_length([out.len(), a.len(), permutation.len()]);
     dispatch!(backend, galois::permute(out, a, permutation));
 }
 
-/// out(X) = a(X^e) on coefficients below q, for e odd, taken modulo 2d.
+/// out(X) = a(X^e) on coefficients below q, for e odd, reduced modulo 2d.
 pub fn automorphism(out: &mut [u32], a: &[u32], e: usize, modulus: Modulus) {
     same_length([out.len(), a.len()]);
     let d = a.len();
     check(d, e);
     let exponents = (0..d).map(|k| k.wrapping_mul(e) & (2 * d - 1));
     for (&coefficient, exponent) in a.iter().zip(exponents) {
+        // X^d = −1: exponents from d on change the sign.
         let negative = modulus.sub(0, coefficient);
         let image = [coefficient, negative][exponent / d];
         out[exponent & (d - 1)] = image;

@@ -1,29 +1,30 @@
 //! CPU kernels of papir: slices in, slices out.
 //!
-//! All code that depends on the CPU, and all `unsafe` that buys speed, lives in
-//! this crate. [`Backend`] detects the CPU once. Each kernel `f(…)` runs on
-//! [`Backend::current`]; its twin `f_with(backend, …)` runs on the backend given, so
-//! that one test body covers all of them, and all give the same results, bit for bit.
-//! Slice lengths that do not match are errors of the calling program and panic; a
-//! kernel never sees lengths that came from outside unchecked.
+//! All code that depends on the CPU, and all `unsafe` code written for speed, is in this crate.
+//! [`Backend`] detects the CPU once. Each kernel `f(…)` runs on [`Backend::current`], and
+//! `f_with(backend, …)` runs on the given backend. All backends give the same results, bit for bit,
+//! so one test body covers them all. Slices of mismatched lengths are bugs of the caller and panic:
+//! lengths that come from outside must be checked before they reach a kernel.
 //!
-//! # How a kernel is laid out
+//! # Files of a kernel
 //!
-//! - `src/name.rs`: the public functions, their documentation and checks of lengths.
-//! - `src/portable/name.rs`: the meaning, which runs everywhere. A kernel on registers is
-//!   written here once, over the trait `Lanes`; on x86-64 the lanes are those of SSE2.
-//! - `src/x86_64/avx2/name.rs`, `src/x86_64/avx512/name.rs`: what needs more, behind
-//!   `#[target_feature]`; what the two share is in `src/x86_64/name.rs`, over `WideLanes`.
-//! - `tests/it/name.rs`: every backend against `papir-reference`; `examples/` measure.
+//! - `src/name.rs`: public functions, their documentation and their checks of lengths.
+//! - `src/name/…`, `src/modulus.rs`, `src/layout.rs`: types and constants that the backends share.
+//!   Backends import these and never `src/name.rs`, which calls them: no circle of modules.
+//! - `src/portable/name.rs`: the definition of the kernel, which runs everywhere. A kernel on
+//!   registers is written here once, over the trait `Lanes`; on x86-64 it runs on SSE2's lanes.
+//! - `src/x86_64/avx2/name.rs`, `src/x86_64/avx512/name.rs`: code that needs more CPU features,
+//!   behind `#[target_feature]`. Both share `src/x86_64/name.rs`, written over `WideLanes`.
+//! - `tests/it/name.rs`: tests of every backend against `papir-reference`. `benches/` has timings.
 //!
-//! [`bigint_mod`] has a folder of its own and engines instead of kernels: its elements have another
-//! form on each backend.
+//! [`bigint_mod`] has engines instead of kernels, because the form of its elements differs between
+//! backends.
 //!
-//! To add one: write its meaning with `#[inline(always)]` and declare it by `kernel!`,
-//! which has LLVM vectorise it for each backend; there are no further files. Where that
-//! is not enough, put `name.rs` into *both* x86-64 folders and call it by `dispatch!`.
-//! To add an instruction set: a kind and its detection in `backend.rs`, an arm in the
-//! macros of `dispatch.rs`, and a folder with lanes and the files that the others have.
+//! To add a kernel, write its definition with `#[inline(always)]` and declare it with `kernel!`:
+//! LLVM vectorises it for each backend, and no further files are needed. If that is too slow, put
+//! `name.rs` into *both* x86-64 folders and call it with `dispatch!`. To add an instruction set,
+//! add a kind and its detection in `backend.rs`, an arm in the macros of `dispatch.rs`, and a
+//! folder with lanes and the same files as the other folders.
 
 #[macro_use]
 mod dispatch;
@@ -41,6 +42,8 @@ pub mod ntt;
 pub mod pointwise;
 pub mod poly_eval;
 
+mod layout;
+mod modulus;
 mod portable;
 mod stream;
 mod tile;

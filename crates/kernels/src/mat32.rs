@@ -1,30 +1,26 @@
-//! 32-bit matrix × two residue vectors, sums in 64 bits.
+//! 32-bit matrix × two residue vectors, with 64-bit sums.
 //!
-//! The matrix is stored in *row groups* of 64 rows: one group is one *tile* of
-//! `cols·64` values, the value of row `l` (0 to 63) and column `c` at `64c + l`.
-//! Both vectors are multiplied in one read of the tile. Sums wrap modulo 2^64 in
-//! all builds; the caller sees to it that exact sums fit.
+//! The matrix is stored in *row groups* of 64 rows. One group is one *tile* of `cols·64` values;
+//! the value of row `l` (0 to 63) and column `c` is at `64c + l`. One read of the tile serves both
+//! vectors. Sums wrap modulo 2^64 in all builds; callers that need exact sums must bound them.
 
-use crate::Backend;
+use crate::backend::Backend;
+pub use crate::layout::ROWS;
 
-/// Rows of a group.
-pub const ROWS: usize = 64;
-
-/// Columns that one pair of vectors takes from a tile before the next takes them:
-/// 8 KiB, which stay in the first-level cache. The first asks for the next block,
-/// which arrives while the others use this one.
+/// Columns of a tile that all pairs of vectors use in turn: 8 KiB, which stay in the first-level
+/// cache. The first pair prefetches the next block while the others use this one.
 const BLOCK_COLUMNS: usize = 32;
 
-/// Adds one group's rows times `y0` to `out0` and times `y1` to `out1`:
+/// Adds the rows of one group times `y0` to `out0` and times `y1` to `out1`:
 /// `out[l] += Σ_c value·y[c]`.
 ///
 /// # Panics
-/// Where `tile` is not `64·y0.len()` values, or `y1` differs from `y0` in length.
+/// If `tile` is not `64·y0.len()` values, or `y1` differs from `y0` in length.
 pub fn accumulate(tile: &[i32], y0: &[i32], y1: &[i32], out0: &mut [i64; ROWS], out1: &mut [i64; ROWS]) {
     accumulate_with(Backend::current(), tile, y0, y1, out0, out1);
 }
 
-/// [`accumulate`] on the backend given.
+/// [`accumulate`] on the given backend.
 pub fn accumulate_with(
     backend: Backend,
     tile: &[i32],
@@ -36,18 +32,16 @@ pub fn accumulate_with(
     pass_with(backend, tile, y0.len(), y0, y1, out0, out1);
 }
 
-/// Adds the rows of `out0.len() / 64` groups times `y0` to `out0` and times `y1` to
-/// `out1`, as [`accumulate`] does for one group. `tiles` holds the groups one after
-/// another.
+/// [`accumulate`] for `out0.len() / 64` groups, whose tiles follow one another in `tiles`.
 ///
 /// # Panics
-/// Where the outputs are not whole groups of one length, `tiles` is not `cols·64`
-/// values a group, or a vector is not `cols` long.
+/// If the outputs are not whole groups of one length, `tiles` is not `cols·64` values per group, or
+/// a vector is not `cols` long.
 pub fn pass(tiles: &[i32], cols: usize, y0: &[i32], y1: &[i32], out0: &mut [i64], out1: &mut [i64]) {
     pass_with(Backend::current(), tiles, cols, y0, y1, out0, out1);
 }
 
-/// [`pass`] on the backend given.
+/// [`pass`] on the given backend.
 pub fn pass_with(
     backend: Backend,
     tiles: &[i32],
@@ -63,16 +57,16 @@ pub fn pass_with(
     }
 }
 
-/// [`pass`] for several pairs of vectors that share one read of the tiles:
-/// `outs[i]` belongs to `ys[i]`.
+/// [`pass`] for several pairs of vectors that share one read of the tiles; `outs[i]` belongs to
+/// `ys[i]`.
 ///
 /// # Panics
-/// As [`pass`], and where `ys` and `outs` differ in number.
+/// Same as [`pass`], or if `ys` and `outs` differ in length.
 pub fn pass_many(tiles: &[i32], cols: usize, ys: &[[&[i32]; 2]], outs: &mut [[&mut [i64]; 2]]) {
     pass_many_with(Backend::current(), tiles, cols, ys, outs);
 }
 
-/// [`pass_many`] on the backend given.
+/// [`pass_many`] on the given backend.
 pub fn pass_many_with(
     backend: Backend,
     tiles: &[i32],
@@ -99,7 +93,7 @@ pub fn pass_many_with(
     }
 }
 
-/// Panics where the lengths of a pass do not match.
+/// Panics if the lengths of a pass do not match.
 fn check(tiles: &[i32], cols: usize, ys: [&[i32]; 2], outs: [&[i64]; 2]) {
     assert_eq!(outs[0].len() % ROWS, 0, "sums of whole groups");
     assert_eq!(outs[0].len(), outs[1].len(), "sums of both vectors");

@@ -1,60 +1,51 @@
-//! Database × query for 16-bit signed words, sums modulo 2^64.
+//! Matrix of 16-bit words × query, with sums modulo 2^64.
 //!
-//! The matrix is stored in *row groups*: 64 rows side by side, so that the lanes
-//! of a vector are rows and no sum runs across lanes. One group is one *tile* of
-//! `pairs·128` words, read front to back: the word of row `l` (0 to 63) and column
-//! `2k + h` is at `(64k + l)·2 + h`.
+//! The matrix is stored in *row groups* of 64 rows. A lane of a register holds a row, so that no
+//! sum runs across lanes. One group is one *tile* of `pairs·128` words, read front to back; the
+//! word of row `l` (0 to 63) and column `2k + h` is at `(64k + l)·2 + h`.
 //!
-//! A query value is split into *planes*, balanced digits of 11 bits: the value of a
-//! column is `Σ_p 2^(11p)·x_p` with `|x_p| ≤ 2^10`. The digit of column `2k + h` in
-//! plane `p` is at `(k·P + p)·2 + h`, where `P` (1 to 5) is the number of planes.
+//! A query value is split into *planes*, balanced digits of 11 bits: the value of a column is
+//! `Σ_p 2^(11p)·x_p` with `|x_p| ≤ 2^10`. The digit of column `2k + h` in plane `p` is at
+//! `(k·P + p)·2 + h`, where `P` (1 to 5) is the number of planes.
 //!
-//! Sums wrap modulo 2^64 at every step. So the sum of words times values modulo 2^b
-//! (b ≤ 55) is right modulo 2^b for any number of columns; as an integer it is right where
-//! it stays below 2^63 in absolute value: with words of 16 bits, in 2^(64 − 15 − b) columns.
+//! Sums wrap modulo 2^64. A sum of words times values modulo 2^b (b ≤ 55) is therefore correct
+//! modulo 2^b for any number of columns. It is correct as an integer while it stays below 2^63 in
+//! absolute value: for words of 16 bits, in 2^(64 − 15 − b) columns.
 
-use crate::Backend;
+use crate::backend::Backend;
+pub use crate::layout::ROWS;
+use crate::portable::matvec_i16::FLUSH_PAIRS;
+pub use crate::portable::matvec_i16::PLANE_BITS;
 use crate::tile;
 
-/// Rows of a group.
-pub const ROWS: usize = 64;
-/// Bits of a plane.
-pub const PLANE_BITS: u32 = 11;
 /// The most planes that a query may have.
 pub const MAX_PLANES: usize = 5;
 
 /// Words of one pair of columns in a tile.
 const PAIR_WORDS: usize = 2 * ROWS;
-/// Pairs that one query takes from a tile before the next query takes them:
-/// 8 KiB of words, which stay in the first-level cache. The first query asks for the
-/// next block, which arrives while the others use this one.
+/// Pairs of a tile that all queries use in turn: 8 KiB, which stay in the first-level cache. The
+/// first query prefetches the next block while the others use this one.
 const BLOCK_PAIRS: usize = FLUSH_PAIRS;
 
-/// Pairs of columns that a 32-bit sum holds without overflow.
-///
-/// A product is at most `2^15·2^10`, a pair adds two, and `31·2·2^25 < 2^31`;
-/// 32 pairs of −32768 and −1024 would reach 2^31 itself.
-pub(crate) const FLUSH_PAIRS: usize = 31;
-
-/// The number of planes that query values of this many bits (1 to 55) need.
+/// Planes of query values of `bits` bits (1 to 55).
 ///
 /// # Panics
-/// Where `bits` is outside 1 to 55.
+/// If `bits` is outside 1 to 55.
 pub const fn planes_for_bits(bits: u32) -> usize {
     assert!(bits >= 1 && bits <= PLANE_BITS * MAX_PLANES as u32);
     bits.div_ceil(PLANE_BITS) as usize
 }
 
-/// Splits one value per column into planes; replaces the contents of `out`.
+/// Splits one value per column into planes and replaces the contents of `out`.
 ///
-/// A value counts modulo 2^`bits` and is centred first; the planes then satisfy
-/// `Σ_p 2^(11p)·x_p ≡ value (mod 2^bits)` with `−2^10 ≤ x_p < 2^10`, and equal the
-/// centred value exactly where `bits < 11·plane_count`. An odd number of
-/// columns is filled up with a zero. No branch depends on a value.
+/// Values are reduced modulo 2^`bits` and centred first. The planes then satisfy
+/// `Σ_p 2^(11p)·x_p ≡ value (mod 2^bits)` with `−2^10 ≤ x_p < 2^10`; the sum equals the centred
+/// value if `bits < 11·plane_count`. An odd number of columns is padded with a zero. No branch
+/// depends on a value.
 ///
 /// # Panics
-/// Where `bits` is outside 1 to 55, or needs more planes than `plane_count`, or
-/// `plane_count` exceeds [`MAX_PLANES`].
+/// If `bits` is outside 1 to 55 or needs more than `plane_count` planes, or `plane_count` exceeds
+/// [`MAX_PLANES`].
 pub fn pack_planes(values: &[u64], bits: u32, plane_count: usize, out: &mut Vec<i16>) {
     assert!(planes_for_bits(bits) <= plane_count && plane_count <= MAX_PLANES);
     out.clear();
@@ -74,24 +65,24 @@ fn centre(value: u64, bits: u32) -> i64 {
     (value << (64 - bits)) as i64 >> (64 - bits)
 }
 
-/// Takes the lowest balanced digit of 11 bits off a number.
+/// Removes and returns the lowest balanced digit of 11 bits.
 fn next_digit(rest: &mut i64) -> i16 {
     let digit = centre(*rest as u64, PLANE_BITS);
     *rest = (*rest - digit) >> PLANE_BITS;
     digit as i16
 }
 
-/// Adds one group's rows times the query to `out`:
-/// `out[l] += Σ word·x_p·2^(11p)` over all columns and planes, modulo 2^64.
+/// Adds the rows of one group times the query to `out`: `out[l] += Σ word·x_p·2^(11p)` over all
+/// columns and planes, modulo 2^64.
 ///
 /// # Panics
-/// Where `tile` is not whole pairs, `planes` does not match it, or `plane_count` is
+/// If `tile` is not whole pairs, `planes` does not match it, or `plane_count` is
 /// outside 1 to 5.
 pub fn accumulate(tile: &[i16], planes: &[i16], plane_count: usize, out: &mut [u64; ROWS]) {
     accumulate_with(Backend::current(), tile, planes, plane_count, out);
 }
 
-/// [`accumulate`] on the backend given.
+/// [`accumulate`] on the given backend.
 pub fn accumulate_with(
     backend: Backend,
     tile: &[i16],
@@ -103,17 +94,16 @@ pub fn accumulate_with(
     pass_with(backend, tile, pairs, planes, plane_count, out);
 }
 
-/// Adds `out.len() / 64` groups' rows times the query to `out`, as
-/// [`accumulate`] does for one. `tiles` holds the groups one after another.
+/// [`accumulate`] for `out.len() / 64` groups, whose tiles follow one another in `tiles`.
 ///
 /// # Panics
-/// Where `out` is not whole groups, `tiles` is not `pairs·128` words a group,
-/// `planes` is not `pairs·plane_count·2` digits, or `plane_count` is outside 1 to 5.
+/// If `out` is not whole groups, `tiles` is not `pairs·128` words per group, `planes` is not
+/// `pairs·plane_count·2` digits, or `plane_count` is outside 1 to 5.
 pub fn pass(tiles: &[i16], pairs: usize, planes: &[i16], plane_count: usize, out: &mut [u64]) {
     pass_with(Backend::current(), tiles, pairs, planes, plane_count, out);
 }
 
-/// [`pass`] on the backend given.
+/// [`pass`] on the given backend.
 pub fn pass_with(
     backend: Backend,
     tiles: &[i16],
@@ -128,11 +118,11 @@ pub fn pass_with(
     }
 }
 
-/// [`pass`] for several queries that share one read of the tiles: `outs[i]`
-/// belongs to `queries[i]`.
+/// [`pass`] for several queries that share one read of the tiles; `outs[i]` belongs to
+/// `queries[i]`.
 ///
 /// # Panics
-/// As [`pass`], and where `queries` and `outs` differ in number.
+/// Same as [`pass`], or if `queries` and `outs` differ in length.
 pub fn pass_many(
     tiles: &[i16],
     pairs: usize,
@@ -143,7 +133,7 @@ pub fn pass_many(
     pass_many_with(Backend::current(), tiles, pairs, queries, plane_count, outs);
 }
 
-/// [`pass_many`] on the backend given.
+/// [`pass_many`] on the given backend.
 pub fn pass_many_with(
     backend: Backend,
     tiles: &[i16],
@@ -172,7 +162,7 @@ pub fn pass_many_with(
     }
 }
 
-/// Panics where the lengths of a pass do not match.
+/// Panics if the lengths of a pass do not match.
 fn check(tiles: &[i16], pairs: usize, planes: &[i16], plane_count: usize, out: &[u64]) {
     assert!((1..=MAX_PLANES).contains(&plane_count), "{plane_count} planes: expected 1 to {MAX_PLANES}");
     assert_eq!(out.len() % ROWS, 0, "sums of whole groups");
@@ -183,7 +173,7 @@ fn check(tiles: &[i16], pairs: usize, planes: &[i16], plane_count: usize, out: &
 /// Writes one column of the matrix, `words[64·g + l]` for row `l` of group `g`.
 ///
 /// # Panics
-/// Where `tiles` is not `groups·pairs·128` words, `column` is not below `2·pairs`,
+/// If `tiles` is not `groups·pairs·128` words, `column` is not below `2·pairs`,
 /// or `words` is not `64·groups` long.
 pub fn scatter_column(tiles: &mut [i16], groups: usize, pairs: usize, column: usize, words: &[i16]) {
     tile::scatter_column::<i16, 2>(tiles, groups, pairs, column, words);
@@ -193,7 +183,7 @@ pub fn scatter_column(tiles: &mut [i16], groups: usize, pairs: usize, column: us
 /// for row `l` of group `g`.
 ///
 /// # Panics
-/// Where `tiles` is not `groups·pairs·128` words, `k` is not below `pairs`, or
+/// If `tiles` is not `groups·pairs·128` words, `k` is not below `pairs`, or
 /// `even` or `odd` is not `64·groups` long.
 pub fn scatter_pair(tiles: &mut [i16], groups: usize, pairs: usize, k: usize, even: &[i16], odd: &[i16]) {
     tile::scatter_columns(tiles, groups, pairs, k, [even, odd]);
@@ -202,7 +192,7 @@ pub fn scatter_pair(tiles: &mut [i16], groups: usize, pairs: usize, k: usize, ev
 /// Reads one column of the matrix, as [`scatter_column`] wrote it.
 ///
 /// # Panics
-/// As [`scatter_column`].
+/// Same as [`scatter_column`].
 pub fn gather_column(tiles: &[i16], groups: usize, pairs: usize, column: usize, words: &mut [i16]) {
     tile::gather_column::<i16, 2>(tiles, groups, pairs, column, words);
 }
@@ -211,7 +201,7 @@ pub fn gather_column(tiles: &[i16], groups: usize, pairs: usize, column: usize, 
 /// `2·first_pair` on.
 ///
 /// # Panics
-/// Where `tile` is not whole pairs, `l` is not below 64, or the columns end outside
+/// If `tile` is not whole pairs, `l` is not below 64, or the columns end outside
 /// the tile.
 pub fn gather_row_block(tile: &[i16], l: usize, first_pair: usize, out: &mut [i16]) {
     tile::gather_row::<i16, 2>(tile, l, first_pair, out);
@@ -221,7 +211,7 @@ pub fn gather_row_block(tile: &[i16], l: usize, first_pair: usize, out: &mut [i1
 /// `2·first_pair` on, row by row: `out[l·columns + c]`.
 ///
 /// # Panics
-/// Where `tile` is not whole pairs, the columns end outside the tile, or `out` is
+/// If `tile` is not whole pairs, the columns end outside the tile, or `out` is
 /// not `64·columns` long.
 pub fn gather_rows(tile: &[i16], first_pair: usize, columns: usize, out: &mut [i16]) {
     tile::gather_rows::<i16, 2>(tile, first_pair, columns, out);

@@ -1,52 +1,49 @@
-//! Database × query for 8-bit unsigned bytes, sums modulo 2^32.
+//! Matrix of 8-bit words × query, with sums modulo 2^32.
 //!
-//! The matrix is stored in *row groups* of 64 rows, as in [`crate::matvec_i16`], with
-//! *quads* of columns: one group is one *tile* of `quads·256` bytes, and the byte of
-//! row `l` (0 to 63) and column `4k + h` is at `(64k + l)·4 + h`.
+//! The matrix is stored in *row groups* of 64 rows, as in [`crate::matvec_i16`], with *quads* of
+//! columns. One group is one *tile* of `quads·256` bytes; the byte of row `l` (0 to 63) and column
+//! `4k + h` is at `(64k + l)·4 + h`.
 //!
 //! A query value modulo 2^32 is split into *planes*, balanced digits of 8 bits:
-//! `value ≡ Σ_p 2^(8p)·x_p` with `−128 ≤ x_p ≤ 127`. The digit of column `4k + h` in
-//! plane `p` is at `(k·P + p)·4 + h`, where `P` (1 to 4) is the number of planes.
+//! `value ≡ Σ_p 2^(8p)·x_p` with `−128 ≤ x_p ≤ 127`. The digit of column `4k + h` in plane `p` is
+//! at `(k·P + p)·4 + h`, where `P` (1 to 4) is the number of planes.
 //!
-//! Sums wrap modulo 2^32 at every step and so does the result: unlike in
-//! `matvec_i16`, no sum needs to be flushed, whatever the number of columns.
+//! Sums and results wrap modulo 2^32, so unlike in `matvec_i16` no sum has to be flushed before it
+//! overflows, whatever the number of columns.
 
-use crate::Backend;
+use crate::backend::Backend;
+pub use crate::layout::ROWS;
+pub use crate::portable::matvec_u8::PLANE_BITS;
 use crate::tile;
 
-/// Rows of a group.
-pub const ROWS: usize = 64;
-/// Bits of a plane.
-pub const PLANE_BITS: u32 = 8;
 /// The most planes that a query may have.
 pub const MAX_PLANES: usize = 4;
 
 /// Bytes of one quad of columns in a tile.
 const QUAD_BYTES: usize = 4 * ROWS;
-/// Quads that one query takes from a tile before the next query takes them:
-/// 8 KiB, which stay in the first-level cache. The first asks for the next block,
-/// which arrives while the others use this one.
+/// Quads of a tile that all queries use in turn: 8 KiB, which stay in the first-level cache. The
+/// first query prefetches the next block while the others use this one.
 const BLOCK_QUADS: usize = 32;
 
-/// The number of planes that query values of this many bits (1 to 32) need.
+/// Planes of query values of `bits` bits (1 to 32).
 ///
 /// # Panics
-/// Where `bits` is outside 1 to 32.
+/// If `bits` is outside 1 to 32.
 pub const fn planes_for_bits(bits: u32) -> usize {
     assert!(bits >= 1 && bits <= PLANE_BITS * MAX_PLANES as u32);
     bits.div_ceil(PLANE_BITS) as usize
 }
 
-/// Splits one value per column into planes; replaces the contents of `out`.
+/// Splits one value per column into planes and replaces the contents of `out`.
 ///
-/// A value counts modulo 2^`bits` and is centred first; the planes then satisfy
-/// `Σ_p 2^(8p)·x_p ≡ value (mod 2^bits)`, and equal the centred value exactly where
-/// `bits < 8·plane_count`. Columns are filled up to whole quads with zeros.
-/// No branch depends on a value.
+/// Values are reduced modulo 2^`bits` and centred first. The planes then satisfy
+/// `Σ_p 2^(8p)·x_p ≡ value (mod 2^bits)`; the sum equals the centred value if
+/// `bits < 8·plane_count`. The columns are padded to whole quads with zeros. No branch depends on a
+/// value.
 ///
 /// # Panics
-/// Where `bits` is outside 1 to 32, or needs more planes than `plane_count`, or
-/// `plane_count` exceeds [`MAX_PLANES`].
+/// If `bits` is outside 1 to 32 or needs more than `plane_count` planes, or `plane_count` exceeds
+/// [`MAX_PLANES`].
 pub fn pack_planes(values: &[u32], bits: u32, plane_count: usize, out: &mut Vec<i8>) {
     assert!(planes_for_bits(bits) <= plane_count && plane_count <= MAX_PLANES);
     out.clear();
@@ -64,24 +61,24 @@ fn centre(value: u32, bits: u32) -> i64 {
     i64::from((value << (32 - bits)) as i32 >> (32 - bits))
 }
 
-/// Takes the lowest balanced digit of 8 bits off a number.
+/// Removes and returns the lowest balanced digit of 8 bits.
 fn next_digit(rest: &mut i64) -> i8 {
     let digit = *rest as i8;
     *rest = (*rest - i64::from(digit)) >> PLANE_BITS;
     digit
 }
 
-/// Adds one group's rows times the query to `out`:
-/// `out[l] += Σ byte·x_p·2^(8p)` over all columns and planes, modulo 2^32.
+/// Adds the rows of one group times the query to `out`: `out[l] += Σ byte·x_p·2^(8p)` over all
+/// columns and planes, modulo 2^32.
 ///
 /// # Panics
-/// Where `tile` is not whole quads, `planes` does not match it, or `plane_count` is
+/// If `tile` is not whole quads, `planes` does not match it, or `plane_count` is
 /// outside 1 to 4.
 pub fn accumulate(tile: &[u8], planes: &[i8], plane_count: usize, out: &mut [u32; ROWS]) {
     accumulate_with(Backend::current(), tile, planes, plane_count, out);
 }
 
-/// [`accumulate`] on the backend given.
+/// [`accumulate`] on the given backend.
 pub fn accumulate_with(
     backend: Backend,
     tile: &[u8],
@@ -93,17 +90,16 @@ pub fn accumulate_with(
     pass_with(backend, tile, quads, planes, plane_count, out);
 }
 
-/// Adds `out.len() / 64` groups' rows times the query to `out`, as
-/// [`accumulate`] does for one. `tiles` holds the groups one after another.
+/// [`accumulate`] for `out.len() / 64` groups, whose tiles follow one another in `tiles`.
 ///
 /// # Panics
-/// Where `out` is not whole groups, `tiles` is not `quads·256` bytes a group,
-/// `planes` is not `quads·plane_count·4` digits, or `plane_count` is outside 1 to 4.
+/// If `out` is not whole groups, `tiles` is not `quads·256` bytes per group, `planes` is not
+/// `quads·plane_count·4` digits, or `plane_count` is outside 1 to 4.
 pub fn pass(tiles: &[u8], quads: usize, planes: &[i8], plane_count: usize, out: &mut [u32]) {
     pass_with(Backend::current(), tiles, quads, planes, plane_count, out);
 }
 
-/// [`pass`] on the backend given.
+/// [`pass`] on the given backend.
 pub fn pass_with(
     backend: Backend,
     tiles: &[u8],
@@ -118,16 +114,16 @@ pub fn pass_with(
     }
 }
 
-/// [`pass`] for several queries that share one read of the tiles: `outs[i]`
-/// belongs to `queries[i]`.
+/// [`pass`] for several queries that share one read of the tiles; `outs[i]` belongs to
+/// `queries[i]`.
 ///
 /// # Panics
-/// As [`pass`], and where `queries` and `outs` differ in number.
+/// Same as [`pass`], or if `queries` and `outs` differ in length.
 pub fn pass_many(tiles: &[u8], quads: usize, queries: &[&[i8]], plane_count: usize, outs: &mut [&mut [u32]]) {
     pass_many_with(Backend::current(), tiles, quads, queries, plane_count, outs);
 }
 
-/// [`pass_many`] on the backend given.
+/// [`pass_many`] on the given backend.
 pub fn pass_many_with(
     backend: Backend,
     tiles: &[u8],
@@ -156,7 +152,7 @@ pub fn pass_many_with(
     }
 }
 
-/// Panics where the lengths of a pass do not match.
+/// Panics if the lengths of a pass do not match.
 fn check(tiles: &[u8], quads: usize, planes: &[i8], plane_count: usize, out: &[u32]) {
     assert!((1..=MAX_PLANES).contains(&plane_count), "{plane_count} planes: expected 1 to {MAX_PLANES}");
     assert_eq!(out.len() % ROWS, 0, "sums of whole groups");
@@ -167,7 +163,7 @@ fn check(tiles: &[u8], quads: usize, planes: &[i8], plane_count: usize, out: &[u
 /// Writes one column of the matrix, `bytes[64·g + l]` for row `l` of group `g`.
 ///
 /// # Panics
-/// Where `tiles` is not `groups·quads·256` bytes, `column` is not below `4·quads`,
+/// If `tiles` is not `groups·quads·256` bytes, `column` is not below `4·quads`,
 /// or `bytes` is not `64·groups` long.
 pub fn scatter_column(tiles: &mut [u8], groups: usize, quads: usize, column: usize, bytes: &[u8]) {
     tile::scatter_column::<u8, 4>(tiles, groups, quads, column, bytes);
@@ -177,7 +173,7 @@ pub fn scatter_column(tiles: &mut [u8], groups: usize, quads: usize, column: usi
 /// group `g`.
 ///
 /// # Panics
-/// Where `tiles` is not `groups·quads·256` bytes, `k` is not below `quads`, or a
+/// If `tiles` is not `groups·quads·256` bytes, `k` is not below `quads`, or a
 /// column is not `64·groups` long.
 pub fn scatter_quad(tiles: &mut [u8], groups: usize, quads: usize, k: usize, columns: [&[u8]; 4]) {
     tile::scatter_columns(tiles, groups, quads, k, columns);
@@ -186,7 +182,7 @@ pub fn scatter_quad(tiles: &mut [u8], groups: usize, quads: usize, k: usize, col
 /// Reads one column of the matrix, as [`scatter_column`] wrote it.
 ///
 /// # Panics
-/// As [`scatter_column`].
+/// Same as [`scatter_column`].
 pub fn gather_column(tiles: &[u8], groups: usize, quads: usize, column: usize, bytes: &mut [u8]) {
     tile::gather_column::<u8, 4>(tiles, groups, quads, column, bytes);
 }
@@ -195,7 +191,7 @@ pub fn gather_column(tiles: &[u8], groups: usize, quads: usize, column: usize, b
 /// `4·first_quad` on.
 ///
 /// # Panics
-/// Where `tile` is not whole quads, `l` is not below 64, or the columns end outside
+/// If `tile` is not whole quads, `l` is not below 64, or the columns end outside
 /// the tile.
 pub fn gather_row_block(tile: &[u8], l: usize, first_quad: usize, out: &mut [u8]) {
     tile::gather_row::<u8, 4>(tile, l, first_quad, out);
@@ -205,7 +201,7 @@ pub fn gather_row_block(tile: &[u8], l: usize, first_quad: usize, out: &mut [u8]
 /// `4·first_quad` on, row by row: `out[l·columns + c]`.
 ///
 /// # Panics
-/// Where `tile` is not whole quads, the columns end outside the tile, or `out` is
+/// If `tile` is not whole quads, the columns end outside the tile, or `out` is
 /// not `64·columns` long.
 pub fn gather_rows(tile: &[u8], first_quad: usize, columns: usize, out: &mut [u8]) {
     tile::gather_rows::<u8, 4>(tile, first_quad, columns, out);

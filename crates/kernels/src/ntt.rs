@@ -1,155 +1,24 @@
 //! Negacyclic number-theoretic transform over Z_q\[X\]/(X^d + 1), q a prime below 2³⁰.
 //!
-//! With ψ a primitive 2d-th root of unity, [`NttTable::forward`] takes the d
-//! coefficients of a(X) in natural order to the d values a(ψ^(2·brv(k)+1)), where
-//! brv reverses the log₂ d bits of the slot k. Butterflies are Harvey's lazy ones
-//! ("Faster arithmetic for number-theoretic transforms", 2014): values stay below
-//! 4q and each product by a root uses Shoup's precomputed quotient.
+//! Let ψ be a primitive 2d-th root of unity. [`NttTable::forward`] maps the d coefficients of a(X),
+//! in natural order, to the d values a(ψ^(2·brv(k)+1)), where brv reverses the log₂ d bits of the
+//! slot k. The butterflies are Harvey's lazy ones ("Faster arithmetic for number-theoretic
+//! transforms", 2014): values stay below 4q, and each product by a root uses Shoup's precomputed
+//! quotient.
 
-use crate::Backend;
+use crate::backend::Backend;
 
-/// The smallest and largest number of coefficients.
-const DEGREES: std::ops::RangeInclusive<usize> = 16..=65536;
+pub(crate) mod table;
 
-/// Why a table of roots cannot be made.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NttError {
-    /// d is no power of two from 16 to 65536.
-    #[error("{found} coefficients: expected a power of two from 16 to 65536")]
-    Degree {
-        /// The d that was given.
-        found: usize,
-    },
-    /// q is no odd prime below 2³⁰.
-    #[error("modulus {found}: expected an odd prime below 2^30")]
-    Modulus {
-        /// The q that was given.
-        found: u32,
-    },
-    /// ψ^d is not −1 modulo q.
-    #[error("root {found} modulo {q}: expected a primitive {order}-th root of unity")]
-    Root {
-        /// The ψ that was given.
-        found: u32,
-        /// The modulus.
-        q: u32,
-        /// The order 2d that the root must have.
-        order: usize,
-    },
-}
-
-/// A constant factor w below q with Shoup's quotient ⌊w·2³² / q⌋.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Factor {
-    pub(crate) value: u32,
-    pub(crate) quotient: u32,
-}
-
-impl Factor {
-    /// The factor w modulo q; w must be below q.
-    pub(crate) const fn new(w: u32, q: u32) -> Self {
-        let quotient = (((w as u64) << 32) / q as u64) as u32;
-        Self { value: w, quotient }
-    }
-
-    /// v·w modulo q, in [0, 2q), for any v.
-    #[inline(always)]
-    pub(crate) const fn mul_lazy(self, v: u32, q: u32) -> u32 {
-        let quotient = ((v as u64 * self.quotient as u64) >> 32) as u32;
-        let product = v.wrapping_mul(self.value);
-        product.wrapping_sub(quotient.wrapping_mul(q))
-    }
-}
-
-/// Powers of a root in bit-reversed order, values and Shoup quotients apart.
-#[derive(Debug, Clone)]
-pub(crate) struct Roots {
-    pub(crate) values: Vec<u32>,
-    pub(crate) quotients: Vec<u32>,
-}
-
-impl Roots {
-    /// The given powers, put into bit-reversed order.
-    fn new(powers: &[u32], q: u32) -> Self {
-        let bits = powers.len().ilog2();
-        let factor = |k: usize| Factor::new(powers[bit_reverse(k, bits)], q);
-        Self {
-            values: (0..powers.len()).map(|k| factor(k).value).collect(),
-            quotients: (0..powers.len()).map(|k| factor(k).quotient).collect(),
-        }
-    }
-
-    /// The root at a place.
-    #[inline(always)]
-    pub(crate) fn at(&self, index: usize) -> Factor {
-        Factor { value: self.values[index], quotient: self.quotients[index] }
-    }
-}
-
-/// The roots of one modulus and one degree.
-#[derive(Debug, Clone)]
-pub struct NttTable {
-    pub(crate) q: u32,
-    pub(crate) d: usize,
-    /// ψ^brv(k).
-    pub(crate) roots: Roots,
-    /// ψ^−brv(k).
-    pub(crate) inverse_roots: Roots,
-    /// 1/d.
-    pub(crate) scale: Factor,
-    /// 1/d times the root of the inverse's last stage.
-    pub(crate) scaled_root: Factor,
-}
+pub use table::{NttError, NttTable};
 
 impl NttTable {
-    /// A table for q an odd prime below 2³⁰ and ψ with ψ^d = −1 modulo q.
-    ///
-    /// # Errors
-    /// [`NttError`] says which of d, q and ψ does not fit.
-    pub fn new(q: u32, psi: u32, d: usize) -> Result<Self, NttError> {
-        check(q, psi, d)?;
-        let mut powers = vec![1u32; d];
-        for k in 1..d {
-            powers[k] = mul(powers[k - 1], psi, q);
-        }
-        let mut inverses = vec![1u32; d];
-        for k in 1..d {
-            inverses[k] = q - powers[d - k];
-        }
-        let inverse_roots = Roots::new(&inverses, q);
-        let scale = pow(d as u32 % q, u64::from(q) - 2, q);
-        let last = mul(scale, inverse_roots.values[1], q);
-        Ok(Self {
-            q,
-            d,
-            roots: Roots::new(&powers, q),
-            inverse_roots,
-            scale: Factor::new(scale, q),
-            scaled_root: Factor::new(last, q),
-        })
-    }
-
-    /// The modulus q.
-    pub const fn modulus(&self) -> u32 {
-        self.q
-    }
-
-    /// The number of coefficients d.
-    pub const fn degree(&self) -> usize {
-        self.d
-    }
-
-    /// The odd e such that slot k holds the value at ψ^e: 2·brv(k) + 1.
-    pub const fn exponent_of_slot(&self, k: usize) -> usize {
-        2 * bit_reverse(k, self.d.ilog2()) + 1
-    }
-
-    /// Coefficients below 4q to values in [0, q), slots in bit-reversed order.
+    /// Transforms coefficients below 4q to values in [0, q), with slots in bit-reversed order.
     pub fn forward(&self, x: &mut [u32]) {
         self.forward_with(Backend::current(), x);
     }
 
-    /// [`NttTable::forward`] on the backend given.
+    /// [`NttTable::forward`] on the given backend.
     pub fn forward_with(&self, backend: Backend, x: &mut [u32]) {
         assert_eq!(x.len(), self.d, "coefficients of an NTT");
         dispatch!(backend, ntt::forward(self, x));
@@ -157,67 +26,25 @@ impl NttTable {
 
     /// [`NttTable::forward`] without the last reduction: values in [0, 4q).
     ///
-    /// Which representative comes out may differ between backends.
+    /// The representatives may differ between backends.
     pub fn forward_lazy(&self, x: &mut [u32]) {
         self.forward_lazy_with(Backend::current(), x);
     }
 
-    /// [`NttTable::forward_lazy`] on the backend given.
+    /// [`NttTable::forward_lazy`] on the given backend.
     pub fn forward_lazy_with(&self, backend: Backend, x: &mut [u32]) {
         assert_eq!(x.len(), self.d, "coefficients of an NTT");
         dispatch!(backend, ntt::forward_lazy(self, x));
     }
 
-    /// Values below 2q, slots in bit-reversed order, to coefficients in [0, q).
+    /// Transforms values below 2q, with slots in bit-reversed order, to coefficients in [0, q).
     pub fn inverse(&self, x: &mut [u32]) {
         self.inverse_with(Backend::current(), x);
     }
 
-    /// [`NttTable::inverse`] on the backend given.
+    /// [`NttTable::inverse`] on the given backend.
     pub fn inverse_with(&self, backend: Backend, x: &mut [u32]) {
         assert_eq!(x.len(), self.d, "values of an NTT");
         dispatch!(backend, ntt::inverse(self, x));
     }
-}
-
-/// Holds q, ψ and d against the bounds of [`NttTable`].
-fn check(q: u32, psi: u32, d: usize) -> Result<(), NttError> {
-    if !d.is_power_of_two() || !DEGREES.contains(&d) {
-        return Err(NttError::Degree { found: d });
-    }
-    if q >= 1 << 30 || !is_odd_prime(q) {
-        return Err(NttError::Modulus { found: q });
-    }
-    if psi >= q || pow(psi, d as u64, q) != q - 1 {
-        return Err(NttError::Root { found: psi, q, order: 2 * d });
-    }
-    Ok(())
-}
-
-/// Trial division: q is public and below 2³⁰.
-fn is_odd_prime(q: u32) -> bool {
-    let odd_factors = (3u32..).step_by(2).take_while(|f| f * f <= q);
-    q >= 3 && q % 2 == 1 && odd_factors.into_iter().all(|f| !q.is_multiple_of(f))
-}
-
-/// a·b modulo q.
-fn mul(a: u32, b: u32, q: u32) -> u32 {
-    (u64::from(a) * u64::from(b) % u64::from(q)) as u32
-}
-
-/// base^exponent modulo q.
-fn pow(base: u32, exponent: u64, q: u32) -> u32 {
-    let (mut square, mut result) = (base, 1);
-    for bit in 0..u64::BITS - exponent.leading_zeros() {
-        if exponent >> bit & 1 == 1 {
-            result = mul(result, square, q);
-        }
-        square = mul(square, square, q);
-    }
-    result
-}
-
-/// The low `bits` bits of k in reverse order.
-pub(crate) const fn bit_reverse(k: usize, bits: u32) -> usize {
-    k.reverse_bits() >> (usize::BITS - bits)
 }

@@ -1,86 +1,31 @@
-//! Values of one polynomial in several variables at many points modulo an odd prime q < 2²⁸.
+//! Evaluation of a polynomial in several variables at many points, modulo an odd prime q < 2²⁸.
 //!
-//! The polynomial has total degree at most D; its coefficients stand in lexicographic order of their
-//! exponents, those of the last variable next to each other, C(D + v, v) of them. A point's powers are made once,
-//! and each row of coefficients is a sum of products without reductions; only its result is reduced, by
-//! Montgomery's algorithm ("Modular multiplication without trial division", 1985), and goes into the row above.
+//! The polynomial has v variables and total degree at most D. Its C(D + v, v) coefficients are in
+//! lexicographic order of their exponents, with those of the last variable next to each other. The
+//! powers of a point are computed once. Each row of coefficients is a sum of products without
+//! reductions; only the sum is reduced, by Montgomery's algorithm ("Modular multiplication without
+//! trial division", 1985), and becomes a term of the row above.
 
-use crate::Backend;
-use crate::pointwise::Modulus;
+use crate::backend::Backend;
 
-/// The largest total degree: what is reduced without being brought below q stays below 12q, and sums of D + 1
-/// products below 2⁶⁴.
-pub const MAX_DEGREE: usize = 38;
-/// The most variables.
-pub const MAX_VARIABLES: usize = 64;
+pub(crate) mod polynomial;
 
-/// A polynomial in at least one variable.
-#[derive(Debug, Clone)]
-pub struct Polynomial {
-    pub(crate) q: u32,
-    /// −1/q modulo 2³².
-    pub(crate) negated_inverse: u32,
-    /// 2⁶⁴ modulo q.
-    pub(crate) square: u32,
-    pub(crate) variables: usize,
-    pub(crate) degree: usize,
-    /// Times 2³² for each variable.
-    pub(crate) coefficients: Vec<u32>,
-}
+pub use polynomial::{MAX_DEGREE, MAX_VARIABLES, Polynomial, terms};
 
 impl Polynomial {
-    /// The polynomial with these coefficients below q.
+    /// Evaluates the polynomial at `out.len()` points with coordinates below q.
+    ///
+    /// `points` has a row of `out.len()` coordinates for each variable.
     ///
     /// # Panics
-    /// Without variables, above [`MAX_VARIABLES`] or [`MAX_DEGREE`], for a modulus that is even or not below 2²⁸,
-    /// or where the coefficients are not as many as there are exponents.
-    pub fn new(modulus: Modulus, variables: usize, degree: usize, coefficients: &[u32]) -> Self {
-        let q = modulus.value();
-        assert!((1..=MAX_VARIABLES).contains(&variables), "{variables} variables");
-        assert!(degree <= MAX_DEGREE, "degree {degree}, at most {MAX_DEGREE}");
-        assert!(q % 2 == 1 && q < 1 << 28, "an odd modulus below 2^28, not {q}");
-        assert_eq!(Some(coefficients.len()), terms(variables, degree), "coefficients of a polynomial");
-        let word = modulus.reduce(1 << 32);
-        let scale = (0..variables).fold(1, |scale, _| modulus.mul(scale, word));
-        Self {
-            q,
-            negated_inverse: inverse(q).wrapping_neg(),
-            square: modulus.mul(word, word),
-            variables,
-            degree,
-            coefficients: coefficients.iter().map(|&c| modulus.mul(c, scale)).collect(),
-        }
-    }
-
-    /// The values at points below q: a row of `out.len()` words for each variable.
-    ///
-    /// # Panics
-    /// Where `points` has other than this many words.
+    /// If `points` has another number of words.
     pub fn evaluate(&self, points: &[u32], out: &mut [u32]) {
         self.evaluate_with(Backend::current(), points, out);
     }
 
-    /// [`Polynomial::evaluate`] on the backend given.
+    /// [`Polynomial::evaluate`] on the given backend.
     pub fn evaluate_with(&self, backend: Backend, points: &[u32], out: &mut [u32]) {
-        assert_eq!(points.len(), self.variables * out.len(), "a row of points for each variable");
+        assert_eq!(points.len(), self.variables * out.len(), "coordinates of the points");
         dispatch!(backend, poly_eval::evaluate(self, points, out));
     }
-}
-
-/// C(degree + variables, variables): the coefficients of a polynomial; `None` where that is no `usize`.
-pub fn terms(variables: usize, degree: usize) -> Option<usize> {
-    (1..=variables as u128)
-        .try_fold(1u128, |terms, i| Some(terms.checked_mul(degree as u128 + i)? / i))
-        .and_then(|terms| usize::try_from(terms).ok())
-}
-
-/// 1/q modulo 2³², q odd, by Newton's iteration.
-const fn inverse(q: u32) -> u32 {
-    let mut x = q;
-    let mut round = 0;
-    while round < 4 {
-        x = x.wrapping_mul(2u32.wrapping_sub(q.wrapping_mul(x)));
-        round += 1;
-    }
-    x
 }

@@ -1,15 +1,14 @@
-//! Prefetching for kernels that read a matrix once, from front to back.
+//! Prefetching for kernels that read a matrix once, front to back.
 
-/// How far ahead a pass asks for its bytes: a page, which the CPU's own
-/// prefetcher does not look beyond.
+/// Bytes that a pass prefetches ahead: a page, since the CPU's own prefetcher stops at its end.
 #[cfg(target_arch = "x86_64")]
 const AHEAD: usize = 4096;
 /// Bytes of a cache line.
 #[cfg(target_arch = "x86_64")]
 const LINE: usize = 64;
 
-/// Asks for the whole cache lines that are a page after those of `place`; they need
-/// not be the program's.
+/// Prefetches the whole cache lines one page after those of `place`. They may lie outside the
+/// slice, and even outside the memory of the program.
 #[inline(always)]
 pub(crate) fn prefetch<T>(place: &T) {
     #[cfg(target_arch = "x86_64")]
@@ -23,7 +22,7 @@ pub(crate) fn prefetch<T>(place: &T) {
     let _ = place;
 }
 
-/// Asks for these words, for the second-level cache: they are needed soon, not next.
+/// Prefetches words into the second-level cache: they are needed soon, but not next.
 #[inline(always)]
 pub(crate) fn prefetch_words(words: &[u64]) {
     #[cfg(target_arch = "x86_64")]

@@ -1,22 +1,22 @@
-//! Building and reading tiles: the order of words that `matvec_i16` and `matvec_u8` share.
+//! Writing and reading of the tiles of `matvec_i16` and `matvec_u8`.
 //!
-//! A tile holds 64 rows; `H` neighbouring columns of a row lie together (a *cell*),
-//! the cells of 64 rows follow one another, then come the next `H` columns.
+//! A tile holds 64 rows. `H` neighbouring columns of a row make a *cell*. The cells of the 64 rows
+//! come one after another, followed by those of the next `H` columns.
 
 use bytemuck::Pod;
 
-use crate::portable::lanes::{Baseline, FourLanes};
+use crate::layout::ROWS;
+use crate::portable::baseline::Baseline;
+use crate::portable::lanes::FourLanes;
 
-/// Rows of a group.
-const ROWS: usize = 64;
-/// Side of the squares of cells that [`gather_rows`] turns at a time.
+/// Side of the squares of cells that [`gather_rows`] transposes.
 const SIDE: usize = 4;
-/// Squares that it takes of four rows at a time: with cells of 4 bytes, eight cache lines
-/// of each row. Rows a power of two apart compete for the same places in a cache; with
-/// fewer lines of each in turn, they wait for one another.
+/// Squares of four rows that [`gather_rows`] transposes in a run: with cells of 4 bytes, eight
+/// cache lines of each row. Rows a power of two apart compete for the same cache sets, and shorter
+/// runs make them evict each other's lines more often.
 const RUN: usize = 32;
 
-/// Writes one column of `groups` tiles of `cells` cells a row.
+/// Writes one column of `groups` tiles with `cells` cells per row.
 pub(crate) fn scatter_column<T: Copy, const H: usize>(
     tiles: &mut [T],
     groups: usize,
@@ -37,7 +37,7 @@ pub(crate) fn scatter_column<T: Copy, const H: usize>(
     }
 }
 
-/// Writes the `H` columns that share cell `k` of `groups` tiles of `cells` cells a row.
+/// Writes the `H` columns of cell `k` to `groups` tiles with `cells` cells per row.
 pub(crate) fn scatter_columns<T: Copy, const H: usize>(
     tiles: &mut [T],
     groups: usize,
@@ -60,7 +60,7 @@ pub(crate) fn scatter_columns<T: Copy, const H: usize>(
     }
 }
 
-/// Reads one column of `groups` tiles of `cells` cells a row: what [`scatter_column`] wrote.
+/// Reads one column of `groups` tiles with `cells` cells per row, as [`scatter_column`] wrote it.
 pub(crate) fn gather_column<T: Copy, const H: usize>(
     tiles: &[T],
     groups: usize,
@@ -93,7 +93,7 @@ pub(crate) fn gather_row<T: Copy, const H: usize>(tile: &[T], l: usize, first: u
 
 /// Reads `columns` consecutive columns of all rows, from cell `first` on, row by row.
 ///
-/// Whole cells are turned in squares, [`RUN`] of them after one another.
+/// Whole cells are transposed in squares, in runs of [`RUN`] for the same four rows.
 pub(crate) fn gather_rows<T: Copy, const H: usize>(tile: &[T], first: usize, columns: usize, out: &mut [T])
 where
     [T; H]: Pod,
@@ -118,7 +118,7 @@ where
     }
 }
 
-/// Copies the four rows of a block in some squares of cells to the rows' squares from `to` on.
+/// Transposes the four rows of `block` in each square and writes them to `rows`, square `to` first.
 #[inline(always)]
 fn turn_run<L: FourLanes, T, const H: usize>(
     lanes: L,
@@ -140,7 +140,7 @@ fn turn_run<L: FourLanes, T, const H: usize>(
     }
 }
 
-/// The rows of a square from its columns.
+/// Transposes a square: the rows from the columns.
 #[inline(always)]
 fn turn<L: FourLanes>(lanes: L, [a, b, c, d]: [L::Vector; SIDE]) -> [L::Vector; SIDE] {
     let ([ac, ac_high], [bd, bd_high]) = (lanes.zip(a, c), lanes.zip(b, d));

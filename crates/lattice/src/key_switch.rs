@@ -1,5 +1,6 @@
-//! Keys of key switching (InsPIRe, section 2, KS.Setup): from s′ to s by K = [w, y] with
-//! y = −s·w + e + s′·g.
+//! Key-switching keys (InsPIRe, section 2, KS.Setup).
+//!
+//! A key from s′ to s is K = [w, y] with y = −s·w + e + s′·g.
 
 use std::ops::Range;
 
@@ -13,17 +14,17 @@ use crate::params::RlweParams;
 use crate::rlwe::encrypt;
 use crate::secret::SecretKey;
 
-/// ℓ masks w under the public seed; each from a stream of its own.
+/// Expands ℓ masks w from the public seed, each from its own stream.
 pub fn masks(ring: &Ring, seed: &Seed, label: &str, levels: usize) -> Vec<Poly<Values>> {
     masks_from(ring, seed, label, 0..levels)
 }
 
-/// Some of the masks under the public seed; each from a stream of its own.
+/// Expands the masks with these indices from the public seed, each from its own stream.
 pub fn masks_from(ring: &Ring, seed: &Seed, label: &str, rows: Range<usize>) -> Vec<Poly<Values>> {
     rows.map(|i| ring.uniform(&mut seed.expand(label, i as u64))).collect()
 }
 
-/// KS.Setup: the bodies y for masks w, from the key `source` (in values) to `target`.
+/// KS.Setup: returns the bodies y for masks w, from the key `source` (in values) to `target`.
 pub fn generate(
     params: &RlweParams,
     target: &SecretKey,
@@ -39,8 +40,9 @@ pub fn generate(
     masks.iter().enumerate().map(body).collect()
 }
 
-/// Σ digitᵢ·rowᵢ.
+/// Returns Σ digitᵢ·rowᵢ.
 pub fn inner_product(ring: &Ring, digits: &[Poly<Values>], rows: &[Poly<Values>]) -> Poly<Values> {
+    // Sums of up to 256 products of residues below 2²⁸ fit 64 bits; gadgets have fewer digits.
     let mut sum = Accumulator::new(ring);
     for (digit, row) in digits.iter().zip(rows) {
         sum.add_product(digit, row);

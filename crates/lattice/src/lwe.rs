@@ -1,8 +1,8 @@
-//! LWE encryptions of a selector, d at a time: their masks are the rows of negacyclic matrices.
+//! LWE encryption of a selector under negacyclic masks.
 //!
-//! Column c of block i has the mask row ⟨A[i·d + c], ·⟩ with A[i·d + c]·s = (aᵢ·s)\[c\], the c-th
-//! coefficient of a ring product. So d encryptions cost one ring multiplication, and their security
-//! is that of RLWE.
+//! Column c of block i has the mask row ⟨A[i·d + c], ·⟩ with A[i·d + c]·s = (aᵢ·s)\[c\],
+//! coefficient c of a ring product. One ring multiplication therefore gives d encryptions, and
+//! their security is that of RLWE.
 
 use papir_ring::prg::Seed;
 use papir_ring::{Poly, Values};
@@ -14,14 +14,15 @@ use crate::params::RlweParams;
 use crate::rlwe::encrypt;
 use crate::secret::SecretKey;
 
-/// The mask aᵢ of block `i` under the public seed; `label` names the purpose.
+/// Returns the mask aᵢ of block `i`, expanded from the public seed; `label` is the purpose.
 pub fn block_mask(params: &RlweParams, seed: &Seed, label: &str, i: usize) -> Poly<Values> {
     params.ring().uniform(&mut seed.expand(label, i as u64))
 }
 
-/// The bodies of `columns` LWE encryptions: of `scale` at `selected`, of zero elsewhere; in [0, q).
+/// Returns the bodies of `columns` LWE encryptions, in [0, q): of `scale` at `selected`, of zero
+/// elsewhere.
 ///
-/// Each column is compared with `selected` in constant time.
+/// `selected` is secret: every column is compared with it in constant time.
 pub fn encrypt_selector(
     params: &RlweParams,
     secret: &SecretKey,

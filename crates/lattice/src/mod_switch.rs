@@ -1,8 +1,8 @@
-//! Modulus switching between q and powers of two, rounding to nearest (InsPIRe, Lemma 9).
+//! Modulus switching with rounding to nearest (InsPIRe, Lemma 9).
 
 use papir_ring::{Coefficients, Poly, Ring, Values};
 
-/// Rounds residues modulo q to k bits and lifts them back.
+/// Switches between a modulus q and 2^k.
 #[derive(Clone, Copy, Debug)]
 pub struct PowerSwitch {
     modulus: u64,
@@ -12,19 +12,20 @@ pub struct PowerSwitch {
 }
 
 impl PowerSwitch {
-    /// Between q < 2⁶² and 2^bits, with 2^bits below q.
+    /// Prepares switching between q < 2⁶² and 2^bits < q.
     ///
     /// # Panics
-    /// When the sizes are outside of this.
+    /// If the moduli are outside these ranges.
     pub fn new(modulus: u64, bits: u32) -> Self {
         assert!(modulus < 1 << 62 && 1u64 << bits < modulus, "2^{bits} below {modulus} below 2^62");
         Self { modulus, bits, reciprocal: (1u128 << (64 + bits)) / u128::from(modulus) }
     }
 
-    /// round(x·2^k / q) mod 2^k for x < q, without division or branch.
+    /// Returns round(x·2^k / q) mod 2^k for x < q, without division or branch.
     pub fn down(&self, x: u64) -> u64 {
         let estimate = ((u128::from(x) * self.reciprocal) >> 64) as u64;
-        // The estimate is short by at most 1; the rest is exact modulo 2^64 and below 2q.
+        // The estimate is at most 1 too small, so the remainder is below 2q; it is exact modulo
+        // 2^64.
         let rest = (x << self.bits).wrapping_sub(estimate.wrapping_mul(self.modulus));
         let carry = u64::from(rest >= self.modulus);
         let rest = rest - carry * self.modulus;
@@ -32,7 +33,7 @@ impl PowerSwitch {
         (estimate + carry + round) & ((1 << self.bits) - 1)
     }
 
-    /// round(y·q / 2^k) in [0, q) for y < 2^k.
+    /// Returns round(y·q / 2^k) in [0, q) for y < 2^k.
     pub fn up(&self, y: u64) -> u64 {
         let product = u128::from(y) * u128::from(self.modulus) + (1u128 << (self.bits - 1));
         // 2^k is below q, so y·q/2^k rounds to at most q − 1.
@@ -40,20 +41,20 @@ impl PowerSwitch {
     }
 }
 
-/// round(x·to / from) modulo `to`, for x < from: between any moduli below 2⁶².
+/// Returns round(x·to / from) modulo `to` for x < from, for any moduli below 2⁶².
 pub fn switch(x: u64, from: u64, to: u64) -> u64 {
     let rounded = (u128::from(x) * u128::from(to) + u128::from(from / 2)) / u128::from(from);
     rounded as u64 % to
 }
 
-/// The coefficients of public ring elements rounded to so many bits, as key material travels.
+/// Rounds the coefficients of public ring elements to `bits` bits, the wire form of key material.
 pub fn round_elements(ring: &Ring, bits: u32, elements: Vec<Poly<Values>>) -> Vec<u64> {
     let switch = PowerSwitch::new(ring.modulus(), bits);
     let words = elements.into_iter().flat_map(|element| ring.to_words(&ring.inverse(element)));
     words.map(|word| switch.down(word)).collect()
 }
 
-/// What [`round_elements`] gave, lifted back to q: d words a ring element.
+/// Lifts the output of [`round_elements`] back to q; `words` holds d words for each ring element.
 pub fn lift_elements(ring: &Ring, bits: u32, words: &[u64]) -> Vec<Poly<Coefficients>> {
     let switch = PowerSwitch::new(ring.modulus(), bits);
     let lift = |words: &[u64]| words.iter().map(|&word| switch.up(word)).collect::<Vec<_>>();

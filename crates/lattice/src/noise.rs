@@ -1,28 +1,34 @@
-//! Noise as variances: what each step adds, and the probability that the sum is too much.
+//! Noise variances and failure probabilities.
 //!
 //! Under the independence heuristic (InsPIRe, section 2) errors are sums of many independent
-//! subgaussian terms, so variances add and the tail is 2·exp(−t²/2V). A uniform error on an
-//! interval of length w is subgaussian with its own variance w²/12. Variances are in units of the
+//! sub-Gaussian terms, so variances add and the tail is 2·exp(−t²/2V). A uniform error on an
+//! interval of length w is sub-Gaussian with its own variance w²/12. Variances are in units of the
 //! ciphertext modulus they are stated for; σ is a standard deviation.
 
 use crate::gadget::GadgetParams;
+
+/// log₂ of a bound on one sample's statistical distance from the discrete Gaussian, for σ ≤ 11.
+///
+/// [`papir_ring::sample::Gaussian`] is within (entries + 2)·2⁻⁶⁴ of it, and has at most 126
+/// entries up to σ = 11. By the union bound, n samples add n times this to a failure probability.
+pub const SAMPLER_LOG2: f64 = -57.0;
 
 /// Variance of a digit, uniform in [−z/2, z/2): its mean square is (z² + 2)/12.
 pub(crate) fn digit(log_base: u32) -> f64 {
     (4f64.powi(log_base as i32) + 2.0) / 12.0
 }
 
-/// Variance of rounding to a grid of this step: step²/12.
+/// Variance of rounding to multiples of `step`: step²/12.
 pub fn rounding(step: f64) -> f64 {
     step * step / 12.0
 }
 
-/// Variance of what a gadget leaves out of a word.
+/// Variance of the part of a word that a gadget drops.
 pub(crate) fn dropped(gadget: GadgetParams) -> f64 {
     rounding(2f64.powi(gadget.drop as i32))
 }
 
-/// The ring, the error and the rounding that ciphertexts travel with.
+/// Ring, error and key rounding that noise is computed for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Setting {
     /// d.
@@ -33,23 +39,23 @@ pub struct Setting {
     pub secret: f64,
     /// Standard deviation of the error.
     pub sigma: f64,
-    /// Bits to which key material is rounded for the upload.
+    /// Bits that key material is rounded to for the upload.
     pub key_bits: u32,
 }
 
 impl Setting {
-    /// With a secret drawn like the error.
+    /// A setting whose secret is distributed like the error.
     pub fn error_like(degree: usize, modulus: f64, sigma: f64, key_bits: u32) -> Self {
         Self { degree, modulus, secret: sigma * sigma, sigma, key_bits }
     }
 
-    /// Variance of the error of one key element as the server has it.
+    /// Variance of the error of one key element after rounding, as the server receives it.
     pub fn key_error(&self) -> f64 {
         self.sigma * self.sigma + rounding(self.modulus / 2f64.powi(self.key_bits as i32))
     }
 
-    /// Variance that one product with ℓ digits adds: Σ digit·error, for rows of this energy, which is the sum of
-    /// their coefficients' variances.
+    /// Variance of Σ digit·error over ℓ digits, for rows of the given energy: the sum of the
+    /// variances of a row's coefficients.
     pub(crate) fn digits(&self, gadget: GadgetParams, energy: f64) -> f64 {
         gadget.levels as f64 * digit(gadget.log_base) * energy
     }
@@ -59,12 +65,12 @@ impl Setting {
         self.degree as f64 * self.key_error()
     }
 
-    /// Variance of the dropped bits of a mask, which meet the secret.
+    /// Variance of a mask's dropped bits times the secret.
     pub(crate) fn dropped_mask(&self, gadget: GadgetParams) -> f64 {
         self.degree as f64 * self.secret * dropped(gadget)
     }
 
-    /// Variance that one key switch adds to a coefficient: digits times errors, and the dropped bits.
+    /// Variance that one key switch adds to a coefficient: digits times errors, plus dropped bits.
     pub fn key_switch(&self, gadget: GadgetParams) -> f64 {
         self.digits(gadget, self.key_energy()) + self.dropped_mask(gadget)
     }
@@ -81,9 +87,9 @@ impl Setting {
         (capacity - 1) as f64 * self.key_switch(gadget)
     }
 
-    /// Variance that CDKS packing of d encryptions adds to a coefficient: each of log₂ d levels
-    /// doubles the errors that come up to it, which is four times their variance, and adds a key
-    /// switch: (4^{log₂ d} − 1)/3 = (d² − 1)/3 of them.
+    /// Variance that CDKS packing of d encryptions adds to a coefficient. Each of log₂ d levels
+    /// doubles the errors of the level below, which quadruples their variance, and adds a key
+    /// switch: (4^{log₂ d} − 1)/3 = (d² − 1)/3 key switches in total.
     pub fn cdks_packing(&self, gadget: GadgetParams) -> f64 {
         let degree = self.degree as f64;
         (degree * degree - 1.0) / 3.0 * self.key_switch(gadget)
@@ -94,36 +100,36 @@ impl Setting {
         2.0 * self.digits(gadget, self.key_energy()) + self.dropped_mask(gadget) + dropped(gadget)
     }
 
-    /// Variance that switching an answer's mask to 2^a_bits and its body to 2^b_bits adds, in
-    /// units of q (Lemma 9, one modulus each).
+    /// Variance, in units of q, of switching an answer's mask to 2^a_bits and its body to 2^b_bits
+    /// (Lemma 9, one modulus each).
     pub fn response_switch(&self, a_bits: u32, b_bits: u32) -> f64 {
         let step = |bits: u32| rounding(self.modulus / 2f64.powi(bits as i32));
         self.degree as f64 * self.secret * step(a_bits) + step(b_bits)
     }
 }
 
-/// A bound on the sum of squares of `count` words that are uniform and centred, of at most `largest` in
-/// absolute value: their mean largest²/3 and ten standard deviations (Var(x²) is (4/5) of its square),
-/// and never more than all of the largest.
+/// Returns a bound on the sum of squares of `count` centred uniform words of absolute value at most
+/// `largest`: the mean, largest²/3 each, plus ten standard deviations (Var(x²) is 4/5 of its mean's
+/// square), and never more than count·largest².
 pub fn squares_of_uniform(count: f64, largest: f64) -> f64 {
     let mean = largest * largest / 3.0;
     (mean * (count + 10.0 * (0.8 * count).sqrt())).min(count * largest * largest)
 }
 
-/// The variance with which [`failure_log2`] is just as stated.
+/// Returns the variance for which [`failure_log2()`] is `failure_log2`.
 pub fn variance_for(threshold: f64, coefficients: f64, failure_log2: f64) -> f64 {
     let nats = (1.0 + coefficients.log2() - failure_log2) * std::f64::consts::LN_2;
     threshold * threshold / (2.0 * nats)
 }
 
-/// The fewest bits of which rounding adds at most this variance, in units of the modulus; `None` when
-/// that is negative.
+/// Returns the fewest bits to which rounding adds at most this variance, in units of the modulus;
+/// `None` if the variance is not positive.
 pub fn bits_for_rounding(modulus: f64, variance: f64) -> Option<u32> {
     (variance > 0.0).then(|| (modulus / (12.0 * variance).sqrt()).log2().ceil().max(1.0) as u32)
 }
 
-/// log₂ of the probability that one of `coefficients` errors of this variance exceeds `threshold`
-/// in absolute value: union bound over subgaussian tails.
+/// Returns log₂ of a bound on the probability that any of `coefficients` errors of this variance
+/// exceeds `threshold` in absolute value: the union bound over sub-Gaussian tails.
 pub fn failure_log2(threshold: f64, variance: f64, coefficients: f64) -> f64 {
     if threshold <= 0.0 {
         return 0.0;
@@ -132,13 +138,14 @@ pub fn failure_log2(threshold: f64, variance: f64, coefficients: f64) -> f64 {
     (1.0 + coefficients.log2() - exponent * std::f64::consts::LOG2_E).min(0.0)
 }
 
-/// Sums of products of two independent errors, of which one is the same for many coefficients: their tails
-/// are longer than those of a Gaussian of the same variance.
+/// A sum of products of two independent errors, one of which is shared by many coefficients.
+///
+/// Its tails are longer than those of a Gaussian of the same variance.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Products {
-    /// How many products a sum has.
+    /// Number of products in a sum.
     pub terms: f64,
-    /// Variance of each.
+    /// Variance of each product.
     pub variance: f64,
 }
 
@@ -149,8 +156,10 @@ impl Products {
     }
 }
 
-/// As [`failure_log2`], where beside subgaussian errors of this variance there are products: Chernoff's bound
-/// with E exp(λ·x·y) = (1 − λ²·σ²)^(−1/2) for two Gaussians whose product has the variance σ², at the best λ.
+/// [`failure_log2`] for a sub-Gaussian error plus a sum of products.
+///
+/// Chernoff's bound with E exp(λ·x·y) = (1 − λ²·σ²)^(−1/2) for two Gaussians whose product has the
+/// variance σ², at the best λ.
 pub fn failure_log2_with_products(
     threshold: f64,
     variance: f64,
@@ -166,7 +175,7 @@ pub fn failure_log2_with_products(
         let gaussian = lambda * lambda * variance / 2.0;
         gaussian - products.terms / 2.0 * (-part * part).ln_1p() - lambda * threshold
     };
-    // Convex in λ: the interval that holds the least is cut to two thirds at a time.
+    // The exponent is convex in λ: a ternary search finds its minimum.
     let (mut low, mut high) = (0.0, 1.0 - 1e-12);
     for _ in 0..100 {
         let [left, right] = [low + (high - low) / 3.0, high - (high - low) / 3.0];
@@ -176,11 +185,20 @@ pub fn failure_log2_with_products(
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
+    use papir_ring::sample::Gaussian;
+
     use super::*;
 
     #[test]
-    fn products_have_longer_tails_and_many_of_them_nearly_gaussian_ones() {
+    fn sampler_distance_holds_up_to_sigma_11() {
+        let entries = Gaussian::new(11.0).unwrap().bound();
+        assert!(f64::from(entries + 2).log2() - 64.0 <= SAMPLER_LOG2, "{entries} entries");
+    }
+
+    #[test]
+    fn tails_of_products_approach_the_gaussian_tail() {
         let gaussian = failure_log2(9.0, 1.0, 256.0);
         let mut last = 0.0;
         for terms in [2.0, 12.0, 48.0, 1000.0, 1e6] {
@@ -190,15 +208,16 @@ mod tests {
             last = found;
         }
         assert!(last < gaussian + 0.1, "{last}, Gaussian {gaussian}");
-        // Without products, and with hardly any, it is the Gaussian bound.
+        // Without products, or with negligible ones, the bound is the Gaussian one.
         assert_eq!(failure_log2_with_products(9.0, 1.0, Products::default(), 256.0), gaussian);
         let few = Products { terms: 12.0, variance: 1e-6 };
         assert!((failure_log2_with_products(9.0, 1.0, few, 256.0) - gaussian).abs() < 0.01);
     }
 
     #[test]
-    fn the_bound_holds_for_sampled_sums_of_products() {
-        // Sums of twelve products of Gaussians, each a sum of uniform numbers from a fixed stream.
+    fn sampled_sums_of_products_stay_below_the_bound() {
+        // Sums of twelve products of Gaussians; a sum of twelve uniform numbers stands for a
+        // Gaussian.
         let mut state = 1u64;
         let mut uniform = || {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -210,7 +229,7 @@ mod tests {
         let beyond = sums.filter(|sum| sum.abs() > 4.0).count() as f64 / f64::from(count);
         let products = Products { terms: 12.0, variance: 1.0 / 12.0 };
         let bound = failure_log2_with_products(4.0, 0.0, products, 1.0).exp2();
-        // A Gaussian has 6.3e-5 there.
+        // A Gaussian exceeds 4 deviations with probability 6.3e-5.
         assert!(beyond > 1e-4 && beyond < bound, "{beyond} beyond 4 deviations, bounded by {bound}");
     }
 }

@@ -1,32 +1,35 @@
-//! Checked parameters of ring encryption: no security below 128 bits without saying so.
+//! Checked parameters of ring encryption.
+//!
+//! Parameters below 128 bits of security require the explicit constructor [`RlweParams::insecure`].
 
 use papir_ring::sample::Gaussian;
 use papir_ring::{Ring, RingError};
 
 use crate::security::{self, InsecureError, Row, Secret};
 
-/// The primes of the default ring: both 1 modulo 2¹⁶, their product below 2^55.9.
+/// Primes of the default ring: both are 1 modulo 2¹⁶, and their product is below 2^55.9.
 pub const DEFAULT_PRIMES: [u32; 2] = [268_369_921, 249_561_089];
 
-/// Why parameters are refused.
+/// Invalid or insecure parameters.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParamsError {
-    /// The ring does not exist.
+    /// The ring cannot be built.
     #[error(transparent)]
     Ring(#[from] RingError),
-    /// A prime of the ciphertext modulus divides the plaintext modulus: modulo it there is no error.
-    #[error("prime {0} of the ciphertext modulus divides the plaintext modulus: expected others")]
+    /// A prime of the ciphertext modulus divides the plaintext modulus; modulo this prime
+    /// ciphertexts have no error.
+    #[error("prime {0} of the ciphertext modulus divides the plaintext modulus: expected a coprime one")]
     PlaintextPrime(u32),
     /// The noise cannot be sampled.
     #[error(transparent)]
     Sigma(#[from] papir_ring::sample::SigmaError),
-    /// No row of the security table gives 128 bits.
+    /// The security table does not give 128 bits.
     #[error(transparent)]
     Insecure(#[from] InsecureError),
 }
 
-/// Unchecked values, as they come from a file or a constant.
+/// Unchecked parameters, as read from a file or a constant.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Literal {
     /// d.
@@ -38,11 +41,11 @@ pub struct Literal {
 }
 
 impl Literal {
-    /// d = 2048, q ≈ 2^55.9, σ = 6.4, secret drawn like the error: 131.5 bits.
+    /// d = 2048, q ≈ 2^55.9, σ = 6.4, secret distributed like the error: 131.5 bits.
     pub const DEFAULT: Self = Self { degree: 2048, primes: DEFAULT_PRIMES, sigma: 6.4 };
 }
 
-/// Parameters of ring encryption and their tables.
+/// Checked parameters with the ring's and the sampler's tables.
 #[derive(Clone, Debug)]
 pub struct RlweParams {
     ring: Ring,
@@ -52,7 +55,7 @@ pub struct RlweParams {
 }
 
 impl RlweParams {
-    /// Checks a literal against the security table and builds the tables; the secret is drawn like the error.
+    /// Checks a literal against the security table; secrets are distributed like the error.
     ///
     /// # Errors
     /// [`ParamsError`].
@@ -60,7 +63,7 @@ impl RlweParams {
         Self::with_secret(literal, Secret::ErrorLike)
     }
 
-    /// As [`RlweParams::new`], with secrets of this kind.
+    /// [`RlweParams::new`] with another distribution of secrets.
     ///
     /// # Errors
     /// [`ParamsError`].
@@ -72,7 +75,7 @@ impl RlweParams {
         Ok(params)
     }
 
-    /// Builds the tables without asking for security: for tests at small degrees.
+    /// Builds parameters without a security check, for tests at small degrees.
     ///
     /// # Errors
     /// [`ParamsError::Ring`] or [`ParamsError::Sigma`].
@@ -87,17 +90,17 @@ impl RlweParams {
         &self.ring
     }
 
-    /// How secrets are drawn.
+    /// Distribution of secrets.
     pub fn secret(&self) -> Secret {
         self.secret
     }
 
-    /// The distribution of the error, and of a secret that is drawn like it.
+    /// Distribution of errors, and of error-like secrets.
     pub fn error(&self) -> &Gaussian {
         &self.error
     }
 
-    /// The row of the security table, `None` for insecure parameters.
+    /// The covering row of the security table; `None` for insecure parameters.
     pub fn security(&self) -> Option<&'static Row> {
         self.security
     }

@@ -1,5 +1,7 @@
-//! RLWE encryptions as answers carry them: mask and body switched to few bits each (InsPIRe, Lemma 9,
-//! one modulus each), and what the client reads from them.
+//! Modulus-switched RLWE encryptions of answers.
+//!
+//! Mask and body are each switched to their own power of two (InsPIRe, Lemma 9, one modulus each);
+//! the client decrypts them here.
 
 use papir_ring::{Coefficients, Poly, Ring};
 use zeroize::Zeroizing;
@@ -7,38 +9,38 @@ use zeroize::Zeroizing;
 use crate::mod_switch::PowerSwitch;
 use crate::secret::SecretKey;
 
-/// Deviations of the product of mask and secret that must stay below q/2.
+/// Standard deviations of mask times secret that must stay below q/2.
 const DEVIATIONS: f64 = 16.0;
 
-/// Bits of a coefficient of an answer's mask and body.
+/// Bits of one coefficient of an answer's mask and body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResponseBits {
-    /// Of the mask.
+    /// Bits of the mask.
     pub a: u32,
-    /// Of the body; no more than of the mask.
+    /// Bits of the body, at most those of the mask.
     pub b: u32,
 }
 
 impl ResponseBits {
-    /// Whether decryption is exact for a ring of this degree and modulus and a secret of this standard
-    /// deviation: the mask times the secret, over the integers, must stay below q/2.
+    /// Returns whether decryption is exact for this ring and a secret of standard deviation
+    /// `sigma`: the product of mask and secret over the integers must stay below q/2.
     pub fn fit(self, degree: usize, modulus: f64, sigma: f64) -> bool {
         let product = 2f64.powi(self.a as i32) * sigma * (degree as f64).sqrt() * DEVIATIONS;
         (1..=32).contains(&self.a) && (1..=self.a).contains(&self.b) && product < modulus / 2.0
     }
 
-    /// A mask modulo q, switched: d words.
+    /// Switches a mask modulo q; returns d words.
     pub fn mask(self, ring: &Ring, a: &Poly<Coefficients>) -> Vec<u64> {
         switch(ring, self.a, &ring.to_words(a))
     }
 
-    /// The words of bodies modulo q, switched.
+    /// Switches the words of bodies modulo q.
     pub fn body(self, ring: &Ring, words: &[u64]) -> Vec<u64> {
         switch(ring, self.b, words)
     }
 
-    /// b·2^(a − b) + a·s modulo 2^a, in units of q/2^a, for a mask of d words and as many body
-    /// coefficients as are given.
+    /// Returns the phases b·2^(a − b) + a·s modulo 2^a, in units of q/2^a, one for each body
+    /// coefficient; the mask has d words.
     pub fn phases(self, ring: &Ring, secret: &SecretKey, mask: &[u64], body: &[u64]) -> Zeroizing<Vec<u64>> {
         // |a·s| stays below q/2, so the centred product is the product over the integers.
         let product = ring.inverse(ring.mul(&ring.forward(ring.from_words(mask)), secret.values()));
@@ -47,10 +49,11 @@ impl ResponseBits {
         Zeroizing::new(phases.collect())
     }
 
-    /// Coefficient 0 of [`ResponseBits::phases`], by an inner product.
+    /// Returns coefficient 0 of [`ResponseBits::phases`], by an inner product.
     pub fn first_phase(self, secret: &SecretKey, mask: &[u64], body: u64) -> u64 {
         let s = secret.coefficients();
         let product = |(&a, &s): (&u64, &i32)| a.wrapping_mul(i64::from(s) as u64);
+        // Wrapping is exact: the inner product counts modulo 2^a only, and 2^a divides 2^64.
         let rest = mask[1..].iter().zip(s[1..].iter().rev()).map(product);
         let sum = rest.fold(product((&mask[0], &s[0])), u64::wrapping_sub);
         self.phase(sum as i64, body)
@@ -60,11 +63,13 @@ impl ResponseBits {
         (body << (self.a - self.b)).wrapping_add(product as u64) & ((1 << self.a) - 1)
     }
 
-    /// The nearest multiple of 2^a / 2^bits to a phase as a factor, and the distance from it in units of
-    /// q/2^a: what tells an encryption of a message modulo 2^bits from noise.
+    /// Decodes a phase to the nearest multiple of 2^a / 2^bits.
+    ///
+    /// Returns the factor and the distance, in units of q/2^a. The distance distinguishes an
+    /// encryption of a message modulo 2^bits from noise.
     ///
     /// # Panics
-    /// In debug builds, when `bits` is not below `a`.
+    /// In debug builds, if `bits` is not below `a`.
     pub fn nearest(self, phase: u64, bits: u32) -> (u64, u64) {
         let log2_scale = self.a - bits;
         let half = 1 << (log2_scale - 1);
@@ -72,8 +77,8 @@ impl ResponseBits {
         ((shifted >> log2_scale) & ((1 << bits) - 1), (shifted & (2 * half - 1)).abs_diff(half))
     }
 
-    /// What the encryption of a mask of d words and as many body coefficients as are given decrypts to:
-    /// round((b·2^(a − b) + a·s)·p / 2^a) modulo the plaintext modulus p < 2³².
+    /// Decrypts a mask of d words and body coefficients to round((b·2^(a − b) + a·s)·p / 2^a)
+    /// modulo the plaintext modulus p < 2³².
     pub fn decrypt(
         self,
         ring: &Ring,
@@ -84,7 +89,8 @@ impl ResponseBits {
     ) -> Zeroizing<Vec<u32>> {
         let word = |&phase: &u64| {
             let rounded = (phase * plaintext + (1 << (self.a - 1))) >> self.a;
-            // At most p, which stands for zero: no division.
+            // The rounded value is at most p, which stands for zero; a comparison avoids a
+            // division.
             rounded as u32 * u32::from(rounded < plaintext)
         };
         Zeroizing::new(self.phases(ring, secret, mask, body).iter().map(word).collect())
@@ -107,7 +113,7 @@ mod tests {
     use crate::params::{DEFAULT_PRIMES, Literal, RlweParams};
 
     #[test]
-    fn the_first_phase_is_the_first_of_all() {
+    fn first_phase_equals_the_first_of_all_phases() {
         let literal = Literal { degree: 64, primes: DEFAULT_PRIMES, sigma: 6.4 };
         let params = RlweParams::insecure(literal).unwrap();
         let secret = SecretKey::generate(&params, &mut ChaCha20Rng::from_seed([1; 32]));
@@ -120,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_multiple_counts_modulo_the_plaintext() {
+    fn nearest_multiples_wrap_modulo_the_plaintext_modulus() {
         let bits = ResponseBits { a: 18, b: 10 };
         for (phase, expected) in [
             (0, (0, 0)),

@@ -1,8 +1,8 @@
-//! RGSW encryptions (InsPIRe, section 2); their external product is [`crate::rows`]'s.
+//! RGSW encryption (InsPIRe, section 2).
 //!
-//! The rows of the printed matrix [a, −s·a + e] + m·G are RLWE encryptions of s·m·g (rows that meet
-//! the digits of a ciphertext's mask) and of m·g (rows that meet its body's digits). Written so,
-//! every mask stays the public one.
+//! The rows of the printed matrix [a, −s·a + e] + m·G are RLWE encryptions of s·m·g, which multiply
+//! the digits of a ciphertext's mask, and of m·g, which multiply the digits of its body. In this
+//! form every mask remains the public one. The external product is in [`crate::rows`].
 
 use papir_ring::prg::Seed;
 use papir_ring::{Poly, Ring, Values};
@@ -15,12 +15,13 @@ use crate::key_switch;
 use crate::params::RlweParams;
 use crate::secret::SecretKey;
 
-/// 2ℓ masks under the public seed; each from a stream of its own.
+/// Expands 2ℓ masks from the public seed, each from its own stream.
 pub fn masks(ring: &Ring, seed: &Seed, label: &str, gadget: &Gadget) -> Vec<Poly<Values>> {
-    crate::key_switch::masks(ring, seed, label, 2 * gadget.levels())
+    key_switch::masks(ring, seed, label, 2 * gadget.levels())
 }
 
-/// X^exponent for a secret exponent in [0, 2d): −1 for the upper half. Constant time.
+/// Returns X^exponent for a secret exponent in [0, 2d), in constant time; exponents from d on give
+/// −X^(exponent − d).
 fn monomial(degree: usize, exponent: u32) -> Zeroizing<Vec<i32>> {
     let d = degree as u32;
     let low = exponent & (d - 1);
@@ -29,7 +30,7 @@ fn monomial(degree: usize, exponent: u32) -> Zeroizing<Vec<i32>> {
     Zeroizing::new((0..d).map(coefficient).collect())
 }
 
-/// The bodies of an RGSW encryption of X^exponent: ℓ of s·m·g, then ℓ of m·g.
+/// Returns the bodies of an RGSW encryption of X^exponent: ℓ of s·m·g, then ℓ of m·g.
 pub fn encrypt_monomial(
     params: &RlweParams,
     secret: &SecretKey,
@@ -43,7 +44,7 @@ pub fn encrypt_monomial(
     encrypt(params, secret, masks, &message, gadget, rng)
 }
 
-/// The bodies of an RGSW encryption of a small message: ℓ of s·m·g, then ℓ of m·g.
+/// Returns the bodies of an RGSW encryption of a small message: ℓ of s·m·g, then ℓ of m·g.
 pub fn encrypt(
     params: &RlweParams,
     secret: &SecretKey,
@@ -64,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn monomials_wrap_with_a_sign() {
+    fn monomials_are_negacyclic() {
         for exponent in 0..32 {
             let expected: Vec<i32> = (0..16)
                 .map(|c| {

@@ -1,4 +1,4 @@
-//! RLWE encryptions (a, b) with a·s + b = message + error.
+//! RLWE encryption: (a, b) with a·s + b = message + error.
 
 use papir_ring::{Coefficients, Poly, Ring, Values};
 use rand_core::CryptoRng;
@@ -7,7 +7,7 @@ use zeroize::Zeroizing;
 use crate::params::RlweParams;
 use crate::secret::SecretKey;
 
-/// An encryption in coefficients: mask a and body b.
+/// An RLWE encryption in coefficient form: mask a and body b.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rlwe {
     /// The mask.
@@ -16,7 +16,8 @@ pub struct Rlwe {
     pub b: Poly<Coefficients>,
 }
 
-/// The body of an encryption of `message` under the public mask: −a·s + e + message, in values.
+/// Returns the body −a·s + e + message of an encryption of `message` under a public mask, in
+/// values.
 pub fn encrypt(
     params: &RlweParams,
     secret: &SecretKey,
@@ -35,7 +36,7 @@ pub fn encrypt(
 }
 
 impl Rlwe {
-    /// The encryption of zero without noise.
+    /// The noiseless encryption of zero.
     pub fn zero(ring: &Ring) -> Self {
         Self { a: ring.zero(), b: ring.zero() }
     }
@@ -46,7 +47,7 @@ impl Rlwe {
         ring.add_assign(&mut self.b, &other.b);
     }
 
-    /// a·s + b: message plus error.
+    /// Returns a·s + b: message plus error.
     pub fn phase(&self, ring: &Ring, secret: &SecretKey) -> Poly<Coefficients> {
         let mut phase = ring.inverse(ring.mul(&ring.forward(self.a.clone()), secret.values()));
         ring.add_assign(&mut phase, &self.b);

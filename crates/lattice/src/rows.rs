@@ -1,9 +1,10 @@
-//! Gadget encryptions laid out for fast products: key switching (InsPIRe, section 2, KS.Switch), the external
-//! product (Lemma 2), and what is made of them: blind rotation, automorphisms, CMUX gates.
+//! Products of gadget digits with encrypted rows.
 //!
-//! A [`Rows`] is RLWE′(m), one encryption of m·gⱼ for each digit, or RGSW(m), those of s·m·gⱼ followed by
-//! those of m·gⱼ (as in [`crate::rgsw`]). A product takes digits in values, sums rows without reductions in
-//! between and goes back to coefficients, all in buffers that stay.
+//! A [`Rows`] is RLWE′(m), one encryption of m·gⱼ for each digit j, or RGSW(m), the encryptions of
+//! s·m·gⱼ followed by those of m·gⱼ (see [`crate::rgsw`]). With these products come key switching
+//! (InsPIRe, section 2, KS.Switch), the external product (Lemma 2), blind rotation, automorphisms
+//! and CMUX gates. A product transforms the digits, sums digits times rows without intermediate
+//! reductions, and transforms back to coefficients, in reused buffers.
 
 use papir_kernels::pointwise;
 use papir_ring::{Coefficients, Poly, Ring, Values};
@@ -12,19 +13,19 @@ use rayon::prelude::*;
 use crate::gadget::Gadget;
 use crate::rlwe::Rlwe;
 
-/// Encryptions under one mask each, in values.
+/// Encryptions in values, one mask and one body each.
 #[derive(Clone, Debug, Default)]
 pub struct Rows {
     count: usize,
-    /// Masks and bodies, of each the rows modulo q₁, then modulo q₂; d words a row.
+    /// Masks (0) and bodies (1), each modulo q₁ (0) and q₂ (1), d words for each row.
     parts: [[Vec<u32>; 2]; 2],
 }
 
 impl Rows {
-    /// Of as many masks as bodies.
+    /// Creates rows from masks and bodies.
     ///
     /// # Panics
-    /// When these are not as many.
+    /// If their numbers differ.
     pub fn new(masks: &[Poly<Values>], bodies: &[Poly<Values>]) -> Self {
         assert_eq!(masks.len(), bodies.len(), "masks and bodies");
         let part = |rows: &[Poly<Values>]| {
@@ -33,46 +34,47 @@ impl Rows {
         Self { count: masks.len(), parts: [part(masks), part(bodies)] }
     }
 
-    /// Of encryptions in coefficients.
+    /// Creates rows from encryptions in coefficients.
     pub fn of(ring: &Ring, encryptions: Vec<Rlwe>) -> Self {
         let values = encryptions.into_par_iter().map(|row| (ring.forward(row.a), ring.forward(row.b)));
         let (masks, bodies): (Vec<_>, Vec<_>) = values.unzip();
         Self::new(&masks, &bodies)
     }
 
-    /// The masks (part 0) or bodies (part 1) modulo q₁ (prime 0) or q₂: d words a row.
+    /// Returns the masks (part 0) or bodies (part 1) modulo q₁ (prime 0) or q₂ (prime 1), d words
+    /// for each row.
     pub fn residues(&self, part: usize, prime: usize) -> &[u32] {
         &self.parts[part][prime]
     }
 
-    /// How many there are.
+    /// Number of rows.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// Bytes that rows take in memory.
+    /// Memory of `count` rows in bytes.
     pub const fn bytes(degree: usize, count: usize) -> usize {
         2 * 2 * count * degree * size_of::<u32>()
     }
 }
 
-/// Digits in values, and where their products come out. Nothing secret goes through it.
+/// Buffers for the digits of a product. They hold public values only.
 pub struct Workspace {
     rows: usize,
-    /// Residues modulo q₁ and q₂ below 4q, d a row.
+    /// Residues modulo q₁ and q₂ below 4q, d words for each row.
     digits: [Vec<u32>; 2],
 }
 
 impl Workspace {
-    /// For products of up to so many rows.
+    /// Creates buffers for products of at most `rows` rows.
     pub fn new(ring: &Ring, rows: usize) -> Self {
         Self { rows: 0, digits: [0, 1].map(|_| vec![0; rows * ring.degree()]) }
     }
 
-    /// Takes the digits of these polynomials, one after the other.
+    /// Decomposes these polynomials, one after another, and transforms the digits.
     ///
     /// # Panics
-    /// When they are more than the workspace has rows.
+    /// If they have more digits than the workspace has rows.
     fn decompose(&mut self, ring: &Ring, gadget: &Gadget, polys: &[&Poly<Coefficients>]) {
         let d = ring.degree();
         self.rows = polys.len() * gadget.levels();
@@ -87,19 +89,20 @@ impl Workspace {
         }
     }
 
-    /// Σ digitⱼ·rowⱼ.
+    /// Computes Σ digitⱼ·rowⱼ.
     fn product(&self, ring: &Ring, rows: &Rows, out: &mut Rlwe) {
-        debug_assert_eq!(self.rows, rows.count, "as many digits as rows");
+        debug_assert_eq!(self.rows, rows.count, "one digit for each row");
         let words = self.rows * ring.degree();
         for (out, part) in [&mut out.a, &mut out.b].into_iter().zip(&rows.parts) {
             for (prime, out) in out.parts_mut().into_iter().enumerate() {
+                // `dot` sums rows without reduction: at most 64 for primes below 2²⁸.
                 pointwise::dot(out, &self.digits[prime][..words], &part[prime], ring.primes()[prime]);
                 ring.table(prime).inverse(out);
             }
         }
     }
 
-    /// RLWE′(m) times a polynomial: an encryption of poly·m.
+    /// Multiplies RLWE′(m) by a polynomial: `out` encrypts poly·m.
     pub fn multiply(
         &mut self,
         ring: &Ring,
@@ -111,7 +114,7 @@ impl Workspace {
         self.multiply_all(ring, gadget, &[poly], rows, out);
     }
 
-    /// Σ polyᵢ·mᵢ for RLWE′(m₀), RLWE′(m₁), … in one.
+    /// Computes Σ polyᵢ·mᵢ from RLWE′(m₀), RLWE′(m₁), … in one product.
     pub fn multiply_all(
         &mut self,
         ring: &Ring,
@@ -124,7 +127,7 @@ impl Workspace {
         self.product(ring, rows, out);
     }
 
-    /// RGSW(m₁) ⊡ RLWE(m₀) = RLWE(m₀·m₁).
+    /// External product: RGSW(m₁) ⊡ RLWE(m₀) = RLWE(m₀·m₁).
     pub fn external_product(
         &mut self,
         ring: &Ring,

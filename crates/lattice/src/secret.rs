@@ -1,4 +1,4 @@
-//! Secret keys.
+//! Secret keys of ring encryption.
 
 use papir_ring::{Poly, Values, sample};
 use rand_core::CryptoRng;
@@ -7,14 +7,14 @@ use zeroize::{Zeroize, Zeroizing};
 use crate::params::RlweParams;
 use crate::security::Secret;
 
-/// A ring secret s with coefficients drawn as its parameters say. Erased on drop, never printed.
+/// A ring secret s, distributed as its parameters say. Erased on drop, never printed.
 pub struct SecretKey {
     coefficients: Zeroizing<Vec<i32>>,
     values: Poly<Values>,
 }
 
 impl SecretKey {
-    /// A fresh secret.
+    /// Draws a fresh secret.
     pub fn generate(params: &RlweParams, rng: &mut dyn CryptoRng) -> Self {
         let mut coefficients = Zeroizing::new(vec![0; params.ring().degree()]);
         match params.secret() {
@@ -25,7 +25,7 @@ impl SecretKey {
         Self::from_coefficients(params, coefficients)
     }
 
-    /// The secret with these coefficients, d of them.
+    /// Returns the secret with these d coefficients.
     pub fn from_coefficients(params: &RlweParams, coefficients: Zeroizing<Vec<i32>>) -> Self {
         let ring = params.ring();
         let values = ring.forward(ring.from_signed(&coefficients));

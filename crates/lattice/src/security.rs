@@ -1,26 +1,26 @@
-//! The security table: every parameter set that papir's schemes lean on, and those that they must
-//! not use, with estimated bits.
+//! Table of security estimates for LWE and RLWE parameter sets.
 //!
-//! Bits are of the best of primal uSVP, primal BDD, dual and dual hybrid attacks, samples
-//! unbounded, by the lattice estimator at [`ESTIMATOR_COMMIT`], with about ±0.5 bit of optimiser
-//! noise. A set is allowed from 128 bits on under MATZOV, the estimator's default cost model;
-//! ADPS16 is classical core-SVP, for comparison.
+//! The table lists every set that papir's schemes rely on, and published sets that papir refuses.
+//! Estimates are the minimum over the primal uSVP, primal BDD, dual and dual hybrid attacks with an
+//! unbounded number of samples, by the lattice estimator at [`ESTIMATOR_COMMIT`], with about ±0.5
+//! bit of optimiser noise. A set is allowed from 128 bits on under MATZOV, the estimator's default
+//! cost model. ADPS16 is classical core-SVP, for comparison.
 //!
-//! What counts as a sample under a key is everything published under it: queries, all gadget rows
-//! of key-switching keys, RGSW rows. A set that is not in the table may lean on a row that it
-//! dominates: same kind of secret, n no smaller, q no larger, σ no smaller.
+//! Every sample published under a key counts: queries, all gadget rows of key-switching keys, RGSW
+//! rows. A set outside the table may rely on a row that it dominates: same kind of secret, n no
+//! smaller, q no larger, σ no smaller.
 
 use std::fmt;
 
 /// The commit of the lattice estimator (<https://github.com/malb/lattice-estimator>).
 pub const ESTIMATOR_COMMIT: &str = "27a581bb8e9d49f5e9e2db315bd48ac769d5f5f5";
-/// The least security that papir ships, in bits under MATZOV.
+/// Minimum security that papir accepts, in bits under MATZOV.
 pub const MINIMUM_BITS: f64 = 128.0;
 
-/// How a secret's coefficients are drawn.
+/// Distribution of a secret's coefficients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Secret {
-    /// As the error: discrete Gaussian of the same standard deviation.
+    /// Discrete Gaussian with the standard deviation of the error.
     ErrorLike,
     /// Uniform in {−1, 0, 1}.
     Ternary,
@@ -41,9 +41,9 @@ impl fmt::Display for Secret {
 /// One estimated parameter set.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Row {
-    /// What uses it.
+    /// Scheme or paper that uses the set.
     pub set: &'static str,
-    /// LWE dimension, or degree of the ring.
+    /// LWE dimension or ring degree.
     pub n: usize,
     /// log₂ of the modulus.
     pub log2_q: f64,
@@ -51,29 +51,29 @@ pub struct Row {
     pub secret: Secret,
     /// The error's **standard deviation**.
     pub sigma: f64,
-    /// Bits under MATZOV, which decide.
+    /// Bits under MATZOV; this estimate decides.
     pub matzov: f64,
-    /// Bits under ADPS16, where they were estimated.
+    /// Bits under ADPS16, if estimated.
     pub adps16: Option<f64>,
 }
 
 impl Row {
-    /// Whether the set reaches [`MINIMUM_BITS`].
+    /// Returns whether the set reaches [`MINIMUM_BITS`].
     pub fn allowed(&self) -> bool {
         self.matzov >= MINIMUM_BITS
     }
 
-    /// Whether a set is at least as hard to break as this row.
+    /// Returns whether a set is at least as hard to break as this row.
     fn is_dominated_by(&self, n: usize, log2_q: f64, secret: Secret, sigma: f64) -> bool {
         self.secret == secret && n >= self.n && log2_q <= self.log2_q && sigma >= self.sigma
     }
 }
 
-/// A parameter set that the table does not back with [`MINIMUM_BITS`].
+/// A parameter set without an estimate of at least [`MINIMUM_BITS`] bits.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("n = {n}, log2 q = {log2_q}, {secret} secret, standard deviation {sigma}: {}, expected at least {MINIMUM_BITS} bits", estimate_in_words(*.bits))]
 pub struct InsecureError {
-    /// LWE dimension, or degree of the ring.
+    /// LWE dimension or ring degree.
     pub n: usize,
     /// log₂ of the modulus.
     pub log2_q: f64,
@@ -81,24 +81,24 @@ pub struct InsecureError {
     pub secret: Secret,
     /// The error's standard deviation.
     pub sigma: f64,
-    /// The estimate, where a row backs one.
+    /// The estimate, if a row of the table covers the set.
     pub bits: Option<f64>,
 }
 
 fn estimate_in_words(bits: Option<f64>) -> String {
-    bits.map_or("no row of the table backs it".to_owned(), |bits| format!("{bits} bits estimated"))
+    bits.map_or("no row of the table covers it".to_owned(), |bits| format!("{bits} bits estimated"))
 }
 
-/// The row with the most bits among those that the set equals or dominates.
+/// Returns the row with the highest estimate among those that the set equals or dominates.
 pub fn estimate(n: usize, log2_q: f64, secret: Secret, sigma: f64) -> Option<&'static Row> {
     let backing = TABLE.iter().filter(|row| row.is_dominated_by(n, log2_q, secret, sigma));
     backing.max_by(|a, b| a.matzov.total_cmp(&b.matzov))
 }
 
-/// As [`estimate`], and the row must be allowed.
+/// Returns [`estimate`]'s row if it reaches [`MINIMUM_BITS`].
 ///
 /// # Errors
-/// [`InsecureError`] under [`MINIMUM_BITS`], or where no row backs the set.
+/// [`InsecureError`] if the estimate is lower or no row covers the set.
 pub fn require_128(n: usize, log2_q: f64, secret: Secret, sigma: f64) -> Result<&'static Row, InsecureError> {
     let row = estimate(n, log2_q, secret, sigma);
     let insecure = || InsecureError { n, log2_q, secret, sigma, bits: row.map(|row| row.matzov) };
@@ -117,8 +117,9 @@ const fn row(
     Row { set, n, log2_q, secret, sigma, matzov, adps16 }
 }
 
-/// All sets. The modulus of InsPIRe and YPIR, two primes just under 2²⁸, is 2^55.89 to two digits;
-/// it stands here as 55.895, so that every modulus that rounds to it is covered.
+/// All estimated sets. The modulus of InsPIRe and YPIR, a product of two primes just under 2²⁸, is
+/// 2^55.89 to two digits; the table has 55.895 so that every modulus that rounds to 2^55.89 is
+/// covered.
 #[rustfmt::skip]
 pub const TABLE: &[Row] = &[
     row("InsPIRe / YPIR ring", 2048, 55.895, Secret::ErrorLike, 6.4, 131.5, Some(104.0)),
@@ -177,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_backs_a_row_is_no_harder_than_it() {
+    fn a_covering_row_is_no_harder_than_the_set() {
         for row in TABLE {
             let backing = estimate(row.n, row.log2_q, row.secret, row.sigma).unwrap();
             assert_eq!(backing.secret, row.secret);
@@ -189,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn harder_sets_lean_on_rows_and_easier_ones_do_not() {
+    fn rows_cover_dominating_sets_only() {
         let secret = Secret::ErrorLike;
         assert_eq!(bits(1080, 32.0, secret, 6.4), Some(128.4));
         assert_eq!(bits(1408, 31.5, secret, 6.5), Some(128.4));
@@ -204,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sets_that_papers_print_and_papir_refuses() {
+    fn published_sets_below_128_bits_are_refused() {
         let refused = [
             (2048, 55.89, Secret::ErrorLike, 2.55, Some(124.9)),
             (2048, 55.89, Secret::Ternary, 6.4, Some(124.1)),

@@ -1,4 +1,4 @@
-//! Who has elements: hides them, and opens what comes back.
+//! The receiver's side: blinds elements and unblinds answers.
 
 use papir_core::{Error, Result};
 use rand_core::CryptoRng;
@@ -6,22 +6,23 @@ use rayon::prelude::*;
 use voprf::{EvaluationElement, OprfClient, Ristretto255};
 use zeroize::Zeroizing;
 
-use crate::old_rng::OldRng;
-use crate::{ELEMENT_BYTES, Value, check, refused, value};
+use crate::rng::OldRng;
+use crate::value::{ELEMENT_BYTES, Value, check, refused, value};
 
-/// Elements under fresh blinds, one each; opens one answer. Erased on drop.
+/// Elements with fresh blinds, for one answer. Erased on drop.
 pub struct Blinding {
     blinds: Vec<Blinded>,
 }
 
-/// An element, and what takes its blind off.
+/// An element and the state that removes its blind.
 type Blinded = (Zeroizing<Vec<u8>>, OprfClient<Ristretto255>);
 
 impl Blinding {
-    /// Blinds elements; gives what is to be sent, [`ELEMENT_BYTES`] each: it says how many they are.
+    /// Blinds elements; returns the message to send, [`ELEMENT_BYTES`] for each element. Its length
+    /// reveals their number.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] for elements of 2¹⁶ bytes and more.
+    /// [`Error::OutOfBounds`] for elements of 2¹⁶ bytes or more.
     pub fn new<E: AsRef<[u8]>>(elements: &[E], rng: &mut dyn CryptoRng) -> Result<(Self, Vec<u8>)> {
         let mut blinds = Vec::with_capacity(elements.len());
         let mut message = Vec::with_capacity(elements.len() * ELEMENT_BYTES);
@@ -35,10 +36,12 @@ impl Blinding {
         Ok((Self { blinds }, message))
     }
 
-    /// The function at the elements, in their order, from the answer of [`Key::evaluate`](crate::Key::evaluate).
+    /// Returns the values of the elements, in order, from the answer of
+    /// [`Key::evaluate`](crate::Key::evaluate).
     ///
     /// # Errors
-    /// [`Error::Length`] for an answer to more or fewer elements, [`Error::Malformed`] for bytes that are none.
+    /// [`Error::Length`] for an answer to another number of elements, [`Error::Malformed`] for
+    /// invalid elements.
     pub fn finish(self, evaluated: &[u8]) -> Result<Vec<Value>> {
         Error::check_length("evaluated elements", evaluated.len(), ELEMENT_BYTES * self.blinds.len())?;
         let pairs = self.blinds.par_iter().zip(evaluated.par_chunks_exact(ELEMENT_BYTES));
@@ -60,13 +63,13 @@ mod tests {
     use crate::Key;
 
     #[test]
-    fn both_ways_give_the_same_values_and_other_keys_others() {
+    fn blinded_and_direct_evaluation_agree_and_keys_differ() {
         let mut rng = ChaCha20Rng::seed_from_u64(4);
         let [key, other] = [0, 1].map(|_| Key::generate(&mut rng).unwrap());
         let elements = ["", "a", "a", "a longer element"];
         let (blinding, sent) = Blinding::new(&elements, &mut rng).unwrap();
         assert_eq!(sent.len(), 4 * ELEMENT_BYTES);
-        // Equal elements look different.
+        // Equal elements have different blinded forms.
         assert_ne!(sent[ELEMENT_BYTES..2 * ELEMENT_BYTES], sent[2 * ELEMENT_BYTES..3 * ELEMENT_BYTES]);
         let values = blinding.finish(&key.evaluate(&sent).unwrap()).unwrap();
         for (element, value) in elements.iter().zip(&values) {
@@ -78,13 +81,13 @@ mod tests {
     }
 
     #[test]
-    fn bad_messages_are_typed_errors() {
+    fn invalid_messages_return_typed_errors() {
         let mut rng = ChaCha20Rng::seed_from_u64(5);
         let key = Key::generate(&mut rng).unwrap();
         let (blinding, sent) = Blinding::new(&["a", "b"], &mut rng).unwrap();
         assert_eq!(key.evaluate(&sent[1..]).unwrap_err().code(), "wrong_length");
         assert_eq!(key.evaluate(&[0xff; 32]).unwrap_err().code(), "malformed");
-        // The neutral element would tell nothing apart.
+        // The neutral element evaluates to itself under every key.
         assert_eq!(key.evaluate(&[0; 32]).unwrap_err().code(), "malformed");
         assert!(key.evaluate(&[]).unwrap().is_empty());
         assert_eq!(blinding.finish(&sent[..32]).unwrap_err().code(), "wrong_length");

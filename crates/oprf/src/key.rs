@@ -1,4 +1,4 @@
-//! Who has the key: computes the function, also of elements that it does not see.
+//! The key holder's side: direct and blinded evaluation.
 
 use papir_core::{Error, Result};
 use rand_core::CryptoRng;
@@ -6,21 +6,21 @@ use rayon::prelude::*;
 use voprf::{BlindedElement, OprfServer, Ristretto255};
 use zeroize::Zeroizing;
 
-use crate::{ELEMENT_BYTES, Value, check, refused, value};
+use crate::value::{ELEMENT_BYTES, Value, check, refused, value};
 
-/// What a key is derived for.
+/// Context string of the key derivation.
 const INFO: &[u8] = b"papir set intersection";
-/// Bytes of the seed that a key is derived from, as it is kept.
+/// Bytes of the seed that a key is stored as and derived from.
 pub const SEED_BYTES: usize = 32;
 
-/// The function's key. Erased on drop, never printed.
+/// A key of the function. Erased on drop, never printed.
 pub struct Key {
     seed: Zeroizing<[u8; SEED_BYTES]>,
     server: OprfServer<Ristretto255>,
 }
 
 impl Key {
-    /// A fresh key.
+    /// Draws a fresh key.
     ///
     /// # Errors
     /// As [`Key::from_seed`].
@@ -30,10 +30,10 @@ impl Key {
         Self::from_seed(&*seed)
     }
 
-    /// The key of a secret seed (`DeriveKeyPair` of RFC 9497).
+    /// Derives the key of a secret seed (`DeriveKeyPair` of RFC 9497).
     ///
     /// # Errors
-    /// [`Error::Length`]; [`Error::Malformed`] for a seed that gives no key, with probability 2⁻²⁵⁶.
+    /// [`Error::Length`]; [`Error::Malformed`] for a seed without a key, with probability 2⁻²⁵⁶.
     pub fn from_seed(bytes: &[u8]) -> Result<Self> {
         Error::check_length("the seed of a key", bytes.len(), SEED_BYTES)?;
         let mut seed = Zeroizing::new([0; SEED_BYTES]);
@@ -42,28 +42,30 @@ impl Key {
         Ok(Self { seed, server })
     }
 
-    /// The seed, which is as secret as the key.
+    /// The seed, as secret as the key.
     pub fn seed(&self) -> &[u8; SEED_BYTES] {
         &self.seed
     }
 
-    /// The function at an element of one's own.
+    /// Evaluates the function at one of the holder's own elements.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] for elements of 2¹⁶ bytes and more.
+    /// [`Error::OutOfBounds`] for elements of 2¹⁶ bytes or more.
     pub fn value(&self, element: &[u8]) -> Result<Value> {
         check(element)?;
         let mut output = self.server.evaluate(element).map_err(refused)?;
         Ok(value(&mut output))
     }
 
-    /// The answer to the message of [`Blinding::new`](crate::Blinding::new), as long as it.
+    /// Evaluates the message of [`Blinding::new`](crate::Blinding::new); the answer has the same
+    /// length.
     ///
     /// # Errors
-    /// [`Error::Length`] for no whole number of elements, [`Error::Malformed`] for bytes that are none.
+    /// [`Error::Length`] for a partial element, [`Error::Malformed`] for invalid elements.
     pub fn evaluate(&self, blinded: &[u8]) -> Result<Vec<u8>> {
         let whole = blinded.len().next_multiple_of(ELEMENT_BYTES);
         Error::check_length("blinded elements", blinded.len(), whole)?;
+        // Elements are independent, so a batch is evaluated in parallel.
         let mut evaluated = vec![0; blinded.len()];
         let pairs =
             evaluated.par_chunks_exact_mut(ELEMENT_BYTES).zip(blinded.par_chunks_exact(ELEMENT_BYTES));

@@ -1,5 +1,7 @@
-//! What the operations cost at 3,072 bits on one core. `cargo run --release -p papir-paillier --example costs`;
-//! with the argument `ticket` also the products of a ticket of 1,256 bases and 160 rows, which takes minutes.
+//! Costs of the operations at 3,072 bits on one core.
+//!
+//! Run with `cargo run --release -p papir-paillier --example costs`. The argument `ticket` adds the
+//! products of a ticket of 1,256 bases and 160 rows, which takes minutes.
 #![allow(clippy::unwrap_used)]
 
 use std::time::{Duration, Instant};
@@ -13,7 +15,7 @@ use papir_paillier::products::{Exponents, Products};
 use papir_paillier::{Params, PublicKey, SecretKey, random_ciphertexts};
 use papir_ring::prg::Seed;
 
-/// Runs `work` and prints how long one of `count` took.
+/// Runs `work` and prints the time for each of `count` operations.
 fn measure<T>(what: &str, count: u32, work: impl FnOnce() -> T) -> T {
     let start = Instant::now();
     let result = work();
@@ -22,7 +24,7 @@ fn measure<T>(what: &str, count: u32, work: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Exponents that look random.
+/// Pseudorandom exponents.
 struct Pattern {
     rows: usize,
     columns: usize,
@@ -100,7 +102,7 @@ fn compression(key: &SecretKey, rng: &mut ChaCha20Rng) {
     }
 }
 
-/// Products for `rows` rows of a ticket; the longest step decides how soon a worker can stop.
+/// Computes `rows` rows of a ticket; the longest step determines how soon a worker can stop.
 fn ticket(key: &SecretKey, rows: usize, memory: usize) {
     let public = key.public();
     let bases = random_ciphertexts(public, &Seed([1; 32]), "ticket", 0, 1256);

@@ -1,18 +1,22 @@
-//! Many residues modulo a power at a time, by the kernels.
+//! Batches of residues modulo a power, on the kernels.
 
 use crypto_bigint::BoxedUint;
 use papir_kernels::bigint_mod::{MAX_BITS, Modulus};
 use zeroize::Zeroizing;
 
+use crate::ciphertext::Ciphertext;
+use crate::error::{Error, Result};
 use crate::integer::{Residues, from_words, integer_power, to_words};
-use crate::{Ciphertext, Error, Result};
 
-/// Residues modulo a power of an odd number, as elements of the kernels.
+/// Ciphertexts that the fastest kernels process side by side; batches of a multiple waste no lane.
+pub const LANES: usize = 8;
+
+/// Arithmetic modulo a power of an odd number, on kernel elements.
 pub(crate) struct Batch {
     kernel: Modulus,
     /// Words of a residue.
     words: usize,
-    /// The power, where the kernel has a higher one.
+    /// The modulus, if the kernel computes modulo a higher power.
     reduce: Option<Residues>,
 }
 
@@ -22,13 +26,15 @@ fn kernel_modulus(root: &BoxedUint, is_square: bool) -> Result<Modulus> {
     modulus.map_err(|error| Error::Malformed {
         what: "modulus",
         found: error.to_string(),
-        expected: "an odd modulus for the kernels".to_owned(),
+        expected: "an odd modulus that the kernels support".to_owned(),
     })
 }
 
 impl Batch {
-    /// Modulo base^`power`. Squares cost the kernels half as much as other numbers of their size; what is too
-    /// wide for them otherwise is computed modulo the next square.
+    /// Creates a batch modulo base^`power`.
+    ///
+    /// The kernels need half the work for square moduli. Odd powers too wide for the kernels are
+    /// computed modulo the next square.
     pub(crate) fn of_power(base: &BoxedUint, power: u32) -> Result<Self> {
         let modulus = Zeroizing::new(integer_power(base, power));
         let bits = modulus.bits_precision();
@@ -49,19 +55,19 @@ impl Batch {
         self.kernel.limbs()
     }
 
-    /// Elements of integers of so many words, residues or not.
+    /// Converts integers of `words` words, not necessarily reduced, to elements.
     fn enter(&self, integers: &[u64], words: usize) -> Zeroizing<Vec<u64>> {
         let mut elements = Zeroizing::new(vec![0; integers.len() / words * self.limbs()]);
         self.kernel.enter(integers, words, &mut elements);
         elements
     }
 
-    /// Residues of elements.
+    /// Converts elements to residues.
     fn leave(&self, elements: &[u64]) -> Zeroizing<Vec<u64>> {
         let words = self.kernel.words();
         let mut integers = Zeroizing::new(vec![0; elements.len() / self.limbs() * words]);
         self.kernel.leave(elements, &mut integers);
-        // The kernel drops leading words of zero; residues have the length that the key's size gives.
+        // The kernel drops leading zero words; residues have the length given by the key size.
         let mut residues = Zeroizing::new(Vec::with_capacity(integers.len() / words * self.words));
         for integer in integers.chunks(words) {
             residues.extend_from_slice(&self.residue(integer));
@@ -75,23 +81,23 @@ impl Batch {
         Zeroizing::new(to_words(reduced.as_ref().unwrap_or(&number), self.words))
     }
 
-    /// Elements of ciphertexts.
+    /// Converts ciphertexts to elements.
     pub(crate) fn enter_ciphertexts(&self, ciphertexts: &[Ciphertext]) -> Vec<u64> {
         let words: Vec<u64> = ciphertexts.iter().flat_map(|ciphertext| ciphertext.words()).copied().collect();
         std::mem::take(&mut *self.enter(&words, self.words))
     }
 
-    /// Ciphertexts of elements.
+    /// Converts elements to ciphertexts.
     pub(crate) fn leave_ciphertexts(&self, elements: &[u64]) -> Vec<Ciphertext> {
         self.leave(elements).chunks(self.words).map(|words| Ciphertext::new(words.to_vec())).collect()
     }
 
-    /// The powers of residues, in a time that says nothing about them or the bits of the exponent.
+    /// Raises residues to a power, in time independent of the residues and of the exponent's bits.
     pub(crate) fn powers(&self, bases: &[u64], exponent: &[u64]) -> Zeroizing<Vec<u64>> {
         self.powers_of_integers(bases, self.words, exponent)
     }
 
-    /// [`Batch::powers`] of integers of so many words, which are reduced first.
+    /// [`Batch::powers`] of integers of `words` words, which are reduced first.
     pub(crate) fn powers_of_integers(
         &self,
         bases: &[u64],
@@ -103,7 +109,7 @@ impl Batch {
         self.leave(&elements)
     }
 
-    /// Raises elements to a public power, in a time that depends on its bits.
+    /// Raises elements to a public power, in time that depends on its bits.
     pub(crate) fn power_vartime(&self, elements: &mut [u64], exponent: &[u64]) {
         let bit = |i: usize| exponent[i / 64] >> (i % 64) & 1;
         let Some(top) = (0..64 * exponent.len()).rev().find(|&i| bit(i) == 1) else {

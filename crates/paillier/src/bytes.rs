@@ -1,11 +1,16 @@
-//! Keys as bytes: a header of eight bytes, then numbers of fixed length, little-endian.
+//! Byte formats of keys, plaintexts and ciphertexts.
 //!
-//! Header: magic `PAI1`, the kind of key (1 public, 2 secret), s (1 byte), bits of m (2 bytes).
+//! A key is a header of eight bytes followed by numbers of fixed length, little-endian. Header:
+//! magic `PAI1`, the kind of key (1 public, 2 secret), s (1 byte), bits of m (2 bytes).
 
 use zeroize::Zeroizing;
 
+use crate::ciphertext::{Ciphertext, Plaintext};
+use crate::error::{Error, Result};
 use crate::integer::{from_bytes, to_words};
-use crate::{Ciphertext, Error, Params, PublicKey, Result, SecretKey};
+use crate::params::Params;
+use crate::public::PublicKey;
+use crate::secret::SecretKey;
 
 const MAGIC: &[u8; 4] = b"PAI1";
 const PUBLIC: u8 = 1;
@@ -22,7 +27,7 @@ fn header(params: &Params, kind: u8) -> [u8; HEADER] {
     header
 }
 
-/// What follows a header of this kind and size, `length` bytes.
+/// Returns the `length` bytes after a header of this kind and these parameters.
 fn payload<'a>(
     what: &'static str,
     params: &Params,
@@ -45,28 +50,30 @@ fn append(bytes: &mut Vec<u8>, words: &[u64]) {
 }
 
 impl PublicKey {
-    /// Bytes of a public key.
+    /// Bytes of a serialized public key.
     pub fn byte_length(params: &Params) -> usize {
         HEADER + params.modulus_bytes()
     }
 
-    /// A header of 8 bytes and m.
+    /// Serializes to a header of 8 bytes and m.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = header(self.params(), PUBLIC).to_vec();
         append(&mut bytes, &self.modulus());
         bytes
     }
 
-    /// Reads and checks a key of these parameters, as [`PublicKey::new`] does.
+    /// Parses a key of these parameters and checks it as [`PublicKey::new`] does.
     ///
     /// # Errors
-    /// [`Error::Length`], [`Error::Malformed`] for other parameters or versions, [`Error::Modulus`].
+    /// [`Error::Length`], [`Error::Malformed`] for other parameters or versions,
+    /// [`Error::Modulus`].
     pub fn from_bytes(params: Params, bytes: &[u8]) -> Result<Self> {
         let modulus = payload("public key", &params, PUBLIC, bytes, params.modulus_bytes())?;
         Self::new(params, &to_words(&from_bytes(modulus), params.modulus_words()))
     }
 
-    /// Reads a ciphertext: exactly [`Params::ciphertext_bytes`], checked as [`PublicKey::ciphertext`] does.
+    /// Parses a ciphertext of exactly [`Params::ciphertext_bytes`] and checks it as
+    /// [`PublicKey::ciphertext`] does.
     ///
     /// # Errors
     /// [`Error::Length`], [`Error::Residue`].
@@ -77,15 +84,15 @@ impl PublicKey {
 }
 
 impl SecretKey {
-    /// Bytes of a secret key.
+    /// Bytes of a serialized secret key.
     pub fn byte_length(params: &Params) -> usize {
         HEADER + params.modulus_bytes()
     }
 
-    /// A header of 8 bytes, p and q.
+    /// Serializes to a header of 8 bytes, p and q.
     pub fn to_bytes(&self) -> Zeroizing<Vec<u8>> {
         let params = self.public().params();
-        // Not one reallocation, which would leave a copy behind.
+        // Allocated in full: a reallocation would leave a copy of the secret behind.
         let mut bytes = Zeroizing::new(Vec::with_capacity(Self::byte_length(params)));
         bytes.extend(header(params, SECRET));
         for prime in self.primes() {
@@ -94,11 +101,11 @@ impl SecretKey {
         bytes
     }
 
-    /// Reads and checks a key of these parameters.
+    /// Parses and checks a key of these parameters.
     ///
     /// # Errors
-    /// [`Error::Length`], [`Error::Malformed`] for other parameters or versions, [`Error::Primes`] for
-    /// numbers that do not make a key.
+    /// [`Error::Length`], [`Error::Malformed`] for other parameters or versions, [`Error::Primes`]
+    /// for numbers that do not form a key.
     pub fn from_bytes(params: Params, bytes: &[u8]) -> Result<Self> {
         let primes = payload("secret key", &params, SECRET, bytes, params.modulus_bytes())?;
         let (p, q) = primes.split_at(params.modulus_bytes() / 2);
@@ -107,7 +114,7 @@ impl SecretKey {
 }
 
 impl Ciphertext {
-    /// [`Params::ciphertext_bytes`], without a header.
+    /// Serializes to [`Params::ciphertext_bytes`] bytes without a header.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(8 * self.words().len());
         append(&mut bytes, self.words());
@@ -115,8 +122,8 @@ impl Ciphertext {
     }
 }
 
-impl crate::Plaintext {
-    /// [`Params::plaintext_bytes`], without a header.
+impl Plaintext {
+    /// Serializes to [`Params::plaintext_bytes`] bytes without a header.
     pub fn to_bytes(&self) -> Zeroizing<Vec<u8>> {
         let mut bytes = Zeroizing::new(Vec::with_capacity(8 * self.words().len()));
         append(&mut bytes, self.words());

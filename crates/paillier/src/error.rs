@@ -1,31 +1,31 @@
-//! What can go wrong: each error says what was found and what was expected.
+//! Errors, each with what was found and what was expected.
 
-/// The result of every fallible function of this crate.
+/// Result of the fallible functions of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a key, a ciphertext or a parameter is refused.
+/// An invalid key, ciphertext or parameter.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A size that this crate does not take.
+    /// An unsupported size.
     #[error("{what} is {found}: expected {expected}")]
     OutOfBounds {
         /// The quantity.
         what: &'static str,
         /// Its value.
         found: u64,
-        /// What would be accepted, in words.
+        /// Accepted values, in words.
         expected: String,
     },
-    /// A modulus below the security that papir ships.
+    /// A modulus below papir's minimum size.
     #[error("insecure modulus of {found} bits: expected at least {expected}")]
     Insecure {
-        /// Bits asked for.
+        /// Requested bits.
         found: u32,
-        /// The fewest bits.
+        /// Minimum number of bits.
         expected: u32,
     },
-    /// Bytes or words of the wrong number.
+    /// A wrong number of bytes or words.
     #[error("{what}: found {found}, expected {expected}")]
     Length {
         /// What was counted.
@@ -35,42 +35,42 @@ pub enum Error {
         /// Expected.
         expected: usize,
     },
-    /// Bytes that are no key of this version.
+    /// Malformed bytes, or bytes of another version.
     #[error("{what} is malformed: found {found}, expected {expected}")]
     Malformed {
         /// What was parsed.
         what: &'static str,
-        /// What stood there.
+        /// The bytes found.
         found: String,
-        /// What should have stood there.
+        /// The bytes expected.
         expected: String,
     },
     /// A public modulus that cannot be the product of two large primes of the same size.
     #[error("the modulus is {found}: expected a product of two primes of the same size")]
     Modulus {
-        /// What is wrong with it.
+        /// The fault.
         found: ModulusFault,
     },
-    /// Primes of a secret key that do not make one.
+    /// Primes that do not form a secret key.
     #[error("the secret key's primes {found}")]
     Primes {
-        /// What is wrong with them.
+        /// The fault.
         found: &'static str,
     },
-    /// A residue that is not below its modulus, or zero where units are expected.
+    /// A residue not below its modulus, or zero where units are expected.
     #[error("{what} is {found}: expected {expected}")]
     Residue {
         /// Which number.
         what: &'static str,
-        /// What is wrong with it.
+        /// The fault.
         found: &'static str,
-        /// What would be accepted.
+        /// Accepted values.
         expected: &'static str,
     },
-    /// Things that belong to different keys or shapes.
+    /// Inputs of different keys or shapes.
     #[error("{what} of another shape: found {found}, expected {expected}")]
     Mismatch {
-        /// What does not fit.
+        /// Which input.
         what: &'static str,
         /// Found.
         found: String,
@@ -79,15 +79,15 @@ pub enum Error {
     },
 }
 
-/// What is wrong with a public modulus.
+/// Fault of a public modulus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ModulusFault {
-    /// Fewer or more bits than the parameters say.
-    #[error("of {found} bits, not {expected},")]
+    /// A number of bits that differs from the parameters.
+    #[error("of {found} bits, not {expected}")]
     Bits {
         /// Bits of the number.
         found: u32,
-        /// Bits of the parameters.
+        /// Bits according to the parameters.
         expected: u32,
     },
     /// Divisible by two.

@@ -1,27 +1,27 @@
-//! Between little-endian words of 64 bits and integers; arithmetic modulo numbers of one size.
+//! Integers from little-endian 64-bit words, and modular arithmetic.
 //!
-//! Values have the length of their modulus, whatever they are: lengths say nothing about secrets. What is
-//! not called `vartime` takes the same time for all values of a length.
+//! Values have the length of their modulus, so lengths reveal nothing about secrets. Functions not
+//! named `vartime` take the same time for all values of a length.
 
 use crypto_bigint::{BoxedUint, ConcatenatingMul, NonZero, Odd, RandomMod};
 use rand_core::CryptoRng;
 use subtle::{Choice, ConstantTimeLess};
 use zeroize::{Zeroize, Zeroizing};
 
-use crate::{Error, Result};
+use crate::error::{Error, ModulusFault, Result};
 
-/// An integer of exactly as many words.
+/// Converts words to an integer of the same length.
 pub(crate) fn from_words(words: &[u64]) -> BoxedUint {
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
     from_bytes(&Zeroizing::new(bytes))
 }
 
-/// An integer of as many words as the bytes, a multiple of eight, fill.
+/// Converts bytes, a multiple of eight, to an integer of the same length.
 pub(crate) fn from_bytes(bytes: &[u8]) -> BoxedUint {
     BoxedUint::from_le_slice_truncated(bytes, 8 * bytes.len() as u32)
 }
 
-/// The lowest `count` words; what lies above must be zero.
+/// Returns the lowest `count` words; higher words must be zero.
 pub(crate) fn to_words(number: &BoxedUint, count: usize) -> Vec<u64> {
     let bytes = Zeroizing::new(number.to_le_bytes().into_vec());
     let mut words = vec![0; count];
@@ -31,31 +31,31 @@ pub(crate) fn to_words(number: &BoxedUint, count: usize) -> Vec<u64> {
     words
 }
 
-/// An odd number as a modulus.
+/// Checks that a modulus is odd.
 ///
 /// # Errors
-/// [`Error::Modulus`] where it is even.
+/// [`Error::Modulus`] if it is even.
 pub(crate) fn odd(number: BoxedUint) -> Result<Odd<BoxedUint>> {
-    let even = Error::Modulus { found: crate::error::ModulusFault::Even };
+    let even = Error::Modulus { found: ModulusFault::Even };
     Odd::new(number).into_option().ok_or(even)
 }
 
-/// An odd modulus of a whole number of words, and arithmetic with residues of that length, which take the
-/// same time for all residues. Erased on drop.
+/// Arithmetic modulo an odd number of a whole number of words, on residues of that length. It takes
+/// the same time for all residues. Erased on drop.
 #[derive(Clone)]
 pub(crate) struct Residues {
     modulus: Odd<BoxedUint>,
-    /// Divisions that take the same time for all numbers may take another time for another modulus.
+    /// Only secret moduli need divisions whose time is independent of the modulus.
     is_public: bool,
 }
 
 impl Residues {
-    /// With a modulus that everybody knows.
+    /// Creates arithmetic with a public modulus.
     pub(crate) fn public(modulus: BoxedUint) -> Result<Self> {
         Ok(Self { modulus: odd(modulus)?, is_public: true })
     }
 
-    /// With a modulus that is a secret.
+    /// Creates arithmetic with a secret modulus.
     pub(crate) fn secret(modulus: BoxedUint) -> Result<Self> {
         Ok(Self { modulus: odd(modulus)?, is_public: false })
     }
@@ -64,7 +64,7 @@ impl Residues {
         self.modulus.as_ref()
     }
 
-    /// The modulus, which is not zero.
+    /// The modulus as a nonzero number.
     pub(crate) fn divisor(&self) -> &NonZero<BoxedUint> {
         self.modulus.as_nz_ref()
     }
@@ -78,7 +78,7 @@ impl Residues {
         (self.bits_precision() / 64) as usize
     }
 
-    /// The same number in the length of this modulus: it must fit.
+    /// Resizes a number to the length of this modulus; it must fit.
     pub(crate) fn resize(&self, number: &BoxedUint) -> BoxedUint {
         let mut resized = BoxedUint::zero_with_precision(self.bits_precision());
         let length = resized.nlimbs().min(number.nlimbs());
@@ -86,9 +86,9 @@ impl Residues {
         resized
     }
 
-    /// Any number modulo this one.
+    /// Reduces any number.
     pub(crate) fn reduce(&self, number: &BoxedUint) -> BoxedUint {
-        // `rem_vartime` is variable in the divisor only.
+        // The time of `rem_vartime` depends on the divisor only.
         let divisor = self.divisor();
         let remainder = if self.is_public { number.rem_vartime(divisor) } else { number.rem(divisor) };
         self.resize(&Zeroizing::new(remainder))
@@ -107,17 +107,17 @@ impl Residues {
         self.reduce(&product)
     }
 
-    /// A small number.
+    /// Converts a small number.
     pub(crate) fn small(&self, number: u64) -> BoxedUint {
         self.resize(&BoxedUint::from(number))
     }
 
-    /// 1/a, where there is one.
+    /// Returns 1/a if it exists.
     pub(crate) fn inverse(&self, a: &BoxedUint) -> Option<BoxedUint> {
         a.invert_odd_mod(&self.modulus).into_option()
     }
 
-    /// A uniform residue other than zero. The time depends only on what is rejected.
+    /// Draws a uniform nonzero residue. The time depends only on rejected candidates.
     pub(crate) fn random_nonzero(&self, rng: &mut dyn CryptoRng) -> BoxedUint {
         loop {
             let number = BoxedUint::random_mod_vartime(rng, self.divisor());
@@ -134,7 +134,7 @@ impl Drop for Residues {
     }
 }
 
-/// Whether a < b, both of the same number of words.
+/// Returns whether a < b, for equal numbers of words.
 pub(crate) fn less(a: &[u64], b: &[u64]) -> Choice {
     let mut less = Choice::from(0);
     for (a, b) in a.iter().zip(b) {
@@ -143,7 +143,7 @@ pub(crate) fn less(a: &[u64], b: &[u64]) -> Choice {
     less
 }
 
-/// base^exponent over the integers, in a length that holds it.
+/// Returns base^exponent over the integers, in a length that holds it.
 pub(crate) fn integer_power(base: &BoxedUint, exponent: u32) -> BoxedUint {
     (1..exponent).fold(base.clone(), |power, _| {
         let next = power.concatenating_mul(base);
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_go_there_and_back() {
+    fn words_round_trip() {
         let words = [1, 0, u64::MAX, 1 << 63];
         let number = from_words(&words);
         assert_eq!(number.bits_precision(), 256);
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn less_is_that_of_numbers() {
+    fn less_compares_numbers() {
         for (a, b, expected) in
             [([0, 1], [5, 1], true), ([5, 0], [0, 1], true), ([0, 1], [0, 1], false), ([1, 1], [9, 0], false)]
         {

@@ -1,4 +1,4 @@
-//! Primes for secret keys.
+//! Prime generation for secret keys.
 
 use crypto_bigint::BoxedUint;
 use crypto_primes::Flavor;
@@ -7,12 +7,15 @@ use papir_ring::prg::SecretRng;
 use subtle::{Choice, ConstantTimeEq};
 use zeroize::Zeroizing;
 
-use crate::{Error, Params, Result};
+use crate::error::{Error, Result};
+use crate::integer::to_words;
+use crate::params::Params;
 
-/// Of the leading bits of p and q, the first hundred must not all agree (FIPS 186-5, A.1.3).
+/// The first hundred leading bits of p and q must not all agree (FIPS 186-5, A.1.3).
 const DISTANCE_BITS: u32 = 100;
 
-/// A random prime of exactly so many bits, the top two set: the product of two has twice as many bits.
+/// Draws a prime of exactly `bits` bits with the top two bits set, so that the product of two such
+/// primes has twice as many bits.
 fn random_prime(bits: u32, rng: &mut SecretRng) -> Result<Zeroizing<BoxedUint>> {
     let none = || Error::Primes { found: "cannot be found" };
     let sieve = SmallFactorsSieveFactory::<BoxedUint>::new(Flavor::Any, bits, SetBits::TwoMsb);
@@ -21,9 +24,9 @@ fn random_prime(bits: u32, rng: &mut SecretRng) -> Result<Zeroizing<BoxedUint>> 
     Ok(Zeroizing::new(found.map_err(|_| none())?.ok_or_else(none)?))
 }
 
-/// Two primes of half the modulus' size, far apart.
+/// Draws two distant primes of half the modulus' size.
 ///
-/// For two different primes of the same size p does not divide q − 1, nor q p − 1: so gcd(m, φ(m)) = 1.
+/// Two different primes p, q of the same size satisfy p ∤ q − 1 and q ∤ p − 1, so gcd(m, φ(m)) = 1.
 pub(crate) fn random_primes(params: &Params, rng: &mut SecretRng) -> Result<[Zeroizing<BoxedUint>; 2]> {
     let bits = params.modulus_bits() / 2;
     loop {
@@ -34,12 +37,13 @@ pub(crate) fn random_primes(params: &Params, rng: &mut SecretRng) -> Result<[Zer
     }
 }
 
-/// |p − q| ≥ 2^(bits − 100), as far as numbers of so few bits can be.
+/// Returns whether |p − q| ≥ 2^(bits − 100), or p ≠ q for numbers of at most 100 bits.
 pub(crate) fn far_apart(p: &BoxedUint, q: &BoxedUint, bits: u32) -> Choice {
+    // |p − q| is p − q or q − p, whichever does not wrap: both are tested, without a branch.
     let shift = bits.saturating_sub(DISTANCE_BITS);
     let is_zero = |a: &BoxedUint, b: &BoxedUint| {
         let difference = Zeroizing::new(Zeroizing::new(a.wrapping_sub(b)).shr(shift));
-        let words = Zeroizing::new(crate::integer::to_words(&difference, bits.div_ceil(64) as usize));
+        let words = Zeroizing::new(to_words(&difference, bits.div_ceil(64) as usize));
         words.iter().fold(0, |or, word| or | word).ct_eq(&0)
     };
     !is_zero(p, q) & !is_zero(q, p)

@@ -1,16 +1,19 @@
-//! Paillier's and Damgård and Jurik's additive encryption, and what papir builds on it.
+//! Paillier and Damgård–Jurik encryption, and applications in papir.
 //!
-//! A key is a modulus m = p·q of 3,072 bits. Plaintexts are residues modulo mˢ, ciphertexts units modulo
-//! mˢ⁺¹, with s = 1 for Paillier: (1 + m)^μ·r^(mˢ). Products of ciphertexts encrypt sums, powers
-//! multiples. Security rests on the decisional composite residuosity problem, hence on factoring.
+//! A key is a modulus m = p·q of 3,072 bits. Plaintexts are residues modulo mˢ and ciphertexts are
+//! units modulo mˢ⁺¹: (1 + m)^μ·r^(mˢ), with s = 1 for Paillier. Products of ciphertexts encrypt
+//! sums, powers encrypt multiples. Security rests on the decisional composite residuosity problem,
+//! hence on factoring.
 //!
-//! - [`PublicKey`], [`SecretKey`]: keys, encryption, decryption by the Chinese remainder theorem, bytes.
+//! - [`PublicKey`], [`SecretKey`]: keys, encryption, decryption by the Chinese remainder theorem,
+//!   bytes.
 //! - [`random_ciphertexts`]: uniform ciphertexts that both sides expand from a seed.
-//! - [`products`]: products of powers with public exponents, an encrypted vector times a matrix, in steps.
-//! - [`compress`]: LWE and RLWE ciphertexts of other schemes made small.
+//! - [`products`]: products of powers with public exponents (an encrypted vector times a matrix),
+//!   in steps.
+//! - [`compress`]: compression of LWE and RLWE ciphertexts of other schemes.
 //!
-//! All wide arithmetic that comes in numbers runs in `papir-kernels`, many residues at a time; single
-//! operations are those of `crypto-bigint`.
+//! Wide arithmetic on many residues runs in `papir-kernels`; single operations are those of
+//! `crypto-bigint`.
 //!
 //! ```
 //! # use chacha20::{ChaCha20Rng, rand_core::SeedableRng};
@@ -22,7 +25,7 @@
 //! # */
 //! let key = SecretKey::generate(params, &mut rng)?;
 //!
-//! // The public key travels; whoever has it encrypts and computes.
+//! // The public key is published; anyone who has it encrypts and computes.
 //! let public = PublicKey::from_bytes(params, &key.public().to_bytes())?;
 //! let three = public.encrypt(&public.plaintext(&[3])?, &mut rng);
 //! let four = public.encrypt(&public.plaintext(&[4])?, &mut rng);
@@ -34,26 +37,23 @@
 
 mod batch;
 mod bytes;
+mod ciphertext;
 pub mod compress;
 mod error;
 mod integer;
 mod keygen;
 mod params;
-mod plain;
 pub mod products;
 mod public;
 mod random;
 mod secret;
 mod small_primes;
-mod text;
 
+pub use batch::LANES;
+pub use ciphertext::{Ciphertext, Plaintext};
 pub use error::{Error, ModulusFault, Result};
 pub use params::{MINIMUM_BITS, Params};
 pub use public::PublicKey;
 pub use random::random_ciphertexts;
 pub use secret::SecretKey;
 pub use small_primes::TRIAL_BOUND;
-pub use text::{Ciphertext, Plaintext};
-
-/// Ciphertexts that the fastest kernels work on side by side: batches of a multiple waste nothing.
-pub const LANES: usize = 8;

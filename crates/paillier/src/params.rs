@@ -1,18 +1,22 @@
-//! Sizes of keys: no modulus below 3,072 bits without saying so.
+//! Key sizes.
+//!
+//! Moduli below 3,072 bits require the explicit constructor [`Params::insecure`].
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
-/// The fewest bits of a modulus that factoring leaves with 128 bits of security.
+/// Minimum size of a modulus, in bits, for 128 bits of security against factoring.
 pub const MINIMUM_BITS: u32 = 3072;
-/// The most bits of a modulus with s = 1, twice those with a larger s: what the kernels take.
+/// Maximum size of a modulus for s = 1, and twice the maximum for larger s: the limit of the
+/// kernels.
 const MAXIMUM_BITS: u32 = 8192;
-/// The fewest bits even where no security is asked for.
+/// Minimum size of insecure moduli.
 const MINIMUM_INSECURE_BITS: u32 = 256;
-/// The largest exponent s.
+/// Maximum exponent s.
 const MAXIMUM_S: u32 = 3;
 
-/// The size of a modulus m and the exponent s of Damgård and Jurik: plaintexts are residues modulo mˢ,
-/// ciphertexts units modulo mˢ⁺¹. With s = 1 this is Paillier's scheme.
+/// Size of the modulus m and Damgård–Jurik exponent s.
+///
+/// Plaintexts are residues modulo mˢ, ciphertexts units modulo mˢ⁺¹. s = 1 is Paillier's scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Params {
     modulus_bits: u32,
@@ -23,8 +27,8 @@ impl Params {
     /// Paillier's scheme with a modulus of 3,072 bits: 128 bits of security.
     pub const PAILLIER_3072: Self = Self { modulus_bits: MINIMUM_BITS, s: 1 };
 
-    /// A modulus of `modulus_bits` (a multiple of 128, 3,072 to 8,192), and s from 1 to 3 (from 2 on, at most
-    /// 4,096 bits).
+    /// Parameters with a modulus of `modulus_bits` bits (a multiple of 128, from 3,072 to 8,192)
+    /// and s from 1 to 3 (for s ≥ 2, at most 4,096 bits).
     ///
     /// # Errors
     /// [`Error::Insecure`] below 3,072 bits, [`Error::OutOfBounds`] for other sizes.
@@ -35,7 +39,7 @@ impl Params {
         Self::insecure(modulus_bits, s)
     }
 
-    /// As [`Params::new`], from 256 bits on, without asking for security: for tests.
+    /// [`Params::new`] for moduli from 256 bits on, without a security check, for tests.
     ///
     /// # Errors
     /// [`Error::OutOfBounds`].
@@ -56,32 +60,32 @@ impl Params {
         self.modulus_bits
     }
 
-    /// Plaintexts are residues modulo mˢ.
+    /// The exponent s.
     pub fn s(&self) -> u32 {
         self.s
     }
 
-    /// Whether m is large enough for 128 bits of security.
+    /// Returns whether m is large enough for 128 bits of security.
     pub fn is_secure(&self) -> bool {
         self.modulus_bits >= MINIMUM_BITS
     }
 
-    /// Words of 64 bits of a prime factor of m.
+    /// 64-bit words of a prime factor of m.
     pub(crate) fn prime_words(&self) -> usize {
         self.modulus_words() / 2
     }
 
-    /// Words of 64 bits of m.
+    /// 64-bit words of m.
     pub fn modulus_words(&self) -> usize {
         (self.modulus_bits / 64) as usize
     }
 
-    /// Words of 64 bits of a residue modulo mˢ.
+    /// 64-bit words of a residue modulo mˢ.
     pub fn plaintext_words(&self) -> usize {
         self.modulus_words() * self.s as usize
     }
 
-    /// Words of 64 bits of a residue modulo mˢ⁺¹.
+    /// 64-bit words of a residue modulo mˢ⁺¹.
     pub fn ciphertext_words(&self) -> usize {
         self.modulus_words() * (self.s as usize + 1)
     }
@@ -114,14 +118,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn small_moduli_need_the_word() {
+    fn small_moduli_require_the_insecure_constructor() {
         assert_eq!(Params::new(2048, 1), Err(Error::Insecure { found: 2048, expected: 3072 }));
         assert_eq!(Params::new(3072, 1), Ok(Params::default()));
         assert!(!Params::insecure(2048, 1).unwrap().is_secure());
     }
 
     #[test]
-    fn odd_sizes_are_refused() {
+    fn unsupported_sizes_are_refused() {
         for (bits, s) in [(3072, 0), (3072, 4), (3100, 1), (16_384, 1), (8192, 2), (u32::MAX, 1)] {
             assert!(matches!(Params::new(bits, s), Err(Error::OutOfBounds { .. })), "{bits}, {s}");
         }

@@ -1,4 +1,4 @@
-//! Public keys: encryption, and arithmetic on what is encrypted.
+//! Public keys: encryption and homomorphic arithmetic.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,12 +10,13 @@ use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
 use crate::batch::Batch;
-use crate::error::ModulusFault;
+use crate::ciphertext::{Ciphertext, Plaintext};
+use crate::error::{Error, ModulusFault, Result};
 use crate::integer::{self, Residues, from_words, to_words};
+use crate::params::Params;
 use crate::small_primes::smallest_factor;
-use crate::{Ciphertext, Error, Params, Plaintext, Result};
 
-/// A modulus m that somebody else knows the factors of.
+/// A public key: the modulus m.
 #[derive(Clone)]
 pub struct PublicKey {
     inner: Arc<Inner>,
@@ -47,8 +48,10 @@ impl fmt::Debug for PublicKey {
     }
 }
 
-/// What every product of two large primes of the same size passes. Says nothing about how many primes
-/// there are: who makes a bad modulus harms the privacy of nobody else.
+/// Checks necessary conditions on a product of two large primes of the same size.
+///
+/// They do not determine the number of prime factors: a bad modulus harms only the privacy of its
+/// owner.
 fn check_modulus(params: &Params, modulus: &BoxedUint) -> Result<(), ModulusFault> {
     let found = modulus.bits_vartime();
     if found != params.modulus_bits() {
@@ -66,7 +69,7 @@ fn check_modulus(params: &Params, modulus: &BoxedUint) -> Result<(), ModulusFaul
 }
 
 impl PublicKey {
-    /// A key of a modulus that passes [`PublicKey::check`].
+    /// Creates a key from a modulus that passes [`PublicKey::check`].
     ///
     /// # Errors
     /// [`Error::Length`], [`Error::Modulus`].
@@ -75,8 +78,8 @@ impl PublicKey {
         Self::from_checked(params, from_words(modulus))
     }
 
-    /// Checks a modulus of little-endian words: its size; that it is odd, without a prime factor below
-    /// [`crate::TRIAL_BOUND`], no square and no prime.
+    /// Checks a modulus of little-endian words: it must have the right size, be odd, have no prime
+    /// factor below [`crate::TRIAL_BOUND`], and be neither a square nor a prime.
     ///
     /// # Errors
     /// [`Error::Length`], [`Error::Modulus`].
@@ -95,7 +98,7 @@ impl PublicKey {
         Ok(Self { inner: Arc::new(Inner { params, modulus, plain, cipher, fractions, batch }) })
     }
 
-    /// The size of m, and s.
+    /// Modulus size and s.
     pub fn params(&self) -> &Params {
         &self.inner.params
     }
@@ -115,15 +118,15 @@ impl PublicKey {
         &self.inner.cipher
     }
 
-    /// mˢ⁺¹ for many at a time.
+    /// Batched arithmetic modulo mˢ⁺¹.
     pub(crate) fn batch(&self) -> &Batch {
         &self.inner.batch
     }
 
-    /// A plaintext from little-endian words, as many as [`Params::plaintext_words`] or fewer.
+    /// Creates a plaintext from at most [`Params::plaintext_words`] little-endian words.
     ///
     /// # Errors
-    /// [`Error::Length`] for more words, [`Error::Residue`] from mˢ on.
+    /// [`Error::Length`] for more words, [`Error::Residue`] for numbers from mˢ on.
     pub fn plaintext(&self, words: &[u64]) -> Result<Plaintext> {
         let expected = self.params().plaintext_words();
         if words.len() > expected {
@@ -138,12 +141,18 @@ impl PublicKey {
         Err(Error::Residue { what: "the plaintext", found: "too large", expected })
     }
 
-    /// The sum of plaintexts, modulo mˢ.
+    /// Reduces a public number of any length modulo mˢ.
+    pub fn reduce(&self, words: &[u64]) -> Plaintext {
+        let residue = self.plain().reduce(&from_words(words));
+        Plaintext::new(to_words(&residue, self.params().plaintext_words()))
+    }
+
+    /// Returns the sum of plaintexts modulo mˢ.
     pub fn plain_sum(&self, a: &Plaintext, b: &Plaintext) -> Plaintext {
         self.plain_residue(|a, b| self.plain().add(a, b), a, b)
     }
 
-    /// The difference of plaintexts, modulo mˢ.
+    /// Returns the difference of plaintexts modulo mˢ.
     pub fn plain_difference(&self, a: &Plaintext, b: &Plaintext) -> Plaintext {
         self.plain_residue(|a, b| self.plain().subtract(a, b), a, b)
     }
@@ -159,11 +168,12 @@ impl PublicKey {
         Plaintext::new(to_words(&result, self.params().plaintext_words()))
     }
 
-    /// A ciphertext from exactly [`Params::ciphertext_words`] little-endian words: a residue modulo mˢ⁺¹
-    /// other than zero.
+    /// Creates a ciphertext from exactly [`Params::ciphertext_words`] little-endian words: a
+    /// nonzero residue modulo mˢ⁺¹.
     ///
-    /// What has a factor in common with m would betray m's factors: nobody can make one but the owner of the
-    /// secret key, and only to their own harm. [`PublicKey::check_units`] finds those too.
+    /// Units are not checked here. A residue with a factor in common with m reveals the factors of
+    /// m, so only the owner of the secret key can make one, to their own harm.
+    /// [`PublicKey::check_units`] detects them.
     ///
     /// # Errors
     /// [`Error::Length`], [`Error::Residue`].
@@ -181,7 +191,8 @@ impl PublicKey {
         Ok(Ciphertext::new(words))
     }
 
-    /// That every one is a unit: one multiplication each, then one greatest common divisor.
+    /// Checks that all ciphertexts are units, with one multiplication each and one greatest common
+    /// divisor.
     ///
     /// # Errors
     /// [`Error::Residue`].
@@ -201,7 +212,8 @@ impl PublicKey {
         }
     }
 
-    /// (1 + m)^μ modulo mˢ⁺¹, which is 1 + m·μ·(1 + m·(μ − 1)/2·(1 + m·(μ − 2)/3)) as far as s goes.
+    /// Returns (1 + m)^μ modulo mˢ⁺¹, by the binomial series to degree s in Horner form: 1 + m·μ·(1
+    /// + m·(μ − 1)/2·(1 + m·(μ − 2)/3)).
     fn power_of_generator(&self, plaintext: &Plaintext) -> Zeroizing<BoxedUint> {
         let cipher = self.cipher();
         let modulus = cipher.resize(&self.inner.modulus);
@@ -219,7 +231,7 @@ impl PublicKey {
         power
     }
 
-    /// The product of a plaintext's power of 1 + m and `factor`.
+    /// Returns (1 + m)^μ·`factor` for a plaintext μ.
     pub(crate) fn mask(&self, plaintext: &Plaintext, factor: &BoxedUint) -> Ciphertext {
         let power = self.power_of_generator(plaintext);
         self.to_ciphertext(&self.cipher().multiply(&power, factor))
@@ -229,14 +241,15 @@ impl PublicKey {
         Ciphertext::new(to_words(number, self.params().ciphertext_words()))
     }
 
-    /// (1 + m)^μ · r^(mˢ) with a fresh r.
+    /// Encrypts: (1 + m)^μ · r^(mˢ) with a fresh r.
     pub fn encrypt(&self, plaintext: &Plaintext, rng: &mut dyn CryptoRng) -> Ciphertext {
         let mut ciphertexts = self.encrypt_many(std::slice::from_ref(plaintext), rng);
         ciphertexts.swap_remove(0)
     }
 
-    /// [`PublicKey::encrypt`] for each, several at a time where the processor can. Who has the secret key
-    /// encrypts several times faster by [`SecretKey::encrypt_many`](crate::SecretKey::encrypt_many).
+    /// [`PublicKey::encrypt`] for each plaintext, several at a time if the processor can. The owner
+    /// of the secret key encrypts several times faster by
+    /// [`SecretKey::encrypt_many`](crate::SecretKey::encrypt_many).
     pub fn encrypt_many(&self, plaintexts: &[Plaintext], rng: &mut dyn CryptoRng) -> Vec<Ciphertext> {
         let (words, mut rng) = (self.params().ciphertext_words(), SecretRng::new(rng));
         let mut bases = Zeroizing::new(Vec::with_capacity(words * plaintexts.len()));
@@ -247,11 +260,12 @@ impl PublicKey {
         self.encrypt_with_bases(plaintexts, &bases)
     }
 
-    /// [`PublicKey::encrypt`] with the r given, little-endian words: whoever knows r can tell which
-    /// plaintext a ciphertext has, and an r serves once.
+    /// [`PublicKey::encrypt`] with a given r in little-endian words.
+    ///
+    /// Anyone who knows r can recover the plaintext, and an r must be used only once.
     ///
     /// # Errors
-    /// [`Error::Length`], [`Error::Residue`] for r from mˢ⁺¹ on or zero.
+    /// [`Error::Length`], [`Error::Residue`] if r is zero or not below mˢ⁺¹.
     pub fn encrypt_with(&self, plaintext: &Plaintext, randomness: &[u64]) -> Result<Ciphertext> {
         let checked = Zeroizing::new(self.ciphertext(randomness.to_vec())?.into_words());
         Ok(self.encrypt_with_bases(std::slice::from_ref(plaintext), &checked).swap_remove(0))
@@ -265,28 +279,29 @@ impl PublicKey {
         plaintexts.iter().zip(powers).map(mask).collect()
     }
 
-    /// An encryption of the sum.
+    /// Returns an encryption of the sum.
     pub fn add(&self, a: &Ciphertext, b: &Ciphertext) -> Ciphertext {
         self.to_ciphertext(&self.cipher().multiply(&from_words(a.words()), &from_words(b.words())))
     }
 
-    /// An encryption of the difference: takes an inversion.
+    /// Returns an encryption of the difference, at the cost of an inversion.
     ///
     /// # Errors
-    /// [`Error::Residue`] where `b` is no unit.
+    /// [`Error::Residue`] if `b` is not a unit.
     pub fn subtract(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext> {
         let (found, expected) = ("not coprime to m", "a unit");
-        let no_unit = || Error::Residue { what: "the ciphertext that is subtracted", found, expected };
+        let no_unit = || Error::Residue { what: "the subtracted ciphertext", found, expected };
         let inverse = self.cipher().inverse(&from_words(b.words())).ok_or_else(no_unit)?;
         Ok(self.to_ciphertext(&self.cipher().multiply(&from_words(a.words()), &inverse)))
     }
 
-    /// An encryption of the sum with a plaintext; the randomness stays that of the ciphertext.
+    /// Returns an encryption of the sum with a plaintext; the randomness is that of the ciphertext.
     pub fn add_plain(&self, ciphertext: &Ciphertext, plaintext: &Plaintext) -> Ciphertext {
         self.mask(plaintext, &from_words(ciphertext.words()))
     }
 
-    /// An encryption of the product with a number of little-endian words; the randomness is no fresh one.
+    /// Returns an encryption of the product with a number of little-endian words; the randomness is
+    /// not refreshed.
     pub fn multiply_plain(&self, ciphertext: &Ciphertext, factor: &[u64]) -> Ciphertext {
         Ciphertext::new(self.batch().powers(ciphertext.words(), factor).to_vec())
     }

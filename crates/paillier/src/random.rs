@@ -1,24 +1,27 @@
-//! Uniform ciphertexts from a public seed, and encryptions that are a seed and plaintexts.
+//! Uniform ciphertexts from a seed, and encryption by offsets.
 //!
-//! A uniform ciphertext c encrypts a uniform plaintext r that only the owner of the secret key knows. So μ is
-//! encrypted by c and the *offset* μ − r: everybody computes c·(1 + m)^(μ − r), and what travels is a
-//! residue modulo mˢ, half of a Paillier ciphertext (ZipPIR, section 4.1, after Beck). The c of a seed, label and
-//! number may hide **one** message, once: two offsets with the same c give away the difference of their
-//! messages.
+//! A uniform ciphertext c encrypts a uniform plaintext r that only the owner of the secret key
+//! knows. So c and the *offset* μ − r encrypt μ: anyone computes c·(1 + m)^(μ − r), and only a
+//! residue modulo mˢ is sent, half the size of a Paillier ciphertext (ZipPIR, section 4.1, after
+//! Beck). The c of a seed, label and number must hide only **one** message: two offsets with the
+//! same c reveal the difference of their messages.
 
 use papir_ring::prg::{Expander, Seed};
 
+use crate::ciphertext::{Ciphertext, Plaintext};
+use crate::error::{Error, Result};
 use crate::integer::{from_bytes, less, to_words};
-use crate::{Ciphertext, Error, Plaintext, PublicKey, Result, SecretKey};
+use crate::public::PublicKey;
+use crate::secret::SecretKey;
 
-/// `count` uniform residues modulo mˢ⁺¹ other than zero, the same for everybody who has the seed: encryptions
-/// of uniform plaintexts that only the owner of the secret key knows.
+/// Expands `count` uniform nonzero residues modulo mˢ⁺¹ from a public seed: encryptions of uniform
+/// plaintexts that only the owner of the secret key knows.
 ///
-/// `label` names the purpose and `number` counts within it: the stream of the seed under both is cut into
-/// numbers of as many bytes as a ciphertext, whose bits above those of mˢ⁺¹ are dropped; what is not below
-/// mˢ⁺¹, or zero, is passed over.
+/// `label` is the purpose and `number` counts within it. The stream of the seed under both is cut
+/// into numbers of the size of a ciphertext, bits above those of mˢ⁺¹ are dropped, and zero and
+/// numbers not below mˢ⁺¹ are skipped.
 ///
-/// A residue that is no unit has probability 2/√m, and is not looked for.
+/// A residue is not a unit with probability 2/√m; this is not checked.
 pub fn random_ciphertexts(
     public: &PublicKey,
     seed: &Seed,
@@ -33,12 +36,13 @@ pub fn random_ciphertexts(
 }
 
 impl SecretKey {
-    /// What makes encryptions of `plaintexts` out of uniform ciphertexts: μ − r for each. Public.
+    /// Returns the public offsets μ − r that turn uniform ciphertexts into encryptions of
+    /// `plaintexts`.
     ///
     /// # Errors
-    /// [`Error::Length`] where these are not as many as those.
+    /// [`Error::Length`] if the numbers of ciphertexts and plaintexts differ.
     pub fn offsets(&self, uniform: &[Ciphertext], plaintexts: &[Plaintext]) -> Result<Vec<Plaintext>> {
-        Error::check_length("plaintexts to hide", plaintexts.len(), uniform.len())?;
+        Error::check_length("plaintexts", plaintexts.len(), uniform.len())?;
         let hidden = self.decrypt_many(uniform);
         let pairs = plaintexts.iter().zip(&hidden);
         Ok(pairs.map(|(plaintext, hidden)| self.public().plain_difference(plaintext, hidden)).collect())
@@ -46,21 +50,22 @@ impl SecretKey {
 }
 
 impl PublicKey {
-    /// The encryptions that uniform ciphertexts and offsets make.
+    /// Returns the encryptions given by uniform ciphertexts and offsets.
     ///
     /// # Errors
-    /// [`Error::Length`] where these are not as many as those.
+    /// [`Error::Length`] if the numbers of ciphertexts and offsets differ.
     pub fn with_offsets(&self, uniform: &[Ciphertext], offsets: &[Plaintext]) -> Result<Vec<Ciphertext>> {
         Error::check_length("offsets", offsets.len(), uniform.len())?;
         Ok(uniform.iter().zip(offsets).map(|(uniform, offset)| self.add_plain(uniform, offset)).collect())
     }
 }
 
-/// The next residue other than zero in a stream.
+/// Returns the next nonzero residue in a stream.
 fn next_residue(stream: &mut Expander, modulus: &[u64]) -> Vec<u64> {
     let unused = modulus.last().map_or(0, |top| top.leading_zeros());
     let mut bytes = vec![0; 8 * modulus.len()];
     loop {
+        // Rejection keeps the residues uniform; the stream is public, so its time may vary.
         stream.fill(&mut bytes);
         let mut words = to_words(&from_bytes(&bytes), modulus.len());
         if let Some(top) = words.last_mut() {
@@ -77,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn residues_are_below_the_modulus_and_reach_everywhere() {
+    fn residues_are_uniform_below_the_modulus() {
         let mut stream = Seed([1; 32]).expand("test", 0);
         let mut counts = [0; 5];
         for _ in 0..5000 {

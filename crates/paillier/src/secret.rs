@@ -1,4 +1,4 @@
-//! Secret keys: decryption, and fast encryption, by the Chinese remainder theorem.
+//! Secret keys: decryption and fast encryption by the Chinese remainder theorem.
 
 use crypto_bigint::{BoxedUint, ConcatenatingMul};
 use papir_ring::prg::SecretRng;
@@ -6,15 +6,18 @@ use rand_core::CryptoRng;
 use zeroize::{Zeroize, Zeroizing};
 
 use crate::batch::Batch;
+use crate::ciphertext::{Ciphertext, Plaintext};
+use crate::error::{Error, Result};
 use crate::integer::{self, Residues, from_words, to_words};
 use crate::keygen::{far_apart, random_primes};
-use crate::{Ciphertext, Error, Params, Plaintext, PublicKey, Result};
+use crate::params::Params;
+use crate::public::PublicKey;
 
-/// The two factors of a modulus, and all that follows from them. Erased on drop, never printed.
+/// The two prime factors of a modulus with derived values. Erased on drop, never printed.
 ///
-/// Its operations take the same time for all keys and plaintexts of a size; only drawing randomness does not,
-/// which passes over candidates. Copies that `crypto-bigint` and `crypto-primes` make inside divisions and
-/// primality tests are not erased.
+/// Operations take the same time for all keys and plaintexts of a size, except for rejected
+/// candidates when randomness is drawn. Temporary copies inside divisions and primality tests of
+/// `crypto-bigint` and `crypto-primes` are not erased.
 pub struct SecretKey {
     public: PublicKey,
     p: Half,
@@ -25,7 +28,7 @@ pub struct SecretKey {
     cipher_inverse: Zeroizing<BoxedUint>,
 }
 
-/// What is done modulo powers of one prime factor p of m.
+/// Arithmetic modulo powers of one prime factor p of m.
 struct Half {
     prime: Zeroizing<BoxedUint>,
     /// p in the length of pˢ.
@@ -44,7 +47,7 @@ struct Half {
 }
 
 impl Half {
-    /// Modulo powers of p; m = p·`other`.
+    /// Creates the arithmetic for p; m = p·`other`.
     fn new(params: &Params, prime: &BoxedUint, other: &BoxedUint) -> Result<Self> {
         let no_key = || Error::Primes { found: "have no inverses" };
         let plain = Residues::secret(integer::integer_power(prime, params.s()))?;
@@ -68,8 +71,8 @@ impl Half {
         Ok(half)
     }
 
-    /// L(1 + p·w) modulo pˢ: the logarithm of 1 + p·w modulo pˢ⁺¹, divided by p, by its series
-    /// w − p·w²/2 + p²·w³/3. A homomorphism from the units that are 1 modulo p.
+    /// Returns L(1 + p·w) modulo pˢ: the logarithm of 1 + p·w modulo pˢ⁺¹ divided by p, by its
+    /// series w − p·w²/2 + p²·w³/3. L is a homomorphism on the units that are 1 modulo p.
     fn logarithm_of(&self, w: &BoxedUint) -> BoxedUint {
         let plain = &self.plain;
         let multiple = Zeroizing::new(plain.multiply(w, &self.plain_prime));
@@ -81,13 +84,14 @@ impl Half {
         plain.multiply(w, &inner)
     }
 
-    /// What is encrypted, modulo pˢ: L(c^(p−1)) divided by L((1 + m)^(p−1)).
+    /// Returns the plaintext modulo pˢ: L(c^(p−1)) divided by L((1 + m)^(p−1)).
     ///
-    /// c^(p−1) is 1 modulo p, and its randomness r^(mˢ) is gone, for mˢ·(p − 1) is a multiple of the order
-    /// pˢ·(p − 1) of the units modulo pˢ⁺¹.
+    /// c^(p−1) is 1 modulo p, and its randomness r^(mˢ) cancels: mˢ·(p − 1) is a multiple of pˢ·(p
+    /// − 1), the order of the units modulo pˢ⁺¹.
     fn decrypt(&self, power: &[u64]) -> Zeroizing<BoxedUint> {
         let power = Zeroizing::new(from_words(power));
         let multiple = Zeroizing::new(self.cipher.subtract(&power, &self.cipher.small(1)));
+        // The division by p is exact, since c^(p−1) − 1 is a multiple of p.
         let prime = self.prime.to_nz().into_option();
         let quotient = prime.map(|prime| Zeroizing::new(multiple.wrapping_div(&prime)));
         let w = Zeroizing::new(quotient.map_or_else(|| self.plain.small(0), |w| self.plain.resize(&w)));
@@ -95,15 +99,15 @@ impl Half {
         Zeroizing::new(self.plain.multiply(&logarithm, &self.scale))
     }
 
-    /// c^(p−1) for each, in words modulo pˢ⁺¹.
+    /// Returns c^(p−1) modulo pˢ⁺¹ for each ciphertext, in words.
     fn powers(&self, ciphertexts: &[Ciphertext]) -> Zeroizing<Vec<u64>> {
         let words: Vec<u64> = ciphertexts.iter().flat_map(Ciphertext::words).copied().collect();
-        // p has half the words of m.
+        // p has half the words of m, so ciphertexts have twice the words of a residue mod pˢ⁺¹.
         self.batch.powers_of_integers(&words, 2 * self.cipher.words(), &self.order)
     }
 
-    /// Uniform mˢ-th powers modulo pˢ⁺¹, in words: these are the pˢ-th powers of the residues modulo p other
-    /// than zero, for q is coprime to p − 1.
+    /// Draws uniform mˢ-th powers modulo pˢ⁺¹, in words. They are the pˢ-th powers of the nonzero
+    /// residues modulo p, since q is coprime to p − 1.
     fn random_powers(&self, count: usize, rng: &mut dyn CryptoRng) -> Result<Zeroizing<Vec<u64>>> {
         let words = self.cipher.words();
         let prime = Residues::secret((*self.prime).clone())?;
@@ -116,7 +120,7 @@ impl Half {
         Ok(self.batch.powers(&bases, &exponent))
     }
 
-    /// Whether 2^(p−1) is 1 modulo p.
+    /// Returns whether 2^(p−1) is 1 modulo p.
     fn passes_fermat(&self) -> Result<bool> {
         let words = self.order.len();
         let mut two = vec![0; words];
@@ -126,7 +130,7 @@ impl Half {
     }
 }
 
-/// The number below p·q that is a modulo p and b modulo q; `inverse` is 1/p modulo q.
+/// Returns the number below p·q that is a modulo p and b modulo q; `inverse` is 1/p modulo q.
 fn combine(
     p: &Residues,
     a: &BoxedUint,
@@ -141,7 +145,7 @@ fn combine(
     number
 }
 
-/// What two numbers must be to make a key of these parameters, besides primes.
+/// Checks all conditions on the factors of a key except primality.
 fn check_primes(params: &Params, p: &BoxedUint, q: &BoxedUint) -> Result<()> {
     let bits = params.modulus_bits() / 2;
     let top = |prime: &BoxedUint| bool::from(prime.bit(bits - 1)) && bool::from(prime.bit(bits - 2));
@@ -155,16 +159,16 @@ fn check_primes(params: &Params, p: &BoxedUint, q: &BoxedUint) -> Result<()> {
 }
 
 impl SecretKey {
-    /// A fresh key: some seconds for 3,072 bits.
+    /// Generates a key; this takes seconds at 3,072 bits.
     ///
     /// # Errors
-    /// [`Error::Primes`] where no primes are found, which does not happen.
+    /// [`Error::Primes`] if no primes are found, which does not happen in practice.
     pub fn generate(params: Params, rng: &mut dyn CryptoRng) -> Result<Self> {
         let [p, q] = random_primes(&params, &mut SecretRng::new(rng))?;
         Self::from_numbers(params, &p, &q)
     }
 
-    /// The key of two primes that come from storage.
+    /// Creates the key of two primes read from storage.
     pub(crate) fn from_primes(params: Params, p: BoxedUint, q: BoxedUint) -> Result<Self> {
         let (p, q) = (Zeroizing::new(p), Zeroizing::new(q));
         check_primes(&params, &p, &q)?;
@@ -197,15 +201,17 @@ impl SecretKey {
         [&self.p.prime, &self.q.prime]
     }
 
-    /// What is encrypted.
+    /// Decrypts a ciphertext.
     pub fn decrypt(&self, ciphertext: &Ciphertext) -> Plaintext {
         let mut plaintexts = self.decrypt_many(std::slice::from_ref(ciphertext));
         plaintexts.swap_remove(0)
     }
 
-    /// What is encrypted in each: several at a time where the processor can, so that many cost less than as
-    /// many times one. [`crate::LANES`] at a time are enough for that: callers who show progress or use
-    /// several threads cut their slices.
+    /// Decrypts ciphertexts, several at a time if the processor can, which is cheaper than one by
+    /// one.
+    ///
+    /// Batches of [`crate::LANES`] gain the full speed, so callers who show progress or use several
+    /// threads can split their slices.
     pub fn decrypt_many(&self, ciphertexts: &[Ciphertext]) -> Vec<Plaintext> {
         let (p, q) = (self.p.powers(ciphertexts), self.q.powers(ciphertexts));
         let powers = p.chunks(self.p.cipher.words()).zip(q.chunks(self.q.cipher.words()));
@@ -217,10 +223,10 @@ impl SecretKey {
         Plaintext::new(to_words(&number, self.public.params().plaintext_words()))
     }
 
-    /// Encryptions as [`PublicKey::encrypt`] makes them, with the same distribution, about ten times faster.
+    /// Encrypts with the same distribution as [`PublicKey::encrypt`], about ten times faster.
     ///
     /// # Errors
-    /// None for keys that this crate made.
+    /// None for keys made by this crate.
     pub fn encrypt_many(&self, plaintexts: &[Plaintext], rng: &mut dyn CryptoRng) -> Result<Vec<Ciphertext>> {
         let (p, q, rng) = (&self.p, &self.q, &mut SecretRng::new(rng));
         let p_powers = p.random_powers(plaintexts.len(), rng)?;

@@ -1,11 +1,11 @@
-//! Trial division.
+//! Trial division by small primes.
 
 use crypto_bigint::{BoxedUint, Limb, NonZero};
 
-/// Public moduli have no prime factor below this bound.
+/// Exclusive bound on the prime factors that public moduli are checked for.
 pub const TRIAL_BOUND: u32 = 1 << 16;
 
-/// The primes below [`TRIAL_BOUND`], by the sieve of Eratosthenes.
+/// Returns the primes below [`TRIAL_BOUND`], by the sieve of Eratosthenes.
 fn small_primes() -> impl Iterator<Item = u32> {
     const BOUND: usize = TRIAL_BOUND as usize;
     let mut composite = vec![false; BOUND];
@@ -17,7 +17,7 @@ fn small_primes() -> impl Iterator<Item = u32> {
     (2..TRIAL_BOUND).filter(move |&i| !composite[i as usize])
 }
 
-/// The smallest prime below [`TRIAL_BOUND`] that divides `number`. Variable in time.
+/// Returns the smallest prime below [`TRIAL_BOUND`] that divides `number`, in variable time.
 pub(crate) fn smallest_factor(number: &BoxedUint) -> Option<u32> {
     let divides = |prime: u32| {
         let prime = NonZero::new(Limb::from(prime)).into_option();
@@ -31,13 +31,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_sieve_knows_the_number_of_primes() {
+    fn sieve_finds_all_small_primes() {
         assert_eq!(small_primes().count(), 6542);
         assert_eq!(small_primes().last(), Some(65_521));
     }
 
     #[test]
-    fn factors_are_found_up_to_the_bound_and_no_further() {
+    fn factors_are_found_only_below_the_bound() {
         assert_eq!(smallest_factor(&BoxedUint::from(65_521u128 * 65_537 * 65_539)), Some(65_521));
         assert_eq!(smallest_factor(&BoxedUint::from(3u128 * 65_521)), Some(3));
         assert_eq!(smallest_factor(&BoxedUint::from(65_537u128 * 65_539)), None);

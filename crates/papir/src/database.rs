@@ -113,7 +113,8 @@ impl Database {
     pub fn answer(&self, queries: &[Vec<u8>]) -> Result<Vec<Vec<u8>>> {
         let session = ErasedSession::default();
         let batch: Vec<_> = queries.iter().map(|query| (session, query.as_slice())).collect();
-        let answers: std::result::Result<Vec<_>, _> = self.server.answer_many(&batch).into_iter().collect();
+        let answers: std::result::Result<Vec<_>, _> =
+            self.server.answer_many(&batch, &NoProgress).into_iter().collect();
         Ok(answers?)
     }
 

@@ -1,15 +1,16 @@
-//! From residues modulo many primes back to a number, modulo another one: without long integers.
+//! Base conversion from residues modulo many primes to another modulus.
 
 use papir_kernels::pointwise::Modulus;
 
 use crate::prime::inverse_mod;
 use crate::rns::product_mod;
 
-/// What takes residues modulo primes p to the number below half their product P in absolute value, modulo
-/// another number m: Σ v·(P/p) − κ·P with v = x·(P/p)⁻¹ mod p and κ = round(Σ v/p).
+/// Conversion of residues modulo primes p, of a number below P/2 in absolute value, to its residue
+/// modulo another number m. P is the product of the primes.
 ///
-/// Exact while the number is well below P/2 (Bajard, Eynard, Hasan, Zucca 2016, with the quotient in floating
-/// point): [`Lift::SLACK`] says how far.
+/// The result is Σ v·(P/p) − κ·P with v = x·(P/p)⁻¹ mod p and κ = round(Σ v/p), computed modulo m
+/// and without long integers (Bajard, Eynard, Hasan, Zucca 2016, with the quotient in floating
+/// point). It is exact for numbers well below P/2; see [`Lift::SLACK`].
 #[derive(Debug, Clone)]
 pub struct Lift {
     /// p, (P/p)⁻¹ mod p, 1/p.
@@ -21,7 +22,7 @@ pub struct Lift {
     target: Modulus,
 }
 
-/// Residues that were added so far: sixteen bytes a number, however many primes there are.
+/// The running sum over residues: sixteen bytes for any number of primes.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Sum {
     words: u64,
@@ -29,11 +30,11 @@ pub struct Sum {
 }
 
 impl Lift {
-    /// Numbers up to P/4 lift: their quotients lie within a quarter of a whole number, those of random residues
-    /// anywhere.
+    /// Numbers up to P/4 in absolute value lift exactly. Their quotients by P are within this
+    /// distance of a whole number, while those of random residues can be anywhere.
     pub const SLACK: f64 = 0.25;
 
-    /// From residues modulo different primes to residues modulo `target`.
+    /// A conversion from residues modulo distinct primes to residues modulo `target`.
     pub fn new(primes: &[u32], target: Modulus) -> Self {
         let others = |prime: u32| primes.iter().copied().filter(|&other| other != prime).collect::<Vec<_>>();
         let part = |&prime: &u32| {
@@ -48,8 +49,8 @@ impl Lift {
         }
     }
 
-    /// The number with these residues, one for each prime, modulo m, and how far its quotient by P lies from a
-    /// whole number. No branch depends on a residue.
+    /// Converts one residue for each prime; returns the number modulo m, and the distance of its
+    /// quotient by P from a whole number. No branch depends on a residue.
     #[inline]
     pub fn lift(&self, residues: impl Iterator<Item = u32>) -> (u32, f64) {
         let mut sum = Sum::default();
@@ -60,20 +61,20 @@ impl Lift {
         self.finish(sum)
     }
 
-    /// Adds the part of the residue modulo the prime of this place: residues may come one after the other.
+    /// Adds the residue modulo the prime at `place`, for callers that have one residue at a time.
     #[inline]
     pub fn add(&self, sum: &mut Sum, place: usize, residue: u32) {
         let (modulus, inverse, reciprocal) = self.primes[place];
         let factor = modulus.mul(residue, inverse);
         sum.quotient += f64::from(factor) * reciprocal;
-        // Below 2⁵⁶ each: 256 primes fit.
+        // Each product is below 2⁵⁶: 256 primes fit.
         sum.words += u64::from(factor) * u64::from(self.cofactors[place]);
     }
 
-    /// What [`Lift::lift`] gives, when all residues were added.
+    /// Returns the same as [`Lift::lift`], after all residues were added.
     #[inline]
     pub fn finish(&self, sum: Sum) -> (u32, f64) {
-        // Not `round`, which may branch on the number.
+        // A cast rounds down. `round` may branch on the number.
         let whole = (sum.quotient + 0.5) as u64 as f64;
         let taken = self.target.mul(self.target.reduce(whole as u64), self.product);
         (self.target.sub(self.target.reduce(sum.words), taken), (sum.quotient - whole).abs())
@@ -84,7 +85,7 @@ impl Lift {
 mod tests {
     use super::*;
 
-    /// Numbers of either sign up to a quarter of the product lift exactly; others say that they may not have.
+    /// Numbers of either sign lift exactly, and the distance shows how close they are to P/2.
     #[test]
     fn small_numbers_lift_exactly() {
         let primes = [97, 193, 257, 449];

@@ -1,9 +1,12 @@
-//! Numbers and polynomials: the ring `R_q = Z_q[X]/(X^d + 1)`, its sampling and its seeds.
+//! The ring `R_q = Z_q[X]/(X^d + 1)`, its randomness and its noise.
 //!
-//! [`ring::Ring`] holds the tables and the operations, [`poly::Poly`] the residues with their form
-//! (coefficients or values) in the type, [`prg`] public expansion and secret randomness, [`sample`]
-//! the constant-time noise, [`prime`] primes and roots of unity. [`rns`] is the ring modulo a product of many
-//! primes, [`crt`] the way back from their residues.
+//! - [`ring::Ring`]: tables and operations modulo two primes.
+//! - [`poly::Poly`]: residues of a polynomial, with their form (coefficients or values) in the
+//!   type.
+//! - [`prg`]: public expansion of seeds, and secret randomness.
+//! - [`sample`]: constant-time samplers of noise.
+//! - [`prime`]: primes and roots of unity.
+//! - [`rns`]: the ring modulo a product of many primes; [`crt`] converts its residues back.
 
 pub mod crt;
 pub mod poly;

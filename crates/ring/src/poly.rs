@@ -1,10 +1,10 @@
-//! Polynomials of R_q as residues modulo both primes, with their form in the type.
+//! Polynomials of R_q as residues modulo both primes.
 
 use std::marker::PhantomData;
 
 use zeroize::Zeroize;
 
-/// How the residues are to be read.
+/// The meaning of the residues of a [`Poly`].
 pub trait Form: Clone + Copy + std::fmt::Debug + PartialEq + Eq + 'static {}
 
 /// Coefficients in natural order.
@@ -18,7 +18,7 @@ pub enum Values {}
 impl Form for Coefficients {}
 impl Form for Values {}
 
-/// A polynomial: d residues modulo q₁, then d modulo q₂. The default has none.
+/// A polynomial: d residues modulo q₁, then d modulo q₂. The default has no residues.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Poly<F: Form> {
     residues: Vec<u32>,
@@ -32,7 +32,7 @@ impl<F: Form> Default for Poly<F> {
 }
 
 impl<F: Form> Poly<F> {
-    /// From residues modulo q₁ followed by those modulo q₂, each reduced.
+    /// A polynomial from reduced residues modulo q₁, followed by those modulo q₂.
     pub fn from_residues(residues: Vec<u32>) -> Self {
         Self { residues, form: PhantomData }
     }
@@ -48,14 +48,14 @@ impl<F: Form> Poly<F> {
         [first, second]
     }
 
-    /// The same, writable.
+    /// The residues modulo q₁ and those modulo q₂, mutable.
     pub fn parts_mut(&mut self) -> [&mut [u32]; 2] {
         let half = self.residues.len() / 2;
         let (first, second) = self.residues.split_at_mut(half);
         [first, second]
     }
 
-    /// The same residues read in the other form: for the transforms only.
+    /// The same residues in the other form; only for transforms, which have converted them.
     pub(crate) fn relabel<G: Form>(self) -> Poly<G> {
         Poly::from_residues(self.residues)
     }

@@ -1,8 +1,10 @@
-//! Randomness in two kinds that never mix: public expansion of a [`Seed`], which everybody can
-//! repeat, and [`SecretRng`] for keys and noise.
+//! Public expansion of seeds, and secret randomness.
 //!
-//! Public expansion is AES-128 in counter mode. Key and initial counter of each stream come from
-//! the seed, a label and an index through BLAKE3's key derivation, so that no two masks share a
+//! The two never mix. Anyone can repeat the public expansion of a [`Seed`]; keys and noise come
+//! from [`SecretRng`].
+//!
+//! Public expansion is AES-128 in counter mode. The key and initial counter of a stream are derived
+//! from the seed, a label and an index with BLAKE3's key derivation, so no two masks share a
 //! stream. The construction is fixed for a wire version: a test pins its first bytes.
 
 use aes::Aes128;
@@ -11,30 +13,32 @@ use ctr::cipher::{KeyIvInit, StreamCipher, StreamCipherSeek};
 use rand_core::{CryptoRng, Infallible, SeedableRng, TryCryptoRng, TryRng};
 use zeroize::{Zeroize, Zeroizing};
 
-/// BLAKE3's context string: separates these keys from every other use of the hash.
+/// BLAKE3's context string, which separates these keys from all other uses of the hash.
 const CONTEXT: &str = "papir 2026 public expansion v1";
-/// The same, of what is derived from a secret.
+/// The context string for derivation from secrets.
 const SECRET_CONTEXT: &str = "papir 2026 secret derivation v1";
 /// Words that rejection sampling draws at a time.
 const BATCH: usize = 1024;
 
-/// A public seed of 256 bits: from it everybody expands the same masks. Holds no secret.
+/// A public seed of 256 bits, from which all parties expand the same masks. It is not a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seed(pub [u8; 32]);
 
 impl Seed {
-    /// A fresh seed. It becomes public: `rng`'s output must not reveal its state.
+    /// Draws a seed. It becomes public, so the output of `rng` must not reveal its state.
     pub fn random(rng: &mut dyn CryptoRng) -> Self {
         let mut seed = [0; 32];
         rng.fill_bytes(&mut seed);
         Self(seed)
     }
 
-    /// The stream of this seed for one purpose: `label` names the purpose, `index` counts within
-    /// it. Different (seed, label, index) give independent streams.
+    /// The stream of this seed for the purpose `label` and the number `index` within it.
+    ///
+    /// Different (seed, label, index) give independent streams.
     pub fn expand(&self, label: &str, index: u64) -> Expander {
         let mut hasher = blake3::Hasher::new_derive_key(CONTEXT);
         hasher.update(&self.0);
+        // The length keeps labels apart from the index that follows.
         hasher.update(&(label.len() as u64).to_le_bytes()).update(label.as_bytes());
         hasher.update(&index.to_le_bytes());
         let (mut key, mut counter) = ([0; 16], [0; 16]);
@@ -57,7 +61,7 @@ impl Expander {
         self.stream.apply_keystream(out);
     }
 
-    /// Continues at this byte of the stream, counted from its start.
+    /// Moves to a byte of the stream, counted from its start.
     pub fn seek(&mut self, byte_offset: u64) {
         self.stream.seek(byte_offset);
     }
@@ -68,20 +72,20 @@ impl Expander {
         out.iter_mut().for_each(|word| *word = u32::from_le(*word));
     }
 
-    /// Fills `out` with uniform residues below `modulus`, without bias: takes one 32-bit word
-    /// after the other, keeps the low ⌈log₂ modulus⌉ bits, and rejects what is not below.
+    /// Fills `out` with uniform residues below `modulus`, without bias.
     ///
-    /// Variable in time, as everything public may be.
+    /// Takes 32-bit words of the stream in order, keeps their low ⌈log₂ modulus⌉ bits, and rejects
+    /// numbers that are not below the modulus. Runs in variable time, as its output is public.
     ///
     /// # Panics
-    /// Where `modulus` is zero or not below 2³¹.
+    /// If `modulus` is zero or at least 2³¹.
     pub fn uniform_u32(&mut self, modulus: u32, out: &mut [u32]) {
         assert!(modulus > 0 && modulus < 1 << 31, "modulus {modulus}: expected 1 to 2^31 - 1");
         let mask = modulus.next_power_of_two() - 1;
         let mut words = [0; BATCH];
         let mut done = 0;
-        // Never draws more words than values are missing, so the words that are used follow one
-        // another in the stream whatever the size of a batch.
+        // Never draws more words than values are missing, so no words are lost after the last
+        // value, and the result does not depend on the size of a batch.
         while done < out.len() {
             let batch = &mut words[..BATCH.min(out.len() - done)];
             self.uniform_bits(batch);
@@ -96,10 +100,10 @@ impl Expander {
     }
 }
 
-/// Generator of secrets: ChaCha20, seeded once from a caller's generator, erased on drop.
+/// Generator of secrets: ChaCha20, seeded once from the caller's generator and erased on drop.
 ///
-/// Keys and noise are drawn from it and not from the caller's generator, so that what a caller's
-/// generator gives out elsewhere (public seeds) says nothing about them.
+/// Keys and noise are not drawn from the caller's generator directly, so its other outputs, such as
+/// public seeds, reveal nothing about them.
 pub struct SecretRng {
     rng: chacha20::ChaCha20Rng,
 }
@@ -112,7 +116,9 @@ impl SecretRng {
         Self { rng: chacha20::ChaCha20Rng::from_seed(*seed) }
     }
 
-    /// The generator that everybody with this secret of 256 bits has for one purpose, which `label` names.
+    /// Derives the generator for the purpose `label` from a secret of 256 bits.
+    ///
+    /// The same secret and label always give the same generator.
     pub fn derived(secret: &[u8; 32], label: &str) -> Self {
         let mut hasher = blake3::Hasher::new_derive_key(SECRET_CONTEXT);
         hasher.update(secret).update(label.as_bytes());
@@ -163,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn every_part_of_the_domain_changes_the_stream() {
+    fn seed_label_and_index_each_change_the_stream() {
         let streams = [
             SEED.expand("a", 0),
             SEED.expand("a", 1),
@@ -191,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn residues_are_those_of_the_stream_in_order() {
+    fn residues_follow_the_order_of_the_stream() {
         for modulus in [1, 2, 3, 65_537, (1 << 27) + 1, (1 << 28) - 57, (1 << 31) - 1] {
             let mut found = vec![0; 5000];
             let mut expander = SEED.expand("residues", 0);
@@ -235,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn the_secret_stream_is_not_the_callers() {
+    fn the_secret_stream_differs_from_the_callers() {
         let mut caller = chacha20::ChaCha20Rng::from_seed([1; 32]);
         let mut secret = SecretRng::new(&mut caller);
         let mut again = chacha20::ChaCha20Rng::from_seed([1; 32]);

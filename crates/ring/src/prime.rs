@@ -1,11 +1,11 @@
-//! Primes with roots of unity for the negacyclic number-theoretic transform.
+//! Primes and roots of unity for the negacyclic number-theoretic transform.
 
-/// base^exponent modulo `modulus`, from 1 to 2³². Not for secrets: variable time in the exponent.
+/// base^exponent for a modulus from 1 to 2³². Not for secrets: the time depends on the exponent.
 ///
 /// # Panics
-/// For a modulus outside of this.
+/// If the modulus is outside this range.
 pub fn pow_mod(base: u64, exponent: u64, modulus: u64) -> u64 {
-    assert!((1..=1 << 32).contains(&modulus), "a modulus from 1 to 2^32, not {modulus}");
+    assert!((1..=1 << 32).contains(&modulus), "modulus {modulus}: expected 1 to 2^32");
     let (mut square, mut result, mut left) = (base % modulus, 1 % modulus, exponent);
     while left > 0 {
         if left & 1 == 1 {
@@ -17,24 +17,25 @@ pub fn pow_mod(base: u64, exponent: u64, modulus: u64) -> u64 {
     result
 }
 
-/// 1/a modulo a prime below 2³² (Fermat); 0 for a = 0.
+/// 1/a modulo a prime below 2³², by Fermat's little theorem; 0 for a = 0.
 ///
 /// # Panics
-/// For a modulus of 0 or 1.
+/// If the modulus is 0 or 1.
 pub fn inverse_mod(a: u64, prime: u64) -> u64 {
-    assert!(prime >= 2, "a prime, not {prime}");
+    assert!(prime >= 2, "modulus {prime}: expected a prime");
     pow_mod(a, prime - 2, prime)
 }
 
-/// A primitive `order`-th root of unity modulo a prime, for `order` a power of two.
+/// A primitive `order`-th root of unity modulo a prime, for an order that is a power of two.
 ///
-/// `None` when `order` does not divide `prime` − 1. The root is the smallest candidate's power,
-/// so that all parties find the same one.
+/// Returns `None` if `order` does not divide `prime` − 1. The root is a power of the smallest base
+/// that gives one, so all parties find the same root.
 pub fn primitive_root(prime: u32, order: usize) -> Option<u32> {
     let (prime, order) = (u64::from(prime), order as u64);
     if prime < 2 || order < 2 || !(prime - 1).is_multiple_of(order) {
         return None;
     }
+    // For a power of two, a root is primitive if its half power is −1.
     let is_primitive = |root: &u64| pow_mod(*root, order / 2, prime) == prime - 1;
     (2..prime)
         .map(|base| pow_mod(base, (prime - 1) / order, prime))
@@ -42,15 +43,15 @@ pub fn primitive_root(prime: u32, order: usize) -> Option<u32> {
         .map(|root| root as u32)
 }
 
-/// The `count` largest primes below 2^`bits` that are 1 modulo 2d, largest first.
+/// The `count` largest primes below 2^`bits` that are 1 modulo 2d, largest first, or all of them if
+/// there are fewer.
 ///
-/// Fewer when there are fewer; `bits` from 2 to 31 (others are clamped). By trial division: for setup,
-/// not for loops.
+/// `bits` is clamped to 2 to 31. Uses trial division, which is meant for setup.
 pub fn ntt_primes(bits: u32, d: usize, count: usize) -> Vec<u32> {
     ntt_primes_below(1 << bits.clamp(2, 31), d, count)
 }
 
-/// As [`ntt_primes`], below a bound of 2 to 2³¹.
+/// [`ntt_primes`] below any bound from 2 to 2³¹.
 pub fn ntt_primes_below(bound: u32, d: usize, count: usize) -> Vec<u32> {
     let step = 2 * d.max(1) as u64;
     let top = (u64::from(bound.max(2)) - 2) / step * step + 1;
@@ -58,18 +59,19 @@ pub fn ntt_primes_below(bound: u32, d: usize, count: usize) -> Vec<u32> {
     candidates.filter(|&q| is_prime(q)).take(count).map(|q| q as u32).collect()
 }
 
-/// Whether n is prime, by trial division.
+/// Returns true if n is prime, by trial division.
 pub fn is_prime(n: u64) -> bool {
     n >= 2 && (2..=n.isqrt()).all(|f| !n.is_multiple_of(f))
 }
 
-/// Whether a modulus is an odd prime that the kernels take.
+/// Returns true if a modulus is an odd prime below 2²⁸, as the ring needs.
 pub(crate) fn is_ntt_prime(prime: u32) -> bool {
     (3..1 << 28).contains(&prime) && is_prime(prime.into())
 }
 
-/// 1/a modulo a prime below 2³² of each word: three products a word and one inversion; `None` where one of them
-/// is zero. Not for secrets.
+/// The inverses of words modulo a prime below 2³², or `None` if a word is zero. Not for secrets.
+///
+/// Montgomery's trick: three products per word and one inversion.
 pub fn invert_all(words: &[u32], prime: u32) -> Option<Vec<u32>> {
     let prime = u64::from(prime);
     let mut products = Vec::with_capacity(words.len());

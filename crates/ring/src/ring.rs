@@ -1,6 +1,7 @@
-//! The ring `R_q = Z_q[X]/(X^d + 1)` for q = q₁·q₂, two primes below 2²⁸: its tables and its operations.
+//! The ring `R_q = Z_q[X]/(X^d + 1)` for q = q₁·q₂, a product of two primes.
 //!
-//! Below 2²⁸, so that 256 products fit a 64-bit sum and centred residues fit 28 bits.
+//! The primes are below 2²⁸, so that 256 products fit a 64-bit sum and centred residues fit 28
+//! bits.
 
 use papir_kernels::galois;
 use papir_kernels::ntt::{NttError, NttTable};
@@ -10,11 +11,11 @@ use crate::poly::{Coefficients, Form, Poly, Values};
 use crate::prg::Expander;
 use crate::prime::{inverse_mod, is_ntt_prime, primitive_root};
 
-/// Why a ring cannot be made.
+/// Error from the constructors of [`Ring`] and [`crate::rns::RnsRing`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RingError {
-    /// A prime without a 2d-th root of unity.
+    /// A prime has no 2d-th root of unity.
     #[error("prime {prime}: expected one that is 1 modulo {order}")]
     NoRoot {
         /// The prime.
@@ -22,16 +23,16 @@ pub enum RingError {
         /// 2d.
         order: usize,
     },
-    /// No prime from 3 to 2²⁸.
+    /// A modulus is not a prime from 3 to 2²⁸.
     #[error("modulus {0}: expected a prime from 3 to 2^28")]
     NotPrime(u32),
-    /// No supported degree.
+    /// The degree is not supported.
     #[error("degree {0}: expected a power of two from 16 to 65536")]
     Degree(usize),
-    /// Both primes are the same.
-    #[error("prime {0} twice: expected two distinct primes")]
+    /// A prime is given twice.
+    #[error("prime {0} is given twice: expected distinct primes")]
     SamePrime(u32),
-    /// The transform refuses prime or degree.
+    /// The transform refuses the prime or the degree.
     #[error(transparent)]
     Ntt(#[from] NttError),
 }
@@ -50,10 +51,10 @@ impl Ring {
     /// The ring of `degree` coefficients modulo the product of two primes.
     ///
     /// # Errors
-    /// [`RingError`] when the degree is not supported, or a prime is none, lacks a 2d-th root of
-    /// unity, or is given twice.
+    /// [`RingError`] if the degree is not supported, or a modulus is not a prime from 3 to 2²⁸, has
+    /// no 2d-th root of unity or is given twice.
     pub fn new(degree: usize, primes: [u32; 2]) -> Result<Self, RingError> {
-        // Both may come from the wire: refused before anything is computed with them.
+        // Degree and primes may come from the wire, so they are checked before any computation.
         if !degree.is_power_of_two() || !(16..=65536).contains(&degree) {
             return Err(RingError::Degree(degree));
         }
@@ -73,12 +74,12 @@ impl Ring {
         Ok(Self { degree, primes: primes.map(Modulus::new), tables, garner })
     }
 
-    /// d.
+    /// The degree d.
     pub fn degree(&self) -> usize {
         self.degree
     }
 
-    /// q = q₁·q₂.
+    /// The modulus q = q₁·q₂.
     pub fn modulus(&self) -> u64 {
         u64::from(self.primes[0].value()) * u64::from(self.primes[1].value())
     }
@@ -93,7 +94,7 @@ impl Ring {
         Poly::from_residues(vec![0; 2 * self.degree])
     }
 
-    /// Coefficients → values.
+    /// Transforms coefficients to values.
     pub fn forward(&self, mut poly: Poly<Coefficients>) -> Poly<Values> {
         for (table, residues) in self.tables.iter().zip(poly.parts_mut()) {
             table.forward(residues);
@@ -101,7 +102,7 @@ impl Ring {
         poly.relabel()
     }
 
-    /// Values → coefficients.
+    /// Transforms values to coefficients.
     pub fn inverse(&self, mut poly: Poly<Values>) -> Poly<Coefficients> {
         for (table, residues) in self.tables.iter().zip(poly.parts_mut()) {
             table.inverse(residues);
@@ -109,7 +110,7 @@ impl Ring {
         poly.relabel()
     }
 
-    /// The transform modulo one of the primes (0 or 1), in place: for loops over raw residues.
+    /// The in-place transform modulo prime 0 or 1, for loops over raw residues.
     pub fn table(&self, prime: usize) -> &NttTable {
         &self.tables[prime]
     }
@@ -139,7 +140,7 @@ impl Ring {
         product
     }
 
-    /// constant·a, the constant modulo q.
+    /// constant·a modulo q.
     pub fn scale<F: Form>(&self, a: &Poly<F>, constant: u64) -> Poly<F> {
         let mut product = self.zero();
         for ((out, a), prime) in product.parts_mut().into_iter().zip(a.parts()).zip(self.primes) {
@@ -157,7 +158,7 @@ impl Ring {
         image
     }
 
-    /// a(X^e) for odd e, by a permutation of the values (from [`galois::permutation`]).
+    /// a(X^e) for odd e, by permuting the values as [`galois::permutation`] of e does.
     pub fn permute(&self, a: &Poly<Values>, permutation: &[u32]) -> Poly<Values> {
         let mut image = self.zero();
         for (out, a) in image.parts_mut().into_iter().zip(a.parts()) {
@@ -166,7 +167,7 @@ impl Ring {
         image
     }
 
-    /// Small signed coefficients as a polynomial.
+    /// The polynomial with these signed coefficients.
     pub fn from_signed(&self, coefficients: &[i32]) -> Poly<Coefficients> {
         let mut poly = self.zero();
         for (out, prime) in poly.parts_mut().into_iter().zip(self.primes) {
@@ -175,7 +176,7 @@ impl Ring {
         poly
     }
 
-    /// Coefficients below q (any word is reduced) as a polynomial.
+    /// The polynomial with these coefficients, reduced modulo q.
     pub fn from_words(&self, coefficients: &[u64]) -> Poly<Coefficients> {
         let mut poly = self.zero();
         for (out, prime) in poly.parts_mut().into_iter().zip(self.primes) {
@@ -196,7 +197,7 @@ impl Ring {
         self.lifted(poly).map(centre).collect()
     }
 
-    /// r₁ + q₁·((r₂ − r₁)/q₁ mod q₂) for each coefficient, without division.
+    /// Garner's reconstruction r₁ + q₁·((r₂ − r₁)/q₁ mod q₂) of each coefficient, without division.
     fn lifted<'a>(&self, poly: &'a Poly<Coefficients>) -> impl Iterator<Item = u64> + 'a {
         let ([first, second], [q1, q2], garner) = (poly.parts(), self.primes, self.garner);
         first.iter().zip(second).map(move |(&r1, &r2)| {
@@ -205,7 +206,8 @@ impl Ring {
         })
     }
 
-    /// A uniform polynomial in values: the same distribution as in coefficients, one transform less.
+    /// A uniform polynomial in values. The distribution is the same as that of the transform of
+    /// uniform coefficients.
     pub fn uniform(&self, expander: &mut Expander) -> Poly<Values> {
         let mut poly = self.zero();
         for (out, prime) in poly.parts_mut().into_iter().zip(self.primes) {
@@ -215,7 +217,7 @@ impl Ring {
     }
 }
 
-/// A running sum of products Σ a·b without reductions in between.
+/// A running sum Σ a·b without intermediate reductions.
 ///
 /// Holds 256 products, as the primes are below 2²⁸; [`Accumulator::reduce`] empties it.
 #[derive(Debug, Clone)]

@@ -1,7 +1,8 @@
-//! The ring `Z_Q[X]/(X^d + 1)` for Q a product of many primes, as residues modulo each of them (a residue number
-//! system): what a ciphertext modulus of hundreds of bits is computed in.
+//! The ring `Z_Q[X]/(X^d + 1)` for a product Q of many primes.
 //!
-//! A polynomial is a slice of words, d for each prime, in the order of the primes.
+//! Numbers are residues modulo each prime (a residue number system), for ciphertext moduli of
+//! hundreds of bits. A polynomial is a slice of words: d for each prime, in the order of the
+//! primes.
 
 use papir_kernels::ntt::NttTable;
 use papir_kernels::pointwise::Modulus;
@@ -20,10 +21,10 @@ impl RnsRing {
     /// The ring of `degree` coefficients modulo the product of these primes.
     ///
     /// # Errors
-    /// [`RingError`] when the degree is not supported, there is no prime, or one is none, lacks a 2d-th root of
-    /// unity, or is given twice.
+    /// [`RingError`] if the degree is not supported, there are no primes, or a modulus is not a
+    /// prime from 3 to 2²⁸, has no 2d-th root of unity or is given twice.
     pub fn new(degree: usize, primes: &[u32]) -> Result<Self, RingError> {
-        // They may come from the wire: refused before anything is computed with them.
+        // Degree and primes may come from the wire, so they are checked before any computation.
         if !degree.is_power_of_two() || !(16..=65_536).contains(&degree) {
             return Err(RingError::Degree(degree));
         }
@@ -46,17 +47,17 @@ impl RnsRing {
         Ok(Self { degree, tables: primes.iter().map(table).collect::<Result<_, _>>()? })
     }
 
-    /// d.
+    /// The degree d.
     pub fn degree(&self) -> usize {
         self.degree
     }
 
-    /// How many primes there are.
+    /// The number of primes.
     pub fn len(&self) -> usize {
         self.tables.len()
     }
 
-    /// Whether there are none: never.
+    /// Always false, as a ring has at least one prime.
     pub fn is_empty(&self) -> bool {
         self.tables.is_empty()
     }
@@ -82,7 +83,7 @@ impl RnsRing {
     }
 }
 
-/// log₂ of a product.
+/// log₂ of the product of `primes`.
 pub fn log2_product(primes: &[u32]) -> f64 {
     primes.iter().map(|&prime| f64::from(prime).log2()).sum()
 }

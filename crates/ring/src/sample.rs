@@ -1,37 +1,37 @@
-//! Samplers of secrets and noise, constant in time.
+//! Constant-time samplers of secrets and noise.
 //!
-//! σ is always the **standard deviation**. (Where a paper gives a *width* s, σ = s/√(2π).)
+//! σ is always the **standard deviation**. If a paper gives a *width* s, then σ = s/√(2π).
 
 use rand_core::CryptoRng;
 use zeroize::Zeroize;
 
-/// The largest standard deviation that [`Gaussian`] takes.
+/// The largest standard deviation of a [`Gaussian`].
 pub const MAX_SIGMA: f64 = 64.0;
 /// Random words drawn at a time.
 const BATCH: usize = 256;
-/// Samples that go through the table together, in vector registers.
+/// Samples that are compared with the table together, in vector registers.
 const LANES: usize = 8;
 /// Bits of a table entry; the remaining bit of a random word is the sign.
 const BITS: u32 = 63;
 
-/// A standard deviation outside what the sampler takes.
+/// Error from [`Gaussian::new`]: the standard deviation is out of range.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[error("standard deviation {found}: expected more than 0 and at most {MAX_SIGMA}")]
 pub struct SigmaError {
-    /// The value given.
+    /// The given value.
     pub found: f64,
 }
 
 /// The discrete Gaussian over the integers, P(x) ∝ exp(−x²/2σ²), by a cumulative table.
 ///
-/// Entry k is ⌊2⁶³·P(|x| ≤ k)⌋, computed with 128-bit integers, up to the k from which the tail
-/// is below 2⁻⁶³. So every probability is off by less than 2⁻⁶³, and the statistical distance from
-/// the discrete Gaussian, half their sum, is below (entries + 2)·2⁻⁶⁴: less than 2⁻⁵⁴ for every σ
-/// allowed, 2⁻⁵⁸ for σ = 6.4, 2⁻⁵⁷ for σ = 11. The σ of that Gaussian differs from the one given
-/// by the rounding of `f64` (2⁻⁵¹ of it).
+/// Entry k is ⌊2⁶³·P(|x| ≤ k)⌋, computed with 128-bit integers, up to the k at which the tail is
+/// below 2⁻⁶³. So the error of every probability is less than 2⁻⁶³, and the statistical distance
+/// from the discrete Gaussian, half the sum of the errors, is below (entries + 2)·2⁻⁶⁴: less than
+/// 2⁻⁵⁴ for every allowed σ, 2⁻⁵⁸ for σ = 6.4 and 2⁻⁵⁷ for σ = 11. The σ of that Gaussian differs
+/// from the given one by the rounding of `f64` (2⁻⁵¹ of it).
 ///
-/// From σ = 1 on, the standard deviation of the samples is σ to more than six digits; below, the
-/// integers are too coarse and it is smaller.
+/// From σ = 1 on, the standard deviation of the samples is σ to more than six digits. Below, it is
+/// smaller, because the integers are too coarse.
 #[derive(Clone, Debug)]
 pub struct Gaussian {
     sigma: f64,
@@ -42,7 +42,7 @@ impl Gaussian {
     /// A sampler of standard deviation `sigma`.
     ///
     /// # Errors
-    /// [`SigmaError`] outside 0 < σ ≤ [`MAX_SIGMA`].
+    /// [`SigmaError`] unless 0 < σ ≤ [`MAX_SIGMA`].
     pub fn new(sigma: f64) -> Result<Self, SigmaError> {
         if !(sigma > 0.0 && sigma <= MAX_SIGMA) {
             return Err(SigmaError { found: sigma });
@@ -55,13 +55,14 @@ impl Gaussian {
         self.sigma
     }
 
-    /// The largest absolute value that a sample can have.
+    /// The largest absolute value of a sample.
     pub fn bound(&self) -> i32 {
         self.table.len() as i32
     }
 
-    /// Fills `out` with independent samples. Every sample reads the whole table; no branch and no
-    /// address depends on a random value.
+    /// Fills `out` with independent samples.
+    ///
+    /// Every sample reads the whole table; no branch and no address depends on a random value.
     pub fn fill(&self, rng: &mut dyn CryptoRng, out: &mut [i32]) {
         with_words(rng, out, |words, out| {
             for (words, out) in words.as_chunks::<LANES>().0.iter().zip(out.chunks_mut(LANES)) {
@@ -71,8 +72,8 @@ impl Gaussian {
         });
     }
 
-    /// The magnitude is the number of table entries that the low 63 bits reach; the top bit is
-    /// the sign.
+    /// Maps random words to samples. The magnitude is the number of table entries that are at most
+    /// the low 63 bits; the top bit is the sign.
     fn look_up(&self, words: &[u64; LANES]) -> [i32; LANES] {
         let uniform = words.map(|word| word & (u64::MAX >> 1));
         let mut magnitude = [0u64; LANES];
@@ -83,6 +84,7 @@ impl Gaussian {
             }
         }
         std::array::from_fn(|lane| {
+            // x ^ −sign + sign negates x if the sign is 1.
             let sign = (words[lane] >> 63) as i32;
             (magnitude[lane] as i32 ^ -sign) + sign
         })
@@ -107,7 +109,7 @@ pub fn binary(rng: &mut dyn CryptoRng, out: &mut [i32]) {
     });
 }
 
-/// Gives `make` batches of `out` with one random word for each value, and erases the words.
+/// Calls `make` on batches of `out` with one random word for each value, and erases the words.
 fn with_words(rng: &mut dyn CryptoRng, out: &mut [i32], make: impl Fn(&[u64; BATCH], &mut [i32])) {
     let mut words = [0u64; BATCH];
     for out in out.chunks_mut(BATCH) {
@@ -118,10 +120,10 @@ fn with_words(rng: &mut dyn CryptoRng, out: &mut [i32], make: impl Fn(&[u64; BAT
     words.zeroize();
 }
 
-/// ⌊2⁶³·P(|x| ≤ k)⌋ for k = 0, 1, …, as long as it is below 2⁶³ − 1.
+/// ⌊2⁶³·P(|x| ≤ k)⌋ for k = 0, 1, …, while it is below 2⁶³ − 1.
 fn cumulative_table(sigma: f64) -> Vec<u64> {
     let weights = weights(sigma);
-    // |x| = k stands for two values except at k = 0. Weights are scaled down so that sums fit.
+    // |x| = k covers two values except at k = 0. Weights are scaled down so that sums fit.
     let doubled: Vec<u128> =
         weights.iter().enumerate().map(|(k, &weight)| (weight >> 16) << u32::from(k > 0)).collect();
     let total: u128 = doubled.iter().sum();
@@ -145,7 +147,7 @@ fn ratio(part: u128, total: u128) -> u64 {
     quotient
 }
 
-/// exp(−k²/2σ²)·2¹²⁷ for k = 0, 1, …, as long as it is at least 2⁴⁷ (2⁻⁸⁰ of the first).
+/// exp(−k²/2σ²)·2¹²⁷ for k = 0, 1, …, while it is at least 2⁴⁷ (2⁻⁸⁰ of the first).
 fn weights(sigma: f64) -> Vec<u128> {
     let mut weights = vec![1 << 127];
     // exp(−(k+1)²/2σ²) = exp(−k²/2σ²)·r^(2k+1) with r = exp(−1/2σ²).
@@ -160,9 +162,9 @@ fn weights(sigma: f64) -> Vec<u128> {
     weights
 }
 
-/// exp(−x)·2¹²⁷ for x ≥ 0: the series at x/2^m < 1/16, then m squarings.
+/// exp(−x)·2¹²⁷ for x ≥ 0, from the power series at x/2^m < 1/16 and m squarings.
 fn exp_of_minus(x: f64) -> u128 {
-    // exp(−128) is less than one unit.
+    // exp(−128) is already less than one unit.
     let x = x.min(128.0);
     let halvings = (x * 16.0).log2().ceil().max(0.0);
     let small = (x / halvings.exp2() * 127f64.exp2()) as u128;
@@ -215,13 +217,13 @@ mod tests {
     }
 
     #[test]
-    fn moments_are_those_of_the_standard_deviation() {
+    fn moments_match_the_standard_deviation() {
         for sigma in SIGMAS {
             let values = samples(sigma, SAMPLES);
             let n = (SAMPLES as f64).sqrt();
             let (mean, variance) = (moment(&values, 1), moment(&values, 2));
             assert!(mean.abs() < 5.0 * sigma / n, "σ {sigma}: mean {mean}");
-            // The variance of x² is 2σ⁴; a width read as deviation would be off by 2π.
+            // The variance of x² is 2σ⁴. A width mistaken for a deviation is off by a factor of 2π.
             let relative = variance / (sigma * sigma) - 1.0;
             assert!(relative.abs() < 5.0 * 2f64.sqrt() / n, "σ {sigma}: variance {variance}");
             let kurtosis = moment(&values, 4) / (variance * variance);
@@ -250,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tail_is_there_and_ends() {
+    fn the_tail_has_the_expected_weight_and_ends() {
         let sigma = 6.4;
         let values = samples(sigma, SAMPLES);
         let count = values.iter().filter(|x| x.abs() > 25).count() as f64;
@@ -301,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn sigmas_outside_are_refused() {
+    fn sigmas_out_of_range_are_refused() {
         for sigma in [0.0, -1.0, 64.001, f64::NAN, f64::INFINITY] {
             assert!(Gaussian::new(sigma).is_err(), "{sigma}");
         }

@@ -1,51 +1,85 @@
 //! The only list of schemes: a name or a number becomes an [`ErasedScheme`].
 
-use papir_core::erased::{Erased, ErasedScheme};
-use papir_core::scheme::{Parameters, Scheme};
+use std::sync::OnceLock;
+
+use papir_core::erased::{Erased, ErasedScheme, candidate_of};
+use papir_core::scheme::Scheme;
 use papir_core::{Candidate, Error, Goal, Result, Shape};
 
 use crate::batched::{Batched, BatchedParams, Bucket};
 use crate::depir::Depir;
 use crate::double::Double;
-use crate::encrypted::Encrypted;
+use crate::double::inspire0::Inspire0;
+use crate::double::ypir::Ypir;
 use crate::inspire::Inspire;
-use crate::inspire0::Inspire0;
-use crate::inspire2::Inspire2;
-use crate::newton::{Newton, Registered, Symmetric};
+use crate::inspire::parts::InspireInParts;
+use crate::inspire::two_levels::Inspire2;
+use crate::pirouette::encrypted::Encrypted;
+use crate::pirouette::respire::Respire;
 use crate::pirouette::{Full, Pirouette};
 use crate::plain::Plain;
-use crate::respire::Respire;
 use crate::simple::Simple;
-use crate::simpleypir::SimpleYpir;
-use crate::stacked::Stacked;
-use crate::ypir::Ypir;
-use crate::zip::Zip;
-use crate::zipdouble::ZipDouble;
+use crate::simple::packed::SimpleYpir;
+use crate::zip::over_double::ZipDouble;
+use crate::zip::over_simple::Zip;
 
-/// Every scheme there is, in the order of their numbers. Those that look private and are not make neither
-/// servers nor clients before [`ErasedScheme::allow_insecure`].
-pub fn all() -> &'static [&'static dyn ErasedScheme] {
-    const SCHEMES: &[&dyn ErasedScheme] = &[
-        &Erased::<Plain>::new(),
-        &Erased::<Simple>::new(),
-        &Erased::<Inspire>::new(),
-        &Erased::<Double>::new(),
-        &Erased::<Inspire2>::new(),
-        &Erased::<Inspire0>::new(),
-        &Erased::<Ypir>::new(),
-        &Erased::<SimpleYpir>::new(),
-        &Erased::<Zip>::new(),
-        &Erased::<Newton<Registered>>::new(),
-        &Erased::<Newton<Symmetric>>::new(),
-        &Erased::<ZipDouble>::new(),
-        &Erased::<Batched<Stacked>>::new(),
-        &Erased::<Batched<Simple>>::new(),
-        &Erased::<Pirouette>::new(),
-        &Erased::<Respire>::new(),
-        &Erased::<Encrypted>::new(),
-        &Erased::<Depir>::new(),
-    ];
-    SCHEMES
+/// The schemes of this crate, in the order of their numbers.
+const BUILT_IN: &[&dyn ErasedScheme] = &[
+    &Erased::<Plain>::new(),
+    &Erased::<Simple>::new(),
+    &Erased::<Inspire>::new(),
+    &Erased::<Double>::new(),
+    &Erased::<Inspire2>::new(),
+    &Erased::<Inspire0>::new(),
+    &Erased::<Ypir>::new(),
+    &Erased::<SimpleYpir>::new(),
+    &Erased::<Zip>::new(),
+    &Erased::<ZipDouble>::new(),
+    &Erased::<Batched<InspireInParts>>::new(),
+    &Erased::<Batched<Simple>>::new(),
+    &Erased::<Pirouette>::new(),
+    &Erased::<Respire>::new(),
+    &Erased::<Encrypted>::new(),
+    &Erased::<Depir>::new(),
+];
+
+/// Schemes outside this crate that have a number, with the reason why they are not private. They
+/// are refused by that reason until a program [`add`]s them.
+const FENCED: &[(&str, u16, &str)] = &[("newton", 9, NEWTON), ("newtonsym", 10, NEWTON)];
+const NEWTON: &str = "whoever sees a query computes its index from it";
+
+/// What [`add`] was given.
+static ADDED: OnceLock<&'static [&'static dyn ErasedScheme]> = OnceLock::new();
+
+/// Adds schemes of another crate to the registry, for this process. Adding the same list again
+/// changes nothing.
+///
+/// # Errors
+/// [`Error::Malformed`] for a name or a number that is taken, or if another list was added.
+pub fn add(schemes: &'static [&'static dyn ErasedScheme]) -> Result<()> {
+    let taken = |scheme: &&&dyn ErasedScheme| {
+        BUILT_IN.iter().any(|other| other.id() == scheme.id() || other.name() == scheme.name())
+    };
+    if let Some(scheme) = schemes.iter().find(taken) {
+        let found = format!("{}, number {}", scheme.name(), scheme.id());
+        return Err(Error::malformed("a scheme to add", found, "a name and a number that are free"));
+    }
+    let added = ADDED.get_or_init(|| schemes);
+    let ids = |list: &[&dyn ErasedScheme]| list.iter().map(|scheme| scheme.id()).collect::<Vec<_>>();
+    if ids(added) != ids(schemes) {
+        return Err(Error::malformed("schemes to add", "a second list", "one list per process"));
+    }
+    Ok(())
+}
+
+/// All schemes, those that were [`add`]ed too, in the order of their numbers.
+///
+/// Schemes that look private but are not make neither servers nor clients before
+/// [`ErasedScheme::allow_insecure`].
+pub fn all() -> Vec<&'static dyn ErasedScheme> {
+    let mut all = [BUILT_IN, ADDED.get().copied().unwrap_or_default()].concat();
+    all.sort_by_key(|scheme| scheme.id());
+    all
 }
 
 /// The name of the scheme over databases that their owner encrypts.
@@ -54,17 +88,18 @@ pub const ENCRYPTED: &str = Encrypted::<Full>::NAME;
 /// The scheme of this name.
 ///
 /// # Errors
-/// [`Error::UnknownScheme`] with the names there are.
+/// [`Error::UnknownScheme`] with all names, [`Error::NotPrivate`] for a fenced scheme that no
+/// program has added.
 pub fn by_name(name: &str) -> Result<&'static dyn ErasedScheme> {
-    find(|scheme| scheme.name() == name, name)
+    find(|candidate, _| candidate == name, name)
 }
 
 /// The scheme with this number on the wire.
 ///
 /// # Errors
-/// [`Error::UnknownScheme`] with the names there are.
+/// As [`by_name`].
 pub fn by_id(id: u16) -> Result<&'static dyn ErasedScheme> {
-    find(|scheme| scheme.id() == id, &format!("number {id}"))
+    find(|_, candidate| candidate == id, &format!("number {id}"))
 }
 
 /// A scheme whose databases are prepared for batches.
@@ -89,9 +124,9 @@ impl OfBatches {
 
 const OF_BATCHES: &[OfBatches] = &[
     OfBatches {
-        scheme: &Erased::<Batched<Stacked>>::new(),
+        scheme: &Erased::<Batched<InspireInParts>>::new(),
         below: Inspire::NAME,
-        candidate: candidate::<Stacked>,
+        candidate: candidate::<InspireInParts>,
     },
     OfBatches {
         scheme: &Erased::<Batched<Simple>>::new(),
@@ -102,7 +137,7 @@ const OF_BATCHES: &[OfBatches] = &[
 
 fn candidate<S: Bucket>(shape: Shape, goal: Goal, capacity: usize) -> Result<Candidate> {
     let params = BatchedParams::<S>::for_capacity(shape, goal, capacity)?;
-    Ok(Candidate { label: params.label(), description: params.describe(), parameters: params.encode() })
+    Ok(candidate_of(&params))
 }
 
 /// Batches over the scheme of this name.
@@ -121,9 +156,38 @@ pub fn batches_named(name: &str) -> Option<OfBatches> {
     OF_BATCHES.iter().copied().find(|one| one.scheme.name() == name)
 }
 
-fn find(matches: impl Fn(&dyn ErasedScheme) -> bool, wanted: &str) -> Result<&'static dyn ErasedScheme> {
-    all().iter().copied().find(|scheme| matches(*scheme)).ok_or_else(|| Error::UnknownScheme {
+/// The scheme whose name and number match.
+fn find(matches: impl Fn(&str, u16) -> bool, wanted: &str) -> Result<&'static dyn ErasedScheme> {
+    if let Some(scheme) = all().into_iter().find(|scheme| matches(scheme.name(), scheme.id())) {
+        return Ok(scheme);
+    }
+    if let Some(&(scheme, _, reason)) = FENCED.iter().find(|(name, id, _)| matches(name, *id)) {
+        return Err(Error::NotPrivate { scheme, reason });
+    }
+    Err(Error::UnknownScheme {
         found: wanted.to_owned(),
         expected: all().iter().map(|scheme| scheme.name()).collect::<Vec<_>>().join(", "),
     })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fenced_schemes_are_refused_by_their_reason() {
+        for (name, id, _) in FENCED {
+            for refused in [by_name(name).err(), by_id(*id).err()] {
+                assert_eq!(refused.unwrap().code(), "not_private", "{name}");
+            }
+        }
+        assert_eq!(by_id(u16::MAX).err().unwrap().code(), "unknown_scheme");
+    }
+
+    #[test]
+    fn taken_names_cannot_be_added() {
+        const TAKEN: &[&dyn ErasedScheme] = &[&Erased::<Plain>::new()];
+        assert_eq!(add(TAKEN).unwrap_err().code(), "malformed");
+    }
 }

@@ -1,7 +1,7 @@
 //! Freed memory holds no secret: an allocator looks into every block that a client frees.
 #![allow(clippy::unwrap_used, unsafe_code)]
 
-use papir_schemes::nothing::Nothing;
+use papir_schemes::shared::empty_public::EmptyPublic;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -12,8 +12,8 @@ use papir_core::scheme::{Client as _, Goal, Parameters as _, Server as _, Sessio
 use papir_core::{NoProgress, Privacy, RecordBuffer, Shape};
 use papir_kernels::galois;
 use papir_ring::{Poly, Ring, Values};
+use papir_schemes::double::inspire0;
 use papir_schemes::inspire::{Client, Params, Server};
-use papir_schemes::inspire0;
 use papir_schemes::pirouette::client::RetrievalClient;
 use papir_schemes::pirouette::params::PirouetteParams;
 use papir_schemes::pirouette::{Lengths, Pirouette};
@@ -177,7 +177,7 @@ fn freed_memory_holds_no_secret_of_two_levels() {
 fn freed_memory_holds_no_secret_of_evaluation_keys() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let params = PirouetteParams::<Tiny>::choose(Shape::of_bytes(100, 32).unwrap(), Goal::Balanced).unwrap();
-    let client = RetrievalClient::<Pirouette<Tiny>>::new(params.clone(), Nothing).unwrap();
+    let client = RetrievalClient::<Pirouette<Tiny>>::new(params.clone(), EmptyPublic).unwrap();
     let register = || client.register(&mut ChaCha20Rng::from_seed([9; 32])).unwrap().unwrap();
     let known = register().0.encode(&params);
     let key: Vec<i32> = known[..2048].iter().map(|&byte| i32::from(byte as i8)).collect();

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use axum::body::Bytes;
 use papir_core::erased::{ErasedKeys, ErasedServer, ErasedSession};
-use papir_core::{Description, Error, Privacy, Result, Sizes, Version};
+use papir_core::{Description, Error, NoProgress, Privacy, Result, Sizes, Version};
 use papir_lookup::{Bundle, KeywordLayout};
 use papir_store::Snapshot;
 
@@ -228,7 +228,7 @@ impl Database {
             let queries = self.split(request.bytes).enumerate();
             batch.extend(queries.map(|(place, query)| (request.session(place), query)));
         }
-        let mut answers = self.server.answer_many(&batch).into_iter();
+        let mut answers = self.server.answer_many(&batch, &NoProgress).into_iter();
         let own = |request: &Queries<'_>| answers.by_ref().take(self.count(request.bytes.len())).collect();
         let own: Vec<Vec<Result<Vec<u8>>>> = requests.iter().map(own).collect();
         requests.iter().zip(own).map(|(request, answers)| self.join(request, answers)).collect()

@@ -297,6 +297,20 @@ pub struct StatefulServer {
     records: RecordBuffer,
 }
 
+impl StatefulServer {
+    fn answer_one(&self, session: Session<'_, Stateful>, query: &StatefulQuery) -> Result<StatefulAnswer> {
+        let (keys, ticket) = (session.require_keys()?, session.require_ticket()?);
+        if ticket.tag != keys.tag() {
+            return Err(Error::malformed("a ticket", "one of another client", "one of this client"));
+        }
+        if ticket.number != query.number {
+            return Err(Error::malformed("a query's ticket", query.number, ticket.number));
+        }
+        let record = self.records.get(query.index)?;
+        Ok(StatefulAnswer { number: query.number, padded: xor(&record, &ticket.pad) })
+    }
+}
+
 impl Server<Stateful> for StatefulServer {
     fn setup(
         params: StatefulParams,
@@ -319,16 +333,13 @@ impl Server<Stateful> for StatefulServer {
         &Nothing
     }
 
-    fn answer(&self, session: Session<'_, Stateful>, query: &StatefulQuery) -> Result<StatefulAnswer> {
-        let (keys, ticket) = (session.require_keys()?, session.require_ticket()?);
-        if ticket.tag != keys.tag() {
-            return Err(Error::malformed("a ticket", "one of another client", "one of this client"));
-        }
-        if ticket.number != query.number {
-            return Err(Error::malformed("a query's ticket", query.number, ticket.number));
-        }
-        let record = self.records.get(query.index)?;
-        Ok(StatefulAnswer { number: query.number, padded: xor(&record, &ticket.pad) })
+    fn answer_many(
+        &self,
+        batch: Vec<(Session<'_, Stateful>, &StatefulQuery)>,
+        progress: &dyn Progress,
+    ) -> Result<Vec<StatefulAnswer>> {
+        progress.stage("answer", batch.len() as u64);
+        batch.into_iter().map(|(session, query)| self.answer_one(session, query)).collect()
     }
 
     fn keys_fit(&self, _keys: &StatefulKeys) -> bool {

@@ -1,4 +1,4 @@
-//! Addresses, and what servers say of their databases.
+//! Addresses, and the JSON description of databases.
 
 use papir_client::parsers;
 use papir_store::remote::{Location, Settings};
@@ -31,7 +31,7 @@ pub(super) fn address() -> Target {
     .with_words(&["://", "/v1/databases", "..", "/", "%2e%2e", "?", "#", "@", "s3://", "file:///", " "])
 }
 
-/// The JSON that a server answers with.
+/// The JSON description of a database.
 pub(super) fn info() -> Target {
     let database = r#"{"name":"words","scheme":"plain","version":"0102030405060708","records":5,
         "record_bits":8,"keyed":true,"lookups_per_key":1,"max_batch":64,"private":true,"sizes":{"bundle":1,

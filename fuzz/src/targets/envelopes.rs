@@ -9,7 +9,7 @@ use crate::{Target, outcome, repair};
 
 const KINDS: [Kind; 4] = [Kind::Public, Kind::Query, Kind::Answer, Kind::Keys];
 
-/// Envelopes as they are, and with their checksum put right.
+/// Envelopes, unchanged and with a repaired checksum.
 pub(super) fn envelope() -> Target {
     let header = |kind| Header { kind, scheme: 3, version: Version([7; 8]) };
     let seeds = KINDS.map(|kind| envelope::seal(&header(kind), b"some payload")).to_vec();
@@ -29,7 +29,7 @@ pub(super) fn envelope() -> Target {
     })
 }
 
-/// Bundles as they are, and with their checksum put right.
+/// Bundles, unchanged and with a repaired checksum.
 pub(super) fn bundle() -> Target {
     let keyword = Some(small_layout());
     let scheme_public = b"not looked at here".to_vec();

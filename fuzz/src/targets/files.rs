@@ -1,4 +1,4 @@
-//! Snapshot files, and manifests of those that lie in object stores.
+//! Snapshot files, and manifests of snapshots in object stores.
 
 use std::fs;
 
@@ -23,7 +23,7 @@ fn built(scheme: &str, keyed: bool) -> Vec<u8> {
     fs::read(options.out).unwrap()
 }
 
-/// Snapshot files as they are, and with lengths and checksums of header and table put right.
+/// Snapshot files, unchanged and with repaired lengths and checksums of header and table.
 pub(super) fn snapshot() -> Target {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("fuzzed.papir");
@@ -31,7 +31,7 @@ pub(super) fn snapshot() -> Target {
     Target::new(seeds, move |input| {
         let _ = &folder;
         let outcomes = [input.to_vec(), repair::snapshot(input)].map(|file| {
-            // A new file each time: the last one may still be mapped.
+            // A new file each time, as the last one may still be mapped.
             let _ = fs::remove_file(&path);
             fs::write(&path, file).unwrap();
             let verified = outcome(&Snapshot::open(&path));
@@ -47,7 +47,7 @@ pub(super) fn snapshot() -> Target {
     .with_words(&["scheme.", "metadata", "keyword", "\u{0}\u{0}\u{0}\u{0}"])
 }
 
-/// Manifests as they are, and with their checksum put right.
+/// Manifests, unchanged and with a repaired checksum.
 pub(super) fn manifest() -> Target {
     let body = |parts: usize| {
         let hash = blake3::hash(b"part").to_hex();

@@ -1,4 +1,4 @@
-//! A running service on loopback: requests of any bytes, and well-formed requests with any body.
+//! A running service on loopback: arbitrary requests, and valid requests with arbitrary bodies.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -13,20 +13,20 @@ use tokio::runtime::Runtime;
 use super::schemes::rng;
 use crate::{Target, repair};
 
-/// Longest silence of the service that is no finding.
+/// A service silent for longer than this is a finding.
 const SILENCE: Duration = Duration::from_secs(30);
 const NAME: &str = "words";
 
-/// What a client does when it has sent.
+/// Behaviour of a client after sending.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum After {
-    /// It waits for the answer: for whole requests.
+    /// Waits for the answer; for complete requests.
     Wait,
-    /// It says that no more comes: requests of any bytes would else wait for their rest.
+    /// Closes its side: otherwise the service would wait for the rest of an arbitrary request.
     Cut,
 }
 
-/// A service with one database, and what its clients need to know.
+/// A service with one database, and the details that its clients need.
 struct Service {
     address: SocketAddr,
     query: Vec<u8>,
@@ -55,8 +55,8 @@ impl Service {
         Self { address, query, header, _runtime: runtime }
     }
 
-    /// Sends bytes and reads what is answered. A service that closes early is within its rights, and so is
-    /// one that answers nothing to whom the line is cut.
+    /// Sends bytes and returns the answer. The service may close early, and may leave a client
+    /// that closed its side without an answer.
     fn send(&self, bytes: &[u8], then: After) -> String {
         let mut stream = TcpStream::connect(self.address).expect("the service is gone");
         stream.set_read_timeout(Some(SILENCE)).unwrap();
@@ -88,14 +88,14 @@ impl Service {
     }
 }
 
-/// The code of a refusal.
+/// The error code of an answer.
 fn code(answer: &[u8]) -> String {
     let text = String::from_utf8_lossy(answer);
     let code = text.split_once("\"code\":\"").and_then(|(_, rest)| rest.split('"').next());
     code.unwrap_or_default().to_owned()
 }
 
-/// Whole requests.
+/// Complete requests.
 pub(super) fn requests() -> Target {
     let service = Service::start();
     let get =
@@ -107,7 +107,7 @@ pub(super) fn requests() -> Target {
         b"POST /v1/databases/words/query HTTP/1.1\r\nHost: p\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"
             .to_vec(),
     );
-    // A seed that closes its connection is answered for certain only where the line is not cut before.
+    // Seeds that close their connection: an answer is certain only if the client waits for it.
     let closing: Vec<Vec<u8>> = seeds[..seeds.len() - 1].to_vec();
     let then = move |input: &[u8]| match closing.iter().any(|seed| seed == input) {
         true => After::Wait,
@@ -128,7 +128,7 @@ pub(super) fn requests() -> Target {
     ])
 }
 
-/// Bodies of queries in well-formed requests: as they are, and in an envelope that is right.
+/// Query bodies in valid requests, unchanged and in a valid envelope.
 pub(super) fn bodies() -> Target {
     let service = Service::start();
     let seeds = vec![service.query.clone(), repair::payload(&service.query)];

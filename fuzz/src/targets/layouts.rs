@@ -1,4 +1,4 @@
-//! Keyword layouts, and filters of sets.
+//! Keyword layouts, and filters for set intersection.
 
 use papir_core::NoProgress;
 use papir_lookup::psi::Filter;
@@ -6,7 +6,7 @@ use papir_lookup::{Entry, KeywordLayout, TableOptions, build};
 
 use crate::{Target, outcome};
 
-/// Most bytes of records that are made up for a lookup.
+/// Maximum bytes of generated records for a lookup.
 const RECORD_BYTES: usize = 1 << 16;
 
 /// The layout of some keys whose values have different lengths.
@@ -16,7 +16,7 @@ pub(super) fn small_layout() -> KeywordLayout {
     build(entries, &TableOptions::default(), &mut super::schemes::rng(), &NoProgress).unwrap().layout
 }
 
-/// Layouts; those that are accepted are looked into.
+/// Keyword layouts; accepted ones are used for a lookup.
 pub(super) fn layout() -> Target {
     Target::new(vec![small_layout().encode()], |input| {
         let decoded = KeywordLayout::decode(input);
@@ -34,7 +34,7 @@ pub(super) fn layout() -> Target {
     })
 }
 
-/// Filters; those that are accepted have one encoding.
+/// Filters; accepted ones must encode to the same bytes.
 pub(super) fn filter() -> Target {
     let names: Vec<[u8; 32]> = (0..20u64).map(|i| *blake3::hash(&i.to_le_bytes()).as_bytes()).collect();
     let seeds = vec![Filter::new(names.iter()).encode(), Filter::new(names[..0].iter()).encode()];

@@ -1,4 +1,4 @@
-//! All targets.
+//! The list of all targets.
 
 mod address;
 mod envelopes;
@@ -12,10 +12,10 @@ mod secrets;
 
 use crate::Target;
 
-/// Makes a target: its seeds take a while where a database must be prepared for them.
+/// Makes a target. This takes a while if its seeds need a prepared database.
 pub type Make = fn() -> Target;
 
-/// Every target by name.
+/// All targets by name.
 pub const ALL: &[(&str, Make)] = &[
     ("envelope", envelopes::envelope),
     ("bundle", envelopes::bundle),

@@ -6,7 +6,7 @@ use papir_paillier::{Params, PublicKey, SecretKey};
 
 use crate::{Target, outcome};
 
-/// What a public key, a secret key and a ciphertext are read from. Numbers are short, so that many are tried.
+/// Public keys, secret keys and ciphertexts. Numbers are short, so that many inputs are tried.
 pub(super) fn paillier() -> Target {
     let params = Params::insecure(256, 1).unwrap();
     let key = SecretKey::generate(params, &mut ChaCha20Rng::from_seed([1; 32])).unwrap();

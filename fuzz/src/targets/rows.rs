@@ -1,4 +1,4 @@
-//! Rows of sources.
+//! Rows of sources and of changes.
 
 use std::fs;
 
@@ -48,7 +48,7 @@ pub(super) fn jsonl() -> Target {
     ])
 }
 
-/// Rows of changes, of both formats.
+/// Rows of changes in both formats.
 pub(super) fn changes() -> Target {
     let folder = tempfile::tempdir().unwrap();
     let seeds =

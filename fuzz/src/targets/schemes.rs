@@ -13,12 +13,12 @@ use rand_core::{Rng, SeedableRng};
 
 use crate::{Target, outcome, repair};
 
-/// Longest section that is changed in a run: the large ones are the database itself.
+/// Longest section that is mutated: longer ones are the database itself.
 const SECTION_BYTES: usize = 1 << 16;
-/// Longest public part that a run starts from.
+/// Longest public part used as a seed.
 const PUBLIC_BYTES: usize = 1 << 20;
 
-/// Randomness for what is prepared; the inputs' randomness is the driver's.
+/// Fixed randomness for prepared databases; the driver has its own for mutations.
 pub(super) fn rng() -> ChaCha20Rng {
     ChaCha20Rng::from_seed([11; 32])
 }
@@ -50,7 +50,7 @@ impl World {
         Self { scheme, server, client, query, sections: named.0 }
     }
 
-    /// One of every scheme that works without registered keys; prepared once.
+    /// One database for every scheme without registered keys, prepared once.
     fn all() -> &'static [Self] {
         static ALL: OnceLock<Vec<World>> = OnceLock::new();
         ALL.get_or_init(|| {
@@ -66,7 +66,7 @@ impl World {
     }
 }
 
-/// A target whose inputs begin with the number of the scheme that they are for.
+/// A target whose inputs begin with the number of their scheme.
 fn each(
     seed: impl Fn(&World) -> Vec<Vec<u8>>,
     mut run: impl FnMut(&World, &[u8]) -> String + 'static,
@@ -92,7 +92,7 @@ pub(super) fn public() -> Target {
     each(seed, client_of)
 }
 
-/// Parameters of a public part, cut off after them: all refusals are quick.
+/// Public parts truncated after the parameters, so that all refusals are quick.
 pub(super) fn parameters() -> Target {
     let seed = |world: &World| {
         let payload = repair::payload(&world.server.public());
@@ -143,7 +143,7 @@ pub(super) fn answer() -> Target {
     })
 }
 
-/// Prepared sections: one of them changed, the others as they are.
+/// Prepared sections with one of them mutated.
 pub(super) fn sections() -> Target {
     let seed = |world: &World| {
         let numbered = |(number, section): (usize, &Blob)| {
@@ -157,7 +157,7 @@ pub(super) fn sections() -> Target {
         let changed = world.sections.keys().nth(place).map(|name| (name.as_str(), bytes));
         let loaded = world.scheme.load(&Sections { whole: &world.sections, changed });
         if let Ok(server) = &loaded {
-            // Content is guarded by checksums: it may be wrong, and must not end the server.
+            // Checksums guard the content, so answers may be wrong, but the server must not panic.
             let _ = server.answer(ErasedSession::default(), &world.query);
         }
         format!("{place} {}", outcome(&loaded))
@@ -175,7 +175,7 @@ impl SectionSink for Named {
     }
 }
 
-/// Sections of which one is another. The others are shared: some are megabytes long.
+/// Sections with one replaced. The others are shared, as some are megabytes long.
 struct Sections<'a> {
     whole: &'a BTreeMap<String, Blob>,
     changed: Option<(&'a str, &'a [u8])>,

@@ -1,4 +1,4 @@
-//! Files that hold what lets somebody in: tokens of a service, and the state of its clients.
+//! Files with credentials: token files and client state.
 
 use std::fs;
 
@@ -48,7 +48,7 @@ pub(super) fn tokens() -> Target {
     ])
 }
 
-/// Files of client state as they are, and with their checksum put right.
+/// Client state files, unchanged and with a repaired checksum.
 pub(super) fn state() -> Target {
     let seeds = [(false, &b"some state"[..]), (true, b"")];
     let seeds = seeds.map(|(uploading, state)| parsers::state_file(uploading, state).unwrap()).to_vec();
@@ -65,7 +65,7 @@ pub(super) fn state() -> Target {
     .with_words(&["PIRSTATE", "\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}", "\u{1}"])
 }
 
-/// Blinded elements, which the holder of a key evaluates.
+/// Blinded elements for set intersection, evaluated under a key.
 pub(super) fn blinded() -> Target {
     let rng = &mut super::schemes::rng();
     let key = papir_oprf::Key::generate(rng).unwrap();

@@ -10,8 +10,8 @@ use papir_paillier::compress::{CompressionKey, ExpandedKey, KeyKind, Layout, Lwe
 use serde::Serialize;
 
 use super::samples::{Samples, Setting};
-use super::{milliseconds, refused};
-use crate::{Result, packing};
+use crate::clock::milliseconds;
+use crate::{Error, Result, packing};
 
 const N: usize = 630;
 const LOG2_Q: u32 = 64;
@@ -91,17 +91,19 @@ impl Curve {
         let samples = setting.samples(N, LOG2_Q, kind, most)?;
         let key = CompressionKey::generate(&setting.key, &samples.lwe, &samples.secret, setting.rng);
         let rescaled = (name == RESCALED.0).then(|| LweParams::new(N, 1 << LOG2_RESCALED, kind));
-        let rescaled = rescaled.transpose().map_err(refused)?;
+        let rescaled = rescaled.transpose().map_err(Error::refused)?;
         let compressed = rescaled.unwrap_or(samples.lwe);
-        let layout = Layout::new(setting.key.public(), compressed, Scale::Separate).map_err(refused)?;
-        let key = key.and_then(|key| ExpandedKey::new(key, compressed.modulus_bits())).map_err(refused)?;
+        let layout =
+            Layout::new(setting.key.public(), compressed, Scale::Separate).map_err(Error::refused)?;
+        let key =
+            key.and_then(|key| ExpandedKey::new(key, compressed.modulus_bits())).map_err(Error::refused)?;
         Ok(Self { name, samples, key, layout, rescaled })
     }
 
     fn point(&self, setting: &Setting<'_>, count: usize) -> Result<Batched> {
         let encryptions = &self.samples.encryptions[..count];
         let (compressed, compress_ms) = milliseconds(|| self.compress(encryptions));
-        let (encryptions, ciphertexts) = compressed.map_err(refused)?;
+        let (encryptions, ciphertexts) = compressed.map_err(Error::refused)?;
         let samples = Samples { lwe: *self.layout.lwe(), secret: self.samples.secret.clone(), encryptions };
         let ciphertext = setting.key.public().params().ciphertext_bytes();
         Ok(Batched {

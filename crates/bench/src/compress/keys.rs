@@ -5,8 +5,8 @@ use papir_paillier::compress::{KeyKind, Layout, PackedKey, Scale};
 use serde::Serialize;
 
 use super::samples::Setting;
-use super::{milliseconds, refused};
-use crate::Result;
+use crate::clock::milliseconds;
+use crate::{Error, Result};
 
 /// A set, and what the paper says of it. Its keys are offsets to a seed's ciphertexts.
 struct Set {
@@ -80,11 +80,12 @@ fn one_key(
 ) -> Result<Packed> {
     let samples = setting.samples(set.n, set.modulus_log2, kind, 1)?;
     let public = setting.key.public().clone();
-    let packing = Layout::largest_packing(&public, samples.lwe, Scale::Separate).map_err(refused)?;
-    let layout = Layout::packed(&public, samples.lwe, Scale::Separate, packing).map_err(refused)?;
-    let key = PackedKey::generate(&setting.key, &layout, &samples.secret, setting.rng).map_err(refused)?;
+    let packing = Layout::largest_packing(&public, samples.lwe, Scale::Separate).map_err(Error::refused)?;
+    let layout = Layout::packed(&public, samples.lwe, Scale::Separate, packing).map_err(Error::refused)?;
+    let key =
+        PackedKey::generate(&setting.key, &layout, &samples.secret, setting.rng).map_err(Error::refused)?;
     let (unpacked, unpack_ms) = milliseconds(|| key.unpack());
-    let ciphertexts = unpacked.compress(&layout, &samples.encryptions).map_err(refused)?;
+    let ciphertexts = unpacked.compress(&layout, &samples.encryptions).map_err(Error::refused)?;
     let offset = public.params().plaintext_bytes() as u64;
     Ok(Packed {
         n: set.n,

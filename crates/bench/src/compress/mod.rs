@@ -15,10 +15,9 @@ pub use batched::Batched;
 pub use keys::Packed;
 pub use single::Single;
 
-use crate::clock::timed;
 use crate::report::{titles, write_columns};
-use crate::size::display;
 use crate::{Error, Result};
+use papir_plan::units::bytes as display;
 
 /// What is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,16 +78,6 @@ pub fn measure(extent: Extent, runs: usize, progress: &dyn Progress) -> Result<C
         && batched.iter().all(|one| one.correct);
     let (part, modulus_bits, backend) = ("compress", extent.modulus_bits, backend.name());
     Ok(CompressionReport { part, modulus_bits, backend, single, keys, batched, correct })
-}
-
-fn refused(error: impl ToString) -> Error {
-    Error::usage("the parameters of a benchmark", error)
-}
-
-/// What `work` gives, and how long it takes in ms.
-fn milliseconds<T>(work: impl FnOnce() -> T) -> (T, f64) {
-    let (result, seconds) = timed(work);
-    (result, 1e3 * seconds)
 }
 
 fn yes(correct: bool) -> String {

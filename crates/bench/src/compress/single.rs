@@ -5,9 +5,8 @@ use papir_paillier::compress::{CompressionKey, ExpandedKey, KeyKind, Layout, Sca
 use serde::Serialize;
 
 use super::samples::Setting;
-use super::{milliseconds, refused};
-use crate::Result;
-use crate::measure::median;
+use crate::clock::{median, milliseconds};
+use crate::{Error, Result};
 
 /// n, log₂ q, the kind of secret, and the paper's milliseconds.
 const SETS: [(usize, u32, KeyKind, f64); 8] = [
@@ -63,13 +62,14 @@ fn one_set(
 ) -> Result<Single> {
     let samples = setting.samples(n, bits, kind, 1)?;
     let (lwe, public) = (samples.lwe, setting.key.public().clone());
-    let layout = Layout::new(&public, lwe, Scale::Separate).map_err(refused)?;
-    let key = CompressionKey::generate(&setting.key, &lwe, &samples.secret, setting.rng).map_err(refused)?;
+    let layout = Layout::new(&public, lwe, Scale::Separate).map_err(Error::refused)?;
+    let key =
+        CompressionKey::generate(&setting.key, &lwe, &samples.secret, setting.rng).map_err(Error::refused)?;
     let (expanded, expand_ms) = milliseconds(|| ExpandedKey::new(key, bits));
-    let expanded = expanded.map_err(refused)?;
+    let expanded = expanded.map_err(Error::refused)?;
     let compress = || milliseconds(|| expanded.compress(&layout, &samples.encryptions));
     // The first run only warms up.
-    let ciphertexts = compress().0.map_err(refused)?;
+    let ciphertexts = compress().0.map_err(Error::refused)?;
     let times = (0..runs).map(|_| compress().1).collect();
     let residues = if kind == KeyKind::Ternary { 2 * n } else { n + 1 };
     Ok(Single {

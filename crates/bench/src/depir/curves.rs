@@ -10,12 +10,12 @@ use plotters::style::{Color, IntoFont};
 
 use super::estimate::{exact, one_step, two_steps};
 use super::set::{Extent, Set, measure};
+use super::sheet::{Curve, Kind, Rows, Sheet, SheetReport};
 use crate::figures::plot::{colour, picture, refused};
 use crate::measure::Effort;
 use crate::report::titles;
-use crate::sheet::{Curve, Kind, Rows, Sheet, SheetReport};
-use crate::size::display;
 use crate::{Error, Result};
+use papir_plan::units::bytes as display;
 
 /// Its figures.
 pub const CURVES: &[Sheet] = &[

@@ -20,13 +20,13 @@ use papir_store::TableFolder;
 use rand_core::{Rng, UnwrapErr};
 use serde::Serialize;
 
-use crate::clock::timed;
-use crate::measure::{Effort, median};
+use crate::clock::{median, timed};
+use crate::measure::Effort;
 use crate::memory::{self, Resident};
 use crate::records::Synthetic;
 use crate::report::write_columns;
-use crate::size::display;
 use crate::{Error, Result};
+use papir_plan::units::bytes as display;
 
 /// A set of the paper's Table 3, or a small one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

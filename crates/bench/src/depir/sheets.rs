@@ -8,10 +8,10 @@ use papir_schemes::depir::structure::levels::Steps;
 
 use super::estimate::{Count, exact, one_step, two_steps};
 use super::set::{DepirReport, Extent, Set, measure};
+use super::sheet::{Kind, Rows, Sheet};
 use crate::Result;
 use crate::measure::Effort;
 use crate::report::titles;
-use crate::sheet::{Kind, Rows, Sheet};
 
 /// ln t, as ‖f‖.
 const LN_T: f64 = 11.090_370;

@@ -122,16 +122,16 @@ fn kb(cost: &Cost) -> [f64; 3] {
 /// are none.
 fn stages(figure: &Figure, cost: &Cost, server_ms: f64) -> Stages {
     if cost.stages.0.is_empty() {
-        return Stages(vec![("predicted", server_ms)]);
+        return Stages(vec![("predicted".to_owned(), server_ms)]);
     }
-    let mut parts: Vec<(&'static str, f64)> = Vec::new();
-    for &(stage, milliseconds) in &cost.stages.0 {
-        let known = figure.stages.iter().find(|known| known.0 == stage).map(|known| known.1);
-        let own = if milliseconds < SMALL * server_ms { "other" } else { stage };
+    let mut parts: Vec<(String, f64)> = Vec::new();
+    for (stage, milliseconds) in &cost.stages.0 {
+        let known = figure.stages.iter().find(|known| known.0 == stage.as_str()).map(|known| known.1);
+        let own = if *milliseconds < SMALL * server_ms { "other" } else { stage.as_str() };
         let name = known.unwrap_or(own);
         match parts.iter_mut().find(|part| part.0 == name) {
             Some(part) => part.1 += milliseconds,
-            None => parts.push((name, milliseconds)),
+            None => parts.push((name.to_owned(), *milliseconds)),
         }
     }
     // The others on top of what is told apart.

@@ -3,8 +3,8 @@
 use papir_core::scheme::Parameters;
 use serde::Serialize;
 
-use super::params;
-use crate::size::display;
+use super::setting::params;
+use papir_plan::units::bytes as display;
 
 /// Bytes of an entry of Table 4 and Figure 3.
 const ENTRY_BYTES: u64 = 256;

@@ -10,27 +10,19 @@
 //! Cents are those of the paper's price model: 1 for an hour of a core, 9 for a GB of traffic.
 
 mod messages;
+mod setting;
 mod times;
 
-use papir_core::{NotPrivate, Progress, Shape};
+use papir_core::Progress;
 use papir_kernels::Backend;
-use papir_schemes::newton::Symmetric;
-use papir_schemes::newton::params::NewtonParams;
 use serde::Serialize;
 
 pub use messages::Messages;
 pub use times::{Lagrange, Times};
 
+use crate::Result;
 use crate::measure::Effort;
 use crate::report::{titles, write_columns};
-use crate::{Error, Result};
-
-/// A benchmark asks its own made-up records.
-const WORD: NotPrivate = NotPrivate::acknowledged();
-/// Cents for an hour of a core.
-const CENTS_AN_HOUR: f64 = 1.0;
-/// Cents for a GB, 10⁹ bytes, of traffic.
-const CENTS_A_GB: f64 = 9.0;
 
 /// What is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +64,7 @@ pub struct NewtonReport {
 /// Measures.
 ///
 /// # Errors
-/// [`Error::Usage`] for threads or runs out of range, [`Error::Backend`], those of the scheme.
+/// [`crate::Error::Usage`] for threads or runs out of range, [`crate::Error::Backend`], those of the scheme.
 pub fn measure(extent: Extent, effort: Effort, progress: &dyn Progress) -> Result<NewtonReport> {
     let backend = Backend::try_from_env()?.name();
     effort.pool()?.install(|| {
@@ -83,15 +75,6 @@ pub fn measure(extent: Extent, effort: Effort, progress: &dyn Progress) -> Resul
         let (part, threads) = ("newton", effort.threads);
         Ok(NewtonReport { part, backend, threads, times, lagrange, by_records, by_entry, correct })
     })
-}
-
-/// Parameters of the symmetric variant, which the paper measures.
-fn params(records: u64, record_bits: u64) -> Result<NewtonParams<Symmetric>, papir_core::Error> {
-    NewtonParams::new(Shape::new(records, record_bits)?, WORD)
-}
-
-fn cents(seconds: f64, bytes: u64) -> f64 {
-    CENTS_AN_HOUR * seconds / 3600.0 + CENTS_A_GB * bytes as f64 / 1e9
 }
 
 impl NewtonReport {
@@ -124,9 +107,4 @@ impl NewtonReport {
         }
         Ok(())
     }
-}
-
-/// What a benchmark could not do.
-fn refused(error: impl ToString) -> Error {
-    Error::usage("the parameters of a benchmark", error)
 }

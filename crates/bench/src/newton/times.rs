@@ -5,18 +5,18 @@ use std::time::Instant;
 use getrandom::SysRng;
 use papir_core::scheme::{Client, Parameters, Server, Session};
 use papir_core::{NoProgress, Progress, read_record};
-use papir_schemes::newton::client::NewtonClient;
-use papir_schemes::newton::fhe::{Ring, encrypt};
-use papir_schemes::newton::key::SecretKey;
-use papir_schemes::newton::server::NewtonServer;
-use papir_schemes::newton::{Symmetric, Variant, xu};
+use papir_research::newton::client::NewtonClient;
+use papir_research::newton::fhe::{Ring, encrypt};
+use papir_research::newton::key::SecretKey;
+use papir_research::newton::server::NewtonServer;
+use papir_research::newton::{Symmetric, Variant, xu};
 use rand_core::{Rng, UnwrapErr};
 use serde::Serialize;
 
-use super::{cents, params, refused};
-use crate::Result;
-use crate::measure::median;
+use super::setting::{cents, params};
+use crate::clock::median;
 use crate::records::Synthetic;
+use crate::{Error, Result};
 
 /// Bits of a record of Tables 2 and 3.
 const RECORD_BITS: u64 = 1024;
@@ -135,7 +135,7 @@ pub(super) fn lagrange(count: usize, progress: &dyn Progress) -> Result<Vec<Lagr
     values.iter_mut().step_by(n.words()).for_each(|word| *word = rng.next_u64());
     let (ciphertext, point) = encrypt(n, count as u64, rng);
     let (ring, c) = Ring::of(n, &ciphertext);
-    let answer = xu::answer(&ring, &c, &n.enter(&values, n.words())).map_err(refused)?;
+    let answer = xu::answer(&ring, &c, &n.enter(&values, n.words())).map_err(Error::refused)?;
     let correct = point.open(n, &answer)[..] == values[(count - 1) * n.words()..];
     let mut product = ring.one();
     let ((), time) =

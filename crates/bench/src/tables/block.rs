@@ -2,10 +2,22 @@
 
 use std::fmt;
 
-use papir_core::{Goal, MAX_RECORDS, Shape};
+use papir_core::{Choice, Goal, MAX_RECORDS, Shape};
 
 use crate::Result;
-use crate::subject::Choice;
+
+/// A table of a paper.
+#[derive(Clone, Copy, Debug)]
+pub struct Table {
+    /// The name on the command line.
+    pub name: &'static str,
+    /// Where it stands, and what it compares.
+    pub what: &'static str,
+    /// What the paper leaves open, and what was taken here.
+    pub notes: &'static [&'static str],
+    /// Its databases.
+    pub blocks: &'static [Block],
+}
 
 /// One database of a table, and the schemes that the paper compares on it.
 #[derive(Clone, Copy, Debug)]

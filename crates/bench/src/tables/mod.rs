@@ -15,22 +15,9 @@ mod run;
 mod standing;
 pub mod zip;
 
-pub use block::{Block, Ours, Published};
+pub use block::{Block, Ours, Published, Table};
 pub use run::{Bench, Row, TableReport, run};
 pub use standing::{Cost, Standing};
-
-/// A table of a paper.
-#[derive(Clone, Copy, Debug)]
-pub struct Table {
-    /// The name on the command line.
-    pub name: &'static str,
-    /// Where it stands, and what it compares.
-    pub what: &'static str,
-    /// What the paper leaves open, and what was taken here.
-    pub notes: &'static [&'static str],
-    /// Its databases.
-    pub blocks: &'static [Block],
-}
 
 /// All tables that papir reproduces, paper by paper. Table 5 of InsPIRe is the benchmark `packing`, Tables 2
 /// and 3 of ZipPIR are `compress`.

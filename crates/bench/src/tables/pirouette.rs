@@ -1,9 +1,8 @@
 //! Tables of Pirouette (Kang, Schild), as printed. The paper's machine: an Intel Xeon Gold 6248R, one core.
 
-use papir_core::Goal;
+use papir_core::{Choice, Goal};
 
 use super::{Block, Ours, Published, Table};
-use crate::subject::Choice;
 
 /// 3.9 MB.
 const RESPIRE_KEYS: f64 = 3.9 * 1024.0;

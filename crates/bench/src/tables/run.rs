@@ -1,15 +1,16 @@
 //! Runs a table: each configuration that papir has, measured or predicted, beside the paper's figures.
 
+use papir_core::erased::ErasedScheme;
 use papir_core::{Error as CoreError, Progress, Shape};
 use serde::Serialize;
 
 use super::{Block, Cost, Ours, Published, Standing, Table};
-use crate::measure::{Effort, Plan, fits_memory};
-use crate::rates::Known;
+use crate::measure::{Effort, Plan, fits_memory, measure};
 use crate::records::Synthetic;
 use crate::report::Stages;
-use crate::subject::{self, Subject};
+use crate::subject;
 use crate::{Error, Result};
+use papir_plan::rates_file::Known;
 
 /// One row: the paper's figures and papir's.
 #[derive(Clone, Debug, Serialize)]
@@ -75,7 +76,7 @@ pub struct Bench<'a> {
 }
 
 impl<'a> Bench<'a> {
-    /// Databases above `largest` bytes are predicted with `rates` ([`crate::rates::known`]), as are those for which
+    /// Databases above `largest` bytes are predicted with `rates` ([`papir_plan::rates_file::known`]), as are those for which
     /// memory is short.
     pub fn new(largest: u64, effort: Effort, rates: Known, progress: &'a dyn Progress) -> Self {
         Self { largest, effort, rates, progress, seen: Vec::new() }
@@ -99,7 +100,8 @@ impl<'a> Bench<'a> {
             None => Standing::NotCompared,
             Some(ours) => self.standing(ours, block)?,
         };
-        let parts = block.parts.iter().copied().zip(published.parts_ms.iter().copied());
+        let parts = block.parts.iter().map(|part| (*part).to_owned());
+        let parts = parts.zip(published.parts_ms.iter().copied());
         Ok(Row {
             database: block.database,
             entry: block.entry,
@@ -129,25 +131,25 @@ impl<'a> Bench<'a> {
     }
 
     fn find(&self, ours: &Ours, shape: Shape) -> Result<Standing> {
-        let subject = match subject::by_name(ours.scheme) {
+        let scheme = match subject::by_name(ours.scheme) {
             Err(Error::Core(CoreError::UnknownScheme { .. })) => return Ok(Standing::NotBuiltIn),
             found => found?,
         };
-        let description = match subject.describe(shape, ours.choice) {
+        let description = match subject::candidate(&*scheme, shape, ours.choice) {
             Err(error) => return Ok(Standing::NoParameters { reason: error.to_string() }),
-            Ok(description) => description,
+            Ok(candidate) => candidate.description,
         };
         if shape.total_bytes() > self.largest || !fits_memory(&description) {
             let cost = Cost::predicted(&description, &self.rates.rates, self.effort.threads);
             return Ok(Standing::Predicted(cost));
         }
-        self.measure(subject, shape, ours).map(Standing::Measured)
+        self.measure(&*scheme, shape, ours).map(Standing::Measured)
     }
 
-    fn measure(&self, subject: &dyn Subject, shape: Shape, ours: &Ours) -> Result<Cost> {
+    fn measure(&self, scheme: &dyn ErasedScheme, shape: Shape, ours: &Ours) -> Result<Cost> {
         let records = Synthetic::of(shape);
         let plan = Plan { records: &records, expected: &records, choice: ours.choice, effort: self.effort };
-        subject.measure(&plan, self.progress).map(Cost::measured)
+        measure(scheme, &plan, self.progress).map(Cost::measured)
     }
 }
 

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 
 use clap::Parser;
 use papir_bench::cli::{Args, Outcome, perform, run_with};
-use papir_bench::measure::{Effort, Plan};
+use papir_bench::measure::{Effort, Plan, measure};
 use papir_bench::records::Synthetic;
-use papir_bench::subject::{self, Choice};
-use papir_bench::{Error, definitions, figures, sheet, tables};
+use papir_bench::subject;
+use papir_bench::{Error, definitions, depir, figures, tables};
+use papir_core::Choice;
 use papir_core::{Goal, NoProgress, Records, Result as CoreResult, Shape, read_record};
 use papir_schemes::registry;
 use serde_json::Value;
@@ -71,9 +72,9 @@ fn error(line: &str) -> String {
 
 #[test]
 fn every_scheme_of_the_registry_can_be_measured() {
+    let measured = subject::names().unwrap();
     let registered: Vec<&str> = registry::all().iter().map(|scheme| scheme.name()).collect();
-    let measured = subject::all().map(|subject| subject.name());
-    assert_eq!(measured.as_slice(), registered);
+    assert_eq!(measured, registered);
 }
 
 #[test]
@@ -143,7 +144,7 @@ fn a_comparison_is_one_table_or_one_array() {
 #[test]
 fn the_list_names_all() {
     let list = output("--list").unwrap();
-    let papers = tables::all().count() + figures::ALL.len() + sheet::all().count();
+    let papers = tables::all().count() + figures::ALL.len() + depir::all_sheets().count();
     assert_eq!(list.lines().count(), definitions::ALL.len() + papers);
     assert!(list.contains("\n--table inspire-2  ") && list.contains("\n--figure inspire-2  "), "{list}");
     assert!(list.lines().any(|line| line.starts_with("inspire-1gib  ")), "{list}");
@@ -190,9 +191,9 @@ fn a_comparison_says_who_cannot() {
 /// Schemes without units say so.
 #[test]
 fn units_are_refused_where_there_are_none() {
-    for subject in subject::all().iter().filter(|subject| subject.name() != "inspire2") {
-        let line = format!("{} --records 64 --dim0 8 --gamma0 16", subject.name());
-        let expected = format!("--gamma0 with {}: expected none", subject.name());
+    for name in subject::names().unwrap().into_iter().filter(|name| *name != "inspire2") {
+        let line = format!("{name} --records 64 --dim0 8 --gamma0 16");
+        let expected = format!("--gamma0 with {name}: expected none");
         assert!(error(&line).contains(&expected), "{}", error(&line));
     }
 }
@@ -276,15 +277,16 @@ fn wrong_records_are_not_correct() {
     assert_ne!(read_record(&records, 7).unwrap(), read_record(&faulty, 7).unwrap());
     // A ticket of ZipPIR takes seconds, on DoublePIR for each byte of a record; answers are compared in the
     // same way.
-    for subject in subject::all().into_iter().filter(|subject| subject.name() != "zipdouble") {
+    for name in subject::names().unwrap().into_iter().filter(|name| *name != "zipdouble") {
+        let scheme = subject::by_name(name).unwrap();
         let choice = Choice::Goal(Goal::Balanced);
         let right = Plan { records: &records, expected: &records, choice, effort: EFFORT };
         let wrong = Plan { records: &faulty, ..right };
-        assert!(subject.measure(&right, &NoProgress).unwrap().correct, "{}", subject.name());
-        let report = subject.measure(&wrong, &NoProgress).unwrap();
-        assert!(!report.correct, "{}", subject.name());
+        assert!(measure(&*scheme, &right, &NoProgress).unwrap().correct, "{name}");
+        let report = measure(&*scheme, &wrong, &NoProgress).unwrap();
+        assert!(!report.correct, "{name}");
         let checked = Outcome::Schemes(vec![report], Vec::new()).check().unwrap_err().to_string();
-        assert_eq!(checked, format!("{} gave wrong records", subject.name()));
+        assert_eq!(checked, format!("{name} gave wrong records"));
     }
 }
 

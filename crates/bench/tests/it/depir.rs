@@ -1,8 +1,8 @@
 //! Sets, tables and figures of doubly-efficient PIR, at the least set.
 
+use papir_bench::depir::sheet::Kind;
 use papir_bench::depir::{self, Extent, Set};
 use papir_bench::measure::Effort;
-use papir_bench::sheet::{self, Kind};
 use papir_core::NoProgress;
 use papir_schemes::depir::structure::levels::Steps;
 use serde_json::Value;
@@ -36,7 +36,7 @@ fn a_set_is_measured_every_way() {
 
 #[test]
 fn sheets_have_as_many_cells_as_titles() {
-    for sheet in sheet::all() {
+    for sheet in depir::all_sheets() {
         let report = sheet.make([Set::Least; 2], EFFORT, &NoProgress).unwrap();
         assert!(report.correct && !report.rows.is_empty(), "{}", sheet.name);
         for row in &report.rows {
@@ -60,7 +60,7 @@ fn sheets_have_as_many_cells_as_titles() {
 /// last row.
 #[test]
 fn table_2_is_that_of_the_propositions() {
-    let table = sheet::by_name(Kind::Table, "depir-2").unwrap();
+    let table = depir::sheet_by_name(Kind::Table, "depir-2").unwrap();
     let report = table.make([Set::Least; 2], EFFORT, &NoProgress).unwrap();
     let number = |cell: &str| cell.parse::<f64>().unwrap();
     for row in report.rows.iter().filter(|row| row[1] != "papir: on lines") {

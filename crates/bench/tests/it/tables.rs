@@ -3,11 +3,12 @@
 
 use papir_bench::figures::{self, Figure, FigureReport, Kind, Source, plot};
 use papir_bench::measure::Effort;
-use papir_bench::rates::Known;
-use papir_bench::subject::{self, Choice};
+use papir_bench::subject;
 use papir_bench::tables::{self, Bench, Block, Cost, Ours, Published, Standing, Table, TableReport};
+use papir_core::Choice;
 use papir_core::cost::Rates;
 use papir_core::{MAX_RECORDS, NoProgress};
+use papir_plan::rates_file::Known;
 
 const EFFORT: Effort = Effort { threads: 2, runs: 1 };
 
@@ -227,7 +228,8 @@ fn predictions_are_the_cost_models() {
     let mut bench = Bench::new(0, EFFORT, known(rates.clone()), &NoProgress);
     let row = &bench.rows(&BLOCK).unwrap()[1];
     let work = subject::by_name("inspire").unwrap();
-    let work = work.describe(BLOCK.shape().unwrap(), Choice::Columns(64)).unwrap().work;
+    let work = subject::candidate(&*work, BLOCK.shape().unwrap(), Choice::Columns(64)).unwrap();
+    let work = work.description.work;
     let cost = row.papir.cost().unwrap();
     for (found, counts, unit) in [
         (cost.server_ms, &work.answer, 1e3),

@@ -6,13 +6,12 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::{Args, ValueEnum};
-use papir_schemes::newton::attack::{Evidence, challenge};
-use papir_schemes::newton::key::SecretKey;
-use papir_schemes::newton::{Registered, Variant};
+use papir_research::newton::attack::{Evidence, challenge};
+use papir_research::newton::key::SecretKey;
+use papir_research::newton::{Registered, Variant};
 use serde::Serialize;
 
-use crate::Outcome;
-use crate::failure::Failure;
+use crate::failure::{Failure, Outcome};
 
 /// Recover the index of a query, from the query alone.
 ///

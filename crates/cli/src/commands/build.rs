@@ -10,12 +10,11 @@ use papir_lookup::{MAX_ROOM, OnDuplicate};
 use papir_schemes::registry;
 use papir_store::{BuildOptions, Format, Preparation, SkippedRow};
 
-use crate::Outcome;
 use crate::bars::Bars;
 use crate::describe::{self, Lines, line};
-use crate::failure::Failure;
+use crate::failure::{Failure, Outcome};
 use crate::owner_key;
-use crate::planner::{self, Demand};
+use papir_plan::planner::{self, Demand};
 
 /// Prepare a database from a file, a folder of files, an SQLite table or query, or standard input.
 ///
@@ -180,6 +179,9 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 
 fn options(arguments: &Arguments) -> Result<BuildOptions, Failure> {
     check(arguments)?;
+    if arguments.insecure_newton {
+        papir_research::register()?;
+    }
     let (source, scheme) = (&arguments.source, scheme(arguments));
     let encrypt = arguments.encrypt.as_deref().map(owner_key::read_or_make).transpose()?;
     Ok(BuildOptions {
@@ -291,7 +293,7 @@ fn build_auto(arguments: &Arguments, options: &BuildOptions) -> Result<Lines, Fa
             "--goal and --batch choose the parameters of one scheme: --scheme auto chooses by time",
         ));
     }
-    let known = papir_bench::rates::known(None)?;
+    let known = papir_plan::rates_file::known(None)?;
     let reason = OnceCell::new();
     let prepare: &Preparation<'_> = &|records, rng, progress| {
         let demand = Demand::new(records.shape(), &known.rates);

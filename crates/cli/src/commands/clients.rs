@@ -9,10 +9,9 @@ use clap::{Args, Subcommand};
 use papir_client::{ClientStatus, Registrations};
 use papir_server::RegistryDirectory;
 
-use crate::Outcome;
 use crate::connecting::{self, Connecting};
-use crate::failure::Failure;
-use crate::units;
+use crate::failure::{Failure, Outcome};
+use papir_plan::units;
 
 /// Exit code when there is no such client.
 const ABSENT: u8 = 1;

@@ -3,10 +3,10 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use clap::{Args, CommandFactory};
+use clap::{Args, Command};
 use clap_complete::Shell;
 
-use crate::Outcome;
+use crate::failure::Outcome;
 
 /// Print a completion script for a shell.
 #[derive(Args)]
@@ -20,9 +20,9 @@ const EXAMPLES: &str = "Examples:
   papir completions bash > ~/.local/share/bash-completion/completions/papir
   papir completions fish > ~/.config/fish/completions/papir.fish";
 
-pub(crate) fn run(arguments: &Arguments) -> Outcome {
+pub(crate) fn run(arguments: &Arguments, program: &mut Command) -> Outcome {
     let mut script = Vec::new();
-    clap_complete::generate(arguments.shell, &mut crate::Arguments::command(), "papir", &mut script);
+    clap_complete::generate(arguments.shell, program, "papir", &mut script);
     std::io::stdout().write_all(&script)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -7,11 +7,10 @@ use std::time::Instant;
 
 use clap::Args;
 
-use crate::Outcome;
 use crate::demo_parts::{Asked, ServerProcess, ask};
 use crate::describe;
-use crate::failure::Failure;
-use crate::units;
+use crate::failure::{Failure, Outcome};
+use papir_plan::units;
 
 use super::build;
 

@@ -10,13 +10,13 @@ use papir_client::{Connection, Costs, Options, Watcher};
 use papir_lookup::Root;
 use serde_json::{Map, Value, json};
 
-use crate::Outcome;
 use crate::bars::Bars;
 use crate::connecting::{self, Connecting};
-use crate::failure::Failure;
+use crate::failure::{Failure, Outcome};
 use crate::fields::field;
+use crate::lines;
 use crate::state_arguments::StateArguments;
-use crate::{lines, units};
+use papir_plan::units;
 
 /// Exit code when some key is absent.
 const ABSENT: u8 = 1;

@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use clap::Args;
 use papir_client::{Connection, Options, Watcher};
 
-use crate::Outcome;
 use crate::bars::Bars;
 use crate::connecting::{self, Connecting};
+use crate::failure::Outcome;
 use crate::state_arguments::StateArguments;
 
 /// Exit code when fewer tickets are held than were asked for.

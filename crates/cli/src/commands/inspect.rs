@@ -7,10 +7,9 @@ use clap::Args;
 use papir_client::Connection;
 use papir_store::Snapshot;
 
-use crate::Outcome;
 use crate::connecting::{self, Connecting};
 use crate::describe::{self, Lines};
-use crate::failure::Failure;
+use crate::failure::{Failure, Outcome};
 
 /// Describe a prepared database: shape, sizes, security, failure probability, parameters.
 #[derive(Args)]
@@ -59,6 +58,8 @@ fn served(url: &str, connecting: &Connecting) -> Result<Lines, Failure> {
 }
 
 fn stored(file: &Path) -> Result<Lines, Failure> {
+    // Describing a file serves nothing from it.
+    papir_research::register()?;
     let Snapshot { metadata, server, keyword, sections, file_bytes, .. } = Snapshot::open(file)?;
     let mut lines = vec![describe::line("name", &metadata.name)];
     lines.extend(describe::database(&server.describe(), server.version(), keyword.as_ref()));

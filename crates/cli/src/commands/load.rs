@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 use crate::bars::Bars;
 use crate::connecting::{self, Connecting};
 use crate::describe::{self, Lines, line};
-use crate::failure::Failure;
-use crate::{Outcome, units};
+use crate::failure::{Failure, Outcome};
+use papir_plan::units;
 
 /// Exit code when lookups failed.
 const LOOKUPS_FAILED: u8 = 1;

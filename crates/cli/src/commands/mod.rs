@@ -20,7 +20,7 @@ mod update;
 
 use clap::Subcommand;
 
-use crate::Outcome;
+use crate::failure::Outcome;
 
 /// All subcommands.
 #[derive(Subcommand)]
@@ -45,8 +45,8 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Runs it.
-    pub(crate) fn run(self) -> Outcome {
+    /// Runs the subcommand; `program` describes the whole command line.
+    pub(crate) fn run(self, program: fn() -> clap::Command) -> Outcome {
         match self {
             Self::Demo(arguments) => demo::run(&arguments),
             Self::Plan(arguments) => plan::run(&arguments),
@@ -64,7 +64,7 @@ impl Command {
             Self::Load(arguments) => load::run(&arguments),
             Self::Bench(arguments) => bench::run(&arguments),
             Self::Attack(arguments) => attack::run(&arguments),
-            Self::Completions(arguments) => completions::run(&arguments),
+            Self::Completions(arguments) => completions::run(&arguments, &mut program()),
         }
     }
 }

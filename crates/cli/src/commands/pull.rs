@@ -9,7 +9,9 @@ use papir_store::remote::pull;
 
 use crate::bars::Bars;
 use crate::describe::{self, line};
-use crate::{Outcome, remote, units};
+use crate::failure::Outcome;
+use crate::remote;
+use papir_plan::units;
 
 /// Fetch a prepared database that `papir push` has put into an object store.
 ///

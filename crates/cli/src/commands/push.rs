@@ -9,7 +9,9 @@ use papir_store::remote::{PushOptions, PushReport, push};
 
 use crate::bars::Bars;
 use crate::describe::{self, line};
-use crate::{Outcome, remote, units};
+use crate::failure::Outcome;
+use crate::remote;
+use papir_plan::units;
 
 /// Put a prepared database into an object store, from where `papir serve` and `papir pull` take it.
 ///

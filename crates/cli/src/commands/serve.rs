@@ -9,8 +9,7 @@ use clap::Args;
 use papir_server::{BoundServer, Server, ServerConfig};
 use tracing_subscriber::EnvFilter;
 
-use crate::Outcome;
-use crate::failure::Failure;
+use crate::failure::{Failure, Outcome};
 use crate::serve_config::{FILES_VARIABLE, LogFormat, Settings, Snapshot, VARIABLES};
 use crate::sighting;
 

@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 use papir_server::{NewToken, Scope, TokenEntry, TokenFile};
 use serde_json::json;
 
-use crate::Outcome;
+use crate::failure::Outcome;
 use crate::spans::Span;
 
 /// Add, list and revoke the tokens of a service.

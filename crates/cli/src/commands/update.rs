@@ -6,9 +6,8 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 use papir_store::{Format, UpdateOptions};
 
-use crate::Outcome;
 use crate::bars::Bars;
-use crate::failure::Failure;
+use crate::failure::{Failure, Outcome};
 use crate::{describe, owner_key};
 
 /// Change a prepared database: set and delete keys, without the source it was built from.
@@ -73,6 +72,8 @@ impl From<ChangesFormat> for Format {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    // Whoever built the file has allowed its scheme; whoever serves it is asked again.
+    papir_research::register()?;
     let options = UpdateOptions {
         format: arguments.format.map(Format::from),
         key: arguments.key.clone(),
@@ -80,6 +81,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         delete: arguments.delete_column.clone(),
         out: arguments.out.clone(),
         rebuild: arguments.rebuild,
+        rates: papir_plan::rates_file::known(None)?.rates,
         encrypt: arguments.encrypt.as_deref().map(owner_key::read).transpose()?,
         ..UpdateOptions::new(&arguments.file, &arguments.from)
     };

@@ -1,8 +1,8 @@
 //! NewtonPIR: the fence around it, the scheme behind it, and its break.
 
 use papir_core::envelope;
-use papir_schemes::newton::attack::challenge;
-use papir_schemes::newton::key::SecretKey;
+use papir_research::newton::attack::challenge;
+use papir_research::newton::key::SecretKey;
 
 use crate::support::{Folder, Service, fails_with, succeeds};
 

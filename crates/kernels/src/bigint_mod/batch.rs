@@ -1,54 +1,18 @@
-//! What is done with batches of elements, over the engine of any backend.
+//! Operations on batches of elements, over the engine of any backend.
 
 use bytemuck::Pod;
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
+use super::engine::{Engine, Group};
 use super::field::Field;
 use super::{integer, radix};
-use crate::Backend;
+use crate::backend::Backend;
 use crate::stream;
 
-/// Bits of the exponent that one multiplication takes.
+/// Bits of the exponent per multiplication.
 const WINDOW: usize = 4;
-/// Elements that enter or leave at a time.
+/// Elements that are converted at a time.
 const BLOCK: usize = 64;
-
-/// A backend's multiplication of `LANES` elements at once.
-pub(crate) trait Engine<const LANES: usize> {
-    /// One limb of each lane.
-    type Limb: Pod;
-
-    fn backend(&self) -> Backend;
-
-    fn field(&self) -> &Field;
-
-    /// Puts elements side by side.
-    fn load(&self, group: &mut Group<Self::Limb>, elements: [&[u64]; LANES]);
-
-    /// Takes as many elements as there are places, the first lanes first.
-    fn store(&self, group: &Group<Self::Limb>, elements: &mut [u64]);
-
-    /// x *= y.
-    fn multiply(&mut self, x: &mut Group<Self::Limb>, y: &[Self::Limb]);
-
-    /// x *= x.
-    fn square(&mut self, x: &mut Group<Self::Limb>);
-}
-
-/// Limbs of elements side by side, erased on drop.
-pub(crate) struct Group<L: Pod>(pub(crate) Vec<L>);
-
-impl<L: Pod> Group<L> {
-    pub(crate) fn zero(limbs: usize) -> Self {
-        Self(vec![L::zeroed(); limbs])
-    }
-}
-
-impl<L: Pod> Drop for Group<L> {
-    fn drop(&mut self) {
-        bytemuck::cast_slice_mut::<L, u64>(&mut self.0).zeroize();
-    }
-}
 
 /// Loads at least one and at most `LANES` elements; the other lanes repeat the last one.
 fn load<'a, E: Engine<N>, const N: usize>(
@@ -81,7 +45,7 @@ pub(super) fn multiply<'a, E: Engine<N>, const N: usize>(
         load_run(engine, &mut x, run);
         load(engine, &mut y, count - first, |e| factor(first + e));
         first += N;
-        // What is next arrives during the multiplication.
+        // The next operands arrive during the multiplication.
         stream::prefetch_words(&after[..after.len().min(N * limbs)]);
         (first..count).take(N).for_each(|e| stream::prefetch_words(factor(e)));
         engine.multiply(&mut x, &y.0);
@@ -104,7 +68,8 @@ pub(super) fn square<E: Engine<N>, const N: usize>(engine: &mut E, acc: &mut [u6
 }
 
 /// `bases[e] = bases[e]^exponent` by fixed windows, the highest first (Handbook of Applied
-/// Cryptography, Algorithm 14.82); each power is taken out of the table by reading all.
+/// Cryptography, Algorithm 14.82). Each lookup reads the whole table, since the exponent may be
+/// secret.
 pub(super) fn power<E: Engine<N>, const N: usize>(
     engine: &mut E,
     bases: &mut [u64],
@@ -154,13 +119,13 @@ fn window(exponent: &[u64], bits: usize, k: usize) -> u64 {
         .fold(0, |window, bit| window << 1 | exponent[bit / 64] >> (bit % 64) & 1)
 }
 
-/// Copies entry `index` of the table, reading every entry alike.
+/// Copies entry `index` of the table; reads every entry.
 fn select<L: Pod>(backend: Backend, out: &mut [L], table: &[L], index: u64) {
     vectorise!(fn select(out: &mut [u64], table: &[u64], index: u64) in bigint_mod);
     select(backend, bytemuck::cast_slice_mut(out), bytemuck::cast_slice(table), index);
 }
 
-/// Makes elements of integers of `words` words each.
+/// Converts integers of `words` words each to elements.
 pub(super) fn enter<E: Engine<N>, const N: usize>(
     engine: &mut E,
     integers: &[u64],
@@ -174,8 +139,10 @@ pub(super) fn enter<E: Engine<N>, const N: usize>(
     }
 }
 
-/// Horner's rule over pieces that fit a digit, the highest first. A sum's digits are
-/// below 4 roots, which is within the range of the next multiplication.
+/// Horner's rule over pieces that fit a digit, the highest first.
+///
+/// The digits of a sum are below 4 roots: R has spare bits, so the next multiplication still
+/// reduces them below 2 roots.
 fn enter_block<E: Engine<N>, const N: usize>(
     engine: &mut E,
     integers: &[u64],
@@ -198,12 +165,13 @@ fn enter_block<E: Engine<N>, const N: usize>(
         multiply(engine, &mut piece, |_| &entry);
         add_digits(engine.field(), elements, &piece);
     }
+    // Brings the digits of the last sum below 2 roots.
     if pieces > 1 {
         multiply(engine, elements, |_| &one);
     }
 }
 
-/// Writes the piece of each integer that begins at word `from` as the low digit of an element.
+/// Writes the piece of each integer that starts at word `from` as the low digit of an element.
 fn split_pieces(field: &Field, integers: &[u64], words: usize, from: usize, pieces: &mut [u64]) {
     pieces.fill(0);
     let elements = pieces.chunks_exact_mut(field.element_limbs());
@@ -221,7 +189,7 @@ fn add_digits(field: &Field, acc: &mut [u64], by: &[u64]) {
     }
 }
 
-/// Makes integers below the modulus of elements.
+/// Converts elements to integers below the modulus.
 pub(super) fn leave<E: Engine<N>, const N: usize>(engine: &mut E, elements: &[u64], integers: &mut [u64]) {
     let limbs = engine.field().element_limbs();
     let words = engine.field().modulus().len();
@@ -242,7 +210,7 @@ pub(super) fn leave<E: Engine<N>, const N: usize>(engine: &mut E, elements: &[u6
     }
 }
 
-/// Makes the digits of elements to the base root.
+/// Converts elements to their digits to the base root.
 pub(super) fn leave_digits<E: Engine<N>, const N: usize>(
     engine: &mut E,
     elements: &[u64],
@@ -264,7 +232,8 @@ pub(super) fn leave_digits<E: Engine<N>, const N: usize>(
 
 /// The digits of elements, below the root, in words.
 ///
-/// Multiplied by the plain number 1, a digit is at most the root itself.
+/// Multiplication by the plain number 1 divides by R and leaves a digit of at most the root itself,
+/// so that one subtraction suffices.
 fn plain_digits<E: Engine<N>, const N: usize>(engine: &mut E, elements: &[u64]) -> Zeroizing<Vec<u64>> {
     let mut unit = vec![0; engine.field().element_limbs()];
     unit[0] = 1;

@@ -1,28 +1,34 @@
-//! The constants of a modulus, in the form of a backend.
+//! Constants of a wide modulus, in the form of a backend.
 
 use zeroize::{Zeroize, Zeroizing};
 
 use super::{integer, radix};
-use crate::Backend;
-#[cfg(target_arch = "x86_64")]
-use crate::x86_64::avx512::bigint_mod as ifma;
+use crate::backend::Backend;
 
-/// Bits by which R exceeds the root: sums of a few products of unreduced factors stay
-/// in the range that the reduction brings below twice the root.
+/// Bits of a limb for products of 52 bits (IFMA).
+#[cfg(target_arch = "x86_64")]
+pub(crate) const IFMA_BITS: u32 = 52;
+/// Columns of limbs that the IFMA engine sums at a time. Even, as half a block of rows shares its
+/// loads. The number of limbs is a multiple of it.
+#[cfg(target_arch = "x86_64")]
+pub(crate) const IFMA_BLOCK: usize = 6;
+
+/// Bits by which R exceeds the root. They keep sums of a few products of unreduced factors in the
+/// range that the reduction brings below twice the root.
 const SPARE_BITS: usize = 6;
 
-/// How a backend writes numbers.
+/// The form of numbers in a backend.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Radix {
     /// Words of 64 bits.
     Words,
-    /// Limbs for the CPU's products of 52 bits; only of a backend that has them.
+    /// Limbs of 52 bits; only for a backend whose CPU has IFMA.
     #[cfg(target_arch = "x86_64")]
     Ifma,
 }
 
 impl Radix {
-    /// The form that the backend multiplies in.
+    /// The form in which the backend multiplies.
     pub(super) fn of(backend: Backend) -> Self {
         match backend.kind() {
             #[cfg(target_arch = "x86_64")]
@@ -36,24 +42,24 @@ impl Radix {
         match self {
             Self::Words => 64,
             #[cfg(target_arch = "x86_64")]
-            Self::Ifma => ifma::BITS,
+            Self::Ifma => IFMA_BITS,
         }
     }
 
-    /// A number's limbs are a multiple of this.
+    /// Divides the number of limbs.
     const fn block(self) -> usize {
         match self {
             Self::Words => 1,
             #[cfg(target_arch = "x86_64")]
-            Self::Ifma => ifma::BLOCK,
+            Self::Ifma => IFMA_BLOCK,
         }
     }
 }
 
-/// The modulus `root^parts` and what its arithmetic needs; see [`crate::bigint_mod`].
+/// The modulus `root^parts` and the constants of its arithmetic; see [`crate::bigint_mod`].
 pub(crate) struct Field {
     radix: Radix,
-    /// Digits of an element: 1, or 2 where the modulus is a square.
+    /// Digits of an element: 1, or 2 if the modulus is a square.
     parts: usize,
     /// n, the limbs of a digit.
     limbs: usize,
@@ -66,7 +72,7 @@ pub(crate) struct Field {
     inverse: u64,
     /// The element 1, which is R.
     one: Vec<u64>,
-    /// The element R, which is R²: a plain number times this is its element.
+    /// The element R, which is R²: a plain number times it is the number's element.
     entry: Vec<u64>,
     /// The element 2^(64·piece).
     step: Vec<u64>,
@@ -159,7 +165,7 @@ impl Field {
         &self.step
     }
 
-    /// Words that enter at a time: the most that fit a digit.
+    /// Words of a piece in the conversion of integers: the most that fit a digit.
     pub(crate) fn piece_words(&self) -> usize {
         self.limbs * self.radix.bits() as usize / 64
     }
@@ -195,7 +201,7 @@ impl<'a> Power<'a> {
         Self { root, digits }
     }
 
-    /// Doubles the number this many times. What a digit has too much is carried to the next.
+    /// Doubles the number `times` times. A digit that reaches the root carries to the next.
     fn double(&mut self, times: usize) {
         for _ in 0..times {
             let digits = self.digits.chunks_exact_mut(self.root.len());

@@ -1,5 +1,7 @@
-//! Integers of many words, in constant time: what the set-up of a modulus and the way
-//! in and out need. Slow is fast enough here.
+//! Arithmetic on integers of many words, in constant time.
+//!
+//! Used to set up a modulus and to convert integers to elements and back, where simple loops are
+//! fast enough.
 
 use std::hint::black_box;
 
@@ -8,7 +10,7 @@ pub(super) fn bits(words: &[u64]) -> usize {
     words.last().map_or(0, |last| words.len() * 64 - last.leading_zeros() as usize)
 }
 
-/// All ones where `bit` is 1, zero where it is 0. The compiler does not see which.
+/// All ones if `bit` is 1, zero if it is 0. `black_box` keeps the compiler from branching on it.
 pub(super) fn mask(bit: u64) -> u64 {
     black_box(bit.wrapping_neg())
 }
@@ -19,7 +21,7 @@ fn subtract_word(x: u64, y: u64, borrow: u64) -> (u64, u64) {
     (difference as u64, (difference >> 64) as u64 & 1)
 }
 
-/// Doubles an integer and adds `bit`; returns the bit that falls out.
+/// Doubles an integer and adds `bit`; returns the carry.
 pub(super) fn double(words: &mut [u64], bit: u64) -> u64 {
     words.iter_mut().fold(bit, |low, word| {
         let high = *word >> 63;
@@ -28,7 +30,7 @@ pub(super) fn double(words: &mut [u64], bit: u64) -> u64 {
     })
 }
 
-/// Adds a bit; returns the bit that falls out.
+/// Adds a bit; returns the carry.
 pub(super) fn add_bit(words: &mut [u64], bit: u64) -> u64 {
     words.iter_mut().fold(bit, |carry, word| {
         let (sum, carry) = word.overflowing_add(carry);
@@ -37,8 +39,9 @@ pub(super) fn add_bit(words: &mut [u64], bit: u64) -> u64 {
     })
 }
 
-/// Subtracts `modulus` from `top·2^(64·length) + words` where that is not less; returns
-/// 1 if it did, else 0. The result must fit the words.
+/// Subtracts `modulus` from `top·2^(64·length) + words` if the difference is not negative.
+///
+/// Returns 1 if it subtracted, otherwise 0. The result must fit the words.
 pub(super) fn subtract_once(words: &mut [u64], top: u64, modulus: &[u64]) -> u64 {
     let borrow = words.iter().zip(modulus).fold(0, |borrow, (&x, &y)| subtract_word(x, y, borrow).1);
     let enough = top | (borrow ^ 1);
@@ -68,7 +71,9 @@ pub(super) fn add_product(out: &mut [u64], x: &[u64], y: &[u64]) {
     }
 }
 
-/// −x⁻¹ modulo 2^64 for odd x, by Newton's iteration: each round doubles the right bits.
+/// −x⁻¹ modulo 2^64 for odd x, by Newton's iteration.
+///
+/// x is its own inverse modulo 2³, and each round doubles the number of correct bits.
 pub(super) fn negated_inverse(x: u64) -> u64 {
     let inverse = (0..6).fold(x, |y, _| y.wrapping_mul(2u64.wrapping_sub(x.wrapping_mul(y))));
     inverse.wrapping_neg()
@@ -86,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn subtract_once_subtracts_where_there_is_enough() {
+    fn subtract_once_subtracts_unless_the_result_is_negative() {
         let modulus = [5, 1];
         for (words, top, expected, enough) in
             [([5, 1], 0, [0, 0], 1), ([4, 1], 0, [4, 1], 0), ([3, 0], 1, [u64::MAX - 1, u64::MAX - 1], 1)]

@@ -1,27 +1,27 @@
-//! Sums of small multiples of elements, for backends of any radix.
+//! Sums of small multiples of elements, in any radix.
 //!
-//! A sum V of multiples of elements is brought below 2m by taking off q·m, with q the whole part of
-//! V/m − ½ as floating-point numbers give it: their error is far below ½, so that V − q·m ends between m/4 and
-//! 7m/4, and q follows from no branch.
+//! A sum V of multiples of elements is brought below 2m by subtracting q·m, where q is the integer
+//! part of V/m − ½ in floating point. The floating-point error is far below ½, so V − q·m is
+//! between m/4 and 7m/4. Computing q takes no branch.
 
 use super::field::Field;
 
-/// Scales are below this in size: limbs of 64 bits times scales, summed, fit 128 bits, and quotients keep
-/// twenty bits after the point.
+/// Bound on the absolute value of scales. Below it, sums of 64-bit limbs times scales fit 128 bits,
+/// and quotients keep twenty bits after the point.
 pub const MAX_SCALE: i64 = 1 << 30;
 
-/// The modulus as sums need it.
+/// The modulus in the form in which sums use it.
 pub(super) struct Sums<'a> {
     modulus: &'a [u64],
     bits: u32,
-    /// The limb that the highest bit of 2m is in.
+    /// The limb with the highest bit of 2m.
     top: usize,
-    /// 1/m, in the unit of the limb `top`.
+    /// 1/m in units of the limb `top`.
     inverse: f64,
 }
 
 impl<'a> Sums<'a> {
-    /// Of an ordinary modulus.
+    /// For an ordinary modulus.
     pub(super) fn new(field: &'a Field) -> Self {
         let (modulus, bits) = (field.root_limbs(), field.limb_bits());
         let length = modulus.iter().rposition(|&limb| limb != 0).unwrap_or(0);
@@ -46,10 +46,10 @@ impl<'a> Sums<'a> {
             *out = carry as u64 & mask;
             carry >>= self.bits;
         }
-        debug_assert_eq!(carry, 0, "a sum outside of 0 to 2m");
+        debug_assert_eq!(carry, 0, "sum outside 0 to 2m");
     }
 
-    /// A number below 2m in the unit of the limb `top`: its highest three limbs.
+    /// A number below 2m in units of the limb `top`, from its highest three limbs.
     fn approximate(&self, x: &[u64]) -> f64 {
         let unit = (-f64::from(self.bits)).exp2();
         let limb = |below: usize| self.top.checked_sub(below).map_or(0.0, |k| x[k] as f64);

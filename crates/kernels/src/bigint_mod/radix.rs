@@ -1,6 +1,6 @@
-//! Words of 64 bits to limbs of fewer bits and back.
+//! Conversion between words of 64 bits and limbs of fewer bits.
 
-/// Writes an integer's words as limbs of `bits` bits; what does not fit is dropped.
+/// Splits the words of an integer into limbs of `bits` bits; higher bits are dropped.
 pub(super) fn split(words: &[u64], bits: u32, limbs: &mut [u64]) {
     let word = |at: usize| words.get(at).copied().unwrap_or(0);
     for (k, limb) in limbs.iter_mut().enumerate() {
@@ -10,7 +10,7 @@ pub(super) fn split(words: &[u64], bits: u32, limbs: &mut [u64]) {
     }
 }
 
-/// Writes limbs of `bits` bits as words; what does not fit is dropped.
+/// Joins limbs of `bits` bits to words; higher bits are dropped.
 pub(super) fn join(limbs: &[u64], bits: u32, words: &mut [u64]) {
     words.fill(0);
     for (k, &limb) in limbs.iter().enumerate() {
@@ -22,7 +22,7 @@ pub(super) fn join(limbs: &[u64], bits: u32, words: &mut [u64]) {
     }
 }
 
-/// Adds limbs of `bits` bits to limbs; the sum must fit.
+/// Adds two integers in limbs of `bits` bits; the sum must fit.
 pub(super) fn add(acc: &mut [u64], by: &[u64], bits: u32) {
     let mut carry = 0;
     for (acc, &by) in acc.iter_mut().zip(by) {
@@ -32,7 +32,7 @@ pub(super) fn add(acc: &mut [u64], by: &[u64], bits: u32) {
     }
 }
 
-/// Word and bit at which limb k begins.
+/// The word and bit at which limb k starts.
 fn place(k: usize, bits: u32) -> (usize, usize) {
     let bit = k * bits as usize;
     (bit / 64, bit % 64)

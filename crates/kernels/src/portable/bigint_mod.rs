@@ -1,19 +1,19 @@
-//! Modular multiplication of wide integers, one at a time in words of 64 bits: see
-//! [`crate::bigint_mod`].
+//! Wide modular multiplication in words of 64 bits, one element at a time.
 //!
-//! A product is written out in full and then reduced, two rows `sums += x·w` at a time.
+//! See [`crate::bigint_mod`]. A product is written out in full and then reduced, two rows
+//! `sums += x·w` at a time.
 
 use std::hint::black_box;
 
-use crate::Backend;
-use crate::bigint_mod::batch::{Engine, Group};
+use crate::backend::Backend;
+use crate::bigint_mod::engine::{Engine, Group};
 use crate::bigint_mod::field::Field;
 
 /// Multiplies one element at a time.
 pub(crate) struct Words<'a> {
     backend: Backend,
     field: &'a Field,
-    /// The result to be.
+    /// Room for the next result.
     out: Group<u64>,
     /// The sums of the low and the high digit: two digits and a word each.
     sums: Group<u64>,
@@ -89,7 +89,8 @@ pub(crate) fn square(field: &Field, sums: &mut [u64], x: &[u64], out: &mut [u64]
     reduce_digits(field, low, high, out);
 }
 
-/// Reduces the low digit and, of a square modulus, the high one less the low one's quotient.
+/// Reduces the low digit and, for a square modulus, the high digit minus the quotient of the low
+/// one.
 #[inline(always)]
 fn reduce_digits(field: &Field, low: &mut [u64], high: &mut [u64], out: &mut [u64]) {
     let n = field.limbs();
@@ -105,7 +106,8 @@ fn reduce_digits(field: &Field, low: &mut [u64], high: &mut [u64], out: &mut [u6
 
 /// Replaces t = sums by the quotient q in the lowest n words and (t + q·root)/R above.
 ///
-/// t may be negative, modulo 2^(64·(2n + 1)): not so the result, since q·root outweighs it.
+/// t may be negative, as a number modulo 2^(64·(2n + 1)). The result is not, since q·root outweighs
+/// t.
 #[inline(always)]
 fn reduce(field: &Field, sums: &mut [u64]) {
     let (n, root, inverse) = (field.limbs(), field.root_limbs(), field.inverse());
@@ -133,7 +135,7 @@ fn second_word(row: &[u64], x: &[u64], w: u64) -> u64 {
     row[1].wrapping_add(x[1].wrapping_mul(w)).wrapping_add((low >> 64) as u64)
 }
 
-/// `sums += x·y`, where the sum fits.
+/// `sums += x·y`; the sum must fit.
 #[inline(always)]
 fn add_product(sums: &mut [u64], x: &[u64], y: &[u64]) {
     let n = x.len();
@@ -151,7 +153,8 @@ fn add_product(sums: &mut [u64], x: &[u64], y: &[u64]) {
 /// `row += x·(w[0] + 2^64·w[1]) + 2^(64n)·carry` for n words x and n + 2 words of `row`;
 /// returns the new carry.
 ///
-/// Two rows at once load and store the sums once, and their carries do not wait for each other.
+/// Two rows at once load and store each sum once instead of twice, and their carry chains are
+/// independent.
 #[inline(always)]
 fn add_two_rows(row: &mut [u64], x: &[u64], w: [u64; 2], carry: u64) -> u64 {
     let n = x.len();
@@ -181,7 +184,7 @@ fn add_last_row(row: &mut [u64], x: &[u64], w: u64, carry: u64) -> u64 {
     (sum >> 64) as u64
 }
 
-/// `sums += x²` for sums of zero: the products of different words twice, then the squares.
+/// `sums += x²` for sums of zero: twice the products of different words, then the squares.
 #[inline(always)]
 fn add_square(sums: &mut [u64], x: &[u64]) {
     let n = x.len();
@@ -200,7 +203,7 @@ fn add_square(sums: &mut [u64], x: &[u64]) {
     }
 }
 
-/// `row += x·w`; returns the word that falls out.
+/// `row += x·w`; returns the carry.
 #[inline(always)]
 fn add_row(row: &mut [u64], x: &[u64], w: u64) -> u64 {
     row.iter_mut().zip(x).fold(0, |carry, (row, &x)| {
@@ -245,9 +248,10 @@ fn add_with_carry(a: u64, b: u64, carry: bool) -> (u64, bool) {
     (sum, first | second)
 }
 
-/// Copies entry `index` of a table of entries as long as `out`, reading every entry alike.
+/// Copies entry `index` of a table of entries as long as `out`; reads every entry.
 #[inline(always)]
 pub(crate) fn select(out: &mut [u64], table: &[u64], index: u64) {
+    // Without it the compiler may turn the masks into a branch on the secret index.
     let index = black_box(index);
     let length = out.len();
     let (blocks, rest) = out.as_chunks_mut::<8>();
@@ -260,12 +264,13 @@ pub(crate) fn select(out: &mut [u64], table: &[u64], index: u64) {
     }
 }
 
-/// Copies the words from place `at` on of an entry.
+/// Copies `N` words of entry `index`, from word `at` on.
 #[inline(always)]
 fn select_words<const N: usize>(out: &mut [u64; N], table: &[u64], length: usize, at: usize, index: u64) {
     let mut sum = [0; N];
     for (k, entry) in table.chunks_exact(length).enumerate() {
         let differs = k as u64 ^ index;
+        // The top bit of x | −x is set unless x is 0: all ones for the entry, zero for others.
         let mask = ((differs | differs.wrapping_neg()) >> 63).wrapping_sub(1);
         for (sum, &word) in sum.iter_mut().zip(&entry[at..at + N]) {
             *sum |= word & mask;

@@ -1,9 +1,9 @@
 //! Packing of values into bytes: see [`crate::bits`].
 
-/// Bytes that one unaligned read takes.
+/// Bytes of a word.
 const WORD: usize = 8;
 
-/// Packs into exactly as many bytes as the values take.
+/// Packs into `out`, which has exactly the packed length.
 #[inline(always)]
 pub(crate) fn pack(values: &[u64], width: u32, out: &mut [u8]) {
     let mask = u64::MAX >> (64 - width);
@@ -19,16 +19,17 @@ pub(crate) fn pack(values: &[u64], width: u32, out: &mut [u8]) {
                 *place = word.to_le_bytes();
             }
             filled -= 64;
-            // The bits that did not fit, `filled` of them; the double shift allows none.
+            // The `filled` bits that did not fit. Two shifts, since there may be none and a shift
+            // by 64 overflows.
             word = value >> 1 >> (width - 1 - filled);
         }
     }
-    // What is left over is a whole word of bytes where 57 bits or more are filled.
+    // The rest is a whole word of bytes if 57 bits or more are filled.
     let rest = words.next().map_or(tail, <[u8; WORD]>::as_mut_slice);
     rest.copy_from_slice(&word.to_le_bytes()[..rest.len()]);
 }
 
-/// Unpacks from exactly as many bytes as the values take.
+/// Unpacks `bytes`, which has exactly the packed length.
 #[inline(always)]
 pub(crate) fn unpack(bytes: &[u8], width: u32, out: &mut [u64]) {
     let mask = u64::MAX >> (64 - width);
@@ -45,7 +46,7 @@ pub(crate) fn unpack(bytes: &[u8], width: u32, out: &mut [u64]) {
         } else {
             let next = words.next().unwrap_or(0);
             *out = (word | next << left) & mask;
-            // `width − left` bits of `next` are used up: 1 to 64.
+            // `width − left` bits of `next` are used up: 1 to 64, again in two shifts.
             word = next >> 1 >> (width - left - 1);
             left += 64 - width;
         }

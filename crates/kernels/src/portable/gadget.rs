@@ -1,9 +1,9 @@
-//! Balanced digits: a block of shifted words at a time, then one pass for each digit.
+//! Balanced digits: a block of shifted words, then one pass for each digit.
 
-use crate::gadget::Gadget2;
-use crate::pointwise::Modulus;
+use crate::gadget::base::Gadget2;
+use crate::modulus::Modulus;
 
-/// Words that are shifted before their digits are written: they stay in L1.
+/// Words that are shifted before their digits are written; they stay in the first-level cache.
 const BLOCK: usize = 128;
 
 #[inline(always)]
@@ -61,6 +61,7 @@ fn write_level(gadget: &Gadget2, level: usize, out: &mut [i32], shifted: &[u64])
 #[inline(always)]
 pub(crate) fn to_residues(out: &mut [u32], digits: &[i32], modulus: Modulus) {
     let q = modulus.value();
+    // Adds 2³¹ to each word to make it unsigned, and subtracts 2³¹ mod q from the residue.
     let middle = modulus.reduce(1 << 31);
     for (out, &digit) in out.iter_mut().zip(digits) {
         let raised = modulus.reduce_word_lazy(digit as u32 ^ 1 << 31);

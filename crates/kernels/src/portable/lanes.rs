@@ -1,21 +1,20 @@
-//! Registers of 32-bit lanes: what the database kernels do with them, in plain Rust.
+//! Registers of 32-bit lanes for the database kernels.
 //!
-//! A kernel is written once over [`Lanes`]; `Plain` is what it means, and each
-//! instruction set has lanes of its own with the same results. All code between a
-//! kernel's entry and a method of [`Lanes`] must be `#[inline(always)]` and free of
-//! closures that call one: what is not inlined is not compiled for the instruction set.
+//! A kernel is written once over [`Lanes`]. `Plain` defines its results, and each instruction set
+//! has lanes of its own with the same results. All code between the entry of a kernel and a method
+//! of [`Lanes`] must be `#[inline(always)]` and must not call one in a closure: code that is not
+//! inlined is not compiled for the instruction set.
 
 use bytemuck::Pod;
 
-/// A register of `N` lanes of 32 bits, and what it does.
+/// Operations on a register of `N` lanes of 32 bits.
 ///
-/// A value of the implementing type stands for the CPU features that its methods use:
-/// there is none where they lack.
+/// A value of the implementing type proves the CPU features that its methods use.
 pub(crate) trait Lanes<const N: usize>: Copy {
     /// The register.
     type Vector: Copy;
 
-    /// `N` cells of four bytes.
+    /// Loads `N` cells of four bytes.
     fn load<T: Pod>(self, cells: &[T; N]) -> Self::Vector;
 
     /// [`Lanes::load`] of several registers.
@@ -28,7 +27,7 @@ pub(crate) trait Lanes<const N: usize>: Copy {
         values
     }
 
-    /// The lanes as cells of four bytes.
+    /// Stores the lanes as cells of four bytes.
     fn store<T: Pod>(self, cells: &mut [T; N], value: Self::Vector);
 
     /// [`Lanes::store`] of several registers.
@@ -44,7 +43,7 @@ pub(crate) trait Lanes<const N: usize>: Copy {
         words
     }
 
-    /// A cell of four bytes in every lane.
+    /// Puts a cell of four bytes into every lane.
     fn splat<T: Pod>(self, cell: T) -> Self::Vector;
 
     /// Adds to each sum the products of a pair of signed 16-bit words, modulo 2^32:
@@ -54,24 +53,17 @@ pub(crate) trait Lanes<const N: usize>: Copy {
 
 /// Lanes that multiply bytes as words.
 pub(crate) trait ByteLanes<const N: usize>: Lanes<N> {
-    /// Of cells of four bytes: bytes 0 and 2, and bytes 1 and 3, as pairs of words.
+    /// Splits cells of four bytes into bytes 0 and 2, and bytes 1 and 3, as pairs of 16-bit words.
     fn split_bytes(self, cells: Self::Vector) -> [Self::Vector; 2];
 }
 
-/// Lanes that turn squares of cells.
+/// Four lanes, for transposing squares of cells.
 pub(crate) trait FourLanes: Lanes<4> {
-    /// The lanes of both in turn: `a[0] b[0] a[1] b[1]`, and `a[2] b[2] a[3] b[3]`.
+    /// Interleaves the lanes: `a[0] b[0] a[1] b[1]`, and `a[2] b[2] a[3] b[3]`.
     fn zip(self, a: Self::Vector, b: Self::Vector) -> [Self::Vector; 2];
 }
 
-/// The lanes of the portable backend: SSE2's on x86-64, where every CPU has them and
-/// with them the product of pairs, which LLVM finds in plain loops by luck only.
-#[cfg(target_arch = "x86_64")]
-pub(crate) use crate::x86_64::sse2::Sse2 as Baseline;
-#[cfg(not(target_arch = "x86_64"))]
-pub(crate) use Plain as Baseline;
-
-/// Four lanes, as loops.
+/// Four lanes in plain Rust.
 #[cfg(any(test, not(target_arch = "x86_64")))]
 #[derive(Clone, Copy)]
 pub(crate) struct Plain;
@@ -121,43 +113,5 @@ impl FourLanes for Plain {
     #[inline(always)]
     fn zip(self, a: [u32; 4], b: [u32; 4]) -> [[u32; 4]; 2] {
         [[a[0], b[0], a[1], b[1]], [a[2], b[2], a[3], b[3]]]
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn products<L: Lanes<4>>(lanes: L, sum: u32, a: [[i16; 2]; 4], b: [[i16; 2]; 4]) -> [i32; 4] {
-        let mut words = [0i32; 4];
-        lanes.store(&mut words, lanes.add_products(lanes.splat(sum), lanes.load(&a), lanes.load(&b)));
-        words
-    }
-
-    fn halves<L: ByteLanes<4>>(lanes: L, cells: [[u8; 4]; 4]) -> [[[u16; 2]; 4]; 2] {
-        lanes.split_bytes(lanes.load(&cells)).map(|half| {
-            let mut pairs = [[0; 2]; 4];
-            lanes.store(&mut pairs, half);
-            pairs
-        })
-    }
-
-    fn check<L: ByteLanes<4> + FourLanes>(lanes: L) {
-        let a = [[1, 2], [-3, 4], [i16::MIN, i16::MIN], [5, -6]];
-        let b = [[10, 100], [10, 100], [i16::MIN, i16::MIN], [-7, 8]];
-        assert_eq!(products(lanes, 0, a, b), [210, 370, i32::MIN, -83]);
-        assert_eq!(products(lanes, u32::MAX, a, b), [209, 369, i32::MAX, -84]);
-        let cells = [[255, 1, 2, 3], [4, 250, 6, 7], [8; 4], [0; 4]];
-        let even = [[255, 2], [4, 6], [8, 8], [0, 0]];
-        let odd = [[1, 3], [250, 7], [8, 8], [0, 0]];
-        assert_eq!(halves(lanes, cells), [even, odd]);
-        let zipped = lanes.zip(lanes.load(&[1, 2, 3, 4]), lanes.load(&[5, 6, 7, 8]));
-        assert_eq!(lanes.store_all(&[zipped]), [[[1, 5, 2, 6], [3, 7, 4, 8]]]);
-    }
-
-    #[test]
-    fn plain_lanes_and_those_in_use_do_as_their_names_say() {
-        check(Plain);
-        check(Baseline);
     }
 }

@@ -1,13 +1,13 @@
 //! 32-bit matrix × two vectors: see [`crate::mat32`].
 
-use crate::mat32::ROWS;
+use crate::layout::ROWS;
 
 /// Rows that are summed at a time: their sums fit the registers.
 const SLAB: usize = 8;
-/// Columns that all slabs of rows take in turn, while they stay in the first-level cache.
+/// Columns of a block, which stays in the first-level cache while all slabs of rows use it.
 const BLOCK_COLUMNS: usize = 32;
 
-/// Adds every group's rows times the vectors to `outs`.
+/// Adds the rows of every group times the vectors to `outs`.
 pub(crate) fn pass(tiles: &[i32], cols: usize, ys: [&[i32]; 2], outs: [&mut [i64]; 2]) {
     let [out0, out1] = outs;
     let (columns, _) = tiles.as_chunks::<ROWS>();
@@ -25,8 +25,8 @@ pub(crate) fn pass(tiles: &[i32], cols: usize, ys: [&[i32]; 2], outs: [&mut [i64
 
 /// Adds the rows from `first` on.
 ///
-/// Products of unsigned numbers are the cheaper ones on many CPUs. With `v' = v + 2^31`
-/// and `y' = y + 2^31`, `Σ v·y = Σ v'·y' − 2^31·Σ v' − 2^31·Σ y`, modulo 2^64.
+/// Unsigned products are cheaper on many CPUs. With `v' = v + 2^31` and `y' = y + 2^31`,
+/// `Σ v·y = Σ v'·y' − 2^31·Σ v' − 2^31·Σ y`, modulo 2^64.
 #[inline(never)]
 fn add_slab(tile: &[[i32; ROWS]], ys: [&[i32]; 2], first: usize, outs: [&mut [i64]; 2]) {
     let mut sums = [[0u64; SLAB]; 2];
@@ -52,7 +52,7 @@ fn add_slab(tile: &[[i32; ROWS]], ys: [&[i32]; 2], first: usize, outs: [&mut [i6
     }
 }
 
-/// A number plus 2^31, which is not negative.
+/// A number plus 2^31, as an unsigned number.
 #[inline(always)]
 fn raise(value: i32) -> u64 {
     u64::from(value as u32 ^ 1 << 31)

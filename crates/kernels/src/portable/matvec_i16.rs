@@ -1,18 +1,27 @@
-//! Database × query for 16-bit words, on lanes of any width: see [`crate::matvec_i16`].
+//! Matrix of 16-bit words × query, on lanes of any width: see [`crate::matvec_i16`].
 
-use super::lanes::{Baseline, Lanes};
-use crate::matvec_i16::{FLUSH_PAIRS, PLANE_BITS, ROWS};
+use super::baseline::Baseline;
+use super::lanes::Lanes;
+use crate::layout::ROWS;
 use crate::stream;
+
+/// Bits of a plane.
+pub const PLANE_BITS: u32 = 11;
+/// The most pairs of columns whose products a 32-bit sum holds without overflow.
+///
+/// A product is at most `2^15·2^10`, a pair adds two, and `31·2·2^25 < 2^31`;
+/// 32 pairs of −32768 and −1024 would reach 2^31 itself.
+pub(crate) const FLUSH_PAIRS: usize = 31;
 
 /// A slab of rows of a pair of columns: `S` registers of `N` cells.
 pub(crate) type Slab<const N: usize, const S: usize> = [[[i16; 2]; N]; S];
 
-/// Adds every group's rows times the query to `out`.
+/// Adds the rows of every group times the query to `out`.
 pub(crate) fn pass(tiles: &[i16], pairs: usize, planes: &[i16], plane_count: usize, out: &mut [u64]) {
     by_planes!(up to 5, plane_count, pass_planes(tiles, pairs, planes, out));
 }
 
-/// Registers of a slab: their sums, in five planes, fit what the CPU has.
+/// Registers of a slab: the sums of five planes fit the registers of the CPU.
 const SLAB: usize = 2;
 
 fn pass_planes<const P: usize>(tiles: &[i16], pairs: usize, planes: &[i16], out: &mut [u64]) {
@@ -39,9 +48,10 @@ pub(crate) fn pass_lanes<L: Lanes<N>, const N: usize, const S: usize, const P: u
     }
 }
 
-/// Adds one group's rows times the query to `out`.
+/// Adds the rows of one group times the query to `out`.
 ///
-/// The slabs take blocks of columns in turn, which meanwhile stay in the first-level cache.
+/// All slabs use a block of columns in turn, while it stays in the first-level cache. A block has
+/// as many pairs as a 32-bit sum holds.
 #[inline(always)]
 pub(crate) fn add_tile<L: Lanes<N>, const N: usize, const S: usize, const P: usize>(
     lanes: L,
@@ -61,7 +71,7 @@ pub(crate) fn add_tile<L: Lanes<N>, const N: usize, const S: usize, const P: usi
     }
 }
 
-/// Adds one slab of a pair of columns to the sums, by plane, and asks for one that will come.
+/// Adds one slab of a pair of columns to the sums of each plane, and prefetches a later one.
 #[inline(always)]
 pub(crate) fn add<L: Lanes<N>, const N: usize, const S: usize, const P: usize>(
     lanes: L,
@@ -79,7 +89,8 @@ pub(crate) fn add<L: Lanes<N>, const N: usize, const S: usize, const P: usize>(
     }
 }
 
-/// Adds the planes' 32-bit sums to the rows' 64-bit sums, the highest plane first (Horner).
+/// Adds the 32-bit sums of the planes to the 64-bit sums of the rows, the highest plane first
+/// (Horner's rule).
 #[inline(always)]
 pub(crate) fn flush<L: Lanes<N>, const N: usize, const S: usize, const P: usize>(
     lanes: L,
@@ -100,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn plain_lanes_give_what_those_in_use_give() {
+    fn plain_and_baseline_lanes_agree() {
         let pairs = 2 * FLUSH_PAIRS + 5;
         let number = |i: usize| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
         let tiles: Vec<i16> = (0..2 * pairs * 2 * ROWS).map(|i| number(i) as i16).collect();

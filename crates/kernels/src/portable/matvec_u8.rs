@@ -1,26 +1,28 @@
-//! Database × query for 8-bit bytes, on lanes of any width: see [`crate::matvec_u8`].
+//! Matrix of 8-bit words × query, on lanes of any width: see [`crate::matvec_u8`].
 //!
-//! Without products of bytes the planes gain nothing. They are put together again and
-//! taken apart into halves of 16 bits; a cell's bytes 0 and 2 are one pair of 16-bit
-//! words, its bytes 1 and 3 another.
+//! Without products of bytes, planes of 8 bits gain nothing. They are joined and split again into
+//! halves of 16 bits. Bytes 0 and 2 of a cell make one pair of 16-bit words, bytes 1 and 3 another.
 
-use super::lanes::{Baseline, ByteLanes, Lanes};
-use crate::matvec_u8::{PLANE_BITS, ROWS};
+use super::baseline::Baseline;
+use super::lanes::{ByteLanes, Lanes};
+use crate::layout::ROWS;
 use crate::stream;
 
-/// Quads that all slabs of rows take in turn, while they stay in the first-level cache.
+/// Bits of a plane.
+pub const PLANE_BITS: u32 = 8;
+/// Quads of a block, which stays in the first-level cache while all slabs of rows use it.
 const BLOCK_QUADS: usize = 32;
 /// Bits of a half.
 const HALF_BITS: u32 = 16;
 
-/// Registers of a slab: their sums fit what the CPU has.
+/// Registers of a slab: its sums fit the registers of the CPU.
 const SLAB: usize = 4;
 
-/// The values of a quad of columns as `Σ_h 2^(16h)·half[h]`, modulo 2^32, both signed:
-/// of columns 0 and 2, of columns 1 and 3.
+/// The values of a quad of columns as `Σ_h 2^(16h)·half[h]` modulo 2^32, with signed halves: each
+/// half has the values of columns 0 and 2, then those of columns 1 and 3.
 type Halves = [[[i16; 2]; 2]; 2];
 
-/// Adds every group's rows times the query to `out`.
+/// Adds the rows of every group times the query to `out`.
 pub(crate) fn pass(tiles: &[u8], quads: usize, planes: &[i8], plane_count: usize, out: &mut [u32]) {
     pass_lanes::<_, _, SLAB>(Baseline, tiles, quads, planes, plane_count, out);
 }
@@ -67,11 +69,12 @@ fn halves(digits: &[i8]) -> Halves {
         }
     }
     let low = values.map(|value| value as i16);
+    // A low half of 2^15 or more is read as negative, which the rounded high half makes up for.
     let high = values.map(|value| (value.wrapping_add(1 << 15) >> HALF_BITS) as i16);
     [low, high].map(|x| [[x[0], x[2]], [x[1], x[3]]])
 }
 
-/// Adds one slab of a quad of columns to the sums, by half, and asks for one that will come.
+/// Adds one slab of a quad of columns to the sums of each half, and prefetches a later one.
 #[inline(always)]
 fn add<L: ByteLanes<N>, const N: usize, const S: usize>(
     lanes: L,
@@ -90,7 +93,7 @@ fn add<L: ByteLanes<N>, const N: usize, const S: usize>(
     }
 }
 
-/// Adds sums by digit to the rows' sums, `BITS` bits a digit.
+/// Adds the sums of digits of `BITS` bits to the sums of the rows.
 #[inline(always)]
 pub(crate) fn flush<L: Lanes<N>, const N: usize, const S: usize, const P: usize, const BITS: u32>(
     lanes: L,
@@ -110,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn plain_lanes_give_what_those_in_use_give() {
+    fn plain_and_baseline_lanes_agree() {
         let quads = 2 * BLOCK_QUADS + 5;
         let number = |i: usize| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
         let tiles: Vec<u8> = (0..2 * quads * 4 * ROWS).map(|i| number(i) as u8).collect();

@@ -1,6 +1,6 @@
-//! What every kernel means: code that runs everywhere, in plain Rust but for the
-//! [`lanes`] that stand for a register.
+//! Definitions of the kernels, for every CPU: plain Rust except for the [`lanes`] of a register.
 
+pub(crate) mod baseline;
 pub(crate) mod bigint_mod;
 pub(crate) mod bits;
 pub(crate) mod gadget;

@@ -1,9 +1,9 @@
-//! Rotations and their Fourier transform, written once for both kinds of words.
+//! Rotations and their Fourier transform, for both kinds of words.
 //!
-//! A rotation is two contiguous runs, one of them with the opposite sign: the inner
-//! loops see slices of one length and no indices.
+//! A rotation copies two contiguous runs, one of them negated. So the inner loops work on slices of
+//! one length, without indices.
 
-use crate::pointwise::Modulus;
+use crate::modulus::Modulus;
 
 /// Addition, subtraction and negation of the words of a polynomial.
 pub(crate) trait Words: Copy {
@@ -14,7 +14,7 @@ pub(crate) trait Words: Copy {
     fn neg(self, a: Self::Word) -> Self::Word;
 }
 
-/// Integers that wrap around at 32 bits.
+/// Integers that wrap at 32 bits.
 #[derive(Clone, Copy)]
 pub(crate) struct Integers;
 
@@ -86,8 +86,8 @@ pub(crate) fn dft_mod(polys: &mut [u32], d: usize, modulus: Modulus, scratch: &m
     dft(polys, d, scratch, modulus);
 }
 
-/// The two runs of a rotation: where the result is split, where the source is
-/// split, and whether the run that wraps around is the one to be negated.
+/// The two runs of a rotation: the split of the result, the split of the source, and whether the
+/// run that wraps around is the negated one.
 #[inline(always)]
 fn runs(d: usize, shift: usize) -> (usize, usize, bool) {
     let wrapped = shift % d;
@@ -145,11 +145,11 @@ fn sum_and_opposite<W: Words>(u: &mut [W::Word], v: &[W::Word], out: &mut [W::Wo
     }
 }
 
-/// Words of the polynomials that one core's L2 cache holds with room to spare.
+/// Words of polynomials that the second-level cache of a core holds with room to spare.
 const CACHED: usize = 1 << 17;
 
-/// Decimation in frequency: stage by stage on the halves until a part fits the
-/// cache, then all remaining stages of one part after the other.
+/// Decimation in frequency: stage by stage over all words until a part fits the cache, then all
+/// remaining stages of one part before the next.
 #[inline(always)]
 fn dft<W: Words>(polys: &mut [W::Word], d: usize, scratch: &mut [W::Word], words: W) {
     let part = CACHED.max(d).min(polys.len());
@@ -167,7 +167,7 @@ fn dft<W: Words>(polys: &mut [W::Word], d: usize, scratch: &mut [W::Word], words
     }
 }
 
-/// One stage of butterflies, on each block of words by itself.
+/// One stage of butterflies, separately on each block of words.
 #[inline(always)]
 fn stage<W: Words>(polys: &mut [W::Word], d: usize, block: usize, scratch: &mut [W::Word], words: W) {
     let step = 2 * d / (block / d);

@@ -1,8 +1,9 @@
-//! Negacyclic transforms, one stage at a time.
+//! Negacyclic transforms, one stage at a time; the bounds are Harvey's.
 
-use crate::ntt::{Factor, NttTable};
+use crate::modulus::Factor;
+use crate::ntt::table::NttTable;
 
-/// x below m for x below 2m.
+/// x mod m for x below 2m: if x < m, the difference wraps and is the larger one.
 #[inline(always)]
 fn subtract_once(x: u32, m: u32) -> u32 {
     x.min(x.wrapping_sub(m))
@@ -61,7 +62,7 @@ fn inverse_butterflies(low: &mut [u32], high: &mut [u32], w: Factor, q: u32) {
     }
 }
 
-/// The last stage with the division by d inside, reduced to [0, q).
+/// The last stage, which also divides by d and reduces to [0, q).
 #[inline(always)]
 fn inverse_last_stage(table: &NttTable, x: &mut [u32]) {
     let q = table.q;

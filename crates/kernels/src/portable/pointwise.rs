@@ -1,7 +1,6 @@
-//! Arithmetic on slices of residues: the loops that LLVM vectorises.
+//! Slot-by-slot arithmetic, in loops that LLVM vectorises.
 
-use crate::ntt::Factor;
-use crate::pointwise::Modulus;
+use crate::modulus::{Factor, Modulus};
 
 #[inline(always)]
 pub(crate) fn add(out: &mut [u32], a: &[u32], b: &[u32], modulus: Modulus) {
@@ -74,7 +73,7 @@ pub(crate) fn reduce(out: &mut [u32], acc: &[u64], modulus: Modulus) {
     }
 }
 
-/// Words of one sum: they stay in registers.
+/// Words that are summed at a time: the sums stay in registers.
 const BLOCK: usize = 32;
 
 #[inline(always)]
@@ -120,7 +119,7 @@ pub(crate) fn combine(out: &mut [u32], rows: &[u32], weights: &[u32], modulus: M
     }
 }
 
-/// sums += weight·row; where the row's length is known, without a loop.
+/// sums += weight·row. For a row of constant length LLVM unrolls the loop.
 #[inline(always)]
 fn add_multiple(sums: &mut [u64; BLOCK], row: &[u32], weight: u32) {
     for (sum, &word) in sums.iter_mut().zip(row) {

@@ -1,13 +1,13 @@
-//! Values of polynomials, a block of points at a time.
+//! Evaluation of polynomials, a block of points at a time.
 
-use crate::poly_eval::{MAX_VARIABLES, Polynomial};
+use crate::poly_eval::polynomial::{MAX_VARIABLES, Polynomial};
 
-/// Points of a block: their sums stay in registers.
+/// Points of a block: the sums stay in registers.
 const BLOCK: usize = 32;
 /// A word for each point, in lanes of 64 bits.
 type Lanes = [u64; BLOCK];
 
-/// The low half of a lane: what tells LLVM that one multiplication of words will do.
+/// The low half of a lane; the mask tells LLVM that a 32-bit multiplication suffices.
 #[inline(always)]
 const fn low(x: u64) -> u64 {
     x & u32::MAX as u64
@@ -36,7 +36,7 @@ fn reduce(x: u64, polynomial: &Polynomial) -> u64 {
     (x + factor * u64::from(polynomial.q)) >> 32
 }
 
-/// 1, x, …, x^D below 9/8·q, for points below q.
+/// The powers 1, x, …, x^D, below 9/8·q, of points below q.
 #[inline(always)]
 fn fill_powers(polynomial: &Polynomial, points: &[u32], powers: &mut [Lanes]) {
     let mut factors = [0; BLOCK];
@@ -53,15 +53,17 @@ fn fill_powers(polynomial: &Polynomial, points: &[u32], powers: &mut [Lanes]) {
     }
 }
 
-/// The coefficients row by row. `sums[i]` gathers what the rows below the exponents of the first i variables
-/// gave, times powers of variable i.
+/// Evaluates the coefficients row by row; returns values below 4q.
+///
+/// For the current exponents of the first i variables, `sums[i]` accumulates the values of the rows
+/// below them times powers of variable i.
 #[inline(always)]
 fn walk(polynomial: &Polynomial, powers: &[Lanes], sums: &mut [Lanes]) -> Lanes {
     let (rows, last) = (polynomial.degree + 1, polynomial.variables - 1);
     let inner = &powers[last * rows..];
     let mut exponents = [0usize; MAX_VARIABLES];
-    // Without recursion, which would not be inlined: the exponents of all but the last variable, and what they
-    // leave of the degree.
+    // The exponents of all but the last variable, and the degree that they leave. Recursion over
+    // the variables would not be inlined.
     let mut left = polynomial.degree;
     let mut place = 0;
     sums.fill([0; BLOCK]);
@@ -72,7 +74,7 @@ fn walk(polynomial: &Polynomial, powers: &[Lanes], sums: &mut [Lanes]) -> Lanes 
         for value in &mut value {
             *value = reduce(*value, polynomial);
         }
-        // Into the rows above, as long as these are at their end.
+        // Adds the value to the row above, and the value of that row too if it is complete.
         let mut level = last;
         loop {
             if level == 0 {

@@ -1,15 +1,16 @@
-//! Harvey's lazy arithmetic modulo q on lanes: see [`crate::ntt`].
+//! Lazy arithmetic modulo q on lanes, after Harvey: see [`crate::ntt`].
 
 use super::lanes::WideLanes;
-use crate::ntt::{Factor, Roots};
+use crate::modulus::Factor;
+use crate::ntt::table::Roots;
 
-/// Factors with their Shoup quotients, a factor for each lane.
+/// One factor per lane, with its Shoup quotient.
 #[derive(Clone, Copy)]
 pub(super) struct Factors<V> {
     value: V,
-    /// The quotients; the even lanes are read.
+    /// The quotients of the even lanes, in even lanes; odd lanes are not read.
     even: V,
-    /// The quotients, odd lanes moved to even ones.
+    /// The quotients of the odd lanes, moved to even ones.
     odd: V,
 }
 
@@ -34,7 +35,7 @@ impl<L: WideLanes<N>, const N: usize> Field<L, N> {
         Factors { value: self.lanes.splat(factor.value), even: quotient, odd: quotient }
     }
 
-    /// The `N` roots of block `index` in their order.
+    /// The `N` roots of block `index`, in order.
     #[inline(always)]
     pub(super) fn in_order(self, roots: &Roots, index: usize) -> Factors<L::Vector> {
         let value = self.lanes.load(&roots.values.as_chunks().0[index]);
@@ -42,8 +43,9 @@ impl<L: WideLanes<N>, const N: usize> Field<L, N> {
         Factors { value, even, odd: self.lanes.odd_lanes(even) }
     }
 
-    /// The `R` roots of block `index`, spread over the lanes as `places` say. Fewer roots than
-    /// lanes must be the same ones in lanes 2k and 2k + 1.
+    /// The `R` roots of block `index`, with root `places[k]` in lane k.
+    ///
+    /// If `R` is less than `N`, lanes 2k and 2k + 1 must have the same root.
     #[inline(always)]
     pub(super) fn spread<const R: usize>(
         self,
@@ -59,7 +61,10 @@ impl<L: WideLanes<N>, const N: usize> Field<L, N> {
         Factors { value: lanes.permute(value, places), even, odd }
     }
 
-    /// v·w modulo q, in [0, 2q), for any v.
+    /// v·w modulo q, in [0, 2q), for any v; see [`Factor::mul_lazy`].
+    ///
+    /// The products that the quotients come from have 64 bits, so even and odd lanes take one
+    /// multiplication each.
     #[inline(always)]
     fn mul_lazy(self, v: L::Vector, w: Factors<L::Vector>) -> L::Vector {
         let lanes = self.lanes;
@@ -70,19 +75,19 @@ impl<L: WideLanes<N>, const N: usize> Field<L, N> {
         lanes.sub(product, lanes.mul_low(quotient, self.q))
     }
 
-    /// x below q for x below 2q.
+    /// From [0, 2q) to [0, q).
     #[inline(always)]
     fn subtract_q(self, x: L::Vector) -> L::Vector {
         self.lanes.min(x, self.lanes.sub(x, self.q))
     }
 
-    /// x below 2q for x below 4q.
+    /// From [0, 4q) to [0, 2q).
     #[inline(always)]
     fn subtract_2q(self, x: L::Vector) -> L::Vector {
         self.lanes.min(x, self.lanes.sub(x, self.twice))
     }
 
-    /// From [0, 4q) to [0, q), where asked for.
+    /// From [0, 4q) to [0, q) if `REDUCE`.
     #[inline(always)]
     pub(super) fn finish<const REDUCE: bool>(self, x: L::Vector) -> L::Vector {
         if REDUCE { self.subtract_q(self.subtract_2q(x)) } else { x }

@@ -1,7 +1,7 @@
-//! Permutation of slots, a register at a time where they come from one place.
+//! Permutation of slots, a register at a time if its sources are in one run.
 //!
-//! X → X^e maps each aligned run of 2^k slots in bit-reversed order onto another
-//! one; then a run is one load and one shuffle. Other indices are followed one by one.
+//! X → X^e maps each aligned run of 2^k slots in bit-reversed order onto another one, so a run is
+//! one load and one shuffle. Other permutations are done slot by slot.
 
 use super::lanes::WideLanes;
 use crate::portable;

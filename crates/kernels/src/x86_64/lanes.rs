@@ -1,10 +1,10 @@
-//! What AVX2 and AVX-512 do beyond [`Lanes`].
+//! Operations of AVX2 and AVX-512 beyond [`Lanes`].
 
 use crate::portable::lanes::Lanes;
 
 /// Lanes with products of 32-bit words.
 pub(super) trait WideLanes<const N: usize>: Lanes<N> {
-    /// `R` words, 2, 4 or 8, in the lowest lanes; the others hold anything.
+    /// Loads `R` words (2, 4 or 8) into the lowest lanes; the other lanes are unspecified.
     fn load_low<const R: usize>(self, words: &[u32; R]) -> Self::Vector;
 
     /// a + b, modulo 2^32.
@@ -13,7 +13,7 @@ pub(super) trait WideLanes<const N: usize>: Lanes<N> {
     /// a − b, modulo 2^32.
     fn sub(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
 
-    /// The lesser word of each lane.
+    /// The smaller unsigned word of each lane.
     fn min(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
 
     /// The low half of a·b.
@@ -28,15 +28,15 @@ pub(super) trait WideLanes<const N: usize>: Lanes<N> {
     /// a + b on lanes of 64 bits, modulo 2^64.
     fn add_64(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
 
-    /// The odd lanes in the places of the even ones; the odd places are zero.
+    /// Moves the odd lanes to the even ones; the odd lanes become zero.
     fn odd_lanes(self, a: Self::Vector) -> Self::Vector;
 
-    /// The high halves of the products of the even lanes and of the odd ones, in their order.
+    /// Interleaves the high halves of the products of the even lanes and of the odd lanes.
     fn high_halves(self, even: Self::Vector, odd: Self::Vector) -> Self::Vector;
 
     /// `a[indices[k] mod N]` in lane k.
     fn permute(self, a: Self::Vector, indices: Self::Vector) -> Self::Vector;
 
-    /// Whether all words lie in the aligned run of `N` numbers that `first` lies in.
+    /// True if all words are in the aligned run of `N` numbers that contains `first`.
     fn in_one_run(self, words: Self::Vector, first: u32) -> bool;
 }

@@ -1,18 +1,18 @@
-//! 32-bit matrix × two vectors: see [`crate::mat32`].
+//! 32-bit matrix × two vectors, on AVX2 and AVX-512: see [`crate::mat32`].
 
 use super::lanes::WideLanes;
-use crate::mat32::ROWS;
+use crate::layout::ROWS;
 use crate::stream;
 
-/// Columns that the slabs take in turn, while they stay in the first-level cache.
+/// Columns of a block, which stays in the first-level cache while all slabs use it.
 const BLOCK_COLUMNS: usize = 32;
 
 /// The 64-bit sums of the even rows and of the odd rows of a slab of `S` registers.
 type Sums<V, const S: usize> = [[V; 2]; S];
 
-/// Adds every group's rows times the vectors to `outs`, in slabs of `S` registers.
+/// Adds the rows of every group times the vectors to the outputs, in slabs of `S` registers.
 ///
-/// More slabs than one take blocks of columns in turn.
+/// If there are several slabs, they use blocks of columns in turn.
 #[inline(always)]
 pub(super) fn pass<L: WideLanes<N>, const N: usize, const S: usize>(
     lanes: L,
@@ -42,7 +42,7 @@ pub(super) fn pass<L: WideLanes<N>, const N: usize, const S: usize>(
     }
 }
 
-/// Adds a slab of a column times both values to the sums, and asks for one that will come.
+/// Adds a slab of a column times both values to the sums, and prefetches a later one.
 #[inline(always)]
 fn add<L: WideLanes<N>, const N: usize, const S: usize>(
     lanes: L,
@@ -63,7 +63,7 @@ fn add<L: WideLanes<N>, const N: usize, const S: usize>(
     }
 }
 
-/// Adds a slab's sums to its rows, even and odd rows in their order.
+/// Adds the sums of a slab to its rows, which interleaves the even and the odd ones.
 #[inline(always)]
 fn flush<L: WideLanes<N>, const N: usize, const S: usize>(
     lanes: L,

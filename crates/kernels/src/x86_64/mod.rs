@@ -1,11 +1,11 @@
-//! Kernels for x86-64, by instruction set, and what the wide ones share.
+//! Kernels for x86-64 by instruction set, and the code that AVX2 and AVX-512 share.
 
-/// Methods on registers, each the expression given; `self` must prove the CPU features.
+/// Defines methods on registers by expressions; `self` must prove the CPU features.
 macro_rules! lanewise {
     ($( fn $name:ident($($argument:ident),*) = $expression:expr; )*) => { $(
         #[inline(always)]
         fn $name(self, $($argument: Self::Vector),*) -> Self::Vector {
-            // SAFETY: there is a `self` only where the CPU has the instructions.
+            // SAFETY: `self` proves that the CPU has the instructions.
             unsafe { $expression }
         }
     )* };

@@ -1,13 +1,13 @@
 //! Negacyclic transforms: the stages whose halves are whole registers.
 //!
-//! They run two at a time over the whole array, in radix 4. The stages inside of
-//! registers are in the folders of the instruction sets.
+//! Two stages at a time run over the whole array, in radix 4, which halves the loads and stores.
+//! The stages within registers are in the folders of the instruction sets.
 
 use super::field::{Factors, Field};
 use super::lanes::WideLanes;
-use crate::ntt::{NttTable, Roots};
+use crate::ntt::table::{NttTable, Roots};
 
-/// All stages of the forward transform but those on blocks of two registers.
+/// All stages of the forward transform except those on blocks of two registers.
 #[inline(always)]
 pub(super) fn forward<L: WideLanes<N>, const N: usize>(
     field: Field<L, N>,
@@ -15,6 +15,7 @@ pub(super) fn forward<L: WideLanes<N>, const N: usize>(
     vectors: &mut [[u32; N]],
 ) {
     let mut half = vectors.len() / 2;
+    // An odd number of stages: one alone, and the rest in pairs.
     if half.ilog2() % 2 == 1 {
         forward_radix2(field, field.one_factor(roots.at(1)), vectors);
         half /= 2;
@@ -43,7 +44,7 @@ fn forward_radix2<L: WideLanes<N>, const N: usize>(
     }
 }
 
-/// All stages of the inverse transform but those on blocks of two registers.
+/// All stages of the inverse transform except those on blocks of two registers.
 #[inline(always)]
 pub(super) fn inverse<L: WideLanes<N>, const N: usize>(
     field: Field<L, N>,
@@ -84,7 +85,7 @@ fn inverse_last_radix2<L: WideLanes<N>, const N: usize>(
 
 /// Two stages on one block of four quarters.
 ///
-/// A trait, for a closure would not be compiled for the instruction set.
+/// A trait instead of a closure, which would not be compiled for the instruction set.
 trait Radix4<V> {
     /// The butterflies on a register of each quarter.
     fn butterflies(&self, quarters: [V; 4]) -> [V; 4];
@@ -111,8 +112,8 @@ fn on_quarters<L: WideLanes<N>, const N: usize>(
     }
 }
 
-/// The roots of two stages on one block: of the stage on its halves, and of the one on
-/// the quarters of its left and of its right half.
+/// The roots of two stages on one block: of the stage on its halves, and of the stage on the
+/// quarters of its left and right half.
 struct Tree<L: WideLanes<N>, const N: usize> {
     field: Field<L, N>,
     outer: Factors<L::Vector>,

@@ -1,11 +1,12 @@
-//! Values of polynomials on registers of lanes of 64 bits: the loops of [`crate::portable::poly_eval`], with a
-//! block's sums in registers.
+//! Evaluation of polynomials in registers of 64-bit lanes.
+//!
+//! The loops are those of [`crate::portable::poly_eval`], with the sums of a block in registers.
 
 use super::lanes::WideLanes;
-use crate::poly_eval::{MAX_VARIABLES, Polynomial};
+use crate::poly_eval::polynomial::{MAX_VARIABLES, Polynomial};
 
-/// A word of a polynomial's point in each lane of 64 bits, in `S` registers of `N` words; on cache lines, which
-/// no load may straddle.
+/// One word per point, in lanes of 64 bits: `S` registers of `N` words. Aligned so that no load
+/// straddles two cache lines.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct Block<const N: usize, const S: usize>([[u32; N]; S]);
@@ -16,7 +17,7 @@ impl<const N: usize, const S: usize> Block<N, S> {
     const POINTS: usize = S * N / 2;
 }
 
-/// The polynomial with what its reductions need.
+/// The polynomial and the constants of its reductions.
 #[derive(Clone, Copy)]
 struct Field<'a, L: WideLanes<N>, const N: usize> {
     lanes: L,
@@ -30,7 +31,8 @@ impl<L: WideLanes<N>, const N: usize> Field<'_, L, N> {
     #[inline(always)]
     fn reduce(self, x: L::Vector) -> L::Vector {
         let lanes = self.lanes;
-        // Not `mul_even`: LLVM sees that the low half alone is needed and takes the slow product of 64-bit lanes.
+        // Not `mul_even`: LLVM sees that only the low half is needed and chooses the slow product
+        // of 64-bit lanes.
         let factor = lanes.mul_low(x, self.negated_inverse);
         lanes.odd_lanes(lanes.add_64(x, lanes.mul_even(factor, self.q)))
     }
@@ -69,7 +71,7 @@ pub(super) fn evaluate<L: WideLanes<N>, const N: usize, const S: usize>(
     }
 }
 
-/// 1, x, …, x^D below 9/8·q, for points below q.
+/// The powers 1, x, …, x^D, below 9/8·q, of points below q.
 #[inline(always)]
 fn fill_powers<L: WideLanes<N>, const N: usize, const S: usize>(
     field: Field<'_, L, N>,
@@ -106,8 +108,10 @@ const fn one<const N: usize>() -> [u32; N] {
     words
 }
 
-/// The coefficients row by row: `sums[i]` gathers what the rows below the exponents of the first i variables
-/// gave, times powers of variable i. Gives values below q.
+/// Evaluates the coefficients row by row; returns values below q.
+///
+/// For the current exponents of the first i variables, `sums[i]` accumulates the values of the rows
+/// below them times powers of variable i.
 #[inline(always)]
 fn walk<L: WideLanes<N>, const N: usize, const S: usize>(
     field: Field<'_, L, N>,
@@ -123,7 +127,7 @@ fn walk<L: WideLanes<N>, const N: usize, const S: usize>(
         let (row, others) = rest.split_at(left + 1);
         rest = others;
         let mut values = dot(field, row, inner);
-        // Into the rows above, as long as these are at their end.
+        // Adds the value to the row above, and the value of that row too if it is complete.
         let mut level = last;
         loop {
             if level == 0 {
@@ -135,7 +139,7 @@ fn walk<L: WideLanes<N>, const N: usize, const S: usize>(
             let sum = &mut sums[level].0;
             for ((value, power), sum) in values.iter_mut().zip(power).zip(&*sum) {
                 let product = lanes.mul_even(*value, power);
-                // The first power's product replaces what the row before left.
+                // The product of the first power replaces the sum of the previous row.
                 *value = if exponent == 0 { product } else { lanes.add_64(product, lanes.load(sum)) };
             }
             if left > 0 {
@@ -177,7 +181,7 @@ fn dot<L: WideLanes<N>, const N: usize, const S: usize>(
     sums
 }
 
-/// Values below 16q as words below q.
+/// Reduces values below 16q to words below q.
 #[inline(always)]
 fn finish<L: WideLanes<N>, const N: usize, const S: usize>(
     field: Field<'_, L, N>,

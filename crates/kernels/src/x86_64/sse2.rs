@@ -1,4 +1,4 @@
-//! The lanes that every x86-64 has.
+//! Four lanes of SSE2, which every x86-64 CPU has.
 
 use std::arch::x86_64::*;
 
@@ -6,7 +6,7 @@ use bytemuck::Pod;
 
 use crate::portable::lanes::{ByteLanes, FourLanes, Lanes};
 
-/// Four lanes. Without proof: SSE2 is part of x86-64.
+/// Four lanes. It needs no proof, as SSE2 is part of x86-64.
 #[derive(Clone, Copy)]
 pub(crate) struct Sse2;
 
@@ -16,14 +16,14 @@ impl Lanes<4> for Sse2 {
     #[inline(always)]
     fn load<T: Pod>(self, cells: &[T; 4]) -> __m128i {
         const { assert!(size_of::<T>() == 4) };
-        // SAFETY: every x86-64 has SSE2; 16 bytes are read of `cells`, any alignment will do.
+        // SAFETY: every x86-64 has SSE2; 16 bytes of `cells` are read, at any alignment.
         unsafe { _mm_loadu_si128(cells.as_ptr().cast()) }
     }
 
     #[inline(always)]
     fn store<T: Pod>(self, cells: &mut [T; 4], value: __m128i) {
         const { assert!(size_of::<T>() == 4) };
-        // SAFETY: every x86-64 has SSE2; 16 bytes are written to `cells`, any alignment will do.
+        // SAFETY: every x86-64 has SSE2; 16 bytes of `cells` are written, at any alignment.
         unsafe { _mm_storeu_si128(cells.as_mut_ptr().cast(), value) }
     }
 

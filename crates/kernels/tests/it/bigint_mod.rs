@@ -1,4 +1,4 @@
-//! Wide modular multiplication: every backend against arithmetic on big integers.
+//! Wide modular arithmetic: every backend against big integers.
 
 use crate::common::Words;
 use num_bigint::BigUint;
@@ -12,7 +12,7 @@ fn integer(words: &[u64]) -> BigUint {
     BigUint::new(digits.collect())
 }
 
-/// The integers of `words` words each.
+/// The integers of `length` words each.
 fn integers(words: &[u64], length: usize) -> Vec<BigUint> {
     words.chunks_exact(length).map(integer).collect()
 }
@@ -25,7 +25,7 @@ fn to_words(value: &BigUint, length: usize) -> Vec<u64> {
     words
 }
 
-/// An odd number of exactly this many bits, most of its bits random, or all of them ones.
+/// An odd number of exactly `bits` bits: most of its bits random, or all of them ones.
 fn root(random: &mut Words, bits: usize) -> Vec<u64> {
     let ones = random.below(4) == 0;
     let mut words: Vec<u64> =
@@ -37,7 +37,7 @@ fn root(random: &mut Words, bits: usize) -> Vec<u64> {
     words
 }
 
-/// A modulus on some backend, and what it should be.
+/// A modulus on some backend, and its value.
 struct Case {
     modulus: Modulus,
     value: BigUint,
@@ -53,7 +53,7 @@ impl Case {
         Self { modulus: Modulus::new_with(backend, root).unwrap(), value }
     }
 
-    /// Integers below the modulus, some of them extremes.
+    /// Integers below the modulus, some of them extreme.
     fn residues(&self, random: &mut Words, count: usize) -> Vec<BigUint> {
         let m = &self.value;
         let extremes = [BigUint::from(0u8), 1u8.into(), m - 1u8, m - 2u8, m / 2u8];
@@ -88,7 +88,7 @@ fn for_all(root: &[u64], check: impl Fn(Case)) {
     }
 }
 
-/// Holds every operation on `count` elements against its meaning.
+/// Compares every operation on `count` elements with its definition.
 fn check_operations(case: &Case, random: &mut Words, count: usize) {
     let m = &case.value;
     let (x, mut y) = (case.residues(random, count), case.residues(random, count));
@@ -100,7 +100,7 @@ fn check_operations(case: &Case, random: &mut Words, count: usize) {
     case.modulus.multiply(&mut acc, &by);
     let mut products: Vec<BigUint> = x.iter().zip(&y).map(|(x, y)| x * y % m).collect();
     assert_eq!(case.leave(&acc), products);
-    // Results are factors again, unreduced as they are.
+    // Unreduced results are valid factors.
     case.modulus.square_repeatedly(&mut acc, 3);
     products = products.iter().map(|x| x.modpow(&8u8.into(), m)).collect();
     assert_eq!(case.leave(&acc), products);
@@ -123,7 +123,7 @@ fn check_operations(case: &Case, random: &mut Words, count: usize) {
     assert_eq!(case.leave(&acc), products);
 }
 
-/// acc + s·x + t·y again and again, with products in between, for scales of all sizes.
+/// Repeats acc + s·x + t·y with products in between, for scales of all sizes.
 fn check_sums(case: &Case, random: &mut Words, count: usize) {
     let m = num_bigint::BigInt::from(case.value.clone());
     let [mut sums, x, y] = [(); 3].map(|()| case.residues(random, count));
@@ -146,7 +146,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn operations_are_those_of_the_residues(bits in 2usize..1600, count in 0usize..20, seed: u64) {
+    fn operations_match_those_on_residues(bits in 2usize..1600, count in 0usize..20, seed: u64) {
         let mut random = Words(seed);
         let root = root(&mut random, bits);
         for backend in Backend::available() {
@@ -158,7 +158,7 @@ proptest! {
     }
 
     #[test]
-    fn sums_of_multiples_are_those_of_the_residues(bits in 2usize..1600, count in 0usize..12, seed: u64) {
+    fn sums_of_multiples_match_those_on_residues(bits in 2usize..1600, count in 0usize..12, seed: u64) {
         let root = root(&mut Words(seed), bits);
         for backend in Backend::available() {
             check_sums(&Case::new(backend, &root, false), &mut Words(seed), count);
@@ -166,7 +166,7 @@ proptest! {
     }
 
     #[test]
-    fn powers_are_those_of_the_residues(bits in 2usize..400, exponent_bits in 0usize..140, seed: u64) {
+    fn powers_match_those_on_residues(bits in 2usize..400, exponent_bits in 0usize..140, seed: u64) {
         let mut random = Words(seed);
         let root = root(&mut random, bits);
         let exponent: Vec<u64> = (0..3).map(|_| random.word()).collect();
@@ -196,7 +196,7 @@ proptest! {
 }
 
 #[test]
-fn operations_hold_at_the_widths_in_use() {
+fn operations_are_correct_at_the_widths_in_use() {
     for (bits, counts) in
         [(1536, [9, 64]), (2048, [1, 17]), (3072, [3, 16]), (6144, [1, 10]), (MAX_BITS, [1, 8])]
     {
@@ -211,7 +211,7 @@ fn operations_hold_at_the_widths_in_use() {
 }
 
 #[test]
-fn a_power_holds_at_the_width_in_use() {
+fn a_power_is_correct_at_the_width_in_use() {
     let mut random = Words(5);
     let root = root(&mut random, 1536);
     let exponent: Vec<u64> = (0..24).map(|_| random.word()).collect();
@@ -225,7 +225,7 @@ fn a_power_holds_at_the_width_in_use() {
 }
 
 #[test]
-fn a_modulus_of_ones_has_no_room_to_spare() {
+fn a_modulus_of_all_ones_does_not_overflow() {
     // All sums are as large as they get.
     for words in [1, 2, 13, 48, MAX_BITS / 64] {
         let root = vec![u64::MAX; words];
@@ -265,7 +265,7 @@ fn leading_zeros_of_a_modulus_do_not_count() {
 }
 
 #[test]
-fn what_is_no_modulus_is_refused() {
+fn invalid_moduli_are_refused() {
     for make in [Modulus::new, Modulus::of_square] {
         assert_eq!(make(&[]).err(), Some(ModulusError::TooSmall));
         assert_eq!(make(&[1, 0]).err(), Some(ModulusError::TooSmall));
@@ -277,7 +277,7 @@ fn what_is_no_modulus_is_refused() {
 
 #[test]
 #[should_panic(expected = "index 2 into a table of 2 elements")]
-fn an_index_outside_the_table_is_refused() {
+fn an_index_outside_the_table_panics() {
     let modulus = Modulus::new(&[7]).unwrap();
     let table = modulus.one().repeat(2);
     let mut acc = modulus.one().repeat(2);
@@ -286,7 +286,7 @@ fn an_index_outside_the_table_is_refused() {
 
 #[test]
 #[should_panic(expected = "limbs of the factors")]
-fn factors_of_another_number_are_refused() {
+fn factors_of_different_lengths_panic() {
     let modulus = Modulus::new(&[7]).unwrap();
     let mut acc = modulus.one().repeat(2);
     modulus.multiply(&mut acc, modulus.one());

@@ -10,7 +10,7 @@ fn values(count: usize, width: u32) -> Vec<u64> {
 }
 
 #[test]
-fn every_width_packs_as_defined_and_comes_back() {
+fn every_width_packs_by_definition_and_unpacks() {
     for backend in Backend::available() {
         for width in 1..=64 {
             for count in [0, 1, 2, 7, 8, 63, 64, 65, 129] {
@@ -34,7 +34,7 @@ fn higher_bits_are_dropped() {
 }
 
 #[test]
-fn the_wrong_length_is_told() {
+fn a_wrong_length_is_an_error() {
     let mut out = vec![9];
     for found in [3, 5] {
         let error = bits::unpack(&vec![0; found], 13, 2, &mut out);
@@ -44,7 +44,7 @@ fn the_wrong_length_is_told() {
 }
 
 #[test]
-fn padding_that_is_not_zero_is_told() {
+fn nonzero_padding_is_an_error() {
     let error = bits::unpack(&[0, 0, 0, 0x50], 13, 2, &mut Vec::new());
     let expected = BitsError::Padding { found: 0x14, bits: 6 };
     assert_eq!(error, Err(expected));
@@ -52,7 +52,7 @@ fn padding_that_is_not_zero_is_told() {
 }
 
 #[test]
-fn an_absurd_count_is_an_error_and_no_allocation() {
+fn an_excessive_count_is_an_error_without_allocation() {
     let error = bits::unpack(&[0; 8], 64, usize::MAX, &mut Vec::new());
     let expected = usize::MAX;
     assert_eq!(error, Err(BitsError::Length { found: 8, expected }));

@@ -1,4 +1,4 @@
-//! Digits on every backend against integers.
+//! Digits: every backend against integers.
 
 use crate::common::{LENGTHS, MODULI, Words};
 use papir_kernels::Backend;
@@ -6,7 +6,7 @@ use papir_kernels::gadget::{self, Gadget2, GadgetError};
 use papir_kernels::pointwise::Modulus;
 use papir_reference::gadget as oracle;
 
-/// (q1, q2, log_base, drop, levels), the digits covering the modulus or nearly so.
+/// (q1, q2, log_base, drop, levels), where the digits cover the modulus or nearly so.
 const SHAPES: [(u32, u32, u32, u32, usize); 8] = [
     (268_369_921, 249_561_089, 19, 0, 3),
     (268_369_921, 249_561_089, 16, 26, 2),
@@ -28,7 +28,7 @@ fn product(shape: usize) -> i128 {
     i128::from(SHAPES[shape].0) * i128::from(SHAPES[shape].1)
 }
 
-/// Values modulo q with both ends of the centred range among them.
+/// Values modulo q, among them both ends of the centred range.
 fn values(words: &mut Words, length: usize, q: i128) -> Vec<i128> {
     let extremes = [0, 1, q / 2, q / 2 + 1, q - 1];
     (0..length)
@@ -40,7 +40,7 @@ fn values(words: &mut Words, length: usize, q: i128) -> Vec<i128> {
 }
 
 #[test]
-fn digits_are_the_oracles() {
+fn digits_match_the_reference() {
     let mut words = Words(30);
     for (k, gadget) in gadgets().enumerate() {
         let (q1, q2, log_base, drop, levels) = SHAPES[k];
@@ -62,7 +62,7 @@ fn digits_are_the_oracles() {
 }
 
 #[test]
-fn the_top_digit_reaches_its_bound_and_stays_within() {
+fn the_top_bound_is_the_largest_top_digit() {
     for (k, gadget) in gadgets().enumerate() {
         let (q1, q2, log_base, drop, levels) = SHAPES[k];
         let half = product(k) / 2;
@@ -73,7 +73,7 @@ fn the_top_digit_reaches_its_bound_and_stays_within() {
 }
 
 #[test]
-fn unfit_shapes_are_refused() {
+fn invalid_shapes_are_refused() {
     let (q1, q2) = (268_369_921, 249_561_089);
     for (q1, q2) in [(q1, q1), (9, 15), (q1, 1 << 20), (0, q2), (q1, 1), (1 << 30, q2)] {
         let error = Gadget2::new(q1, q2, 16, 0, 4).unwrap_err();

@@ -1,4 +1,4 @@
-//! X → X^e in both forms on every backend.
+//! X → X^e in both forms: every backend against the definition.
 
 use crate::common::{self, Words, modulus_and_root};
 use papir_kernels::Backend;
@@ -31,7 +31,7 @@ fn the_permutation_is_the_automorphism_in_ntt_form() {
 }
 
 #[test]
-fn any_indices_are_followed() {
+fn any_indices_are_applied() {
     let mut words = Words(21);
     for length in common::LENGTHS {
         let a = words.residues(length, 1 << 29);

@@ -1,4 +1,4 @@
-//! The kernels: every backend against `papir-reference`.
+//! Tests of the kernels: every backend against `papir-reference`.
 #![allow(clippy::unwrap_used)]
 
 mod bigint_mod;

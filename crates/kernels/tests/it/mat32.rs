@@ -1,10 +1,9 @@
-//! 32-bit matrix × two vectors: portable against the definition, every backend
-//! against portable.
+//! 32-bit matrix × two vectors: every backend against the definition.
 
 use papir_kernels::{Backend, mat32};
 use papir_reference::matrix;
 
-/// Numbers that look random, from a seed.
+/// Pseudorandom numbers from a seed.
 fn numbers(count: usize, seed: u64) -> Vec<i32> {
     let mixed = (seed..).map(|i| (i ^ i << 17).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     mixed.map(|n| (n >> 32) as i32).take(count).collect()
@@ -19,7 +18,7 @@ fn naive(tiles: &[i32], cols: usize, y: &[i32]) -> Vec<i64> {
     product.into_iter().map(|sum| sum as i64).collect()
 }
 
-/// Holds `pass` on every backend against the definition, and that it adds.
+/// Compares `pass` on every backend with the definition, from sums other than zero.
 fn check(tiles: &[i32], cols: usize, y0: &[i32], y1: &[i32]) {
     let plus = |sums: Vec<i64>, start: i64| -> Vec<i64> {
         sums.into_iter().map(|sum| sum.wrapping_add(start)).collect()
@@ -45,7 +44,7 @@ fn pass_is_the_product_for_every_shape() {
 }
 
 #[test]
-fn extremes_wrap_as_they_should() {
+fn extreme_sums_wrap() {
     for value in [i32::MIN, i32::MAX] {
         let tiles = vec![value; 64 * 70];
         check(&tiles, 70, &[i32::MIN; 70], &[i32::MAX; 70]);
@@ -54,7 +53,7 @@ fn extremes_wrap_as_they_should() {
 }
 
 #[test]
-fn nothing_is_added_for_no_columns_or_no_groups() {
+fn no_columns_or_no_groups_add_nothing() {
     for backend in Backend::available() {
         let (mut out0, mut out1) = ([5; 64], [6; 64]);
         mat32::accumulate_with(backend, &[], &[], &[], &mut out0, &mut out1);
@@ -82,6 +81,6 @@ fn pass_many_equals_single_passes() {
 
 #[test]
 #[should_panic(expected = "values of the tiles")]
-fn a_tile_of_the_wrong_length_is_refused() {
+fn a_tile_of_the_wrong_length_panics() {
     mat32::pass(&[0; 63], 1, &[0], &[0], &mut [0; 64], &mut [0; 64]);
 }

@@ -1,5 +1,4 @@
-//! Database × query for 16-bit words: portable against the definition, every
-//! backend against portable.
+//! Matrix of 16-bit words × query: every backend against the definition.
 
 use crate::common::numbers;
 use papir_kernels::{Backend, matvec_i16};
@@ -32,7 +31,7 @@ fn naive(tiles: &[i16], pairs: usize, planes: &[i16], plane_count: usize) -> Vec
     product.into_iter().map(|sum| sum as u64).collect()
 }
 
-/// Holds `pass` on every backend against the definition, and that it adds.
+/// Compares `pass` on every backend with the definition, from sums other than zero.
 fn check(tiles: &[i16], pairs: usize, planes: &[i16], plane_count: usize) {
     let mut expected = naive(tiles, pairs, planes, plane_count);
     let start: Vec<u64> = numbers(7).map(|n| n << 7).take(expected.len()).collect();
@@ -60,7 +59,7 @@ fn pass_is_the_product_for_every_shape() {
 }
 
 #[test]
-fn large_tiles_that_are_read_in_streams_lose_nothing() {
+fn large_tiles_read_in_streams_are_complete() {
     for (pairs, plane_count) in [(4096, 4), (4099, 1), (4097, 3), (4223, 2), (4101, 5)] {
         let tiles = words(pairs * 128, 3);
         let planes = digits(pairs * plane_count * 2, 4);
@@ -83,7 +82,7 @@ fn extreme_words_and_digits_do_not_overflow() {
 }
 
 #[test]
-fn nothing_is_added_for_no_pairs_or_no_groups() {
+fn no_pairs_or_no_groups_add_nothing() {
     for backend in Backend::available() {
         let mut out = [5; 64];
         matvec_i16::accumulate_with(backend, &[], &[], 4, &mut out);
@@ -112,18 +111,18 @@ fn pass_many_equals_single_passes() {
 
 #[test]
 #[should_panic(expected = "6 planes: expected 1 to 5")]
-fn more_planes_than_there_are_are_refused() {
+fn too_many_planes_panic() {
     matvec_i16::pass(&[0; 128], 1, &[0; 12], 6, &mut [0; 64]);
 }
 
 #[test]
 #[should_panic(expected = "words of the tiles")]
-fn a_tile_of_the_wrong_length_is_refused() {
+fn a_tile_of_the_wrong_length_panics() {
     matvec_i16::pass(&[0; 127], 1, &[0; 2], 1, &mut [0; 64]);
 }
 
 #[test]
-fn columns_go_to_their_places_and_rows_come_back() {
+fn scattered_columns_are_gathered_back() {
     let (groups, pairs) = (2, 150);
     let columns: Vec<Vec<i16>> = (0..2 * pairs).map(|c| words(64 * groups, 500 * c as u64)).collect();
     let mut tiles = vec![0; groups * pairs * 128];
@@ -160,13 +159,13 @@ fn columns_go_to_their_places_and_rows_come_back() {
 
 #[test]
 #[should_panic(expected = "the tile has 2")]
-fn columns_outside_the_tile_are_refused() {
+fn columns_outside_the_tile_panic() {
     matvec_i16::gather_row_block(&[0; 256], 0, 1, &mut [0; 3]);
 }
 
 proptest! {
     #[test]
-    fn planes_stand_for_the_values(
+    fn planes_represent_the_values(
         values in proptest::collection::vec(any::<u64>(), 0..20),
         bits in 1u32..=55,
     ) {
@@ -188,9 +187,9 @@ proptest! {
         }
     }
 
-    /// Products with values of 45 to 55 bits, from the values themselves: right modulo 2^bits.
+    /// Compares products with values of 45 to 55 bits with those of the values before packing.
     #[test]
-    fn products_with_long_values_are_right_modulo_their_bits(
+    fn products_with_long_values_are_correct_modulo_their_bits(
         values in proptest::collection::vec(any::<u64>(), 1..300),
         bits in 45u32..=55,
         seed in any::<u64>(),

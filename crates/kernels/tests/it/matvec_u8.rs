@@ -1,5 +1,4 @@
-//! Database × query for 8-bit bytes: portable against the definition, every
-//! backend against portable.
+//! Matrix of 8-bit words × query: every backend against the definition.
 
 use crate::common::numbers;
 use papir_kernels::{Backend, matvec_u8};
@@ -31,7 +30,7 @@ fn naive(tiles: &[u8], quads: usize, planes: &[i8], plane_count: usize) -> Vec<u
     product.into_iter().map(|sum| sum as u32).collect()
 }
 
-/// Holds `pass` on every backend against the definition, and that it adds.
+/// Compares `pass` on every backend with the definition, from sums other than zero.
 fn check(tiles: &[u8], quads: usize, planes: &[i8], plane_count: usize) {
     let mut expected = naive(tiles, quads, planes, plane_count);
     let start: Vec<u32> = numbers(7).map(|n| n as u32).take(expected.len()).collect();
@@ -69,7 +68,7 @@ fn extreme_words_and_digits_do_not_overflow() {
 }
 
 #[test]
-fn nothing_is_added_for_no_quads_or_no_groups() {
+fn no_quads_or_no_groups_add_nothing() {
     for backend in Backend::available() {
         let mut out = [5; 64];
         matvec_u8::accumulate_with(backend, &[], &[], 4, &mut out);
@@ -95,12 +94,12 @@ fn pass_many_equals_single_passes() {
 
 #[test]
 #[should_panic(expected = "bytes of the tiles")]
-fn a_tile_of_the_wrong_length_is_refused() {
+fn a_tile_of_the_wrong_length_panics() {
     matvec_u8::pass(&[0; 255], 1, &[0; 4], 1, &mut [0; 64]);
 }
 
 #[test]
-fn columns_go_to_their_places_and_rows_come_back() {
+fn scattered_columns_are_gathered_back() {
     let (groups, quads) = (2, 150);
     let columns: Vec<Vec<u8>> = (0..4 * quads).map(|c| bytes(64 * groups, 500 * c as u64)).collect();
     let mut tiles = vec![0; groups * quads * 256];
@@ -137,13 +136,13 @@ fn columns_go_to_their_places_and_rows_come_back() {
 
 #[test]
 #[should_panic(expected = "the tile has 2")]
-fn columns_outside_the_tile_are_refused() {
+fn columns_outside_the_tile_panic() {
     matvec_u8::gather_row_block(&[0; 512], 0, 1, &mut [0; 5]);
 }
 
 proptest! {
     #[test]
-    fn planes_stand_for_the_values(
+    fn planes_represent_the_values(
         values in proptest::collection::vec(any::<u32>(), 0..20),
         bits in 1u32..=32,
     ) {

@@ -1,4 +1,4 @@
-//! Rotations and their Fourier transform on every backend against the naive sums.
+//! Rotations and their Fourier transform: every backend against naive sums.
 
 use crate::common::Words;
 use papir_kernels::Backend;
@@ -9,7 +9,7 @@ use papir_reference::poly;
 const Q: u32 = (1 << 30) - 35;
 const DEGREES: [usize; 6] = [1, 2, 7, 16, 64, 100];
 
-/// Slot k of n holds the value of the bits of k in reverse.
+/// Reorders n polynomials so that slot k holds polynomial brv(k), over log₂ n bits.
 fn bit_reversed<T: Clone>(natural: &[Vec<T>]) -> Vec<T> {
     let n = natural.len();
     let reverse = |k: usize| (0..n.ilog2()).fold(0, |r, bit| r << 1 | (k >> bit & 1));
@@ -17,7 +17,7 @@ fn bit_reversed<T: Clone>(natural: &[Vec<T>]) -> Vec<T> {
 }
 
 #[test]
-fn rotations_take_any_shift() {
+fn rotations_by_any_shift() {
     let mut words = Words(40);
     for d in DEGREES {
         let (a, b) = (words.integers(d), words.residues(d, Q));
@@ -86,7 +86,7 @@ fn transforms_are_the_naive_sums() {
     }
 }
 
-/// Large enough for the passes that do not fit the cache.
+/// Large enough for stages that do not fit the cache.
 #[test]
 fn a_large_transform_is_checked_at_some_points() {
     let (n, d) = (1024, 1024);

@@ -1,4 +1,4 @@
-//! The transform on every backend against evaluation at the roots.
+//! The transform: every backend against evaluation at the roots.
 
 use crate::common::{Words, modulus_and_root};
 use papir_kernels::Backend;
@@ -105,7 +105,7 @@ fn slotwise_products_are_negacyclic_products() {
 }
 
 #[test]
-fn unfit_parameters_are_refused() {
+fn invalid_parameters_are_refused() {
     let (q, psi) = modulus_and_root(64, 1 << 30);
     let error = |q, psi, d| NttTable::new(q, psi, d).unwrap_err();
     for d in [0, 8, 48, 1 << 17] {

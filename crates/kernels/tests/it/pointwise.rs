@@ -1,10 +1,10 @@
-//! Slot-by-slot arithmetic on every backend against 128-bit integers.
+//! Slot-by-slot arithmetic: every backend against 128-bit integers.
 
 use crate::common::{LENGTHS, MODULI, Words};
 use papir_kernels::Backend;
 use papir_kernels::pointwise::{self, Modulus};
 
-/// Every backend, length and modulus with two slices of residues.
+/// Runs a test for every backend, length and modulus with two slices of residues.
 fn for_all(seed: u64, test: impl Fn(Backend, Modulus, &[u32], &[u32])) {
     let mut words = Words(seed);
     for q in MODULI {
@@ -57,7 +57,7 @@ fn products() {
 }
 
 #[test]
-fn scaling_takes_any_word() {
+fn scaling_accepts_any_word() {
     let q = Modulus::new(268_369_921);
     let a = [0, 1, q.value(), u32::MAX, u32::MAX - 1];
     for backend in Backend::available() {
@@ -69,7 +69,7 @@ fn scaling_takes_any_word() {
 }
 
 #[test]
-fn accumulators_hold_as_many_products_as_stated() {
+fn accumulators_hold_the_documented_number_of_products() {
     for (q, products) in [((1 << 30) - 1, 16), ((1 << 28) - 1, 256)] {
         for backend in Backend::available() {
             let (a, mut acc, mut out) = (vec![q - 1; 37], vec![0; 37], vec![0; 37]);

@@ -1,4 +1,4 @@
-//! Values of polynomials on every backend against the sum of their terms.
+//! Evaluation of polynomials: every backend against the sum of terms.
 
 use papir_kernels::Backend;
 use papir_kernels::pointwise::Modulus;

@@ -1,4 +1,6 @@
-//! From RLWE encryptions of m·gⱼ to RGSW(m): the scheme switch of circuit bootstrapping.
+//! Scheme switching of circuit bootstrapping: RLWE to RGSW.
+//!
+//! RLWE encryptions of m·gⱼ become RGSW(m).
 
 use papir_ring::{Poly, Ring, Values};
 use rand_core::CryptoRng;
@@ -11,7 +13,7 @@ use crate::rlwe::Rlwe;
 use crate::rows::{Rows, Workspace};
 use crate::secret::SecretKey;
 
-/// The bodies of RLWE′(s²).
+/// Returns the bodies of RLWE′(s²).
 pub fn bodies(
     params: &RlweParams,
     secret: &SecretKey,
@@ -23,19 +25,20 @@ pub fn bodies(
     key_switch::generate(params, secret, &square, masks, gadget, rng)
 }
 
-/// RLWE′(s²), which multiplies encryptions by s.
+/// RLWE′(s²), the key that multiplies encryptions by s.
 pub struct SquareKey {
     rows: Rows,
     gadget: Gadget,
 }
 
 impl SquareKey {
-    /// Of these rows.
+    /// Creates a key from its rows.
     pub fn new(rows: Rows, gadget: Gadget) -> Self {
         Self { rows, gadget }
     }
 
-    /// RLWE(m) → RLWE(s·m): (a, b) stands for s·b + s²·a, of which (b, 0) is the first term.
+    /// RLWE(m) → RLWE(s·m). With m = a·s + b, the product s·m = s·b + s²·a; (b, 0) encrypts the
+    /// first term.
     fn times_secret(&self, ring: &Ring, rlwe: &Rlwe, work: &mut Workspace) -> Rlwe {
         let mut product = Rlwe::zero(ring);
         work.multiply(ring, &self.gadget, &rlwe.a, &self.rows, &mut product);
@@ -43,7 +46,7 @@ impl SquareKey {
         product
     }
 
-    /// RGSW(m) from RLWE(m·gⱼ), j = 0 … ℓ − 1.
+    /// Returns RGSW(m) from RLWE(m·gⱼ), j = 0 … ℓ − 1.
     pub fn rgsw(&self, ring: &Ring, levels: Vec<Rlwe>) -> Rows {
         let mut work = Workspace::new(ring, self.gadget.levels());
         let keyed: Vec<Rlwe> = levels.iter().map(|level| self.times_secret(ring, level, &mut work)).collect();

@@ -1,8 +1,9 @@
-//! The paper's decomposition of a message of d·v bits: digits of v bits from the lowest up, two rotations each,
-//! and the bits of a digit by one rotation.
+//! Digit and bit decomposition of LWE messages.
 //!
-//! A message m of so many bits is m/2^(d·v) of a turn. Shifting its encryption to the left leaves the lowest
-//! digit on top, which the paper's reduction modulo 2N does for moduli that are powers of two.
+//! A message of d·v bits has digits of v bits from the lowest up; a digit takes two rotations, its
+//! bits one more. The torus element of a message m is m/2^(d·v). Shifting its encryption to the
+//! left moves the lowest digit to the top, which is the paper's reduction modulo 2N for
+//! power-of-two moduli.
 
 use papir_ring::{Coefficients, Poly, Ring};
 
@@ -10,14 +11,14 @@ use super::lwe::{Lwe, SwitchKey};
 use super::rotation::RotationKey;
 use crate::rlwe::Rlwe;
 
-/// A short key's switch and rotation, with the ring that they work in.
+/// Ring, switch key and rotation key of a short key.
 #[derive(Clone, Copy)]
 pub struct Rotator<'a> {
-    /// The ring of the rotation.
+    /// Ring of the rotation.
     pub ring: &'a Ring,
-    /// To the short key.
+    /// Key switching to the short key.
     pub switch: &'a SwitchKey,
-    /// By the short key.
+    /// Blind rotation under the short key.
     pub rotation: &'a RotationKey,
 }
 
@@ -26,7 +27,7 @@ impl Rotator<'_> {
         self.ring.degree()
     }
 
-    /// RLWE(T·X^phase).
+    /// Returns RLWE(T·X^phase).
     fn rotate(&self, lwe: &Lwe, table: Poly<Coefficients>) -> Rlwe {
         let exponents = self.switch.exponents(lwe, 2 * self.degree() as u32, 1);
         let mut accumulator = Rlwe { a: self.ring.zero(), b: table };
@@ -34,27 +35,28 @@ impl Rotator<'_> {
         accumulator
     }
 
-    /// round(q·numerator/2^log2): a part of a turn modulo q.
+    /// Returns round(q·numerator/2^log2) modulo q: a fraction of a turn.
     fn turns(&self, numerator: u64, log2: u32) -> u64 {
         let q = u128::from(self.ring.modulus());
         let rounded = (q * u128::from(numerator) + (1u128 << log2 >> 1)) >> log2;
         (rounded % q) as u64
     }
 
-    /// The table T of which coefficient 0 of T·X^i is f(i) for i below d (and so −f(i − d) from d on).
+    /// Returns the table T for which coefficient 0 of T·X^i is f(i) for i below d, hence −f(i − d)
+    /// from d on.
     fn table(&self, f: impl Fn(usize) -> u64) -> Poly<Coefficients> {
         let (d, q) = (self.degree(), self.ring.modulus());
-        // X^d is −1: coefficient d − i comes to place 0 with its sign changed.
+        // Since X^d = −1, coefficient d − i reaches index 0 with its sign changed.
         let coefficient = |k: usize| if k == 0 { f(0) } else { (q - f(d - k)) % q };
         self.ring.from_words(&(0..d).map(coefficient).collect::<Vec<_>>())
     }
 
-    /// As [`Rotator::table`], of exponents that stray: f of the nearest value of `log2_values` bits to a half
-    /// turn of d exponents.
+    /// [`Rotator::table`] for exponents with errors: f is evaluated at the nearest of
+    /// 2^`log2_values` values that divide half a turn, d exponents, evenly.
     fn digit_table(&self, log2_values: u32, f: impl Fn(u64) -> u64) -> Poly<Coefficients> {
         let width = self.degree() >> log2_values;
         let q = self.ring.modulus();
-        // Just below a half turn is the value 2^log2_values, which is 0 with its sign changed.
+        // Just below half a turn the nearest value is 2^log2_values: value 0 with its sign changed.
         let nearest = |i: usize| ((i + width / 2) / width) as u64;
         self.table(|i| match nearest(i) {
             value if value >> log2_values == 1 => (q - f(0)) % q,
@@ -62,7 +64,7 @@ impl Rotator<'_> {
         })
     }
 
-    /// Adds a constant to an encryption's message.
+    /// Adds a constant to the message of an encryption.
     fn add(&self, mut rlwe: Rlwe, constant: u64) -> Rlwe {
         let mut words = vec![0; self.degree()];
         words[0] = constant % self.ring.modulus();
@@ -70,18 +72,23 @@ impl Rotator<'_> {
         rlwe
     }
 
-    /// HomFloor: of a message of `bits` bits whose lowest `place` are zero, the encryption without the next v,
-    /// and that of these v bits in 2^v parts of a turn (Liu, Micciancio, Polyakov, *Large-precision homomorphic
-    /// sign evaluation*, Algorithms 3 and 4; the paper's Algorithm 2). Two rotations: for the digit's top bit,
-    /// whose table is negacyclic by itself, then for the others, which are below half a turn without it.
+    /// HomFloor: extracts one digit of v bits.
+    ///
+    /// The message has `bits` bits, the lowest `place` of which are zero. Returns its encryption
+    /// with the next v bits cleared, and the encryption of these v bits in units of 2^−v of a turn
+    /// (Liu, Micciancio, Polyakov, *Large-precision homomorphic sign evaluation*, Algorithms 3 and
+    /// 4; the paper's Algorithm 2). It takes two rotations: one for the digit's top bit, whose
+    /// table is negacyclic by itself, and one for the other bits, which without the top bit are
+    /// below half a turn.
     ///
     /// # Panics
     /// In debug builds, unless 2 ≤ v ≤ `bits` − `place`.
-    pub fn floor(&self, lwe: &Lwe, (bits, place): (u32, u32), v: u32) -> (Lwe, Lwe) {
+    pub fn floor(&self, lwe: &Lwe, bits: u32, place: u32, v: u32) -> (Lwe, Lwe) {
         debug_assert!((2..=bits - place).contains(&v), "digits of 2 to {} bits, not {v}", bits - place);
         let (shift, q) = (bits - place - v, self.ring.modulus());
         let digit = lwe.shifted(shift);
-        // Half of what the top bit stands for, or minus that; and that less: nothing, or minus the top bit.
+        // The rotation gives ± half the value of the top bit; less that half, zero or minus the top
+        // bit.
         let half = self.turns(1, shift + 2);
         let sign = self.rotate(&centred(&digit, v), self.table(|_| half));
         let mut left = lwe.clone();
@@ -92,10 +99,11 @@ impl Rotator<'_> {
         (left, digit)
     }
 
-    /// The bits of a digit of v bits in 2^v parts of a turn, lowest first, as halves of a turn, by one rotation
-    /// of a constant and a product with a polynomial of zeros and ones for each (the paper's Algorithm 1).
+    /// Returns the bits of a digit, lowest first, each as zero or half a turn.
     ///
-    /// A product multiplies the rotation's error with the square root of d or less.
+    /// The digit has v bits, in units of 2^−v of a turn. The bits take one rotation of a constant
+    /// and, for each, a product with a polynomial of zeros and ones (the paper's Algorithm 1). A
+    /// product multiplies the rotation's error by at most the square root of d.
     pub fn bits(&self, digit: &Lwe, v: u32) -> Vec<Lwe> {
         let (d, width) = (self.degree(), (2 * self.degree()) >> v);
         let quarter = self.turns(1, 2);
@@ -114,24 +122,27 @@ impl Rotator<'_> {
         let polynomial = |value: &dyn Fn(usize) -> i32| -> Vec<i32> {
             (0..d).map(|k| if k == 0 { value(0) } else { -value(d - k) }).collect()
         };
-        // Half a turn and its negative are the same: the sign of the upper half of a turn does not matter.
+        // Half a turn equals its negative, so the sign change in the upper half of a turn has no
+        // effect.
         let lower = (0..v - 1).map(|bit| {
             let set = |i: usize| i32::from((i / width) >> bit & 1 == 1);
             Lwe::extract(self.ring, &times(polynomial(&set), 2), 0)
         });
         let mut bits: Vec<Lwe> = lower.collect();
-        // + a quarter below half a turn, − a quarter above; a quarter less, that is nothing or half a turn.
+        // A quarter below half a turn, minus a quarter above; less a quarter, this is zero or half
+        // a turn.
         let sign = self.add(times(polynomial(&|_| 1), 1), self.ring.modulus() - quarter);
         bits.push(Lwe::extract(self.ring, &sign, 0));
         bits
     }
 
-    /// All bits of a message of digits·v bits, lowest first, as halves of a turn: three rotations a digit but
-    /// one for the last (the paper's Algorithm 3).
+    /// Returns all bits of a message of digits·v bits, lowest first, each as zero or half a turn.
+    ///
+    /// Each digit takes three rotations, the last digit only one (the paper's Algorithm 3).
     pub fn decompose(&self, lwe: &Lwe, digits: u32, v: u32) -> Vec<Lwe> {
         let (mut left, mut bits) = (lwe.clone(), Vec::new());
         for digit in 1..digits {
-            let (rest, lowest) = self.floor(&left, (digits * v, (digit - 1) * v), v);
+            let (rest, lowest) = self.floor(&left, digits * v, (digit - 1) * v, v);
             bits.extend(self.bits(&lowest, v));
             left = rest;
         }
@@ -140,7 +151,7 @@ impl Rotator<'_> {
     }
 }
 
-/// Half a part of 2^v parts of a turn more: errors of either sign stay within the part.
+/// Adds half of 2^−v of a turn, so that errors of either sign stay within the digit's interval.
 fn centred(digit: &Lwe, v: u32) -> Lwe {
     Lwe { a: digit.a.clone(), b: digit.b.wrapping_add(1 << (63 - v)) }
 }

@@ -1,7 +1,7 @@
-//! Homomorphic automorphisms: traces onto subrings and the expansion of coefficients into constants.
+//! Homomorphic automorphisms, traces and coefficient expansion.
 //!
-//! Step j uses X → X^(d/2^j + 1), which keeps the multiples of 2^(j+1) among the exponents that are
-//! multiples of 2^j and changes the sign of the others.
+//! Step j applies X → X^(d/2^j + 1). Among exponents that are multiples of 2^j, it fixes the
+//! multiples of 2^(j+1) and changes the sign of the others.
 
 use papir_ring::{Poly, Ring, Values};
 use rand_core::CryptoRng;
@@ -15,12 +15,12 @@ use crate::rlwe::Rlwe;
 use crate::rows::{Rows, Workspace};
 use crate::secret::SecretKey;
 
-/// The exponent of step j.
+/// Returns the exponent of step j.
 const fn exponent(degree: usize, step: usize) -> usize {
     (degree >> step) + 1
 }
 
-/// The bodies of the key of step j: from s(X^e) to s.
+/// Returns the bodies of the key of step j, from s(X^e) to s.
 pub fn bodies(
     params: &RlweParams,
     secret: &SecretKey,
@@ -36,19 +36,19 @@ pub fn bodies(
     key_switch::generate(params, secret, &image, masks, gadget, rng)
 }
 
-/// The keys of all log₂ d steps.
+/// Keys of all log₂ d steps.
 pub struct GaloisKeys {
     steps: Vec<Rows>,
     gadget: Gadget,
 }
 
 impl GaloisKeys {
-    /// Of the steps in order.
+    /// Creates keys from the rows of each step, in order.
     pub fn new(steps: Vec<Rows>, gadget: Gadget) -> Self {
         Self { steps, gadget }
     }
 
-    /// The encryption of m(X^e) for step j's exponent.
+    /// Returns the encryption of m(X^e) for the exponent e of a step.
     fn automorphism(&self, ring: &Ring, rlwe: &Rlwe, step: usize, work: &mut Workspace) -> Rlwe {
         let e = exponent(ring.degree(), step);
         let mut image = Rlwe::zero(ring);
@@ -61,8 +61,8 @@ impl GaloisKeys {
         Workspace::new(ring, self.gadget.levels())
     }
 
-    /// 2^steps times the part of m in X^(2^steps), with all other coefficients zero: the trace onto a subring
-    /// of d/2^steps coefficients.
+    /// Trace onto a subring of d/2^steps coefficients: multiplies the part of m in X^(2^steps) by
+    /// 2^steps and clears all other coefficients.
     pub fn trace(&self, ring: &Ring, rlwe: &mut Rlwe, steps: usize) {
         let mut work = self.workspace(ring);
         for step in 0..steps {
@@ -71,14 +71,16 @@ impl GaloisKeys {
         }
     }
 
-    /// From an encryption of Σ mᵢ·X^(i·2^steps), as [`GaloisKeys::trace`] leaves it, encryptions of the constants
-    /// d/2^steps · mᵢ, i below `count` ≤ d/2^steps, a power of two (the expansion of Angel, Chen, Laine, Setty,
-    /// *PIR with compressed queries*, Algorithm 3).
+    /// Expands coefficients into constants.
+    ///
+    /// From an encryption of Σ mᵢ·X^(i·2^steps), the output of [`GaloisKeys::trace`], returns
+    /// encryptions of the constants d/2^steps · mᵢ for all i below d/2^steps (expansion of Angel,
+    /// Chen, Laine, Setty, *PIR with compressed queries*, Algorithm 3).
     pub fn expand(&self, ring: &Ring, rlwe: Rlwe, steps: usize) -> Vec<Rlwe> {
         let mut work = self.workspace(ring);
         let mut parts = vec![rlwe];
         for step in steps..ring.degree().trailing_zeros() as usize {
-            // The i-th part holds exponents that are i modulo the number of parts, times 2^steps.
+            // Part i holds the exponents congruent to i modulo the number of parts, times 2^steps.
             let mut odd = Vec::with_capacity(parts.len());
             for part in &mut parts {
                 let image = self.automorphism(ring, part, step, &mut work);

@@ -1,7 +1,7 @@
-//! LWE encryptions on the torus, their extraction from RLWE, and their switch to a short binary key.
+//! LWE encryption on the torus: extraction and key switching.
 //!
-//! A torus element x stands for x/2⁶⁴: sums wrap around, and products with powers of two are shifts. From a
-//! modulus q < 2⁵⁴ nothing is lost on the way that matters (2⁻⁶⁴ a word).
+//! A word x represents the torus element x/2⁶⁴: sums wrap around, and multiplication by a power of
+//! two is a shift. Converting from a modulus q < 2⁵⁴ loses 2⁻⁶⁴ for each word, which is negligible.
 
 use papir_ring::Ring;
 use papir_ring::prg::{Expander, Seed};
@@ -11,7 +11,7 @@ use zeroize::Zeroizing;
 
 use crate::rlwe::Rlwe;
 
-/// An LWE encryption with b + ⟨a, s⟩ = message + error modulo 1, in units of 2⁻⁶⁴.
+/// An LWE encryption: b + ⟨a, s⟩ = message + error modulo 1, in units of 2⁻⁶⁴.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lwe {
     /// The mask.
@@ -34,28 +34,30 @@ impl Lwe {
         Self { a: self.a.iter().map(|a| a << shift).collect(), b: self.b << shift }
     }
 
-    /// b + ⟨a, s⟩: message plus error.
+    /// Returns b + ⟨a, s⟩: message plus error.
     pub fn phase(&self, secret: &[i32]) -> u64 {
         let product = |(&a, &s): (&u64, &i32)| a.wrapping_mul(i64::from(s) as u64);
         self.a.iter().zip(secret).map(product).fold(self.b, u64::wrapping_add)
     }
 
-    /// Coefficient `index` of RLWE encryptions, under the coefficients of the ring's key (SampleExtract).
+    /// SampleExtract: returns coefficient `index` of an RLWE encryption as an LWE encryption under
+    /// the coefficients of the ring key.
     pub fn extract(ring: &Ring, rlwe: &Rlwe, index: usize) -> Self {
         let torus = Torus::new(ring.modulus());
         let mask = ring.to_words(&rlwe.a);
         let (low, high) = mask.split_at(index + 1);
-        // Coefficient `index` of a·s is Σ a_{index−i}·s_i, with a sign where the index wraps around.
+        // Coefficient `index` of a·s is Σ a_{index−i}·s_i, with a sign change where the index wraps
+        // around.
         let a = low.iter().rev().map(|&a| torus.lift(a));
         let a = a.chain(high.iter().rev().map(|&a| torus.lift(a).wrapping_neg())).collect();
         Self { a, b: torus.lift(ring.to_words(&rlwe.b)[index]) }
     }
 }
 
-/// Words modulo q to the torus.
+/// Converts words modulo q to the torus.
 #[derive(Clone, Copy, Debug)]
 struct Torus {
-    /// ⌊2^(63 + bits)/q⌋ for q of so many bits.
+    /// ⌊2^(63 + bits)/q⌋, where `bits` is the bit length of q.
     reciprocal: u64,
     shift: u32,
 }
@@ -66,13 +68,13 @@ impl Torus {
         Self { reciprocal: ((1u128 << (63 + bits)) / u128::from(modulus)) as u64, shift: bits - 1 }
     }
 
-    /// x·2⁶⁴/q to within 2 units, for x below q.
+    /// Returns x·2⁶⁴/q to within 2 units, for x below q.
     fn lift(self, x: u64) -> u64 {
         ((u128::from(x) * u128::from(self.reciprocal)) >> self.shift) as u64
     }
 }
 
-/// A modulus 2^k of LWE encryptions with its error, and the digits that reach it.
+/// Parameters of key switching to a short key modulo 2^k.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SwitchParams {
     /// n, the dimension of the short key.
@@ -81,64 +83,62 @@ pub struct SwitchParams {
     pub log2_q: u32,
     /// Standard deviation of the error at 2^k.
     pub sigma: f64,
-    /// log₂ of the base.
+    /// log₂ of the base B of the digits.
     pub log_base: u32,
 }
 
 impl SwitchParams {
-    /// ℓ digits cover 2^k.
+    /// ℓ, the number of digits that cover 2^k.
     pub const fn levels(&self) -> usize {
         self.log2_q.div_ceil(self.log_base) as usize
     }
 }
 
-/// A key from the ring's coefficients to a short binary key: for each coefficient and digit an encryption
-/// of s_i·B^j modulo 2^k, masks and bodies.
+/// A switch key from the coefficients of the ring key to a short binary key.
 ///
-/// Masks are expanded a row (a coefficient's ℓ digits) at a time, from streams of their own.
+/// It holds, for each coefficient and digit, an encryption of s_i·B^j modulo 2^k. The masks are
+/// expanded row by row (a row is a coefficient's ℓ digits), each row from its own stream.
 pub struct SwitchKey {
     params: SwitchParams,
-    /// Rows of n words and a body, lowest digits first.
+    /// Rows of n mask words and a body, lowest digits first.
     words: Words,
 }
 
-/// Words as short as 2^k allows.
+/// Words of the shortest type that holds 2^k.
 enum Words {
     Short(Vec<u16>),
     Long(Vec<u32>),
 }
 
-/// A short key's bits.
+/// The bits of a short key.
 pub struct BinaryKey(Zeroizing<Vec<i32>>);
 
 impl BinaryKey {
-    /// A fresh key of `dimension` bits.
+    /// Draws a key of `dimension` bits.
     pub fn generate(dimension: usize, rng: &mut dyn CryptoRng) -> Self {
         let mut bits = Zeroizing::new(vec![0; dimension]);
         sample::binary(rng, &mut bits);
         Self(bits)
     }
 
-    /// The bits, 0 or 1 each.
+    /// The bits, each 0 or 1.
     pub fn bits(&self) -> &[i32] {
         &self.0
     }
 }
 
-/// The masks of a coefficient's digits: ℓ·n words modulo 2³².
+/// Expands the masks of a coefficient's digits: ℓ·n words modulo 2³².
 fn masks(params: &SwitchParams, seed: &Seed, label: &str, coefficient: usize) -> Vec<u32> {
     let mut words = vec![0; params.levels() * params.dimension];
     Expander::uniform_bits(&mut seed.expand(label, coefficient as u64), &mut words);
     words
 }
 
-/// The bodies of a [`SwitchKey`]: for each coefficient of `source` ℓ words below 2^k.
-///
-/// # Panics
-/// For a standard deviation that the sampler does not take; parameters are checked before.
+/// Returns the bodies of a [`SwitchKey`]: ℓ words below 2^k for each coefficient of `source`.
 pub fn switch_bodies(
     params: &SwitchParams,
-    (seed, label): (&Seed, &str),
+    seed: &Seed,
+    label: &str,
     source: &[i32],
     target: &BinaryKey,
     error: &Gaussian,
@@ -153,6 +153,7 @@ pub fn switch_bodies(
         let rows = masks.chunks_exact(params.dimension).zip(errors).zip(0..);
         bodies.extend(rows.map(|((mask, &error), level)| {
             let message = (s as u32) << (params.log_base * level);
+            // The bit as a mask of all zeros or ones: no branch depends on the secret.
             let product = |(&a, &bit): (&u32, &i32)| a & (bit as u32).wrapping_neg();
             let inner = mask.iter().zip(target.bits()).map(product).fold(0, u32::wrapping_add);
             message.wrapping_add(error as u32).wrapping_sub(inner) & modulus_mask
@@ -162,8 +163,9 @@ pub fn switch_bodies(
 }
 
 impl SwitchKey {
-    /// With the masks of these bodies, [`switch_bodies`]'s.
-    pub fn new(params: SwitchParams, (seed, label): (&Seed, &str), bodies: &[u32]) -> Self {
+    /// Creates a key from bodies of [`switch_bodies`]; the masks are expanded from the same seed
+    /// and label.
+    pub fn new(params: SwitchParams, seed: &Seed, label: &str, bodies: &[u32]) -> Self {
         let coefficients = bodies.chunks_exact(params.levels()).enumerate();
         let rows = coefficients.flat_map(|(i, bodies)| {
             let masks = masks(&params, seed, label, i);
@@ -181,13 +183,13 @@ impl SwitchKey {
         Self { params, words }
     }
 
-    /// Bytes that it takes in memory.
+    /// Memory of a key in bytes.
     pub const fn bytes(params: &SwitchParams, degree: usize) -> usize {
         let word = if params.log2_q <= 16 { 2 } else { 4 };
         degree * params.levels() * (params.dimension + 1) * word
     }
 
-    /// The encryption under the short key: n words of the mask and the body, modulo 2^k.
+    /// Returns the encryption under the short key modulo 2^k: n mask words and the body.
     fn switch(&self, lwe: &Lwe) -> Vec<u32> {
         let mut sum: Vec<u32> = match &self.words {
             Words::Short(rows) => {
@@ -203,14 +205,14 @@ impl SwitchKey {
         sum
     }
 
-    /// x/2⁶⁴ as a word modulo 2^k, to nearest; bits above 2^k may be set.
+    /// Rounds x/2⁶⁴ to a word modulo 2^k; bits above 2^k may be set.
     fn round(&self, x: u64) -> u64 {
         let dropped = u64::BITS - self.params.log2_q;
         (x >> dropped) + (x >> (dropped - 1) & 1)
     }
 
-    /// Σ digit·row over the balanced digits of the mask that are not zero; `add` is sum + word·digit. The mask is
-    /// public.
+    /// Returns Σ digit·row over the nonzero balanced digits of the mask; `add` returns sum +
+    /// word·digit. The mask is public, so branches on its digits are safe.
     fn sum<W: Copy + Default>(&self, lwe: &Lwe, rows: &[W], add: impl Fn(W, W, i32) -> W) -> Vec<W> {
         let SwitchParams { dimension, log_base, log2_q, .. } = self.params;
         let (levels, half) = (self.params.levels(), 1i64 << (log_base - 1));
@@ -229,8 +231,10 @@ impl SwitchKey {
         sum
     }
 
-    /// The exponents of a blind rotation, n of the mask and that of the body: the encryption under the short
-    /// key rounded to multiples of `step` below 2d, which `order` is.
+    /// Returns the exponents of a blind rotation, n of the mask and one of the body.
+    ///
+    /// These are the encryption under the short key, rounded to multiples of `step` below `order` =
+    /// 2d.
     pub fn exponents(&self, lwe: &Lwe, order: u32, step: u32) -> Vec<u32> {
         let log2_steps = (order / step).trailing_zeros();
         let dropped = self.params.log2_q - log2_steps;
@@ -247,7 +251,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_mask_of_a_switch_comes_twice() {
+    fn masks_of_a_switch_key_are_distinct() {
         let params = SwitchParams { dimension: 640, log2_q: 15, sigma: 3.19, log_base: 2 };
         let (seed, mut seen) = (Seed([3; 32]), BTreeSet::new());
         for (label, coefficient) in

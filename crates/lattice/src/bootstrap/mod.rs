@@ -1,15 +1,21 @@
-//! From one LWE encryption of an index to what selects a record: Kang and Schild, *Pirouette*, section 3.
+//! Bootstrapping: from an encrypted index to an encrypted selector.
 //!
-//! | module | what | the paper |
+//! One LWE encryption of an index becomes the encryptions that select a record: Kang and Schild,
+//! *Pirouette*, section 3.
+//!
+//! | module | contents | section of the paper |
 //! |---|---|---|
-//! | [`lwe`] | extraction, linear operations, the switch to a short key | 2.4.2, 2.4.3 |
+//! | [`lwe`] | extraction, linear operations, key switching to a short key | 2.4.2, 2.4.3 |
 //! | [`rotation`] | blind rotation | 2.4.2 |
 //! | [`galois`] | automorphisms, traces, expansion | 2.4.2, 2.4.3 |
-//! | [`circuit`] | RLWE′ to RGSW | LWEtoRGSW |
+//! | [`circuit`] | scheme switching from RLWE′ to RGSW | LWEtoRGSW |
 //! | [`digits`] | decomposition into digits and bits | Algorithms 1, 2, 3 |
 //! | [`selector`] | one-hot RLWE′ encryptions | 3.2 |
-//! | [`ring_switch`] | to a smaller ring and modulus | ModSwitch, RingSwitch |
-//! | [`noise`] | what each of them adds | |
+//! | [`ring_switch`] | switching to a smaller ring and modulus | ModSwitch, RingSwitch |
+//! | [`noise`] | noise of each operation | |
+//!
+//! Messages and phases of LWE encryptions are elements of the torus, the reals modulo 1. A *turn*
+//! is 1, the period of the torus and of a blind rotation.
 
 pub mod circuit;
 pub mod digits;

@@ -1,9 +1,12 @@
-//! From the ring of degree d to a smaller one of degree d/f: the coefficients at multiples of f stay
-//! (RingSwitch; Gentry, Halevi, Peikert, Smart, *Field switching in BGV-style homomorphic encryption*).
+//! Ring switching to a smaller degree and modulus.
 //!
-//! With Y = X^f, a·s has at multiples of f the sum of aᵢ(Y)·s_{f−i}(Y)·Y (and a₀·s₀), aᵢ and sᵢ the
-//! coefficients at i modulo f. So an encryption becomes one of rank f in the smaller ring, whose modulus is
-//! changed first, and one key switch for each sᵢ makes it rank one.
+//! From degree d to degree d/f; the coefficients at multiples of f are kept (RingSwitch; Gentry,
+//! Halevi, Peikert, Smart, *Field switching in BGV-style homomorphic encryption*).
+//!
+//! With Y = X^f, the coefficients of a·s at multiples of f are those of a₀·s₀ + Σ
+//! aᵢ(Y)·s_{f−i}(Y)·Y, where aᵢ and sᵢ hold the coefficients at exponents i modulo f. So the
+//! encryption becomes one of rank f in the smaller ring. Its modulus is switched first, and one key
+//! switch for each sᵢ reduces the rank to one.
 
 use papir_ring::{Coefficients, Poly, Ring, Values};
 use rand_core::CryptoRng;
@@ -17,7 +20,8 @@ use crate::rlwe::Rlwe;
 use crate::rows::{Rows, Workspace};
 use crate::secret::SecretKey;
 
-/// The bodies of the keys: from the parts of `source`, the larger key's coefficients, to `target`.
+/// Returns the bodies of the keys, from the parts of `source`, the larger key's coefficients, to
+/// `target`.
 pub fn bodies(
     params: &RlweParams,
     source: &[i32],
@@ -36,19 +40,19 @@ pub fn bodies(
     masks.chunks_exact(gadget.levels()).enumerate().flat_map(of_part).collect()
 }
 
-/// The keys of a switch, and what it switches between.
+/// Keys of a ring switch.
 pub struct RingSwitchKey {
     rows: Rows,
     gadget: Gadget,
 }
 
 impl RingSwitchKey {
-    /// Of these rows.
+    /// Creates keys from their rows.
     pub fn new(rows: Rows, gadget: Gadget) -> Self {
         Self { rows, gadget }
     }
 
-    /// The encryption in the smaller ring, modulo its modulus.
+    /// Switches an encryption to the smaller ring and its modulus.
     pub fn switch(&self, from: &Ring, to: &Ring, rlwe: &Rlwe) -> Rlwe {
         let (a, b) = (from.to_words(&rlwe.a), from.to_words(&rlwe.b));
         let parts = from.degree() / to.degree();
@@ -64,7 +68,7 @@ impl RingSwitchKey {
     }
 }
 
-/// What meets part i of the secret: a part of the mask, times Y unless i is 0.
+/// Returns what multiplies part i of the secret: a part of the mask, times Y unless i is 0.
 fn times_y(ring: &Ring, part: Poly<Coefficients>, i: usize) -> Poly<Coefficients> {
     if i == 0 {
         return part;

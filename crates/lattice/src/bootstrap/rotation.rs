@@ -1,5 +1,7 @@
-//! Blind rotation with binary keys: RLWE(T) to RLWE(T·X^phase), a CMUX gate for each bit of the key
-//! (Chillotti, Gama, Georgieva, Izabachène, *TFHE*, Algorithm 3).
+//! Blind rotation with binary keys.
+//!
+//! RLWE(T) becomes RLWE(T·X^phase) by one CMUX gate for each bit of the key (Chillotti, Gama,
+//! Georgieva, Izabachène, *TFHE*, Algorithm 3).
 
 use papir_kernels::monomial;
 use papir_ring::{Coefficients, Poly, Ring, Values};
@@ -14,11 +16,12 @@ use crate::rlwe::Rlwe;
 use crate::rows::{Rows, Workspace};
 use crate::secret::SecretKey;
 
-/// The bodies of RGSW(bit) for bit `index` of the key.
+/// Returns the bodies of RGSW(bit) for bit `index` of the key.
 pub fn bodies(
     params: &RlweParams,
     secret: &SecretKey,
-    (key, index): (&BinaryKey, usize),
+    key: &BinaryKey,
+    index: usize,
     masks: &[Poly<Values>],
     gadget: &Gadget,
     rng: &mut dyn CryptoRng,
@@ -30,26 +33,27 @@ pub fn bodies(
     rgsw::encrypt(params, secret, masks, &message, gadget, rng)
 }
 
-/// RGSW encryptions of a short key's bits.
+/// RGSW encryptions of the bits of a short key.
 pub struct RotationKey {
     bits: Vec<Rows>,
     gadget: Gadget,
 }
 
 impl RotationKey {
-    /// One RGSW encryption a bit, in order.
+    /// Creates a key from one RGSW encryption for each bit, in order.
     pub fn new(bits: Vec<Rows>, gadget: Gadget) -> Self {
         Self { bits, gadget }
     }
 
-    /// RLWE(T) → RLWE(T·X^(b + Σ aᵢ·zᵢ)) for exponents a₁ … a_n, b below 2d: the phase of an LWE encryption
-    /// under the key's bits z. Exponents are public.
+    /// RLWE(T) → RLWE(T·X^(b + Σ aᵢ·zᵢ)) for exponents a₁ … a_n, b below 2d: the phase of an LWE
+    /// encryption under the key's bits z. The exponents are public.
     pub fn rotate(&self, ring: &Ring, accumulator: &mut Rlwe, exponents: &[u32]) {
         let mut work = Workspace::new(ring, 2 * self.gadget.levels());
         let (mut difference, mut product) = (Rlwe::zero(ring), Rlwe::zero(ring));
         let (mask, body) = exponents.split_at(self.bits.len());
         let rotated = accumulator.clone();
         rotate(ring, &rotated, body[0] as usize, accumulator);
+        // Skipping zero exponents leaks nothing, since exponents are public.
         for (&exponent, bit) in mask.iter().zip(&self.bits).filter(|(exponent, _)| **exponent != 0) {
             rotate(ring, accumulator, exponent as usize, &mut difference);
             ring.sub_assign(&mut difference.a, &accumulator.a);
@@ -60,14 +64,14 @@ impl RotationKey {
     }
 }
 
-/// out = rlwe·X^shift, shift below 2d.
+/// Computes out = rlwe·X^shift for `shift` below 2d.
 pub fn rotate(ring: &Ring, rlwe: &Rlwe, shift: usize, out: &mut Rlwe) {
     for (out, poly) in [(&mut out.a, &rlwe.a), (&mut out.b, &rlwe.b)] {
         rotate_poly(ring, poly, shift, out);
     }
 }
 
-/// out = poly·X^shift, shift below 2d.
+/// Computes out = poly·X^shift for `shift` below 2d.
 pub(super) fn rotate_poly(
     ring: &Ring,
     poly: &Poly<Coefficients>,

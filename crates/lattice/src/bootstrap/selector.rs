@@ -1,5 +1,8 @@
-//! The paper's v-bit selector (section 3.2): from RGSW encryptions of bits RLWE′ encryptions of 2^v one-hot
-//! values, by a tree whose left children are products and whose right ones the rest of their parents.
+//! One-hot selectors from encrypted bits.
+//!
+//! The paper's v-bit selector (section 3.2): RGSW encryptions of bits become RLWE′ encryptions of
+//! 2^v one-hot values, by a binary tree of CMUX gates. The child for a set bit is a product, the
+//! other child is the parent minus that product.
 
 use papir_ring::Ring;
 
@@ -7,9 +10,11 @@ use crate::gadget::Gadget;
 use crate::rlwe::Rlwe;
 use crate::rows::{Rows, Workspace};
 
-/// RLWE′(δᵢ) for i below 2^v: encryptions of δᵢ·gⱼ under `levels`, where the bits of `gates`, the lowest first,
-/// make i. `gadget` is that of the gates. 2^v − 1 products of ℓ external products each.
-pub fn tree(ring: &Ring, (gadget, gates): (&Gadget, &[Rows]), levels: &Gadget) -> Vec<Vec<Rlwe>> {
+/// Returns RLWE′(δᵢ) for i below 2^v: encryptions of δᵢ·gⱼ under `levels`.
+///
+/// The bits of `gates`, lowest first, form the index i with δᵢ = 1; `gadget` is the gadget of the
+/// gates. This takes 2^v − 1 node products of ℓ external products each.
+pub fn tree(ring: &Ring, gadget: &Gadget, gates: &[Rows], levels: &Gadget) -> Vec<Vec<Rlwe>> {
     let mut work = Workspace::new(ring, 2 * gadget.levels());
     let one = |j: usize| {
         let mut row = Rlwe::zero(ring);
@@ -19,14 +24,14 @@ pub fn tree(ring: &Ring, (gadget, gates): (&Gadget, &[Rows]), levels: &Gadget) -
         row
     };
     let mut nodes = vec![(0..levels.levels()).map(one).collect::<Vec<_>>()];
-    // The highest bit first, so that children stand side by side in the order of their numbers.
+    // The highest bit comes first, so that the leaves are in the order of their indices.
     for gate in gates.iter().rev() {
         nodes = nodes.into_iter().flat_map(|node| branch(ring, gadget, gate, node, &mut work)).collect();
     }
     nodes
 }
 
-/// The node's children where the bit is clear, and where it is set.
+/// Returns the node's children for a clear bit and for a set bit.
 fn branch(
     ring: &Ring,
     gadget: &Gadget,

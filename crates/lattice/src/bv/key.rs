@@ -1,4 +1,4 @@
-//! Secrets, encryption and decryption.
+//! BV key generation, encryption and decryption.
 
 use papir_kernels::gadget::to_residues;
 use papir_kernels::pointwise::{self, Modulus};
@@ -15,15 +15,15 @@ pub struct BvKey {
     values: Zeroizing<Vec<u32>>,
 }
 
-/// A decrypted plaintext, and how sure it is.
+/// A decrypted plaintext with the size of its phase.
 pub struct Decrypted {
     /// Coefficients below t.
     pub coefficients: Zeroizing<Vec<u32>>,
-    /// How large the phase became, as a part of the modulus: up to ½, where it wraps around.
+    /// Largest absolute phase as a fraction of the modulus; it wraps around at ½.
     pub largest: f64,
 }
 
-/// The uniform mask a of a ciphertext, as values modulo each prime: the stream of this number.
+/// Expands the uniform mask a of ciphertext `number`, as values modulo each prime.
 pub fn mask(params: &BvParams, seed: &Seed, label: &str, number: u64) -> Vec<u32> {
     let ring = params.ring();
     let mut values = vec![0; ring.len() * ring.degree()];
@@ -35,18 +35,18 @@ pub fn mask(params: &BvParams, seed: &Seed, label: &str, number: u64) -> Vec<u32
 }
 
 impl BvKey {
-    /// A fresh secret.
+    /// Draws a fresh secret.
     pub fn generate(params: &BvParams, rng: &mut dyn CryptoRng) -> Self {
         let mut coefficients = Zeroizing::new(vec![0; params.ring().degree()]);
         sample::ternary(rng, &mut coefficients);
         Self { values: transformed(params, &coefficients) }
     }
 
-    /// The body b of the encryption b + a·Y of a plaintext, coefficients below t, under a mask: values modulo each
-    /// prime.
+    /// Returns the body b of the encryption b + a·Y of a plaintext, as values modulo each prime.
     ///
-    /// b = −a·s + t·e + m′, where m′ is m or m − t, drawn so that its mean is zero: whatever is encrypted, the phase
-    /// b + a·s is a sum of independent numbers with mean zero, and no message makes it large in any slot.
+    /// The message has coefficients below t. b = −a·s + t·e + m′, where m′ is m or m − t, drawn so
+    /// that its mean is zero. Whatever the message, the phase b + a·s is then a sum of independent
+    /// terms with mean zero, and no message makes it large in any slot.
     pub fn encrypt(
         &self,
         params: &BvParams,
@@ -63,12 +63,14 @@ impl BvKey {
             pointwise::mul(&mut product, mask, secret, modulus);
             pointwise::sub_assign(body, &product, modulus);
         }
-        // Published: nothing to erase.
+        // The body is published, so it need not be erased.
         std::mem::take(&mut *body)
     }
 
-    /// What c(Y) = Σ c_l·Y^l modulo the first primes decrypts to. `ciphertext` holds, for each l, coefficients modulo
-    /// each of these primes, of which `lift` leads to t. No branch depends on what is decrypted.
+    /// Decrypts c(Y) = Σ c_l·Y^l modulo the first `kept` primes, by Horner's rule at s.
+    ///
+    /// `ciphertext` holds, for each l, the coefficients modulo each of these primes; `lift` leads
+    /// from them to t. No branch depends on the plaintext.
     pub fn decrypt(&self, params: &BvParams, lift: &Lift, kept: usize, ciphertext: &[u32]) -> Decrypted {
         let (ring, degree) = (params.ring(), params.ring().degree());
         let mut phases = Zeroizing::new(vec![0; kept * degree]);
@@ -95,14 +97,14 @@ impl BvKey {
     }
 }
 
-/// t·e + m′ as small integers.
+/// Returns t·e + m′ as small integers.
 fn phase(params: &BvParams, message: &[u32], rng: &mut dyn CryptoRng) -> Zeroizing<Vec<i32>> {
     let mut phase = Zeroizing::new(vec![0; message.len()]);
     params.error().fill(rng, &mut phase);
     let mut words = Zeroizing::new(vec![0u64; message.len()]);
     rng.fill_bytes(bytemuck::cast_slice_mut(&mut words));
     for ((phase, &message), word) in phase.iter_mut().zip(message).zip(words.iter()) {
-        // Uniform below t, up to 2^-47: below m in m of t cases, in which t is taken off.
+        // Uniform below t up to 2^-47, hence below m in m of t cases; then t is subtracted.
         let uniform = ((u128::from(*word) * u128::from(PLAINTEXT)) >> 64) as u32;
         let taken = (uniform.wrapping_sub(message) >> 31) as i32;
         *phase = (*phase - taken) * PLAINTEXT as i32 + message as i32;
@@ -110,7 +112,7 @@ fn phase(params: &BvParams, message: &[u32], rng: &mut dyn CryptoRng) -> Zeroizi
     phase
 }
 
-/// Small integers as values modulo each prime.
+/// Transforms small integers to values modulo each prime.
 fn transformed(params: &BvParams, coefficients: &[i32]) -> Zeroizing<Vec<u32>> {
     let ring = params.ring();
     let mut values = Zeroizing::new(vec![0; ring.len() * ring.degree()]);
@@ -149,7 +151,7 @@ mod tests {
             Self { params, key, slots: Slots::new(DEGREE).unwrap(), rng }
         }
 
-        /// Body and mask of an encryption of these slots.
+        /// Returns body and mask of an encryption of these slots.
         fn encrypt(&mut self, slots: &[u32], number: u64) -> [Vec<u32>; 2] {
             let mask = mask(&self.params, &Seed([9; 32]), "test", number);
             let mut message = slots.to_vec();
@@ -157,7 +159,7 @@ mod tests {
             [self.key.encrypt(&self.params, &mask, &message, &mut self.rng), mask]
         }
 
-        /// The product of two ciphertexts of two parts each: three parts of coefficients.
+        /// Multiplies two ciphertexts of two parts each; returns three parts in coefficients.
         fn multiply(&self, [b, a]: &[Vec<u32>; 2], [d, c]: &[Vec<u32>; 2]) -> Vec<u32> {
             let product = |pairs: &[(&[u32], &[u32])]| {
                 let mut sum = vec![0; b.len()];
@@ -186,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn products_of_slots_come_back_also_after_switching() {
+    fn products_decrypt_before_and_after_modulus_switching() {
         let mut setting = Setting::new(5);
         let (x, y): (Vec<u32>, Vec<u32>) =
             (0..DEGREE as u32).map(|i| ((i * 1009 + 7) % PLAINTEXT, 65_536 - i * 31)).unzip();
@@ -197,7 +199,8 @@ mod tests {
         let (found, largest) = setting.decrypt(5, &product);
         assert_eq!(found, expected);
         assert!(largest < 1e-9, "{largest}");
-        // To two primes of five: the plaintext is divided by the product of the others.
+        // Switched from five primes to two, the plaintext is divided by the product of the other
+        // three.
         let primes = setting.params.ring().primes();
         let switch = Switch::new(&primes, 2, PLAINTEXT);
         let switched: Vec<u32> = product
@@ -212,13 +215,13 @@ mod tests {
     }
 
     #[test]
-    fn random_residues_are_told_from_ciphertexts() {
+    fn random_residues_are_distinguished_from_ciphertexts() {
         let setting = Setting::new(3);
         let noise = mask(&setting.params, &Seed([1; 32]), "noise", 0);
         assert!(setting.decrypt(3, &noise).1 > Lift::SLACK);
     }
 
-    /// Messages that are large in one slot of the complex embedding are not, once encrypted.
+    /// A message that is large in one slot of the complex embedding does not make the phase large.
     #[test]
     fn no_message_makes_a_phase_large() {
         let mut setting = Setting::new(2);

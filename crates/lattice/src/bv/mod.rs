@@ -1,11 +1,14 @@
-//! The somewhat homomorphic encryption of Brakerski and Vaikuntanathan (*Fully Homomorphic Encryption from
-//! Ring-LWE and Security for Key Dependent Messages*, 2011), whose operations are those of a ring: what
-//! doubly-efficient PIR evaluates polynomials on (Okada, Player, Pohmann, Weinert, section 4.2).
+//! Somewhat homomorphic encryption of Brakerski and Vaikuntanathan.
 //!
-//! A ciphertext is a polynomial c(Y) over `R_Q = Z_Q[X]/(Xⁿ + 1)`; it encrypts m ∈ R_t where c(s) ≡ m modulo t,
-//! c(s) lifted to its shortest representative. Sums and products of ciphertexts are those of polynomials in Y.
+//! From *Fully Homomorphic Encryption from Ring-LWE and Security for Key Dependent Messages*
+//! (2011). Doubly-efficient PIR evaluates polynomials on these ciphertexts (Okada, Player, Pohmann,
+//! Weinert, section 4.2), because its homomorphic operations are those of a ring.
 //!
-//! | verb | function |
+//! A ciphertext is a polynomial c(Y) over `R_Q = Z_Q[X]/(Xⁿ + 1)`. It encrypts m ∈ R_t if c(s) ≡ m
+//! modulo t, with c(s) lifted to its centred representative. Sums and products of ciphertexts are
+//! those of polynomials in Y.
+//!
+//! | operation | item |
 //! |---|---|
 //! | KeyGen | [`key::BvKey::generate`] |
 //! | Enc | [`key::BvKey::encrypt`] |

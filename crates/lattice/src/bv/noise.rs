@@ -1,21 +1,25 @@
-//! Bounds on phases, slot by slot.
+//! Bounds on the phases of BV ciphertexts, slot by slot.
 //!
-//! Under the canonical embedding a product's value in a slot is the product of the values there, and a
-//! coefficient is at most the mean of the absolute values over all slots. The value of a polynomial with independent
-//! coefficients of mean zero and variance V is, in a slot, a sum of n such terms: complex Gaussian with mean square
-//! n·V, independent for different pairs of conjugate slots. Powers of it have heavy tails, of which one slot decides:
-//! a variance and "so many deviations" would be wrong by 2¹⁵ at degree 18. The mean over the slots is bounded
-//! by Markov's inequality for its p-th power, at the best p.
+//! Under the canonical embedding a product's value in a slot is the product of the values there,
+//! and a coefficient is at most the mean of the absolute values over all slots. In a slot, a
+//! polynomial with independent coefficients of mean zero and variance V is a sum of n such terms:
+//! complex Gaussian with mean square n·V, independent for different pairs of conjugate slots.
+//! Powers of it have heavy tails, which a single slot decides: a variance and a number of
+//! deviations would be wrong by 2¹⁵ at degree 18. Instead, the mean over the slots is bounded by
+//! Markov's inequality for its p-th power, at the best p.
 
 use super::params::{PLAINTEXT, SIGMA};
 
-/// Moments that are tried.
+/// Highest moment that is tried.
 const MOST: usize = 16;
 
-/// log₂ of what no coefficient of f(z₁, …, z_m) exceeds, but with probability 2^`failure_log2`: f of total degree
-/// `degree` with coefficients up to `largest`, z phases of encryptions under a ring of degree n.
+/// Returns log₂ of a bound on the coefficients of f(z₁, …, z_m), which fails with probability
+/// 2^`failure_log2`.
+///
+/// f has total degree `degree` and coefficients up to `largest`; the zᵢ are phases of encryptions
+/// in a ring of degree n.
 pub fn evaluation(n: usize, variables: usize, degree: usize, largest: f64, failure_log2: f64) -> f64 {
-    // t·e + m′: the message is a number of mean zero within an interval of length t.
+    // The phase is t·e + m′, with m′ of mean zero in an interval of length t.
     let variance = (SIGMA * SIGMA + 0.25) * f64::from(PLAINTEXT).powi(2);
     let scale = (n as f64 * variance).ln() / 2.0;
     let sum = |p: usize| {
@@ -32,8 +36,10 @@ pub fn evaluation(n: usize, variables: usize, degree: usize, largest: f64, failu
     bound / std::f64::consts::LN_2
 }
 
-/// log₂ of what no coefficient of t·Σ ε_l·s^l, l up to `degree`, exceeds, but with probability 2^`failure_log2`: what
-/// modulus switching adds to a phase, ε uniform up to ½.
+/// Returns log₂ of a bound on the coefficients of t·Σ ε_l·s^l, l up to `degree`, which fails with
+/// probability 2^`failure_log2`.
+///
+/// This is what modulus switching adds to a phase; ε is uniform up to ½.
 pub fn switching(n: usize, degree: usize, failure_log2: f64) -> f64 {
     let secret = (n as f64 * 2.0 / 3.0).ln() / 2.0;
     let sum = |p: usize| {
@@ -48,8 +54,8 @@ pub fn switching(n: usize, degree: usize, failure_log2: f64) -> f64 {
     bound / std::f64::consts::LN_2
 }
 
-/// ln of what the mean of n/2 independent positive numbers exceeds with probability 2^`failure_log2` at most, from
-/// ln of the p-th moment of each.
+/// Returns ln of a bound on the mean of n/2 independent positive numbers, which fails with
+/// probability at most 2^`failure_log2`, from ln of the p-th moment of each.
 fn mean_bound(n: usize, failure_log2: f64, ln_moment: impl Fn(usize) -> f64) -> f64 {
     let slots = (n / 2) as f64;
     let moments: Vec<f64> = (0..=MOST).map(|p| if p == 0 { 0.0 } else { ln_moment(p) }).collect();
@@ -60,11 +66,11 @@ fn mean_bound(n: usize, failure_log2: f64, ln_moment: impl Fn(usize) -> f64) -> 
     (1..=MOST).map(bound).fold(f64::INFINITY, f64::min)
 }
 
-/// ln of the p-th moment of a sum of so many independent numbers, from ln of the moments of each up to the p-th:
-/// p! times the coefficient of u^p in (Σ E(x^k)·u^k/k!)^slots.
+/// Returns ln of the p-th moment of a sum of `slots` independent numbers, from ln of their moments
+/// up to the p-th: p! times the coefficient of u^p in (Σ E(x^k)·u^k/k!)^slots.
 fn ln_moment_of_sum(slots: f64, ln_moments: &[f64]) -> f64 {
     let p = ln_moments.len() - 1;
-    // In units of E(x^p)^(1/p), in which no lower moment exceeds 1.
+    // Moments are in units of E(x^p)^(1/p), so that no lower one exceeds 1 and exp cannot overflow.
     let unit = ln_moments[p] / p as f64;
     let mut factorial = 1.0;
     let mut series = vec![1.0];
@@ -72,7 +78,7 @@ fn ln_moment_of_sum(slots: f64, ln_moments: &[f64]) -> f64 {
         factorial *= k as f64;
         series.push((moment - k as f64 * unit).exp() / factorial);
     }
-    // Powers of a series that begins with 1: Euler's recurrence.
+    // Power of a series that begins with 1, by Euler's recurrence.
     let mut power = vec![1.0];
     for k in 1..=p {
         let term = |i: usize| (slots * i as f64 - (k - i) as f64) * series[i] * power[k - i];
@@ -92,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn gamma_is_the_factorial() {
+    fn gamma_matches_the_factorial() {
         for (s, expected) in
             [(0, 1.0), (2, 1.0), (4, 2.0), (10, 120.0), (1, 0.886_226_925), (3, 1.329_340_388)]
         {
@@ -108,7 +114,7 @@ mod tests {
         assert!((found / (4.0 * 5.0 * 6.0 * 7.0 * 8.0) - 1.0).abs() < 1e-9, "{found}");
     }
 
-    /// The sets of the paper's Table 3: tiny fits its 518 bits, small does not fit its 804.
+    /// Of the paper's Table 3, the set tiny fits its 518 bits; small does not fit its 804.
     #[test]
     fn bounds_of_the_published_sets() {
         let bits = |degree| evaluation(1 << 15, 4, degree, 32_768.0, -41.0) + 1.0;

@@ -1,4 +1,4 @@
-//! Checked parameters.
+//! Checked BV parameters.
 
 use papir_ring::rns::RnsRing;
 use papir_ring::sample::Gaussian;
@@ -6,14 +6,14 @@ use papir_ring::sample::Gaussian;
 use crate::params::ParamsError;
 use crate::security::{self, Row, Secret};
 
-/// The plaintext modulus t: 1 modulo 2n for all degrees to 2¹⁵, so that plaintexts have n slots.
+/// The plaintext modulus t, 1 modulo 2n for all degrees up to 2¹⁵, so that plaintexts have n slots.
 pub const PLAINTEXT: u32 = 65_537;
-/// The largest n whose plaintexts split into n slots.
+/// Largest n whose plaintexts split into n slots.
 pub const MAX_DEGREE: usize = 1 << 15;
-/// Standard deviation of the error. The secret is ternary.
+/// Standard deviation of the error; the secret is ternary.
 pub const SIGMA: f64 = 3.2;
 
-/// The ring, the error's distribution and the row of the security table.
+/// Checked parameters: ring, error distribution and row of the security table.
 #[derive(Clone, Debug)]
 pub struct BvParams {
     ring: RnsRing,
@@ -22,7 +22,7 @@ pub struct BvParams {
 }
 
 impl BvParams {
-    /// Degree n and the primes of Q, held against the security table.
+    /// Checks degree n and the primes of Q against the security table.
     ///
     /// # Errors
     /// [`ParamsError`].
@@ -33,12 +33,13 @@ impl BvParams {
         Ok(params)
     }
 
-    /// The same without asking for security: for tests at small degrees.
+    /// Builds parameters without a security check, for tests at small degrees.
     ///
     /// # Errors
     /// [`ParamsError::Ring`] or [`ParamsError::PlaintextPrime`].
     pub fn insecure(degree: usize, primes: &[u32]) -> Result<Self, ParamsError> {
-        // Errors are multiples of t: modulo t a body would show its mask's secret. Primes may come from a server.
+        // Errors are multiples of t, so modulo t a body would reveal mask times secret. Primes may
+        // come from a server.
         if primes.contains(&PLAINTEXT) {
             return Err(ParamsError::PlaintextPrime(PLAINTEXT));
         }
@@ -51,12 +52,12 @@ impl BvParams {
         &self.ring
     }
 
-    /// The error's distribution.
+    /// Distribution of errors.
     pub(super) fn error(&self) -> &Gaussian {
         &self.error
     }
 
-    /// The row of the security table, `None` for insecure parameters.
+    /// The covering row of the security table; `None` for insecure parameters.
     pub fn security(&self) -> Option<&'static Row> {
         self.security
     }
@@ -70,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_plaintext_modulus_is_no_prime_of_the_ciphertexts() {
+    fn plaintext_modulus_is_refused_as_a_ciphertext_prime() {
         let mut primes = ntt_primes(27, 1 << 12, 3);
         assert_eq!(BvParams::new(1 << 12, &primes).unwrap().security().unwrap().matzov, 128.9);
         primes.push(PLAINTEXT);

@@ -1,5 +1,7 @@
-//! Plaintext slots: `Z_t[X]/(Xⁿ + 1)` is n copies of the field of t elements, so that one ciphertext holds n
-//! messages, and sums and products act on each.
+//! Plaintext slots.
+//!
+//! `Z_t[X]/(Xⁿ + 1)` is n copies of the field of t elements: one ciphertext holds n messages, and
+//! sums and products act on each.
 
 use papir_kernels::ntt::NttTable;
 use papir_ring::prime::primitive_root;
@@ -7,29 +9,29 @@ use papir_ring::ring::RingError;
 
 use super::params::PLAINTEXT;
 
-/// The transform between n slots and the coefficients of a plaintext.
+/// Transform between the n slots and the coefficients of a plaintext.
 #[derive(Clone, Debug)]
 pub struct Slots {
     table: NttTable,
 }
 
 impl Slots {
-    /// For plaintexts of `degree` coefficients.
+    /// Creates the transform for plaintexts of `degree` coefficients.
     ///
     /// # Errors
-    /// [`RingError`] for a degree that is no power of two from 16 to 2¹⁵.
+    /// [`RingError`] unless the degree is a power of two from 16 to 2¹⁵.
     pub fn new(degree: usize) -> Result<Self, RingError> {
         let none = RingError::NoRoot { prime: PLAINTEXT, order: 2 * degree };
         let root = primitive_root(PLAINTEXT, 2 * degree).ok_or(none)?;
         Ok(Self { table: NttTable::new(PLAINTEXT, root, degree)? })
     }
 
-    /// Values below t, one a slot, to coefficients, in place.
+    /// Transforms slot values below t to coefficients, in place.
     pub fn encode(&self, slots: &mut [u32]) {
         self.table.inverse(slots);
     }
 
-    /// Coefficients below t to the values in the slots, in place.
+    /// Transforms coefficients below t to slot values, in place.
     pub fn decode(&self, coefficients: &mut [u32]) {
         self.table.forward(coefficients);
     }

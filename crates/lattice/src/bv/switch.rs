@@ -1,24 +1,27 @@
-//! Modulus switching in residues.
+//! BGV modulus switching in residues.
 
 use papir_kernels::pointwise::{self, Modulus};
 use papir_ring::prime::inverse_mod;
 use papir_ring::rns::product_mod;
 
-/// Modulus switching that leaves a plaintext modulo t alone but for a factor (Brakerski, Gentry, Vaikuntanathan
-/// 2011, in residues): from Q to the product of its first primes, x to (x − t·u)/P with P the product of the
-/// others and u = x/t modulo P, centred. The plaintext is divided by P modulo t; each part's coefficients grow by
-/// t·u/P, at most t/2 and a trifle.
+/// Modulus switching that preserves a plaintext modulo t up to a factor (Brakerski, Gentry,
+/// Vaikuntanathan 2011, in residues).
+///
+/// From Q to the product of its first primes, x becomes (x − t·u)/P with P the product of the other
+/// primes and u = x/t modulo P, centred. The plaintext is divided by P modulo t; the coefficients
+/// of each part grow by t·u/P, slightly above t/2 at most.
 #[derive(Debug, Clone)]
 pub struct Switch {
     kept: Vec<Modulus>,
-    /// Of each dropped prime p: (t·P/p)⁻¹ mod p, 1/p.
+    /// For each dropped prime p: p, (t·P/p)⁻¹ mod p, 1/p.
     dropped: Vec<(Modulus, u32, f64)>,
     /// For each kept prime: P⁻¹, −t/p for each dropped p, t.
     weights: Vec<Vec<u32>>,
 }
 
 impl Switch {
-    /// From all of these primes to the first `kept` of them, for plaintexts modulo `plaintext`.
+    /// Prepares switching from all of these primes to the first `kept`, for plaintexts modulo
+    /// `plaintext`.
     pub fn new(primes: &[u32], kept: usize, plaintext: u32) -> Self {
         let (kept, dropped) = primes.split_at(kept.min(primes.len()));
         let part = |&prime: &u32| {
@@ -43,8 +46,7 @@ impl Switch {
         }
     }
 
-    /// A polynomial of coefficients modulo all primes, switched: `residues` gives those modulo the prime of a
-    /// place.
+    /// Switches a polynomial; `residues(i)` returns its coefficients modulo prime i.
     pub fn apply<'a>(&self, degree: usize, residues: impl Fn(usize) -> &'a [u32]) -> Vec<u32> {
         let kept = self.kept.len();
         let mut rows = vec![0; (self.dropped.len() + 2) * degree];
@@ -56,7 +58,7 @@ impl Switch {
                 *quotient += f64::from(factor) * reciprocal;
             }
         }
-        // A quotient that is rounded to the other side leaves u a trifle above P/2, which does no harm.
+        // A quotient rounded to the wrong side leaves u slightly above P/2, which only adds noise.
         let whole = &mut rows[(self.dropped.len() + 1) * degree..];
         whole.iter_mut().zip(&quotients).for_each(|(whole, quotient)| *whole = (quotient + 0.5) as u32);
         let mut out = vec![0; kept * degree];

@@ -1,4 +1,4 @@
-//! Encryption of a unit vector under the rows of A, n of them by one ring product.
+//! Encryption of unit vectors, n entries for each ring product.
 
 use papir_ring::{Poly, Values};
 use rand_core::CryptoRng;
@@ -7,29 +7,29 @@ use zeroize::Zeroizing;
 
 use super::masks::Masks;
 use super::params::{LOG2_Q, LweParams};
-use super::words::round_fairly;
+use super::words::round_random_ties;
 use crate::security::Secret;
 
 /// A unit vector to encrypt.
 #[derive(Clone, Copy)]
 pub struct UnitVector {
-    /// Where the one is. Secret.
+    /// Position of the one. Secret.
     pub selected: u64,
     /// Its length.
     pub length: usize,
-    /// log₂ of what the one is multiplied by, Δ.
+    /// log₂ of Δ, the value of the one.
     pub log2_delta: u32,
 }
 
 impl LweParams {
-    /// Fresh Gaussian words modulo q.
+    /// Draws Gaussian words modulo q.
     fn noise(&self, rng: &mut dyn CryptoRng, count: usize) -> Zeroizing<Vec<u32>> {
         let mut words = Zeroizing::new(vec![0; count]);
         self.error().fill(rng, bytemuck::cast_slice_mut(words.as_mut_slice()));
         words
     }
 
-    /// A fresh secret s of n words.
+    /// Draws a secret s of n words.
     pub fn key(&self, rng: &mut dyn CryptoRng) -> Zeroizing<Vec<u32>> {
         match self.secret() {
             Secret::Binary => self.bits(rng),
@@ -37,14 +37,15 @@ impl LweParams {
         }
     }
 
-    /// n fresh words, 0 or 1.
+    /// Draws n words, 0 or 1.
     fn bits(&self, rng: &mut dyn CryptoRng) -> Zeroizing<Vec<u32>> {
         let mut bytes = Zeroizing::new(vec![0u8; self.n()]);
         rng.fill_bytes(&mut bytes);
         Zeroizing::new(bytes.iter().map(|byte| u32::from(byte & 1)).collect())
     }
 
-    /// b = A·s + e + Δ·u, rounded fairly to its leading `bits` (1 to 32). Every entry is treated alike.
+    /// Returns b = A·s + e + Δ·u, rounded with random ties to its leading `bits` bits (1 to 32).
+    /// The time does not depend on the unit vector.
     pub fn encrypt(
         &self,
         masks: &Masks,
@@ -54,6 +55,7 @@ impl LweParams {
         rng: &mut dyn CryptoRng,
     ) -> Vec<u32> {
         let degree = self.ring().degree();
+        // Errors are secret: every entry draws one, and every entry is compared with the position.
         let errors = self.noise(rng, unit.length);
         let mut ties = Zeroizing::new(vec![0; unit.length]);
         rng.fill_bytes(&mut ties);
@@ -65,13 +67,13 @@ impl LweParams {
                 let is_selected = ((block * degree + i) as u64).ct_eq(&unit.selected);
                 let selected = u32::conditional_select(&0, &(1 << unit.log2_delta), is_selected);
                 let body = (*product as u32).wrapping_add(*error).wrapping_add(selected);
-                bodies.push(round_fairly(body, LOG2_Q - bits, *tie));
+                bodies.push(round_random_ties(body, LOG2_Q - bits, *tie));
             }
         }
         bodies
     }
 
-    /// s in values, ring element by ring element.
+    /// Returns the ring elements of s in values.
     fn transform(&self, key: &[u32]) -> Zeroizing<Vec<Poly<Values>>> {
         let ring = self.ring();
         let element = |key: &[u32]| {
@@ -82,7 +84,7 @@ impl LweParams {
         Zeroizing::new(key.chunks_exact(ring.degree()).map(element).collect())
     }
 
-    /// Σₖ aₖ·sₖ over the integers, from which s follows; `mask` gives aₖ.
+    /// Returns Σₖ aₖ·sₖ over the integers, which reveals s; `mask` returns aₖ.
     fn inner_products(&self, mask: impl Fn(usize) -> Vec<i32>, key: &[Poly<Values>]) -> Zeroizing<Vec<i64>> {
         let ring = self.ring();
         let mut sum = Zeroizing::new(ring.zero::<Values>());
@@ -106,7 +108,7 @@ mod tests {
 
     const MASKS: Masks = Masks::new(Seed([5; 32]), "test");
 
-    /// What is left of bodies when masks and the unit vector are taken off.
+    /// Returns bodies minus masks times key minus the unit vector.
     fn errors(masks: &Masks, bodies: &[u32], bits: u32, key: &[u32], unit: UnitVector) -> Vec<i32> {
         let mut row = vec![0; key.len()];
         let error = |(i, body): (usize, &u32)| {
@@ -118,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn bodies_encrypt_the_unit_vector_with_small_errors() {
+    fn bodies_encrypt_the_unit_vector_with_bounded_errors() {
         let params = LweParams::new().unwrap();
         let mut rng = ChaCha20Rng::from_seed([1; 32]);
         for (length, selected) in [(1, 0), (1000, 999), (N, 1), (3000, 2047), (3000, 2048), (3000, 5000)] {
@@ -138,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_module_encrypts_under_a_binary_key() {
+    fn module_masks_encrypt_under_a_binary_key() {
         const MODULE: Masks = Masks::module(Seed([6; 32]), "test");
         let params = LweParams::binary().unwrap();
         let mut rng = ChaCha20Rng::from_seed([2; 32]);
@@ -157,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_secret_is_multiplied_exactly() {
+    fn products_with_the_largest_secret_are_exact() {
         let params = LweParams::new().unwrap();
         for value in [255i32, -255] {
             let key = params.transform(&[value as u32; N]);

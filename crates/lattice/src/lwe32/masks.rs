@@ -1,4 +1,4 @@
-//! The matrix A of masks, and products of rows of bytes with it.
+//! The mask matrix A and its products with byte rows.
 
 use std::ops::Deref;
 
@@ -8,12 +8,11 @@ use papir_ring::prg::Seed;
 use papir_ring::{Poly, Ring, Values};
 use rayon::prelude::*;
 
-use super::MAX_BLOCKS;
 use super::matrix::ByteMatrix;
-use super::params::{LweParams, MODULE_DEGREE, MODULE_RANK, N};
+use super::params::{LweParams, MAX_BLOCKS, MODULE_DEGREE, MODULE_RANK, N};
 
-/// A matrix with rows of n words, made of negacyclic blocks of d rows, side by side as many as the rank
-/// says, n = rank·d; each block's ring element is a stream of its own.
+/// The matrix A, made of negacyclic blocks of d rows. A block row has `rank` blocks, n = rank·d
+/// words a row; each block's ring element has its own stream.
 #[derive(Clone, Copy, Debug)]
 pub struct Masks {
     seed: Seed,
@@ -23,17 +22,17 @@ pub struct Masks {
 }
 
 impl Masks {
-    /// The masks under a public seed for [`LweParams::new`]; `label` names the purpose.
+    /// The masks for [`LweParams::new`] under a public seed; `label` is the purpose.
     pub const fn new(seed: Seed, label: &'static str) -> Self {
         Self { seed, label, degree: N, rank: 1 }
     }
 
-    /// The masks under a public seed for [`LweParams::binary`].
+    /// The masks for [`LweParams::binary`] under a public seed; `label` is the purpose.
     pub const fn module(seed: Seed, label: &'static str) -> Self {
         Self { seed, label, degree: MODULE_DEGREE, rank: MODULE_RANK }
     }
 
-    /// The ring element number `k` of block row `i`: d uniform words, centred.
+    /// Returns ring element `k` of block row `i`: d uniform words, centred.
     pub fn block(&self, i: usize, k: usize) -> Vec<i32> {
         let mut words = vec![0; self.degree];
         let stream = self.seed.expand(self.label, (i * self.rank + k) as u64);
@@ -41,15 +40,15 @@ impl Masks {
         words
     }
 
-    /// One row of A, n words.
+    /// Writes one row of A, n words.
     pub fn row(&self, index: usize, out: &mut [u32]) {
         for (k, out) in out.chunks_exact_mut(self.degree).enumerate() {
             self.row_part(index, k, out);
         }
     }
 
-    /// The words of one row in one block: with c = `index` mod d, the ring element's coefficients from c
-    /// down to 0, then those from d − 1 down to c + 1, negated.
+    /// Writes a row's words in one block: with c = `index` mod d, the ring element's coefficients
+    /// from c down to 0, then those from d − 1 down to c + 1, negated.
     fn row_part(&self, index: usize, k: usize, out: &mut [u32]) {
         let block = self.block(index / self.degree, k);
         let (low, high) = block.split_at(index % self.degree + 1);
@@ -61,8 +60,8 @@ impl Masks {
         }
     }
 
-    /// The ring elements of block row `i` at X⁻¹, in values: their coefficients are the block row's first
-    /// row.
+    /// Returns the ring elements of block row `i` at X⁻¹, in values. Their coefficients are the
+    /// first row of the block row.
     fn reflected(&self, ring: &Ring, i: usize) -> Vec<Poly<Values>> {
         let mut row = vec![0i32; self.degree];
         let mut part = |k| {
@@ -73,41 +72,43 @@ impl Masks {
     }
 }
 
-/// A's rows for the columns of a matrix, ready for products with centred bytes.
+/// The rows of A for the columns of a matrix, prepared for products with centred bytes.
 #[derive(Clone)]
 pub struct MaskProducts {
-    /// Block row after block row at X⁻¹, 8 bytes a coefficient.
+    /// Block rows at X⁻¹, 8 bytes a coefficient.
     blocks: Vec<Poly<Values>>,
     /// Σ centre·row over all columns.
     centre: Vec<u32>,
 }
 
 impl MaskProducts {
-    /// For a matrix of so many columns, from whose bytes `centre` is taken off.
+    /// Prepares products with matrices of `columns` columns, from whose bytes `centre` is
+    /// subtracted.
     pub fn new(params: &LweParams, masks: &Masks, columns: usize, centre: u8) -> Self {
         let blocks = (0..columns.div_ceil(params.ring().degree())).into_par_iter();
         let blocks = blocks.flat_map_iter(|i| masks.reflected(params.ring(), i)).collect();
+        // With `centre` still zero, the product of a constant row is the sum to subtract.
         let mut products = Self { blocks, centre: vec![0; params.n()] };
         products.centre = products.of_row(params, &vec![centre; columns]);
         products
     }
 
-    /// Σ (byte − centre)·row of A over a row of as many bytes as there are columns: n words.
+    /// Returns Σ (byte − centre)·row of A, n words, over a row of one byte for each column.
     pub fn of_row(&self, params: &LweParams, bytes: &[u8]) -> Vec<u32> {
         let (mut row, mut sums) = (vec![0; params.n()], Sums::new(params));
         let blocks = self.blocks.chunks(MAX_BLOCKS * params.rank());
         for (bytes, blocks) in bytes.chunks(MAX_BLOCKS * params.ring().degree()).zip(blocks) {
             sums.add_products(bytes, blocks, &mut row);
         }
-        self.take_off_centre(&mut row);
+        self.subtract_centre(&mut row);
         row
     }
 
-    /// [`MaskProducts::of_row`] for every row of a matrix, added to `out`, rows × n words. `advance` is
-    /// told of rows that are done, from any thread.
+    /// Adds [`MaskProducts::of_row`] for each row of a matrix to `out`, rows × n words. `advance`
+    /// is called from any thread with the number of rows just finished.
     ///
     /// # Panics
-    /// When `out` is shorter than the rows.
+    /// If `out` is shorter than rows × n words.
     pub fn add_matrix<T: Deref<Target = [u8]> + Sync>(
         &self,
         params: &LweParams,
@@ -126,7 +127,7 @@ impl MaskProducts {
         );
     }
 
-    /// The rows of one group.
+    /// Adds the products of one row group.
     fn add_group(&self, sums: &mut Sums<'_>, tile: &[u8], columns: usize, rows: &mut [u32]) {
         let (n, degree) = (sums.params.n(), sums.params.ring().degree());
         for (part, blocks) in self.blocks.chunks(MAX_BLOCKS * sums.params.rank()).enumerate() {
@@ -138,15 +139,15 @@ impl MaskProducts {
                 sums.add_products(bytes, blocks, row);
             }
         }
-        rows.chunks_exact_mut(n).for_each(|row| self.take_off_centre(row));
+        rows.chunks_exact_mut(n).for_each(|row| self.subtract_centre(row));
     }
 
-    fn take_off_centre(&self, row: &mut [u32]) {
+    fn subtract_centre(&self, row: &mut [u32]) {
         row.iter_mut().zip(&self.centre).for_each(|(word, centre)| *word = word.wrapping_sub(*centre));
     }
 }
 
-/// Room for sums of products, one for each ring element of a row, modulo both primes.
+/// Accumulators for sums of products, one for each ring element of a row, modulo both primes.
 struct Sums<'a> {
     params: &'a LweParams,
     sums: Vec<u64>,
@@ -158,7 +159,7 @@ impl<'a> Sums<'a> {
         Self { params, sums: vec![0; 2 * params.n()], values: vec![0; 2 * params.ring().degree()] }
     }
 
-    /// Adds bytes times blocks, at most [`MAX_BLOCKS`] rows of them, to a row modulo q.
+    /// Adds bytes times blocks, at most [`MAX_BLOCKS`] block rows, to a row modulo q.
     fn add_products(&mut self, bytes: &[u8], blocks: &[Poly<Values>], row: &mut [u32]) {
         let (degree, rank) = (self.params.ring().degree(), self.params.rank());
         self.sums.fill(0);
@@ -174,7 +175,8 @@ impl<'a> Sums<'a> {
         }
     }
 
-    /// Bytes as a polynomial's values. Bytes are residues as they are, modulo either prime.
+    /// Transforms bytes to values. Bytes are below both primes, so they are residues without a
+    /// reduction.
     fn transform(&mut self, bytes: &[u8]) {
         let ring = self.params.ring();
         let (first, second) = self.values.split_at_mut(ring.degree());
@@ -185,7 +187,7 @@ impl<'a> Sums<'a> {
         ring.table(1).forward(second);
     }
 
-    /// One ring element's sums over the integers.
+    /// Returns one ring element's sums over the integers.
     fn finish(&self, k: usize) -> Vec<i64> {
         let ring = self.params.ring();
         let (mut sum, degree) = (ring.zero::<Values>(), ring.degree());
@@ -207,7 +209,7 @@ mod tests {
 
     const MASKS: Masks = Masks::new(Seed([3; 32]), "test");
 
-    /// Σ (byte − centre)·row of A by the definition.
+    /// Σ (byte − centre)·row of A by definition.
     fn naive(bytes: &[u8], centre: u8) -> Vec<u32> {
         let (mut sum, mut mask) = (vec![0; N], vec![0; N]);
         for (column, &byte) in bytes.iter().enumerate() {
@@ -222,11 +224,11 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_those_of_negacyclic_products() {
+    fn rows_compute_negacyclic_products() {
         let key: Vec<u32> = (0..N as u32).map(|i| i.wrapping_mul(0x9e37_79b9) % 200).collect();
         let (block, mut row) = (MASKS.block(1, 0), vec![0; N]);
         for c in [0, 1, 17, N - 2, N - 1] {
-            // Coefficient c of a·s, by the definition.
+            // Coefficient c of a·s by definition.
             let product = (0..N).fold(0u32, |sum, j| {
                 let (at, sign) = if j <= c { (c - j, 1) } else { (N + c - j, -1i32) };
                 sum.wrapping_add((block[at].wrapping_mul(sign) as u32).wrapping_mul(key[j]))
@@ -252,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn products_are_those_of_the_definition() {
+    fn products_match_the_definition() {
         let params = LweParams::new().unwrap();
         for columns in [1, 7, N - 1, N, N + 1, 2 * N + 30] {
             for centre in [0, 64, 128] {
@@ -267,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn products_with_a_module_are_those_of_the_definition() {
+    fn module_products_match_the_definition() {
         const MODULE: Masks = Masks::module(Seed([4; 32]), "test");
         let params = LweParams::binary().unwrap();
         for columns in [1, MODULE_DEGREE - 1, MODULE_DEGREE, 3 * MODULE_DEGREE + 30, MAX_BLOCKS * 256 + 9] {
@@ -283,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn no_two_parts_of_a_module_are_equal() {
+    fn no_two_blocks_of_a_module_are_equal() {
         const MODULE: Masks = Masks::module(Seed([4; 32]), "test");
         let mut parts: Vec<Vec<i32>> =
             (0..20).flat_map(|i| (0..MODULE_RANK).map(move |k| MODULE.block(i, k))).collect();
@@ -292,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn more_blocks_than_fit_one_sum_are_reduced_in_between() {
+    fn more_blocks_than_one_sum_holds_are_reduced_in_between() {
         let params = LweParams::new().unwrap();
         let columns = (MAX_BLOCKS + 1) * N + 5;
         let products = MaskProducts::new(&params, &MASKS, columns, 128);
@@ -311,7 +313,7 @@ mod tests {
         assert!(out[..N] == row && out[N..] == row);
     }
 
-    /// The largest coefficients there are, of either sign, in as many blocks as are summed.
+    /// The largest coefficients of either sign, in as many blocks as are summed.
     #[test]
     fn the_largest_sums_are_exact() {
         assert_eq!(MAX_BLOCKS, 59);
@@ -329,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn a_matrix_is_multiplied_row_by_row_on_top_of_what_is_there() {
+    fn matrix_products_are_added_to_the_output() {
         let params = LweParams::new().unwrap();
         for (rows, columns) in [(1, 1), (70, 1030), (64, 1024), (129, 13)] {
             let mut tiles = vec![0; matrix_bytes(rows, columns) as usize];

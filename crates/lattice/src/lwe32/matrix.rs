@@ -1,26 +1,28 @@
-//! A matrix of bytes in the row groups of [`papir_kernels::matvec_u8`], times ciphertexts.
+//! Byte matrices in the row groups of [`papir_kernels::matvec_u8`].
 
 use std::ops::Deref;
 
 use papir_kernels::matvec_u8::{self, ROWS};
 use rayon::prelude::*;
 
-/// Columns that lie together in a tile.
+use super::params::N;
+
+/// Columns that are interleaved in a tile.
 const QUAD: usize = 4;
 
-/// Bytes of a matrix of so many rows and columns, both filled up: rows to groups of 64, columns to quads.
+/// Bytes of a matrix, with rows padded to groups of 64 and columns padded to quads.
 pub const fn matrix_bytes(rows: usize, columns: usize) -> u64 {
     rows.next_multiple_of(ROWS) as u64 * columns.next_multiple_of(QUAD) as u64
 }
 
-/// Bytes that products of a matrix with masks transform: each row in whole blocks, and one more block for
-/// the way back.
+/// Bytes that products with masks transform: each row in whole blocks, plus one block for the
+/// inverse transform.
 pub const fn transformed_bytes(rows: usize, columns: usize) -> u64 {
-    let blocks = columns.div_ceil(super::N) as u64 + 1;
-    rows as u64 * blocks * super::N as u64
+    let blocks = columns.div_ceil(N) as u64 + 1;
+    rows as u64 * blocks * N as u64
 }
 
-/// A matrix D of unsigned bytes, whatever holds them. Padding rows and columns are zero.
+/// A matrix D of unsigned bytes in any container. Padding rows and columns are zero.
 #[derive(Clone)]
 pub struct ByteMatrix<T> {
     rows: usize,
@@ -29,10 +31,10 @@ pub struct ByteMatrix<T> {
 }
 
 impl<T: Deref<Target = [u8]> + Sync> ByteMatrix<T> {
-    /// A matrix whose bytes are at hand.
+    /// Creates a matrix from its tiles.
     ///
     /// # Panics
-    /// When the bytes are not [`matrix_bytes`].
+    /// If their length is not [`matrix_bytes`].
     pub fn new(rows: usize, columns: usize, tiles: T) -> Self {
         assert_eq!(
             tiles.len() as u64,
@@ -42,17 +44,17 @@ impl<T: Deref<Target = [u8]> + Sync> ByteMatrix<T> {
         Self { rows, columns, tiles }
     }
 
-    /// The rows.
+    /// Number of rows.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// The columns.
+    /// Number of columns.
     pub fn columns(&self) -> usize {
         self.columns
     }
 
-    /// What holds the bytes, tile after tile.
+    /// The bytes, tile after tile.
     pub fn tiles(&self) -> &T {
         &self.tiles
     }
@@ -62,29 +64,29 @@ impl<T: Deref<Target = [u8]> + Sync> ByteMatrix<T> {
         self.columns.div_ceil(QUAD)
     }
 
-    /// Bytes of a group of rows.
+    /// Bytes of a row group.
     fn group_bytes(&self) -> usize {
         self.quads() * QUAD * ROWS
     }
 
-    /// The tiles of all groups of rows.
+    /// The tiles of all row groups.
     pub(super) fn par_groups(&self) -> impl IndexedParallelIterator<Item = &[u8]> {
         self.tiles.par_chunks(self.group_bytes())
     }
 
-    /// The position of a byte in the tiles.
+    /// Returns the position of a byte in the tiles.
     pub fn position(&self, row: usize, column: usize) -> usize {
         let (group, lane) = (row / ROWS, row % ROWS);
         group * self.group_bytes() + (column / QUAD * ROWS + lane) * QUAD + column % QUAD
     }
 
-    /// A row, byte by byte; `out` is as long as there are columns, or shorter.
+    /// Reads the first bytes of a row, as many as `out` holds.
     pub fn read_row(&self, row: usize, out: &mut [u8]) {
         let tile = &self.tiles[row / ROWS * self.group_bytes()..][..self.group_bytes()];
         matvec_u8::gather_row_block(tile, row % ROWS, 0, out);
     }
 
-    /// A column, byte by byte: as long as the rows with their padding.
+    /// Returns a column, padding rows included.
     pub fn column(&self, column: usize) -> Vec<u8> {
         let groups = self.rows.div_ceil(ROWS);
         let mut bytes = vec![0; groups * ROWS];
@@ -92,8 +94,8 @@ impl<T: Deref<Target = [u8]> + Sync> ByteMatrix<T> {
         bytes
     }
 
-    /// Σ (byte − `centre`)·x of each row with each query, modulo 2^`bits`, in one read of the matrix. A
-    /// query has a value of `bits` bits for each column.
+    /// Returns Σ (byte − `centre`)·x for each query and row, modulo 2^`bits`, in one pass over the
+    /// matrix. A query has a value of `bits` bits for each column.
     pub fn products(&self, queries: &[&[u32]], bits: u32, centre: u8) -> Vec<Vec<u32>> {
         if queries.is_empty() {
             return Vec::new();
@@ -108,8 +110,8 @@ impl<T: Deref<Target = [u8]> + Sync> ByteMatrix<T> {
         queries.iter().enumerate().map(of_query).collect()
     }
 
-    /// The sums of some groups of rows after those of others, in each the sums of one query after those
-    /// of another.
+    /// Returns the sums of each share of row groups; a share holds the sums of all queries, one
+    /// query after another.
     fn pass(&self, planes: &[&[i8]], plane_count: usize) -> Vec<Vec<u32>> {
         let groups = self.rows.div_ceil(ROWS).div_ceil(4 * rayon::current_num_threads());
         let sums_of = |tiles: &[u8]| {
@@ -129,21 +131,23 @@ fn planes(values: &[u32], bits: u32) -> Vec<i8> {
     planes
 }
 
-/// Σ(w − centre)·x from Σw·x.
+/// Returns Σ(w − centre)·x from Σw·x.
 fn centred<'a>(sums: impl Iterator<Item = &'a u32>, query: &[u32], centre: u8) -> Vec<u32> {
     let total = query.iter().fold(0u32, |sum, &x| sum.wrapping_add(x));
     let centre = total.wrapping_mul(centre.into());
     sums.map(|sum| sum.wrapping_sub(centre)).collect()
 }
 
-/// Fills the zeroed tiles of a matrix column by column: `read(c, out)` writes the bytes of column c to the front of
-/// `out`, which is zero and as long as the rows with their padding.
+/// Fills the zeroed tiles of a matrix column by column.
+///
+/// `read(c, out)` writes the bytes of column c to the front of `out`, which is zeroed and as long
+/// as the padded rows.
 ///
 /// # Errors
-/// Those of `read`.
+/// The first error of `read`.
 ///
 /// # Panics
-/// When the tiles are not [`matrix_bytes`].
+/// If the length of the tiles is not [`matrix_bytes`].
 pub fn write_columns<E>(
     tiles: &mut [u8],
     rows: usize,
@@ -185,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_where_they_are_said_to_be() {
+    fn rows_columns_and_positions_agree() {
         let matrix = example(70, 133);
         let mut found = vec![0; 133];
         for row in 0..70 {
@@ -213,14 +217,14 @@ mod tests {
     }
 
     #[test]
-    fn an_error_of_the_source_ends_the_filling() {
+    fn errors_of_the_source_are_returned() {
         let mut tiles = vec![0; matrix_bytes(1, 9) as usize];
         let read = |column, _: &mut [u8]| if column == 6 { Err(column) } else { Ok(()) };
         assert_eq!(write_columns(&mut tiles, 1, 9, read), Err(6));
     }
 
     #[test]
-    fn products_are_those_of_the_definition() {
+    fn products_match_the_definition() {
         let matrix = example(70, 13);
         for bits in [8u32, 20, 24, 27, 32] {
             let mask = u32::MAX >> (32 - bits);
@@ -242,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn transformed_bytes_are_whole_blocks_and_the_way_back() {
+    fn transformed_bytes_count_whole_blocks_and_the_inverse() {
         assert_eq!(transformed_bytes(3, 1), 3 * 2 * 1024);
         assert_eq!(transformed_bytes(5, 1024), 5 * 2 * 1024);
         assert_eq!(transformed_bytes(1, 1025), 3 * 1024);

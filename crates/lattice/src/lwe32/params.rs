@@ -1,4 +1,4 @@
-//! The parameter set, checked, and the tables of its products.
+//! Checked LWE parameters modulo 2³².
 
 use papir_ring::Ring;
 use papir_ring::sample::Gaussian;
@@ -6,24 +6,34 @@ use papir_ring::sample::Gaussian;
 use crate::params::{DEFAULT_PRIMES, ParamsError};
 use crate::security::{self, Row, Secret};
 
-/// The dimension n: a block's rows, and words of a row of A.
+/// The dimension n: rows of a block and words of a row of A.
 pub const N: usize = 1024;
 /// log₂ of the modulus q.
 pub const LOG2_Q: u32 = 32;
-/// The standard deviation of errors and secrets.
+/// Standard deviation of errors and secrets.
 pub const SIGMA: f64 = 11.0;
 
-/// The ring's degree under [`LweParams::binary`].
+/// Ring degree under [`LweParams::binary`].
 pub const MODULE_DEGREE: usize = 256;
-/// The number of ring elements of a key under [`LweParams::binary`].
+/// Ring elements of a key under [`LweParams::binary`].
 pub const MODULE_RANK: usize = 5;
-/// The standard deviation of errors under [`LweParams::binary`].
+/// Standard deviation of errors under [`LweParams::binary`].
 pub const MODULE_SIGMA: f64 = 6.4;
 
-/// A checked set: dimension, secret, error, and the ring of the products.
+/// Largest absolute value of a small coefficient.
+pub const MAX_SMALL: u64 = 255;
+/// Products of small polynomials and masks that are summed before a reduction modulo q.
+pub const MAX_BLOCKS: usize = {
+    let half = DEFAULT_PRIMES[0] as u64 * DEFAULT_PRIMES[1] as u64 / 2;
+    (half / ((N as u64 * MAX_SMALL) << (LOG2_Q - 1))) as usize
+};
+// A 64-bit sum holds 256 products of residues below 2²⁸.
+const _: () = assert!(MAX_BLOCKS >= 1 && MAX_BLOCKS <= 256);
+
+/// Checked parameters: dimension, secret, error, and the ring of the products.
 #[derive(Clone, Debug)]
 pub struct LweParams {
-    /// Two primes, to compute products over the integers.
+    /// Its two primes serve products over the integers.
     ring: Ring,
     rank: usize,
     error: Gaussian,
@@ -31,24 +41,25 @@ pub struct LweParams {
 }
 
 impl LweParams {
-    /// n = 1024 in one ring element, q = 2³², secret drawn like the error, σ = 11: 128.4 bits.
+    /// n = 1024 in one ring element, q = 2³², error-like secret, σ = 11: 128.4 bits.
     ///
     /// # Errors
     /// [`ParamsError`].
     pub fn new() -> Result<Self, ParamsError> {
-        Self::checked((N, 1), Secret::ErrorLike, SIGMA)
+        Self::checked(N, 1, Secret::ErrorLike, SIGMA)
     }
 
-    /// n = 5·256 in a module, q = 2³², binary secret, σ = 6.4: leans on 129.6 bits at n = 1256.
+    /// n = 5·256 in a module, q = 2³², binary secret, σ = 6.4: covered by the row of n = 1256 with
+    /// 129.6 bits.
     ///
     /// # Errors
     /// [`ParamsError`].
     pub fn binary() -> Result<Self, ParamsError> {
-        Self::checked((MODULE_DEGREE, MODULE_RANK), Secret::Binary, MODULE_SIGMA)
+        Self::checked(MODULE_DEGREE, MODULE_RANK, Secret::Binary, MODULE_SIGMA)
     }
 
-    /// Checks a set against the security table and builds the tables.
-    fn checked((degree, rank): (usize, usize), secret: Secret, sigma: f64) -> Result<Self, ParamsError> {
+    /// Checks a set against the security table; n = degree·rank.
+    fn checked(degree: usize, rank: usize, secret: Secret, sigma: f64) -> Result<Self, ParamsError> {
         let security = security::require_128(degree * rank, f64::from(LOG2_Q), secret, sigma)?;
         Ok(Self { ring: Ring::new(degree, DEFAULT_PRIMES)?, rank, error: Gaussian::new(sigma)?, security })
     }
@@ -58,7 +69,7 @@ impl LweParams {
         self.ring.degree() * self.rank
     }
 
-    /// The ring of the products, modulo both primes.
+    /// The ring of the products.
     pub(super) fn ring(&self) -> &Ring {
         &self.ring
     }
@@ -68,18 +79,18 @@ impl LweParams {
         self.rank
     }
 
-    /// The distribution of errors, and of secrets that are drawn like them. No sample exceeds
-    /// [`super::MAX_SMALL`], so that a product of a mask and a secret is exact.
+    /// Distribution of errors and of error-like secrets. No sample exceeds [`MAX_SMALL`], so
+    /// products of masks and secrets are exact.
     pub(super) fn error(&self) -> &Gaussian {
         &self.error
     }
 
-    /// How secrets are drawn.
+    /// Distribution of secrets.
     pub fn secret(&self) -> Secret {
         self.security.secret
     }
 
-    /// The row of the security table.
+    /// The covering row of the security table.
     pub fn security(&self) -> &'static Row {
         self.security
     }
@@ -89,10 +100,9 @@ impl LweParams {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::lwe32::MAX_SMALL;
 
     #[test]
-    fn the_set_is_secure_and_its_samples_are_small() {
+    fn error_like_parameters_are_secure_and_samples_are_small() {
         let params = LweParams::new().unwrap();
         assert!(params.security().matzov >= 128.0);
         assert_eq!((params.security().n, params.security().sigma), (N, SIGMA));
@@ -101,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn the_binary_set_leans_on_a_row_that_it_dominates() {
+    fn binary_parameters_dominate_their_security_row() {
         let params = LweParams::binary().unwrap();
         let row = params.security();
         assert!(row.matzov >= 128.0 && row.secret == Secret::Binary);

@@ -1,30 +1,31 @@
-//! Words modulo q = 2³².
+//! Arithmetic of words modulo q = 2³².
 
-/// Inner product.
+/// Returns the inner product.
 pub fn dot(a: &[u32], b: &[u32]) -> u32 {
     a.iter().zip(b).fold(0, |sum, (a, b)| sum.wrapping_add(a.wrapping_mul(*b)))
 }
 
-/// Adds `factor` · `row`.
+/// Adds `factor` · `row` to `sums`.
 pub fn add_multiple(sums: &mut [u32], row: &[u32], factor: i32) {
     for (sum, &word) in sums.iter_mut().zip(row) {
         *sum = sum.wrapping_add(word.wrapping_mul(factor as u32));
     }
 }
 
-/// Drops low bits (fewer than 32), rounding to nearest modulo q, ties up.
+/// Drops `dropped` low bits (fewer than 32), rounding to nearest modulo q, ties up.
 pub fn round(word: u32, dropped: u32) -> u32 {
     word.wrapping_add((1 << dropped) >> 1) >> dropped
 }
 
-/// As [`round`], but the lowest bit of `tie` says where the middle goes. Without it the rounding errors of
-/// many words would have a mean, which a database of equal words adds up.
-pub fn round_fairly(word: u32, dropped: u32, tie: u8) -> u32 {
+/// [`round`] with ties broken by the lowest bit of `tie`. A fixed direction would give the rounding
+/// errors a nonzero mean, which a database of equal words adds up.
+pub fn round_random_ties(word: u32, dropped: u32, tie: u8) -> u32 {
     let down = u32::from(tie & 1) & u32::from(dropped > 0);
     word.wrapping_add((1 << dropped) >> 1).wrapping_sub(down) >> dropped
 }
 
-/// The nearest multiple of Δ = 2^`log2_delta` (1 to 31) as a factor, and the distance from it.
+/// Decodes to the nearest multiple of Δ = 2^`log2_delta` (1 to 31); returns the factor and the
+/// distance from it.
 pub fn decode(phase: u32, log2_delta: u32) -> (u32, u32) {
     let half = 1u32 << (log2_delta - 1);
     let shifted = phase.wrapping_add(half);
@@ -36,10 +37,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rounding_is_fair() {
+    fn random_ties_round_up_and_down() {
         for word in [0u32, 1, 7, 8, 9, 15, 16, 0x1234_5678, u32::MAX - 8, u32::MAX - 7, u32::MAX] {
-            assert_eq!(round_fairly(word, 0, 1), word);
-            let rounded = [0, 1].map(|tie| round_fairly(word, 4, tie));
+            assert_eq!(round_random_ties(word, 0, 1), word);
+            let rounded = [0, 1].map(|tie| round_random_ties(word, 4, tie));
             let errors = rounded.map(|value| (value << 4).wrapping_sub(word) as i32);
             assert!(errors.iter().all(|error| (-8..=8).contains(error)), "{word}: {errors:?}");
             assert_eq!(rounded[0] == rounded[1], word % 16 != 8, "{word}");
@@ -51,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn decoding_finds_the_factor_and_the_distance() {
+    fn decode_returns_factor_and_distance() {
         for (log2_delta, factor) in [(24, 0u32), (24, 255), (25, 127), (31, 1)] {
             let half = 1u32 << (log2_delta - 1);
             for noise in [0, 1, -1, 77, half as i32 - 1, 1 - half as i32] {

@@ -1,13 +1,15 @@
-//! The masks of LWE encryptions as ring elements: TRANSFORM of Algorithms 1 and 2, line 2.
+//! Masks of LWE encryptions as ring elements.
+//!
+//! This is TRANSFORM of InsPIRe's Algorithms 1 and 2, line 2.
 
 use papir_kernels::pointwise::{self, Modulus};
 use papir_ring::prime::inverse_mod;
 use papir_ring::{Coefficients, Poly, Ring};
 
-/// The masks of n LWE encryptions in the form that packing takes: ãₖ = n⁻¹·Σᵢ aₖ\[i\]·X^{−i} in
-/// coefficients, all residues modulo q₁ first, then modulo q₂.
+/// The masks of n LWE encryptions in packing form: ãₖ = n⁻¹·Σᵢ aₖ\[i\]·X^{−i} in coefficients, all
+/// residues modulo q₁ first, then modulo q₂.
 ///
-/// n is the number that one pack holds: d, or γ for partial packing.
+/// n is the capacity of a pack: d, or γ for partial packing.
 #[derive(Clone, Debug)]
 pub struct LweMasks {
     degree: usize,
@@ -15,11 +17,11 @@ pub struct LweMasks {
 }
 
 impl LweMasks {
-    /// n polynomials of d coefficients, contiguous, for both primes; each vector has n·d residues.
-    /// The factor n⁻¹ is the caller's.
+    /// Creates masks from n contiguous polynomials of d coefficients for each prime: n·d residues
+    /// in each vector. The caller has already applied the factor n⁻¹.
     ///
     /// # Panics
-    /// When n is no power of two from 2 to d, or the vectors differ in length.
+    /// If n is not a power of two from 2 to d, or the vectors differ in length.
     pub fn new(ring: &Ring, residues: [Vec<u32>; 2]) -> Self {
         let degree = ring.degree();
         let count = residues[0].len() / degree;
@@ -30,7 +32,7 @@ impl LweMasks {
         Self { degree, residues }
     }
 
-    /// The masks of some encryptions after those of others, in one pack; n⁻¹ with the n of all is the caller's.
+    /// Concatenates parts into the masks of one pack. The caller has applied n⁻¹ for the total n.
     ///
     /// # Panics
     /// As [`LweMasks::new`].
@@ -42,10 +44,10 @@ impl LweMasks {
         Self::new(ring, residues)
     }
 
-    /// From n mask vectors of d entries below q.
+    /// Creates masks from n mask vectors of d entries below q.
     ///
     /// # Panics
-    /// As [`LweMasks::new`], and when a vector has another length.
+    /// As [`LweMasks::new`], and if a vector has another length.
     pub fn from_vectors(ring: &Ring, vectors: &[Vec<u64>]) -> Self {
         Self::new(ring, ring.primes().map(|prime| transform(prime, ring.degree(), vectors)))
     }
@@ -55,19 +57,19 @@ impl LweMasks {
         self.residues[0].len() / self.degree
     }
 
-    /// ãₖ.
+    /// Returns ãₖ.
     pub fn poly(&self, k: usize) -> Poly<Coefficients> {
         let range = k * self.degree..(k + 1) * self.degree;
         Poly::from_residues(self.residues.each_ref().map(|part| &part[range.clone()]).concat())
     }
 
-    /// The residues modulo q₁ and modulo q₂.
+    /// Returns the residues modulo q₁ and modulo q₂.
     pub fn into_residues(self) -> [Vec<u32>; 2] {
         self.residues
     }
 }
 
-/// n⁻¹·Σᵢ a\[i\]·X^{−i} of all vectors modulo one prime, with X^{−i} = −X^{d−i} for i > 0.
+/// Returns n⁻¹·Σᵢ a\[i\]·X^{−i} for all vectors modulo one prime, with X^{−i} = −X^{d−i} for i > 0.
 fn transform(prime: Modulus, degree: usize, vectors: &[Vec<u64>]) -> Vec<u32> {
     let inverse = inverse_mod(vectors.len() as u64, prime.value().into()) as u32;
     let mut residues = vec![0; vectors.len() * degree];

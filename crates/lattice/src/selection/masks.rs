@@ -1,9 +1,10 @@
-//! H = D·A (InsPIRe, Algorithm 9, line 7; Algorithm 5, lines 7 and 10) in the form that packing takes: ãₖ
-//! of TRANSFORM for every row.
+//! Masks H = D·A of selected columns, in packing form.
 //!
-//! With the masks of LWE encryptions taken d at a time from ring elements aᵢ, row k of H is the
-//! coefficient vector of Σᵢ Dₖ,ᵢ(X)·aᵢ(X⁻¹), where Dₖ,ᵢ holds the row's words in block i. TRANSFORM
-//! reflects it: ãₖ = n⁻¹·Σᵢ Dₖ,ᵢ(X⁻¹)·aᵢ(X). One forward transform a block, one inverse a row.
+//! H appears in InsPIRe's Algorithm 9, line 7, and Algorithm 5, lines 7 and 10; packing needs ãₖ of
+//! TRANSFORM for every row. The masks of LWE encryptions come d at a time from ring elements aᵢ, so
+//! row k of H is the coefficient vector of Σᵢ Dₖ,ᵢ(X)·aᵢ(X⁻¹), where Dₖ,ᵢ holds the row's words in
+//! block i. TRANSFORM reflects it: ãₖ = n⁻¹·Σᵢ Dₖ,ᵢ(X⁻¹)·aᵢ(X). This takes one forward transform
+//! for each row and block, and one inverse transform for each row.
 
 use std::ops::Range;
 
@@ -19,18 +20,18 @@ use crate::lwe::block_mask;
 use crate::packing::LweMasks;
 use crate::params::RlweParams;
 
-/// Products of residues below 2²⁸ that one 64-bit sum takes on top of a reduced residue.
+/// Products of residues below 2²⁸ that a 64-bit sum holds on top of a reduced residue.
 const MAX_PRODUCTS: usize = 255;
 
-/// n⁻¹·aᵢ for all blocks of d columns, n the number of rows that are packed together.
+/// n⁻¹·aᵢ for all blocks of d columns, where n is the number of rows in a pack.
 #[derive(Clone, Debug)]
 pub struct SelectorMasks {
     blocks: Vec<Poly<Values>>,
 }
 
 impl SelectorMasks {
-    /// The masks of a selector of `columns` entries under a public seed and label, for packs of n = `capacity`
-    /// rows; 1 for rows that are not packed.
+    /// Expands the masks of a selector of `columns` entries from a public seed, for packs of n =
+    /// `capacity` rows; `capacity` is 1 for rows that are not packed.
     pub fn new(params: &RlweParams, seed: &Seed, label: &str, columns: usize, capacity: usize) -> Self {
         let ring = params.ring();
         let blocks = (0..columns.div_ceil(ring.degree())).into_par_iter();
@@ -38,15 +39,16 @@ impl SelectorMasks {
         Self { blocks: divided.collect() }
     }
 
-    /// The masks of one pack: ãₖ for the given rows of a matrix with as many columns as the selector.
+    /// Returns the masks of one pack: ãₖ for the given rows of a matrix with the selector's
+    /// columns.
     ///
     /// # Panics
-    /// When the number of rows is none that [`LweMasks`] holds.
+    /// If [`LweMasks`] does not support the number of rows.
     pub fn of_rows(&self, ring: &Ring, matrix: &WordMatrix<'_>, rows: Range<usize>) -> LweMasks {
         let d = ring.degree();
         let mut residues = [vec![0; rows.len() * d], vec![0; rows.len() * d]];
         let [first, second] = &mut residues;
-        // A pack's rows are whole groups, or a part of one.
+        // The rows of a pack are whole row groups, or a part of one.
         let group = rows.len().min(matvec_i16::ROWS);
         let parts = first.par_chunks_exact_mut(group * d).zip(second.par_chunks_exact_mut(group * d));
         parts.enumerate().for_each(|(g, (first, second))| {
@@ -57,20 +59,21 @@ impl SelectorMasks {
         LweMasks::new(ring, residues)
     }
 
-    /// The masks of rows that are at hand as signed words, row by row: [`SelectorMasks::of_rows`] for what is
-    /// made online.
+    /// [`SelectorMasks::of_rows`] for rows of signed words that are made online.
     ///
     /// # Panics
-    /// As [`SelectorMasks::of_rows`], and when the words are not whole rows of `columns`.
+    /// As [`SelectorMasks::of_rows`], and if the words are not whole rows of `columns`.
     pub fn of_words(&self, ring: &Ring, words: &[i16], columns: usize) -> LweMasks {
         LweMasks::new(ring, self.sums_of_words(ring, words, columns))
     }
 
-    /// The same for rows that are not packed, with a capacity of 1: row k is the mask Σᵢ Dₖ,ᵢ(X⁻¹)·aᵢ(X) of
-    /// an RLWE encryption that has in coefficient 0 what the row selects.
+    /// [`SelectorMasks::of_words`] for rows that are not packed, with a capacity of 1.
+    ///
+    /// Row k is the mask Σᵢ Dₖ,ᵢ(X⁻¹)·aᵢ(X) of an RLWE encryption whose coefficient 0 is the
+    /// selected word.
     ///
     /// # Panics
-    /// When the words are not whole rows of `columns`.
+    /// If the words are not whole rows of `columns`.
     pub fn of_single_words(&self, ring: &Ring, words: &[i16], columns: usize) -> Vec<Poly<Coefficients>> {
         let d = ring.degree();
         let [first, second] = self.sums_of_words(ring, words, columns);
@@ -78,7 +81,7 @@ impl SelectorMasks {
         rows.map(|(first, second)| Poly::from_residues([first, second].concat())).collect()
     }
 
-    /// Σᵢ Dₖ,ᵢ(X⁻¹)·maskᵢ for rows of words, in coefficients, modulo both primes.
+    /// Returns Σᵢ Dₖ,ᵢ(X⁻¹)·maskᵢ for rows of words, in coefficients, modulo both primes.
     fn sums_of_words(&self, ring: &Ring, words: &[i16], columns: usize) -> [Vec<u32>; 2] {
         let d = ring.degree();
         let rows = words.len() / columns;
@@ -99,7 +102,7 @@ impl SelectorMasks {
     }
 }
 
-/// a/n.
+/// Returns a/n.
 fn divide(ring: &Ring, a: &Poly<Values>, n: usize) -> Poly<Values> {
     let mut quotient = ring.zero();
     for ((out, part), prime) in quotient.parts_mut().into_iter().zip(a.parts()).zip(ring.primes()) {
@@ -109,7 +112,7 @@ fn divide(ring: &Ring, a: &Poly<Values>, n: usize) -> Poly<Values> {
     quotient
 }
 
-/// Rows of one row group.
+/// Some rows of one row group.
 struct RowGroup<'a> {
     ring: &'a Ring,
     tile: &'a [i16],
@@ -125,7 +128,7 @@ impl<'a> RowGroup<'a> {
         Self { ring, tile, pairs: matrix.pairs(), exceptions: matrix.exceptions_in(&rows), rows }
     }
 
-    /// Σᵢ Dₖ,ᵢ(X⁻¹)·maskᵢ for all rows, in coefficients, modulo both primes.
+    /// Writes Σᵢ Dₖ,ᵢ(X⁻¹)·maskᵢ for all rows, in coefficients, modulo both primes.
     fn masks(&self, masks: &[Poly<Values>], out: [&mut [u32]; 2]) {
         let d = self.ring.degree();
         let mut sums = Sums::new(self.ring, self.rows.len());
@@ -136,7 +139,7 @@ impl<'a> RowGroup<'a> {
             self.read_block(block, &mut words);
             for l in 0..self.rows.len() {
                 reflect(&words[(lane + l) * d..][..d], &mut reflected);
-                self.mend(l, block, &mut reflected);
+                self.restore_exceptions(l, block, &mut reflected);
                 sums.add(l, &reflected, mask);
             }
             sums.end_of_block();
@@ -144,7 +147,7 @@ impl<'a> RowGroup<'a> {
         sums.finish(out);
     }
 
-    /// The words of all 64 rows in one block of d columns; columns beyond the last are zero.
+    /// Reads the words of all 64 rows in one block of d columns; columns beyond the last are zero.
     fn read_block(&self, block: usize, words: &mut [i16]) {
         let d = self.ring.degree();
         let first_pair = block * d / 2;
@@ -153,14 +156,16 @@ impl<'a> RowGroup<'a> {
             matvec_i16::gather_rows(self.tile, first_pair, d, words);
             return;
         }
+        // The last block may be shorter than d: words that are not read must be zero.
         words.fill(0);
         for (l, row) in words.chunks_exact_mut(d).enumerate() {
             matvec_i16::gather_row_block(self.tile, l, first_pair, &mut row[..columns]);
         }
     }
 
-    /// Restores +32768 where the reflected row has −32768 in its place.
-    fn mend(&self, l: usize, block: usize, row: &mut [i32]) {
+    /// Restores +32768 where the matrix stores −32768 for it: in the reflected row, a coefficient
+    /// at c > 0 has its sign changed.
+    fn restore_exceptions(&self, l: usize, block: usize, row: &mut [i32]) {
         let d = self.ring.degree();
         for &[at, column] in self.exceptions {
             let column = column as usize;
@@ -172,7 +177,7 @@ impl<'a> RowGroup<'a> {
     }
 }
 
-/// Sums of products with masks for some rows, modulo both primes.
+/// Sums of products with masks for several rows, modulo both primes.
 struct Sums<'a> {
     ring: &'a Ring,
     sums: [Vec<u64>; 2],
@@ -186,7 +191,7 @@ impl<'a> Sums<'a> {
         Self { ring, sums: [vec![0; rows * d], vec![0; rows * d]], values: vec![0; d], blocks: 0 }
     }
 
-    /// Adds a row's words times the mask of their block; once a row and block.
+    /// Adds a row's words times the mask of their block; called once for each row and block.
     fn add(&mut self, row: usize, words: &[i32], mask: &Poly<Values>) {
         let d = self.ring.degree();
         for (i, sums) in self.sums.iter_mut().enumerate() {
@@ -206,7 +211,7 @@ impl<'a> Sums<'a> {
         }
     }
 
-    /// The coefficients of all rows.
+    /// Writes the coefficients of all rows.
     fn finish(self, out: [&mut [u32]; 2]) {
         for (i, (out, sums)) in out.into_iter().zip(&self.sums).enumerate() {
             pointwise::reduce(out, sums, self.ring.primes()[i]);
@@ -215,7 +220,7 @@ impl<'a> Sums<'a> {
     }
 }
 
-/// The coefficients of D(X⁻¹): X^{−c} = −X^{d−c} for c > 0; words beyond the last are zero.
+/// Writes the coefficients of D(X⁻¹): X^{−c} = −X^{d−c} for c > 0; words beyond the last are zero.
 fn reflect(words: &[i16], row: &mut [i32]) {
     let d = row.len();
     row[0] = i32::from(words[0]);

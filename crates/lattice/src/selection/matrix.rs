@@ -1,21 +1,21 @@
-//! A matrix of 16-bit words in the row groups of [`papir_kernels::matvec_i16`], times encrypted selectors.
+//! Matrices of 16-bit words in the row groups of [`papir_kernels::matvec_i16`].
 
 use std::ops::Range;
 
 use papir_kernels::matvec_i16;
 use rayon::prelude::*;
 
-/// Words of a matrix, stored in whole groups of 64 rows and whole pairs of columns.
+/// Words of a matrix, padded to whole groups of 64 rows and whole pairs of columns.
 pub const fn matrix_words(rows: usize, columns: usize) -> usize {
     group_rows(rows) * 2 * columns.div_ceil(2)
 }
 
-/// Rows that are stored for so many: whole groups.
+/// Number of stored rows: `rows` padded to whole groups.
 pub const fn group_rows(rows: usize) -> usize {
     rows.next_multiple_of(matvec_i16::ROWS)
 }
 
-/// A matrix D of signed words, borrowed.
+/// A borrowed matrix D of signed words.
 #[derive(Clone, Copy, Debug)]
 pub struct WordMatrix<'a> {
     columns: usize,
@@ -24,28 +24,28 @@ pub struct WordMatrix<'a> {
 }
 
 impl<'a> WordMatrix<'a> {
-    /// A matrix of so many columns; padding rows and columns are zero.
+    /// Creates a matrix of `columns` columns; padding rows and columns are zero.
     ///
     /// # Panics
-    /// When `tiles` is not whole row groups.
+    /// If `tiles` is not whole row groups.
     pub fn new(columns: usize, tiles: &'a [i16]) -> Self {
         let group = matrix_words(1, columns);
         assert!(tiles.len().is_multiple_of(group), "{} words in groups of {group}", tiles.len());
         Self { columns, tiles, exceptions: &[] }
     }
 
-    /// The same matrix where some words stand for +32768, which 16 bits do not hold, and are stored as
-    /// −32768: their (row, column), sorted.
+    /// Returns the same matrix with exceptions: the sorted (row, column) of words that stand for
+    /// +32768, which does not fit 16 bits, and are stored as −32768.
     pub fn with_exceptions(self, exceptions: &'a [[u32; 2]]) -> Self {
         Self { exceptions, ..self }
     }
 
-    /// Columns.
+    /// Number of columns.
     pub fn columns(&self) -> usize {
         self.columns
     }
 
-    /// Rows, padding included.
+    /// Number of rows, padding included.
     pub fn rows(&self) -> usize {
         self.tiles.len() / (2 * self.pairs())
     }
@@ -61,14 +61,14 @@ impl<'a> WordMatrix<'a> {
         &self.tiles[group * words..][..words]
     }
 
-    /// The exceptions in some rows.
+    /// The exceptions in these rows.
     pub(super) fn exceptions_in(&self, rows: &Range<usize>) -> &'a [[u32; 2]] {
         let before = |bound: usize| self.exceptions.partition_point(|[row, _]| (*row as usize) < bound);
         &self.exceptions[before(rows.start)..before(rows.end)]
     }
 
-    /// D·b for each selector b of `columns` values modulo 2^bits: a sum modulo 2^bits for each row. The
-    /// selectors share one read of the matrix. No branch depends on them.
+    /// Returns D·b for each selector b of `columns` values modulo 2^bits: for each row a sum modulo
+    /// 2^bits. All selectors share one pass over the matrix. No branch depends on them.
     pub fn select(&self, selectors: &[&[u64]], bits: u32) -> Vec<Vec<u64>> {
         let count = matvec_i16::planes_for_bits(bits);
         let planes: Vec<Vec<i16>> = selectors.par_iter().map(|values| planes(values, bits, count)).collect();
@@ -103,7 +103,8 @@ impl<'a> WordMatrix<'a> {
         (0..planes.len()).map(gather).collect()
     }
 
-    /// Adds 2·32768 times the selector's value for each exception.
+    /// Adds 2·32768 times the selector's value for each exception, since −32768 was multiplied
+    /// instead of +32768.
     fn correct(&self, sums: &mut [u64], selector: &[u64]) {
         for &[row, column] in self.exceptions {
             let sum = &mut sums[row as usize];
@@ -111,7 +112,7 @@ impl<'a> WordMatrix<'a> {
         }
     }
 
-    /// Row groups a thread.
+    /// Row groups for each thread.
     fn share(&self) -> usize {
         (self.rows() / matvec_i16::ROWS).div_ceil(rayon::current_num_threads()).max(1)
     }
@@ -128,16 +129,16 @@ fn planes(values: &[u64], bits: u32, count: usize) -> Vec<i16> {
     planes
 }
 
-/// Where the word of a row and column stands in a matrix of so many columns.
+/// Returns the position of a word in the tiles of a matrix of `columns` columns.
 pub const fn place(columns: usize, row: usize, column: usize) -> usize {
     let group = row / matvec_i16::ROWS * matrix_words(1, columns);
     group + (column / 2 * matvec_i16::ROWS + row % matvec_i16::ROWS) * 2 + column % 2
 }
 
-/// The words of a column, those of padding rows included.
+/// Returns the words of a column, padding rows included.
 ///
 /// # Panics
-/// When the matrix has no such column.
+/// If the matrix has no such column.
 pub fn read_column(tiles: &[i16], columns: usize, column: usize) -> Vec<i16> {
     let groups = tiles.len() / matrix_words(1, columns);
     let mut words = vec![0; groups * matvec_i16::ROWS];
@@ -145,10 +146,11 @@ pub fn read_column(tiles: &[i16], columns: usize, column: usize) -> Vec<i16> {
     words
 }
 
-/// Writes some neighbouring columns from an even one on, each the words of all rows, padding included.
+/// Writes adjacent columns from the even column `first` on. Each has one word for each row, padding
+/// included.
 ///
 /// # Panics
-/// When the columns leave the matrix, or are not as long as its rows are many.
+/// If the columns exceed the matrix or their length differs from its number of rows.
 pub fn write_columns(tiles: &mut [i16], columns: usize, first: usize, words: &[Vec<i16>]) {
     let pairs = columns.div_ceil(2);
     let rows = tiles.len() / (2 * pairs);

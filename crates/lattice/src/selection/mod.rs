@@ -1,17 +1,17 @@
-//! Selecting a column of a matrix of words under LWE, ready for packing.
+//! Selection of a matrix column under LWE, ready for packing.
 //!
-//! The first step of every scheme that packs: the client encrypts the unit vector of a column under
-//! LWE ([`crate::lwe`]), the server multiplies its matrix D with it. That gives an LWE encryption of
-//! each word of the column, body by body; their masks H = D·A are public and made ahead.
+//! This is the first step of every scheme that packs. The client encrypts the unit vector of a
+//! column under LWE ([`crate::lwe`]), and the server multiplies its matrix D by it. The product
+//! holds the body of an LWE encryption of each word of the column. The masks H = D·A are public and
+//! computed offline.
 //!
-//! | what | here |
+//! | contents | module |
 //! |---|---|
-//! | D, and D·b online | [`matrix`] |
-//! | H = D·A in the form that packing takes | [`masks`] |
+//! | D, online products D·b | [`matrix`] |
+//! | H = D·A in the form that packing expects | [`masks`] |
 //!
-//! What is selected is packed by a [`crate::packing::RingPacking`]: offline from
-//! [`SelectorMasks::of_rows`], online from [`WordMatrix::select`] by
-//! [`crate::packing::Bodies::from_sums`].
+//! A [`crate::packing::RingPacking`] packs the result: offline from [`SelectorMasks::of_rows`],
+//! online from [`WordMatrix::select`] by [`crate::packing::Bodies::from_sums`].
 
 pub mod masks;
 pub mod matrix;

@@ -1,4 +1,4 @@
-//! Bootstrapping against the functions of plaintexts that it computes, and its noise against the bound.
+//! Bootstrapping against the plaintext functions it computes, and its noise against the bound.
 
 use papir_lattice::bootstrap::circuit::{self, SquareKey};
 use papir_lattice::bootstrap::digits::Rotator;
@@ -51,7 +51,7 @@ impl Case {
         Gadget::new(self.ring(), params).unwrap()
     }
 
-    /// What the noise is computed for; keys are not rounded here.
+    /// Noise setting of the tests; keys are not rounded here.
     fn setting(&self) -> Setting {
         let modulus = self.ring().modulus() as f64;
         Setting { degree: DEGREE, modulus, secret: 2.0 / 3.0, sigma: 3.19, key_bits: 60 }
@@ -65,7 +65,7 @@ impl Case {
         Rlwe { a: ring.inverse(mask), b: ring.inverse(body) }
     }
 
-    /// The phase less a message, centred.
+    /// Phase minus message, centred.
     fn errors(&self, rlwe: &Rlwe, message: &Poly<Coefficients>) -> Vec<f64> {
         let mut phase = rlwe.phase(self.ring(), &self.secret);
         self.ring().sub_assign(&mut phase, message);
@@ -78,8 +78,8 @@ impl Case {
 
     fn switch_key(&self, short: &BinaryKey) -> SwitchKey {
         let (error, source) = (Gaussian::new(SHORT.sigma).unwrap(), self.secret.coefficients());
-        let bodies = switch_bodies(&SHORT, (&SEED, "switch"), source, short, &error, &mut rng(4));
-        SwitchKey::new(SHORT, (&SEED, "switch"), &bodies)
+        let bodies = switch_bodies(&SHORT, &SEED, "switch", source, short, &error, &mut rng(4));
+        SwitchKey::new(SHORT, &SEED, "switch", &bodies)
     }
 
     fn rotation_key(&self, short: &BinaryKey) -> RotationKey {
@@ -87,7 +87,7 @@ impl Case {
         let rows = 2 * gadget.levels();
         let bit = |i: usize| {
             let masks = masks_from(self.ring(), &SEED, "rotation", i * rows..(i + 1) * rows);
-            let bodies = rotation::bodies(&self.params, &self.secret, (short, i), &masks, &gadget, &mut rng);
+            let bodies = rotation::bodies(&self.params, &self.secret, short, i, &masks, &gadget, &mut rng);
             Rows::new(&masks, &bodies)
         };
         RotationKey::new((0..SHORT.dimension).map(bit).collect(), self.gadget(ROTATION))
@@ -116,7 +116,7 @@ fn variance(errors: &[f64]) -> f64 {
     errors.iter().map(|error| error * error).sum::<f64>() / errors.len() as f64
 }
 
-/// Measured noise is at most a quarter above the bound, and not absurdly below.
+/// Asserts that measured noise is at most a quarter above the bound, and at least an eighth of it.
 #[track_caller]
 fn within(errors: &[f64], bound: f64) {
     let measured = variance(errors);
@@ -129,7 +129,7 @@ fn scattered(ring: &Ring, stream: u64) -> Poly<Coefficients> {
 }
 
 #[test]
-fn products_are_those_of_the_gadget() {
+fn external_product_matches_the_gadget_decomposition() {
     let case = Case::new();
     let (ring, gadget) = (case.ring(), case.gadget(ROTATION));
     let masks = masks_from(ring, &SEED, "rgsw", 0..6);
@@ -169,7 +169,7 @@ fn sums_of_extracted_encryptions_wrap_around() {
 }
 
 #[test]
-fn switches_to_a_short_key_keep_the_phase() {
+fn switching_to_a_short_key_preserves_the_phase() {
     let case = Case::new();
     let (short, order) = (case.short_key(), 2 * DEGREE as u32);
     let key = case.switch_key(&short);
@@ -190,7 +190,7 @@ fn switches_to_a_short_key_keep_the_phase() {
 }
 
 #[test]
-fn rotations_turn_a_table_by_the_phase() {
+fn blind_rotation_multiplies_the_table_by_the_phase_monomial() {
     let case = Case::new();
     let (ring, short) = (case.ring(), case.short_key());
     let key = case.rotation_key(&short);
@@ -212,7 +212,7 @@ fn rotations_turn_a_table_by_the_phase() {
 }
 
 #[test]
-fn traces_and_expansions_separate_coefficients() {
+fn trace_and_expansion_separate_coefficients() {
     let case = Case::new();
     let (ring, keys) = (case.ring(), case.galois_keys());
     let message: Vec<u64> = (0..DEGREE as u64).map(|i| (i * i + 3) << 20).collect();
@@ -223,7 +223,7 @@ fn traces_and_expansions_separate_coefficients() {
         let kept = |i: usize| if i.is_multiple_of(scale) { message[i] * scale as u64 } else { 0 };
         let expected = ring.from_words(&(0..DEGREE).map(kept).collect::<Vec<_>>());
         let errors = case.errors(&traced, &expected);
-        // The fresh error of what stays is multiplied, too.
+        // The fresh error of a kept coefficient is multiplied as well.
         let Traced { kept: bound, energy } = case.setting().trace(FINE, steps);
         let bound = bound + 3.19f64.powi(2) * 4f64.powi(steps as i32);
         if steps > 0 {
@@ -252,7 +252,7 @@ fn traces_and_expansions_separate_coefficients() {
 }
 
 #[test]
-fn switched_gates_choose() {
+fn gates_from_scheme_switching_select() {
     let case = Case::new();
     let (ring, gadget, square) = (case.ring(), case.gadget(FINE), case.square_key());
     for bit in [0, 1] {
@@ -274,7 +274,8 @@ fn switched_gates_choose() {
     }
 }
 
-/// A message of `bits` bits, as an LWE encryption under the ring's key with an error of some 2⁻³⁰ of a turn.
+/// Returns an LWE encryption of a message of `bits` bits under the ring key, with an error of about
+/// 2⁻³⁰ of a turn.
 fn message(case: &Case, value: u64, bits: u32, stream: u64) -> Lwe {
     let mut lwe =
         Lwe::extract(case.ring(), &Rlwe { a: scattered(case.ring(), stream), b: case.ring().zero() }, 0);
@@ -283,32 +284,32 @@ fn message(case: &Case, value: u64, bits: u32, stream: u64) -> Lwe {
     lwe
 }
 
-/// The nearest number of `bits` bits to a phase.
+/// Returns the number of `bits` bits nearest to the phase.
 fn decode(case: &Case, lwe: &Lwe, bits: u32) -> u64 {
     let phase = lwe.phase(case.secret.coefficients());
     phase.wrapping_add(1 << (63 - bits)) >> (64 - bits)
 }
 
 #[test]
-fn digits_and_bits_are_those_of_the_message() {
+fn decomposition_returns_the_digits_and_bits_of_the_message() {
     let (case, short) = (Case::new(), BinaryKey::generate(SHORT.dimension, &mut rng(3)));
     let params = SwitchParams { log2_q: 20, ..SHORT };
     let error = Gaussian::new(params.sigma).unwrap();
     let bodies =
-        switch_bodies(&params, (&SEED, "fine"), case.secret.coefficients(), &short, &error, &mut rng(9));
-    let (switch, rotation) = (SwitchKey::new(params, (&SEED, "fine"), &bodies), case.rotation_key(&short));
+        switch_bodies(&params, &SEED, "fine", case.secret.coefficients(), &short, &error, &mut rng(9));
+    let (switch, rotation) = (SwitchKey::new(params, &SEED, "fine", &bodies), case.rotation_key(&short));
     let rotator = Rotator { ring: case.ring(), switch: &switch, rotation: &rotation };
     let (digits, v) = (3, 3);
     let bits = digits * v;
     for (stream, value) in [0u64, 1, 7, 8, 0o123, 0o400, 0o377, 0o704, 0o777].into_iter().enumerate() {
         let lwe = message(&case, value, bits, 400 + stream as u64);
-        let (left, digit) = rotator.floor(&lwe, (bits, 0), v);
+        let (left, digit) = rotator.floor(&lwe, bits, 0, v);
         assert_eq!(
             (decode(&case, &left, bits), decode(&case, &digit, v)),
             (value & !7, value & 7),
             "{value:o}"
         );
-        let (left, digit) = rotator.floor(&left, (bits, v), v);
+        let (left, digit) = rotator.floor(&left, bits, v, v);
         assert_eq!((decode(&case, &left, bits), decode(&case, &digit, v)), (value & !63, value >> 3 & 7));
         for digit in 0..8 {
             let lwe = message(&case, digit, v, 500 + digit);
@@ -337,10 +338,10 @@ fn selectors_are_one_hot() {
         square.rgsw(ring, rows.collect())
     };
     let gates: Vec<Rows> = (0..3).map(gate).collect();
-    let nodes = selector::tree(ring, (&gadget, &gates), &levels);
+    let nodes = selector::tree(ring, &gadget, &gates, &levels);
     assert_eq!(nodes.len(), 8);
     let fresh = case.setting().scheme_switch(FINE, DEGREE as f64 * 3.19f64.powi(2));
-    // A node is the rest of up to three products.
+    // The noise of a node is that of up to three products.
     let bound = 3.0 * case.setting().gate(FINE, fresh);
     for (i, node) in nodes.iter().enumerate() {
         for (j, row) in node.iter().enumerate() {
@@ -353,7 +354,7 @@ fn selectors_are_one_hot() {
 }
 
 #[test]
-fn smaller_rings_keep_every_other_coefficient() {
+fn ring_switching_keeps_every_other_coefficient() {
     let case = Case::new();
     let literal = Literal { degree: DEGREE / 2, primes: [12_289, 18_433], sigma: 6.4 };
     let small = RlweParams::insecure(literal).unwrap();

@@ -48,7 +48,7 @@ fn noise_is_as_predicted_at_full_parameters() {
 }
 
 #[test]
-fn each_level_has_an_automorphism_and_masks_of_its_own() {
+fn each_level_has_its_own_automorphism_and_masks() {
     let packing = Case::<Cdks>::new(64, 64, APPROXIMATE).packing;
     let exponents: Vec<usize> = packing.setup().switches().iter().map(|switch| switch.exponent).collect();
     assert_eq!(exponents, [3, 5, 9, 17, 33, 65]);
@@ -61,8 +61,8 @@ fn each_level_has_an_automorphism_and_masks_of_its_own() {
 }
 
 #[test]
-fn packs_only_as_many_as_the_degree() {
+fn capacities_other_than_the_degree_are_refused() {
     let params = support::params(64);
     let error = Cdks::new(&params, &support::gadget(&params, EXACT), 16, &SEED).unwrap_err();
-    assert_eq!(error.to_string(), "CDKS: 16 encryptions a pack, expected the degree, 64");
+    assert_eq!(error.to_string(), "CDKS: 16 encryptions in a pack, expected the degree, 64");
 }

@@ -13,7 +13,9 @@ use papir_lattice::{key_switch, lwe, rgsw};
 use papir_ring::prg::Seed;
 use papir_ring::{Coefficients, Poly};
 
-const GADGET: GadgetParams = GadgetParams { levels: 2, log_base: 19, drop: 18 };
+use crate::support::APPROXIMATE;
+
+const GADGET: GadgetParams = APPROXIMATE;
 const SEED: Seed = Seed([9; 32]);
 
 struct Setup {
@@ -36,7 +38,7 @@ impl Setup {
         Setting::error_like(2048, self.params.ring().modulus() as f64, 6.4, 62)
     }
 
-    /// An encryption of `message` under a mask of its own.
+    /// Encrypts `message` under a fresh mask.
     fn encrypt(&mut self, message: &Poly<Coefficients>, index: u64) -> Rlwe {
         let ring = self.params.ring();
         let mask = ring.uniform(&mut SEED.expand("test mask", index));
@@ -60,7 +62,7 @@ impl Setup {
     }
 }
 
-/// Measured against the square root of a predicted variance: no more, and not far less.
+/// Asserts that the measured deviation is at most 1.1 and more than 0.5 times the predicted one.
 fn assert_close(measured: f64, variance: f64) {
     let predicted = variance.sqrt();
     assert!(
@@ -87,7 +89,7 @@ fn secrets_have_the_standard_deviation_sigma() {
 }
 
 #[test]
-fn key_switching_changes_the_key_and_adds_the_predicted_noise() {
+fn key_switching_adds_the_predicted_noise() {
     let mut setup = setup();
     let ring = setup.params.ring().clone();
     let message = setup.message();
@@ -105,7 +107,7 @@ fn key_switching_changes_the_key_and_adds_the_predicted_noise() {
 }
 
 #[test]
-fn external_product_multiplies_by_the_monomial_and_adds_the_predicted_noise() {
+fn external_product_with_a_monomial_adds_the_predicted_noise() {
     let mut setup = setup();
     let ring = setup.params.ring().clone();
     let message = setup.message();
@@ -171,7 +173,7 @@ fn insecure_parameters_are_refused() {
 }
 
 #[test]
-fn failure_falls_with_the_square_of_the_threshold() {
+fn failure_probability_decreases_with_the_square_of_the_threshold() {
     let at = |sigmas: f64| failure_log2(sigmas, 1.0, 2048.0);
     assert!(at(8.6) < -40.0 && at(8.4) > -40.0, "{} {}", at(8.6), at(8.4));
     assert_eq!(at(0.0), 0.0);

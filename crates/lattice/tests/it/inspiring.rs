@@ -8,7 +8,7 @@ use papir_lattice::params::{Literal, RlweParams};
 use papir_reference::inspiring as naive;
 use papir_ring::prg::Seed;
 
-/// For the small ring: q ≈ 2^27.8, three bits dropped.
+/// Gadget of the small ring: q ≈ 2^27.8, three bits dropped.
 const FIVE_DIGITS: GadgetParams = GadgetParams { levels: 5, log_base: 5, drop: 3 };
 
 fn assert_matches_the_sequential_algorithm(ring: Literal, gadget: GadgetParams) {
@@ -54,7 +54,7 @@ fn noise_is_as_predicted_at_full_parameters() {
     support::assert_noise_is_predicted::<Inspiring>(FULL, 2048, APPROXIMATE, 1);
 }
 
-/// Secure as it is: see the row "small packing ring" of the security table.
+/// These parameters are secure: see the row "small packing ring" of the security table.
 #[test]
 fn noise_is_as_predicted_in_the_small_ring() {
     RlweParams::new(SMALL).unwrap();
@@ -62,15 +62,15 @@ fn noise_is_as_predicted_in_the_small_ring() {
 }
 
 #[test]
-fn packs_only_as_many_as_the_degree() {
+fn capacities_other_than_the_degree_are_refused() {
     let params = support::params(64);
     let gadget = support::gadget(&params, APPROXIMATE);
     let error = Inspiring::new(&params, &gadget, 32, &Seed([0; 32])).unwrap_err();
-    assert_eq!(error.to_string(), "InspiRING: 32 encryptions a pack, expected the degree, 64");
+    assert_eq!(error.to_string(), "InspiRING: 32 encryptions in a pack, expected the degree, 64");
 }
 
 #[test]
-fn what_does_not_fit_is_refused() {
+fn wrong_counts_and_slots_are_refused() {
     let case = Case::<Inspiring>::new(64, 64, APPROXIMATE);
     let lwe = || LweMasks::from_vectors(case.ring(), &case.vectors(0));
     let words = case.packing.unit_words();

@@ -1,4 +1,4 @@
-//! Encryption and packing against naive arithmetic, and measured noise against computed.
+//! Integration tests: naive arithmetic, and measured against predicted noise.
 #![allow(clippy::unwrap_used)]
 
 mod bootstrap;

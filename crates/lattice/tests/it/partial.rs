@@ -1,5 +1,4 @@
-//! PartialInspiRING against the sequential Algorithm 2, bit for bit; noise against Theorem 4; keys of
-//! another γ refused.
+//! PartialInspiRING against the sequential Algorithm 2, bit for bit; noise against Theorem 4.
 
 use crate::support::{self, APPROXIMATE, Case, EXACT, FULL, SEED, masks_differ, naive_gadget};
 use papir_lattice::gadget::GadgetParams;
@@ -7,7 +6,7 @@ use papir_lattice::packing::inspiring::{Inspiring, PartialInspiring};
 use papir_lattice::packing::{KeyBodies, PackingError, RingPacking};
 use papir_reference::inspiring as naive;
 
-/// Several packs in one batch, so that those below 64 rows share row groups.
+/// Packs several packs in one batch, so that those of fewer than 64 rows share row groups.
 fn assert_matches_the_sequential_algorithm(degree: usize, gamma: usize, gadget: GadgetParams, packs: usize) {
     let case = Case::<PartialInspiring>::new(degree, gamma, gadget);
     let (w, y) = (case.masks(), case.bodies_of(&case.key()));
@@ -26,7 +25,7 @@ fn assert_matches_the_sequential_algorithm(degree: usize, gamma: usize, gadget: 
 #[test]
 fn equals_the_sequential_algorithm_for_every_gamma() {
     for gamma in [2, 4, 8, 16, 32] {
-        // One more than a row group holds.
+        // One pack more than a row group holds.
         assert_matches_the_sequential_algorithm(64, gamma, APPROXIMATE, 64 / gamma + 1);
     }
 }
@@ -71,8 +70,8 @@ fn a_key_of_another_gamma_is_refused() {
     assert_eq!(large.packing.online_key(&key).unwrap_err(), refused);
     assert_eq!(
         refused.to_string(),
-        "a key of PartialInspiRING of 8 at degree 64 with 1 × 2 ring elements: \
-         expected one of PartialInspiRING of 16 at degree 64 with 1 × 2 ring elements"
+        "packing key for PartialInspiRING of 8 at degree 64 with 1 × 2 ring elements: \
+         expected one for PartialInspiRING of 16 at degree 64 with 1 × 2 ring elements"
     );
     let ready = small.packing.online_key(&key).unwrap();
     assert_eq!(large.packing.pack(&[], &[], &[&ready]).unwrap_err(), refused);
@@ -89,7 +88,7 @@ fn a_full_key_is_refused() {
 }
 
 #[test]
-fn every_gamma_has_masks_of_its_own() {
+fn every_gamma_has_its_own_masks() {
     let gammas = [2, 4, 8, 16, 32];
     let packings = gammas.map(|gamma| Case::<PartialInspiring>::new(64, gamma, APPROXIMATE).packing);
     for (i, first) in packings.iter().enumerate() {
@@ -100,13 +99,13 @@ fn every_gamma_has_masks_of_its_own() {
 }
 
 #[test]
-fn sizes_that_no_automorphisms_pack_are_refused() {
+fn unsupported_capacities_are_refused() {
     let params = support::params(64);
     let gadget = support::gadget(&params, APPROXIMATE);
     for gamma in [0, 1, 3, 48, 64, 128] {
         let error = PartialInspiring::new(&params, &gadget, gamma, &SEED).unwrap_err().to_string();
         let expected =
-            format!("PartialInspiRING: {gamma} encryptions a pack, expected a power of two from 2 to 32");
+            format!("PartialInspiRING: {gamma} encryptions in a pack, expected a power of two from 2 to 32");
         assert_eq!(error, expected);
     }
 }

@@ -1,14 +1,16 @@
-//! Encrypted phases side by side in one ciphertext (ZipPIR, Algorithm 3).
+//! Combination of encrypted phases in one ciphertext (ZipPIR, Algorithm 3).
 
 use crypto_bigint::{BoxedUint, Resize};
 
 use super::layout::Layout;
 use super::lwe::Linear;
+use crate::ciphertext::Ciphertext;
+use crate::error::Result;
 use crate::integer::{from_words, to_words};
-use crate::{Ciphertext, PublicKey, Result};
+use crate::public::PublicKey;
 
-/// Batches of as many products as the layout has slots, each raised to its power of γ, and the forms'
-/// constants added. The batches are combined together.
+/// Combines batches of one product for each slot: raises each product to its power of γ and adds
+/// the constants of the forms. All batches are combined together.
 pub(super) fn combine(
     public: &PublicKey,
     layout: &Layout,
@@ -27,7 +29,7 @@ pub(super) fn combine(
         if factors.is_empty() {
             continue;
         }
-        // The first factors have only ones before them.
+        // Until the first factors, the accumulators are one and need no powers.
         for _ in 0..if is_one { 0 } else { 2 * layout.packing() - 1 } {
             batch.power_vartime(&mut combined, &gamma);
         }
@@ -43,7 +45,7 @@ fn add_constants(public: &PublicKey, sum: &Ciphertext, constants: &[u64]) -> Res
     Ok(public.add_plain(sum, &public.plaintext(constants)?))
 }
 
-/// The constants of forms at their phases' places.
+/// Returns the constants of forms at the positions of their phases.
 fn constants(public: &PublicKey, layout: &Layout, forms: &[Linear]) -> Vec<u64> {
     let words = public.params().plaintext_words();
     let gamma = from_words(&layout.gamma_words());

@@ -1,25 +1,28 @@
 //! Fast compression with an expanded key (ZipPIR, Algorithm 4).
 //!
-//! The expanded key has each encrypted digit of the secret raised to the powers 2^(w·k), so that one window of
-//! w bits of each coefficient, at every place k, is an exponent below 2ʷ over a base of its own. Bases of the
-//! same exponent go into the same bucket (Pippenger's method), and the product of the buckets' powers
-//! Π Bₑ^e takes two multiplications a bucket: e = u·2^(w/2) + v, so it is (Π Rᵤ^u)^(2^(w/2))·Π Cᵥ^v with Rᵤ
-//! and Cᵥ the products of the buckets in rows and columns.
+//! The expanded key has each encrypted digit of the secret raised to the powers 2^(w·k). A window
+//! of w bits of a coefficient, at position k, is then an exponent below 2ʷ over its own base. Bases
+//! with the same exponent are multiplied into the same bucket (Pippenger's method). The product of
+//! the buckets' powers Π Bₑ^e takes two multiplications for each bucket: e = u·2^(w/2) + v, so it
+//! is (Π Rᵤ^u)^(2^(w/2))·Π Cᵥ^v, where Rᵤ and Cᵥ are the products of the buckets in rows and
+//! columns.
 //!
-//! Algorithm 4 is the case w = 1: a multiplication for every second bit of every coefficient. With w = 8
-//! one LWE encryption of 630 coefficients of 64 bits takes 5,400 instead of 20,000, from 5,040 bases.
+//! Algorithm 4 is the case w = 1: a multiplication for every second bit of every coefficient. With
+//! w = 8, one LWE encryption of 630 coefficients of 64 bits takes 5,400 multiplications instead of
+//! 20,000, from 5,040 bases.
 
 use super::combine::combine;
 use super::key::CompressionKey;
 use super::layout::Layout;
 use super::lwe::{Linear, Lwe};
 use crate::batch::Batch;
-use crate::{Ciphertext, Error, Result};
+use crate::ciphertext::Ciphertext;
+use crate::error::{Error, Result};
 
-/// The widest window.
+/// Maximum width of a window.
 const MAXIMUM_WINDOW: u32 = 12;
 
-/// A compression key with powers of its ciphertexts, for coefficients of so many bits.
+/// A compression key with powers of its ciphertexts, for coefficients of limited size.
 pub struct ExpandedKey {
     key: CompressionKey,
     bits: u32,
@@ -34,8 +37,8 @@ fn multiplications(n: usize, bits: u32, window: u32) -> u64 {
 }
 
 impl ExpandedKey {
-    /// Expands a key for encryptions modulo q of at most so many bits, with the window that compresses
-    /// fastest.
+    /// Expands a key for encryptions modulo q of at most `bits` bits, with the fastest window for a
+    /// single encryption.
     ///
     /// # Errors
     /// [`Error::OutOfBounds`] for more than 64 bits.
@@ -44,6 +47,7 @@ impl ExpandedKey {
             return Err(Error::out_of_bounds("bits of the coefficients", bits.into(), "1 to 64"));
         }
         let n = key.ciphertexts().len();
+        // Even widths only, since `weigh` splits a window into halves.
         let windows = (2..=MAXIMUM_WINDOW).step_by(2);
         let window = windows.min_by_key(|&window| multiplications(n, bits, window)).unwrap_or(2);
         let batch = key.public().batch();
@@ -56,17 +60,17 @@ impl ExpandedKey {
         Ok(Self { key, bits, window, powers })
     }
 
-    /// Bytes of the expanded key in memory.
+    /// Memory of the expanded key in bytes.
     pub fn bytes(&self) -> usize {
         8 * self.powers.len()
     }
 
-    /// Compresses encryptions in batches of as many as the layout has slots; by
-    /// [`CompressionKey::compress`] where there are so many that it takes fewer multiplications.
+    /// Compresses encryptions in batches of one for each slot of the layout. Uses
+    /// [`CompressionKey::compress`] if that takes fewer multiplications for their number.
     ///
     /// # Errors
-    /// As [`CompressionKey::compress`], and [`Error::OutOfBounds`] for a larger modulus than the key is
-    /// expanded for.
+    /// As [`CompressionKey::compress`], and [`Error::OutOfBounds`] if q has more bits than the key
+    /// is expanded for.
     pub fn compress(&self, layout: &Layout, encryptions: &[Lwe]) -> Result<Vec<Ciphertext>> {
         self.key.check(layout)?;
         let bits = layout.lwe().modulus_bits();
@@ -83,14 +87,14 @@ impl ExpandedKey {
         combine(self.key.public(), layout, &forms, &products)
     }
 
-    /// Π bᵢ^cᵢ, as an element.
+    /// Returns Π bᵢ^cᵢ as an element.
     fn product(&self, coefficients: &[u64]) -> Vec<u64> {
         let batch = self.key.public().batch();
         let buckets = fill_buckets(batch, &self.powers, &self.indices(coefficients));
         weigh(batch, &buckets, self.window)
     }
 
-    /// For each exponent of a window the bases that it stands over.
+    /// Returns the indices of the bases for each exponent of a window.
     fn indices(&self, coefficients: &[u64]) -> Vec<Vec<u32>> {
         let mask = (1 << self.window) - 1;
         let mut buckets = vec![Vec::new(); 1 << self.window];
@@ -106,8 +110,8 @@ impl ExpandedKey {
     }
 }
 
-/// The product of each bucket's bases: the fullest buckets first, so that those with a next base are always
-/// a run.
+/// Returns the product of each bucket's bases. Buckets are processed in descending order of size,
+/// so that those with a next base are always contiguous.
 fn fill_buckets(batch: &Batch, bases: &[u64], buckets: &[Vec<u32>]) -> Vec<u64> {
     let (kernel, limbs) = (batch.kernel(), batch.limbs());
     let mut order: Vec<usize> = (0..buckets.len()).collect();
@@ -131,7 +135,7 @@ fn fill_buckets(batch: &Batch, bases: &[u64], buckets: &[Vec<u32>]) -> Vec<u64> 
     products
 }
 
-/// Π Bₑ^e for buckets of every e below 2^`window`, an even number of bits.
+/// Returns Π Bₑ^e for buckets of every e below 2^`window`, an even number of bits.
 fn weigh(batch: &Batch, buckets: &[u64], window: u32) -> Vec<u64> {
     let side = 1 << (window / 2);
     let rows = move |line: u32, i: u32| line * side + i;
@@ -142,12 +146,13 @@ fn weigh(batch: &Batch, buckets: &[u64], window: u32) -> Vec<u64> {
             (0..side).map(|line| columns(line, i)).chain((0..side).map(|line| rows(line, i))).collect();
         batch.kernel().multiply_selected(&mut lines, buckets, &indices);
     }
-    // Columns have the low bits of e, rows the high ones.
+    // Columns represent the low bits of e, rows the high bits.
     let bits = bit_products(batch, &lines, window / 2);
     horner(batch, &bits)
 }
 
-/// For each bit of a line's number the product of the lines that have it: of the columns, then of the rows.
+/// Returns, for each bit of a line number, the product of the lines with that bit set: first for
+/// columns, then for rows.
 fn bit_products(batch: &Batch, lines: &[u64], bits: u32) -> Vec<u64> {
     let side = 1u32 << bits;
     let with_bit = |bit: u32| (0..side).filter(move |line| line >> bit & 1 == 1);
@@ -162,7 +167,7 @@ fn bit_products(batch: &Batch, lines: &[u64], bits: u32) -> Vec<u64> {
     products
 }
 
-/// Π xᵢ^(2^i).
+/// Returns Π xᵢ^(2^i).
 fn horner(batch: &Batch, factors: &[u64]) -> Vec<u64> {
     let mut factors = factors.chunks_exact(batch.limbs()).rev();
     let mut product = factors.next().unwrap_or(batch.kernel().one()).to_vec();
@@ -182,7 +187,7 @@ mod tests {
     use crate::compress::{KeyKind, LweParams};
     use crate::{Params, PublicKey, random_ciphertexts};
 
-    /// Of 256 bits, and nobody's.
+    /// A modulus of 256 bits with unknown factors.
     fn public_key() -> PublicKey {
         let modulus = crate::integer::from_words(&[1, 2, 3, 9 << 60]);
         PublicKey::from_checked(Params::insecure(256, 1).unwrap(), modulus).unwrap()
@@ -195,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn buckets_give_the_product_of_powers() {
+    fn buckets_compute_the_product_of_powers() {
         let public = public_key();
         for (n, bits) in [(1, 1), (1, 64), (3, 11), (100, 64), (300, 43), (1000, 12)] {
             let bases = random_ciphertexts(&public, &Seed([1; 32]), "test", 0, n);

@@ -1,35 +1,39 @@
-//! Compression keys, and compression without further preparation.
+//! Compression keys and direct compression.
 
 use rand_core::CryptoRng;
 
 use super::combine::combine;
 use super::layout::Layout;
 use super::lwe::{KeyKind, Linear, Lwe, LweParams};
+use crate::ciphertext::{Ciphertext, Plaintext};
+use crate::error::{Error, Result};
 use crate::products::{Exponents, Plan, Products, Shape};
-use crate::{Ciphertext, Error, Plaintext, PublicKey, Result, SecretKey};
+use crate::public::PublicKey;
+use crate::secret::SecretKey;
 
-/// Bytes of the tables and accumulators that compression may use.
+/// Memory limit of the tables and accumulators of compression, in bytes.
 const MEMORY: usize = 64 << 20;
 
-/// An LWE secret, encrypted entry by entry under a Paillier key (ZipPIR, Algorithm 2): whoever has it
-/// compresses encryptions under that secret, as often as they like.
+/// An LWE secret, encrypted entry by entry under a Paillier key (ZipPIR, Algorithm 2). Its holder
+/// can compress any number of encryptions under that secret.
 ///
-/// A key of small entries serves every modulus q; one of general entries the one that it was made for.
+/// A key with small entries works for every modulus q, a key with general entries only for the
+/// modulus it was made for.
 #[derive(Clone)]
 pub struct CompressionKey {
     public: PublicKey,
     n: usize,
     kind: KeyKind,
-    /// The layout whose packing the ciphertexts have, for a key that was packed.
+    /// The layout of the packed key that this key was unpacked from, if any.
     packing: Option<Layout>,
     ciphertexts: Vec<Ciphertext>,
 }
 
 impl CompressionKey {
-    /// Encrypts an LWE secret, residues modulo q.
+    /// Encrypts an LWE secret, given as residues modulo q.
     ///
     /// # Errors
-    /// [`Error::Length`], [`Error::Residue`] where the secret is not of the kind that `lwe` says.
+    /// [`Error::Length`], [`Error::Residue`] if the secret is not of the kind in `lwe`.
     pub fn generate(
         secret: &SecretKey,
         lwe: &LweParams,
@@ -40,7 +44,8 @@ impl CompressionKey {
         Self::from_ciphertexts(secret.public(), lwe, secret.encrypt_many(&plaintexts, rng)?)
     }
 
-    /// What a key encrypts: for who encrypts it otherwise, by [`SecretKey::offsets`] in half of the bytes.
+    /// Returns the plaintexts of a key, for other methods of encryption such as
+    /// [`SecretKey::offsets`], which takes half the bytes.
     ///
     /// # Errors
     /// As [`CompressionKey::generate`].
@@ -48,7 +53,7 @@ impl CompressionKey {
         lwe.digits(lwe_secret)?.iter().map(|&digit| public.plaintext(&[digit])).collect()
     }
 
-    /// A key from its ciphertexts, as they come from the network.
+    /// Creates a key from received ciphertexts.
     ///
     /// # Errors
     /// [`Error::Length`].
@@ -67,17 +72,17 @@ impl CompressionKey {
         Self { public: public.clone(), n, kind, packing: Some(layout.clone()), ciphertexts }
     }
 
-    /// The ciphertexts, n of them.
+    /// The n ciphertexts.
     pub fn ciphertexts(&self) -> &[Ciphertext] {
         &self.ciphertexts
     }
 
-    /// The key that the secret is encrypted under.
+    /// The public key that the secret is encrypted under.
     pub fn public(&self) -> &PublicKey {
         &self.public
     }
 
-    /// That this key can make what the layout describes.
+    /// Checks that this key fits the layout.
     pub(crate) fn check(&self, layout: &Layout) -> Result<()> {
         let lwe = layout.lwe();
         let (found, expected) = ((lwe.dimension(), lwe.kind()), (self.n, self.kind));
@@ -95,17 +100,18 @@ impl CompressionKey {
         Ok(())
     }
 
-    /// Multiplications that [`CompressionKey::compress`] takes for so many encryptions.
+    /// Multiplications that [`CompressionKey::compress`] takes for `rows` encryptions.
     pub(crate) fn multiplications(&self, layout: &Layout, rows: usize) -> u64 {
         let (columns, bits) = (self.n, layout.lwe().modulus_bits());
         let shape = Shape { rows, columns, bits, element_bytes: 8 * self.public.batch().limbs() };
         Plan::choose(&shape, MEMORY).multiplications(&shape)
     }
 
-    /// Compresses encryptions in batches of as many as the layout has slots (ZipPIR, Algorithms 2 and 3), by
-    /// products of powers.
+    /// Compresses encryptions in batches of one for each slot of the layout (ZipPIR, Algorithms 2
+    /// and 3), by products of powers.
     ///
-    /// [`ExpandedKey`](super::ExpandedKey) is faster for one or a few; this is for tens of encryptions.
+    /// This is the faster method for tens of encryptions; [`ExpandedKey`](super::ExpandedKey) is
+    /// faster for one or a few.
     ///
     /// # Errors
     /// [`Error::Mismatch`] for a layout of other secrets; [`Error::Length`], [`Error::Residue`] for
@@ -122,7 +128,7 @@ impl CompressionKey {
     }
 }
 
-/// The coefficients of linear forms as exponents.
+/// Coefficients of linear forms as exponents.
 struct Coefficients<'a> {
     forms: &'a [Linear],
     columns: usize,

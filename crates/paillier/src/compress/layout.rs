@@ -1,40 +1,43 @@
-//! Where phases stand in a plaintext.
+//! Positions of phases in a plaintext.
 //!
-//! A plaintext is a number in base γ. Each of the compressed encryptions has 2t − 1 digits of it, where t is
-//! how many digits of the secret an encrypted number of the compression key holds (1 unless it is packed),
-//! and its phase is the middle one.
+//! A plaintext is a number in base γ. Each compressed encryption has 2t − 1 of its digits, where t
+//! is the number of the secret's digits in one plaintext of the compression key (1 unless the key
+//! is packed). The phase is the middle digit.
 //!
-//! Over the integers every digit is a sum of at most the terms of a linear form, so from 0 to
-//! V = (q − 1)·(1 + n·D), with D the largest digit of the secret: 1 for binary secrets, 2 for ternary ones
-//! (whose entries are shifted by one), q − 1 for general ones. So:
+//! Over the integers every digit is a sum of at most the terms of a linear form, hence from 0 to V
+//! = (q − 1)·(1 + n·D), where D is the largest digit of the secret: 1 for binary secrets, 2 for
+//! ternary ones (whose entries are shifted by one), q − 1 for general ones. There are two scales:
 //!
-//! - **Separate.** γ = q·(1 + n·D) or the power of two above it, more than V. No digit reaches the next, and
-//!   the plaintext is at most V·(γ^P − 1)/(γ − 1), P the number of digits, which must be below mˢ. The phase is
-//!   the digit modulo q, exactly.
-//! - **Overlapping** (ZipPIR, 3.3.3). γ = q for small secrets, q² for general ones. What is below a digit adds
-//!   the *spill* ⌊Σᵢ vᵢ·γ^(i−j)⌋, i < j, which is below V/(γ − 1): at most n·D for small secrets, at most n − 1
-//!   for general ones, for V/(q² − 1) = (1 + n(q − 1))/(q + 1) < n. What is above a digit vanishes
-//!   modulo q, a divisor of γ. The highest digit needs its V: V·(γ^P − 1)/(γ − 1) < mˢ. Half the largest spill
-//!   S is taken off again, so a phase is off by at most ⌈S/2⌉, and messages of scale Δ decode while
-//!   e − ⌊S/2⌋ ≥ −Δ/2 and e + ⌈S/2⌉ < Δ/2; |e| < Δ/4 does where S ≤ Δ/2.
+//! - **Separate.** γ = q·(1 + n·D) or the next power of two, which is more than V. No digit carries
+//!   into the next. With P digits the plaintext is at most V·(γ^P − 1)/(γ − 1), which must be below
+//!   mˢ. The phase is exactly the digit modulo q.
+//! - **Overlapping** (ZipPIR, 3.3.3). γ = q for small secrets, q² for general ones. The lower
+//!   digits add the *spill* ⌊Σᵢ vᵢ·γ^(i−j)⌋, i < j, to digit j. It is below V/(γ − 1): at most n·D
+//!   for small secrets, at most n − 1 for general ones, since V/(q² − 1) = (1 + n(q − 1))/(q + 1) <
+//!   n. The higher digits vanish modulo q, a divisor of γ. The highest digit needs room for V:
+//!   V·(γ^P − 1)/(γ − 1) < mˢ. Half the largest spill S is subtracted from each digit, so a phase
+//!   is off by at most ⌈S/2⌉. Messages of scale Δ decode while e − ⌊S/2⌋ ≥ −Δ/2 and e + ⌈S/2⌉ <
+//!   Δ/2, hence for |e| < Δ/4 if S ≤ Δ/2.
 
 use crypto_bigint::{BoxedUint, ConcatenatingMul, NonZero};
 use zeroize::Zeroizing;
 
 use super::lwe::LweParams;
+use crate::ciphertext::Plaintext;
+use crate::error::{Error, Result};
 use crate::integer::{from_words, to_words};
-use crate::{Error, Plaintext, PublicKey, Result};
+use crate::public::PublicKey;
 
-/// How close digits stand.
+/// Spacing of the digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
     /// γ = q·(1 + n·D): exact phases.
     Separate,
-    /// γ = q or q²: more phases in a ciphertext, each off by a little.
+    /// γ = q or q²: more phases in a ciphertext, with small errors.
     Overlapping,
 }
 
-/// Where the phases of LWE encryptions stand in the plaintexts of one key size.
+/// Positions of the phases of LWE encryptions in plaintexts of one key size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     lwe: LweParams,
@@ -47,7 +50,7 @@ pub struct Layout {
     spill: u64,
 }
 
-/// Base γ of the digits.
+/// Returns the base γ of the digits.
 fn gamma(lwe: &LweParams, scale: Scale) -> BoxedUint {
     let q = BoxedUint::from(lwe.modulus());
     match (scale, lwe.bound()) {
@@ -62,8 +65,9 @@ fn non_zero(number: BoxedUint) -> Result<NonZero<BoxedUint>> {
     NonZero::new(number).into_option().ok_or_else(zero)
 }
 
-/// γ, and how many digits fit below mˢ. A power of two takes fewer multiplications than other numbers of its
-/// size, so a separate γ is rounded up to one where that costs no digit.
+/// Returns γ and the number of digits that fit below mˢ. A power of two takes fewer multiplications
+/// than other numbers of its size, so γ for separate digits is rounded up to one if that costs no
+/// digit.
 fn base(modulus: &BoxedUint, lwe: &LweParams, scale: Scale) -> Result<(NonZero<BoxedUint>, usize)> {
     let gamma = non_zero(gamma(lwe, scale))?;
     let largest = lwe.largest_value();
@@ -77,8 +81,10 @@ fn base(modulus: &BoxedUint, lwe: &LweParams, scale: Scale) -> Result<(NonZero<B
     Ok((gamma, digits))
 }
 
-/// How many digits of base γ and value at most V fit below mˢ: the most P with V·(γ^P − 1)/(γ − 1) < mˢ.
+/// Returns how many digits of base γ and value at most V fit below mˢ: the largest P with V·(γ^P −
+/// 1)/(γ − 1) < mˢ.
 fn digits_below(modulus: &BoxedUint, largest: &BoxedUint, gamma: &NonZero<BoxedUint>) -> usize {
+    // Room for one more digit than fits: γ and V are below 2¹⁵⁰.
     let bits = modulus.bits_precision() + 512;
     let widen = |number: &BoxedUint| crypto_bigint::Resize::resize_unchecked(number.clone(), bits);
     let (modulus, largest) = (widen(modulus), widen(largest));
@@ -94,19 +100,19 @@ fn digits_below(modulus: &BoxedUint, largest: &BoxedUint, gamma: &NonZero<BoxedU
 }
 
 impl Layout {
-    /// As many phases as fit, the secret not packed.
+    /// Creates a layout for an unpacked key, with as many phases as fit.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] where not one fits.
+    /// [`Error::OutOfBounds`] if no phase fits.
     pub fn new(public: &PublicKey, lwe: LweParams, scale: Scale) -> Result<Self> {
         Self::packed(public, lwe, scale, 1)
     }
 
-    /// With `packing` digits of the secret in each number of the compression key: the key is so many times
-    /// smaller, and 2·`packing` − 1 times fewer phases fit.
+    /// Creates a layout for a key with `packing` digits of the secret in each plaintext: the key is
+    /// `packing` times smaller, and 2·`packing` − 1 times fewer phases fit.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] where not one fits.
+    /// [`Error::OutOfBounds`] if no phase fits.
     pub fn packed(public: &PublicKey, lwe: LweParams, scale: Scale, packing: usize) -> Result<Self> {
         let modulus = non_zero(lwe.modulus().into())?;
         let largest = lwe.largest_value();
@@ -124,14 +130,14 @@ impl Layout {
         Ok(Self { lwe, scale, packing, gamma, modulus, slots, spill })
     }
 
-    /// With so few phases to a ciphertext, where fewer than fit are wanted.
+    /// Limits the number of phases in a ciphertext to `slots`.
     #[must_use]
     pub fn with_at_most(mut self, slots: usize) -> Self {
         self.slots = self.slots.min(slots.max(1));
         self
     }
 
-    /// The most digits of the secret that a number of the compression key can hold.
+    /// Returns the maximum packing: digits of the secret in one plaintext of the compression key.
     ///
     /// # Errors
     /// As [`Layout::new`].
@@ -139,32 +145,32 @@ impl Layout {
         Ok(Self::new(public, lwe, scale)?.slots.div_ceil(2))
     }
 
-    /// What is compressed.
+    /// The LWE encryptions that are compressed.
     pub fn lwe(&self) -> &LweParams {
         &self.lwe
     }
 
-    /// How close digits stand.
+    /// Spacing of the digits.
     pub fn scale(&self) -> Scale {
         self.scale
     }
 
-    /// t, digits of the secret in each number of the compression key.
+    /// t, the digits of the secret in each plaintext of the compression key.
     pub fn packing(&self) -> usize {
         self.packing
     }
 
-    /// Phases of a ciphertext.
+    /// Phases in a ciphertext.
     pub fn slots(&self) -> usize {
         self.slots
     }
 
-    /// Ciphertexts for so many phases.
+    /// Number of ciphertexts for `phases` phases.
     pub fn ciphertexts(&self, phases: usize) -> usize {
         phases.div_ceil(self.slots)
     }
 
-    /// How far a phase is off at most, in units of 1/q: ⌈S/2⌉.
+    /// Maximum error of a phase in units of 1/q: ⌈S/2⌉.
     pub fn phase_error(&self) -> u64 {
         self.spill.div_ceil(2)
     }
@@ -174,15 +180,16 @@ impl Layout {
         to_words(self.gamma.as_ref(), self.gamma.bits_precision().div_ceil(64) as usize)
     }
 
-    /// The phases modulo q in a plaintext, `count` of them, lowest first; at most as many as there are slots.
+    /// Returns the lowest `count` phases modulo q in a plaintext, lowest first; at most one for
+    /// each slot.
     ///
-    /// In the same time whatever the plaintext.
+    /// Takes the same time for all plaintexts.
     pub fn phases(&self, plaintext: &Plaintext, count: usize) -> Zeroizing<Vec<u64>> {
         let mut rest = Zeroizing::new(from_words(plaintext.words()));
         let mut phases = Zeroizing::new(Vec::with_capacity(count.min(self.slots)));
         for _ in 0..count.min(self.slots) {
             for position in 0..2 * self.packing - 1 {
-                // The divisor is public: `vartime` is in it alone.
+                // The time of `vartime` depends on the divisor only, which is public.
                 let (quotient, digit) = rest.div_rem_vartime(&self.gamma);
                 rest = Zeroizing::new(quotient);
                 let digit = Zeroizing::new(digit);
@@ -194,18 +201,18 @@ impl Layout {
         phases
     }
 
-    /// A digit modulo q, less half the largest spill.
+    /// Returns a digit modulo q minus half the largest spill.
     fn phase(&self, digit: &BoxedUint) -> u64 {
         let residue = Zeroizing::new(digit.rem_vartime(&self.modulus));
         let shift = u128::from(self.spill / 2) % self.lwe.modulus();
-        // Without a branch: q ≤ 2⁶⁴.
+        // q ≤ 2⁶⁴, so one word suffices; the reduction has no branch.
         let residue = Zeroizing::new(to_words(&residue, 1));
         let sum = u128::from(residue[0]) + self.lwe.modulus() - shift;
         (sum - u128::from(sum >= self.lwe.modulus()) * self.lwe.modulus()) as u64
     }
 }
 
-/// ⌈V/(γ − 1)⌉ − 1: the largest number below V/(γ − 1).
+/// Returns ⌈V/(γ − 1)⌉ − 1, the largest integer below V/(γ − 1).
 fn largest_spill(largest: &BoxedUint, gamma: &NonZero<BoxedUint>) -> u64 {
     let one = BoxedUint::one_with_precision(gamma.bits_precision());
     let below = largest.wrapping_sub(BoxedUint::one());
@@ -220,7 +227,7 @@ mod tests {
     use crate::Params;
     use crate::compress::KeyKind;
 
-    /// A key whose modulus is about the least of its size, 9/16·2³⁰⁷².
+    /// A key whose modulus is about the smallest of its size, 9/16·2³⁰⁷².
     fn smallest_key() -> PublicKey {
         let mut words = vec![0; 48];
         (words[0], words[47]) = (1, 9 << 60);
@@ -233,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ciphertext_of_3072_bits_holds_what_its_bits_allow() {
+    fn slots_of_a_3072_bit_plaintext() {
         let (separate, overlapping) = (Scale::Separate, Scale::Overlapping);
         assert_eq!(slots(630, 64, KeyKind::Binary, separate), 41, "73.3 bits each");
         assert_eq!(slots(630, 64, KeyKind::Ternary, separate), 41, "74.3 bits each");
@@ -245,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn many_phases_take_several_ciphertexts() {
+    fn many_phases_need_several_ciphertexts() {
         let lwe = LweParams::new(630, 1 << 64, KeyKind::Binary).unwrap();
         let layout = Layout::new(&smallest_key(), lwe, Scale::Separate).unwrap();
         assert_eq!([1, 41, 42, 256].map(|count| layout.ciphertexts(count)), [1, 1, 2, 7]);
@@ -253,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn spills_are_those_of_the_module_comment() {
+    fn spills_match_the_module_documentation() {
         let spill = |n, q, kind| {
             let lwe = LweParams::new(n, q, kind).unwrap();
             Layout::new(&smallest_key(), lwe, Scale::Overlapping).unwrap().spill

@@ -1,19 +1,19 @@
-//! What is compressed: LWE encryptions, and coefficients of RLWE encryptions.
+//! LWE encryptions and RLWE coefficients.
 //!
 //! An encryption under the secret s is (a, b) with phase b − ⟨a, s⟩ modulo q.
 
 use crypto_bigint::{BoxedUint, ConcatenatingMul, NonZero, U128};
 use zeroize::Zeroizing;
 
+use crate::error::{Error, Result};
 use crate::integer::to_words;
-use crate::{Error, Result};
 
-/// The most entries of a secret.
+/// Maximum number of entries of a secret.
 const MAXIMUM_N: usize = 1 << 20;
-/// The largest bound of a secret's entries that is called small.
+/// Maximum bound on the entries of a small secret.
 const MAXIMUM_BOUND: u32 = 1 << 20;
 
-/// What the entries of an LWE secret are.
+/// Range of an LWE secret's entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyKind {
     /// 0 or 1.
@@ -35,9 +35,10 @@ pub struct LweParams {
 }
 
 impl LweParams {
-    /// n from 1 to 2²⁰, q from 2 to 2⁶⁴, and larger than twice the bound of the secret's entries.
+    /// Parameters with n from 1 to 2²⁰ and q from 2 to 2⁶⁴; q must exceed twice the bound of the
+    /// secret's entries.
     ///
-    /// These are encryptions of somebody else's: whether they are secure is not looked at.
+    /// Security is not checked: the encryptions belong to another scheme.
     ///
     /// # Errors
     /// [`Error::OutOfBounds`].
@@ -72,7 +73,7 @@ impl LweParams {
         self.q
     }
 
-    /// The kind of secret.
+    /// Kind of the secret.
     pub fn kind(&self) -> KeyKind {
         self.kind
     }
@@ -82,7 +83,7 @@ impl LweParams {
         128 - (self.q - 1).leading_zeros()
     }
 
-    /// The largest absolute value of a secret's entries, where it is small.
+    /// Largest absolute value of a secret's entries; `None` for general secrets.
     pub fn bound(&self) -> Option<u64> {
         match self.kind {
             KeyKind::Binary | KeyKind::Ternary => Some(1),
@@ -91,7 +92,7 @@ impl LweParams {
         }
     }
 
-    /// What is added to a secret's entries before they are encrypted, to make them digits from 0 on.
+    /// Offset that makes a secret's entries nonnegative digits.
     pub(crate) fn shift(&self) -> u64 {
         match self.kind {
             KeyKind::Binary | KeyKind::General => 0,
@@ -120,17 +121,17 @@ impl LweParams {
         BoxedUint::from(1 + self.n as u128 * u128::from(self.largest_digit()))
     }
 
-    /// The secret's entries, residues modulo q, as digits.
+    /// Converts the secret's entries, residues modulo q, to digits.
     ///
     /// # Errors
-    /// [`Error::Length`]; [`Error::Residue`] where an entry is not of this kind.
+    /// [`Error::Length`]; [`Error::Residue`] if an entry is not of this kind.
     pub(crate) fn digits(&self, secret: &[u64]) -> Result<Zeroizing<Vec<u64>>> {
         Error::check_length("entries of the LWE secret", secret.len(), self.n)?;
         let (shift, largest) = (u128::from(self.shift()), u128::from(self.largest_digit()));
         let mut digits = Zeroizing::new(Vec::with_capacity(self.n));
         let mut too_large = 0;
         for &entry in secret {
-            // Without a branch: (entry + shift) modulo q, for an entry below q.
+            // (entry + shift) modulo q without a branch; the entry is below q.
             let sum = u128::from(entry) + shift;
             let wraps = u128::from(sum >= self.q);
             let digit = sum - wraps * self.q;
@@ -140,11 +141,11 @@ impl LweParams {
         if too_large == 0 {
             return Ok(digits);
         }
-        let expected = "of the kind that the parameters say";
+        let expected = "an entry of the kind in the parameters";
         Err(Error::Residue { what: "an entry of the LWE secret", found: "too large", expected })
     }
 
-    /// The residue of a sum.
+    /// Returns a + b modulo q.
     pub(crate) fn add(&self, a: u64, b: u64) -> u64 {
         ((u128::from(a) + u128::from(b)) % self.q) as u64
     }
@@ -153,11 +154,13 @@ impl LweParams {
         if a == 0 { 0 } else { (self.q - u128::from(a)) as u64 }
     }
 
-    /// The phase of a sample as a linear form in the secret's digits: with c = −a modulo q and
-    /// β = b + shift·Σaᵢ modulo q, β + Σcᵢ·dᵢ is the phase modulo q, and from 0 to V over the integers.
+    /// Returns the phase of a sample as a linear form in the secret's digits.
+    ///
+    /// With c = −a modulo q and β = b + shift·Σaᵢ modulo q, the form β + Σcᵢ·dᵢ is the phase modulo
+    /// q, and between 0 and V over the integers.
     ///
     /// # Errors
-    /// [`Error::Length`], [`Error::Residue`] for entries from q on.
+    /// [`Error::Length`], [`Error::Residue`] for entries not below q.
     pub(crate) fn linear(&self, sample: &Lwe) -> Result<Linear> {
         Error::check_length("entries of an LWE mask", sample.mask.len(), self.n)?;
         if sample.mask.iter().chain([&sample.body]).any(|&entry| u128::from(entry) >= self.q) {
@@ -174,27 +177,28 @@ impl LweParams {
         Ok(Linear { coefficients, constant: self.add(sample.body, shifted) })
     }
 
-    /// Rescales a sample to the modulus `to`, at most q: each entry x becomes ⌊x·to/q⌉ modulo `to`.
+    /// Switches a sample to the modulus `to`, at most q: each entry x becomes ⌊x·to/q⌉ modulo `to`.
     ///
-    /// The error in units of the new modulus becomes e·to/q + ε with |ε| ≤ (1 + n·B)/2, B the bound of the
-    /// secret's entries: the entries' roundings are off by half each, the body's once and the mask's times
-    /// the secret. So with Δ the scale of the messages, an error under Δ/4 decodes if (1 + n·B)/2 is under
-    /// Δ·to/(4q): `to` > 2·(1 + n·B)·q/Δ. [`LweParams::rescaling_error`] is the bound.
+    /// In units of the new modulus the error becomes e·to/q + ε with |ε| ≤ (1 + n·B)/2, where B is
+    /// the bound of the secret's entries: every rounding is off by at most ½, and those of the mask
+    /// are multiplied by the secret. So for messages of scale Δ, an error below Δ/4 decodes if (1 +
+    /// n·B)/2 is below Δ·to/(4q), that is, if `to` > 2·(1 + n·B)·q/Δ.
+    /// [`LweParams::rescaling_error`] returns the bound on ε.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] for `to` above q or a general secret.
+    /// [`Error::OutOfBounds`] if `to` exceeds q or the secret is general.
     pub fn rescale(&self, sample: &Lwe, to: &Self) -> Result<Lwe> {
         if to.q > self.q || self.bound().is_none() || (self.n, self.kind) != (to.n, to.kind) {
             let found = u64::try_from(to.q).unwrap_or(u64::MAX);
-            let expected = "at most q, of the same small secret";
+            let expected = "at most q, with the same small secret";
             return Err(Error::out_of_bounds("modulus to rescale to", found, expected));
         }
         let rescaled = |&entry: &u64| ((u128::from(entry) * to.q + self.q / 2) / self.q % to.q) as u64;
         Ok(Lwe { mask: sample.mask.iter().map(rescaled).collect(), body: rescaled(&sample.body) })
     }
 
-    /// How far [`LweParams::rescale`] moves a phase at most, in units of the new modulus, rounded up:
-    /// `None` for general secrets.
+    /// Maximum change of a phase by [`LweParams::rescale`], in units of the new modulus, rounded
+    /// up; `None` for general secrets.
     pub fn rescaling_error(&self) -> Option<u64> {
         self.bound().map(|bound| (1 + self.n as u64 * bound).div_ceil(2))
     }
@@ -210,12 +214,13 @@ pub struct Lwe {
 }
 
 impl Lwe {
-    /// Coefficient k of the message of the RLWE encryption (A, B) modulo q and Xⁿ + 1, as an LWE encryption
-    /// under the coefficients of the ring secret (ZipPIR, Algorithm 8): entry i of its mask is A\[k − i\] up
-    /// to i = k, then −A\[n + k − i\].
+    /// Extracts coefficient k of the message of an RLWE encryption.
+    ///
+    /// (A, B) modulo q and Xⁿ + 1 gives an LWE encryption under the coefficients of the ring secret
+    /// (ZipPIR, Algorithm 8): entry i of its mask is A\[k − i\] up to i = k, then −A\[n + k − i\].
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] for k from n on, [`Error::Length`], [`Error::Residue`].
+    /// [`Error::OutOfBounds`] unless k is below n, [`Error::Length`], [`Error::Residue`].
     pub fn coefficient(params: &LweParams, mask: &[u64], body: &[u64], k: usize) -> Result<Self> {
         let n = params.n;
         Error::check_length("coefficients of an RLWE mask", mask.len(), n)?;
@@ -238,12 +243,14 @@ pub(crate) struct Linear {
     pub(crate) constant: u64,
 }
 
-/// The message of a phase Δ·μ + e with Δ = ⌊q/p⌋: ⌊phase/Δ⌉ modulo p, right for −Δ/2 ≤ e < Δ/2 where p² is
-/// at most q/2. `None` for p from q on, or zero.
+/// Decodes a phase Δ·μ + e with Δ = ⌊q/p⌋ to ⌊phase/Δ⌉ modulo p.
+///
+/// The result is correct for −Δ/2 ≤ e < Δ/2 if p² is at most q/2. `None` if p is zero or Δ would be
+/// zero.
 pub fn decode(phase: u64, q: u128, p: u64) -> Option<u64> {
     let delta = q.checked_div(p.into()).filter(|&delta| delta > 0)?;
     let divisor = |number: u128| NonZero::new(U128::from_u128(number)).into_option();
-    // These divisions take the same time for all phases, which the processor's do not promise.
+    // Unlike the processor's, these divisions take the same time for all phases.
     let rounded = U128::from_u128(u128::from(phase) + delta / 2).div_rem(&divisor(delta)?).0;
     Some(to_words(&rounded.rem(&divisor(p.into())?).into(), 2)[0])
 }

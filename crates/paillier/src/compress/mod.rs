@@ -1,13 +1,15 @@
-//! Compression of LWE and RLWE ciphertexts (Mahdavi, Diao, Kerschbaum: ZipPIR, section 3 and appendices A, B).
+//! Compression of LWE and RLWE ciphertexts.
 //!
-//! The phase b − ⟨a, s⟩ of an LWE encryption is linear in the secret. So whoever has the secret's entries
-//! encrypted under an additive scheme, a *compression key*, computes an encryption of the phase: one Paillier
-//! ciphertext of 768 bytes, in which the phases of many encryptions stand side by side.
+//! From Mahdavi, Diao, Kerschbaum: ZipPIR, section 3 and appendices A, B. The phase b − ⟨a, s⟩ of
+//! an LWE encryption is linear in the secret. A party that holds the secret's entries encrypted
+//! under an additive scheme, a *compression key*, can therefore compute an encryption of the phase.
+//! One Paillier ciphertext of 768 bytes holds the phases of many encryptions.
 //!
-//! - [`lwe`](LweParams): what is compressed; rescaling first (3.3.2); RLWE coefficients (Algorithm 8).
-//! - [`layout`](Layout): where phases stand in a plaintext, and how they are read there (3.3, 3.3.3).
-//! - [`key`](CompressionKey): compression keys (Algorithms 2 and 3). [`expanded`](ExpandedKey): faster for one
-//!   encryption at a time (Algorithm 4). [`packed`](PackedKey): smaller keys (Algorithm 6).
+//! - [`lwe`](LweParams): LWE encryptions, rescaling (3.3.2), RLWE coefficients (Algorithm 8).
+//! - [`layout`](Layout): positions of phases in a plaintext, and their decoding (3.3, 3.3.3).
+//! - [`key`](CompressionKey): compression keys (Algorithms 2 and 3). [`expanded`](ExpandedKey):
+//!   faster for single encryptions (Algorithm 4). [`packed`](PackedKey): smaller keys (Algorithm
+//!   6).
 
 mod combine;
 mod expanded;
@@ -24,12 +26,14 @@ pub use packed::PackedKey;
 
 use zeroize::Zeroizing;
 
-use crate::{Ciphertext, Error, Result, SecretKey};
+use crate::ciphertext::Ciphertext;
+use crate::error::{Error, Result};
+use crate::secret::SecretKey;
 
-/// The phases modulo q of `count` encryptions, each off by at most [`Layout::phase_error`].
+/// Decrypts the phases modulo q of `count` encryptions, each exact up to [`Layout::phase_error`].
 ///
 /// # Errors
-/// [`Error::Length`] where the ciphertexts are not as many as hold so many phases.
+/// [`Error::Length`] if the number of ciphertexts is not the one for `count` phases.
 pub fn decompress(
     secret: &SecretKey,
     layout: &Layout,

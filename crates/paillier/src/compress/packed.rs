@@ -1,10 +1,12 @@
-//! Packed compression keys: several digits of the secret in each ciphertext (ZipPIR, 3.2 and Algorithm 6).
+//! Packed compression keys (ZipPIR, 3.2 and Algorithm 6).
 //!
-//! With t digits to a ciphertext, ciphertext i encrypts Σⱼ d\[i·t + j\]·γʲ, j < t. Raised to γ^(t−1−j) it
-//! stands for digit i·t + j: that one is at place t − 1, and others at the places around it. A linear form of
-//! these has the phase at place t − 1 and sums of at most its terms at the 2t − 2 others, none of which is
-//! above V; so the places do not disturb each other more than those of a batch do. (The algorithm as
-//! printed runs i over t and j over i; i must run over the ciphertexts and j over the t digits of each.)
+//! Ciphertext i encrypts t digits of the secret: Σⱼ d\[i·t + j\]·γʲ, j < t. Raised to γ^(t−1−j) it
+//! stands for digit i·t + j, which moves to position t − 1, with other digits around it. A linear
+//! form of these has the phase at position t − 1, and sums of at most its terms at the 2t − 2 other
+//! positions. No sum exceeds V, so positions interfere no more than those of a batch do.
+//!
+//! (The algorithm as printed runs i over t and j over i; i must run over the ciphertexts and j over
+//! the t digits of each.)
 
 use crypto_bigint::{BoxedUint, Resize};
 use rand_core::CryptoRng;
@@ -12,10 +14,13 @@ use zeroize::Zeroizing;
 
 use super::key::CompressionKey;
 use super::layout::Layout;
+use crate::ciphertext::{Ciphertext, Plaintext};
+use crate::error::{Error, Result};
 use crate::integer::{from_words, to_words};
-use crate::{Ciphertext, Error, Plaintext, PublicKey, Result, SecretKey};
+use crate::public::PublicKey;
+use crate::secret::SecretKey;
 
-/// An LWE secret, encrypted several digits at a time. Belongs to one layout.
+/// An LWE secret, encrypted several digits at a time for one layout.
 #[derive(Clone)]
 pub struct PackedKey {
     public: PublicKey,
@@ -24,15 +29,15 @@ pub struct PackedKey {
 }
 
 impl PackedKey {
-    /// How many ciphertexts a packed key of this layout has.
+    /// Number of ciphertexts of a packed key.
     pub fn ciphertext_count(layout: &Layout) -> usize {
         layout.lwe().dimension().div_ceil(layout.packing())
     }
 
-    /// Encrypts an LWE secret, residues modulo q.
+    /// Encrypts an LWE secret, given as residues modulo q.
     ///
     /// # Errors
-    /// [`Error::Length`], [`Error::Residue`] where the secret is not of the kind that the layout says.
+    /// [`Error::Length`], [`Error::Residue`] if the secret is not of the layout's kind.
     pub fn generate(
         secret: &SecretKey,
         layout: &Layout,
@@ -43,7 +48,8 @@ impl PackedKey {
         Self::from_ciphertexts(secret.public(), layout, secret.encrypt_many(&plaintexts, rng)?)
     }
 
-    /// What a key encrypts: for who encrypts it otherwise, by [`SecretKey::offsets`] in half of the bytes.
+    /// Returns the plaintexts of a key, for other methods of encryption such as
+    /// [`SecretKey::offsets`], which takes half the bytes.
     ///
     /// # Errors
     /// As [`PackedKey::generate`].
@@ -52,7 +58,7 @@ impl PackedKey {
         digits.chunks(layout.packing()).map(|digits| pack(public, layout, digits)).collect()
     }
 
-    /// A key from its ciphertexts, as they come from the network.
+    /// Creates a key from received ciphertexts.
     ///
     /// # Errors
     /// [`Error::Length`].
@@ -71,7 +77,7 @@ impl PackedKey {
         &self.ciphertexts
     }
 
-    /// A compression key for the layout: each ciphertext raised to powers of γ.
+    /// Computes the compression key of the layout by raising each ciphertext to powers of γ.
     pub fn unpack(&self) -> CompressionKey {
         let (batch, packing) = (self.public.batch(), self.layout.packing());
         let gamma = self.layout.gamma_words();
@@ -84,13 +90,13 @@ impl PackedKey {
             by_digit.push(batch.leave_ciphertexts(&elements));
         }
         let n = self.layout.lwe().dimension();
-        // by_digit counts down from the last digit.
+        // `by_digit` is in descending order of the digits.
         let of_index = |i: usize| by_digit[packing - 1 - i % packing][i / packing].clone();
         CompressionKey::unpacked(&self.public, &self.layout, (0..n).map(of_index).collect())
     }
 }
 
-/// Σ dⱼ·γʲ.
+/// Returns Σ dⱼ·γʲ.
 fn pack(public: &PublicKey, layout: &Layout, digits: &[u64]) -> Result<Plaintext> {
     let words = public.params().plaintext_words();
     let gamma = from_words(&layout.gamma_words());

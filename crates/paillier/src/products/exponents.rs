@@ -1,16 +1,16 @@
-//! Public exponents.
+//! Matrices of public exponents.
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
-/// A matrix of public exponents, which may be made as they are read.
+/// A matrix of public exponents, possibly generated on the fly.
 pub trait Exponents {
-    /// Rows: products.
+    /// Number of rows, one for each product.
     fn rows(&self) -> usize;
-    /// Columns: bases.
+    /// Number of columns, one for each base.
     fn columns(&self) -> usize;
-    /// Every exponent is below 2 to this power.
+    /// Bit length: every exponent is below 2 to this power.
     fn bits(&self) -> u32;
-    /// Writes an exponent, little-endian, to [`Exponents::bits`] rounded up to whole words.
+    /// Writes an exponent to `words`, little-endian: [`Exponents::bits`] rounded up to whole words.
     fn read(&self, row: usize, column: usize, words: &mut [u64]);
 }
 
@@ -29,7 +29,7 @@ impl<E: Exponents + ?Sized> Exponents for &E {
     }
 }
 
-/// Exponents in memory, row after row.
+/// Exponents in memory, row by row.
 #[derive(Clone, Debug)]
 pub struct ExponentMatrix<T> {
     rows: usize,
@@ -39,11 +39,11 @@ pub struct ExponentMatrix<T> {
 }
 
 impl<T: AsRef<[u64]>> ExponentMatrix<T> {
-    /// Exponents below 2 to the power `bits`, each in as few words as hold so many bits.
+    /// Creates a matrix of exponents below 2 to the power `bits`, each in ⌈`bits`/64⌉ words.
     ///
     /// # Errors
-    /// [`Error::Length`] for a wrong number of words, [`Error::OutOfBounds`] for an exponent that is too
-    /// large.
+    /// [`Error::Length`] for a wrong number of words, [`Error::OutOfBounds`] for too large an
+    /// exponent.
     pub fn new(rows: usize, columns: usize, bits: u32, words: T) -> Result<Self> {
         let per_entry = bits.div_ceil(64) as usize;
         let expected = rows.saturating_mul(columns).saturating_mul(per_entry);

@@ -1,16 +1,16 @@
-//! How many bases make a block, and how many rows are computed at once.
+//! Block size and rows per pass of products of powers.
 
-/// The largest block: more would save a twentieth, by tables that no cache holds.
+use crate::batch::LANES;
+
+/// Largest block. Larger ones would save a twentieth, but their tables exceed every cache.
 const MAXIMUM_BLOCK: u32 = 14;
-/// Rows that the processor multiplies together.
-const LANES: usize = crate::LANES;
 
-/// What is computed.
+/// Dimensions of the products.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// Products.
+    /// Number of products.
     pub rows: usize,
-    /// Bases of each.
+    /// Bases of each product.
     pub columns: usize,
     /// Bits of an exponent.
     pub bits: u32,
@@ -18,20 +18,21 @@ pub struct Shape {
     pub element_bytes: usize,
 }
 
-/// A way to compute it.
+/// Block size and rows per pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// Bases of a block: its table has 2 to this power elements.
+    /// Bases of a block; its table has 2 to this power elements.
     pub block: u32,
-    /// Rows that are computed at once: one accumulator for each bit of each.
+    /// Rows computed together, with one accumulator for each bit of each row.
     pub rows_at_once: usize,
 }
 
 impl Plan {
-    /// The plan with the fewest multiplications among those whose table and accumulators fit into
-    /// `memory` bytes; the smallest one where none does.
+    /// Returns the plan with the fewest multiplications whose table and accumulators fit in
+    /// `memory` bytes; the smallest plan if none fits.
     pub fn choose(shape: &Shape, memory: usize) -> Self {
         let mut best = Self { block: 1, rows_at_once: shape.rows.clamp(1, LANES) };
+        // Multiples of the lane count, up to all rows: partial groups would waste lanes.
         let mut rows_at_once: Vec<usize> =
             (1..=shape.rows.div_ceil(LANES)).map(|groups| groups * LANES).collect();
         rows_at_once.iter_mut().for_each(|rows| *rows = (*rows).min(shape.rows));
@@ -52,8 +53,8 @@ impl Plan {
         accumulators.saturating_add(1 << self.block).saturating_mul(shape.element_bytes)
     }
 
-    /// Multiplications and squarings: for each block a table, and one for each bit of each row; then two for
-    /// each bit of each row.
+    /// Multiplications and squarings: for each block a table and one for each bit of each row, plus
+    /// two for each bit of each row.
     pub fn multiplications(&self, shape: &Shape) -> u64 {
         let accumulators = shape.rows as u64 * u64::from(shape.bits);
         let blocks = (shape.columns as u64).div_ceil(self.block.into());
@@ -69,17 +70,17 @@ mod tests {
     const TICKET: Shape = Shape { rows: 160, columns: 1256, bits: 3072, element_bytes: 960 };
 
     #[test]
-    fn a_ticket_takes_some_fifty_million_multiplications() {
+    fn a_ticket_takes_about_fifty_million_multiplications() {
         let plan = Plan::choose(&TICKET, 512 << 20);
         assert_eq!(plan.rows_at_once, 160);
         assert_eq!(plan.block, MAXIMUM_BLOCK);
         let least = plan.multiplications(&TICKET);
         assert!((40_000_000..50_000_000).contains(&least), "{least}");
-        assert!(least < 160 * 3072 * 1256 / 2 / 6, "six times fewer than one base after the other");
+        assert!(least < 160 * 3072 * 1256 / 2 / 6, "six times fewer than base by base");
     }
 
     #[test]
-    fn memory_bounds_the_plan() {
+    fn plans_respect_the_memory_limit() {
         for megabytes in [1, 16, 64, 128] {
             let plan = Plan::choose(&TICKET, megabytes << 20);
             let least = Plan { block: 1, rows_at_once: 8 }.memory(&TICKET);

@@ -1,18 +1,22 @@
-//! The work, step by step.
+//! Stepwise computation of products of powers.
 
 use std::ops::Range;
 
 use super::exponents::Exponents;
 use super::plan::{Plan, Shape};
-use crate::{Ciphertext, Error, PublicKey, Result};
+use crate::ciphertext::Ciphertext;
+use crate::error::{Error, Result};
+use crate::public::PublicKey;
 
-/// Multiplications of a step, at most: some milliseconds. The tables of large blocks have longer last steps.
+/// Maximum multiplications of a step, some milliseconds of work. The last steps of large tables
+/// take longer.
 const STEP: usize = 4096;
 
-/// Products of powers in the making. Each [`Products::step`] takes some milliseconds; between two the work may
-/// rest for any time. What exists is lost with the value: who must not lose it takes a few rows at a time.
+/// A computation of products of powers in progress.
 ///
-/// The same exponents and other rows may be computed on other threads.
+/// Each [`Products::step`] takes some milliseconds, and the computation may pause between steps for
+/// any time. Dropping the value loses all progress, so a caller that must not lose it computes a
+/// few rows at a time. Other rows of the same exponents may be computed on other threads.
 ///
 /// ```
 /// use papir_paillier::products::{ExponentMatrix, Products};
@@ -25,7 +29,7 @@ const STEP: usize = 4096;
 /// let matrix = ExponentMatrix::new(1, 2, 8, [10, 3])?;
 /// let mut products = Products::new(public, &encrypted, matrix, 0..1, 1 << 20)?;
 /// while products.step() {
-///     // Something else may be done here.
+///     // Other work can be done here.
 /// }
 /// let product = products.finish();
 /// assert_eq!(key.decrypt(&product[0]).words()[0], 5 * 10 + 7 * 3);
@@ -37,7 +41,7 @@ pub struct Products<E> {
     shape: Shape,
     plan: Plan,
     bases: Vec<u64>,
-    /// Rows that are not begun yet.
+    /// Rows not yet started.
     rows: Range<usize>,
     /// Elements of finished rows.
     finished: Vec<u64>,
@@ -45,19 +49,19 @@ pub struct Products<E> {
     done: u64,
 }
 
-/// The rows that are computed now.
+/// The rows in progress.
 struct Pass {
     rows: Range<usize>,
     stage: Stage,
     /// Products of subsets of the block.
     table: Vec<u64>,
-    /// The entry of the table for each accumulator.
+    /// Table index for each accumulator.
     indices: Vec<u32>,
     /// An element for each bit, lowest first, and row.
     accumulators: Vec<u64>,
 }
 
-/// Sets bit `i` of the numbers whose positions are those of ones in `words`.
+/// Sets bit `i` of number j for every set bit j of `words`.
 fn spread_bits(words: &[u64], i: usize, numbers: &mut [u32]) {
     for (numbers, word) in numbers.chunks_exact_mut(64).zip(words) {
         for (bit, number) in numbers.iter_mut().enumerate() {
@@ -66,23 +70,24 @@ fn spread_bits(words: &[u64], i: usize, numbers: &mut [u32]) {
     }
 }
 
-/// What comes next.
+/// The next stage of a pass.
 enum Stage {
-    /// The table of the block that begins with `base` has the subsets of so many of its bases.
+    /// Builds the table of the block at `base`, which so far covers the subsets of `filled` bases.
     Table { base: usize, filled: usize },
-    /// So many accumulators have that block's entry in them.
+    /// Multiplies the block's entries into the accumulators from `at` on.
     Accumulate { base: usize, at: usize },
-    /// The highest bits down to here are in the products, which stand where the highest bit stood.
+    /// Combines bits by Horner's rule, down to `bit` so far; the products replace the highest bit's
+    /// accumulators.
     Horner { bit: usize },
 }
 
 impl<E: Exponents> Products<E> {
-    /// The products of these rows, with a table and accumulators of about `memory` bytes at most: less makes
-    /// it slower. Nothing is computed yet but the bases' form.
+    /// Prepares the products of these rows, with about `memory` bytes for the table and
+    /// accumulators; less memory makes the computation slower. Only the bases are converted yet.
     ///
     /// # Errors
-    /// [`Error::Length`] where there are more or fewer bases than columns, [`Error::OutOfBounds`] for rows
-    /// that the matrix does not have.
+    /// [`Error::Length`] if the numbers of bases and columns differ, [`Error::OutOfBounds`] for
+    /// rows outside the matrix.
     pub fn new(
         public: &PublicKey,
         bases: &[Ciphertext],
@@ -106,23 +111,23 @@ impl<E: Exponents> Products<E> {
         Ok(Self { public, exponents, shape, plan, bases, rows, finished, pass: None, done: 0 })
     }
 
-    /// How it is computed.
+    /// The plan of the computation.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// Multiplications in all.
+    /// Total number of multiplications.
     pub fn work(&self) -> u64 {
         self.plan.multiplications(&self.shape)
     }
 
-    /// Multiplications done, of [`Products::work`].
+    /// Multiplications done so far, out of [`Products::work`].
     pub fn work_done(&self) -> u64 {
         let finished = self.pass.is_none() && self.rows.is_empty();
         if finished { self.work() } else { self.done.min(self.work()) }
     }
 
-    /// Works for some milliseconds; `false` when nothing is left to do.
+    /// Works for some milliseconds; returns `false` when no work is left.
     pub fn step(&mut self) -> bool {
         let Some(mut pass) = self.pass.take().or_else(|| self.next_pass()) else {
             return false;
@@ -147,7 +152,7 @@ impl<E: Exponents> Products<E> {
         &self.finished
     }
 
-    /// Does what is left, and gives one ciphertext for each row.
+    /// Completes the computation and returns one ciphertext for each row.
     pub fn finish(mut self) -> Vec<Ciphertext> {
         while self.step() {}
         self.public.batch().leave_ciphertexts(&self.finished)
@@ -162,7 +167,7 @@ impl<E: Exponents> Products<E> {
         self.rows.start = end;
         let count = rows.len() * self.shape.bits as usize;
         let one = self.public.batch().kernel().one();
-        // The first block fills them, a step at a time.
+        // The first block fills the accumulators, a step at a time.
         let mut accumulators = Vec::with_capacity(count * one.len());
         if self.shape.columns == 0 {
             accumulators = one.repeat(count);
@@ -171,7 +176,7 @@ impl<E: Exponents> Products<E> {
         Some(Pass { rows, stage, table: Vec::new(), indices: Vec::new(), accumulators })
     }
 
-    /// The stage of the block that begins with `base`, or what follows the last block.
+    /// Returns the stage of the block at `base`, or the stage after the last block.
     fn table_stage(&mut self, base: usize, rows: usize) -> Stage {
         if base < self.shape.columns {
             return Stage::Table { base, filled: 0 };
@@ -180,12 +185,12 @@ impl<E: Exponents> Products<E> {
         Stage::Horner { bit: (self.shape.bits as usize).saturating_sub(1) }
     }
 
-    /// Bases of the block that begins with `base`.
+    /// Bases of the block at `base`.
     fn block(&self, base: usize) -> Range<usize> {
         base..self.shape.columns.min(base + self.plan.block as usize)
     }
 
-    /// Doubles the table until a step's work is done.
+    /// Doubles the table until the work of a step is done.
     fn extend_table(&mut self, pass: &mut Pass, base: usize, mut filled: usize) -> Option<Stage> {
         let (batch, limbs) = (self.public.batch(), self.public.batch().limbs());
         if filled == 0 {
@@ -209,7 +214,7 @@ impl<E: Exponents> Products<E> {
         Some(Stage::Accumulate { base, at: 0 })
     }
 
-    /// For each bit and row the number whose bits are those of the block's exponents.
+    /// Computes the table index for each bit and row: its bits are those of the block's exponents.
     fn fill_indices(&self, pass: &mut Pass, block: Range<usize>) {
         let (bits, rows) = (self.shape.bits as usize, pass.rows.len());
         pass.indices.clear();

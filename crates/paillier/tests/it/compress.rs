@@ -15,7 +15,7 @@ const LWE_SETS: [(usize, u32); 4] = [(630, 64), (742, 64), (870, 64), (1305, 11)
 const RLWE_SETS: [(usize, u32); 4] = [(1024, 27), (2048, 54), (4096, 36), (8192, 43)];
 const KINDS: [KeyKind; 4] = [KeyKind::Binary, KeyKind::Ternary, KeyKind::Bounded(9), KeyKind::General];
 
-/// That the ciphertexts hold the phases of the encryptions, as exactly as the layout says.
+/// Asserts that the ciphertexts hold the phases of the encryptions, up to the layout's error.
 fn check(
     secret: &SecretKey,
     layout: &Layout,
@@ -32,7 +32,7 @@ fn check(
     }
 }
 
-/// Compresses `count` random encryptions in every way.
+/// Compresses `count` random encryptions by every method.
 fn check_all_ways(secret: &SecretKey, lwe: LweParams, scale: Scale, count: usize, seed: u8) {
     let rng = &mut rng(seed);
     let lwe_secret = support::secret(&lwe, rng);
@@ -54,7 +54,7 @@ fn check_all_ways(secret: &SecretKey, lwe: LweParams, scale: Scale, count: usize
 }
 
 #[test]
-fn small_sets_of_every_kind_are_compressed_in_every_way() {
+fn every_method_compresses_every_kind_of_secret() {
     let key = small_key(384, 1);
     for (kind, scale) in KINDS.iter().flat_map(|kind| [(*kind, Scale::Separate), (*kind, Scale::Overlapping)])
     {
@@ -65,7 +65,7 @@ fn small_sets_of_every_kind_are_compressed_in_every_way() {
 }
 
 #[test]
-fn keys_may_be_a_seed_and_offsets() {
+fn keys_can_be_a_seed_and_offsets() {
     let (key, rng) = (small_key(384, 1), &mut rng(16));
     let public = key.public();
     let lwe = LweParams::new(20, 1 << 30, KeyKind::Ternary).unwrap();
@@ -104,7 +104,7 @@ fn larger_powers_of_the_modulus_hold_more_phases() {
 }
 
 #[test]
-fn the_sets_of_the_paper_are_compressed_under_a_small_key() {
+fn published_parameters_are_compressed_under_a_small_key() {
     let key = small_key(512, 1);
     for (n, bits) in LWE_SETS {
         let lwe = LweParams::new(n, 1 << bits, KeyKind::Binary).unwrap();
@@ -113,8 +113,8 @@ fn the_sets_of_the_paper_are_compressed_under_a_small_key() {
 }
 
 #[test]
-#[ignore = "full size: a quarter of a minute"]
-fn the_sets_of_the_paper_are_compressed_at_full_size() {
+#[ignore = "full size: 15 seconds"]
+fn published_parameters_are_compressed_at_full_size() {
     let key = SecretKey::generate(Params::default(), &mut rng(1)).unwrap();
     let check = |n, bits: u32, kind, count| {
         let lwe = LweParams::new(n, 1u128 << bits, kind).unwrap();
@@ -127,14 +127,14 @@ fn the_sets_of_the_paper_are_compressed_at_full_size() {
 
 #[test]
 #[ignore = "full size: some seconds"]
-fn a_larger_power_is_compressed_into_at_full_size() {
+fn larger_powers_of_the_modulus_work_at_full_size() {
     for s in [2, 3] {
         let key = SecretKey::generate(Params::new(3072, s).unwrap(), &mut rng(1)).unwrap();
         check_all_ways(&key, LweParams::new(30, 1 << 64, KeyKind::Binary).unwrap(), Scale::Separate, 90, 9);
     }
 }
 
-/// (B − A·S) coefficient by coefficient, the schoolbook way.
+/// Returns a coefficient of B − A·S by schoolbook multiplication.
 fn rlwe_phase(lwe: &LweParams, mask: &[u64], body: &[u64], secret: &[u64], k: usize) -> u64 {
     let (n, q) = (lwe.dimension(), lwe.modulus());
     let mut sum = i128::from(body[k]);
@@ -181,13 +181,14 @@ fn rlwe_coefficients_are_compressed() {
     }
 }
 
-/// An encryption under an all-ones binary secret whose phase form has its largest value V, over the integers.
+/// Returns an encryption whose phase form takes its largest value V over the integers, under the
+/// binary secret of all ones.
 fn largest_form(lwe: &LweParams) -> Lwe {
     Lwe { mask: vec![1; lwe.dimension()], body: (lwe.modulus() - 1) as u64 }
 }
 
 #[test]
-fn overlapping_slots_are_off_by_the_bound_and_no_more() {
+fn phase_errors_of_overlapping_slots_reach_their_bound() {
     let (n, q) = (40, 1u128 << 16);
     let key = small_key(256, 1);
     let lwe = LweParams::new(n, q, KeyKind::Binary).unwrap();
@@ -195,19 +196,19 @@ fn overlapping_slots_are_off_by_the_bound_and_no_more() {
     assert_eq!(layout.phase_error(), 20);
     let secret = vec![1; n];
     let ck = CompressionKey::generate(&key, &lwe, &secret, &mut rng(12)).unwrap();
-    // Below the last slot everything is as large as it can be.
+    // All slots have the largest value, so the last slot receives the largest spill.
     let encryptions = vec![largest_form(&lwe); layout.slots()];
     let found =
         decompress(&key, &layout, &ck.compress(&layout, &encryptions).unwrap(), encryptions.len()).unwrap();
     let off = found.iter().zip(&encryptions).map(|(&f, e)| difference(f, phase(&lwe, e, &secret), q));
     let off: Vec<i128> = off.collect();
     assert_eq!(off.first(), Some(&-20), "the first slot has nothing below it");
-    assert_eq!(off.last(), Some(&20), "the largest spill, less half of it");
+    assert_eq!(off.last(), Some(&20), "the largest spill minus half of it");
     assert!(off.iter().all(|off| off.abs() <= 20));
 }
 
 #[test]
-fn errors_decode_up_to_the_bound_and_not_beyond() {
+fn errors_decode_exactly_up_to_the_bound() {
     let (n, q, p) = (40usize, 1u128 << 16, 64u64);
     let (key, delta) = (small_key(256, 1), 1i128 << 10);
     let lwe = LweParams::new(n, q, KeyKind::Binary).unwrap();
@@ -223,14 +224,14 @@ fn errors_decode_up_to_the_bound_and_not_beyond() {
     };
     let bound = delta / 2 - i128::from(layout.phase_error());
     assert_eq!(decoded(bound - 1), 17);
-    assert_eq!(decoded(bound), 18, "one more, with the largest spill, is beyond");
+    assert_eq!(decoded(bound), 18, "one more exceeds the bound under the largest spill");
     assert_eq!(decoded(-delta / 2), 17);
     assert_eq!(decoded(delta / 4 - 1), 17, "the paper's condition");
     assert_eq!(decoded(-delta / 4 + 1), 17);
 }
 
 #[test]
-fn top_slots_keep_their_overflow() {
+fn top_slots_have_room_for_their_largest_value() {
     for bits in [256, 384] {
         let key = small_key(bits, 1);
         let lwe = LweParams::new(100, 1 << 12, KeyKind::Binary).unwrap();
@@ -245,7 +246,7 @@ fn top_slots_keep_their_overflow() {
 }
 
 #[test]
-fn rescaling_moves_phases_by_the_bound_and_no_more() {
+fn rescaling_errors_reach_their_bound() {
     let (n, from, to) = (50, 1u128 << 32, 1u128 << 16);
     for (kind, entry) in [(KeyKind::Binary, 1), (KeyKind::Ternary, from as u64 - 1), (KeyKind::Bounded(4), 4)]
     {
@@ -253,7 +254,8 @@ fn rescaling_moves_phases_by_the_bound_and_no_more() {
         let secret = vec![entry; n];
         let narrow_secret: Vec<u64> = secret.iter().map(|&s| modulo(difference(s, 0, from), to)).collect();
         let bound = wide.rescaling_error().unwrap() as f64;
-        // Every entry of the mask is rounded alike: for two of these by about a half, in either direction.
+        // Every entry of the mask is rounded alike: for two of these values by about ½, in either
+        // direction.
         let off = [1, (1 << 15) - 1, 1 << 15, (1 << 16) - 1].map(|low: u64| {
             let encryption = Lwe { mask: vec![(3 << 16) + low; n], body: (7 << 16) + (1 << 15) };
             let rescaled = wide.rescale(&encryption, &narrow).unwrap();
@@ -282,7 +284,7 @@ fn rescaled_encryptions_decode_after_compression() {
     let secret = support::secret(&wide, rng);
     let ck = ExpandedKey::new(CompressionKey::generate(&key, &wide, &secret, rng).unwrap(), 64).unwrap();
     let (p, delta) = (16u64, 1i128 << 60);
-    // Δ/4 is allowed where q' ≥ 2(1 + n)p = 20,192.
+    // Errors up to Δ/4 are allowed since q' ≥ 2(1 + n)p = 20,192.
     for error in [delta / 4 - 1, -delta / 4 + 1] {
         let rescaled: Vec<Lwe> = (0..8)
             .map(|message| {
@@ -298,7 +300,7 @@ fn rescaled_encryptions_decode_after_compression() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused() {
+fn invalid_parameters_and_inputs_are_refused() {
     let (key, rng) = (small_key(256, 1), &mut rng(15));
     let public = key.public();
     for (n, q, kind) in [
@@ -338,7 +340,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn random_sets_are_compressed_in_every_way(
+    fn every_method_compresses_random_parameters(
         n in 1usize..30, bits in 8u32..=64, odd in 0u64..200, kind in 0usize..4, overlapping: bool, count in 1usize..12, seed: u8,
     ) {
         let q = (1u128 << bits) - u128::from(odd.min(1 << (bits - 2)));

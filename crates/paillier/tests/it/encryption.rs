@@ -1,4 +1,4 @@
-//! Keys, encryption and decryption, at small sizes and one full one.
+//! Keys, encryption and decryption at small sizes and at full size.
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
@@ -14,7 +14,7 @@ fn key(bits: u32, s: u32) -> SecretKey {
     SecretKey::generate(Params::insecure(bits, s).unwrap(), &mut rng(1)).unwrap()
 }
 
-/// The largest plaintext, mˢ − 1.
+/// Returns the largest plaintext, mˢ − 1.
 fn largest(public: &PublicKey) -> Vec<u64> {
     let m = public.modulus();
     let mut product = vec![1];
@@ -25,7 +25,7 @@ fn largest(public: &PublicKey) -> Vec<u64> {
     product
 }
 
-/// The product of numbers in words.
+/// Multiplies numbers in words.
 fn multiply(a: &[u64], b: &[u64]) -> Vec<u64> {
     let mut product = vec![0u64; a.len() + b.len()];
     for (i, &a) in a.iter().enumerate() {
@@ -50,7 +50,7 @@ fn padded(words: &[u64], params: &Params) -> Vec<u64> {
 }
 
 #[test]
-fn what_is_encrypted_is_decrypted() {
+fn decryption_inverts_encryption() {
     for (bits, s) in [(256, 1), (256, 2), (256, 3), (384, 1), (512, 3)] {
         let key = key(bits, s);
         let public = key.public();
@@ -85,7 +85,7 @@ fn sums_and_multiples_are_modular() {
 }
 
 #[test]
-fn many_are_decrypted_as_each() {
+fn batch_decryption_matches_single_decryption() {
     for s in 1..=3 {
         let key = key(256, s);
         let plaintexts: Vec<Plaintext> =
@@ -118,10 +118,10 @@ fn randomness_is_fresh_or_given() {
     assert!(public.encrypt_with(&plaintext, &[1; 7]).is_err());
 }
 
-/// Encryptions by the secret key's owner are like all others: r^(mˢ) for a uniform r, so their (p − 1)(q − 1)-th
-/// powers depend on the plaintext alone.
+/// Encryptions by the owner of the secret key have the same distribution as others: r^(mˢ) for a
+/// uniform r. Their (p − 1)(q − 1)-th powers therefore depend on the plaintext only.
 #[test]
-fn owners_encryptions_of_zero_are_residues() {
+fn encryptions_of_zero_by_the_owner_are_residues() {
     let key = key(256, 2);
     let public = key.public();
     let zeros = vec![public.plaintext(&[]).unwrap(); 3];
@@ -143,7 +143,7 @@ fn primes(key: &SecretKey) -> (Vec<u64>, Vec<u64>) {
 }
 
 #[test]
-fn primes_are_of_half_size_with_two_bits_set() {
+fn primes_have_half_the_bits_and_two_top_bits_set() {
     for seed in 0..5 {
         let key = SecretKey::generate(Params::insecure(256, 1).unwrap(), &mut rng(seed)).unwrap();
         let (p, q) = primes(&key);
@@ -154,7 +154,7 @@ fn primes_are_of_half_size_with_two_bits_set() {
 }
 
 #[test]
-fn moduli_that_cannot_be_are_refused() {
+fn invalid_moduli_are_refused() {
     let params = Params::insecure(256, 1).unwrap();
     let (p, q) = primes(&key(256, 1));
     let fault = |words: &[u64]| match PublicKey::new(params, words) {
@@ -199,7 +199,7 @@ fn plaintexts_and_ciphertexts_are_residues() {
 }
 
 #[test]
-fn bytes_go_there_and_back() {
+fn bytes_round_trip() {
     let key = key(256, 2);
     let params = *key.public().params();
     let bytes = key.to_bytes();
@@ -267,8 +267,8 @@ fn damaged_bytes_are_refused() {
 }
 
 #[test]
-fn random_ciphertexts_are_golden_and_apart() {
-    // Not made here, so that nothing but the expansion decides.
+fn random_ciphertexts_are_golden_and_distinct() {
+    // A fixed modulus, so that only the expansion determines the bytes.
     let modulus = [
         15_090_197_830_382_623_699,
         17_116_257_135_990_478_818,

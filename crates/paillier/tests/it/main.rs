@@ -1,4 +1,4 @@
-//! Encryption, products and compression against naive arithmetic.
+//! Integration tests against naive arithmetic.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod compress;

@@ -1,4 +1,4 @@
-//! Products of powers against one exponentiation after the other.
+//! Products of powers against separate exponentiations.
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
@@ -10,14 +10,14 @@ fn key(bits: u32, s: u32) -> SecretKey {
     SecretKey::generate(Params::insecure(bits, s).unwrap(), &mut ChaCha20Rng::from_seed([1; 32])).unwrap()
 }
 
-/// Π bᵢ^eᵢ, with exponents of `words` words.
+/// Returns Π bᵢ^eᵢ, with exponents of `words` words.
 fn naive(public: &PublicKey, bases: &[Ciphertext], exponents: &[u64], words: usize) -> Ciphertext {
     let powers = bases.iter().zip(exponents.chunks(words));
     let powers = powers.map(|(base, exponent)| public.multiply_plain(base, exponent));
     powers.reduce(|a, b| public.add(&a, &b)).unwrap()
 }
 
-/// Exponents below 2^bits.
+/// Draws exponents below 2^bits.
 fn exponents(count: usize, bits: u32, rng: &mut ChaCha20Rng) -> Vec<u64> {
     let words = bits.div_ceil(64);
     let top = u64::MAX >> (64 * words - bits);
@@ -31,7 +31,7 @@ fn exponents(count: usize, bits: u32, rng: &mut ChaCha20Rng) -> Vec<u64> {
 }
 
 #[test]
-fn products_are_those_of_powers() {
+fn products_match_separate_exponentiations() {
     let mut rng = ChaCha20Rng::from_seed([3; 32]);
     for (s, rows, columns, bits, memory) in [
         (1, 1, 1, 1, 0),
@@ -54,7 +54,7 @@ fn products_are_those_of_powers() {
 }
 
 #[test]
-fn rows_may_be_computed_apart_and_in_steps() {
+fn rows_can_be_computed_separately_and_in_steps() {
     let key = key(256, 1);
     let bases = random_ciphertexts(key.public(), &Seed([2; 32]), "test", 1, 11);
     let words = exponents(20 * 11, 100, &mut ChaCha20Rng::from_seed([4; 32]));
@@ -75,7 +75,7 @@ fn rows_may_be_computed_apart_and_in_steps() {
 }
 
 #[test]
-fn workers_may_be_threads() {
+fn computations_and_keys_are_send_and_sync() {
     fn is_shared<T: Send + Sync>() {}
     is_shared::<Products<ExponentMatrix<Vec<u64>>>>();
     is_shared::<SecretKey>();
@@ -83,7 +83,7 @@ fn workers_may_be_threads() {
 }
 
 #[test]
-fn a_product_of_nothing_encrypts_zero() {
+fn an_empty_product_encrypts_zero() {
     let key = key(256, 1);
     let matrix = ExponentMatrix::new(3, 0, 8, []).unwrap();
     let products = Products::new(key.public(), &[], &matrix, 0..3, 1 << 20).unwrap().finish();
@@ -92,7 +92,7 @@ fn a_product_of_nothing_encrypts_zero() {
 }
 
 #[test]
-fn shapes_that_do_not_fit_are_refused() {
+fn mismatched_shapes_are_refused() {
     let key = key(256, 1);
     let bases = random_ciphertexts(key.public(), &Seed([2; 32]), "test", 1, 2);
     assert!(ExponentMatrix::new(1, 2, 8, [1, 256]).is_err());

@@ -6,7 +6,7 @@ use papir_core::{Record, RecordBuffer, Records, Result, Shape};
 use super::Bucket;
 use super::code::{Code, Place};
 use super::params::BatchedParams;
-use crate::readback::read_each;
+use crate::shared::readback::read_each;
 
 /// What one group holds: copies, and zeros where it has no record's.
 pub(super) struct Copies<'a, S: Bucket> {

@@ -34,8 +34,8 @@ use papir_core::scheme::{Never, Parameters, Scheme};
 use papir_core::{Privacy, Result, Shape};
 use papir_ring::prg::Seed;
 
+use crate::inspire::parts::{InspireInParts, PartsParams, PartsPublic};
 use crate::simple::wire::SimplePublic;
-use crate::stacked::{Stacked, StackedParams, StackedPublic};
 
 pub use client::{BatchedClient, BatchedSecret};
 pub use params::BatchedParams;
@@ -72,23 +72,23 @@ pub trait Bucket: Scheme<ClientKeys = Never, ClientState = Never, Ticket = Never
     fn seeds(public: &Self::Public) -> Vec<Seed>;
 }
 
-impl Bucket for Stacked {
+impl Bucket for InspireInParts {
     const BATCHED_NAME: &'static str = "inspire-batch";
     const BATCHED_ID: u16 = 12;
 
-    fn parts(params: &StackedParams) -> usize {
+    fn parts(params: &PartsParams) -> usize {
         params.parts()
     }
 
-    fn part_records(params: &StackedParams, records: u64) -> u64 {
+    fn part_records(params: &PartsParams, records: u64) -> u64 {
         params.part_records(records)
     }
 
-    fn groups_of(bucket: Shape) -> Result<Vec<StackedParams>> {
-        StackedParams::of_part(bucket)
+    fn groups_of(bucket: Shape) -> Result<Vec<PartsParams>> {
+        PartsParams::of_part(bucket)
     }
 
-    fn seeds(public: &StackedPublic) -> Vec<Seed> {
+    fn seeds(public: &PartsPublic) -> Vec<Seed> {
         public.seeds.clone()
     }
 }

@@ -17,8 +17,8 @@ use super::params::BatchedParams;
 use super::sections::{GroupSink, GroupSource};
 use super::wire::{BatchedAnswer, BatchedPublic, BatchedQuery};
 use super::{Batched, Bucket};
-use crate::readback::read_each;
-use crate::shape_io::check_source;
+use crate::shared::readback::read_each;
+use crate::shared::shapes::check_source;
 
 const HEADER: &str = "batched/header";
 /// A read of more than this part of all records reads whole buckets.
@@ -68,20 +68,17 @@ impl<S: Bucket> Server<Batched<S>> for BatchedServer<S> {
         &self.public
     }
 
-    fn answer(&self, _session: Session<'_, Batched<S>>, query: &BatchedQuery<S>) -> Result<BatchedAnswer<S>> {
-        let pairs = self.groups.par_iter().zip(&query.groups);
-        let answer = |(server, query): (&S::Server, &S::Query)| server.answer(Session::anonymous(), query);
-        Ok(BatchedAnswer { groups: pairs.map(answer).collect::<Result<_>>()? })
-    }
-
     /// Each group answers all batches together.
     fn answer_many(
         &self,
         batch: Vec<(Session<'_, Batched<S>>, &BatchedQuery<S>)>,
+        progress: &dyn Progress,
     ) -> Result<Vec<BatchedAnswer<S>>> {
+        progress.stage("answer", self.groups.len() as u64);
         let of_group = |(group, server): (usize, &S::Server)| {
             let queries = batch.iter().map(|(_, query)| (Session::anonymous(), &query.groups[group]));
-            server.answer_many(queries.collect())
+            // Groups run side by side: only the whole has stages.
+            server.answer_many(queries.collect(), &NoProgress)
         };
         let answers: Vec<Vec<S::Answer>> =
             self.groups.par_iter().enumerate().map(of_group).collect::<Result<_>>()?;

@@ -8,8 +8,8 @@ use papir_core::{Change, NoProgress, RecordBuffer, Records, Shape, envelope};
 use rand_core::SeedableRng;
 
 use super::*;
+use crate::inspire::parts::InspireInParts;
 use crate::simple::Simple;
-use crate::stacked::Stacked;
 
 fn sample(count: u64, bits: u64) -> RecordBuffer {
     let mut records = RecordBuffer::zeroed(Shape::new(count, bits).unwrap());
@@ -92,18 +92,18 @@ fn check<S: Bucket>(bits: u64, parts: usize, groups: usize) {
 /// Three groups, the last one with three parts that are no bucket.
 #[test]
 fn inspire_in_batches_of_several_groups() {
-    check::<Stacked>(24, 4, 3);
+    check::<InspireInParts>(24, 4, 3);
 }
 
 #[test]
 fn inspire_in_batches_of_single_buckets() {
-    check::<Stacked>(9, 1, 9);
+    check::<InspireInParts>(9, 1, 9);
 }
 
-/// Stacked by 32: ring elements of 64 words.
+/// InspireInParts by 32: ring elements of 64 words.
 #[test]
 fn inspire_in_batches_of_records_in_several_chunks() {
-    check::<Stacked>(2100, 32, 1);
+    check::<InspireInParts>(2100, 32, 1);
 }
 
 #[test]
@@ -114,12 +114,12 @@ fn simple_in_batches_of_records_that_are_no_whole_bytes() {
 #[test]
 fn queries_of_one_batch_share_the_packing_key_and_nothing_else() {
     let mut rng = ChaCha20Rng::seed_from_u64(1);
-    let server = prepared::<Stacked>(&sample(40, 24), 4, &mut rng);
+    let server = prepared::<InspireInParts>(&sample(40, 24), 4, &mut rng);
     let client = client_of(&server);
     let batches = [0, 1].map(|_| client.query(None, &[3], &mut rng).unwrap().1);
     let params = server.params().inner();
     let encoded = batches.map(|batch| batch.groups.iter().map(|one| one.encode(params)).collect::<Vec<_>>());
-    let shared = <Stacked as Scheme>::Query::shared(params);
+    let shared = <InspireInParts as Scheme>::Query::shared(params);
     assert!(!shared.is_empty() && encoded[0].len() == 3);
     for query in &encoded[0][1..] {
         assert_eq!(query[shared.clone()], encoded[0][0][shared.clone()]);
@@ -134,14 +134,14 @@ fn queries_of_one_batch_share_the_packing_key_and_nothing_else() {
 #[test]
 fn two_buckets_under_the_same_masks_are_refused() {
     let mut rng = ChaCha20Rng::seed_from_u64(2);
-    let server = prepared::<Stacked>(&sample(40, 24), 4, &mut rng);
+    let server = prepared::<InspireInParts>(&sample(40, 24), 4, &mut rng);
     let public = server.public().encode(server.params());
     // The next part of the same group, and one of another.
     for other in [1, 5] {
         let (first, other) = (params::SEED_BYTES, params::SEED_BYTES + 32 * other);
         let mut public = public.clone();
         public.copy_within(first..first + 32, other);
-        let error = BatchedPublic::<Stacked>::decode(server.params(), &public).err().unwrap();
+        let error = BatchedPublic::<InspireInParts>::decode(server.params(), &public).err().unwrap();
         assert_eq!(error.code(), "malformed");
     }
 }

@@ -14,7 +14,7 @@ use zeroize::Zeroizing;
 use super::Depir;
 use super::params::{CHUNK_BYTES, DepirParams};
 use super::wire::{DepirAnswer, DepirQuery, coordinate_mask};
-use crate::nothing::Nothing;
+use crate::shared::empty_public::EmptyPublic;
 
 /// What opens one answer: the key, and where in its entry each record stands.
 pub struct DepirSecret {
@@ -32,7 +32,7 @@ pub struct DepirClient {
 }
 
 impl Client<Depir> for DepirClient {
-    fn new(params: DepirParams, _public: Nothing) -> Result<Self> {
+    fn new(params: DepirParams, _public: EmptyPublic) -> Result<Self> {
         let primes = params.bv().ring().primes();
         let (kept, dropped) = primes.split_at(params.kept());
         let lift = Lift::new(kept, Modulus::new(PLAINTEXT));

@@ -36,7 +36,7 @@ pub mod wire;
 use papir_core::Privacy;
 use papir_core::scheme::{Never, Scheme};
 
-use crate::nothing::Nothing;
+use crate::shared::empty_public::EmptyPublic;
 
 /// Doubly-efficient PIR.
 pub struct Depir;
@@ -47,7 +47,7 @@ impl Scheme for Depir {
     const PRIVACY: Privacy = Privacy::Private;
 
     type Params = params::DepirParams;
-    type Public = Nothing;
+    type Public = EmptyPublic;
     type Query = wire::DepirQuery;
     type Answer = wire::DepirAnswer;
     type Secret = client::DepirSecret;

@@ -15,9 +15,9 @@ use super::Depir;
 use super::decomposition;
 use super::search::{self, Choice};
 use super::simplex::Simplex;
-use crate::bundle::Bundle;
-use crate::refusal::unfit;
-use crate::shape_io::{read_shape, write_shape};
+use crate::shared::parameter_errors::unfit;
+use crate::shared::shapes::{read_shape, write_shape};
+use crate::shared::units::Units;
 
 /// The most records.
 const MAX_RECORDS: u64 = 1 << 20;
@@ -33,7 +33,7 @@ pub(super) const SEED_BYTES: usize = 32;
 /// Parameters of [`Depir`].
 #[derive(Clone, Debug)]
 pub struct DepirParams {
-    bundle: Bundle,
+    bundle: Units,
     choice: Choice,
     /// Primes of an answer, the first of all.
     kept: usize,
@@ -104,12 +104,12 @@ impl DepirParams {
         Self::with_order(bundle, Choice { ring_degree, simplex }, roots)
     }
 
-    fn of(bundle: Bundle, choice: Choice) -> Result<Self> {
+    fn of(bundle: Units, choice: Choice) -> Result<Self> {
         Self::with_order(bundle, choice, 1)
     }
 
     /// With primes that are 1 modulo 2n times `roots`.
-    fn with_order(bundle: Bundle, choice: Choice, roots: usize) -> Result<Self> {
+    fn with_order(bundle: Units, choice: Choice, roots: usize) -> Result<Self> {
         check(choice)?;
         let primes = search::primes(choice.ring_degree * roots, choice.modulus_bits())?;
         let kept = search::kept(&primes, choice.reply_bits()).unwrap_or(primes.len());
@@ -117,7 +117,7 @@ impl DepirParams {
     }
 
     /// With these primes of Q, largest first, of which answers keep some.
-    fn with_primes(bundle: Bundle, choice: Choice, primes: &[u32], kept: usize) -> Result<Self> {
+    fn with_primes(bundle: Units, choice: Choice, primes: &[u32], kept: usize) -> Result<Self> {
         let scheme = Depir::NAME;
         let needed = choice.modulus_bits();
         // Bounds are computed in floating point: what one machine chose another accepts.
@@ -167,7 +167,7 @@ impl DepirParams {
     }
 
     /// How records share entries.
-    pub(super) fn bundle(&self) -> &Bundle {
+    pub(super) fn bundle(&self) -> &Units {
         &self.bundle
     }
 
@@ -227,7 +227,7 @@ impl DepirParams {
 }
 
 /// Units of records: of 16 bits, or of as many times as a record needs.
-fn bundle(shape: Shape) -> Result<Bundle> {
+fn bundle(shape: Shape) -> Result<Units> {
     if shape.records() > MAX_RECORDS {
         let expected = format!("at most {MAX_RECORDS}");
         return Err(Error::out_of_bounds("the number of records", shape.records(), expected));
@@ -240,7 +240,7 @@ fn bundle(shape: Shape) -> Result<Bundle> {
         );
         return Err(Error::out_of_bounds("the record length in bits", shape.record_bits(), expected));
     }
-    Bundle::new(shape, CHUNK_BYTES * chunks)
+    Units::new(shape, CHUNK_BYTES * chunks)
 }
 
 /// What comes from the wire may be anything.

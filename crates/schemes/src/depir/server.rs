@@ -21,8 +21,8 @@ use super::structure::levels::Steps;
 use super::structure::table::Store;
 use super::structure::{Effort, Points, Structure};
 use super::wire::{DepirAnswer, DepirQuery, coordinate_mask};
-use crate::nothing::Nothing;
-use crate::packed;
+use crate::shared::empty_public::EmptyPublic;
+use crate::shared::stored_records;
 
 const RECORDS: &str = "depir/records";
 const POLYNOMIALS: &str = "depir/polynomials";
@@ -49,7 +49,7 @@ impl Server<Depir> for DepirServer {
         _rng: &mut dyn CryptoRng,
         progress: &dyn Progress,
     ) -> Result<Self> {
-        let packed = packed::copy(Depir::NAME, params.shape(), records, progress)?;
+        let packed = stored_records::copy(Depir::NAME, params.shape(), records, progress)?;
         Self::prepared(params, packed, progress)
     }
 
@@ -57,19 +57,20 @@ impl Server<Depir> for DepirServer {
         &self.params
     }
 
-    fn public(&self) -> &Nothing {
-        &Nothing
+    fn public(&self) -> &EmptyPublic {
+        &EmptyPublic
     }
 
-    fn answer(&self, _session: Session<'_, Depir>, query: &DepirQuery) -> Result<DepirAnswer> {
-        let ciphertexts = self.expand(query);
-        let chunks =
-            (0..self.params.chunks()).map(|chunk| Ok(self.switch(&self.evaluate(&ciphertexts, chunk)?)));
-        Ok(DepirAnswer::new(chunks.collect::<Result<Vec<_>>>()?.concat()))
+    fn answer_many(
+        &self,
+        batch: Vec<(Session<'_, Depir>, &DepirQuery)>,
+        progress: &dyn Progress,
+    ) -> Result<Vec<DepirAnswer>> {
+        batch.into_iter().map(|(_, query)| self.answer_one(query, progress)).collect()
     }
 
     fn update(&self, changes: &[Change], _rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Self> {
-        let packed = packed::change(self.params.shape(), &self.packed, changes)?;
+        let packed = stored_records::change(self.params.shape(), &self.packed, changes)?;
         Self::prepared(self.params.clone(), packed, progress)
     }
 
@@ -83,7 +84,7 @@ impl Server<Depir> for DepirServer {
     }
 
     fn load(params: DepirParams, source: &dyn SectionSource) -> Result<Self> {
-        let packed = packed::load(params.shape(), source, RECORDS)?;
+        let packed = stored_records::load(params.shape(), source, RECORDS)?;
         let coefficients = BlobSlice::<u32>::new(source.get(POLYNOMIALS)?, "depir's polynomials")?;
         Error::check_length("depir's polynomials", coefficients.bytes().len(), 4 * params.coefficients())?;
         if let Some(found) = coefficients.iter().find(|&&word| word >= PLAINTEXT) {
@@ -98,6 +99,20 @@ impl Server<Depir> for DepirServer {
 }
 
 impl DepirServer {
+    /// Evaluates every chunk's polynomial at the query's points.
+    fn answer_one(&self, query: &DepirQuery, progress: &dyn Progress) -> Result<DepirAnswer> {
+        progress.stage("expand", 1);
+        let ciphertexts = self.expand(query);
+        let mut words = Vec::new();
+        for chunk in 0..self.params.chunks() {
+            progress.stage("evaluate", 1);
+            let residues = self.evaluate(&ciphertexts, chunk)?;
+            progress.stage("switch", 1);
+            words.append(&mut self.switch(&residues));
+        }
+        Ok(DepirAnswer::new(words))
+    }
+
     /// Interpolates the polynomial of each chunk (Algorithm 4, line 1).
     fn prepared(params: DepirParams, packed: Blob, progress: &dyn Progress) -> Result<Self> {
         let shape = params.shape();

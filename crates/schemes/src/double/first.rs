@@ -5,7 +5,7 @@ use papir_lattice::lwe32::{self, LOG2_Q, LweParams, MaskProducts, Masks, N, matr
 use papir_ring::prg::Seed;
 
 use super::layout::Layout;
-use crate::readback::read_columns;
+use crate::shared::readback::read_columns;
 
 /// Bytes, and what holds them.
 pub(crate) type ByteMatrix = lwe32::ByteMatrix<Blob>;

@@ -7,7 +7,7 @@
 use papir_core::{Error, Result, Shape};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-use crate::bundle::Bundle;
+use crate::shared::units::Units;
 
 /// The longest record in bits. Hint and answer grow with each byte of a record, so that from here
 /// on SimplePIR's hint is the smaller one.
@@ -88,8 +88,8 @@ impl Layout {
     }
 
     /// Units of a column as they stand in its bytes.
-    pub(crate) fn bundle(&self, shape: Shape) -> Bundle {
-        Bundle {
+    pub(crate) fn bundle(&self, shape: Shape) -> Units {
+        Units {
             shape,
             unit_bytes: self.unit_bytes,
             stored_bits: self.record_bits,

@@ -34,6 +34,7 @@
 pub mod client;
 pub(crate) mod digits;
 pub(crate) mod first;
+pub mod inspire0;
 pub(crate) mod layout;
 pub(crate) mod noise;
 pub mod packed;
@@ -44,6 +45,7 @@ pub mod server;
 mod tests;
 pub(crate) mod update;
 pub mod wire;
+pub mod ypir;
 
 use papir_core::Privacy;
 use papir_core::scheme::{Never, Scheme};

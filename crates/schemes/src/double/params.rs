@@ -1,5 +1,6 @@
 //! Parameters of DoublePIR: the matrix for a shape, the LWE set, the bits that travel.
 
+use papir_core::Choice;
 use papir_core::codec::{Reader, Writer};
 use papir_core::cost::{Counts, Operation, Work};
 use papir_core::scheme::{Goal, Parameters, Scheme};
@@ -16,8 +17,8 @@ use super::digits::{BODY, DIGIT_BITS, MASK};
 use super::layout::{Layout, MAX_RECORD_BITS, MAX_SIDE, units_of};
 use super::noise::{self, Bits, Bounds, FIRST, SECOND, coefficients};
 use super::second::digit_rows;
-use crate::refusal::unfit;
-use crate::shape_io::{SHAPE_BYTES, read_shape, write_shape};
+use crate::shared::parameter_errors::unfit;
+use crate::shared::shapes::{SHAPE_BYTES, read_shape, write_shape};
 
 /// Bytes of the seed of both matrices of masks.
 pub(super) const SEED_BYTES: usize = 32;
@@ -190,6 +191,14 @@ impl Parameters for DoubleParams {
         };
         let best = layouts.iter().min_by(|a, b| cost(a).total_cmp(&cost(b)));
         Self::new(shape, best.map_or(least, |layout| layout.units as u64))
+    }
+
+    fn with_choice(shape: Shape, choice: Choice) -> Result<Self> {
+        match choice {
+            Choice::Goal(goal) => Self::choose(shape, goal),
+            Choice::Columns(columns) => Self::with_columns(shape, columns),
+            other => Err(other.refused_by(Double::NAME)),
+        }
     }
 
     fn label(&self) -> String {

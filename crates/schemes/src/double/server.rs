@@ -14,7 +14,7 @@ pub use super::second::Ciphertexts;
 use super::second::{SecondLevel, digit_rows, second_masks};
 use super::wire::{DoubleAnswer, DoublePublic, DoubleQuery, pack};
 use super::{Double, update};
-use crate::shape_io::check_source;
+use crate::shared::shapes::check_source;
 
 const SEED: &str = "double/seed";
 const DATABASE: &str = "double/database";
@@ -51,14 +51,19 @@ impl Server<Double> for DoubleServer {
         &self.public
     }
 
-    fn answer(&self, _session: Session<'_, Double>, query: &DoubleQuery) -> Result<DoubleAnswer> {
-        let answer = self.answers(&[query]).pop();
-        answer.ok_or(Error::BatchSize { scheme: Double::NAME, found: 0, capacity: 1 })
-    }
-
-    fn answer_many(&self, batch: Vec<(Session<'_, Double>, &DoubleQuery)>) -> Result<Vec<DoubleAnswer>> {
+    fn answer_many(
+        &self,
+        batch: Vec<(Session<'_, Double>, &DoubleQuery)>,
+        progress: &dyn Progress,
+    ) -> Result<Vec<DoubleAnswer>> {
         let queries: Vec<&DoubleQuery> = batch.into_iter().map(|(_, query)| query).collect();
-        Ok(self.answers(&queries))
+        let count = queries.len() as u64;
+        progress.stage("first_level", count);
+        let firsts = self.first_level(&queries);
+        progress.stage("second_level", count);
+        let seconds = self.second_level(&queries, &firsts);
+        progress.stage("round", count);
+        Ok(seconds.iter().map(|ciphertexts| self.round(ciphertexts)).collect())
     }
 
     fn update_cost(&self, changes: &[Change]) -> Result<UpdateEstimate> {
@@ -169,10 +174,5 @@ impl DoubleServer {
             masks: rounded(&ciphertexts.masks, self.params.bits.mask),
             bodies: rounded(&ciphertexts.bodies, self.params.bits.body),
         }
-    }
-
-    fn answers(&self, queries: &[&DoubleQuery]) -> Vec<DoubleAnswer> {
-        let firsts = self.first_level(queries);
-        self.second_level(queries, &firsts).iter().map(|ciphertexts| self.round(ciphertexts)).collect()
     }
 }

@@ -7,7 +7,7 @@ use papir_ring::prg::Seed;
 
 use super::layout::{Layout, PLAINTEXT};
 use super::masks::whitening;
-use crate::readback::read_columns;
+use crate::shared::readback::read_columns;
 
 /// A matrix that is read by columns.
 pub struct Columns<'a> {

@@ -5,7 +5,7 @@ use papir_kernels::matvec_i16;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use super::interpolation::Interpolation;
-use crate::bundle::Bundle;
+use crate::shared::units::Units;
 
 /// The plaintext modulus p: a prime above 2¹⁶, so that every 16-bit word has a place.
 pub const PLAINTEXT: u32 = 65537;
@@ -23,7 +23,7 @@ pub struct Layout {
     /// Records and their length.
     pub shape: Shape,
     /// Records in elements, each with all its chunks.
-    pub(crate) bundle: Bundle,
+    pub(crate) bundle: Units,
     /// d.
     pub degree: usize,
     /// Elements of a record.
@@ -65,7 +65,7 @@ impl Layout {
             return Err(Error::out_of_bounds("the degree d", degree as u64, "a multiple of 64"));
         }
         let chunks = chunks(&shape, degree);
-        let bundle = Bundle::new(shape, chunks * 2 * degree)?;
+        let bundle = Units::new(shape, chunks * 2 * degree)?;
         let columns = bundle.units().div_ceil(points as u64);
         let rows = (chunks as u64 * degree as u64).saturating_mul(points as u64);
         if rows > u64::from(u32::MAX) {
@@ -130,7 +130,7 @@ fn chunks(shape: &Shape, degree: usize) -> usize {
 /// # Errors
 /// None: elements are as long as records need.
 pub fn elements(shape: &Shape, degree: usize) -> Result<u64> {
-    Ok(Bundle::new(*shape, chunks(shape, degree) * 2 * degree)?.units())
+    Ok(Units::new(*shape, chunks(shape, degree) * 2 * degree)?.units())
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use papir_core::codec::{Reader, Writer};
 use papir_core::scheme::Parameters;
-use papir_core::{Description, Error, Goal, Limits, Privacy, Result, Security, Shape, UpdateCost};
+use papir_core::{Choice, Description, Error, Goal, Limits, Privacy, Result, Security, Shape, UpdateCost};
 use papir_kernels::matvec_i16;
 use papir_lattice::gadget::{Gadget, GadgetParams};
 use papir_lattice::packing::inspiring::matrix_words;
@@ -234,6 +234,14 @@ impl Params {
 impl Parameters for Params {
     fn choose(shape: Shape, goal: Goal) -> Result<Self> {
         search::choose(shape, goal)
+    }
+
+    fn with_choice(shape: Shape, choice: Choice) -> Result<Self> {
+        match choice {
+            Choice::Goal(goal) => Self::choose(shape, goal),
+            Choice::Columns(columns) => Self::with_columns(shape, columns),
+            other => Err(other.refused_by(NAME)),
+        }
     }
 
     fn candidates(shape: Shape) -> Result<Vec<Self>> {

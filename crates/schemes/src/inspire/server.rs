@@ -22,8 +22,8 @@ use super::layout::Layout;
 use super::masks::{packing, rgsw_masks, selector_masks};
 use super::params::Params;
 use super::wire::{Answer, Public, Query};
-use crate::packs::{Names, PreparedPacks, sized};
-use crate::shape_io::check_source;
+use crate::shared::packs::{Names, PreparedPacks, sized};
+use crate::shared::shapes::check_source;
 
 const NAMES: Names = Names { scheme: super::params::NAME, words: "inspire/matrices", packs: "inspire/packs" };
 
@@ -62,18 +62,24 @@ impl scheme::Server<Inspire> for Server {
         &self.public
     }
 
-    fn answer(&self, _session: Session<'_, Inspire>, query: &Query) -> Result<Answer> {
-        let keys = self.read_keys(query)?;
-        let packed = self.pack(self.select(query), &keys)?;
-        Ok(self.switch(&self.evaluate(packed, &keys)))
-    }
-
-    fn answer_many(&self, batch: Vec<(Session<'_, Inspire>, &Query)>) -> Result<Vec<Answer>> {
+    fn answer_many(
+        &self,
+        batch: Vec<(Session<'_, Inspire>, &Query)>,
+        progress: &dyn Progress,
+    ) -> Result<Vec<Answer>> {
         let queries: Vec<&Query> = batch.into_iter().map(|(_, query)| query).collect();
+        let count = queries.len() as u64;
+        progress.stage("read_keys", count);
         let keys = queries.par_iter().map(|query| self.read_keys(query)).collect::<Result<Vec<_>>>()?;
-        let packed = self.pack_many(self.select_many(&queries), &keys)?;
-        let finish = |(packed, keys)| self.switch(&self.evaluate(packed, keys));
-        Ok(packed.into_par_iter().zip(&keys).map(finish).collect())
+        progress.stage("select", count);
+        let bodies = self.select_many(&queries);
+        progress.stage("pack", count);
+        let packed = self.pack_many(bodies, &keys)?;
+        progress.stage("evaluate", count);
+        let results: Vec<Vec<Rlwe>> =
+            packed.into_par_iter().zip(&keys).map(|(packed, keys)| self.evaluate(packed, keys)).collect();
+        progress.stage("switch", count);
+        Ok(results.par_iter().map(|result| self.switch(result)).collect())
     }
 
     fn update_cost(&self, changes: &[Change]) -> Result<scheme::UpdateEstimate> {

@@ -19,7 +19,7 @@ use super::decode::Columns;
 use super::encode::{Column, replace};
 use super::layout::Layout;
 use super::server::{PackMasks, Server};
-use crate::packs::PreparedPacks;
+use crate::shared::packs::PreparedPacks;
 
 /// Columns that are changed together, so that few are held beside the matrix.
 const BLOCK_COLUMNS: usize = 64;

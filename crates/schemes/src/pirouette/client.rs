@@ -16,7 +16,7 @@ use super::noise::DECODING_PART;
 use super::params::{LweParams, RetrievalParams};
 use super::path::Path;
 use super::wire::{PirouetteQuery, RetrievalAnswer};
-use crate::nothing::Nothing;
+use crate::shared::empty_public::EmptyPublic;
 
 /// The secrets that outlive a query: the ring's key, under which queries are, and the response ring's.
 pub struct Secrets {
@@ -107,7 +107,7 @@ impl<S: Path> RetrievalClient<S> {
 }
 
 impl<S: Path> Client<S> for RetrievalClient<S> {
-    fn new(params: S::Params, _public: Nothing) -> Result<Self> {
+    fn new(params: S::Params, _public: EmptyPublic) -> Result<Self> {
         Ok(Self { params })
     }
 

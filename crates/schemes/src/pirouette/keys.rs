@@ -93,7 +93,7 @@ impl Part {
         let ((params, key_bits), masks) = (self.ring(chain), self.masks(chain, seed));
         let (rlwe, ring_key) = (&chain.rlwe, &own.secrets.ring);
         let bit = |which, index, gadget, rng: &mut dyn CryptoRng| {
-            let bodies = |key| rotation::bodies(rlwe, ring_key, (key, index), &masks, gadget, rng);
+            let bodies = |key| rotation::bodies(rlwe, ring_key, key, index, &masks, gadget, rng);
             own.short.get(which).map(bodies).unwrap_or_default()
         };
         let bodies = match self {
@@ -138,8 +138,8 @@ impl<'a> Own<'a> {
     fn switches(&self, chain: &Chain, seed: &Seed, rng: &mut dyn CryptoRng) -> Vec<u8> {
         let (mut packed, source) = (Vec::new(), self.secrets.ring.coefficients());
         for (which, key) in self.short.iter().enumerate() {
-            let (short, place) = (chain.short(which), (seed, SWITCH_LABELS[which]));
-            let bodies = switch_bodies(&short.switch, place, source, key, &short.error, rng);
+            let (short, label) = (chain.short(which), SWITCH_LABELS[which]);
+            let bodies = switch_bodies(&short.switch, seed, label, source, key, &short.error, rng);
             let (bodies, mut bytes): (Vec<u64>, _) =
                 (bodies.into_iter().map(u64::from).collect(), Vec::new());
             bits::pack(&bodies, short.switch.log2_q, &mut bytes);
@@ -230,7 +230,7 @@ pub trait Expanded: Send + Sync + Sized + 'static {
             rest = after;
             let words = unpack(bytes, params.log2_q, DEGREE * params.levels())?;
             let bodies: Vec<u32> = words.into_iter().map(|word| word as u32).collect();
-            switches.push(SwitchKey::new(params, (seed, label), &bodies));
+            switches.push(SwitchKey::new(params, seed, label, &bodies));
         }
         let mut rows = expand_parts(chain, Part::all(chain, Self::SHORTS), seed, rest)?.into_iter();
         let short = |(which, switch)| {

@@ -7,7 +7,7 @@
 use papir_core::{Change, Records, Result, Shape};
 
 use super::chain::{DEGREE, LOG2_DEGREE, RESPONSE_DEGREE, unfit};
-use crate::bundle::Bundle;
+use crate::shared::units::Units;
 
 /// Bits of an item's number: so that with the padding bit a query's error stays small beside the lowest.
 pub(crate) const MOST_INDEX_BITS: u32 = 24;
@@ -18,7 +18,7 @@ pub(crate) const LEAST_SPAN: usize = 32;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// Records in items.
-    pub(crate) bundle: Bundle,
+    pub(crate) bundle: Units,
     /// Bytes of an item in one plane, a power of two.
     pub span: usize,
     /// Planes: items of one answer.
@@ -54,7 +54,7 @@ impl Layout {
                 format!("records of {} bytes in items of {span}", shape.record_bytes()),
             ));
         }
-        let bundle = Bundle::new(shape, span * planes)?;
+        let bundle = Units::new(shape, span * planes)?;
         let log2_slots = LOG2_DEGREE - span.trailing_zeros();
         let polys = bundle.units().div_ceil(1 << log2_slots);
         let log2_columns = polys.div_ceil(1 << log2_rows).next_power_of_two().trailing_zeros();

@@ -24,6 +24,7 @@
 pub mod bits;
 pub mod chain;
 pub mod client;
+pub mod encrypted;
 pub(crate) mod first;
 pub(crate) mod fold;
 pub mod keys;
@@ -32,6 +33,7 @@ pub mod noise;
 pub mod params;
 pub mod path;
 pub mod phase0;
+pub mod respire;
 pub mod retrieval;
 pub(crate) mod search;
 pub mod server;
@@ -43,13 +45,14 @@ use std::fmt::Debug;
 use std::marker::PhantomData;
 
 use papir_core::Privacy;
+use papir_core::Progress;
 use papir_core::scheme::{Never, Scheme};
 use rand_core::CryptoRng;
 
 use self::path::{Path, Selecting};
 use self::retrieval::{Sections, Selection};
 
-use crate::nothing::Nothing;
+use crate::shared::empty_public::EmptyPublic;
 
 /// How long the short keys are that rotations go by, and under which name a scheme goes with them.
 pub trait Lengths: Copy + Debug + Send + Sync + 'static {
@@ -86,7 +89,7 @@ impl<T: Lengths> Scheme for Pirouette<T> {
     const PRIVACY: Privacy = T::PRIVACY;
 
     type Params = params::PirouetteParams<T>;
-    type Public = Nothing;
+    type Public = EmptyPublic;
     type Query = wire::PirouetteQuery;
     type Answer = wire::RetrievalAnswer;
     type Secret = client::RetrievalSecret;
@@ -113,7 +116,11 @@ impl<T: Lengths> Path for Pirouette<T> {
 impl<T: Lengths> Selecting for Pirouette<T> {
     const SECTIONS: Sections = Sections { bytes: "pirouette/database", values: "pirouette/transforms" };
 
-    fn select(params: &Self::Params, keys: &keys::Evaluation, query: &wire::PirouetteQuery) -> Selection {
-        phase0::Expansion::new(params, keys).run(query)
+    fn select(
+        params: &Self::Params,
+        batch: &[(&keys::Evaluation, &wire::PirouetteQuery)],
+        progress: &dyn Progress,
+    ) -> Vec<Selection> {
+        phase0::select(params, batch, progress)
     }
 }

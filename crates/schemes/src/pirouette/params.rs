@@ -25,7 +25,7 @@ use super::noise::{self, Noise, NoiseInput};
 use super::retrieval::FAST;
 use super::search;
 use super::wire::SEED_BYTES;
-use crate::shape_io::{SHAPE_BYTES, read_shape, write_shape};
+use crate::shared::shapes::{SHAPE_BYTES, read_shape, write_shape};
 
 /// Bytes of encoded parameters.
 const ENCODED_BYTES: usize = SHAPE_BYTES + 4 + 4 + 4 + 4 + 1 + 1;

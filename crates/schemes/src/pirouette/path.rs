@@ -1,5 +1,6 @@
 //! The way from a query to what selects an item: all that Pirouette and its like differ in.
 
+use papir_core::Progress;
 use papir_core::scheme::{Never, Scheme};
 use rand_core::CryptoRng;
 
@@ -8,13 +9,13 @@ use super::keys::{Expanded, Keys};
 use super::params::{RetrievalParams, SelectingParams};
 use super::retrieval::{Sections, Selection};
 use super::wire::RetrievalAnswer;
-use crate::nothing::Nothing;
+use crate::shared::empty_public::EmptyPublic;
 
 /// A scheme whose clients register keys of a kind and open answers of the response ring.
 pub trait Path:
     Scheme<
         Params: RetrievalParams,
-        Public = Nothing,
+        Public = EmptyPublic,
         Answer = RetrievalAnswer,
         Secret = RetrievalSecret,
         ClientKeys = Keys<<Self as Path>::Expanded>,
@@ -34,6 +35,10 @@ pub trait Selecting: Path<Params: SelectingParams> {
     /// Names of a snapshot's sections.
     const SECTIONS: Sections;
 
-    /// Phase 0: what selects the item of a query.
-    fn select(params: &Self::Params, keys: &Self::Expanded, query: &Self::Query) -> Selection;
+    /// Phase 0: the selection of each query's item, in order.
+    fn select(
+        params: &Self::Params,
+        batch: &[(&Self::Expanded, &Self::Query)],
+        progress: &dyn Progress,
+    ) -> Vec<Selection>;
 }

@@ -7,6 +7,7 @@
 //! rotation by the digit and half a turn for each bit of χ that is set in the index gives the box times
 //! (−1)^⟨χ, bits⟩, and the sum over χ of these times (−1)^⟨χ, t⟩ is 2^τ boxes where the bits are t, else none.
 
+use papir_core::Progress;
 use papir_lattice::rlwe::Rlwe;
 use papir_lattice::rows::Rows;
 use papir_ring::Ring;
@@ -23,6 +24,26 @@ use super::wire::PirouetteQuery;
 /// log₂ of the distance between a box's places.
 const LOG2_BOX: u32 = LOG2_DEGREE - LOG2_DIGIT;
 
+/// Phase 0 of several queries, each under the keys of its client.
+pub(super) fn select<T: Lengths>(
+    params: &PirouetteParams<T>,
+    batch: &[(&Evaluation, &PirouetteQuery)],
+    progress: &dyn Progress,
+) -> Vec<Selection> {
+    let count = batch.len() as u64;
+    let expansions: Vec<_> = batch.iter().map(|(keys, _)| Expansion::new(params, keys)).collect();
+    progress.stage("bits", count);
+    let bits: Vec<Bits> =
+        expansions.par_iter().zip(batch).map(|(expansion, (_, query))| expansion.bits(query)).collect();
+    progress.stage("gates", count);
+    let gates: Vec<Vec<Rows>> =
+        expansions.par_iter().zip(&bits).map(|(expansion, bits)| expansion.gates(bits)).collect();
+    progress.stage("selectors", count);
+    let selectors = expansions.par_iter().zip(&bits).map(|(expansion, bits)| expansion.selectors(bits));
+    let selectors: Vec<Rows> = selectors.collect();
+    gates.into_iter().zip(selectors).map(|(gates, selectors)| Selection { gates, selectors }).collect()
+}
+
 /// The parts of phase 0, one after the other.
 pub struct Expansion<'a, T> {
     params: &'a PirouetteParams<T>,
@@ -33,13 +54,6 @@ pub struct Expansion<'a, T> {
 impl<'a, T: Lengths> Expansion<'a, T> {
     pub(super) fn new(params: &'a PirouetteParams<T>, keys: &'a Evaluation) -> Self {
         Self { params, finder: Finder::new(&params.chain, &keys.gating, &params.gate), keys }
-    }
-
-    /// All of it.
-    pub fn run(&self, query: &PirouetteQuery) -> Selection {
-        let bits = self.bits(query);
-        let (gates, selectors) = rayon::join(|| self.gates(&bits), || self.selectors(&bits));
-        Selection { gates, selectors }
     }
 
     fn ring(&self) -> &'a Ring {

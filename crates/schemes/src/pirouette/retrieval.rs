@@ -13,7 +13,7 @@ use super::first::{self, Plane};
 use super::fold::Gates;
 use super::layout::Layout;
 use super::params::Form;
-use crate::readback::read_each;
+use crate::shared::readback::read_each;
 
 /// log₂ of the columns that are folded before others are begun: they stay in the last cache.
 const LOG2_GROUP: u32 = 8;
@@ -249,13 +249,17 @@ impl Retrieval<'_> {
     }
 
     /// All of it: for each selection the encryptions of its item's planes.
-    pub fn run(&self, selections: &[Selection]) -> Vec<Vec<Rlwe>> {
+    pub fn run(&self, selections: &[Selection], progress: &dyn Progress) -> Vec<Vec<Rlwe>> {
         // Of each query the groups of all planes.
         let mut groups: Vec<Vec<Rlwe>> = selections.iter().map(|_| Vec::new()).collect();
         for group in 0..self.groups() {
-            let folded = self.fold(selections, self.first(group, selections));
+            progress.stage("first", 1);
+            let columns = self.first(group, selections);
+            progress.stage("fold", 1);
+            let folded = self.fold(selections, columns);
             groups.iter_mut().zip(folded).for_each(|(groups, rlwe)| groups.push(rlwe));
         }
+        progress.stage("rotate", selections.len() as u64);
         let planes = selections.iter().zip(groups);
         planes.map(|(selection, groups)| self.rotate_planes(selection, groups)).collect()
     }

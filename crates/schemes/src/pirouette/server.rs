@@ -3,10 +3,9 @@
 use papir_core::cost::{Counts, Operation};
 use papir_core::scheme::{Parameters, Server, Session, UpdateEstimate, check_changes};
 use papir_core::sections::{SectionSink, SectionSource};
-use papir_core::{Change, Error, Progress, Records, Result};
+use papir_core::{Change, Progress, Records, Result};
 use papir_lattice::rlwe::Rlwe;
 use rand_core::CryptoRng;
-use rayon::prelude::*;
 
 use super::fold::respond;
 use super::keys::{Evaluation, Keys};
@@ -16,8 +15,8 @@ use super::phase0::Expansion;
 use super::retrieval::{Polynomials, Retrieval, Selection};
 use super::wire::RetrievalAnswer;
 use super::{Lengths, Pirouette};
-use crate::nothing::Nothing;
-use crate::shape_io::check_source;
+use crate::shared::empty_public::EmptyPublic;
+use crate::shared::shapes::check_source;
 
 /// A prepared database.
 pub struct RetrievalServer<S: Path> {
@@ -36,12 +35,18 @@ impl<T: Lengths> RetrievalServer<Pirouette<T>> {
 }
 
 impl<S: Selecting> RetrievalServer<S> {
-    /// Phase 0: what selects the item of a query.
+    /// Phase 0: the selection of each query's item.
     ///
     /// # Errors
     /// [`Error::Malformed`] for keys that are none.
-    pub fn select(&self, keys: &Keys<S::Expanded>, query: &S::Query) -> Result<Selection> {
-        Ok(S::select(&self.params, keys.expanded(self.params.chain())?, query))
+    pub fn select(
+        &self,
+        batch: &[(&Keys<S::Expanded>, &S::Query)],
+        progress: &dyn Progress,
+    ) -> Result<Vec<Selection>> {
+        let chain = self.params.chain();
+        let batch = batch.iter().map(|(keys, query)| Ok((keys.expanded(chain)?, *query)));
+        Ok(S::select(&self.params, &batch.collect::<Result<Vec<_>>>()?, progress))
     }
 
     /// Phases 1 to 3.
@@ -55,9 +60,12 @@ impl<S: Selecting> RetrievalServer<S> {
     ///
     /// # Errors
     /// As [`Server::answer`].
-    pub fn encrypted_items(&self, batch: &[(&Keys<S::Expanded>, &S::Query)]) -> Result<Vec<Vec<Rlwe>>> {
-        let selections = batch.par_iter().map(|(keys, query)| self.select(keys, query));
-        Ok(self.retrieval().run(&selections.collect::<Result<Vec<_>>>()?))
+    pub fn encrypted_items(
+        &self,
+        batch: &[(&Keys<S::Expanded>, &S::Query)],
+        progress: &dyn Progress,
+    ) -> Result<Vec<Vec<Rlwe>>> {
+        Ok(self.retrieval().run(&self.select(batch, progress)?, progress))
     }
 
     /// ModSwitch and RingSwitch: the answer of a query's planes.
@@ -86,18 +94,19 @@ impl<S: Selecting> Server<S> for RetrievalServer<S> {
         &self.params
     }
 
-    fn public(&self) -> &Nothing {
-        &Nothing
+    fn public(&self) -> &EmptyPublic {
+        &EmptyPublic
     }
 
-    fn answer(&self, session: Session<'_, S>, query: &S::Query) -> Result<RetrievalAnswer> {
-        self.answer_many(vec![(session, query)])?.pop().ok_or(Error::NotDecodable)
-    }
-
-    fn answer_many(&self, batch: Vec<(Session<'_, S>, &S::Query)>) -> Result<Vec<RetrievalAnswer>> {
+    fn answer_many(
+        &self,
+        batch: Vec<(Session<'_, S>, &S::Query)>,
+        progress: &dyn Progress,
+    ) -> Result<Vec<RetrievalAnswer>> {
         let batch = batch.into_iter().map(|(session, query)| Ok((session.require_keys()?, query)));
         let batch = batch.collect::<Result<Vec<_>>>()?;
-        let items = self.encrypted_items(&batch)?;
+        let items = self.encrypted_items(&batch, progress)?;
+        progress.stage("switch", batch.len() as u64);
         batch.iter().zip(&items).map(|((keys, _), item)| self.respond(keys, item)).collect()
     }
 

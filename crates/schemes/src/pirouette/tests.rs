@@ -22,7 +22,7 @@ use super::retrieval::Selection;
 use super::search::GATES;
 use super::server::RetrievalServer;
 use super::{Full, Pirouette};
-use crate::nothing::Nothing;
+use crate::shared::empty_public::EmptyPublic;
 
 /// A database, its client, and the client's keys.
 struct Case {
@@ -45,14 +45,14 @@ impl Case {
         let records = records(params.shape());
         let server =
             RetrievalServer::<Pirouette>::setup(params.clone(), &records, &mut rng, &NoProgress).unwrap();
-        let client = RetrievalClient::<Pirouette>::new(params, Nothing).unwrap();
+        let client = RetrievalClient::<Pirouette>::new(params, EmptyPublic).unwrap();
         let (state, keys) = client.register(&mut rng).unwrap().unwrap();
         Self { records, server, client, state, keys, rng }
     }
 
     fn select(&mut self, index: u64) -> Selection {
         let (_, query) = self.client.query(Some(&mut self.state), &[index], &mut self.rng).unwrap();
-        self.server.expansion(&self.keys).unwrap().run(&query)
+        self.server.select(&[(&self.keys, &query)], &NoProgress).unwrap().swap_remove(0)
     }
 
     /// The phase of an encryption less a message of words, centred, relative to q.
@@ -132,7 +132,7 @@ fn noise_of_every_stage_is_within_its_bound() {
     check("rows of s·m", &rows[0], noise.rows.keyed);
     check("rows of m", &rows[1], noise.rows.plain);
 
-    let item = case.server.retrieval().run(&[selection]).swap_remove(0).swap_remove(0);
+    let item = case.server.retrieval().run(&[selection], &NoProgress).swap_remove(0).swap_remove(0);
     let record = case.records.get(index).unwrap();
     let phase = case.errors(&item, &vec![0; DEGREE]);
     let errors = phase.iter().step_by(layout.slots()).zip(&record).map(|(phase, &byte)| {
@@ -166,7 +166,7 @@ fn rows_columns_planes_and_both_forms_give_the_record() {
 #[test]
 fn no_two_queries_share_a_mask_also_after_a_restart() {
     let params = PirouetteParams::<Full>::choose(Shape::of_bytes(100, 32).unwrap(), Goal::Balanced).unwrap();
-    let client = RetrievalClient::<Pirouette>::new(params.clone(), Nothing).unwrap();
+    let client = RetrievalClient::<Pirouette>::new(params.clone(), EmptyPublic).unwrap();
     let mut rng = ChaCha20Rng::from_seed([4; 32]);
     let mut state = State::generate(&params, None, &mut rng).unwrap();
     let mut seeds = BTreeSet::new();

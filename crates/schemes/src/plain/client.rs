@@ -7,7 +7,7 @@ use rand_core::CryptoRng;
 use super::params::PlainParams;
 use super::wire::{NONCE_BYTES, PlainAnswer, PlainQuery};
 use super::{BATCH, Plain};
-use crate::nothing::Nothing;
+use crate::shared::empty_public::EmptyPublic;
 
 /// What ties an answer to its query. Hides nothing.
 pub struct PlainSecret {
@@ -21,7 +21,7 @@ pub struct PlainClient {
 }
 
 impl Client<Plain> for PlainClient {
-    fn new(params: PlainParams, _public: Nothing) -> Result<Self> {
+    fn new(params: PlainParams, _public: EmptyPublic) -> Result<Self> {
         Ok(Self { params })
     }
 

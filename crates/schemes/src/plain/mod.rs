@@ -19,7 +19,7 @@ pub mod wire;
 use papir_core::Privacy;
 use papir_core::scheme::{Never, Scheme};
 
-use crate::nothing::Nothing;
+use crate::shared::empty_public::EmptyPublic;
 
 /// The most indices in one query.
 pub const BATCH: usize = 4;
@@ -33,7 +33,7 @@ impl Scheme for Plain {
     const PRIVACY: Privacy = Privacy::NotPrivate("it sends the index in the clear");
 
     type Params = params::PlainParams;
-    type Public = Nothing;
+    type Public = EmptyPublic;
     type Query = wire::PlainQuery;
     type Answer = wire::PlainAnswer;
     type Secret = client::PlainSecret;

@@ -9,7 +9,7 @@ use papir_core::{
 
 use super::wire::NONCE_BYTES;
 use super::{BATCH, Plain};
-use crate::shape_io::{SHAPE_BYTES, read_shape, write_shape};
+use crate::shared::shapes::{SHAPE_BYTES, read_shape, write_shape};
 
 /// Parameters of [`Plain`].
 #[derive(Clone, Debug, PartialEq, Eq)]

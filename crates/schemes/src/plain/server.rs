@@ -8,8 +8,8 @@ use rand_core::CryptoRng;
 use super::Plain;
 use super::params::PlainParams;
 use super::wire::{PlainAnswer, PlainQuery};
-use crate::nothing::Nothing;
-use crate::packed;
+use crate::shared::empty_public::EmptyPublic;
+use crate::shared::stored_records;
 
 const RECORDS: &str = "plain/records";
 
@@ -26,7 +26,7 @@ impl Server<Plain> for PlainServer {
         _rng: &mut dyn CryptoRng,
         progress: &dyn Progress,
     ) -> Result<Self> {
-        let packed = packed::copy(Plain::NAME, params.shape(), records, progress)?;
+        let packed = stored_records::copy(Plain::NAME, params.shape(), records, progress)?;
         Ok(Self { params, packed })
     }
 
@@ -34,18 +34,26 @@ impl Server<Plain> for PlainServer {
         &self.params
     }
 
-    fn public(&self) -> &Nothing {
-        &Nothing
+    fn public(&self) -> &EmptyPublic {
+        &EmptyPublic
     }
 
-    fn answer(&self, _session: Session<'_, Plain>, query: &PlainQuery) -> Result<PlainAnswer> {
+    fn answer_many(
+        &self,
+        batch: Vec<(Session<'_, Plain>, &PlainQuery)>,
+        progress: &dyn Progress,
+    ) -> Result<Vec<PlainAnswer>> {
+        progress.stage("answer", batch.len() as u64);
         let bits = self.params.shape().record_bits();
-        let records = query.indices.iter().map(|index| extract_bits(&self.packed, index * bits, bits));
-        Ok(PlainAnswer { nonce: query.nonce, records: records.collect() })
+        let answer = |query: &PlainQuery| {
+            let records = query.indices.iter().map(|index| extract_bits(&self.packed, index * bits, bits));
+            PlainAnswer { nonce: query.nonce, records: records.collect() }
+        };
+        Ok(batch.into_iter().map(|(_, query)| answer(query)).collect())
     }
 
     fn update(&self, changes: &[Change], _rng: &mut dyn CryptoRng, _progress: &dyn Progress) -> Result<Self> {
-        let packed = packed::change(self.params.shape(), &self.packed, changes)?;
+        let packed = stored_records::change(self.params.shape(), &self.packed, changes)?;
         Ok(Self { params: self.params.clone(), packed })
     }
 
@@ -58,7 +66,7 @@ impl Server<Plain> for PlainServer {
     }
 
     fn load(params: PlainParams, source: &dyn SectionSource) -> Result<Self> {
-        let packed = packed::load(params.shape(), source, RECORDS)?;
+        let packed = stored_records::load(params.shape(), source, RECORDS)?;
         Ok(Self { params, packed })
     }
 }

@@ -11,7 +11,7 @@ use zeroize::Zeroizing;
 
 use super::ByteMatrix;
 use super::layout::Layout;
-use crate::readback::read_columns;
+use crate::shared::readback::read_columns;
 
 /// Reads all records, column by column.
 ///

@@ -13,7 +13,7 @@ use papir_kernels::matvec_u8::ROWS;
 use papir_lattice::lwe32::matrix::transformed_bytes;
 use papir_lattice::lwe32::matrix_bytes;
 
-use crate::bundle::Bundle;
+use crate::shared::units::Units;
 
 /// The most columns: up to here the failure probability stays below 2⁻⁴⁰ (`super::noise`).
 pub(crate) const MAX_COLUMNS: u64 = 1 << 16;
@@ -93,8 +93,8 @@ impl Layout {
     }
 
     /// Columns as runs of the packed database.
-    pub(crate) fn bundle(&self, shape: Shape) -> Bundle {
-        Bundle {
+    pub(crate) fn bundle(&self, shape: Shape) -> Units {
+        Units {
             shape,
             unit_bytes: self.rows,
             stored_bits: shape.record_bits(),

@@ -23,6 +23,7 @@ pub mod client;
 pub(crate) mod columns;
 pub(crate) mod layout;
 mod noise;
+pub mod packed;
 pub mod params;
 pub mod server;
 #[cfg(test)]

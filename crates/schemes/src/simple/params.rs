@@ -1,5 +1,6 @@
 //! Parameters of SimplePIR: the matrix for a shape, the LWE set, the answer's rounding.
 
+use papir_core::Choice;
 use papir_core::codec::{Reader, Writer};
 use papir_core::cost::{Operation, Work};
 use papir_core::scheme::{Goal, Parameters, Scheme};
@@ -13,8 +14,8 @@ use papir_lattice::lwe32::{LOG2_Q, LweParams, N, SIGMA, matrix_bytes};
 use super::Simple;
 use super::layout::{Layout, heights, unit_of};
 use super::noise::{self, Budget, LOG2_DELTA, LOG2_P};
-use crate::refusal::unfit;
-use crate::shape_io::{SHAPE_BYTES, read_shape, write_shape};
+use crate::shared::parameter_errors::unfit;
+use crate::shared::shapes::{SHAPE_BYTES, read_shape, write_shape};
 
 /// Bytes of the seed of A.
 pub(super) const SEED_BYTES: usize = 32;
@@ -109,6 +110,15 @@ impl Parameters for SimpleParams {
         };
         let best = layouts.iter().min_by(|a, b| cost(a).total_cmp(&cost(b)));
         Self::new(shape, best.map_or(least, |layout| layout.column_units))
+    }
+
+    fn with_choice(shape: Shape, choice: Choice) -> Result<Self> {
+        match choice {
+            Choice::Goal(goal) => Self::choose(shape, goal),
+            // Records of whole bytes are units of one record.
+            Choice::Columns(columns) => Self::new(shape, shape.records().div_ceil(columns.max(1))),
+            other => Err(other.refused_by(Simple::NAME)),
+        }
     }
 
     fn label(&self) -> String {

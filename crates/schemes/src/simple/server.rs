@@ -11,7 +11,7 @@ use super::noise::CENTRE;
 use super::params::{SEED_BYTES, SimpleParams};
 use super::wire::{SimpleAnswer, SimplePublic, SimpleQuery};
 use super::{ByteMatrix, Simple, columns, masks, update};
-use crate::shape_io::check_source;
+use crate::shared::shapes::check_source;
 
 const SEED: &str = "simple/seed";
 const HINT: &str = "simple/hint";
@@ -47,12 +47,13 @@ impl Server<Simple> for SimpleServer {
         &self.public
     }
 
-    fn answer(&self, _session: Session<'_, Simple>, query: &SimpleQuery) -> Result<SimpleAnswer> {
-        Ok(self.round(&self.sums(&[query]).concat()))
-    }
-
-    fn answer_many(&self, batch: Vec<(Session<'_, Simple>, &SimpleQuery)>) -> Result<Vec<SimpleAnswer>> {
+    fn answer_many(
+        &self,
+        batch: Vec<(Session<'_, Simple>, &SimpleQuery)>,
+        progress: &dyn Progress,
+    ) -> Result<Vec<SimpleAnswer>> {
         let queries: Vec<&SimpleQuery> = batch.into_iter().map(|(_, query)| query).collect();
+        progress.stage("answer", queries.len() as u64);
         Ok(self.sums(&queries).iter().map(|sums| self.round(sums)).collect())
     }
 

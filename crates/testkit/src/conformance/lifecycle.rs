@@ -5,7 +5,7 @@ use papir_core::sections::{MemorySections, SectionSource};
 use papir_core::{Blob, Change, Error, NoProgress, Result, extract_bits};
 use rand_core::Rng;
 
-use super::Config;
+use super::config::Config;
 use super::fixture::{Account, Fixture, is_parse_error};
 use super::readback;
 

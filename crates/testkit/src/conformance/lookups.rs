@@ -1,8 +1,8 @@
 //! Honest use: every index class, batches, threads, retries, and the lengths of it all.
 
-use papir_core::{Error, Privacy, Records};
+use papir_core::{Error, NoProgress, Privacy, Records};
 
-use super::Config;
+use super::config::Config;
 use super::fixture::{Account, Fixture, check_records};
 use chacha20::ChaCha20Rng;
 use rand_core::SeedableRng;
@@ -69,17 +69,17 @@ fn check_answer_many(fixture: &mut Fixture<'_>, indices: &[u64]) {
     let bad = &sent[0].query[..sent[0].query.len() - 1];
     let mut batch: Vec<_> =
         sent.iter().map(|sent| (fixture.account.session(sent), sent.query.as_slice())).collect();
-    for (answer, sent) in fixture.server.answer_many(&batch).into_iter().zip(&sent) {
+    for (answer, sent) in fixture.server.answer_many(&batch, &NoProgress).into_iter().zip(&sent) {
         assert!(answer.expect("an answer") == fixture.answer(sent), "in one pass and alone differ");
     }
     let middle = batch.len() / 2;
     batch.insert(middle, (fixture.account.session(&sent[0]), bad));
-    let answers = fixture.server.answer_many(&batch);
+    let answers = fixture.server.answer_many(&batch, &NoProgress);
     assert_eq!(answers.len(), batch.len());
     for (i, answer) in answers.iter().enumerate() {
         assert_eq!(answer.is_err(), i == middle, "query {i}; only {middle} is bad");
     }
-    assert!(fixture.server.answer_many(&[]).is_empty());
+    assert!(fixture.server.answer_many(&[], &NoProgress).is_empty());
 }
 
 /// Threads with clients of their own query one server at the same time.

@@ -4,7 +4,7 @@ use papir_core::envelope::{self, Header, Kind};
 use papir_core::{Error, Result, Version};
 use rand_core::Rng;
 
-use super::Config;
+use super::config::Config;
 use super::fixture::{Fixture, is_parse_error};
 
 /// All of this file.

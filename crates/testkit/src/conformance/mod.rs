@@ -1,12 +1,14 @@
-//! One suite that every scheme inherits: what the interface promises, asked of a real database.
+//! Conformance suite for every scheme.
 //!
-//! | file | asks |
+//! | file | checks |
 //! |---|---|
 //! | `lookups` | every index class, batches, threads, retries; lengths against the description |
 //! | `messages` | damaged, foreign and random messages: typed errors, never a panic |
 //! | `lifecycle` | save and load, damaged sections, updates and versions |
 //! | `state` | client keys and client state: saved, loaded, damaged, missing |
+//! | `readback` | records read back from a prepared database |
 
+mod config;
 mod fixture;
 mod lifecycle;
 mod lookups;
@@ -14,94 +16,11 @@ mod messages;
 mod readback;
 mod state;
 
+use papir_core::Privacy;
 use papir_core::erased::ErasedScheme;
-use papir_core::{Goal, Privacy, Shape};
 
+pub use config::{Config, shapes};
 use fixture::Fixture;
-
-/// What the suite runs over. Slow schemes trim `shapes` in everyday tests.
-#[derive(Clone, Debug)]
-pub struct Config {
-    /// Shapes on which lookups and lengths are checked.
-    pub shapes: Vec<Shape>,
-    /// Shapes on which everything is checked.
-    pub thorough: Vec<Shape>,
-    /// Goals that parameters are chosen for, in turn over the shapes.
-    pub goals: Vec<Goal>,
-    /// Random indices for each shape, besides the first, the middle and the last.
-    pub random_indices: usize,
-    /// Positions at which each message is damaged.
-    pub damaged_positions: usize,
-    /// Threads that query at the same time.
-    pub threads: usize,
-    /// Seed of all randomness.
-    pub seed: u64,
-}
-
-/// Shapes by (records, bits of a record).
-pub fn shapes(list: &[(u64, u64)]) -> Vec<Shape> {
-    list.iter().map(|&(records, bits)| Shape::new(records, bits).expect("a legal shape")).collect()
-}
-
-impl Config {
-    /// Small databases of every kind of record: seconds for a fast scheme.
-    pub fn quick() -> Self {
-        Self {
-            shapes: shapes(&[
-                (1, 1),
-                (1, 8),
-                (2, 33 * 8),
-                (3, 3),
-                (4093, 1),
-                (1009, 13),
-                (1021, 8),
-                (509, 64 * 8),
-                (61, 4096 * 8),
-                (37, 4097 * 8),
-            ]),
-            thorough: shapes(&[(257, 3), (211, 33 * 8)]),
-            goals: vec![Goal::Balanced, Goal::MinCommunication, Goal::MinTime],
-            random_indices: 2,
-            damaged_positions: 12,
-            threads: 4,
-            seed: 0x7061_7069_7221,
-        }
-    }
-
-    /// As [`Self::quick`] for schemes whose setup or queries take a good part of a second: fewer
-    /// shapes and fewer damaged positions, every check still made.
-    pub fn slow() -> Self {
-        Self {
-            shapes: shapes(&[(1, 1), (4093, 1), (509, 64 * 8), (5, 4097 * 8)]),
-            thorough: shapes(&[(211, 33 * 8)]),
-            random_indices: 1,
-            damaged_positions: 4,
-            threads: 2,
-            ..Self::quick()
-        }
-    }
-
-    /// Larger databases, records up to 256 KiB, more positions: minutes.
-    pub fn long() -> Self {
-        let quick = Self::quick();
-        let more = shapes(&[
-            (1_000_003, 1),
-            (262_139, 8),
-            (65_537, 64 * 8),
-            (1009, 8191),
-            (16, 65_536 * 8),
-            (3, 1 << 21),
-        ]);
-        Self {
-            shapes: quick.shapes.iter().copied().chain(more).collect(),
-            thorough: shapes(&[(1, 8), (257, 3), (211, 33 * 8), (4099, 256 * 8), (5, 40_000 * 8)]),
-            random_indices: 8,
-            damaged_positions: 60,
-            threads: 8,
-            ..quick
-        }
-    }
-}
 
 /// Runs the whole suite on one scheme.
 ///

@@ -3,7 +3,7 @@
 use papir_core::Error;
 use papir_core::envelope::{self, Header, Kind};
 
-use super::Config;
+use super::config::Config;
 use super::fixture::{Account, Fixture, is_parse_error};
 
 /// All of this file; nothing in schemes without client keys.

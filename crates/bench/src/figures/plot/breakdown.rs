@@ -4,7 +4,8 @@ use plotters::chart::ChartBuilder;
 use plotters::element::Rectangle;
 use plotters::style::{Color, RGBColor};
 
-use super::{Area, PALE, colour, legend, picture, refused};
+use super::canvas::{Area, PALE, colour, picture, refused};
+use super::legend;
 use crate::Result;
 use crate::figures::{FigureReport, Point, Source};
 
@@ -17,7 +18,7 @@ const LINE: u32 = 34;
 struct Quantity {
     title: &'static str,
     unit: &'static str,
-    parts: fn(&Point) -> Vec<(&'static str, f64)>,
+    parts: fn(&Point) -> Vec<(String, f64)>,
 }
 
 const QUANTITIES: [Quantity; 2] = [
@@ -25,9 +26,12 @@ const QUANTITIES: [Quantity; 2] = [
     Quantity { title: "server", unit: "ms", parts: |point| point.stages.0.clone() },
 ];
 
-fn messages(point: &Point) -> Vec<(&'static str, f64)> {
-    let parts =
-        |[keys, query, download]: [f64; 3]| vec![("keys", keys), ("query", query), ("download", download)];
+fn messages(point: &Point) -> Vec<(String, f64)> {
+    let parts = |[keys, query, download]: [f64; 3]| {
+        [("keys", keys), ("query", query), ("download", download)]
+            .map(|(name, kb)| (name.to_owned(), kb))
+            .to_vec()
+    };
     point.kb.map(parts).unwrap_or_default()
 }
 
@@ -57,8 +61,8 @@ fn draw_row(area: &Area<'_>, quantity: &Quantity, panels: &[&[Point]]) -> Result
 }
 
 /// Every part that occurs, with its colour.
-fn names(quantity: &Quantity, panels: &[&[Point]]) -> Vec<(&'static str, RGBColor)> {
-    let mut found: Vec<(&'static str, RGBColor)> = Vec::new();
+fn names(quantity: &Quantity, panels: &[&[Point]]) -> Vec<(String, RGBColor)> {
+    let mut found: Vec<(String, RGBColor)> = Vec::new();
     for (name, _) in panels.iter().copied().flatten().flat_map(quantity.parts) {
         if !found.iter().any(|known| known.0 == name) {
             found.push((name, colour(found.len())));
@@ -71,7 +75,7 @@ fn draw_panel(
     area: &Area<'_>,
     quantity: &Quantity,
     points: &[Point],
-    names: &[(&'static str, RGBColor)],
+    names: &[(String, RGBColor)],
 ) -> Result<()> {
     let places = places(points);
     let height = |point: &Point| (quantity.parts)(point).iter().map(|part| part.1).sum::<f64>();
@@ -115,7 +119,7 @@ fn name_of(place: f64, places: &[Option<u64>]) -> String {
 fn bar(
     point: &Point,
     quantity: &Quantity,
-    names: &[(&'static str, RGBColor)],
+    names: &[(String, RGBColor)],
     places: &[Option<u64>],
 ) -> Vec<Rectangle<(f64, f64)>> {
     let place = places.iter().position(|&columns| columns == point.columns).unwrap_or_default() as f64;
@@ -124,7 +128,7 @@ fn bar(
         Source::Papir => (place + 0.02, 1.0),
     };
     let mut bottom = 0.0;
-    let stack = |(name, value): (&'static str, f64)| {
+    let stack = |(name, value): (String, f64)| {
         let colour = names.iter().find(|known| known.0 == name).map_or(colour(0), |known| known.1);
         let corners = [(left, bottom), (left + 0.38, bottom + value)];
         bottom += value;

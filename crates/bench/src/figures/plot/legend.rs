@@ -3,7 +3,7 @@
 use plotters::element::{Circle, Rectangle, Text};
 use plotters::style::{Color, IntoFont, RGBColor};
 
-use super::{Area, refused};
+use super::canvas::{Area, refused};
 use crate::Result;
 
 /// The sign before a name: never the one that the plot itself is made of, so that its marks can be counted.
@@ -18,10 +18,16 @@ const GAP: i32 = 12;
 const LETTER: i32 = 7;
 
 /// Writes signs and names from left to right, `remark` after them.
-pub(super) fn write(area: &Area<'_>, sign: Sign, names: &[(&str, RGBColor)], remark: &str) -> Result<()> {
+pub(super) fn write<N: AsRef<str>>(
+    area: &Area<'_>,
+    sign: Sign,
+    names: &[(N, RGBColor)],
+    remark: &str,
+) -> Result<()> {
     let (font, middle) = (("sans-serif", 13).into_font(), area.dim_in_pixel().1 as i32 / 2);
     let mut x = 5 * GAP;
     for (name, colour) in names {
+        let name = name.as_ref();
         let style = colour.filled();
         match sign {
             Sign::Circle => area.draw(&Circle::new((x, middle), 5, style)).map_err(refused)?,
@@ -30,7 +36,7 @@ pub(super) fn write(area: &Area<'_>, sign: Sign, names: &[(&str, RGBColor)], rem
                 area.draw(&square).map_err(refused)?;
             }
         }
-        area.draw(&Text::new(*name, (x + GAP, middle - 6), font.clone())).map_err(refused)?;
+        area.draw(&Text::new(name, (x + GAP, middle - 6), font.clone())).map_err(refused)?;
         x += 3 * GAP + LETTER * name.chars().count() as i32;
     }
     area.draw(&Text::new(remark, (x, middle - 6), font)).map_err(refused)

@@ -9,7 +9,8 @@ use plotters::coord::combinators::{IntoLogRange, LogCoord};
 use plotters::element::{Circle, EmptyElement, PathElement, Text};
 use plotters::style::{Color, IntoFont, RGBColor};
 
-use super::{Area, legend, picture, refused};
+use super::canvas::{Area, picture, refused};
+use super::legend;
 use crate::Result;
 use crate::figures::{FigureReport, Point, Source};
 

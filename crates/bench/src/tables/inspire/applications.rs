@@ -1,10 +1,9 @@
 //! Tables 6 and 7: private queries in IPFS, and the enrollment of devices.
 
-use papir_core::Goal;
+use papir_core::{Choice, Goal};
 
-use super::{Ours, block};
-use crate::subject::Choice;
-use crate::tables::{Block, Published, Table};
+use super::rows::block;
+use crate::tables::{Block, Ours, Published, Table};
 
 /// Table 6.
 pub const TABLE_6: Table = Table {

@@ -1,7 +1,7 @@
 //! Table 9: InsPIRe by N/t, and so by the degree t of its interpolation.
 
-use super::Ours;
-use crate::tables::{Block, Published, Table};
+use super::rows;
+use crate::tables::{Block, Ours, Published, Table};
 
 /// Table 9.
 pub const TABLE_9: Table = Table {
@@ -25,7 +25,7 @@ pub const TABLE_9: Table = Table {
 const PARTS: &[&str] = &["matrix product", "packing", "polynomial"];
 
 const fn block(name: (&'static str, &'static str), entries: (u64, u64), rows: &'static [Published]) -> Block {
-    Block { parts: PARTS, ..super::block(name, entries, rows) }
+    Block { parts: PARTS, ..rows::block(name, entries, rows) }
 }
 
 /// N/t = 2^`log_columns`; offline seconds; KB of query, download and all; the parts of the server's ms, and

@@ -1,6 +1,6 @@
 //! Table 4: entries of 32 KB.
 
-use super::{block, inspire, rival, simple_ypir};
+use super::rows::{block, inspire, rival, simple_ypir};
 use crate::tables::{Block, Table};
 
 /// Table 4.

@@ -1,6 +1,6 @@
 //! Table 3: entries of 64 bytes.
 
-use super::{block, inspire, rival, second, simple_ypir};
+use super::rows::{block, inspire, rival, second, simple_ypir};
 use crate::tables::{Block, Table};
 
 /// Table 3.

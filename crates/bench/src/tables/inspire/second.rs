@@ -1,6 +1,6 @@
 //! Table 8: InsPIRe⁽²⁾ by N/t and the entry size, γ₀ = γ₂ words of 16 bits; γ₁ = 1024 throughout.
 
-use super::packed;
+use super::rows::{self, packed};
 use crate::tables::{Block, Published, Table};
 
 /// Table 8.
@@ -26,7 +26,7 @@ const PARTS: &[&str] =
     &["first product", "first packing", "second product", "second packing", "third packing"];
 
 const fn block(name: (&'static str, &'static str), entries: (u64, u64), rows: &'static [Published]) -> Block {
-    Block { parts: PARTS, ..super::block(name, entries, rows) }
+    Block { parts: PARTS, ..rows::block(name, entries, rows) }
 }
 
 /// N/t = 2^`log_columns` and γ₀; KB of the query and of all; the parts of the server's ms, and all of them.

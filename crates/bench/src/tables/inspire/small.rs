@@ -1,6 +1,6 @@
 //! Table 2: entries of one bit.
 
-use super::{block, inspire, rival, row, second, simple_ypir};
+use super::rows::{block, inspire, rival, row, second, simple_ypir};
 use crate::tables::{Block, Ours, Published, Table};
 
 /// Table 2.

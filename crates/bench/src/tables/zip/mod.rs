@@ -4,10 +4,9 @@
 //! The paper's tables leave out what is done ahead: what the server computes for each query of each client,
 //! and the client's decryptions. papir's columns say both.
 
-use papir_core::Goal;
+use papir_core::{Choice, Goal};
 
 use super::{Block, Ours, Published, Table};
-use crate::subject::Choice;
 
 /// All of them.
 pub const TABLES: &[Table] = &[TABLE_4, TABLE_5];

@@ -7,12 +7,12 @@ use bytemuck::Pod;
 use crate::portable::lanes::{ByteLanes, Lanes};
 use crate::x86_64::lanes::WideLanes;
 
-/// Eight lanes; a value proves that the CPU has AVX2.
+/// Eight lanes. A value proves that the CPU has AVX2.
 #[derive(Clone, Copy)]
 pub(super) struct Avx2(());
 
 impl Avx2 {
-    /// The proof, for functions that are compiled for these CPUs and so run only there.
+    /// The proof, available only in functions that are compiled for these CPUs.
     #[inline]
     #[target_feature(enable = "avx2,fma,bmi2")]
     pub(super) fn new() -> Self {
@@ -26,14 +26,14 @@ impl Lanes<8> for Avx2 {
     #[inline(always)]
     fn load<T: Pod>(self, cells: &[T; 8]) -> __m256i {
         const { assert!(size_of::<T>() == 4) };
-        // SAFETY: `self` proves AVX2; 32 bytes are read of `cells`, any alignment will do.
+        // SAFETY: `self` proves AVX2; 32 bytes of `cells` are read, at any alignment.
         unsafe { _mm256_loadu_si256(cells.as_ptr().cast()) }
     }
 
     #[inline(always)]
     fn store<T: Pod>(self, cells: &mut [T; 8], value: __m256i) {
         const { assert!(size_of::<T>() == 4) };
-        // SAFETY: `self` proves AVX2; 32 bytes are written to `cells`, any alignment will do.
+        // SAFETY: `self` proves AVX2; 32 bytes of `cells` are written, at any alignment.
         unsafe { _mm256_storeu_si256(cells.as_mut_ptr().cast(), value) }
     }
 
@@ -61,7 +61,7 @@ impl WideLanes<8> for Avx2 {
     fn load_low<const R: usize>(self, words: &[u32; R]) -> __m256i {
         const { assert!(R == 2 || R == 4 || R == 8) };
         let place = words.as_ptr();
-        // SAFETY: `self` proves AVX2; `R` words are read, any alignment will do.
+        // SAFETY: `self` proves AVX2; `R` words are read, at any alignment.
         unsafe {
             match R {
                 2 => _mm256_set1_epi64x(place.cast::<i64>().read_unaligned()),
@@ -88,6 +88,7 @@ impl WideLanes<8> for Avx2 {
     fn in_one_run(self, words: __m256i, first: u32) -> bool {
         // SAFETY: `self` proves AVX2.
         unsafe {
+            // Words of one aligned run of eight differ in their lowest three bits only.
             let differences = _mm256_xor_si256(words, _mm256_set1_epi32(first as i32));
             _mm256_testz_si256(differences, _mm256_set1_epi32(!7)) == 1
         }

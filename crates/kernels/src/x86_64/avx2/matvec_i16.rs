@@ -1,12 +1,12 @@
-//! Database × query for 16-bit words: the portable pass on eight lanes.
+//! Matrix of 16-bit words × query: the portable pass on eight lanes.
 
 use super::lanes::Avx2;
 use crate::portable::matvec_i16;
 
-/// Registers of a slab: their sums, in five planes, fit those of the CPU.
+/// Registers of a slab: the sums of five planes fit the registers of the CPU.
 const SLAB: usize = 2;
 
-/// Adds every group's rows times the query to `out`.
+/// Adds the rows of every group times the query to `out`.
 #[target_feature(enable = "avx2,fma,bmi2")]
 pub(crate) fn pass(tiles: &[i16], pairs: usize, planes: &[i16], plane_count: usize, out: &mut [u64]) {
     by_planes!(up to 5, plane_count, pass_planes(tiles, pairs, planes, out));

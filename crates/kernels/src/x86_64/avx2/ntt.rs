@@ -1,17 +1,17 @@
 //! Negacyclic transforms on eight words at a time.
 //!
-//! The last four stages (the first four of the inverse) run in two registers; the
-//! others are those of [`crate::x86_64::ntt`].
+//! The last four stages (the first four of the inverse) run within two registers; the others are in
+//! [`crate::x86_64::ntt`].
 
 use std::arch::x86_64::*;
 
 use super::lanes::Avx2;
-use crate::ntt::{NttTable, Roots};
+use crate::ntt::table::{NttTable, Roots};
 use crate::portable;
 use crate::portable::lanes::Lanes;
 use crate::x86_64::{field, ntt};
 
-/// Below this degree the portable transform runs.
+/// The least degree; smaller transforms are portable.
 const LEAST_DEGREE: usize = 32;
 
 /// The words of one register.
@@ -47,8 +47,7 @@ fn forward_stages<const REDUCE: bool>(table: &NttTable, x: &mut [u32]) {
 
 /// The last four stages, on words 0..8 and 8..16 of a block; `index` is the root of the first.
 ///
-/// The comments say which words the two halves of u hold; those of v are the
-/// partners in the butterfly.
+/// The comments name the words in the two halves of u; v holds their partners in the butterfly.
 #[inline]
 #[target_feature(enable = "avx2,fma,bmi2")]
 fn forward_pair<const REDUCE: bool>(pair: &mut [Words; 2], roots: &Roots, index: usize, field: Field) {
@@ -105,21 +104,21 @@ fn swap_halves((a, b): Pair) -> Pair {
     (_mm256_permute2x128_si256::<0x20>(a, b), _mm256_permute2x128_si256::<0x31>(a, b))
 }
 
-/// Of each half: the lower two words of both, then the upper ones.
+/// In each half: the lower two words of both, then the upper ones.
 #[inline]
 #[target_feature(enable = "avx2,fma,bmi2")]
 fn swap_pairs((a, b): Pair) -> Pair {
     (_mm256_unpacklo_epi64(a, b), _mm256_unpackhi_epi64(a, b))
 }
 
-/// Of each half: the lower two words of both in turn, then the upper ones.
+/// In each half: the lower two words of both, interleaved, then the upper ones.
 #[inline]
 #[target_feature(enable = "avx2,fma,bmi2")]
 fn interleave((a, b): Pair) -> Pair {
     (_mm256_unpacklo_epi32(a, b), _mm256_unpackhi_epi32(a, b))
 }
 
-/// Of each half: the even words of both, then the odd ones.
+/// In each half: the even words of both, then the odd ones.
 #[inline]
 #[target_feature(enable = "avx2,fma,bmi2")]
 fn evens_and_odds((a, b): Pair) -> Pair {

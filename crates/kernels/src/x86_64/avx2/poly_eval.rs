@@ -1,7 +1,7 @@
-//! Values of polynomials: see [`crate::x86_64::poly_eval`].
+//! Evaluation of polynomials: see [`crate::x86_64::poly_eval`].
 
 use super::lanes::Avx2;
-use crate::poly_eval::Polynomial;
+use crate::poly_eval::polynomial::Polynomial;
 use crate::x86_64::poly_eval;
 
 /// Registers of a block of points.

@@ -1,12 +1,11 @@
-//! Modular multiplication of wide integers, eight at a time in limbs of 52 bits: see
-//! [`crate::bigint_mod`].
+//! Wide modular multiplication in limbs of 52 bits (IFMA), eight elements at a time.
 //!
-//! A register holds one limb of eight elements. Sums are taken column by column, `BLOCK`
-//! columns at a time: a block's sums stay in registers while all products of limbs that
-//! fall into its columns are added, those of the factors and those of the quotient with
-//! the root alike. A product of limbs adds its low half to its column and its high half
-//! to the next one. The halves are below 2^52 and a column takes fewer than 1000 of them
-//! (six a limb at the widest), so 64 bits need no carry until a block is complete.
+//! See [`crate::bigint_mod`]. A register holds one limb of eight elements. Sums are computed column
+//! by column, `BLOCK` columns at a time. The sums of a block stay in registers while all products
+//! of limbs in its columns are added: those of the factors, and those of the quotient and the root.
+//! A product of limbs adds its low half to its column and its high half to the next one. The halves
+//! are below 2^52 and a column has fewer than 1000 of them (six per limb at the greatest width), so
+//! 64 bits need no carry until a block is complete.
 #![expect(
     clippy::needless_range_loop,
     reason = "columns live in registers: their loops must have constant bounds, to unroll"
@@ -15,15 +14,11 @@
 use std::arch::x86_64::*;
 
 use super::transpose::{self, Lanes};
-use crate::Backend;
-use crate::bigint_mod::batch::{Engine, Group};
-use crate::bigint_mod::field::Field;
+use crate::backend::Backend;
+use crate::bigint_mod::engine::{Engine, Group};
+use crate::bigint_mod::field::{Field, IFMA_BITS as BITS, IFMA_BLOCK as BLOCK};
 
-/// Bits of a limb.
-pub(crate) const BITS: u32 = 52;
-/// Columns that are summed at a time; an even number, which the limbs are a multiple of.
-pub(crate) const BLOCK: usize = 6;
-/// Rows that share what they load: half a block's columns, so that they also divide squares.
+/// Rows that share their loads: half the columns of a block, so that they also divide squares.
 const ROWS: usize = BLOCK / 2;
 
 /// Multiplies eight elements at a time.
@@ -31,15 +26,15 @@ pub(crate) struct Ifma<'a> {
     cpu: Cpu,
     backend: Backend,
     field: &'a Field,
-    /// The result to be.
+    /// Room for the next result.
     out: Group<Lanes>,
-    /// The quotient of the digit under reduction.
+    /// The quotient of the digit that is being reduced.
     quotient: Group<Lanes>,
 }
 
 impl<'a> Ifma<'a> {
     /// # Safety
-    /// The CPU must have AVX-512 F, DQ and IFMA, and the field limbs of [`BITS`] bits.
+    /// The CPU must have AVX-512 F, DQ and IFMA. The field must have limbs of [`BITS`] bits.
     pub(crate) unsafe fn new(backend: Backend, field: &'a Field) -> Self {
         let [out, quotient] = [field.element_limbs(), field.limbs()].map(Group::zero);
         Self { cpu: Cpu(()), backend, field, out, quotient }
@@ -107,7 +102,7 @@ fn square(cpu: Cpu, field: &Field, x: &[Lanes], quotient: &mut [Lanes], out: &mu
     }
 }
 
-/// Methods on registers, each the expression given.
+/// Defines methods on registers by expressions.
 macro_rules! registerwise {
     ($( fn $name:ident($($argument:ident),*) = $expression:expr; )*) => { $(
         #[inline(always)]
@@ -139,7 +134,7 @@ impl Cpu {
     }
 }
 
-/// What a register can be filled with: a limb of each lane, or one limb for all of them.
+/// A source of a register: one limb per lane, or one limb for all lanes.
 trait Limb {
     fn register(&self, cpu: Cpu) -> __m512i;
 }
@@ -159,8 +154,8 @@ impl Limb for u64 {
     }
 }
 
-/// The sums of a block's columns: of the low halves, and of the high halves, which belong
-/// one column further on.
+/// The sums of the columns of a block: those of the low halves, and those of the high halves, which
+/// belong to the next column.
 struct Columns {
     low: [__m512i; BLOCK],
     high: [__m512i; BLOCK],
@@ -179,7 +174,7 @@ impl Columns {
         self.high[k] = cpu.add_high(self.high[k], x, y);
     }
 
-    /// Adds x[i]·y[last − i + k] to every column k, for all limbs of x; `last` is the place
+    /// Adds x[i]·y[last − i + k] to every column k, for all limbs of x, where `last` is the index
     /// in y of its last window of columns.
     #[inline(always)]
     fn add_rows(&mut self, cpu: Cpu, x: &[Lanes], y: &[impl Limb]) {
@@ -235,12 +230,12 @@ impl Columns {
     }
 }
 
-/// Products that make up a digit.
+/// The sum of products of a digit.
 trait Terms {
-    /// Adds what falls into columns `at` to `at + BLOCK − 1`.
+    /// Adds the parts in columns `at` to `at + BLOCK − 1`.
     fn add_lower(&self, cpu: Cpu, columns: &mut Columns, at: usize);
 
-    /// Adds what falls into columns `n + at` to `n + at + BLOCK − 1`.
+    /// Adds the parts in columns `n + at` to `n + at + BLOCK − 1`.
     fn add_upper(&self, cpu: Cpu, columns: &mut Columns, at: usize);
 }
 
@@ -286,7 +281,7 @@ impl<S: Terms, T: Terms> Terms for Sum<S, T> {
     }
 }
 
-/// Twice the terms; they must be the first that are added.
+/// Twice the terms. They must be added first, since doubling affects the whole sums.
 struct Twice<T>(T);
 
 impl<T: Terms> Terms for Twice<T> {
@@ -303,14 +298,14 @@ impl<T: Terms> Terms for Twice<T> {
     }
 }
 
-/// x²: twice the products of a limb with a later one, and the squares; these must be the
-/// first terms that are added.
+/// x²: twice the products of different limbs, and the squares. It must be added first, since
+/// doubling affects the whole sums.
 struct Square<'a> {
     x: &'a [Lanes],
 }
 
 impl Square<'_> {
-    /// Doubles what is there and adds the squares of limbs from `middle` on.
+    /// Doubles the sums and adds the squares of the limbs from `middle` on.
     #[inline(always)]
     fn add_diagonal(&self, cpu: Cpu, columns: &mut Columns, middle: usize) {
         columns.double(cpu);
@@ -362,7 +357,7 @@ impl Terms for Square<'_> {
     }
 }
 
-/// Montgomery's reduction by the root.
+/// Montgomery reduction by the root.
 struct Reduction<'a> {
     cpu: Cpu,
     root: &'a [u64],
@@ -379,8 +374,8 @@ impl<'a> Reduction<'a> {
         Self { cpu, root: field.root_limbs(), inverse, ones }
     }
 
-    /// With t the terms, less the old quotient where this is the high digit: the new
-    /// quotient q with t + q·root = out·R, and out.
+    /// Computes the quotient q and `out` with t + q·root = out·R, where t is the sum of the terms,
+    /// minus the old quotient for the high digit.
     #[inline(always)]
     fn digit(&self, terms: impl Terms, high: bool, quotient: &mut [Lanes], out: &mut [Lanes]) {
         let cpu = self.cpu;
@@ -402,11 +397,11 @@ impl<'a> Reduction<'a> {
         }
     }
 
-    /// The quotient's limbs of a block; returns what is carried to the next block.
+    /// Writes the limbs of a block of the quotient; returns the carry to the next block.
     ///
-    /// Limb k makes its column a multiple of 2^52, the next one, so that the carry need
-    /// not wait for the product. That multiple is at least 0 even where the old quotient's
-    /// limb, below 2^52, outweighs all other terms.
+    /// Limb k raises its column to the next multiple of 2^52, so the carry is known before the
+    /// product. That multiple is at least 0 even if the limb of the old quotient, which is below
+    /// 2^52, exceeds all other terms.
     #[inline(always)]
     fn divide(&self, mut columns: Columns, mut carry: __m512i, quotient: &mut [Lanes]) -> __m512i {
         let cpu = self.cpu;
@@ -423,7 +418,7 @@ impl<'a> Reduction<'a> {
         carry
     }
 
-    /// The limbs of a block; returns what is carried to the next block.
+    /// Writes the limbs of a block of the result; returns the carry to the next block.
     #[inline(always)]
     fn settle(&self, columns: &Columns, mut carry: __m512i, out: &mut [Lanes]) -> __m512i {
         let cpu = self.cpu;

@@ -7,12 +7,12 @@ use bytemuck::Pod;
 use crate::portable::lanes::Lanes;
 use crate::x86_64::lanes::WideLanes;
 
-/// Sixteen lanes; a value proves that the CPU has AVX-512 F, BW, DQ, VL and VNNI.
+/// Sixteen lanes. A value proves that the CPU has AVX-512 F, BW, DQ, VL and VNNI.
 #[derive(Clone, Copy)]
 pub(super) struct Avx512(());
 
 impl Avx512 {
-    /// The proof, for functions that are compiled for these CPUs and so run only there.
+    /// The proof, available only in functions that are compiled for these CPUs.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
     pub(super) fn new() -> Self {
@@ -26,14 +26,14 @@ impl Lanes<16> for Avx512 {
     #[inline(always)]
     fn load<T: Pod>(self, cells: &[T; 16]) -> __m512i {
         const { assert!(size_of::<T>() == 4) };
-        // SAFETY: `self` proves AVX-512; 64 bytes are read of `cells`, any alignment will do.
+        // SAFETY: `self` proves AVX-512; 64 bytes of `cells` are read, at any alignment.
         unsafe { _mm512_loadu_si512(cells.as_ptr().cast()) }
     }
 
     #[inline(always)]
     fn store<T: Pod>(self, cells: &mut [T; 16], value: __m512i) {
         const { assert!(size_of::<T>() == 4) };
-        // SAFETY: `self` proves AVX-512; 64 bytes are written to `cells`, any alignment will do.
+        // SAFETY: `self` proves AVX-512; 64 bytes of `cells` are written, at any alignment.
         unsafe { _mm512_storeu_si512(cells.as_mut_ptr().cast(), value) }
     }
 
@@ -53,7 +53,7 @@ impl WideLanes<16> for Avx512 {
     fn load_low<const R: usize>(self, words: &[u32; R]) -> __m512i {
         const { assert!(R == 2 || R == 4 || R == 8) };
         let place = words.as_ptr();
-        // SAFETY: `self` proves AVX-512; `R` words are read, any alignment will do.
+        // SAFETY: `self` proves AVX-512; `R` words are read, at any alignment.
         unsafe {
             match R {
                 2 => _mm512_set1_epi64(place.cast::<i64>().read_unaligned()),
@@ -80,6 +80,7 @@ impl WideLanes<16> for Avx512 {
     fn in_one_run(self, words: __m512i, first: u32) -> bool {
         // SAFETY: `self` proves AVX-512.
         unsafe {
+            // Words of one aligned run of sixteen differ in their lowest four bits only.
             let differences = _mm512_xor_si512(words, _mm512_set1_epi32(first as i32));
             _mm512_cmplt_epu32_mask(differences, _mm512_set1_epi32(16)) == u16::MAX
         }

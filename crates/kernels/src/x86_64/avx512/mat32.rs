@@ -6,7 +6,7 @@ use crate::x86_64::mat32;
 /// Registers of a slab: a whole column of a group.
 const SLAB: usize = 4;
 
-/// Adds every group's rows times the vectors to `outs`.
+/// Adds the rows of every group times the vectors to `outs`.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
 pub(crate) fn pass(tiles: &[i32], cols: usize, ys: [&[i32]; 2], outs: [&mut [i64]; 2]) {
     mat32::pass::<_, _, SLAB>(Avx512::new(), tiles, cols, ys, outs);

@@ -1,22 +1,22 @@
-//! Database × query for 16-bit words: the portable pass on sixteen lanes, in streams.
+//! Matrix of 16-bit words × query: the portable pass on sixteen lanes, in streams.
 
 use super::lanes::Avx512;
-use crate::matvec_i16::{FLUSH_PAIRS, ROWS};
+use crate::layout::ROWS;
 use crate::portable::lanes::Lanes;
-use crate::portable::matvec_i16;
+use crate::portable::matvec_i16::{self, FLUSH_PAIRS};
 
 /// Registers of a slab: a whole pair of columns of a group.
 const SLAB: usize = 4;
-/// One pair of columns of a group: 64 cells of two words.
+/// A pair of columns of a group: 64 cells of two words.
 type Columns = matvec_i16::Slab<16, SLAB>;
 
-/// Streams in which a large tile is read: one alone does not use all the bandwidth of a
-/// core. Each has load instructions of its own, which the CPU's prefetcher tells apart.
+/// Streams in which a large tile is read, since one stream does not use the whole bandwidth of a
+/// core. Each has its own load instructions, by which the CPU's prefetcher tells streams apart.
 const STREAMS: usize = 4;
-/// Pairs from which on a tile is large.
+/// The least number of pairs of a large tile.
 const STREAMED_PAIRS: usize = 4096;
 
-/// Adds every group's rows times the query to `out`.
+/// Adds the rows of every group times the query to `out`.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
 pub(crate) fn pass(tiles: &[i16], pairs: usize, planes: &[i16], plane_count: usize, out: &mut [u64]) {
     by_planes!(up to 5, plane_count, pass_planes(tiles, pairs, planes, out));
@@ -40,10 +40,11 @@ fn pass_planes<const P: usize>(tiles: &[i16], pairs: usize, planes: &[i16], out:
     }
 }
 
-/// Adds the first pairs of columns to `out`, as [`STREAMS`] streams of `length` in turn.
+/// Adds the first pairs of columns to `out`, as [`STREAMS`] streams of `length` pairs in turn.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
 fn add_streams<const P: usize>(tile: &[Columns], digits: &[[[i16; 2]; P]], length: usize, out: &mut [u64]) {
+    // All streams add to the same sums, which hold FLUSH_PAIRS pairs.
     const STEP: usize = FLUSH_PAIRS / STREAMS;
     let lanes = Avx512::new();
     for from in (0..length).step_by(STEP) {

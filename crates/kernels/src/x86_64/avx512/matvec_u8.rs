@@ -1,20 +1,20 @@
-//! Database × query for 8-bit bytes: the CPU sums the products of a cell's four bytes.
+//! Matrix of 8-bit words × query: one instruction sums the four products of a cell.
 
 use std::arch::x86_64::*;
 
 use super::lanes::Avx512;
-use crate::matvec_u8::{PLANE_BITS, ROWS};
+use crate::layout::ROWS;
 use crate::portable::lanes::Lanes;
-use crate::portable::matvec_u8;
+use crate::portable::matvec_u8::{self, PLANE_BITS};
 use crate::stream;
 
-/// Registers that hold one quad of columns of a group.
+/// Registers for a quad of columns of a group.
 const REGISTERS: usize = 4;
 
-/// One quad of columns of a group: 64 cells of four bytes.
+/// A quad of columns of a group: 64 cells of four bytes.
 type Columns = [[[u8; 4]; 16]; REGISTERS];
 
-/// Adds every group's rows times the query to `out`.
+/// Adds the rows of every group times the query to `out`.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
 pub(crate) fn pass(tiles: &[u8], quads: usize, planes: &[i8], plane_count: usize, out: &mut [u32]) {
     by_planes!(plane_count, pass_planes(tiles, quads, planes, out));
@@ -33,7 +33,7 @@ fn pass_planes<const P: usize>(tiles: &[u8], quads: usize, planes: &[i8], out: &
     }
 }
 
-/// Sums quads of columns, by plane, and asks for those that will come.
+/// Sums quads of columns for each plane, and prefetches later ones.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
 fn sum<const P: usize>(tile: &[Columns], digits: &[[[i8; 4]; P]]) -> [[__m512i; REGISTERS]; P] {

@@ -1,17 +1,17 @@
 //! Negacyclic transforms on sixteen words at a time.
 //!
-//! The last five stages (the first five of the inverse) run in two registers; the
-//! others are those of [`crate::x86_64::ntt`].
+//! The last five stages (the first five of the inverse) run within two registers; the others are in
+//! [`crate::x86_64::ntt`].
 
 use std::arch::x86_64::*;
 
 use super::lanes::Avx512;
-use crate::ntt::{NttTable, Roots};
+use crate::ntt::table::{NttTable, Roots};
 use crate::portable;
 use crate::portable::lanes::Lanes;
 use crate::x86_64::{field, ntt};
 
-/// Below this degree the portable transform runs.
+/// The least degree; smaller transforms are portable.
 const LEAST_DEGREE: usize = 64;
 
 /// The words of one register.
@@ -45,10 +45,10 @@ fn forward_stages<const REDUCE: bool>(table: &NttTable, x: &mut [u32]) {
     }
 }
 
-/// The last five stages, on 32 words each with roots `index` and `index + 1` of the first.
+/// The last five stages, on two runs of 32 words with roots `index` and `index + 1` of the first.
 ///
-/// The two go abreast, so that one fills the other's waits. Here and below the comments say
-/// which words of the 32 the four quarters of u hold; those of v are their partners.
+/// The instructions of both runs alternate, so that one hides the latencies of the other. Here and
+/// below, the comments name the words of the 32 in the four quarters of u; v holds their partners.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
 fn forward_block<const REDUCE: bool>(block: &mut [Words; 4], roots: &Roots, index: usize, field: Field) {
@@ -89,7 +89,7 @@ pub(crate) fn inverse(table: &NttTable, x: &mut [u32]) {
     ntt::inverse(field, table, vectors);
 }
 
-/// The first five stages, on 32 words with root `index` of the fifth.
+/// The first five stages, on 32 words; `index` is the root of the fifth.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
 fn inverse_block(block: &mut [Words; 2], roots: &Roots, index: usize, field: Field) {
@@ -124,14 +124,14 @@ fn split_quarters((a, b): Pair) -> Pair {
     (_mm512_shuffle_i32x4::<0x88>(a, b), _mm512_shuffle_i32x4::<0xDD>(a, b))
 }
 
-/// Of each quarter: the lower two words of both, then the upper ones.
+/// In each quarter: the lower two words of both, then the upper ones.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
 fn swap_pairs((a, b): Pair) -> Pair {
     (_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b))
 }
 
-/// The words of both, 0-15 and 16-31, that the places name.
+/// The words at the given places, where `a` has places 0-15 and `b` 16-31.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
 fn pick((a, b): Pair, places: &[Words; 2]) -> Pair {
@@ -146,13 +146,13 @@ const SPLIT: [Words; 2] = [
     [1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31],
 ];
 
-/// Back from evens and odds to the words in their order.
+/// From even and odd words back to their order.
 const INTERLEAVED: [Words; 2] = [
     [0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23],
     [8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31],
 ];
 
-/// From pairs 0 1 4 5 … and 2 3 6 7 … to the even words and the odd ones, and back.
+/// From pairs 0 1 4 5 … and 2 3 6 7 … to even and odd words, and back.
 const CROSSED: [Words; 2] = [
     [0, 16, 2, 18, 8, 24, 10, 26, 4, 20, 6, 22, 12, 28, 14, 30],
     [1, 17, 3, 19, 9, 25, 11, 27, 5, 21, 7, 23, 13, 29, 15, 31],

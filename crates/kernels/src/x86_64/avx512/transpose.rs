@@ -1,10 +1,10 @@
-//! Eight rows of words to eight words side by side, and back.
+//! Transposition of eight rows of words to eight words side by side, and back.
 
 use std::arch::x86_64::*;
 
 use bytemuck::{Pod, Zeroable};
 
-/// A word of each of eight lanes.
+/// One word per lane, for eight lanes.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C, align(64))]
 pub(crate) struct Lanes([u64; 8]);
@@ -13,7 +13,7 @@ impl Lanes {
     /// Stores a register.
     #[inline(always)]
     pub(super) fn set(&mut self, register: __m512i) {
-        // SAFETY: a register of 64 bytes is as good as eight words, any of them valid.
+        // SAFETY: a register has the 64 bytes of eight words, for which all bits are valid.
         self.0 = unsafe { std::mem::transmute::<__m512i, [u64; 8]>(register) };
     }
 }
@@ -30,7 +30,7 @@ pub(super) fn load(group: &mut [Lanes], rows: [&[u64]; 8]) {
     }
 }
 
-/// Writes the words of lane l, `group[k]`, to row l for as many whole rows as there are.
+/// Writes lane l of each `group[k]` to row l, for as many whole rows as there are.
 #[target_feature(enable = "avx512f")]
 pub(super) fn store(group: &[Lanes], rows: &mut [u64]) {
     let length = group.len();
@@ -42,21 +42,21 @@ pub(super) fn store(group: &[Lanes], rows: &mut [u64]) {
     }
 }
 
-/// At most eight words, and zeros.
+/// Reads at most eight words, padded with zeros.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn read(words: &[u64]) -> __m512i {
     let mask = mask(words.len());
-    // SAFETY: only words that are there are read.
+    // SAFETY: the mask limits the read to the words of the slice.
     unsafe { _mm512_maskz_loadu_epi64(mask, words.as_ptr().cast()) }
 }
 
-/// The first words, at most eight.
+/// Writes the first words of a register, at most eight.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn write(words: &mut [u64], register: __m512i) {
     let mask = mask(words.len());
-    // SAFETY: only words that are there are written.
+    // SAFETY: the mask limits the write to the words of the slice.
     unsafe { _mm512_mask_storeu_epi64(words.as_mut_ptr().cast(), mask, register) }
 }
 
@@ -65,7 +65,7 @@ fn mask(count: usize) -> __mmask8 {
     ((1_u16 << count) - 1) as __mmask8
 }
 
-/// The words at place l of all rows, for each l.
+/// Transposes an 8 × 8 matrix of words.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn transpose(rows: [__m512i; 8]) -> [__m512i; 8] {

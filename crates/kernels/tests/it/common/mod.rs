@@ -1,5 +1,5 @@
 //! Seeded words and moduli for the kernel tests.
-#![allow(dead_code, clippy::unwrap_used, reason = "each test file takes what it needs")]
+#![allow(dead_code, clippy::unwrap_used, reason = "no test file uses all of it")]
 
 use papir_reference::poly::primitive_root;
 
@@ -35,7 +35,7 @@ impl Words {
     }
 }
 
-/// Numbers that look random, from a seed.
+/// Pseudorandom numbers from a seed.
 pub(crate) fn numbers(seed: u64) -> impl Iterator<Item = u64> {
     (seed..).map(|i| {
         let mixed = (i ^ i >> 31).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -43,7 +43,7 @@ pub(crate) fn numbers(seed: u64) -> impl Iterator<Item = u64> {
     })
 }
 
-/// Lengths with and without tails for every width of a vector.
+/// Lengths with and without tails at every width of a register.
 pub(crate) const LENGTHS: [usize; 14] = [0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 100, 2048];
 
 /// Moduli from the least to the largest, odd and even.

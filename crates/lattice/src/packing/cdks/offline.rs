@@ -1,14 +1,14 @@
-//! PackLWEs on masks: the packed mask, and the digits that every EvalAuto makes.
+//! PackLWEs on masks: the packed mask and EvalAuto's digits.
 
 use papir_ring::{Poly, Values};
 
 use super::super::lwe_masks::LweMasks;
-use super::{Cdks, FORK_LEVEL};
+use super::tree::{Cdks, FORK_LEVEL};
 use crate::key_switch::inner_product;
 
 impl Cdks {
-    /// The mask of the 2^level encryptions `offset`, `offset` + d/2^level, …; writes the digits of all
-    /// nodes of their tree, in post-order.
+    /// Returns the packed mask of the 2^level encryptions `offset`, `offset` + d/2^level, …; writes
+    /// the digits of all nodes of their tree to `words`, in post-order.
     pub(super) fn pack_masks(
         &self,
         lwe: &LweMasks,
@@ -23,7 +23,7 @@ impl Cdks {
         let half = self.tree_words(level - 1);
         let (even_words, rest) = words.split_at_mut(half);
         let (odd_words, node) = rest.split_at_mut(half);
-        // Of encryptions a step d/2^level apart, every second begins with the next.
+        // The odd half of encryptions spaced d/2^level apart begins one step later.
         let next = offset + (ring.degree() >> level);
         let mut even = || self.pack_masks(lwe, offset, level - 1, even_words);
         let mut odd = || self.pack_masks(lwe, next, level - 1, odd_words);

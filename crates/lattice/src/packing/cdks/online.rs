@@ -1,14 +1,15 @@
-//! PackLWEs on bodies, by the digits made ahead: what it adds to the polynomial of the LWE bodies.
+//! PackLWEs on bodies, with the precomputed digits.
 
 use papir_kernels::pointwise::{mul_accumulate, reduce};
 use papir_ring::{Coefficients, Poly, Values};
 use rayon::prelude::*;
 
-use super::super::ring_packing::Bodies;
-use super::{Cdks, FORK_LEVEL};
+use super::super::bodies::Bodies;
+use super::tree::{Cdks, FORK_LEVEL};
 
 impl Cdks {
-    /// For each key, the bodies that packing adds to all packs. Keys share one read of the digits.
+    /// Returns, for each key, the bodies that packing adds to all packs. Keys share one pass over
+    /// the digits.
     pub(super) fn pack_bodies(&self, words: &[u32], keys: &[&Vec<Poly<Values>>]) -> Vec<Bodies> {
         let ring = self.ring();
         let packs: Vec<Vec<Poly<Coefficients>>> = words
@@ -20,7 +21,7 @@ impl Cdks {
         (0..keys.len()).map(|i| Bodies::from_polys(ring.degree(), &of_key(i))).collect()
     }
 
-    /// One body a key: of a tree of 2^level leaves, level at least 1, the leaves being zero.
+    /// Returns one body for each key: that of a tree of 2^level zero leaves, level at least 1.
     fn merge_bodies(&self, level: usize, words: &[u32], keys: &[&Vec<Poly<Values>>]) -> Vec<Poly<Values>> {
         let ring = self.ring();
         let half = self.tree_words(level - 1);
@@ -41,11 +42,12 @@ impl Cdks {
         bodies
     }
 
-    /// Σᵢ digitᵢ·yᵢ with the key of a level.
+    /// Returns Σᵢ digitᵢ·yᵢ with the key of a level.
     fn switch(&self, level: usize, node: &[u32], key: &[Poly<Values>]) -> Poly<Values> {
         let ring = self.ring();
         let d = ring.degree();
         let count = self.setup.gadget().levels();
+        // ℓ products of residues below 2²⁸ fit 64 bits for ℓ ≤ 256, so one reduction suffices.
         let mut sums = vec![0; 2 * d];
         for (digit, y) in node.chunks_exact(2 * d).zip(&key[(level - 1) * count..][..count]) {
             mul_accumulate(&mut sums, digit, y.residues());

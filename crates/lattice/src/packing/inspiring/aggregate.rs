@@ -1,19 +1,21 @@
-//! TRANSFORM and the aggregation of Algorithms 1 and 2 as one Fourier transform over monomials.
+//! TRANSFORM and aggregation as one Fourier transform over monomials.
 
 use papir_kernels::monomial;
 use papir_ring::{Coefficients, Poly, Ring};
 use rayon::prelude::*;
 
-use super::{LweMasks, bit_reverse, inverse_exponent, place};
+use super::super::lwe_masks::LweMasks;
+use super::exponents::{bit_reverse, inverse_exponent, place};
 
-/// C_f = Σ_k X^{kf}·ãₖ for all n exponents f = 1 + j·2d/n; it stands at the bit-reversed place j.
+/// C_f = Σ_k X^{kf}·ãₖ for all n exponents f = 1 + j·2d/n, stored at the bit reversal of j.
 pub struct Aggregate {
     degree: usize,
     residues: [Vec<u32>; 2],
 }
 
 impl Aggregate {
-    /// Of the masks of one pack: as X^{kf} = X^k·X^{kj·2d/n}, the transform of all X^k·ãₖ.
+    /// Aggregates the masks of one pack. Since X^{kf} = X^k·X^{kj·2d/n}, this is the transform of
+    /// all X^k·ãₖ.
     pub fn new(ring: &Ring, lwe: LweMasks) -> Self {
         let degree = ring.degree();
         let mut residues = lwe.into_residues();
@@ -28,8 +30,8 @@ impl Aggregate {
         Self { degree, residues }
     }
 
-    /// C_{1/e}. The aggregated component that the key share τ_e(s) masks is its image under τ_e:
-    /// Σ_k X^k·τ_e(ãₖ) = τ_e(C_{1/e}).
+    /// Returns C_{1/e}. Its image under τ_e is the aggregated component that the key share τ_e(s)
+    /// masks: Σ_k X^k·τ_e(ãₖ) = τ_e(C_{1/e}).
     pub fn preimage(&self, e: usize) -> Poly<Coefficients> {
         let d = self.degree;
         let n = self.residues[0].len() / d;

@@ -1,13 +1,16 @@
-//! COLLAPSE and COLLAPSEPARTIAL on everything that is public: the digits of every step and the final
-//! mask.
+//! COLLAPSE and COLLAPSEPARTIAL on public data.
+//!
+//! The results are the digits of every step and the final mask.
 
 use papir_kernels::galois;
 use papir_ring::{Accumulator, Coefficients, Poly, Ring, Values};
 
-use super::super::ring_packing::Scratch;
+use super::super::error::MatrixError;
+use super::super::lwe_masks::LweMasks;
+use super::super::ring_packing::{Preprocessed, Scratch};
 use super::aggregate::Aggregate;
-use super::matrix::{self, MatrixError, Slot};
-use super::{GENERATOR, LweMasks, Preprocessed, inverse_exponent, place};
+use super::exponents::{GENERATOR, inverse_exponent, place};
+use super::matrix::{self, Slot};
 use crate::gadget::Gadget;
 use crate::key_switch::inner_product;
 
@@ -19,7 +22,7 @@ pub(super) struct Preprocessor<'a> {
 }
 
 impl<'a> Preprocessor<'a> {
-    /// A preprocessor for packs under w_g and w_h.
+    /// Creates a preprocessor for packs under w_g and w_h.
     pub(super) fn new(
         ring: &'a Ring,
         gadget: &'a Gadget,
@@ -29,14 +32,14 @@ impl<'a> Preprocessor<'a> {
         Self { chain: Chain::new(ring, gadget, g, GENERATOR, ring.degree() / 2), last: h }
     }
 
-    /// Prepares one pack of d masks; writes its matrix to `tiles` ([`super::matrix_words`] words, in the
-    /// row groups of [`papir_kernels::mat32`]).
+    /// Prepares one pack of d masks; writes its matrix to `tiles`: [`super::matrix_words`] words in
+    /// the row groups of [`papir_kernels::mat32`].
     ///
     /// # Errors
-    /// [`MatrixError`] when a row could overflow online, which random masks do not cause.
+    /// [`MatrixError`] if a row could overflow online, which random masks do not cause.
     ///
     /// # Panics
-    /// When `tiles` has another length.
+    /// If `tiles` has another length.
     pub(super) fn prepare(
         &self,
         lwe: LweMasks,
@@ -56,14 +59,15 @@ impl<'a> Preprocessor<'a> {
         Ok(Preprocessed { a, last })
     }
 
-    /// Both COLLAPSEHALF, ρ = I and ρ = τ_h: the components that remain under s and τ_h(s).
+    /// Both COLLAPSEHALF, ρ = I and ρ = τ_h: returns the components that remain under s and τ_h(s).
     fn collapse(
         &self,
         aggregate: &Aggregate,
         digits: &mut [i32],
     ) -> (Poly<Coefficients>, Poly<Coefficients>) {
         let d = self.chain.ring.degree();
-        // The powers of 5 are 1 modulo 4 and their opposites 3: even places and odd ones.
+        // The powers of 5 are 1 modulo 4 and their negatives 3, so they take the even and the odd
+        // indices.
         let (mut even, mut odd) = (Vec::with_capacity(digits.len() / d), Vec::new());
         for pair in digits.chunks_exact_mut(2 * d) {
             let (first, second) = pair.split_at_mut(d);
@@ -77,7 +81,7 @@ impl<'a> Preprocessor<'a> {
     }
 }
 
-/// A collapse by K_g along the exponents g^j: COLLAPSEHALF, COLLAPSEPARTIAL.
+/// A collapse by K_g along the exponents g^j: COLLAPSEHALF or COLLAPSEPARTIAL.
 pub(super) struct Chain<'a> {
     ring: &'a Ring,
     gadget: &'a Gadget,
@@ -86,12 +90,12 @@ pub(super) struct Chain<'a> {
     /// g and its order modulo 2d.
     generator: usize,
     order: usize,
-    /// The permutation of X → X^{1/g}: steps from τ_{g^j} to τ_{g^{j−1}}.
+    /// Permutation of X → X^{1/g}: one step from τ_{g^j} to τ_{g^{j−1}}.
     step_back: Vec<u32>,
 }
 
 impl<'a> Chain<'a> {
-    /// For a generator of this order, a power of two.
+    /// Creates a chain for a generator whose order is a power of two.
     pub(super) fn new(
         ring: &'a Ring,
         gadget: &'a Gadget,
@@ -103,10 +107,11 @@ impl<'a> Chain<'a> {
         Self { ring, gadget, masks, generator, order, step_back }
     }
 
-    /// The component that remains under τ_rho(s), ρ = τ_rho.
+    /// Returns the component that remains under τ_rho(s), ρ = τ_rho.
     ///
-    /// `digits` holds a polynomial for each level and each of the exponents of this chain, level after
-    /// level, in the order of their places: those that meet τ_e(y_g) go there. All are written.
+    /// `digits` holds a polynomial for each level and exponent of this chain, level after level, in
+    /// the order of the exponents' indices. All are written, with the digits that multiply
+    /// τ_e(y_g).
     pub(super) fn collapse(
         &self,
         aggregate: &Aggregate,
@@ -115,10 +120,10 @@ impl<'a> Chain<'a> {
     ) -> Poly<Coefficients> {
         let (ring, d) = (self.ring, self.ring.degree());
         let inverse = inverse_exponent(self.generator, d);
-        // τ_e of the component's preimage and of the masks, by permutations of values.
+        // The permutation of τ_e maps the component's preimage and the masks by values.
         let mut e = power(self.generator, self.order - 1, d) * rho % (2 * d);
         let mut image = galois::permutation(d, e);
-        // No step ends at the exponent that the chain begins with.
+        // No step ends at the first exponent of the chain, so its digits are zero.
         for polys in digits.chunks_exact_mut(self.order) {
             polys[place(e, d, self.order)].fill(0);
         }
@@ -142,7 +147,7 @@ impl<'a> Chain<'a> {
         carry
     }
 
-    /// τ_e(C_{1/e}), by the permutation of τ_e.
+    /// Returns τ_e(C_{1/e}), given the permutation of τ_e.
     fn component(&self, aggregate: &Aggregate, e: usize, image: &[u32]) -> Poly<Values> {
         self.ring.permute(&self.ring.forward(aggregate.preimage(e)), image)
     }
@@ -152,14 +157,14 @@ fn permute_all(ring: &Ring, polys: &[Poly<Values>], permutation: &[u32]) -> Vec<
     polys.iter().map(|poly| ring.permute(poly, permutation)).collect()
 }
 
-/// The permutation that applies `first` and then `second`.
+/// Returns the permutation that applies `first` and then `second`.
 fn compose(first: &[u32], second: &[u32]) -> Vec<u32> {
     let mut both = vec![0; first.len()];
     galois::permute(&mut both, first, second);
     both
 }
 
-/// base^exponent modulo 2d.
+/// Returns base^exponent modulo 2d.
 fn power(base: usize, exponent: usize, degree: usize) -> usize {
     (0..exponent).fold(1, |product, _| product * base % (2 * degree))
 }

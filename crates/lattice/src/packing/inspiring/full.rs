@@ -1,12 +1,18 @@
-//! InspiRING (InsPIRe, Algorithm 1) as a [`RingPacking`].
+//! InspiRING (InsPIRe, Algorithm 1).
 
 use papir_ring::prg::Seed;
 use papir_ring::{Coefficients, Poly, Values};
 
-use super::super::ring_packing::{Bodies, PackingError, Preprocessed, RingPacking, Scratch, Setup};
+use super::super::bodies::Bodies;
+use super::super::error::PackingError;
+use super::super::key::Setup;
+use super::super::lwe_masks::LweMasks;
+use super::super::ring_packing::{Preprocessed, RingPacking, Scratch};
 use super::collapse::Preprocessor;
+use super::exponents::GENERATOR;
+use super::matrix::{check_entries, matrix_words};
 use super::online::{self, OnlineKey};
-use super::{GENERATOR, LweMasks, check_entries, matrix_words};
+
 use crate::gadget::{Gadget, GadgetParams};
 use crate::noise::Setting;
 use crate::params::RlweParams;

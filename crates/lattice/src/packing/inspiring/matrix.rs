@@ -1,66 +1,64 @@
-//! The collapse of the bodies as one integer matrix: column (i, c) is Σ_e X^{ce}·Dᵢ,ₑ over the n
-//! exponents e = 1 + j·2d/n, of which the first n rows are kept.
+//! The collapse of the bodies as one integer matrix.
+//!
+//! Column (i, c) is Σ_e X^{ce}·Dᵢ,ₑ over the n exponents e = 1 + j·2d/n; its first n rows are kept.
 
 use papir_kernels::{mat32, monomial};
 use rayon::prelude::*;
 
-use super::bit_reverse;
+use super::super::error::{MAX_ENTRY, MAX_ROW_SUM, MatrixError, PackingError};
+use super::exponents::bit_reverse;
+use crate::gadget::Gadget;
 
-/// The largest sum of absolute entries of a row: times residues below 2²⁷ in absolute value it
-/// stays below 2⁶³.
-const MAX_ROW_SUM: u64 = 1 << 36;
-/// Columns that are written together: their polynomials and a run of each row group stay in cache.
+/// Columns written together: their polynomials and a run of each row group stay in cache.
 const BLOCK_COLUMNS: usize = 32;
 
-/// A row of the matrix whose product with a key could overflow 64 bits.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("packing matrix: row {row} sums to {found} in absolute value, expected below {MAX_ROW_SUM}")]
-pub struct MatrixError {
-    /// The row.
-    pub row: usize,
-    /// Its sum of absolute entries.
-    pub found: u64,
+/// Checks that entries, sums of up to n digits of at most half the base, fit 32 bits.
+pub(crate) fn check_entries(gadget: &Gadget, n: usize) -> Result<(), PackingError> {
+    let found = (n as u64) << (gadget.params().log_base - 1);
+    if found < MAX_ENTRY { Ok(()) } else { Err(PackingError::Entries { found }) }
 }
 
-/// The words of one full pack's matrix: d rows, ℓ·d columns.
+/// Words of one full pack's matrix: d rows, ℓ·d columns.
 pub const fn matrix_words(degree: usize, levels: usize) -> usize {
     degree * degree * levels
 }
 
-/// Packs of n rows that share the row groups of one unit: more than one when n is below a group.
+/// Packs of n rows in one unit: several if n is smaller than a row group.
 pub const fn slots(n: usize) -> usize {
     if n < mat32::ROWS { mat32::ROWS / n } else { 1 }
 }
 
-/// The words of a unit: max(n, 64) rows, ℓ·d columns.
+/// Words of a unit: max(n, 64) rows, ℓ·d columns.
 pub const fn unit_words(degree: usize, n: usize, levels: usize) -> usize {
     slots(n) * n * degree * levels
 }
 
-/// Where the n rows of a matrix stand in a unit.
+/// Position of the n rows of a matrix in a unit.
 #[derive(Clone, Copy, Debug)]
 pub struct Slot {
     /// n.
     pub rows: usize,
-    /// Which of [`slots`].
+    /// Index of the slot, below [`slots`].
     pub index: usize,
 }
 
 impl Slot {
-    /// The one slot of a full pack.
+    /// The only slot of a full pack.
     pub const fn only(rows: usize) -> Self {
         Self { rows, index: 0 }
     }
 }
 
-/// Writes the matrix to a slot of a unit, from the digits of all steps: Dᵢ,ₑ of e = 1 + j·2d/n at
-/// (i·n + j)·d.
+/// Writes the matrix to a slot of a unit.
+///
+/// `digits` holds the digits of all steps, Dᵢ,ₑ of e = 1 + j·2d/n at (i·n + j)·d; it is
+/// overwritten.
 ///
 /// # Errors
 /// [`MatrixError`].
 ///
 /// # Panics
-/// When a slice has another length, or the rows are neither whole groups nor a part of one.
+/// If a slice has another length, or the rows are neither whole row groups nor a part of one.
 pub fn from_digits(
     degree: usize,
     digits: &mut [i32],
@@ -71,7 +69,8 @@ pub fn from_digits(
     let whole = (slots(rows) * rows).is_multiple_of(mat32::ROWS) && slot.index < slots(rows);
     assert!(whole && tiles.len() == columns * slots(rows) * rows, "the row groups of a unit");
     digits.par_chunks_exact_mut(rows * degree).for_each(|level| {
-        // Σ_e X^{ce}·D_e is X^c·Σ_j X^{cj·2d/n}·D_j: X^c times a transform of which c counts modulo n.
+        // Σ_e X^{ce}·D_e = X^c·Σ_j X^{cj·2d/n}·D_j: X^c times a transform that depends only on c
+        // modulo n.
         monomial::dft_i32(level, degree, &mut vec![0; degree]);
     });
     let mut sums = vec![0; rows];
@@ -85,7 +84,7 @@ pub fn from_digits(
     }
 }
 
-/// Some columns of the matrix, of all rows.
+/// Some columns of the matrix, all rows.
 struct Block<'a> {
     degree: usize,
     slot: Slot,
@@ -95,7 +94,7 @@ struct Block<'a> {
 }
 
 impl Block<'_> {
-    /// Writes them to every row group, and adds absolute values to the sums of the rows.
+    /// Writes the columns to every row group, and adds absolute values to the sums of the rows.
     fn write(&self, tiles: &mut [i32], sums: &mut [u64]) {
         let run = self.slot.rows.min(mat32::ROWS);
         let groups = tiles.chunks_exact_mut(self.columns * mat32::ROWS);
@@ -111,12 +110,12 @@ impl Block<'_> {
         }
     }
 
-    /// The entries of a column from row `first` on: of X^c times a transformed polynomial.
+    /// Writes the entries of a column from row `first` on: X^c times a transformed polynomial.
     fn column(&self, column: usize, first: usize, out: &mut [i32]) {
         let (d, n) = (self.degree, self.slot.rows);
         let (level, c) = (column / d, column % d);
         let poly = &self.digits[(level * n + bit_reverse(c % n, n)) * d..][..d];
-        // Row r takes coefficient r − c, or minus coefficient r − c + d where that is negative.
+        // Row r is coefficient r − c, or minus coefficient r − c + d where r < c.
         let wrapped = c.saturating_sub(first).min(out.len());
         let (negative, plain) = out.split_at_mut(wrapped);
         if wrapped > 0 {

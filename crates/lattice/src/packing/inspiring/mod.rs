@@ -1,65 +1,39 @@
-//! InspiRING (InsPIRe, Algorithms 1 and 2): LWE encryptions into one RLWE encryption with two keys,
-//! or with one.
+//! InspiRING packing with two keys or one (InsPIRe, Algorithms 1 and 2).
 //!
 //! The masks of the LWE encryptions and of the keys are public and fixed, so the server does almost
-//! everything ahead. Algorithm 1 packs n = d encryptions by the automorphisms τ_e: X → X^e of all odd
-//! e = ±5^j, Algorithm 2 packs n = γ by those with e ≡ 1 modulo 2d/γ, the powers of g = 2d/γ + 1. Either way
-//! the exponents are 1 + j·2d/n for j < n, and X^(2d/n) is an n-th root of unity:
+//! all work offline. Algorithm 1 packs n = d encryptions by the automorphisms τ_e: X → X^e of all
+//! odd e = ±5^j. Algorithm 2 packs n = γ encryptions by those with e ≡ 1 modulo 2d/γ, the powers of
+//! g = 2d/γ + 1. In both cases the exponents are 1 + j·2d/n for j < n, and X^(2d/n) is an n-th root
+//! of unity:
 //!
-//! | Algorithms 1 and 2 | here |
+//! | Algorithms 1 and 2 | module |
 //! |---|---|
 //! | TRANSFORM, TRANSFORMPARTIAL, line 2 | [`LweMasks`] |
 //! | TRANSFORM, and the sum over k in PACK | [`aggregate`]: all τ_e(C_{1/e}), C_f = Σ_k X^{kf}·ãₖ, by one monomial FFT: O(nd log n) additions |
 //! | COLLAPSEHALF twice, or COLLAPSEPARTIAL | [`collapse`]: the digits of every step and the final mask |
-//! | the same, on the bodies y of K_g | [`matrix`]: one integer matrix, by one monomial FFT a digit |
+//! | the same, on the bodies y of K_g | [`matrix`]: one integer matrix, by one monomial FFT for each digit |
 //! | COLLAPSEONE with K_h (Algorithm 1 only) | [`collapse`], and online ℓ ring products |
-//! | the online rest | [`online`]: b + M·y_g + digits·y_h |
+//! | the remaining online work | [`online`]: b + M·y_g + digits·y_h |
 //!
-//! The online part is linear in y_g. A step of the collapse adds Σᵢ Dᵢ,ₑ·τ_e(yᵢ), and
-//! τ_e(y) = Σ_c y\[c\]·X^{ce}; so y\[c\] meets the column Σ_e X^{ce}·Dᵢ,ₑ, whatever the client. All columns
-//! together are an n × ℓd matrix (only the first n rows are needed) with entries below 2^31, applied as
-//! integers to the centred residues of y. It holds the rows that a pack means: a partial pack keeps
-//! γ/d of what a full one keeps, and 64/γ packs of less than 64 rows share a row group.
+//! The online part is linear in y_g. A step of the collapse adds Σᵢ Dᵢ,ₑ·τ_e(yᵢ), and τ_e(y) = Σ_c
+//! y\[c\]·X^{ce}. So y\[c\] multiplies the column Σ_e X^{ce}·Dᵢ,ₑ, which is the same for all
+//! clients. The columns form an n × ℓd matrix (only the first n rows are needed) with entries below
+//! 2^31, applied over the integers to the centred residues of y. A partial pack stores only its n =
+//! γ rows, γ/d of the size of a full pack, and 64/γ packs of fewer than 64 rows share a row group.
 
 pub mod aggregate;
 pub mod collapse;
+pub mod exponents;
 pub mod full;
 pub mod matrix;
 pub mod online;
 pub mod partial;
 
+pub use super::error::MatrixError;
 pub use super::lwe_masks::LweMasks;
 pub use super::ring_packing::Preprocessed;
+pub use exponents::GENERATOR;
 pub use full::Inspiring;
-pub use matrix::{MatrixError, matrix_words, unit_words};
+pub use matrix::{matrix_words, unit_words};
 pub use online::OnlineKey;
 pub use partial::PartialInspiring;
-
-use super::ring_packing::PackingError;
-use crate::gadget::Gadget;
-
-/// g of Algorithm 1: generates the odd numbers modulo 2d up to sign.
-pub const GENERATOR: usize = 5;
-
-/// 1/e modulo 2d for odd e, d a power of two.
-pub(crate) fn inverse_exponent(e: usize, degree: usize) -> usize {
-    // Newton's iteration doubles the correct low bits: 3, 6, 12, 24, 48.
-    let inverse = (0..4).fold(e, |x, _| x.wrapping_mul(2usize.wrapping_sub(e.wrapping_mul(x))));
-    inverse & (2 * degree - 1)
-}
-
-/// The low log₂ n bits of `k` in reverse order; n at least 2.
-pub(crate) fn bit_reverse(k: usize, n: usize) -> usize {
-    k.reverse_bits() >> (usize::BITS - n.trailing_zeros())
-}
-
-/// The place j of the exponent e = 1 + j·2d/n among n.
-pub(crate) fn place(e: usize, degree: usize, n: usize) -> usize {
-    e / (2 * degree / n)
-}
-
-/// Entries are sums of up to n digits of at most half a base: they must fit 32 bits.
-pub(crate) fn check_entries(gadget: &Gadget, n: usize) -> Result<(), PackingError> {
-    let found = (n as u64) << (gadget.params().log_base - 1);
-    if found < 1 << 31 { Ok(()) } else { Err(PackingError::Entries { found }) }
-}

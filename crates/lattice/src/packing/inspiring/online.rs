@@ -1,5 +1,6 @@
-//! The online part of Algorithms 1 and 2: b + M·y_g + digits·y_h, linear in what the client sent; a
-//! partial pack has no y_h.
+//! Online part of Algorithms 1 and 2.
+//!
+//! It computes b + M·y_g + digits·y_h, linear in what the client sent; a partial pack has no y_h.
 
 use papir_kernels::gadget::centre;
 use papir_kernels::mat32;
@@ -9,7 +10,7 @@ use rayon::prelude::*;
 
 use crate::key_switch::inner_product;
 
-/// A client's packing key in the form that the online part takes.
+/// A client's packing key, expanded for the online part.
 #[derive(Clone, Debug)]
 pub struct OnlineKey {
     /// y_g in coefficients, centred, ℓ·d words modulo each prime.
@@ -19,7 +20,7 @@ pub struct OnlineKey {
 }
 
 impl OnlineKey {
-    /// From y_g and y_h in coefficients, as they arrive.
+    /// Expands y_g and y_h from coefficients, their wire form.
     pub fn new(ring: &Ring, g: &[Poly<Coefficients>], h: Vec<Poly<Coefficients>>) -> Self {
         let centred = |prime: usize| {
             let mut words = vec![0; g.len() * ring.degree()];
@@ -31,16 +32,17 @@ impl OnlineKey {
         Self { g: [centred(0), centred(1)], h: h.into_iter().map(|poly| ring.forward(poly)).collect() }
     }
 
-    /// From y_g alone: the key of a partial pack.
+    /// Expands y_g alone: the key of a partial pack.
     pub(super) fn without_last(ring: &Ring, g: &[Poly<Coefficients>]) -> Self {
         Self::new(ring, g, Vec::new())
     }
 }
 
-/// What packing adds to the bodies of all packs: M·y_g + digits·y_h, for each key a polynomial a pack.
+/// Returns what packing adds to the bodies of all packs: M·y_g + digits·y_h, for each key one
+/// polynomial for each pack.
 ///
-/// `tiles` holds the packs' matrices one after the other, `last` their last digits. The keys of
-/// several clients share one read of the matrices.
+/// `tiles` holds the packs' matrices one after another, `last` their last digits. The keys of
+/// several clients share one pass over the matrices.
 pub(super) fn pack(
     ring: &Ring,
     tiles: &[i32],
@@ -56,11 +58,13 @@ pub(super) fn pack(
     finished.collect()
 }
 
-/// M·y_g as integers for the residues modulo each prime, rows split between threads.
+/// Returns M·y_g over the integers for the residues modulo each prime; rows are split between
+/// threads.
 pub(super) fn multiply(tiles: &[i32], keys: &[&OnlineKey]) -> Vec<[Vec<i64>; 2]> {
     let Some(columns) = keys.first().map(|key| key.g[0].len()) else {
         return Vec::new();
     };
+    // Each thread takes whole row groups, so that the keys share its part of the pass.
     let groups = (tiles.len() / (columns * mat32::ROWS)).div_ceil(rayon::current_num_threads()).max(1);
     let vectors: Vec<[&[i32]; 2]> = keys.iter().map(|key| [&key.g[0][..], &key.g[1][..]]).collect();
     let parts: Vec<Vec<[Vec<i64>; 2]>> = tiles
@@ -85,7 +89,7 @@ fn finish(ring: &Ring, sums: [&[i64]; 2], last: &[Poly<Values>], key: &OnlineKey
     body
 }
 
-/// Signed sums for both primes as residues.
+/// Reduces signed sums modulo both primes.
 pub(super) fn residues(ring: &Ring, sums: [&[i64]; 2]) -> [Vec<u32>; 2] {
     let [first, second] = sums;
     let [q1, q2] = ring.primes();
@@ -93,11 +97,11 @@ pub(super) fn residues(ring: &Ring, sums: [&[i64]; 2]) -> [Vec<u32>; 2] {
     [reduce(first, q1), reduce(second, q2)]
 }
 
-/// A signed word modulo q.
+/// Reduces a signed word modulo q.
 fn residue(sum: i64, prime: Modulus) -> u32 {
-    // A multiple of q just below 2^63 makes the word positive.
+    // Adding a multiple of q just below 2^63 makes the word nonnegative.
     let q = u64::from(prime.value());
     let bias = (1u64 << 63) / q * q;
-    // sum ≥ −2^63 + q holds by the row check of the matrix, so this neither wraps nor goes negative.
+    // sum ≥ −2^63 + q by the row check of the matrix, so this neither wraps nor becomes negative.
     prime.reduce((sum as u64).wrapping_add(bias))
 }

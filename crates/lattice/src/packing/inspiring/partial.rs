@@ -1,29 +1,32 @@
-//! PartialInspiRING (InsPIRe, Algorithm 2) as a [`RingPacking`].
+//! PartialInspiRING (InsPIRe, Algorithm 2).
 
 use papir_ring::prg::Seed;
 use papir_ring::{Coefficients, Poly, Values};
 
-use super::super::ring_packing::{Bodies, PackingError, Preprocessed, RingPacking, Scratch, Setup};
+use super::super::bodies::Bodies;
+use super::super::error::PackingError;
+use super::super::key::Setup;
+use super::super::lwe_masks::LweMasks;
+use super::super::ring_packing::{Preprocessed, RingPacking, Scratch};
 use super::aggregate::Aggregate;
 use super::collapse::Chain;
-use super::matrix::{self, Slot};
+use super::matrix::{self, Slot, check_entries};
 use super::online::{OnlineKey, multiply, residues};
-use super::{LweMasks, check_entries};
 use crate::gadget::{Gadget, GadgetParams};
 use crate::noise::Setting;
 use crate::params::RlweParams;
 
 /// PartialInspiRING: packs γ ≤ d/2 LWE encryptions with K_g alone, g = 2d/γ + 1 of order γ.
 ///
-/// g and so K_g and its masks are of this γ only. The first γ coefficients of the packed encryption's
-/// message are the γ messages; the others mean nothing, and its body has only the first.
+/// g, K_g and its masks are specific to γ. The first γ coefficients of the packed encryption's
+/// message are the γ messages; the others are meaningless, and the body contains only the first γ.
 #[derive(Clone, Debug)]
 pub struct PartialInspiring {
     setup: Setup,
 }
 
 impl PartialInspiring {
-    /// The map τ_g(s) → s of γ.
+    /// g, the exponent of the automorphism for γ.
     const fn generator(degree: usize, capacity: usize) -> usize {
         2 * degree / capacity + 1
     }
@@ -82,7 +85,8 @@ impl RingPacking for PartialInspiring {
     }
 
     fn apply(&self, words: &[i32], packs: usize, _: &[&[Poly<Values>]], keys: &[&OnlineKey]) -> Vec<Bodies> {
-        // The rows of units are those of their packs, in order; the last unit may have slots to spare.
+        // The rows of units are those of their packs, in order; the last unit may have unused
+        // slots.
         let rows = packs * self.capacity();
         let bodies = |[first, second]: &[Vec<i64>; 2]| {
             Bodies::from_residues(

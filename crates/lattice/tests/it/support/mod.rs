@@ -1,4 +1,4 @@
-//! LWE encryptions to pack, under any packing.
+//! LWE encryptions to pack with any packing.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
 use chacha20::ChaCha20Rng;
@@ -15,7 +15,7 @@ use papir_ring::{Poly, Ring, Values};
 
 pub const APPROXIMATE: GadgetParams = GadgetParams { levels: 2, log_base: 19, drop: 18 };
 pub const EXACT: GadgetParams = GadgetParams { levels: 3, log_base: 19, drop: 0 };
-/// Of the masks of all keys.
+/// Seed of the masks of all keys.
 pub const SEED: Seed = Seed([1; 32]);
 /// d = 2048, q ≈ 2^55.9, σ = 6.4.
 pub const FULL: Literal = Literal::DEFAULT;
@@ -38,7 +38,7 @@ pub fn naive_gadget(gadget: GadgetParams) -> naive::Gadget {
     naive::Gadget { levels: gadget.levels, log_base: gadget.log_base, drop: gadget.drop }
 }
 
-/// A packing and a client, all from fixed seeds.
+/// A packing and a client's secret, from fixed seeds.
 pub struct Case<P> {
     pub params: RlweParams,
     pub packing: P,
@@ -65,12 +65,12 @@ impl<P: RingPacking> Case<P> {
         self.packing.generate_key(&self.secret, &mut rng(3))
     }
 
-    /// w of all matrices, as coefficients.
+    /// Returns w of all matrices, as coefficients.
     pub fn masks(&self) -> Vec<Vec<Vec<u64>>> {
         self.packing.setup().switches().iter().map(|switch| self.words(&switch.masks)).collect()
     }
 
-    /// y of all matrices, as coefficients.
+    /// Returns y of all matrices, as coefficients.
     pub fn bodies_of(&self, key: &KeyBodies<Values>) -> Vec<Vec<Vec<u64>>> {
         key.elements().chunks_exact(self.packing.shape().levels).map(|part| self.words(part)).collect()
     }
@@ -79,7 +79,7 @@ impl<P: RingPacking> Case<P> {
         polys.iter().map(|poly| self.ring().to_words(&self.ring().inverse(poly.clone()))).collect()
     }
 
-    /// The masks of the LWE encryptions of one pack.
+    /// Returns the masks of the LWE encryptions of one pack.
     pub fn vectors(&self, pack: usize) -> Vec<Vec<u64>> {
         let ring = self.ring();
         let first = pack * self.packing.capacity();
@@ -88,14 +88,14 @@ impl<P: RingPacking> Case<P> {
         masks.map(|mask| ring.to_words(&ring.inverse(mask))).collect()
     }
 
-    /// Distinct messages at the top of q.
+    /// Returns distinct messages in the top bits of q.
     pub fn messages(&self, pack: usize) -> Vec<u64> {
         let n = self.packing.capacity() as u64;
         let step = self.ring().modulus() / n;
         (0..n).map(|k| (k + pack as u64) % n * step).collect()
     }
 
-    /// The bodies of one pack's LWE encryptions, without error.
+    /// Returns the error-free bodies of one pack's LWE encryptions.
     pub fn lwe_bodies(&self, pack: usize) -> Vec<u64> {
         let q = i128::from(self.ring().modulus());
         let inner = |vector: &[u64]| {
@@ -106,13 +106,13 @@ impl<P: RingPacking> Case<P> {
         self.vectors(pack).into_iter().zip(self.messages(pack)).map(body).collect()
     }
 
-    /// So many packs, packed together under one key.
+    /// Packs `packs` packs together under one key.
     pub fn pack(&self, packs: usize) -> Vec<Rlwe> {
         let keys = [self.key()];
         self.pack_under(packs, &keys).remove(0)
     }
 
-    /// The same under several keys of the one secret.
+    /// Packs `packs` packs under several keys of the one secret.
     pub fn pack_under(&self, packs: usize, keys: &[KeyBodies<Values>]) -> Vec<Vec<Rlwe>> {
         let (ring, packing) = (self.ring(), &self.packing);
         let mut words = vec![zero_word::<P>(); packing.words(packs)];
@@ -134,7 +134,7 @@ impl<P: RingPacking> Case<P> {
         all.unwrap().into_iter().map(join).collect()
     }
 
-    /// The errors of the coefficients that mean anything, centred.
+    /// Returns the errors of the significant coefficients, centred.
     pub fn errors(&self, pack: usize, packed: &Rlwe) -> Vec<f64> {
         let ring = self.ring();
         let mut messages = self.messages(pack);
@@ -150,7 +150,8 @@ fn zero_word<P: RingPacking>() -> P::Word {
     bytemuck::Zeroable::zeroed()
 }
 
-/// Noise measured over so many packs: not above the bound, and not far below it.
+/// Asserts that noise measured over `packs` packs is at most 0.1 bits above and 1 bit below the
+/// bound.
 pub fn assert_noise_is_predicted<P: RingPacking>(
     ring: Literal,
     capacity: usize,
@@ -172,7 +173,7 @@ pub fn assert_noise_is_predicted<P: RingPacking>(
     assert!(measured > bound - 1.0, "measured 2^{measured:.2} far below 2^{bound:.2}: is there noise?");
 }
 
-/// What one key adds is the same whether it packs alone or beside others.
+/// Asserts that what one key adds is the same alone and together with other keys.
 pub fn assert_keys_do_not_mix<P: RingPacking>(capacity: usize) {
     let case = Case::<P>::new(64, capacity, APPROXIMATE);
     let key = |stream| case.packing.generate_key(&case.secret, &mut rng(stream));
@@ -184,7 +185,7 @@ pub fn assert_keys_do_not_mix<P: RingPacking>(capacity: usize) {
     assert_ne!(together[0], together[1]);
 }
 
-/// Whether two packings have no mask in common.
+/// Returns whether two packings have no mask in common.
 pub fn masks_differ<P: RingPacking, Q: RingPacking>(first: &P, second: &Q) -> bool {
     let all = |switches: &[papir_lattice::packing::SwitchMasks]| -> Vec<Poly<Values>> {
         switches.iter().flat_map(|switch| switch.masks.clone()).collect()

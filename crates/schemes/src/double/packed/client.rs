@@ -14,7 +14,7 @@ use super::{PackedDouble, Variant};
 use crate::double::first::{self, first_masks};
 use crate::double::layout::Place;
 use crate::double::noise::FIRST;
-use crate::selection::SelectionClient;
+use crate::shared::selection::SelectionClient;
 
 /// A client: the parameters and the masks of the packing keys.
 pub struct Client<V: Variant> {

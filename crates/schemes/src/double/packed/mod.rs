@@ -14,7 +14,7 @@
 //! | YPIR, figure 2; InsPIRe, section 4 | here |
 //! |---|---|
 //! | `DBSetup`: D·A₁, its digits | [`server::Server`]'s `prepare`; digits in `second` |
-//! | `DBSetup`: H₂ and what packing prepares | [`crate::selection::server`] |
+//! | `DBSetup`: H₂ and what packing prepares | [`crate::shared::selection::server`] |
 //! | `Query` | [`client::Client`]'s `query` |
 //! | `Answer` | [`server::Server::first_level`], [`server::Server::second_level`], [`server::Server::pack`], [`server::Server::round`] |
 //! | `Extract` | [`client::Client`]'s `extract` |
@@ -42,7 +42,7 @@ use std::marker::PhantomData;
 use papir_core::Privacy;
 use papir_core::scheme::{Never, Scheme};
 
-use crate::selection::Family;
+use crate::shared::selection::Family;
 
 pub use client::{Client, Secret};
 pub use digits::DigitShape;

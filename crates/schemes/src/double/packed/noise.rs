@@ -1,7 +1,7 @@
 //! Noise of both levels.
 //!
 //! The first level is DoublePIR's (`super::super::noise`): masks and bodies are rounded to their digits, the
-//! bound holds for every database. The second level is a packed selection ([`crate::selection::bits`]) of
+//! bound holds for every database. The second level is a packed selection ([`crate::shared::selection::bits`]) of
 //! centred digits, none above 2^(D − 1) in absolute value: a bound for every database too.
 
 use papir_lattice::lwe32::{LOG2_Q, N};
@@ -9,7 +9,7 @@ use papir_lattice::lwe32::{LOG2_Q, N};
 use super::digits::DigitShape;
 use crate::double::layout::Layout;
 use crate::double::noise::{FEW, FIRST, SAMPLER_LOG2, TAIL_LOG2};
-use crate::selection::Selection;
+use crate::shared::selection::Selection;
 
 /// The largest distance that decoding accepts at the first level, with so many bits of the query; `None`
 /// when the noise may be too much.

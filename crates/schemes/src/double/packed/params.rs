@@ -2,6 +2,7 @@
 
 use std::marker::PhantomData;
 
+use papir_core::Choice;
 use papir_core::codec::{Reader, Writer};
 use papir_core::cost::{Counts, Operation, Work};
 use papir_core::scheme::{Goal, Parameters, Scheme};
@@ -17,9 +18,9 @@ use super::digits::DigitShape;
 use super::{PackedDouble, Variant, noise, search};
 use crate::double::layout::{Layout, MAX_RECORD_BITS, units_of};
 use crate::double::noise::FIRST;
-use crate::selection::params::{BITS_BYTES, insecure};
-use crate::selection::{SelectionBits, SelectionParams};
-use crate::shape_io::{SHAPE_BYTES, read_shape, write_shape};
+use crate::shared::selection::params::{BITS_BYTES, insecure};
+use crate::shared::selection::{SelectionBits, SelectionParams};
+use crate::shared::shapes::{SHAPE_BYTES, read_shape, write_shape};
 
 /// Bytes of the seed of all masks.
 const SEED_BYTES: usize = 32;
@@ -236,6 +237,14 @@ impl<V: Variant> Params<V> {
 impl<V: Variant> Parameters for Params<V> {
     fn choose(shape: Shape, goal: Goal) -> Result<Self> {
         Self::new(search::best::<V>(shape, &search::units(&shape)?, goal)?)
+    }
+
+    fn with_choice(shape: Shape, choice: Choice) -> Result<Self> {
+        match choice {
+            Choice::Goal(goal) => Self::choose(shape, goal),
+            Choice::Columns(columns) => Self::with_columns(shape, columns),
+            other => Err(other.refused_by(V::NAME)),
+        }
     }
 
     fn label(&self) -> String {

@@ -10,7 +10,7 @@ use super::digits::DigitShape;
 use super::noise::{first_bound, selection};
 use super::params::Literal;
 use crate::double::layout::{Layout, MAX_SIDE, units_of};
-use crate::selection::Family;
+use crate::shared::selection::Family;
 
 /// Digits that are compared. Narrow ones take fewer bits of a selector, wide ones fewer rows.
 const DIGITS: [DigitShape; 8] = [

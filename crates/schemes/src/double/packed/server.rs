@@ -13,9 +13,9 @@ use super::second::{split_answer, split_hint};
 use super::wire::{Answer, Public, Query};
 use super::{PackedDouble, Variant, update};
 use crate::double::first::{self, ByteMatrix, FirstLevel, first_masks};
-use crate::selection::server::Key;
-use crate::selection::{PackedMatrix, Selected, SelectionQuery};
-use crate::shape_io::check_source;
+use crate::shared::selection::server::Key;
+use crate::shared::selection::{PackedMatrix, Selected, SelectionQuery};
+use crate::shared::shapes::check_source;
 
 const SEED: &str = "double/seed";
 const DATABASE: &str = "double/database";
@@ -47,14 +47,23 @@ impl<V: Variant> scheme::Server<PackedDouble<V>> for Server<V> {
         &self.public
     }
 
-    fn answer(&self, _session: Session<'_, PackedDouble<V>>, query: &Query) -> Result<Answer> {
-        let answer = self.answers(&[query])?.pop();
-        answer.ok_or(Error::BatchSize { scheme: V::NAME, found: 0, capacity: 1 })
-    }
-
-    fn answer_many(&self, batch: Vec<(Session<'_, PackedDouble<V>>, &Query)>) -> Result<Vec<Answer>> {
+    fn answer_many(
+        &self,
+        batch: Vec<(Session<'_, PackedDouble<V>>, &Query)>,
+        progress: &dyn Progress,
+    ) -> Result<Vec<Answer>> {
         let queries: Vec<&Query> = batch.into_iter().map(|(_, query)| query).collect();
-        self.answers(&queries)
+        let count = queries.len() as u64;
+        progress.stage("first_level", count);
+        let firsts = self.first_level(&queries);
+        progress.stage("read_keys", count);
+        let keys = queries.par_iter().map(|query| self.read_key(query)).collect::<Result<Vec<_>>>()?;
+        progress.stage("second_level", count);
+        let selected = self.second_level(&queries, &firsts);
+        progress.stage("pack", count);
+        let packed = self.pack(selected, &keys.iter().collect::<Vec<_>>())?;
+        progress.stage("round", count);
+        Ok(packed.iter().map(|packed| self.round(packed)).collect())
     }
 
     fn update_cost(&self, changes: &[Change]) -> Result<scheme::UpdateEstimate> {
@@ -161,12 +170,5 @@ impl<V: Variant> Server<V> {
     /// Switches packed encryptions to the few bits that an answer carries.
     pub fn round(&self, packed: &Selected) -> Answer {
         Answer(self.second.round(self.params.selection(), packed))
-    }
-
-    fn answers(&self, queries: &[&Query]) -> Result<Vec<Answer>> {
-        let keys = queries.par_iter().map(|query| self.read_key(query)).collect::<Result<Vec<_>>>()?;
-        let selected = self.second_level(queries, &self.first_level(queries));
-        let packed = self.pack(selected, &keys.iter().collect::<Vec<_>>())?;
-        Ok(packed.iter().map(|packed| self.round(packed)).collect())
     }
 }

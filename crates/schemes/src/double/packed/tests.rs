@@ -19,7 +19,7 @@ use rand_core::{Rng, SeedableRng};
 use super::{Client, DigitShape, Params, Query, Secret, Server, Variant};
 use crate::double::first::first_masks;
 use crate::double::noise::FIRST;
-use crate::selection::{CdksFamily, Family, InspiringFamily};
+use crate::shared::selection::{CdksFamily, Family, InspiringFamily};
 
 #[derive(Clone, Copy, Debug)]
 enum ByInspiring {}
@@ -300,7 +300,7 @@ fn an_update_is_the_setup_of_the_changed_records() {
 }
 
 /// What a family says beforehand is what its packings have.
-fn assert_family_is_right<F: Family>(params: &crate::selection::SelectionParams<F>) {
+fn assert_family_is_right<F: Family>(params: &crate::shared::selection::SelectionParams<F>) {
     let (selection, gadget) = (params.selection(), params.bits().gadget);
     let packing = params.packing(&Seed([1; 32])).unwrap();
     assert_eq!(packing.shape().elements(), selection.key_elements::<F>(gadget));

@@ -7,7 +7,7 @@
 //! answer   the second level's answer
 //! ```
 //!
-//! Those of the second level are in [`crate::selection::wire`].
+//! Those of the second level are in [`crate::shared::selection::wire`].
 
 use papir_core::codec::Reader;
 use papir_core::scheme::Wire;
@@ -16,8 +16,8 @@ use papir_ring::prg::Seed;
 
 use super::Variant;
 use super::params::Params;
-use crate::selection::wire::{pack, unpack};
-use crate::selection::{SelectionAnswer, SelectionQuery};
+use crate::shared::selection::wire::{pack, unpack};
+use crate::shared::selection::{SelectionAnswer, SelectionQuery};
 
 /// What a client starts from: the seed of the common reference string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -102,7 +102,11 @@ impl ErasedServer for Rigged {
         self.inner.answer(session, query).map(|answer| self.spoil(answer))
     }
 
-    fn answer_many(&self, batch: &[(ErasedSession<'_>, &[u8])]) -> Vec<Result<Vec<u8>>> {
+    fn answer_many(
+        &self,
+        batch: &[(ErasedSession<'_>, &[u8])],
+        _progress: &dyn Progress,
+    ) -> Vec<Result<Vec<u8>>> {
         if let Rig::Groups(Groups { poison, sizes, .. }) = &self.rig {
             sizes.lock().unwrap().push(batch.len());
             let poison = poison.lock().unwrap().clone();

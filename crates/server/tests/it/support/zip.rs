@@ -3,7 +3,7 @@
 use chacha20::ChaCha20Rng;
 use papir_core::erased::{Erased, ErasedScheme, ErasedServer};
 use papir_core::{Goal, NoProgress, Privacy};
-use papir_schemes::zip::{Strength, Zip};
+use papir_schemes::zip::over_simple::{Strength, Zip};
 use papir_server::Database;
 use rand_core::SeedableRng;
 

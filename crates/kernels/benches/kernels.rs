@@ -1,0 +1,185 @@
+//! Times each kernel on each backend: the median of many calls, in µs.
+//!
+//! `cargo bench -p papir-kernels --bench kernels [NAME]` limits the kernels to those whose name
+//! contains NAME.
+
+use common::{Bench, median, seconds};
+use papir_kernels::gadget::{self, Gadget2};
+use papir_kernels::ntt::NttTable;
+use papir_kernels::pointwise::{self, Modulus};
+use papir_kernels::{Backend, galois, monomial};
+
+mod common;
+
+/// A prime that is 1 modulo 2¹⁷.
+const Q: u32 = 1_073_479_681;
+/// A second prime, for pairs of residues.
+const Q2: u32 = 1_073_184_769;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let Some(mut bench) = Bench::from_args() else {
+        return Ok(());
+    };
+    if bench.timed() {
+        println!("{:>24} {:>9} {:>12}", "kernel", "backend", "µs");
+    }
+    let degree = bench.pick(2048, 128);
+    for backend in Backend::available() {
+        transforms(&mut bench, backend)?;
+        slotwise(&mut bench, backend, degree);
+        digits(&mut bench, backend, degree)?;
+        rotations(&mut bench, backend, degree);
+    }
+    Ok(())
+}
+
+/// Prints the median time of a call over up to 0.3 s of batches; a test calls once.
+fn time(bench: &Bench, name: &str, backend: Backend, mut call: impl FnMut()) {
+    if !bench.selects(name) {
+        return;
+    }
+    call();
+    if !bench.timed() {
+        return;
+    }
+    let once = per_call(1, &mut call).max(1e-9);
+    // A batch takes at least 0.2 ms, which hides the resolution of the clock.
+    let batch = (2e-4 / once).ceil() as u32;
+    let runs = (0.3 / (f64::from(batch) * once)).clamp(5.0, 500.0) as u32;
+    let mut times: Vec<f64> = (0..runs).map(|_| per_call(batch, &mut call)).collect();
+    println!("{name:>24} {:>9} {:>12.3}", backend.name(), median(&mut times) * 1e6);
+}
+
+/// Seconds per call, over a batch of calls.
+fn per_call(batch: u32, call: &mut impl FnMut()) -> f64 {
+    let total = seconds(|| {
+        for _ in 0..batch {
+            call();
+        }
+    });
+    total / f64::from(batch)
+}
+
+/// Reproducible residues that look random.
+fn residues(length: usize, q: u32) -> Vec<u32> {
+    let words = (0..length as u64).map(|k| k.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32);
+    words.map(|word| (word % u64::from(q)) as u32).collect()
+}
+
+/// A primitive 2d-th root of unity modulo Q.
+fn root(d: usize) -> u32 {
+    let pow = |g: u64| {
+        let (mut square, mut result, mut e) = (g, 1, u64::from(Q - 1) / (2 * d as u64));
+        while e > 0 {
+            if e & 1 == 1 {
+                result = result * square % u64::from(Q);
+            }
+            (square, e) = (square * square % u64::from(Q), e / 2);
+        }
+        result as u32
+    };
+    let fits = |root: &u32| NttTable::new(Q, *root, d).is_ok();
+    (2..100).map(pow).find(fits).unwrap_or(0)
+}
+
+fn transforms(bench: &mut Bench, backend: Backend) -> Result<(), Box<dyn std::error::Error>> {
+    // The tiny degrees include one below each vector backend's least.
+    for d in bench.pick([1024, 2048, 4096, 16384, 65536], [16, 32, 64, 128, 256]) {
+        let table = NttTable::new(Q, root(d), d)?;
+        let name = format!("ntt forward {d}");
+        let mut x = residues(d, Q);
+        time(bench, &name, backend, || {
+            table.forward_with(backend, &mut x);
+        });
+        bench.agree(&name, backend, || x);
+        let name = format!("ntt inverse {d}");
+        let mut x = residues(d, Q);
+        time(bench, &name, backend, || {
+            table.inverse_with(backend, &mut x);
+        });
+        bench.agree(&name, backend, || x);
+    }
+    Ok(())
+}
+
+fn slotwise(bench: &mut Bench, backend: Backend, degree: usize) {
+    let q = Modulus::new(Q);
+    let (a, b) = (residues(degree, Q), residues(degree, Q2));
+    let (mut out, mut acc) = (vec![0; degree], vec![0u64; degree]);
+    time(bench, "add", backend, || {
+        pointwise::add_with(backend, &mut out, &a, &b, q);
+    });
+    bench.agree("add", backend, || &out);
+    time(bench, "mul", backend, || {
+        pointwise::mul_with(backend, &mut out, &a, &b, q);
+    });
+    bench.agree("mul", backend, || &out);
+    time(bench, "scale", backend, || {
+        pointwise::scale_with(backend, &mut out, &a, 12345, q);
+    });
+    bench.agree("scale", backend, || &out);
+    time(bench, "mul_accumulate", backend, || {
+        pointwise::mul_accumulate_with(backend, &mut acc, &a, &b);
+    });
+    bench.agree("mul_accumulate", backend, || &acc);
+    time(bench, "reduce", backend, || {
+        pointwise::reduce_with(backend, &mut out, &acc, q);
+    });
+    bench.agree("reduce", backend, || &out);
+    let permutation = galois::permutation(degree, 5);
+    time(bench, "permute", backend, || {
+        galois::permute_with(backend, &mut out, &a, &permutation);
+    });
+    bench.agree("permute", backend, || &out);
+    time(bench, "automorphism", backend, || {
+        galois::automorphism(&mut out, &a, 5, q);
+    });
+    bench.agree("automorphism", backend, || &out);
+}
+
+fn digits(bench: &mut Bench, backend: Backend, degree: usize) -> Result<(), Box<dyn std::error::Error>> {
+    let (r1, r2) = (residues(degree, Q), residues(degree, Q2));
+    let gadget = Gadget2::new(Q, Q2, 16, 11, 3)?;
+    let (mut digits, mut out) = (vec![0; 3 * degree], vec![0; degree]);
+    time(bench, "decompose, 3 digits", backend, || {
+        gadget::decompose_with(backend, &gadget, &mut digits, &r1, &r2);
+    });
+    bench.agree("decompose, 3 digits", backend, || &digits);
+    time(bench, "to_residues", backend, || {
+        gadget::to_residues_with(backend, &mut out, &digits[..degree], Modulus::new(Q));
+    });
+    bench.agree("to_residues", backend, || &out);
+    time(bench, "centre", backend, || {
+        gadget::centre_with(backend, &mut digits[..degree], &r1, Modulus::new(Q));
+    });
+    bench.agree("centre", backend, || &digits);
+    Ok(())
+}
+
+fn rotations(bench: &mut Bench, backend: Backend, degree: usize) {
+    let q = Modulus::new(Q);
+    // Odd and below d/2 in both sizes.
+    let shift = bench.pick(777, 45);
+    let (mut u, mut v) = (vec![1; degree], vec![2; degree]);
+    let mut scratch = vec![0; degree];
+    time(bench, "butterfly_i32", backend, || {
+        monomial::butterfly_i32_with(backend, &mut u, &mut v, shift, &mut scratch);
+    });
+    bench.agree("butterfly_i32", backend, || (u, v));
+    let mut polys = vec![3; degree * degree];
+    time(bench, "dft_i32", backend, || {
+        monomial::dft_i32_with(backend, &mut polys, degree, &mut scratch);
+    });
+    bench.agree("dft_i32", backend, || polys);
+    let (mut u, mut v) = (residues(degree, Q), residues(degree, Q2));
+    let mut scratch = vec![0; degree];
+    time(bench, "butterfly_mod", backend, || {
+        monomial::butterfly_mod_with(backend, &mut u, &mut v, shift, q, &mut scratch);
+    });
+    bench.agree("butterfly_mod", backend, || (u, v));
+    let mut polys = residues(degree * degree, Q);
+    time(bench, "dft_mod", backend, || {
+        monomial::dft_mod_with(backend, &mut polys, degree, q, &mut scratch);
+    });
+    bench.agree("dft_mod", backend, || polys);
+}

@@ -1,0 +1,76 @@
+//! Errors of packings.
+
+use super::key_shape::KeyShape;
+
+/// Exclusive bound on the sum of absolute entries of a row: times residues below 2²⁷ in absolute
+/// value, it stays below 2⁶³.
+pub const MAX_ROW_SUM: u64 = 1 << 36;
+
+/// Exclusive bound on the entries of a packing matrix, which are stored in 32 bits.
+pub const MAX_ENTRY: u64 = 1 << 31;
+
+/// A row of the packing matrix whose product with a key could overflow 64 bits.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("packing matrix: row {row} sums to {found} in absolute value, expected below {MAX_ROW_SUM}")]
+pub struct MatrixError {
+    /// The row.
+    pub row: usize,
+    /// Sum of its absolute entries.
+    pub found: u64,
+}
+
+/// Invalid input of a packing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PackingError {
+    /// An unsupported number of LWE encryptions in a pack.
+    #[error("{packing}: {found} encryptions in a pack, expected {expected}")]
+    Capacity {
+        /// Name of the packing.
+        packing: &'static str,
+        /// The requested number.
+        found: usize,
+        /// The supported numbers, in words.
+        expected: String,
+    },
+    /// Sums of digits do not fit 32 bits.
+    #[error("entries of the packing matrix reach {found}: expected below 2^31")]
+    Entries {
+        /// The bound on an entry.
+        found: u64,
+    },
+    /// Online sums could overflow.
+    #[error(transparent)]
+    Matrix(#[from] MatrixError),
+    /// A key for another packing or another γ.
+    #[error("packing key for {found}: expected one for {expected}")]
+    Key {
+        /// Shape of the key.
+        found: KeyShape,
+        /// Expected shape.
+        expected: KeyShape,
+    },
+    /// A slot outside the unit.
+    #[error("slot {found} of a unit: expected a slot below {slots}")]
+    Slot {
+        /// The slot.
+        found: usize,
+        /// Slots of a unit.
+        slots: usize,
+    },
+    /// A wrong number of elements.
+    #[error("{found} {what}: expected {expected}")]
+    Count {
+        /// What was counted.
+        what: &'static str,
+        /// Actual number.
+        found: usize,
+        /// Expected number.
+        expected: usize,
+    },
+}
+
+/// Returns [`PackingError::Count`] unless the numbers agree.
+pub(super) fn check_count(what: &'static str, found: usize, expected: usize) -> Result<(), PackingError> {
+    if found == expected { Ok(()) } else { Err(PackingError::Count { what, found, expected }) }
+}

@@ -1,0 +1,33 @@
+//! Values of the function, wire sizes and errors.
+
+use papir_core::{Error, Result};
+use zeroize::{Zeroize, Zeroizing};
+
+/// Bytes of a blinded or evaluated element on the wire.
+pub const ELEMENT_BYTES: usize = 32;
+/// Bytes of a value of the function.
+pub const VALUE_BYTES: usize = 64;
+
+/// A value of the function. Erased on drop: only the submitter of the element may know it.
+pub type Value = Zeroizing<[u8; VALUE_BYTES]>;
+
+/// Moves the function's output into a [`Value`] and erases the original.
+pub(crate) fn value(output: &mut [u8]) -> Value {
+    let mut value = Zeroizing::new([0; VALUE_BYTES]);
+    value.iter_mut().zip(&*output).for_each(|(to, from)| *to = *from);
+    output.zeroize();
+    value
+}
+
+/// Refuses elements longer than RFC 9497 allows.
+pub(crate) fn check(element: &[u8]) -> Result<()> {
+    if element.len() <= usize::from(u16::MAX) {
+        return Ok(());
+    }
+    let expected = format!("at most {} bytes", u16::MAX);
+    Err(Error::out_of_bounds("the length of an element", element.len() as u64, expected))
+}
+
+pub(crate) fn refused(error: voprf::Error) -> Error {
+    Error::malformed("a message of the pseudorandom function", error, "nonzero elements of ristretto255")
+}

@@ -1,0 +1,210 @@
+//! Convolutions of sequences modulo n: exact over the integers, modulo many primes below 2²⁸ by
+//! number-theoretic transforms, then reduced.
+//!
+//! A sequence is cut into blocks of half a transform's length. The products of blocks are summed as values, so
+//! that each block of each sequence takes one transform.
+
+use papir_core::Progress;
+use papir_kernels::mat32::ROWS;
+use papir_kernels::ntt::NttTable;
+use papir_kernels::pointwise;
+use papir_ring::prime::{ntt_primes, primitive_root};
+use rayon::prelude::*;
+
+use super::lifting::{DIGIT_BITS, Lifting, digit_count, digits};
+use super::modulus::Modulus;
+use papir_schemes::shared::residues::System;
+
+/// Degrees of transforms.
+const DEGREES: std::ops::RangeInclusive<usize> = 16..=65536;
+/// Bits of a prime: sums of 256 products fit a word of 64, more than there are blocks.
+const PRIME_BITS: u32 = 28;
+/// Numbers whose residues are computed together.
+const RUN: usize = 16;
+/// Numbers whose residues primes take one after the other: 512 KiB.
+const BLOCK: usize = 2048;
+/// Sums that are lifted at a time.
+const LIFTED: usize = 128;
+
+/// A sequence with alternating signs, transformed: what others are convolved with.
+pub(super) struct Convolution<'a> {
+    n: &'a Modulus,
+    count: usize,
+    system: System,
+    lifting: Lifting,
+    tables: Vec<NttTable>,
+    /// For each prime the values of each block, times what [`Lifting`] takes residues by.
+    values: Vec<Vec<u32>>,
+}
+
+impl<'a> Convolution<'a> {
+    /// With integers of as many words as n has, the second, fourth, … taken with a minus.
+    pub(super) fn new(n: &'a Modulus, sequence: &[u64], progress: &dyn Progress) -> Self {
+        let (words, count) = (n.words(), sequence.len() / n.words());
+        let degree = (2 * count).next_power_of_two().clamp(*DEGREES.start(), *DEGREES.end());
+        let bits = 128 * words as u32 + count.next_power_of_two().ilog2();
+        let primes = primes(degree, bits);
+        let table = |prime: &u32| {
+            let root = primitive_root(*prime, 2 * degree)?;
+            NttTable::new(*prime, root, degree).ok()
+        };
+        // Every prime is 1 modulo 2·degree.
+        let tables = primes.par_iter().filter_map(table).collect();
+        let system = System::new(primes, digit_count(words), DIGIT_BITS);
+        let lifting = Lifting::new(n, &system);
+        let mut convolution = Self { n, count, system, lifting, tables, values: Vec::new() };
+        convolution.values = convolution.inverted(sequence, progress);
+        convolution
+    }
+
+    /// The values of a sequence's blocks, with alternating signs, modulo each prime p, times (P/p)⁻¹.
+    fn inverted(&self, sequence: &[u64], progress: &dyn Progress) -> Vec<Vec<u32>> {
+        progress.stage("transform", self.system.parts() as u64);
+        let powers = self.system.inverted_powers(DIGIT_BITS);
+        let mut values: Vec<Vec<u32>> = self.tables.iter().map(|_| self.room()).collect();
+        let mut residues = vec![[0; ROWS]; self.count];
+        for (part, values) in values.chunks_mut(ROWS).enumerate() {
+            let primes = self.system.primes_of(part);
+            let alternating = |numbers: [&[i32]; 2]| {
+                let [first, mut second] = self.system.residues_by(&powers, part, numbers);
+                let odd = second.iter_mut().zip(primes);
+                odd.for_each(|(residue, prime)| *residue = if *residue == 0 { 0 } else { prime - *residue });
+                [first, second]
+            };
+            self.take_residues(alternating, sequence, &mut residues);
+            self.transform(part, &residues, values);
+            progress.advance(1);
+        }
+        values
+    }
+
+    /// Zeros for the values of all blocks modulo one prime.
+    fn room(&self) -> Vec<u32> {
+        vec![0; 2 * self.half() * self.blocks()]
+    }
+
+    fn half(&self) -> usize {
+        self.tables.first().map_or(1, NttTable::degree) / 2
+    }
+
+    fn blocks(&self) -> usize {
+        self.count.div_ceil(self.half())
+    }
+
+    /// The first terms of the convolution, as many as the sequences have, as elements.
+    pub(super) fn with(&self, sequence: &[u64], progress: &dyn Progress) -> Vec<u64> {
+        progress.stage("convolve", self.system.parts() as u64);
+        let mut terms: Vec<Vec<u32>> = Vec::with_capacity(self.tables.len());
+        let mut values = vec![self.room(); self.tables.len().min(ROWS)];
+        let mut residues = vec![[0; ROWS]; self.count];
+        for part in 0..self.system.parts() {
+            self.take_residues(|numbers| self.system.residues(part, numbers), sequence, &mut residues);
+            let values = &mut values[..self.system.primes_of(part).len()];
+            self.transform(part, &residues, values);
+            let primes = values.par_iter().enumerate();
+            terms.par_extend(primes.map(|(lane, values)| self.multiplied(part * ROWS + lane, values)));
+            progress.advance(1);
+        }
+        drop((values, residues));
+        progress.stage("lift", self.count.div_ceil(LIFTED) as u64);
+        let mut elements = self.n.zeros(self.count);
+        let parts = elements.par_chunks_mut(LIFTED * self.n.limbs()).enumerate();
+        parts.for_each(|(part, elements)| {
+            let (start, count) = (part * LIFTED, elements.len() / self.n.limbs());
+            let sums = self.lifting.lift(count, |prime| &terms[prime][start..start + count]);
+            self.n.wide().enter(&sums, self.lifting.words(), elements);
+            progress.advance(1);
+        });
+        elements
+    }
+
+    /// Residues of integers modulo the primes of one part, two integers at a time.
+    fn take_residues(
+        &self,
+        residues_of: impl Fn([&[i32]; 2]) -> [[u32; ROWS]; 2] + Sync,
+        integers: &[u64],
+        residues: &mut [[u32; ROWS]],
+    ) {
+        let (words, each) = (self.n.words(), digit_count(self.n.words()));
+        let runs = integers.par_chunks(RUN * words).zip(residues.par_chunks_mut(RUN));
+        runs.for_each(|(integers, residues)| {
+            let digits = digits(integers, words);
+            for (two, residues) in digits.chunks(2 * each).zip(residues.chunks_mut(2)) {
+                let (first, second) = two.split_at(each);
+                let both = residues_of([first, if second.is_empty() { first } else { second }]);
+                residues.copy_from_slice(&both[..residues.len()]);
+            }
+        });
+    }
+
+    /// The values of blocks from residues modulo the primes of one part.
+    fn transform(&self, part: usize, residues: &[[u32; ROWS]], values: &mut [Vec<u32>]) {
+        // A power of two.
+        let half = self.half();
+        let place = |k: usize| k + (k & !(half - 1));
+        values.par_iter_mut().for_each(|values| values.fill(0));
+        // A block of residues stays in the cache while all primes take theirs.
+        for (block, residues) in residues.chunks(BLOCK).enumerate() {
+            values.par_iter_mut().enumerate().for_each(|(lane, values)| {
+                for (k, residues) in (block * BLOCK..).zip(residues) {
+                    values[place(k)] = residues[lane];
+                }
+            });
+        }
+        values.par_iter_mut().enumerate().for_each(|(lane, values)| {
+            let table = &self.tables[part * ROWS + lane];
+            values.chunks_exact_mut(2 * half).for_each(|block| table.forward(block));
+        });
+    }
+
+    /// The convolution's terms modulo one prime, from a sequence's values.
+    fn multiplied(&self, prime: usize, values: &[u32]) -> Vec<u32> {
+        let (table, half) = (&self.tables[prime], self.half());
+        let modulus = pointwise::Modulus::new(table.modulus());
+        let mut terms = vec![0; half * (self.blocks() + 1)];
+        let (mut sums, mut product) = (vec![0; 2 * half], vec![0; 2 * half]);
+        for k in 0..self.blocks() {
+            sums.fill(0);
+            for i in 0..=k {
+                let other = block_of(&self.values[prime], 2 * half, k - i);
+                pointwise::mul_accumulate(&mut sums, block_of(values, 2 * half, i), other);
+            }
+            pointwise::reduce(&mut product, &sums, modulus);
+            table.inverse(&mut product);
+            pointwise::add_assign(&mut terms[half * k..][..2 * half], &product, modulus);
+        }
+        terms.truncate(self.count);
+        terms
+    }
+}
+
+/// The values of one block.
+fn block_of(values: &[u32], length: usize, block: usize) -> &[u32] {
+    &values[block * length..][..length]
+}
+
+/// The largest primes for a transform whose product exceeds four times what has so many bits.
+fn primes(degree: usize, bits: u32) -> Vec<u32> {
+    let mut left = f64::from(bits) + 2.0;
+    let mut primes = ntt_primes(PRIME_BITS, degree, bits as usize);
+    let enough = primes.iter().position(|prime| {
+        left -= f64::from(*prime).log2();
+        left < 0.0
+    });
+    primes.truncate(enough.map_or(primes.len(), |last| last + 1));
+    primes
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_are_primes_for_the_largest_modulus() {
+        for (degree, bits) in [(65536, 4096 + 20), (16, 4096), (16, 516)] {
+            let sum: f64 = primes(degree, bits).iter().map(|prime| f64::from(*prime).log2()).sum();
+            assert!(sum > f64::from(bits) + 2.0 && sum < f64::from(bits) + 31.0, "{degree}, {bits}: {sum}");
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! Parameters of NewtonPIR: how records become numbers below n.
+
+use std::marker::PhantomData;
+
+use papir_core::codec::{Reader, Writer};
+use papir_core::cost::Work;
+use papir_core::scheme::{Goal, Parameters, Scheme};
+use papir_core::{
+    Description, Error, Limits, MAX_RECORD_BITS, NotPrivate, Result, Shape, Sizes, UpdateCost, envelope,
+    extract_bits,
+};
+use zeroize::Zeroizing;
+
+use super::fhe::RANK;
+use super::{Newton, REASON, Variant};
+use papir_schemes::shared::shapes::{SHAPE_BYTES, read_shape, write_shape};
+
+/// The most records.
+const MOST_RECORDS: u64 = 1 << 20;
+/// The most coefficients: a third of a kilobyte each.
+const MOST_COEFFICIENTS: u64 = 1 << 22;
+/// Bytes of h(d): BLAKE3.
+const DIGEST_BYTES: usize = 32;
+/// Bytes of encoded parameters.
+const ENCODED_BYTES: usize = SHAPE_BYTES + 1;
+/// Bytes of what tells one client's tickets from another's.
+pub(super) const TAG_BYTES: usize = 16;
+/// Bytes of a number of queries.
+pub(super) const NUMBER_BYTES: usize = 8;
+
+/// Parameters of [`Newton`].
+#[derive(Clone, Debug)]
+pub struct NewtonParams<V> {
+    shape: Shape,
+    digests: bool,
+    /// Whoever makes servers or clients knows that they hide nothing.
+    word: Option<NotPrivate>,
+    variant: PhantomData<fn() -> V>,
+}
+
+impl<V: Variant> NewtonParams<V> {
+    /// For a shape, under the caller's word that the scheme need not be private.
+    ///
+    /// # Errors
+    /// [`Error::OutOfBounds`] for too many records, or too long ones.
+    pub fn new(shape: Shape, word: NotPrivate) -> Result<Self> {
+        Ok(Self::checked(shape, false)?.allow_insecure(word))
+    }
+
+    /// The same with verifiable records, d ‖ h(d) (section 4.3). The records' hashes are the server's: they
+    /// say that an answer decodes to some record that the server means, not to which.
+    ///
+    /// # Errors
+    /// As [`NewtonParams::new`].
+    pub fn with_digests(self) -> Result<Self> {
+        Ok(Self { word: self.word, ..Self::checked(self.shape, true)? })
+    }
+
+    fn checked(shape: Shape, digests: bool) -> Result<Self> {
+        if shape.records() > MOST_RECORDS {
+            let expected = format!("at most {MOST_RECORDS}");
+            return Err(Error::out_of_bounds("the number of records", shape.records(), expected));
+        }
+        let params = Self { shape, digests, word: None, variant: PhantomData };
+        let coefficients = shape.records() * params.chunks() as u64;
+        if coefficients > MOST_COEFFICIENTS {
+            let expected = format!("at most {MOST_COEFFICIENTS}");
+            return Err(Error::out_of_bounds("the number of chunks of all records", coefficients, expected));
+        }
+        Ok(params)
+    }
+
+    /// Refuses what was not acknowledged.
+    ///
+    /// # Errors
+    /// [`Error::NotPrivate`].
+    pub(super) fn check_word(&self) -> Result<()> {
+        self.word.map(|_| ()).ok_or(Error::NotPrivate { scheme: V::NAME, reason: REASON })
+    }
+
+    /// Bytes of a number below n.
+    pub(super) fn number_bytes(&self) -> usize {
+        V::MODULUS_BITS as usize / 8
+    }
+
+    /// Words of a number below n.
+    pub(super) fn number_words(&self) -> usize {
+        V::MODULUS_BITS as usize / 64
+    }
+
+    /// Bytes of a chunk: as many as are below every n.
+    fn chunk_bytes(&self) -> usize {
+        self.number_bytes() - 1
+    }
+
+    /// Numbers that a record, and its digest, make.
+    pub fn chunks(&self) -> usize {
+        let digest = if self.digests { DIGEST_BYTES } else { 0 };
+        (self.shape.record_bytes() + digest).div_ceil(self.chunk_bytes())
+    }
+
+    /// One chunk of each of so many packed records from the first on, as integers.
+    pub(super) fn chunk_of_all(&self, packed: &[u8], chunk: usize) -> Vec<u64> {
+        let bits = self.shape.record_bits();
+        let numbers = (0..self.shape.records()).flat_map(|index| {
+            let mut stored = extract_bits(packed, index * bits, bits);
+            if self.digests {
+                let digest = *blake3::hash(&stored).as_bytes();
+                stored.extend_from_slice(&digest);
+            }
+            let mut number = stored.chunks(self.chunk_bytes()).nth(chunk).unwrap_or_default().to_vec();
+            number.resize(self.number_bytes(), 0);
+            super::modulus::words_of(&number)
+        });
+        numbers.collect()
+    }
+
+    /// A record from its chunks, bytes below n each.
+    ///
+    /// # Errors
+    /// [`Error::NotDecodable`] where these are no record's.
+    pub(super) fn join(&self, chunks: &[u8]) -> Result<Vec<u8>> {
+        let (mut stored, mut beyond) = (Zeroizing::new(Vec::new()), 0);
+        for number in chunks.chunks_exact(self.number_bytes()) {
+            let (chunk, top) = number.split_at(self.chunk_bytes());
+            stored.extend_from_slice(chunk);
+            beyond |= top.iter().fold(0, |or, byte| or | byte);
+        }
+        let bytes = self.shape.record_bytes();
+        let (record, rest) = stored.split_at(bytes);
+        let mut expected = vec![0; rest.len()];
+        if self.digests {
+            expected[..DIGEST_BYTES].copy_from_slice(blake3::hash(record).as_bytes());
+        }
+        beyond |= expected.iter().zip(rest).fold(0, |or, (a, b)| or | (a ^ b));
+        let exact = extract_bits(record, 0, self.shape.record_bits());
+        beyond |= exact.iter().zip(record).fold(0, |or, (a, b)| or | (a ^ b));
+        if beyond == 0 { Ok(exact) } else { Err(Error::NotDecodable) }
+    }
+
+    /// Bytes of a query's payload: n, u, v and c.
+    pub(super) fn query_bytes(&self) -> usize {
+        (3 + RANK) * self.number_bytes()
+    }
+
+    pub(super) fn answer_bytes(&self) -> usize {
+        RANK * self.chunks() * self.number_bytes()
+    }
+
+    pub(super) fn public_bytes(&self) -> usize {
+        if V::REGISTERED { 0 } else { self.number_bytes() }
+    }
+
+    /// Bytes of all coefficients, as integers.
+    pub(super) fn coefficient_bytes(&self) -> usize {
+        self.shape.records() as usize * self.chunks() * self.number_bytes()
+    }
+
+    fn sizes(&self) -> Sizes {
+        let sealed = |payload: usize| (payload + envelope::OVERHEAD) as u64;
+        Sizes {
+            public: sealed(8 + ENCODED_BYTES + self.public_bytes()),
+            keys: if V::REGISTERED { sealed(self.number_bytes()) } else { 0 },
+            ticket: if V::REGISTERED { (NUMBER_BYTES + TAG_BYTES) as u64 } else { 0 },
+            query: sealed(self.query_bytes()),
+            answer: sealed(self.answer_bytes()),
+            database: self.shape.total_bytes(),
+            material: if V::REGISTERED { 0 } else { self.coefficient_bytes() as u64 },
+            ..Sizes::default()
+        }
+    }
+}
+
+impl<V: Variant> Parameters for NewtonParams<V> {
+    fn choose(shape: Shape, _goal: Goal) -> Result<Self> {
+        Self::checked(shape, false)
+    }
+
+    fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    fn describe(&self) -> Description {
+        Description {
+            scheme: V::NAME,
+            privacy: Newton::<V>::PRIVACY,
+            shape: self.shape,
+            sizes: self.sizes(),
+            security: None,
+            failure_log2: f64::NEG_INFINITY,
+            limits: Limits {
+                records: MOST_RECORDS,
+                record_bits: MAX_RECORD_BITS,
+                batch: 1,
+                client_keys: V::REGISTERED,
+                tickets: V::REGISTERED,
+                owner_key: false,
+                update: UpdateCost::Rebuild,
+            },
+            parameters: vec![
+                ("log2 n", V::MODULUS_BITS.to_string()),
+                ("chunks", self.chunks().to_string()),
+                ("digests", if self.digests { "BLAKE3" } else { "none" }.to_owned()),
+            ],
+            work: Work::default(),
+        }
+    }
+
+    fn allow_insecure(self, word: NotPrivate) -> Self {
+        Self { word: Some(word), ..self }
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        let mut writer = Writer::new();
+        write_shape(&mut writer, self.shape);
+        writer.u8(u8::from(self.digests));
+        writer.finish()
+    }
+
+    fn decode(bytes: &[u8]) -> Result<Self> {
+        let mut reader = Reader::new("newton's parameters", bytes);
+        let (shape, digests) = (read_shape(&mut reader)?, reader.u8()?);
+        reader.finish()?;
+        if digests > 1 {
+            return Err(Error::malformed("whether newton's records have digests", digests, "0 or 1"));
+        }
+        Self::checked(shape, digests == 1)
+    }
+}

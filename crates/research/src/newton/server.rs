@@ -1,0 +1,222 @@
+//! The server of NewtonPIR: `Setup` and `Response` of Figure 2.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use papir_core::scheme::{Parameters, Scheme, Server, Session};
+use papir_core::sections::{SectionSink, SectionSource};
+use papir_core::{Blob, Change, Error, NoProgress, Progress, Records, Result, copy_packed};
+use rand_core::CryptoRng;
+use rayon::prelude::*;
+
+use super::coefficients::Preparation;
+use super::fhe::Ring;
+use super::horner::Powers;
+use super::key::SecretKey;
+use super::modulus::{Modulus, bytes_of, words_of};
+use super::params::NewtonParams;
+use super::wire::{NewtonAnswer, NewtonKeys, NewtonPublic, NewtonQuery, NewtonTicket};
+use super::{Newton, Variant};
+use papir_schemes::shared::stored_records;
+
+const RECORDS: &str = "newton/records";
+const MODULUS: &str = "newton/modulus";
+const COEFFICIENTS: &str = "newton/coefficients";
+
+/// Clients whose coefficients are kept: of others they are prepared anew when they ask.
+const KEPT: usize = 8;
+
+/// The coefficients modulo one n.
+pub struct Prepared {
+    modulus: Arc<Modulus>,
+    /// Elements, for each chunk.
+    coefficients: Vec<Vec<u64>>,
+}
+
+/// The records, and their coefficients for moduli of those who asked last.
+pub struct NewtonServer<V> {
+    params: NewtonParams<V>,
+    public: NewtonPublic,
+    packed: Blob,
+    /// The last one used last. With one n for all, that alone.
+    prepared: Mutex<Vec<Arc<Prepared>>>,
+}
+
+impl<V: Variant> Server<Newton<V>> for NewtonServer<V> {
+    fn setup(
+        params: NewtonParams<V>,
+        records: &dyn Records,
+        rng: &mut dyn CryptoRng,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
+        params.check_word()?;
+        let packed = stored_records::copy(V::NAME, params.shape(), records, progress)?;
+        let modulus = match V::REGISTERED {
+            true => None,
+            // Nobody needs the factors: they are forgotten.
+            false => Some(Arc::clone(SecretKey::generate(V::MODULUS_BITS, rng)?.modulus())),
+        };
+        Self::prepared(params, modulus, packed, progress)
+    }
+
+    fn params(&self) -> &NewtonParams<V> {
+        &self.params
+    }
+
+    fn public(&self) -> &NewtonPublic {
+        &self.public
+    }
+
+    fn answer_many(
+        &self,
+        batch: Vec<(Session<'_, Newton<V>>, &NewtonQuery)>,
+        progress: &dyn Progress,
+    ) -> Result<Vec<NewtonAnswer>> {
+        progress.stage("answer", batch.len() as u64);
+        batch.into_par_iter().map(|(session, query)| self.answer_one(session, query)).collect()
+    }
+
+    fn keys_fit(&self, _keys: &NewtonKeys) -> bool {
+        V::REGISTERED
+    }
+
+    /// Prepares the coefficients for the client's n, where they are not; the same for all of its numbers.
+    fn ticket(&self, keys: &NewtonKeys, number: u64, progress: &dyn Progress) -> Result<NewtonTicket> {
+        self.coefficients(&keys.modulus, progress)?;
+        Ok(NewtonTicket { number, tag: keys.tag() })
+    }
+
+    fn update(&self, changes: &[Change], _rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Self> {
+        let packed = stored_records::change(self.params.shape(), &self.packed, changes)?;
+        let modulus = self.public.modulus.clone();
+        Self::prepared(self.params.clone(), modulus, packed, progress)
+    }
+
+    fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
+        copy_packed(&self.params.shape(), &self.packed, first, count, out)
+    }
+
+    fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {
+        sink.put(RECORDS, &[&self.packed])?;
+        let Some(modulus) = &self.public.modulus else {
+            return Ok(());
+        };
+        sink.put(MODULUS, &[&bytes_of(modulus.integer())])?;
+        let prepared = self.coefficients(modulus, &NoProgress)?;
+        let parts: Vec<Vec<u8>> =
+            prepared.coefficients.iter().map(|chunk| bytes_of(&modulus.leave(chunk))).collect();
+        sink.put(COEFFICIENTS, &parts.iter().map(Vec::as_slice).collect::<Vec<_>>())
+    }
+
+    fn load(params: NewtonParams<V>, source: &dyn SectionSource) -> Result<Self> {
+        params.check_word()?;
+        let packed = stored_records::load(params.shape(), source, RECORDS)?;
+        if V::REGISTERED {
+            return Self::prepared(params, None, packed, &NoProgress);
+        }
+        let modulus = source.get(MODULUS)?;
+        Error::check_length("newton's modulus", modulus.len(), params.number_bytes())?;
+        let modulus = Arc::new(Modulus::new(V::MODULUS_BITS, &words_of(&modulus))?);
+        let coefficients = source.get(COEFFICIENTS)?;
+        Error::check_length("newton's coefficients", coefficients.len(), params.coefficient_bytes())?;
+        let chunk_bytes = params.coefficient_bytes() / params.chunks();
+        let enter = |chunk: &[u8]| modulus.enter(&words_of(chunk), modulus.words());
+        let coefficients = coefficients.chunks_exact(chunk_bytes).map(enter).collect();
+        let prepared = Prepared { modulus: Arc::clone(&modulus), coefficients };
+        let (public, prepared) =
+            (NewtonPublic { modulus: Some(modulus) }, Mutex::new(vec![Arc::new(prepared)]));
+        Ok(Self { params, public, packed, prepared })
+    }
+}
+
+impl<V: Variant> NewtonServer<V> {
+    /// Evaluates the polynomial of every chunk modulo the client's n.
+    fn answer_one(&self, session: Session<'_, Newton<V>>, query: &NewtonQuery) -> Result<NewtonAnswer> {
+        let modulus = self.modulus_of(&session)?;
+        if query.modulus != modulus.integer() {
+            let expected = if V::REGISTERED { "the one that was registered" } else { "the database's" };
+            return Err(Error::malformed("a query's modulus", "another one", expected));
+        }
+        let prepared = self.coefficients(modulus, &NoProgress)?;
+        prepared.answer(query)
+    }
+
+    /// With the coefficients for the database's own n, where it has one.
+    fn prepared(
+        params: NewtonParams<V>,
+        modulus: Option<Arc<Modulus>>,
+        packed: Blob,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
+        let public = NewtonPublic { modulus };
+        let server = Self { params, public, packed, prepared: Mutex::default() };
+        if let Some(modulus) = &server.public.modulus {
+            server.coefficients(modulus, progress)?;
+        }
+        Ok(server)
+    }
+
+    /// The modulus that a session's queries are for.
+    fn modulus_of<'a>(&'a self, session: &Session<'a, Newton<V>>) -> Result<&'a Arc<Modulus>> {
+        let missing = |what| Error::Session { scheme: Newton::<V>::NAME, what };
+        if let Some(modulus) = &self.public.modulus {
+            return Ok(modulus);
+        }
+        let keys = session.keys.ok_or_else(|| missing("client keys"))?;
+        let ticket = session.ticket.ok_or_else(|| missing("a ticket"))?;
+        if ticket.tag != keys.tag() {
+            return Err(Error::malformed("a ticket", "one of another client", "one of this client"));
+        }
+        Ok(&keys.modulus)
+    }
+
+    /// The coefficients modulo n: those at hand, or newly prepared.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`] for an n with a prime factor below the number of records.
+    pub fn coefficients(&self, modulus: &Arc<Modulus>, progress: &dyn Progress) -> Result<Arc<Prepared>> {
+        if let Some(found) = self.find(modulus) {
+            return Ok(found);
+        }
+        let fresh = Arc::new(Prepared::new(&self.params, modulus, &self.packed, progress)?);
+        let mut kept = self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.push(Arc::clone(&fresh));
+        let excess = kept.len().saturating_sub(KEPT);
+        kept.drain(..excess);
+        Ok(fresh)
+    }
+
+    fn find(&self, modulus: &Modulus) -> Option<Arc<Prepared>> {
+        let mut kept = self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = kept.iter().position(|one| one.modulus.integer() == modulus.integer())?;
+        let found = kept.remove(place);
+        kept.push(Arc::clone(&found));
+        Some(found)
+    }
+}
+
+impl Prepared {
+    /// Interpolates all chunks of the records.
+    fn new<V: Variant>(
+        params: &NewtonParams<V>,
+        modulus: &Arc<Modulus>,
+        packed: &[u8],
+        progress: &dyn Progress,
+    ) -> Result<Self> {
+        let preparation = Preparation::new(modulus, params.shape().records() as usize, progress)?;
+        let chunk = |i| preparation.coefficients(&params.chunk_of_all(packed, i), modulus.words(), progress);
+        let coefficients = (0..params.chunks()).map(chunk).collect();
+        Ok(Self { modulus: Arc::clone(modulus), coefficients })
+    }
+
+    /// Figure 2, `Response`, of all chunks.
+    fn answer(&self, query: &NewtonQuery) -> Result<NewtonAnswer> {
+        let n = &*self.modulus;
+        let (ring, c) = Ring::of(n, &query.ciphertext);
+        let powers = Powers::new(&ring, &c)?;
+        let polynomials: Vec<&[u64]> = self.coefficients.iter().map(Vec::as_slice).collect();
+        let remainders = powers.remainders(n, &polynomials);
+        let rank = super::fhe::RANK * n.limbs();
+        let chunks = remainders.chunks_exact(rank).map(|remainder| powers.evaluate(n, remainder)).collect();
+        Ok(NewtonAnswer { chunks })
+    }
+}

@@ -1,0 +1,183 @@
+//! Checked parameters: those of InsPIRe with t = 1, and how its rows are shared.
+
+use papir_core::codec::{Reader, Writer};
+use papir_core::cost::{Operation, Work};
+use papir_core::scheme::{Goal, Parameters};
+use papir_core::{Description, Error, Limits, Privacy, Result, Shape, Sizes, envelope};
+use papir_kernels::bits::packed_len;
+use papir_lattice::params::Literal as RlweLiteral;
+
+use crate::inspire;
+use crate::inspire::interpolation::Interpolation;
+use crate::inspire::layout::Layout;
+
+/// The name, in errors.
+pub(super) const NAME: &str = "inspire-stacked";
+/// The most parts: rows of one are whole row groups.
+pub const MAX_PARTS: usize = 32;
+/// log₂ of the failure probability: below 2⁻⁴⁰ for all answers of the largest batch together.
+const FAILURE_LOG2: f64 = -51.0;
+/// Records of a part are a multiple of this, so that each part starts on a whole byte.
+const RECORDS: u64 = 8;
+
+/// Checked parameters of m stacked parts.
+#[derive(Clone, Debug)]
+pub struct PartsParams {
+    /// Records of all parts.
+    shape: Shape,
+    /// m.
+    parts: usize,
+    /// Where the records of one part lie.
+    part: Layout,
+    /// InsPIRe with as many columns, each a ring element of d words: its messages but for the other
+    /// selectors, its noise.
+    below: inspire::Params,
+}
+
+impl PartsParams {
+    /// Parameters for `parts` parts of this shape each; their records are filled up to a multiple of 8.
+    ///
+    /// # Errors
+    /// [`Error::OutOfBounds`] for a number of parts that is no power of two up to [`MAX_PARTS`]; those of
+    /// InsPIRe.
+    pub fn new(part: Shape, parts: usize) -> Result<Self> {
+        let part = part_layout(part, parts)?;
+        let words = 16 * (part.chunks * RlweLiteral::DEFAULT.degree) as u64;
+        let shape = Shape::new(part.columns as u64, words)?;
+        let below = inspire::Params::failing_less(shape, 1, FAILURE_LOG2)?;
+        Self::of(parts, part, below)
+    }
+
+    fn of(parts: usize, part: Layout, below: inspire::Params) -> Result<Self> {
+        let records = part.shape.records().saturating_mul(parts as u64);
+        Ok(Self { shape: Shape::new(records, part.shape.record_bits())?, parts, part, below })
+    }
+
+    /// All numbers of parts that fit.
+    ///
+    /// # Errors
+    /// Where none does, that of a single part.
+    pub fn of_part(part: Shape) -> Result<Vec<Self>> {
+        let several = (1..).map(|log| 1 << log).take_while(|&parts| parts <= MAX_PARTS);
+        let fit = several.map(|parts| Self::new(part, parts)).filter_map(Result::ok);
+        Ok(std::iter::once(Self::new(part, 1)?).chain(fit).collect())
+    }
+
+    /// Records of a part for a database of so many.
+    pub fn part_records(&self, records: u64) -> u64 {
+        records.next_multiple_of(RECORDS)
+    }
+
+    /// m.
+    pub fn parts(&self) -> usize {
+        self.parts
+    }
+
+    /// Where the records of one part lie.
+    pub(super) fn part(&self) -> &Layout {
+        &self.part
+    }
+
+    /// InsPIRe's parameters that everything but the parts follows.
+    pub fn below(&self) -> &inspire::Params {
+        &self.below
+    }
+
+    /// Bytes of a query's selectors.
+    pub(super) fn selector_bytes(&self) -> usize {
+        packed_len(self.parts * self.part.columns, self.below.literal().query_bits)
+    }
+
+    /// Bytes of a query's packing key.
+    pub(super) fn key_bytes(&self) -> usize {
+        self.below.query_parts().1
+    }
+
+    fn sizes(&self) -> Sizes {
+        let one = self.below.describe().sizes;
+        let (parts, keys) = (self.parts as u64, self.key_bytes() as u64);
+        let sealed = |payload: usize| (envelope::OVERHEAD + payload) as u64;
+        Sizes {
+            public: sealed(8 + self.encode().len() + 32 * self.parts),
+            query_keys: keys,
+            query: sealed(self.selector_bytes()) + keys,
+            database: parts * self.part.matrix_bytes() as u64,
+            ..one
+        }
+    }
+}
+
+/// The layout of one part in ring elements of d/m words.
+fn part_layout(part: Shape, parts: usize) -> Result<Layout> {
+    if !parts.is_power_of_two() || parts > MAX_PARTS {
+        let expected = format!("a power of two, at most {MAX_PARTS}");
+        return Err(Error::out_of_bounds("the number of stacked parts", parts as u64, expected));
+    }
+    let records = part.records().next_multiple_of(RECORDS);
+    let degree = RlweLiteral::DEFAULT.degree / parts;
+    Layout::new(Shape::new(records, part.record_bits())?, degree, Interpolation::of_points(1, degree)?)
+}
+
+impl Parameters for PartsParams {
+    /// A single part.
+    fn choose(shape: Shape, _goal: Goal) -> Result<Self> {
+        Self::new(shape, 1)
+    }
+
+    fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    fn label(&self) -> String {
+        format!("{} stacked, {} columns", self.parts, self.part.columns)
+    }
+
+    fn describe(&self) -> Description {
+        let one = self.below.describe();
+        let mut parameters = vec![("buckets a pack", self.parts.to_string())];
+        parameters.extend(one.parameters);
+        // Each selector more is unpacked and split into planes, and encrypted.
+        let more = ((self.parts - 1) * self.part.columns) as f64;
+        let encryptions = (self.parts - 1) * self.part.columns.div_ceil(self.below.layout().degree);
+        let Work { query, answer, .. } = one.work;
+        let work = Work {
+            query: query.with(Operation::Encrypt, encryptions as f64, 1),
+            answer: answer.with(Operation::Word, 2.0 * more, 1),
+            ..one.work
+        };
+        Description {
+            scheme: NAME,
+            privacy: Privacy::Private,
+            shape: self.shape,
+            sizes: self.sizes(),
+            limits: Limits { batch: self.parts, ..one.limits },
+            parameters,
+            work,
+            ..one
+        }
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        let mut writer = Writer::new();
+        writer.u64(self.part.shape.records()).u64(self.part.shape.record_bits()).u8(self.parts as u8);
+        writer.raw(&self.below.encode());
+        writer.finish()
+    }
+
+    fn decode(bytes: &[u8]) -> Result<Self> {
+        let mut reader = Reader::new("parameters of stacked InsPIRe", bytes);
+        let shape = Shape::new(reader.u64()?, reader.u64()?)?;
+        let parts = usize::from(reader.u8()?);
+        let (part, below) = (part_layout(shape, parts)?, inspire::Params::decode(reader.rest())?);
+        let layout = below.layout();
+        let expected = (RlweLiteral::DEFAULT.degree, part.columns, part.chunks, 1);
+        let found = (layout.degree, layout.columns, layout.chunks, layout.points);
+        if part.shape != shape || found != expected {
+            let found = format!("{found:?} for {} records a part", shape.records());
+            let expected =
+                format!("d, columns, chunks and t of {expected:?}, records a multiple of {RECORDS}");
+            return Err(Error::malformed("parameters of stacked InsPIRe", found, expected));
+        }
+        Self::of(parts, part, below)
+    }
+}

@@ -1,0 +1,255 @@
+//! Records as RLWE encryptions modulo 2¹⁶, a byte a coefficient, under masks from a seed for each.
+//!
+//! ```text
+//! body = −a·s + e + 2⁸·byte modulo 2¹⁶, for the ring's ternary s and σ = 3.19
+//! ```
+//! Lifted to q for folding: times round(q/2¹⁶), which takes a phase that is right modulo 2¹⁶ to one that is
+//! right modulo q but for 2^-32 of a turn.
+
+use papir_core::sections::{SectionSink, SectionSource};
+use papir_core::{AlignedBytes, Blob, BlobSlice, Change, Error, Progress, Records, Result};
+use papir_lattice::params::RlweParams;
+use papir_lattice::rlwe::Rlwe;
+use papir_lattice::secret::SecretKey;
+use papir_ring::prg::{SecretRng, Seed};
+use papir_ring::{Coefficients, Poly, Ring};
+use rand_core::CryptoRng;
+use rayon::prelude::*;
+use zeroize::Zeroizing;
+
+use crate::pirouette::chain::{DEGREE, LOG2_P};
+use crate::pirouette::layout::Layout;
+use crate::shared::readback::read_each;
+
+/// log₂ of the modulus.
+pub const LOG2_MODULUS: u32 = 16;
+/// Bytes of an encryption's seed.
+pub(crate) const SEED_BYTES: usize = 32;
+/// Bytes of its body.
+pub(crate) const BODY_BYTES: usize = 2 * DEGREE;
+/// log₂ of what a byte stands for.
+const SCALE: u32 = LOG2_MODULUS - LOG2_P;
+/// Polynomials that are encrypted before progress is told.
+const BATCH: usize = 256;
+/// The sections of a snapshot.
+const SEEDS: &str = "pirouette/seeds";
+const BODIES: &str = "pirouette/bodies";
+
+/// An encrypted database: of each plane one encryption a polynomial. A clone shares them.
+#[derive(Clone)]
+pub struct Ciphertexts {
+    layout: Layout,
+    /// A seed an encryption, no two alike.
+    seeds: Blob,
+    bodies: BlobSlice<u16>,
+}
+
+/// Both parts of encryptions, while they are made.
+struct Parts {
+    seeds: AlignedBytes,
+    bodies: AlignedBytes,
+}
+
+impl Ciphertexts {
+    /// Encrypts records.
+    ///
+    /// # Errors
+    /// Those of the source.
+    pub(crate) fn encrypt(
+        (layout, rlwe): (&Layout, &RlweParams),
+        key: &SecretKey,
+        records: &dyn Records,
+        rng: &mut dyn CryptoRng,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
+        let (polys, planes) = (layout.polys(), layout.planes);
+        let mut parts = Parts::zeroed(polys * planes);
+        progress.stage("encrypt", polys as u64);
+        for first in (0..polys).step_by(BATCH) {
+            let batch = first..(first + BATCH).min(polys);
+            let plain =
+                batch.clone().map(|index| Ok((index, Zeroizing::new(layout.encode(records, index)?))));
+            let plain: Vec<(usize, Zeroizing<Vec<u8>>)> = plain.collect::<Result<_>>()?;
+            parts.fill((layout, rlwe), key, &plain, rng);
+            progress.advance(batch.len() as u64);
+        }
+        parts.finish(layout)
+    }
+
+    /// What [`Ciphertexts::save`] wrote.
+    ///
+    /// # Errors
+    /// Those of the source, and [`Error::Length`] for more or fewer bytes than the layout's.
+    pub(crate) fn load(layout: &Layout, source: &dyn SectionSource) -> Result<Self> {
+        let (seeds, bodies) = (source.get(SEEDS)?, source.get(BODIES)?);
+        let count = layout.polys() * layout.planes;
+        Error::check_length("the seeds of encrypted records", seeds.len(), count * SEED_BYTES)?;
+        Error::check_length("the bodies of encrypted records", bodies.len(), count * BODY_BYTES)?;
+        Ok(Self { layout: layout.clone(), seeds, bodies: BlobSlice::new(bodies, BODIES)? })
+    }
+
+    /// Writes seeds and bodies.
+    ///
+    /// # Errors
+    /// The sink's.
+    pub(crate) fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {
+        sink.put(SEEDS, &[&self.seeds])?;
+        sink.put(BODIES, &[self.bodies.bytes()])
+    }
+
+    /// Where records lie.
+    pub(crate) fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// An encryption's mask modulo 2¹⁶, and its body.
+    fn parts(&self, index: usize) -> ([u16; DEGREE], &[u16]) {
+        let seed = &self.seeds[index * SEED_BYTES..][..SEED_BYTES];
+        let seed = Seed(std::array::from_fn(|i| seed[i]));
+        (mask(&seed), &self.bodies[index * DEGREE..][..DEGREE])
+    }
+
+    /// An encryption of a plane, lifted to q.
+    pub(crate) fn lifted(&self, ring: &Ring, plane: usize, index: usize) -> Rlwe {
+        let (mask, body) = self.parts(plane * self.layout.polys() + index);
+        let step = (ring.modulus() + (1 << (LOG2_MODULUS - 1))) >> LOG2_MODULUS;
+        let lift = |words: &[u16]| ring.scale(&signed(ring, words), step);
+        Rlwe { a: lift(&mask), b: lift(body) }
+    }
+
+    /// The bytes of polynomial `index` of every plane: a plane's d bytes follow another's.
+    fn decrypt(&self, ring: &Ring, key: &SecretKey, index: usize) -> Zeroizing<Vec<u8>> {
+        let mut plain = Zeroizing::new(Vec::with_capacity(self.layout.planes * DEGREE));
+        for plane in 0..self.layout.planes {
+            let (mask, body) = self.parts(plane * self.layout.polys() + index);
+            let product = times_key(ring, &mask, key);
+            let phase = body.iter().zip(product.iter()).map(|(&b, &product)| b.wrapping_add(product));
+            plain.extend(phase.map(|phase| (phase.wrapping_add(1 << (SCALE - 1)) >> SCALE) as u8));
+        }
+        plain
+    }
+
+    /// With records changed, in order: the polynomials that hold them are encrypted afresh.
+    ///
+    /// # Errors
+    /// None for changes that fit the shape.
+    pub(crate) fn update(
+        &self,
+        rlwe: &RlweParams,
+        key: &SecretKey,
+        changes: &[Change],
+        rng: &mut dyn CryptoRng,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
+        let slots = self.layout.slots() as u64;
+        let one = self.layout.of_one_poly();
+        let mut changed = std::collections::BTreeMap::new();
+        progress.stage("change records", changes.len() as u64);
+        for change in changes {
+            let (item, _) = self.layout.bundle.locate(change.index);
+            let index = (item / slots) as usize;
+            let plain = changed.entry(index).or_insert_with(|| self.decrypt(rlwe.ring(), key, index));
+            let mut bytes = Zeroizing::new(one.item(plain, item % slots));
+            self.layout.bundle.set(&mut bytes, change)?;
+            one.set_item(plain, item % slots, &bytes);
+            progress.advance(1);
+        }
+        let changed: Vec<_> = changed.into_iter().collect();
+        let bodies = AlignedBytes::copy_of(self.bodies.bytes());
+        let mut parts = Parts { seeds: AlignedBytes::copy_of(&self.seeds), bodies };
+        parts.fill((&self.layout, rlwe), key, &changed, rng);
+        parts.finish(&self.layout)
+    }
+
+    /// As [`papir_core::scheme::Server::read_packed`].
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) fn read_packed(
+        &self,
+        (ring, key): (&Ring, &SecretKey),
+        range: (u64, u64),
+        out: &mut [u8],
+    ) -> Result<()> {
+        let (bundle, slots) = (&self.layout.bundle, self.layout.slots() as u64);
+        let one = self.layout.of_one_poly();
+        // Neighbours lie in one polynomial.
+        let last = std::cell::RefCell::new((usize::MAX, Zeroizing::new(Vec::new())));
+        read_each(&bundle.shape, range, out, |index| {
+            let (item, slot) = bundle.locate(index);
+            let (poly, mut last) = ((item / slots) as usize, last.borrow_mut());
+            if last.0 != poly {
+                *last = (poly, self.decrypt(ring, key, poly));
+            }
+            Ok(Some(bundle.select(&one.item(&last.1, item % slots), slot)))
+        })
+    }
+}
+
+impl Parts {
+    fn zeroed(count: usize) -> Self {
+        let [seeds, bodies] = [SEED_BYTES, BODY_BYTES].map(|bytes| AlignedBytes::zeroed(count * bytes));
+        Self { seeds, bodies }
+    }
+
+    /// Encrypts polynomials of all planes under fresh masks; threads share the work, with a generator each.
+    fn fill(
+        &mut self,
+        (layout, rlwe): (&Layout, &RlweParams),
+        key: &SecretKey,
+        plain: &[(usize, Zeroizing<Vec<u8>>)],
+        rng: &mut dyn CryptoRng,
+    ) {
+        let planes = |(index, bytes)| {
+            let planes = <[u8]>::chunks_exact(bytes, DEGREE).enumerate();
+            planes.map(move |(plane, bytes)| (plane * layout.polys() + index, bytes))
+        };
+        let all = plain.iter().map(|(index, bytes)| (*index, bytes.as_slice())).flat_map(planes);
+        let all: Vec<_> = all.map(|place| (place, Seed::random(rng), SecretRng::new(rng))).collect();
+        let encrypt = |((index, bytes), seed, mut rng): ((usize, &[u8]), Seed, SecretRng)| {
+            (index, seed, body(rlwe, key, &seed, bytes, &mut rng))
+        };
+        let encryptions: Vec<_> = all.into_par_iter().map(encrypt).collect();
+        for (index, seed, body) in encryptions {
+            self.seeds.bytes_mut()[index * SEED_BYTES..][..SEED_BYTES].copy_from_slice(&seed.0);
+            self.bodies.slice_mut::<u16>()[index * DEGREE..][..DEGREE].copy_from_slice(&body);
+        }
+    }
+
+    fn finish(self, layout: &Layout) -> Result<Ciphertexts> {
+        let bodies = BlobSlice::new(self.bodies.into(), BODIES)?;
+        Ok(Ciphertexts { layout: layout.clone(), seeds: self.seeds.into(), bodies })
+    }
+}
+
+/// The mask of a seed.
+fn mask(seed: &Seed) -> [u16; DEGREE] {
+    let mut words = [0; DEGREE];
+    seed.expand("pirouette/record", 0).fill(bytemuck::cast_slice_mut(&mut words));
+    words.map(u16::from_le)
+}
+
+/// Words modulo 2¹⁶ as the signed numbers nearest to zero.
+fn signed(ring: &Ring, words: &[u16]) -> Poly<Coefficients> {
+    let words: Vec<i32> = words.iter().map(|&word| i32::from(word as i16)).collect();
+    ring.from_signed(&words)
+}
+
+/// The mask times the key modulo 2¹⁶: over the integers it is far below q.
+fn times_key(ring: &Ring, mask: &[u16], key: &SecretKey) -> Zeroizing<Vec<u16>> {
+    let product = ring.mul(&ring.forward(signed(ring, mask)), key.values());
+    let product = Zeroizing::new(ring.inverse(product));
+    let words = Zeroizing::new(ring.to_centred(&product));
+    Zeroizing::new(words.iter().map(|&word| word as u16).collect())
+}
+
+/// The body of bytes under a seed's mask.
+fn body(rlwe: &RlweParams, key: &SecretKey, seed: &Seed, bytes: &[u8], rng: &mut SecretRng) -> Vec<u16> {
+    let product = times_key(rlwe.ring(), &mask(seed), key);
+    let mut errors = Zeroizing::new(vec![0; DEGREE]);
+    rlwe.error().fill(rng, &mut errors);
+    let word = |((&byte, &error), &product): ((&u8, &i32), &u16)| {
+        (u16::from(byte) << SCALE).wrapping_add(error as u16).wrapping_sub(product)
+    };
+    bytes.iter().zip(errors.iter()).zip(product.iter()).map(word).collect()
+}

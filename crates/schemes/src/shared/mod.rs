@@ -1,0 +1,11 @@
+//! Building blocks of several scheme families.
+
+pub mod empty_public;
+pub(crate) mod packs;
+pub(crate) mod parameter_errors;
+pub(crate) mod readback;
+pub mod residues;
+pub mod selection;
+pub mod shapes;
+pub mod stored_records;
+pub(crate) mod units;

@@ -1,0 +1,331 @@
+//! How many bits each part of the messages keeps: noise against bytes.
+//!
+//! A coefficient of an answer decodes 2^(−D)·q·x + noise. The noise is the sum of
+//!
+//! - selection: Σ wᶜ·(eᶜ + rᶜ) over the columns, with words w of which only a bound on Σ w² is known, errors
+//!   e of the selector and its rounding r to k bits;
+//! - packing: [`RingPacking::variance`], which grows with the rounding of the keys;
+//! - the switch of the answer to a bits of the mask and b bits of the body.
+//!
+//! All are subgaussian under the independence heuristic, so variances add (`papir_lattice::noise`). Each
+//! part can be rounded more where another is rounded less; [`Selection::choose`] looks for the fewest bytes.
+//!
+//! The sampler misses the discrete Gaussian by a statistical distance below 2⁻⁵⁸ a sample. That counts for the
+//! secret, and for errors of the selector up to 2¹² of them; among more, as among the many errors of a
+//! packing key, each has too small a share to change the tail (see DoublePIR's noise, in `double`).
+
+use std::ops::RangeInclusive;
+
+use papir_lattice::gadget::GadgetParams;
+use papir_lattice::noise::{Setting, rounding, variance_for};
+use papir_lattice::packing::RingPacking;
+use papir_lattice::params::Literal as RlweLiteral;
+use papir_lattice::response::ResponseBits;
+use papir_lattice::selection::matrix_words;
+
+use super::family::Family;
+
+/// The ring of every packed selection.
+pub(super) const RING: RlweLiteral = RlweLiteral::DEFAULT;
+/// log₂ of the probability that a coefficient exceeds its bound: any of them, in one answer.
+pub const TAIL_LOG2: f64 = -42.0;
+/// log₂ of one sample's statistical distance from the Gaussian (`papir_ring::sample`).
+const SAMPLER_LOG2: f64 = -58.0;
+/// Errors up to which their statistical distances are added up.
+const FEW: usize = 1 << 12;
+/// How much of the decoding limit the noise may fill. What is left is where the answer to another query
+/// falls and is noticed.
+const FILL: f64 = 0.9;
+/// Bytes a second of one core reading a matrix, for comparing candidates.
+const READ_RATE: f64 = 2e10;
+/// Digits of a gadget that are compared, and bits of a digit.
+const LEVELS: RangeInclusive<usize> = 1..=3;
+const LOG_BASES: RangeInclusive<u32> = 8..=28;
+/// Bits of q, which the digits of a gadget and the dropped bits make up.
+const MODULUS_BITS: u32 = 56;
+/// Most bits of a coefficient of selector and keys: 2⁵⁵ is below q.
+pub(super) const MAX_QUERY_BITS: u32 = 55;
+/// Most bits of a coefficient of an answer.
+pub(super) const MAX_ANSWER_BITS: u32 = 32;
+
+/// What travels, and the gadget of the packing key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SelectionBits {
+    /// Gadget of the packing key.
+    pub gadget: GadgetParams,
+    /// Bits that a selector's entry is sent in.
+    pub query: u32,
+    /// Bits that a coefficient of the packing key is sent in.
+    pub key: u32,
+    /// Bits of a coefficient of an answer's mask and body.
+    pub answer: ResponseBits,
+}
+
+/// The counts of a packed selection.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Selection {
+    /// Columns: entries of the selector.
+    pub columns: usize,
+    /// D: words count modulo 2^D.
+    pub plain_bits: u32,
+    /// A bound on the sum of the squares of a row's words.
+    pub squares: f64,
+    /// LWE encryptions in a pack.
+    pub capacity: usize,
+    /// Rows that are packed.
+    pub rows: usize,
+    /// Rows that are made online and not packed.
+    pub singles: usize,
+}
+
+/// Variances of an answer's coefficient, in units of q, by where they come from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Noise {
+    /// Errors and rounding of the selector, times the words.
+    pub selection: f64,
+    /// Packing.
+    pub packing: f64,
+    /// Switching the answer to few bits.
+    pub response: f64,
+}
+
+impl Noise {
+    /// Their sum.
+    pub fn total(&self) -> f64 {
+        self.selection + self.packing + self.response
+    }
+}
+
+/// q.
+pub(super) fn modulus() -> f64 {
+    RING.primes.map(f64::from).iter().product()
+}
+
+fn setting(key_bits: u32) -> Setting {
+    Setting::error_like(RING.degree, modulus(), RING.sigma, key_bits)
+}
+
+impl Selection {
+    /// Packs; the last one may be filled up with rows of zeros.
+    pub fn packs(&self) -> usize {
+        self.rows.div_ceil(self.capacity)
+    }
+
+    /// Ring elements of masks in an answer.
+    pub fn masks(&self) -> usize {
+        self.packs() + self.singles
+    }
+
+    /// Coefficients of bodies in an answer, all of which must decode.
+    pub fn bodies(&self) -> usize {
+        self.rows + self.singles
+    }
+
+    /// Ring elements of a packing key.
+    pub fn key_elements<F: Family>(&self, gadget: GadgetParams) -> usize {
+        F::matrices(RING.degree, self.capacity) * gadget.levels
+    }
+
+    /// The variances with these bits.
+    pub fn noise<F: Family>(&self, bits: &SelectionBits) -> Noise {
+        Noise {
+            selection: self.selection(bits.query),
+            packing: F::Packing::variance(&setting(bits.key), bits.gadget, self.capacity),
+            response: mask_switch(bits.answer.a) + rounding(step(bits.answer.b)),
+        }
+    }
+
+    fn selection(&self, query_bits: u32) -> f64 {
+        self.squares * (RING.sigma * RING.sigma + rounding(step(query_bits)))
+    }
+
+    /// The largest variance that is allowed. Δ = round(q/2^D) is off by at most 1/2, once for each unit of a
+    /// word.
+    pub fn budget(&self) -> f64 {
+        let half = 2f64.powi(self.plain_bits as i32 - 1);
+        let limit = FILL * modulus() / (4.0 * half) - half / 2.0;
+        variance_for(limit, self.bodies() as f64, TAIL_LOG2)
+    }
+
+    /// What no coefficient's distance from its message exceeds but with probability 2^[`TAIL_LOG2`], in units
+    /// of q/2^a; `None` beyond the decoding limit.
+    pub fn bound<F: Family>(&self, bits: &SelectionBits) -> Option<u64> {
+        let variance = self.noise::<F>(bits).total();
+        let deviations = (1.0 / variance_for(1.0, self.bodies() as f64, TAIL_LOG2)).sqrt();
+        let distance = variance.sqrt() * deviations / step(bits.answer.a);
+        // Written so that a NaN fails too.
+        (variance <= self.budget()).then_some(distance.ceil() as u64 + 1)
+    }
+
+    /// The probability that an honest answer has a coefficient beyond the bound.
+    pub fn failure(&self) -> f64 {
+        let errors = if self.columns <= FEW { self.columns } else { 0 };
+        TAIL_LOG2.exp2() + (RING.degree + errors) as f64 * SAMPLER_LOG2.exp2()
+    }
+
+    /// The bits and the gadget with the fewest bytes; `None` when there are none that decode.
+    pub fn choose<F: Family>(&self) -> Option<SelectionBits> {
+        let takes = |gadget: &GadgetParams| F::takes(RING.degree, self.capacity, *gadget);
+        let candidates = gadgets().filter(takes).filter_map(|gadget| self.choose_bits::<F>(gadget));
+        candidates.min_by_key(|bits| self.message_bits::<F>(bits))
+    }
+
+    /// Bytes of the packs' words.
+    pub fn pack_words_bytes<F: Family>(&self, gadget: GadgetParams) -> usize {
+        let words = F::pack_words(RING.degree, self.capacity, gadget.levels);
+        self.packs() * words * size_of::<<F::Packing as RingPacking>::Word>()
+    }
+
+    /// Seconds of one core for selecting and packing, roughly: for comparing candidates only.
+    pub fn rough_seconds<F: Family>(&self, gadget: GadgetParams) -> f64 {
+        let matrix = 2 * matrix_words(self.packs() * self.capacity, self.columns);
+        let pack = F::pack_seconds(RING.degree, self.capacity, gadget.levels);
+        matrix as f64 / READ_RATE + self.packs() as f64 * pack
+    }
+
+    /// Bits of both messages.
+    pub fn message_bits<F: Family>(&self, bits: &SelectionBits) -> usize {
+        let words = self.words::<F>(bits.gadget);
+        let each = [bits.query, bits.key, bits.answer.a, bits.answer.b];
+        words.iter().zip(each).map(|(words, bits)| words * bits as usize).sum()
+    }
+
+    /// Words of selector, key, masks and bodies.
+    fn words<F: Family>(&self, gadget: GadgetParams) -> [usize; 4] {
+        let d = RING.degree;
+        [self.columns, self.key_elements::<F>(gadget) * d, self.masks() * d, self.bodies()]
+    }
+
+    fn choose_bits<F: Family>(&self, gadget: GadgetParams) -> Option<SelectionBits> {
+        let budget = self.budget();
+        let packing = |bits| F::Packing::variance(&setting(bits), gadget, self.capacity);
+        if packing(MAX_QUERY_BITS) > budget {
+            return None;
+        }
+        let [selector, keys, masks, bodies] = self.words::<F>(gadget);
+        let (sent, answered) = (1..=MAX_QUERY_BITS, 1..=MAX_ANSWER_BITS);
+        let parts = [
+            Part { words: selector, variance: &|bits| self.selection(bits), bits: sent.clone() },
+            Part { words: keys, variance: &packing, bits: sent },
+            Part { words: masks, variance: &mask_switch, bits: self.plain_bits + 1..=MAX_ANSWER_BITS },
+            Part { words: bodies, variance: &|bits| rounding(step(bits)), bits: answered },
+        ];
+        let [query, key, a, b] = spend(&parts, budget)?;
+        (b <= a).then_some(SelectionBits { gadget, query, key, answer: ResponseBits { a, b } })
+    }
+}
+
+/// What an interval of the modulus counts to when it is sent in so many bits.
+fn step(bits: u32) -> f64 {
+    modulus() / 2f64.powi(bits as i32)
+}
+
+/// Variance of switching the mask to so many bits.
+fn mask_switch(bits: u32) -> f64 {
+    RING.degree as f64 * RING.sigma * RING.sigma * rounding(step(bits))
+}
+
+/// Gadgets whose digits and dropped bits make up q.
+fn gadgets() -> impl Iterator<Item = GadgetParams> {
+    let of = |levels: usize, log_base: u32| {
+        let drop = MODULUS_BITS.checked_sub(levels as u32 * log_base)?;
+        Some(GadgetParams { levels, log_base, drop })
+    };
+    LEVELS.flat_map(move |levels| LOG_BASES.filter_map(move |log_base| of(levels, log_base)))
+}
+
+/// A part of the messages: how many words it has, and the variance that they make with so many bits each,
+/// a quarter at least with each bit more.
+struct Part<'a> {
+    words: usize,
+    variance: &'a dyn Fn(u32) -> f64,
+    bits: RangeInclusive<u32>,
+}
+
+/// Bits for each part, few in all, with a variance of at most `budget`: begins with what each part needs
+/// alone, gives the next bit to the part that it buys most for, and takes back what is to spare.
+fn spend<const N: usize>(parts: &[Part<'_>; N], budget: f64) -> Option<[u32; N]> {
+    let mut bits = [0; N];
+    for (bits, part) in bits.iter_mut().zip(parts) {
+        *bits = part.bits.clone().find(|&bits| (part.variance)(bits) <= budget)?;
+    }
+    let total =
+        |bits: &[u32; N]| -> f64 { bits.iter().zip(parts).map(|(&b, part)| (part.variance)(b)).sum() };
+    while total(&bits) > budget {
+        let gain = |i: &usize| {
+            let part = &parts[*i];
+            ((part.variance)(bits[*i]) - (part.variance)(bits[*i] + 1)) / part.words.max(1) as f64
+        };
+        let open = (0..N).filter(|&i| bits[i] < *parts[i].bits.end());
+        let best = open.max_by(|a, b| gain(a).total_cmp(&gain(b)))?;
+        bits[best] += 1;
+    }
+    let mut by_words: [usize; N] = std::array::from_fn(|i| i);
+    by_words.sort_by_key(|&i| std::cmp::Reverse(parts[i].words));
+    for i in by_words {
+        while bits[i] > *parts[i].bits.start() {
+            bits[i] -= 1;
+            if total(&bits) > budget {
+                bits[i] += 1;
+                break;
+            }
+        }
+    }
+    Some(bits)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::shared::selection::CdksFamily;
+
+    /// Words of 7 bits, 3072 rows, of 2¹⁵ columns.
+    fn example(capacity: usize) -> Selection {
+        let squares = 32768.0 * 64.0 * 64.0;
+        Selection { columns: 1 << 15, plain_bits: 7, squares, capacity, rows: 3072, singles: 2 }
+    }
+
+    #[test]
+    fn chosen_bits_decode_and_fewer_do_not() {
+        let selection = example(2048);
+        let bits = selection.choose::<CdksFamily>().unwrap();
+        assert!(selection.bound::<CdksFamily>(&bits).unwrap() < 1 << (bits.answer.a - 8));
+        let answer = |a, b| SelectionBits { answer: ResponseBits { a, b }, ..bits };
+        let fewer = [
+            SelectionBits { query: bits.query - 1, ..bits },
+            SelectionBits { key: bits.key - 1, ..bits },
+            answer(bits.answer.a - 1, bits.answer.b),
+            answer(bits.answer.a, bits.answer.b - 1),
+        ];
+        for bits in fewer {
+            assert_eq!(selection.bound::<CdksFamily>(&bits), None, "{bits:?}");
+        }
+    }
+
+    /// Against every combination, for one gadget.
+    #[test]
+    fn few_bytes_are_the_fewest_or_nearly() {
+        let selection = example(2048);
+        let found = selection.choose::<CdksFamily>().unwrap();
+        let mut fewest = usize::MAX;
+        for (query, key, a) in (15..30)
+            .flat_map(|query| (35..56).map(move |key| (query, key)))
+            .flat_map(|(query, key)| (12..28).map(move |a| (query, key, a)))
+        {
+            let with = |b| SelectionBits { query, key, answer: ResponseBits { a, b }, ..found };
+            let decodes = |bits: &SelectionBits| selection.bound::<CdksFamily>(bits).is_some();
+            if let Some(bits) = (6..=a).map(with).find(decodes) {
+                fewest = fewest.min(selection.message_bits::<CdksFamily>(&bits));
+            }
+        }
+        let found = selection.message_bits::<CdksFamily>(&found);
+        assert!(found <= fewest + fewest / 50, "{found} bits, {fewest} would do");
+    }
+
+    #[test]
+    fn too_many_columns_have_no_bits() {
+        let selection = Selection { squares: 2f64.powi(100), ..example(2048) };
+        assert_eq!(selection.choose::<CdksFamily>(), None);
+    }
+}

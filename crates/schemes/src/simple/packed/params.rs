@@ -1,0 +1,214 @@
+//! Checked parameters of SimpleYPIR and their choice for a shape and a goal.
+
+use papir_core::Choice;
+use papir_core::codec::{Reader, Writer};
+use papir_core::cost::{Counts, Operation, Work};
+use papir_core::scheme::{Goal, Parameters, Scheme};
+use papir_core::{
+    Description, Error, Limits, MAX_RECORD_BITS, MAX_RECORDS, Result, Security, Shape, Sizes, UpdateCost,
+    envelope,
+};
+use papir_lattice::noise::squares_of_uniform;
+use papir_lattice::params::Literal as RlweLiteral;
+
+use super::SimpleYpir;
+use super::layout::{Layout, MAX_COLUMNS, MAX_PACKS, least_packs};
+use crate::shared::selection::params::BITS_BYTES;
+use crate::shared::selection::{CdksFamily, Selection, SelectionBits, SelectionParams};
+use crate::shared::shapes::{SHAPE_BYTES, read_shape, write_shape};
+
+/// d.
+pub(super) const DEGREE: usize = RlweLiteral::DEFAULT.degree;
+/// Bits of a word.
+const WORD_BITS: u32 = 16;
+/// Bytes of encoded parameters.
+const ENCODED_BYTES: usize = SHAPE_BYTES + 8 + BITS_BYTES;
+/// Uplink and downlink that [`Goal::Balanced`] assumes, bytes a second (10 Mbit/s).
+const BALANCED_LINE: f64 = 1.25e6;
+/// Candidate numbers of packs a column for each doubling.
+const PER_OCTAVE: f64 = 4.0;
+
+/// Parameters of [`SimpleYpir`].
+#[derive(Clone, Debug)]
+pub struct Params {
+    layout: Layout,
+    selection: SelectionParams<CdksFamily>,
+}
+
+fn counts(layout: &Layout) -> Selection {
+    Selection {
+        columns: layout.columns,
+        plain_bits: WORD_BITS,
+        // Whitened words are uniform and centred.
+        squares: squares_of_uniform(layout.columns as f64, 2f64.powi(WORD_BITS as i32 - 1)),
+        capacity: DEGREE,
+        rows: layout.rows,
+        singles: 0,
+    }
+}
+
+impl Params {
+    /// The smallest messages for columns of so many packs.
+    ///
+    /// # Errors
+    /// [`Error::OutOfBounds`] when a column holds no record or there are too many, [`Error::Parameters`] when
+    /// there are more than the noise allows.
+    pub fn with_packs(shape: Shape, packs: u64) -> Result<Self> {
+        let layout = Layout::new(shape, DEGREE, packs)?;
+        let bits = counts(&layout).choose::<CdksFamily>().ok_or_else(|| {
+            let reason = format!("the noise of {} columns exceeds the decoding limit", layout.columns);
+            Error::Parameters { scheme: SimpleYpir::NAME, reason }
+        })?;
+        Self::new(layout, bits)
+    }
+
+    /// The same with as many columns as asked for, or the next fewer that whole packs give.
+    ///
+    /// # Errors
+    /// As [`Params::with_packs`].
+    pub fn with_columns(shape: Shape, columns: u64) -> Result<Self> {
+        let least = least_packs(&shape, DEGREE);
+        let ideal = (shape.total_bytes() / columns.max(1)).div_ceil(2 * DEGREE as u64).max(least);
+        let fits = |packs: &u64| {
+            Layout::new(shape, DEGREE, *packs).is_ok_and(|layout| layout.columns as u64 <= columns.max(1))
+        };
+        // Slots that stay empty take a little more.
+        let packs = (ideal..=(2 * ideal + 1).min(MAX_PACKS)).find(fits).unwrap_or(ideal);
+        Self::with_packs(shape, packs)
+    }
+
+    fn new(layout: Layout, bits: SelectionBits) -> Result<Self> {
+        let selection = SelectionParams::new(SimpleYpir::NAME, counts(&layout), bits)?;
+        Ok(Self { layout, selection })
+    }
+
+    /// Where records lie.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// Bits, noise and sizes of the selection.
+    pub fn selection(&self) -> &SelectionParams<CdksFamily> {
+        &self.selection
+    }
+
+    fn sizes(&self) -> Sizes {
+        let sealed = |payload: usize| (payload + envelope::OVERHEAD) as u64;
+        let [selector, keys] = self.selection.query_parts();
+        Sizes {
+            public: sealed(8 + ENCODED_BYTES + 32),
+            query_keys: keys as u64,
+            query: sealed(selector + keys),
+            answer: sealed(self.selection.answer_parts().iter().sum()),
+            database: self.selection.matrix_bytes() as u64,
+            material: self.selection.packs_bytes() as u64,
+            ..Sizes::default()
+        }
+    }
+
+    fn values(&self) -> Vec<(&'static str, String)> {
+        let layout = [("columns", self.layout.columns), ("words of a column", self.layout.rows)];
+        let layout = layout.map(|(name, value)| (name, value.to_string()));
+        layout.into_iter().chain(self.selection.values()).collect()
+    }
+
+    fn work(&self) -> Work {
+        let words = (self.layout.rows * self.layout.columns) as f64;
+        let encode = Counts::new().with(Operation::Encode16, words, self.layout.columns);
+        let packs = self.layout.rows / DEGREE;
+        Work {
+            setup: self.selection.count_setup(encode),
+            query: Counts::new().with(Operation::Encrypt, self.selection.encryptions() as f64, 1),
+            answer: self.selection.count_answer(Counts::new()),
+            extract: Counts::new().with(Operation::Decrypt, packs as f64, 1),
+        }
+    }
+
+    /// What the goal minimises, in seconds.
+    fn score(&self, goal: Goal) -> f64 {
+        let sizes = self.sizes();
+        let line = (sizes.query + sizes.answer) as f64 / BALANCED_LINE;
+        let gadget = self.selection.bits().gadget;
+        let work = self.selection.selection().rough_seconds::<CdksFamily>(gadget);
+        match goal {
+            Goal::MinCommunication => line,
+            Goal::Balanced => line + work,
+            Goal::MinTime => line / 1000.0 + work,
+        }
+    }
+}
+
+/// Numbers of packs a column that are worth comparing: four an octave, up to a single column.
+fn pack_counts(shape: &Shape) -> Vec<u64> {
+    let least = least_packs(shape, DEGREE).max(shape.total_bytes() / (MAX_COLUMNS * 2 * DEGREE as u64));
+    let most = shape.total_bytes().div_ceil(2 * DEGREE as u64).clamp(least, MAX_PACKS.max(least));
+    let scale = |i: i32| (least as f64 * 2f64.powf(f64::from(i) / PER_OCTAVE)).round() as u64;
+    let mut counts: Vec<u64> = (0..).map(scale).take_while(|&packs| packs <= most).collect();
+    counts.dedup();
+    counts
+}
+
+impl Parameters for Params {
+    fn choose(shape: Shape, goal: Goal) -> Result<Self> {
+        let all = pack_counts(&shape).into_iter().map(|packs| Self::with_packs(shape, packs));
+        let (fit, errors): (Vec<_>, Vec<_>) = all.partition(Result::is_ok);
+        let best = fit.into_iter().flatten().min_by(|a, b| a.score(goal).total_cmp(&b.score(goal)));
+        let none = || Error::out_of_bounds("the number of packs in a column", 0, "1 or more");
+        best.ok_or_else(|| errors.into_iter().filter_map(Result::err).next_back().unwrap_or_else(none))
+    }
+
+    fn with_choice(shape: Shape, choice: Choice) -> Result<Self> {
+        match choice {
+            Choice::Goal(goal) => Self::choose(shape, goal),
+            Choice::Columns(columns) => Self::with_columns(shape, columns),
+            other => Err(other.refused_by(SimpleYpir::NAME)),
+        }
+    }
+
+    fn label(&self) -> String {
+        format!("{} packs, {} columns", self.layout.rows / DEGREE, self.layout.columns)
+    }
+
+    fn shape(&self) -> Shape {
+        self.layout.shape()
+    }
+
+    fn describe(&self) -> Description {
+        let security = self.selection.security();
+        Description {
+            scheme: SimpleYpir::NAME,
+            privacy: SimpleYpir::PRIVACY,
+            shape: self.shape(),
+            sizes: self.sizes(),
+            security: security.map(|row| Security { bits: row.matzov, source: row.set }),
+            failure_log2: self.selection.selection().failure().log2(),
+            limits: Limits {
+                records: MAX_RECORDS,
+                record_bits: MAX_RECORD_BITS,
+                batch: 1,
+                client_keys: false,
+                tickets: false,
+                owner_key: false,
+                update: UpdateCost::PerPack,
+            },
+            parameters: self.values(),
+            work: self.work(),
+        }
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        let mut writer = Writer::new();
+        write_shape(&mut writer, self.shape());
+        writer.u64((self.layout.rows / DEGREE) as u64);
+        self.selection.bits().write(&mut writer);
+        writer.finish()
+    }
+
+    fn decode(bytes: &[u8]) -> Result<Self> {
+        let mut reader = Reader::new("simpleypir's parameters", bytes);
+        let (shape, packs) = (read_shape(&mut reader)?, reader.u64()?);
+        let bits = SelectionBits::read(&mut reader)?;
+        reader.finish()?;
+        Self::new(Layout::new(shape, DEGREE, packs)?, bits)
+    }
+}

@@ -1,0 +1,244 @@
+//! The second product, H·ck_o, in a residue number system (section 4.3): exact sums of products of wide
+//! integers by products of 32-bit words.
+//!
+//! Primes are the largest below 2³², as many as hold the largest sum. The matrix is kept as centred residues, in
+//! row groups of 64 integers, in each prime after prime a tile of [`papir_kernels::mat32`]; a vector's residues are
+//! halves of 16 bits, two vectors that share one read of the matrix. A sum of n products of 31 and 16 bits stays far below 2⁶³.
+
+use std::collections::BTreeSet;
+
+use papir_core::Progress;
+use papir_kernels::mat32::{self, ROWS};
+use papir_ring::prime::is_prime;
+use rayon::prelude::*;
+
+use crate::shared::residues::{System, centred};
+
+/// Bits of a digit of a number, and of a half of a residue.
+const HALF_BITS: u32 = 16;
+
+/// The system, of primes just below 2³².
+#[derive(Clone)]
+pub(super) struct Residues {
+    system: System,
+}
+
+/// How a matrix of wide integers lies in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Dimensions {
+    /// Integers of a column.
+    pub(super) rows: usize,
+    /// n.
+    pub(super) columns: usize,
+}
+
+impl Dimensions {
+    /// Residues of all integers modulo so many primes.
+    pub(super) fn residues(&self, primes: usize) -> usize {
+        primes * self.rows.next_multiple_of(ROWS) * self.columns
+    }
+}
+
+/// The number of primes whose product exceeds four times what has so many bits.
+pub(super) fn primes_for(bits: u32) -> usize {
+    // The primes lie above 2³² − 2¹⁶.
+    ((f64::from(bits) + 2.0) / (32.0 - 3e-5)).ceil() as usize
+}
+
+impl Residues {
+    /// A system for sums of so many bits, of numbers of so many 16-bit digits.
+    pub(super) fn new(bits: u32, digits: usize) -> Self {
+        let primes: Vec<u32> =
+            (0..u32::MAX).rev().filter(|n| is_prime(u64::from(*n))).take(primes_for(bits)).collect();
+        Self { system: System::new(primes, digits, HALF_BITS) }
+    }
+
+    /// Writes the residues of some rows of a matrix whose integer in (row, column) has the digits
+    /// `digits(row, column)`. The other rows stay as they are, and those beyond the last are zero.
+    pub(super) fn fill<'a>(
+        &self,
+        dimensions: Dimensions,
+        rows: &BTreeSet<usize>,
+        digits: impl Fn(usize, usize) -> &'a [u16] + Sync,
+        (words, progress): (&mut [i32], &dyn Progress),
+    ) {
+        let prime_words = dimensions.columns * ROWS;
+        progress.stage("residues", rows.len() as u64);
+        let groups = words.chunks_exact_mut(self.system.primes().len() * prime_words).enumerate();
+        for (group, words) in groups {
+            let rows: Vec<usize> = rows.range(group * ROWS..(group + 1) * ROWS).copied().collect();
+            let parts = words.par_chunks_mut(ROWS * prime_words).enumerate();
+            parts.for_each(|(part, words)| {
+                for column in 0..dimensions.columns {
+                    for two in rows.chunks(2) {
+                        let numbers = [two[0], two[two.len() - 1]].map(|row| widened(digits(row, column)));
+                        self.put_two(part, (two, column), numbers.each_ref().map(Vec::as_slice), words);
+                    }
+                }
+            });
+            progress.advance(rows.len() as u64);
+        }
+    }
+
+    /// The residues of one column's integers in one or two rows modulo the primes of one part.
+    fn put_two(
+        &self,
+        part: usize,
+        (rows, column): (&[usize], usize),
+        numbers: [&[i32]; 2],
+        words: &mut [i32],
+    ) {
+        let primes = self.system.primes_of(part);
+        let prime_words = words.len() / primes.len().min(ROWS);
+        for (row, residues) in rows.iter().zip(self.system.residues(part, numbers)) {
+            let primes = words.chunks_exact_mut(prime_words).zip(primes);
+            for ((words, prime), residue) in primes.zip(residues) {
+                words[column * ROWS + row % ROWS] = centred(residue, *prime);
+            }
+        }
+    }
+
+    /// A vector's residues, prime after prime, in halves: low ones, high ones.
+    pub(super) fn vector(&self, numbers: &[Vec<u16>]) -> Vec<[Vec<i32>; 2]> {
+        let parts = 0..self.system.parts();
+        let numbers: Vec<Vec<i32>> = numbers.iter().map(|number| widened(number)).collect();
+        let of_part = |part: usize| {
+            let residues = numbers.chunks(2).flat_map(|two| {
+                let both = self.system.residues(part, [&two[0], &two[two.len() - 1]]);
+                both.into_iter().take(two.len())
+            });
+            let residues: Vec<[u32; ROWS]> = residues.collect();
+            let primes = self.system.primes_of(part).len();
+            let half = |lane: usize, shift: u32| {
+                residues.iter().map(|words| (words[lane] >> shift & 0xffff) as i32).collect()
+            };
+            (0..primes).map(|lane| [half(lane, 0), half(lane, HALF_BITS)]).collect::<Vec<_>>()
+        };
+        parts.into_par_iter().flat_map_iter(of_part).collect()
+    }
+
+    /// A matrix times vectors, in one read of it: for each vector, for each row the exact sum in little-endian
+    /// words.
+    pub(super) fn products(
+        &self,
+        dimensions: Dimensions,
+        matrix: &[i32],
+        vectors: &[Vec<[Vec<i32>; 2]>],
+    ) -> Vec<Vec<Vec<u64>>> {
+        let prime_words = dimensions.columns * ROWS;
+        let tiles = matrix.par_chunks_exact(prime_words).enumerate();
+        let count = self.system.primes().len();
+        let residues: Vec<Vec<[u32; ROWS]>> = tiles
+            .map(|(i, tile)| {
+                let ys: Vec<[&[i32]; 2]> =
+                    vectors.iter().map(|vector| vector[i % count].each_ref().map(Vec::as_slice)).collect();
+                pass(tile, dimensions.columns, &ys, self.system.primes()[i % count])
+            })
+            .collect();
+        let value = |vector: usize, row: usize| {
+            let of_group = &residues[row / ROWS * count..][..count];
+            self.system.lift(of_group.iter().map(|tiles| tiles[vector][row % ROWS]))
+        };
+        let rows = |vector| (0..dimensions.rows).into_par_iter().map(|row| value(vector, row)).collect();
+        (0..vectors.len()).map(rows).collect()
+    }
+}
+
+/// Digits as factors.
+fn widened(digits: &[u16]) -> Vec<i32> {
+    digits.iter().map(|digit| i32::from(*digit)).collect()
+}
+
+/// One prime's tile of a matrix times vectors in halves, modulo the prime.
+fn pass(tile: &[i32], columns: usize, ys: &[[&[i32]; 2]], prime: u32) -> Vec<[u32; ROWS]> {
+    let mut sums = vec![[[0i64; ROWS]; 2]; ys.len()];
+    let mut outs: Vec<[&mut [i64]; 2]> =
+        sums.iter_mut().map(|both| both.each_mut().map(|sums| &mut sums[..])).collect();
+    mat32::pass_many(tile, columns, ys, &mut outs);
+    let prime = i64::from(prime);
+    let join = |[low, high]: &[[i64; ROWS]; 2]| {
+        std::array::from_fn(|lane| {
+            let high = high[lane].rem_euclid(prime) << HALF_BITS;
+            (low[lane].rem_euclid(prime) + high).rem_euclid(prime) as u32
+        })
+    };
+    sums.iter().map(join).collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::shared::residues::{add_times, times};
+    use papir_core::NoProgress;
+
+    fn number(digits: usize, seed: u64) -> Vec<u16> {
+        let word = |i: u64| {
+            (seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left((i * 7 % 64) as u32) ^ (i * i)
+        };
+        (0..digits as u64).map(|i| if seed == 0 { 0xffff } else { word(i) as u16 }).collect()
+    }
+
+    fn words(digits: &[u16]) -> Vec<u64> {
+        let word = |part: &[u16]| part.iter().rev().fold(0, |word, digit| word << 16 | u64::from(*digit));
+        digits.chunks(4).map(word).collect()
+    }
+
+    /// a·2^bits.
+    fn shifted(a: &[u64], bits: usize) -> Vec<u64> {
+        let mut out = vec![0; bits / 64];
+        let low = if bits.is_multiple_of(64) {
+            a.to_vec()
+        } else {
+            times(&times(a, 1 << (bits % 64 / 2)), 1 << (bits % 64 / 2))
+        };
+        out.extend(low);
+        out
+    }
+
+    /// a·b by the schoolbook, added to `sum`.
+    fn add_product(sum: &mut [u64], a: &[u64], b: &[u16]) {
+        for (i, digit) in b.iter().enumerate() {
+            add_times(sum, &shifted(a, 16 * i), u32::from(*digit));
+        }
+    }
+
+    #[test]
+    fn products_are_those_of_wide_integers() {
+        for (rows, columns, digits) in [(1, 1, 1), (3, 5, 8), (65, 7, 31), (70, 2, 40)] {
+            let dimensions = Dimensions { rows, columns };
+            let bits = 16 * 2 * digits as u32 + columns.next_power_of_two().ilog2();
+            let system = Residues::new(bits, digits);
+            let at = |row: usize, column: usize| number(digits, (row * columns + column) as u64);
+            let numbers: Vec<Vec<u16>> = (0..rows * columns).map(|i| at(i / columns, i % columns)).collect();
+            let mut matrix = vec![0; dimensions.residues(system.system.primes().len())];
+            let digits_at = |row: usize, column: usize| &numbers[row * columns + column][..];
+            let (even, odd): (BTreeSet<_>, BTreeSet<_>) = (0..rows).partition(|row| row % 2 == 0);
+            for rows in [even, odd] {
+                system.fill(dimensions, &rows, digits_at, (&mut matrix, &NoProgress));
+            }
+            let vectors: Vec<Vec<Vec<u16>>> =
+                [0, 1000].map(|base| (0..columns).map(|i| number(digits, base + i as u64)).collect()).into();
+            let halves: Vec<_> = vectors.iter().map(|vector| system.vector(vector)).collect();
+            let products = system.products(dimensions, &matrix, &halves);
+            for (vector, products) in vectors.iter().zip(&products) {
+                for (row, product) in products.iter().enumerate() {
+                    let mut expected = vec![0; product.len()];
+                    for (column, number) in vector.iter().enumerate() {
+                        add_product(&mut expected, &words(&at(row, column)), number);
+                    }
+                    assert!(*product == expected, "{rows} × {columns}, row {row}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn primes_are_enough_and_no_more() {
+        assert_eq!((primes_for(6139), primes_for(6141), primes_for(6142)), (192, 192, 193));
+        let system = Residues::new(100, 1);
+        let product: f64 = system.system.primes().iter().map(|prime| f64::from(*prime).log2()).sum();
+        assert!(product > 102.0 && system.system.primes().len() == 4);
+        assert!(Residues::new(6139, 1).system.primes().iter().all(|prime| *prime > u32::MAX - (1 << 16)));
+    }
+}

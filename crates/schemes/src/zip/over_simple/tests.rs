@@ -1,0 +1,252 @@
+//! Noise against its bound, and what one number of a ticket is good for.
+#![allow(clippy::unwrap_used)]
+
+use chacha20::ChaCha20Rng;
+use chacha20::rand_core::SeedableRng;
+use papir_core::envelope::OVERHEAD;
+use papir_core::scheme::{Client, Parameters, Scheme, Server, Session, Wire};
+use papir_core::{Change, Error, NoProgress, RecordBuffer, Shape};
+use rand_core::Rng;
+
+use super::Zip;
+use super::client::{ZipClient, ZipSecret};
+use super::noise::deviation;
+use super::params::ZipParams;
+use super::server::ZipServer;
+use super::wire::{ZipAnswer, ZipQuery};
+use crate::zip::compression::client::State;
+use crate::zip::compression::tests::Short;
+use crate::zip::compression::wire::{Keys, MaskedKey, Ticket};
+
+struct Setup {
+    records: RecordBuffer,
+    server: ZipServer<Short>,
+    client: ZipClient<Short>,
+    state: State,
+    keys: Keys,
+    rng: ChaCha20Rng,
+}
+
+impl Setup {
+    /// Random records, or zeros.
+    fn new(shape: Shape, column_units: u64, zeros: bool) -> Self {
+        Self::packed(shape, column_units, 1, zeros)
+    }
+
+    /// With so many bits of the LWE key in a plaintext.
+    fn packed(shape: Shape, column_units: u64, key_bits: usize, zeros: bool) -> Self {
+        let mut rng = ChaCha20Rng::from_seed([7; 32]);
+        let mut records = RecordBuffer::zeroed(shape);
+        if !zeros {
+            rng.fill_bytes(records.packed_mut());
+        }
+        let params = ZipParams::<Short>::new(shape, column_units, key_bits).unwrap();
+        let server = ZipServer::setup(params.clone(), &records, &mut rng, &NoProgress).unwrap();
+        let client = ZipClient::new(params, server.public().clone()).unwrap();
+        let (state, keys) = client.register(&mut rng).unwrap().unwrap();
+        Self { records, server, client, state, keys, rng }
+    }
+
+    fn ask(&mut self, index: u64) -> (ZipSecret, ZipQuery) {
+        self.client.query(Some(&mut self.state), &[index], &mut self.rng).unwrap()
+    }
+
+    fn answer(&self, query: &ZipQuery) -> ZipAnswer {
+        let ticket = self.server.ticket(&self.keys, query.key.number, &NoProgress).unwrap();
+        let session = Session { keys: Some(&self.keys), ticket: Some(&ticket) };
+        self.server.answer(session, query).unwrap()
+    }
+}
+
+#[test]
+fn noise_is_as_computed() {
+    // Zeros have the largest centred words, but all of their rows are equal.
+    for (zeros, key_bits) in [(true, 1), (false, 1), (false, 2), (false, 3), (false, 5)] {
+        let shape = Shape::of_bytes(400, 40).unwrap();
+        let mut setup = Setup::packed(shape, 20, key_bits, zeros);
+        let (params, mut squares, mut count) = (setup.client.params().clone(), 0.0, 0.0);
+        let predicted = deviation(params.layout.columns, params.compression.n(), params.budget.dropped_bits);
+        for index in [0, 399, 57] {
+            let (secret, query) = setup.ask(index);
+            let rows = setup.client.rows(&secret, setup.answer(&query)).unwrap();
+            assert!(rows.iter().all(|(_, distance)| *distance <= params.budget.bound));
+            squares += rows.iter().map(|(_, d)| f64::from(*d).powi(2)).sum::<f64>();
+            count += rows.len() as f64;
+            let record = setup.client.extract(secret, setup.answer(&query)).unwrap();
+            assert_eq!(record, [setup.records.get(index).unwrap()]);
+        }
+        let measured = (squares / count).sqrt();
+        let ratio = measured / predicted;
+        assert!(zeros || (0.85..1.1).contains(&ratio), "{key_bits}: {measured} units, not {predicted}");
+    }
+}
+
+#[test]
+fn held_hints_halve_answers_and_serve_one_query_of_one_version() {
+    let shape = Shape::of_bytes(300, 8).unwrap();
+    let mut setup = Setup::packed(shape, 30, 2, false);
+    let ticket = |setup: &Setup, number| setup.server.ticket(&setup.keys, number, &NoProgress).unwrap();
+    for number in 0..3 {
+        let ticket = ticket(&setup, number);
+        setup.client.hold(&mut setup.state, ticket).unwrap();
+    }
+    // What is held survives its bytes.
+    let params = setup.client.params().clone();
+    let bytes = <State as Wire<ZipParams<Short>>>::encode(&setup.state, &params);
+    setup.state = State::decode(&params, &bytes).unwrap();
+    let cut = <State as Wire<ZipParams<Short>>>::decode(&params, &bytes[..bytes.len() - 1]);
+    assert!(matches!(cut.map(drop), Err(Error::Malformed { .. })));
+
+    let (secret, query) = setup.ask(77);
+    let answer = setup.answer(&query);
+    assert!(query.key.held);
+    assert_eq!(2 * answer.encode(&params).len(), params.describe().sizes.answer as usize - OVERHEAD);
+    let bytes = answer.encode(&params);
+    let answer = ZipAnswer::decode(&params, &bytes).unwrap();
+    assert_eq!(setup.client.extract(secret, answer).unwrap(), [setup.records.get(77).unwrap()]);
+
+    // Another version's hint is of no use, and asked for without.
+    let change = Change { index: 33, record: vec![9; 8] };
+    setup.server = setup.server.update(std::slice::from_ref(&change), &mut setup.rng, &NoProgress).unwrap();
+    setup.client = ZipClient::new(params, setup.server.public().clone()).unwrap();
+    let (secret, query) = setup.ask(33);
+    assert!(!query.key.held);
+    assert_eq!(setup.client.extract(secret, setup.answer(&query)).unwrap(), [change.record]);
+
+    // Held ones are of a number to come, of this client and version.
+    let (_, others) = setup.client.register(&mut setup.rng).unwrap().unwrap();
+    let strange = setup.server.ticket(&others, 5, &NoProgress).unwrap();
+    let old = Ticket { digest: [1; 16], ..ticket(&setup, 5) };
+    for ticket in [ticket(&setup, 1), strange, old] {
+        let error = setup.client.hold(&mut setup.state, ticket).unwrap_err();
+        assert!(matches!(error, Error::Malformed { .. }), "{error}");
+    }
+    let held = ticket(&setup, 2);
+    setup.client.hold(&mut setup.state, held).unwrap();
+    let (secret, query) = setup.ask(1);
+    let ticket = ticket(&setup, 2);
+    let session = Session { keys: Some(&setup.keys), ticket: Some(&ticket) };
+    let joined = ZipQuery { key: MaskedKey { held: false, ..query.key }, ..query };
+    let wrong = setup.server.answer(session, &joined).unwrap();
+    assert!(matches!(setup.client.extract(secret, wrong), Err(Error::Malformed { .. })));
+}
+
+#[test]
+fn a_row_without_words_decodes() {
+    // Centred, a byte of 128 is zero, and so is the row's hint: nothing hides its spill's mean.
+    let shape = Shape::of_bytes(64, 40).unwrap();
+    let mut records = RecordBuffer::zeroed(shape);
+    records.packed_mut().fill(128);
+    let params = ZipParams::<Short>::new(shape, 4, 3).unwrap();
+    let mut rng = ChaCha20Rng::from_seed([1; 32]);
+    let server = ZipServer::setup(params.clone(), &records, &mut rng, &NoProgress).unwrap();
+    let client = ZipClient::new(params, server.public().clone()).unwrap();
+    let (state, keys) = client.register(&mut rng).unwrap().unwrap();
+    let mut setup = Setup { records, server, client, state, keys, rng };
+    let (secret, query) = setup.ask(9);
+    let answer = setup.answer(&query);
+    assert_eq!(setup.client.extract(secret, answer).unwrap(), [setup.records.get(9).unwrap()]);
+}
+
+#[test]
+fn every_number_has_its_own_masks_and_offsets() {
+    let mut setup = Setup::new(Shape::of_bytes(50, 9).unwrap(), 5, false);
+    let queries: Vec<ZipQuery> = (0..3).map(|_| setup.ask(4).1).collect();
+    assert_eq!(queries.iter().map(|query| query.key.number).collect::<Vec<_>>(), [0, 1, 2]);
+    let mut offsets: Vec<&Vec<u16>> = queries.iter().flat_map(|query| &query.key.offsets).collect();
+    let all = offsets.len();
+    offsets.sort();
+    offsets.dedup();
+    assert_eq!(offsets.len(), all, "two offsets are equal");
+}
+
+#[test]
+fn tickets_follow_a_change_of_the_database() {
+    let shape = Shape::of_bytes(300, 8).unwrap();
+    let mut setup = Setup::new(shape, 30, false);
+    let ticket = |server: &ZipServer<Short>, keys: &Keys| server.ticket(keys, 5, &NoProgress).unwrap();
+    let old = ticket(&setup.server, &setup.keys);
+    let change = Change { index: 33, record: vec![1, 2, 3, 4, 5, 6, 7, 8] };
+    let server = setup.server.update(std::slice::from_ref(&change), &mut setup.rng, &NoProgress).unwrap();
+    setup.records.set(33, &change.record).unwrap();
+    let seed = server.public.seed;
+    let again = ZipServer::with_seed(server.params.clone(), seed, &setup.records, &NoProgress).unwrap().hint;
+    assert!(server.hint.exponents.bytes() == again.exponents.bytes(), "the hint's exponents");
+    assert!(server.hint.residues.bytes() == again.residues.bytes(), "their residues");
+    assert!(server.hint.sums.bytes() == again.sums.bytes(), "their sums");
+    assert!(server.hint.digest == again.digest && server.hint.digest != setup.server.hint.digest);
+    let kept: usize = {
+        let fresh = ticket(&server, &setup.keys).ciphertexts;
+        old.ciphertexts.iter().zip(&fresh).filter(|(old, new)| old == new).count()
+    };
+    assert!(kept > 0 && kept < old.ciphertexts.len(), "{kept} of {} stay", old.ciphertexts.len());
+    let followed = server.follow((&setup.server, old), &setup.keys, 5, &NoProgress).unwrap();
+    assert!(followed.ciphertexts == ticket(&server, &setup.keys).ciphertexts);
+    setup.server = server;
+    let (secret, query) = setup.ask(33);
+    let answer = setup.answer(&query);
+    assert_eq!(setup.client.extract(secret, answer).unwrap(), [change.record]);
+}
+
+#[test]
+fn sessions_of_others_are_refused() {
+    let mut setup = Setup::new(Shape::of_bytes(50, 9).unwrap(), 5, false);
+    let (_, query) = setup.ask(4);
+    let (_, others) = setup.client.register(&mut setup.rng).unwrap().unwrap();
+    let (ticket, late, stranger) = (
+        setup.server.ticket(&setup.keys, 0, &NoProgress).unwrap(),
+        setup.server.ticket(&setup.keys, 1, &NoProgress).unwrap(),
+        setup.server.ticket(&others, 0, &NoProgress).unwrap(),
+    );
+    let answer = |keys, ticket| setup.server.answer(Session { keys, ticket }, &query);
+    let keys = Some(&setup.keys);
+    assert!(matches!(answer(None, Some(&ticket)), Err(Error::Session { .. })));
+    assert!(matches!(answer(keys, None), Err(Error::Session { .. })));
+    assert!(matches!(answer(keys, Some(&late)), Err(Error::Malformed { .. })));
+    assert!(matches!(answer(keys, Some(&stranger)), Err(Error::Malformed { .. })));
+    assert!(matches!(answer(Some(&others), Some(&ticket)), Err(Error::Malformed { .. })));
+    assert!(answer(keys, Some(&ticket)).is_ok());
+}
+
+#[test]
+fn keys_that_are_no_keys_are_refused_with_a_reason() {
+    let setup = Setup::new(Shape::of_bytes(50, 9).unwrap(), 5, false);
+    let params = setup.client.params();
+    let good = setup.keys.encode(params);
+    let with = |modulus: &[u8]| [modulus, &good[modulus.len()..]].concat();
+    let number = |add: i8| {
+        let mut bytes = good.clone();
+        bytes[0] = bytes[0].wrapping_add_signed(add);
+        bytes
+    };
+    let prime = {
+        // 2^256 − 189.
+        let mut bytes = [0xff; 32];
+        bytes[0] = 0x43;
+        with(&bytes)
+    };
+    let cases = [
+        ("m + 1", number(1)),
+        ("m − 1", number(-1)),
+        ("zero", with(&[0; 32])),
+        (
+            "too short",
+            with(&[
+                good[0], 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 0, 0, 0, 0,
+                0, 0, 0, 0, 0, 0, 0,
+            ]),
+        ),
+        ("a prime", prime),
+    ];
+    for (what, bytes) in cases {
+        let error = <Keys as Wire<ZipParams<Short>>>::decode(params, &bytes).map(drop).unwrap_err();
+        assert!(matches!(error, Error::Malformed { .. }), "{what}: {error}");
+    }
+    for length in [0, good.len() - 1, good.len() + 1] {
+        let mut bytes = good.clone();
+        bytes.resize(length, 0);
+        let error = <Keys as Wire<ZipParams<Short>>>::decode(params, &bytes).map(drop).unwrap_err();
+        assert!(matches!(error, Error::Length { .. }), "{length} bytes: {error}");
+    }
+    assert_eq!(<Zip<Short> as Scheme>::ID, 0xfff1);
+}

@@ -1,0 +1,212 @@
+//! Every registered scheme against the conformance suite; one test a scheme, so that a failure
+//! names it. The `long` tests run with `--ignored`.
+
+use crate::short::{Short, ShortNewton, ShortNewtonSym, ShortPirouette, registered};
+use papir_core::erased::{Erased, ErasedScheme};
+use papir_core::scheme::Scheme;
+use papir_core::{NotPrivate, Shape};
+use papir_research::newton::Newton;
+use papir_schemes::pirouette::encrypted::Encrypted;
+use papir_schemes::pirouette::{Full, Pirouette};
+use papir_schemes::registry;
+use papir_schemes::zip::over_double::ZipDouble;
+use papir_schemes::zip::over_simple::Zip;
+use papir_testkit::conformance::{Config, run, shapes};
+
+/// Makes the tests of the listed schemes and one that finds registered schemes without a test.
+macro_rules! conformance {
+    ($($(#[$attribute:meta])? $name:ident: $quick:expr, $long:expr;)*) => {
+        $(mod $name {
+            use super::*;
+
+            #[test]
+            $(#[$attribute])?
+            fn quick() {
+                run(&*scheme(&named(stringify!($name))), &$quick);
+            }
+
+            #[test]
+            #[ignore = "long"]
+            fn long() {
+                run(&*scheme(&named(stringify!($name))), &$long);
+            }
+        })*
+
+        #[test]
+        fn every_registered_scheme_is_tested() {
+            let tested = [$(named(stringify!($name))),*];
+            let registered: Vec<_> = registered().iter().map(|scheme| scheme.name()).collect();
+            assert_eq!(registered, tested);
+        }
+    };
+}
+
+conformance! {
+    plain: Config::quick(), Config::long();
+    simple: Config::quick(), Config::long();
+    inspire: Config::quick(), Config::long();
+    double: short_records(Config::quick()), long_short_records();
+    inspire2: medium_records(Config::quick()), medium_records(Config::long());
+    inspire0: short_records(Config::quick()), long_short_records();
+    ypir: few_short_records(Config::quick()), long_short_records();
+    simpleypir: Config::quick(), Config::long();
+    zip: one_small(Config::quick()), few_columns(Config::long());
+    newton: one_small(Config::quick()), few_columns(Config::long());
+    newtonsym: one_small(Config::quick()), few_columns(Config::long());
+    #[ignore = "long: its tickets take seconds each; see zipdouble_with_a_short_modulus"]
+    zipdouble: one_short(Config::quick()), one_small(Config::long());
+    inspire_batch: few_columns(Config::quick()), few_columns(Config::long());
+    simple_batch: few_columns(Config::quick()), Config::long();
+    pirouette: one_small(Config::quick()), few_columns(Config::long());
+    respire: Config::slow(), Config::long();
+    pirouette_encrypted: one_small(Config::quick()), few_columns(Config::long());
+    depir: few_entries(Config::quick()), more_entries(Config::long());
+}
+
+/// Records of at most 64 bits, as DoublePIR takes them; a hint takes 7 MiB a byte of a record, so the
+/// shapes on which everything is checked have short ones.
+fn short_records(config: Config) -> Config {
+    Config {
+        shapes: shapes(&[(1, 1), (1, 8), (3, 3), (4093, 1), (1009, 13), (1021, 8), (2, 64), (509, 24)]),
+        thorough: shapes(&[(257, 3), (211, 16)]),
+        ..config
+    }
+}
+
+/// Fewer of them where packs take a good part of a second to prepare.
+fn few_short_records(config: Config) -> Config {
+    Config {
+        shapes: shapes(&[(1, 1), (3, 3), (4093, 1), (2, 40)]),
+        thorough: shapes(&[(257, 3)]),
+        ..short_records(config)
+    }
+}
+
+fn long_short_records() -> Config {
+    let short = short_records(Config::long());
+    let more = shapes(&[(1_000_003, 1), (262_139, 8), (65_537, 64), (30_011, 63), (99_991, 33)]);
+    Config {
+        shapes: short.shapes.iter().copied().chain(more).collect(),
+        thorough: shapes(&[(1, 8), (257, 3), (211, 16), (100_003, 5), (4099, 32)]),
+        ..short
+    }
+}
+
+/// One shape: clients of ZipPIR decrypt a thousand numbers of 3,072 bits for each query, and those of NewtonPIR
+/// look for primes of 1,024. All that the suite asks is asked of the same schemes with short moduli.
+fn one_small(config: Config) -> Config {
+    Config { shapes: shapes(&[(9, 13)]), thorough: Vec::new(), ..config }
+}
+
+/// Tickets for thousands of rows take a good part of a second, whatever the shape.
+fn one_short(config: Config) -> Config {
+    Config { shapes: shapes(&[(257, 3)]), thorough: Vec::new(), ..config }
+}
+
+fn few_columns(config: Config) -> Config {
+    Config { shapes: shapes(&[(1, 1), (1021, 8), (300, 2048)]), thorough: shapes(&[(211, 16)]), ..config }
+}
+
+/// Few entries of 16 bits: a query costs work for each of them in each of thousands of slots.
+fn few_entries(config: Config) -> Config {
+    Config {
+        shapes: shapes(&[(1, 1), (3, 3), (2, 33), (40, 8), (61, 24)]),
+        thorough: shapes(&[(57, 16)]),
+        damaged_positions: 4,
+        ..config
+    }
+}
+
+fn more_entries(config: Config) -> Config {
+    Config {
+        shapes: shapes(&[(1, 1), (4093, 1), (1009, 13), (1021, 8), (2, 256), (509, 24), (300, 40)]),
+        thorough: shapes(&[(257, 3), (211, 16)]),
+        ..config
+    }
+}
+
+#[test]
+fn zip_with_a_short_modulus() {
+    run(&Erased::<Zip<Short>>::new(), &Config::slow());
+}
+
+#[test]
+fn zipdouble_with_a_short_modulus() {
+    run(&Erased::<ZipDouble<Short>>::new(), &one_short(Config::slow()));
+}
+
+#[test]
+fn pirouette_with_short_keys() {
+    run(&Erased::<Pirouette<ShortPirouette>>::new(), &Config::slow());
+}
+
+#[test]
+fn pirouette_encrypted_with_short_keys() {
+    run(
+        &*Erased::<Encrypted<ShortPirouette>>::new().with_owner_key(Some(&crate::short::owner())),
+        &Config::slow(),
+    );
+}
+
+#[test]
+#[ignore = "long"]
+fn pirouette_with_short_keys_long() {
+    run(&Erased::<Pirouette<ShortPirouette>>::new(), &Config::long());
+}
+
+#[test]
+#[ignore = "long"]
+fn pirouette_encrypted_with_short_keys_long() {
+    run(
+        &*Erased::<Encrypted<ShortPirouette>>::new().with_owner_key(Some(&crate::short::owner())),
+        &Config::long(),
+    );
+}
+
+#[test]
+#[ignore = "long"]
+fn zipdouble_with_a_short_modulus_long() {
+    let thorough = shapes(&[(257, 3), (211, 16)]);
+    run(&Erased::<ZipDouble<Short>>::new(), &Config { thorough, ..short_records(Config::slow()) });
+}
+
+#[test]
+#[ignore = "long"]
+fn zip_with_a_short_modulus_long() {
+    run(&Erased::<Zip<Short>>::new(), &Config::long());
+}
+
+#[test]
+fn newton_with_a_short_modulus() {
+    let word = NotPrivate::acknowledged();
+    run(&Erased::<Newton<ShortNewton>>::allowing_insecure(word), &Config::slow());
+    run(&Erased::<Newton<ShortNewtonSym>>::allowing_insecure(word), &Config::slow());
+}
+
+/// Records of at most 2 KiB, as InsPIRe(2) takes them.
+fn medium_records(config: Config) -> Config {
+    let fit = |shapes: Vec<Shape>| shapes.into_iter().filter(|shape| shape.record_bits() <= 16_384).collect();
+    Config { shapes: fit(config.shapes), thorough: fit(config.thorough), ..config }
+}
+
+/// A scheme's name from that of its tests.
+fn named(test: &str) -> String {
+    test.replace('_', "-")
+}
+
+/// Tests ask of what is not private, too.
+fn scheme(name: &str) -> Box<dyn ErasedScheme> {
+    registered();
+    let scheme = registry::by_name(name).unwrap().allow_insecure(NotPrivate::acknowledged());
+    if name == Encrypted::<Full>::NAME { scheme.with_owner_key(Some(&crate::short::owner())) } else { scheme }
+}
+
+#[test]
+fn names_and_numbers_are_unique_and_found() {
+    for (i, scheme) in registered().iter().enumerate() {
+        assert_eq!(registry::by_id(scheme.id()).unwrap().name(), scheme.name());
+        assert_eq!(registry::by_name(scheme.name()).unwrap().id(), scheme.id());
+        assert!(registered()[..i].iter().all(|other| other.id() < scheme.id()), "not in order");
+    }
+    assert!(registry::by_name("none").is_err() && registry::by_id(u16::MAX).is_err());
+}

@@ -1,0 +1,148 @@
+//! Bytes from a hostile peer or a damaged disk, with checksums made right again: errors, no panics.
+
+use crate::short::all;
+use chacha20::ChaCha20Rng;
+use chacha20::rand_core::{Rng, SeedableRng};
+use papir_core::envelope::{self, Header, Kind};
+use papir_core::erased::{
+    ErasedClient, ErasedKeys, ErasedScheme, ErasedSecret, ErasedServer, ErasedSession, ErasedState,
+};
+use papir_core::sections::{MemorySections, SectionSink, SectionSource};
+use papir_core::{Goal, NoProgress, RecordBuffer, Shape};
+
+const ROUNDS: usize = 150;
+
+fn prepared(scheme: &dyn ErasedScheme, rng: &mut ChaCha20Rng) -> Box<dyn ErasedServer> {
+    // Records of 30 bytes, or of one where the scheme takes short ones only, or an answer for each two bytes.
+    let shapes = [30, 1].map(|bytes| Shape::of_bytes(200, bytes).unwrap());
+    let mut shapes = shapes.into_iter().filter(|shape| scheme.name() != "depir" || shape.record_bits() <= 16);
+    let taken = shapes.find(|shape| scheme.plan(*shape, Goal::Balanced).is_ok());
+    let shape = taken.unwrap();
+    let bytes = (0..shape.total_bytes()).map(|i| i as u8).collect();
+    let records = RecordBuffer::from_packed(shape, bytes).unwrap();
+    scheme.setup(&records, Goal::Balanced, rng, &NoProgress).unwrap()
+}
+
+/// A few bytes replaced, the front preferred: there parameters stand.
+fn mutate(bytes: &[u8], rng: &mut ChaCha20Rng) -> Vec<u8> {
+    let mut mutated = bytes.to_vec();
+    for _ in 0..1 + rng.next_u32() % 4 {
+        let range = if rng.next_u32().is_multiple_of(4) { bytes.len() } else { bytes.len().min(64) };
+        if range > 0 {
+            let place = rng.next_u32() as usize % range;
+            mutated[place] = [0, 1, 0x7F, 0x80, 0xFF, rng.next_u32() as u8][rng.next_u32() as usize % 6];
+        }
+    }
+    if rng.next_u32().is_multiple_of(8) {
+        mutated.truncate(rng.next_u32() as usize % (bytes.len() + 1));
+    }
+    mutated
+}
+
+/// A mutated payload in a good envelope.
+fn reseal(
+    message: &[u8],
+    kind: Kind,
+    server: &dyn ErasedServer,
+    scheme: u16,
+    rng: &mut ChaCha20Rng,
+) -> Vec<u8> {
+    let payload = &message[24..message.len() - 8];
+    envelope::seal(&Header { kind, scheme, version: server.version() }, &mutate(payload, rng))
+}
+
+/// A client, and what the server holds for it; nothing in most schemes.
+struct Account {
+    client: Box<dyn ErasedClient>,
+    state: Option<ErasedState>,
+    /// As they travel, and parsed.
+    keys: Option<(Vec<u8>, ErasedKeys)>,
+}
+
+/// A query and the server's ticket for it.
+struct Sent {
+    secret: ErasedSecret,
+    query: Vec<u8>,
+    ticket: Option<Vec<u8>>,
+}
+
+impl Account {
+    fn new(scheme: &dyn ErasedScheme, server: &dyn ErasedServer, rng: &mut ChaCha20Rng) -> Self {
+        let client = scheme.client(&server.public()).unwrap();
+        let (state, keys) = client.register(rng).unwrap().unzip();
+        let keys = keys.map(|sealed| {
+            let parsed = server.accept_keys(&sealed).unwrap();
+            (sealed, parsed)
+        });
+        Self { client, state, keys }
+    }
+
+    fn send(&mut self, server: &dyn ErasedServer, rng: &mut ChaCha20Rng) -> Sent {
+        let number = self.state.as_ref().and_then(|state| self.client.next_ticket(state).unwrap());
+        let keys = self.keys.as_ref().map(|(_, keys)| keys);
+        let ticket = number.zip(keys).map(|(n, keys)| server.ticket(keys, n, &NoProgress).unwrap());
+        let (secret, query) = self.client.query(self.state.as_mut(), &[7], rng).unwrap();
+        Sent { secret, query, ticket }
+    }
+
+    fn session<'a>(&'a self, ticket: Option<&'a Vec<u8>>) -> ErasedSession<'a> {
+        ErasedSession { keys: self.keys.as_ref().map(|(_, keys)| keys), ticket: ticket.map(Vec::as_slice) }
+    }
+}
+
+fn hostile_messages(scheme: &dyn ErasedScheme) {
+    let mut rng = ChaCha20Rng::from_seed([21; 32]);
+    let server = prepared(scheme, &mut rng);
+    let server = &*server;
+    let mut account = Account::new(scheme, server, &mut rng);
+    let sent = account.send(server, &mut rng);
+    let answer = server.answer(account.session(sent.ticket.as_ref()), &sent.query).unwrap();
+    // An answer of thousands of rows for each byte takes its time, and one for thousands of indices.
+    let slow = scheme.name().starts_with("zipdouble") || scheme.name() == "depir";
+    for _ in 0..if slow { ROUNDS / 10 } else { ROUNDS } {
+        let public = reseal(&server.public(), Kind::Public, server, scheme.id(), &mut rng);
+        drop(scheme.client(&public));
+        let bad = reseal(&sent.query, Kind::Query, server, scheme.id(), &mut rng);
+        drop(server.answer(account.session(sent.ticket.as_ref()), &bad));
+        let ticket = sent.ticket.as_ref().map(|ticket| mutate(ticket, &mut rng));
+        drop(server.answer(account.session(ticket.as_ref()), &sent.query));
+        if let Some((keys, _)) = &account.keys {
+            drop(server.accept_keys(&reseal(keys, Kind::Keys, server, scheme.id(), &mut rng)));
+        }
+        let (secret, _) = account.client.query(account.state.as_mut(), &[7], &mut rng).unwrap();
+        let bad = reseal(&answer, Kind::Answer, server, scheme.id(), &mut rng);
+        drop(account.client.extract(secret, &bad));
+    }
+    drop(sent.secret);
+}
+
+fn hostile_sections(scheme: &dyn ErasedScheme) {
+    let mut rng = ChaCha20Rng::from_seed([22; 32]);
+    let server = prepared(scheme, &mut rng);
+    let mut account = Account::new(scheme, &*server, &mut rng);
+    let sent = account.send(&*server, &mut rng);
+    let mut good = MemorySections::default();
+    server.save(&mut good).unwrap();
+    let names: Vec<String> = good.names().map(str::to_owned).collect();
+    for name in names.iter().cycle().take(8 * names.len()) {
+        let mut bad = MemorySections::default();
+        for other in &names {
+            let bytes = good.get(other).unwrap();
+            let bytes = if other == name { mutate(&bytes, &mut rng) } else { bytes.to_vec() };
+            bad.put(other, &[&bytes]).unwrap();
+        }
+        if let Ok(server) = scheme.load(&bad) {
+            drop(server.answer(account.session(sent.ticket.as_ref()), &sent.query));
+        }
+    }
+}
+
+#[test]
+fn messages() {
+    all().iter().for_each(|scheme| hostile_messages(&**scheme));
+}
+
+#[test]
+fn sections() {
+    all().iter().for_each(|scheme| hostile_sections(&**scheme));
+}

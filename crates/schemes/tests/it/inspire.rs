@@ -1,0 +1,207 @@
+//! InsPIRe at full parameters: every record comes back, and the noise is as predicted.
+
+use chacha20::ChaCha20Rng;
+use chacha20::rand_core::{Rng, SeedableRng};
+use papir_core::scheme::{Client as _, Parameters, Server as _, Session};
+use papir_core::{Change, Goal, NoProgress, RecordBuffer, Shape};
+use papir_lattice::gadget::GadgetParams;
+use papir_lattice::params::{DEFAULT_PRIMES, Literal as RlweLiteral};
+use papir_schemes::inspire::params::{KeyBits, Literal};
+use papir_schemes::inspire::{Client, Interpolation, Params, Secret, Server};
+
+fn records(shape: Shape, seed: u8) -> RecordBuffer {
+    let mut records = RecordBuffer::zeroed(shape);
+    let mut rng = ChaCha20Rng::from_seed([seed; 32]);
+    let mut bytes = vec![0; shape.total_bytes() as usize];
+    rng.fill_bytes(&mut bytes);
+    if !(shape.records() * shape.record_bits()).is_multiple_of(8) {
+        *bytes.last_mut().unwrap() &= (1 << (shape.records() * shape.record_bits() % 8)) - 1;
+    }
+    records.packed_mut().copy_from_slice(&bytes);
+    records
+}
+
+fn prepare(params: Params, records: &RecordBuffer) -> (Server, Client) {
+    let mut rng = ChaCha20Rng::from_seed([1; 32]);
+    let server = Server::setup(params.clone(), records, &mut rng, &NoProgress).unwrap();
+    let client = Client::new(params, *server.public()).unwrap();
+    (server, client)
+}
+
+fn fetch(server: &Server, client: &Client, index: u64, rng: &mut ChaCha20Rng) -> Vec<u8> {
+    let (secret, query) = client.query(None, &[index], rng).unwrap();
+    let answer = server.answer(Session::anonymous(), &query).unwrap();
+    client.extract(secret, answer).unwrap().remove(0)
+}
+
+#[test]
+fn records_come_back_for_every_t() {
+    let mut rng = ChaCha20Rng::from_seed([2; 32]);
+    let shape = Shape::of_bytes(1000, 1000).unwrap();
+    let records = records(shape, 3);
+    for points in [1, 2, 8, 32] {
+        let (server, client) = prepare(Params::with_points(shape, points).unwrap(), &records);
+        for index in [0, 1, 499, 998, 999] {
+            assert_eq!(
+                fetch(&server, &client, index, &mut rng),
+                records.get(index).unwrap(),
+                "t {points}, index {index}"
+            );
+        }
+    }
+}
+
+/// More than 255 blocks of columns, so that the sums of the hint are reduced on the way.
+#[test]
+fn wide_matrices_come_back() {
+    let mut rng = ChaCha20Rng::from_seed([8; 32]);
+    let shape = Shape::of_bytes(40_000, 128).unwrap();
+    let gadget = GadgetParams { levels: 2, log_base: 19, drop: 18 };
+    let literal = Literal {
+        shape,
+        rlwe: RlweLiteral { degree: 64, primes: DEFAULT_PRIMES, sigma: 6.4 },
+        interpolation: Interpolation::of_points(2, 64).unwrap(),
+        key_switch: gadget,
+        rgsw: gadget,
+        query_bits: 42,
+        key_bits: KeyBits::equal(50),
+        answer_bits: (28, 20),
+    };
+    let records = records(shape, 9);
+    let (server, client) = prepare(Params::insecure(literal).unwrap(), &records);
+    for index in [0, 1, 20_000, 39_999] {
+        assert_eq!(fetch(&server, &client, index, &mut rng), records.get(index).unwrap(), "index {index}");
+    }
+}
+
+#[test]
+fn words_of_all_ones_and_long_records_come_back() {
+    let mut rng = ChaCha20Rng::from_seed([4; 32]);
+    let shape = Shape::of_bytes(5, 9000).unwrap();
+    let records = RecordBuffer::from_packed(shape, vec![0xFF; 45_000]).unwrap();
+    let (server, client) = prepare(Params::choose(shape, Goal::Balanced).unwrap(), &records);
+    assert_eq!(fetch(&server, &client, 4, &mut rng), vec![0xFF; 9000]);
+}
+
+#[test]
+fn an_update_is_the_setup_of_the_changed_records() {
+    let mut rng = ChaCha20Rng::from_seed([5; 32]);
+    let shape = Shape::new(70_001, 3).unwrap();
+    let mut records = records(shape, 6);
+    let (server, _) = prepare(Params::with_points(shape, 4).unwrap(), &records);
+    let changes = [Change { index: 70_000, record: vec![5] }, Change { index: 0, record: vec![2] }];
+    let updated = server.update(&changes, &mut rng, &NoProgress).unwrap();
+    changes.iter().for_each(|change| records.set(change.index, &change.record).unwrap());
+    let client = Client::new(updated.params().clone(), *updated.public()).unwrap();
+    for index in [0, 1, 2, 35_000, 69_999, 70_000] {
+        assert_eq!(fetch(&updated, &client, index, &mut rng), records.get(index).unwrap(), "index {index}");
+    }
+}
+
+/// The errors of an answer before it is switched, in units of q, for an all-zero database (whose
+/// whitened words are uniform).
+fn errors(
+    params: &Params,
+    secret: Secret,
+    server: &Server,
+    query: &papir_schemes::inspire::Query,
+    element: &[u32],
+) -> Vec<f64> {
+    let ring = params.rlwe().ring();
+    let keys = server.read_keys(query).unwrap();
+    let packed = server.pack(server.select(query), &keys).unwrap();
+    let result = server.evaluate(packed, &keys).remove(0);
+    let q = ring.modulus();
+    let expected: Vec<u64> =
+        element.iter().map(|&w| (u128::from(w) * u128::from(q) / 65537) as u64).collect();
+    let mut phase = result.phase(ring, secret.key());
+    ring.sub_assign(&mut phase, &ring.from_words(&expected));
+    ring.to_centred(&phase).into_iter().map(|error| error as f64).collect()
+}
+
+/// The elements that an all-zero database is whitened to.
+fn whitened(server: &Server, element: u64) -> Vec<u32> {
+    let mut stream = papir_schemes::inspire::masks::whitening(&server.public().seed, 0);
+    stream.seek(element * 4096);
+    let mut mask = vec![0; 4096];
+    stream.fill(&mut mask);
+    mask.chunks(2).map(|b| u16::from_le_bytes([b[0], b[1]]).into()).collect()
+}
+
+/// Measured against predicted noise, for what the search picks: one digit and two in the RGSW encryption,
+/// powers of two and others, and two variables.
+#[test]
+fn measured_noise_is_as_predicted() {
+    let mut rng = ChaCha20Rng::from_seed([7; 32]);
+    for (sizes, count) in [(&[][..], 4096), (&[3], 6000), (&[8], 32768), (&[12], 12000), (&[4, 8], 8192)] {
+        let shape = Shape::of_bytes(count, 4096).unwrap();
+        let interpolation = Interpolation::of_variables(sizes).unwrap();
+        let params = Params::with_interpolation(shape, interpolation).unwrap();
+        let (server, client) = prepare(params.clone(), &RecordBuffer::zeroed(shape));
+        let (secret, query) = client.query(None, &[count / 3], &mut rng).unwrap();
+        let errors = errors(&params, secret, &server, &query, &whitened(&server, count / 3));
+        let measured = errors.iter().map(|e| e * e).sum::<f64>() / errors.len() as f64;
+        let predicted = params.noise().before_switching();
+        let (measured, predicted) = (measured.log2() / 2.0, predicted.log2() / 2.0);
+        println!("{}: noise measured 2^{measured:.2}, predicted 2^{predicted:.2}", params.label());
+        assert!(measured < predicted + 0.1, "2^{measured:.2} above 2^{predicted:.2}");
+        assert!(measured > predicted - 0.5, "2^{measured:.2} far below 2^{predicted:.2}");
+    }
+}
+
+/// Parameters that would pass a noise formula and never decode are refused.
+#[test]
+fn unfit_parameters_are_refused() {
+    let shape = Shape::of_bytes(100, 64).unwrap();
+    let good = *Params::with_points(shape, 2).unwrap().literal();
+    assert!(Params::new(good).is_ok());
+    let gadget = |levels, log_base, drop| GadgetParams { levels, log_base, drop };
+    let rlwe = |degree, primes, sigma| RlweLiteral { degree, primes, sigma };
+    for bad in [
+        Literal { key_switch: gadget(2, 1, 23), ..good },
+        Literal { key_switch: gadget(2, 8, 18), ..good },
+        Literal { rgsw: gadget(2, 8, 18), ..good },
+        Literal { key_switch: gadget(0, 19, 18), ..good },
+        Literal { key_switch: gadget(2, 0, 18), ..good },
+        Literal { key_switch: gadget(2, 29, 0), ..good },
+        Literal { key_switch: gadget(2, 19, 255), ..good },
+        Literal { rlwe: rlwe(2048, [1_073_692_673, 67_043_329], 6.4), ..good },
+        Literal { rlwe: rlwe(32, DEFAULT_PRIMES, 6.4), ..good },
+        Literal { rlwe: rlwe(0, DEFAULT_PRIMES, 6.4), ..good },
+        Literal { rlwe: rlwe(2048, [0, 0], 6.4), ..good },
+        Literal { rlwe: rlwe(2048, DEFAULT_PRIMES, f64::NAN), ..good },
+        Literal { rlwe: rlwe(2048, DEFAULT_PRIMES, -1.0), ..good },
+        Literal { interpolation: Interpolation::of_variables(&[4097]).unwrap(), ..good },
+        Literal { interpolation: Interpolation::of_variables(&[2, 8192]).unwrap(), ..good },
+        Literal { query_bits: 0, ..good },
+        Literal { query_bits: 56, ..good },
+        Literal { query_bits: 20, ..good },
+        Literal { key_bits: KeyBits { y_g: 64, ..good.key_bits }, ..good },
+        Literal { key_bits: KeyBits { y_g: 0, ..good.key_bits }, ..good },
+        Literal { key_bits: KeyBits { y_g: 30, ..good.key_bits }, ..good },
+        Literal { key_bits: KeyBits { y_h: 30, ..good.key_bits }, ..good },
+        Literal { key_bits: KeyBits { rgsw: 30, ..good.key_bits }, ..good },
+        Literal { answer_bits: (33, 20), ..good },
+        Literal { answer_bits: (28, 29), ..good },
+        Literal { answer_bits: (18, 17), ..good },
+    ] {
+        assert!(Params::new(bad).is_err(), "{bad:?}");
+    }
+    let few_bits = papir_core::Error::Insecure { found: String::new(), expected: 128 };
+    let narrow = Literal { rlwe: rlwe(2048, DEFAULT_PRIMES, 2.55), ..good };
+    assert_eq!(Params::new(narrow).unwrap_err().code(), few_bits.code());
+}
+
+/// Few columns under many points: the tail of one square counts.
+#[test]
+fn few_columns_with_many_points_come_back() {
+    let mut rng = ChaCha20Rng::from_seed([10; 32]);
+    let shape = Shape::of_bytes(8, 4096).unwrap();
+    let records = records(shape, 11);
+    let params = Params::with_points(shape, 8).unwrap();
+    assert_eq!(params.layout().columns, 1);
+    let (server, client) = prepare(params, &records);
+    for index in 0..8 {
+        assert_eq!(fetch(&server, &client, index, &mut rng), records.get(index).unwrap(), "index {index}");
+    }
+}

@@ -1,0 +1,71 @@
+//! Golden hashes of InsPIRe's bytes for fixed parameters, which no search changes.
+
+use chacha20::ChaCha20Rng;
+use chacha20::rand_core::SeedableRng;
+use papir_core::erased::ErasedSession;
+use papir_core::scheme::Parameters as _;
+use papir_core::sections::{MemorySections, SectionSource};
+use papir_core::{NoProgress, RecordBuffer, Shape};
+use papir_lattice::gadget::GadgetParams;
+use papir_lattice::params::Literal as RlweLiteral;
+use papir_schemes::inspire::params::{KeyBits, Literal};
+use papir_schemes::inspire::{Interpolation, Params};
+use papir_schemes::registry;
+
+/// First 8 bytes of BLAKE3, in hexadecimal.
+fn hash(bytes: &[u8]) -> String {
+    blake3::hash(bytes).to_hex()[..16].to_owned()
+}
+
+/// Hashes of query, answer and all sections but the parameters.
+fn hashes(sizes: &[usize], query_bits: u32, key_bits: KeyBits) -> [String; 3] {
+    let mut rng = ChaCha20Rng::from_seed([11; 32]);
+    let shape = Shape::of_bytes(300, 100).unwrap();
+    let bytes = (0..30_000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    let records = RecordBuffer::from_packed(shape, bytes).unwrap();
+    let gadget = GadgetParams { levels: 2, log_base: 19, drop: 18 };
+    let params = Params::new(Literal {
+        shape,
+        rlwe: RlweLiteral::DEFAULT,
+        interpolation: Interpolation::of_variables(sizes).unwrap(),
+        key_switch: gadget,
+        rgsw: gadget,
+        query_bits,
+        key_bits,
+        answer_bits: (28, 20),
+    });
+    let scheme = registry::by_name("inspire").unwrap();
+    let server = scheme.setup_candidate(&params.unwrap().encode(), &records, &mut rng, &NoProgress).unwrap();
+    let client = scheme.client(&server.public()).unwrap();
+    let (secret, query) = client.query(None, &[123], &mut rng).unwrap();
+    let answer = server.answer(ErasedSession::default(), &query).unwrap();
+    let expected = papir_core::extract_bits(records.packed(), 123 * 800, 800);
+    assert_eq!(client.extract(secret, &answer).unwrap(), [expected]);
+    let mut sections = MemorySections::default();
+    server.save(&mut sections).unwrap();
+    let mut all = Vec::new();
+    for name in sections.names().filter(|name| name.starts_with("inspire/")) {
+        all.extend_from_slice(name.as_bytes());
+        all.extend_from_slice(&sections.get(name).unwrap());
+    }
+    [hash(&query), hash(&answer), hash(&all)]
+}
+
+#[test]
+fn one_two_and_eight_points() {
+    for (sizes, query_bits, key_bits, expected) in [
+        (&[][..], 36, 48, ["35de33a99159fb4c", "d7ebcd7ce653ac22", "8ac24cbb3fd90372"]),
+        (&[2], 38, 49, ["220fba43ebf1ed04", "5c06229a70996181", "8012cb56522e6f35"]),
+        (&[8], 42, 52, ["b544d491f7f798b2", "963402101b3f559a", "f7a82ee20b844153"]),
+    ] {
+        assert_eq!(hashes(sizes, query_bits, KeyBits::equal(key_bits)), expected, "{sizes:?}");
+    }
+}
+
+/// t = 3 · 4, keys rounded to three widths, and two variables.
+#[test]
+fn what_came_later() {
+    let key_bits = KeyBits { y_g: 52, y_h: 48, rgsw: 49 };
+    assert_eq!(hashes(&[12], 42, key_bits), ["4377d93768ba4417", "df2ec12823f418c5", "34b5756f4cdaa354"]);
+    assert_eq!(hashes(&[2, 4], 42, key_bits), ["afe32f20b5177b21", "4bd96f0789aa6fff", "b0ab47995a2c9bf0"]);
+}

@@ -1,0 +1,20 @@
+//! Tests of the schemes through their public interface, in one binary.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod candidates;
+mod compile_fail;
+mod conformance;
+mod golden;
+mod hostile_bytes;
+mod inspire;
+mod inspire2;
+mod inspire_columns;
+mod inspire_golden;
+mod inspire_interpolation;
+mod inspire_security;
+mod inspire_update;
+mod packed_double;
+mod short;
+mod simpleypir;
+mod suite_finds_faults;
+mod updates;

@@ -1,0 +1,91 @@
+//! Schemes with short moduli, for tests that ask much.
+
+use chacha20::ChaCha20Rng;
+use chacha20::rand_core::SeedableRng;
+use papir_core::erased::{Erased, ErasedScheme};
+use papir_core::{NotPrivate, OwnerKey, Privacy};
+use papir_research::newton::{Newton, Variant};
+use papir_schemes::pirouette::encrypted::Encrypted;
+use papir_schemes::pirouette::{Lengths, Pirouette};
+use papir_schemes::registry;
+use papir_schemes::zip::over_double::ZipDouble;
+use papir_schemes::zip::over_simple::{Strength, Zip};
+
+/// ZipPIR with a modulus that anybody can factor.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Short;
+
+impl Strength for Short {
+    const ZIP: (&'static str, u16) = ("zip-short", 0xfff1);
+    const ZIP_DOUBLE: (&'static str, u16) = ("zipdouble-short", 0xfff2);
+    const PRIVACY: Privacy = Privacy::NotPrivate("its modulus is short: it is for tests");
+
+    fn paillier() -> papir_paillier::Result<papir_paillier::Params> {
+        papir_paillier::Params::insecure(256, 1)
+    }
+}
+
+/// NewtonPIR with a modulus that anybody can factor, of the client.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ShortNewton;
+
+impl Variant for ShortNewton {
+    const NAME: &'static str = "newton-short";
+    const ID: u16 = 0xffe1;
+    const MODULUS_BITS: u32 = 256;
+    const REGISTERED: bool = true;
+}
+
+/// The same, of the database.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ShortNewtonSym;
+
+impl Variant for ShortNewtonSym {
+    const NAME: &'static str = "newtonsym-short";
+    const ID: u16 = 0xfff3;
+    const MODULUS_BITS: u32 = 256;
+    const REGISTERED: bool = false;
+}
+
+/// Pirouette with short keys that anybody can guess; all else is at its length, noise and all.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ShortPirouette;
+
+impl Lengths for ShortPirouette {
+    const NAME: &'static str = "pirouette-short";
+    const ID: u16 = 0xfff4;
+    const ENCRYPTED: (&'static str, u16) = ("pirouette-encrypted-short", 0xfff5);
+    const PRIVACY: Privacy = Privacy::NotPrivate("its keys are short: it is for tests");
+    const DIMENSIONS: [usize; 2] = [16, 24];
+}
+
+/// The key of encrypted databases.
+#[allow(dead_code)]
+pub(crate) fn owner() -> OwnerKey {
+    OwnerKey::generate(&mut ChaCha20Rng::from_seed([7; 32]))
+}
+
+/// The registry with the schemes of papir-research.
+pub(crate) fn registered() -> Vec<&'static dyn ErasedScheme> {
+    papir_research::register().unwrap();
+    registry::all()
+}
+
+/// Every scheme of the registry, private or not; with a short modulus where that takes long. A test's records
+/// are no secret.
+#[allow(dead_code)]
+pub(crate) fn all() -> Vec<Box<dyn ErasedScheme>> {
+    let word = NotPrivate::acknowledged();
+    let short = |scheme: &&dyn ErasedScheme| match scheme.name() {
+        "zip" => Erased::<Zip<Short>>::new().allow_insecure(word),
+        "zipdouble" => Erased::<ZipDouble<Short>>::new().allow_insecure(word),
+        "newton" => Erased::<Newton<ShortNewton>>::new().allow_insecure(word),
+        "newtonsym" => Erased::<Newton<ShortNewtonSym>>::new().allow_insecure(word),
+        "pirouette" => Erased::<Pirouette<ShortPirouette>>::new().allow_insecure(word),
+        "pirouette-encrypted" => {
+            Erased::<Encrypted<ShortPirouette>>::new().allow_insecure(word).with_owner_key(Some(&owner()))
+        }
+        _ => scheme.allow_insecure(word),
+    };
+    registered().iter().map(short).collect()
+}

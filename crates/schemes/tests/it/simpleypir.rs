@@ -1,0 +1,168 @@
+//! SimpleYPIR at full parameters: records come back, the noise is as predicted, messages are small.
+
+use chacha20::ChaCha20Rng;
+use chacha20::rand_core::{Rng, SeedableRng};
+use papir_core::scheme::{Client as _, Parameters, Server as _, Session};
+use papir_core::{Change, Error, Goal, NoProgress, RecordBuffer, Shape, extract_bits};
+use papir_schemes::shared::selection::{SelectionAnswer, SelectionQuery};
+use papir_schemes::simple::packed::encode::whiten;
+use papir_schemes::simple::packed::{Client, Params, Server};
+use papir_testkit::noise::Moments;
+
+fn records(shape: Shape, seed: u8) -> RecordBuffer {
+    let mut records = RecordBuffer::zeroed(shape);
+    let mut bytes = vec![0; shape.total_bytes() as usize];
+    ChaCha20Rng::from_seed([seed; 32]).fill_bytes(&mut bytes);
+    let bits = shape.record_bits();
+    (0..shape.records()).for_each(|i| records.set(i, &extract_bits(&bytes, i * bits, bits)).unwrap());
+    records
+}
+
+fn prepare(params: Params, records: &RecordBuffer) -> (Server, Client) {
+    let mut rng = ChaCha20Rng::from_seed([1; 32]);
+    let server = Server::setup(params.clone(), records, &mut rng, &NoProgress).unwrap();
+    let client = Client::new(params, *server.public()).unwrap();
+    (server, client)
+}
+
+fn fetch(server: &Server, client: &Client, index: u64, rng: &mut ChaCha20Rng) -> Vec<u8> {
+    let (secret, query) = client.query(None, &[index], rng).unwrap();
+    let answer = server.answer(Session::anonymous(), &query).unwrap();
+    client.extract(secret, answer).unwrap().remove(0)
+}
+
+#[test]
+fn records_come_back_from_columns_of_every_height() {
+    let mut rng = ChaCha20Rng::from_seed([2; 32]);
+    for (count, bits, packs) in [
+        (1, 1, 1),
+        (3000, 13, 1),
+        (3000, 13, 2),
+        (50, 3000 * 8, 3),
+        (9, 5000 * 8, 2),
+        (9, 5000 * 8, 12),
+        (2, 32_768 * 8 - 3, 8),
+    ] {
+        let records = records(Shape::new(count, bits).unwrap(), 3);
+        let shape = Shape::new(count, bits).unwrap();
+        let (server, client) = prepare(Params::with_packs(shape, packs).unwrap(), &records);
+        for index in [0, count / 2, count - 1] {
+            let found = fetch(&server, &client, index, &mut rng);
+            assert!(found == records.get(index).unwrap(), "{count} × {bits} in {packs} packs: {index}");
+        }
+    }
+}
+
+#[test]
+fn an_update_is_the_setup_of_the_changed_records() {
+    let mut rng = ChaCha20Rng::from_seed([5; 32]);
+    let shape = Shape::new(70_001, 3).unwrap();
+    let mut records = records(shape, 6);
+    let (server, _) = prepare(Params::with_packs(shape, 1).unwrap(), &records);
+    let change = |index, byte| Change { index, record: vec![byte] };
+    let changes = [change(70_000, 5), change(0, 2), change(70_000, 1)];
+    let updated = server.update(&changes, &mut rng, &NoProgress).unwrap();
+    changes.iter().for_each(|change| records.set(change.index, &change.record).unwrap());
+    let fresh =
+        Server::prepare(server.params().clone(), server.public().seed, &records, &NoProgress).unwrap();
+    let saved = |server: &Server| {
+        let mut sections = papir_core::sections::MemorySections::default();
+        server.save(&mut sections).unwrap();
+        let names: Vec<String> = sections.names().map(str::to_owned).collect();
+        let get = |name| papir_core::sections::SectionSource::get(&sections, name).unwrap().to_vec();
+        names.iter().map(|name| get(name)).collect::<Vec<_>>()
+    };
+    assert!(saved(&updated) == saved(&fresh) && saved(&updated) != saved(&server));
+    let same = server.update(&[change(1, records.get(1).unwrap()[0])], &mut rng, &NoProgress).unwrap();
+    assert!(saved(&same) == saved(&server));
+}
+
+/// Distances of what the packed column decrypts to from what stands in it, in units of q, for zero records:
+/// then the words are the whitening stream.
+fn errors(params: &Params, server: &Server, client: &Client, index: u64, rng: &mut ChaCha20Rng) -> Vec<f64> {
+    let ring = params.selection().rlwe().ring();
+    let (secret, query) = client.query(None, &[index], rng).unwrap();
+    let key = server.read_key(&query).unwrap();
+    let packed = server.pack(server.select(&[&query]), &[&key]).unwrap().remove(0);
+    let answer = server.round(&packed);
+    let location = params.layout().locate(index);
+    let mut bytes = vec![0; 2 * params.layout().rows];
+    whiten(&server.public().seed, location.column, &mut bytes);
+    let scale = params.selection().scale() as i128;
+    let (q, bits) = (ring.modulus() as i128, params.selection().bits().answer);
+    let words = bytes.chunks_exact(2).map(|pair| i128::from(i16::from_le_bytes([pair[0], pair[1]])));
+    let phases = answer.phases(params.selection(), secret.key());
+    let error = |(word, &phase): (i128, &u64)| {
+        let expected = (word * scale).rem_euclid(q) as f64 * 2f64.powi(bits.a as i32) / q as f64;
+        let half = 2f64.powi(bits.a as i32 - 1);
+        let difference = (phase as f64 - expected + 3.0 * half).rem_euclid(2.0 * half) - half;
+        difference * q as f64 / 2f64.powi(bits.a as i32)
+    };
+    words.zip(phases.iter()).map(error).collect()
+}
+
+#[test]
+fn measured_noise_is_as_predicted() {
+    let mut rng = ChaCha20Rng::from_seed([7; 32]);
+    let shape = Shape::of_bytes(1 << 13, 4096).unwrap();
+    let params = Params::with_packs(shape, 2).unwrap();
+    let (server, client) = prepare(params.clone(), &RecordBuffer::zeroed(shape));
+    let errors = (0..4).flat_map(|i| errors(&params, &server, &client, i * 2001, &mut rng));
+    let (moments, predicted) = (Moments::of(errors), params.selection().noise());
+    println!(
+        "noise 2^{:.2}, predicted 2^{:.2} (packing 2^{:.2})",
+        moments.deviation().log2(),
+        predicted.total().log2() / 2.0,
+        predicted.packing.log2() / 2.0
+    );
+    moments.assert_within(predicted.total(), 0.1, 1.6);
+    let bound = params.selection().bound() as f64;
+    let unit = 2f64.powi(params.selection().bits().answer.a as i32)
+        / params.selection().rlwe().ring().modulus() as f64;
+    assert!(moments.log2_max.exp2() * unit < bound);
+}
+
+#[test]
+fn an_answer_opens_under_its_own_secret_only() {
+    let mut rng = ChaCha20Rng::from_seed([8; 32]);
+    let shape = Shape::of_bytes(500, 64).unwrap();
+    let records = records(shape, 9);
+    let (server, client) = prepare(Params::choose(shape, Goal::Balanced).unwrap(), &records);
+    let (first, query) = client.query(None, &[3], &mut rng).unwrap();
+    let (second, _) = client.query(None, &[3], &mut rng).unwrap();
+    let answer = server.answer(Session::anonymous(), &query).unwrap();
+    assert!(matches!(client.extract(second, answer.clone()), Err(Error::NotDecodable)));
+    assert_eq!(client.extract(first, answer).unwrap(), [records.get(3).unwrap()]);
+}
+
+#[test]
+fn several_queries_share_the_passes() {
+    let mut rng = ChaCha20Rng::from_seed([10; 32]);
+    let shape = Shape::of_bytes(3000, 40).unwrap();
+    let (server, client) = prepare(Params::with_packs(shape, 2).unwrap(), &records(shape, 11));
+    let queries: Vec<SelectionQuery> =
+        [7, 2999, 7].map(|index| client.query(None, &[index], &mut rng).unwrap().1).into();
+    let batch = queries.iter().map(|query| (Session::anonymous(), query)).collect();
+    let alone: Vec<SelectionAnswer> =
+        queries.iter().map(|query| server.answer(Session::anonymous(), query).unwrap()).collect();
+    assert_eq!(server.answer_many(batch, &NoProgress).unwrap(), alone);
+    assert!(server.answer_many(Vec::new(), &NoProgress).unwrap().is_empty());
+}
+
+/// Against the totals of SimpleYPIR in InsPIRe, Tables 2 to 4; and goals against one another.
+#[test]
+fn messages_are_never_longer_than_the_papers() {
+    for (log2_bytes, paper) in [(30, 802_000), (33, 1_354_000), (35, 2_246_000)] {
+        for record_bits in [1, 512, 262_144] {
+            let shape = Shape::new((8u64 << log2_bytes) / record_bits, record_bits).unwrap();
+            let chosen = Goal::ALL.map(|goal| Params::choose(shape, goal).unwrap().describe());
+            let [least, balanced, fast] = chosen.map(|description| {
+                assert!(description.failure_log2 <= -40.0);
+                println!("2^{log2_bytes} bytes, {record_bits} bits: {:?}", description.sizes);
+                description.sizes.query + description.sizes.answer
+            });
+            assert!(least <= balanced && balanced <= fast, "{least}, {balanced}, {fast}");
+            assert!(least <= paper, "{least} bytes, the paper has {paper}");
+        }
+    }
+}

@@ -1,0 +1,309 @@
+//! The conformance suite itself: schemes with one fault each must fail it.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use papir_core::envelope::{self, Header, Kind};
+use papir_core::erased::{
+    ErasedClient, ErasedKeys, ErasedScheme, ErasedSecret, ErasedServer, ErasedSession, ErasedState,
+};
+use papir_core::sections::{SectionSink, SectionSource};
+use papir_core::{
+    Candidate, Change, Choice, Description, Error, Goal, NotPrivate, OwnerKey, Privacy, Progress, Record,
+    Records, Result, Shape, Version,
+};
+use papir_schemes::registry;
+use papir_testkit::conformance::{Config, run, shapes};
+use rand_core::{CryptoRng, SeedableRng};
+
+/// What is wrong with a scheme.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Fault {
+    None,
+    WrongRecord,
+    WrongSize,
+    Insecure,
+    FailsOften,
+    AcceptsAnyLength,
+    ForgetsUpdates,
+    AnswersOldVersions,
+    PanicsOnBadBytes,
+    BatchOutOfOrder,
+    EncryptsWithOneMask,
+    LoadsOtherwise,
+    ReadsOthers,
+    ReadsBeyond,
+}
+
+const FAULTS: [Fault; 13] = [
+    Fault::WrongRecord,
+    Fault::WrongSize,
+    Fault::Insecure,
+    Fault::FailsOften,
+    Fault::AcceptsAnyLength,
+    Fault::ForgetsUpdates,
+    Fault::AnswersOldVersions,
+    Fault::PanicsOnBadBytes,
+    Fault::BatchOutOfOrder,
+    Fault::EncryptsWithOneMask,
+    Fault::LoadsOtherwise,
+    Fault::ReadsOthers,
+    Fault::ReadsBeyond,
+];
+
+/// SimplePIR with a fault.
+struct Faulty(Fault);
+
+struct FaultyServer(Fault, Box<dyn ErasedServer>);
+
+struct FaultyClient(Fault, Box<dyn ErasedClient>);
+
+fn simple() -> &'static dyn ErasedScheme {
+    registry::by_name("simple").unwrap()
+}
+
+fn with_fault(fault: Fault, mut description: Description) -> Description {
+    match fault {
+        Fault::WrongSize => description.sizes.answer += 1,
+        Fault::Insecure => description.security = None,
+        Fault::FailsOften => description.failure_log2 = -39.0,
+        _ => {}
+    }
+    description
+}
+
+impl ErasedScheme for Faulty {
+    fn name(&self) -> &'static str {
+        simple().name()
+    }
+
+    fn id(&self) -> u16 {
+        simple().id()
+    }
+
+    fn privacy(&self) -> Privacy {
+        simple().privacy()
+    }
+
+    fn allow_insecure(&self, _word: NotPrivate) -> Box<dyn ErasedScheme> {
+        Box::new(Self(self.0))
+    }
+
+    fn with_owner_key(&self, _owner: Option<&OwnerKey>) -> Box<dyn ErasedScheme> {
+        Box::new(Self(self.0))
+    }
+
+    fn plan(&self, shape: Shape, goal: Goal) -> Result<Description> {
+        Ok(with_fault(self.0, simple().plan(shape, goal)?))
+    }
+
+    fn setup(
+        &self,
+        records: &dyn Records,
+        goal: Goal,
+        rng: &mut dyn CryptoRng,
+        progress: &dyn Progress,
+    ) -> Result<Box<dyn ErasedServer>> {
+        Ok(Box::new(FaultyServer(self.0, simple().setup(records, goal, rng, progress)?)))
+    }
+
+    fn candidate(&self, shape: Shape, choice: Choice) -> Result<Candidate> {
+        simple().candidate(shape, choice)
+    }
+
+    fn candidates(&self, shape: Shape) -> Result<Vec<Candidate>> {
+        simple().candidates(shape)
+    }
+
+    fn setup_candidate(
+        &self,
+        parameters: &[u8],
+        records: &dyn Records,
+        rng: &mut dyn CryptoRng,
+        progress: &dyn Progress,
+    ) -> Result<Box<dyn ErasedServer>> {
+        Ok(Box::new(FaultyServer(self.0, simple().setup_candidate(parameters, records, rng, progress)?)))
+    }
+
+    fn load(&self, source: &dyn SectionSource) -> Result<Box<dyn ErasedServer>> {
+        let fault = if self.0 == Fault::LoadsOtherwise { Fault::WrongRecord } else { self.0 };
+        Ok(Box::new(FaultyServer(fault, simple().load(source)?)))
+    }
+
+    fn client(&self, public: &[u8]) -> Result<Box<dyn ErasedClient>> {
+        Ok(Box::new(FaultyClient(self.0, simple().client(public)?)))
+    }
+}
+
+/// The answer with every payload bit turned, under a right checksum.
+fn damaged(answer: &[u8], version: Version) -> Vec<u8> {
+    let turned: Vec<u8> = answer[24..answer.len() - 8].iter().map(|byte| !byte).collect();
+    envelope::seal(&Header { kind: Kind::Answer, scheme: simple().id(), version }, &turned)
+}
+
+impl ErasedServer for FaultyServer {
+    fn describe(&self) -> Description {
+        with_fault(self.0, self.1.describe())
+    }
+
+    fn version(&self) -> Version {
+        self.1.version()
+    }
+
+    fn public(&self) -> Vec<u8> {
+        self.1.public()
+    }
+
+    fn answer(&self, session: ErasedSession<'_>, query: &[u8]) -> Result<Vec<u8>> {
+        let result = self.1.answer(session, query);
+        match (self.0, result) {
+            (Fault::WrongRecord, Ok(answer)) => Ok(damaged(&answer, self.version())),
+            (Fault::PanicsOnBadBytes, Err(error)) => panic!("{error}"),
+            (Fault::AnswersOldVersions, Err(Error::WrongVersion { .. })) => Ok(Vec::new()),
+            (Fault::AcceptsAnyLength, Err(Error::Length { .. })) => Ok(Vec::new()),
+            (_, result) => result,
+        }
+    }
+
+    fn answer_many(
+        &self,
+        batch: &[(ErasedSession<'_>, &[u8])],
+        progress: &dyn Progress,
+    ) -> Vec<Result<Vec<u8>>> {
+        let mut answers = self.1.answer_many(batch, progress);
+        if self.0 == Fault::BatchOutOfOrder {
+            answers.reverse();
+        }
+        answers
+    }
+
+    fn check_query(&self, query: &[u8]) -> Result<()> {
+        self.1.check_query(query)
+    }
+
+    fn accept_keys(&self, keys: &[u8]) -> Result<ErasedKeys> {
+        self.1.accept_keys(keys)
+    }
+
+    fn ticket(&self, keys: &ErasedKeys, number: u64, progress: &dyn Progress) -> Result<Vec<u8>> {
+        self.1.ticket(keys, number, progress)
+    }
+
+    fn follow(
+        &self,
+        earlier: (&dyn ErasedServer, &[u8]),
+        keys: &ErasedKeys,
+        number: u64,
+        progress: &dyn Progress,
+    ) -> Result<Vec<u8>> {
+        self.1.follow(earlier, keys, number, progress)
+    }
+
+    fn as_any(&self) -> &dyn std::any::Any {
+        self.1.as_any()
+    }
+
+    fn update_cost(&self, changes: &[Change]) -> Result<papir_core::scheme::UpdateEstimate> {
+        self.1.update_cost(changes)
+    }
+
+    fn update(
+        &self,
+        changes: &[Change],
+        rng: &mut dyn CryptoRng,
+        progress: &dyn Progress,
+    ) -> Result<Box<dyn ErasedServer>> {
+        let server = self.1.update(changes, rng, progress)?;
+        let none = if self.0 == Fault::ForgetsUpdates { self.1.update(&[], rng, progress)? } else { server };
+        Ok(Box::new(FaultyServer(self.0, none)))
+    }
+
+    fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
+        let result = self.1.read_packed(first, count, out);
+        match (self.0, result) {
+            (Fault::ReadsOthers, Ok(())) => out.iter_mut().take(1).for_each(|byte| *byte ^= 1),
+            (Fault::ReadsBeyond, Err(Error::IndexOutOfRange { .. })) => out.fill(0),
+            (_, result) => return result,
+        }
+        Ok(())
+    }
+
+    fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {
+        self.1.save(sink)
+    }
+}
+
+impl ErasedClient for FaultyClient {
+    fn describe(&self) -> Description {
+        with_fault(self.0, self.1.describe())
+    }
+
+    fn version(&self) -> Version {
+        self.1.version()
+    }
+
+    fn register(&self, rng: &mut dyn CryptoRng) -> Result<Option<(ErasedState, Vec<u8>)>> {
+        self.1.register(rng)
+    }
+
+    fn register_again(
+        &self,
+        kept: &ErasedState,
+        rng: &mut dyn CryptoRng,
+    ) -> Result<Option<(ErasedState, Vec<u8>)>> {
+        self.1.register_again(kept, rng)
+    }
+
+    fn next_ticket(&self, state: &ErasedState) -> Result<Option<u64>> {
+        self.1.next_ticket(state)
+    }
+
+    fn save_state(&self, state: &ErasedState) -> Result<zeroize::Zeroizing<Vec<u8>>> {
+        self.1.save_state(state)
+    }
+
+    fn load_state(&self, bytes: &[u8]) -> Result<ErasedState> {
+        self.1.load_state(bytes)
+    }
+
+    fn prepare(&self, state: &mut ErasedState, queries: usize, progress: &dyn Progress) -> Result<()> {
+        self.1.prepare(state, queries, progress)
+    }
+
+    fn hold(&self, state: &mut ErasedState, ticket: &[u8]) -> Result<()> {
+        self.1.hold(state, ticket)
+    }
+
+    fn query(
+        &self,
+        state: Option<&mut ErasedState>,
+        indices: &[u64],
+        rng: &mut dyn CryptoRng,
+    ) -> Result<(ErasedSecret, Vec<u8>)> {
+        if self.0 == Fault::EncryptsWithOneMask {
+            let mut fixed = chacha20::ChaCha20Rng::from_seed([0; 32]);
+            return self.1.query(state, indices, &mut fixed);
+        }
+        self.1.query(state, indices, rng)
+    }
+
+    fn extract(&self, secret: ErasedSecret, answer: &[u8]) -> Result<Vec<Record>> {
+        self.1.extract(secret, answer)
+    }
+}
+
+fn config() -> Config {
+    Config { shapes: shapes(&[(2, 8)]), thorough: shapes(&[(211, 64)]), ..Config::slow() }
+}
+
+#[test]
+fn a_scheme_without_a_fault_passes() {
+    run(&Faulty(Fault::None), &config());
+}
+
+#[test]
+fn every_fault_is_found() {
+    for fault in FAULTS {
+        let result = catch_unwind(AssertUnwindSafe(|| run(&Faulty(fault), &config())));
+        assert!(result.is_err(), "{fault:?} was not found");
+    }
+}

@@ -1,0 +1,196 @@
+//! Updates do what they say beforehand, and no more: of the schemes whose own tests hold their bytes against
+//! a fresh setup.
+
+use std::sync::Mutex;
+
+use chacha20::ChaCha20Rng;
+use chacha20::rand_core::{Rng, SeedableRng};
+use papir_core::cost::{Counts, Operation};
+use papir_core::scheme::{Parameters, Scheme, Server};
+use papir_core::sections::{MemorySections, SectionSource};
+use papir_core::{Change, NoProgress, Progress, RecordBuffer, Shape};
+use papir_lattice::lwe32::N;
+use papir_lattice::lwe32::matrix::transformed_bytes;
+use papir_schemes::double::Double;
+use papir_schemes::double::inspire0;
+use papir_schemes::double::packed::DigitShape;
+use papir_schemes::double::params::DoubleParams;
+use papir_schemes::simple::Simple;
+use papir_schemes::simple::packed as simpleypir;
+use papir_schemes::simple::packed::SimpleYpir;
+use papir_schemes::simple::params::SimpleParams;
+
+fn records(shape: Shape) -> RecordBuffer {
+    let mut records = RecordBuffer::zeroed(shape);
+    ChaCha20Rng::from_seed([1; 32]).fill_bytes(records.packed_mut());
+    records
+}
+
+fn setup<S: Scheme>(params: S::Params, records: &RecordBuffer) -> S::Server {
+    S::Server::setup(params, records, &mut ChaCha20Rng::from_seed([2; 32]), &NoProgress).unwrap()
+}
+
+/// Records with some bytes turned.
+fn turned(records: &RecordBuffer, indices: &[u64], bytes: std::ops::Range<usize>) -> Vec<Change> {
+    let change = |&index: &u64| {
+        let mut record = records.get(index).unwrap();
+        record[bytes.clone()].iter_mut().for_each(|byte| *byte = !*byte);
+        Change { index, record }
+    };
+    indices.iter().map(change).collect()
+}
+
+/// Names and steps of the stages.
+#[derive(Default)]
+struct Stages(Mutex<Vec<(String, u64, u64)>>);
+
+impl Progress for Stages {
+    fn stage(&self, name: &str, total: u64) {
+        self.0.lock().unwrap().push((name.to_owned(), total, 0));
+    }
+
+    fn advance(&self, steps: u64) {
+        self.0.lock().unwrap().last_mut().unwrap().2 += steps;
+    }
+}
+
+fn sections<S: Scheme>(server: &S::Server) -> Vec<Vec<u8>> {
+    let mut sections = MemorySections::default();
+    server.save(&mut sections).unwrap();
+    let names: Vec<String> = sections.names().map(str::to_owned).collect();
+    names.iter().map(|name| sections.get(name).unwrap().to_vec()).collect()
+}
+
+/// Updates in these stages, each with so many steps, to what a setup of the changed records gives.
+#[track_caller]
+fn check_stages<S: Scheme>(
+    params: &S::Params,
+    records: &RecordBuffer,
+    changes: &[Change],
+    expected: &[(&str, u64)],
+) {
+    let server = setup::<S>(params.clone(), records);
+    let stages = Stages::default();
+    let next = server.update(changes, &mut ChaCha20Rng::from_seed([3; 32]), &stages).unwrap();
+    let expected: Vec<_> = expected.iter().map(|&(name, steps)| (name.to_owned(), steps, steps)).collect();
+    assert_eq!(stages.0.into_inner().unwrap(), expected, "{}", S::NAME);
+    let mut after = records.clone();
+    changes.iter().for_each(|change| after.set(change.index, &change.record).unwrap());
+    assert!(sections::<S>(&next) == sections::<S>(&setup::<S>(params.clone(), &after)), "{}", S::NAME);
+}
+
+fn cost<S: Scheme>(server: &S::Server, changes: &[Change]) -> Counts {
+    let cost = server.update_cost(changes).unwrap();
+    assert_eq!(cost.setup, server.params().describe().work.setup);
+    cost.update
+}
+
+#[track_caller]
+fn assert_counts(found: &Counts, expected: &[(Operation, usize)]) {
+    for operation in Operation::ALL {
+        let expected =
+            expected.iter().filter(|(other, _)| *other == operation).map(|(_, times)| *times as f64);
+        let (found, expected) = (found.times(operation), expected.sum::<f64>());
+        assert!((found - expected).abs() < 1e-6, "{operation:?}: {found}, expected {expected}");
+    }
+}
+
+#[test]
+fn simple_changes_the_hint_by_bytes_or_by_rows() {
+    let shape = Shape::of_bytes(3000, 24).unwrap();
+    let (records, params) = (records(shape), SimpleParams::new(shape, 10).unwrap());
+    let all: Vec<u64> = (0..3000).collect();
+    let (one, all) = (turned(&records, &[77], 0..24), turned(&records, &all, 3..24));
+    check_stages::<Simple>(&params, &records, &turned(&records, &[77], 0..0), &[]);
+    check_stages::<Simple>(&params, &records, &one, &[("update", 24)]);
+    check_stages::<Simple>(&params, &records, &all, &[("hint", 210)]);
+    let server = setup::<Simple>(params, &records);
+    let sizes = server.params().describe().sizes;
+    let stored = (sizes.database + sizes.hint) as usize;
+    assert_counts(&cost::<Simple>(&server, &[]), &[]);
+    assert_counts(&cost::<Simple>(&server, &one), &[(Operation::DecryptRow, 24), (Operation::Copy, stored)]);
+    let product = transformed_bytes(240, 300) as usize;
+    assert_counts(
+        &cost::<Simple>(&server, &all),
+        &[(Operation::HintProduct8, product), (Operation::Copy, stored)],
+    );
+}
+
+#[test]
+fn double_prepares_changed_units_or_all() {
+    let shape = Shape::of_bytes(3000, 2).unwrap();
+    let (records, params) = (records(shape), DoubleParams::new(shape, 100).unwrap());
+    let server = setup::<Double>(params.clone(), &records);
+    let sizes = server.params().describe().sizes;
+    let of = |units: u64, every: u64| {
+        let indices: Vec<u64> = (0..units).flat_map(|unit| [unit, 2900 + unit]).collect();
+        let changes = turned(&records, &indices, 0..2);
+        assert_eq!(changes.len() as u64, every);
+        changes
+    };
+    let rows = 3 * 2 * N;
+    let (first, second) =
+        (|rows| transformed_bytes(rows, 30) as usize, transformed_bytes(rows, 100) as usize);
+    let stored = (sizes.database + sizes.material) as usize;
+    assert_counts(&cost::<Double>(&server, &[]), &[]);
+    for (changes, counts) in [
+        (of(4, 8), vec![(Operation::HintProduct8, first(8)), (Operation::DecryptRow, 4 * rows)]),
+        (of(5, 10), vec![(Operation::HintProduct8, first(10) + second)]),
+    ] {
+        assert_counts(
+            &cost::<Double>(&server, &changes),
+            &[counts, vec![(Operation::Copy, stored)]].concat(),
+        );
+    }
+    assert_counts(
+        &cost::<Double>(&server, &of(51, 102)),
+        &[(Operation::HintProduct8, first(200) + second), (Operation::Copy, sizes.database as usize)],
+    );
+    check_stages::<Double>(&params, &records, &turned(&records, &[5], 0..0), &[]);
+    check_stages::<Double>(&params, &records, &of(4, 8), &[("update", 4)]);
+}
+
+#[test]
+fn inspire0_prepares_the_packs_of_changed_bytes() {
+    let shape = Shape::of_bytes(1500, 3).unwrap();
+    let seven = DigitShape { bits: 7, mask: 3, body: 2 };
+    let params = inspire0::Params::with_digits(shape, 200, seven, 1024).unwrap();
+    let records = records(shape);
+    type S = inspire0::Inspire0;
+    // A byte's n words of three digits are three packs of 1024.
+    let changes = |bytes| turned(&records, &[0, 700, 701], bytes);
+    check_stages::<S>(&params, &records, &changes(0..0), &[]);
+    check_stages::<S>(&params, &records, &changes(1..2), &[("update", 3), ("pack", 3)]);
+    check_stages::<S>(&params, &records, &changes(0..3), &[("update", 3), ("pack", 9)]);
+    let server = setup::<S>(params, &records);
+    let (update, setup) = (cost::<S>(&server, &changes(0..3)), server.params().describe().work.setup);
+    for operation in [Operation::Pack, Operation::HintTransform] {
+        assert!((update.times(operation) - setup.times(operation)).abs() < 1e-6);
+    }
+    let product = transformed_bytes(9, 8) as f64;
+    assert!((update.times(Operation::HintProduct8) - product).abs() < 1e-6);
+    assert!(update.times(Operation::Encode8) == 0.0 && update.times(Operation::Copy) > 0.0);
+    assert_eq!(cost::<S>(&server, &[]), Counts::new());
+}
+
+#[test]
+fn simpleypir_prepares_the_packs_of_changed_records() {
+    // Two records a column, each a pack of 2048 words.
+    let shape = Shape::of_bytes(40, 4096).unwrap();
+    let params = simpleypir::Params::with_packs(shape, 2).unwrap();
+    let records = records(shape);
+    let (even, both) = (turned(&records, &[0, 18], 5..6), turned(&records, &[18, 19], 5..6));
+    check_stages::<SimpleYpir>(&params, &records, &turned(&records, &[7], 0..0), &[]);
+    check_stages::<SimpleYpir>(&params, &records, &even, &[("pack", 1)]);
+    check_stages::<SimpleYpir>(&params, &records, &both, &[("pack", 2)]);
+    let server = setup::<SimpleYpir>(params, &records);
+    let setup = server.params().describe().work.setup;
+    for (changes, packs, columns) in [(&even, 0.5, 2.0), (&both, 1.0, 1.0)] {
+        let update = cost::<SimpleYpir>(&server, changes);
+        for operation in [Operation::Pack, Operation::HintTransform] {
+            assert!((update.times(operation) - packs * setup.times(operation)).abs() < 1e-6);
+        }
+        assert!((update.times(Operation::Encode16) - 2.0 * 4096.0 * columns).abs() < 1e-6);
+    }
+    assert_eq!(cost::<SimpleYpir>(&server, &[]), Counts::new());
+}

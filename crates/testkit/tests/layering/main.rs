@@ -1,0 +1,359 @@
+//! Layering rules of the workspace: crates, modules and files.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod dependencies;
+mod graph;
+mod graph_tests;
+mod modules;
+mod resolve;
+mod tokens;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::panic::resume_unwind;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+use std::thread;
+
+use cargo_metadata::{DependencyKind, MetadataCommand, Package};
+
+use crate::graph::{Graph, Reading, folder};
+use crate::modules::{Files, parse};
+
+/// Crates of the workspace that each crate may use in its normal and build dependencies.
+const ARROWS: &[(&str, &[&str])] = &[
+    ("papir-kernels", &[]),
+    ("papir-ring", &["papir-kernels"]),
+    ("papir-lattice", &["papir-kernels", "papir-ring"]),
+    ("papir-paillier", &["papir-kernels", "papir-ring"]),
+    ("papir-core", &[]),
+    ("papir-oprf", &["papir-core"]),
+    (
+        // kernels: a scheme scans its database itself.
+        "papir-schemes",
+        &["papir-core", "papir-kernels", "papir-ring", "papir-lattice", "papir-paillier", "papir-oprf"],
+    ),
+    ("papir-plan", &["papir-core", "papir-kernels", "papir-schemes"]),
+    ("papir-lookup", &["papir-core", "papir-oprf"]),
+    ("papir-store", &["papir-core", "papir-schemes", "papir-lookup", "papir-oprf"]),
+    ("papir-client", &["papir-core", "papir-schemes", "papir-lookup", "papir-oprf"]),
+    ("papir-server", &["papir-core", "papir-schemes", "papir-lookup", "papir-store", "papir-oprf"]),
+    ("papir", &["papir-core", "papir-schemes", "papir-lookup", "papir-client"]),
+    (
+        // Benchmarks measure the parts as well as the whole.
+        "papir-bench",
+        &[
+            "papir",
+            "papir-plan",
+            "papir-research",
+            "papir-store",
+            "papir-server",
+            "papir-kernels",
+            "papir-ring",
+            "papir-lattice",
+            "papir-paillier",
+            "papir-oprf",
+            "papir-core",
+            "papir-schemes",
+            "papir-lookup",
+        ],
+    ),
+    (
+        "papir-cli",
+        &[
+            "papir",
+            "papir-core",
+            "papir-schemes",
+            "papir-lookup",
+            "papir-store",
+            "papir-server",
+            "papir-client",
+            "papir-plan",
+            "papir-research",
+            "papir-bench",
+        ],
+    ),
+    // Schemes that are not private. Only programs and measurements may use them.
+    (
+        "papir-research",
+        &["papir-core", "papir-kernels", "papir-ring", "papir-oprf", "papir-paillier", "papir-schemes"],
+    ),
+    ("papir-testkit", &["papir-core"]),
+    ("papir-reference", &[]),
+    (
+        // Fuzzes the parsers of every crate.
+        "papir-fuzz",
+        &[
+            "papir-core",
+            "papir-oprf",
+            "papir-paillier",
+            "papir-schemes",
+            "papir-lookup",
+            "papir-store",
+            "papir-server",
+            "papir-client",
+        ],
+    ),
+];
+
+/// Crates that tests and examples may use on top of [`ARROWS`] and [`TEST_ONLY`].
+const TEST_ARROWS: &[(&str, &[&str])] = &[
+    ("papir-lookup", &["papir-schemes"]),
+    // The conformance suite also covers the schemes that a program may add.
+    ("papir-schemes", &["papir-research"]),
+    ("papir-server", &["papir-client", "papir-paillier"]),
+    ("papir", &["papir-server", "papir-store"]),
+];
+
+/// Crates that only tests may use.
+const TEST_ONLY: &[&str] = &["papir-testkit", "papir-reference"];
+
+/// Scheme families that may import another: (importer, imported).
+const COMPOSITIONS: &[(&str, &str)] =
+    &[("batched", "inspire"), ("batched", "simple"), ("zip", "double"), ("zip", "simple")];
+
+/// Folders of shared code, which every scheme may import.
+const SHARED: &[&str] = &["shared"];
+
+/// Crates that still have circles of modules. A crate leaves the list with its last circle.
+const NOT_YET: &[&str] = &["papir-client", "papir-research", "papir-schemes", "papir-server"];
+
+/// Layers of a crate by folder, the highest first. A folder may use those of its own layer and of
+/// lower ones.
+const LAYERS: &[(&str, &[&[&str]])] = &[(
+    "papir-server",
+    &[&["http"], &["service"], &["catalog", "admission", "clients", "psi", "access", "metrics", "listen"]],
+)];
+
+/// The most lines of one source file.
+const MAX_LINES: usize = 700;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+fn members() -> Vec<Package> {
+    let manifest = root().join("Cargo.toml");
+    MetadataCommand::new().manifest_path(manifest).no_deps().exec().unwrap().packages
+}
+
+fn table(rows: &[(&'static str, &[&'static str])]) -> BTreeMap<&'static str, BTreeSet<&'static str>> {
+    rows.iter().map(|(from, to)| (*from, to.iter().copied().collect())).collect()
+}
+
+/// Dependencies of `package` that no table allows.
+fn forbidden_arrows(package: &Package, names: &BTreeSet<String>) -> Vec<String> {
+    let (arrows, tests) = (table(ARROWS), table(TEST_ARROWS));
+    let from = package.name.as_str();
+    let allowed = |kind: DependencyKind, to: &str| {
+        let declared = arrows.get(from).is_some_and(|row| row.contains(to));
+        let in_tests = TEST_ONLY.contains(&to) || tests.get(from).is_some_and(|row| row.contains(to));
+        declared || kind == DependencyKind::Development && in_tests
+    };
+    let inner = package.dependencies.iter().filter(|dependency| names.contains(&dependency.name));
+    inner
+        .filter(|dependency| !allowed(dependency.kind, &dependency.name))
+        .map(|dependency| format!("{from} → {} ({:?})", dependency.name, dependency.kind))
+        .collect()
+}
+
+#[test]
+fn dependencies_follow_the_arrows() {
+    let members = members();
+    let names: BTreeSet<String> = members.iter().map(|package| package.name.to_string()).collect();
+    let known: BTreeSet<String> = ARROWS.iter().map(|(name, _)| (*name).to_owned()).collect();
+    assert_eq!(names, known, "a crate without a row in ARROWS, or a row without a crate");
+    let forbidden: Vec<String> =
+        members.iter().flat_map(|package| forbidden_arrows(package, &names)).collect();
+    assert!(forbidden.is_empty(), "forbidden arrows: {forbidden:#?}");
+}
+
+/// All `.rs` files under `folder`.
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).into_iter().flatten() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// The `src` folders of all members, by crate name.
+fn source_folders() -> Vec<(String, PathBuf)> {
+    let folder = |package: &Package| package.manifest_path.parent().unwrap().join("src").into_std_path_buf();
+    members().iter().map(|package| (package.name.to_string(), folder(package))).collect()
+}
+
+/// The files of a `src` folder with their text.
+fn files(folder: &Path) -> Files {
+    let name = |path: &Path| path.strip_prefix(folder).unwrap().to_str().unwrap().replace('\\', "/");
+    sources(folder).iter().map(|path| (name(path), fs::read_to_string(path).unwrap())).collect()
+}
+
+/// The modules of one crate of the workspace.
+struct Crate {
+    name: String,
+    files: Files,
+    /// Arrows of the code outside tests.
+    definitions: Graph,
+    /// Arrows of all code.
+    everything: Graph,
+}
+
+/// All crates; parsing takes most of the time of this test, and is done once.
+static CRATES: LazyLock<Vec<Crate>> = LazyLock::new(|| {
+    let folders = source_folders();
+    thread::scope(|scope| {
+        let mut readers = Vec::new();
+        for (name, folder) in &folders {
+            // A panic shows the name of its thread.
+            let thread = thread::Builder::new().name(name.clone());
+            readers.push(thread.spawn_scoped(scope, || read(name, folder)).unwrap());
+        }
+        let read =
+            readers.into_iter().map(|reader| reader.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        read.collect()
+    })
+});
+
+fn read(name: &str, folder: &Path) -> Crate {
+    let files = files(folder);
+    let trees = parse(&files);
+    let definitions = Graph::read(&trees, Reading::Definitions);
+    let everything = Graph::read(&trees, Reading::Everything);
+    Crate { name: name.to_owned(), files, definitions, everything }
+}
+
+fn crate_named(name: &str) -> &'static Crate {
+    CRATES.iter().find(|found| found.name == name).unwrap()
+}
+
+/// The words of the code in `text`, without line comments.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    let code = text.lines().map(|line| line.split("//").next().unwrap_or(""));
+    code.flat_map(|line| line.split(|c: char| !c.is_alphanumeric() && c != '_'))
+        .filter(|word| !word.is_empty())
+}
+
+#[test]
+fn only_kernels_and_one_place_in_store_use_unsafe() {
+    let mut blocks_in_store = 0;
+    for (name, folder) in source_folders() {
+        for path in sources(&folder) {
+            let text = fs::read_to_string(&path).unwrap();
+            let found = words(&text).filter(|word| *word == "unsafe").count();
+            match name.as_str() {
+                "papir-kernels" => {}
+                "papir-store" => blocks_in_store += found,
+                _ => assert_eq!(found, 0, "unsafe in {}", path.display()),
+            }
+        }
+    }
+    assert!(blocks_in_store <= 1, "{blocks_in_store} uses of unsafe in store: only the memory map may");
+}
+
+#[test]
+fn no_source_file_is_too_long() {
+    for (_, folder) in source_folders() {
+        for path in sources(&folder) {
+            let lines = fs::read_to_string(&path).unwrap().lines().count();
+            assert!(lines <= MAX_LINES, "{}: {lines} lines, at most {MAX_LINES}", path.display());
+        }
+    }
+}
+
+#[test]
+fn every_source_file_is_a_module() {
+    for Crate { name, files, everything, .. } in CRATES.iter() {
+        let stray: Vec<&String> = files.keys().filter(|file| !everything.files.contains(*file)).collect();
+        assert!(stray.is_empty(), "{name}: files without a `mod` declaration: {stray:?}");
+    }
+}
+
+#[test]
+fn modules_form_no_circles() {
+    let mut wrong = Vec::new();
+    assert!(NOT_YET.iter().all(|name| !crate_named(name).files.is_empty()));
+    for Crate { name, definitions, .. } in CRATES.iter() {
+        let circles = definitions.describe_circles();
+        println!("{name}: {}", if circles.is_empty() { "no circles" } else { "circles of modules" });
+        print!("{circles}");
+        match (circles.is_empty(), NOT_YET.contains(&name.as_str())) {
+            (true, true) => wrong.push(format!("{name} has no circles: remove it from NOT_YET")),
+            (false, false) => wrong.push(format!("{name} has circles of modules:\n{circles}")),
+            _ => {}
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn modules_use_no_higher_layer() {
+    for (name, layers) in LAYERS {
+        let upward = crate_named(name).definitions.upward(layers);
+        assert!(upward.is_empty(), "{name}: arrows to a higher layer: {upward:#?}");
+    }
+}
+
+/// Arrows between two scheme folders that no composition declares.
+fn undeclared_compositions(everything: &Graph) -> Vec<String> {
+    let declared =
+        |from: &str, to: &str| from == to || SHARED.contains(&to) || COMPOSITIONS.contains(&(from, to));
+    let between = everything.arrows().filter(|(from, to)| match (folder(from), folder(to)) {
+        (Some(from), Some(to)) => !declared(from, to),
+        _ => false,
+    });
+    between.map(|(from, to)| format!("{from} imports {to}")).collect()
+}
+
+#[test]
+fn a_scheme_imports_no_sibling() {
+    let schemes = crate_named("papir-schemes");
+    assert!(schemes.files.contains_key("plain/mod.rs"), "no scheme folders in crates/schemes/src");
+    let undeclared = undeclared_compositions(&schemes.everything);
+    assert!(undeclared.is_empty(), "{undeclared:#?}");
+}
+
+#[test]
+fn the_scan_sees_every_form_of_import() {
+    let undeclared = |file: &str, text: &str| {
+        let scheme = "pub mod client; pub struct Params; pub fn run(_: u8) {}".to_owned();
+        let mut files = Files::from([
+            ("lib.rs".to_owned(), "mod plain; mod simple; mod registry; mod other;".to_owned()),
+            ("registry.rs".to_owned(), String::new()),
+            ("plain/mod.rs".to_owned(), "pub mod simple; pub struct A; pub struct B;".to_owned()),
+            ("plain/simple.rs".to_owned(), String::new()),
+            ("simple/mod.rs".to_owned(), scheme),
+            ("simple/client.rs".to_owned(), String::new()),
+            ("other/mod.rs".to_owned(), "mod simple; mod client;".to_owned()),
+            ("other/simple.rs".to_owned(), "pub struct Params;".to_owned()),
+            ("other/client.rs".to_owned(), String::new()),
+        ]);
+        files.insert(format!("other/{file}"), format!("{text}{}", files[&format!("other/{file}")]));
+        let graph = Graph::read(&parse(&files), Reading::Everything);
+        undeclared_compositions(&graph).join("\n").contains("imports simple/mod.rs")
+    };
+    for text in [
+        "use crate::simple::Params;",
+        "use crate::simple::client;",
+        "use crate::{registry, simple};",
+        "use crate::{plain::{A, B},\n    simple::Params};",
+        "fn f() { crate::simple::run(3) }",
+        "fn f() { assert!(crate::simple::run(3)) }",
+        "#[cfg(test)] mod tests { use crate::simple::Params; }",
+        "use super::super::simple;",
+    ] {
+        assert!(undeclared("client.rs", text), "{text}");
+    }
+    assert!(undeclared("mod.rs", "use super::simple as sibling;"));
+    assert!(!undeclared("client.rs", "use super::simple;"));
+    assert!(!undeclared("client.rs", "// as crate::simple does\nuse crate::plain::simple as nested;"));
+}
