@@ -3,7 +3,7 @@ CARGO ?= cargo
 SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long check lint audit bench docs fuzz tools test-tools publish-dry-run
+.PHONY: help demo test test-long check lint audit bench docs fuzz msrv tools test-tools publish-dry-run
 
 help: ## List the targets.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -17,10 +17,18 @@ test: lint ## Everything that must hold before a commit: lint, then the tests of
 	$(CARGO) test --locked --workspace
 	$(CARGO) test --locked -p papir-store --no-default-features --test it features
 
-test-long: lint ## All tests, also those that take minutes, and a rehearsal of publishing.
+test-long: lint msrv ## All tests, also those that take minutes; the oldest Rust; a rehearsal of publishing.
 	$(CARGO) test --locked --workspace -- --include-ignored
 	$(CARGO) test --locked -p papir-store --no-default-features -- --include-ignored
 	$(MAKE) publish-dry-run
+
+# The oldest Rust release that papir supports, as in Cargo.toml.
+MSRV := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+
+msrv: ## Check the workspace with the oldest supported Rust.
+	@rustup run $(MSRV) cargo --version >/dev/null 2>&1 || rustup toolchain install $(MSRV) --profile minimal \
+	  || { echo "Rust $(MSRV) is missing: install it (rustup toolchain install $(MSRV))" >&2; exit 1; }
+	rustup run $(MSRV) cargo check --locked --workspace --target-dir target/msrv
 
 # CRATE=schemes TEST=zip:: runs the unit tests of papir-schemes whose names contain `zip::`.
 CRATE ?= schemes
@@ -37,6 +45,7 @@ lint: test-tools ## Formatting, clippy, documentation, the lean build, the clien
 	    | grep -E '^(wasm32-unknown-unknown|aarch64-unknown-linux-gnu)$$'); do \
 	  echo "client side for $$target"; \
 	  $(CARGO) check --locked --quiet --target $$target -p papir-lookup -p papir-schemes -p papir-paillier \
+	    && $(CARGO) check --locked --quiet --target $$target -p papir-client --no-default-features \
 	    || exit 1; done
 
 audit: ## Dependencies: known vulnerabilities, licences, sources, duplicate versions (cargo-deny).
