@@ -16,7 +16,7 @@ use crate::clock::{median, timed};
 use crate::measure::{Effort, check_memory};
 use crate::records::Synthetic;
 use crate::report::write_columns;
-use crate::size::display;
+use papir_plan::units::bytes as display;
 
 /// What is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,9 +9,9 @@ use serde::Serialize;
 use crate::best::best;
 use crate::measure::Effort;
 use crate::report::write_columns;
-use crate::size::display;
 use crate::subject;
 use crate::{Report, Result};
+use papir_plan::units::bytes as display;
 
 /// One figure, predicted and measured.
 #[derive(Clone, Copy, Debug, Serialize)]

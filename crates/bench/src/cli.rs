@@ -16,7 +16,9 @@ use crate::psi::{self, PsiReport};
 use crate::records::Synthetic;
 use crate::report::{write_columns, write_table};
 use crate::subject;
-use crate::{Error, Report, Result, depir, figures, size, tables};
+use papir_plan::size;
+
+use crate::{Error, Report, Result, depir, figures, tables};
 
 /// Bytes of a database where none are told.
 const DEFAULT_SIZE: u64 = 1 << 30;
@@ -232,7 +234,7 @@ impl Args {
     fn bench<'a>(&self, progress: &'a dyn Progress) -> Result<tables::Bench<'a>> {
         let effort = Effort { threads: self.threads, runs: self.runs };
         let largest = self.size.unwrap_or(DEFAULT_SIZE);
-        Ok(tables::Bench::new(largest, effort, crate::rates::known(None)?, progress))
+        Ok(tables::Bench::new(largest, effort, papir_plan::rates_file::known(None)?, progress))
     }
 
     /// What is asked for.

@@ -10,6 +10,9 @@ pub enum Error {
     /// The scheme or the records refused.
     #[error(transparent)]
     Core(#[from] papir_core::Error),
+    /// A size or a file of rates was refused.
+    #[error(transparent)]
+    Plan(#[from] papir_plan::Error),
     /// `PAPIR_BACKEND` names what this machine cannot run.
     #[error(transparent)]
     Backend(#[from] papir_kernels::BackendError),

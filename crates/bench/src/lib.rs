@@ -59,10 +59,8 @@ pub mod memory;
 pub mod newton;
 pub mod packing;
 pub mod psi;
-pub mod rates;
 pub mod records;
 pub mod report;
-pub mod size;
 pub mod subject;
 pub mod tables;
 

@@ -19,9 +19,9 @@ use crate::clock::StageClock;
 use crate::clock::median;
 use crate::memory::{self, Resident};
 use crate::report::{Report, Stages};
-use crate::size::display;
 use crate::subject::candidate;
 use crate::{Error, Result};
+use papir_plan::units::bytes as display;
 
 /// What a stage of setup makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

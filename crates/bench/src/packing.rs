@@ -23,8 +23,8 @@ use serde::Serialize;
 use crate::clock::median;
 use crate::measure::Effort;
 use crate::report::write_columns;
-use crate::size::display;
 use crate::{Error, Result};
+use papir_plan::units::bytes as display;
 
 /// The most encryptions: 2¹⁶, whose CDKS digits fill 3 GiB.
 const MAX_CIPHERTEXTS: usize = 1 << 16;

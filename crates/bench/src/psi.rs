@@ -15,8 +15,8 @@ use serde::Serialize;
 use crate::clock::{median, timed};
 use crate::measure::{Effort, check_memory};
 use crate::report::write_columns;
-use crate::size::display;
 use crate::{Error, Result};
+use papir_plan::units::bytes as display;
 
 /// What is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

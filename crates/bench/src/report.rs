@@ -5,7 +5,7 @@ use std::io::Write;
 use serde::{Serialize, Serializer};
 
 use crate::Result;
-use crate::size::display;
+use papir_plan::units::bytes as display;
 
 /// What one measurement found; the crate's page says what each field is.
 #[derive(Clone, Debug, Serialize)]

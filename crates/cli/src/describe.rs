@@ -7,7 +7,7 @@ use papir_lookup::KeywordLayout;
 use papir_lookup::update::ChangeCounts;
 use papir_store::{BuildReport, KeywordSummary, Metadata, SectionInfo, UpdateReport};
 
-use crate::units;
+use papir_plan::units;
 
 /// Lines of a name and a value.
 pub(crate) type Lines = Vec<(String, String)>;

@@ -11,13 +11,11 @@ mod keyed;
 mod lines;
 mod owner_key;
 mod plan_table;
-mod planner;
 mod remote;
 mod serve_config;
 mod sighting;
 mod spans;
 mod state_arguments;
-mod units;
 
 use std::io::Write;
 use std::process::ExitCode;

@@ -3,8 +3,8 @@
 use std::io::Write;
 
 use crate::failure::Failure;
-use crate::planner::{Choice, LeftOut, Offer};
-use crate::units;
+use papir_plan::planner::{Choice, LeftOut, Offer};
+use papir_plan::units;
 
 /// A column: its title, and an offer's cell.
 type Column = (&'static str, fn(&Offer) -> String);

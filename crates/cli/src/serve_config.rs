@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::failure::Failure;
 use crate::remote;
 use crate::spans::Span;
-use crate::units::Bytes;
+use papir_plan::units::Bytes;
 
 /// What every variable starts with that sets an option.
 pub(crate) const VARIABLES: &str = "PAPIR_SERVE_";

@@ -84,7 +84,7 @@ pub struct Limits {
     /// Whether each query consumes a ticket.
     pub tickets: bool,
     /// Whether its databases are encrypted under a key of their owner, which setup and registration need:
-    /// see [`crate::scheme::Parameters::under`].
+    /// see [`crate::scheme::Parameters::with_owner_key`].
     pub owner_key: bool,
     /// What an update costs.
     pub update: UpdateCost,

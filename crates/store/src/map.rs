@@ -1,4 +1,4 @@
-//! Files as memory.
+//! Memory-mapped files.
 
 use std::fs::File;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 /// Maps a whole file for reading.
 ///
 /// # Errors
-/// [`CoreError::Io`] for what is no readable file, [`Error::Source`] with [`CoreError::EmptyDatabase`]
+/// [`CoreError::Io`] for an unreadable file, [`Error::Source`] with [`CoreError::EmptyDatabase`]
 /// for an empty one.
 pub(crate) fn map(path: &Path) -> Result<Arc<Mmap>> {
     let file = File::open(path).map_err(Error::io("opening", path))?;
@@ -24,10 +24,10 @@ pub(crate) fn map(path: &Path) -> Result<Arc<Mmap>> {
     if metadata.len() == 0 {
         return Err(Error::of_source(path)(CoreError::EmptyDatabase.into()));
     }
-    // SAFETY: a mapping is undefined when another program changes the file meanwhile, which no
-    // program can rule out for itself. papir never writes to a file that it has finished: it
-    // replaces snapshots by renaming, which leaves the mapped file as it is. For sources and
-    // snapshots the operator is told the same (see `build` and `Snapshot::open`).
+    // SAFETY: reading a mapping is undefined behaviour if another program changes the file
+    // meanwhile, which no program can rule out. papir never writes to a finished file: it replaces
+    // snapshots by renaming, which leaves the mapped file unchanged. The documentation of `build`
+    // and `Snapshot::open` asks the same of operators, for sources and snapshots.
     #[allow(unsafe_code)]
     let map = unsafe { Mmap::map(&file) };
     Ok(Arc::new(map.map_err(Error::io("mapping", path))?))

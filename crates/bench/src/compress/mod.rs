@@ -16,8 +16,8 @@ pub use keys::Packed;
 pub use single::Single;
 
 use crate::report::{titles, write_columns};
-use crate::size::display;
 use crate::{Error, Result};
+use papir_plan::units::bytes as display;
 
 /// What is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

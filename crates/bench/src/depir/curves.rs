@@ -14,8 +14,8 @@ use super::sheet::{Curve, Kind, Rows, Sheet, SheetReport};
 use crate::figures::plot::{colour, picture, refused};
 use crate::measure::Effort;
 use crate::report::titles;
-use crate::size::display;
 use crate::{Error, Result};
+use papir_plan::units::bytes as display;
 
 /// Its figures.
 pub const CURVES: &[Sheet] = &[

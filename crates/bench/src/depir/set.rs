@@ -25,8 +25,8 @@ use crate::measure::Effort;
 use crate::memory::{self, Resident};
 use crate::records::Synthetic;
 use crate::report::write_columns;
-use crate::size::display;
 use crate::{Error, Result};
+use papir_plan::units::bytes as display;
 
 /// A set of the paper's Table 3, or a small one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

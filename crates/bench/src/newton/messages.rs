@@ -4,7 +4,7 @@ use papir_core::scheme::Parameters;
 use serde::Serialize;
 
 use super::setting::params;
-use crate::size::display;
+use papir_plan::units::bytes as display;
 
 /// Bytes of an entry of Table 4 and Figure 3.
 const ENTRY_BYTES: u64 = 256;

@@ -6,11 +6,11 @@ use serde::Serialize;
 
 use super::{Block, Cost, Ours, Published, Standing, Table};
 use crate::measure::{Effort, Plan, fits_memory, measure};
-use crate::rates::Known;
 use crate::records::Synthetic;
 use crate::report::Stages;
 use crate::subject;
 use crate::{Error, Result};
+use papir_plan::rates_file::Known;
 
 /// One row: the paper's figures and papir's.
 #[derive(Clone, Debug, Serialize)]
@@ -76,7 +76,7 @@ pub struct Bench<'a> {
 }
 
 impl<'a> Bench<'a> {
-    /// Databases above `largest` bytes are predicted with `rates` ([`crate::rates::known`]), as are those for which
+    /// Databases above `largest` bytes are predicted with `rates` ([`papir_plan::rates_file::known`]), as are those for which
     /// memory is short.
     pub fn new(largest: u64, effort: Effort, rates: Known, progress: &'a dyn Progress) -> Self {
         Self { largest, effort, rates, progress, seen: Vec::new() }

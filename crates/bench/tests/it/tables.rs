@@ -3,12 +3,12 @@
 
 use papir_bench::figures::{self, Figure, FigureReport, Kind, Source, plot};
 use papir_bench::measure::Effort;
-use papir_bench::rates::Known;
 use papir_bench::subject;
 use papir_bench::tables::{self, Bench, Block, Cost, Ours, Published, Standing, Table, TableReport};
 use papir_core::Choice;
 use papir_core::cost::Rates;
 use papir_core::{MAX_RECORDS, NoProgress};
+use papir_plan::rates_file::Known;
 
 const EFFORT: Effort = Effort { threads: 2, runs: 1 };
 

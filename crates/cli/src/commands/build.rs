@@ -14,7 +14,7 @@ use crate::bars::Bars;
 use crate::describe::{self, Lines, line};
 use crate::failure::{Failure, Outcome};
 use crate::owner_key;
-use crate::planner::{self, Demand};
+use papir_plan::planner::{self, Demand};
 
 /// Prepare a database from a file, a folder of files, an SQLite table or query, or standard input.
 ///
@@ -293,7 +293,7 @@ fn build_auto(arguments: &Arguments, options: &BuildOptions) -> Result<Lines, Fa
             "--goal and --batch choose the parameters of one scheme: --scheme auto chooses by time",
         ));
     }
-    let known = papir_bench::rates::known(None)?;
+    let known = papir_plan::rates_file::known(None)?;
     let reason = OnceCell::new();
     let prepare: &Preparation<'_> = &|records, rng, progress| {
         let demand = Demand::new(records.shape(), &known.rates);

@@ -11,7 +11,7 @@ use papir_server::RegistryDirectory;
 
 use crate::connecting::{self, Connecting};
 use crate::failure::{Failure, Outcome};
-use crate::units;
+use papir_plan::units;
 
 /// Exit code when there is no such client.
 const ABSENT: u8 = 1;

@@ -10,7 +10,7 @@ use clap::Args;
 use crate::demo_parts::{Asked, ServerProcess, ask};
 use crate::describe;
 use crate::failure::{Failure, Outcome};
-use crate::units;
+use papir_plan::units;
 
 use super::build;
 

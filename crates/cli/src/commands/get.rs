@@ -14,8 +14,9 @@ use crate::bars::Bars;
 use crate::connecting::{self, Connecting};
 use crate::failure::{Failure, Outcome};
 use crate::fields::field;
+use crate::lines;
 use crate::state_arguments::StateArguments;
-use crate::{lines, units};
+use papir_plan::units;
 
 /// Exit code when some key is absent.
 const ABSENT: u8 = 1;

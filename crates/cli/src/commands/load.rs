@@ -16,7 +16,7 @@ use crate::bars::Bars;
 use crate::connecting::{self, Connecting};
 use crate::describe::{self, Lines, line};
 use crate::failure::{Failure, Outcome};
-use crate::units;
+use papir_plan::units;
 
 /// Exit code when lookups failed.
 const LOOKUPS_FAILED: u8 = 1;

@@ -6,18 +6,20 @@ use std::process::ExitCode;
 
 use clap::Args;
 use papir_bench::calibrate::{Extent, calibrate};
-use papir_bench::rates::Known;
-use papir_bench::{check, rates, size};
+use papir_bench::check;
 use papir_core::Shape;
 use papir_core::cost::Rates;
+use papir_plan::rates_file::Known;
+use papir_plan::{rates_file as rates, size};
 use serde_json::json;
 
 use crate::bars::Bars;
 use crate::describe::{self, line};
 use crate::failure::{Failure, Outcome};
 use crate::keyed::estimate;
-use crate::planner::{self, Choice, Demand};
-use crate::{plan_table, units};
+use crate::plan_table;
+use papir_plan::planner::{self, Choice, Demand};
+use papir_plan::units;
 
 /// Say what a database will cost, before it is built.
 ///
@@ -254,7 +256,7 @@ fn as_json(arguments: &Arguments, demand: &Demand, known: &Known, choice: &Choic
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::planner::DEFAULT_LINE;
+    use papir_plan::planner::DEFAULT_LINE;
 
     #[test]
     fn speeds_parse() {

@@ -17,9 +17,10 @@ use crate::connecting::{self, Connecting};
 use crate::describe::{self, Lines, line};
 use crate::failure::Outcome;
 use crate::fields::field;
+use crate::lines;
 use crate::serve_config::Settings;
 use crate::state_arguments::StateArguments;
-use crate::{lines, units};
+use papir_plan::units;
 
 /// Private set intersection: find which of a few elements are in a large set, and what the set says of them.
 ///

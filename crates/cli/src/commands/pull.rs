@@ -10,7 +10,8 @@ use papir_store::remote::pull;
 use crate::bars::Bars;
 use crate::describe::{self, line};
 use crate::failure::Outcome;
-use crate::{remote, units};
+use crate::remote;
+use papir_plan::units;
 
 /// Fetch a prepared database that `papir push` has put into an object store.
 ///

@@ -10,7 +10,8 @@ use papir_store::remote::{PushOptions, PushReport, push};
 use crate::bars::Bars;
 use crate::describe::{self, line};
 use crate::failure::Outcome;
-use crate::{remote, units};
+use crate::remote;
+use papir_plan::units;
 
 /// Put a prepared database into an object store, from where `papir serve` and `papir pull` take it.
 ///

@@ -90,7 +90,7 @@ fn nothing_to_change_and_what_cannot_be_changed() {
     let words = build(&folder, &["--scheme", "plain", "--insecure-plain"]);
     let before = fs::read(&words).unwrap();
     let told = succeeds(&["update", &words, "--from", &folder.write("none.csv", "word,meaning\n")]);
-    assert_eq!(value(&told, "done"), "nothing to change: the file stays as it is");
+    assert_eq!(value(&told, "done"), "nothing to change: the file stays unchanged");
     let bad = folder.write("bad.csv", "word,meaning\na,b\nc\n");
     fails_with(&["update", &words, "--from", &bad], &["bad.csv", "line 3"]);
     fails_with(&["update", &words, "--from", &folder.path("missing.csv")], &["missing.csv"]);

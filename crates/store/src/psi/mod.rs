@@ -1,12 +1,14 @@
-//! Sets that are prepared for private intersection: one file, which only its owner may read, since it holds
-//! the key that elements are masked with.
+//! Sets prepared for private intersection.
 //!
-//! | section | what |
+//! A set is one file. Only its owner may read it, since it contains the key that masks the
+//! elements.
+//!
+//! | section | content |
 //! |---|---|
-//! | `psi` | how a receiver finds its elements, how many there are, bytes of the longest label, version |
+//! | `psi` | kind, number of elements, bytes of the longest label, version |
 //! | `psi.key` | the seed of the masking key |
-//! | `psi.filter` | the filter, where receivers download it |
-//! | those of a snapshot | the table of masked elements, where receivers look them up |
+//! | `psi.filter` | the filter, if receivers download one |
+//! | those of a snapshot | the table of masked elements, if receivers look them up |
 
 mod prepare;
 mod rows;

@@ -1,4 +1,4 @@
-//! A prepared set, read from its file.
+//! Prepared set for private intersection.
 
 use std::path::Path;
 
@@ -16,22 +16,22 @@ pub(super) const KEY: &str = "psi.key";
 pub(super) const FILTER: &str = "psi.filter";
 const FORMAT: u16 = 1;
 
-/// A set that is ready to be met.
+/// A prepared set.
 pub struct PsiSet {
-    /// What everybody may know of it.
+    /// Public facts about the set.
     pub summary: PsiSummary,
-    /// The key that elements are masked with.
+    /// The key that masks the elements.
     pub key: Key,
-    /// What receivers download, where they look nothing up.
+    /// The filter that receivers download; `None` if they look elements up.
     pub filter: Option<Blob>,
 }
 
-/// What everybody may know of a set.
+/// Public facts about a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PsiSummary {
     /// How receivers find their elements.
     pub kind: Kind,
-    /// Elements, each once.
+    /// Number of distinct elements.
     pub elements: u64,
     /// Bytes of the longest label; `None` for a set without labels.
     pub longest: Option<u32>,
@@ -39,10 +39,10 @@ pub struct PsiSummary {
     pub version: Version,
 }
 
-/// Refuses a set where a database is wanted.
+/// Refuses a set where a database is expected.
 ///
 /// # Errors
-/// [`Error::Options`], with the advice.
+/// [`Error::Options`] with `advice`.
 pub(crate) fn refuse(snapshot: &Snapshot, file: &Path, advice: &str) -> Result<()> {
     if snapshot.sections.iter().all(|section| section.name != HEADER) {
         return Ok(());
@@ -52,10 +52,11 @@ pub(crate) fn refuse(snapshot: &Snapshot, file: &Path, advice: &str) -> Result<(
 }
 
 impl PsiSet {
-    /// Opens a file that [`super::prepare`] wrote; checks what belongs to the set, and nothing of its database.
+    /// Opens a file written by [`super::prepare`] and verifies the sections of the set, but not
+    /// those of its database.
     ///
     /// # Errors
-    /// [`Error::Snapshot`] naming the file and, where one is damaged or missing, the section.
+    /// [`Error::Snapshot`] naming the file and, if one is damaged or missing, the section.
     pub fn open(path: &Path) -> Result<Self> {
         let named = |error| Error::Snapshot { file: path.display().to_string(), error };
         let sections = Sections::read(map(path)?).map_err(named)?;

@@ -1,6 +1,6 @@
-//! Where records come from: files, folders, databases, standard input.
+//! Sources of records: files, folders, databases, standard input.
 //!
-//! | format | told by | a row | its key |
+//! | format | detected by | a row | its key |
 //! |---|---|---|---|
 //! | CSV | `.csv` | a line after the header | a column |
 //! | JSON Lines | `.jsonl`, `.ndjson` | an object | a field |
@@ -9,45 +9,46 @@
 //! | folder | being a folder | a file | its path below the folder, with `/` |
 //! | raw | any other name | `record_bytes` bytes | none |
 //!
-//! The value of a file in a folder, and of a raw record, are its bytes. Elsewhere it comes from the
-//! value columns: one column by itself, several as a compact JSON object in the order asked for.
-//! With a key and no value column, values are empty: a set, whose lookups answer present or absent.
+//! The value of a file in a folder or of a raw record is its bytes. In other formats it comes from
+//! the value columns: a single column as it is, several as a compact JSON object in the requested
+//! order. With a key column and no value column, values are empty: the database is a set, whose
+//! lookups answer present or absent.
 //!
 //! # Column types to bytes
 //!
-//! A key or a value of one column is the bytes under "alone"; in a JSON object stands what is under
-//! "in an object".
+//! A key, or a value of a single column, has the form under "alone"; a member of a JSON object has
+//! the form under "in an object".
 //!
 //! | type | alone | in an object |
 //! |---|---|---|
 //! | CSV field | its bytes, without quotes | a string; must be UTF-8 |
-//! | JSON string | its characters as UTF-8 | as it is written |
-//! | other JSON | compact JSON, every digit of a number | the same |
+//! | JSON string | its characters as UTF-8 | as written in the source |
+//! | other JSON | compact JSON with every digit of numbers | the same |
 //! | Parquet BOOLEAN | `true`, `false` | the same |
 //! | Parquet INT32, INT64, every INTEGER; SQLite INTEGER | decimal digits | the same |
 //! | Parquet FLOAT16, FLOAT, DOUBLE; SQLite REAL | the shortest JSON number that reads back; `NaN`, `Infinity`, `-Infinity` | the same; the three names as strings |
-//! | Parquet DECIMAL | digits, as many after the point as its scale; no point for scale 0 | a string |
+//! | Parquet DECIMAL | digits, with as many decimal places as its scale; no point for scale 0 | a string |
 //! | Parquet STRING, ENUM, JSON; SQLite TEXT | its bytes | a string; must be UTF-8 |
 //! | Parquet BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, BSON; SQLite BLOB | its bytes | a string; must be UTF-8 |
 //! | Parquet UUID | `00112233-4455-6677-8899-aabbccddeeff` | a string |
 //! | Parquet DATE | `YYYY-MM-DD` | a string |
-//! | Parquet TIME | `HH:MM:SS.` and 3, 6 or 9 digits, as its unit is | a string |
+//! | Parquet TIME | `HH:MM:SS.` and 3, 6 or 9 digits, by its unit | a string |
 //! | Parquet TIMESTAMP | date, `T` and time as above, then `Z` if it is in UTC and nothing if it is local | a string |
 //! | Parquet INT96 | a timestamp in UTC, to the millisecond | a string |
-//! | Parquet list, map, struct | compact JSON: array, object, object; keys of a map as they are alone | the same |
+//! | Parquet list, map, struct | compact JSON: array, object, object; keys of a map in the form "alone" | the same |
 //! | Parquet or SQLite NULL | nothing as a value, an error as a key | `null` |
 //!
-//! Years before 0 and after 9999 carry their sign. A Parquet INTERVAL, and a group without members,
-//! have no form: asking for them is an error. SQLite types are those of the values, not of the
-//! columns.
+//! Years before 0 and after 9999 have a sign. A Parquet INTERVAL and a group without members have
+//! no form: requesting them is an error. SQLite types are those of the values, not of the columns.
 //!
 //! # Bad rows
 //!
-//! A row is bad if it has more or fewer fields than the header, is no JSON object, lacks a field or
-//! a key, has bytes where UTF-8 is needed, or a value that is too long; and a file of a folder if it
-//! is too long or no regular file. Every bad row is an error that names it, unless some may be left
-//! out. What leaves the rest of the source unreadable (a damaged Parquet or SQLite file, a missing
-//! column) is always an error, and so are keys that come twice, by their own rule.
+//! A row is bad if it has more or fewer fields than the header, is not a JSON object, lacks a field
+//! or a key, has invalid UTF-8 where text is needed, or has a value that is too long. A file of a
+//! folder is bad if it is too long or not a regular file. A bad row is an error that names it,
+//! unless the caller allows some to be skipped. Faults that make the rest of the source unreadable
+//! (a damaged Parquet or SQLite file, a missing column) are always errors. Duplicate keys have
+//! their own rule.
 
 #[cfg(any(feature = "parquet", feature = "sqlite"))]
 mod cell;

@@ -25,8 +25,8 @@ pub(crate) struct Rows {
 /// Reads all rows. Without a key column, all keys are empty.
 ///
 /// # Errors
-/// [`Error::MissingColumn`]; [`Error::Line`], [`Error::Row`] or [`Error::Unreadable`] for unreadable
-/// rows or files; [`Error::MissingFeature`]; or [`papir_core::Error::Io`].
+/// [`Error::MissingColumn`]; [`Error::Line`], [`Error::Row`] or [`Error::Unreadable`] for
+/// unreadable rows or files; [`Error::MissingFeature`]; or [`papir_core::Error::Io`].
 pub(crate) fn rows(request: &Request<'_>, progress: &dyn Progress) -> Result<Rows> {
     let mut sieve = Sieve::new(request);
     let mut entries = Vec::new();

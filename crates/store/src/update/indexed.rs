@@ -1,4 +1,4 @@
-//! Changes of records that are looked up by index.
+//! Updates of records without keys.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::names::name_of;
 use crate::snapshot::Snapshot;
 use crate::source::{ChangeRow, read_changes};
 
-/// The next version, if there are changes.
+/// Applies the changes. Returns the next version, `None` if there are no changes.
 pub(super) fn update(
     options: &UpdateOptions,
     snapshot: &Snapshot,
@@ -47,11 +47,11 @@ pub(super) fn update(
     Ok((counts, Some(Next { server, commitment, keyword: None, way })))
 }
 
-/// A line and what is wrong with it.
+/// A line and the reason why it is refused.
 type BadLine = (u64, String);
 
-/// One change a record, ascending; the last row of a record counts. New records follow the last one
-/// without a gap.
+/// Resolves rows to one change per record, ascending; the last row of a record wins. New records
+/// must follow the last one without a gap.
 fn resolve(shape: &Shape, rows: Vec<ChangeRow>) -> Result<(Vec<Change>, ChangeCounts), BadLine> {
     let total = rows.len() as u64;
     let mut last: BTreeMap<u64, (u64, Vec<u8>)> = BTreeMap::new();
@@ -88,9 +88,9 @@ fn index_of(shape: &Shape, key: &[u8]) -> std::result::Result<u64, String> {
 }
 
 fn undeletable(index: u64) -> String {
-    format!("record {index} is deleted: expected a value, records that are looked up by index stay")
+    format!("record {index} is deleted: expected a value, as records without keys cannot be deleted")
 }
 
 fn gap(found: u64, expected: u64) -> String {
-    format!("record {found} is new: expected {expected}, new records follow the last one without a gap")
+    format!("record {found} is new: expected {expected}, as new records follow the last one without a gap")
 }

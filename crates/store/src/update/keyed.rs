@@ -1,4 +1,4 @@
-//! Changes of a database of keys.
+//! Updates of a database with keys.
 
 use papir_core::{Error as CoreError, PreparedRecords, Progress};
 use papir_lookup::update::{
@@ -16,7 +16,7 @@ use crate::metadata::KeywordSummary;
 use crate::snapshot::Snapshot;
 use crate::source::{ChangeColumns, ChangeRow, read_changes};
 
-/// The next version, if anything differs in it.
+/// Applies the changes. Returns the next version, `None` if nothing differs.
 pub(super) fn update(
     options: &UpdateOptions,
     snapshot: &Snapshot,
@@ -44,14 +44,14 @@ pub(super) fn update(
     Ok((changes.counts(), Some(next)))
 }
 
-/// The ids of the keys, which an update cannot do without.
+/// The ids of the keys, which every update needs.
 fn owner_keys(options: &UpdateOptions, snapshot: &Snapshot) -> Result<KeyIds> {
     let file = || options.file.display().to_string();
     let ids = snapshot.owner_keys().map_err(|error| match error {
         error @ CoreError::OwnerKey { .. } => Error::Core(error),
         error => Error::Snapshot { file: file(), error },
     })?;
-    let expected = "a file that papir build wrote with them: build it again from its source";
+    let expected = "a file with them: build it again from its source";
     ids.ok_or_else(|| Error::options(format!("{} without the ids of its keys", file()), expected))
 }
 
@@ -66,13 +66,13 @@ fn read(
     let row = |row: ChangeRow| KeyChange { key: row.key, value: row.value, line: row.line };
     Changes::new(layout, ids, rows.into_iter().map(row).collect()).map_err(|error| match error {
         papir_lookup::Error::Core(CoreError::EmptyDatabase) => {
-            Error::options("changes that take every key out", "at least one key that stays")
+            Error::options("changes that delete every key", "at least one key that stays")
         }
         other => Error::of_source(&options.changes)(other),
     })
 }
 
-/// The database with a few changed buckets; nothing where none differs.
+/// The database with a few changed buckets; `None` if none differs.
 fn patched(
     options: &UpdateOptions,
     snapshot: &Snapshot,
@@ -112,7 +112,7 @@ fn rebuilt(
     Ok(Next { server, commitment, keyword: Some(keys), way })
 }
 
-/// What the snapshot says of its table.
+/// The summary of the keyword table in the snapshot's metadata.
 fn summary(snapshot: &Snapshot) -> Result<&KeywordSummary> {
     let missing = || CoreError::malformed("section `metadata`", "no table of keys", "one, as in the layout");
     Ok(snapshot.metadata.keyword.as_ref().ok_or_else(missing)?)

@@ -1,12 +1,12 @@
-//! From a snapshot and a file of changes to the next snapshot, without the source.
+//! Updates of a snapshot from a file of changes, without the source.
 //!
-//! | where | what an update does |
+//! | module | task |
 //! |---|---|
-//! | [`keyed`] | the table of keys is patched, or all keys are arranged again where they do not fit |
-//! | [`indexed`] | records are replaced; new ones at the end need another preparation |
-//! | [`renewal`] | changed records are prepared by the scheme's update, or all by its setup, whichever is cheaper |
+//! | [`keyed`] | patches the keyword table, or arranges all keys again if they do not fit |
+//! | [`indexed`] | replaces records; new ones at the end need a setup of all |
+//! | [`renewal`] | prepares changed records by the scheme's update, or all by its setup, whichever is cheaper |
 //!
-//! The new file takes the old one's name when it is complete and durable.
+//! The new file replaces the old one once it is complete and durable.
 
 mod indexed;
 mod keyed;
@@ -35,18 +35,18 @@ use next::{Next, NextKeys};
 pub use options::{REBUILD_ROOM, REBUILD_ROOM_OF_FEW, UpdateOptions};
 pub use report::{Prediction, UpdateReport, Way};
 
-/// Changes a snapshot. Where nothing changes, no file is written. The old file stays whole whenever
-/// this is interrupted.
+/// Updates a snapshot. If nothing changes, no file is written. The old file stays intact if the
+/// update is interrupted at any point.
 ///
 /// # Errors
-/// Those of the snapshot and of the file of changes, each naming file and line; [`Error::Options`] for
-/// a snapshot without the ids of its keys; those of the scheme, and [`papir_core::Error::Io`].
+/// Those of the snapshot and of the file of changes, naming file and line; [`Error::Options`] for a
+/// snapshot without the ids of its keys; those of the scheme; and [`papir_core::Error::Io`].
 pub fn update(
     options: &UpdateOptions,
     rng: &mut dyn CryptoRng,
     progress: &dyn Progress,
 ) -> Result<UpdateReport> {
-    let _alone = alone(&options.file)?;
+    let _lock = lock(&options.file)?;
     progress.stage("opening", 1);
     let opened = OpenOptions { owner: options.encrypt.clone(), ..OpenOptions::default() };
     let snapshot = Snapshot::open_with(&options.file, opened)?;
@@ -62,14 +62,14 @@ pub fn update(
     }
 }
 
-/// Keeps other updates of the file away as long as it is held: the later one would undo the earlier.
-/// Where the file system has no locks, [`still`] finds most of it.
-fn alone(file: &Path) -> Result<File> {
+/// Locks the file against other updates while the result is held: the later one would undo the
+/// earlier. On a file system without locks, [`check_unchanged`] detects most conflicts.
+fn lock(file: &Path) -> Result<File> {
     let opened = File::open(file).map_err(Error::io("opening", file))?;
     match opened.try_lock() {
         Err(TryLockError::WouldBlock) => {
             let found = format!("{} while another update changes it", file.display());
-            Err(Error::options(found, "one update at a time: try again when it has ended"))
+            Err(Error::options(found, "one update at a time: try again after it has ended"))
         }
         _ => Ok(opened),
     }
@@ -102,13 +102,14 @@ fn publish(
         .transpose()?;
     let prepared = Prepared { metadata: &metadata, keyword: owned, commitment, server: server.as_ref() };
     let path = options.out.as_ref().unwrap_or(&options.file);
-    let last = || if *path == options.file { still(snapshot.server.version(), options) } else { Ok(()) };
+    let last =
+        || if *path == options.file { check_unchanged(snapshot.server.version(), options) } else { Ok(()) };
     let snapshot_bytes = save(path, rng.next_u64(), &prepared, last, progress)?;
     let description = server.describe();
     Ok(UpdateReport { metadata, description, counts, way, snapshot_bytes })
 }
 
-/// The old metadata, brought up to date.
+/// The metadata after the update.
 fn metadata(old: &Metadata, server: &dyn ErasedServer, keyword: Option<&KeywordSummary>) -> Metadata {
     let shape = server.describe().shape;
     Metadata {
@@ -124,7 +125,7 @@ fn metadata(old: &Metadata, server: &dyn ErasedServer, keyword: Option<&KeywordS
 }
 
 /// Refuses to replace a file that another update or build has replaced meanwhile.
-fn still(expected: Version, options: &UpdateOptions) -> Result<()> {
+fn check_unchanged(expected: Version, options: &UpdateOptions) -> Result<()> {
     let now = Snapshot::open_with(&options.file, OpenOptions { verify: false, owner: None })?;
     let found = now.server.version();
     if found == expected {

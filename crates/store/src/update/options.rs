@@ -9,36 +9,36 @@ use crate::error::{Error, Result};
 use crate::metadata::Metadata;
 use crate::source::{ChangeColumns, Format};
 
-/// The room, in per cent, that a table of keys gets when an update arranges all keys again.
+/// Free room of a keyword table, in per cent, when an update arranges all keys again.
 pub const REBUILD_ROOM: u32 = 5;
-/// The same where a bucket holds fewer than 48 keys: their number varies more.
+/// As [`REBUILD_ROOM`], for buckets of fewer than 48 keys, whose number varies more.
 pub const REBUILD_ROOM_OF_FEW: u32 = 10;
-/// From so many keys a bucket on, [`REBUILD_ROOM`] is enough.
+/// Number of keys per bucket from which [`REBUILD_ROOM`] is enough.
 pub(super) const FEW_KEYS: u64 = 48;
 
-/// What to change, by what.
+/// Options of an update.
 #[derive(Clone, Debug)]
 pub struct UpdateOptions {
     /// The snapshot.
     pub file: PathBuf,
     /// The file of changes; see [`read_changes`].
     pub changes: PathBuf,
-    /// Its format; told by its extension where `None`.
+    /// Its format; `None` detects it by extension.
     pub format: Option<Format>,
-    /// The column of keys, or of the numbers of records that are looked up by index. Where `None`,
-    /// that of the source; `index` for records without keys.
+    /// The column of keys, or of indices for records without keys. `None` takes that of the source,
+    /// or `index` for records without keys.
     pub key: Option<String>,
-    /// The columns of values. Where empty, those of the source; `value` where it was raw.
+    /// The value columns. If empty, those of the source, or `value` for a raw source.
     pub values: Vec<String>,
     /// The column that marks deletions.
     pub delete: Option<String>,
-    /// Where the new snapshot goes; over the old one where `None`.
+    /// The path of the new snapshot; `None` replaces the old one.
     pub out: Option<PathBuf>,
-    /// Whether everything is arranged and prepared again, whatever is cheaper.
+    /// Whether to arrange and prepare everything again, even if an update is cheaper.
     pub rebuild: bool,
     /// The owner's key of an encrypted database.
     pub encrypt: Option<OwnerKey>,
-    /// This machine's rates, by which an update and a setup are compared.
+    /// This machine's rates, which decide between the scheme's update and a setup.
     pub rates: Rates,
 }
 

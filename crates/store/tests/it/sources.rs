@@ -1,4 +1,4 @@
-//! Every source, from file to looked-up value, and what is wrong with a source said by line.
+//! Sources from file to looked-up value, and errors that name the line.
 
 use crate::common::{self, by_index, by_key, folder, keyed, options, refusal, run, source};
 use papir_lookup::OnDuplicate;

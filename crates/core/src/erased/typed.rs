@@ -1,5 +1,4 @@
-//! The same interface as bytes in, bytes out, behind trait objects: for servers, command lines
-//! and bindings. [`Erased`] turns any [`Scheme`] into it.
+//! A typed scheme behind the erased traits.
 
 use std::any::Any;
 use std::marker::PhantomData;
@@ -7,283 +6,18 @@ use std::marker::PhantomData;
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
+use super::identity::IDENTITY;
+use super::{
+    ErasedClient, ErasedKeys, ErasedScheme, ErasedSecret, ErasedServer, ErasedSession, ErasedState, TOO_FEW,
+};
 use crate::codec::{Reader, Writer};
 use crate::envelope::{self, Header, Kind};
 use crate::scheme::{Choice, Client, Goal, Parameters, Scheme, Server, Session, UpdateEstimate, Wire};
 use crate::sections::{SectionSink, SectionSource};
 use crate::{
-    Candidate, Change, Description, Error, NoProgress, NotPrivate, OwnerKey, Privacy, Progress, Record,
-    Records, Result, Shape, Version,
+    Candidate, Change, Description, Error, NotPrivate, OwnerKey, Privacy, Progress, Record, Records, Result,
+    Shape, Version,
 };
-
-/// A scheme gave fewer answers than there were queries.
-const MISSING: Error = Error::Length { what: "a batch of answers", found: 0, expected: 1 };
-
-/// The section that names scheme, version and parameters.
-const IDENTITY: &str = "identity";
-
-/// A scheme behind a trait object.
-pub trait ErasedScheme: Send + Sync {
-    /// The name on the command line.
-    fn name(&self) -> &'static str;
-
-    /// The number on the wire.
-    fn id(&self) -> u16;
-
-    /// Whether it hides the index.
-    fn privacy(&self) -> Privacy;
-
-    /// The same scheme, with its caller's word that it need not be private: see
-    /// [`Parameters::allow_insecure`].
-    fn allow_insecure(&self, word: NotPrivate) -> Box<dyn ErasedScheme>;
-
-    /// The same scheme with the key of a database's owner: it encrypts what it prepares, reads it back, and its
-    /// clients can register. Of other schemes nothing works any more: see [`Parameters::with_owner_key`]. Without a key
-    /// the scheme as it is.
-    fn with_owner_key(&self, owner: Option<&OwnerKey>) -> Box<dyn ErasedScheme>;
-
-    /// What parameters for this shape and goal would give, without preparing anything.
-    ///
-    /// # Errors
-    /// As [`Parameters::choose`].
-    fn plan(&self, shape: Shape, goal: Goal) -> Result<Description>;
-
-    /// All parameters worth comparing for this shape, without preparing anything.
-    ///
-    /// # Errors
-    /// As [`Parameters::candidates`].
-    fn candidates(&self, shape: Shape) -> Result<Vec<Candidate>>;
-
-    /// The parameters of a choice, without preparing anything.
-    ///
-    /// # Errors
-    /// As [`Parameters::with_choice`].
-    fn candidate(&self, shape: Shape, choice: Choice) -> Result<Candidate>;
-
-    /// Prepares a database under the parameters of a candidate.
-    ///
-    /// # Errors
-    /// As [`Parameters::decode`] and [`Server::setup`].
-    fn setup_candidate(
-        &self,
-        parameters: &[u8],
-        records: &dyn Records,
-        rng: &mut dyn CryptoRng,
-        progress: &dyn Progress,
-    ) -> Result<Box<dyn ErasedServer>>;
-
-    /// Chooses parameters and prepares a database.
-    ///
-    /// # Errors
-    /// As [`Parameters::choose`] and [`Server::setup`].
-    fn setup(
-        &self,
-        records: &dyn Records,
-        goal: Goal,
-        rng: &mut dyn CryptoRng,
-        progress: &dyn Progress,
-    ) -> Result<Box<dyn ErasedServer>>;
-
-    /// Loads a prepared database from its sections.
-    ///
-    /// # Errors
-    /// As [`Server::load`], and [`Error::WrongScheme`].
-    fn load(&self, source: &dyn SectionSource) -> Result<Box<dyn ErasedServer>>;
-
-    /// A client from the public part of a prepared database (as [`ErasedServer::public`] gives it).
-    ///
-    /// # Errors
-    /// As [`envelope::open`] and [`Client::new`].
-    fn client(&self, public: &[u8]) -> Result<Box<dyn ErasedClient>>;
-}
-
-/// What the server holds for a client.
-#[derive(Clone, Copy, Default)]
-pub struct ErasedSession<'a> {
-    /// Registered keys, as the same prepared database accepted them.
-    pub keys: Option<&'a ErasedKeys>,
-    /// A single-use ticket.
-    pub ticket: Option<&'a [u8]>,
-}
-
-/// A prepared database behind a trait object.
-pub trait ErasedServer: Send + Sync {
-    /// Sizes, security, limits, parameters.
-    fn describe(&self) -> Description;
-
-    /// Its version.
-    fn version(&self) -> Version;
-
-    /// The public part, in an envelope.
-    fn public(&self) -> Vec<u8>;
-
-    /// Answers an enveloped query with an enveloped answer.
-    ///
-    /// # Errors
-    /// Those of the envelope, [`Error::WrongVersion`], and of [`Server::answer`].
-    fn answer(&self, session: ErasedSession<'_>, query: &[u8]) -> Result<Vec<u8>> {
-        let answer = self.answer_many(&[(session, query)], &NoProgress).pop();
-        answer.unwrap_or(Err(MISSING))
-    }
-
-    /// Answers several queries with one read of the database; one result for each. Reports
-    /// parsing, the stages of [`Server::answer_many`] and sealing to `progress`.
-    fn answer_many(
-        &self,
-        batch: &[(ErasedSession<'_>, &[u8])],
-        progress: &dyn Progress,
-    ) -> Vec<Result<Vec<u8>>>;
-
-    /// Checks an enveloped query without answering it.
-    ///
-    /// # Errors
-    /// Those of the envelope, [`Error::WrongVersion`], and of parsing.
-    fn check_query(&self, query: &[u8]) -> Result<()>;
-
-    /// Parses and checks enveloped client keys, once for all queries: see [`ErasedSession::keys`].
-    /// Also takes keys made for an earlier version of the database that serve this one as they are.
-    ///
-    /// # Errors
-    /// Those of the envelope and of parsing; [`Error::WrongVersion`] for keys that do not serve this
-    /// version.
-    fn accept_keys(&self, keys: &[u8]) -> Result<ErasedKeys>;
-
-    /// Prepares the ticket of this number for registered keys.
-    ///
-    /// # Errors
-    /// As [`Server::ticket`].
-    fn ticket(&self, keys: &ErasedKeys, number: u64, progress: &dyn Progress) -> Result<Vec<u8>>;
-
-    /// The ticket of this number for this version, from one that an earlier version of this database, in
-    /// memory still, prepared; a fresh one where that was of another scheme.
-    ///
-    /// # Errors
-    /// As [`Server::follow`], and those of a ticket's parsing.
-    fn follow(
-        &self,
-        earlier: (&dyn ErasedServer, &[u8]),
-        keys: &ErasedKeys,
-        number: u64,
-        progress: &dyn Progress,
-    ) -> Result<Vec<u8>>;
-
-    /// The prepared database itself, for [`ErasedServer::follow`].
-    fn as_any(&self) -> &dyn Any;
-
-    /// What [`ErasedServer::update`] with these changes would cost.
-    ///
-    /// # Errors
-    /// As [`Server::update_cost`].
-    fn update_cost(&self, changes: &[Change]) -> Result<UpdateEstimate>;
-
-    /// The database with some records changed, under a new version.
-    ///
-    /// # Errors
-    /// As [`Server::update`].
-    fn update(
-        &self,
-        changes: &[Change],
-        rng: &mut dyn CryptoRng,
-        progress: &dyn Progress,
-    ) -> Result<Box<dyn ErasedServer>>;
-
-    /// Reads records back from the prepared database, as [`Records::read_packed`] does from a source;
-    /// [`crate::PreparedRecords`] is such a source.
-    ///
-    /// # Errors
-    /// As [`Server::read_packed`].
-    fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()>;
-
-    /// Writes all sections.
-    ///
-    /// # Errors
-    /// The sink's.
-    fn save(&self, sink: &mut dyn SectionSink) -> Result<()>;
-}
-
-/// A client behind a trait object.
-pub trait ErasedClient: Send + Sync {
-    /// Sizes, security, limits, parameters.
-    fn describe(&self) -> Description;
-
-    /// The version it makes queries for.
-    fn version(&self) -> Version;
-
-    /// Keys to register (enveloped) and the state to keep, in schemes that have them.
-    ///
-    /// # Errors
-    /// As [`Client::register`].
-    fn register(&self, rng: &mut dyn CryptoRng) -> Result<Option<(ErasedState, Vec<u8>)>>;
-
-    /// The same for a client whom the server has forgotten, from what it kept.
-    ///
-    /// # Errors
-    /// As [`Client::register_again`], and [`Error::Malformed`] for state of another scheme.
-    fn register_again(
-        &self,
-        kept: &ErasedState,
-        rng: &mut dyn CryptoRng,
-    ) -> Result<Option<(ErasedState, Vec<u8>)>>;
-
-    /// The number of the ticket that the next query with this state uses up.
-    ///
-    /// # Errors
-    /// [`Error::Malformed`] for state of another scheme.
-    fn next_ticket(&self, state: &ErasedState) -> Result<Option<u64>>;
-
-    /// The state as bytes, in an envelope. They are secret, and erased when dropped.
-    ///
-    /// # Errors
-    /// [`Error::Malformed`] for state of another scheme.
-    fn save_state(&self, state: &ErasedState) -> Result<Zeroizing<Vec<u8>>>;
-
-    /// State from what [`ErasedClient::save_state`] gave, also from that of an earlier version of
-    /// the database that serves this one as it is.
-    ///
-    /// # Errors
-    /// Those of the envelope and of parsing; [`Error::WrongVersion`] for state that does not serve
-    /// this version.
-    fn load_state(&self, bytes: &[u8]) -> Result<ErasedState>;
-
-    /// Does ahead what the next `queries` queries with this state need, and what does not depend on their
-    /// indices. Changes nothing of what [`ErasedClient::save_state`] gives.
-    ///
-    /// # Errors
-    /// [`Error::Malformed`] for state of another scheme.
-    fn prepare(&self, state: &mut ErasedState, queries: usize, progress: &dyn Progress) -> Result<()>;
-
-    /// Takes over the ticket of a query to come, as [`ErasedServer::ticket`] gave it. Save the state.
-    ///
-    /// # Errors
-    /// As [`Client::hold`], and those of parsing.
-    fn hold(&self, state: &mut ErasedState, ticket: &[u8]) -> Result<()>;
-
-    /// A fresh secret and an enveloped query. Save the state before the query leaves.
-    ///
-    /// # Errors
-    /// As [`Client::query`].
-    fn query(
-        &self,
-        state: Option<&mut ErasedState>,
-        indices: &[u64],
-        rng: &mut dyn CryptoRng,
-    ) -> Result<(ErasedSecret, Vec<u8>)>;
-
-    /// Opens an enveloped answer; the secret is consumed.
-    ///
-    /// # Errors
-    /// Those of the envelope and [`Client::extract`].
-    fn extract(&self, secret: ErasedSecret, answer: &[u8]) -> Result<Vec<Record>>;
-}
-
-/// A secret of some scheme; opens one answer.
-pub struct ErasedSecret(Box<dyn Any + Send>);
-
-/// The state of a registered client of some scheme.
-pub struct ErasedState(Box<dyn Any + Send>);
-
-/// Parsed client keys of some scheme.
-pub struct ErasedKeys(Box<dyn Any + Send + Sync>);
 
 /// A scheme as an [`ErasedScheme`].
 pub struct Erased<S> {
@@ -415,38 +149,6 @@ pub fn setup_with<S: Scheme>(
     Ok(Box::new(ErasedServerOf::<S> { server, version: Version::random(rng) }))
 }
 
-/// The scheme number that a prepared database's sections name.
-///
-/// # Errors
-/// [`Error::MissingSection`] or [`Error::Length`].
-pub fn scheme_of(source: &dyn SectionSource) -> Result<u16> {
-    let identity = source.get(IDENTITY)?;
-    let mut reader = Reader::new("the identity section", &identity);
-    reader.raw(6)?;
-    reader.u16()
-}
-
-/// The encoded parameters that a prepared database's sections name, as
-/// [`ErasedScheme::setup_candidate`] takes them.
-///
-/// # Errors
-/// [`Error::MissingSection`], or those of the envelope.
-pub fn parameters_of(source: &dyn SectionSource) -> Result<Vec<u8>> {
-    let identity = source.get(IDENTITY)?;
-    let (_, parameters) = envelope::open(&identity, Kind::Public, scheme_of(source)?)?;
-    Ok(parameters.to_vec())
-}
-
-/// The scheme number that an enveloped public part names.
-///
-/// # Errors
-/// [`Error::Length`] when it is shorter than a header.
-pub fn scheme_of_public(public: &[u8]) -> Result<u16> {
-    let mut reader = Reader::new("a public part", public);
-    reader.raw(6)?;
-    reader.u16()
-}
-
 struct ErasedServerOf<S: Scheme> {
     server: S::Server,
     version: Version,
@@ -520,11 +222,11 @@ impl<S: Scheme> ErasedServer for ErasedServerOf<S> {
             Ok(answers) => {
                 progress.stage("seal", answers.len() as u64);
                 let mut sealed = answers.iter().map(|answer| self.seal(answer));
-                requests.into_iter().map(|r| r.and_then(|_| sealed.next().ok_or(MISSING))).collect()
+                requests.into_iter().map(|r| r.and_then(|_| sealed.next().ok_or(TOO_FEW))).collect()
             }
             Err(error) if alone => {
                 let mut error = Some(error);
-                let failed = |request: Result<_>| request.and_then(|_| Err(error.take().unwrap_or(MISSING)));
+                let failed = |request: Result<_>| request.and_then(|_| Err(error.take().unwrap_or(TOO_FEW)));
                 requests.into_iter().map(failed).collect()
             }
             // One bad request must not spoil the others: answer each by itself.

@@ -1,73 +1,84 @@
-//! Chooses a scheme and its parameters for a database, a line and a machine.
+//! The planner: a scheme and its parameters for a database, a network line and a machine.
 
 use papir_core::cost::{Operation, Rates};
 use papir_core::{Candidate, Privacy, Shape};
 use papir_schemes::registry;
 use serde::Serialize;
 
-use crate::failure::Failure;
-use crate::units;
+use crate::{Error, Result, units};
 
-/// Bits a second that a line has where none is told: 10 Mbit/s.
-pub(crate) const DEFAULT_LINE: f64 = 1e7;
+/// Default speed of a network line: 10 Mbit/s, in bits a second.
+pub const DEFAULT_LINE: f64 = 1e7;
 
-/// What is asked of a database.
+/// Requirements on a database.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Demand {
-    /// Records and their length.
-    pub(crate) shape: Shape,
-    /// Bytes that a client fetches once besides the scheme's public part.
-    pub(crate) extra_bytes: u64,
-    /// The client's line: bits a second up and down.
-    pub(crate) line: (f64, f64),
-    /// Bytes of the server's memory, where they are bounded.
-    pub(crate) memory: Option<u64>,
+pub struct Demand {
+    /// Number and length of the records.
+    pub shape: Shape,
+    /// Bytes that a client fetches once in addition to the scheme's public part.
+    pub extra_bytes: u64,
+    /// Speed of the client's line up and down, in bits a second.
+    pub line: (f64, f64),
+    /// Bytes of the server's memory; `None` for no limit.
+    pub memory: Option<u64>,
     /// Threads that answer one query.
-    pub(crate) threads: usize,
-    /// Lookups over which what a client fetches once is spread.
-    pub(crate) lookups: u64,
+    pub threads: usize,
+    /// Number of lookups over which the bytes that a client fetches once are spread.
+    pub lookups: u64,
 }
 
 impl Demand {
-    /// A demand with every default.
-    pub(crate) fn new(shape: Shape, rates: &Rates) -> Self {
+    /// A demand with all defaults.
+    pub fn new(shape: Shape, rates: &Rates) -> Self {
         let line = (DEFAULT_LINE, DEFAULT_LINE);
         Self { shape, extra_bytes: 0, line, memory: None, threads: rates.threads(), lookups: 1 }
     }
 }
 
-/// What a candidate costs under a demand.
+/// Costs of a candidate under a demand.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Offer {
-    pub(crate) scheme: &'static str,
-    pub(crate) parameters: String,
-    pub(crate) upload_bytes: u64,
-    pub(crate) download_bytes: u64,
-    /// What a client fetches once a version: public part, hint included.
-    pub(crate) public_bytes: u64,
-    pub(crate) hint_bytes: u64,
-    pub(crate) answer_s: f64,
-    /// Seconds of one core for an answer, other cores busy too.
-    pub(crate) core_s: f64,
-    /// Query and extraction.
-    pub(crate) client_s: f64,
-    pub(crate) transfer_s: f64,
-    /// Fetching the public part, spread over the lookups.
-    pub(crate) public_s: f64,
-    /// All of it.
-    pub(crate) lookup_s: f64,
-    /// What a server keeps resident, the program itself left out.
-    pub(crate) memory_bytes: u64,
-    pub(crate) snapshot_bytes: u64,
-    pub(crate) setup_s: f64,
-    pub(crate) security_bits: Option<f64>,
-    pub(crate) failure_log2: f64,
+pub struct Offer {
+    /// The scheme's name.
+    pub scheme: &'static str,
+    /// Label of the parameters.
+    pub parameters: String,
+    /// Bytes of a query.
+    pub upload_bytes: u64,
+    /// Bytes of an answer.
+    pub download_bytes: u64,
+    /// Bytes that a client fetches once per version: the public part with its hint.
+    pub public_bytes: u64,
+    /// Bytes of the hint.
+    pub hint_bytes: u64,
+    /// Seconds of an answer, alone on the machine.
+    pub answer_s: f64,
+    /// Seconds of one core for an answer, with all other cores busy.
+    pub core_s: f64,
+    /// Seconds of the client: query and extraction.
+    pub client_s: f64,
+    /// Seconds on the network: query and answer.
+    pub transfer_s: f64,
+    /// Seconds of fetching the public part, divided by the number of lookups.
+    pub public_s: f64,
+    /// Seconds of a lookup: the sum of the four times above.
+    pub lookup_s: f64,
+    /// Bytes that a server keeps in memory, without the program itself.
+    pub memory_bytes: u64,
+    /// Bytes of the snapshot file, about.
+    pub snapshot_bytes: u64,
+    /// Seconds of preparing the database.
+    pub setup_s: f64,
+    /// Estimated security; `None` if there is nothing to break.
+    pub security_bits: Option<f64>,
+    /// log₂ of the probability that an answer does not decode.
+    pub failure_log2: f64,
     /// Bytes of the database and the packing matrices that an answer reads.
-    pub(crate) streamed_bytes: f64,
-    pub(crate) external_products: f64,
+    pub streamed_bytes: f64,
+    /// External products of an answer.
+    pub external_products: f64,
     /// The parameters as bytes.
     #[serde(skip)]
-    pub(crate) encoded: Vec<u8>,
+    pub encoded: Vec<u8>,
 }
 
 impl Offer {
@@ -105,12 +116,12 @@ impl Offer {
         }
     }
 
-    /// Cores that so many lookups a second keep busy.
-    pub(crate) fn cores(&self, lookups_a_second: f64) -> u64 {
+    /// Number of cores that this many lookups a second keep busy.
+    pub fn cores(&self, lookups_a_second: f64) -> u64 {
         (self.core_s * lookups_a_second).ceil().max(1.0) as u64
     }
 
-    /// Whether another offer is as good in bytes, time and memory, and better in one of them.
+    /// True if another offer is as good in bytes, time and memory, and better in one of them.
     fn is_beaten_by(&self, other: &Self) -> bool {
         let pairs = [
             (self.transfer_s, other.transfer_s),
@@ -124,43 +135,48 @@ impl Offer {
     }
 
     /// The scheme with its parameters.
-    pub(crate) fn name(&self) -> String {
+    pub fn name(&self) -> String {
         format!("{} with {}", self.scheme, self.parameters)
     }
 }
 
-/// What was left out, and why.
+/// A scheme or parameters that were left out.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct LeftOut {
-    pub(crate) scheme: &'static str,
-    /// Empty where the whole scheme is.
-    pub(crate) parameters: String,
-    pub(crate) reason: String,
+pub struct LeftOut {
+    /// The scheme's name.
+    pub scheme: &'static str,
+    /// Label of the parameters; empty if the whole scheme was left out.
+    pub parameters: String,
+    /// Why it was left out.
+    pub reason: String,
 }
 
-/// What can serve a demand, the best first, at least one.
-pub(crate) struct Choice {
-    pub(crate) best: Offer,
-    pub(crate) others: Vec<Offer>,
-    pub(crate) left_out: Vec<LeftOut>,
+/// The offers that can serve a demand.
+pub struct Choice {
+    /// The least time of a lookup.
+    pub best: Offer,
+    /// The other offers, the best first.
+    pub others: Vec<Offer>,
+    /// Schemes and parameters that were left out.
+    pub left_out: Vec<LeftOut>,
 }
 
 impl Choice {
     /// All offers, the best first.
-    pub(crate) fn offers(&self) -> impl Iterator<Item = &Offer> {
+    pub fn offers(&self) -> impl Iterator<Item = &Offer> {
         std::iter::once(&self.best).chain(&self.others)
     }
 
-    /// Those that no other of the same scheme beats in everything, the best first.
-    pub(crate) fn sensible(&self) -> impl Iterator<Item = &Offer> {
+    /// Offers that no other offer of the same scheme beats in everything, the best first.
+    pub fn sensible(&self) -> impl Iterator<Item = &Offer> {
         let beaten = |offer: &Offer| {
             self.offers().any(|other| other.scheme == offer.scheme && offer.is_beaten_by(other))
         };
         self.offers().filter(move |offer| !beaten(offer))
     }
 
-    /// Which, and why, in a sentence.
-    pub(crate) fn reason(&self) -> String {
+    /// The best offer and the reason, in a sentence.
+    pub fn reason(&self) -> String {
         let best = &self.best;
         let parts = [
             (best.transfer_s, "transfer"),
@@ -182,18 +198,18 @@ impl Choice {
 /// Weighs all parameters of all private schemes.
 ///
 /// # Errors
-/// One line that says why, when nothing can serve the demand.
-pub(crate) fn choose(demand: &Demand, rates: &Rates) -> Result<Choice, Failure> {
+/// [`Error::NothingFits`] with the reason of each scheme.
+pub fn choose(demand: &Demand, rates: &Rates) -> Result<Choice> {
     let (mut offers, mut left_out) = (Vec::new(), Vec::new());
     for scheme in registry::all().iter().filter(|scheme| scheme.privacy() == Privacy::Private) {
-        // For single lookups there is what is below.
+        // Single lookups use the scheme below.
         if registry::batches_named(scheme.name()).is_some() {
             let reason = "for many lookups at once: chosen by `papir build --batch`".to_owned();
             left_out.push(LeftOut { scheme: scheme.name(), parameters: String::new(), reason });
             continue;
         }
         match scheme.candidates(demand.shape) {
-            // Who registers waits for what is done ahead, which `Work` does not count.
+            // Registered clients wait for work done ahead, which `Work` does not count.
             Ok(candidates) if candidates.iter().any(|one| one.description.limits.client_keys) => {
                 let reason = "its clients register first: chosen by name only".to_owned();
                 left_out.push(LeftOut { scheme: scheme.name(), parameters: String::new(), reason });
@@ -227,15 +243,15 @@ fn beyond(offer: Offer, demand: &Demand) -> LeftOut {
     LeftOut { scheme: offer.scheme, parameters: offer.parameters, reason }
 }
 
-/// Why nothing serves a demand.
-fn nothing(demand: &Demand, least: Option<u64>, left_out: &[LeftOut]) -> Failure {
+/// The error of a demand that nothing can serve.
+fn nothing(demand: &Demand, least: Option<u64>, left_out: &[LeftOut]) -> Error {
     let shape = demand.shape;
-    let what = format!("{} records of {}", shape.records(), units::bits(shape.record_bits()));
+    let database = format!("{} records of {}", shape.records(), units::bits(shape.record_bits()));
     let of_schemes = left_out.iter().filter(|one| one.parameters.is_empty());
     let mut reasons: Vec<String> = of_schemes.map(|one| format!("{}: {}", one.scheme, one.reason)).collect();
     if let (Some(least), Some(most)) = (least, demand.memory) {
         let (least, most) = (units::bytes(least), units::bytes(most));
         reasons.push(format!("what can needs {least} of memory at least, and there are {most}"));
     }
-    Failure::new(format!("nothing can serve {what}: {}", reasons.join("; ")))
+    Error::NothingFits { database, reasons: reasons.join("; ") }
 }

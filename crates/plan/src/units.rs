@@ -1,17 +1,19 @@
-//! Figures for people.
+//! Numbers of bytes, bits and seconds, printed for people.
 
 use std::fmt;
 use std::str::FromStr;
 
+use crate::size;
+
 /// A number of bytes that was typed, as `16GiB`; printed so that it can be typed again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Bytes(pub(crate) u64);
+pub struct Bytes(pub u64);
 
 impl FromStr for Bytes {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        papir_bench::size::parse(text).map(Self).map_err(|error| error.to_string())
+        size::parse(text).map(Self).map_err(|error| error.to_string())
     }
 }
 
@@ -28,7 +30,7 @@ impl fmt::Display for Bytes {
 }
 
 /// A count of bytes in binary units, three digits: `531 B`, `52.1 KiB`, `1.00 GiB`.
-pub(crate) fn bytes(count: u64) -> String {
+pub fn bytes(count: u64) -> String {
     const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
     if count < 1024 {
         return format!("{count} B");
@@ -39,12 +41,12 @@ pub(crate) fn bytes(count: u64) -> String {
 }
 
 /// A length in bits as people say it: whole bytes where it is.
-pub(crate) fn bits(count: u64) -> String {
+pub fn bits(count: u64) -> String {
     if count.is_multiple_of(8) { bytes(count / 8) } else { format!("{count} bit") }
 }
 
 /// Seconds: `12.3 ms`, `4.56 s`.
-pub(crate) fn seconds(value: f64) -> String {
+pub fn seconds(value: f64) -> String {
     if value < 1.0 {
         format!("{} ms", three_digits(value * 1e3))
     } else {

@@ -1,4 +1,4 @@
-//! A machine's rates as a file: `papir/rates.json` in the user's data folder.
+//! The file of a machine's rates: `papir/rates.json` in the user's data folder.
 //!
 //! ```json
 //! {
@@ -44,7 +44,7 @@ pub fn default_path() -> Option<PathBuf> {
     Some(data.join("papir/rates.json"))
 }
 
-/// A machine's rates, and where they come from.
+/// A machine's rates and their origin.
 #[derive(Clone, Debug)]
 pub struct Known {
     /// The rates.
@@ -55,7 +55,7 @@ pub struct Known {
     pub words: String,
 }
 
-/// The rates in a file, that of the user where none is named; those built in where the user has none.
+/// The rates in the named file, or in the user's file, or the built-in ones if there is no file.
 ///
 /// # Errors
 /// As [`read`], also for a named file that is not there.
@@ -76,7 +76,7 @@ pub fn known(named: Option<&Path>) -> Result<Known> {
 /// Writes rates of this machine, and the folders above.
 ///
 /// # Errors
-/// [`Error::Usage`] naming the file when it cannot be written, [`Error::Backend`].
+/// [`Error::Write`] if the file cannot be written, [`Error::Backend`].
 pub fn write(path: &Path, rates: &Rates) -> Result<()> {
     let table = |of: &dyn Fn(Operation) -> f64| {
         Operation::ALL.into_iter().map(|op| (op.name().to_owned(), of(op))).collect()
@@ -84,21 +84,19 @@ pub fn write(path: &Path, rates: &Rates) -> Result<()> {
     let backend = Backend::try_from_env()?.name().to_owned();
     let (one, all) = (table(&|op| rates.one(op)), table(&|op| rates.all(op)));
     let file = File { format: FORMAT, backend, threads: rates.threads(), one, all };
-    let text = serde_json::to_string_pretty(&file)? + "\n";
+    let refused = |reason: String| Error::Write { file: path.to_owned(), reason };
+    let text = serde_json::to_string_pretty(&file).map_err(|error| refused(error.to_string()))? + "\n";
     let folder = path.parent().unwrap_or(Path::new(""));
-    let refused = |error| Error::usage(format!("{}: {error}", path.display()), "a file that can be written");
-    fs::create_dir_all(folder).and_then(|()| fs::write(path, text)).map_err(refused)
+    let written = fs::create_dir_all(folder).and_then(|()| fs::write(path, text));
+    written.map_err(|error| refused(error.to_string()))
 }
 
 /// Reads what [`write()`] wrote.
 ///
 /// # Errors
-/// [`Error::Usage`] naming the file for anything else.
+/// [`Error::Rates`] for anything else.
 pub fn read(path: &Path) -> Result<Rates> {
-    let refused = |error: String| {
-        let found = format!("{}: {error}", path.display());
-        Error::usage(found, "a file that `papir plan --calibrate` wrote")
-    };
+    let refused = |reason: String| Error::Rates { file: path.to_owned(), reason };
     let bytes = fs::metadata(path).map_err(|error| refused(error.to_string()))?.len();
     if bytes > MAX_BYTES {
         return Err(refused(format!("{bytes} bytes")));
