@@ -297,7 +297,7 @@ fn build_for(
     let (server, commitment) = prove(options.verifiable, content.records.as_ref(), progress, |records| {
         Ok(prepare(records, rng, progress)?)
     })?;
-    let metadata = metadata(options, goal, &content, (server.as_ref(), commitment.as_ref()))?;
+    let metadata = metadata(options, goal, &content, server.as_ref(), commitment.as_ref())?;
     let Content { records, keyword, skipped, .. } = content;
     // The scheme has its own copy by now. Free this one before the snapshot is written.
     drop(records);
@@ -366,7 +366,8 @@ fn metadata(
     options: &BuildOptions,
     goal: Option<Goal>,
     content: &Content,
-    (server, commitment): (&dyn ErasedServer, Option<&Commitment>),
+    server: &dyn ErasedServer,
+    commitment: Option<&Commitment>,
 ) -> Result<Metadata> {
     let layout = content.keyword.as_ref().map(|keys| &keys.layout);
     let lossy = |part: Option<&std::ffi::OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();

@@ -35,7 +35,7 @@ pub enum Error {
         file: String,
         /// The line, from 1.
         line: u64,
-        /// What was found, and what was expected.
+        /// The value found and the one expected.
         reason: String,
     },
     /// An invalid row of a table.
@@ -45,7 +45,7 @@ pub enum Error {
         file: String,
         /// The row, from 1.
         row: u64,
-        /// What was found and what was expected.
+        /// The value found and the one expected.
         reason: String,
     },
     /// A file with invalid content.
@@ -53,7 +53,7 @@ pub enum Error {
     Unreadable {
         /// The file.
         file: String,
-        /// What was found and what was expected.
+        /// The value found and the one expected.
         reason: String,
     },
     /// Two rows of a table with the same key, where duplicates are refused.
@@ -95,7 +95,7 @@ pub enum Error {
         found: String,
         /// Its kind, with an article.
         kind: &'static str,
-        /// What this build lacks support for.
+        /// The kind of support that this build lacks.
         support: &'static str,
         /// The feature of the crate.
         feature: &'static str,

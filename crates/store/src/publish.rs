@@ -24,8 +24,8 @@ pub(crate) enum Readers {
 /// in bytes.
 ///
 /// # Errors
-/// Those of `write`, or of the file system, such as a full disk. Then the temporary file is removed
-/// and an existing file at `path` stays.
+/// Errors of `write`, or of the file system, such as a full disk. Then the temporary file is
+/// removed and an existing file at `path` stays.
 pub(crate) fn publish(
     path: &Path,
     nonce: u64,

@@ -116,7 +116,7 @@ impl Snapshot {
     /// The ids of the keys, for updates; `None` if the file does not contain them.
     ///
     /// # Errors
-    /// Those of [`KeyIds::decode`]; [`CoreError::OwnerKey`] if they are sealed and no key was
+    /// Errors of [`KeyIds::decode`]; [`CoreError::OwnerKey`] if they are sealed and no key was
     /// given.
     pub(crate) fn owner_keys(&self) -> CoreResult<Option<KeyIds>> {
         let sealed = self.file.find(SEALED_OWNER_KEYS);
@@ -131,7 +131,7 @@ impl Snapshot {
     /// The scheme's parameters, encoded.
     ///
     /// # Errors
-    /// Those of the scheme's identity section.
+    /// Errors of the scheme's identity section.
     pub(crate) fn parameters(&self) -> CoreResult<Vec<u8>> {
         parameters_of(&self.file)
     }
@@ -269,16 +269,20 @@ fn check_agreement(
         Some(top) => *Commitment::of_prepared(&prepared, top)?.shape(),
         None => prepared,
     };
-    let layout = keyword.map(|layout| (layout.records(), 8 * layout.record_bytes() as u64));
-    check_shape("section `metadata`", (metadata.records, metadata.record_bits), &prepared)?;
-    layout.map_or(Ok(()), |found| check_shape("section `keyword`", found, &plain))
+    check_shape("section `metadata`", metadata.records, metadata.record_bits, &prepared)?;
+    match keyword {
+        Some(layout) => {
+            let bits = 8 * layout.record_bytes() as u64;
+            check_shape("section `keyword`", layout.records(), bits, &plain)
+        }
+        None => Ok(()),
+    }
 }
 
-fn check_shape(what: &'static str, found: (u64, u64), expected: &Shape) -> CoreResult<()> {
-    let expected = (expected.records(), expected.record_bits());
-    if found == expected {
+fn check_shape(what: &'static str, records: u64, bits: u64, expected: &Shape) -> CoreResult<()> {
+    if (records, bits) == (expected.records(), expected.record_bits()) {
         return Ok(());
     }
-    let words = |(records, bits)| format!("{records} records of {bits} bits");
-    Err(CoreError::malformed(what, words(found), words(expected)))
+    let expected = format!("{} records of {} bits", expected.records(), expected.record_bits());
+    Err(CoreError::malformed(what, format!("{records} records of {bits} bits"), expected))
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::Args;
 use papir_client::Connection;
 use papir_client::load::{
-    KnownKey, LoadOptions, LoadReport, MAX_CLIENTS, MAX_SECONDS, Percentiles, Wanted, load,
+    KnownKey, LoadOptions, LoadReport, MAX_CLIENTS, MAX_SECONDS, Percentiles, Workload, load,
 };
 use serde_json::{Value, json};
 
@@ -66,9 +66,9 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let options = arguments.connecting.options(arguments.allow_not_private)?;
     let connection = Connection::open_with(&arguments.url, &options).map_err(connecting::explain)?;
     let wanted = match &arguments.keys {
-        Some(file) => Wanted::Keys(keys(file)?),
-        None if arguments.index || !connection.info().keyed => Wanted::Indices,
-        None => Wanted::AbsentKeys,
+        Some(file) => Workload::Keys(keys(file)?),
+        None if arguments.index || !connection.info().keyed => Workload::Indices,
+        None => Workload::AbsentKeys,
     };
     let load_options = LoadOptions { clients: arguments.clients as usize, seconds: arguments.seconds };
     let report = load(&connection, &wanted, load_options, &Bars::new())?;

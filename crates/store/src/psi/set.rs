@@ -52,7 +52,7 @@ pub(crate) fn refuse(snapshot: &Snapshot, file: &Path, advice: &str) -> Result<(
 }
 
 impl PsiSet {
-    /// Opens a file written by [`super::prepare`] and verifies the sections of the set, but not
+    /// Opens a file written by [`super::prepare()`] and verifies the sections of the set, but not
     /// those of its database.
     ///
     /// # Errors

@@ -13,7 +13,7 @@ use crate::error::Result;
 /// their number.
 ///
 /// # Errors
-/// Those of the store.
+/// Errors of the store.
 pub(super) async fn prune(objects: &Objects<'_>, manifests: &[&Manifest], grace: Duration) -> Result<usize> {
     let listed: HashSet<&Hash> = manifests.iter().flat_map(|manifest| &manifest.parts).collect();
     let now = SystemTime::now();

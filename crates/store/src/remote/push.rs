@@ -26,7 +26,7 @@ use crate::snapshot::{OpenOptions, Snapshot};
 /// other.
 ///
 /// # Errors
-/// Those of [`Snapshot::open`]; [`papir_core::Error::OutOfBounds`] for the part length; and
+/// Errors of [`Snapshot::open`]; [`papir_core::Error::OutOfBounds`] for the part length; and
 /// [`Error::Remote`].
 pub fn push(
     file: &Path,

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 /// anywhere, also from within another runtime.
 ///
 /// # Errors
-/// Those of `work`; [`papir_core::Error::Io`] if no thread can be started; and
+/// Errors of `work`; [`papir_core::Error::Io`] if no thread can be started; and
 /// [`RemoteError::Stopped`] if the thread panics.
 pub(super) fn run<T, F>(work: impl FnOnce() -> F + Send) -> Result<T>
 where

@@ -64,7 +64,7 @@ impl MappedRecords {
     /// Maps a file of packed records of `record_bytes` bytes each.
     ///
     /// # Errors
-    /// Those of the file, and of its [`shape`].
+    /// Errors of the file, and of its [`shape`].
     fn open(path: &Path, record_bytes: u64) -> Result<Self> {
         let map = map(path)?;
         let shape = shape(path, map.len() as u64, record_bytes)?;

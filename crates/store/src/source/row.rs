@@ -16,7 +16,7 @@ pub(super) struct Row {
 
 /// A fault of one row, after which further rows can be read.
 pub(super) enum Fault {
-    /// What was found, and what was expected.
+    /// The value found and the one expected.
     Reason(String),
     /// A column that this row lacks.
     Missing {
@@ -47,7 +47,7 @@ pub(super) type Each<'a> = dyn FnMut(Place<'_>, Result<Row, Fault>) -> Result<()
 pub struct SkippedRow {
     /// Its position: `line 7`, `row 7`, or a file of a folder.
     pub place: String,
-    /// What was found, and what was expected.
+    /// The value found and the one expected.
     pub reason: String,
 }
 

@@ -28,8 +28,10 @@ pub(super) fn update(
     let shape = below.shape();
     let columns = options.columns(&snapshot.metadata, shape.record_bytes() as u64)?;
     let rows = read_changes(&options.changes, options.format, &columns, progress)?;
-    let bad_line = |(line, reason)| Error::Line { file: name_of(&options.changes), line, reason };
-    let (changes, counts) = resolve(&shape, rows).map_err(bad_line)?;
+    let (changes, counts) = resolve(&shape, rows).map_err(|BadLine { line, reason }| {
+        let file = name_of(&options.changes);
+        Error::Line { file, line, reason }
+    })?;
     if changes.is_empty() && !options.rebuild {
         return Ok((counts, None));
     }
@@ -47,8 +49,11 @@ pub(super) fn update(
     Ok((counts, Some(Next { server, commitment, keyword: None, way })))
 }
 
-/// A line and the reason why it is refused.
-type BadLine = (u64, String);
+/// A refused line.
+struct BadLine {
+    line: u64,
+    reason: String,
+}
 
 /// Resolves rows to one change per record, ascending; the last row of a record wins. New records
 /// must follow the last one without a gap.
@@ -56,8 +61,8 @@ fn resolve(shape: &Shape, rows: Vec<ChangeRow>) -> Result<(Vec<Change>, ChangeCo
     let total = rows.len() as u64;
     let mut last: BTreeMap<u64, (u64, Vec<u8>)> = BTreeMap::new();
     for ChangeRow { key, value, line } in rows {
-        let index = index_of(shape, &key).map_err(|reason| (line, reason))?;
-        let mut record = value.ok_or_else(|| (line, undeletable(index)))?;
+        let index = index_of(shape, &key).map_err(|reason| BadLine { line, reason })?;
+        let mut record = value.ok_or_else(|| BadLine { line, reason: undeletable(index) })?;
         record.resize(shape.record_bytes(), 0);
         last.insert(index, (line, record));
     }
@@ -68,7 +73,7 @@ fn resolve(shape: &Shape, rows: Vec<ChangeRow>) -> Result<(Vec<Change>, ChangeCo
         match index {
             _ if index < shape.records() => counts.replaced += 1,
             _ if index == expected => counts.inserted += 1,
-            _ => return Err((line, gap(index, expected))),
+            _ => return Err(BadLine { line, reason: gap(index, expected) }),
         }
         changes.push(Change { index, record });
     }

@@ -39,8 +39,8 @@ pub use report::{Prediction, UpdateReport, Way};
 /// update is interrupted at any point.
 ///
 /// # Errors
-/// Those of the snapshot and of the file of changes, naming file and line; [`Error::Options`] for a
-/// snapshot without the ids of its keys; those of the scheme; and [`papir_core::Error::Io`].
+/// Errors of the snapshot and of the file of changes, naming file and line; [`Error::Options`] for
+/// a snapshot without the ids of its keys; those of the scheme; and [`papir_core::Error::Io`].
 pub fn update(
     options: &UpdateOptions,
     rng: &mut dyn CryptoRng,

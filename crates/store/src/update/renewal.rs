@@ -22,7 +22,7 @@ type Renewed = (Box<dyn ErasedServer>, Option<Commitment>);
 /// `rates` decide between the scheme's update and a setup.
 ///
 /// # Errors
-/// Those of the scheme.
+/// Errors of the scheme.
 pub(super) fn renew(
     snapshot: &Snapshot,
     changes: &[Change],
@@ -81,7 +81,7 @@ fn predict(server: &dyn ErasedServer, changes: &[Change], rates: &Rates) -> Resu
 /// for the goal that the snapshot was built for, or balanced if it is unknown.
 ///
 /// # Errors
-/// Those of the scheme.
+/// Errors of the scheme.
 pub(super) fn set_up(
     snapshot: &Snapshot,
     records: &dyn Records,

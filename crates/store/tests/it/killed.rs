@@ -10,8 +10,8 @@ use crate::common::{by_key, folder, keyed, rng, run, source};
 use papir_core::{NoProgress, Progress};
 use papir_store::{Snapshot, UpdateOptions, update};
 
-/// Where the update that is to be killed finds its snapshot, and after how many events of progress
-/// it waits to be; set in its process only.
+/// The snapshot of the update to be killed, and the number of progress events after which it waits.
+/// Set in its process only.
 const FILE: &str = "PAPIR_STORE_TEST_KILLED_UPDATE";
 const MOMENT: &str = "PAPIR_STORE_TEST_KILLED_MOMENT";
 /// The line that it prints then.

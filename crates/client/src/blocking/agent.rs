@@ -1,4 +1,4 @@
-//! The HTTP client: times, trusted certificates, the way to the service.
+//! The HTTP client: timeouts, trusted certificates, proxies.
 
 use std::fs::File;
 use std::io::Read;
@@ -9,16 +9,19 @@ use ureq::Agent;
 use ureq::config::Config;
 use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
 
-use crate::address::Address;
-use crate::{Error, Options, Result};
+use crate::core::Address;
+use crate::error::{Error, Result};
 
-/// Longest silence of a server, which covers its work on an answer.
+/// Longest silence of a server, its work on an answer included.
 const SILENCE: Duration = Duration::from_secs(120);
-/// Longest file of root certificates that is read, in bytes.
+/// Longest file of root certificates that is read: 4 MiB.
 const LONGEST_CA: u64 = 4 << 20;
 
-/// An agent for one service.
-pub(crate) fn new(address: &Address, options: &Options) -> Result<Agent> {
+/// An agent for one service, which trusts the root certificates in the file `ca` if there is one.
+///
+/// # Errors
+/// [`Error::BadCa`].
+pub(super) fn new(address: &Address, ca: Option<&Path>) -> Result<Agent> {
     let mut config = Agent::config_builder()
         .http_status_as_error(false)
         .max_redirects(0)
@@ -27,10 +30,10 @@ pub(crate) fn new(address: &Address, options: &Options) -> Result<Agent> {
         .timeout_per_read(Some(SILENCE))
         .timeout_per_write(Some(SILENCE));
     if address.is_local() {
-        // What the environment says of proxies must not carry elsewhere what is meant for this machine.
+        // A proxy from the environment must not carry local traffic to another machine.
         config = config.proxy(None);
     }
-    if let Some(path) = &options.ca {
+    if let Some(path) = ca {
         config = config.tls_config(TlsConfig::builder().root_certs(roots(path)?).build());
     }
     Ok(connected(config.build(), address))
@@ -38,8 +41,8 @@ pub(crate) fn new(address: &Address, options: &Options) -> Result<Agent> {
 
 #[cfg(unix)]
 fn connected(config: Config, address: &Address) -> Agent {
-    match &address.socket {
-        Some(path) => crate::unix::agent(config, path.clone()),
+    match address.socket() {
+        Some(path) => super::unix::agent(config, path.to_owned()),
         None => config.into(),
     }
 }

@@ -1,6 +1,6 @@
-//! What talking to a server has cost.
+//! Costs of a connection.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Costs of a connection since it was opened. Bytes are those of HTTP bodies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -11,22 +11,14 @@ pub struct Costs {
     pub query_bytes: u64,
     /// Bytes of answers received.
     pub answer_bytes: u64,
-    /// Query requests sent, repeated ones included.
+    /// Query requests, those repeated with fresh queries included.
     pub requests: u64,
     /// Time to fetch the public part and make a client of it.
     pub fetch: Duration,
     /// Time to make queries.
     pub query: Duration,
-    /// Time from sending queries to having the answers, advised waits included.
+    /// Time from sending queries to receiving the answers, advised waits included.
     pub round_trip: Duration,
     /// Time to open answers.
     pub extract: Duration,
-}
-
-/// Runs something and adds its time.
-pub(crate) fn timed<T>(total: &mut Duration, work: impl FnOnce() -> T) -> T {
-    let start = Instant::now();
-    let result = work();
-    *total += start.elapsed();
-    result
 }

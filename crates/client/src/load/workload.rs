@@ -1,36 +1,38 @@
-//! What a load asks for, and whether what comes is right.
+//! Lookups of a load test, and the check of their results.
 
 use papir_core::Error as CoreError;
 use rand_core::Rng;
 
-use crate::{Connection, Error, Result, system_rng};
+use crate::blocking::Connection;
+use crate::error::{Error, Result};
+use crate::rng::system_rng;
 
 /// Bytes of a random key.
 const KEY_BYTES: usize = 16;
 
-/// A key, and its value where that is known.
+/// A key, and its value if it is known.
 pub type KnownKey = (Vec<u8>, Option<Vec<u8>>);
 
-/// What every client asks for, again and again.
+/// The lookups that every client repeats.
 #[derive(Clone, Debug)]
-pub enum Wanted {
-    /// Records at random indices. Only the length of what comes is known.
+pub enum Workload {
+    /// Records at random indices; only the length of a result is checked.
     Indices,
-    /// Random keys, which no database has.
+    /// Random keys, absent from every database.
     AbsentKeys,
-    /// Keys, drawn at random.
+    /// Keys drawn at random from these.
     Keys(Vec<KnownKey>),
 }
 
-/// One thing to ask for.
-pub(super) enum One<'a> {
+/// One lookup.
+pub(super) enum Drawn<'a> {
     Index(u64),
     Absent(Vec<u8>),
     Key(&'a [u8], Option<&'a [u8]>),
 }
 
-impl Wanted {
-    /// Refuses what the database cannot be asked, before anything is sent.
+impl Workload {
+    /// Refuses lookups that the database does not support, before anything is sent.
     pub(super) fn check(&self, connection: &Connection) -> Result<()> {
         match (self, connection.info().keyed) {
             (Self::Indices, true) => {
@@ -45,26 +47,27 @@ impl Wanted {
         }
     }
 
-    pub(super) fn draw(&self, connection: &Connection) -> One<'_> {
+    /// Draws a lookup.
+    pub(super) fn draw(&self, connection: &Connection) -> Drawn<'_> {
         let mut rng = system_rng();
         match self {
-            Self::Indices => One::Index(rng.next_u64() % connection.lookup().describe().shape.records()),
+            Self::Indices => Drawn::Index(rng.next_u64() % connection.lookup().describe().shape.records()),
             Self::AbsentKeys => {
                 let mut key = vec![0; KEY_BYTES];
                 rng.fill_bytes(&mut key);
-                One::Absent(key)
+                Drawn::Absent(key)
             }
             Self::Keys(keys) => {
                 let (key, value) = &keys[(rng.next_u64() % keys.len() as u64) as usize];
-                One::Key(key, value.as_deref())
+                Drawn::Key(key, value.as_deref())
             }
         }
     }
 }
 
-impl One<'_> {
-    /// Asks; gives whether the answer is right, as far as that is known.
-    pub(super) fn ask(&self, connection: &mut Connection) -> Result<bool, Error> {
+impl Drawn<'_> {
+    /// Makes the lookup; returns whether the result is right, as far as that is known.
+    pub(super) fn run(&self, connection: &mut Connection) -> Result<bool, Error> {
         Ok(match self {
             Self::Index(index) => {
                 let record = connection.get_index(*index)?;

@@ -1,4 +1,4 @@
-//! HTTP through a Unix socket.
+//! HTTP over a Unix socket.
 
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -14,16 +14,16 @@ use ureq::unversioned::transport::{
 };
 use ureq::{Agent, Error};
 
-/// An agent that speaks through the socket, whatever host is named.
-pub(crate) fn agent(config: Config, path: PathBuf) -> Agent {
+/// An agent that connects to the socket at `path`, whatever the host in a request.
+pub(super) fn agent(config: Config, path: PathBuf) -> Agent {
     Agent::with_parts(config, Socket(path), NoNames)
 }
 
-/// Connects to a path.
+/// Connects to the socket at a path.
 #[derive(Debug)]
 struct Socket(PathBuf);
 
-/// Gives every host a made-up address: none is looked at.
+/// Resolves every host to a fixed address, which the connector ignores.
 #[derive(Debug)]
 struct NoNames;
 
@@ -77,15 +77,18 @@ impl Transport for Connected {
     }
 
     fn is_open(&mut self) -> bool {
-        // Between two requests nothing is due: bytes or an end both mean that it is over.
-        let silent = |stream: &mut UnixStream| matches!(stream.read(&mut [0]), Err(error) if error.kind() == io::ErrorKind::WouldBlock);
+        // Between two requests the server sends nothing: bytes, or an end, mean that it closed.
+        let silent = |stream: &mut UnixStream| {
+            let read = stream.read(&mut [0]);
+            matches!(read, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
+        };
         self.stream.set_nonblocking(true).is_ok()
             && silent(&mut self.stream)
             && self.stream.set_nonblocking(false).is_ok()
     }
 }
 
-/// A timeout of the socket as one of the request.
+/// Turns a timeout of the socket into one of the request.
 fn in_time(error: io::Error, timeout: &NextTimeout) -> Error {
     match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => Error::Timeout(timeout.reason),

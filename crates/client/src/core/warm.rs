@@ -1,4 +1,4 @@
-//! State with what was done ahead for its next queries, in memory between two requests.
+//! Client state in memory, with the work done ahead for its next queries.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -6,28 +6,27 @@ use papir_core::Version;
 use papir_core::erased::{ErasedClient, ErasedState};
 use zeroize::Zeroizing;
 
-use crate::Result;
+use crate::error::Result;
 
-/// The state of an account as it was stored last, with what it has ahead. Clones share it.
+/// The state of a registration as last stored, with its work done ahead. Clones share it.
 #[derive(Clone, Default)]
 pub(crate) struct Warm(Arc<Mutex<Option<Kept>>>);
 
 struct Kept {
     version: Version,
-    /// What was stored.
+    /// The state as stored.
     bytes: Zeroizing<Vec<u8>>,
     state: ErasedState,
 }
 
 impl Warm {
-    /// The state that was stored as these bytes: the one in memory where it is that, else from the bytes.
+    /// The state that was stored as these bytes: the one in memory if it matches, else decoded.
     ///
     /// # Errors
     /// As [`ErasedClient::load_state`].
     pub(crate) fn take(&self, client: &dyn ErasedClient, bytes: &[u8]) -> Result<ErasedState> {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let same = |kept: &Kept| kept.version == client.version() && *kept.bytes == bytes;
-        match kept.filter(same) {
+        match kept.filter(|kept| kept.version == client.version() && *kept.bytes == bytes) {
             Some(kept) => Ok(kept.state),
             None => Ok(client.load_state(bytes)?),
         }

@@ -1,9 +1,11 @@
-//! What stands in a state file.
+//! A saved registration and its bytes.
 //!
 //! ```text
-//! format (1) = 1, whether keys are being uploaded (1), length of the keys (8),
-//! length (8) and bytes of the database's address, of the client's name, of the state (an envelope)
+//! format (1) = 1, 1 while keys are being uploaded (1), length of the keys (8),
+//! length (8) and bytes of the database's address, of the client's id, of the state (an envelope)
 //! ```
+
+use std::fmt;
 
 use papir_core::codec::Reader;
 use papir_core::{Error, Result};
@@ -11,22 +13,30 @@ use zeroize::Zeroizing;
 
 const FORMAT: u8 = 1;
 
-/// A registration and its state.
-pub(crate) struct Record {
-    /// The database's address, for whoever looks.
-    pub(crate) address: String,
-    /// The client's name at the service: a capability.
-    pub(crate) client: String,
-    /// Whether the keys have not all arrived.
-    pub(crate) uploading: bool,
+/// A registration and its state, as kept between processes. Secret.
+#[derive(Clone)]
+pub struct SavedRegistration {
+    /// The identity of the database, for people who inspect the file.
+    pub address: String,
+    /// The client's id at the service: a capability.
+    pub client: String,
+    /// Whether keys are still being uploaded.
+    pub uploading: bool,
     /// Length of the keys.
-    pub(crate) keys_bytes: u64,
+    pub keys_bytes: u64,
     /// The scheme's state, enveloped.
-    pub(crate) state: Zeroizing<Vec<u8>>,
+    pub state: Zeroizing<Vec<u8>>,
 }
 
-impl Record {
-    pub(super) fn encode(&self) -> Zeroizing<Vec<u8>> {
+impl fmt::Debug for SavedRegistration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SavedRegistration(…)")
+    }
+}
+
+impl SavedRegistration {
+    /// The registration as bytes.
+    pub fn encode(&self) -> Zeroizing<Vec<u8>> {
         let parts = [self.address.as_bytes(), self.client.as_bytes(), &self.state];
         let length: usize = parts.iter().map(|part| 8 + part.len()).sum();
         let mut bytes = Zeroizing::new(Vec::with_capacity(10 + length));
@@ -39,7 +49,11 @@ impl Record {
         bytes
     }
 
-    pub(super) fn decode(bytes: &[u8]) -> Result<Self> {
+    /// A registration from its bytes.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`] and [`Error::Length`].
+    pub fn decode(bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::new("a state record", bytes);
         let format = reader.u8()?;
         if format != FORMAT {
@@ -61,7 +75,7 @@ mod tests {
 
     #[test]
     fn golden_bytes() {
-        let record = Record {
+        let record = SavedRegistration {
             address: "http".into(),
             client: "ab".into(),
             uploading: true,
@@ -72,10 +86,10 @@ mod tests {
         let golden =
             b"\x01\x01\x05\0\0\0\0\0\0\0\x04\0\0\0\0\0\0\0http\x02\0\0\0\0\0\0\0ab\x01\0\0\0\0\0\0\0\x09";
         assert_eq!(*bytes, golden);
-        let again = Record::decode(&bytes).unwrap();
+        let again = SavedRegistration::decode(&bytes).unwrap();
         assert!(again.uploading && again.client == "ab" && again.keys_bytes == 5 && *again.state == [9]);
         for length in 0..bytes.len() {
-            assert!(Record::decode(&bytes[..length]).is_err(), "{length}");
+            assert!(SavedRegistration::decode(&bytes[..length]).is_err(), "{length}");
         }
     }
 }

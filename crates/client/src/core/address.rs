@@ -1,34 +1,37 @@
-//! Addresses of services and of databases.
+//! Addresses of services and databases.
 
-use std::net::IpAddr;
-use std::path::PathBuf;
+use core::net::IpAddr;
+use std::path::{Path, PathBuf};
 
-use crate::{Error, Result};
+use papir_protocol::path::{self, DATABASES};
 
-/// Where every route starts.
-const ROOT: &str = "/v1/databases";
+use crate::error::{Error, Result};
 
-/// The host that a service behind a Unix socket is asked as.
+/// The host in requests to a service behind a Unix socket.
 const LOCAL: &str = "http://localhost";
 
-/// A service, and the database that the address named, if it did.
+/// The address of a service, and the database that it names, if any.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Address {
-    /// Scheme, host, port and the path before the routes, without a slash at the end.
+pub struct Address {
+    /// Scheme, host, port and the path before the routes, without a trailing slash.
     base: String,
-    /// The Unix socket to speak through, instead of the host's port.
-    pub(crate) socket: Option<PathBuf>,
+    /// The Unix socket to connect to in place of the host's port.
+    socket: Option<PathBuf>,
     /// The database at the end of the address.
     pub(crate) database: Option<String>,
 }
 
 impl Address {
-    /// Reads `http://host:port`, with or without a path of the service or of one of its databases, or
-    /// `unix:/path/of/a/socket`.
-    pub(crate) fn parse(url: &str) -> Result<Self> {
+    /// Parses `http://host:port`, optionally with the path of the service or of one of its databases, or
+    /// `unix:/path/to/socket`.
+    ///
+    /// # Errors
+    /// [`Error::BadUrl`].
+    pub fn parse(url: &str) -> Result<Self> {
         let bad = |reason| Error::BadUrl { url: url.to_owned(), reason };
         if let Some(path) = url.strip_prefix("unix:") {
-            return Self::local(path).ok_or_else(|| bad("it names no socket, or this system has none"));
+            return Self::local(path)
+                .ok_or_else(|| bad("it names no socket, or this system has no Unix sockets"));
         }
         let known = ["http://", "https://"].iter().find_map(|scheme| url.strip_prefix(scheme));
         let rest = known.ok_or_else(|| bad("it must start with http://, https:// or unix:"))?;
@@ -38,7 +41,7 @@ impl Address {
         if url.contains(['?', '#']) || url.contains(|c: char| c.is_whitespace() || c.is_control()) {
             return Err(bad("it has a query, a fragment or white space"));
         }
-        let Some((base, path)) = url.split_once(ROOT) else {
+        let Some((base, path)) = url.split_once(DATABASES) else {
             return Ok(Self { base: url.trim_end_matches('/').to_owned(), socket: None, database: None });
         };
         let name = path.trim_start_matches('/').split('/').next().filter(|name| !name.is_empty());
@@ -50,10 +53,20 @@ impl Address {
         fits.then(|| Self { base: LOCAL.to_owned(), socket: Some(path.into()), database: None })
     }
 
-    /// Whether nobody but this machine and its administrator sees what is sent.
-    pub(crate) fn is_local(&self) -> bool {
+    /// Scheme, host, port and the path before the routes, without a trailing slash.
+    pub fn base(&self) -> &str {
+        &self.base
+    }
+
+    /// The Unix socket to connect to in place of the host's port.
+    pub fn socket(&self) -> Option<&Path> {
+        self.socket.as_deref()
+    }
+
+    /// Whether traffic stays on this machine.
+    pub fn is_local(&self) -> bool {
         let host = self.base.split("://").nth(1).and_then(|rest| rest.split('/').next()).unwrap_or_default();
-        // A user's name before the host is no host.
+        // Without the user's name, if there is one.
         let host = host.rsplit('@').next().unwrap_or_default();
         let bare = match host.strip_prefix('[') {
             Some(rest) => rest.split(']').next().unwrap_or_default(),
@@ -64,44 +77,26 @@ impl Address {
             || bare.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
     }
 
-    /// Whether it is encrypted.
-    pub(crate) fn is_https(&self) -> bool {
+    /// Whether traffic is encrypted.
+    pub fn is_https(&self) -> bool {
         self.base.starts_with("https://")
     }
 
-    /// What tells a database from others, of this service and of others: what state of its own goes by.
+    /// Identifies a database among all databases of all services; the slot of its client state.
     pub(crate) fn identity(&self, database: &str) -> String {
         let socket = self.socket.as_ref().map(|path| format!("unix:{} ", path.display()));
-        socket.unwrap_or_default() + &self.of(database, "")
+        socket.unwrap_or_default() + &self.url(&path::database(database))
     }
 
-    /// The list of databases.
+    /// The full address of the list of databases.
     pub(crate) fn list(&self) -> String {
-        format!("{}{ROOT}", self.base)
+        self.url(DATABASES)
     }
 
-    /// Whether the service is ready.
-    pub(crate) fn ready(&self) -> String {
-        format!("{}/readyz", self.base)
+    /// The full address of a path.
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("{}{path}", self.base)
     }
-
-    /// The set for private intersection, and below it `part`, which starts with a slash or is empty.
-    pub(crate) fn psi(&self, part: &str) -> String {
-        format!("{}/v1/psi{part}", self.base)
-    }
-
-    /// A database, and below it `part`, which starts with a slash or is empty.
-    pub(crate) fn of(&self, database: &str, part: &str) -> String {
-        format!("{}{ROOT}/{}{part}", self.base, escape(database))
-    }
-}
-
-/// Everything but letters, digits and `-._` as %XX.
-fn escape(name: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
-    name.bytes()
-        .map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
-        .collect()
 }
 
 #[cfg(test)]
@@ -122,11 +117,11 @@ mod tests {
             assert_eq!((address.list().as_str(), address.database.as_deref()), (list, database), "{url}");
         }
         let address = Address::parse("http://h:1").unwrap();
-        assert_eq!(address.of("a b/ü", "/query"), "http://h:1/v1/databases/a%20b%2F%C3%BC/query");
+        assert_eq!(address.url(&path::query("a b/ü")), "http://h:1/v1/databases/a%20b%2F%C3%BC/query");
     }
 
     #[test]
-    fn which_addresses_stay_on_this_machine() {
+    fn local_addresses_are_recognised() {
         for url in ["http://127.0.0.1:1", "http://LOCALHOST/x", "https://[::1]:7", "http://127.9.9.9"] {
             assert!(Address::parse(url).unwrap().is_local(), "{url}");
         }
@@ -141,7 +136,7 @@ mod tests {
     fn unix_sockets() {
         let address = Address::parse("unix:/run/papir.sock").unwrap();
         assert!(address.is_local());
-        assert_eq!(address.socket.as_deref(), Some(std::path::Path::new("/run/papir.sock")));
+        assert_eq!(address.socket(), Some(Path::new("/run/papir.sock")));
         assert_eq!(address.list(), "http://localhost/v1/databases");
         assert!(Address::parse("unix:").is_err());
     }
