@@ -17,7 +17,7 @@ pub enum Error {
     BadUrl {
         /// The address given.
         url: String,
-        /// What is wrong with it.
+        /// The reason.
         reason: &'static str,
     },
     /// Text that is not valid as a token in a header.
@@ -34,7 +34,7 @@ pub enum Error {
     BadCa {
         /// The file.
         path: std::path::PathBuf,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
     /// The connection could not be made, or broke.
@@ -112,12 +112,13 @@ pub enum Error {
         /// The system's own error.
         source: std::io::Error,
     },
-    /// State is protected by a passphrase, and none or a wrong one was given. The file is left unchanged.
+    /// State is protected by a passphrase, and none or a wrong one was given. The file is left
+    /// unchanged.
     #[error("client state {}: {reason}", path.display())]
     Passphrase {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The reason.
         reason: &'static str,
     },
     /// A damaged state file. It is left unchanged; remove it to register anew.
@@ -125,11 +126,11 @@ pub enum Error {
     State {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The reason.
         source: papir_core::Error,
     },
-    /// A copy of the client's state used the same ticket. The registration is removed; the next lookup
-    /// makes a new one.
+    /// A copy of the client's state used the same ticket. The registration is removed; the next
+    /// lookup makes a new one.
     #[error("{url}: {message}: a copy of this client's state is in use; asking again registers anew")]
     StateCopied {
         /// The address.

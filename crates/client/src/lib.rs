@@ -8,7 +8,7 @@
 //! # Ok::<(), papir_client::Error>(())
 //! ```
 //!
-//! What the server sees depends on the number of keys alone: not on the keys, not on whether they
+//! The server's view depends on the number of keys alone: not on the keys, not on whether they
 //! exist, not on whether an answer decodes.
 //!
 //! In schemes with client keys, a connection registers itself and keeps its state in a directory

@@ -102,8 +102,8 @@ pub struct SizesInfo {
     pub material: u64,
 }
 
-/// The response to `GET /v1/databases/{name}`: the newest version, the older versions still answered
-/// and the memory they use.
+/// The response to `GET /v1/databases/{name}`: the newest version, the older versions still
+/// answered and the memory they use.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema), schema(as = Detail))]
 pub struct DatabaseDetail {

@@ -20,7 +20,7 @@ pub struct Connection {
 /// Checks that a service has loaded all its databases. Sends no token: none is needed.
 ///
 /// # Errors
-/// [`Error::BadUrl`](crate::Error::BadUrl), those of the network, and
+/// [`Error::BadUrl`](crate::Error::BadUrl), errors of the network, and
 /// [`Error::Http`](crate::Error::Http) with status 503 while it is loading.
 pub fn ready(url: &str, options: &Options) -> Result<()> {
     let options = Options { token: None, ..options.clone() };
@@ -65,11 +65,11 @@ impl Connection {
     }
 
     /// Registers with the service, or resumes the saved registration, in schemes with client keys.
-    /// Lookups do so themselves; as keys may be large, this is the moment they are sent. If the database
-    /// changes meanwhile, starts again from its new public part, at most three times.
+    /// Lookups do so themselves; as keys may be large, this is the moment they are sent. If the
+    /// database changes meanwhile, starts again from its new public part, at most three times.
     ///
     /// # Errors
-    /// Those of the network, of the service, and of client state
+    /// Errors of the network, of the service, and of client state
     /// ([`Error::Passphrase`](crate::Error::Passphrase) and the like).
     pub fn register(&mut self) -> Result<()> {
         self.transport.run(self.session.register())
@@ -99,23 +99,24 @@ impl Connection {
         self.session.costs()
     }
 
-    /// Does the work ahead that `lookups` lookups need whatever they ask for: decrypts masks, in schemes
-    /// with masks, which takes seconds each. Kept in memory, for this connection and its clones. Nothing
-    /// is sent except a registration, if there is none.
+    /// Does the work ahead that `lookups` lookups need whatever they ask for: decrypts masks, in
+    /// schemes with masks, which takes seconds each. Kept in memory, for this connection and its
+    /// clones. Nothing is sent except a registration, if there is none.
     ///
     /// # Errors
-    /// Those of the network and of client state.
+    /// Errors of the network and of client state.
     pub fn prepare_ahead(&mut self, lookups: usize) -> Result<()> {
         self.transport.run(self.session.prepare_ahead(lookups))
     }
 
-    /// Fetches the tickets of the next `lookups` lookups, and keeps them with the client's state: their
-    /// answers are shorter and faster to open. Returns for how many lookups it holds tickets, at most as
-    /// many as the service prepares ahead. They are valid for this version of the database only.
+    /// Fetches the tickets of the next `lookups` lookups, and keeps them with the client's state:
+    /// their answers are shorter and faster to open. Returns for how many lookups it holds tickets,
+    /// at most as many as the service prepares ahead. They are valid for this version of the
+    /// database only.
     ///
     /// # Errors
-    /// Those of the network and of client state; [`papir_core::Error::Parameters`] for a scheme without
-    /// such tickets.
+    /// Errors of the network and of client state; [`papir_core::Error::Parameters`] for a scheme
+    /// without such tickets.
     pub fn hold_ahead(&mut self, lookups: usize) -> Result<usize> {
         self.transport.run(self.session.hold_ahead(lookups))
     }
@@ -123,7 +124,7 @@ impl Connection {
     /// The value of a key, or `None` if the database has no such key.
     ///
     /// # Errors
-    /// Those of the network, of the service, and of [`papir_lookup::Pending::finish`].
+    /// Errors of the network, of the service, and of [`papir_lookup::Pending::finish`].
     pub fn get_key(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>> {
         Ok(self.get(&[Wanted::Key(key)])?.into_iter().next().flatten())
     }
@@ -140,7 +141,8 @@ impl Connection {
     /// The record at an index.
     ///
     /// # Errors
-    /// As [`Connection::get_key`], and [`papir_core::Error::IndexOutOfRange`] before anything is sent.
+    /// As [`Connection::get_key`], and [`papir_core::Error::IndexOutOfRange`] before anything is
+    /// sent.
     pub fn get_index(&mut self, index: u64) -> Result<Vec<u8>> {
         Ok(self.get_indices(&[index])?.into_iter().next().unwrap_or_default())
     }

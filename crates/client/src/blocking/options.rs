@@ -20,8 +20,8 @@ pub struct Options {
     pub allow_not_private: bool,
     /// The root that the database must have; every record must then be proved against it.
     pub root: Option<Root>,
-    /// Pins the root of a verifiable database in the directory of client state on first use; from then on
-    /// the database must have it. A given `root` is pinned in its place.
+    /// Pins the root of a verifiable database in the directory of client state on first use; from
+    /// then on the database must have it. A given `root` is pinned in its place.
     pub pin: bool,
     /// The token to send, if the service asks for one.
     pub token: Option<Token>,
@@ -34,8 +34,8 @@ pub struct Options {
     pub state: Option<PathBuf>,
     /// Protects the state on disk; `None` leaves it to the files' permissions.
     pub passphrase: Option<Passphrase>,
-    /// The key of the database's owner, needed to register with an encrypted database; not needed once
-    /// the state is kept. Databases that are not encrypted, or under another key, are refused.
+    /// The key of the database's owner, needed to register with an encrypted database; not needed
+    /// once the state is kept. Databases that are not encrypted, or under another key, are refused.
     pub owner_key: Option<OwnerKey>,
     /// Schemes besides those of the registry.
     pub schemes: MoreSchemes,

@@ -17,8 +17,9 @@ impl Registrations {
     /// The clients of the database named, of the one in the address, or of the only one.
     ///
     /// # Errors
-    /// [`Error::BadUrl`](crate::Error::BadUrl), [`Error::NoSuchDatabase`](crate::Error::NoSuchDatabase),
-    /// [`Error::ChooseDatabase`](crate::Error::ChooseDatabase), those of the network.
+    /// [`Error::BadUrl`](crate::Error::BadUrl),
+    /// [`Error::NoSuchDatabase`](crate::Error::NoSuchDatabase),
+    /// [`Error::ChooseDatabase`](crate::Error::ChooseDatabase), errors of the network.
     pub fn open(url: &str, options: &Options) -> Result<Self> {
         let service = options.service(url)?;
         let transport = Transport::new(service.address(), options)?;
@@ -29,7 +30,8 @@ impl Registrations {
     /// All clients.
     ///
     /// # Errors
-    /// Those of the network; [`Error::Http`](crate::Error::Http) if the service does not list its clients.
+    /// Errors of the network; [`Error::Http`](crate::Error::Http) if the service does not list its
+    /// clients.
     pub fn list(&self) -> Result<Vec<ClientStatus>> {
         self.transport.run(self.clients.list())
     }
@@ -37,7 +39,7 @@ impl Registrations {
     /// One client; `None` if it is gone.
     ///
     /// # Errors
-    /// Those of the network.
+    /// Errors of the network.
     pub fn show(&self, id: &str) -> Result<Option<ClientStatus>> {
         self.transport.run(self.clients.show(id))
     }
@@ -45,7 +47,7 @@ impl Registrations {
     /// Removes a client; `false` if there was none.
     ///
     /// # Errors
-    /// Those of the network.
+    /// Errors of the network.
     pub fn evict(&self, id: &str) -> Result<bool> {
         self.transport.run(self.clients.evict(id))
     }

@@ -22,8 +22,8 @@ pub struct Address {
 }
 
 impl Address {
-    /// Parses `http://host:port`, optionally with the path of the service or of one of its databases, or
-    /// `unix:/path/to/socket`.
+    /// Parses `http://host:port`, optionally with the path of the service or of one of its
+    /// databases, or `unix:/path/to/socket`.
     ///
     /// # Errors
     /// [`Error::BadUrl`].

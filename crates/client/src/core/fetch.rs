@@ -22,7 +22,8 @@ pub(crate) struct Fetched {
     pub(crate) lookup: Lookup,
 }
 
-/// The name of the database to use: the one in the settings, the one in the address, or the only one.
+/// The name of the database to use: the one in the settings, the one in the address, or the only
+/// one.
 pub(crate) async fn choose(io: &Io, service: &Service, settings: &Settings) -> Result<String> {
     let list: DatabaseList = service.json(io, path::DATABASES).await?;
     let known = names(&list);
@@ -102,8 +103,8 @@ fn scheme_of(id: u16, settings: &Settings) -> Result<&'static dyn ErasedScheme> 
 
 /// A lookup client from a public part.
 ///
-/// The scheme's privacy is checked after every fetch: a server must not be able to switch to a scheme
-/// that shows it the query.
+/// The scheme's privacy is checked after every fetch: a server must not be able to switch to a
+/// scheme that shows it the query.
 fn start(bundle: &[u8], settings: &Settings) -> Result<Lookup> {
     let bundle = Bundle::decode(bundle)?;
     let scheme = scheme_of(scheme_of_public(&bundle.scheme_public)?, settings)?;

@@ -25,9 +25,9 @@ pub(crate) struct Answered {
 
 /// Makes the queries of some lookups.
 ///
-/// An index out of range was refused before the lookup began. If the version changed since, the server
-/// knows that something is wanted, and must not learn from silence that the index is beyond the new
-/// end: record 0 is queried instead, and the refusal is kept for the caller.
+/// An index out of range was refused before the lookup began. If the version changed since, the
+/// server knows that something is wanted, and must not learn from silence that the index is beyond
+/// the new end: record 0 is queried instead, and the refusal is kept for the caller.
 pub(crate) fn ask(
     lookup: &Lookup,
     state: Option<&mut ErasedState>,

@@ -1,7 +1,7 @@
 //! The client's protocol without I/O: requests out, responses in.
 //!
-//! Every operation is a [`Task`]: a state machine that decides which request comes next, when a request
-//! is repeated, and what is kept. A transport starts it and does what each [`Step`] says:
+//! Every operation is a [`Task`]: a state machine that decides which request comes next, when a
+//! request is repeated, and what is kept. A transport starts it and does what each [`Step`] says:
 //!
 //! ```ignore
 //! let mut step = session.get(&wanted).start();

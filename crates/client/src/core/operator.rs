@@ -19,7 +19,7 @@ pub struct RegisteredClients {
 /// Checks that a service has loaded all its databases.
 ///
 /// # Errors
-/// Those of the network, and [`Error::Http`] with status 503 while it is loading.
+/// Errors of the network, and [`Error::Http`] with status 503 while it is loading.
 pub fn ready(service: Service) -> Task<'static, Result<()>> {
     Task::new(|io| async move { service.get(&io, path::READY, Accepted::Nothing).await.map(drop) })
 }
@@ -28,7 +28,7 @@ impl RegisteredClients {
     /// The clients of the database in the settings, of the one in the address, or of the only one.
     ///
     /// # Errors
-    /// [`Error::NoSuchDatabase`], [`Error::ChooseDatabase`], those of the network.
+    /// [`Error::NoSuchDatabase`], [`Error::ChooseDatabase`], errors of the network.
     pub fn open(service: Service, settings: Settings) -> Task<'static, Result<Self>> {
         Task::new(|io| async move {
             let clients = path::clients(&choose(&io, &service, &settings).await?);
@@ -39,7 +39,7 @@ impl RegisteredClients {
     /// All clients.
     ///
     /// # Errors
-    /// Those of the network; [`Error::Http`] if the service does not list its clients.
+    /// Errors of the network; [`Error::Http`] if the service does not list its clients.
     pub fn list(&self) -> Task<'_, Result<Vec<ClientStatus>>> {
         Task::new(|io| async move { self.service.client_list(&io, &self.clients).await })
     }
@@ -47,7 +47,7 @@ impl RegisteredClients {
     /// One client; `None` if it is gone.
     ///
     /// # Errors
-    /// Those of the network.
+    /// Errors of the network.
     pub fn show(&self, id: &str) -> Task<'_, Result<Option<ClientStatus>>> {
         let path = self.path_of(id);
         Task::new(|io| async move { self.service.client_status(&io, &path?).await })
@@ -56,7 +56,7 @@ impl RegisteredClients {
     /// Removes a client; `false` if there was none.
     ///
     /// # Errors
-    /// Those of the network.
+    /// Errors of the network.
     pub fn evict(&self, id: &str) -> Task<'_, Result<bool>> {
         let path = self.path_of(id);
         Task::new(|io| async move { self.service.remove_client(&io, &path?).await })

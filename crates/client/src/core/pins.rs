@@ -9,8 +9,8 @@ use crate::error::{Error, Result};
 /// caller replaces the pinned one. Returns the root to demand from now on.
 ///
 /// # Errors
-/// [`Error::Root`] if another root is pinned, also when the database no longer has any; those of the
-/// storage.
+/// [`Error::Root`] if another root is pinned, also when the database no longer has any; those of
+/// the storage.
 pub(crate) async fn hold(
     storage: Storage<'_>,
     url: &str,

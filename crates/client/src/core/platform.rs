@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rand_core::CryptoRng;
 
-/// What the core needs of the platform besides requests and storage.
+/// Services of the platform that the core needs besides requests and storage.
 pub trait Platform: Send + Sync {
     /// The time since any fixed moment; it never goes back.
     fn now(&self) -> Duration;

@@ -61,12 +61,12 @@ impl<E: Into<Error>> From<E> for Unfinished {
     }
 }
 
-/// Finds the elements that a service's set has, and their labels. The service learns roughly how many
-/// elements there are ([`papir_lookup::psi::padded`]) and nothing else. A filter is kept in the storage
-/// if there is one, and fetched again after the set changes.
+/// Finds the elements that a service's set has, and their labels. The service learns roughly how
+/// many elements there are ([`papir_lookup::psi::padded`]) and nothing else. A filter is kept in
+/// the storage if there is one, and fetched again after the set changes.
 ///
 /// # Errors
-/// Those of the network and of the service (status 404: it has no set), and
+/// Errors of the network and of the service (status 404: it has no set), and
 /// [`papir_core::Error::OutOfBounds`] for elements of 2¹⁶ bytes and more.
 pub fn intersect<'a>(
     service: Service,

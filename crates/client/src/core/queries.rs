@@ -39,8 +39,8 @@ pub(crate) enum QueryReply {
 }
 
 impl Service {
-    /// Sends queries for one version. The same bytes are sent again while the server is busy, and while
-    /// it prepares the client's tickets, at most [`TICKET_PATIENCE`].
+    /// Sends queries for one version. The same bytes are sent again while the server is busy, and
+    /// while it prepares the client's tickets, at most [`TICKET_PATIENCE`].
     pub(crate) async fn query(&self, io: &Io, path: &str, query: &QueryRequest<'_>) -> Result<QueryReply> {
         let (mut retries, start) = (Self::busy_retries(), self.platform.now());
         loop {
@@ -70,8 +70,8 @@ impl Service {
         request.with_binary(Arc::clone(&query.queries))
     }
 
-    /// Fetches a ticket of a version, as soon as it is prepared; `None` if that version or client has
-    /// no such ticket any more.
+    /// Fetches a ticket of a version, as soon as it is prepared; `None` if that version or client
+    /// has no such ticket any more.
     pub(crate) async fn ticket(
         &self,
         io: &Io,

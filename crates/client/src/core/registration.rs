@@ -88,13 +88,15 @@ impl Registration {
         self.with_state(context, queries, |_| Ok(())).await.map(drop)
     }
 
-    /// Fetches and holds the tickets of the next `queries` queries; returns how many it holds of them.
+    /// Fetches and holds the tickets of the next `queries` queries; returns how many it holds of
+    /// them.
     pub(crate) async fn hold(&self, context: Context<'_>, queries: usize) -> Result<usize> {
         let lookup = context.lookup;
         let client = lookup.client();
         let Worked { client: id, result: next } =
             self.with_state(context, 0, |state| Ok(client.next_ticket(state)?.unwrap_or_default())).await?;
-        // The state is not locked while tickets are prepared: another process may use some meanwhile.
+        // The state is not locked while tickets are prepared: another process may use some
+        // meanwhile.
         let mut tickets = Vec::new();
         for number in (next..).take(queries) {
             let path = format!("{}/{id}/tickets/{number}", self.clients);
@@ -196,7 +198,8 @@ impl Registration {
         Ok(Some(status).filter(|status| next.is_none_or(|next| status.next_ticket <= next)))
     }
 
-    /// Makes keys, sends them, and saves the state. An earlier state is lost only once there are new keys.
+    /// Makes keys, sends them, and saves the state. An earlier state is lost only once there are
+    /// new keys.
     async fn register(&self, context: Context<'_>, lock: &Locked<'_>) -> Result<ClientStatus> {
         let Context { io, service, lookup } = context;
         let client = lookup.client();

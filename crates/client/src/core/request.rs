@@ -52,8 +52,9 @@ impl fmt::Debug for Header {
     }
 }
 
-/// A request for a transport to send: exactly these headers in this order, besides the ones that HTTP
-/// itself needs (`host`, `content-length`, `user-agent`, `accept`). Redirects are not followed.
+/// A request for a transport to send: exactly these headers in this order, besides the ones that
+/// HTTP itself needs (`host`, `content-length`, `user-agent`, `accept`). Redirects are not
+/// followed.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// The method.
@@ -106,8 +107,8 @@ impl Request {
         self.headers.iter().find(|header| header.name == name).map(|header| header.value.as_str())
     }
 
-    /// Bytes of the response's body to read at most; the rest, or all of it at `None`, is discarded.
-    /// `version` is the response's header [`header::VERSION`].
+    /// Bytes of the response's body to read at most; the rest, or all of it at `None`, is
+    /// discarded. `version` is the response's header [`header::VERSION`].
     ///
     /// The limit is one byte beyond the longest acceptable body, so that a longer one is noticed.
     pub fn body_limit(&self, status: u16, version: Option<&str>) -> Option<u64> {

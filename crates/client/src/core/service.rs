@@ -30,8 +30,8 @@ impl Service {
     /// The service at an address.
     ///
     /// # Errors
-    /// [`Error::BadUrl`]; [`Error::TokenInClear`] for a token that would leave this machine over plain
-    /// HTTP, unless `insecure_http` allows it.
+    /// [`Error::BadUrl`]; [`Error::TokenInClear`] for a token that would leave this machine over
+    /// plain HTTP, unless `insecure_http` allows it.
     pub fn new(
         url: &str,
         token: Option<Token>,

@@ -17,8 +17,8 @@ use super::storage::Storage;
 use super::task::{Io, Task};
 use crate::error::{Error, Result};
 
-/// Most changes of version during one request. After each the request is made again from the new public
-/// part, with fresh queries.
+/// Most changes of version during one request. After each the request is made again from the new
+/// public part, with fresh queries.
 const CHANGES: usize = 3;
 
 /// A private client of one database of a service. Clones share the public part and start with the
@@ -56,8 +56,9 @@ impl Session {
     /// Connects to a database and fetches its public part.
     ///
     /// # Errors
-    /// [`Error::NoSuchDatabase`], [`Error::ChooseDatabase`], those of the network, and [`Error::Core`]
-    /// for a public part that is damaged, of an unknown scheme, or of one that is not private.
+    /// [`Error::NoSuchDatabase`], [`Error::ChooseDatabase`], errors of the network, and
+    /// [`Error::Core`] for a public part that is damaged, of an unknown scheme, or of one that is
+    /// not private.
     pub fn open(service: Service, settings: Settings) -> Task<'static, Result<Self>> {
         Task::new(|io| async move { Self::connect(&io, service, settings).await })
     }
@@ -94,20 +95,21 @@ impl Session {
         self.costs
     }
 
-    /// Registers with the service, or resumes the saved registration, in schemes with client keys. If the
-    /// database changes meanwhile, starts again from its new public part, at most three times.
+    /// Registers with the service, or resumes the saved registration, in schemes with client keys.
+    /// If the database changes meanwhile, starts again from its new public part, at most three
+    /// times.
     ///
     /// # Errors
-    /// Those of the network, of the service and of client state.
+    /// Errors of the network, of the service and of client state.
     pub fn register(&mut self) -> Task<'_, Result<()>> {
         Task::new(|io| async move { self.ensure_registered(&io).await })
     }
 
-    /// Does the work ahead that `lookups` lookups need whatever they ask for. Nothing is sent except a
-    /// registration, if there is none.
+    /// Does the work ahead that `lookups` lookups need whatever they ask for. Nothing is sent
+    /// except a registration, if there is none.
     ///
     /// # Errors
-    /// Those of the network and of client state.
+    /// Errors of the network and of client state.
     pub fn prepare_ahead(&mut self, lookups: usize) -> Task<'_, Result<()>> {
         Task::new(move |io| async move {
             self.ensure_registered(&io).await?;
@@ -119,11 +121,12 @@ impl Session {
         })
     }
 
-    /// Fetches the tickets of the next `lookups` lookups; returns for how many lookups it holds tickets.
+    /// Fetches the tickets of the next `lookups` lookups; returns for how many lookups it holds
+    /// tickets.
     ///
     /// # Errors
-    /// Those of the network and of client state; [`papir_core::Error::Parameters`] for a scheme without
-    /// such tickets.
+    /// Errors of the network and of client state; [`papir_core::Error::Parameters`] for a scheme
+    /// without such tickets.
     pub fn hold_ahead(&mut self, lookups: usize) -> Task<'_, Result<usize>> {
         Task::new(move |io| async move {
             self.ensure_registered(&io).await?;
@@ -137,18 +140,19 @@ impl Session {
         })
     }
 
-    /// Looks keys or indices up: their values in order, `None` for absent keys. The server learns how
-    /// many there are.
+    /// Looks keys or indices up: their values in order, `None` for absent keys. The server learns
+    /// how many there are.
     ///
     /// # Errors
-    /// Those of the network, of the service and of [`papir_lookup::Pending::finish_all`];
-    /// [`papir_core::Error::IndexOutOfRange`] before anything is sent. One failure fails all lookups.
+    /// Errors of the network, of the service and of [`papir_lookup::Pending::finish_all`];
+    /// [`papir_core::Error::IndexOutOfRange`] before anything is sent. One failure fails all
+    /// lookups.
     pub fn get<'s>(&'s mut self, wanted: &'s [Wanted<'s>]) -> Task<'s, Result<Vec<Option<Vec<u8>>>>> {
         Task::new(move |io| async move { self.look_up(&io, wanted).await })
     }
 
-    /// Sends everything, and opens answers only once the last has arrived: the traffic does not depend on
-    /// whether answers decode.
+    /// Sends everything, and opens answers only once the last has arrived: the traffic does not
+    /// depend on whether answers decode.
     pub(crate) async fn look_up(&mut self, io: &Io, wanted: &[Wanted<'_>]) -> Result<Vec<Option<Vec<u8>>>> {
         wanted.iter().try_for_each(|wanted| check_index(&self.lookup, wanted))?;
         self.ensure_registered(io).await?;
@@ -159,7 +163,8 @@ impl Session {
             left = rest;
         }
         let start = self.service.platform.now();
-        // All results are collected first: an early error must not save the opening of later answers.
+        // All results are collected first: an early error must not save the opening of later
+        // answers.
         let opened: Vec<Result<Option<Vec<u8>>>> = answered.into_iter().flat_map(Answered::open).collect();
         self.costs.extract += self.service.platform.now().saturating_sub(start);
         opened.into_iter().collect()
@@ -168,8 +173,8 @@ impl Session {
     /// Sends one request for as many of `wanted` as fit; returns it with the lookups that are left.
     ///
     /// After a change of the database it starts again from the new public part, at most [`CHANGES`]
-    /// times; after the loss of the registered client it registers again, once. Both use fresh queries.
-    /// How often depends on the server alone, not on what is asked.
+    /// times; after the loss of the registered client it registers again, once. Both use fresh
+    /// queries. How often depends on the server alone, not on what is asked.
     async fn exchange<'a>(
         &mut self,
         io: &Io,
@@ -201,8 +206,8 @@ impl Session {
     async fn try_exchange<'a>(&mut self, io: &Io, wanted: &'a [Wanted<'a>]) -> Result<Outcome<'a>> {
         let (now, rest) = wanted.split_at(self.lookups_per_request().min(wanted.len()));
         let Prepared { client, asked } = match self.prepare(io, now).await {
-            // Another process followed the database to a version that needs other state, or removed the
-            // state so that registering met a new version.
+            // Another process followed the database to a version that needs other state, or removed
+            // the state so that registering met a new version.
             Err(error) if error.is_moved() => return Ok(Outcome::Moved(error)),
             prepared => prepared?,
         };
@@ -287,8 +292,8 @@ impl Session {
         Ok(())
     }
 
-    /// Registers again for a client that is gone. A ticket that another query used shows that the state
-    /// was copied: no more queries are made of it, and the caller gets the error.
+    /// Registers again for a client that is gone. A ticket that another query used shows that the
+    /// state was copied: no more queries are made of it, and the caller gets the error.
     async fn give_up_client(&mut self, io: &Io, client: &str, refusal: Error) -> Result<()> {
         let Some(registration) = &self.registration else {
             return Err(refusal);

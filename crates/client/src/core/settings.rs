@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 
 use crate::error::{Error, Result};
 
-/// What a client demands of a database.
+/// Demands of a client on a database.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// The database; `None` for the one in the address, or the service's only one.

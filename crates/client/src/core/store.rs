@@ -1,8 +1,8 @@
 //! Requests to the storage of client state.
 //!
 //! A slot keeps the files of one database of one service. A query uses up state that must never be
-//! used again: a change must be durable before its request is answered, and one task at a time holds a
-//! slot's lock.
+//! used again: a change must be durable before its request is answered, and one task at a time
+//! holds a slot's lock.
 
 use std::any::Any;
 use std::fmt;
@@ -22,7 +22,7 @@ pub struct StoreRequest {
     pub action: StoreAction,
 }
 
-/// What is done with a slot. `Read` to `Pin` come with the lock held, except `HasRoot`.
+/// Action on a slot. `Read` to `Pin` come with the lock held, except `HasRoot`.
 #[derive(Debug)]
 pub enum StoreAction {
     /// Makes the slot and waits for its lock. Answered with [`Stored::Locked`].

@@ -21,7 +21,7 @@ pub struct Task<'a, T> {
     io: Io,
 }
 
-/// What a transport does next for a task.
+/// The next step of a task, for the transport to perform.
 #[must_use]
 pub enum Step<'a, T> {
     /// Send a request.
@@ -42,7 +42,7 @@ pub struct AfterWait<'a, T>(Task<'a, T>);
 pub struct AfterStore<'a, T>(Task<'a, T>);
 
 impl<'a, T> AfterSend<'a, T> {
-    /// Goes on with the response, or the failure to get one.
+    /// Resumes with the response, or the failure to get one.
     pub fn resume(self, response: Result<Response, Failure>) -> Step<'a, T> {
         self.0.io.state().response = Some(response);
         self.0.advance()
@@ -50,7 +50,7 @@ impl<'a, T> AfterSend<'a, T> {
 }
 
 impl<'a, T> AfterWait<'a, T> {
-    /// Goes on after the wait.
+    /// Resumes after the wait.
     pub fn resume(self) -> Step<'a, T> {
         self.0.io.state().waited = true;
         self.0.advance()
@@ -58,7 +58,7 @@ impl<'a, T> AfterWait<'a, T> {
 }
 
 impl<'a, T> AfterStore<'a, T> {
-    /// Goes on with the storage's answer.
+    /// Resumes with the storage's answer.
     pub fn resume(self, stored: Result<Stored>) -> Step<'a, T> {
         self.0.io.state().stored = Some(stored);
         self.0.advance()

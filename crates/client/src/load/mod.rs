@@ -59,13 +59,13 @@ impl LoadOptions {
     }
 }
 
-/// Runs `workload` against the service of `connection`: first a few single lookups, then many clients
-/// at once. Returns once the last lookup that started in time has ended; failed lookups are counted in
-/// the report.
+/// Runs `workload` against the service of `connection`: first a few single lookups, then many
+/// clients at once. Returns once the last lookup that started in time has ended; failed lookups are
+/// counted in the report.
 ///
 /// # Errors
-/// [`CoreError::OutOfBounds`] for options out of bounds, and the error of a single lookup that fails
-/// before the load.
+/// [`CoreError::OutOfBounds`] for options out of bounds, and the error of a single lookup that
+/// fails before the load.
 pub fn load(
     connection: &Connection,
     workload: &Workload,
@@ -109,7 +109,8 @@ fn unloaded(connection: &Connection, workload: &Workload) -> Result<Duration> {
 fn look_up_until(end: Instant, mut connection: Connection, workload: &Workload, tally: &Mutex<Tally>) {
     while Instant::now() < end {
         let outcome = Sample::run(&mut connection, workload);
-        // Only failures that the service sees itself: a pause must not reveal that an answer did not decode.
+        // Only failures that the service sees itself: a pause must not reveal that an answer did
+        // not decode.
         let failed = matches!(&outcome, Err(Error::Transport { .. } | Error::Http { .. }));
         Tally::add(tally, outcome);
         if failed {

@@ -22,8 +22,8 @@ pub struct LoadReport {
     pub went_on: u64,
     /// The median of single lookups before the load.
     pub unloaded: Duration,
-    /// Whole lookups: query, round trip, extraction and, after a change of version, the fetch of the new
-    /// public part.
+    /// Whole lookups: query, round trip, extraction and, after a change of version, the fetch of
+    /// the new public part.
     pub lookup: Percentiles,
     /// From sending the query to receiving the answer.
     pub round_trip: Percentiles,

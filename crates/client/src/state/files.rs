@@ -16,16 +16,18 @@ pub struct StateFiles {
 }
 
 impl StateFiles {
-    /// State in `directory`, or in [`default_state_directory`]; under the passphrase, if there is one.
+    /// State in `directory`, or in [`default_state_directory`]; under the passphrase, if there is
+    /// one.
     pub fn new(directory: Option<PathBuf>, passphrase: Option<Passphrase>) -> Self {
         Self { directory: directory.or_else(default_state_directory), passphrase }
     }
 
-    /// Performs a request of the protocol core. Blocks on files, and on a lock that another process or
-    /// thread holds.
+    /// Performs a request of the protocol core. Blocks on files, and on a lock that another process
+    /// or thread holds.
     ///
     /// # Errors
-    /// [`Error::NoStateDirectory`], [`Error::StateFile`], [`Error::Passphrase`] and [`Error::State`].
+    /// [`Error::NoStateDirectory`], [`Error::StateFile`], [`Error::Passphrase`] and
+    /// [`Error::State`].
     pub fn perform(&self, request: StoreRequest) -> Result<Stored> {
         let slot = match self.slot(&request.slot) {
             // Without a directory, no root is pinned.

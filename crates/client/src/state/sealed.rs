@@ -35,7 +35,8 @@ const FORMAT: u8 = 1;
 const CLEAR: u8 = 0;
 const PASSPHRASE: u8 = 1;
 const CHECKSUM: usize = 8;
-/// The second recommendation of RFC 9106 for Argon2id, 64 MiB and 3 passes; one lane, as it runs on one thread.
+/// The second recommendation of RFC 9106 for Argon2id, 64 MiB and 3 passes; one lane, as it runs on
+/// one thread.
 const COST: Cost = Cost { memory: 64 * 1024, passes: 3, lanes: 1 };
 /// Highest accepted costs in a file: 1 GiB, 64 passes, 16 lanes.
 const MOST: Cost = Cost { memory: 1 << 20, passes: 64, lanes: 16 };

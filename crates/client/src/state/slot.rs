@@ -17,7 +17,8 @@ const ROOT_BYTES: u64 = 256;
 /// The state files of one database. All changes are made with the lock held.
 pub(super) struct Slot {
     directory: PathBuf,
-    /// The path without extension, of `.state`, `.lock`, `.root`, `.filter` and, during an upload, `.keys`.
+    /// The path without extension, of `.state`, `.lock`, `.root`, `.filter` and, during an upload,
+    /// `.keys`.
     stem: PathBuf,
     passphrase: Option<Passphrase>,
 }

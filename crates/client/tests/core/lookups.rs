@@ -93,7 +93,8 @@ fn the_same_bytes_are_sent_again_after_the_advised_wait() {
 
 #[test]
 fn patience_with_a_server_ends() {
-    // A busy server gets six requests; tickets are waited for ten minutes; other refusals end at once.
+    // A busy server gets six requests; tickets are waited for ten minutes; other refusals end at
+    // once.
     for (status, code, requests) in [(429, "busy", 6), (503, "no_ticket", 21), (503, "not_ready", 1)] {
         let (mut peer, mut session) = open(1);
         peer.take();
