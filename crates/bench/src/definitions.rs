@@ -1,34 +1,34 @@
-//! The benchmarks that have a name, as data.
+//! The named benchmarks, as data.
 
 use papir_core::{Choice, Goal};
 
 use crate::compress::Extent;
 use crate::{batch, depir, newton, psi};
 
-/// What a benchmark does.
+/// The work of a benchmark.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Work<'a> {
     /// Measures schemes on one database.
     Schemes {
-        /// Their names.
+        /// Names of the schemes.
         schemes: &'a [&'a str],
         /// Records of the database.
         records: u64,
-        /// Bits of each.
+        /// Bits per record.
         record_bits: u64,
         /// The parameters.
         choice: Choice,
     },
-    /// Packs so many LWE encryptions.
+    /// Packs LWE encryptions.
     Packing {
-        /// A multiple of 2048.
+        /// Number of encryptions, a multiple of 2048.
         ciphertexts: usize,
     },
     /// Compresses LWE encryptions.
     Compression(Extent),
-    /// What NewtonPIR takes.
+    /// Measures NewtonPIR.
     Newton(newton::Extent),
-    /// A batch beside single lookups.
+    /// Compares a batch with single lookups.
     Batch(batch::Extent<'a>),
     /// A private set intersection.
     Psi(psi::Extent),
@@ -36,16 +36,16 @@ pub enum Work<'a> {
     Depir(depir::Extent<'a>),
 }
 
-/// A benchmark that has a name.
+/// A named benchmark.
 #[derive(Clone, Copy, Debug)]
 pub struct Definition {
     /// The name on the command line.
     pub name: &'static str,
-    /// What it measures, in one line.
+    /// A one-line description.
     pub what: &'static str,
     /// The benchmark.
     pub work: Work<'static>,
-    /// The same in a second, for tests.
+    /// A version that takes about a second, for tests.
     pub tiny: Work<'static>,
 }
 
@@ -73,7 +73,7 @@ const fn set_of(sender: u64, label_bytes: Option<usize>) -> psi::Extent {
     psi::Extent { receiver: 1000, sender, label_bytes, batch: 64 }
 }
 
-/// All of them.
+/// All named benchmarks.
 pub const ALL: &[Definition] = &[
     Definition {
         name: "inspire-256mib",

@@ -1,4 +1,4 @@
-//! Compression of LWE and RLWE ciphertexts by itself: Tables 2 and 3 and Figure 1 of ZipPIR.
+//! Benchmark of LWE and RLWE ciphertext compression: ZipPIR's Tables 2 and 3 and Figure 1.
 
 mod batched;
 mod keys;
@@ -19,35 +19,35 @@ use crate::report::{titles, write_columns};
 use crate::{Error, Result};
 use papir_plan::units::bytes as display;
 
-/// What is measured.
+/// Inputs of the benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
     /// Bits of the Paillier modulus: 3,072, or fewer for tests.
     pub modulus_bits: u32,
-    /// Sets of Table 2, at most eight.
+    /// Number of sets of Table 2, at most eight.
     pub single: usize,
-    /// Sets of Table 3, at most four.
+    /// Number of sets of Table 3, at most four.
     pub keys: usize,
-    /// Numbers of encryptions of Figure 1.
+    /// Numbers of encryptions for Figure 1.
     pub batches: &'static [usize],
 }
 
 impl Extent {
-    /// All of it.
+    /// The full benchmark.
     pub const FULL: Self =
         Self { modulus_bits: 3072, single: 8, keys: 4, batches: &[1, 5, 10, 20, 41, 82, 128, 256] };
-    /// A second's work under a key that protects nothing.
+    /// A benchmark of about a second, under an insecure key.
     pub const TINY: Self = Self { modulus_bits: 384, single: 1, keys: 1, batches: &[1, 3] };
 }
 
-/// What compression costs.
+/// Costs of compression.
 #[derive(Clone, Debug, Serialize)]
 pub struct CompressionReport {
     /// "compress".
     pub part: &'static str,
     /// Bits of the Paillier modulus.
     pub modulus_bits: u32,
-    /// The kernels' instruction set.
+    /// The kernels' backend.
     pub backend: &'static str,
     /// Table 2.
     pub single: Vec<Single>,
@@ -55,14 +55,14 @@ pub struct CompressionReport {
     pub keys: Vec<Packed>,
     /// Figure 1.
     pub batched: Vec<Batched>,
-    /// Whether every phase was that of direct decryption.
+    /// Whether every phase matched direct decryption.
     pub correct: bool,
 }
 
-/// Measures on one thread.
+/// Runs the benchmark on one thread.
 ///
 /// # Errors
-/// [`Error::Usage`] for sizes that do not exist, [`Error::Backend`].
+/// [`Error::Usage`] for unavailable sizes, [`Error::Backend`].
 pub fn measure(extent: Extent, runs: usize, progress: &dyn Progress) -> Result<CompressionReport> {
     let backend = Backend::try_from_env()?;
     if runs == 0 {
@@ -131,10 +131,10 @@ impl Batched {
 }
 
 impl CompressionReport {
-    /// Writes it as three tables.
+    /// Writes the report as three tables.
     ///
     /// # Errors
-    /// The writer's.
+    /// Those of the writer.
     pub fn write_table(&self, out: &mut dyn std::io::Write) -> Result<()> {
         let Self { modulus_bits, backend, .. } = self;
         writeln!(

@@ -18,7 +18,7 @@ const LN_T: f64 = 11.090_370;
 /// log₂ of the shortest lift of a residue modulo t.
 const LOG2_F: f64 = 15.0;
 
-/// Its tables.
+/// The tables.
 pub const SHEETS: &[Sheet] = &[
     Sheet {
         kind: Kind::Table,
@@ -40,16 +40,16 @@ pub const SHEETS: &[Sheet] = &[
     },
 ];
 
-/// What Table 2 prints for an optimization.
+/// A row of Table 2: an optimization.
 struct Optimization {
     name: &'static str,
-    /// One step, or two.
+    /// Number of steps.
     steps: Steps,
     variables: usize,
     degree: usize,
-    /// k; none without Fourier decomposition.
+    /// k; `None` without Fourier decomposition.
     roots: Option<u64>,
-    /// Queries and entries.
+    /// The printed numbers of look-ups and entries.
     paper: [f64; 2],
 }
 
@@ -80,7 +80,7 @@ const TABLE_2: [Optimization; 8] = [
 const LOG2_Q: f64 = 1000.0;
 const RING_DEGREE: f64 = 65_536.0;
 
-/// The smallest primes that are 1 modulo 2nk and whose product is Q.
+/// The smallest primes that are 1 modulo 2nk and have a product of at least Q.
 fn primes_for(roots: u64) -> Vec<u64> {
     let step = 2 * RING_DEGREE as u64 * roots;
     let mut left = LOG2_Q;
@@ -96,7 +96,7 @@ fn primes_for(roots: u64) -> Vec<u64> {
 }
 
 impl Optimization {
-    /// Propositions 5.3 and 5.4.
+    /// The estimate by Propositions 5.3 and 5.4.
     fn estimate(&self) -> Count {
         let degree = self.degree as f64;
         let (points, ln_q) = match self.roots {
@@ -105,7 +105,8 @@ impl Optimization {
                 let largest = primes.last().map_or(1.0, |&q| (q as f64).ln());
                 (RING_DEGREE * roots as f64 * primes.len() as f64, largest)
             }
-            // One number that holds a whole ciphertext: ln (Q/2)^(D²n), what the printed counts come from.
+            // One number for a whole ciphertext: ln (Q/2)^(D²n), from which the printed counts are
+            // derived.
             None => (1.0, degree * degree * RING_DEGREE * (LOG2_Q - 1.0) * std::f64::consts::LN_2),
         };
         let variables = self.variables as f64;
@@ -116,7 +117,7 @@ impl Optimization {
         Count { lookups: points * count.lookups, ..count }
     }
 
-    /// By lists of primes; none for numbers of trillions of bits.
+    /// The count from lists of primes; `None` for numbers of trillions of bits.
     fn exact(&self) -> Option<Count> {
         let roots = self.roots?;
         let simplex = Simplex { variables: self.variables, degree: self.degree };
@@ -174,7 +175,7 @@ fn table_2() -> Rows {
     Rows { columns, rows, notes, correct: true, ..Rows::default() }
 }
 
-/// What Table 3 prints for a set.
+/// A row of Table 3: a parameter set.
 struct Published {
     name: &'static str,
     records: u64,
@@ -274,14 +275,14 @@ fn measured(report: &DepirReport, name: &str) -> Vec<String> {
     ]
 }
 
-/// What is predicted for a set that was not measured.
+/// Predictions for a set that was not measured.
 struct Predicted {
     outline: Outline,
     seconds: f64,
 }
 
 impl Predicted {
-    /// From the rate of a measurement: seconds of its evaluation for a product.
+    /// Predicts from a measured rate: seconds of evaluation per product.
     fn new(records: u64, report: &DepirReport) -> Result<Self> {
         let outline = DepirParams::outline(records, Goal::MinTime)?;
         let rate = report.evaluate_s / report.work.multiplications as f64;
@@ -311,7 +312,7 @@ impl Predicted {
     }
 }
 
-/// Bytes in units of thousands.
+/// Formats bytes in decimal units.
 fn bytes(bytes: f64) -> String {
     let units = [("PB", 1e15), ("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)];
     let unit = units.iter().find(|(_, size)| bytes >= *size);

@@ -1,14 +1,14 @@
-//! Tables of ZipPIR (Akhavan Mahdavi, Diao, Kerschbaum), as printed. The paper's machine: an Intel Xeon
-//! Platinum 8276, one thread online. Tables 2 and 3 and Figure 1 are the benchmark `compress`.
+//! Tables of ZipPIR (Akhavan Mahdavi, Diao, Kerschbaum), as printed.
 //!
-//! The paper's tables leave out what is done ahead: what the server computes for each query of each client,
-//! and the client's decryptions. papir's columns say both.
+//! The paper's machine: an Intel Xeon Platinum 8276, one thread online. Tables 2 and 3 and Figure 1
+//! are the benchmark `compress`. The paper's tables omit precomputation: the server's for each
+//! query of each client, and the client's decryptions. papir's columns show both.
 
 use papir_core::{Choice, Goal};
 
 use super::{Block, Ours, Published, Table};
 
-/// All of them.
+/// All tables.
 pub const TABLES: &[Table] = &[TABLE_4, TABLE_5];
 
 /// Table 4.
@@ -127,12 +127,12 @@ const fn row(
     Published { scheme, ours, offline_s: None, kb, total_kb: query + response, server_ms, parts_ms: &[] }
 }
 
-/// A scheme that papir does not have.
+/// A scheme that papir does not implement.
 const fn rival(scheme: &'static str, kb: [f64; 2], server_ms: f64) -> Published {
     row(scheme, None, kb, server_ms)
 }
 
-/// A scheme that papir has, at its fewest bytes.
+/// A scheme that papir implements, with the least communication.
 const fn ours(scheme: &'static str, name: &'static str, kb: [f64; 2], server_ms: f64) -> Published {
     let choice = Choice::Goal(Goal::MinCommunication);
     row(scheme, Some(Ours { scheme: name, choice }), kb, server_ms)
