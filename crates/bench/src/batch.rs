@@ -234,8 +234,7 @@ impl BatchReport {
         let Self { scheme, records, record_bits, capacity, threads, backend, .. } = self;
         writeln!(out, "{records} records of {record_bits} bits, {scheme}, {threads} threads, {backend}")?;
         let title = format!("a batch of {capacity}");
-        let mut lines =
-            vec![vec![String::new(), "one record".to_owned(), title, "for each record".to_owned()]];
+        let mut lines = vec![vec![String::new(), "one record".to_owned(), title, "per record".to_owned()]];
         let of = |one: f64, many: f64, show: &dyn Fn(f64) -> String| {
             vec![show(one), show(many), show(many / *capacity as f64)]
         };
@@ -255,7 +254,7 @@ impl BatchReport {
         line("at the server", twice(display(one.server_bytes), display(many.server_bytes)));
         line("setup", twice(format!("{:.2} s", one.offline_s), format!("{:.2} s", many.offline_s)));
         write_columns(out, &lines)?;
-        writeln!(out, "A batch takes the server {:.2} times what one record takes.", self.ratio)?;
+        writeln!(out, "A batch takes the server {:.2} times as long as one record.", self.ratio)?;
         for (name, value) in self.parameters.iter().take(5) {
             writeln!(out, "{name}: {value}")?;
         }

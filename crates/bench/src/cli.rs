@@ -209,7 +209,7 @@ fn sheets(kind: Kind) -> impl Iterator<Item = &'static str> {
 /// Computes and prints a sheet, or draws it.
 fn run_sheet(sheet: &Sheet, args: &Args, out: &mut dyn Write, progress: &dyn Progress) -> Result<()> {
     if args.size.is_some() {
-        return Err(Error::usage(format!("`{}` with --size", sheet.name), "none: it has its own sets"));
+        return Err(Error::usage(format!("`{}` with --size", sheet.name), "none: it has fixed sets"));
     }
     let effort = Effort { threads: args.threads, runs: args.runs };
     let report = sheet.make([depir::Set::Tiny, depir::Set::Small], effort, progress)?;
@@ -313,7 +313,7 @@ impl Args {
         let found = format!(
             "`{name}` with a size, record count, record length, --dim0, --key-bits, --hold or --goal"
         );
-        Err(Error::usage(found, "none of them: it has its own (see --list)"))
+        Err(Error::usage(found, "none of them: they are fixed (see --list)"))
     }
 }
 
@@ -322,7 +322,7 @@ fn known(name: &str) -> Result<()> {
     if names.contains(&name) {
         return Ok(());
     }
-    let expected = format!("a scheme ({}), or a benchmark that --list names", names.join(", "));
+    let expected = format!("a scheme ({}), or a benchmark named by --list", names.join(", "));
     Err(Error::usage(format!("`{name}`"), expected))
 }
 
@@ -332,7 +332,7 @@ fn records_in(size: u64, record_bits: u64) -> Result<u64> {
         return Ok(records);
     }
     let found = format!("a database of {size} bytes with records of {}", record_bits.div_ceil(8));
-    Err(Error::usage(found, "room for one record at least"))
+    Err(Error::usage(found, "room for at least one record"))
 }
 
 /// A scheme of a comparison that could not be measured.
@@ -394,7 +394,7 @@ pub fn perform(work: Work<'_>, effort: Effort, progress: &dyn Progress) -> Resul
                 }
             }
             if let ([], [first, ..]) = (&reports[..], &without[..]) {
-                return Err(Error::usage(&first.reason, "a database that one of the schemes takes"));
+                return Err(Error::usage(&first.reason, "a database that one of the schemes supports"));
             }
             Ok(Outcome::Schemes(reports, without))
         }
@@ -407,7 +407,7 @@ impl Outcome {
             (Self::Schemes(reports, without), false) => {
                 write_table(out, reports)?;
                 for Without { scheme, reason } in without {
-                    writeln!(out, "{scheme} cannot: {reason}")?;
+                    writeln!(out, "{scheme} not measured: {reason}")?;
                 }
                 Ok(())
             }

@@ -113,7 +113,7 @@ pub const ALL: &[Definition] = &[
     },
     Definition {
         name: "devices",
-        what: "device enrollment: 20 million records of 64 B, the least traffic",
+        what: "device enrollment: 20 million records of 64 B, least communication",
         work: of_bits(&["inspire", "inspire2"], 20_000_000, 512, LEAST),
         tiny: of_bits(&["inspire", "inspire2"], 1000, 512, LEAST),
     },
@@ -149,7 +149,7 @@ pub const ALL: &[Definition] = &[
     },
     Definition {
         name: "batch",
-        what: "64 records of 1 GiB in records of 64 B in one batch, beside one; --size, --batch and others change it",
+        what: "a batch of 64 records of 64 B from 1 GiB, against single lookups; adjustable by --size, --batch and others",
         work: Work::Batch(batch::Extent::DEFAULT),
         tiny: Work::Batch(batch::Extent { records: 200, capacity: 3, ..batch::Extent::DEFAULT }),
     },
@@ -173,13 +173,13 @@ pub const ALL: &[Definition] = &[
     },
     Definition {
         name: "depir-tiny",
-        what: "doubly-efficient PIR, the paper's set tiny on lines; papir bench depir --set tiny --tabulated J by tables",
+        what: "doubly-efficient PIR, the paper's set tiny, on lines; for tables: papir bench depir --set tiny --tabulated J",
         work: Work::Depir(depir::Extent::of(depir::Set::Tiny)),
         tiny: Work::Depir(depir::Extent::of(depir::Set::Least)),
     },
     Definition {
         name: "depir-small",
-        what: "doubly-efficient PIR, the paper's set small on lines",
+        what: "doubly-efficient PIR, the paper's set small, on lines",
         work: Work::Depir(depir::Extent::of(depir::Set::Small)),
         tiny: Work::Depir(depir::Extent { tabulated: Some(2), ..depir::Extent::of(depir::Set::Least) }),
     },

@@ -34,7 +34,7 @@ pub enum Error {
     #[error("writing the result as JSON: {0}")]
     Json(#[from] serde_json::Error),
     /// Wrong records were returned.
-    #[error("{what} gave wrong records")]
+    #[error("{what} returned wrong records")]
     Wrong {
         /// What was measured.
         what: String,

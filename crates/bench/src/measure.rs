@@ -317,7 +317,7 @@ pub(crate) fn check_memory(description: &Description) -> Result<()> {
     match memory::available() {
         Some(available) if needed > available => {
             let found = format!("{} needs {} of memory", description.scheme, display(needed));
-            Err(Error::usage(found, format!("at most the {} that are free", display(available))))
+            Err(Error::usage(found, format!("at most {} of free memory", display(available))))
         }
         _ => Ok(()),
     }

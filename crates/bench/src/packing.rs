@@ -345,7 +345,7 @@ type Row = (&'static str, fn(&Measured) -> String);
 const ROWS: &[Row] = &[
     ("packing", |m| m.name.to_owned()),
     ("log2 d, log2 q, digits", |m| format!("{}, {:.1}, {}", m.degree.ilog2(), m.modulus_log2, m.levels)),
-    ("encryptions a pack", |m| m.capacity.to_string()),
+    ("encryptions per pack", |m| m.capacity.to_string()),
     ("client's key", |m| display(m.key_bytes)),
     ("  paper", |m| printed(m, |paper| format!("{} KiB", paper.key_kb))),
     ("packed", |m| display(m.packed_bytes)),

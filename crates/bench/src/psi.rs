@@ -269,12 +269,12 @@ impl PsiReport {
         let lines = [
             ["masking, once".to_owned(), format!("{:.2} s", self.mask_s)],
             ["filter or database, once".to_owned(), format!("{:.2} s", self.build_s)],
-            ["fetched once".to_owned(), display(self.once_bytes)],
+            ["one-time download".to_owned(), display(self.once_bytes)],
             ["sent".to_owned(), display(self.upload_bytes)],
             ["received".to_owned(), display(self.download_bytes)],
             ["sender".to_owned(), format!("{:.1} ms", self.sender_ms)],
             ["receiver".to_owned(), format!("{:.1} ms", self.receiver_ms)],
-            ["together".to_owned(), format!("{:.2} s", self.total_s)],
+            ["total".to_owned(), format!("{:.2} s", self.total_s)],
             ["correct".to_owned(), if self.correct { "yes" } else { "NO" }.to_owned()],
         ];
         write_columns(out, &lines.map(Vec::from))

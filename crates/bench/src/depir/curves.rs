@@ -28,7 +28,7 @@ pub const CURVES: &[Sheet] = &[
     Sheet {
         kind: Kind::Figure,
         name: "depir-tabulated",
-        what: "Doubly-efficient PIR, tiny: an answer's seconds against tabulated variables, one step (some six minutes with --threads 2 --runs 1)",
+        what: "Doubly-efficient PIR, tiny: answer time by tabulated variables, one step (about six minutes with --threads 2 --runs 1)",
         run: |sets, effort, progress| tabulated(sets[0], effort, progress),
     },
 ];
@@ -116,7 +116,7 @@ fn tabulated(set: Set, effort: Effort, progress: &dyn Progress) -> Result<Rows> 
         ]);
     }
     let notes = [
-        "With no variable tabulated, what points have in common is computed for all of them once they are sorted; with some, it is read.",
+        "With no variable tabulated, common parts of the points are computed once after sorting; with tabulated variables, they are read.",
         "Tables of three or four variables for all primes of one step exceed memory: papir bench depir --set tiny --tabulated 3 reduces primes twice.",
     ];
     Ok(Rows {
@@ -136,7 +136,7 @@ fn tabulated(set: Set, effort: Effort, progress: &dyn Progress) -> Result<Rows> 
 pub fn draw(report: &SheetReport) -> Result<String> {
     let all = || report.curves.iter().flat_map(|curve| &curve.points);
     if all().next().is_none() {
-        return Err(Error::usage(format!("{} without points", report.name), "one at least"));
+        return Err(Error::usage(format!("{} without points", report.name), "at least one"));
     }
     let range = |value: fn(&(f64, f64)) -> f64| {
         let values = all().map(value);

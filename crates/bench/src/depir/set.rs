@@ -397,7 +397,7 @@ fn options(extent: Extent<'_>, params: &DepirParams) -> Result<Option<(Steps, us
     {
         let found = format!("tables of up to {}", display(bytes as u64));
         let expected = format!(
-            "at most the {} of memory that are free, of all tables or, with --tables, of the largest",
+            "at most {} of free memory, for all tables or, with --tables, for the largest",
             display(free)
         );
         return Err(Error::usage(found, expected));
@@ -448,12 +448,12 @@ impl DepirReport {
             ("method", method),
             ("preprocessing", seconds(self.preprocess_s)),
             ("tables", display(self.table_bytes)),
-            ("batch", format!("{} indices a query", self.batch)),
+            ("batch", format!("{} indices per query", self.batch)),
             ("query", format!("{}, made in {}", display(self.query_bytes), seconds(self.query_s))),
-            ("answer", format!("{}, opened in {}", display(self.answer_bytes), seconds(self.extract_s))),
+            ("answer", format!("{}, decoded in {}", display(self.answer_bytes), seconds(self.extract_s))),
             (
-                "answered in",
-                format!("{}, {:.3} ms an index", seconds(self.answer_s), self.answer_ms_per_index),
+                "answer time",
+                format!("{}, {:.3} ms per index", seconds(self.answer_s), self.answer_ms_per_index),
             ),
             ("  evaluate", seconds(self.evaluate_s)),
             ("  switch", seconds(self.switch_s)),

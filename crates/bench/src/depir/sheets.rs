@@ -169,7 +169,7 @@ fn table_2() -> Rows {
     }
     let notes = titles(&[
         "Look-ups and entries as printed, by Propositions 5.3 and 5.4 with the exact primes of Q, and by exact lists of small primes.",
-        "The printed entries lack the propositions' factor 1/(m + 1); the last are a tenth of what the same rule gives. Counts of `none` are of (Q/2)^(D^2 n), not of the printed D^3 n.",
+        "The printed entries lack the propositions' factor 1/(m + 1), and the last row's are a tenth of what the same rule gives. The counts for `none` are those of (Q/2)^(D^2 n), not of the printed D^3 n.",
         "On lines nothing is looked up: f's own coefficients are the table, and a query costs multiplications.",
     ]);
     Rows { columns, rows, notes, correct: true, ..Rows::default() }
@@ -337,7 +337,7 @@ fn table_3(sets: [Set; 2], effort: Effort, progress: &dyn Progress) -> Result<Ro
         "storage",
         "preprocessing s",
         "runtime s",
-        "ms an index",
+        "ms per index",
     ]);
     let mut rows = Vec::new();
     for (place, published) in TABLE_3.iter().enumerate() {
@@ -354,7 +354,7 @@ fn table_3(sets: [Set; 2], effort: Effort, progress: &dyn Progress) -> Result<Ro
     let notes = titles(&[
         "The paper's times are of 16 threads, those of medium and large its own extrapolations; its preprocessing of tiny was 14 CPU-days as coded.",
         "Its 804 bits of small do not decrypt, its 1817 bits at n = 2^16 have 123 bits of security, and its rings of 2^16 have 2^15 slots, not 2^16.",
-        "papir's medium and large: rings that are secure for as many records, at the rate that small was measured with; in that many variables rows of coefficients are short, and a product takes up to four times as long.",
+        "papir's medium and large: secure rings for as many records, predicted at the rate measured for small; with that many variables, rows of coefficients are short and a product takes up to four times as long.",
     ]);
     let correct = reports.iter().all(|report| report.correct);
     Ok(Rows { columns, rows, notes, correct, ..Rows::default() })
@@ -362,7 +362,7 @@ fn table_3(sets: [Set; 2], effort: Effort, progress: &dyn Progress) -> Result<Ro
 
 fn table_4(sets: [Set; 2], effort: Effort, progress: &dyn Progress) -> Result<Rows> {
     let reports = measured_sets([sets[0]; 2], effort, progress)?;
-    let columns = titles(&["scheme", "storage", "queries", "ms a query", "KB a query", "N", "entry"]);
+    let columns = titles(&["scheme", "storage", "queries", "ms per query", "KB per query", "N", "entry"]);
     let mut rows = Vec::new();
     for (place, rivals) in [
         (2, &[["FrodoPIR, printed", "-", "500", "192", "271", "65536", "1 KB"]][..]),
@@ -400,7 +400,7 @@ fn table_4(sets: [Set; 2], effort: Effort, progress: &dyn Progress) -> Result<Ro
     }
     let notes = titles(&[
         "The printed DEPIR rows divide by 2^16 indices; the slots of its rings hold 2^15.",
-        "papir's rows are predicted at the rate that tiny was measured with; in that many variables a product takes up to four times as long.",
+        "papir's rows are predicted at the rate measured for tiny; with that many variables, a product takes up to four times as long.",
     ]);
     let correct = reports.iter().all(|report| report.correct);
     Ok(Rows { columns, rows, notes, correct, ..Rows::default() })

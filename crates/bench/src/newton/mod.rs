@@ -86,7 +86,10 @@ impl NewtonReport {
     /// Those of the writer.
     pub fn write_table(&self, out: &mut dyn std::io::Write) -> Result<()> {
         writeln!(out, "NOT PRIVATE: papir attack newton. {} threads, {}", self.threads, self.backend)?;
-        writeln!(out, "\nRecords of 1,024 bits (NewtonPIR, Table 2), the paper's figures behind papir's")?;
+        writeln!(
+            out,
+            "\nRecords of 1,024 bits (NewtonPIR, Table 2), papir's figures followed by the paper's"
+        )?;
         let first = titles(&[
             "log2 N", "setup", "paper", "query", "paper", "answer", "paper", "extract", "paper", "cents",
             "paper", "correct",

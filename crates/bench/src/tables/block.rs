@@ -58,7 +58,7 @@ impl Block {
         let together = Some(self.together()).filter(|&together| together > 1)?;
         let Self { database, entry, .. } = self;
         Some(format!(
-            "{database}, {entry}: papir serves records of {together} entries, {MAX_RECORDS} at most."
+            "{database}, {entry}: papir serves records of {together} entries, at most {MAX_RECORDS} records."
         ))
     }
 }

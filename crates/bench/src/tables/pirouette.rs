@@ -31,7 +31,7 @@ const TABLE_5: Table = Table {
     name: "pirouette-5",
     what: "Pirouette, Tables 5 to 7: records of 256 B on one core",
     notes: &[
-        "Totals are of a first query: of them keys, which are uploaded once, are nearly all.",
+        "Totals are for a first query; nearly all of it is keys, which are uploaded once.",
         "The paper's Pirouette has 118.9 bits of security in its ring and 83.1 in its response, Respire 114.7 in its own; papir's have 128.8 and more.",
         "T-Respire, AES under encryption and then Respire, is the paper's; decision 20 estimates it from rotation counts.",
         "A query of papir is a payload of 36 bytes in an envelope of 32 (Pirouette).",
@@ -72,8 +72,8 @@ const TABLE_8: Table = Table {
     name: "pirouette-8",
     what: "Pirouette, Table 8: encrypted records of 256 B",
     notes: &[
-        "The paper's times are extrapolated from that of one gate; the parallel ones are for 32 cores.",
-        "Keys are the paper's for its plain databases; it prints none for encrypted ones.",
+        "The paper's times are extrapolated from the time of one gate; the parallel ones are for 32 cores.",
+        "Key sizes are the paper's for plain databases; it prints none for encrypted ones.",
         "papir's databases take twice their plain size, the paper's some 28 times.",
     ],
     blocks: &[

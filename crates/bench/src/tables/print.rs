@@ -26,7 +26,7 @@ const HEADER: [&str; 21] = [
     "query ms",
     "ticket s",
     "ticket KiB",
-    "client ahead s",
+    "client precomp. s",
     "papir's figures",
 ];
 

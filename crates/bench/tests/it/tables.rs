@@ -290,7 +290,7 @@ fn a_plot_without_points_is_refused() {
     let figure = Figure { blocks: &[], ..figures::ALL[0] };
     let report = figures::run(&figure, &mut bench(0)).unwrap();
     let error = plot::draw(&report).unwrap_err().to_string();
-    assert_eq!(error, "inspire-1 without points: expected one at least");
+    assert_eq!(error, "inspire-1 without points: expected at least one");
 }
 
 /// As many circles as points, or as many rectangles as parts of bars plus the background.

@@ -122,7 +122,7 @@ fn print_costs(asked: &[Asked], out: &mut dyn Write) -> std::io::Result<()> {
     writeln!(out, "  answer           {}, loopback included", time(|one| one.costs.round_trip_ms))?;
     writeln!(
         out,
-        "  download         {}, opened in {}",
+        "  download         {}, decoded in {}",
         size(|one| one.costs.download_bytes),
         time(|one| one.costs.extract_ms)
     )

@@ -162,7 +162,7 @@ fn tell_costs(connection: &Connection, json: bool) -> std::io::Result<()> {
         "database    {name}, version {version}, scheme {}\n\
          fetched     {} once, in {}\n\
          sent        {} in {requests} request(s), made in {}\n\
-         received    {}, {} after sending, opened in {}",
+         received    {}, {} after sending, decoded in {}",
         connection.info().scheme,
         units::bytes(public_bytes),
         time(costs.fetch),

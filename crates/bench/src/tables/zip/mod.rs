@@ -16,8 +16,8 @@ const TABLE_4: Table = Table {
     name: "zip-4",
     what: "ZipPIR, Table 4: records of 16 KB, clients that store nothing",
     notes: &[
-        "The paper's databases are square: what a query selects there is a column of 16 KB or more.",
-        "Stored for a client and query, paper's ZipPIR: 60, 85, 120 and 170 KB.",
+        "The paper's databases are square: a query selects a column of 16 KB or more.",
+        "Stored per client and query by the paper's ZipPIR: 60, 85, 120 and 170 KB.",
     ],
     blocks: &[MB_256, MB_512, GB_1, GB_2],
 };
@@ -71,8 +71,8 @@ const TABLE_5: Table = Table {
     name: "zip-5",
     what: "ZipPIR, Table 5: records of 288 B, clients that store hints",
     notes: &[
-        "Clients fetch their tickets ahead: the paper's are 6, 12 and 24 KB. Predicted answers count as if they did not.",
-        "The rivals' figures are those that the paper took from Patel et al.; client state of one query.",
+        "Clients fetch their tickets in advance: the paper's are 6, 12 and 24 KB. Predicted answers include the ticket.",
+        "The rivals' figures are those that the paper quotes from Patel et al.; client state for one query.",
     ],
     blocks: &[
         small(
