@@ -2,14 +2,14 @@
 //!
 //! The caller prepares and queries three databases, once on one thread and once on all:
 //!
-//! | database | what it tells |
+//! | database | rates derived from it |
 //! |---|---|
 //! | InsPIRe, short records, t = 1 | `select16`, `encode16`, `hint_transform`, `encrypt`, `decrypt` |
 //! | InsPIRe, records of two ring elements, t = 4 | `matrix`, `external_product`, `pack`, `interpolate` |
 //! | SimplePIR | `select8`, `encode8`, `hint_product8`, `encrypt_column`, `decrypt_row` |
 //!
-//! The parts of setup that both InsPIRe databases have in common are told apart by solving for
-//! them. All databases exceed the caches of usual machines, as those that are served do.
+//! Setup times that both InsPIRe databases share are separated by solving a linear system. All
+//! databases are larger than the caches of usual machines, like real ones.
 
 use papir_core::cost::{Operation, Rates, Work};
 use papir_core::{Choice, Goal, Shape};

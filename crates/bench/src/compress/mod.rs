@@ -142,8 +142,16 @@ impl CompressionReport {
             "Paillier with {modulus_bits} bits, one thread, {backend}; the paper uses all cores of its machine"
         )?;
         writeln!(out, "\nOne encryption of (n, log2 q) (ZipPIR, Table 2)")?;
-        let first =
-            titles(&["set", "as it is", "compressed", "time", "paper", "expansion", "expanded", "correct"]);
+        let first = titles(&[
+            "set",
+            "uncompressed",
+            "compressed",
+            "time",
+            "paper",
+            "expansion",
+            "expanded",
+            "correct",
+        ]);
         let lines: Vec<_> = std::iter::once(first).chain(self.single.iter().map(Single::line)).collect();
         write_columns(out, &lines)?;
         writeln!(out, "\nCompression keys, as offsets to the ciphertexts of a seed (Table 3)")?;
@@ -162,8 +170,15 @@ impl CompressionReport {
         let lines: Vec<_> = std::iter::once(first).chain(self.keys.iter().map(Packed::line)).collect();
         write_columns(out, &lines)?;
         writeln!(out, "\nMany encryptions of (630, 64) (Figure 1)")?;
-        let first =
-            titles(&["curve", "encryptions", "a ciphertext", "as they are", "compressed", "time", "correct"]);
+        let first = titles(&[
+            "curve",
+            "encryptions",
+            "per ciphertext",
+            "uncompressed",
+            "compressed",
+            "time",
+            "correct",
+        ]);
         let lines: Vec<_> = std::iter::once(first).chain(self.batched.iter().map(Batched::line)).collect();
         write_columns(out, &lines)
     }

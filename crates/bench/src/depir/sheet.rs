@@ -22,7 +22,7 @@ pub enum Kind {
 /// A table or figure.
 #[derive(Clone, Copy)]
 pub struct Sheet {
-    /// What it is.
+    /// Table or figure.
     pub kind: Kind,
     /// The name on the command line.
     pub name: &'static str,

@@ -35,7 +35,7 @@ pub const SHEETS: &[Sheet] = &[
     Sheet {
         kind: Kind::Table,
         name: "depir-4",
-        what: "Doubly-efficient PIR, Table 4: costs of one of the indices of a query, beside other schemes as printed",
+        what: "Doubly-efficient PIR, Table 4: costs per index, compared with printed figures of other schemes",
         run: |sets, effort, progress| table_4(sets, effort, progress),
     },
 ];

@@ -70,7 +70,7 @@ const EXAMPLES: &str = "Examples:
   papir get http://127.0.0.1:7470/v1/databases/numbers --index 7 8
   papir get http://127.0.0.1:7470 --batch words.txt";
 
-/// A result as it is printed, and the bytes of the value if found.
+/// A result to print, and the bytes of the value if found.
 type Found = (Map<String, Value>, Option<Vec<u8>>);
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {

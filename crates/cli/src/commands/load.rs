@@ -122,7 +122,7 @@ fn as_lines(report: &LoadReport) -> Lines {
         line("round trip", row(&report.round_trip)),
         line("client's work", row(&report.client)),
         line("p99 over unloaded", format!("{:.2} ×", report.slowdown())),
-        line("restarted after a new version", report.went_on),
+        line("continued on a new version", report.went_on),
     ]);
     lines
 }

@@ -83,7 +83,7 @@ const EXAMPLES: &str = "Examples:
     papir plan --keyed --records 20000000 --record-bytes 4 --memory 16GiB --clients 50
   A blocklist of 2 million addresses, asked from phones on a slow uplink:
     papir plan --keyed --records 2000000 --record-bytes 1 --uplink 2Mbit --downlink 20Mbit
-  A wallet that asks 100 times for one of 10 million notes of 128 bytes:
+  A wallet that makes 100 lookups among 10 million notes of 128 bytes:
     papir plan --records 10000000 --record-bytes 128 --lookups 100
   Measure this machine's rates and check predictions against measurements:
     papir plan --calibrate
