@@ -10,7 +10,7 @@ use crate::best::best;
 use crate::measure::Effort;
 use crate::{Result, subject};
 
-/// Measures this machine, on one thread and on `threads`.
+/// Calibrates this machine on one thread and on `threads` threads.
 ///
 /// # Errors
 /// As [`best`].

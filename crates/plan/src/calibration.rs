@@ -2,14 +2,14 @@
 //!
 //! The caller prepares and queries three databases, once on one thread and once on all:
 //!
-//! | database | what it tells |
+//! | database | rates derived from it |
 //! |---|---|
 //! | InsPIRe, short records, t = 1 | `select16`, `encode16`, `hint_transform`, `encrypt`, `decrypt` |
 //! | InsPIRe, records of two ring elements, t = 4 | `matrix`, `external_product`, `pack`, `interpolate` |
 //! | SimplePIR | `select8`, `encode8`, `hint_product8`, `encrypt_column`, `decrypt_row` |
 //!
-//! The parts of setup that both InsPIRe databases have in common are told apart by solving for
-//! them. All databases exceed the caches of usual machines, as those that are served do.
+//! Setup times that both InsPIRe databases share are separated by solving a linear system. All
+//! databases are larger than the caches of usual machines, like real ones.
 
 use papir_core::cost::{Operation, Rates, Work};
 use papir_core::{Choice, Goal, Shape};
@@ -23,13 +23,13 @@ pub struct Measurement {
     pub scheme: &'static str,
     /// Number and length of the records.
     pub shape: Shape,
-    /// The parameters.
+    /// The choice of parameters.
     pub choice: Choice,
     /// Threads of setup and answers.
     pub threads: usize,
     /// Timed queries.
     pub runs: usize,
-    /// Number of times that the database is prepared and queried; the least times count.
+    /// Number of times that the database is prepared and queried; the shortest times count.
     pub repeats: usize,
 }
 
@@ -44,19 +44,19 @@ pub struct Observation {
     pub answer_ms: f64,
     /// Milliseconds of making a query.
     pub query_ms: f64,
-    /// Milliseconds of opening an answer.
+    /// Milliseconds of decoding an answer.
     pub extract_ms: f64,
     /// Seconds of setup that encoded the database.
     pub encode_s: f64,
     /// Seconds of setup that made the hint.
     pub hint_s: f64,
-    /// Seconds of setup that made what only the server uses.
+    /// Seconds of setup that made data used only by the server.
     pub material_s: f64,
-    /// Bytes of what only the server uses.
+    /// Bytes of data used only by the server.
     pub material_bytes: u64,
 }
 
-/// How large the databases are, and how often they are queried.
+/// Sizes of the measured databases, and numbers of queries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
     /// Columns of the first database, 4 KiB each.
@@ -67,12 +67,12 @@ pub struct Extent {
     pub simple_bytes: u64,
     /// Timed queries.
     pub runs: usize,
-    /// How often each database is prepared and queried; the best counts.
+    /// How often each database is prepared and queried; the shortest times count.
     pub repeats: usize,
 }
 
 impl Extent {
-    /// What gives rates to plan with: 160 MiB, 64 MiB with 256 MiB of packing matrices, 160 MiB.
+    /// For real measurements: 160 MiB, 64 MiB with 256 MiB of packing matrices, and 160 MiB.
     pub const WHOLE: Self = Self {
         selected_columns: 40 << 10,
         packed_columns: 2 << 10,
@@ -80,13 +80,15 @@ impl Extent {
         runs: 9,
         repeats: 2,
     };
-    /// What shows that it works, for tests: the rates are those of caches. The first database has
-    /// several blocks of d columns, or its setup would be in proportion to the second's.
+    /// For tests: checks that calibration works; the rates are those of caches. The first database
+    /// has several blocks of d columns, otherwise its setup time would be proportional to the
+    /// second's.
     pub const TINY: Self =
         Self { selected_columns: 6 << 10, packed_columns: 16, simple_bytes: 1 << 18, runs: 1, repeats: 1 };
 }
 
-/// The rates of this machine on one thread and on `threads`, from databases that `measure` measures.
+/// Measures the rates of this machine on one thread and on `threads` threads, using databases that
+/// `measure` prepares and queries.
 ///
 /// # Errors
 /// Those of `measure` and of [`Rates::new`].
@@ -100,13 +102,13 @@ pub fn calibrate<E: From<papir_core::Error>>(
         return Ok(Rates::new(1, |op| one.of(op), |op| one.of(op))?);
     }
     let all = Observed::on(extent, threads, &mut measure)?.together(&one);
-    // Threads together are no slower than one, and no faster than in proportion to their number.
+    // All threads together are at least as fast as one, and at most `threads` times as fast.
     let within = |op| all.of(op).clamp(one.of(op) / threads as f64, one.of(op));
     Ok(Rates::new(threads, |op| one.of(op), within)?)
 }
 
 impl Observation {
-    /// Seconds of some parts of an answer.
+    /// Total seconds of some stages of an answer.
     fn stages(&self, names: &[&str]) -> f64 {
         let stages = self.stages.iter().filter(|(name, _)| names.contains(&name.as_str()));
         stages.fold(0.0, |sum, (_, milliseconds)| sum + milliseconds / 1e3)
@@ -126,14 +128,14 @@ impl Observation {
     }
 }
 
-/// The three databases, measured on some threads.
+/// The three databases, measured with one number of threads.
 struct Observed {
     selected: Observation,
     packed: Observation,
     simple: Observation,
 }
 
-/// The parts of InsPIRe's answer that only handle words of messages.
+/// The stages of InsPIRe's answer that only process words of messages.
 const WORD_STAGES: [&str; 4] = ["parse", "read_keys", "switch", "seal"];
 
 impl Observed {
@@ -171,7 +173,8 @@ impl Observed {
         seconds
     }
 
-    /// Seconds of each operation among many on all threads; what one thread does alone stays.
+    /// Seconds of each operation, among many on all threads; operations that run on a single thread
+    /// keep their time.
     fn together(&self, one: &Seconds) -> Seconds {
         // The first database has one pack, which is prepared on one thread.
         let selected = self.selected.after_encoding() - one.of(Operation::Pack);
@@ -181,7 +184,7 @@ impl Observed {
         let mut seconds =
             self.shared(one.of(Operation::Word), hint, packed / self.packed.setup(Operation::Pack));
         let alone = [Operation::Encrypt, Operation::Decrypt, Operation::EncryptColumn, Operation::DecryptRow];
-        // Different clients or queries do these on different threads, and share nothing.
+        // Different clients or queries run these on different threads, independently.
         for op in
             alone.into_iter().chain([Operation::Word, Operation::Encode8, Operation::Copy, Operation::Term])
         {
@@ -190,7 +193,7 @@ impl Observed {
         seconds
     }
 
-    /// What is told apart the same way on one thread and on all.
+    /// The operations whose derivation is the same for one thread and for all.
     fn shared(&self, word: f64, hint_transform: f64, pack: f64) -> Seconds {
         let Self { selected, packed, simple } = self;
         let mut seconds = Seconds::default();
@@ -216,7 +219,7 @@ impl Observed {
         seconds
     }
 
-    /// Seconds of one word, from the parts of both InsPIRe answers that handle nothing else.
+    /// Seconds per word, from the stages of both InsPIRe answers that process nothing else.
     fn word(&self) -> f64 {
         let seconds = self.selected.stages(&WORD_STAGES) + self.packed.stages(&WORD_STAGES);
         let words = self.selected.answer(Operation::Word) + self.packed.answer(Operation::Word);
@@ -224,7 +227,8 @@ impl Observed {
         seconds / (words - lifted)
     }
 
-    /// Words that the first database's selection handles itself: columns into planes, rows lifted.
+    /// Words that the first database's selection processes itself: columns into planes, rows
+    /// lifted.
     fn selecting_words(&self) -> f64 {
         Self::columns_and_rows(&self.selected)
     }
@@ -235,7 +239,7 @@ impl Observed {
         rows + case.setup(Operation::Encode16) / rows
     }
 
-    /// Seconds of a hint transform and of a pack, from what both databases took together.
+    /// Seconds of a hint transform and of a pack, solved from the totals of both databases.
     fn solve_material(&self) -> (f64, f64) {
         let row = |case: &Observation| [case.setup(Operation::HintTransform), case.setup(Operation::Pack)];
         let ([a, b], [c, d]) = (row(&self.selected), row(&self.packed));
@@ -245,7 +249,7 @@ impl Observed {
     }
 }
 
-/// Seconds of one byte of so many that are copied to fresh memory.
+/// Seconds per byte of copying `bytes` bytes to fresh memory.
 fn copying(bytes: usize) -> f64 {
     let source = vec![1u8; bytes.max(1)];
     let start = std::time::Instant::now();
@@ -255,7 +259,8 @@ fn copying(bytes: usize) -> f64 {
     seconds / source.len() as f64
 }
 
-/// Seconds of one term of a polynomial at one point: in three variables of degree 18, at a thousand points.
+/// Seconds per term of a polynomial at one point, for three variables, degree 18 and a thousand
+/// points.
 fn evaluating() -> f64 {
     const POINTS: usize = 1 << 10;
     let modulus = Modulus::new(268_369_921);
@@ -263,7 +268,7 @@ fn evaluating() -> f64 {
     let coefficients = vec![123_456_789; poly_eval::terms(variables, degree).unwrap_or_default()];
     let polynomial = Polynomial::new(modulus, variables, degree, &coefficients);
     let (points, mut values) = (vec![98_765_432; variables * POINTS], vec![0; POINTS]);
-    // The first time fills the caches.
+    // The first evaluation warms the caches.
     polynomial.evaluate(&points, &mut values);
     let start = std::time::Instant::now();
     polynomial.evaluate(std::hint::black_box(&points), &mut values);
@@ -272,7 +277,7 @@ fn evaluating() -> f64 {
     seconds / (coefficients.len() * POINTS) as f64
 }
 
-/// Bytes of a packing matrix for one of its rows: two digits of 2048 words of 32 bits.
+/// Bytes of a packing matrix per row: two digits of 2048 words of 32 bits.
 const MATRIX_ROW_BYTES: f64 = 2.0 * 2048.0 * 4.0;
 
 /// Seconds of each operation.
@@ -280,8 +285,8 @@ const MATRIX_ROW_BYTES: f64 = 2.0 * 2048.0 * 4.0;
 struct Seconds([f64; Operation::ALL.len()]);
 
 impl Seconds {
-    /// The least that anything is taken to last: below the time of one byte in any cache. Keeps a
-    /// difference of two noisy times from coming out as nothing.
+    /// Lower bound of a measured time, below the time of one byte in any cache. Keeps the
+    /// difference of two noisy times positive.
     const LEAST: f64 = 1e-12;
 
     fn set(&mut self, operation: Operation, seconds: f64) {

@@ -2,14 +2,14 @@
 
 use std::path::PathBuf;
 
-/// The result of every fallible function of this crate.
+/// The result type of this crate's fallible functions.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why nothing was planned.
+/// Errors of planning.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A scheme refused.
+    /// An error of a scheme.
     #[error(transparent)]
     Core(#[from] papir_core::Error),
     /// `PAPIR_BACKEND` names a backend that this machine cannot run.
@@ -31,8 +31,8 @@ pub enum Error {
         /// What went wrong.
         reason: String,
     },
-    /// A text is no size.
-    #[error("the size `{found}`: expected bytes above 0 as 64, 64B, 8KiB, 256MiB or 1GiB")]
+    /// A malformed size.
+    #[error("the size `{found}`: expected bytes above 0, such as 64, 64B, 8KiB, 256MiB or 1GiB")]
     Size {
         /// The text.
         found: String,
@@ -42,7 +42,7 @@ pub enum Error {
     NothingFits {
         /// The database.
         database: String,
-        /// Why each scheme cannot.
+        /// The reason of each scheme.
         reasons: String,
     },
 }

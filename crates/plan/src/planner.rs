@@ -1,4 +1,4 @@
-//! The planner: a scheme and its parameters for a database, a network line and a machine.
+//! The planner: chooses a scheme and its parameters for a database, connection and machine.
 
 use papir_core::cost::{Operation, Rates};
 use papir_core::{Candidate, Privacy, Shape};
@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::{Error, Result, units};
 
-/// Default speed of a network line: 10 Mbit/s, in bits a second.
+/// Default speed of a network connection: 10 Mbit/s, in bits per second.
 pub const DEFAULT_LINE: f64 = 1e7;
 
 /// Requirements on a database.
@@ -17,13 +17,13 @@ pub struct Demand {
     pub shape: Shape,
     /// Bytes that a client fetches once in addition to the scheme's public part.
     pub extra_bytes: u64,
-    /// Speed of the client's line up and down, in bits a second.
+    /// Speed of the client's connection up and down, in bits per second.
     pub line: (f64, f64),
     /// Bytes of the server's memory; `None` for no limit.
     pub memory: Option<u64>,
     /// Threads that answer one query.
     pub threads: usize,
-    /// Number of lookups over which the bytes that a client fetches once are spread.
+    /// Number of lookups over which a client's one-time download is spread.
     pub lookups: u64,
 }
 
@@ -64,19 +64,19 @@ pub struct Offer {
     pub lookup_s: f64,
     /// Bytes that a server keeps in memory, without the program itself.
     pub memory_bytes: u64,
-    /// Bytes of the snapshot file, about.
+    /// Approximate size of the snapshot file in bytes.
     pub snapshot_bytes: u64,
     /// Seconds of preparing the database.
     pub setup_s: f64,
-    /// Estimated security; `None` if there is nothing to break.
+    /// Estimated security; `None` if the scheme encrypts nothing.
     pub security_bits: Option<f64>,
-    /// log₂ of the probability that an answer does not decode.
+    /// log₂ of the probability that decoding an answer fails.
     pub failure_log2: f64,
     /// Bytes of the database and the packing matrices that an answer reads.
     pub streamed_bytes: f64,
     /// External products of an answer.
     pub external_products: f64,
-    /// The parameters as bytes.
+    /// The encoded parameters.
     #[serde(skip)]
     pub encoded: Vec<u8>,
 }
@@ -116,12 +116,13 @@ impl Offer {
         }
     }
 
-    /// Number of cores that this many lookups a second keep busy.
+    /// Number of cores that this many lookups per second keep busy.
     pub fn cores(&self, lookups_a_second: f64) -> u64 {
         (self.core_s * lookups_a_second).ceil().max(1.0) as u64
     }
 
-    /// True if another offer is as good in bytes, time and memory, and better in one of them.
+    /// Whether another offer is at least as good in bytes, time and memory, and better in one of
+    /// them.
     fn is_beaten_by(&self, other: &Self) -> bool {
         let pairs = [
             (self.transfer_s, other.transfer_s),
@@ -140,7 +141,7 @@ impl Offer {
     }
 }
 
-/// A scheme or parameters that were left out.
+/// A scheme, or parameters of it, that cannot be used.
 #[derive(Clone, Debug, Serialize)]
 pub struct LeftOut {
     /// The scheme's name.
@@ -153,7 +154,7 @@ pub struct LeftOut {
 
 /// The offers that can serve a demand.
 pub struct Choice {
-    /// The least time of a lookup.
+    /// The offer with the least time of a lookup.
     pub best: Offer,
     /// The other offers, the best first.
     pub others: Vec<Offer>,
@@ -167,7 +168,7 @@ impl Choice {
         std::iter::once(&self.best).chain(&self.others)
     }
 
-    /// Offers that no other offer of the same scheme beats in everything, the best first.
+    /// Offers that no other offer of the same scheme dominates, the best first.
     pub fn sensible(&self) -> impl Iterator<Item = &Offer> {
         let beaten = |offer: &Offer| {
             self.offers().any(|other| other.scheme == offer.scheme && offer.is_beaten_by(other))
@@ -175,14 +176,14 @@ impl Choice {
         self.offers().filter(move |offer| !beaten(offer))
     }
 
-    /// The best offer and the reason, in a sentence.
+    /// The best offer and the reason for it, in a sentence.
     pub fn reason(&self) -> String {
         let best = &self.best;
         let parts = [
             (best.transfer_s, "transfer"),
             (best.answer_s, "server"),
             (best.client_s, "client"),
-            (best.public_s, "share of what is fetched once"),
+            (best.public_s, "share of the one-time download"),
         ];
         let parts: Vec<String> =
             parts.iter().map(|(value, name)| format!("{name} {}", units::seconds(*value))).collect();
@@ -195,27 +196,27 @@ impl Choice {
     }
 }
 
-/// Weighs all parameters of all private schemes.
+/// Compares all parameters of all private schemes.
 ///
 /// # Errors
 /// [`Error::NothingFits`] with the reason of each scheme.
 pub fn choose(demand: &Demand, rates: &Rates) -> Result<Choice> {
     let (mut offers, mut left_out) = (Vec::new(), Vec::new());
     for scheme in registry::all().iter().filter(|scheme| scheme.privacy() == Privacy::Private) {
-        // Single lookups use the scheme below.
+        // Single lookups use the underlying scheme.
         if registry::batches_named(scheme.name()).is_some() {
             let reason = "for many lookups at once: chosen by `papir build --batch`".to_owned();
             left_out.push(LeftOut { scheme: scheme.name(), parameters: String::new(), reason });
             continue;
         }
         match scheme.candidates(demand.shape) {
-            // Registered clients wait for work done ahead, which `Work` does not count.
+            // Registered clients depend on precomputation, which `Work` does not count.
             Ok(candidates) if candidates.iter().any(|one| one.description.limits.client_keys) => {
-                let reason = "its clients register first: chosen by name only".to_owned();
+                let reason = "its clients register first: available only by name".to_owned();
                 left_out.push(LeftOut { scheme: scheme.name(), parameters: String::new(), reason });
             }
             Ok(candidates) if candidates.iter().any(|one| one.description.limits.batch > 1) => {
-                let reason = "for thousands of lookups at once: chosen by name only".to_owned();
+                let reason = "for thousands of lookups at once: available only by name".to_owned();
                 left_out.push(LeftOut { scheme: scheme.name(), parameters: String::new(), reason });
             }
             Ok(candidates) => {
@@ -243,7 +244,7 @@ fn beyond(offer: Offer, demand: &Demand) -> LeftOut {
     LeftOut { scheme: offer.scheme, parameters: offer.parameters, reason }
 }
 
-/// The error of a demand that nothing can serve.
+/// The error if no candidate meets the demand.
 fn nothing(demand: &Demand, least: Option<u64>, left_out: &[LeftOut]) -> Error {
     let shape = demand.shape;
     let database = format!("{} records of {}", shape.records(), units::bits(shape.record_bits()));
@@ -251,7 +252,7 @@ fn nothing(demand: &Demand, least: Option<u64>, left_out: &[LeftOut]) -> Error {
     let mut reasons: Vec<String> = of_schemes.map(|one| format!("{}: {}", one.scheme, one.reason)).collect();
     if let (Some(least), Some(most)) = (least, demand.memory) {
         let (least, most) = (units::bytes(least), units::bytes(most));
-        reasons.push(format!("what can needs {least} of memory at least, and there are {most}"));
+        reasons.push(format!("the candidates need {least} of memory at least, and {most} is available"));
     }
     Error::NothingFits { database, reasons: reasons.join("; ") }
 }

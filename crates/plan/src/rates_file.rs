@@ -24,13 +24,13 @@ use crate::{Error, Result};
 
 /// Version of the file.
 const FORMAT: u32 = 1;
-/// The longest file that is read, in bytes: far above any that is written.
+/// Longest file that is read, in bytes: far longer than any valid file.
 const MAX_BYTES: u64 = 1 << 16;
 
 #[derive(Serialize, Deserialize)]
 struct File {
     format: u32,
-    /// The instruction set that was measured.
+    /// The backend that was measured.
     backend: String,
     threads: usize,
     one: BTreeMap<String, f64>,
@@ -51,14 +51,14 @@ pub struct Known {
     pub rates: Rates,
     /// "measured" or "built in".
     pub origin: &'static str,
-    /// The same for people.
+    /// The origin in words.
     pub words: String,
 }
 
-/// The rates in the named file, or in the user's file, or the built-in ones if there is no file.
+/// The rates of the given file, else of the user's file, else the built-in rates.
 ///
 /// # Errors
-/// As [`read`], also for a named file that is not there.
+/// As [`read`]; also if the given file does not exist.
 pub fn known(named: Option<&Path>) -> Result<Known> {
     let path = named.map(Path::to_owned).or_else(default_path);
     match path.filter(|path| named.is_some() || path.exists()) {
@@ -73,7 +73,7 @@ pub fn known(named: Option<&Path>) -> Result<Known> {
     }
 }
 
-/// Writes rates of this machine, and the folders above.
+/// Writes the rates of this machine, creating parent folders.
 ///
 /// # Errors
 /// [`Error::Write`] if the file cannot be written, [`Error::Backend`].
@@ -91,7 +91,7 @@ pub fn write(path: &Path, rates: &Rates) -> Result<()> {
     written.map_err(|error| refused(error.to_string()))
 }
 
-/// Reads what [`write()`] wrote.
+/// Reads a file written by [`write()`].
 ///
 /// # Errors
 /// [`Error::Rates`] for anything else.
@@ -106,7 +106,7 @@ pub fn read(path: &Path) -> Result<Rates> {
     if file.format != FORMAT {
         return Err(refused(format!("format {}", file.format)));
     }
-    // A missing rate is no number, and refused as such.
+    // A missing rate becomes NaN and is refused as such.
     let of = |table: &BTreeMap<String, f64>, op: Operation| table.get(op.name()).copied().unwrap_or(f64::NAN);
     Rates::new(file.threads, |op| of(&file.one, op), |op| of(&file.all, op))
         .map_err(|error| refused(error.to_string()))
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rates_survive_their_file() {
+    fn rates_round_trip_through_their_file() {
         let folder = std::env::temp_dir().join(format!("papir-rates-{}", std::process::id()));
         let path = folder.join("deeper/rates.json");
         let rates = Rates::new(4, |op| 1e-9 * (1 + op as usize) as f64, |_| 1e-10).unwrap();

@@ -1,4 +1,4 @@
-//! Sizes as they are typed.
+//! Sizes in command-line notation.
 
 use crate::{Error, Result};
 

@@ -1,11 +1,11 @@
-//! Numbers of bytes, bits and seconds, printed for people.
+//! Bytes, bits and seconds, formatted for people.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::size;
 
-/// A number of bytes that was typed, as `16GiB`; printed so that it can be typed again.
+/// A number of bytes in command-line notation, such as `16GiB`; its output parses as input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bytes(pub u64);
 
@@ -40,7 +40,7 @@ pub fn bytes(count: u64) -> String {
     format!("{} {}", three_digits(value), UNITS[steps - 1])
 }
 
-/// A length in bits as people say it: whole bytes where it is.
+/// A length in bits, as bytes if it is a whole number of them.
 pub fn bits(count: u64) -> String {
     if count.is_multiple_of(8) { bytes(count / 8) } else { format!("{count} bit") }
 }
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_are_read_as_they_are_printed() {
+    fn bytes_round_trip_through_text() {
         for text in ["1", "1023", "16GiB", "3MiB", "1KiB"] {
             assert_eq!(text.parse::<Bytes>().map(|bytes| bytes.to_string()), Ok(text.to_owned()));
         }
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_read_well() {
+    fn numbers_are_formatted() {
         assert_eq!(bytes(0), "0 B");
         assert_eq!(bytes(1023), "1023 B");
         assert_eq!(bytes(1024), "1.00 KiB");

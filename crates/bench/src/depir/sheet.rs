@@ -1,6 +1,7 @@
 //! Tables and figures with rows of their own.
 //!
-//! Their rows are parameters of one scheme or points of curves, not configurations of schemes.
+//! Their rows are parameters of one scheme or points of curves, not configurations of several
+//! schemes.
 
 use serde::Serialize;
 
@@ -9,7 +10,7 @@ use crate::Result;
 use crate::measure::Effort;
 use crate::report::write_columns;
 
-/// Whether `--table` or `--figure` prints it.
+/// Whether the sheet belongs to `--table` or `--figure`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A table of a paper.
@@ -21,67 +22,67 @@ pub enum Kind {
 /// A table or figure.
 #[derive(Clone, Copy)]
 pub struct Sheet {
-    /// What it is.
+    /// Table or figure.
     pub kind: Kind,
     /// The name on the command line.
     pub name: &'static str,
-    /// Where it stands, and what it shows.
+    /// Its number in the paper, and its content.
     pub what: &'static str,
-    /// Makes its rows; the smaller and the larger set are those that are measured.
+    /// Computes the rows; measures the smaller and the larger of the two sets.
     pub run: fn([Set; 2], Effort, &dyn papir_core::Progress) -> Result<Rows>,
 }
 
-/// What a sheet shows.
+/// Content of a sheet.
 #[derive(Clone, Debug, Default)]
 pub struct Rows {
     /// The columns' titles.
     pub columns: Vec<String>,
     /// The rows' cells.
     pub rows: Vec<Vec<String>>,
-    /// What to know when reading them.
+    /// Explanations for the reader.
     pub notes: Vec<String>,
     /// The curves of a figure.
     pub curves: Vec<Curve>,
-    /// What its axes are, x and y; both logarithmic.
+    /// Labels of the axes x and y; both are logarithmic.
     pub axes: [&'static str; 2],
-    /// Whether every record that came back was right.
+    /// Whether every returned record was correct.
     pub correct: bool,
 }
 
-/// Points that are joined.
+/// A curve: connected points.
 #[derive(Clone, Debug)]
 pub struct Curve {
-    /// What they show.
+    /// Its name.
     pub name: String,
-    /// x and y.
+    /// Coordinates x and y.
     pub points: Vec<(f64, f64)>,
 }
 
-/// A sheet that was made.
+/// A computed sheet.
 #[derive(Clone, Debug, Serialize)]
 pub struct SheetReport {
     /// Its name.
     pub name: &'static str,
-    /// Where it stands, and what it shows.
+    /// Its number in the paper, and its content.
     pub what: &'static str,
-    /// What to know when reading it.
+    /// Explanations for the reader.
     pub notes: Vec<String>,
     /// The columns' titles.
     pub columns: Vec<String>,
     /// The rows' cells.
     pub rows: Vec<Vec<String>>,
-    /// Whether every record that came back was right.
+    /// Whether every returned record was correct.
     pub correct: bool,
     /// The curves of a figure.
     #[serde(skip)]
     pub curves: Vec<Curve>,
-    /// What its axes are.
+    /// Labels of the axes.
     #[serde(skip)]
     pub axes: [&'static str; 2],
 }
 
 impl Sheet {
-    /// Makes it.
+    /// Computes the sheet.
     ///
     /// # Errors
     /// Those of the measurement.
@@ -97,10 +98,10 @@ impl Sheet {
 }
 
 impl SheetReport {
-    /// Writes it as a table.
+    /// Writes the sheet as a table.
     ///
     /// # Errors
-    /// The writer's.
+    /// Those of the writer.
     pub fn write_table(&self, out: &mut dyn std::io::Write) -> Result<()> {
         writeln!(out, "{}", self.what)?;
         let lines: Vec<Vec<String>> =

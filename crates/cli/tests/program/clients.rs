@@ -3,7 +3,7 @@
 use crate::support::{Folder, Service, fails_with, papir, succeeds};
 
 #[test]
-fn a_registry_is_made_by_the_service_and_read_without_it() {
+fn a_registry_created_by_the_server_is_readable_without_it() {
     let folder = Folder::new();
     let (words, registry) = (folder.words(20, papir::DEFAULT_SCHEME), folder.path("registry"));
     fails_with(&["clients", &registry, "list"], &["client registry", "registry.redb"]);

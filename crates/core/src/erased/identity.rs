@@ -1,4 +1,4 @@
-//! The section that names a prepared database's scheme, version and parameters.
+//! The section with a prepared database's scheme, version and parameters.
 
 use crate::Result;
 use crate::codec::Reader;
@@ -8,7 +8,7 @@ use crate::sections::SectionSource;
 /// Name of the section.
 pub(super) const IDENTITY: &str = "identity";
 
-/// The scheme number that a prepared database's sections name.
+/// The scheme number in a prepared database's sections.
 ///
 /// # Errors
 /// [`crate::Error::MissingSection`] or [`crate::Error::Length`].
@@ -19,8 +19,8 @@ pub fn scheme_of(source: &dyn SectionSource) -> Result<u16> {
     reader.u16()
 }
 
-/// The encoded parameters that a prepared database's sections name, as
-/// [`super::ErasedScheme::setup_candidate`] takes them.
+/// The encoded parameters in a prepared database's sections, for
+/// [`super::ErasedScheme::setup_candidate`].
 ///
 /// # Errors
 /// [`crate::Error::MissingSection`], or those of the envelope.
@@ -30,10 +30,10 @@ pub fn parameters_of(source: &dyn SectionSource) -> Result<Vec<u8>> {
     Ok(parameters.to_vec())
 }
 
-/// The scheme number that an enveloped public part names.
+/// The scheme number in an enveloped public part.
 ///
 /// # Errors
-/// [`crate::Error::Length`] when it is shorter than a header.
+/// [`crate::Error::Length`] if it is shorter than a header.
 pub fn scheme_of_public(public: &[u8]) -> Result<u16> {
     let mut reader = Reader::new("a public part", public);
     reader.raw(6)?;

@@ -1,5 +1,7 @@
-//! The interface in bytes, behind trait objects: for servers, command lines and bindings.
-//! [`Erased`] turns any [`Scheme`](crate::scheme::Scheme) into it.
+//! The interface in bytes, behind trait objects.
+//!
+//! For servers, command lines and bindings. [`Erased`] turns any [`Scheme`](crate::scheme::Scheme)
+//! into it.
 
 mod identity;
 mod typed;
@@ -19,30 +21,31 @@ use crate::{
 pub use identity::{parameters_of, scheme_of, scheme_of_public};
 pub use typed::{Erased, candidate_of, setup_with};
 
-/// A scheme gave fewer answers than there were queries.
+/// The error of a scheme that returns fewer answers than queries.
 const TOO_FEW: Error = Error::Length { what: "a batch of answers", found: 0, expected: 1 };
 
 /// A scheme behind a trait object.
 pub trait ErasedScheme: Send + Sync {
-    /// The name on the command line.
+    /// The scheme's name on the command line.
     fn name(&self) -> &'static str;
 
-    /// The number on the wire.
+    /// The scheme's number on the wire.
     fn id(&self) -> u16;
 
-    /// Whether it hides the index.
+    /// Whether the scheme hides the index.
     fn privacy(&self) -> Privacy;
 
-    /// The same scheme, with its caller's word that it need not be private: see
+    /// The same scheme, with the caller's acknowledgement that it need not be private: see
     /// [`Parameters::allow_insecure`](crate::scheme::Parameters::allow_insecure).
     fn allow_insecure(&self, word: NotPrivate) -> Box<dyn ErasedScheme>;
 
-    /// The same scheme with the key of a database's owner: it encrypts what it prepares, reads it back, and its
-    /// clients can register. Of other schemes nothing works any more: see [`Parameters::with_owner_key`](crate::scheme::Parameters::with_owner_key). Without a key
-    /// the scheme as it is.
+    /// The same scheme with the database owner's key: it can prepare encrypted databases, read them
+    /// back and register clients. A scheme without encrypted databases fails in every operation:
+    /// see [`Parameters::with_owner_key`](crate::scheme::Parameters::with_owner_key). `None` leaves
+    /// the scheme unchanged.
     fn with_owner_key(&self, owner: Option<&OwnerKey>) -> Box<dyn ErasedScheme>;
 
-    /// What parameters for this shape and goal would give, without preparing anything.
+    /// Describes the parameters for this shape and goal, without preparing anything.
     ///
     /// # Errors
     /// As [`Parameters::choose`](crate::scheme::Parameters::choose).
@@ -60,10 +63,11 @@ pub trait ErasedScheme: Send + Sync {
     /// As [`Parameters::with_choice`](crate::scheme::Parameters::with_choice).
     fn candidate(&self, shape: Shape, choice: Choice) -> Result<Candidate>;
 
-    /// Prepares a database under the parameters of a candidate.
+    /// Prepares a database with the parameters of a candidate.
     ///
     /// # Errors
-    /// As [`Parameters::decode`](crate::scheme::Parameters::decode) and [`Server::setup`](crate::scheme::Server::setup).
+    /// As [`Parameters::decode`](crate::scheme::Parameters::decode) and
+    /// [`Server::setup`](crate::scheme::Server::setup).
     fn setup_candidate(
         &self,
         parameters: &[u8],
@@ -90,17 +94,18 @@ pub trait ErasedScheme: Send + Sync {
     /// As [`Server::load`](crate::scheme::Server::load), and [`Error::WrongScheme`].
     fn load(&self, source: &dyn SectionSource) -> Result<Box<dyn ErasedServer>>;
 
-    /// A client from the public part of a prepared database (as [`ErasedServer::public`] gives it).
+    /// Creates a client from the public part of a prepared database ([`ErasedServer::public`]).
     ///
     /// # Errors
-    /// As [`envelope::open`](crate::envelope::open) and [`Client::new`](crate::scheme::Client::new).
+    /// As [`envelope::open`](crate::envelope::open) and
+    /// [`Client::new`](crate::scheme::Client::new).
     fn client(&self, public: &[u8]) -> Result<Box<dyn ErasedClient>>;
 }
 
-/// What the server holds for a client.
+/// What the server stores for a client.
 #[derive(Clone, Copy, Default)]
 pub struct ErasedSession<'a> {
-    /// Registered keys, as the same prepared database accepted them.
+    /// Registered keys, accepted by the same prepared database.
     pub keys: Option<&'a ErasedKeys>,
     /// A single-use ticket.
     pub ticket: Option<&'a [u8]>,
@@ -111,7 +116,7 @@ pub trait ErasedServer: Send + Sync {
     /// Sizes, security, limits, parameters.
     fn describe(&self) -> Description;
 
-    /// Its version.
+    /// The database's version.
     fn version(&self) -> Version;
 
     /// The public part, in an envelope.
@@ -126,8 +131,9 @@ pub trait ErasedServer: Send + Sync {
         answer.unwrap_or(Err(TOO_FEW))
     }
 
-    /// Answers several queries with one read of the database; one result for each. Reports
-    /// parsing, the stages of [`Server::answer_many`](crate::scheme::Server::answer_many) and sealing to `progress`.
+    /// Answers several queries with one pass over the database; returns one result per query.
+    /// Reports parsing, the stages of [`Server::answer_many`](crate::scheme::Server::answer_many)
+    /// and sealing to `progress`.
     fn answer_many(
         &self,
         batch: &[(ErasedSession<'_>, &[u8])],
@@ -141,24 +147,26 @@ pub trait ErasedServer: Send + Sync {
     fn check_query(&self, query: &[u8]) -> Result<()>;
 
     /// Parses and checks enveloped client keys, once for all queries: see [`ErasedSession::keys`].
-    /// Also takes keys made for an earlier version of the database that serve this one as they are.
+    /// Also accepts keys made for an earlier version of the database if they are valid for this
+    /// one.
     ///
     /// # Errors
-    /// Those of the envelope and of parsing; [`Error::WrongVersion`] for keys that do not serve this
-    /// version.
+    /// Those of the envelope and of parsing; [`Error::WrongVersion`] for keys that are not valid
+    /// for this version.
     fn accept_keys(&self, keys: &[u8]) -> Result<ErasedKeys>;
 
-    /// Prepares the ticket of this number for registered keys.
+    /// Prepares the ticket with this number for registered keys.
     ///
     /// # Errors
     /// As [`Server::ticket`](crate::scheme::Server::ticket).
     fn ticket(&self, keys: &ErasedKeys, number: u64, progress: &dyn Progress) -> Result<Vec<u8>>;
 
-    /// The ticket of this number for this version, from one that an earlier version of this database, in
-    /// memory still, prepared; a fresh one where that was of another scheme.
+    /// Converts a ticket prepared by an earlier version of this database, still in memory, to this
+    /// version, keeping its number. Prepares a fresh ticket if the earlier version used another
+    /// scheme.
     ///
     /// # Errors
-    /// As [`Server::follow`](crate::scheme::Server::follow), and those of a ticket's parsing.
+    /// As [`Server::follow`](crate::scheme::Server::follow), and those of parsing the ticket.
     fn follow(
         &self,
         earlier: (&dyn ErasedServer, &[u8]),
@@ -170,13 +178,13 @@ pub trait ErasedServer: Send + Sync {
     /// The prepared database itself, for [`ErasedServer::follow`].
     fn as_any(&self) -> &dyn Any;
 
-    /// What [`ErasedServer::update`] with these changes would cost.
+    /// Predicts the cost of [`ErasedServer::update`] with these changes.
     ///
     /// # Errors
     /// As [`Server::update_cost`](crate::scheme::Server::update_cost).
     fn update_cost(&self, changes: &[Change]) -> Result<UpdateEstimate>;
 
-    /// The database with some records changed, under a new version.
+    /// Creates the database with some records changed, under a new version.
     ///
     /// # Errors
     /// As [`Server::update`](crate::scheme::Server::update).
@@ -187,8 +195,8 @@ pub trait ErasedServer: Send + Sync {
         progress: &dyn Progress,
     ) -> Result<Box<dyn ErasedServer>>;
 
-    /// Reads records back from the prepared database, as [`Records::read_packed`] does from a source;
-    /// [`crate::PreparedRecords`] is such a source.
+    /// Reads records back from the prepared database, as [`Records::read_packed`] does from a
+    /// source; see also [`crate::PreparedRecords`].
     ///
     /// # Errors
     /// As [`Server::read_packed`](crate::scheme::Server::read_packed).
@@ -197,7 +205,7 @@ pub trait ErasedServer: Send + Sync {
     /// Writes all sections.
     ///
     /// # Errors
-    /// The sink's.
+    /// Those of the sink.
     fn save(&self, sink: &mut dyn SectionSink) -> Result<()>;
 }
 
@@ -206,59 +214,62 @@ pub trait ErasedClient: Send + Sync {
     /// Sizes, security, limits, parameters.
     fn describe(&self) -> Description;
 
-    /// The version it makes queries for.
+    /// The version that the client makes queries for.
     fn version(&self) -> Version;
 
-    /// Keys to register (enveloped) and the state to keep, in schemes that have them.
+    /// Makes keys to register (enveloped) and the state to keep; `None` in schemes without client
+    /// keys.
     ///
     /// # Errors
     /// As [`Client::register`](crate::scheme::Client::register).
     fn register(&self, rng: &mut dyn CryptoRng) -> Result<Option<(ErasedState, Vec<u8>)>>;
 
-    /// The same for a client whom the server has forgotten, from what it kept.
+    /// The same for a client that the server has evicted, from the client's old state.
     ///
     /// # Errors
-    /// As [`Client::register_again`](crate::scheme::Client::register_again), and [`Error::Malformed`] for state of another scheme.
+    /// As [`Client::register_again`](crate::scheme::Client::register_again), and
+    /// [`Error::Malformed`] for state of another scheme.
     fn register_again(
         &self,
         kept: &ErasedState,
         rng: &mut dyn CryptoRng,
     ) -> Result<Option<(ErasedState, Vec<u8>)>>;
 
-    /// The number of the ticket that the next query with this state uses up.
+    /// The number of the ticket that the next query with this state consumes.
     ///
     /// # Errors
     /// [`Error::Malformed`] for state of another scheme.
     fn next_ticket(&self, state: &ErasedState) -> Result<Option<u64>>;
 
-    /// The state as bytes, in an envelope. They are secret, and erased when dropped.
+    /// Encodes the state in an envelope. The bytes are secret, and erased when dropped.
     ///
     /// # Errors
     /// [`Error::Malformed`] for state of another scheme.
     fn save_state(&self, state: &ErasedState) -> Result<Zeroizing<Vec<u8>>>;
 
-    /// State from what [`ErasedClient::save_state`] gave, also from that of an earlier version of
-    /// the database that serves this one as it is.
+    /// Decodes state from [`ErasedClient::save_state`], including state of an earlier version of
+    /// the database if it is valid for this one.
     ///
     /// # Errors
-    /// Those of the envelope and of parsing; [`Error::WrongVersion`] for state that does not serve
-    /// this version.
+    /// Those of the envelope and of parsing; [`Error::WrongVersion`] for state that is not valid
+    /// for this version.
     fn load_state(&self, bytes: &[u8]) -> Result<ErasedState>;
 
-    /// Does ahead what the next `queries` queries with this state need, and what does not depend on their
-    /// indices. Changes nothing of what [`ErasedClient::save_state`] gives.
+    /// Precomputes what the next `queries` queries with this state need and what does not depend on
+    /// their indices. The bytes from [`ErasedClient::save_state`] do not change.
     ///
     /// # Errors
     /// [`Error::Malformed`] for state of another scheme.
     fn prepare(&self, state: &mut ErasedState, queries: usize, progress: &dyn Progress) -> Result<()>;
 
-    /// Takes over the ticket of a query to come, as [`ErasedServer::ticket`] gave it. Save the state.
+    /// Stores the ticket of a future query, made by [`ErasedServer::ticket`]. Save the state
+    /// afterwards.
     ///
     /// # Errors
     /// As [`Client::hold`](crate::scheme::Client::hold), and those of parsing.
     fn hold(&self, state: &mut ErasedState, ticket: &[u8]) -> Result<()>;
 
-    /// A fresh secret and an enveloped query. Save the state before the query leaves.
+    /// Makes an enveloped query and a fresh secret. Save the state before the query is sent.
     ///
     /// # Errors
     /// As [`Client::query`](crate::scheme::Client::query).
@@ -269,14 +280,14 @@ pub trait ErasedClient: Send + Sync {
         rng: &mut dyn CryptoRng,
     ) -> Result<(ErasedSecret, Vec<u8>)>;
 
-    /// Opens an enveloped answer; the secret is consumed.
+    /// Decodes an enveloped answer, consuming the secret.
     ///
     /// # Errors
     /// Those of the envelope and [`Client::extract`](crate::scheme::Client::extract).
     fn extract(&self, secret: ErasedSecret, answer: &[u8]) -> Result<Vec<Record>>;
 }
 
-/// A secret of some scheme; opens one answer.
+/// A secret of some scheme; decodes one answer.
 pub struct ErasedSecret(Box<dyn Any + Send>);
 
 /// The state of a registered client of some scheme.

@@ -1,4 +1,4 @@
-//! A typed scheme behind the erased traits.
+//! Adapter from a typed scheme to the erased traits.
 
 use std::any::Any;
 use std::marker::PhantomData;
@@ -27,19 +27,19 @@ pub struct Erased<S> {
 }
 
 impl<S> Erased<S> {
-    /// The scheme, which if it asks for an acknowledgement makes neither servers nor clients.
+    /// Wraps the scheme. If it requires an acknowledgement, it creates neither servers nor clients.
     pub const fn new() -> Self {
         Self { word: None, owner: None, scheme: PhantomData }
     }
 
-    /// The scheme, whether it is private or not.
+    /// Wraps the scheme and acknowledges that it may not be private.
     pub const fn allowing_insecure(word: NotPrivate) -> Self {
         Self { word: Some(word), owner: None, scheme: PhantomData }
     }
 }
 
 impl<S: Scheme> Erased<S> {
-    /// Parameters with this value's word and key.
+    /// Adds the acknowledgement and the owner's key to parameters.
     fn bind(&self, params: S::Params) -> Result<S::Params> {
         let params = match self.word {
             Some(word) => params.allow_insecure(word),
@@ -130,12 +130,12 @@ impl<S: Scheme> ErasedScheme for Erased<S> {
     }
 }
 
-/// Parameters as a candidate.
+/// Describes parameters as a candidate.
 pub fn candidate_of<P: Parameters>(params: &P) -> Candidate {
     Candidate { label: params.label(), description: params.describe(), parameters: params.encode() }
 }
 
-/// Prepares a database under given parameters.
+/// Prepares a database under the given parameters.
 ///
 /// # Errors
 /// As [`Server::setup`].
@@ -178,7 +178,7 @@ impl<S: Scheme> ErasedServerOf<S> {
     }
 }
 
-/// A parsed query with what the server holds for its client.
+/// A parsed query and the server's data for its client.
 struct Request<'a, S: Scheme> {
     keys: Option<&'a S::ClientKeys>,
     ticket: Option<S::Ticket>,
@@ -229,7 +229,7 @@ impl<S: Scheme> ErasedServer for ErasedServerOf<S> {
                 let failed = |request: Result<_>| request.and_then(|_| Err(error.take().unwrap_or(TOO_FEW)));
                 requests.into_iter().map(failed).collect()
             }
-            // One bad request must not spoil the others: answer each by itself.
+            // One bad request must not fail the others, so each is answered separately.
             Err(_) => batch.iter().map(|(session, query)| self.answer(*session, query)).collect(),
         }
     }
@@ -307,7 +307,7 @@ impl<S: Scheme> ErasedClientOf<S> {
         Header { kind, scheme: S::ID, version: self.version }
     }
 
-    /// What registering made: the keys in an envelope.
+    /// Splits the result of registering into state and enveloped keys.
     fn seal_keys(&self, (state, keys): (S::ClientState, S::ClientKeys)) -> (ErasedState, Vec<u8>) {
         let sealed = envelope::seal(&self.header(Kind::Keys), &keys.encode(self.client.params()));
         (ErasedState(Box::new(state)), sealed)
@@ -387,8 +387,8 @@ impl<S: Scheme> ErasedClient for ErasedClientOf<S> {
     }
 }
 
-/// Why what was made for the version `found` does not parse: under another version's parameters it need
-/// not.
+/// Turns a parse error into [`Error::WrongVersion`] if the bytes are of version `found`: under
+/// another version's parameters they need not parse.
 fn of_version(error: Error, found: Version, expected: Version) -> Error {
     if found == expected { error } else { Error::WrongVersion { found, expected } }
 }
@@ -406,5 +406,5 @@ fn state_of_mut<S: Scheme>(state: &mut ErasedState) -> Result<&mut S::ClientStat
 }
 
 fn foreign<S: Scheme>(what: &'static str) -> Error {
-    Error::malformed(what, "one of another scheme", S::NAME)
+    Error::malformed(what, "that of another scheme", S::NAME)
 }

@@ -216,13 +216,13 @@ struct Crate {
     everything: Graph,
 }
 
-/// All crates; parsing takes most of the time of this test, and is done once.
+/// All crates, parsed once, as parsing takes most of the time of this test.
 static CRATES: LazyLock<Vec<Crate>> = LazyLock::new(|| {
     let folders = source_folders();
     thread::scope(|scope| {
         let mut readers = Vec::new();
         for (name, folder) in &folders {
-            // A panic shows the name of its thread.
+            // The thread has a name because panic messages show it.
             let thread = thread::Builder::new().name(name.clone());
             readers.push(thread.spawn_scoped(scope, || read(name, folder)).unwrap());
         }
