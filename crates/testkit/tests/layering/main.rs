@@ -129,7 +129,11 @@ const LAYERS: &[(&str, &[&[&str]])] = &[
     ("papir-client", &[&["load"], &["blocking"], &["state"], &["core"]]),
     (
         "papir-server",
-        &[&["http"], &["service"], &["catalog", "admission", "clients", "psi", "access", "metrics", "listen"]],
+        &[
+            &["http"],
+            &["service"],
+            &["catalog", "admission", "clients", "psi", "access", "metrics", "listen"],
+        ],
     ),
 ];
 
