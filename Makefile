@@ -84,4 +84,6 @@ test-tools: tools
 	  || missing="$$missing rustfmt (rustup component add rustfmt)"; \
 	$(CARGO) clippy --version >/dev/null 2>&1 || rustup component add clippy >/dev/null 2>&1 \
 	  || missing="$$missing clippy (rustup component add clippy)"; \
+	command -v curl >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get install -y -q curl >/dev/null 2>&1; } \
+	  || missing="$$missing curl"; \
 	test -z "$$missing" || { echo "the tests need, and do not find:$$missing" >&2; exit 1; }
