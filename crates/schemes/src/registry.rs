@@ -20,8 +20,7 @@ use crate::pirouette::{Full, Pirouette};
 use crate::plain::Plain;
 use crate::simple::Simple;
 use crate::simple::packed::SimpleYpir;
-use crate::zip::over_double::ZipDouble;
-use crate::zip::over_simple::Zip;
+use crate::zip::{Zip, ZipDouble};
 
 /// The schemes of this crate, in the order of their numbers.
 const BUILT_IN: &[&dyn ErasedScheme] = &[

@@ -9,8 +9,7 @@ use papir_research::newton::Newton;
 use papir_schemes::pirouette::encrypted::Encrypted;
 use papir_schemes::pirouette::{Full, Pirouette};
 use papir_schemes::registry;
-use papir_schemes::zip::over_double::ZipDouble;
-use papir_schemes::zip::over_simple::Zip;
+use papir_schemes::zip::{Zip, ZipDouble};
 use papir_testkit::conformance::{Config, run, shapes};
 
 /// Makes the tests of the listed schemes and one that finds registered schemes without a test.

@@ -23,9 +23,9 @@ use papir_lattice::lwe32::LOG2_Q;
 use zeroize::{Zeroize, Zeroizing};
 
 /// Bits of a slot.
-pub(crate) const SLOT_BITS: u32 = 16;
+pub(super) const SLOT_BITS: u32 = 16;
 /// log₂ of what the last bit of a slot counts.
-pub(crate) const LOG2_UNIT: u32 = LOG2_Q - SLOT_BITS;
+pub(super) const LOG2_UNIT: u32 = LOG2_Q - SLOT_BITS;
 /// What makes digits of signed ones.
 const OFFSET: u32 = 1 << (SLOT_BITS - 1);
 
@@ -116,7 +116,7 @@ pub(super) fn of_words(words: &[u64]) -> impl Iterator<Item = u16> {
 
 /// A row of n mask words and its body that travels itself, all rounded to units: less the mean of what the
 /// words' rounding adds.
-pub(crate) fn centred_row(mask: &[u32], body: u32) -> Vec<u16> {
+pub(super) fn centred_row(mask: &[u32], body: u32) -> Vec<u16> {
     let half = 1 << (LOG2_UNIT - 1);
     let mut sum = 0i32;
     let round = |word: &u32| {
@@ -151,8 +151,16 @@ impl Weights {
     }
 }
 
+/// A row's message, and its distance from a multiple of Δ in units.
+pub(super) type Row = (u8, u16);
+
+/// The largest distance of all rows, without a branch.
+pub(super) fn worst_distance(rows: &[Row]) -> u16 {
+    rows.iter().fold(0, |worst, (_, distance)| worst.max(*distance))
+}
+
 /// The nearest message of so many bits to a phase, and the distance from it in units.
-pub(crate) fn decode(phase: u16, message_bits: u32) -> (u8, u16) {
+pub(super) fn decode(phase: u16, message_bits: u32) -> (u8, u16) {
     let log2_delta = SLOT_BITS - message_bits;
     let half = 1u16 << (log2_delta - 1);
     let shifted = phase.wrapping_add(half);
@@ -161,7 +169,7 @@ pub(crate) fn decode(phase: u16, message_bits: u32) -> (u8, u16) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::params::MAX_KEY_BITS;
+    use super::super::compression::MAX_KEY_BITS;
     use super::*;
     use chacha20::ChaCha20Rng;
     use chacha20::rand_core::{Rng, SeedableRng};

@@ -11,10 +11,13 @@ use rand_core::CryptoRng;
 use rayon::prelude::*;
 use zeroize::{Zeroize, Zeroizing};
 
-use super::params::{Compressed, Compression, NUMBER_BYTES, SEED_BYTES};
-use super::slots::{self, Weights, decode};
+use super::base::Base;
+use super::compression::{Compression, NUMBER_BYTES};
+use super::params::ZipParams;
+use super::slots::{self, Row, Weights, decode};
 use super::ticket::random_key;
 use super::wire::{self, Digest, Keys, MaskedKey, Product, Ticket, malformed};
+use crate::shared::public_seed::SEED_BYTES;
 
 /// What a client keeps: its key, the seed of its masks, how many of them it has used, and hints that it
 /// holds, if it chose to.
@@ -46,7 +49,7 @@ struct Held {
 }
 
 /// What opens a product: the secret key, how many bits of the LWE key are set, and the hint if it was held.
-pub(crate) struct Opening {
+pub(super) struct Opening {
     key: Arc<SecretKey>,
     weights: Weights,
     held: Option<Vec<Plaintext>>,
@@ -58,14 +61,11 @@ impl Drop for Opening {
     }
 }
 
-/// A row's message, and its distance from a multiple of Δ in units.
-pub(crate) type Row = (u8, u16);
-
-impl<P: Compressed> Wire<P> for State {
-    fn encode(&self, params: &P) -> Vec<u8> {
+impl<B: Base> Wire<ZipParams<B>> for State {
+    fn encode(&self, params: &ZipParams<B>) -> Vec<u8> {
         // As long as it will be: growing would leave copies of the key behind.
-        let held = self.held.len() * Held::bytes(params.compression());
-        let fixed = SecretKey::byte_length(&params.compression().paillier) + SEED_BYTES + NUMBER_BYTES;
+        let held = self.held.len() * Held::bytes(&params.compression);
+        let fixed = SecretKey::byte_length(&params.compression.paillier) + SEED_BYTES + NUMBER_BYTES;
         let mut bytes = Vec::with_capacity(fixed + held);
         bytes.extend_from_slice(&self.key.to_bytes());
         bytes.extend_from_slice(&self.seed.0);
@@ -74,8 +74,8 @@ impl<P: Compressed> Wire<P> for State {
         bytes
     }
 
-    fn decode(params: &P, bytes: &[u8]) -> Result<Self> {
-        let (what, compression) = ("a client's Paillier state", params.compression());
+    fn decode(params: &ZipParams<B>, bytes: &[u8]) -> Result<Self> {
+        let (what, compression) = ("a client's Paillier state", &params.compression);
         let key_bytes = SecretKey::byte_length(&compression.paillier);
         let (fixed, each) = (key_bytes + SEED_BYTES + NUMBER_BYTES, Held::bytes(compression));
         if bytes.len() < fixed || !(bytes.len() - fixed).is_multiple_of(each) {
@@ -122,7 +122,7 @@ impl State {
     ///
     /// # Errors
     /// Those of key generation.
-    pub(crate) fn new(compression: &Compression, rng: &mut dyn CryptoRng) -> Result<(Self, Keys)> {
+    pub(super) fn new(compression: &Compression, rng: &mut dyn CryptoRng) -> Result<(Self, Keys)> {
         let key =
             SecretKey::generate(compression.paillier, rng).map_err(malformed("a fresh Paillier key"))?;
         // The masks' plaintexts are secret, the seed is not.
@@ -132,12 +132,12 @@ impl State {
     }
 
     /// The number of the next query.
-    pub(crate) fn next(&self) -> u64 {
+    pub(super) fn next(&self) -> u64 {
         self.next
     }
 
     /// Decrypts the masks of the next queries.
-    pub(crate) fn prepare(&mut self, compression: &Compression, queries: usize, progress: &dyn Progress) {
+    pub(super) fn prepare(&mut self, compression: &Compression, queries: usize, progress: &dyn Progress) {
         let known = |number: &u64| self.ahead.iter().any(|ahead| ahead.number == *number);
         let numbers: Vec<u64> = (self.next..).take(queries).filter(|number| !known(number)).collect();
         progress.stage("masks", (numbers.len() * compression.plaintexts()) as u64);
@@ -152,7 +152,7 @@ impl State {
     /// # Errors
     /// [`Error::Malformed`] for a ticket of another client, of a used number, or of another version, whose hint
     /// has another digest.
-    pub(crate) fn hold(&mut self, compression: &Compression, digest: &Digest, ticket: Ticket) -> Result<()> {
+    pub(super) fn hold(&mut self, compression: &Compression, digest: &Digest, ticket: Ticket) -> Result<()> {
         let tag = Keys { public: self.key.public().clone(), seed: self.seed }.tag();
         if ticket.tag != tag {
             return Err(Error::malformed("a ticket to hold", "one of another client", "one of this client"));
@@ -180,9 +180,10 @@ impl State {
     ///
     /// # Errors
     /// [`Error::Session`] where no number is left.
-    pub(crate) fn mask(
+    pub(super) fn mask(
         &mut self,
-        (scheme, compression): (&'static str, &Compression),
+        scheme: &'static str,
+        compression: &Compression,
         digest: &Digest,
         key: &[u32],
         progress: &dyn Progress,
@@ -236,7 +237,7 @@ impl Opening {
     /// # Errors
     /// [`Error::Malformed`] for numbers that are none of this key's, or for the kind of product that was not
     /// asked for.
-    pub(crate) fn rows(&self, compression: &Compression, product: Product) -> Result<Zeroizing<Vec<Row>>> {
+    pub(super) fn rows(&self, compression: &Compression, product: Product) -> Result<Zeroizing<Vec<Row>>> {
         let plaintexts = self.plaintexts(product)?;
         let (t, each) = (compression.key_bits, compression.rows_each);
         let row = |(row, value): (usize, u16)| {

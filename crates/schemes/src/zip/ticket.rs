@@ -7,8 +7,8 @@ use papir_paillier::{Ciphertext, PublicKey, random_ciphertexts};
 use papir_ring::prg::Seed;
 use rayon::prelude::*;
 
+use super::compression::Compression;
 use super::hint::CompressedHint;
-use super::params::Compression;
 use super::slots::{self, SLOT_BITS};
 use super::wire::{Keys, MaskedKey, Ticket, malformed};
 
@@ -53,7 +53,7 @@ impl CompressedHint {
     ///
     /// # Errors
     /// None for keys that were checked.
-    pub(crate) fn ticket(
+    pub(super) fn ticket(
         &self,
         compression: &Compression,
         keys: &Keys,
@@ -70,7 +70,7 @@ impl CompressedHint {
     ///
     /// # Errors
     /// As [`CompressedHint::ticket`].
-    pub(crate) fn follow(
+    pub(super) fn follow(
         &self,
         compression: &Compression,
         (earlier, mut ticket): (&Self, Ticket),
@@ -137,7 +137,7 @@ fn multiply(
 ///
 /// # Errors
 /// [`Error::Session`] without them, [`Error::Malformed`] for others.
-pub(crate) fn check<'a, S: Scheme<ClientKeys = Keys, Ticket = Ticket>>(
+pub(super) fn check<'a, S: Scheme<ClientKeys = Keys, Ticket = Ticket>>(
     session: &Session<'a, S>,
     key: &MaskedKey,
 ) -> Result<(&'a Keys, &'a Ticket)> {
