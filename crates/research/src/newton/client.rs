@@ -11,9 +11,8 @@ use zeroize::Zeroizing;
 use super::fhe::{Point, encrypt, point_of};
 use super::key::SecretKey;
 use super::modulus::{Modulus, bytes_of, words_of};
-use super::params::{NUMBER_BYTES, NewtonParams};
+use super::params::{NUMBER_BYTES, Newton, NewtonParams, Variant};
 use super::wire::{NewtonAnswer, NewtonKeys, NewtonPublic, NewtonQuery};
-use super::{Newton, Variant};
 
 /// What a registered client keeps: its key, and how many queries it made.
 ///

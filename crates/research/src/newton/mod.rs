@@ -46,56 +46,15 @@ mod tests;
 pub mod wire;
 pub mod xu;
 
-use std::fmt::Debug;
-use std::marker::PhantomData;
-
 use papir_core::Privacy;
 use papir_core::scheme::Scheme;
 
-/// Why it is not private.
-const REASON: &str = "whoever sees a query computes its index from it";
-
-/// Whose modulus n is, and how long; under which name the scheme goes with it.
-pub trait Variant: Copy + Debug + Send + Sync + 'static {
-    /// The scheme's name.
-    const NAME: &'static str;
-    /// The scheme's number on the wire.
-    const ID: u16;
-    /// Bits of n, a multiple of 128 from 256 on.
-    const MODULUS_BITS: u32;
-    /// Whether clients register an n of their own (Figure 2), or the database has one for all (4.3).
-    const REGISTERED: bool;
-}
-
-/// Figure 2: the client's n, 2,048 bits.
-#[derive(Clone, Copy, Debug)]
-pub struct Registered;
-
-impl Variant for Registered {
-    const NAME: &'static str = "newton";
-    const ID: u16 = 9;
-    const MODULUS_BITS: u32 = 2048;
-    const REGISTERED: bool = true;
-}
-
-/// Section 4.3: one n, 2,048 bits, whose factors nobody needs.
-#[derive(Clone, Copy, Debug)]
-pub struct Symmetric;
-
-impl Variant for Symmetric {
-    const NAME: &'static str = "newtonsym";
-    const ID: u16 = 10;
-    const MODULUS_BITS: u32 = 2048;
-    const REGISTERED: bool = false;
-}
-
-/// NewtonPIR.
-pub struct Newton<V = Registered>(PhantomData<fn() -> V>);
+pub use params::{Newton, Registered, Symmetric, Variant};
 
 impl<V: Variant> Scheme for Newton<V> {
     const NAME: &'static str = V::NAME;
     const ID: u16 = V::ID;
-    const PRIVACY: Privacy = Privacy::NotPrivate(REASON);
+    const PRIVACY: Privacy = Privacy::NotPrivate(params::REASON);
 
     type Params = params::NewtonParams<V>;
     type Public = wire::NewtonPublic;

@@ -13,9 +13,8 @@ use super::fhe::Ring;
 use super::horner::Powers;
 use super::key::SecretKey;
 use super::modulus::{Modulus, bytes_of, words_of};
-use super::params::NewtonParams;
+use super::params::{Newton, NewtonParams, Variant};
 use super::wire::{NewtonAnswer, NewtonKeys, NewtonPublic, NewtonQuery, NewtonTicket};
-use super::{Newton, Variant};
 use papir_schemes::shared::stored_records;
 
 const RECORDS: &str = "newton/records";

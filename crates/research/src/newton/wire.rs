@@ -14,10 +14,9 @@ use papir_core::codec::{Reader, Writer};
 use papir_core::scheme::Wire;
 use papir_core::{Error, Result};
 
-use super::Variant;
 use super::fhe::{Ciphertext, RANK};
 use super::modulus::{Modulus, bytes_of, words_of};
-use super::params::{NUMBER_BYTES, NewtonParams, TAG_BYTES};
+use super::params::{NUMBER_BYTES, NewtonParams, TAG_BYTES, Variant};
 
 /// The public part: n, where the database has one.
 #[derive(Clone)]

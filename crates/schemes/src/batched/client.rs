@@ -5,11 +5,11 @@ use papir_core::{Error, Record, Result};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
+use super::bucket::{Batched, Bucket};
 use super::code::{Code, Place};
 use super::params::BatchedParams;
 use super::placement::place_vartime;
 use super::wire::{BatchedAnswer, BatchedPublic, BatchedQuery};
-use super::{Batched, Bucket};
 
 /// A client: one of each group of buckets.
 pub struct BatchedClient<S: Bucket> {

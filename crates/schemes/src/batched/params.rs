@@ -7,8 +7,8 @@ use papir_core::cost::{Counts, Rates, Work};
 use papir_core::scheme::{Goal, Parameters, Wire};
 use papir_core::{Description, Error, Limits, NotPrivate, Result, Shape, Sizes, envelope};
 
-use super::Bucket;
 use super::bound::{MAX_PLACEMENT_LOG2, least_width, most_width, placement_log2};
+use super::bucket::Bucket;
 use super::code::{Buckets, Place};
 
 /// The most records that a batch can be made for.

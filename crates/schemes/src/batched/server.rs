@@ -11,12 +11,11 @@ use papir_ring::prg::Seed;
 use rand_core::CryptoRng;
 use rayon::prelude::*;
 
+use super::bucket::{Batched, Bucket};
 use super::code::{Code, Place};
-use super::copies::Copies;
+use super::groups::{Copies, GroupSink, GroupSource};
 use super::params::BatchedParams;
-use super::sections::{GroupSink, GroupSource};
 use super::wire::{BatchedAnswer, BatchedPublic, BatchedQuery};
-use super::{Batched, Bucket};
 use crate::shared::readback::read_each;
 use crate::shared::shapes::check_source;
 

@@ -10,7 +10,7 @@ use papir_core::scheme::Wire;
 use papir_core::{Error, Result};
 use papir_ring::prg::Seed;
 
-use super::Bucket;
+use super::bucket::Bucket;
 use super::params::{BatchedParams, SEED_BYTES};
 
 /// What a client starts from.

@@ -11,8 +11,8 @@ use papir_ring::rns::product_mod;
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
-use super::Depir;
 use super::params::{CHUNK_BYTES, DepirParams};
+use super::search::Depir;
 use super::wire::{DepirAnswer, DepirQuery, coordinate_mask};
 use crate::shared::empty_public::EmptyPublic;
 

@@ -38,8 +38,7 @@ use papir_core::scheme::{Never, Scheme};
 
 use crate::shared::empty_public::EmptyPublic;
 
-/// Doubly-efficient PIR.
-pub struct Depir;
+pub use search::Depir;
 
 impl Scheme for Depir {
     const NAME: &'static str = "depir";

@@ -11,9 +11,8 @@ use papir_lattice::bv::params::{BvParams, MAX_DEGREE, PLAINTEXT, SIGMA};
 use papir_lattice::bv::slots::Slots;
 use papir_ring::rns::log2_product;
 
-use super::Depir;
 use super::decomposition;
-use super::search::{self, Choice};
+use super::search::{self, Choice, Depir};
 use super::simplex::Simplex;
 use crate::shared::parameter_errors::unfit;
 use crate::shared::shapes::{read_shape, write_shape};

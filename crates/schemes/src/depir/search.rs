@@ -8,8 +8,10 @@ use papir_lattice::security::{Secret, require_128};
 use papir_ring::prime::ntt_primes_below;
 use papir_ring::rns::log2_product;
 
-use super::Depir;
 use super::simplex::Simplex;
+
+/// Doubly-efficient PIR.
+pub struct Depir;
 
 /// Rings that are tried.
 const DEGREES: [usize; 4] = [1 << 12, 1 << 13, 1 << 14, 1 << 15];

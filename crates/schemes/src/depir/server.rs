@@ -12,11 +12,11 @@ use papir_lattice::bv::switch::Switch;
 use rand_core::CryptoRng;
 use rayon::prelude::*;
 
-use super::Depir;
 use super::decomposition;
 use super::interpolation::interpolate;
 use super::lines::Lines;
 use super::params::{CHUNK_BYTES, DepirParams};
+use super::search::Depir;
 use super::structure::levels::Steps;
 use super::structure::table::Store;
 use super::structure::{Effort, Points, Structure};

@@ -4,7 +4,8 @@ use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
 use super::Item;
-use super::hashing::{HASHES, Hashes};
+use super::hashing::Hashes;
+use super::params::HASHES;
 
 /// Elements that one insertion may move.
 const MOVES: usize = 500;

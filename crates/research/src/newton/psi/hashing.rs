@@ -4,11 +4,9 @@ use papir_core::{Error, Result};
 use papir_ring::prg::Seed;
 use zeroize::Zeroizing;
 
-use super::{Item, PsiParams};
+use super::Item;
+use super::params::{HASHES, PsiParams};
 use crate::newton::modulus::words_of;
-
-/// Hash functions.
-pub const HASHES: usize = 3;
 
 /// h₁, h₂ and h₃ of a seed that both parties know.
 pub struct Hashes {

@@ -2,8 +2,8 @@
 
 use papir_core::{Error, Result};
 
-use super::hashing::HASHES;
-
+/// Hash functions.
+pub const HASHES: usize = 3;
 /// Bits of n, as everywhere in the paper.
 const MODULUS_BITS: u32 = 2048;
 /// The largest set.

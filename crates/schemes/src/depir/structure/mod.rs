@@ -26,31 +26,9 @@ use rayon::prelude::*;
 
 use super::simplex::Simplex;
 use levels::{Levels, Reduced, Steps};
+pub use sorted::Effort;
 use sorted::Small;
 use table::{Store, Table};
-
-/// What an evaluation did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Effort {
-    /// Points at which something was looked up or computed modulo a small prime.
-    pub points: u64,
-    /// Bytes that were read of tables.
-    pub table_bytes: u64,
-    /// Products of small residues.
-    pub multiplications: u64,
-}
-
-impl Effort {
-    /// Both.
-    #[must_use]
-    pub fn and(self, other: Self) -> Self {
-        Self {
-            points: self.points + other.points,
-            table_bytes: self.table_bytes + other.table_bytes,
-            multiplications: self.multiplications + other.multiplications,
-        }
-    }
-}
 
 /// Points modulo one prime q: a row for each coordinate.
 pub struct Points {

@@ -6,12 +6,34 @@ use std::cmp::Ordering;
 use papir_kernels::pointwise::Modulus;
 use papir_kernels::poly_eval::Polynomial;
 
-use super::Effort;
 use super::table::{Powers, Table, contract};
 use crate::depir::simplex::{Simplex, terms};
 
 /// Coordinates that points are sorted by, where there are more.
 const SHARED: usize = 2;
+
+/// What an evaluation did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Effort {
+    /// Points at which something was looked up or computed modulo a small prime.
+    pub points: u64,
+    /// Bytes that were read of tables.
+    pub table_bytes: u64,
+    /// Products of small residues.
+    pub multiplications: u64,
+}
+
+impl Effort {
+    /// Both.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            points: self.points + other.points,
+            table_bytes: self.table_bytes + other.table_bytes,
+            multiplications: self.multiplications + other.multiplications,
+        }
+    }
+}
 
 /// f modulo a small prime.
 pub struct Small {

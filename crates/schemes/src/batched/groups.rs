@@ -1,9 +1,10 @@
-//! The records of one group of buckets, read from the records of the database.
+//! One group of buckets: its records and its sections.
 
 use papir_core::scheme::Parameters;
-use papir_core::{Record, RecordBuffer, Records, Result, Shape};
+use papir_core::sections::{SectionSink, SectionSource};
+use papir_core::{Blob, Record, RecordBuffer, Records, Result, Shape};
 
-use super::Bucket;
+use super::bucket::Bucket;
 use super::code::{Code, Place};
 use super::params::BatchedParams;
 use crate::shared::readback::read_each;
@@ -36,5 +37,34 @@ impl<S: Bucket> Records for Copies<'_, S> {
 
     fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
         read_each(&self.shape(), (first, count), out, |index| self.copy(index))
+    }
+}
+
+/// The name of a group's section.
+fn name(group: usize, name: &str) -> String {
+    format!("group/{group}/{name}")
+}
+
+/// Takes the sections of one group.
+pub(super) struct GroupSink<'a> {
+    pub(super) sink: &'a mut dyn SectionSink,
+    pub(super) group: usize,
+}
+
+impl SectionSink for GroupSink<'_> {
+    fn put(&mut self, section: &str, parts: &[&[u8]]) -> Result<()> {
+        self.sink.put(&name(self.group, section), parts)
+    }
+}
+
+/// Gives the sections of one group.
+pub(super) struct GroupSource<'a> {
+    pub(super) source: &'a dyn SectionSource,
+    pub(super) group: usize,
+}
+
+impl SectionSource for GroupSource<'_> {
+    fn get(&self, section: &str) -> Result<Blob> {
+        self.source.get(&name(self.group, section))
     }
 }
