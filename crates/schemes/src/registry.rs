@@ -16,7 +16,7 @@ use crate::inspire::parts::InspireInParts;
 use crate::inspire::two_levels::Inspire2;
 use crate::pirouette::encrypted::Encrypted;
 use crate::pirouette::respire::Respire;
-use crate::pirouette::{Full, Pirouette};
+use crate::pirouette::{Pirouette, Standard};
 use crate::plain::Plain;
 use crate::simple::Simple;
 use crate::simple::packed::SimpleYpir;
@@ -82,7 +82,7 @@ pub fn all() -> Vec<&'static dyn ErasedScheme> {
 }
 
 /// The name of the scheme over databases that their owner encrypts.
-pub const ENCRYPTED: &str = Encrypted::<Full>::NAME;
+pub const ENCRYPTED: &str = Encrypted::<Standard>::NAME;
 
 /// The scheme of this name.
 ///

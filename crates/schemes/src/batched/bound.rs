@@ -16,9 +16,8 @@
 //! of (x/g)^(t+1).
 
 use super::code::Buckets;
+use crate::shared::goals::MAX_FAILURE_LOG2;
 
-/// log₂ of the largest probability that papir accepts.
-pub(super) const MAX_PLACEMENT_LOG2: f64 = -40.0;
 /// Groups wider than so many times the capacity are not looked at: their buckets would mostly be asked for nothing.
 const MAX_WIDTH_FACTOR: usize = 16;
 /// Steps of the search for z; each narrows log z by 0.62.
@@ -36,9 +35,9 @@ pub(super) fn placement_log2(capacity: usize, buckets: Buckets, records: u64) ->
     (log_sum(&terms) / std::f64::consts::LN_2).min(0.0)
 }
 
-/// The least width that keeps [`MAX_PLACEMENT_LOG2`] with so many groups; `None` where none does.
+/// The least width that keeps [`MAX_FAILURE_LOG2`] with so many groups; `None` where none does.
 pub(super) fn least_width(capacity: usize, functions: usize, records: u64) -> Option<usize> {
-    let holds = |width| placement_log2(capacity, Buckets { functions, width }, records) <= MAX_PLACEMENT_LOG2;
+    let holds = |width| placement_log2(capacity, Buckets { functions, width }, records) <= MAX_FAILURE_LOG2;
     let most = most_width(capacity, records);
     let (mut below, mut above) = (0, 1);
     while !holds(above) {
@@ -153,7 +152,7 @@ mod tests {
         {
             let width = least_width(capacity, functions, MANY).unwrap();
             assert_eq!(width, expected, "{capacity} {functions}");
-            assert!(placement_log2(capacity, of(functions, width - 1), MANY) > MAX_PLACEMENT_LOG2);
+            assert!(placement_log2(capacity, of(functions, width - 1), MANY) > MAX_FAILURE_LOG2);
         }
         assert_eq!(least_width(64, 2, 1000), None);
         // Not beyond the records, and not before them.

@@ -7,9 +7,12 @@ use papir_core::cost::{Counts, Rates, Work};
 use papir_core::scheme::{Goal, Parameters, Wire};
 use papir_core::{Description, Error, Limits, NotPrivate, Result, Shape, Sizes, envelope};
 
-use super::bound::{MAX_PLACEMENT_LOG2, least_width, most_width, placement_log2};
+use super::bound::{least_width, most_width, placement_log2};
 use super::bucket::Bucket;
 use super::code::{Buckets, Place};
+use crate::shared::describe::sealed;
+use crate::shared::goals::{MAX_FAILURE_LOG2, score};
+use crate::shared::public_seed::SEED_BYTES;
 
 /// The most records that a batch can be made for.
 pub const MAX_CAPACITY: usize = 1024;
@@ -19,14 +22,8 @@ const DEFAULT_CAPACITY: usize = 64;
 const RECORDS_PER_CAPACITY: u64 = 1024;
 /// Copies of a record that are tried.
 const MOST_FUNCTIONS: usize = 6;
-/// Uplink and downlink that [`Goal::Balanced`] assumes, bytes a second (10 Mbit/s).
-const BALANCED_LINE: f64 = 1.25e6;
 /// The longest query: bounds what a client allocates for a server's parameters.
 const MAX_QUERY_BYTES: usize = 1 << 29;
-/// log₂ of the largest failure probability that papir accepts.
-const MAX_FAILURE_LOG2: f64 = -40.0;
-/// Bytes of the public seed of the code.
-pub(super) const SEED_BYTES: usize = 32;
 
 /// Checked parameters of batches over a scheme.
 pub struct BatchedParams<S: Bucket> {
@@ -91,7 +88,7 @@ impl<S: Bucket> BatchedParams<S> {
     fn new(shape: Shape, capacity: usize, buckets: Buckets, inner: S::Params) -> Result<Self> {
         let placement_log2 = placement_log2(capacity, buckets, shape.records());
         // Written so that a NaN fails too.
-        let holds = placement_log2 <= MAX_PLACEMENT_LOG2;
+        let holds = placement_log2 <= MAX_FAILURE_LOG2;
         if !holds {
             let reason = format!(
                 "{capacity} records find no places with probability 2^{placement_log2:.1}, above 2^-40"
@@ -194,7 +191,6 @@ impl<S: Bucket> BatchedParams<S> {
 
     fn sizes(&self) -> Sizes {
         let (one, count) = (self.inner.describe().sizes, self.groups() as u64);
-        let sealed = |payload: usize| (payload + envelope::OVERHEAD) as u64;
         let parameters = 8 + self.inner.encode().len();
         let public = payload(one.public) - parameters;
         let shared = S::Query::shared(&self.inner).len() as u64;
@@ -225,11 +221,7 @@ impl<S: Bucket> BatchedParams<S> {
     fn score(&self, goal: Goal) -> f64 {
         let bytes = (self.query_bytes() + self.answer_bytes()) as f64;
         let seconds = self.work().answer.seconds(&Rates::BUILT_IN, 1);
-        match goal {
-            Goal::MinCommunication => bytes,
-            Goal::Balanced => bytes / BALANCED_LINE + seconds,
-            Goal::MinTime => seconds,
-        }
+        score(goal, bytes, seconds)
     }
 }
 

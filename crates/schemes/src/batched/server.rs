@@ -1,6 +1,5 @@
 //! The server: a prepared database for each group of buckets.
 
-use papir_core::codec::Reader;
 use papir_core::cost::Counts;
 use papir_core::scheme::{Parameters, Server, Session, UpdateEstimate, check_changes};
 use papir_core::sections::{SectionSink, SectionSource};
@@ -16,6 +15,7 @@ use super::code::{Code, Place};
 use super::groups::{Copies, GroupSink, GroupSource};
 use super::params::BatchedParams;
 use super::wire::{BatchedAnswer, BatchedPublic, BatchedQuery};
+use crate::shared::public_seed::load_seed;
 use crate::shared::readback::read_each;
 use crate::shared::shapes::check_source;
 
@@ -141,10 +141,7 @@ impl<S: Bucket> Server<Batched<S>> for BatchedServer<S> {
     }
 
     fn load(params: BatchedParams<S>, source: &dyn SectionSource) -> Result<Self> {
-        let header = source.get(HEADER)?;
-        let mut reader = Reader::new(HEADER, &header);
-        let seed = Seed(reader.array()?);
-        reader.finish()?;
+        let seed = load_seed(source, HEADER)?;
         let mut groups: Vec<S::Server> = Vec::with_capacity(params.groups());
         for group in 0..params.groups() {
             let (inner, source) = (params.inner().clone(), GroupSource { source, group });

@@ -11,7 +11,8 @@ use papir_core::{Error, Result};
 use papir_ring::prg::Seed;
 
 use super::bucket::Bucket;
-use super::params::{BatchedParams, SEED_BYTES};
+use super::params::BatchedParams;
+use crate::shared::public_seed::SEED_BYTES;
 
 /// What a client starts from.
 pub struct BatchedPublic<S: Bucket> {

@@ -15,7 +15,7 @@ use papir_ring::Ring;
 use rayon::prelude::*;
 
 use super::chain::{Chain, DEGREE, LOG2_DEGREE, ORDER, OUTPUTS, half_modulo};
-use super::keys::Gating;
+use super::keys::{Conversion, Evaluation, ShortKey};
 use super::noise::direct_subtractions;
 
 /// Which bits are found, and what becomes of them.
@@ -85,14 +85,19 @@ pub struct Bits {
 /// Finds bits under a client's keys.
 pub(crate) struct Finder<'a> {
     pub(super) chain: &'a Chain,
-    pub(super) keys: &'a Gating,
+    bits: &'a ShortKey,
+    conversion: &'a Conversion,
     gate: &'a Gadget,
 }
 
 impl<'a> Finder<'a> {
     /// For gates of a gadget.
-    pub(crate) fn new(chain: &'a Chain, keys: &'a Gating, gate: &'a Gadget) -> Self {
-        Self { chain, keys, gate }
+    pub(crate) fn new<const SHORTS: usize>(
+        chain: &'a Chain,
+        keys: &'a Evaluation<SHORTS>,
+        gate: &'a Gadget,
+    ) -> Self {
+        Self { chain, bits: &keys.shorts[0], conversion: &keys.conversion, gate }
     }
 
     pub(super) fn ring(&self) -> &'a Ring {
@@ -144,8 +149,8 @@ impl<'a> Finder<'a> {
             |i: usize| if i < DEGREE / 2 { (q - halved(i % OUTPUTS)) % q } else { halved(i % OUTPUTS) };
         let mut accumulator = Rlwe::zero(ring);
         accumulator.b = ring.from_words(&(0..DEGREE).map(table).collect::<Vec<_>>());
-        let exponents = self.keys.bits.switch.exponents(lwe, ORDER, OUTPUTS as u32);
-        self.keys.bits.rotation.rotate(ring, &mut accumulator, &exponents);
+        let exponents = self.bits.switch.exponents(lwe, ORDER, OUTPUTS as u32);
+        self.bits.rotation.rotate(ring, &mut accumulator, &exponents);
         let rest: Vec<u64> = (0..DEGREE).map(|i| if i < OUTPUTS { halved(i) } else { 0 }).collect();
         ring.add_assign(&mut accumulator.b, &ring.from_words(&rest));
         accumulator
@@ -160,10 +165,10 @@ impl<'a> Finder<'a> {
                 let mut digit = Rlwe::zero(ring);
                 rotate(ring, bit, ORDER as usize - first - level, &mut digit);
                 let mut digit = self.divided_by_degree(&digit);
-                self.keys.conversion.galois.trace(ring, &mut digit, LOG2_DEGREE as usize);
+                self.conversion.galois.trace(ring, &mut digit, LOG2_DEGREE as usize);
                 digit
             });
-            self.keys.conversion.square.rgsw(ring, levels.collect())
+            self.conversion.square.rgsw(ring, levels.collect())
         };
         bits.gates.par_iter().map(gate).collect()
     }

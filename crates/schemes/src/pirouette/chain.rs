@@ -4,9 +4,10 @@
 //! to 8 GiB, and finds these.
 
 use std::collections::BTreeMap;
+use std::fmt::Debug;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use papir_core::{Error, Privacy, Result};
+use papir_core::{Privacy, Result};
 use papir_lattice::bootstrap::lwe::SwitchParams;
 use papir_lattice::gadget::{Gadget, GadgetParams};
 use papir_lattice::noise::Setting;
@@ -15,7 +16,33 @@ use papir_lattice::security::{self, Row, Secret};
 use papir_ring::Ring;
 use papir_ring::sample::Gaussian;
 
-use super::Lengths;
+use crate::shared::parameter_errors::refused;
+
+/// Lengths of the short keys, with the names of the schemes that use them.
+pub trait ParameterSet: Copy + Debug + Send + Sync + 'static {
+    /// Name on the command line.
+    const NAME: &'static str;
+    /// Number on the wire.
+    const ID: u16;
+    /// Name and number of the scheme over encrypted databases.
+    const ENCRYPTED: (&'static str, u16);
+    /// Whether the keys are long enough.
+    const PRIVACY: Privacy;
+    /// Bits of the key for bits and of the key for digits.
+    const DIMENSIONS: [usize; 2];
+}
+
+/// Keys of 640 and 832 bits.
+#[derive(Clone, Copy, Debug)]
+pub struct Standard;
+
+impl ParameterSet for Standard {
+    const NAME: &'static str = "pirouette";
+    const ID: u16 = 14;
+    const ENCRYPTED: (&'static str, u16) = ("pirouette-encrypted", 16);
+    const PRIVACY: Privacy = Privacy::Private;
+    const DIMENSIONS: [usize; 2] = [640, 832];
+}
 
 /// d, N in the paper.
 pub const DEGREE: usize = 2048;
@@ -120,8 +147,8 @@ impl Chain {
     /// The chain for short keys of these lengths; made once.
     ///
     /// # Errors
-    /// [`Error::Parameters`] when the constants of this module do not fit one another, or are not secure.
-    pub(crate) fn get<T: Lengths>(grain: Grain) -> Result<Arc<Self>> {
+    /// [`papir_core::Error::Parameters`] when the constants of this module do not fit one another, or are not secure.
+    pub(crate) fn get<T: ParameterSet>(grain: Grain) -> Result<Arc<Self>> {
         type Chains = BTreeMap<([usize; 2], Grain), Arc<Chain>>;
         static CHAINS: Mutex<Chains> = Mutex::new(BTreeMap::new());
         let mut chains = CHAINS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -134,15 +161,14 @@ impl Chain {
         Ok(chain)
     }
 
-    fn new<T: Lengths>(grain: Grain) -> Result<Self> {
-        let rlwe = RlweParams::with_secret(RING, Secret::Ternary).map_err(|error| unfit(T::NAME, error))?;
-        let response = RlweParams::new(RESPONSE_RING).map_err(|error| unfit(T::NAME, error))?;
+    fn new<T: ParameterSet>(grain: Grain) -> Result<Self> {
+        let rlwe = RlweParams::with_secret(RING, Secret::Ternary).map_err(refused(T::NAME))?;
+        let response = RlweParams::new(RESPONSE_RING).map_err(refused(T::NAME))?;
         let [bits, digits] = [0, 1].map(|i| SwitchParams { dimension: T::DIMENSIONS[i], ..SHORT[i] });
-        let gadget = |params: &RlweParams, gadget| {
-            Gadget::new(params.ring(), gadget).map_err(|error| unfit(T::NAME, error))
-        };
+        let gadget =
+            |params: &RlweParams, gadget| Gadget::new(params.ring(), gadget).map_err(refused(T::NAME));
         let short = |switch: SwitchParams, params| -> Result<ShortParams> {
-            let error = Gaussian::new(switch.sigma).map_err(|error| unfit(T::NAME, error))?;
+            let error = Gaussian::new(switch.sigma).map_err(refused(T::NAME))?;
             Ok(ShortParams { switch, error, gadget: gadget(&rlwe, params)? })
         };
         let security = match T::PRIVACY {
@@ -155,7 +181,7 @@ impl Chain {
             galois: gadget(&rlwe, grain.conversion())?,
             square: gadget(&rlwe, grain.conversion())?,
             ring_switch: gadget(&response, RING_SWITCH)?,
-            query_error: Gaussian::new(QUERY_SIGMA).map_err(|error| unfit(T::NAME, error))?,
+            query_error: Gaussian::new(QUERY_SIGMA).map_err(refused(T::NAME))?,
             rlwe,
             response,
             security,
@@ -198,7 +224,7 @@ impl Chain {
 /// What each kind of published encryption leans on.
 ///
 /// # Errors
-/// [`Error::Parameters`] under 128 bits.
+/// [`papir_core::Error::Parameters`] under 128 bits.
 fn security_of(
     scheme: &'static str,
     short: [&SwitchParams; 2],
@@ -206,15 +232,14 @@ fn security_of(
 ) -> Result<Vec<(&'static str, &'static Row)>> {
     let estimate = |params: &SwitchParams| {
         let SwitchParams { dimension, log2_q, sigma, .. } = *params;
-        security::require_128(dimension, f64::from(log2_q), Secret::Binary, sigma)
-            .map_err(|error| unfit(scheme, error))
+        security::require_128(dimension, f64::from(log2_q), Secret::Binary, sigma).map_err(refused(scheme))
     };
     let own =
-        |params: &RlweParams| params.security().ok_or_else(|| unfit(scheme, "a ring without an estimate"));
+        |params: &RlweParams| params.security().ok_or_else(|| refused(scheme)("a ring without an estimate"));
     // The query's key is the ring's: at 2³² its samples are worth less than those at q.
     let query = security::require_128(DEGREE, f64::from(LOG2_QUERY), Secret::Ternary, QUERY_SIGMA);
     Ok(vec![
-        ("queries", query.map_err(|error| unfit(scheme, error))?),
+        ("queries", query.map_err(refused(scheme))?),
         ("rotation keys, automorphisms, s^2", own(rings[0])?),
         ("switch to the key for bits", estimate(short[0])?),
         ("switch to the key for digits", estimate(short[1])?),
@@ -225,9 +250,4 @@ fn security_of(
 /// x/2 modulo an odd q.
 pub(crate) fn half_modulo(x: u64, q: u64) -> u64 {
     if x.is_multiple_of(2) { x / 2 } else { x / 2 + q.div_ceil(2) }
-}
-
-/// An error of a scheme's parameters, with its reason.
-pub(crate) fn unfit(scheme: &'static str, reason: impl ToString) -> Error {
-    Error::Parameters { scheme, reason: reason.to_string() }
 }

@@ -9,8 +9,8 @@ use papir_ring::Ring;
 use rayon::prelude::*;
 
 use super::chain::{ORDER, RESPONSE_DEGREE};
+use super::common::RetrievalParams;
 use super::keys::{Expanded, Keys};
-use super::params::RetrievalParams;
 use super::wire::RetrievalAnswer;
 
 /// Gates under one gadget, with their buffers.
@@ -83,7 +83,7 @@ pub(crate) fn respond<P: RetrievalParams, E: Expanded>(
     keys: &Keys<E>,
     planes: &[Rlwe],
 ) -> Result<RetrievalAnswer> {
-    let (chain, bits) = (params.chain(), params.answer_bits());
+    let (chain, bits) = (params.chain(), params.common().answer_bits);
     let (small, key) = (chain.response.ring(), &keys.expanded(chain)?.conversion().ring_switch);
     let mut answer = RetrievalAnswer { masks: Vec::new(), bodies: Vec::new() };
     for plane in planes {

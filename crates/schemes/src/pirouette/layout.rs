@@ -6,7 +6,8 @@
 
 use papir_core::{Change, Records, Result, Shape};
 
-use super::chain::{DEGREE, LOG2_DEGREE, RESPONSE_DEGREE, unfit};
+use super::chain::{DEGREE, LOG2_DEGREE, RESPONSE_DEGREE};
+use crate::shared::parameter_errors::refused;
 use crate::shared::units::Units;
 
 /// Bits of an item's number: so that with the padding bit a query's error stays small beside the lowest.
@@ -40,19 +41,16 @@ impl Layout {
     /// [`papir_core::Error::Parameters`] for an unfit span or too many items.
     pub fn new(scheme: &'static str, shape: Shape, span: usize, log2_rows: u32) -> Result<Self> {
         if !span.is_power_of_two() || !(LEAST_SPAN..=RESPONSE_DEGREE).contains(&span) {
-            return Err(unfit(
-                scheme,
-                format!(
-                    "items of {span} bytes: expected a power of two from {LEAST_SPAN} to {RESPONSE_DEGREE}"
-                ),
-            ));
+            return Err(refused(scheme)(format!(
+                "items of {span} bytes: expected a power of two from {LEAST_SPAN} to {RESPONSE_DEGREE}"
+            )));
         }
         let planes = shape.record_bytes().div_ceil(span);
         if planes > 1 && span < RESPONSE_DEGREE {
-            return Err(unfit(
-                scheme,
-                format!("records of {} bytes in items of {span}", shape.record_bytes()),
-            ));
+            return Err(refused(scheme)(format!(
+                "records of {} bytes in items of {span}",
+                shape.record_bytes()
+            )));
         }
         let bundle = Units::new(shape, span * planes)?;
         let log2_slots = LOG2_DEGREE - span.trailing_zeros();
@@ -61,7 +59,7 @@ impl Layout {
         let found = log2_rows + log2_columns + log2_slots;
         if found > MOST_INDEX_BITS {
             let expected = format!("at most {MOST_INDEX_BITS}, in items of up to {RESPONSE_DEGREE} bytes");
-            return Err(unfit(scheme, format!("{found} bits of an item's number: expected {expected}")));
+            return Err(refused(scheme)(format!("{found} bits of an item's number: expected {expected}")));
         }
         let rows = polys.div_ceil(1 << log2_columns) as usize;
         Ok(Self { bundle, span, planes, rows, log2_rows, log2_columns, log2_slots })

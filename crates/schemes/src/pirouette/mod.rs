@@ -24,6 +24,7 @@
 pub mod bits;
 pub mod chain;
 pub mod client;
+pub mod common;
 pub mod encrypted;
 pub(crate) mod first;
 pub(crate) mod fold;
@@ -36,54 +37,25 @@ pub mod phase0;
 pub mod respire;
 pub mod retrieval;
 pub(crate) mod search;
+pub mod secrets;
 pub mod server;
 #[cfg(test)]
 mod tests;
 pub mod wire;
 
-use std::fmt::Debug;
-use std::marker::PhantomData;
-
-use papir_core::Privacy;
-use papir_core::Progress;
 use papir_core::scheme::{Never, Scheme};
+use papir_core::{Privacy, Progress};
 use rand_core::CryptoRng;
 
-use self::path::{Path, Selecting};
-use self::retrieval::{Sections, Selection};
+pub use chain::{ParameterSet, Standard};
+use keys::Evaluation;
+pub use params::Pirouette;
+use path::{Path, Selecting};
+use retrieval::{Sections, Selection};
 
 use crate::shared::empty_public::EmptyPublic;
 
-/// How long the short keys are that rotations go by, and under which name a scheme goes with them.
-pub trait Lengths: Copy + Debug + Send + Sync + 'static {
-    /// The name on the command line.
-    const NAME: &'static str;
-    /// The number on the wire.
-    const ID: u16;
-    /// Both of the scheme over encrypted databases.
-    const ENCRYPTED: (&'static str, u16);
-    /// Whether they are long enough.
-    const PRIVACY: Privacy;
-    /// Bits of the key for bits and of the key for digits.
-    const DIMENSIONS: [usize; 2];
-}
-
-/// 640 and 832 bits.
-#[derive(Clone, Copy, Debug)]
-pub struct Full;
-
-impl Lengths for Full {
-    const NAME: &'static str = "pirouette";
-    const ID: u16 = 14;
-    const ENCRYPTED: (&'static str, u16) = ("pirouette-encrypted", 16);
-    const PRIVACY: Privacy = Privacy::Private;
-    const DIMENSIONS: [usize; 2] = [640, 832];
-}
-
-/// Pirouette.
-pub struct Pirouette<T = Full>(PhantomData<fn() -> T>);
-
-impl<T: Lengths> Scheme for Pirouette<T> {
+impl<T: ParameterSet> Scheme for Pirouette<T> {
     const NAME: &'static str = T::NAME;
     const ID: u16 = T::ID;
     const PRIVACY: Privacy = T::PRIVACY;
@@ -92,20 +64,20 @@ impl<T: Lengths> Scheme for Pirouette<T> {
     type Public = EmptyPublic;
     type Query = wire::PirouetteQuery;
     type Answer = wire::RetrievalAnswer;
-    type Secret = client::RetrievalSecret;
-    type ClientKeys = keys::Keys<keys::Evaluation>;
-    type ClientState = client::State;
+    type Secret = secrets::RetrievalSecret;
+    type ClientKeys = keys::Keys<Evaluation<2>>;
+    type ClientState = secrets::State;
     type Ticket = Never;
     type Server = server::RetrievalServer<Self>;
     type Client = client::RetrievalClient<Self>;
 }
 
-impl<T: Lengths> Path for Pirouette<T> {
-    type Expanded = keys::Evaluation;
+impl<T: ParameterSet> Path for Pirouette<T> {
+    type Expanded = Evaluation<2>;
 
     fn ask(
         params: &Self::Params,
-        state: &client::State,
+        state: &secrets::State,
         item: u64,
         rng: &mut dyn CryptoRng,
     ) -> wire::PirouetteQuery {
@@ -113,12 +85,12 @@ impl<T: Lengths> Path for Pirouette<T> {
     }
 }
 
-impl<T: Lengths> Selecting for Pirouette<T> {
+impl<T: ParameterSet> Selecting for Pirouette<T> {
     const SECTIONS: Sections = Sections { bytes: "pirouette/database", values: "pirouette/transforms" };
 
     fn select(
         params: &Self::Params,
-        batch: &[(&keys::Evaluation, &wire::PirouetteQuery)],
+        batch: &[(&Evaluation<2>, &wire::PirouetteQuery)],
         progress: &dyn Progress,
     ) -> Vec<Selection> {
         phase0::select(params, batch, progress)

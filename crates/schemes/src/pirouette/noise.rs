@@ -11,6 +11,7 @@ use super::chain::{
     TERNARY,
 };
 use super::layout::Layout;
+use crate::shared::goals::MAX_FAILURE_LOG2;
 
 /// The part of half the distance between messages that an answer's error may reach: beyond it, an answer
 /// does not decode.
@@ -18,8 +19,6 @@ pub(crate) const DECODING_PART: f64 = 0.875;
 /// What the square of the response key's norm exceeds its mean by at most: three standard deviations of a sum of
 /// 1024 squares.
 const KEY_MARGIN: f64 = 1.14;
-/// The largest failure probability, log₂.
-const FAILURE_LOG2: f64 = -40.0;
 
 /// Gadgets of the ring's keys.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -159,7 +158,7 @@ impl Retrieved {
             (answer.exp2() + besides.exp2()).log2()
         };
         let all = (LOG2_P + 2..=26).flat_map(|b| (b..=26).map(move |a| ResponseBits { a, b }));
-        let fit = all.map(|bits| (bits, failure(bits))).filter(|(_, failure)| *failure <= FAILURE_LOG2);
+        let fit = all.map(|bits| (bits, failure(bits))).filter(|(_, failure)| *failure <= MAX_FAILURE_LOG2);
         let sent = |bits: &ResponseBits| bits.a as usize * RESPONSE_DEGREE + bits.b as usize * coefficients;
         fit.min_by_key(|(bits, _)| sent(bits))
     }

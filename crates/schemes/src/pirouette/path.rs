@@ -4,10 +4,10 @@ use papir_core::Progress;
 use papir_core::scheme::{Never, Scheme};
 use rand_core::CryptoRng;
 
-use super::client::{RetrievalSecret, State};
+use super::common::{RetrievalParams, SelectingParams};
 use super::keys::{Expanded, Keys};
-use super::params::{RetrievalParams, SelectingParams};
 use super::retrieval::{Sections, Selection};
+use super::secrets::{RetrievalSecret, State};
 use super::wire::RetrievalAnswer;
 use crate::shared::empty_public::EmptyPublic;
 

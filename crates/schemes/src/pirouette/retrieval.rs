@@ -9,10 +9,10 @@ use papir_ring::Ring;
 use rayon::prelude::*;
 
 use super::chain::DEGREE;
+use super::common::Form;
 use super::first::{self, Plane};
 use super::fold::Gates;
 use super::layout::Layout;
-use super::params::Form;
 use crate::shared::readback::read_each;
 
 /// log₂ of the columns that are folded before others are begun: they stay in the last cache.

@@ -7,14 +7,15 @@ use papir_core::{Change, Progress, Records, Result};
 use papir_lattice::rlwe::Rlwe;
 use rand_core::CryptoRng;
 
+use super::chain::ParameterSet;
+use super::common::{RetrievalParams, SelectingParams};
 use super::fold::respond;
 use super::keys::{Evaluation, Keys};
-use super::params::{RetrievalParams, SelectingParams};
+use super::params::Pirouette;
 use super::path::{Path, Selecting};
 use super::phase0::Expansion;
 use super::retrieval::{Polynomials, Retrieval, Selection};
 use super::wire::RetrievalAnswer;
-use super::{Lengths, Pirouette};
 use crate::shared::empty_public::EmptyPublic;
 use crate::shared::shapes::check_source;
 
@@ -24,12 +25,12 @@ pub struct RetrievalServer<S: Path> {
     polynomials: Polynomials,
 }
 
-impl<T: Lengths> RetrievalServer<Pirouette<T>> {
+impl<T: ParameterSet> RetrievalServer<Pirouette<T>> {
     /// The parts of phase 0 under a client's keys.
     ///
     /// # Errors
     /// [`Error::Malformed`] for keys that are none.
-    pub fn expansion<'a>(&'a self, keys: &'a Keys<Evaluation>) -> Result<Expansion<'a, T>> {
+    pub fn expansion<'a>(&'a self, keys: &'a Keys<Evaluation<2>>) -> Result<Expansion<'a, T>> {
         Ok(Expansion::new(&self.params, keys.expanded(self.params.chain())?))
     }
 }

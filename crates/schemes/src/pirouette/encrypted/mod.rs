@@ -25,23 +25,21 @@ pub mod server;
 #[cfg(test)]
 mod tests;
 
-use std::marker::PhantomData;
-
 use papir_core::Privacy;
 use papir_core::scheme::{Never, Scheme};
 use rand_core::CryptoRng;
 
-use crate::pirouette::client::{self, RetrievalClient, RetrievalSecret, State};
-use crate::pirouette::keys::{Gating, Keys};
+use crate::pirouette::chain::ParameterSet;
+use crate::pirouette::client::{self, RetrievalClient};
+use crate::pirouette::keys::{Evaluation, Keys};
 use crate::pirouette::path::Path;
+use crate::pirouette::secrets::{RetrievalSecret, State};
 use crate::pirouette::wire::{PirouetteQuery, RetrievalAnswer};
-use crate::pirouette::{Full, Lengths};
 use crate::shared::empty_public::EmptyPublic;
 
-/// Pirouette over an encrypted database.
-pub struct Encrypted<T = Full>(PhantomData<fn() -> T>);
+pub use params::Encrypted;
 
-impl<T: Lengths> Scheme for Encrypted<T> {
+impl<T: ParameterSet> Scheme for Encrypted<T> {
     const NAME: &'static str = T::ENCRYPTED.0;
     const ID: u16 = T::ENCRYPTED.1;
     const PRIVACY: Privacy = T::PRIVACY;
@@ -51,15 +49,15 @@ impl<T: Lengths> Scheme for Encrypted<T> {
     type Query = PirouetteQuery;
     type Answer = RetrievalAnswer;
     type Secret = RetrievalSecret;
-    type ClientKeys = Keys<Gating>;
+    type ClientKeys = Keys<Evaluation<1>>;
     type ClientState = State;
     type Ticket = Never;
     type Server = server::EncryptedServer<T>;
     type Client = RetrievalClient<Self>;
 }
 
-impl<T: Lengths> Path for Encrypted<T> {
-    type Expanded = Gating;
+impl<T: ParameterSet> Path for Encrypted<T> {
+    type Expanded = Evaluation<1>;
 
     fn ask(params: &Self::Params, state: &State, item: u64, rng: &mut dyn CryptoRng) -> PirouetteQuery {
         client::encrypt(params, state, item, rng)

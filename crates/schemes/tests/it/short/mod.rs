@@ -6,7 +6,7 @@ use papir_core::erased::{Erased, ErasedScheme};
 use papir_core::{NotPrivate, OwnerKey, Privacy};
 use papir_research::newton::{Newton, Variant};
 use papir_schemes::pirouette::encrypted::Encrypted;
-use papir_schemes::pirouette::{Lengths, Pirouette};
+use papir_schemes::pirouette::{self, Pirouette};
 use papir_schemes::registry;
 use papir_schemes::zip::{self, Zip, ZipDouble};
 
@@ -50,7 +50,7 @@ impl Variant for ShortNewtonSym {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ShortPirouette;
 
-impl Lengths for ShortPirouette {
+impl pirouette::ParameterSet for ShortPirouette {
     const NAME: &'static str = "pirouette-short";
     const ID: u16 = 0xfff4;
     const ENCRYPTED: (&'static str, u16) = ("pirouette-encrypted-short", 0xfff5);
