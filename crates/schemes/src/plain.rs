@@ -15,12 +15,12 @@ use papir_core::cost::Work;
 use papir_core::scheme::{Client, Goal, Never, Parameters, Scheme, Server, Session, Wire, check_indices};
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{
-    Blob, Change, Description, Error, Limits, MAX_RECORD_BITS, MAX_RECORDS, Privacy, Progress, Record,
-    Records, Result, Shape, Sizes, UpdateCost, copy_packed, extract_bits,
+    Blob, Change, Description, Error, Limits, MAX_RECORD_BITS, Privacy, Progress, Record, Records, Result,
+    Shape, Sizes, UpdateCost, copy_packed, extract_bits,
 };
 use rand_core::CryptoRng;
 
-use crate::shared::describe::{sealed, sealed_public};
+use crate::shared::describe::{one_record, sealed, sealed_public};
 use crate::shared::empty_public::EmptyPublic;
 use crate::shared::shapes::{SHAPE_BYTES, read_shape, write_shape};
 use crate::shared::stored_records;
@@ -97,15 +97,7 @@ impl Parameters for PlainParams {
             sizes: self.sizes(),
             security: None,
             failure_log2: f64::NEG_INFINITY,
-            limits: Limits {
-                records: MAX_RECORDS,
-                record_bits: MAX_RECORD_BITS,
-                batch: BATCH,
-                client_keys: false,
-                tickets: false,
-                owner_key: false,
-                update: UpdateCost::PerRecord,
-            },
+            limits: Limits { batch: BATCH, ..one_record(MAX_RECORD_BITS, UpdateCost::PerRecord) },
             parameters: Vec::new(),
             work: Work::default(),
         }

@@ -13,20 +13,20 @@ use crate::simple::wire::SimplePublic;
 /// Batches over a scheme.
 pub struct Batched<S>(PhantomData<fn() -> S>);
 
-/// A scheme that buckets can be made of, without keys and tickets: one database is a group of buckets, of which
-/// a query asks one record each.
+/// A scheme without keys and tickets whose databases serve as buckets. One database is a group of
+/// buckets; a query asks for one record of each.
 pub trait Bucket: Scheme<ClientKeys = Never, ClientState = Never, Ticket = Never> {
-    /// The name of batches over it.
+    /// Name of batches over the scheme.
     const BATCHED_NAME: &'static str;
-    /// Their number on the wire; never reused.
+    /// Number on the wire; never reused.
     const BATCHED_ID: u16;
 
-    /// Buckets of a group, whose records follow one another.
+    /// Buckets in a group. Their records are consecutive.
     fn parts(_params: &Self::Params) -> usize {
         1
     }
 
-    /// Records of a group's part for a bucket of so many.
+    /// Records of a group's part, for a bucket with this many.
     fn part_records(_params: &Self::Params, records: u64) -> u64 {
         records
     }
@@ -39,7 +39,7 @@ pub trait Bucket: Scheme<ClientKeys = Never, ClientState = Never, Ticket = Never
         Self::Params::candidates(bucket)
     }
 
-    /// The seeds of all masks under which a query's secret is used: no two of one batch may be the same.
+    /// Seeds of all masks used with a query's secret. All seeds of a batch must differ.
     fn seeds(public: &Self::Public) -> Vec<Seed>;
 }
 

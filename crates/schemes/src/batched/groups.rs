@@ -9,7 +9,7 @@ use super::code::{Code, Place};
 use super::params::BatchedParams;
 use crate::shared::readback::read_each;
 
-/// What one group holds: copies, and zeros where it has no record's.
+/// Records of one group: copies, and zeros at empty places.
 pub(super) struct Copies<'a, S: Bucket> {
     pub(super) records: &'a RecordBuffer,
     pub(super) code: &'a Code,
@@ -18,7 +18,7 @@ pub(super) struct Copies<'a, S: Bucket> {
 }
 
 impl<S: Bucket> Copies<'_, S> {
-    /// The copy at an index of the group; none at the end of some parts.
+    /// The copy at an index of the group; `None` at the end of some parts.
     fn copy(&self, index: u64) -> Result<Option<Record>> {
         let (parts, of_part) = (self.params.parts(), self.params.part_records());
         let bucket = self.group * parts + (index / of_part) as usize;
@@ -40,12 +40,12 @@ impl<S: Bucket> Records for Copies<'_, S> {
     }
 }
 
-/// The name of a group's section.
+/// Name of a group's section.
 fn name(group: usize, name: &str) -> String {
     format!("group/{group}/{name}")
 }
 
-/// Takes the sections of one group.
+/// Writes the sections of one group.
 pub(super) struct GroupSink<'a> {
     pub(super) sink: &'a mut dyn SectionSink,
     pub(super) group: usize,
@@ -57,7 +57,7 @@ impl SectionSink for GroupSink<'_> {
     }
 }
 
-/// Gives the sections of one group.
+/// Reads the sections of one group.
 pub(super) struct GroupSource<'a> {
     pub(super) source: &'a dyn SectionSource,
     pub(super) group: usize,

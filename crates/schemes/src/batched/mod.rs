@@ -1,10 +1,10 @@
 //! Batches: k records of one database for far less than k times the work, over any scheme.
 //!
-//! A probabilistic batch code (Ishai, Kushilevitz, Ostrovsky, Sahai 2004; Angel, Chen, Laine, Setty 2018)
-//! puts a copy of each record into one bucket of each of w groups. Every bucket is a database of its own.
-//! Of k records a client chooses one copy each, no two in the same bucket, and asks every bucket for one
-//! record: those that hold none of its copies too. The server goes over w databases' worth of buckets
-//! instead of k databases.
+//! A probabilistic batch code (Ishai, Kushilevitz, Ostrovsky, Sahai 2004; Angel, Chen, Laine, Setty
+//! 2018) puts a copy of each record into one bucket of each of w groups. Every bucket is a database
+//! of its own. A client chooses one copy of each of its k records, no two in the same bucket, and
+//! asks every bucket for one record, wanted or not. The server processes buckets of w databases'
+//! size instead of k databases.
 //!
 //! | paper (Angel et al.) | here |
 //! |---|---|
@@ -12,8 +12,9 @@
 //! | `GenSchedule` (4.3) | [`client`], `placement`: a matching, which exists or not, instead of random walks |
 //! | failure by experiment (4.5) | `bound`: by Hall's theorem |
 //!
-//! The queries of one batch share a fresh secret where the scheme can do so ([`query_each`](papir_core::scheme::Client::query_each));
-//! each bucket has masks of its own. A batch has the same length whatever and however much is asked.
+//! The queries of one batch share a fresh secret if the scheme supports it
+//! ([`query_each`](papir_core::scheme::Client::query_each)); each bucket has masks of its own. The
+//! length of a batch does not depend on the indices or their number.
 
 mod bound;
 pub mod bucket;

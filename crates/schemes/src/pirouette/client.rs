@@ -1,4 +1,4 @@
-//! The client: registers, asks with one LWE encryption, and opens one RLWE encryption of its record.
+//! The client: registration, queries of one LWE encryption, answers of one RLWE encryption.
 
 use std::sync::Arc;
 
@@ -87,7 +87,7 @@ impl<S: Path> Client<S> for RetrievalClient<S> {
     }
 }
 
-/// The item's bytes, and the largest distance of a phase from a message.
+/// Returns the item's bytes, and the largest distance of a phase from a message.
 fn decrypt<P: RetrievalParams>(
     params: &P,
     secret: &RetrievalSecret,
@@ -107,7 +107,7 @@ fn decrypt<P: RetrievalParams>(
     (item, worst)
 }
 
-/// The seed of one mask: fresh each time, so that no mask is used twice under a key.
+/// A fresh seed for one mask. No mask is used twice under a key.
 fn fresh_seed(bytes: usize, rng: &mut dyn CryptoRng) -> Seed {
     let mut seed = Seed([0; 32]);
     rng.fill_bytes(&mut seed.0[..bytes]);

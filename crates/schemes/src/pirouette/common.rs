@@ -14,10 +14,10 @@ use rand_core::CryptoRng;
 use super::chain::{Chain, DEGREE, LOG2_P, LOG2_Q, RESPONSE_DEGREE};
 use super::layout::Layout;
 use super::noise::Retrieved;
-use crate::shared::describe::{sealed, sealed_public, security};
+use crate::shared::describe::{one_record, sealed, sealed_public, security};
 use crate::shared::parameter_errors::refused;
 
-/// How polynomials are kept.
+/// How polynomials are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// As bytes, transformed by each answer.
@@ -26,7 +26,7 @@ pub enum Form {
     Fast,
 }
 
-/// Rings and keys, places of records, gates, and what the noise leaves of an answer.
+/// Parameters that every scheme of the family has.
 #[derive(Clone, Debug)]
 pub struct Common {
     pub(crate) shape: Shape,
@@ -82,19 +82,6 @@ impl Common {
         }
     }
 
-    /// Limits of a scheme without an owner's key.
-    fn limits(&self) -> Limits {
-        Limits {
-            records: self.layout.most_records(),
-            record_bits: MAX_RECORD_BITS,
-            batch: 1,
-            client_keys: true,
-            tickets: false,
-            owner_key: false,
-            update: UpdateCost::PerRecord,
-        }
-    }
-
     /// A description with these parameters and the scheme's own.
     pub(crate) fn describe(
         &self,
@@ -119,14 +106,19 @@ impl Common {
             ("answer bits", format!("{} and {}", answer.a, answer.b)),
         ];
         parameters.extend(own);
-        let (shape, failure_log2, limits) = (self.shape, self.failure_log2, self.limits());
+        let (shape, failure_log2) = (self.shape, self.failure_log2);
+        let limits = Limits {
+            records: self.layout.most_records(),
+            client_keys: true,
+            ..one_record(MAX_RECORD_BITS, UpdateCost::PerRecord)
+        };
         // The weakest of everything published.
         let security = self.chain.weakest().map(security);
         Description { scheme, privacy, shape, sizes, security, failure_log2, limits, parameters, work }
     }
 }
 
-/// Parameters of schemes that retrieve items: what gates and answers depend on.
+/// Parameters of schemes that retrieve items.
 pub trait RetrievalParams: Parameters {
     /// The parameters that all these schemes have.
     fn common(&self) -> &Common;
@@ -161,17 +153,17 @@ pub trait RetrievalParams: Parameters {
     }
 }
 
-/// Parameters of schemes whose selections retrieve items of polynomials: what phases 1 to 3 depend on.
+/// Parameters of schemes that retrieve polynomials' items by selections, in phases 1 to 3.
 pub trait SelectingParams: RetrievalParams {
-    /// How polynomials are kept.
+    /// How polynomials are stored.
     fn form(&self) -> Form;
 
-    /// Counted work, but for that of queries and of their selections.
+    /// Work of the verbs, given that of a query and of its selection.
     fn retrieval_work(&self, query: Counts, selection: Counts) -> Work {
         let layout = self.layout();
         let (planes, columns) = (layout.planes, layout.columns());
-        // External products of two digits that a polynomial of the first dimension is worth, as measured
-        // (decision 20).
+        // Cost of a polynomial in the first dimension, in external products of two digits, as
+        // measured (decision 20).
         let transform = if self.form() == Form::Fast { 0.05 } else { 0.15 };
         let first = (planes * layout.rows * columns) as f64 * transform;
         let gates = (planes * (columns + layout.log2_slots as usize)) as f64;
@@ -191,7 +183,7 @@ pub trait LweParams: RetrievalParams {
     /// Bytes of a query's seed: 32 or 16.
     fn seed_bytes(&self) -> usize;
 
-    /// Bytes of a query, envelope apart.
+    /// Bytes of a query, envelope excluded.
     fn query_bytes(&self) -> usize {
         self.seed_bytes() + 4
     }
@@ -212,12 +204,12 @@ pub(crate) fn gate_gadget(scheme: &'static str, chain: &Chain, gate: (usize, u32
     Gadget::new(chain.ring(), params).map_err(refused(scheme))
 }
 
-/// External products of two digits that one under this gadget is worth.
+/// Cost of an external product under this gadget, in those of two digits.
 pub(crate) fn external(gadget: &Gadget) -> f64 {
     (gadget.levels() + 1) as f64 / 3.0
 }
 
-/// External products of two digits that a key switch under this gadget is worth.
+/// Cost of a key switch under this gadget, in external products of two digits.
 pub(crate) fn key_switch(gadget: &Gadget) -> f64 {
     (gadget.levels() + 2) as f64 / 6.0
 }

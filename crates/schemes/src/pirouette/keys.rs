@@ -1,11 +1,12 @@
-//! Evaluation keys: what a client uploads once, and what the server makes of it.
+//! Evaluation keys: uploaded once, expanded by the server.
 //!
 //! ```text
 //! keys     seed (32), switch to the key for bits, switch to the key for digits,
 //!          RGSW(bits of the key for bits), RGSW(bits of the key for digits),
 //!          automorphisms, s², switch to the response ring
 //! ```
-//! Of all encryptions the bodies travel, in coefficients, rounded and packed; masks follow from the seed.
+//! Encryptions are sent as bodies in coefficients, rounded and packed. Masks are expanded from the
+//! seed.
 
 use std::sync::OnceLock;
 
@@ -35,10 +36,10 @@ use crate::shared::words::{pack, unpack, unpack_u32};
 
 /// Name of the keys in errors.
 const WHAT: &str = "evaluation keys";
-/// Parts of the larger key that the response ring's key takes over.
+/// Parts that the ring's key is cut into for the switch to the response ring.
 const RING_PARTS: usize = DEGREE / RESPONSE_DEGREE;
 
-/// A group of ring encryptions that belong together.
+/// A group of ring encryptions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     Bit(usize),
@@ -49,7 +50,7 @@ enum Part {
 }
 
 impl Part {
-    /// Those of keys with so many short ones, as they travel.
+    /// All parts of keys with this many short ones, in the order of their bytes.
     fn all(chain: &Chain, shorts: usize) -> Vec<Self> {
         let count = |which: usize| if which < shorts { chain.short(which).switch.dimension } else { 0 };
         let bits = (0..count(0)).map(Self::Bit);
@@ -58,7 +59,7 @@ impl Part {
         bits.chain(digits).chain(steps).chain([Self::Square, Self::RingSwitch]).collect()
     }
 
-    /// Where its masks come from: the label of its kind, its place among them and the rows of each.
+    /// Source of its masks: label, position under that label, and number of rows.
     fn place(self, chain: &Chain) -> (&'static str, usize, usize) {
         match self {
             Self::Bit(i) => ("pirouette/rotation-bits", i, 2 * chain.bits.gadget.levels()),
@@ -73,7 +74,7 @@ impl Part {
         self.place(chain).2
     }
 
-    /// Its ring and the bits its elements are rounded to.
+    /// Ring, and bits to which elements are rounded.
     fn ring(self, chain: &Chain) -> (&RlweParams, u32) {
         match self {
             Self::RingSwitch => (&chain.response, RESPONSE_KEY_BITS),
@@ -114,7 +115,7 @@ impl Part {
         packed
     }
 
-    /// What the server computes with.
+    /// Expands packed bodies to rows in values.
     fn expand(self, chain: &Chain, seed: &Seed, packed: &[u8]) -> Result<Rows> {
         let (params, key_bits) = self.ring(chain);
         let ring = params.ring();
@@ -125,14 +126,14 @@ impl Part {
     }
 }
 
-/// A client's keys while they are made: the short ones, where there are some, are gone afterwards.
+/// Secret keys during generation. The short ones are dropped afterwards.
 struct Own<'a> {
     secrets: &'a Secrets,
     short: Vec<BinaryKey>,
 }
 
 impl<'a> Own<'a> {
-    /// With so many fresh short keys.
+    /// Fresh short keys.
     fn new(chain: &Chain, secrets: &'a Secrets, shorts: usize, rng: &mut dyn CryptoRng) -> Self {
         let key = |which| BinaryKey::generate(chain.short(which).switch.dimension, rng);
         Self { secrets, short: (0..shorts).map(key).collect() }
@@ -149,7 +150,8 @@ impl<'a> Own<'a> {
         packed
     }
 
-    /// Fresh encryptions of these parts, packed; threads share the work, with a generator each.
+    /// Fresh encryptions of these parts, packed. Each part has a generator of its own, so that
+    /// threads share the work.
     fn parts(&self, chain: &Chain, parts: Vec<Part>, seed: &Seed, rng: &mut dyn CryptoRng) -> Vec<u8> {
         let parts: Vec<_> = parts.into_iter().map(|part| (part, SecretRng::new(rng))).collect();
         let generate = |(part, mut rng): (Part, SecretRng)| part.generate(chain, self, seed, &mut rng);
@@ -164,7 +166,7 @@ fn switch_bytes(params: &SwitchParams) -> usize {
     packed_len(DEGREE * params.levels(), params.log2_q)
 }
 
-/// Ring elements of Pirouette's keys.
+/// Number of ring elements in Pirouette's keys.
 #[cfg(test)]
 pub(super) fn elements(chain: &Chain) -> usize {
     Part::all(chain, 2).into_iter().map(|part| part.rows(chain)).sum()
@@ -191,12 +193,12 @@ pub trait Expanded: Send + Sync + Sized + 'static {
     /// [`Error::Malformed`] for bits that no client sends.
     fn expand(chain: &Chain, seed: &Seed, packed: &[u8]) -> Result<Self>;
 
-    /// The part that all kinds have.
+    /// The part that all keys have.
     fn conversion(&self) -> &Conversion;
 }
 
-/// Keys with a number of short ones: none; that for bits, to find an index's bits; or also that for
-/// digits, to make selectors.
+/// Keys with a number of short ones: none; one to extract an index's bits; two to make selectors as
+/// well.
 pub struct Evaluation<const SHORTS: usize> {
     pub(super) shorts: [ShortKey; SHORTS],
     pub(crate) conversion: Conversion,
@@ -252,7 +254,8 @@ impl<const SHORTS: usize> Expanded for Evaluation<SHORTS> {
     }
 }
 
-/// Keys as they travel, and expanded: when a server accepts them, or when those that were just made are used.
+/// Packed keys, and their expansion: made when a server accepts them, or at the first use of fresh
+/// ones.
 pub struct Keys<E> {
     packed: Vec<u8>,
     expanded: OnceLock<Result<E, String>>,
@@ -267,7 +270,7 @@ impl<E: Expanded> Keys<E> {
         Self { packed, expanded: OnceLock::new() }
     }
 
-    /// What the server computes with.
+    /// The expanded keys.
     ///
     /// # Errors
     /// [`Error::Malformed`] for bits that no client sends.
@@ -294,24 +297,24 @@ impl<P: RetrievalParams, E: Expanded> Wire<P> for Keys<E> {
     }
 }
 
-/// A switch to a short key and the rotation by it.
+/// The switch to a short key and the rotation by it.
 pub struct ShortKey {
     pub(super) switch: SwitchKey,
     pub(super) rotation: RotationKey,
 }
 
-/// What turns encryptions of coefficients into gates and selectors, and items into answers.
+/// Keys that turn coefficients into gates and selectors, and items into answers.
 pub struct Conversion {
-    /// Of traces and expansions.
+    /// For traces and expansions.
     pub(crate) galois: GaloisKeys,
-    /// Of gates.
+    /// For gates.
     pub(crate) square: SquareKey,
-    /// To the response ring.
+    /// For the switch to the response ring.
     pub(crate) ring_switch: RingSwitchKey,
 }
 
 impl Conversion {
-    /// From the rows of its parts in their order.
+    /// Keys from the rows of their parts, in order.
     fn new(chain: &Chain, mut rows: Vec<Rows>) -> Self {
         let mut last = || rows.pop().unwrap_or_default();
         let (ring_switch, square) = (last(), last());
@@ -323,7 +326,7 @@ impl Conversion {
     }
 }
 
-/// The rows of parts that follow one another.
+/// Expands consecutive parts.
 fn expand_parts(chain: &Chain, parts: Vec<Part>, seed: &Seed, mut reader: Reader<'_>) -> Result<Vec<Rows>> {
     let place = |part: Part| Ok((part, reader.raw(part.packed_bytes(chain))?));
     let places = parts.into_iter().map(place).collect::<Result<Vec<_>>>()?;

@@ -1,7 +1,7 @@
 //! Pirouette: Kang and Schild, *Pirouette: Query Efficient Single-Server PIR*.
 //!
-//! A query is one LWE encryption of an index whose mask is a seed: 36 bytes. The client's evaluation keys,
-//! uploaded once, let the server make of it what selects a record.
+//! A query is one LWE encryption of an index whose mask is a seed: 36 bytes. With the client's
+//! evaluation keys, uploaded once, the server converts it to the selection of a record.
 //!
 //! | the paper | module |
 //! |---|---|
@@ -10,16 +10,16 @@
 //! | Answer, phase 0 | [`bits`], [`phase0`] |
 //! | Answer, phases 1 to 3 | [`retrieval`]: the first dimension in `first`, folding and rotation in `fold` |
 //! | ModSwitch, RingSwitch | `fold` |
-//! | what Respire shares, and what not | [`path`] |
+//! | shared with Respire | [`common`], [`path`] |
 //! | Table 1 | [`layout`], [`params`] |
 //! | correctness | [`noise`] |
 //!
-//! What differs, and why (decision 20): all bits but the top four are found one at a time from the lowest up,
-//! one rotation a bit, whose outputs serve subtraction and circuit bootstrapping at once (the paper: 3/5
-//! rotations a bit, and one more for each RGSW). The first dimension's one-hot vector comes from rotations
-//! of a box by the top bits, not from a tree of RGSW products, so that its noise is that of fresh
-//! bootstrapping and a coefficient of the database holds a byte. The query is under the ring's own key, so
-//! that it is lifted to the ring's modulus as it is.
+//! What differs from the paper (decision 20): all bits except the top four are extracted one at a
+//! time from the lowest up, with one rotation a bit, whose outputs serve both subtraction and circuit
+//! bootstrapping (the paper: 3/5 rotations a bit, and one more for each RGSW). The first dimension's
+//! one-hot vector comes from rotations of a box by the top bits instead of a tree of RGSW products,
+//! so its noise is that of fresh bootstrapping and a coefficient of the database holds a byte. The
+//! query is under the ring's own key, so it is lifted to the ring's modulus without a key switch.
 
 pub mod bits;
 pub mod chain;

@@ -27,7 +27,7 @@ const ENCODED_BYTES: usize = SHAPE_BYTES + 4 + 4 + 4 + 4 + 1 + 1;
 /// Pirouette.
 pub struct Pirouette<T = super::chain::Standard>(PhantomData<fn() -> T>);
 
-/// The values that parameters are made of.
+/// Free values of the parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Literal {
     /// Bytes of an item in one plane.
@@ -38,7 +38,7 @@ pub struct Literal {
     pub gate: (usize, u32),
     /// Bytes of a query's seed: 32 or 16.
     pub seed_bytes: usize,
-    /// How polynomials are kept.
+    /// How polynomials are stored.
     pub form: Form,
 }
 
@@ -71,12 +71,12 @@ impl<T: ParameterSet> PirouetteParams<T> {
         Ok(Self { literal, common, set: PhantomData })
     }
 
-    /// The values that they are made of.
+    /// The free values.
     pub fn literal(&self) -> Literal {
         self.literal
     }
 
-    /// What the noise depends on.
+    /// Input of the noise computation.
     pub fn noise_input(&self) -> NoiseInput {
         noise::input(self.chain(), self.layout(), self.gate().params())
     }
@@ -88,7 +88,7 @@ impl<T: ParameterSet> PirouetteParams<T> {
         self.common.sizes([ENCODED_BYTES, keys, self.query_bytes()], stored)
     }
 
-    /// What phase 0 does: bits one after the other, boxes, then the gates' encryptions, digit by digit.
+    /// Work of phase 0: bits one after another, boxes, then the gates' digits.
     fn selection(&self) -> Counts {
         let (chain, k) = (self.chain(), self.layout().index_bits());
         let rotation = |short: &ShortParams| short.switch.dimension as f64 * external(&short.gadget);
@@ -150,7 +150,7 @@ impl<T: ParameterSet> Parameters for PirouetteParams<T> {
             ("query payload bytes", self.query_bytes().to_string()),
             ("server bytes a client", Evaluation::<2>::server_bytes(self.chain()).to_string()),
         ];
-        // One inner product; the keys, made once, are left out.
+        // One inner product. Keys are made once and not counted.
         let query = Counts::new().with(Operation::Word, 2.0 * DEGREE as f64, 1);
         let work = self.retrieval_work(query, self.selection());
         self.common.describe(T::NAME, T::PRIVACY, self.sizes(), own, work)

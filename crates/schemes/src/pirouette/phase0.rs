@@ -1,11 +1,12 @@
-//! Phase 0: from the query's one LWE encryption to gates and selectors.
+//! Phase 0: from the query's LWE encryption to gates and selectors.
 //!
-//! All bits but the top four are found one after the other ([`super::bits`]). What is left at last is the digit
-//! of the top four bits, which rotates a box to one of sixteen places.
+//! All bits except the top four are extracted one after another ([`super::bits`]). The rest is the
+//! digit of the top four bits, which rotates a box to one of sixteen places.
 //!
-//! A box's place comes with a sign that the τ bits below the digit turn at will: for each χ in {0, 1}^τ a
-//! rotation by the digit and half a turn for each bit of χ that is set in the index gives the box times
-//! (−1)^⟨χ, bits⟩, and the sum over χ of these times (−1)^⟨χ, t⟩ is 2^τ boxes where the bits are t, else none.
+//! The τ bits below the digit control the sign of a box. For each χ in {0, 1}^τ, a rotation by the
+//! digit, and by half a turn for each bit of χ that is set in the index, gives the box times
+//! (−1)^⟨χ, bits⟩. The sum over χ of these times (−1)^⟨χ, t⟩ is 2^τ boxes if the bits are t, and
+//! otherwise zero.
 
 use papir_core::Progress;
 use papir_lattice::rlwe::Rlwe;
@@ -60,7 +61,7 @@ impl<'a, T: ParameterSet> Expansion<'a, T> {
         self.finder.ring()
     }
 
-    /// One rotation a bit, from the lowest up.
+    /// Extracts bits, from the lowest up.
     pub fn bits(&self, query: &PirouetteQuery) -> Bits {
         let layout = self.params.layout();
         let (index, gates) = (layout.index_bits(), layout.log2_columns + layout.log2_slots);

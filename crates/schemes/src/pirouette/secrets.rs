@@ -11,13 +11,14 @@ use zeroize::{Zeroize, Zeroizing};
 use super::chain::{DEGREE, RESPONSE_DEGREE};
 use super::common::RetrievalParams;
 
-/// The secrets that outlive a query: the ring's key, under which queries are, and the response ring's.
+/// Long-term secrets: the ring's key, which queries are encrypted under, and the response ring's
+/// key.
 pub struct Secrets {
     pub(crate) ring: SecretKey,
     pub(crate) response: SecretKey,
 }
 
-/// What a client keeps.
+/// State of a registered client.
 ///
 /// ```text
 /// state    the ring's key (2048), the response ring's (1024): a coefficient a byte, signed
@@ -69,7 +70,7 @@ impl<P: RetrievalParams> Wire<P> for State {
     }
 }
 
-/// What opens one answer: the key, and the record's place in its item.
+/// Secret of one query: the keys, and the record's place in its item.
 pub struct RetrievalSecret {
     pub(super) secrets: Arc<Secrets>,
     pub(super) slot: u64,

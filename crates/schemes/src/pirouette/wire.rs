@@ -16,19 +16,19 @@ use super::chain::{DEGREE, LOG2_QUERY, RESPONSE_DEGREE};
 use super::common::{LweParams, RetrievalParams};
 use crate::shared::words::{pack, unpack};
 
-/// What a query's seed may be long.
+/// Valid lengths of a query's seed.
 pub(crate) const SEED_BYTES: [usize; 2] = [32, 16];
 
 /// An LWE encryption of an item's number modulo 2³².
 pub struct PirouetteQuery {
-    /// From which the mask is expanded; shorter seeds end in zeros.
+    /// Seed of the mask; shorter seeds end in zeros.
     pub(super) seed: Seed,
-    /// The last component.
+    /// Last component.
     pub(super) body: u32,
 }
 
 impl PirouetteQuery {
-    /// The mask's d words.
+    /// Expands the mask's d words.
     pub(super) fn mask(seed: &Seed) -> Vec<u32> {
         let mut mask = vec![0; DEGREE];
         seed.expand("pirouette/query", 0).uniform_bits(&mut mask);

@@ -2,6 +2,7 @@
 
 pub(crate) mod describe;
 pub mod empty_public;
+#[allow(dead_code)]
 pub(crate) mod goals;
 pub(crate) mod packs;
 pub(crate) mod parameter_errors;

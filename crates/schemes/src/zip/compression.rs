@@ -18,7 +18,7 @@ pub(super) const NUMBER_BYTES: usize = 8;
 pub(super) const TAG_BYTES: usize = 16;
 /// Bytes of a hint's digest.
 pub(super) const DIGEST_BYTES: usize = 16;
-/// The most bits of the LWE key in one plaintext.
+/// Most bits of the LWE key in one plaintext.
 pub(super) const MAX_KEY_BITS: usize = 8;
 /// Bits of security credited to a modulus of 3,072 bits.
 const MODULUS_SECURITY: f64 = 128.0;
@@ -44,8 +44,8 @@ pub(super) struct Compression {
 }
 
 impl Compression {
-    /// For a hint without rows yet, with `message_bits` bits of message in a row; `key_bits` bits of
-    /// the LWE key are in one plaintext of a query.
+    /// Compression of a hint without rows yet. A row has `message_bits` bits of message; `key_bits`
+    /// bits of the LWE key are in one plaintext of a query.
     ///
     /// # Errors
     /// [`Error::Parameters`](papir_core::Error::Parameters) unless `key_bits` is 1 to
@@ -155,7 +155,7 @@ impl Compression {
         self.ciphertexts() * self.paillier.ciphertext_bytes()
     }
 
-    /// Bytes of an answer's plaintexts, for clients that hold the hint.
+    /// Bytes of an answer's plaintexts, for clients that hold the ticket.
     pub(super) fn apart_bytes(&self) -> usize {
         self.ciphertexts() * self.paillier.plaintext_bytes()
     }

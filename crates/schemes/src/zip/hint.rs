@@ -1,4 +1,4 @@
-//! A server's compressed hint: exponents for tickets, residues for answers.
+//! Compressed hint of a server: exponents for tickets, residues for answers.
 
 use std::collections::BTreeSet;
 
@@ -26,16 +26,16 @@ pub(super) struct CompressedHint {
     pub(super) residues: BlobSlice<i32>,
     /// (rounding, digits, first) of each row.
     pub(super) sums: BlobSlice<[i32; 3]>,
-    /// What tells it from others: of the rows' sums, which differ where rows do.
+    /// Digest of the rows' sums, which differ if rows do.
     pub(super) digest: Digest,
     system: Residues,
 }
 
 impl CompressedHint {
-    /// H, whose row r is `row(r)`, n words.
+    /// Compresses H, whose row r is `row(r)`, n words.
     ///
     /// # Errors
-    /// None for rows of the length that the parameters give.
+    /// None for rows of the right length.
     pub(super) fn new(
         compression: &Compression,
         row: impl Fn(usize) -> Vec<u32> + Sync,
@@ -46,7 +46,7 @@ impl CompressedHint {
         Self::with_rows(compression, &all, row, parts.map(AlignedBytes::zeroed), progress)
     }
 
-    /// H with some rows new.
+    /// H with some rows replaced.
     ///
     /// # Errors
     /// As [`CompressedHint::new`].
@@ -123,17 +123,18 @@ impl CompressedHint {
         &self.exponents[(ciphertext * compression.plaintexts() + column) * digits..][..digits]
     }
 
-    /// Line 18, H·ck_o of each query over the integers, ciphertext by ciphertext, in one read of the hint.
+    /// Line 18: returns H·ck_o of each query over the integers, ciphertext by ciphertext, in one
+    /// read of the hint.
     pub(super) fn products(&self, compression: &Compression, keys: &[&MaskedKey]) -> Vec<Vec<Vec<u64>>> {
         let vectors: Vec<_> = keys.iter().map(|key| self.system.vector(&key.offsets)).collect();
         self.system.products(compression.dimensions(), &self.residues, &vectors)
     }
 
-    /// Line 18's sum: each row's word in its slot, and the second product; added to the ticket's ciphertexts,
-    /// unless the client holds them.
+    /// Line 18's sum: puts each row's word in its slot, adds the second product, and adds both to
+    /// the ticket's ciphertexts unless the client holds them.
     ///
     /// # Errors
-    /// [`papir_core::Error::Malformed`] for a ticket that this key did not make.
+    /// [`papir_core::Error::Malformed`] for a ticket that was not made with this key.
     pub(super) fn join(
         &self,
         compression: &Compression,
@@ -154,7 +155,7 @@ impl CompressedHint {
         Ok(Product::Joined(sums.zip(&ticket.ciphertexts).map(join).collect::<Result<_>>()?))
     }
 
-    /// b′ of every row in the highest of its slots, and zeros in the others.
+    /// b′ of every row in its highest slot, and zeros in the others.
     fn words(&self, compression: &Compression, rows: &[u32]) -> Vec<u16> {
         let sums = |row: usize| {
             let [rounding, digits, first] = self.sums[row];
@@ -170,7 +171,7 @@ impl CompressedHint {
     }
 }
 
-/// A product and the words of its slots.
+/// Adds the words of its slots to a product.
 fn with_words(product: &[u64], words: &[u16]) -> Vec<u64> {
     let (mut sum, mut carry) = (product.to_vec(), false);
     for (out, addend) in sum.iter_mut().zip(slots::words(words).chain(std::iter::repeat(0))) {

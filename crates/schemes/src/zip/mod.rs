@@ -3,10 +3,10 @@
 //!
 //! SimplePIR or DoublePIR whose hint stays with the server. Decrypting row r of an answer takes its
 //! phase bᵣ − ⟨hᵣ, s⟩, with hᵣ a row of the hint and s the query's LWE key of n bits. The server
-//! computes it under Paillier encryption, many rows in one ciphertext, and nearly all of that before
-//! s is known: an encryption of s is an encryption of random numbers, which both sides expand from a
-//! seed, plus their difference from s, which the query brings. The product with the random part is a
-//! [`ticket`](wire::Ticket), valid for one query.
+//! computes it under Paillier encryption, many rows in one ciphertext, and nearly all of that
+//! before s is known: an encryption of s is an encryption of random numbers, which both sides
+//! expand from a seed, plus their difference from s, which the query brings. The product with the
+//! random part is a [`ticket`](wire::Ticket), valid for one query.
 //!
 //! | the paper | here |
 //! |---|---|
@@ -31,9 +31,9 @@
 //!
 //! What differs from the paper: A is a module's (`papir_lattice::lwe32`), so that n = 1280 suffices
 //! instead of 1400 and products with A take transforms; words of D are centred bytes; the hint is
-//! rounded to 16 bits a slot, p = 2⁸ of them message, with 191 slots in a ciphertext instead of 128;
-//! the known means of rounding and spill are subtracted, which halves both variances; the query's
-//! words are rounded; packed keys serve batches, too.
+//! rounded to 16 bits a slot, p = 2⁸ of them message, with 191 slots in a ciphertext instead of
+//! 128; the known means of rounding and spill are subtracted, which halves both variances; the
+//! query's words are rounded; packed keys serve batches, too.
 //!
 //! A number masks one LWE key and is used once: a second query under it would show the server the
 //! difference of two keys. The client counts numbers up, on disk before anything is sent, and the

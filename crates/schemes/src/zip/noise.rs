@@ -2,8 +2,8 @@
 //!
 //! Decoding a row sees Δ·x and three kinds of noise:
 //!
-//! - SimplePIR's, Σ wᶜ·(eᶜ + rᶜ): centred words |wᶜ| ≤ w, errors eᶜ of standard deviation σ, rounding
-//!   rᶜ of the query's words (Theorem 3 without the rounding);
+//! - SimplePIR's, Σ wᶜ·(eᶜ + rᶜ): centred words |wᶜ| ≤ w, errors eᶜ of standard deviation σ,
+//!   rounding rᶜ of the query's words (Theorem 3 without the rounding);
 //! - the rounding of the hint to units, Σ ρᵢ·sᵢ with |ρᵢ| ≤ ½ and key bits sᵢ. The server subtracts
 //!   its mean over keys, Σ ρᵢ/2, and leaves Σ ρᵢ·(sᵢ − ½), of variance n/48;
 //! - the spill from the slot below, ⌊Σ uᵢ·sᵢ/2¹⁶⌋ for digits uᵢ, one for each bit of the key. The
@@ -16,9 +16,9 @@
 //! Rows that are sent with their masks are rounded to units and their mean is subtracted: n/48, and
 //! half a unit, so the same bound holds for them.
 //!
-//! Words of H are uniform, up to a power of two as a factor, where a row of the database has any word
-//! that is not zero; elsewhere rounding and spill equal their means. Each sum is subgaussian with the
-//! deviation given, and they are independent, so |noise| > x with probability below
+//! Words of H are uniform, up to a power of two as a factor, where a row of the database has any
+//! word that is not zero; elsewhere rounding and spill equal their means. Each sum is subgaussian
+//! with the deviation given, and they are independent, so |noise| > x with probability below
 //! 2·exp(−x²/2·deviation²).
 
 use papir_lattice::lwe32::{LOG2_Q, MODULE_SIGMA};
@@ -48,7 +48,8 @@ impl Level {
         LOG2_Q - self.message_bits
     }
 
-    /// Deviation of a row's noise for `count` words, keys of n bits and queries that drop some bits.
+    /// Deviation of a row's noise for `count` words, keys of n bits and queries that drop some
+    /// bits.
     pub(super) fn deviation(&self, count: usize, n: usize, dropped_bits: u32) -> f64 {
         let word = self.word / f64::from(1u32 << LOG2_UNIT);
         let encryption = word.powi(2) * count as f64 * (MODULE_SIGMA.powi(2) + (self.rounding)(dropped_bits));

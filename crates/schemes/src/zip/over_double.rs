@@ -1,7 +1,7 @@
 //! DoublePIR below ZipPIR.
 //!
-//! The first key is DoublePIR's, n = 1024; the second has 1,280 bits, since a plaintext has room for
-//! bits. Noise of the first level: `crate::double::noise`.
+//! The first key is DoublePIR's, n = 1024; the second has 1,280 bits, since a plaintext has room
+//! for bits. Noise of the first level: `crate::double::noise`.
 
 use std::marker::PhantomData;
 use std::ops::RangeInclusive;

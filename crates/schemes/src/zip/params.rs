@@ -6,13 +6,13 @@ use papir_core::Choice;
 use papir_core::codec::Writer;
 use papir_core::cost::{Operation, Work};
 use papir_core::scheme::{Goal, Parameters};
-use papir_core::{Description, Limits, MAX_RECORDS, Result, Shape, Sizes, UpdateCost};
+use papir_core::{Description, Limits, Result, Shape, Sizes, UpdateCost};
 use papir_kernels::bits::packed_len;
 use papir_kernels::matvec_u8::ROWS;
 
 use super::base::{Base, ParameterSet};
 use super::compression::{Compression, DIGEST_BYTES, MAX_KEY_BITS};
-use crate::shared::describe::{sealed, sealed_public};
+use crate::shared::describe::{one_record, sealed, sealed_public};
 use crate::shared::public_seed::SEED_BYTES;
 use crate::shared::shapes::{SHAPE_BYTES, read_shape, write_shape};
 use crate::shared::words::read_all;
@@ -144,13 +144,9 @@ impl<B: Base> Parameters for ZipParams<B> {
             security: one.map(|one| other.filter(|other| other.bits < one.bits).unwrap_or(one)),
             failure_log2: self.base.failure_log2(),
             limits: Limits {
-                records: MAX_RECORDS,
-                record_bits: B::MAX_RECORD_BITS,
-                batch: 1,
                 client_keys: true,
                 tickets: true,
-                owner_key: false,
-                update: UpdateCost::PerRecord,
+                ..one_record(B::MAX_RECORD_BITS, UpdateCost::PerRecord)
             },
             parameters: [self.base.describe(), self.compression.describe()].concat(),
             work: self.work(),

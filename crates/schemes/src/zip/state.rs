@@ -1,4 +1,4 @@
-//! A client's part of compression: masks, the LWE key under them, and rows out of answers.
+//! Client state of compression: masks, masked LWE keys, and decryption of rows.
 
 use std::sync::Arc;
 
@@ -19,8 +19,8 @@ use super::ticket::random_key;
 use super::wire::{self, Digest, Keys, MaskedKey, Product, Ticket, malformed};
 use crate::shared::public_seed::SEED_BYTES;
 
-/// What a client keeps: its key, the seed of its masks, how many of them it has used, and hints that it
-/// holds, if it chose to.
+/// State of a registered client: its key, the seed of its masks, the number of used masks, and held
+/// tickets.
 ///
 /// ```text
 /// state    secret key (its own format), seed (32), number of the next ticket (8), held hints
@@ -30,7 +30,7 @@ pub struct State {
     key: Arc<SecretKey>,
     seed: Seed,
     next: u64,
-    /// Masks that are decrypted already, of numbers from the next one on. Not stored.
+    /// Decrypted masks of the next numbers. Not stored.
     ahead: Vec<Ahead>,
     held: Vec<Held>,
 }
@@ -41,14 +41,15 @@ struct Ahead {
     masks: Vec<Plaintext>,
 }
 
-/// The decrypted ticket of a number.
+/// Decrypted ticket of a number.
 struct Held {
     number: u64,
     digest: Digest,
     plaintexts: Vec<Plaintext>,
 }
 
-/// What opens a product: the secret key, how many bits of the LWE key are set, and the hint if it was held.
+/// Secrets that decrypt a product: the secret key, the number of set LWE key bits, and the ticket
+/// if held.
 pub(super) struct Opening {
     key: Arc<SecretKey>,
     weights: Weights,
@@ -63,7 +64,7 @@ impl Drop for Opening {
 
 impl<B: Base> Wire<ZipParams<B>> for State {
     fn encode(&self, params: &ZipParams<B>) -> Vec<u8> {
-        // As long as it will be: growing would leave copies of the key behind.
+        // The final length: growing would leave copies of the key behind.
         let held = self.held.len() * Held::bytes(&params.compression);
         let fixed = SecretKey::byte_length(&params.compression.paillier) + SEED_BYTES + NUMBER_BYTES;
         let mut bytes = Vec::with_capacity(fixed + held);
@@ -118,7 +119,7 @@ impl Held {
 }
 
 impl State {
-    /// Makes a key, its state and what to register.
+    /// Makes a key, its state, and the keys to register.
     ///
     /// # Errors
     /// Those of key generation.
@@ -131,7 +132,7 @@ impl State {
         Ok((Self { key: Arc::new(key), seed, next: 0, ahead: Vec::new(), held: Vec::new() }, keys))
     }
 
-    /// The number of the next query.
+    /// Number of the next query.
     pub(super) fn next(&self) -> u64 {
         self.next
     }
@@ -147,11 +148,11 @@ impl State {
         }
     }
 
-    /// Takes over the ticket of a number that is not used yet: the answer to that query comes without it.
+    /// Stores the ticket of an unused number. The answer to that query is then sent without it.
     ///
     /// # Errors
-    /// [`Error::Malformed`] for a ticket of another client, of a used number, or of another version, whose hint
-    /// has another digest.
+    /// [`Error::Malformed`] for a ticket of another client, of a used number, or of another
+    /// version, whose hint has another digest.
     pub(super) fn hold(&mut self, compression: &Compression, digest: &Digest, ticket: Ticket) -> Result<()> {
         let tag = Keys { public: self.key.public().clone(), seed: self.seed }.tag();
         if ticket.tag != tag {
@@ -175,11 +176,11 @@ impl State {
         Ok(())
     }
 
-    /// Puts a fresh LWE key under the next number's masks, which are used up, and says what opens the answer.
-    /// `digest` is of the version's hint: held ones of others are of no use.
+    /// Masks a fresh LWE key with the next number's masks, which are used up. Returns the secrets
+    /// for the answer. Held tickets of a version with another `digest` are ignored.
     ///
     /// # Errors
-    /// [`Error::Session`] where no number is left.
+    /// [`Error::Session`] if no number is left.
     pub(super) fn mask(
         &mut self,
         scheme: &'static str,
@@ -192,7 +193,7 @@ impl State {
         self.next = number.checked_add(1).ok_or(Error::Session { scheme, what: "an unused number" })?;
         let known = self.ahead.iter().position(|ahead| ahead.number == number);
         let known = known.map(|place| self.ahead.swap_remove(place).masks);
-        // Another version may take other bits of a key in a plaintext.
+        // Another version may have other key bits in a plaintext.
         let known = known.filter(|masks| masks.len() == compression.plaintexts());
         let masks = known.unwrap_or_else(|| self.decrypt_masks(compression, number, progress));
         let held = self.held.iter().position(|held| held.number == number && held.digest == *digest);
@@ -204,7 +205,7 @@ impl State {
         Ok((Opening { key: Arc::clone(&self.key), weights, held }, masked))
     }
 
-    /// Line 4, pt_r: decryptions.
+    /// Line 4: decrypts pt_r.
     fn decrypt_masks(
         &self,
         compression: &Compression,
@@ -232,11 +233,10 @@ impl State {
 }
 
 impl Opening {
-    /// All rows of a product.
+    /// Decrypts all rows of a product.
     ///
     /// # Errors
-    /// [`Error::Malformed`] for numbers that are none of this key's, or for the kind of product that was not
-    /// asked for.
+    /// [`Error::Malformed`] for numbers of another key, or for the wrong kind of product.
     pub(super) fn rows(&self, compression: &Compression, product: Product) -> Result<Zeroizing<Vec<Row>>> {
         let plaintexts = self.plaintexts(product)?;
         let (t, each) = (compression.key_bits, compression.rows_each);
@@ -266,7 +266,7 @@ impl Opening {
     }
 }
 
-/// Decrypts ciphertexts that come from elsewhere.
+/// Decrypts received ciphertexts.
 fn decrypt(key: &SecretKey, ciphertexts: Vec<Vec<u64>>, what: &'static str) -> Result<Vec<Plaintext>> {
     let public = key.public();
     let ciphertexts = ciphertexts.into_iter().map(|words| public.ciphertext(words));

@@ -1,7 +1,8 @@
 //! Pirouette over encrypted databases: Kang and Schild, *Pirouette*, section 4.2.
 //!
-//! An owner encrypts the records under a key before a server has them. Clients that hold the key, too, ask
-//! as in [`crate::pirouette`]; the server finds the record among encryptions, and sees neither index nor records.
+//! An owner encrypts the records under a key before a server receives them. Clients with the same key
+//! query as in [`crate::pirouette`]. The server selects one of the encryptions and sees neither index
+//! nor records.
 //!
 //! | the paper | module |
 //! |---|---|
@@ -11,11 +12,11 @@
 //! | Query, Extract | [`crate::pirouette::client`] |
 //! | Answer, phase 0 and rotation | [`crate::pirouette::bits`], [`server`] |
 //!
-//! What differs, and why (decision 21): records are encrypted modulo 2¹⁶, under masks from seeds, and lifted
-//! when they are read, so that a database takes twice its plain size (the paper: 28 times). All bits of the index
-//! become gates; there are no digits, and fewer keys.
+//! What differs from the paper (decision 21): records are encrypted modulo 2¹⁶, under masks from seeds,
+//! and lifted when they are read, so that a database takes twice its plain size (the paper: 28
+//! times). All bits of the index become gates; there are no digits, and fewer keys.
 //!
-//! Whoever holds the owner's key reads all records, and whatever anybody asks.
+//! The owner's key decrypts all records and all queries.
 
 pub mod ciphertexts;
 pub mod key;

@@ -1,4 +1,5 @@
-//! Parameters over encrypted databases: items, the gates' gadget and the owner's key, over the common chain.
+//! Parameters over encrypted databases: items, the gates' gadget and the owner's key, over the
+//! common chain.
 
 use std::marker::PhantomData;
 
@@ -31,13 +32,14 @@ use crate::shared::words::read_all;
 
 /// Bytes of encoded parameters.
 const ENCODED_BYTES: usize = SHAPE_BYTES + 4 + 4 + 4 + 1 + 1 + 16;
-/// External products of two digits that lifting an encryption and all else of a gate is worth, as measured
-/// (decision 21).
+/// Cost of lifting an encryption and a gate's other work, in external products of two digits, as
+/// measured (decision 21).
 const LIFTING: f64 = 0.35;
-/// Digits and bases of the gates' gadgets, fewest digits first: those of few need the fine keys.
+/// Digits of the gates' gadgets and log₂ of their bases, fewest digits first. Those of two digits
+/// need the fine keys.
 const GATES: [(usize, u32); 7] = [(2, 9), (3, 7), (3, 6), (4, 6), (4, 5), (5, 4), (7, 3)];
 
-/// The values that parameters are made of.
+/// Free values of the parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Literal {
     /// Bytes of an item in one plane.
@@ -46,7 +48,7 @@ pub struct Literal {
     pub gate: (usize, u32),
     /// Bytes of a query's seed: 32 or 16.
     pub seed_bytes: usize,
-    /// Of the keys that gates are made with.
+    /// Granularity of the keys that make gates.
     pub grain: Grain,
 }
 
@@ -62,7 +64,7 @@ pub struct EncryptedParams<T> {
     set: PhantomData<fn() -> T>,
 }
 
-/// What an item carries, and log₂ of the probability that its number is not found.
+/// Noise of an item, and log₂ of the probability that its number is misread.
 pub(super) fn noise(chain: &Chain, layout: &Layout, gate: &Gadget) -> (Retrieved, f64) {
     let (ring, gadgets, k) = (chain.setting(), gadgets_of(chain), layout.index_bits());
     let rotation = ring.rotation(gadgets.bits, chain.bits.switch.dimension);
@@ -80,7 +82,7 @@ impl<T: ParameterSet> EncryptedParams<T> {
     /// Checked parameters, without a key.
     ///
     /// # Errors
-    /// [`papir_core::Error::Parameters`] where the noise does not close or a value does not fit.
+    /// [`papir_core::Error::Parameters`] if the noise does not close or a value does not fit.
     pub fn new(shape: Shape, literal: Literal) -> Result<Self> {
         let name = T::ENCRYPTED.0;
         let Literal { span, gate, seed_bytes, grain } = literal;
@@ -88,7 +90,8 @@ impl<T: ParameterSet> EncryptedParams<T> {
             let expected = format!("1 to {} digits, seeds of 32 or 16 bytes", OUTPUTS - 1);
             return Err(refused(name)(format!("{literal:?}: expected {expected}")));
         }
-        // Under the ring's key, as queries; at 2¹⁶ samples are worth less than at 2³².
+        // Records are under the ring's key, as queries are, but at 2¹⁶, where a sample is weaker
+        // than at 2³².
         security::require_128(DEGREE, f64::from(LOG2_MODULUS), Secret::Ternary, RECORD_SIGMA)
             .map_err(refused(name))?;
         let (chain, layout) = (Chain::get::<T>(grain)?, Layout::in_one_column(name, shape, span)?);
@@ -98,7 +101,7 @@ impl<T: ParameterSet> EncryptedParams<T> {
         Ok(Self { literal, common, owner: Owner::default(), set: PhantomData })
     }
 
-    /// What tells the owner's key from others, once there is one.
+    /// Identifier of the owner's key, if there is one.
     pub fn key_id(&self) -> Option<KeyId> {
         self.owner.id()
     }
@@ -113,7 +116,8 @@ impl<T: ParameterSet> EncryptedParams<T> {
         self.common.sizes([ENCODED_BYTES, keys, self.query_bytes()], stored)
     }
 
-    /// What answering does: bits one after the other, the gates' encryptions, then a gate for each polynomial.
+    /// Work of an answer: bits one after another, the gates' encryptions, then a gate for each
+    /// polynomial.
     fn answering(&self) -> Counts {
         let (chain, layout) = (self.chain(), self.layout());
         let rotations = chain.bits.switch.dimension as f64 * external(&chain.bits.gadget);
@@ -133,7 +137,7 @@ impl<T: ParameterSet> RetrievalParams for EncryptedParams<T> {
         &self.common
     }
 
-    /// The owner's, as it is given or was kept.
+    /// The owner's key, given or kept.
     fn ring_key(&self, kept: Option<&SecretKey>, _rng: &mut dyn CryptoRng) -> Result<SecretKey> {
         let key = kept.filter(|key| self.takes(key)).map_or_else(|| self.owner.key(), Ok)?;
         let coefficients = Zeroizing::new(key.coefficients().to_vec());
@@ -200,7 +204,7 @@ impl<T: ParameterSet> Parameters for EncryptedParams<T> {
         write_shape(&mut writer, self.common.shape);
         let Literal { span, gate, seed_bytes, grain } = self.literal;
         writer.u32(span as u32).u32(gate.0 as u32).u32(gate.1);
-        // Zeros where there is no key yet.
+        // Zeros without a key.
         writer
             .raw(&[seed_bytes as u8, u8::from(grain == Grain::Fine)])
             .raw(&self.owner.id().map_or([0; 16], |id| id.0));

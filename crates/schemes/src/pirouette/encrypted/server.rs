@@ -51,10 +51,10 @@ impl<T: ParameterSet> EncryptedServer<T> {
         Ok(Finder::new(self.params.chain(), keys.expanded(self.params.chain())?, self.params.gate()))
     }
 
-    /// Phase 0, first half: one rotation a bit.
+    /// Phase 0, first half: extracts the bits with one rotation each.
     ///
     /// # Errors
-    /// [`Error::Malformed`] for keys that are none.
+    /// [`Error::Malformed`] for malformed keys.
     pub fn bits(&self, keys: &Keys<Evaluation<1>>, query: &PirouetteQuery) -> Result<Bits> {
         let index = self.params.layout().index_bits();
         Ok(self.finder(keys)?.bits(query.lwe(), Plan { index, found: index, gates: index }))
@@ -63,12 +63,12 @@ impl<T: ParameterSet> EncryptedServer<T> {
     /// Phase 0, second half: circuit bootstrapping.
     ///
     /// # Errors
-    /// [`Error::Malformed`] for keys that are none.
+    /// [`Error::Malformed`] for malformed keys.
     pub fn gates(&self, keys: &Keys<Evaluation<1>>, bits: &Bits) -> Result<Vec<Rows>> {
         Ok(self.finder(keys)?.gates(bits))
     }
 
-    /// Phases 1 and 2: of each plane the polynomial that holds the item.
+    /// Phases 1 and 2: returns, for each plane, the polynomial that holds the item.
     pub fn fold(&self, gates: &[Rows]) -> Vec<Rlwe> {
         let (ring, gadget) = (self.params.chain().ring(), self.params.gate());
         let gates = &gates[self.params.layout().log2_slots as usize..];
@@ -76,17 +76,17 @@ impl<T: ParameterSet> EncryptedServer<T> {
         (0..self.params.layout().planes).map(|plane| picker.pick(plane)).collect()
     }
 
-    /// Phase 3: the item's planes, its bytes times q/p at multiples of d/span.
+    /// Phase 3: rotates the item's bytes, times q/p, to multiples of d/span.
     pub fn rotate(&self, gates: &[Rows], planes: &mut [Rlwe]) {
         let mut work = Gates::new(self.params.chain().ring(), self.params.gate());
         let slots = &gates[..self.params.layout().log2_slots as usize];
         planes.iter_mut().for_each(|plane| work.rotate(slots, plane));
     }
 
-    /// ModSwitch and RingSwitch: the answer of an item's planes.
+    /// ModSwitch and RingSwitch: returns the answer of an item's planes.
     ///
     /// # Errors
-    /// [`Error::Malformed`] for keys that are none.
+    /// [`Error::Malformed`] for malformed keys.
     pub fn respond(&self, keys: &Keys<Evaluation<1>>, planes: &[Rlwe]) -> Result<RetrievalAnswer> {
         respond(&self.params, keys, planes)
     }
@@ -121,7 +121,7 @@ impl<T: ParameterSet> Server<Encrypted<T>> for EncryptedServer<T> {
         batch.into_iter().map(|(session, query)| self.answer_one(session, query, progress)).collect()
     }
 
-    /// Those of this database's owner's key: clients see to it.
+    /// Always true: clients check that their key is this database's owner's.
     fn keys_fit(&self, _keys: &Keys<Evaluation<1>>) -> bool {
         true
     }
@@ -130,7 +130,7 @@ impl<T: ParameterSet> Server<Encrypted<T>> for EncryptedServer<T> {
         check_changes(&self.params.shape(), changes)?;
         let (sizes, setup) = (self.params.describe().sizes, self.params.describe().work.setup);
         let copied = if changes.is_empty() { 0.0 } else { (sizes.database + sizes.material) as f64 };
-        // Decrypted, then encrypted.
+        // Each is decrypted, then encrypted.
         let encrypted = (2 * changes.len() * self.params.layout().planes) as f64;
         let update =
             Counts::new().with(Operation::Copy, copied, 1).with(Operation::Encrypt, encrypted, changes.len());
@@ -144,7 +144,7 @@ impl<T: ParameterSet> Server<Encrypted<T>> for EncryptedServer<T> {
         Ok(Self { params: self.params.clone(), ciphertexts })
     }
 
-    /// With the owner's key.
+    /// Needs the owner's key.
     fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
         let key = (self.params.chain().ring(), self.params.owner.key()?);
         self.ciphertexts.read_packed(key, (first, count), out)

@@ -1,10 +1,10 @@
-//! Respire: Burton, Menon, Wu, *Respire: High-Rate PIR for Databases with Small Records*; its query path, as a
-//! baseline beside Pirouette over the same database and under the same parameters.
+//! Respire: Burton, Menon, Wu, *Respire: High-Rate PIR for Databases with Small Records*. Only its
+//! query path, as a baseline for Pirouette over the same database with the same parameters.
 //!
-//! A query is one RLWE encryption of the row's one-hot vector and of the digits of all gates, each in a
-//! coefficient of its own, which the server expands; from there on all is Pirouette's
-//! ([`crate::pirouette::retrieval`]). The client registers the keys of the expansion, the gates and the response
-//! ring once.
+//! A query is one RLWE encryption of the row's one-hot vector and of the digits of all gates, each in
+//! a coefficient of its own. The server expands it and continues as in Pirouette
+//! ([`crate::pirouette::retrieval`]). The client registers the keys of the expansion, the gates and
+//! the response ring once.
 //!
 //! | the paper | function |
 //! |---|---|
@@ -12,8 +12,9 @@
 //! | Query, query expansion | [`query`] |
 //! | Answer, Extract | [`crate::pirouette::server`], [`crate::pirouette::client`] |
 //!
-//! What differs: the ring is Pirouette's, of one modulus, so that answers and database are the same; of the
-//! query's body only the coefficients that hold something travel, rounded.
+//! What differs from the paper: the ring is Pirouette's, with one modulus, so that answers and
+//! database are the same; only the coefficients of a query's body that carry a message are sent,
+//! rounded.
 
 pub mod params;
 pub mod query;

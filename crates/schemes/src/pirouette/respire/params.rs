@@ -23,13 +23,13 @@ use crate::shared::words::read_all;
 const ENCODED_BYTES: usize = SHAPE_BYTES + 5 * 4;
 /// Bits of a row's number.
 const LOG2_ROWS: std::ops::RangeInclusive<u32> = 4..=9;
-/// Bits that the words of a query's body may have.
+/// Bits of a word of the query's body.
 const QUERY_BITS: std::ops::RangeInclusive<u32> = 28..=48;
 
 /// Respire.
 pub struct Respire;
 
-/// The values that parameters are made of.
+/// Free values of the parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Literal {
     /// Bytes of an item in one plane.
@@ -53,7 +53,7 @@ impl RespireParams {
     /// Checked parameters.
     ///
     /// # Errors
-    /// [`papir_core::Error::Parameters`] where the noise does not close or a value does not fit.
+    /// [`papir_core::Error::Parameters`] if the noise does not close or a value does not fit.
     pub fn new(shape: Shape, literal: Literal) -> Result<Self> {
         let Literal { span, log2_rows, gate, query_bits } = literal;
         if !LOG2_ROWS.contains(&log2_rows) || !QUERY_BITS.contains(&query_bits) || !(1..=8).contains(&gate.0)
@@ -70,7 +70,7 @@ impl RespireParams {
             return Err(refused(Respire::NAME)(reason));
         }
         let ring = chain.setting();
-        // A trace keeps one coefficient's error, and multiplies it with d.
+        // A trace keeps one coefficient's error and multiplies it by d.
         let step = rounding(ring.modulus / 2f64.powi(query_bits as i32));
         let fresh = (ring.sigma * ring.sigma + step) * 4f64.powi(LOG2_DEGREE as i32);
         let trace = ring.trace(chain.galois.params(), LOG2_DEGREE as usize);
@@ -82,12 +82,13 @@ impl RespireParams {
         Ok(Self { literal, common })
     }
 
-    /// The coefficients of a query's body that travel: those at multiples of 2^[`RespireParams::log2_stride`].
+    /// Words of a query's body that are sent: coefficients at multiples of
+    /// 2^[`RespireParams::log2_stride`].
     pub(super) fn query_words(&self) -> usize {
         coefficients(self.layout(), self.gate()).next_power_of_two()
     }
 
-    /// log₂ of the distance between coefficients that hold something.
+    /// log₂ of the distance between coefficients that are sent.
     pub(super) fn log2_stride(&self) -> u32 {
         LOG2_DEGREE - self.query_words().trailing_zeros()
     }
@@ -101,7 +102,7 @@ impl RespireParams {
         SEED_BYTES + packed_len(self.query_words(), self.literal.query_bits)
     }
 
-    /// External products of two digits that the query's expansion and the gates' encryptions are worth.
+    /// Cost of expanding a query and encrypting the gates, in external products of two digits.
     fn selection(&self) -> f64 {
         let (layout, chain) = (self.layout(), self.chain());
         let digits = (layout.log2_slots + layout.log2_columns) as usize * self.gate().levels();
@@ -114,7 +115,7 @@ impl RespireParams {
     }
 }
 
-/// Coefficients of a query that hold something.
+/// Coefficients of a query that carry a message.
 fn coefficients(layout: &Layout, gate: &Gadget) -> usize {
     (1 << layout.log2_rows) + (layout.log2_columns + layout.log2_slots) as usize * gate.levels()
 }
@@ -135,7 +136,7 @@ impl Parameters for RespireParams {
     fn choose(shape: Shape, goal: Goal) -> Result<Self> {
         let rows = |span| LOG2_ROWS.map(move |log2_rows| (span, log2_rows));
         let made = |(span, log2_rows)| {
-            // Of gates, then of bits of the query, the least that close.
+            // The first gate, then the fewest bits of the query, whose noise closes.
             closing(&GATES, |gate| {
                 let new = |query_bits| Self::new(shape, Literal { span, log2_rows, gate, query_bits });
                 QUERY_BITS

@@ -28,9 +28,9 @@ use crate::shared::words::{pack, unpack};
 
 /// An RLWE encryption of the selectors and gates of an item.
 pub struct RespireQuery {
-    /// From which the mask is expanded.
+    /// Seed of the mask.
     pub(super) seed: Seed,
-    /// The body's coefficients that hold something, rounded.
+    /// Coefficients of the body that carry a message, rounded.
     pub(super) body: Vec<u64>,
 }
 
@@ -55,7 +55,7 @@ fn mask(ring: &Ring, seed: &Seed) -> Poly<Values> {
     ring.uniform(&mut seed.expand("respire/query", 0))
 }
 
-/// A query for an item: the words of the body at multiples of the stride travel.
+/// Encrypts a query for an item. Only the body's words at multiples of the stride are sent.
 pub(super) fn ask(params: &RespireParams, state: &State, item: u64, rng: &mut dyn CryptoRng) -> RespireQuery {
     let (seed, mut rng) = (Seed::random(rng), SecretRng::new(rng));
     let (chain, stride) = (params.chain(), 1 << params.log2_stride());
@@ -71,14 +71,14 @@ pub(super) fn ask(params: &RespireParams, state: &State, item: u64, rng: &mut dy
     RespireQuery { seed, body }
 }
 
-/// q/p at the row's place, then each digit's gⱼ for each set bit of slot and column, all divided by d, which
-/// the expansion multiplies with. No branch depends on the item.
+/// Returns q/p at the row's place, then each digit's gⱼ for each set bit of slot and column, all
+/// divided by d, because the expansion multiplies by d. No branch depends on the item.
 fn selection(params: &RespireParams, item: u64) -> Zeroizing<Vec<u64>> {
     let (layout, q) = (params.layout(), params.chain().ring().modulus());
     let divided = |x: u64| (0..LOG2_DEGREE).fold(x, |x, _| half_modulo(x, q));
     let below = layout.log2_columns + layout.log2_slots;
     let (row, scale) = (item >> below, divided((q + (1 << (LOG2_P - 1))) >> LOG2_P));
-    // As long as it will be: growing would leave copies behind.
+    // The final length: growing would leave copies behind.
     let mut values = Zeroizing::new(Vec::with_capacity(params.query_words()));
     for r in 0..1u64 << layout.log2_rows {
         values.push(u64::conditional_select(&0, &scale, r.ct_eq(&row)));
@@ -92,7 +92,7 @@ fn selection(params: &RespireParams, item: u64) -> Zeroizing<Vec<u64>> {
     values
 }
 
-/// A query's selectors and gates.
+/// Expands a query to selectors and gates.
 pub(super) fn expand(params: &RespireParams, keys: &Conversion, query: &RespireQuery) -> Selection {
     let (ring, steps) = (params.chain().ring(), params.log2_stride() as usize);
     let mut encryption = encryption(params, query);
@@ -107,7 +107,8 @@ pub(super) fn expand(params: &RespireParams, keys: &Conversion, query: &RespireQ
     Selection { gates, selectors: Rows::of(ring, parts) }
 }
 
-/// The query's encryption: coefficients that did not travel are zero, as the trace leaves nothing of them.
+/// The query's encryption. Coefficients that were not sent are set to zero, because the trace
+/// cancels them.
 fn encryption(params: &RespireParams, query: &RespireQuery) -> Rlwe {
     let ring = params.chain().ring();
     let switch = PowerSwitch::new(ring.modulus(), params.query_bits());
