@@ -1,8 +1,8 @@
-//! Schemes that papir implements for comparison and that are **not private**: [`newton`].
+//! Schemes for comparison that are **not private**: [`newton`].
 //!
-//! No library crate depends on this one. A program that wants its schemes beside the others calls
-//! [`register`]; the registry then knows them under their names and numbers, and each still asks
-//! for [`papir_core::NotPrivate`] before it makes a server or a client.
+//! No library crate depends on this one. A program that wants its schemes calls [`register`]. The
+//! registry then knows their names and numbers, and each still requires [`papir_core::NotPrivate`]
+//! before it makes a server or a client.
 
 pub mod newton;
 

@@ -16,12 +16,11 @@ use crate::inspire::parts::InspireInParts;
 use crate::inspire::two_levels::Inspire2;
 use crate::pirouette::encrypted::Encrypted;
 use crate::pirouette::respire::Respire;
-use crate::pirouette::{Full, Pirouette};
+use crate::pirouette::{Pirouette, Standard};
 use crate::plain::Plain;
 use crate::simple::Simple;
 use crate::simple::packed::SimpleYpir;
-use crate::zip::over_double::ZipDouble;
-use crate::zip::over_simple::Zip;
+use crate::zip::{Zip, ZipDouble};
 
 /// A scheme and its rows in the tables of schemes (README.md, docs/security.md).
 #[derive(Clone, Copy)]
@@ -203,7 +202,7 @@ pub fn all() -> Vec<&'static dyn ErasedScheme> {
 }
 
 /// The name of the scheme over databases that their owner encrypts.
-pub const ENCRYPTED: &str = Encrypted::<Full>::NAME;
+pub const ENCRYPTED: &str = Encrypted::<Standard>::NAME;
 
 /// The scheme of this name.
 ///

@@ -16,7 +16,7 @@ use papir_schemes::double::inspire0;
 use papir_schemes::inspire::{Client, Params, Server};
 use papir_schemes::pirouette::client::RetrievalClient;
 use papir_schemes::pirouette::params::PirouetteParams;
-use papir_schemes::pirouette::{Lengths, Pirouette};
+use papir_schemes::pirouette::{ParameterSet, Pirouette};
 
 /// A byte pattern by name, and how often it was freed.
 type Pattern = (&'static str, Vec<u8>, usize);
@@ -217,7 +217,7 @@ const RESPONSE_RING: [u32; 2] = [12_289, 18_433];
 #[derive(Clone, Copy, Debug)]
 struct Tiny;
 
-impl Lengths for Tiny {
+impl ParameterSet for Tiny {
     const NAME: &'static str = "pirouette-tiny";
     const ID: u16 = 0xfff5;
     const ENCRYPTED: (&'static str, u16) = ("pirouette-encrypted-tiny", 0xfff6);

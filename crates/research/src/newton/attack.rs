@@ -1,9 +1,9 @@
-//! The index of a query, from the query: no key, no answer, no other query.
+//! Attack on NewtonPIR: recovers the index from the query alone.
 //!
-//! Let χ be the characteristic polynomial of multiplication by c in R, of degree 9 over Z_n. Evaluation at
-//! (a, b) takes χ(c) = 0 to χ(i) = 0 (Cayley and Hamilton): the index is a root of a polynomial that everybody
-//! computes from (n, u, v, c), and N candidates are soon tried. For uniform coefficients another one is a root
-//! with probability 9/p.
+//! Let χ be the characteristic polynomial of multiplication by c in R, of degree 9 over Z_n.
+//! Evaluation at (a, b) maps χ(c) = 0 to χ(i) = 0 (Cayley and Hamilton), so the index is a root of
+//! a polynomial that anyone can compute from (n, u, v, c). Testing N candidates is fast. For
+//! uniform coefficients, any other candidate is a root with probability 9/p.
 
 use papir_core::{Error, Result, envelope};
 use rand_core::CryptoRng;
@@ -13,27 +13,27 @@ use super::horner::Powers;
 use super::key::SecretKey;
 use super::modulus::{Modulus, bytes_of, words_of};
 
-/// Words of χ's coefficients divided by n: nine multiplications with candidates of 32 bits leave more than
-/// the highest 64 bits right.
+/// Words of χ's coefficients divided by n. Nine multiplications with candidates of 32 bits keep
+/// more than the highest 64 bits exact.
 const WORDS: usize = 6;
-/// Candidates of any length that are tried side by side.
+/// Candidates of any length tested together.
 const BLOCK: usize = 256;
 
-/// A polynomial that has the index of a query (counted from 1) as a root.
+/// A polynomial with the index of a query (counted from 1) as a root.
 pub struct Evidence {
     n: Modulus,
-    /// χ's coefficients, elements, the constant one first; the leading 1 left out.
+    /// χ's coefficients as elements, the constant one first, without the leading 1.
     coefficients: Vec<u64>,
     /// The same as fractions of n, then 1/n.
     fractions: Vec<[u64; WORDS]>,
 }
 
 impl Evidence {
-    /// From the bytes of a query as it was sent, or of its payload alone: n, u, v and nine coefficients, all of
-    /// one length.
+    /// From the bytes of a sent query, or of its payload: n, u, v and nine coefficients of the same
+    /// length.
     ///
     /// # Errors
-    /// [`Error::Malformed`] or [`Error::Length`] for bytes that are no query.
+    /// [`Error::Malformed`] or [`Error::Length`] for anything else.
     pub fn of(query: &[u8]) -> Result<Self> {
         let payload = payload(query)?;
         let number = payload.len() / (3 + RANK);
@@ -48,7 +48,7 @@ impl Evidence {
         Self::new(Modulus::unchecked(n)?, &Ciphertext { u: u.to_vec(), v: v.to_vec(), c: c.to_vec() })
     }
 
-    /// From a ciphertext: of any message, the paper's set intersection's as well.
+    /// From a ciphertext of any message, including those of the paper's set intersection.
     ///
     /// # Errors
     /// [`Error::Malformed`] for an n with a prime factor below 10.
@@ -63,7 +63,7 @@ impl Evidence {
         Ok(Self { n, coefficients, fractions })
     }
 
-    /// The indices below `records` that the query may be for: one, but for a chance that never comes.
+    /// Returns the indices below `records` that the query may encrypt: in practice exactly one.
     ///
     /// # Errors
     /// [`Error::OutOfBounds`] from 2³⁰ records on.
@@ -74,7 +74,7 @@ impl Evidence {
         Ok((0..records).filter(|&index| self.may_be(index + 1) && self.is_root(index + 1)).collect())
     }
 
-    /// Whether χ(i)/n is nearly whole: by Horner's rule in fractions of 384 bits, their whole parts dropped.
+    /// Whether χ(i)/n is nearly an integer, by Horner's rule on 384-bit fractions modulo 1.
     fn may_be(&self, i: u64) -> bool {
         let value =
             self.fractions.iter().rev().fold([0; WORDS], |value, fraction| times_plus(value, i, fraction));
@@ -86,11 +86,11 @@ impl Evidence {
         self.are_roots(&[i], 1) == [true]
     }
 
-    /// Of each candidate, an integer of so many words, whether the message may be that: nine products modulo n
-    /// for each. For candidates of any length.
+    /// Tests whether the message may be each candidate, an integer of `words` words, with nine
+    /// products modulo n each. Candidates may have any length.
     ///
     /// # Panics
-    /// Where these are not whole integers, or have no words.
+    /// If `candidates` are not whole integers, or have no words.
     pub fn are_roots(&self, candidates: &[u64], words: usize) -> Vec<bool> {
         let (n, block) = (&self.n, BLOCK * words);
         let roots = candidates.chunks(block).flat_map(|candidates| {
@@ -131,7 +131,8 @@ fn payload(query: &[u8]) -> Result<&[u8]> {
     Ok(envelope::open(query, envelope::Kind::Query, scheme)?.1)
 }
 
-/// A query as a client of Figure 2 makes it, for an index that is drawn below `records`, and the index.
+/// Encrypts a random index below `records`, as a client of Figure 2 does. Returns the index and the
+/// query.
 ///
 /// # Errors
 /// [`Error::EmptyDatabase`] for no records.

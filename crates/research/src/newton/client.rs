@@ -11,11 +11,10 @@ use zeroize::Zeroizing;
 use super::fhe::{Point, encrypt, point_of};
 use super::key::SecretKey;
 use super::modulus::{Modulus, bytes_of, words_of};
-use super::params::{NUMBER_BYTES, NewtonParams};
+use super::params::{NUMBER_BYTES, Newton, NewtonParams, Variant};
 use super::wire::{NewtonAnswer, NewtonKeys, NewtonPublic, NewtonQuery};
-use super::{Newton, Variant};
 
-/// What a registered client keeps: its key, and how many queries it made.
+/// State of a registered client: its key, and its number of queries.
 ///
 /// ```text
 /// state    n, d, number of the next query (8)
@@ -42,7 +41,7 @@ impl<V: Variant> Wire<NewtonParams<V>> for NewtonState {
     }
 }
 
-/// What opens one answer.
+/// Secret of one query.
 pub struct NewtonSecret {
     modulus: Arc<Modulus>,
     opening: Opening,
@@ -55,7 +54,7 @@ enum Opening {
     Point(Point),
 }
 
-/// A client. It holds nothing of the database.
+/// A client. It stores nothing of the database.
 pub struct NewtonClient<V> {
     params: NewtonParams<V>,
     public: NewtonPublic,

@@ -1,7 +1,7 @@
-//! Newton's interpolation coefficients modulo n (Algorithm 2, whose divisions are by units of Z_n).
+//! Newton's interpolation coefficients modulo n (Algorithm 2, with divisions by units of Z_n).
 //!
-//! For nodes 1 to N the coefficients are divided differences, R_(l+1) = Σ_(k ≤ l) d_(k+1)/k! · (−1)^(l−k)/(l−k)!:
-//! one convolution with what depends on n and N alone.
+//! For nodes 1 to N the coefficients are divided differences, R_(l+1) = Σ_(k ≤ l) d_(k+1)/k! ·
+//! (−1)^(l−k)/(l−k)!: one convolution with a sequence that depends on n and N only.
 
 use papir_core::{Progress, Result};
 use rayon::prelude::*;
@@ -9,12 +9,12 @@ use rayon::prelude::*;
 use super::convolution::Convolution;
 use super::modulus::Modulus;
 
-/// Numbers that are multiplied side by side.
+/// Numbers multiplied together.
 const LANES: usize = 64;
-/// Numbers that are converted at a time.
+/// Numbers converted together.
 const BLOCK: usize = 1024;
 
-/// What the coefficients of all polynomials of N values take: 1/k! modulo n for k below N.
+/// Tables for all polynomials of N values: 1/k! modulo n for k below N.
 pub struct Preparation<'a> {
     n: &'a Modulus,
     inverses: Vec<u64>,
@@ -22,7 +22,7 @@ pub struct Preparation<'a> {
 }
 
 impl<'a> Preparation<'a> {
-    /// For N values.
+    /// Tables for N values.
     ///
     /// # Errors
     /// [`papir_core::Error::Malformed`] for an n with a prime factor below N.
@@ -34,7 +34,8 @@ impl<'a> Preparation<'a> {
         Ok(Self { n, inverses, convolution })
     }
 
-    /// The coefficients, elements, of the polynomial through N values: integers of so many words each.
+    /// Returns the coefficients, as elements, of the polynomial through N values: integers of
+    /// `words` words each.
     pub fn coefficients(&self, values: &[u64], words: usize, progress: &dyn Progress) -> Vec<u64> {
         let limbs = self.n.limbs();
         let mut scaled = vec![0; values.len() / words * self.n.words()];
@@ -56,11 +57,11 @@ fn leave(n: &Modulus, elements: &[u64]) -> Vec<u64> {
     integers
 }
 
-/// 1/k! for k below `count`: (count − 1)! is inverted, the others are products of it and what is above k.
+/// 1/k! for k below `count`: inverts (count − 1)! and multiplies by all numbers above k.
 fn inverse_factorials(n: &Modulus, count: usize) -> Result<Vec<u64>> {
     let limbs = n.limbs();
     let rows = count.div_ceil(LANES);
-    // Entry k is k + 1, so that products of entries k to count − 2 are (count − 1)!/k!; k stands in row
+    // Entry k is k + 1, so that products of entries k to count − 2 are (count − 1)!/k!; k is in row
     // k mod rows, lane ⌊k/rows⌋.
     let factor = |row: usize, lane: usize| {
         let k = lane * rows + row;
@@ -74,7 +75,7 @@ fn inverse_factorials(n: &Modulus, count: usize) -> Result<Vec<u64>> {
         let (row, below) = products[row * row_limbs..][..2 * row_limbs].split_at_mut(row_limbs);
         n.wide().multiply(row, below);
     }
-    // What the lanes above multiply to, and the inverse.
+    // Product of the lanes above, times the inverse.
     let mut carries = n.wide().one().repeat(LANES);
     for lane in (0..LANES - 1).rev() {
         let next =

@@ -1,8 +1,8 @@
-//! Convolutions of sequences modulo n: exact over the integers, modulo many primes below 2²⁸ by
-//! number-theoretic transforms, then reduced.
+//! Convolutions of sequences modulo n.
 //!
-//! A sequence is cut into blocks of half a transform's length. The products of blocks are summed as values, so
-//! that each block of each sequence takes one transform.
+//! They are exact over the integers, computed modulo many primes below 2²⁸ by number-theoretic
+//! transforms, then reduced. A sequence is cut into blocks of half a transform's length. Products
+//! of blocks are summed as values, so that each block of each sequence is transformed once.
 
 use papir_core::Progress;
 use papir_kernels::mat32::ROWS;
@@ -17,28 +17,28 @@ use papir_schemes::shared::residues::System;
 
 /// Degrees of transforms.
 const DEGREES: std::ops::RangeInclusive<usize> = 16..=65536;
-/// Bits of a prime: sums of 256 products fit a word of 64, more than there are blocks.
+/// Bits of a prime. Sums of 256 products, more than there are blocks, fit a word of 64.
 const PRIME_BITS: u32 = 28;
 /// Numbers whose residues are computed together.
 const RUN: usize = 16;
-/// Numbers whose residues primes take one after the other: 512 KiB.
+/// Numbers whose residues stay in the cache for all primes: 512 KiB.
 const BLOCK: usize = 2048;
-/// Sums that are lifted at a time.
+/// Sums lifted together.
 const LIFTED: usize = 128;
 
-/// A sequence with alternating signs, transformed: what others are convolved with.
+/// A transformed sequence with alternating signs, to convolve others with.
 pub(super) struct Convolution<'a> {
     n: &'a Modulus,
     count: usize,
     system: System,
     lifting: Lifting,
     tables: Vec<NttTable>,
-    /// For each prime the values of each block, times what [`Lifting`] takes residues by.
+    /// Values of each block modulo each prime, times the factors of [`Lifting`].
     values: Vec<Vec<u32>>,
 }
 
 impl<'a> Convolution<'a> {
-    /// With integers of as many words as n has, the second, fourth, … taken with a minus.
+    /// Transforms integers of as many words as n has. The second, fourth, … are negated.
     pub(super) fn new(n: &'a Modulus, sequence: &[u64], progress: &dyn Progress) -> Self {
         let (words, count) = (n.words(), sequence.len() / n.words());
         let degree = (2 * count).next_power_of_two().clamp(*DEGREES.start(), *DEGREES.end());
@@ -57,7 +57,8 @@ impl<'a> Convolution<'a> {
         convolution
     }
 
-    /// The values of a sequence's blocks, with alternating signs, modulo each prime p, times (P/p)⁻¹.
+    /// The values of a sequence's blocks, with alternating signs, modulo each prime p, times
+    /// (P/p)⁻¹.
     fn inverted(&self, sequence: &[u64], progress: &dyn Progress) -> Vec<Vec<u32>> {
         progress.stage("transform", self.system.parts() as u64);
         let powers = self.system.inverted_powers(DIGIT_BITS);
@@ -91,7 +92,7 @@ impl<'a> Convolution<'a> {
         self.count.div_ceil(self.half())
     }
 
-    /// The first terms of the convolution, as many as the sequences have, as elements.
+    /// First terms of the convolution, as many as a sequence has, as elements.
     pub(super) fn with(&self, sequence: &[u64], progress: &dyn Progress) -> Vec<u64> {
         progress.stage("convolve", self.system.parts() as u64);
         let mut terms: Vec<Vec<u32>> = Vec::with_capacity(self.tables.len());
@@ -143,7 +144,7 @@ impl<'a> Convolution<'a> {
         let half = self.half();
         let place = |k: usize| k + (k & !(half - 1));
         values.par_iter_mut().for_each(|values| values.fill(0));
-        // A block of residues stays in the cache while all primes take theirs.
+        // A block of residues stays in the cache while all primes use it.
         for (block, residues) in residues.chunks(BLOCK).enumerate() {
             values.par_iter_mut().enumerate().for_each(|(lane, values)| {
                 for (k, residues) in (block * BLOCK..).zip(residues) {
@@ -183,7 +184,8 @@ fn block_of(values: &[u32], length: usize, block: usize) -> &[u32] {
     &values[block * length..][..length]
 }
 
-/// The largest primes for a transform whose product exceeds four times what has so many bits.
+/// The largest primes for a transform whose product exceeds four times any number of this many
+/// bits.
 fn primes(degree: usize, bits: u32) -> Vec<u32> {
     let mut left = f64::from(bits) + 2.0;
     let mut primes = ntt_primes(PRIME_BITS, degree, bits as usize);

@@ -1,6 +1,8 @@
-//! The "single-ciphertext fully homomorphic encryption" of Xu et al. (section 3.1): a ring of rank 9 over Z_n.
+//! The "single-ciphertext fully homomorphic encryption" of Xu et al. (section 3.1): a ring of rank
+//! 9 over Z_n.
 //!
-//! An element of R = Z_n\[x, y\]/(x³ − u, y³ − v) is nine elements of Z_n, that of xⁱyʲ at place 3i + j.
+//! An element of R = Z_n\[x, y\]/(x³ − u, y³ − v) is nine elements of Z_n. The coefficient of xⁱyʲ
+//! is at place 3i + j.
 
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
@@ -22,14 +24,14 @@ pub struct Ciphertext {
     pub c: Vec<u64>,
 }
 
-/// a and b, the point at which ciphertexts are opened: secret.
+/// The secret point (a, b) at which ciphertexts are evaluated to decrypt.
 pub struct Point {
     /// aⁱbʲ at place 3i + j.
     monomials: Zeroizing<Vec<u64>>,
 }
 
 impl Point {
-    /// The point of two elements.
+    /// The point (a, b) of two elements.
     pub fn new(n: &Modulus, a: &[u64], b: &[u64]) -> Self {
         let powers = |x: &[u64]| [n.wide().one().to_vec(), x.to_vec(), n.product(x, x)].map(Zeroizing::new);
         let (a, b) = (powers(a), powers(b));
@@ -59,8 +61,8 @@ pub fn random_point(n: &Modulus, rng: &mut dyn CryptoRng) -> (Point, [Vec<u64>; 
     (Point::new(n, a, b), [u.to_vec(), v.to_vec()])
 }
 
-/// c(x, y) of a message, an element, under a point, in integers below n. The constant coefficient is the
-/// message less the others' values at the point: a₀₀ falls out.
+/// Encrypts a message, an element, under a point: c(x, y) in integers below n. The constant
+/// coefficient is the message less the values of the other terms at the point, so a₀₀ cancels.
 pub fn encrypt_at(n: &Modulus, point: &Point, message: &[u64], rng: &mut dyn CryptoRng) -> Vec<u64> {
     let limbs = n.limbs();
     let mut c = n.random(RANK, rng);
@@ -71,19 +73,20 @@ pub fn encrypt_at(n: &Modulus, point: &Point, message: &[u64], rng: &mut dyn Cry
     n.leave(&c)
 }
 
-/// `Enc`: a message below 2⁶⁴ under a fresh point, and the point (which section 4.3 keeps to decrypt with).
+/// `Enc`: encrypts a message below 2⁶⁴ under a fresh point, and returns the point, which section
+/// 4.3 keeps for decryption.
 pub fn encrypt(n: &Modulus, message: u64, rng: &mut dyn CryptoRng) -> (Ciphertext, Point) {
     let (point, [u, v]) = random_point(n, rng);
     let c = encrypt_at(n, &point, &Zeroizing::new(n.small(message)), rng);
     (Ciphertext { u, v, c }, point)
 }
 
-/// `Dec`: the point from u and v by the secret key, and c at it.
+/// `Dec`: computes the point from u and v with the secret key, and evaluates c there.
 pub fn decrypt(key: &SecretKey, ciphertext: &Ciphertext) -> Zeroizing<Vec<u64>> {
     point_of(key, &ciphertext.u, &ciphertext.v).open(key.modulus(), &ciphertext.c)
 }
 
-/// (u^d, v^d).
+/// The point (u^d, v^d).
 pub fn point_of(key: &SecretKey, u: &[u64], v: &[u64]) -> Point {
     let n = key.modulus();
     let roots = key.cube_roots(&n.enter(&[u, v].concat(), n.words()));
@@ -91,7 +94,7 @@ pub fn point_of(key: &SecretKey, u: &[u64], v: &[u64]) -> Point {
     Point::new(n, a, b)
 }
 
-/// R, of a ciphertext's u and v.
+/// The ring R of a ciphertext's u and v.
 pub struct Ring<'a> {
     n: &'a Modulus,
     u: Vec<u64>,
@@ -99,7 +102,7 @@ pub struct Ring<'a> {
 }
 
 impl<'a> Ring<'a> {
-    /// The ring in which a ciphertext lies, and its c.
+    /// The ring of a ciphertext, and its c.
     pub fn of(n: &'a Modulus, ciphertext: &Ciphertext) -> (Self, Vec<u64>) {
         let [u, v, c] =
             [&ciphertext.u, &ciphertext.v, &ciphertext.c].map(|integers| n.enter(integers, n.words()));
@@ -142,8 +145,8 @@ impl<'a> Ring<'a> {
     }
 }
 
-/// `Eval`, Algorithm 1: Horner's rule in R, 81 products for each coefficient. Coefficients are elements, the
-/// constant one first.
+/// `Eval`, Algorithm 1: Horner's rule in R, 81 products for each coefficient. Coefficients are
+/// elements, the constant one first.
 pub fn evaluate(ring: &Ring<'_>, c: &[u64], coefficients: &[u64]) -> Vec<u64> {
     let limbs = ring.n.limbs();
     coefficients.chunks_exact(limbs).rev().fold(ring.n.zeros(RANK), |sum, coefficient| {

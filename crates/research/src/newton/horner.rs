@@ -1,15 +1,16 @@
-//! f(c) by the theorem of Cayley and Hamilton: c is a root of the characteristic polynomial χ of
-//! multiplication by c, so f(c) = r(c) with r = f modulo χ, of degree 8.
+//! Evaluation of f(c) by the theorem of Cayley and Hamilton.
 //!
-//! f is given by its Newton coefficients, f = R₁ + (T − 1)(R₂ + (T − 2)(R₃ + …)). A step multiplies r by T − j:
-//! T·r is a shift less r's top coefficient times χ, nine multiplications; j·r is nine sums of small multiples.
+//! c is a root of the characteristic polynomial χ of multiplication by c, so f(c) = r(c) with r = f
+//! modulo χ, of degree 8. f is given by its Newton coefficients, f = R₁ + (T − 1)(R₂ + (T − 2)(R₃ +
+//! …)). A step multiplies r by T − j: T·r is a shift less r's top coefficient times χ, nine
+//! multiplications; j·r is nine sums of small multiples.
 
 use papir_core::Result;
 
 use super::fhe::{RANK, Ring};
 use super::modulus::Modulus;
 
-/// What an answer needs of c.
+/// Powers of c and its characteristic polynomial.
 pub struct Powers {
     /// c⁰ to c⁸.
     powers: Vec<Vec<u64>>,
@@ -18,8 +19,8 @@ pub struct Powers {
 }
 
 impl Powers {
-    /// The powers of an element of the ring, and χ from their traces by Newton's identities: the trace of
-    /// multiplication by xⁱyʲ is 0 but for 1, where it is 9.
+    /// Computes the powers of an element of the ring, and χ from their traces by Newton's
+    /// identities. The trace of multiplication by xⁱyʲ is 9 for 1, and otherwise 0.
     ///
     /// # Errors
     /// [`papir_core::Error::Malformed`] for an n with a prime factor below 10.
@@ -45,12 +46,13 @@ impl Powers {
         &self.wrapped
     }
 
-    /// Polynomials modulo χ, nine elements each: their Newton coefficients are elements for the nodes 1, 2, …,
-    /// and as many in each.
+    /// Reduces polynomials modulo χ to nine elements each. Each has the same number of Newton
+    /// coefficients, elements, for the nodes 1, 2, ….
     pub fn remainders(&self, n: &Modulus, polynomials: &[&[u64]]) -> Vec<u64> {
         let (limbs, rank) = (n.limbs(), RANK * n.limbs());
         let count = polynomials.first().map_or(0, |one| one.len() / limbs);
-        // For each polynomial the next coefficient, then r: from the coefficient on, that is T·r.
+        // For each polynomial the next coefficient, then r: read from the coefficient on, it is
+        // T·r.
         let mut held = n.zeros((RANK + 1) * polynomials.len());
         let [mut products, mut tops, mut shifted, mut kept] =
             [(); 4].map(|()| n.zeros(RANK * polynomials.len()));

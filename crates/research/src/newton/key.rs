@@ -12,14 +12,15 @@ use zeroize::Zeroizing;
 
 use super::modulus::{Modulus, words_of};
 
-/// n, and d with 3·d ≡ 1 modulo φ(n): what takes cube roots. Erased on drop.
+/// n, and the exponent d with 3·d ≡ 1 modulo φ(n), which computes cube roots. Erased on drop.
 pub struct SecretKey {
     modulus: Arc<Modulus>,
     exponent: Zeroizing<Vec<u64>>,
 }
 
 impl SecretKey {
-    /// A fresh key: two primes of `bits`/2 bits, neither of them 1 modulo 3, and d = 3⁻¹ modulo φ(n).
+    /// A fresh key: two primes of `bits`/2 bits, neither of them 1 modulo 3, and d = 3⁻¹ modulo
+    /// φ(n).
     ///
     /// # Errors
     /// [`Error::Malformed`] for sizes that [`Modulus::new`] refuses.
@@ -42,7 +43,7 @@ impl SecretKey {
     /// A key from n and d.
     ///
     /// # Errors
-    /// [`Error::Malformed`] where d takes no cube roots modulo n.
+    /// [`Error::Malformed`] unless d computes cube roots modulo n.
     pub fn from_parts(modulus: Arc<Modulus>, exponent: &[u64]) -> Result<Self> {
         let key = Self { modulus, exponent: Zeroizing::new(exponent.to_vec()) };
         let [two, eight] = [2, 8].map(|number| key.modulus.small(number));
@@ -62,7 +63,7 @@ impl SecretKey {
         &self.exponent
     }
 
-    /// The cube root of each element.
+    /// Cube root of each element.
     pub fn cube_roots(&self, elements: &[u64]) -> Zeroizing<Vec<u64>> {
         let mut roots = Zeroizing::new(elements.to_vec());
         self.modulus.wide().power(&mut roots, &self.exponent, 64 * self.exponent.len());
@@ -70,7 +71,7 @@ impl SecretKey {
     }
 }
 
-/// A random prime of exactly so many bits, 2 modulo 3, the top two bits set.
+/// A random prime of exactly this many bits, 2 modulo 3, with the top two bits set.
 fn prime(bits: u32, rng: &mut SecretRng) -> Result<Zeroizing<BoxedUint>> {
     let none = || Error::malformed("the length of newton's primes", bits, "one for which there are primes");
     let sieve = SmallFactorsSieveFactory::<BoxedUint>::new(Flavor::Any, bits, SetBits::TwoMsb);

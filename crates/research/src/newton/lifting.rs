@@ -1,30 +1,31 @@
 //! From residues to numbers modulo n, by the explicit Chinese remainder theorem.
 //!
-//! With y = residue·(P/p)⁻¹ mod p for each prime p, and k the whole number next to Σ y/p, a number between −P/4
-//! and P/4 is Σ y·(P/p) − k·P. Modulo n that is Σ y·(P/p mod n) + k·(−P mod n): a matrix of digits, the same for all
-//! numbers, times (y, k). No term waits for another, and n is half as long as P.
+//! With y = residue·(P/p)⁻¹ mod p for each prime p, and k the integer nearest to Σ y/p, a number
+//! between −P/4 and P/4 is Σ y·(P/p) − k·P. Modulo n that is Σ y·(P/p mod n) + k·(−P mod n): a
+//! matrix of digits, common to all numbers, times (y, k). All terms are independent, and n is half
+//! as long as P.
 
 use papir_kernels::mat32::{self, ROWS};
 
 use super::modulus::Modulus;
 use papir_schemes::shared::residues::System;
 
-/// Bits of a digit: 300 products of 28 and of so many bits stay below 2⁶³.
+/// Bits of a digit. 300 products of 28-bit numbers and digits stay below 2⁶³.
 pub(super) const DIGIT_BITS: u32 = 26;
 /// The largest digit.
 const DIGIT: i32 = (1 << DIGIT_BITS) - 1;
 
-/// P/p mod n for each prime, then −P mod n.
+/// Cofactors P/p mod n for each prime, then −P mod n.
 pub(super) struct Lifting {
     /// Their digits, in row groups of digits.
     tiles: Vec<i32>,
     reciprocals: Vec<f64>,
-    /// Words of what comes out: n's, and room for what a sum is above n.
+    /// Words of a result: n's, and one for the excess of a sum.
     words: usize,
 }
 
 impl Lifting {
-    /// For residues of a system.
+    /// Lifting of a system's residues.
     pub(super) fn new(n: &Modulus, system: &System) -> Self {
         let columns = system.cofactors().len();
         let mut tiles = vec![0; digit_count(n.words()).div_ceil(ROWS) * columns * ROWS];
@@ -38,15 +39,15 @@ impl Lifting {
         Self { tiles, reciprocals: system.reciprocals().to_vec(), words: n.words() + 1 }
     }
 
-    /// Words of what comes out.
+    /// Words of a result.
     pub(super) fn words(&self) -> usize {
         self.words
     }
 
-    /// Numbers that are congruent modulo n to those with these y, `y(prime)[number]`, below 2³⁸·n.
+    /// Returns numbers below 2³⁸·n, congruent modulo n to those with these y, `y(prime)[number]`.
     pub(super) fn lift<'a>(&self, count: usize, y: impl Fn(usize) -> &'a [u32]) -> Vec<u64> {
         let (primes, columns) = (self.reciprocals.len(), self.reciprocals.len() + 1);
-        // One more where the last pair needs it.
+        // Padding for the last pair.
         let mut factors = vec![0; count.next_multiple_of(2) * columns];
         let mut quotients = vec![0.5; count];
         for (prime, reciprocal) in self.reciprocals.iter().enumerate() {
@@ -72,7 +73,7 @@ impl Lifting {
     }
 }
 
-/// Digits of integers of so many words each.
+/// Digits of integers of `words` words each.
 pub(super) fn digits(integers: &[u64], words: usize) -> Vec<i32> {
     let count = digit_count(words);
     let mut digits = Vec::with_capacity(integers.len() / words * count);
@@ -92,12 +93,12 @@ pub(super) fn digits(integers: &[u64], words: usize) -> Vec<i32> {
     digits
 }
 
-/// Digits of an integer of so many words.
+/// Number of digits of an integer of this many words.
 pub(super) fn digit_count(words: usize) -> usize {
     (64 * words).div_ceil(DIGIT_BITS as usize)
 }
 
-/// Writes Σ digit·2^(26k), the digits of any size, as far as there are words.
+/// Writes Σ digit·2^(26k), for digits of any size, truncated to the words of `number`.
 fn join(digits: &[i64], number: &mut [u64]) {
     let (mut digits, mut carry, mut held, mut bits) = (digits.iter(), 0i64, 0u128, 0);
     for word in number {

@@ -1,14 +1,14 @@
-//! NewtonPIR: Lu, Qu, *NewtonPIR: Communication Efficient Single-Server PIR*. **It is not private**, and is
-//! here as a row of the tables, with its break beside it.
+//! NewtonPIR: Lu, Qu, *NewtonPIR: Communication Efficient Single-Server PIR*. **It is not private** and
+//! is implemented for comparison, with an attack that breaks it.
 //!
-//! The database is a polynomial f with f(i) = dᵢ, the query an encryption of i under a "single-ciphertext
-//! fully homomorphic encryption", the answer f of it. A ciphertext is an element c of the ring
-//! R = Z_n\[x, y\]/(x³ − u, y³ − v), its plaintext c(a, b), with a and b the cube roots of u and v that the
-//! client knows. Evaluation at (a, b) is a homomorphism R → Z_n: so the plaintext is a root of the
-//! characteristic polynomial of multiplication by c, of degree 9, which everybody computes from the query.
-//! Whoever has the query tries the indices: [`attack`], and `docs/notes/newtonpir.md`.
+//! The database is a polynomial f with f(i) = dᵢ. The query is an encryption of i under a
+//! "single-ciphertext fully homomorphic encryption", the answer is f of it. A ciphertext is an element
+//! c of the ring R = Z_n\[x, y\]/(x³ − u, y³ − v). Its plaintext is c(a, b), with a and b the cube
+//! roots of u and v that the client knows. Evaluation at (a, b) is a homomorphism R → Z_n, so the
+//! plaintext is a root of the characteristic polynomial of multiplication by c, of degree 9, which
+//! anyone can compute from the query and test indices with: [`attack`], `docs/notes/newtonpir.md`.
 //!
-//! So no server and no client is made without [`papir_core::NotPrivate`].
+//! Servers and clients therefore require [`papir_core::NotPrivate`].
 //!
 //! | the paper | function |
 //! |---|---|
@@ -23,11 +23,12 @@
 //! | section 5, set intersection | [`psi`] |
 //! | Xu et al. \[44\], Table 3 | [`xu`] |
 //!
-//! What differs: Algorithm 2 divides by j, which in Z_n is a product with j⁻¹ modulo the n of the client that
-//! asks; rounded down, as printed, it gives wrong records, and its inner loop must run downwards. So in the
-//! scheme of Figure 2 a client registers n once, and the server prepares its coefficients for it; what says
-//! that they are ready is a ticket. The answer is computed modulo the characteristic polynomial
-//! (Cayley and Hamilton): nine multiplications modulo n for each record in place of 81.
+//! What differs from the paper: Algorithm 2 divides by j, which in Z_n is a product with j⁻¹ modulo the
+//! querying client's n. Rounded down, as printed, it gives wrong records; its inner loop must run
+//! downwards. In the scheme of Figure 2 a client therefore registers n once, and the server prepares
+//! its coefficients for it and confirms that with a ticket. The answer is computed modulo the
+//! characteristic polynomial (Cayley and Hamilton), with nine multiplications modulo n for each record
+//! instead of 81.
 
 pub mod attack;
 pub mod client;
@@ -46,56 +47,15 @@ mod tests;
 pub mod wire;
 pub mod xu;
 
-use std::fmt::Debug;
-use std::marker::PhantomData;
-
 use papir_core::Privacy;
 use papir_core::scheme::Scheme;
 
-/// Why it is not private.
-const REASON: &str = "whoever sees a query computes its index from it";
-
-/// Whose modulus n is, and how long; under which name the scheme goes with it.
-pub trait Variant: Copy + Debug + Send + Sync + 'static {
-    /// The scheme's name.
-    const NAME: &'static str;
-    /// The scheme's number on the wire.
-    const ID: u16;
-    /// Bits of n, a multiple of 128 from 256 on.
-    const MODULUS_BITS: u32;
-    /// Whether clients register an n of their own (Figure 2), or the database has one for all (4.3).
-    const REGISTERED: bool;
-}
-
-/// Figure 2: the client's n, 2,048 bits.
-#[derive(Clone, Copy, Debug)]
-pub struct Registered;
-
-impl Variant for Registered {
-    const NAME: &'static str = "newton";
-    const ID: u16 = 9;
-    const MODULUS_BITS: u32 = 2048;
-    const REGISTERED: bool = true;
-}
-
-/// Section 4.3: one n, 2,048 bits, whose factors nobody needs.
-#[derive(Clone, Copy, Debug)]
-pub struct Symmetric;
-
-impl Variant for Symmetric {
-    const NAME: &'static str = "newtonsym";
-    const ID: u16 = 10;
-    const MODULUS_BITS: u32 = 2048;
-    const REGISTERED: bool = false;
-}
-
-/// NewtonPIR.
-pub struct Newton<V = Registered>(PhantomData<fn() -> V>);
+pub use params::{Newton, Registered, Symmetric, Variant};
 
 impl<V: Variant> Scheme for Newton<V> {
     const NAME: &'static str = V::NAME;
     const ID: u16 = V::ID;
-    const PRIVACY: Privacy = Privacy::NotPrivate(REASON);
+    const PRIVACY: Privacy = Privacy::NotPrivate(params::REASON);
 
     type Params = params::NewtonParams<V>;
     type Public = wire::NewtonPublic;

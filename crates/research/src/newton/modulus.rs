@@ -1,6 +1,7 @@
 //! The modulus n, and arithmetic modulo it for many numbers at a time.
 //!
-//! *Integers* are little-endian words, *elements* residues as [`papir_kernels::bigint_mod`] has them.
+//! *Integers* are little-endian words, *elements* residues as [`papir_kernels::bigint_mod`] has
+//! them.
 
 use crypto_bigint::{BoxedUint, Odd};
 use papir_core::{Error, Result};
@@ -9,7 +10,7 @@ use papir_paillier as paillier;
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
-/// What a modulus is called in errors.
+/// Name of a modulus in errors.
 const WHAT: &str = "newton's modulus";
 
 /// n.
@@ -19,11 +20,11 @@ pub struct Modulus {
 }
 
 impl Modulus {
-    /// A modulus of exactly so many bits (a multiple of 128, from 256 on): odd, no prime, no square, without
-    /// prime factors below 2¹⁶.
+    /// A modulus of exactly this many bits (a multiple of 128, at least 256): odd, neither prime
+    /// nor square, without prime factors below 2¹⁶.
     ///
     /// # Errors
-    /// [`Error::Malformed`] saying which of these it is.
+    /// [`Error::Malformed`] with the violated condition.
     pub fn new(bits: u32, words: &[u64]) -> Result<Self> {
         let refused = |found: String| {
             Error::malformed(WHAT, found, format!("a product of two primes of {} bits", bits / 2))
@@ -38,7 +39,7 @@ impl Modulus {
         Self::unchecked(words)
     }
 
-    /// A modulus that is odd and above 2, whatever else it is: for those who only look at what was sent.
+    /// An odd modulus above 2 without further checks, for analysing received queries.
     ///
     /// # Errors
     /// [`Error::Malformed`] for others.
@@ -68,17 +69,17 @@ impl Modulus {
         &self.wide
     }
 
-    /// Elements of integers of so many words each.
+    /// Converts integers of `words` words each to elements.
     ///
     /// # Panics
-    /// Where these are not whole integers, or have no words.
+    /// If these are not whole integers, or have no words.
     pub fn enter(&self, integers: &[u64], words: usize) -> Vec<u64> {
         let mut elements = vec![0; integers.len() / words * self.limbs()];
         self.wide.enter(integers, words, &mut elements);
         elements
     }
 
-    /// Integers below n of elements.
+    /// Converts elements to integers below n.
     pub fn leave(&self, elements: &[u64]) -> Vec<u64> {
         let mut integers = vec![0; elements.len() / self.limbs() * self.words()];
         self.wide.leave(elements, &mut integers);
@@ -90,7 +91,7 @@ impl Modulus {
         self.enter(&[number], 1)
     }
 
-    /// The element 0, so many times.
+    /// `count` times the element 0.
     pub fn zeros(&self, count: usize) -> Vec<u64> {
         vec![0; count * self.limbs()]
     }
@@ -118,10 +119,10 @@ impl Modulus {
         Zeroizing::new(self.enter(&integers, words))
     }
 
-    /// 1/a of an element. Variable in nothing but n's length.
+    /// 1/a of an element. The running time depends on n's length only.
     ///
     /// # Errors
-    /// [`Error::Malformed`] where there is none: n has a small factor.
+    /// [`Error::Malformed`] if there is no inverse: n has a small factor.
     pub fn inverse(&self, a: &[u64]) -> Result<Vec<u64>> {
         let none = || Error::malformed(WHAT, "one with a small factor", "a product of two large primes");
         let [modulus, a] = [&self.words, &self.leave(a)].map(|words| number(words));
@@ -151,7 +152,7 @@ pub(super) fn number(words: &[u64]) -> BoxedUint {
     BoxedUint::from_le_slice_truncated(&bytes, 8 * bytes.len() as u32)
 }
 
-/// Little-endian words of bytes, the last one filled up with zeros.
+/// Little-endian words of bytes, the last one padded with zeros.
 pub(super) fn words_of(bytes: &[u8]) -> Vec<u64> {
     let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
     bytes.chunks(8).map(word).collect()

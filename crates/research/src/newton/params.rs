@@ -1,5 +1,6 @@
-//! Parameters of NewtonPIR: how records become numbers below n.
+//! Parameters of NewtonPIR: encoding of records as numbers below n.
 
+use std::fmt::Debug;
 use std::marker::PhantomData;
 
 use papir_core::codec::{Reader, Writer};
@@ -12,8 +13,48 @@ use papir_core::{
 use zeroize::Zeroizing;
 
 use super::fhe::RANK;
-use super::{Newton, REASON, Variant};
 use papir_schemes::shared::shapes::{SHAPE_BYTES, read_shape, write_shape};
+
+/// Reason for the refusal of servers and clients.
+pub(super) const REASON: &str = "whoever sees a query computes its index from it";
+
+/// Owner and length of the modulus n, with the name of the scheme.
+pub trait Variant: Copy + Debug + Send + Sync + 'static {
+    /// The scheme's name.
+    const NAME: &'static str;
+    /// The scheme's number on the wire.
+    const ID: u16;
+    /// Bits of n, a multiple of 128 from 256 on.
+    const MODULUS_BITS: u32;
+    /// Whether clients register an n of their own (Figure 2), or the database has one for all
+    /// clients (4.3).
+    const REGISTERED: bool;
+}
+
+/// Figure 2: the client's n of 2,048 bits.
+#[derive(Clone, Copy, Debug)]
+pub struct Registered;
+
+impl Variant for Registered {
+    const NAME: &'static str = "newton";
+    const ID: u16 = 9;
+    const MODULUS_BITS: u32 = 2048;
+    const REGISTERED: bool = true;
+}
+
+/// Section 4.3: one n of 2,048 bits for all clients, with unknown factors.
+#[derive(Clone, Copy, Debug)]
+pub struct Symmetric;
+
+impl Variant for Symmetric {
+    const NAME: &'static str = "newtonsym";
+    const ID: u16 = 10;
+    const MODULUS_BITS: u32 = 2048;
+    const REGISTERED: bool = false;
+}
+
+/// NewtonPIR.
+pub struct Newton<V = Registered>(PhantomData<fn() -> V>);
 
 /// The most records.
 const MOST_RECORDS: u64 = 1 << 20;
@@ -23,9 +64,9 @@ const MOST_COEFFICIENTS: u64 = 1 << 22;
 const DIGEST_BYTES: usize = 32;
 /// Bytes of encoded parameters.
 const ENCODED_BYTES: usize = SHAPE_BYTES + 1;
-/// Bytes of what tells one client's tickets from another's.
+/// Bytes of the tag of a client's tickets.
 pub(super) const TAG_BYTES: usize = 16;
-/// Bytes of a number of queries.
+/// Bytes of a query's number.
 pub(super) const NUMBER_BYTES: usize = 8;
 
 /// Parameters of [`Newton`].
@@ -33,22 +74,22 @@ pub(super) const NUMBER_BYTES: usize = 8;
 pub struct NewtonParams<V> {
     shape: Shape,
     digests: bool,
-    /// Whoever makes servers or clients knows that they hide nothing.
+    /// The caller's acknowledgement that the scheme is not private.
     word: Option<NotPrivate>,
     variant: PhantomData<fn() -> V>,
 }
 
 impl<V: Variant> NewtonParams<V> {
-    /// For a shape, under the caller's word that the scheme need not be private.
+    /// Parameters for a shape, with the acknowledgement that the scheme is not private.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] for too many records, or too long ones.
+    /// [`Error::OutOfBounds`] for too many or too long records.
     pub fn new(shape: Shape, word: NotPrivate) -> Result<Self> {
         Ok(Self::checked(shape, false)?.allow_insecure(word))
     }
 
-    /// The same with verifiable records, d ‖ h(d) (section 4.3). The records' hashes are the server's: they
-    /// say that an answer decodes to some record that the server means, not to which.
+    /// The same with verifiable records, d ‖ h(d) (section 4.3). The server computes the hashes, so
+    /// they show that an answer decodes to some record of the server, not to which one.
     ///
     /// # Errors
     /// As [`NewtonParams::new`].
@@ -70,7 +111,7 @@ impl<V: Variant> NewtonParams<V> {
         Ok(params)
     }
 
-    /// Refuses what was not acknowledged.
+    /// Checks the acknowledgement.
     ///
     /// # Errors
     /// [`Error::NotPrivate`].
@@ -88,18 +129,18 @@ impl<V: Variant> NewtonParams<V> {
         V::MODULUS_BITS as usize / 64
     }
 
-    /// Bytes of a chunk: as many as are below every n.
+    /// Bytes of a chunk, the most that are below every n.
     fn chunk_bytes(&self) -> usize {
         self.number_bytes() - 1
     }
 
-    /// Numbers that a record, and its digest, make.
+    /// Chunks of a record and its digest.
     pub fn chunks(&self) -> usize {
         let digest = if self.digests { DIGEST_BYTES } else { 0 };
         (self.shape.record_bytes() + digest).div_ceil(self.chunk_bytes())
     }
 
-    /// One chunk of each of so many packed records from the first on, as integers.
+    /// One chunk of every packed record, as integers.
     pub(super) fn chunk_of_all(&self, packed: &[u8], chunk: usize) -> Vec<u64> {
         let bits = self.shape.record_bits();
         let numbers = (0..self.shape.records()).flat_map(|index| {
@@ -115,10 +156,10 @@ impl<V: Variant> NewtonParams<V> {
         numbers.collect()
     }
 
-    /// A record from its chunks, bytes below n each.
+    /// Joins a record from its chunks of bytes below n.
     ///
     /// # Errors
-    /// [`Error::NotDecodable`] where these are no record's.
+    /// [`Error::NotDecodable`] unless they form a record.
     pub(super) fn join(&self, chunks: &[u8]) -> Result<Vec<u8>> {
         let (mut stored, mut beyond) = (Zeroizing::new(Vec::new()), 0);
         for number in chunks.chunks_exact(self.number_bytes()) {

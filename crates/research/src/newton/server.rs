@@ -13,16 +13,15 @@ use super::fhe::Ring;
 use super::horner::Powers;
 use super::key::SecretKey;
 use super::modulus::{Modulus, bytes_of, words_of};
-use super::params::NewtonParams;
+use super::params::{Newton, NewtonParams, Variant};
 use super::wire::{NewtonAnswer, NewtonKeys, NewtonPublic, NewtonQuery, NewtonTicket};
-use super::{Newton, Variant};
 use papir_schemes::shared::stored_records;
 
 const RECORDS: &str = "newton/records";
 const MODULUS: &str = "newton/modulus";
 const COEFFICIENTS: &str = "newton/coefficients";
 
-/// Clients whose coefficients are kept: of others they are prepared anew when they ask.
+/// Clients whose coefficients are cached. For others they are prepared at each query.
 const KEPT: usize = 8;
 
 /// The coefficients modulo one n.
@@ -32,12 +31,12 @@ pub struct Prepared {
     coefficients: Vec<Vec<u64>>,
 }
 
-/// The records, and their coefficients for moduli of those who asked last.
+/// The records, and their coefficients for the moduli of the latest clients.
 pub struct NewtonServer<V> {
     params: NewtonParams<V>,
     public: NewtonPublic,
     packed: Blob,
-    /// The last one used last. With one n for all, that alone.
+    /// In order of use, the latest last. With one n for all clients, only that.
     prepared: Mutex<Vec<Arc<Prepared>>>,
 }
 
@@ -52,7 +51,7 @@ impl<V: Variant> Server<Newton<V>> for NewtonServer<V> {
         let packed = stored_records::copy(V::NAME, params.shape(), records, progress)?;
         let modulus = match V::REGISTERED {
             true => None,
-            // Nobody needs the factors: they are forgotten.
+            // The factors are not needed and dropped.
             false => Some(Arc::clone(SecretKey::generate(V::MODULUS_BITS, rng)?.modulus())),
         };
         Self::prepared(params, modulus, packed, progress)
@@ -79,7 +78,7 @@ impl<V: Variant> Server<Newton<V>> for NewtonServer<V> {
         V::REGISTERED
     }
 
-    /// Prepares the coefficients for the client's n, where they are not; the same for all of its numbers.
+    /// Prepares the coefficients for the client's n if needed; the same for all of its numbers.
     fn ticket(&self, keys: &NewtonKeys, number: u64, progress: &dyn Progress) -> Result<NewtonTicket> {
         self.coefficients(&keys.modulus, progress)?;
         Ok(NewtonTicket { number, tag: keys.tag() })
@@ -140,7 +139,7 @@ impl<V: Variant> NewtonServer<V> {
         prepared.answer(query)
     }
 
-    /// With the coefficients for the database's own n, where it has one.
+    /// Prepares the coefficients for the database's own n, if it has one.
     fn prepared(
         params: NewtonParams<V>,
         modulus: Option<Arc<Modulus>>,
@@ -155,7 +154,7 @@ impl<V: Variant> NewtonServer<V> {
         Ok(server)
     }
 
-    /// The modulus that a session's queries are for.
+    /// The modulus of a session's queries.
     fn modulus_of<'a>(&'a self, session: &Session<'a, Newton<V>>) -> Result<&'a Arc<Modulus>> {
         let missing = |what| Error::Session { scheme: Newton::<V>::NAME, what };
         if let Some(modulus) = &self.public.modulus {
@@ -169,7 +168,7 @@ impl<V: Variant> NewtonServer<V> {
         Ok(&keys.modulus)
     }
 
-    /// The coefficients modulo n: those at hand, or newly prepared.
+    /// The coefficients modulo n, cached or newly prepared.
     ///
     /// # Errors
     /// [`Error::Malformed`] for an n with a prime factor below the number of records.
@@ -208,7 +207,7 @@ impl Prepared {
         Ok(Self { modulus: Arc::clone(modulus), coefficients })
     }
 
-    /// Figure 2, `Response`, of all chunks.
+    /// `Response` of Figure 2, for all chunks.
     fn answer(&self, query: &NewtonQuery) -> Result<NewtonAnswer> {
         let n = &*self.modulus;
         let (ring, c) = Ring::of(n, &query.ciphertext);

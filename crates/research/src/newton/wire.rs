@@ -14,12 +14,11 @@ use papir_core::codec::{Reader, Writer};
 use papir_core::scheme::Wire;
 use papir_core::{Error, Result};
 
-use super::Variant;
 use super::fhe::{Ciphertext, RANK};
 use super::modulus::{Modulus, bytes_of, words_of};
-use super::params::{NUMBER_BYTES, NewtonParams, TAG_BYTES};
+use super::params::{NUMBER_BYTES, NewtonParams, TAG_BYTES, Variant};
 
-/// The public part: n, where the database has one.
+/// The public part: n, if the database has one.
 #[derive(Clone)]
 pub struct NewtonPublic {
     pub(super) modulus: Option<Arc<Modulus>>,
@@ -37,13 +36,13 @@ impl<V: Variant> Wire<NewtonParams<V>> for NewtonPublic {
     }
 }
 
-/// What a client registers: its n.
+/// Registered keys of a client: its n.
 pub struct NewtonKeys {
     pub(super) modulus: Arc<Modulus>,
 }
 
 impl NewtonKeys {
-    /// What tells one client's tickets from another's.
+    /// Tag that distinguishes clients' tickets.
     pub(super) fn tag(&self) -> [u8; TAG_BYTES] {
         let hash = blake3::hash(&bytes_of(self.modulus.integer()));
         let mut tag = [0; TAG_BYTES];
@@ -63,7 +62,7 @@ impl<V: Variant> Wire<NewtonParams<V>> for NewtonKeys {
     }
 }
 
-/// An encrypted index, and under which n.
+/// An encrypted index, and its n.
 pub struct NewtonQuery {
     pub(super) modulus: Vec<u64>,
     pub(super) ciphertext: Ciphertext,
@@ -84,7 +83,7 @@ impl<V: Variant> Wire<NewtonParams<V>> for NewtonQuery {
     }
 }
 
-/// Says that the coefficients for a client's n are prepared.
+/// Confirms that the coefficients for a client's n are prepared.
 pub struct NewtonTicket {
     pub(super) number: u64,
     pub(super) tag: [u8; TAG_BYTES],

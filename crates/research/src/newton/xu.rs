@@ -1,12 +1,12 @@
-//! The scheme of Xu et al. that NewtonPIR is compared with (Table 3): the same encryption, Lagrange's
-//! interpolation, Σᵢ dᵢ·Π_(j ≠ i) (c − j)/(i − j).
+//! The scheme of Xu et al., compared with NewtonPIR in Table 3. It has the same encryption with
+//! Lagrange's interpolation, Σᵢ dᵢ·Π_(j ≠ i) (c − j)/(i − j).
 
 use papir_core::Result;
 
 use super::fhe::{RANK, Ring};
 
-/// f(c) for the polynomial through the values at 1, 2, …: N·(N − 1) products in the ring. Values are
-/// elements; the result is integers below n.
+/// Evaluates the polynomial through the values at 1, 2, … at c, with N·(N − 1) products in the
+/// ring. Values are elements; the result is integers below n.
 ///
 /// # Errors
 /// [`papir_core::Error::Malformed`] for an n with a prime factor below N.
@@ -29,7 +29,7 @@ pub fn answer(ring: &Ring<'_>, c: &[u64], values: &[u64]) -> Result<Vec<u64>> {
     Ok(n.leave(&sum))
 }
 
-/// x·(c − j): what the scheme does N·(N − 1) times.
+/// x·(c − j), computed N·(N − 1) times.
 pub fn step(ring: &Ring<'_>, c: &[u64], x: &[u64], j: i64) -> Vec<u64> {
     let mut product = ring.multiply(x, c);
     ring.modulus().wide().add_multiples(&mut product, [(x, -j)]);

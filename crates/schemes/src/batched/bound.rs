@@ -1,33 +1,33 @@
-//! How likely it is that a batch finds no places.
+//! Bound on the probability that a batch finds no places.
 //!
-//! k records, each with a place in one random bucket of each of w groups of g. By Hall's theorem they
-//! have no distinct places only if for some t there are t + 1 of them whose places all lie in some t
-//! buckets, t₁ + … + t_w = t of the groups. The expected number of such choices is
+//! k records, each with a place in one random bucket of each of w groups of g. By Hall's theorem
+//! they have no distinct places only if for some t there are t + 1 of them whose places all lie in
+//! some t buckets, t₁ + … + t_w = t of the groups. The expected number of such choices is
 //!
 //! ```text
 //! Σ_t C(k, t+1) · Σ_{t₁+…+t_w=t} Π_j C(g, tⱼ) · (tⱼ/g)^(t+1)
 //! ```
 //!
-//! and bounds the probability. The inner sum is the coefficient of z^t in F_t(z)^w with
-//! F_t(z) = Σ_x C(g, x)·(x/g)^(t+1)·z^x, and no larger than F_t(z)^w/z^t at any z > 0.
+//! and bounds the probability. The inner sum is the coefficient of z^t in F_t(z)^w with F_t(z) =
+//! Σ_x C(g, x)·(x/g)^(t+1)·z^x, and no larger than F_t(z)^w/z^t at any z > 0.
 //!
-//! The buckets of records are those of a permutation: x buckets have at most x·⌈N/g⌉ of the N places, and
-//! all of t + 1 records fall into these with probability at most (x·⌈N/g⌉/N)^(t+1), which takes the place
-//! of (x/g)^(t+1).
+//! The buckets of records are those of a permutation: x buckets have at most x·⌈N/g⌉ of the N
+//! places, and all of t + 1 records fall into these with probability at most (x·⌈N/g⌉/N)^(t+1),
+//! which takes the place of (x/g)^(t+1).
 
 use super::code::Buckets;
+use crate::shared::goals::MAX_FAILURE_LOG2;
 
-/// log₂ of the largest probability that papir accepts.
-pub(super) const MAX_PLACEMENT_LOG2: f64 = -40.0;
-/// Groups wider than so many times the capacity are not looked at: their buckets would mostly be asked for nothing.
+/// Widest groups considered, relative to the capacity. In wider ones most buckets would hold no
+/// wanted record.
 const MAX_WIDTH_FACTOR: usize = 16;
 /// Steps of the search for z; each narrows log z by 0.62.
 const STEPS: usize = 32;
-/// Where log z is looked for.
+/// Range of the search for log z.
 const LOG_Z: (f64, f64) = (-40.0, 120.0);
 
-/// log₂ of a bound of the probability that `capacity` of so many records find no places; −∞ where they
-/// always do.
+/// log₂ of a bound on the probability that `capacity` of `records` records find no places; −∞ if
+/// they always do.
 pub(super) fn placement_log2(capacity: usize, buckets: Buckets, records: u64) -> f64 {
     let capacity = capacity.min(usize::try_from(records).unwrap_or(usize::MAX));
     let factorials = LogFactorials::new(capacity.max(buckets.width));
@@ -36,9 +36,9 @@ pub(super) fn placement_log2(capacity: usize, buckets: Buckets, records: u64) ->
     (log_sum(&terms) / std::f64::consts::LN_2).min(0.0)
 }
 
-/// The least width that keeps [`MAX_PLACEMENT_LOG2`] with so many groups; `None` where none does.
+/// The least width with this many groups that keeps [`MAX_FAILURE_LOG2`]; `None` if there is none.
 pub(super) fn least_width(capacity: usize, functions: usize, records: u64) -> Option<usize> {
-    let holds = |width| placement_log2(capacity, Buckets { functions, width }, records) <= MAX_PLACEMENT_LOG2;
+    let holds = |width| placement_log2(capacity, Buckets { functions, width }, records) <= MAX_FAILURE_LOG2;
     let most = most_width(capacity, records);
     let (mut below, mut above) = (0, 1);
     while !holds(above) {
@@ -54,15 +54,15 @@ pub(super) fn least_width(capacity: usize, functions: usize, records: u64) -> Op
     Some(above)
 }
 
-/// The widest groups that are looked at.
+/// The widest groups considered.
 pub(super) fn most_width(capacity: usize, records: u64) -> usize {
     usize::try_from(records).unwrap_or(usize::MAX).clamp(1, MAX_WIDTH_FACTOR * capacity.max(1))
 }
 
-/// ln of a bound of the inner sum.
+/// ln of a bound on the inner sum.
 fn within(factorials: &LogFactorials, buckets: Buckets, records: u64, t: usize) -> f64 {
     let width = buckets.width;
-    // Each group has one of the t buckets at least.
+    // Each group has at least one of the t buckets.
     let most = width.min(t + 1 - buckets.functions);
     let share = buckets.records(records) as f64 / records as f64;
     let log_share = |x: usize| (x as f64 * share).min(1.0).ln();
@@ -76,7 +76,7 @@ fn within(factorials: &LogFactorials, buckets: Buckets, records: u64, t: usize) 
     least(at, LOG_Z)
 }
 
-/// The least value found of a convex function; any value is a bound.
+/// Approximate minimum of a convex function. Any value of it is a valid bound.
 fn least(f: impl Fn(f64) -> f64, (mut from, mut to): (f64, f64)) -> f64 {
     const GOLDEN: f64 = 0.618;
     for _ in 0..STEPS {
@@ -99,7 +99,7 @@ fn log_sum(terms: &[f64]) -> f64 {
     largest + terms.iter().map(|term| (term - largest).exp()).sum::<f64>().ln()
 }
 
-/// ln n!, from 0.
+/// ln n! for n from 0.
 struct LogFactorials(Vec<f64>);
 
 impl LogFactorials {
@@ -153,7 +153,7 @@ mod tests {
         {
             let width = least_width(capacity, functions, MANY).unwrap();
             assert_eq!(width, expected, "{capacity} {functions}");
-            assert!(placement_log2(capacity, of(functions, width - 1), MANY) > MAX_PLACEMENT_LOG2);
+            assert!(placement_log2(capacity, of(functions, width - 1), MANY) > MAX_FAILURE_LOG2);
         }
         assert_eq!(least_width(64, 2, 1000), None);
         // Not beyond the records, and not before them.

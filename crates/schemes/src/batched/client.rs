@@ -1,27 +1,27 @@
-//! The client: chooses a copy of each record, asks every bucket.
+//! The client: chooses a copy of each record and queries every bucket.
 
 use papir_core::scheme::{Client, Never, Parameters, check_indices};
 use papir_core::{Error, Record, Result};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
+use super::bucket::{Batched, Bucket};
 use super::code::{Code, Place};
 use super::params::BatchedParams;
 use super::placement::place_vartime;
 use super::wire::{BatchedAnswer, BatchedPublic, BatchedQuery};
-use super::{Batched, Bucket};
 
-/// A client: one of each group of buckets.
+/// A client for each group of buckets.
 pub struct BatchedClient<S: Bucket> {
     params: BatchedParams<S>,
     code: Code,
     groups: Vec<S::Client>,
 }
 
-/// What opens the answers of one batch.
+/// Secrets of one batch.
 pub struct BatchedSecret<S: Bucket> {
     groups: Vec<S::Secret>,
-    /// The bucket of each index that was asked for, in order; `None` for one without a place.
+    /// The bucket of each index, in order; `None` for an index without a place.
     chosen: Zeroizing<Vec<Option<usize>>>,
 }
 
@@ -43,8 +43,8 @@ impl<S: Bucket> Client<Batched<S>> for BatchedClient<S> {
         &self.params
     }
 
-    /// Every group gets one query, whatever is asked, and also where records have no places: that is told by
-    /// [`extract`](Client::extract), when everything was sent.
+    /// Every group gets one query, whatever the indices, even if records have no places.
+    /// [`extract`](Client::extract) reports that, after everything was sent.
     fn query(
         &self,
         _state: Option<&mut Never>,
@@ -60,8 +60,8 @@ impl<S: Bucket> Client<Batched<S>> for BatchedClient<S> {
         Ok((BatchedSecret { groups: secrets, chosen }, BatchedQuery { groups: queries }))
     }
 
-    /// All answers are opened, and one that does not decode fails the batch, whether it holds something that
-    /// was asked for or not: which ones do is nobody's business.
+    /// Decrypts all answers. One that does not decode fails the batch, whether it holds a wanted
+    /// record or not, so that the failure does not depend on the indices.
     fn extract(&self, secret: BatchedSecret<S>, answer: BatchedAnswer<S>) -> Result<Vec<Record>> {
         let BatchedSecret { groups, chosen } = secret;
         let answers = self.groups.iter().zip(groups.into_iter().zip(answer.groups));
@@ -84,7 +84,7 @@ impl<S: Bucket> Client<Batched<S>> for BatchedClient<S> {
 }
 
 impl<S: Bucket> BatchedClient<S> {
-    /// The records that each group is asked for: of each bucket the one that is wanted, or its first.
+    /// Indices for each group: the wanted record of each bucket, or the bucket's first.
     fn indices(&self, places: &[Option<Place>]) -> Zeroizing<Vec<Vec<u64>>> {
         let (parts, records) = (self.params.parts() as u64, self.params.part_records());
         let firsts = || (0..parts).map(|part| part * records).collect();
@@ -96,7 +96,8 @@ impl<S: Bucket> BatchedClient<S> {
         indices
     }
 
-    /// A place for each index, those of different indices in different buckets; `None` where there is none left.
+    /// Chooses a place for each index, with different indices in different buckets; `None` if there
+    /// is none left.
     fn places_vartime(&self, indices: &[u64]) -> Zeroizing<Vec<Option<Place>>> {
         let mut distinct = Zeroizing::new(indices.to_vec());
         distinct.sort_unstable();

@@ -1,11 +1,11 @@
-//! The batch code: where each record's copies lie.
+//! The batch code: places of each record's copies.
 
 use papir_ring::prg::Seed;
 use zeroize::DefaultIsZeroes;
 
 use super::permutation::Permutation;
 
-/// How many buckets there are: `functions` groups of `width`, a copy of every record in each group.
+/// Number of buckets: `functions` groups of `width`, with a copy of every record in each group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Buckets {
     /// w: copies of a record.
@@ -15,12 +15,12 @@ pub(super) struct Buckets {
 }
 
 impl Buckets {
-    /// All of them, w·g.
+    /// Number of buckets, w·g.
     pub(super) const fn count(self) -> usize {
         self.functions * self.width
     }
 
-    /// Records of one bucket, ⌈N/g⌉; in some the last one is no record's copy.
+    /// Records of one bucket, ⌈N/g⌉. In some buckets the last place is empty.
     pub(super) const fn records(self, records: u64) -> u64 {
         records.div_ceil(self.width as u64)
     }
@@ -30,7 +30,7 @@ impl Buckets {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) bucket: usize,
-    /// Which record of the bucket it is.
+    /// Position in the bucket.
     pub(super) position: u64,
 }
 
@@ -38,8 +38,8 @@ impl DefaultIsZeroes for Place {}
 
 /// Copies by permutations: copy j of record i is number ⌊πⱼ(i)/g⌋ of bucket πⱼ(i) mod g of group j.
 ///
-/// Nobody keeps a table: both directions are computed. All buckets are full, and the copies of a
-/// record are in different ones.
+/// Both directions are computed, so no table is stored. The copies of a record are in different
+/// buckets.
 #[derive(Clone, Debug)]
 pub(super) struct Code {
     records: u64,
@@ -53,7 +53,7 @@ impl Code {
         Self { records, buckets, permutations: (0..buckets.functions).map(permutation).collect() }
     }
 
-    /// The copies of a record, group by group. Variable in time.
+    /// Places of a record's copies, group by group. Variable in time.
     pub(super) fn places_vartime(&self, index: u64) -> impl Iterator<Item = Place> {
         let width = self.buckets.width as u64;
         self.permutations.iter().enumerate().map(move |(group, permutation)| {
@@ -63,7 +63,7 @@ impl Code {
         })
     }
 
-    /// The record whose copy lies at a place; none at the end of some buckets.
+    /// The record whose copy is at a place; `None` at the end of some buckets.
     pub(super) fn record_at(&self, place: Place) -> Option<u64> {
         let (group, rest) = (place.bucket / self.buckets.width, place.bucket % self.buckets.width);
         let image = place.position * self.buckets.width as u64 + rest as u64;

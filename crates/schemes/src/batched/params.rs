@@ -1,4 +1,4 @@
-//! Checked parameters: how many buckets, and what each is.
+//! Parameters of batches: number and parameters of buckets.
 
 use std::fmt;
 
@@ -7,26 +7,24 @@ use papir_core::cost::{Counts, Rates, Work};
 use papir_core::scheme::{Goal, Parameters, Wire};
 use papir_core::{Description, Error, Limits, NotPrivate, Result, Shape, Sizes, envelope};
 
-use super::Bucket;
-use super::bound::{MAX_PLACEMENT_LOG2, least_width, most_width, placement_log2};
+use super::bound::{least_width, most_width, placement_log2};
+use super::bucket::Bucket;
 use super::code::{Buckets, Place};
+use crate::shared::describe::sealed;
+use crate::shared::goals::{MAX_FAILURE_LOG2, score};
+use crate::shared::parameter_errors::{check_failure, refused};
+use crate::shared::public_seed::SEED_BYTES;
 
-/// The most records that a batch can be made for.
+/// Largest capacity of a batch.
 pub const MAX_CAPACITY: usize = 1024;
-/// What a batch is made for where nobody says: so many records, fewer where the database is small.
+/// Default capacity; less in a small database.
 const DEFAULT_CAPACITY: usize = 64;
-/// Records of a database for each record of its batches, where nobody says.
+/// Records of a database for each record of a batch of default capacity.
 const RECORDS_PER_CAPACITY: u64 = 1024;
-/// Copies of a record that are tried.
+/// Most copies of a record.
 const MOST_FUNCTIONS: usize = 6;
-/// Uplink and downlink that [`Goal::Balanced`] assumes, bytes a second (10 Mbit/s).
-const BALANCED_LINE: f64 = 1.25e6;
-/// The longest query: bounds what a client allocates for a server's parameters.
+/// Longest query. Bounds what a client allocates for a server's parameters.
 const MAX_QUERY_BYTES: usize = 1 << 29;
-/// log₂ of the largest failure probability that papir accepts.
-const MAX_FAILURE_LOG2: f64 = -40.0;
-/// Bytes of the public seed of the code.
-pub(super) const SEED_BYTES: usize = 32;
 
 /// Checked parameters of batches over a scheme.
 pub struct BatchedParams<S: Bucket> {
@@ -58,7 +56,8 @@ impl<S: Bucket> BatchedParams<S> {
     /// The best parameters for batches of up to `capacity` records.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] for a capacity that is not 1 to [`MAX_CAPACITY`], or those of the scheme below.
+    /// [`Error::OutOfBounds`] for a capacity that is not 1 to [`MAX_CAPACITY`], or those of the
+    /// scheme below.
     pub fn for_capacity(shape: Shape, goal: Goal, capacity: usize) -> Result<Self> {
         let capacity = checked(capacity)?;
         let (fit, errors): (Vec<_>, Vec<_>) =
@@ -68,10 +67,10 @@ impl<S: Bucket> BatchedParams<S> {
         best.ok_or_else(|| errors.into_iter().find_map(Result::err).unwrap_or_else(none))
     }
 
-    /// Every number of copies that keeps the bound, with everything that the scheme below offers for its buckets,
-    /// and why what does not fit does not.
+    /// All numbers of copies within the bound, with all parameters of the scheme below for their
+    /// buckets, and the errors of those that do not fit.
     fn of_capacity(shape: Shape, capacity: usize) -> Vec<Result<Self>> {
-        // One record needs one copy; with one copy each, two records are soon in the same bucket.
+        // One record needs one copy. With one copy each, two records soon share a bucket.
         let functions = capacity.min(2)..=MOST_FUNCTIONS.min(capacity);
         let width = |functions| least_width(capacity, functions, shape.records()).map(|w| (functions, w));
         let mut all = Vec::new();
@@ -90,8 +89,8 @@ impl<S: Bucket> BatchedParams<S> {
 
     fn new(shape: Shape, capacity: usize, buckets: Buckets, inner: S::Params) -> Result<Self> {
         let placement_log2 = placement_log2(capacity, buckets, shape.records());
-        // Written so that a NaN fails too.
-        let holds = placement_log2 <= MAX_PLACEMENT_LOG2;
+        // Negated, so that NaN is refused.
+        let holds = placement_log2 <= MAX_FAILURE_LOG2;
         if !holds {
             let reason = format!(
                 "{capacity} records find no places with probability 2^{placement_log2:.1}, above 2^-40"
@@ -112,31 +111,26 @@ impl<S: Bucket> BatchedParams<S> {
             let reason = format!("a query of {} bytes, above {MAX_QUERY_BYTES}", params.query_bytes());
             return Err(Self::unfit(reason));
         }
-        // Written so that a NaN fails too.
-        let decodes = params.failure_log2() <= MAX_FAILURE_LOG2;
-        if !decodes {
-            let reason =
-                format!("a batch fails with probability 2^{:.1}, above 2^-40", params.failure_log2());
-            return Err(Self::unfit(reason));
-        }
+        check_failure(S::BATCHED_NAME, params.failure_log2())?;
         Ok(params)
     }
 
-    /// Parameters with so many buckets, whatever the bound says, in groups of at most `parts`: for tests.
+    /// Parameters with so many buckets, whatever the bound says, in groups of at most `parts`: for
+    /// tests.
     #[cfg(test)]
     pub(super) fn unbounded(shape: Shape, capacity: usize, buckets: Buckets, parts: usize) -> Result<Self> {
         let of_bucket = Shape::new(buckets.records(shape.records()), shape.record_bits())?;
         let inner = S::groups_of(of_bucket)?.into_iter().rfind(|inner| S::parts(inner) <= parts);
-        let inner = inner.ok_or_else(|| Self::unfit("no parameters for buckets".to_owned()))?;
+        let inner = inner.ok_or_else(|| Self::unfit("no parameters for buckets"))?;
         Ok(Self { shape, capacity, buckets, placement_log2: 0.0, inner })
     }
 
-    /// The most records of a batch.
+    /// Most records of a batch.
     pub fn capacity(&self) -> usize {
         self.capacity
     }
 
-    /// How many buckets there are, each of which is asked for one record.
+    /// Number of buckets. Each is asked for one record.
     pub fn bucket_count(&self) -> usize {
         self.buckets.count()
     }
@@ -146,17 +140,17 @@ impl<S: Bucket> BatchedParams<S> {
         S::parts(&self.inner)
     }
 
-    /// Groups of buckets, each of which gets one query; the last one may have parts that are no bucket.
+    /// Number of groups. Each gets one query; the last one may have unused parts.
     pub(super) fn groups(&self) -> usize {
         self.bucket_count().div_ceil(self.parts())
     }
 
-    /// Records of each part of a group; those beyond a bucket's are zero.
+    /// Records of each part of a group. Those beyond a bucket's are zero.
     pub(super) fn part_records(&self) -> u64 {
         S::part_records(&self.inner, self.buckets.records(self.shape.records()))
     }
 
-    /// The group of a bucket, and the index of one of the bucket's records there.
+    /// The group of a place, and the index there.
     pub(super) fn in_group(&self, place: Place) -> (usize, u64) {
         let (group, part) = (place.bucket / self.parts(), place.bucket % self.parts());
         (group, part as u64 * self.part_records() + place.position)
@@ -171,8 +165,8 @@ impl<S: Bucket> BatchedParams<S> {
         self.buckets
     }
 
-    pub(super) fn unfit(reason: String) -> Error {
-        Error::Parameters { scheme: S::BATCHED_NAME, reason }
+    pub(super) fn unfit(reason: impl ToString) -> Error {
+        refused(S::BATCHED_NAME)(reason)
     }
 
     /// log₂ of the probability that some answer of a batch does not decode.
@@ -194,7 +188,6 @@ impl<S: Bucket> BatchedParams<S> {
 
     fn sizes(&self) -> Sizes {
         let (one, count) = (self.inner.describe().sizes, self.groups() as u64);
-        let sealed = |payload: usize| (payload + envelope::OVERHEAD) as u64;
         let parameters = 8 + self.inner.encode().len();
         let public = payload(one.public) - parameters;
         let shared = S::Query::shared(&self.inner).len() as u64;
@@ -221,15 +214,11 @@ impl<S: Bucket> BatchedParams<S> {
         }
     }
 
-    /// What a goal minimises.
+    /// Cost under a goal.
     fn score(&self, goal: Goal) -> f64 {
         let bytes = (self.query_bytes() + self.answer_bytes()) as f64;
         let seconds = self.work().answer.seconds(&Rates::BUILT_IN, 1);
-        match goal {
-            Goal::MinCommunication => bytes,
-            Goal::Balanced => bytes / BALANCED_LINE + seconds,
-            Goal::MinTime => seconds,
-        }
+        score(goal, bytes, seconds)
     }
 }
 
@@ -314,7 +303,7 @@ fn payload(sealed: u64) -> usize {
     sealed as usize - envelope::OVERHEAD
 }
 
-/// The same work in each bucket; threads may share the buckets.
+/// Work of `times` buckets, which threads may share.
 fn repeated(counts: &Counts, times: usize) -> Counts {
     counts.iter().fold(Counts::new(), |all, one| {
         all.with(one.operation, one.times * times as f64, one.parts.saturating_mul(times))

@@ -1,17 +1,17 @@
-//! Public pseudorandom permutations of 0..n, computed at a point in either direction.
+//! Public pseudorandom permutations of 0..n, computed pointwise in both directions.
 
 use papir_core::mix;
 use papir_ring::prg::Seed;
 
-/// Rounds of the network; its halves differ by a bit at most.
+/// Rounds of the network. Its halves differ by at most one bit.
 const ROUNDS: usize = 8;
-/// Least bits of the network's domain, so that its halves are never tiny.
+/// Least bits of the network's domain, so that its halves are not tiny.
 const MIN_BITS: u32 = 12;
 
-/// A Feistel network on ⌈log₂ n⌉ bits, walked until it is below n.
+/// A Feistel network on ⌈log₂ n⌉ bits, iterated until the result is below n.
 ///
-/// It spreads records over buckets, by a public seed: it has to look random to whoever chose what to
-/// look up before the seed was drawn, and hides nothing.
+/// It distributes records over buckets by a public seed. It hides nothing, but must look random to
+/// anyone who chose indices before the seed was drawn.
 #[derive(Clone, Debug)]
 pub(super) struct Permutation {
     count: u64,
@@ -33,7 +33,7 @@ impl Permutation {
         Self { count, low_bits: bits / 2, high_bits: bits - bits / 2, keys }
     }
 
-    /// Where `value` goes. Variable in time.
+    /// The image of a value. Variable in time.
     pub(super) fn forward(&self, value: u64) -> u64 {
         let mut image = self.rounds(value, self.keys.iter().enumerate());
         while image >= self.count {
@@ -42,7 +42,7 @@ impl Permutation {
         image
     }
 
-    /// What goes to `image`.
+    /// The value with this image.
     pub(super) fn inverse(&self, image: u64) -> u64 {
         let mut value = self.rounds(image, self.keys.iter().enumerate().rev());
         while value >= self.count {
@@ -51,7 +51,7 @@ impl Permutation {
         value
     }
 
-    /// Rounds in the order given: each changes one half by the other, and undoes itself.
+    /// Applies rounds in this order. Each changes one half by the other and is its own inverse.
     fn rounds<'a>(&self, value: u64, keys: impl Iterator<Item = (usize, &'a u64)>) -> u64 {
         let (low_mask, high_mask) = ((1 << self.low_bits) - 1, (1 << self.high_bits) - 1);
         let (mut low, mut high) = (value & low_mask, value >> self.low_bits);

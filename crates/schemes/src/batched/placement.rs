@@ -1,12 +1,13 @@
-//! Which copy of each record a batch asks for: one of each bucket at most.
+//! Choice of a copy for each record: at most one in each bucket.
 
 use zeroize::Zeroizing;
 
-/// Distinct buckets for as many records as can be, each one of its candidates; `None` for a record that is left.
+/// Assigns distinct buckets to as many records as possible, each one of its candidates; `None` for
+/// a record without one.
 ///
-/// A maximum matching by shortest augmenting paths: where distinct buckets exist for all, they are found.
-/// Cuckoo hashing walks such paths at random, and may give up before. Variable in time, on the
-/// client, before anything is sent.
+/// A maximum matching by shortest augmenting paths: if distinct buckets exist for all records, they
+/// are found. Cuckoo hashing follows such paths at random and may give up before. Variable in time,
+/// on the client, before anything is sent.
 pub(super) fn place_vartime(candidates: &[Vec<usize>], buckets: usize) -> Zeroizing<Vec<Option<usize>>> {
     let mut holder = Zeroizing::new(vec![None; buckets]);
     for record in 0..candidates.len() {
@@ -21,11 +22,11 @@ pub(super) fn place_vartime(candidates: &[Vec<usize>], buckets: usize) -> Zeroiz
     chosen
 }
 
-/// Finds a bucket for one record more, moving others on as it needs; changes nothing where there is none.
+/// Finds a bucket for one more record and moves others as needed. Changes nothing if there is none.
 fn augment(candidates: &[Vec<usize>], holder: &mut [Option<usize>], record: usize) {
-    // From which record each bucket was reached.
+    // The record from which each bucket was reached.
     let mut reached: Zeroizing<Vec<Option<usize>>> = Zeroizing::new(vec![None; holder.len()]);
-    // Each record waits once at most: it is reached through the bucket that it holds.
+    // Each record is queued at most once: it is reached through the bucket that it holds.
     let mut waiting = Zeroizing::new(Vec::with_capacity(candidates.len()));
     waiting.push(record);
     let mut next = 0;
@@ -44,7 +45,8 @@ fn augment(candidates: &[Vec<usize>], holder: &mut [Option<usize>], record: usiz
     }
 }
 
-/// Gives a free bucket to the record that reached it, the one that this leaves to who reached that, and so on.
+/// Gives a free bucket to the record that reached it, that record's bucket to the one that reached
+/// that, and so on.
 fn shift(
     reached: &[Option<usize>],
     candidates: &[Vec<usize>],

@@ -1,6 +1,5 @@
 //! The server: a prepared database for each group of buckets.
 
-use papir_core::codec::Reader;
 use papir_core::cost::Counts;
 use papir_core::scheme::{Parameters, Server, Session, UpdateEstimate, check_changes};
 use papir_core::sections::{SectionSink, SectionSource};
@@ -11,17 +10,17 @@ use papir_ring::prg::Seed;
 use rand_core::CryptoRng;
 use rayon::prelude::*;
 
+use super::bucket::{Batched, Bucket};
 use super::code::{Code, Place};
-use super::copies::Copies;
+use super::groups::{Copies, GroupSink, GroupSource};
 use super::params::BatchedParams;
-use super::sections::{GroupSink, GroupSource};
 use super::wire::{BatchedAnswer, BatchedPublic, BatchedQuery};
-use super::{Batched, Bucket};
+use crate::shared::public_seed::load_seed;
 use crate::shared::readback::read_each;
 use crate::shared::shapes::check_source;
 
 const HEADER: &str = "batched/header";
-/// A read of more than this part of all records reads whole buckets.
+/// A read of at least 1/`MANY` of all records reads whole buckets.
 const MANY: u64 = 16;
 
 /// A prepared database for each group of buckets.
@@ -40,7 +39,7 @@ impl<S: Bucket> Server<Batched<S>> for BatchedServer<S> {
         progress: &dyn Progress,
     ) -> Result<Self> {
         check_source(S::BATCHED_NAME, params.shape(), records)?;
-        // Copies are read in no order, each record several times.
+        // Copies are read in random order, each record several times.
         let mut packed = vec![0; params.shape().total_bytes() as usize];
         records.read_packed(0, params.shape().records(), &mut packed)?;
         let records = RecordBuffer::from_packed(params.shape(), packed)?;
@@ -77,7 +76,7 @@ impl<S: Bucket> Server<Batched<S>> for BatchedServer<S> {
         progress.stage("answer", self.groups.len() as u64);
         let of_group = |(group, server): (usize, &S::Server)| {
             let queries = batch.iter().map(|(_, query)| (Session::anonymous(), &query.groups[group]));
-            // Groups run side by side: only the whole has stages.
+            // Groups run in parallel, so only the whole has progress stages.
             server.answer_many(queries.collect(), &NoProgress)
         };
         let answers: Vec<Vec<S::Answer>> =
@@ -101,7 +100,7 @@ impl<S: Bucket> Server<Batched<S>> for BatchedServer<S> {
         Ok(UpdateEstimate { update, setup: self.params.describe().work.setup })
     }
 
-    /// Every copy of a changed record changes; places stay.
+    /// Changes every copy of a changed record. Places stay.
     fn update(&self, changes: &[Change], rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Self> {
         check_changes(&self.params.shape(), changes)?;
         progress.stage("update buckets", self.groups.len() as u64);
@@ -113,7 +112,8 @@ impl<S: Bucket> Server<Batched<S>> for BatchedServer<S> {
         Ok(Self::of_groups(self.params.clone(), self.public.seed, self.code.clone(), groups))
     }
 
-    /// From the first copy of each record: many by reading the buckets that hold these from end to end.
+    /// Reads the first copy of each record. Reads of many records read the first group's buckets
+    /// sequentially.
     fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
         let shape = self.params.shape();
         if count == 0 || count < shape.records() / MANY {
@@ -142,10 +142,7 @@ impl<S: Bucket> Server<Batched<S>> for BatchedServer<S> {
     }
 
     fn load(params: BatchedParams<S>, source: &dyn SectionSource) -> Result<Self> {
-        let header = source.get(HEADER)?;
-        let mut reader = Reader::new(HEADER, &header);
-        let seed = Seed(reader.array()?);
-        reader.finish()?;
+        let seed = load_seed(source, HEADER)?;
         let mut groups: Vec<S::Server> = Vec::with_capacity(params.groups());
         for group in 0..params.groups() {
             let (inner, source) = (params.inner().clone(), GroupSource { source, group });
@@ -165,7 +162,7 @@ impl<S: Bucket> BatchedServer<S> {
         Self { params, public, code, groups }
     }
 
-    /// The changes of each group's records.
+    /// Changes of each group's records.
     fn by_group(&self, changes: &[Change]) -> Vec<Vec<Change>> {
         let mut all = vec![Vec::new(); self.groups.len()];
         for change in changes {
@@ -177,7 +174,7 @@ impl<S: Bucket> BatchedServer<S> {
         all
     }
 
-    /// All records of a bucket.
+    /// Reads all records of a bucket.
     fn bucket(&self, bucket: usize) -> Result<RecordBuffer> {
         let records = self.params.buckets().records(self.params.shape().records());
         let shape = Shape::new(records, self.params.shape().record_bits())?;
@@ -188,7 +185,7 @@ impl<S: Bucket> BatchedServer<S> {
         RecordBuffer::from_packed(shape, packed)
     }
 
-    /// The record at a place.
+    /// Reads the record at a place.
     fn record(&self, place: Place) -> Result<Vec<u8>> {
         let (group, index) = self.params.in_group(place);
         let source = GroupRecords::<S> { server: &self.groups[group], shape: self.params.inner().shape() };

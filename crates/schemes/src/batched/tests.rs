@@ -9,6 +9,7 @@ use rand_core::SeedableRng;
 
 use super::*;
 use crate::inspire::parts::InspireInParts;
+use crate::shared::public_seed::SEED_BYTES;
 use crate::simple::Simple;
 
 fn sample(count: u64, bits: u64) -> RecordBuffer {
@@ -138,7 +139,7 @@ fn two_buckets_under_the_same_masks_are_refused() {
     let public = server.public().encode(server.params());
     // The next part of the same group, and one of another.
     for other in [1, 5] {
-        let (first, other) = (params::SEED_BYTES, params::SEED_BYTES + 32 * other);
+        let (first, other) = (SEED_BYTES, SEED_BYTES + 32 * other);
         let mut public = public.clone();
         public.copy_within(first..first + 32, other);
         let error = BatchedPublic::<InspireInParts>::decode(server.params(), &public).err().unwrap();

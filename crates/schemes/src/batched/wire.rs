@@ -10,12 +10,13 @@ use papir_core::scheme::Wire;
 use papir_core::{Error, Result};
 use papir_ring::prg::Seed;
 
-use super::Bucket;
-use super::params::{BatchedParams, SEED_BYTES};
+use super::bucket::Bucket;
+use super::params::BatchedParams;
+use crate::shared::public_seed::SEED_BYTES;
 
-/// What a client starts from.
+/// Public part of a batch's groups.
 pub struct BatchedPublic<S: Bucket> {
-    /// Of the permutations that place copies.
+    /// Seed of the permutations that place copies.
     pub(super) seed: Seed,
     /// One for each group of buckets.
     pub(super) groups: Vec<S::Public>,
@@ -57,8 +58,8 @@ impl<S: Bucket> Wire<BatchedParams<S>> for BatchedPublic<S> {
     }
 }
 
-/// Two buckets under the same masks would get two encryptions under one secret and one mask: their difference
-/// shows what was asked.
+/// Refuses equal seeds. Two buckets with the same masks would get two encryptions under one secret
+/// and one mask, whose difference reveals the indices.
 fn check_distinct(mut seeds: Vec<Seed>) -> Result<()> {
     seeds.sort_unstable_by_key(|seed| seed.0);
     if seeds.windows(2).any(|pair| pair[0] == pair[1]) {
@@ -109,7 +110,7 @@ impl<S: Bucket> Wire<BatchedParams<S>> for BatchedAnswer<S> {
     }
 }
 
-/// Bytes in so many parts of the same length.
+/// Splits bytes into `count` parts of equal length.
 fn equal_parts<'a>(what: &'static str, bytes: &'a [u8], count: usize) -> Result<Vec<&'a [u8]>> {
     let each = bytes.len() / count;
     Error::check_length(what, bytes.len(), each * count)?;

@@ -11,23 +11,23 @@ use papir_ring::rns::product_mod;
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
-use super::Depir;
 use super::params::{CHUNK_BYTES, DepirParams};
+use super::search::Depir;
 use super::wire::{DepirAnswer, DepirQuery, coordinate_mask};
 use crate::shared::empty_public::EmptyPublic;
 
-/// What opens one answer: the key, and where in its entry each record stands.
+/// Secret of one query: the key, and the position of each record in its entry.
 pub struct DepirSecret {
     pub(super) key: BvKey,
     places: Zeroizing<Vec<u64>>,
 }
 
-/// A client. It holds nothing of the database.
+/// A client. It stores nothing of the database.
 pub struct DepirClient {
     params: DepirParams,
-    /// From an answer's primes to the plaintext.
+    /// Lift from an answer's primes to the plaintext.
     lift: Lift,
-    /// What switching divides plaintexts by.
+    /// Factor by which switching divides plaintexts.
     factor: u32,
 }
 
@@ -89,7 +89,7 @@ impl Client<Depir> for DepirClient {
             let mut slots = Zeroizing::new(vec![0; found.coefficients.len()]);
             pointwise::scale(&mut slots, &found.coefficients, self.factor, modulus);
             for (unit, &slot) in units.chunks_exact_mut(unit).zip(slots.iter()) {
-                // No entry is 65536.
+                // Entries are at most 65535.
                 sound &= slot >> 16 == 0;
                 unit[chunk * CHUNK_BYTES..][..CHUNK_BYTES].copy_from_slice(&(slot as u16).to_le_bytes());
             }
@@ -103,7 +103,8 @@ impl Client<Depir> for DepirClient {
 }
 
 impl DepirClient {
-    /// A public seed whose first mask is invertible in every slot, as nearly all are, and that mask.
+    /// Draws a public seed whose first mask is invertible in every slot, as nearly all are, and
+    /// returns both.
     fn seed(&self, rng: &mut dyn CryptoRng) -> (Seed, Vec<u32>) {
         loop {
             let seed = Seed::random(rng);

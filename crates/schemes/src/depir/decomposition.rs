@@ -1,8 +1,9 @@
-//! Ciphertexts by their values at points of Y (section 6, "Fourier decomposition").
+//! Ciphertexts as values at points of Y (section 6, "Fourier decomposition").
 //!
-//! A polynomial of degree D in Y is known by its values at any D + 1 points, and the way back is a matrix whatever they
-//! are. The paper takes k-th roots of unity, k a prime above D, which primes have that are 1 modulo 2nk
-//! ([`super::params::DepirParams::fourier`]); the points 0, 1, …, D ask nothing of a prime.
+//! A polynomial of degree D in Y is determined by its values at any D + 1 points; interpolation is
+//! a matrix. The paper uses k-th roots of unity, k a prime above D, which exist modulo primes that
+//! are 1 modulo 2nk ([`super::params::DepirParams::fourier`]). The points 0, 1, …, D exist modulo
+//! every prime.
 
 use papir_kernels::pointwise::{self, Modulus};
 use papir_ring::prime::{inverse_mod, is_prime, pow_mod};
@@ -23,7 +24,8 @@ pub fn nodes(modulus: Modulus, degree: usize) -> Vec<u32> {
     (0..=degree as u64).map(|i| pow_mod(root, i, q) as u32).collect()
 }
 
-/// b + a·Y at these points: for each coordinate a row of all slots at the first, then at the second, ….
+/// b + a·Y at these points: for each coordinate a row of all slots at the first, then at the
+/// second, ….
 pub fn values(modulus: Modulus, nodes: &[u32], bodies: &[&[u32]], masks: &[&[u32]]) -> Vec<Vec<u32>> {
     let one = |(body, mask): (&&[u32], &&[u32])| {
         let mut all = vec![0; nodes.len() * body.len()];
@@ -36,7 +38,8 @@ pub fn values(modulus: Modulus, nodes: &[u32], bodies: &[&[u32]], masks: &[&[u32
     bodies.iter().zip(masks).map(one).collect()
 }
 
-/// Polynomials in Y from their values at these points: rows of all slots, for points in and for coefficients out.
+/// Interpolates polynomials in Y from values at these points. Values are rows of all slots, one for
+/// each point; results are rows, one for each coefficient.
 pub fn coefficients(modulus: Modulus, nodes: &[u32], values: &[u32]) -> Vec<u32> {
     let slots = values.len() / nodes.len();
     let mut out = vec![0; values.len()];
@@ -46,7 +49,7 @@ pub fn coefficients(modulus: Modulus, nodes: &[u32], values: &[u32]) -> Vec<u32>
     out
 }
 
-/// The matrix that takes values at different points to coefficients: Lagrange's polynomials, transposed.
+/// Matrix of interpolation at different points: Lagrange's polynomials, transposed.
 pub(super) fn weights(modulus: Modulus, nodes: &[u32]) -> Vec<Vec<u32>> {
     // Π (x − node), from which each factor is divided off again.
     let product = nodes.iter().fold(vec![1], |product, &node| times_root(modulus, &product, node));
@@ -63,7 +66,7 @@ pub(super) fn weights(modulus: Modulus, nodes: &[u32]) -> Vec<Vec<u32>> {
     (0..nodes.len()).map(|row| columns.iter().map(|column| column[row]).collect()).collect()
 }
 
-/// A polynomial, its constant coefficient first, times x − node.
+/// Multiplies a polynomial, constant coefficient first, by x − node.
 fn times_root(modulus: Modulus, polynomial: &[u32], node: u32) -> Vec<u32> {
     let mut product = vec![0; polynomial.len() + 1];
     for (i, &coefficient) in polynomial.iter().enumerate() {
@@ -73,7 +76,7 @@ fn times_root(modulus: Modulus, polynomial: &[u32], node: u32) -> Vec<u32> {
     product
 }
 
-/// A polynomial that is zero at a node, divided by x − node.
+/// Divides a polynomial by x − node, its root.
 fn divided(modulus: Modulus, polynomial: &[u32], node: u32) -> Vec<u32> {
     let mut quotient = vec![0; polynomial.len() - 1];
     let mut carry = 0;

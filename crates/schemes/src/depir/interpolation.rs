@@ -1,8 +1,9 @@
-//! The polynomial of total degree D with given values on the simplex (section 6, Appendix B), which replaces that of
-//! individual degrees of Lin, Mook and Wichs.
+//! Interpolation of total degree D on the simplex (section 6, Appendix B).
 //!
-//! The points of a simplex are 0, 1, …, D in each coordinate, so that Newton's divided differences run along one
-//! variable after the other: N·m·D steps where Appendix B's elimination takes N². Coefficients are modulo t.
+//! It replaces the interpolation of individual degrees of Lin, Mook and Wichs. A simplex has the
+//! points 0, 1, …, D in each coordinate, so Newton's divided differences run along one variable
+//! after another: N·m·D steps instead of the N² of Appendix B's elimination. Coefficients are
+//! modulo t.
 
 use papir_kernels::pointwise::Modulus;
 use papir_lattice::bv::params::PLAINTEXT;
@@ -12,11 +13,11 @@ use super::simplex::{Simplex, for_each_row, terms};
 
 /// Replaces values at all points by coefficients, both modulo t in lexicographic order.
 ///
-/// All variables are brought to Newton's basis before one is brought to powers: on a simplex a line's values give its
-/// first divided differences, not its polynomial.
+/// All variables are converted to Newton's basis before any is converted to powers, because on a
+/// simplex a line's values give its first divided differences, not its polynomial.
 ///
 /// # Panics
-/// For other than [`Simplex::len`] values.
+/// Unless there are [`Simplex::len`] values.
 pub fn interpolate(simplex: Simplex, values: &mut [u32]) {
     assert_eq!(values.len(), simplex.len(), "values on a simplex");
     for step in [divided_differences, to_powers] {
@@ -26,7 +27,7 @@ pub fn interpolate(simplex: Simplex, values: &mut [u32]) {
     }
 }
 
-/// A step along one variable in every block in which the variables before it are fixed.
+/// Applies a step along one variable in every block in which the variables before it are fixed.
 fn along(axis: usize, simplex: Simplex, values: &mut [u32], step: fn(Simplex, &mut [u32])) {
     if axis == 0 {
         return step(simplex, values);
@@ -40,10 +41,11 @@ fn along(axis: usize, simplex: Simplex, values: &mut [u32], step: fn(Simplex, &m
     }
 }
 
-/// Along the first variable, values at 0, 1, … to coefficients of Newton's basis 1, x, x·(x − 1), ….
+/// Converts, along the first variable, values at 0, 1, … to coefficients of Newton's basis 1, x,
+/// x·(x − 1), ….
 fn divided_differences(simplex: Simplex, values: &mut [u32]) {
     let modulus = Modulus::new(PLAINTEXT);
-    // Those of order l have nodes that lie l apart.
+    // Differences of order l have nodes at distance l.
     for order in 1..=simplex.degree {
         let inverse = inverse_mod(order as u64, PLAINTEXT.into()) as u32;
         for place in (order..=simplex.degree).rev() {
@@ -53,7 +55,8 @@ fn divided_differences(simplex: Simplex, values: &mut [u32]) {
     }
 }
 
-/// Along the first variable, coefficients of Newton's basis to coefficients of powers, from the inside.
+/// Converts, along the first variable, coefficients of Newton's basis to coefficients of powers,
+/// innermost first.
 fn to_powers(simplex: Simplex, values: &mut [u32]) {
     let modulus = Modulus::new(PLAINTEXT);
     for node in (0..simplex.degree).rev() {
@@ -64,7 +67,8 @@ fn to_powers(simplex: Simplex, values: &mut [u32]) {
     }
 }
 
-/// Block `into` of the first variable becomes f(block `from`, block `into`), tuple by tuple of the smaller one.
+/// Replaces block `into` of the first variable by f(block `from`, block `into`), on the tuples of
+/// the smaller block.
 fn combine(simplex: Simplex, values: &mut [u32], (into, from): (usize, usize), f: impl Fn(u32, u32) -> u32) {
     let Simplex { variables, degree } = simplex;
     let start = |block: usize| terms(variables, degree) - terms(variables, degree - block);
@@ -79,8 +83,8 @@ fn combine(simplex: Simplex, values: &mut [u32], (into, from): (usize, usize), f
     });
 }
 
-/// The coefficients modulo q of f(x, ·), a polynomial of degree D in one variable less, from those of f modulo t,
-/// lifted to their shortest representatives.
+/// Returns the coefficients modulo q of f(x, ·), a polynomial of degree D in one variable fewer,
+/// given those of f modulo t, lifted to their shortest representatives.
 pub fn contract(simplex: Simplex, coefficients: &[u32], x: u32, modulus: Modulus) -> Vec<u32> {
     let Simplex { variables, degree } = simplex;
     let mut sums = vec![0u32; simplex.rest()];

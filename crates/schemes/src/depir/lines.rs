@@ -1,10 +1,11 @@
 //! Evaluation on encrypted points, slot by slot, without a table.
 //!
-//! In a slot of X and modulo one prime a ciphertext b + a·Y is a line, and f of m ciphertexts is f restricted to a
-//! line in m dimensions: a polynomial of degree D in Y. It is known by its values at any D + 1 points of the line.
-//! Those are taken where the first coordinate is 0, 1, …, D: there f is one of D + 1 polynomials in one variable fewer,
-//! the same for all slots, with (D + m)/m times fewer terms. What comes out is a polynomial in the first
-//! coordinate; b₁ + a₁·Y in its place makes it one in Y.
+//! In a slot of X and modulo one prime, a ciphertext b + a·Y is a line, and f of m ciphertexts is f
+//! restricted to a line in m dimensions: a polynomial of degree D in Y, determined by its values at
+//! any D + 1 points of the line. The points are those whose first coordinate is 0, 1, …, D: there f
+//! is one of D + 1 polynomials in one variable fewer, the same for all slots, with (D + m)/m times
+//! fewer terms. The result is a polynomial in the first coordinate; substituting b₁ + a₁·Y gives
+//! one in Y.
 
 use papir_kernels::pointwise::{self, Modulus};
 use papir_kernels::poly_eval::Polynomial;
@@ -14,22 +15,23 @@ use super::decomposition::weights;
 use super::interpolation::contract;
 use super::simplex::Simplex;
 
-/// Slots that are handled together: their values stay in the cache.
+/// Slots processed together. Their values stay in the cache.
 const BLOCK: usize = 1024;
 
-/// The points of all slots modulo one prime: lines, by their first coordinate.
+/// Points of all slots modulo one prime, as lines parametrised by their first coordinate.
 pub struct Lines<'a> {
     modulus: Modulus,
     /// b₁ and a₁.
     first: [&'a [u32]; 2],
-    /// Of each other coordinate its value where the first one is 0, a row of all slots each.
+    /// Values of the other coordinates where the first is 0: a row of all slots for each.
     starts: Vec<u32>,
-    /// By how much it grows when the first one grows by 1.
+    /// Their increments when the first coordinate grows by 1.
     slopes: Vec<u32>,
 }
 
 impl<'a> Lines<'a> {
-    /// The lines b + a·Y, a row of all slots for each coordinate; `None` where the first coordinate stands still.
+    /// The lines b + a·Y, given as a row of all slots for each coordinate; `None` if a first mask
+    /// is zero, so that the first coordinate is constant.
     pub fn new(modulus: Modulus, bodies: &[&'a [u32]], masks: &[&'a [u32]]) -> Option<Self> {
         let (body, mask) = (*bodies.first()?, *masks.first()?);
         let inverses = invert_all(mask, modulus.value())?;
@@ -52,8 +54,8 @@ impl<'a> Lines<'a> {
         self.first[0].len()
     }
 
-    /// f on the lines: the coefficients of 1, Y, …, Y^D, a row of all slots each. `coefficients` are those of f
-    /// modulo t.
+    /// Evaluates f, given by its coefficients modulo t, on the lines. Returns the coefficients of
+    /// 1, Y, …, Y^D, a row of all slots each.
     pub fn evaluate(&self, simplex: Simplex, coefficients: &[u32]) -> Vec<u32> {
         let plan = Plan::new(self.modulus, simplex, coefficients);
         let (rows, slots) = (simplex.degree + 1, self.len());
@@ -68,7 +70,7 @@ impl<'a> Lines<'a> {
         out
     }
 
-    /// The same for some of the slots.
+    /// [`Self::evaluate`] for some of the slots.
     fn evaluate_block(&self, plan: &Plan, start: usize, length: usize) -> Vec<u32> {
         let part = |rows: &[u32]| -> Vec<u32> {
             rows.chunks_exact(self.len()).flat_map(|row| &row[start..][..length]).copied().collect()
@@ -99,11 +101,11 @@ enum Contraction {
     Polynomial(Polynomial),
 }
 
-/// What the lines of one prime share.
+/// Precomputation shared by all lines of one prime.
 struct Plan {
     /// f(0, ·), f(1, ·), …, f(D, ·).
     contractions: Vec<Contraction>,
-    /// Of each coefficient of a polynomial its parts in the values at 0, 1, …, D.
+    /// Interpolation matrix from the values at 0, 1, …, D.
     weights: Vec<Vec<u32>>,
 }
 
@@ -122,7 +124,7 @@ impl Plan {
     }
 }
 
-/// Polynomials in x, a row for each coefficient, to polynomials in Y with x = b + a·Y.
+/// Substitutes x = b + a·Y in polynomials in x, which have a row for each coefficient.
 fn substitute(modulus: Modulus, coefficients: &mut [u32], body: &[u32], mask: &[u32]) {
     let length = body.len();
     let degree = coefficients.len() / length - 1;

@@ -1,10 +1,10 @@
-//! Doubly-efficient PIR: Okada, Player, Pohmann, Weinert, *Towards Practical Doubly-Efficient Private Information
-//! Retrieval*, after Lin, Mook and Wichs. Nothing to download, no keys; one evaluation answers as many indices as a
-//! plaintext has slots.
+//! Doubly-efficient PIR: Okada, Player, Pohmann, Weinert, *Towards Practical Doubly-Efficient
+//! Private Information Retrieval*, after Lin, Mook and Wichs. Clients need neither a hint nor keys;
+//! one evaluation answers as many indices as a plaintext has slots.
 //!
-//! The database is a polynomial f in m variables of total degree D whose value at the i-th point of the simplex is
-//! the i-th entry, modulo t. A query is the encrypted points of up to n indices, one a slot, m ciphertexts b + a·Y;
-//! the answer is f of them, a polynomial of degree D in Y.
+//! The database is a polynomial f in m variables of total degree D whose value at the i-th point of
+//! the simplex is the i-th entry, modulo t. A query encrypts the points of up to n indices, one in
+//! each slot, in m ciphertexts b + a·Y. The answer is f of them, a polynomial of degree D in Y.
 //!
 //! | the paper | function |
 //! |---|---|
@@ -16,9 +16,10 @@
 //! | reply modulus switching (section 7) | [`papir_lattice::bv::switch`] |
 //! | SIMD slots ("Amortization", section 7) | [`client`] |
 //!
-//! What differs, and why: `docs/decisions/0022-depir.md`. Ciphertexts are decomposed over D + 1 points of Y of each
-//! slot's own, at which its first coordinate is 0, 1, …, D: values there determine a polynomial as well as those
-//! at roots of unity do, and of f only its D + 1 contractions in one variable fewer are evaluated.
+//! What differs from the paper: `docs/decisions/0022-depir.md`. Ciphertexts are decomposed over D + 1
+//! points of Y, chosen for each slot so that its first coordinate is 0, 1, …, D. Values there
+//! determine a polynomial as well as those at roots of unity do, and only the D + 1 contractions of f
+//! in one variable fewer are evaluated.
 
 pub mod client;
 pub mod decomposition;
@@ -38,8 +39,7 @@ use papir_core::scheme::{Never, Scheme};
 
 use crate::shared::empty_public::EmptyPublic;
 
-/// Doubly-efficient PIR.
-pub struct Depir;
+pub use search::Depir;
 
 impl Scheme for Depir {
     const NAME: &'static str = "depir";

@@ -5,49 +5,49 @@ use std::sync::Arc;
 use papir_core::codec::{Reader, Writer};
 use papir_core::cost::{Counts, Operation, Work};
 use papir_core::scheme::{Goal, Parameters, Scheme};
-use papir_core::{Description, Error, Limits, Result, Security, Shape, Sizes, UpdateCost, envelope};
+use papir_core::{Description, Error, Limits, Result, Shape, Sizes, UpdateCost};
 use papir_kernels::bits::packed_len;
 use papir_lattice::bv::params::{BvParams, MAX_DEGREE, PLAINTEXT, SIGMA};
 use papir_lattice::bv::slots::Slots;
 use papir_ring::rns::log2_product;
 
-use super::Depir;
 use super::decomposition;
-use super::search::{self, Choice};
+use super::search::{self, Choice, Depir};
 use super::simplex::Simplex;
-use crate::shared::parameter_errors::unfit;
+use crate::shared::describe::{one_record, sealed, sealed_public, security};
+use crate::shared::parameter_errors::{refused, unfit};
+use crate::shared::public_seed::SEED_BYTES;
 use crate::shared::shapes::{read_shape, write_shape};
 use crate::shared::units::Units;
 
 /// The most records.
 const MAX_RECORDS: u64 = 1 << 20;
-/// The most chunks of a record: each is a polynomial of its own, and an answer.
+/// Largest number of chunks in a record. Each is a polynomial of its own, with an answer of its
+/// own.
 const MAX_CHUNKS: usize = 16;
 /// Bytes of a chunk: an entry modulo t.
 pub(super) const CHUNK_BYTES: usize = 2;
 /// The most primes.
 const MAX_PRIMES: usize = 64;
-/// Bytes of a query's seed.
-pub(super) const SEED_BYTES: usize = 32;
 
 /// Parameters of [`Depir`].
 #[derive(Clone, Debug)]
 pub struct DepirParams {
     bundle: Units,
     choice: Choice,
-    /// Primes of an answer, the first of all.
+    /// Number of primes in an answer, the first ones.
     kept: usize,
     tables: Arc<Tables>,
 }
 
-/// What is computed once, however often parameters are copied.
+/// Tables shared by copies of the parameters.
 #[derive(Debug)]
 struct Tables {
     bv: BvParams,
     slots: Slots,
 }
 
-/// What parameters for some entries would be, also for more than are served.
+/// Figures of parameters for a number of entries, which may exceed what is served.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outline {
     /// n.
@@ -60,15 +60,15 @@ pub struct Outline {
     pub query_bytes: f64,
     /// Bytes of an answer.
     pub answer_bytes: f64,
-    /// Products of an answer's evaluation on lines.
+    /// Products in an answer's evaluation on lines.
     pub multiplications: f64,
 }
 
 impl DepirParams {
-    /// What parameters for so many entries of 16 bits would be.
+    /// Figures of the parameters for this many entries of 16 bits.
     ///
     /// # Errors
-    /// [`Error::Parameters`] when no ring is large enough.
+    /// [`Error::Parameters`] if no ring is large enough.
     pub fn outline(entries: u64, goal: Goal) -> Result<Outline> {
         let choice = search::choose(entries, 1, goal)?;
         let (query_bytes, answer_bytes) = choice.bytes(1);
@@ -82,30 +82,27 @@ impl DepirParams {
         })
     }
 
-    /// With rings of this degree and polynomials in so many variables.
+    /// Parameters with this ring degree and number of variables.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] for too many or too long records, [`Error::Parameters`] or [`Error::Insecure`] for what
-    /// the ring does not bear.
+    /// [`Error::OutOfBounds`] for too many or too long records, [`Error::Parameters`] or
+    /// [`Error::Insecure`] if the ring does not suffice.
     pub fn new(shape: Shape, ring_degree: usize, variables: usize) -> Result<Self> {
         let bundle = bundle(shape)?;
-        Self::of(bundle, Choice { ring_degree, simplex: Simplex::holding(bundle.units(), variables) })
+        let simplex = Simplex::holding(bundle.units(), variables);
+        Self::with_order(bundle, Choice { ring_degree, simplex }, 1)
     }
 
-    /// As [`DepirParams::new`], with primes that are 1 modulo 2nk, k the least prime above D, as the paper takes them:
-    /// modulo these ciphertexts are decomposed at k-th roots of unity. There are few below 2²⁸.
+    /// [`DepirParams::new`] with the paper's primes: 1 modulo 2nk, k the least prime above D.
+    /// Modulo these, ciphertexts are decomposed at k-th roots of unity. Few of them are below 2²⁸.
     ///
     /// # Errors
-    /// As [`DepirParams::new`], and [`Error::Parameters`] where there are not enough.
+    /// As [`DepirParams::new`], and [`Error::Parameters`] if there are not enough primes.
     pub fn fourier(shape: Shape, ring_degree: usize, variables: usize) -> Result<Self> {
         let bundle = bundle(shape)?;
         let simplex = Simplex::holding(bundle.units(), variables);
         let roots = decomposition::roots(simplex.degree) as usize;
         Self::with_order(bundle, Choice { ring_degree, simplex }, roots)
-    }
-
-    fn of(bundle: Units, choice: Choice) -> Result<Self> {
-        Self::with_order(bundle, choice, 1)
     }
 
     /// With primes that are 1 modulo 2n times `roots`.
@@ -116,32 +113,32 @@ impl DepirParams {
         Self::with_primes(bundle, choice, &primes, kept)
     }
 
-    /// With these primes of Q, largest first, of which answers keep some.
+    /// Parameters with these primes of Q, largest first, of which answers keep `kept`.
     fn with_primes(bundle: Units, choice: Choice, primes: &[u32], kept: usize) -> Result<Self> {
         let scheme = Depir::NAME;
         let needed = choice.modulus_bits();
-        // Bounds are computed in floating point: what one machine chose another accepts.
+        // Bounds are floating-point results, which may differ slightly between machines.
         if log2_product(primes) < needed - 0.01 {
             let reason = format!("a modulus of {:.1} bits: expected {needed:.1}", log2_product(primes));
-            return Err(Error::Parameters { scheme, reason });
+            return Err(refused(scheme)(reason));
         }
         let least = choice.reply_bits();
         let reply = log2_product(primes.get(..kept).unwrap_or_default());
         if reply < least - 0.01 {
             let reason = format!("answers have a modulus of {reply:.1} bits: expected {least:.1}");
-            return Err(Error::Parameters { scheme, reason });
+            return Err(refused(scheme)(reason));
         }
         let bv = BvParams::new(choice.ring_degree, primes).map_err(unfit(scheme))?;
         let slots = Slots::new(choice.ring_degree).map_err(|error| unfit(scheme)(error.into()))?;
         Ok(Self { bundle, choice, kept, tables: Arc::new(Tables { bv, slots }) })
     }
 
-    /// m and D: the points of entries, and the exponents of f.
+    /// The simplex of m and D: the points of entries and the exponents of f.
     pub fn simplex(&self) -> Simplex {
         self.choice.simplex
     }
 
-    /// n, slots of a query.
+    /// n, the number of slots of a query.
     pub fn ring_degree(&self) -> usize {
         self.choice.ring_degree
     }
@@ -156,7 +153,7 @@ impl DepirParams {
         &self.tables.slots
     }
 
-    /// log₂ of what no coefficient of a phase exceeds: of an evaluation's, and of what switching adds.
+    /// log₂ of bounds on a phase's coefficients: of an evaluation, and of what switching adds.
     pub fn noise_bits(&self) -> [f64; 2] {
         [self.choice.noise_bits(), self.choice.switching_bits()]
     }
@@ -166,12 +163,12 @@ impl DepirParams {
         self.kept
     }
 
-    /// How records share entries.
+    /// Units of records in entries.
     pub(super) fn bundle(&self) -> &Units {
         &self.bundle
     }
 
-    /// Polynomials: entries modulo t of each unit of records.
+    /// Number of polynomials: entries modulo t in each unit of records.
     pub fn chunks(&self) -> usize {
         self.bundle.unit_bytes / CHUNK_BYTES
     }
@@ -187,7 +184,7 @@ impl DepirParams {
         self.simplex().variables * self.bv().ring().len() * self.ring_degree()
     }
 
-    /// Words of an answer: for each chunk D + 1 parts modulo the primes that are kept.
+    /// Words of an answer: for each chunk D + 1 parts modulo the kept primes.
     pub(super) fn answer_words(&self) -> usize {
         self.chunks() * (self.simplex().degree + 1) * self.kept * self.ring_degree()
     }
@@ -198,10 +195,9 @@ impl DepirParams {
     }
 
     fn sizes(&self) -> Sizes {
-        let sealed = |payload: usize| (payload + envelope::OVERHEAD) as u64;
         let packed = |words: usize| packed_len(words, self.word_bits());
         Sizes {
-            public: sealed(8 + self.encode().len()),
+            public: sealed_public(self.encode().len(), 0),
             query: sealed(SEED_BYTES + packed(self.query_words())),
             answer: sealed(packed(self.answer_words())),
             database: 4 * self.coefficients() as u64,
@@ -214,7 +210,7 @@ impl DepirParams {
         let ring = self.bv().ring();
         let terms = self.chunks() as f64 * self.choice.terms(ring.len());
         let Simplex { variables, degree } = self.simplex();
-        // Divided differences and the way back to powers, along each variable.
+        // Divided differences and conversion to powers, along each variable.
         let steps = self.coefficients() * variables * degree.max(1);
         let words = |count: usize| Counts::new().with(Operation::Word, count as f64, 1);
         Work {
@@ -226,7 +222,7 @@ impl DepirParams {
     }
 }
 
-/// Units of records: of 16 bits, or of as many times as a record needs.
+/// Units of records: 16 bits, or as many chunks as a record needs.
 fn bundle(shape: Shape) -> Result<Units> {
     if shape.records() > MAX_RECORDS {
         let expected = format!("at most {MAX_RECORDS}");
@@ -243,7 +239,7 @@ fn bundle(shape: Shape) -> Result<Units> {
     Units::new(shape, CHUNK_BYTES * chunks)
 }
 
-/// What comes from the wire may be anything.
+/// Bounds parameters from the wire.
 fn check(choice: Choice) -> Result<()> {
     let Choice { ring_degree, simplex } = choice;
     let bounds = [
@@ -262,7 +258,8 @@ fn check(choice: Choice) -> Result<()> {
 impl Parameters for DepirParams {
     fn choose(shape: Shape, goal: Goal) -> Result<Self> {
         let bundle = bundle(shape)?;
-        Self::of(bundle, search::choose(bundle.units(), bundle.unit_bytes / CHUNK_BYTES, goal)?)
+        let choice = search::choose(bundle.units(), bundle.unit_bytes / CHUNK_BYTES, goal)?;
+        Self::with_order(bundle, choice, 1)
     }
 
     fn label(&self) -> String {
@@ -277,22 +274,17 @@ impl Parameters for DepirParams {
     fn describe(&self) -> Description {
         let Simplex { variables, degree } = self.simplex();
         let ring = self.bv().ring();
-        let security = self.bv().security();
         Description {
             scheme: Depir::NAME,
             privacy: Depir::PRIVACY,
             shape: self.bundle.shape,
             sizes: self.sizes(),
-            security: security.map(|row| Security { bits: row.matzov, source: row.set }),
+            security: self.bv().security().map(security),
             failure_log2: Choice::failure_log2(self.chunks()),
             limits: Limits {
                 records: MAX_RECORDS,
-                record_bits: (8 * CHUNK_BYTES * MAX_CHUNKS) as u64,
                 batch: self.ring_degree(),
-                client_keys: false,
-                tickets: false,
-                owner_key: false,
-                update: UpdateCost::Rebuild,
+                ..one_record((8 * CHUNK_BYTES * MAX_CHUNKS) as u64, UpdateCost::Rebuild)
             },
             parameters: vec![
                 ("n", self.ring_degree().to_string()),

@@ -1,32 +1,36 @@
-//! Which ring, how many variables and which primes.
+//! Choice of ring, number of variables and primes.
 
 use papir_core::scheme::Scheme;
-use papir_core::{Error, Goal, Result};
+use papir_core::{Goal, Result};
 use papir_lattice::bv::noise;
 use papir_lattice::bv::params::{PLAINTEXT, SIGMA};
 use papir_lattice::security::{Secret, require_128};
 use papir_ring::prime::ntt_primes_below;
 use papir_ring::rns::log2_product;
 
-use super::Depir;
 use super::simplex::Simplex;
+use crate::shared::goals::{best, score};
+use crate::shared::parameter_errors::refused;
 
-/// Rings that are tried.
+/// Doubly-efficient PIR.
+pub struct Depir;
+
+/// Candidate ring degrees.
 const DEGREES: [usize; 4] = [1 << 12, 1 << 13, 1 << 14, 1 << 15];
-/// Variables that are tried.
+/// Candidate numbers of variables.
 const VARIABLES: std::ops::RangeInclusive<usize> = 1..=16;
-/// log₂ of the probability that evaluation exceeds its bound, and modulus switching its own.
+/// log₂ of the probability that an evaluation exceeds its bound, and the same for modulus
+/// switching.
 const FAILURE_LOG2: f64 = -46.0;
-/// Bits between a bound on a phase and the modulus: an eighth each of evaluation and of switching make the quarter
-/// up to which a client takes answers for sound.
+/// Bits between the bound on a phase and the modulus. Evaluation and switching may each fill an
+/// eighth, together the quarter that a client accepts.
 const ROOM_BITS: f64 = 3.0;
-/// log₂ of what every prime is below.
+/// log₂ of the bound on primes.
 const LOG2_LARGEST: f64 = 28.0;
-/// Seconds that a term takes at a point, and those that a byte takes on a line of 10 Mbit/s.
+/// Seconds for a term at a point.
 const TERM_SECONDS: f64 = 3e-10;
-const BYTE_SECONDS: f64 = 8e-7;
 
-/// What tells parameters apart.
+/// Free values of the parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Choice {
     /// n.
@@ -36,7 +40,7 @@ pub(super) struct Choice {
 }
 
 impl Choice {
-    /// log₂ of what no coefficient of an evaluation's phase exceeds.
+    /// log₂ of a bound on the coefficients of an evaluation's phase.
     pub(super) fn noise_bits(self) -> f64 {
         let Simplex { variables, degree } = self.simplex;
         let largest = f64::from(PLAINTEXT / 2);
@@ -48,7 +52,7 @@ impl Choice {
         (self.noise_bits() + ROOM_BITS).max(self.reply_bits())
     }
 
-    /// log₂ of what modulus switching adds to no coefficient of a phase.
+    /// log₂ of a bound on what modulus switching adds to a phase's coefficients.
     pub(super) fn switching_bits(self) -> f64 {
         noise::switching(self.ring_degree, self.simplex.degree, FAILURE_LOG2)
     }
@@ -58,12 +62,13 @@ impl Choice {
         self.switching_bits() + ROOM_BITS
     }
 
-    /// log₂ of the probability that one of so many answers to one query does not decode.
+    /// log₂ of the probability that one of a query's `chunks` answers does not decode.
     pub(super) fn failure_log2(chunks: usize) -> f64 {
         (chunks as f64).log2() + 1.0 + FAILURE_LOG2
     }
 
-    /// Multiplications of one answer's evaluation: slots, primes, points of Y, terms in one variable fewer.
+    /// Multiplications of one answer's evaluation: slots, primes, points of Y, terms in one
+    /// variable fewer.
     pub(super) fn terms(self, primes: usize) -> f64 {
         let points = self.ring_degree * primes * (self.simplex.degree + 1);
         points as f64 * self.simplex.rest() as f64
@@ -74,7 +79,8 @@ impl Choice {
         (self.modulus_bits() / LOG2_LARGEST).ceil() as usize
     }
 
-    /// Bytes of a query and of its answers in so many chunks, but for what primes are longer than they must be.
+    /// Bytes of a query and of its answers in `chunks` chunks, ignoring the excess length of
+    /// primes.
     pub(super) fn bytes(self, chunks: usize) -> (f64, f64) {
         let Simplex { variables, degree } = self.simplex;
         let coefficients = self.ring_degree as f64 / 8.0;
@@ -82,56 +88,44 @@ impl Choice {
         (coefficients * variables as f64 * self.modulus_bits(), coefficients * answer)
     }
 
-    /// What a query costs under a goal, answered in so many chunks. Where time counts, it is that of each of n
-    /// indices: whoever asks for one of them alone asks another scheme.
+    /// Cost of a query under a goal, answered in `chunks` chunks. Time counts for each of n
+    /// indices: a single index is cheaper in another scheme.
     fn cost(self, goal: Goal, chunks: usize) -> f64 {
-        let n = self.ring_degree as f64;
         let (query, answer) = self.bytes(chunks);
-        let bytes = query + answer;
         let seconds = chunks as f64 * self.terms(self.primes()) * TERM_SECONDS;
-        match goal {
-            Goal::MinCommunication => bytes,
-            Goal::Balanced => (seconds + bytes * BYTE_SECONDS) / n,
-            Goal::MinTime => seconds / n,
-        }
+        let indices = if goal == Goal::MinCommunication { 1 } else { self.ring_degree };
+        score(goal, query + answer, seconds) / indices as f64
+    }
+
+    /// Whether the polynomial can be evaluated, and the ring is secure.
+    fn is_possible(self) -> bool {
+        // The primes' product slightly exceeds the bits.
+        self.simplex.degree <= papir_kernels::poly_eval::MAX_DEGREE
+            && require_128(self.ring_degree, self.modulus_bits() + 2.0, Secret::Ternary, SIGMA).is_ok()
     }
 }
 
-/// The best choice for so many entries of so many chunks.
+/// Returns the best choice for this many entries of `chunks` chunks.
 ///
 /// # Errors
-/// [`Error::Parameters`] when no ring is large enough.
+/// [`papir_core::Error::Parameters`] if no ring is large enough.
 pub(super) fn choose(entries: u64, chunks: usize, goal: Goal) -> Result<Choice> {
-    let mut best: Option<(f64, Choice)> = None;
-    for ring_degree in DEGREES {
-        for variables in VARIABLES {
-            let simplex = Simplex::holding(entries, variables);
-            let choice = Choice { ring_degree, simplex };
-            if simplex.degree > papir_kernels::poly_eval::MAX_DEGREE {
-                continue;
-            }
-            let bits = choice.modulus_bits();
-            // The primes' product is a little more.
-            if require_128(ring_degree, bits + 2.0, Secret::Ternary, SIGMA).is_err() {
-                continue;
-            }
-            let cost = choice.cost(goal, chunks);
-            if best.is_none_or(|(least, _)| cost < least) {
-                best = Some((cost, choice));
-            }
-        }
-    }
-    best.map(|(_, choice)| choice).ok_or_else(|| {
+    let pairs = DEGREES.into_iter().flat_map(|degree| VARIABLES.map(move |variables| (degree, variables)));
+    let choices = pairs.map(|(ring_degree, variables)| Choice {
+        ring_degree,
+        simplex: Simplex::holding(entries, variables),
+    });
+    best(choices.filter(|choice| choice.is_possible()), |choice| choice.cost(goal, chunks)).ok_or_else(|| {
         let reason = format!("no ring up to degree 2^15 evaluates a polynomial of {entries} values securely");
-        Error::Parameters { scheme: Depir::NAME, reason }
+        refused(Depir::NAME)(reason)
     })
 }
 
-/// Primes that are 1 modulo twice the order, with at least this product, as few as below 2²⁸ will do, all of about the
-/// same size, largest first.
+/// Returns primes that are 1 modulo twice the order, with at least this product: as few as possible
+/// below 2²⁸, of similar size, largest first.
 ///
 /// # Errors
-/// [`Error::Parameters`] when there are not enough.
+/// [`papir_core::Error::Parameters`] if there are not enough.
 pub(super) fn primes(order: usize, bits: f64) -> Result<Vec<u32>> {
     let least = (bits / LOG2_LARGEST).ceil().max(1.0) as usize;
     for count in least..=least + 2 {
@@ -145,10 +139,10 @@ pub(super) fn primes(order: usize, bits: f64) -> Result<Vec<u32>> {
         }
     }
     let reason = format!("too few primes that are 1 modulo {} below 2^28", 2 * order);
-    Err(Error::Parameters { scheme: Depir::NAME, reason })
+    Err(refused(Depir::NAME)(reason))
 }
 
-/// The fewest of the first primes with at least this product.
+/// Number of first primes needed for at least this product.
 pub(super) fn kept(primes: &[u32], bits: f64) -> Option<usize> {
     (1..=primes.len()).find(|&count| log2_product(&primes[..count]) >= bits)
 }

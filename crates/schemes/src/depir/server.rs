@@ -1,4 +1,4 @@
-//! The server: Algorithm 4's preprocessing and its online phase.
+//! The server: preprocessing and online phase of Algorithm 4.
 
 use papir_core::scheme::{Parameters, Scheme, Server, Session};
 use papir_core::sections::{SectionSink, SectionSource};
@@ -12,11 +12,11 @@ use papir_lattice::bv::switch::Switch;
 use rand_core::CryptoRng;
 use rayon::prelude::*;
 
-use super::Depir;
 use super::decomposition;
 use super::interpolation::interpolate;
 use super::lines::Lines;
 use super::params::{CHUNK_BYTES, DepirParams};
+use super::search::Depir;
 use super::structure::levels::Steps;
 use super::structure::table::Store;
 use super::structure::{Effort, Points, Structure};
@@ -27,11 +27,11 @@ use crate::shared::stored_records;
 const RECORDS: &str = "depir/records";
 const POLYNOMIALS: &str = "depir/polynomials";
 
-/// The records, and the polynomials that have them as values.
+/// The records, and the polynomials that interpolate them.
 pub struct DepirServer {
     params: DepirParams,
     packed: Blob,
-    /// Coefficients modulo t, a polynomial for each chunk.
+    /// Coefficients modulo t of a polynomial for each chunk.
     coefficients: BlobSlice<u32>,
     switch: Switch,
 }
@@ -140,20 +140,21 @@ impl DepirServer {
         Self { params, packed, coefficients, switch }
     }
 
-    /// The coefficients of a chunk's polynomial modulo t, in lexicographic order of their exponents.
+    /// Coefficients of a chunk's polynomial modulo t, in lexicographic order of exponents.
     pub fn polynomial(&self, chunk: usize) -> &[u32] {
         let length = self.params.simplex().len();
         &self.coefficients[chunk * length..][..length]
     }
 
-    /// The ciphertexts of a query.
+    /// Expands a query to ciphertexts.
     pub fn expand<'a>(&self, query: &'a DepirQuery) -> Ciphertexts<'a> {
         let coordinates = (0..self.params.simplex().variables).into_par_iter();
         let mask = |coordinate| coordinate_mask(&self.params, &query.seed, coordinate);
         Ciphertexts { bodies: &query.bodies, masks: coordinates.map(mask).collect() }
     }
 
-    /// A chunk's polynomial of the ciphertexts: for each prime, for each power of Y, n coefficients.
+    /// Evaluates a chunk's polynomial at the ciphertexts. Returns, for each prime and each power of
+    /// Y, n coefficients.
     ///
     /// # Errors
     /// [`Error::Malformed`] for a first mask that is zero in a slot.
@@ -174,7 +175,7 @@ impl DepirServer {
         (0..ring.len()).into_par_iter().map(one).collect()
     }
 
-    /// The data structure of a chunk's polynomial (Algorithm 4, lines 2 to 15).
+    /// Builds the data structure of a chunk's polynomial (Algorithm 4, lines 2 to 15).
     ///
     /// # Errors
     /// As [`Structure::new`].
@@ -189,7 +190,8 @@ impl DepirServer {
         Structure::new(self.params.simplex(), self.polynomial(chunk), largest, options, store, progress)
     }
 
-    /// What [`DepirServer::evaluate`] gives, by a data structure (Algorithm 4, lines 20 to 27).
+    /// Returns the result of [`DepirServer::evaluate`], computed by a data structure (Algorithm 4,
+    /// lines 20 to 27).
     pub fn look_up(&self, structure: &Structure, ciphertexts: &Ciphertexts<'_>) -> (Vec<Vec<u32>>, Effort) {
         let (ring, degree) = (self.params.bv().ring(), self.params.simplex().degree);
         let points = |(place, modulus): (usize, Modulus)| {
@@ -209,7 +211,7 @@ impl DepirServer {
         (values.par_iter().zip(ring.tables()).map(back).collect(), effort)
     }
 
-    /// Modulo the primes that are kept: for each power of Y, for each prime, n coefficients.
+    /// Switches to the kept primes. Returns, for each power of Y and each prime, n coefficients.
     pub fn switch(&self, residues: &[Vec<u32>]) -> Vec<u32> {
         let n = self.params.ring_degree();
         let powers = (0..=self.params.simplex().degree).into_par_iter();

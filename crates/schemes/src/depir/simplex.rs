@@ -14,32 +14,32 @@ pub struct Simplex {
 }
 
 impl Simplex {
-    /// The one of least degree with so many variables that has at least `count` tuples; one above the largest degree
-    /// that is evaluated, where none has.
+    /// The simplex of least degree with this many variables and at least `count` tuples; of a
+    /// degree one above the largest supported if there is none.
     pub fn holding(count: u64, variables: usize) -> Self {
         let fits = |degree: &usize| terms(variables, *degree) as u64 >= count;
         Self { variables, degree: (0..=MAX_DEGREE).find(fits).unwrap_or(MAX_DEGREE + 1) }
     }
 
-    /// How many tuples there are: C(D + m, m).
+    /// Number of tuples: C(D + m, m).
     pub fn len(self) -> usize {
         terms(self.variables, self.degree)
     }
 
-    /// Whether there are none: never.
+    /// Always false.
     pub fn is_empty(self) -> bool {
         false
     }
 
-    /// Tuples whose first number is left out and at most D: exponents of what the first variable leaves.
+    /// Number of tuples without the first number: exponents of the remaining variables.
     pub(super) fn rest(self) -> usize {
         terms(self.variables - 1, self.degree)
     }
 
-    /// The tuples at these places, coordinate by coordinate: a row of as many words as there are places for each
-    /// variable. No branch and no address depends on a place.
+    /// Returns the tuples at these places, a row of words for each variable. No branch and no
+    /// address depends on a place.
     ///
-    /// Places are below [`Simplex::len`]; others give other points.
+    /// Places must be below [`Simplex::len`]; the points of others are unspecified.
     pub fn points(self, places: &[u64]) -> Zeroizing<Vec<u32>> {
         let counts: Vec<Vec<u64>> = (0..self.variables)
             .map(|variables| (0..=self.degree).map(|degree| terms(variables, degree) as u64).collect())
@@ -55,8 +55,8 @@ impl Simplex {
         points
     }
 
-    /// The next coordinate: how often what the later variables have for it, `counts` of the degree that is left, can
-    /// be taken off the place.
+    /// Returns the next coordinate: how many counts of the later variables, taken from `counts` for
+    /// the remaining degree, fit into the place.
     fn coordinate(self, counts: &[u64], place: &mut u64, left: &mut u64) -> u64 {
         let (mut coordinate, mut going) = (0, Choice::from(1));
         for _ in 0..self.degree {
@@ -74,13 +74,13 @@ impl Simplex {
     }
 }
 
-/// C(degree + variables, variables), at most the largest number.
+/// C(degree + variables, variables), saturating.
 pub fn terms(variables: usize, degree: usize) -> usize {
     poly_eval::terms(variables, degree).unwrap_or(usize::MAX)
 }
 
-/// Rows, runs of the last of `variables`, of the tuples that add up to at most `small` among those that add up to
-/// at most `large`: where each begins in either order, and how long it is.
+/// Calls `row` for each row, a run of the last of `variables`, of the tuples with sum at most
+/// `small` among those with sum at most `large`: with its start in both orders, and its length.
 pub fn for_each_row(variables: usize, small: usize, large: usize, row: &mut impl FnMut(usize, usize, usize)) {
     nested_rows(variables, small, large, (0, 0), row);
 }

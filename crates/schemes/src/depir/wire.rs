@@ -8,28 +8,29 @@
 //!          kept, packed
 //! ```
 
+use papir_core::codec::Reader;
 use papir_core::scheme::Wire;
 use papir_core::{Error, Result};
-use papir_kernels::bits;
 use papir_lattice::bv::key::mask;
 use papir_ring::prg::Seed;
 
-use super::params::{DepirParams, SEED_BYTES};
+use super::params::DepirParams;
+use crate::shared::words::{pack, read_all, unpack_u32};
 
-/// The encrypted points of up to n indices.
+/// Encrypted points of up to n indices.
 pub struct DepirQuery {
     pub(super) seed: Seed,
     /// For each coordinate, values modulo each prime.
     pub(super) bodies: Vec<u32>,
 }
 
-/// The values of each chunk's polynomial there.
+/// Values of each chunk's polynomial.
 pub struct DepirAnswer {
     pub(super) words: Vec<u32>,
 }
 
 impl DepirAnswer {
-    /// For each chunk what [`super::server::DepirServer::switch`] gives.
+    /// The answer with the words of [`super::server::DepirServer::switch`] for each chunk.
     pub fn new(words: Vec<u32>) -> Self {
         Self { words }
     }
@@ -42,59 +43,48 @@ pub(super) fn coordinate_mask(params: &DepirParams, seed: &Seed, coordinate: usi
 
 impl Wire<DepirParams> for DepirQuery {
     fn encode(&self, params: &DepirParams) -> Vec<u8> {
-        [&self.seed.0[..], &packed(params, &self.bodies)].concat()
+        let mut bytes = self.seed.0.to_vec();
+        pack(&self.bodies, params.word_bits(), &mut bytes);
+        bytes
     }
 
     fn decode(params: &DepirParams, bytes: &[u8]) -> Result<Self> {
-        let what = "depir's query";
-        let words = bits::packed_len(params.query_words(), params.word_bits());
-        Error::check_length(what, bytes.len(), SEED_BYTES + words)?;
-        let mut seed = Seed([0; SEED_BYTES]);
-        seed.0.copy_from_slice(&bytes[..SEED_BYTES]);
-        let primes = params.bv().ring().primes();
-        Ok(Self {
-            seed,
-            bodies: unpacked(what, params, &bytes[SEED_BYTES..], params.query_words(), &primes)?,
+        let (count, primes) = (params.query_words(), params.bv().ring().primes());
+        read_all("depir's query", bytes, |reader| {
+            let seed = Seed(reader.array()?);
+            Ok(Self { seed, bodies: residues(reader, "depir's query", params, count, &primes)? })
         })
     }
 }
 
 impl Wire<DepirParams> for DepirAnswer {
     fn encode(&self, params: &DepirParams) -> Vec<u8> {
-        packed(params, &self.words)
+        let mut bytes = Vec::new();
+        pack(&self.words, params.word_bits(), &mut bytes);
+        bytes
     }
 
     fn decode(params: &DepirParams, bytes: &[u8]) -> Result<Self> {
-        let what = "depir's answer";
-        let words = bits::packed_len(params.answer_words(), params.word_bits());
-        Error::check_length(what, bytes.len(), words)?;
-        let primes = &params.bv().ring().primes()[..params.kept()];
-        Ok(Self { words: unpacked(what, params, bytes, params.answer_words(), primes)? })
+        let (count, primes) = (params.answer_words(), params.bv().ring().primes());
+        read_all("depir's answer", bytes, |reader| {
+            Ok(Self { words: residues(reader, "depir's answer", params, count, &primes[..params.kept()])? })
+        })
     }
 }
 
-fn packed(params: &DepirParams, words: &[u32]) -> Vec<u8> {
-    let words: Vec<u64> = words.iter().map(|&word| word.into()).collect();
-    let mut bytes = Vec::new();
-    bits::pack(&words, params.word_bits(), &mut bytes);
-    bytes
-}
-
-/// Rows of n residues modulo these primes in turn.
-fn unpacked(
+/// Reads rows of n residues modulo these primes in turn.
+fn residues(
+    reader: &mut Reader<'_>,
     what: &'static str,
     params: &DepirParams,
-    bytes: &[u8],
     count: usize,
     primes: &[u32],
 ) -> Result<Vec<u32>> {
-    let mut words = Vec::new();
-    bits::unpack(bytes, params.word_bits(), count, &mut words)
-        .map_err(|error| Error::malformed(what, error, "zeros after the last word"))?;
+    let words = unpack_u32(reader, what, params.word_bits(), count)?;
     for (row, &prime) in words.chunks_exact(params.ring_degree()).zip(primes.iter().cycle()) {
-        if let Some(found) = row.iter().find(|&&word| word >= prime.into()) {
+        if let Some(found) = row.iter().find(|&&word| word >= prime) {
             return Err(Error::malformed(what, found, format!("residues below {prime}")));
         }
     }
-    Ok(words.into_iter().map(|word| word as u32).collect())
+    Ok(words)
 }

@@ -1,8 +1,9 @@
-//! Phase 0, first part: the bits of an index one after the other, and gates of them.
+//! Phase 0, first part: extraction of an index's bits, and gates for them.
 //!
-//! The number has k bits, in 2^(k+1) parts of a turn. From the lowest bit up, what is left of the query
-//! is multiplied so that the bit is half a turn, and a rotation by it gives the bit anew, in several
-//! multiples at once: to subtract it from the query, and as digits of RGSW(bit) or as half a turn.
+//! The number has k bits and counts 2^(k+1) parts of a turn. From the lowest bit up, the remaining
+//! query is scaled so that the bit is half a turn; a rotation by it returns the bit in several
+//! multiples at once: one to subtract it from the query, and the digits of RGSW(bit) or half a
+//! turn.
 
 use std::collections::VecDeque;
 
@@ -15,27 +16,27 @@ use papir_ring::Ring;
 use rayon::prelude::*;
 
 use super::chain::{Chain, DEGREE, LOG2_DEGREE, ORDER, OUTPUTS, half_modulo};
-use super::keys::Gating;
+use super::keys::{Conversion, Evaluation, ShortKey};
 use super::noise::direct_subtractions;
 
-/// Which bits are found, and what becomes of them.
+/// Bits to extract, and their use.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan {
     /// k, the number's bits.
     pub(crate) index: u32,
-    /// How many of them are found, from the lowest up.
+    /// Bits to extract, from the lowest up.
     pub(crate) found: u32,
-    /// How many of these become gates, from the lowest up; the others stay half turns.
+    /// Extracted bits that become gates, from the lowest up; the others stay half turns.
     pub(crate) gates: u32,
 }
 
-/// What is left of the query while its lower bits are subtracted.
+/// The query without its lower bits.
 struct Left {
     lwe: Lwe,
-    /// Of the last bits, the newest first, what is to be subtracted: from each of the next bits, and from all
-    /// later ones.
+    /// Multiples of the last bits, the newest first, for subtraction: one for each of the next
+    /// bits, then one for all later bits.
     recent: VecDeque<Vec<Lwe>>,
-    /// How many of the next bits have their own.
+    /// Number of next bits with a multiple of their own.
     direct: usize,
 }
 
@@ -48,7 +49,7 @@ impl Left {
         bit
     }
 
-    /// Takes a bit's parts over.
+    /// Adds a bit's multiples.
     fn subtract(&mut self, parts: Vec<Lwe>) {
         self.recent.push_front(parts);
         if self.recent.len() > self.direct {
@@ -56,14 +57,14 @@ impl Left {
         }
     }
 
-    /// The oldest recent bit is subtracted from all later ones.
+    /// Subtracts the oldest recent bit from all later ones.
     fn settle(&mut self) {
         if let Some(later) = self.recent.pop_back().and_then(|mut parts| parts.pop()) {
             self.lwe.add_shifted(&later, 0);
         }
     }
 
-    /// Without all bits so far.
+    /// The query without all bits so far.
     fn all(mut self) -> Lwe {
         while !self.recent.is_empty() {
             self.settle();
@@ -72,41 +73,47 @@ impl Left {
     }
 }
 
-/// What the bits' rotations leave.
+/// Results of the bits' rotations.
 pub struct Bits {
     /// Rotations whose last outputs are digits of RGSW(bit).
     gates: Vec<Rlwe>,
-    /// Half a turn times each bit that becomes no gate, lowest first.
+    /// Half a turn times each bit that does not become a gate, lowest first.
     pub(super) halves: Vec<Lwe>,
     /// The query without all these bits.
     pub(super) rest: Lwe,
 }
 
-/// Finds bits under a client's keys.
+/// Bit extraction under a client's keys.
 pub(crate) struct Finder<'a> {
     pub(super) chain: &'a Chain,
-    pub(super) keys: &'a Gating,
+    bits: &'a ShortKey,
+    conversion: &'a Conversion,
     gate: &'a Gadget,
 }
 
 impl<'a> Finder<'a> {
-    /// For gates of a gadget.
-    pub(crate) fn new(chain: &'a Chain, keys: &'a Gating, gate: &'a Gadget) -> Self {
-        Self { chain, keys, gate }
+    /// Extraction with gates of this gadget.
+    pub(crate) fn new<const SHORTS: usize>(
+        chain: &'a Chain,
+        keys: &'a Evaluation<SHORTS>,
+        gate: &'a Gadget,
+    ) -> Self {
+        Self { chain, bits: &keys.shorts[0], conversion: &keys.conversion, gate }
     }
 
     pub(super) fn ring(&self) -> &'a Ring {
         self.chain.ring()
     }
 
-    /// One rotation a bit, from the lowest up.
+    /// Extracts bits from the lowest up, with one rotation each.
     pub(crate) fn bits(&self, query: Lwe, plan: Plan) -> Bits {
         let (levels, places) = (self.gate.levels(), plan.index + 1);
         let direct = direct_subtractions(levels) as usize;
         let (mut gates, mut halves) = (Vec::new(), Vec::new());
         let mut left = Left { lwe: query, recent: VecDeque::new(), direct };
         for place in 0..plan.found {
-            // For the next bits as much as it is there; for all later ones in the query's parts of a turn.
+            // For the next bits the bit's present weight; for all later ones its weight in the
+            // query.
             let mut outputs: Vec<u64> = (2..).take(direct).map(|log2| self.minus_turns(log2)).collect();
             outputs.push(self.minus_turns(places - place));
             match place < plan.gates {
@@ -129,29 +136,32 @@ impl<'a> Finder<'a> {
         (self.ring().modulus() + (1 << (log2_parts - 1))) >> log2_parts
     }
 
-    /// q less that.
+    /// q less [`Self::turns`].
     fn minus_turns(&self, log2_parts: u32) -> u64 {
         self.ring().modulus() - self.turns(log2_parts)
     }
 
-    /// Coefficient i of the result is `outputs[i]` times the bit that is half a turn in `lwe` (Chillotti,
-    /// Ligier, Orfila, Tap, *Improved programmable bootstrapping*: many tables in one rotation).
+    /// Coefficient i of the result is `outputs[i]` times the bit that is half a turn in `lwe` (many
+    /// tables in one rotation: Chillotti, Ligier, Orfila, Tap, *Improved programmable
+    /// bootstrapping*).
     fn rotate_bit(&self, lwe: &Lwe, outputs: &[u64]) -> Rlwe {
         let (ring, q) = (self.ring(), self.ring().modulus());
         let halved = |i: usize| half_modulo(outputs.get(i).copied().unwrap_or(0), q);
-        // −output/2 around a phase of 0, +output/2 around half a turn; then half an output more.
+        // −output/2 around phase 0 and +output/2 around half a turn; adding output/2 gives 0 or
+        // output.
         let table =
             |i: usize| if i < DEGREE / 2 { (q - halved(i % OUTPUTS)) % q } else { halved(i % OUTPUTS) };
         let mut accumulator = Rlwe::zero(ring);
         accumulator.b = ring.from_words(&(0..DEGREE).map(table).collect::<Vec<_>>());
-        let exponents = self.keys.bits.switch.exponents(lwe, ORDER, OUTPUTS as u32);
-        self.keys.bits.rotation.rotate(ring, &mut accumulator, &exponents);
+        let exponents = self.bits.switch.exponents(lwe, ORDER, OUTPUTS as u32);
+        self.bits.rotation.rotate(ring, &mut accumulator, &exponents);
         let rest: Vec<u64> = (0..DEGREE).map(|i| if i < OUTPUTS { halved(i) } else { 0 }).collect();
         ring.add_assign(&mut accumulator.b, &ring.from_words(&rest));
         accumulator
     }
 
-    /// Circuit bootstrapping: each digit's coefficient alone, by a trace, then times the key.
+    /// Circuit bootstrapping: isolates each digit's coefficient by a trace, then multiplies by the
+    /// key.
     pub(crate) fn gates(&self, bits: &Bits) -> Vec<Rows> {
         let (ring, levels) = (self.ring(), self.gate.levels());
         let first = direct_subtractions(levels) as usize + 1;
@@ -160,15 +170,15 @@ impl<'a> Finder<'a> {
                 let mut digit = Rlwe::zero(ring);
                 rotate(ring, bit, ORDER as usize - first - level, &mut digit);
                 let mut digit = self.divided_by_degree(&digit);
-                self.keys.conversion.galois.trace(ring, &mut digit, LOG2_DEGREE as usize);
+                self.conversion.galois.trace(ring, &mut digit, LOG2_DEGREE as usize);
                 digit
             });
-            self.keys.conversion.square.rgsw(ring, levels.collect())
+            self.conversion.square.rgsw(ring, levels.collect())
         };
         bits.gates.par_iter().map(gate).collect()
     }
 
-    /// The encryption times 1/d modulo q: what a trace or an expansion multiplies with d.
+    /// The encryption times 1/d modulo q, because a trace or an expansion multiplies by d.
     pub(super) fn divided_by_degree(&self, rlwe: &Rlwe) -> Rlwe {
         let (ring, q) = (self.ring(), self.ring().modulus());
         let inverse = (0..LOG2_DEGREE).fold(1, |x, _| half_modulo(x, q));

@@ -1,12 +1,14 @@
-//! What all databases have in common, so that one client's keys serve all of them: rings, short keys, gadgets.
+//! Parameters common to all databases: rings, short keys, gadgets. One client's keys serve every
+//! database.
 //!
-//! A test searches a grid of gadgets for the least work whose computed noise closes, over databases from 256 MiB
-//! to 8 GiB, and finds these.
+//! A test searches a grid of gadgets for the least work whose computed noise closes, over databases
+//! from 256 MiB to 8 GiB, and confirms these.
 
 use std::collections::BTreeMap;
+use std::fmt::Debug;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use papir_core::{Error, Privacy, Result};
+use papir_core::{Privacy, Result};
 use papir_lattice::bootstrap::lwe::SwitchParams;
 use papir_lattice::gadget::{Gadget, GadgetParams};
 use papir_lattice::noise::Setting;
@@ -15,33 +17,59 @@ use papir_lattice::security::{self, Row, Secret};
 use papir_ring::Ring;
 use papir_ring::sample::Gaussian;
 
-use super::Lengths;
+use crate::shared::parameter_errors::refused;
 
-/// d, N in the paper.
+/// Lengths of the short keys, with the names of the schemes that use them.
+pub trait ParameterSet: Copy + Debug + Send + Sync + 'static {
+    /// Name on the command line.
+    const NAME: &'static str;
+    /// Number on the wire.
+    const ID: u16;
+    /// Name and number of the scheme over encrypted databases.
+    const ENCRYPTED: (&'static str, u16);
+    /// Whether the keys are long enough.
+    const PRIVACY: Privacy;
+    /// Bits of the key for bits and of the key for digits.
+    const DIMENSIONS: [usize; 2];
+}
+
+/// Keys of 640 and 832 bits.
+#[derive(Clone, Copy, Debug)]
+pub struct Standard;
+
+impl ParameterSet for Standard {
+    const NAME: &'static str = "pirouette";
+    const ID: u16 = 14;
+    const ENCRYPTED: (&'static str, u16) = ("pirouette-encrypted", 16);
+    const PRIVACY: Privacy = Privacy::Private;
+    const DIMENSIONS: [usize; 2] = [640, 832];
+}
+
+/// Ring degree d; N in the paper.
 pub const DEGREE: usize = 2048;
 /// log₂ d.
 pub(crate) const LOG2_DEGREE: u32 = 11;
-/// N₁, of the response ring.
+/// Degree N₁ of the response ring.
 pub const RESPONSE_DEGREE: usize = 1024;
 /// log₂ of the plaintext modulus p.
 pub const LOG2_P: u32 = 8;
 /// Exponents of X: 2d, one turn.
 pub(super) const ORDER: u32 = 2 * DEGREE as u32;
-/// Numbers that one rotation for a bit gives: so many neighbouring coefficients stand for one step.
+/// Outputs of one rotation for a bit: this many neighbouring coefficients stand for one step.
 pub(crate) const OUTPUTS: usize = 8;
-/// log₂ of the values of the digit that a box is rotated by.
+/// log₂ of the number of values of the digit that rotates a box.
 pub(super) const LOG2_DIGIT: u32 = 4;
 /// log₂ q of the query.
 pub(super) const LOG2_QUERY: u32 = 32;
 /// Standard deviation of the query's error.
 pub const QUERY_SIGMA: f64 = 3.19;
-/// That of the ring's, and of encrypted records'.
+/// Standard deviation of the ring's error and of encrypted records' errors.
 pub(crate) const RECORD_SIGMA: f64 = 3.19;
 
 /// The ring: q below 2⁵³, ternary secrets. Both primes are 1 modulo 2¹².
 const RING: Literal = Literal { degree: DEGREE, primes: [59_637_761, 151_031_809], sigma: RECORD_SIGMA };
-/// What the mean square of the coefficients of the ring's key exceeds 2/3 by at most: three standard deviations
-/// of a sum of 2048 bits.
+/// Bound on the mean square of the ring key's coefficients, relative to 2/3: three standard
+/// deviations of a sum of 2048 bits.
 const KEY_MARGIN: f64 = 1.05;
 /// Mean square of a coefficient of the ring's key.
 pub(super) const TERNARY: f64 = KEY_MARGIN * 2.0 / 3.0;
@@ -51,29 +79,29 @@ pub(super) const LOG2_Q: u32 = 53;
 pub(super) const KEY_BITS: u32 = 52;
 /// The response ring: q₁ below 2²⁸, secrets like the error. Both primes are 1 modulo 2¹¹.
 const RESPONSE_RING: Literal = Literal { degree: RESPONSE_DEGREE, primes: [12_289, 18_433], sigma: 6.4 };
-/// Bits to which elements of its keys are rounded.
+/// Bits to which elements of the response ring's keys are rounded.
 pub(super) const RESPONSE_KEY_BITS: u32 = 27;
 
-/// The short keys for single bits and for digits, but for their lengths.
+/// Short keys for single bits and for digits, without their lengths.
 const SHORT: [SwitchParams; 2] = [
     SwitchParams { dimension: 0, log2_q: 15, sigma: 3.19, log_base: 2 },
     SwitchParams { dimension: 0, log2_q: 20, sigma: 3.19, log_base: 2 },
 ];
 
-/// Of RGSW(bits of the short key for digits).
+/// Gadget of RGSW(bits of the short key for digits).
 const DIGITS_GADGET: GadgetParams = GadgetParams { levels: 3, log_base: 13, drop: 14 };
 
-/// How fine the keys are that gates are made with: whether gates or what makes them is to have fewer digits.
+/// Granularity of the keys that make gates: small keys, or gates of few digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Grain {
     /// Small keys; gates of four digits and more.
     Coarse,
-    /// Twice as large; gates of two digits, for those who pass many.
+    /// Keys twice as large; gates of two digits, for databases with many gates.
     Fine,
 }
 
 impl Grain {
-    /// Of RGSW(bits of the short key for bits).
+    /// Gadget of RGSW(bits of the short key for bits).
     const fn bits(self) -> GadgetParams {
         match self {
             Self::Coarse => GadgetParams { levels: 2, log_base: 17, drop: 19 },
@@ -81,7 +109,7 @@ impl Grain {
         }
     }
 
-    /// Of the automorphisms' keys, and of RLWE′(s²).
+    /// Gadget of the automorphism keys and of RLWE′(s²).
     const fn conversion(self) -> GadgetParams {
         match self {
             Self::Coarse => GadgetParams { levels: 5, log_base: 10, drop: 3 },
@@ -90,7 +118,7 @@ impl Grain {
     }
 }
 
-/// Of the keys into the response ring.
+/// Gadget of the keys to the response ring.
 const RING_SWITCH: GadgetParams = GadgetParams { levels: 7, log_base: 4, drop: 0 };
 
 /// A short key's parameters: the switch to it and the rotation by it.
@@ -112,16 +140,17 @@ pub struct Chain {
     pub(crate) square: Gadget,
     pub(crate) ring_switch: Gadget,
     pub(super) query_error: Gaussian,
-    /// What everything that is published leans on, by what it is.
+    /// Security estimates of everything published, with its name.
     pub(super) security: Vec<(&'static str, &'static Row)>,
 }
 
 impl Chain {
-    /// The chain for short keys of these lengths; made once.
+    /// Returns the chain for a parameter set, which is built once.
     ///
     /// # Errors
-    /// [`Error::Parameters`] when the constants of this module do not fit one another, or are not secure.
-    pub(crate) fn get<T: Lengths>(grain: Grain) -> Result<Arc<Self>> {
+    /// [`papir_core::Error::Parameters`] if the constants of this module are inconsistent or
+    /// insecure.
+    pub(crate) fn get<T: ParameterSet>(grain: Grain) -> Result<Arc<Self>> {
         type Chains = BTreeMap<([usize; 2], Grain), Arc<Chain>>;
         static CHAINS: Mutex<Chains> = Mutex::new(BTreeMap::new());
         let mut chains = CHAINS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -134,15 +163,14 @@ impl Chain {
         Ok(chain)
     }
 
-    fn new<T: Lengths>(grain: Grain) -> Result<Self> {
-        let rlwe = RlweParams::with_secret(RING, Secret::Ternary).map_err(|error| unfit(T::NAME, error))?;
-        let response = RlweParams::new(RESPONSE_RING).map_err(|error| unfit(T::NAME, error))?;
+    fn new<T: ParameterSet>(grain: Grain) -> Result<Self> {
+        let rlwe = RlweParams::with_secret(RING, Secret::Ternary).map_err(refused(T::NAME))?;
+        let response = RlweParams::new(RESPONSE_RING).map_err(refused(T::NAME))?;
         let [bits, digits] = [0, 1].map(|i| SwitchParams { dimension: T::DIMENSIONS[i], ..SHORT[i] });
-        let gadget = |params: &RlweParams, gadget| {
-            Gadget::new(params.ring(), gadget).map_err(|error| unfit(T::NAME, error))
-        };
+        let gadget =
+            |params: &RlweParams, gadget| Gadget::new(params.ring(), gadget).map_err(refused(T::NAME));
         let short = |switch: SwitchParams, params| -> Result<ShortParams> {
-            let error = Gaussian::new(switch.sigma).map_err(|error| unfit(T::NAME, error))?;
+            let error = Gaussian::new(switch.sigma).map_err(refused(T::NAME))?;
             Ok(ShortParams { switch, error, gadget: gadget(&rlwe, params)? })
         };
         let security = match T::PRIVACY {
@@ -155,7 +183,7 @@ impl Chain {
             galois: gadget(&rlwe, grain.conversion())?,
             square: gadget(&rlwe, grain.conversion())?,
             ring_switch: gadget(&response, RING_SWITCH)?,
-            query_error: Gaussian::new(QUERY_SIGMA).map_err(|error| unfit(T::NAME, error))?,
+            query_error: Gaussian::new(QUERY_SIGMA).map_err(refused(T::NAME))?,
             rlwe,
             response,
             security,
@@ -167,7 +195,7 @@ impl Chain {
         if which == 0 { &self.bits } else { &self.digits }
     }
 
-    /// The row with the fewest bits that anything published leans on.
+    /// Weakest security estimate of everything published.
     pub(crate) fn weakest(&self) -> Option<&'static Row> {
         self.security.iter().map(|(_, row)| *row).min_by(|a, b| a.matzov.total_cmp(&b.matzov))
     }
@@ -177,7 +205,7 @@ impl Chain {
         self.rlwe.ring()
     }
 
-    /// The ring's noise.
+    /// Noise of the ring.
     pub(crate) fn setting(&self) -> Setting {
         Setting {
             degree: DEGREE,
@@ -188,17 +216,17 @@ impl Chain {
         }
     }
 
-    /// The response ring's noise.
+    /// Noise of the response ring.
     pub(crate) fn response_setting(&self) -> Setting {
         let modulus = self.response.ring().modulus() as f64;
         Setting::error_like(RESPONSE_DEGREE, modulus, RESPONSE_RING.sigma, RESPONSE_KEY_BITS)
     }
 }
 
-/// What each kind of published encryption leans on.
+/// Security estimate of each kind of published encryption.
 ///
 /// # Errors
-/// [`Error::Parameters`] under 128 bits.
+/// [`papir_core::Error::Parameters`] under 128 bits.
 fn security_of(
     scheme: &'static str,
     short: [&SwitchParams; 2],
@@ -206,15 +234,14 @@ fn security_of(
 ) -> Result<Vec<(&'static str, &'static Row)>> {
     let estimate = |params: &SwitchParams| {
         let SwitchParams { dimension, log2_q, sigma, .. } = *params;
-        security::require_128(dimension, f64::from(log2_q), Secret::Binary, sigma)
-            .map_err(|error| unfit(scheme, error))
+        security::require_128(dimension, f64::from(log2_q), Secret::Binary, sigma).map_err(refused(scheme))
     };
     let own =
-        |params: &RlweParams| params.security().ok_or_else(|| unfit(scheme, "a ring without an estimate"));
-    // The query's key is the ring's: at 2³² its samples are worth less than those at q.
+        |params: &RlweParams| params.security().ok_or_else(|| refused(scheme)("a ring without an estimate"));
+    // Queries are under the ring's key, but at 2³², where a sample is weaker than at q.
     let query = security::require_128(DEGREE, f64::from(LOG2_QUERY), Secret::Ternary, QUERY_SIGMA);
     Ok(vec![
-        ("queries", query.map_err(|error| unfit(scheme, error))?),
+        ("queries", query.map_err(refused(scheme))?),
         ("rotation keys, automorphisms, s^2", own(rings[0])?),
         ("switch to the key for bits", estimate(short[0])?),
         ("switch to the key for digits", estimate(short[1])?),
@@ -225,9 +252,4 @@ fn security_of(
 /// x/2 modulo an odd q.
 pub(crate) fn half_modulo(x: u64, q: u64) -> u64 {
     if x.is_multiple_of(2) { x / 2 } else { x / 2 + q.div_ceil(2) }
-}
-
-/// An error of a scheme's parameters, with its reason.
-pub(crate) fn unfit(scheme: &'static str, reason: impl ToString) -> Error {
-    Error::Parameters { scheme, reason: reason.to_string() }
 }

@@ -1,92 +1,23 @@
-//! The client: registers, asks with one LWE encryption, and opens one RLWE encryption of its record.
+//! The client: registration, queries of one LWE encryption, answers of one RLWE encryption.
 
 use std::sync::Arc;
 
-use papir_core::scheme::{Client, Parameters, Wire, check_indices};
+use papir_core::scheme::{Client, Parameters, check_indices};
 use papir_core::{Error, Record, Result};
 use papir_lattice::response::ResponseBits;
 use papir_lattice::secret::SecretKey;
 use papir_ring::prg::{SecretRng, Seed};
 use rand_core::CryptoRng;
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
-use super::chain::{DEGREE, LOG2_P, LOG2_QUERY, RESPONSE_DEGREE};
+use super::chain::{LOG2_P, LOG2_QUERY, RESPONSE_DEGREE};
+use super::common::{LweParams, RetrievalParams};
 use super::keys::Keys;
 use super::noise::DECODING_PART;
-use super::params::{LweParams, RetrievalParams};
 use super::path::Path;
+use super::secrets::{RetrievalSecret, State};
 use super::wire::{PirouetteQuery, RetrievalAnswer};
 use crate::shared::empty_public::EmptyPublic;
-
-/// The secrets that outlive a query: the ring's key, under which queries are, and the response ring's.
-pub struct Secrets {
-    pub(crate) ring: SecretKey,
-    pub(crate) response: SecretKey,
-}
-
-/// What a client keeps.
-///
-/// ```text
-/// state    the ring's key (2048), the response ring's (1024): a coefficient a byte, signed
-/// ```
-pub struct State(Arc<Secrets>);
-
-impl State {
-    /// Fresh secrets.
-    pub(crate) fn generate<P: RetrievalParams>(
-        params: &P,
-        kept: Option<&Self>,
-        rng: &mut dyn CryptoRng,
-    ) -> Result<Self> {
-        let ring = params.ring_key(kept.map(|kept| &kept.0.ring), rng)?;
-        let response = SecretKey::generate(&params.chain().response, rng);
-        Ok(Self(Arc::new(Secrets { ring, response })))
-    }
-
-    /// The keys.
-    pub(crate) fn secrets(&self) -> &Secrets {
-        &self.0
-    }
-}
-
-impl<P: RetrievalParams> Wire<P> for State {
-    fn encode(&self, _params: &P) -> Vec<u8> {
-        let keys = [&self.0.ring, &self.0.response];
-        let mut bytes = Vec::with_capacity(DEGREE + RESPONSE_DEGREE);
-        bytes.extend(keys.into_iter().flat_map(SecretKey::coefficients).map(|&c| c as i8 as u8));
-        bytes
-    }
-
-    fn decode(params: &P, bytes: &[u8]) -> Result<Self> {
-        Error::check_length("pirouette's client state", bytes.len(), DEGREE + RESPONSE_DEGREE)?;
-        let coefficients = |bytes: &[u8]| Zeroizing::new(bytes.iter().map(|&c| i32::from(c as i8)).collect());
-        let (ring, response) = bytes.split_at(DEGREE);
-        let bound = params.chain().response.error().bound();
-        let within = |bytes: &[u8], bound| bytes.iter().all(|&c| i32::from(c as i8).abs() <= bound);
-        if !(within(ring, 1) && within(response, bound)) {
-            let found = "a coefficient outside of its key's range";
-            let expected = format!("a ternary key, and one of coefficients up to {bound}");
-            return Err(Error::malformed("pirouette's client state", found, expected));
-        }
-        let chain = params.chain();
-        Ok(Self(Arc::new(Secrets {
-            ring: SecretKey::from_coefficients(&chain.rlwe, coefficients(ring)),
-            response: SecretKey::from_coefficients(&chain.response, coefficients(response)),
-        })))
-    }
-}
-
-/// What opens one answer: the key, and the record's place in its item.
-pub struct RetrievalSecret {
-    secrets: Arc<Secrets>,
-    slot: u64,
-}
-
-impl Drop for RetrievalSecret {
-    fn drop(&mut self) {
-        self.slot.zeroize();
-    }
-}
 
 /// A client.
 pub struct RetrievalClient<S: Path> {
@@ -147,7 +78,7 @@ impl<S: Path> Client<S> for RetrievalClient<S> {
     /// Takes the same time whether the answer decodes or not.
     fn extract(&self, secret: RetrievalSecret, answer: RetrievalAnswer) -> Result<Vec<Record>> {
         let (item, distance) = decrypt(&self.params, &secret, &answer);
-        let half = 1u64 << (self.params.answer_bits().a - LOG2_P - 1);
+        let half = 1u64 << (self.params.common().answer_bits.a - LOG2_P - 1);
         let record = self.params.layout().bundle.select(&item, secret.slot);
         if distance as f64 > DECODING_PART * half as f64 {
             return Err(Error::NotDecodable);
@@ -156,13 +87,13 @@ impl<S: Path> Client<S> for RetrievalClient<S> {
     }
 }
 
-/// The item's bytes, and the largest distance of a phase from a message.
+/// Returns the item's bytes, and the largest distance of a phase from a message.
 fn decrypt<P: RetrievalParams>(
     params: &P,
     secret: &RetrievalSecret,
     answer: &RetrievalAnswer,
 ) -> (Zeroizing<Vec<u8>>, u64) {
-    let (bits, span) = (params.answer_bits(), params.layout().span);
+    let (bits, span) = (params.common().answer_bits, params.layout().span);
     let planes = answer.masks.chunks_exact(RESPONSE_DEGREE).zip(answer.bodies.chunks_exact(span));
     let (mut item, mut worst) = (Zeroizing::new(Vec::with_capacity(answer.bodies.len())), 0);
     for (mask, body) in planes {
@@ -176,7 +107,7 @@ fn decrypt<P: RetrievalParams>(
     (item, worst)
 }
 
-/// The seed of one mask: fresh each time, so that no mask is used twice under a key.
+/// A fresh seed for one mask. No mask is used twice under a key.
 fn fresh_seed(bytes: usize, rng: &mut dyn CryptoRng) -> Seed {
     let mut seed = Seed([0; 32]);
     rng.fill_bytes(&mut seed.0[..bytes]);

@@ -1,6 +1,6 @@
-//! Phase 1: Σ over rows of database polynomial times selector, for each column and each query.
+//! Phase 1: for each column and query, the sum over rows of polynomial times selector.
 //!
-//! A polynomial of the database is transformed once for all queries that are answered together.
+//! A polynomial of the database is transformed once for all queries of a batch.
 
 use papir_kernels::pointwise;
 use papir_lattice::rlwe::Rlwe;
@@ -9,7 +9,7 @@ use papir_ring::{Poly, Ring, Values};
 
 use super::chain::DEGREE;
 
-/// Rows of the database that are transformed before they meet the selectors: both stay in the second cache.
+/// Rows transformed together. They and their selectors stay in the second-level cache.
 const BLOCK: usize = 16;
 
 /// The transformed polynomials of a block of rows, modulo each prime.
@@ -22,12 +22,12 @@ impl Block {
         Self { rows: [0, 1].map(|_| vec![0; BLOCK * DEGREE]) }
     }
 
-    /// Takes a polynomial of signed bytes as row `row`.
+    /// Transforms a polynomial of signed bytes into row `row`.
     fn transform(&mut self, ring: &Ring, row: usize, bytes: &[u8]) {
         for (prime, rows) in self.rows.iter_mut().enumerate() {
             let out = &mut rows[row * DEGREE..][..DEGREE];
             let q = ring.primes()[prime].value();
-            // Below 2q, as transforms take it.
+            // Below 2q, as the lazy transform requires.
             let residues = bytes.iter().map(|&byte| q.wrapping_add_signed(i32::from(byte as i8)));
             out.iter_mut().zip(residues).for_each(|(out, residue)| *out = residue);
             ring.table(prime).forward_lazy(out);
@@ -44,8 +44,8 @@ pub(super) enum Plane<'a> {
     Values(&'a [u32]),
 }
 
-/// For each query the encryptions of the columns in `range`: selectors times the plane's polynomials, of
-/// `columns` columns in rows.
+/// Returns, for each query, the encryptions of the columns in `range`: selectors times the plane's
+/// polynomials. The plane has `columns` columns, stored row by row.
 pub(super) fn columns(
     ring: &Ring,
     plane: Plane<'_>,

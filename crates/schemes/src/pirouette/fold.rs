@@ -1,4 +1,4 @@
-//! Phases 2 and 3: gates pick the column, then the slot; the result moves to the response ring.
+//! Phases 2 and 3: gates select the column, then the slot; the result moves to the response ring.
 
 use papir_core::Result;
 use papir_lattice::bootstrap::rotation::rotate;
@@ -9,11 +9,11 @@ use papir_ring::Ring;
 use rayon::prelude::*;
 
 use super::chain::{ORDER, RESPONSE_DEGREE};
+use super::common::RetrievalParams;
 use super::keys::{Expanded, Keys};
-use super::params::RetrievalParams;
 use super::wire::RetrievalAnswer;
 
-/// Gates under one gadget, with their buffers.
+/// Evaluation of gates under one gadget, with its buffers.
 pub(crate) struct Gates<'a> {
     ring: &'a Ring,
     gadget: &'a Gadget,
@@ -37,8 +37,9 @@ impl<'a> Gates<'a> {
         zero.add_assign(self.ring, &self.product);
     }
 
-    /// Of up to 2^g encryptions the one that the first g gates name, the lowest bit first: halves the list with
-    /// each gate. One that is left over meets no gate: nobody asks for its neighbour.
+    /// Selects one of up to 2^g encryptions by the first g gates, the lowest bit first. Each gate
+    /// halves the list; a last encryption without a neighbour passes through, because no index
+    /// names that neighbour.
     pub(crate) fn fold(&mut self, gates: &[Rows], list: &mut [Rlwe]) -> Rlwe {
         let mut left = list.len();
         for gate in gates.iter().take(left.next_power_of_two().trailing_zeros() as usize) {
@@ -56,7 +57,7 @@ impl<'a> Gates<'a> {
         std::mem::take(&mut list[0])
     }
 
-    /// The same in shares of so many for threads, a power of two.
+    /// [`Self::fold`] with shares of `share` encryptions for threads, a power of two.
     pub(crate) fn fold_in_parallel(&mut self, gates: &[Rows], mut list: Vec<Rlwe>, share: usize) -> Rlwe {
         let (ring, gadget) = (self.ring, self.gadget);
         let shares = list.par_chunks_mut(share).map(|share| Gates::new(ring, gadget).fold(gates, share));
@@ -64,7 +65,7 @@ impl<'a> Gates<'a> {
         self.fold(&gates[share.min(list.len()).trailing_zeros() as usize..], &mut parts)
     }
 
-    /// Times X^(−slot), by a gate for each bit of the slot.
+    /// Multiplies by X^(−slot), with one gate for each bit of the slot.
     pub(crate) fn rotate(&mut self, gates: &[Rows], rlwe: &mut Rlwe) {
         let mut rotated = Rlwe::zero(self.ring);
         for (bit, gate) in gates.iter().enumerate() {
@@ -74,16 +75,16 @@ impl<'a> Gates<'a> {
     }
 }
 
-/// ModSwitch and RingSwitch: the answer of an item's planes under a client's keys.
+/// ModSwitch and RingSwitch: returns the answer of an item's planes under a client's keys.
 ///
 /// # Errors
-/// [`papir_core::Error::Malformed`] for keys that are none.
+/// [`papir_core::Error::Malformed`] for malformed keys.
 pub(crate) fn respond<P: RetrievalParams, E: Expanded>(
     params: &P,
     keys: &Keys<E>,
     planes: &[Rlwe],
 ) -> Result<RetrievalAnswer> {
-    let (chain, bits) = (params.chain(), params.answer_bits());
+    let (chain, bits) = (params.chain(), params.common().answer_bits);
     let (small, key) = (chain.response.ring(), &keys.expanded(chain)?.conversion().ring_switch);
     let mut answer = RetrievalAnswer { masks: Vec::new(), bodies: Vec::new() };
     for plane in planes {

@@ -1,17 +1,19 @@
-//! Evaluation keys: what a client uploads once, and what the server makes of it.
+//! Evaluation keys: uploaded once, expanded by the server.
 //!
 //! ```text
 //! keys     seed (32), switch to the key for bits, switch to the key for digits,
 //!          RGSW(bits of the key for bits), RGSW(bits of the key for digits),
 //!          automorphisms, s², switch to the response ring
 //! ```
-//! Of all encryptions the bodies travel, in coefficients, rounded and packed; masks follow from the seed.
+//! Encryptions are sent as bodies in coefficients, rounded and packed. Masks are expanded from the
+//! seed.
 
 use std::sync::OnceLock;
 
+use papir_core::codec::Reader;
 use papir_core::scheme::Wire;
 use papir_core::{Error, Result};
-use papir_kernels::bits;
+use papir_kernels::bits::packed_len;
 use papir_lattice::bootstrap::circuit::{self, SquareKey};
 use papir_lattice::bootstrap::galois::{self, GaloisKeys};
 use papir_lattice::bootstrap::lwe::{BinaryKey, SwitchKey, SwitchParams, switch_bodies};
@@ -27,15 +29,17 @@ use rand_core::CryptoRng;
 use rayon::prelude::*;
 
 use super::chain::{Chain, DEGREE, KEY_BITS, LOG2_DEGREE, RESPONSE_DEGREE, RESPONSE_KEY_BITS};
-use super::client::Secrets;
-use super::params::RetrievalParams;
+use super::common::RetrievalParams;
+use super::secrets::Secrets;
+use crate::shared::public_seed::SEED_BYTES;
+use crate::shared::words::{pack, unpack, unpack_u32};
 
-/// Bytes of the seed of all masks.
-const SEED_BYTES: usize = 32;
-/// Parts of the larger key that the response ring's key takes over.
+/// Name of the keys in errors.
+const WHAT: &str = "evaluation keys";
+/// Parts that the ring's key is cut into for the switch to the response ring.
 const RING_PARTS: usize = DEGREE / RESPONSE_DEGREE;
 
-/// A group of ring encryptions that belong together.
+/// A group of ring encryptions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     Bit(usize),
@@ -46,7 +50,7 @@ enum Part {
 }
 
 impl Part {
-    /// Those of keys with so many short ones, as they travel.
+    /// All parts of keys with this many short ones, in the order of their bytes.
     fn all(chain: &Chain, shorts: usize) -> Vec<Self> {
         let count = |which: usize| if which < shorts { chain.short(which).switch.dimension } else { 0 };
         let bits = (0..count(0)).map(Self::Bit);
@@ -55,7 +59,7 @@ impl Part {
         bits.chain(digits).chain(steps).chain([Self::Square, Self::RingSwitch]).collect()
     }
 
-    /// Where its masks come from: the label of its kind, its place among them and the rows of each.
+    /// Source of its masks: label, position under that label, and number of rows.
     fn place(self, chain: &Chain) -> (&'static str, usize, usize) {
         match self {
             Self::Bit(i) => ("pirouette/rotation-bits", i, 2 * chain.bits.gadget.levels()),
@@ -70,7 +74,7 @@ impl Part {
         self.place(chain).2
     }
 
-    /// Its ring and the bits its elements are rounded to.
+    /// Ring, and bits to which elements are rounded.
     fn ring(self, chain: &Chain) -> (&RlweParams, u32) {
         match self {
             Self::RingSwitch => (&chain.response, RESPONSE_KEY_BITS),
@@ -85,7 +89,7 @@ impl Part {
 
     fn packed_bytes(self, chain: &Chain) -> usize {
         let (params, key_bits) = self.ring(chain);
-        bits::packed_len(self.rows(chain) * params.ring().degree(), key_bits)
+        packed_len(self.rows(chain) * params.ring().degree(), key_bits)
     }
 
     /// Fresh encryptions, packed.
@@ -107,28 +111,29 @@ impl Part {
             }
         };
         let mut packed = Vec::with_capacity(self.packed_bytes(chain));
-        bits::pack(&round_elements(params.ring(), key_bits, bodies), key_bits, &mut packed);
+        pack(&round_elements(params.ring(), key_bits, bodies), key_bits, &mut packed);
         packed
     }
 
-    /// What the server computes with.
+    /// Expands packed bodies to rows in values.
     fn expand(self, chain: &Chain, seed: &Seed, packed: &[u8]) -> Result<Rows> {
         let (params, key_bits) = self.ring(chain);
         let ring = params.ring();
-        let words = unpack(packed, key_bits, self.rows(chain) * ring.degree())?;
+        let mut reader = Reader::new(WHAT, packed);
+        let words = unpack(&mut reader, WHAT, key_bits, self.rows(chain) * ring.degree())?;
         let bodies = lift_elements(ring, key_bits, &words).into_iter().map(|body| ring.forward(body));
         Ok(Rows::new(&self.masks(chain, seed), &bodies.collect::<Vec<_>>()))
     }
 }
 
-/// A client's keys while they are made: the short ones, where there are some, are gone afterwards.
+/// Secret keys during generation. The short ones are dropped afterwards.
 struct Own<'a> {
     secrets: &'a Secrets,
     short: Vec<BinaryKey>,
 }
 
 impl<'a> Own<'a> {
-    /// With so many fresh short keys.
+    /// Fresh short keys.
     fn new(chain: &Chain, secrets: &'a Secrets, shorts: usize, rng: &mut dyn CryptoRng) -> Self {
         let key = |which| BinaryKey::generate(chain.short(which).switch.dimension, rng);
         Self { secrets, short: (0..shorts).map(key).collect() }
@@ -140,15 +145,13 @@ impl<'a> Own<'a> {
         for (which, key) in self.short.iter().enumerate() {
             let (short, label) = (chain.short(which), SWITCH_LABELS[which]);
             let bodies = switch_bodies(&short.switch, seed, label, source, key, &short.error, rng);
-            let (bodies, mut bytes): (Vec<u64>, _) =
-                (bodies.into_iter().map(u64::from).collect(), Vec::new());
-            bits::pack(&bodies, short.switch.log2_q, &mut bytes);
-            packed.append(&mut bytes);
+            pack(&bodies, short.switch.log2_q, &mut packed);
         }
         packed
     }
 
-    /// Fresh encryptions of these parts, packed; threads share the work, with a generator each.
+    /// Fresh encryptions of these parts, packed. Each part has a generator of its own, so that
+    /// threads share the work.
     fn parts(&self, chain: &Chain, parts: Vec<Part>, seed: &Seed, rng: &mut dyn CryptoRng) -> Vec<u8> {
         let parts: Vec<_> = parts.into_iter().map(|part| (part, SecretRng::new(rng))).collect();
         let generate = |(part, mut rng): (Part, SecretRng)| part.generate(chain, self, seed, &mut rng);
@@ -160,79 +163,80 @@ impl<'a> Own<'a> {
 const SWITCH_LABELS: [&str; 2] = ["pirouette/switch-bits", "pirouette/switch-digits"];
 
 fn switch_bytes(params: &SwitchParams) -> usize {
-    bits::packed_len(DEGREE * params.levels(), params.log2_q)
+    packed_len(DEGREE * params.levels(), params.log2_q)
 }
 
-/// Bytes that keys of some kind take in the server's memory: expanded, and as they came.
-pub(crate) fn server_bytes<E: Expanded>(chain: &Chain) -> usize {
-    let switch = |which| SwitchKey::bytes(&chain.short(which).switch, DEGREE);
-    let rows = |part: Part| Rows::bytes(part.ring(chain).0.ring().degree(), part.rows(chain));
-    let expanded: usize = Part::all(chain, E::SHORTS).into_iter().map(rows).sum();
-    (0..E::SHORTS).map(switch).sum::<usize>() + expanded + E::packed_bytes(chain)
-}
-
-/// Ring elements of Pirouette's keys.
+/// Number of ring elements in Pirouette's keys.
 #[cfg(test)]
 pub(super) fn elements(chain: &Chain) -> usize {
-    Part::all(chain, Evaluation::SHORTS).into_iter().map(|part| part.rows(chain)).sum()
+    Part::all(chain, 2).into_iter().map(|part| part.rows(chain)).sum()
 }
 
 /// The masks of all ring encryptions of the keys.
 #[cfg(test)]
 pub(super) fn all_masks(chain: &Chain, seed: &Seed) -> Vec<Poly<Values>> {
-    let parts = Part::all(chain, Evaluation::SHORTS).into_iter();
+    let parts = Part::all(chain, 2).into_iter();
     parts.flat_map(|part| part.masks(chain, seed)).collect()
 }
 
-fn unpack(bytes: &[u8], width: u32, count: usize) -> Result<Vec<u64>> {
-    let mut words = Vec::new();
-    bits::unpack(bytes, width, count, &mut words)
-        .map_err(|error| Error::malformed("pirouette's keys", error, "zeros after the last word"))?;
-    Ok(words)
-}
-
-/// Keys of some kind, as the server computes with them.
+/// Expanded keys, as the server computes with them.
 pub trait Expanded: Send + Sync + Sized + 'static {
-    /// How many short keys they have: none, that for bits, or that for digits, too.
-    const SHORTS: usize;
+    /// Bytes of the packed keys, envelope excluded.
+    fn packed_bytes(chain: &Chain) -> usize;
 
-    /// From as many short keys; none from more or fewer.
-    fn assemble(shorts: Vec<ShortKey>, conversion: Conversion) -> Option<Self>;
+    /// Fresh packed keys, without their seed.
+    fn generate(chain: &Chain, secrets: &Secrets, seed: &Seed, rng: &mut dyn CryptoRng) -> Vec<u8>;
 
-    /// The part that all kinds have.
-    fn conversion(&self) -> &Conversion;
-
-    /// Bytes of the keys as they travel, envelope apart.
-    fn packed_bytes(chain: &Chain) -> usize {
-        let parts = Part::all(chain, Self::SHORTS).into_iter().map(|part| part.packed_bytes(chain));
-        let switches = (0..Self::SHORTS).map(|which| switch_bytes(&chain.short(which).switch));
-        SEED_BYTES + switches.sum::<usize>() + parts.sum::<usize>()
-    }
-
-    /// Fresh ones as they travel, without their seed.
-    fn generate(chain: &Chain, secrets: &Secrets, seed: &Seed, rng: &mut dyn CryptoRng) -> Vec<u8> {
-        let own = Own::new(chain, secrets, Self::SHORTS, rng);
-        let mut packed = own.switches(chain, seed, rng);
-        packed.append(&mut own.parts(chain, Part::all(chain, Self::SHORTS), seed, rng));
-        packed
-    }
-
-    /// From what [`Expanded::generate`] made.
+    /// Expands what [`Expanded::generate`] returned.
     ///
     /// # Errors
     /// [`Error::Malformed`] for bits that no client sends.
+    fn expand(chain: &Chain, seed: &Seed, packed: &[u8]) -> Result<Self>;
+
+    /// The part that all keys have.
+    fn conversion(&self) -> &Conversion;
+}
+
+/// Keys with a number of short ones: none; one to extract an index's bits; two to make selectors as
+/// well.
+pub struct Evaluation<const SHORTS: usize> {
+    pub(super) shorts: [ShortKey; SHORTS],
+    pub(crate) conversion: Conversion,
+}
+
+impl<const SHORTS: usize> Evaluation<SHORTS> {
+    /// Bytes in the server's memory: expanded and packed.
+    pub(crate) fn server_bytes(chain: &Chain) -> usize {
+        let switch = |which| SwitchKey::bytes(&chain.short(which).switch, DEGREE);
+        let rows = |part: Part| Rows::bytes(part.ring(chain).0.ring().degree(), part.rows(chain));
+        let expanded: usize = Part::all(chain, SHORTS).into_iter().map(rows).sum();
+        (0..SHORTS).map(switch).sum::<usize>() + expanded + Self::packed_bytes(chain)
+    }
+}
+
+impl<const SHORTS: usize> Expanded for Evaluation<SHORTS> {
+    fn packed_bytes(chain: &Chain) -> usize {
+        let parts = Part::all(chain, SHORTS).into_iter().map(|part| part.packed_bytes(chain));
+        let switches = (0..SHORTS).map(|which| switch_bytes(&chain.short(which).switch));
+        SEED_BYTES + switches.sum::<usize>() + parts.sum::<usize>()
+    }
+
+    fn generate(chain: &Chain, secrets: &Secrets, seed: &Seed, rng: &mut dyn CryptoRng) -> Vec<u8> {
+        let own = Own::new(chain, secrets, SHORTS, rng);
+        let mut packed = own.switches(chain, seed, rng);
+        packed.append(&mut own.parts(chain, Part::all(chain, SHORTS), seed, rng));
+        packed
+    }
+
     fn expand(chain: &Chain, seed: &Seed, packed: &[u8]) -> Result<Self> {
-        let mut rest = packed;
-        let mut switches = Vec::with_capacity(Self::SHORTS);
-        for (which, label) in SWITCH_LABELS.into_iter().enumerate().take(Self::SHORTS) {
+        let mut reader = Reader::new(WHAT, packed);
+        let mut switches = Vec::with_capacity(SHORTS);
+        for (which, label) in SWITCH_LABELS.into_iter().enumerate().take(SHORTS) {
             let params = chain.short(which).switch;
-            let (bytes, after) = rest.split_at(switch_bytes(&params));
-            rest = after;
-            let words = unpack(bytes, params.log2_q, DEGREE * params.levels())?;
-            let bodies: Vec<u32> = words.into_iter().map(|word| word as u32).collect();
+            let bodies = unpack_u32(&mut reader, WHAT, params.log2_q, DEGREE * params.levels())?;
             switches.push(SwitchKey::new(params, seed, label, &bodies));
         }
-        let mut rows = expand_parts(chain, Part::all(chain, Self::SHORTS), seed, rest)?.into_iter();
+        let mut rows = expand_parts(chain, Part::all(chain, SHORTS), seed, reader)?.into_iter();
         let short = |(which, switch)| {
             let short = chain.short(which);
             let bits = rows.by_ref().take(short.switch.dimension).collect();
@@ -240,12 +244,18 @@ pub trait Expanded: Send + Sync + Sized + 'static {
         };
         let shorts: Vec<_> = switches.into_iter().enumerate().map(short).collect();
         let (count, conversion) = (shorts.len(), Conversion::new(chain, rows.collect()));
-        Self::assemble(shorts, conversion)
-            .ok_or_else(|| Error::malformed("evaluation keys", format!("{count} short keys"), Self::SHORTS))
+        let shorts =
+            shorts.try_into().map_err(|_| Error::malformed(WHAT, format!("{count} short keys"), SHORTS))?;
+        Ok(Self { shorts, conversion })
+    }
+
+    fn conversion(&self) -> &Conversion {
+        &self.conversion
     }
 }
 
-/// Keys as they travel, and expanded: when a server accepts them, or when those that were just made are used.
+/// Packed keys, and their expansion: made when a server accepts them, or at the first use of fresh
+/// ones.
 pub struct Keys<E> {
     packed: Vec<u8>,
     expanded: OnceLock<Result<E, String>>,
@@ -260,7 +270,7 @@ impl<E: Expanded> Keys<E> {
         Self { packed, expanded: OnceLock::new() }
     }
 
-    /// What the server computes with.
+    /// The expanded keys.
     ///
     /// # Errors
     /// [`Error::Malformed`] for bits that no client sends.
@@ -270,7 +280,7 @@ impl<E: Expanded> Keys<E> {
             E::expand(chain, &Seed(*seed), packed).map_err(|error| error.to_string())
         };
         let made = self.expanded.get_or_init(make);
-        made.as_ref().map_err(|found| Error::malformed("evaluation keys", found, "keys as clients make them"))
+        made.as_ref().map_err(|found| Error::malformed(WHAT, found, "keys as clients make them"))
     }
 }
 
@@ -280,31 +290,31 @@ impl<P: RetrievalParams, E: Expanded> Wire<P> for Keys<E> {
     }
 
     fn decode(params: &P, bytes: &[u8]) -> Result<Self> {
-        Error::check_length("evaluation keys", bytes.len(), E::packed_bytes(params.chain()))?;
+        Error::check_length(WHAT, bytes.len(), E::packed_bytes(params.chain()))?;
         let keys = Self { packed: bytes.to_vec(), expanded: OnceLock::new() };
         keys.expanded(params.chain())?;
         Ok(keys)
     }
 }
 
-/// A switch to a short key and the rotation by it.
+/// The switch to a short key and the rotation by it.
 pub struct ShortKey {
     pub(super) switch: SwitchKey,
     pub(super) rotation: RotationKey,
 }
 
-/// What turns encryptions of coefficients into gates and selectors, and items into answers.
+/// Keys that turn coefficients into gates and selectors, and items into answers.
 pub struct Conversion {
-    /// Of traces and expansions.
+    /// For traces and expansions.
     pub(crate) galois: GaloisKeys,
-    /// Of gates.
+    /// For gates.
     pub(crate) square: SquareKey,
-    /// To the response ring.
+    /// For the switch to the response ring.
     pub(crate) ring_switch: RingSwitchKey,
 }
 
 impl Conversion {
-    /// From the rows of its parts in their order.
+    /// Keys from the rows of their parts, in order.
     fn new(chain: &Chain, mut rows: Vec<Rows>) -> Self {
         let mut last = || rows.pop().unwrap_or_default();
         let (ring_switch, square) = (last(), last());
@@ -316,63 +326,9 @@ impl Conversion {
     }
 }
 
-impl Expanded for Conversion {
-    const SHORTS: usize = 0;
-
-    fn assemble(shorts: Vec<ShortKey>, conversion: Conversion) -> Option<Self> {
-        shorts.is_empty().then_some(conversion)
-    }
-
-    fn conversion(&self) -> &Conversion {
-        self
-    }
-}
-
-/// What finds the bits of an index and makes gates of them.
-pub struct Gating {
-    pub(super) bits: ShortKey,
-    pub(super) conversion: Conversion,
-}
-
-impl Expanded for Gating {
-    const SHORTS: usize = 1;
-
-    fn assemble(shorts: Vec<ShortKey>, conversion: Conversion) -> Option<Self> {
-        let [bits] = <[ShortKey; 1]>::try_from(shorts).ok()?;
-        Some(Self { bits, conversion })
-    }
-
-    fn conversion(&self) -> &Conversion {
-        &self.conversion
-    }
-}
-
-/// Pirouette's evaluation keys: beside gates, selectors.
-pub struct Evaluation {
-    pub(super) gating: Gating,
-    pub(super) digits: ShortKey,
-}
-
-impl Expanded for Evaluation {
-    const SHORTS: usize = 2;
-
-    fn assemble(shorts: Vec<ShortKey>, conversion: Conversion) -> Option<Self> {
-        let [bits, digits] = <[ShortKey; 2]>::try_from(shorts).ok()?;
-        Some(Self { gating: Gating { bits, conversion }, digits })
-    }
-
-    fn conversion(&self) -> &Conversion {
-        &self.gating.conversion
-    }
-}
-
-/// The rows of parts that follow one another.
-fn expand_parts(chain: &Chain, parts: Vec<Part>, seed: &Seed, mut packed: &[u8]) -> Result<Vec<Rows>> {
-    let mut places = Vec::with_capacity(parts.len());
-    for part in parts {
-        let (bytes, after) = packed.split_at(part.packed_bytes(chain));
-        places.push((part, bytes));
-        packed = after;
-    }
+/// Expands consecutive parts.
+fn expand_parts(chain: &Chain, parts: Vec<Part>, seed: &Seed, mut reader: Reader<'_>) -> Result<Vec<Rows>> {
+    let place = |part: Part| Ok((part, reader.raw(part.packed_bytes(chain))?));
+    let places = parts.into_iter().map(place).collect::<Result<Vec<_>>>()?;
     places.into_par_iter().map(|(part, bytes)| part.expand(chain, seed, bytes)).collect()
 }

@@ -1,15 +1,18 @@
-//! How records lie in the polynomials of the database, and how an index names them.
+//! Places of records in the polynomials of the database.
 //!
-//! Records share items of `span` bytes (long ones take several, one in each plane). A polynomial of a plane
-//! holds d/span items, item slot s in the coefficients that are s modulo d/span, a byte each. From the lowest
-//! bit up an item's number is its slot (the paper's ν₃ bits), its column (ν₂) and its row (ν₁).
+//! Records share items of `span` bytes; a long record has several, one in each plane. A polynomial
+//! of a plane holds d/span items, with item slot s in the coefficients congruent to s modulo
+//! d/span, a byte each. From the lowest bit up, an item's number consists of its slot (ν₃ bits in
+//! the paper), its column (ν₂) and its row (ν₁).
 
 use papir_core::{Change, Records, Result, Shape};
 
-use super::chain::{DEGREE, LOG2_DEGREE, RESPONSE_DEGREE, unfit};
+use super::chain::{DEGREE, LOG2_DEGREE, RESPONSE_DEGREE};
+use crate::shared::parameter_errors::refused;
 use crate::shared::units::Units;
 
-/// Bits of an item's number: so that with the padding bit a query's error stays small beside the lowest.
+/// Most bits of an item's number. With the padding bit, a query's error stays small relative to the
+/// lowest.
 pub(crate) const MOST_INDEX_BITS: u32 = 24;
 /// The shortest item.
 pub(crate) const LEAST_SPAN: usize = 32;
@@ -34,25 +37,22 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Items of `span` bytes in rows by ν₁ bits, for a scheme.
+    /// The layout with items of `span` bytes and rows of ν₁ bits.
     ///
     /// # Errors
-    /// [`papir_core::Error::Parameters`] for an unfit span or too many items.
+    /// [`papir_core::Error::Parameters`] for an invalid span or too many items.
     pub fn new(scheme: &'static str, shape: Shape, span: usize, log2_rows: u32) -> Result<Self> {
         if !span.is_power_of_two() || !(LEAST_SPAN..=RESPONSE_DEGREE).contains(&span) {
-            return Err(unfit(
-                scheme,
-                format!(
-                    "items of {span} bytes: expected a power of two from {LEAST_SPAN} to {RESPONSE_DEGREE}"
-                ),
-            ));
+            return Err(refused(scheme)(format!(
+                "items of {span} bytes: expected a power of two from {LEAST_SPAN} to {RESPONSE_DEGREE}"
+            )));
         }
         let planes = shape.record_bytes().div_ceil(span);
         if planes > 1 && span < RESPONSE_DEGREE {
-            return Err(unfit(
-                scheme,
-                format!("records of {} bytes in items of {span}", shape.record_bytes()),
-            ));
+            return Err(refused(scheme)(format!(
+                "records of {} bytes in items of {span}",
+                shape.record_bytes()
+            )));
         }
         let bundle = Units::new(shape, span * planes)?;
         let log2_slots = LOG2_DEGREE - span.trailing_zeros();
@@ -61,18 +61,18 @@ impl Layout {
         let found = log2_rows + log2_columns + log2_slots;
         if found > MOST_INDEX_BITS {
             let expected = format!("at most {MOST_INDEX_BITS}, in items of up to {RESPONSE_DEGREE} bytes");
-            return Err(unfit(scheme, format!("{found} bits of an item's number: expected {expected}")));
+            return Err(refused(scheme)(format!("{found} bits of an item's number: expected {expected}")));
         }
         let rows = polys.div_ceil(1 << log2_columns) as usize;
         Ok(Self { bundle, span, planes, rows, log2_rows, log2_columns, log2_slots })
     }
 
-    /// As [`Layout::new`] with as many rows as there are polynomials.
+    /// [`Layout::new`] with a row for each polynomial.
     ///
     /// # Errors
-    /// As there.
+    /// As [`Layout::new`].
     pub(crate) fn in_one_column(scheme: &'static str, shape: Shape, span: usize) -> Result<Self> {
-        // Of one row, the columns are the polynomials, and as many more as a power of two takes.
+        // With one row, the columns are the polynomials, rounded up to a power of two.
         let log2_polys = Self::new(scheme, shape, span, 0)?.log2_columns;
         Self::new(scheme, shape, span, log2_polys)
     }
@@ -102,7 +102,7 @@ impl Layout {
         self.planes as u64 * self.polys() as u64 * DEGREE as u64
     }
 
-    /// The most records that items of this kind can hold.
+    /// The most records that items of this span can hold.
     pub(crate) fn most_records(&self) -> u64 {
         self.bundle.per_unit << MOST_INDEX_BITS
     }
@@ -112,7 +112,7 @@ impl Layout {
         Self { rows: 1, log2_rows: 0, log2_columns: 0, ..self.clone() }
     }
 
-    /// Places the items of polynomial `index` of every plane: a plane's d bytes follow another's.
+    /// Encodes the items of polynomial `index`: d bytes for each plane.
     ///
     /// # Errors
     /// Those of the source.
@@ -129,7 +129,7 @@ impl Layout {
         Ok(polys)
     }
 
-    /// An item, of all planes, out of the database's bytes.
+    /// Reads an item's bytes in all planes from the database.
     pub(crate) fn item(&self, database: &[u8], item: u64) -> Vec<u8> {
         let (poly, slot) = (item as usize / self.slots(), item as usize % self.slots());
         let plane = self.polys() * DEGREE;
@@ -140,7 +140,7 @@ impl Layout {
         (0..self.planes).flat_map(part).collect()
     }
 
-    /// Writes an item of all planes.
+    /// Writes an item's bytes in all planes.
     pub(crate) fn set_item(&self, database: &mut [u8], item: u64, bytes: &[u8]) {
         let (poly, slot) = (item as usize / self.slots(), item as usize % self.slots());
         let plane = self.polys() * DEGREE;

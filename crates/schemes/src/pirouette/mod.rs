@@ -1,7 +1,7 @@
 //! Pirouette: Kang and Schild, *Pirouette: Query Efficient Single-Server PIR*.
 //!
-//! A query is one LWE encryption of an index whose mask is a seed: 36 bytes. The client's evaluation keys,
-//! uploaded once, let the server make of it what selects a record.
+//! A query is one LWE encryption of an index whose mask is a seed: 36 bytes. With the client's
+//! evaluation keys, uploaded once, the server converts it to the selection of a record.
 //!
 //! | the paper | module |
 //! |---|---|
@@ -10,20 +10,21 @@
 //! | Answer, phase 0 | [`bits`], [`phase0`] |
 //! | Answer, phases 1 to 3 | [`retrieval`]: the first dimension in `first`, folding and rotation in `fold` |
 //! | ModSwitch, RingSwitch | `fold` |
-//! | what Respire shares, and what not | [`path`] |
+//! | shared with Respire | [`common`], [`path`] |
 //! | Table 1 | [`layout`], [`params`] |
 //! | correctness | [`noise`] |
 //!
-//! What differs, and why (decision 20): all bits but the top four are found one at a time from the lowest up,
-//! one rotation a bit, whose outputs serve subtraction and circuit bootstrapping at once (the paper: 3/5
-//! rotations a bit, and one more for each RGSW). The first dimension's one-hot vector comes from rotations
-//! of a box by the top bits, not from a tree of RGSW products, so that its noise is that of fresh
-//! bootstrapping and a coefficient of the database holds a byte. The query is under the ring's own key, so
-//! that it is lifted to the ring's modulus as it is.
+//! What differs from the paper (decision 20): all bits except the top four are extracted one at a
+//! time from the lowest up, with one rotation a bit, whose outputs serve both subtraction and circuit
+//! bootstrapping (the paper: 3/5 rotations a bit, and one more for each RGSW). The first dimension's
+//! one-hot vector comes from rotations of a box by the top bits instead of a tree of RGSW products,
+//! so its noise is that of fresh bootstrapping and a coefficient of the database holds a byte. The
+//! query is under the ring's own key, so it is lifted to the ring's modulus without a key switch.
 
 pub mod bits;
 pub mod chain;
 pub mod client;
+pub mod common;
 pub mod encrypted;
 pub(crate) mod first;
 pub(crate) mod fold;
@@ -36,54 +37,25 @@ pub mod phase0;
 pub mod respire;
 pub mod retrieval;
 pub(crate) mod search;
+pub mod secrets;
 pub mod server;
 #[cfg(test)]
 mod tests;
 pub mod wire;
 
-use std::fmt::Debug;
-use std::marker::PhantomData;
-
-use papir_core::Privacy;
-use papir_core::Progress;
 use papir_core::scheme::{Never, Scheme};
+use papir_core::{Privacy, Progress};
 use rand_core::CryptoRng;
 
-use self::path::{Path, Selecting};
-use self::retrieval::{Sections, Selection};
+pub use chain::{ParameterSet, Standard};
+use keys::Evaluation;
+pub use params::Pirouette;
+use path::{Path, Selecting};
+use retrieval::{Sections, Selection};
 
 use crate::shared::empty_public::EmptyPublic;
 
-/// How long the short keys are that rotations go by, and under which name a scheme goes with them.
-pub trait Lengths: Copy + Debug + Send + Sync + 'static {
-    /// The name on the command line.
-    const NAME: &'static str;
-    /// The number on the wire.
-    const ID: u16;
-    /// Both of the scheme over encrypted databases.
-    const ENCRYPTED: (&'static str, u16);
-    /// Whether they are long enough.
-    const PRIVACY: Privacy;
-    /// Bits of the key for bits and of the key for digits.
-    const DIMENSIONS: [usize; 2];
-}
-
-/// 640 and 832 bits.
-#[derive(Clone, Copy, Debug)]
-pub struct Full;
-
-impl Lengths for Full {
-    const NAME: &'static str = "pirouette";
-    const ID: u16 = 14;
-    const ENCRYPTED: (&'static str, u16) = ("pirouette-encrypted", 16);
-    const PRIVACY: Privacy = Privacy::Private;
-    const DIMENSIONS: [usize; 2] = [640, 832];
-}
-
-/// Pirouette.
-pub struct Pirouette<T = Full>(PhantomData<fn() -> T>);
-
-impl<T: Lengths> Scheme for Pirouette<T> {
+impl<T: ParameterSet> Scheme for Pirouette<T> {
     const NAME: &'static str = T::NAME;
     const ID: u16 = T::ID;
     const PRIVACY: Privacy = T::PRIVACY;
@@ -92,20 +64,20 @@ impl<T: Lengths> Scheme for Pirouette<T> {
     type Public = EmptyPublic;
     type Query = wire::PirouetteQuery;
     type Answer = wire::RetrievalAnswer;
-    type Secret = client::RetrievalSecret;
-    type ClientKeys = keys::Keys<keys::Evaluation>;
-    type ClientState = client::State;
+    type Secret = secrets::RetrievalSecret;
+    type ClientKeys = keys::Keys<Evaluation<2>>;
+    type ClientState = secrets::State;
     type Ticket = Never;
     type Server = server::RetrievalServer<Self>;
     type Client = client::RetrievalClient<Self>;
 }
 
-impl<T: Lengths> Path for Pirouette<T> {
-    type Expanded = keys::Evaluation;
+impl<T: ParameterSet> Path for Pirouette<T> {
+    type Expanded = Evaluation<2>;
 
     fn ask(
         params: &Self::Params,
-        state: &client::State,
+        state: &secrets::State,
         item: u64,
         rng: &mut dyn CryptoRng,
     ) -> wire::PirouetteQuery {
@@ -113,12 +85,12 @@ impl<T: Lengths> Path for Pirouette<T> {
     }
 }
 
-impl<T: Lengths> Selecting for Pirouette<T> {
+impl<T: ParameterSet> Selecting for Pirouette<T> {
     const SECTIONS: Sections = Sections { bytes: "pirouette/database", values: "pirouette/transforms" };
 
     fn select(
         params: &Self::Params,
-        batch: &[(&keys::Evaluation, &wire::PirouetteQuery)],
+        batch: &[(&Evaluation<2>, &wire::PirouetteQuery)],
         progress: &dyn Progress,
     ) -> Vec<Selection> {
         phase0::select(params, batch, progress)

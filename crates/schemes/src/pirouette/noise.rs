@@ -1,4 +1,4 @@
-//! The whole chain's noise, from the query to the answer, and the probability that it is too much.
+//! Noise from the query to the answer, and the failure probability.
 
 use papir_lattice::bootstrap::lwe::SwitchParams;
 use papir_lattice::bootstrap::noise::Gate;
@@ -11,57 +11,57 @@ use super::chain::{
     TERNARY,
 };
 use super::layout::Layout;
+use crate::shared::goals::MAX_FAILURE_LOG2;
 
-/// The part of half the distance between messages that an answer's error may reach: beyond it, an answer
-/// does not decode.
+/// Largest accepted error of an answer, relative to half the distance between messages.
 pub(crate) const DECODING_PART: f64 = 0.875;
-/// What the square of the response key's norm exceeds its mean by at most: three standard deviations of a sum of
-/// 1024 squares.
+/// Bound on the squared norm of the response key, relative to its mean: three standard deviations
+/// of a sum of 1024 squares.
 const KEY_MARGIN: f64 = 1.14;
-/// The largest failure probability, log₂.
-const FAILURE_LOG2: f64 = -40.0;
 
 /// Gadgets of the ring's keys.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Gadgets {
-    /// Of the rotations for bits.
+    /// For rotations for bits.
     pub bits: GadgetParams,
-    /// Of the rotations for digits.
+    /// For rotations for digits.
     pub digits: GadgetParams,
-    /// Of the automorphisms.
+    /// For automorphisms.
     pub galois: GadgetParams,
-    /// Of s².
+    /// For s².
     pub square: GadgetParams,
 }
 
-/// What the noise depends on.
+/// Input of the noise computation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NoiseInput {
     /// The ring.
     pub ring: Setting,
     /// The short keys, for bits and for digits.
     pub short: [SwitchParams; 2],
-    /// Of the ring's keys.
+    /// Gadgets of the ring's keys.
     pub gadgets: Gadgets,
-    /// Of the gates' RGSW encryptions.
+    /// Gadget of the gates' RGSW encryptions.
     pub gate: GadgetParams,
     /// ν₁, ν₂, ν₃.
     pub dimensions: [u32; 3],
 }
 
-/// What an item carries that selections of known energies retrieve; relative to the ring's modulus, squared.
+/// Noise of an item retrieved by selections, relative to the squared modulus.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Retrieved {
-    /// Rows of a gate, as energies: summed over a row's coefficients.
+    /// A gate's rows, as energies: variances summed over a row's coefficients.
     pub rows: Gate,
-    /// Of a selector, as energy; none where gates pick among encryptions.
+    /// A selector's energy; zero if gates choose among encryptions.
     pub selector: f64,
-    /// After the first dimension, for any database, or of the encryptions that gates pick among.
+    /// Variance after the first dimension for any database, or of the encryptions that gates choose
+    /// among.
     pub first: f64,
-    /// That folding and rotating add.
+    /// Variance added by folding and rotation.
     pub gates: f64,
-    /// The part of it that is a digit's sum with the key times the one error that a trace leaves in a gate's row:
-    /// the same error for all coefficients, so that their tails are not Gaussian.
+    /// The part of it from products of a digit's sum with the key and the single error that a trace
+    /// leaves in a gate's row. That error is the same in all coefficients, so the tails are not
+    /// Gaussian.
     pub products: Products,
 }
 
@@ -75,14 +75,14 @@ pub(crate) struct Origin {
 }
 
 impl Origin {
-    /// Of a rotation and a trace.
+    /// Errors after a rotation and a trace.
     pub(crate) fn of_rotation(ring: &Setting, gadgets: &Gadgets, rotation: f64) -> Self {
         let trace = ring.trace(gadgets.galois, LOG2_DEGREE as usize);
         Self { kept: rotation + trace.kept, energy: rotation + trace.energy }
     }
 }
 
-/// Gadgets of a gate's RGSW encryption and of the key s² that made it.
+/// Gadgets of a gate's RGSW encryption and of the key s² used for it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GateGadgets {
     pub(crate) gate: GadgetParams,
@@ -90,8 +90,8 @@ pub(crate) struct GateGadgets {
 }
 
 impl Retrieved {
-    /// Of so many gates, from the variance of what they pick among and the errors of the encryptions of m·gⱼ
-    /// that they are made of.
+    /// Noise after `count` gates, from the variance of what they choose among and the errors of the
+    /// encryptions of m·gⱼ that make them.
     pub(crate) fn picked(
         ring: &Setting,
         gadgets: GateGadgets,
@@ -113,7 +113,7 @@ impl Retrieved {
         }
     }
 
-    /// From the energy of a selector and the errors of the encryptions of m·gⱼ that gates are made of.
+    /// Noise from a selector's energy and the errors of the encryptions of m·gⱼ that make gates.
     pub(crate) fn new(
         ring: &Setting,
         gadgets: GateGadgets,
@@ -121,16 +121,16 @@ impl Retrieved {
         (selector, origin): (f64, Origin),
     ) -> Self {
         let q2 = ring.modulus * ring.modulus;
-        // Of bytes that are −128 at worst.
+        // Bytes are −128 at worst.
         let bytes = 2f64.powi(rows as i32) * 4f64.powi(LOG2_P as i32 - 1);
         let picked = Self::picked(ring, gadgets, columns + slots, (selector * bytes / q2, origin));
         Self { selector: selector / q2, ..picked }
     }
 
-    /// Variance of what an answer is decrypted to, with the response ring's noise and of so many bits.
+    /// Variance of an answer's phase, with the response ring's noise and rounding to these bits.
     fn answer(&self, response: &Setting, ring_switch: GadgetParams, bits: ResponseBits) -> f64 {
         let q2 = response.modulus * response.modulus;
-        // Both halves of the larger key meet the rounded mask.
+        // Both halves of the larger key multiply the rounded mask.
         let rounded = (DEGREE as f64 * TERNARY + 1.0) * rounding(1.0) / q2;
         let switch = 2.0 * response.key_switch(ring_switch) / q2;
         let step = |bits: u32| rounding(2f64.powi(-(bits as i32)));
@@ -138,7 +138,8 @@ impl Retrieved {
         self.first + self.gates + rounded + switch + sent
     }
 
-    /// log₂ of the probability that one of `coefficients` of an answer of so many bits does not decode.
+    /// log₂ of the probability that one of `coefficients` of an answer with these bits does not
+    /// decode.
     pub(crate) fn failure_log2(&self, chain: &Chain, coefficients: usize, bits: ResponseBits) -> f64 {
         let threshold = DECODING_PART / 2f64.powi(LOG2_P as i32 + 1);
         let variance = self.answer(&chain.response_setting(), chain.ring_switch.params(), bits);
@@ -146,8 +147,9 @@ impl Retrieved {
         failure_log2_with_products(threshold, rest, self.products, coefficients as f64)
     }
 
-    /// The fewest bits of an answer's mask and body with which `coefficients` of it decode, and log₂ of the
-    /// probability that they do not, or that something else fails, which has log₂ `besides`.
+    /// Returns the fewest bits of an answer's mask and body with which `coefficients` coefficients
+    /// decode, and log₂ of the failure probability. `besides` is log₂ of the probability of another
+    /// failure.
     pub(crate) fn answer_bits(
         &self,
         chain: &Chain,
@@ -159,7 +161,7 @@ impl Retrieved {
             (answer.exp2() + besides.exp2()).log2()
         };
         let all = (LOG2_P + 2..=26).flat_map(|b| (b..=26).map(move |a| ResponseBits { a, b }));
-        let fit = all.map(|bits| (bits, failure(bits))).filter(|(_, failure)| *failure <= FAILURE_LOG2);
+        let fit = all.map(|bits| (bits, failure(bits))).filter(|(_, failure)| *failure <= MAX_FAILURE_LOG2);
         let sent = |bits: &ResponseBits| bits.a as usize * RESPONSE_DEGREE + bits.b as usize * coefficients;
         fit.min_by_key(|(bits, _)| sent(bits))
     }
@@ -168,9 +170,9 @@ impl Retrieved {
 /// The noise from the query to the item.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Noise {
-    /// Of the item.
+    /// Noise of the item.
     pub retrieved: Retrieved,
-    /// Of the exponents, in turns²: the worst bit's and the digit's.
+    /// Variances of the exponents in turns²: of the worst bit, and of the digit.
     pub exponents: [f64; 2],
 }
 
@@ -181,7 +183,7 @@ impl Noise {
         let rotation = ring.rotation(gadgets.bits, input.short[0].dimension);
         let box_rotation = ring.rotation(gadgets.digits, input.short[1].dimension);
         let boxes = 2f64.powi((dimensions[0] - LOG2_DIGIT) as i32);
-        // Of a rotation's error the trace keeps one coefficient's.
+        // The trace keeps one coefficient of a rotation's error.
         let selector = box_rotation * boxes + ring.trace(gadgets.galois, LOG2_DEGREE as usize).energy;
         let origin = Origin::of_rotation(&ring, &gadgets, rotation);
         let gadgets = GateGadgets { gate, square: gadgets.square };
@@ -191,12 +193,12 @@ impl Noise {
         }
     }
 
-    /// log₂ of the probability that the index is not found: bits' and digits' exponents stray too far.
+    /// log₂ of the probability that a bit or a digit of the index is misread.
     pub fn index_failure_log2(&self, input: &NoiseInput) -> f64 {
         let [rows, columns, slots] = input.dimensions;
         let singles = f64::from(rows - LOG2_DIGIT + columns + slots);
         let boxes = 2f64.powi((rows - LOG2_DIGIT) as i32);
-        // A bit is half a turn; a digit with the sign has 2^5 values.
+        // A bit is half a turn; a digit with its sign has 2⁵ values.
         let [_, bias_of_digits] = input.short.map(|short| rounding_bias(&short));
         let bits = bits_failure_log2(&input.short[0], self.exponents[0], singles);
         let digit = 0.5 / 2f64.powi(LOG2_DIGIT as i32 + 1);
@@ -205,18 +207,20 @@ impl Noise {
     }
 }
 
-/// log₂ of the probability that one of so many bits is not found, from the variance of the worst one's exponent.
+/// log₂ of the probability that one of `singles` bits is misread, from the variance of the worst
+/// one's exponent.
 pub(crate) fn bits_failure_log2(short: &SwitchParams, exponent: f64, singles: f64) -> f64 {
     failure_log2(0.25 - rounding_bias(short), exponent, singles)
 }
 
-/// How far rounding halves up moves a phase at most, in turns: half a word of each component for each set bit.
+/// Largest bias of a phase, in turns, from rounding halves up: half a word for each component with
+/// a set key bit.
 fn rounding_bias(short: &SwitchParams) -> f64 {
     (short.dimension + 1) as f64 / 2.0 / 2f64.powi(short.log2_q as i32)
 }
 
-/// Outputs of a bit's rotation that are subtracted from the next bits, each from one, beside the gate's digits
-/// and what is subtracted from all later ones.
+/// Number of next bits that a rotation has an output of their own for, besides the gate's digits
+/// and the output for all later bits.
 pub(crate) fn direct_subtractions(gate_levels: usize) -> u32 {
     (OUTPUTS - gate_levels - 1) as u32
 }
@@ -227,7 +231,7 @@ fn exponents(input: &NoiseInput, rotation: f64) -> [f64; 2] {
     let places = rows + columns + slots + 1;
     let singles = places - 1 - LOG2_DIGIT;
     let places = Places { all: places, singles, direct: direct_subtractions(input.gate.levels) };
-    // A digit: what is left, and half turns for up to τ bits.
+    // A digit: the remaining query, and half turns for up to τ bits.
     let left = fresh() + f64::from(singles + rows - LOG2_DIGIT) * rotation;
     let digit = left + ring.switch(&short[1], f64::from(ORDER));
     [bit_exponent(&ring, &short[0], places, rotation), digit]
@@ -238,21 +242,21 @@ fn fresh() -> f64 {
     QUERY_SIGMA * QUERY_SIGMA / 4f64.powi(LOG2_QUERY as i32)
 }
 
-/// What bits stand for, and how many are found.
+/// Weights and number of the extracted bits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Places {
-    /// log₂ of the parts of a turn that a query counts in.
+    /// log₂ of the query's parts of a turn.
     pub(crate) all: u32,
-    /// Bits that are found, from the lowest up.
+    /// Bits to extract, from the lowest up.
     pub(crate) singles: u32,
     /// As [`direct_subtractions`].
     pub(crate) direct: u32,
 }
 
-/// Variance of the worst bit's exponent, in turns², where rotations leave so much.
+/// Variance of the worst bit's exponent in turns², given that of a rotation.
 pub(crate) fn bit_exponent(ring: &Setting, short: &SwitchParams, places: Places, rotation: f64) -> f64 {
-    // The bit at place j: the query and what was subtracted of bits long before, times 2^(places − 1 − j); and
-    // what is subtracted of the last bits as it is.
+    // Bit j: the query and all subtractions of much earlier bits, times 2^(places − 1 − j);
+    // subtractions of the last bits have weight 1.
     let bit = |j: u32| {
         let recent = j.min(places.direct);
         let shifted = fresh() + f64::from(j - recent) * rotation;

@@ -1,17 +1,17 @@
-//! The way from a query to what selects an item: all that Pirouette and its like differ in.
+//! The query path of a scheme: from a query to a selection.
 
 use papir_core::Progress;
 use papir_core::scheme::{Never, Scheme};
 use rand_core::CryptoRng;
 
-use super::client::{RetrievalSecret, State};
+use super::common::{RetrievalParams, SelectingParams};
 use super::keys::{Expanded, Keys};
-use super::params::{RetrievalParams, SelectingParams};
 use super::retrieval::{Sections, Selection};
+use super::secrets::{RetrievalSecret, State};
 use super::wire::RetrievalAnswer;
 use crate::shared::empty_public::EmptyPublic;
 
-/// A scheme whose clients register keys of a kind and open answers of the response ring.
+/// A scheme whose clients register expanded keys and decrypt answers in the response ring.
 pub trait Path:
     Scheme<
         Params: RetrievalParams,
@@ -23,14 +23,14 @@ pub trait Path:
         Ticket = Never,
     >
 {
-    /// The keys that a selection takes.
+    /// Keys that a selection needs.
     type Expanded: Expanded;
 
-    /// A query for an item.
+    /// Encrypts a query for an item.
     fn ask(params: &Self::Params, state: &State, item: u64, rng: &mut dyn CryptoRng) -> Self::Query;
 }
 
-/// A scheme that retrieves items of polynomials by selections, in phases 1 to 3.
+/// A scheme that retrieves items by selections, in phases 1 to 3.
 pub trait Selecting: Path<Params: SelectingParams> {
     /// Names of a snapshot's sections.
     const SECTIONS: Sections;

@@ -1,11 +1,12 @@
-//! Phase 0: from the query's one LWE encryption to gates and selectors.
+//! Phase 0: from the query's LWE encryption to gates and selectors.
 //!
-//! All bits but the top four are found one after the other ([`super::bits`]). What is left at last is the digit
-//! of the top four bits, which rotates a box to one of sixteen places.
+//! All bits except the top four are extracted one after another ([`super::bits`]). The rest is the
+//! digit of the top four bits, which rotates a box to one of sixteen places.
 //!
-//! A box's place comes with a sign that the τ bits below the digit turn at will: for each χ in {0, 1}^τ a
-//! rotation by the digit and half a turn for each bit of χ that is set in the index gives the box times
-//! (−1)^⟨χ, bits⟩, and the sum over χ of these times (−1)^⟨χ, t⟩ is 2^τ boxes where the bits are t, else none.
+//! The τ bits below the digit control the sign of a box. For each χ in {0, 1}^τ, a rotation by the
+//! digit, and by half a turn for each bit of χ that is set in the index, gives the box times
+//! (−1)^⟨χ, bits⟩. The sum over χ of these times (−1)^⟨χ, t⟩ is 2^τ boxes if the bits are t, and
+//! otherwise zero.
 
 use papir_core::Progress;
 use papir_lattice::rlwe::Rlwe;
@@ -13,9 +14,9 @@ use papir_lattice::rows::Rows;
 use papir_ring::Ring;
 use rayon::prelude::*;
 
-use super::Lengths;
 use super::bits::{Bits, Finder, Plan};
-use super::chain::{DEGREE, LOG2_DEGREE, LOG2_DIGIT, LOG2_P, ORDER, half_modulo};
+use super::chain::{DEGREE, LOG2_DEGREE, LOG2_DIGIT, LOG2_P, ORDER, ParameterSet, half_modulo};
+use super::common::RetrievalParams;
 use super::keys::Evaluation;
 use super::params::PirouetteParams;
 use super::retrieval::Selection;
@@ -25,9 +26,9 @@ use super::wire::PirouetteQuery;
 const LOG2_BOX: u32 = LOG2_DEGREE - LOG2_DIGIT;
 
 /// Phase 0 of several queries, each under the keys of its client.
-pub(super) fn select<T: Lengths>(
+pub(super) fn select<T: ParameterSet>(
     params: &PirouetteParams<T>,
-    batch: &[(&Evaluation, &PirouetteQuery)],
+    batch: &[(&Evaluation<2>, &PirouetteQuery)],
     progress: &dyn Progress,
 ) -> Vec<Selection> {
     let count = batch.len() as u64;
@@ -48,21 +49,21 @@ pub(super) fn select<T: Lengths>(
 pub struct Expansion<'a, T> {
     params: &'a PirouetteParams<T>,
     finder: Finder<'a>,
-    keys: &'a Evaluation,
+    keys: &'a Evaluation<2>,
 }
 
-impl<'a, T: Lengths> Expansion<'a, T> {
-    pub(super) fn new(params: &'a PirouetteParams<T>, keys: &'a Evaluation) -> Self {
-        Self { params, finder: Finder::new(&params.chain, &keys.gating, &params.gate), keys }
+impl<'a, T: ParameterSet> Expansion<'a, T> {
+    pub(super) fn new(params: &'a PirouetteParams<T>, keys: &'a Evaluation<2>) -> Self {
+        Self { params, finder: Finder::new(params.chain(), keys, params.gate()), keys }
     }
 
     fn ring(&self) -> &'a Ring {
         self.finder.ring()
     }
 
-    /// One rotation a bit, from the lowest up.
+    /// Extracts bits, from the lowest up.
     pub fn bits(&self, query: &PirouetteQuery) -> Bits {
-        let layout = &self.params.layout;
+        let layout = self.params.layout();
         let (index, gates) = (layout.index_bits(), layout.log2_columns + layout.log2_slots);
         self.finder.bits(query.lwe(), Plan { index, found: index - LOG2_DIGIT, gates })
     }
@@ -80,13 +81,13 @@ impl<'a, T: Lengths> Expansion<'a, T> {
             (0..1usize << tau).into_par_iter().map(|chi| self.rotate_box(bits, chi)).collect();
         let expand = |t: usize| {
             let mut sum = self.finder.divided_by_degree(&signed_sum(ring, &boxes, t));
-            self.keys.gating.conversion.galois.trace(ring, &mut sum, LOG2_BOX as usize);
-            self.keys.gating.conversion.galois.expand(ring, sum, LOG2_BOX as usize)
+            self.keys.conversion.galois.trace(ring, &mut sum, LOG2_BOX as usize);
+            self.keys.conversion.galois.expand(ring, sum, LOG2_BOX as usize)
         };
         let columns: Vec<Vec<Rlwe>> = (0..1usize << tau).into_par_iter().map(expand).collect();
         // Row r has digit r/2^τ and bits r mod 2^τ.
         let row = |r: usize| columns[r % (1 << tau)][r >> tau].clone();
-        Rows::of(ring, (0..self.params.layout.rows).map(row).collect())
+        Rows::of(ring, (0..self.params.layout().rows).map(row).collect())
     }
 
     /// (−1)^⟨χ, bits⟩ · q/(p·2^τ) around the digit's place.
@@ -106,8 +107,8 @@ impl<'a, T: Lengths> Expansion<'a, T> {
         let mut lwe = bits.rest.clone();
         let set = bits.halves.iter().enumerate().filter(|(i, _)| chi >> i & 1 == 1);
         set.for_each(|(_, half)| lwe.add_shifted(half, 0));
-        let exponents = self.keys.digits.switch.exponents(&lwe, ORDER, 1);
-        self.keys.digits.rotation.rotate(ring, &mut accumulator, &exponents);
+        let exponents = self.keys.shorts[1].switch.exponents(&lwe, ORDER, 1);
+        self.keys.shorts[1].rotation.rotate(ring, &mut accumulator, &exponents);
         accumulator
     }
 }

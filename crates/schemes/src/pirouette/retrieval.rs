@@ -1,4 +1,4 @@
-//! Phases 1 to 3 over a database of polynomials: for queries together, whoever made their selections.
+//! Phases 1 to 3 for a batch of selections over a database of polynomials.
 
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{AlignedBytes, Blob, BlobSlice, Change, Error, Progress, Records, Result};
@@ -9,21 +9,21 @@ use papir_ring::Ring;
 use rayon::prelude::*;
 
 use super::chain::DEGREE;
+use super::common::Form;
 use super::first::{self, Plane};
 use super::fold::Gates;
 use super::layout::Layout;
-use super::params::Form;
 use crate::shared::readback::read_each;
 
-/// log₂ of the columns that are folded before others are begun: they stay in the last cache.
+/// log₂ of the columns folded together. They stay in the last-level cache.
 const LOG2_GROUP: u32 = 8;
-/// Columns that a thread takes at a time: their sums stay in the second cache.
+/// Columns of one task. Their sums stay in the second-level cache.
 const SHARE: usize = 16;
 
 /// Bytes of a transform for each byte of a polynomial: two residues of 32 bits.
 pub(crate) const FAST: u64 = 8;
 
-/// What selects one item.
+/// A selection of one item.
 pub struct Selection {
     /// RGSW encryptions of the lowest bits: ν₃ of the slot, ν₂ of the column.
     pub gates: Vec<Rows>,
@@ -31,27 +31,27 @@ pub struct Selection {
     pub selectors: Rows,
 }
 
-/// Records as polynomials: planes of bytes, a byte a coefficient. A clone shares them.
+/// Records as polynomials: planes of bytes, one byte for each coefficient. A clone shares them.
 #[derive(Clone)]
 pub struct Polynomials {
     layout: Layout,
     form: Form,
     bytes: Blob,
-    /// Their transforms, in the fast form, column by column of each plane.
+    /// Transforms in the fast form, column by column in each plane.
     values: Option<BlobSlice<u32>>,
 }
 
 /// Names of the sections of a snapshot: bytes, and transforms in the fast form.
 #[derive(Clone, Copy)]
 pub struct Sections {
-    /// Of the bytes.
+    /// Section of the bytes.
     pub bytes: &'static str,
-    /// Of the transforms.
+    /// Section of the transforms.
     pub values: &'static str,
 }
 
 impl Polynomials {
-    /// Places records.
+    /// Encodes records.
     ///
     /// # Errors
     /// Those of the source.
@@ -73,10 +73,10 @@ impl Polynomials {
         Self::of((layout, form, ring), Blob::from(bytes))
     }
 
-    /// What [`Polynomials::save`] wrote.
+    /// Reads what [`Polynomials::save`] wrote.
     ///
     /// # Errors
-    /// Those of the source, and [`Error::Length`] for more or fewer bytes than the layout's.
+    /// Those of the source, and [`Error::Length`] unless the lengths are the layout's.
     pub(crate) fn load(
         (layout, form): (&Layout, Form),
         source: &dyn SectionSource,
@@ -95,10 +95,10 @@ impl Polynomials {
         Ok(Self { layout: layout.clone(), form, bytes, values })
     }
 
-    /// Writes the bytes, and the transforms where there are some.
+    /// Writes the bytes, and the transforms if there are any.
     ///
     /// # Errors
-    /// The sink's.
+    /// Those of the sink.
     pub(crate) fn save(&self, sink: &mut dyn SectionSink, names: Sections) -> Result<()> {
         sink.put(names.bytes, &[&self.bytes])?;
         self.values.as_ref().map_or(Ok(()), |values| sink.put(names.values, &[values.bytes()]))
@@ -112,7 +112,7 @@ impl Polynomials {
         Ok(Self { layout: layout.clone(), form, bytes, values })
     }
 
-    /// With records changed, in order: byte for byte what placing the changed records gives.
+    /// Applies changes in order; equal to encoding the changed records, byte for byte.
     ///
     /// # Errors
     /// None for changes that fit the shape.
@@ -126,7 +126,7 @@ impl Polynomials {
         Self::of((&self.layout, self.form, ring), Blob::from(bytes))
     }
 
-    /// As [`papir_core::scheme::Server::read_packed`].
+    /// Reads records, as [`papir_core::scheme::Server::read_packed`].
     ///
     /// # Errors
     /// As there.
@@ -148,7 +148,7 @@ impl Polynomials {
     }
 }
 
-/// All polynomials in values, column by column of each plane.
+/// Transforms all polynomials, column by column in each plane.
 fn transforms(layout: &Layout, ring: &Ring, bytes: &[u8]) -> AlignedBytes {
     let (rows, columns) = (layout.rows, layout.columns());
     let mut values = AlignedBytes::zeroed(FAST as usize * bytes.len());
@@ -181,7 +181,7 @@ impl Retrieval<'_> {
         &self.polynomials.layout
     }
 
-    /// Groups of columns of all planes, plane by plane: what phases 1 and 2 go through one after the other.
+    /// Groups of columns in all planes. Phases 1 and 2 process one after another.
     pub fn groups(&self) -> usize {
         self.layout().planes << self.log2_groups()
     }
@@ -195,7 +195,7 @@ impl Retrieval<'_> {
         self.layout().log2_columns.min(LOG2_GROUP)
     }
 
-    /// Phase 1: for each query the encryptions of a group's columns.
+    /// Phase 1: returns, for each query, the encryptions of a group's columns.
     pub fn first(&self, group: usize, selections: &[Selection]) -> Vec<Vec<Rlwe>> {
         let (layout, ring) = (self.layout(), self.ring);
         let selectors: Vec<&Rows> = selections.iter().map(|selection| &selection.selectors).collect();
@@ -215,7 +215,7 @@ impl Retrieval<'_> {
         columns
     }
 
-    /// Phase 2: of a group's columns the one that each query names.
+    /// Phase 2: returns, for each query, the selected column of a group.
     pub fn fold(&self, selections: &[Selection], columns: Vec<Vec<Rlwe>>) -> Vec<Rlwe> {
         let fold = |(selection, columns): (&Selection, Vec<Rlwe>)| {
             let gates = self.column_gates(selection);
@@ -224,8 +224,8 @@ impl Retrieval<'_> {
         selections.iter().zip(columns).map(fold).collect()
     }
 
-    /// The rest of phase 2, over the groups of each plane, and phase 3: the encryptions of the item's planes in
-    /// the ring that all was computed in, its bytes (signed) times q/p at multiples of d/span.
+    /// The rest of phase 2 over the groups of each plane, and phase 3. Returns the encryptions of
+    /// the item's planes in the same ring: signed bytes times q/p at multiples of d/span.
     pub fn rotate_planes(&self, selection: &Selection, groups: Vec<Rlwe>) -> Vec<Rlwe> {
         let planes = groups.chunks(1 << self.log2_groups());
         planes.map(|groups| self.rotate(selection, groups.to_vec())).collect()
@@ -239,7 +239,7 @@ impl Retrieval<'_> {
         rlwe
     }
 
-    /// The gates of the column's bits.
+    /// Gates of the column's bits.
     fn column_gates<'a>(&self, selection: &'a Selection) -> &'a [Rows] {
         &selection.gates[self.layout().log2_slots as usize..]
     }
@@ -248,9 +248,9 @@ impl Retrieval<'_> {
         Gates::new(self.ring, self.gate)
     }
 
-    /// All of it: for each selection the encryptions of its item's planes.
+    /// Runs all phases: returns, for each selection, the encryptions of its item's planes.
     pub fn run(&self, selections: &[Selection], progress: &dyn Progress) -> Vec<Vec<Rlwe>> {
-        // Of each query the groups of all planes.
+        // For each query, the groups of all planes.
         let mut groups: Vec<Vec<Rlwe>> = selections.iter().map(|_| Vec::new()).collect();
         for group in 0..self.groups() {
             progress.stage("first", 1);

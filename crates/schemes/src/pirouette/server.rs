@@ -1,4 +1,4 @@
-//! The server: records as polynomials, and Answer.
+//! The server of Pirouette and Respire: records as polynomials, and Answer.
 
 use papir_core::cost::{Counts, Operation};
 use papir_core::scheme::{Parameters, Server, Session, UpdateEstimate, check_changes};
@@ -7,14 +7,15 @@ use papir_core::{Change, Progress, Records, Result};
 use papir_lattice::rlwe::Rlwe;
 use rand_core::CryptoRng;
 
+use super::chain::ParameterSet;
+use super::common::{RetrievalParams, SelectingParams};
 use super::fold::respond;
 use super::keys::{Evaluation, Keys};
-use super::params::{RetrievalParams, SelectingParams};
+use super::params::Pirouette;
 use super::path::{Path, Selecting};
 use super::phase0::Expansion;
 use super::retrieval::{Polynomials, Retrieval, Selection};
 use super::wire::RetrievalAnswer;
-use super::{Lengths, Pirouette};
 use crate::shared::empty_public::EmptyPublic;
 use crate::shared::shapes::check_source;
 
@@ -24,21 +25,21 @@ pub struct RetrievalServer<S: Path> {
     polynomials: Polynomials,
 }
 
-impl<T: Lengths> RetrievalServer<Pirouette<T>> {
-    /// The parts of phase 0 under a client's keys.
+impl<T: ParameterSet> RetrievalServer<Pirouette<T>> {
+    /// Phase 0 in parts, under a client's keys.
     ///
     /// # Errors
-    /// [`Error::Malformed`] for keys that are none.
-    pub fn expansion<'a>(&'a self, keys: &'a Keys<Evaluation>) -> Result<Expansion<'a, T>> {
+    /// [`Error::Malformed`] for malformed keys.
+    pub fn expansion<'a>(&'a self, keys: &'a Keys<Evaluation<2>>) -> Result<Expansion<'a, T>> {
         Ok(Expansion::new(&self.params, keys.expanded(self.params.chain())?))
     }
 }
 
 impl<S: Selecting> RetrievalServer<S> {
-    /// Phase 0: the selection of each query's item.
+    /// Phase 0: returns the selection of each query's item.
     ///
     /// # Errors
-    /// [`Error::Malformed`] for keys that are none.
+    /// [`Error::Malformed`] for malformed keys.
     pub fn select(
         &self,
         batch: &[(&Keys<S::Expanded>, &S::Query)],
@@ -55,8 +56,8 @@ impl<S: Selecting> RetrievalServer<S> {
         Retrieval { polynomials: &self.polynomials, ring, gate }
     }
 
-    /// The answers' encryptions before they are switched, for computing on: for each query one for each plane,
-    /// in the ring that all was computed in, with the item's bytes (signed) times q/p at multiples of d/span.
+    /// Returns, for each query, the encryption of each plane before ModSwitch, for further
+    /// computation: the item's signed bytes times q/p at multiples of d/span.
     ///
     /// # Errors
     /// As [`Server::answer`].
@@ -68,10 +69,10 @@ impl<S: Selecting> RetrievalServer<S> {
         Ok(self.retrieval().run(&self.select(batch, progress)?, progress))
     }
 
-    /// ModSwitch and RingSwitch: the answer of a query's planes.
+    /// ModSwitch and RingSwitch: returns the answer of a query's planes.
     ///
     /// # Errors
-    /// [`Error::Malformed`] for keys that are none.
+    /// [`Error::Malformed`] for malformed keys.
     pub fn respond(&self, keys: &Keys<S::Expanded>, planes: &[Rlwe]) -> Result<RetrievalAnswer> {
         respond(&self.params, keys, planes)
     }

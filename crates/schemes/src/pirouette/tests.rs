@@ -14,14 +14,16 @@ use papir_ring::{Coefficients, Poly};
 use rand_core::SeedableRng;
 
 use super::chain::{DEGREE, LOG2_P, LOG2_Q};
-use super::client::{RetrievalClient, State};
+use super::client::RetrievalClient;
+use super::common::{Form, RetrievalParams, gate_params};
 use super::keys::{Evaluation, Keys};
 use super::noise::{Gadgets, Noise, NoiseInput};
-use super::params::{Form, Literal, PirouetteParams, gate_gadget};
+use super::params::{Literal, PirouetteParams};
 use super::retrieval::Selection;
 use super::search::GATES;
+use super::secrets::State;
 use super::server::RetrievalServer;
-use super::{Full, Pirouette};
+use super::{Pirouette, Standard};
 use crate::shared::empty_public::EmptyPublic;
 
 /// A database, its client, and the client's keys.
@@ -30,7 +32,7 @@ struct Case {
     server: RetrievalServer<Pirouette>,
     client: RetrievalClient<Pirouette>,
     state: State,
-    keys: Keys<Evaluation>,
+    keys: Keys<Evaluation<2>>,
     rng: ChaCha20Rng,
 }
 
@@ -40,7 +42,7 @@ fn records(shape: Shape) -> RecordBuffer {
 }
 
 impl Case {
-    fn new(params: PirouetteParams<Full>) -> Self {
+    fn new(params: PirouetteParams<Standard>) -> Self {
         let mut rng = ChaCha20Rng::from_seed([3; 32]);
         let records = records(params.shape());
         let server =
@@ -57,7 +59,7 @@ impl Case {
 
     /// The phase of an encryption less a message of words, centred, relative to q.
     fn errors(&self, rlwe: &Rlwe, message: &[u64]) -> Vec<f64> {
-        let ring = self.client.params().chain.ring();
+        let ring = self.client.params().chain().ring();
         let mut phase = rlwe.phase(ring, &self.state.secrets().ring);
         ring.sub_assign(&mut phase, &ring.from_words(message));
         let q = ring.modulus() as f64;
@@ -66,14 +68,14 @@ impl Case {
 
     /// s·m.
     fn times_key(&self, message: &[u64]) -> Vec<u64> {
-        let ring = self.client.params().chain.ring();
+        let ring = self.client.params().chain().ring();
         let message = ring.forward(ring.from_words(message));
         ring.to_words(&ring.inverse(ring.mul(&message, self.state.secrets().ring.values())))
     }
 
     /// Row `row` of some encryptions in coefficients.
     fn row(&self, rows: &Rows, row: usize) -> Rlwe {
-        let ring = self.client.params().chain.ring();
+        let ring = self.client.params().chain().ring();
         let part = |part: usize| -> Poly<Coefficients> {
             let residues = [0, 1].map(|prime| &rows.residues(part, prime)[row * DEGREE..][..DEGREE]);
             ring.inverse(Poly::from_residues(residues.concat()))
@@ -103,13 +105,13 @@ fn constant(value: u64) -> Vec<u64> {
 fn noise_of_every_stage_is_within_its_bound() {
     let shape = Shape::of_bytes(9000, 64).unwrap();
     let literal = Literal { span: 64, tau: 3, gate: (5, 4), seed_bytes: 32, form: Form::Compact };
-    let params = PirouetteParams::<Full>::new(shape, literal).unwrap();
+    let params = PirouetteParams::<Standard>::new(shape, literal).unwrap();
     let noise = Noise::compute(&params.noise_input()).retrieved;
-    let (layout, mut case) = (params.layout.clone(), Case::new(params.clone()));
+    let (layout, mut case) = (params.layout().clone(), Case::new(params.clone()));
     assert_eq!((layout.rows, layout.log2_rows, layout.log2_columns, layout.log2_slots), (71, 7, 2, 5));
     let index = 5555;
     let selection = case.select(index);
-    let q = params.chain.ring().modulus();
+    let q = params.chain().ring().modulus();
 
     let row = (index >> (layout.log2_columns + layout.log2_slots)) as usize;
     let mut selectors = Vec::new();
@@ -121,9 +123,9 @@ fn noise_of_every_stage_is_within_its_bound() {
 
     let mut rows = [Vec::new(), Vec::new()];
     for (i, gate) in selection.gates.iter().enumerate() {
-        let levels = params.gate.levels();
+        let levels = params.gate().levels();
         for level in 0..levels {
-            let message = constant((index >> i & 1) * params.gate.factor(level));
+            let message = constant((index >> i & 1) * params.gate().factor(level));
             rows[1].push(energy(&case.errors(&case.row(gate, levels + level), &message)));
             let keyed = case.times_key(&message);
             rows[0].push(energy(&case.errors(&case.row(gate, level), &keyed)));
@@ -151,7 +153,7 @@ fn rows_columns_planes_and_both_forms_give_the_record() {
     {
         let shape = Shape::of_bytes(records, bytes).unwrap();
         let literal = Literal { span, tau, gate: (5, 4), seed_bytes: 16, form };
-        let mut case = Case::new(PirouetteParams::<Full>::new(shape, literal).unwrap());
+        let mut case = Case::new(PirouetteParams::<Standard>::new(shape, literal).unwrap());
         for index in [0, records - 1] {
             let (secret, query) = case.client.query(Some(&mut case.state), &[index], &mut case.rng).unwrap();
             assert_eq!(query.encode(case.client.params()).len(), 20);
@@ -165,7 +167,8 @@ fn rows_columns_planes_and_both_forms_give_the_record() {
 
 #[test]
 fn no_two_queries_share_a_mask_also_after_a_restart() {
-    let params = PirouetteParams::<Full>::choose(Shape::of_bytes(100, 32).unwrap(), Goal::Balanced).unwrap();
+    let params =
+        PirouetteParams::<Standard>::choose(Shape::of_bytes(100, 32).unwrap(), Goal::Balanced).unwrap();
     let client = RetrievalClient::<Pirouette>::new(params.clone(), EmptyPublic).unwrap();
     let mut rng = ChaCha20Rng::from_seed([4; 32]);
     let mut state = State::generate(&params, None, &mut rng).unwrap();
@@ -183,8 +186,10 @@ fn no_two_queries_share_a_mask_also_after_a_restart() {
 
 #[test]
 fn no_two_masks_of_the_keys_are_equal() {
-    let chain =
-        PirouetteParams::<Full>::choose(Shape::of_bytes(100, 32).unwrap(), Goal::Balanced).unwrap().chain;
+    let chain = PirouetteParams::<Standard>::choose(Shape::of_bytes(100, 32).unwrap(), Goal::Balanced)
+        .unwrap()
+        .common
+        .chain;
     let seed = papir_ring::prg::Seed([5; 32]);
     let mut seen = BTreeSet::new();
     for mask in super::keys::all_masks(&chain, &seed) {
@@ -195,21 +200,23 @@ fn no_two_masks_of_the_keys_are_equal() {
 
 #[test]
 fn keys_and_states_of_other_lengths_are_refused() {
-    let params = PirouetteParams::<Full>::choose(Shape::of_bytes(100, 32).unwrap(), Goal::Balanced).unwrap();
-    let error = <Keys<Evaluation> as Wire<PirouetteParams<Full>>>::decode(&params, &[0; 100])
+    let params =
+        PirouetteParams::<Standard>::choose(Shape::of_bytes(100, 32).unwrap(), Goal::Balanced).unwrap();
+    let error = <Keys<Evaluation<2>> as Wire<PirouetteParams<Standard>>>::decode(&params, &[0; 100])
         .err()
         .unwrap()
         .to_string();
     assert!(error.starts_with("evaluation keys has 100 bytes"), "{error}");
     let state = State::generate(&params, None, &mut ChaCha20Rng::from_seed([6; 32])).unwrap();
     let mut state = state.encode(&params);
-    assert!(<State as Wire<PirouetteParams<Full>>>::decode(&params, &state[1..]).is_err());
+    assert!(<State as Wire<PirouetteParams<Standard>>>::decode(&params, &state[1..]).is_err());
     state[0] = 2;
-    let error = <State as Wire<PirouetteParams<Full>>>::decode(&params, &state).err().unwrap().to_string();
+    let error =
+        <State as Wire<PirouetteParams<Standard>>>::decode(&params, &state).err().unwrap().to_string();
     assert!(error.contains("expected a ternary key"), "{error}");
     state[0] = 1;
     state[DEGREE] = 127;
-    assert!(<State as Wire<PirouetteParams<Full>>>::decode(&params, &state).is_err());
+    assert!(<State as Wire<PirouetteParams<Standard>>>::decode(&params, &state).is_err());
 }
 
 #[test]
@@ -217,17 +224,17 @@ fn databases_up_to_eight_gibibytes_are_taken_and_the_noise_closes() {
     for (log2_records, bytes) in [(10, 256), (20, 256), (22, 256), (25, 256), (25, 8), (13, 1 << 18)] {
         for goal in Goal::ALL {
             let shape = Shape::of_bytes(1 << log2_records, bytes).unwrap();
-            let params = PirouetteParams::<Full>::choose(shape, goal).unwrap();
+            let params = PirouetteParams::<Standard>::choose(shape, goal).unwrap();
             let description = params.describe();
             assert!(
                 description.failure_log2 <= -40.0 && description.security.as_ref().unwrap().bits >= 128.0
             );
-            assert!(description.sizes.answer < (6 << 10) * params.layout.planes as u64, "{description:?}");
-            let again = PirouetteParams::<Full>::decode(&params.encode()).unwrap();
+            assert!(description.sizes.answer < (6 << 10) * params.layout().planes as u64, "{description:?}");
+            let again = PirouetteParams::<Standard>::decode(&params.encode()).unwrap();
             assert_eq!(again.describe(), description);
         }
     }
-    let huge = PirouetteParams::<Full>::choose(Shape::of_bytes(1 << 28, 256).unwrap(), Goal::Balanced);
+    let huge = PirouetteParams::<Standard>::choose(Shape::of_bytes(1 << 28, 256).unwrap(), Goal::Balanced);
     let error = huge.err().unwrap().to_string();
     assert!(error.contains("bits of an item's number: expected at most 24"), "{error}");
 }
@@ -237,7 +244,7 @@ fn grid(levels: std::ops::RangeInclusive<usize>) -> Vec<GadgetParams> {
     let cover = |levels: usize| {
         // Digits above 17 bits would drown in their own noise.
         let most = (LOG2_Q / levels as u32).min(17);
-        (most - 4..=most).filter_map(move |log_base| gate_gadget((levels, log_base)))
+        (most - 4..=most).filter_map(move |log_base| gate_params((levels, log_base)))
     };
     levels.flat_map(cover).collect()
 }
@@ -255,7 +262,7 @@ fn work(chain: &super::chain::Chain, gadgets: Gadgets, k: u32) -> Option<f64> {
     let external = |gadget: GadgetParams| (gadget.levels + 1) as f64 / 3.0;
     let switch = |gadget: GadgetParams| (gadget.levels + 2) as f64 / 6.0;
     let choices =
-        (4..=8).flat_map(|rows| GATES.iter().filter_map(move |&gate| Some((rows, gate_gadget(gate)?))));
+        (4..=8).flat_map(|rows| GATES.iter().filter_map(move |&gate| Some((rows, gate_params(gate)?))));
     let closing = choices.filter(|&choice| {
         let (input, noise) = (input(choice), Noise::compute(&input(choice)));
         let bits = ResponseBits { a: 21, b: 13 };
@@ -274,8 +281,9 @@ fn work(chain: &super::chain::Chain, gadgets: Gadgets, k: u32) -> Option<f64> {
 
 #[test]
 fn the_chain_is_the_cheapest_that_closes() {
-    let params = PirouetteParams::<Full>::choose(Shape::of_bytes(100, 32).unwrap(), Goal::Balanced).unwrap();
-    let (chain, sizes) = (params.chain.clone(), [18, 20, 23]);
+    let params =
+        PirouetteParams::<Standard>::choose(Shape::of_bytes(100, 32).unwrap(), Goal::Balanced).unwrap();
+    let (chain, sizes) = (params.common.chain.clone(), [18, 20, 23]);
     let total = |gadgets| sizes.into_iter().map(|k| work(&chain, gadgets, k)).sum::<Option<f64>>();
     let (rotations, switches) = (grid(2..=4), grid(3..=7));
     let mut best: Option<(f64, Gadgets)> = None;

@@ -9,26 +9,26 @@
 use papir_core::codec::{Reader, Writer};
 use papir_core::scheme::Wire;
 use papir_core::{Error, Result};
-use papir_kernels::bits;
 use papir_lattice::bootstrap::lwe::Lwe;
 use papir_ring::prg::Seed;
 
 use super::chain::{DEGREE, LOG2_QUERY, RESPONSE_DEGREE};
-use super::params::{LweParams, RetrievalParams};
+use super::common::{LweParams, RetrievalParams};
+use crate::shared::words::{pack, unpack};
 
-/// What a query's seed may be long.
+/// Valid lengths of a query's seed.
 pub(crate) const SEED_BYTES: [usize; 2] = [32, 16];
 
 /// An LWE encryption of an item's number modulo 2³².
 pub struct PirouetteQuery {
-    /// From which the mask is expanded; shorter seeds end in zeros.
+    /// Seed of the mask; shorter seeds end in zeros.
     pub(super) seed: Seed,
-    /// The last component.
+    /// Last component.
     pub(super) body: u32,
 }
 
 impl PirouetteQuery {
-    /// The mask's d words.
+    /// Expands the mask's d words.
     pub(super) fn mask(seed: &Seed) -> Vec<u32> {
         let mut mask = vec![0; DEGREE];
         seed.expand("pirouette/query", 0).uniform_bits(&mut mask);
@@ -69,28 +69,20 @@ pub struct RetrievalAnswer {
 
 impl<P: RetrievalParams> Wire<P> for RetrievalAnswer {
     fn encode(&self, params: &P) -> Vec<u8> {
-        let (mut masks, mut bodies) = (Vec::new(), Vec::new());
-        bits::pack(&self.masks, params.answer_bits().a, &mut masks);
-        bits::pack(&self.bodies, params.answer_bits().b, &mut bodies);
-        masks.append(&mut bodies);
-        masks
+        let mut bytes = Vec::new();
+        pack(&self.masks, params.common().answer_bits.a, &mut bytes);
+        pack(&self.bodies, params.common().answer_bits.b, &mut bytes);
+        bytes
     }
 
     fn decode(params: &P, bytes: &[u8]) -> Result<Self> {
         let what = "an answer of planes";
-        let (parts, widths) = (params.answer_parts(), params.answer_bits());
-        Error::check_length(what, bytes.len(), parts.iter().sum())?;
-        let (first, second) = bytes.split_at(parts[0]);
-        let planes = params.layout().planes;
-        let unpack = |bytes: &[u8], width, count| {
-            let mut words = Vec::new();
-            bits::unpack(bytes, width, count, &mut words)
-                .map_err(|error| Error::malformed(what, error, "zeros after the last word"))?;
-            Ok::<_, Error>(words)
-        };
+        let (common, layout) = (params.common(), params.layout());
+        Error::check_length(what, bytes.len(), common.answer_parts().iter().sum())?;
+        let (bits, mut reader) = (common.answer_bits, Reader::new(what, bytes));
         Ok(Self {
-            masks: unpack(first, widths.a, planes * RESPONSE_DEGREE)?,
-            bodies: unpack(second, widths.b, planes * params.layout().span)?,
+            masks: unpack(&mut reader, what, bits.a, layout.planes * RESPONSE_DEGREE)?,
+            bodies: unpack(&mut reader, what, bits.b, layout.planes * layout.span)?,
         })
     }
 }

@@ -1,5 +1,85 @@
-//! ZipPIR over SimplePIR and over DoublePIR, and the compression of answers that both share.
+//! ZipPIR: Akhavan Mahdavi, Diao, Kerschbaum, *ZipPIR: High-throughput Single-server PIR without
+//! Client-side Storage*.
+//!
+//! SimplePIR or DoublePIR whose hint stays with the server. Decrypting row r of an answer takes its
+//! phase bᵣ − ⟨hᵣ, s⟩, with hᵣ a row of the hint and s the query's LWE key of n bits. The server
+//! computes it under Paillier encryption, many rows in one ciphertext, and nearly all of that
+//! before s is known: an encryption of s is an encryption of random numbers, which both sides
+//! expand from a seed, plus their difference from s, which the query brings. The product with the
+//! random part is a [`ticket`](wire::Ticket), valid for one query.
+//!
+//! | the paper | here |
+//! |---|---|
+//! | Algorithm 5, `Setup` | [`client::ZipClient`]'s `register` |
+//! | `Hint`, line 7 | [`server::ZipServer`]'s `ticket`: products of powers modulo m², in `ticket` |
+//! | `Query` | [`client::ZipClient`]'s `query`; pt_r by `prepare`; ck_o in `state` |
+//! | `Response` | [`server::ZipServer`]'s `answer`: line 17 is [`base::Base::select`], line 18 `hint` and `residues` |
+//! | `Extract` | [`client::ZipClient`]'s `extract` |
+//! | ck_r, many of them from one seed (4.3) | `ticket::random_key` |
+//! | one ciphertext for answer and hint (4.3) | `hint` |
+//! | with client storage (4.3): the client downloads its ticket beforehand | [`client::ZipClient`]'s `hold` |
+//! | batches (3.3, 3.3.3) | `slots` |
+//! | packed compression keys (6, Appendix A) | `key_bits` of [`params::ZipParams::new`]: t bits of s in one plaintext |
+//! | Theorem 3 | `noise`, whose bound includes rounding and the spill between slots |
+//! | over SimplePIR | [`Zip`] |
+//! | over DoublePIR (6), for records of few bits | [`ZipDouble`] |
+//!
+//! Over DoublePIR, the second level's ciphertexts of the first hint's digits have masks that are
+//! known at setup; those of the first answer's digits are few and are sent with their masks. The
+//! second hint has 3·n rows for each byte of a record, whatever the number of records, so a ticket
+//! takes seconds of work instead of many.
+//!
+//! What differs from the paper: A is a module's (`papir_lattice::lwe32`), so that n = 1280 suffices
+//! instead of 1400 and products with A take transforms; words of D are centred bytes; the hint is
+//! rounded to 16 bits a slot, p = 2⁸ of them message, with 191 slots in a ciphertext instead of
+//! 128; the known means of rounding and spill are subtracted, which halves both variances; the
+//! query's words are rounded; packed keys serve batches, too.
+//!
+//! A number masks one LWE key and is used once: a second query under it would show the server the
+//! difference of two keys. The client counts numbers up, on disk before anything is sent, and the
+//! server's registry answers a number's second query only if it repeats the first.
 
-pub mod compression;
+pub mod base;
+pub mod client;
+mod compression;
+mod hint;
+mod noise;
 pub mod over_double;
 pub mod over_simple;
+pub mod params;
+mod residues;
+pub mod server;
+mod slots;
+pub mod state;
+#[cfg(test)]
+mod tests;
+mod ticket;
+pub mod wire;
+
+use papir_core::Privacy;
+use papir_core::scheme::Scheme;
+
+pub use base::{ParameterSet, Standard};
+pub use params::ZipPir;
+
+/// ZipPIR over SimplePIR.
+pub type Zip<T = Standard> = ZipPir<over_simple::Columns<T>>;
+/// ZipPIR over DoublePIR.
+pub type ZipDouble<T = Standard> = ZipPir<over_double::Levels<T>>;
+
+impl<B: base::Base> Scheme for ZipPir<B> {
+    const NAME: &'static str = B::NAME;
+    const ID: u16 = B::ID;
+    const PRIVACY: Privacy = B::Set::PRIVACY;
+
+    type Params = params::ZipParams<B>;
+    type Public = wire::Public;
+    type Query = wire::ZipQuery;
+    type Answer = wire::ZipAnswer;
+    type Secret = client::ZipSecret<B>;
+    type ClientKeys = wire::Keys;
+    type ClientState = state::State;
+    type Ticket = wire::Ticket;
+    type Server = server::ZipServer<B>;
+    type Client = client::ZipClient<B>;
+}

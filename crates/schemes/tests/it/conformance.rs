@@ -7,10 +7,9 @@ use papir_core::scheme::Scheme;
 use papir_core::{NotPrivate, Shape};
 use papir_research::newton::Newton;
 use papir_schemes::pirouette::encrypted::Encrypted;
-use papir_schemes::pirouette::{Full, Pirouette};
+use papir_schemes::pirouette::{Pirouette, Standard};
 use papir_schemes::registry;
-use papir_schemes::zip::over_double::ZipDouble;
-use papir_schemes::zip::over_simple::Zip;
+use papir_schemes::zip::{Zip, ZipDouble};
 use papir_testkit::conformance::{Config, run, shapes};
 
 /// Makes the tests of the listed schemes and one that finds registered schemes without a test.
@@ -198,7 +197,11 @@ fn named(test: &str) -> String {
 fn scheme(name: &str) -> Box<dyn ErasedScheme> {
     registered();
     let scheme = registry::by_name(name).unwrap().allow_insecure(NotPrivate::acknowledged());
-    if name == Encrypted::<Full>::NAME { scheme.with_owner_key(Some(&crate::short::owner())) } else { scheme }
+    if name == Encrypted::<Standard>::NAME {
+        scheme.with_owner_key(Some(&crate::short::owner()))
+    } else {
+        scheme
+    }
 }
 
 #[test]

@@ -1,16 +1,18 @@
-//! The receiver's cuckoo hashing: no bin holds more than one element.
+//! The receiver's cuckoo hashing: at most one element in each bin.
 
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
 use super::Item;
-use super::hashing::{HASHES, Hashes};
+use super::hashing::Hashes;
+use super::params::HASHES;
 
-/// Elements that one insertion may move.
+/// Most moves of one insertion.
 const MOVES: usize = 500;
 
-/// A table with each item in one of its bins; none where some item finds no place. Items are distinct. An item
-/// that finds its bins taken takes one of them, drawn at random, and what was there moves on (section 3.3).
+/// Returns a table with each item in one of its bins; `None` if some item finds no place. Items
+/// must be distinct. An item whose bins are occupied replaces one of their items, drawn at random,
+/// which moves on (section 3.3).
 pub fn fill(
     hashes: &Hashes,
     bins: usize,

@@ -1,9 +1,9 @@
-//! r·Π (y − x), encrypted.
+//! Encrypted evaluation of r·Π (y − x).
 
 use crate::newton::fhe::{RANK, Ring};
 use crate::newton::modulus::Modulus;
 
-/// The coefficients of r·Π (T − x), elements, the constant one first.
+/// Coefficients of r·Π (T − x) as elements, the constant one first.
 pub fn polynomial(n: &Modulus, r: &[u64], roots: &[u64]) -> Vec<u64> {
     let limbs = n.limbs();
     let mut coefficients = r.to_vec();
@@ -17,7 +17,7 @@ pub fn polynomial(n: &Modulus, r: &[u64], roots: &[u64]) -> Vec<u64> {
     coefficients
 }
 
-/// g(y), encrypted, in integers below n, from the encrypted powers of y: nine products for each.
+/// Evaluates g(y) in integers below n from the encrypted powers of y, with nine products for each.
 pub fn evaluate(ring: &Ring<'_>, coefficients: &[u64], powers: &[Vec<u64>]) -> Vec<u64> {
     let n = ring.modulus();
     let mut sum = n.zeros(RANK);

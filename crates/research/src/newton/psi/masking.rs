@@ -1,8 +1,9 @@
-//! OPRF masking: both sets are replaced by values of a pseudorandom function whose key is the sender's, the
-//! receiver's without the sender seeing them ([`papir_oprf`]).
+//! OPRF masking ([`papir_oprf`]): both sets are replaced by values of the sender's pseudorandom
+//! function.
 //!
-//! The sender gives out one value for each element that a receiver asks for: that, and not the encryption, is
-//! what keeps its other elements from the receiver.
+//! The receiver obtains its values without revealing its elements. The sender issues one value for
+//! each element that a receiver asks for. That limit, not the encryption, protects its other
+//! elements from the receiver.
 
 use papir_core::Result;
 use papir_oprf::{Key, Value};
@@ -13,12 +14,12 @@ use super::Item;
 /// Bytes of a masked element.
 const ITEM_BYTES: usize = 16;
 
-/// The receiver's elements, masked, from the values that it got.
+/// Masks the receiver's elements, given their values.
 pub fn items(values: &[Value]) -> Zeroizing<Vec<Item>> {
     Zeroizing::new(values.iter().map(item).collect())
 }
 
-/// The sender's own elements, masked.
+/// Masks the sender's own elements.
 ///
 /// # Errors
 /// [`papir_core::Error::OutOfBounds`] for elements of 2¹⁶ bytes and more.

@@ -1,9 +1,10 @@
-//! The paper's private set intersection (section 5). **It hides neither set**, and is here as NewtonPIR is:
-//! nobody makes a [`Receiver`] or a [`Sender`] without [`papir_core::NotPrivate`].
+//! The paper's private set intersection (section 5). **It hides neither set.** [`Receiver`] and
+//! [`Sender`] require [`papir_core::NotPrivate`].
 //!
-//! The receiver's set Y goes into bins, one element in each, the sender's set X into the same bins, all of
-//! them in each of three. For each bin the receiver sends its element y encrypted, and the sender answers with
-//! r·Π (y − x) over its elements x of that bin, encrypted: zero if y is one of them, otherwise as random as r.
+//! The receiver's set Y is hashed into bins, one element in each; each element of the sender's set X is
+//! in three of the same bins. For each bin the receiver sends its element y encrypted, and the sender
+//! answers with r·Π (y − x) over its elements x of that bin, encrypted: zero if y is one of them,
+//! otherwise as random as r.
 //!
 //! | section 5 | function |
 //! |---|---|
@@ -16,10 +17,10 @@
 //! | partitioning | [`params::PsiParams::partitioned`], [`partition`] |
 //! | OPRF masking | [`masking`] |
 //!
-//! What is lost: an element is a root of a public polynomial, as an index is ([`super::attack`]): [`observer`]
-//! finds Y in what the receiver sends. And an answer is r·g(c) in a ring of rank 9, of which the receiver
-//! knows c: for a g of degree up to 8 it solves for g, whose roots are the bin's elements. With masking those
-//! are values of a pseudorandom function; whoever has its key, the sender, still finds Y.
+//! What is lost: an element is a root of a public polynomial, as an index is ([`super::attack`]), so
+//! [`observer`] finds Y in the receiver's request. And an answer is r·g(c) in a ring of rank 9, where
+//! the receiver knows c: for a g of degree up to 8 it solves for g, whose roots are the bin's elements.
+//! With masking these are values of a pseudorandom function, but its owner, the sender, still finds Y.
 //! See `docs/notes/newtonpir.md`, which also lists what differs from the paper's text.
 
 pub mod cuckoo;
@@ -41,7 +42,7 @@ pub use receiver::Receiver;
 pub use sender::Sender;
 use zeroize::Zeroizing;
 
-/// An element of a set, or what an element is masked to.
+/// An element of a set, or its masked value.
 pub type Item = u128;
 
 /// Words of an item.

@@ -1,8 +1,9 @@
-//! What whoever sees a request learns: the receiver's set, as far as he can guess its elements.
+//! Attack on the set intersection: recovers the receiver's set from its request, by testing
+//! candidates.
 //!
-//! The polynomial of an index ([`crate::newton::attack`]) is one of an element as well. The hash functions are
-//! public, so that a candidate is tried in its three bins only. Where elements are masked, candidates are
-//! masked values: the sender, who has the key, computes them.
+//! An element is a root of a public polynomial, as an index is ([`crate::newton::attack`]). The
+//! hash functions are public, so a candidate is tested in its three bins only. With masking,
+//! candidates are masked values, which the sender can compute, because it has the key.
 
 use papir_core::{Error, Result};
 
@@ -13,10 +14,10 @@ use crate::newton::attack::Evidence;
 use crate::newton::fhe::Ciphertext;
 use crate::newton::modulus::Modulus;
 
-/// Those of the candidates that are in the receiver's set, in ascending order.
+/// Returns the candidates that are in the receiver's set, in ascending order.
 ///
 /// # Errors
-/// [`Error::Malformed`] for a request without bins, or with an n that is no modulus.
+/// [`Error::Malformed`] for a request without bins, or with an invalid n.
 pub fn elements(request: &Request, candidates: &[Item]) -> Result<Vec<Item>> {
     if request.bins.is_empty() {
         return Err(Error::malformed("a request for an intersection", "no bins", "some"));

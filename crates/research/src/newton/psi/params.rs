@@ -1,14 +1,14 @@
-//! Sizes that both parties know. None depends on what is in the sets.
+//! Sizes known to both parties. They do not depend on the contents of the sets.
 
 use papir_core::{Error, Result};
 
-use super::hashing::HASHES;
-
+/// Hash functions.
+pub const HASHES: usize = 3;
 /// Bits of n, as everywhere in the paper.
 const MODULUS_BITS: u32 = 2048;
 /// The largest set.
 const MOST_ITEMS: usize = 1 << 20;
-/// −log₂ of the chance that some bin of the sender's takes more than its share.
+/// −log₂ of the probability that some bin of the sender exceeds its load.
 const OVERFLOW_BITS: f64 = 40.0;
 
 /// The sizes of sets and bins.
@@ -24,35 +24,35 @@ pub struct PsiParams {
 }
 
 impl PsiParams {
-    /// For a receiver's and a sender's set of up to so many elements: one part, no windowing.
+    /// Sizes for sets of up to this many elements: one part, no windowing.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] for sizes that are 0 or above 2²⁰.
+    /// [`Error::OutOfBounds`] for sizes of 0 or above 2²⁰.
     pub fn new(receiver: usize, sender: usize) -> Result<Self> {
         for (what, size) in [("the receiver's set", receiver), ("the sender's set", sender)] {
             check(what, size, MOST_ITEMS)?;
         }
-        // Three hash functions fill bins to nine tenths; small tables want more room.
+        // Three hash functions fill bins to nine tenths; small tables need more room.
         let bins = receiver + receiver.div_ceil(2) + HASHES;
         let (load, modulus_bits) = (load(HASHES * sender, bins).min(sender), MODULUS_BITS);
         Ok(Self { receiver, sender, bins, load, parts: 1, windowed: false, modulus_bits })
     }
 
-    /// Each of the sender's bins in so many parts, with an answer for each.
+    /// Splits each of the sender's bins into this many parts, with an answer for each.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] for none, or more than a bin has elements.
+    /// [`Error::OutOfBounds`] for 0, or more than a bin has elements.
     pub fn partitioned(self, parts: usize) -> Result<Self> {
         check("the number of parts of a bin", parts, self.load)?;
         Ok(Self { parts, ..self })
     }
 
-    /// With y², y⁴, … sent as well, up to what a part needs.
+    /// Also sends y², y⁴, …, as far as a part needs them.
     pub fn windowed(self) -> Self {
         Self { windowed: true, ..self }
     }
 
-    /// With an n of another length than 2,048 bits: nothing of this is private, whatever the length.
+    /// Sets the length of n, 2,048 bits by default. No length makes this private.
     ///
     /// # Errors
     /// [`Error::OutOfBounds`] below 256 bits, above 4,096, or between multiples of 128.
@@ -64,12 +64,12 @@ impl PsiParams {
         Ok(Self { modulus_bits: bits, ..self })
     }
 
-    /// The most elements of the receiver's set.
+    /// Most elements of the receiver's set.
     pub fn receiver(&self) -> usize {
         self.receiver
     }
 
-    /// The most elements of the sender's set.
+    /// Most elements of the sender's set.
     pub fn sender(&self) -> usize {
         self.sender
     }
@@ -79,7 +79,7 @@ impl PsiParams {
         self.bins
     }
 
-    /// The most elements of a bin of the sender's; all bins are filled up to it.
+    /// Elements of each bin of the sender, padding included.
     pub fn load(&self) -> usize {
         self.load
     }
@@ -94,7 +94,7 @@ impl PsiParams {
         self.load.div_ceil(self.parts)
     }
 
-    /// Powers of its element that the receiver sends: y^(2ⁱ) for i below this.
+    /// Number of powers y^(2ⁱ) that the receiver sends.
     pub fn powers(&self) -> usize {
         if self.windowed { self.degree().ilog2() as usize + 1 } else { 1 }
     }
@@ -117,8 +117,8 @@ fn check(what: &'static str, found: usize, most: usize) -> Result<()> {
     Ok(())
 }
 
-/// How many of so many balls the fullest bin takes but for a chance of 2⁻⁴⁰: the first L with
-/// bins·C(balls, L + 1)·bins^−(L + 1) below that.
+/// Load of the fullest bin except with probability 2⁻⁴⁰: the first L with bins·C(balls, L +
+/// 1)·bins^−(L + 1) below that.
 fn load(balls: usize, bins: usize) -> usize {
     let log_bins = (bins as f64).log2();
     // log₂ of bins·C(balls, k)·bins^−k.

@@ -1,4 +1,4 @@
-//! Partitioning: a bin of the sender's in parts of as many elements each.
+//! Partitioning: each bin of the sender in parts of equal size.
 
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
@@ -6,8 +6,8 @@ use zeroize::Zeroizing;
 use super::{Item, PsiParams, integers};
 use crate::newton::modulus::Modulus;
 
-/// A bin's items, elements of Z_n, in parts, filled up with random numbers below n so that every part of every
-/// bin has the same degree, in random order: which part a hit is in says nothing.
+/// Splits a bin's items, elements of Z_n, into parts. Random numbers below n pad every part of
+/// every bin to the same degree. The order is random, so that the part of a hit reveals nothing.
 pub fn parts(
     params: &PsiParams,
     n: &Modulus,

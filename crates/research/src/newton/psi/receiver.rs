@@ -1,4 +1,4 @@
-//! The receiver: hashing, `Encrypt Y`, and what it learns.
+//! The receiver: hashing, `Encrypt Y`, and the intersection.
 
 use std::sync::Arc;
 
@@ -14,17 +14,17 @@ use super::{ITEM_WORDS, Item, PsiParams, cuckoo, distinct, integers};
 use crate::newton::fhe::{Point, random_point};
 use crate::newton::modulus::Modulus;
 
-/// Seeds that are tried before the table is given up.
+/// Most seeds tried for one table.
 const SEEDS: usize = 64;
 
-/// Who learns the intersection.
+/// The party that learns the intersection.
 pub struct Receiver {
     params: PsiParams,
     modulus: Arc<Modulus>,
     items: Zeroizing<Vec<Item>>,
 }
 
-/// What opens one response.
+/// Secret of one request.
 pub struct Opening {
     table: Zeroizing<Vec<Option<Item>>>,
     /// a and b of each bin (section 4.3).
@@ -32,10 +32,12 @@ pub struct Opening {
 }
 
 impl Receiver {
-    /// With a set, whose repetitions do not count, and n: its own, or anybody's.
+    /// A receiver with a set, in which repetitions do not count, and with any n, its own or
+    /// another's.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] for more elements than the parameters have, or an n of another length.
+    /// [`Error::OutOfBounds`] for more elements than the parameters allow, or an n of another
+    /// length.
     pub fn new(params: PsiParams, modulus: Arc<Modulus>, items: &[Item], _word: NotPrivate) -> Result<Self> {
         let items = distinct(items);
         if items.len() > params.receiver() {
@@ -46,11 +48,11 @@ impl Receiver {
         Ok(Self { params, modulus, items })
     }
 
-    /// Hashes and encrypts. A seed with which the table does not fill is replaced, which says something about
-    /// the set; an empty bin holds a random number below n.
+    /// Hashes and encrypts. A seed for which the table does not fill is replaced, which leaks a
+    /// little about the set. An empty bin holds a random number below n.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] where no seed fills the table.
+    /// [`Error::OutOfBounds`] if no seed fills the table.
     pub fn request(&self, rng: &mut dyn CryptoRng) -> Result<(Opening, Request)> {
         let (seed, table) = self.table(rng)?;
         let n = &*self.modulus;
@@ -85,10 +87,11 @@ impl Receiver {
         Err(Error::out_of_bounds("the receiver's set", self.items.len() as u64, expected))
     }
 
-    /// The elements that the sender has too, in ascending order: those of bins with a part that opens to zero.
+    /// Returns the common elements in ascending order: those of bins with a part that decrypts to
+    /// zero.
     ///
     /// # Errors
-    /// [`Error::Length`] for a response of other bins.
+    /// [`Error::Length`] for a response with another number of bins.
     pub fn intersection(&self, opening: &Opening, response: &Response) -> Result<Vec<Item>> {
         Error::check_length("an intersection's bins", response.bins.len(), opening.table.len())?;
         let opens_to_zero = |point: &Point, parts: &[Vec<u64>]| {

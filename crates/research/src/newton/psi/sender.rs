@@ -11,23 +11,23 @@ use super::{Item, PsiParams, distinct, intersect, partition, windowing};
 use crate::newton::fhe::{Ciphertext, Ring};
 use crate::newton::modulus::Modulus;
 
-/// Who has the other set, and learns the receiver's (see [`super::observer`]).
+/// The party with the other set. It can learn the receiver's set (see [`super::observer`]).
 pub struct Sender {
     params: PsiParams,
     items: Zeroizing<Vec<Item>>,
 }
 
-/// A part of a bin: its elements, and r.
+/// A part of a bin: its elements, and its r.
 struct Part {
     roots: Zeroizing<Vec<u64>>,
     r: Zeroizing<Vec<u64>>,
 }
 
 impl Sender {
-    /// With a set, whose repetitions do not count.
+    /// A sender with a set, in which repetitions do not count.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] for more elements than the parameters have.
+    /// [`Error::OutOfBounds`] for more elements than the parameters allow.
     pub fn new(params: PsiParams, items: &[Item], _word: NotPrivate) -> Result<Self> {
         let items = distinct(items);
         if items.len() > params.sender() {
@@ -37,11 +37,11 @@ impl Sender {
         Ok(Self { params, items })
     }
 
-    /// r·Π (y − x) for each part of each bin, with an r of its own.
+    /// Returns r·Π (y − x) for each part of each bin, with an r of its own.
     ///
     /// # Errors
-    /// [`Error::Malformed`] for a request that is not of these parameters, [`Error::OutOfBounds`] where its
-    /// seed fills a bin with too many elements: the receiver draws another.
+    /// [`Error::Malformed`] for a request with other parameters, [`Error::OutOfBounds`] if its seed
+    /// overfills a bin: the receiver then draws another.
     pub fn respond(&self, request: &Request, rng: &mut dyn CryptoRng) -> Result<Response> {
         let n = Modulus::new(self.params.modulus_bits(), &request.modulus)?;
         self.check(request)?;

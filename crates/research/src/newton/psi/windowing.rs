@@ -1,7 +1,7 @@
 //! Windowing: with y, y², y⁴, … sent, any power of y is a product of few of them.
 //!
-//! All powers of one element are encrypted under one point (a, b): ciphertexts of different points lie in
-//! different rings and have no product.
+//! All powers of one element are encrypted under one point (a, b). Ciphertexts of different points
+//! are in different rings and cannot be multiplied.
 
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
@@ -9,7 +9,7 @@ use zeroize::Zeroizing;
 use crate::newton::fhe::{Point, Ring, encrypt_at};
 use crate::newton::modulus::Modulus;
 
-/// Encryptions of y^(2ⁱ) for i below `count`, y an element: integers below n.
+/// Encrypts y^(2ⁱ) for i below `count`, where y is an element. Returns integers below n.
 pub fn encrypt_powers(
     n: &Modulus,
     point: &Point,
@@ -26,8 +26,9 @@ pub fn encrypt_powers(
     (0..count).map(encrypt).collect()
 }
 
-/// Encryptions of y⁰ to y^degree from those of y^(2ⁱ), elements: yᵏ as the product of y^(2ⁱ), the largest such
-/// power up to it, with the rest; what was not sent is a square. A product takes 81 and more modulo n.
+/// Computes encryptions of y⁰ to y^degree, as elements, from those of y^(2ⁱ): yᵏ is the largest
+/// such power up to it times the rest; a power that was not sent is a square. A product takes at
+/// least 81 products modulo n.
 pub fn all_powers(ring: &Ring<'_>, sent: &[Vec<u64>], degree: usize) -> Vec<Vec<u64>> {
     let mut powers = vec![ring.one()];
     for k in 1..=degree {

@@ -14,7 +14,7 @@ use crate::newton::modulus::{bytes_of, words_of};
 
 const SEED_BYTES: usize = 32;
 
-/// One bin of the receiver's: powers of what is in it, encrypted under one point.
+/// One bin of the receiver: powers of its element, encrypted under one point.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EncryptedBin {
     /// a³.
@@ -25,18 +25,18 @@ pub struct EncryptedBin {
     pub powers: Vec<Vec<u64>>,
 }
 
-/// What the receiver sends.
+/// Message of the receiver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Of the hash functions.
+    /// Seed of the hash functions.
     pub seed: Seed,
     /// n.
     pub modulus: Vec<u64>,
-    /// As many as [`PsiParams::bins`].
+    /// As many bins as [`PsiParams::bins`].
     pub bins: Vec<EncryptedBin>,
 }
 
-/// What the sender sends: for each bin, for each part, nine integers.
+/// Message of the sender: for each bin and part, nine integers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Response {
     /// r·Π (y − x).
@@ -44,7 +44,7 @@ pub struct Response {
 }
 
 impl Request {
-    /// Its bytes.
+    /// Encodes the message.
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = [&self.seed.0[..], &bytes_of(&self.modulus)].concat();
         for bin in &self.bins {
@@ -53,7 +53,7 @@ impl Request {
         bytes
     }
 
-    /// From its bytes.
+    /// Decodes the message.
     ///
     /// # Errors
     /// [`Error::Length`].
@@ -79,12 +79,12 @@ impl Request {
 }
 
 impl Response {
-    /// Its bytes.
+    /// Encodes the message.
     pub fn encode(&self) -> Vec<u8> {
         bytes_of(&self.bins.concat().concat())
     }
 
-    /// From its bytes.
+    /// Decodes the message.
     ///
     /// # Errors
     /// [`Error::Length`].

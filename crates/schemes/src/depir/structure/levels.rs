@@ -1,18 +1,18 @@
-//! Which small primes, and which of them reduce to smaller ones.
+//! Choice of small primes, and of those reduced to smaller ones.
 
 use papir_lattice::bv::params::PLAINTEXT;
 use papir_ring::prime::is_prime;
 
 use crate::depir::simplex::{Simplex, terms};
 
-/// How often a prime is reduced before something is looked up.
+/// Number of reductions before a look-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Steps {
     /// Algorithm 2.
     One,
     /// Algorithm 3.
     Two,
-    /// So many of the smallest primes are looked up at once, the others reduced again (section 7).
+    /// Looks up this many of the smallest primes directly and reduces the others again (section 7).
     Mixture(usize),
 }
 
@@ -21,30 +21,31 @@ pub enum Steps {
 pub struct Reduced {
     /// The prime.
     pub prime: u32,
-    /// To how many of the smallest primes.
+    /// Number of smallest primes that it is reduced to.
     pub count: usize,
 }
 
 /// The primes of both levels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Levels {
-    /// Those that are looked up, in ascending order, odd ones.
+    /// Odd primes with a table, in ascending order.
     pub direct: Vec<u32>,
-    /// How many of these belong to the first level.
+    /// Number of these in the first level.
     pub first: usize,
-    /// Those of the first level that are reduced again.
+    /// Primes of the first level that are reduced again.
     pub reduced: Vec<Reduced>,
 }
 
 impl Levels {
-    /// For f of this simplex, coefficients shortest lifts modulo t, at points modulo primes up to `largest`.
+    /// Levels for f on this simplex, with shortest lifts modulo t as coefficients, at points modulo
+    /// primes up to `largest`.
     pub fn new(simplex: Simplex, largest: u32, steps: Steps) -> Self {
         let coefficient = f64::from(PLAINTEXT / 2).log2();
         let bits = log2_value(simplex, coefficient, f64::from(largest) / 2.0);
         Self::for_values(simplex, coefficient, bits, steps)
     }
 
-    /// For f with coefficients of so many bits, whose values at the first level have so many.
+    /// Levels for coefficients of this many bits, and values at the first level of `bits` bits.
     pub fn for_values(simplex: Simplex, coefficient: f64, bits: f64, steps: Steps) -> Self {
         let all = covering(bits);
         let reduce = |&prime: &u32| {
@@ -57,7 +58,7 @@ impl Levels {
             Steps::Mixture(count) => count.min(all.len()),
         };
         let reduced: Vec<Reduced> = all[first..].iter().map(reduce).collect();
-        // What the second level needs may go beyond what the first looks up itself.
+        // The second level may need more primes than the first looks up.
         let needed = reduced.iter().map(|reduced| reduced.count).max().unwrap_or(0).max(first);
         let direct = odd_primes().take(needed).collect();
         Self { direct, first, reduced }
@@ -74,12 +75,12 @@ impl Levels {
         self.first as u64 + self.reduced.iter().map(|reduced| reduced.count as u64).sum::<u64>()
     }
 
-    /// Entries of all tables with so many variables tabulated: each a residue.
+    /// Number of residues in all tables with this many variables tabulated.
     pub fn entries(&self, simplex: Simplex, tabulated: usize) -> f64 {
         self.direct.iter().map(|&prime| entries_of(prime, simplex, tabulated)).sum()
     }
 
-    /// Entries of the largest of them.
+    /// Number of residues in the largest table.
     pub fn largest_entries(&self, simplex: Simplex, tabulated: usize) -> f64 {
         self.direct.last().map_or(0.0, |&prime| entries_of(prime, simplex, tabulated))
     }
@@ -89,7 +90,7 @@ fn entries_of(prime: u32, simplex: Simplex, tabulated: usize) -> f64 {
     f64::from(prime).powi(tabulated as i32) * terms(simplex.variables - tabulated, simplex.degree) as f64
 }
 
-/// log₂ of what f does not exceed at coordinates up to `largest`: Σ over degrees of their terms.
+/// log₂ of a bound on f at coordinates up to `largest`: the sum over degrees of their terms.
 pub fn log2_value(simplex: Simplex, log2_coefficient: f64, largest: f64) -> f64 {
     let Simplex { variables, degree } = simplex;
     let top = degree as f64 * largest.log2();
@@ -97,7 +98,8 @@ pub fn log2_value(simplex: Simplex, log2_coefficient: f64, largest: f64) -> f64 
     log2_coefficient + top + (0..=degree).map(part).sum::<f64>().log2()
 }
 
-/// The fewest odd primes whose product is four times a number of so many bits: it and its negative lift.
+/// Fewest odd primes whose product is four times a number of this many bits, to hold it and its
+/// negative.
 fn covering(bits: f64) -> Vec<u32> {
     let mut left = bits + 2.0;
     odd_primes()

@@ -1,8 +1,9 @@
-//! The data structure of Kedlaya and Umans (section 4.1): values of f modulo q from values modulo small primes.
+//! The data structure of Kedlaya and Umans (section 4.1): values of f modulo q from values modulo
+//! small primes.
 //!
-//! f with its coefficients lifted to integers, at the shortest lifts of a point's coordinates, is an integer that
-//! is small beside a product of small primes; modulo each of these it is looked up, and lifted back. Looking up
-//! modulo a small prime may be reduced to smaller ones once more.
+//! At the shortest lifts of a point's coordinates, f with its coefficients lifted to integers is an
+//! integer that is small relative to a product of small primes. Modulo each of these it is looked up,
+//! and then lifted back. A look-up modulo a small prime may be reduced to smaller primes once more.
 //!
 //! | the paper | function |
 //! |---|---|
@@ -10,9 +11,9 @@
 //! | tables (Algorithm 4, lines 9–15) | [`table`] |
 //! | lift(InvCRT(·)) mod q (section 6) | [`papir_ring::crt`] |
 //!
-//! A table need not hold values: with j of m variables tabulated it holds, for each (x₁, …, x_j), the coefficients
-//! of what is left. With all of them it is the paper's; with none there is none, and what points have in common
-//! is computed once for all of them, as all points of a prime are known at once ([`sorted`]).
+//! With j of m variables tabulated, a table holds the coefficients of the remaining polynomial for
+//! each (x₁, …, x_j). With all of them it is the paper's table of values. Without a table, work that
+//! points share is done once, because all points of a prime are known together ([`sorted`]).
 
 pub mod levels;
 pub mod sorted;
@@ -26,37 +27,15 @@ use rayon::prelude::*;
 
 use super::simplex::Simplex;
 use levels::{Levels, Reduced, Steps};
+pub use sorted::Effort;
 use sorted::Small;
 use table::{Store, Table};
 
-/// What an evaluation did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Effort {
-    /// Points at which something was looked up or computed modulo a small prime.
-    pub points: u64,
-    /// Bytes that were read of tables.
-    pub table_bytes: u64,
-    /// Products of small residues.
-    pub multiplications: u64,
-}
-
-impl Effort {
-    /// Both.
-    #[must_use]
-    pub fn and(self, other: Self) -> Self {
-        Self {
-            points: self.points + other.points,
-            table_bytes: self.table_bytes + other.table_bytes,
-            multiplications: self.multiplications + other.multiplications,
-        }
-    }
-}
-
-/// Points modulo one prime q: a row for each coordinate.
+/// Points modulo one prime q.
 pub struct Points {
     /// q.
     pub modulus: Modulus,
-    /// A row of equally many residues for each of m coordinates.
+    /// A row of residues for each of m coordinates, all of the same length.
     pub rows: Vec<Vec<u32>>,
 }
 
@@ -64,16 +43,17 @@ pub struct Points {
 pub struct Structure {
     simplex: Simplex,
     levels: Levels,
-    /// f modulo each of the primes that are looked up.
+    /// f modulo each prime with a table.
     small: Vec<Small>,
 }
 
 impl Structure {
-    /// For f with these coefficients modulo t, at points modulo primes up to `largest`. Tables that `store` has are
-    /// taken from there, others are made and given to it.
+    /// Prepares f, given by its coefficients modulo t, for points modulo primes up to `largest`.
+    /// Reads tables from `store`, or makes and stores them.
     ///
     /// # Errors
-    /// [`papir_core::Error::OutOfBounds`] for more tabulated variables than there are; those of the store.
+    /// [`papir_core::Error::OutOfBounds`] for more tabulated variables than there are; those of the
+    /// store.
     pub fn new(
         simplex: Simplex,
         coefficients: &[u32],
@@ -98,7 +78,7 @@ impl Structure {
         Ok(Self { simplex, levels, small })
     }
 
-    /// The primes, and how they reduce to each other.
+    /// The primes and their reductions.
     pub fn levels(&self) -> &Levels {
         &self.levels
     }
@@ -108,14 +88,14 @@ impl Structure {
         self.small.iter().map(|small| small.table.bytes()).sum()
     }
 
-    /// f at the points, group by group: a value modulo each group's q for each of its points.
+    /// Evaluates f at points. Returns, for each group, a value modulo its q for each point.
     pub fn evaluate(&self, groups: &[Points]) -> (Vec<Vec<u32>>, Effort) {
         let primes = self.levels.primes();
         let lifts: Vec<Lift> = groups.iter().map(|group| Lift::new(&primes, group.modulus)).collect();
         let lengths: Vec<usize> = groups.iter().map(|group| group.rows[0].len()).collect();
         let mut sums: Vec<Vec<Sum>> = lengths.iter().map(|&length| vec![Sum::default(); length]).collect();
         let mut effort = Effort::default();
-        // As many primes at a time as there are threads: what is held beside the sums.
+        // One prime for each thread at a time, which bounds the memory for values.
         let places: Vec<usize> = (0..primes.len()).collect();
         for places in places.chunks(rayon::current_num_threads().max(1)) {
             let found: Vec<_> = places.par_iter().map(|&place| self.modulo(place, groups)).collect();
@@ -137,7 +117,7 @@ impl Structure {
         (values.collect(), effort)
     }
 
-    /// f at all points modulo the small prime of a place.
+    /// Evaluates f at all points modulo the small prime at this place.
     fn modulo(&self, place: usize, groups: &[Points]) -> (Vec<u16>, Effort) {
         let direct = self.levels.first;
         let prime = self.levels.primes()[place];
@@ -156,7 +136,7 @@ impl Structure {
         }
     }
 
-    /// The second step: f modulo a prime from values modulo smaller ones.
+    /// The second step: f modulo a prime from its values modulo smaller ones.
     fn twice(&self, reduced_prime: &Reduced, rows: &[Vec<u16>]) -> (Vec<u16>, Effort) {
         let prime = reduced_prime.prime;
         let primes = &self.levels.direct[..reduced_prime.count];
@@ -178,7 +158,7 @@ impl Structure {
     }
 }
 
-/// From shortest lifts of residues modulo q to a small prime, without divisions.
+/// Reduction of shortest lifts modulo q to a small prime, without division.
 #[derive(Clone, Copy)]
 struct Reduction {
     half: u32,

@@ -1,17 +1,41 @@
-//! f modulo a small prime at all points, sorted by their first coordinates: what these leave of f is computed, or
-//! read of a table, once for all points that share them.
+//! Evaluation of f modulo a small prime at points sorted by their first coordinates.
+//!
+//! The remaining polynomial is computed, or read from a table, once for all points that share these
+//! coordinates.
 
 use std::cmp::Ordering;
 
 use papir_kernels::pointwise::Modulus;
 use papir_kernels::poly_eval::Polynomial;
 
-use super::Effort;
 use super::table::{Powers, Table, contract};
 use crate::depir::simplex::{Simplex, terms};
 
-/// Coordinates that points are sorted by, where there are more.
+/// Most coordinates that points are sorted by.
 const SHARED: usize = 2;
+
+/// Work of an evaluation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Effort {
+    /// Points looked up or computed modulo a small prime.
+    pub points: u64,
+    /// Bytes read from tables.
+    pub table_bytes: u64,
+    /// Products of small residues.
+    pub multiplications: u64,
+}
+
+impl Effort {
+    /// The sum of both.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            points: self.points + other.points,
+            table_bytes: self.table_bytes + other.table_bytes,
+            multiplications: self.multiplications + other.multiplications,
+        }
+    }
+}
 
 /// f modulo a small prime.
 pub struct Small {
@@ -22,7 +46,7 @@ pub struct Small {
 }
 
 impl Small {
-    /// The values at points, a row of residues for each coordinate.
+    /// Evaluates f at points, given as a row of residues for each coordinate.
     pub(super) fn evaluate(&self, rows: &[Vec<u16>]) -> (Vec<u16>, Effort) {
         let count = rows[0].len();
         let mut values = vec![0; count];
@@ -37,23 +61,23 @@ impl Small {
     }
 }
 
-/// Points by the coordinates that are left of them.
+/// Points by their remaining coordinates.
 struct Group<'a> {
-    /// Which points they are.
+    /// Numbers of the points.
     order: &'a [u32],
     rows: Vec<&'a [u16]>,
 }
 
-/// Points in the order of their first coordinate, which is left out.
+/// Points in the order of their first coordinate, which is removed.
 struct Sorted {
-    /// Where those with each value begin; one more than there are values.
+    /// Start of each value's points; one more than there are values.
     starts: Vec<u32>,
     order: Vec<u32>,
     rows: Vec<Vec<u16>>,
 }
 
 impl Sorted {
-    /// By counting, two passes. What comes out stays in the cache when it is sorted again.
+    /// Counting sort in two passes. The result stays in the cache for the next sort.
     fn new(prime: u32, points: &Group<'_>) -> Self {
         let (first, others) = (points.rows[0], &points.rows[1..]);
         let mut starts = vec![0u32; prime as usize + 1];
@@ -86,7 +110,7 @@ impl Sorted {
         Self { starts, order, rows: others.iter().map(moved).collect() }
     }
 
-    /// Those with a value.
+    /// Points with this value.
     fn of(&self, x: u32) -> Group<'_> {
         let range = self.starts[x as usize] as usize..self.starts[x as usize + 1] as usize;
         Group {
@@ -96,7 +120,7 @@ impl Sorted {
     }
 }
 
-/// What is shared, from the first coordinate on.
+/// Traversal of shared coordinates, from the first on.
 struct Walk<'a> {
     small: &'a Small,
     powers: Powers,
@@ -105,8 +129,8 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// Points under what a prefix of coordinates leaves of f, a polynomial in the others; `left` more coordinates are
-    /// shared before points are evaluated. The coefficients mean nothing where longer prefixes are tabulated.
+    /// Evaluates points under the polynomial that a prefix of coordinates leaves of f; `left` more
+    /// coordinates are shared first. Coefficients are undefined where a longer prefix is tabulated.
     fn descend(
         &mut self,
         (simplex, coefficients): (Simplex, &[u16]),
@@ -145,12 +169,12 @@ impl Walk<'_> {
         }
     }
 
-    /// Coordinates that are fixed where so many variables are left.
+    /// Number of fixed coordinates, given the remaining simplex.
     fn depth(&self, simplex: Simplex) -> usize {
         self.small.simplex.variables - simplex.variables
     }
 
-    /// Points under one polynomial.
+    /// Evaluates points under one polynomial.
     fn evaluate(&mut self, simplex: Simplex, coefficients: &[u16], points: &Group<'_>) {
         let coefficients: Vec<u32> = coefficients.iter().map(|&word| word.into()).collect();
         let Simplex { variables, degree } = simplex;
@@ -165,7 +189,7 @@ impl Walk<'_> {
         self.effort.multiplications += (coefficients.len() * points.order.len()) as u64;
     }
 
-    /// A row of the table for each point.
+    /// Reads a row of the table for each point.
     fn look_up(&mut self, simplex: Simplex, prefix: usize, points: &Group<'_>) {
         let table = &self.small.table;
         let (prime, degree) = (self.small.modulus.value(), simplex.degree);
@@ -186,7 +210,7 @@ impl Walk<'_> {
     }
 }
 
-/// The value of a polynomial at one point, by Horner's rule.
+/// Evaluates a polynomial at one point by Horner's rule.
 fn horner(coefficients: &[u16], degree: usize, point: &[u32], prime: u32) -> u32 {
     let Some((&x, others)) = point.split_first() else {
         return coefficients[0].into();

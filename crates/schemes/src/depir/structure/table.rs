@@ -1,34 +1,35 @@
-//! Tables of f modulo a small prime: for each (x₁, …, x_j) the coefficients of what is left of f, contiguous.
+//! Tables of f modulo a small prime.
 //!
-//! Made by fixing one variable at a time, so that what prefixes have in common is computed once: some nanoseconds
-//! an entry. An entry takes a byte below 2⁸, else two.
+//! For each (x₁, …, x_j), a table holds the coefficients of the remaining polynomial, contiguously.
+//! Tables are made by fixing one variable at a time, so that work for common prefixes is shared: a
+//! few nanoseconds for each entry. An entry has one byte below 2⁸, otherwise two.
 
 use papir_core::{AlignedBytes, Blob, Error, Result};
 use papir_kernels::pointwise::Modulus;
 
 use crate::depir::simplex::{Simplex, for_each_row, terms};
 
-/// Where tables are kept. A table that is found is whole.
+/// Storage of tables. A table that is found is complete.
 pub trait Store {
-    /// The table of this prime, of so many bytes, of the polynomial with this fingerprint.
+    /// Finds the table of this key.
     ///
     /// # Errors
     /// Those of reading.
     fn find(&self, key: &Key) -> Result<Option<Blob>>;
 
-    /// Keeps a table.
+    /// Stores a table.
     ///
     /// # Errors
     /// Those of writing.
     fn keep(&mut self, key: &Key, table: AlignedBytes) -> Result<Blob>;
 }
 
-/// What tells tables apart.
+/// Identity of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Key {
     /// The prime.
     pub prime: u32,
-    /// Variables that are tabulated.
+    /// Number of tabulated variables.
     pub tabulated: usize,
     /// Bytes of the table.
     pub bytes: u64,
@@ -36,7 +37,7 @@ pub struct Key {
     pub fingerprint: [u8; 32],
 }
 
-/// Tables in memory, made anew each time.
+/// Tables in memory, never found again.
 pub struct Memory;
 
 impl Store for Memory {
@@ -49,7 +50,7 @@ impl Store for Memory {
     }
 }
 
-/// The table of one prime; none with no variable tabulated.
+/// The table of one prime; empty if no variable is tabulated.
 pub struct Table {
     tabulated: usize,
     prime: u32,
@@ -59,10 +60,11 @@ pub struct Table {
 }
 
 impl Table {
-    /// From the store, or made and given to it.
+    /// Reads the table from the store, or makes and stores it.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] for more tabulated variables than there are, or a table that no memory holds.
+    /// [`Error::OutOfBounds`] for more tabulated variables than there are, or a table of 2⁴⁰ bytes
+    /// or more.
     pub fn find_or_make(
         simplex: Simplex,
         modulus: Modulus,
@@ -101,7 +103,7 @@ impl Table {
         Ok(table)
     }
 
-    /// Variables that are tabulated.
+    /// Number of tabulated variables.
     pub fn tabulated(&self) -> usize {
         self.tabulated
     }
@@ -111,12 +113,12 @@ impl Table {
         if self.prime < 1 << 8 { 1 } else { 2 }
     }
 
-    /// Bytes of the whole.
+    /// Bytes of the table.
     pub fn bytes(&self) -> u64 {
         self.entries.as_ref().map_or(0, |entries| entries.len() as u64)
     }
 
-    /// The entries of a prefix, which is below the number of all.
+    /// Reads the entries of a prefix, which must be below the number of prefixes.
     pub fn read(&self, prefix: usize, out: &mut [u16]) {
         let Some(entries) = &self.entries else { return };
         let bytes = &entries[prefix * self.row * self.width()..][..out.len() * self.width()];
@@ -136,7 +138,7 @@ impl Table {
         table
     }
 
-    /// Writes the rows of all prefixes of so many variables.
+    /// Writes the rows of all prefixes of `left` variables.
     fn fill(
         &self,
         simplex: Simplex,
@@ -164,7 +166,7 @@ impl Table {
         }
     }
 
-    /// Values of a polynomial in one variable at 0, 1, ….
+    /// Writes the values of a polynomial in one variable at 0, 1, ….
     fn fill_values(&self, coefficients: &[u16], powers: &Powers, out: &mut &mut [u8]) {
         let count = self.prime as usize;
         let mut sums = vec![0u32; count];
@@ -196,7 +198,7 @@ pub(super) struct Powers {
     rows: usize,
     /// 1, x, …, x^D for each x.
     by_residue: Vec<u16>,
-    /// The same, x^i for all x in turn.
+    /// x^i for all x in turn, for each i.
     by_exponent: Vec<u16>,
 }
 
@@ -221,8 +223,8 @@ impl Powers {
     }
 }
 
-/// f(x, ·) from the powers of x: a polynomial in one variable fewer. Products of residues below 2¹⁰ and sums of 39 of
-/// them fit 32 bits.
+/// Computes f(x, ·), a polynomial in one variable fewer, from the powers of x. Products of residues
+/// below 2¹⁰ and sums of 39 of them fit 32 bits.
 pub(super) fn contract(simplex: Simplex, coefficients: &[u16], powers: &[u16], prime: u32, out: &mut [u16]) {
     let Simplex { variables, degree } = simplex;
     let mut sums = vec![0u32; out.len()];

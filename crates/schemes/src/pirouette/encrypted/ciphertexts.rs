@@ -3,8 +3,8 @@
 //! ```text
 //! body = −a·s + e + 2⁸·byte modulo 2¹⁶, for the ring's ternary s and σ = 3.19
 //! ```
-//! Lifted to q for folding: times round(q/2¹⁶), which takes a phase that is right modulo 2¹⁶ to one that is
-//! right modulo q but for 2^-32 of a turn.
+//! Lifted to q for folding: times round(q/2¹⁶), which takes a phase that is right modulo 2¹⁶ to one
+//! that is right modulo q but for 2^-32 of a turn.
 
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{AlignedBytes, Blob, BlobSlice, Change, Error, Progress, Records, Result};
@@ -27,24 +27,24 @@ pub const LOG2_MODULUS: u32 = 16;
 pub(crate) const SEED_BYTES: usize = 32;
 /// Bytes of its body.
 pub(crate) const BODY_BYTES: usize = 2 * DEGREE;
-/// log₂ of what a byte stands for.
+/// log₂ of the weight of a byte.
 const SCALE: u32 = LOG2_MODULUS - LOG2_P;
-/// Polynomials that are encrypted before progress is told.
+/// Polynomials encrypted between progress reports.
 const BATCH: usize = 256;
-/// The sections of a snapshot.
+/// Sections of a snapshot.
 const SEEDS: &str = "pirouette/seeds";
 const BODIES: &str = "pirouette/bodies";
 
-/// An encrypted database: of each plane one encryption a polynomial. A clone shares them.
+/// An encrypted database: one encryption for each polynomial of each plane. A clone shares them.
 #[derive(Clone)]
 pub struct Ciphertexts {
     layout: Layout,
-    /// A seed an encryption, no two alike.
+    /// One seed for each encryption, all different.
     seeds: Blob,
     bodies: BlobSlice<u16>,
 }
 
-/// Both parts of encryptions, while they are made.
+/// Both parts of encryptions during encryption.
 struct Parts {
     seeds: AlignedBytes,
     bodies: AlignedBytes,
@@ -76,10 +76,10 @@ impl Ciphertexts {
         parts.finish(layout)
     }
 
-    /// What [`Ciphertexts::save`] wrote.
+    /// Reads what [`Ciphertexts::save`] wrote.
     ///
     /// # Errors
-    /// Those of the source, and [`Error::Length`] for more or fewer bytes than the layout's.
+    /// Those of the source, and [`Error::Length`] unless the lengths are the layout's.
     pub(crate) fn load(layout: &Layout, source: &dyn SectionSource) -> Result<Self> {
         let (seeds, bodies) = (source.get(SEEDS)?, source.get(BODIES)?);
         let count = layout.polys() * layout.planes;
@@ -91,13 +91,13 @@ impl Ciphertexts {
     /// Writes seeds and bodies.
     ///
     /// # Errors
-    /// The sink's.
+    /// Those of the sink.
     pub(crate) fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {
         sink.put(SEEDS, &[&self.seeds])?;
         sink.put(BODIES, &[self.bodies.bytes()])
     }
 
-    /// Where records lie.
+    /// Places of records.
     pub(crate) fn layout(&self) -> &Layout {
         &self.layout
     }
@@ -109,7 +109,7 @@ impl Ciphertexts {
         (mask(&seed), &self.bodies[index * DEGREE..][..DEGREE])
     }
 
-    /// An encryption of a plane, lifted to q.
+    /// Returns an encryption of a plane, lifted to q.
     pub(crate) fn lifted(&self, ring: &Ring, plane: usize, index: usize) -> Rlwe {
         let (mask, body) = self.parts(plane * self.layout.polys() + index);
         let step = (ring.modulus() + (1 << (LOG2_MODULUS - 1))) >> LOG2_MODULUS;
@@ -117,7 +117,7 @@ impl Ciphertexts {
         Rlwe { a: lift(&mask), b: lift(body) }
     }
 
-    /// The bytes of polynomial `index` of every plane: a plane's d bytes follow another's.
+    /// Decrypts polynomial `index`: d bytes for each plane.
     fn decrypt(&self, ring: &Ring, key: &SecretKey, index: usize) -> Zeroizing<Vec<u8>> {
         let mut plain = Zeroizing::new(Vec::with_capacity(self.layout.planes * DEGREE));
         for plane in 0..self.layout.planes {
@@ -129,7 +129,7 @@ impl Ciphertexts {
         plain
     }
 
-    /// With records changed, in order: the polynomials that hold them are encrypted afresh.
+    /// Applies changes in order. Polynomials that hold them are encrypted again under fresh masks.
     ///
     /// # Errors
     /// None for changes that fit the shape.
@@ -161,7 +161,7 @@ impl Ciphertexts {
         parts.finish(&self.layout)
     }
 
-    /// As [`papir_core::scheme::Server::read_packed`].
+    /// Reads records, as [`papir_core::scheme::Server::read_packed`].
     ///
     /// # Errors
     /// As there.
@@ -173,7 +173,7 @@ impl Ciphertexts {
     ) -> Result<()> {
         let (bundle, slots) = (&self.layout.bundle, self.layout.slots() as u64);
         let one = self.layout.of_one_poly();
-        // Neighbours lie in one polynomial.
+        // Neighbours share a polynomial, so the last one decrypted is kept.
         let last = std::cell::RefCell::new((usize::MAX, Zeroizing::new(Vec::new())));
         read_each(&bundle.shape, range, out, |index| {
             let (item, slot) = bundle.locate(index);
@@ -192,7 +192,8 @@ impl Parts {
         Self { seeds, bodies }
     }
 
-    /// Encrypts polynomials of all planes under fresh masks; threads share the work, with a generator each.
+    /// Encrypts polynomials of all planes under fresh masks. Each has a generator of its own, so
+    /// that threads share the work.
     fn fill(
         &mut self,
         (layout, rlwe): (&Layout, &RlweParams),
@@ -229,13 +230,13 @@ fn mask(seed: &Seed) -> [u16; DEGREE] {
     words.map(u16::from_le)
 }
 
-/// Words modulo 2¹⁶ as the signed numbers nearest to zero.
+/// Words modulo 2¹⁶ as signed numbers nearest to zero.
 fn signed(ring: &Ring, words: &[u16]) -> Poly<Coefficients> {
     let words: Vec<i32> = words.iter().map(|&word| i32::from(word as i16)).collect();
     ring.from_signed(&words)
 }
 
-/// The mask times the key modulo 2¹⁶: over the integers it is far below q.
+/// The mask times the key modulo 2¹⁶. The product over the integers is far below q.
 fn times_key(ring: &Ring, mask: &[u16], key: &SecretKey) -> Zeroizing<Vec<u16>> {
     let product = ring.mul(&ring.forward(signed(ring, mask)), key.values());
     let product = Zeroizing::new(ring.inverse(product));
@@ -243,7 +244,7 @@ fn times_key(ring: &Ring, mask: &[u16], key: &SecretKey) -> Zeroizing<Vec<u16>> 
     Zeroizing::new(words.iter().map(|&word| word as u16).collect())
 }
 
-/// The body of bytes under a seed's mask.
+/// Encrypts bytes: the body under a seed's mask.
 fn body(rlwe: &RlweParams, key: &SecretKey, seed: &Seed, bytes: &[u8], rng: &mut SecretRng) -> Vec<u16> {
     let product = times_key(rlwe.ring(), &mask(seed), key);
     let mut errors = Zeroizing::new(vec![0; DEGREE]);

@@ -1,4 +1,4 @@
-//! The owner's key as a key of the ring, and what tells it from others.
+//! The owner's key as a ring key, and its identifier.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,17 +9,17 @@ use papir_lattice::secret::SecretKey;
 use papir_ring::prg::SecretRng;
 use zeroize::{Zeroize, Zeroizing};
 
-/// What keys of the ring are derived under.
+/// Label for deriving the ring key.
 const LABEL: &str = "pirouette/owner";
 /// BLAKE3's context string of [`KeyId`].
 const CONTEXT: &str = "papir 2026 owner key id v1";
 
-/// What tells an owner's key from others: a hash of the ring's key, which it says nothing else of.
+/// Identifier of an owner's key: a hash of the ring key, which reveals nothing else about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyId(pub [u8; 16]);
 
 impl KeyId {
-    /// Of a key of the ring.
+    /// The identifier of a ring key.
     pub(crate) fn of(key: &SecretKey) -> Self {
         let bytes = Zeroizing::new(key.coefficients().iter().map(|&c| c as i8 as u8).collect::<Vec<_>>());
         let mut hasher = blake3::Hasher::new_derive_key(CONTEXT);
@@ -39,7 +39,7 @@ impl fmt::Display for KeyId {
     }
 }
 
-/// The key that a database is encrypted under, as far as it is known.
+/// The key that a database is encrypted under, or its identifier.
 #[derive(Clone, Default)]
 pub(crate) struct Owner {
     id: Option<KeyId>,
@@ -47,15 +47,15 @@ pub(crate) struct Owner {
 }
 
 impl Owner {
-    /// A key by its id, without the key.
+    /// A key known by its identifier only.
     pub(crate) fn known_as(id: Option<KeyId>) -> Self {
         Self { id, key: None }
     }
 
-    /// The same with its key.
+    /// The same owner with a key.
     ///
     /// # Errors
-    /// [`Error::OwnerKey`] where the id is another key's.
+    /// [`Error::OwnerKey`] if the identifier is another key's.
     pub(crate) fn with(&self, key: &OwnerKey, ring: &RlweParams) -> Result<Self> {
         let key = SecretKey::generate(ring, &mut SecretRng::derived(key.bytes(), LABEL));
         let found = KeyId::of(&key);
@@ -68,7 +68,7 @@ impl Owner {
         }
     }
 
-    /// What tells it from others, once there is one.
+    /// The identifier, if there is one.
     pub(crate) fn id(&self) -> Option<KeyId> {
         self.id
     }
@@ -76,7 +76,7 @@ impl Owner {
     /// The key.
     ///
     /// # Errors
-    /// [`Error::OwnerKey`] without.
+    /// [`Error::OwnerKey`] if it is missing.
     pub(crate) fn key(&self) -> Result<&SecretKey> {
         self.key.as_deref().ok_or_else(|| {
             let expected =

@@ -1,7 +1,8 @@
 //! Pirouette over encrypted databases: Kang and Schild, *Pirouette*, section 4.2.
 //!
-//! An owner encrypts the records under a key before a server has them. Clients that hold the key, too, ask
-//! as in [`crate::pirouette`]; the server finds the record among encryptions, and sees neither index nor records.
+//! An owner encrypts the records under a key before a server receives them. Clients with the same key
+//! query as in [`crate::pirouette`]. The server selects one of the encryptions and sees neither index
+//! nor records.
 //!
 //! | the paper | module |
 //! |---|---|
@@ -11,11 +12,11 @@
 //! | Query, Extract | [`crate::pirouette::client`] |
 //! | Answer, phase 0 and rotation | [`crate::pirouette::bits`], [`server`] |
 //!
-//! What differs, and why (decision 21): records are encrypted modulo 2¹⁶, under masks from seeds, and lifted
-//! when they are read, so that a database takes twice its plain size (the paper: 28 times). All bits of the index
-//! become gates; there are no digits, and fewer keys.
+//! What differs from the paper (decision 21): records are encrypted modulo 2¹⁶, under masks from seeds,
+//! and lifted when they are read, so that a database takes twice its plain size (the paper: 28
+//! times). All bits of the index become gates; there are no digits, and fewer keys.
 //!
-//! Whoever holds the owner's key reads all records, and whatever anybody asks.
+//! The owner's key decrypts all records and all queries.
 
 pub mod ciphertexts;
 pub mod key;
@@ -25,23 +26,21 @@ pub mod server;
 #[cfg(test)]
 mod tests;
 
-use std::marker::PhantomData;
-
 use papir_core::Privacy;
 use papir_core::scheme::{Never, Scheme};
 use rand_core::CryptoRng;
 
-use crate::pirouette::client::{self, RetrievalClient, RetrievalSecret, State};
-use crate::pirouette::keys::{Gating, Keys};
+use crate::pirouette::chain::ParameterSet;
+use crate::pirouette::client::{self, RetrievalClient};
+use crate::pirouette::keys::{Evaluation, Keys};
 use crate::pirouette::path::Path;
+use crate::pirouette::secrets::{RetrievalSecret, State};
 use crate::pirouette::wire::{PirouetteQuery, RetrievalAnswer};
-use crate::pirouette::{Full, Lengths};
 use crate::shared::empty_public::EmptyPublic;
 
-/// Pirouette over an encrypted database.
-pub struct Encrypted<T = Full>(PhantomData<fn() -> T>);
+pub use params::Encrypted;
 
-impl<T: Lengths> Scheme for Encrypted<T> {
+impl<T: ParameterSet> Scheme for Encrypted<T> {
     const NAME: &'static str = T::ENCRYPTED.0;
     const ID: u16 = T::ENCRYPTED.1;
     const PRIVACY: Privacy = T::PRIVACY;
@@ -51,15 +50,15 @@ impl<T: Lengths> Scheme for Encrypted<T> {
     type Query = PirouetteQuery;
     type Answer = RetrievalAnswer;
     type Secret = RetrievalSecret;
-    type ClientKeys = Keys<Gating>;
+    type ClientKeys = Keys<Evaluation<1>>;
     type ClientState = State;
     type Ticket = Never;
     type Server = server::EncryptedServer<T>;
     type Client = RetrievalClient<Self>;
 }
 
-impl<T: Lengths> Path for Encrypted<T> {
-    type Expanded = Gating;
+impl<T: ParameterSet> Path for Encrypted<T> {
+    type Expanded = Evaluation<1>;
 
     fn ask(params: &Self::Params, state: &State, item: u64, rng: &mut dyn CryptoRng) -> PirouetteQuery {
         client::encrypt(params, state, item, rng)

@@ -1,14 +1,13 @@
-//! Parameters over encrypted databases: items, the gates' gadget and the owner's key, over the common chain.
+//! Parameters over encrypted databases: items, the gates' gadget and the owner's key, over the
+//! common chain.
 
 use std::marker::PhantomData;
-use std::sync::Arc;
 
-use papir_core::codec::{Reader, Writer};
+use papir_core::codec::Writer;
 use papir_core::cost::{Counts, Operation, Work};
 use papir_core::scheme::{Goal, Parameters};
-use papir_core::{Description, Limits, OwnerKey, Result, Shape, Sizes};
+use papir_core::{Description, OwnerKey, Result, Shape, Sizes};
 use papir_lattice::gadget::Gadget;
-use papir_lattice::response::ResponseBits;
 use papir_lattice::secret::SecretKey;
 use papir_lattice::security::{self, Secret};
 use rand_core::CryptoRng;
@@ -16,27 +15,31 @@ use zeroize::Zeroizing;
 
 use super::ciphertexts::{BODY_BYTES, LOG2_MODULUS, SEED_BYTES};
 use super::key::{KeyId, Owner};
-use crate::pirouette::Lengths;
-use crate::pirouette::chain::{Chain, DEGREE, Grain, LOG2_DEGREE, OUTPUTS, RECORD_SIGMA, unfit};
-use crate::pirouette::keys::{self, Expanded, Gating};
+use crate::pirouette::chain::{
+    Chain, DEGREE, Grain, LOG2_DEGREE, OUTPUTS, ParameterSet, RECORD_SIGMA, Standard,
+};
+use crate::pirouette::common::{Common, LweParams, RetrievalParams, external, gate_gadget, key_switch};
+use crate::pirouette::keys::{Evaluation, Expanded};
 use crate::pirouette::layout::Layout;
 use crate::pirouette::noise::{
     GateGadgets, Origin, Places, Retrieved, bit_exponent, bits_failure_log2, direct_subtractions, gadgets_of,
 };
-use crate::pirouette::params::{LweParams, RetrievalParams, external, gate_gadget, key_switch, limits};
 use crate::pirouette::search::{best, closing, spans};
 use crate::pirouette::wire;
+use crate::shared::parameter_errors::refused;
 use crate::shared::shapes::{SHAPE_BYTES, read_shape, write_shape};
+use crate::shared::words::read_all;
 
 /// Bytes of encoded parameters.
 const ENCODED_BYTES: usize = SHAPE_BYTES + 4 + 4 + 4 + 1 + 1 + 16;
-/// External products of two digits that lifting an encryption and all else of a gate is worth, as measured
-/// (decision 21).
+/// Cost of lifting an encryption and a gate's other work, in external products of two digits, as
+/// measured (decision 21).
 const LIFTING: f64 = 0.35;
-/// Digits and bases of the gates' gadgets, fewest digits first: those of few need the fine keys.
+/// Digits of the gates' gadgets and log₂ of their bases, fewest digits first. Those of two digits
+/// need the fine keys.
 const GATES: [(usize, u32); 7] = [(2, 9), (3, 7), (3, 6), (4, 6), (4, 5), (5, 4), (7, 3)];
 
-/// The values that parameters are made of.
+/// Free values of the parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Literal {
     /// Bytes of an item in one plane.
@@ -45,26 +48,23 @@ pub struct Literal {
     pub gate: (usize, u32),
     /// Bytes of a query's seed: 32 or 16.
     pub seed_bytes: usize,
-    /// Of the keys that gates are made with.
+    /// Granularity of the keys that make gates.
     pub grain: Grain,
 }
 
-/// Parameters of [`Encrypted`](super::Encrypted).
+/// Pirouette over an encrypted database.
+pub struct Encrypted<T = Standard>(PhantomData<fn() -> T>);
+
+/// Parameters of [`Encrypted`]. The layout has one column.
 #[derive(Clone, Debug)]
 pub struct EncryptedParams<T> {
-    shape: Shape,
     literal: Literal,
-    pub(super) chain: Arc<Chain>,
-    /// Where records lie: one column.
-    pub layout: Layout,
-    pub(super) gate: Gadget,
-    answer_bits: ResponseBits,
-    failure_log2: f64,
+    common: Common,
     pub(super) owner: Owner,
-    lengths: PhantomData<fn() -> T>,
+    set: PhantomData<fn() -> T>,
 }
 
-/// What an item carries, and log₂ of the probability that its number is not found.
+/// Noise of an item, and log₂ of the probability that its number is misread.
 pub(super) fn noise(chain: &Chain, layout: &Layout, gate: &Gadget) -> (Retrieved, f64) {
     let (ring, gadgets, k) = (chain.setting(), gadgets_of(chain), layout.index_bits());
     let rotation = ring.rotation(gadgets.bits, chain.bits.switch.dimension);
@@ -78,65 +78,53 @@ pub(super) fn noise(chain: &Chain, layout: &Layout, gate: &Gadget) -> (Retrieved
     (Retrieved::picked(&ring, made, k, (record, origin)), failure)
 }
 
-impl<T: Lengths> EncryptedParams<T> {
+impl<T: ParameterSet> EncryptedParams<T> {
     /// Checked parameters, without a key.
     ///
     /// # Errors
-    /// [`papir_core::Error::Parameters`] where the noise does not close or a value does not fit.
+    /// [`papir_core::Error::Parameters`] if the noise does not close or a value does not fit.
     pub fn new(shape: Shape, literal: Literal) -> Result<Self> {
         let name = T::ENCRYPTED.0;
         let Literal { span, gate, seed_bytes, grain } = literal;
         if !(1..OUTPUTS).contains(&gate.0) || !wire::SEED_BYTES.contains(&seed_bytes) {
             let expected = format!("1 to {} digits, seeds of 32 or 16 bytes", OUTPUTS - 1);
-            return Err(unfit(name, format!("{literal:?}: expected {expected}")));
+            return Err(refused(name)(format!("{literal:?}: expected {expected}")));
         }
-        // Under the ring's key, as queries; at 2¹⁶ samples are worth less than at 2³².
+        // Records are under the ring's key, as queries are, but at 2¹⁶, where a sample is weaker
+        // than at 2³².
         security::require_128(DEGREE, f64::from(LOG2_MODULUS), Secret::Ternary, RECORD_SIGMA)
-            .map_err(|error| unfit(name, error))?;
+            .map_err(refused(name))?;
         let (chain, layout) = (Chain::get::<T>(grain)?, Layout::in_one_column(name, shape, span)?);
-        let gadget = gate_gadget(gate).ok_or_else(|| unfit(name, format!("digits of {gate:?}")))?;
-        let gate = Gadget::new(chain.ring(), gadget).map_err(|error| unfit(name, error))?;
+        let gate = gate_gadget(name, &chain, gate)?;
         let (retrieved, index) = noise(&chain, &layout, &gate);
-        let (answer_bits, failure_log2) = retrieved
-            .answer_bits(&chain, layout.planes * span, index)
-            .ok_or_else(|| unfit(name, format!("the noise of {layout:?} exceeds the decoding limit")))?;
-        let owner = Owner::default();
-        Ok(Self {
-            shape,
-            literal,
-            chain,
-            layout,
-            gate,
-            answer_bits,
-            failure_log2,
-            owner,
-            lengths: PhantomData,
-        })
+        let common = Common::new(name, shape, chain, layout, gate, &retrieved, index)?;
+        Ok(Self { literal, common, owner: Owner::default(), set: PhantomData })
     }
 
-    /// What tells the owner's key from others, once there is one.
+    /// Identifier of the owner's key, if there is one.
     pub fn key_id(&self) -> Option<KeyId> {
         self.owner.id()
     }
 
     fn encryptions(&self) -> u64 {
-        (self.layout.planes * self.layout.polys()) as u64
+        (self.layout().planes * self.layout().polys()) as u64
     }
 
     fn sizes(&self) -> Sizes {
-        let keys = Gating::packed_bytes(&self.chain);
+        let keys = Evaluation::<1>::packed_bytes(self.chain());
         let stored = [BODY_BYTES, SEED_BYTES].map(|bytes| self.encryptions() * bytes as u64);
-        self.sealed_sizes([ENCODED_BYTES, keys, self.query_bytes()], stored)
+        self.common.sizes([ENCODED_BYTES, keys, self.query_bytes()], stored)
     }
 
-    /// What answering does: bits one after the other, the gates' encryptions, then a gate for each polynomial.
+    /// Work of an answer: bits one after another, the gates' encryptions, then a gate for each
+    /// polynomial.
     fn answering(&self) -> Counts {
-        let (chain, layout) = (&self.chain, &self.layout);
+        let (chain, layout) = (self.chain(), self.layout());
         let rotations = chain.bits.switch.dimension as f64 * external(&chain.bits.gadget);
-        let digits = layout.index_bits() as usize * self.gate.levels();
+        let digits = layout.index_bits() as usize * self.gate().levels();
         let traces = f64::from(LOG2_DEGREE) * key_switch(&chain.galois) + key_switch(&chain.square);
         let gates = layout.planes * (layout.polys() + layout.log2_slots as usize);
-        let gate = external(&self.gate) + LIFTING;
+        let gate = external(self.gate()) + LIFTING;
         Counts::new()
             .with(Operation::ExternalProduct, f64::from(layout.index_bits()) * rotations, 1)
             .with(Operation::ExternalProduct, digits as f64 * traces, digits)
@@ -144,36 +132,16 @@ impl<T: Lengths> EncryptedParams<T> {
     }
 }
 
-impl<T: Lengths> RetrievalParams for EncryptedParams<T> {
-    fn chain(&self) -> &Chain {
-        &self.chain
+impl<T: ParameterSet> RetrievalParams for EncryptedParams<T> {
+    fn common(&self) -> &Common {
+        &self.common
     }
 
-    fn layout(&self) -> &Layout {
-        &self.layout
-    }
-
-    fn gate(&self) -> &Gadget {
-        &self.gate
-    }
-
-    fn answer_bits(&self) -> ResponseBits {
-        self.answer_bits
-    }
-
-    fn failure_log2(&self) -> f64 {
-        self.failure_log2
-    }
-
-    fn limits(&self) -> Limits {
-        Limits { owner_key: true, ..limits(&self.layout) }
-    }
-
-    /// The owner's, as it is given or was kept.
+    /// The owner's key, given or kept.
     fn ring_key(&self, kept: Option<&SecretKey>, _rng: &mut dyn CryptoRng) -> Result<SecretKey> {
         let key = kept.filter(|key| self.takes(key)).map_or_else(|| self.owner.key(), Ok)?;
         let coefficients = Zeroizing::new(key.coefficients().to_vec());
-        Ok(SecretKey::from_coefficients(&self.chain.rlwe, coefficients))
+        Ok(SecretKey::from_coefficients(&self.chain().rlwe, coefficients))
     }
 
     fn takes(&self, ring_key: &SecretKey) -> bool {
@@ -181,13 +149,13 @@ impl<T: Lengths> RetrievalParams for EncryptedParams<T> {
     }
 }
 
-impl<T: Lengths> LweParams for EncryptedParams<T> {
+impl<T: ParameterSet> LweParams for EncryptedParams<T> {
     fn seed_bytes(&self) -> usize {
         self.literal.seed_bytes
     }
 }
 
-impl<T: Lengths> Parameters for EncryptedParams<T> {
+impl<T: ParameterSet> Parameters for EncryptedParams<T> {
     fn choose(shape: Shape, goal: Goal) -> Result<Self> {
         let seed_bytes = if goal == Goal::MinCommunication { 16 } else { 32 };
         let choices = spans(shape).flat_map(|span| [Grain::Coarse, Grain::Fine].map(|grain| (span, grain)));
@@ -198,43 +166,45 @@ impl<T: Lengths> Parameters for EncryptedParams<T> {
     }
 
     fn with_owner_key(mut self, key: &OwnerKey) -> Result<Self> {
-        self.owner = self.owner.with(key, &self.chain.rlwe)?;
+        self.owner = self.owner.with(key, &self.common.chain.rlwe)?;
         Ok(self)
     }
 
     fn label(&self) -> String {
         let keys = if self.literal.grain == Grain::Fine { ", large keys" } else { "" };
-        format!("{} polynomials, items of {} B{keys}", self.layout.polys(), self.layout.span)
+        format!("{} polynomials, items of {} B{keys}", self.layout().polys(), self.layout().span)
     }
 
     fn shape(&self) -> Shape {
-        self.shape
+        self.common.shape
     }
 
     fn describe(&self) -> Description {
         let own = vec![
-            ("n", self.chain.bits.switch.dimension.to_string()),
+            ("n", self.chain().bits.switch.dimension.to_string()),
             ("log2 of the records' modulus", LOG2_MODULUS.to_string()),
             ("query payload bytes", self.query_bytes().to_string()),
-            ("server bytes a client", keys::server_bytes::<Gating>(&self.chain).to_string()),
+            ("server bytes a client", Evaluation::<1>::server_bytes(self.chain()).to_string()),
             ("owner's key", self.owner.id().map_or("none".to_owned(), |id| id.to_string())),
         ];
-        let words = (self.layout.planes * self.layout.span) as f64;
+        let words = (self.layout().planes * self.layout().span) as f64;
         let work = Work {
             setup: Counts::new().with(Operation::Encrypt, self.encryptions() as f64, usize::MAX),
             query: Counts::new().with(Operation::Word, 2.0 * DEGREE as f64, 1),
             answer: self.answering(),
             extract: Counts::new().with(Operation::DecryptRow, words, 1),
         };
-        self.described((T::ENCRYPTED.0, T::PRIVACY), self.sizes(), own, work)
+        let mut description = self.common.describe(T::ENCRYPTED.0, T::PRIVACY, self.sizes(), own, work);
+        description.limits.owner_key = true;
+        description
     }
 
     fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::new();
-        write_shape(&mut writer, self.shape);
+        write_shape(&mut writer, self.common.shape);
         let Literal { span, gate, seed_bytes, grain } = self.literal;
         writer.u32(span as u32).u32(gate.0 as u32).u32(gate.1);
-        // Zeros where there is no key yet.
+        // Zeros without a key.
         writer
             .raw(&[seed_bytes as u8, u8::from(grain == Grain::Fine)])
             .raw(&self.owner.id().map_or([0; 16], |id| id.0));
@@ -242,20 +212,20 @@ impl<T: Lengths> Parameters for EncryptedParams<T> {
     }
 
     fn decode(bytes: &[u8]) -> Result<Self> {
-        let mut reader = Reader::new("pirouette-encrypted's parameters", bytes);
-        let shape = read_shape(&mut reader)?;
-        let (span, gate) = (reader.u32()? as usize, (reader.u32()? as usize, reader.u32()?));
-        let [seed_bytes, grain] = reader.array()?;
+        let (shape, span, gate, [seed_bytes, grain], id) =
+            read_all("pirouette-encrypted's parameters", bytes, |reader| {
+                let (shape, span) = (read_shape(reader)?, reader.u32()? as usize);
+                let gate = (reader.u32()? as usize, reader.u32()?);
+                Ok((shape, span, gate, reader.array()?, reader.array()?))
+            })?;
         let grain = match grain {
             0 => Grain::Coarse,
             1 => Grain::Fine,
             other => {
-                let expected = "0, small keys, or 1, large ones";
-                return Err(unfit(T::ENCRYPTED.0, format!("grain {other}: expected {expected}")));
+                let reason = format!("grain {other}: expected 0, small keys, or 1, large ones");
+                return Err(refused(T::ENCRYPTED.0)(reason));
             }
         };
-        let id: [u8; 16] = reader.array()?;
-        reader.finish()?;
         let params = Self::new(shape, Literal { span, gate, seed_bytes: seed_bytes.into(), grain })?;
         let owner = Owner::known_as((id != [0; 16]).then_some(KeyId(id)));
         Ok(Self { owner, ..params })

@@ -1,4 +1,4 @@
-//! Phases 1 and 2 over encryptions: gates pick one of them, a bit of its number each.
+//! Phases 1 and 2 over encryptions: gates select one of them.
 
 use papir_lattice::gadget::Gadget;
 use papir_lattice::rlwe::Rlwe;
@@ -8,28 +8,29 @@ use papir_ring::Ring;
 use super::ciphertexts::Ciphertexts;
 use crate::pirouette::fold::Gates;
 
-/// log₂ of the encryptions that are lifted and folded together: they stay in the second cache.
+/// log₂ of the encryptions lifted and folded together. They stay in the second-level cache.
 const LOG2_BLOCK: u32 = 4;
-/// log₂ of those that a thread takes at a time.
+/// log₂ of the encryptions of one task.
 const LOG2_SHARE: u32 = 8;
 
-/// Folding in one ring under one gadget.
+/// Selection in one ring under one gadget.
 pub(crate) struct Picker<'a> {
     pub(crate) ciphertexts: &'a Ciphertexts,
     pub(crate) ring: &'a Ring,
     pub(crate) gadget: &'a Gadget,
-    /// Of the bits of a polynomial's number, the lowest first.
+    /// Gates of a polynomial's number, the lowest bit first.
     pub(crate) gates: &'a [Rows],
 }
 
 impl Picker<'_> {
-    /// Of a plane the polynomial that the gates name, encrypted. Goes depth first: what is in between takes no
-    /// more room than the gates are many.
+    /// Returns the encrypted polynomial of a plane that the gates name. Depth first, so that the
+    /// number of intermediate results is that of the gates.
     pub(crate) fn pick(&self, plane: usize) -> Rlwe {
         self.shared(plane, 0, self.gates.len() as u32)
     }
 
-    /// Of the 2^level encryptions from `first` on, as far as there are, by the threads together.
+    /// Selects among the existing ones of the 2^level encryptions from `first` on, with all
+    /// threads.
     fn shared(&self, plane: usize, first: usize, level: u32) -> Rlwe {
         if level <= LOG2_SHARE {
             return self.alone(&mut Gates::new(self.ring, self.gadget), plane, first, level);
@@ -45,7 +46,7 @@ impl Picker<'_> {
         zero
     }
 
-    /// The same by one thread.
+    /// [`Self::shared`] on one thread.
     fn alone(&self, work: &mut Gates<'_>, plane: usize, first: usize, level: u32) -> Rlwe {
         let polys = self.ciphertexts.layout().polys();
         if level <= LOG2_BLOCK {

@@ -8,14 +8,14 @@ use papir_lattice::rlwe::Rlwe;
 use papir_lattice::rows::Rows;
 use rand_core::CryptoRng;
 
-use super::Encrypted;
 use super::ciphertexts::Ciphertexts;
-use super::params::EncryptedParams;
+use super::params::{Encrypted, EncryptedParams};
 use super::pick::Picker;
-use crate::pirouette::Lengths;
 use crate::pirouette::bits::{Bits, Finder, Plan};
+use crate::pirouette::chain::ParameterSet;
+use crate::pirouette::common::RetrievalParams;
 use crate::pirouette::fold::{Gates, respond};
-use crate::pirouette::keys::{Gating, Keys};
+use crate::pirouette::keys::{Evaluation, Keys};
 use crate::pirouette::wire::{PirouetteQuery, RetrievalAnswer};
 use crate::shared::empty_public::EmptyPublic;
 use crate::shared::shapes::check_source;
@@ -26,7 +26,7 @@ pub struct EncryptedServer<T> {
     pub(super) ciphertexts: Ciphertexts,
 }
 
-impl<T: Lengths> EncryptedServer<T> {
+impl<T: ParameterSet> EncryptedServer<T> {
     /// Phases 0 to 3 for one query.
     fn answer_one(
         &self,
@@ -47,52 +47,52 @@ impl<T: Lengths> EncryptedServer<T> {
         self.respond(keys, &planes)
     }
 
-    fn finder<'a>(&'a self, keys: &'a Keys<Gating>) -> Result<Finder<'a>> {
-        Ok(Finder::new(&self.params.chain, keys.expanded(&self.params.chain)?, &self.params.gate))
+    fn finder<'a>(&'a self, keys: &'a Keys<Evaluation<1>>) -> Result<Finder<'a>> {
+        Ok(Finder::new(self.params.chain(), keys.expanded(self.params.chain())?, self.params.gate()))
     }
 
-    /// Phase 0, first half: one rotation a bit.
+    /// Phase 0, first half: extracts the bits with one rotation each.
     ///
     /// # Errors
-    /// [`Error::Malformed`] for keys that are none.
-    pub fn bits(&self, keys: &Keys<Gating>, query: &PirouetteQuery) -> Result<Bits> {
-        let index = self.params.layout.index_bits();
+    /// [`Error::Malformed`] for malformed keys.
+    pub fn bits(&self, keys: &Keys<Evaluation<1>>, query: &PirouetteQuery) -> Result<Bits> {
+        let index = self.params.layout().index_bits();
         Ok(self.finder(keys)?.bits(query.lwe(), Plan { index, found: index, gates: index }))
     }
 
     /// Phase 0, second half: circuit bootstrapping.
     ///
     /// # Errors
-    /// [`Error::Malformed`] for keys that are none.
-    pub fn gates(&self, keys: &Keys<Gating>, bits: &Bits) -> Result<Vec<Rows>> {
+    /// [`Error::Malformed`] for malformed keys.
+    pub fn gates(&self, keys: &Keys<Evaluation<1>>, bits: &Bits) -> Result<Vec<Rows>> {
         Ok(self.finder(keys)?.gates(bits))
     }
 
-    /// Phases 1 and 2: of each plane the polynomial that holds the item.
+    /// Phases 1 and 2: returns, for each plane, the polynomial that holds the item.
     pub fn fold(&self, gates: &[Rows]) -> Vec<Rlwe> {
-        let (ring, gadget) = (self.params.chain.ring(), &self.params.gate);
-        let gates = &gates[self.params.layout.log2_slots as usize..];
+        let (ring, gadget) = (self.params.chain().ring(), self.params.gate());
+        let gates = &gates[self.params.layout().log2_slots as usize..];
         let picker = Picker { ciphertexts: &self.ciphertexts, ring, gadget, gates };
-        (0..self.params.layout.planes).map(|plane| picker.pick(plane)).collect()
+        (0..self.params.layout().planes).map(|plane| picker.pick(plane)).collect()
     }
 
-    /// Phase 3: the item's planes, its bytes times q/p at multiples of d/span.
+    /// Phase 3: rotates the item's bytes, times q/p, to multiples of d/span.
     pub fn rotate(&self, gates: &[Rows], planes: &mut [Rlwe]) {
-        let mut work = Gates::new(self.params.chain.ring(), &self.params.gate);
-        let slots = &gates[..self.params.layout.log2_slots as usize];
+        let mut work = Gates::new(self.params.chain().ring(), self.params.gate());
+        let slots = &gates[..self.params.layout().log2_slots as usize];
         planes.iter_mut().for_each(|plane| work.rotate(slots, plane));
     }
 
-    /// ModSwitch and RingSwitch: the answer of an item's planes.
+    /// ModSwitch and RingSwitch: returns the answer of an item's planes.
     ///
     /// # Errors
-    /// [`Error::Malformed`] for keys that are none.
-    pub fn respond(&self, keys: &Keys<Gating>, planes: &[Rlwe]) -> Result<RetrievalAnswer> {
+    /// [`Error::Malformed`] for malformed keys.
+    pub fn respond(&self, keys: &Keys<Evaluation<1>>, planes: &[Rlwe]) -> Result<RetrievalAnswer> {
         respond(&self.params, keys, planes)
     }
 }
 
-impl<T: Lengths> Server<Encrypted<T>> for EncryptedServer<T> {
+impl<T: ParameterSet> Server<Encrypted<T>> for EncryptedServer<T> {
     fn setup(
         params: EncryptedParams<T>,
         records: &dyn Records,
@@ -100,7 +100,7 @@ impl<T: Lengths> Server<Encrypted<T>> for EncryptedServer<T> {
         progress: &dyn Progress,
     ) -> Result<Self> {
         check_source(T::ENCRYPTED.0, params.shape(), records)?;
-        let place = (&params.layout, &params.chain.rlwe);
+        let place = (params.layout(), &params.chain().rlwe);
         let ciphertexts = Ciphertexts::encrypt(place, params.owner.key()?, records, rng, progress)?;
         Ok(Self { params, ciphertexts })
     }
@@ -121,8 +121,8 @@ impl<T: Lengths> Server<Encrypted<T>> for EncryptedServer<T> {
         batch.into_iter().map(|(session, query)| self.answer_one(session, query, progress)).collect()
     }
 
-    /// Those of this database's owner's key: clients see to it.
-    fn keys_fit(&self, _keys: &Keys<Gating>) -> bool {
+    /// Always true: clients check that their key is this database's owner's.
+    fn keys_fit(&self, _keys: &Keys<Evaluation<1>>) -> bool {
         true
     }
 
@@ -130,8 +130,8 @@ impl<T: Lengths> Server<Encrypted<T>> for EncryptedServer<T> {
         check_changes(&self.params.shape(), changes)?;
         let (sizes, setup) = (self.params.describe().sizes, self.params.describe().work.setup);
         let copied = if changes.is_empty() { 0.0 } else { (sizes.database + sizes.material) as f64 };
-        // Decrypted, then encrypted.
-        let encrypted = (2 * changes.len() * self.params.layout.planes) as f64;
+        // Each is decrypted, then encrypted.
+        let encrypted = (2 * changes.len() * self.params.layout().planes) as f64;
         let update =
             Counts::new().with(Operation::Copy, copied, 1).with(Operation::Encrypt, encrypted, changes.len());
         Ok(UpdateEstimate { update, setup })
@@ -139,14 +139,14 @@ impl<T: Lengths> Server<Encrypted<T>> for EncryptedServer<T> {
 
     fn update(&self, changes: &[Change], rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Self> {
         check_changes(&self.params.shape(), changes)?;
-        let (rlwe, key) = (&self.params.chain.rlwe, self.params.owner.key()?);
+        let (rlwe, key) = (&self.params.chain().rlwe, self.params.owner.key()?);
         let ciphertexts = self.ciphertexts.update(rlwe, key, changes, rng, progress)?;
         Ok(Self { params: self.params.clone(), ciphertexts })
     }
 
-    /// With the owner's key.
+    /// Needs the owner's key.
     fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
-        let key = (self.params.chain.ring(), self.params.owner.key()?);
+        let key = (self.params.chain().ring(), self.params.owner.key()?);
         self.ciphertexts.read_packed(key, (first, count), out)
     }
 
@@ -158,7 +158,7 @@ impl<T: Lengths> Server<Encrypted<T>> for EncryptedServer<T> {
         if params.owner.id().is_none() {
             return Err(Error::malformed("an encrypted database", "no key's id", "that of its owner's key"));
         }
-        let ciphertexts = Ciphertexts::load(&params.layout, source)?;
+        let ciphertexts = Ciphertexts::load(params.layout(), source)?;
         Ok(Self { params, ciphertexts })
     }
 }

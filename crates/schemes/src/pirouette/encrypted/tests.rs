@@ -13,12 +13,14 @@ use super::Encrypted;
 use super::params::{EncryptedParams, Literal, noise};
 use super::server::EncryptedServer;
 use crate::pirouette::chain::{DEGREE, Grain};
-use crate::pirouette::client::{RetrievalClient, State};
-use crate::pirouette::keys::{Gating, Keys};
-use crate::pirouette::{Full, Lengths};
+use crate::pirouette::client::RetrievalClient;
+use crate::pirouette::common::RetrievalParams;
+use crate::pirouette::keys::{Evaluation, Keys};
+use crate::pirouette::secrets::State;
+use crate::pirouette::{ParameterSet, Standard};
 use crate::shared::empty_public::EmptyPublic;
 
-type Params = EncryptedParams<Full>;
+type Params = EncryptedParams<Standard>;
 
 fn rng(seed: u8) -> ChaCha20Rng {
     ChaCha20Rng::from_seed([seed; 32])
@@ -38,11 +40,11 @@ fn choose(records: u64, bytes: u64) -> Params {
     Params::choose(Shape::of_bytes(records, bytes).unwrap(), Goal::Balanced).unwrap()
 }
 
-fn set_up(params: Params, records: &RecordBuffer) -> EncryptedServer<Full> {
+fn set_up(params: Params, records: &RecordBuffer) -> EncryptedServer<Standard> {
     EncryptedServer::setup(params, records, &mut rng(2), &NoProgress).unwrap()
 }
 
-fn register(params: Params) -> (RetrievalClient<Encrypted>, State, Keys<Gating>) {
+fn register(params: Params) -> (RetrievalClient<Encrypted>, State, Keys<Evaluation<1>>) {
     let client = RetrievalClient::<Encrypted>::new(params, EmptyPublic).unwrap();
     let (state, keys) = client.register(&mut rng(3)).unwrap().unwrap();
     (client, state, keys)
@@ -71,12 +73,12 @@ fn items_are_within_their_bound(literal: Literal) {
     let params = Params::new(shape, literal).unwrap().with_owner_key(&key(9)).unwrap();
     let records = random_records(shape);
     let server = set_up(params.clone(), &records);
-    let (ring, layout) = (params.chain.ring(), &params.layout);
+    let (ring, layout) = (params.chain().ring(), params.layout());
     let (client, mut state, keys) = register(params.clone());
     let secret = |rlwe: &papir_lattice::rlwe::Rlwe| -> Vec<u64> {
         ring.to_words(&rlwe.phase(ring, params.owner.key().unwrap()))
     };
-    let (computed, _) = noise(&params.chain, layout, &params.gate);
+    let (computed, _) = noise(params.chain(), layout, params.gate());
 
     let fresh: Vec<f64> = (0..layout.polys())
         .flat_map(|index| {
@@ -131,7 +133,7 @@ fn the_key_is_asked_for_and_another_one_is_refused() {
     assert_eq!(refused(client.register(&mut rng(3)).err()), needs);
     let other = refused(known.clone().with_owner_key(&key(8)).err());
     assert!(other.starts_with(&needs[..needs.len() - 4]) && other.contains("found key "), "{other}");
-    let unnamed = EncryptedServer::<Full>::load(params, &sections).err().unwrap().to_string();
+    let unnamed = EncryptedServer::<Standard>::load(params, &sections).err().unwrap().to_string();
     assert!(unnamed.contains("no key's id"), "{unnamed}");
 
     // A client with state asks without the key; state of another key does not fit.
@@ -149,7 +151,7 @@ fn the_key_is_asked_for_and_another_one_is_refused() {
 fn no_mask_comes_twice() {
     let params = choose(300, 100).with_owner_key(&key(9)).unwrap();
     let records = random_records(params.shape());
-    let seeds = |server: &EncryptedServer<Full>| {
+    let seeds = |server: &EncryptedServer<Standard>| {
         let mut sections = MemorySections::default();
         server.save(&mut sections).unwrap();
         let seeds = sections.get("pirouette/seeds").unwrap();
@@ -161,7 +163,7 @@ fn no_mask_comes_twice() {
     let change = Change { index: 7, record: vec![1; 100] };
     let changed = first.update(&[change], &mut rng, &NoProgress).unwrap();
     let mut all: BTreeSet<Vec<u8>> = seeds(&first).into_iter().collect();
-    assert_eq!(all.len(), params.layout.polys());
+    assert_eq!(all.len(), params.layout().polys());
     assert!(seeds(&second).into_iter().all(|seed| all.insert(seed)), "a mask twice");
     let fresh: Vec<_> = seeds(&changed).into_iter().filter(|seed| !all.contains(seed)).collect();
     assert_eq!(fresh.len(), 1, "of the polynomial that holds record 7");
@@ -194,8 +196,8 @@ fn databases_up_to_four_gibibytes_are_taken_and_the_noise_closes() {
             let description = params.describe();
             assert!(description.failure_log2 <= -40.0);
             assert!(description.security.as_ref().unwrap().bits >= 128.0);
-            assert!(description.sizes.answer < (6 << 10) * params.layout.planes as u64, "{description:?}");
-            let plain = (params.layout.planes * params.layout.polys() * DEGREE) as u64;
+            assert!(description.sizes.answer < (6 << 10) * params.layout().planes as u64, "{description:?}");
+            let plain = (params.layout().planes * params.layout().polys() * DEGREE) as u64;
             let stored = description.sizes.database + description.sizes.material;
             assert!(stored <= plain * 202 / 100, "{description:?}");
             let again = Params::decode(&params.encode()).unwrap();
@@ -209,7 +211,7 @@ fn databases_up_to_four_gibibytes_are_taken_and_the_noise_closes() {
 fn many_records_take_large_keys_and_few_take_small_ones() {
     let [few, many] = [1 << 10, 1 << 20].map(|records| choose(records, 256));
     assert!(!few.label().contains("large keys") && many.label().contains("large keys"));
-    let [small, large] = [few, many].map(|params| (params.gate.levels(), params.describe().sizes.keys));
+    let [small, large] = [few, many].map(|params| (params.gate().levels(), params.describe().sizes.keys));
     assert!(small.0 > large.0 && small.1 < large.1, "{small:?}, {large:?}");
 }
 
@@ -217,7 +219,7 @@ fn many_records_take_large_keys_and_few_take_small_ones() {
 #[derive(Clone, Copy, Debug)]
 struct Short;
 
-impl Lengths for Short {
+impl ParameterSet for Short {
     const NAME: &'static str = "pirouette-unguarded";
     const ID: u16 = 0xfff7;
     const ENCRYPTED: (&'static str, u16) = ("pirouette-encrypted-unguarded", 0xfff8);
@@ -238,7 +240,7 @@ fn any_number_of_polynomials_is_folded() {
         let shape = Shape::of_bytes(records, 1024).unwrap();
         let literal = Literal { span: 1024, gate: (4, 5), seed_bytes: 32, grain: Grain::Coarse };
         let params = EncryptedParams::<Short>::new(shape, literal).unwrap().with_owner_key(&key(9)).unwrap();
-        assert_eq!(params.layout.polys() as u64, records.div_ceil(2));
+        assert_eq!(params.layout().polys() as u64, records.div_ceil(2));
         let records = random_records(shape);
         let server = EncryptedServer::setup(params.clone(), &records, &mut rng(2), &NoProgress).unwrap();
         let client = RetrievalClient::<Encrypted<Short>>::new(params, EmptyPublic).unwrap();

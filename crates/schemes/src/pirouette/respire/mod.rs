@@ -1,42 +1,39 @@
-//! Respire: Burton, Menon, Wu, *Respire: High-Rate PIR for Databases with Small Records*; its query path, as a
-//! baseline beside Pirouette over the same database and under the same parameters.
+//! Respire: Burton, Menon, Wu, *Respire: High-Rate PIR for Databases with Small Records*. Only its
+//! query path, as a baseline for Pirouette over the same database with the same parameters.
 //!
-//! A query is one RLWE encryption of the row's one-hot vector and of the digits of all gates, each in a
-//! coefficient of its own, which the server expands; from there on all is Pirouette's
-//! ([`crate::pirouette::retrieval`]). The client registers the keys of the expansion, the gates and the response
-//! ring once.
+//! A query is one RLWE encryption of the row's one-hot vector and of the digits of all gates, each in
+//! a coefficient of its own. The server expands it and continues as in Pirouette
+//! ([`crate::pirouette::retrieval`]). The client registers the keys of the expansion, the gates and
+//! the response ring once.
 //!
 //! | the paper | function |
 //! |---|---|
-//! | Setup, pp | [`crate::pirouette::keys::Conversion`] |
-//! | Query | `query` |
-//! | query expansion | `expansion` |
+//! | Setup, pp | [`crate::pirouette::keys::Evaluation`] without short keys |
+//! | Query, query expansion | [`query`] |
 //! | Answer, Extract | [`crate::pirouette::server`], [`crate::pirouette::client`] |
 //!
-//! What differs: the ring is Pirouette's, of one modulus, so that answers and database are the same; of the
-//! query's body only the coefficients that hold something travel, rounded.
+//! What differs from the paper: the ring is Pirouette's, with one modulus, so that answers and
+//! database are the same; only the coefficients of a query's body that carry a message are sent,
+//! rounded.
 
-mod expansion;
 pub mod params;
-mod query;
-pub mod wire;
+pub mod query;
 
-use papir_core::Privacy;
-use papir_core::Progress;
 use papir_core::scheme::{Never, Scheme};
+use papir_core::{Privacy, Progress};
 use rand_core::CryptoRng;
 use rayon::prelude::*;
 
-use crate::pirouette::client::{RetrievalClient, RetrievalSecret, State};
-use crate::pirouette::keys::{Conversion, Keys};
+use crate::pirouette::client::RetrievalClient;
+use crate::pirouette::keys::{Evaluation, Keys};
 use crate::pirouette::path::{Path, Selecting};
 use crate::pirouette::retrieval::{Sections, Selection};
+use crate::pirouette::secrets::{RetrievalSecret, State};
 use crate::pirouette::server::RetrievalServer;
 use crate::pirouette::wire::RetrievalAnswer;
 use crate::shared::empty_public::EmptyPublic;
 
-/// Respire.
-pub struct Respire;
+pub use params::Respire;
 
 impl Scheme for Respire {
     const NAME: &'static str = "respire";
@@ -45,10 +42,10 @@ impl Scheme for Respire {
 
     type Params = params::RespireParams;
     type Public = EmptyPublic;
-    type Query = wire::RespireQuery;
+    type Query = query::RespireQuery;
     type Answer = RetrievalAnswer;
     type Secret = RetrievalSecret;
-    type ClientKeys = Keys<Conversion>;
+    type ClientKeys = Keys<Evaluation<0>>;
     type ClientState = State;
     type Ticket = Never;
     type Server = RetrievalServer<Self>;
@@ -56,14 +53,14 @@ impl Scheme for Respire {
 }
 
 impl Path for Respire {
-    type Expanded = Conversion;
+    type Expanded = Evaluation<0>;
 
     fn ask(
         params: &params::RespireParams,
         state: &State,
         item: u64,
         rng: &mut dyn CryptoRng,
-    ) -> wire::RespireQuery {
+    ) -> query::RespireQuery {
         query::ask(params, state, item, rng)
     }
 }
@@ -73,10 +70,10 @@ impl Selecting for Respire {
 
     fn select(
         params: &params::RespireParams,
-        batch: &[(&Conversion, &wire::RespireQuery)],
+        batch: &[(&Evaluation<0>, &query::RespireQuery)],
         progress: &dyn Progress,
     ) -> Vec<Selection> {
         progress.stage("expand", batch.len() as u64);
-        batch.par_iter().map(|(keys, query)| expansion::expand(params, keys, query)).collect()
+        batch.par_iter().map(|(keys, query)| query::expand(params, &keys.conversion, query)).collect()
     }
 }

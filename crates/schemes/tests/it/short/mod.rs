@@ -6,16 +6,15 @@ use papir_core::erased::{Erased, ErasedScheme};
 use papir_core::{NotPrivate, OwnerKey, Privacy};
 use papir_research::newton::{Newton, Variant};
 use papir_schemes::pirouette::encrypted::Encrypted;
-use papir_schemes::pirouette::{Lengths, Pirouette};
+use papir_schemes::pirouette::{self, Pirouette};
 use papir_schemes::registry;
-use papir_schemes::zip::over_double::ZipDouble;
-use papir_schemes::zip::over_simple::{Strength, Zip};
+use papir_schemes::zip::{self, Zip, ZipDouble};
 
 /// ZipPIR with a modulus that anybody can factor.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Short;
 
-impl Strength for Short {
+impl zip::ParameterSet for Short {
     const ZIP: (&'static str, u16) = ("zip-short", 0xfff1);
     const ZIP_DOUBLE: (&'static str, u16) = ("zipdouble-short", 0xfff2);
     const PRIVACY: Privacy = Privacy::NotPrivate("its modulus is short: it is for tests");
@@ -51,7 +50,7 @@ impl Variant for ShortNewtonSym {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ShortPirouette;
 
-impl Lengths for ShortPirouette {
+impl pirouette::ParameterSet for ShortPirouette {
     const NAME: &'static str = "pirouette-short";
     const ID: u16 = 0xfff4;
     const ENCRYPTED: (&'static str, u16) = ("pirouette-encrypted-short", 0xfff5);

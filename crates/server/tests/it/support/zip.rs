@@ -3,7 +3,7 @@
 use chacha20::ChaCha20Rng;
 use papir_core::erased::{Erased, ErasedScheme, ErasedServer};
 use papir_core::{Goal, NoProgress, Privacy};
-use papir_schemes::zip::over_simple::{Strength, Zip};
+use papir_schemes::zip::{ParameterSet, Zip};
 use papir_server::Database;
 use rand_core::SeedableRng;
 
@@ -13,7 +13,7 @@ use super::records;
 #[derive(Clone, Copy, Debug)]
 pub struct Short;
 
-impl Strength for Short {
+impl ParameterSet for Short {
     const ZIP: (&'static str, u16) = ("zip-short", 0xfff1);
     const ZIP_DOUBLE: (&'static str, u16) = ("zipdouble-short", 0xfff2);
     const PRIVACY: Privacy = Privacy::NotPrivate("its modulus is short, for tests");

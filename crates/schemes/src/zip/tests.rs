@@ -1,53 +1,67 @@
-//! Noise against its bound, and what one number of a ticket is good for.
+//! Noise against its bound, updates, and what one number of a ticket is good for.
 #![allow(clippy::unwrap_used)]
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
 use papir_core::envelope::OVERHEAD;
 use papir_core::scheme::{Client, Parameters, Scheme, Server, Session, Wire};
-use papir_core::{Change, Error, NoProgress, RecordBuffer, Shape};
+use papir_core::{Change, Error, NoProgress, Privacy, RecordBuffer, Records, Shape};
 use rand_core::Rng;
 
 use super::Zip;
+use super::base::{Base, ParameterSet};
 use super::client::{ZipClient, ZipSecret};
-use super::noise::deviation;
+use super::over_double::Levels;
+use super::over_simple::Columns;
 use super::params::ZipParams;
 use super::server::ZipServer;
-use super::wire::{ZipAnswer, ZipQuery};
-use crate::zip::compression::client::State;
-use crate::zip::compression::tests::Short;
-use crate::zip::compression::wire::{Keys, MaskedKey, Ticket};
+use super::state::State;
+use super::wire::{Keys, MaskedKey, Ticket, ZipAnswer, ZipQuery};
 
-struct Setup {
+/// A modulus that anybody can factor.
+#[derive(Clone, Copy, Debug)]
+struct Short;
+
+impl ParameterSet for Short {
+    const ZIP: (&'static str, u16) = ("zip-short", 0xfff1);
+    const ZIP_DOUBLE: (&'static str, u16) = ("zipdouble-short", 0xfff2);
+    const PRIVACY: Privacy = Privacy::NotPrivate("its modulus is short: it is for tests");
+
+    fn paillier() -> papir_paillier::Result<papir_paillier::Params> {
+        papir_paillier::Params::insecure(256, 1)
+    }
+}
+
+type OverSimple = Setup<Columns<Short>>;
+type OverDouble = Setup<Levels<Short>>;
+
+struct Setup<B: Base> {
     records: RecordBuffer,
-    server: ZipServer<Short>,
-    client: ZipClient<Short>,
+    server: ZipServer<B>,
+    client: ZipClient<B>,
     state: State,
     keys: Keys,
     rng: ChaCha20Rng,
 }
 
-impl Setup {
-    /// Random records, or zeros.
-    fn new(shape: Shape, column_units: u64, zeros: bool) -> Self {
-        Self::packed(shape, column_units, 1, zeros)
-    }
-
-    /// With so many bits of the LWE key in a plaintext.
-    fn packed(shape: Shape, column_units: u64, key_bits: usize, zeros: bool) -> Self {
+impl<B: Base> Setup<B> {
+    /// Random records; `key_bits` bits of the LWE key are in one plaintext.
+    fn new(shape: Shape, height: u64, key_bits: usize) -> Self {
         let mut rng = ChaCha20Rng::from_seed([7; 32]);
         let mut records = RecordBuffer::zeroed(shape);
-        if !zeros {
-            rng.fill_bytes(records.packed_mut());
-        }
-        let params = ZipParams::<Short>::new(shape, column_units, key_bits).unwrap();
+        rng.fill_bytes(records.packed_mut());
+        Self::of_records(records, height, key_bits, rng)
+    }
+
+    fn of_records(records: RecordBuffer, height: u64, key_bits: usize, mut rng: ChaCha20Rng) -> Self {
+        let params = ZipParams::<B>::new(records.shape(), height, key_bits).unwrap();
         let server = ZipServer::setup(params.clone(), &records, &mut rng, &NoProgress).unwrap();
         let client = ZipClient::new(params, server.public().clone()).unwrap();
         let (state, keys) = client.register(&mut rng).unwrap().unwrap();
         Self { records, server, client, state, keys, rng }
     }
 
-    fn ask(&mut self, index: u64) -> (ZipSecret, ZipQuery) {
+    fn ask(&mut self, index: u64) -> (ZipSecret<B>, ZipQuery) {
         self.client.query(Some(&mut self.state), &[index], &mut self.rng).unwrap()
     }
 
@@ -59,17 +73,22 @@ impl Setup {
 }
 
 #[test]
-fn noise_is_as_computed() {
+fn noise_over_simple_is_as_computed() {
     // Zeros have the largest centred words, but all of their rows are equal.
     for (zeros, key_bits) in [(true, 1), (false, 1), (false, 2), (false, 3), (false, 5)] {
         let shape = Shape::of_bytes(400, 40).unwrap();
-        let mut setup = Setup::packed(shape, 20, key_bits, zeros);
+        let mut rng = ChaCha20Rng::from_seed([7; 32]);
+        let mut records = RecordBuffer::zeroed(shape);
+        if !zeros {
+            rng.fill_bytes(records.packed_mut());
+        }
+        let mut setup = OverSimple::of_records(records, 20, key_bits, rng);
         let (params, mut squares, mut count) = (setup.client.params().clone(), 0.0, 0.0);
-        let predicted = deviation(params.layout.columns, params.compression.n(), params.budget.dropped_bits);
+        let predicted = params.base.deviation();
         for index in [0, 399, 57] {
             let (secret, query) = setup.ask(index);
             let rows = setup.client.rows(&secret, setup.answer(&query)).unwrap();
-            assert!(rows.iter().all(|(_, distance)| *distance <= params.budget.bound));
+            assert!(rows.iter().all(|(_, distance)| *distance <= params.base.budget.bound));
             squares += rows.iter().map(|(_, d)| f64::from(*d).powi(2)).sum::<f64>();
             count += rows.len() as f64;
             let record = setup.client.extract(secret, setup.answer(&query)).unwrap();
@@ -82,19 +101,19 @@ fn noise_is_as_computed() {
 }
 
 #[test]
-fn held_hints_halve_answers_and_serve_one_query_of_one_version() {
+fn held_tickets_halve_answers_and_serve_one_query_of_one_version() {
     let shape = Shape::of_bytes(300, 8).unwrap();
-    let mut setup = Setup::packed(shape, 30, 2, false);
-    let ticket = |setup: &Setup, number| setup.server.ticket(&setup.keys, number, &NoProgress).unwrap();
+    let mut setup = OverSimple::new(shape, 30, 2);
+    let ticket = |setup: &OverSimple, number| setup.server.ticket(&setup.keys, number, &NoProgress).unwrap();
     for number in 0..3 {
         let ticket = ticket(&setup, number);
         setup.client.hold(&mut setup.state, ticket).unwrap();
     }
     // What is held survives its bytes.
     let params = setup.client.params().clone();
-    let bytes = <State as Wire<ZipParams<Short>>>::encode(&setup.state, &params);
+    let bytes = <State as Wire<ZipParams<Columns<Short>>>>::encode(&setup.state, &params);
     setup.state = State::decode(&params, &bytes).unwrap();
-    let cut = <State as Wire<ZipParams<Short>>>::decode(&params, &bytes[..bytes.len() - 1]);
+    let cut = <State as Wire<ZipParams<Columns<Short>>>>::decode(&params, &bytes[..bytes.len() - 1]);
     assert!(matches!(cut.map(drop), Err(Error::Malformed { .. })));
 
     let (secret, query) = setup.ask(77);
@@ -137,12 +156,7 @@ fn a_row_without_words_decodes() {
     let shape = Shape::of_bytes(64, 40).unwrap();
     let mut records = RecordBuffer::zeroed(shape);
     records.packed_mut().fill(128);
-    let params = ZipParams::<Short>::new(shape, 4, 3).unwrap();
-    let mut rng = ChaCha20Rng::from_seed([1; 32]);
-    let server = ZipServer::setup(params.clone(), &records, &mut rng, &NoProgress).unwrap();
-    let client = ZipClient::new(params, server.public().clone()).unwrap();
-    let (state, keys) = client.register(&mut rng).unwrap().unwrap();
-    let mut setup = Setup { records, server, client, state, keys, rng };
+    let mut setup = OverSimple::of_records(records, 4, 3, ChaCha20Rng::from_seed([1; 32]));
     let (secret, query) = setup.ask(9);
     let answer = setup.answer(&query);
     assert_eq!(setup.client.extract(secret, answer).unwrap(), [setup.records.get(9).unwrap()]);
@@ -150,7 +164,7 @@ fn a_row_without_words_decodes() {
 
 #[test]
 fn every_number_has_its_own_masks_and_offsets() {
-    let mut setup = Setup::new(Shape::of_bytes(50, 9).unwrap(), 5, false);
+    let mut setup = OverSimple::new(Shape::of_bytes(50, 9).unwrap(), 5, 1);
     let queries: Vec<ZipQuery> = (0..3).map(|_| setup.ask(4).1).collect();
     assert_eq!(queries.iter().map(|query| query.key.number).collect::<Vec<_>>(), [0, 1, 2]);
     let mut offsets: Vec<&Vec<u16>> = queries.iter().flat_map(|query| &query.key.offsets).collect();
@@ -163,8 +177,9 @@ fn every_number_has_its_own_masks_and_offsets() {
 #[test]
 fn tickets_follow_a_change_of_the_database() {
     let shape = Shape::of_bytes(300, 8).unwrap();
-    let mut setup = Setup::new(shape, 30, false);
-    let ticket = |server: &ZipServer<Short>, keys: &Keys| server.ticket(keys, 5, &NoProgress).unwrap();
+    let mut setup = OverSimple::new(shape, 30, 1);
+    let ticket =
+        |server: &ZipServer<Columns<Short>>, keys: &Keys| server.ticket(keys, 5, &NoProgress).unwrap();
     let old = ticket(&setup.server, &setup.keys);
     let change = Change { index: 33, record: vec![1, 2, 3, 4, 5, 6, 7, 8] };
     let server = setup.server.update(std::slice::from_ref(&change), &mut setup.rng, &NoProgress).unwrap();
@@ -190,7 +205,7 @@ fn tickets_follow_a_change_of_the_database() {
 
 #[test]
 fn sessions_of_others_are_refused() {
-    let mut setup = Setup::new(Shape::of_bytes(50, 9).unwrap(), 5, false);
+    let mut setup = OverSimple::new(Shape::of_bytes(50, 9).unwrap(), 5, 1);
     let (_, query) = setup.ask(4);
     let (_, others) = setup.client.register(&mut setup.rng).unwrap().unwrap();
     let (ticket, late, stranger) = (
@@ -209,8 +224,8 @@ fn sessions_of_others_are_refused() {
 }
 
 #[test]
-fn keys_that_are_no_keys_are_refused_with_a_reason() {
-    let setup = Setup::new(Shape::of_bytes(50, 9).unwrap(), 5, false);
+fn malformed_keys_are_refused_with_a_reason() {
+    let setup = OverSimple::new(Shape::of_bytes(50, 9).unwrap(), 5, 1);
     let params = setup.client.params();
     let good = setup.keys.encode(params);
     let with = |modulus: &[u8]| [modulus, &good[modulus.len()..]].concat();
@@ -239,14 +254,79 @@ fn keys_that_are_no_keys_are_refused_with_a_reason() {
         ("a prime", prime),
     ];
     for (what, bytes) in cases {
-        let error = <Keys as Wire<ZipParams<Short>>>::decode(params, &bytes).map(drop).unwrap_err();
+        let error = <Keys as Wire<ZipParams<Columns<Short>>>>::decode(params, &bytes).map(drop).unwrap_err();
         assert!(matches!(error, Error::Malformed { .. }), "{what}: {error}");
     }
     for length in [0, good.len() - 1, good.len() + 1] {
         let mut bytes = good.clone();
         bytes.resize(length, 0);
-        let error = <Keys as Wire<ZipParams<Short>>>::decode(params, &bytes).map(drop).unwrap_err();
+        let error = <Keys as Wire<ZipParams<Columns<Short>>>>::decode(params, &bytes).map(drop).unwrap_err();
         assert!(matches!(error, Error::Length { .. }), "{length} bytes: {error}");
     }
     assert_eq!(<Zip<Short> as Scheme>::ID, 0xfff1);
+}
+
+#[test]
+fn noise_over_double_is_as_computed() {
+    for (units, columns, key_bits) in [(700, 9, 1), (40, 200, 4)] {
+        let mut setup = OverDouble::new(Shape::of_bytes(units * columns, 1).unwrap(), units, key_bits);
+        let params = setup.client.params().clone();
+        let predicted = {
+            // Digits are uniform, not extreme: √((2¹⁴ + 2)/12) in place of 64.
+            let all = params.base.deviation(params.base.layout.units).powi(2);
+            let compression = params.base.deviation(0).powi(2);
+            ((all - compression) * (36.95f64 / 64.0).powi(2) + compression).sqrt()
+        };
+        let (secret, query) = setup.ask(units * columns - 1);
+        let rows = setup.client.rows(&secret, setup.answer(&query)).unwrap();
+        assert!(rows.iter().all(|(_, distance)| *distance <= params.base.budget.second));
+        let squares: f64 = rows.iter().map(|(_, distance)| f64::from(*distance).powi(2)).sum();
+        let ratio = (squares / rows.len() as f64).sqrt() / predicted;
+        assert!((0.85..1.15).contains(&ratio), "{units} units: {ratio} times {predicted}");
+        let record = setup.client.extract(secret, setup.answer(&query)).unwrap();
+        assert_eq!(record, [setup.records.get(units * columns - 1).unwrap()]);
+    }
+}
+
+#[test]
+fn an_update_over_double_equals_a_setup_of_the_changed_records() {
+    for changed in [1, 400] {
+        let mut setup = OverDouble::new(Shape::of_bytes(900, 1).unwrap(), 45, 3);
+        let changes: Vec<Change> =
+            (0..changed).map(|i| Change { index: 2 * i, record: vec![i as u8] }).collect();
+        let server = setup.server.update(&changes, &mut setup.rng, &NoProgress).unwrap();
+        changes.iter().for_each(|change| setup.records.set(change.index, &change.record).unwrap());
+        let (params, seed) = (server.params.clone(), server.public.seed);
+        let again = ZipServer::with_seed(params.clone(), seed, &setup.records, &NoProgress).unwrap();
+        assert!(server.stored.first.database.tiles()[..] == again.stored.first.database.tiles()[..]);
+        assert!(server.stored.second.masks.bytes() == again.stored.second.masks.bytes());
+        assert!(server.hint.exponents.bytes() == again.hint.exponents.bytes());
+        assert!(server.hint.residues.bytes() == again.hint.residues.bytes());
+        assert!(
+            server.public.digest == again.public.digest && server.public.digest != setup.server.public.digest
+        );
+        setup.client = ZipClient::new(params, server.public().clone()).unwrap();
+        setup.server = server;
+        let last = changes.last().unwrap();
+        let (secret, query) = setup.ask(last.index);
+        assert_eq!(
+            setup.client.extract(secret, setup.answer(&query)).unwrap(),
+            std::slice::from_ref(&last.record)
+        );
+    }
+}
+
+#[test]
+fn a_held_ticket_shortens_answers_over_double() {
+    let mut setup = OverDouble::new(Shape::new(500, 3).unwrap(), 20, 2);
+    let ticket = setup.server.ticket(&setup.keys, 0, &NoProgress).unwrap();
+    setup.client.hold(&mut setup.state, ticket).unwrap();
+    let (secret, query) = setup.ask(123);
+    let (params, answer) = (setup.client.params().clone(), setup.answer(&query));
+    let bytes = answer.encode(&params);
+    assert_eq!(bytes.len(), 2 * params.base.online_words() + params.compression.apart_bytes());
+    let answer = ZipAnswer::decode(&params, &bytes).unwrap();
+    assert_eq!(setup.client.extract(secret, answer).unwrap(), [setup.records.get(123).unwrap()]);
+    assert!(ZipAnswer::decode(&params, &bytes[1..]).is_err());
+    assert!(params.describe().security.is_none());
 }

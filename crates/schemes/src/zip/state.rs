@@ -1,4 +1,4 @@
-//! A client's part of compression: masks, the LWE key under them, and rows out of answers.
+//! Client state of compression: masks, masked LWE keys, and decryption of rows.
 
 use std::sync::Arc;
 
@@ -11,13 +11,16 @@ use rand_core::CryptoRng;
 use rayon::prelude::*;
 use zeroize::{Zeroize, Zeroizing};
 
-use super::params::{Compressed, Compression, NUMBER_BYTES, SEED_BYTES};
-use super::slots::{self, Weights, decode};
+use super::base::Base;
+use super::compression::{Compression, NUMBER_BYTES};
+use super::params::ZipParams;
+use super::slots::{self, Row, Weights, decode};
 use super::ticket::random_key;
 use super::wire::{self, Digest, Keys, MaskedKey, Product, Ticket, malformed};
+use crate::shared::public_seed::SEED_BYTES;
 
-/// What a client keeps: its key, the seed of its masks, how many of them it has used, and hints that it
-/// holds, if it chose to.
+/// State of a registered client: its key, the seed of its masks, the number of used masks, and held
+/// tickets.
 ///
 /// ```text
 /// state    secret key (its own format), seed (32), number of the next ticket (8), held hints
@@ -27,7 +30,7 @@ pub struct State {
     key: Arc<SecretKey>,
     seed: Seed,
     next: u64,
-    /// Masks that are decrypted already, of numbers from the next one on. Not stored.
+    /// Decrypted masks of the next numbers. Not stored.
     ahead: Vec<Ahead>,
     held: Vec<Held>,
 }
@@ -38,15 +41,16 @@ struct Ahead {
     masks: Vec<Plaintext>,
 }
 
-/// The decrypted ticket of a number.
+/// Decrypted ticket of a number.
 struct Held {
     number: u64,
     digest: Digest,
     plaintexts: Vec<Plaintext>,
 }
 
-/// What opens a product: the secret key, how many bits of the LWE key are set, and the hint if it was held.
-pub(crate) struct Opening {
+/// Secrets that decrypt a product: the secret key, the number of set LWE key bits, and the ticket
+/// if held.
+pub(super) struct Opening {
     key: Arc<SecretKey>,
     weights: Weights,
     held: Option<Vec<Plaintext>>,
@@ -58,14 +62,11 @@ impl Drop for Opening {
     }
 }
 
-/// A row's message, and its distance from a multiple of Δ in units.
-pub(crate) type Row = (u8, u16);
-
-impl<P: Compressed> Wire<P> for State {
-    fn encode(&self, params: &P) -> Vec<u8> {
-        // As long as it will be: growing would leave copies of the key behind.
-        let held = self.held.len() * Held::bytes(params.compression());
-        let fixed = SecretKey::byte_length(&params.compression().paillier) + SEED_BYTES + NUMBER_BYTES;
+impl<B: Base> Wire<ZipParams<B>> for State {
+    fn encode(&self, params: &ZipParams<B>) -> Vec<u8> {
+        // The final length: growing would leave copies of the key behind.
+        let held = self.held.len() * Held::bytes(&params.compression);
+        let fixed = SecretKey::byte_length(&params.compression.paillier) + SEED_BYTES + NUMBER_BYTES;
         let mut bytes = Vec::with_capacity(fixed + held);
         bytes.extend_from_slice(&self.key.to_bytes());
         bytes.extend_from_slice(&self.seed.0);
@@ -74,8 +75,8 @@ impl<P: Compressed> Wire<P> for State {
         bytes
     }
 
-    fn decode(params: &P, bytes: &[u8]) -> Result<Self> {
-        let (what, compression) = ("a client's Paillier state", params.compression());
+    fn decode(params: &ZipParams<B>, bytes: &[u8]) -> Result<Self> {
+        let (what, compression) = ("a client's Paillier state", &params.compression);
         let key_bytes = SecretKey::byte_length(&compression.paillier);
         let (fixed, each) = (key_bytes + SEED_BYTES + NUMBER_BYTES, Held::bytes(compression));
         if bytes.len() < fixed || !(bytes.len() - fixed).is_multiple_of(each) {
@@ -118,11 +119,11 @@ impl Held {
 }
 
 impl State {
-    /// Makes a key, its state and what to register.
+    /// Makes a key, its state, and the keys to register.
     ///
     /// # Errors
     /// Those of key generation.
-    pub(crate) fn new(compression: &Compression, rng: &mut dyn CryptoRng) -> Result<(Self, Keys)> {
+    pub(super) fn new(compression: &Compression, rng: &mut dyn CryptoRng) -> Result<(Self, Keys)> {
         let key =
             SecretKey::generate(compression.paillier, rng).map_err(malformed("a fresh Paillier key"))?;
         // The masks' plaintexts are secret, the seed is not.
@@ -131,13 +132,13 @@ impl State {
         Ok((Self { key: Arc::new(key), seed, next: 0, ahead: Vec::new(), held: Vec::new() }, keys))
     }
 
-    /// The number of the next query.
-    pub(crate) fn next(&self) -> u64 {
+    /// Number of the next query.
+    pub(super) fn next(&self) -> u64 {
         self.next
     }
 
     /// Decrypts the masks of the next queries.
-    pub(crate) fn prepare(&mut self, compression: &Compression, queries: usize, progress: &dyn Progress) {
+    pub(super) fn prepare(&mut self, compression: &Compression, queries: usize, progress: &dyn Progress) {
         let known = |number: &u64| self.ahead.iter().any(|ahead| ahead.number == *number);
         let numbers: Vec<u64> = (self.next..).take(queries).filter(|number| !known(number)).collect();
         progress.stage("masks", (numbers.len() * compression.plaintexts()) as u64);
@@ -147,12 +148,12 @@ impl State {
         }
     }
 
-    /// Takes over the ticket of a number that is not used yet: the answer to that query comes without it.
+    /// Stores the ticket of an unused number. The answer to that query is then sent without it.
     ///
     /// # Errors
-    /// [`Error::Malformed`] for a ticket of another client, of a used number, or of another version, whose hint
-    /// has another digest.
-    pub(crate) fn hold(&mut self, compression: &Compression, digest: &Digest, ticket: Ticket) -> Result<()> {
+    /// [`Error::Malformed`] for a ticket of another client, of a used number, or of another
+    /// version, whose hint has another digest.
+    pub(super) fn hold(&mut self, compression: &Compression, digest: &Digest, ticket: Ticket) -> Result<()> {
         let tag = Keys { public: self.key.public().clone(), seed: self.seed }.tag();
         if ticket.tag != tag {
             return Err(Error::malformed("a ticket to hold", "one of another client", "one of this client"));
@@ -175,14 +176,15 @@ impl State {
         Ok(())
     }
 
-    /// Puts a fresh LWE key under the next number's masks, which are used up, and says what opens the answer.
-    /// `digest` is of the version's hint: held ones of others are of no use.
+    /// Masks a fresh LWE key with the next number's masks, which are used up. Returns the secrets
+    /// for the answer. Held tickets of a version with another `digest` are ignored.
     ///
     /// # Errors
-    /// [`Error::Session`] where no number is left.
-    pub(crate) fn mask(
+    /// [`Error::Session`] if no number is left.
+    pub(super) fn mask(
         &mut self,
-        (scheme, compression): (&'static str, &Compression),
+        scheme: &'static str,
+        compression: &Compression,
         digest: &Digest,
         key: &[u32],
         progress: &dyn Progress,
@@ -191,7 +193,7 @@ impl State {
         self.next = number.checked_add(1).ok_or(Error::Session { scheme, what: "an unused number" })?;
         let known = self.ahead.iter().position(|ahead| ahead.number == number);
         let known = known.map(|place| self.ahead.swap_remove(place).masks);
-        // Another version may take other bits of a key in a plaintext.
+        // Another version may have other key bits in a plaintext.
         let known = known.filter(|masks| masks.len() == compression.plaintexts());
         let masks = known.unwrap_or_else(|| self.decrypt_masks(compression, number, progress));
         let held = self.held.iter().position(|held| held.number == number && held.digest == *digest);
@@ -203,7 +205,7 @@ impl State {
         Ok((Opening { key: Arc::clone(&self.key), weights, held }, masked))
     }
 
-    /// Line 4, pt_r: decryptions.
+    /// Line 4: decrypts pt_r.
     fn decrypt_masks(
         &self,
         compression: &Compression,
@@ -231,12 +233,11 @@ impl State {
 }
 
 impl Opening {
-    /// All rows of a product.
+    /// Decrypts all rows of a product.
     ///
     /// # Errors
-    /// [`Error::Malformed`] for numbers that are none of this key's, or for the kind of product that was not
-    /// asked for.
-    pub(crate) fn rows(&self, compression: &Compression, product: Product) -> Result<Zeroizing<Vec<Row>>> {
+    /// [`Error::Malformed`] for numbers of another key, or for the wrong kind of product.
+    pub(super) fn rows(&self, compression: &Compression, product: Product) -> Result<Zeroizing<Vec<Row>>> {
         let plaintexts = self.plaintexts(product)?;
         let (t, each) = (compression.key_bits, compression.rows_each);
         let row = |(row, value): (usize, u16)| {
@@ -265,7 +266,7 @@ impl Opening {
     }
 }
 
-/// Decrypts ciphertexts that come from elsewhere.
+/// Decrypts received ciphertexts.
 fn decrypt(key: &SecretKey, ciphertexts: Vec<Vec<u64>>, what: &'static str) -> Result<Vec<Plaintext>> {
     let public = key.public();
     let ciphertexts = ciphertexts.into_iter().map(|words| public.ciphertext(words));

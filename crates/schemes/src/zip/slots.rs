@@ -1,36 +1,38 @@
-//! Many rows in one plaintext: batched compression (section 3.3) with overlapping slots (3.3.3), of keys that
-//! are packed themselves (Appendix A).
+//! Many rows in one plaintext: batched compression (section 3.3) with overlapping slots (3.3.3), of
+//! keys that are packed themselves (Appendix A).
 //!
-//! A plaintext is cut into slots of 16 bits, the lowest first. Bit i of the LWE key is slot i mod t of
-//! plaintext ⌊i/t⌋ of the compression key; row r lies in ciphertext ⌊r/R⌋, in the highest of the t slots from
-//! t·(r mod R) on. With g = −h the row's hint negated, b the word of an answer that goes with it and q = 2³², that
-//! slot's share of the plaintext is
+//! A plaintext is cut into slots of 16 bits, the lowest first. Bit i of the LWE key is slot i mod t
+//! of plaintext ⌊i/t⌋ of the compression key; row r is in ciphertext ⌊r/R⌋, in the highest of the t
+//! slots from t·(r mod R) on. With g = −h the row's negated hint, b its word of the answer and
+//! q = 2³², that slot's share of the plaintext is
 //!
 //! > Tᵣ = b′ + Σᵢ uᵢ·sᵢ, uᵢ = (round(gᵢ/2¹⁶) + 2¹⁵) mod 2¹⁶, b′ = round((b − mean)/2¹⁶) mod 2¹⁶,
 //!
 //! so that Tᵣ − 2¹⁵·Σ sᵢ is the phase b − ⟨h, s⟩ in units of 2¹⁶, modulo 2¹⁶.
 //!
-//! The digits of one plaintext's bits, t for each row, are the exponent that its ciphertext is raised to: a
-//! row's in falling order, so that in the product with the key's slots, in rising order, those of equal i
-//! meet in the highest slot. In the other t − 1 slots meet those of different i, which nobody needs: packed
-//! keys are t times shorter, and answers t times longer. (The paper leaves 2t − 1 slots to a row, and packs keys
-//! of single ciphertexts only; garbage may overlap garbage, so t are enough.)
+//! The digits of one plaintext's bits, t for each row, form the exponent of its ciphertext. A row's
+//! digits are in falling order and the key's slots in rising order, so that products of equal i meet
+//! in the highest slot. The other t − 1 slots collect products of different i, which are unused:
+//! packed keys are t times shorter, and answers t times longer. (The paper reserves 2t − 1 slots for a
+//! row and packs keys of single ciphertexts only. Unused slots of neighbours may overlap, so t are
+//! enough.)
 //!
-//! Tᵣ is longer than its slot by the logarithm of n; what spills into the next slot is noise there
+//! Tᵣ is longer than its slot by the logarithm of n. The spill into the next slot is noise there
 //! (`super::noise`), and the last slot has room above it.
 
 use papir_lattice::lwe32::LOG2_Q;
 use zeroize::{Zeroize, Zeroizing};
 
 /// Bits of a slot.
-pub(crate) const SLOT_BITS: u32 = 16;
-/// log₂ of what the last bit of a slot counts.
-pub(crate) const LOG2_UNIT: u32 = LOG2_Q - SLOT_BITS;
-/// What makes digits of signed ones.
+pub(super) const SLOT_BITS: u32 = 16;
+/// log₂ of the weight of a slot's last bit.
+pub(super) const LOG2_UNIT: u32 = LOG2_Q - SLOT_BITS;
+/// Offset from signed to unsigned digits.
 const OFFSET: u32 = 1 << (SLOT_BITS - 1);
 
-/// R: rows whose slots a plaintext modulo an m of so many bits holds, for keys of n bits, t in one plaintext.
-/// Products have t − 1 slots more than exponents, and Σ T·2¹⁶ᵏ over all slots k stays below m.
+/// R: the rows that fit a plaintext modulo m of this many bits, for keys of n bits, t in one
+/// plaintext. Products have t − 1 more slots than exponents, and Σ T·2¹⁶ᵏ over all slots k stays
+/// below m.
 pub(super) fn rows_each(modulus_bits: u32, n: usize, key_bits: usize) -> usize {
     // T ≤ (n + 1)·2¹⁶, and m ≥ 2^(modulus_bits − 1).
     let spill = (n + 1).next_power_of_two().ilog2() + 1;
@@ -38,7 +40,7 @@ pub(super) fn rows_each(modulus_bits: u32, n: usize, key_bits: usize) -> usize {
     (slots + 1) / key_bits - 1
 }
 
-/// A word of H as a digit, and what rounding it added, in q.
+/// Returns a word of H as a digit, and the rounding error in q.
 pub(super) fn digit(hint: u32) -> (u16, i32) {
     let negated = hint.wrapping_neg();
     let rounded = negated.wrapping_add(1 << (LOG2_UNIT - 1)) >> LOG2_UNIT;
@@ -46,8 +48,8 @@ pub(super) fn digit(hint: u32) -> (u16, i32) {
     (((rounded + OFFSET) & 0xffff) as u16, error)
 }
 
-/// A row's sums over its n words: of what rounding added, in q, and of the digits less 2¹⁵, all of them and
-/// those that meet the first slot of a key's plaintext. The means of what keys make of them.
+/// Sums over a row's n words: of rounding errors, in q, and of the digits less 2¹⁵, all and those
+/// in the first slot of a key's plaintext. They give the means of noise over keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(super) struct RowSums {
     pub(super) rounding: i32,
@@ -56,7 +58,8 @@ pub(super) struct RowSums {
 }
 
 impl RowSums {
-    /// Writes a row's digits into its place in every exponent, from a slot on, and gives their sums.
+    /// Writes a row's digits to its place in every exponent, starting at a slot, and returns their
+    /// sums.
     pub(super) fn write<'a>(
         hint: &[u32],
         key_bits: usize,
@@ -66,7 +69,7 @@ impl RowSums {
         let mut sums = Self::default();
         for (words, exponent) in hint.chunks(key_bits).zip(exponents) {
             let place = &mut exponent[slot..slot + key_bits];
-            // Bits that the last plaintext lacks are like words that are zero.
+            // Missing bits of the last plaintext count as zero words.
             place.fill(OFFSET as u16);
             for (j, (word, out)) in words.iter().zip(place.iter_mut().rev()).enumerate() {
                 let (digit, error) = digit(*word);
@@ -80,16 +83,16 @@ impl RowSums {
         sums
     }
 
-    /// The sum of the digits that meet in the slot below a row's own, less 2¹⁵ each: those of the row but the
-    /// first of each plaintext, and the first ones of the row before it, where the ciphertext has one.
+    /// Sum of the digits less 2¹⁵ in the slot below a row's own: those of the row except the first
+    /// of each plaintext, and the first ones of the row before it, if the ciphertext has one.
     fn below(self, before: Option<Self>) -> i32 {
         self.digits - self.first + before.map_or(0, |before| before.first)
     }
 }
 
-/// b′: a row's word less the means of its own rounding and of the spill from the slot below.
+/// b′: a row's word less the means of its rounding and of the spill from the slot below.
 pub(super) fn word(sum: u32, row: RowSums, before: Option<RowSums>) -> u16 {
-    // Σ(u − 2¹⁵)/2¹⁶ units are Σ(u − 2¹⁵) in q; keys have half of their bits set.
+    // Σ(u − 2¹⁵)/2¹⁶ units are Σ(u − 2¹⁵) in q. On average half of a key's bits are set.
     let spill = row.below(before) >> 1;
     let centred = sum.wrapping_sub((row.rounding >> 1) as u32).wrapping_sub(spill as u32);
     (centred.wrapping_add(1 << (LOG2_UNIT - 1)) >> LOG2_UNIT) as u16
@@ -101,22 +104,21 @@ pub(super) fn words(slots: &[u16]) -> impl Iterator<Item = u64> {
     slots.chunks((u64::BITS / SLOT_BITS) as usize).map(word)
 }
 
-/// Key bits as slots, in words.
+/// Key bits as slots, packed into words.
 pub(super) fn of_bits(bits: &[u32]) -> Zeroizing<Vec<u64>> {
     let bits: Zeroizing<Vec<u16>> = Zeroizing::new(bits.iter().map(|bit| *bit as u16).collect());
     Zeroizing::new(words(&bits).collect())
 }
 
-/// Words of 64 bits as slots.
+/// Slots of 64-bit words.
 pub(super) fn of_words(words: &[u64]) -> impl Iterator<Item = u16> {
     words
         .iter()
         .flat_map(|word| (0..u64::BITS).step_by(SLOT_BITS as usize).map(move |shift| (word >> shift) as u16))
 }
 
-/// A row of n mask words and its body that travels itself, all rounded to units: less the mean of what the
-/// words' rounding adds.
-pub(crate) fn centred_row(mask: &[u32], body: u32) -> Vec<u16> {
+/// Rounds a row of n mask words and its body to units, less the mean of the words' rounding errors.
+pub(super) fn centred_row(mask: &[u32], body: u32) -> Vec<u16> {
     let half = 1 << (LOG2_UNIT - 1);
     let mut sum = 0i32;
     let round = |word: &u32| {
@@ -129,8 +131,8 @@ pub(crate) fn centred_row(mask: &[u32], body: u32) -> Vec<u16> {
     words
 }
 
-/// How many bits of a key are set: all, and but those in the last slot of their plaintexts, which are those
-/// that spill into a ciphertext's lowest row.
+/// Number of set key bits: all, and those not in the last slot of their plaintext, which spill into
+/// a ciphertext's lowest row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Zeroize)]
 pub(super) struct Weights {
     all: u32,
@@ -144,15 +146,23 @@ impl Weights {
         Self { all, lowest: all - last }
     }
 
-    /// The phase in units, modulo 2¹⁶, of a slot's value, in a ciphertext's lowest row or another.
+    /// Phase in units, modulo 2¹⁶, of a slot's value; `lowest` for a ciphertext's lowest row.
     pub(super) fn phase(&self, value: u16, lowest: bool) -> u16 {
         let spill = if lowest { self.lowest } else { self.all } / 2;
         value.wrapping_sub((self.all * OFFSET).wrapping_add(spill) as u16)
     }
 }
 
-/// The nearest message of so many bits to a phase, and the distance from it in units.
-pub(crate) fn decode(phase: u16, message_bits: u32) -> (u8, u16) {
+/// A row's message, and its distance from a multiple of Δ in units.
+pub(super) type Row = (u8, u16);
+
+/// The largest distance of all rows, without a branch.
+pub(super) fn worst_distance(rows: &[Row]) -> u16 {
+    rows.iter().fold(0, |worst, (_, distance)| worst.max(*distance))
+}
+
+/// Returns the message of `message_bits` bits nearest to a phase, and the distance in units.
+pub(super) fn decode(phase: u16, message_bits: u32) -> (u8, u16) {
     let log2_delta = SLOT_BITS - message_bits;
     let half = 1u16 << (log2_delta - 1);
     let shifted = phase.wrapping_add(half);
@@ -161,7 +171,7 @@ pub(crate) fn decode(phase: u16, message_bits: u32) -> (u8, u16) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::params::MAX_KEY_BITS;
+    use super::super::compression::MAX_KEY_BITS;
     use super::*;
     use chacha20::ChaCha20Rng;
     use chacha20::rand_core::{Rng, SeedableRng};

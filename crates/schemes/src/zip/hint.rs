@@ -1,4 +1,4 @@
-//! A server's compressed hint: exponents for tickets, residues for answers.
+//! Compressed hint of a server: exponents for tickets, residues for answers.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use papir_core::{AlignedBytes, BlobSlice, Progress, Result};
 use papir_paillier::PublicKey;
 use rayon::prelude::*;
 
-use super::params::{Compression, DIGEST_BYTES};
+use super::compression::{Compression, DIGEST_BYTES};
 use super::residues::Residues;
 use super::slots::{self, RowSums};
 use super::wire::{Digest, Keys, MaskedKey, Product, Ticket, malformed};
@@ -19,51 +19,53 @@ const SUMS: &str = "zip/sums";
 
 /// H as the exponents of compression keys. A clone shares it.
 #[derive(Clone)]
-pub(crate) struct CompressedHint {
+pub(super) struct CompressedHint {
     /// ciphertexts × plaintexts of a key × digits.
-    pub(crate) exponents: BlobSlice<u16>,
+    pub(super) exponents: BlobSlice<u16>,
     /// The same as centred residues.
-    pub(crate) residues: BlobSlice<i32>,
+    pub(super) residues: BlobSlice<i32>,
     /// (rounding, digits, first) of each row.
-    pub(crate) sums: BlobSlice<[i32; 3]>,
-    /// What tells it from others: of the rows' sums, which differ where rows do.
-    pub(crate) digest: Digest,
+    pub(super) sums: BlobSlice<[i32; 3]>,
+    /// Digest of the rows' sums, which differ if rows do.
+    pub(super) digest: Digest,
     system: Residues,
 }
 
 impl CompressedHint {
-    /// H, whose row r is `row(r)`, n words.
+    /// Compresses H, whose row r is `row(r)`, n words.
     ///
     /// # Errors
-    /// None for rows of the length that the parameters give.
-    pub(crate) fn new(
+    /// None for rows of the right length.
+    pub(super) fn new(
         compression: &Compression,
         row: impl Fn(usize) -> Vec<u32> + Sync,
         progress: &dyn Progress,
     ) -> Result<Self> {
         let parts = [compression.exponent_bytes(), compression.sums_bytes(), compression.residue_bytes()];
         let all = (0..compression.rows).collect();
-        Self::with_rows(compression, (&all, row), parts.map(AlignedBytes::zeroed), progress)
+        Self::with_rows(compression, &all, row, parts.map(AlignedBytes::zeroed), progress)
     }
 
-    /// H with some rows new.
+    /// H with some rows replaced.
     ///
     /// # Errors
     /// As [`CompressedHint::new`].
-    pub(crate) fn changed(
+    pub(super) fn changed(
         &self,
         compression: &Compression,
-        rows: (&BTreeSet<usize>, impl Fn(usize) -> Vec<u32> + Sync),
+        rows: &BTreeSet<usize>,
+        row: impl Fn(usize) -> Vec<u32> + Sync,
         progress: &dyn Progress,
     ) -> Result<Self> {
         let parts = [self.exponents.bytes(), self.sums.bytes(), self.residues.bytes()];
-        Self::with_rows(compression, rows, parts.map(AlignedBytes::copy_of), progress)
+        Self::with_rows(compression, rows, row, parts.map(AlignedBytes::copy_of), progress)
     }
 
     /// Writes some rows into exponents, sums and residues.
     fn with_rows(
         compression: &Compression,
-        (rows, row): (&BTreeSet<usize>, impl Fn(usize) -> Vec<u32> + Sync),
+        rows: &BTreeSet<usize>,
+        row: impl Fn(usize) -> Vec<u32> + Sync,
         [mut exponents, mut sums, mut residues]: [AlignedBytes; 3],
         progress: &dyn Progress,
     ) -> Result<Self> {
@@ -100,7 +102,7 @@ impl CompressedHint {
         Self { exponents, residues, sums, digest, system }
     }
 
-    pub(crate) fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {
+    pub(super) fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {
         sink.put(EXPONENTS, &[self.exponents.bytes()])?;
         sink.put(RESIDUES, &[self.residues.bytes()])?;
         sink.put(SUMS, &[self.sums.bytes()])
@@ -108,7 +110,7 @@ impl CompressedHint {
 
     /// # Errors
     /// [`papir_core::Error::MissingSection`] or [`papir_core::Error::Length`].
-    pub(crate) fn load(compression: &Compression, source: &dyn SectionSource) -> Result<Self> {
+    pub(super) fn load(compression: &Compression, source: &dyn SectionSource) -> Result<Self> {
         let exponents = sized(source, EXPONENTS, compression.exponent_bytes())?;
         let residues = sized(source, RESIDUES, compression.residue_bytes())?;
         let sums = sized(source, SUMS, compression.sums_bytes())?;
@@ -121,18 +123,19 @@ impl CompressedHint {
         &self.exponents[(ciphertext * compression.plaintexts() + column) * digits..][..digits]
     }
 
-    /// Line 18, H·ck_o of each query over the integers, ciphertext by ciphertext, in one read of the hint.
-    pub(crate) fn products(&self, compression: &Compression, keys: &[&MaskedKey]) -> Vec<Vec<Vec<u64>>> {
+    /// Line 18: returns H·ck_o of each query over the integers, ciphertext by ciphertext, in one
+    /// read of the hint.
+    pub(super) fn products(&self, compression: &Compression, keys: &[&MaskedKey]) -> Vec<Vec<Vec<u64>>> {
         let vectors: Vec<_> = keys.iter().map(|key| self.system.vector(&key.offsets)).collect();
         self.system.products(compression.dimensions(), &self.residues, &vectors)
     }
 
-    /// Line 18's sum: each row's word in its slot, and the second product; added to the ticket's ciphertexts,
-    /// unless the client holds them.
+    /// Line 18's sum: puts each row's word in its slot, adds the second product, and adds both to
+    /// the ticket's ciphertexts unless the client holds them.
     ///
     /// # Errors
-    /// [`papir_core::Error::Malformed`] for a ticket that this key did not make.
-    pub(crate) fn join(
+    /// [`papir_core::Error::Malformed`] for a ticket that was not made with this key.
+    pub(super) fn join(
         &self,
         compression: &Compression,
         (keys, ticket): (&Keys, &Ticket),
@@ -152,7 +155,7 @@ impl CompressedHint {
         Ok(Product::Joined(sums.zip(&ticket.ciphertexts).map(join).collect::<Result<_>>()?))
     }
 
-    /// b′ of every row in the highest of its slots, and zeros in the others.
+    /// b′ of every row in its highest slot, and zeros in the others.
     fn words(&self, compression: &Compression, rows: &[u32]) -> Vec<u16> {
         let sums = |row: usize| {
             let [rounding, digits, first] = self.sums[row];
@@ -168,7 +171,7 @@ impl CompressedHint {
     }
 }
 
-/// A product and the words of its slots.
+/// Adds the words of its slots to a product.
 fn with_words(product: &[u64], words: &[u16]) -> Vec<u64> {
     let (mut sum, mut carry) = (product.to_vec(), false);
     for (out, addend) in sum.iter_mut().zip(slots::words(words).chain(std::iter::repeat(0))) {

@@ -1,9 +1,10 @@
-//! The second product, H·ck_o, in a residue number system (section 4.3): exact sums of products of wide
-//! integers by products of 32-bit words.
+//! The second product, H·ck_o, in a residue number system (section 4.3).
 //!
-//! Primes are the largest below 2³², as many as hold the largest sum. The matrix is kept as centred residues, in
-//! row groups of 64 integers, in each prime after prime a tile of [`papir_kernels::mat32`]; a vector's residues are
-//! halves of 16 bits, two vectors that share one read of the matrix. A sum of n products of 31 and 16 bits stays far below 2⁶³.
+//! It computes exact sums of products of wide integers with products of 32-bit words. Primes are
+//! the largest below 2³², as many as the largest sum needs. The matrix is stored as centred
+//! residues, in row groups of 64 integers, each with a tile of [`papir_kernels::mat32`] for every
+//! prime. A vector's residues are split into halves of 16 bits: two vectors that share one read of
+//! the matrix. A sum of n products of 31 and 16 bits stays far below 2⁶³.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +15,7 @@ use rayon::prelude::*;
 
 use crate::shared::residues::{System, centred};
 
-/// Bits of a digit of a number, and of a half of a residue.
+/// Bits of a number's digit, and of half a residue.
 const HALF_BITS: u32 = 16;
 
 /// The system, of primes just below 2³².
@@ -23,30 +24,30 @@ pub(super) struct Residues {
     system: System,
 }
 
-/// How a matrix of wide integers lies in memory.
+/// Dimensions of a matrix of wide integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Dimensions {
-    /// Integers of a column.
+    /// Integers in a column.
     pub(super) rows: usize,
-    /// n.
+    /// Columns, n.
     pub(super) columns: usize,
 }
 
 impl Dimensions {
-    /// Residues of all integers modulo so many primes.
+    /// Number of residues modulo this many primes.
     pub(super) fn residues(&self, primes: usize) -> usize {
         primes * self.rows.next_multiple_of(ROWS) * self.columns
     }
 }
 
-/// The number of primes whose product exceeds four times what has so many bits.
+/// Number of primes whose product exceeds four times any number of this many bits.
 pub(super) fn primes_for(bits: u32) -> usize {
-    // The primes lie above 2³² − 2¹⁶.
+    // The primes exceed 2³² − 2¹⁶.
     ((f64::from(bits) + 2.0) / (32.0 - 3e-5)).ceil() as usize
 }
 
 impl Residues {
-    /// A system for sums of so many bits, of numbers of so many 16-bit digits.
+    /// A system for sums of this many bits, of numbers with this many 16-bit digits.
     pub(super) fn new(bits: u32, digits: usize) -> Self {
         let primes: Vec<u32> =
             (0..u32::MAX).rev().filter(|n| is_prime(u64::from(*n))).take(primes_for(bits)).collect();
@@ -54,7 +55,7 @@ impl Residues {
     }
 
     /// Writes the residues of some rows of a matrix whose integer in (row, column) has the digits
-    /// `digits(row, column)`. The other rows stay as they are, and those beyond the last are zero.
+    /// `digits(row, column)`. Other rows are unchanged; those beyond the last are zero.
     pub(super) fn fill<'a>(
         &self,
         dimensions: Dimensions,
@@ -80,7 +81,8 @@ impl Residues {
         }
     }
 
-    /// The residues of one column's integers in one or two rows modulo the primes of one part.
+    /// Writes the residues of one column's integers in one or two rows, modulo the primes of one
+    /// part.
     fn put_two(
         &self,
         part: usize,
@@ -98,7 +100,7 @@ impl Residues {
         }
     }
 
-    /// A vector's residues, prime after prime, in halves: low ones, high ones.
+    /// Residues of a vector for each prime, split into low and high halves.
     pub(super) fn vector(&self, numbers: &[Vec<u16>]) -> Vec<[Vec<i32>; 2]> {
         let parts = 0..self.system.parts();
         let numbers: Vec<Vec<i32>> = numbers.iter().map(|number| widened(number)).collect();
@@ -117,8 +119,8 @@ impl Residues {
         parts.into_par_iter().flat_map_iter(of_part).collect()
     }
 
-    /// A matrix times vectors, in one read of it: for each vector, for each row the exact sum in little-endian
-    /// words.
+    /// Multiplies a matrix by vectors in one read. Returns, for each vector and row, the exact sum
+    /// in little-endian words.
     pub(super) fn products(
         &self,
         dimensions: Dimensions,
@@ -149,7 +151,7 @@ fn widened(digits: &[u16]) -> Vec<i32> {
     digits.iter().map(|digit| i32::from(*digit)).collect()
 }
 
-/// One prime's tile of a matrix times vectors in halves, modulo the prime.
+/// Multiplies one prime's tile by vectors in halves, modulo the prime.
 fn pass(tile: &[i32], columns: usize, ys: &[[&[i32]; 2]], prime: u32) -> Vec<[u32; ROWS]> {
     let mut sums = vec![[[0i64; ROWS]; 2]; ys.len()];
     let mut outs: Vec<[&mut [i64]; 2]> =

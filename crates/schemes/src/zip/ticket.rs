@@ -1,4 +1,4 @@
-//! Tickets: `Hint` of Algorithm 5, the hint times a client's masks, and whose a ticket is.
+//! Tickets: `Hint` of Algorithm 5, the hint times a client's masks.
 
 use papir_core::scheme::{Scheme, Session};
 use papir_core::{Error, Progress, Result};
@@ -7,22 +7,22 @@ use papir_paillier::{Ciphertext, PublicKey, random_ciphertexts};
 use papir_ring::prg::Seed;
 use rayon::prelude::*;
 
+use super::compression::Compression;
 use super::hint::CompressedHint;
-use super::params::Compression;
 use super::slots::{self, SLOT_BITS};
 use super::wire::{Keys, MaskedKey, Ticket, malformed};
 
 /// Memory for the table and the accumulators of one thread: 128 MiB.
 const MEMORY: usize = 128 << 20;
-/// The most ciphertexts that one thread prepares at a time: more share a larger table.
+/// Most ciphertexts of one task. More would share a larger table.
 const ROWS: usize = 32;
 
-/// ck_r of a number: encryptions of what only the client knows.
+/// ck_r of a number: encryptions of numbers that only the client knows.
 pub(super) fn random_key(public: &PublicKey, seed: &Seed, number: u64, count: usize) -> Vec<Ciphertext> {
     random_ciphertexts(public, seed, "zip/masks", number, count)
 }
 
-/// The exponents of some ciphertexts, as they are stored.
+/// Stored exponents of some ciphertexts.
 struct Stored<'a> {
     compression: &'a Compression,
     hint: &'a CompressedHint,
@@ -49,11 +49,11 @@ impl Exponents for Stored<'_> {
 }
 
 impl CompressedHint {
-    /// The ticket of a number.
+    /// Makes the ticket of a number.
     ///
     /// # Errors
     /// None for keys that were checked.
-    pub(crate) fn ticket(
+    pub(super) fn ticket(
         &self,
         compression: &Compression,
         keys: &Keys,
@@ -65,12 +65,12 @@ impl CompressedHint {
         Ok(Ticket { number, tag: keys.tag(), digest: self.digest, ciphertexts })
     }
 
-    /// The ticket of the same number for another version: ciphertexts whose exponents are the same stay, the
-    /// others are prepared again.
+    /// Updates a ticket to another version. Ciphertexts with equal exponents stay; the others are
+    /// made again.
     ///
     /// # Errors
     /// As [`CompressedHint::ticket`].
-    pub(crate) fn follow(
+    pub(super) fn follow(
         &self,
         compression: &Compression,
         (earlier, mut ticket): (&Self, Ticket),
@@ -97,7 +97,7 @@ impl CompressedHint {
         Ok(Ticket { digest: self.digest, ..ticket })
     }
 
-    /// Some ciphertexts of the ticket of a number.
+    /// Makes some ciphertexts of a number's ticket.
     fn some_of_ticket(
         &self,
         compression: &Compression,
@@ -116,7 +116,8 @@ impl CompressedHint {
     }
 }
 
-/// Exponents times the masks, in steps of some milliseconds between which the work may rest.
+/// Multiplies exponents by the masks, in steps of some milliseconds between which the work can
+/// pause.
 fn multiply(
     public: &PublicKey,
     key: &[Ciphertext],
@@ -133,11 +134,12 @@ fn multiply(
     Ok(products.finish().iter().map(|ciphertext| ciphertext.words().to_vec()).collect())
 }
 
-/// The keys and the ticket of a query's session: the client's own, of the query's number.
+/// Returns the keys and the ticket of a query's session: the client's own, with the query's number.
 ///
 /// # Errors
-/// [`Error::Session`] without them, [`Error::Malformed`] for others.
-pub(crate) fn check<'a, S: Scheme<ClientKeys = Keys, Ticket = Ticket>>(
+/// [`Error::Session`] if they are missing, [`Error::Malformed`] if they belong to another client or
+/// number.
+pub(super) fn check<'a, S: Scheme<ClientKeys = Keys, Ticket = Ticket>>(
     session: &Session<'a, S>,
     key: &MaskedKey,
 ) -> Result<(&'a Keys, &'a Ticket)> {

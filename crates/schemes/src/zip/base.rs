@@ -1,0 +1,225 @@
+//! The scheme below ZipPIR, as a trait.
+
+use std::collections::BTreeSet;
+use std::fmt::Debug;
+use std::ops::RangeInclusive;
+
+use papir_core::cost::{Counts, Work};
+use papir_core::sections::{SectionSink, SectionSource};
+use papir_core::{Change, Privacy, Progress, Record, Records, Result, Security, Shape};
+use papir_lattice::lwe32::LweParams;
+use papir_ring::prg::{SecretRng, Seed};
+use zeroize::Zeroizing;
+
+use super::slots::Row;
+
+/// Length of clients' Paillier moduli, with the names of the schemes that use it.
+pub trait ParameterSet: Copy + Debug + Send + Sync + 'static {
+    /// Name and number of ZipPIR over SimplePIR.
+    const ZIP: (&'static str, u16);
+    /// Name and number of ZipPIR over DoublePIR.
+    const ZIP_DOUBLE: (&'static str, u16);
+    /// Whether the modulus is long enough.
+    const PRIVACY: Privacy;
+
+    /// Parameters of Paillier's scheme, s = 1.
+    ///
+    /// # Errors
+    /// [`papir_paillier::Error`] for refused parameters.
+    fn paillier() -> papir_paillier::Result<papir_paillier::Params>;
+}
+
+/// Moduli of 3,072 bits.
+#[derive(Clone, Copy, Debug)]
+pub struct Standard;
+
+impl ParameterSet for Standard {
+    const ZIP: (&'static str, u16) = ("zip", 8);
+    const ZIP_DOUBLE: (&'static str, u16) = ("zipdouble", 11);
+    const PRIVACY: Privacy = Privacy::Private;
+
+    fn paillier() -> papir_paillier::Result<papir_paillier::Params> {
+        Ok(papir_paillier::Params::PAILLIER_3072)
+    }
+}
+
+/// Parameters of the scheme below for one shape, with the steps in which it differs from another.
+///
+/// Its answers are LWE ciphertexts. The masks of most of them, the rows of the hint H, are known at
+/// setup; ZipPIR compresses these. The others are sent with their masks.
+pub trait Base: Clone + Debug + Send + Sync + 'static {
+    /// Length of clients' moduli.
+    type Set: ParameterSet;
+    /// What the server keeps besides the compressed hint.
+    type Stored: Clone + Send + Sync;
+    /// What a client needs to decode an answer besides the key under H. Erased on drop.
+    type Secret: Send + 'static;
+
+    /// Name of ZipPIR over this scheme.
+    const NAME: &'static str;
+    /// Number of ZipPIR over this scheme.
+    const ID: u16;
+    /// Section of the seed.
+    const SEED: &'static str;
+    /// Progress stage of [`Base::select`].
+    const SELECT: &'static str;
+    /// Bits of message in an LWE ciphertext.
+    const MESSAGE_BITS: u32;
+    /// Longest record in bits.
+    const MAX_RECORD_BITS: u64;
+
+    /// The matrix of this height: units in each column. `lwe` is the encryption under H.
+    ///
+    /// # Errors
+    /// [`papir_core::Error::OutOfBounds`] for a matrix that does not exist,
+    /// [`papir_core::Error::Parameters`] for too much noise.
+    fn new(shape: &Shape, height: u64, lwe: &LweParams) -> Result<Self>;
+
+    /// The same parameters for another height; `None` if the noise is too much.
+    ///
+    /// # Errors
+    /// As [`Base::new`].
+    fn resized(&self, shape: &Shape, height: u64) -> Result<Option<Self>>;
+
+    /// Heights of all matrices.
+    ///
+    /// # Errors
+    /// [`papir_core::Error::Parameters`] if there is none.
+    fn heights(shape: &Shape) -> Result<RangeInclusive<u64>>;
+
+    /// Height of the matrix with this many columns, or slightly fewer.
+    ///
+    /// # Errors
+    /// [`papir_core::Error::OutOfBounds`] for records that are too long.
+    fn height_for(shape: &Shape, columns: u64) -> Result<u64>;
+
+    /// Units in each column.
+    fn height(&self) -> u64;
+
+    /// Rows of H.
+    fn hint_rows(&self) -> usize;
+
+    /// Parts of a query.
+    fn query_parts(&self) -> Vec<Words>;
+
+    /// 16-bit words of the ciphertexts sent with their masks.
+    fn online_words(&self) -> usize;
+
+    /// Bytes of the matrices that an answer reads, the database first.
+    fn matrices(&self) -> Vec<u64>;
+
+    /// Bytes that the server keeps besides matrices and compressed hint.
+    fn masks_bytes(&self) -> u64;
+
+    /// Work of the verbs without compression.
+    fn work(&self) -> Work;
+
+    /// Rows and columns in words.
+    fn label(&self) -> String;
+
+    /// Parameters by name.
+    fn describe(&self) -> Vec<(&'static str, String)>;
+
+    /// Security of a further encryption.
+    fn security(&self) -> Option<Security>;
+
+    /// log₂ of an answer's failure probability.
+    fn failure_log2(&self) -> f64;
+
+    /// Encrypts the place of a record under fresh keys.
+    fn encrypt(&self, seed: Seed, index: u64, rng: &mut SecretRng) -> Encrypted<Self::Secret>;
+
+    /// Decodes the record from all messages, those of the hint's rows first. Takes the same time
+    /// whether it succeeds.
+    ///
+    /// # Errors
+    /// [`papir_core::Error::NotDecodable`] for a distance beyond the bound.
+    fn decode(&self, shape: Shape, secret: &Self::Secret, rows: &[Row]) -> Result<Record>;
+
+    /// Reads all records.
+    ///
+    /// # Errors
+    /// Those of the source.
+    fn encode(&self, seed: Seed, records: &dyn Records, progress: &dyn Progress) -> Result<Self::Stored>;
+
+    /// H as a function from a row's number to its n words.
+    fn hint(&self, seed: Seed, stored: &Self::Stored) -> impl Fn(usize) -> Vec<u32> + Sync;
+
+    /// LWE ciphertexts for each query, in one read of the matrices.
+    fn select(&self, stored: &Self::Stored, queries: &[&[Vec<u32>]]) -> Vec<Selected>;
+
+    /// Hint products of an update, a count of operations; `None` if nothing changes.
+    fn change_cost(&self, changes: &[Change]) -> Option<Counts>;
+
+    /// The matrices after these changes, in order; `None` if no byte changes.
+    ///
+    /// # Errors
+    /// As [`papir_core::scheme::check_changes`].
+    fn change(
+        &self,
+        shape: Shape,
+        seed: Seed,
+        stored: &Self::Stored,
+        changes: &[Change],
+        progress: &dyn Progress,
+    ) -> Result<Option<Changed<Self::Stored>>>;
+
+    /// Reads `count` records from `first` on, packed.
+    ///
+    /// # Errors
+    /// As [`Records::read_packed`].
+    fn read_packed(
+        &self,
+        shape: Shape,
+        stored: &Self::Stored,
+        range: (u64, u64),
+        out: &mut [u8],
+    ) -> Result<()>;
+
+    /// Writes the sections of the matrices.
+    ///
+    /// # Errors
+    /// Those of the sink.
+    fn save(&self, stored: &Self::Stored, sink: &mut dyn SectionSink) -> Result<()>;
+
+    /// Reads what [`Base::save`] wrote.
+    ///
+    /// # Errors
+    /// [`papir_core::Error::MissingSection`] or [`papir_core::Error::Length`].
+    fn load(&self, seed: Seed, source: &dyn SectionSource) -> Result<Self::Stored>;
+}
+
+/// Number of words in one part of a query, and their bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Words {
+    /// Words.
+    pub count: usize,
+    /// Bits of each.
+    pub bits: u32,
+}
+
+/// An encrypted place.
+pub struct Encrypted<S> {
+    /// Key under H: n bits.
+    pub key: Zeroizing<Vec<u32>>,
+    /// The rest of what decodes the answer.
+    pub secret: S,
+    /// Words of each part of the query.
+    pub parts: Vec<Vec<u32>>,
+}
+
+/// LWE ciphertexts of an answer.
+pub struct Selected {
+    /// Bodies for all rows of H, modulo q.
+    pub bodies: Vec<u32>,
+    /// The others, each n mask words and a body in units of q/2¹⁶.
+    pub online: Vec<u16>,
+}
+
+/// Matrices after changes.
+pub struct Changed<S> {
+    /// The new matrices.
+    pub stored: S,
+    /// Rows of H that changed; `None` for all.
+    pub rows: Option<BTreeSet<usize>>,
+}

@@ -1,0 +1,234 @@
+//! Messages of ZipPIR. A client's numbers have the bytes of its modulus m, little-endian.
+//!
+//! ```text
+//! public      seed of the matrices of masks (32), digest of the hint (16)
+//! keys        m, seed of the masks (32)
+//! query       masked key; each part of the query below, packed
+//! masked key  number of the ticket (8), 1 if the client holds it, else 0 (1), ⌈n/t⌉ offsets ck_o modulo m
+//! ticket      number (8), tag of the keys (16), digest of the hint (16), ciphertexts modulo m²
+//! answer      each row sent with its masks: n mask words and the body, of 16 bits; product
+//! product     ciphertexts modulo m², or plaintexts modulo m for clients that hold the ticket
+//! ```
+
+use papir_core::codec::{Reader, Writer};
+use papir_core::scheme::Wire;
+use papir_core::{Error, Result};
+use papir_paillier::PublicKey;
+use papir_ring::prg::Seed;
+
+use super::base::Base;
+use super::compression::{Compression, DIGEST_BYTES, TAG_BYTES};
+use super::params::ZipParams;
+use crate::shared::words::{pack, read_all, unpack_u32};
+
+/// Digest of a hint.
+pub(super) type Digest = [u8; DIGEST_BYTES];
+
+/// The public part: the seed of the matrices of masks and the digest of the hint.
+#[derive(Clone, Debug)]
+pub struct Public {
+    pub(super) seed: Seed,
+    pub(super) digest: Digest,
+}
+
+impl<B: Base> Wire<ZipParams<B>> for Public {
+    fn encode(&self, _params: &ZipParams<B>) -> Vec<u8> {
+        [&self.seed.0[..], &self.digest].concat()
+    }
+
+    fn decode(_params: &ZipParams<B>, bytes: &[u8]) -> Result<Self> {
+        read_all("the public part", bytes, |reader| {
+            Ok(Self { seed: Seed(reader.array()?), digest: reader.array()? })
+        })
+    }
+}
+
+/// Registered keys of a client: its public key and the seed of the masks of all its queries.
+pub struct Keys {
+    pub(super) public: PublicKey,
+    pub(super) seed: Seed,
+}
+
+impl Keys {
+    /// Tag that distinguishes clients' tickets.
+    pub(super) fn tag(&self) -> [u8; TAG_BYTES] {
+        let mut tag = [0; TAG_BYTES];
+        self.seed.expand("zip/tag", 0).fill(&mut tag);
+        tag
+    }
+}
+
+impl<B: Base> Wire<ZipParams<B>> for Keys {
+    fn encode(&self, params: &ZipParams<B>) -> Vec<u8> {
+        let modulus = bytes_of(&[self.public.modulus()]);
+        [&modulus[..params.compression.paillier.modulus_bytes()], &self.seed.0].concat()
+    }
+
+    fn decode(params: &ZipParams<B>, bytes: &[u8]) -> Result<Self> {
+        let (what, compression) = ("a client's Paillier keys", &params.compression);
+        Error::check_length(what, bytes.len(), compression.keys_bytes())?;
+        read_all(what, bytes, |reader| {
+            let modulus = words(reader.raw(compression.paillier.modulus_bytes())?);
+            let public = PublicKey::new(compression.paillier, &modulus).map_err(malformed(what))?;
+            Ok(Self { public, seed: Seed(reader.array()?) })
+        })
+    }
+}
+
+/// One record's place, encrypted.
+pub struct ZipQuery {
+    pub(super) key: MaskedKey,
+    /// Words of each part of the query below.
+    pub(super) parts: Vec<Vec<u32>>,
+}
+
+impl<B: Base> Wire<ZipParams<B>> for ZipQuery {
+    fn encode(&self, params: &ZipParams<B>) -> Vec<u8> {
+        let mut writer = Writer::new();
+        self.key.write(&mut writer);
+        let mut bytes = writer.finish();
+        for (part, words) in self.parts.iter().zip(params.base.query_parts()) {
+            pack(part, words.bits, &mut bytes);
+        }
+        bytes
+    }
+
+    fn decode(params: &ZipParams<B>, bytes: &[u8]) -> Result<Self> {
+        let what = "a ZipPIR query";
+        Error::check_length(what, bytes.len(), params.query_bytes())?;
+        read_all(what, bytes, |reader| {
+            let key = MaskedKey::read(&params.compression, reader)?;
+            let parts = params.base.query_parts().into_iter();
+            let parts = parts.map(|part| unpack_u32(reader, what, part.bits, part.count));
+            Ok(Self { key, parts: parts.collect::<Result<_>>()? })
+        })
+    }
+}
+
+/// Records under the client's key.
+pub struct ZipAnswer {
+    /// Rows sent with their masks.
+    pub(super) online: Vec<u16>,
+    /// Phases of the hint's rows.
+    pub(super) product: Product,
+}
+
+impl<B: Base> Wire<ZipParams<B>> for ZipAnswer {
+    fn encode(&self, _params: &ZipParams<B>) -> Vec<u8> {
+        let (Product::Joined(numbers) | Product::Apart(numbers)) = &self.product;
+        let online = self.online.iter().flat_map(|word| word.to_le_bytes());
+        online.chain(bytes_of(numbers)).collect()
+    }
+
+    fn decode(params: &ZipParams<B>, bytes: &[u8]) -> Result<Self> {
+        let mut reader = Reader::new("a ZipPIR answer", bytes);
+        let online = digits(reader.raw(2 * params.base.online_words())?);
+        let product = Product::read(&params.compression, "a ZipPIR answer", reader.rest())?;
+        Ok(Self { online, product })
+    }
+}
+
+/// An LWE key's bits less the masks of a number.
+pub(super) struct MaskedKey {
+    /// The number, which is the ticket's.
+    pub(super) number: u64,
+    /// Whether the client holds the ticket.
+    pub(super) held: bool,
+    /// ⌈n/t⌉ numbers of as many 16-bit digits as a plaintext has, modulo m from honest clients.
+    pub(super) offsets: Vec<Vec<u16>>,
+}
+
+impl MaskedKey {
+    fn write(&self, writer: &mut Writer) {
+        writer.u64(self.number).u8(self.held.into());
+        let bytes: Vec<u8> = self.offsets.iter().flatten().flat_map(|digit| digit.to_le_bytes()).collect();
+        writer.raw(&bytes);
+    }
+
+    fn read(compression: &Compression, reader: &mut Reader<'_>) -> Result<Self> {
+        let (number, flag) = (reader.u64()?, reader.u8()?);
+        let held = match flag {
+            0 | 1 => flag == 1,
+            _ => return Err(Error::malformed("whether a ticket is held", flag, "0 or 1")),
+        };
+        let offsets = reader.raw(compression.offsets_bytes())?;
+        let offsets = offsets.chunks_exact(compression.paillier.plaintext_bytes()).map(|offset| {
+            let mut digits = digits(offset);
+            digits.resize(compression.plaintext_digits(), 0);
+            digits
+        });
+        Ok(Self { number, held, offsets: offsets.collect() })
+    }
+}
+
+/// The hint under a client's masks of one number.
+pub struct Ticket {
+    pub(super) number: u64,
+    pub(super) tag: [u8; TAG_BYTES],
+    pub(super) digest: Digest,
+    /// Words of each ciphertext.
+    pub(super) ciphertexts: Vec<Vec<u64>>,
+}
+
+impl<B: Base> Wire<ZipParams<B>> for Ticket {
+    fn encode(&self, _params: &ZipParams<B>) -> Vec<u8> {
+        let mut writer = Writer::new();
+        writer.u64(self.number).raw(&self.tag).raw(&self.digest);
+        writer.raw(&bytes_of(&self.ciphertexts));
+        writer.finish()
+    }
+
+    fn decode(params: &ZipParams<B>, bytes: &[u8]) -> Result<Self> {
+        Error::check_length("a ticket", bytes.len(), params.compression.ticket_bytes())?;
+        let mut reader = Reader::new("a ticket", bytes);
+        let (number, tag, digest) = (reader.u64()?, reader.array()?, reader.array()?);
+        let each = params.compression.paillier.ciphertext_bytes();
+        Ok(Self { number, tag, digest, ciphertexts: numbers(reader.rest(), each) })
+    }
+}
+
+/// Phases of the hint's rows.
+pub(super) enum Product {
+    /// Under the client's key: words of each ciphertext.
+    Joined(Vec<Vec<u64>>),
+    /// Less the plaintexts of the ticket that the client holds: words of each plaintext.
+    Apart(Vec<Vec<u64>>),
+}
+
+impl Product {
+    /// The length decides which of the two it is.
+    ///
+    /// # Errors
+    /// [`Error::Length`] for any other length.
+    fn read(compression: &Compression, what: &'static str, bytes: &[u8]) -> Result<Self> {
+        if bytes.len() == compression.apart_bytes() {
+            return Ok(Self::Apart(numbers(bytes, compression.paillier.plaintext_bytes())));
+        }
+        Error::check_length(what, bytes.len(), compression.joined_bytes())?;
+        Ok(Self::Joined(numbers(bytes, compression.paillier.ciphertext_bytes())))
+    }
+}
+
+/// Little-endian words; an odd last byte is dropped.
+fn digits(bytes: &[u8]) -> Vec<u16> {
+    bytes.as_chunks().0.iter().map(|two| u16::from_le_bytes(*two)).collect()
+}
+
+/// Little-endian words; bytes of an incomplete last word are dropped.
+fn words(bytes: &[u8]) -> Vec<u64> {
+    bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect()
+}
+
+/// Consecutive numbers of `each` bytes. Their user checks them.
+pub(super) fn numbers(bytes: &[u8], each: usize) -> Vec<Vec<u64>> {
+    bytes.chunks_exact(each).map(words).collect()
+}
+
+fn bytes_of(numbers: &[Vec<u64>]) -> Vec<u8> {
+    numbers.iter().flatten().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+/// Maps Paillier's error for invalid ciphertexts, plaintexts or keys.
+pub(super) fn malformed(what: &'static str) -> impl Fn(papir_paillier::Error) -> Error {
+    move |error| Error::malformed(what, error, "numbers of a Paillier key")
+}
