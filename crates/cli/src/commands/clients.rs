@@ -61,7 +61,7 @@ const EXAMPLES: &str = "Examples:
 
 /// Where registered clients are looked up.
 enum Place {
-    Service(Registrations),
+    Service(Box<Registrations>),
     Directory(RegistryDirectory),
 }
 
@@ -69,9 +69,8 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let place = &arguments.place;
     let served = ["http://", "https://", "unix:"].iter().any(|scheme| place.starts_with(scheme));
     let place = if served {
-        Place::Service(
-            Registrations::open(place, &arguments.connecting.options(false)?).map_err(connecting::explain)?,
-        )
+        let service = Registrations::open(place, &arguments.connecting.options(false)?);
+        Place::Service(Box::new(service.map_err(connecting::explain)?))
     } else {
         Place::Directory(RegistryDirectory::open(Path::new(place))?)
     };
