@@ -21,7 +21,7 @@ pub(super) const FEW_KEYS: u64 = 48;
 pub struct UpdateOptions {
     /// The snapshot.
     pub file: PathBuf,
-    /// The file of changes; see [`read_changes`].
+    /// The file of changes; see [`crate::read_changes`].
     pub changes: PathBuf,
     /// Its format; `None` detects it by extension.
     pub format: Option<Format>,
