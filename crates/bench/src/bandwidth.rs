@@ -1,15 +1,15 @@
-//! Reads memory once, as fast as one core can: the yardstick of every answer.
+//! Measures the memory bandwidth of one core, the baseline of every answer.
 
 use std::hint::black_box;
 use std::time::Instant;
 
 use crate::clock::median;
 
-/// A way to read all words once; gives their exclusive or, so that no load can be left out.
+/// Reads all words once; returns their XOR, so that the compiler cannot remove a load.
 type Reader = fn(&[u64]) -> u64;
 
-/// 1, 2, 4, 8 and 16 streams, each by one cache line and by four at a time. Which is fastest is the
-/// machine's matter: more streams keep more of its prefetchers busy.
+/// 1, 2, 4, 8 and 16 streams, with blocks of one cache line and of four. Which is fastest depends
+/// on the machine: more streams use more of its prefetchers.
 const READERS: [Reader; 10] = [
     read::<1, 8>,
     read::<2, 8>,
@@ -23,10 +23,10 @@ const READERS: [Reader; 10] = [
     read::<16, 32>,
 ];
 
-/// Reads `STREAMS` equal parts of the words in step, `BLOCK` words of each at a time.
+/// Reads `STREAMS` equal parts of the words in parallel, `BLOCK` words of each at a time.
 ///
-/// The compiler turns the inner loop into vector loads. They are narrower than the widest there are,
-/// which does not matter: memory is slower than either.
+/// The compiler turns the inner loop into vector loads. They are not the widest available, which
+/// does not matter because memory is slower.
 fn read<const STREAMS: usize, const BLOCK: usize>(words: &[u64]) -> u64 {
     let mut sums = [0u64; BLOCK];
     let (blocks, _) = words.as_chunks::<BLOCK>();
@@ -41,14 +41,14 @@ fn read<const STREAMS: usize, const BLOCK: usize>(words: &[u64]) -> u64 {
     sums.iter().chain(rest).fold(0, |all, word| all ^ word)
 }
 
-/// Times of reading the same bytes in every way, run after run.
+/// Times of reading the same bytes with every reader, run by run.
 #[derive(Debug, Default)]
 pub struct Bandwidth {
     runs: [Vec<f64>; READERS.len()],
 }
 
 impl Bandwidth {
-    /// Reads some parts of memory, once in every way.
+    /// Reads some parts of memory once with every reader.
     pub fn read(&mut self, parts: &[&[u8]]) {
         for (runs, reader) in self.runs.iter_mut().zip(READERS) {
             let start = Instant::now();
@@ -59,14 +59,15 @@ impl Bandwidth {
         }
     }
 
-    /// Seconds of the fastest way: the least of the ways' medians. Zero before the first run.
+    /// Seconds of the fastest reader: the smallest of the readers' medians. Zero before the first
+    /// run.
     pub fn seconds(&self) -> f64 {
         let medians = self.runs.iter().map(|runs| median(runs.clone()));
         medians.min_by(f64::total_cmp).unwrap_or_default()
     }
 }
 
-/// The bytes as words, less the few before and after them.
+/// The bytes as words, without unaligned bytes at both ends.
 fn whole_words(bytes: &[u8]) -> &[u64] {
     bytemuck::pod_align_to(bytes).1
 }
@@ -76,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_way_reads_every_word() {
+    fn every_reader_reads_every_word() {
         for length in [0, 1, 7, 1024, 4099] {
             let mut words: Vec<u64> = (0..length as u64).map(|i| i.wrapping_mul(0x9e37_79b9)).collect();
             let expected = words.iter().fold(0, |all, word| all ^ word);
@@ -91,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fastest_way_is_taken() {
+    fn the_fastest_reader_counts() {
         let mut bandwidth = Bandwidth::default();
         bandwidth.runs.iter_mut().for_each(|runs| runs.extend([5.0, 9.0, 7.0]));
         bandwidth.runs[3] = vec![4.0, 1.0, 8.0];

@@ -1,5 +1,7 @@
-//! Batches (`papir bench batch`): k records in one batch, against one record of a database that is prepared
-//! for single lookups, on the same machine in the same run.
+//! Benchmark of batches (`papir bench batch`): k records in one batch against single lookups.
+//!
+//! The single lookup uses a database prepared for single lookups, on the same machine in the same
+//! run.
 
 use std::collections::BTreeSet;
 
@@ -16,84 +18,84 @@ use crate::clock::{median, timed};
 use crate::measure::{Effort, check_memory};
 use crate::records::Synthetic;
 use crate::report::write_columns;
-use crate::size::display;
+use papir_plan::units::bytes as display;
 
-/// What is measured.
+/// Inputs of the benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent<'a> {
-    /// The scheme below.
+    /// The underlying scheme.
     pub scheme: &'a str,
     /// Records of the database.
     pub records: u64,
-    /// Bits of each.
+    /// Bits per record.
     pub record_bits: u64,
-    /// What parameters are chosen for.
+    /// The goal for choosing parameters.
     pub goal: Goal,
-    /// Records of a batch.
+    /// Records per batch.
     pub capacity: usize,
 }
 
 impl Extent<'_> {
-    /// What is measured where nobody says otherwise.
+    /// The defaults.
     pub const DEFAULT: Self =
         Self { scheme: "inspire", records: 1 << 24, record_bits: 512, goal: Goal::Balanced, capacity: 64 };
 }
 
-/// What a batch costs beside single lookups.
+/// Costs of a batch and of a single lookup.
 #[derive(Clone, Debug, Serialize)]
 pub struct BatchReport {
     /// "batch".
     pub part: &'static str,
-    /// The scheme below.
+    /// The underlying scheme.
     pub scheme: &'static str,
     /// Records of the database.
     pub records: u64,
-    /// Bits of each.
+    /// Bits per record.
     pub record_bits: u64,
-    /// k: records of a batch.
+    /// k: records per batch.
     pub capacity: usize,
     /// Threads.
     pub threads: usize,
-    /// The kernels' instruction set.
+    /// The kernels' backend.
     pub backend: &'static str,
-    /// One record of a database for single lookups.
+    /// One record from a database for single lookups.
     pub single: Costs,
     /// A full batch.
     pub batch: Costs,
-    /// Median of the ratios of a batch's answer and one right before it.
+    /// Median ratio of a batch's answer time to that of the single answer just before it.
     pub ratio: f64,
     /// The parameters of batches, by name.
     pub parameters: Vec<(&'static str, String)>,
-    /// Whether every record that came back was the source's.
+    /// Whether every returned record was correct.
     pub correct: bool,
 }
 
-/// Times are medians.
+/// Costs of one side; times are medians.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Costs {
     /// Setup, once.
     pub offline_s: f64,
-    /// What the server holds: encoded databases, and what is prepared beside.
+    /// Bytes stored by the server: encoded databases and other prepared data.
     pub server_bytes: u64,
-    /// What a client fetches once a version.
+    /// Bytes that a client fetches once per version.
     pub public_bytes: u64,
     /// The client's query.
     pub query_ms: f64,
-    /// From the query's bytes to the answer's.
+    /// Time of answering, from the query's bytes to the answer's bytes.
     pub answer_ms: f64,
     /// The client's extraction.
     pub extract_ms: f64,
-    /// A query as sent.
+    /// Bytes of a query.
     pub upload_bytes: u64,
-    /// An answer as sent.
+    /// Bytes of an answer.
     pub download_bytes: u64,
 }
 
-/// Prepares both databases, asks each in turn.
+/// Prepares both databases and queries them alternately.
 ///
 /// # Errors
-/// Those of the schemes; [`crate::Error::Backend`], [`crate::Error::Threads`], or [`crate::Error::Usage`] for
-/// threads, runs or memory out of range.
+/// Those of the schemes; [`crate::Error::Backend`], [`crate::Error::Threads`], or
+/// [`crate::Error::Usage`] for threads, runs or memory out of range.
 pub fn measure(extent: Extent<'_>, effort: Effort, progress: &dyn Progress) -> Result<BatchReport> {
     let backend = Backend::try_from_env()?.name();
     effort.pool()?.install(|| {
@@ -131,7 +133,7 @@ pub fn measure(extent: Extent<'_>, effort: Effort, progress: &dyn Progress) -> R
     })
 }
 
-/// So many different indices, or all that there are.
+/// `count` different indices, or all indices if there are fewer.
 fn distinct(shape: Shape, count: usize) -> Vec<u64> {
     let (mut rng, mut indices) = (UnwrapErr(SysRng), BTreeSet::new());
     while (indices.len() as u64) < shape.records().min(count as u64) {
@@ -140,7 +142,7 @@ fn distinct(shape: Shape, count: usize) -> Vec<u64> {
     indices.into_iter().collect()
 }
 
-/// A prepared database, its client, and what was measured.
+/// A prepared database, its client, and its measurements.
 struct Side {
     server: Box<dyn ErasedServer>,
     client: Box<dyn ErasedClient>,
@@ -184,7 +186,7 @@ impl Side {
         Ok(Self { server, client, offline_s, query, answer, extract, correct: true })
     }
 
-    /// Asks for records, compares them; gives the seconds of the answer.
+    /// Looks up records and checks them; returns the seconds of the answer.
     fn ask(&mut self, indices: &[u64], records: &dyn Records) -> Result<f64> {
         let expected =
             indices.iter().map(|&index| read_record(records, index)).collect::<Result<Vec<_>, _>>()?;
@@ -216,7 +218,7 @@ impl Side {
     }
 }
 
-/// What `work` gives; its seconds are added to `times`.
+/// Runs `work` and appends its seconds to `times`.
 fn seconds<T>(times: &mut Vec<f64>, work: impl FnOnce() -> T) -> T {
     let (result, seconds) = timed(work);
     times.push(seconds);
@@ -224,7 +226,7 @@ fn seconds<T>(times: &mut Vec<f64>, work: impl FnOnce() -> T) -> T {
 }
 
 impl BatchReport {
-    /// Prints it as a table.
+    /// Writes the report as a table.
     ///
     /// # Errors
     /// Those of `out`.
@@ -232,8 +234,7 @@ impl BatchReport {
         let Self { scheme, records, record_bits, capacity, threads, backend, .. } = self;
         writeln!(out, "{records} records of {record_bits} bits, {scheme}, {threads} threads, {backend}")?;
         let title = format!("a batch of {capacity}");
-        let mut lines =
-            vec![vec![String::new(), "one record".to_owned(), title, "for each record".to_owned()]];
+        let mut lines = vec![vec![String::new(), "one record".to_owned(), title, "per record".to_owned()]];
         let of = |one: f64, many: f64, show: &dyn Fn(f64) -> String| {
             vec![show(one), show(many), show(many / *capacity as f64)]
         };
@@ -253,7 +254,7 @@ impl BatchReport {
         line("at the server", twice(display(one.server_bytes), display(many.server_bytes)));
         line("setup", twice(format!("{:.2} s", one.offline_s), format!("{:.2} s", many.offline_s)));
         write_columns(out, &lines)?;
-        writeln!(out, "A batch takes the server {:.2} times what one record takes.", self.ratio)?;
+        writeln!(out, "A batch takes the server {:.2} times as long as one record.", self.ratio)?;
         for (name, value) in self.parameters.iter().take(5) {
             writeln!(out, "{name}: {value}")?;
         }

@@ -1,4 +1,4 @@
-//! The best of several measurements: other programs on the machine only ever add time.
+//! The best of several measurements: interference from other programs only adds time.
 
 use papir_core::erased::ErasedScheme;
 use papir_core::{Choice, Description, Progress, Shape};
@@ -9,11 +9,11 @@ use crate::report::Stages;
 use crate::subject::candidate;
 use crate::{Error, Report, Result};
 
-/// Measures a database of records of whole bytes `repeats` times, once at least. Each time of the
-/// report is the least of those found; the description is that of the parameters.
+/// Measures a database of records of whole bytes `repeats` times, at least once. Each time in the
+/// report is the smallest of those measured; the description is that of the parameters.
 ///
 /// # Errors
-/// As [`measure`], and [`Error::Wrong`] when a record came back wrong.
+/// As [`measure`], and [`Error::Wrong`] if a record was wrong.
 pub fn best(
     scheme: &dyn ErasedScheme,
     shape: Shape,
@@ -35,7 +35,7 @@ pub fn best(
     Ok((found, candidate(scheme, shape, choice)?.description))
 }
 
-/// A report with the lesser of both times everywhere.
+/// Combines two reports, taking the smaller of each pair of times.
 fn least(mut a: Report, b: &Report) -> Report {
     let times = [
         (&mut a.answer_ms, b.answer_ms),

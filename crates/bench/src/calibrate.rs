@@ -1,271 +1,36 @@
-//! Times a machine at the operations that schemes count: see [`papir_core::cost`].
-//!
-//! Three databases are prepared and queried as any benchmark's, once on one thread and once on all:
-//!
-//! | database | what it tells |
-//! |---|---|
-//! | InsPIRe, short records, t = 1 | `select16`, `encode16`, `hint_transform`, `encrypt`, `decrypt` |
-//! | InsPIRe, records of two ring elements, t = 4 | `matrix`, `external_product`, `pack`, `interpolate` |
-//! | SimplePIR | `select8`, `encode8`, `hint_product8`, `encrypt_column`, `decrypt_row` |
-//!
-//! The parts of setup that both InsPIRe databases have in common are told apart by solving for
-//! them. All databases exceed the caches of usual machines, as those that are served do.
+//! Measures the databases of a calibration.
 
-use papir_core::cost::{Operation, Rates};
-use papir_core::{Progress, Shape};
-use papir_kernels::pointwise::Modulus;
-use papir_kernels::poly_eval::{self, Polynomial};
+use papir_core::Progress;
+use papir_core::cost::Rates;
+use papir_plan::calibration::{self, Measurement, Observation};
+
+pub use papir_plan::calibration::Extent;
 
 use crate::best::best;
 use crate::measure::Effort;
-use papir_core::Choice;
+use crate::{Result, subject};
 
-use crate::subject;
-use crate::{Report, Result};
-
-/// How large the databases are, and how often they are queried.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Extent {
-    /// Columns of the first database, 4 KiB each.
-    pub selected_columns: u64,
-    /// Columns of the second, 32 KiB each.
-    pub packed_columns: u64,
-    /// Bytes of the third.
-    pub simple_bytes: u64,
-    /// Timed queries.
-    pub runs: usize,
-    /// How often each database is prepared and queried; the best counts.
-    pub repeats: usize,
-}
-
-impl Extent {
-    /// What gives rates to plan with: 160 MiB, 64 MiB with 256 MiB of packing matrices, 160 MiB.
-    pub const WHOLE: Self = Self {
-        selected_columns: 40 << 10,
-        packed_columns: 2 << 10,
-        simple_bytes: 160 << 20,
-        runs: 9,
-        repeats: 2,
-    };
-    /// What shows that it works, for tests: the rates are those of caches. The first database has
-    /// several blocks of d columns, or its setup would be in proportion to the second's.
-    pub const TINY: Self =
-        Self { selected_columns: 6 << 10, packed_columns: 16, simple_bytes: 1 << 18, runs: 1, repeats: 1 };
-}
-
-/// Measures this machine, on one thread and on `threads`.
+/// Calibrates this machine on one thread and on `threads` threads.
 ///
 /// # Errors
 /// As [`best`].
 pub fn calibrate(extent: Extent, threads: usize, progress: &dyn Progress) -> Result<Rates> {
-    let one = Observed::on(extent, 1, progress)?.alone();
-    if threads <= 1 {
-        return Ok(Rates::new(1, |op| one.of(op), |op| one.of(op))?);
-    }
-    let all = Observed::on(extent, threads, progress)?.together(&one);
-    // What threads do together takes no longer than one after the other, and no less than its share.
-    let within = |op| all.of(op).clamp(one.of(op) / threads as f64, one.of(op));
-    Ok(Rates::new(threads, |op| one.of(op), within)?)
+    calibration::calibrate(extent, threads, |wanted| observe(wanted, progress))
 }
 
-/// One measured database beside what its parameters count.
-struct Case {
-    report: Report,
-    work: papir_core::cost::Work,
-}
-
-impl Case {
-    fn run(
-        scheme: &str,
-        (shape, choice): (Shape, Choice),
-        (effort, repeats): (Effort, usize),
-        progress: &dyn Progress,
-    ) -> Result<Self> {
-        let (report, description) =
-            best(&*subject::by_name(scheme)?, shape, choice, effort, repeats, progress)?;
-        Ok(Self { report, work: description.work })
-    }
-
-    /// Seconds of some parts of an answer.
-    fn stages(&self, names: &[&str]) -> f64 {
-        let stages = self.report.stages.0.iter().filter(|(name, _)| names.contains(&name.as_str()));
-        stages.fold(0.0, |sum, (_, milliseconds)| sum + milliseconds / 1e3)
-    }
-
-    /// Seconds of setup after encoding.
-    fn after_encoding(&self) -> f64 {
-        self.report.hint_s + self.report.material_s
-    }
-
-    fn setup(&self, operation: Operation) -> f64 {
-        self.work.setup.times(operation)
-    }
-
-    fn answer(&self, operation: Operation) -> f64 {
-        self.work.answer.times(operation)
-    }
-}
-
-/// The three databases, measured on some threads.
-struct Observed {
-    selected: Case,
-    packed: Case,
-    simple: Case,
-}
-
-/// The parts of InsPIRe's answer that only handle words of messages.
-const WORD_STAGES: [&str; 4] = ["parse", "read_keys", "switch", "seal"];
-
-impl Observed {
-    fn on(extent: Extent, threads: usize, progress: &dyn Progress) -> Result<Self> {
-        let effort = (Effort { threads, runs: extent.runs }, extent.repeats);
-        let short = Shape::of_bytes(extent.selected_columns * 64, 64)?;
-        let long = Shape::of_bytes(extent.packed_columns * 4, 8192)?;
-        let bytes = Shape::of_bytes(extent.simple_bytes / 64, 64)?;
-        let [short_columns, long_columns] =
-            [extent.selected_columns, extent.packed_columns].map(Choice::Columns);
-        let goal = Choice::Goal(papir_core::Goal::Balanced);
-        Ok(Self {
-            selected: Case::run("inspire", (short, short_columns), effort, progress)?,
-            packed: Case::run("inspire", (long, long_columns), effort, progress)?,
-            simple: Case::run("simple", (bytes, goal), effort, progress)?,
-        })
-    }
-
-    /// Seconds of each operation on one thread.
-    fn alone(&self) -> Seconds {
-        let (hint_transform, pack) = self.solve_material();
-        let mut seconds = self.shared(self.word(), hint_transform, pack);
-        let (selected, simple) = (&self.selected, &self.simple);
-        let per_query = |case: &Case, op| case.report.query_ms / 1e3 / case.work.query.times(op);
-        let per_extract = |case: &Case, op| case.report.extract_ms / 1e3 / case.work.extract.times(op);
-        seconds.set(Operation::Encrypt, per_query(selected, Operation::Encrypt));
-        seconds.set(Operation::Decrypt, per_extract(selected, Operation::Decrypt));
-        seconds.set(Operation::EncryptColumn, per_query(simple, Operation::EncryptColumn));
-        seconds.set(Operation::DecryptRow, per_extract(simple, Operation::DecryptRow));
-        seconds.set(Operation::Copy, copying(self.packed.report.material_bytes as usize));
-        seconds.set(Operation::Term, evaluating());
-        seconds
-    }
-
-    /// Seconds of each operation among many on all threads; what one thread does alone stays.
-    fn together(&self, one: &Seconds) -> Seconds {
-        // The first database has one pack, which is prepared on one thread.
-        let selected = self.selected.after_encoding() - one.of(Operation::Pack);
-        let hint = selected / self.selected.setup(Operation::HintTransform);
-        let hint = hint.clamp(0.0, one.of(Operation::HintTransform));
-        let packed = self.packed.after_encoding() - hint * self.packed.setup(Operation::HintTransform);
-        let mut seconds =
-            self.shared(one.of(Operation::Word), hint, packed / self.packed.setup(Operation::Pack));
-        let alone = [Operation::Encrypt, Operation::Decrypt, Operation::EncryptColumn, Operation::DecryptRow];
-        // Different clients or queries do these on different threads, and share nothing.
-        for op in
-            alone.into_iter().chain([Operation::Word, Operation::Encode8, Operation::Copy, Operation::Term])
-        {
-            seconds.set(op, 0.0);
-        }
-        seconds
-    }
-
-    /// What is told apart the same way on one thread and on all.
-    fn shared(&self, word: f64, hint_transform: f64, pack: f64) -> Seconds {
-        let Self { selected, packed, simple } = self;
-        let mut seconds = Seconds::default();
-        seconds.set(Operation::Word, word);
-        seconds.set(Operation::HintTransform, hint_transform);
-        seconds.set(Operation::Pack, pack);
-        let lifting = word * self.selecting_words();
-        let select = (selected.stages(&["select"]) - lifting) / selected.answer(Operation::Select16);
-        seconds.set(Operation::Select16, select);
-        let simple_words = word * simple.answer(Operation::Word);
-        let answer = simple.report.answer_ms / 1e3 - simple_words;
-        seconds.set(Operation::Select8, answer / simple.answer(Operation::Select8));
-        seconds.set(Operation::Matrix, packed.stages(&["pack"]) / packed.answer(Operation::Matrix));
-        let products = packed.answer(Operation::ExternalProduct);
-        seconds.set(Operation::ExternalProduct, packed.stages(&["evaluate"]) / products);
-        let encode = selected.report.encode_s / selected.setup(Operation::Encode16);
-        seconds.set(Operation::Encode16, encode);
-        let levels = packed.report.encode_s - encode * packed.setup(Operation::Encode16);
-        seconds.set(Operation::Interpolate, levels / packed.setup(Operation::Interpolate));
-        seconds.set(Operation::Encode8, simple.report.encode_s / simple.setup(Operation::Encode8));
-        let hint = simple.report.hint_s / simple.setup(Operation::HintProduct8);
-        seconds.set(Operation::HintProduct8, hint);
-        seconds
-    }
-
-    /// Seconds of one word, from the parts of both InsPIRe answers that handle nothing else.
-    fn word(&self) -> f64 {
-        let seconds = self.selected.stages(&WORD_STAGES) + self.packed.stages(&WORD_STAGES);
-        let words = self.selected.answer(Operation::Word) + self.packed.answer(Operation::Word);
-        let lifted = self.selecting_words() + Self::columns_and_rows(&self.packed);
-        seconds / (words - lifted)
-    }
-
-    /// Words that the first database's selection handles itself: columns into planes, rows lifted.
-    fn selecting_words(&self) -> f64 {
-        Self::columns_and_rows(&self.selected)
-    }
-
-    fn columns_and_rows(case: &Case) -> f64 {
-        // Rows times columns are the words of the database.
-        let rows = case.answer(Operation::Matrix) / MATRIX_ROW_BYTES;
-        rows + case.setup(Operation::Encode16) / rows
-    }
-
-    /// Seconds of a hint transform and of a pack, from what both databases took together.
-    fn solve_material(&self) -> (f64, f64) {
-        let row = |case: &Case| [case.setup(Operation::HintTransform), case.setup(Operation::Pack)];
-        let ([a, b], [c, d]) = (row(&self.selected), row(&self.packed));
-        let (u, v) = (self.selected.after_encoding(), self.packed.after_encoding());
-        let determinant = a * d - b * c;
-        ((u * d - b * v) / determinant, (a * v - c * u) / determinant)
-    }
-}
-
-/// Seconds of one byte of so many that are copied to fresh memory.
-fn copying(bytes: usize) -> f64 {
-    let source = vec![1u8; bytes.max(1)];
-    let start = std::time::Instant::now();
-    let copy = papir_core::AlignedBytes::copy_of(std::hint::black_box(&source));
-    let seconds = start.elapsed().as_secs_f64();
-    std::hint::black_box(copy.as_ref().len());
-    seconds / source.len() as f64
-}
-
-/// Seconds of one term of a polynomial at one point: in three variables of degree 18, at a thousand points.
-fn evaluating() -> f64 {
-    const POINTS: usize = 1 << 10;
-    let modulus = Modulus::new(268_369_921);
-    let (variables, degree) = (3, 18);
-    let coefficients = vec![123_456_789; poly_eval::terms(variables, degree).unwrap_or_default()];
-    let polynomial = Polynomial::new(modulus, variables, degree, &coefficients);
-    let (points, mut values) = (vec![98_765_432; variables * POINTS], vec![0; POINTS]);
-    // The first time fills the caches.
-    polynomial.evaluate(&points, &mut values);
-    let start = std::time::Instant::now();
-    polynomial.evaluate(std::hint::black_box(&points), &mut values);
-    let seconds = start.elapsed().as_secs_f64();
-    std::hint::black_box(&values);
-    seconds / (coefficients.len() * POINTS) as f64
-}
-
-/// Bytes of a packing matrix for one of its rows: two digits of 2048 words of 32 bits.
-const MATRIX_ROW_BYTES: f64 = 2.0 * 2048.0 * 4.0;
-
-/// Seconds of each operation.
-#[derive(Default)]
-struct Seconds([f64; Operation::ALL.len()]);
-
-impl Seconds {
-    /// The least that anything is taken to last: below the time of one byte in any cache. Keeps a
-    /// difference of two noisy times from coming out as nothing.
-    const LEAST: f64 = 1e-12;
-
-    fn set(&mut self, operation: Operation, seconds: f64) {
-        self.0[operation as usize] = seconds;
-    }
-
-    fn of(&self, operation: Operation) -> f64 {
-        self.0[operation as usize].max(Self::LEAST)
-    }
+fn observe(wanted: Measurement, progress: &dyn Progress) -> Result<Observation> {
+    let Measurement { scheme, shape, choice, threads, runs, repeats } = wanted;
+    let effort = Effort { threads, runs };
+    let (report, description) = best(&*subject::by_name(scheme)?, shape, choice, effort, repeats, progress)?;
+    Ok(Observation {
+        work: description.work,
+        stages: report.stages.0,
+        answer_ms: report.answer_ms,
+        query_ms: report.query_ms,
+        extract_ms: report.extract_ms,
+        encode_s: report.encode_s,
+        hint_s: report.hint_s,
+        material_s: report.material_s,
+        material_bytes: report.material_bytes,
+    })
 }

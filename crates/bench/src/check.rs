@@ -1,44 +1,42 @@
-//! Predicted beside measured: how far the cost model is off on this machine.
+//! Compares the cost model's predictions with measurements on this machine.
 
 use std::io::Write;
 
 use papir_core::cost::Rates;
-use papir_core::{Description, Goal, Progress, Shape};
+use papir_core::{Choice, Description, Goal, Progress, Shape};
 use serde::Serialize;
 
 use crate::best::best;
 use crate::measure::Effort;
 use crate::report::write_columns;
-use crate::size::display;
-use papir_core::Choice;
-
 use crate::subject;
 use crate::{Report, Result};
+use papir_plan::units::bytes as display;
 
-/// One figure, predicted and measured.
+/// One time, predicted and measured.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Figure {
-    /// Seconds that the cost model gives.
+    /// Seconds predicted by the cost model.
     pub predicted_s: f64,
-    /// Seconds that it took.
+    /// Seconds measured.
     pub measured_s: f64,
 }
 
 impl Figure {
-    /// Predicted over measured.
+    /// Predicted time divided by measured time.
     pub fn ratio(&self) -> f64 {
         self.predicted_s / self.measured_s
     }
 }
 
-/// The figures of one database.
+/// Results for one database.
 #[derive(Clone, Debug, Serialize)]
 pub struct Checked {
     /// The scheme.
     pub scheme: &'static str,
-    /// Its records.
+    /// Number of records.
     pub records: u64,
-    /// Bytes of each.
+    /// Bytes per record.
     pub record_bytes: u64,
     /// The parameters in a few words.
     pub parameters: String,
@@ -59,14 +57,14 @@ pub struct Case {
     choice: Choice,
 }
 
-/// How often each database is prepared and queried; the best counts.
+/// How often each database is prepared and queried; the shortest times count.
 const REPEATS: usize = 2;
 
 const fn columns(scheme: &'static str, bytes: u64, record_bytes: u64, columns: u64) -> Case {
     Case { scheme, bytes, record_bytes, choice: Choice::Columns(columns) }
 }
 
-/// Five databases of sizes that are served.
+/// Five databases of realistic sizes.
 pub const FIVE: [Case; 5] = [
     columns("inspire", 256 << 20, 64, 1 << 14),
     columns("inspire", 256 << 20, 1 << 10, 1 << 15),
@@ -75,10 +73,10 @@ pub const FIVE: [Case; 5] = [
     Case { scheme: "simple", bytes: 256 << 20, record_bytes: 64, choice: Choice::Goal(Goal::Balanced) },
 ];
 
-/// Databases that show that it works, for tests.
+/// Small databases, for tests.
 pub const TINY: [Case; 2] = [columns("inspire", 1 << 18, 64, 16), columns("simple", 1 << 16, 64, 256)];
 
-/// Measures databases on one thread and predicts the same.
+/// Measures databases on one thread, and predicts the same costs.
 ///
 /// # Errors
 /// As [`best`].
@@ -115,16 +113,16 @@ impl Checked {
     }
 }
 
-/// The columns of a matrix, as the description names them.
+/// The number of columns of a matrix, from the description.
 fn columns_of(description: &Description) -> String {
     let columns = description.parameters.iter().find(|(name, _)| name.contains("columns"));
     columns.map_or(String::new(), |(_, columns)| format!("{columns} columns"))
 }
 
-/// Writes a table, a line for each database.
+/// Writes a table with one line per database.
 ///
 /// # Errors
-/// The writer's.
+/// Those of the writer.
 pub fn write_table(out: &mut dyn Write, checked: &[Checked]) -> Result<()> {
     let titles = ["scheme", "database", "record", "parameters", "answer", "client's query", "offline"];
     let mut lines = vec![titles.map(str::to_owned).to_vec()];

@@ -1,118 +1,122 @@
-//! `papir bench`: what is typed, and what is done with it.
+//! Command line of `papir bench`.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use papir_core::{Goal, NoProgress, Progress, Shape};
+use papir_core::{Choice, Goal, NoProgress, Progress, Shape};
 
 use crate::batch::{self, BatchReport};
 use crate::compress::{self, CompressionReport};
 use crate::definitions::{self, Work};
+use crate::depir::sheet::{Kind, Sheet};
 use crate::measure::{Effort, Plan, measure};
 use crate::newton::{self, NewtonReport};
 use crate::packing::{self, PackingReport};
 use crate::psi::{self, PsiReport};
 use crate::records::Synthetic;
 use crate::report::{write_columns, write_table};
-use crate::sheet::{Kind, Sheet};
-use papir_core::Choice;
-
 use crate::subject;
-use crate::{Error, Report, Result, depir, figures, size, tables};
+use papir_plan::size;
 
-/// Bytes of a database where none are told.
+use crate::{Error, Report, Result, depir, figures, tables};
+
+/// Default size of a database in bytes.
 const DEFAULT_SIZE: u64 = 1 << 30;
-/// Bytes of a record where none are told.
+/// Default length of a record in bytes.
 const DEFAULT_RECORD_BYTES: u64 = 64;
 
-/// The benchmark of batches, which takes the sizes that schemes take.
+/// The benchmark of batches, which accepts the size options of schemes.
 const BATCH: &str = "batch";
-/// The scheme whose sets have names.
+/// The scheme with named parameter sets.
 const DEPIR: &str = "depir";
 
-/// What --table and --figure have of their own.
+/// Options that do not apply to --table and --figure, which fix them.
 const OF_ONE_DATABASE: [&str; 8] =
     ["name", "compare", "dim0", "gamma0", "records", "record_bytes", "record_bits", "goal"];
 
-/// Measure schemes.
+/// Benchmark schemes.
 ///
-/// Makes a database of pseudo-random records, prepares it, and queries it: one query to warm up, then
-/// some that count. Every record that comes back is compared with the source. All times are medians;
-/// `reads` is an answer's time over the time that one core needs to read the database once.
+/// Prepares a database of pseudo-random records and queries it: one warm-up query, then timed ones.
+/// Every returned record is compared with the source. All times are medians. `reads` is an answer's
+/// time divided by the time that one core needs to read the database once.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// A scheme, or a benchmark that --list names.
+    /// A scheme, or a benchmark named by --list.
     #[arg(value_name = "SCHEME", required_unless_present_any = ["compare", "list", "table", "figure"])]
     pub name: Option<String>,
-    /// Several schemes on one database, in one table.
+    /// Compare several schemes on one database, in one table.
     #[arg(long, value_name = "SCHEME,…", value_delimiter = ',', conflicts_with_all = ["name", "dim0"])]
     pub compare: Vec<String>,
-    /// A table of a paper, its figures beside papir's; databases above --size are predicted.
+    /// Reproduce a table of a paper, with papir's figures next to the paper's; databases above
+    /// --size are predicted.
     #[arg(long, value_name = "TABLE", conflicts_with_all = OF_ONE_DATABASE)]
     pub table: Option<String>,
-    /// A figure of a paper: its points and papir's; databases above --size are predicted.
+    /// Reproduce a figure of a paper, with the paper's points and papir's; databases above --size
+    /// are predicted.
     #[arg(long, value_name = "FIGURE", conflicts_with_all = OF_ONE_DATABASE, conflicts_with = "table")]
     pub figure: Option<String>,
-    /// Write the plot of --figure to this file, instead of printing the points.
+    /// Write the plot of --figure to this file, instead of printing its points.
     #[arg(long, value_name = "FILE", requires = "figure", conflicts_with_all = ["name", "compare", "table"])]
     pub svg: Option<PathBuf>,
-    /// List the benchmarks, tables and figures that have a name.
+    /// List the named benchmarks, tables and figures.
     #[arg(long, conflicts_with_all = ["name", "compare"])]
     pub list: bool,
-    /// Bytes of the database: 64MiB, 1GiB (the default), or a number.
+    /// Size of the database: 64MiB, 1GiB (the default), or a number of bytes.
     #[arg(long, value_name = "BYTES", value_parser = size::parse, conflicts_with = "records")]
     pub size: Option<u64>,
     /// The number of records, instead of --size.
     #[arg(long, value_name = "N")]
     pub records: Option<u64>,
-    /// Bytes of a record; 64 by default.
+    /// Bytes per record [default: 64].
     #[arg(long, value_name = "BYTES", value_parser = size::parse)]
     pub record_bytes: Option<u64>,
-    /// Bits of a record, where it is no whole number of bytes.
+    /// Bits per record, if not a whole number of bytes.
     #[arg(long, value_name = "BITS", conflicts_with = "record_bytes")]
     pub record_bits: Option<u64>,
-    /// Columns of the matrix (InsPIRe: N/t, or the next fewer); chosen by the goal otherwise.
+    /// Columns of the matrix (InsPIRe: N/t, or the next smaller possible value); chosen by the goal
+    /// otherwise.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "goal")]
     pub dim0: Option<u64>,
-    /// 16-bit words of a unit (γ0), for schemes that pack their first level in units.
+    /// 16-bit words per unit (γ0), for schemes that pack their first level in units.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), requires = "dim0", conflicts_with_all = ["compare", "goal"])]
     pub gamma0: Option<u64>,
-    /// Bits of the LWE key in one number of a query (zip, zipdouble); chosen by the goal otherwise.
+    /// Bits of the LWE key per number in a query (zip, zipdouble); chosen by the goal otherwise.
     #[arg(long, value_name = "N", conflicts_with = "dim0")]
     pub key_bits: Option<usize>,
-    /// Records of a batch (batch); 64 by default.
+    /// Records per batch (batch) [default: 64].
     #[arg(long, value_name = "K", conflicts_with_all = ["dim0", "key_bits", "hold"])]
     pub batch: Option<usize>,
-    /// The scheme that batches are made over (batch); inspire by default.
+    /// The scheme underlying the batches (batch) [default: inspire].
     #[arg(long, value_name = "SCHEME", conflicts_with_all = ["dim0", "key_bits", "hold"])]
     pub over: Option<String>,
-    /// Clients fetch their tickets ahead and hold them (zip, zipdouble).
+    /// Clients fetch and hold their tickets in advance (zip, zipdouble).
     #[arg(long, conflicts_with = "dim0")]
     pub hold: bool,
-    /// What parameters are chosen for: min-communication, balanced (the default) or min-time.
+    /// What to optimize parameters for: min-communication, balanced (the default) or min-time.
     #[arg(long)]
     pub goal: Option<Goal>,
-    /// Threads of setup and answers; may exceed the machine's cores.
+    /// Threads for setup and answers; may exceed the number of cores.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub threads: usize,
-    /// Queries that are timed.
+    /// Number of timed queries.
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub runs: usize,
-    /// A set of the paper (depir): tiny or small.
+    /// A parameter set of the paper (depir): tiny or small.
     #[arg(long, value_name = "SET", conflicts_with_all = ["compare", "table", "figure", "dim0", "key_bits", "hold", "batch", "over", "goal", "records", "record_bytes", "record_bits", "size"])]
     pub set: Option<depir::Set>,
-    /// Evaluate by the data structure of Kedlaya and Umans with so many variables tabulated (depir --set); on lines
-    /// otherwise.
+    /// Evaluate with the data structure of Kedlaya and Umans, with this many variables tabulated
+    /// (depir --set); on lines otherwise.
     #[arg(long, value_name = "J", requires = "set")]
     pub tabulated: Option<usize>,
-    /// How often its primes are reduced: one, two, or so many of them looked up and the others reduced again.
+    /// How often its primes are reduced: one, two, or the number of primes looked up directly, with
+    /// the others reduced again.
     #[arg(long, value_name = "one|two|N", requires = "tabulated")]
     pub steps: Option<String>,
-    /// Keep its tables as files in this folder, and take those that are there.
+    /// Store its tables as files in this folder, and use existing ones.
     #[arg(long, value_name = "FOLDER", requires = "tabulated")]
     pub tables: Option<PathBuf>,
-    /// Print one JSON object, for several schemes an array of them.
+    /// Print one JSON object; for several schemes, an array of objects.
     #[arg(long)]
     pub json: bool,
 }
@@ -138,11 +142,11 @@ pub fn run(args: Args) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     Ok(run_with(&args, &mut std::io::stdout().lock(), &NoProgress)?)
 }
 
-/// Runs the benchmark, prints to `out`, tells `progress` how far it is.
+/// Runs the benchmark, prints to `out`, and reports to `progress`.
 ///
 /// # Errors
-/// [`Error::Usage`] for arguments that do not go together, those of the measurement, and
-/// [`Error::Wrong`], after the result was printed, when a record came back wrong.
+/// [`Error::Usage`] for incompatible arguments, those of the measurement, and, after the result was
+/// printed, [`Error::Wrong`] if a record was wrong.
 pub fn run_with(args: &Args, out: &mut dyn Write, progress: &dyn Progress) -> Result<()> {
     if args.list {
         return write_list(out, args.json);
@@ -162,7 +166,7 @@ pub fn run_with(args: &Args, out: &mut dyn Write, progress: &dyn Progress) -> Re
     outcome.check()
 }
 
-/// Runs and prints a table of a paper.
+/// Reproduces and prints a table of a paper.
 fn run_table(name: &str, args: &Args, out: &mut dyn Write, progress: &dyn Progress) -> Result<()> {
     if let Some(sheet) = depir::sheet_by_name(Kind::Table, name) {
         return run_sheet(sheet, args, out, progress);
@@ -178,7 +182,7 @@ fn run_table(name: &str, args: &Args, out: &mut dyn Write, progress: &dyn Progre
     if report.correct() { Ok(()) } else { Err(Error::Wrong { what: table.name.to_owned() }) }
 }
 
-/// Runs a figure of a paper; prints its points, or draws it.
+/// Reproduces a figure of a paper; prints its points, or draws it.
 fn run_figure(name: &str, args: &Args, out: &mut dyn Write, progress: &dyn Progress) -> Result<()> {
     if let Some(sheet) = depir::sheet_by_name(Kind::Figure, name) {
         return run_sheet(sheet, args, out, progress);
@@ -197,15 +201,15 @@ fn run_figure(name: &str, args: &Args, out: &mut dyn Write, progress: &dyn Progr
     if report.correct { Ok(()) } else { Err(Error::Wrong { what: figure.name.to_owned() }) }
 }
 
-/// Names of sheets of a kind.
+/// Names of the sheets of a kind.
 fn sheets(kind: Kind) -> impl Iterator<Item = &'static str> {
     depir::all_sheets().filter(move |sheet| sheet.kind == kind).map(|sheet| sheet.name)
 }
 
-/// Makes and prints a sheet, or draws it.
+/// Computes and prints a sheet, or draws it.
 fn run_sheet(sheet: &Sheet, args: &Args, out: &mut dyn Write, progress: &dyn Progress) -> Result<()> {
     if args.size.is_some() {
-        return Err(Error::usage(format!("`{}` with --size", sheet.name), "none: it has its own sets"));
+        return Err(Error::usage(format!("`{}` with --size", sheet.name), "none: it has fixed sets"));
     }
     let effort = Effort { threads: args.threads, runs: args.runs };
     let report = sheet.make([depir::Set::Tiny, depir::Set::Small], effort, progress)?;
@@ -230,14 +234,14 @@ fn write_svg(path: &Path, text: &str) -> Result<()> {
 }
 
 impl Args {
-    /// What measures the rows of a table or figure.
+    /// The bench that measures the rows of a table or figure.
     fn bench<'a>(&self, progress: &'a dyn Progress) -> Result<tables::Bench<'a>> {
         let effort = Effort { threads: self.threads, runs: self.runs };
         let largest = self.size.unwrap_or(DEFAULT_SIZE);
-        Ok(tables::Bench::new(largest, effort, crate::rates::known(None)?, progress))
+        Ok(tables::Bench::new(largest, effort, papir_plan::rates_file::known(None)?, progress))
     }
 
-    /// What is asked for.
+    /// The requested work.
     fn work<'a>(&'a self, schemes: &'a [&'a str]) -> Result<Work<'a>> {
         if let Some(set) = self.set {
             return self.depir(schemes, set).map(Work::Depir);
@@ -266,7 +270,7 @@ impl Args {
         Ok(Work::Schemes { schemes, records, record_bits, choice })
     }
 
-    /// Records of the database, and bits of each.
+    /// Number of records, and bits per record.
     fn database(&self) -> Result<(u64, u64)> {
         let record_bits = match (self.record_bits, self.record_bytes) {
             (Some(bits), _) => bits,
@@ -279,7 +283,7 @@ impl Args {
         Ok((records, record_bits))
     }
 
-    /// The batches that are asked for.
+    /// The requested batches.
     fn batch(&self) -> Result<batch::Extent<'_>> {
         let (default, (records, record_bits)) = (batch::Extent::DEFAULT, self.database()?);
         Ok(batch::Extent {
@@ -291,7 +295,7 @@ impl Args {
         })
     }
 
-    /// The set that is asked for.
+    /// The requested set.
     fn depir(&self, schemes: &[&str], set: depir::Set) -> Result<depir::Extent<'_>> {
         if schemes != [DEPIR] {
             return Err(Error::usage(format!("--set of {}", schemes.join(", ")), "the scheme depir"));
@@ -300,7 +304,7 @@ impl Args {
         Ok(depir::Extent { set, tabulated: self.tabulated, steps, tables: self.tables.as_deref() })
     }
 
-    /// Refuses what a benchmark with a name has of its own.
+    /// Refuses options that a named benchmark fixes.
     fn nothing_of_a_database(&self, name: &str) -> Result<()> {
         let sizes = [self.size, self.records, self.record_bytes, self.record_bits, self.dim0];
         if sizes.iter().all(Option::is_none) && self.goal.is_none() && self.key_bits.is_none() && !self.hold {
@@ -309,7 +313,7 @@ impl Args {
         let found = format!(
             "`{name}` with a size, record count, record length, --dim0, --key-bits, --hold or --goal"
         );
-        Err(Error::usage(found, "none of them: it has its own (see --list)"))
+        Err(Error::usage(found, "none of them: they are fixed (see --list)"))
     }
 }
 
@@ -318,7 +322,7 @@ fn known(name: &str) -> Result<()> {
     if names.contains(&name) {
         return Ok(());
     }
-    let expected = format!("a scheme ({}), or a benchmark that --list names", names.join(", "));
+    let expected = format!("a scheme ({}), or a benchmark named by --list", names.join(", "));
     Err(Error::usage(format!("`{name}`"), expected))
 }
 
@@ -328,21 +332,21 @@ fn records_in(size: u64, record_bits: u64) -> Result<u64> {
         return Ok(records);
     }
     let found = format!("a database of {size} bytes with records of {}", record_bits.div_ceil(8));
-    Err(Error::usage(found, "room for one record at least"))
+    Err(Error::usage(found, "room for at least one record"))
 }
 
-/// A scheme of a comparison that has no part in it.
+/// A scheme of a comparison that could not be measured.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct Without {
     /// Its name.
     pub scheme: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
-/// What a benchmark gave.
+/// The result of a benchmark.
 pub enum Outcome {
-    /// One report a scheme; of a comparison also those that cannot take its database.
+    /// One report per scheme; in a comparison, also the schemes that do not support the database.
     Schemes(Vec<Report>, Vec<Without>),
     /// The report of packing.
     Packing(PackingReport),
@@ -382,7 +386,7 @@ pub fn perform(work: Work<'_>, effort: Effort, progress: &dyn Progress) -> Resul
             for name in schemes {
                 match measured(name) {
                     Ok(report) => reports.push(report),
-                    // One that cannot is no reason to know nothing of the others.
+                    // In a comparison, one failing scheme must not hide the results of the others.
                     Err(error @ (Error::Core(_) | Error::Usage { .. })) if schemes.len() > 1 => {
                         without.push(Without { scheme: (*name).to_owned(), reason: error.to_string() });
                     }
@@ -390,7 +394,7 @@ pub fn perform(work: Work<'_>, effort: Effort, progress: &dyn Progress) -> Resul
                 }
             }
             if let ([], [first, ..]) = (&reports[..], &without[..]) {
-                return Err(Error::usage(&first.reason, "a database that one of the schemes takes"));
+                return Err(Error::usage(&first.reason, "a database that one of the schemes supports"));
             }
             Ok(Outcome::Schemes(reports, without))
         }
@@ -403,7 +407,7 @@ impl Outcome {
             (Self::Schemes(reports, without), false) => {
                 write_table(out, reports)?;
                 for Without { scheme, reason } in without {
-                    writeln!(out, "{scheme} cannot: {reason}")?;
+                    writeln!(out, "{scheme} not measured: {reason}")?;
                 }
                 Ok(())
             }
@@ -427,7 +431,7 @@ impl Outcome {
         }
     }
 
-    /// Whether everything that came back was right.
+    /// Checks that all returned records were correct.
     ///
     /// # Errors
     /// [`Error::Wrong`].
@@ -447,7 +451,7 @@ impl Outcome {
     }
 }
 
-/// Reports, then the reasons of those that have none.
+/// The reports, followed by the schemes without one.
 fn both(reports: &[Report], without: &[Without]) -> Result<Vec<serde_json::Value>> {
     let values = reports.iter().map(serde_json::to_value).chain(without.iter().map(serde_json::to_value));
     Ok(values.collect::<Result<_, _>>()?)
@@ -458,7 +462,7 @@ fn write_json(out: &mut dyn Write, value: &impl serde::Serialize) -> Result<()> 
     Ok(())
 }
 
-/// Everything that has a name: its kind, the name, what it is. Tables and figures share names.
+/// Everything with a name: kind, name, description. Tables and figures share names.
 fn named() -> impl Iterator<Item = [&'static str; 3]> {
     let benchmarks = definitions::ALL.iter().map(|one| ["benchmark", one.name, one.what]);
     let tables = tables::all().map(|table| ["table", table.name, table.what]);

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use papir_core::Progress;
 
-/// Listens to the stages of a setup and passes them on.
+/// Records the stages of a setup, and passes them on.
 pub struct StageClock<'a> {
     listener: &'a dyn Progress,
     start: Instant,
@@ -13,13 +13,13 @@ pub struct StageClock<'a> {
 }
 
 impl<'a> StageClock<'a> {
-    /// A clock in front of a listener; it runs from now on.
+    /// Starts a clock in front of a listener.
     pub fn new(listener: &'a dyn Progress) -> Self {
         Self { listener, start: Instant::now(), marks: Mutex::new(Vec::new()) }
     }
 
-    /// Seconds of each stage in order, and of all. The first stage has begun with the clock (what
-    /// comes before it is announced is its memory), the last one ends now.
+    /// Seconds of each stage in order, and in total. The first stage starts with the clock, as what
+    /// precedes its announcement is its memory allocation; the last stage ends now.
     pub fn stop(self) -> (Vec<(String, f64)>, f64) {
         let now = Instant::now();
         let marks = self.marks.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -43,21 +43,21 @@ impl Progress for StageClock<'_> {
     }
 }
 
-/// The median: the mean of the middle two for an even number of values, zero for none.
+/// The median: the mean of the middle two for an even number of values, zero for no values.
 pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let middle = |i: usize| values.get(i).copied().unwrap_or_default();
     (middle(values.len().saturating_sub(1) / 2) + middle(values.len() / 2)) / 2.0
 }
 
-/// What `work` gives, and its seconds.
+/// Runs `work`; returns its result and its seconds.
 pub(crate) fn timed<T>(work: impl FnOnce() -> T) -> (T, f64) {
     let start = Instant::now();
     let result = work();
     (result, start.elapsed().as_secs_f64())
 }
 
-/// What `work` gives, and its milliseconds.
+/// Runs `work`; returns its result and its milliseconds.
 pub(crate) fn milliseconds<T>(work: impl FnOnce() -> T) -> (T, f64) {
     let (result, seconds) = timed(work);
     (result, 1e3 * seconds)
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn medians() {
+    fn medians_are_computed() {
         for (values, expected) in
             [(vec![], 0.0), (vec![3.0], 3.0), (vec![9.0, 1.0], 5.0), (vec![9.0, 1.0, 2.0], 2.0)]
         {
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn stages_share_the_whole_time() {
+    fn stages_add_up_to_the_total() {
         let clock = StageClock::new(&NoProgress);
         let wait = |ms| sleep(Duration::from_millis(ms));
         wait(20);
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn without_stages_there_is_only_the_whole() {
+    fn without_stages_there_is_only_the_total() {
         let (stages, all) = StageClock::new(&NoProgress).stop();
         assert!(stages.is_empty() && all >= 0.0);
     }

@@ -1,35 +1,34 @@
-//! The benchmarks that have a name, as data.
+//! The named benchmarks, as data.
 
-use papir_core::Goal;
+use papir_core::{Choice, Goal};
 
 use crate::compress::Extent;
 use crate::{batch, depir, newton, psi};
-use papir_core::Choice;
 
-/// What a benchmark does.
+/// The work of a benchmark.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Work<'a> {
     /// Measures schemes on one database.
     Schemes {
-        /// Their names.
+        /// Names of the schemes.
         schemes: &'a [&'a str],
         /// Records of the database.
         records: u64,
-        /// Bits of each.
+        /// Bits per record.
         record_bits: u64,
         /// The parameters.
         choice: Choice,
     },
-    /// Packs so many LWE encryptions.
+    /// Packs LWE encryptions.
     Packing {
-        /// A multiple of 2048.
+        /// Number of encryptions, a multiple of 2048.
         ciphertexts: usize,
     },
     /// Compresses LWE encryptions.
     Compression(Extent),
-    /// What NewtonPIR takes.
+    /// Measures NewtonPIR.
     Newton(newton::Extent),
-    /// A batch beside single lookups.
+    /// Compares a batch with single lookups.
     Batch(batch::Extent<'a>),
     /// A private set intersection.
     Psi(psi::Extent),
@@ -37,16 +36,16 @@ pub enum Work<'a> {
     Depir(depir::Extent<'a>),
 }
 
-/// A benchmark that has a name.
+/// A named benchmark.
 #[derive(Clone, Copy, Debug)]
 pub struct Definition {
     /// The name on the command line.
     pub name: &'static str,
-    /// What it measures, in one line.
+    /// A one-line description.
     pub what: &'static str,
     /// The benchmark.
     pub work: Work<'static>,
-    /// The same in a second, for tests.
+    /// A version that takes about a second, for tests.
     pub tiny: Work<'static>,
 }
 
@@ -74,7 +73,7 @@ const fn set_of(sender: u64, label_bytes: Option<usize>) -> psi::Extent {
     psi::Extent { receiver: 1000, sender, label_bytes, batch: 64 }
 }
 
-/// All of them.
+/// All named benchmarks.
 pub const ALL: &[Definition] = &[
     Definition {
         name: "inspire-256mib",
@@ -114,7 +113,7 @@ pub const ALL: &[Definition] = &[
     },
     Definition {
         name: "devices",
-        what: "device enrollment: 20 million records of 64 B, the least traffic",
+        what: "device enrollment: 20 million records of 64 B, least communication",
         work: of_bits(&["inspire", "inspire2"], 20_000_000, 512, LEAST),
         tiny: of_bits(&["inspire", "inspire2"], 1000, 512, LEAST),
     },
@@ -150,7 +149,7 @@ pub const ALL: &[Definition] = &[
     },
     Definition {
         name: "batch",
-        what: "64 records of 1 GiB in records of 64 B in one batch, beside one; --size, --batch and others change it",
+        what: "a batch of 64 records of 64 B from 1 GiB, against single lookups; adjustable by --size, --batch and others",
         work: Work::Batch(batch::Extent::DEFAULT),
         tiny: Work::Batch(batch::Extent { records: 200, capacity: 3, ..batch::Extent::DEFAULT }),
     },
@@ -174,13 +173,13 @@ pub const ALL: &[Definition] = &[
     },
     Definition {
         name: "depir-tiny",
-        what: "doubly-efficient PIR, the paper's set tiny on lines; papir bench depir --set tiny --tabulated J by tables",
+        what: "doubly-efficient PIR, the paper's set tiny, on lines; for tables: papir bench depir --set tiny --tabulated J",
         work: Work::Depir(depir::Extent::of(depir::Set::Tiny)),
         tiny: Work::Depir(depir::Extent::of(depir::Set::Least)),
     },
     Definition {
         name: "depir-small",
-        what: "doubly-efficient PIR, the paper's set small on lines",
+        what: "doubly-efficient PIR, the paper's set small, on lines",
         work: Work::Depir(depir::Extent::of(depir::Set::Small)),
         tiny: Work::Depir(depir::Extent { tabulated: Some(2), ..depir::Extent::of(depir::Set::Least) }),
     },

@@ -1,24 +1,27 @@
-//! What can go wrong in a benchmark.
+//! Errors of benchmarks.
 
-/// The result of every fallible function here.
+/// The result type of this crate's fallible functions.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a benchmark was not run.
+/// Errors of benchmarks.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The scheme or the records refused.
+    /// An error of the scheme or the records.
     #[error(transparent)]
     Core(#[from] papir_core::Error),
-    /// `PAPIR_BACKEND` names what this machine cannot run.
+    /// An error about a size or a rates file.
+    #[error(transparent)]
+    Plan(#[from] papir_plan::Error),
+    /// `PAPIR_BACKEND` names a backend that this machine cannot run.
     #[error(transparent)]
     Backend(#[from] papir_kernels::BackendError),
-    /// Arguments that do not go together, or a value out of its range.
+    /// Incompatible arguments, or a value out of range.
     #[error("{found}: expected {expected}")]
     Usage {
-        /// What was asked.
+        /// What was requested.
         found: String,
-        /// What can be.
+        /// What is accepted.
         expected: String,
     },
     /// The threads could not be started.
@@ -30,8 +33,8 @@ pub enum Error {
     /// The result could not be written as JSON.
     #[error("writing the result as JSON: {0}")]
     Json(#[from] serde_json::Error),
-    /// Records came back that are not the source's.
-    #[error("{what} gave wrong records")]
+    /// Wrong records were returned.
+    #[error("{what} returned wrong records")]
     Wrong {
         /// What was measured.
         what: String,
@@ -39,12 +42,12 @@ pub enum Error {
 }
 
 impl Error {
-    /// An [`Error::Usage`].
+    /// Creates an [`Error::Usage`].
     pub(crate) fn usage(found: impl ToString, expected: impl ToString) -> Self {
         Self::Usage { found: found.to_string(), expected: expected.to_string() }
     }
 
-    /// An [`Error::Usage`] for parameters that a scheme or a part of it refused.
+    /// Creates an [`Error::Usage`] for parameters refused by a scheme or a part of it.
     pub(crate) fn refused(error: impl ToString) -> Self {
         Self::usage("the parameters of a benchmark", error)
     }

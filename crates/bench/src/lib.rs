@@ -1,46 +1,46 @@
-//! Measures papir's schemes and their parts, all in one way; the command line calls it as
-//! `papir bench`.
+//! Benchmarks of papir's schemes and their parts; `papir bench` on the command line.
 //!
 //! # How a scheme is measured
 //!
-//! A database of public pseudo-random records ([`records::Synthetic`], fixed seed) is prepared, then
-//! queried: one warm-up query, then `runs` more. Each query asks for another random index and what
-//! comes back is compared with the source. Around each answer the stored database is read once with
-//! each way of [`bandwidth`], so that both meet the same load on the machine. Every figure is the
+//! A database of public pseudo-random records ([`records::Synthetic`], fixed seed) is prepared,
+//! then queried: one warm-up query, then `runs` timed ones. Each query is for another random index,
+//! and the result is compared with the source. Around each answer, the stored database is read once
+//! with each reader of [`bandwidth`], so that both run under the same load. Every figure is the
 //! median over the runs. Setup and answers run on `threads` threads, reading on one.
 //!
-//! | field | what |
+//! | field | meaning |
 //! |---|---|
-//! | `read_ms`, `read_gbps` | one read of the encoded database where it lies; GB = 2³⁰ bytes |
+//! | `read_ms`, `read_gbps` | one read of the encoded database in place; GB = 2³⁰ bytes |
 //! | `answer_ms` | from the query's bytes to the answer's bytes |
 //! | `reads` | `answer_ms / read_ms` |
 //! | `stages` | the parts of `answer_ms` by name, in ms |
-//! | `encode_s`, `hint_s`, `material_s` | parts of `offline_s`; `encode_s` includes making the records |
+//! | `encode_s`, `hint_s`, `material_s` | parts of `offline_s`; `encode_s` includes generating the records |
 //! | `keys_bytes` | a client's key material: registered once, or carried by each query |
 //! | `query_bytes`, `query_payload_bytes` | a query without key material; and without its envelope |
-//! | `upload_bytes`, `download_bytes` | a query and an answer as sent, key material included |
-//! | `batch` | records that one query can ask for; the query that is timed asks for one |
-//! | `hint_bytes`, `material_bytes` | what depends on the database: at the client, at the server |
-//! | `rss_bytes` | see [`memory::Resident`]; null where the system does not tell |
-//! | `query_ms`, `extract_ms` | the client, bytes included |
-//! | `security_bits`, `failure_log2` | null where there is nothing to break, or nothing that fails |
-//! | `correct` | every record, that of the warm-up too, was the source's |
+//! | `upload_bytes`, `download_bytes` | a query and an answer as sent, including key material |
+//! | `batch` | maximum number of records per query; the timed query is for one |
+//! | `hint_bytes`, `material_bytes` | data that depends on the database: at the client, at the server |
+//! | `rss_bytes` | see [`memory::Resident`]; null if the system does not report it |
+//! | `query_ms`, `extract_ms` | the client, including encoding and decoding |
+//! | `security_bits`, `failure_log2` | null if nothing is encrypted, or if decoding never fails |
+//! | `correct` | whether every record, including the warm-up's, was correct |
 //!
 //! # Tables and figures of papers
 //!
-//! `papir bench --table NAME` prints a paper's table beside papir's figures ([`tables`]), `--figure NAME`
-//! the points of a figure or, with `--svg FILE`, its plot ([`figures`]). Both are data: a row is what the
-//! paper prints and the configuration of papir that it is compared with. A database up to `--size` (1 GiB
-//! by default) that fits the memory that is free is measured as above; others are predicted by the cost
-//! model, with the rates that `papir plan --calibrate` found, and marked so. What a row shows:
+//! `papir bench --table NAME` prints a paper's table with papir's figures next to the paper's
+//! ([`tables`]), `--figure NAME` the points of a figure or, with `--svg FILE`, its plot
+//! ([`figures`]). Both are data: a row consists of the printed figures and the configuration of
+//! papir to compare with. A database of up to `--size` (1 GiB by default) that fits into free
+//! memory is measured as above. Others are predicted by the cost model with the rates measured by
+//! `papir plan --calibrate`, and marked so. Fields of a row:
 //!
-//! | field | what |
+//! | field | meaning |
 //! |---|---|
-//! | `total_kib` | keys, query, download and hint: what a client's first query costs; the papers' KB, 1024 bytes |
+//! | `total_kib` | keys, query, download and hint: the cost of a client's first query; the papers' KB of 1024 bytes |
 //! | `total_kb` | the same in KB of 1000 bytes |
-//! | `reads` | only of measured rows |
+//! | `reads` | measured rows only |
 //! | `status` | `measured`, `predicted`, `no_parameters` (with its reason), `not_built_in`, `not_compared` |
-//! | `below`, `above` | in how many rows `total_kib` is less, and more, than the paper's |
+//! | `below`, `above` | number of rows in which `total_kib` is less, or more, than the paper's |
 
 pub mod bandwidth;
 pub mod batch;
@@ -59,11 +59,8 @@ pub mod memory;
 pub mod newton;
 pub mod packing;
 pub mod psi;
-pub mod rates;
 pub mod records;
 pub mod report;
-pub mod sheet;
-pub mod size;
 pub mod subject;
 pub mod tables;
 

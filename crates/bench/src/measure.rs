@@ -19,24 +19,23 @@ use crate::clock::StageClock;
 use crate::clock::median;
 use crate::memory::{self, Resident};
 use crate::report::{Report, Stages};
-use crate::size::display;
 use crate::subject::candidate;
 use crate::{Error, Result};
+use papir_plan::units::bytes as display;
 
-/// What a stage of setup makes.
+/// The product of a setup stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     /// The encoded database.
     Encode,
     /// The hint that clients download.
     Hint,
-    /// What only the server uses.
+    /// Data used only by the server.
     Material,
 }
 
 impl Part {
-    /// The part that a stage of this name makes, in a scheme whose clients download a hint or do
-    /// not.
+    /// The part that a stage contributes to; `hint` says whether clients download a hint.
     fn of(stage: &str, hint: bool) -> Option<Self> {
         match stage {
             "encode" | "encrypt" | "copy records" | "prepare buckets" => Some(Self::Encode),
@@ -51,9 +50,9 @@ impl Part {
 /// One measurement.
 #[derive(Clone, Copy)]
 pub struct Plan<'a> {
-    /// What the database is prepared from; records of whole bytes.
+    /// The source from which the database is prepared.
     pub records: &'a dyn Records,
-    /// What retrieved records are compared with.
+    /// The records to compare results with.
     pub expected: &'a dyn Records,
     /// The parameters.
     pub choice: Choice,
@@ -61,25 +60,25 @@ pub struct Plan<'a> {
     pub effort: Effort,
 }
 
-/// On how many threads, and how often.
+/// Numbers of threads and runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Effort {
-    /// Threads of setup and answers, also beyond the machine's cores.
+    /// Threads for setup and answers; may exceed the number of cores.
     pub threads: usize,
-    /// Timed runs, after one that is not.
+    /// Number of timed runs, after a warm-up.
     pub runs: usize,
 }
 
 impl Effort {
-    /// The most threads.
+    /// Maximum number of threads.
     const MAX_THREADS: usize = 1024;
-    /// The most runs.
+    /// Maximum number of runs.
     const MAX_RUNS: usize = 1_000_000;
 
-    /// The threads.
+    /// Creates the thread pool.
     ///
     /// # Errors
-    /// [`Error::Usage`] for no threads or runs, or too many, and [`Error::Threads`].
+    /// [`Error::Usage`] if threads or runs are zero or too many, and [`Error::Threads`].
     pub(crate) fn pool(self) -> Result<rayon::ThreadPool> {
         let Self { threads, runs } = self;
         if !(1..=Self::MAX_THREADS).contains(&threads) || !(1..=Self::MAX_RUNS).contains(&runs) {
@@ -90,11 +89,11 @@ impl Effort {
     }
 }
 
-/// Prepares the database, queries it `runs` times after a warm-up, and sums up.
+/// Prepares the database, queries it `runs` times after a warm-up, and summarizes the results.
 ///
 /// # Errors
-/// Those of the scheme; [`Error::Backend`], [`Error::Threads`], or [`Error::Usage`] for threads, runs
-/// or memory out of range.
+/// Those of the scheme; [`Error::Backend`], [`Error::Threads`], or [`Error::Usage`] for threads,
+/// runs or memory out of range.
 pub fn measure(scheme: &dyn ErasedScheme, plan: &Plan<'_>, progress: &dyn Progress) -> Result<Report> {
     let backend = Backend::try_from_env()?;
     plan.effort.pool()?.install(|| {
@@ -105,7 +104,7 @@ pub fn measure(scheme: &dyn ErasedScheme, plan: &Plan<'_>, progress: &dyn Progre
     })
 }
 
-/// A prepared database, and what its setup took.
+/// A prepared database, and the costs of its setup.
 struct Prepared {
     scheme: Box<dyn ErasedScheme>,
     server: Box<dyn ErasedServer>,
@@ -127,7 +126,7 @@ impl Registration {
     }
 }
 
-/// What the queries gave, run by run; the warm-up counts for `correct` and memory only.
+/// Measurements of the queries, run by run; the warm-up counts only for `correct` and memory.
 #[derive(Default)]
 struct Tally {
     reads: Bandwidth,
@@ -148,7 +147,7 @@ impl Prepared {
     fn setup(scheme: &dyn ErasedScheme, plan: &Plan<'_>, progress: &dyn Progress) -> Result<Self> {
         let shape = plan.records.shape();
         let mut rng = UnwrapErr(SysRng);
-        // A benchmark is the owner of the records that it makes up.
+        // A benchmark owns the records, which it generates itself.
         let owned = candidate(scheme, shape, plan.choice)?.description.limits.owner_key;
         let owner = owned.then(|| OwnerKey::generate(&mut rng));
         let scheme = scheme.with_owner_key(owner.as_ref());
@@ -166,7 +165,7 @@ impl Prepared {
         let mut registration = self.register(client.as_ref())?;
         let mut tally = Tally::default();
         let runs = plan.effort.runs + 1;
-        // A ticket may take minutes: one query is answered again and again, as a retry is.
+        // A ticket may take minutes, so one query is answered repeatedly, as a retry would be.
         let (queries, answers) = if self.server.describe().limits.tickets { (1, runs) } else { (runs, 1) };
         for (run, index) in indices(plan.records.shape().records(), queries).into_iter().enumerate() {
             self.query(plan, (client.as_ref(), registration.as_mut()), (index, answers), &mut tally)?;
@@ -178,7 +177,7 @@ impl Prepared {
         Ok(tally)
     }
 
-    /// Keys and state, in schemes that have them.
+    /// Registers, in schemes with client keys.
     fn register(&self, client: &dyn ErasedClient) -> Result<Option<Registration>> {
         let Some((state, keys)) = client.register(&mut UnwrapErr(SysRng))? else {
             return Ok(None);
@@ -186,7 +185,7 @@ impl Prepared {
         Ok(Some(Registration { state, keys: self.server.accept_keys(&keys)?, ticket: None }))
     }
 
-    /// Prepares the ticket of the next query on the server, and on the client what can be done ahead.
+    /// Prepares the next query's ticket on the server, and the client's precomputation.
     fn prepare(
         &self,
         client: &dyn ErasedClient,
@@ -210,7 +209,7 @@ impl Prepared {
         Ok(())
     }
 
-    /// Query, read, answer, extract, compare.
+    /// One run: query, read, answer, extract, compare.
     fn query(
         &self,
         plan: &Plan<'_>,
@@ -238,13 +237,13 @@ impl Prepared {
         let records = client.extract(secret, &answer);
         tally.extract.push(start.elapsed().as_secs_f64());
         let expected = [read_record(plan.expected, index)?];
-        // An answer that does not decode is wrong, too.
+        // An answer that does not decode counts as wrong.
         tally.wrong += usize::from(!records.is_ok_and(|records| records == expected));
         (tally.upload, tally.download) = (query.len(), answer.len());
         Ok(())
     }
 
-    /// Times [`ErasedServer::answer_many`] of one query: the call that the service makes.
+    /// Times [`ErasedServer::answer_many`] with one query: the call that the server program makes.
     fn answer(
         &self,
         registration: Option<&Registration>,
@@ -267,7 +266,7 @@ impl Prepared {
         Ok(answer)
     }
 
-    /// Reads the encoded database in every way, where it lies.
+    /// Reads the encoded database in place with every reader.
     fn read(&self, reads: &mut Bandwidth) -> Result<(), CoreError> {
         let Description { scheme, sizes, .. } = self.server.describe();
         let database = sizes.database;
@@ -280,7 +279,7 @@ impl Prepared {
     }
 }
 
-/// Stages of one name added up, in the order of their first appearance.
+/// Adds up stages of the same name, in the order of their first occurrence.
 fn summed(stages: Vec<(String, f64)>) -> Vec<(String, f64)> {
     let mut sums: Vec<(String, f64)> = Vec::new();
     for (name, seconds) in stages {
@@ -292,7 +291,7 @@ fn summed(stages: Vec<(String, f64)>) -> Vec<(String, f64)> {
     sums
 }
 
-/// Takes no section; reads the one that is the database.
+/// A sink that reads the section with the database and stores nothing.
 struct ReadingSink<'a> {
     database: u64,
     reads: &'a mut Bandwidth,
@@ -310,26 +309,26 @@ impl SectionSink for ReadingSink<'_> {
     }
 }
 
-/// Refuses a database that would not fit the memory that is free now.
+/// Refuses a database that does not fit into free memory.
 pub(crate) fn check_memory(description: &Description) -> Result<()> {
     let Sizes { database, material, hint, .. } = description.sizes;
-    // The client keeps a hint of its own.
+    // The client has its own copy of the hint.
     let needed = database.saturating_add(material).saturating_add(2 * hint);
     match memory::available() {
         Some(available) if needed > available => {
             let found = format!("{} needs {} of memory", description.scheme, display(needed));
-            Err(Error::usage(found, format!("at most the {} that are free", display(available))))
+            Err(Error::usage(found, format!("at most {} of free memory", display(available))))
         }
         _ => Ok(()),
     }
 }
 
-/// Whether what a description needs is free on this machine.
+/// Whether a database with this description fits into free memory.
 pub(crate) fn fits_memory(description: &Description) -> bool {
     check_memory(description).is_ok()
 }
 
-/// So many random indices; different ones as long as there are enough records.
+/// `count` random indices, different as long as there are enough records.
 fn indices(records: u64, count: usize) -> Vec<u64> {
     let mut rng = UnwrapErr(SysRng);
     let (mut seen, mut chosen) = (HashSet::new(), Vec::with_capacity(count));
@@ -343,20 +342,20 @@ fn indices(records: u64, count: usize) -> Vec<u64> {
 }
 
 impl Tally {
-    /// Ends the warm-up of answers to one query.
+    /// Discards the warm-up of answers to one query.
     fn forget_answers(&mut self) {
         self.answer.clear();
         self.laps.clear();
         self.reads = Bandwidth::default();
     }
 
-    /// Ends the warm-up.
+    /// Discards the warm-up.
     fn forget_times(&mut self) {
         let Self { upload, download, resident, wrong, .. } = *self;
         *self = Self { upload, download, resident, wrong, ..Self::default() };
     }
 
-    /// Medians of the parts of an answer, in ms.
+    /// Median times of an answer's stages, in ms.
     fn stages(&self) -> Stages {
         let first = self.laps.first().map(Vec::as_slice).unwrap_or_default();
         let stage = |(i, (name, _)): (usize, &(String, f64))| {
@@ -368,7 +367,7 @@ impl Tally {
 }
 
 impl Prepared {
-    /// Seconds that setup spent on a part.
+    /// Seconds of setup spent on a part.
     fn part(&self, part: Part) -> f64 {
         let hint = self.server.describe().sizes.hint > 0;
         let stages = self.stages.iter().filter(|(name, _)| Part::of(name, hint) == Some(part));
@@ -422,13 +421,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn laps_of_one_name_add_up() {
+    fn stages_of_one_name_add_up() {
         let stages = [("a", 1.0), ("b", 2.0), ("a", 4.0)].map(|(name, seconds)| (name.to_owned(), seconds));
         assert_eq!(summed(stages.to_vec()), [("a".to_owned(), 5.0), ("b".to_owned(), 2.0)]);
     }
 
     #[test]
-    fn queries_ask_for_different_records_while_there_are_enough() {
+    fn queries_are_for_different_records_while_there_are_enough() {
         for (records, count) in [(1000, 600), (7, 7), (3, 8)] {
             let chosen = indices(records, count);
             let different: HashSet<&u64> = chosen.iter().collect();

@@ -1,13 +1,12 @@
-//! How much memory stays resident, as the kernel of the operating system counts it.
+//! Resident memory, as counted by the operating system.
 
 use std::fs;
 
-/// What a server keeps in memory: what was resident after setup, plus the most that one answer
-/// added to it.
+/// A server's resident memory: the amount after setup plus the maximum that an answer adds.
 ///
-/// The whole process is counted: encoded database, material, hint, the program itself, and what the
-/// allocator has not given back of the memory that setup used for a while. The source of the records
-/// takes none. The client is not counted.
+/// Counts the whole process: encoded database, material, hint, the program itself, and temporary
+/// setup memory that the allocator has not returned. The source of the records uses no memory. The
+/// client is not counted.
 #[derive(Clone, Copy, Debug)]
 pub struct Resident {
     after_setup: u64,
@@ -15,27 +14,28 @@ pub struct Resident {
 }
 
 impl Resident {
-    /// Call it when setup is done and there is no client yet; `None` where the system does not tell.
+    /// Call after setup, before a client exists; `None` if the system does not report memory.
     pub fn after_setup() -> Option<Self> {
         let now = status("VmRSS:")?;
         Some(Self { after_setup: now, before_answer: now })
     }
 
-    /// Call it just before an answer.
+    /// Call just before an answer.
     pub fn before_answer(&mut self) {
-        // Where the system refuses, the peak is that of setup, and the figure too large, not too small.
+        // If the system refuses, the peak is that of setup: the result is then too large, never too
+        // small.
         let _ = fs::write("/proc/self/clear_refs", "5");
         self.before_answer = status("VmRSS:").unwrap_or(self.before_answer);
     }
 
-    /// Call it right after the answer: the bytes.
+    /// Call right after the answer; returns the bytes.
     pub fn bytes(&self) -> u64 {
         let peak = status("VmHWM:").unwrap_or(self.before_answer);
         self.after_setup + peak.saturating_sub(self.before_answer)
     }
 }
 
-/// Bytes that a program could take now; `None` where the system does not tell.
+/// Bytes of memory that are available now; `None` if the system does not report it.
 pub(crate) fn available() -> Option<u64> {
     field("/proc/meminfo", "MemAvailable:")
 }
@@ -59,13 +59,13 @@ mod tests {
     use std::hint::black_box;
 
     #[test]
-    fn memory_that_an_answer_takes_for_a_while_is_counted() {
+    fn temporary_memory_of_an_answer_is_counted() {
         let mut resident = Resident::after_setup().unwrap();
         let client = black_box(vec![1u8; 512 << 20]);
         resident.before_answer();
         drop(black_box(vec![1u8; 256 << 20]));
         let added = resident.bytes() - resident.after_setup;
-        // Other tests of this process take and return memory meanwhile.
+        // Other tests in this process allocate and free memory meanwhile.
         assert!((192 << 20..640 << 20).contains(&added), "{added} bytes with a client of {}", client.len());
     }
 }

@@ -1,4 +1,4 @@
-//! Ring packing by itself (InsPIRe, Table 5): LWE encryptions packed by each [`RingPacking`].
+//! Benchmark of ring packing (InsPIRe, Table 5): LWE encryptions packed by each [`RingPacking`].
 
 use std::time::Instant;
 
@@ -23,10 +23,10 @@ use serde::Serialize;
 use crate::clock::median;
 use crate::measure::Effort;
 use crate::report::write_columns;
-use crate::size::display;
 use crate::{Error, Result};
+use papir_plan::units::bytes as display;
 
-/// The most encryptions: 2¹⁶, whose CDKS digits fill 3 GiB.
+/// Maximum number of encryptions: 2¹⁶, whose CDKS digits fill 3 GiB.
 const MAX_CIPHERTEXTS: usize = 1 << 16;
 /// d of the default ring; a multiple of every capacity.
 const DEGREE: usize = Literal::DEFAULT.degree;
@@ -41,12 +41,12 @@ struct Column {
     gadget: GadgetParams,
     /// Bits of a message.
     plaintext_bits: u32,
-    /// LWE encryptions a pack.
+    /// LWE encryptions per pack.
     capacity: usize,
     paper: Option<Printed>,
 }
 
-/// What the paper's Table 5 and section 7.4 say. KB are 2¹⁰ bytes.
+/// Figures printed in the paper's Table 5 and section 7.4. KB are 2¹⁰ bytes.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Printed {
     /// Key material in KB.
@@ -55,15 +55,15 @@ pub struct Printed {
     pub offline_s: f64,
     /// Online time in ms.
     pub online_ms: f64,
-    /// log₂ of the largest error, where it is given.
+    /// log₂ of the largest error, if printed.
     pub noise_max_log2: Option<f64>,
 }
 
-/// Two digits of 19 bits, 18 low bits dropped (appendix G.1).
+/// Two digits of 19 bits, with 18 low bits dropped (appendix G.1).
 const APPROXIMATE: GadgetParams = GadgetParams { levels: 2, log_base: 19, drop: 18 };
-/// Three digits of 19 bits, as YPIR has them.
+/// Three digits of 19 bits, as in YPIR.
 const EXACT: GadgetParams = GadgetParams { levels: 3, log_base: 19, drop: 0 };
-/// Five digits of 5 bits: three bits dropped.
+/// Five digits of 5 bits, with three bits dropped.
 const SMALL: GadgetParams = GadgetParams { levels: 5, log_base: 5, drop: 3 };
 
 const INSPIRING: Column = Column {
@@ -90,7 +90,7 @@ const SMALL_INSPIRING: Column = Column {
     paper: Some(Printed { key_kb: 60, offline_s: 2.4, online_ms: 16.0, noise_max_log2: None }),
 };
 
-/// What packing costs, by each packing.
+/// Costs of packing, for each method.
 #[derive(Clone, Debug, Serialize)]
 pub struct PackingReport {
     /// "packing".
@@ -99,53 +99,54 @@ pub struct PackingReport {
     pub ciphertexts: usize,
     /// Threads.
     pub threads: usize,
-    /// The kernels' instruction set.
+    /// The kernels' backend.
     pub backend: &'static str,
-    /// One for each packing.
+    /// Results for each packing method.
     pub packings: Vec<Measured>,
-    /// Whether all messages came out of all packed encryptions.
+    /// Whether all messages were decrypted correctly from all packed encryptions.
     pub correct: bool,
 }
 
-/// What one packing costs.
+/// Costs of one packing method.
 #[derive(Clone, Debug, Serialize)]
 pub struct Measured {
-    /// The packing.
+    /// The packing method.
     pub name: &'static str,
     /// d: the dimension of each encryption.
     pub degree: usize,
-    /// LWE encryptions in an RLWE encryption.
+    /// LWE encryptions per RLWE encryption.
     pub capacity: usize,
     /// log₂ q.
     pub modulus_log2: f64,
-    /// Digits of the gadget.
+    /// Number of gadget digits.
     pub levels: usize,
-    /// A client's key, unrounded.
+    /// Bytes of a client's key, unrounded.
     pub key_bytes: u64,
-    /// The packed encryptions modulo q: d coefficients of a mask, `capacity` of a body.
+    /// Bytes of the packed encryptions modulo q: d coefficients of a mask, `capacity` of a body.
     pub packed_bytes: u64,
-    /// Seconds on what is public, masks transformed included; once.
+    /// Seconds of one-time work on public data, including transforming masks.
     pub offline_s: f64,
-    /// Median time under a client's fresh key, in ms.
+    /// Median time in ms under a client's fresh key.
     pub online_ms: f64,
-    /// What offline keeps for online.
+    /// Bytes that the offline phase stores for the online phase.
     pub material_bytes: u64,
-    /// log₂ of the standard deviation of the error that packing adds, measured in all runs.
+    /// log₂ of the standard deviation of the error added by packing, over all runs.
     pub noise_log2: f64,
-    /// The same by the bound (Theorems 2 and 4, appendix G.1; (d² − 1)/3 switches for CDKS).
+    /// log₂ of the bound on it (Theorems 2 and 4, appendix G.1; (d² − 1)/3 switches for CDKS).
     pub noise_bound_log2: f64,
     /// log₂ of the largest error measured.
     pub noise_max_log2: f64,
-    /// Whether all messages came out of the packed encryptions, in every run.
+    /// Whether all messages were decrypted correctly in every run.
     pub correct: bool,
-    /// The paper's figures, where there are.
+    /// The paper's figures, if any.
     pub paper: Option<Printed>,
 }
 
-/// Packs `ciphertexts` LWE encryptions, a multiple of d = 2048, by every packing.
+/// Packs `ciphertexts` LWE encryptions, a multiple of d = 2048, with every method.
 ///
 /// # Errors
-/// [`Error::Usage`] for another number, threads or runs; [`Error::Backend`], [`Error::Threads`].
+/// [`Error::Usage`] for invalid numbers of encryptions, threads or runs; [`Error::Backend`],
+/// [`Error::Threads`].
 pub fn measure(ciphertexts: usize, effort: Effort, progress: &dyn Progress) -> Result<PackingReport> {
     let backend = Backend::try_from_env()?;
     if !(1..=MAX_CIPHERTEXTS).contains(&ciphertexts) || !ciphertexts.is_multiple_of(DEGREE) {
@@ -164,7 +165,7 @@ pub fn measure(ciphertexts: usize, effort: Effort, progress: &dyn Progress) -> R
     Ok(PackingReport { part: "packing", ciphertexts, threads, backend: backend.name(), packings, correct })
 }
 
-/// Packs d = 2048 LWE encryptions by CDKS, into one RLWE encryption.
+/// Packs d = 2048 LWE encryptions into one RLWE encryption with CDKS.
 ///
 /// # Errors
 /// None for these parameters.
@@ -176,7 +177,7 @@ fn refused(error: impl ToString) -> Error {
     Error::usage("the parameters of a benchmark", error)
 }
 
-/// One packing and the LWE masks, from one public seed.
+/// A packing method and the LWE masks, from one public seed.
 struct Case<P> {
     column: Column,
     params: RlweParams,
@@ -184,7 +185,7 @@ struct Case<P> {
     seed: Seed,
 }
 
-/// Packs ahead of any key.
+/// Packs prepared independently of any key.
 struct Prepared<P: RingPacking> {
     words: Vec<P::Word>,
     packs: Vec<Preprocessed>,
@@ -192,10 +193,10 @@ struct Prepared<P: RingPacking> {
     vectors: Vec<Vec<Vec<u64>>>,
 }
 
-/// What one run under one key gave.
+/// Results of one run under one key.
 struct Run {
     milliseconds: f64,
-    /// Errors of all messages.
+    /// The errors of all messages.
     errors: Vec<f64>,
 }
 
@@ -220,7 +221,7 @@ impl<P: RingPacking> Case<P> {
         let (mut times, mut errors) = (Vec::with_capacity(runs), Vec::new());
         for run in 0..=runs {
             let run_result = self.run(&prepared)?;
-            // The first run only warms up.
+            // The first run is a warm-up.
             times.extend((run > 0).then_some(run_result.milliseconds));
             errors.extend(run_result.errors);
             progress.advance(1);
@@ -266,7 +267,7 @@ impl<P: RingPacking> Case<P> {
         (0..n).into_par_iter().map(|k| ring.to_words(&ring.inverse(vector(k)))).collect()
     }
 
-    /// The offline part of all packs, and its seconds.
+    /// Runs the offline phase for all packs; returns its seconds.
     fn prepare(&self, packs: usize) -> Result<(Prepared<P>, f64)> {
         let vectors: Vec<_> = (0..packs).map(|pack| self.vectors(pack)).collect();
         let start = Instant::now();
@@ -292,7 +293,7 @@ impl<P: RingPacking> Case<P> {
         Ok(Run { milliseconds, errors: self.errors(prepared, &bodies, &messages, &secret) })
     }
 
-    /// The bodies of LWE encryptions without error: what is measured is the error of packing.
+    /// The bodies of LWE encryptions without error, so that only the error of packing is measured.
     fn encrypt(&self, prepared: &Prepared<P>, messages: &[u64], secret: &SecretKey) -> Vec<u64> {
         let q = i128::from(self.ring().modulus());
         let vectors: Vec<&Vec<u64>> = prepared.vectors.iter().flatten().collect();
@@ -302,7 +303,7 @@ impl<P: RingPacking> Case<P> {
         vectors.par_iter().zip(messages).map(body).collect()
     }
 
-    /// All that follows a client's key: what is timed.
+    /// The timed online phase: everything that depends on the client's key.
     fn online(&self, prepared: &Prepared<P>, key: &KeyBodies<Coefficients>, lwe: &Bodies) -> Result<Bodies> {
         let key = self.packing.online_key(key).map_err(refused)?;
         let packs: Vec<&Preprocessed> = prepared.packs.iter().collect();
@@ -312,7 +313,7 @@ impl<P: RingPacking> Case<P> {
         Ok(bodies)
     }
 
-    /// What decryption gives beyond the messages, centred.
+    /// The decrypted values minus the messages, centred.
     fn errors(
         &self,
         prepared: &Prepared<P>,
@@ -338,13 +339,13 @@ fn inner_product(vector: &[u64], secret: &[i32]) -> i128 {
     vector.iter().zip(secret).map(|(&a, &s)| i128::from(a) * i128::from(s)).sum()
 }
 
-/// A line of the table: its name and what stands under each packing.
+/// A line of the table: its name, and the cell of a packing method.
 type Row = (&'static str, fn(&Measured) -> String);
 
 const ROWS: &[Row] = &[
     ("packing", |m| m.name.to_owned()),
     ("log2 d, log2 q, digits", |m| format!("{}, {:.1}, {}", m.degree.ilog2(), m.modulus_log2, m.levels)),
-    ("encryptions a pack", |m| m.capacity.to_string()),
+    ("encryptions per pack", |m| m.capacity.to_string()),
     ("client's key", |m| display(m.key_bytes)),
     ("  paper", |m| printed(m, |paper| format!("{} KiB", paper.key_kb))),
     ("packed", |m| display(m.packed_bytes)),
@@ -367,10 +368,10 @@ fn printed(measured: &Measured, cell: impl Fn(&Printed) -> String) -> String {
 }
 
 impl PackingReport {
-    /// Writes it as a table, a column for each packing.
+    /// Writes the report as a table with one column per packing method.
     ///
     /// # Errors
-    /// The writer's.
+    /// Those of the writer.
     pub fn write_table(&self, out: &mut dyn std::io::Write) -> Result<()> {
         let Self { ciphertexts, threads, backend, .. } = self;
         writeln!(out, "{ciphertexts} LWE encryptions, {threads} threads, {backend}; the paper packs 4096")?;
@@ -388,9 +389,9 @@ mod tests {
 
     use super::*;
 
-    /// Table 5's claim: about 5 bits less noise than CDKS, and a fraction of its keys.
+    /// The claim of Table 5: about 5 bits less noise than CDKS, and much smaller keys.
     #[test]
-    fn inspiring_is_quieter_than_cdks_and_has_smaller_keys() {
+    fn inspiring_has_less_noise_and_smaller_keys_than_cdks() {
         let report = measure(DEGREE, Effort { threads: 1, runs: 1 }, &NoProgress).unwrap();
         let [full, partial, cdks, small] = &report.packings[..] else {
             unreachable!("four packings");

@@ -1,5 +1,6 @@
-//! Private set intersection (`papir bench psi`): both parties in one process, everything that passes between
-//! them as bytes.
+//! Benchmark of private set intersection (`papir bench psi`), with both parties in one process.
+//!
+//! All messages between the parties are encoded as bytes.
 
 use getrandom::SysRng;
 use papir_core::erased::{ErasedServer, ErasedSession, scheme_of_public};
@@ -15,23 +16,23 @@ use serde::Serialize;
 use crate::clock::{median, timed};
 use crate::measure::{Effort, check_memory};
 use crate::report::write_columns;
-use crate::size::display;
 use crate::{Error, Result};
+use papir_plan::units::bytes as display;
 
-/// What is measured.
+/// Inputs of the benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// Elements of the receiver, half of which the sender has.
+    /// Elements of the receiver, half of which are in the sender's set.
     pub receiver: u64,
     /// Elements of the sender.
     pub sender: u64,
-    /// Bytes of a label; without, the receiver downloads a filter.
+    /// Bytes per label; without labels, the receiver downloads a filter.
     pub label_bytes: Option<usize>,
-    /// Lookups of a batch, where elements are looked up.
+    /// Lookups per batch, for sets with labels.
     pub batch: usize,
 }
 
-/// What an intersection costs. Times of a run are medians.
+/// Costs of an intersection. Times of a run are medians.
 #[derive(Clone, Debug, Serialize)]
 pub struct PsiReport {
     /// "psi".
@@ -40,35 +41,35 @@ pub struct PsiReport {
     pub receiver: u64,
     /// Elements of the sender.
     pub sender: u64,
-    /// Bytes of a label.
+    /// Bytes per label.
     pub label_bytes: Option<usize>,
     /// How the receiver finds its elements.
     pub kind: &'static str,
     /// Threads of both parties.
     pub threads: usize,
-    /// The kernels' instruction set.
+    /// The kernels' backend.
     pub backend: &'static str,
-    /// Masking all elements of the sender, once.
+    /// Masking all elements of the sender; done once.
     pub mask_s: f64,
-    /// Building the filter, or the table and its database, once.
+    /// Building the filter, or the table and its database; done once.
     pub build_s: f64,
-    /// What the receiver fetches once a version: the filter, or the public part.
+    /// Bytes that the receiver fetches once per version: the filter, or the public part.
     pub once_bytes: u64,
-    /// Sent by the receiver in a run.
+    /// Bytes sent by the receiver per run.
     pub upload_bytes: u64,
-    /// Received by it in a run.
+    /// Bytes received by the receiver per run.
     pub download_bytes: u64,
-    /// The sender's time in a run: evaluating, answering.
+    /// The sender's time per run: evaluating, answering.
     pub sender_ms: f64,
-    /// The receiver's: blinding, unmasking, queries, extraction.
+    /// The receiver's time per run: blinding, unmasking, queries, extraction.
     pub receiver_ms: f64,
-    /// Both, with everything fetched anew.
+    /// The time of both, including the one-time download.
     pub total_s: f64,
-    /// Whether every run gave the intersection, with its labels.
+    /// Whether every run returned the correct intersection and labels.
     pub correct: bool,
 }
 
-/// What one run took and gave.
+/// Costs and result of one run.
 struct Run {
     upload: u64,
     download: u64,
@@ -77,17 +78,17 @@ struct Run {
     matches: Vec<Match>,
 }
 
-/// What the sender has prepared.
+/// The sender's prepared set.
 enum Prepared {
     Filter(Vec<u8>),
     Table { server: Box<dyn ErasedServer>, bundle: Vec<u8>, longest: Option<usize> },
 }
 
-/// Prepares the sender's set, then meets it.
+/// Prepares the sender's set, then computes intersections with it.
 ///
 /// # Errors
-/// Those of the protocol; [`Error::Backend`], [`Error::Threads`], or [`Error::Usage`] for threads, runs or memory out
-/// of range.
+/// Those of the protocol; [`Error::Backend`], [`Error::Threads`], or [`Error::Usage`] for threads,
+/// runs or memory out of range.
 pub fn measure(extent: Extent, effort: Effort, progress: &dyn Progress) -> Result<PsiReport> {
     let backend = Backend::try_from_env()?.name();
     effort.pool()?.install(|| {
@@ -137,7 +138,7 @@ fn row(extent: Extent, number: u64) -> Row {
     Row { element: element(number), label: label.collect(), line: number + 1 }
 }
 
-/// The receiver's elements: every second one is the sender's.
+/// The receiver's elements: every other one is in the sender's set.
 fn elements(extent: Extent) -> Vec<Vec<u8>> {
     let number = |i: u64| if i.is_multiple_of(2) { i / 2 % extent.sender.max(1) } else { extent.sender + i };
     (0..extent.receiver).map(|i| element(number(i))).collect()
@@ -215,14 +216,14 @@ impl Prepared {
     }
 }
 
-/// The receiver's client, from what it fetched.
+/// The receiver's client, from the downloaded bundle.
 fn client_of(bundle: &[u8]) -> papir_lookup::Result<Lookup> {
     let Bundle { scheme_public, keyword, .. } = Bundle::decode(bundle)?;
     let client = registry::by_id(scheme_of_public(&scheme_public)?)?.client(&scheme_public)?;
     Lookup::new(client, keyword)
 }
 
-/// Looks all names up, in as many queries as they take.
+/// Looks up all names, in as many queries as necessary.
 fn look_up(
     (server, lookup): (&dyn ErasedServer, &Lookup),
     wanted: &Wanted,
@@ -254,7 +255,7 @@ fn refused(error: papir_lookup::Error) -> Error {
 }
 
 impl PsiReport {
-    /// Prints it as a table.
+    /// Writes the report as a table.
     ///
     /// # Errors
     /// Those of `out`.
@@ -268,12 +269,12 @@ impl PsiReport {
         let lines = [
             ["masking, once".to_owned(), format!("{:.2} s", self.mask_s)],
             ["filter or database, once".to_owned(), format!("{:.2} s", self.build_s)],
-            ["fetched once".to_owned(), display(self.once_bytes)],
+            ["one-time download".to_owned(), display(self.once_bytes)],
             ["sent".to_owned(), display(self.upload_bytes)],
             ["received".to_owned(), display(self.download_bytes)],
             ["sender".to_owned(), format!("{:.1} ms", self.sender_ms)],
             ["receiver".to_owned(), format!("{:.1} ms", self.receiver_ms)],
-            ["together".to_owned(), format!("{:.2} s", self.total_s)],
+            ["total".to_owned(), format!("{:.2} s", self.total_s)],
             ["correct".to_owned(), if self.correct { "yes" } else { "NO" }.to_owned()],
         ];
         write_columns(out, &lines.map(Vec::from))

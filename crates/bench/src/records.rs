@@ -1,16 +1,16 @@
-//! The records of a benchmark: public pseudo-random bytes that are made when they are read.
+//! Benchmark records: public pseudo-random bytes, generated on the fly.
 
 use papir_core::{Error, Records, Result, Shape};
 use papir_ring::prg::Seed;
 
 /// The seed of all benchmark databases: the digits of π, as text.
 const SEED: Seed = Seed(*b"3.141592653589793238462643383279");
-/// Names these bytes among everything that a seed expands to.
+/// Domain separation label of the records' bytes.
 const LABEL: &str = "bench/records";
 
-/// Records that no memory holds: record i is bits i·b to (i + 1)·b of one stream, AES-128 in
-/// counter mode under a fixed seed. So a database of 1 GiB needs no second GiB beside it, and every
-/// record can be made again to compare.
+/// Records generated on demand: record i is bits i·b to (i + 1)·b of one stream, AES-128 in counter
+/// mode under a fixed seed. A database of 1 GiB thus needs no second GiB for its source, and every
+/// record can be regenerated for comparison.
 #[derive(Clone, Copy, Debug)]
 pub struct Synthetic {
     shape: Shape,
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_record_is_the_same_however_it_is_read() {
+    fn a_record_does_not_depend_on_the_read() {
         let source = Synthetic::new(1000, 37).unwrap();
         let mut all = vec![0; 37_000];
         source.read_packed(0, 1000, &mut all).unwrap();
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn records_of_some_bits_are_those_bits_of_the_stream() {
+    fn records_are_consecutive_bits_of_the_stream() {
         let bytes = Synthetic::new(26, 1).unwrap();
         let mut stream = [0; 26];
         bytes.read_packed(0, 26, &mut stream).unwrap();

@@ -1,13 +1,13 @@
-//! Results: as one JSON object a scheme, or as a table with a column for each.
+//! Reports: one JSON object per scheme, or a table with one column per scheme.
 
 use std::io::Write;
 
 use serde::{Serialize, Serializer};
 
 use crate::Result;
-use crate::size::display;
+use papir_plan::units::bytes as display;
 
-/// What one measurement found; the crate's page says what each field is.
+/// Results of one measurement; the crate's documentation explains the fields.
 #[derive(Clone, Debug, Serialize)]
 #[allow(missing_docs)]
 pub struct Report {
@@ -29,7 +29,7 @@ pub struct Report {
     pub query_bytes: u64,
     pub query_payload_bytes: u64,
     pub upload_bytes: u64,
-    /// Records that one query can ask for.
+    /// Maximum number of records per query.
     pub batch: usize,
     pub download_bytes: u64,
     pub hint_bytes: u64,
@@ -50,7 +50,7 @@ pub struct Report {
     pub correct: bool,
 }
 
-/// The parts of an answer in order, in ms.
+/// The stages of an answer in order, in ms.
 #[derive(Clone, Debug, Default)]
 pub struct Stages(pub Vec<(String, f64)>);
 
@@ -80,14 +80,14 @@ const ROWS: &[Row] = &[
     ("query without keys", |r| display(r.query_bytes)),
     ("query's payload", |r| display(r.query_payload_bytes)),
     ("upload", |r| display(r.upload_bytes)),
-    ("records a query", |r| r.batch.to_string()),
+    ("records per query", |r| r.batch.to_string()),
     ("download", |r| display(r.download_bytes)),
     ("hint to download", |r| display(r.hint_bytes)),
     ("material", |r| display(r.material_bytes)),
     ("resident memory", |r| r.rss_bytes.map_or("-".to_owned(), display)),
     ("a ticket", |r| r.ticket_s.map_or("-".to_owned(), seconds)),
-    ("a ticket's bytes", |r| r.ticket_bytes.map_or("-".to_owned(), display)),
-    ("client ahead of a query", |r| r.client_cold_s.map_or("-".to_owned(), seconds)),
+    ("ticket size", |r| r.ticket_bytes.map_or("-".to_owned(), display)),
+    ("client precomputation", |r| r.client_cold_s.map_or("-".to_owned(), seconds)),
     ("client's query", |r| milliseconds(r.query_ms)),
     ("client's extract", |r| milliseconds(r.extract_ms)),
     ("security", |r| r.security_bits.map_or("none".to_owned(), |bits| format!("{bits:.1} bits"))),
@@ -95,7 +95,7 @@ const ROWS: &[Row] = &[
     ("correct", |r| if r.correct { "yes" } else { "NO" }.to_owned()),
 ];
 
-/// The row after which the parts of an answer stand.
+/// The row after which the stages of an answer are inserted.
 const BEFORE_STAGES: &str = "answer";
 
 fn milliseconds(value: f64) -> String {
@@ -106,7 +106,7 @@ fn seconds(value: f64) -> String {
     format!("{value:.2} s")
 }
 
-/// A line for each part of an answer that one of the schemes has.
+/// One line for each stage that occurs in a report.
 fn stage_lines(reports: &[Report]) -> Vec<Vec<String>> {
     let mut names: Vec<&str> = Vec::new();
     for (name, _) in reports.iter().flat_map(|report| &report.stages.0) {
@@ -125,10 +125,10 @@ fn stage_lines(reports: &[Report]) -> Vec<Vec<String>> {
     names.into_iter().map(line).collect()
 }
 
-/// Writes one table, a column for each report.
+/// Writes one table with one column per report.
 ///
 /// # Errors
-/// The writer's.
+/// Those of the writer.
 pub fn write_table(out: &mut dyn Write, reports: &[Report]) -> Result<()> {
     let mut lines: Vec<Vec<String>> = Vec::new();
     for (name, cell) in ROWS {
@@ -140,15 +140,15 @@ pub fn write_table(out: &mut dyn Write, reports: &[Report]) -> Result<()> {
     write_columns(out, &lines)
 }
 
-/// Words as cells.
+/// Titles as cells.
 pub(crate) fn titles(titles: &[&str]) -> Vec<String> {
     titles.iter().map(|title| (*title).to_owned()).collect()
 }
 
-/// Writes lines of equally many cells, the cells of a column one below the other.
+/// Writes lines with equal numbers of cells as aligned columns.
 ///
 /// # Errors
-/// The writer's.
+/// Those of the writer.
 pub fn write_columns(out: &mut dyn Write, lines: &[Vec<String>]) -> Result<()> {
     let columns = lines.first().map_or(0, Vec::len);
     let width = |i: usize| lines.iter().map(|line| line[i].chars().count()).max().unwrap_or_default();

@@ -6,7 +6,7 @@ use papir_schemes::registry;
 
 use crate::{Error, Result};
 
-/// The scheme of this name, private or not: a benchmark queries records that it made up.
+/// The scheme of this name, private or not: benchmark records are not secret.
 ///
 /// # Errors
 /// [`CoreError::UnknownScheme`].
@@ -24,8 +24,8 @@ pub fn names() -> Result<Vec<&'static str>> {
 /// A scheme's parameters for a choice.
 ///
 /// # Errors
-/// As [`ErasedScheme::candidate`]; [`Error::Usage`] names the option that fixes what the scheme
-/// does not have.
+/// As [`ErasedScheme::candidate`]; [`Error::Usage`] names the option that the scheme does not
+/// support.
 pub fn candidate(scheme: &dyn ErasedScheme, shape: Shape, choice: Choice) -> Result<Candidate> {
     scheme.candidate(shape, choice).map_err(|error| match error {
         CoreError::NoSuchParameter { scheme, .. } => no_such_option(scheme, choice),

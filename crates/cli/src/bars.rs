@@ -1,9 +1,9 @@
-//! Progress bars on stderr; nothing where stderr is no terminal.
+//! Progress bars on stderr, shown only on a terminal.
 
 use indicatif::{ProgressBar, ProgressStyle};
 use papir_core::Progress;
 
-/// One bar that shows the current stage of long work; gone when dropped.
+/// A bar for the current stage of a long computation, removed when dropped.
 pub(crate) struct Bars(ProgressBar);
 
 impl Bars {

@@ -1,4 +1,4 @@
-//! What every command takes that talks to a service.
+//! Options of every command that connects to a server.
 
 use std::fs::File;
 use std::io::Read;
@@ -10,41 +10,42 @@ use zeroize::Zeroizing;
 
 use crate::failure::Failure;
 
-/// The variable that holds a token where no file is named.
+/// The variable that holds the token if no file is given.
 const TOKEN_VARIABLE: &str = "PAPIR_TOKEN";
 /// Longest token file that is read, in bytes.
 const LONGEST: u64 = 8192;
 
-/// How to reach a service and who asks.
+/// How to reach and authenticate to a server.
 ///
-/// There is no option that takes a token itself: everybody on the machine can read the arguments of
-/// a running program, and shells keep them.
+/// There is no option for the token itself: command-line arguments are visible to all users of the
+/// machine, and shells store them.
 #[derive(Args)]
 pub(crate) struct Connecting {
-    /// The database, where the service has several.
+    /// The database, if the server has several.
     #[arg(long, value_name = "NAME", global = true)]
     database: Option<String>,
-    /// A file that holds the token that the service demands; else the variable PAPIR_TOKEN may hold it.
+    /// A file with the access token; otherwise the variable PAPIR_TOKEN is used if set.
     #[arg(long, value_name = "FILE", global = true)]
     token_file: Option<PathBuf>,
-    /// Root certificates, PEM: only they are trusted, not the public ones.
+    /// Trusted root certificates in PEM, instead of the public ones.
     #[arg(long, value_name = "FILE", global = true)]
     ca: Option<PathBuf>,
-    /// Send the token even over plain HTTP to another machine, where all on the way can read it.
+    /// Send the token even over plain HTTP to another machine, where anyone on the network path can
+    /// read it.
     #[arg(long, global = true)]
     insecure_http: bool,
 }
 
 impl Connecting {
-    /// The database that was named.
+    /// The selected database.
     pub(crate) fn database(&self) -> Option<&str> {
         self.database.as_deref()
     }
 
-    /// As the client takes it.
+    /// Converts to the client's options.
     ///
     /// # Errors
-    /// One line for a token that cannot be read or is none.
+    /// The token cannot be read or is malformed.
     pub(crate) fn options(&self, allow_not_private: bool) -> Result<Options, Failure> {
         if allow_not_private {
             papir_research::register()?;
@@ -63,7 +64,8 @@ impl Connecting {
         let (text, source) = match &self.token_file {
             Some(path) => {
                 let named = |error: std::io::Error| Failure::new(format!("{}: {error}", path.display()));
-                // Whole from the start: growing would leave copies behind.
+                // Allocated at full size: growing the buffer would leave copies of the token in
+                // memory.
                 let mut text = Zeroizing::new(String::with_capacity(LONGEST as usize));
                 File::open(path).map_err(named)?.take(LONGEST).read_to_string(&mut text).map_err(named)?;
                 (text, path.display().to_string())
@@ -78,21 +80,21 @@ impl Connecting {
     }
 }
 
-/// A client's error as it is told: with the option that helps, where there is one.
+/// Turns a client's error into a message that names the option that helps, if any.
 pub(crate) fn explain(error: papir_client::Error) -> Failure {
     match error {
         papir_client::Error::Core(error @ papir_core::Error::NotPrivate { .. }) => {
-            Failure::new(format!("nothing was asked: {error} (--allow-not-private)"))
+            Failure::new(format!("no query was sent: {error} (--allow-not-private)"))
         }
         papir_client::Error::Core(error @ papir_core::Error::OwnerKey { .. }) => {
-            Failure::new(format!("nothing was asked: {error} (--owner-key)"))
+            Failure::new(format!("no query was sent: {error} (--owner-key)"))
         }
         error @ papir_client::Error::TokenInClear { .. } => {
-            Failure::new(format!("nothing was asked: {error} (--insecure-http)"))
+            Failure::new(format!("no query was sent: {error} (--insecure-http)"))
         }
-        error @ papir_client::Error::Root { .. } => {
-            Failure::new(format!("nothing was asked: {error} (--root accepts another, if its owner says so)"))
-        }
+        error @ papir_client::Error::Root { .. } => Failure::new(format!(
+            "no query was sent: {error} (--root accepts a new root, once its owner has confirmed it)"
+        )),
         other => other.into(),
     }
 }

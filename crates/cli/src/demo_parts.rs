@@ -1,4 +1,4 @@
-//! The other processes of the demonstration: one `papir serve`, and a `papir get` per lookup.
+//! The demo's other processes: one `papir serve`, and a `papir get` per lookup.
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
@@ -10,7 +10,7 @@ use serde::Deserialize;
 use crate::failure::Failure;
 use crate::sighting::Sighting;
 
-/// A `papir serve` on a free port of loopback. It ends when its stdin does, so at the latest with
+/// A `papir serve` on a free loopback port. It exits when its stdin ends, so at the latest with
 /// this process.
 pub(crate) struct ServerProcess {
     child: Child,
@@ -20,7 +20,7 @@ pub(crate) struct ServerProcess {
 }
 
 impl ServerProcess {
-    /// Starts it and waits until it listens.
+    /// Starts the server and waits until it listens.
     pub(crate) fn start(snapshot: &Path) -> Result<Self, Failure> {
         let options = ["serve", "--listen", "127.0.0.1:0", "--show-queries", "--until-stdin-ends", "--"];
         let mut child = papir()?
@@ -36,47 +36,47 @@ impl ServerProcess {
         let line = server.line()?;
         let url = line
             .strip_prefix("listening on ")
-            .ok_or_else(|| Failure::new(format!("the server says {line}")))?;
+            .ok_or_else(|| Failure::new(format!("unexpected output of the server: {line}")))?;
         server.url = url.to_owned();
         Ok(server)
     }
 
-    /// Its process number.
+    /// Its process ID.
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Where it listens.
+    /// Its URL.
     pub(crate) fn url(&self) -> &str {
         &self.url
     }
 
-    /// The next line that it prints.
+    /// The next line of its output.
     fn line(&mut self) -> Result<String, Failure> {
         let mut line = String::new();
         if self.stdout.read_line(&mut line)? == 0 {
-            return Err(Failure::new("the server ended"));
+            return Err(Failure::new("the server exited"));
         }
         Ok(line.trim_end().to_owned())
     }
 
-    /// Lets it finish, and waits for it.
+    /// Closes the server's stdin and waits for it to exit.
     pub(crate) fn stop(&mut self) -> Result<(), Failure> {
         self.stdin = None;
         let status = self.child.wait()?;
-        if status.success() { Ok(()) } else { Err(Failure::new(format!("the server ended with {status}"))) }
+        if status.success() { Ok(()) } else { Err(Failure::new(format!("the server exited with {status}"))) }
     }
 }
 
 impl Drop for ServerProcess {
     fn drop(&mut self) {
-        // Both fail when it has ended, which is what they are for.
+        // Both fail if the process has already exited, which is fine.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// What a client process says that its lookup cost.
+/// The costs of a lookup, as reported by the client process.
 #[derive(Deserialize)]
 pub(crate) struct LookupCosts {
     pub(crate) public_bytes: f64,
@@ -89,7 +89,7 @@ pub(crate) struct LookupCosts {
     pub(crate) extract_ms: f64,
 }
 
-/// One lookup: what the client got and what the server saw.
+/// One lookup: what the client received and what the server saw.
 pub(crate) struct Asked {
     pub(crate) key: String,
     pub(crate) value: Option<String>,
@@ -102,7 +102,7 @@ struct Line {
     value: Option<String>,
 }
 
-/// Asks a server for a key from a client process of its own.
+/// Looks up a key from a client process.
 pub(crate) fn ask(server: &mut ServerProcess, key: &str) -> Result<Asked, Failure> {
     let output = papir()?
         .args(["get", "--json", "--verbose", &server.url, "--", key])
@@ -118,7 +118,7 @@ pub(crate) fn ask(server: &mut ServerProcess, key: &str) -> Result<Asked, Failur
     Ok(Asked { key: key.to_owned(), value, costs, seen })
 }
 
-/// This program, to be started again.
+/// A command that runs this program.
 fn papir() -> std::io::Result<Command> {
     std::env::current_exe().map(Command::new)
 }

@@ -1,4 +1,4 @@
-//! A database described for people: lines of a name and a value.
+//! Descriptions of databases for people, as lines of a name and a value.
 
 use std::io::Write;
 
@@ -7,7 +7,7 @@ use papir_lookup::KeywordLayout;
 use papir_lookup::update::ChangeCounts;
 use papir_store::{BuildReport, KeywordSummary, Metadata, SectionInfo, UpdateReport};
 
-use crate::units;
+use papir_plan::units;
 
 /// Lines of a name and a value.
 pub(crate) type Lines = Vec<(String, String)>;
@@ -17,13 +17,13 @@ pub(crate) fn line(name: &str, value: impl ToString) -> (String, String) {
     (name.to_owned(), value.to_string())
 }
 
-/// Writes lines in two columns.
+/// Writes the lines in two columns.
 pub(crate) fn print(lines: &Lines, out: &mut dyn Write) -> std::io::Result<()> {
     let width = lines.iter().map(|(name, _)| name.chars().count()).max().unwrap_or_default();
     lines.iter().try_for_each(|(name, value)| writeln!(out, "{name:<width$}  {value}"))
 }
 
-/// What a build gave.
+/// The result of a build.
 pub(crate) fn build(report: &BuildReport) -> Lines {
     let description = &report.description;
     let mut lines = vec![
@@ -43,11 +43,11 @@ pub(crate) fn build(report: &BuildReport) -> Lines {
     lines
 }
 
-/// What an update gave.
+/// The result of an update.
 pub(crate) fn update(report: &UpdateReport) -> Lines {
     let ChangeCounts { inserted, replaced, deleted, absent, superseded } = report.counts;
-    let mut changes = format!("{inserted} new, {replaced} set again, {deleted} deleted");
-    for (count, what) in [(absent, "to delete not there"), (superseded, "overruled by a later row")] {
+    let mut changes = format!("{inserted} new, {replaced} replaced, {deleted} deleted");
+    for (count, what) in [(absent, "deletions of absent keys"), (superseded, "superseded by a later row")] {
         if count > 0 {
             changes += &format!(", {count} {what}");
         }
@@ -65,7 +65,7 @@ pub(crate) fn update(report: &UpdateReport) -> Lines {
     lines
 }
 
-/// The section that only updates need, where the file has it.
+/// The section that only updates read, if the file has it.
 pub(crate) fn owner_keys(sections: &[SectionInfo]) -> Option<(String, String)> {
     let names = [papir_store::OWNER_KEYS, papir_store::SEALED_OWNER_KEYS];
     let section = sections.iter().find(|section| names.contains(&section.name.as_str()))?;
@@ -75,7 +75,7 @@ pub(crate) fn owner_keys(sections: &[SectionInfo]) -> Option<(String, String)> {
     ))
 }
 
-/// Where a database came from, and what arranging its keys costs.
+/// A database's source, and the size of its key arrangement.
 pub(crate) fn origin(metadata: &Metadata) -> Lines {
     let source = &metadata.source;
     let (entries, size) = (source.entries, units::bytes(source.bytes));
@@ -88,15 +88,15 @@ pub(crate) fn origin(metadata: &Metadata) -> Lines {
     lines
 }
 
-/// Rows that were left out, if any.
+/// The number of skipped rows, if any.
 fn skipped(metadata: &Metadata) -> Option<(String, String)> {
     let skipped = metadata.source.skipped;
-    (skipped > 0).then(|| line("left out", format!("{skipped} bad rows of the source")))
+    (skipped > 0).then(|| line("skipped", format!("{skipped} bad rows of the source")))
 }
 
-/// The snapshot itself.
+/// The size of the snapshot file.
 pub(crate) fn file(bytes: u64, sections: usize) -> (String, String) {
-    line("file", format!("{} in {sections} sections, checksums right", units::bytes(bytes)))
+    line("file", format!("{} in {sections} sections, checksums verified", units::bytes(bytes)))
 }
 
 fn table(summary: &KeywordSummary) -> Lines {
@@ -114,10 +114,10 @@ fn table(summary: &KeywordSummary) -> Lines {
 fn records(description: &Description) -> String {
     let shape = &description.shape;
     let (records, total) = (shape.records(), units::bytes(shape.total_bytes()));
-    format!("{records} of {}, {total} together", units::bits(shape.record_bits()))
+    format!("{records} of {}, {total} in total", units::bits(shape.record_bits()))
 }
 
-/// Everything that is known of a prepared database.
+/// Everything known about a prepared database.
 pub(crate) fn database(
     description: &Description,
     version: Version,
@@ -150,7 +150,7 @@ fn keys(layout: &KeywordLayout) -> Lines {
         line("lookup", format!("by key, {} record(s) each", layout.lookups())),
         line("longest value", units::bytes(layout.longest_value() as u64)),
         line("key layout", units::bytes(layout.encode().len() as u64)),
-        line("wrong positive", format!("2^{chance:.1} that an absent key is found")),
+        line("false positives", format!("2^{chance:.1} that an absent key is found")),
     ]
 }
 
@@ -169,10 +169,10 @@ fn guarantees(description: &Description) -> Lines {
 fn sizes(sizes: &Sizes) -> Lines {
     let rows = [
         ("public part", sizes.public),
-        ("  of it hint", sizes.hint),
+        ("  incl. hint", sizes.hint),
         ("client keys", sizes.keys),
         ("query", sizes.query),
-        ("  of it keys", sizes.query_keys),
+        ("  incl. keys", sizes.query_keys),
         ("answer", sizes.answer),
         ("encoded database", sizes.database),
         ("other material", sizes.material),
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn a_plan_of_every_scheme_is_described() {
-        // Short enough for every scheme.
+        // Small enough for every scheme.
         let shape = Shape::of_bytes(30_000, 8).unwrap();
         papir_research::register().unwrap();
         for scheme in papir_schemes::registry::all() {
@@ -201,7 +201,7 @@ mod tests {
                 |name: &str| lines.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_str());
             assert!(value("scheme").unwrap().starts_with(scheme.name()));
             assert_eq!(value("version"), Some("0101010101010101"));
-            assert_eq!(value("records"), Some("30000 of 8 B, 234 KiB together"));
+            assert_eq!(value("records"), Some("30000 of 8 B, 234 KiB in total"));
             assert!(value("security").is_some() && value("failure").is_some());
         }
     }

@@ -1,17 +1,17 @@
-//! Result of a subcommand.
+//! Outcome of a subcommand.
 
 use std::fmt;
 use std::process::ExitCode;
 
-/// An exit code of the subcommand's own, or a failure that becomes exit code 2.
+/// The subcommand's exit code, or a failure, which becomes exit code 2.
 pub(crate) type Outcome = Result<ExitCode, Failure>;
 
-/// A failed command. Prints as one line, whatever the cause prints.
+/// A failed command. Always prints as one line.
 #[derive(Debug)]
 pub(crate) struct Failure(String);
 
 impl Failure {
-    /// A failure in words.
+    /// A failure with this message.
     pub(crate) fn new(message: impl fmt::Display) -> Self {
         let lines: Vec<String> = message.to_string().lines().map(|line| line.trim().to_owned()).collect();
         Self(lines.join(" "))

@@ -1,10 +1,10 @@
-//! Bytes in JSON: as text, or in base64 where they are none.
+//! Bytes in JSON: as text, or in base64 if not UTF-8.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-/// A field of this name with text, or `…_base64`.
+/// A field with text, or a field named `…_base64`.
 pub(crate) fn field(name: &str, bytes: &[u8]) -> (String, Value) {
     match std::str::from_utf8(bytes) {
         Ok(text) => (name.to_owned(), json!(text)),

@@ -1,20 +1,20 @@
-//! How large a table of keys will be, before there are keys: about.
+//! Estimates the size of a keyed table.
 
 use papir_core::Error;
 use papir_lookup::{LAYOUT_HEADER_BYTES, MAX_VALUE_BYTES, PILOT_BYTES};
 
 use crate::failure::Failure;
 
-/// Bytes of the buckets that keyword tables have where nothing else is told.
+/// Default size of a keyed table's buckets, in bytes.
 const BUCKET_BYTES: u64 = 4096;
-/// Bytes of a key's tag beside its value.
+/// Bytes of the tag stored with each value.
 const TAG_BYTES: u64 = 8;
-/// From so many entries a bucket on, 16 buckets share one pilot.
+/// With at least this many entries per bucket, 16 buckets share one pilot.
 const MANY_SLOTS: u64 = 48;
-/// A table of keys whose values have one length.
+/// The estimated size of a keyed table whose values all have one length.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Estimate {
-    /// Buckets, which are the scheme's records.
+    /// Number of buckets, which are the scheme's records.
     pub(crate) records: u64,
     /// Bytes of a bucket.
     pub(crate) record_bytes: u64,
@@ -22,10 +22,10 @@ pub(crate) struct Estimate {
     pub(crate) layout_bytes: u64,
 }
 
-/// The table of so many keys with values of so many bytes.
+/// Estimates the table for `keys` keys with values of `value_bytes` bytes.
 ///
 /// # Errors
-/// One line for no keys, or values that no table takes.
+/// No keys, or values longer than a table supports.
 pub(crate) fn estimate(keys: u64, value_bytes: u64) -> Result<Estimate, Failure> {
     if keys == 0 {
         return Err(Error::EmptyDatabase.into());
@@ -47,9 +47,9 @@ pub(crate) fn estimate(keys: u64, value_bytes: u64) -> Result<Estimate, Failure>
     Ok(Estimate { records, record_bytes: entry * slots, layout_bytes })
 }
 
-/// The share of buckets beyond the least that hold all entries: few where an entry fills a bucket,
-/// or where a bucket's load varies little because it holds hundreds. Fits what tables of 20,000 keys
-/// came to.
+/// The fraction of buckets beyond the minimum that holds all entries: small if an entry fills a
+/// bucket, or if a bucket holds hundreds and its load varies little. Fitted to tables of 20,000
+/// keys.
 fn slack(slots: u64) -> f64 {
     let slots = slots as f64;
     (0.01 + 0.012 * slots).min(1.15 / slots.sqrt()).min(0.165)
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn estimates_are_about_what_tables_become() {
+    fn estimates_are_close_to_real_tables() {
         for (keys, length) in [(1, 5), (3000, 4), (20_000, 32), (20_000, 100), (20_000, 1500), (700, 9000)] {
             let entry = |i: u64| Entry { key: i.to_le_bytes().to_vec(), value: vec![1; length], line: i };
             let entries = (0..keys).map(entry).collect();
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_table_takes_is_refused() {
+    fn unsupported_sizes_are_refused() {
         assert!(estimate(0, 8).is_err());
         let error = estimate(9, 65_537).err().unwrap().to_string();
         assert!(error.contains("65537") && error.contains("65536"), "{error}");

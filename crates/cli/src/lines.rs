@@ -1,4 +1,4 @@
-//! Files of lines, as commands take them.
+//! Text files read line by line.
 
 use std::io::Read;
 use std::path::Path;
@@ -8,7 +8,7 @@ use crate::failure::Failure;
 /// The bytes of a file, or of standard input for `-`.
 ///
 /// # Errors
-/// One line that names the file.
+/// A message that names the file.
 pub(crate) fn read(file: &Path) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     let read = if file.as_os_str() == "-" {
@@ -20,11 +20,11 @@ pub(crate) fn read(file: &Path) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-/// The lines, without their ends.
+/// The lines, without their terminators.
 pub(crate) fn of(bytes: &[u8]) -> Vec<&[u8]> {
     let mut lines: Vec<&[u8]> =
         bytes.split(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line)).collect();
-    // The last line ends the file, or is empty.
+    // Empty if the text ends with a line feed.
     lines.pop_if(|last| last.is_empty());
     lines
 }

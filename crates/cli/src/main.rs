@@ -11,13 +11,11 @@ mod keyed;
 mod lines;
 mod owner_key;
 mod plan_table;
-mod planner;
 mod remote;
 mod serve_config;
 mod sighting;
 mod spans;
 mod state_arguments;
-mod units;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -30,7 +28,7 @@ use crate::failure::{Failure, Outcome};
 /// Exit code of every failure.
 const FAILED: u8 = 2;
 
-/// Private information retrieval: look records up without telling the server which.
+/// Private information retrieval: look up records without revealing to the server which.
 #[derive(Parser)]
 #[command(name = "papir", version, arg_required_else_help = true, after_help = EXAMPLES)]
 struct Arguments {
@@ -49,13 +47,13 @@ fn main() -> ExitCode {
         Err(error) => usage(&error),
     };
     outcome.unwrap_or_else(|failure| {
-        // Nobody is left to tell when stderr is closed.
+        // If stderr is closed there is nowhere to report the failure.
         let _ = writeln!(std::io::stderr(), "papir: {failure}");
         ExitCode::from(FAILED)
     })
 }
 
-/// Help and version go to stdout; anything else is a failure of one line.
+/// Prints help and version on stdout; turns every other error into a one-line failure.
 fn usage(error: &clap::Error) -> Outcome {
     if !error.use_stderr() {
         error.print()?;

@@ -1,4 +1,4 @@
-//! Files that hold the key of an encrypted database's owner: one line of text.
+//! Files with the key of an encrypted database's owner.
 
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
@@ -9,13 +9,13 @@ use zeroize::Zeroizing;
 
 use crate::failure::Failure;
 
-/// Longest file that is read, in bytes.
+/// Longest key file that is read, in bytes.
 const LONGEST: u64 = 4096;
 
-/// The key in a file.
+/// Reads the key from a file of one line.
 ///
 /// # Errors
-/// One line for a file that cannot be read, or that holds no key.
+/// The file cannot be read, or does not contain a key.
 pub(crate) fn read(path: &Path) -> Result<OwnerKey, Failure> {
     let named = |error: std::io::Error| Failure::new(format!("{}: {error}", path.display()));
     parse(path, File::open(path).map_err(named)?)
@@ -23,16 +23,16 @@ pub(crate) fn read(path: &Path) -> Result<OwnerKey, Failure> {
 
 fn parse(path: &Path, file: File) -> Result<OwnerKey, Failure> {
     let named = |error: &dyn std::fmt::Display| Failure::new(format!("{}: {error}", path.display()));
-    // Whole from the start: growing would leave copies behind.
+    // Allocated at full size: growing the buffer would leave copies of the key in memory.
     let mut text = Zeroizing::new(String::with_capacity(LONGEST as usize));
     file.take(LONGEST).read_to_string(&mut text).map_err(|error| named(&error))?;
     text.parse().map_err(|error: papir_core::Error| named(&error))
 }
 
-/// The key in a file, or a fresh one that is written to it, durably, for its owner alone to read.
+/// Reads the key, or creates the file with a fresh key, durably and readable only by its owner.
 ///
 /// # Errors
-/// As [`read`], and one line for a file that cannot be written.
+/// As [`read`]; also if the file cannot be written.
 pub(crate) fn read_or_make(path: &Path) -> Result<OwnerKey, Failure> {
     match File::open(path) {
         Ok(file) => parse(path, file),
@@ -51,18 +51,18 @@ fn make(path: &Path) -> std::io::Result<OwnerKey> {
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let file = options.open(path)?;
     if let Err(error) = write(file, path, &key) {
-        // Half a key would be taken for another's text.
+        // A partial key file must not be mistaken for a key later.
         let _ = std::fs::remove_file(path);
         return Err(error);
     }
     eprintln!(
-        "papir: made {}: nobody reads the database without it; keep a copy, and hand it to clients alone",
+        "papir: created {}: the database cannot be read without this key; keep a copy, and give it only to clients",
         path.display()
     );
     Ok(key)
 }
 
-/// Writes the key's line through to the disk, and its name.
+/// Writes the key and syncs the file and its directory.
 fn write(mut file: File, path: &Path, key: &OwnerKey) -> std::io::Result<()> {
     file.write_all(key.to_text().as_bytes())?;
     file.write_all(b"\n")?;

@@ -1,12 +1,12 @@
-//! A plan for people: a line for each candidate.
+//! A plan as a table, one line per candidate.
 
 use std::io::Write;
 
 use crate::failure::Failure;
-use crate::planner::{Choice, LeftOut, Offer};
-use crate::units;
+use papir_plan::planner::{Choice, LeftOut, Offer};
+use papir_plan::units;
 
-/// A column: its title, and an offer's cell.
+/// A column's title, and the function that formats an offer's cell.
 type Column = (&'static str, fn(&Offer) -> String);
 
 const COLUMNS: [Column; 13] = [
@@ -25,7 +25,8 @@ const COLUMNS: [Column; 13] = [
     ("failure", |offer| format!("2^{:.0}", offer.failure_log2)),
 ];
 
-/// The offers of a table: all, or at most so many of each scheme, and none that another of it beats.
+/// The rows of the table: all offers, or at most `most` per scheme, without offers that another one
+/// of the scheme dominates.
 fn shown(choice: &Choice, most: Option<usize>) -> Vec<&Offer> {
     let Some(most) = most else {
         return choice.offers().collect();
@@ -39,11 +40,11 @@ fn shown(choice: &Choice, most: Option<usize>) -> Vec<&Offer> {
     shown
 }
 
-/// Writes what can serve, the best first, then what was left out; all of it, or at most so many of each
-/// scheme.
+/// Writes the usable candidates, best first, then those left out; all of them, or at most `most`
+/// per scheme.
 ///
 /// # Errors
-/// The writer's.
+/// Those of the writer.
 pub(crate) fn write(out: &mut dyn Write, choice: &Choice, most: Option<usize>) -> Result<(), Failure> {
     let shown = shown(choice, most);
     let titles = COLUMNS.map(|(title, _)| title.to_owned()).to_vec();

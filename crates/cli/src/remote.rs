@@ -1,4 +1,4 @@
-//! Addresses of object stores on the command line.
+//! Object store URLs on the command line.
 
 use std::path::{Path, PathBuf};
 
@@ -7,14 +7,14 @@ use papir_store::remote::{Location, Settings, default_cache};
 
 use crate::failure::Failure;
 
-/// The place that an address names; one that ends in `/` is completed by the name of `file`.
+/// The location a URL names; a URL that ends in `/` is completed by the name of `file`.
 pub(crate) fn location(url: &str, file: Option<&Path>) -> Result<Location, Failure> {
     let name = file.and_then(Path::file_name).map(|name| name.to_string_lossy());
     Ok(Location::parse(url, name.as_deref(), Settings::from_environment())?)
 }
 
-/// The file to serve: `place` itself, or the copy of what it names in an object store, in the cache
-/// folder told or in the user's.
+/// The file to serve: `place` itself or, for a URL, its copy in the given cache folder or the
+/// user's.
 pub(crate) fn local(
     place: &Path,
     cache: Option<&PathBuf>,
@@ -25,6 +25,6 @@ pub(crate) fn local(
     };
     let cache = cache.cloned().or_else(default_cache);
     let cache =
-        cache.ok_or_else(|| Failure::new("this system names no folder for caches: give one by --cache"))?;
+        cache.ok_or_else(|| Failure::new("this system has no standard cache folder: give --cache DIR"))?;
     Ok(sources.copy(url, &cache, &Settings::from_environment())?)
 }

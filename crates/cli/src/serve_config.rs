@@ -1,4 +1,4 @@
-//! What `papir serve` is told: by flags, else by the environment, else by a file, else the defaults.
+//! Settings of `papir serve`: flags, environment, configuration file, defaults.
 
 use std::fmt::Display;
 use std::num::{NonZeroU32, NonZeroU64};
@@ -18,65 +18,68 @@ use serde::{Deserialize, Serialize};
 use crate::failure::Failure;
 use crate::remote;
 use crate::spans::Span;
-use crate::units::Bytes;
+use papir_plan::units::Bytes;
 
-/// What every variable starts with that sets an option.
+/// Prefix of the environment variables that set options.
 pub(crate) const VARIABLES: &str = "PAPIR_SERVE_";
-/// Names the snapshots where no argument does, separated as in PATH.
+/// Variable that lists the snapshots to serve if no argument does; separated as in PATH.
 pub(crate) const FILES_VARIABLE: &str = "PAPIR_SERVE_FILES";
 /// Longest configuration file that is read, in bytes.
 const LONGEST: u64 = 1 << 20;
 
-/// The settings, each with its flag, its variable and its key in the file. What is absent in one
-/// place is looked for in the next.
+/// The settings, each with a flag, a variable and a key in the file. A setting missing from one
+/// source is taken from the next.
 #[derive(Args, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub(crate) struct Settings {
-    /// Address and port to listen on (port 0 takes a free one), or unix:/path/of/a/socket, which only
-    /// its owner may use [default: 127.0.0.1:7470].
+    /// Address and port to listen on (port 0 picks a free port), or unix:/path/of/a/socket, which
+    /// is accessible only to its owner [default: 127.0.0.1:7470].
     #[arg(long, value_name = "ADDRESS", env = "PAPIR_SERVE_LISTEN")]
     #[serde(skip_serializing_if = "Option::is_none", with = "text")]
     listen: Option<Listen>,
-    /// Threads that answer a database; 0 takes one a core [default: 0].
+    /// Threads that answer queries to one database; 0 means one per core [default: 0].
     #[arg(long, value_name = "N", env = "PAPIR_SERVE_THREADS")]
     #[serde(skip_serializing_if = "Option::is_none")]
     threads: Option<usize>,
-    /// Databases that are answered at the same time, each on threads of its own [default: 2]. Requests
-    /// for one database that wait are answered together.
+    /// Databases that are answered at the same time, each on its own threads [default: 2]. Waiting
+    /// requests for the same database are answered together.
     #[arg(long, value_name = "N", env = "PAPIR_SERVE_MAX_CONCURRENT")]
     #[serde(skip_serializing_if = "Option::is_none")]
     max_concurrent: Option<usize>,
-    /// Requests that may be uploading or waiting besides; more are told to come later [default: 64].
+    /// Further requests that may be uploading or waiting; more are rejected with a request to retry
+    /// later [default: 64].
     #[arg(long, value_name = "N", env = "PAPIR_SERVE_MAX_QUEUED")]
     #[serde(skip_serializing_if = "Option::is_none")]
     max_queued: Option<usize>,
-    /// Connections; the one that has waited longest without a request makes room for a new one
+    /// Open connections; when full, a new connection replaces the one that has been idle longest
     /// [default: 512].
     #[arg(long, value_name = "N", env = "PAPIR_SERVE_MAX_CONNECTIONS")]
     #[serde(skip_serializing_if = "Option::is_none")]
     max_connections: Option<usize>,
-    /// Time for the headers of a request, TLS handshake included, and between two requests
-    /// [default: 20s].
+    /// Time limit for the headers of a request, including the TLS handshake, and for the pause
+    /// between two requests [default: 20s].
     #[arg(long, value_name = "TIME", env = "PAPIR_SERVE_HEADER_TIMEOUT")]
     #[serde(skip_serializing_if = "Option::is_none", with = "text")]
     header_timeout: Option<Span>,
-    /// Time for the body of a request, and for a client to take more of an answer [default: 30s].
+    /// Time limit for the body of a request, and for a client to read more of an answer [default:
+    /// 30s].
     #[arg(long, value_name = "TIME", env = "PAPIR_SERVE_BODY_TIMEOUT")]
     #[serde(skip_serializing_if = "Option::is_none", with = "text")]
     body_timeout: Option<Span>,
-    /// Certificate chain, PEM; with --tls-key the service speaks HTTPS. Read again at SIGHUP.
+    /// Certificate chain in PEM; together with --tls-key it enables HTTPS. Reloaded on SIGHUP.
     #[arg(long, value_name = "FILE", env = "PAPIR_SERVE_TLS_CERT")]
     #[serde(skip_serializing_if = "Option::is_none")]
     tls_cert: Option<PathBuf>,
-    /// The certificate's private key, PEM.
+    /// The certificate's private key in PEM.
     #[arg(long, value_name = "FILE", env = "PAPIR_SERVE_TLS_KEY")]
     #[serde(skip_serializing_if = "Option::is_none")]
     tls_key: Option<PathBuf>,
-    /// Token file, as `papir tokens` makes it: nobody asks without one of its tokens.
+    /// Token file, as created by `papir tokens`. Requests then need one of its tokens.
     #[arg(long, value_name = "FILE", env = "PAPIR_SERVE_TOKENS")]
     #[serde(skip_serializing_if = "Option::is_none")]
     tokens: Option<PathBuf>,
-    /// Requests of one client in the long run, as 5/s, 300/min or 1000/h; each query of a batch counts.
+    /// Sustained rate of requests per client, as in 5/s, 300/min or 1000/h; each query of a batch
+    /// counts.
     #[arg(long, value_name = "N/UNIT", env = "PAPIR_SERVE_RATE")]
     #[serde(skip_serializing_if = "Option::is_none", with = "text")]
     rate: Option<Rate>,
@@ -84,16 +87,17 @@ pub(crate) struct Settings {
     #[arg(long, value_name = "N", env = "PAPIR_SERVE_BURST")]
     #[serde(skip_serializing_if = "Option::is_none")]
     burst: Option<u32>,
-    /// Requests of one client at the same time; 0 for no limit [default: 0].
+    /// Concurrent requests per client; 0 means no limit [default: 0].
     #[arg(long, value_name = "N", env = "PAPIR_SERVE_PER_CLIENT")]
     #[serde(skip_serializing_if = "Option::is_none")]
     per_client: Option<usize>,
-    /// Proxies whose X-Forwarded-For or Forwarded says whose request it is, for --rate and --per-client:
-    /// networks as 10.0.0.0/8, and unix for a Unix socket; separated by commas.
+    /// Proxies whose X-Forwarded-For or Forwarded header is trusted to identify the client, for
+    /// --rate and --per-client: networks such as 10.0.0.0/8, or unix for a Unix socket, separated
+    /// by commas.
     #[arg(long, value_name = "CIDR|unix", env = "PAPIR_SERVE_TRUST_PROXY")]
     #[serde(skip_serializing_if = "Option::is_none", with = "text")]
     trust_proxy: Option<TrustedProxies>,
-    /// Serve even schemes that hide nothing from the server.
+    /// Serve even schemes that reveal queries to the server.
     #[arg(
         long,
         visible_alias = "insecure-newton",
@@ -106,62 +110,64 @@ pub(crate) struct Settings {
     )]
     #[serde(skip_serializing_if = "Option::is_none")]
     allow_not_private: Option<bool>,
-    /// How long the version before is still answered after a swap (10m, 90s, 0); at most two are kept
-    /// [default: 10m].
+    /// Time for which the previous version is still answered after a swap, as in 10m, 90s or 0; at
+    /// most two are kept [default: 10m].
     #[arg(long, value_name = "TIME", env = "PAPIR_SERVE_KEEP_OLD")]
     #[serde(skip_serializing_if = "Option::is_none", with = "text")]
     keep_old: Option<Span>,
-    /// Load a FILE when another one takes its place; looks every second, or every SECONDS.
+    /// Reload a FILE when it is replaced; checks every second, or every SECONDS.
     #[arg(long, value_name = "SECONDS", env = "PAPIR_SERVE_WATCH", num_args = 0..=1,
           default_missing_value = "1")]
     #[serde(skip_serializing_if = "Option::is_none")]
     watch: Option<NonZeroU32>,
-    /// Leave out the route /metrics.
+    /// Disable the route /metrics.
     #[arg(long, value_name = "BOOL", env = "PAPIR_SERVE_NO_METRICS", num_args = 0..=1,
           require_equals = true, default_missing_value = "true", value_parser = BoolishValueParser::new())]
     #[serde(skip_serializing_if = "Option::is_none")]
     no_metrics: Option<bool>,
-    /// Folder for copies of databases that lie in object stores; the user's folder of caches by default.
+    /// Folder for copies of databases from object stores [default: the user's cache folder].
     #[arg(long, value_name = "DIR", env = "PAPIR_SERVE_CACHE")]
     #[serde(skip_serializing_if = "Option::is_none")]
     cache: Option<PathBuf>,
-    /// Keep registered clients in this directory; databases whose clients have keys need it.
+    /// Directory for registered clients; required by databases whose clients register keys.
     #[arg(long, value_name = "DIR", env = "PAPIR_SERVE_REGISTRY")]
     #[serde(skip_serializing_if = "Option::is_none")]
     registry: Option<PathBuf>,
-    /// How long after its last use a registered client is gone [default: 30d].
+    /// Time after its last use at which a registered client expires [default: 30d].
     #[arg(long, value_name = "TIME", env = "PAPIR_SERVE_CLIENT_TTL")]
     #[serde(skip_serializing_if = "Option::is_none", with = "text")]
     client_ttl: Option<Span>,
-    /// Most registered clients of a database; beyond, the least recently used one has to go
-    /// [default: 10000].
+    /// Maximum number of registered clients per database; above it, the least recently used one is
+    /// evicted [default: 10000].
     #[arg(long, value_name = "N", env = "PAPIR_SERVE_MAX_CLIENTS")]
     #[serde(skip_serializing_if = "Option::is_none")]
     max_clients: Option<NonZeroU64>,
-    /// Most bytes of keys and tickets of a database's registered clients, as 16GiB [default: 16GiB].
+    /// Maximum size of the keys and tickets of a database's registered clients, as in 16GiB
+    /// [default: 16GiB].
     #[arg(long, value_name = "BYTES", env = "PAPIR_SERVE_MAX_CLIENT_BYTES")]
     #[serde(skip_serializing_if = "Option::is_none", with = "text")]
     max_client_bytes: Option<Bytes>,
-    /// Tickets that are prepared ahead for each registered client, 1 to 64 [default: 4].
+    /// Tickets prepared in advance for each registered client, 1 to 64 [default: 4].
     #[arg(long, value_name = "N", env = "PAPIR_SERVE_TICKETS_AHEAD")]
     #[serde(skip_serializing_if = "Option::is_none")]
     tickets_ahead: Option<NonZeroU64>,
-    /// Answer `papir clients URL list` with the clients' names. Whoever has a name can use that client.
+    /// Let `papir clients URL list` return the clients' identifiers. Anyone who knows an identifier
+    /// can use that client.
     #[arg(long, value_name = "BOOL", env = "PAPIR_SERVE_LIST_CLIENTS", num_args = 0..=1,
           require_equals = true, default_missing_value = "true", value_parser = BoolishValueParser::new())]
     #[serde(skip_serializing_if = "Option::is_none")]
     list_clients: Option<bool>,
-    /// How the log is written on stderr [default: text].
+    /// Format of the log on stderr [default: text].
     #[arg(long, value_name = "FORMAT", env = "PAPIR_SERVE_LOG_FORMAT")]
     #[serde(skip_serializing_if = "Option::is_none")]
     log_format: Option<LogFormat>,
-    /// The databases: by arguments, or in the file.
+    /// The databases, from the arguments or the file.
     #[arg(skip)]
     #[serde(rename = "database", skip_serializing_if = "Vec::is_empty")]
     pub(crate) databases: Vec<Snapshot>,
 }
 
-/// How log lines are written.
+/// Formats of the log.
 #[derive(Clone, Copy, Default, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum LogFormat {
@@ -172,21 +178,21 @@ pub(crate) enum LogFormat {
     Json,
 }
 
-/// One `[[database]]`.
+/// A `[[database]]` table of the configuration file.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Snapshot {
-    /// Its name in addresses; its file's stem where absent.
+    /// Its name in URLs; by default the file name without extension.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) name: Option<String>,
     /// Its file.
     pub(crate) path: PathBuf,
-    /// A token file for this database alone.
+    /// A token file for this database only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) tokens: Option<PathBuf>,
 }
 
-/// Values that stand in a file as their text.
+/// Serialization of values as text.
 mod text {
     use super::{Display, FromStr};
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
@@ -209,10 +215,10 @@ mod text {
 }
 
 impl Settings {
-    /// Reads a file. Relative paths in it start at its folder.
+    /// Reads a configuration file. Relative paths in it are resolved against its folder.
     ///
     /// # Errors
-    /// One line that names the file, and the line and key at fault.
+    /// A message with the file, the line and the key at fault.
     pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
         let named = |reason: String| Failure::new(format!("{}: {reason}", path.display()));
         let size = std::fs::metadata(path).map_err(|error| named(error.to_string()))?.len();
@@ -226,7 +232,7 @@ impl Settings {
         Ok(settings)
     }
 
-    /// The settings of a file's text, or the line and what is wrong there.
+    /// Parses a file's text. The error is the line and a message.
     fn parse(text: &str) -> Result<Self, (usize, String)> {
         toml::from_str(text).map_err(|error| {
             let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
@@ -248,7 +254,7 @@ impl Settings {
         }
     }
 
-    /// These settings, and those of `other` where these are absent.
+    /// These settings, with missing ones taken from `other`.
     pub(crate) fn or(self, other: Self) -> Self {
         Self {
             listen: self.listen.or(other.listen),
@@ -281,12 +287,12 @@ impl Settings {
         }
     }
 
-    /// How the log is to be written.
+    /// The log format to use.
     pub(crate) fn log_format(&self) -> LogFormat {
         self.log_format.unwrap_or_default()
     }
 
-    /// What is served where nothing is told.
+    /// The default settings.
     pub(crate) fn defaults() -> Self {
         let default = ServerConfig::default();
         let ServerConfig { listen, threads, max_concurrent, max_queued, .. } = default;
@@ -309,15 +315,15 @@ impl Settings {
         }
     }
 
-    /// As the service takes them, everything that is absent by default.
+    /// Converts to the server's configuration, with defaults for missing settings.
     ///
     /// # Errors
-    /// One line for settings that contradict each other.
+    /// Settings that contradict each other.
     pub(crate) fn config(self) -> Result<ServerConfig, Failure> {
         let tokens = self.token_sources()?;
         for (name, span) in [("header-timeout", self.header_timeout), ("body-timeout", self.body_timeout)] {
             if span == Some(Span(Duration::ZERO)) {
-                return Err(Failure::new(format!("{name} is 0: nobody would be in time")));
+                return Err(Failure::new(format!("{name} is 0: every request would time out")));
             }
         }
         let registry = self.registry()?;
@@ -325,7 +331,7 @@ impl Settings {
         let tls = match (self.tls_cert, self.tls_key) {
             (Some(certificate), Some(key)) => Some(TlsFiles { certificate, key }),
             (None, None) => None,
-            _ => return Err(Failure::new("tls-cert and tls-key: expected both or none")),
+            _ => return Err(Failure::new("tls-cert and tls-key: expected both or neither")),
         };
         let default = ServerConfig::default();
         let limits = ClientLimits {
@@ -364,7 +370,7 @@ impl Settings {
         })
     }
 
-    /// The files to serve; of those that lie in object stores, their copies in the cache.
+    /// The files to serve; for databases in object stores, their copies in the cache.
     fn databases(&self) -> Result<(Vec<DatabaseConfig>, Sources), Failure> {
         let mut sources = Sources::default();
         let mut database = |one: &Snapshot| {
@@ -375,7 +381,7 @@ impl Settings {
         Ok((databases, sources))
     }
 
-    /// The client registry's, where there is one.
+    /// The configuration of the client registry, if there is one.
     fn registry(&self) -> Result<Option<RegistryConfig>, Failure> {
         let Some(directory) = &self.registry else {
             return self.without_registry().map(|()| None);
@@ -392,7 +398,7 @@ impl Settings {
         }
     }
 
-    /// Refuses what says something of a registry that is not there.
+    /// Refuses registry settings without a registry.
     fn without_registry(&self) -> Result<(), Failure> {
         let told = [
             ("client-ttl", self.client_ttl.is_some()),
@@ -421,15 +427,15 @@ impl Settings {
         let shut = self.databases.iter().find(|one| self.tokens.is_none() && one.tokens.is_none());
         match shut {
             Some(shut) if !sources.is_empty() => Err(Failure::new(format!(
-                "{}: other databases have tokens and this one has none: nobody could ask it",
+                "{}: other databases have tokens and this one has none: no client could query it",
                 shut.path.display()
             ))),
             _ => Ok(sources),
         }
     }
 
-    /// The settings as a file would hold them. There is nothing secret in them: certificates and
-    /// tokens are named by their files.
+    /// The settings in the format of the configuration file. They contain no secrets: certificates
+    /// and tokens are named by their files.
     pub(crate) fn print(&self) -> Result<String, Failure> {
         Ok(toml::to_string(self)?)
     }
@@ -445,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_first_wins() {
+    fn earlier_sources_take_precedence() {
         let flags = parse("threads = 1\nlisten = \"127.0.0.1:1\"");
         let file = parse("threads = 2\nmax-queued = 7\n[[database]]\npath = \"a.papir\"");
         let config = flags.or(file).or(Settings::defaults()).config().unwrap();
@@ -465,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_are_printed_as_they_are_read() {
+    fn printed_settings_parse_to_themselves() {
         let text =
             Settings::defaults().or(parse("rate = \"5/s\"\n[[database]]\npath = \"a.papir\"\n")).print();
         let text = text.unwrap();
@@ -492,7 +498,7 @@ mod tests {
     }
 
     #[test]
-    fn a_database_that_nobody_could_ask_is_refused() {
+    fn a_database_without_tokens_among_others_with_tokens_is_refused() {
         let two = "[[database]]\npath = \"a.papir\"\ntokens = \"a.toml\"\n[[database]]\npath = \"b.papir\"\n";
         let message = parse(two).config().map(drop).unwrap_err().to_string();
         assert!(message.contains("b.papir"), "{message}");

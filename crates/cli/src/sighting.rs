@@ -1,4 +1,4 @@
-//! What a server sees of a query: its length, its first bytes, how often each byte value occurs.
+//! What a server sees of a query: its length, first bytes and byte frequencies.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -7,23 +7,23 @@ use papir_core::envelope;
 use papir_server::QueryObserver;
 use serde::{Deserialize, Serialize};
 
-/// Bytes of the header that every message to one database has in common.
+/// Bytes of the message header that is the same for all queries to one database.
 const HEADER_BYTES: usize = 24;
-/// Bytes of the checksum at a message's end.
+/// Bytes of the checksum at the end of a message.
 const CHECKSUM_BYTES: usize = envelope::OVERHEAD - HEADER_BYTES;
 /// Bytes of the payload that are shown.
 const SHOWN_BYTES: usize = 16;
 
-/// One query as it arrived.
+/// One query as received by the server.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Sighting {
-    /// The database that was asked.
+    /// The queried database.
     pub(crate) database: String,
     /// Length in bytes, header included.
     pub(crate) bytes: u64,
     /// The first bytes of the payload, hexadecimal.
     pub(crate) begins: String,
-    /// How often each byte value occurs in the payload.
+    /// The number of occurrences of each byte value in the payload.
     pub(crate) histogram: Vec<u64>,
 }
 
@@ -39,8 +39,9 @@ impl Sighting {
         Self { database: database.to_owned(), bytes: query.len() as u64, begins, histogram }
     }
 
-    /// The chi-square statistic of "both histograms are drawn from one distribution", and its degrees
-    /// of freedom f: the byte values that occur, less one. For such, its mean is f and its variance 2 f.
+    /// The chi-square statistic for the hypothesis that both histograms come from one distribution,
+    /// and its degrees of freedom f: the number of byte values that occur, minus one. Under the
+    /// hypothesis, the mean is f and the variance 2 f.
     pub(crate) fn chi_square(&self, other: &Self) -> (f64, f64) {
         let (mine, theirs) = (sum(&self.histogram), sum(&other.histogram));
         let pairs = self.histogram.iter().zip(&other.histogram).filter(|(a, b)| **a + **b > 0);
@@ -53,7 +54,7 @@ fn sum(histogram: &[u64]) -> f64 {
     histogram.iter().sum::<u64>() as f64
 }
 
-/// One byte value's part of the two-sample statistic: (a√(B/A) − b√(A/B))² / (a + b).
+/// One byte value's term of the two-sample statistic: (a√(B/A) − b√(A/B))² / (a + b).
 fn cell(a: f64, b: f64, all_a: f64, all_b: f64) -> f64 {
     let difference = a * (all_b / all_a).sqrt() - b * (all_a / all_b).sqrt();
     difference * difference / (a + b)
@@ -63,7 +64,7 @@ fn cell(a: f64, b: f64, all_a: f64, all_b: f64) -> f64 {
 pub(crate) fn printer() -> QueryObserver {
     Arc::new(|database, query| {
         if let Ok(line) = serde_json::to_string(&Sighting::of(database, query)) {
-            // Whoever wanted to watch is gone when stdout is closed.
+            // If stdout is closed, nobody is watching.
             let _ = writeln!(std::io::stdout(), "{line}");
         }
     })
@@ -79,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sighting_leaves_header_and_checksum_out() {
+    fn a_sighting_excludes_header_and_checksum() {
         let sighting = seen(&[0xab, 1, 1]);
         assert_eq!((sighting.bytes, sighting.begins.as_str()), (35, "ab0101"));
         assert_eq!((sighting.histogram[1], sighting.histogram[0xab], sighting.histogram[0]), (2, 1, 0));

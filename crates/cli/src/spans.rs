@@ -1,4 +1,4 @@
-//! Lengths of time, printed as they are typed: `500ms`, `30s`, `10m`, `2h`, `30d`.
+//! Durations in command-line notation: `500ms`, `30s`, `10m`, `2h`, `30d`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use papir_server::parse_duration;
 
-/// A length of time that was typed.
+/// A duration given on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Span(pub(crate) Duration);
 
-/// Units and their milliseconds, the largest first.
+/// Units and their lengths in milliseconds, largest first.
 const UNITS: [(&str, u64); 5] = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1)];
 
 impl FromStr for Span {
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spans_are_read_as_they_are_printed() {
+    fn spans_round_trip_through_text() {
         for text in ["0", "500ms", "30s", "90s", "10m", "2h", "30d"] {
             assert_eq!(text.parse::<Span>().unwrap().to_string(), text);
         }

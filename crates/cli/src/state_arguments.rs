@@ -1,4 +1,4 @@
-//! Where a registered client's state is kept, as it is typed.
+//! Options for the state of registered clients.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,28 +9,28 @@ use papir_client::{Options, Passphrase};
 use crate::failure::Failure;
 use crate::owner_key;
 
-/// The environment's variable for a passphrase.
+/// The environment variable with the passphrase.
 const VARIABLE: &str = "PAPIR_PASSPHRASE";
 
-/// Options of clients that keep state.
+/// Options of commands whose clients keep state.
 #[derive(Args)]
 pub(crate) struct StateArguments {
-    /// Where a registered client keeps its state [default: $XDG_DATA_HOME/papir or
-    /// ~/.local/share/papir]. Schemes without client keys keep none.
+    /// Directory for the state of registered clients [default: $XDG_DATA_HOME/papir or
+    /// ~/.local/share/papir]. Schemes without client keys keep no state.
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
-    /// A file whose first line is the passphrase that protects the state, instead of the variable
-    /// PAPIR_PASSPHRASE. Without either only the files' rights do.
+    /// A file whose first line is the passphrase that protects the state; overrides the variable
+    /// PAPIR_PASSPHRASE. Without a passphrase, the state is protected only by file permissions.
     #[arg(long, value_name = "FILE")]
     passphrase_file: Option<PathBuf>,
-    /// The file with the key of an encrypted database's owner (papir build --encrypt), for the first lookup: from
-    /// then on the state holds what it takes.
+    /// The owner's key file of an encrypted database (papir build --encrypt), needed for the first
+    /// lookup. Afterwards the state is sufficient.
     #[arg(long, value_name = "KEYFILE")]
     owner_key: Option<PathBuf>,
 }
 
 impl StateArguments {
-    /// The same options, with these.
+    /// Adds these settings to `options`.
     pub(crate) fn keep(&self, options: Options) -> Result<Options, Failure> {
         let owner_key = self.owner_key.as_deref().map(owner_key::read).transpose()?;
         Ok(Options { state: self.state.clone(), passphrase: self.passphrase()?, owner_key, ..options })

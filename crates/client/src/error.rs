@@ -1,48 +1,49 @@
-//! What can go wrong between a key and its value over the network.
+//! Errors of the client.
 
 use std::path::PathBuf;
 
 use papir_lookup::Root;
+use papir_protocol::code;
 
 /// The result of every fallible function of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Errors of a client; each names the address it was talking to.
+/// Errors of a client. Those of the network name the address.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// An address that cannot be one of a papir service.
+    /// Not the address of a papir service.
     #[error("bad address `{url}`: {reason}")]
     BadUrl {
         /// The address given.
         url: String,
-        /// What is wrong with it.
+        /// The reason.
         reason: &'static str,
     },
-    /// A token that cannot stand in a header.
-    #[error("the token is not one: expected 1 to 4096 characters, no spaces")]
+    /// Text that is not valid as a token in a header.
+    #[error("invalid token: expected 1 to 4096 ASCII characters without spaces")]
     BadToken,
-    /// A token that others could read on its way; nothing was sent.
+    /// A token that would be sent over plain HTTP to another machine; nothing was sent.
     #[error("{url}: the token is not sent over plain HTTP to another machine: use https, or allow it")]
     TokenInClear {
         /// The address.
         url: String,
     },
-    /// A file of root certificates that cannot be used.
+    /// An unusable file of root certificates.
     #[error("{}: {reason}", path.display())]
     BadCa {
         /// The file.
         path: std::path::PathBuf,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
-    /// No connection, or it broke.
+    /// The connection could not be made, or broke.
     #[error("{url}: {source}")]
     Transport {
         /// The address.
         url: String,
         /// The cause.
-        source: Box<ureq::Error>,
+        source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The server refused.
     #[error("{url}: HTTP {status} ({code}): {message}")]
@@ -51,59 +52,59 @@ pub enum Error {
         url: String,
         /// The HTTP status.
         status: u16,
-        /// The service's code, or `unknown` where the answer was not one of a papir service.
+        /// The service's code; `unknown` for a server that is not a papir service.
         code: String,
         /// The service's message.
         message: String,
     },
-    /// A response that is longer than it can honestly be.
-    #[error("{url}: the response is longer than the {limit} bytes that are expected at most")]
+    /// A response longer than an honest one can be.
+    #[error("{url}: the response exceeds the limit of {limit} bytes")]
     TooLong {
         /// The address.
         url: String,
         /// The limit in bytes.
         limit: u64,
     },
-    /// A response that is not what the service should send.
+    /// A response that the service should not send.
     #[error("{url}: unexpected response: {reason}")]
     Unexpected {
         /// The address.
         url: String,
-        /// What was found and what was expected.
+        /// The value found and the one expected.
         reason: String,
     },
     /// The server has no database of this name.
-    #[error("{url}: no database is named `{name}`: there are {known}")]
+    #[error("{url}: no database is named `{name}`; the databases are {known}")]
     NoSuchDatabase {
         /// The server's address.
         url: String,
-        /// The name asked for.
+        /// The requested name.
         name: String,
-        /// The names there are.
+        /// The names of its databases.
         known: String,
     },
-    /// No name was given, and the server has not exactly one database.
-    #[error("{url}: name a database: there are {known}")]
+    /// No name was given, and the server has no database or several.
+    #[error("{url}: name a database; the databases are {known}")]
     ChooseDatabase {
         /// The server's address.
         url: String,
-        /// The names there are.
+        /// The names of its databases.
         known: String,
     },
-    /// The database does not commit to the root that is trusted.
+    /// The database does not have the trusted root.
     #[error("{url}: the database's root is {found}: expected {expected}")]
     Root {
         /// The database's address.
         url: String,
-        /// The root it has, or `none`.
+        /// Its root, or `none`.
         found: String,
-        /// The root that is trusted.
+        /// The trusted root.
         expected: Root,
     },
-    /// No directory to keep a registered client's state in.
+    /// No directory for the state of a registered client.
     #[error("no directory for client state: expected --state, XDG_DATA_HOME or HOME")]
     NoStateDirectory,
-    /// State that could not be read or written.
+    /// Client state could not be read or written.
     #[error("client state {}: {source}", path.display())]
     StateFile {
         /// The file.
@@ -111,24 +112,25 @@ pub enum Error {
         /// The system's own error.
         source: std::io::Error,
     },
-    /// State under a passphrase that was not given, or is another one. It stays as it is.
+    /// State is protected by a passphrase, and none or a wrong one was given. The file is left
+    /// unchanged.
     #[error("client state {}: {reason}", path.display())]
     Passphrase {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The reason.
         reason: &'static str,
     },
-    /// A state file that is damaged. It stays as it is: remove it to register anew.
+    /// A damaged state file. It is left unchanged; remove it to register anew.
     #[error("client state {}: {source} (remove it to register anew)", path.display())]
     State {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The reason.
         source: papir_core::Error,
     },
-    /// A copy of the client's state has asked with the same ticket. The registration is given up: the
-    /// next lookup makes a new one.
+    /// A copy of the client's state used the same ticket. The registration is removed; the next
+    /// lookup makes a new one.
     #[error("{url}: {message}: a copy of this client's state is in use; asking again registers anew")]
     StateCopied {
         /// The address.
@@ -136,10 +138,10 @@ pub enum Error {
         /// The service's message.
         message: String,
     },
-    /// The scheme or the lookup refused: a bad index, a damaged answer, a foreign version.
+    /// The lookup failed: a bad index, a damaged answer, another version.
     #[error(transparent)]
     Lookup(papir_lookup::Error),
-    /// An error of the scheme or of a format.
+    /// An error of the scheme or of a binary format.
     #[error(transparent)]
     Core(#[from] papir_core::Error),
 }
@@ -154,11 +156,10 @@ impl From<papir_lookup::Error> for Error {
 }
 
 impl Error {
-    /// Whether it says that the database has another version by now than what was made for it: keys,
-    /// or a client's state.
+    /// Whether keys or a client's state were made for another version than the newest.
     pub(crate) fn is_moved(&self) -> bool {
         match self {
-            Self::Http { status, code, .. } => *status == 409 && code == "wrong_version",
+            Self::Http { status, code, .. } => *status == 409 && code == code::WRONG_VERSION,
             Self::Core(error) => matches!(error, papir_core::Error::WrongVersion { .. }),
             _ => false,
         }
@@ -187,4 +188,9 @@ impl Error {
             Self::Core(error) => error.code(),
         }
     }
+}
+
+/// A response that the service should not send.
+pub(crate) fn unexpected(url: &str, reason: String) -> Error {
+    Error::Unexpected { url: url.to_owned(), reason }
 }

@@ -1,67 +1,80 @@
-//! The network client: looks keys and indices up in a papir service without telling it which.
+//! Network client: looks up keys and indices in a papir service without revealing them.
 //!
 //! ```no_run
+//! # #[cfg(feature = "blocking")] {
 //! let mut connection = papir_client::Connection::open("http://127.0.0.1:7470", None)?;
 //! let value: Option<Vec<u8>> = connection.get_key(b"some key")?;
+//! # }
 //! # Ok::<(), papir_client::Error>(())
 //! ```
 //!
-//! What the server sees depends on the number of keys alone: not on the keys, not on whether they
+//! The server's view depends on the number of keys alone: not on the keys, not on whether they
 //! exist, not on whether an answer decodes.
 //!
-//! Where a scheme has client keys, a connection registers by itself and keeps its state in a
-//! directory ([`Options::state`]); what a query uses up is on disk before the query leaves.
+//! In schemes with client keys, a connection registers itself and keeps its state in a directory
+//! (`Options::state`); the part that a query uses up is on disk before the query leaves.
+//!
+//! | module | content |
+//! |---|---|
+//! | [`core`] | the protocol without I/O: requests out, responses in; for other transports |
+//! | `state` (feature `files`) | files of client state |
+//! | `blocking` (feature `blocking`, on by default) | the blocking transport: [`Connection`] |
+//! | `load` (feature `blocking`) | load tests |
 
-mod account;
-mod address;
-mod agent;
-mod connection;
-mod costs;
+#[cfg(feature = "blocking")]
+mod blocking;
+pub mod core;
 mod error;
-mod info;
+#[cfg(feature = "blocking")]
 pub mod load;
-mod options;
-mod pins;
-pub mod psi;
-mod registering;
+#[cfg(feature = "files")]
 mod rng;
+#[cfg(feature = "files")]
 mod state;
-mod transport;
-#[cfg(unix)]
-mod unix;
-mod warm;
 
-pub use connection::{Connection, ready};
-pub use costs::Costs;
+#[cfg(feature = "blocking")]
+pub use blocking::{Connection, Options, Registrations, ready};
+pub use core::{Costs, MoreSchemes, Token, Watcher};
 pub use error::{Error, Result};
-pub use info::{DatabaseInfo, SizesInfo};
-pub use options::{MoreSchemes, Options, Token, Watcher};
-pub use registering::{ClientStatus, Registrations};
+pub use papir_protocol::{ClientStatus, DatabaseInfo, SizesInfo};
+#[cfg(feature = "files")]
 pub use rng::system_rng;
-pub use state::{Passphrase, default_state_directory};
+#[cfg(feature = "files")]
+pub use state::{Passphrase, StateFiles, default_state_directory};
 
-/// Parsers of what comes from outside by themselves, for fuzzing.
+/// Private set intersection.
+pub mod psi {
+    #[cfg(feature = "blocking")]
+    pub use crate::blocking::psi::intersect;
+    pub use crate::core::psi::Intersection;
+    pub use papir_protocol::PsiInfo;
+}
+
+/// Parsers of untrusted input, for fuzzing.
+#[cfg(feature = "files")]
 #[doc(hidden)]
 pub mod parsers {
-    use crate::info::{List, Refusal};
-    use crate::state::{self, Record};
-    use crate::{DatabaseInfo, Result};
+    use papir_protocol::{DatabaseInfo, DatabaseList, ErrorBody};
 
-    /// The list's address for an address that is accepted.
+    use crate::core::{Address, SavedRegistration};
+    use crate::error::Result;
+    use crate::state;
+
+    /// The address of the list of databases, for a valid address of a service.
     ///
     /// # Errors
     /// [`crate::Error::BadUrl`].
     pub fn address(url: &str) -> Result<String> {
-        crate::address::Address::parse(url).map(|address| address.list())
+        Address::parse(url).map(|address| address.list())
     }
 
-    /// Whether bytes are any of the answers in JSON.
+    /// Parses bytes as any of the JSON answers.
     ///
     /// # Errors
     /// The parser's own, of a database's description.
     pub fn json(bytes: &[u8]) -> std::result::Result<(), serde_json::Error> {
-        let other =
-            serde_json::from_slice::<List>(bytes).is_ok() || serde_json::from_slice::<Refusal>(bytes).is_ok();
+        let other = serde_json::from_slice::<DatabaseList>(bytes).is_ok()
+            || serde_json::from_slice::<ErrorBody>(bytes).is_ok();
         if other { Ok(()) } else { serde_json::from_slice::<DatabaseInfo>(bytes).map(drop) }
     }
 
@@ -70,24 +83,24 @@ pub mod parsers {
     /// # Errors
     /// None of these.
     pub fn state_file(uploading: bool, state: &[u8]) -> papir_core::Result<Vec<u8>> {
-        let record = Record {
+        let saved = SavedRegistration {
             address: "http://127.0.0.1:7470/v1/databases/words".into(),
             client: "0".repeat(32),
             uploading,
             keys_bytes: 400,
             state: state.to_vec().into(),
         };
-        Ok(state::write(&record, None)?.to_vec())
+        Ok(state::write(&saved, None)?.to_vec())
     }
 
-    /// What a file of client state holds, as its file would hold it.
+    /// Parses a file of client state, and writes it again.
     ///
     /// # Errors
-    /// The parser's own; one that wants a passphrase is refused.
+    /// The parser's own; a file that needs a passphrase is refused.
     pub fn state(bytes: &[u8]) -> papir_core::Result<Vec<u8>> {
         let wanted = || papir_core::Error::malformed("a state file", "one with a passphrase", "one without");
         match state::parse(bytes, None) {
-            Ok(record) => Ok(state::write(&record, None)?.to_vec()),
+            Ok(saved) => Ok(state::write(&saved, None)?.to_vec()),
             Err(state::Unopened::Core(error)) => Err(error),
             Err(_) => Err(wanted()),
         }

@@ -3,8 +3,8 @@
 use getrandom::SysRng;
 use rand_core::{CryptoRng, UnwrapErr};
 
-/// The operating system's randomness. A system that cannot give any ends the program: no query may
-/// be made without it.
+/// The operating system's random generator. If it fails, the program ends: no query may be made
+/// without it.
 pub fn system_rng() -> impl CryptoRng + Clone + Send + Sync + 'static {
     UnwrapErr(SysRng)
 }

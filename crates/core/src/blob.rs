@@ -1,4 +1,4 @@
-//! Shared, immutable bytes that start on a cache line: on the heap or in a mapped file.
+//! Shared, immutable, cache-line-aligned bytes on the heap or in a mapped file.
 
 use std::marker::PhantomData;
 use std::ops::{Deref, Range};
@@ -8,7 +8,7 @@ use bytemuck::{AnyBitPattern, NoUninit, Pod, Zeroable};
 
 use crate::{Error, Result};
 
-/// One cache line; its only purpose is the alignment.
+/// One cache line; used only for its alignment.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C, align(64))]
 struct Line([u8; 64]);
@@ -30,7 +30,7 @@ impl AlignedBytes {
     pub fn copy_of(bytes: &[u8]) -> Self {
         let (lines, tail) = bytes.split_at(bytes.len() / 64 * 64);
         if let (Ok(lines), []) = (bytemuck::try_cast_slice(lines), tail) {
-            // Whole lines at their boundary, as those of a blob, are written once.
+            // Whole aligned lines, as in a blob, are copied without zeroing the memory first.
             return Self { lines: lines.to_vec(), length: bytes.len() };
         }
         let mut copy = Self::zeroed(bytes.len());
@@ -43,7 +43,7 @@ impl AlignedBytes {
         &mut bytemuck::cast_slice_mut(&mut self.lines)[..self.length]
     }
 
-    /// The bytes as a slice of numbers; a tail that fills no whole number is left out.
+    /// The bytes as a slice of numbers, without a tail too short for a number.
     pub fn slice_mut<T: AnyBitPattern + NoUninit>(&mut self) -> &mut [T] {
         let whole = self.length / size_of::<T>() * size_of::<T>();
         bytemuck::cast_slice_mut(&mut self.bytes_mut()[..whole])
@@ -64,10 +64,10 @@ pub struct Blob {
 }
 
 impl Blob {
-    /// A part of what `owner` holds.
+    /// A part of the bytes of `owner`.
     ///
     /// # Errors
-    /// [`Error::Length`] when the range leaves the owner's bytes, [`Error::Malformed`] when it does
+    /// [`Error::Length`] if the range exceeds the owner's bytes, [`Error::Malformed`] if it does
     /// not start on a 64-byte boundary in memory.
     pub fn part_of(owner: Arc<dyn AsRef<[u8]> + Send + Sync>, range: Range<usize>) -> Result<Self> {
         let all = (*owner).as_ref();
@@ -79,7 +79,7 @@ impl Blob {
             });
         };
         if !bytes.is_empty() && !(bytes.as_ptr() as usize).is_multiple_of(64) {
-            return Err(Error::malformed("a shared range", "an odd address", "a 64-byte boundary"));
+            return Err(Error::malformed("a shared range", "an unaligned address", "a 64-byte boundary"));
         }
         Ok(Self { owner, range })
     }
@@ -92,7 +92,7 @@ impl Blob {
     /// The bytes as numbers of type `T`.
     ///
     /// # Errors
-    /// [`Error::Length`] when they do not fill whole numbers.
+    /// [`Error::Length`] if they are not a whole number of `T`.
     pub fn slice_of<T: AnyBitPattern>(&self, what: &'static str) -> Result<&[T]> {
         if self.is_empty() {
             return Ok(&[]);
@@ -105,7 +105,7 @@ impl Blob {
     }
 }
 
-/// A blob whose bytes are whole numbers of type `T`, checked once.
+/// A blob checked once to contain a whole number of values of type `T`.
 #[derive(Clone, Debug)]
 pub struct BlobSlice<T> {
     blob: Blob,
@@ -113,7 +113,7 @@ pub struct BlobSlice<T> {
 }
 
 impl<T: AnyBitPattern> BlobSlice<T> {
-    /// The blob as numbers.
+    /// Checks a blob.
     ///
     /// # Errors
     /// As [`Blob::slice_of`].
@@ -132,7 +132,7 @@ impl<T: AnyBitPattern> Deref for BlobSlice<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        // Length and alignment were checked at construction, so this is never the empty default.
+        // Length and alignment were checked by the constructor, so the empty default is never used.
         self.blob.slice_of("a checked blob").unwrap_or_default()
     }
 }
@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn copies_are_equal_and_aligned_wherever_the_bytes_stand() {
+    fn copies_are_equal_and_aligned_for_every_source_alignment() {
         let bytes: Vec<u8> = (0..500).map(|i| (i * 7) as u8).collect();
         let aligned = AlignedBytes::copy_of(&bytes);
         for range in [0..0, 0..64, 0..448, 64..192, 0..500, 1..65, 1..500, 449..500] {

@@ -9,12 +9,12 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// An empty message.
+    /// Creates an empty message.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Appends bytes as they are.
+    /// Appends raw bytes.
     pub fn raw(&mut self, bytes: &[u8]) -> &mut Self {
         self.bytes.extend_from_slice(bytes);
         self
@@ -51,7 +51,7 @@ impl Writer {
     }
 }
 
-/// Reads what [`Writer`] wrote; every read is bounded by what is there.
+/// Reads what [`Writer`] wrote; every read is bounds-checked.
 pub struct Reader<'a> {
     what: &'static str,
     bytes: &'a [u8],
@@ -67,7 +67,7 @@ impl<'a> Reader<'a> {
     /// The next `count` bytes.
     ///
     /// # Errors
-    /// [`Error::Length`] when fewer are left.
+    /// [`Error::Length`] if fewer are left.
     pub fn raw(&mut self, count: usize) -> Result<&'a [u8]> {
         let end = self.position.saturating_add(count);
         let Some(part) = self.bytes.get(self.position..end) else {
@@ -123,23 +123,23 @@ impl<'a> Reader<'a> {
     /// Length-prefixed bytes.
     ///
     /// # Errors
-    /// [`Error::Length`] when the prefix promises more than is left.
+    /// [`Error::Length`] if fewer bytes are left than the prefix says.
     pub fn bytes(&mut self) -> Result<&'a [u8]> {
         let length = self.u64()?;
         self.raw(usize::try_from(length).unwrap_or(usize::MAX))
     }
 
-    /// What was not read yet.
+    /// The unread bytes.
     pub fn rest(&mut self) -> &'a [u8] {
         let rest = &self.bytes[self.position..];
         self.position = self.bytes.len();
         rest
     }
 
-    /// Ends the reading.
+    /// Checks that everything was read.
     ///
     /// # Errors
-    /// [`Error::Length`] when bytes are left over.
+    /// [`Error::Length`] if bytes are left over.
     pub fn finish(self) -> Result<()> {
         Error::check_length(self.what, self.bytes.len(), self.position)
     }

@@ -1,8 +1,8 @@
-//! What a scheme's verbs cost: counted work, the rates of a machine, and seconds from both.
+//! Cost model: counted operations times a machine's rates.
 //!
-//! A scheme counts, for a shape and parameters, how often it does each [`Operation`]; a machine is
-//! timed once at each. Seconds are counts times rates, no more: what is not counted is small, and a
-//! measurement says how small.
+//! For a shape and parameters, a scheme counts how often it performs each [`Operation`]. A
+//! machine's time for each operation is measured once. Predicted seconds are counts times rates.
+//! Operations that are not counted are cheap; a measurement shows how cheap.
 //!
 //! ```
 //! use papir_core::cost::{Counts, Operation, Rates};
@@ -14,8 +14,8 @@
 
 use crate::{Error, Result};
 
-/// What servers and clients do so often that it makes up their time. Ring operations are those at
-/// d = 2048 with a modulus of two primes.
+/// The operations that dominate the run time of servers and clients. Ring operations are for d =
+/// 2048 with a modulus of two primes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Operation {
@@ -29,34 +29,36 @@ pub enum Operation {
     ExternalProduct,
     /// Unpacking, rounding or lifting one word of a message.
     Word,
-    /// Whitening and placing one 16-bit word of a database, reading its record included.
+    /// Whitening and placing one 16-bit word of a database, including reading its record.
     Encode16,
-    /// One word's part in one level of an interpolation.
+    /// The work for one word in one level of an interpolation.
     Interpolate,
-    /// Placing one byte of a database of bytes, reading its record included.
+    /// Placing one byte of a database of bytes, including reading its record.
     Encode8,
     /// One row of one block of d columns in the product of database and masks.
     HintTransform,
-    /// Preparing one pack: aggregation, collapse, its matrix.
+    /// Preparing one pack: aggregation, collapse and its matrix.
     Pack,
-    /// One byte's part in the product of a matrix of bytes with the masks of LWE encryptions of dimension 1024.
+    /// The work for one byte in the product of a matrix of bytes with the masks of LWE encryptions
+    /// of dimension 1024.
     HintProduct8,
     /// One ring encryption, rounded and packed for sending.
     Encrypt,
     /// Decrypting one ring element of an answer.
     Decrypt,
-    /// One LWE encryption of dimension 1024, of many under negacyclic masks.
+    /// One LWE encryption of dimension 1024, among many under negacyclic masks.
     EncryptColumn,
     /// Decrypting one row of an answer with a row of 1024 words of a hint.
     DecryptRow,
     /// Copying one byte of a prepared database to fresh memory.
     Copy,
-    /// One coefficient's part in the value of a polynomial at one point, of many coefficients and points.
+    /// The work for one coefficient in the value of a polynomial at one point, with many
+    /// coefficients and points.
     Term,
 }
 
 impl Operation {
-    /// All of them.
+    /// All operations.
     pub const ALL: [Self; 17] = [
         Self::Select16,
         Self::Select8,
@@ -77,7 +79,7 @@ impl Operation {
         Self::Term,
     ];
 
-    /// Its name in files of rates.
+    /// The operation's name in rates files.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Select16 => "select16",
@@ -100,13 +102,13 @@ impl Operation {
         }
     }
 
-    /// Whether its unit is a byte that streams from memory.
+    /// Whether the unit is a byte streamed from memory.
     pub const fn streams(self) -> bool {
         matches!(self, Self::Select16 | Self::Select8 | Self::Matrix)
     }
 }
 
-/// Seconds that a machine takes for each operation.
+/// A machine's time for each operation, in seconds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rates {
     threads: usize,
@@ -115,8 +117,8 @@ pub struct Rates {
 }
 
 impl Rates {
-    /// Those of a modest machine without AVX-512, one thread, about twice what a current core with AVX2
-    /// takes: for machines that were not measured.
+    /// Rates for machines that were not measured: a modest machine without AVX-512, one thread,
+    /// about half as fast as a current core with AVX2.
     pub const BUILT_IN: Self = {
         let one = [
             7e-11, 8e-11, 8e-11, 8e-5, 7e-9, 5e-9, 4e-10, 1e-9, 1.2e-5, 0.2, 5e-9, 1.2e-4, 1.1e-4, 6e-8,
@@ -125,12 +127,12 @@ impl Rates {
         Self { threads: 1, one, all: one }
     };
 
-    /// Rates as measured: seconds of an operation by itself, and with all `threads` threads at work on
-    /// many of them, wall time over their number.
+    /// Measured rates: for each operation, seconds on one thread, and wall time per operation with
+    /// all `threads` threads busy.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] without threads, [`Error::Malformed`] for seconds that are not positive
-    /// numbers.
+    /// [`Error::OutOfBounds`] for zero threads, [`Error::Malformed`] for seconds that are not
+    /// positive.
     pub fn new(
         threads: usize,
         one: impl Fn(Operation) -> f64,
@@ -147,7 +149,7 @@ impl Rates {
         }
     }
 
-    /// The threads with which [`Rates::all`] was measured.
+    /// The number of threads used to measure [`Rates::all`].
     pub fn threads(&self) -> usize {
         self.threads
     }
@@ -157,47 +159,47 @@ impl Rates {
         self.one[operation as usize]
     }
 
-    /// Seconds of one operation among many on all threads: wall time over their number.
+    /// Wall time in seconds per operation, among many on all threads.
     pub fn all(&self, operation: Operation) -> f64 {
         self.all[operation as usize]
     }
 
-    /// How much faster so many threads are than one: in proportion between one thread and all, and
-    /// beyond. With rates of one thread only, more threads promise nothing.
+    /// The speedup of `threads` threads over one, extrapolated linearly from the measurements with
+    /// one thread and with all. If only one thread was measured, there is no speedup.
     fn speedup(&self, operation: Operation, threads: usize) -> f64 {
         let gained = self.one(operation) / self.all(operation) - 1.0;
         let share = (threads.max(1) - 1) as f64 / (self.threads.max(2) - 1) as f64;
         (1.0 + gained * share).max(1.0)
     }
 
-    /// Seconds that one operation keeps a core busy while all cores are.
+    /// Core time in seconds per operation while all cores are busy.
     fn busy(&self, operation: Operation) -> f64 {
         self.one(operation).max(self.all(operation) * self.threads as f64)
     }
 }
 
-/// How often something does one operation.
+/// How often an operation is performed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Count {
     /// The operation.
     pub operation: Operation,
     /// How often.
     pub times: f64,
-    /// Into how many parts it splits that threads can do at the same time.
+    /// Number of parts that can run in parallel.
     pub parts: usize,
 }
 
-/// Counted work.
+/// Operation counts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Counts(Vec<Count>);
 
 impl Counts {
-    /// Nothing to do.
+    /// No operations.
     pub const fn new() -> Self {
         Self(Vec::new())
     }
 
-    /// An operation more, in `parts` parts for threads to share.
+    /// Adds an operation, divided into `parts` parts that threads can share.
     #[must_use]
     pub fn with(mut self, operation: Operation, times: f64, parts: usize) -> Self {
         if times > 0.0 {
@@ -206,7 +208,7 @@ impl Counts {
         self
     }
 
-    /// Other work besides.
+    /// Adds the counts of other work.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
         self.0.extend(other.0);
@@ -218,18 +220,18 @@ impl Counts {
         self.0.iter()
     }
 
-    /// How often an operation is done in all.
+    /// The total count of an operation.
     pub fn times(&self, operation: Operation) -> f64 {
         self.0.iter().filter(|count| count.operation == operation).fold(0.0, |sum, count| sum + count.times)
     }
 
-    /// Bytes that stream from memory.
+    /// Bytes streamed from memory.
     pub fn streamed_bytes(&self) -> f64 {
         let streaming = self.0.iter().filter(|count| count.operation.streams());
         streaming.fold(0.0, |sum, count| sum + count.times)
     }
 
-    /// Seconds from begin to end on so many threads, nothing else running.
+    /// Elapsed seconds on `threads` threads of an otherwise idle machine.
     pub fn seconds(&self, rates: &Rates, threads: usize) -> f64 {
         let seconds = |count: &Count| {
             let faster = rates.speedup(count.operation, threads).min(count.parts as f64);
@@ -238,22 +240,22 @@ impl Counts {
         self.0.iter().map(seconds).sum()
     }
 
-    /// Seconds of one core, all other cores busy with the same.
+    /// Seconds of one core while all other cores do the same work.
     pub fn core_seconds(&self, rates: &Rates) -> f64 {
         self.0.iter().map(|count| count.times * rates.busy(count.operation)).sum()
     }
 }
 
-/// The counted work of a scheme's verbs.
+/// Operation counts of a scheme's verbs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Work {
     /// Preparing the database, once.
     pub setup: Counts,
     /// Making a query.
     pub query: Counts,
-    /// Answering it.
+    /// Answering a query.
     pub answer: Counts,
-    /// Opening the answer.
+    /// Decoding an answer.
     pub extract: Counts,
 }
 
@@ -267,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn operations_stand_at_their_places_under_names_of_their_own() {
+    fn operations_are_listed_in_order_with_distinct_names() {
         for (place, operation) in Operation::ALL.into_iter().enumerate() {
             assert_eq!(operation as usize, place);
             assert!(Operation::ALL[..place].iter().all(|other| other.name() != operation.name()));
@@ -289,8 +291,9 @@ mod tests {
     }
 
     #[test]
-    fn threads_help_as_measured_and_no_more_than_there_are_parts() {
-        // Four threads are 2.5 times as fast as one: half a thread more for each.
+    fn speedup_is_as_measured_and_at_most_the_number_of_parts() {
+        // Four threads are 2.5 times as fast as one: each further thread adds half a thread's
+        // speed.
         let rates = rates(4, 1.0, 0.4);
         let one = |parts| Counts::new().with(Operation::Pack, 1.0, parts);
         for (threads, parts, expected) in
@@ -303,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_of_one_thread_promise_nothing_of_more() {
+    fn rates_of_one_thread_predict_no_speedup() {
         let work = Counts::new().with(Operation::Pack, 3.0, 8);
         assert!((work.seconds(&rates(1, 1.0, 1.0), 16) - 3.0).abs() < 1e-12);
     }

@@ -1,4 +1,4 @@
-//! Envelope of messages: scheme, database version and checksum.
+//! Message envelope: scheme, database version and checksum.
 //!
 //! ```text
 //! offset  bytes  field
@@ -11,7 +11,7 @@
 //!     24      n  payload
 //!   24+n      8  first 8 bytes of BLAKE3 over everything before
 //! ```
-//! All numbers are little-endian. The checksum finds accidents, not forgeries.
+//! All numbers are little-endian. The checksum detects accidental damage, not forgery.
 
 use std::str::FromStr;
 
@@ -24,7 +24,7 @@ const HEADER: usize = 24;
 const CHECKSUM: usize = 8;
 const MAGIC: [u8; 4] = *b"PIR1";
 
-/// What an envelope holds.
+/// The kind of message in an envelope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
@@ -36,11 +36,11 @@ pub enum Kind {
     Answer = 3,
     /// Registered client keys.
     Keys = 4,
-    /// What a registered client keeps; never sent.
+    /// State of a registered client; never sent.
     State = 5,
 }
 
-// Not in `version`: errors hold versions, so that module cannot return them.
+// Not in module `version`: errors contain versions, so that module cannot return errors.
 impl FromStr for Version {
     type Err = Error;
 
@@ -54,19 +54,19 @@ impl FromStr for Version {
     }
 }
 
-/// The parts of a header that a receiver checks.
+/// The header fields that a receiver checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// What the payload is.
+    /// The kind of payload.
     pub kind: Kind,
     /// The scheme's number in the registry.
     pub scheme: u16,
-    /// The database version it belongs to.
+    /// The database version that the message belongs to.
     pub version: Version,
 }
 
-/// Envelopes that stand back to back, by the lengths that they say; `None` where these are not those of the
-/// bytes. Nothing else is looked at.
+/// Splits concatenated envelopes by their payload lengths; `None` if the lengths do not add up.
+/// Nothing else is checked.
 pub fn split(mut bytes: &[u8]) -> Option<Vec<&[u8]>> {
     let mut envelopes = Vec::new();
     while !bytes.is_empty() {
@@ -93,7 +93,7 @@ pub fn seal(header: &Header, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Checks the header, the length and the checksum; gives the version and the payload.
+/// Checks the header, the length and the checksum; returns the version and the payload.
 ///
 /// # Errors
 /// [`Error::Length`], [`Error::Malformed`] (magic, kind, reserved byte), [`Error::Checksum`] or
@@ -122,7 +122,7 @@ pub fn open(bytes: &[u8], kind: Kind, scheme: u16) -> Result<(Version, &[u8])> {
     Ok((version, payload))
 }
 
-/// As [`open`], and the version must be `expected`.
+/// As [`open`], and checks that the version is `expected`.
 ///
 /// # Errors
 /// As [`open`], and [`Error::WrongVersion`].
@@ -134,8 +134,8 @@ pub fn open_version(bytes: &[u8], kind: Kind, scheme: u16, expected: Version) ->
     Ok(payload)
 }
 
-/// The version that a message of this kind names in its header. Nothing else is checked: for
-/// choosing who opens it. `None` for what does not begin as such a message.
+/// The version in the header of a message of this kind. Used to find the receiver of a message, so
+/// nothing else is checked. `None` if the bytes do not start with such a header.
 pub fn named_version(bytes: &[u8], kind: Kind) -> Option<Version> {
     let header = bytes.first_chunk::<HEADER>()?;
     if header[..4] != MAGIC || header[4] != kind as u8 {
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn envelopes_back_to_back_are_split_by_their_lengths() {
+    fn concatenated_envelopes_are_split_by_their_lengths() {
         let parts = [seal(&HEAD, b"abc"), seal(&HEAD, b""), seal(&HEAD, &[7; 100])];
         let all = parts.concat();
         assert_eq!(split(&all).unwrap(), parts.each_ref().map(Vec::as_slice));
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn the_version_is_read_from_the_header_alone() {
+    fn the_version_needs_only_the_header() {
         let sealed = seal(&HEAD, b"abc");
         assert_eq!(named_version(&sealed[..HEADER], Kind::Query), Some(HEAD.version));
         assert_eq!(named_version(&sealed[..HEADER - 1], Kind::Query), None);

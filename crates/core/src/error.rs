@@ -1,41 +1,41 @@
-//! One family of errors: each says what was found and what was expected.
+//! Errors of the interface; each says what was found and what was expected.
 
 use crate::Version;
 
-/// The result of every fallible function of papir.
+/// The result type of papir's fallible functions.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What can go wrong between records and an answer.
+/// Errors between reading records and decoding an answer.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A database needs at least one record.
     #[error("the database is empty: expected at least one record")]
     EmptyDatabase,
-    /// A size that the scheme or the format cannot take.
+    /// A size that the scheme or the format does not support.
     #[error("{what} is {found}: expected {expected}")]
     OutOfBounds {
         /// The quantity.
         what: &'static str,
         /// Its value.
         found: u64,
-        /// What would be accepted, in words.
+        /// The accepted values, in words.
         expected: String,
     },
     /// An index beyond the last record.
     #[error("index {found} is out of range: the database has {records} records (0 to {})", records - 1)]
     IndexOutOfRange {
-        /// The index asked for.
+        /// The requested index.
         found: u64,
         /// The number of records.
         records: u64,
     },
-    /// More or fewer indices than one query of the scheme holds.
-    #[error("{found} indices in one query: {scheme} takes 1 to {capacity}")]
+    /// More or fewer indices than one query of the scheme supports.
+    #[error("{found} indices in one query: {scheme} accepts 1 to {capacity}")]
     BatchSize {
         /// The scheme's name.
         scheme: &'static str,
-        /// Indices given.
+        /// The number of indices given.
         found: usize,
         /// The scheme's batch capacity.
         capacity: usize,
@@ -43,11 +43,11 @@ pub enum Error {
     /// A message, section or buffer of the wrong length.
     #[error("{what} has {found} bytes: expected {expected}")]
     Length {
-        /// What was measured.
+        /// What has the wrong length.
         what: &'static str,
         /// Its length in bytes.
         found: u64,
-        /// The length it should have, in bytes.
+        /// The expected length in bytes.
         expected: u64,
     },
     /// Bytes that do not parse.
@@ -55,23 +55,23 @@ pub enum Error {
     Malformed {
         /// What was parsed.
         what: &'static str,
-        /// What stood there.
+        /// What was found.
         found: String,
-        /// What should have stood there.
+        /// What was expected.
         expected: String,
     },
-    /// A checksum that does not match its bytes.
+    /// A checksum that does not match.
     #[error("{what} is damaged: its checksum does not match its bytes")]
     Checksum {
         /// The message, file or section.
         what: String,
     },
     /// A message of another scheme.
-    #[error("message of scheme number {found}: expected {expected}")]
+    #[error("message for scheme number {found}: expected {expected}")]
     WrongScheme {
         /// Scheme number found in the message.
         found: u16,
-        /// The scheme's own number.
+        /// The expected scheme number.
         expected: u16,
     },
     /// A message made for another version of the database.
@@ -79,26 +79,26 @@ pub enum Error {
     WrongVersion {
         /// The version in the message.
         found: Version,
-        /// The version at hand.
+        /// The expected version.
         expected: Version,
     },
-    /// A scheme name that the registry does not have.
+    /// A scheme name that is not in the registry.
     #[error("unknown scheme `{found}`: expected one of {expected}")]
     UnknownScheme {
-        /// The name given.
+        /// The given name.
         found: String,
-        /// The names there are.
+        /// The known names.
         expected: String,
     },
-    /// No parameters exist for what was asked.
+    /// No parameters meet the request.
     #[error("no parameters of {scheme} fit: {reason}")]
     Parameters {
         /// The scheme's name.
         scheme: &'static str,
-        /// Which condition failed, with figures.
+        /// The condition that failed, with figures.
         reason: String,
     },
-    /// A choice of parameters fixes one that the scheme does not have.
+    /// A choice fixes a parameter that the scheme does not have.
     #[error("{scheme} has no {what}")]
     NoSuchParameter {
         /// The scheme's name.
@@ -106,31 +106,31 @@ pub enum Error {
         /// The parameter.
         what: &'static str,
     },
-    /// Parameters below the security that papir ships.
+    /// Parameters below papir's minimum security.
     #[error("insecure parameters: {found} bits, expected at least {expected}")]
     Insecure {
-        /// Estimated bits of security, in words where there is no estimate.
+        /// Estimated bits of security, or words if there is no estimate.
         found: String,
-        /// The least that is accepted.
+        /// The minimum that is accepted.
         expected: u32,
     },
-    /// A scheme without privacy was asked to serve without an acknowledgement.
-    #[error("{scheme} is not private ({reason}): it serves only when told so explicitly")]
+    /// A scheme that is not private was used without an acknowledgement.
+    #[error("{scheme} is not private ({reason}): it must be allowed explicitly")]
     NotPrivate {
         /// The scheme's name.
         scheme: &'static str,
-        /// Why it is not private.
+        /// The reason why it is not private.
         reason: &'static str,
     },
-    /// The key of a database's owner is missing, or another's.
+    /// The key of a database's owner is missing or is the wrong one.
     #[error("an encrypted database needs {expected}: found {found}")]
     OwnerKey {
-        /// Which key was given, by what tells it from others.
+        /// The key that was given, by its fingerprint.
         found: String,
-        /// Which is needed.
+        /// The key that is needed.
         expected: String,
     },
-    /// The scheme needs registered client keys (or a ticket) that the session lacks.
+    /// The scheme needs registered client keys or a ticket, which the session lacks.
     #[error("{scheme} needs {what}: the session has none")]
     Session {
         /// The scheme's name.
@@ -138,33 +138,33 @@ pub enum Error {
         /// What is missing.
         what: &'static str,
     },
-    /// The answer does not decode under the query's secret. Told to the local caller only.
-    #[error("the answer does not decode: it was damaged, or answers another query")]
+    /// The answer does not decode under the query's secret. Reported to the local caller only.
+    #[error("the answer does not decode: it was damaged, or it answers another query")]
     NotDecodable,
-    /// A section that a prepared database must have.
+    /// A required section of a prepared database is missing.
     #[error("section `{name}` is missing")]
     MissingSection {
         /// The section's name.
         name: String,
     },
-    /// The scheme's prepared databases do not give their records back.
-    #[error("a prepared database of {scheme} does not give its records back: prepare from their source")]
+    /// The scheme cannot read records back from its prepared databases.
+    #[error("records cannot be read back from a prepared database of {scheme}: prepare it from the source")]
     Unreadable {
         /// The scheme's name.
         scheme: &'static str,
     },
-    /// The operating system refused.
+    /// An I/O error of the operating system.
     #[error("{what}: {source}")]
     Io {
-        /// What was being done, and to which file.
+        /// The operation, and the file.
         what: String,
-        /// The system's own error.
+        /// The system's error.
         source: std::io::Error,
     },
 }
 
 impl Error {
-    /// A short stable code for machines, as sent in the service's JSON errors.
+    /// A short stable code for machines, used in the server's JSON errors.
     pub fn code(&self) -> &'static str {
         match self {
             Self::EmptyDatabase => "empty_database",
@@ -190,12 +190,12 @@ impl Error {
         }
     }
 
-    /// An [`Error::Malformed`] from anything that prints.
+    /// Creates an [`Error::Malformed`] from displayable values.
     pub fn malformed(what: &'static str, found: impl ToString, expected: impl ToString) -> Self {
         Self::Malformed { what, found: found.to_string(), expected: expected.to_string() }
     }
 
-    /// An [`Error::OutOfBounds`] from anything that prints.
+    /// Creates an [`Error::OutOfBounds`] from a displayable value.
     pub fn out_of_bounds(what: &'static str, found: u64, expected: impl ToString) -> Self {
         Self::OutOfBounds { what, found, expected: expected.to_string() }
     }
@@ -203,7 +203,7 @@ impl Error {
     /// Checks a length in bytes.
     ///
     /// # Errors
-    /// [`Error::Length`] when the two differ.
+    /// [`Error::Length`] if `found` differs from `expected`.
     pub fn check_length(what: &'static str, found: usize, expected: usize) -> Result<()> {
         if found == expected {
             return Ok(());

@@ -1,18 +1,17 @@
-//! The narrow waist of papir: what every private information retrieval (PIR) scheme implements,
-//! and nothing cryptographic.
+//! The interface between private information retrieval (PIR) schemes and the rest of papir.
 //!
-//! A scheme is four verbs, in the field's words:
+//! This crate contains no cryptography. A scheme has four operations:
 //!
 //! | verb | who | what |
 //! |---|---|---|
 //! | `setup` | server or owner, offline | records → prepared database and its public part |
 //! | `query` | client | indices → a secret (kept) and a query (sent) |
-//! | `answer` | server | query → answer, touching the whole database |
+//! | `answer` | server | query → answer, reading the whole database |
 //! | `extract` | client | secret (consumed) and answer → records |
 //!
-//! [`scheme`] has these verbs in types, [`erased`] the same as bytes in, bytes out, for servers,
-//! command lines and bindings; [`cost`] is what they will take. Everything else here is what they speak about: [`Shape`],
-//! [`Records`], [`Sizes`], [`Version`], [`envelope`], [`Error`].
+//! [`scheme`] defines them with types, and [`erased`] with bytes, for servers, command lines and
+//! bindings. [`cost`] predicts their run time. The other modules define the types they use:
+//! [`Shape`], [`Records`], [`Sizes`], [`Version`], [`envelope`], [`Error`].
 
 #[cfg(not(target_endian = "little"))]
 compile_error!("papir's formats are little-endian in memory and on the wire");

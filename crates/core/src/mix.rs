@@ -1,7 +1,7 @@
-//! A public mixing function, for what is spread by it and hides nothing.
+//! A public, non-cryptographic mixing function.
 
-/// A bijection of 64 bits in which every bit depends on all: the finalizer of the SplitMix64 generator (Steele,
-/// Lea, Flood 2014).
+/// A bijection on 64 bits in which every output bit depends on all input bits: the finalizer of the
+/// SplitMix64 generator (Steele, Lea, Flood 2014).
 pub const fn mix(mut x: u64) -> u64 {
     x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -12,9 +12,9 @@ pub const fn mix(mut x: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// The generator's first numbers from the seed 0.
+    /// The first outputs of the generator with seed 0.
     #[test]
-    fn it_is_the_generators() {
+    fn mix_is_splitmix64() {
         const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
         assert_eq!(mix(STEP), 0xe220_a839_7b1d_cdaf);
         assert_eq!(mix(STEP.wrapping_mul(2)), 0x6e78_9e6a_a1b9_65f4);

@@ -1,4 +1,4 @@
-//! The key of an owner who encrypts a database before handing it to a server.
+//! The owner's key for an encrypted database.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,32 +8,33 @@ use zeroize::Zeroizing;
 
 use crate::{Error, Result};
 
-/// What stands before the digits in a key's text.
+/// Prefix of a key's text form.
 const PREFIX: &str = "papir-owner-key-1-";
-/// Bytes of a key.
+/// Length of a key in bytes.
 const BYTES: usize = 32;
 
-/// The key under which databases are encrypted before a server has them, and which clients that may read them
-/// hold, too. Whoever has it reads all records, and all queries of everybody who has it.
+/// The key under which an owner encrypts databases before handing them to a server. Clients that
+/// may read the records need it too. Whoever has it can read all records, and the queries of
+/// everyone who has it.
 ///
-/// Erased on drop, never printed but by [`OwnerKey::to_text`].
+/// Erased on drop; printed only by [`OwnerKey::to_text`].
 #[derive(Clone)]
 pub struct OwnerKey(Zeroizing<[u8; BYTES]>);
 
 impl OwnerKey {
-    /// A fresh key.
+    /// Generates a fresh key.
     pub fn generate(rng: &mut dyn CryptoRng) -> Self {
         let mut bytes = Zeroizing::new([0; BYTES]);
         rng.fill_bytes(bytes.as_mut_slice());
         Self(bytes)
     }
 
-    /// What schemes derive their secrets from.
+    /// The bytes from which schemes derive their secrets.
     pub fn bytes(&self) -> &[u8; BYTES] {
         &self.0
     }
 
-    /// The key as text, in one line: what [`OwnerKey::from_str`] takes.
+    /// The key as one line of text, for [`OwnerKey::from_str`].
     pub fn to_text(&self) -> Zeroizing<String> {
         let mut text = Zeroizing::new(String::with_capacity(PREFIX.len() + 2 * BYTES));
         text.push_str(PREFIX);
@@ -46,12 +47,12 @@ impl OwnerKey {
 impl FromStr for OwnerKey {
     type Err = Error;
 
-    /// White space around the key is left out. An error does not repeat what it found.
+    /// Ignores white space around the key. Errors do not contain the text.
     fn from_str(text: &str) -> Result<Self> {
         let bad = |found: &str| {
             Error::malformed("an owner's key", found, format!("{PREFIX} and {} digits", 2 * BYTES))
         };
-        let digits = text.trim().strip_prefix(PREFIX).ok_or_else(|| bad("another text"))?;
+        let digits = text.trim().strip_prefix(PREFIX).ok_or_else(|| bad("a different format"))?;
         let nibble = |digit: u8| char::from(digit).to_digit(16).map(|value| value as u8);
         let (pairs, rest) = digits.as_bytes().as_chunks::<2>();
         if pairs.len() != BYTES || !rest.is_empty() {
@@ -60,7 +61,7 @@ impl FromStr for OwnerKey {
         let mut bytes = Zeroizing::new([0; BYTES]);
         for (byte, [high, low]) in bytes.iter_mut().zip(pairs) {
             let value = nibble(*high).zip(nibble(*low)).map(|(high, low)| high << 4 | low);
-            *byte = value.ok_or_else(|| bad("something that is no hexadecimal digit"))?;
+            *byte = value.ok_or_else(|| bad("a character that is not a hexadecimal digit"))?;
         }
         Ok(Self(bytes))
     }
@@ -81,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_comes_back_from_its_text_and_is_not_printed() {
+    fn keys_round_trip_through_text_and_are_not_printed() {
         let key = OwnerKey::generate(&mut ChaCha20Rng::from_seed([1; 32]));
         let text = key.to_text();
         let again: OwnerKey = format!(" {}\n", *text).parse().unwrap();
@@ -99,6 +100,6 @@ mod tests {
             );
         }
         let letter = format!("{PREFIX}{}", "g".repeat(64));
-        assert!(letter.parse::<OwnerKey>().unwrap_err().to_string().contains("no hexadecimal digit"));
+        assert!(letter.parse::<OwnerKey>().unwrap_err().to_string().contains("not a hexadecimal digit"));
     }
 }

@@ -1,19 +1,20 @@
-//! A prepared database as the source of its own records.
+//! A prepared database as a source of its own records.
 
 use crate::erased::ErasedServer;
 use crate::{Records, Result, Shape};
 
-/// The records of a prepared database, for preparing it anew where their source is gone.
+/// The records of a prepared database, to prepare it again when their original source is gone.
 ///
-/// Each read of [`Records::read_packed`] decodes the parts of the database that hold its records:
-/// long runs cost least.
+/// Each [`Records::read_packed`] decodes the parts of the database that contain the records, so
+/// long reads are the most efficient.
 pub struct PreparedRecords<'a> {
     server: &'a dyn ErasedServer,
     shape: Shape,
 }
 
 impl<'a> PreparedRecords<'a> {
-    /// The records of `server`. Reads fail with [`crate::Error::Unreadable`] where its scheme gives none.
+    /// The records of `server`. Reads fail with [`crate::Error::Unreadable`] if the scheme does not
+    /// support it.
     pub fn new(server: &'a dyn ErasedServer) -> Self {
         Self { server, shape: server.describe().shape }
     }

@@ -1,14 +1,14 @@
-//! Long work tells how far it is.
+//! Progress reports of long computations.
 
-/// Told about the stages of long work; may be called from several threads.
+/// Receives progress reports; may be called from several threads.
 pub trait Progress: Sync {
-    /// A new stage begins, of `total` steps.
+    /// A new stage of `total` steps begins.
     fn stage(&self, name: &str, total: u64);
     /// `steps` more steps of the current stage are done.
     fn advance(&self, steps: u64);
 }
 
-/// Tells nobody.
+/// Ignores all reports.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoProgress;
 

@@ -1,30 +1,31 @@
-//! Where the records come from: a source that reads them packed, and one in memory.
+//! Sources of records, and an in-memory buffer.
 
 use crate::{Error, Result, Shape};
 
-/// One record as bytes, ⌈bits/8⌉ long; bits beyond the record's length are zero.
+/// One record of ⌈bits/8⌉ bytes; bits beyond the record's length are zero.
 pub type Record = Vec<u8>;
 
 /// A new value for one record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// Which record.
+    /// The record's index.
     pub index: u64,
     /// Its new bytes, ⌈bits/8⌉ long.
     pub record: Record,
 }
 
-/// A source of records that `setup` reads, possibly from several threads.
+/// A source of records for `setup`, which may read from several threads.
 pub trait Records: Send + Sync {
-    /// How many records there are and how long each is.
+    /// The number of records and their length.
     fn shape(&self) -> Shape;
 
-    /// Reads `count` records from index `first` into `out`, packed without gaps, least
-    /// significant bit first. `out` holds ⌈count · bits / 8⌉ bytes.
+    /// Reads `count` records from index `first` into `out`, packed without gaps, least significant
+    /// bit first. `out` has ⌈count · bits / 8⌉ bytes.
     ///
     /// # Errors
-    /// [`Error::Malformed`] when `first · bits` is no multiple of 8, [`Error::IndexOutOfRange`]
-    /// beyond the last record, [`Error::Length`] when `out` has another length, or the source's own.
+    /// [`Error::Malformed`] if `first · bits` is not a multiple of 8, [`Error::IndexOutOfRange`]
+    /// beyond the last record, [`Error::Length`] if `out` has another length, or the source's own
+    /// errors.
     fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()>;
 }
 
@@ -51,19 +52,20 @@ impl RecordBuffer {
         Self { shape, packed: vec![0; shape.total_bytes() as usize] }
     }
 
-    /// Records already packed (least significant bit first, no gaps).
+    /// Creates a buffer from packed records (least significant bit first, no gaps).
     ///
     /// # Errors
-    /// [`Error::Length`] when the bytes are not as many as the shape needs.
+    /// [`Error::Length`] if the number of bytes does not match the shape.
     pub fn from_packed(shape: Shape, packed: Vec<u8>) -> Result<Self> {
         Error::check_length("the packed records", packed.len(), shape.total_bytes() as usize)?;
         Ok(Self { shape, packed })
     }
 
-    /// Records from an iterator of equally long byte strings.
+    /// Creates a buffer from byte strings of equal length.
     ///
     /// # Errors
-    /// [`Error::EmptyDatabase`], or [`Error::Length`] when one record is longer or shorter than the first.
+    /// [`Error::EmptyDatabase`], or [`Error::Length`] if a record's length differs from the
+    /// first's.
     pub fn from_records<R: AsRef<[u8]>>(records: impl IntoIterator<Item = R>) -> Result<Self> {
         let mut packed = Vec::new();
         let (mut count, mut bytes) = (0u64, 0usize);
@@ -84,7 +86,7 @@ impl RecordBuffer {
         &self.packed
     }
 
-    /// The packed bytes, to fill in place. Each record is `record_bits` bits.
+    /// The packed bytes, for writing. Each record is `record_bits` bits.
     pub fn packed_mut(&mut self) -> &mut [u8] {
         &mut self.packed
     }
@@ -131,13 +133,13 @@ impl Records for RecordBuffer {
     }
 }
 
-/// [`Records::read_packed`] from all records of a shape, packed.
+/// Implements [`Records::read_packed`] for the packed records of a shape.
 ///
 /// # Errors
 /// As [`check_read`].
 ///
 /// # Panics
-/// When `packed` is shorter than the records are.
+/// If `packed` is shorter than the records.
 pub fn copy_packed(shape: &Shape, packed: &[u8], first: u64, count: u64, out: &mut [u8]) -> Result<()> {
     check_read(shape, first, count, out.len())?;
     let start = (first * shape.record_bits() / 8) as usize;
@@ -149,12 +151,12 @@ pub fn copy_packed(shape: &Shape, packed: &[u8], first: u64, count: u64, out: &m
 /// Reads one record of a source.
 ///
 /// # Errors
-/// [`Error::IndexOutOfRange`], or the source's own.
+/// [`Error::IndexOutOfRange`], or those of the source.
 pub fn read_record(source: &dyn Records, index: u64) -> Result<Record> {
     let shape = source.shape();
     shape.check_index(index)?;
     let bits = shape.record_bits();
-    // Eight records end at a byte, however long they are.
+    // Eight records always end on a byte boundary, whatever their length.
     let before = if bits.is_multiple_of(8) { 0 } else { index % 8 };
     let mut packed = vec![0; ((before + 1) * bits).div_ceil(8) as usize];
     source.read_packed(index - before, before + 1, &mut packed)?;
@@ -177,7 +179,7 @@ pub fn check_read(shape: &Shape, first: u64, count: u64, length: usize) -> Resul
     Error::check_length("the buffer for packed records", length, (count * bits).div_ceil(8) as usize)
 }
 
-/// Clears the bits of `bytes` from bit `bits` on.
+/// Clears the bits of `bytes` starting at bit `bits`.
 fn mask_tail(bytes: &mut [u8], bits: u64) {
     if !bits.is_multiple_of(8)
         && let Some(last) = bytes.last_mut()
@@ -186,8 +188,8 @@ fn mask_tail(bytes: &mut [u8], bits: u64) {
     }
 }
 
-/// Copies `bits` bits from bit position `start` of `packed` to a record of its own.
-/// Missing bytes read as zero.
+/// Copies `bits` bits from bit position `start` of `packed` to a new record. Missing bytes read as
+/// zero.
 pub fn extract_bits(packed: &[u8], start: u64, bits: u64) -> Record {
     let (offset, shift) = ((start / 8) as usize, (start % 8) as u32);
     let length = bits.div_ceil(8) as usize;
@@ -227,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn packed_reads_refuse_what_they_cannot_give() {
+    fn invalid_packed_reads_are_refused() {
         let buffer = RecordBuffer::zeroed(Shape::new(10, 3).unwrap());
         assert!(matches!(buffer.read_packed(1, 1, &mut [0]), Err(Error::Malformed { .. })));
         assert!(matches!(buffer.read_packed(8, 3, &mut [0; 2]), Err(Error::IndexOutOfRange { .. })));

@@ -1,8 +1,8 @@
-//! The interface in types: a scheme is its parameters, its messages, a server and a client.
+//! The typed interface of a scheme: parameters, messages, server and client.
 //!
-//! Designed so that hints, registered keys, single-use tickets and batches may each be empty:
-//! SimplePIR has a hint, ZipPIR keys and tickets, Pirouette large keys, doubly-efficient PIR a
-//! batch capacity of tens of thousands, InsPIRe none of them.
+//! Hints, registered keys, single-use tickets and batches may each be empty: SimplePIR has a hint,
+//! ZipPIR keys and tickets, Pirouette large keys, doubly-efficient PIR a batch capacity of tens of
+//! thousands, and InsPIRe none of them.
 
 use std::fmt::Debug;
 use std::ops::Range;
@@ -16,12 +16,12 @@ use crate::{
     Shape,
 };
 
-/// What parameters are chosen for.
+/// What the choice of parameters optimizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Goal {
     /// Fewest bytes sent and received.
     MinCommunication,
-    /// Least time for a client on a 10 Mbit/s line: transfer plus answer.
+    /// Least time for a client on a 10 Mbit/s connection: transfer plus answer.
     #[default]
     Balanced,
     /// Least work for the server.
@@ -29,10 +29,10 @@ pub enum Goal {
 }
 
 impl Goal {
-    /// All of them.
+    /// All goals.
     pub const ALL: [Self; 3] = [Self::MinCommunication, Self::Balanced, Self::MinTime];
 
-    /// Its name on the command line.
+    /// The goal's name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::MinCommunication => "min-communication",
@@ -66,12 +66,12 @@ pub enum Choice {
     Registered {
         /// The goal.
         goal: Goal,
-        /// Bits of the LWE key in one number of a query; the scheme's choice if `None`.
+        /// Bits of the LWE key per number in a query; the scheme's choice if `None`.
         key_bits: Option<usize>,
         /// Whether clients hold their tickets.
         hold: bool,
     },
-    /// A first dimension of this many columns, its packs in units of this many 16-bit words: N/t
+    /// A first dimension of this many columns, with packs in units of this many 16-bit words: N/t
     /// and γ₀ of InsPIRe⁽²⁾.
     Packed {
         /// N/t.
@@ -82,7 +82,7 @@ pub enum Choice {
 }
 
 impl Choice {
-    /// The error of a scheme that does not have what this choice fixes.
+    /// The error of a scheme that does not support this choice.
     pub fn refused_by(self, scheme: &'static str) -> Error {
         let what = match self {
             Self::Goal(_) => "parameters for this goal",
@@ -95,20 +95,18 @@ impl Choice {
 }
 
 /// Checked parameters of a scheme for one database shape. Secure by construction: a constructor
-/// refuses what the parameter table does not back with 128 bits.
+/// refuses parameters for which the parameter table does not show 128 bits of security.
 pub trait Parameters: Clone + Debug + Send + Sync + Sized + 'static {
     /// The best parameters for a shape and a goal.
     ///
     /// # Errors
-    /// [`Error::Parameters`] or [`Error::OutOfBounds`] when the scheme cannot take the shape.
+    /// [`Error::Parameters`] or [`Error::OutOfBounds`] if the scheme does not support the shape.
     fn choose(shape: Shape, goal: Goal) -> Result<Self>;
 
-    /// The parameters of a choice. Without an implementation of its own, a scheme has choices by
-    /// goal only.
+    /// The parameters of a choice. The default implementation supports only choices by goal.
     ///
     /// # Errors
-    /// As [`Parameters::choose`], and [`Error::NoSuchParameter`] for a choice that fixes what the
-    /// scheme does not have.
+    /// As [`Parameters::choose`], and [`Error::NoSuchParameter`] for an unsupported choice.
     fn with_choice(shape: Shape, choice: Choice) -> Result<Self> {
         match choice {
             Choice::Goal(goal) => Self::choose(shape, goal),
@@ -116,8 +114,8 @@ pub trait Parameters: Clone + Debug + Send + Sync + Sized + 'static {
         }
     }
 
-    /// All parameters worth comparing for a shape; at least one. Where a scheme does not say
-    /// otherwise, what it chooses for each goal, each once.
+    /// All parameters worth comparing for a shape; at least one. By default, the distinct choices
+    /// for all goals.
     ///
     /// # Errors
     /// As [`Parameters::choose`].
@@ -134,64 +132,64 @@ pub trait Parameters: Clone + Debug + Send + Sync + Sized + 'static {
         Ok(candidates)
     }
 
-    /// What tells them from other parameters for the same shape, in a few words.
+    /// A few words that distinguish these parameters from others for the same shape.
     fn label(&self) -> String {
         String::new()
     }
 
-    /// The shape they were chosen for.
+    /// The shape that the parameters were chosen for.
     fn shape(&self) -> Shape;
 
-    /// Sizes, security, failure probability, limits and the values by name.
+    /// Sizes, security, failure probability, limits, and the values by name.
     fn describe(&self) -> Description;
 
-    /// The same parameters, with which servers and clients of a scheme may be made that asks for this word:
-    /// one that looks private and is not. Nothing elsewhere. Not part of the parameters' bytes.
+    /// Acknowledges that the scheme is not private. A scheme that looks private but is not creates
+    /// no server or client without this; other schemes ignore it. Not part of the encoded
+    /// parameters.
     #[must_use]
     fn allow_insecure(self, _word: NotPrivate) -> Self {
         self
     }
 
-    /// The same parameters with the key of a database's owner, with which servers are set up and clients
-    /// registered in schemes whose databases are encrypted. The key is no part of the parameters' bytes; what
-    /// tells it from others is.
+    /// Adds the database owner's key, which schemes with encrypted databases need to set up servers
+    /// and register clients. The encoded parameters contain the key's fingerprint, not the key.
     ///
     /// # Errors
-    /// [`Error::Parameters`] in all other schemes; [`Error::OwnerKey`] where the parameters name another key.
+    /// [`Error::Parameters`] in all other schemes; [`Error::OwnerKey`] if the parameters name
+    /// another key.
     fn with_owner_key(self, _key: &OwnerKey) -> Result<Self> {
         let scheme = self.describe().scheme;
         Err(Error::Parameters { scheme, reason: "its databases are not encrypted".to_owned() })
     }
 
-    /// The parameters as bytes.
+    /// Encodes the parameters.
     fn encode(&self) -> Vec<u8>;
 
-    /// Parses and checks parameters again.
+    /// Decodes the parameters and checks them again.
     ///
     /// # Errors
     /// [`Error::Length`], [`Error::Malformed`] or [`Error::Insecure`].
     fn decode(bytes: &[u8]) -> Result<Self>;
 }
 
-/// A message that is bytes on the wire; its lengths follow from the parameters.
+/// A message with a wire format; its length follows from the parameters.
 pub trait Wire<P>: Sized + Send {
-    /// The payload, without envelope.
+    /// Encodes the payload, without the envelope.
     fn encode(&self, params: &P) -> Vec<u8>;
 
-    /// Parses a payload.
+    /// Decodes a payload.
     ///
     /// # Errors
     /// [`Error::Length`] or [`Error::Malformed`].
     fn decode(params: &P, bytes: &[u8]) -> Result<Self>;
 
-    /// Which of its bytes all queries of one [`Client::query_each`] have in common; none, where a scheme
-    /// does not say otherwise.
+    /// The range of bytes that all queries of one [`Client::query_each`] share; empty by default.
     fn shared(_params: &P) -> Range<usize> {
         0..0
     }
 }
 
-/// The message of schemes that have no such message (no client keys, no tickets).
+/// The message type of schemes without such a message (client keys, tickets).
 #[derive(Debug, Clone, Copy)]
 pub enum Never {}
 
@@ -202,11 +200,11 @@ impl<P> Wire<P> for Never {
 
     fn decode(_params: &P, bytes: &[u8]) -> Result<Self> {
         let found = format!("{} bytes", bytes.len());
-        Err(Error::malformed("client keys or a ticket", found, "none: the scheme has none"))
+        Err(Error::malformed("client keys or a ticket", found, "no such message in this scheme"))
     }
 }
 
-/// What the server holds for the client that asks: its registered keys and one unused ticket.
+/// What the server stores for the querying client: its registered keys and one unused ticket.
 pub struct Session<'a, S: Scheme> {
     /// Registered keys.
     pub keys: Option<&'a S::ClientKeys>,
@@ -215,61 +213,63 @@ pub struct Session<'a, S: Scheme> {
 }
 
 impl<'a, S: Scheme> Session<'a, S> {
-    /// The registered keys, in schemes whose clients have them.
+    /// The registered keys, for schemes with client keys.
     ///
     /// # Errors
-    /// [`Error::Session`] without.
+    /// [`Error::Session`] if there are none.
     pub fn require_keys(&self) -> Result<&'a S::ClientKeys> {
         self.keys.ok_or(Error::Session { scheme: S::NAME, what: "client keys" })
     }
 
-    /// The ticket, in schemes whose queries use one up.
+    /// The ticket, for schemes whose queries consume one.
     ///
     /// # Errors
-    /// [`Error::Session`] without.
+    /// [`Error::Session`] if there is none.
     pub fn require_ticket(&self) -> Result<&'a S::Ticket> {
         self.ticket.ok_or(Error::Session { scheme: S::NAME, what: "a ticket" })
     }
 
-    /// A session of a client that registered nothing.
+    /// A session of an unregistered client.
     pub fn anonymous() -> Self {
         Self { keys: None, ticket: None }
     }
 }
 
-/// What an update costs, said beforehand; at most this much, as what turns out the same is left as it is.
+/// Predicted cost of an update. It is an upper bound: recomputed parts that turn out unchanged are
+/// not written.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UpdateEstimate {
-    /// The update.
+    /// The cost of the update.
     pub update: Counts,
-    /// A setup of all records, for comparison; their source is read besides.
+    /// The cost of a setup of all records, for comparison; reading their source is not included.
     pub setup: Counts,
 }
 
 /// A private information retrieval scheme.
 pub trait Scheme: Send + Sync + Sized + 'static {
-    /// The name on the command line.
+    /// The scheme's name on the command line.
     const NAME: &'static str;
-    /// The number on the wire; never reused.
+    /// The scheme's number on the wire; never reused.
     const ID: u16;
-    /// Whether it hides the index.
+    /// Whether the scheme hides the index.
     const PRIVACY: Privacy;
 
     /// Checked parameters.
     type Params: Parameters;
-    /// What a client starts from: seed of the common reference string and, for some, a hint.
+    /// The client's starting point: the seed of the common reference string and, in some schemes, a
+    /// hint.
     type Public: Wire<Self::Params> + Clone + Sync;
-    /// What a client sends.
+    /// The message from client to server.
     type Query: Wire<Self::Params> + Sync;
-    /// What the server sends back.
+    /// The message from server to client.
     type Answer: Wire<Self::Params>;
-    /// What opens one answer, once. Not `Clone`: [`Client::extract`] consumes it.
+    /// The secret that decodes one answer. Not `Clone`: [`Client::extract`] consumes it.
     type Secret: Send + 'static;
-    /// What a client registers with the server, or [`Never`].
+    /// The keys that a client registers with the server, or [`Never`].
     type ClientKeys: Wire<Self::Params> + Sync + 'static;
-    /// What a registered client keeps across processes, or [`Never`]. Its bytes are secret.
+    /// The persistent state of a registered client, or [`Never`]. Its bytes are secret.
     type ClientState: Wire<Self::Params> + 'static;
-    /// What the server prepares for one query of a registered client, or [`Never`].
+    /// The server's precomputation for one query of a registered client, or [`Never`].
     type Ticket: Wire<Self::Params> + Sync;
     /// The server's side.
     type Server: Server<Self>;
@@ -277,12 +277,12 @@ pub trait Scheme: Send + Sync + Sized + 'static {
     type Client: Client<Self>;
 }
 
-/// A prepared database. Answering never changes it.
+/// A prepared database. Answering never modifies it.
 pub trait Server<S: Scheme>: Send + Sync + Sized + 'static {
     /// Prepares a database. Draws the public seed from `rng`.
     ///
     /// # Errors
-    /// Those of the source, or [`Error::Parameters`] when shape and parameters differ.
+    /// Those of the source, or [`Error::Parameters`] if the shape does not match the parameters.
     fn setup(
         params: S::Params,
         records: &dyn Records,
@@ -290,9 +290,9 @@ pub trait Server<S: Scheme>: Send + Sync + Sized + 'static {
         progress: &dyn Progress,
     ) -> Result<Self>;
 
-    /// Prepares a database that clients ask together with others, all under one secret: it takes over from
-    /// `first`, prepared under the same parameters, the public masks of what depends on the secret alone, and
-    /// draws all others afresh. Nothing is taken over, where a scheme does not say otherwise.
+    /// Prepares a database that clients query together with `first`, under one secret. Both have
+    /// the same parameters. The new database reuses the public masks of `first` that depend only on
+    /// the secret, and draws all others afresh. By default, nothing is reused.
     ///
     /// # Errors
     /// As [`Server::setup`].
@@ -306,24 +306,25 @@ pub trait Server<S: Scheme>: Send + Sync + Sized + 'static {
         Self::setup(params, records, rng, progress)
     }
 
-    /// Its parameters.
+    /// The parameters.
     fn params(&self) -> &S::Params;
 
-    /// What clients start from.
+    /// The public part, which clients need to start.
     fn public(&self) -> &S::Public;
 
-    /// Answers queries of different clients, in order, with one read of the database. Reports the
-    /// stages of the computation to `progress`; their names say nothing about a query.
+    /// Answers queries of different clients, in order, with one pass over the database. Reports the
+    /// stages of the computation to `progress`; their names reveal nothing about a query.
     ///
     /// # Errors
-    /// [`Error::Session`] if a session lacks what the scheme needs; one failure fails the batch.
+    /// [`Error::Session`] if a session lacks what the scheme needs; one failure fails the whole
+    /// batch.
     fn answer_many(
         &self,
         batch: Vec<(Session<'_, S>, &S::Query)>,
         progress: &dyn Progress,
     ) -> Result<Vec<S::Answer>>;
 
-    /// Answers one query: [`Server::answer_many`] of one.
+    /// Answers one query: [`Server::answer_many`] with a batch of one.
     ///
     /// # Errors
     /// As [`Server::answer_many`].
@@ -332,23 +333,23 @@ pub trait Server<S: Scheme>: Send + Sync + Sized + 'static {
         answer.ok_or(Error::Length { what: "a batch of answers", found: 0, expected: 1 })
     }
 
-    /// Whether keys that were made for an earlier version of this database serve this one as they
-    /// are. They parse under this version's parameters; a scheme whose keys depend on more says no.
+    /// Whether keys made for an earlier version of this database are valid for this one. The keys
+    /// parse under this version's parameters; a scheme whose keys depend on more returns false.
     fn keys_fit(&self, _keys: &S::ClientKeys) -> bool {
         false
     }
 
-    /// Prepares the ticket of this number for a registered client: the same mask for the same
-    /// number in every version, so that no number may be used twice.
+    /// Prepares the ticket with this number for a registered client. A number has the same mask in
+    /// every version, so no number may be used twice.
     ///
     /// # Errors
     /// [`Error::Session`] in schemes without tickets.
     fn ticket(&self, _keys: &S::ClientKeys, _number: u64, _progress: &dyn Progress) -> Result<S::Ticket> {
-        Err(Error::Session { scheme: S::NAME, what: "no ticket, and prepares none" })
+        Err(Error::Session { scheme: S::NAME, what: "no ticket" })
     }
 
-    /// The ticket of this number for this version, from one of an earlier version of this database:
-    /// prepared again, where a scheme does not say otherwise.
+    /// Converts a ticket of an earlier version of this database to this version, keeping its
+    /// number. By default, prepares it again.
     ///
     /// # Errors
     /// As [`Server::ticket`].
@@ -362,8 +363,8 @@ pub trait Server<S: Scheme>: Send + Sync + Sized + 'static {
         self.ticket(keys, number, progress)
     }
 
-    /// What [`Server::update`] with these changes would cost: a setup, or nothing for none, where a scheme does
-    /// not say otherwise.
+    /// Predicts the cost of [`Server::update`] with these changes. By default, a setup, or nothing
+    /// if there are no changes.
     ///
     /// # Errors
     /// As [`check_changes`].
@@ -374,25 +375,25 @@ pub trait Server<S: Scheme>: Send + Sync + Sized + 'static {
         Ok(UpdateEstimate { update, setup })
     }
 
-    /// The database with some records changed, as a new prepared database.
+    /// Creates a new prepared database with some records changed.
     ///
     /// # Errors
     /// [`Error::IndexOutOfRange`] or [`Error::Length`] for a change that does not fit.
     fn update(&self, changes: &[Change], rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Self>;
 
-    /// Reads records back from the prepared database, with the contract of [`Records::read_packed`]. A
-    /// few records do not take the work of all.
+    /// Reads records back from the prepared database, with the contract of
+    /// [`Records::read_packed`]. Reading a few records is cheaper than reading all.
     ///
     /// # Errors
-    /// As [`Records::read_packed`]; [`Error::Unreadable`] where a scheme does not say otherwise.
+    /// As [`Records::read_packed`]; by default [`Error::Unreadable`].
     fn read_packed(&self, _first: u64, _count: u64, _out: &mut [u8]) -> Result<()> {
         Err(Error::Unreadable { scheme: S::NAME })
     }
 
-    /// Writes everything but the parameters as sections.
+    /// Writes everything except the parameters as sections.
     ///
     /// # Errors
-    /// The sink's.
+    /// Those of the sink.
     fn save(&self, sink: &mut dyn SectionSink) -> Result<()>;
 
     /// Reads what [`Server::save`] wrote.
@@ -401,7 +402,7 @@ pub trait Server<S: Scheme>: Send + Sync + Sized + 'static {
     /// [`Error::MissingSection`], [`Error::Length`] or [`Error::Malformed`].
     fn load(params: S::Params, source: &dyn SectionSource) -> Result<Self>;
 
-    /// As [`Server::load`], of what was prepared with [`Server::setup_sharing_keys`].
+    /// As [`Server::load`], for a database prepared with [`Server::setup_sharing_keys`].
     ///
     /// # Errors
     /// As [`Server::load`].
@@ -410,15 +411,16 @@ pub trait Server<S: Scheme>: Send + Sync + Sized + 'static {
     }
 }
 
-/// A client: makes queries and opens answers.
+/// A client: makes queries and decodes answers.
 pub trait Client<S: Scheme>: Send + Sync + Sized + 'static {
-    /// A client of one version of a database.
+    /// Creates a client for one version of a database.
     ///
     /// # Errors
-    /// [`Error::Malformed`] when public part and parameters do not fit.
+    /// [`Error::Malformed`] if the public part does not match the parameters.
     fn new(params: S::Params, public: S::Public) -> Result<Self>;
 
-    /// A client of a database that was prepared with [`Server::setup_sharing_keys`], from the client of the first.
+    /// Creates a client for a database prepared with [`Server::setup_sharing_keys`], from the
+    /// client of the first.
     ///
     /// # Errors
     /// As [`Client::new`].
@@ -426,10 +428,10 @@ pub trait Client<S: Scheme>: Send + Sync + Sized + 'static {
         Self::new(params, public)
     }
 
-    /// Its parameters.
+    /// The parameters.
     fn params(&self) -> &S::Params;
 
-    /// Makes keys to register, and the state to keep; `None` in schemes without.
+    /// Makes keys to register and the state to keep; `None` in schemes without client keys.
     ///
     /// # Errors
     /// Those of key generation.
@@ -437,8 +439,8 @@ pub trait Client<S: Scheme>: Send + Sync + Sized + 'static {
         Ok(None)
     }
 
-    /// Keys and state of a client whom the server has forgotten, from what it kept: those of a new client, where
-    /// a scheme does not say otherwise.
+    /// Makes keys and state for a client that the server has evicted, from the client's old state.
+    /// By default, those of a new client.
     ///
     /// # Errors
     /// As [`Client::register`].
@@ -450,21 +452,20 @@ pub trait Client<S: Scheme>: Send + Sync + Sized + 'static {
         self.register(rng)
     }
 
-    /// The number of the ticket that the next query with this state uses up; `None` in schemes
-    /// without tickets. Grows with every query.
+    /// The number of the ticket that the next query with this state consumes; `None` in schemes
+    /// without tickets. Increases with every query.
     fn next_ticket(&self, _state: &S::ClientState) -> Option<u64> {
         None
     }
 
-    /// Whether state that was made for an earlier version of this database serves this one as it
-    /// is; the client's side of [`Server::keys_fit`].
+    /// Whether state made for an earlier version of this database is valid for this one; the
+    /// client's counterpart of [`Server::keys_fit`].
     fn state_fits(&self, _state: &S::ClientState) -> bool {
         false
     }
 
-    /// Does ahead what the next `queries` queries with this state need and what does not depend on their
-    /// indices. What it adds to the state is not stored with it. Nothing, where a scheme does not say
-    /// otherwise.
+    /// Precomputes what the next `queries` queries with this state need and what does not depend on
+    /// their indices. The result is not saved with the state. By default, does nothing.
     ///
     /// # Errors
     /// Those of the state.
@@ -472,21 +473,23 @@ pub trait Client<S: Scheme>: Send + Sync + Sized + 'static {
         Ok(())
     }
 
-    /// Takes over the ticket of a query to come, which the server has prepared: the answer comes without it.
-    /// It is of this version, and serves no other. Changes the state, which is as long as what it holds.
+    /// Stores the ticket of a future query, prepared by the server, so that the answer comes
+    /// without it. The ticket is valid only for this version. The encoded state grows with its
+    /// tickets.
     ///
     /// # Errors
-    /// [`Error::Parameters`] where a scheme does not say otherwise, [`Error::Malformed`] for a ticket that is of
-    /// no use.
+    /// By default [`Error::Parameters`]; [`Error::Malformed`] for an unusable ticket.
     fn hold(&self, _state: &mut S::ClientState, _ticket: S::Ticket) -> Result<()> {
         Err(Error::Parameters { scheme: S::NAME, reason: "its clients hold no tickets".to_owned() })
     }
 
-    /// A fresh secret and the query for `indices`. Changed state must be durable before the query
-    /// leaves: what was used once is never used again, whatever becomes of the query.
+    /// Makes a query for `indices` and a fresh secret. Changed state must be durable before the
+    /// query is sent: key material that was used once must never be used again, whatever happens to
+    /// the query.
     ///
     /// # Errors
-    /// [`Error::IndexOutOfRange`], [`Error::BatchSize`], or [`Error::Session`] without needed state.
+    /// [`Error::IndexOutOfRange`], [`Error::BatchSize`], or [`Error::Session`] if required state is
+    /// missing.
     fn query(
         &self,
         state: Option<&mut S::ClientState>,
@@ -494,13 +497,15 @@ pub trait Client<S: Scheme>: Send + Sync + Sized + 'static {
         rng: &mut dyn CryptoRng,
     ) -> Result<(S::Secret, S::Query)>;
 
-    /// One query to each of several databases, for the records that it is asked for, of clients that were made
-    /// beside the first. They share a secret that is made here, and gone when all are opened, or have secrets of their
-    /// own, where a scheme does not say otherwise. Each client comes once, and so does each mask under a
-    /// secret: no two may have the same public part.
+    /// Makes one query for each of several databases, using clients created by
+    /// [`Client::new_sharing_keys`] from the first. The queries share one fresh secret, which is
+    /// dropped once all answers are decoded; by default, each has its own secret. Each client
+    /// occurs once, and so does each mask under a secret: no two clients may have the same public
+    /// part.
     ///
     /// # Errors
-    /// As [`Client::query`], and [`Error::Length`] for more or fewer lists of indices than clients.
+    /// As [`Client::query`], and [`Error::Length`] if the number of index lists is not the number
+    /// of clients.
     fn query_each(
         clients: &[Self],
         indices: &[Vec<u64>],
@@ -511,14 +516,15 @@ pub trait Client<S: Scheme>: Send + Sync + Sized + 'static {
         pairs.map(|(client, indices)| client.query(None, indices, rng)).collect()
     }
 
-    /// The records, in the order of the query's indices. Consumes the secret: one secret opens one answer.
+    /// Decodes the records, in the order of the query's indices. Consumes the secret: one secret
+    /// decodes one answer.
     ///
     /// # Errors
-    /// [`Error::NotDecodable`]; the caller keeps it to itself until the exchange is over.
+    /// [`Error::NotDecodable`]. The caller must not reveal it before the exchange is over.
     fn extract(&self, secret: S::Secret, answer: S::Answer) -> Result<Vec<Record>>;
 }
 
-/// Checks that one query's indices are as many as a scheme takes, and in range.
+/// Checks that a scheme supports this many indices in one query, and that they are in range.
 ///
 /// # Errors
 /// [`Error::BatchSize`] or [`Error::IndexOutOfRange`].
@@ -529,7 +535,7 @@ pub fn check_indices(scheme: &'static str, shape: &Shape, indices: &[u64], capac
     indices.iter().try_for_each(|&index| shape.check_index(index))
 }
 
-/// Checks changes against a shape.
+/// Checks that changes fit a shape.
 ///
 /// # Errors
 /// [`Error::IndexOutOfRange`] or [`Error::Length`].

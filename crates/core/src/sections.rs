@@ -1,19 +1,19 @@
-//! A prepared database as named sections: how schemes persist without knowing files.
+//! A prepared database as named sections, independent of files.
 
 use std::collections::BTreeMap;
 
 use crate::{Blob, Error, Result};
 
-/// Takes named sections, in any order, each name once.
+/// Receives named sections, in any order, each name once.
 pub trait SectionSink {
-    /// Stores one section, the parts one after the other.
+    /// Stores one section, given as consecutive parts.
     ///
     /// # Errors
-    /// The sink's own, as a full disk.
+    /// Those of the sink, such as a full disk.
     fn put(&mut self, name: &str, parts: &[&[u8]]) -> Result<()>;
 }
 
-/// Gives named sections back.
+/// Returns named sections.
 pub trait SectionSource {
     /// The section of this name; large ones are mapped, not copied.
     ///

@@ -1,10 +1,11 @@
-//! How many records, and how long each one is.
+//! Number and length of a database's records.
 
 use crate::{Error, Result};
 
-/// The most records a database may have: 2⁴⁰. Bits of all records are then at most 2⁶¹, a 64-bit number.
+/// Maximum number of records: 2⁴⁰. All records then have at most 2⁶¹ bits, which fits a 64-bit
+/// number.
 pub const MAX_RECORDS: u64 = 1 << 40;
-/// The longest record: 256 KiB, in bits.
+/// Maximum length of a record: 256 KiB, in bits.
 pub const MAX_RECORD_BITS: u64 = 256 * 1024 * 8;
 
 /// The shape of a database: `records` records of `record_bits` bits each.
@@ -21,8 +22,8 @@ impl Shape {
     /// A shape of `records` records of `record_bits` bits.
     ///
     /// # Errors
-    /// [`Error::EmptyDatabase`] without records, [`Error::OutOfBounds`] beyond
-    /// [`MAX_RECORDS`] or outside 1 to [`MAX_RECORD_BITS`].
+    /// [`Error::EmptyDatabase`] for zero records, [`Error::OutOfBounds`] above [`MAX_RECORDS`] or
+    /// outside 1 to [`MAX_RECORD_BITS`].
     pub fn new(records: u64, record_bits: u64) -> Result<Self> {
         if records == 0 {
             return Err(Error::EmptyDatabase);
@@ -37,7 +38,7 @@ impl Shape {
         Ok(Self { records, record_bits })
     }
 
-    /// A shape of whole bytes.
+    /// A shape with records of whole bytes.
     ///
     /// # Errors
     /// As [`Shape::new`].
@@ -56,12 +57,12 @@ impl Shape {
         self.record_bits
     }
 
-    /// The bytes that hold one record: ⌈bits/8⌉.
+    /// Bytes per record: ⌈bits/8⌉.
     pub fn record_bytes(&self) -> usize {
         self.record_bits.div_ceil(8) as usize
     }
 
-    /// The bytes of all records packed without gaps, rounded up.
+    /// Bytes of all records packed without gaps, rounded up.
     pub fn total_bytes(&self) -> u64 {
         let bits = u128::from(self.records) * u128::from(self.record_bits);
         u64::try_from(bits.div_ceil(8)).unwrap_or(u64::MAX)
@@ -85,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn limits_are_held_and_the_largest_shape_has_its_bits_in_a_word() {
+    fn limits_are_enforced_and_the_largest_shape_fits_64_bits() {
         let largest = Shape::new(1 << 40, 1 << 21).unwrap();
         assert_eq!(largest.total_bytes(), 1 << 58);
         assert_eq!(largest.records().checked_mul(largest.record_bits()), Some(1 << 61));

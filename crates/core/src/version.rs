@@ -4,15 +4,15 @@ use std::fmt;
 
 use rand_core::CryptoRng;
 
-/// One prepared version of one database: eight random bytes drawn at setup.
+/// Identifies a prepared version of a database: eight random bytes drawn at setup.
 ///
-/// A query carries the version it was made for, an answer the one it came from. Its text form is 16
-/// hexadecimal digits.
+/// A query carries the version it was made for, an answer the version it came from. Its text form
+/// is 16 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Version(pub [u8; 8]);
 
 impl Version {
-    /// A fresh version.
+    /// Draws a fresh version.
     pub fn random(rng: &mut dyn CryptoRng) -> Self {
         Self(rng.next_u64().to_le_bytes())
     }

@@ -16,8 +16,8 @@ use crate::placement::{Item, place_all};
 /// buckets.
 ///
 /// # Errors
-/// [`CoreError::EmptyDatabase`], [`CoreError::OutOfBounds`] for an invalid bucket length or room, or
-/// [`crate::Error::Placement`].
+/// [`CoreError::EmptyDatabase`], [`CoreError::OutOfBounds`] for an invalid bucket length or room,
+/// or [`crate::Error::Placement`].
 pub(crate) fn arrange(
     pairs: &[Pair],
     ids: [u8; SEED_BYTES],

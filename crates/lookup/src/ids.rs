@@ -49,8 +49,8 @@ impl KeyIds {
     /// Decodes the result of [`KeyIds::encode`].
     ///
     /// # Errors
-    /// [`CoreError::Length`] unless the length is a multiple of 16, [`CoreError::Malformed`] for ids
-    /// that do not ascend.
+    /// [`CoreError::Length`] unless the length is a multiple of 16, [`CoreError::Malformed`] for
+    /// ids that do not ascend.
     pub fn decode(bytes: &[u8]) -> CoreResult<Self> {
         let (ids, rest) = bytes.as_chunks::<ID_BYTES>();
         if !rest.is_empty() {

@@ -257,8 +257,8 @@ impl Pending {
     ///
     /// # Errors
     /// [`CoreError::Length`] for more or fewer answers than queries, [`CoreError::NotDecodable`],
-    /// [`Error::NotCommitted`] for an invalid proof in a verifiable database, those of the envelope,
-    /// or of [`KeywordLayout::find`].
+    /// [`Error::NotCommitted`] for an invalid proof in a verifiable database, those of the
+    /// envelope, or of [`KeywordLayout::find`].
     pub fn finish_all(self, answers: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>> {
         CoreError::check_length("a set of answers, counted", answers.len(), self.queries.len())?;
         let client = &self.inner.client;

@@ -2,9 +2,9 @@
 //!
 //! The holder of a [`Key`] evaluates the function at its own elements, and at a receiver's elements
 //! without seeing them. The receiver blinds each element ([`Blinding::new`]), the holder raises the
-//! blinded elements to the power of its key ([`Key::evaluate`]), and the receiver removes the blinds
-//! ([`Blinding::finish`]). Without the key the values are random; the receiver learns one value for
-//! each element it submits, and nothing more.
+//! blinded elements to the power of its key ([`Key::evaluate`]), and the receiver removes the
+//! blinds ([`Blinding::finish`]). Without the key the values are random; the receiver learns one
+//! value for each element it submits, and nothing more.
 //!
 //! ```
 //! use papir_oprf::{Blinding, Key};

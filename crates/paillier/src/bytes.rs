@@ -65,7 +65,8 @@ impl PublicKey {
     /// Parses a key of these parameters and checks it as [`PublicKey::new`] does.
     ///
     /// # Errors
-    /// [`Error::Length`], [`Error::Malformed`] for other parameters or versions, [`Error::Modulus`].
+    /// [`Error::Length`], [`Error::Malformed`] for other parameters or versions,
+    /// [`Error::Modulus`].
     pub fn from_bytes(params: Params, bytes: &[u8]) -> Result<Self> {
         let modulus = payload("public key", &params, PUBLIC, bytes, params.modulus_bytes())?;
         Self::new(params, &to_words(&from_bytes(modulus), params.modulus_words()))

@@ -1,17 +1,20 @@
-//! Certificate transparency audited in private, at fixed intervals: section 7 of the ZipPIR paper (Akhavan
+//! Private auditing of certificate transparency logs: section 7 of the ZipPIR paper (Akhavan
 //! Mahdavi, Diao, Kerschbaum).
 //!
-//! A server's certificate carries a signed certificate timestamp (SCT), a log's promise that it holds the
-//! certificate. Whoever has seen the certificate can ask the log for its hash, and would thereby tell the log
-//! where he has been. Here he asks through private information retrieval. Two things stay visible, when he
-//! asks and how often, and both say nothing: at each interval the auditor asks for exactly one hash, one of
-//! those that it saw, at random, or none that anybody has if it saw none.
+//! A server's certificate carries a signed certificate timestamp (SCT), a log's promise to include
+//! the certificate. A browser could check the promise by asking the log for the certificate's hash,
+//! but would thereby reveal its browsing history. Here an auditor asks through private information
+//! retrieval. The log still sees when and how often it is queried, so at each interval the auditor
+//! makes exactly one query: for a random one of the hashes it saw, or for a hash that nobody has if
+//! it saw none.
 //!
-//! That suits ZipPIR. The auditor registers once, in 448 bytes, and stores nothing of the log; between
-//! intervals the log prepares the ticket of the next query and the auditor decrypts its masks. The log may
-//! change in between: a ticket follows, so that audits are always of its newest version.
+//! ZipPIR fits this use. The auditor registers once, with 448 bytes, and stores nothing of the log.
+//! Between intervals, the log prepares the ticket of the next query and the auditor decrypts its
+//! masks. If the log changes in between, its tickets are updated, so that audits always use the
+//! newest version.
 //!
-//! `cargo run --release -p papir --example sct_auditing -- [--entries N] [--growth N] [--intervals N] [--seconds S]`
+//! `cargo run --release -p papir --example sct_auditing -- [--entries N] [--growth N] [--intervals
+//! N] [--seconds S]`
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,7 +29,7 @@ use rand_core::Rng;
 
 type Result<T, E = Box<dyn std::error::Error + Send + Sync>> = std::result::Result<T, E>;
 
-/// What a log knows a certificate by: the SHA-256 of its leaf in the Merkle tree. Random here.
+/// A log's identifier of a certificate: the SHA-256 of its leaf in the Merkle tree. Random here.
 type Hash = [u8; 32];
 
 fn main() -> Result<()> {
@@ -47,24 +50,24 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-// The log's side.
+// The log.
 
-/// A log's operator: its entries, hash → number of the entry, and what it holds of the one auditor.
+/// A log operator: its entries (hash → entry number) and its data about the one auditor.
 struct Log {
     database: Database,
-    /// The public list of entries, in their order.
+    /// The public list of entries, in order.
     entries: Vec<Hash>,
     auditor: Option<ErasedKeys>,
-    /// Tickets that are ready, by number. Each is good for one query: it is taken out before its answer
-    /// is computed. A service keeps this on disk (`papir serve --registry`).
+    /// Prepared tickets by number. Each is valid for one query: it is removed before its answer is
+    /// computed. A real server keeps tickets on disk (`papir serve --registry`).
     tickets: BTreeMap<u64, Vec<u8>>,
 }
 
-/// What a growth of the log took.
+/// The cost of adding entries.
 struct Growth {
     update: Duration,
     follow: Duration,
-    /// Ciphertexts of tickets that were prepared again.
+    /// Number of ticket ciphertexts that were prepared again.
     ciphertexts: u64,
 }
 
@@ -74,7 +77,8 @@ impl Log {
         let options = Options {
             scheme: "zip".to_owned(),
             goal: Goal::Balanced,
-            // An entry takes 16 bytes. Short records make short columns, so few ciphertexts a ticket.
+            // An entry takes 16 bytes. Short records make short columns, so few ciphertexts per
+            // ticket.
             bucket: BucketTarget::Grow(128),
             room: 20,
             ..Options::default()
@@ -89,7 +93,7 @@ impl Log {
     }
 
     fn keys(&self) -> Result<&ErasedKeys> {
-        Ok(self.auditor.as_ref().ok_or("nobody has registered")?)
+        Ok(self.auditor.as_ref().ok_or("no auditor has registered")?)
     }
 
     fn prepare_ticket(&mut self, number: u64) -> Result<()> {
@@ -98,7 +102,7 @@ impl Log {
         Ok(())
     }
 
-    /// Takes new certificates in, as a new version, and has the tickets follow.
+    /// Adds certificates as a new version, and updates the tickets.
     fn grow(&mut self, count: u64) -> Result<Growth> {
         let new: Vec<Hash> = (0..count).map(|_| random_hash()).collect();
         let numbered = (self.entries.len() as u64..).zip(&new).map(entry);
@@ -111,7 +115,8 @@ impl Log {
         Ok(Growth { update, follow, ciphertexts: counter.0.into_inner() })
     }
 
-    /// The tickets for the next version. Ciphertexts whose rows of the hint did not change stay.
+    /// The tickets for the next version. Ciphertexts whose rows of the hint did not change are
+    /// kept.
     fn followed(&self, next: &Database, progress: &dyn Progress) -> Result<BTreeMap<u64, Vec<u8>>> {
         let follow = |(&number, ticket): (&u64, &Vec<u8>)| {
             let earlier = (self.database.server(), ticket.as_slice());
@@ -120,20 +125,20 @@ impl Log {
         self.tickets.iter().map(follow).collect()
     }
 
-    /// Answers the query of a ticket, which is used up thereby.
+    /// Answers the query of a ticket, which is consumed.
     fn answer(&mut self, number: u64, query: &[u8]) -> Result<Vec<u8>> {
-        let ticket = self.tickets.remove(&number).ok_or("no such ticket is ready")?;
+        let ticket = self.tickets.remove(&number).ok_or("this ticket is not ready")?;
         let session = ErasedSession { keys: Some(self.keys()?), ticket: Some(&ticket) };
         Ok(self.database.server().answer(session, query)?)
     }
 }
 
-/// A pair of the log's table.
+/// One key-value pair of the log's table.
 fn entry((number, hash): (u64, &Hash)) -> (Hash, [u8; 8]) {
     (*hash, number.to_le_bytes())
 }
 
-/// Counts the steps of tickets.
+/// Counts the progress steps of ticket preparation.
 #[derive(Default)]
 struct Counter(AtomicU64);
 
@@ -145,18 +150,18 @@ impl Progress for Counter {
     }
 }
 
-// The auditor's side.
+// The auditor.
 
-/// A client that audits: it holds its keys and how many tickets it used.
+/// An auditing client: its keys and the number of tickets it has used.
 struct Auditor {
     lookup: Lookup,
     state: ErasedState,
-    /// The state as it must be on disk before a query leaves: after a crash, the next query must not take the
-    /// same ticket. Kept in memory here.
+    /// The saved state. It must be on disk before a query is sent: after a crash, the next query
+    /// must not use the same ticket. Kept in memory here.
     saved: Vec<u8>,
 }
 
-/// One audit: what was asked, and what it took.
+/// The result and the cost of one audit.
 struct Audit {
     seen: usize,
     asked: Option<Hash>,
@@ -170,7 +175,7 @@ struct Audit {
 }
 
 impl Auditor {
-    /// An auditor, and the keys that it registers.
+    /// Creates an auditor and the keys that it registers.
     fn register(bundle: &[u8]) -> Result<(Self, Vec<u8>)> {
         let lookup = client_of(bundle)?;
         let registered = lookup.client().register(&mut system_rng())?;
@@ -182,19 +187,19 @@ impl Auditor {
         Ok(self.lookup.client().next_ticket(&self.state)?.ok_or("the scheme has no tickets")?)
     }
 
-    /// Decrypts the next query's masks: nearly all of the client's work, and none of it depends on what will
-    /// be asked.
+    /// Decrypts the next query's masks: nearly all of the client's work, independent of the next
+    /// index.
     fn prepare(&mut self) -> Result<()> {
         Ok(self.lookup.client().prepare(&mut self.state, 1, &NoProgress)?)
     }
 
-    /// Goes on with another version of the log. Its keys, state and masks stay.
+    /// Switches to another version of the log. Keys, state and masks are kept.
     fn go_on_with(&mut self, bundle: &[u8]) -> Result<()> {
         self.lookup = client_of(bundle)?;
         Ok(())
     }
 
-    /// Asks the log for one of the hashes, at random, or for a hash that nobody has.
+    /// Looks up a random one of the hashes, or a hash that nobody has if there are none.
     fn audit(&mut self, log: &mut Log, seen: &[Hash]) -> Result<Audit> {
         let asked = pick(seen);
         let (pending, query) = timed(|| self.ask(&asked.unwrap_or_else(random_hash)))?;
@@ -221,9 +226,9 @@ fn pick(seen: &[Hash]) -> Option<Hash> {
     seen.get((system_rng().next_u64() % count) as usize).copied()
 }
 
-// Between the intervals, and what is made up.
+// Between intervals, and simulated data.
 
-/// What both sides did ahead of an interval.
+/// The work of both sides before an interval.
 struct Ahead {
     ticket: Duration,
     growth: Growth,
@@ -231,8 +236,8 @@ struct Ahead {
     bundle: usize,
 }
 
-/// The log's ticket, a growth of the log that the ticket follows, and the auditor's masks at the same time; then the
-/// auditor fetches what all clients of the new version start from.
+/// Prepares the log's ticket, adds entries, updates the ticket and decrypts the auditor's masks in
+/// parallel; then the auditor fetches the public data of the new version.
 fn work_ahead(log: &mut Log, auditor: &mut Auditor, growth: u64) -> Result<Ahead> {
     let number = auditor.next_ticket()?;
     let (logs, masks) = thread::scope(|scope| {
@@ -247,8 +252,8 @@ fn work_ahead(log: &mut Log, auditor: &mut Auditor, growth: u64) -> Result<Ahead
     Ok(Ahead { ticket, growth, masks, bundle: bundle.len() })
 }
 
-/// The certificates that the auditor's user meets before an interval, in turn: some of the log's, none, one of the
-/// newest, and one that the log promised to take and never took.
+/// The certificates seen before an interval, in turn: some in the log, none, one of the newest, and
+/// one that the log promised to include but did not.
 fn browse(log: &Log, interval: u64, growth: u64) -> Vec<Hash> {
     let newest = (growth as usize).min(log.entries.len());
     match interval % 4 {
@@ -265,13 +270,14 @@ fn random_hash() -> Hash {
     hash
 }
 
-/// Sleeps until the next multiple of the interval: moments that do not depend on what is asked.
+/// Sleeps until the next multiple of the interval, so that query times do not depend on what is
+/// looked up.
 fn wait_for_a_moment(start: Instant, interval: Duration) {
     let past = start.elapsed().as_nanos() % interval.as_nanos();
     thread::sleep(interval - Duration::from_nanos(past as u64));
 }
 
-// What is printed.
+// Output.
 
 fn describe(log: &Log, setup: Duration) {
     let description = log.database.describe();
@@ -282,7 +288,7 @@ fn describe(log: &Log, setup: Duration) {
         shape.records(),
         seconds(setup)
     );
-    println!("ticket      {} bytes, one a query", thousands(sizes.ticket as usize));
+    println!("ticket      {} bytes, one per query", thousands(sizes.ticket as usize));
     if let Some(security) = description.security {
         println!("security    {} bits; failure 2^{:.0}", security.bits, description.failure_log2);
     }
@@ -293,14 +299,14 @@ fn print_interval(number: u64, log: &Log, ahead: &Ahead, audit: &Audit) {
     println!("interval {number}  {}", outcome(audit));
     println!("    ahead   ticket {}; masks {}, at the same time", seconds(*ticket), seconds(*masks));
     println!(
-        "            log grown to {} entries in {}; ticket followed in {}, {} of {} ciphertexts prepared again",
+        "            log grown to {} entries in {}; ticket updated in {}, {} of {} ciphertexts prepared again",
         log.entries.len(),
         seconds(growth.update),
         seconds(growth.follow),
         growth.ciphertexts,
         parameter(log, "ciphertexts"),
     );
-    println!("            {} bytes that all clients of the version start from", thousands(*bundle));
+    println!("            {} bytes of public data for all clients of the version", thousands(*bundle));
     println!(
         "    audit   query {}, {} bytes up; answer {}, {} bytes down; extract {}\n",
         seconds(audit.query),
@@ -319,12 +325,12 @@ fn parameter(log: &Log, name: &str) -> String {
 fn outcome(audit: &Audit) -> String {
     let name = |hash: &Hash| hash[..4].iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     match (&audit.asked, audit.found) {
-        (None, _) => "nothing seen: asked for a hash that nobody has".to_owned(),
+        (None, _) => "nothing seen: queried for a hash that nobody has".to_owned(),
         (Some(hash), Some(entry)) => {
-            format!("of {} seen asked for {}…: entry {entry}", audit.seen, name(hash))
+            format!("of {} seen, queried for {}…: entry {entry}", audit.seen, name(hash))
         }
         (Some(hash), None) => {
-            format!("of {} seen asked for {}…: NOT IN THE LOG, a broken promise", audit.seen, name(hash))
+            format!("of {} seen, queried for {}…: NOT IN THE LOG, a broken promise", audit.seen, name(hash))
         }
     }
 }
@@ -341,7 +347,7 @@ fn seconds(duration: Duration) -> String {
     format!("{:.2} s", duration.as_secs_f64())
 }
 
-/// A number with its thousands apart.
+/// A number with thousands separators.
 fn thousands(number: usize) -> String {
     let digits = number.to_string();
     let groups: Vec<&str> =
@@ -349,7 +355,7 @@ fn thousands(number: usize) -> String {
     groups.join(",")
 }
 
-/// What the command line asks for.
+/// The command-line arguments.
 struct Run {
     entries: u64,
     growth: u64,
@@ -361,7 +367,7 @@ impl Run {
     fn from_arguments(mut arguments: impl Iterator<Item = String>) -> Result<Self> {
         let mut run = Self { entries: 4000, growth: 3, intervals: 8, interval: Duration::from_secs(1) };
         while let Some(name) = arguments.next() {
-            let value = arguments.next().ok_or_else(|| format!("{name} without a number"))?;
+            let value = arguments.next().ok_or_else(|| format!("{name} needs a number"))?;
             match name.as_str() {
                 "--entries" => run.entries = value.parse()?,
                 "--growth" => run.growth = value.parse()?,
@@ -376,7 +382,7 @@ impl Run {
         }
         let least = Duration::from_millis(1);
         if run.entries == 0 || run.growth == 0 || run.interval < least {
-            return Err("expected at least one entry, one new entry an interval, and a millisecond".into());
+            return Err("expected at least one entry, one new entry per interval, and one millisecond".into());
         }
         Ok(run)
     }
@@ -400,7 +406,7 @@ mod tests {
             Ok(Self { log, auditor })
         }
 
-        /// One interval whose audit finds what it should; the bytes sent and received.
+        /// Runs one interval and checks its audit; returns the bytes sent and received.
         fn audit(&mut self, interval: u64) -> Result<[usize; 2]> {
             let (log, auditor) = (&mut self.log, &mut self.auditor);
             let number = auditor.next_ticket()?;
@@ -408,7 +414,7 @@ mod tests {
             let audit = auditor.audit(log, &browse(log, interval, 1))?;
             let expected = audit.asked.and_then(|hash| log.entries.iter().position(|entry| *entry == hash));
             assert_eq!(audit.found, expected.map(|entry| entry as u64), "interval {interval}");
-            assert!(log.tickets.is_empty(), "a ticket is used up");
+            assert!(log.tickets.is_empty(), "the ticket is consumed");
             assert_eq!(auditor.next_ticket()?, number + 1);
             Ok([audit.up, audit.down])
         }

@@ -9,28 +9,29 @@ use papir_schemes::registry;
 
 use crate::DEFAULT_SCHEME;
 
-/// How a database is prepared.
+/// Options of a database's preparation.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The scheme's name in the registry.
     pub scheme: String,
-    /// What its parameters are chosen for.
+    /// The goal that its parameters are chosen for.
     pub goal: Goal,
-    /// What to do with a key that comes twice.
+    /// What to do with a duplicate key.
     pub on_duplicate: OnDuplicate,
-    /// Bytes of a record of a table of keys: what one query fetches, a few entries.
+    /// Target size in bytes of a keyed table's buckets, its records: what one query fetches, a few
+    /// entries.
     pub bucket: BucketTarget,
-    /// By how many per cent a table of keys is made larger than its entries need, so that later ones find
-    /// room in [`Database::update`].
+    /// Percentage by which a keyed table is made larger than its entries need, to leave room for
+    /// entries added by [`Database::update`].
     pub room: u32,
-    /// The key that records are encrypted under, in a scheme over encrypted databases:
+    /// The key that records are encrypted under, for a scheme with encrypted databases:
     /// [`ENCRYPTED_SCHEME`](crate::ENCRYPTED_SCHEME).
     pub owner_key: Option<OwnerKey>,
 }
 
 impl Default for Options {
-    /// [`DEFAULT_SCHEME`], balanced; keys that come twice are refused; a table as tight as it can be, in
-    /// records of the default length.
+    /// [`DEFAULT_SCHEME`], balanced; duplicate keys are refused; a table of minimal size, with
+    /// buckets of the default size.
     fn default() -> Self {
         let TableOptions { bucket, on_duplicate, room } = TableOptions::default();
         let (scheme, goal) = (DEFAULT_SCHEME.to_owned(), Goal::default());
@@ -44,24 +45,24 @@ impl Options {
     }
 }
 
-/// A prepared database: the server's side of a lookup.
+/// A prepared database: the server side of a lookup.
 pub struct Database {
     pub(crate) server: Box<dyn ErasedServer>,
     pub(crate) keys: Option<Keys>,
     pub(crate) options: Options,
 }
 
-/// What its owner keeps of a table of keys.
+/// The owner's data about a keyed table.
 pub(crate) struct Keys {
     pub(crate) layout: KeywordLayout,
     pub(crate) ids: KeyIds,
 }
 
 impl Database {
-    /// Prepares keys with values: a key is any bytes, a value at most 64 KiB.
+    /// Prepares key-value pairs: a key is any byte string, a value at most 64 KiB.
     ///
     /// # Errors
-    /// Those of [`papir_lookup::build`] (an error's line is the pair's number from 1),
+    /// Those of [`papir_lookup::build`] (the line in an error is the pair's number from 1),
     /// [`papir_core::Error::UnknownScheme`], or those of the scheme's setup.
     pub fn build<K: Into<Vec<u8>>, V: Into<Vec<u8>>>(
         pairs: impl IntoIterator<Item = (K, V)>,
@@ -79,7 +80,7 @@ impl Database {
     /// Prepares records that are looked up by index.
     ///
     /// # Errors
-    /// [`papir_core::Error::UnknownScheme`], those of the records, or of the scheme's setup.
+    /// [`papir_core::Error::UnknownScheme`], those of the records, or those of the scheme's setup.
     pub fn build_records(records: &dyn Records, options: &Options) -> Result<Self> {
         Self::prepare(records, None, options)
     }
@@ -90,14 +91,15 @@ impl Database {
         Ok(Self { server, keys, options: options.clone() })
     }
 
-    /// What clients start from, once a version: public, and the same for all.
+    /// The data that clients fetch once per version; public, and the same for all clients.
     pub fn bundle(&self) -> Vec<u8> {
         let keyword = self.keys.as_ref().map(|keys| keys.layout.clone());
         let scheme_public = self.server.public();
         Bundle { scheme_public, keyword, commitment_top: None }.encode()
     }
 
-    /// A client in the same process; elsewhere, [`client_of`] the [`bundle`](Database::bundle).
+    /// Creates a client in the same process; elsewhere, pass the [`bundle`](Database::bundle) to
+    /// [`client_of`].
     ///
     /// # Errors
     /// As [`client_of`].
@@ -105,11 +107,12 @@ impl Database {
         client_under(self.options.owner_key.as_ref(), &self.bundle())
     }
 
-    /// Answers queries, one answer each, in order. For registered clients, whose answers take keys and
-    /// tickets, there is [`server`](Database::server).
+    /// Answers queries in order, one answer per query. Registered clients also need keys and
+    /// tickets: use [`server`](Database::server) for them.
     ///
     /// # Errors
-    /// The first that a query meets: those of its envelope, [`papir_core::Error::WrongVersion`], or the scheme's.
+    /// The error of the first query that fails: those of its envelope,
+    /// [`papir_core::Error::WrongVersion`], or the scheme's.
     pub fn answer(&self, queries: &[Vec<u8>]) -> Result<Vec<Vec<u8>>> {
         let session = ErasedSession::default();
         let batch: Vec<_> = queries.iter().map(|query| (session, query.as_slice())).collect();
@@ -128,27 +131,28 @@ impl Database {
         self.server.version()
     }
 
-    /// The scheme's server, which accepts registered clients' keys, prepares their tickets, and answers
-    /// with both.
+    /// The scheme's server, which accepts registered clients' keys, prepares their tickets, and
+    /// answers with both.
     pub fn server(&self) -> &dyn ErasedServer {
         &*self.server
     }
 
-    /// The scheme's server and the layout of the keys, for a service of one's own.
+    /// The scheme's server and the key layout, to build a custom service.
     pub fn into_parts(self) -> (Box<dyn ErasedServer>, Option<KeywordLayout>) {
         (self.server, self.keys.map(|keys| keys.layout))
     }
 }
 
-/// A client from the bytes of a [`Database::bundle`], however they came.
+/// Creates a client from the bytes of a [`Database::bundle`].
 ///
 /// # Errors
-/// Those of [`Bundle::decode`], [`papir_core::Error::UnknownScheme`], or those of the scheme's public part.
+/// Those of [`Bundle::decode`], [`papir_core::Error::UnknownScheme`], or those of the scheme's
+/// public part.
 pub fn client_of(bundle: &[u8]) -> Result<Lookup> {
     client_under(None, bundle)
 }
 
-/// The same of an encrypted database, with its owner's key, which registering takes.
+/// Creates a client of an encrypted database, with the owner's key, which registration needs.
 ///
 /// # Errors
 /// As [`client_of`], and [`papir_core::Error::OwnerKey`] for another owner's key.
@@ -185,7 +189,7 @@ mod tests {
         let options = Options { scheme: "nonsense".into(), ..Options::default() };
         let unknown = Database::build([("a", "b")], &options);
         assert!(matches!(unknown, Err(Error::Core(papir_core::Error::UnknownScheme { .. }))));
-        // Keys are never looked up in a scheme that gives them away, whatever its options say.
+        // A scheme that reveals keys is refused, whatever the options say.
         let options = Options { scheme: "newtonsym".into(), ..Options::default() };
         let refused = Database::build([("a", "b")], &options);
         assert!(matches!(refused, Err(Error::Core(papir_core::Error::NotPrivate { .. }))));

@@ -1,7 +1,7 @@
-//! Private information retrieval: look a record up without telling the server which one.
+//! Private information retrieval: look up a record without revealing to the server which one.
 //!
-//! The server answers every query by going over its whole database, under encryption; it learns
-//! that a query came and nothing of what was asked.
+//! The server answers every query by processing its whole database under encryption. It learns that
+//! a query arrived, but not what it was for.
 //!
 //! # In one process
 //!
@@ -16,8 +16,8 @@
 //! # Ok::<(), papir::Error>(())
 //! ```
 //!
-//! `database` is the server's side, `client` and `lookup` are the client's: what passes between
-//! them is [`Database::bundle`] once, then queries and answers, all of them bytes.
+//! `database` is the server's side, `client` and `lookup` the client's. They exchange only bytes:
+//! the [`Database::bundle`] once, then queries and answers.
 //!
 //! # Over the network
 //!
@@ -40,9 +40,10 @@
 //!
 //! # Registered clients
 //!
-//! With `zip` a client registers once, and each of its queries takes a ticket that the server prepared
-//! before. A ticket is good for one query: a server keeps account of the numbers it answered, and a
-//! client saves its state ([`ErasedClient::save_state`]) before a query leaves. [`connect`] and the service do both.
+//! With `zip`, a client registers once, and each of its queries consumes a ticket that the server
+//! prepared in advance. A ticket is valid for one query only: the server records the ticket numbers
+//! it has answered, and the client saves its state ([`ErasedClient::save_state`]) before sending a
+//! query. [`connect`] and the server program do both.
 //!
 //! ```no_run
 //! use papir::{Database, ErasedSession, NoProgress, Options, system_rng};
@@ -52,7 +53,7 @@
 //! let client = database.client()?;
 //! let (mut state, sent) = client.client().register(&mut system_rng())?.expect("zip's clients register");
 //!
-//! // Ahead: the server prepares a ticket, the client its part of the next query.
+//! // In advance: the server prepares a ticket, the client its part of the next query.
 //! let keys = database.server().accept_keys(&sent)?;
 //! let ticket = database.server().ticket(&keys, 0, &NoProgress)?;
 //! client.client().prepare(&mut state, 1, &NoProgress)?;
@@ -65,14 +66,15 @@
 //! # Ok::<(), papir::Error>(())
 //! ```
 //!
-//! The example `sct_auditing` goes on from here: queries at fixed intervals, a database that changes,
-//! tickets that follow it.
+//! The example `sct_auditing` extends this to queries at fixed intervals and a changing database
+//! whose tickets are updated.
 //!
 //! # Encrypted databases
 //!
-//! The owner of records that nobody else may read encrypts them under an [`OwnerKey`] before a server has
-//! them; clients that hold the key, too, register with it. The server sees neither records nor queries. Whoever
-//! has the key reads all records, and what others ask if the server gives it away.
+//! To keep records confidential from the server, their owner encrypts them under an [`OwnerKey`];
+//! clients that have the same key register with it. The server sees neither records nor queries.
+//! Anyone with the key can read all records, and also other clients' queries if the server leaks
+//! them.
 //!
 //! ```no_run
 //! use papir::{Database, ENCRYPTED_SCHEME, ErasedSession, Options, OwnerKey, client_under, system_rng};
@@ -88,7 +90,7 @@
 //! let (mut state, sent) = client.client().register(&mut system_rng())?.expect("its clients register");
 //! let lookup = client.prepare_key_with(Some(&mut state), b"Peru", &mut system_rng())?;
 //!
-//! // The server: nothing here takes the key.
+//! // The server, without the key.
 //! let keys = database.server().accept_keys(&sent)?;
 //! let session = ErasedSession { keys: Some(&keys), ticket: None };
 //! let answer = database.server().answer(session, &lookup.queries()[0])?;
@@ -96,9 +98,9 @@
 //! # Ok::<(), papir::Error>(())
 //! ```
 //!
-//! # The rooms behind this one
+//! # Re-exported crates
 //!
-//! | module | what |
+//! | module | contents |
 //! |---|---|
 //! | [`core`] | the interface of every scheme: setup, query, answer, extract |
 //! | [`schemes`] | the schemes, and their registry by name |
@@ -121,7 +123,7 @@ pub use papir_core::erased::{ErasedClient, ErasedKeys, ErasedServer, ErasedSessi
 pub use papir_core::{Goal, NoProgress, OwnerKey, Progress, RecordBuffer, Records};
 pub use papir_lookup::{BucketTarget, Error, Lookup, OnDuplicate, Pending, Result};
 
-/// The scheme that is taken where none is named.
+/// The default scheme.
 pub const DEFAULT_SCHEME: &str = "inspire";
-/// The scheme over databases that their owner encrypts.
+/// The scheme with databases encrypted by their owner.
 pub const ENCRYPTED_SCHEME: &str = papir_schemes::registry::ENCRYPTED;

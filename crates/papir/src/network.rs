@@ -1,9 +1,9 @@
-//! The way to a service.
+//! Connections to a server.
 
 use papir_client::{Connection, Error};
 
-/// Connects to the database that an address names, or to the only one of a service:
-/// `http://host:port` or `http://host:port/v1/databases/name`.
+/// Connects to the database at a URL, or to the only one of a server: `http://host:port` or
+/// `http://host:port/v1/databases/name`.
 ///
 /// # Errors
 /// As [`Connection::open`].

@@ -1,4 +1,4 @@
-//! Keys that are set or taken out of a prepared database.
+//! Updates of a keyed database.
 
 use papir_core::{NoProgress, PreparedRecords};
 use papir_lookup::update::{Changes, KeyChange, OwnedTable, Patch, Patched, patch, rebuild};
@@ -8,16 +8,17 @@ use crate::Database;
 use crate::database::Keys;
 
 impl Database {
-    /// The database with some keys set, or taken out where the value is `None`, under a new version. The
-    /// last change of a key counts. Clients start again from the new [`bundle`](Database::bundle); the
-    /// old version goes on answering for as long as it is kept.
+    /// Creates a new version of the database with some keys set, or deleted if their value is
+    /// `None`. If a key occurs several times, its last change counts. Clients need the new
+    /// [`bundle`](Database::bundle); the old version remains usable as long as it is kept.
     ///
-    /// Keys that find room change a few records. Where one finds none, all are arranged and prepared
-    /// again: the `room` of [`Options`](crate::Options) makes that rare.
+    /// Keys that find room change only a few records. If a key finds none, all keys are rearranged
+    /// and all records prepared again; the `room` of [`Options`](crate::Options) makes that rare.
     ///
     /// # Errors
-    /// [`Error::NotKeyed`] for records that are looked up by index; those of [`Changes::new`] (an error's
-    /// line is the change's number from 1), of [`patch()`] and [`rebuild()`], or of the scheme.
+    /// [`Error::NotKeyed`] for records that are looked up by index; those of [`Changes::new`] (the
+    /// line in an error is the change's number from 1), of [`patch()`] and [`rebuild()`], or of the
+    /// scheme.
     pub fn update<K: Into<Vec<u8>>, V: Into<Vec<u8>>>(
         &self,
         changes: impl IntoIterator<Item = (K, Option<V>)>,
@@ -68,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_set_and_taken_out() {
+    fn keys_are_set_and_deleted() {
         let options = Options { room: 20, ..Options::default() };
         let before = Database::build(pairs(500), &options).unwrap();
         let changes = [("key 3", Some([9; 4])), ("new", Some([7; 4])), ("key 4", None)];
@@ -83,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_without_room_are_arranged_again() {
+    fn keys_without_room_cause_a_rebuild() {
         let before = Database::build(pairs(40), &Options::default()).unwrap();
         let after = before.update(pairs(400).skip(40).map(|(key, value)| (key, Some(value)))).unwrap();
         assert!(before.describe().shape.total_bytes() < after.describe().shape.total_bytes());
@@ -93,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn records_by_index_have_no_keys_to_change() {
+    fn databases_without_keys_refuse_key_updates() {
         let records = RecordBuffer::from_records((0u32..9).map(u32::to_le_bytes)).unwrap();
         let database = Database::build_records(&records, &Options::default()).unwrap();
         assert!(matches!(database.update([("a", Some("b"))]), Err(Error::NotKeyed)));

@@ -7,22 +7,33 @@
 pub mod newton;
 
 use papir_core::Result;
-use papir_core::erased::{Erased, ErasedScheme};
-use papir_schemes::registry;
+use papir_core::erased::Erased;
+use papir_schemes::registry::{self, Listing};
 
 use newton::{Newton, Registered, Symmetric};
 
 /// The schemes of this crate, in the order of their numbers.
-pub fn schemes() -> &'static [&'static dyn ErasedScheme] {
-    const SCHEMES: &[&dyn ErasedScheme] =
-        &[&Erased::<Newton<Registered>>::new(), &Erased::<Newton<Symmetric>>::new()];
-    SCHEMES
-}
+pub const SCHEMES: &[Listing] = &[
+    Listing {
+        scheme: &Erased::<Newton<Registered>>::new(),
+        paper: "NewtonPIR (Lu, Qu)",
+        purpose: "**Not private**: [its queries give their index away](docs/notes/newtonpir.md), and \
+            `papir attack newton` shows it. For comparison only, behind `--insecure-newton`",
+        assumption: "none: not private, whatever its paper says ([why](notes/newtonpir.md)); neither server nor \
+            client is made without an explicit acknowledgement",
+    },
+    Listing {
+        scheme: &Erased::<Newton<Symmetric>>::new(),
+        paper: "NewtonPIR (Lu, Qu, section 4.3)",
+        purpose: "The same with one public modulus: **not private** either",
+        assumption: "none: as `newton`",
+    },
+];
 
 /// Adds the schemes of this crate to the registry.
 ///
 /// # Errors
 /// As [`registry::add`].
 pub fn register() -> Result<()> {
-    registry::add(schemes())
+    registry::add(SCHEMES)
 }

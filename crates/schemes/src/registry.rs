@@ -22,24 +22,138 @@ use crate::simple::Simple;
 use crate::simple::packed::SimpleYpir;
 use crate::zip::{Zip, ZipDouble};
 
+/// A scheme and its rows in the tables of schemes (README.md, docs/security.md).
+#[derive(Clone, Copy)]
+pub struct Listing {
+    /// The scheme.
+    pub scheme: &'static dyn ErasedScheme,
+    /// The paper that it implements.
+    pub paper: &'static str,
+    /// Its use, in Markdown.
+    pub purpose: &'static str,
+    /// The assumption that its privacy rests on, in Markdown.
+    pub assumption: &'static str,
+}
+
 /// The schemes of this crate, in the order of their numbers.
-const BUILT_IN: &[&dyn ErasedScheme] = &[
-    &Erased::<Plain>::new(),
-    &Erased::<Simple>::new(),
-    &Erased::<Inspire>::new(),
-    &Erased::<Double>::new(),
-    &Erased::<Inspire2>::new(),
-    &Erased::<Inspire0>::new(),
-    &Erased::<Ypir>::new(),
-    &Erased::<SimpleYpir>::new(),
-    &Erased::<Zip>::new(),
-    &Erased::<ZipDouble>::new(),
-    &Erased::<Batched<InspireInParts>>::new(),
-    &Erased::<Batched<Simple>>::new(),
-    &Erased::<Pirouette>::new(),
-    &Erased::<Respire>::new(),
-    &Erased::<Encrypted>::new(),
-    &Erased::<Depir>::new(),
+const BUILT_IN: &[Listing] = &[
+    Listing {
+        scheme: &Erased::<Plain>::new(),
+        paper: "none",
+        purpose: "Testing of plumbing: **not private**, served only when told so",
+        assumption: "none: not private, and served only with an explicit acknowledgement",
+    },
+    Listing {
+        scheme: &Erased::<Simple>::new(),
+        paper: "SimplePIR (Henzinger et al. 2023)",
+        purpose: "The smallest real scheme: clients download a hint once per version",
+        assumption: "ring-LWE over Z_{2³²}[X]/(X¹⁰²⁴ + 1), with the reference string's masks fixed for a \
+            database version and a fresh secret for each query",
+    },
+    Listing {
+        scheme: &Erased::<Inspire>::new(),
+        paper: "InsPIRe (Mahdavi, Patel, Seo, Yeo 2025, section 6)",
+        purpose: "The default: nothing to download, no keys kept by the server, records of 1 bit to \
+            256 KiB",
+        assumption: "ring-LWE over R_q, as `simple`; and circular security: packing keys encrypt τ(s), \
+            RGSW rows encrypt s·m, under s",
+    },
+    Listing {
+        scheme: &Erased::<Double>::new(),
+        paper: "DoublePIR (Henzinger et al. 2023)",
+        purpose: "Records of 1 bit to 8 bytes: a hint of 7 MiB per byte of a record, whatever the size \
+            of the database",
+        assumption: "those of `simple`; two sets of masks, two secrets for each query",
+    },
+    Listing {
+        scheme: &Erased::<Inspire2>::new(),
+        paper: "InsPIRe⁽²⁾ (Mahdavi, Patel, Seo, Yeo 2025, section 5)",
+        purpose: "The least traffic for records up to 2 KiB in databases of more than about 100 MiB; \
+            local updates",
+        assumption: "ring-LWE and circular security, as `inspire`: one packing key for each distinct γ",
+    },
+    Listing {
+        scheme: &Erased::<Inspire0>::new(),
+        paper: "InsPIRe₀ (Mahdavi, Patel, Seo, Yeo 2025, section 4)",
+        purpose: "Records of 1 bit to 8 bytes: the least server time without a hint",
+        assumption: "those of `double`'s first level and those of `inspire2`: a secret for each level",
+    },
+    Listing {
+        scheme: &Erased::<Ypir>::new(),
+        paper: "YPIR (Menon, Wu 2024)",
+        purpose: "A baseline: DoublePIR with CDKS packing",
+        assumption: "those of `double`'s first level and those of `simpleypir`: a secret for each level",
+    },
+    Listing {
+        scheme: &Erased::<SimpleYpir>::new(),
+        paper: "YPIR (Menon, Wu 2024), its variant on SimplePIR",
+        purpose: "A baseline: SimplePIR with CDKS packing",
+        assumption: "ring-LWE and circular security, as `inspire`: a CDKS key of log₂ d matrices",
+    },
+    Listing {
+        scheme: &Erased::<Zip>::new(),
+        paper: "ZipPIR (Akhavan Mahdavi, Diao, Kerschbaum)",
+        purpose: "Registered clients that store nothing of the database: 448 bytes once; the server \
+            prepares a ticket for each query in idle time. Clients that fetch tickets ahead \
+            (`papir hold`) get answers of half the length",
+        assumption: "decisional composite residuosity modulo the client's own m of 3,072 bits (which must \
+            not be factored); and module-LWE of rank 5 over Z_{2³²}[X]/(X²⁵⁶ + 1) with a binary \
+            secret, fresh for each query",
+    },
+    Listing {
+        scheme: &Erased::<ZipDouble>::new(),
+        paper: "ZipPIR on DoublePIR (its section 6)",
+        purpose: "The same for records of 1 bit to 8 bytes: a ticket takes seconds, whatever the size \
+            of the database",
+        assumption: "those of `zip` for the second level's key, and those of `double` for the first \
+            level's",
+    },
+    Listing {
+        scheme: &Erased::<Batched<InspireInParts>>::new(),
+        paper: "Probabilistic batch codes (Angel, Chen, Laine, Setty 2018) over `inspire`",
+        purpose: "Many records in one query: `papir build --batch K`",
+        assumption: "those of `inspire`, with a selector for each bucket under one secret",
+    },
+    Listing {
+        scheme: &Erased::<Batched<Simple>>::new(),
+        paper: "Probabilistic batch codes (Angel, Chen, Laine, Setty 2018) over `simple`",
+        purpose: "The same over `simple`",
+        assumption: "those of `simple`",
+    },
+    Listing {
+        scheme: &Erased::<Pirouette>::new(),
+        paper: "Pirouette (Kang, Schild)",
+        purpose: "Queries of 36 bytes, for radios, sensors and satellites: clients register 97 MiB of \
+            keys once, and a lookup in 256 MiB takes the server two to three seconds of a core",
+        assumption: "ring-LWE over R_q with a ternary secret, LWE with binary secrets, over the response \
+            ring with a key like the error, and circular security: rotation keys encrypt the \
+            short keys' bits under the ring's key, switches the ring's key under the short ones \
+            and under the response ring's, automorphism keys τ(s) and s² under s",
+    },
+    Listing {
+        scheme: &Erased::<Respire>::new(),
+        paper: "Respire (Burton, Menon, Wu): its query path over `pirouette`'s database and \
+            parameters",
+        purpose: "A baseline: queries of 1 to 5 KB, 0.8 MB of keys",
+        assumption: "ring-LWE over R_q with a ternary secret and over the response ring with one like the \
+            error, which encrypts the first; circular security for automorphism keys and s²",
+    },
+    Listing {
+        scheme: &Erased::<Encrypted>::new(),
+        paper: "Pirouette (Kang, Schild, section 4.2)",
+        purpose: "Records that the service must not see either: [`papir build \
+            --encrypt`](docs/operate.md#records-that-the-service-must-not-see)",
+        assumption: "those of `pirouette` without those for digits; records are encrypted under the \
+            ring's key modulo 2¹⁶, which is the owner's and all clients'",
+    },
+    Listing {
+        scheme: &Erased::<Depir>::new(),
+        paper: "Doubly-efficient PIR (Okada, Player, Pohmann, Weinert)",
+        purpose: "Thousands of lookups at once in a small database: one query holds up to 32,768 \
+            indices, one evaluation answers them all. The server evaluates on lines, in time \
+            linear in the database; up to 2²⁰ records of 32 bytes",
+        assumption: "ring-LWE over Z_Q[X]/(Xⁿ + 1) with a ternary secret, fresh for each query",
+    },
 ];
 
 /// Schemes outside this crate that have a number, with the reason why they are not private. They
@@ -48,27 +162,35 @@ const FENCED: &[(&str, u16, &str)] = &[("newton", 9, NEWTON), ("newtonsym", 10, 
 const NEWTON: &str = "whoever sees a query computes its index from it";
 
 /// What [`add`] was given.
-static ADDED: OnceLock<&'static [&'static dyn ErasedScheme]> = OnceLock::new();
+static ADDED: OnceLock<&'static [Listing]> = OnceLock::new();
 
 /// Adds schemes of another crate to the registry, for this process. Adding the same list again
 /// changes nothing.
 ///
 /// # Errors
 /// [`Error::Malformed`] for a name or a number that is taken, or if another list was added.
-pub fn add(schemes: &'static [&'static dyn ErasedScheme]) -> Result<()> {
-    let taken = |scheme: &&&dyn ErasedScheme| {
-        BUILT_IN.iter().any(|other| other.id() == scheme.id() || other.name() == scheme.name())
+pub fn add(listings: &'static [Listing]) -> Result<()> {
+    let taken = |new: &&Listing| {
+        let (name, id) = (new.scheme.name(), new.scheme.id());
+        BUILT_IN.iter().any(|one| one.scheme.id() == id || one.scheme.name() == name)
     };
-    if let Some(scheme) = schemes.iter().find(taken) {
+    if let Some(Listing { scheme, .. }) = listings.iter().find(taken) {
         let found = format!("{}, number {}", scheme.name(), scheme.id());
         return Err(Error::malformed("a scheme to add", found, "a name and a number that are free"));
     }
-    let added = ADDED.get_or_init(|| schemes);
-    let ids = |list: &[&dyn ErasedScheme]| list.iter().map(|scheme| scheme.id()).collect::<Vec<_>>();
-    if ids(added) != ids(schemes) {
+    let added = ADDED.get_or_init(|| listings);
+    if !added.iter().map(|one| one.scheme.id()).eq(listings.iter().map(|one| one.scheme.id())) {
         return Err(Error::malformed("schemes to add", "a second list", "one list per process"));
     }
     Ok(())
+}
+
+/// All schemes with their rows in the tables, those that were [`add`]ed too, in the order of their
+/// numbers.
+pub fn listings() -> Vec<Listing> {
+    let mut all = [BUILT_IN, ADDED.get().copied().unwrap_or_default()].concat();
+    all.sort_by_key(|one| one.scheme.id());
+    all
 }
 
 /// All schemes, those that were [`add`]ed too, in the order of their numbers.
@@ -76,9 +198,7 @@ pub fn add(schemes: &'static [&'static dyn ErasedScheme]) -> Result<()> {
 /// Schemes that look private but are not make neither servers nor clients before
 /// [`ErasedScheme::allow_insecure`].
 pub fn all() -> Vec<&'static dyn ErasedScheme> {
-    let mut all = [BUILT_IN, ADDED.get().copied().unwrap_or_default()].concat();
-    all.sort_by_key(|scheme| scheme.id());
-    all
+    listings().into_iter().map(|one| one.scheme).collect()
 }
 
 /// The name of the scheme over databases that their owner encrypts.
@@ -186,7 +306,6 @@ mod tests {
 
     #[test]
     fn taken_names_cannot_be_added() {
-        const TAKEN: &[&dyn ErasedScheme] = &[&Erased::<Plain>::new()];
-        assert_eq!(add(TAKEN).unwrap_err().code(), "malformed");
+        assert_eq!(add(&BUILT_IN[..1]).unwrap_err().code(), "malformed");
     }
 }

@@ -1,29 +1,32 @@
-//! Lengths of time as people write them.
+//! Durations as text.
 
 use std::time::Duration;
 
-/// Longest time that can be written: a year.
-const LONGEST: u64 = 365 * 24 * 60 * 60;
+/// Longest accepted duration in seconds: a year.
+const MAX_SECONDS: u64 = 365 * 24 * 60 * 60;
 
-/// Reads a time such as `10m`, `90s`, `250ms`, `2h`, `1d`, or `0`.
+/// Parses a duration such as `10m`, `90s`, `250ms`, `2h`, `1d`, or `0`.
 ///
 /// # Errors
-/// What was expected, for any other text and for more than a year.
+/// A message with the expected form, for any other text and for more than a year.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
-    let bad = || format!("`{text}`: expected a number with ms, s, m, h or d, as 10m, up to 365d, or 0");
+    let bad =
+        || format!("`{text}`: expected a number with a unit ms, s, m, h or d, such as 10m, up to 365d, or 0");
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (digits, unit) = text.split_at(end);
     let count: u64 = digits.parse().map_err(|_| bad())?;
     let seconds = match unit {
         "" if count == 0 => 0,
-        "ms" => return Some(Duration::from_millis(count)).filter(|t| t.as_secs() < LONGEST).ok_or_else(bad),
+        "ms" => {
+            return Some(Duration::from_millis(count)).filter(|t| t.as_secs() < MAX_SECONDS).ok_or_else(bad);
+        }
         "s" => 1,
         "m" => 60,
         "h" => 60 * 60,
         "d" => 24 * 60 * 60,
         _ => return Err(bad()),
     };
-    let total = count.checked_mul(seconds).filter(|&total| total <= LONGEST).ok_or_else(bad)?;
+    let total = count.checked_mul(seconds).filter(|&total| total <= MAX_SECONDS).ok_or_else(bad)?;
     Ok(Duration::from_secs(total))
 }
 
@@ -32,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_read_with_their_unit() {
+    fn durations_parse_with_their_unit() {
         for (text, milliseconds) in [
             ("0", 0),
             ("90s", 90_000),

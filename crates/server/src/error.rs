@@ -1,17 +1,17 @@
-//! What keeps a service from starting, or a database from being replaced.
+//! Errors of the service itself, outside of requests.
 
 use std::path::PathBuf;
 
-use crate::Listen;
-
-/// Errors of the service itself; what a request can meet is answered as JSON instead.
+/// Errors when a service starts, stops or replaces a database.
+///
+/// Errors of a request are answered as JSON instead.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// There is nothing to serve.
+    /// The configuration names no database.
     #[error("no database to serve: expected at least one")]
     NoDatabases,
-    /// A name that does not fit in an address.
+    /// A name that is not valid in a URL path.
     #[error(
         "database name `{name}` for {}: expected 1 to 128 of A-Z a-z 0-9 . _ -, the first a letter or digit",
         path.display()
@@ -19,99 +19,99 @@ pub enum Error {
     BadName {
         /// The name.
         name: String,
-        /// The snapshot it was given to.
+        /// The snapshot with this name.
         path: PathBuf,
     },
-    /// Two databases of one name.
+    /// Two databases with the same name.
     #[error("two databases are named `{name}`: {} and {}", first.display(), second.display())]
     DuplicateName {
         /// The name.
         name: String,
-        /// The snapshot that has it.
+        /// The first snapshot with this name.
         first: PathBuf,
-        /// The other one.
+        /// The second one.
         second: PathBuf,
     },
-    /// A database that is not served under this name.
-    #[error("no database is named `{name}`: there are {known}")]
+    /// A database that is not served.
+    #[error("no database is named `{name}`: expected one of {known}")]
     UnknownDatabase {
-        /// The name asked for.
+        /// The requested name.
         name: String,
-        /// The names there are.
+        /// The names of the served databases.
         known: String,
     },
     /// A snapshot that could not be loaded.
     #[error("database `{name}`: {source}")]
     Load {
-        /// Its name.
+        /// The database's name.
         name: String,
-        /// Its file.
+        /// The snapshot file.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         source: Box<papir_store::Error>,
     },
-    /// The address could not be listened on.
+    /// The server could not listen on the address.
     #[error("cannot listen on {address}: {source}")]
     Listen {
-        /// The address.
-        address: Listen,
-        /// The system's own error.
+        /// The address, as configured.
+        address: String,
+        /// The operating system's error.
         source: std::io::Error,
     },
-    /// An address that cannot be listened on.
-    #[error("`{text}` is no address: expected one like 127.0.0.1:7470, [::1]:7470 or unix:/run/papir.sock")]
+    /// A listen address that does not parse.
+    #[error("invalid address `{text}`: expected one like 127.0.0.1:7470, [::1]:7470 or unix:/run/papir.sock")]
     BadListen {
-        /// What was given.
+        /// The input.
         text: String,
     },
-    /// A certificate or a key that cannot be used.
+    /// An unusable certificate or private key.
     #[error("TLS: {}: {reason}", path.display())]
     Tls {
         /// The file at fault.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The cause.
         reason: String,
     },
-    /// A token file that cannot be used or changed.
+    /// A token file that cannot be read or changed.
     #[error("tokens: {}: {reason}", path.display())]
     Tokens {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The cause.
         reason: String,
     },
-    /// A scope that does not exist.
-    #[error("`{text}` is no scope: there are query, metrics, admin")]
+    /// An unknown scope.
+    #[error("unknown scope `{text}`: expected query, metrics or admin")]
     BadScope {
-        /// What was given.
+        /// The input.
         text: String,
     },
-    /// A proxy that does not parse.
-    #[error("`{text}` is no proxy: expected a network like 10.0.0.0/8 or ::1, or unix")]
+    /// A trusted proxy that does not parse.
+    #[error("invalid proxy `{text}`: expected a network like 10.0.0.0/8 or ::1, or unix")]
     BadProxy {
-        /// What was given.
+        /// The input.
         text: String,
     },
     /// A rate that does not parse.
-    #[error("`{text}` is no rate: expected one like 5/s, 300/min or 1000/h")]
+    #[error("invalid rate `{text}`: expected one like 5/s, 300/min or 1000/h")]
     BadRate {
-        /// What was given.
+        /// The input.
         text: String,
     },
-    /// The threads that answer could not be started.
+    /// The answering threads could not be started.
     #[error("cannot start {threads} answering threads: {source}")]
     Threads {
-        /// How many were asked for.
+        /// The requested number of threads.
         threads: usize,
-        /// Why not.
+        /// The cause.
         source: rayon::ThreadPoolBuildError,
     },
-    /// A scheme with client keys, and no registry to keep them in.
+    /// A scheme with client keys, but no client registry.
     #[error("database `{name}`: clients of {scheme} register keys: expected a registry (--registry DIR)")]
     NeedsRegistry {
         /// The database's name.
         name: String,
-        /// Its scheme.
+        /// The database's scheme.
         scheme: &'static str,
     },
     /// A client registry that cannot be opened.
@@ -119,15 +119,15 @@ pub enum Error {
     Registry {
         /// Its directory.
         directory: PathBuf,
-        /// Why not.
+        /// The cause.
         reason: String,
     },
     /// A task of the service ended abnormally.
     #[error("{what}: {source}")]
     Io {
-        /// What was being done.
+        /// The failed operation.
         what: &'static str,
-        /// The system's own error.
+        /// The operating system's error.
         source: std::io::Error,
     },
 }

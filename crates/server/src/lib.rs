@@ -1,77 +1,62 @@
-//! The HTTP service: answers private queries to prepared databases over HTTP/1.1 and HTTP/2.
+//! HTTP server for private queries to prepared databases, over HTTP/1.1 and HTTP/2.
 //!
-//! | route | gives |
+//! | route | response |
 //! |---|---|
-//! | `GET /v1/databases` | the databases, JSON |
+//! | `GET /v1/databases` | list of databases, JSON |
 //! | `GET /v1/databases/{name}` | one database: shape, scheme, version, sizes, JSON |
-//! | `GET /v1/databases/{name}/public` | what a client starts from, binary; its `ETag` is the version |
-//! | `POST /v1/databases/{name}/query` | one to `max_batch` queries back to back → as many answers |
+//! | `GET /v1/databases/{name}/public` | public part that a client starts from, binary; its `ETag` is the version |
+//! | `POST /v1/databases/{name}/query` | one answer for each of 1 to `max_batch` concatenated queries |
 //! | `POST`, `GET /v1/databases/{name}/clients`, … | registered clients: see `docs/formats.md` |
-//! | `GET /v1/psi`, `GET /v1/psi/filter`, `POST /v1/psi/evaluate` | a set for private intersection |
-//! | `GET /healthz`, `GET /readyz` | alive; all databases loaded |
-//! | `GET /metrics` | counters, times and state, in the text form of Prometheus |
+//! | `GET /v1/psi`, `GET /v1/psi/filter`, `POST /v1/psi/evaluate` | private set intersection |
+//! | `GET /healthz`, `GET /readyz` | liveness; readiness: all databases are loaded |
+//! | `GET /metrics` | metrics in the Prometheus text format |
 //! | `GET /openapi.json` | this interface, in OpenAPI 3.1 |
 //!
-//! Every refusal is JSON, `{"error":{"code","message"}}`: 400 malformed, 401 no good token, 403 a
-//! token for something else, 404 unknown, 405 wrong method, 408 body too slow, 409 other version
-//! (with `"version"`), 410 client gone or ticket used, 413 body too long, 429 no place left or one
-//! client too many (with `Retry-After`), 500 the answer failed, 503 not loaded yet.
+//! Every error is JSON, `{"error":{"code","message"}}`: 400 malformed, 401 missing or invalid
+//! token, 403 not allowed by the token, 404 unknown, 405 wrong method, 408 body too slow, 409 wrong
+//! version (with `"version"`), 410 client gone or ticket used, 413 body too long, 429 server busy
+//! or client over its limit (with `Retry-After`), 500 internal failure, 503 not loaded yet.
 //!
-//! Answers run on threads of their own, in a bounded number; requests of one version that wait for their
-//! turn are answered together, with one read of the database. Logs hold sizes and times, never
-//! bytes of a query. Each request has an id, `x-request-id`, the client's or one made for it: it
-//! stands in the response and before each line of the log that belongs to the request.
+//! Answers are computed on a bounded number of dedicated threads. Waiting requests for one version
+//! are answered in a batch, with one pass over the database. Logs contain sizes and times, never
+//! bytes of a query. Each request has an id, `x-request-id`, chosen by the client or generated. The
+//! id is in the response and in each log line of the request.
 //!
-//! After a swap the version before is answered for a time, `keep_old`, and at most two old ones: a
-//! query names its version in its envelope, and may in the header `papir-version`. For one that is
-//! gone the refusal names the newest.
+//! After a swap, the previous version is answered for a time, `keep_old`; at most two old versions
+//! are kept. A query names its version in its envelope, and optionally in the header
+//! `papir-version`. The error for an expired version names the newest one.
+//!
+//! Modules, from top to bottom; imports only point downwards:
+//!
+//! | module | contents |
+//! |---|---|
+//! | `server` | starts and stops a server |
+//! | `http` | routes, handlers and middleware; the only module that knows HTTP |
+//! | `service` | shared state, query answering, reload |
+//! | `clients`, `psi` | registered clients; private set intersection |
+//! | `admission`, `catalog`, `metrics` | limits and batching; databases and their versions; metrics |
+//! | `access`, `listen` | tokens and trusted proxies; sockets, TLS and connections |
 
 mod access;
-mod answering;
-mod api;
+mod admission;
 mod catalog;
-mod checking;
-mod config;
-mod connections;
-mod database;
+mod clients;
 mod duration;
 mod error;
-mod forwarded;
-mod gate;
-mod hangup;
-mod housekeeping;
-mod identify;
-mod identity;
-mod info;
-mod limits;
+mod http;
 mod listen;
-mod memory;
 mod metrics;
-mod problem;
-mod protection;
-mod proxies;
 mod psi;
-mod registry;
-mod routes;
+mod server;
 mod service;
-mod source;
-mod upload;
-mod versions;
-mod watch;
 
-pub use access::grant::Scope;
-pub use access::token_file::{NewToken, TokenEntry, TokenFile};
-pub use access::tokens::TokenSource;
-pub use checking::check;
-pub use config::{DatabaseConfig, QueryObserver, ServerConfig};
-pub use database::Database;
+pub use access::{NewToken, Scope, TokenEntry, TokenFile, TokenSource, TrustedProxies};
+pub use admission::{ClientLimits, Rate};
+pub use catalog::{Database, DatabaseConfig, Reloaded, Sources};
+pub use clients::{RegistryConfig, RegistryDirectory};
 pub use duration::parse_duration;
 pub use error::Error;
-pub use limits::{ClientLimits, Rate};
-pub use listen::Listen;
-pub use listen::tls::TlsFiles;
-pub use protection::Protection;
-pub use proxies::TrustedProxies;
-pub use registry::{ClientStatus, RegistryConfig, RegistryCounts, RegistryDirectory};
-pub use service::{BoundServer, ReloadHandle, Reloaded, Server};
-pub use source::Sources;
+pub use listen::{Listen, TlsFiles};
+pub use papir_protocol::{ClientStatus, RegistryCounts};
+pub use server::{BoundServer, Server};
+pub use service::{Protection, QueryObserver, ReloadHandle, ServerConfig, check};

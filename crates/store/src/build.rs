@@ -1,4 +1,4 @@
-//! From a source to a snapshot file.
+//! Builds a snapshot from a source.
 
 use std::path::PathBuf;
 use std::time::SystemTime;
@@ -15,58 +15,58 @@ use papir_lookup::{
 use papir_schemes::registry::{self, OfBatches};
 use rand_core::CryptoRng;
 
+use crate::error::{Error, Result};
 use crate::indexed::padded;
 use crate::metadata::{KeywordSummary, Metadata, SourceSummary, timestamp};
+use crate::names::{is_standard_input, name_of};
 use crate::prove::prove;
 use crate::save::{Keyword, Prepared, save};
-use crate::source::{
-    Columns, Deletes, Format, Request, Rows, Selection, SkippedRow, is_standard_input, name_of, raw, rows,
-};
-use crate::{Error, Result};
+use crate::source::{Columns, Deletes, Format, Request, Rows, Selection, SkippedRow, raw_records, rows};
 
-/// What to build, from what, how.
+/// Options of a build.
 #[derive(Clone, Debug)]
 pub struct BuildOptions {
-    /// The source: a file, a folder, or `-` for standard input. It must not change during the build.
+    /// The source: a file, a folder, or `-` for standard input. It must not change during the
+    /// build.
     pub source: PathBuf,
-    /// Its format; told by its name where `None`, which standard input has not.
+    /// Its format; `None` detects it by name, which standard input does not have.
     pub format: Option<Format>,
-    /// The table of an SQLite source; not needed where it has only one.
+    /// The table of an SQLite source; optional if it has only one.
     pub table: Option<String>,
-    /// A query to an SQLite source, in place of a table.
+    /// A query of an SQLite source, instead of a table.
     pub query: Option<String>,
-    /// The column of keys; without one, records are looked up by index. Folders have their own keys.
+    /// The key column. Without one, records are looked up by index. Folders have their own keys.
     pub key: Option<String>,
-    /// The columns of values; several become one JSON object.
+    /// The value columns; several become one JSON object.
     pub values: Vec<String>,
-    /// Bytes of one record, for records that are looked up by index. Raw sources need it; others
-    /// take the longest value's length without it. Shorter values are followed by zero bytes.
+    /// Bytes of a record, for records that are looked up by index. Required for raw sources; others
+    /// default to the length of the longest value. Shorter values are padded with zeros.
     pub record_bytes: Option<u64>,
-    /// Bad rows that are left out, each named in the report; one more fails the build.
+    /// Maximum number of bad rows to skip, each named in the report; one more fails the build.
     pub skip_bad: u64,
     /// The scheme's name.
     pub scheme: String,
-    /// What its parameters are chosen for.
+    /// The goal that its parameters are chosen for.
     pub goal: Goal,
-    /// For batches of up to so many records, over the scheme.
+    /// Maximum number of records per batch, for batches over the scheme.
     pub batch: Option<usize>,
-    /// Several entries of one key.
+    /// The rule for keys that have several entries.
     pub on_duplicate: OnDuplicate,
-    /// Bytes of a bucket of keys.
+    /// Length of a bucket of keys.
     pub bucket: BucketTarget,
-    /// Whether every record is to prove that the database's root holds it; see [`papir_lookup::Commitment`].
+    /// Whether every record carries a proof against the database's root; see
+    /// [`papir_lookup::Commitment`].
     pub verifiable: bool,
-    /// By how many per cent the table of keys is made larger than it needs to be, so that updates
-    /// find room for new keys.
+    /// Free room of the keyword table for keys of later updates, in per cent.
     pub room: u32,
-    /// The snapshot file, replaced if there is one.
+    /// The snapshot file; an existing one is replaced.
     pub out: PathBuf,
-    /// The database's name; the snapshot file's stem where `None`.
+    /// The database's name; `None` takes the stem of the snapshot file.
     pub name: Option<String>,
-    /// Whether a scheme without privacy may be used.
+    /// Whether a scheme without privacy is allowed.
     pub allow_not_private: bool,
-    /// The key that records are encrypted under before anybody else sees them, in a scheme over encrypted
-    /// databases: [`registry::ENCRYPTED`].
+    /// The owner's key that records are encrypted under, in the scheme over encrypted databases,
+    /// [`registry::ENCRYPTED`].
     pub encrypt: Option<OwnerKey>,
 }
 
@@ -100,30 +100,34 @@ impl BuildOptions {
         self.format.unwrap_or_else(|| Format::of(&self.source))
     }
 
-    /// The scheme, if it may be used.
+    /// The scheme, if it is allowed.
     fn scheme(&self) -> Result<Box<dyn ErasedScheme>> {
         let scheme = registry::by_name(&self.scheme)?;
         match scheme.privacy() {
             Privacy::NotPrivate(reason) if !self.allow_not_private => {
                 Err(CoreError::NotPrivate { scheme: scheme.name(), reason }.into())
             }
-            // For a private scheme the word changes nothing.
+            // For a private scheme the permission changes nothing.
             _ => Ok(scheme.allow_insecure(NotPrivate::acknowledged()).with_owner_key(self.encrypt.as_ref())),
         }
     }
 
-    /// Refuses a key where nothing is encrypted, no key where all is, and what would tell of encrypted records.
+    /// Refuses a key without encryption, encryption without a key, and a commitment to encrypted
+    /// records.
     fn check_key(&self) -> Result<()> {
         let encrypted = self.scheme == registry::ENCRYPTED;
         match &self.encrypt {
-            None if encrypted => Err(Error::options(format!("{} without a key", self.scheme), "its owner's")),
+            None if encrypted => Err(Error::options(format!("{} without a key", self.scheme), "the owner's")),
             Some(_) if !encrypted => Err(Error::options(
                 format!("a key to encrypt under with {}", self.scheme),
                 registry::ENCRYPTED,
             )),
             Some(_) if self.verifiable => {
                 let found = "a commitment to encrypted records";
-                Err(Error::options(found, "one or the other: the commitment's hashes tell of records"))
+                Err(Error::options(
+                    found,
+                    "one or the other: the commitment's hashes reveal something about the records",
+                ))
             }
             _ => Ok(()),
         }
@@ -134,7 +138,7 @@ impl BuildOptions {
         self.key.is_some() || self.format() == Format::Folder
     }
 
-    /// What is read of the source.
+    /// The request for the source's rows.
     fn request(&self) -> Request<'_> {
         let columns = Columns { key: self.key.as_deref(), values: &self.values, deletes: Deletes::None };
         let selection = match (&self.query, &self.table) {
@@ -153,7 +157,7 @@ impl BuildOptions {
         }
     }
 
-    /// Refuses options that do not go together.
+    /// Refuses options that contradict each other.
     fn check(&self) -> Result<()> {
         self.format().check_support(&self.source)?;
         self.check_key()?;
@@ -201,25 +205,25 @@ impl BuildOptions {
     }
 }
 
-/// What a build gave.
+/// Result of a build.
 #[derive(Clone, Debug)]
 pub struct BuildReport {
-    /// What the snapshot says of itself.
+    /// The snapshot's metadata.
     pub metadata: Metadata,
     /// The scheme's sizes, security and parameters.
     pub description: Description,
-    /// The keyword table's cost; `None` where records are looked up by index.
+    /// Sizes of the keyword table; `None` if records are looked up by index.
     pub table: Option<TableReport>,
-    /// Rows of the source that were left out.
+    /// Rows of the source that were skipped.
     pub skipped: Vec<SkippedRow>,
     /// The snapshot's length in bytes.
     pub snapshot_bytes: u64,
 }
 
-/// Records ready for a scheme.
+/// Records ready to be prepared by a scheme.
 struct Content {
     records: Box<dyn Records>,
-    /// Rows of the source.
+    /// Number of rows in the source.
     entries: u64,
     /// Bytes of the source.
     bytes: u64,
@@ -227,23 +231,23 @@ struct Content {
     keyword: Option<Keys>,
 }
 
-/// What is kept of a keyword table beside its buckets.
+/// A keyword table without its buckets.
 struct Keys {
     layout: KeywordLayout,
     ids: KeyIds,
     report: TableReport,
-    /// The bucket that was asked for.
+    /// The bucket target.
     bucket: BucketTarget,
 }
 
-/// Builds a snapshot: reads the source, arranges the keys, prepares the scheme's database, writes.
-/// The snapshot appears under its name only when it is complete and durable.
+/// Builds a snapshot: reads the source, arranges the keys, prepares the scheme's database and
+/// writes the file. The snapshot appears under its name once it is complete and durable.
 ///
 /// # Errors
-/// [`CoreError::NotPrivate`], [`CoreError::UnknownScheme`], [`Error::Options`], those of the
-/// source ([`Error::MissingColumn`], [`Error::Line`], [`Error::Row`], [`Error::Unreadable`],
-/// [`Error::PartialRecord`], [`Error::DuplicateKey`], [`Error::Source`] naming duplicate keys by
-/// line), of the scheme, and [`CoreError::Io`].
+/// [`CoreError::NotPrivate`], [`CoreError::UnknownScheme`], [`Error::Options`],
+/// [`Error::MissingFeature`], those of the source ([`Error::MissingColumn`], [`Error::Line`],
+/// [`Error::Row`], [`Error::Unreadable`], [`Error::PartialRecord`], [`Error::DuplicateKey`],
+/// [`Error::Source`] naming duplicate keys by line), of the scheme, and [`CoreError::Io`].
 pub fn build(
     options: &BuildOptions,
     rng: &mut dyn CryptoRng,
@@ -262,12 +266,12 @@ pub fn build(
     build_for(options, Some(options.goal), prepare, rng, progress)
 }
 
-/// How a database is prepared once its records are known, and so their shape.
+/// Prepares a database once its records, and so their shape, are known.
 pub type Preparation<'a> =
     dyn Fn(&dyn Records, &mut dyn CryptoRng, &dyn Progress) -> CoreResult<Box<dyn ErasedServer>> + 'a;
 
-/// As [`build()`], but `prepare` takes the place of the options' scheme and goal, and answers for
-/// its privacy.
+/// As [`build()`], but `prepare` replaces the options' scheme and goal. The caller is responsible
+/// for its privacy.
 ///
 /// # Errors
 /// As [`build()`], and those of `prepare`.
@@ -280,7 +284,7 @@ pub fn build_with(
     build_for(options, None, prepare, rng, progress)
 }
 
-/// Builds, and remembers what the parameters were chosen for where that is a goal.
+/// Builds, and records in the metadata the goal that parameters were chosen for, if any.
 fn build_for(
     options: &BuildOptions,
     goal: Option<Goal>,
@@ -293,9 +297,9 @@ fn build_for(
     let (server, commitment) = prove(options.verifiable, content.records.as_ref(), progress, |records| {
         Ok(prepare(records, rng, progress)?)
     })?;
-    let metadata = metadata(options, goal, &content, (server.as_ref(), commitment.as_ref()))?;
+    let metadata = metadata(options, goal, &content, server.as_ref(), commitment.as_ref())?;
     let Content { records, keyword, skipped, .. } = content;
-    // The scheme has its own copy by now; free this one before the snapshot is written.
+    // The scheme has its own copy by now. Free this one before the snapshot is written.
     drop(records);
     let owner = options.encrypt.as_ref();
     let owned = keyword.as_ref().map(|keys| Keyword::new(owner, &keys.layout, &keys.ids, rng)).transpose()?;
@@ -306,7 +310,8 @@ fn build_for(
     Ok(BuildReport { metadata, description: server.describe(), table, skipped, snapshot_bytes })
 }
 
-/// The bucket that leaves room for a proof in what one query retrieves.
+/// The bucket target, reduced for a verifiable database so that one query retrieves bucket and
+/// proof.
 fn bucket(options: &BuildOptions, rows: &[Entry]) -> BucketTarget {
     let BucketTarget::Grow(bytes) = options.bucket else {
         return options.bucket;
@@ -315,7 +320,7 @@ fn bucket(options: &BuildOptions, rows: &[Entry]) -> BucketTarget {
         return options.bucket;
     }
     let entries: u64 = rows.iter().map(|row| row.value.len() as u64 + 8).sum();
-    // About: tables have free room, and the buckets become shorter.
+    // An estimate: tables have free room, and shorter buckets mean more of them.
     let buckets = entries / u64::from(bytes.max(1)) * 5 / 4 + 1;
     let room = bytes.saturating_sub(papir_lookup::proof_bytes(buckets) as u32);
     BucketTarget::Grow(room.max(bytes / 2))
@@ -341,12 +346,13 @@ fn read(options: &BuildOptions, rng: &mut dyn CryptoRng, progress: &dyn Progress
 }
 
 fn read_raw(options: &BuildOptions, progress: &dyn Progress) -> Result<Content> {
-    let records = raw::records(&options.source, options.record_bytes.unwrap_or_default(), progress)?;
+    let records = raw_records(&options.source, options.record_bytes.unwrap_or_default(), progress)?;
     let (entries, bytes) = (records.shape().records(), records.shape().total_bytes());
     Ok(Content { records, entries, bytes, skipped: Vec::new(), keyword: None })
 }
 
-/// An error of the table of keys; entries of tables are counted in rows and not in lines.
+/// Converts an error of the keyword table: in Parquet and SQLite sources, entries are rows, not
+/// lines.
 fn of_keys(options: &BuildOptions, error: papir_lookup::Error) -> Error {
     match (options.format(), error) {
         (Format::Parquet | Format::Sqlite, papir_lookup::Error::DuplicateKey { key, first, line }) => {
@@ -360,7 +366,8 @@ fn metadata(
     options: &BuildOptions,
     goal: Option<Goal>,
     content: &Content,
-    (server, commitment): (&dyn ErasedServer, Option<&Commitment>),
+    server: &dyn ErasedServer,
+    commitment: Option<&Commitment>,
 ) -> Result<Metadata> {
     let layout = content.keyword.as_ref().map(|keys| &keys.layout);
     let lossy = |part: Option<&std::ffi::OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
@@ -375,7 +382,7 @@ fn metadata(
                 _ => name_of(&options.source),
             },
             format: options.format().name().to_owned(),
-            // That of an encrypted one tells how long keys and values are.
+            // For an encrypted database it would reveal the lengths of keys and values.
             bytes: if options.encrypt.is_some() { 0 } else { content.bytes },
             entries: content.entries,
             skipped: content.skipped.len() as u64,

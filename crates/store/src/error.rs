@@ -1,8 +1,9 @@
-//! What can go wrong between a source file and a served snapshot.
+//! Errors of sources and snapshots.
 
 use std::path::Path;
 
-use crate::source::name_of;
+use crate::names::name_of;
+use crate::remote::RemoteError;
 
 /// The result of every fallible function of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -11,7 +12,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// An error of the scheme or of the system.
+    /// An error of the scheme or the system.
     #[error(transparent)]
     Core(#[from] papir_core::Error),
     /// An error of the keyword table.
@@ -22,60 +23,60 @@ pub enum Error {
     MissingColumn {
         /// The source.
         file: String,
-        /// The column asked for.
+        /// The requested column.
         column: String,
-        /// The columns there are.
+        /// The columns of the source.
         available: String,
     },
-    /// A line of the source that cannot be read.
+    /// An invalid line of a text source.
     #[error("{file}, line {line}: {reason}")]
     Line {
         /// The source.
         file: String,
         /// The line, from 1.
         line: u64,
-        /// What was found and what was expected.
+        /// The value found and the one expected.
         reason: String,
     },
-    /// A row of a table that cannot be read.
+    /// An invalid row of a table.
     #[error("{file}, row {row}: {reason}")]
     Row {
         /// The source.
         file: String,
         /// The row, from 1.
         row: u64,
-        /// What was found and what was expected.
+        /// The value found and the one expected.
         reason: String,
     },
-    /// A file that is not what it should be.
+    /// A file with invalid content.
     #[error("{file}: {reason}")]
     Unreadable {
         /// The file.
         file: String,
-        /// What was found and what was expected.
+        /// The value found and the one expected.
         reason: String,
     },
-    /// One key in two rows of a table, where duplicates are refused.
+    /// Two rows of a table with the same key, where duplicates are refused.
     #[error("{file}, row {row}: the key `{key}` was already in row {first}: expected each key once")]
     DuplicateKey {
         /// The source.
         file: String,
-        /// The key, shortened, as text.
+        /// The key as text, shortened.
         key: String,
-        /// The row where it stood first, from 1.
+        /// The first row, from 1.
         first: u64,
-        /// The row where it stands again.
+        /// The second row.
         row: u64,
     },
-    /// An error that lies in the source as a whole.
+    /// An error of the source as a whole.
     #[error("{file}: {error}")]
     Source {
         /// The source.
         file: String,
-        /// What is wrong with it.
+        /// The error.
         error: papir_lookup::Error,
     },
-    /// A raw file that holds no whole number of records.
+    /// A raw file whose length is not a multiple of the record length.
     #[error("{file} has {found} bytes: expected a multiple of the record length, {record_bytes}")]
     PartialRecord {
         /// The source.
@@ -94,30 +95,30 @@ pub enum Error {
         found: String,
         /// Its kind, with an article.
         kind: &'static str,
-        /// What this build lacks support for.
+        /// The kind of support that this build lacks.
         support: &'static str,
         /// The feature of the crate.
         feature: &'static str,
     },
-    /// Options that do not go together.
+    /// Options that contradict each other.
     #[error("{found}: expected {expected}")]
     Options {
-        /// What was asked for.
+        /// The options given.
         found: String,
-        /// What would be accepted.
+        /// The options that are accepted.
         expected: String,
     },
-    /// A snapshot file that cannot be used.
+    /// An invalid snapshot file.
     #[error("{file}: {error}")]
     Snapshot {
         /// The snapshot.
         file: String,
-        /// What is wrong with it.
+        /// The error.
         error: papir_core::Error,
     },
     /// An error of an object store.
     #[error(transparent)]
-    Remote(#[from] crate::remote::RemoteError),
+    Remote(#[from] RemoteError),
 }
 
 impl Error {
@@ -138,24 +139,24 @@ impl Error {
         }
     }
 
-    /// What to make of the system's refusal to do something with a file.
+    /// Wraps an I/O error of an operation on a file.
     pub(crate) fn io(doing: &str, path: &Path) -> impl FnOnce(std::io::Error) -> Self {
         let what = format!("{doing} {}", path.display());
         |source| papir_core::Error::Io { what, source }.into()
     }
 
-    /// An error of what a source holds, with the source's name.
+    /// Wraps an error of a source's content with the source's name.
     pub(crate) fn of_source(path: &Path) -> impl Fn(papir_lookup::Error) -> Self {
         let file = name_of(path);
         move |error| Self::Source { file: file.clone(), error }
     }
 
-    /// A file that is not what it should be.
+    /// The error for a file with invalid content.
     pub(crate) fn unreadable(path: &Path, reason: impl Into<String>) -> Self {
         Self::Unreadable { file: path.display().to_string(), reason: reason.into() }
     }
 
-    /// Options that do not go together.
+    /// The error for options that contradict each other.
     pub(crate) fn options(found: impl Into<String>, expected: impl Into<String>) -> Self {
         Self::Options { found: found.into(), expected: expected.into() }
     }

@@ -1,4 +1,4 @@
-//! The snapshot file: header, sections, table of sections.
+//! Format of snapshot files: header, sections, table of sections.
 //!
 //! ```text
 //! offset  bytes  field
@@ -6,28 +6,28 @@
 //!      8      4  format version, 1
 //!     12      4  number of sections
 //!     16      8  offset of the table of sections
-//!     24      8  its length t
+//!     24      8  length t of the table
 //!     32      8  length of the file: offset + t
 //!     40     16  first 16 bytes of BLAKE3 over the table
 //!     56      8  first 8 bytes of BLAKE3 over the header before
 //! ```
 //! Sections start at multiples of 4096; the bytes between them are zero. A table entry is the
 //! length of the section's name (1 byte), the name, offset (8), length (8) and BLAKE3 (32) of the
-//! section. All numbers are little-endian. The checksums find accidents, not forgeries.
+//! section. All numbers are little-endian. The checksums detect accidental damage, not forgery.
 
 use papir_core::codec::{Reader, Writer};
 use papir_core::{Error, Result};
 
-/// Every section starts at a multiple of this: a page, and so a cache line, of the mapped file.
+/// Alignment of sections: a page of the mapped file, and therefore also a cache line.
 pub(crate) const ALIGNMENT: u64 = 4096;
 /// Bytes of the header.
 pub(crate) const HEADER_BYTES: usize = 64;
 const MAGIC: [u8; 8] = *b"PIRSNAPS";
 const FORMAT: u32 = 1;
-/// More sections than any scheme has; bounds what is read from a damaged file.
+/// Maximum number of sections, more than any scheme has; bounds the memory for a damaged file.
 const MAX_SECTIONS: u32 = 4096;
 
-/// Where the table of sections stands.
+/// The header: position and hash of the table of sections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) sections: u32,
@@ -36,7 +36,7 @@ pub(crate) struct Header {
     pub(crate) table_hash: [u8; 16],
 }
 
-/// One section.
+/// An entry of the table of sections.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Section {
     pub(crate) name: String,
@@ -46,7 +46,7 @@ pub(crate) struct Section {
 }
 
 impl Header {
-    /// The header of a file that ends with this table.
+    /// The header for a file that ends with this table.
     pub(crate) fn of(sections: usize, table_offset: u64, table: &[u8]) -> Self {
         let (sections, table_bytes) = (sections as u32, table.len() as u64);
         Self { sections, table_offset, table_bytes, table_hash: prefix(table) }
@@ -63,11 +63,11 @@ impl Header {
         bytes
     }
 
-    /// Reads the header of a whole file.
+    /// Decodes the header of a file, given whole.
     ///
     /// # Errors
     /// [`Error::Malformed`] for another kind of file or version, [`Error::Checksum`],
-    /// [`Error::Length`] for a file that was cut off or added to.
+    /// [`Error::Length`] for a truncated or extended file.
     pub(crate) fn decode(file: &[u8]) -> Result<Self> {
         let mut reader = Reader::new("the snapshot file", file);
         let magic: [u8; 8] = reader.array()?;
@@ -91,7 +91,7 @@ impl Header {
         Ok(Self { sections, table_offset, table_bytes, table_hash })
     }
 
-    /// Reads the table of sections of a file that has this header.
+    /// Decodes the table of sections of the file with this header.
     ///
     /// # Errors
     /// [`Error::Checksum`], [`Error::OutOfBounds`], [`Error::Length`] or [`Error::Malformed`].
@@ -111,7 +111,7 @@ impl Header {
         Ok(sections)
     }
 
-    /// Sections stand one after the other, aligned, between header and table.
+    /// Checks that sections are in order, aligned, and between header and table.
     fn check_order(&self, sections: &[Section]) -> Result<()> {
         let mut end = HEADER_BYTES as u64;
         for section in sections {
@@ -150,10 +150,10 @@ fn misplaced(section: &Section) -> Error {
     Error::malformed("the table of sections", found, "sections in order, aligned, inside the file")
 }
 
-/// A part of the file.
+/// Returns a range of the file.
 ///
 /// # Errors
-/// [`Error::Length`] when it leaves the file.
+/// [`Error::Length`] if it extends beyond the file.
 pub(crate) fn part(file: &[u8], offset: u64, bytes: u64) -> Result<&[u8]> {
     let end = offset.saturating_add(bytes);
     let range = usize::try_from(offset).ok().zip(usize::try_from(end).ok());

@@ -1,18 +1,18 @@
-//! Rows without keys as records of one length.
+//! Rows without keys as records of equal length.
 
 use std::path::Path;
 
 use papir_core::{Error as CoreError, RecordBuffer, Shape};
 use papir_lookup::Entry;
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
-/// Records of `record_bytes` bytes, which no value exceeds, or as long as the longest value; shorter values are followed
-/// by zero bytes. A database of empty values has records of one byte.
+/// Packs values into records of `record_bytes` bytes, by default the length of the longest value
+/// and at least one byte. Shorter values are padded with zeros. The caller has checked that no
+/// value is longer than `record_bytes`.
 ///
 /// # Errors
-/// [`Error::Source`] without rows, or with the
-/// errors of [`Shape::of_bytes`].
+/// [`Error::Source`] if there are no rows, or with the errors of [`Shape::of_bytes`].
 pub(crate) fn padded(rows: &[Entry], record_bytes: Option<u64>, path: &Path) -> Result<RecordBuffer> {
     let wrong = |error: CoreError| Error::of_source(path)(error.into());
     let longest =

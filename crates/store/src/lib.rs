@@ -1,15 +1,15 @@
-//! Sources and prepared snapshots: real data in, one file out, mapped at serving.
+//! Snapshots: databases prepared from source files, each in one file that is mapped for serving.
 //!
 //! | step | function |
 //! |---|---|
 //! | file, folder, table or standard input → snapshot file | [`build()`] |
 //! | snapshot and changes → next snapshot | [`update()`] |
 //! | snapshot file → prepared database | [`Snapshot::open`] |
-//! | what clients fetch | [`Snapshot::bundle`] |
+//! | snapshot → bundle for clients | [`Snapshot::bundle`] |
 //! | snapshot file ↔ object store | [`remote`] |
-//! | set for private intersection → file, and back | [`psi`] |
+//! | set for private intersection ↔ file | [`psi`] |
 //!
-//! A snapshot holds everything that serving needs, every section with its checksum. It appears
+//! A snapshot contains everything needed for serving, with a checksum for every section. It appears
 //! under its name complete or not at all.
 
 mod build;
@@ -18,6 +18,7 @@ mod format;
 mod indexed;
 mod map;
 mod metadata;
+mod names;
 mod prove;
 pub mod psi;
 mod publish;

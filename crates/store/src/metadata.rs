@@ -1,4 +1,4 @@
-//! What a snapshot says of itself, as JSON.
+//! Metadata of a snapshot, as JSON.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -10,54 +10,54 @@ use serde::{Deserialize, Serialize};
 pub struct Metadata {
     /// The database's name.
     pub name: String,
-    /// When it was built: date and time of day, UTC (RFC 3339).
+    /// Time of the build, UTC (RFC 3339).
     pub created: String,
     /// The version of papir that built it.
     pub papir: String,
-    /// Where the records came from.
+    /// The source of the records.
     pub source: SourceSummary,
     /// The scheme's name.
     pub scheme: String,
     /// The database version, 16 hexadecimal digits.
     pub version: String,
-    /// Records of the scheme's database.
+    /// Number of records of the scheme's database.
     pub records: u64,
-    /// Bits of one record.
+    /// Bits of a record.
     pub record_bits: u64,
-    /// The root that a verifiable database commits to, 64 hexadecimal digits.
+    /// The root of a verifiable database, 64 hexadecimal digits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub root: Option<String>,
-    /// The table of keys; absent where records are looked up by index.
+    /// The keyword table; absent if records are looked up by index.
     pub keyword: Option<KeywordSummary>,
-    /// What the scheme's parameters were chosen for, where that was a goal.
+    /// The goal that the scheme's parameters were chosen for, if any.
     #[serde(default)]
     pub goal: Option<String>,
-    /// When it was last updated, as `created`.
+    /// Time of the last update, in the format of `created`.
     #[serde(default)]
     pub updated: Option<String>,
-    /// How often it was updated since it was built.
+    /// Number of updates since the build.
     #[serde(default)]
     pub updates: u64,
 }
 
-/// Where a database's records came from.
+/// The source of a database's records.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceSummary {
-    /// The source's name, without its folder; `standard input`.
+    /// The source's file name without its folder, or `standard input`.
     pub file: String,
     /// `csv`, `jsonl`, `parquet`, `sqlite`, `folder` or `raw`.
     pub format: String,
-    /// Its length in bytes; that of all files in a folder.
+    /// Its length in bytes; for a folder, that of all files.
     pub bytes: u64,
-    /// Entries or records that it holds.
+    /// Number of entries or records read.
     pub entries: u64,
-    /// Bad rows of it that were left out; 0 in files from before they were counted.
+    /// Number of bad rows skipped; 0 in files that predate this field.
     #[serde(default)]
     pub skipped: u64,
-    /// Its column of keys, where it has one.
+    /// The key column, if any.
     #[serde(default)]
     pub key: Option<String>,
-    /// Its columns of values.
+    /// The value columns.
     #[serde(default)]
     pub values: Vec<String>,
 }
@@ -65,11 +65,11 @@ pub struct SourceSummary {
 /// The report of a keyword table; see [`TableReport`]. All sizes in bytes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct KeywordSummary {
-    /// Keys in the table.
+    /// Number of keys.
     pub entries: u64,
-    /// Entries that gave way to another of the same key.
+    /// Number of entries dropped because another had the same key.
     pub duplicates: u64,
-    /// Records that every lookup fetches.
+    /// Number of records that every lookup fetches.
     pub lookups: u64,
     /// The longest value.
     pub longest_value: u64,
@@ -77,24 +77,24 @@ pub struct KeywordSummary {
     pub table_bytes: u64,
     /// All values with one tag each.
     pub tagged_bytes: u64,
-    /// All keys; absent once keys were arranged again, which only needs their ids.
+    /// All keys; absent after an update, which knows only their ids.
     #[serde(default)]
     pub key_bytes: Option<u64>,
     /// The layout that clients fetch.
     pub layout_bytes: u64,
-    /// log₂ of the probability that a key without an entry is found.
+    /// log₂ of the probability that a lookup finds a key that has no entry.
     pub wrong_positive_log2: f64,
-    /// What length buckets were to have.
+    /// The target length of buckets.
     #[serde(default)]
     pub bucket: BucketWish,
 }
 
-/// A [`BucketTarget`] as metadata says it.
+/// A [`BucketTarget`] in metadata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BucketWish {
     /// Bytes of a bucket.
     pub bytes: u32,
-    /// Whether values that are longer are cut, instead of the bucket being made longer.
+    /// Whether longer values are cut into chunks, instead of growing the bucket.
     pub cut: bool,
 }
 
@@ -120,12 +120,13 @@ impl Default for BucketWish {
 }
 
 impl KeywordSummary {
-    /// Of an encrypted database: without the lengths of keys and values, which tell what an update changed.
+    /// The summary for an encrypted database: without the lengths of keys and values, which would
+    /// reveal what an update changed.
     pub(crate) fn concealed(self) -> Self {
         Self { tagged_bytes: self.table_bytes, key_bytes: None, ..self }
     }
 
-    /// The summary of a table whose buckets were to have such a length.
+    /// The summary of a table built for this bucket target.
     pub(crate) fn new(report: &TableReport, bucket: BucketTarget) -> Self {
         Self {
             entries: report.entries,
@@ -141,13 +142,13 @@ impl KeywordSummary {
         }
     }
 
-    /// Storage overhead: table over tags and values.
+    /// Storage overhead: ratio of the table to tags and values.
     pub fn overhead(&self) -> f64 {
         self.table_bytes as f64 / self.tagged_bytes as f64
     }
 }
 
-/// The time as RFC 3339 in UTC, to the second.
+/// Formats a time as RFC 3339 in UTC, to the second.
 pub fn timestamp(time: SystemTime) -> String {
     let seconds = time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let (days, rest) = (seconds / 86400, seconds % 86400);
@@ -156,10 +157,10 @@ pub fn timestamp(time: SystemTime) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
-/// Year, month and day of the Gregorian calendar, `days` after 1970-01-01 (before, where negative).
+/// Year, month and day of the Gregorian calendar, `days` after 1970-01-01 (negative: before).
 ///
-/// Counts from 1 March of the year 0, so that the leap day is a year's last and months have the
-/// lengths 31, 30, 31, 30, 31 over and over: month m starts on day ⌊(153 m + 2) / 5⌋.
+/// Counts from 1 March of the year 0, so that the leap day comes last in a year and the months'
+/// lengths repeat as 31, 30, 31, 30, 31: month m starts on day ⌊(153 m + 2) / 5⌋.
 pub(crate) fn civil(days: i64) -> (i64, u64, u64) {
     let days = days + 719_468;
     let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097) as u64);

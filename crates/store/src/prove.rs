@@ -1,12 +1,12 @@
-//! Records are prepared with their proofs where a database is to be verifiable.
+//! Preparation of records, with proofs for a verifiable database.
 
 use papir_core::erased::ErasedServer;
 use papir_core::{Progress, Records};
 use papir_lookup::{Commitment, ProvenRecords};
 
-use crate::Result;
+use crate::error::Result;
 
-/// Prepares records; each with its proof, if `verifiable`, and then with the commitment to all.
+/// Prepares records. If `verifiable`, adds a proof to each and returns the commitment to all.
 ///
 /// # Errors
 /// As [`ProvenRecords::new`], and those of `prepare`.

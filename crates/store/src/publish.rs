@@ -1,30 +1,31 @@
-//! A finished file appears under its name complete, or not at all.
+//! Atomic publication of files: complete under their name, or not at all.
 
 use std::ffi::OsString;
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
+use crate::error::{Error, Result};
 use crate::writer::SnapshotWriter;
-use crate::{Error, Result};
 
-/// What the name of an unfinished file ends with.
+/// Suffix of the name of an unfinished file.
 const PARTIAL: &str = ".papir-partial";
 
-/// Who may read a file.
+/// Read permission of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Readers {
-    /// Whoever the system's defaults let.
+    /// The system's default.
     Default,
-    /// Its owner alone: it holds a secret. Other systems than Unix keep their defaults.
+    /// The owner only, for a file with a secret. Systems other than Unix keep their default.
     Owner,
 }
 
-/// Writes a snapshot to a temporary file beside `path`, makes it durable, and renames it.
-/// `nonce` tells this build's temporary file from others'. Gives the snapshot's length in bytes.
+/// Writes a snapshot to a temporary file in the directory of `path`, makes it durable, and renames
+/// it. `nonce` distinguishes the temporary files of different builds. Returns the snapshot's length
+/// in bytes.
 ///
 /// # Errors
-/// Those of `write`, or of the file system, a full disk included; then the temporary file is
-/// removed and whatever stood under `path` stays.
+/// Errors of `write`, or of the file system, such as a full disk. Then the temporary file is
+/// removed and an existing file at `path` stays.
 pub(crate) fn publish(
     path: &Path,
     nonce: u64,
@@ -44,7 +45,7 @@ pub(crate) fn publish(
     Ok(length)
 }
 
-/// The directory and the name of a file to be.
+/// Splits the path of a file to be written into directory and name.
 pub(crate) fn split(path: &Path) -> Result<(PathBuf, OsString)> {
     let name = path.file_name().ok_or_else(|| {
         Error::options(format!("the output `{}`", path.display()), "a path that ends with a file name")
@@ -66,7 +67,7 @@ fn partial_name(name: &OsString, nonce: u64) -> OsString {
     partial
 }
 
-/// An unfinished file: locked while its build lives, removed when that ends without renaming it.
+/// An unfinished file, locked during its build and removed unless the build renames it.
 struct Partial {
     path: PathBuf,
     file: File,
@@ -81,8 +82,8 @@ impl Partial {
             std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         }
         let file = options.open(&path).map_err(Error::io("creating", &path))?;
-        // Where the file system has no locks, a second build of the same name may remove this
-        // file; then renaming it fails, and nothing else is lost.
+        // On a file system without locks, a second build of the same name may remove this file.
+        // Then renaming it fails, and nothing else is lost.
         let _ = file.try_lock();
         Ok(Self { path, file })
     }
@@ -90,12 +91,13 @@ impl Partial {
 
 impl Drop for Partial {
     fn drop(&mut self) {
-        // After the rename there is nothing here any more.
+        // After the rename this path no longer exists, and the error is ignored.
         let _ = fs::remove_file(&self.path);
     }
 }
 
-/// Removes what killed builds of this name left behind. Best effort: nothing depends on it.
+/// Removes files left behind by killed builds of this name, as far as possible; failures are
+/// ignored.
 fn remove_stale(directory: &Path, name: &OsString) {
     let prefix = partial_prefix(name);
     let Ok(files) = fs::read_dir(directory) else {
@@ -113,12 +115,12 @@ fn remove_stale(directory: &Path, name: &OsString) {
     }
 }
 
-/// Whether no living build holds the lock.
+/// Whether no running build holds the lock.
 fn abandoned(path: &Path) -> bool {
     File::open(path).is_ok_and(|file| !matches!(file.try_lock(), Err(TryLockError::WouldBlock)))
 }
 
-/// Makes a rename durable. Only Unix has directories that can be synced.
+/// Makes a rename durable. Only on Unix can directories be synced.
 pub(crate) fn sync_directory(directory: &Path) -> Result<()> {
     if cfg!(unix) {
         let opened = File::open(directory).map_err(Error::io("opening", directory))?;
@@ -151,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_build_leaves_what_was_there() {
+    fn a_failed_build_keeps_the_existing_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.pir");
         fs::write(&path, "old").unwrap();
@@ -168,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_section_without_name_or_twice_is_refused() {
+    fn repeated_sections_and_invalid_paths_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.pir");
         let twice = publish(&path, 1, Readers::Default, |sink| put(sink).and_then(|()| put(sink)));
@@ -180,13 +182,13 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn a_full_disk_is_said() {
+    fn a_full_disk_is_reported() {
         let full = File::options().write(true).open("/dev/full").unwrap();
         let error = SnapshotWriter::new(full, "a.pir".to_owned()).err().unwrap();
         assert_eq!(error.to_string(), "writing a.pir: No space left on device (os error 28)");
     }
 
-    /// Where the build that is to be killed writes; set in its process only.
+    /// The path that the build to be killed writes to; set in its process only.
     const KILLED: &str = "PAPIR_STORE_TEST_KILLED_BUILD";
 
     fn build_that_is_killed(path: &Path) {
@@ -214,7 +216,7 @@ mod tests {
         assert_eq!(names(folder.path()), [stale]);
         assert!(crate::Snapshot::open(&folder.path().join(stale)).is_err());
 
-        // A build of another file leaves it alone, one that lives keeps its own.
+        // A build of another file does not remove it, and a running build keeps its own.
         publish(&folder.path().join("b.pir"), 8, Readers::Default, put).unwrap();
         assert_eq!(names(folder.path()), [stale, "b.pir"]);
         publish(&path, 9, Readers::Default, |sink| {

@@ -1,4 +1,4 @@
-//! A prepared database becomes a snapshot file.
+//! Writes a prepared database to a snapshot file.
 
 use std::path::Path;
 
@@ -8,13 +8,13 @@ use papir_core::{Error as CoreError, OwnerKey, Progress, Result as CoreResult};
 use papir_lookup::{Commitment, KeyIds, KeywordLayout};
 use rand_core::CryptoRng;
 
-use crate::Result;
+use crate::error::Result;
 use crate::metadata::Metadata;
 use crate::publish::{Readers, publish};
 use crate::sealed_ids::seal;
 use crate::snapshot::{COMMITMENT, KEYWORD, METADATA, OWNER_KEYS, SCHEME, SEALED_OWNER_KEYS};
 
-/// Everything that a snapshot holds.
+/// The contents of a snapshot.
 pub(crate) struct Prepared<'a> {
     pub(crate) metadata: &'a Metadata,
     pub(crate) keyword: Option<Keyword<'a>>,
@@ -22,7 +22,8 @@ pub(crate) struct Prepared<'a> {
     pub(crate) server: &'a dyn ErasedServer,
 }
 
-/// The layout of keys, and what only the owner needs for updates: the ids, sealed where records are encrypted.
+/// The layout of the keys and their ids, which only the owner needs, for updates. The ids of an
+/// encrypted database are sealed.
 pub(crate) struct Keyword<'a> {
     layout: &'a KeywordLayout,
     section: &'static str,
@@ -30,7 +31,7 @@ pub(crate) struct Keyword<'a> {
 }
 
 impl<'a> Keyword<'a> {
-    /// For a database under this key, if it is encrypted.
+    /// Encodes the ids, sealed under the owner's key if there is one.
     ///
     /// # Errors
     /// As [`seal`].
@@ -41,15 +42,16 @@ impl<'a> Keyword<'a> {
         rng: &mut dyn CryptoRng,
     ) -> CoreResult<Self> {
         let (section, ids) = match owner {
-            Some(key) => (SEALED_OWNER_KEYS, seal(key, (layout, ids), rng)?),
+            Some(key) => (SEALED_OWNER_KEYS, seal(key, layout, ids, rng)?),
             None => (OWNER_KEYS, ids.encode()),
         };
         Ok(Self { layout, section, ids })
     }
 }
 
-/// Writes a snapshot, which appears under its name only when it is complete and durable; `nonce` names
-/// the file until then. `last` is asked before the name is taken. Gives the file's length in bytes.
+/// Writes a snapshot, which appears under its name once it is complete and durable. `nonce`
+/// distinguishes the temporary file. `last` runs before the rename and can refuse it. Returns the
+/// file's length in bytes.
 ///
 /// # Errors
 /// As [`publish`], and those of `last`.
@@ -78,7 +80,7 @@ pub(crate) fn put(
     let sizes = prepared.server.describe().sizes;
     progress.stage("writing", sizes.database + sizes.material + sizes.hint);
     let json = serde_json::to_vec_pretty(prepared.metadata)
-        .map_err(|error| CoreError::malformed("the metadata", error, "what JSON can say"))?;
+        .map_err(|error| CoreError::malformed("the metadata", error, "values that JSON can represent"))?;
     sink.put(METADATA, &[&json])?;
     if let Some(Keyword { layout, section, ids }) = &prepared.keyword {
         sink.put(KEYWORD, &[&layout.encode()])?;
@@ -88,7 +90,7 @@ pub(crate) fn put(
     Ok(prepared.server.save(&mut SchemeSections { sink, progress })?)
 }
 
-/// Gives the scheme's sections names of their own, and tells when they are written.
+/// Prefixes the names of the scheme's sections, and reports progress as they are written.
 struct SchemeSections<'a> {
     sink: &'a mut dyn SectionSink,
     progress: &'a dyn Progress,

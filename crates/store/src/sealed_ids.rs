@@ -1,8 +1,12 @@
-//! The ids of the keys of an encrypted database, which updates need and a server must not see: under its owner's
+//! Sealed ids of the keys of an encrypted database.
+//!
+//! Updates need the ids, and a server must not see them, so they are encrypted under the owner's
 //! key.
 //!
 //! ```text
-//! nonce (24), fresh each time, ids under XChaCha20-Poly1305, the layout of the keys authenticated with them, tag (16)
+//! nonce  24    random
+//! ids    …     encrypted with XChaCha20-Poly1305; the encoded keyword layout is associated data
+//! tag    16
 //! ```
 
 use chacha20poly1305::aead::{AeadInOut, KeyInit};
@@ -12,7 +16,7 @@ use papir_lookup::{KeyIds, KeywordLayout};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
-/// BLAKE3's context string of the key.
+/// BLAKE3 context of the key derivation.
 const CONTEXT: &str = "papir 2026 owner's ids v1";
 const NONCE: usize = 24;
 
@@ -21,18 +25,19 @@ fn cipher(key: &OwnerKey) -> XChaCha20Poly1305 {
     XChaCha20Poly1305::new(&Key::from(*key))
 }
 
-/// The section of these ids.
+/// Seals ids.
 ///
 /// # Errors
-/// None for what fits memory.
+/// None in practice: only messages larger than memory are refused.
 pub(crate) fn seal(
     key: &OwnerKey,
-    (layout, ids): (&KeywordLayout, &KeyIds),
+    layout: &KeywordLayout,
+    ids: &KeyIds,
     rng: &mut dyn CryptoRng,
 ) -> CoreResult<Vec<u8>> {
     let mut nonce = [0; NONCE];
     rng.fill_bytes(&mut nonce);
-    // Room for the tag, so that no copy of the ids is left where they grew.
+    // With room for the tag, so that growing leaves no copy of the ids in freed memory.
     let mut sealed = Vec::with_capacity(ids.encode().len() + 16);
     sealed.extend_from_slice(&ids.encode());
     let long = |_| CoreError::malformed("the ids of keys", format!("{} ids", ids.len()), "fewer");
@@ -40,16 +45,16 @@ pub(crate) fn seal(
     Ok([&nonce[..], &sealed].concat())
 }
 
-/// What [`seal`] gave.
+/// Opens ids sealed by [`seal`].
 ///
 /// # Errors
-/// [`CoreError::Malformed`] for what another key sealed, or what was changed.
+/// [`CoreError::Malformed`] for another key or layout, or modified bytes.
 pub(crate) fn open(key: &OwnerKey, layout: &KeywordLayout, section: &[u8]) -> CoreResult<KeyIds> {
     let other =
         |found| CoreError::malformed("the sealed ids of keys", found, "those of this database's owner");
     let (nonce, sealed) = section.split_first_chunk::<NONCE>().ok_or_else(|| other("too few bytes"))?;
     let mut ids = Zeroizing::new(sealed.to_vec());
     let opened = cipher(key).decrypt_in_place(&XNonce::from(*nonce), &layout.encode(), &mut *ids);
-    opened.map_err(|_| other("others, or changed ones"))?;
+    opened.map_err(|_| other("those of another owner, or modified ones"))?;
     KeyIds::decode(&ids)
 }

@@ -1,4 +1,4 @@
-//! Opens snapshots.
+//! Opened snapshots.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,31 +12,32 @@ use papir_core::{
 use papir_lookup::{Bundle, Commitment, KeyIds, KeywordLayout, PlainRecords};
 use papir_schemes::registry;
 
+use crate::error::{Error, Result};
 use crate::format::{HEADER_BYTES, Header, Section, part};
 use crate::map::map;
 use crate::metadata::Metadata;
-use crate::{Error, Result, sealed_ids};
+use crate::sealed_ids;
 
 /// The section of [`Metadata`].
 pub(crate) const METADATA: &str = "metadata";
 /// The section of the keyword layout.
 pub(crate) const KEYWORD: &str = "keyword";
-/// The section of a verifiable database: the top of the hash tree over its records.
+/// The section of the top of the hash tree, in a verifiable database.
 pub(crate) const COMMITMENT: &str = "commitment";
 /// The section of the keys' ids, which only the owner needs, for updates.
 pub const OWNER_KEYS: &str = "owner.keys";
-/// The same under the owner's key, in an encrypted database.
+/// The section of the keys' ids in an encrypted database, sealed under the owner's key.
 pub const SEALED_OWNER_KEYS: &str = "owner.keys.sealed";
-/// What the names of the scheme's own sections start with.
+/// Prefix of the names of the scheme's own sections.
 pub(crate) const SCHEME: &str = "scheme.";
 
-/// How a snapshot is opened.
+/// Options of opening a snapshot.
 #[derive(Clone, Debug)]
 pub struct OpenOptions {
-    /// Whether all sections are read and held against their checksums (the default). Without,
-    /// only header, table and metadata are, and opening takes no time.
+    /// Whether to verify the checksums of all sections (the default). Otherwise only header, table
+    /// and metadata are verified, and opening is immediate.
     pub verify: bool,
-    /// The key of the database's owner, which reads and changes an encrypted one; serving it takes none.
+    /// The owner's key, for reading and updating an encrypted database. Serving does not need it.
     pub owner: Option<OwnerKey>,
 }
 
@@ -46,7 +47,7 @@ impl Default for OpenOptions {
     }
 }
 
-/// A section of a snapshot, for display.
+/// Name and length of a section.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SectionInfo {
     /// Its name.
@@ -55,33 +56,33 @@ pub struct SectionInfo {
     pub bytes: u64,
 }
 
-/// A prepared database as it stands in a file.
+/// A prepared database in a snapshot file.
 pub struct Snapshot {
-    /// What it says of itself.
+    /// The database's metadata.
     pub metadata: Metadata,
     /// The scheme's prepared database; its large sections stay in the mapped file.
     pub server: Box<dyn ErasedServer>,
-    /// The layout of the keys; `None` where records are looked up by index.
+    /// The layout of the keys; `None` if records are looked up by index.
     pub keyword: Option<KeywordLayout>,
-    /// The top of the hash tree over all records; `None` where the database is not verifiable.
+    /// The top of the hash tree over all records; `None` if the database is not verifiable.
     pub commitment_top: Option<[u8; 32]>,
-    /// What the file holds.
+    /// The sections of the file.
     pub sections: Vec<SectionInfo>,
     /// The file's length in bytes.
     pub file_bytes: u64,
-    /// The owner's key that it was opened with.
+    /// The owner's key given at opening.
     pub(crate) owner: Option<OwnerKey>,
-    /// The file, for what is only read when it is needed.
+    /// The mapped file, for sections that are read on demand.
     file: Sections,
 }
 
 impl Snapshot {
-    /// Opens a snapshot and checks all of it. The file stays mapped: replace it by renaming
-    /// another over it, as a build does; never write into it.
+    /// Opens a snapshot and verifies all checksums. The file stays mapped: replace it by renaming
+    /// another file over it, as a build does, and never write to it.
     ///
     /// # Errors
-    /// [`Error::Snapshot`] naming the file and, where one is damaged, the section;
-    /// [`CoreError::Io`] for what is no readable file.
+    /// [`Error::Snapshot`] naming the file and, if one is damaged, the section; [`CoreError::Io`]
+    /// for an unreadable file.
     pub fn open(path: &Path) -> Result<Self> {
         Self::open_with(path, OpenOptions::default())
     }
@@ -99,7 +100,7 @@ impl Snapshot {
         Self::of_map(map, path, options)
     }
 
-    /// As [`Snapshot::open_with`], of a file that is mapped already.
+    /// As [`Snapshot::open_with`], for a file that is already mapped.
     pub(crate) fn of_map(map: Arc<Mmap>, path: &Path, options: OpenOptions) -> Result<Self> {
         let named = |error| Error::Snapshot { file: path.display().to_string(), error };
         let file = Sections::read(map).map_err(named)?;
@@ -112,10 +113,11 @@ impl Snapshot {
         })
     }
 
-    /// The ids of the keys, for updates; `None` where the file does not have them.
+    /// The ids of the keys, for updates; `None` if the file does not contain them.
     ///
     /// # Errors
-    /// Those of [`KeyIds::decode`]; [`CoreError::OwnerKey`] where they are sealed and there is no key.
+    /// Errors of [`KeyIds::decode`]; [`CoreError::OwnerKey`] if they are sealed and no key was
+    /// given.
     pub(crate) fn owner_keys(&self) -> CoreResult<Option<KeyIds>> {
         let sealed = self.file.find(SEALED_OWNER_KEYS);
         if let (Some(_), Some(layout)) = (sealed, &self.keyword) {
@@ -129,18 +131,18 @@ impl Snapshot {
     /// The scheme's parameters, encoded.
     ///
     /// # Errors
-    /// Those of the scheme's identity section.
+    /// Errors of the scheme's identity section.
     pub(crate) fn parameters(&self) -> CoreResult<Vec<u8>> {
         parameters_of(&self.file)
     }
 
-    /// What a verifiable database commits to.
+    /// The commitment of a verifiable database.
     pub(crate) fn commitment(&self) -> CoreResult<Option<Commitment>> {
         let shape = self.server.describe().shape;
         self.commitment_top.map(|top| Commitment::of_prepared(&shape, top)).transpose()
     }
 
-    /// The records as their owner gave them, without proofs, read back from the prepared database.
+    /// The owner's records without proofs, read back from the prepared database.
     pub(crate) fn records<'a>(&self, prepared: &'a PreparedRecords<'a>) -> CoreResult<Box<dyn Records + 'a>> {
         Ok(match self.commitment()? {
             Some(commitment) => Box::new(PlainRecords::new(prepared, &commitment)?),
@@ -148,7 +150,7 @@ impl Snapshot {
         })
     }
 
-    /// What clients fetch once per version.
+    /// The bundle that clients fetch once per version.
     pub fn bundle(&self) -> Bundle {
         let (scheme_public, keyword) = (self.server.public(), self.keyword.clone());
         Bundle { scheme_public, keyword, commitment_top: self.commitment_top }
@@ -169,7 +171,7 @@ impl Sections {
         Ok(Self { map, header, table })
     }
 
-    /// Holds every byte of the file against what it must be.
+    /// Verifies every byte of the file: checksums of sections, and zeros between them.
     pub(crate) fn verify(&self) -> CoreResult<()> {
         let mut end = HEADER_BYTES as u64;
         for section in &self.table {
@@ -180,7 +182,7 @@ impl Sections {
         self.verify_gap(end, self.header.table_offset, "the table of sections")
     }
 
-    /// Holds the sections of these names against their checksums, as far as there are.
+    /// Verifies the checksums of the sections with these names; missing ones are skipped.
     pub(crate) fn verify_named(&self, names: &[&str]) -> CoreResult<()> {
         let mut named = self.table.iter().filter(|section| names.contains(&section.name.as_str()));
         named.try_for_each(|section| self.verify_section(section))
@@ -188,7 +190,7 @@ impl Sections {
 
     fn verify_section(&self, section: &Section) -> CoreResult<()> {
         let bytes = part(&self.map, section.offset, section.bytes)?;
-        // On all cores: a snapshot can be larger than memory is fast.
+        // On all cores, as a snapshot can be many gigabytes long.
         if *blake3::Hasher::new().update_rayon(bytes).finalize().as_bytes() == section.hash {
             return Ok(());
         }
@@ -216,7 +218,7 @@ impl Sections {
 
     fn load(self, owner: Option<OwnerKey>) -> papir_lookup::Result<Snapshot> {
         let metadata = self.metadata()?;
-        // Whoever built the file said the word; whoever serves it is asked again.
+        // The builder allowed the insecure scheme. The server asks its operator again.
         let scheme = registry::by_id(scheme_of(&self)?)?.allow_insecure(NotPrivate::acknowledged());
         let server = scheme.with_owner_key(owner.as_ref()).load(&self)?;
         let keyword = match self.find(KEYWORD) {
@@ -241,7 +243,7 @@ impl Sections {
         Ok(Some(top))
     }
 
-    /// Reads the metadata, always against its checksum.
+    /// Reads the metadata and always verifies its checksum.
     fn metadata(&self) -> CoreResult<Metadata> {
         self.find(METADATA).map_or(Ok(()), |section| self.verify_section(section))?;
         serde_json::from_slice(&self.blob(METADATA)?)
@@ -255,7 +257,7 @@ impl SectionSource for Sections {
     }
 }
 
-/// Metadata, scheme and layout speak of one database.
+/// Checks that metadata, scheme and layout belong to the same database.
 fn check_agreement(
     metadata: &Metadata,
     server: &dyn ErasedServer,
@@ -267,16 +269,20 @@ fn check_agreement(
         Some(top) => *Commitment::of_prepared(&prepared, top)?.shape(),
         None => prepared,
     };
-    let layout = keyword.map(|layout| (layout.records(), 8 * layout.record_bytes() as u64));
-    check_shape("section `metadata`", (metadata.records, metadata.record_bits), &prepared)?;
-    layout.map_or(Ok(()), |found| check_shape("section `keyword`", found, &plain))
+    check_shape("section `metadata`", metadata.records, metadata.record_bits, &prepared)?;
+    match keyword {
+        Some(layout) => {
+            let bits = 8 * layout.record_bytes() as u64;
+            check_shape("section `keyword`", layout.records(), bits, &plain)
+        }
+        None => Ok(()),
+    }
 }
 
-fn check_shape(what: &'static str, found: (u64, u64), expected: &Shape) -> CoreResult<()> {
-    let expected = (expected.records(), expected.record_bits());
-    if found == expected {
+fn check_shape(what: &'static str, records: u64, bits: u64, expected: &Shape) -> CoreResult<()> {
+    if (records, bits) == (expected.records(), expected.record_bits()) {
         return Ok(());
     }
-    let words = |(records, bits)| format!("{records} records of {bits} bits");
-    Err(CoreError::malformed(what, words(found), words(expected)))
+    let expected = format!("{} records of {} bits", expected.records(), expected.record_bits());
+    Err(CoreError::malformed(what, format!("{records} records of {bits} bits"), expected))
 }

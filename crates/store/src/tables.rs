@@ -1,6 +1,8 @@
-//! Tables of doubly-efficient PIR as files that are mapped: one a prime, each in a snapshot's container with its
-//! checksum. A build that was interrupted goes on at the first table that is missing. Checksums tell damage, not
-//! intent: whoever writes to the folder decides what is looked up.
+//! Tables of doubly-efficient PIR as mapped files.
+//!
+//! There is one file per prime, in the format of a snapshot with its checksums. An interrupted
+//! build continues with the first missing table. Checksums detect damage, not intent: anybody who
+//! can write to the folder decides the contents of the tables.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,10 +12,11 @@ use papir_core::sections::SectionSink;
 use papir_core::{AlignedBytes, Blob, Result as CoreResult};
 use papir_schemes::depir::structure::table::{Key, Store};
 
-use crate::Result;
+use crate::error::{Error, Result};
 use crate::map::map;
 use crate::publish::{Readers, publish};
 use crate::snapshot::Sections;
+use crate::writer::SnapshotWriter;
 
 const KEY: &str = "key";
 const TABLE: &str = "table";
@@ -24,12 +27,12 @@ pub struct TableFolder {
 }
 
 impl TableFolder {
-    /// The folder, made if it is not there.
+    /// Opens a folder, creating it if necessary.
     ///
     /// # Errors
     /// [`papir_core::Error::Io`].
     pub fn open(folder: &Path) -> Result<Self> {
-        std::fs::create_dir_all(folder).map_err(crate::Error::io("making", folder))?;
+        std::fs::create_dir_all(folder).map_err(Error::io("creating", folder))?;
         Ok(Self { folder: folder.to_owned() })
     }
 
@@ -38,7 +41,7 @@ impl TableFolder {
         self.folder.join(format!("{name}-{}-{}.papir-table", key.prime, key.tabulated))
     }
 
-    /// The table, where its file is whole and of this key.
+    /// Reads the table of a key; `None` if its file is missing or belongs to another key.
     fn read(&self, key: &Key) -> CoreResult<Option<Blob>> {
         let Ok(map) = map(&self.path(key)) else {
             return Ok(None);
@@ -53,23 +56,23 @@ impl TableFolder {
 }
 
 impl Store for TableFolder {
-    /// A damaged file is as good as none: it is made again.
+    /// Treats a damaged file as missing, so that it is built again.
     fn find(&self, key: &Key) -> CoreResult<Option<Blob>> {
         Ok(self.read(key).unwrap_or_default().filter(|table| table.len() as u64 == key.bytes))
     }
 
     fn keep(&mut self, key: &Key, table: AlignedBytes) -> CoreResult<Blob> {
         let path = self.path(key);
-        let write = |writer: &mut crate::writer::SnapshotWriter<std::fs::File>| {
+        let write = |writer: &mut SnapshotWriter<std::fs::File>| {
             writer.put(KEY, &[&encoded(key)])?;
             Ok(writer.put(TABLE, &[table.as_ref()])?)
         };
-        // Builds in one process have numbers of their own.
+        // Distinguishes the builds of one process.
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let nonce = u64::from(std::process::id()) << 32 | NEXT.fetch_add(1, Ordering::Relaxed);
         match publish(&path, nonce, Readers::Default, write) {
             Ok(_) => {}
-            Err(crate::Error::Core(error)) => return Err(error),
+            Err(Error::Core(error)) => return Err(error),
             Err(error) => {
                 let source = std::io::Error::other(error.to_string());
                 return Err(papir_core::Error::Io { what: format!("writing {}", path.display()), source });
@@ -111,10 +114,10 @@ mod tests {
         files
     }
 
-    /// Tables that are there are taken as they are; those that are missing, damaged or another polynomial's are
-    /// made.
+    /// Existing tables are reused; missing and damaged ones, and those of another polynomial, are
+    /// built.
     #[test]
-    fn a_build_goes_on_where_it_stopped() {
+    fn an_interrupted_build_resumes() {
         let folder = tempfile::tempdir().unwrap();
         let points =
             || Points { modulus: Modulus::new(97), rows: vec![vec![5, 96], vec![50, 7], vec![1, 60]] };
@@ -126,7 +129,7 @@ mod tests {
         };
         let before = times();
         assert_eq!(build(folder.path(), 1).evaluate(&[points()]), expected);
-        assert_eq!(times(), before, "made again");
+        assert_eq!(times(), before, "built again");
         std::fs::remove_file(&all[0]).unwrap();
         let mut damaged = std::fs::read(&all[1]).unwrap();
         *damaged.last_mut().unwrap() ^= 1;
@@ -134,7 +137,7 @@ mod tests {
         std::fs::write(&all[2], b"half").unwrap();
         assert_eq!(build(folder.path(), 1).evaluate(&[points()]), expected);
         assert_eq!(files(folder.path()), all);
-        // Another polynomial has files of its own.
+        // Another polynomial gets its own files.
         build(folder.path(), 2);
         assert_eq!(files(folder.path()).len(), 2 * all.len());
     }

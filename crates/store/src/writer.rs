@@ -1,4 +1,4 @@
-//! Writes a snapshot section by section, without holding any of them.
+//! Writer of snapshots, section by section, without buffering them.
 
 use std::io::{Seek, SeekFrom, Write};
 
@@ -8,12 +8,12 @@ use papir_core::{Error, Result};
 
 use crate::format::{ALIGNMENT, Header, Section};
 
-/// The longest name that the table of sections holds, in bytes.
+/// Maximum length of a section's name in bytes.
 const MAX_NAME_BYTES: usize = 255;
-/// Bytes that are hashed and written in one go, while they are in the cache.
+/// Bytes hashed and written at a time, while they are in the CPU's cache.
 const STEP: usize = 1 << 22;
 
-/// A snapshot under way. Its header is written last: what was not finished is no snapshot.
+/// A snapshot being written. Its header comes last, so that an unfinished file is not a snapshot.
 pub(crate) struct SnapshotWriter<W> {
     output: W,
     /// The file's name, for errors.
@@ -30,7 +30,7 @@ impl<W: Write + Seek> SnapshotWriter<W> {
         Ok(writer)
     }
 
-    /// Writes table and header; gives the output and its length.
+    /// Writes table and header. Returns the output and its length.
     pub(crate) fn finish(mut self) -> Result<(W, u64)> {
         self.pad()?;
         let mut table = Writer::new();

@@ -1,9 +1,9 @@
-//! Conformance suite and noise statistics, for tests only.
+//! Conformance suite, noise statistics and a stateful test scheme.
 //!
-//! [`conformance::run`] holds one scheme to the whole interface of `papir_core`; a test over the
-//! registry gives it every scheme there is. [`noise`] compares measured noise with a bound.
-//! [`stateful`] is a scheme with client keys, tickets and state, for testing what surrounds such schemes.
-//! Everything here fails by panicking with the reason, as tests do.
+//! [`conformance::run`] checks one scheme against the whole interface of `papir_core`; a test runs
+//! it for every scheme in the registry. [`noise`] compares measured noise with a bound.
+//! [`stateful`] is a scheme with client keys, tickets and state, for testing code around such
+//! schemes. For tests only: failures panic with the reason.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 pub mod conformance;

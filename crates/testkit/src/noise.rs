@@ -1,20 +1,20 @@
-//! Statistics of measured noise, to hold against computed bounds.
+//! Statistics of measured noise, to compare with computed bounds.
 
-/// Mean, variance and extent of measured values.
+/// Mean, variance and maximum of measured values.
 #[derive(Clone, Copy, Debug)]
 pub struct Moments {
-    /// How many values.
+    /// Number of values.
     pub count: usize,
-    /// Their mean.
+    /// Mean.
     pub mean: f64,
-    /// Their variance (mean of squares minus squared mean).
+    /// Variance (mean of squares minus squared mean).
     pub variance: f64,
-    /// log₂ of the largest absolute value, −∞ when all are zero.
+    /// log₂ of the largest absolute value; −∞ if all are zero.
     pub log2_max: f64,
 }
 
 impl Moments {
-    /// Moments of at least one value.
+    /// Computes the moments of at least one value.
     pub fn of(values: impl IntoIterator<Item = f64>) -> Self {
         let (mut count, mut sum, mut squares, mut max) = (0usize, 0f64, 0f64, 0f64);
         for value in values {
@@ -34,14 +34,15 @@ impl Moments {
         self.variance.sqrt()
     }
 
-    /// The largest absolute value that `count` independent Gaussians of this standard deviation
-    /// are expected to reach, as log₂: σ·√(2·ln 2count).
+    /// log₂ of the expected maximum of `count` independent Gaussians' absolute values with this
+    /// standard deviation: σ·√(2·ln 2count).
     pub fn expected_log2_max(&self, deviation: f64) -> f64 {
         (deviation * (2.0 * (2.0 * self.count as f64).ln()).sqrt()).log2()
     }
 
-    /// Asserts that the variance is at most the bound, with `slack` (0.1 = 10 %) for sampling, and
-    /// not absurdly below it: a bound of more than `looseness` times the variance says nothing.
+    /// Asserts that the variance is at most the bound, with a tolerance of `slack` (0.1 = 10 %) for
+    /// sampling, and that the bound is at most `looseness` times the variance: a looser bound is
+    /// useless.
     #[track_caller]
     pub fn assert_within(&self, bound: f64, slack: f64, looseness: f64) {
         let ratio = self.variance / bound;
@@ -66,13 +67,13 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "exceeds the bound")]
-    fn noise_beyond_the_bound_is_found() {
+    fn noise_beyond_the_bound_is_detected() {
         Moments::of([2.0, -2.0]).assert_within(3.0, 0.1, 10.0);
     }
 
     #[test]
     #[should_panic(expected = "absurdly below")]
-    fn a_useless_bound_is_found() {
+    fn a_useless_bound_is_detected() {
         Moments::of([2.0, -2.0]).assert_within(100.0, 0.1, 10.0);
     }
 }

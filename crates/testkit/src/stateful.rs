@@ -1,9 +1,9 @@
-//! A small scheme with client keys, tickets and client state, for testing what surrounds such schemes.
+//! A small test scheme with client keys, tickets and client state.
 //!
-//! It hides nothing: the index travels in the clear. What it has of ZipPIR and Pirouette is the
-//! life of keys, tickets and state. A client key makes one pad for each ticket number; the server
-//! prepares the pad as the ticket, an answer is the record XOR the pad, and the client, who has
-//! only its key and counts its queries, takes the pad off again.
+//! It hides nothing: the index is sent in the clear. Its keys, tickets and state have the same life
+//! cycle as those of ZipPIR and Pirouette. A client key determines one pad per ticket number. The
+//! server prepares the pad as the ticket, the answer is the record XOR the pad, and the client,
+//! which has only its key and a query counter, removes the pad.
 //!
 //! ```text
 //! keys     key (32), filler that follows from the key (any length, to test large uploads)
@@ -28,13 +28,13 @@ use papir_core::{
 use rand_core::{CryptoRng, Rng, SeedableRng};
 use zeroize::Zeroizing;
 
-/// Bytes of keys unless told otherwise, as many as ZipPIR's.
+/// Default length of keys in bytes, as in ZipPIR.
 pub const KEYS_BYTES: u64 = 400;
-/// The most bytes of keys: 1 GiB.
+/// Maximum length of keys: 1 GiB.
 pub const MAX_KEYS_BYTES: u64 = 1 << 30;
 const KEY: usize = 32;
 const TAG: usize = 16;
-/// The stream of the filler and of the tag, which no ticket number reaches.
+/// Stream number of the filler and the tag; ticket numbers never reach it.
 const FILLER: u64 = u64::MAX;
 
 /// The scheme. Not private.
@@ -57,7 +57,7 @@ impl Scheme for Stateful {
     type Client = StatefulClient;
 }
 
-/// A prepared database whose clients register `keys_bytes` bytes of keys (envelope not counted).
+/// Prepares a database whose clients register `keys_bytes` bytes of keys (without the envelope).
 ///
 /// # Errors
 /// As [`StatefulParams::with_keys`] and [`Server::setup`].
@@ -70,7 +70,7 @@ pub fn setup(
     setup_with::<Stateful>(params, records, rng, &papir_core::NoProgress)
 }
 
-/// The shape, and how long keys are.
+/// The shape, and the length of keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StatefulParams {
     shape: Shape,
@@ -153,7 +153,7 @@ impl Parameters for StatefulParams {
     }
 }
 
-/// The public part: nothing.
+/// The empty public part.
 #[derive(Clone, Copy, Debug)]
 pub struct Nothing;
 
@@ -168,7 +168,7 @@ impl Wire<StatefulParams> for Nothing {
     }
 }
 
-/// `length` bytes of one of a key's streams.
+/// The first `length` bytes of a stream of a key.
 fn stream(key: &[u8; KEY], number: u64, length: usize) -> Vec<u8> {
     let mut rng = ChaCha20Rng::from_seed(*key);
     rng.set_stream(number);
@@ -181,7 +181,7 @@ fn xor(record: &[u8], pad: &[u8]) -> Vec<u8> {
     record.iter().zip(pad).map(|(record, pad)| record ^ pad).collect()
 }
 
-/// What a client registers: its key, in as many bytes as the parameters say.
+/// A client's registered keys: its key, padded to the length in the parameters.
 pub struct StatefulKeys {
     key: [u8; KEY],
 }
@@ -215,7 +215,7 @@ impl Wire<StatefulParams> for StatefulKeys {
     }
 }
 
-/// What a client keeps: its key and how many tickets it has used.
+/// A client's state: its key and the number of tickets used.
 pub struct StatefulState {
     key: Zeroizing<[u8; KEY]>,
     next: u64,
@@ -234,7 +234,7 @@ impl Wire<StatefulParams> for StatefulState {
     }
 }
 
-/// One pad.
+/// A ticket: one pad.
 pub struct StatefulTicket {
     number: u64,
     tag: [u8; TAG],
@@ -253,7 +253,7 @@ impl Wire<StatefulParams> for StatefulTicket {
     }
 }
 
-/// A ticket's number and an index in the clear.
+/// A query: a ticket's number and an index in the clear.
 pub struct StatefulQuery {
     number: u64,
     index: u64,
@@ -273,7 +273,7 @@ impl Wire<StatefulParams> for StatefulQuery {
     }
 }
 
-/// A record under a pad.
+/// An answer: a record XOR a pad.
 pub struct StatefulAnswer {
     number: u64,
     padded: Vec<u8>,
@@ -291,7 +291,7 @@ impl Wire<StatefulParams> for StatefulAnswer {
     }
 }
 
-/// The records.
+/// The server: the records.
 pub struct StatefulServer {
     params: StatefulParams,
     records: RecordBuffer,
@@ -376,7 +376,7 @@ impl Server<Stateful> for StatefulServer {
     }
 }
 
-/// What takes the pad off one answer.
+/// The secret that removes the pad from one answer.
 pub struct StatefulSecret {
     number: u64,
     pad: Zeroizing<Vec<u8>>,

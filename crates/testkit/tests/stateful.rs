@@ -1,4 +1,4 @@
-//! The scheme with state against the suite that every scheme inherits.
+//! Runs the conformance suite on the stateful test scheme.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use chacha20::ChaCha20Rng;
@@ -9,12 +9,12 @@ use papir_testkit::stateful::{self, Stateful};
 use rand_core::SeedableRng;
 
 #[test]
-fn it_keeps_every_promise_of_the_interface() {
+fn the_stateful_scheme_conforms() {
     run(&Erased::<Stateful>::new(), &Config::quick());
 }
 
 #[test]
-fn keys_are_as_long_as_told_and_serve_later_versions() {
+fn keys_have_the_given_length_and_fit_later_versions() {
     let mut rng = ChaCha20Rng::seed_from_u64(1);
     let records = RecordBuffer::zeroed(Shape::of_bytes(10, 4).unwrap());
     let server = stateful::setup(&records, 100_000, &mut rng).unwrap();

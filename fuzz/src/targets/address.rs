@@ -37,7 +37,8 @@ pub(super) fn info() -> Target {
         "record_bits":8,"keyed":true,"lookups_per_key":1,"max_batch":64,"private":true,"sizes":{"bundle":1,
         "public":1,"hint":0,"keys":0,"query":1,"answer":1,"database":1,"material":0},"security_bits":128.5,
         "failure_log2":null,"parameters":{"a":"b"}}"#;
-    let list = r#"{"databases":[{"name":"words"},{"name":"names","scheme":"x"}]}"#;
+    let list = r#"{"databases":[{"name":"words","scheme":"plain","version":"0102030405060708","records":5,
+        "record_bits":8,"keyed":true}]}"#;
     let refusal = r#"{"error":{"code":"busy","message":"later"}}"#;
     let seeds = [database, list, refusal].map(|text| text.as_bytes().to_vec()).to_vec();
     Target::new(seeds, |input| outcome(&parsers::json(input))).with_words(&[

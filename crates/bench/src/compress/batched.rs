@@ -1,7 +1,8 @@
-//! Many encryptions (ZipPIR, Figure 1): n = 630, q = 2⁶⁴. The figure prints no numbers.
+//! Compression of many encryptions (ZipPIR, Figure 1): n = 630, q = 2⁶⁴.
 //!
-//! Its last curve is packing into an RLWE encryption by Chen, Dai, Kim and Song: of encryptions of the dimension
-//! and modulus of papir's ring, d = 2048 and q ≈ 2⁵⁶, since LWE and RLWE encryptions have them in common there.
+//! The figure prints no numbers. Its last curve is packing into an RLWE encryption by Chen, Dai,
+//! Kim and Song. Here that packs encryptions with the dimension and modulus of papir's ring, d =
+//! 2048 and q ≈ 2⁵⁶, as LWE and RLWE encryptions must share them.
 
 use papir_core::Progress;
 use papir_kernels::bits::packed_len;
@@ -18,22 +19,22 @@ const LOG2_Q: u32 = 64;
 /// log₂ of the modulus that the third curve rescales to.
 const LOG2_RESCALED: u32 = 20;
 
-/// What compressing several encryptions costs.
+/// Costs of compressing several encryptions.
 #[derive(Clone, Debug, Serialize)]
 pub struct Batched {
     /// The curve: "general secret", "binary secret", "binary, rescaled", "CDKS".
     pub curve: &'static str,
-    /// Encryptions.
+    /// Number of encryptions.
     pub encryptions: usize,
-    /// How many fit a ciphertext.
+    /// Number of encryptions that fit into a ciphertext.
     pub slots: usize,
-    /// The encryptions as they are.
+    /// Bytes of the encryptions before compression.
     pub uncompressed_bytes: u64,
-    /// Compressed.
+    /// Bytes after compression.
     pub compressed_bytes: u64,
-    /// Time in ms, rescaling included, on one core.
+    /// Time in ms on one core, including rescaling.
     pub compress_ms: f64,
-    /// Whether all phases were the encryptions'.
+    /// Whether all phases were correct.
     pub correct: bool,
 }
 
@@ -43,11 +44,11 @@ struct Curve {
     samples: Samples,
     key: ExpandedKey,
     layout: Layout,
-    /// What encryptions are rescaled to.
+    /// The parameters to which encryptions are rescaled.
     rescaled: Option<LweParams>,
 }
 
-/// Every curve at these numbers of encryptions.
+/// Measures every curve for these numbers of encryptions.
 pub(super) fn measure(
     setting: &mut Setting<'_>,
     counts: &[usize],
@@ -69,8 +70,8 @@ pub(super) fn measure(
     Ok(points)
 }
 
-/// A point of the curve of CDKS: a pack that is filled up with zeros, of whose body as many coefficients are
-/// sent. Its masks come with the encryptions, so nothing is done ahead.
+/// A point of the CDKS curve: a pack filled up with zeros, of whose body only `count` coefficients
+/// are sent. Its masks come with the encryptions, so nothing can be precomputed.
 fn cdks(packed: &packing::Measured, count: usize) -> Batched {
     let (d, bits) = (packed.degree, packed.modulus_log2.ceil() as u32);
     Batched {
@@ -117,7 +118,7 @@ impl Curve {
         })
     }
 
-    /// What is compressed, after rescaling, and its ciphertexts.
+    /// Rescales and compresses; returns the rescaled encryptions and their ciphertexts.
     fn compress(&self, encryptions: &[Lwe]) -> papir_paillier::Result<(Vec<Lwe>, Vec<Ciphertext>)> {
         let rescale = |lwe: &Lwe| match &self.rescaled {
             Some(to) => self.samples.lwe.rescale(lwe, to),

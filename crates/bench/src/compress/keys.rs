@@ -8,15 +8,16 @@ use super::samples::Setting;
 use crate::clock::milliseconds;
 use crate::{Error, Result};
 
-/// A set, and what the paper says of it. Its keys are offsets to a seed's ciphertexts.
+/// A parameter set and its printed figures. Keys are stored as offsets from ciphertexts expanded
+/// from a seed.
 struct Set {
     n: usize,
     modulus_log2: u32,
-    /// KB of a key that is not packed.
+    /// KB of the unpacked key.
     unpacked_kb: u32,
-    /// KB of the packed key of a general secret, and ms to unpack it.
+    /// For a general secret: KB of the packed key, and ms to unpack it.
     general: (u32, f64),
-    /// Likewise of a binary secret.
+    /// The same for a binary secret.
     binary: (u32, f64),
 }
 
@@ -27,34 +28,34 @@ const SETS: [Set; 4] = [
     Set { n: 1305, modulus_log2: 11, unpacked_kb: 501, general: (11, 15.0), binary: (7, 15.0) },
 ];
 
-/// A compression key, packed as far as it goes.
+/// Costs of a compression key, packed as much as possible.
 #[derive(Clone, Debug, Serialize)]
 pub struct Packed {
     /// n.
     pub n: usize,
     /// log₂ q.
     pub modulus_log2: u32,
-    /// Whether the secret is binary, or general.
+    /// Whether the secret is binary (or general).
     pub binary: bool,
-    /// Digits of the secret in a ciphertext.
+    /// Digits of the secret per ciphertext.
     pub packing: usize,
-    /// The key not packed, as offsets to a seed's ciphertexts.
+    /// Bytes of the unpacked key, as offsets from ciphertexts expanded from a seed.
     pub unpacked_bytes: u64,
-    /// The packed key, likewise.
+    /// Bytes of the packed key, likewise.
     pub packed_bytes: u64,
     /// Time to unpack it, in ms, on one core.
     pub unpack_ms: f64,
-    /// The paper's key that is not packed, in KB.
+    /// The paper's unpacked key, in KB.
     pub paper_unpacked_kb: u32,
     /// The paper's packed key, in KB.
     pub paper_kb: u32,
-    /// The paper's time, in ms, on all cores.
+    /// The paper's time to unpack in ms, on all cores.
     pub paper_ms: f64,
-    /// Whether an encryption compressed with the unpacked key has its phase.
+    /// Whether an encryption compressed with the unpacked key has the right phase.
     pub correct: bool,
 }
 
-/// The first `sets` of the four sets, each with a general and a binary secret.
+/// Measures the first `sets` of the four sets, each with a general and a binary secret.
 pub(super) fn measure(
     setting: &mut Setting<'_>,
     sets: usize,

@@ -1,4 +1,4 @@
-//! Compression of LWE and RLWE ciphertexts by itself: Tables 2 and 3 and Figure 1 of ZipPIR.
+//! Benchmark of LWE and RLWE ciphertext compression: ZipPIR's Tables 2 and 3 and Figure 1.
 
 mod batched;
 mod keys;
@@ -16,38 +16,38 @@ pub use keys::Packed;
 pub use single::Single;
 
 use crate::report::{titles, write_columns};
-use crate::size::display;
 use crate::{Error, Result};
+use papir_plan::units::bytes as display;
 
-/// What is measured.
+/// Inputs of the benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
     /// Bits of the Paillier modulus: 3,072, or fewer for tests.
     pub modulus_bits: u32,
-    /// Sets of Table 2, at most eight.
+    /// Number of sets of Table 2, at most eight.
     pub single: usize,
-    /// Sets of Table 3, at most four.
+    /// Number of sets of Table 3, at most four.
     pub keys: usize,
-    /// Numbers of encryptions of Figure 1.
+    /// Numbers of encryptions for Figure 1.
     pub batches: &'static [usize],
 }
 
 impl Extent {
-    /// All of it.
+    /// The full benchmark.
     pub const FULL: Self =
         Self { modulus_bits: 3072, single: 8, keys: 4, batches: &[1, 5, 10, 20, 41, 82, 128, 256] };
-    /// A second's work under a key that protects nothing.
+    /// A benchmark of about a second, under an insecure key.
     pub const TINY: Self = Self { modulus_bits: 384, single: 1, keys: 1, batches: &[1, 3] };
 }
 
-/// What compression costs.
+/// Costs of compression.
 #[derive(Clone, Debug, Serialize)]
 pub struct CompressionReport {
     /// "compress".
     pub part: &'static str,
     /// Bits of the Paillier modulus.
     pub modulus_bits: u32,
-    /// The kernels' instruction set.
+    /// The kernels' backend.
     pub backend: &'static str,
     /// Table 2.
     pub single: Vec<Single>,
@@ -55,14 +55,14 @@ pub struct CompressionReport {
     pub keys: Vec<Packed>,
     /// Figure 1.
     pub batched: Vec<Batched>,
-    /// Whether every phase was that of direct decryption.
+    /// Whether every phase matched direct decryption.
     pub correct: bool,
 }
 
-/// Measures on one thread.
+/// Runs the benchmark on one thread.
 ///
 /// # Errors
-/// [`Error::Usage`] for sizes that do not exist, [`Error::Backend`].
+/// [`Error::Usage`] for unavailable sizes, [`Error::Backend`].
 pub fn measure(extent: Extent, runs: usize, progress: &dyn Progress) -> Result<CompressionReport> {
     let backend = Backend::try_from_env()?;
     if runs == 0 {
@@ -131,10 +131,10 @@ impl Batched {
 }
 
 impl CompressionReport {
-    /// Writes it as three tables.
+    /// Writes the report as three tables.
     ///
     /// # Errors
-    /// The writer's.
+    /// Those of the writer.
     pub fn write_table(&self, out: &mut dyn std::io::Write) -> Result<()> {
         let Self { modulus_bits, backend, .. } = self;
         writeln!(
@@ -142,8 +142,16 @@ impl CompressionReport {
             "Paillier with {modulus_bits} bits, one thread, {backend}; the paper uses all cores of its machine"
         )?;
         writeln!(out, "\nOne encryption of (n, log2 q) (ZipPIR, Table 2)")?;
-        let first =
-            titles(&["set", "as it is", "compressed", "time", "paper", "expansion", "expanded", "correct"]);
+        let first = titles(&[
+            "set",
+            "uncompressed",
+            "compressed",
+            "time",
+            "paper",
+            "expansion",
+            "expanded",
+            "correct",
+        ]);
         let lines: Vec<_> = std::iter::once(first).chain(self.single.iter().map(Single::line)).collect();
         write_columns(out, &lines)?;
         writeln!(out, "\nCompression keys, as offsets to the ciphertexts of a seed (Table 3)")?;
@@ -162,8 +170,15 @@ impl CompressionReport {
         let lines: Vec<_> = std::iter::once(first).chain(self.keys.iter().map(Packed::line)).collect();
         write_columns(out, &lines)?;
         writeln!(out, "\nMany encryptions of (630, 64) (Figure 1)")?;
-        let first =
-            titles(&["curve", "encryptions", "a ciphertext", "as they are", "compressed", "time", "correct"]);
+        let first = titles(&[
+            "curve",
+            "encryptions",
+            "per ciphertext",
+            "uncompressed",
+            "compressed",
+            "time",
+            "correct",
+        ]);
         let lines: Vec<_> = std::iter::once(first).chain(self.batched.iter().map(Batched::line)).collect();
         write_columns(out, &lines)
     }

@@ -7,13 +7,13 @@ use rand_core::CryptoRng;
 
 use crate::{Error, Result};
 
-/// A Paillier key, and the generator of everything else.
+/// A Paillier key, and the generator of all other randomness.
 pub(super) struct Setting<'a> {
     pub(super) key: SecretKey,
     pub(super) rng: &'a mut dyn CryptoRng,
 }
 
-/// An LWE secret and encryptions under it, whose phases are random.
+/// An LWE secret, and encryptions of random phases under it.
 pub(super) struct Samples {
     pub(super) lwe: LweParams,
     pub(super) secret: Vec<u64>,
@@ -21,13 +21,13 @@ pub(super) struct Samples {
 }
 
 impl<'a> Setting<'a> {
-    /// With a modulus of so many bits, secure or not.
+    /// Creates a key with a modulus of `modulus_bits` bits, secure or not.
     pub(super) fn new(modulus_bits: u32, rng: &'a mut dyn CryptoRng) -> Result<Self> {
         let params = Params::insecure(modulus_bits, 1).map_err(Error::refused)?;
         Ok(Self { key: SecretKey::generate(params, rng).map_err(Error::refused)?, rng })
     }
 
-    /// Modulo 2 to the power `bits`.
+    /// Creates samples modulo 2 to the power `bits`.
     pub(super) fn samples(&mut self, n: usize, bits: u32, kind: KeyKind, count: usize) -> Result<Samples> {
         let lwe = LweParams::new(n, 1 << bits, kind).map_err(Error::refused)?;
         let mask = u64::MAX >> (u64::BITS - bits);
@@ -45,7 +45,8 @@ impl<'a> Setting<'a> {
 }
 
 impl Samples {
-    /// Whether the ciphertexts have the phases of the first encryptions, as exactly as the layout says.
+    /// Whether the ciphertexts have the phases of the first encryptions, up to the layout's
+    /// precision.
     pub(super) fn match_phases(
         &self,
         key: &SecretKey,

@@ -1,4 +1,4 @@
-//! One encryption (ZipPIR, Table 2).
+//! Compression of one encryption (ZipPIR, Table 2).
 
 use papir_core::Progress;
 use papir_paillier::compress::{CompressionKey, ExpandedKey, KeyKind, Layout, Scale};
@@ -8,7 +8,7 @@ use super::samples::Setting;
 use crate::clock::{median, milliseconds};
 use crate::{Error, Result};
 
-/// n, log₂ q, the kind of secret, and the paper's milliseconds.
+/// n, log₂ q, the kind of secret, and the milliseconds printed in the paper.
 const SETS: [(usize, u32, KeyKind, f64); 8] = [
     (630, 64, KeyKind::Binary, 9.7),
     (742, 64, KeyKind::Binary, 11.0),
@@ -20,30 +20,30 @@ const SETS: [(usize, u32, KeyKind, f64); 8] = [
     (8192, 43, KeyKind::Ternary, 83.3),
 ];
 
-/// What compressing one encryption costs.
+/// Costs of compressing one encryption.
 #[derive(Clone, Debug, Serialize)]
 pub struct Single {
     /// n: the LWE dimension, or the degree of the ring.
     pub n: usize,
     /// log₂ q.
     pub modulus_log2: u32,
-    /// The encryption: n + 1 residues, or for a ring 2n.
+    /// Bytes of the encryption: n + 1 residues, or 2n for a ring.
     pub uncompressed_bytes: u64,
-    /// The ciphertext.
+    /// Bytes of the ciphertext.
     pub compressed_bytes: u64,
     /// Median time, in ms.
     pub compress_ms: f64,
-    /// Seconds to expand the key, once.
+    /// Seconds to expand the key, done once.
     pub expand_s: f64,
-    /// The expanded key in memory.
+    /// Bytes of the expanded key in memory.
     pub expanded_bytes: u64,
-    /// The paper's time, in ms, on all cores.
+    /// Milliseconds printed in the paper, on all cores.
     pub paper_ms: f64,
-    /// Whether the phase was the encryption's.
+    /// Whether the decrypted phase was that of the encryption.
     pub correct: bool,
 }
 
-/// The first `sets` of the eight sets.
+/// Measures the first `sets` of the eight sets.
 pub(super) fn measure(
     setting: &mut Setting<'_>,
     sets: usize,
@@ -68,7 +68,7 @@ fn one_set(
     let (expanded, expand_ms) = milliseconds(|| ExpandedKey::new(key, bits));
     let expanded = expanded.map_err(Error::refused)?;
     let compress = || milliseconds(|| expanded.compress(&layout, &samples.encryptions));
-    // The first run only warms up.
+    // The first run is a warm-up.
     let ciphertexts = compress().0.map_err(Error::refused)?;
     let times = (0..runs).map(|_| compress().1).collect();
     let residues = if kind == KeyKind::Ternary { 2 * n } else { n + 1 };

@@ -1,4 +1,4 @@
-//! Figure 3, and the time against how many variables are tabulated.
+//! Figure 3, and the time by number of tabulated variables.
 
 use papir_core::Progress;
 use papir_schemes::depir::simplex::{Simplex, terms};
@@ -10,14 +10,14 @@ use plotters::style::{Color, IntoFont};
 
 use super::estimate::{exact, one_step, two_steps};
 use super::set::{Extent, Set, measure};
+use super::sheet::{Curve, Kind, Rows, Sheet, SheetReport};
 use crate::figures::plot::{colour, picture, refused};
 use crate::measure::Effort;
 use crate::report::titles;
-use crate::sheet::{Curve, Kind, Rows, Sheet, SheetReport};
-use crate::size::display;
 use crate::{Error, Result};
+use papir_plan::units::bytes as display;
 
-/// Its figures.
+/// The figures.
 pub const CURVES: &[Sheet] = &[
     Sheet {
         kind: Kind::Figure,
@@ -28,12 +28,12 @@ pub const CURVES: &[Sheet] = &[
     Sheet {
         kind: Kind::Figure,
         name: "depir-tabulated",
-        what: "Doubly-efficient PIR, tiny: an answer's seconds against tabulated variables, one step (some six minutes with --threads 2 --runs 1)",
+        what: "Doubly-efficient PIR, tiny: answer time by tabulated variables, one step (about six minutes with --threads 2 --runs 1)",
         run: |sets, effort, progress| tabulated(sets[0], effort, progress),
     },
 ];
 
-/// The figure's modulus, and its largest coefficient: half of it.
+/// The figure's modulus; its largest coefficient is half of it.
 const LOG2_Q: f64 = 20.0;
 const LN_2: f64 = std::f64::consts::LN_2;
 /// Total degrees.
@@ -85,7 +85,7 @@ fn figure_3() -> Rows {
     }
 }
 
-/// The most variables of which all primes of one step have tables that memory holds.
+/// The maximum number of variables whose one-step tables for all primes fit into memory.
 const MOST: usize = 2;
 
 fn tabulated(set: Set, effort: Effort, progress: &dyn Progress) -> Result<Rows> {
@@ -116,7 +116,7 @@ fn tabulated(set: Set, effort: Effort, progress: &dyn Progress) -> Result<Rows> 
         ]);
     }
     let notes = [
-        "With no variable tabulated, what points have in common is computed for all of them once they are sorted; with some, it is read.",
+        "With no variable tabulated, common parts of the points are computed once after sorting; with tabulated variables, they are read.",
         "Tables of three or four variables for all primes of one step exceed memory: papir bench depir --set tiny --tabulated 3 reduces primes twice.",
     ];
     Ok(Rows {
@@ -129,14 +129,14 @@ fn tabulated(set: Set, effort: Effort, progress: &dyn Progress) -> Result<Rows> 
     })
 }
 
-/// Draws the curves of a figure: the text of an SVG file, a circle for each point.
+/// Draws the curves of a figure as SVG text, with a circle for each point.
 ///
 /// # Errors
-/// [`Error::Usage`] for a figure without points, [`Error::Output`] when it could not be drawn.
+/// [`Error::Usage`] for a figure without points, [`Error::Output`] if it could not be drawn.
 pub fn draw(report: &SheetReport) -> Result<String> {
     let all = || report.curves.iter().flat_map(|curve| &curve.points);
     if all().next().is_none() {
-        return Err(Error::usage(format!("{} without points", report.name), "one at least"));
+        return Err(Error::usage(format!("{} without points", report.name), "at least one"));
     }
     let range = |value: fn(&(f64, f64)) -> f64| {
         let values = all().map(value);
@@ -156,7 +156,7 @@ pub fn draw(report: &SheetReport) -> Result<String> {
         mesh.x_desc(report.axes[0]).y_desc(report.axes[1]).max_light_lines(0);
         mesh.x_label_formatter(&number).y_label_formatter(&number).draw().map_err(refused)?;
         for (i, curve) in report.curves.iter().enumerate() {
-            // Estimates and counts of one thing have one colour.
+            // Estimates and counts of the same quantity share a colour.
             let hue = colour(i / 2);
             let style = if i % 2 == 0 { hue.mix(0.5).stroke_width(1) } else { hue.stroke_width(2) };
             let line = PathElement::new(curve.points.clone(), style);

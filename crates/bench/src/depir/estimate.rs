@@ -1,24 +1,26 @@
-//! How many look-ups an evaluation takes and how many entries its tables have: as Propositions 5.3 and 5.4 estimate
-//! it, with o(1) = 0, and from exact lists of primes. Logarithms are natural.
+//! Numbers of look-ups of an evaluation and of entries of its tables.
+//!
+//! Estimated by Propositions 5.3 and 5.4 with o(1) = 0, and counted from exact lists of primes.
+//! Logarithms are natural.
 
 use papir_schemes::depir::simplex::Simplex;
 use papir_schemes::depir::structure::levels::{Levels, Steps, log2_value};
 
-/// Look-ups of one point, and entries of all tables.
+/// Look-ups per point, and entries of all tables.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Count {
     pub(super) lookups: f64,
     pub(super) entries: f64,
 }
 
-/// Proposition 5.3: one step, for a total degree, ln q and so many variables.
+/// Proposition 5.3 (one step), for a total degree, ln q and a number of variables.
 pub(super) fn one_step(degree: f64, ln_q: f64, variables: f64) -> Count {
     let bound = degree * ln_q;
     let spread = degree.ln() + ln_q.ln();
     Count { lookups: bound / spread, entries: bound.powf(variables + 1.0) / ((variables + 1.0) * spread) }
 }
 
-/// Proposition 5.4: two steps, besides for ln ‖f‖.
+/// Proposition 5.4 (two steps), which also depends on ln ‖f‖.
 pub(super) fn two_steps(degree: f64, ln_q: f64, variables: f64, ln_f: f64) -> Count {
     let spread = degree.ln() + ln_q.ln();
     let c = (ln_f + degree * spread).ln();
@@ -28,7 +30,8 @@ pub(super) fn two_steps(degree: f64, ln_q: f64, variables: f64, ln_f: f64) -> Co
     Count { lookups, entries }
 }
 
-/// From lists of primes: f of this simplex with coefficients of so many bits, at points modulo q.
+/// Count from lists of primes: a polynomial f of this simplex with coefficients of `log2_f` bits,
+/// at points modulo q.
 pub(super) fn exact(simplex: Simplex, log2_f: f64, q: f64, steps: Steps) -> Count {
     let levels = Levels::for_values(simplex, log2_f, log2_value(simplex, log2_f, q / 2.0), steps);
     Count { lookups: levels.lookups() as f64, entries: levels.entries(simplex, simplex.variables) }
@@ -38,9 +41,9 @@ pub(super) fn exact(simplex: Simplex, log2_f: f64, q: f64, steps: Steps) -> Coun
 mod tests {
     use super::*;
 
-    /// The estimates are near the exact counts, as Figure 3 says.
+    /// The estimates are close to the exact counts, as in Figure 3.
     #[test]
-    fn estimates_are_near_the_counts() {
+    fn estimates_are_close_to_exact_counts() {
         for degree in [20, 40, 80] {
             let simplex = Simplex { variables: 4, degree };
             let ln_q = 20.0 * std::f64::consts::LN_2;

@@ -1,18 +1,20 @@
-//! Doubly-efficient PIR by the paper's sets (`papir bench depir --set tiny`), and its tables and figures.
+//! Benchmark of doubly-efficient PIR with the paper's sets (`papir bench depir --set tiny`).
 //!
-//! A query asks for as many random indices as a plaintext has slots, and every record that comes back is compared.
-//! Answers take seconds: there is no query to warm up.
+//! Also its tables and figures. A query is for as many random indices as a plaintext has slots, and
+//! every returned record is compared with the source. Answers take seconds, so there is no warm-up.
 //!
-//! | file | what |
+//! | file | contents |
 //! |---|---|
-//! | `set` | one set measured: on lines, or by Kedlaya and Umans' structure |
-//! | `estimate` | counts of look-ups and entries: Propositions 5.3 and 5.4, and exact lists of primes |
+//! | `set` | measurement of one set: on lines, or with Kedlaya and Umans' structure |
+//! | `estimate` | numbers of look-ups and entries: Propositions 5.3 and 5.4, and exact lists of primes |
+//! | `sheet` | form of a table or figure |
 //! | `sheets` | Tables 2, 3 and 4 |
-//! | `curves` | Figure 3, and the time against how many variables are tabulated |
+//! | `curves` | Figure 3, and the time by number of tabulated variables |
 
 mod curves;
 mod estimate;
 mod set;
+pub mod sheet;
 mod sheets;
 
 pub use curves::{CURVES, draw};
@@ -20,7 +22,7 @@ pub(crate) use set::parse_steps;
 pub use set::{DepirReport, Extent, Set, measure};
 pub use sheets::SHEETS;
 
-use crate::sheet::{Kind, Sheet};
+use sheet::{Kind, Sheet};
 
 /// All tables and figures.
 pub fn all_sheets() -> impl Iterator<Item = &'static Sheet> {

@@ -1,4 +1,4 @@
-//! One set of parameters, measured.
+//! Benchmark of one parameter set.
 
 use std::path::Path;
 use std::str::FromStr;
@@ -25,17 +25,17 @@ use crate::measure::Effort;
 use crate::memory::{self, Resident};
 use crate::records::Synthetic;
 use crate::report::write_columns;
-use crate::size::display;
 use crate::{Error, Result};
+use papir_plan::units::bytes as display;
 
-/// A set of the paper's Table 3, or a small one.
+/// A parameter set of the paper's Table 3, or a small one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Set {
     /// 7,315 records of 2 bytes: four variables of degree 18, rings of degree 2¹⁵.
     Tiny,
     /// 46,376 records of 2 bytes: four variables of degree 30.
     Small,
-    /// 35 records: for tests.
+    /// 35 records, for tests.
     Least,
 }
 
@@ -49,7 +49,7 @@ impl Set {
         }
     }
 
-    /// Its parameters.
+    /// The parameters of the set.
     ///
     /// # Errors
     /// As [`DepirParams::new`].
@@ -75,27 +75,27 @@ impl FromStr for Set {
     }
 }
 
-/// What is measured.
+/// Inputs of the benchmark.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Extent<'a> {
     /// The parameters.
     pub set: Set,
-    /// By a data structure with so many variables tabulated; on lines without.
+    /// Number of variables tabulated in the data structure; `None` for evaluation on lines.
     pub tabulated: Option<usize>,
-    /// How often primes are reduced; as few times as memory allows without.
+    /// How often primes are reduced; `None` for as few times as memory allows.
     pub steps: Option<Steps>,
-    /// Where tables are kept as files; in memory without.
+    /// Folder to store tables as files; `None` to keep them in memory.
     pub tables: Option<&'a Path>,
 }
 
 impl Extent<'_> {
-    /// A set on lines.
+    /// The benchmark of a set on lines.
     pub const fn of(set: Set) -> Self {
         Self { set, tabulated: None, steps: None, tables: None }
     }
 }
 
-/// How often primes are reduced, as it is typed: one, two, or how many are looked up at once.
+/// Parses the number of reductions of primes: one, two, or the number of primes looked up at once.
 ///
 /// # Errors
 /// [`Error::Usage`].
@@ -110,18 +110,18 @@ pub(crate) fn parse_steps(text: &str) -> Result<Steps> {
     }
 }
 
-/// Work of one answer, counted.
+/// Operation counts of one answer.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Counters {
-    /// Points at which something is evaluated or looked up modulo one prime.
+    /// Points, per prime, at which something is evaluated or looked up.
     pub points: u64,
     /// Products of residues in these evaluations.
     pub multiplications: u64,
-    /// Bytes that are read of tables.
+    /// Bytes of tables read.
     pub table_bytes_read: u64,
 }
 
-/// What a set costs. Times are medians.
+/// Costs of a set. Times are medians.
 #[derive(Clone, Debug, Serialize)]
 pub struct DepirReport {
     /// "depir".
@@ -130,17 +130,17 @@ pub struct DepirReport {
     pub set: &'static str,
     /// "lines", or "structure".
     pub method: &'static str,
-    /// Variables that are tabulated, of a structure.
+    /// Number of variables tabulated in the structure.
     pub tabulated: Option<usize>,
-    /// Primes of the first level that are looked up, and those that are reduced again, of a structure.
+    /// In the structure, number of first-level primes looked up, and number reduced again.
     pub levels: Option<[usize; 2]>,
     /// Records of the database.
     pub records: u64,
-    /// Bytes of each.
+    /// Bytes per record.
     pub record_bytes: usize,
     /// Threads.
     pub threads: usize,
-    /// The kernels' instruction set.
+    /// The kernels' backend.
     pub backend: &'static str,
     /// n.
     pub ring_degree: usize,
@@ -150,49 +150,49 @@ pub struct DepirReport {
     pub degree: usize,
     /// log₂ Q.
     pub log2_modulus: f64,
-    /// Primes of Q.
+    /// Number of primes of Q.
     pub primes: usize,
-    /// Estimated bits.
+    /// Estimated bits of security.
     pub security_bits: f64,
-    /// log₂ of the probability that an honest answer does not decode.
+    /// log₂ of the probability that decoding an honest answer fails.
     pub failure_log2: f64,
-    /// Indices of a query.
+    /// Indices per query.
     pub batch: usize,
-    /// A query as sent.
+    /// Bytes of a query.
     pub query_bytes: u64,
-    /// An answer as sent.
+    /// Bytes of an answer.
     pub answer_bytes: u64,
-    /// From records to what answers: interpolation and tables.
+    /// Preprocessing of the records: interpolation and tables.
     pub preprocess_s: f64,
-    /// Tables.
+    /// Bytes of the tables.
     pub table_bytes: u64,
     /// The client's query.
     pub query_s: f64,
-    /// From the query's bytes to the answer's.
+    /// Time of answering, from the query's bytes to the answer's bytes.
     pub answer_s: f64,
-    /// The same for each index.
+    /// The same per index.
     pub answer_ms_per_index: f64,
-    /// Parts of it: evaluation, and modulus switching.
+    /// Its part of evaluation.
     pub evaluate_s: f64,
-    /// Modulus switching.
+    /// Its part of modulus switching.
     pub switch_s: f64,
     /// The client's extraction.
     pub extract_s: f64,
-    /// What an answer takes, counted.
+    /// Operation counts of an answer.
     pub work: Counters,
-    /// What the process holds, the most that an answer adds included.
+    /// Resident memory of the process, including the maximum that an answer adds.
     pub rss_bytes: Option<u64>,
-    /// Records that were compared.
+    /// Number of records compared.
     pub compared: usize,
-    /// Whether all of them were the source's.
+    /// Whether all of them were correct.
     pub correct: bool,
 }
 
-/// Prepares and asks.
+/// Prepares the database and queries it.
 ///
 /// # Errors
-/// Those of the scheme; [`Error::Backend`], [`Error::Threads`], or [`Error::Usage`] for threads, runs or memory out
-/// of range.
+/// Those of the scheme; [`Error::Backend`], [`Error::Threads`], or [`Error::Usage`] for threads,
+/// runs or memory out of range.
 pub fn measure(extent: Extent<'_>, effort: Effort, progress: &dyn Progress) -> Result<DepirReport> {
     let backend = Backend::try_from_env()?.name();
     effort.pool()?.install(|| {
@@ -253,7 +253,7 @@ impl Bench {
         Ok(Self { records, server, structure, preprocess_s })
     }
 
-    /// Asks for as many records as a query holds and compares them.
+    /// Makes a full query and checks the returned records.
     fn ask(&self) -> Result<Run> {
         let params = self.server.params();
         let mut rng = UnwrapErr(SysRng);
@@ -276,7 +276,7 @@ impl Bench {
         Ok(run)
     }
 
-    /// From a query's bytes to its answer's.
+    /// Answers a query, from its bytes to the answer's bytes.
     fn answer(&self, query: &[u8], run: &mut Run) -> Result<Vec<u8>> {
         let params = self.server.params();
         let query = DepirQuery::decode(params, query)?;
@@ -366,7 +366,7 @@ fn on_lines(params: &DepirParams) -> Counters {
     Counters { points: points as u64, multiplications: products as u64, table_bytes_read: 0 }
 }
 
-/// How primes are reduced, and how many variables are tabulated; none on lines.
+/// The steps and the number of tabulated variables; `None` on lines.
 fn options(extent: Extent<'_>, params: &DepirParams) -> Result<Option<(Steps, usize)>> {
     let Some(tabulated) = extent.tabulated else {
         if extent.steps.is_some() || extent.tables.is_some() {
@@ -382,11 +382,11 @@ fn options(extent: Extent<'_>, params: &DepirParams) -> Result<Option<(Steps, us
         let expected = format!("at most {}", simplex.variables);
         return Err(Error::usage(format!("{tabulated} tabulated variables"), expected));
     }
-    // Beyond two variables tables of all primes of one step are too large for most machines.
+    // With more than two variables, one-step tables for all primes are too large for most machines.
     let steps = extent.steps.unwrap_or(if tabulated > 2 { Steps::Two } else { Steps::One });
     let largest = params.bv().ring().primes().into_iter().max().unwrap_or_default();
     let levels = Levels::new(simplex, largest, steps);
-    // With a folder one table at a time is made in memory.
+    // With a folder, only one table at a time is built in memory.
     let bytes = match (tabulated, extent.tables) {
         (0, _) => 0.0,
         (_, None) => 2.0 * levels.entries(simplex, tabulated),
@@ -397,7 +397,7 @@ fn options(extent: Extent<'_>, params: &DepirParams) -> Result<Option<(Steps, us
     {
         let found = format!("tables of up to {}", display(bytes as u64));
         let expected = format!(
-            "at most the {} of memory that are free, of all tables or, with --tables, of the largest",
+            "at most {} of free memory, for all tables or, with --tables, for the largest",
             display(free)
         );
         return Err(Error::usage(found, expected));
@@ -410,10 +410,10 @@ fn refused(error: impl ToString) -> Error {
 }
 
 impl DepirReport {
-    /// Writes it as a table.
+    /// Writes the report as a table.
     ///
     /// # Errors
-    /// The writer's.
+    /// Those of the writer.
     pub fn write_table(&self, out: &mut dyn std::io::Write) -> Result<()> {
         let lines: Vec<Vec<String>> =
             self.lines().into_iter().map(|(name, value)| vec![name.to_owned(), value]).collect();
@@ -448,12 +448,12 @@ impl DepirReport {
             ("method", method),
             ("preprocessing", seconds(self.preprocess_s)),
             ("tables", display(self.table_bytes)),
-            ("batch", format!("{} indices a query", self.batch)),
+            ("batch", format!("{} indices per query", self.batch)),
             ("query", format!("{}, made in {}", display(self.query_bytes), seconds(self.query_s))),
-            ("answer", format!("{}, opened in {}", display(self.answer_bytes), seconds(self.extract_s))),
+            ("answer", format!("{}, decoded in {}", display(self.answer_bytes), seconds(self.extract_s))),
             (
-                "answered in",
-                format!("{}, {:.3} ms an index", seconds(self.answer_s), self.answer_ms_per_index),
+                "answer time",
+                format!("{}, {:.3} ms per index", seconds(self.answer_s), self.answer_ms_per_index),
             ),
             ("  evaluate", seconds(self.evaluate_s)),
             ("  switch", seconds(self.switch_s)),

@@ -8,17 +8,17 @@ use papir_schemes::depir::structure::levels::Steps;
 
 use super::estimate::{Count, exact, one_step, two_steps};
 use super::set::{DepirReport, Extent, Set, measure};
+use super::sheet::{Kind, Rows, Sheet};
 use crate::Result;
 use crate::measure::Effort;
 use crate::report::titles;
-use crate::sheet::{Kind, Rows, Sheet};
 
 /// ln t, as ‖f‖.
 const LN_T: f64 = 11.090_370;
 /// log₂ of the shortest lift of a residue modulo t.
 const LOG2_F: f64 = 15.0;
 
-/// Its tables.
+/// The tables.
 pub const SHEETS: &[Sheet] = &[
     Sheet {
         kind: Kind::Table,
@@ -35,21 +35,21 @@ pub const SHEETS: &[Sheet] = &[
     Sheet {
         kind: Kind::Table,
         name: "depir-4",
-        what: "Doubly-efficient PIR, Table 4: costs of one of the indices of a query, beside other schemes as printed",
+        what: "Doubly-efficient PIR, Table 4: costs per index, compared with printed figures of other schemes",
         run: |sets, effort, progress| table_4(sets, effort, progress),
     },
 ];
 
-/// What Table 2 prints for an optimization.
+/// A row of Table 2: an optimization.
 struct Optimization {
     name: &'static str,
-    /// One step, or two.
+    /// Number of steps.
     steps: Steps,
     variables: usize,
     degree: usize,
-    /// k; none without Fourier decomposition.
+    /// k; `None` without Fourier decomposition.
     roots: Option<u64>,
-    /// Queries and entries.
+    /// The printed numbers of look-ups and entries.
     paper: [f64; 2],
 }
 
@@ -80,7 +80,7 @@ const TABLE_2: [Optimization; 8] = [
 const LOG2_Q: f64 = 1000.0;
 const RING_DEGREE: f64 = 65_536.0;
 
-/// The smallest primes that are 1 modulo 2nk and whose product is Q.
+/// The smallest primes that are 1 modulo 2nk and have a product of at least Q.
 fn primes_for(roots: u64) -> Vec<u64> {
     let step = 2 * RING_DEGREE as u64 * roots;
     let mut left = LOG2_Q;
@@ -96,7 +96,7 @@ fn primes_for(roots: u64) -> Vec<u64> {
 }
 
 impl Optimization {
-    /// Propositions 5.3 and 5.4.
+    /// The estimate by Propositions 5.3 and 5.4.
     fn estimate(&self) -> Count {
         let degree = self.degree as f64;
         let (points, ln_q) = match self.roots {
@@ -105,7 +105,8 @@ impl Optimization {
                 let largest = primes.last().map_or(1.0, |&q| (q as f64).ln());
                 (RING_DEGREE * roots as f64 * primes.len() as f64, largest)
             }
-            // One number that holds a whole ciphertext: ln (Q/2)^(D²n), what the printed counts come from.
+            // One number for a whole ciphertext: ln (Q/2)^(D²n), from which the printed counts are
+            // derived.
             None => (1.0, degree * degree * RING_DEGREE * (LOG2_Q - 1.0) * std::f64::consts::LN_2),
         };
         let variables = self.variables as f64;
@@ -116,7 +117,7 @@ impl Optimization {
         Count { lookups: points * count.lookups, ..count }
     }
 
-    /// By lists of primes; none for numbers of trillions of bits.
+    /// The count from lists of primes; `None` for numbers of trillions of bits.
     fn exact(&self) -> Option<Count> {
         let roots = self.roots?;
         let simplex = Simplex { variables: self.variables, degree: self.degree };
@@ -168,13 +169,13 @@ fn table_2() -> Rows {
     }
     let notes = titles(&[
         "Look-ups and entries as printed, by Propositions 5.3 and 5.4 with the exact primes of Q, and by exact lists of small primes.",
-        "The printed entries lack the propositions' factor 1/(m + 1); the last are a tenth of what the same rule gives. Counts of `none` are of (Q/2)^(D^2 n), not of the printed D^3 n.",
+        "The printed entries lack the propositions' factor 1/(m + 1), and the last row's are a tenth of what the same rule gives. The counts for `none` are those of (Q/2)^(D^2 n), not of the printed D^3 n.",
         "On lines nothing is looked up: f's own coefficients are the table, and a query costs multiplications.",
     ]);
     Rows { columns, rows, notes, correct: true, ..Rows::default() }
 }
 
-/// What Table 3 prints for a set.
+/// A row of Table 3: a parameter set.
 struct Published {
     name: &'static str,
     records: u64,
@@ -274,14 +275,14 @@ fn measured(report: &DepirReport, name: &str) -> Vec<String> {
     ]
 }
 
-/// What is predicted for a set that was not measured.
+/// Predictions for a set that was not measured.
 struct Predicted {
     outline: Outline,
     seconds: f64,
 }
 
 impl Predicted {
-    /// From the rate of a measurement: seconds of its evaluation for a product.
+    /// Predicts from a measured rate: seconds of evaluation per product.
     fn new(records: u64, report: &DepirReport) -> Result<Self> {
         let outline = DepirParams::outline(records, Goal::MinTime)?;
         let rate = report.evaluate_s / report.work.multiplications as f64;
@@ -311,7 +312,7 @@ impl Predicted {
     }
 }
 
-/// Bytes in units of thousands.
+/// Formats bytes in decimal units.
 fn bytes(bytes: f64) -> String {
     let units = [("PB", 1e15), ("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)];
     let unit = units.iter().find(|(_, size)| bytes >= *size);
@@ -336,7 +337,7 @@ fn table_3(sets: [Set; 2], effort: Effort, progress: &dyn Progress) -> Result<Ro
         "storage",
         "preprocessing s",
         "runtime s",
-        "ms an index",
+        "ms per index",
     ]);
     let mut rows = Vec::new();
     for (place, published) in TABLE_3.iter().enumerate() {
@@ -353,7 +354,7 @@ fn table_3(sets: [Set; 2], effort: Effort, progress: &dyn Progress) -> Result<Ro
     let notes = titles(&[
         "The paper's times are of 16 threads, those of medium and large its own extrapolations; its preprocessing of tiny was 14 CPU-days as coded.",
         "Its 804 bits of small do not decrypt, its 1817 bits at n = 2^16 have 123 bits of security, and its rings of 2^16 have 2^15 slots, not 2^16.",
-        "papir's medium and large: rings that are secure for as many records, at the rate that small was measured with; in that many variables rows of coefficients are short, and a product takes up to four times as long.",
+        "papir's medium and large: secure rings for as many records, predicted at the rate measured for small; with that many variables, rows of coefficients are short and a product takes up to four times as long.",
     ]);
     let correct = reports.iter().all(|report| report.correct);
     Ok(Rows { columns, rows, notes, correct, ..Rows::default() })
@@ -361,7 +362,7 @@ fn table_3(sets: [Set; 2], effort: Effort, progress: &dyn Progress) -> Result<Ro
 
 fn table_4(sets: [Set; 2], effort: Effort, progress: &dyn Progress) -> Result<Rows> {
     let reports = measured_sets([sets[0]; 2], effort, progress)?;
-    let columns = titles(&["scheme", "storage", "queries", "ms a query", "KB a query", "N", "entry"]);
+    let columns = titles(&["scheme", "storage", "queries", "ms per query", "KB per query", "N", "entry"]);
     let mut rows = Vec::new();
     for (place, rivals) in [
         (2, &[["FrodoPIR, printed", "-", "500", "192", "271", "65536", "1 KB"]][..]),
@@ -399,7 +400,7 @@ fn table_4(sets: [Set; 2], effort: Effort, progress: &dyn Progress) -> Result<Ro
     }
     let notes = titles(&[
         "The printed DEPIR rows divide by 2^16 indices; the slots of its rings hold 2^15.",
-        "papir's rows are predicted at the rate that tiny was measured with; in that many variables a product takes up to four times as long.",
+        "papir's rows are predicted at the rate measured for tiny; with that many variables, a product takes up to four times as long.",
     ]);
     let correct = reports.iter().all(|report| report.correct);
     Ok(Rows { columns, rows, notes, correct, ..Rows::default() })

@@ -1,8 +1,8 @@
-//! The papers' figures: their points, papir's beside them, as a table or as a plot.
+//! The papers' figures with papir's points, as a table or a plot.
 //!
-//! A figure shows rows of tables ([`crate::tables`]), so its points are measured or predicted as theirs
-//! are. The printed figures give no numbers; the paper's points are those of the tables that they are
-//! drawn from.
+//! A figure shows rows of tables ([`crate::tables`]), so its points are measured or predicted as
+//! they are. The printed figures give no numbers; the paper's points are taken from the tables on
+//! which they are based.
 
 pub mod plot;
 mod points;
@@ -16,10 +16,10 @@ use crate::tables::pirouette::PHASES;
 /// How a figure is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A point for each configuration: total communication against the server's time.
+    /// One point per configuration: total communication against server time.
     Scatter,
-    /// Two bars for each configuration, one made of the messages and one of the parts of the server's time,
-    /// against N/t where there is one.
+    /// Two bars per configuration, one composed of the messages and one of the parts of the server
+    /// time, by N/t if known.
     Breakdown,
 }
 
@@ -28,13 +28,13 @@ pub enum Kind {
 pub struct Figure {
     /// The name on the command line.
     pub name: &'static str,
-    /// Where it stands, and what it shows.
+    /// Its number in the paper, and its content.
     pub what: &'static str,
-    /// How it is drawn.
+    /// The kind of plot.
     pub kind: Kind,
-    /// The rows that it shows: a colour or a panel each.
+    /// The rows it shows, with one colour or panel per block.
     pub blocks: &'static [Block],
-    /// papir's stages that are parts of the paper's: (stage, part). Others keep their names.
+    /// Maps papir's stages to the paper's parts: (stage, part). Other stages keep their names.
     pub stages: &'static [(&'static str, &'static str)],
 }
 
@@ -55,9 +55,9 @@ pub const ALL: &[Figure] = &[
         stages: &[
             ("select", "first product"),
             ("pack_first", "first packing"),
-            // With the second product, of the digits that are known ahead.
+            // Includes the second product of the digits known in advance.
             ("pack_second", "second packing"),
-            // With the second product of the digits that are not.
+            // Includes the second product of the other digits.
             ("pack_online", "third packing"),
         ],
     },

@@ -9,37 +9,37 @@ use crate::Result;
 use crate::report::{Stages, write_columns};
 use crate::tables::{Bench, Cost, Row, Standing};
 
-/// Whose figures a point shows.
+/// The origin of a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
-    /// As printed.
+    /// Printed in the paper.
     Paper,
-    /// papir's.
+    /// Measured or predicted for papir.
     Papir,
 }
 
 /// One configuration of one scheme.
 #[derive(Clone, Debug, Serialize)]
 pub struct Point {
-    /// An entry, as the paper calls it.
+    /// An entry, in the paper's words.
     pub entry: &'static str,
-    /// The scheme, as the paper calls it.
+    /// The scheme, in the paper's words.
     pub scheme: &'static str,
-    /// N/t, where it is known.
+    /// N/t, if known.
     pub columns: Option<u64>,
-    /// Whose figures they are.
+    /// The origin of the figures.
     pub source: Source,
-    /// "printed", or how papir's came about.
+    /// "printed", or how papir's figures were obtained.
     pub how: &'static str,
-    /// Keys, query and download in KB of 1024 bytes; the download with what papir's clients fetch once a
-    /// version.
+    /// Keys, query and download in KB of 1024 bytes; the download includes what papir's clients
+    /// fetch once per version.
     pub kb: Option<[f64; 3]>,
-    /// All three.
+    /// Their sum.
     pub total_kb: f64,
-    /// The parts of the server's time in ms; one where they are not told apart.
+    /// The parts of the server time in ms; a single part if they are not known.
     pub stages: Stages,
-    /// The server's time in ms.
+    /// The server time in ms.
     pub server_ms: f64,
 }
 
@@ -48,25 +48,25 @@ pub struct Point {
 pub struct FigureReport {
     /// Its name.
     pub figure: &'static str,
-    /// Where it stands, and what it shows.
+    /// Its number in the paper, and its content.
     pub what: &'static str,
-    /// How it is drawn.
+    /// The kind of plot.
     #[serde(skip)]
     pub kind: Kind,
     /// Where the rates of predictions come from.
     pub rates: String,
-    /// Configurations of papir that have no point, and why.
+    /// Configurations of papir without a point, and the reasons.
     pub missing: Vec<String>,
-    /// Whether every record that came back was right.
+    /// Whether every returned record was correct.
     pub correct: bool,
     /// Its points.
     pub points: Vec<Point>,
 }
 
-/// Below this share of an answer a stage of papir is put with the others that are.
+/// Stages of papir below this fraction of an answer are combined.
 const SMALL: f64 = 0.02;
 
-/// Finds the points of a figure.
+/// Computes the points of a figure.
 ///
 /// # Errors
 /// Those of the measurement.
@@ -87,7 +87,7 @@ pub fn run(figure: &Figure, bench: &mut Bench<'_>) -> Result<FigureReport> {
     })
 }
 
-/// The paper's point of a row, and papir's where it has one.
+/// The paper's point of a row, and papir's if there is one.
 fn points(figure: &Figure, row: &Row) -> Vec<Point> {
     let paper = Point {
         entry: row.entry,
@@ -113,13 +113,13 @@ fn points(figure: &Figure, row: &Row) -> Vec<Point> {
     std::iter::once(paper).chain(ours).collect()
 }
 
-/// Keys, query and download, the hint included, in KB of 1024 bytes.
+/// Keys, query and download (including the hint), in KB of 1024 bytes.
 fn kb(cost: &Cost) -> [f64; 3] {
     [cost.keys_bytes, cost.query_bytes, cost.download_bytes + cost.hint_bytes].map(|b| b as f64 / 1024.0)
 }
 
-/// papir's stages under the names of the paper's parts, the small ones together; "predicted" where there
-/// are none.
+/// papir's stages under the names of the paper's parts, with small ones combined; "predicted" if
+/// there are none.
 fn stages(figure: &Figure, cost: &Cost, server_ms: f64) -> Stages {
     if cost.stages.0.is_empty() {
         return Stages(vec![("predicted".to_owned(), server_ms)]);
@@ -134,12 +134,12 @@ fn stages(figure: &Figure, cost: &Cost, server_ms: f64) -> Stages {
             None => parts.push((name.to_owned(), *milliseconds)),
         }
     }
-    // The others on top of what is told apart.
+    // "other" goes on top of the named parts.
     parts.sort_by_key(|part| part.0 == "other");
     Stages(parts)
 }
 
-/// Why papir has no point for a row that names a configuration.
+/// The reason why papir has no point for a row with a configuration.
 fn missing(row: &Row) -> Option<String> {
     let configuration = row.configuration.as_ref()?;
     let reason = match &row.papir {
@@ -155,10 +155,10 @@ const HEADER: [&str; 10] =
     ["entry", "scheme", "N/t", "figures", "keys KB", "query", "download", "total", "server ms", "parts"];
 
 impl FigureReport {
-    /// Writes the points.
+    /// Writes the points as a table.
     ///
     /// # Errors
-    /// The writer's.
+    /// Those of the writer.
     pub fn write_table(&self, out: &mut dyn Write) -> Result<()> {
         let header = HEADER.map(str::to_owned).to_vec();
         let lines: Vec<Vec<String>> =

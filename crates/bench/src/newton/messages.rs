@@ -1,33 +1,33 @@
-//! Lengths of messages (NewtonPIR, Table 4, Figures 3 and 4).
+//! Message lengths (NewtonPIR, Table 4, Figures 3 and 4).
 
 use papir_core::scheme::Parameters;
 use serde::Serialize;
 
 use super::setting::params;
-use crate::size::display;
+use papir_plan::units::bytes as display;
 
 /// Bytes of an entry of Table 4 and Figure 3.
 const ENTRY_BYTES: u64 = 256;
-/// log₂ of the entries of Table 4.
+/// log₂ of the number of entries of Table 4.
 const LOG_ENTRIES: u32 = 20;
-/// log₂ of the entries of Figure 4: fewer than the paper's, as papir does not take so many long ones; messages
-/// do not depend on it.
+/// log₂ of the number of entries of Figure 4: fewer than in the paper, as papir does not support as
+/// many long ones; message lengths do not depend on it.
 const LOG_LONG_ENTRIES: u32 = 18;
 
-/// The messages of a query.
+/// The message lengths of a configuration.
 #[derive(Clone, Debug, Serialize)]
 pub struct Messages {
     /// log₂ N.
     pub log_records: u32,
-    /// Bytes of an entry.
+    /// Bytes per entry.
     pub entry_bytes: u64,
-    /// A query as sent; null where papir does not take so many records.
+    /// Bytes of a query; null if papir does not support this many records.
     pub query_bytes: Option<u64>,
-    /// An answer as sent.
+    /// Bytes of an answer.
     pub answer_bytes: Option<u64>,
-    /// Entry over answer.
+    /// Length of an entry divided by that of the answer.
     pub rate: Option<f64>,
-    /// The paper's query, answer and rate in KB, where they are printed.
+    /// The paper's query, answer and rate in KB, if printed.
     pub paper: Option<[f64; 3]>,
 }
 
@@ -36,7 +36,8 @@ pub(super) fn by_records() -> Vec<Messages> {
     (16..=24).step_by(2).map(|log_records| messages(log_records, ENTRY_BYTES)).collect()
 }
 
-/// Figure 4: the entry sizes are not printed; these are around the 256 bytes from which the answer grows.
+/// Figure 4. The entry sizes are not printed; these are around 256 bytes, from which on the answer
+/// grows.
 pub(super) fn by_entry() -> Vec<Messages> {
     (5..=10).map(|log_bytes| messages(LOG_LONG_ENTRIES, 1 << log_bytes)).collect()
 }
@@ -79,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_do_not_grow_with_the_database() {
+    fn message_lengths_do_not_depend_on_the_database_size() {
         let rows = by_records();
         let first = (rows[0].query_bytes, rows[0].answer_bytes);
         assert_eq!(first, (Some(12 * 256 + 32), Some(2 * 9 * 256 + 32)), "256 bytes are two chunks");

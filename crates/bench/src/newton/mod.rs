@@ -1,13 +1,14 @@
-//! NewtonPIR by itself: Tables 2, 3 and 4 and Figures 3 and 4 of Lu and Qu. The scheme is not private: these
-//! are figures of a row that nobody should use.
+//! Benchmark of NewtonPIR: Tables 2, 3 and 4 and Figures 3 and 4 of Lu and Qu.
 //!
-//! | block | what |
+//! The scheme is not private and should not be used; it is measured for comparison only.
+//!
+//! | block | contents |
 //! |---|---|
-//! | `times` | Table 2: records of 1,024 bits, on the threads asked for; `setup_s` for an n that is new to the server |
-//! | `lagrange` | Table 3: Xu et al.'s answer is N·(N − 1) products in the ring. One is timed, with an answer of few records to see that it is right; the time for N is their product, marked `predicted` |
-//! | `by_records`, `by_entry` | Table 4 and Figures 3 and 4: lengths of messages |
+//! | `times` | Table 2: records of 1,024 bits, on the given number of threads; `setup_s` is for an n that is new to the server |
+//! | `lagrange` | Table 3: Xu et al.'s answer is N·(N − 1) products in the ring. One product is timed, and an answer for few records is checked; the time for N is extrapolated and marked `predicted` |
+//! | `by_records`, `by_entry` | Table 4 and Figures 3 and 4: message lengths |
 //!
-//! Cents are those of the paper's price model: 1 for an hour of a core, 9 for a GB of traffic.
+//! Cents follow the paper's price model: 1 per core hour, 9 per GB of traffic.
 
 mod messages;
 mod setting;
@@ -24,28 +25,28 @@ use crate::Result;
 use crate::measure::Effort;
 use crate::report::{titles, write_columns};
 
-/// What is measured.
+/// Inputs of the benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
     /// log₂ N of Table 2's columns.
     pub times: &'static [u32],
-    /// Records of the answer of Xu et al. that is computed.
+    /// Number of records for which the answer of Xu et al. is computed.
     pub lagrange: usize,
 }
 
 impl Extent {
-    /// All of it.
+    /// The full benchmark.
     pub const FULL: Self = Self { times: &[12, 13, 14, 15, 16, 17, 18], lagrange: 24 };
-    /// A second's work.
+    /// A benchmark of about a second.
     pub const TINY: Self = Self { times: &[4, 6], lagrange: 3 };
 }
 
-/// What NewtonPIR costs.
+/// Costs of NewtonPIR.
 #[derive(Clone, Debug, Serialize)]
 pub struct NewtonReport {
     /// "newton".
     pub part: &'static str,
-    /// The kernels' instruction set.
+    /// The kernels' backend.
     pub backend: &'static str,
     /// Threads.
     pub threads: usize,
@@ -53,18 +54,19 @@ pub struct NewtonReport {
     pub times: Vec<Times>,
     /// Table 3.
     pub lagrange: Vec<Lagrange>,
-    /// Figure 3: entries of 256 bytes; Table 4 is that of 2²⁰.
+    /// Figure 3: entries of 256 bytes; Table 4 is the row for 2²⁰.
     pub by_records: Vec<Messages>,
     /// Figure 4: 2¹⁸ entries.
     pub by_entry: Vec<Messages>,
-    /// Whether every record that came back was right.
+    /// Whether every returned record was correct.
     pub correct: bool,
 }
 
-/// Measures.
+/// Runs the benchmark.
 ///
 /// # Errors
-/// [`crate::Error::Usage`] for threads or runs out of range, [`crate::Error::Backend`], those of the scheme.
+/// [`crate::Error::Usage`] for threads or runs out of range, [`crate::Error::Backend`], those of
+/// the scheme.
 pub fn measure(extent: Extent, effort: Effort, progress: &dyn Progress) -> Result<NewtonReport> {
     let backend = Backend::try_from_env()?.name();
     effort.pool()?.install(|| {
@@ -78,13 +80,16 @@ pub fn measure(extent: Extent, effort: Effort, progress: &dyn Progress) -> Resul
 }
 
 impl NewtonReport {
-    /// Writes it as four tables.
+    /// Writes the report as four tables.
     ///
     /// # Errors
-    /// The writer's.
+    /// Those of the writer.
     pub fn write_table(&self, out: &mut dyn std::io::Write) -> Result<()> {
         writeln!(out, "NOT PRIVATE: papir attack newton. {} threads, {}", self.threads, self.backend)?;
-        writeln!(out, "\nRecords of 1,024 bits (NewtonPIR, Table 2), the paper's figures behind papir's")?;
+        writeln!(
+            out,
+            "\nRecords of 1,024 bits (NewtonPIR, Table 2), papir's figures followed by the paper's"
+        )?;
         let first = titles(&[
             "log2 N", "setup", "paper", "query", "paper", "answer", "paper", "extract", "paper", "cents",
             "paper", "correct",

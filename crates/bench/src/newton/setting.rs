@@ -6,9 +6,9 @@ use papir_research::newton::params::NewtonParams;
 
 /// Synthetic records need no privacy.
 const WORD: NotPrivate = NotPrivate::acknowledged();
-/// Cents for an hour of a core.
+/// Cents per core hour.
 const CENTS_AN_HOUR: f64 = 1.0;
-/// Cents for a GB, 10⁹ bytes, of traffic.
+/// Cents per GB (10⁹ bytes) of traffic.
 const CENTS_A_GB: f64 = 9.0;
 
 /// Parameters of the symmetric variant, which the paper measures.
@@ -16,7 +16,7 @@ pub(super) fn params(records: u64, record_bits: u64) -> Result<NewtonParams<Symm
     NewtonParams::new(Shape::new(records, record_bits)?, WORD)
 }
 
-/// Price of an answer, in cents.
+/// Price of an answer in cents.
 pub(super) fn cents(seconds: f64, bytes: u64) -> f64 {
     CENTS_AN_HOUR * seconds / 3600.0 + CENTS_A_GB * bytes as f64 / 1e9
 }

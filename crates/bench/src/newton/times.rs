@@ -1,4 +1,4 @@
-//! What NewtonPIR and its baseline take (Tables 2 and 3).
+//! Run times of NewtonPIR and its baseline (Tables 2 and 3).
 
 use std::time::Instant;
 
@@ -18,9 +18,10 @@ use crate::clock::median;
 use crate::records::Synthetic;
 use crate::{Error, Result};
 
-/// Bits of a record of Tables 2 and 3.
+/// Bits per record in Tables 2 and 3.
 const RECORD_BITS: u64 = 1024;
-/// Table 2, from 2¹² on: seconds of setup, µs of a query, seconds of an answer, ms of extraction, cents.
+/// Table 2, starting at 2¹²: seconds of setup, µs of a query, seconds of an answer, ms of
+/// extraction, cents.
 const PRINTED: [[f64; 5]; 7] = [
     [1.84, 3.6, 1.03, 1.56, 0.00033],
     [7.41, 3.8, 1.96, 2.12, 0.00059],
@@ -30,11 +31,12 @@ const PRINTED: [[f64; 5]; 7] = [
     [238.48, 6.4, 13.29, 4.75, 0.00374],
     [323.48, 6.7, 19.12, 4.59, 0.00536],
 ];
-/// Table 3, from 2¹² on: hours of an answer. They double with N; the number of products does with its square.
+/// Table 3, starting at 2¹²: hours of an answer. They double with N, although the number of
+/// products grows with its square.
 const PRINTED_HOURS: [f64; 6] = [9.87, 19.74, 39.48, 78.97, 157.94, 315.88];
-/// Products that are timed.
+/// Number of timed products.
 const STEPS: u32 = 50;
-/// log₂ N of the first columns.
+/// log₂ N of the first column.
 const FIRST: u32 = 12;
 
 /// A column of Table 2.
@@ -42,19 +44,19 @@ const FIRST: u32 = 12;
 pub struct Times {
     /// log₂ N.
     pub log_records: u32,
-    /// Coefficients for an n that is new to the server.
+    /// Seconds to compute the coefficients for an n that is new to the server.
     pub setup_s: f64,
-    /// Median times.
+    /// Median time of a query.
     pub query_us: f64,
-    /// An answer.
+    /// Median time of an answer.
     pub answer_s: f64,
-    /// Opening it.
+    /// Median time of extraction.
     pub extract_ms: f64,
-    /// By the price model.
+    /// Cost by the price model.
     pub cents: f64,
-    /// The paper's five figures, where there are any.
+    /// The paper's five figures, if printed.
     pub paper: Option<[f64; 5]>,
-    /// Whether every record was right.
+    /// Whether every record was correct.
     pub correct: bool,
 }
 
@@ -63,24 +65,24 @@ pub struct Times {
 pub struct Lagrange {
     /// log₂ N.
     pub log_records: u32,
-    /// One product in the ring, as measured, times N·(N − 1).
+    /// The measured time of one product in the ring, times N·(N − 1).
     pub predicted_answer_h: f64,
-    /// By the price model.
+    /// Cost by the price model.
     pub predicted_cents: f64,
     /// The paper's hours.
     pub paper_h: f64,
-    /// Whether a small answer was right.
+    /// Whether a small answer was correct.
     pub correct: bool,
 }
 
-/// What `work` gives, and how long it takes in seconds.
+/// Runs `work`; returns its result and its seconds.
 fn seconds<T>(work: impl FnOnce() -> T) -> (T, f64) {
     let start = Instant::now();
     let result = work();
     (result, start.elapsed().as_secs_f64())
 }
 
-/// Table 2.
+/// Measures Table 2.
 pub(super) fn measure(columns: &[u32], runs: usize, progress: &dyn Progress) -> Result<Vec<Times>> {
     progress.stage("columns", columns.len() as u64);
     columns.iter().map(|&column| one(column, runs).inspect(|_| progress.advance(1))).collect()
@@ -105,7 +107,7 @@ fn one(log_records: u32, runs: usize) -> Result<Times> {
         let (found, extract_s) = seconds(|| client.extract(secret, answer));
         correct &=
             found.is_ok_and(|found| read_record(&records, index).is_ok_and(|record| found == [record]));
-        // The first run only warms up.
+        // The first run is a warm-up.
         if run > 0 {
             times.iter_mut().zip([query_s, answer_s, extract_s]).for_each(|(all, one)| all.push(one));
         }
@@ -125,7 +127,7 @@ fn one(log_records: u32, runs: usize) -> Result<Times> {
     })
 }
 
-/// Table 3.
+/// Predicts Table 3.
 pub(super) fn lagrange(count: usize, progress: &dyn Progress) -> Result<Vec<Lagrange>> {
     progress.stage("Lagrange", 1);
     let rng = &mut UnwrapErr(SysRng);

@@ -1,20 +1,19 @@
-//! What a table is made of: databases, and the figures that the paper prints for them.
+//! Contents of a table: databases, and the figures that the paper prints for them.
 
 use std::fmt;
 
-use papir_core::{Goal, MAX_RECORDS, Shape};
+use papir_core::{Choice, Goal, MAX_RECORDS, Shape};
 
 use crate::Result;
-use papir_core::Choice;
 
 /// A table of a paper.
 #[derive(Clone, Copy, Debug)]
 pub struct Table {
     /// The name on the command line.
     pub name: &'static str,
-    /// Where it stands, and what it compares.
+    /// Its number in the paper, and what it compares.
     pub what: &'static str,
-    /// What the paper leaves open, and what was taken here.
+    /// Details that the paper leaves open, and the choices made here.
     pub notes: &'static [&'static str],
     /// Its databases.
     pub blocks: &'static [Block],
@@ -23,23 +22,24 @@ pub struct Table {
 /// One database of a table, and the schemes that the paper compares on it.
 #[derive(Clone, Copy, Debug)]
 pub struct Block {
-    /// As the paper calls it.
+    /// Its description in the paper.
     pub database: &'static str,
-    /// An entry as the paper calls it.
+    /// An entry, in the paper's words.
     pub entry: &'static str,
-    /// Entries.
+    /// Number of entries.
     pub entries: u64,
-    /// Bits of each.
+    /// Bits per entry.
     pub entry_bits: u64,
-    /// What the parts of the server's time are, where the paper tells them apart.
+    /// Names of the parts of the server time, if the paper distinguishes them.
     pub parts: &'static [&'static str],
     /// The paper's columns.
     pub published: &'static [Published],
 }
 
 impl Block {
-    /// The records that papir serves. A database has at most [`MAX_RECORDS`]: where there are more
-    /// entries, the next power of two of them stand in a record, and a client takes its own from that.
+    /// The shape of the database that papir serves. A database has at most [`MAX_RECORDS`] records:
+    /// if there are more entries, a record holds a power of two of them, and the client selects its
+    /// entry from the record.
     ///
     /// # Errors
     /// As [`Shape::new`].
@@ -48,17 +48,17 @@ impl Block {
         Ok(Shape::new(self.entries.div_ceil(together), self.entry_bits.saturating_mul(together))?)
     }
 
-    /// Entries of a record.
+    /// Entries per record.
     fn together(&self) -> u64 {
         self.entries.div_ceil(MAX_RECORDS).next_power_of_two()
     }
 
-    /// What to know of a database whose records hold several entries.
+    /// A note for a database whose records hold several entries.
     pub(super) fn served(&self) -> Option<String> {
         let together = Some(self.together()).filter(|&together| together > 1)?;
         let Self { database, entry, .. } = self;
         Some(format!(
-            "{database}, {entry}: papir serves records of {together} entries, {MAX_RECORDS} at most."
+            "{database}, {entry}: papir serves records of {together} entries, at most {MAX_RECORDS} records."
         ))
     }
 }
@@ -66,19 +66,20 @@ impl Block {
 /// The paper's figures for one scheme and configuration.
 #[derive(Clone, Copy, Debug)]
 pub struct Published {
-    /// The scheme, as the paper calls it.
+    /// The scheme, in the paper's words.
     pub scheme: &'static str,
-    /// papir's scheme and parameters, where the row is of a scheme that papir has or is to have.
+    /// papir's scheme and parameters, if papir has or will have the row's scheme.
     pub ours: Option<Ours>,
-    /// Offline seconds, where they are printed.
+    /// Offline seconds, if printed.
     pub offline_s: Option<f64>,
-    /// Keys, query and download in KB of 1024 bytes, where they are printed.
+    /// Keys, query and download in KB of 1024 bytes, if printed.
     pub kb: Option<[f64; 3]>,
-    /// All of them together.
+    /// Their sum.
     pub total_kb: f64,
-    /// The server's milliseconds.
+    /// The server time in milliseconds.
     pub server_ms: f64,
-    /// The parts of those, as the block names them; none where the paper does not tell them apart.
+    /// The parts of the server time in the block's order; empty if the paper does not distinguish
+    /// them.
     pub parts_ms: &'static [f64],
 }
 
@@ -87,7 +88,7 @@ pub struct Published {
 pub struct Ours {
     /// The scheme's name on the command line.
     pub scheme: &'static str,
-    /// Its parameters.
+    /// The choice of its parameters.
     pub choice: Choice,
 }
 
@@ -97,7 +98,7 @@ impl Ours {
         Self { scheme, choice: Choice::Columns(1 << log_columns) }
     }
 
-    /// N/t, where it is named.
+    /// N/t, if the choice fixes it.
     pub fn named_columns(&self) -> Option<u64> {
         match self.choice {
             Choice::Columns(columns) | Choice::Packed { columns, .. } => Some(columns),
@@ -106,7 +107,7 @@ impl Ours {
     }
 }
 
-/// A goal as it is typed.
+/// The name of a goal on the command line.
 fn named(goal: Goal) -> &'static str {
     match goal {
         Goal::MinCommunication => "min-communication",

@@ -1,11 +1,12 @@
-//! The papers' tables: their printed figures, and papir's beside them.
+//! The papers' tables, with papir's figures next to the printed ones.
 //!
-//! Where a row names a configuration that papir has, it is measured on a database of that size; one that
-//! exceeds `--size` or the memory that is free is predicted by the cost model ([`papir_core::cost`]) and
-//! marked so. Sizes are exact either way. A configuration is measured once, in however many rows it
-//! stands.
+//! If a row names a configuration of papir, it is measured on a database of that size. A database
+//! that exceeds `--size` or free memory is predicted by the cost model ([`papir_core::cost`]) and
+//! marked so. Sizes are always exact. A configuration is measured only once, even if several rows
+//! use it.
 //!
-//! The papers' KB are 1024 bytes: 84 KB is six polynomials of 2048 coefficients of 56 bits, 86,016 bytes.
+//! The papers' KB are 1024 bytes: 84 KB is six polynomials of 2048 coefficients of 56 bits, 86,016
+//! bytes.
 
 mod block;
 pub mod inspire;
@@ -19,11 +20,11 @@ pub use block::{Block, Ours, Published, Table};
 pub use run::{Bench, Row, TableReport, run};
 pub use standing::{Cost, Standing};
 
-/// All tables that papir reproduces, paper by paper. Table 5 of InsPIRe is the benchmark `packing`, Tables 2
-/// and 3 of ZipPIR are `compress`.
+/// All tables that papir reproduces, by paper. Table 5 of InsPIRe is the benchmark `packing`,
+/// Tables 2 and 3 of ZipPIR are `compress`.
 pub const ALL: &[&[Table]] = &[inspire::TABLES, pirouette::TABLES, zip::TABLES];
 
-/// Every table.
+/// All tables.
 pub fn all() -> impl Iterator<Item = &'static Table> {
     ALL.iter().copied().flatten()
 }

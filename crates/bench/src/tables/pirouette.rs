@@ -1,9 +1,10 @@
-//! Tables of Pirouette (Kang, Schild), as printed. The paper's machine: an Intel Xeon Gold 6248R, one core.
+//! Tables of Pirouette (Kang, Schild), as printed.
+//!
+//! The paper's machine: an Intel Xeon Gold 6248R, one core.
 
-use papir_core::Goal;
+use papir_core::{Choice, Goal};
 
 use super::{Block, Ours, Published, Table};
-use papir_core::Choice;
 
 /// 3.9 MB.
 const RESPIRE_KEYS: f64 = 3.9 * 1024.0;
@@ -22,15 +23,15 @@ macro_rules! encrypted {
     };
 }
 
-/// All of them.
+/// All tables.
 pub const TABLES: &[Table] = &[TABLE_5, TABLE_8];
 
-/// Tables 5, 6 and 7 in one.
+/// Tables 5, 6 and 7 combined.
 const TABLE_5: Table = Table {
     name: "pirouette-5",
     what: "Pirouette, Tables 5 to 7: records of 256 B on one core",
     notes: &[
-        "Totals are of a first query: of them keys, which are uploaded once, are nearly all.",
+        "Totals are for a first query; nearly all of it is keys, which are uploaded once.",
         "The paper's Pirouette has 118.9 bits of security in its ring and 83.1 in its response, Respire 114.7 in its own; papir's have 128.8 and more.",
         "T-Respire, AES under encryption and then Respire, is the paper's; decision 20 estimates it from rotation counts.",
         "A query of papir is a payload of 36 bytes in an envelope of 32 (Pirouette).",
@@ -71,8 +72,8 @@ const TABLE_8: Table = Table {
     name: "pirouette-8",
     what: "Pirouette, Table 8: encrypted records of 256 B",
     notes: &[
-        "The paper's times are extrapolated from that of one gate; the parallel ones are for 32 cores.",
-        "Keys are the paper's for its plain databases; it prints none for encrypted ones.",
+        "The paper's times are extrapolated from the time of one gate; the parallel ones are for 32 cores.",
+        "Key sizes are the paper's for plain databases; it prints none for encrypted ones.",
         "papir's databases take twice their plain size, the paper's some 28 times.",
     ],
     blocks: &[
@@ -82,7 +83,7 @@ const TABLE_8: Table = Table {
     ],
 };
 
-/// What Figure 3 is of: the phases of two databases, of which the paper prints the sum.
+/// The content of Figure 3: the phases of two databases. The paper prints only their sum.
 pub const PHASES: &[Block] = &[
     phases("256 MB", 1 << 20, &[Published { parts_ms: &[19_000.0], ..plain(19_000.0) }]),
     phases("8 GB", 1 << 25, &[Published { parts_ms: &[60_000.0], ..plain(60_000.0) }]),
@@ -93,7 +94,7 @@ const fn phases(database: &'static str, entries: u64, published: &'static [Publi
     Block { entry: database, parts: &["all phases"], ..block(database, entries, published) }
 }
 
-/// Pirouette in so many of the paper's milliseconds.
+/// Pirouette with this server time in the paper.
 const fn plain(server_ms: f64) -> Published {
     ours("Pirouette", "pirouette", [PIROUETTE_KEYS, 0.035, 2.5], server_ms)
 }
@@ -109,12 +110,12 @@ const fn row(scheme: &'static str, ours: Option<Ours>, kb: [f64; 3], server_ms: 
     Published { scheme, ours, offline_s: None, kb: Some(kb), total_kb, server_ms, parts_ms: &[] }
 }
 
-/// A scheme that papir does not have.
+/// A scheme that papir does not implement.
 const fn rival(scheme: &'static str, kb: [f64; 3], server_ms: f64) -> Published {
     row(scheme, None, kb, server_ms)
 }
 
-/// A scheme that papir has, its polynomials as bytes.
+/// A scheme that papir implements, with polynomials as bytes.
 const fn ours(scheme: &'static str, name: &'static str, kb: [f64; 3], server_ms: f64) -> Published {
     row(scheme, Some(Ours { scheme: name, choice: Choice::Goal(Goal::Balanced) }), kb, server_ms)
 }

@@ -1,4 +1,4 @@
-//! A table as text: one line a row, the paper's figures beside papir's.
+//! A table as text: one line per row, the paper's figures next to papir's.
 
 use std::io::Write;
 
@@ -26,15 +26,15 @@ const HEADER: [&str; 21] = [
     "query ms",
     "ticket s",
     "ticket KiB",
-    "client ahead s",
+    "client precomp. s",
     "papir's figures",
 ];
 
 impl TableReport {
-    /// Writes the table, and below it what became of the communication and what to know.
+    /// Writes the table, followed by a summary of communication and notes.
     ///
     /// # Errors
-    /// The writer's.
+    /// Those of the writer.
     pub fn write_table(&self, out: &mut dyn Write) -> Result<()> {
         let header = HEADER.map(str::to_owned).to_vec();
         let lines: Vec<Vec<String>> =
@@ -65,7 +65,7 @@ impl TableReport {
     }
 }
 
-/// A number with so many decimals, or a dash.
+/// A number with this many decimals, or a dash.
 fn number(value: Option<f64>, decimals: usize) -> String {
     value.map_or("-".to_owned(), |value| format!("{value:.decimals$}"))
 }
@@ -76,7 +76,7 @@ fn kib(bytes: u64) -> f64 {
 }
 
 impl Row {
-    /// Why papir has no parameters for it, where it has none.
+    /// The reason why papir has no parameters for the row, if so.
     fn refusal(&self) -> Option<String> {
         let Standing::NoParameters { reason } = &self.papir else { return None };
         let configuration = self.configuration.as_ref()?;

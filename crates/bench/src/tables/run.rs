@@ -1,4 +1,4 @@
-//! Runs a table: each configuration that papir has, measured or predicted, beside the paper's figures.
+//! Runs a table: measures or predicts each of papir's configurations.
 
 use papir_core::erased::ErasedScheme;
 use papir_core::{Error as CoreError, Progress, Shape};
@@ -6,36 +6,36 @@ use serde::Serialize;
 
 use super::{Block, Cost, Ours, Published, Standing, Table};
 use crate::measure::{Effort, Plan, fits_memory, measure};
-use crate::rates::Known;
 use crate::records::Synthetic;
 use crate::report::Stages;
 use crate::subject;
 use crate::{Error, Result};
+use papir_plan::rates_file::Known;
 
 /// One row: the paper's figures and papir's.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
-    /// The database, as the paper calls it.
+    /// The database, in the paper's words.
     pub database: &'static str,
-    /// An entry, as the paper calls it.
+    /// An entry, in the paper's words.
     pub entry: &'static str,
-    /// The scheme, as the paper calls it.
+    /// The scheme, in the paper's words.
     pub scheme: &'static str,
     /// papir's scheme and parameters.
     pub configuration: Option<String>,
-    /// Its N/t, where that is named.
+    /// Its N/t, if fixed.
     pub columns: Option<u64>,
-    /// Keys, query and download in KB of 1024 bytes.
+    /// The paper's keys, query and download in KB of 1024 bytes.
     pub paper_kb: Option<[f64; 3]>,
-    /// All three.
+    /// Their sum.
     pub paper_total_kb: f64,
-    /// The server's milliseconds.
+    /// The paper's server time in milliseconds.
     pub paper_server_ms: f64,
-    /// Their parts.
+    /// Its parts.
     pub paper_stages: Stages,
-    /// Offline seconds.
+    /// The paper's offline seconds.
     pub paper_offline_s: Option<f64>,
-    /// papir's figures.
+    /// papir's result.
     pub papir: Standing,
 }
 
@@ -44,9 +44,9 @@ pub struct Row {
 pub struct TableReport {
     /// Its name.
     pub table: &'static str,
-    /// Where it stands, and what it compares.
+    /// Its number in the paper, and what it compares.
     pub what: &'static str,
-    /// What to know when reading it.
+    /// Explanations for the reader.
     pub notes: Vec<String>,
     /// Where the rates of predictions come from.
     pub rates: String,
@@ -59,14 +59,14 @@ pub struct TableReport {
 }
 
 impl TableReport {
-    /// Whether every record that came back was right.
+    /// Whether every returned record was correct.
     pub fn correct(&self) -> bool {
         let wrong = |row: &Row| row.papir.cost().is_some_and(|cost| cost.correct == Some(false));
         !self.rows.iter().any(wrong)
     }
 }
 
-/// Measures or predicts configurations, each once.
+/// Measures or predicts configurations, each only once.
 pub struct Bench<'a> {
     largest: u64,
     effort: Effort,
@@ -76,8 +76,8 @@ pub struct Bench<'a> {
 }
 
 impl<'a> Bench<'a> {
-    /// Databases above `largest` bytes are predicted with `rates` ([`crate::rates::known`]), as are those for which
-    /// memory is short.
+    /// Databases above `largest` bytes are predicted with `rates`
+    /// ([`papir_plan::rates_file::known`]), and so are those that do not fit into free memory.
     pub fn new(largest: u64, effort: Effort, rates: Known, progress: &'a dyn Progress) -> Self {
         Self { largest, effort, rates, progress, seen: Vec::new() }
     }
@@ -87,7 +87,7 @@ impl<'a> Bench<'a> {
         &self.rates.words
     }
 
-    /// The rows of a database.
+    /// Computes the rows of a database.
     ///
     /// # Errors
     /// Those of the measurement.

@@ -1,4 +1,4 @@
-//! How papir stands beside a row of the paper: what it costs, or why that is not known.
+//! papir's result for a row of a paper: its costs, or why they are unknown.
 
 use papir_core::cost::{Counts, Rates};
 use papir_core::{Description, Sizes};
@@ -6,44 +6,46 @@ use serde::Serialize;
 
 use crate::report::{Report, Stages};
 
-/// What papir's part of a row costs: measured, or sizes exact and times predicted.
+/// papir's costs for a row: measured, or with exact sizes and predicted times.
 #[derive(Clone, Debug, Serialize)]
 pub struct Cost {
     /// Bytes of a client's key material.
     pub keys_bytes: u64,
-    /// Bytes of a query without it.
+    /// Bytes of a query without the keys.
     pub query_bytes: u64,
     /// Bytes of an answer.
     pub download_bytes: u64,
-    /// Bytes that depend on the database and that a client fetches once a version; the paper has none.
+    /// Bytes that depend on the database and that a client fetches once per version; the paper's
+    /// schemes have none.
     pub hint_bytes: u64,
-    /// All four in KB of 1024 bytes, as the paper counts them: what a client's first query costs.
+    /// The sum of the four in KB of 1024 bytes, the paper's unit: the cost of a client's first
+    /// query.
     pub total_kib: f64,
     /// The same in KB of 1000 bytes.
     pub total_kb: f64,
-    /// An answer; null where its work is not counted.
+    /// Time of an answer; null if its work is not counted.
     pub server_ms: Option<f64>,
-    /// × one read of the database; null where none was read.
+    /// The answer's time divided by that of one read of the database; null if not measured.
     pub reads: Option<f64>,
-    /// Preparing the database.
+    /// Time of preparing the database.
     pub offline_s: Option<f64>,
-    /// A client's query.
+    /// Time of a client's query.
     pub query_ms: Option<f64>,
-    /// What the server computes ahead for a query of a registered client; null in schemes without, and where
-    /// it was predicted.
+    /// Time of the server's precomputation for a registered client's query; null in schemes without
+    /// it, and if predicted.
     pub ticket_s: Option<f64>,
-    /// What it keeps of that.
+    /// Bytes of that precomputation.
     pub ticket_bytes: Option<u64>,
-    /// What the client computes ahead for a query.
+    /// Time of the client's precomputation for a query.
     pub client_cold_s: Option<f64>,
-    /// The parts of the answer in ms; none where it was predicted.
+    /// The stages of the answer in ms; empty if predicted.
     pub stages: Stages,
-    /// Whether every retrieved record was right; null where none was retrieved.
+    /// Whether every retrieved record was correct; null if none was retrieved.
     pub correct: Option<bool>,
 }
 
 impl Cost {
-    /// Bytes of messages, nothing else.
+    /// Message sizes only.
     fn sent([keys_bytes, query_bytes, download_bytes, hint_bytes]: [u64; 4]) -> Self {
         let total = (keys_bytes + query_bytes + download_bytes + hint_bytes) as f64;
         Self {
@@ -95,34 +97,34 @@ impl Cost {
     }
 }
 
-/// How papir stands beside a row of the paper.
+/// papir's result for a row of the paper.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "status", rename_all = "snake_case")]
 pub enum Standing {
-    /// It has nothing of that name.
+    /// papir has nothing comparable.
     NotCompared,
-    /// The scheme is not among those that are built in.
+    /// The scheme is not built in.
     NotBuiltIn,
     /// The scheme has no parameters for this configuration.
     NoParameters {
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// The database exceeds the limit or the memory that is free.
+    /// The database exceeds the limit or free memory.
     Predicted(Cost),
     /// The database was prepared and queried.
     Measured(Cost),
 }
 
 impl Standing {
-    /// What it costs, where that is known.
+    /// The costs, if known.
     pub fn cost(&self) -> Option<&Cost> {
         match self {
             Self::Predicted(cost) | Self::Measured(cost) => Some(cost),
             Self::NotCompared | Self::NotBuiltIn | Self::NoParameters { .. } => None,
         }
     }
-    /// How the figures came about, in a word or two.
+    /// How the figures were obtained, in a word or two.
     pub fn words(&self) -> &'static str {
         match self {
             Self::NotCompared => "-",

@@ -1,4 +1,4 @@
-//! Every benchmark that has a name runs small; what is printed has its form; what is wrong is said.
+//! Every named benchmark at a small size; the form of its output; and errors.
 
 use std::collections::BTreeSet;
 
@@ -56,7 +56,7 @@ fn parse(line: &str) -> Result<Args, clap::Error> {
     Program::try_parse_from(std::iter::once("bench").chain(line.split_whitespace())).map(|p| p.args)
 }
 
-/// What is printed for a command line.
+/// The output of a command line.
 fn output(line: &str) -> Result<String, Error> {
     let mut out = Vec::new();
     run_with(&parse(line).unwrap(), &mut out, &NoProgress)?;
@@ -78,7 +78,7 @@ fn every_scheme_of_the_registry_can_be_measured() {
 }
 
 #[test]
-fn every_benchmark_runs_small_and_is_right() {
+fn every_benchmark_runs_small_and_is_correct() {
     let names: BTreeSet<&str> = definitions::ALL.iter().map(|definition| definition.name).collect();
     assert_eq!(names.len(), definitions::ALL.len(), "two benchmarks of one name");
     for definition in definitions::ALL {
@@ -88,7 +88,7 @@ fn every_benchmark_runs_small_and_is_right() {
         if let Outcome::Schemes(reports, _) = outcome {
             for report in reports {
                 let parts = report.encode_s + report.hint_s + report.material_s;
-                // A stage of setup that is not known here would be missing from the sum.
+                // The sum would not include a setup stage that is unknown here.
                 assert!((parts - report.offline_s).abs() < 1e-9, "{}: {report:?}", definition.name);
                 let stages: f64 = report.stages.0.iter().map(|stage| stage.1).sum();
                 assert!(report.answer_ms > 0.0 && stages > 0.0, "{}: {report:?}", definition.name);
@@ -117,7 +117,7 @@ fn json_has_exactly_the_fields() {
 }
 
 #[test]
-fn stages_of_inspire_are_its_servers() {
+fn stages_of_inspire_are_those_of_its_server() {
     let line = "inspire --records 4096 --dim0 32 --runs 1 --json";
     let report: Value = serde_json::from_str(&output(line).unwrap()).unwrap();
     let stages: BTreeSet<&str> = report["stages"].as_object().unwrap().keys().map(String::as_str).collect();
@@ -142,7 +142,7 @@ fn a_comparison_is_one_table_or_one_array() {
 }
 
 #[test]
-fn the_list_names_all() {
+fn the_list_is_complete() {
     let list = output("--list").unwrap();
     let papers = tables::all().count() + figures::ALL.len() + depir::all_sheets().count();
     assert_eq!(list.lines().count(), definitions::ALL.len() + papers);
@@ -173,13 +173,13 @@ fn a_table_and_a_figure_are_printed_as_text_json_and_svg() {
     std::fs::remove_file(path).unwrap();
 }
 
-/// A comparison goes on without those that cannot, and says why.
+/// A comparison continues without schemes that fail, and reports why.
 #[test]
-fn a_comparison_says_who_cannot() {
+fn a_comparison_reports_failing_schemes() {
     let line = "--compare plain,depir,simple --records 64 --record-bytes 64 --runs 1";
     let table = output(line).unwrap();
     assert!(
-        table.contains("depir cannot: the record length in bits is 512: expected at most 256"),
+        table.contains("depir not measured: the record length in bits is 512: expected at most 256"),
         "{table}"
     );
     assert_eq!(table.lines().next().unwrap().split_whitespace().count(), 3, "{table}");
@@ -188,9 +188,9 @@ fn a_comparison_says_who_cannot() {
     assert!(json[2]["reason"].as_str().unwrap().contains("at most 256"));
 }
 
-/// Schemes without units say so.
+/// Schemes without units refuse the option.
 #[test]
-fn units_are_refused_where_there_are_none() {
+fn units_are_refused_by_schemes_without_them() {
     for name in subject::names().unwrap().into_iter().filter(|name| *name != "inspire2") {
         let line = format!("{name} --records 64 --dim0 8 --gamma0 16");
         let expected = format!("--gamma0 with {name}: expected none");
@@ -204,7 +204,7 @@ fn wrong_arguments_are_named() {
         ("", "the following required arguments were not provided"),
         (
             "nonsense",
-            "`nonsense`: expected a scheme (plain, simple, inspire, double, inspire2, inspire0, ypir, simpleypir, zip, newton, newtonsym, zipdouble, inspire-batch, simple-batch, pirouette, respire, pirouette-encrypted, depir), or a benchmark that --list names",
+            "`nonsense`: expected a scheme (plain, simple, inspire, double, inspire2, inspire0, ypir, simpleypir, zip, newton, newtonsym, zipdouble, inspire-batch, simple-batch, pirouette, respire, pirouette-encrypted, depir), or a benchmark named by --list",
         ),
         ("--compare plain,packing", "`packing`: expected a scheme"),
         ("plain --size 1GB", "the size `1GB`: expected bytes above 0"),
@@ -255,7 +255,7 @@ fn wrong_arguments_are_named() {
     }
 }
 
-/// A source that gives one bit wrong in every record.
+/// A source with one wrong bit in every record.
 struct Faulty(Synthetic);
 
 impl Records for Faulty {
@@ -275,8 +275,8 @@ fn wrong_records_are_not_correct() {
     let records = Synthetic::new(300, 8).unwrap();
     let faulty = Faulty(records);
     assert_ne!(read_record(&records, 7).unwrap(), read_record(&faulty, 7).unwrap());
-    // A ticket of ZipPIR takes seconds, on DoublePIR for each byte of a record; answers are compared in the
-    // same way.
+    // A ticket of ZipPIR takes seconds, on DoublePIR per byte of a record; answers are compared in
+    // the same way.
     for name in subject::names().unwrap().into_iter().filter(|name| *name != "zipdouble") {
         let scheme = subject::by_name(name).unwrap();
         let choice = Choice::Goal(Goal::Balanced);
@@ -286,7 +286,7 @@ fn wrong_records_are_not_correct() {
         let report = measure(&*scheme, &wrong, &NoProgress).unwrap();
         assert!(!report.correct, "{name}");
         let checked = Outcome::Schemes(vec![report], Vec::new()).check().unwrap_err().to_string();
-        assert_eq!(checked, format!("{name} gave wrong records"));
+        assert_eq!(checked, format!("{name} returned wrong records"));
     }
 }
 
@@ -301,14 +301,14 @@ fn zipdouble_is_measured() {
 }
 
 #[test]
-fn one_record_is_measured_too() {
+fn a_database_of_one_record_is_measured() {
     let line = "inspire --records 1 --record-bytes 1 --runs 3 --json";
     let report: Value = serde_json::from_str(&output(line).unwrap()).unwrap();
     assert_eq!(report["correct"], true);
 }
 
 #[test]
-fn packing_refuses_what_fills_no_pack() {
+fn packing_refuses_partial_packs() {
     let error = papir_bench::packing::measure(100, EFFORT, &NoProgress).unwrap_err().to_string();
     assert_eq!(error, "100 encryptions to pack: expected a multiple of 2048 up to 65536");
 }

@@ -1,8 +1,8 @@
-//! Sets, tables and figures of doubly-efficient PIR, at the least set.
+//! Sets, tables and figures of doubly-efficient PIR, with the smallest set.
 
+use papir_bench::depir::sheet::Kind;
 use papir_bench::depir::{self, Extent, Set};
 use papir_bench::measure::Effort;
-use papir_bench::sheet::Kind;
 use papir_core::NoProgress;
 use papir_schemes::depir::structure::levels::Steps;
 use serde_json::Value;
@@ -11,7 +11,7 @@ const EFFORT: Effort = Effort { threads: 2, runs: 1 };
 const LEAST: Extent<'static> = Extent::of(Set::Least);
 
 #[test]
-fn a_set_is_measured_every_way() {
+fn a_set_is_measured_with_every_method() {
     let folder = std::env::temp_dir().join(format!("papir-tables-{}", std::process::id()));
     let lines = depir::measure(LEAST, EFFORT, &NoProgress).unwrap();
     assert!(lines.correct && lines.compared == lines.batch && lines.table_bytes == 0);
@@ -35,7 +35,7 @@ fn a_set_is_measured_every_way() {
 }
 
 #[test]
-fn sheets_have_as_many_cells_as_titles() {
+fn rows_of_sheets_have_a_cell_per_title() {
     for sheet in depir::all_sheets() {
         let report = sheet.make([Set::Least; 2], EFFORT, &NoProgress).unwrap();
         assert!(report.correct && !report.rows.is_empty(), "{}", sheet.name);
@@ -56,10 +56,10 @@ fn sheets_have_as_many_cells_as_titles() {
     }
 }
 
-/// Propositions 5.3 and 5.4 give what Table 2 prints, but for a factor that its entries lack, and one of ten in its
-/// last row.
+/// Propositions 5.3 and 5.4 give the figures of Table 2, except for a factor missing in its
+/// entries, and a factor of ten in its last row.
 #[test]
-fn table_2_is_that_of_the_propositions() {
+fn table_2_follows_the_propositions() {
     let table = depir::sheet_by_name(Kind::Table, "depir-2").unwrap();
     let report = table.make([Set::Least; 2], EFFORT, &NoProgress).unwrap();
     let number = |cell: &str| cell.parse::<f64>().unwrap();

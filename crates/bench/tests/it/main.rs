@@ -1,4 +1,4 @@
-//! What `papir bench` measures, plans and reproduces.
+//! Integration tests of `papir bench`: measurements, predictions, tables and figures.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod bench;

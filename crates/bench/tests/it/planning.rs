@@ -1,4 +1,4 @@
-//! The cost model against what is measured.
+//! Tests of the cost model against measurements.
 
 use papir_bench::calibrate::{Extent, calibrate};
 use papir_bench::check::{TINY, check, write_table};
@@ -16,9 +16,10 @@ fn a_tiny_calibration_gives_every_rate() {
     }
 }
 
-/// How near they are is for `papir plan --check` on a machine that does nothing else; here they are there.
+/// Only that both are present: their closeness is a matter for `papir plan --check` on an idle
+/// machine.
 #[test]
-fn predictions_stand_beside_what_was_measured() {
+fn predictions_are_listed_with_measurements() {
     let rates = calibrate(Extent::TINY, 1, &NoProgress).unwrap();
     let checked = check(&TINY, &rates, 1, &NoProgress).unwrap();
     assert_eq!(checked.iter().map(|one| one.scheme).collect::<Vec<_>>(), ["inspire", "simple"]);

@@ -1,14 +1,13 @@
-//! The papers' tables and figures: what is printed is coherent, every definition runs at a tiny size, and
-//! plots show every point.
+//! The papers' tables and figures: printed data are coherent, definitions run, plots are complete.
 
 use papir_bench::figures::{self, Figure, FigureReport, Kind, Source, plot};
 use papir_bench::measure::Effort;
-use papir_bench::rates::Known;
 use papir_bench::subject;
 use papir_bench::tables::{self, Bench, Block, Cost, Ours, Published, Standing, Table, TableReport};
 use papir_core::Choice;
 use papir_core::cost::Rates;
 use papir_core::{MAX_RECORDS, NoProgress};
+use papir_plan::rates_file::Known;
 
 const EFFORT: Effort = Effort { threads: 2, runs: 1 };
 
@@ -24,9 +23,9 @@ fn known(rates: Rates) -> Known {
     Known { rates, origin: "of a test", words: "of a test".to_owned() }
 }
 
-/// The same definition with fewer entries, a column two ring elements long at most.
+/// The same definition with fewer entries, so that a column has at most two ring elements.
 fn tiny(block: &Block) -> Block {
-    // A ticket of ZipPIR takes time for each byte of an entry.
+    // A ticket of ZipPIR takes time proportional to the length of an entry.
     let zip = block.published.iter().any(|row| row.ours.is_some_and(|ours| ours.scheme == "zip"));
     let block = Block { entry_bits: if zip { 64 * 8 } else { block.entry_bits }, ..*block };
     let entries = (8 * TINY / block.entry_bits).clamp(3, block.entries);
@@ -58,10 +57,10 @@ fn built_in(ours: &Ours) -> bool {
     subject::by_name(ours.scheme).is_ok()
 }
 
-/// Every row of every table whose scheme is built in is measured and right; so are the figures, which show
-/// the same.
+/// Every row of every table whose scheme is built in is measured and correct; so are the figures,
+/// which show the same rows.
 #[test]
-fn every_definition_runs_tiny() {
+fn every_definition_runs_at_a_tiny_size() {
     let mut bench = bench(u64::MAX);
     for table in tables::all() {
         let table = Table { blocks: tiny_blocks(table.blocks), ..*table };
@@ -96,7 +95,7 @@ fn every_definition_runs_tiny() {
     }
 }
 
-/// What is printed adds up, and is of the configuration that papir compares with.
+/// Printed messages add up, and match the configuration that papir is compared with.
 #[test]
 fn printed_messages_add_up() {
     let rows = tables::all().flat_map(|table| table.blocks).flat_map(|block| block.published);
@@ -118,10 +117,10 @@ fn printed_messages_add_up() {
     assert_eq!(sums, 234);
 }
 
-/// InsPIRe⁽²⁾ sends 53 bits for each column and each unit of a column: N/t and γ₀ of a row are those that
-/// its query has.
+/// InsPIRe⁽²⁾ sends 53 bits for each column and each unit of a column, which determines N/t and γ₀
+/// of a row from its query.
 #[test]
-fn printed_units_are_those_of_the_query() {
+fn printed_units_match_the_query() {
     let blocks = tables::all().flat_map(|table| table.blocks);
     for (block, published) in blocks.flat_map(|block| block.published.iter().map(move |row| (block, row))) {
         let Some(Ours { choice: Choice::Packed { columns, words }, .. }) = published.ours else { continue };
@@ -132,9 +131,9 @@ fn printed_units_are_those_of_the_query() {
     }
 }
 
-/// DoublePIR's two queries: 4 bytes a column, 8 bytes a row of bytes.
+/// DoublePIR's two queries: 4 bytes per column, 8 bytes per row of bytes.
 #[test]
-fn printed_queries_of_two_levels_are_those_of_their_columns() {
+fn printed_queries_of_two_levels_match_their_columns() {
     for block in tables::inspire::TABLE_2.blocks {
         for published in block.published.iter().filter(|row| ["YPIR", "InsPIRe_0"].contains(&row.scheme)) {
             let columns = published.ours.unwrap().named_columns().unwrap();
@@ -176,7 +175,7 @@ const ROWS: &[Published] = &[
 ];
 
 #[test]
-fn rows_are_measured_where_they_fit_and_predicted_elsewhere() {
+fn rows_are_measured_if_they_fit_and_predicted_otherwise() {
     let report = tables::run(&TWO, &mut bench(1 << 18)).unwrap();
     let [rival, measured, absent, refused, _, predicted, .., many] = &report.rows[..] else { unreachable!() };
     assert!(matches!(rival.papir, Standing::NotCompared));
@@ -187,7 +186,7 @@ fn rows_are_measured_where_they_fit_and_predicted_elsewhere() {
     assert_eq!(measured.correct, Some(true));
     let Standing::Predicted(predicted) = &predicted.papir else { panic!("{:?}", predicted.papir) };
     assert_eq!((predicted.correct, predicted.reads), (None, None));
-    // Sizes are exact either way.
+    // Sizes are exact in both cases.
     let again = bench(0).rows(&TWO.blocks[0]).unwrap().swap_remove(1);
     let again = again.papir.cost().unwrap();
     let sent = |cost: &Cost| [cost.keys_bytes, cost.query_bytes, cost.download_bytes, cost.hint_bytes];
@@ -212,7 +211,7 @@ fn rows_are_measured_where_they_fit_and_predicted_elsewhere() {
 }
 
 #[test]
-fn what_exceeds_the_paper_is_counted() {
+fn rows_above_the_papers_figures_are_counted() {
     let small = Published { total_kb: 1.0, ..ROW };
     let block = Block { published: Box::leak(Box::new([ROW, small])), ..BLOCK };
     let table = Table { blocks: Box::leak(Box::new([block])), ..TWO };
@@ -221,9 +220,9 @@ fn what_exceeds_the_paper_is_counted() {
     assert!(text(&report).contains("below in 1 of 2 configurations, above in 1.\n"));
 }
 
-/// A prediction is counted work times rates.
+/// A prediction is operation counts times rates.
 #[test]
-fn predictions_are_the_cost_models() {
+fn predictions_come_from_the_cost_model() {
     let rates = Rates::new(1, |_| 1e-9, |_| 1e-9).unwrap();
     let mut bench = Bench::new(0, EFFORT, known(rates.clone()), &NoProgress);
     let row = &bench.rows(&BLOCK).unwrap()[1];
@@ -240,16 +239,16 @@ fn predictions_are_the_cost_models() {
     }
 }
 
-/// Sizes are exact without measuring: at every configuration of the papers' tables papir sends and
-/// receives no more than the paper.
+/// Sizes are exact without measuring: for every configuration in the papers' tables, papir sends
+/// and receives no more than the paper.
 #[test]
-fn communication_is_never_above_the_papers() {
+fn communication_never_exceeds_the_papers() {
     for table in tables::all() {
         let report = tables::run(table, &mut bench(0)).unwrap();
         for row in &report.rows {
             let at = || format!("{} {} {} {:?}", table.name, row.database, row.entry, row.configuration);
-            // The noise of the longest columns is too much for one ring element of each; the paper takes
-            // several there, and answers with as many.
+            // The noise of the longest columns is too large for one ring element each; the paper
+            // uses several there, and as many answers.
             let longest = row.database == "32 GB" || (row.database, row.columns) == ("8 GB", Some(1 << 13));
             let refused = matches!(row.papir, Standing::NoParameters { .. });
             assert!(!refused || longest, "{}: {:?}", at(), row.papir);
@@ -263,7 +262,7 @@ fn communication_is_never_above_the_papers() {
 }
 
 #[test]
-fn points_are_the_papers_and_ours() {
+fn points_are_those_of_the_paper_and_papir() {
     for figure in figures::ALL {
         let report = figures::run(figure, &mut bench(0)).unwrap();
         let of = |source| report.points.iter().filter(move |point| point.source == source).count();
@@ -285,16 +284,16 @@ fn points_are_the_papers_and_ours() {
     }
 }
 
-/// A plot of nothing is refused.
+/// A plot without points is refused.
 #[test]
-fn a_plot_has_points() {
+fn a_plot_without_points_is_refused() {
     let figure = Figure { blocks: &[], ..figures::ALL[0] };
     let report = figures::run(&figure, &mut bench(0)).unwrap();
     let error = plot::draw(&report).unwrap_err().to_string();
-    assert_eq!(error, "inspire-1 without points: expected one at least");
+    assert_eq!(error, "inspire-1 without points: expected at least one");
 }
 
-/// As many circles as points, or as many rectangles as parts of bars, beside the background.
+/// As many circles as points, or as many rectangles as parts of bars plus the background.
 fn shows_every_point(report: &FigureReport) {
     let svg = plot::draw(report).unwrap();
     let elements = elements(&svg);
@@ -310,7 +309,8 @@ fn shows_every_point(report: &FigureReport) {
     assert!(!svg.contains("NaN") && !svg.contains("inf"), "{}", report.figure);
 }
 
-/// The names of the elements of an XML text, which has one root, is nested, and quotes its attributes.
+/// The names of the elements of an XML text; checks that it has one root, is nested, and quotes
+/// attributes.
 fn elements(xml: &str) -> Vec<String> {
     let (mut open, mut found, mut roots) = (Vec::new(), Vec::new(), 0);
     let mut rest = xml;

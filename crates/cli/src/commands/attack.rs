@@ -1,4 +1,4 @@
-//! `papir attack`: what a server learns from the queries of schemes that are not private.
+//! `papir attack`: recovers indices from the queries of schemes that are not private.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -13,23 +13,23 @@ use serde::Serialize;
 
 use crate::failure::{Failure, Outcome};
 
-/// Recover the index of a query, from the query alone.
+/// Recover the index of a query from the query alone.
 ///
-/// NewtonPIR's index is a root, modulo n, of a polynomial of degree 9 that everybody computes from the query.
-/// With --query the index of captured bytes is printed; otherwise queries are made and broken, and the command
-/// fails where one is not.
+/// NewtonPIR's index is a root, modulo n, of a polynomial of degree 9 that anyone can compute from
+/// the query. With --query, prints the index of a captured query. Otherwise generates queries and
+/// breaks them; the command fails if one of them is not broken.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// The scheme.
     scheme: Broken,
-    /// The bytes of a query, as they were sent or without their envelope.
+    /// The bytes of a query, with or without the envelope.
     #[arg(long, value_name = "FILE", conflicts_with = "trials")]
     query: Option<PathBuf>,
-    /// Records of the database: so many indices are tried.
+    /// Records in the database; every index is tried.
     #[arg(long, value_name = "N", default_value_t = 1 << 18, value_parser = clap::value_parser!(u64).range(1..1 << 30))]
     records: u64,
-    /// Queries to make and break.
+    /// Queries to generate and break.
     #[arg(long, value_name = "K", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     trials: u32,
     /// Print one JSON object.
@@ -47,13 +47,13 @@ const EXAMPLES: &str = "Examples:
   papir attack newton --records 262144 --trials 20 --json
   papir attack newton --query captured.bin --records 1000000";
 
-/// What became of queries.
+/// Results of breaking a series of queries.
 #[derive(Serialize)]
 struct Report {
     records: u64,
     queries: u32,
     recovered: u32,
-    /// Of a query, on average: the polynomial, and the scan.
+    /// Mean per query: computing the polynomial, and scanning the indices.
     polynomial_ms: f64,
     scan_ms: f64,
 }
@@ -85,7 +85,7 @@ fn captured(arguments: &Arguments, file: &Path) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Makes queries under one key, and breaks them without it.
+/// Generates queries under one key, and breaks them without it.
 fn made(arguments: &Arguments) -> Outcome {
     let rng = &mut papir::system_rng();
     let key = SecretKey::generate(Registered::MODULUS_BITS, rng)?;

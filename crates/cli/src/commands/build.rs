@@ -1,4 +1,4 @@
-//! `papir build`: a source file becomes a prepared database.
+//! `papir build`: prepares a database from a source.
 
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
@@ -14,74 +14,78 @@ use crate::bars::Bars;
 use crate::describe::{self, Lines, line};
 use crate::failure::{Failure, Outcome};
 use crate::owner_key;
-use crate::planner::{self, Demand};
+use papir_plan::planner::{self, Demand};
 
 /// Prepare a database from a file, a folder of files, an SQLite table or query, or standard input.
 ///
-/// With --key, records are looked up by key; several --value columns become one JSON object, none make a
-/// set. Without, records are looked up by their number. Of a folder, paths are keys and files values;
-/// symbolic links in it are left out. The database is written whole or not at all.
+/// With --key, records are looked up by key; several --value columns become one JSON object, and
+/// without --value the database is a set of keys. Without --key, records are looked up by number.
+/// In a folder, paths are the keys and file contents the values; symbolic links are skipped. The
+/// database is written completely or not at all.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The file or folder to read; `-` for standard input (csv, jsonl, raw; needs --format).
+    /// The file or folder to read; `-` for standard input (csv, jsonl or raw; needs --format).
     source: PathBuf,
-    /// The prepared database to write; replaced if it is there.
+    /// The prepared database to write; an existing file is replaced.
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
-    /// The source's format, where its extension (.csv, .jsonl, .ndjson, .parquet, .sqlite, .sqlite3, .db)
-    /// does not tell.
+    /// The source's format, if its extension (.csv, .jsonl, .ndjson, .parquet, .sqlite, .sqlite3,
+    /// .db) does not say.
     #[arg(long)]
     format: Option<SourceFormat>,
-    /// The table of an SQLite database; not needed where there is only one.
+    /// The table of an SQLite database; may be left out if there is only one.
     #[arg(long, value_name = "NAME", conflicts_with = "query")]
     table: Option<String>,
-    /// A query to an SQLite database, in place of a table.
+    /// A query to run on an SQLite database, instead of reading a table.
     #[arg(long, value_name = "SELECT …")]
     query: Option<String>,
-    /// The column or field of the keys.
+    /// The column or field that holds the keys.
     #[arg(long, value_name = "COLUMN")]
     key: Option<String>,
-    /// The columns or fields of the values, separated by commas.
+    /// The columns or fields that hold the values, separated by commas.
     #[arg(long, value_name = "COLUMN,…", value_delimiter = ',')]
     value: Vec<String>,
-    /// Bytes of one record: needed for raw files, optional for others without keys.
+    /// Bytes of one record: required for raw files, optional for other sources without keys.
     #[arg(long, value_name = "N")]
     record_bytes: Option<u64>,
-    /// The scheme; `auto` for the one, with its parameters, that `papir plan` recommends [default: inspire, or
-    /// with --encrypt pirouette-encrypted].
+    /// The scheme; `auto` uses the scheme and parameters that `papir plan` recommends [default:
+    /// inspire, or with --encrypt pirouette-encrypted].
     #[arg(long, value_name = "NAME")]
     scheme: Option<String>,
-    /// What the scheme's parameters are chosen for; balanced by default.
+    /// What to optimize the scheme's parameters for [default: balanced].
     #[arg(long)]
     goal: Option<ParameterGoal>,
-    /// Prepare for batches of up to K lookups (papir get --batch), which cost the server several times what one
-    /// costs, instead of K times; memory, too, is several times as much.
+    /// Prepare for batches of up to K lookups (papir get --batch). A batch costs the server several
+    /// times as much as one lookup, instead of K times; the database takes several times as much
+    /// memory.
     #[arg(long, value_name = "K")]
     batch: Option<usize>,
-    /// What to do with a key that comes twice.
+    /// What to do with a duplicate key.
     #[arg(long, default_value = "error")]
     on_duplicate: Duplicates,
-    /// Make the table of keys so much larger than it needs to be: room for the new keys of updates.
+    /// Make the keyed table larger than necessary by this percentage, to leave room for keys that
+    /// updates add.
     #[arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = room())]
     room: u32,
-    /// Leave out up to N bad rows, each named on stderr; one more is an error.
+    /// Skip up to N bad rows, each reported on stderr; more are an error.
     #[arg(long, value_name = "N", default_value_t = 0)]
     skip_bad: u64,
-    /// The database's name, instead of the stem of FILE.
+    /// The database's name, instead of FILE without its extension.
     #[arg(long)]
     name: Option<String>,
-    /// Commit to all records: clients check each record against a root that `inspect` prints.
+    /// Commit to all records with a Merkle tree: clients check each record against a root that
+    /// `inspect` prints.
     #[arg(long)]
     verifiable: bool,
-    /// Encrypt the records under the key in this file, which is made if it is not there: who serves the database
-    /// sees neither records nor queries. Clients ask with the same key (papir get --owner-key).
+    /// Encrypt the records under the key in this file, which is created if missing. The server then
+    /// sees neither records nor queries. Clients need the same key (papir get --owner-key).
     #[arg(long, value_name = "KEYFILE")]
     encrypt: Option<PathBuf>,
     /// Allow a scheme that hides nothing from the server.
     #[arg(long)]
     insecure_plain: bool,
-    /// Allow NewtonPIR, whose queries give their index away (see `papir attack newton`).
+    /// Allow NewtonPIR, whose queries reveal their index (see `papir attack newton`).
     #[arg(long)]
     insecure_newton: bool,
 }
@@ -90,7 +94,7 @@ fn room() -> clap::builder::RangedI64ValueParser<u32> {
     clap::value_parser!(u32).range(0..=i64::from(MAX_ROOM))
 }
 
-/// The name that stands for the planner's choice.
+/// The value of `--scheme` that stands for the planner's choice.
 const AUTO: &str = "auto";
 
 const EXAMPLES: &str = "Examples:
@@ -119,9 +123,9 @@ enum SourceFormat {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum ParameterGoal {
-    /// Fewest bytes.
+    /// Fewest bytes sent and received.
     MinCommunication,
-    /// Least time on a line of 10 Mbit/s.
+    /// Least time on a 10 Mbit/s connection.
     Balanced,
     /// Least work for the server.
     MinTime,
@@ -129,11 +133,11 @@ enum ParameterGoal {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Duplicates {
-    /// Refuse the source.
+    /// Fail.
     Error,
-    /// Keep the first.
+    /// Keep the first value.
     First,
-    /// Keep the last.
+    /// Keep the last value.
     Last,
 }
 
@@ -209,54 +213,52 @@ fn options(arguments: &Arguments) -> Result<BuildOptions, Failure> {
     })
 }
 
-/// The scheme that is asked for, or the default.
+/// The requested scheme, or the default.
 fn scheme(arguments: &Arguments) -> &str {
     let default = if arguments.encrypt.is_some() { registry::ENCRYPTED } else { papir::DEFAULT_SCHEME };
     arguments.scheme.as_deref().unwrap_or(default)
 }
 
-/// Whether a scheme is one of NewtonPIR's, which need a word of their own.
+/// Whether a scheme is a variant of NewtonPIR, which needs its own flag.
 fn is_newton(scheme: &str) -> bool {
     scheme.starts_with("newton")
 }
 
-/// What does not go with a format, in the words of the command line.
+/// Refuses options that do not apply to the source's format.
 fn check(arguments: &Arguments) -> Result<(), Failure> {
     check_key(arguments)?;
     let Arguments { source, format, record_bytes, key, value, .. } = arguments;
     let told = format.map_or(Format::of(source), Format::from);
     if told == Format::Raw && format.is_none() && (record_bytes.is_none() || source.as_os_str() == "-") {
         let source = source.display();
-        return Err(Failure::new(format!("the format of {source} is not told by its name: give --format")));
+        return Err(Failure::new(format!("cannot tell the format of {source} from its name: give --format")));
     }
     if matches!(told, Format::Raw | Format::Folder) && (key.is_some() || !value.is_empty()) {
         let name = told.name();
-        return Err(Failure::new(format!("--key and --value name columns: a {name} source has none")));
+        return Err(Failure::new(format!("--key and --value name columns: a {name} source has no columns")));
     }
     if told == Format::Raw && record_bytes.is_none() {
-        return Err(Failure::new("a raw source needs the length of its records: give --record-bytes"));
+        return Err(Failure::new("a raw source needs a record length: give --record-bytes"));
     }
     if told != Format::Sqlite && (arguments.table.is_some() || arguments.query.is_some()) {
         let name = told.name();
         return Err(Failure::new(format!(
-            "--table and --query ask an SQLite database: a {name} source is none"
+            "--table and --query need an SQLite database, not a {name} source"
         )));
     }
     Ok(())
 }
 
-/// A scheme and a key that do not go together, before a key is made.
+/// Refuses a scheme that does not go with `--encrypt`, before a key file is created.
 fn check_key(arguments: &Arguments) -> Result<(), Failure> {
     let (scheme, encrypted) = (scheme(arguments), registry::ENCRYPTED);
     match (&arguments.encrypt, scheme == encrypted) {
-        (None, true) => {
-            Err(Failure::new(format!("{encrypted} encrypts under a key: give --encrypt KEYFILE")))
-        }
+        (None, true) => Err(Failure::new(format!("{encrypted} needs a key: give --encrypt KEYFILE"))),
         (Some(_), true) if arguments.batch.is_some() => Err(Failure::new(format!(
-            "--batch asks for many records at once: {encrypted} answers one, not with --encrypt"
+            "--batch cannot be used with --encrypt: {encrypted} answers one record at a time"
         ))),
         (Some(_), true) if arguments.verifiable => Err(Failure::new(
-            "--verifiable commits to records by hashes, which tell of them: not with --encrypt",
+            "--verifiable cannot be used with --encrypt: the hashes would reveal information about records",
         )),
         (Some(_), false) => {
             Err(Failure::new(format!("{scheme} does not encrypt records: --encrypt goes with {encrypted}")))
@@ -265,14 +267,14 @@ fn check_key(arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
-/// Names on stderr what was left out.
+/// Reports the skipped rows on stderr.
 fn name_skipped(source: &Path, skipped: &[SkippedRow]) {
     for SkippedRow { place, reason } in skipped {
-        eprintln!("papir: left out {}, {place}: {reason}", source.display());
+        eprintln!("papir: skipped {}, {place}: {reason}", source.display());
     }
 }
 
-/// Builds, with bars, and says what it gave.
+/// Builds the database with progress bars and returns the lines that describe it.
 fn build(options: &BuildOptions) -> Result<Lines, Failure> {
     let report = papir_store::build(options, &mut papir::system_rng(), &Bars::new());
     let report = report.map_err(|error| match error {
@@ -286,20 +288,20 @@ fn build(options: &BuildOptions) -> Result<Lines, Failure> {
     Ok(describe::build(&report))
 }
 
-/// Builds under what `papir plan` recommends for the records, and says which and why.
+/// Builds with the scheme that `papir plan` recommends for the records, and reports the choice.
 fn build_auto(arguments: &Arguments, options: &BuildOptions) -> Result<Lines, Failure> {
     if arguments.goal.is_some() || arguments.batch.is_some() {
         return Err(Failure::new(
             "--goal and --batch choose the parameters of one scheme: --scheme auto chooses by time",
         ));
     }
-    let known = papir_bench::rates::known(None)?;
+    let known = papir_plan::rates_file::known(None)?;
     let reason = OnceCell::new();
     let prepare: &Preparation<'_> = &|records, rng, progress| {
         let demand = Demand::new(records.shape(), &known.rates);
         let choice = planner::choose(&demand, &known.rates)
             .map_err(|failure| Error::Parameters { scheme: AUTO, reason: failure.to_string() })?;
-        // Records are prepared once.
+        // The choice is made once: records are prepared once per build.
         let _ = reason.set(choice.reason());
         let scheme = registry::by_name(choice.best.scheme)?;
         scheme.setup_candidate(&choice.best.encoded, records, rng, progress)
@@ -312,7 +314,7 @@ fn build_auto(arguments: &Arguments, options: &BuildOptions) -> Result<Lines, Fa
     Ok(lines)
 }
 
-/// Builds a database of keys from two columns of a CSV file, with every default.
+/// Builds a keyed database from two columns of a CSV file, with all options at their defaults.
 pub(crate) fn keyed_csv(
     source: &Path,
     out: &Path,

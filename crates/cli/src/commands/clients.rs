@@ -1,4 +1,4 @@
-//! `papir clients`: the registered clients of a service, asked, or looked up in its registry.
+//! `papir clients`: lists and evicts registered clients, via a server or a registry directory.
 
 use std::io::Write;
 use std::path::Path;
@@ -11,44 +11,45 @@ use papir_server::RegistryDirectory;
 
 use crate::connecting::{self, Connecting};
 use crate::failure::{Failure, Outcome};
-use crate::units;
+use papir_plan::units;
 
-/// Exit code when there is no such client.
+/// Exit code if there is no such client.
 const ABSENT: u8 = 1;
 
 /// List, show or evict registered clients.
 ///
-/// Of a running service, by its address; the list with a token of scope admin, or, where there are no tokens,
-/// from one that was started with --list-clients. Of a service that does not run, by its registry's directory. A client that was evicted registers again when
-/// it asks. The exit code is 1 where there is no such client.
+/// Give the URL of a running server, or the registry directory of a stopped one. Listing the
+/// clients of a running server needs a token of scope admin or, on a server without tokens, that it
+/// was started with --list-clients. An evicted client registers again at its next query. The exit
+/// code is 1 if there is no such client.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The address of a service or of one of its databases, or the directory of a registry.
+    /// The URL of a server or of one of its databases, or a registry directory.
     #[arg(value_name = "URL|DIR")]
     place: String,
     #[command(subcommand)]
     action: Action,
     #[command(flatten)]
     connecting: Connecting,
-    /// Print one JSON line a client.
+    /// Print one JSON line per client.
     #[arg(long, global = true)]
     json: bool,
 }
 
-/// What to do with them.
+/// What to do with registered clients.
 #[derive(Subcommand)]
 enum Action {
-    /// All of them.
+    /// List all clients.
     List,
-    /// One of them.
+    /// Show one client.
     Show {
-        /// Its name, 32 hexadecimal digits.
+        /// Its identifier, 32 hexadecimal digits.
         id: String,
     },
-    /// Remove one, with its keys and tickets.
+    /// Remove a client, with its keys and tickets.
     Evict {
-        /// Its name, 32 hexadecimal digits.
+        /// Its identifier, 32 hexadecimal digits.
         id: String,
     },
 }
@@ -58,7 +59,7 @@ const EXAMPLES: &str = "Examples:
   papir clients /var/lib/papir/registry list --json
   papir clients /var/lib/papir/registry evict 5f0c6c0e8f8c4d0b9a55e2b7a4a0e9d1";
 
-/// Where clients are looked up.
+/// Where registered clients are looked up.
 enum Place {
     Service(Registrations),
     Directory(RegistryDirectory),
@@ -119,7 +120,7 @@ impl Place {
     }
 }
 
-/// The service's words as the client's: the same JSON.
+/// Converts between the server's and the client's type, which have the same JSON.
 fn same(client: &papir_server::ClientStatus) -> Result<ClientStatus, Failure> {
     Ok(serde_json::from_value(serde_json::to_value(client)?)?)
 }

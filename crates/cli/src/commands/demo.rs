@@ -1,4 +1,4 @@
-//! `papir demo`: the whole road on this machine, in three processes: build, serve, get.
+//! `papir demo`: build, serve and get on this machine, in three processes.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -10,15 +10,15 @@ use clap::Args;
 use crate::demo_parts::{Asked, ServerProcess, ask};
 use crate::describe;
 use crate::failure::{Failure, Outcome};
-use crate::units;
+use papir_plan::units;
 
 use super::build;
 
 /// Build, serve and query a database of common passwords on this machine.
 ///
 /// Builds a database from a file with the columns `password` and `rank`, serves it on loopback in a
-/// process of its own, asks it from client processes, and prints what the server saw, what the clients
-/// got and what it cost.
+/// separate process, queries it from client processes, and prints what the server saw, what the
+/// clients got and what it cost.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -34,7 +34,7 @@ const EXAMPLES: &str = "Examples:
   papir demo
   papir demo --data demo/data/common-passwords.csv --scheme simple";
 
-/// What is asked, in this order: keys of one length, the first one twice, the last one absent.
+/// The keys to look up, in order, all of one length: the first one twice, the last one absent.
 const KEYS: [&str; 4] = ["dragon", "dragon", "monkey", "papir!"];
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
@@ -63,7 +63,7 @@ fn build_snapshot(arguments: &Arguments, snapshot: &Path, out: &mut dyn Write) -
 }
 
 fn print_sightings(asked: &[Asked], out: &mut dyn Write) -> std::io::Result<()> {
-    writeln!(out, "\nWhat the server saw: bytes of queries, after a header that is the same for all")?;
+    writeln!(out, "\nWhat the server saw: bytes of queries, after a header common to all")?;
     for (number, sighting) in (1..).zip(asked.iter().flat_map(|one| &one.seen)) {
         writeln!(out, "  query {number}  {:>9} bytes  {}…", sighting.bytes, sighting.begins)?;
     }
@@ -72,17 +72,17 @@ fn print_sightings(asked: &[Asked], out: &mut dyn Write) -> std::io::Result<()> 
     print_distances(asked, out)
 }
 
-/// How far the byte frequencies of each two neighbours among [`KEYS`] are apart.
+/// Prints the distance between the byte frequencies of consecutive queries for [`KEYS`].
 fn print_distances(asked: &[Asked], out: &mut dyn Write) -> std::io::Result<()> {
-    writeln!(out, "  How far the frequencies of their bytes are apart, as chi-square")?;
-    writeln!(out, "  (two samples of one source: about f, its degrees of freedom, ± √(2 f)):")?;
+    writeln!(out, "  Distances between their byte frequencies, as chi-square")?;
+    writeln!(out, "  (two samples of one source: about f, the degrees of freedom, ± √(2 f)):")?;
     let names = ["one key asked twice", "two keys", "present and absent"];
     for (name, pair) in names.iter().zip(asked.windows(2)) {
         let distances = pair[0].seen.iter().zip(&pair[1].seen).map(|(a, b)| a.chi_square(b));
         let (distance, freedom) = distances.fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
         writeln!(out, "    {name:<20} {distance:.0}, expected {freedom:.0} ± {:.0}", (2.0 * freedom).sqrt())?;
     }
-    writeln!(out, "  That nothing tells the keys apart rests on the scheme's security, not on this sample.")
+    writeln!(out, "  That the keys cannot be told apart rests on the scheme's security, not on this sample.")
 }
 
 fn equal_lengths(asked: &[Asked]) -> bool {
@@ -122,13 +122,13 @@ fn print_costs(asked: &[Asked], out: &mut dyn Write) -> std::io::Result<()> {
     writeln!(out, "  answer           {}, loopback included", time(|one| one.costs.round_trip_ms))?;
     writeln!(
         out,
-        "  download         {}, opened in {}",
+        "  download         {}, decoded in {}",
         size(|one| one.costs.download_bytes),
         time(|one| one.costs.extract_ms)
     )
 }
 
-/// The demo holds itself to what it shows.
+/// Fails unless the lookups gave the results that the demo shows.
 fn check(asked: &[Asked]) -> Result<(), Failure> {
     let found = asked.iter().map(|one| one.value.is_some());
     if !found.eq([true, true, true, false]) {

@@ -1,4 +1,4 @@
-//! `papir get`: looks keys or indices up in a served database.
+//! `papir get`: looks up keys or indices in a served database.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -14,48 +14,52 @@ use crate::bars::Bars;
 use crate::connecting::{self, Connecting};
 use crate::failure::{Failure, Outcome};
 use crate::fields::field;
+use crate::lines;
 use crate::state_arguments::StateArguments;
-use crate::{lines, units};
+use papir_plan::units;
 
-/// Exit code when some key is absent.
+/// Exit code if a key is absent.
 const ABSENT: u8 = 1;
 
-/// Look keys up without telling the server which.
+/// Look up keys without revealing them to the server.
 ///
-/// One key: the bytes of its value on stdout. Several, --batch or --json: one JSON line each; a value that is
-/// no UTF-8 is in base64. The exit code is 0 when all were found, 1 when some are absent, 2 for an error.
+/// One key: the raw bytes of its value on stdout. Several keys, --batch or --json: one JSON line
+/// each, with base64 for values that are not UTF-8. The exit code is 0 if all keys were found, 1 if
+/// some are absent, 2 on error.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The service, as http://host:port, or one of its databases, as http://host:port/v1/databases/name,
-    /// or unix:/path/of/a/socket.
+    /// The server, as http://host:port or unix:/path/of/a/socket, or one of its databases, as
+    /// http://host:port/v1/databases/name.
     url: String,
-    /// The keys.
+    /// The keys to look up.
     #[arg(value_name = "KEY", required_unless_present_any = ["index", "batch"])]
     keys: Vec<OsString>,
-    /// Record numbers from 0, in a database without keys.
+    /// Record numbers, starting at 0, for a database without keys.
     #[arg(long, value_name = "N", num_args = 1.., conflicts_with = "keys")]
     index: Vec<u64>,
-    /// A file of keys, or of record numbers in a database without keys, one a line; - is standard input. Where
-    /// the database is prepared for batches (papir build --batch) they are asked for together: the server
-    /// learns how many batches they fill, and no more of their number.
+    /// A file with one key per line, or one record number per line for a database without keys; -
+    /// is standard input. If the database is prepared for batches (papir build --batch), the
+    /// lookups are sent in batches: the server learns the number of batches, but not how full they
+    /// are.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["keys", "index"])]
     batch: Option<PathBuf>,
     #[command(flatten)]
     connecting: Connecting,
-    /// Print JSON lines for one key too.
+    /// Print JSON even for a single key.
     #[arg(long)]
     json: bool,
-    /// Say on stderr what it cost; with --json as one JSON line.
+    /// Print costs on stderr; with --json as one JSON line.
     #[arg(short, long)]
     verbose: bool,
-    /// The root that the database must have, as `papir inspect` prints it: 64 hexadecimal digits. It is
-    /// pinned; without, the root of a verifiable database is pinned when it is first asked.
+    /// The expected root of the database, as `papir inspect` prints it: 64 hexadecimal digits. It
+    /// is pinned. Without this option, the root of a verifiable database is pinned at the first
+    /// lookup.
     #[arg(long, value_name = "HEX")]
     root: Option<Root>,
     #[command(flatten)]
     state: StateArguments,
-    /// Ask even where the scheme shows the server what is asked.
+    /// Query even if the scheme reveals the queries to the server.
     #[arg(long, visible_alias = "insecure-newton")]
     allow_not_private: bool,
 }
@@ -66,7 +70,7 @@ const EXAMPLES: &str = "Examples:
   papir get http://127.0.0.1:7470/v1/databases/numbers --index 7 8
   papir get http://127.0.0.1:7470 --batch words.txt";
 
-/// What was asked for, as it is printed, and the bytes that came.
+/// A result to print, and the bytes of the value if found.
 type Found = (Map<String, Value>, Option<Vec<u8>>);
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
@@ -94,7 +98,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     Ok(if all { ExitCode::SUCCESS } else { ExitCode::from(ABSENT) })
 }
 
-/// A scheme that is not private is refused before anything is asked, unless allowed.
+/// Connects; a scheme that is not private is refused before any query unless allowed.
 fn connect(arguments: &Arguments) -> Result<Connection, Failure> {
     let options = arguments.connecting.options(arguments.allow_not_private)?;
     let watcher = Watcher::new(Bars::new());
@@ -102,12 +106,12 @@ fn connect(arguments: &Arguments) -> Result<Connection, Failure> {
     Connection::open_with(&arguments.url, &options).map_err(connecting::explain)
 }
 
-/// What the lines of a file ask for.
+/// Looks up the lines of a file.
 fn batch(connection: &mut Connection, file: &Path) -> Result<Vec<Found>, Failure> {
     let bytes = lines::read(file)?;
     let lines = lines::of(&bytes);
     if lines.is_empty() {
-        return Err(Failure::new(format!("{} is empty: expected a key a line", file.display())));
+        return Err(Failure::new(format!("{} is empty: expected one key per line", file.display())));
     }
     if connection.info().keyed {
         return keys(connection, &lines);
@@ -116,7 +120,7 @@ fn batch(connection: &mut Connection, file: &Path) -> Result<Vec<Found>, Failure
         let number = std::str::from_utf8(text).ok().and_then(|text| text.trim().parse().ok());
         number.ok_or_else(|| {
             let text = String::from_utf8_lossy(text);
-            Failure::new(format!("{}, line {}: `{text}` is no record number", file.display(), line + 1))
+            Failure::new(format!("{}, line {}: `{text}` is not a record number", file.display(), line + 1))
         })
     };
     indices(connection, &lines.iter().enumerate().map(number).collect::<Result<Vec<u64>, _>>()?)
@@ -130,7 +134,7 @@ fn keys(connection: &mut Connection, keys: &[&[u8]]) -> Result<Vec<Found>, Failu
 fn indices(connection: &mut Connection, indices: &[u64]) -> Result<Vec<Found>, Failure> {
     if connection.info().keyed {
         return Err(Failure::new(
-            "--index on a database of keys: its records are buckets of entries, an index names none; give the KEY",
+            "--index cannot be used with a keyed database, whose records are buckets of entries; give the KEY",
         ));
     }
     let records = connection.get_indices(indices).map_err(connecting::explain)?.into_iter().map(Some);
@@ -158,7 +162,7 @@ fn tell_costs(connection: &Connection, json: bool) -> std::io::Result<()> {
         "database    {name}, version {version}, scheme {}\n\
          fetched     {} once, in {}\n\
          sent        {} in {requests} request(s), made in {}\n\
-         received    {}, {} after sending, opened in {}",
+         received    {}, {} after sending, decoded in {}",
         connection.info().scheme,
         units::bytes(public_bytes),
         time(costs.fetch),

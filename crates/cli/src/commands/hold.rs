@@ -1,4 +1,4 @@
-//! `papir hold`: tickets for lookups to come, kept by the client.
+//! `papir hold`: fetches tickets for future lookups, kept by the client.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -11,21 +11,22 @@ use crate::connecting::{self, Connecting};
 use crate::failure::Outcome;
 use crate::state_arguments::StateArguments;
 
-/// Exit code when fewer tickets are held than were asked for.
+/// Exit code if fewer tickets are held than requested.
 const FEWER: u8 = 1;
 
-/// Fetch the tickets of lookups to come, of databases whose clients have some (zip, zipdouble).
+/// Fetch tickets for future lookups, from databases whose clients use tickets (zip, zipdouble).
 ///
-/// Answers to these lookups are half as long, and opened in no time. Tickets are kept with the client's
-/// state, and serve the version of the database that they are fetched from. The exit code is 1 when there were
-/// fewer than asked for, as when the database changed meanwhile.
+/// With a ticket, the answer to a lookup is half as long and decodes almost instantly. Tickets are
+/// stored in the client's state and are valid only for the database version they were fetched from.
+/// The exit code is 1 if fewer tickets than requested were available, for instance because the
+/// database changed meanwhile.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The service, as http://host:port, or one of its databases, as http://host:port/v1/databases/name,
-    /// or unix:/path/of/a/socket.
+    /// The server, as http://host:port or unix:/path/of/a/socket, or one of its databases, as
+    /// http://host:port/v1/databases/name.
     url: String,
-    /// Lookups to come; as many as the service prepares tickets ahead, at most.
+    /// Number of future lookups; at most the number of tickets that the server prepares ahead.
     #[arg(long, value_name = "N", default_value_t = 1)]
     lookups: usize,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! `papir inspect`: what a prepared database, in a file or served, is and guarantees.
+//! `papir inspect`: describes a prepared database, from a file or a server.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -15,10 +15,10 @@ use crate::failure::{Failure, Outcome};
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// A file that `papir build` wrote, or the address of a service or of one of its databases.
+    /// A file written by `papir build`, or the URL of a server or of one of its databases.
     #[arg(value_name = "FILE|URL")]
     place: String,
-    /// Only ask whether the service is ready, which needs no token; 0 says yes.
+    /// Only check whether the server is ready, which needs no token; the exit code is 0 if it is.
     #[arg(long)]
     ready: bool,
     #[command(flatten)]
@@ -46,7 +46,8 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// From the public part: what a client can know by itself, without trusting the service's words.
+/// Describes a served database from its public part, so that the server's own claims need not be
+/// trusted.
 fn served(url: &str, connecting: &Connecting) -> Result<Lines, Failure> {
     let options = connecting.options(true)?;
     let connection = Connection::open_with(url, &options).map_err(connecting::explain)?;
@@ -58,7 +59,7 @@ fn served(url: &str, connecting: &Connecting) -> Result<Lines, Failure> {
 }
 
 fn stored(file: &Path) -> Result<Lines, Failure> {
-    // Describing a file serves nothing from it.
+    // Insecure schemes are allowed here: describing a file serves nothing.
     papir_research::register()?;
     let Snapshot { metadata, server, keyword, sections, file_bytes, .. } = Snapshot::open(file)?;
     let mut lines = vec![describe::line("name", &metadata.name)];

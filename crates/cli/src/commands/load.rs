@@ -1,4 +1,4 @@
-//! `papir load`: many clients at once against a running service.
+//! `papir load`: load test of a running server.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::Args;
 use papir_client::Connection;
 use papir_client::load::{
-    KnownKey, LoadOptions, LoadReport, MAX_CLIENTS, MAX_SECONDS, Percentiles, Wanted, load,
+    KnownKey, LoadOptions, LoadReport, MAX_CLIENTS, MAX_SECONDS, Percentiles, Workload, load,
 };
 use serde_json::{Value, json};
 
@@ -16,44 +16,46 @@ use crate::bars::Bars;
 use crate::connecting::{self, Connecting};
 use crate::describe::{self, Lines, line};
 use crate::failure::{Failure, Outcome};
-use crate::units;
+use papir_plan::units;
 
-/// Exit code when lookups failed.
+/// Exit code if lookups failed.
 const LOOKUPS_FAILED: u8 = 1;
-/// Most keys that are read.
+/// Most keys that are read from a file.
 const MAX_KEYS: usize = 1_000_000;
 
-/// Put a service under load: many clients at once, for a bounded time.
+/// Load-test a server: many clients at once, for a limited time.
 ///
-/// Every lookup is a real one with queries of its own, for random indices, for keys of a file, or for
-/// random keys that no database has; answers are held against what is known. First a few single lookups
-/// say what an unloaded service takes. The exit code is 0 when all lookups were answered rightly, 1 when
-/// some failed, 2 for an error.
+/// Every lookup is a real one with fresh queries, for random indices, for the keys of a file, or
+/// for random keys that no database has. Answers are compared with the known values. A few single
+/// lookups at the start measure the latency without load. The exit code is 0 if all lookups
+/// succeeded, 1 if some failed, 2 on error.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The service, as http://host:port, or one of its databases, as http://host:port/v1/databases/name.
+    /// The server, as http://host:port, or one of its databases, as
+    /// http://host:port/v1/databases/name.
     url: String,
-    /// Clients at once, each with connections of its own.
+    /// Number of concurrent clients, each with its own connections.
     #[arg(long, value_name = "N", default_value_t = LoadOptions::default().clients as u64,
           value_parser = clap::value_parser!(u64).range(1..=MAX_CLIENTS as u64))]
     clients: u64,
-    /// How long.
+    /// Duration in seconds.
     #[arg(long, value_name = "S", default_value_t = LoadOptions::default().seconds,
           value_parser = clap::value_parser!(u64).range(1..=MAX_SECONDS))]
     seconds: u64,
     #[command(flatten)]
     connecting: Connecting,
-    /// Ask for random record numbers: what a database without keys is asked anyway.
+    /// Look up random record numbers; always done for a database without keys.
     #[arg(long, conflicts_with = "keys")]
     index: bool,
-    /// Ask for the keys of this CSV file: a header, then in each line the key and, if known, its value.
+    /// Look up the keys of this CSV file: a header, then in each line a key and optionally its
+    /// value.
     #[arg(long, value_name = "FILE")]
     keys: Option<PathBuf>,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
-    /// Ask even where the scheme shows the server what is asked.
+    /// Query even if the scheme reveals the queries to the server.
     #[arg(long, visible_alias = "insecure-newton")]
     allow_not_private: bool,
 }
@@ -66,9 +68,9 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let options = arguments.connecting.options(arguments.allow_not_private)?;
     let connection = Connection::open_with(&arguments.url, &options).map_err(connecting::explain)?;
     let wanted = match &arguments.keys {
-        Some(file) => Wanted::Keys(keys(file)?),
-        None if arguments.index || !connection.info().keyed => Wanted::Indices,
-        None => Wanted::AbsentKeys,
+        Some(file) => Workload::Keys(keys(file)?),
+        None if arguments.index || !connection.info().keyed => Workload::Indices,
+        None => Workload::AbsentKeys,
     };
     let load_options = LoadOptions { clients: arguments.clients as usize, seconds: arguments.seconds };
     let report = load(&connection, &wanted, load_options, &Bars::new())?;
@@ -82,7 +84,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     Ok(if report.failed() == 0 { ExitCode::SUCCESS } else { ExitCode::from(LOOKUPS_FAILED) })
 }
 
-/// The keys of a file with their values, where it has a second column.
+/// Reads the keys of a file, with their values if it has a second column.
 fn keys(file: &Path) -> Result<Vec<KnownKey>, Failure> {
     let failed = |error: csv::Error| Failure::new(format!("{}: {error}", file.display()));
     let mut reader = csv::Reader::from_path(file).map_err(failed)?;
@@ -92,7 +94,7 @@ fn keys(file: &Path) -> Result<Vec<KnownKey>, Failure> {
         let field = |place| row.get(place).map(<[u8]>::to_vec);
         keys.push((field(0).unwrap_or_default(), field(1)));
         if keys.len() > MAX_KEYS {
-            let limit = format!("{}: more than {MAX_KEYS} keys: expected at most so many", file.display());
+            let limit = format!("{}: more than {MAX_KEYS} keys: expected at most that many", file.display());
             return Err(Failure::new(limit));
         }
     }
@@ -110,7 +112,7 @@ fn as_lines(report: &LoadReport) -> Lines {
     };
     let mut lines = vec![
         line("clients", format!("{} for {}", report.clients, time(report.elapsed))),
-        line("lookups", format!("{}, {:.1} a second", report.lookups, report.throughput())),
+        line("lookups", format!("{}, {:.1} per second", report.lookups, report.throughput())),
         line("failed", report.failed()),
     ];
     lines.extend(report.errors.iter().map(|(kind, count)| line(&format!("failed: {kind}"), count)));
@@ -120,7 +122,7 @@ fn as_lines(report: &LoadReport) -> Lines {
         line("round trip", row(&report.round_trip)),
         line("client's work", row(&report.client)),
         line("p99 over unloaded", format!("{:.2} ×", report.slowdown())),
-        line("went on after a new version", report.went_on),
+        line("continued on a new version", report.went_on),
     ]);
     lines
 }

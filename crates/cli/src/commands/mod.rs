@@ -1,4 +1,4 @@
-//! The subcommands, one file each: `Arguments` says what is typed, `run` does it.
+//! The subcommands, one file each: `Arguments` is the command line, `run` executes it.
 
 mod attack;
 mod bench;
@@ -45,7 +45,7 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Runs the subcommand; `program` describes the whole command line.
+    /// Runs the subcommand; `program` builds the description of the whole command line.
     pub(crate) fn run(self, program: fn() -> clap::Command) -> Outcome {
         match self {
             Self::Demo(arguments) => demo::run(&arguments),

@@ -1,4 +1,4 @@
-//! `papir plan`: which scheme with which parameters, and what it will cost.
+//! `papir plan`: recommends a scheme and predicts its cost.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -6,65 +6,68 @@ use std::process::ExitCode;
 
 use clap::Args;
 use papir_bench::calibrate::{Extent, calibrate};
-use papir_bench::rates::Known;
-use papir_bench::{check, rates, size};
+use papir_bench::check;
 use papir_core::Shape;
 use papir_core::cost::Rates;
+use papir_plan::rates_file::Known;
+use papir_plan::{rates_file as rates, size};
 use serde_json::json;
 
 use crate::bars::Bars;
 use crate::describe::{self, line};
 use crate::failure::{Failure, Outcome};
 use crate::keyed::estimate;
-use crate::planner::{self, Choice, Demand};
-use crate::{plan_table, units};
+use crate::plan_table;
+use papir_plan::planner::{self, Choice, Demand};
+use papir_plan::units;
 
-/// Say what a database will cost, before it is built.
+/// Predict the cost of a database before building it.
 ///
-/// Weighs the parameters of every private scheme: bytes on the wire, time on the server and the client,
-/// memory, time of preparation. The best comes first: the least time from question to record on the
-/// line given, what a client fetches once spread over --lookups. Times are counted work at the rates of
-/// a machine, which --calibrate measures; sizes are exact, but with --keyed about right.
+/// Compares the parameters of every private scheme by bytes on the wire, server time, client time,
+/// memory and preparation time. The best comes first: the one with the least time from question to
+/// record over the given connection, with the client's one-time download spread over --lookups.
+/// Times are operation counts multiplied by a machine's rates, which --calibrate measures. Sizes
+/// are exact, except estimates with --keyed.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The number of records, or with --keyed of keys.
+    /// The number of records, or of keys with --keyed.
     #[arg(long, value_name = "N", required_unless_present_any = ["calibrate", "check"])]
     records: Option<u64>,
-    /// Bytes of a record, or with --keyed of a value.
+    /// Bytes per record, or per value with --keyed.
     #[arg(long, value_name = "BYTES", conflicts_with = "record_bits")]
     record_bytes: Option<u64>,
-    /// Bits of a record, where it is no whole number of bytes.
+    /// Bits per record, if not a whole number of bytes.
     #[arg(long, value_name = "BITS", conflicts_with = "keyed")]
     record_bits: Option<u64>,
-    /// Records are looked up by key: sizes are about those of the table of keys.
+    /// Records are looked up by key; sizes are then estimates for the keyed table.
     #[arg(long)]
     keyed: bool,
-    /// The client's line to the server: 10Mbit, 1.5Gbit or 500kbit a second.
+    /// Speed of the client's connection to the server: 10Mbit, 1.5Gbit or 500kbit per second.
     #[arg(long, value_name = "SPEED", default_value = "10Mbit", value_parser = speed)]
     uplink: f64,
-    /// The line from the server to the client.
+    /// Speed of the connection from the server to the client.
     #[arg(long, value_name = "SPEED", default_value = "10Mbit", value_parser = speed)]
     downlink: f64,
-    /// The server's memory: 16GiB, 512MiB. Candidates that need more are left out.
+    /// The server's memory, as in 16GiB or 512MiB. Candidates that need more are left out.
     #[arg(long, value_name = "BYTES", value_parser = size::parse)]
     memory: Option<u64>,
-    /// Lookups a second of all clients together: how many cores they need.
+    /// Lookups per second of all clients together, to compute the number of cores needed.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     clients: Option<u64>,
-    /// Lookups of one client over which what it fetches once is spread.
+    /// Lookups per client over which the one-time download is spread.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     lookups: u64,
     /// Threads that answer one query; those of the measured machine by default.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1024))]
     threads: Option<u64>,
-    /// The machine's rates, instead of the user's file.
+    /// File with the machine's rates, instead of the user's.
     #[arg(long, value_name = "FILE")]
     rates: Option<PathBuf>,
-    /// Measure this machine first, and keep its rates.
+    /// Measure this machine first, and store its rates.
     #[arg(long)]
     calibrate: bool,
-    /// Prepare and query five databases, and print what was predicted of them beside.
+    /// Prepare and query five databases, and print predicted next to measured costs.
     #[arg(long, conflicts_with = "records")]
     check: bool,
     /// Show all parameters, not only the best of each scheme.
@@ -80,13 +83,13 @@ const EXAMPLES: &str = "Examples:
     papir plan --keyed --records 20000000 --record-bytes 4 --memory 16GiB --clients 50
   A blocklist of 2 million addresses, asked from phones on a slow uplink:
     papir plan --keyed --records 2000000 --record-bytes 1 --uplink 2Mbit --downlink 20Mbit
-  A wallet that asks 100 times for one of 10 million notes of 128 bytes:
+  A wallet that makes 100 lookups among 10 million notes of 128 bytes:
     papir plan --records 10000000 --record-bytes 128 --lookups 100
-  This machine's rates, measured and tried:
+  Measure this machine's rates and check predictions against measurements:
     papir plan --calibrate
     papir plan --check";
 
-/// Parameters of each scheme that a table shows.
+/// Rows per scheme in the table.
 const SHOWN: usize = 4;
 /// Timed queries of each database of --check.
 const CHECK_RUNS: usize = 9;
@@ -105,19 +108,19 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Parses `10Mbit`: bits a second.
+/// Parses a speed such as `10Mbit` into bits per second.
 fn speed(text: &str) -> Result<f64, String> {
     const UNITS: [(&str, f64); 4] = [("kbit", 1e3), ("Mbit", 1e6), ("Gbit", 1e9), ("bit", 1.0)];
     let unit = UNITS.iter().find_map(|(unit, bits)| Some((text.strip_suffix(unit)?, bits)));
     let bits = unit.and_then(|(digits, bits)| Some(digits.trim_end().parse::<f64>().ok()? * bits));
     let sensible = bits.filter(|bits| (1.0..=1e15).contains(bits));
-    sensible.ok_or_else(|| "expected a speed above 0 as 500kbit, 10Mbit or 1Gbit".to_owned())
+    sensible.ok_or_else(|| "expected a speed above 0, such as 500kbit, 10Mbit or 1Gbit".to_owned())
 }
 
-/// Measures this machine and writes its rates.
+/// Measures this machine and writes its rates to a file.
 fn measure(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     let path = arguments.rates.clone().or_else(rates::default_path);
-    let path = path.ok_or_else(|| Failure::new("there is no folder for rates: give --rates FILE"))?;
+    let path = path.ok_or_else(|| Failure::new("no folder to store rates in: give --rates FILE"))?;
     let threads = std::thread::available_parallelism()?.get();
     let measured = calibrate(Extent::WHOLE, threads, &Bars::new())?;
     rates::write(&path, &measured)?;
@@ -130,7 +133,7 @@ fn measure(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Each operation on one thread and on all.
+/// One line per operation: its rate on one thread and on all threads.
 fn rate_lines(rates: &Rates) -> describe::Lines {
     let value = |op: papir_core::cost::Operation, seconds: f64| match op.streams() {
         true => format!("{:.1} GB/s", 1e-9 / seconds),
@@ -190,7 +193,7 @@ fn demand(arguments: &Arguments, records: u64, rates: &Rates) -> Result<Demand, 
     })
 }
 
-/// The shape that a scheme sees, and the bytes of the keys' layout.
+/// The database shape that a scheme sees, and the bytes of the key layout.
 fn shape(arguments: &Arguments, records: u64) -> Result<(Shape, u64), Failure> {
     match (arguments.record_bytes, arguments.record_bits) {
         (Some(bytes), _) if arguments.keyed => {
@@ -199,13 +202,11 @@ fn shape(arguments: &Arguments, records: u64) -> Result<(Shape, u64), Failure> {
         }
         (Some(bytes), _) => Ok((Shape::of_bytes(records, bytes)?, 0)),
         (None, Some(bits)) => Ok((Shape::new(records, bits)?, 0)),
-        (None, None) => {
-            Err(Failure::new("the length of a record is missing: give --record-bytes or --record-bits"))
-        }
+        (None, None) => Err(Failure::new("missing record length: give --record-bytes or --record-bits")),
     }
 }
 
-/// What was asked, and by which rates it is answered.
+/// The lines above the table: the request, and the rates used.
 fn headline(arguments: &Arguments, records: u64, demand: &Demand, known: &Known) -> describe::Lines {
     let shape = demand.shape;
     let total = units::bytes(shape.total_bytes());
@@ -254,7 +255,7 @@ fn as_json(arguments: &Arguments, demand: &Demand, known: &Known, choice: &Choic
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::planner::DEFAULT_LINE;
+    use papir_plan::planner::DEFAULT_LINE;
 
     #[test]
     fn speeds_parse() {

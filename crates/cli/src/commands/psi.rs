@@ -1,4 +1,4 @@
-//! `papir psi`: which of my elements are among theirs, without showing either side's.
+//! `papir psi`: private set intersection with a served set.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -17,14 +17,16 @@ use crate::connecting::{self, Connecting};
 use crate::describe::{self, Lines, line};
 use crate::failure::Outcome;
 use crate::fields::field;
+use crate::lines;
 use crate::serve_config::Settings;
 use crate::state_arguments::StateArguments;
-use crate::{lines, units};
+use papir_plan::units;
 
-/// Private set intersection: find which of a few elements are in a large set, and what the set says of them.
+/// Private set intersection: find which of your elements are in a large set, and their labels.
 ///
-/// The owner of the set prepares a file and serves it; others ask with elements of their own. They learn which
-/// of these the set has, and their labels; the owner learns about how many they were.
+/// The owner of the set prepares a file and serves it; receivers query it with their own elements.
+/// A receiver learns which of its elements are in the set, and their labels. The owner learns only
+/// a rounded number of the receiver's elements.
 #[derive(Args)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -40,28 +42,29 @@ enum What {
 
 /// Prepare a set: masks every element under a fresh key, about 60 µs each on one core.
 ///
-/// The file holds the key: only its owner may read it. Small sets without labels become a filter that receivers
-/// download once; others a database in which they look their elements up privately.
+/// The file contains the key, so only its owner may read it. A small set without labels becomes a
+/// filter that receivers download once. Any other set becomes a database in which receivers look up
+/// their elements privately.
 #[derive(Args)]
 #[command(after_help = "Examples:
   papir psi prepare blocked.txt --out blocked.psi
   papir psi prepare contacts.tsv --labels --out contacts.psi")]
 struct PrepareArguments {
-    /// A text file with an element on each line; - is standard input.
+    /// A text file with one element per line; - is standard input.
     set: PathBuf,
-    /// The file, replaced if there is one.
+    /// The file to write; an existing file is replaced.
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
-    /// Lines have labels, after the first tab or, where there is none, the first comma.
+    /// Lines have labels after the first tab or, if there is no tab, the first comma.
     #[arg(long)]
     labels: bool,
-    /// How receivers find their elements, instead of the way that costs them less.
+    /// How receivers find their elements [default: whichever costs them less].
     #[arg(long, value_name = "KIND")]
     kind: Option<KindArgument>,
-    /// The scheme below private lookups.
+    /// The scheme used for private lookups.
     #[arg(long, value_name = "SCHEME", default_value = papir::DEFAULT_SCHEME)]
     scheme: String,
-    /// Lookups of a batch; by the size of the set otherwise, at most 64.
+    /// Lookups per batch [default: by the size of the set, at most 64].
     #[arg(long, value_name = "K")]
     batch: Option<usize>,
 }
@@ -80,30 +83,30 @@ enum KindArgument {
   papir psi serve blocked.psi
   papir psi serve blocked.psi --listen 0.0.0.0:443 --tls-cert cert.pem --tls-key key.pem --rate 100/min")]
 struct ServeArguments {
-    /// What `papir psi prepare` wrote.
+    /// The file written by `papir psi prepare`.
     file: PathBuf,
     #[command(flatten)]
     settings: Settings,
 }
 
-/// Find which elements of a file a served set has.
+/// Find which elements of a file are in a served set.
 ///
-/// One line for each that it has: the element, and after a tab its label where the set has labels; or JSON.
+/// Prints one line per match: the element and, if the set has labels, a tab and the label; or JSON.
 #[derive(Args)]
 #[command(after_help = "Examples:
   papir psi run http://127.0.0.1:7470 mine.txt
   papir psi run http://127.0.0.1:7470 mine.txt --json -v")]
 struct RunArguments {
-    /// The service, as http://host:port or unix:/path/of/a/socket.
+    /// The server, as http://host:port or unix:/path/of/a/socket.
     url: String,
-    /// A text file with an element on each line; - is standard input.
+    /// A text file with one element per line; - is standard input.
     set: PathBuf,
     #[command(flatten)]
     connecting: Connecting,
     /// Print JSON lines.
     #[arg(long)]
     json: bool,
-    /// Say on stderr what it cost; with --json as one JSON line.
+    /// Print costs on stderr; with --json as one JSON line.
     #[arg(short, long)]
     verbose: bool,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! `papir pull`: a prepared database from an object store.
+//! `papir pull`: downloads a prepared database from an object store.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -10,18 +10,19 @@ use papir_store::remote::pull;
 use crate::bars::Bars;
 use crate::describe::{self, line};
 use crate::failure::Outcome;
-use crate::{remote, units};
+use crate::remote;
+use papir_plan::units;
 
-/// Fetch a prepared database that `papir push` has put into an object store.
+/// Download a prepared database that `papir push` uploaded to an object store.
 ///
-/// Parts that the file has already are not fetched, nor are those of a pull that was interrupted. Every
-/// part and the whole are verified before the file is replaced.
+/// Parts that the existing file or an interrupted pull already has are not downloaded again. Every
+/// part and the complete file are verified before the file is replaced.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// Where from: s3://bucket/path, gs://bucket/path, az://container/path or file:///folder/path.
+    /// The source: s3://bucket/path, gs://bucket/path, az://container/path or file:///folder/path.
     url: String,
-    /// The file to write or to bring up to date.
+    /// The file to write or to update.
     file: PathBuf,
 }
 

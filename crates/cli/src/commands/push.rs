@@ -1,4 +1,4 @@
-//! `papir push`: a prepared database into an object store.
+//! `papir push`: uploads a prepared database to an object store.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -10,24 +10,27 @@ use papir_store::remote::{PushOptions, PushReport, push};
 use crate::bars::Bars;
 use crate::describe::{self, line};
 use crate::failure::Outcome;
-use crate::{remote, units};
+use crate::remote;
+use papir_plan::units;
 
-/// Put a prepared database into an object store, from where `papir serve` and `papir pull` take it.
+/// Upload a prepared database to an object store, for `papir serve` and `papir pull`.
 ///
-/// The file is verified first. It goes up in parts, each under the name of its BLAKE3, and a manifest
-/// last: readers see the old database until the new one is whole. After an interruption, and where
-/// little has changed, only what is missing is uploaded. Settings come from the variables that each
-/// cloud's own programs read: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_ENDPOINT_URL and
-/// AWS_ALLOW_HTTP (other servers that speak S3), GOOGLE_SERVICE_ACCOUNT, AZURE_STORAGE_ACCOUNT_NAME and so on.
+/// The file is verified first. It is uploaded in parts, each named by its BLAKE3 hash, and the
+/// manifest last, so that readers see the old database until the new one is complete. After an
+/// interruption or a small change, only missing parts are uploaded. Credentials come from each
+/// cloud's usual environment variables: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION,
+/// AWS_ENDPOINT_URL and AWS_ALLOW_HTTP (for other S3-compatible servers), GOOGLE_SERVICE_ACCOUNT,
+/// AZURE_STORAGE_ACCOUNT_NAME and so on.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// A prepared database, as `papir build` writes it.
+    /// The prepared database, as written by `papir build`.
     file: PathBuf,
-    /// Where to: s3://bucket/path, gs://bucket/path, az://container/path or file:///folder/path; one that
-    /// ends in / keeps the file's name.
+    /// The destination: s3://bucket/path, gs://bucket/path, az://container/path or
+    /// file:///folder/path. A URL that ends in / keeps the file's name.
     url: String,
-    /// Afterwards remove parts older than a day that neither this database nor the one it replaces has.
+    /// Afterwards remove parts older than a day that neither this database nor the one it replaces
+    /// uses.
     #[arg(long)]
     prune: bool,
 }

@@ -1,4 +1,4 @@
-//! `papir serve`: answers queries to prepared databases over HTTP until it is told to stop.
+//! `papir serve`: answers queries to prepared databases over HTTP until stopped.
 
 use std::ffi::OsStr;
 use std::io::{IsTerminal, Write};
@@ -15,31 +15,32 @@ use crate::sighting;
 
 /// Serve prepared databases over HTTP.
 ///
-/// SIGHUP loads the files again without dropping a request; SIGINT and SIGTERM finish the running
-/// requests and end. Options come from flags, else from variables (PAPIR_SERVE_THREADS for --threads),
-/// else from the file of --config. The variable PAPIR_LOG sets what is logged on stderr: off, error, warn, info, debug.
+/// SIGHUP reloads the files without dropping a request. SIGINT and SIGTERM finish the running
+/// requests, then exit. Options come from flags, then from environment variables
+/// (PAPIR_SERVE_THREADS for --threads), then from the --config file. The variable PAPIR_LOG sets
+/// the log level on stderr: off, error, warn, info or debug.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// Prepared databases, as `papir build` writes them, or their addresses in object stores, as `papir
-    /// push` takes them; without any, those of the configuration.
+    /// Prepared databases, as files written by `papir build` or as object store URLs used with
+    /// `papir push`; if none is given, those of the configuration.
     #[arg(value_name = "FILE|URL")]
     files: Vec<PathBuf>,
-    /// The database's name in addresses, instead of its file's stem (for one FILE).
+    /// The database's name in URLs, instead of the file name without extension (for a single FILE).
     #[arg(long)]
     name: Option<String>,
-    /// Configuration in TOML, for what neither a flag nor the environment sets.
+    /// Configuration file in TOML, for options set by neither a flag nor the environment.
     #[arg(long, value_name = "FILE", env = "PAPIR_SERVE_CONFIG")]
     config: Option<PathBuf>,
-    /// Print the configuration as it comes out, check that all files can be used, and end.
+    /// Print the effective configuration, check that all files can be used, and exit.
     #[arg(long)]
     check_config: bool,
     #[command(flatten)]
     settings: Settings,
-    /// Print what each query looks like, one JSON line each.
+    /// Print what the server sees of each query, as one JSON line.
     #[arg(long, hide = true)]
     show_queries: bool,
-    /// Stop when stdin ends: a server that dies with the process that started it.
+    /// Stop when stdin ends, so that the server exits with the process that started it.
     #[arg(long, hide = true)]
     until_stdin_ends: bool,
 }
@@ -65,7 +66,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     until_stopped(config, log_format, until_stdin_ends)
 }
 
-/// Serves a set for private intersection.
+/// Serves a set for private set intersection.
 pub(crate) fn psi(set: PathBuf, given: Settings) -> Outcome {
     let settings = given.or(Settings::defaults());
     let log_format = settings.log_format();
@@ -73,7 +74,7 @@ pub(crate) fn psi(set: PathBuf, given: Settings) -> Outcome {
     until_stopped(config, log_format, false)
 }
 
-/// Serves until a signal says stop, or the end of stdin where that counts.
+/// Serves until a stop signal, or until the end of stdin if `until_stdin_ends`.
 fn until_stopped(config: ServerConfig, log_format: LogFormat, until_stdin_ends: bool) -> Outcome {
     let runtime = tokio::runtime::Runtime::new()?;
     runtime.block_on(async {
@@ -85,7 +86,7 @@ fn until_stopped(config: ServerConfig, log_format: LogFormat, until_stdin_ends: 
             }
         };
         let server = Server::bind(config).await?;
-        // Only now: what keeps the service from starting is told once, as the failure of the command.
+        // Logging starts only now: an error at startup is reported once, as the command's failure.
         start_log(log_format);
         announce(&server)?;
         server.serve(stop).await?;
@@ -93,7 +94,7 @@ fn until_stopped(config: ServerConfig, log_format: LogFormat, until_stdin_ends: 
     })
 }
 
-/// Flags, else the environment, else the file, else the defaults.
+/// Combines the sources of settings: flags, environment, file, defaults.
 fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
     known_variables()?;
     let files = if arguments.files.is_empty() { files_of_environment() } else { arguments.files.clone() };
@@ -115,7 +116,7 @@ fn files_of_environment() -> Vec<PathBuf> {
     std::env::var_os(FILES_VARIABLE).map_or_else(Vec::new, |all| std::env::split_paths(&all).collect())
 }
 
-/// Refuses variables that look as if they set something and set nothing.
+/// Refuses variables with the prefix of the options that set no option.
 fn known_variables() -> Result<(), Failure> {
     let command = Arguments::augment_args(clap::Command::new("serve"));
     let own: Vec<&OsStr> = command.get_arguments().filter_map(|argument| argument.get_env()).collect();
@@ -130,7 +131,7 @@ fn known_variables() -> Result<(), Failure> {
     }
 }
 
-/// Prints the settings, and checks what they name, as a start would.
+/// Prints the settings and performs the checks of a start.
 fn check(settings: &Settings) -> Outcome {
     let config = settings.clone().config()?;
     papir_server::check(&config)?;
@@ -158,19 +159,21 @@ fn start_log(format: LogFormat) {
     }
 }
 
-/// Done at the end of stdin. Reads on a thread that nothing waits for: stdin may never end.
+/// Completes at the end of stdin. Reads on a detached thread, as stdin may never end.
 async fn stdin_ends() {
     let (send, receive) = tokio::sync::oneshot::channel();
     std::thread::spawn(move || {
-        // An error ends stdin too; and nobody waits any more once the service stops by a signal.
+        // A read error counts as the end of stdin; sending fails only after the service has
+        // stopped.
         let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
         let _ = send.send(());
     });
-    // An error would say that the thread is gone: the same.
+    // An error means that the thread is gone: stdin has ended.
     let _ = receive.await;
 }
 
-/// Done at the first SIGINT or SIGTERM. Listens from the call on, not from the first poll.
+/// Completes at the first SIGINT or SIGTERM. The handlers are installed by the call, not by the
+/// first poll.
 #[cfg(unix)]
 fn stop_signal() -> std::io::Result<impl Future<Output = ()>> {
     use tokio::signal::unix::{SignalKind, signal};
@@ -183,11 +186,11 @@ fn stop_signal() -> std::io::Result<impl Future<Output = ()>> {
     })
 }
 
-/// Done at the first Ctrl-C.
+/// Completes at the first Ctrl-C.
 #[cfg(not(unix))]
 fn stop_signal() -> std::io::Result<impl Future<Output = ()>> {
     Ok(async {
-        // Without a way to hear of Ctrl-C the system's own handling ends the process.
+        // If Ctrl-C cannot be caught, the system's default handling ends the process.
         let _ = tokio::signal::ctrl_c().await;
     })
 }

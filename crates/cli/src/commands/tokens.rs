@@ -1,4 +1,4 @@
-//! `papir tokens`: who may ask a service.
+//! `papir tokens`: manages the access tokens of a server.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -12,14 +12,14 @@ use serde_json::json;
 use crate::failure::Outcome;
 use crate::spans::Span;
 
-/// Add, list and revoke the tokens of a service.
+/// Add, list and revoke a server's tokens.
 ///
-/// The file holds hashes, never a token itself, and is what `papir serve --tokens FILE` reads. A
-/// running service notices a change within about a second.
+/// The file holds only hashes of tokens and is what `papir serve --tokens FILE` reads. A running
+/// server notices changes within about a second.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The token file; `add` makes it.
+    /// The token file; `add` creates it.
     file: PathBuf,
     #[command(subcommand)]
     action: Action,
@@ -27,17 +27,17 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand)]
 enum Action {
-    /// Make a token and print it: once, it is stored nowhere.
+    /// Create a token and print it. It is shown only once and not stored.
     Add(Add),
-    /// Print who has a token, and what for.
+    /// List tokens with their names and scopes.
     List {
-        /// Print one JSON line each.
+        /// Print one JSON line per token.
         #[arg(long)]
         json: bool,
     },
-    /// Take a token back.
+    /// Revoke a token.
     Revoke {
-        /// Its name.
+        /// The token's name.
         #[arg(long)]
         name: String,
     },
@@ -45,16 +45,16 @@ enum Action {
 
 #[derive(Args)]
 struct Add {
-    /// Whose it is: 1 to 64 of A-Z a-z 0-9 . _ @ -
+    /// The token's name: 1 to 64 of A-Z a-z 0-9 . _ @ -
     #[arg(long)]
     name: String,
-    /// The databases that it is for, separated by commas; all by default.
+    /// The databases it gives access to, separated by commas; all by default.
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     database: Vec<String>,
-    /// What it allows, separated by commas: query, metrics, admin.
+    /// The operations it allows, separated by commas: query, metrics, admin.
     #[arg(long, value_name = "SCOPE,…", value_delimiter = ',', default_value = "query")]
     scope: Vec<Scope>,
-    /// How long it is good: 12h, 30d; for ever by default.
+    /// Time until it expires, as in 12h or 30d; never by default.
     #[arg(long, value_name = "TIME")]
     expires_in: Option<Span>,
 }
@@ -105,7 +105,7 @@ fn list(tokens: &TokenFile, as_json: bool, out: &mut dyn Write) -> std::io::Resu
         let end = match expires {
             Some(time) if expired => format!("expired {time}"),
             Some(time) => format!("until {time}"),
-            None => "no end".to_owned(),
+            None => "never expires".to_owned(),
         };
         writeln!(out, "{name}  {}  {databases}  since {created}  {end}", scopes.join(","))?;
     }

@@ -1,4 +1,4 @@
-//! `papir update`: changes become the next version of a prepared database.
+//! `papir update`: applies changes to a prepared database.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -10,41 +10,42 @@ use crate::bars::Bars;
 use crate::failure::{Failure, Outcome};
 use crate::{describe, owner_key};
 
-/// Change a prepared database: set and delete keys, without the source it was built from.
+/// Update a prepared database: set and delete keys, without its original source.
 ///
-/// Each row of the file of changes sets a key to a value, new or not, or deletes it where the delete column
-/// (in JSON Lines also the field `_delete`) says 1, true or yes. The last row of a key counts. Where records
-/// are looked up by their number, rows name the number; numbers that follow the last one add records. The
-/// new version takes the file's place whole or not at all: `papir serve` loads it on SIGHUP.
+/// Each row of the change file sets a key, new or existing, to a value, or deletes it if the delete
+/// column (in JSON Lines also the field `_delete`) is 1, true or yes. If a key occurs several
+/// times, its last row counts. For databases looked up by number, rows give the record number;
+/// numbers after the last record append records. The new version replaces the file completely or
+/// not at all. `papir serve` loads it on SIGHUP.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The prepared database, as `papir build` wrote it.
+    /// The prepared database, as written by `papir build`.
     file: PathBuf,
-    /// The file of changes; - for standard input.
+    /// The change file; - for standard input.
     #[arg(long, value_name = "CHANGES")]
     from: PathBuf,
-    /// The format of the changes, where the extension (.csv, .jsonl, .ndjson) does not tell.
+    /// The format of the changes, if the extension (.csv, .jsonl, .ndjson) does not say.
     #[arg(long)]
     format: Option<ChangesFormat>,
-    /// The column or field of the keys, or of the records' numbers; by default that of the source, or `index`
-    /// where it had none.
+    /// The column or field of the keys or record numbers; by default that of the source, or `index`
+    /// if it had none.
     #[arg(long, value_name = "COLUMN")]
     key: Option<String>,
-    /// The columns or fields of the values, separated by commas; by default those of the source, or `value`
-    /// where it was raw.
+    /// The columns or fields of the values, separated by commas; by default those of the source, or
+    /// `value` if it was raw.
     #[arg(long, value_name = "COLUMN,…", value_delimiter = ',')]
     value: Vec<String>,
     /// The column or field that marks deletions.
     #[arg(long, value_name = "COLUMN")]
     delete_column: Option<String>,
-    /// Write the new version here, and leave FILE as it is.
+    /// Write the new version here, and leave FILE unchanged.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// The file with the owner's key of an encrypted database.
     #[arg(long, value_name = "KEYFILE")]
     encrypt: Option<PathBuf>,
-    /// Arrange all keys and prepare all records again, even where less would do.
+    /// Rearrange all keys and prepare all records again, even if less would suffice.
     #[arg(long)]
     rebuild: bool,
 }
@@ -72,7 +73,8 @@ impl From<ChangesFormat> for Format {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    // Whoever built the file has allowed its scheme; whoever serves it is asked again.
+    // Insecure schemes are allowed here: they were allowed at the build and need permission again
+    // to be served.
     papir_research::register()?;
     let options = UpdateOptions {
         format: arguments.format.map(Format::from),
@@ -81,6 +83,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         delete: arguments.delete_column.clone(),
         out: arguments.out.clone(),
         rebuild: arguments.rebuild,
+        rates: papir_plan::rates_file::known(None)?.rates,
         encrypt: arguments.encrypt.as_deref().map(owner_key::read).transpose()?,
         ..UpdateOptions::new(&arguments.file, &arguments.from)
     };

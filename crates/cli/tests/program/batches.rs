@@ -1,4 +1,4 @@
-//! Databases that are prepared for batches: built, served, asked, changed.
+//! Databases prepared for batches: built, served, queried, updated.
 
 use crate::support::{Folder, Service, fails_with, papir, succeeds};
 
@@ -13,7 +13,7 @@ fn build(folder: &Folder) -> String {
     out
 }
 
-/// What came for a file of keys, and the costs.
+/// Looks up a file of keys; returns the results and the costs.
 fn batch(service: &Service, keys: &str) -> (Vec<serde_json::Value>, serde_json::Value) {
     let output = papir(&["get", &service.url, "--batch", keys, "--json", "-v"]);
     let text = String::from_utf8(output.stdout).unwrap();
@@ -46,7 +46,7 @@ fn a_file_of_keys_is_looked_up_in_one_batch() {
     assert_eq!(succeeds(&["get", &service.url, "word 12"]), "meaning 12");
     drop(service);
 
-    // The capacity outlives changes, those that need other buckets too.
+    // The capacity survives updates, including those that need other buckets.
     let more: String = (0..2000).map(|i| format!("more {i},new {i}\n")).collect();
     let changes = folder.write("changes.csv", format!("word,meaning\nword 5,changed\n{more}"));
     succeeds(&["update", &words, "--from", &changes]);
@@ -56,7 +56,8 @@ fn a_file_of_keys_is_looked_up_in_one_batch() {
     assert_eq!((&found[0]["value"], &costs["requests"]), (&"changed".into(), &1.into()));
 }
 
-/// Doubly-efficient PIR answers thousands of indices with one evaluation; each comes back, repeated ones too.
+/// Doubly-efficient PIR answers thousands of indices with one evaluation; all are returned,
+/// including repeated ones.
 #[test]
 fn a_file_of_numbers_is_one_query_of_depir() {
     let folder = Folder::new();
@@ -83,7 +84,7 @@ fn a_file_of_numbers_is_one_query_of_depir() {
 }
 
 #[test]
-fn batches_that_cannot_be_are_refused_in_one_line() {
+fn invalid_batches_are_refused_in_one_line() {
     let folder = Folder::new();
     let source = folder.write("words.csv", "word,meaning\na,b\n");
     let build = |more: &[&str], parts: &[&str]| {
@@ -101,7 +102,7 @@ fn batches_that_cannot_be_are_refused_in_one_line() {
     fails_with(&["get", &service.url, "--batch", &empty], &["empty.txt", "empty"]);
     let wrong = folder.write("wrong.txt", "3\nfour\n");
     fails_with(&["get", &service.url, "--batch", &wrong], &["wrong.txt", "line 2", "four"]);
-    // A database that is not prepared for batches is asked one by one.
+    // A database that is not prepared for batches is queried one record at a time.
     let right = folder.write("right.txt", "3\n8\n");
     assert_eq!(succeeds(&["get", &service.url, "--batch", &right]).lines().count(), 2);
 }

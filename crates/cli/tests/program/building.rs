@@ -1,4 +1,4 @@
-//! `papir build`: sources, options, and every way it can go wrong.
+//! `papir build`: sources, options and failures.
 
 use std::process::{Command, Stdio};
 
@@ -7,7 +7,8 @@ use crate::support::{Folder, Service, fails_with, papir, succeeds};
 const PLAIN: [&str; 3] = ["--scheme", "plain", "--insecure-plain"];
 const KEYED: [&str; 4] = ["--key", "word", "--value", "meaning"];
 
-/// Builds `source` (written under `name`) without cryptography; one line about what goes wrong.
+/// Builds `source` (written under `name`) without cryptography; expects a one-line error with
+/// `parts`.
 fn refused(name: &str, source: impl AsRef<[u8]>, more: &[&str], parts: &[&str]) {
     let folder = Folder::new();
     let (source, out) = (folder.write(name, source), folder.path("out.papir"));
@@ -18,7 +19,7 @@ fn refused(name: &str, source: impl AsRef<[u8]>, more: &[&str], parts: &[&str]) 
     assert_eq!(folder.names(), [name], "something is left of a failed build");
 }
 
-/// Builds `source` without cryptography, serves it and gives what `get` says.
+/// Builds `source` without cryptography, serves it and returns the output of `get`.
 fn built(name: &str, source: impl AsRef<[u8]>, more: &[&str], get: &[&str]) -> Vec<u8> {
     let folder = Folder::new();
     let (source, out) = (folder.write(name, source), folder.path("out.papir"));
@@ -33,7 +34,7 @@ fn built(name: &str, source: impl AsRef<[u8]>, more: &[&str], get: &[&str]) -> V
 }
 
 #[test]
-fn sources_that_hold_nothing_or_too_much_are_refused() {
+fn empty_and_oversized_sources_are_refused() {
     refused("a.csv", "", &KEYED, &["a.csv"]);
     refused("a.csv", "word,meaning\n", &KEYED, &["the database is empty"]);
     refused("a.jsonl", "", &KEYED, &["the database is empty"]);
@@ -47,7 +48,7 @@ fn sources_that_hold_nothing_or_too_much_are_refused() {
 }
 
 #[test]
-fn sources_that_are_malformed_are_refused_with_the_line() {
+fn malformed_sources_are_refused_with_the_line() {
     refused("a.csv", "term,meaning\na,1\n", &KEYED, &["`word`"]);
     refused("a.csv", "word,sense\na,1\n", &KEYED, &["`meaning`"]);
     refused("a.csv", "word,meaning\na,1\nb\n", &KEYED, &["line 3"]);
@@ -58,7 +59,7 @@ fn sources_that_are_malformed_are_refused_with_the_line() {
 }
 
 #[test]
-fn a_key_that_comes_twice_is_named_unless_told_what_to_do() {
+fn a_duplicate_key_is_an_error_unless_an_option_decides() {
     let source = "word,meaning\na,1\nb,2\na,3\n";
     refused("a.csv", source, &KEYED, &["`a`", "line 2", "line 4"]);
     let which = |rule| built("a.csv", source, &[&KEYED[..], &["--on-duplicate", rule]].concat(), &["a"]);
@@ -66,7 +67,7 @@ fn a_key_that_comes_twice_is_named_unless_told_what_to_do() {
 }
 
 #[test]
-fn schemes_and_files_that_cannot_be_are_refused() {
+fn invalid_schemes_and_files_are_refused() {
     let folder = Folder::new();
     let (source, out) = (folder.write("a.csv", "word,meaning\na,1\n"), folder.path("out.papir"));
     let build = |source: &str, out: &str, more: &[&str], parts: &[&str]| {
@@ -85,7 +86,7 @@ fn schemes_and_files_that_cannot_be_are_refused() {
 }
 
 #[test]
-fn all_formats_give_what_they_hold() {
+fn all_formats_are_read() {
     let csv = "word,kind,meaning\n\"a,b\",noun,\"one\ntwo\"\nc,verb,\n";
     assert_eq!(built("a.csv", csv, &KEYED, &["a,b"]), b"one\ntwo");
     assert_eq!(built("a.csv", csv, &KEYED, &["c"]), b"");
@@ -110,10 +111,10 @@ fn a_private_scheme_is_the_default_and_every_goal_works() {
     }
 }
 
-/// A limit on the size of files stands for a full disk.
+/// A file size limit stands in for a full disk.
 #[cfg(unix)]
 #[test]
-fn a_full_disk_leaves_nothing() {
+fn a_full_disk_leaves_no_file() {
     let folder = Folder::new();
     let (source, out) = (folder.write("a.bin", vec![7; 1 << 20]), folder.path("out.papir"));
     let script = "trap '' XFSZ; ulimit -f 64; exec \"$@\"";
@@ -134,7 +135,7 @@ fn a_full_disk_leaves_nothing() {
 }
 
 #[test]
-fn a_killed_build_leaves_a_whole_database_or_none() {
+fn a_killed_build_leaves_a_complete_database_or_none() {
     let folder = Folder::new();
     let (source, out) = (folder.write("a.bin", vec![7; 32 << 20]), folder.path("out.papir"));
     let mut arguments = vec!["build", &source, "--out", &out, "--format", "raw", "--record-bytes", "64"];

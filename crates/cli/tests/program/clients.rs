@@ -3,7 +3,7 @@
 use crate::support::{Folder, Service, fails_with, papir, succeeds};
 
 #[test]
-fn a_registry_is_made_by_the_service_and_read_without_it() {
+fn a_registry_created_by_the_server_is_readable_without_it() {
     let folder = Folder::new();
     let (words, registry) = (folder.words(20, papir::DEFAULT_SCHEME), folder.path("registry"));
     fails_with(&["clients", &registry, "list"], &["client registry", "registry.redb"]);
@@ -13,7 +13,7 @@ fn a_registry_is_made_by_the_service_and_read_without_it() {
     // This scheme's clients register nothing.
     fails_with(&["clients", &service.url, "list"], &["no_registry"]);
     fails_with(&["clients", &service.url, "show", "../query"], &["32 hexadecimal digits"]);
-    fails_with(&["clients", &registry, "list"], &["of a running service, ask the service"]);
+    fails_with(&["clients", &registry, "list"], &["if its service is running, query the service instead"]);
     drop(service);
     assert_eq!(succeeds(&["clients", &registry, "list"]), "");
     for action in ["show", "evict"] {

@@ -5,7 +5,7 @@ use std::process::{Command, Output, Stdio};
 
 use crate::support::{Folder, fails_with, root, succeeds};
 
-/// Runs papir with variables.
+/// Runs papir with environment variables.
 fn with(variables: &[(&str, &str)], arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_papir"));
     command.args(arguments).envs(variables.iter().copied()).stdin(Stdio::null()).output().unwrap()
@@ -18,7 +18,7 @@ fn printed(output: &Output) -> toml::Table {
 }
 
 #[test]
-fn flags_win_over_variables_and_variables_over_the_file() {
+fn flags_override_variables_and_variables_the_file() {
     let folder = Folder::new();
     folder.words(10, "plain");
     let text = "threads = 1\nmax-queued = 2\nmax-concurrent = 3\nallow-not-private = true\n\
@@ -37,7 +37,7 @@ fn flags_win_over_variables_and_variables_over_the_file() {
 }
 
 #[test]
-fn files_come_from_arguments_or_a_variable_or_the_configuration() {
+fn files_come_from_arguments_then_a_variable_then_the_configuration() {
     let folder = Folder::new();
     let (words, numbers) = (folder.words(10, "plain"), folder.numbers(5, "plain"));
     let file = folder.write("papir.toml", "[[database]]\npath = \"words.papir\"\n");
@@ -53,7 +53,7 @@ fn files_come_from_arguments_or_a_variable_or_the_configuration() {
 }
 
 #[test]
-fn faults_are_named_and_nothing_is_served() {
+fn faults_are_named_and_prevent_a_start() {
     let folder = Folder::new();
     let words = folder.words(10, "plain");
     let check = |text: &str, parts: &[&str]| {
@@ -67,7 +67,7 @@ fn faults_are_named_and_nothing_is_served() {
     check("tokens = \"none.toml\"\n[[database]]\npath = \"words.papir\"\n", &["none.toml"]);
     check("header-timeout = \"0\"\n[[database]]\npath = \"words.papir\"\n", &["header-timeout"]);
     fails_with(&["serve", "--config", &folder.path("none.toml")], &["none.toml"]);
-    // Without --check-config the same faults keep it from starting.
+    // Without --check-config the same faults prevent a start.
     fails_with(&["serve", "--config", &folder.path("bad.toml")], &["header-timeout"]);
     let unknown = with(&[("PAPIR_SERVE_THREAD", "1")], &["serve", "--check-config", &words]);
     assert_eq!(unknown.status.code(), Some(2));
@@ -77,10 +77,10 @@ fn faults_are_named_and_nothing_is_served() {
 }
 
 #[test]
-fn the_example_configuration_is_one() {
+fn the_example_configuration_is_valid() {
     let folder = Folder::new();
     let example = fs::read_to_string(root().join("deploy/papir.toml")).unwrap();
-    // What it names, made here.
+    // The files that the example refers to.
     let own = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     folder.write("cert.pem", own.cert.pem());
     folder.write("key.pem", own.signing_key.serialize_pem());
@@ -90,7 +90,7 @@ fn the_example_configuration_is_one() {
     let file = folder.write("papir.toml", local);
     let text = succeeds(&["serve", "--config", &file, "--check-config", "--allow-not-private"]);
     let (printed, example): (toml::Table, toml::Table) = (text.parse().unwrap(), example.parse().unwrap());
-    // Every key that is printed is shown in the example, but the one that only tests need.
+    // Every printed key is shown in the example, except the one that only tests need.
     let missing: Vec<_> = printed.keys().filter(|key| !example.contains_key(*key)).collect();
     assert_eq!(missing, ["allow-not-private", "no-metrics"]);
     assert_eq!(printed["rate"], example["rate"]);

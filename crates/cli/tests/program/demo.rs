@@ -1,4 +1,4 @@
-//! `papir demo`, and the data that it comes with.
+//! `papir demo`, and its data.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -15,7 +15,7 @@ fn list(folder: &Folder, first: &str) -> String {
 }
 
 #[test]
-fn it_shows_both_sides_and_ends_by_itself() {
+fn the_demo_shows_both_sides_and_exits() {
     let folder = Folder::new();
     let text = succeeds(&["demo", "--data", &list(&folder, "dragon")]);
     for part in ["What the server saw", "What the clients got", "lengths are equal: yes", "not on the list"] {
@@ -27,7 +27,7 @@ fn it_shows_both_sides_and_ends_by_itself() {
 }
 
 #[test]
-fn the_data_is_what_its_readme_says() {
+fn the_data_matches_its_readme() {
     let folder = root().join("demo/data");
     let data = fs::read_to_string(folder.join("common-passwords.csv")).unwrap();
     let rows: Vec<(&str, &str)> = data.lines().map(|line| line.split_once(',').unwrap()).collect();
@@ -45,7 +45,7 @@ fn the_data_is_what_its_readme_says() {
 }
 
 #[test]
-fn it_fails_where_it_does_not_find_what_it_should() {
+fn the_demo_fails_on_unexpected_results() {
     let folder = Folder::new();
     let output = papir(&["demo", "--data", &list(&folder, "wyvern")]);
     assert_eq!(output.status.code(), Some(2));

@@ -1,19 +1,19 @@
-//! A database that its owner encrypts: built, served, asked and changed.
+//! An encrypted database: built, served, queried and updated.
 #![cfg(unix)]
 
 use std::fs;
 
 use crate::support::{Folder, Service, fails_with, succeeds};
 
-/// Values that would be found in a file that holds them as they are.
+/// Values that would be found in a file that stored them in the clear.
 fn rows(of: impl Iterator<Item = u32>) -> String {
     let row = |i: u32| format!("word {i},a rather long meaning {i}\n");
     format!("word,meaning\n{}", of.map(row).collect::<String>())
 }
 
-/// Owner, server and clients of a database of keys.
+/// Owner, server and clients of a keyed database.
 #[test]
-fn a_server_answers_from_records_that_it_cannot_read() {
+fn a_server_answers_from_records_it_cannot_read() {
     let folder = Folder::new();
     let source = folder.write("words.csv", rows(0..60));
     let (key, words) = (folder.path("words.key"), folder.path("words.papir"));
@@ -38,7 +38,7 @@ fn a_server_answers_from_records_that_it_cannot_read() {
     };
     assert!(holds(&plain) && !holds(&words), "an encrypted file holds records");
 
-    // The key stays with the owner and the clients: the service has the file alone.
+    // The key stays with the owner and the clients: the server has only the file.
     let listen = format!("unix:{}", folder.path("papir.sock"));
     let registry = folder.path("registry");
     let options = ["--registry", &registry, "--list-clients", "--listen", &listen];
@@ -50,7 +50,7 @@ fn a_server_answers_from_records_that_it_cannot_read() {
     let ask = ["get", &service.url, "word 7", "--state", &states[1]];
     fails_with(
         &ask,
-        &["nothing was asked: an encrypted database needs its owner's key, ", "found none", "--owner-key"],
+        &["no query was sent: an encrypted database needs its owner's key, ", "found none", "--owner-key"],
     );
     let other = folder.path("other.key");
     let elsewhere = folder.path("elsewhere.papir");
@@ -58,11 +58,11 @@ fn a_server_answers_from_records_that_it_cannot_read() {
     fails_with(&[&ask[..], &["--owner-key", &other]].concat(), &["needs its owner's key", "found key"]);
     fails_with(&[&ask[..], &["--owner-key", &source]].concat(), &["words.csv: an owner's key is malformed"]);
     assert_eq!(get(&service, "word 7", &["--owner-key", &key]), "a rather long meaning 7");
-    // From then on the state is enough.
+    // From then on the state suffices.
     assert_eq!(get(&service, "word 59", &[]), "a rather long meaning 59");
     drop(service);
 
-    // Changes take the key, and new keys of the table do, too.
+    // Updates need the key, and so do the table's new keys.
     let changes = folder.write("changes.csv", "word,meaning\nword 7,changed\nword 60,new\n");
     let update = ["update", &words, "--from", &changes];
     fails_with(&update, &["needs its owner's key: found none", "--encrypt"]);
@@ -74,15 +74,15 @@ fn a_server_answers_from_records_that_it_cannot_read() {
     let listed = succeeds(&["clients", &service.url, "list"]);
     assert_eq!(listed.matches("registered").count(), 1, "nobody registered again: {listed}");
 
-    // Who was evicted registers again with what the state holds.
+    // An evicted client registers again from its state.
     let id = listed.split_whitespace().find(|word| word.len() == 32).unwrap_or_default();
     succeeds(&["clients", &service.url, "evict", id]);
     assert_eq!(get(&service, "word 8", &[]), "a rather long meaning 8");
 }
 
-/// Records by index, changed and extended; and what does not go together.
+/// Records by index, changed and extended; and options that do not go together.
 #[test]
-fn keys_go_with_encrypted_databases_alone() {
+fn owner_keys_are_only_for_encrypted_databases() {
     let folder = Folder::new();
     let numbers: Vec<u8> = (0..50u32).flat_map(u32::to_le_bytes).collect();
     let source = folder.write("numbers.bin", numbers);

@@ -16,7 +16,7 @@ fn lines(text: &[u8]) -> Vec<Value> {
 }
 
 #[test]
-fn one_key_is_its_bytes_and_several_are_json_lines() {
+fn one_key_prints_raw_bytes_and_several_print_json_lines() {
     let folder = Folder::new();
     let service = Service::start(&[&folder.words(100, papir::DEFAULT_SCHEME)], &[]);
     let url = service.url.as_str();
@@ -59,7 +59,7 @@ fn costs_go_to_stderr() {
 }
 
 #[test]
-fn values_that_are_no_text_are_in_base64() {
+fn values_that_are_not_utf8_are_in_base64() {
     let folder = Folder::new();
     let service = Service::start(&[&folder.numbers(300, "plain")], &[OPEN]);
     let url = service.url.as_str();
@@ -72,7 +72,7 @@ fn values_that_are_no_text_are_in_base64() {
 }
 
 #[test]
-fn what_cannot_be_asked_is_refused_in_one_line() {
+fn invalid_lookups_are_refused_in_one_line() {
     let folder = Folder::new();
     let (words, numbers) = (folder.words(100, "plain"), folder.numbers(100, "plain"));
     let service = Service::start(&[&words, &numbers], &[OPEN]);
@@ -85,7 +85,7 @@ fn what_cannot_be_asked_is_refused_in_one_line() {
     fails_with(&["get", url, OPEN, "--database", "numbers", "--index", "100"], &["100"]);
     assert_eq!(succeeds(&["get", url, OPEN, "--database", "words", "key-1"]), "value-1");
 
-    fails_with(&["get", url, "--database", "words", "key-1"], &["nothing was asked", "not private"]);
+    fails_with(&["get", url, "--database", "words", "key-1"], &["no query was sent", "not private"]);
     fails_with(&["get", "127.0.0.1:1", "key"], &["http://"]);
     fails_with(&["get", "http://127.0.0.1:1", "key"], &["http://127.0.0.1:1"]);
     fails_with(&["get", &format!("{url}/elsewhere"), "key"], &["404"]);

@@ -1,9 +1,9 @@
-//! `papir inspect` of a file and of a service.
+//! `papir inspect` of a file and of a server.
 
 use crate::support::{Folder, Service, fails_with, succeeds};
 
 #[test]
-fn a_file_and_its_service_are_described_alike() {
+fn a_file_and_its_server_are_described_alike() {
     let folder = Folder::new();
     let words = folder.words(1000, papir::DEFAULT_SCHEME);
     let of_file = succeeds(&["inspect", &words]);
@@ -24,7 +24,7 @@ fn a_file_and_its_service_are_described_alike() {
 }
 
 #[test]
-fn what_cannot_be_inspected_is_one_line() {
+fn inspection_failures_are_one_line() {
     let folder = Folder::new();
     fails_with(&["inspect", &folder.path("missing.papir")], &["missing.papir"]);
     fails_with(&["inspect", &folder.write("text.papir", "no snapshot")], &["text.papir"]);

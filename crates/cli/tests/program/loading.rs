@@ -1,4 +1,4 @@
-//! `papir load` against a running service.
+//! `papir load` against a running server.
 
 use std::process::{Command, Output};
 use std::thread;
@@ -21,7 +21,7 @@ fn load(url: &str, more: &[&str]) -> Output {
 }
 
 #[test]
-fn known_values_and_absent_keys_are_found_right() {
+fn known_values_and_absent_keys_are_verified() {
     let folder = Folder::new();
     let service = Service::start(&[&folder.words(100, papir::DEFAULT_SCHEME)], &[]);
     for more in [&["--keys", &folder.path("words.csv")][..], &[]] {
@@ -46,7 +46,7 @@ fn wrong_values_are_failures() {
     let folder = Folder::new();
     let service = Service::start(&[&folder.words(10, "plain")], &[OPEN]);
     let wrong = folder.write("wrong.csv", "word,meaning\nkey-3,value-4\n");
-    // Before the load, and in it.
+    // Before the load, and during it.
     let output = load(&service.url, &[OPEN, "--keys", &wrong]);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let report = report(&output);
@@ -54,7 +54,7 @@ fn wrong_values_are_failures() {
     assert_eq!((report["lookups"].as_u64(), &report["failed"]), (Some(0), &report["errors"]["wrong_answer"]));
 }
 
-/// Queries that a service has answered.
+/// Number of queries that a server has answered.
 #[cfg(unix)]
 fn answered(service: &Service) -> u64 {
     let text =
@@ -63,8 +63,7 @@ fn answered(service: &Service) -> u64 {
     count.unwrap().parse().unwrap()
 }
 
-/// Puts a service under load, then another database in place, then ends it. `None` when the load was over
-/// before.
+/// Loads a server, then replaces its database, then stops it. `None` if the load was over before.
 #[cfg(unix)]
 fn changed_and_ended_under_load(seconds: &str) -> Option<Output> {
     let folder = Folder::new();
@@ -86,7 +85,7 @@ fn changed_and_ended_under_load(seconds: &str) -> Option<Output> {
         service.reload();
         more(&service);
     }
-    // Lookups must be begun after the end.
+    // Some lookups must start after the stop.
     let in_time = begin.elapsed() + Duration::from_secs(1) < Duration::from_secs(seconds.parse().unwrap());
     Command::new("kill").args(["-KILL", &service.id().to_string()]).status().unwrap();
     service.wait();
@@ -95,7 +94,7 @@ fn changed_and_ended_under_load(seconds: &str) -> Option<Output> {
 
 #[cfg(unix)]
 #[test]
-fn lookups_go_on_when_the_database_changes_and_fail_when_the_service_ends() {
+fn lookups_continue_after_a_database_change_and_fail_after_a_stop() {
     let output = ["3", "12", "60"].into_iter().find_map(changed_and_ended_under_load);
     let output = output.expect("a load that lasts as long as it was told");
     assert_eq!(output.status.code(), Some(1), "{output:?}");
@@ -105,7 +104,7 @@ fn lookups_go_on_when_the_database_changes_and_fail_when_the_service_ends() {
 }
 
 #[test]
-fn figures_are_lines_without_json() {
+fn results_are_lines_without_json() {
     let folder = Folder::new();
     let service = Service::start(&[&folder.numbers(300, "plain")], &[OPEN]);
     let text = succeeds(&["load", &service.url, OPEN, "--seconds", "1", "--clients", "2"]);
@@ -117,7 +116,7 @@ fn figures_are_lines_without_json() {
 }
 
 #[test]
-fn what_cannot_be_loaded_is_refused_in_one_line() {
+fn invalid_loads_are_refused_in_one_line() {
     let folder = Folder::new();
     let (words, numbers) = (folder.words(10, "plain"), folder.numbers(10, "plain"));
     let service = Service::start(&[&words, &numbers], &[OPEN]);

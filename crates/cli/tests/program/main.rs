@@ -1,4 +1,4 @@
-//! The compiled program: what it prints, where, and with which exit code.
+//! Tests of the compiled program: output, streams and exit codes.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod batches;

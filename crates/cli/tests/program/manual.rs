@@ -1,4 +1,4 @@
-//! The operator's manual, run as it stands.
+//! Runs the commands of the operator's manual.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -8,12 +8,12 @@ use rcgen::generate_simple_self_signed;
 
 use crate::support::{Folder, root};
 
-/// The commands of a page: its blocks of `sh`, one after the other.
+/// The commands of a page: its `sh` blocks, concatenated.
 fn commands(page: &str) -> String {
     page.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next()).collect()
 }
 
-/// What the page says is in the folder.
+/// Creates the files that the page assumes.
 fn prepare(folder: &Folder) {
     let mut words = String::from("word,meaning\n");
     (0..50).for_each(|i| writeln!(words, "key-{i},meaning-{i}").unwrap());
@@ -25,7 +25,7 @@ fn prepare(folder: &Folder) {
 }
 
 #[test]
-fn the_manual_does_what_it_says() {
+fn the_manual_works_as_written() {
     if Command::new("curl").arg("--version").stdout(Stdio::null()).status().is_err() {
         panic!("curl is missing: the manual asks for metrics with it");
     }
@@ -34,7 +34,7 @@ fn the_manual_does_what_it_says() {
     let page = std::fs::read_to_string(root().join("docs/operate.md")).unwrap();
     let program = Path::new(env!("CARGO_BIN_EXE_papir")).parent().unwrap().to_str().unwrap().to_owned();
     let path = format!("{program}:{}", std::env::var("PATH").unwrap());
-    // Whatever fails ends the script; what it left running is ended with it.
+    // Any failure ends the script; background processes it left running are killed with it.
     let script = format!("set -eu\ntrap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n{}", commands(&page));
     let output = Command::new("bash")
         .args(["-c", &script])

@@ -1,4 +1,4 @@
-//! NewtonPIR: the fence around it, the scheme behind it, and its break.
+//! NewtonPIR: the flag it needs, the scheme itself, and the attack on it.
 
 use papir_core::envelope;
 use papir_research::newton::attack::challenge;
@@ -14,7 +14,7 @@ fn source(folder: &Folder) -> String {
 const RAW: [&str; 4] = ["--format", "raw", "--record-bytes", "4"];
 
 #[test]
-fn it_is_built_served_and_asked_only_by_its_own_word() {
+fn newton_needs_its_own_flag_to_be_built_served_and_queried() {
     let folder = Folder::new();
     let (source, out) = (source(&folder), folder.path("numbers.papir"));
     let build = |scheme, more: &[&'static str]| {
@@ -31,14 +31,14 @@ fn it_is_built_served_and_asked_only_by_its_own_word() {
 
     fails_with(&["serve", &out, "--listen", "127.0.0.1:0"], &["newtonsym", "not private"]);
     let service = Service::start(&[&out], &["--insecure-newton"]);
-    fails_with(&["get", &service.url, "--index", "7"], &["nothing was asked", "not private"]);
+    fails_with(&["get", &service.url, "--index", "7"], &["no query was sent", "not private"]);
     let found = succeeds(&["get", &service.url, "--index", "65", "--insecure-newton"]);
     assert_eq!(found, "A\0\0\0");
 }
 
 /// Figure 2: clients register a modulus, and the service prepares its coefficients for it.
 #[test]
-fn its_clients_register_their_modulus() {
+fn newton_clients_register_their_modulus() {
     let folder = Folder::new();
     let (source, out) = (source(&folder), folder.path("numbers.papir"));
     let build = ["build", &source, "--out", &out, "--scheme", "newton", "--insecure-newton"];

@@ -1,4 +1,4 @@
-//! `papir serve` as an operator runs it: watching, old versions, logs, metrics.
+//! `papir serve` in operation: watching files, old versions, logs, metrics.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
@@ -12,7 +12,7 @@ use crate::support::{Folder, fails_with, papir, succeeds};
 
 const OPEN: &str = "--allow-not-private";
 
-/// A running service whose log goes to a file.
+/// A running server whose log goes to a file.
 struct Logged {
     child: Child,
     url: String,
@@ -56,7 +56,7 @@ impl Logged {
 
 impl Drop for Logged {
     fn drop(&mut self) {
-        // It may have ended already.
+        // The process may have exited already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -74,7 +74,7 @@ fn flags_that_make_no_sense_are_refused() {
 }
 
 #[test]
-fn a_file_that_takes_the_place_of_another_is_served() {
+fn a_replaced_file_is_served() {
     let folder = Folder::new();
     let words = folder.words(10, "plain");
     let service = Logged::start(&folder, &[&words, "--watch", "--keep-old", "1h", "--log-format", "json"]);
@@ -103,7 +103,7 @@ fn a_file_that_takes_the_place_of_another_is_served() {
 }
 
 #[test]
-fn the_log_is_text_and_metrics_are_there_unless_told_otherwise() {
+fn text_log_and_metrics_are_the_defaults() {
     let folder = Folder::new();
     let service = Logged::start(&folder, &[&folder.words(10, "plain"), "--no-metrics", "--keep-old", "0"]);
     assert_eq!(succeeds(&["get", &service.url, OPEN, "key-3"]), "value-3");

@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use crate::support::{Folder, Service, fails_with, succeeds};
 
-/// Rates of a machine with two threads: InsPIRe's reading takes `select16` seconds a byte, packing a
-/// tenth of a nanosecond, and all else next to nothing.
+/// Rates of a machine with two threads: InsPIRe's reading takes `select16` seconds a byte, packing
+/// a tenth of a nanosecond, and everything else almost nothing.
 fn rates(folder: &Folder, select16: &str) -> String {
     let mut table = String::new();
     let others =
@@ -70,30 +70,30 @@ fn the_table_names_every_private_scheme_and_recommends_the_first() {
 }
 
 #[test]
-fn sizes_are_those_of_the_schemes_and_the_best_comes_first() {
+fn sizes_match_the_schemes_and_the_best_comes_first() {
     let plan = planned(&MEBIBYTES_64);
     let lookups: Vec<f64> = offers(&plan).iter().map(|offer| number(offer, "lookup_s")).collect();
     assert!(lookups.is_sorted() && lookups.len() >= 10, "{lookups:?}");
     let t1 = of_inspire(&plan).find(|offer| offer["parameters"] == "t = 1, 16384 columns").unwrap();
     let sizes =
         ["upload_bytes", "download_bytes", "memory_bytes", "hint_bytes"].map(|field| number(t1, field));
-    // What `papir bench inspire --size 64MiB --dim0 16384` measures.
+    // The values that `papir bench inspire --size 64MiB --dim0 16384` measures.
     assert!((sizes[0] - 127_008.0).abs() < 1.0 && (sizes[1] - 12_320.0).abs() < 1.0, "{sizes:?}");
     assert!((sizes[2] - 67_108_864.0 - 33_603_584.0).abs() < 1.0 && sizes[3] < 0.5, "{sizes:?}");
-    // 64 MiB at a nanosecond a byte, 32 MiB at a tenth, and 144 kB at 10 Mbit/s.
+    // 64 MiB at a nanosecond per byte, 32 MiB at a tenth of that, and 144 kB at 10 Mbit/s.
     assert!((number(t1, "answer_s") - 0.0705).abs() < 1e-3, "{t1}");
     assert!((number(t1, "transfer_s") - 8.0 * 139_328.0 / 1e7).abs() < 1e-6, "{t1}");
     assert!((number(t1, "lookup_s") - 0.1820).abs() < 1e-3, "{t1}");
 }
 
 #[test]
-fn the_line_the_lookups_and_the_threads_change_the_choice() {
+fn connection_lookups_and_threads_change_the_choice() {
     let slow = planned(&[&MEBIBYTES_64[..], &["--uplink", "100kbit"]].concat());
     let fast = planned(&[&MEBIBYTES_64[..], &["--uplink", "10Gbit", "--downlink", "10Gbit"]].concat());
     let best = |plan: &Value, field: &str| number(of_inspire(plan).next().unwrap(), field);
     assert!(best(&slow, "upload_bytes") < best(&fast, "upload_bytes"), "{slow} {fast}");
     assert!(best(&slow, "answer_s") > best(&fast, "answer_s"), "{slow} {fast}");
-    // Reading words is slow here, reading bytes is not: who asks often enough fetches the hint.
+    // Here reading words is slow and reading bytes is fast: with enough lookups the hint pays off.
     let once = planned(&MEBIBYTES_64);
     assert!(once["recommended"].as_str().unwrap().starts_with("inspire"), "{once}");
     let often = planned(&[&MEBIBYTES_64[..], &["--lookups", "1000000"]].concat());
@@ -104,11 +104,11 @@ fn the_line_the_lookups_and_the_threads_change_the_choice() {
 }
 
 #[test]
-fn bits_and_keys_are_taken() {
+fn record_bits_and_keyed_databases_are_planned() {
     let bits = planned(&["--records", "1000000", "--record-bits", "1"]);
     assert!((number(&bits, "record_bits") - 1.0).abs() < 0.1);
     let keyed = planned(&["--records", "1000000", "--record-bytes", "32", "--keyed"]);
-    // 102 entries of 40 bytes in a bucket.
+    // 102 entries of 40 bytes per bucket.
     assert!((number(&keyed, "record_bits") - 32_640.0).abs() < 0.5);
     assert!((9_805.0..13_000.0).contains(&number(&keyed, "records")), "{keyed}");
     let folder = Folder::new();
@@ -118,11 +118,11 @@ fn bits_and_keys_are_taken() {
 }
 
 #[test]
-fn memory_leaves_candidates_out_with_the_reason() {
+fn a_memory_limit_excludes_candidates_with_a_reason() {
     let plan = planned(&[&MEBIBYTES_64[..], &["--memory", "100MiB"]].concat());
     let most = 100.0 * 1048576.0;
     assert!(offers(&plan).iter().all(|offer| number(offer, "memory_bytes") <= most), "{plan}");
-    // Without parameters stands a scheme that cannot take the shape at all.
+    // A scheme that does not support the shape at all is listed without parameters.
     let left_out = plan["left_out"].as_array().unwrap().iter().filter(|one| one["parameters"] != "");
     let reasons: Vec<&str> = left_out.map(|one| one["reason"].as_str().unwrap()).collect();
     assert!(reasons.len() >= 5 && reasons.iter().all(|reason| reason.ends_with("above 100 MiB")), "{plan}");
@@ -134,7 +134,7 @@ fn memory_leaves_candidates_out_with_the_reason() {
 }
 
 #[test]
-fn what_cannot_be_served_is_refused_in_a_line() {
+fn impossible_plans_are_refused_in_one_line() {
     let refused = |arguments: &[&str], parts: &[&str]| fails_with(&[&["plan"], arguments].concat(), parts);
     refused(&["--records", "10", "--record-bytes", "262145"], &["256 KiB"]);
     refused(&["--records", "0", "--record-bytes", "8"], &["empty"]);
@@ -152,9 +152,9 @@ fn what_cannot_be_served_is_refused_in_a_line() {
     refused(&missing, &["nowhere/rates.json", "--calibrate"]);
 }
 
-/// A folder stands for the user's: rates are found there, and built in where there are none.
+/// A temporary folder stands in for the user's; without a rates file, the built-in rates apply.
 #[test]
-fn rates_are_those_of_the_user_or_built_in() {
+fn rates_are_the_users_or_built_in() {
     let folder = Folder::new();
     let plan = |home: &str| {
         let output = Command::new(env!("CARGO_BIN_EXE_papir"))
@@ -173,7 +173,7 @@ fn rates_are_those_of_the_user_or_built_in() {
 }
 
 #[test]
-fn an_automatic_build_says_what_it_took_and_answers() {
+fn an_automatic_build_reports_its_choice_and_answers() {
     let folder = Folder::new();
     let bytes: Vec<u8> = (0..40_000u32).flat_map(u32::to_le_bytes).collect();
     let (source, out) = (folder.write("a.bin", bytes), folder.path("a.papir"));

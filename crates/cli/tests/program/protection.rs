@@ -10,14 +10,14 @@ use crate::support::{Folder, Service, fails_with, succeeds};
 
 const OPEN: &str = "--allow-not-private";
 
-/// Runs papir with a token in the variable.
+/// Runs papir with a token in the environment.
 fn with_token(token: &str, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_papir"));
     command.args(arguments).env("PAPIR_TOKEN", token).stdin(Stdio::null()).output().unwrap()
 }
 
 #[test]
-fn a_token_opens_a_service_until_it_is_revoked() {
+fn a_token_gives_access_until_it_is_revoked() {
     let folder = Folder::new();
     let tokens = folder.path("tokens.toml");
     let secret = succeeds(&["tokens", &tokens, "add", "--name", "phone", "--database", "words"]);
@@ -31,7 +31,7 @@ fn a_token_opens_a_service_until_it_is_revoked() {
     fails_with(&["get", url, OPEN, "key-3"], &["401", "unauthorized"]);
     let refused = with_token("papir_00", &["get", url, OPEN, "key-3"]);
     assert!(String::from_utf8(refused.stderr).unwrap().contains("401"));
-    // Readiness is nobody's secret.
+    // Readiness needs no token.
     assert_eq!(succeeds(&["inspect", "--ready", url]), "");
 
     succeeds(&["tokens", &tokens, "revoke", "--name", "phone"]);
@@ -52,7 +52,10 @@ fn tokens_are_listed_without_their_secrets() {
     let list = succeeds(&["tokens", &tokens, "list"]);
     let lines: Vec<&str> = list.lines().collect();
     assert!(lines[0].starts_with("phone  query  all databases  since ") && lines[0].contains("  until "));
-    assert!(lines[1].starts_with("p  metrics,admin  a,b  since ") && lines[1].ends_with("no end"), "{list}");
+    assert!(
+        lines[1].starts_with("p  metrics,admin  a,b  since ") && lines[1].ends_with("never expires"),
+        "{list}"
+    );
     let json = succeeds(&["tokens", &tokens, "list", "--json"]);
     let first: serde_json::Value = serde_json::from_str(json.lines().next().unwrap()).unwrap();
     assert_eq!((&first["name"], &first["expired"]), (&"phone".into(), &false.into()));
@@ -64,18 +67,18 @@ fn tokens_are_listed_without_their_secrets() {
 }
 
 #[test]
-fn a_token_is_not_sent_where_others_read_it() {
+fn a_token_is_not_sent_in_the_clear() {
     let folder = Folder::new();
     let file = folder.write("a.token", "papir_00\n");
-    // An address of documentation: nothing may be sent there.
+    // An address reserved for documentation: nothing may be sent there.
     let url = "http://192.0.2.1:9";
-    fails_with(&["get", url, "--token-file", &file, "key"], &["nothing was asked", "--insecure-http"]);
+    fails_with(&["get", url, "--token-file", &file, "key"], &["no query was sent", "--insecure-http"]);
     fails_with(&["get", url, "--token-file", &folder.path("none"), "key"], &["none"]);
     fails_with(&["get", url, "--token-file", &folder.write("b.token", "two words"), "key"], &["b.token"]);
 }
 
 #[test]
-fn a_service_with_tls_is_asked_by_who_trusts_its_certificate() {
+fn a_tls_server_is_queried_by_clients_that_trust_its_certificate() {
     let folder = Folder::new();
     let own = generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
     let other = generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
@@ -100,7 +103,7 @@ fn a_service_with_tls_is_asked_by_who_trusts_its_certificate() {
 
 #[cfg(unix)]
 #[test]
-fn a_unix_socket_is_served_and_asked() {
+fn a_unix_socket_is_served_and_queried() {
     let folder = Folder::new();
     let listen = format!("unix:{}", folder.path("papir.sock"));
     let service = Service::start(&[&folder.words(10, "plain")], &[OPEN, "--listen", &listen]);

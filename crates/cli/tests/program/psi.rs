@@ -1,4 +1,4 @@
-//! `papir psi`: sets that are prepared, served and met by other processes.
+//! `papir psi`: preparing, serving and intersecting sets across processes.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -19,7 +19,7 @@ fn prepared(folder: &Folder, set: &str, more: &[&str]) -> String {
     out
 }
 
-/// What the receiver prints, and the costs.
+/// Runs the receiver; returns the matches it prints, and the costs.
 fn meet(folder: &Folder, service: &Service, elements: &str) -> (String, Value) {
     let mine = folder.write("mine.txt", elements);
     let run = ["psi", "run", &service.url, &mine, "--state", &folder.path("state"), "-v"];
@@ -33,20 +33,20 @@ fn meet(folder: &Folder, service: &Service, elements: &str) -> (String, Value) {
 }
 
 #[test]
-fn a_small_set_is_met_in_a_filter_that_is_fetched_once() {
+fn a_small_set_is_intersected_by_a_filter_fetched_once() {
     let folder = Folder::new();
     let set: String = (0..500).map(|i| format!("element {i}\n")).collect();
     let file = prepared(&folder, &folder.write("set.txt", set + "element 7\n"), &[]);
     let service = Service::psi(&file, &["--watch", "1"]);
     let (found, costs) = meet(&folder, &service, "element 7\nelement 500\nelement 499\nelement 7\n");
     assert_eq!(found, "element 7\nelement 499\nelement 7\n");
-    // The first run of the two fetched the filter.
+    // The first of the two runs fetched the filter.
     assert_eq!((&costs["kind"], costs["download_bytes"].as_u64()), (&"filter".into(), Some(16 * 32)));
     assert_eq!(costs["elements_of_set"], 500);
     let (found, _) = meet(&folder, &service, "none\nat all\n");
     assert_eq!(found, "");
 
-    // Another set under another key, taken over while it is served: the filter that is kept does not fit.
+    // The set is replaced while it is served, under another key: the cached filter does not fit.
     prepared(&folder, &folder.write("set.txt", "a\nb\n"), &[]);
     let begin = Instant::now();
     while meet(&folder, &service, "b\nelement 7\n").0 != "b\n" {
@@ -73,7 +73,7 @@ fn labels_are_looked_up_privately() {
         let mode = std::fs::metadata(&file).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "the file holds the key");
     }
-    // Another set under another key, taken over while it is served.
+    // The set is replaced while it is served, under another key.
     #[cfg(unix)]
     {
         prepared(
@@ -95,7 +95,7 @@ fn labels_are_looked_up_privately() {
 }
 
 #[test]
-fn what_cannot_be_met_is_refused_in_one_line() {
+fn invalid_intersections_are_refused_in_one_line() {
     let folder = Folder::new();
     let set = labelled(&folder);
     let out = folder.path("x.psi");
@@ -110,7 +110,7 @@ fn what_cannot_be_met_is_refused_in_one_line() {
     fails_with(&["psi", "prepare", &twice, "--out", &out, "--labels"], &["twice.txt", "line 2", "line 1"]);
     fails_with(&["psi", "prepare", &folder.path("no.txt"), "--out", &out], &["no.txt"]);
     fails_with(&["psi", "serve", &bare], &["bare"]);
-    // A service without a set.
+    // A server without a set.
     let words = folder.words(50, "plain");
     fails_with(&["psi", "serve", &words], &["words", "psi"]);
     let service = Service::start(&[&words], &["--allow-not-private"]);

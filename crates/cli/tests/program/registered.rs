@@ -1,4 +1,4 @@
-//! ZipPIR from end to end: registered clients over a restart of the service and a change of the database.
+//! ZipPIR end to end: registered clients across a restart and a database change.
 
 use crate::support::{Folder, Service, fails_with, papir, succeeds};
 
@@ -12,7 +12,7 @@ fn build(folder: &Folder) -> String {
     out
 }
 
-/// Bytes of the answer to a lookup.
+/// Size in bytes of the answer to a lookup.
 #[cfg(unix)]
 fn received(service: &Service, state: &str, key: &str) -> u64 {
     let output = papir(&["get", &service.url, key, "--state", state, "--json", "-v"]);
@@ -24,14 +24,14 @@ fn received(service: &Service, state: &str, key: &str) -> u64 {
     costs["download_bytes"].as_u64().unwrap()
 }
 
-/// Two clients with 3,072 bits each, four lookups: seconds with AVX-512, more without.
+/// Two clients with 3,072-bit keys, four lookups: seconds with AVX-512, longer without.
 #[cfg(unix)]
 #[test]
-fn registered_clients_outlive_a_restart_and_a_change() {
+fn registered_clients_survive_a_restart_and_a_change() {
     let folder = Folder::new();
     let (words, registry) = (build(&folder), folder.path("registry"));
     fails_with(&["serve", &words, "--check-config"], &["--registry"]);
-    // A client knows a service by its address, which must outlive the restart.
+    // A client identifies a server by its address, which must survive the restart.
     let listen = format!("unix:{}", folder.path("papir.sock"));
     let options = ["--registry", &registry, "--tickets-ahead", "1", "--list-clients", "--listen", &listen];
     let states = [folder.path("first"), folder.path("second")];
@@ -59,11 +59,11 @@ fn registered_clients_outlive_a_restart_and_a_change() {
     assert_eq!(listed.matches("registered").count(), 2, "nobody registered again: {listed}");
 }
 
-/// Keys of tens of megabytes go up in parts, once; then queries of 36 bytes, over a restart, a change and an
-/// eviction.
+/// Keys of tens of megabytes are uploaded in parts, once; then queries are 36 bytes, across a
+/// restart, a change and an eviction.
 #[cfg(unix)]
 #[test]
-fn pirouettes_keys_are_uploaded_once() {
+fn pirouette_keys_are_uploaded_once() {
     let folder = Folder::new();
     let rows: String = (0..60).map(|i| format!("word {i},meaning {i}\n")).collect();
     let (source, words) =

@@ -1,4 +1,4 @@
-//! `papir push`, `papir pull`, and `papir serve` of what lies in a store: here, a folder.
+//! `papir push`, `papir pull` and `papir serve` with an object store, here a folder.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -7,13 +7,13 @@ use crate::support::{Folder, Service, fails_with, papir, succeeds};
 
 const OPEN: &str = "--allow-not-private";
 
-/// The address of a folder's place for `words.papir`.
+/// The URL of the folder's object `words.papir`.
 fn url(folder: &Folder) -> String {
     format!("file://{}", folder.path("words.papir"))
 }
 
 #[test]
-fn what_is_pushed_is_pulled() {
+fn a_pushed_database_can_be_pulled() {
     let (folder, store) = (Folder::new(), Folder::new());
     let words = folder.words(500, "plain");
     let text = succeeds(&["push", &words, &format!("file://{}", store.path(""))]);
@@ -29,7 +29,7 @@ fn what_is_pushed_is_pulled() {
 }
 
 #[test]
-fn what_cannot_be_pushed_or_pulled_is_refused_in_one_line() {
+fn invalid_pushes_and_pulls_are_refused_in_one_line() {
     let (folder, store) = (Folder::new(), Folder::new());
     let words = folder.words(100, "plain");
     let copy = folder.path("copy.papir");
@@ -52,7 +52,7 @@ fn what_cannot_be_pushed_or_pulled_is_refused_in_one_line() {
 
 #[cfg(unix)]
 #[test]
-fn a_pushed_database_is_served_and_followed_at_a_hangup() {
+fn a_pushed_database_is_served_and_reloaded_on_sighup() {
     let (folder, store) = (Folder::new(), Folder::new());
     let cache = folder.path("cache");
     succeeds(&["push", &folder.words(10, "plain"), &url(&store)]);

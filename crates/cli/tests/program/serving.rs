@@ -1,4 +1,4 @@
-//! `papir serve`: what it refuses, signals, damaged files.
+//! `papir serve`: startup failures, signals, damaged files.
 
 use std::fs;
 use std::net::TcpListener;
@@ -10,7 +10,7 @@ use crate::support::{Folder, Service, fails_with, succeeds};
 
 const OPEN: &str = "--allow-not-private";
 
-/// A free port: tests must not meet on the default one.
+/// A free port: tests must not collide on the default port.
 const ANY_PORT: &str = "127.0.0.1:0";
 
 #[cfg(unix)]
@@ -20,7 +20,7 @@ fn send(signal: &str, service: &Service) {
 }
 
 #[test]
-fn files_that_cannot_be_served_are_named() {
+fn unservable_files_are_named() {
     let folder = Folder::new();
     let words = folder.words(100, "plain");
     fails_with(&["serve", "--listen", ANY_PORT, &folder.path("missing.papir")], &["missing.papir"]);
@@ -57,7 +57,7 @@ fn a_damaged_file_is_not_served() {
 }
 
 #[test]
-fn a_database_has_the_name_that_it_is_given() {
+fn a_database_has_the_name_it_is_given() {
     let folder = Folder::new();
     let service = Service::start(&[&folder.words(10, "plain")], &[OPEN, "--name", "terms", "--threads", "1"]);
     let url = format!("{}/v1/databases/terms", service.url);
@@ -66,7 +66,7 @@ fn a_database_has_the_name_that_it_is_given() {
 
 #[cfg(unix)]
 #[test]
-fn signals_stop_it_gracefully() {
+fn signals_stop_the_server_gracefully() {
     let folder = Folder::new();
     let words = folder.words(10, "plain");
     for signal in ["-TERM", "-INT"] {
@@ -79,7 +79,7 @@ fn signals_stop_it_gracefully() {
 
 #[cfg(unix)]
 #[test]
-fn a_hangup_loads_the_file_again_and_keeps_the_old_one_when_it_is_bad() {
+fn sighup_reloads_the_file_and_keeps_the_old_one_if_it_is_bad() {
     let folder = Folder::new();
     let words = folder.words(10, "plain");
     let mut service = Service::start(&[&words], &[OPEN]);

@@ -1,4 +1,4 @@
-//! `papir build`: folders, databases of tables, standard input, and rows that are left out.
+//! `papir build`: folders, SQLite databases, standard input, and skipped rows.
 
 use std::fs;
 use std::io::Write;
@@ -9,7 +9,7 @@ use crate::support::{Folder, Service, fails_with, papir, succeeds};
 const PLAIN: [&str; 3] = ["--scheme", "plain", "--insecure-plain"];
 const KEYED: [&str; 4] = ["--key", "word", "--value", "meaning"];
 
-/// What `get` says of a prepared database.
+/// The output of `get` for a prepared database.
 fn got(file: &str, get: &[&str]) -> Vec<u8> {
     let service = Service::start(&[file], &["--allow-not-private"]);
     let output = papir(&[&["get", &service.url, "--allow-not-private"], get].concat());
@@ -28,13 +28,13 @@ fn piped(bytes: &[u8], out: &str, more: &[&str]) -> Output {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // A build that refuses its options reads nothing.
+    // A build that rejects its options reads nothing.
     let _ = build.stdin.take().unwrap().write_all(bytes);
     build.wait_with_output().unwrap()
 }
 
 #[test]
-fn standard_input_of_every_format_that_streams() {
+fn standard_input_works_for_every_streaming_format() {
     let folder = Folder::new();
     let out = folder.path("out.papir");
     let build = |bytes: &[u8], more: &[&str]| {
@@ -52,7 +52,7 @@ fn standard_input_of_every_format_that_streams() {
 }
 
 #[test]
-fn standard_input_that_cannot_be_used() {
+fn unusable_standard_input_is_refused() {
     let folder = Folder::new();
     let out = folder.path("out.papir");
     let refused = |bytes: &[u8], more: &[&str], expected: &str| {
@@ -76,7 +76,7 @@ fn standard_input_that_cannot_be_used() {
 }
 
 #[test]
-fn bad_rows_are_left_out_and_named() {
+fn bad_rows_are_skipped_and_named() {
     let folder = Folder::new();
     let source = folder.write("a.csv", "word,meaning\na,1\nb\nc,3\nd,4,5\n");
     let out = folder.path("out.papir");
@@ -91,7 +91,7 @@ fn bad_rows_are_left_out_and_named() {
     let lines: Vec<&str> = stderr.lines().collect();
     assert_eq!(lines.len(), 2, "{stderr}");
     assert!(
-        lines[0].starts_with("papir: left out ") && lines[0].contains("a.csv, line 3: 1 fields"),
+        lines[0].starts_with("papir: skipped ") && lines[0].contains("a.csv, line 3: 1 fields"),
         "{stderr}"
     );
     assert!(lines[1].contains("a.csv, line 5: 3 fields"), "{stderr}");
@@ -101,7 +101,7 @@ fn bad_rows_are_left_out_and_named() {
 }
 
 #[test]
-fn a_folder_of_files() {
+fn a_folder_is_a_source() {
     let folder = Folder::new();
     fs::create_dir_all(folder.path("pages/en")).unwrap();
     let (pages, out) = (folder.path("pages"), folder.path("out.papir"));
@@ -116,7 +116,7 @@ fn a_folder_of_files() {
 
 #[cfg(feature = "sqlite")]
 #[test]
-fn a_table_and_a_query() {
+fn sqlite_tables_and_queries_are_sources() {
     let folder = Folder::new();
     let (source, out) = (folder.path("shop.db"), folder.path("out.papir"));
     let tables = "CREATE TABLE prices (word, meaning); INSERT INTO prices VALUES ('tea', 3), ('bread', 2.5);

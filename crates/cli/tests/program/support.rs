@@ -1,4 +1,4 @@
-//! Runs the compiled program the way a person does.
+//! Runs the compiled program as a user would.
 
 use std::fmt::Write;
 use std::fs;
@@ -8,12 +8,12 @@ use std::process::{Child, Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Runs papir with arguments and nothing on stdin.
+/// Runs papir with arguments and an empty stdin.
 pub(crate) fn papir(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_papir")).args(arguments).stdin(Stdio::null()).output().unwrap()
 }
 
-/// Runs papir; it must end with exit code 0 and say nothing on stderr. Gives its stdout.
+/// Runs papir, expecting exit code 0 and an empty stderr. Returns its stdout.
 pub(crate) fn succeeds(arguments: &[&str]) -> String {
     let output = papir(arguments);
     let stderr = String::from_utf8_lossy(&output.stderr);
@@ -21,7 +21,7 @@ pub(crate) fn succeeds(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Runs papir; it must end with exit code 2, nothing on stdout and one line on stderr. Gives the line.
+/// Runs papir, expecting exit code 2, an empty stdout and one line on stderr. Returns the line.
 pub(crate) fn fails(arguments: &[&str]) -> String {
     let output = papir(arguments);
     let stderr = String::from_utf8(output.stderr).unwrap();
@@ -32,7 +32,7 @@ pub(crate) fn fails(arguments: &[&str]) -> String {
     stderr
 }
 
-/// As [`fails`], and the line holds all of `parts`.
+/// As [`fails`]; the line must contain all of `parts`.
 pub(crate) fn fails_with(arguments: &[&str], parts: &[&str]) {
     let line = fails(arguments);
     for part in parts {
@@ -40,12 +40,12 @@ pub(crate) fn fails_with(arguments: &[&str], parts: &[&str]) {
     }
 }
 
-/// A path as the program takes it.
+/// A path as UTF-8.
 pub(crate) fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// A folder of files that goes when dropped.
+/// A temporary folder, removed when dropped.
 pub(crate) struct Folder(tempfile::TempDir);
 
 impl Folder {
@@ -98,19 +98,19 @@ impl Folder {
     }
 }
 
-/// A running `papir serve` on a free port; ends when dropped.
+/// A running `papir serve` on a free port; stopped when dropped.
 pub(crate) struct Service {
     child: Child,
     pub(crate) url: String,
 }
 
 impl Service {
-    /// Serves files, with more arguments; on a free port where they say nothing else.
+    /// Serves files with further arguments, on a free port unless they name one.
     pub(crate) fn start(files: &[&str], more: &[&str]) -> Self {
         Self::spawn(&[&["serve"], files].concat(), more)
     }
 
-    /// Serves a set for private intersection, as [`Service::start`].
+    /// Serves a set for private set intersection, as [`Service::start`].
     pub(crate) fn psi(file: &str, more: &[&str]) -> Self {
         Self::spawn(&["psi", "serve", file], more)
     }
@@ -129,12 +129,12 @@ impl Service {
         Self { child, url }
     }
 
-    /// The process.
+    /// The process ID.
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Has it load its only file again; another version is served when this returns.
+    /// Sends SIGHUP; returns once another version is served.
     #[cfg(unix)]
     pub(crate) fn reload(&self) {
         let before = self.version();
@@ -153,7 +153,7 @@ impl Service {
         inspected.lines().find(|line| line.starts_with("version ")).expect("a version").to_owned()
     }
 
-    /// Waits for its own end.
+    /// Waits until the process exits by itself; returns its exit code.
     pub(crate) fn wait(&mut self) -> Option<i32> {
         self.child.wait().unwrap().code()
     }
@@ -161,7 +161,7 @@ impl Service {
 
 impl Drop for Service {
     fn drop(&mut self) {
-        // It may have ended already.
+        // The process may have exited already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

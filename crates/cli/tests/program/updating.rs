@@ -1,4 +1,4 @@
-//! `papir update`: from changes to what a running service answers.
+//! `papir update`: from a change file to the answers of a running server.
 
 use std::fs;
 use std::process::Command;
@@ -9,7 +9,7 @@ use crate::support::{Folder, Service, fails_with, papir, succeeds};
 
 const OPEN: &str = "--allow-not-private";
 
-/// Builds words and meanings; `more` are further arguments.
+/// Builds a database of words and meanings; `more` are further arguments.
 fn build(folder: &Folder, more: &[&str]) -> String {
     let rows: String = (0..500).map(|i| format!("word {i},meaning {i}\n")).collect();
     let (source, out) =
@@ -19,7 +19,7 @@ fn build(folder: &Folder, more: &[&str]) -> String {
     out
 }
 
-/// What a line of output says, by its name.
+/// The value of the output line with this name.
 fn value<'a>(text: &'a str, name: &str) -> &'a str {
     let line =
         text.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("no {name} in {text}"));
@@ -34,7 +34,7 @@ fn a_private_database_is_updated_and_served() {
                    {\"word\":\"fresh\",\"meaning\":\"added\"}\n";
     let changes = folder.write("changes.jsonl", changes);
     let told = succeeds(&["update", &words, "--from", &changes]);
-    assert_eq!(value(&told, "changes"), "1 new, 1 set again, 1 deleted");
+    assert_eq!(value(&told, "changes"), "1 new, 1 replaced, 1 deleted");
     assert!(value(&told, "done").contains("(predicted)"), "{told}");
     assert!(value(&told, "keys").starts_with("500,"), "{told}");
 
@@ -52,7 +52,7 @@ fn a_private_database_is_updated_and_served() {
 
 #[cfg(unix)]
 #[test]
-fn a_running_service_loads_an_update_on_a_hangup() {
+fn a_running_server_loads_an_update_on_sighup() {
     let folder = Folder::new();
     let words = build(&folder, &["--scheme", "plain", "--insecure-plain"]);
     let service = Service::start(&[&words], &[OPEN]);
@@ -85,12 +85,12 @@ fn records_by_number_are_set_from_columns_of_any_name() {
 }
 
 #[test]
-fn nothing_to_change_and_what_cannot_be_changed() {
+fn empty_and_invalid_updates() {
     let folder = Folder::new();
     let words = build(&folder, &["--scheme", "plain", "--insecure-plain"]);
     let before = fs::read(&words).unwrap();
     let told = succeeds(&["update", &words, "--from", &folder.write("none.csv", "word,meaning\n")]);
-    assert_eq!(value(&told, "done"), "nothing to change: the file stays as it is");
+    assert_eq!(value(&told, "done"), "nothing to change: the file stays unchanged");
     let bad = folder.write("bad.csv", "word,meaning\na,b\nc\n");
     fails_with(&["update", &words, "--from", &bad], &["bad.csv", "line 3"]);
     fails_with(&["update", &words, "--from", &folder.path("missing.csv")], &["missing.csv"]);

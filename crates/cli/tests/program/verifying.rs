@@ -1,8 +1,8 @@
-//! Verifiable databases through the program.
+//! Verifiable databases, end to end.
 
 use crate::support::{Folder, Service, fails_with, succeeds};
 
-/// Builds a verifiable database of 50 keys; gives its path and its root as `inspect` prints it.
+/// Builds a verifiable database of 50 keys; returns its path and the root that `inspect` prints.
 fn verifiable(folder: &Folder, name: &str, salt: &str) -> (String, String) {
     let csv = (0..50).fold("word,meaning\n".to_owned(), |csv, i| csv + &format!("key-{i},{salt}-{i}\n"));
     let (source, out) = (folder.write("words.csv", csv), folder.path(name));
@@ -18,7 +18,7 @@ fn verifiable(folder: &Folder, name: &str, salt: &str) -> (String, String) {
 }
 
 #[test]
-fn a_root_is_printed_and_held() {
+fn a_root_is_printed_and_enforced() {
     let folder = Folder::new();
     let (words, root) = verifiable(&folder, "words.papir", "value");
     let (_, other) = verifiable(&folder, "other.papir", "another");
@@ -43,10 +43,10 @@ fn a_root_is_pinned_at_first_use() {
     assert_eq!(succeeds(&get), "value-7");
     let (_, second) = verifiable(&folder, "words.papir", "another");
     service.reload();
-    fails_with(&get, &[&first, &second, "nothing was asked", "--root"]);
+    fails_with(&get, &[&first, &second, "no query was sent", "--root"]);
     assert_eq!(succeeds(&[&get[..], &["--root", &second]].concat()), "another-7");
     assert_eq!(succeeds(&get), "another-7");
-    // Whoever takes the proofs away is found out too.
+    // Removing the proofs is detected too.
     folder.words(50, "plain");
     service.reload();
     fails_with(&get, &[&second, "not verifiable"]);

@@ -1,30 +1,29 @@
-//! Durations counted in buckets of equal relative width: percentiles of any number of them in
-//! bounded memory.
+//! Histogram of durations with buckets of equal relative width.
 
 use std::time::Duration;
 
-/// log₂ of the buckets of each octave: a percentile is right to 1 part in 2⁹.
+/// log₂ of the buckets per octave: a percentile is accurate to 1 part in 2⁹.
 const BITS: u32 = 9;
 /// Buckets for every 64-bit number of nanoseconds.
 const BUCKETS: usize = ((64 - BITS as usize) + 1) << BITS;
 
-/// How often durations of each length occurred. About 230 KB, whatever their number.
+/// Counts of durations. About 230 KB, however many there are.
 pub(crate) struct Histogram {
     counts: Vec<u64>,
     total: u64,
     longest: u64,
 }
 
-/// What a share of all took at most.
+/// Percentiles of durations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Percentiles {
-    /// Half of them.
+    /// At most this for 50 of 100.
     pub p50: Duration,
-    /// 95 of 100.
+    /// At most this for 95 of 100.
     pub p95: Duration,
-    /// 99 of 100.
+    /// At most this for 99 of 100.
     pub p99: Duration,
-    /// All of them.
+    /// The longest.
     pub longest: Duration,
 }
 
@@ -43,12 +42,12 @@ impl Histogram {
         self.longest = self.longest.max(nanoseconds);
     }
 
-    /// How many were counted.
+    /// The number of durations counted.
     pub(crate) fn total(&self) -> u64 {
         self.total
     }
 
-    /// The percentiles; all zero where nothing was counted.
+    /// The percentiles; all zero if nothing was counted.
     pub(crate) fn percentiles(&self) -> Percentiles {
         let at = |share| Duration::from_nanos(self.at(share));
         Percentiles {
@@ -59,7 +58,7 @@ impl Histogram {
         }
     }
 
-    /// The least length, to a bucket's width, that `share` of all do not exceed.
+    /// The least duration, to a bucket's width, that a `share` of all durations do not exceed.
     fn at(&self, share: f64) -> u64 {
         let wanted = (self.total as f64 * share).ceil() as u64;
         let mut seen = 0;
@@ -89,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn buckets_follow_each_other_and_hold_their_values() {
+    fn buckets_are_contiguous_and_contain_their_values() {
         let values = (0..5000).chain((13..64).flat_map(|bit| [(1 << bit) - 1, 1 << bit, (1 << bit) + 1]));
         let mut last = 0;
         for value in values.chain([u64::MAX]) {
@@ -107,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn percentiles_are_those_of_the_sorted_list() {
+    fn percentiles_match_the_sorted_list() {
         let mut histogram = Histogram::default();
         assert_eq!(histogram.percentiles(), Percentiles::default());
         (1..=1000).rev().for_each(|i| histogram.record(Duration::from_micros(i)));

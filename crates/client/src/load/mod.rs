@@ -1,12 +1,12 @@
-//! Many clients at once, for a bounded time: what a service holds.
+//! Load tests: many clients at once, for a bounded time.
 //!
-//! Every lookup is a real one, with queries of its own; answers are held against the truth where it is
-//! known.
+//! Every lookup is real, with fresh queries; results are checked against known values, if there are
+//! any.
 
 mod histogram;
 mod report;
 mod tally;
-mod wanted;
+mod workload;
 
 use std::sync::Mutex;
 use std::thread;
@@ -14,29 +14,30 @@ use std::time::{Duration, Instant};
 
 use papir_core::{Error as CoreError, Progress};
 
-use crate::{Connection, Error, Result};
+use crate::blocking::Connection;
+use crate::error::{Error, Result};
 
 pub use histogram::Percentiles;
 pub use report::LoadReport;
-pub use wanted::{KnownKey, Wanted};
+pub use workload::{KnownKey, Workload};
 
-use tally::{Lookup, Tally};
+use tally::{Sample, Tally};
 
-/// Most clients of one load.
+/// Most clients in one load test.
 pub const MAX_CLIENTS: usize = 1024;
-/// Longest load, in seconds.
+/// Longest load test, in seconds.
 pub const MAX_SECONDS: u64 = 3600;
-/// Single lookups before the load, which say what an unloaded service takes.
+/// Single lookups before the load, to time the unloaded service.
 const UNLOADED: usize = 9;
-/// A client's pause after a lookup that failed: a service that is gone is not asked in a tight loop.
+/// A client's pause after a failed lookup, so that it does not flood a service that is down.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// How many clients ask for how long.
+/// Size of a load test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoadOptions {
     /// Clients at once, each on a thread with connections of its own: 1 to [`MAX_CLIENTS`].
     pub clients: usize,
-    /// How long lookups are begun: 1 to [`MAX_SECONDS`].
+    /// Seconds during which lookups start: 1 to [`MAX_SECONDS`].
     pub seconds: u64,
 }
 
@@ -58,22 +59,22 @@ impl LoadOptions {
     }
 }
 
-/// Asks the service of `connection` for `wanted`: first a few single lookups, then many clients at
-/// once. Ends by itself when the last lookup that was begun in time has ended. The number of lookups
-/// that fail is in the report.
+/// Runs `workload` against the service of `connection`: first a few single lookups, then many
+/// clients at once. Returns once the last lookup that started in time has ended; failed lookups are
+/// counted in the report.
 ///
 /// # Errors
-/// [`CoreError::OutOfBounds`] for options out of bounds, and the error of a single lookup that fails
-/// before the load begins.
+/// [`CoreError::OutOfBounds`] for options out of bounds, and the error of a single lookup that
+/// fails before the load.
 pub fn load(
     connection: &Connection,
-    wanted: &Wanted,
+    workload: &Workload,
     options: LoadOptions,
     progress: &dyn Progress,
 ) -> Result<LoadReport> {
     options.check()?;
-    wanted.check(connection)?;
-    let unloaded = unloaded(connection, wanted)?;
+    workload.check(connection)?;
+    let unloaded = unloaded(connection, workload)?;
     let clients = (0..options.clients).map(|_| connection.with_own_sockets()).collect::<Result<Vec<_>>>()?;
     progress.stage("load", options.seconds);
     let tally = Mutex::new(Tally::default());
@@ -82,7 +83,7 @@ pub fn load(
     thread::scope(|scope| {
         for client in clients {
             let tally = &tally;
-            scope.spawn(move || ask_until(end, client, wanted, tally));
+            scope.spawn(move || look_up_until(end, client, workload, tally));
         }
         while Instant::now() < end {
             thread::sleep(Duration::from_secs(1).min(end - Instant::now().min(end)));
@@ -92,23 +93,24 @@ pub fn load(
     Ok(LoadReport::new(options.clients, start.elapsed(), unloaded, tally))
 }
 
-/// The median of single lookups, the first of which opens the socket and does not count.
-fn unloaded(connection: &Connection, wanted: &Wanted) -> Result<Duration> {
+/// The median of single lookups. The first opens the socket and does not count.
+fn unloaded(connection: &Connection, workload: &Workload) -> Result<Duration> {
     let mut connection = connection.with_own_sockets()?;
     let mut times = Vec::new();
     for _ in 0..=UNLOADED {
-        times.push(Lookup::run(&mut connection, wanted)?.whole);
+        times.push(Sample::run(&mut connection, workload)?.whole);
     }
     let counted = &mut times[1..];
     counted.sort_unstable();
     Ok(counted[UNLOADED / 2])
 }
 
-/// One client: lookup after lookup until the time is over.
-fn ask_until(end: Instant, mut connection: Connection, wanted: &Wanted, tally: &Mutex<Tally>) {
+/// One client: repeats lookups until the time is over.
+fn look_up_until(end: Instant, mut connection: Connection, workload: &Workload, tally: &Mutex<Tally>) {
     while Instant::now() < end {
-        let outcome = Lookup::run(&mut connection, wanted);
-        // Only what the service itself sees: a pause must not tell it that an answer did not decode.
+        let outcome = Sample::run(&mut connection, workload);
+        // Only failures that the service sees itself: a pause must not reveal that an answer did
+        // not decode.
         let failed = matches!(&outcome, Err(Error::Transport { .. } | Error::Http { .. }));
         Tally::add(tally, outcome);
         if failed {

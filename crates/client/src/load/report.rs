@@ -1,4 +1,4 @@
-//! What a load came to.
+//! Report of a load test.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -7,26 +7,25 @@ use std::time::Duration;
 use super::histogram::Percentiles;
 use super::tally::Tally;
 
-/// What a load came to. Times are of lookups that were answered rightly.
+/// The results of a load test. Times are of correctly answered lookups.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoadReport {
     /// Clients at once.
     pub clients: usize,
-    /// From the first lookup's begin to the last one's end.
+    /// From the start of the first lookup to the end of the last.
     pub elapsed: Duration,
-    /// Lookups that were answered rightly.
+    /// Correctly answered lookups.
     pub lookups: u64,
-    /// Lookups that failed, by the code of the error; `wrong_answer` for values that are not the known
-    /// ones.
+    /// Failed lookups by error code; `wrong_answer` for a value other than the known one.
     pub errors: BTreeMap<String, u64>,
-    /// Lookups that were begun at one version of the database and answered from the next.
+    /// Lookups that began with one version of the database and were answered from another.
     pub went_on: u64,
     /// The median of single lookups before the load.
     pub unloaded: Duration,
-    /// Whole lookups: query, round trip, extraction, and the fetch of a new public part where one was
-    /// needed.
+    /// Whole lookups: query, round trip, extraction and, after a change of version, the fetch of
+    /// the new public part.
     pub lookup: Percentiles,
-    /// From sending the query to having the answer.
+    /// From sending the query to receiving the answer.
     pub round_trip: Percentiles,
     /// The client's own work: making queries and opening answers.
     pub client: Percentiles,
@@ -48,17 +47,17 @@ impl LoadReport {
         }
     }
 
-    /// Lookups that failed.
+    /// Failed lookups.
     pub fn failed(&self) -> u64 {
         self.errors.values().sum()
     }
 
-    /// Lookups a second.
+    /// Lookups per second.
     pub fn throughput(&self) -> f64 {
         self.lookups as f64 / self.elapsed.as_secs_f64()
     }
 
-    /// The 99th percentile over the unloaded lookup.
+    /// The 99th percentile of lookups, divided by the time of an unloaded one.
     pub fn slowdown(&self) -> f64 {
         self.lookup.p99.as_secs_f64() / self.unloaded.as_secs_f64()
     }

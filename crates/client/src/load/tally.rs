@@ -1,36 +1,37 @@
-//! What became of each lookup.
+//! Results of lookups, counted.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::histogram::Histogram;
-use super::wanted::Wanted;
-use crate::{Connection, Result};
+use super::workload::Workload;
+use crate::blocking::Connection;
+use crate::error::Result;
 
-/// The kind under which answers that decode to something wrong are counted.
+/// The code under which wrong values are counted.
 const WRONG: &str = "wrong_answer";
 
 /// A lookup that was answered.
-pub(super) struct Lookup {
-    /// From the draw of what is wanted to its value.
+pub(super) struct Sample {
+    /// From the call to the value.
     pub(super) whole: Duration,
-    /// From sending to having the answer, advised waits included.
+    /// From sending the query to receiving the answer, advised waits included.
     round_trip: Duration,
     /// Making the query and opening the answer.
     client: Duration,
-    /// Whether the database changed meanwhile, and the lookup went on.
+    /// Whether the database changed during the lookup.
     went_on: bool,
     right: bool,
 }
 
-impl Lookup {
+impl Sample {
     /// Makes one lookup.
-    pub(super) fn run(connection: &mut Connection, wanted: &Wanted) -> Result<Self> {
+    pub(super) fn run(connection: &mut Connection, workload: &Workload) -> Result<Self> {
         let (before, version) = (connection.costs(), connection.lookup().version());
-        let one = wanted.draw(connection);
+        let drawn = workload.draw(connection);
         let start = Instant::now();
-        let right = one.ask(connection)?;
+        let right = drawn.run(connection)?;
         let (whole, after) = (start.elapsed(), connection.costs());
         Ok(Self {
             whole,
@@ -54,16 +55,16 @@ pub(super) struct Tally {
 
 impl Tally {
     /// Counts a lookup.
-    pub(super) fn add(tally: &Mutex<Self>, outcome: Result<Lookup>) {
+    pub(super) fn add(tally: &Mutex<Self>, outcome: Result<Sample>) {
         let mut tally = tally.lock().unwrap_or_else(PoisonError::into_inner);
         match outcome {
             Err(error) => *tally.errors.entry(error.code().to_owned()).or_default() += 1,
-            Ok(lookup) if !lookup.right => *tally.errors.entry(WRONG.to_owned()).or_default() += 1,
-            Ok(lookup) => {
-                tally.whole.record(lookup.whole);
-                tally.round_trip.record(lookup.round_trip);
-                tally.client.record(lookup.client);
-                tally.went_on += u64::from(lookup.went_on);
+            Ok(sample) if !sample.right => *tally.errors.entry(WRONG.to_owned()).or_default() += 1,
+            Ok(sample) => {
+                tally.whole.record(sample.whole);
+                tally.round_trip.record(sample.round_trip);
+                tally.client.record(sample.client);
+                tally.went_on += u64::from(sample.went_on);
             }
         }
     }

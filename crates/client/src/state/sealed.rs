@@ -1,4 +1,4 @@
-//! The bytes of a state file.
+//! Bytes of a state file.
 //!
 //! ```text
 //! offset  bytes  field
@@ -27,29 +27,31 @@ use papir_core::{Error as CoreError, Result as CoreResult};
 use rand_core::Rng;
 use zeroize::Zeroizing;
 
-use crate::system_rng;
+use crate::core::SavedRegistration;
+use crate::rng::system_rng;
 
 const MAGIC: [u8; 8] = *b"PIRSTATE";
 const FORMAT: u8 = 1;
 const CLEAR: u8 = 0;
 const PASSPHRASE: u8 = 1;
 const CHECKSUM: usize = 8;
-/// Argon2id as RFC 9106 recommends it second: 64 MiB, 3 passes; one lane, as it runs on one thread.
+/// The second recommendation of RFC 9106 for Argon2id, 64 MiB and 3 passes; one lane, as it runs on
+/// one thread.
 const COST: Cost = Cost { memory: 64 * 1024, passes: 3, lanes: 1 };
-/// The most that a file may ask for: 1 GiB, 64 passes, 16 lanes.
+/// Highest accepted costs in a file: 1 GiB, 64 passes, 16 lanes.
 const MOST: Cost = Cost { memory: 1 << 20, passes: 64, lanes: 16 };
-/// The longest record that is read: 64 MiB.
+/// Longest state file that is read: 64 MiB.
 pub(super) const MAX_BYTES: u64 = 64 << 20;
 
-/// A passphrase for state files. Does not print, erased when dropped; clones share it.
+/// A passphrase for state files. Never printed, wiped on drop; clones share it.
 #[derive(Clone)]
 pub struct Passphrase {
     text: Arc<Zeroizing<Vec<u8>>>,
-    /// The key that was derived last, which takes a good part of a second.
+    /// The last derived key: deriving one takes a good part of a second.
     derived: Arc<Mutex<Option<Derived>>>,
 }
 
-/// What Argon2id costs.
+/// Costs of Argon2id.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Cost {
     memory: u32,
@@ -74,7 +76,7 @@ impl Passphrase {
         if let Some(one) = derived.as_ref().filter(|one| one.cost == cost && one.salt == salt) {
             return Ok(one.key.clone());
         }
-        let bad = |error| CoreError::malformed("a state file's Argon2id parameters", error, "legal ones");
+        let bad = |error| CoreError::malformed("a state file's Argon2id parameters", error, "valid ones");
         let params = Params::new(cost.memory, cost.passes, cost.lanes, Some(32)).map_err(bad)?;
         let mut key = Zeroizing::new([0; 32]);
         let argon = Argon2::new(Algorithm::Argon2id, argon2::Version::V0x13, params);
@@ -83,7 +85,7 @@ impl Passphrase {
         Ok(key)
     }
 
-    /// The salt in use, so that a file that is written again needs no new key.
+    /// The salt in use, so that rewriting a file needs no new key.
     fn salt(&self) -> [u8; 16] {
         let derived = self.derived.lock().unwrap_or_else(PoisonError::into_inner);
         derived.as_ref().filter(|one| one.cost == COST).map_or_else(random, |one| one.salt)
@@ -96,14 +98,14 @@ impl fmt::Debug for Passphrase {
     }
 }
 
-/// Why a state file does not open.
+/// The reason that a state file does not open.
 #[derive(Debug)]
 pub(crate) enum Unopened {
-    /// It wants a passphrase, and there is none.
+    /// It needs a passphrase, and none was given.
     NoPassphrase,
-    /// The passphrase is another one, or the file was changed.
+    /// The passphrase is wrong, or the file was changed.
     WrongPassphrase,
-    /// It is no state file, or damaged.
+    /// It is not a state file, or it is damaged.
     Core(CoreError),
 }
 
@@ -119,9 +121,22 @@ fn random<const N: usize>() -> [u8; N] {
     bytes
 }
 
+/// A registration as a file's bytes.
+pub(crate) fn write(
+    saved: &SavedRegistration,
+    passphrase: Option<&Passphrase>,
+) -> CoreResult<Zeroizing<Vec<u8>>> {
+    seal(&saved.encode(), passphrase)
+}
+
+/// The registration in a file's bytes.
+pub(crate) fn parse(file: &[u8], passphrase: Option<&Passphrase>) -> Result<SavedRegistration, Unopened> {
+    Ok(SavedRegistration::decode(&open(file, passphrase)?)?)
+}
+
 /// A record as a file's bytes.
-pub(super) fn seal(record: &[u8], passphrase: Option<&Passphrase>) -> CoreResult<Zeroizing<Vec<u8>>> {
-    // Room for all of it, so that no copy of a secret is left where it grew.
+fn seal(record: &[u8], passphrase: Option<&Passphrase>) -> CoreResult<Zeroizing<Vec<u8>>> {
+    // Full capacity at once: a reallocation would leave a copy of the secret behind.
     let mut file = Zeroizing::new(Vec::with_capacity(record.len() + 128));
     file.extend_from_slice(&MAGIC);
     file.extend_from_slice(&[FORMAT, if passphrase.is_some() { PASSPHRASE } else { CLEAR }]);
@@ -148,7 +163,7 @@ pub(super) fn seal(record: &[u8], passphrase: Option<&Passphrase>) -> CoreResult
 }
 
 /// The record in a file's bytes.
-pub(super) fn open(file: &[u8], passphrase: Option<&Passphrase>) -> Result<Zeroizing<Vec<u8>>, Unopened> {
+fn open(file: &[u8], passphrase: Option<&Passphrase>) -> Result<Zeroizing<Vec<u8>>, Unopened> {
     let mut reader = Reader::new("a state file", file);
     let magic: [u8; 8] = reader.array()?;
     let (format, protection) = (reader.u8()?, reader.u8()?);
@@ -234,7 +249,7 @@ mod tests {
         assert_eq!(*open(&file, Some(&Passphrase::new("right"))).unwrap(), b"record");
         assert!(matches!(open(&file, Some(&wrong)), Err(Unopened::WrongPassphrase)));
         assert!(matches!(open(&file, None), Err(Unopened::NoPassphrase)));
-        // The header too is authenticated; its costs are bounded before memory is taken.
+        // The header is authenticated too, and its costs are checked before memory is allocated.
         for position in [22, 40, 62, file.len() - 1] {
             let mut damaged = file.to_vec();
             damaged[position] ^= 1;

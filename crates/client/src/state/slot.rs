@@ -1,4 +1,4 @@
-//! One database's state file: locked while it changes, replaced as a whole, on disk before it counts.
+//! The state files of one database: locked while they change, replaced whole, durable.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -7,75 +7,67 @@ use std::path::{Path, PathBuf};
 use papir_lookup::Root;
 use zeroize::Zeroizing;
 
-use super::sealed::{MAX_BYTES, Passphrase, Unopened};
-use super::{Record, default_state_directory};
-use crate::{Error, Options, Result};
+use super::sealed::{self, MAX_BYTES, Passphrase, Unopened};
+use crate::core::SavedRegistration;
+use crate::error::{Error, Result};
 
-/// The longest file of a pinned root that is read, in bytes.
+/// Longest file of a pinned root that is read, in bytes.
 const ROOT_BYTES: u64 = 256;
 
-/// Where the state of one database of one service is kept.
-#[derive(Clone)]
-pub(crate) struct Slot {
-    /// The path without extension: `.state`, `.lock` and, while they are uploaded, `.keys` stand there.
+/// The state files of one database. All changes are made with the lock held.
+pub(super) struct Slot {
+    directory: PathBuf,
+    /// The path without extension, of `.state`, `.lock`, `.root`, `.filter` and, during an upload,
+    /// `.keys`.
     stem: PathBuf,
     passphrase: Option<Passphrase>,
 }
 
-/// The right to change a slot; no other process or thread has it.
-pub(crate) struct Lock<'s> {
-    slot: &'s Slot,
-    /// Unlocks when closed.
+/// A held lock: no other process or thread changes the slot. Closing the file unlocks.
+pub(super) struct Lock {
     _file: File,
 }
 
 impl Slot {
-    /// The slot of the database at `address`. Makes the directory, for its owner alone.
-    pub(crate) fn open(options: &Options, address: &str) -> Result<Self> {
-        let directory = directory(options).ok_or(Error::NoStateDirectory)?;
+    /// The files in `directory` of the database with this identity. Nothing is created.
+    pub(super) fn new(directory: &Path, identity: &str, passphrase: Option<Passphrase>) -> Self {
+        Self { directory: directory.to_owned(), stem: stem(directory, identity), passphrase }
+    }
+
+    /// Whether a root is pinned.
+    pub(super) fn has_root(&self) -> bool {
+        self.path("root").exists()
+    }
+
+    /// The kept filter of a set, at most `limit` bytes of it.
+    pub(super) fn filter(&self, limit: u64) -> Result<Option<Vec<u8>>> {
+        Ok(read(&self.path("filter"), limit)?.map(|bytes| bytes.to_vec()))
+    }
+
+    /// Makes the directory, for its owner alone, and waits for the lock.
+    pub(super) fn make_and_lock(&self) -> Result<Lock> {
         let mut builder = DirBuilder::new();
         builder.recursive(true);
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.create(&directory).map_err(|error| failed(&directory, error))?;
-        Ok(Self { stem: stem(&directory, address), passphrase: options.passphrase.clone() })
-    }
-
-    /// Whether a root is pinned for the database at `address`. Makes nothing.
-    pub(crate) fn has_root(options: &Options, address: &str) -> bool {
-        directory(options).is_some_and(|directory| stem(&directory, address).with_extension("root").exists())
-    }
-
-    /// The filter of a set that is kept, at most `limit` bytes of it.
-    pub(crate) fn filter(&self, limit: u64) -> Result<Option<Vec<u8>>> {
-        Ok(read(&self.path("filter"), limit)?.map(|bytes| bytes.to_vec()))
-    }
-
-    fn path(&self, extension: &str) -> PathBuf {
-        self.stem.with_extension(extension)
-    }
-
-    /// Waits until nobody else changes the slot.
-    pub(crate) fn lock(&self) -> Result<Lock<'_>> {
+        builder.create(&self.directory).map_err(|error| failed(&self.directory, error))?;
         let path = self.path("lock");
         let file = private(OpenOptions::new().create(true).write(true)).open(&path);
         let file = file.and_then(|file| file.lock().map(|()| file));
-        Ok(Lock { slot: self, _file: file.map_err(|error| failed(&path, error))? })
+        Ok(Lock { _file: file.map_err(|error| failed(&path, error))? })
     }
-}
 
-impl Lock<'_> {
-    /// What is kept, if anything.
+    /// The registration, if there is one.
     ///
     /// # Errors
-    /// [`Error::Passphrase`], [`Error::State`] for a damaged file: it stays as it is.
-    pub(crate) fn read(&self) -> Result<Option<Record>> {
-        let path = self.slot.path("state");
+    /// [`Error::Passphrase`], [`Error::State`] for a damaged file, which is left unchanged.
+    pub(super) fn read(&self) -> Result<Option<SavedRegistration>> {
+        let path = self.path("state");
         let Some(bytes) = read(&path, MAX_BYTES)? else {
             return Ok(None);
         };
-        super::parse(&bytes, self.slot.passphrase.as_ref()).map(Some).map_err(|error| match error {
-            Unopened::NoPassphrase => Error::Passphrase { path, reason: "it wants a passphrase" },
+        sealed::parse(&bytes, self.passphrase.as_ref()).map(Some).map_err(|error| match error {
+            Unopened::NoPassphrase => Error::Passphrase { path, reason: "it needs a passphrase" },
             Unopened::WrongPassphrase => {
                 Error::Passphrase { path, reason: "the passphrase is wrong, or the file was changed" }
             }
@@ -83,18 +75,18 @@ impl Lock<'_> {
         })
     }
 
-    /// Replaces what is kept; on disk when this returns.
-    pub(crate) fn write(&self, record: &Record) -> Result<()> {
-        let bytes = super::write(record, self.slot.passphrase.as_ref())?;
+    /// Replaces the registration; on disk on return.
+    pub(super) fn write(&self, saved: &SavedRegistration) -> Result<()> {
+        let bytes = sealed::write(saved, self.passphrase.as_ref())?;
         self.replace("state", &bytes)
     }
 
-    /// The root that is pinned.
+    /// The pinned root.
     ///
     /// # Errors
-    /// [`Error::State`] for a damaged file: it stays as it is.
-    pub(crate) fn root(&self) -> Result<Option<Root>> {
-        let path = self.slot.path("root");
+    /// [`Error::State`] for a damaged file, which is left unchanged.
+    pub(super) fn root(&self) -> Result<Option<Root>> {
+        let path = self.path("root");
         let Some(bytes) = read(&path, ROOT_BYTES)? else {
             return Ok(None);
         };
@@ -102,40 +94,44 @@ impl Lock<'_> {
         root.map(Some).map_err(|source| Error::State { path, source })
     }
 
-    /// Pins a root; on disk when this returns.
-    pub(crate) fn pin(&self, root: &Root) -> Result<()> {
+    /// Pins a root; on disk on return.
+    pub(super) fn pin(&self, root: &Root) -> Result<()> {
         self.replace("root", format!("{root}\n").as_bytes())
     }
 
     /// Keeps the filter of a set in place of another.
-    pub(crate) fn keep_filter(&self, bytes: &[u8]) -> Result<()> {
+    pub(super) fn keep_filter(&self, bytes: &[u8]) -> Result<()> {
         self.replace("filter", bytes)
     }
 
-    /// Forgets everything but the lock and the pinned root.
-    pub(crate) fn forget(&self) -> Result<()> {
+    /// Removes the registration and its keys.
+    pub(super) fn forget(&self) -> Result<()> {
         self.remove("keys")?;
         self.remove("state")
     }
 
-    /// Keeps keys until they are uploaded; on disk when this returns.
-    pub(crate) fn keep_keys(&self, keys: &[u8]) -> Result<()> {
+    /// Keeps keys until they are uploaded; on disk on return.
+    pub(super) fn keep_keys(&self, keys: &[u8]) -> Result<()> {
         self.replace("keys", keys)
     }
 
-    /// The keys that are being uploaded, if they are all there.
-    pub(crate) fn keys(&self, length: u64) -> Result<Option<Vec<u8>>> {
-        let keys = read(&self.slot.path("keys"), length)?.map(|keys| keys.to_vec());
+    /// The keys that are being uploaded, if all `length` bytes are there.
+    pub(super) fn keys(&self, length: u64) -> Result<Option<Vec<u8>>> {
+        let keys = read(&self.path("keys"), length)?.map(|keys| keys.to_vec());
         Ok(keys.filter(|keys| keys.len() as u64 == length))
     }
 
-    /// Forgets the keys: the service has them.
-    pub(crate) fn drop_keys(&self) -> Result<()> {
+    /// Removes the keys once the service has them.
+    pub(super) fn drop_keys(&self) -> Result<()> {
         self.remove("keys")
     }
 
+    fn path(&self, extension: &str) -> PathBuf {
+        self.stem.with_extension(extension)
+    }
+
     fn remove(&self, extension: &str) -> Result<()> {
-        let path = self.slot.path(extension);
+        let path = self.path(extension);
         match fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(&path, error)),
             _ => Ok(()),
@@ -143,9 +139,9 @@ impl Lock<'_> {
     }
 
     fn replace(&self, extension: &str, bytes: &[u8]) -> Result<()> {
-        let (path, partial) = (self.slot.path(extension), self.slot.path("partial"));
+        let (path, partial) = (self.path(extension), self.path("partial"));
         let write = || {
-            // What a killed process left may have other rights.
+            // A file left by a killed process may have other permissions.
             let _ = fs::remove_file(&partial);
             let mut file = private(OpenOptions::new().create_new(true).write(true)).open(&partial)?;
             file.write_all(bytes)?;
@@ -157,17 +153,14 @@ impl Lock<'_> {
     }
 }
 
-fn directory(options: &Options) -> Option<PathBuf> {
-    options.state.clone().or_else(default_state_directory)
-}
-
-/// The name does not show to whom it belongs; under a passphrase no file but a pinned root does.
-fn stem(directory: &Path, address: &str) -> PathBuf {
-    let name = blake3::hash(address.as_bytes()).to_hex();
+/// The stem is a hash, so that names of files do not show which services a client uses; under a
+/// passphrase, no content but a pinned root does either.
+fn stem(directory: &Path, identity: &str) -> PathBuf {
+    let name = blake3::hash(identity.as_bytes()).to_hex();
     directory.join(&name[..32])
 }
 
-/// At most `limit` bytes of a file, erased when dropped; `None` where there is none.
+/// At most `limit` bytes of a file, wiped on drop; `None` if it does not exist.
 fn read(path: &Path, limit: u64) -> Result<Option<Zeroizing<Vec<u8>>>> {
     let file = match File::open(path) {
         Ok(file) => file,
@@ -180,14 +173,14 @@ fn read(path: &Path, limit: u64) -> Result<Option<Zeroizing<Vec<u8>>>> {
     Ok(Some(bytes))
 }
 
-/// For its owner alone, where there are such rights.
+/// Restricts a file to its owner, on systems with such permissions.
 fn private(options: &mut OpenOptions) -> &mut OpenOptions {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
     options
 }
 
-/// Makes a rename durable. Only Unix has directories that can be synced.
+/// Makes a rename durable. Only Unix can sync directories.
 fn sync_directory(path: &Path) -> io::Result<()> {
     match path.parent() {
         Some(directory) if cfg!(unix) => File::open(directory)?.sync_all(),
@@ -204,8 +197,10 @@ fn failed(path: &Path, source: io::Error) -> Error {
 mod tests {
     use super::*;
 
-    fn record(state: &[u8]) -> Record {
-        Record {
+    const IDENTITY: &str = "http://h/a";
+
+    fn registration(state: &[u8]) -> SavedRegistration {
+        SavedRegistration {
             address: "http://h/v1/databases/a".into(),
             client: "0".repeat(32),
             uploading: false,
@@ -214,25 +209,22 @@ mod tests {
         }
     }
 
-    fn options(directory: &Path, passphrase: Option<&str>) -> Options {
-        Options {
-            state: Some(directory.join("state")),
-            passphrase: passphrase.map(Passphrase::new),
-            ..Options::default()
-        }
+    /// The slot under `folder`, of another passphrase each time.
+    fn slot(folder: &Path, passphrase: Option<&str>) -> Slot {
+        Slot::new(&folder.join("state"), IDENTITY, passphrase.map(Passphrase::new))
     }
 
     #[test]
-    fn files_are_for_their_owner_and_replaced_whole() {
+    fn files_are_private_and_replaced_whole() {
         let folder = tempfile::tempdir().unwrap();
-        let slot = Slot::open(&options(folder.path(), None), "http://h/a").unwrap();
-        let lock = slot.lock().unwrap();
-        assert!(lock.read().unwrap().is_none());
-        lock.write(&record(b"one")).unwrap();
-        lock.write(&record(b"two")).unwrap();
-        lock.keep_keys(b"keys").unwrap();
-        assert_eq!(*lock.read().unwrap().unwrap().state, b"two");
-        assert_eq!((lock.keys(4).unwrap(), lock.keys(5).unwrap()), (Some(b"keys".to_vec()), None));
+        let slot = slot(folder.path(), None);
+        let _lock = slot.make_and_lock().unwrap();
+        assert!(slot.read().unwrap().is_none());
+        slot.write(&registration(b"one")).unwrap();
+        slot.write(&registration(b"two")).unwrap();
+        slot.keep_keys(b"keys").unwrap();
+        assert_eq!(*slot.read().unwrap().unwrap().state, b"two");
+        assert_eq!((slot.keys(4).unwrap(), slot.keys(5).unwrap()), (Some(b"keys".to_vec()), None));
         let mut names = Vec::new();
         for file in fs::read_dir(folder.path().join("state")).unwrap() {
             let file = file.unwrap();
@@ -250,44 +242,50 @@ mod tests {
             let rights = fs::metadata(folder.path().join("state")).unwrap().permissions();
             assert_eq!(std::os::unix::fs::PermissionsExt::mode(&rights) & 0o777, 0o700);
         }
-        lock.forget().unwrap();
-        assert!(lock.read().unwrap().is_none() && lock.keys(4).unwrap().is_none());
-        let other = Slot::open(&options(folder.path(), None), "http://h/b").unwrap();
+        slot.forget().unwrap();
+        assert!(slot.read().unwrap().is_none() && slot.keys(4).unwrap().is_none());
+        let other = Slot::new(&folder.path().join("state"), "http://h/b", None);
         assert_ne!(other.stem, slot.stem);
     }
 
     #[test]
     fn a_wrong_passphrase_overwrites_nothing() {
         let folder = tempfile::tempdir().unwrap();
-        let open = |passphrase| Slot::open(&options(folder.path(), passphrase), "http://h/a").unwrap();
-        open(Some("right")).lock().unwrap().write(&record(b"one")).unwrap();
+        let open = |passphrase| slot(folder.path(), passphrase);
+        let lock = || open(None).make_and_lock().unwrap();
+        let held = lock();
+        open(Some("right")).write(&registration(b"one")).unwrap();
         let path = open(None).path("state");
         let before = fs::read(&path).unwrap();
+        drop(held);
         for passphrase in [None, Some("wrong")] {
-            let refused = open(passphrase).lock().unwrap().read().err().unwrap();
+            let _held = lock();
+            let refused = open(passphrase).read().err().unwrap();
             assert_eq!(refused.code(), "passphrase", "{refused}");
         }
         assert_eq!(fs::read(&path).unwrap(), before);
-        assert_eq!(*open(Some("right")).lock().unwrap().read().unwrap().unwrap().state, b"one");
+        assert_eq!(*open(Some("right")).read().unwrap().unwrap().state, b"one");
         fs::write(&path, &before[..9]).unwrap();
-        assert_eq!(open(Some("right")).lock().unwrap().read().err().unwrap().code(), "state");
+        assert_eq!(open(Some("right")).read().err().unwrap().code(), "state");
     }
 
     #[test]
-    fn one_at_a_time_changes_a_slot() {
+    fn one_thread_at_a_time_changes_a_slot() {
         let folder = tempfile::tempdir().unwrap();
-        let slot = Slot::open(&options(folder.path(), None), "http://h/a").unwrap();
-        slot.lock().unwrap().write(&record(&[0])).unwrap();
+        let first = slot(folder.path(), None);
+        let held = first.make_and_lock().unwrap();
+        first.write(&registration(&[0])).unwrap();
+        drop(held);
         std::thread::scope(|scope| {
             for _ in 0..8 {
                 scope.spawn(|| {
-                    let slot = Slot::open(&options(folder.path(), None), "http://h/a").unwrap();
-                    let lock = slot.lock().unwrap();
-                    let count = lock.read().unwrap().unwrap().state[0];
-                    lock.write(&record(&[count + 1])).unwrap();
+                    let slot = slot(folder.path(), None);
+                    let _lock = slot.make_and_lock().unwrap();
+                    let count = slot.read().unwrap().unwrap().state[0];
+                    slot.write(&registration(&[count + 1])).unwrap();
                 });
             }
         });
-        assert_eq!(*slot.lock().unwrap().read().unwrap().unwrap().state, [8]);
+        assert_eq!(*first.read().unwrap().unwrap().state, [8]);
     }
 }

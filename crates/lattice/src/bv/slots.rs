@@ -1,7 +1,7 @@
 //! Plaintext slots.
 //!
-//! `Z_t[X]/(Xⁿ + 1)` is n copies of the field of t elements: one ciphertext holds n messages, and sums
-//! and products act on each.
+//! `Z_t[X]/(Xⁿ + 1)` is n copies of the field of t elements: one ciphertext holds n messages, and
+//! sums and products act on each.
 
 use papir_kernels::ntt::NttTable;
 use papir_ring::prime::primitive_root;

@@ -5,7 +5,7 @@ use std::fmt;
 /// Packing, sizes and layout of a key. Keys of different shapes are never interchangeable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyShape {
-    /// [`RingPacking::NAME`].
+    /// Name of the packing.
     pub packing: &'static str,
     /// d.
     pub degree: usize,

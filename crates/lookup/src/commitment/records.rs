@@ -16,8 +16,8 @@ impl<'a> ProvenRecords<'a> {
     /// Commits to all records. Keeps 64 bytes per record.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] for records that are not a whole number of bytes, or too long with their
-    /// proofs; those of the source.
+    /// [`Error::OutOfBounds`] for records that are not a whole number of bytes, or too long with
+    /// their proofs; those of the source.
     pub fn new(records: &'a dyn Records) -> Result<Self> {
         let plain = records.shape();
         let bytes = plain.record_bytes() + proof_bytes(plain.records());

@@ -21,7 +21,8 @@ impl Tree {
     /// Hashes all records.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] for records that are not a whole number of bytes; those of the source.
+    /// [`Error::OutOfBounds`] for records that are not a whole number of bytes; those of the
+    /// source.
     pub(crate) fn of(records: &dyn Records) -> Result<Self> {
         let mut levels = vec![leaves(records)?];
         while let Some(level) = levels.last().filter(|level| level.len() > 1) {

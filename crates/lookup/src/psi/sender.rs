@@ -47,8 +47,8 @@ impl Masked {
 /// Masks a set, with labels or without. Takes about 60 µs per element and core.
 ///
 /// # Errors
-/// [`crate::Error::DuplicateKey`] for an element with two labels, [`crate::Error::ValueTooLong`] for a
-/// label, or [`papir_core::Error::OutOfBounds`] for an element that is too long.
+/// [`crate::Error::DuplicateKey`] for an element with two labels, [`crate::Error::ValueTooLong`]
+/// for a label, or [`papir_core::Error::OutOfBounds`] for an element that is too long.
 pub fn mask(key: &Key, rows: Vec<Row>, labels: bool, progress: &dyn Progress) -> Result<Masked> {
     let total = rows.len();
     let rows = once_each(rows)?;

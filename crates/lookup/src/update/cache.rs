@@ -59,7 +59,7 @@ impl<'a> BucketCache<'a> {
         Ok(())
     }
 
-    /// Reads the buckets of a run, and what lies between them.
+    /// Reads the buckets of a run and those between them.
     fn read_run(&mut self, run: &[u64]) -> Result<()> {
         let (Some(&first), Some(&last)) = (run.first(), run.last()) else {
             return Ok(());

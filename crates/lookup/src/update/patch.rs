@@ -13,7 +13,7 @@ use crate::layout::KeywordLayout;
 /// Applies changes in place. Returns the records that differ, or why the table must be rebuilt.
 ///
 /// # Errors
-/// Those of the records, and [`papir_core::Error::Malformed`] if the ids belong to another table.
+/// Errors of the records, and [`papir_core::Error::Malformed`] if the ids belong to another table.
 pub fn patch(table: OwnedTable<'_>, changes: &Changes, progress: &dyn Progress) -> Result<Patched> {
     let mut layout = table.layout.clone();
     if let Err(reason) = admit(&mut layout, changes) {

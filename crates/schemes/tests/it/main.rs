@@ -14,6 +14,7 @@ mod inspire_interpolation;
 mod inspire_security;
 mod inspire_update;
 mod packed_double;
+mod pages;
 mod short;
 mod simpleypir;
 mod suite_finds_faults;

@@ -1,25 +1,22 @@
-//! What a token allows.
+//! Scopes, and the permissions of a request.
 
 use std::collections::BTreeSet;
-use std::convert::Infallible;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use axum::extract::FromRequestParts;
-use axum::http::request::Parts;
 use serde::{Deserialize, Serialize};
 
-use crate::Error;
+use crate::error::Error;
 
 /// A kind of request that a token may allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scope {
-    /// See databases and ask them.
+    /// List and query databases.
     Query,
     /// Read the service's metrics.
     Metrics,
-    /// See and end what clients have registered.
+    /// List and remove registered clients.
     Admin,
 }
 
@@ -27,7 +24,7 @@ impl Scope {
     /// All scopes.
     pub const ALL: [Self; 3] = [Self::Query, Self::Metrics, Self::Admin];
 
-    /// Its name in token files and commands.
+    /// The name in token files and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Query => "query",
@@ -46,22 +43,22 @@ impl FromStr for Scope {
     }
 }
 
-/// What one request may do.
+/// Permissions of one request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Grant {
-    /// The token's name; `None` where there are no tokens.
+    /// The token's name; `None` if tokens are not configured.
     pub(crate) name: Option<Arc<str>>,
     scopes: Arc<BTreeSet<Scope>>,
     databases: Option<Arc<BTreeSet<String>>>,
 }
 
 impl Grant {
-    /// What everybody may where there are no tokens.
+    /// All permissions, for a service without tokens.
     pub(crate) fn everything() -> Self {
         Self { name: None, scopes: Arc::new(Scope::ALL.into()), databases: None }
     }
 
-    /// What the token of this name may: in all databases where they are `None`.
+    /// Permissions of the token `name`; `None` allows all databases.
     pub(crate) fn new(name: &str, scopes: BTreeSet<Scope>, databases: Option<BTreeSet<String>>) -> Self {
         Self { name: Some(name.into()), scopes: Arc::new(scopes), databases: databases.map(Arc::new) }
     }
@@ -74,17 +71,8 @@ impl Grant {
         self.databases.as_ref().is_none_or(|allowed| allowed.contains(database))
     }
 
-    /// The databases that it names, where it is not for all.
+    /// The allowed databases; `None` means all.
     pub(crate) fn databases(&self) -> Option<&BTreeSet<String>> {
         self.databases.as_deref()
-    }
-}
-
-/// Handlers take the grant that the check left with the request.
-impl<S: Sync> FromRequestParts<S> for Grant {
-    type Rejection = Infallible;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
-        Ok(parts.extensions.get::<Self>().cloned().unwrap_or_else(Self::everything))
     }
 }

@@ -1,4 +1,4 @@
-//! The file of tokens: their hashes, and what each allows.
+//! Token files: hashes and permissions.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
@@ -10,20 +10,21 @@ use papir_store::timestamp;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
-use crate::Error;
-use crate::access::grant::Scope;
+use super::grant::Scope;
+use crate::error::Error;
 
-/// The format that is written and read.
+/// File format version.
 const FORMAT: u32 = 1;
-/// Longest file that is read, in bytes: some 100,000 tokens.
-const LONGEST: u64 = 32 << 20;
-/// What every token starts with, so that scanners for leaked secrets find it.
+/// Longest accepted file, in bytes: about 100,000 tokens.
+const MAX_BYTES: u64 = 32 << 20;
+/// Prefix of every token, so that secret scanners find leaked ones.
 const PREFIX: &str = "papir_";
-/// What every stored hash starts with.
+/// Prefix of every stored hash.
 const HASH_PREFIX: &str = "blake3:";
-const HEAD: &str = "# Who may ask this service. Holds hashes, not tokens. Changed by `papir tokens`.\n";
+const HEAD: &str =
+    "# Access tokens of a papir service. Holds hashes, not tokens. Changed by `papir tokens`.\n";
 
-/// Tokens by name, as they stand in a file.
+/// The tokens of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TokenFile {
     entries: Vec<TokenEntry>,
@@ -33,35 +34,35 @@ pub struct TokenFile {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TokenEntry {
-    /// Whose it is: what limits are counted by.
+    /// The owner's name. Limits are counted per name.
     pub name: String,
     /// `blake3:` and the hash of the token's text in 64 hexadecimal digits.
     ///
-    /// A token has 256 random bits: nobody finds one from its hash by trying, so that a slow,
-    /// salted hash would only slow the service down.
+    /// A token has 256 random bits and cannot be found from its hash by brute force. A slow, salted
+    /// hash would gain nothing.
     hash: String,
-    /// What it allows.
+    /// Allowed scopes.
     pub scopes: BTreeSet<Scope>,
-    /// The databases that it is for; all where absent.
+    /// Allowed databases; all if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub databases: Option<BTreeSet<String>>,
-    /// When it was made: RFC 3339 in UTC, to the second.
+    /// Creation time: RFC 3339 in UTC, to the second.
     pub created: String,
-    /// From when on it is refused, in the same form; never where absent.
+    /// Expiry time in the same form; never if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires: Option<String>,
 }
 
-/// What a new token shall allow.
+/// Properties of a new token.
 #[derive(Clone, Debug)]
 pub struct NewToken {
-    /// Its name, which no other token of the file has.
+    /// Name, unique in the file.
     pub name: String,
-    /// What it allows.
+    /// Allowed scopes.
     pub scopes: BTreeSet<Scope>,
-    /// The databases that it is for; all where `None`.
+    /// Allowed databases; all if `None`.
     pub databases: Option<BTreeSet<String>>,
-    /// How long it is good; for ever where `None`.
+    /// Lifetime; unlimited if `None`.
     pub lifetime: Option<Duration>,
 }
 
@@ -80,9 +81,9 @@ impl TokenEntry {
         blake3::Hash::from_hex(digits).map_err(|_| "its hash is not 64 hexadecimal digits")
     }
 
-    /// Whether it is refused at this time.
+    /// Returns whether the token has expired at `now`.
     pub fn has_expired(&self, now: SystemTime) -> bool {
-        // Times of this form sort as their texts.
+        // Timestamps of this form sort lexicographically.
         self.expires.as_ref().is_some_and(|expires| *expires <= timestamp(now))
     }
 
@@ -93,7 +94,7 @@ impl TokenEntry {
         }
         let times = [Some(&self.created), self.expires.as_ref()];
         if times.into_iter().flatten().any(|time| !is_time(time)) {
-            return Err("a time of it is not of the form 2026-01-31T12:00:00Z");
+            return Err("a timestamp is not of the form 2026-01-31T12:00:00Z");
         }
         Ok(())
     }
@@ -108,9 +109,9 @@ impl TokenFile {
         let bad = |reason: String| Error::Tokens { path: path.to_owned(), reason };
         let file = File::open(path).map_err(|error| bad(error.to_string()))?;
         let mut text = String::new();
-        file.take(LONGEST + 1).read_to_string(&mut text).map_err(|error| bad(error.to_string()))?;
-        if text.len() as u64 > LONGEST {
-            return Err(bad(format!("longer than the {LONGEST} bytes that are expected at most")));
+        file.take(MAX_BYTES + 1).read_to_string(&mut text).map_err(|error| bad(error.to_string()))?;
+        if text.len() as u64 > MAX_BYTES {
+            return Err(bad(format!("longer than {MAX_BYTES} bytes")));
         }
         Self::parse(&text).map_err(bad)
     }
@@ -138,14 +139,14 @@ impl TokenFile {
         &self.entries
     }
 
-    /// Adds a token to the file, which is made where it does not exist. Gives the token's text, which
-    /// is kept nowhere.
+    /// Adds a token, creating the file if necessary. Returns the token's text, which is stored
+    /// nowhere.
     ///
     /// # Errors
-    /// [`Error::Tokens`] for a name that is taken or malformed, and for a file that cannot be written.
+    /// [`Error::Tokens`] if the name is taken or malformed, or the file cannot be written.
     pub fn add(path: &Path, new: NewToken) -> Result<Zeroizing<String>, Error> {
         let bad = |reason: &str| Error::Tokens { path: path.to_owned(), reason: reason.to_owned() };
-        let secret = secret().map_err(|_| bad("the system gives no randomness"))?;
+        let secret = secret().map_err(|_| bad("the operating system provides no randomness"))?;
         let (now, expires) = (SystemTime::now(), |lifetime| SystemTime::now().checked_add(lifetime));
         let entry = TokenEntry {
             hash: format!("{HASH_PREFIX}{}", blake3::hash(secret.as_bytes()).to_hex()),
@@ -158,7 +159,7 @@ impl TokenFile {
         entry.check().map_err(bad)?;
         Self::change(path, |file| {
             if file.entries.iter().any(|other| other.name == entry.name) {
-                return Err(bad(&format!("there is a token named `{}`", entry.name)));
+                return Err(bad(&format!("a token named `{}` exists", entry.name)));
             }
             file.entries.push(entry);
             Ok(())
@@ -166,10 +167,10 @@ impl TokenFile {
         Ok(secret)
     }
 
-    /// Takes the token of this name out of the file.
+    /// Removes the token `name` from the file.
     ///
     /// # Errors
-    /// [`Error::Tokens`] where there is none, and for a file that cannot be read or written.
+    /// [`Error::Tokens`] if there is none, or the file cannot be read or written.
     pub fn revoke(path: &Path, name: &str) -> Result<(), Error> {
         Self::change(path, |file| {
             let before = file.entries.len();
@@ -182,7 +183,7 @@ impl TokenFile {
         })
     }
 
-    /// Reads, changes and replaces a file while nobody else does.
+    /// Reads, changes and replaces a file under a lock.
     fn change(path: &Path, change: impl FnOnce(&mut Self) -> Result<(), Error>) -> Result<(), Error> {
         let failed =
             |error: std::io::Error| Error::Tokens { path: path.to_owned(), reason: error.to_string() };
@@ -192,13 +193,13 @@ impl TokenFile {
         file.replace(path).map_err(failed)
     }
 
-    /// Puts the whole file in place at once: a new one readable by its owner alone, another one with the
-    /// owner, group and mode that it has.
+    /// Replaces the file atomically. A new file is readable by its owner only; an existing one
+    /// keeps its owner, group and mode.
     fn replace(&self, path: &Path) -> std::io::Result<()> {
         let document = Document { format: FORMAT, tokens: self.entries.clone() };
         let text = toml::to_string(&document).map_err(std::io::Error::other)?;
         let partial = beside(path, "partial");
-        // Left behind by a process that was killed: whoever holds the lock is alone.
+        // May be left by a killed process. The lock excludes other writers.
         let _ = fs::remove_file(&partial);
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
@@ -213,8 +214,8 @@ impl TokenFile {
     }
 }
 
-/// A lock on the folder of `path`, so that two commands do not undo each other; where folders
-/// cannot be locked, none.
+/// Locks the directory of `path`, so that concurrent commands do not overwrite each other. `None`
+/// on systems that cannot lock directories.
 fn lock(path: &Path) -> std::io::Result<Option<File>> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if !cfg!(unix) {
@@ -225,8 +226,8 @@ fn lock(path: &Path) -> std::io::Result<Option<File>> {
     Ok(Some(folder))
 }
 
-/// Gives `new` the owner, group and mode of `old`, where there is one: the group that a service reads
-/// its tokens by must not be lost when one is revoked.
+/// Gives `new` the owner, group and mode of `old`, if it exists. Otherwise a service that reads the
+/// file through its group would lose access when a token is revoked.
 #[cfg(unix)]
 fn keep_access(old: &Path, new: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::{MetadataExt, chown};
@@ -245,17 +246,17 @@ fn keep_access(_: &Path, _: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// A hidden name in the same folder.
+/// A hidden path in the same directory.
 fn beside(path: &Path, suffix: &str) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!(".{name}.{suffix}"))
 }
 
-/// A fresh token: 256 bits of the system's randomness.
+/// A fresh token with 256 bits of system randomness.
 fn secret() -> Result<Zeroizing<String>, getrandom::Error> {
     let mut bytes = Zeroizing::new([0; 32]);
     getrandom::fill(bytes.as_mut_slice())?;
-    // Long enough from the start: growing would leave copies behind.
+    // Allocated in full: growing would leave copies of the secret in memory.
     let mut text = Zeroizing::new(String::with_capacity(PREFIX.len() + 64));
     text.push_str(PREFIX);
     for byte in bytes.iter() {
@@ -287,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_are_added_and_revoked_and_their_text_is_not_in_the_file() {
+    fn tokens_are_added_and_revoked_and_never_stored_in_clear() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("tokens.toml");
         let (first, second) =
@@ -305,7 +306,7 @@ mod tests {
         let names: Vec<_> =
             TokenFile::read(&path).unwrap().entries().iter().map(|one| one.name.clone()).collect();
         assert_eq!(names, ["b"]);
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing else stays in the folder");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "no other file is left");
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
@@ -313,7 +314,7 @@ mod tests {
             assert_eq!(mode(), 0o600);
             fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
             TokenFile::revoke(&path, "b").unwrap();
-            assert_eq!(mode(), 0o640, "what the operator has set stays");
+            assert_eq!(mode(), 0o640, "the mode is kept");
         }
     }
 
@@ -329,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_files_name_their_fault() {
+    fn errors_of_invalid_files_name_the_fault() {
         let hash = format!("blake3:{}", "0".repeat(64));
         let token = |hash: &str, more: &str| {
             format!(

@@ -1,4 +1,4 @@
-//! The tokens that are good now, read again when their files change.
+//! Valid tokens, reloaded when their files change.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,38 +8,38 @@ use std::time::{Duration, SystemTime};
 
 use subtle::ConstantTimeEq;
 
-use crate::Error;
-use crate::access::grant::Grant;
-use crate::access::token_file::{TokenEntry, TokenFile};
+use super::grant::Grant;
+use super::token_file::{TokenEntry, TokenFile};
+use crate::error::Error;
 
-/// How often the files are looked at.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// Interval between checks for changed files.
+const CHECK_EVERY: Duration = Duration::from_secs(1);
 
 /// A token file, for all databases or for one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenSource {
     /// The file, as `papir tokens` writes it.
     pub path: PathBuf,
-    /// The only database that its tokens are good for, whatever they say themselves.
+    /// Restricts the tokens to this database, whatever the file allows.
     pub only: Option<String>,
 }
 
 /// All tokens of a service.
 pub(crate) struct Tokens {
     sources: Vec<TokenSource>,
-    /// What the files looked like when they were read; held while they are read.
+    /// File stamps at the last read. Locked while reading.
     seen: Mutex<Vec<Stamp>>,
     table: RwLock<Arc<Vec<Known>>>,
 }
 
-/// One token that is known.
+/// A known token.
 struct Known {
     hash: blake3::Hash,
     entry: TokenEntry,
     grant: Grant,
 }
 
-/// What tells that a file was changed or replaced: time, length, number.
+/// Detects that a file was changed or replaced: modification time, length and inode.
 type Stamp = Option<(SystemTime, u64, u64)>;
 
 impl Tokens {
@@ -50,9 +50,10 @@ impl Tokens {
         Ok(Self { sources: sources.to_vec(), seen: Mutex::new(seen), table })
     }
 
-    /// What the token allows; `None` for one that is unknown or has expired.
+    /// Permissions of a token; `None` if it is unknown or expired.
     ///
-    /// Compares with every hash in full: the time tells nothing of which one nearly fits.
+    /// Compares every hash in full, in constant time, so that timing reveals nothing about near
+    /// matches.
     pub(crate) fn find(&self, token: &str) -> Option<Grant> {
         let hash = blake3::hash(token.as_bytes());
         let table = Arc::clone(&self.table.read().unwrap_or_else(PoisonError::into_inner));
@@ -66,7 +67,7 @@ impl Tokens {
         (!known.entry.has_expired(SystemTime::now())).then(|| known.grant.clone())
     }
 
-    /// Reads the files again, whether they changed or not. Where one is bad, all old tokens stay.
+    /// Reads all files again. If one is invalid, the previous tokens stay valid.
     pub(crate) fn reload(&self) {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         *seen = self.stamps();
@@ -75,22 +76,22 @@ impl Tokens {
                 tracing::info!(tokens = table.len(), "tokens loaded");
                 *self.table.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(table);
             }
-            Err(error) => tracing::error!(%error, "tokens not loaded: the old ones stay"),
+            Err(error) => tracing::error!(%error, "tokens not loaded: keeping the previous ones"),
         }
     }
 
-    /// Looks at the files once a second, for ever.
+    /// Checks the files once a second, without end.
     pub(crate) async fn watch(self: Arc<Self>) {
         loop {
-            tokio::time::sleep(LOOK_EVERY).await;
+            tokio::time::sleep(CHECK_EVERY).await;
             let tokens = Arc::clone(&self);
-            let look = move || {
+            let reload_changed = move || {
                 if tokens.have_changed() {
                     tokens.reload();
                 }
             };
-            // An error says that the runtime is ending.
-            let _ = tokio::task::spawn_blocking(look).await;
+            // An error means that the runtime is shutting down.
+            let _ = tokio::task::spawn_blocking(reload_changed).await;
         }
     }
 
@@ -127,7 +128,7 @@ fn known(source: &TokenSource, entry: &TokenEntry) -> Result<Known, Error> {
     Ok(Known { hash, entry: entry.clone(), grant })
 }
 
-/// A file that is gone looks different too: its tokens stay, and the log says so once.
+/// A missing file also differs from its last stamp: the reload fails and is logged once.
 fn stamp(path: &Path) -> Stamp {
     let found = fs::metadata(path).ok()?;
     #[cfg(unix)]
@@ -140,12 +141,12 @@ fn stamp(path: &Path) -> Stamp {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use super::super::grant::Scope;
+    use super::super::token_file::NewToken;
     use super::*;
-    use crate::access::grant::Scope;
-    use crate::access::token_file::NewToken;
 
     #[test]
-    fn a_file_for_one_database_gives_no_more() {
+    fn a_file_restricted_to_one_database_allows_no_other() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("tokens.toml");
         let add = |name: &str, databases: Option<&[&str]>| {
@@ -169,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_file_leaves_the_old_tokens() {
+    fn an_invalid_file_keeps_the_previous_tokens() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("tokens.toml");
         let scopes: BTreeSet<_> = [Scope::Query].into();

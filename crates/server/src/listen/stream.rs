@@ -1,4 +1,4 @@
-//! One byte stream, whatever carries it.
+//! Accepted byte streams.
 
 use std::io;
 use std::pin::Pin;
@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-use crate::connections::activity::Activity;
+use super::activity::Activity;
 
 /// An accepted connection.
 pub(crate) enum Stream {
@@ -17,7 +17,7 @@ pub(crate) enum Stream {
     Unix(tokio::net::UnixStream),
 }
 
-/// A stream that tells when the peer takes bytes.
+/// A stream that records when the peer receives bytes.
 pub(crate) struct Watched {
     stream: Stream,
     activity: Arc<Activity>,
@@ -28,7 +28,7 @@ impl Watched {
         Self { stream, activity }
     }
 
-    fn told(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+    fn record(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         if matches!(written, Poll::Ready(Ok(1..))) {
             self.activity.wrote();
         }
@@ -36,7 +36,7 @@ impl Watched {
     }
 }
 
-/// Calls a method of whichever stream it is.
+/// Calls a method of the underlying stream.
 macro_rules! each {
     ($self:ident, $stream:ident => $call:expr) => {
         match &mut $self.get_mut().stream {
@@ -65,7 +65,7 @@ impl AsyncWrite for Watched {
     ) -> Poll<io::Result<usize>> {
         let this = self.as_mut();
         let written = each!(this, stream => Pin::new(stream).poll_write(context, bytes));
-        self.told(written)
+        self.record(written)
     }
 
     fn poll_write_vectored(
@@ -75,7 +75,7 @@ impl AsyncWrite for Watched {
     ) -> Poll<io::Result<usize>> {
         let this = self.as_mut();
         let written = each!(this, stream => Pin::new(stream).poll_write_vectored(context, slices));
-        self.told(written)
+        self.record(written)
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -1,4 +1,4 @@
-//! TLS 1.2 and 1.3 by rustls, with a certificate that is replaced while the service runs.
+//! TLS 1.2 and 1.3 with a reloadable certificate.
 
 use std::fs;
 use std::io::Read;
@@ -12,29 +12,29 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::{self, InconsistentKeys};
 use zeroize::Zeroizing;
 
-use crate::Error;
+use crate::error::Error;
 
-/// Longest certificate or key file that is read, in bytes.
-const LONGEST: u64 = 1 << 20;
+/// Longest accepted certificate or key file, in bytes.
+const MAX_BYTES: u64 = 1 << 20;
 
-/// A certificate chain and its private key, both PEM.
+/// A certificate chain and its private key, both in PEM.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsFiles {
-    /// The chain, the service's own certificate first.
+    /// The chain, starting with the service's own certificate.
     pub certificate: PathBuf,
     /// The private key: PKCS#8, PKCS#1 or SEC1.
     pub key: PathBuf,
 }
 
-/// What handshakes are made with; read again at a reload.
+/// TLS configuration for handshakes. Read again on reload.
 pub(crate) struct Tls {
     files: TlsFiles,
     current: RwLock<Arc<rustls::ServerConfig>>,
 }
 
 impl TlsFiles {
-    /// Checks that both files can be read and belong together. Whether the certificate is still
-    /// valid and whom it names is for clients to judge.
+    /// Checks that both files can be read and match. Clients verify the certificate's validity and
+    /// names.
     ///
     /// # Errors
     /// [`Error::Tls`], naming the file.
@@ -48,7 +48,7 @@ impl TlsFiles {
             .collect::<Result<_, _>>()
             .map_err(|error| bad(certificate, error))?;
         if chain.is_empty() {
-            return Err(bad(certificate, "no PEM certificate in it"));
+            return Err(bad(certificate, "contains no PEM certificate"));
         }
         let private =
             PrivateKeyDer::from_pem_slice(&contents(key)?).map_err(|error| bad(key, no_key(error)))?;
@@ -56,17 +56,17 @@ impl TlsFiles {
             .with_safe_default_protocol_versions()
             .map_err(|error| bad(certificate, error))?
             .with_no_client_auth();
-        let mut config = builder.with_single_cert(chain, private).map_err(|error| self.refusal(error))?;
+        let mut config = builder.with_single_cert(chain, private).map_err(|error| self.blame(error))?;
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         Ok(config)
     }
 
-    /// Which of the two files is at fault.
-    fn refusal(&self, error: rustls::Error) -> Error {
+    /// Attributes an error to one of the two files.
+    fn blame(&self, error: rustls::Error) -> Error {
         match error {
             rustls::Error::InconsistentKeys(InconsistentKeys::KeyMismatch) => {
                 let certificate = self.certificate.display();
-                bad(&self.key, format!("the key does not belong to the certificate of {certificate}"))
+                bad(&self.key, format!("the key does not match the certificate in {certificate}"))
             }
             rustls::Error::InvalidCertificate(_) => bad(&self.certificate, error),
             other => bad(&self.key, other),
@@ -80,18 +80,18 @@ impl Tls {
         Ok(Self { files: files.clone(), current })
     }
 
-    /// Reads the files again; where they are bad, the old pair stays.
+    /// Reads the files again. If they are invalid, the previous pair stays in use.
     pub(crate) fn reload(&self) {
         match self.files.read() {
             Ok(config) => {
                 *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(config);
                 tracing::info!(certificate = %self.files.certificate.display(), "certificate loaded");
             }
-            Err(error) => tracing::error!(%error, "certificate not loaded: the old one stays"),
+            Err(error) => tracing::error!(%error, "certificate not loaded: keeping the previous one"),
         }
     }
 
-    /// Makes handshakes with the pair as it is now.
+    /// An acceptor that uses the current pair.
     pub(crate) fn acceptor(&self) -> TlsAcceptor {
         TlsAcceptor::from(Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner)))
     }
@@ -101,16 +101,16 @@ impl Tls {
 fn contents(path: &Path) -> Result<Zeroizing<Vec<u8>>, Error> {
     let mut bytes = Zeroizing::new(Vec::new());
     let file = fs::File::open(path).map_err(|error| bad(path, error))?;
-    file.take(LONGEST + 1).read_to_end(&mut bytes).map_err(|error| bad(path, error))?;
-    if bytes.len() as u64 > LONGEST {
-        return Err(bad(path, format!("longer than the {LONGEST} bytes that are expected at most")));
+    file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(|error| bad(path, error))?;
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(bad(path, format!("longer than {MAX_BYTES} bytes")));
     }
     Ok(bytes)
 }
 
 fn no_key(error: rustls::pki_types::pem::Error) -> String {
     match error {
-        rustls::pki_types::pem::Error::NoItemsFound => "no PEM private key in it".to_owned(),
+        rustls::pki_types::pem::Error::NoItemsFound => "contains no PEM private key".to_owned(),
         other => other.to_string(),
     }
 }

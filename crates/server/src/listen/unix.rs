@@ -1,4 +1,4 @@
-//! A Unix socket in the file system.
+//! Unix sockets.
 
 use std::fs::{self, Permissions};
 use std::io;
@@ -8,22 +8,21 @@ use std::path::{Path, PathBuf};
 
 use tokio::net::{UnixListener, UnixStream};
 
-/// Who may speak to a socket: its owner. Others come through a directory or a group that the
-/// operator opens to them afterwards.
+/// Mode of the socket: accessible to its owner only. The operator can grant access to others
+/// through a directory or a group.
 const MODE: u32 = 0o600;
 
-/// A bound socket; its file goes when it is dropped.
+/// A bound socket. Its file is removed when it is dropped.
 pub(crate) struct Socket {
     listener: UnixListener,
     path: PathBuf,
 }
 
 impl Socket {
-    /// Binds `path`. A socket file that nobody listens on any more is replaced; anything else that
-    /// stands there is left as it is.
+    /// Binds `path`. Replaces a socket file without a listener, and fails if any other file exists.
     ///
-    /// The file is bound under another name, closed to others, and only then renamed: there is no
-    /// moment in which others could connect.
+    /// The socket is bound under a temporary name, restricted to its owner, and then renamed, so
+    /// that other users cannot connect at any point.
     pub(crate) fn bind(path: &Path) -> io::Result<Self> {
         check_free(path)?;
         let mut name = path.file_name().unwrap_or_default().to_owned();
@@ -33,7 +32,7 @@ impl Socket {
         let placed = fs::set_permissions(&hidden, Permissions::from_mode(MODE))
             .and_then(|()| fs::rename(&hidden, path));
         if let Err(error) = placed {
-            // The first error is the one to tell.
+            // The first error is the one to report.
             let _ = fs::remove_file(&hidden);
             return Err(error);
         }
@@ -51,23 +50,23 @@ impl Socket {
 
 impl Drop for Socket {
     fn drop(&mut self) {
-        // Already gone, or in a folder that is closed by now: nothing to do about it.
+        // The file may be gone or its directory no longer writable; neither can be fixed here.
         let _ = fs::remove_file(&self.path);
     }
 }
 
-/// Whether a socket may be put at `path`.
+/// Checks that a socket may be created at `path`.
 fn check_free(path: &Path) -> io::Result<()> {
     let Ok(found) = fs::symlink_metadata(path) else {
         return Ok(());
     };
     if !found.file_type().is_socket() {
-        return Err(io::Error::new(io::ErrorKind::AlreadyExists, "a file that is no socket stands there"));
+        return Err(io::Error::new(io::ErrorKind::AlreadyExists, "a file exists there that is not a socket"));
     }
     match Probe::connect(path) {
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Ok(()),
         Err(error) => Err(error),
-        Ok(_) => Err(io::Error::new(io::ErrorKind::AddrInUse, "another process listens there")),
+        Ok(_) => Err(io::Error::new(io::ErrorKind::AddrInUse, "another process is listening there")),
     }
 }
 
@@ -77,7 +76,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn only_what_nobody_listens_on_is_replaced() {
+    async fn only_a_socket_without_a_listener_is_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("papir.sock");
         let kind = |path: &Path| Socket::bind(path).map(drop).map_err(|error| error.kind());
@@ -86,7 +85,7 @@ mod tests {
         assert_eq!(kind(&path), Err(io::ErrorKind::AddrInUse));
         drop(first);
         assert!(!path.exists());
-        // As a process leaves it that was killed.
+        // The state that a killed process leaves.
         drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
         assert!(path.exists());
         assert_eq!(kind(&path), Ok(()));

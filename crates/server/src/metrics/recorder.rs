@@ -1,4 +1,4 @@
-//! Counts by name and labels, in the text form of Prometheus.
+//! Recorder: metrics by name and labels.
 
 use std::io;
 use std::time::Duration;
@@ -7,21 +7,25 @@ use metrics::{Key, Label, Level, Metadata, Recorder as _};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
 
 use super::table::{ALL, Kind, Metric};
-use crate::Error;
+use crate::error::Error;
 
-/// Upper ends of the buckets of times, in seconds.
+/// Upper bounds of the histogram buckets, in seconds.
 const BUCKETS: [f64; 16] =
     [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0];
 const METADATA: Metadata<'static> = Metadata::new(module_path!(), Level::INFO, Some(module_path!()));
 
-/// Counts, and gives its text.
-pub(super) struct Recorder {
+/// Records metrics and renders them as text.
+pub(crate) struct Recorder {
     recorder: PrometheusRecorder,
     handle: PrometheusHandle,
 }
 
 impl Recorder {
-    pub(super) fn new() -> Result<Self, Error> {
+    /// An empty recorder.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the exporter rejects its settings.
+    pub(crate) fn new() -> Result<Self, Error> {
         let failed = |error| Error::Io { what: "preparing metrics", source: io::Error::other(error) };
         let recorder = PrometheusBuilder::new().set_buckets(&BUCKETS).map_err(failed)?.build_recorder();
         for Metric { name, kind, help } in ALL {
@@ -36,26 +40,27 @@ impl Recorder {
     }
 
     /// Adds to a counter.
-    pub(super) fn count(&self, metric: Metric, labels: &[(&'static str, &str)], more: u64) {
+    pub(crate) fn count(&self, metric: Metric, labels: &[(&'static str, &str)], more: u64) {
         self.recorder.register_counter(&key(metric, labels), &METADATA).increment(more);
     }
 
     /// Sets a gauge.
-    pub(super) fn gauge(&self, metric: Metric, labels: &[(&'static str, &str)], value: f64) {
+    pub(crate) fn gauge(&self, metric: Metric, labels: &[(&'static str, &str)], value: f64) {
         self.recorder.register_gauge(&key(metric, labels), &METADATA).set(value);
     }
 
     /// Adds a time to a histogram.
-    pub(super) fn time(&self, metric: Metric, labels: &[(&'static str, &str)], time: Duration) {
+    pub(crate) fn time(&self, metric: Metric, labels: &[(&'static str, &str)], time: Duration) {
         self.recorder.register_histogram(&key(metric, labels), &METADATA).record(time.as_secs_f64());
     }
 
-    pub(super) fn tidy(&self) {
+    /// Moves recorded times into histogram buckets.
+    pub(crate) fn tidy(&self) {
         self.handle.run_upkeep();
     }
 
-    /// Everything as text: for each metric its help, its type and its values.
-    pub(super) fn render(&self) -> String {
+    /// Renders all metrics with help texts and types.
+    pub(crate) fn render(&self) -> String {
         self.handle.render()
     }
 }

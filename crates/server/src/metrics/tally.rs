@@ -1,37 +1,35 @@
-//! Makes sure that each request for answers is counted once, whatever becomes of it.
+//! Counts each query request exactly once.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::code;
-use crate::api::App;
-use crate::problem::Problem;
+use super::counters::Metrics;
 
-/// Counts one request for answers when dropped. Without an outcome by then, its client went away:
-/// the service drops a request whose connection is gone.
+/// Counts one query request when dropped. Without an outcome by then, it counts as abandoned: the
+/// server drops a request when its connection closes.
 pub(crate) struct Tally {
-    app: Arc<App>,
-    name: Option<String>,
+    metrics: Arc<Metrics>,
+    database: Option<String>,
     start: Instant,
     code: &'static str,
 }
 
 impl Tally {
-    /// A request begins, for the database of this name, if there is one.
-    pub(crate) fn begin(app: &Arc<App>, name: &str) -> Self {
-        let name = app.catalog.known(name).map(str::to_owned);
-        Self { app: Arc::clone(app), name, start: Instant::now(), code: "abandoned" }
+    /// Starts a request. `database` is `None` if its name is unknown.
+    pub(crate) fn begin(metrics: &Arc<Metrics>, database: Option<&str>) -> Self {
+        let database = database.map(str::to_owned);
+        Self { metrics: Arc::clone(metrics), database, start: Instant::now(), code: "abandoned" }
     }
 
-    /// The request's outcome is known. Gives its time.
-    pub(crate) fn end<T>(&mut self, outcome: &Result<T, Problem>) -> Duration {
-        self.code = code(outcome);
+    /// Records the outcome's code. Returns the time since the start.
+    pub(crate) fn end(&mut self, code: &'static str) -> Duration {
+        self.code = code;
         self.start.elapsed()
     }
 }
 
 impl Drop for Tally {
     fn drop(&mut self) {
-        self.app.metrics.request(self.name.as_deref(), self.code, self.start.elapsed());
+        self.metrics.request(self.database.as_deref(), self.code, self.start.elapsed());
     }
 }

@@ -1,4 +1,4 @@
-//! Tokens: who is let in, to what, and how soon a change counts.
+//! Tokens: permissions, and how soon changes take effect.
 
 use std::path::Path;
 use std::thread::sleep;
@@ -24,7 +24,7 @@ fn ask(server: &Running, method: &str, path: &str, token: &str) -> Reply {
 }
 
 #[test]
-fn every_request_is_refused_or_allowed_by_its_token() {
+fn each_request_is_allowed_or_refused_by_its_token() {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("tokens.toml");
     let all = token(&file, "all", &[Scope::Query], None);
@@ -64,14 +64,14 @@ fn every_request_is_refused_or_allowed_by_its_token() {
         assert_eq!(get(&format!("{}{open}", server.url())).status, 200, "{open}");
     }
     let unknown = ask(&server, "GET", "/v1/databases/later", &words).json().to_string();
-    assert!(!unknown.contains("table"), "it tells of a database that the token is not for: {unknown}");
+    assert!(!unknown.contains("table"), "it reveals a database that the token does not allow: {unknown}");
     let list = ask(&server, "GET", "/v1/databases", &words).json();
     let names: Vec<_> = list["databases"].as_array().unwrap().iter().map(|one| &one["name"]).collect();
     assert_eq!(names, ["words"]);
 }
 
 #[test]
-fn a_client_with_a_token_is_served_and_one_without_is_told() {
+fn clients_need_a_token() {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("tokens.toml");
     let text = token(&file, "phone", &[Scope::Query], Some(&["table"]));
@@ -83,7 +83,7 @@ fn a_client_with_a_token_is_served_and_one_without_is_told() {
             &Options { token, allow_not_private: true, ..Options::default() },
         )
     };
-    // The only database that it sees needs no name.
+    // The token allows one database, so the client need not name it.
     assert_eq!(open(Some(&text)).unwrap().get_index(7).unwrap(), record(7));
     for bad in [None, Some("papir_ff")] {
         let error = open(bad).map(drop).unwrap_err();
@@ -92,7 +92,7 @@ fn a_client_with_a_token_is_served_and_one_without_is_told() {
     }
 }
 
-/// Waits until a request has this status: a change counts within about a second.
+/// Waits until a request returns this status. A change takes effect within about a second.
 fn until(server: &Running, token: &str, status: u16) {
     let begin = Instant::now();
     while ask(server, "GET", "/v1/databases/table", token).status != status {
@@ -113,7 +113,7 @@ fn tokens_are_added_and_revoked_without_a_restart() {
     TokenFile::revoke(&file, "first").unwrap();
     until(&server, &first, 401);
     assert_eq!(ask(&server, "GET", "/v1/databases/table", &second).status, 200);
-    // A damaged file locks nobody out and lets nobody in.
+    // A damaged file changes no permissions.
     std::fs::write(&file, "damaged").unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(server.handle.reload()).unwrap();
@@ -122,7 +122,7 @@ fn tokens_are_added_and_revoked_without_a_restart() {
 }
 
 #[test]
-fn a_token_that_has_expired_is_none() {
+fn an_expired_token_is_refused() {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("tokens.toml");
     let new = |name: &str, lifetime| NewToken {
@@ -139,7 +139,7 @@ fn a_token_that_has_expired_is_none() {
 }
 
 #[test]
-fn a_file_of_one_database_opens_no_other() {
+fn a_file_for_one_database_allows_no_other() {
     let folder = TempDir::new().unwrap();
     let (one, two) = (folder.path().join("one.toml"), folder.path().join("two.toml"));
     let only = |path: &Path, name: &str| TokenSource { path: path.to_owned(), only: Some(name.to_owned()) };
@@ -153,7 +153,7 @@ fn a_file_of_one_database_opens_no_other() {
 }
 
 #[tokio::test]
-async fn a_bad_token_file_at_the_start_is_named() {
+async fn an_invalid_token_file_is_named_at_startup() {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("tokens.toml");
     for (text, part) in [(None, "No such file"), (Some("format = 1\n[[token]]\nx = 1"), "line")] {

@@ -1,17 +1,17 @@
-//! Clients of servers that lie, break off, or are no papir service at all.
+//! Clients of servers that lie, disconnect, or are not papir servers.
 
 use crate::support::hostile::{Canned, Hostile};
 use crate::support::{Reply, Running, config, get, indexed, lookup};
 use papir_client::{Connection, Error};
 use papir_core::Error as CoreError;
 
-/// Passes requests on to an honest service, after `twist` has had its way with the answer.
+/// Forwards requests to an honest service, and changes the responses by `twist`.
 struct Twisted {
     hostile: Hostile,
     _honest: Running,
 }
 
-/// A response with `body` under `status`.
+/// A response with this status and body.
 fn canned(status: u16, body: &[u8]) -> Canned {
     Canned { status, body: body.to_vec(), ..Canned::default() }
 }
@@ -27,8 +27,8 @@ fn passed_on(reply: Reply) -> Canned {
 }
 
 impl Twisted {
-    /// `twist` changes the answers to requests that contain `path`; queries are answered with an
-    /// honest length of zeros before.
+    /// `twist` changes the responses to requests whose path ends with `path`. Before that, queries
+    /// are answered with zeros of the correct length.
     fn new(path: &'static str, twist: impl Fn(&mut Canned) + Send + 'static) -> Self {
         let honest = Running::start(config(), vec![indexed("table", "plain", 50)]);
         let (url, answer) = (honest.url(), lookup(&honest.url(), "table").describe().sizes.answer as usize);
@@ -46,14 +46,14 @@ impl Twisted {
         Self { hostile, _honest: honest }
     }
 
-    /// The error of opening, and how many requests it took.
+    /// The error of opening a connection, and the number of requests.
     fn open_error(&self) -> (Error, usize) {
         let error = Connection::open_even_if_not_private(&self.hostile.url(), None).map(drop).unwrap_err();
         assert!(!error.to_string().is_empty());
         (error, self.hostile.count("GET"))
     }
 
-    /// The error of a lookup, and how many query requests it took.
+    /// The error of a lookup, and the number of query requests.
     fn query_error(&self) -> (Error, usize) {
         let mut connection = Connection::open_even_if_not_private(&self.hostile.url(), None).unwrap();
         let error = connection.get_index(3).unwrap_err();
@@ -62,7 +62,7 @@ impl Twisted {
 }
 
 #[test]
-fn answers_of_a_wrong_length() {
+fn answers_of_wrong_length_are_rejected() {
     let (error, asked) = Twisted::new("/query", |reply| reply.body.push(0)).query_error();
     assert!(matches!(error, Error::TooLong { .. }), "{error}");
     assert_eq!(asked, 1);
@@ -78,7 +78,7 @@ fn answers_of_a_wrong_length() {
 }
 
 #[test]
-fn refusals_without_end() {
+fn retries_are_bounded() {
     for (status, code, asked_at_most) in [(409, "wrong_version", 4), (429, "busy", 6), (500, "internal", 1)] {
         let refused = Twisted::new("/query", move |reply| {
             *reply = refusal(status, code);
@@ -92,10 +92,10 @@ fn refusals_without_end() {
     }
 }
 
-/// A server that changes its version three times under one lookup gets four requests, and the fourth
-/// answer is taken (these zeros do not decode).
+/// A server that changes its version three times during one lookup receives four requests. The
+/// client uses the fourth answer (whose zeros do not decode).
 #[test]
-fn a_client_goes_on_through_three_changes() {
+fn a_client_follows_three_changes_of_version() {
     let changes = std::sync::atomic::AtomicUsize::new(0);
     let moving = Twisted::new("/query", move |reply| {
         if changes.fetch_add(1, std::sync::atomic::Ordering::SeqCst) < 3 {
@@ -108,7 +108,7 @@ fn a_client_goes_on_through_three_changes() {
 }
 
 #[test]
-fn public_parts_that_are_not_what_was_described() {
+fn public_parts_that_contradict_their_description_are_rejected() {
     let (error, _) = Twisted::new("/public", |reply| reply.body.push(0)).open_error();
     assert!(matches!(error, Error::TooLong { .. }), "{error}");
     let (error, _) = Twisted::new("/public", |reply| reply.body[30] ^= 1).open_error();
@@ -118,11 +118,11 @@ fn public_parts_that_are_not_what_was_described() {
     let always_newer = Twisted::new("/public", |reply| reply.headers[0].1 = "0123456789abcdef".to_owned());
     let (error, asked) = always_newer.open_error();
     assert!(matches!(error, Error::Unexpected { .. }), "{error}");
-    assert_eq!(asked, 1 + 2 * 3, "a list, then three tries");
+    assert_eq!(asked, 1 + 2 * 3, "a list, then three attempts");
 }
 
 #[test]
-fn servers_that_are_no_papir_service() {
+fn servers_that_are_not_papir_servers_are_rejected() {
     let (error, _) =
         Twisted::new("/databases", |reply| *reply = canned(200, b"<html>hello</html>")).open_error();
     assert!(matches!(&error, Error::Unexpected { reason, .. } if reason.contains("JSON")), "{error}");

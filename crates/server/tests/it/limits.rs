@@ -1,4 +1,4 @@
-//! What one client may take, and connections that take their time.
+//! Per-client limits, and slow connections.
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
@@ -26,7 +26,7 @@ fn rate(text: &str, burst: u32) -> ClientLimits {
 }
 
 #[test]
-fn beyond_the_rate_a_client_is_told_when_to_come_again() {
+fn beyond_the_rate_a_client_is_told_when_to_retry() {
     let server = Running::start(limited(rate("1/h", 3)), vec![indexed("table", "plain", 50)]);
     let url = format!("{}/v1/databases/table", server.url());
     for _ in 0..3 {
@@ -40,7 +40,7 @@ fn beyond_the_rate_a_client_is_told_when_to_come_again() {
 }
 
 #[test]
-fn a_refusal_comes_before_the_body() {
+fn a_request_is_refused_before_its_body_is_sent() {
     let server = Running::start(limited(rate("1/h", 1)), vec![indexed("table", "plain", 50)]);
     assert_eq!(get(&format!("{}/v1/databases", server.url())).status, 200);
     let head = "POST /v1/databases/table/query HTTP/1.1\r\nhost: x\r\ncontent-length: 50\r\n\
@@ -55,14 +55,14 @@ fn each_query_of_a_batch_counts() {
     let lookup = lookup(&server.url(), "table");
     let query = lookup.prepare_index(7, &mut rng()).unwrap().queries().concat();
     let url = format!("{}/v1/databases/table/query", server.url());
-    // One is gone for the public part; three leave one.
+    // The public part cost one request and the batch three: one is left.
     assert_eq!(post(&url, &query.repeat(3)).status, 200);
     assert_eq!(post(&url, &query).status, 200);
     assert_eq!(post(&url, &query).status, 429);
 }
 
 #[test]
-fn behind_a_trusted_proxy_clients_have_accounts_of_their_own() {
+fn clients_behind_a_trusted_proxy_are_limited_separately() {
     let start = |proxies: &str| {
         let mut config = limited(rate("1/h", 1));
         config.protection.proxies = proxies.parse().unwrap();
@@ -79,7 +79,7 @@ fn behind_a_trusted_proxy_clients_have_accounts_of_their_own() {
 }
 
 #[test]
-fn tokens_have_accounts_of_their_own() {
+fn tokens_are_limited_separately() {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("tokens.toml");
     let tokens: Vec<_> = ["a", "b"].map(|name| token(&file, name, &[Scope::Query], None)).into();
@@ -96,15 +96,15 @@ fn tokens_have_accounts_of_their_own() {
 }
 
 #[test]
-fn the_client_waits_as_long_as_it_is_told() {
+fn the_client_waits_as_long_as_advised() {
     let server = Running::start(limited(rate("2/s", 2)), vec![indexed("table", "plain", 50)]);
-    // List, description, public part, query: more than the burst.
+    // List, description, public part and query exceed the burst.
     let mut connection = Connection::open_even_if_not_private(&server.url(), None).unwrap();
     assert_eq!(connection.get_index(7).unwrap(), record(7));
 }
 
 #[test]
-fn requests_at_the_same_time_are_counted_until_their_answers_are_made() {
+fn concurrent_requests_count_until_they_are_answered() {
     let door = Door::default();
     let limits = ClientLimits { per_client: 1, ..ClientLimits::default() };
     let rigged = Rigged { inner: prepared("plain", &records(50)), scheme: 0, rig: Rig::Wait(door.clone()) };
@@ -120,7 +120,7 @@ fn requests_at_the_same_time_are_counted_until_their_answers_are_made() {
     vanishing.write_all(&[head.as_bytes(), &body].concat()).unwrap();
     door.wait_for(1);
     assert_eq!(post(&url, &body).status, 429);
-    // Going away while the answer is being made wins nothing.
+    // Disconnecting while the answer is computed gains nothing.
     drop(vanishing);
     sleep(Duration::from_millis(100));
     let refused = post(&url, &body);
@@ -128,56 +128,57 @@ fn requests_at_the_same_time_are_counted_until_their_answers_are_made() {
     door.open();
     let begin = Instant::now();
     while post(&url, &body).status != 200 {
-        assert!(begin.elapsed() < Duration::from_secs(60), "the account stays taken");
+        assert!(begin.elapsed() < Duration::from_secs(60), "the request is still counted");
         sleep(Duration::from_millis(5));
     }
 }
 
-/// With little time for headers, and for taking answers. Who is slow is cut off soon; who must not be
-/// is not tested with it, as every thread of a loaded machine is slow at times.
+/// Short time limits for headers and for receiving responses, so that slow clients are cut off
+/// soon. Tests whose clients must not be cut off do not use it, since on a loaded machine every
+/// thread is slow at times.
 fn hasty() -> ServerConfig {
     let protection = Protection { header_timeout: Duration::from_millis(400), ..Protection::default() };
     ServerConfig { protection, body_timeout: Duration::from_millis(600), ..config() }
 }
 
 #[test]
-fn headers_that_trickle_are_cut_off() {
+fn slow_headers_are_cut_off() {
     let server = Running::start(hasty(), vec![indexed("table", "plain", 50)]);
     for request in ["GET /healthz HTTP/1.1\r\nhost: x\r\nx-slow: ", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"] {
         let (mut stream, begin) = (dial(server.address), Instant::now());
         let mut bytes = request.bytes().chain(std::iter::repeat(b'a'));
-        // A byte that cannot be sent any more tells that the connection is gone.
+        // The connection is closed when a byte can no longer be sent.
         while stream.write_all(&[bytes.next().unwrap()]).is_ok() {
-            assert!(begin.elapsed() < Duration::from_secs(60), "it may go on for ever: {request}");
+            assert!(begin.elapsed() < Duration::from_secs(60), "the connection stays open: {request}");
             sleep(Duration::from_millis(40));
         }
     }
 }
 
 #[test]
-fn a_connection_may_rest_no_longer_than_it_may_send_headers() {
+fn an_idle_connection_is_closed_after_the_header_timeout() {
     let server = Running::start(hasty(), vec![indexed("table", "plain", 50)]);
-    // On a loaded machine it may be cut off before it has spoken: then again.
+    // On a loaded machine it may be cut off before it sends anything; then retry.
     let spoken = (0..20).any(|_| {
         let (mut stream, mut reply) = (dial(server.address), String::new());
         let sent = stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n");
         let ended = stream.read_to_string(&mut reply);
         let silent = matches!(&ended, Err(error) if error.kind() == ErrorKind::WouldBlock);
-        assert!(!silent, "a silence of ten seconds: it may rest");
+        assert!(!silent, "the idle connection was open after ten seconds");
         sent.is_ok() && ended.is_ok() && reply.starts_with("HTTP/1.1 200 ")
     });
     assert!(spoken);
 }
 
 #[test]
-fn a_thousand_idle_connections_do_not_stop_others() {
+fn a_thousand_idle_connections_do_not_block_others() {
     let protection = Protection {
         header_timeout: Duration::from_secs(600),
         max_connections: 200,
         ..Protection::default()
     };
     let server = Running::start(ServerConfig { protection, ..config() }, vec![indexed("table", "plain", 50)]);
-    // All are made and none is used; 500 of them are open on this side, 200 at most on the other.
+    // All are opened and none is used. 500 stay open on this side, at most 200 on the server's.
     let mut idle = VecDeque::new();
     for count in 0..1000 {
         idle.push_back(dial(server.address));
@@ -195,12 +196,12 @@ fn a_thousand_idle_connections_do_not_stop_others() {
     };
     let begin = Instant::now();
     while idle.iter().filter(|stream| is_closed(stream.try_clone().unwrap())).count() < 250 {
-        assert!(begin.elapsed() < Duration::from_secs(60), "the oldest made no room");
+        assert!(begin.elapsed() < Duration::from_secs(60), "the oldest connection was not closed");
         sleep(Duration::from_millis(5));
     }
 }
 
-/// Two records of 256 KiB; the version is always the same.
+/// Two records of 256 KiB. The version is always the same.
 fn large() -> Database {
     let table = RecordBuffer::from_records((0..2).map(|_| vec![7; 256 << 10])).unwrap();
     let scheme = papir_schemes::registry::by_name("plain").unwrap();
@@ -209,10 +210,10 @@ fn large() -> Database {
 }
 
 #[test]
-fn an_answer_that_nobody_takes_is_given_up() {
+fn a_response_that_the_peer_does_not_receive_is_aborted() {
     let server = Running::start(config(), vec![large()]);
     let query = lookup(&server.url(), "table").prepare_index(1, &mut rng()).unwrap().queries().concat();
-    // More than the buffers of both sides hold.
+    // More than the socket buffers of both sides hold.
     let info = get(&format!("{}/v1/databases/table", server.url())).json();
     let batch = info["max_batch"].as_u64().unwrap() as usize;
     let answer = batch * info["sizes"]["answer"].as_u64().unwrap() as usize;
@@ -226,28 +227,28 @@ fn an_answer_that_nobody_takes_is_given_up() {
         let mut stream = dial(server.address);
         let (sent, mut taken) = (stream.write_all(&[head.as_bytes(), &body].concat()), Vec::new());
         sleep(pause);
-        // Cut off in the middle, it may also be a reset.
+        // A connection that is cut off may also be reset.
         let _ = (sent, stream.read_to_end(&mut taken));
         taken
     };
     let prompt = take(&server, Duration::ZERO);
     let head = String::from_utf8_lossy(&prompt[..prompt.len().min(300)]).into_owned();
     assert!(prompt.len() > answer, "{} bytes: {head}", prompt.len());
-    // On a loaded machine its headers may come too late: then again.
+    // On a loaded machine its headers may arrive too late; then retry.
     let hasty = Running::start(hasty(), vec![large()]);
     let late = (0..20).map(|_| take(&hasty, Duration::from_secs(4))).find(|late| !late.is_empty());
-    let late = late.expect("something of the answer");
+    let late = late.expect("part of the response");
     assert!(late.len() < answer, "{} bytes", late.len());
 }
 
-/// A frame of HTTP/2.
+/// An HTTP/2 frame.
 fn frame(kind: u8, flags: u8, stream: u8, payload: &[u8]) -> Vec<u8> {
     let head = [0, 0, payload.len() as u8, kind, flags, 0, 0, 0, stream];
     [&head[..], payload].concat()
 }
 
 #[test]
-fn over_http_2_a_peer_that_pings_and_takes_no_answer_is_given_up() {
+fn an_http_2_peer_that_pings_but_receives_no_response_is_cut_off() {
     let server = Running::start(hasty(), vec![indexed("table", "plain", 50)]);
     // SETTINGS with an initial window of 0; HEADERS of stream 1: GET, http, the path, :authority x.
     let path = b"/v1/databases";
@@ -259,15 +260,15 @@ fn over_http_2_a_peer_that_pings_and_takes_no_answer_is_given_up() {
     ]
     .concat();
     let (mut stream, start) = (dial(server.address), Instant::now());
-    // A ping that cannot be sent any more tells that the connection is gone.
+    // The connection is closed when a ping can no longer be sent.
     let mut sent = stream.write_all(&begin);
     while sent.is_ok() {
-        assert!(start.elapsed() < Duration::from_secs(60), "it holds its place for ever");
+        assert!(start.elapsed() < Duration::from_secs(60), "the connection stays open");
         sleep(Duration::from_millis(50));
         sent = stream.write_all(&frame(6, 0, 0, &[7; 8]));
     }
     let mut taken = Vec::new();
-    // What was sent before: its reset may have swept it away.
+    // Responses sent before, which the reset may have discarded.
     let _ = stream.read_to_end(&mut taken);
     assert!(taken.is_empty() || taken.windows(9).any(|part| part[3..] == [1, 4, 0, 0, 0, 1]), "HEADERS came");
 }

@@ -1,4 +1,4 @@
-//! Logs hold sizes, times and codes; nothing that depends on what was asked.
+//! Logs hold sizes, times and codes, and nothing that depends on the queries' contents.
 
 use std::io::Write;
 use std::sync::{Arc, Mutex};
@@ -38,7 +38,7 @@ impl Log {
         String::from_utf8(std::mem::take(&mut *self.0.lock().unwrap())).unwrap()
     }
 
-    /// The lines of this crate, without the values of `milliseconds`.
+    /// Log lines of this crate, without the values of `milliseconds`.
     fn take(&self) -> Vec<String> {
         let timeless =
             |word: &str| if word.starts_with("milliseconds=") { "milliseconds" } else { word }.to_owned();
@@ -49,7 +49,7 @@ impl Log {
             .collect()
     }
 
-    /// The same as JSON, of the log that is written so.
+    /// The same for a log in JSON.
     fn take_json(&self) -> Vec<Value> {
         let lines: Vec<Value> =
             self.text().lines().map(|line| serde_json::from_str(line).expect(line)).collect();
@@ -57,10 +57,10 @@ impl Log {
     }
 }
 
-/// In a process of its own, for a process has one log.
+/// Runs in its own process, since a process has one log.
 #[test]
-fn logs_are_the_same_whatever_is_asked() {
-    if !alone("logs::logs_are_the_same_whatever_is_asked") {
+fn logs_do_not_depend_on_the_queries() {
+    if !alone("logs::logs_do_not_depend_on_the_queries") {
         return;
     }
     let (log, json) = (Log::default(), Log::default());
@@ -75,7 +75,7 @@ fn logs_are_the_same_whatever_is_asked() {
     let post = |body: &[u8]| send("POST", &url, &[("x-request-id", "request-7")], body);
     log.take();
     json.take_json();
-    // Good queries, and forged ones that ask beyond the last record, each for two indices.
+    // Valid queries, and forged ones beyond the last record, each for two indices.
     let mut logs = Vec::new();
     for (index, beyond) in [(3u64, 71_234u64), (54_321, 98_765)] {
         let good = lookup.prepare_index(index, &mut rng()).unwrap().queries().concat();

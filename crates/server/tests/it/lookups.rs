@@ -1,4 +1,4 @@
-//! Keys and indices looked up over the network.
+//! Lookups of keys and indices over the network.
 
 use crate::support::{Running, config, indexed, key, keyed, prepared, record, rng, value};
 use papir_client::{Connection, Error};
@@ -9,7 +9,7 @@ use papir_server::Database;
 const SCHEMES: [&str; 2] = ["plain", "simple"];
 
 #[test]
-fn keys_that_exist_and_keys_that_do_not() {
+fn present_and_absent_keys_are_looked_up() {
     for scheme in SCHEMES {
         let server = Running::start(config(), vec![keyed("words", scheme, "a")]);
         let mut connection = Connection::open_even_if_not_private(&server.url(), None).unwrap();
@@ -25,7 +25,7 @@ fn keys_that_exist_and_keys_that_do_not() {
 }
 
 #[test]
-fn records_by_index() {
+fn records_are_looked_up_by_index() {
     for scheme in SCHEMES {
         let server = Running::start(config(), vec![indexed("table", scheme, 300)]);
         let mut connection = Connection::open_even_if_not_private(&server.url(), Some("table")).unwrap();
@@ -40,17 +40,17 @@ fn records_by_index() {
             matches!(&beyond, Err(Error::Core(e)) if e.to_string() == expected.to_string()),
             "{beyond:?}"
         );
-        assert_eq!(connection.costs().requests, sent, "a bad index is refused before anything is sent");
+        assert_eq!(connection.costs().requests, sent, "an invalid index is rejected before anything is sent");
         let keyless = connection.get_key(b"key");
         assert!(matches!(keyless, Err(Error::Lookup(papir_lookup::Error::NotKeyed))), "{keyless:?}");
     }
 }
 
 #[test]
-fn many_keys_go_in_batches_and_come_back_in_order() {
+fn many_keys_are_sent_in_batches_and_return_in_order() {
     let server = Running::start(config(), vec![keyed("words", "plain", "a")]);
     let mut connection = Connection::open_even_if_not_private(&server.url(), None).unwrap();
-    // A query holds several keys, a request several queries.
+    // A query holds several keys, and a request several queries.
     let batch = connection.lookup().lookups_in(connection.info().max_batch) as u64;
     let count = 2 * batch + 3;
     let keys: Vec<_> = (0..count).map(|i| key(if i % 7 == 3 { 5000 + i } else { i % 50 })).collect();
@@ -74,7 +74,7 @@ fn many_keys_go_in_batches_and_come_back_in_order() {
 }
 
 #[test]
-fn a_database_is_named_or_is_the_only_one() {
+fn a_database_must_be_named_unless_it_is_the_only_one() {
     let two = vec![keyed("words", "plain", "a"), indexed("table", "plain", 9)];
     let server = Running::start(config(), two);
     let message = |result: Result<Connection, Error>| result.map(drop).unwrap_err().to_string();
@@ -89,7 +89,7 @@ fn a_database_is_named_or_is_the_only_one() {
 }
 
 #[test]
-fn a_server_that_is_not_there_is_named() {
+fn an_unreachable_server_is_named() {
     let server = Running::start(config(), vec![indexed("table", "plain", 9)]);
     let (url, mut connection) =
         (server.url(), Connection::open_even_if_not_private(&server.url(), None).unwrap());
@@ -104,7 +104,7 @@ fn a_server_that_is_not_there_is_named() {
 }
 
 #[test]
-fn clients_at_the_same_time_each_get_their_own() {
+fn concurrent_clients_receive_their_own_answers() {
     let server = Running::start(config(), vec![keyed("words", "simple", "a")]);
     let connection = Connection::open_even_if_not_private(&server.url(), None).unwrap();
     std::thread::scope(|scope| {
@@ -120,8 +120,8 @@ fn clients_at_the_same_time_each_get_their_own() {
 }
 
 #[test]
-fn values_that_take_several_queries_each_come_back_whole() {
-    // Lengths from 0 to 398 bytes in buckets of 128: every lookup sends the same several queries.
+fn values_that_need_several_queries_return_complete() {
+    // Lengths from 0 to 398 bytes in buckets of 128: every lookup sends the same number of queries.
     let value = |i: u64| vec![i as u8; (2 * i) as usize];
     let entries = (0..200).map(|i| Entry { key: key(i), value: value(i), line: i + 1 }).collect();
     let options = TableOptions { bucket: BucketTarget::AtMost(128), ..TableOptions::default() };

@@ -1,8 +1,11 @@
-//! Services on loopback, from request to answer. One program of all tests, for it is linked once; a test
-//! that needs a process to itself starts one.
+//! Tests of servers on loopback, from request to answer.
+//!
+//! All tests are one binary, so that it is linked once. A test that needs its own process starts
+//! one.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod access;
+mod batching;
 mod hostile;
 mod limits;
 mod logs;
@@ -20,7 +23,6 @@ mod replacing;
 mod stateful_client;
 mod support;
 mod tls;
-mod together;
 mod traffic;
 mod verifiable;
 mod versions;

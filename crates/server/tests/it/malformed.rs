@@ -1,4 +1,4 @@
-//! Ten thousand malformed requests leave the service alive and answering.
+//! Malformed requests.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -10,7 +10,7 @@ use crate::support::{Running, config, get, indexed, lookup, record, rng};
 use papir_client::Connection;
 use rand_core::{Rng, SeedableRng};
 
-/// Requests in all, by four clients that keep their connections.
+/// Total requests, from four clients with persistent connections.
 const REQUESTS: usize = 10_000;
 const CLIENTS: usize = 4;
 
@@ -18,14 +18,14 @@ const CLIENTS: usize = 4;
 fn malformed(random: &mut impl Rng, query: &[u8]) -> Vec<u8> {
     let mut below = |end: usize| random.next_u32() as usize % end;
     let mut body = match below(4) {
-        // Anything of any length, up to beyond the limit.
+        // Random bytes of any length, up to beyond the limit.
         0 => vec![0xa5; below(query.len() * 70)],
-        // A query that is cut off, or has something behind it.
+        // A truncated query, or one followed by other bytes.
         1 => query[..below(query.len())].to_vec(),
         2 => [query, &vec![0; 1 + below(40)]].concat(),
         _ => query.to_vec(),
     };
-    // A flipped bit in all of them.
+    // A valid query with a flipped bit.
     if !body.is_empty() {
         let place = below(body.len());
         body[place] ^= 1 << below(8);
@@ -41,7 +41,7 @@ fn malformed(random: &mut impl Rng, query: &[u8]) -> Vec<u8> {
     [head.into_bytes(), body].concat()
 }
 
-/// Reads one response and gives its status; `None` when the connection is closed.
+/// Reads one response and returns its status; `None` if the connection is closed.
 fn response(stream: &mut TcpStream) -> Option<u16> {
     let (mut head, mut byte) = (Vec::new(), [0]);
     while !head.ends_with(b"\r\n\r\n") {
@@ -55,7 +55,7 @@ fn response(stream: &mut TcpStream) -> Option<u16> {
 }
 
 #[test]
-fn ten_thousand_malformed_requests() {
+fn the_server_survives_ten_thousand_malformed_requests() {
     let server = Running::start(config(), vec![indexed("table", "plain", 100)]);
     let query = lookup(&server.url(), "table").prepare_index(7, &mut rng()).unwrap().queries().concat();
     let answered = AtomicUsize::new(0);
@@ -67,7 +67,7 @@ fn ten_thousand_malformed_requests() {
                 let mut stream = TcpStream::connect(address).unwrap();
                 for number in 0..REQUESTS / CLIENTS {
                     let request = malformed(&mut random, query);
-                    // A server that has said why it refuses may close.
+                    // The server may close the connection after an error.
                     let status = stream.write_all(&request).ok().and_then(|()| response(&mut stream));
                     match status {
                         Some(status) => {
@@ -81,7 +81,7 @@ fn ten_thousand_malformed_requests() {
         }
     });
     let answered = answered.into_inner();
-    assert!(answered > REQUESTS / 2, "only {answered} requests were told why they are refused");
+    assert!(answered > REQUESTS / 2, "only {answered} requests received an error response");
     let mut connection = Connection::open_even_if_not_private(&server.url(), None).unwrap();
     assert_eq!(connection.get_index(42).unwrap(), record(42));
     let metrics = String::from_utf8(get(&format!("{}/metrics", server.url())).body).unwrap();
@@ -89,9 +89,9 @@ fn ten_thousand_malformed_requests() {
     assert!(metrics.contains("papir_requests_queued 0\n"), "{metrics}");
 }
 
-/// What is no HTTP at all is refused or dropped, and holds nothing up.
+/// Bytes that are not HTTP are refused or dropped, and block nothing.
 #[test]
-fn bytes_that_are_no_requests() {
+fn bytes_that_are_not_http_are_refused() {
     let server = Running::start(config(), vec![indexed("table", "plain", 100)]);
     let mut random = chacha20::ChaCha20Rng::seed_from_u64(7);
     for round in 0..200 {

@@ -1,4 +1,4 @@
-//! What `GET /metrics` counts, exactly.
+//! Exact counts in `GET /metrics`.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -10,7 +10,7 @@ use crate::support::rigged::{Door, Rig, Rigged};
 use crate::support::{Running, config, get, indexed, keyed, lookup, post, prepared, records, rng, send};
 use papir_server::{Database, ServerConfig};
 
-/// The lines with values, by name and labels.
+/// Metric values by name and labels.
 fn scrape(server: &Running) -> BTreeMap<String, f64> {
     let reply = get(&format!("{}/metrics", server.url()));
     assert_eq!(reply.header("content-type"), Some("text/plain; version=0.0.4; charset=utf-8"));
@@ -70,10 +70,10 @@ fn a_known_sequence_of_requests_is_counted_exactly() {
             ("papir_query_requests_total{database=\"words\",code=\"ok\"}", 0),
             ("papir_queries_total{database=\"table\"}", 7),
             ("papir_queries_total{database=\"words\"}", 0),
-            // Seven answered, one too short, one damaged; the rest is refused unread.
+            // Seven are answered, one is too short and one damaged. The others are refused unread.
             ("papir_received_bytes_total{database=\"table\"}", 9 * sent - 1),
             ("papir_sent_bytes_total{database=\"table\",part=\"answer\"}", 7 * answer),
-            // Once more by the lookup at the beginning.
+            // One more for the lookup at the beginning.
             ("papir_sent_bytes_total{database=\"table\",part=\"public\"}", 2 * bundle),
             ("papir_sent_bytes_total{database=\"words\",part=\"public\"}", public),
             ("papir_stage_seconds_count{database=\"table\",stage=\"read\"}", 6),
@@ -91,7 +91,7 @@ fn a_known_sequence_of_requests_is_counted_exactly() {
             ("papir_ready", 1),
         ],
     );
-    assert!(metrics.keys().all(|name| !name.contains("where")), "a name that does not exist is no label");
+    assert!(metrics.keys().all(|name| !name.contains("where")), "an unknown name must not become a label");
     let build = concat!("papir_build_info{version=\"", env!("CARGO_PKG_VERSION"), "\"}");
     holds(&metrics, &[(build, 1)]);
     let again = scrape(&server);
@@ -99,7 +99,7 @@ fn a_known_sequence_of_requests_is_counted_exactly() {
 }
 
 #[test]
-fn versions_come_and_go_with_their_labels() {
+fn labels_of_expired_versions_disappear() {
     let config = ServerConfig { keep_old: Duration::from_secs(600), ..config() };
     let server = Running::start(config, vec![indexed("table", "plain", 100)]);
     let mut versions = vec![lookup(&server.url(), "table").version().to_string()];
@@ -134,7 +134,7 @@ fn versions_come_and_go_with_their_labels() {
 }
 
 #[test]
-fn what_runs_and_waits_and_who_went_away() {
+fn running_waiting_and_abandoned_requests_are_counted() {
     let door = Door::default();
     let inner = prepared("plain", &records(50));
     let rigged = Rigged { inner, scheme: 0, rig: Rig::Wait(door.clone()) };
@@ -172,22 +172,22 @@ fn what_runs_and_waits_and_who_went_away() {
     let of =
         |code: &str| metrics[&format!("papir_query_requests_total{{database=\"table\",code=\"{code}\"}}")];
     assert_eq!((of("ok"), of("busy")), (2.0, 1.0));
-    // The client that went away in the middle of its body gives its place back before it is counted.
+    // A client that disconnects while sending its body frees its permit before it is counted.
     let begin = Instant::now();
     while gone(&scrape(&server)) != 1.0 {
-        assert!(begin.elapsed() < Duration::from_secs(60), "it is not counted");
+        assert!(begin.elapsed() < Duration::from_secs(60), "the request is not counted");
         thread::sleep(Duration::from_millis(5));
     }
 }
 
-/// Requests whose clients went away.
+/// Number of abandoned requests.
 fn gone(metrics: &BTreeMap<String, f64>) -> f64 {
     let of = |code| metrics.get(&format!("papir_query_requests_total{{database=\"table\",code=\"{code}\"}}"));
     ["abandoned", "interrupted"].into_iter().filter_map(of).sum()
 }
 
 #[test]
-fn services_in_one_process_do_not_mix_and_may_have_no_metrics() {
+fn services_in_one_process_have_separate_and_optional_metrics() {
     let (one, two) = (
         Running::start(config(), vec![indexed("table", "plain", 10)]),
         Running::start(config(), vec![indexed("table", "plain", 10)]),

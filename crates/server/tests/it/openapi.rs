@@ -1,5 +1,4 @@
-//! The document at `/openapi.json` holds for the running service: every route, every status that a
-//! request can meet, every JSON body.
+//! The OpenAPI document matches the running service: routes, statuses and JSON bodies.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::thread;
@@ -11,7 +10,7 @@ use serde_json::{Value, json};
 
 const METHODS: [&str; 5] = ["GET", "POST", "PUT", "DELETE", "PATCH"];
 
-/// The document of a service, and which statuses its responses have had.
+/// A service's document, and the statuses of its responses so far.
 struct Contract {
     document: Value,
     seen: BTreeMap<(String, String), BTreeSet<u16>>,
@@ -23,7 +22,7 @@ impl Contract {
         Self { document, seen: BTreeMap::new() }
     }
 
-    /// Method, address and documentation of every operation.
+    /// Method, path and documentation of every operation.
     fn operations(&self) -> Vec<(String, String, Value)> {
         let of_path = |(path, item): (&String, &Value)| -> Vec<_> {
             let all = METHODS.iter().filter_map(|method| {
@@ -35,7 +34,7 @@ impl Contract {
         self.document["paths"].as_object().unwrap().iter().flat_map(of_path).collect()
     }
 
-    /// A schema of the document, with everything that it refers to.
+    /// A schema of the document, with the schemas it refers to.
     fn whole(&self, schema: &Value) -> Value {
         let mut whole = schema.clone();
         whole["components"] = self.document["components"].clone();
@@ -46,7 +45,7 @@ impl Contract {
     fn check(&mut self, (method, path): (&str, &str), reply: &Reply, asked: &str) {
         let operations = &self.document["paths"][path];
         let operation = &operations[method.to_lowercase()];
-        // A method that the address does not take: documented with those that it takes.
+        // A method that the path does not support is documented with those that it supports.
         let operation = if operation.is_null() {
             operations.as_object().unwrap().values().next().unwrap()
         } else {
@@ -78,7 +77,7 @@ impl Contract {
         }
     }
 
-    /// Checks that an object has no property that its schema does not name, at any depth.
+    /// Checks that all properties of an object are in its schema, at any depth.
     fn nothing_more(&self, schema: &Value, body: &Value, asked: &str) {
         if let (Value::Array(items), inner) = (body, &self.resolved(schema)["items"]) {
             items.iter().for_each(|item| self.nothing_more(inner, item, asked));
@@ -95,10 +94,10 @@ impl Contract {
 
     fn resolved<'a>(&'a self, schema: &'a Value) -> &'a Value {
         let pointer = schema["$ref"].as_str().map(|target| target.trim_start_matches('#'));
-        pointer.map_or(schema, |target| self.document.pointer(target).expect("a reference to nothing"))
+        pointer.map_or(schema, |target| self.document.pointer(target).expect("a dangling reference"))
     }
 
-    /// The properties of an object's schema, and whether it may have others.
+    /// The properties in an object's schema, and whether it allows others.
     fn properties(&self, schema: &Value) -> (BTreeMap<String, Value>, bool) {
         let schema = self.resolved(schema);
         let (mut known, mut open) = (BTreeMap::new(), !schema["additionalProperties"].is_null());
@@ -114,7 +113,7 @@ impl Contract {
     }
 }
 
-/// Addresses of an operation: with names that exist, do not, and can hardly be.
+/// Paths of an operation, with existing, unknown and odd names.
 fn addresses(path: &str) -> Vec<String> {
     if !path.contains('{') {
         return vec![path.to_owned()];
@@ -126,7 +125,7 @@ fn addresses(path: &str) -> Vec<String> {
     names.iter().map(address).collect()
 }
 
-/// Headers that are absent, right, wrong, and nonsense.
+/// Missing, valid, wrong and malformed headers.
 fn headers(version: &str) -> Vec<Vec<(&'static str, String)>> {
     let mut all = vec![vec![]];
     for value in [version, "0707070707070707", "seven", "", "\u{ff}", &"7".repeat(4000)] {
@@ -142,7 +141,7 @@ fn headers(version: &str) -> Vec<Vec<(&'static str, String)>> {
     all
 }
 
-/// Bodies of right and wrong lengths, honest ones among them.
+/// Bodies of valid and invalid lengths, some with valid contents.
 fn bodies(query: &[u8], limit: usize) -> Vec<Vec<u8>> {
     let lengths =
         [0, 1, 31, 32, query.len() - 1, query.len(), query.len() + 1, 3 * query.len(), limit, limit + 1];
@@ -185,12 +184,12 @@ fn the_document_lists_the_routes_of_the_service() {
     let mut ids = BTreeSet::new();
     for (method, path, operation) in contract.operations() {
         let id = operation["operationId"].as_str().unwrap().to_owned();
-        assert!(ids.insert(id), "{path}: its operationId is another's too");
+        assert!(ids.insert(id), "{path}: its operationId is not unique");
         assert!(operation["summary"].as_str().is_some_and(|text| !text.is_empty()), "{method} {path}");
         assert!(operation["tags"].is_array(), "{method} {path}");
         for (status, response) in operation["responses"].as_object().unwrap() {
             assert!(!response["description"].as_str().unwrap().is_empty(), "{method} {path} {status}");
-            // Also that every reference leads somewhere.
+            // Also checks that every reference resolves.
             for content in response["content"].as_object().into_iter().flatten().map(|(_, content)| content) {
                 jsonschema::validator_for(&contract.whole(&content["schema"])).unwrap();
             }
@@ -232,7 +231,7 @@ fn every_response_is_documented() {
 }
 
 #[test]
-fn refusals_of_a_service_in_trouble_are_documented() {
+fn errors_of_a_failing_or_busy_service_are_documented() {
     const QUERY: (&str, &str) = ("POST", "/v1/databases/{name}/query");
     let start = |rig: Rig| {
         let rigged = Rigged { inner: prepared("plain", &records(50)), scheme: 0, rig };
@@ -258,13 +257,13 @@ fn refusals_of_a_service_in_trouble_are_documented() {
         let reply = post(&url, &query);
         door.open();
         assert_eq!((reply.status, first.join().unwrap().status), (429, 200));
-        Contract::of(&busy).check(QUERY, &reply, "no place");
+        Contract::of(&busy).check(QUERY, &reply, "at capacity");
     });
 }
 
-/// The checks above find what is not documented.
+/// The checks above detect undocumented responses.
 #[test]
-fn an_undocumented_answer_is_found() {
+fn an_undocumented_response_is_detected() {
     let server = Running::start(config(), vec![indexed("table", "plain", 100)]);
     let reply = get(&format!("{}/v1/databases", server.url()));
     let check = |change: fn(&mut Value)| {

@@ -1,4 +1,4 @@
-//! More requests than fit, slow ones, vanished ones, and answers that panic.
+//! Overload, slow and vanished clients, and answers that panic.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -10,7 +10,7 @@ use crate::support::{Running, config, get, lookup, post, prepared, record, recor
 use papir_client::Connection;
 use papir_server::{Database, ServerConfig};
 
-/// A service with one table of 50 records whose answers are rigged.
+/// A service with one table of 50 records and rigged answers.
 fn rigged(config: ServerConfig, rig: Rig) -> Running {
     let server = Rigged { inner: prepared("plain", &records(50)), scheme: 0, rig };
     Running::start(config, vec![Database::new("table", Box::new(server), None)])
@@ -29,7 +29,7 @@ fn metrics(server: &Running) -> String {
 }
 
 #[test]
-fn beyond_the_places_requests_are_told_to_come_again() {
+fn requests_beyond_capacity_are_told_to_retry() {
     let door = Door::default();
     let config = ServerConfig { max_concurrent: 1, max_queued: 2, ..config() };
     let server = rigged(config, Rig::Wait(door.clone()));
@@ -39,7 +39,7 @@ fn beyond_the_places_requests_are_told_to_come_again() {
         let first = scope.spawn(post);
         door.wait_for(1);
         let later: Vec<_> = (0..8).map(|_| scope.spawn(post)).collect();
-        // Six of eight find no place; the two that wait can only end after the door is open.
+        // Six of eight are refused. The two that wait can end only after the door is open.
         while later.iter().filter(|one| one.is_finished()).count() < 6 {
             thread::sleep(Duration::from_millis(2));
         }
@@ -55,11 +55,11 @@ fn beyond_the_places_requests_are_told_to_come_again() {
         assert_eq!(replies.iter().filter(|reply| reply.status == 200).count(), 2);
         assert_eq!(first.join().unwrap().status, 200);
     });
-    assert_eq!(post(&url, &body).status, 200, "places are given back");
+    assert_eq!(post(&url, &body).status, 200, "permits are released");
 }
 
 #[test]
-fn a_client_waits_as_long_as_a_busy_server_says() {
+fn a_client_waits_as_long_as_a_busy_server_advises() {
     let door = Door::default();
     let config = ServerConfig { max_concurrent: 1, max_queued: 0, ..config() };
     let server = rigged(config, Rig::Wait(door.clone()));
@@ -76,19 +76,22 @@ fn a_client_waits_as_long_as_a_busy_server_says() {
         door.open();
         let (start, got) = second.join().unwrap();
         assert_eq!(got.unwrap(), record(3));
-        assert!(start.elapsed() >= Duration::from_secs(1), "it came before the advised second was over");
+        assert!(
+            start.elapsed() >= Duration::from_secs(1),
+            "the client retried before the advised second was over"
+        );
         assert_eq!(first.join().unwrap().status, 200);
     });
 }
 
 #[test]
-fn an_answer_that_panics_is_an_error_of_the_server_and_the_service_goes_on() {
+fn a_panic_is_an_internal_error_and_the_service_continues() {
     let server = rigged(config(), Rig::Panic);
     let (url, body) = (query_url(&server), query(&server));
     for _ in 0..70 {
         let reply = post(&url, &body);
         assert_eq!((reply.status, reply.code().as_str()), (500, "internal"));
-        assert!(!reply.json().to_string().contains("rigged"), "the panic's text stays inside");
+        assert!(!reply.json().to_string().contains("rigged"), "the panic's message is not revealed");
     }
     let table = Database::new("table", prepared("plain", &records(50)), None);
     server.handle.replace(table).unwrap();
@@ -99,21 +102,21 @@ fn an_answer_that_panics_is_an_error_of_the_server_and_the_service_goes_on() {
 }
 
 #[test]
-fn a_body_that_does_not_arrive_in_time() {
+fn a_slow_body_times_out() {
     let server = rigged(ServerConfig { body_timeout: Duration::from_millis(300), ..config() }, Rig::Honest);
     let mut stream = TcpStream::connect(server.address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
     let head = "POST /v1/databases/table/query HTTP/1.1\r\nhost: x\r\ncontent-length: 50\r\n\r\nfive!";
     stream.write_all(head.as_bytes()).unwrap();
     let mut reply = String::new();
-    // A read error would be a server that never gave up.
+    // A read error means that the server did not give up.
     stream.read_to_string(&mut reply).unwrap();
     assert!(reply.starts_with("HTTP/1.1 408 "), "{reply}");
     assert!(reply.contains("\"code\":\"too_slow\""), "{reply}");
 }
 
 #[test]
-fn clients_that_vanish_leave_no_trace() {
+fn vanished_clients_free_their_permits() {
     let door = Door::default();
     let config = ServerConfig { max_concurrent: 2, max_queued: 0, ..config() };
     let server = rigged(config, Rig::Wait(door.clone()));
@@ -122,7 +125,7 @@ fn clients_that_vanish_leave_no_trace() {
         "POST /v1/databases/table/query HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n",
         body.len()
     );
-    // One goes in the middle of its body, one while its answer is being computed.
+    // One client disconnects while sending its body, one while its answer is computed.
     let mut half = TcpStream::connect(server.address).unwrap();
     half.write_all(head.as_bytes()).unwrap();
     half.write_all(&body[..10]).unwrap();
@@ -140,11 +143,11 @@ fn clients_that_vanish_leave_no_trace() {
 }
 
 #[test]
-fn a_stop_finishes_what_runs_and_takes_nothing_new() {
+fn a_stop_finishes_running_requests_and_accepts_no_new_ones() {
     let door = Door::default();
     let mut server = rigged(config(), Rig::Wait(door.clone()));
     let (url, body) = (query_url(&server), query(&server));
-    // A connection that never says anything does not hold the stop up.
+    // A silent connection does not delay the stop.
     let _silent = TcpStream::connect(server.address).unwrap();
     thread::scope(|scope| {
         let running = scope.spawn(|| post(&url, &body));
@@ -159,12 +162,12 @@ fn a_stop_finishes_what_runs_and_takes_nothing_new() {
     });
     let start = Instant::now();
     server.finish();
-    // Waiting for the silent one to say something would take `header_timeout`, 20 s.
+    // Waiting for the silent connection would take `header_timeout`, 20 s.
     assert!(start.elapsed() < Duration::from_secs(15), "stopping took {:?}", start.elapsed());
 }
 
 #[test]
-fn half_a_request_does_not_hold_a_stop_up_for_long() {
+fn an_incomplete_request_delays_a_stop_only_briefly() {
     let server = rigged(ServerConfig { body_timeout: Duration::from_millis(200), ..config() }, Rig::Honest);
     let mut half = TcpStream::connect(server.address).unwrap();
     half.write_all(b"GET /healthz HTTP/1.1\r\nho").unwrap();

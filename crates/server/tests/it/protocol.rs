@@ -1,4 +1,4 @@
-//! HTTP/2 without TLS, by prior knowledge, spoken here frame by frame.
+//! HTTP/2 without TLS, by prior knowledge, with handwritten frames.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -31,7 +31,7 @@ fn headers(method: u8, path: &str) -> Vec<u8> {
     block
 }
 
-/// The first byte of the response's headers and its body, for each stream.
+/// The first byte of the response headers and the body, for each stream.
 fn replies(stream: &mut TcpStream, streams: usize) -> BTreeMap<u32, (u8, Vec<u8>)> {
     let mut replies: BTreeMap<u32, (u8, Vec<u8>)> = BTreeMap::new();
     let mut ended = 0;

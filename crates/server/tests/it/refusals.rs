@@ -1,4 +1,4 @@
-//! Every request that is refused: its status, its code, and nothing broken afterwards.
+//! Statuses and codes of refused requests. The service still answers afterwards.
 
 use crate::support::{Running, config, get, indexed, keyed, lookup, post, rng, send};
 use papir_core::envelope::{Header, Kind, OVERHEAD, seal};
@@ -32,7 +32,7 @@ impl Table {
 }
 
 #[test]
-fn damaged_queries() {
+fn damaged_queries_are_refused() {
     let table = Table::start();
     let query = table.query();
     for length in [0, 1, OVERHEAD, query.len() - 1] {
@@ -51,11 +51,11 @@ fn damaged_queries() {
         flipped[bit / 8] ^= 1 << (bit % 8);
         assert_eq!(post(&table.query_url, &flipped).status, 400, "bit {bit}");
     }
-    assert_eq!(post(&table.query_url, &query).status, 200, "the service goes on");
+    assert_eq!(post(&table.query_url, &query).status, 200, "the service still answers");
 }
 
 #[test]
-fn queries_of_others() {
+fn queries_for_other_schemes_and_versions_are_refused() {
     let table = Table::start();
     let (version, size) = (table.lookup.version(), table.query().len() - OVERHEAD);
     let sealed = |kind, scheme, version| seal(&Header { kind, scheme, version }, &vec![0; size]);
@@ -64,7 +64,7 @@ fn queries_of_others() {
     let old = post(&table.query_url, &sealed(Kind::Query, 0, Version([7; 8])));
     assert_eq!((old.status, old.code().as_str()), (409, "wrong_version"));
     assert_eq!(old.json()["error"]["version"], version.to_string());
-    // A plain query that asks for record 2^64 - 1: well formed, and out of range.
+    // A plain query for record 2^64 - 1: well formed, but out of range.
     let mut payload = vec![0; size];
     payload[16..25].copy_from_slice(&[1, 255, 255, 255, 255, 255, 255, 255, 255]);
     let header = Header { kind: Kind::Query, scheme: 0, version };
@@ -72,7 +72,7 @@ fn queries_of_others() {
 }
 
 #[test]
-fn one_bad_query_refuses_its_batch_and_is_numbered() {
+fn an_invalid_query_fails_its_batch_and_is_numbered() {
     let table = Table::start();
     let mut batch = [table.query(), table.query(), table.query()].concat();
     let end = batch.len() - 1;
@@ -83,7 +83,7 @@ fn one_bad_query_refuses_its_batch_and_is_numbered() {
 }
 
 #[test]
-fn the_version_header_is_looked_at_before_the_body() {
+fn the_version_header_is_checked_before_the_body() {
     let table = Table::start();
     let send = |version: &str| send("POST", &table.query_url, &[("papir-version", version)], &table.query());
     let (stale, bad) = (send("0707070707070707"), send("seven"));
@@ -96,7 +96,7 @@ fn the_version_header_is_looked_at_before_the_body() {
 }
 
 #[test]
-fn bodies_beyond_the_largest_batch() {
+fn bodies_beyond_the_largest_batch_are_refused() {
     let table = Table::start();
     let info = get(&format!("{}/v1/databases/table", table.server.url())).json();
     let limit = (info["max_batch"].as_u64().unwrap() * info["sizes"]["query"].as_u64().unwrap()) as usize;
@@ -108,7 +108,7 @@ fn bodies_beyond_the_largest_batch() {
 }
 
 #[test]
-fn unknown_addresses_and_methods() {
+fn unknown_paths_and_methods_are_refused() {
     let table = Table::start();
     let url = table.server.url();
     for (method, path, status, code) in [
@@ -133,7 +133,7 @@ fn unknown_addresses_and_methods() {
 }
 
 #[test]
-fn what_the_service_says_of_its_databases() {
+fn databases_are_described() {
     let server =
         Running::start(config(), vec![indexed("table", "simple", 100), keyed("words", "plain", "a")]);
     let url = server.url();
@@ -163,7 +163,7 @@ fn what_the_service_says_of_its_databases() {
 }
 
 #[test]
-fn a_public_part_that_is_known_is_not_sent_again() {
+fn a_known_public_part_is_not_sent_again() {
     let table = Table::start();
     let url = format!("{}/v1/databases/table/public", table.server.url());
     let tag = get(&url).header("etag").unwrap().to_owned();
@@ -177,7 +177,7 @@ fn a_public_part_that_is_known_is_not_sent_again() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_served_is_refused_at_the_start() {
+async fn invalid_configurations_are_refused_at_startup() {
     let private = papir_server::ServerConfig { allow_not_private: false, ..config() };
     let refused = Server::bind_loaded(private, vec![indexed("table", "plain", 9)]).await.map(drop);
     assert!(refused.unwrap_err().to_string().contains("plain is not private"));

@@ -1,4 +1,4 @@
-//! Registered clients: keys, tickets, quotas, expiry, and a registry that outlives its service.
+//! Registered clients: keys, tickets, quotas, expiry and persistence.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -20,7 +20,7 @@ fn gone(client: &Client) -> bool {
 }
 
 #[test]
-fn a_registered_client_asks_and_its_status_says_so() {
+fn a_registered_client_queries_and_its_status_reflects_it() {
     let directory = TempDir::new().unwrap();
     let server = start(registry(directory.path()));
     let mut client = registered(&server);
@@ -55,7 +55,7 @@ fn a_registered_client_asks_and_its_status_says_so() {
 }
 
 #[test]
-fn the_identical_query_is_answered_again_and_no_other_one() {
+fn only_the_identical_query_is_answered_again() {
     let directory = TempDir::new().unwrap();
     let server = start(registry(directory.path()));
     let mut client = registered(&server);
@@ -64,9 +64,9 @@ fn the_identical_query_is_answered_again_and_no_other_one() {
     let reply = client.ask(&first);
     assert_eq!(reply.status, 200);
     for _ in 0..2 {
-        assert!(client.ask(&first).body == reply.body, "a retry is answered with the same bytes");
+        assert!(client.ask(&first).body == reply.body, "a retry returns the same bytes");
     }
-    // The state from before, as a restored backup has it: another query for the same ticket.
+    // The previous state, as in a restored backup: a different query with the same ticket.
     client.state = client.client.load_state(&backup).unwrap();
     let second = client.query(8);
     assert_eq!((first.ticket, second.ticket), (0, 0));
@@ -77,7 +77,7 @@ fn the_identical_query_is_answered_again_and_no_other_one() {
 }
 
 #[test]
-fn what_is_refused_uses_up_no_ticket() {
+fn a_refused_query_uses_no_ticket() {
     let directory = TempDir::new().unwrap();
     let server = start(registry(directory.path()));
     let (mut client, other) = (registered(&server), registered(&server));
@@ -110,9 +110,9 @@ fn what_is_refused_uses_up_no_ticket() {
         assert_eq!((found.0, found.1.as_str()), expected, "{headers:?}");
     }
     assert_eq!(client.status()["tickets_used"], 0);
-    // The ticket of another client: a number is one client's own, so theirs stays as it is.
+    // A number with another client's id: numbers belong to one client, so both tickets stay unused.
     let theirs = other.ask_with("0", &query.bytes);
-    assert!(theirs.status == 200, "the number is theirs too, under their own pad");
+    assert!(theirs.status == 200, "the same number is another ticket of theirs");
     client.check(1);
     assert_eq!(
         (client.status()["tickets_used"].clone(), other.status()["tickets_used"].clone()),
@@ -121,7 +121,7 @@ fn what_is_refused_uses_up_no_ticket() {
 }
 
 #[test]
-fn several_queries_of_a_request_take_a_ticket_each() {
+fn each_query_of_a_request_uses_one_ticket() {
     let directory = TempDir::new().unwrap();
     let server = start(registry(directory.path()));
     let mut client = registered(&server);
@@ -138,7 +138,7 @@ fn several_queries_of_a_request_take_a_ticket_each() {
 }
 
 #[test]
-fn keys_that_the_scheme_refuses_leave_nothing() {
+fn rejected_keys_leave_no_trace() {
     let directory = TempDir::new().unwrap();
     let server = start(registry(directory.path()));
     let client = unregistered(&server);
@@ -172,7 +172,7 @@ fn keys_that_the_scheme_refuses_leave_nothing() {
 }
 
 #[test]
-fn keys_for_another_version_are_refused_before_their_length() {
+fn keys_for_another_version_are_refused_before_their_length_is_checked() {
     let directory = TempDir::new().unwrap();
     let server = start(registry(directory.path()));
     let old = unregistered(&server);
@@ -194,7 +194,7 @@ fn keys_for_another_version_are_refused_before_their_length() {
 }
 
 #[test]
-fn an_upload_goes_on_where_it_stopped_also_after_a_restart() {
+fn an_upload_resumes_even_after_a_restart() {
     let directory = TempDir::new().unwrap();
     let large = 9 << 20;
     let server = start_with(registry(directory.path()), stateful(large, 1));
@@ -226,7 +226,7 @@ fn an_upload_goes_on_where_it_stopped_also_after_a_restart() {
 }
 
 #[test]
-fn a_part_that_was_damaged_on_its_way_is_found_at_the_end() {
+fn a_damaged_part_is_detected_at_the_end_of_an_upload() {
     let directory = TempDir::new().unwrap();
     let server = start_with(registry(directory.path()), stateful(100_000, 1));
     let mut client = unregistered(&server);
@@ -240,7 +240,7 @@ fn a_part_that_was_damaged_on_its_way_is_found_at_the_end() {
 }
 
 #[test]
-fn everything_is_there_after_a_restart() {
+fn a_registry_survives_a_restart() {
     let directory = TempDir::new().unwrap();
     let server = start(registry(directory.path()));
     let mut client = registered(&server);
@@ -254,7 +254,7 @@ fn everything_is_there_after_a_restart() {
     let server = start(registry(directory.path()));
     let mut client = client.moved_to(&server);
     assert_eq!(client.status(), status);
-    assert!(client.ask(&used).body == reply.body, "a retry over a restart");
+    assert!(client.ask(&used).body == reply.body, "a retry after a restart");
     let other = client.query(8);
     let stolen = client.ask_with("0", &other.bytes);
     assert_eq!(stolen.code(), "ticket_used");
@@ -263,7 +263,7 @@ fn everything_is_there_after_a_restart() {
 }
 
 #[test]
-fn a_new_version_keeps_keys_that_fit_and_says_so_of_others() {
+fn a_new_version_keeps_compatible_keys_and_refuses_others() {
     let directory = TempDir::new().unwrap();
     let server = start(registry(directory.path()));
     let mut client = registered(&server);
@@ -285,12 +285,13 @@ fn a_new_version_keeps_keys_that_fit_and_says_so_of_others() {
     let query = moved.query(4);
     let reply = moved.ask_with("9", &query.bytes);
     assert_eq!((reply.status, reply.code().as_str()), (410, "client_gone"));
-    // The version that took its keys may still be answered: they go by their age.
+    // The version that accepted the keys may still be answered, so the client stays until it
+    // expires.
     assert!(!gone(&moved));
 }
 
 #[test]
-fn clients_expire_and_the_least_recently_used_one_goes_first() {
+fn clients_expire_and_the_least_recently_used_is_evicted_first() {
     let directory = TempDir::new().unwrap();
     let short = RegistryConfig { upload_ttl: Duration::from_millis(1), ..registry(directory.path()) };
     let server = start(short.clone());
@@ -298,7 +299,7 @@ fn clients_expire_and_the_least_recently_used_one_goes_first() {
     client.begin();
     let start_time = Instant::now();
     while !gone(&client) {
-        assert!(start_time.elapsed() < Duration::from_secs(60), "an upload does not expire");
+        assert!(start_time.elapsed() < Duration::from_secs(60), "the upload did not expire");
     }
     server.finish();
 
@@ -307,7 +308,8 @@ fn clients_expire_and_the_least_recently_used_one_goes_first() {
     first.check(1);
     let third = registered(&server);
     assert!(gone(&second) && !gone(&first) && !gone(&third));
-    // A client takes 432 bytes of keys, and 48 once its ticket is prepared: two fit with or without.
+    // A client has 432 bytes of keys, and 48 more once its ticket is prepared. Two clients fit in
+    // either case.
     let other = registry(&directory.path().join("other"));
     let bytes = RegistryConfig { max_bytes: 1000, tickets_ahead: 1, ..other };
     server.finish();
@@ -324,7 +326,7 @@ fn clients_expire_and_the_least_recently_used_one_goes_first() {
 }
 
 #[test]
-fn tickets_are_prepared_while_nobody_asks() {
+fn tickets_are_prepared_while_no_query_runs() {
     let directory = TempDir::new().unwrap();
     let door = Door::default();
     let waiting = |rig| Rigged { inner: prepared_stateful(SMALL, 1), scheme: 0xfff0, rig };
@@ -340,7 +342,7 @@ fn tickets_are_prepared_while_nobody_asks() {
     thread::scope(|scope| {
         let asked = scope.spawn(|| asker.ask(0, &first).status);
         door.wait_for(1);
-        // A query runs: no ticket is prepared, however long it takes.
+        // No ticket is prepared while a query runs.
         thread::sleep(Duration::from_millis(100));
         assert_eq!(client.status()["tickets_ready"], 3);
         let refused = client.ask_with(&late.ticket.to_string(), &late.bytes);
@@ -354,7 +356,7 @@ fn tickets_are_prepared_while_nobody_asks() {
 }
 
 #[test]
-fn an_unused_ticket_is_fetched_and_stays() {
+fn downloading_a_ticket_does_not_use_it() {
     let directory = TempDir::new().unwrap();
     let server = start(registry(directory.path()));
     let mut client = registered(&server);
@@ -363,7 +365,7 @@ fn an_unused_ticket_is_fetched_and_stays() {
     let tickets = [0, 1, 1].map(|number: u64| fetch(&client, &number.to_string()));
     assert!(tickets.iter().all(|reply| reply.status == 200), "{:?}", tickets[0].json());
     assert!(tickets[0].body != tickets[1].body && tickets[1].body == tickets[2].body);
-    // Its use comes with a query.
+    // A query uses it.
     assert_eq!((&client.status()["tickets_ready"], &client.status()["tickets_used"]), (&4.into(), &0.into()));
     client.check(3);
     let used = fetch(&client, "0");
@@ -374,7 +376,7 @@ fn an_unused_ticket_is_fetched_and_stays() {
     }
     let other = send("GET", &client.at("/tickets/1"), &[("papir-version", "0123456789abcdef")], &[]);
     assert_eq!((other.status, other.code().as_str()), (409, "wrong_version"));
-    // One that is wanted is prepared next.
+    // A requested ticket is prepared next.
     let start = Instant::now();
     let reply = loop {
         let reply = fetch(&client, "9");
@@ -382,7 +384,7 @@ fn an_unused_ticket_is_fetched_and_stays() {
             break reply;
         }
         assert_eq!(reply.code(), "no_ticket");
-        assert!(start.elapsed() < Duration::from_secs(60), "the ticket is never prepared");
+        assert!(start.elapsed() < Duration::from_secs(60), "the ticket was not prepared");
         thread::sleep(Duration::from_millis(5));
     };
     assert_eq!(reply.status, 200);
@@ -391,7 +393,7 @@ fn an_unused_ticket_is_fetched_and_stays() {
 }
 
 #[test]
-fn parallel_clients_and_parallel_queries_of_one() {
+fn clients_query_in_parallel() {
     let directory = TempDir::new().unwrap();
     let server = start(registry(directory.path()));
     thread::scope(|scope| {
@@ -408,7 +410,7 @@ fn parallel_clients_and_parallel_queries_of_one() {
         (0..8).map(|index| client.query(index)).map(|one| (one.ticket, one.bytes)).collect();
     let asker = client.asker();
     thread::scope(|scope| {
-        // The last ones first: numbers may arrive in any order.
+        // In reverse: numbers may arrive in any order.
         for (ticket, bytes) in queries.iter().rev() {
             scope.spawn(|| assert_eq!(asker.ask(*ticket, bytes).status, 200));
         }
@@ -433,7 +435,7 @@ fn parallel_clients_and_parallel_queries_of_one() {
 }
 
 #[test]
-fn the_list_is_the_operators() {
+fn the_list_of_clients_is_reserved_for_the_operator() {
     let directory = TempDir::new().unwrap();
     let server = start(RegistryConfig { allow_list: false, ..registry(directory.path()) });
     let reply = get(&clients_url(&server));
@@ -458,7 +460,7 @@ fn the_list_is_the_operators() {
 }
 
 #[test]
-fn databases_without_client_keys_and_services_without_a_registry() {
+fn databases_without_client_keys_and_services_without_a_registry_refuse_clients() {
     let directory = TempDir::new().unwrap();
     let config = ServerConfig { registry: Some(registry(directory.path())), ..config() };
     let server = Running::start(config, vec![indexed("table", "plain", 10)]);
@@ -475,7 +477,7 @@ fn databases_without_client_keys_and_services_without_a_registry() {
 
 #[test]
 #[ignore = "long"]
-fn keys_of_200_mib() {
+fn keys_of_200_mib_are_registered() {
     let directory = TempDir::new().unwrap();
     let server = start_with(registry(directory.path()), stateful(200 << 20, 1));
     let mut client = unregistered(&server);

@@ -1,4 +1,4 @@
-//! A service that is killed while keys are uploaded and while a query is answered.
+//! Registries of killed services.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
@@ -17,11 +17,11 @@ use papir_core::erased::ErasedScheme;
 use papir_server::Database;
 use tempfile::TempDir;
 
-/// The bytes of keys, whether answers wait for ever, and the registry's directory; set in the service's
-/// process only. No bytes of keys stand for ZipPIR.
+/// Bytes of keys, whether answers block, and the registry's directory. Set in the service's process
+/// only. Zero bytes of keys stand for ZipPIR.
 const SERVICE: &str = "PAPIR_REGISTRY_TEST_SERVICE";
 
-/// A service in a process of its own.
+/// A service in its own process.
 struct Service {
     child: Child,
     url: String,
@@ -30,7 +30,7 @@ struct Service {
 impl Service {
     fn start(directory: &Path, keys_bytes: u64, waits: bool) -> Self {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "registry_killed::this_process_is_the_service", "--nocapture"])
+            .args(["--exact", "registry_killed::service_process", "--nocapture"])
             .env(SERVICE, format!("{keys_bytes} {waits} {}", directory.display()))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -39,7 +39,7 @@ impl Service {
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let url =
             lines.map_while(Result::ok).find_map(|line| line.split("serving ").nth(1).map(str::to_owned));
-        Self { child, url: url.expect("the service does not start") }
+        Self { child, url: url.expect("the service did not start") }
     }
 
     fn kill(mut self) {
@@ -55,7 +55,7 @@ impl Drop for Service {
 }
 
 #[test]
-fn this_process_is_the_service() {
+fn service_process() {
     let Ok(told) = std::env::var(SERVICE) else {
         return;
     };
@@ -70,7 +70,7 @@ fn this_process_is_the_service() {
     let table = Database::new("table", Box::new(Rigged { inner, scheme, rig }), None);
     let server = start_with(registry(Path::new(directory)), table);
     println!("serving {}", server.url());
-    // Until the one who started it is gone.
+    // Runs until the parent process is gone.
     let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
 }
 
@@ -81,7 +81,7 @@ fn an_upload_survives_a_killed_service() {
     let mut client = unregistered_at(&service.url);
     client.begin();
     assert_eq!(client.part(0, 100_000).status, 200);
-    // Half a part, and then the service dies.
+    // Send half of a part, then kill the service.
     let host = service.url.strip_prefix("http://").unwrap();
     let mut stream = TcpStream::connect(host).unwrap();
     let path = client.at("/keys").strip_prefix(&service.url).unwrap().to_owned();
@@ -116,7 +116,7 @@ fn a_use_is_on_disk_before_the_answer_is_computed() {
     let mut client = client.moved_to_url(&service.url);
     let query = client.query(7);
     let stream = send_only(&service, &client, &query);
-    // Its answer never comes; the mark does.
+    // The answer never arrives, but the use is stored.
     client.wait_for("tickets_used", 1);
     thread::sleep(Duration::from_millis(10));
     service.kill();
@@ -134,7 +134,7 @@ fn a_use_is_on_disk_before_the_answer_is_computed() {
     service.kill();
 }
 
-/// Sends a query and does not wait for its answer.
+/// Sends a query without waiting for its answer.
 fn send_only(service: &Service, client: &Client, query: &Query) -> TcpStream {
     let mut stream = TcpStream::connect(service.url.strip_prefix("http://").unwrap()).unwrap();
     let head = format!(
@@ -148,7 +148,7 @@ fn send_only(service: &Service, client: &Client, query: &Query) -> TcpStream {
     stream
 }
 
-/// ZipPIR's service is killed while it prepares tickets, after a use is marked, and after an answer.
+/// Kills a ZipPIR service while it prepares tickets, after a use is stored, and after an answer.
 #[test]
 fn tickets_of_zip_survive_a_kill_at_every_step() {
     let directory = TempDir::new().unwrap();
@@ -158,7 +158,7 @@ fn tickets_of_zip_survive_a_kill_at_every_step() {
     client.id = client.register().json()["id"].as_str().unwrap().to_owned();
     service.kill();
 
-    // What was not prepared is prepared now.
+    // Missing tickets are prepared now.
     let service = start(false);
     let mut client = client.moved_to_url(&service.url);
     let first = client.query(7);
@@ -166,7 +166,7 @@ fn tickets_of_zip_survive_a_kill_at_every_step() {
     assert_eq!(answer.status, 200);
     service.kill();
 
-    // The answer is lost: the identical bytes get the identical one.
+    // The answer is lost: the identical query returns the identical answer.
     let service = start(false);
     let client = client.moved_to_url(&service.url);
     assert_eq!(client.ask(&first).body, answer.body);
@@ -174,7 +174,7 @@ fn tickets_of_zip_survive_a_kill_at_every_step() {
     let backup = client.client.save_state(&client.state).unwrap();
     service.kill();
 
-    // Its use is marked, its answer never comes.
+    // Its use is stored, but the answer never arrives.
     let service = start(true);
     let mut client = client.moved_to_url(&service.url);
     let second = client.query(8);
@@ -196,7 +196,7 @@ fn tickets_of_zip_survive_a_kill_at_every_step() {
     service.kill();
 }
 
-/// A held ticket is in the client's state, and outlives the service that gave it.
+/// A downloaded ticket is in the client's state and survives the service.
 #[test]
 fn a_held_ticket_of_zip_survives_a_kill_of_both_sides() {
     let directory = TempDir::new().unwrap();

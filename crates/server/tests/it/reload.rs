@@ -1,4 +1,4 @@
-//! Snapshots in files, replaced while the service runs.
+//! Snapshot files replaced while the service runs.
 
 use std::path::Path;
 use std::process::Command;
@@ -26,10 +26,10 @@ fn hang_up() {
     assert!(status.success());
 }
 
-/// In a process of its own: a signal reaches every service in it.
+/// Runs in its own process, since a signal reaches every service in a process.
 #[test]
-fn a_hangup_loads_the_snapshot_again() {
-    if !alone("reload::a_hangup_loads_the_snapshot_again") {
+fn sighup_reloads_the_snapshot() {
+    if !alone("reload::sighup_reloads_the_snapshot") {
         return;
     }
     let directory = TempDir::new().unwrap();
@@ -38,16 +38,17 @@ fn a_hangup_loads_the_snapshot_again() {
     let mut connection = Connection::open_even_if_not_private(&server.url(), Some("words")).unwrap();
     assert_eq!(connection.get_key(&key(7)).unwrap(), Some(value(7, "old")));
     let before = version(&server);
-    // Larger: other queries, other answers.
+    // Larger, so that queries and answers differ in length.
     build(directory.path(), "words.papir", 5000, "new and longer");
     assert_eq!(version(&server), before, "nothing changes before the signal");
     hang_up();
     let start = Instant::now();
     while version(&server) == before {
-        assert!(start.elapsed() < Duration::from_secs(60), "not loaded again");
+        assert!(start.elapsed() < Duration::from_secs(60), "not reloaded");
         thread::sleep(Duration::from_millis(5));
     }
-    // The client holds the old version: it is refused, fetches the new one and asks again by itself.
+    // The client holds the old version. It is refused, fetches the new version and retries by
+    // itself.
     let requests = connection.costs().requests;
     assert_eq!(connection.get_key(&key(7)).unwrap(), Some(value(7, "new and longer")));
     assert_eq!(connection.costs().requests, requests + 2);
@@ -56,7 +57,7 @@ fn a_hangup_loads_the_snapshot_again() {
 }
 
 #[test]
-fn a_snapshot_that_does_not_load_leaves_the_old_one() {
+fn a_snapshot_that_fails_to_load_keeps_the_old_one() {
     let directory = TempDir::new().unwrap();
     let path = build(directory.path(), "words.papir", 100, "old");
     let server = serve(&[&path]).unwrap();
@@ -88,7 +89,7 @@ fn a_snapshot_that_does_not_load_leaves_the_old_one() {
 }
 
 #[test]
-fn a_stream_of_lookups_survives_many_swaps() {
+fn continuous_lookups_survive_many_swaps() {
     let server =
         Running::start(ServerConfig { max_queued: 1000, ..config() }, vec![keyed("words", "plain", "0")]);
     let (done, newest) = (AtomicBool::new(false), AtomicUsize::new(0));
@@ -119,26 +120,26 @@ fn a_stream_of_lookups_survives_many_swaps() {
     });
 }
 
-/// The swap that a value comes from.
+/// The number of the swap that a value comes from.
 fn swap_of(value: Vec<u8>) -> usize {
     String::from_utf8(value).unwrap().rsplit('-').next().unwrap().parse().unwrap()
 }
 
-/// Waits until every client has done `count` more lookups, so that no lookup meets many swaps: a
-/// client goes on by itself a few times, not for ever.
+/// Waits until every client has completed `count` more lookups. A client follows only a few swaps
+/// during one lookup.
 fn more_of_each(lookups: &[AtomicUsize], count: usize) {
     let start = Instant::now();
     for one in lookups {
         let goal = one.load(Ordering::SeqCst) + count;
         while one.load(Ordering::SeqCst) < goal {
-            assert!(start.elapsed() < Duration::from_secs(60), "lookups have stopped");
+            assert!(start.elapsed() < Duration::from_secs(60), "lookups have stalled");
             thread::sleep(Duration::from_millis(1));
         }
     }
 }
 
 #[test]
-fn snapshots_that_cannot_be_served_are_named() {
+fn invalid_snapshots_are_named() {
     let directory = TempDir::new().unwrap();
     let path = build(directory.path(), "words.papir", 10, "a");
     let other = directory.path().join("other");

@@ -1,4 +1,4 @@
-//! Servers that replace a database between two requests to learn something: they do not.
+//! Servers that replace a database between two requests learn nothing from it.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -7,7 +7,7 @@ use crate::support::{Running, config, indexed, key, keyed, record, value};
 use papir_client::Connection;
 use papir_server::ServerConfig;
 
-/// A server that changes to a scheme without privacy between two lookups is asked nothing.
+/// A server that switches to a scheme without privacy receives no query.
 #[test]
 fn a_change_to_a_scheme_that_is_not_private_is_refused() {
     let queries = Arc::new(AtomicUsize::new(0));
@@ -28,10 +28,10 @@ fn a_change_to_a_scheme_that_is_not_private_is_refused() {
     assert!(matches!(refused, papir_client::Error::Core(papir_core::Error::NotPrivate { .. })), "{refused}");
 }
 
-/// A server that replaces the database by a shorter one sees the same traffic whether the wanted
-/// index still exists; only the caller is told.
+/// A server that replaces the database by a shorter one sees the same traffic whether or not the
+/// index still exists. Only the caller learns it.
 #[test]
-fn a_shorter_database_does_not_show_whether_the_index_lies_beyond_its_end() {
+fn a_shorter_database_does_not_reveal_whether_the_index_is_beyond_its_end() {
     let traffic = |index: u64| {
         let sizes = Arc::new(Mutex::new(Vec::new()));
         let seen = sizes.clone();
@@ -55,9 +55,9 @@ fn a_shorter_database_does_not_show_whether_the_index_lies_beyond_its_end() {
     assert_eq!(kept.1, gone.1);
 }
 
-/// Of several indices of which one does not exist nothing is sent, however many requests they take.
+/// If one of several indices is out of range, nothing is sent, even if they need several requests.
 #[test]
-fn an_index_beyond_the_end_is_refused_before_anything_is_sent() {
+fn an_index_out_of_range_is_rejected_before_anything_is_sent() {
     let queries = Arc::new(AtomicUsize::new(0));
     let seen = queries.clone();
     let observe = move |_: &str, _: &[u8]| {

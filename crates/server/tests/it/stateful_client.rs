@@ -1,4 +1,4 @@
-//! Connections of registered clients: durable state, single use, and going on by themselves.
+//! Connections of registered clients: durable state, single use of tickets, and recovery.
 
 use std::fs;
 use std::path::Path;
@@ -20,7 +20,7 @@ use tempfile::TempDir;
 
 static STATEFUL: Erased<Stateful> = Erased::new();
 
-/// Everything allowed, state in `directory`.
+/// Options that allow all schemes, with the state in `directory`.
 fn options(directory: &Path) -> Options {
     Options {
         allow_not_private: true,
@@ -30,7 +30,7 @@ fn options(directory: &Path) -> Options {
     }
 }
 
-/// The test scheme, and ZipPIR.
+/// The test scheme and ZipPIR.
 fn both() -> [Database; 2] {
     [stateful(SMALL, 1), zip(1)]
 }
@@ -55,7 +55,7 @@ fn ids(server: &Running) -> Vec<String> {
 }
 
 #[test]
-fn state_goes_on_from_connection_to_connection() {
+fn state_persists_across_connections() {
     let folder = TempDir::new().unwrap();
     let server = start(registry(&folder.path().join("registry")));
     let tap = Tap::passing(server.address);
@@ -69,7 +69,7 @@ fn state_goes_on_from_connection_to_connection() {
     let tickets: Vec<_> = queries.iter().map(|(_, tickets)| tickets.as_str()).collect();
     assert_eq!(tickets, ["0", "1,2", "3", "4,5", "6", "7,8"]);
     assert!(queries.iter().all(|(client, _)| *client == ids(&server)[0]), "one registration");
-    // More than the tickets that are prepared ahead go in several requests.
+    // More queries than prepared tickets are sent in several requests.
     let many: Vec<u64> = (0..10).collect();
     let found = open(&tap.url(), &state).get_indices(&many).unwrap();
     assert!(found.iter().zip(0..).all(|(found, index)| *found == record(index)));
@@ -78,7 +78,7 @@ fn state_goes_on_from_connection_to_connection() {
 }
 
 #[test]
-fn keys_of_a_table_take_a_ticket_for_each_record() {
+fn each_record_of_a_key_lookup_uses_one_ticket() {
     let folder = TempDir::new().unwrap();
     let bucket = papir_lookup::BucketTarget::AtMost(64);
     let options = papir_lookup::TableOptions { bucket, ..Default::default() };
@@ -96,7 +96,7 @@ fn keys_of_a_table_take_a_ticket_for_each_record() {
 }
 
 #[test]
-fn the_mark_of_use_is_on_disk_before_a_byte_leaves() {
+fn the_use_of_a_ticket_is_on_disk_before_a_byte_is_sent() {
     for database in both() {
         let folder = TempDir::new().unwrap();
         let server = start_with(registry(&folder.path().join("registry")), database);
@@ -117,7 +117,7 @@ fn the_mark_of_use_is_on_disk_before_a_byte_leaves() {
         drop(connection);
         let tickets = |tap: &Tap| tap.queries().into_iter().map(|(_, tickets)| tickets).collect::<Vec<_>>();
         assert_eq!(tickets(&tap), ["0", "1"]);
-        // What stood on the disk when the first query arrived knows that ticket 0 is used.
+        // The state on disk when the first query arrived records the use of ticket 0.
         let file = |folder: &Path| {
             fs::read_dir(folder)
                 .unwrap()
@@ -131,13 +131,14 @@ fn the_mark_of_use_is_on_disk_before_a_byte_leaves() {
     }
 }
 
-/// The service that the client to be killed talks to, and its state; set in its process only.
+/// The URL of the service and the state directory. Set in the process of the client to be killed
+/// only.
 const KILLED: &str = "PAPIR_CLIENT_TEST_KILLED";
-/// In place of the id of a process that is being started.
+/// Stands for the id of a process that is being started.
 const STARTING: u32 = u32::MAX;
 
 #[test]
-fn a_client_that_is_killed_while_it_asks_never_uses_the_ticket_again() {
+fn a_killed_client_never_reuses_a_ticket() {
     if let Ok(told) = std::env::var(KILLED) {
         let (url, state) = told.split_once(' ').unwrap();
         let _ = open(url, Path::new(state)).get_index(3);
@@ -162,17 +163,14 @@ fn a_client_that_is_killed_while_it_asks_never_uses_the_ticket_again() {
         });
         victim.store(STARTING, Ordering::SeqCst);
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args([
-                "--exact",
-                "stateful_client::a_client_that_is_killed_while_it_asks_never_uses_the_ticket_again",
-            ])
+            .args(["--exact", "stateful_client::a_killed_client_never_reuses_a_ticket"])
             .env(KILLED, format!("{} {}", tap.url(), state.display()))
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
         victim.store(child.id(), Ordering::SeqCst);
-        assert!(!child.wait().unwrap().success(), "it was not killed");
+        assert!(!child.wait().unwrap().success(), "the client was not killed");
         victim.store(0, Ordering::SeqCst);
         assert_eq!(open(&tap.url(), &state).get_index(5).unwrap(), record(5));
         let tickets: Vec<_> = tap.queries().into_iter().map(|(_, tickets)| tickets).collect();
@@ -181,7 +179,7 @@ fn a_client_that_is_killed_while_it_asks_never_uses_the_ticket_again() {
 }
 
 #[test]
-fn a_restored_backup_registers_anew_and_asks_nothing_twice() {
+fn a_restored_backup_registers_again_and_repeats_no_query() {
     for database in both() {
         let folder = TempDir::new().unwrap();
         let server = start_with(registry(&folder.path().join("registry")), database);
@@ -193,14 +191,14 @@ fn a_restored_backup_registers_anew_and_asks_nothing_twice() {
         assert_eq!(open(&tap.url(), &backup).get_index(3).unwrap(), record(3));
         assert_eq!(open(&tap.url(), &state).get_index(4).unwrap(), record(4));
         let queries = tap.queries();
-        assert_ne!(queries[0].0, queries[1].0, "the backup is of an older state: it registered anew");
-        assert_eq!(queries[0].0, queries[2].0, "the newer state goes on");
+        assert_ne!(queries[0].0, queries[1].0, "the backup has an older state and registered again");
+        assert_eq!(queries[0].0, queries[2].0, "the newer state continues");
         assert_eq!((queries[1].1.as_str(), queries[2].1.as_str()), ("0", "2"));
     }
 }
 
 #[test]
-fn of_two_copies_in_use_the_service_refuses_one_and_that_one_starts_anew() {
+fn of_two_copies_of_a_state_one_is_refused_and_registers_again() {
     for database in both() {
         let folder = TempDir::new().unwrap();
         let server = start_with(registry(&folder.path().join("registry")), database);
@@ -233,7 +231,7 @@ fn an_evicted_client_registers_again_by_itself() {
 }
 
 #[test]
-fn a_new_version_is_followed_with_the_same_keys_where_they_fit() {
+fn a_new_version_is_followed_with_the_same_keys_if_they_fit() {
     let folder = TempDir::new().unwrap();
     let server = start(registry(&folder.path().join("registry")));
     let mut connection = open(&server.url(), &folder.path().join("state"));
@@ -248,7 +246,7 @@ fn a_new_version_is_followed_with_the_same_keys_where_they_fit() {
     assert_eq!(later.get_index(4).unwrap(), record(4));
 }
 
-/// A tap that puts a database with keys of this length in place when the first request of a kind arrives.
+/// A tap that installs a database with keys of this length when the first matching request arrives.
 fn swapping(server: &Running, (method, part): (&'static str, &'static str), keys: u64) -> Tap {
     let (handle, count) = (server.handle.clone(), AtomicUsize::new(0));
     Tap::new(server.address, move |head| {
@@ -291,7 +289,7 @@ fn a_database_that_changes_while_keys_are_uploaded_is_followed() {
 fn an_evicted_client_registers_again_with_a_new_version() {
     let folder = TempDir::new().unwrap();
     let registry = Some(registry(&folder.path().join("registry")));
-    // The old version is still answered: that the client is gone is said first.
+    // The old version is still answered, but the missing client is reported first.
     let config = ServerConfig { registry, keep_old: Duration::from_secs(600), ..config() };
     let server = Running::start(config, vec![stateful(SMALL, 1)]);
     let mut connection = open(&server.url(), &folder.path().join("state"));
@@ -303,7 +301,7 @@ fn an_evicted_client_registers_again_with_a_new_version() {
 }
 
 #[test]
-fn an_interrupted_upload_goes_on_at_the_next_connection() {
+fn an_interrupted_upload_resumes_with_the_next_connection() {
     let folder = TempDir::new().unwrap();
     let large = 10 << 20;
     let server = start_with(registry(&folder.path().join("registry")), stateful(large, 1));
@@ -338,7 +336,7 @@ fn an_interrupted_upload_goes_on_at_the_next_connection() {
 }
 
 #[test]
-fn a_wrong_passphrase_is_said_and_nothing_is_registered() {
+fn a_wrong_passphrase_is_reported_and_nothing_is_registered() {
     let folder = TempDir::new().unwrap();
     let server = start(registry(&folder.path().join("registry")));
     let state = folder.path().join("state");

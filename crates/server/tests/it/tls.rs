@@ -1,4 +1,4 @@
-//! TLS: who trusts whom, certificates replaced at run time, handshakes that stall; Unix sockets.
+//! TLS: trust, certificate reload and stalled handshakes; Unix sockets.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -39,7 +39,7 @@ fn reload(handle: &ReloadHandle) {
 }
 
 #[test]
-fn only_who_trusts_the_authority_speaks_to_the_service() {
+fn only_clients_that_trust_the_authority_connect() {
     let folder = TempDir::new().unwrap();
     let (own, other) = (Authority::new(folder.path(), "own"), Authority::new(folder.path(), "other"));
     let files = pair(folder.path());
@@ -48,7 +48,7 @@ fn only_who_trusts_the_authority_speaks_to_the_service() {
     assert_eq!(open(&server, &trusting(&own.root())).unwrap().get_index(7).unwrap(), record(7));
     let refused = |options: &Options| open(&server, options).map(drop).unwrap_err().to_string();
     assert!(refused(&trusting(&other.root())).contains("certificate"));
-    assert!(refused(&Options::default()).contains("certificate"), "the public authorities do not know it");
+    assert!(refused(&Options::default()).contains("certificate"), "no public authority signed it");
     let missing = Options { ca: Some(folder.path().join("missing.pem")), ..Options::default() };
     assert!(refused(&missing).contains("missing.pem"));
     let no_pem = Options { ca: Some(files.key.clone()), ..Options::default() };
@@ -58,7 +58,7 @@ fn only_who_trusts_the_authority_speaks_to_the_service() {
 }
 
 #[test]
-fn certificates_are_replaced_at_a_reload_and_bad_ones_are_not_taken() {
+fn certificates_are_replaced_on_reload_unless_invalid() {
     let folder = TempDir::new().unwrap();
     let (old, new) = (Authority::new(folder.path(), "old"), Authority::new(folder.path(), "new"));
     let files = pair(folder.path());
@@ -81,7 +81,7 @@ fn certificates_are_replaced_at_a_reload_and_bad_ones_are_not_taken() {
 }
 
 #[tokio::test]
-async fn a_bad_pair_at_the_start_is_named() {
+async fn an_invalid_pair_is_named_at_startup() {
     let folder = TempDir::new().unwrap();
     let (authority, files) = (Authority::new(folder.path(), "own"), pair(folder.path()));
     let other = TlsFiles { certificate: folder.path().join("c2.pem"), key: folder.path().join("k2.pem") };
@@ -105,7 +105,7 @@ async fn a_bad_pair_at_the_start_is_named() {
     }
 }
 
-/// A TLS connection that offers these protocols.
+/// A TLS connection that offers these ALPN protocols.
 fn handshake(server: &Running, root: &Path, protocols: &[&[u8]]) -> StreamOwned<ClientConnection, TcpStream> {
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from_pem_file(root).unwrap()).unwrap();
@@ -122,7 +122,7 @@ fn handshake(server: &Running, root: &Path, protocols: &[&[u8]]) -> StreamOwned<
 }
 
 #[test]
-fn http_2_is_agreed_on_and_spoken() {
+fn http_2_is_negotiated() {
     let folder = TempDir::new().unwrap();
     let (authority, files) = (Authority::new(folder.path(), "own"), pair(folder.path()));
     authority.issue(&files);
@@ -149,7 +149,7 @@ fn http_2_is_agreed_on_and_spoken() {
 }
 
 #[test]
-fn a_handshake_that_stalls_is_cut_off_and_holds_nobody_up() {
+fn a_stalled_handshake_is_cut_off_and_blocks_nobody() {
     let folder = TempDir::new().unwrap();
     let (authority, files) = (Authority::new(folder.path(), "own"), pair(folder.path()));
     authority.issue(&files);
@@ -159,25 +159,25 @@ fn a_handshake_that_stalls_is_cut_off_and_holds_nobody_up() {
     let begin = Instant::now();
     let mut stalled: Vec<TcpStream> = (0..20).map(|_| dial(server.address)).collect();
     for stream in &mut stalled {
-        // The start of a record that announces 512 bytes of hello.
+        // The start of a record that announces a hello of 512 bytes.
         stream.write_all(&[0x16, 3, 1, 2, 0, 1]).unwrap();
     }
-    // On a loaded machine the time may be too short for a prompt client as well: then again.
+    // On a loaded machine the time may be too short even for a prompt client; then retry.
     let get = || open(&server, &trusting(&authority.root()))?.get_index(3);
     assert_eq!((0..20).find_map(|_| get().ok()), Some(record(3)));
     for stream in &mut stalled {
-        // A read that times out is a service that waits for ever; a reset has ended it as well.
+        // A read that times out means that the service did not close. A reset counts as closed.
         let ended = stream.read(&mut [0]);
         assert!(!matches!(&ended, Err(error) if error.kind() == std::io::ErrorKind::WouldBlock), "{ended:?}");
     }
-    assert!(begin.elapsed() >= Duration::from_millis(450), "they had their time");
+    assert!(begin.elapsed() >= Duration::from_millis(450), "cut off too early");
 }
 
 #[test]
-fn a_token_is_not_sent_in_clear_to_another_machine() {
+fn a_token_is_not_sent_in_clear_to_a_remote_machine() {
     let token = Some(Token::new("papir_secret").unwrap());
     let options = Options { token, ..Options::default() };
-    // Nothing listens there: another error would say that something was sent.
+    // Nothing listens there: a different error would show that something was sent.
     let refused = |url: &str, options: &Options| match Connection::open_with(url, options) {
         Ok(_) => panic!("{url}"),
         Err(error) => error.code().to_owned(),
@@ -192,7 +192,7 @@ fn a_token_is_not_sent_in_clear_to_another_machine() {
 
 #[cfg(unix)]
 #[test]
-fn a_unix_socket_serves_and_is_gone_afterwards() {
+fn a_unix_socket_serves_and_is_removed_afterwards() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("papir.sock");
     let listen = format!("unix:{}", path.display());
@@ -208,7 +208,7 @@ fn a_unix_socket_serves_and_is_gone_afterwards() {
     Authority::new(folder.path(), "own").issue(&pair(folder.path()));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let refused = runtime.block_on(Server::bind_loaded(folder_config, vec![indexed("table", "plain", 9)]));
-    assert!(refused.map(drop).unwrap_err().to_string().contains("takes no TLS"));
+    assert!(refused.map(drop).unwrap_err().to_string().contains("TLS is not supported on Unix sockets"));
     drop(connection);
     server.finish();
     assert!(!path.exists());

@@ -1,5 +1,4 @@
-//! What an observer of the wire sees does not depend on keys, on their presence, or on whether
-//! answers decode.
+//! Network traffic does not depend on keys, on their presence, or on whether answers decode.
 
 use std::sync::{Arc, Mutex};
 
@@ -10,7 +9,7 @@ use papir_client::{Connection, Error};
 use papir_core::Error as CoreError;
 use papir_server::{Database, ServerConfig};
 
-/// Plain answers carry a nonce, so that one can fail to decode.
+/// Plain answers carry a nonce, so that they can fail to decode.
 fn rigged(rig: Rig) -> Running {
     let (inner, layout) = prepared_keys("plain", 400, "a");
     let server = Rigged { inner, scheme: 0, rig };
@@ -19,7 +18,7 @@ fn rigged(rig: Rig) -> Running {
 
 type Outcome = Result<Option<Vec<u8>>, Error>;
 
-/// What the wire shows of two lookups and of one of several batches, and what the caller got.
+/// The traffic of two lookups and of a third one in several batches, and the caller's results.
 fn observe(rig: Rig) -> (Traffic, Vec<Outcome>) {
     let server = rigged(rig);
     let proxy = Proxy::to(server.address);
@@ -43,7 +42,7 @@ fn traffic_is_the_same_whether_answers_decode_or_not() {
     let (flipped, failures) = observe(Rig::FlippedBit);
     let damaged = |result: &Outcome| matches!(result, Err(Error::Core(CoreError::Checksum { .. })));
     assert!(failures.iter().all(damaged), "{failures:?}");
-    // List, description, public part, five requests: a turn of each side for each.
+    // List, description, public part and five requests: one turn of each side for each.
     assert_eq!(honest.len(), 1, "one connection: {honest:?}");
     assert_eq!(honest[0].len(), 2 * 8, "{honest:?}");
     assert_eq!(honest, foreign);
@@ -66,7 +65,7 @@ fn traffic_is_the_same_for_every_key_present_or_absent() {
 }
 
 #[test]
-fn the_observer_sees_what_the_server_got() {
+fn the_observer_sees_what_the_server_received() {
     let log = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&log);
     let on_query: papir_server::QueryObserver = Arc::new(move |name: &str, bytes: &[u8]| {
@@ -84,7 +83,7 @@ fn the_observer_sees_what_the_server_got() {
         log.iter()
             .all(|(name, bytes)| { name == "table" && bytes.len() as u64 == connection.info().sizes.query })
     );
-    // The same index twice: fresh masks, so that after the header hardly a byte agrees but by chance.
+    // The same index twice with fresh masks: after the header, bytes agree only by chance.
     let agree = log[0].1.iter().zip(&log[1].1).skip(24).filter(|(a, b)| a == b).count();
     assert!(agree * 8 < log[0].1.len(), "{agree} of {} bytes agree", log[0].1.len());
 }

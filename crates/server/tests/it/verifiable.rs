@@ -1,5 +1,5 @@
-//! Databases that prove their records: a server that answers from others is found out by the
-//! caller, and sees nothing of it.
+//! Verifiable databases: the caller detects a server that answers from other records, and the
+//! server does not notice.
 
 use crate::support::proxy::{Proxy, Traffic};
 use crate::support::{Running, config, entries, get, key, prepared, rng, value};
@@ -7,7 +7,7 @@ use papir_client::{Connection, Error, Options};
 use papir_lookup::{Error as LookupError, ProvenRecords, Root};
 use papir_server::Database;
 
-/// A service over entries with `served` values that shows the commitment to those with `shown`; both
+/// A service that answers from `served` values but shows the commitment to `shown` values. Both
 /// have the same layout.
 fn serve(served: &str, shown: &str) -> (Running, Root) {
     let table = |salt: &str| {
@@ -15,7 +15,7 @@ fn serve(served: &str, shown: &str) -> (Running, Root) {
         papir_lookup::build(entries(300, salt), &options, &mut rng(), &papir_core::NoProgress).unwrap()
     };
     let shown = table(shown);
-    // The same places, other values: of a liar who keeps the layout.
+    // Other values at the same places: the lying server keeps the layout.
     let mut records = shown.records.clone();
     if served != "honest" {
         let last = records.packed().len() - 1;
@@ -42,7 +42,7 @@ fn observe(served: &str) -> (Traffic, Vec<Outcome>) {
 }
 
 #[test]
-fn a_lie_is_an_error_for_the_caller_only() {
+fn only_the_caller_notices_a_lie() {
     let (honest, values) = observe("honest");
     assert_eq!(values[0].as_ref().unwrap(), &Some(value(1, "a")));
     assert_eq!(values[1].as_ref().unwrap(), &None);
@@ -50,11 +50,11 @@ fn a_lie_is_an_error_for_the_caller_only() {
     let found_out =
         |result: &Result<_, Error>| matches!(result, Err(Error::Lookup(LookupError::NotCommitted)));
     assert!(failures.iter().all(found_out), "{failures:?}");
-    assert_eq!(honest, lying, "the wire tells whether the proof held");
+    assert_eq!(honest, lying, "the traffic reveals whether the proof was valid");
 }
 
 #[test]
-fn another_root_is_refused_before_anything_is_asked() {
+fn a_wrong_root_is_rejected_before_any_query() {
     let (server, root) = serve("honest", "a");
     let open = |root| {
         let options = Options { allow_not_private: true, root: Some(root), ..Options::default() };

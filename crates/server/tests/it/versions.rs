@@ -1,4 +1,4 @@
-//! After a swap the version before is answered for a while, then refused and dropped.
+//! Old versions are answered for a while after a swap, then refused and dropped.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -19,7 +19,7 @@ fn start(keep_old: Duration, database: Database) -> Running {
     Running::start(ServerConfig { keep_old, max_queued: 1000, ..config() }, vec![database])
 }
 
-/// A table of 50 records, and what tells when it is dropped.
+/// A table of 50 records, and a handle that shows when it is dropped.
 fn held() -> (Database, Arc<()>) {
     let share = Arc::new(());
     let rig = Rig::Held(Arc::clone(&share));
@@ -27,7 +27,7 @@ fn held() -> (Database, Arc<()>) {
     (Database::new("table", Box::new(server), None), share)
 }
 
-/// A query by a client of some version, with its header or without.
+/// A query for a version, with or without the version header.
 fn ask(server: &Running, lookup: &Lookup, header: bool) -> Reply {
     let query = lookup.prepare_index(7, &mut rng()).unwrap().queries().concat();
     let version = lookup.version().to_string();
@@ -36,7 +36,7 @@ fn ask(server: &Running, lookup: &Lookup, header: bool) -> Reply {
     send("POST", &url, if header { &headers } else { &[] }, &query)
 }
 
-/// Asks until `done`, for at most 20 seconds.
+/// Polls until `done`, for at most 60 seconds.
 fn until(what: &str, done: impl Fn() -> bool) {
     let begin = Instant::now();
     while !done() {
@@ -46,10 +46,10 @@ fn until(what: &str, done: impl Fn() -> bool) {
 }
 
 #[test]
-fn the_version_before_is_answered_by_its_own_database() {
+fn the_previous_version_is_answered_by_its_own_database() {
     let server = start(LONG, indexed("table", "simple", 300));
     let old = lookup(&server.url(), "table");
-    // Another shape: other lengths of queries and answers.
+    // Another shape, so that queries and answers differ in length.
     server.handle.replace(indexed("table", "plain", 9)).unwrap();
     let new = lookup(&server.url(), "table");
     assert_ne!(old.version(), new.version(), "the public part is the newest");
@@ -77,7 +77,7 @@ fn the_version_before_is_answered_by_its_own_database() {
 }
 
 #[test]
-fn a_header_and_an_envelope_that_disagree_are_refused() {
+fn contradictory_header_and_envelope_are_refused() {
     let server = start(LONG, indexed("table", "plain", 50));
     let old = lookup(&server.url(), "table");
     server.handle.replace(indexed("table", "plain", 50)).unwrap();
@@ -87,22 +87,26 @@ fn a_header_and_an_envelope_that_disagree_are_refused() {
     let reply = send("POST", &url, &[("papir-version", &new.version().to_string())], &query);
     assert_eq!((reply.status, reply.code().as_str()), (409, "wrong_version"));
     assert_eq!(reply.header("papir-version"), Some(new.version().to_string().as_str()));
-    // Two queries of two versions in one body: the first one's database refuses the second.
+    // Queries for two versions in one body: the database of the first query refuses the second.
     let both = [query, new.prepare_index(7, &mut rng()).unwrap().queries().concat()].concat();
     let reply = send("POST", &url, &[], &both);
     assert_eq!((reply.status, reply.code().as_str()), (409, "wrong_version"));
-    assert_eq!(reply.header("papir-version"), Some(new.version().to_string().as_str()), "not its own");
+    assert_eq!(
+        reply.header("papir-version"),
+        Some(new.version().to_string().as_str()),
+        "not the newest version"
+    );
 }
 
 #[test]
-fn an_old_version_is_refused_and_dropped_when_its_time_is_over() {
+fn an_expired_version_is_refused_and_dropped() {
     let (database, share) = held();
     let server = start(Duration::from_millis(300), database);
     let old = lookup(&server.url(), "table");
     assert_eq!(ask(&server, &old, true).status, 200);
-    // Other lengths, so that the old queries could not be read as new ones.
+    // Other lengths, so that old queries cannot be parsed as new ones.
     server.handle.replace(indexed("table", "simple", 300)).unwrap();
-    // Nobody asks: it goes by itself.
+    // It is dropped without any request.
     until("the old database is dropped", || Arc::strong_count(&share) == 1);
     let newest = lookup(&server.url(), "table").version().to_string();
     for header in [true, false] {
@@ -116,20 +120,20 @@ fn an_old_version_is_refused_and_dropped_when_its_time_is_over() {
 }
 
 #[test]
-fn a_client_of_an_old_version_goes_on_with_the_newest() {
+fn a_client_of_an_old_version_moves_to_the_newest() {
     let server = start(Duration::from_millis(300), keyed("words", "plain", "old"));
     let mut connection = Connection::open_even_if_not_private(&server.url(), None).unwrap();
     assert_eq!(connection.get_key(&key(7)).unwrap(), Some(value(7, "old")));
     server.handle.replace(keyed("words", "plain", "new")).unwrap();
     let url = format!("{}/v1/databases/words", server.url());
-    until("the old version's time is over", || {
+    until("the old version has expired", || {
         get(&url).json()["previous_versions"].as_array().unwrap().is_empty()
     });
     assert_eq!(connection.get_key(&key(7)).unwrap(), Some(value(7, "new")));
 }
 
 #[test]
-fn quick_swaps_keep_two_old_versions_at_most() {
+fn frequent_swaps_keep_at_most_two_old_versions() {
     let (first, share) = held();
     let server = start(LONG, first);
     let (mut shares, mut lookups) = (vec![share], vec![lookup(&server.url(), "table")]);
@@ -146,7 +150,7 @@ fn quick_swaps_keep_two_old_versions_at_most() {
 }
 
 #[test]
-fn the_same_version_again_is_not_kept_twice() {
+fn a_version_loaded_again_is_kept_once() {
     let directory = tempfile::tempdir().unwrap();
     let path = support::files::build(directory.path(), "words.papir", 50, "a");
     let config = ServerConfig { keep_old: LONG, ..support::files::serving(&[&path]) };
@@ -160,7 +164,7 @@ fn the_same_version_again_is_not_kept_twice() {
     assert_eq!(info["memory"]["mapped"], std::fs::metadata(&path).unwrap().len());
 }
 
-/// Ends the clients also when the test fails: they would go on for ever.
+/// Stops the clients even if the test fails.
 struct Done<'a>(&'a AtomicBool);
 
 impl Drop for Done<'_> {
@@ -169,8 +173,8 @@ impl Drop for Done<'_> {
     }
 }
 
-/// Swaps as quick as the clients allow: each has done one more lookup before the next, and no lookup
-/// fails, though versions are older than the two that are kept.
+/// Swaps as fast as the clients allow: each completes one lookup between swaps. No lookup fails,
+/// although more versions are swapped than are kept.
 #[test]
 fn no_lookup_fails_while_versions_are_swapped_under_load() {
     let server = start(LONG, keyed("words", "plain", "0"));

@@ -1,4 +1,4 @@
-//! A file that takes another's place is loaded; one that cannot be loaded changes nothing.
+//! Watching: replaced files are loaded, and invalid ones change nothing.
 
 use std::fs;
 use std::thread;
@@ -30,7 +30,7 @@ fn until(what: &str, done: impl Fn() -> bool) {
 }
 
 #[test]
-fn files_are_loaded_when_others_take_their_place() {
+fn replaced_files_are_loaded() {
     let directory = tempfile::tempdir().unwrap();
     let path = build(directory.path(), "words.papir", 50, "a");
     let other = build(directory.path(), "other.papir", 50, "other");
@@ -42,12 +42,12 @@ fn files_are_loaded_when_others_take_their_place() {
     until("the new file is loaded", || loads(&server, "ok") == 2);
     assert_eq!(connection.get_key(&key(7)).unwrap(), Some(value(7, "b")));
 
-    // A broken file, then none: each is tried once, and what was served stays.
+    // An invalid file, then a missing one: each is tried once, and the old version stays.
     fs::write(&next, "no snapshot").unwrap();
     fs::rename(&next, &path).unwrap();
-    until("the broken file is tried", || loads(&server, "failed") == 1);
+    until("the invalid file is tried", || loads(&server, "failed") == 1);
     thread::sleep(EVERY * 10);
-    assert_eq!(loads(&server, "failed"), 1, "it is not tried at every look");
+    assert_eq!(loads(&server, "failed"), 1, "it is tried only once");
     fs::remove_file(&path).unwrap();
     until("the missing file is noticed", || loads(&server, "failed") == 2);
     thread::sleep(EVERY * 10);
@@ -55,10 +55,10 @@ fn files_are_loaded_when_others_take_their_place() {
     assert_eq!(connection.get_key(&key(7)).unwrap(), Some(value(7, "b")));
 
     build(directory.path(), "words.papir", 50, "c");
-    until("the file that is there again is loaded", || loads(&server, "ok") == 3);
+    until("the restored file is loaded", || loads(&server, "ok") == 3);
     assert_eq!(connection.get_key(&key(7)).unwrap(), Some(value(7, "c")));
     let line = "papir_loads_total{database=\"other\",outcome=\"ok\"}";
-    assert_eq!(counted(&server, line), 1, "the other database's file is as it was");
+    assert_eq!(counted(&server, line), 1, "the other database's file is unchanged");
 }
 
 #[test]

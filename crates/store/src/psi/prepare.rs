@@ -1,4 +1,4 @@
-//! From a set to its file.
+//! Preparation of a set for private intersection.
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -14,32 +14,33 @@ use papir_schemes::registry::{self, OfBatches};
 use rand_core::CryptoRng;
 
 use super::rows::rows;
-use super::{FILTER, HEADER, KEY, PsiSummary};
+use super::set::{FILTER, HEADER, KEY, PsiSummary};
+use crate::error::{Error, Result};
 use crate::metadata::{KeywordSummary, Metadata, SourceSummary, timestamp};
+use crate::names::name_of;
 use crate::publish::{Readers, publish};
 use crate::save::{Keyword, Prepared, put};
-use crate::source::name_of;
-use crate::{Error, Result};
 
-/// Lookups of a batch, where nobody says: fewer for small tables.
+/// Default number of lookups per batch; smaller for small tables.
 const BATCH: u64 = 64;
-/// Records of a table for each lookup of its batches, where nobody says.
+/// Records of a table per lookup of its batches, by default.
 const RECORDS_PER_LOOKUP: u64 = 64;
 
-/// What to prepare, from what, how.
+/// Options of preparing a set.
 #[derive(Clone, Debug)]
 pub struct PsiOptions {
-    /// A text file of elements, one a line, or `-` for standard input.
+    /// A text file of elements, one per line, or `-` for standard input.
     pub source: PathBuf,
     /// Whether lines have labels.
     pub labels: bool,
-    /// How receivers find their elements; the cheaper one where `None`. Labels are always looked up.
+    /// How receivers find their elements; `None` chooses the cheaper kind. Labels are always looked
+    /// up.
     pub kind: Option<Kind>,
-    /// The scheme below the batches of lookups.
+    /// The scheme of the batched lookups.
     pub scheme: String,
-    /// Lookups of a batch.
+    /// Number of lookups per batch.
     pub batch: Option<usize>,
-    /// The file, replaced if there is one.
+    /// The file; an existing one is replaced.
     pub out: PathBuf,
 }
 
@@ -51,26 +52,27 @@ impl PsiOptions {
     }
 }
 
-/// What preparing gave.
+/// Result of preparing a set.
 #[derive(Clone, Debug)]
 pub struct PsiReport {
-    /// What everybody may know of the set.
+    /// Public facts about the set.
     pub summary: PsiSummary,
-    /// Rows that said what another had said before.
+    /// Number of rows that repeat an earlier one.
     pub duplicates: u64,
-    /// The filter's length in bytes, where receivers download one.
+    /// The filter's length in bytes, if receivers download one.
     pub filter_bytes: Option<u64>,
-    /// The scheme's sizes and parameters, where receivers look elements up.
+    /// The scheme's sizes and parameters, if receivers look elements up.
     pub description: Option<Description>,
     /// The file's length in bytes.
     pub file_bytes: u64,
 }
 
-/// Prepares a set under a fresh key: about 60 µs an element and core, and where receivers look elements up the
-/// setup of a scheme.
+/// Prepares a set under a fresh key. Takes about 60 µs per element and core and, if receivers look
+/// elements up, the setup of a scheme.
 ///
 /// # Errors
-/// [`Error::Options`] for a filter of labels, those of the source and of the scheme, [`papir_core::Error::Io`].
+/// [`Error::Options`] for a filter of labels, those of the source and of the scheme,
+/// [`papir_core::Error::Io`].
 pub fn prepare(options: &PsiOptions, rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<PsiReport> {
     if options.labels && options.kind == Some(Kind::Filter) {
         return Err(Error::options("a filter of a set with labels", "retrieval, or no labels"));
@@ -94,11 +96,11 @@ pub fn prepare(options: &PsiOptions, rng: &mut dyn CryptoRng, progress: &dyn Pro
     }
 }
 
-/// What is being prepared.
+/// A set being prepared.
 struct Set<'a> {
     options: &'a PsiOptions,
     key: Key,
-    /// Rows of the source.
+    /// Number of rows in the source.
     entries: u64,
 }
 
@@ -125,7 +127,8 @@ impl Set<'_> {
         Ok(PsiReport { summary, duplicates: masked.duplicates, filter_bytes, description: None, file_bytes })
     }
 
-    /// What costs receivers less. The table's shape is known when it is built: about.
+    /// The kind that costs receivers less, by an estimate of the table's shape, which is not built
+    /// yet.
     fn cheaper(&self, batches: OfBatches, masked: &Masked) -> Result<Kind> {
         let bytes: u64 = masked.entries.iter().map(|entry| 8 + entry.value.len() as u64).sum();
         let records = bytes.div_ceil(4096).max(1);

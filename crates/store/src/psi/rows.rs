@@ -1,4 +1,4 @@
-//! The elements of a set from a text file.
+//! Text files of elements.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -6,18 +6,18 @@ use std::path::Path;
 use papir_core::Progress;
 use papir_lookup::psi::Row;
 
-use crate::source::{Input, name_of};
-use crate::{Error, Result};
+use crate::error::{Error, Result};
+use crate::names::name_of;
+use crate::source::Input;
 
-/// Longest line that is read, in bytes.
+/// Maximum length of a line in bytes.
 const LONGEST: usize = 1 << 20;
 
-/// One element a line; with labels, what follows the first tab of the line, or the first comma where it has no
-/// tab, is the element's label. Empty lines are left out.
+/// Reads one element per line. With labels, the text after the first tab, or the first comma in a
+/// line without a tab, is the element's label. Empty lines are skipped.
 ///
 /// # Errors
-/// [`papir_core::Error::Io`]; [`Error::Line`] for a line without a label where labels are wanted, or one that is
-/// too long.
+/// [`papir_core::Error::Io`]; [`Error::Line`] for a missing label or a line that is too long.
 pub(super) fn rows(path: &Path, labels: bool, progress: &dyn Progress) -> Result<Vec<Row>> {
     let mut input = BufReader::new(Input::open(path, progress)?);
     let (mut rows, mut text) = (Vec::new(), Vec::new());
@@ -45,16 +45,16 @@ pub(super) fn rows(path: &Path, labels: bool, progress: &dyn Progress) -> Result
     Ok(rows)
 }
 
-/// An element with its label.
+/// Splits a line into an element and its label.
 fn row(text: &[u8], line: u64) -> Option<Row> {
     let at = |separator: u8| text.iter().position(|&byte| byte == separator);
     let at = at(b'\t').or_else(|| at(b','))?;
     Some(Row { element: text[..at].to_vec(), label: text[at + 1..].to_vec(), line })
 }
 
-/// A line of bounded length.
+/// Reading of lines of bounded length.
 trait TakeLine {
-    /// Appends the next line, or the beginning of one that is too long; gives the bytes read.
+    /// Appends the next line, or the beginning of one that is too long. Returns the bytes read.
     fn take_line(&mut self, text: &mut Vec<u8>) -> std::io::Result<usize>;
 }
 

@@ -22,7 +22,7 @@ pub enum RemoteError {
     Settings {
         /// The address.
         url: String,
-        /// What is missing or invalid.
+        /// The client's error.
         source: StoreError,
     },
     /// The object does not exist.

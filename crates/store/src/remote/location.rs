@@ -14,7 +14,7 @@ use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig};
 use super::address::{Kind, SCHEMES, UNKNOWN_SCHEME, is_address};
 use super::error::RemoteError;
 use super::settings::Settings;
-use crate::Result;
+use crate::error::Result;
 
 /// Timeout of one request, long enough for a part over a slow connection.
 const REQUEST: Duration = Duration::from_secs(600);

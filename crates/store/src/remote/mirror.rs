@@ -13,7 +13,7 @@ use super::pull::pull_newer;
 use super::transfer::PullReport;
 #[cfg(not(feature = "cloud"))]
 use super::unavailable::{Location, pull_newer};
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// A snapshot in an object store and its copy in a cache folder.
 #[derive(Debug)]

@@ -12,7 +12,7 @@ use object_store::{ObjectStore, ObjectStoreExt, PutPayload};
 use super::error::RemoteError;
 use super::location::Location;
 use super::manifest::{MAX_BYTES, Manifest};
-use crate::Result;
+use crate::error::{Error, Result};
 
 /// Number of parts transferred at the same time.
 pub(super) const CONCURRENT: usize = 4;
@@ -55,7 +55,7 @@ impl<'a> Objects<'a> {
     /// [`RemoteError::Manifest`], and those of the store.
     pub(super) async fn find_manifest(&self) -> Result<Option<Manifest>> {
         match self.manifest().await {
-            Err(crate::Error::Remote(RemoteError::NotFound { .. })) => Ok(None),
+            Err(Error::Remote(RemoteError::NotFound { .. })) => Ok(None),
             other => other.map(Some),
         }
     }

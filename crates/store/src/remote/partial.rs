@@ -9,8 +9,8 @@ use blake3::{Hash, Hasher};
 use papir_core::Progress;
 
 use super::manifest::Manifest;
+use crate::error::{Error, Result};
 use crate::publish::{split, sync_directory};
-use crate::{Error, Result};
 
 /// Suffix of the name of an unfinished download.
 const UNFINISHED: &str = ".papir-download";

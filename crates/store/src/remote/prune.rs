@@ -7,13 +7,13 @@ use blake3::Hash;
 
 use super::manifest::Manifest;
 use super::objects::Objects;
-use crate::Result;
+use crate::error::Result;
 
 /// Deletes the parts that none of `manifests` lists and that are at least `grace` old. Returns
 /// their number.
 ///
 /// # Errors
-/// Those of the store.
+/// Errors of the store.
 pub(super) async fn prune(objects: &Objects<'_>, manifests: &[&Manifest], grace: Duration) -> Result<usize> {
     let listed: HashSet<&Hash> = manifests.iter().flat_map(|manifest| &manifest.parts).collect();
     let now = SystemTime::now();

@@ -16,7 +16,7 @@ use super::objects::{CONCURRENT, Objects};
 use super::partial::{Partial, hashes, open_if_there};
 use super::transfer::PullReport;
 use super::worker;
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// Downloads a snapshot to `file`. Parts that the file already has, or that an interrupted pull has
 /// fetched, are not fetched again. The file is created or replaced once the download is complete,
@@ -63,7 +63,7 @@ async fn fetch(
         partial.discard();
         return Ok(PullReport { manifest, changed: false, fetched_parts: 0, fetched_bytes: 0 });
     }
-    progress.stage("looking at what is there", manifest.bytes);
+    progress.stage("checking the download", manifest.bytes);
     let present = partial.present(&manifest, progress)?;
     let mut wanted: Vec<usize> = (0..present.len()).filter(|&index| !present[index]).collect();
     if let Some(donor) = &mut donor {
@@ -82,7 +82,8 @@ async fn fetch(
     Ok(PullReport { manifest, changed: true, fetched_parts: wanted.len(), fetched_bytes })
 }
 
-/// Fetches parts, [`CONCURRENT`] at a time, and writes each as it arrives. Returns their total bytes.
+/// Fetches parts, [`CONCURRENT`] at a time, and writes each as it arrives. Returns their total
+/// bytes.
 async fn fetch_parts(
     objects: &Objects<'_>,
     manifest: &Manifest,
@@ -118,7 +119,7 @@ impl<'a> Donor<'a> {
             return Ok(None);
         };
         let length = file.metadata().map_err(Error::io("reading", path))?.len();
-        progress.stage("looking at the file", length);
+        progress.stage("checking the file", length);
         let (parts, whole) = hashes(&mut file, path, manifest.part_bytes, progress)?;
         let places = parts.into_iter().zip((0..).step_by(manifest.part_bytes as usize)).collect();
         Ok(Some(Self { path, file, places, whole }))

@@ -15,9 +15,10 @@ use super::objects::{CONCURRENT, Objects};
 use super::prune::prune;
 use super::transfer::{PushOptions, PushReport};
 use super::worker;
+use crate::error::{Error, Result};
 use crate::map::map;
+use crate::psi;
 use crate::snapshot::{OpenOptions, Snapshot};
-use crate::{Error, Result, psi};
 
 /// Verifies a snapshot and uploads it, its manifest last: until then readers see the previous
 /// snapshot. Parts uploaded by an interrupted push are not uploaded again. Push a name from one
@@ -25,7 +26,7 @@ use crate::{Error, Result, psi};
 /// other.
 ///
 /// # Errors
-/// Those of [`Snapshot::open`]; [`papir_core::Error::OutOfBounds`] for the part length; and
+/// Errors of [`Snapshot::open`]; [`papir_core::Error::OutOfBounds`] for the part length; and
 /// [`Error::Remote`].
 pub fn push(
     file: &Path,
@@ -36,7 +37,7 @@ pub fn push(
     let map = map(file)?;
     progress.stage("verifying", 1);
     let snapshot = Snapshot::of_map(Arc::clone(&map), file, OpenOptions::default())?;
-    psi::refuse(&snapshot, file, "it holds the key that elements are masked with")?;
+    psi::refuse(&snapshot, file, "it contains the key that masks the elements")?;
     check_bytes(map.len() as u64, options.part_bytes)?;
     let manifest = describe(&map, snapshot.server.version(), options.part_bytes, progress);
     drop(snapshot);

@@ -1,4 +1,4 @@
-//! Pushing and pulling over a store in memory that counts, breaks and damages.
+//! Pushes and pulls with an in-memory store that counts requests, fails and damages data.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod rigged;
@@ -18,7 +18,7 @@ use crate::{BuildOptions, Error, Snapshot, build};
 const SMALL: PushOptions = PushOptions { part_bytes: 4096, prune: None };
 const MANIFEST: &str = "data/a.pir.manifest.json";
 
-/// A prepared database of 4096 records of 16 bytes, of which record 2000 says `word`.
+/// A prepared database of 4096 records of 16 bytes; record 2000 starts with `word`.
 fn snapshot(folder: &Path, word: &str) -> PathBuf {
     let mut records: Vec<u8> = (0..4096).flat_map(|i| format!("record {i:9}").into_bytes()).collect();
     records[32_000..32_000 + word.len()].copy_from_slice(word.as_bytes());
@@ -35,7 +35,7 @@ struct World {
     folder: tempfile::TempDir,
     store: Arc<Rigged>,
     location: Location,
-    /// Where it is pulled to.
+    /// The target of pulls.
     copy: PathBuf,
 }
 
@@ -59,7 +59,7 @@ impl World {
         std::fs::read(&self.copy).ok() == std::fs::read(self.folder.path().join("a.pir")).ok()
     }
 
-    /// Files beside the copy that are neither it nor the source.
+    /// Number of temporary files in the folder.
     fn leftovers(&self) -> usize {
         let names = std::fs::read_dir(self.folder.path()).unwrap();
         names.filter(|name| name.as_ref().unwrap().file_name().to_string_lossy().starts_with('.')).count()
@@ -67,7 +67,7 @@ impl World {
 }
 
 #[test]
-fn what_is_pushed_is_pulled_and_the_manifest_comes_last() {
+fn a_pushed_snapshot_is_pulled_and_the_manifest_comes_last() {
     let world = World::new();
     let pushed = world.push("one", SMALL).unwrap();
     let puts = world.store.puts();
@@ -81,7 +81,7 @@ fn what_is_pushed_is_pulled_and_the_manifest_comes_last() {
 }
 
 #[test]
-fn nothing_is_sent_twice() {
+fn nothing_is_transferred_twice() {
     let world = World::new();
     let first = world.push("one", SMALL).unwrap();
     world.pull().unwrap();
@@ -94,7 +94,7 @@ fn nothing_is_sent_twice() {
     assert!(!world.pull().unwrap().changed);
     assert_eq!(world.store.gets().iter().filter(|key| *key != MANIFEST).count(), 0);
 
-    // Of a change of one record: its part, and those of metadata, layout and table.
+    // A change of one record changes its part, and those of metadata, layout and table.
     let second = world.push("two", SMALL).unwrap();
     assert_ne!(second.manifest, first.manifest);
     assert!((1..=4).contains(&second.uploaded_parts), "{}", second.uploaded_parts);
@@ -104,7 +104,7 @@ fn nothing_is_sent_twice() {
 }
 
 #[test]
-fn an_interrupted_push_goes_on_and_shows_nothing_before_its_end() {
+fn an_interrupted_push_resumes_and_is_invisible_until_complete() {
     let whole = World::new().push("two", SMALL).unwrap();
     let parts = whole.uploaded_parts;
     assert!(parts > 5, "{parts}");
@@ -122,7 +122,7 @@ fn an_interrupted_push_goes_on_and_shows_nothing_before_its_end() {
 }
 
 #[test]
-fn an_interrupted_pull_goes_on() {
+fn an_interrupted_pull_resumes() {
     let world = World::new();
     let parts = world.push("one", SMALL).unwrap().manifest.parts.len();
     world.store.break_after_gets(6);
@@ -135,7 +135,7 @@ fn an_interrupted_pull_goes_on() {
     assert!(world.is_copied());
     assert_eq!(world.leftovers(), 0);
 
-    // The download of one version does not go on as another's.
+    // The download of one version is not continued for another.
     world.push("two", SMALL).unwrap();
     world.store.break_after_gets(1);
     assert!(world.pull().is_err());
@@ -148,7 +148,7 @@ fn an_interrupted_pull_goes_on() {
 }
 
 #[test]
-fn a_damaged_part_is_named_and_a_damaged_transfer_is_repeated() {
+fn a_damaged_part_is_named_and_a_damaged_transfer_is_retried() {
     let world = World::new();
     let manifest = world.push("one", SMALL).unwrap().manifest;
     let key = format!("data/a.pir.parts/{}", manifest.parts[2].to_hex());
@@ -172,7 +172,7 @@ fn a_damaged_part_is_named_and_a_damaged_transfer_is_repeated() {
 }
 
 #[test]
-fn a_manifest_that_lies_is_found_out() {
+fn false_manifests_are_refused() {
     let world = World::new();
     let manifest = world.push("one", SMALL).unwrap().manifest;
     let mut swapped = manifest.clone();
@@ -230,7 +230,7 @@ fn a_mirror_fetches_what_has_changed() {
         std::fs::read(mirror.file()).unwrap(),
         std::fs::read(world.folder.path().join("a.pir")).unwrap()
     );
-    // The one in use is as it was.
+    // The snapshot in use is unchanged.
     assert!(served.server.describe().shape.records() == 4096);
 
     world.store.put(MANIFEST, b"{");
@@ -239,7 +239,7 @@ fn a_mirror_fetches_what_has_changed() {
 }
 
 #[test]
-fn what_is_no_snapshot_is_not_pushed() {
+fn only_snapshots_are_pushed() {
     let world = World::new();
     let file = world.folder.path().join("text.pir");
     std::fs::write(&file, "text ".repeat(100)).unwrap();
@@ -251,14 +251,14 @@ fn what_is_no_snapshot_is_not_pushed() {
 }
 
 #[tokio::test]
-async fn it_works_inside_of_another_runtime() {
+async fn transfers_work_within_another_runtime() {
     let world = World::new();
     world.push("one", SMALL).unwrap();
     assert!(world.pull().unwrap().changed);
 }
 
 #[test]
-fn addresses_name_an_object_of_a_store() {
+fn addresses_are_parsed_or_refused() {
     let parse = |url: &str, name: Option<&str>| Location::parse(url, name, Settings::default());
     for (url, name, expected) in [
         ("s3://bucket/a/b.pir", None, "s3://bucket/a/b.pir"),
@@ -297,7 +297,7 @@ fn addresses_name_an_object_of_a_store() {
 }
 
 #[test]
-fn clients_of_every_store_can_be_made_with_tls() {
+fn clients_of_every_store_are_built_with_tls() {
     let settings = Settings::of(
         [
             ("AWS_ACCESS_KEY_ID", "id"),

@@ -14,7 +14,7 @@ use super::error::RemoteError;
 use super::manifest::Manifest;
 use super::settings::Settings;
 use super::transfer::{PullReport, PushOptions, PushReport};
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// Location of a snapshot in an object store; this build has none.
 #[derive(Clone, Debug)]

@@ -1,13 +1,13 @@
 //! Blocking calls of asynchronous stores.
 
 use super::error::RemoteError;
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// Runs `work` to completion on a thread with its own runtime, so that it can be called from
 /// anywhere, also from within another runtime.
 ///
 /// # Errors
-/// Those of `work`; [`papir_core::Error::Io`] if no thread can be started; and
+/// Errors of `work`; [`papir_core::Error::Io`] if no thread can be started; and
 /// [`RemoteError::Stopped`] if the thread panics.
 pub(super) fn run<T, F>(work: impl FnOnce() -> F + Send) -> Result<T>
 where

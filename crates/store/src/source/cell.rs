@@ -1,15 +1,15 @@
-//! A cell of a typed table, and the bytes that it becomes.
+//! Cells of typed tables, and their bytes.
 
+use super::json::{json_object, json_string, text};
 use super::row::{Fault, Row};
-use super::{json_object, json_string, text};
 
-/// One cell.
+/// A cell.
 pub(super) enum Cell {
     /// No value.
     Null,
-    /// A text, or bytes without further meaning.
+    /// A text, or uninterpreted bytes.
     Bytes(Vec<u8>),
-    /// A number, a truth value or a nested value, as JSON.
+    /// A number, a boolean or a nested value, as JSON.
     Json(String),
 }
 
@@ -20,12 +20,12 @@ impl Cell {
         Self::Bytes(text.into().into_bytes())
     }
 
-    /// A number that JSON has, or the name of one that it has not.
+    /// A number; `NaN` and infinities, which JSON lacks, as their names.
     pub(super) fn float(number: f64) -> Self {
         Self::named(number).unwrap_or_else(|| Self::Json(serde_json::Value::from(number).to_string()))
     }
 
-    /// As [`Cell::float`], with no more digits than its precision needs.
+    /// As [`Cell::float`], with only the digits that single precision needs.
     pub(super) fn short_float(number: f32) -> Self {
         Self::named(number.into())
             .or_else(|| serde_json::to_string(&number).ok().map(Self::Json))
@@ -41,7 +41,7 @@ impl Cell {
         }
     }
 
-    /// Its bytes where it stands alone.
+    /// Its bytes as a key or as a single value.
     fn into_bytes(self) -> Vec<u8> {
         match self {
             Self::Null => Vec::new(),
@@ -50,7 +50,8 @@ impl Cell {
         }
     }
 
-    /// Its JSON in an object or an array; `column` is for the error of bytes that are no text.
+    /// Its JSON in an object or an array; `column` names it in the error for bytes that are not
+    /// text.
     pub(super) fn json(self, column: &str) -> Result<String, Fault> {
         match self {
             Self::Null => Ok("null".to_owned()),
@@ -59,7 +60,7 @@ impl Cell {
         }
     }
 
-    /// Its text as the name of an object's member.
+    /// Its text as the name of a member of an object.
     pub(super) fn name(self, column: &str) -> Result<String, Fault> {
         match self {
             Self::Null => Err(Fault::Reason(format!("a key in column `{column}` is null: expected a value"))),
@@ -69,7 +70,7 @@ impl Cell {
     }
 }
 
-/// A row of cells: one value by itself, several as an object, none as nothing.
+/// Makes a row from cells: a single value as it is, several as an object, none as an empty value.
 pub(super) fn row(key: Option<Cell>, values: Vec<(&str, Cell)>) -> Result<Row, Fault> {
     if matches!(key, Some(Cell::Null)) {
         return Err(Fault::Reason("the key is null: expected a value".to_owned()));

@@ -1,51 +1,53 @@
-//! Files of changes to a database that is there: which keys get a new value, which go.
+//! Files of changes to an existing database: new values and deletions.
 //!
-//! The rows are read like those of a source, by the same columns. A row is a deletion where it is
-//! marked: in the column that [`ChangeColumns::delete`] names, or in JSON Lines by the field
-//! `_delete`. `1`, `true` and `yes` mark one, in letters of any case; `0`, `false`, `no`, nothing,
-//! and in JSON `null` or an absent field, do not; anything else is an error. What stands in a
-//! deletion's value columns does not matter, and in JSON Lines they may be absent.
+//! The rows are read like those of a source. A row is a deletion if it is marked as one, in the
+//! column that [`ChangeColumns::delete`] names or, in JSON Lines, in the field `_delete`. The marks
+//! `1`, `true` and `yes`, in any case, mean a deletion; `0`, `false`, `no` and an empty field, in
+//! JSON also `null` and an absent field, do not; any other mark is an error. The value columns of a
+//! deletion are ignored, and in JSON Lines they may be absent.
 
 use std::path::Path;
 
 use papir_core::Progress;
 
+use super::format::Format;
+use super::read::read;
+use super::request::{Columns, Deletes, Request, Selection};
 use super::row::{Place, Sieve};
-use super::{Columns, Deletes, Format, Request, Selection, read};
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
-/// Which columns of a file of changes are read.
+/// The columns of a file of changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChangeColumns {
-    /// The column of keys.
+    /// The key column.
     pub key: String,
-    /// The columns of values; several become one JSON object, none an empty value.
+    /// The value columns; several become one JSON object, none an empty value.
     pub values: Vec<String>,
-    /// The column that marks deletions. Without one, a CSV file holds none.
+    /// The column that marks deletions. Without one, a CSV file has no deletions.
     pub delete: Option<String>,
-    /// The longest value, in bytes; longer ones are an error that names the line.
+    /// Maximum length of a value in bytes; longer ones are errors that name the line.
     pub longest_value: u64,
 }
 
-/// One change.
+/// A change of one key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChangeRow {
     /// The key's bytes.
     pub key: Vec<u8>,
-    /// Its new value, whether or not it had one; `None` deletes the key.
+    /// The value to insert or replace; `None` deletes the key.
     pub value: Option<Vec<u8>>,
-    /// Where it stands, from 1.
+    /// Its line, from 1.
     pub line: u64,
 }
 
-/// Reads all changes, in the order of the file. Of several rows of one key, the last one counts:
-/// all of them are given, so that applying them one after the other gives just that.
+/// Reads all changes, in the order of the file. Several rows of the same key are all returned;
+/// applied in order, the last one wins.
 ///
-/// `path` may be `-` for standard input; `format` is told by the file's extension where `None`.
+/// `path` may be `-` for standard input. A `format` of `None` is detected by the file's extension.
 ///
 /// # Errors
 /// [`Error::Options`] for a source that is neither CSV nor JSON Lines, [`Error::MissingColumn`],
-/// [`Error::Line`] for a row that cannot be used, or [`papir_core::Error::Io`].
+/// [`Error::Line`] for a bad row, or [`papir_core::Error::Io`].
 pub fn read_changes(
     path: &Path,
     format: Option<Format>,

@@ -6,19 +6,20 @@ use csv::{ByteRecord, ErrorKind, ReaderBuilder};
 use papir_core::Error as CoreError;
 
 use super::input::Input;
-use super::row::{Each, Fault, Place, Row};
-use super::{Columns, Deletes, deletes, json_object, json_string, name_of};
-use crate::{Error, Result};
+use super::json::{json_object, json_string, text};
+use super::request::{Columns, Deletes};
+use super::row::{Each, Fault, Place, Row, is_deletion};
+use crate::error::{Error, Result};
+use crate::names::name_of;
 
-/// Columns by their place.
+/// Positions of the requested columns.
 struct Places<'a> {
     key: Option<usize>,
     values: Vec<(&'a str, usize)>,
     delete: Option<usize>,
 }
 
-/// Reads all rows; none of an empty file. Line numbers are those of the file, the header's being 1.
-/// Gives the bytes read.
+/// Reads all rows; an empty file has none. The header is on line 1. Returns the bytes read.
 pub(super) fn rows(path: &Path, input: Input<'_>, columns: Columns<'_>, each: &mut Each<'_>) -> Result<u64> {
     let mut reader = ReaderBuilder::new().buffer_capacity(1 << 20).from_reader(input);
     let header = reader.byte_headers().map_err(|error| fatal(path, error))?.clone();
@@ -63,26 +64,26 @@ impl Places<'_> {
     fn row(&self, row: &ByteRecord) -> Result<Row, Fault> {
         let bytes = |place: usize| row.get(place).unwrap_or_default();
         let key = self.key.map(bytes).unwrap_or_default().to_vec();
-        let delete = self.delete.map(|place| deletes(bytes(place))).transpose()?.unwrap_or_default();
+        let delete = self.delete.map(|place| is_deletion(bytes(place))).transpose()?.unwrap_or_default();
         let value = if delete { None } else { Some(value(row, &self.values)?) };
         Ok(Row { key, value })
     }
 }
 
-/// One column as it is, several as an object of strings, none as nothing.
+/// The value of a row: a single column as it is, several as an object of strings, none as empty.
 fn value(row: &ByteRecord, columns: &[(&str, usize)]) -> Result<Vec<u8>, Fault> {
     let bytes = |place: usize| row.get(place).unwrap_or_default();
     match columns {
         [] => Ok(Vec::new()),
         [(_, place)] => Ok(bytes(*place).to_vec()),
         several => {
-            let member = |&(name, place)| Ok((name, json_string(super::text(name, bytes(place))?)));
+            let member = |&(name, place)| Ok((name, json_string(text(name, bytes(place))?)));
             Ok(json_object(several.iter().map(member).collect::<Result<Vec<_>, Fault>>()?).into_bytes())
         }
     }
 }
 
-/// A row with too few or too many fields, which ends where its line ends.
+/// Converts the error of a row with too few or too many fields. Reading continues after its line.
 fn unequal(error: csv::Error) -> Result<(u64, Fault), csv::Error> {
     match error.kind() {
         ErrorKind::UnequalLengths { expected_len, len, .. } => {

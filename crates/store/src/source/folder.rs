@@ -1,4 +1,4 @@
-//! A folder of files: the key is the path, the value is the content.
+//! Folders of files: keys are paths, values are contents.
 
 use std::fs::{DirEntry, File, FileType};
 use std::io::Read;
@@ -7,18 +7,18 @@ use std::path::{Path, PathBuf};
 use papir_core::Progress;
 
 use super::row::{Each, Fault, Place, Row};
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
-/// One file.
+/// A file of the folder.
 struct Found {
-    /// The path below the folder, its parts separated by `/`.
+    /// The path below the folder, separated by `/`.
     key: Vec<u8>,
     path: PathBuf,
     kind: FileType,
 }
 
-/// Reads all files in the order of their keys. Symbolic links are neither read nor followed. Gives
-/// the bytes read.
+/// Reads all files in the order of their keys. Symbolic links are neither read nor followed.
+/// Returns the bytes read.
 pub(super) fn rows(folder: &Path, longest: u64, progress: &dyn Progress, each: &mut Each<'_>) -> Result<u64> {
     let mut files = Vec::new();
     collect(folder, &[], &mut files)?;
@@ -34,7 +34,7 @@ pub(super) fn rows(folder: &Path, longest: u64, progress: &dyn Progress, each: &
     Ok(total)
 }
 
-/// Everything below a folder that is neither a folder nor a symbolic link.
+/// Collects everything below a folder except folders and symbolic links.
 fn collect(folder: &Path, prefix: &[u8], files: &mut Vec<Found>) -> Result<()> {
     let failed = |error| Error::io("reading", folder)(error);
     for entry in std::fs::read_dir(folder).map_err(failed)? {
@@ -56,7 +56,7 @@ fn key(prefix: &[u8], entry: &DirEntry) -> Vec<u8> {
     [prefix, separator, name.as_encoded_bytes()].concat()
 }
 
-/// A file's bytes, of which no more are read than show that there are too many.
+/// Reads a file, up to one byte more than `longest`.
 fn content(path: &Path, kind: FileType, longest: u64) -> Result<Result<Vec<u8>, Fault>> {
     if !kind.is_file() {
         let reason = "neither a file nor a folder: expected a file".to_owned();

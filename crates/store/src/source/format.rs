@@ -1,35 +1,35 @@
-//! The kinds of sources.
+//! Formats of sources.
 
 use std::path::Path;
 use std::str::FromStr;
 
 use papir_core::Error as CoreError;
 
-use crate::Error;
+use crate::error::Error;
 
 /// The format of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// Comma-separated values with a header line (RFC 4180).
     Csv,
-    /// One JSON object a line.
+    /// One JSON object per line.
     JsonLines,
     /// Apache Parquet.
     Parquet,
-    /// A table of an SQLite database, or the answer to a query.
+    /// A table of an SQLite database, or the result of a query.
     Sqlite,
-    /// A folder of files: path to content.
+    /// A folder of files: paths are keys, contents are values.
     Folder,
-    /// Records of one length, without gaps.
+    /// Records of equal length, without gaps.
     Raw,
 }
 
 impl Format {
-    /// All of them.
+    /// All formats.
     const ALL: [Self; 6] = [Self::Csv, Self::JsonLines, Self::Parquet, Self::Sqlite, Self::Folder, Self::Raw];
 
-    /// The format that a path tells: a folder by being one, a file by its extension (`.csv`;
-    /// `.jsonl` or `.ndjson`; `.parquet`; `.sqlite`, `.sqlite3` or `.db`); raw otherwise.
+    /// Detects the format of a path: a folder, or by the extension of a file (`.csv`; `.jsonl` or
+    /// `.ndjson`; `.parquet`; `.sqlite`, `.sqlite3` or `.db`); raw otherwise.
     pub fn of(path: &Path) -> Self {
         if path.is_dir() {
             return Self::Folder;

@@ -6,22 +6,10 @@ use std::path::Path;
 
 use papir_core::Progress;
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
+use crate::names::{is_standard_input, name_of};
 
-/// The path that stands for standard input; a file of this name is `./-`.
-const STANDARD_INPUT: &str = "-";
-
-/// Whether a path stands for standard input.
-pub(crate) fn is_standard_input(path: &Path) -> bool {
-    path.as_os_str() == STANDARD_INPUT
-}
-
-/// What a source is called in errors.
-pub(crate) fn name_of(path: &Path) -> String {
-    if is_standard_input(path) { "standard input".to_owned() } else { path.display().to_string() }
-}
-
-/// A stream that counts its bytes and tells of them.
+/// A stream that counts its bytes and reports progress.
 pub(crate) struct Input<'a> {
     name: String,
     reader: Box<dyn Read>,
@@ -31,7 +19,7 @@ pub(crate) struct Input<'a> {
 }
 
 impl<'a> Input<'a> {
-    /// Opens a file, or takes standard input.
+    /// Opens a file or standard input.
     ///
     /// # Errors
     /// [`papir_core::Error::Io`].
@@ -47,12 +35,12 @@ impl<'a> Input<'a> {
         Ok(Self::of(name_of(path), reader, progress))
     }
 
-    /// A stream of this name.
+    /// Wraps a stream; `name` is for errors.
     pub(super) fn of(name: impl Into<String>, reader: Box<dyn Read>, progress: &'a dyn Progress) -> Self {
         Self { name: name.into(), reader, progress, bytes: 0 }
     }
 
-    /// What it is called in errors.
+    /// Its name in errors.
     pub(super) fn name(&self) -> &str {
         &self.name
     }

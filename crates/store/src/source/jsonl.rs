@@ -1,4 +1,4 @@
-//! JSON Lines: one object a line.
+//! JSON Lines: one object per line.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read};
@@ -8,20 +8,22 @@ use papir_core::Error as CoreError;
 use serde_json::value::RawValue;
 
 use super::input::Input;
-use super::row::{Each, Fault, Place, Row};
-use super::{Columns, Deletes, deletes, json_object, name_of};
-use crate::Result;
+use super::json::json_object;
+use super::request::{Columns, Deletes};
+use super::row::{Each, Fault, Place, Row, is_deletion};
+use crate::error::Result;
+use crate::names::name_of;
 
-/// The longest line, in bytes: bounds what is held in memory at once.
+/// Maximum length of a line in bytes; bounds memory.
 const MAX_LINE_BYTES: u64 = 16 << 20;
 
 /// The field that marks a row as a deletion, in a file of changes.
 const DELETE: &str = "_delete";
 
-/// The fields of one line, as they are written.
+/// The fields of a line, as written.
 type Fields<'a> = HashMap<String, &'a RawValue>;
 
-/// Reads all rows. Lines of white space are skipped. Gives the bytes read.
+/// Reads all rows. Blank lines are skipped. Returns the bytes read.
 pub(super) fn rows(path: &Path, input: Input<'_>, columns: Columns<'_>, each: &mut Each<'_>) -> Result<u64> {
     let mut reader = BufReader::with_capacity(1 << 20, input);
     let failed = |source| CoreError::Io { what: format!("reading {}", name_of(path)), source };
@@ -60,12 +62,12 @@ fn row(bytes: &[u8], columns: Columns<'_>) -> Result<Row, Fault> {
     Ok(Row { key, value })
 }
 
-/// Whether a field is there and says that the row is a deletion.
+/// Whether a field is present and marks the row as a deletion.
 fn marked(fields: &Fields<'_>, name: &str) -> Result<bool, Fault> {
     match fields.get(name) {
         None => Ok(false),
         Some(value) if value.get() == "null" => Ok(false),
-        Some(value) => deletes(&bytes_of(value)?),
+        Some(value) => is_deletion(&bytes_of(value)?),
     }
 }
 
@@ -77,7 +79,7 @@ fn field<'a>(fields: &Fields<'a>, name: &str) -> Result<&'a RawValue, Fault> {
     })
 }
 
-/// One field by itself, several as an object, none as nothing.
+/// The value of a row: a single field as it is, several as an object, none as empty.
 fn value(fields: &Fields<'_>, columns: &[String]) -> Result<Vec<u8>, Fault> {
     match columns {
         [] => Ok(Vec::new()),
@@ -90,7 +92,7 @@ fn value(fields: &Fields<'_>, columns: &[String]) -> Result<Vec<u8>, Fault> {
     }
 }
 
-/// A string's own bytes; other values as compact JSON.
+/// The characters of a string; other values as compact JSON.
 fn bytes_of(value: &RawValue) -> Result<Vec<u8>, Fault> {
     if !value.get().starts_with('"') {
         return Ok(compact(value.get()).into_bytes());
@@ -100,14 +102,14 @@ fn bytes_of(value: &RawValue) -> Result<Vec<u8>, Fault> {
     Ok(text.into_bytes())
 }
 
-/// The parser's words without its line number, which is that of a text of one line.
+/// The parser's message without its line number, which is always 1.
 fn parse_fault(error: &serde_json::Error, expected: &str) -> Fault {
     let words = error.to_string();
     let found = words.split(" at line ").next().unwrap_or_default();
     Fault::Reason(format!("{found} in column {}: expected {expected}", error.column()))
 }
 
-/// JSON without white space between its tokens; numbers keep every digit.
+/// Removes white space between JSON tokens; numbers keep every digit.
 fn compact(json: &str) -> String {
     let (mut quoted, mut escaped) = (false, false);
     let keep = |c: &char| {

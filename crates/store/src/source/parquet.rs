@@ -14,15 +14,15 @@ use parquet::record::Row as Record;
 use parquet::record::reader::RowIter;
 use parquet::schema::types::{Type, TypePtr};
 
+use super::cell;
+use super::request::Columns;
 use super::row::{Each, Fault, Place, Row};
-use super::{Columns, cell};
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
-/// Rows between two words about progress.
+/// Rows between two progress reports.
 const STEP: u64 = 1024;
 
-/// Reads all rows, numbered from 1; of the columns, only those asked for. Gives the file's length in
-/// bytes.
+/// Reads the requested columns of all rows, numbered from 1. Returns the file's length in bytes.
 pub(super) fn rows(
     path: &Path,
     columns: Columns<'_>,
@@ -51,11 +51,11 @@ pub(super) fn rows(
     Ok(bytes)
 }
 
-/// Columns by their place among those that are read.
+/// Positions of the requested columns among those that are read.
 struct Places<'a> {
     key: Option<usize>,
     values: Vec<(&'a str, usize)>,
-    /// The columns that are read, each once.
+    /// The columns to read, each once.
     read: Vec<TypePtr>,
 }
 
@@ -76,7 +76,7 @@ impl<'a> Places<'a> {
         Ok(Self { key, values, read })
     }
 
-    /// The schema of what is read.
+    /// The schema of the columns to read.
     fn projection(&self, schema: &Type) -> Result<Type, ParquetError> {
         Type::group_type_builder(schema.name()).with_fields(self.read.clone()).build()
     }
@@ -93,7 +93,7 @@ impl<'a> Places<'a> {
     }
 }
 
-/// The column of a name, if its values can be read.
+/// Finds a column by name and checks that its values have a form as bytes.
 fn column(path: &Path, schema: &Type, name: &str) -> Result<TypePtr> {
     let file = path.display().to_string();
     let names = || schema.get_fields().iter().map(|field| field.name());
@@ -119,8 +119,8 @@ fn column(path: &Path, schema: &Type, name: &str) -> Result<TypePtr> {
     }
 }
 
-/// Runs a step of the Parquet reader. It checks some of a damaged file by assertions, so a panic of
-/// it is an error of the file.
+/// Runs a step of the Parquet reader and turns its panics into errors: it detects some damage by
+/// assertions.
 fn guarded<T>(step: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, String> {
     match catch_unwind(AssertUnwindSafe(step)) {
         Ok(result) => result.map_err(|error| error.to_string()),

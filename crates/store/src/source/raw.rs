@@ -1,22 +1,25 @@
-//! Records of one length, one after the other.
+//! Raw sources: records of equal length without gaps.
 
 use std::io::Read;
 use std::path::Path;
+use std::sync::Arc;
 
-use papir_core::{Error as CoreError, Progress, RecordBuffer, Records, Shape};
+use memmap2::Mmap;
+use papir_core::{Error as CoreError, Progress, RecordBuffer, Records, Result as CoreResult, Shape};
 
-use super::input::{Input, is_standard_input, name_of};
-use crate::map::MappedRecords;
-use crate::{Error, Result};
+use super::input::Input;
+use crate::error::{Error, Result};
+use crate::map::map;
+use crate::names::{is_standard_input, name_of};
 
-/// The most that is held of standard input, in bytes; a file is mapped, whatever its length.
+/// Maximum length of standard input in bytes, which is held in memory; files are mapped.
 const MAX_STREAM_BYTES: u64 = 16 << 30;
 
-/// The records of a file, or of standard input.
+/// Opens the records of a file or of standard input.
 ///
 /// # Errors
-/// [`Error::PartialRecord`], [`Error::Source`] without records or for a record length that cannot be,
-/// [`Error::Unreadable`] for a stream that is too long, or [`CoreError::Io`].
+/// [`Error::PartialRecord`], [`Error::Source`] if there are no records or for an invalid record
+/// length, [`Error::Unreadable`] for a stream that is too long, or [`CoreError::Io`].
 pub(crate) fn records(path: &Path, record_bytes: u64, progress: &dyn Progress) -> Result<Box<dyn Records>> {
     if !is_standard_input(path) {
         return Ok(Box::new(MappedRecords::open(path, record_bytes)?));
@@ -26,7 +29,7 @@ pub(crate) fn records(path: &Path, record_bytes: u64, progress: &dyn Progress) -
     Ok(Box::new(RecordBuffer::from_packed(shape, packed)?))
 }
 
-/// All bytes of a stream, in memory that grows as they come.
+/// Reads a stream to its end.
 fn all(input: Input<'_>, most: u64) -> Result<Vec<u8>> {
     let name = input.name().to_owned();
     let mut bytes = Vec::new();
@@ -38,17 +41,51 @@ fn all(input: Input<'_>, most: u64) -> Result<Vec<u8>> {
     Err(Error::Unreadable { file: name, reason: format!("more than {most} bytes: expected a file instead") })
 }
 
-/// The shape of so many bytes of records.
+/// The shape of `found` bytes of records.
 ///
 /// # Errors
 /// [`Error::PartialRecord`], or [`Error::Source`] with the errors of [`Shape::of_bytes`].
-pub(crate) fn shape(path: &Path, found: u64, record_bytes: u64) -> Result<Shape> {
-    // A record length of 0 fails below, as the shape's error.
+fn shape(path: &Path, found: u64, record_bytes: u64) -> Result<Shape> {
+    // A record length of 0 is refused below, by the shape.
     let length = record_bytes.max(1);
     if !found.is_multiple_of(length) {
         return Err(Error::PartialRecord { file: name_of(path), found, record_bytes });
     }
     Shape::of_bytes(found / length, record_bytes).map_err(|error| Error::of_source(path)(error.into()))
+}
+
+/// Records of a mapped file.
+struct MappedRecords {
+    shape: Shape,
+    map: Arc<Mmap>,
+}
+
+impl MappedRecords {
+    /// Maps a file of packed records of `record_bytes` bytes each.
+    ///
+    /// # Errors
+    /// Errors of the file, and of its [`shape`].
+    fn open(path: &Path, record_bytes: u64) -> Result<Self> {
+        let map = map(path)?;
+        let shape = shape(path, map.len() as u64, record_bytes)?;
+        Ok(Self { shape, map })
+    }
+}
+
+impl Records for MappedRecords {
+    fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> CoreResult<()> {
+        let (length, end) = (self.shape.record_bytes(), first.saturating_add(count));
+        if end > self.shape.records() {
+            return Err(CoreError::IndexOutOfRange { found: end - 1, records: self.shape.records() });
+        }
+        CoreError::check_length("the buffer for packed records", out.len(), count as usize * length)?;
+        out.copy_from_slice(&self.map[first as usize * length..end as usize * length]);
+        Ok(())
+    }
 }
 
 #[cfg(test)]
@@ -59,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stream_is_read_to_its_limit() {
+    fn streams_are_read_up_to_the_limit() {
         let input = |bytes: &'static [u8]| Input::of("stream", Box::new(bytes), &NoProgress);
         assert_eq!(all(input(b"abcd"), 4).unwrap(), b"abcd");
         let error = all(input(b"abcde"), 4).unwrap_err().to_string();

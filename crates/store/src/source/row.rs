@@ -1,63 +1,64 @@
-//! One row of a source, and what becomes of a row that cannot be used.
+//! Rows of a source, and the handling of bad rows.
 
 use std::path::Path;
 
-use super::{Request, name_of};
-use crate::{Error, Result};
+use super::request::Request;
+use crate::error::{Error, Result};
+use crate::names::name_of;
 
-/// A row as it is asked for.
+/// The key and value of a row.
 pub(super) struct Row {
-    /// The key's bytes; empty without key column.
+    /// The key's bytes; empty without a key column.
     pub(super) key: Vec<u8>,
-    /// The value's bytes; `None` where the row deletes its key.
+    /// The value's bytes; `None` if the row deletes its key.
     pub(super) value: Option<Vec<u8>>,
 }
 
-/// What is wrong with one row, while those after it can still be read.
+/// A fault of one row, after which further rows can be read.
 pub(super) enum Fault {
-    /// What was found and what was expected.
+    /// The value found and the one expected.
     Reason(String),
     /// A column that this row lacks.
     Missing {
-        /// The column asked for.
+        /// The requested column.
         column: String,
-        /// The columns there are.
+        /// The columns of the row.
         available: String,
     },
 }
 
-/// Where a row stands.
+/// The position of a row.
 #[derive(Clone, Copy)]
 pub(super) enum Place<'a> {
-    /// In a text, from 1.
+    /// A line of a text, from 1.
     Line(u64),
-    /// In a table, from 1.
+    /// A row of a table, from 1.
     #[cfg_attr(not(any(feature = "parquet", feature = "sqlite")), allow(dead_code))]
     Row(u64),
-    /// It is a whole file.
+    /// A file of a folder.
     File(&'a Path),
 }
 
-/// Takes the rows of a source one by one.
+/// A callback for every row of a source.
 pub(super) type Each<'a> = dyn FnMut(Place<'_>, Result<Row, Fault>) -> Result<()> + 'a;
 
-/// A row that was left out of a database because it is bad.
+/// A bad row that was skipped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SkippedRow {
-    /// Where it stands: `line 7`, `row 7`, or a file of a folder.
+    /// Its position: `line 7`, `row 7`, or a file of a folder.
     pub place: String,
-    /// What was found and what was expected.
+    /// The value found and the one expected.
     pub reason: String,
 }
 
-/// Sorts the good rows of one source from the bad ones.
+/// Separates good rows of a source from bad ones.
 pub(super) struct Sieve<'a> {
     path: &'a Path,
-    /// The longest value, in bytes.
+    /// Maximum length of a value in bytes.
     longest: u64,
-    /// Bad rows that may be left out.
+    /// Maximum number of bad rows to skip.
     allowed: u64,
-    /// Those that were.
+    /// The rows skipped so far.
     pub(super) skipped: Vec<SkippedRow>,
 }
 
@@ -67,10 +68,10 @@ impl<'a> Sieve<'a> {
         Self { path, longest, allowed: skip_bad, skipped: Vec::new() }
     }
 
-    /// A good row; nothing for a bad one while it may be left out.
+    /// Returns a good row, and `None` for a bad one while more may be skipped.
     ///
     /// # Errors
-    /// The row's own, once no more may be left out.
+    /// The row's fault, once no more may be skipped.
     pub(super) fn keep(&mut self, place: Place<'_>, row: Result<Row, Fault>) -> Result<Option<Row>> {
         let fault = match row.and_then(|row| self.measured(row)) {
             Ok(row) => return Ok(Some(row)),
@@ -95,7 +96,7 @@ impl<'a> Sieve<'a> {
         let file = name_of(self.path);
         let (mut reason, beyond) = (fault.to_string(), self.allowed > 0);
         if beyond {
-            reason += &format!(" (beyond the {} bad rows that may be left out)", self.allowed);
+            reason += &format!(" (beyond the {} bad rows that may be skipped)", self.allowed);
         }
         match (place, fault) {
             (Place::Line(_) | Place::Row(_), Fault::Missing { column, available }) if !beyond => {
@@ -108,8 +109,24 @@ impl<'a> Sieve<'a> {
     }
 }
 
+/// Whether the mark in a deletion column means a deletion.
+///
+/// # Errors
+/// [`Fault::Reason`] for any other text.
+pub(super) fn is_deletion(mark: &[u8]) -> Result<bool, Fault> {
+    match mark.to_ascii_lowercase().as_slice() {
+        b"1" | b"true" | b"yes" => Ok(true),
+        b"" | b"0" | b"false" | b"no" => Ok(false),
+        _ => {
+            let found = String::from_utf8_lossy(&mark[..mark.len().min(32)]).escape_debug().to_string();
+            let expected = "1, true or yes for a deletion, otherwise 0, false, no or nothing";
+            Err(Fault::Reason(format!("the deletion mark is `{found}`: expected {expected}")))
+        }
+    }
+}
+
 impl Place<'_> {
-    /// Its number; that of a file is the number of rows before it.
+    /// The line or row; for a file, the number of rows before it.
     pub(super) fn number(self, before: usize) -> u64 {
         match self {
             Self::Line(number) | Self::Row(number) => number,

@@ -1,4 +1,4 @@
-//! A table of an SQLite database, or the answer to a query.
+//! SQLite databases: a table, or the result of a query.
 
 use std::fs::File;
 use std::path::Path;
@@ -8,16 +8,16 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags, Statement};
 
 use super::cell::{self, Cell};
+use super::request::{Columns, Selection};
 use super::row::{Each, Fault, Place, Row};
-use super::{Columns, Selection};
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
-/// The tables and views that a user made.
+/// Lists the tables and views that users created.
 const TABLES: &str = "SELECT name FROM sqlite_schema \
      WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name";
 
-/// Reads all rows, numbered from 1 in the order that SQLite gives them. The file is opened for
-/// reading only. Gives the file's length in bytes.
+/// Reads all rows, numbered from 1 in the order that SQLite returns them. The file is opened
+/// read-only. Returns the file's length in bytes.
 pub(super) fn rows(
     path: &Path,
     columns: Columns<'_>,
@@ -55,7 +55,8 @@ fn sql(path: &Path, connection: &Connection, columns: Columns<'_>, asked: Select
     }
 }
 
-/// The file's length; SQLite's own words for a missing file are less clear than the system's.
+/// The file's length. Opens the file first, as the system's error for a missing file is clearer
+/// than SQLite's.
 fn length(path: &Path) -> Result<u64> {
     let file = File::open(path).map_err(Error::io("opening", path))?;
     let metadata = file.metadata().map_err(Error::io("opening", path))?;
@@ -65,8 +66,8 @@ fn length(path: &Path) -> Result<u64> {
     Ok(metadata.len())
 }
 
-/// Opens a file of unknown origin: what it says of itself runs no functions with side effects, and
-/// its pages are checked.
+/// Opens a file of unknown origin: its schema cannot run functions with side effects, and its pages
+/// are checked.
 fn open(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
@@ -83,7 +84,7 @@ fn tables(path: &Path, connection: &Connection) -> Result<Vec<String>> {
     names.map_err(|error| Error::unreadable(path, error.to_string()))
 }
 
-/// The table of a database that has only one.
+/// The name of the only table.
 fn only_table(path: &Path, connection: &Connection) -> Result<String> {
     let tables = tables(path, connection)?;
     match tables.as_slice() {
@@ -97,8 +98,8 @@ fn only_table(path: &Path, connection: &Connection) -> Result<String> {
     }
 }
 
-/// The query for the columns of a table, in the order of the table itself and not of an index. The
-/// names are checked first: SQLite takes a quoted name that it does not know for a text.
+/// The query for the columns of a table, in the order of the table and not of an index. The names
+/// are checked first, as SQLite treats an unknown quoted name as a string.
 fn of_table(path: &Path, connection: &Connection, table: &str, columns: Columns<'_>) -> Result<String> {
     let tables = tables(path, connection)?;
     if !tables.iter().any(|name| name == table) {
@@ -114,12 +115,12 @@ fn of_table(path: &Path, connection: &Connection, table: &str, columns: Columns<
     Ok(format!("SELECT {} {from}", names.join(", ")))
 }
 
-/// A name in SQL.
+/// Quotes a name for SQL.
 fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// Columns by their place.
+/// Positions of the requested columns.
 struct Places<'a> {
     key: Option<usize>,
     values: Vec<(&'a str, usize)>,
@@ -149,7 +150,7 @@ impl<'a> Places<'a> {
     }
 }
 
-/// What a cell holds, which in SQLite need not be what its column declares.
+/// The content of a cell, whose type may differ from the declared type of its column.
 fn cell(value: ValueRef<'_>) -> Cell {
     match value {
         ValueRef::Null => Cell::Null,

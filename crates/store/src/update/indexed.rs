@@ -1,4 +1,4 @@
-//! Changes of records that are looked up by index.
+//! Updates of records without keys.
 
 use std::collections::BTreeMap;
 
@@ -6,14 +6,17 @@ use papir_core::{Change, PreparedRecords, Progress, Shape};
 use papir_lookup::update::ChangeCounts;
 use rand_core::CryptoRng;
 
+use super::next::Next;
+use super::options::UpdateOptions;
 use super::overlay::Overlay;
 use super::renewal::{renew, set_up};
-use super::{Next, UpdateOptions, Way, read_changes};
+use super::report::Way;
+use crate::error::{Error, Result};
+use crate::names::name_of;
 use crate::snapshot::Snapshot;
-use crate::source::{ChangeRow, name_of};
-use crate::{Error, Result};
+use crate::source::{ChangeRow, read_changes};
 
-/// The next version, if there are changes.
+/// Applies the changes. Returns the next version, `None` if there are no changes.
 pub(super) fn update(
     options: &UpdateOptions,
     snapshot: &Snapshot,
@@ -25,14 +28,16 @@ pub(super) fn update(
     let shape = below.shape();
     let columns = options.columns(&snapshot.metadata, shape.record_bytes() as u64)?;
     let rows = read_changes(&options.changes, options.format, &columns, progress)?;
-    let bad_line = |(line, reason)| Error::Line { file: name_of(&options.changes), line, reason };
-    let (changes, counts) = resolve(&shape, rows).map_err(bad_line)?;
+    let (changes, counts) = resolve(&shape, rows).map_err(|BadLine { line, reason }| {
+        let file = name_of(&options.changes);
+        Error::Line { file, line, reason }
+    })?;
     if changes.is_empty() && !options.rebuild {
         return Ok((counts, None));
     }
     let (before, records) = (shape.records(), shape.records() + counts.inserted);
     if counts.inserted == 0 && !options.rebuild {
-        let (server, commitment, way) = renew(snapshot, &changes, rng, progress)?;
+        let (server, commitment, way) = renew(snapshot, &changes, &options.rates, rng, progress)?;
         return Ok((counts, Some(Next { server, commitment, keyword: None, way })));
     }
     let all = Overlay::new(below.as_ref(), records, &changes)?;
@@ -44,17 +49,20 @@ pub(super) fn update(
     Ok((counts, Some(Next { server, commitment, keyword: None, way })))
 }
 
-/// A line and what is wrong with it.
-type BadLine = (u64, String);
+/// A refused line.
+struct BadLine {
+    line: u64,
+    reason: String,
+}
 
-/// One change a record, ascending; the last row of a record counts. New records follow the last one
-/// without a gap.
+/// Resolves rows to one change per record, ascending; the last row of a record wins. New records
+/// must follow the last one without a gap.
 fn resolve(shape: &Shape, rows: Vec<ChangeRow>) -> Result<(Vec<Change>, ChangeCounts), BadLine> {
     let total = rows.len() as u64;
     let mut last: BTreeMap<u64, (u64, Vec<u8>)> = BTreeMap::new();
     for ChangeRow { key, value, line } in rows {
-        let index = index_of(shape, &key).map_err(|reason| (line, reason))?;
-        let mut record = value.ok_or_else(|| (line, undeletable(index)))?;
+        let index = index_of(shape, &key).map_err(|reason| BadLine { line, reason })?;
+        let mut record = value.ok_or_else(|| BadLine { line, reason: undeletable(index) })?;
         record.resize(shape.record_bytes(), 0);
         last.insert(index, (line, record));
     }
@@ -65,7 +73,7 @@ fn resolve(shape: &Shape, rows: Vec<ChangeRow>) -> Result<(Vec<Change>, ChangeCo
         match index {
             _ if index < shape.records() => counts.replaced += 1,
             _ if index == expected => counts.inserted += 1,
-            _ => return Err((line, gap(index, expected))),
+            _ => return Err(BadLine { line, reason: gap(index, expected) }),
         }
         changes.push(Change { index, record });
     }
@@ -85,9 +93,9 @@ fn index_of(shape: &Shape, key: &[u8]) -> std::result::Result<u64, String> {
 }
 
 fn undeletable(index: u64) -> String {
-    format!("record {index} is deleted: expected a value, records that are looked up by index stay")
+    format!("record {index} is deleted: expected a value, as records without keys cannot be deleted")
 }
 
 fn gap(found: u64, expected: u64) -> String {
-    format!("record {found} is new: expected {expected}, new records follow the last one without a gap")
+    format!("record {found} is new: expected {expected}, as new records follow the last one without a gap")
 }

@@ -1,4 +1,4 @@
-//! Changes of a database of keys.
+//! Updates of a database with keys.
 
 use papir_core::{Error as CoreError, PreparedRecords, Progress};
 use papir_lookup::update::{
@@ -7,15 +7,16 @@ use papir_lookup::update::{
 use papir_lookup::{KeyIds, KeywordLayout, KeywordTable, MAX_VALUE_BYTES, OnDuplicate, TableOptions};
 use rand_core::CryptoRng;
 
+use super::next::{Next, NextKeys};
+use super::options::{FEW_KEYS, REBUILD_ROOM, REBUILD_ROOM_OF_FEW, UpdateOptions};
 use super::renewal::{renew, set_up};
-use super::{
-    ChangeColumns, FEW_KEYS, Next, REBUILD_ROOM, REBUILD_ROOM_OF_FEW, UpdateOptions, Way, read_changes,
-};
+use super::report::Way;
+use crate::error::{Error, Result};
 use crate::metadata::KeywordSummary;
 use crate::snapshot::Snapshot;
-use crate::{Error, Result};
+use crate::source::{ChangeColumns, ChangeRow, read_changes};
 
-/// The next version, if anything differs in it.
+/// Applies the changes. Returns the next version, `None` if nothing differs.
 pub(super) fn update(
     options: &UpdateOptions,
     snapshot: &Snapshot,
@@ -33,7 +34,9 @@ pub(super) fn update(
         None
     } else {
         match patch(table, &changes, progress)? {
-            Patched::Patch(patch) => return Ok((changes.counts(), patched(snapshot, patch, rng, progress)?)),
+            Patched::Patch(patch) => {
+                return Ok((changes.counts(), patched(options, snapshot, patch, rng, progress)?));
+            }
             Patched::Rebuild(reason) => Some(reason),
         }
     };
@@ -41,14 +44,14 @@ pub(super) fn update(
     Ok((changes.counts(), Some(next)))
 }
 
-/// The ids of the keys, which an update cannot do without.
+/// The ids of the keys, which every update needs.
 fn owner_keys(options: &UpdateOptions, snapshot: &Snapshot) -> Result<KeyIds> {
     let file = || options.file.display().to_string();
     let ids = snapshot.owner_keys().map_err(|error| match error {
         error @ CoreError::OwnerKey { .. } => Error::Core(error),
         error => Error::Snapshot { file: file(), error },
     })?;
-    let expected = "a file that papir build wrote with them: build it again from its source";
+    let expected = "a file with them: build it again from its source";
     ids.ok_or_else(|| Error::options(format!("{} without the ids of its keys", file()), expected))
 }
 
@@ -60,17 +63,18 @@ fn read(
     progress: &dyn Progress,
 ) -> Result<Changes> {
     let rows = read_changes(&options.changes, options.format, columns, progress)?;
-    let row = |row: crate::ChangeRow| KeyChange { key: row.key, value: row.value, line: row.line };
+    let row = |row: ChangeRow| KeyChange { key: row.key, value: row.value, line: row.line };
     Changes::new(layout, ids, rows.into_iter().map(row).collect()).map_err(|error| match error {
         papir_lookup::Error::Core(CoreError::EmptyDatabase) => {
-            Error::options("changes that take every key out", "at least one key that stays")
+            Error::options("changes that delete every key", "at least one key that stays")
         }
         other => Error::of_source(&options.changes)(other),
     })
 }
 
-/// The database with a few changed buckets; nothing where none differs.
+/// The database with a few changed buckets; `None` if none differs.
 fn patched(
+    options: &UpdateOptions,
     snapshot: &Snapshot,
     patch: Patch,
     rng: &mut dyn CryptoRng,
@@ -79,11 +83,12 @@ fn patched(
     if patch.changes.is_empty() {
         return Ok(None);
     }
-    let (server, commitment, way) = renew(snapshot, &patch.changes, rng, progress)?;
+    let (server, commitment, way) = renew(snapshot, &patch.changes, &options.rates, rng, progress)?;
     let before = summary(snapshot)?;
     let report = patch.report(before.tagged_bytes, before.entries);
     let after = KeywordSummary { key_bytes: None, ..KeywordSummary::new(&report, before.bucket.into()) };
-    Ok(Some(Next { server, commitment, keyword: Some((patch.layout, patch.ids, after)), way }))
+    let keys = NextKeys { layout: patch.layout, ids: patch.ids, summary: after };
+    Ok(Some(Next { server, commitment, keyword: Some(keys), way }))
 }
 
 /// The database with all keys arranged again.
@@ -103,10 +108,11 @@ fn rebuilt(
     let (server, commitment) = set_up(snapshot, &records, rng, progress)?;
     let (before, records) = (table.layout.records(), layout.records());
     let way = Way::Rebuilt { reason, before, records, room };
-    Ok(Next { server, commitment, keyword: Some((layout, ids, KeywordSummary::new(&report, bucket))), way })
+    let keys = NextKeys { layout, ids, summary: KeywordSummary::new(&report, bucket) };
+    Ok(Next { server, commitment, keyword: Some(keys), way })
 }
 
-/// What the snapshot says of its table.
+/// The summary of the keyword table in the snapshot's metadata.
 fn summary(snapshot: &Snapshot) -> Result<&KeywordSummary> {
     let missing = || CoreError::malformed("section `metadata`", "no table of keys", "one, as in the layout");
     Ok(snapshot.metadata.keyword.as_ref().ok_or_else(missing)?)

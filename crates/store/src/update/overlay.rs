@@ -1,4 +1,4 @@
-//! Records with some of them changed, and more at the end.
+//! Records of another source with changes and additions.
 
 use papir_core::{Change, Records, Result, Shape, check_read};
 
@@ -6,12 +6,13 @@ use papir_core::{Change, Records, Result, Shape, check_read};
 pub(super) struct Overlay<'a> {
     below: &'a dyn Records,
     shape: Shape,
-    /// Ascending by index, each once; those beyond the records below stand for new ones.
+    /// Ascending by index, each once; those beyond the records below are new.
     changes: &'a [Change],
 }
 
 impl<'a> Overlay<'a> {
-    /// `records` records: those below with these changes, which are as long as the records and ascend.
+    /// Applies changes to the records below, `records` records in all. The changes ascend and are
+    /// as long as the records.
     ///
     /// # Errors
     /// As [`Shape::new`].

@@ -1,4 +1,4 @@
-//! A scheme's database after changes: by its update or by a setup, whichever is cheaper.
+//! Preparation after changes: by the scheme's update or a setup, whichever is cheaper.
 
 use std::thread::available_parallelism;
 
@@ -11,20 +11,22 @@ use rand_core::CryptoRng;
 
 use super::overlay::Overlay;
 use super::report::{Prediction, Way};
-use crate::Result;
+use crate::error::Result;
 use crate::prove::prove;
 use crate::snapshot::Snapshot;
 
-/// A prepared database, and what it commits to where it is verifiable.
+/// A prepared database, with its commitment if it is verifiable.
 type Renewed = (Box<dyn ErasedServer>, Option<Commitment>);
 
-/// The database with these changes (ascending, one a record), under the parameters that it has.
+/// Applies changes (ascending, one per record) to the database under its present parameters.
+/// `rates` decide between the scheme's update and a setup.
 ///
 /// # Errors
-/// Those of the scheme.
+/// Errors of the scheme.
 pub(super) fn renew(
     snapshot: &Snapshot,
     changes: &[Change],
+    rates: &Rates,
     rng: &mut dyn CryptoRng,
     progress: &dyn Progress,
 ) -> Result<(Box<dyn ErasedServer>, Option<Commitment>, Way)> {
@@ -33,7 +35,7 @@ pub(super) fn renew(
     let way = if snapshot.commitment_top.is_some() {
         Way::Proven { changed, records }
     } else {
-        let predicted = predict(server, changes)?;
+        let predicted = predict(server, changes, rates)?;
         if predicted.favours_update() {
             let next = server.update(changes, rng, progress)?;
             return Ok((next, None, Way::Updated { changed, records, predicted }));
@@ -44,7 +46,7 @@ pub(super) fn renew(
     Ok((next, commitment, way))
 }
 
-/// A setup of the changed records under the same parameters.
+/// Prepares all records with the changes under the same parameters.
 fn prepare_again(
     snapshot: &Snapshot,
     changes: &[Change],
@@ -61,26 +63,25 @@ fn prepare_again(
     })
 }
 
-/// The scheme that the snapshot is of: a private one, or one that its builder wanted nevertheless.
+/// The snapshot's scheme. Its builder allowed it if it is insecure.
 fn scheme_of(snapshot: &Snapshot) -> Result<Box<dyn ErasedScheme>> {
     let scheme = registry::by_name(snapshot.server.describe().scheme)?;
     Ok(scheme.allow_insecure(NotPrivate::acknowledged()).with_owner_key(snapshot.owner.as_ref()))
 }
 
-/// What an update and a setup would take here.
-fn predict(server: &dyn ErasedServer, changes: &[Change]) -> Result<Prediction> {
+/// Predicts the time of an update and of a setup on this machine.
+fn predict(server: &dyn ErasedServer, changes: &[Change], rates: &Rates) -> Result<Prediction> {
     let estimate = server.update_cost(changes)?;
     let threads = available_parallelism().map_or(1, usize::from);
-    let [update, setup] =
-        [estimate.update, estimate.setup].map(|counts| counts.seconds(&Rates::BUILT_IN, threads));
+    let [update, setup] = [estimate.update, estimate.setup].map(|counts| counts.seconds(rates, threads));
     Ok(Prediction { update, setup })
 }
 
-/// A setup of other records by the same scheme, for batches as large as before, its parameters chosen for the
-/// goal that the snapshot was built for; balanced where that is not known.
+/// Prepares other records with the same scheme and batches of the same size. Parameters are chosen
+/// for the goal that the snapshot was built for, or balanced if it is unknown.
 ///
 /// # Errors
-/// Those of the scheme.
+/// Errors of the scheme.
 pub(super) fn set_up(
     snapshot: &Snapshot,
     records: &dyn Records,

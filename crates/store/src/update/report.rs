@@ -1,4 +1,4 @@
-//! What an update did, and why that way.
+//! Report of an update.
 
 use std::fmt;
 
@@ -7,27 +7,27 @@ use papir_lookup::update::{ChangeCounts, RebuildReason};
 
 use crate::metadata::Metadata;
 
-/// What an update gave.
+/// Result of an update.
 #[derive(Clone, Debug)]
 pub struct UpdateReport {
-    /// What the snapshot says of itself.
+    /// The snapshot's metadata.
     pub metadata: Metadata,
     /// The scheme's sizes, security and parameters.
     pub description: Description,
-    /// What the rows of changes did; records that are looked up by index count as keys.
+    /// Counts of the changes; records without keys count as keys.
     pub counts: ChangeCounts,
-    /// How the new snapshot came to be.
+    /// How the new snapshot was made.
     pub way: Way,
     /// The snapshot's length in bytes.
     pub snapshot_bytes: u64,
 }
 
-/// Predicted seconds, by the built-in rates of [`papir_core::cost`].
+/// Predicted times in seconds, by the rates of [`super::UpdateOptions::rates`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prediction {
-    /// Of the scheme's update.
+    /// Time of the scheme's update.
     pub update: f64,
-    /// Of a setup of all records.
+    /// Time of a setup of all records.
     pub setup: f64,
 }
 
@@ -38,52 +38,52 @@ impl Prediction {
     }
 }
 
-/// How a new snapshot came to be.
+/// How a new snapshot was made.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Way {
-    /// Nothing changes: no file was written.
+    /// Nothing changed, and no file was written.
     Unchanged,
-    /// The scheme's update, for some of its records.
+    /// By the scheme's update of some records.
     Updated {
-        /// Records that changed.
+        /// Number of changed records.
         changed: u64,
-        /// All records.
+        /// Number of all records.
         records: u64,
-        /// Why.
+        /// The predicted times.
         predicted: Prediction,
     },
-    /// A setup of the changed records under the same parameters.
+    /// By a setup of all records under the same parameters.
     SetUp {
-        /// Records that changed.
+        /// Number of changed records.
         changed: u64,
-        /// All records.
+        /// Number of all records.
         records: u64,
-        /// Why.
+        /// The predicted times.
         predicted: Prediction,
     },
-    /// A setup of all records of a verifiable database under the same parameters.
+    /// By a setup of all records of a verifiable database under the same parameters.
     Proven {
-        /// Records that changed.
+        /// Number of changed records.
         changed: u64,
-        /// All records.
+        /// Number of all records.
         records: u64,
     },
-    /// A setup of records that are more than before.
+    /// By a setup of more records than before.
     Extended {
-        /// Records before.
+        /// Number of records before.
         before: u64,
-        /// Records now.
+        /// Number of records now.
         records: u64,
     },
     /// Everything was arranged and prepared again.
     Rebuilt {
-        /// Why; `None` where that was asked for.
+        /// The reason; `None` if it was requested.
         reason: Option<RebuildReason>,
-        /// Records before.
+        /// Number of records before.
         before: u64,
-        /// Records now.
+        /// Number of records now.
         records: u64,
-        /// Room for later keys, in per cent; 0 where there are no keys.
+        /// Free room for later keys, in per cent; 0 if there are no keys.
         room: u32,
     },
 }
@@ -91,7 +91,7 @@ pub enum Way {
 impl fmt::Display for Way {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unchanged => f.write_str("nothing to change: the file stays as it is"),
+            Self::Unchanged => f.write_str("nothing to change: the file stays unchanged"),
             Self::Updated { changed, records, predicted: Prediction { update, setup } } => write!(
                 f,
                 "updated {changed} of {records} records: {update:.2} s against {setup:.2} s for a setup (predicted)"
@@ -103,7 +103,7 @@ impl fmt::Display for Way {
             ),
             Self::Proven { changed, records } => write!(
                 f,
-                "prepared all {records} records again: {changed} changed, and with one the proofs of all"
+                "prepared all {records} records again: {changed} changed, which changes the proofs of all"
             ),
             Self::Extended { before, records } => {
                 write!(f, "prepared all records again: {before} become {records}")
@@ -112,10 +112,10 @@ impl fmt::Display for Way {
                 f.write_str("rebuilt: ")?;
                 match reason {
                     Some(reason) => write!(f, "{reason}")?,
-                    None => f.write_str("as asked")?,
+                    None => f.write_str("as requested")?,
                 }
                 write!(f, "; {before} records become {records}")?;
-                if *room > 0 { write!(f, ", with {room} % of room for later keys") } else { Ok(()) }
+                if *room > 0 { write!(f, ", with {room} % free room for later keys") } else { Ok(()) }
             }
         }
     }

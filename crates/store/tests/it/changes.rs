@@ -1,4 +1,4 @@
-//! Files of changes: upserts and deletions, in order, and what is wrong with one said by line.
+//! Files of changes: upserts and deletions in order, and errors that name the line.
 
 use crate::common::{folder, source};
 use papir_core::NoProgress;
@@ -27,7 +27,7 @@ fn delete(key: &str, line: u64) -> ChangeRow {
 }
 
 #[test]
-fn csv_by_a_column() {
+fn csv_deletions_are_marked_by_a_column() {
     let csv = "k,v,gone\na,1,\nb,2,0\na,3,no\nb,,Yes\nc,,1\nd,far longer than the longest value,TRUE\ne,\"5\n6\",false\nf,,\n";
     let changes = read("c.csv", csv, &columns(&["v"], Some("gone"))).unwrap();
     let expected = [
@@ -48,7 +48,7 @@ fn csv_by_a_column() {
 }
 
 #[test]
-fn json_lines_by_a_field() {
+fn json_lines_deletions_are_marked_by_a_field() {
     let lines = concat!(
         "{\"k\": 1, \"v\": \"x\", \"w\": [1, 2]}\n",
         "\n",
@@ -74,13 +74,13 @@ fn json_lines_by_a_field() {
 }
 
 #[test]
-fn what_is_wrong_is_named_by_file_and_line() {
+fn errors_name_file_and_line() {
     let marked = columns(&["v"], Some("gone"));
     for (name, bytes, expected) in [
         (
             "a.csv",
             "k,v,gone\na,1,\nb,2,maybe\n",
-            "a.csv, line 3: the mark of deletions is `maybe`: expected 1, true",
+            "a.csv, line 3: the deletion mark is `maybe`: expected 1, true",
         ),
         ("b.csv", "k,v\na,1\n", "b.csv: no column `gone`: expected one of k, v"),
         ("c.csv", "k,v,gone\na,1,0\nb,1\n", "c.csv, line 3: 2 fields: expected 3, as in the header"),
@@ -92,7 +92,7 @@ fn what_is_wrong_is_named_by_file_and_line() {
         (
             "e.jsonl",
             "{\"k\":1,\"_delete\":2}\n",
-            "e.jsonl, line 1: the mark of deletions is `2`: expected 1, true",
+            "e.jsonl, line 1: the deletion mark is `2`: expected 1, true",
         ),
         ("f.jsonl", "{\"k\":1,\"v\":2}\n{\"v\":2}\n", "f.jsonl, line 2: no column `k`: expected one of v"),
         ("g.jsonl", "{\"_delete\":true}\n", "g.jsonl, line 1: no column `k`"),

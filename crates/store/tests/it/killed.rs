@@ -1,4 +1,4 @@
-//! An update that is killed leaves the old snapshot whole, or the new one.
+//! A killed update leaves either the old snapshot or the new one, intact.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -10,14 +10,14 @@ use crate::common::{by_key, folder, keyed, rng, run, source};
 use papir_core::{NoProgress, Progress};
 use papir_store::{Snapshot, UpdateOptions, update};
 
-/// Where the update that is to be killed finds its snapshot, and after how many events of progress it
-/// waits to be; set in its process only.
+/// The snapshot of the update to be killed, and the number of progress events after which it waits.
+/// Set in its process only.
 const FILE: &str = "PAPIR_STORE_TEST_KILLED_UPDATE";
 const MOMENT: &str = "PAPIR_STORE_TEST_KILLED_MOMENT";
-/// What it prints then.
+/// The line that it prints then.
 const WAITING: &str = "waiting to be killed";
 
-/// Waits for ever at one event.
+/// Waits forever at one progress event.
 struct Waits(AtomicI64);
 
 impl Waits {
@@ -46,12 +46,12 @@ fn options(file: &Path) -> UpdateOptions {
     UpdateOptions::new(file, file.with_file_name("changes.csv"))
 }
 
-fn update_that_is_killed(file: &Path) {
+fn update_to_be_killed(file: &Path) {
     let moment = std::env::var(MOMENT).unwrap().parse().unwrap();
     update(&options(file), &mut rng(9), &Waits(AtomicI64::new(moment))).unwrap();
 }
 
-/// Starts an update that waits at an event; `None` when it ends before.
+/// Starts an update that waits at an event; `None` if it ends before.
 fn waiting(file: &Path, moment: usize) -> Option<Child> {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "killed::a_killed_update_leaves_a_whole_snapshot", "--nocapture"])
@@ -82,7 +82,7 @@ fn names(folder: &Path) -> Vec<String> {
 #[test]
 fn a_killed_update_leaves_a_whole_snapshot() {
     if let Some(file) = std::env::var_os(FILE) {
-        return update_that_is_killed(Path::new(&file));
+        return update_to_be_killed(Path::new(&file));
     }
     let folder = folder();
     let rows: String = (0..200).map(|i| format!("key {i},value {i:03}\n")).collect();
@@ -91,7 +91,7 @@ fn a_killed_update_leaves_a_whole_snapshot() {
     source(folder.path(), "changes.csv", "k,v\nkey 3,changed 3\nkey 200,value 200\n");
     let (mut moments, mut partial) = (0, 0);
     while let Some(mut child) = waiting(&build.out, moments) {
-        // SIGKILL: nothing of the process runs any more.
+        // SIGKILL: no destructor runs.
         child.kill().unwrap();
         child.wait().unwrap();
         partial += usize::from(names(folder.path()).len() > 3);
@@ -114,5 +114,5 @@ fn a_killed_update_leaves_a_whole_snapshot() {
 
     run(&build).unwrap();
     update(&options(&build.out), &mut rng(10), &NoProgress).unwrap();
-    assert_eq!(names(folder.path()), ["a.csv", "a.pir", "changes.csv"], "leavings of a killed update");
+    assert_eq!(names(folder.path()), ["a.csv", "a.pir", "changes.csv"], "files left by a killed update");
 }

@@ -1,4 +1,4 @@
-//! Sources, snapshots and remote stores, from file to looked-up value.
+//! Sources, snapshots and object stores, from file to looked-up value.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod changes;

@@ -27,7 +27,7 @@ fn in_folder(folder: &Path) -> Location {
 }
 
 #[test]
-fn a_folder_is_a_store() {
+fn a_folder_works_as_a_store() {
     let (folder, store) = (folder(), folder());
     let (file, location) = (snapshot(folder.path(), "old"), in_folder(store.path()));
     let copy = folder.path().join("copy.pir");
@@ -43,7 +43,7 @@ fn a_folder_is_a_store() {
     assert!(pull(&location, &copy, &NoProgress).unwrap().changed);
     assert_eq!(by_key(&Snapshot::open(&copy).unwrap(), "key 7").unwrap(), b"value 7 old");
 
-    // A byte that is flipped where it lies.
+    // Flip a byte of a stored part.
     let part = store.path().join("small.pir.parts").join(pushed.manifest.parts[1].to_hex().as_str());
     let mut bytes = std::fs::read(&part).unwrap();
     bytes[100] ^= 4;
@@ -57,7 +57,7 @@ fn a_folder_is_a_store() {
     );
 }
 
-/// An S3 server on this machine, with one bucket `data`; it ends with its runtime.
+/// An S3 server on this machine with one bucket, `data`. It stops with its runtime.
 struct S3 {
     _folder: tempfile::TempDir,
     _runtime: tokio::runtime::Runtime,
@@ -98,7 +98,7 @@ impl S3 {
 }
 
 #[test]
-fn a_snapshot_goes_to_s3_and_back() {
+fn a_snapshot_is_pushed_to_s3_and_pulled_back() {
     let (folder, s3) = (folder(), S3::start());
     let location = s3.location("s3://data/some/where/", "secret");
     let old = push(&snapshot(folder.path(), "old"), &location, SMALL, &NoProgress).unwrap();
@@ -116,7 +116,7 @@ fn a_snapshot_goes_to_s3_and_back() {
 }
 
 #[test]
-fn s3_refuses_in_words() {
+fn errors_of_s3_are_reported() {
     let (folder, s3) = (folder(), S3::start());
     let copy = folder.path().join("copy.pir");
     let fails = |url: &str, secret: &str| pull(&s3.location(url, secret), &copy, &NoProgress).unwrap_err();

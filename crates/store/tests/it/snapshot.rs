@@ -1,4 +1,4 @@
-//! Snapshot files: complete or absent, and damage is found and named.
+//! Snapshot files: damage is detected and named.
 
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,7 @@ fn error(path: &Path) -> String {
 }
 
 #[test]
-fn a_snapshot_is_what_was_built() {
+fn a_snapshot_matches_its_build() {
     let folder = folder();
     let options = keyed(&source(folder.path(), "a.csv", "k,v\nx,1\ny,2\n"), "k", &["v"]);
     let report = run(&options).unwrap();
@@ -34,13 +34,13 @@ fn a_snapshot_is_what_was_built() {
     assert!(names.contains(&"scheme.identity"));
 }
 
-/// Where a section's bytes start, found by looking for them.
+/// The offset of `part` in the file.
 fn offset_of(file: &[u8], part: &[u8]) -> usize {
     file.windows(part.len()).position(|window| window == part).unwrap()
 }
 
 #[test]
-fn every_flipped_byte_is_found_and_named() {
+fn every_flipped_byte_is_detected_and_named() {
     let folder = folder();
     let path = small(folder.path());
     let sections = Snapshot::open(&path).unwrap().sections;
@@ -53,7 +53,7 @@ fn every_flipped_byte_is_found_and_named() {
         drop(unverified);
         error(&path)
     };
-    // All of the header, of the table, and samples of everything between.
+    // The whole header, the whole table, and samples of everything between.
     let table = offset_of(&good, b"\x08metadata");
     let samples = (0..64).chain((64..table).step_by(509)).chain(table..good.len());
     for position in samples {
@@ -72,7 +72,7 @@ fn every_flipped_byte_is_found_and_named() {
 }
 
 #[test]
-fn other_files_and_cut_ones_are_refused() {
+fn other_and_truncated_files_are_refused() {
     let folder = folder();
     let path = small(folder.path());
     let good = std::fs::read(&path).unwrap();

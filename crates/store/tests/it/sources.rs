@@ -1,4 +1,4 @@
-//! Every source, from file to looked-up value, and what is wrong with a source said by line.
+//! Sources from file to looked-up value, and errors that name the line.
 
 use crate::common::{self, by_index, by_key, folder, keyed, options, refusal, run, source};
 use papir_lookup::OnDuplicate;
@@ -96,7 +96,7 @@ fn raw_records_are_mapped() {
 }
 
 #[test]
-fn what_is_wrong_is_named_by_file_and_line() {
+fn errors_name_file_and_line() {
     let folder = folder();
     let cases: &[(&str, &[u8], &str)] = &[
         ("a.csv", b"k,w\n1,2\n", "no column `v`: expected one of k, w"),
@@ -143,7 +143,7 @@ fn duplicates_by_rule() {
 }
 
 #[test]
-fn files_that_cannot_be_read() {
+fn unreadable_files_are_refused() {
     let folder = folder();
     let missing = folder.path().join("missing.csv");
     assert!(refusal(&keyed(&missing, "k", &[])).to_string().contains("missing.csv: No such file"));
@@ -174,7 +174,7 @@ fn files_that_cannot_be_read() {
 }
 
 #[test]
-fn options_that_do_not_go_together() {
+fn contradictory_options_are_refused() {
     let folder = folder();
     let csv = source(folder.path(), "a.csv", "k,v\n1,2\n");
     let mut with_length = keyed(&csv, "k", &["v"]);

@@ -1,4 +1,4 @@
-//! Folders of files, and bad rows that are left out up to a number.
+//! Folders of files, and skipping of bad rows.
 
 use std::fs;
 
@@ -10,8 +10,8 @@ fn opened(options: &BuildOptions) -> Snapshot {
     Snapshot::open(&options.out).unwrap()
 }
 
-/// Where the rows stand that a build leaves out, or why it fails.
-fn left_out(options: &BuildOptions, skip_bad: u64) -> Result<Vec<String>, String> {
+/// The positions of the rows that a build skips, or its error.
+fn skipped(options: &BuildOptions, skip_bad: u64) -> Result<Vec<String>, String> {
     let options = BuildOptions { skip_bad, ..options.clone() };
     let report = run(&options).map_err(|error| error.to_string())?;
     assert_eq!(report.metadata.source.skipped, report.skipped.len() as u64);
@@ -58,7 +58,7 @@ fn a_folder_of_files() {
 
 #[cfg(unix)]
 #[test]
-fn files_of_a_folder_that_cannot_be_values() {
+fn invalid_files_of_a_folder_are_refused_or_skipped() {
     let folder = folder();
     let pages = folder.path().join("pages");
     fs::create_dir(&pages).unwrap();
@@ -74,8 +74,8 @@ fn files_of_a_folder_that_cannot_be_values() {
     let error = refusal(&options).to_string();
     assert!(error.ends_with("pages/long: the file has 65537 bytes: expected at most 65536"), "{error}");
     let socket = std::os::unix::net::UnixListener::bind(pages.join("socket")).unwrap();
-    assert_eq!(left_out(&options, 2).unwrap(), ["long", "socket"]);
-    let error = left_out(&options, 1).unwrap_err();
+    assert_eq!(skipped(&options, 2).unwrap(), ["long", "socket"]);
+    let error = skipped(&options, 1).unwrap_err();
     assert!(error.contains("pages/socket: neither a file nor a folder: expected a file"), "{error}");
     drop(socket);
     options.format = Some(Format::Folder);
@@ -91,16 +91,16 @@ fn bad_rows_of_csv() {
         [&b"k,v,w\na,1,2\nb,1\n\"c\nd\",1,2,3\ne,\xff,1\nf,"[..], long.as_bytes(), b",1\ng,3,4\n"].concat();
     let options = keyed(&source(folder.path(), "a.csv", csv), "k", &["v", "w"]);
     // The quoted line break makes a row of two lines.
-    assert_eq!(left_out(&options, 4).unwrap(), ["line 3", "line 4", "line 6", "line 7"]);
+    assert_eq!(skipped(&options, 4).unwrap(), ["line 3", "line 4", "line 6", "line 7"]);
     let snapshot = Snapshot::open(&options.out).unwrap();
     assert_eq!(by_key(&snapshot, "a").unwrap(), br#"{"v":"1","w":"2"}"#);
     assert_eq!(by_key(&snapshot, "g").unwrap(), br#"{"v":"3","w":"4"}"#);
     assert_eq!((by_key(&snapshot, "b"), by_key(&snapshot, "f")), (None, None));
     assert_eq!((snapshot.metadata.source.entries, snapshot.metadata.source.skipped), (2, 4));
-    let error = left_out(&options, 3).unwrap_err();
+    let error = skipped(&options, 3).unwrap_err();
     let expected = "a.csv, line 7: the value has 65553 bytes: expected at most 65536 (beyond the 3 bad rows";
     assert!(error.contains(expected), "{error}");
-    let error = left_out(&options, 0).unwrap_err();
+    let error = skipped(&options, 0).unwrap_err();
     assert!(error.ends_with("a.csv, line 3: 2 fields: expected 3, as in the header"), "{error}");
 }
 
@@ -114,19 +114,19 @@ fn bad_rows_of_json_lines() {
     ]
     .concat();
     let options = keyed(&source(folder.path(), "a.jsonl", lines), "k", &["v"]);
-    assert_eq!(left_out(&options, 5).unwrap(), ["line 2", "line 4", "line 5", "line 6", "line 8"]);
+    assert_eq!(skipped(&options, 5).unwrap(), ["line 2", "line 4", "line 5", "line 6", "line 8"]);
     let snapshot = Snapshot::open(&options.out).unwrap();
     assert_eq!(
         (by_key(&snapshot, "1").unwrap(), by_key(&snapshot, "4").unwrap()),
         (b"2".to_vec(), b"5".to_vec())
     );
     assert_eq!(by_key(&snapshot, "3"), None);
-    let error = left_out(&options, 1).unwrap_err();
+    let error = skipped(&options, 1).unwrap_err();
     assert!(error.contains("a.jsonl, line 4: no column `v`: expected one of k (beyond the 1 bad"), "{error}");
 }
 
 #[test]
-fn duplicates_and_faults_of_the_whole_source_are_no_bad_rows() {
+fn duplicates_and_faults_of_the_whole_source_are_not_skipped() {
     let folder = folder();
     for (name, bytes, expected) in [
         ("a.csv", "k,v\na,1\na,2\n", "line 3: the key `a` was already on line 2"),
@@ -134,24 +134,24 @@ fn duplicates_and_faults_of_the_whole_source_are_no_bad_rows() {
         ("c.csv", "k,v\na\nb\n", "the database is empty"),
     ] {
         let options = keyed(&source(folder.path(), name, bytes), "k", &["v"]);
-        let error = left_out(&options, 9).unwrap_err();
+        let error = skipped(&options, 9).unwrap_err();
         assert!(error.contains(expected), "{name}: {error}");
     }
 }
 
 #[test]
-fn records_of_one_length_leave_out_longer_ones() {
+fn values_longer_than_the_record_are_skipped() {
     let folder = folder();
     let mut options = options(&source(folder.path(), "a.csv", "v\none\nthree\nsix\n"));
     options.values = vec!["v".to_owned()];
     options.record_bytes = Some(4);
-    assert_eq!(left_out(&options, 1).unwrap(), ["line 3"]);
+    assert_eq!(skipped(&options, 1).unwrap(), ["line 3"]);
     let snapshot = Snapshot::open(&options.out).unwrap();
     assert_eq!(common::by_index(&snapshot, 1), b"six\0");
 }
 
 #[test]
-fn standard_input_needs_a_format_that_streams() {
+fn standard_input_needs_a_streaming_format() {
     let folder = folder();
     let mut options = keyed("-".as_ref(), "k", &["v"]);
     options.out = folder.path().join("out.pir");
@@ -163,7 +163,7 @@ fn standard_input_needs_a_format_that_streams() {
 }
 
 #[test]
-fn metadata_from_before_bad_rows_were_counted() {
+fn metadata_without_a_count_of_skipped_rows_is_read() {
     let folder = folder();
     let options = keyed(&source(folder.path(), "a.csv", "k,v\na,1\n"), "k", &["v"]);
     let metadata = opened(&options).metadata;

@@ -1,4 +1,4 @@
-//! Updates from file to looked-up value, and what is wrong with one said by line.
+//! Updates from file to looked-up value, and errors that name the line.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use papir_core::NoProgress;
 use papir_lookup::update::ChangeCounts;
 use papir_store::{BuildOptions, Error, Format, Snapshot, UpdateOptions, UpdateReport, Way, update};
 
-/// Changes the snapshot by a file of this name and content.
+/// Updates the snapshot with a file of changes of this name and content.
 fn change(snapshot: &Path, name: &str, text: &str) -> Result<UpdateReport, Error> {
     change_with(UpdateOptions::new(snapshot, source(snapshot.parent().unwrap(), name, text)))
 }
@@ -17,7 +17,7 @@ fn change_with(options: UpdateOptions) -> Result<UpdateReport, Error> {
     update(&options, &mut rng(7), &NoProgress)
 }
 
-/// The error of an update, and that it left everything as it was.
+/// The error of an update that leaves everything unchanged.
 fn refused(snapshot: &Path, name: &str, text: &str) -> String {
     let (before, files) = (fs::read(snapshot).unwrap(), names(snapshot.parent().unwrap()));
     let error = change(snapshot, name, text).unwrap_err().to_string();
@@ -110,14 +110,14 @@ fn values_of_another_length_rebuild_the_table_with_room() {
     let report = change(&options.out, "changes.csv", "word,meaning\nword 7,short\n").unwrap();
     let text = report.way.to_string();
     assert!(text.starts_with("rebuilt: the value on line 2 has 5 bytes"), "{text}");
-    assert!(text.ends_with("with 5 % of room for later keys"), "{text}");
+    assert!(text.ends_with("with 5 % free room for later keys"), "{text}");
     let after = Snapshot::open(&options.out).unwrap();
     assert_eq!(by_key(&after, "word 7").unwrap(), b"short");
     assert_eq!(by_key(&after, "word 1999").unwrap(), b"meaning 6001");
     let keyword = after.metadata.keyword.unwrap();
     let tagged = before.keyword.unwrap().tagged_bytes - 7;
     assert_eq!((keyword.entries, keyword.tagged_bytes), (2000, tagged));
-    // Now a value of any length up to 255 bytes goes without.
+    // Now values of any length up to 255 bytes need no rebuild.
     let report = change(&options.out, "changes.csv", "word,meaning\nword 8,a much longer meaning\n").unwrap();
     assert!(matches!(report.way, Way::Updated { .. } | Way::SetUp { .. }), "{}", report.way);
     assert_eq!(report.metadata.keyword.unwrap().tagged_bytes, tagged + 9);
@@ -125,14 +125,14 @@ fn values_of_another_length_rebuild_the_table_with_room() {
 }
 
 #[test]
-fn nothing_to_change_leaves_the_file_alone() {
+fn updates_without_changes_write_no_file() {
     let folder = folder();
     let options = built(folder.path(), 100, "plain");
     let before = fs::read(&options.out).unwrap();
     for text in ["", "word,meaning\n", "word,meaning\nword 3,meaning 0009\n"] {
         let report = change(&options.out, "changes.csv", text).unwrap();
         assert_eq!(report.way, Way::Unchanged);
-        assert_eq!(report.way.to_string(), "nothing to change: the file stays as it is");
+        assert_eq!(report.way.to_string(), "nothing to change: the file stays unchanged");
         assert_eq!(fs::read(&options.out).unwrap(), before);
     }
     let report = change(&options.out, "changes.jsonl", "{\"word\":\"none\",\"_delete\":true}\n").unwrap();
@@ -140,7 +140,7 @@ fn nothing_to_change_leaves_the_file_alone() {
 }
 
 #[test]
-fn another_output_and_a_rebuild_as_asked() {
+fn updates_to_another_file_and_requested_rebuilds() {
     let folder = folder();
     let options = built(folder.path(), 500, "plain");
     let before = fs::read(&options.out).unwrap();
@@ -171,7 +171,7 @@ fn numbers(folder: &Path, scheme: &str) -> PathBuf {
 }
 
 #[test]
-fn records_are_set_by_number_and_added_at_the_end() {
+fn records_are_replaced_by_index_and_appended() {
     for scheme in ["plain", "simple"] {
         let folder = folder();
         let file = numbers(folder.path(), scheme);
@@ -193,7 +193,7 @@ fn records_are_set_by_number_and_added_at_the_end() {
 }
 
 #[test]
-fn what_records_by_number_cannot_do_is_said_by_line() {
+fn invalid_changes_of_records_are_refused_by_line() {
     let folder = folder();
     let file = numbers(folder.path(), "plain");
     let refused = |name: &str, text: &str| refused(&file, name, text);
@@ -214,13 +214,13 @@ fn what_records_by_number_cannot_do_is_said_by_line() {
 }
 
 #[test]
-fn what_a_table_of_keys_cannot_take_is_said() {
+fn invalid_changes_of_keys_are_refused() {
     let folder = folder();
     let file = built(folder.path(), 3, "plain").out;
     let refused = |name: &str, text: &str| refused(&file, name, text);
     assert!(refused("c.csv", "key,meaning\na,b\n").contains("no column `word`"));
     let all: String = (0..3).map(|i| format!("{{\"word\":\"word {i}\",\"_delete\":1}}\n")).collect();
-    assert!(refused("c.jsonl", &all).starts_with("changes that take every key out: expected"));
+    assert!(refused("c.jsonl", &all).starts_with("changes that delete every key: expected"));
     let long = format!("word,meaning\na,{}\n", "x".repeat(65_537));
     assert!(refused("c.csv", &long).contains("line 2: the value has 65537 bytes: expected at most 65536"));
     assert!(refused("c.txt", "word,meaning\n").contains("expected csv or jsonl"));
@@ -234,7 +234,7 @@ fn what_a_table_of_keys_cannot_take_is_said() {
     assert!(refused("c.csv", "word,meaning\na,b\n").contains("is damaged"));
 }
 
-/// Renames the section of the ids in the table of sections, and makes the checksums right again.
+/// Renames the section of the ids in the table of sections and updates the checksums.
 fn without_ids(file: &Path) {
     let mut bytes = fs::read(file).unwrap();
     let number = |bytes: &[u8], at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()) as usize;
@@ -250,7 +250,7 @@ fn without_ids(file: &Path) {
 }
 
 #[test]
-fn a_snapshot_without_ids_is_served_but_not_updated() {
+fn a_snapshot_without_ids_can_be_served_but_not_updated() {
     let folder = folder();
     let file = built(folder.path(), 30, "plain").out;
     without_ids(&file);

@@ -1,4 +1,4 @@
-//! Verifiable snapshots: built, opened, looked up in, and bound to their root.
+//! Verifiable snapshots: lookups with proofs, and roots.
 
 use crate::common::{by_index, by_key, client, folder, keyed, options, run, source};
 use papir_lookup::Root;
@@ -15,12 +15,12 @@ fn csv(salt: &str) -> String {
 }
 
 #[test]
-fn keys_and_records_are_found_with_their_proofs() {
+fn keys_and_records_are_looked_up_with_proofs() {
     let folder = folder();
     let snapshot = opened(keyed(&source(folder.path(), "a.csv", csv("x")), "k", &["v"]));
     assert_eq!(by_key(&snapshot, "key-699").unwrap(), b"value-699-x");
     assert_eq!(by_key(&snapshot, "key-700"), None);
-    // Bucket and proof together stay in the unit of one answer.
+    // Bucket and proof together fit the unit of one answer.
     assert!(snapshot.metadata.record_bits <= 8 * 4096, "{}", snapshot.metadata.record_bits);
     let raw: Vec<u8> = (0..999u32).flat_map(u32::to_le_bytes).collect();
     let mut indexed = options(&source(folder.path(), "numbers.bin", raw));
@@ -31,7 +31,7 @@ fn keys_and_records_are_found_with_their_proofs() {
 }
 
 #[test]
-fn the_root_is_the_clients_and_changes_with_the_records() {
+fn clients_compute_the_root_which_changes_with_the_records() {
     let folder = folder();
     let root = |name: &str, text: String| {
         let snapshot = opened(keyed(&source(folder.path(), name, text), "k", &["v"]));

@@ -2,32 +2,32 @@
 
 use papir_core::{Goal, Shape};
 
-/// Inputs of the suite. Slow schemes trim `shapes` in everyday tests.
+/// Inputs of the suite. Slow schemes use fewer `shapes` in everyday tests.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Shapes on which lookups and lengths are checked.
+    /// Shapes for the checks of lookups and lengths.
     pub shapes: Vec<Shape>,
-    /// Shapes on which everything is checked.
+    /// Shapes for all checks.
     pub thorough: Vec<Shape>,
-    /// Goals that parameters are chosen for, in turn over the shapes.
+    /// Goals for choosing parameters, used in turn for the shapes.
     pub goals: Vec<Goal>,
-    /// Random indices for each shape, besides the first, the middle and the last.
+    /// Random indices per shape, in addition to the first, the middle and the last.
     pub random_indices: usize,
     /// Positions at which each message is damaged.
     pub damaged_positions: usize,
-    /// Threads that query at the same time.
+    /// Threads that query concurrently.
     pub threads: usize,
     /// Seed of all randomness.
     pub seed: u64,
 }
 
-/// Shapes by (records, bits of a record).
+/// Shapes from pairs of (records, bits per record).
 pub fn shapes(list: &[(u64, u64)]) -> Vec<Shape> {
     list.iter().map(|&(records, bits)| Shape::new(records, bits).expect("a legal shape")).collect()
 }
 
 impl Config {
-    /// Small databases of every kind of record: seconds for a fast scheme.
+    /// Small databases with every kind of record: seconds for a fast scheme.
     pub fn quick() -> Self {
         Self {
             shapes: shapes(&[
@@ -51,8 +51,8 @@ impl Config {
         }
     }
 
-    /// As [`Self::quick`] for schemes whose setup or queries take a good part of a second: fewer
-    /// shapes and fewer damaged positions, every check still made.
+    /// As [`Self::quick`], for schemes whose setup or queries take most of a second: fewer shapes
+    /// and fewer damaged positions, but all checks.
     pub fn slow() -> Self {
         Self {
             shapes: shapes(&[(1, 1), (4093, 1), (509, 64 * 8), (5, 4097 * 8)]),

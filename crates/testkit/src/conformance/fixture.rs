@@ -1,4 +1,4 @@
-//! One prepared database of random records, with a client.
+//! A prepared database of random records, with a client.
 
 use chacha20::ChaCha20Rng;
 use papir_core::erased::{
@@ -19,14 +19,14 @@ pub(super) struct Fixture<'a> {
     pub(super) rng: ChaCha20Rng,
 }
 
-/// What a registered client keeps, and what the server holds for it; both empty in most schemes.
+/// A registered client's state and the server's data about it; both empty in most schemes.
 #[derive(Default)]
 pub(super) struct Account {
     pub(super) state: Option<ErasedState>,
     keys: Option<ErasedKeys>,
 }
 
-/// A query on its way: the client's secret, the sealed query, the server's ticket for it.
+/// A query that was sent: the client's secret, the sealed query, the server's ticket for it.
 pub(super) struct Sent {
     pub(super) secret: ErasedSecret,
     pub(super) query: Vec<u8>,
@@ -61,7 +61,7 @@ impl<'a> Fixture<'a> {
         self.try_send(indices).unwrap_or_else(|error| panic!("query for {indices:?}: {error}"))
     }
 
-    /// As [`Self::send`], with the client's own error.
+    /// As [`Self::send`], returning the client's error.
     pub(super) fn try_send(&mut self, indices: &[u64]) -> Result<Sent> {
         self.account.send(&*self.client, &*self.server, indices, &mut self.rng)
     }
@@ -84,8 +84,7 @@ impl<'a> Fixture<'a> {
         check_records(&self.records, indices, &found);
     }
 
-    /// An extraction that may fail with [`Error::NotDecodable`] or give records of the right
-    /// length, and nothing else.
+    /// Extracts, allowing only [`Error::NotDecodable`] or records of the right length.
     pub(super) fn check_decodes_or_refuses(&self, secret: ErasedSecret, answer: &[u8], what: &str) {
         match self.client.extract(secret, answer) {
             Ok(records) => {
@@ -106,7 +105,7 @@ pub(super) fn check_records(records: &RecordBuffer, indices: &[u64], found: &[Re
 }
 
 impl Account {
-    /// Registers where the scheme wants it.
+    /// Registers if the scheme requires it.
     pub(super) fn open(
         client: &dyn ErasedClient,
         server: &dyn ErasedServer,
@@ -123,7 +122,7 @@ impl Account {
         Self { state: Some(state), keys: Some(keys) }
     }
 
-    /// A query of this account.
+    /// Makes a query of this account.
     pub(super) fn send(
         &mut self,
         client: &dyn ErasedClient,
@@ -146,13 +145,13 @@ impl Account {
         self.state.as_ref().and_then(|state| client.next_ticket(state).expect("state of this client"))
     }
 
-    /// What the server holds for a query of this account.
+    /// The server's session for a query of this account.
     pub(super) fn session<'s>(&'s self, sent: &'s Sent) -> ErasedSession<'s> {
         ErasedSession { keys: self.keys.as_ref(), ticket: sent.ticket.as_deref() }
     }
 }
 
-/// Whether an error is one that bytes of a message or section may cause.
+/// Whether malformed bytes of a message or section may cause this error.
 pub(super) fn is_parse_error(error: &Error) -> bool {
     matches!(
         error,

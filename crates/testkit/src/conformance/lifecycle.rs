@@ -1,4 +1,4 @@
-//! Beyond one process and one version: save and load, damaged sections, updates.
+//! Persistence and updates: save and load, damaged sections, versions.
 
 use papir_core::envelope::{self, Header, Kind};
 use papir_core::sections::{MemorySections, SectionSource};
@@ -9,7 +9,7 @@ use super::config::Config;
 use super::fixture::{Account, Fixture, is_parse_error};
 use super::readback;
 
-/// All of this file. Leaves the fixture at a new version.
+/// Runs all checks of this file. Leaves the fixture at a new version.
 pub(super) fn check(fixture: &mut Fixture<'_>, config: &Config) {
     check_save_and_load(fixture);
     check_refused_changes(fixture);
@@ -18,7 +18,7 @@ pub(super) fn check(fixture: &mut Fixture<'_>, config: &Config) {
     readback::check_setup_from_prepared(fixture);
 }
 
-/// What was saved and loaded gives the same public bytes and the same answers.
+/// A database that was saved and loaded has the same public bytes and gives the same answers.
 fn check_save_and_load(fixture: &mut Fixture<'_>) {
     let mut sections = MemorySections::default();
     fixture.server.save(&mut sections).expect("saving to memory");
@@ -40,7 +40,7 @@ fn check_save_and_load(fixture: &mut Fixture<'_>) {
     check_damaged_sections(fixture, &sections);
 }
 
-/// Sections of which one is replaced, or missing.
+/// Sections of which one is replaced or missing.
 struct Damaged<'a> {
     sections: &'a MemorySections,
     name: &'a str,
@@ -56,7 +56,7 @@ impl SectionSource for Damaged<'_> {
     }
 }
 
-/// Missing, short and long sections, and those of another scheme, are typed errors.
+/// Missing, short, long and foreign sections cause typed errors.
 fn check_damaged_sections(fixture: &Fixture<'_>, sections: &MemorySections) {
     let load = |name, replacement| fixture.scheme.load(&Damaged { sections, name, replacement }).err();
     for name in sections.names() {
@@ -81,7 +81,7 @@ fn longer(bytes: &[u8]) -> Blob {
     Blob::copy_of(&[bytes, &[0]].concat())
 }
 
-/// Changes that do not fit are refused, beforehand too; no changes cost nothing.
+/// Changes that do not fit are refused, by the cost estimate too; no changes cost nothing.
 fn check_refused_changes(fixture: &mut Fixture<'_>) {
     let none = fixture.server.update_cost(&[]).expect("the cost of no changes");
     assert_eq!(none.setup, fixture.server.describe().work.setup);
@@ -98,8 +98,8 @@ fn check_refused_changes(fixture: &mut Fixture<'_>) {
     }
 }
 
-/// A new version: new values returned, unchanged kept, messages of the old version refused, the
-/// old server still right.
+/// A new version returns new values and unchanged ones, and refuses messages of the old version;
+/// the old server still answers correctly.
 fn check_update(fixture: &mut Fixture<'_>, config: &Config) {
     let old = fixture.send(&[0]);
     let old_answer = fixture.answer(&old);
@@ -126,7 +126,7 @@ fn check_update(fixture: &mut Fixture<'_>, config: &Config) {
     }
 }
 
-/// New values for the first, the last and some records; one record changes twice.
+/// New values for the first, the last and some other records; one record changes twice.
 fn random_changes(fixture: &mut Fixture<'_>) -> Vec<Change> {
     let mut indices = fixture.indices(2);
     indices.push(indices[0]);

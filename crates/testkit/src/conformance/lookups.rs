@@ -1,4 +1,4 @@
-//! Honest use: every index class, batches, threads, retries, and the lengths of it all.
+//! Honest use: index classes, batches, threads, retries and message lengths.
 
 use papir_core::{Error, NoProgress, Privacy, Records};
 
@@ -7,7 +7,7 @@ use super::fixture::{Account, Fixture, check_records};
 use chacha20::ChaCha20Rng;
 use rand_core::SeedableRng;
 
-/// Every index class decodes; all queries and all answers have the described lengths.
+/// Indices of every class decode; all queries and all answers have the described lengths.
 pub(super) fn check_indices(fixture: &mut Fixture<'_>, config: &Config) {
     let sizes = fixture.server.describe().sizes;
     for index in fixture.indices(config.random_indices) {
@@ -26,8 +26,8 @@ pub(super) fn check_indices(fixture: &mut Fixture<'_>, config: &Config) {
     }
 }
 
-/// Two fresh queries share no more bytes than chance lets random payloads share: a reused mask
-/// or an unencrypted part would.
+/// Two fresh queries have no more equal bytes than random payloads: a reused mask or an unencrypted
+/// part would exceed that.
 fn check_bytes_differ(first: &[u8], second: &[u8]) {
     let payload = 24..first.len() - 8;
     let equal = first[payload.clone()].iter().zip(&second[payload.clone()]).filter(|(a, b)| a == b).count();
@@ -36,7 +36,7 @@ fn check_bytes_differ(first: &[u8], second: &[u8]) {
     assert!((equal as f64) < limit, "{equal} of {} payload bytes are equal in two queries", payload.len());
 }
 
-/// Indices that there are not, too many and none.
+/// Refuses indices out of range, too many indices, and no indices.
 pub(super) fn check_refusals(fixture: &mut Fixture<'_>) {
     for index in [fixture.shape.records(), u64::MAX] {
         let result = fixture.try_send(&[index]);
@@ -49,7 +49,8 @@ pub(super) fn check_refusals(fixture: &mut Fixture<'_>) {
     }
 }
 
-/// Full and partial batches in one query; several queries in one pass equal one by one.
+/// Full and partial batches in one query; several queries answered in one pass, compared with
+/// single answers.
 pub(super) fn check_batches(fixture: &mut Fixture<'_>) {
     let description = fixture.server.describe();
     let indices = fixture.indices(description.limits.batch.min(16));
@@ -63,7 +64,7 @@ pub(super) fn check_batches(fixture: &mut Fixture<'_>) {
     check_answer_many(fixture, &indices);
 }
 
-/// One pass for several queries, one of them bad.
+/// Several queries in one pass, one of them bad.
 fn check_answer_many(fixture: &mut Fixture<'_>, indices: &[u64]) {
     let sent: Vec<_> = indices.iter().map(|&index| fixture.send(&[index])).collect();
     let bad = &sent[0].query[..sent[0].query.len() - 1];
@@ -82,7 +83,7 @@ fn check_answer_many(fixture: &mut Fixture<'_>, indices: &[u64]) {
     assert!(fixture.server.answer_many(&[], &NoProgress).is_empty());
 }
 
-/// Threads with clients of their own query one server at the same time.
+/// Threads with their own clients query one server concurrently.
 pub(super) fn check_threads(fixture: &Fixture<'_>, config: &Config) {
     let Fixture { scheme, server, records, .. } = fixture;
     let work = |thread: u64| {

@@ -1,4 +1,4 @@
-//! Damaged, foreign and random messages: each a typed error, none a panic.
+//! Damaged, foreign and random messages cause typed errors, never panics.
 
 use papir_core::envelope::{self, Header, Kind};
 use papir_core::{Error, Result, Version};
@@ -7,7 +7,7 @@ use rand_core::Rng;
 use super::config::Config;
 use super::fixture::{Fixture, is_parse_error};
 
-/// All of this file.
+/// Runs all checks of this file.
 pub(super) fn check(fixture: &mut Fixture<'_>, config: &Config) {
     check_queries(fixture, config);
     check_answers(fixture, config);
@@ -15,7 +15,7 @@ pub(super) fn check(fixture: &mut Fixture<'_>, config: &Config) {
     check_random_payloads(fixture);
 }
 
-/// A way to damage bytes, with its name.
+/// Damaged variants of `bytes`, each with a name.
 fn damages(bytes: &[u8], positions: usize, rng: &mut impl Rng) -> Vec<(String, Vec<u8>)> {
     let mut list = vec![
         ("empty".to_owned(), Vec::new()),
@@ -34,7 +34,7 @@ fn damages(bytes: &[u8], positions: usize, rng: &mut impl Rng) -> Vec<(String, V
     list
 }
 
-/// The payload of a sealed message, resealed under another header.
+/// Reseals the payload of a message under another header.
 fn reseal(bytes: &[u8], kind: Kind, scheme: u16, version: Version) -> Vec<u8> {
     envelope::seal(&Header { kind, scheme, version }, &bytes[24..bytes.len() - 8])
 }
@@ -80,7 +80,7 @@ fn check_answers(fixture: &mut Fixture<'_>, config: &Config) {
 fn check_publics(fixture: &mut Fixture<'_>, config: &Config) {
     let public = fixture.server.public();
     let (id, version) = (fixture.scheme.id(), fixture.server.version());
-    // A hint can be large: damage fewer places.
+    // A hint can be large: damage fewer positions.
     let positions = if public.len() > 1 << 22 { 4 } else { config.damaged_positions };
     for (what, damaged) in damages(&public, positions, &mut fixture.rng) {
         assert_refused(fixture.scheme.client(&damaged), &format!("public part, {what}"));
@@ -98,7 +98,8 @@ fn check_publics(fixture: &mut Fixture<'_>, config: &Config) {
     check_parameter_bytes(fixture, config, &header, payload);
 }
 
-/// Flipped bits in the encoded parameters, under a correct checksum: an error, or a client.
+/// Flipped bits in the encoded parameters, with a correct checksum, cause an error or yield a
+/// client.
 fn check_parameter_bytes(fixture: &Fixture<'_>, config: &Config, header: &Header, payload: &[u8]) {
     let parameters = u64::from_le_bytes(payload[..8].try_into().unwrap()) as usize;
     let bits = 8 * (8 + parameters);
@@ -111,7 +112,7 @@ fn check_parameter_bytes(fixture: &Fixture<'_>, config: &Config, header: &Header
     }
 }
 
-/// Payloads that a correct envelope protects and that mean nothing.
+/// Random payloads in correct envelopes.
 fn check_random_payloads(fixture: &mut Fixture<'_>) {
     let (id, version) = (fixture.scheme.id(), fixture.server.version());
     let header = |kind| Header { kind, scheme: id, version };

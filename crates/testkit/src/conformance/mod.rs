@@ -25,7 +25,7 @@ use fixture::Fixture;
 /// Runs the whole suite on one scheme.
 ///
 /// # Panics
-/// With the shape and what failed, when the scheme breaks a promise.
+/// If a check fails, with the shape and the reason.
 pub fn run(scheme: &dyn ErasedScheme, config: &Config) {
     let all = config.shapes.iter().map(|shape| (*shape, false));
     let all = all.chain(config.thorough.iter().map(|shape| (*shape, true)));
@@ -46,7 +46,7 @@ pub fn run(scheme: &dyn ErasedScheme, config: &Config) {
     }
 }
 
-/// Everything that holds the scheme to its own description before any query.
+/// Checks the scheme's description before any query.
 fn check_description(fixture: &Fixture<'_>) {
     let Fixture { scheme, shape, goal, server, client, .. } = fixture;
     let description = server.describe();

@@ -1,4 +1,4 @@
-//! A prepared database gives its records back, and is a source of them.
+//! Reading records back from a prepared database.
 
 use papir_core::erased::ErasedServer;
 use papir_core::{Error, NoProgress, PreparedRecords, Records};
@@ -6,14 +6,14 @@ use rand_core::Rng;
 
 use super::fixture::{Account, Fixture};
 
-/// The fixture's database gives its records back, all and in part, and refuses reads that do not fit.
+/// The fixture's database returns its records, all and in part, and refuses invalid reads.
 pub(super) fn check_reads(fixture: &mut Fixture<'_>) {
     check_records_of(fixture, &*fixture.server);
     check_ranges(fixture);
     check_refusals(fixture);
 }
 
-/// All records of a database that holds those of the fixture.
+/// Reads all records of a database that has the fixture's records.
 pub(super) fn check_records_of(fixture: &Fixture<'_>, server: &dyn ErasedServer) {
     let mut found = vec![0xFF; fixture.shape.total_bytes() as usize];
     server.read_packed(0, fixture.shape.records(), &mut found).expect("all records");
@@ -22,11 +22,11 @@ pub(super) fn check_records_of(fixture: &Fixture<'_>, server: &dyn ErasedServer)
     assert!(found == expected, "{:?}: other records come back", fixture.shape);
 }
 
-/// Ranges from every kind of place on, empty ones too.
+/// Ranges that start at every kind of position, including empty ones.
 fn check_ranges(fixture: &mut Fixture<'_>) {
     let records = fixture.shape.records();
     for first in fixture.indices(8) {
-        // A read starts on a whole byte, as every eighth record does.
+        // A read starts on a byte boundary; every eighth record does.
         let first = if fixture.shape.record_bits().is_multiple_of(8) { first } else { first / 8 * 8 };
         let left = records - first;
         for count in [0, 1, left.min(9), fixture.rng.next_u64() % left + 1, left] {
@@ -39,7 +39,7 @@ fn check_ranges(fixture: &mut Fixture<'_>) {
     }
 }
 
-/// Reads beyond the last record, from within a byte, and into buffers of another length.
+/// Reads beyond the last record, reads that start within a byte, and buffers of the wrong length.
 fn check_refusals(fixture: &Fixture<'_>) {
     let (records, bits) = (fixture.shape.records(), fixture.shape.record_bits());
     let read = |first, count, length| {
@@ -61,7 +61,8 @@ fn check_refusals(fixture: &Fixture<'_>) {
     }
 }
 
-/// A database prepared from the records of another answers rightly. It takes the fixture's place.
+/// Prepares a database from the records of the fixture's, checks its answers, and replaces the
+/// fixture's by it.
 pub(super) fn check_setup_from_prepared(fixture: &mut Fixture<'_>) {
     let source = PreparedRecords::new(&*fixture.server);
     assert_eq!(source.shape(), fixture.shape);

@@ -1,4 +1,4 @@
-//! What registered clients keep: state survives saving, keys and state are refused when damaged.
+//! Client keys and state: saved, loaded, damaged, missing.
 
 use papir_core::Error;
 use papir_core::envelope::{self, Header, Kind};
@@ -6,7 +6,7 @@ use papir_core::envelope::{self, Header, Kind};
 use super::config::Config;
 use super::fixture::{Account, Fixture, is_parse_error};
 
-/// All of this file; nothing in schemes without client keys.
+/// Runs all checks of this file; none for schemes without client keys.
 pub(super) fn check(fixture: &mut Fixture<'_>, config: &Config) {
     if !fixture.server.describe().limits.client_keys {
         assert!(fixture.account.state.is_none(), "state without client keys");
@@ -18,8 +18,8 @@ pub(super) fn check(fixture: &mut Fixture<'_>, config: &Config) {
     check_missing_session(fixture);
 }
 
-/// State that was saved and loaded asks on where it stood, again and again; and what was loaded
-/// twice makes the same ticket's number twice, so that the server can refuse the second.
+/// State that was saved and loaded repeatedly continues where it left off. State loaded twice uses
+/// the same ticket number twice, so that the server can refuse the second query.
 fn check_saved_state(fixture: &mut Fixture<'_>) {
     let client = fixture.scheme.client(&fixture.server.public()).expect("a client");
     for index in [0, fixture.shape.records() - 1] {
@@ -34,7 +34,7 @@ fn check_saved_state(fixture: &mut Fixture<'_>) {
     }
 }
 
-/// Damaged state, and that of another scheme, is a typed error.
+/// Damaged state and state of another scheme cause typed errors.
 fn check_damaged_state(fixture: &mut Fixture<'_>, config: &Config) {
     let bytes = fixture.client.save_state(state(fixture)).expect("saving state");
     for position in (0..bytes.len()).step_by(bytes.len().div_ceil(config.damaged_positions.max(1))) {
@@ -57,8 +57,8 @@ fn check_damaged_state(fixture: &mut Fixture<'_>, config: &Config) {
     assert!(fixture.client.load_state(&keys).is_err_and(|error| is_parse_error(&error)));
 }
 
-/// Whole keys are accepted; damaged, short and long ones are refused, those of another version too
-/// unless they serve this one.
+/// Valid keys are accepted. Damaged, short and long keys are refused, and so are those of another
+/// version unless they are valid for this one.
 fn check_keys(fixture: &mut Fixture<'_>, config: &Config) {
     let (_, keys) = fixture.client.register(&mut fixture.rng).expect("registration").expect("client keys");
     assert!(fixture.server.accept_keys(&keys).is_ok(), "honest keys");
@@ -81,7 +81,7 @@ fn check_keys(fixture: &mut Fixture<'_>, config: &Config) {
     assert!(fixture.server.accept_keys(&long).is_err_and(|error| is_parse_error(&error)), "longer keys");
 }
 
-/// A query whose session lacks keys or ticket, or has another client's ticket.
+/// A query whose session lacks keys or a ticket, or has another client's ticket.
 fn check_missing_session(fixture: &mut Fixture<'_>) {
     let sent = fixture.send(&[0]);
     assert!(fixture.server.check_query(&sent.query).is_ok(), "an honest query");
@@ -94,7 +94,7 @@ fn check_missing_session(fixture: &mut Fixture<'_>) {
     let mut other = Account::open(&*fixture.client, &*fixture.server, &mut fixture.rng);
     let theirs = other.send(&*fixture.client, &*fixture.server, &[0], &mut fixture.rng).expect("a query");
     let session = fixture.account.session(&theirs);
-    // With a ticket of another client there is a refusal, or an answer that means nothing.
+    // With another client's ticket, the server refuses or gives a meaningless answer.
     if let Ok(answer) = fixture.server.answer(session, &sent.query) {
         fixture.check_decodes_or_refuses(sent.secret, &answer, "an answer by another client's ticket");
     }

@@ -1,4 +1,4 @@
-//! Arrows between the files of one crate, and their circles.
+//! Dependencies between the files of a crate, and their circles.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Write;
@@ -6,7 +6,7 @@ use std::fmt::Write;
 use crate::modules::{Modules, Path, Trees};
 use crate::resolve::{Resolved, Target, resolve};
 
-/// Which arrows a graph holds.
+/// Which dependencies a graph contains.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reading {
     /// Arrows of code outside tests, to the files that define what is used.
@@ -15,7 +15,7 @@ pub(crate) enum Reading {
     Everything,
 }
 
-/// The files of a crate, and for each what it uses from which other file.
+/// The files of a crate, and for each file what it uses of other files.
 #[derive(Default)]
 pub(crate) struct Graph {
     pub(crate) files: BTreeSet<String>,
@@ -89,7 +89,7 @@ impl Graph {
         self.arrows.get(file).into_iter().flat_map(BTreeMap::keys).map(String::as_str)
     }
 
-    /// All files that `file` uses, directly or not, through files that satisfy `passable`.
+    /// All files that `file` uses, directly or indirectly, through files that satisfy `passable`.
     fn reach(&self, file: &str, passable: impl Fn(&str) -> bool) -> BTreeSet<&str> {
         let mut reached = BTreeSet::new();
         let mut open: Vec<&str> = self.used_by(file).collect();

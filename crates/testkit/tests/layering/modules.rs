@@ -134,7 +134,8 @@ impl Reader<'_> {
         let below = join(&self.here().folder, name);
         let candidates = [format!("{below}.rs"), format!("{below}/mod.rs")];
         let found = candidates.into_iter().find(|file| self.files.contains_key(file));
-        found.unwrap_or_else(|| panic!("no file for the module {below}"))
+        found
+            .unwrap_or_else(|| panic!("{}: `mod {name}` without a file", self.modules.all[self.current].file))
     }
 
     fn add_child(&mut self, name: String, file: Option<String>) -> usize {

@@ -1,4 +1,4 @@
-//! Bars by N/t: above what the messages are made of, below what the server's time is made of.
+//! Bar plots by N/t: messages above, server time below.
 
 use plotters::chart::ChartBuilder;
 use plotters::element::Rectangle;
@@ -9,12 +9,12 @@ use super::legend;
 use crate::Result;
 use crate::figures::{FigureReport, Point, Source};
 
-/// Pixels of a panel, and of a line of text above or below.
+/// Width of a panel, and height of a line of text, in pixels.
 const WIDTH: u32 = 420;
 const HEIGHT: u32 = 320;
 const LINE: u32 = 34;
 
-/// A row of panels: what is drawn, its unit, and the parts of a point.
+/// A row of panels: its title, its unit, and the parts of a point.
 struct Quantity {
     title: &'static str,
     unit: &'static str,
@@ -50,7 +50,7 @@ pub(super) fn draw(report: &FigureReport) -> Result<String> {
     })
 }
 
-/// The panels of a quantity, the meaning of their colours below.
+/// Draws the panels of a quantity and their legend.
 fn draw_row(area: &Area<'_>, quantity: &Quantity, panels: &[&[Point]]) -> Result<()> {
     let names = names(quantity, panels);
     let (plots, below) = area.split_vertically(HEIGHT);
@@ -100,14 +100,14 @@ fn draw_panel(
     Ok(())
 }
 
-/// The N/t of a panel in order; points of the same share a place.
+/// The N/t values of a panel in order; points with the same value share a position.
 fn places(points: &[Point]) -> Vec<Option<u64>> {
     let mut found: Vec<Option<u64>> = points.iter().map(|point| point.columns).collect();
     found.dedup();
     found
 }
 
-/// N/t at a place of the axis; nothing between places.
+/// The axis label at a position; empty between positions.
 fn name_of(place: f64, places: &[Option<u64>]) -> String {
     let nearest = place.round();
     let between = (place - nearest).abs() > 1e-6 || nearest < 0.0;
@@ -115,7 +115,7 @@ fn name_of(place: f64, places: &[Option<u64>]) -> String {
     columns.map_or(String::new(), |columns| columns.to_string())
 }
 
-/// The rectangles of one point, one upon the other.
+/// The stacked rectangles of one point.
 fn bar(
     point: &Point,
     quantity: &Quantity,

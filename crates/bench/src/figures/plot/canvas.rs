@@ -9,10 +9,10 @@ use plotters::style::RGBColor;
 
 use crate::{Error, Result};
 
-/// A part of the picture, in pixels.
+/// A rectangle of the picture, in pixels.
 pub(crate) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
-/// Colours that colour-blind readers tell apart (Okabe and Ito 2008), and paler ones.
+/// Colours for colour-blind readers (Okabe and Ito 2008), and paler variants.
 const COLOURS: [RGBColor; 12] = [
     RGBColor(0, 114, 178),
     RGBColor(230, 159, 0),
@@ -36,7 +36,7 @@ pub(crate) fn colour(i: usize) -> RGBColor {
 /// Opacity of the paper's bars; papir's are opaque.
 pub(super) const PALE: f64 = 0.45;
 
-/// Paints a picture of this size and returns its SVG.
+/// Creates a picture of this size with `paint` and returns its SVG.
 pub(crate) fn picture(size: (u32, u32), paint: impl FnOnce(&Area<'_>) -> Result<()>) -> Result<String> {
     let mut text = String::new();
     let area = SVGBackend::with_string(&mut text, size).into_drawing_area();
@@ -47,7 +47,7 @@ pub(crate) fn picture(size: (u32, u32), paint: impl FnOnce(&Area<'_>) -> Result<
     Ok(text)
 }
 
-/// An error of the drawing library.
+/// Converts an error of the drawing library.
 pub(crate) fn refused(error: impl std::fmt::Display) -> Error {
     Error::Output(io::Error::other(error.to_string()))
 }

@@ -1,4 +1,4 @@
-//! What the colours mean, in one line.
+//! Legend of a plot, in one line.
 
 use plotters::element::{Circle, Rectangle, Text};
 use plotters::style::{Color, IntoFont, RGBColor};
@@ -6,18 +6,18 @@ use plotters::style::{Color, IntoFont, RGBColor};
 use super::canvas::{Area, refused};
 use crate::Result;
 
-/// The sign before a name: never the one that the plot itself is made of, so that its marks can be counted.
+/// The sign before a name. It differs from the plot's own marks, so that tests can count those.
 #[derive(Clone, Copy)]
 pub(super) enum Sign {
     Circle,
     Square,
 }
 
-/// Pixels between signs and names, and about what a letter takes.
+/// Pixels between signs and names, and the approximate width of a letter.
 const GAP: i32 = 12;
 const LETTER: i32 = 7;
 
-/// Writes signs and names from left to right, `remark` after them.
+/// Writes signs and names from left to right, followed by `remark`.
 pub(super) fn write<N: AsRef<str>>(
     area: &Area<'_>,
     sign: Sign,

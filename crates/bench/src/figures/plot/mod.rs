@@ -10,14 +10,14 @@ pub(crate) use canvas::{colour, picture, refused};
 use super::{FigureReport, Kind};
 use crate::{Error, Result};
 
-/// Draws a figure: the text of an SVG file. A scatter plot has a circle for each point, a breakdown a
-/// rectangle for each part of a bar.
+/// Draws a figure as SVG text. A scatter plot has a circle for each point, a breakdown a rectangle
+/// for each part of a bar.
 ///
 /// # Errors
-/// [`Error::Usage`] for a figure without points, [`Error::Output`] when it could not be drawn.
+/// [`Error::Usage`] for a figure without points, [`Error::Output`] if it could not be drawn.
 pub fn draw(report: &FigureReport) -> Result<String> {
     if report.points.is_empty() {
-        return Err(Error::usage(format!("{} without points", report.figure), "one at least"));
+        return Err(Error::usage(format!("{} without points", report.figure), "at least one"));
     }
     match report.kind {
         Kind::Scatter => scatter::draw(report),

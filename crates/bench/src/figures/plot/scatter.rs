@@ -1,4 +1,4 @@
-//! Total communication against the server's time, both logarithmic.
+//! Scatter plot of total communication against server time, both logarithmic.
 
 use std::ops::Range;
 
@@ -65,17 +65,18 @@ fn paint(area: &Area<'_>, report: &FigureReport) -> Result<()> {
     Ok(())
 }
 
-/// What all values lie in, with some room: from a power of ten on, where the axis begins its numbers.
+/// The range of all values with a margin. It starts at a power of ten, where the axis labels begin.
 fn range(report: &FigureReport, value: fn(&Point) -> f64) -> Range<f64> {
     let values = report.points.iter().map(value);
     let least = values.clone().fold(f64::INFINITY, f64::min);
     10f64.powf(least.log10().floor())..values.fold(0.0, f64::max) * 1.3
 }
 
-/// The points of one entry size and source; those of a scheme are joined, the first bears its name.
+/// The points of one entry size and source; those of one scheme are connected, and the first one is
+/// labelled.
 fn series(chart: &mut Plane<'_, '_>, points: &[&Point], colour: RGBColor) -> Result<()> {
     let schemes = points.chunk_by(|a, b| a.scheme == b.scheme);
-    // Names of neighbours stand above and below by turns.
+    // Labels alternate between above and below, so that neighbours do not overlap.
     for (of_scheme, rise) in schemes.zip([-14, 3].into_iter().cycle()) {
         let places: Vec<(f64, f64)> =
             of_scheme.iter().map(|point| (point.total_kb, point.server_ms)).collect();

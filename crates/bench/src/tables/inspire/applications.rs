@@ -1,10 +1,9 @@
-//! Tables 6 and 7: private queries in IPFS, and the enrollment of devices.
+//! Tables 6 and 7: private queries in IPFS, and device enrollment.
 
-use papir_core::Goal;
+use papir_core::{Choice, Goal};
 
 use super::rows::block;
 use crate::tables::{Block, Ours, Published, Table};
-use papir_core::Choice;
 
 /// Table 6.
 pub const TABLE_6: Table = Table {
@@ -32,7 +31,7 @@ pub const TABLE_7: Table = Table {
 
 const ENROLLMENT: Choice = Choice::Columns(1 << 14);
 
-/// What IPFS is after where the paper does not print N/t.
+/// The goal for IPFS, used if the paper does not print N/t.
 const SHORTEST: Choice = Choice::Goal(Goal::MinCommunication);
 
 const PEER_ROUTING: Block = block(
@@ -47,7 +46,8 @@ const CONTENT_DISCOVERY: Block = block(
     &[mazmudar(280.0, 875.0), inspire(SHORTEST, None, 128.0, 123.0)],
 );
 
-/// 1.02 MB are 84 KB of keys, 84 + 112 KB of query at N/t = 2^14 and 64 ring elements of 12 KB.
+/// 1.02 MB consist of 84 KB of keys, 84 + 112 KB of query at N/t = 2^14 and 64 ring elements of 12
+/// KB.
 const CONTENT_RETRIEVAL: Block = block(
     ("content retrieval", "256 KB"),
     (1 << 14, 1 << 21),
@@ -59,7 +59,7 @@ const fn inspire(choice: Choice, offline_s: Option<f64>, total_kb: f64, server_m
     Published { scheme: "InsPIRe", ours, offline_s, kb: None, total_kb, server_ms, parts_ms: &[] }
 }
 
-/// The best of Mazmudar, Veitch and Mahdavi (Peer2PIR).
+/// The best figures of Mazmudar, Veitch and Mahdavi (Peer2PIR).
 const fn mazmudar(total_kb: f64, server_ms: f64) -> Published {
     let scheme = "Mazmudar et al.";
     Published { scheme, ours: None, offline_s: None, kb: None, total_kb, server_ms, parts_ms: &[] }

@@ -1,4 +1,4 @@
-//! Table 9: InsPIRe by N/t, and so by the degree t of its interpolation.
+//! Table 9: InsPIRe by N/t, which determines the degree t of its interpolation.
 
 use super::rows;
 use crate::tables::{Block, Ours, Published, Table};
@@ -21,15 +21,16 @@ pub const TABLE_9: Table = Table {
     ],
 };
 
-/// What the server's time is made of.
+/// The parts of the server time.
 const PARTS: &[&str] = &["matrix product", "packing", "polynomial"];
 
 const fn block(name: (&'static str, &'static str), entries: (u64, u64), rows: &'static [Published]) -> Block {
     Block { parts: PARTS, ..rows::block(name, entries, rows) }
 }
 
-/// N/t = 2^`log_columns`; offline seconds; KB of query, download and all; the parts of the server's ms, and
-/// all of them. Keys are 84 KB everywhere. The parts do not always add up to the printed sum.
+/// N/t = 2^`log_columns`; offline seconds; KB of query, download and total; the parts of the server
+/// time in ms, and their sum. Keys are 84 KB everywhere. The parts do not always add up to the
+/// printed sum.
 const fn row(
     log_columns: u32,
     offline_s: f64,
@@ -123,7 +124,7 @@ const BITS_32GB: Block = block(
         row(16, 2393.0, [532.0, 48.0, 664.0], &[4300.0, 2440.0, 30.0], 6220.0),
         row(17, 2406.0, [980.0, 24.0, 1088.0], &[3400.0, 2150.0, 15.0], 4800.0),
         row(18, 2115.0, [1876.0, 12.0, 1972.0], &[3500.0, 560.0, 7.0], 4040.0),
-        // Printed at 2^19: 7252 KB of query and t = 8 are those of 2^20.
+        // Printed as 2^19, but 7252 KB of query and t = 8 are those of 2^20.
         row(20, 2111.0, [7252.0, 12.0, 7348.0], &[3300.0, 230.0, 2.0], 3510.0),
     ],
 );

@@ -1,9 +1,10 @@
 //! Rows of InsPIRe's tables.
 
-use crate::tables::{Block, Ours, Published};
 use papir_core::Choice;
 
-/// A database whose rows have no parts.
+use crate::tables::{Block, Ours, Published};
+
+/// A database whose rows do not distinguish parts.
 pub(super) const fn block(
     (database, entry): (&'static str, &'static str),
     (entries, entry_bits): (u64, u64),
@@ -12,7 +13,7 @@ pub(super) const fn block(
     Block { database, entry, entries, entry_bits, parts: &[], published }
 }
 
-/// A row of Tables 2 to 4: offline seconds; KB of keys, query, download and all three; server ms.
+/// A row of Tables 2 to 4: offline seconds; KB of keys, query, download and total; server ms.
 pub(super) const fn row(
     scheme: &'static str,
     ours: Option<Ours>,
@@ -24,17 +25,17 @@ pub(super) const fn row(
     Published { scheme, ours, offline_s: Some(offline_s), kb, total_kb, server_ms, parts_ms: &[] }
 }
 
-/// A scheme that papir does not have.
+/// A scheme that papir does not implement.
 pub(super) const fn rival(scheme: &'static str, offline_s: f64, kb: [f64; 4], server_ms: f64) -> Published {
     row(scheme, None, offline_s, kb, server_ms)
 }
 
-/// SimplePIR with CDKS packing. Its query is 7 bytes a column: 112 KB at 2^14.
+/// SimplePIR with CDKS packing. Its query has 7 bytes per column: 112 KB at 2^14.
 pub(super) const fn simple_ypir(log_columns: u32, offline_s: f64, kb: [f64; 4], server_ms: f64) -> Published {
     row("SimpleYPIR", Some(Ours::columns("simpleypir", log_columns)), offline_s, kb, server_ms)
 }
 
-/// InsPIRe at N/t = 2^`log_columns`: its query is 84 KB and 7 bytes a column.
+/// InsPIRe at N/t = 2^`log_columns`: its query has 84 KB plus 7 bytes per column.
 pub(super) const fn inspire(
     log_columns: u32,
     offline_s: f64,
@@ -45,8 +46,8 @@ pub(super) const fn inspire(
     row("InsPIRe", ours, offline_s, [84.0, query, download, total], ms)
 }
 
-/// InsPIRe⁽²⁾ at N/t = 2^`log_columns`, units of γ₀ = `words`: its query is 53 bits for each of N/t columns and
-/// t units of a column.
+/// InsPIRe⁽²⁾ at N/t = 2^`log_columns`, units of γ₀ = `words`: its query has 53 bits for each of
+/// N/t columns and t units of a column.
 pub(super) const fn second(
     (log_columns, words): (u32, u64),
     offline_s: f64,

@@ -1,4 +1,6 @@
-//! Table 8: InsPIRe⁽²⁾ by N/t and the entry size, γ₀ = γ₂ words of 16 bits; γ₁ = 1024 throughout.
+//! Table 8: InsPIRe⁽²⁾ by N/t and entry size.
+//!
+//! γ₀ = γ₂ words of 16 bits; γ₁ = 1024 throughout.
 
 use super::rows::{self, packed};
 use crate::tables::{Block, Published, Table};
@@ -21,7 +23,7 @@ pub const TABLE_8: Table = Table {
     ],
 };
 
-/// What the server's time is made of.
+/// The parts of the server time.
 const PARTS: &[&str] =
     &["first product", "first packing", "second product", "second packing", "third packing"];
 
@@ -29,8 +31,9 @@ const fn block(name: (&'static str, &'static str), entries: (u64, u64), rows: &'
     Block { parts: PARTS, ..rows::block(name, entries, rows) }
 }
 
-/// N/t = 2^`log_columns` and γ₀; KB of the query and of all; the parts of the server's ms, and all of them.
-/// Keys are 80 KB and the download 52 KB everywhere; offline time is not printed.
+/// N/t = 2^`log_columns` and γ₀; KB of the query and of the total; the parts of the server time in
+/// ms, and their sum. Keys are 80 KB and the download is 52 KB everywhere; offline time is not
+/// printed.
 const fn row(
     (log_columns, words): (u32, u64),
     [query, total_kb]: [f64; 2],

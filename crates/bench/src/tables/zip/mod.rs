@@ -1,15 +1,14 @@
-//! Tables of ZipPIR (Akhavan Mahdavi, Diao, Kerschbaum), as printed. The paper's machine: an Intel Xeon
-//! Platinum 8276, one thread online. Tables 2 and 3 and Figure 1 are the benchmark `compress`.
+//! Tables of ZipPIR (Akhavan Mahdavi, Diao, Kerschbaum), as printed.
 //!
-//! The paper's tables leave out what is done ahead: what the server computes for each query of each client,
-//! and the client's decryptions. papir's columns say both.
+//! The paper's machine: an Intel Xeon Platinum 8276, one thread online. Tables 2 and 3 and Figure 1
+//! are the benchmark `compress`. The paper's tables omit precomputation: the server's for each
+//! query of each client, and the client's decryptions. papir's columns show both.
 
-use papir_core::Goal;
+use papir_core::{Choice, Goal};
 
 use super::{Block, Ours, Published, Table};
-use papir_core::Choice;
 
-/// All of them.
+/// All tables.
 pub const TABLES: &[Table] = &[TABLE_4, TABLE_5];
 
 /// Table 4.
@@ -17,8 +16,8 @@ const TABLE_4: Table = Table {
     name: "zip-4",
     what: "ZipPIR, Table 4: records of 16 KB, clients that store nothing",
     notes: &[
-        "The paper's databases are square: what a query selects there is a column of 16 KB or more.",
-        "Stored for a client and query, paper's ZipPIR: 60, 85, 120 and 170 KB.",
+        "The paper's databases are square: a query selects a column of 16 KB or more.",
+        "Stored per client and query by the paper's ZipPIR: 60, 85, 120 and 170 KB.",
     ],
     blocks: &[MB_256, MB_512, GB_1, GB_2],
 };
@@ -72,8 +71,8 @@ const TABLE_5: Table = Table {
     name: "zip-5",
     what: "ZipPIR, Table 5: records of 288 B, clients that store hints",
     notes: &[
-        "Clients fetch their tickets ahead: the paper's are 6, 12 and 24 KB. Predicted answers count as if they did not.",
-        "The rivals' figures are those that the paper took from Patel et al.; client state of one query.",
+        "Clients fetch their tickets in advance: the paper's are 6, 12 and 24 KB. Predicted answers include the ticket.",
+        "The rivals' figures are those that the paper quotes from Patel et al.; client state for one query.",
     ],
     blocks: &[
         small(
@@ -128,12 +127,12 @@ const fn row(
     Published { scheme, ours, offline_s: None, kb, total_kb: query + response, server_ms, parts_ms: &[] }
 }
 
-/// A scheme that papir does not have.
+/// A scheme that papir does not implement.
 const fn rival(scheme: &'static str, kb: [f64; 2], server_ms: f64) -> Published {
     row(scheme, None, kb, server_ms)
 }
 
-/// A scheme that papir has, at its fewest bytes.
+/// A scheme that papir implements, with the least communication.
 const fn ours(scheme: &'static str, name: &'static str, kb: [f64; 2], server_ms: f64) -> Published {
     let choice = Choice::Goal(Goal::MinCommunication);
     row(scheme, Some(Ours { scheme: name, choice }), kb, server_ms)

@@ -109,9 +109,9 @@ impl<'a> Chain<'a> {
 
     /// Returns the component that remains under τ_rho(s), ρ = τ_rho.
     ///
-    /// `digits` holds a polynomial for each level and exponent of this chain, level after level, in the
-    /// order of the exponents' indices. The digits that multiply τ_e(y_g) are written there; all
-    /// are written.
+    /// `digits` holds a polynomial for each level and exponent of this chain, level after level, in
+    /// the order of the exponents' indices. All are written, with the digits that multiply
+    /// τ_e(y_g).
     pub(super) fn collapse(
         &self,
         aggregate: &Aggregate,

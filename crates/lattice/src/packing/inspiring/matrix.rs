@@ -51,7 +51,8 @@ impl Slot {
 
 /// Writes the matrix to a slot of a unit.
 ///
-/// `digits` holds the digits of all steps, Dᵢ,ₑ of e = 1 + j·2d/n at (i·n + j)·d; it is overwritten.
+/// `digits` holds the digits of all steps, Dᵢ,ₑ of e = 1 + j·2d/n at (i·n + j)·d; it is
+/// overwritten.
 ///
 /// # Errors
 /// [`MatrixError`].

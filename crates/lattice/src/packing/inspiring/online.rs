@@ -41,8 +41,8 @@ impl OnlineKey {
 /// Returns what packing adds to the bodies of all packs: M·y_g + digits·y_h, for each key one
 /// polynomial for each pack.
 ///
-/// `tiles` holds the packs' matrices one after another, `last` their last digits. The keys of several
-/// clients share one pass over the matrices.
+/// `tiles` holds the packs' matrices one after another, `last` their last digits. The keys of
+/// several clients share one pass over the matrices.
 pub(super) fn pack(
     ring: &Ring,
     tiles: &[i32],

@@ -1,4 +1,4 @@
-//! Registered clients of the test scheme with state, spoken to byte by byte.
+//! Clients of the stateful test scheme, with handwritten requests.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -15,23 +15,23 @@ use super::{Reply, Running, config, get, record, records, send};
 /// Bytes of keys that fit in one request.
 pub const SMALL: u64 = 400;
 
-/// A prepared database of 50 records whose clients have keys; its version follows from the seed.
+/// A prepared database of 50 records whose clients have keys. The seed determines its version.
 pub fn prepared_stateful(keys_bytes: u64, seed: u64) -> Box<dyn ErasedServer> {
     let mut rng = ChaCha20Rng::seed_from_u64(seed);
     stateful::setup(&records(50) as &RecordBuffer, keys_bytes, &mut rng).unwrap()
 }
 
-/// As [`prepared_stateful`], named `table`.
+/// Like [`prepared_stateful`], named `table`.
 pub fn stateful(keys_bytes: u64, seed: u64) -> Database {
     Database::new("table", prepared_stateful(keys_bytes, seed), None)
 }
 
-/// A registry in a directory, all settings by default but the list.
+/// A registry with default settings, except that it allows the list.
 pub fn registry(directory: &Path) -> RegistryConfig {
     RegistryConfig { allow_list: true, ..RegistryConfig::new(directory) }
 }
 
-/// A service with a registry and one database of [`SMALL`] keys.
+/// A service with a registry and one database with [`SMALL`] keys.
 pub fn start(registry: RegistryConfig) -> Running {
     start_with(registry, stateful(SMALL, 1))
 }
@@ -44,7 +44,7 @@ pub fn clients_url(server: &Running) -> String {
     format!("{}/v1/databases/table/clients", server.url())
 }
 
-/// A client that speaks the protocol by hand.
+/// A client with handwritten requests.
 pub struct Client {
     pub client: Box<dyn ErasedClient>,
     pub state: ErasedState,
@@ -53,24 +53,24 @@ pub struct Client {
     url: String,
 }
 
-/// A query as it is sent.
+/// A query and its secret.
 pub struct Query {
     pub secret: ErasedSecret,
     pub bytes: Vec<u8>,
     pub ticket: u64,
 }
 
-/// A client with keys that are not registered.
+/// A client whose keys are not registered.
 pub fn unregistered(server: &Running) -> Client {
     unregistered_at(&server.url())
 }
 
-/// As [`unregistered`], of a service at an address.
+/// Like [`unregistered`], for a URL.
 pub fn unregistered_at(url: &str) -> Client {
     unregistered_of(&Erased::<Stateful>::new(), url)
 }
 
-/// As [`unregistered_at`], of another scheme.
+/// Like [`unregistered_at`], for another scheme.
 pub fn unregistered_of(scheme: &dyn ErasedScheme, url: &str) -> Client {
     let bundle = get(&format!("{url}/v1/databases/table/public")).body;
     let bundle = papir_lookup::Bundle::decode(&bundle).unwrap();
@@ -93,12 +93,12 @@ impl Client {
         format!("{}/v1/databases/table/clients/{}{part}", self.url, self.id)
     }
 
-    /// The same client, speaking to another service.
+    /// The same client of another service.
     pub fn moved_to(self, server: &Running) -> Self {
         self.moved_to_url(&server.url())
     }
 
-    /// As [`Self::moved_to`], by address.
+    /// Like [`Self::moved_to`], for a URL.
     pub fn moved_to_url(self, url: &str) -> Self {
         Self { url: url.to_owned(), ..self }
     }
@@ -108,7 +108,7 @@ impl Client {
         send("POST", &format!("{}/v1/databases/table/clients", self.url), &[], &self.keys)
     }
 
-    /// Begins to register in parts.
+    /// Starts to register in parts.
     pub fn begin(&mut self) {
         let length = self.keys.len().to_string();
         let url = format!("{}/v1/databases/table/clients", self.url);
@@ -129,7 +129,7 @@ impl Client {
         reply.json()
     }
 
-    /// Waits until a figure of the status is as expected.
+    /// Waits until a field of the status has the expected value.
     pub fn wait_for(&self, field: &str, expected: u64) {
         let start = Instant::now();
         while self.status()[field] != expected {
@@ -144,22 +144,22 @@ impl Client {
         Query { secret, bytes, ticket }
     }
 
-    /// The right to ask without the state, for other threads.
+    /// A handle to send queries without the state, for other threads.
     pub fn asker(&self) -> Asker {
         Asker { id: self.id.clone(), url: self.url.clone() }
     }
 
-    /// Sends bytes under this client's name with ticket numbers.
+    /// Sends bytes with this client's id and ticket numbers.
     pub fn ask_with(&self, ticket: &str, body: &[u8]) -> Reply {
         self.asker().ask_with(ticket, body)
     }
 
-    /// Sends a query; waits for its ticket where it is not prepared yet.
+    /// Sends a query. Waits for its ticket if it is not prepared yet.
     pub fn ask(&self, query: &Query) -> Reply {
         self.asker().ask(query.ticket, &query.bytes)
     }
 
-    /// Asks for a record and checks it.
+    /// Queries a record and checks the answer.
     pub fn check(&mut self, index: u64) {
         let query = self.query(index);
         let reply = self.ask(&query);
@@ -168,7 +168,7 @@ impl Client {
     }
 }
 
-/// Asks under a client's name.
+/// Sends queries with a client's id.
 pub struct Asker {
     id: String,
     url: String,
@@ -188,7 +188,7 @@ impl Asker {
                 return reply;
             }
             assert_eq!(reply.code(), "no_ticket");
-            assert!(start.elapsed() < Duration::from_secs(60), "the ticket is never prepared");
+            assert!(start.elapsed() < Duration::from_secs(60), "the ticket was not prepared");
             std::thread::sleep(Duration::from_millis(5));
         }
     }

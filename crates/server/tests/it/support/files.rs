@@ -1,4 +1,4 @@
-//! Snapshot files, and services that load them.
+//! Snapshot files and services that load them.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use papir_store::BuildOptions;
 
 use super::{key, rng, value};
 
-/// A snapshot `name` of `count` keys, in scheme `plain`.
+/// A snapshot `name` of `count` keys in scheme `plain`.
 pub fn build(directory: &Path, name: &str, count: u64, salt: &str) -> PathBuf {
     let (source, out) = (directory.join("source.csv"), directory.join(name));
     let text = |bytes| String::from_utf8(bytes).unwrap();

@@ -1,11 +1,11 @@
-//! A server that answers whatever a test wants.
+//! A server with arbitrary responses.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// A response: status, header lines, body, and how much longer the body claims to be than it is.
+/// A response: status, headers, body, and the number of announced bytes that are missing.
 #[derive(Clone, Default)]
 pub struct Canned {
     pub status: u16,
@@ -14,7 +14,7 @@ pub struct Canned {
     pub missing: usize,
 }
 
-/// Answers `METHOD path` by a function, one request a connection.
+/// Answers `METHOD path` by a function, one request per connection.
 pub struct Hostile {
     pub address: SocketAddr,
     requests: Arc<Mutex<Vec<String>>>,
@@ -41,13 +41,13 @@ impl Hostile {
         format!("http://{}", self.address)
     }
 
-    /// How many requests of this method came.
+    /// Number of requests with this method.
     pub fn count(&self, method: &str) -> usize {
         self.requests.lock().unwrap().iter().filter(|request| request.starts_with(method)).count()
     }
 }
 
-/// Reads a request to the end of its body; gives "METHOD path".
+/// Reads a request including its body. Returns "METHOD path".
 fn read_request(stream: &TcpStream) -> Option<String> {
     let mut reader = BufReader::new(stream);
     let (mut first, mut length) = (String::new(), 0);
@@ -72,6 +72,6 @@ fn write(stream: &mut TcpStream, canned: &Canned) {
     for (name, value) in &canned.headers {
         head += &format!("{name}: {value}\r\n");
     }
-    // A client that has seen enough closes early; that is its right.
+    // A client may close early.
     let _ = stream.write_all(&[head.as_bytes(), b"\r\n", &canned.body].concat());
 }

@@ -1,4 +1,4 @@
-//! Services in a thread of their own, databases in memory, and servers that misbehave on purpose.
+//! Test services, databases in memory, and misbehaving servers.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 pub mod clients;
@@ -24,7 +24,7 @@ use papir_schemes::registry;
 use papir_server::{BoundServer, Database, Error, ReloadHandle, Server, ServerConfig};
 use tokio::sync::oneshot;
 
-/// The address of a service that listens on a Unix socket.
+/// Placeholder address of a service on a Unix socket.
 const NOWHERE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED), 0);
 
 /// A service on loopback that stops when dropped.
@@ -36,17 +36,17 @@ pub struct Running {
 }
 
 impl Running {
-    /// Databases in memory.
+    /// Serves databases in memory.
     pub fn start(config: ServerConfig, databases: Vec<Database>) -> Self {
         Self::try_start(config, databases).unwrap()
     }
 
-    /// Databases in memory, if they can be served.
+    /// Serves databases in memory, if they are valid.
     pub fn try_start(config: ServerConfig, databases: Vec<Database>) -> Result<Self, Error> {
         Self::start_by(move || Server::bind_loaded(config, databases))
     }
 
-    /// Snapshots in files.
+    /// Serves snapshot files.
     pub fn start_files(config: ServerConfig) -> Result<Self, Error> {
         Self::start_by(move || Server::bind(config))
     }
@@ -78,12 +78,12 @@ impl Running {
         format!("http://{}", self.address)
     }
 
-    /// Asks it to stop, without waiting.
+    /// Asks the service to stop, without waiting.
     pub fn begin_stop(&mut self) {
         drop(self.stop.take());
     }
 
-    /// Waits until it has stopped.
+    /// Stops the service and waits.
     pub fn finish(mut self) {
         self.begin_stop();
         self.thread.take().unwrap().join().unwrap().unwrap();
@@ -99,7 +99,7 @@ impl Drop for Running {
     }
 }
 
-/// Loopback, a free port, two threads, everything allowed, little patience, no old versions.
+/// Loopback, a free port, two threads, all schemes allowed, short timeouts, no old versions.
 pub fn config() -> ServerConfig {
     ServerConfig {
         listen: "127.0.0.1:0".parse().unwrap(),
@@ -144,7 +144,7 @@ pub fn keyed(name: &str, scheme: &str, salt: &str) -> Database {
     Database::new(name, server, Some(layout))
 }
 
-/// `count` records of 24 bytes, record i being i three times.
+/// `count` records of 24 bytes: record i is i three times.
 pub fn records(count: u64) -> RecordBuffer {
     RecordBuffer::from_records((0..count).map(record)).unwrap()
 }
@@ -162,7 +162,7 @@ pub fn rng() -> impl rand_core::CryptoRng {
     papir_client::system_rng()
 }
 
-/// A response as it came.
+/// A response.
 #[derive(Debug)]
 pub struct Reply {
     pub status: u16,
@@ -171,7 +171,7 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// The code of a refusal; panics when it is not JSON of the agreed form.
+    /// The code of an error. Panics unless the body is an error body.
     pub fn code(&self) -> String {
         let json = self.json();
         assert!(json["error"]["message"].is_string(), "{json}");
@@ -187,7 +187,7 @@ impl Reply {
     }
 }
 
-/// One request; refusals are replies too.
+/// Sends one request. Errors are replies too.
 pub fn send(method: &str, url: &str, headers: &[(&str, &str)], body: &[u8]) -> Reply {
     let agent = ureq::Agent::config_builder().http_status_as_error(false).build().new_agent();
     let mut request = ureq::http::Request::builder().method(method).uri(url);
@@ -210,7 +210,7 @@ pub fn post(url: &str, body: &[u8]) -> Reply {
     send("POST", url, &[], body)
 }
 
-/// A lookup client made from what the service publishes.
+/// A lookup client from the service's public part.
 pub fn lookup(url: &str, database: &str) -> Lookup {
     let reply = get(&format!("{url}/v1/databases/{database}/public"));
     let bundle = Bundle::decode(&reply.body).unwrap();

@@ -1,11 +1,12 @@
-//! Tests that change what all tests of a process share: its log, its signals.
+//! Tests that need their own process, such as for its log or signals.
 
 use std::process::Command;
 
-/// The test that a process is started for; set in it only.
+/// The test that a process runs. Set in that process only.
 const ALONE: &str = "PAPIR_TEST_ALONE";
 
-/// Whether this process runs the named test only. If not, runs it so to its end, and fails as it fails.
+/// Whether this process runs the named test only. If not, runs the test in its own process and
+/// fails if it fails.
 #[track_caller]
 pub fn alone(test: &str) -> bool {
     if std::env::var_os(ALONE).is_some_and(|alone| alone == test) {

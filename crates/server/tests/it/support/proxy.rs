@@ -1,14 +1,14 @@
-//! A proxy that counts what passes, as anyone on the wire could.
+//! A proxy that counts bytes, like an observer of the network.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// What passed: for each connection, the bytes of each direction's turn, alternating, client first.
+/// For each connection, the bytes of each turn, alternating between the directions, client first.
 pub type Traffic = Vec<Vec<usize>>;
 
-/// Relays connections to a service; its threads end with their connections.
+/// Relays connections to a service. Its threads end with their connections.
 pub struct Proxy {
     pub address: SocketAddr,
     traffic: Arc<Mutex<Traffic>>,
@@ -35,13 +35,13 @@ impl Proxy {
         format!("http://{}", self.address)
     }
 
-    /// What has passed since the last call. Connections stay open and go on being counted.
+    /// The traffic since the last call. Connections stay open and are still counted.
     pub fn take(&self) -> Traffic {
         self.traffic.lock().unwrap().iter_mut().map(|turns| std::mem::replace(turns, vec![0])).collect()
     }
 }
 
-/// Copies one direction in a thread; `parity` 0 for bytes of the client.
+/// Copies one direction in a thread. `parity` is 0 for bytes of the client.
 fn relay(mut from: TcpStream, mut to: TcpStream, log: Arc<Mutex<Traffic>>, number: usize, parity: usize) {
     thread::spawn(move || {
         let mut buffer = vec![0; 1 << 16];
@@ -49,7 +49,7 @@ fn relay(mut from: TcpStream, mut to: TcpStream, log: Arc<Mutex<Traffic>>, numbe
             {
                 let mut log = log.lock().unwrap();
                 let turns = &mut log[number];
-                // Turns at even places are the client's, at odd places the server's.
+                // Even turns are the client's, odd ones the server's.
                 if (turns.len() - 1) % 2 != parity {
                     turns.push(0);
                 }

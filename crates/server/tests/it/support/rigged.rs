@@ -1,4 +1,4 @@
-//! A prepared database that panics, waits, or sends other answers.
+//! A prepared database that panics, blocks, or sends wrong answers.
 
 use std::sync::{Arc, Condvar, Mutex};
 
@@ -8,35 +8,34 @@ use papir_core::sections::SectionSink;
 use papir_core::{Change, Description, Progress, Result, Version};
 use rand_core::CryptoRng;
 
-/// What goes wrong with each answer.
+/// Fault of each answer.
 #[derive(Clone)]
 pub enum Rig {
-    /// It panics.
+    /// Panics.
     Panic,
-    /// It waits until the door is open.
+    /// Waits until the door is open.
     Wait(Door),
-    /// It is whole, and answers another query.
+    /// A well-formed answer to another query.
     OtherPayload,
-    /// One of its bits is flipped.
+    /// One bit is flipped.
     FlippedBit,
-    /// Nothing.
+    /// No fault.
     Honest,
-    /// Nothing; whoever has the other share knows when the database is dropped.
+    /// No fault. The shared handle shows when the database is dropped.
     Held(Arc<()>),
-    /// It waits at the door; the one to the query with these bytes panics. Tells how many are answered
-    /// together.
-    Groups(Groups),
+    /// Waits at the door, panics for one query, and records the sizes of batches.
+    Batches(Batches),
 }
 
-/// A door, a query to panic for, and the sizes of the groups that were answered together.
+/// A door, a query to panic for, and the sizes of answered batches.
 #[derive(Clone, Default)]
-pub struct Groups {
+pub struct Batches {
     pub door: Door,
     pub poison: Arc<Mutex<Vec<u8>>>,
     pub sizes: Arc<Mutex<Vec<usize>>>,
 }
 
-/// A door that answers wait at.
+/// A door at which answers wait.
 #[derive(Clone, Default)]
 pub struct Door(Arc<(Mutex<(bool, usize)>, Condvar)>);
 
@@ -46,7 +45,7 @@ impl Door {
         self.0.1.notify_all();
     }
 
-    /// Waits until `count` answers stand at the door.
+    /// Waits until `count` answers wait at the door.
     pub fn wait_for(&self, count: usize) {
         let guard = self.0.0.lock().unwrap();
         drop(self.0.1.wait_while(guard, |(_, waiting)| *waiting < count).unwrap());
@@ -60,7 +59,7 @@ impl Door {
     }
 }
 
-/// A prepared database with something wrong.
+/// A prepared database with a fault.
 pub struct Rigged {
     pub inner: Box<dyn ErasedServer>,
     pub scheme: u16,
@@ -71,7 +70,7 @@ impl Rigged {
     fn spoil(&self, mut answer: Vec<u8>) -> Vec<u8> {
         match &self.rig {
             Rig::Panic => panic!("rigged to panic"),
-            Rig::Wait(door) | Rig::Groups(Groups { door, .. }) => door.pass(),
+            Rig::Wait(door) | Rig::Batches(Batches { door, .. }) => door.pass(),
             Rig::FlippedBit => *answer.last_mut().unwrap() ^= 1,
             Rig::OtherPayload => {
                 let (version, payload) = envelope::open(&answer, Kind::Answer, self.scheme).unwrap();
@@ -107,7 +106,7 @@ impl ErasedServer for Rigged {
         batch: &[(ErasedSession<'_>, &[u8])],
         _progress: &dyn Progress,
     ) -> Vec<Result<Vec<u8>>> {
-        if let Rig::Groups(Groups { poison, sizes, .. }) = &self.rig {
+        if let Rig::Batches(Batches { poison, sizes, .. }) = &self.rig {
             sizes.lock().unwrap().push(batch.len());
             let poison = poison.lock().unwrap().clone();
             assert!(batch.iter().all(|(_, query)| *query != poison), "rigged to panic");

@@ -1,4 +1,4 @@
-//! Certificates made at run time, tokens in files, and requests written by hand.
+//! Generated certificates, token files and handwritten requests.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -8,7 +8,7 @@ use std::time::Duration;
 use papir_server::{NewToken, Scope, TlsFiles, TokenFile, TokenSource};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 
-/// An authority, and the files that it writes.
+/// A certificate authority and its files.
 pub struct Authority {
     issuer: CertifiedIssuer<'static, KeyPair>,
     folder: PathBuf,
@@ -40,12 +40,12 @@ impl Authority {
     }
 }
 
-/// Where a service's pair lies.
+/// Paths of a service's certificate and key.
 pub fn pair(folder: &Path) -> TlsFiles {
     TlsFiles { certificate: folder.join("cert.pem"), key: folder.join("key.pem") }
 }
 
-/// Adds a token to the file and gives its text.
+/// Adds a token to the file and returns its text.
 pub fn token(file: &Path, name: &str, scopes: &[Scope], databases: Option<&[&str]>) -> String {
     let databases = databases.map(|all| all.iter().map(|one| (*one).to_owned()).collect());
     let new = NewToken {
@@ -69,7 +69,8 @@ pub fn dial(address: SocketAddr) -> TcpStream {
     stream
 }
 
-/// Sends what is given and reads until the service closes. A silent service panics.
+/// Sends bytes and reads until the service closes the connection. Panics if the service stays
+/// silent.
 pub fn exchange(address: SocketAddr, request: &str) -> String {
     let mut stream = dial(address);
     stream.write_all(request.as_bytes()).unwrap();

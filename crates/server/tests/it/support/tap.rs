@@ -1,11 +1,11 @@
-//! A proxy that reads what a client sends, and may act when a request arrives.
+//! A proxy that reads requests and can act on them.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// What becomes of a connection.
+/// Action on a connection.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     Pass,
@@ -21,7 +21,7 @@ pub struct Tap {
 }
 
 impl Tap {
-    /// `hook` sees the head of each request before the service does.
+    /// `hook` sees the head of each request before the service receives it.
     pub fn new(target: SocketAddr, hook: impl Fn(&str) -> Verdict + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -30,7 +30,7 @@ impl Tap {
         thread::spawn(move || {
             for client in listener.incoming() {
                 let client = client.unwrap();
-                // The service may have been stopped: then the client hears nothing.
+                // If the service was stopped, the client receives no response.
                 if let Ok(server) = TcpStream::connect(target) {
                     relay(client, server, Arc::clone(&log), Arc::clone(&hook));
                 }
@@ -47,13 +47,13 @@ impl Tap {
         format!("http://{}", self.address)
     }
 
-    /// The heads of the requests since the last call.
+    /// Heads of the requests since the last call.
     pub fn take(&self) -> Vec<String> {
         std::mem::take(&mut *self.heads.lock().unwrap())
     }
 
-    /// The client and the tickets of each query since the last call; one that is sent again, as its
-    /// ticket was not prepared, once.
+    /// Client and tickets of each query since the last call. A query that was retried because its
+    /// ticket was not prepared counts once.
     pub fn queries(&self) -> Vec<(String, String)> {
         let heads = self.take();
         let queries = heads.iter().filter(|head| head.starts_with("POST") && head.contains("/query "));
@@ -85,7 +85,7 @@ fn relay(client: TcpStream, server: TcpStream, log: Arc<Mutex<Vec<String>>>, hoo
     });
 }
 
-/// Passes requests on until the hook or an end of the connection.
+/// Forwards requests until the hook or either side ends the connection.
 fn requests(
     from: &mut TcpStream,
     to: &mut TcpStream,

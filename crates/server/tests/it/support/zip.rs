@@ -1,4 +1,4 @@
-//! ZipPIR with a modulus that anybody can factor, for services whose clients ask often.
+//! ZipPIR with a modulus that is easy to factor, for tests with many queries.
 
 use chacha20::ChaCha20Rng;
 use papir_core::erased::{Erased, ErasedScheme, ErasedServer};
@@ -9,14 +9,14 @@ use rand_core::SeedableRng;
 
 use super::records;
 
-/// 256 bits.
+/// Bits of the modulus.
 #[derive(Clone, Copy, Debug)]
 pub struct Short;
 
 impl ParameterSet for Short {
     const ZIP: (&'static str, u16) = ("zip-short", 0xfff1);
     const ZIP_DOUBLE: (&'static str, u16) = ("zipdouble-short", 0xfff2);
-    const PRIVACY: Privacy = Privacy::NotPrivate("its modulus is short: it is for tests");
+    const PRIVACY: Privacy = Privacy::NotPrivate("its modulus is short, for tests");
 
     fn paillier() -> papir_paillier::Result<papir_paillier::Params> {
         papir_paillier::Params::insecure(256, 1)
@@ -25,12 +25,12 @@ impl ParameterSet for Short {
 
 pub static ZIP: Erased<Zip<Short>> = Erased::new();
 
-/// A prepared database of 50 records; its version follows from the seed.
+/// A prepared database of 50 records. The seed determines its version.
 pub fn prepared_zip(seed: u64) -> Box<dyn ErasedServer> {
     ZIP.setup(&records(50), Goal::Balanced, &mut ChaCha20Rng::seed_from_u64(seed), &NoProgress).unwrap()
 }
 
-/// As [`prepared_zip`], named `table`.
+/// Like [`prepared_zip`], named `table`.
 pub fn zip(seed: u64) -> Database {
     Database::new("table", prepared_zip(seed), None)
 }

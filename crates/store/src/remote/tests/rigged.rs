@@ -1,4 +1,4 @@
-//! A store in memory that counts requests, breaks off after some, and damages what it gives.
+//! An in-memory store that counts requests, fails after some, and damages data.
 
 use std::fmt;
 use std::sync::Mutex;
@@ -12,7 +12,7 @@ use object_store::{
     ObjectStoreExt, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
 };
 
-/// The store; rules apply until [`Rigged::mend`].
+/// The store. Rules apply until [`Rigged::mend`].
 #[derive(Debug, Default)]
 pub(super) struct Rigged {
     inner: InMemory,
@@ -53,7 +53,7 @@ impl Rigged {
         self.rules.lock().unwrap().gets_left = Some(count);
     }
 
-    /// Gives a key's object with a flipped byte, so many times.
+    /// Returns a key's object with a flipped byte, `times` times.
     pub(super) fn damage(&self, key: &str, times: usize) {
         self.rules.lock().unwrap().damaged = Some((key.to_owned(), times));
     }
@@ -66,7 +66,7 @@ impl Rigged {
         block(self.inner.delete(&Path::from(key))).unwrap();
     }
 
-    /// How many parts it holds.
+    /// Number of stored parts.
     pub(super) fn parts(&self) -> usize {
         use futures_util::StreamExt;
         block(self.inner.list(Some(&Path::from("data/a.pir.parts"))).count())
@@ -87,7 +87,7 @@ fn block<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
 }
 
-/// One request less is left; an error when none is.
+/// Spends one of the remaining requests; an error if there are none.
 fn take(left: &mut Option<usize>) -> Result<()> {
     match left {
         Some(0) => Err(Error::Generic { store: "rigged", source: "the line is cut".into() }),

@@ -1,4 +1,4 @@
-//! What a value of each Parquet type becomes.
+//! Conversion of Parquet values to cells.
 
 use parquet::basic::{ConvertedType, LogicalType, Repetition, TimeUnit, Type as Physical};
 use parquet::record::{Field, Map, Row};
@@ -6,18 +6,24 @@ use parquet::schema::types::Type;
 
 use crate::metadata::civil;
 use crate::source::cell::Cell;
-use crate::source::json_object;
+use crate::source::json::json_object;
 use crate::source::row::Fault;
 
-/// The longest decimal, in bytes: more digits than any engine writes.
+/// Maximum length of a decimal in bytes: more digits than any engine writes.
 const MAX_DECIMAL_BYTES: usize = 64;
 
-/// Milliseconds, microseconds and nanoseconds as parts of a second, with their decimal places.
-const MILLIS: (i64, usize) = (1_000, 3);
-const MICROS: (i64, usize) = (1_000_000, 6);
-const NANOS: (i64, usize) = (1_000_000_000, 9);
+/// A unit of time: its number per second, and its decimal places.
+#[derive(Clone, Copy)]
+struct Unit {
+    per_second: i64,
+    places: usize,
+}
 
-/// Whether the reader of records takes values of a type.
+const MILLIS: Unit = Unit { per_second: 1_000, places: 3 };
+const MICROS: Unit = Unit { per_second: 1_000_000, places: 6 };
+const NANOS: Unit = Unit { per_second: 1_000_000_000, places: 9 };
+
+/// Whether the record reader supports values of a type.
 pub(super) fn readable(kind: &Type) -> bool {
     let info = kind.get_basic_info();
     if kind.is_primitive() {
@@ -62,8 +68,8 @@ fn readable_leaf(kind: &Type) -> bool {
     }
 }
 
-/// A value as a cell; `kind` is the type of its column or of what it lies in, `column` the column's
-/// name.
+/// Converts a value to a cell. `kind` is the type of its column or of the group around it, `column`
+/// the column's name.
 pub(super) fn cell(field: &Field, kind: &Type, column: &str) -> Result<Cell, Fault> {
     let number = |text: String| Ok(Cell::Json(text));
     match field {
@@ -98,7 +104,7 @@ pub(super) fn cell(field: &Field, kind: &Type, column: &str) -> Result<Cell, Fau
     }
 }
 
-/// The first type below that is no group of one: the levels of a list or a map lie above it.
+/// Descends through groups with a single member, which are the levels of lists and maps.
 fn leaf(mut kind: &Type) -> &Type {
     while kind.is_group() && kind.get_fields().len() == 1 {
         kind = &kind.get_fields()[0];
@@ -108,7 +114,7 @@ fn leaf(mut kind: &Type) -> &Type {
 
 /// A struct as an object of its members.
 fn group(row: &Row, mut kind: &Type, column: &str) -> Result<Cell, Fault> {
-    // The levels of a list lie between its type and that of its elements.
+    // Skip the levels of a list between its type and that of its elements.
     while kind.is_group() && !names(kind).eq(row.get_column_iter().map(|(name, _)| name.as_str())) {
         match kind.get_fields() {
             [only] => kind = only,
@@ -126,7 +132,7 @@ fn names(kind: &Type) -> impl Iterator<Item = &str> {
     kind.get_fields().iter().map(|field| field.name())
 }
 
-/// A map as an object, its keys as the texts that they are alone.
+/// A map as an object; its keys have the form of single values.
 fn members(map: &Map, kind: &Type, column: &str) -> Result<Cell, Fault> {
     let kind = leaf(kind);
     let part =
@@ -139,7 +145,7 @@ fn members(map: &Map, kind: &Type, column: &str) -> Result<Cell, Fault> {
     Ok(Cell::Json(json_object(members.iter().map(|(name, value)| (name.as_str(), value.clone())))))
 }
 
-/// A whole number, or a time in nanoseconds.
+/// An integer, or a time in nanoseconds.
 fn long(value: i64, kind: &Type) -> Result<Cell, Fault> {
     match kind.get_basic_info().logical_type_ref() {
         Some(LogicalType::Timestamp(stamp)) if stamp.unit == TimeUnit::NANOS => {
@@ -150,7 +156,7 @@ fn long(value: i64, kind: &Type) -> Result<Cell, Fault> {
     }
 }
 
-/// Bytes as they are, except a UUID: as text.
+/// Bytes unchanged; a UUID as text.
 fn bytes(bytes: &[u8], kind: &Type) -> Cell {
     if kind.get_basic_info().logical_type_ref() != Some(&LogicalType::Uuid) {
         return Cell::Bytes(bytes.to_vec());
@@ -162,7 +168,7 @@ fn bytes(bytes: &[u8], kind: &Type) -> Cell {
     )
 }
 
-/// All digits, as many after the point as the column's scale says; no point where that is none.
+/// A decimal with as many decimal places as the column's scale; no point for scale 0.
 fn decimal(field: &Field, length: usize) -> Result<Cell, Fault> {
     if length > MAX_DECIMAL_BYTES {
         let reason = format!("a decimal of {length} bytes: expected at most {MAX_DECIMAL_BYTES}");
@@ -171,7 +177,7 @@ fn decimal(field: &Field, length: usize) -> Result<Cell, Fault> {
     Ok(Cell::text(field.to_string().trim_end_matches('.')))
 }
 
-/// `YYYY-MM-DD`; years before 0 and after 9999 with their sign.
+/// `YYYY-MM-DD`; years before 0 and after 9999 have a sign.
 fn date(days: i64) -> String {
     let (year, month, day) = civil(days);
     if (0..=9999).contains(&year) {
@@ -181,23 +187,23 @@ fn date(days: i64) -> String {
 }
 
 /// `HH:MM:SS.` and the fraction of a second.
-fn clock(value: i64, (unit, places): (i64, usize)) -> String {
-    let (seconds, fraction) = (value / unit, value % unit);
+fn clock(value: i64, Unit { per_second, places }: Unit) -> String {
+    let (seconds, fraction) = (value / per_second, value % per_second);
     let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
     format!("{hour:02}:{minute:02}:{second:02}.{fraction:0places$}")
 }
 
-fn time(value: i64, unit: (i64, usize)) -> Result<Cell, Fault> {
-    let day = 86_400 * unit.0;
+fn time(value: i64, unit: Unit) -> Result<Cell, Fault> {
+    let day = 86_400 * unit.per_second;
     if (0..day).contains(&value) {
         return Ok(Cell::text(clock(value, unit)));
     }
-    Err(Fault::Reason(format!("a time of day of {value}/{} s: expected less than a day", unit.0)))
+    Err(Fault::Reason(format!("a time of day of {value}/{} s: expected less than a day", unit.per_second)))
 }
 
-/// Date, `T`, time of day, and `Z` where the column says that it counts from 1970 in UTC.
-fn timestamp(value: i64, unit: (i64, usize), kind: &Type) -> Cell {
-    let day = 86_400 * unit.0;
+/// Date, `T`, time of day, and `Z` if the column is in UTC.
+fn timestamp(value: i64, unit: Unit, kind: &Type) -> Cell {
+    let day = 86_400 * unit.per_second;
     let local = matches!(
         kind.get_basic_info().logical_type_ref(),
         Some(LogicalType::Timestamp(stamp)) if !stamp.is_adjusted_to_u_t_c

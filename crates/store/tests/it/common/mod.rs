@@ -1,4 +1,4 @@
-//! What the tests of this crate share.
+//! Helpers for the tests of this crate.
 #![allow(dead_code, clippy::unwrap_used, unreachable_pub)]
 
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ pub fn rng(seed: u8) -> ChaCha20Rng {
     ChaCha20Rng::from_seed([seed; 32])
 }
 
-/// A folder that is removed at the end.
+/// A folder that is removed when dropped.
 pub fn folder() -> tempfile::TempDir {
     tempfile::tempdir().unwrap()
 }
@@ -27,7 +27,7 @@ pub fn source(folder: &Path, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
     path
 }
 
-/// Options for the scheme without cryptography, out beside the source.
+/// Options for the scheme without cryptography, with the output in the source's folder.
 pub fn options(source: &Path) -> BuildOptions {
     let mut options = BuildOptions::new(source, source.with_extension("pir"));
     options.scheme = "plain".to_owned();
@@ -46,7 +46,7 @@ pub fn run(options: &BuildOptions) -> Result<BuildReport, Error> {
     build(options, &mut rng(1), &NoProgress)
 }
 
-/// The error of a build, and that it left nothing behind.
+/// The error of a build that leaves nothing behind.
 pub fn refusal(options: &BuildOptions) -> Error {
     let error = run(options).unwrap_err();
     assert!(!options.out.exists());
@@ -56,7 +56,7 @@ pub fn refusal(options: &BuildOptions) -> Error {
     error
 }
 
-/// A client of a snapshot, from the bytes that a server would send it.
+/// A client of a snapshot, made from the bytes that a server would send.
 pub fn client(snapshot: &Snapshot) -> Lookup {
     let bundle = Bundle::decode(&snapshot.bundle().encode()).unwrap();
     let scheme = papir_core::erased::scheme_of_public(&bundle.scheme_public).unwrap();

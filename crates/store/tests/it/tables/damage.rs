@@ -4,8 +4,8 @@ use rand_core::Rng;
 
 use crate::common::{folder, keyed, rng, run};
 
-/// A build from damaged files: it may find nothing wrong, but it comes back, and what was cut off is
-/// said.
+/// Builds from truncated and damaged files. A build may miss damage, but it must return, and report
+/// truncation if `cut_is_found`.
 fn survives(path: &Path, values: &[&str], cut_is_found: bool) {
     let whole = std::fs::read(path).unwrap();
     let mut options = keyed(path, "k", values);

@@ -1,5 +1,4 @@
-//! Parquet and SQLite, from file to looked-up value: every type, what is wrong named by row, and
-//! damaged files.
+//! Parquet and SQLite from file to looked-up value: types, errors that name the row, damaged files.
 
 mod damage;
 #[cfg(feature = "parquet")]
@@ -9,7 +8,7 @@ mod sqlite;
 
 use crate::common;
 
-/// Builds, and gives the value of a key.
+/// Builds, and returns the value of a key.
 fn value(options: &papir_store::BuildOptions, key: impl AsRef<[u8]>) -> Option<Vec<u8>> {
     common::run(options).unwrap();
     common::by_key(&papir_store::Snapshot::open(&options.out).unwrap(), key)

@@ -14,7 +14,7 @@ use parquet::schema::parser::parse_message_type;
 use super::{text, value};
 use crate::common::{by_index, folder, keyed, options, refusal, run};
 
-/// A column's values with the levels of those that are there, null, or in a list.
+/// A column's values with their definition and repetition levels.
 pub(crate) struct Column<T: DataType>(pub(crate) Vec<T::T>, pub(crate) Vec<i16>, pub(crate) Vec<i16>);
 
 pub(crate) trait Written {
@@ -63,7 +63,7 @@ pub(crate) fn write(
     path.to_owned()
 }
 
-/// A type's definition without repetition, a value, what it is alone, what else it is in an object.
+/// A type's definition without repetition, a value, its form alone, and in an object if different.
 type Case = (&'static str, Box<dyn Written>, &'static str, Option<&'static str>);
 
 fn types() -> Vec<Case> {
@@ -185,7 +185,7 @@ fn nested_values_are_json() {
         repeated int32 r;
         optional group p (LIST) { repeated group list { required group element {
             required int32 a; required int64 b (TIMESTAMP(MILLIS,false)); } } }";
-    // Two rows: everything there, and as little as can be.
+    // Two rows: one with every value present, one with as few as possible.
     let columns: Vec<Box<dyn Written>> = vec![
         required::<Int32Type>([1, 2]),
         Box::new(Column::<Int32Type>(vec![0], vec![3, 2, 0], vec![0, 1, 0])),
@@ -259,7 +259,7 @@ fn rows_without_keys_keep_their_order() {
 }
 
 #[test]
-fn what_is_wrong_is_named_by_file_and_row() {
+fn errors_name_file_and_row() {
     let folder = folder();
     let refused = |rows: &[(Option<&str>, &[u8])], values: &[&str]| {
         let path = write(&folder.path().join("a.parquet"), PAIRS, &[pairs(rows)], Compression::SNAPPY);
@@ -293,7 +293,7 @@ fn what_is_wrong_is_named_by_file_and_row() {
 }
 
 #[test]
-fn bad_rows_are_left_out_up_to_a_number() {
+fn bad_rows_are_skipped_up_to_a_limit() {
     let folder = folder();
     let long = vec![0; 65_537];
     let rows = [(Some("a"), &b"1"[..]), (None, b"2"), (Some("b"), &long), (Some("c"), b"3")];
@@ -310,7 +310,7 @@ fn bad_rows_are_left_out_up_to_a_number() {
 }
 
 #[test]
-fn files_that_are_not_parquet() {
+fn files_other_than_parquet_are_refused() {
     let folder = folder();
     for bytes in [&b""[..], b"PAR1", b"PAR1PAR1", b"word,meaning\na,1\n", &[0xff; 4000]] {
         let path = crate::common::source(folder.path(), "a.parquet", bytes);

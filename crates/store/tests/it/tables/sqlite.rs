@@ -40,9 +40,9 @@ fn every_type_has_its_form() {
 }
 
 #[test]
-fn a_table_is_read_in_its_own_order_and_only_read() {
+fn a_table_is_read_in_its_own_order_and_not_written() {
     let folder = folder();
-    // An index that holds all columns asked for has another order.
+    // An index that covers all requested columns has another order.
     let path = write(
         folder.path(),
         "a.db",
@@ -79,7 +79,7 @@ fn tables_and_queries() {
 }
 
 #[test]
-fn what_is_wrong_is_named() {
+fn errors_are_named() {
     let folder = folder();
     let path = write(
         folder.path(),
@@ -125,7 +125,7 @@ fn what_is_wrong_is_named() {
 }
 
 #[test]
-fn files_that_are_not_sqlite() {
+fn files_other_than_sqlite_are_refused() {
     let folder = folder();
     for (bytes, expected) in
         [(&b"word,meaning\na,1\n"[..], "not a database"), (b"", "no tables: expected one")]

@@ -1,0 +1,88 @@
+//! Runs tasks of the protocol core over blocking HTTP.
+
+use std::io::Read;
+use std::thread::sleep;
+
+use papir_protocol::header;
+use ureq::Agent;
+use ureq::Body;
+use ureq::http;
+
+use super::agent;
+use super::options::Options;
+use crate::core::{Address, Failure, Request, Response, Step, Task};
+use crate::error::Result;
+use crate::state::StateFiles;
+
+/// Runs tasks. Cheap to clone; clones share connections.
+#[derive(Clone)]
+pub(super) struct Transport {
+    agent: Agent,
+    base: String,
+    files: StateFiles,
+}
+
+impl Transport {
+    /// # Errors
+    /// [`crate::Error::BadCa`].
+    pub(super) fn new(address: &Address, options: &Options) -> Result<Self> {
+        let agent = agent::new(address, options.ca.as_deref())?;
+        Ok(Self { agent, base: address.base().to_owned(), files: options.files() })
+    }
+
+    /// Runs a task to its end.
+    pub(super) fn run<T>(&self, task: Task<'_, T>) -> T {
+        let mut step = task.start();
+        loop {
+            step = match step {
+                Step::Send(request, then) => then.resume(self.send(request)),
+                Step::Wait(duration, then) => {
+                    sleep(duration);
+                    then.resume()
+                }
+                Step::Store(request, then) => then.resume(self.files.perform(request)),
+                Step::Done(output) => return output,
+            };
+        }
+    }
+
+    fn send(&self, request: Request) -> Result<Response, Failure> {
+        let mut builder = http::Request::builder()
+            .method(request.method.name())
+            .uri(format!("{}{}", self.base, request.path));
+        for header in &request.headers {
+            builder = builder.header(header.name, header.value.as_str());
+        }
+        // The body's type makes the difference between `content-length: 0` and no such header.
+        let response = match &request.body {
+            Some(body) => self.agent.run(builder.body(body.as_slice()).map_err(ureq::Error::from)?),
+            None => self.agent.run(builder.body(()).map_err(ureq::Error::from)?),
+        };
+        Ok(received(&request, response?))
+    }
+}
+
+/// A response with as much of its body as the core wants.
+fn received(request: &Request, response: http::Response<Body>) -> Response {
+    let (head, body) = response.into_parts();
+    let text = |value: &http::HeaderValue| value.to_str().ok().map(str::to_owned);
+    let headers: Vec<(String, String)> = head
+        .headers
+        .iter()
+        .filter_map(|(name, value)| Some((name.as_str().to_owned(), text(value)?)))
+        .collect();
+    let status = head.status.as_u16();
+    let mut response = Response { status, headers, body: Ok(Vec::new()) };
+    if let Some(limit) = request.body_limit(status, response.header(header::VERSION)) {
+        response.body = read(body, limit);
+    }
+    response
+}
+
+/// Reads at most `limit` bytes. A body read to its end leaves the connection usable.
+fn read(body: Body, limit: u64) -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    let read = body.into_reader().take(limit).read_to_end(&mut bytes);
+    read.map_err(ureq::Error::from)?;
+    Ok(bytes)
+}

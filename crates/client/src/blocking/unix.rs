@@ -1,0 +1,103 @@
+//! HTTP over a Unix socket.
+
+use std::fmt;
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+
+use ureq::config::Config;
+use ureq::http::Uri;
+use ureq::unversioned::resolver::{ResolvedSocketAddrs, Resolver};
+use ureq::unversioned::transport::{
+    Buffers, ConnectionDetails, Connector, LazyBuffers, NextTimeout, Transport,
+};
+use ureq::{Agent, Error};
+
+/// An agent that connects to the socket at `path`, whatever the host in a request.
+pub(super) fn agent(config: Config, path: PathBuf) -> Agent {
+    Agent::with_parts(config, Socket(path), NoNames)
+}
+
+/// Connects to the socket at a path.
+#[derive(Debug)]
+struct Socket(PathBuf);
+
+/// Resolves every host to a fixed address, which the connector ignores.
+#[derive(Debug)]
+struct NoNames;
+
+/// One connection.
+struct Connected {
+    stream: UnixStream,
+    buffers: LazyBuffers,
+}
+
+impl Connector for Socket {
+    type Out = Connected;
+
+    fn connect(&self, details: &ConnectionDetails<'_>, _: Option<()>) -> Result<Option<Connected>, Error> {
+        let stream = UnixStream::connect(&self.0)?;
+        let (input, output) = (details.config.input_buffer_size(), details.config.output_buffer_size());
+        Ok(Some(Connected { stream, buffers: LazyBuffers::new(input, output) }))
+    }
+}
+
+impl Resolver for NoNames {
+    fn resolve(&self, _: &Uri, _: &Config, _: NextTimeout) -> Result<ResolvedSocketAddrs, Error> {
+        let mut addresses = self.empty();
+        addresses.push(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
+        Ok(addresses)
+    }
+}
+
+impl Transport for Connected {
+    fn buffers(&mut self) -> &mut dyn Buffers {
+        &mut self.buffers
+    }
+
+    fn transmit_output(&mut self, amount: usize, timeout: NextTimeout) -> Result<(), Error> {
+        let timeout = timeout.for_write();
+        self.stream.set_write_timeout(timeout.not_zero().map(|limit| *limit))?;
+        let output = self.buffers.output().get(..amount).unwrap_or_default();
+        self.stream.write_all(output).map_err(|error| in_time(error, &timeout))
+    }
+
+    fn await_input(&mut self, timeout: NextTimeout) -> Result<bool, Error> {
+        let timeout = timeout.for_read();
+        self.stream.set_read_timeout(timeout.not_zero().map(|limit| *limit))?;
+        let amount = loop {
+            match self.stream.read(self.buffers.input_append_buf()) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                other => break other.map_err(|error| in_time(error, &timeout))?,
+            }
+        };
+        self.buffers.input_appended(amount);
+        Ok(amount > 0)
+    }
+
+    fn is_open(&mut self) -> bool {
+        // Between two requests the server sends nothing: bytes, or an end, mean that it closed.
+        let silent = |stream: &mut UnixStream| {
+            let read = stream.read(&mut [0]);
+            matches!(read, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
+        };
+        self.stream.set_nonblocking(true).is_ok()
+            && silent(&mut self.stream)
+            && self.stream.set_nonblocking(false).is_ok()
+    }
+}
+
+/// Turns a timeout of the socket into one of the request.
+fn in_time(error: io::Error, timeout: &NextTimeout) -> Error {
+    match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => Error::Timeout(timeout.reason),
+        _ => error.into(),
+    }
+}
+
+impl fmt::Debug for Connected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Connected")
+    }
+}

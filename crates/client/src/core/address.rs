@@ -1,0 +1,150 @@
+//! Addresses of services and databases.
+
+use core::net::IpAddr;
+use std::path::{Path, PathBuf};
+
+use papir_protocol::path::{self, DATABASES};
+
+use crate::error::{Error, Result};
+
+/// The host in requests to a service behind a Unix socket.
+const LOCAL: &str = "http://localhost";
+
+/// The address of a service, and the database that it names, if any.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Address {
+    /// Scheme, host, port and the path before the routes, without a trailing slash.
+    base: String,
+    /// The Unix socket to connect to in place of the host's port.
+    socket: Option<PathBuf>,
+    /// The database at the end of the address.
+    pub(crate) database: Option<String>,
+}
+
+impl Address {
+    /// Parses `http://host:port`, optionally with the path of the service or of one of its
+    /// databases, or `unix:/path/to/socket`.
+    ///
+    /// # Errors
+    /// [`Error::BadUrl`].
+    pub fn parse(url: &str) -> Result<Self> {
+        let bad = |reason| Error::BadUrl { url: url.to_owned(), reason };
+        if let Some(path) = url.strip_prefix("unix:") {
+            return Self::local(path)
+                .ok_or_else(|| bad("it names no socket, or this system has no Unix sockets"));
+        }
+        let known = ["http://", "https://"].iter().find_map(|scheme| url.strip_prefix(scheme));
+        let rest = known.ok_or_else(|| bad("it must start with http://, https:// or unix:"))?;
+        if rest.is_empty() || rest.starts_with('/') {
+            return Err(bad("it names no host"));
+        }
+        if url.contains(['?', '#']) || url.contains(|c: char| c.is_whitespace() || c.is_control()) {
+            return Err(bad("it has a query, a fragment or white space"));
+        }
+        let Some((base, path)) = url.split_once(DATABASES) else {
+            return Ok(Self { base: url.trim_end_matches('/').to_owned(), socket: None, database: None });
+        };
+        let name = path.trim_start_matches('/').split('/').next().filter(|name| !name.is_empty());
+        Ok(Self { base: base.to_owned(), socket: None, database: name.map(str::to_owned) })
+    }
+
+    fn local(path: &str) -> Option<Self> {
+        let fits = cfg!(unix) && !path.is_empty();
+        fits.then(|| Self { base: LOCAL.to_owned(), socket: Some(path.into()), database: None })
+    }
+
+    /// Scheme, host, port and the path before the routes, without a trailing slash.
+    pub fn base(&self) -> &str {
+        &self.base
+    }
+
+    /// The Unix socket to connect to in place of the host's port.
+    pub fn socket(&self) -> Option<&Path> {
+        self.socket.as_deref()
+    }
+
+    /// Whether traffic stays on this machine.
+    pub fn is_local(&self) -> bool {
+        let host = self.base.split("://").nth(1).and_then(|rest| rest.split('/').next()).unwrap_or_default();
+        // Without the user's name, if there is one.
+        let host = host.rsplit('@').next().unwrap_or_default();
+        let bare = match host.strip_prefix('[') {
+            Some(rest) => rest.split(']').next().unwrap_or_default(),
+            None => host.split(':').next().unwrap_or_default(),
+        };
+        self.socket.is_some()
+            || bare.eq_ignore_ascii_case("localhost")
+            || bare.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+    }
+
+    /// Whether traffic is encrypted.
+    pub fn is_https(&self) -> bool {
+        self.base.starts_with("https://")
+    }
+
+    /// Identifies a database among all databases of all services; the slot of its client state.
+    pub(crate) fn identity(&self, database: &str) -> String {
+        let socket = self.socket.as_ref().map(|path| format!("unix:{} ", path.display()));
+        socket.unwrap_or_default() + &self.url(&path::database(database))
+    }
+
+    /// The full address of the list of databases.
+    pub(crate) fn list(&self) -> String {
+        self.url(DATABASES)
+    }
+
+    /// The full address of a path.
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("{}{path}", self.base)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_with_and_without_paths() {
+        for (url, list, database) in [
+            ("http://h:1", "http://h:1/v1/databases", None),
+            ("http://h:1/", "http://h:1/v1/databases", None),
+            ("https://h/pir/", "https://h/pir/v1/databases", None),
+            ("http://h:1/v1/databases", "http://h:1/v1/databases", None),
+            ("http://h:1/v1/databases/words/public", "http://h:1/v1/databases", Some("words")),
+        ] {
+            let address = Address::parse(url).unwrap();
+            assert_eq!((address.list().as_str(), address.database.as_deref()), (list, database), "{url}");
+        }
+        let address = Address::parse("http://h:1").unwrap();
+        assert_eq!(address.url(&path::query("a b/ü")), "http://h:1/v1/databases/a%20b%2F%C3%BC/query");
+    }
+
+    #[test]
+    fn local_addresses_are_recognised() {
+        for url in ["http://127.0.0.1:1", "http://LOCALHOST/x", "https://[::1]:7", "http://127.9.9.9"] {
+            assert!(Address::parse(url).unwrap().is_local(), "{url}");
+        }
+        for url in ["http://127.0.0.1.example", "http://10.0.0.1", "http://localhost@evil:1", "http://[::2]"]
+        {
+            assert!(!Address::parse(url).unwrap().is_local(), "{url}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn unix_sockets() {
+        let address = Address::parse("unix:/run/papir.sock").unwrap();
+        assert!(address.is_local());
+        assert_eq!(address.socket(), Some(Path::new("/run/papir.sock")));
+        assert_eq!(address.list(), "http://localhost/v1/databases");
+        assert!(Address::parse("unix:").is_err());
+    }
+
+    #[test]
+    fn bad_addresses_are_refused() {
+        for url in ["", "h:1", "ftp://h", "http://", "http:///v1", "http://h?x", "http://h/ #"] {
+            assert!(matches!(Address::parse(url), Err(Error::BadUrl { .. })), "{url:?}");
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Requests about registered clients.
+
+use std::sync::Arc;
+
+use papir_core::Version;
+use papir_protocol::{ClientList, ClientStatus, header, limit};
+use serde::de::DeserializeOwned;
+
+use super::request::{Accepted, Method, Request, Response};
+use super::service::{Service, advised_wait};
+use super::task::Io;
+use crate::error::Result;
+
+/// How often a request about a client is repeated while the server is busy.
+const BUSY_RETRIES: usize = 30;
+
+impl Service {
+    /// The status of a client; `None` if it is gone.
+    pub(crate) async fn client_status(&self, io: &Io, path: &str) -> Result<Option<ClientStatus>> {
+        let response = self.call(io, request(Method::Get, path)).await?;
+        self.unless_gone(path, response)
+    }
+
+    /// Registers keys for a version in one request.
+    pub(crate) async fn register(
+        &self,
+        io: &Io,
+        path: &str,
+        version: Version,
+        keys: Arc<Vec<u8>>,
+    ) -> Result<ClientStatus> {
+        let request =
+            request(Method::Post, path).with_header(header::VERSION, version.to_string()).with_body(keys);
+        let response = self.call(io, request).await?;
+        self.success(path, response)
+    }
+
+    /// Starts an upload of keys for a version.
+    pub(crate) async fn begin_upload(
+        &self,
+        io: &Io,
+        path: &str,
+        version: Version,
+        length: u64,
+    ) -> Result<ClientStatus> {
+        let request = request(Method::Post, path)
+            .with_header(header::VERSION, version.to_string())
+            .with_header(header::UPLOAD_LENGTH, length.to_string())
+            .with_body(Arc::default());
+        let response = self.call(io, request).await?;
+        self.success(path, response)
+    }
+
+    /// Sends one part of the keys; `None` if the client is gone.
+    pub(crate) async fn upload_part(
+        &self,
+        io: &Io,
+        path: &str,
+        offset: u64,
+        part: &[u8],
+    ) -> Result<Option<ClientStatus>> {
+        let request = request(Method::Patch, path)
+            .with_header(header::UPLOAD_OFFSET, offset.to_string())
+            .with_body(Arc::new(part.to_vec()));
+        let response = self.call(io, request).await?;
+        self.unless_gone(path, response)
+    }
+
+    /// All clients of a database.
+    pub(crate) async fn client_list(&self, io: &Io, path: &str) -> Result<Vec<ClientStatus>> {
+        let response = self.call(io, request(Method::Get, path)).await?;
+        let list: ClientList = self.success(path, response)?;
+        Ok(list.clients)
+    }
+
+    /// Removes a client; `false` if there was none.
+    pub(crate) async fn remove_client(&self, io: &Io, path: &str) -> Result<bool> {
+        let response = self.call(io, Request::new(Method::Delete, path, Accepted::Nothing)).await?;
+        match response.status {
+            200..=299 => Ok(true),
+            410 => Ok(false),
+            _ => Err(self.refusal(path, response)),
+        }
+    }
+
+    /// Sends a request, again while the server is busy.
+    async fn call(&self, io: &Io, request: Request) -> Result<Response> {
+        let request = self.authorized(request);
+        let mut retries = 0..BUSY_RETRIES;
+        loop {
+            let response = self.send(io, request.clone()).await?;
+            if response.status != 429 || retries.next().is_none() {
+                return Ok(response);
+            }
+            io.wait(advised_wait(&response)).await;
+        }
+    }
+
+    fn unless_gone(&self, path: &str, response: Response) -> Result<Option<ClientStatus>> {
+        if response.status == 410 { Ok(None) } else { self.success(path, response).map(Some) }
+    }
+
+    fn success<T: DeserializeOwned>(&self, path: &str, response: Response) -> Result<T> {
+        if response.is_success() { self.decode(path, response) } else { Err(self.refusal(path, response)) }
+    }
+}
+
+fn request(method: Method, path: &str) -> Request {
+    Request::new(method, path, Accepted::UpTo(limit::JSON_BYTES))
+}

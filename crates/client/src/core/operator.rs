@@ -1,0 +1,72 @@
+//! The registered clients of a database, for its operator.
+
+use papir_protocol::{ClientStatus, path};
+
+use super::fetch::choose;
+use super::request::Accepted;
+use super::service::Service;
+use super::settings::Settings;
+use super::task::Task;
+use crate::error::{Error, Result};
+
+/// The registered clients of a database.
+#[derive(Clone)]
+pub struct RegisteredClients {
+    service: Service,
+    clients: String,
+}
+
+/// Checks that a service has loaded all its databases.
+///
+/// # Errors
+/// Errors of the network, and [`Error::Http`] with status 503 while it is loading.
+pub fn ready(service: Service) -> Task<'static, Result<()>> {
+    Task::new(|io| async move { service.get(&io, path::READY, Accepted::Nothing).await.map(drop) })
+}
+
+impl RegisteredClients {
+    /// The clients of the database in the settings, of the one in the address, or of the only one.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchDatabase`], [`Error::ChooseDatabase`], errors of the network.
+    pub fn open(service: Service, settings: Settings) -> Task<'static, Result<Self>> {
+        Task::new(|io| async move {
+            let clients = path::clients(&choose(&io, &service, &settings).await?);
+            Ok(Self { service, clients })
+        })
+    }
+
+    /// All clients.
+    ///
+    /// # Errors
+    /// Errors of the network; [`Error::Http`] if the service does not list its clients.
+    pub fn list(&self) -> Task<'_, Result<Vec<ClientStatus>>> {
+        Task::new(|io| async move { self.service.client_list(&io, &self.clients).await })
+    }
+
+    /// One client; `None` if it is gone.
+    ///
+    /// # Errors
+    /// Errors of the network.
+    pub fn show(&self, id: &str) -> Task<'_, Result<Option<ClientStatus>>> {
+        let path = self.path_of(id);
+        Task::new(|io| async move { self.service.client_status(&io, &path?).await })
+    }
+
+    /// Removes a client; `false` if there was none.
+    ///
+    /// # Errors
+    /// Errors of the network.
+    pub fn evict(&self, id: &str) -> Task<'_, Result<bool>> {
+        let path = self.path_of(id);
+        Task::new(|io| async move { self.service.remove_client(&io, &path?).await })
+    }
+
+    fn path_of(&self, id: &str) -> Result<String> {
+        if id.is_empty() || !id.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+            let reason = "a client's id is 32 hexadecimal digits";
+            return Err(Error::BadUrl { url: id.to_owned(), reason });
+        }
+        Ok(format!("{}/{id}", self.clients))
+    }
+}

@@ -1,0 +1,277 @@
+//! A registration at one database: made, uploaded, used, renewed.
+
+use std::sync::Arc;
+
+use papir_core::Error as CoreError;
+use papir_core::erased::ErasedState;
+use papir_lookup::Lookup;
+use papir_protocol::{ClientStatus, path};
+
+use super::record::SavedRegistration;
+use super::service::Service;
+use super::settings::Watcher;
+use super::storage::{Locked, Storage};
+use super::task::Io;
+use super::warm::Warm;
+use crate::error::{Result, unexpected};
+
+/// Longest keys that are sent in one request: 64 KiB.
+const ONE_REQUEST: usize = 64 << 10;
+
+/// The surroundings of one operation on a registration.
+#[derive(Clone, Copy)]
+pub(crate) struct Context<'a> {
+    pub(crate) io: &'a Io,
+    pub(crate) service: &'a Service,
+    pub(crate) lookup: &'a Lookup,
+}
+
+/// A registration at a database. Clones share its state in memory and in storage.
+#[derive(Clone)]
+pub(crate) struct Registration {
+    /// The slot of the storage, which is also the database's identity.
+    slot: String,
+    /// The path of the database's clients.
+    clients: String,
+    /// Tickets that the server prepares ahead.
+    tickets_ahead: u64,
+    warm: Warm,
+    watcher: Watcher,
+}
+
+/// The result of work with a registration's state.
+pub(crate) struct Worked<T> {
+    /// The client's id.
+    pub(crate) client: String,
+    pub(crate) result: T,
+}
+
+impl Registration {
+    /// The saved registration at a database, or a new one; `None` if its scheme has no client keys.
+    /// Resumes an interrupted upload.
+    pub(crate) async fn open(context: Context<'_>, name: &str, watcher: &Watcher) -> Result<Option<Self>> {
+        if !context.lookup.describe().limits.client_keys {
+            return Ok(None);
+        }
+        let mut registration = Self {
+            slot: context.service.address.identity(name),
+            clients: path::clients(name),
+            tickets_ahead: 1,
+            warm: Warm::default(),
+            watcher: watcher.clone(),
+        };
+        registration.tickets_ahead = registration.settle(context).await?.tickets_ahead;
+        Ok(Some(registration))
+    }
+
+    /// The saved registration if it serves this version of the database, else a new one.
+    async fn settle(&self, context: Context<'_>) -> Result<ClientStatus> {
+        let lock = self.lock(context).await?;
+        let resumed = match lock.read().await? {
+            Some(saved) => self.resume(context, &lock, saved).await?,
+            None => None,
+        };
+        match resumed {
+            Some(status) => Ok(status),
+            None => self.register(context, &lock).await,
+        }
+    }
+
+    /// The number of queries that fit in one request.
+    pub(crate) fn queries_per_request(&self, lookup: &Lookup) -> usize {
+        let limit = if lookup.describe().limits.tickets { self.tickets_ahead } else { u64::MAX };
+        usize::try_from(limit).unwrap_or(usize::MAX)
+    }
+
+    /// Does the work for `queries` queries ahead.
+    pub(crate) async fn prepare(&self, context: Context<'_>, queries: usize) -> Result<()> {
+        self.with_state(context, queries, |_| Ok(())).await.map(drop)
+    }
+
+    /// Fetches and holds the tickets of the next `queries` queries; returns how many it holds of
+    /// them.
+    pub(crate) async fn hold(&self, context: Context<'_>, queries: usize) -> Result<usize> {
+        let lookup = context.lookup;
+        let client = lookup.client();
+        let Worked { client: id, result: next } =
+            self.with_state(context, 0, |state| Ok(client.next_ticket(state)?.unwrap_or_default())).await?;
+        // The state is not locked while tickets are prepared: another process may use some
+        // meanwhile.
+        let mut tickets = Vec::new();
+        for number in (next..).take(queries) {
+            let path = format!("{}/{id}/tickets/{number}", self.clients);
+            let limit = lookup.describe().sizes.ticket;
+            match context.service.ticket(context.io, &path, lookup.version(), limit).await? {
+                Some(ticket) => tickets.push((number, ticket)),
+                None => break,
+            }
+        }
+        let hold = |state: &mut ErasedState| {
+            let next = client.next_ticket(state)?.unwrap_or_default();
+            tickets.retain(|(number, _)| *number >= next);
+            tickets.iter().try_for_each(|(_, ticket)| client.hold(state, ticket))?;
+            Ok(tickets.len())
+        };
+        self.with_state(context, 0, hold).await.map(|worked| worked.result)
+    }
+
+    /// Runs `work`, which makes `queries` queries with the state, and saves the changed state.
+    ///
+    /// The change is durable on return: only then may a query be sent.
+    pub(crate) async fn with_state<T>(
+        &self,
+        context: Context<'_>,
+        queries: usize,
+        work: impl FnOnce(&mut ErasedState) -> Result<T>,
+    ) -> Result<Worked<T>> {
+        let lock = self.lock(context).await?;
+        let mut saved = match lock.read().await?.filter(|saved| !saved.uploading) {
+            Some(saved) => saved,
+            // Another process removed it after a refusal.
+            None => {
+                self.register(context, &lock).await?;
+                let lost = || unexpected(&self.url(context), "no state after registering".into());
+                lock.read().await?.ok_or_else(lost)?
+            }
+        };
+        let client = context.lookup.client();
+        let mut state = self.warm.take(client, &saved.state)?;
+        client.prepare(&mut state, queries, self.watcher.progress())?;
+        let result = work(&mut state)?;
+        let stored = client.save_state(&state)?;
+        if *stored != *saved.state {
+            saved.state = stored;
+            lock.write(saved.clone()).await?;
+        }
+        self.warm.keep(client, &saved.state, state);
+        Ok(Worked { client: saved.client, result })
+    }
+
+    /// Registers anew, unless another process did so after `client` was refused.
+    pub(crate) async fn replace(&self, context: Context<'_>, client: &str) -> Result<()> {
+        let lock = self.lock(context).await?;
+        if lock.read().await?.is_some_and(|saved| saved.client != client) {
+            return Ok(());
+        }
+        self.register(context, &lock).await.map(drop)
+    }
+
+    /// Removes a registration whose state was copied, so that the next query makes a new one.
+    pub(crate) async fn forget(&self, context: Context<'_>, client: &str) -> Result<()> {
+        let lock = self.lock(context).await?;
+        if lock.read().await?.is_some_and(|saved| saved.client == client) {
+            lock.forget().await?;
+        }
+        Ok(())
+    }
+
+    /// Resumes a saved registration; `None` if it cannot be used any more.
+    async fn resume(
+        &self,
+        context: Context<'_>,
+        lock: &Locked<'_>,
+        saved: SavedRegistration,
+    ) -> Result<Option<ClientStatus>> {
+        let client = context.lookup.client();
+        let Ok(state) = client.load_state(&saved.state) else {
+            return Ok(None);
+        };
+        let path = format!("{}/{}", self.clients, saved.client);
+        let Some(status) = context.service.client_status(context.io, &path).await? else {
+            return Ok(None);
+        };
+        if status.is_uploading() {
+            let fits = saved.keys_bytes == context.lookup.describe().sizes.keys;
+            return match lock.keys(saved.keys_bytes).await?.filter(|_| fits) {
+                Some(keys) => self.upload(context, lock, saved, &keys, status).await,
+                None => Ok(None),
+            };
+        }
+        if saved.uploading {
+            // The last part arrived, but not the answer to it.
+            lock.write(SavedRegistration { uploading: false, ..saved }).await?;
+            lock.drop_keys().await?;
+        }
+        // A server that knows later queries than the state shows that the state is an old copy. Its
+        // tickets may be used, and a second query for a ticket would show the server both indices.
+        let next = client.next_ticket(&state)?;
+        Ok(Some(status).filter(|status| next.is_none_or(|next| status.next_ticket <= next)))
+    }
+
+    /// Makes keys, sends them, and saves the state. An earlier state is lost only once there are
+    /// new keys.
+    async fn register(&self, context: Context<'_>, lock: &Locked<'_>) -> Result<ClientStatus> {
+        let Context { io, service, lookup } = context;
+        let client = lookup.client();
+        let earlier = lock.read().await?.and_then(|saved| client.load_state(&saved.state).ok());
+        let registered = match &earlier {
+            Some(earlier) => client.register_again(earlier, &mut *service.platform.rng()),
+            None => client.register(&mut *service.platform.rng()),
+        };
+        let lacks = CoreError::Session { scheme: lookup.describe().scheme, what: "client keys" };
+        let (state, keys) = registered?.ok_or(lacks)?;
+        let (keys, version) = (Arc::new(keys), lookup.version());
+        lock.forget().await?;
+        let whole = keys.len() <= ONE_REQUEST;
+        let status = if whole {
+            service.register(io, &self.clients, version, Arc::clone(&keys)).await?
+        } else {
+            lock.keep_keys(&keys).await?;
+            service.begin_upload(io, &self.clients, version, keys.len() as u64).await?
+        };
+        let saved = SavedRegistration {
+            address: self.slot.clone(),
+            client: status.id.clone(),
+            uploading: !whole,
+            keys_bytes: keys.len() as u64,
+            state: client.save_state(&state)?,
+        };
+        lock.write(saved.clone()).await?;
+        if whole {
+            return Ok(status);
+        }
+        let gone = || unexpected(&self.url(context), "the client is gone while its keys are uploaded".into());
+        self.upload(context, lock, saved, &keys, status).await?.ok_or_else(gone)
+    }
+
+    /// Sends the missing part of the keys; `None` if the client is gone.
+    async fn upload(
+        &self,
+        context: Context<'_>,
+        lock: &Locked<'_>,
+        saved: SavedRegistration,
+        keys: &[u8],
+        mut status: ClientStatus,
+    ) -> Result<Option<ClientStatus>> {
+        let path = format!("{}/{}/keys", self.clients, saved.client);
+        let stuck = |reason| unexpected(&context.service.url(&path), reason);
+        while status.is_uploading() {
+            let offset = usize::try_from(status.uploaded_bytes).unwrap_or(usize::MAX);
+            let part = usize::try_from(status.part_bytes).unwrap_or(usize::MAX);
+            let end = offset.saturating_add(part).min(keys.len());
+            // Empty once everything has arrived: it makes the server check the keys.
+            let Some(bytes) = keys.get(offset..end) else {
+                return Err(stuck(format!("an upload of {offset} of {} bytes", keys.len())));
+            };
+            let uploaded = context.service.upload_part(context.io, &path, offset as u64, bytes).await?;
+            let Some(next) = uploaded else {
+                return Ok(None);
+            };
+            if next.is_uploading() && next.uploaded_bytes <= status.uploaded_bytes {
+                return Err(stuck(format!("the upload stays at {offset} bytes")));
+            }
+            status = next;
+        }
+        lock.write(SavedRegistration { uploading: false, ..saved }).await?;
+        lock.drop_keys().await?;
+        Ok(Some(status))
+    }
+
+    async fn lock<'a>(&'a self, context: Context<'a>) -> Result<Locked<'a>> {
+        Storage::new(context.io, &self.slot).lock().await
+    }
+
+    fn url(&self, context: Context<'_>) -> String {
+        context.service.url(&self.clients)
+    }
+}

@@ -1,0 +1,154 @@
+//! HTTP requests and responses as values.
+
+use std::fmt;
+use std::sync::Arc;
+
+use papir_protocol::{header, limit, media};
+use zeroize::Zeroizing;
+
+/// Longest body that is read, whatever the server announced: 4 GiB.
+const LONGEST_BODY: u64 = 4 << 30;
+
+/// A transport's own error.
+pub type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// The method of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// `GET`.
+    Get,
+    /// `POST`.
+    Post,
+    /// `PATCH`.
+    Patch,
+    /// `DELETE`.
+    Delete,
+}
+
+impl Method {
+    /// The method in capitals.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Post => "POST",
+            Self::Patch => "PATCH",
+            Self::Delete => "DELETE",
+        }
+    }
+}
+
+/// One header of a request. Its value may be a token: it is wiped on drop and never printed.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Header {
+    /// The name, in lower case.
+    pub name: &'static str,
+    /// The value.
+    pub value: Zeroizing<String>,
+}
+
+impl fmt::Debug for Header {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: …", self.name)
+    }
+}
+
+/// A request for a transport to send: exactly these headers in this order, besides the ones that
+/// HTTP itself needs (`host`, `content-length`, `user-agent`, `accept`). Redirects are not
+/// followed.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The method.
+    pub method: Method,
+    /// The path below the service's address, starting with a slash.
+    pub path: String,
+    /// The headers.
+    pub headers: Vec<Header>,
+    /// The body; `None` for methods without one.
+    pub body: Option<Arc<Vec<u8>>>,
+    accepted: Accepted,
+}
+
+/// The part of a successful response's body that is read.
+#[derive(Clone, Debug)]
+pub(crate) enum Accepted {
+    /// Nothing.
+    Nothing,
+    /// At most this many bytes.
+    UpTo(u64),
+    /// At most this many bytes, and nothing if the response is from another version.
+    OfVersion(String, u64),
+}
+
+impl Request {
+    pub(crate) fn new(method: Method, path: &str, accepted: Accepted) -> Self {
+        Self { method, path: path.to_owned(), headers: Vec::new(), body: None, accepted }
+    }
+
+    pub(crate) fn get(path: &str, accepted: Accepted) -> Self {
+        Self::new(Method::Get, path, accepted)
+    }
+
+    pub(crate) fn with_header(mut self, name: &'static str, value: impl Into<Zeroizing<String>>) -> Self {
+        self.headers.push(Header { name, value: value.into() });
+        self
+    }
+
+    pub(crate) fn with_body(mut self, body: Arc<Vec<u8>>) -> Self {
+        self.body = Some(body);
+        self
+    }
+
+    pub(crate) fn with_binary(self, body: Arc<Vec<u8>>) -> Self {
+        self.with_header(header::CONTENT_TYPE, media::BINARY.to_owned()).with_body(body)
+    }
+
+    /// The value of a header.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|header| header.name == name).map(|header| header.value.as_str())
+    }
+
+    /// Bytes of the response's body to read at most; the rest, or all of it at `None`, is
+    /// discarded. `version` is the response's header [`header::VERSION`].
+    ///
+    /// The limit is one byte beyond the longest acceptable body, so that a longer one is noticed.
+    pub fn body_limit(&self, status: u16, version: Option<&str>) -> Option<u64> {
+        if !(200..=299).contains(&status) {
+            return Some(limit::JSON_BYTES + 1);
+        }
+        match &self.accepted {
+            Accepted::Nothing => None,
+            Accepted::UpTo(most) => Some(bounded(*most) + 1),
+            Accepted::OfVersion(expected, most) => {
+                (version == Some(expected.as_str())).then(|| bounded(*most) + 1)
+            }
+        }
+    }
+}
+
+/// A response, its body read as [`Request::body_limit`] says.
+#[derive(Debug)]
+pub struct Response {
+    /// The status.
+    pub status: u16,
+    /// The headers, names in lower case. Values that are not text may be left out.
+    pub headers: Vec<(String, String)>,
+    /// The body, or the failure that cut it off.
+    pub body: Result<Vec<u8>, Failure>,
+}
+
+impl Response {
+    /// The first value of a header, given in lower case.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Whether the status is 200 to 299.
+    pub fn is_success(&self) -> bool {
+        (200..=299).contains(&self.status)
+    }
+}
+
+/// A limit on a body's length that holds whatever the server announced.
+pub(crate) fn bounded(limit: u64) -> u64 {
+    limit.min(LONGEST_BODY)
+}

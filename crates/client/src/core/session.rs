@@ -1,0 +1,313 @@
+//! The client of one database: lookups, changes of version, registration.
+
+use std::sync::Arc;
+
+use papir_lookup::{Lookup, Wanted};
+use papir_protocol::{DatabaseInfo, code, path};
+
+use super::costs::Costs;
+use super::fetch::{self, Fetched};
+use super::lookups::{Answered, Asked, ask, check_index};
+use super::pins;
+use super::queries::{QueryReply, QueryRequest};
+use super::registration::{Context, Registration};
+use super::service::Service;
+use super::settings::Settings;
+use super::storage::Storage;
+use super::task::{Io, Task};
+use crate::error::{Error, Result};
+
+/// Most changes of version during one request. After each the request is made again from the new
+/// public part, with fresh queries.
+const CHANGES: usize = 3;
+
+/// A private client of one database of a service. Clones share the public part and start with the
+/// same costs.
+#[derive(Clone)]
+pub struct Session {
+    service: Service,
+    settings: Settings,
+    name: String,
+    info: DatabaseInfo,
+    lookup: Lookup,
+    costs: Costs,
+    /// In schemes with client keys, from the first lookup on.
+    registration: Option<Registration>,
+}
+
+/// The outcome of one query request.
+enum Outcome<'a> {
+    /// It was answered; the lookups that are left.
+    Done(Answered, &'a [Wanted<'a>]),
+    /// The database has another version.
+    Moved(Error),
+    /// The server no longer knows the client with this id, or refuses its ticket.
+    Gone(String, Error),
+}
+
+/// Queries ready to be sent.
+struct Prepared {
+    /// The registered client's id.
+    client: Option<String>,
+    asked: Asked,
+}
+
+impl Session {
+    /// Connects to a database and fetches its public part.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchDatabase`], [`Error::ChooseDatabase`], errors of the network, and
+    /// [`Error::Core`] for a public part that is damaged, of an unknown scheme, or of one that is
+    /// not private.
+    pub fn open(service: Service, settings: Settings) -> Task<'static, Result<Self>> {
+        Task::new(|io| async move { Self::connect(&io, service, settings).await })
+    }
+
+    pub(crate) async fn connect(io: &Io, service: Service, mut settings: Settings) -> Result<Self> {
+        let name = fetch::choose(io, &service, &settings).await?;
+        let mut costs = Costs::default();
+        let Fetched { info, lookup } = fetch::fetch(io, &service, &name, &settings, &mut costs).await?;
+        if settings.pin {
+            let slot = service.address.identity(&name);
+            let (storage, url) = (Storage::new(io, &slot), service.url(&path::database(&name)));
+            settings.root = pins::hold(storage, &url, settings.root, lookup.root()).await?;
+        }
+        Ok(Self { service, settings, name, info, lookup, costs, registration: None })
+    }
+
+    /// The service.
+    pub fn service(&self) -> &Service {
+        &self.service
+    }
+
+    /// The server's description of the database.
+    pub fn info(&self) -> &DatabaseInfo {
+        &self.info
+    }
+
+    /// The lookup client of the current version: exact sizes, security, parameters.
+    pub fn lookup(&self) -> &Lookup {
+        &self.lookup
+    }
+
+    /// The costs since the session was opened.
+    pub fn costs(&self) -> Costs {
+        self.costs
+    }
+
+    /// Registers with the service, or resumes the saved registration, in schemes with client keys.
+    /// If the database changes meanwhile, starts again from its new public part, at most three
+    /// times.
+    ///
+    /// # Errors
+    /// Errors of the network, of the service and of client state.
+    pub fn register(&mut self) -> Task<'_, Result<()>> {
+        Task::new(|io| async move { self.ensure_registered(&io).await })
+    }
+
+    /// Does the work ahead that `lookups` lookups need whatever they ask for. Nothing is sent
+    /// except a registration, if there is none.
+    ///
+    /// # Errors
+    /// Errors of the network and of client state.
+    pub fn prepare_ahead(&mut self, lookups: usize) -> Task<'_, Result<()>> {
+        Task::new(move |io| async move {
+            self.ensure_registered(&io).await?;
+            let queries = self.lookup.queries_of(lookups);
+            match &self.registration {
+                Some(registration) => registration.prepare(self.context(&io), queries).await,
+                None => Ok(()),
+            }
+        })
+    }
+
+    /// Fetches the tickets of the next `lookups` lookups; returns for how many lookups it holds
+    /// tickets.
+    ///
+    /// # Errors
+    /// Errors of the network and of client state; [`papir_core::Error::Parameters`] for a scheme
+    /// without such tickets.
+    pub fn hold_ahead(&mut self, lookups: usize) -> Task<'_, Result<usize>> {
+        Task::new(move |io| async move {
+            self.ensure_registered(&io).await?;
+            let (each, description) = (self.lookup.queries_of(1), self.lookup.describe());
+            let Some(registration) = self.registration.as_ref().filter(|_| description.limits.tickets) else {
+                let (scheme, reason) = (description.scheme, "its clients hold no tickets".to_owned());
+                return Err(papir_core::Error::Parameters { scheme, reason }.into());
+            };
+            let most = registration.queries_per_request(&self.lookup) / each;
+            Ok(registration.hold(self.context(&io), lookups.min(most) * each).await? / each)
+        })
+    }
+
+    /// Looks keys or indices up: their values in order, `None` for absent keys. The server learns
+    /// how many there are.
+    ///
+    /// # Errors
+    /// Errors of the network, of the service and of [`papir_lookup::Pending::finish_all`];
+    /// [`papir_core::Error::IndexOutOfRange`] before anything is sent. One failure fails all
+    /// lookups.
+    pub fn get<'s>(&'s mut self, wanted: &'s [Wanted<'s>]) -> Task<'s, Result<Vec<Option<Vec<u8>>>>> {
+        Task::new(move |io| async move { self.look_up(&io, wanted).await })
+    }
+
+    /// Sends everything, and opens answers only once the last has arrived: the traffic does not
+    /// depend on whether answers decode.
+    pub(crate) async fn look_up(&mut self, io: &Io, wanted: &[Wanted<'_>]) -> Result<Vec<Option<Vec<u8>>>> {
+        wanted.iter().try_for_each(|wanted| check_index(&self.lookup, wanted))?;
+        self.ensure_registered(io).await?;
+        let (mut answered, mut left) = (Vec::new(), wanted);
+        while !left.is_empty() {
+            let (batch, rest) = self.exchange(io, left).await?;
+            answered.push(batch);
+            left = rest;
+        }
+        let start = self.service.platform.now();
+        // All results are collected first: an early error must not save the opening of later
+        // answers.
+        let opened: Vec<Result<Option<Vec<u8>>>> = answered.into_iter().flat_map(Answered::open).collect();
+        self.costs.extract += self.service.platform.now().saturating_sub(start);
+        opened.into_iter().collect()
+    }
+
+    /// Sends one request for as many of `wanted` as fit; returns it with the lookups that are left.
+    ///
+    /// After a change of the database it starts again from the new public part, at most [`CHANGES`]
+    /// times; after the loss of the registered client it registers again, once. Both use fresh
+    /// queries. How often depends on the server alone, not on what is asked.
+    async fn exchange<'a>(
+        &mut self,
+        io: &Io,
+        wanted: &'a [Wanted<'a>],
+    ) -> Result<(Answered, &'a [Wanted<'a>])> {
+        let (mut changes, mut gone) = (0, false);
+        loop {
+            match self.try_exchange(io, wanted).await? {
+                Outcome::Done(answered, rest) => return Ok((answered, rest)),
+                Outcome::Moved(_) if changes < CHANGES => {
+                    self.follow_change(io).await?;
+                    changes += 1;
+                }
+                Outcome::Gone(client, refusal) if !gone || refusal.code() == code::TICKET_USED => {
+                    match self.give_up_client(io, &client, refusal).await {
+                        Err(error) if error.is_moved() && changes < CHANGES => {
+                            self.follow_change(io).await?;
+                            changes += 1;
+                        }
+                        given_up => given_up?,
+                    }
+                    gone = true;
+                }
+                Outcome::Moved(refusal) | Outcome::Gone(_, refusal) => return Err(refusal),
+            }
+        }
+    }
+
+    async fn try_exchange<'a>(&mut self, io: &Io, wanted: &'a [Wanted<'a>]) -> Result<Outcome<'a>> {
+        let (now, rest) = wanted.split_at(self.lookups_per_request().min(wanted.len()));
+        let Prepared { client, asked } = match self.prepare(io, now).await {
+            // Another process followed the database to a version that needs other state, or removed
+            // the state so that registering met a new version.
+            Err(error) if error.is_moved() => return Ok(Outcome::Moved(error)),
+            prepared => prepared?,
+        };
+        let queries = asked.pending.queries();
+        let answer_bytes = self.lookup.describe().sizes.answer as usize;
+        let limit = (queries.len() as u64).saturating_mul(answer_bytes as u64);
+        let body = Arc::new(queries.concat());
+        self.costs.requests += 1;
+        self.costs.query_bytes += body.len() as u64;
+        let (client_id, tickets, version) =
+            (client.as_deref(), asked.pending.tickets(), self.lookup.version());
+        let request = QueryRequest { version, client: client_id, tickets, queries: body, limit };
+        let start = self.service.platform.now();
+        let reply = self.service.query(io, &path::query(&self.name), &request).await;
+        self.costs.round_trip += self.service.platform.now().saturating_sub(start);
+        Ok(match reply? {
+            QueryReply::WrongVersion(refusal) => Outcome::Moved(refusal),
+            QueryReply::ClientGone(refusal) => Outcome::Gone(client.unwrap_or_default(), refusal),
+            QueryReply::Answers(answers) => {
+                self.costs.answer_bytes += answers.len() as u64;
+                Outcome::Done(Answered { asked, answers, answer_bytes }, rest)
+            }
+        })
+    }
+
+    /// Makes the queries. Their changes to the client's state are durable on return.
+    async fn prepare(&mut self, io: &Io, wanted: &[Wanted<'_>]) -> Result<Prepared> {
+        let start = self.service.platform.now();
+        let prepared = self.prepare_queries(io, wanted).await;
+        self.costs.query += self.service.platform.now().saturating_sub(start);
+        prepared
+    }
+
+    async fn prepare_queries(&self, io: &Io, wanted: &[Wanted<'_>]) -> Result<Prepared> {
+        let (lookup, platform) = (&self.lookup, &self.service.platform);
+        match &self.registration {
+            None => Ok(Prepared { client: None, asked: ask(lookup, None, wanted, &mut *platform.rng())? }),
+            Some(registration) => {
+                let queries = lookup.queries_of(wanted.len());
+                let worked = registration
+                    .with_state(self.context(io), queries, |state| {
+                        ask(lookup, Some(state), wanted, &mut *platform.rng())
+                    })
+                    .await?;
+                Ok(Prepared { client: Some(worked.client), asked: worked.result })
+            }
+        }
+    }
+
+    /// The number of keys or indices in one request.
+    fn lookups_per_request(&self) -> usize {
+        let registration = self.registration.as_ref();
+        let queries = registration.map_or(usize::MAX, |one| one.queries_per_request(&self.lookup));
+        self.lookup.lookups_in(self.info.max_batch.min(queries)).max(1)
+    }
+
+    async fn ensure_registered(&mut self, io: &Io) -> Result<()> {
+        let mut changes = 0;
+        while self.registration.is_none() {
+            match Registration::open(self.context(io), &self.name, &self.settings.watcher).await {
+                Ok(None) => break,
+                Ok(registration) => self.registration = registration,
+                Err(error) if error.is_moved() && changes < CHANGES => self.fetch_again(io).await?,
+                Err(error) => return Err(error),
+            }
+            changes += 1;
+        }
+        Ok(())
+    }
+
+    /// Starts again from the public part of the new version.
+    async fn follow_change(&mut self, io: &Io) -> Result<()> {
+        self.fetch_again(io).await?;
+        self.ensure_registered(io).await
+    }
+
+    /// Fetches the public part of the new version. The registration may not serve it.
+    async fn fetch_again(&mut self, io: &Io) -> Result<()> {
+        let fetched = fetch::fetch(io, &self.service, &self.name, &self.settings, &mut self.costs).await?;
+        (self.info, self.lookup) = (fetched.info, fetched.lookup);
+        self.registration = None;
+        Ok(())
+    }
+
+    /// Registers again for a client that is gone. A ticket that another query used shows that the
+    /// state was copied: no more queries are made of it, and the caller gets the error.
+    async fn give_up_client(&mut self, io: &Io, client: &str, refusal: Error) -> Result<()> {
+        let Some(registration) = &self.registration else {
+            return Err(refusal);
+        };
+        match refusal {
+            Error::Http { url, code, message, .. } if code == code::TICKET_USED => {
+                registration.forget(self.context(io), client).await?;
+                Err(Error::StateCopied { url, message })
+            }
+            _ => registration.replace(self.context(io), client).await,
+        }
+    }
+
+    fn context<'a>(&'a self, io: &'a Io) -> Context<'a> {
+        Context { io, service: &self.service, lookup: &self.lookup }
+    }
+}

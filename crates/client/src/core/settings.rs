@@ -1,0 +1,112 @@
+//! Demands on a database, and the client's token.
+
+use std::fmt;
+use std::sync::Arc;
+
+use papir_core::erased::ErasedScheme;
+use papir_core::{NoProgress, OwnerKey, Progress};
+use papir_lookup::Root;
+use zeroize::Zeroizing;
+
+use crate::error::{Error, Result};
+
+/// Demands of a client on a database.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// The database; `None` for the one in the address, or the service's only one.
+    pub database: Option<String>,
+    /// Allows schemes that show the server which record is read.
+    pub allow_not_private: bool,
+    /// The root that the database must have; every record is then verified against it.
+    pub root: Option<Root>,
+    /// Pins the root of a verifiable database on first use.
+    pub pin: bool,
+    /// The owner's key of an encrypted database.
+    pub owner_key: Option<OwnerKey>,
+    /// Schemes besides those of the registry.
+    pub schemes: MoreSchemes,
+    /// Progress of long client-side work.
+    pub watcher: Watcher,
+}
+
+/// Receives the progress of long work; by default nothing does.
+#[derive(Clone)]
+pub struct Watcher(Arc<dyn Progress + Send + Sync>);
+
+impl Watcher {
+    /// Reports to `progress`.
+    pub fn new(progress: impl Progress + Send + 'static) -> Self {
+        Self(Arc::new(progress))
+    }
+
+    pub(crate) fn progress(&self) -> &dyn Progress {
+        &*self.0
+    }
+}
+
+impl Default for Watcher {
+    fn default() -> Self {
+        Self::new(NoProgress)
+    }
+}
+
+impl fmt::Debug for Watcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Watcher")
+    }
+}
+
+/// A bearer token. Wiped on drop and never printed.
+///
+/// Copies that the HTTP library makes while it sends the token are not wiped.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Token(Zeroizing<String>);
+
+impl Token {
+    /// A token from its text; surrounding white space is removed.
+    ///
+    /// # Errors
+    /// [`Error::BadToken`] for text that is not valid in a header.
+    pub fn new(text: &str) -> Result<Self> {
+        let text = text.trim();
+        let fits = !text.is_empty() && text.len() <= 4096 && text.bytes().all(|byte| byte.is_ascii_graphic());
+        if fits { Ok(Self(Zeroizing::new(text.to_owned()))) } else { Err(Error::BadToken) }
+    }
+
+    /// The value of the header `Authorization`.
+    pub(crate) fn bearer(&self) -> Zeroizing<String> {
+        Zeroizing::new(format!("Bearer {}", *self.0))
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token(…)")
+    }
+}
+
+/// Schemes outside the registry, for tests and experiments.
+#[derive(Clone, Default)]
+pub struct MoreSchemes(pub Vec<&'static dyn ErasedScheme>);
+
+impl fmt::Debug for MoreSchemes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.0.iter().map(|scheme| scheme.name())).finish()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_not_printed() {
+        let token = Token::new(" secret\n").unwrap();
+        assert!(!format!("{token:?}").contains("secret"));
+        assert_eq!(*token.bearer(), "Bearer secret");
+        for text in ["", " \n", "two words", "line\nbreak", "ümlaut", &"x".repeat(5000)] {
+            assert!(matches!(Token::new(text), Err(Error::BadToken)), "{text}");
+        }
+    }
+}

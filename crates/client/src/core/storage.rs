@@ -1,0 +1,125 @@
+//! A slot of the storage as the core's operations use it.
+
+use std::sync::Arc;
+
+use papir_lookup::Root;
+
+use super::record::SavedRegistration;
+use super::store::{StoreAction, StoreLock, StoreRequest, Stored};
+use super::task::Io;
+use crate::error::{Error, Result, unexpected};
+
+/// A slot, not locked.
+#[derive(Clone, Copy)]
+pub(crate) struct Storage<'a> {
+    io: &'a Io,
+    slot: &'a str,
+}
+
+/// A slot whose lock is held; dropping it unlocks.
+pub(crate) struct Locked<'a> {
+    storage: Storage<'a>,
+    _lock: StoreLock,
+}
+
+impl<'a> Storage<'a> {
+    pub(crate) fn new(io: &'a Io, slot: &'a str) -> Self {
+        Self { io, slot }
+    }
+
+    /// Waits for the slot's lock.
+    pub(crate) async fn lock(self) -> Result<Locked<'a>> {
+        match self.perform(StoreAction::Lock).await? {
+            Stored::Locked(lock) => Ok(Locked { storage: self, _lock: lock }),
+            _ => Err(self.mismatched()),
+        }
+    }
+
+    /// Whether a root is pinned.
+    pub(crate) async fn has_root(self) -> Result<bool> {
+        match self.perform(StoreAction::HasRoot).await? {
+            Stored::Found(found) => Ok(found),
+            _ => Err(self.mismatched()),
+        }
+    }
+
+    /// At most `limit` bytes of the filter that is kept.
+    pub(crate) async fn filter(self, limit: u64) -> Result<Option<Vec<u8>>> {
+        self.bytes(StoreAction::Filter(limit)).await
+    }
+
+    /// Keeps a filter in place of another.
+    pub(crate) async fn keep_filter(self, bytes: Vec<u8>) -> Result<()> {
+        self.change(StoreAction::KeepFilter(bytes)).await
+    }
+
+    async fn bytes(self, action: StoreAction) -> Result<Option<Vec<u8>>> {
+        match self.perform(action).await? {
+            Stored::Bytes(bytes) => Ok(bytes),
+            _ => Err(self.mismatched()),
+        }
+    }
+
+    async fn change(self, action: StoreAction) -> Result<()> {
+        match self.perform(action).await? {
+            Stored::Done => Ok(()),
+            _ => Err(self.mismatched()),
+        }
+    }
+
+    async fn perform(self, action: StoreAction) -> Result<Stored> {
+        self.io.store(StoreRequest { slot: self.slot.to_owned(), action }).await
+    }
+
+    fn mismatched(self) -> Error {
+        unexpected(self.slot, "the storage gave the answer to another request".to_owned())
+    }
+}
+
+impl Locked<'_> {
+    /// The registration, if there is one.
+    pub(crate) async fn read(&self) -> Result<Option<SavedRegistration>> {
+        match self.storage.perform(StoreAction::Read).await? {
+            Stored::Registration(saved) => Ok(saved),
+            _ => Err(self.storage.mismatched()),
+        }
+    }
+
+    /// Replaces the registration; durable on return.
+    pub(crate) async fn write(&self, saved: SavedRegistration) -> Result<()> {
+        self.storage.change(StoreAction::Write(saved)).await
+    }
+
+    /// Removes the registration and its keys.
+    pub(crate) async fn forget(&self) -> Result<()> {
+        self.storage.change(StoreAction::Forget).await
+    }
+
+    /// Keeps keys while they are uploaded; durable on return.
+    pub(crate) async fn keep_keys(&self, keys: &Arc<Vec<u8>>) -> Result<()> {
+        self.storage.change(StoreAction::KeepKeys(Arc::clone(keys))).await
+    }
+
+    /// The keys that are being uploaded, if all `length` bytes are there.
+    pub(crate) async fn keys(&self, length: u64) -> Result<Option<Vec<u8>>> {
+        self.storage.bytes(StoreAction::Keys(length)).await
+    }
+
+    /// Removes the keys.
+    pub(crate) async fn drop_keys(&self) -> Result<()> {
+        self.storage.change(StoreAction::DropKeys).await
+    }
+
+    /// The pinned root.
+    pub(crate) async fn root(&self) -> Result<Option<Root>> {
+        match self.storage.perform(StoreAction::Root).await? {
+            Stored::Root(root) => Ok(root),
+            _ => Err(self.storage.mismatched()),
+        }
+    }
+
+    /// Pins a root; durable on return.
+    pub(crate) async fn pin(&self, root: Root) -> Result<()> {
+        self.storage.change(StoreAction::Pin(root)).await
+    }
+}

@@ -1,0 +1,138 @@
+//! Tasks: state machines that give requests out and take responses in.
+//!
+//! The logic of a task is an `async fn`; the compiler makes the state machine of it. No executor is
+//! involved: a task is polled when the transport hands in what it waited for, and each `await` that
+//! waits leaves exactly one effect for the transport.
+
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use super::request::{Failure, Request, Response};
+use super::store::{StoreRequest, Stored};
+use crate::error::Result;
+
+/// A running operation; dropping it cancels the operation and releases the locks it holds.
+#[must_use = "a task does nothing until it is started"]
+pub struct Task<'a, T> {
+    future: Pin<Box<dyn Future<Output = T> + Send + 'a>>,
+    io: Io,
+}
+
+/// The next step of a task, for the transport to perform.
+#[must_use]
+pub enum Step<'a, T> {
+    /// Send a request.
+    Send(Request, AfterSend<'a, T>),
+    /// Wait this long.
+    Wait(Duration, AfterWait<'a, T>),
+    /// Read or change client state.
+    Store(StoreRequest, AfterStore<'a, T>),
+    /// The task is finished.
+    Done(T),
+}
+
+/// A task that waits for a response.
+pub struct AfterSend<'a, T>(Task<'a, T>);
+/// A task that waits for time to pass.
+pub struct AfterWait<'a, T>(Task<'a, T>);
+/// A task that waits for the storage.
+pub struct AfterStore<'a, T>(Task<'a, T>);
+
+impl<'a, T> AfterSend<'a, T> {
+    /// Resumes with the response, or the failure to get one.
+    pub fn resume(self, response: Result<Response, Failure>) -> Step<'a, T> {
+        self.0.io.state().response = Some(response);
+        self.0.advance()
+    }
+}
+
+impl<'a, T> AfterWait<'a, T> {
+    /// Resumes after the wait.
+    pub fn resume(self) -> Step<'a, T> {
+        self.0.io.state().waited = true;
+        self.0.advance()
+    }
+}
+
+impl<'a, T> AfterStore<'a, T> {
+    /// Resumes with the storage's answer.
+    pub fn resume(self, stored: Result<Stored>) -> Step<'a, T> {
+        self.0.io.state().stored = Some(stored);
+        self.0.advance()
+    }
+}
+
+impl<'a, T> Task<'a, T> {
+    /// A task of the operation that `make` gives.
+    pub(crate) fn new<F: Future<Output = T> + Send + 'a>(make: impl FnOnce(Io) -> F) -> Self {
+        let io = Io::default();
+        Self { future: Box::pin(make(io.clone())), io }
+    }
+
+    /// Runs the task to its first step.
+    pub fn start(self) -> Step<'a, T> {
+        self.advance()
+    }
+
+    fn advance(mut self) -> Step<'a, T> {
+        if let Poll::Ready(output) = self.future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            return Step::Done(output);
+        }
+        let effect = self.io.state().effect.take();
+        match effect {
+            Some(Effect::Send(request)) => Step::Send(request, AfterSend(self)),
+            Some(Effect::Wait(duration)) => Step::Wait(duration, AfterWait(self)),
+            Some(Effect::Store(request)) => Step::Store(request, AfterStore(self)),
+            // Not reached: the core awaits nothing but `Io`, which leaves an effect.
+            None => Step::Wait(Duration::ZERO, AfterWait(self)),
+        }
+    }
+}
+
+/// The transport as the operations of the core see it.
+#[derive(Clone, Default)]
+pub(crate) struct Io(Arc<Mutex<State>>);
+
+/// The effect that was asked for last, and the answer to it. At most one of them is set.
+#[derive(Default)]
+struct State {
+    effect: Option<Effect>,
+    response: Option<Result<Response, Failure>>,
+    waited: bool,
+    stored: Option<Result<Stored>>,
+}
+
+enum Effect {
+    Send(Request),
+    Wait(Duration),
+    Store(StoreRequest),
+}
+
+impl Io {
+    /// Sends a request.
+    pub(crate) async fn send(&self, request: Request) -> Result<Response, Failure> {
+        self.perform(Effect::Send(request), |state| state.response.take()).await
+    }
+
+    /// Waits.
+    pub(crate) async fn wait(&self, duration: Duration) {
+        self.perform(Effect::Wait(duration), |state| std::mem::take(&mut state.waited).then_some(())).await;
+    }
+
+    /// Reads or changes client state.
+    pub(crate) async fn store(&self, request: StoreRequest) -> Result<Stored> {
+        self.perform(Effect::Store(request), |state| state.stored.take()).await
+    }
+
+    async fn perform<T>(&self, effect: Effect, answer: impl Fn(&mut State) -> Option<T>) -> T {
+        self.state().effect = Some(effect);
+        poll_fn(|_| answer(&mut self.state()).map_or(Poll::Pending, Poll::Ready)).await
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

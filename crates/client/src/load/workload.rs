@@ -1,0 +1,86 @@
+//! Lookups of a load test, and the check of their results.
+
+use papir_core::Error as CoreError;
+use rand_core::Rng;
+
+use crate::blocking::Connection;
+use crate::error::{Error, Result};
+use crate::rng::system_rng;
+
+/// Bytes of a random key.
+const KEY_BYTES: usize = 16;
+
+/// A key, and its value if it is known.
+pub type KnownKey = (Vec<u8>, Option<Vec<u8>>);
+
+/// The lookups that every client repeats.
+#[derive(Clone, Debug)]
+pub enum Workload {
+    /// Records at random indices; only the length of a result is checked.
+    Indices,
+    /// Random keys, absent from every database.
+    AbsentKeys,
+    /// Keys drawn at random from these.
+    Keys(Vec<KnownKey>),
+}
+
+/// One lookup.
+pub(super) enum Drawn<'a> {
+    Index(u64),
+    Absent(Vec<u8>),
+    Key(&'a [u8], Option<&'a [u8]>),
+}
+
+impl Workload {
+    /// Refuses lookups that the database does not support, before anything is sent.
+    pub(super) fn check(&self, connection: &Connection) -> Result<()> {
+        match (self, connection.info().keyed) {
+            (Self::Indices, true) => {
+                let expected = "keys: a record of this database is a bucket of entries";
+                Err(CoreError::malformed("a load", "indices", expected).into())
+            }
+            (Self::AbsentKeys | Self::Keys(_), false) => Err(papir_lookup::Error::NotKeyed.into()),
+            (Self::Keys(keys), true) if keys.is_empty() => {
+                Err(CoreError::malformed("a load", "no keys", "at least one").into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Draws a lookup.
+    pub(super) fn draw(&self, connection: &Connection) -> Drawn<'_> {
+        let mut rng = system_rng();
+        match self {
+            Self::Indices => Drawn::Index(rng.next_u64() % connection.lookup().describe().shape.records()),
+            Self::AbsentKeys => {
+                let mut key = vec![0; KEY_BYTES];
+                rng.fill_bytes(&mut key);
+                Drawn::Absent(key)
+            }
+            Self::Keys(keys) => {
+                let (key, value) = &keys[(rng.next_u64() % keys.len() as u64) as usize];
+                Drawn::Key(key, value.as_deref())
+            }
+        }
+    }
+}
+
+impl Drawn<'_> {
+    /// Makes the lookup; returns whether the result is right, as far as that is known.
+    pub(super) fn run(&self, connection: &mut Connection) -> Result<bool, Error> {
+        Ok(match self {
+            Self::Index(index) => {
+                let record = connection.get_index(*index)?;
+                record.len() == connection.lookup().describe().shape.record_bytes()
+            }
+            Self::Absent(key) => connection.get_key(key)?.is_none(),
+            Self::Key(key, known) => {
+                let value = connection.get_key(key)?;
+                match known {
+                    Some(known) => value.as_deref() == Some(known),
+                    None => true,
+                }
+            }
+        })
+    }
+}

@@ -1,0 +1,64 @@
+//! Client state in files, as the storage of the protocol core.
+
+use std::path::PathBuf;
+
+use super::directory::default_state_directory;
+use super::sealed::Passphrase;
+use super::slot::Slot;
+use crate::core::{StoreAction, StoreLock, StoreRequest, Stored};
+use crate::error::{Error, Result};
+
+/// Client state in the files of one directory.
+#[derive(Clone, Debug)]
+pub struct StateFiles {
+    directory: Option<PathBuf>,
+    passphrase: Option<Passphrase>,
+}
+
+impl StateFiles {
+    /// State in `directory`, or in [`default_state_directory`]; under the passphrase, if there is
+    /// one.
+    pub fn new(directory: Option<PathBuf>, passphrase: Option<Passphrase>) -> Self {
+        Self { directory: directory.or_else(default_state_directory), passphrase }
+    }
+
+    /// Performs a request of the protocol core. Blocks on files, and on a lock that another process
+    /// or thread holds.
+    ///
+    /// # Errors
+    /// [`Error::NoStateDirectory`], [`Error::StateFile`], [`Error::Passphrase`] and
+    /// [`Error::State`].
+    pub fn perform(&self, request: StoreRequest) -> Result<Stored> {
+        let slot = match self.slot(&request.slot) {
+            // Without a directory, no root is pinned.
+            Err(_) if matches!(request.action, StoreAction::HasRoot) => return Ok(Stored::Found(false)),
+            slot => slot?,
+        };
+        Ok(match request.action {
+            StoreAction::HasRoot => Stored::Found(slot.has_root()),
+            StoreAction::Lock => Stored::Locked(StoreLock::new(slot.make_and_lock()?)),
+            StoreAction::Read => Stored::Registration(slot.read()?),
+            StoreAction::Write(saved) => done(slot.write(&saved)?),
+            StoreAction::Forget => done(slot.forget()?),
+            StoreAction::KeepKeys(keys) => done(slot.keep_keys(&keys)?),
+            StoreAction::Keys(length) => Stored::Bytes(slot.keys(length)?),
+            StoreAction::DropKeys => done(slot.drop_keys()?),
+            StoreAction::Root => Stored::Root(slot.root()?),
+            StoreAction::Pin(root) => done(slot.pin(&root)?),
+            StoreAction::Filter(limit) => Stored::Bytes(slot.filter(limit)?),
+            StoreAction::KeepFilter(bytes) => {
+                let _lock = slot.make_and_lock()?;
+                done(slot.keep_filter(&bytes)?)
+            }
+        })
+    }
+
+    fn slot(&self, identity: &str) -> Result<Slot> {
+        let directory = self.directory.as_ref().ok_or(Error::NoStateDirectory)?;
+        Ok(Slot::new(directory, identity, self.passphrase.clone()))
+    }
+}
+
+fn done((): ()) -> Stored {
+    Stored::Done
+}

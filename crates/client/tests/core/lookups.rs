@@ -1,0 +1,227 @@
+//! Lookups without registration.
+
+use papir_client::Error;
+use papir_client::core::{Method, Request, Service, Session, Settings, Step, Task};
+use papir_core::erased::ErasedServer;
+use papir_core::{Error as CoreError, Goal, NoProgress};
+use papir_lookup::Wanted;
+use papir_schemes::registry;
+
+use crate::peer::{Event, Fixed, MAX_BATCH, Peer, Reply, queries, record, records, rng, short};
+
+fn simple(seed: u64) -> Box<dyn ErasedServer> {
+    let scheme = registry::by_name("simple").unwrap();
+    scheme.setup(&records(seed), Goal::Balanced, &mut rng(seed), &NoProgress).unwrap()
+}
+
+fn open(seed: u64) -> (Peer, Session) {
+    let mut peer = Peer::new(simple(seed));
+    let session = peer.open(Settings::default()).unwrap();
+    (peer, session)
+}
+
+fn get(peer: &mut Peer, session: &mut Session, index: u64) -> Result<Vec<u8>, Error> {
+    let values = peer.run(session.get(&[Wanted::Index(index)]))?;
+    Ok(values.into_iter().next().flatten().unwrap())
+}
+
+#[test]
+fn a_lookup_fetches_the_public_part_once() {
+    let (mut peer, mut session) = open(1);
+    assert_eq!(short(&peer.take()), ["GET ", "GET ", "GET /public"]);
+    for index in [3, 49] {
+        assert_eq!(get(&mut peer, &mut session, index).unwrap(), record(1, index));
+        let events = peer.take();
+        assert_eq!(short(&events), ["POST /query"]);
+        let Event::Sent { method, headers, body, .. } = &events[0] else { panic!() };
+        let version = session.info().version.clone();
+        let expected = [
+            ("papir-version", version),
+            ("authorization", "Bearer secret".to_owned()),
+            ("content-type", "application/octet-stream".to_owned()),
+        ];
+        assert_eq!((*method, headers.as_slice()), (Method::Post, &expected[..]));
+        assert_eq!(body.len() as u64, session.info().sizes.query);
+    }
+    let costs = session.costs();
+    assert_eq!((costs.requests, costs.query_bytes), (2, 2 * session.info().sizes.query));
+}
+
+#[test]
+fn a_new_version_is_fetched_and_asked_with_fresh_queries() {
+    let (mut peer, mut session) = open(1);
+    peer.take();
+    peer.script.push_back(Reply { next: Some(simple(2)), ..Reply::refusal(409, "wrong_version") });
+    assert_eq!(get(&mut peer, &mut session, 7).unwrap(), record(2, 7));
+    let events = peer.take();
+    assert_eq!(short(&events), ["POST /query", "GET ", "GET /public", "POST /query"]);
+    let sent = queries(&events);
+    assert_ne!(sent[0], sent[1], "the second query is for the new version");
+}
+
+#[test]
+fn the_fourth_change_of_version_in_one_request_is_an_error() {
+    let (mut peer, mut session) = open(1);
+    peer.take();
+    for seed in 2..6 {
+        peer.script.push_back(Reply { next: Some(simple(seed)), ..Reply::refusal(409, "wrong_version") });
+    }
+    let error = get(&mut peer, &mut session, 7).unwrap_err();
+    assert!(matches!(&error, Error::Http { status: 409, code, .. } if code == "wrong_version"), "{error}");
+    assert_eq!(queries(&peer.take()).len(), 4);
+}
+
+#[test]
+fn the_same_bytes_are_sent_again_after_the_advised_wait() {
+    for (status, code) in [(503, "no_ticket"), (429, "busy")] {
+        let (mut peer, mut session) = open(1);
+        peer.take();
+        peer.script.push_back(Reply { retry_after: Some("7"), ..Reply::refusal(status, code) });
+        // Without advice it waits a second, and it never waits longer than 30.
+        peer.script.push_back(Reply::refusal(status, code));
+        peer.script.push_back(Reply { retry_after: Some("100000"), ..Reply::refusal(status, code) });
+        assert_eq!(get(&mut peer, &mut session, 7).unwrap(), record(1, 7));
+        let events = peer.take();
+        let expected =
+            ["POST /query", "wait 7", "POST /query", "wait 1", "POST /query", "wait 30", "POST /query"];
+        assert_eq!(short(&events), expected);
+        let sent = queries(&events);
+        assert!(sent.iter().all(|one| *one == sent[0]), "{status}");
+        assert_eq!(session.costs().round_trip.as_secs(), 38);
+    }
+}
+
+#[test]
+fn patience_with_a_server_ends() {
+    // A busy server gets six requests; tickets are waited for ten minutes; other refusals end at
+    // once.
+    for (status, code, requests) in [(429, "busy", 6), (503, "no_ticket", 21), (503, "not_ready", 1)] {
+        let (mut peer, mut session) = open(1);
+        peer.take();
+        for _ in 0..100 {
+            peer.script.push_back(Reply { retry_after: Some("30"), ..Reply::refusal(status, code) });
+        }
+        let error = get(&mut peer, &mut session, 7).unwrap_err();
+        assert_eq!(error.code(), code);
+        assert_eq!(queries(&peer.take()).len(), requests, "{code}");
+    }
+}
+
+/// The requests for more lookups than one request holds, and the outcome.
+fn several_batches(damage: fn(&mut Vec<u8>)) -> (Vec<Event>, Result<(), Error>) {
+    let (mut peer, mut session) = open(1);
+    peer.damage = damage;
+    let wanted: Vec<_> = (0..3 * MAX_BATCH as u64 - 1).map(Wanted::Index).collect();
+    let values = peer.run(session.get(&wanted));
+    let second = get(&mut peer, &mut session, 5).map(drop);
+    let outcome = values.map(|values| {
+        let expected: Vec<_> = (0..wanted.len() as u64).map(|index| Some(record(1, index))).collect();
+        assert_eq!(values, expected);
+    });
+    (peer.take(), outcome.and(second))
+}
+
+#[test]
+fn requests_do_not_depend_on_whether_answers_decode() {
+    let (honest, outcome) = several_batches(|_| {});
+    outcome.unwrap();
+    assert_eq!(short(&honest)[3..], ["POST /query"; 4]);
+    let damages: [fn(&mut Vec<u8>); 3] =
+        [|answers| *answers.last_mut().unwrap() ^= 1, |answers| answers.truncate(3), Vec::clear];
+    for damage in damages {
+        let (damaged, outcome) = several_batches(damage);
+        assert!(matches!(outcome, Err(Error::Core(_))), "{outcome:?}");
+        // Headers and bodies too: both sessions draw the same randomness.
+        assert_eq!(damaged, honest);
+    }
+}
+
+#[test]
+fn an_index_out_of_range_is_refused_before_anything_is_sent() {
+    let (mut peer, mut session) = open(1);
+    peer.take();
+    let wanted: Vec<_> = (0..=50).map(Wanted::Index).collect();
+    let error = peer.run(session.get(&wanted)).unwrap_err();
+    let expected = CoreError::IndexOutOfRange { found: 50, records: 50 };
+    assert_eq!(error.to_string(), expected.to_string());
+    assert_eq!(peer.take(), []);
+}
+
+#[test]
+fn answers_that_are_too_long_are_refused() {
+    let (mut peer, mut session) = open(1);
+    peer.damage = |answers| answers.resize(1 << 20, 0);
+    let error = get(&mut peer, &mut session, 7).unwrap_err();
+    assert!(matches!(error, Error::TooLong { limit, .. } if limit == session.info().sizes.answer), "{error}");
+}
+
+#[test]
+fn schemes_that_are_not_private_need_permission() {
+    let plain = || {
+        let scheme =
+            registry::by_name("plain").unwrap().allow_insecure(papir_core::NotPrivate::acknowledged());
+        scheme.setup(&records(2), Goal::Balanced, &mut rng(2), &NoProgress).unwrap()
+    };
+    let refused = Peer::new(plain()).open(Settings::default()).map(drop).unwrap_err();
+    assert!(matches!(refused, Error::Core(CoreError::NotPrivate { .. })), "{refused}");
+    let allowed = Settings { allow_not_private: true, ..Settings::default() };
+    assert!(Peer::new(plain()).open(allowed).is_ok());
+    // A server cannot switch to such a scheme either.
+    let (mut peer, mut session) = open(1);
+    peer.script.push_back(Reply { next: Some(plain()), ..Reply::refusal(409, "wrong_version") });
+    let refused = get(&mut peer, &mut session, 7).unwrap_err();
+    assert!(matches!(refused, Error::Core(CoreError::NotPrivate { .. })), "{refused}");
+    assert_eq!(queries(&peer.take()).len(), 1);
+}
+
+#[test]
+fn a_token_is_not_sent_in_the_clear_to_another_machine() {
+    let token = papir_client::core::Token::new("secret").unwrap();
+    let service = |url, insecure| {
+        Service::new(url, Some(token.clone()), insecure, std::sync::Arc::new(Fixed::default()))
+    };
+    let refused = service("http://papir.example", false).map(drop);
+    assert!(matches!(refused, Err(Error::TokenInClear { .. })), "{refused:?}");
+    assert!(service("http://papir.example", true).is_ok());
+    assert!(service("http://127.0.0.1:7470", false).is_ok());
+}
+
+/// A failed connection is an error, and nothing is sent after it.
+#[test]
+fn failures_of_the_transport_name_the_address() {
+    let (_, mut session) = open(1);
+    let wanted = [Wanted::Index(1)];
+    let Step::Send(request, then) = session.get(&wanted).start() else { panic!() };
+    assert!(!format!("{request:?}").contains("secret"), "headers are not printed");
+    let Step::Done(Err(error)) = then.resume(Err("cut".into())) else { panic!() };
+    assert_eq!(error.to_string(), "https://papir.example/v1/databases/table/query: cut");
+    assert_eq!(error.code(), "transport");
+}
+
+#[test]
+fn bodies_of_another_version_are_not_read() {
+    let service =
+        Service::new("https://papir.example", None, false, std::sync::Arc::new(Fixed::default())).unwrap();
+    let mut peer = Peer::new(simple(1));
+    let mut step = Session::open(service, Settings::default()).start();
+    let public: Request = loop {
+        step = match step {
+            Step::Send(request, _) if request.path.ends_with("/public") => break request,
+            Step::Send(request, then) => then.resume(peer.respond(request)),
+            _ => panic!("only requests are expected"),
+        };
+    };
+    let version = peer.versions[0].version().to_string();
+    assert!(public.body_limit(200, Some(&version)).is_some());
+    assert_eq!(public.body_limit(200, Some("0123456789abcdef")), None);
+    assert_eq!(public.body_limit(200, None), None);
+    assert_eq!(public.body_limit(404, None), Some((1 << 20) + 1));
+}
+
+#[test]
+fn tasks_can_be_sent_between_threads() {
+    fn is_send<T: Send>(_: &T) {}
+    let (_, mut session) = open(1);
+    let task: Task<'_, _> = session.get(&[]);
+    is_send(&task);
+}

@@ -1,0 +1,112 @@
+//! Lookups of registered clients: their state is durable before a query leaves.
+
+use papir_client::Error;
+use papir_client::core::{MoreSchemes, Session, Settings};
+use papir_core::erased::{Erased, ErasedServer};
+use papir_lookup::Wanted;
+use papir_testkit::stateful::{self, Stateful};
+
+use crate::peer::{Event, Peer, Reply, queries, record, records, rng, short};
+
+static STATEFUL: Erased<Stateful> = Erased::new();
+
+fn prepared(seed: u64) -> Box<dyn ErasedServer> {
+    stateful::setup(&records(seed), stateful::KEYS_BYTES, &mut rng(seed)).unwrap()
+}
+
+fn open() -> (Peer, Session) {
+    let mut peer = Peer::new(prepared(1));
+    let settings =
+        Settings { allow_not_private: true, schemes: MoreSchemes(vec![&STATEFUL]), ..Settings::default() };
+    let session = peer.open(settings).unwrap();
+    peer.take();
+    (peer, session)
+}
+
+/// The client and the tickets of each query request.
+fn tickets(events: &[Event]) -> Vec<(String, String)> {
+    let of_one = |event: &Event| {
+        let Event::Sent { headers, .. } = event else { panic!("{event:?}") };
+        let value = |name| headers.iter().find(|(one, _)| *one == name).unwrap().1.clone();
+        (value("papir-client"), value("papir-ticket"))
+    };
+    queries(events).iter().map(of_one).collect()
+}
+
+fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
+    expected.iter().map(|(client, tickets)| ((*client).to_owned(), (*tickets).to_owned())).collect()
+}
+
+#[test]
+fn state_is_written_and_unlocked_before_a_query_is_sent() {
+    let (mut peer, mut session) = open();
+    let wanted = [Wanted::Index(4), Wanted::Index(5), Wanted::Index(6)];
+    let values = peer.run(session.get(&wanted)).unwrap();
+    assert_eq!(values, [4, 5, 6].map(|index| Some(record(1, index))));
+    let events = peer.take();
+    let registering = ["lock", "read", "read", "forget", "POST /clients", "write", "unlock"];
+    let asking = ["lock", "read", "write", "unlock", "POST /query"];
+    // The service prepares two tickets ahead: three lookups take two requests.
+    assert_eq!(short(&events), [&registering[..], &asking[..], &asking[..]].concat());
+    assert_eq!(tickets(&events), pairs(&[("0", "0,1"), ("0", "2")]));
+}
+
+#[test]
+fn a_client_that_is_gone_registers_again_once() {
+    let (mut peer, mut session) = open();
+    peer.run(session.register()).unwrap();
+    peer.script.push_back(Reply::refusal(410, "client_gone"));
+    let values = peer.run(session.get(&[Wanted::Index(4)])).unwrap();
+    assert_eq!(values, [Some(record(1, 4))]);
+    let sent = tickets(&peer.take());
+    assert_eq!(sent[0].0, "0");
+    assert_eq!(sent[1].0, "1", "the second query is of the new registration");
+    peer.script.extend([Reply::refusal(410, "client_gone"), Reply::refusal(410, "client_gone")]);
+    let error = peer.run(session.get(&[Wanted::Index(4)])).unwrap_err();
+    assert_eq!(error.code(), "client_gone");
+    assert_eq!(queries(&peer.take()).len(), 2);
+}
+
+#[test]
+fn a_ticket_used_by_a_copy_ends_the_registration() {
+    let (mut peer, mut session) = open();
+    peer.run(session.register()).unwrap();
+    peer.take();
+    peer.script.push_back(Reply::refusal(410, "ticket_used"));
+    let error = peer.run(session.get(&[Wanted::Index(4)])).unwrap_err();
+    assert!(matches!(error, Error::StateCopied { .. }), "{error}");
+    let events = peer.take();
+    assert_eq!(short(&events)[5..], ["lock", "read", "forget", "unlock"]);
+    assert!(peer.saved.is_none());
+    assert_eq!(peer.run(session.get(&[Wanted::Index(4)])).unwrap(), [Some(record(1, 4))]);
+    assert_eq!(tickets(&peer.take())[0].0, "1");
+}
+
+#[test]
+fn a_ticket_is_used_once_even_if_the_answer_is_lost() {
+    let (mut peer, mut session) = open();
+    peer.damage = |answers| answers.clear();
+    assert!(peer.run(session.get(&[Wanted::Index(4)])).is_err());
+    peer.damage = |_| {};
+    assert_eq!(peer.run(session.get(&[Wanted::Index(4)])).unwrap(), [Some(record(1, 4))]);
+    assert_eq!(tickets(&peer.take()), pairs(&[("0", "0"), ("0", "1")]));
+}
+
+#[test]
+fn a_dropped_task_releases_the_lock() {
+    let (peer, mut session) = open();
+    let events = peer.events.clone();
+    let task = session.register().start();
+    let papir_client::core::Step::Store(_, then) = task else { panic!("no lock is taken") };
+    let lock = papir_client::core::StoreLock::new(OnDrop(events));
+    drop(then.resume(Ok(papir_client::core::Stored::Locked(lock))));
+    assert_eq!(short(&peer.take()), ["unlock"]);
+}
+
+struct OnDrop(std::sync::Arc<std::sync::Mutex<Vec<Event>>>);
+
+impl Drop for OnDrop {
+    fn drop(&mut self) {
+        self.0.lock().unwrap().push(Event::Stored("unlock"));
+    }
+}

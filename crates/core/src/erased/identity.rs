@@ -1,0 +1,41 @@
+//! The section with a prepared database's scheme, version and parameters.
+
+use crate::Result;
+use crate::codec::Reader;
+use crate::envelope::{self, Kind};
+use crate::sections::SectionSource;
+
+/// Name of the section.
+pub(super) const IDENTITY: &str = "identity";
+
+/// The scheme number in a prepared database's sections.
+///
+/// # Errors
+/// [`crate::Error::MissingSection`] or [`crate::Error::Length`].
+pub fn scheme_of(source: &dyn SectionSource) -> Result<u16> {
+    let identity = source.get(IDENTITY)?;
+    let mut reader = Reader::new("the identity section", &identity);
+    reader.raw(6)?;
+    reader.u16()
+}
+
+/// The encoded parameters in a prepared database's sections, for
+/// [`super::ErasedScheme::setup_candidate`].
+///
+/// # Errors
+/// [`crate::Error::MissingSection`], or those of the envelope.
+pub fn parameters_of(source: &dyn SectionSource) -> Result<Vec<u8>> {
+    let identity = source.get(IDENTITY)?;
+    let (_, parameters) = envelope::open(&identity, Kind::Public, scheme_of(source)?)?;
+    Ok(parameters.to_vec())
+}
+
+/// The scheme number in an enveloped public part.
+///
+/// # Errors
+/// [`crate::Error::Length`] if it is shorter than a header.
+pub fn scheme_of_public(public: &[u8]) -> Result<u16> {
+    let mut reader = Reader::new("a public part", public);
+    reader.raw(6)?;
+    reader.u16()
+}

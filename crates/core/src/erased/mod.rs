@@ -1,0 +1,297 @@
+//! The interface in bytes, behind trait objects.
+//!
+//! For servers, command lines and bindings. [`Erased`] turns any [`Scheme`](crate::scheme::Scheme)
+//! into it.
+
+mod identity;
+mod typed;
+
+use std::any::Any;
+
+use rand_core::CryptoRng;
+use zeroize::Zeroizing;
+
+use crate::scheme::UpdateEstimate;
+use crate::sections::{SectionSink, SectionSource};
+use crate::{
+    Candidate, Change, Choice, Description, Error, Goal, NoProgress, NotPrivate, OwnerKey, Privacy, Progress,
+    Record, Records, Result, Shape, Version,
+};
+
+pub use identity::{parameters_of, scheme_of, scheme_of_public};
+pub use typed::{Erased, candidate_of, setup_with};
+
+/// The error of a scheme that returns fewer answers than queries.
+const TOO_FEW: Error = Error::Length { what: "a batch of answers", found: 0, expected: 1 };
+
+/// A scheme behind a trait object.
+pub trait ErasedScheme: Send + Sync {
+    /// The scheme's name on the command line.
+    fn name(&self) -> &'static str;
+
+    /// The scheme's number on the wire.
+    fn id(&self) -> u16;
+
+    /// Whether the scheme hides the index.
+    fn privacy(&self) -> Privacy;
+
+    /// The same scheme, with the caller's acknowledgement that it need not be private: see
+    /// [`Parameters::allow_insecure`](crate::scheme::Parameters::allow_insecure).
+    fn allow_insecure(&self, word: NotPrivate) -> Box<dyn ErasedScheme>;
+
+    /// The same scheme with the database owner's key: it can prepare encrypted databases, read them
+    /// back and register clients. A scheme without encrypted databases fails in every operation:
+    /// see [`Parameters::with_owner_key`](crate::scheme::Parameters::with_owner_key). `None` leaves
+    /// the scheme unchanged.
+    fn with_owner_key(&self, owner: Option<&OwnerKey>) -> Box<dyn ErasedScheme>;
+
+    /// Describes the parameters for this shape and goal, without preparing anything.
+    ///
+    /// # Errors
+    /// As [`Parameters::choose`](crate::scheme::Parameters::choose).
+    fn plan(&self, shape: Shape, goal: Goal) -> Result<Description>;
+
+    /// All parameters worth comparing for this shape, without preparing anything.
+    ///
+    /// # Errors
+    /// As [`Parameters::candidates`](crate::scheme::Parameters::candidates).
+    fn candidates(&self, shape: Shape) -> Result<Vec<Candidate>>;
+
+    /// The parameters of a choice, without preparing anything.
+    ///
+    /// # Errors
+    /// As [`Parameters::with_choice`](crate::scheme::Parameters::with_choice).
+    fn candidate(&self, shape: Shape, choice: Choice) -> Result<Candidate>;
+
+    /// Prepares a database with the parameters of a candidate.
+    ///
+    /// # Errors
+    /// As [`Parameters::decode`](crate::scheme::Parameters::decode) and
+    /// [`Server::setup`](crate::scheme::Server::setup).
+    fn setup_candidate(
+        &self,
+        parameters: &[u8],
+        records: &dyn Records,
+        rng: &mut dyn CryptoRng,
+        progress: &dyn Progress,
+    ) -> Result<Box<dyn ErasedServer>>;
+
+    /// Chooses parameters and prepares a database.
+    ///
+    /// # Errors
+    /// As [`Parameters::choose`](crate::scheme::Parameters::choose) and [`Server::setup`](crate::scheme::Server::setup).
+    fn setup(
+        &self,
+        records: &dyn Records,
+        goal: Goal,
+        rng: &mut dyn CryptoRng,
+        progress: &dyn Progress,
+    ) -> Result<Box<dyn ErasedServer>>;
+
+    /// Loads a prepared database from its sections.
+    ///
+    /// # Errors
+    /// As [`Server::load`](crate::scheme::Server::load), and [`Error::WrongScheme`].
+    fn load(&self, source: &dyn SectionSource) -> Result<Box<dyn ErasedServer>>;
+
+    /// Creates a client from the public part of a prepared database ([`ErasedServer::public`]).
+    ///
+    /// # Errors
+    /// As [`envelope::open`](crate::envelope::open) and
+    /// [`Client::new`](crate::scheme::Client::new).
+    fn client(&self, public: &[u8]) -> Result<Box<dyn ErasedClient>>;
+}
+
+/// What the server stores for a client.
+#[derive(Clone, Copy, Default)]
+pub struct ErasedSession<'a> {
+    /// Registered keys, accepted by the same prepared database.
+    pub keys: Option<&'a ErasedKeys>,
+    /// A single-use ticket.
+    pub ticket: Option<&'a [u8]>,
+}
+
+/// A prepared database behind a trait object.
+pub trait ErasedServer: Send + Sync {
+    /// Sizes, security, limits, parameters.
+    fn describe(&self) -> Description;
+
+    /// The database's version.
+    fn version(&self) -> Version;
+
+    /// The public part, in an envelope.
+    fn public(&self) -> Vec<u8>;
+
+    /// Answers an enveloped query with an enveloped answer.
+    ///
+    /// # Errors
+    /// Those of the envelope, [`Error::WrongVersion`], and of [`Server::answer`](crate::scheme::Server::answer).
+    fn answer(&self, session: ErasedSession<'_>, query: &[u8]) -> Result<Vec<u8>> {
+        let answer = self.answer_many(&[(session, query)], &NoProgress).pop();
+        answer.unwrap_or(Err(TOO_FEW))
+    }
+
+    /// Answers several queries with one pass over the database; returns one result per query.
+    /// Reports parsing, the stages of [`Server::answer_many`](crate::scheme::Server::answer_many)
+    /// and sealing to `progress`.
+    fn answer_many(
+        &self,
+        batch: &[(ErasedSession<'_>, &[u8])],
+        progress: &dyn Progress,
+    ) -> Vec<Result<Vec<u8>>>;
+
+    /// Checks an enveloped query without answering it.
+    ///
+    /// # Errors
+    /// Those of the envelope, [`Error::WrongVersion`], and of parsing.
+    fn check_query(&self, query: &[u8]) -> Result<()>;
+
+    /// Parses and checks enveloped client keys, once for all queries: see [`ErasedSession::keys`].
+    /// Also accepts keys made for an earlier version of the database if they are valid for this
+    /// one.
+    ///
+    /// # Errors
+    /// Those of the envelope and of parsing; [`Error::WrongVersion`] for keys that are not valid
+    /// for this version.
+    fn accept_keys(&self, keys: &[u8]) -> Result<ErasedKeys>;
+
+    /// Prepares the ticket with this number for registered keys.
+    ///
+    /// # Errors
+    /// As [`Server::ticket`](crate::scheme::Server::ticket).
+    fn ticket(&self, keys: &ErasedKeys, number: u64, progress: &dyn Progress) -> Result<Vec<u8>>;
+
+    /// Converts a ticket prepared by an earlier version of this database, still in memory, to this
+    /// version, keeping its number. Prepares a fresh ticket if the earlier version used another
+    /// scheme.
+    ///
+    /// # Errors
+    /// As [`Server::follow`](crate::scheme::Server::follow), and those of parsing the ticket.
+    fn follow(
+        &self,
+        earlier: (&dyn ErasedServer, &[u8]),
+        keys: &ErasedKeys,
+        number: u64,
+        progress: &dyn Progress,
+    ) -> Result<Vec<u8>>;
+
+    /// The prepared database itself, for [`ErasedServer::follow`].
+    fn as_any(&self) -> &dyn Any;
+
+    /// Predicts the cost of [`ErasedServer::update`] with these changes.
+    ///
+    /// # Errors
+    /// As [`Server::update_cost`](crate::scheme::Server::update_cost).
+    fn update_cost(&self, changes: &[Change]) -> Result<UpdateEstimate>;
+
+    /// Creates the database with some records changed, under a new version.
+    ///
+    /// # Errors
+    /// As [`Server::update`](crate::scheme::Server::update).
+    fn update(
+        &self,
+        changes: &[Change],
+        rng: &mut dyn CryptoRng,
+        progress: &dyn Progress,
+    ) -> Result<Box<dyn ErasedServer>>;
+
+    /// Reads records back from the prepared database, as [`Records::read_packed`] does from a
+    /// source; see also [`crate::PreparedRecords`].
+    ///
+    /// # Errors
+    /// As [`Server::read_packed`](crate::scheme::Server::read_packed).
+    fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()>;
+
+    /// Writes all sections.
+    ///
+    /// # Errors
+    /// Those of the sink.
+    fn save(&self, sink: &mut dyn SectionSink) -> Result<()>;
+}
+
+/// A client behind a trait object.
+pub trait ErasedClient: Send + Sync {
+    /// Sizes, security, limits, parameters.
+    fn describe(&self) -> Description;
+
+    /// The version that the client makes queries for.
+    fn version(&self) -> Version;
+
+    /// Makes keys to register (enveloped) and the state to keep; `None` in schemes without client
+    /// keys.
+    ///
+    /// # Errors
+    /// As [`Client::register`](crate::scheme::Client::register).
+    fn register(&self, rng: &mut dyn CryptoRng) -> Result<Option<(ErasedState, Vec<u8>)>>;
+
+    /// The same for a client that the server has evicted, from the client's old state.
+    ///
+    /// # Errors
+    /// As [`Client::register_again`](crate::scheme::Client::register_again), and
+    /// [`Error::Malformed`] for state of another scheme.
+    fn register_again(
+        &self,
+        kept: &ErasedState,
+        rng: &mut dyn CryptoRng,
+    ) -> Result<Option<(ErasedState, Vec<u8>)>>;
+
+    /// The number of the ticket that the next query with this state consumes.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`] for state of another scheme.
+    fn next_ticket(&self, state: &ErasedState) -> Result<Option<u64>>;
+
+    /// Encodes the state in an envelope. The bytes are secret, and erased when dropped.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`] for state of another scheme.
+    fn save_state(&self, state: &ErasedState) -> Result<Zeroizing<Vec<u8>>>;
+
+    /// Decodes state from [`ErasedClient::save_state`], including state of an earlier version of
+    /// the database if it is valid for this one.
+    ///
+    /// # Errors
+    /// Those of the envelope and of parsing; [`Error::WrongVersion`] for state that is not valid
+    /// for this version.
+    fn load_state(&self, bytes: &[u8]) -> Result<ErasedState>;
+
+    /// Precomputes what the next `queries` queries with this state need and what does not depend on
+    /// their indices. The bytes from [`ErasedClient::save_state`] do not change.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`] for state of another scheme.
+    fn prepare(&self, state: &mut ErasedState, queries: usize, progress: &dyn Progress) -> Result<()>;
+
+    /// Stores the ticket of a future query, made by [`ErasedServer::ticket`]. Save the state
+    /// afterwards.
+    ///
+    /// # Errors
+    /// As [`Client::hold`](crate::scheme::Client::hold), and those of parsing.
+    fn hold(&self, state: &mut ErasedState, ticket: &[u8]) -> Result<()>;
+
+    /// Makes an enveloped query and a fresh secret. Save the state before the query is sent.
+    ///
+    /// # Errors
+    /// As [`Client::query`](crate::scheme::Client::query).
+    fn query(
+        &self,
+        state: Option<&mut ErasedState>,
+        indices: &[u64],
+        rng: &mut dyn CryptoRng,
+    ) -> Result<(ErasedSecret, Vec<u8>)>;
+
+    /// Decodes an enveloped answer, consuming the secret.
+    ///
+    /// # Errors
+    /// Those of the envelope and [`Client::extract`](crate::scheme::Client::extract).
+    fn extract(&self, secret: ErasedSecret, answer: &[u8]) -> Result<Vec<Record>>;
+}
+
+/// A secret of some scheme; decodes one answer.
+pub struct ErasedSecret(Box<dyn Any + Send>);
+
+/// The state of a registered client of some scheme.
+pub struct ErasedState(Box<dyn Any + Send>);
+
+/// Parsed client keys of some scheme.
+pub struct ErasedKeys(Box<dyn Any + Send + Sync>);

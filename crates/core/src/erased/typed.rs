@@ -1,0 +1,410 @@
+//! Adapter from a typed scheme to the erased traits.
+
+use std::any::Any;
+use std::marker::PhantomData;
+
+use rand_core::CryptoRng;
+use zeroize::Zeroizing;
+
+use super::identity::IDENTITY;
+use super::{
+    ErasedClient, ErasedKeys, ErasedScheme, ErasedSecret, ErasedServer, ErasedSession, ErasedState, TOO_FEW,
+};
+use crate::codec::{Reader, Writer};
+use crate::envelope::{self, Header, Kind};
+use crate::scheme::{Choice, Client, Goal, Parameters, Scheme, Server, Session, UpdateEstimate, Wire};
+use crate::sections::{SectionSink, SectionSource};
+use crate::{
+    Candidate, Change, Description, Error, NotPrivate, OwnerKey, Privacy, Progress, Record, Records, Result,
+    Shape, Version,
+};
+
+/// A scheme as an [`ErasedScheme`].
+pub struct Erased<S> {
+    word: Option<NotPrivate>,
+    owner: Option<OwnerKey>,
+    scheme: PhantomData<fn() -> S>,
+}
+
+impl<S> Erased<S> {
+    /// Wraps the scheme. If it requires an acknowledgement, it creates neither servers nor clients.
+    pub const fn new() -> Self {
+        Self { word: None, owner: None, scheme: PhantomData }
+    }
+
+    /// Wraps the scheme and acknowledges that it may not be private.
+    pub const fn allowing_insecure(word: NotPrivate) -> Self {
+        Self { word: Some(word), owner: None, scheme: PhantomData }
+    }
+}
+
+impl<S: Scheme> Erased<S> {
+    /// Adds the acknowledgement and the owner's key to parameters.
+    fn bind(&self, params: S::Params) -> Result<S::Params> {
+        let params = match self.word {
+            Some(word) => params.allow_insecure(word),
+            None => params,
+        };
+        match &self.owner {
+            Some(key) => params.with_owner_key(key),
+            None => Ok(params),
+        }
+    }
+}
+
+impl<S> Default for Erased<S> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<S: Scheme> ErasedScheme for Erased<S> {
+    fn name(&self) -> &'static str {
+        S::NAME
+    }
+
+    fn id(&self) -> u16 {
+        S::ID
+    }
+
+    fn privacy(&self) -> Privacy {
+        S::PRIVACY
+    }
+
+    fn allow_insecure(&self, word: NotPrivate) -> Box<dyn ErasedScheme> {
+        Box::new(Self { owner: self.owner.clone(), ..Self::allowing_insecure(word) })
+    }
+
+    fn with_owner_key(&self, owner: Option<&OwnerKey>) -> Box<dyn ErasedScheme> {
+        let owner = owner.or(self.owner.as_ref()).cloned();
+        Box::new(Self { word: self.word, owner, scheme: PhantomData })
+    }
+
+    fn plan(&self, shape: Shape, goal: Goal) -> Result<Description> {
+        Ok(self.bind(S::Params::choose(shape, goal)?)?.describe())
+    }
+
+    fn candidates(&self, shape: Shape) -> Result<Vec<Candidate>> {
+        let candidates = S::Params::candidates(shape)?.into_iter();
+        candidates.map(|params| Ok(candidate_of(&self.bind(params)?))).collect()
+    }
+
+    fn candidate(&self, shape: Shape, choice: Choice) -> Result<Candidate> {
+        Ok(candidate_of(&self.bind(S::Params::with_choice(shape, choice)?)?))
+    }
+
+    fn setup_candidate(
+        &self,
+        parameters: &[u8],
+        records: &dyn Records,
+        rng: &mut dyn CryptoRng,
+        progress: &dyn Progress,
+    ) -> Result<Box<dyn ErasedServer>> {
+        setup_with::<S>(self.bind(S::Params::decode(parameters)?)?, records, rng, progress)
+    }
+
+    fn setup(
+        &self,
+        records: &dyn Records,
+        goal: Goal,
+        rng: &mut dyn CryptoRng,
+        progress: &dyn Progress,
+    ) -> Result<Box<dyn ErasedServer>> {
+        let params = self.bind(S::Params::choose(records.shape(), goal)?)?;
+        setup_with::<S>(params, records, rng, progress)
+    }
+
+    fn load(&self, source: &dyn SectionSource) -> Result<Box<dyn ErasedServer>> {
+        let identity = source.get(IDENTITY)?;
+        let (version, payload) = envelope::open(&identity, Kind::Public, S::ID)?;
+        let params = self.bind(S::Params::decode(payload)?)?;
+        Ok(Box::new(ErasedServerOf::<S> { server: S::Server::load(params, source)?, version }))
+    }
+
+    fn client(&self, public: &[u8]) -> Result<Box<dyn ErasedClient>> {
+        let (version, payload) = envelope::open(public, Kind::Public, S::ID)?;
+        let mut reader = Reader::new("a public part", payload);
+        let params = self.bind(S::Params::decode(reader.bytes()?)?)?;
+        let public = S::Public::decode(&params, reader.rest())?;
+        Ok(Box::new(ErasedClientOf::<S> { client: S::Client::new(params, public)?, version }))
+    }
+}
+
+/// Describes parameters as a candidate.
+pub fn candidate_of<P: Parameters>(params: &P) -> Candidate {
+    Candidate { label: params.label(), description: params.describe(), parameters: params.encode() }
+}
+
+/// Prepares a database under the given parameters.
+///
+/// # Errors
+/// As [`Server::setup`].
+pub fn setup_with<S: Scheme>(
+    params: S::Params,
+    records: &dyn Records,
+    rng: &mut dyn CryptoRng,
+    progress: &dyn Progress,
+) -> Result<Box<dyn ErasedServer>> {
+    let server = S::Server::setup(params, records, rng, progress)?;
+    Ok(Box::new(ErasedServerOf::<S> { server, version: Version::random(rng) }))
+}
+
+struct ErasedServerOf<S: Scheme> {
+    server: S::Server,
+    version: Version,
+}
+
+impl<S: Scheme> ErasedServerOf<S> {
+    fn header(&self, kind: Kind) -> Header {
+        Header { kind, scheme: S::ID, version: self.version }
+    }
+
+    fn parse<'a>(&self, session: ErasedSession<'a>, query: &[u8]) -> Result<Request<'a, S>> {
+        let params = self.server.params();
+        Ok(Request {
+            keys: session.keys.map(keys_of::<S>).transpose()?,
+            ticket: session.ticket.map(|bytes| S::Ticket::decode(params, bytes)).transpose()?,
+            query: self.parse_query(query)?,
+        })
+    }
+
+    fn parse_query(&self, query: &[u8]) -> Result<S::Query> {
+        let payload = envelope::open_version(query, Kind::Query, S::ID, self.version)?;
+        S::Query::decode(self.server.params(), payload)
+    }
+
+    fn seal(&self, answer: &S::Answer) -> Vec<u8> {
+        envelope::seal(&self.header(Kind::Answer), &answer.encode(self.server.params()))
+    }
+}
+
+/// A parsed query and the server's data for its client.
+struct Request<'a, S: Scheme> {
+    keys: Option<&'a S::ClientKeys>,
+    ticket: Option<S::Ticket>,
+    query: S::Query,
+}
+
+impl<S: Scheme> Request<'_, S> {
+    fn session(&self) -> Session<'_, S> {
+        Session { keys: self.keys, ticket: self.ticket.as_ref() }
+    }
+}
+
+impl<S: Scheme> ErasedServer for ErasedServerOf<S> {
+    fn describe(&self) -> Description {
+        self.server.params().describe()
+    }
+
+    fn version(&self) -> Version {
+        self.version
+    }
+
+    fn public(&self) -> Vec<u8> {
+        let mut writer = Writer::new();
+        let params = self.server.params();
+        writer.bytes(&params.encode()).raw(&self.server.public().encode(params));
+        envelope::seal(&self.header(Kind::Public), &writer.finish())
+    }
+
+    fn answer_many(
+        &self,
+        batch: &[(ErasedSession<'_>, &[u8])],
+        progress: &dyn Progress,
+    ) -> Vec<Result<Vec<u8>>> {
+        progress.stage("parse", batch.len() as u64);
+        let requests: Vec<Result<Request<'_, S>>> =
+            batch.iter().map(|(session, query)| self.parse(*session, query)).collect();
+        let good: Vec<_> =
+            requests.iter().flatten().map(|request| (request.session(), &request.query)).collect();
+        let alone = good.len() == 1;
+        match self.server.answer_many(good, progress) {
+            Ok(answers) => {
+                progress.stage("seal", answers.len() as u64);
+                let mut sealed = answers.iter().map(|answer| self.seal(answer));
+                requests.into_iter().map(|r| r.and_then(|_| sealed.next().ok_or(TOO_FEW))).collect()
+            }
+            Err(error) if alone => {
+                let mut error = Some(error);
+                let failed = |request: Result<_>| request.and_then(|_| Err(error.take().unwrap_or(TOO_FEW)));
+                requests.into_iter().map(failed).collect()
+            }
+            // One bad request must not fail the others, so each is answered separately.
+            Err(_) => batch.iter().map(|(session, query)| self.answer(*session, query)).collect(),
+        }
+    }
+
+    fn check_query(&self, query: &[u8]) -> Result<()> {
+        self.parse_query(query).map(drop)
+    }
+
+    fn accept_keys(&self, keys: &[u8]) -> Result<ErasedKeys> {
+        let (found, payload) = envelope::open(keys, Kind::Keys, S::ID)?;
+        let keys = S::ClientKeys::decode(self.server.params(), payload)
+            .map_err(|error| of_version(error, found, self.version))?;
+        if found != self.version && !self.server.keys_fit(&keys) {
+            return Err(Error::WrongVersion { found, expected: self.version });
+        }
+        Ok(ErasedKeys(Box::new(keys)))
+    }
+
+    fn ticket(&self, keys: &ErasedKeys, number: u64, progress: &dyn Progress) -> Result<Vec<u8>> {
+        let ticket = self.server.ticket(keys_of::<S>(keys)?, number, progress)?;
+        Ok(ticket.encode(self.server.params()))
+    }
+
+    fn follow(
+        &self,
+        (earlier, ticket): (&dyn ErasedServer, &[u8]),
+        keys: &ErasedKeys,
+        number: u64,
+        progress: &dyn Progress,
+    ) -> Result<Vec<u8>> {
+        let Some(Self { server: earlier, .. }) = earlier.as_any().downcast_ref::<Self>() else {
+            return self.ticket(keys, number, progress);
+        };
+        let ticket = S::Ticket::decode(earlier.params(), ticket)?;
+        let followed = self.server.follow((earlier, ticket), keys_of::<S>(keys)?, number, progress)?;
+        Ok(followed.encode(self.server.params()))
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn update_cost(&self, changes: &[Change]) -> Result<UpdateEstimate> {
+        self.server.update_cost(changes)
+    }
+
+    fn update(
+        &self,
+        changes: &[Change],
+        rng: &mut dyn CryptoRng,
+        progress: &dyn Progress,
+    ) -> Result<Box<dyn ErasedServer>> {
+        let server = self.server.update(changes, rng, progress)?;
+        Ok(Box::new(Self { server, version: Version::random(rng) }))
+    }
+
+    fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
+        self.server.read_packed(first, count, out)
+    }
+
+    fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {
+        let identity = envelope::seal(&self.header(Kind::Public), &self.server.params().encode());
+        sink.put(IDENTITY, &[&identity])?;
+        self.server.save(sink)
+    }
+}
+
+struct ErasedClientOf<S: Scheme> {
+    client: S::Client,
+    version: Version,
+}
+
+impl<S: Scheme> ErasedClientOf<S> {
+    fn header(&self, kind: Kind) -> Header {
+        Header { kind, scheme: S::ID, version: self.version }
+    }
+
+    /// Splits the result of registering into state and enveloped keys.
+    fn seal_keys(&self, (state, keys): (S::ClientState, S::ClientKeys)) -> (ErasedState, Vec<u8>) {
+        let sealed = envelope::seal(&self.header(Kind::Keys), &keys.encode(self.client.params()));
+        (ErasedState(Box::new(state)), sealed)
+    }
+}
+
+impl<S: Scheme> ErasedClient for ErasedClientOf<S> {
+    fn describe(&self) -> Description {
+        self.client.params().describe()
+    }
+
+    fn version(&self) -> Version {
+        self.version
+    }
+
+    fn register(&self, rng: &mut dyn CryptoRng) -> Result<Option<(ErasedState, Vec<u8>)>> {
+        Ok(self.client.register(rng)?.map(|registered| self.seal_keys(registered)))
+    }
+
+    fn register_again(
+        &self,
+        kept: &ErasedState,
+        rng: &mut dyn CryptoRng,
+    ) -> Result<Option<(ErasedState, Vec<u8>)>> {
+        let registered = self.client.register_again(state_of::<S>(kept)?, rng)?;
+        Ok(registered.map(|registered| self.seal_keys(registered)))
+    }
+
+    fn next_ticket(&self, state: &ErasedState) -> Result<Option<u64>> {
+        Ok(self.client.next_ticket(state_of::<S>(state)?))
+    }
+
+    fn save_state(&self, state: &ErasedState) -> Result<Zeroizing<Vec<u8>>> {
+        let payload = Zeroizing::new(state_of::<S>(state)?.encode(self.client.params()));
+        Ok(Zeroizing::new(envelope::seal(&self.header(Kind::State), &payload)))
+    }
+
+    fn load_state(&self, bytes: &[u8]) -> Result<ErasedState> {
+        let (found, payload) = envelope::open(bytes, Kind::State, S::ID)?;
+        let state = S::ClientState::decode(self.client.params(), payload)
+            .map_err(|error| of_version(error, found, self.version))?;
+        if found != self.version && !self.client.state_fits(&state) {
+            return Err(Error::WrongVersion { found, expected: self.version });
+        }
+        Ok(ErasedState(Box::new(state)))
+    }
+
+    fn prepare(&self, state: &mut ErasedState, queries: usize, progress: &dyn Progress) -> Result<()> {
+        self.client.prepare(state_of_mut::<S>(state)?, queries, progress)
+    }
+
+    fn hold(&self, state: &mut ErasedState, ticket: &[u8]) -> Result<()> {
+        let ticket = S::Ticket::decode(self.client.params(), ticket)?;
+        self.client.hold(state_of_mut::<S>(state)?, ticket)
+    }
+
+    fn query(
+        &self,
+        state: Option<&mut ErasedState>,
+        indices: &[u64],
+        rng: &mut dyn CryptoRng,
+    ) -> Result<(ErasedSecret, Vec<u8>)> {
+        let state = state.map(state_of_mut::<S>).transpose()?;
+        let (secret, query) = self.client.query(state, indices, rng)?;
+        let sealed = envelope::seal(&self.header(Kind::Query), &query.encode(self.client.params()));
+        Ok((ErasedSecret(Box::new((self.version, secret))), sealed))
+    }
+
+    fn extract(&self, secret: ErasedSecret, answer: &[u8]) -> Result<Vec<Record>> {
+        let secret = secret.0.downcast::<(Version, S::Secret)>().map_err(|_| foreign::<S>("a secret"))?;
+        let (version, secret) = *secret;
+        if version != self.version {
+            return Err(Error::WrongVersion { found: version, expected: self.version });
+        }
+        let payload = envelope::open_version(answer, Kind::Answer, S::ID, self.version)?;
+        self.client.extract(secret, S::Answer::decode(self.client.params(), payload)?)
+    }
+}
+
+/// Turns a parse error into [`Error::WrongVersion`] if the bytes are of version `found`: under
+/// another version's parameters they need not parse.
+fn of_version(error: Error, found: Version, expected: Version) -> Error {
+    if found == expected { error } else { Error::WrongVersion { found, expected } }
+}
+
+fn keys_of<S: Scheme>(keys: &ErasedKeys) -> Result<&S::ClientKeys> {
+    keys.0.downcast_ref().ok_or_else(|| foreign::<S>("client keys"))
+}
+
+fn state_of<S: Scheme>(state: &ErasedState) -> Result<&S::ClientState> {
+    state.0.downcast_ref().ok_or_else(|| foreign::<S>("client state"))
+}
+
+fn state_of_mut<S: Scheme>(state: &mut ErasedState) -> Result<&mut S::ClientState> {
+    state.0.downcast_mut().ok_or_else(|| foreign::<S>("client state"))
+}
+
+fn foreign<S: Scheme>(what: &'static str) -> Error {
+    Error::malformed(what, "that of another scheme", S::NAME)
+}

@@ -1,0 +1,299 @@
+//! Calibration: seconds of each operation of [`papir_core::cost`] on this machine.
+//!
+//! The caller prepares and queries three databases, once on one thread and once on all:
+//!
+//! | database | rates derived from it |
+//! |---|---|
+//! | InsPIRe, short records, t = 1 | `select16`, `encode16`, `hint_transform`, `encrypt`, `decrypt` |
+//! | InsPIRe, records of two ring elements, t = 4 | `matrix`, `external_product`, `pack`, `interpolate` |
+//! | SimplePIR | `select8`, `encode8`, `hint_product8`, `encrypt_column`, `decrypt_row` |
+//!
+//! Setup times that both InsPIRe databases share are separated by solving a linear system. All
+//! databases are larger than the caches of usual machines, like real ones.
+
+use papir_core::cost::{Operation, Rates, Work};
+use papir_core::{Choice, Goal, Shape};
+use papir_kernels::pointwise::Modulus;
+use papir_kernels::poly_eval::{self, Polynomial};
+
+/// A database to prepare and query.
+#[derive(Clone, Copy, Debug)]
+pub struct Measurement {
+    /// The scheme's name.
+    pub scheme: &'static str,
+    /// Number and length of the records.
+    pub shape: Shape,
+    /// The choice of parameters.
+    pub choice: Choice,
+    /// Threads of setup and answers.
+    pub threads: usize,
+    /// Timed queries.
+    pub runs: usize,
+    /// Number of times that the database is prepared and queried; the shortest times count.
+    pub repeats: usize,
+}
+
+/// The times of a measured database.
+#[derive(Clone, Debug)]
+pub struct Observation {
+    /// The operations that its parameters count.
+    pub work: Work,
+    /// Milliseconds of the stages of an answer, by name.
+    pub stages: Vec<(String, f64)>,
+    /// Milliseconds of an answer.
+    pub answer_ms: f64,
+    /// Milliseconds of making a query.
+    pub query_ms: f64,
+    /// Milliseconds of decoding an answer.
+    pub extract_ms: f64,
+    /// Seconds of setup that encoded the database.
+    pub encode_s: f64,
+    /// Seconds of setup that made the hint.
+    pub hint_s: f64,
+    /// Seconds of setup that made data used only by the server.
+    pub material_s: f64,
+    /// Bytes of data used only by the server.
+    pub material_bytes: u64,
+}
+
+/// Sizes of the measured databases, and numbers of queries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// Columns of the first database, 4 KiB each.
+    pub selected_columns: u64,
+    /// Columns of the second, 32 KiB each.
+    pub packed_columns: u64,
+    /// Bytes of the third.
+    pub simple_bytes: u64,
+    /// Timed queries.
+    pub runs: usize,
+    /// How often each database is prepared and queried; the shortest times count.
+    pub repeats: usize,
+}
+
+impl Extent {
+    /// For real measurements: 160 MiB, 64 MiB with 256 MiB of packing matrices, and 160 MiB.
+    pub const WHOLE: Self = Self {
+        selected_columns: 40 << 10,
+        packed_columns: 2 << 10,
+        simple_bytes: 160 << 20,
+        runs: 9,
+        repeats: 2,
+    };
+    /// For tests: checks that calibration works; the rates are those of caches. The first database
+    /// has several blocks of d columns, otherwise its setup time would be proportional to the
+    /// second's.
+    pub const TINY: Self =
+        Self { selected_columns: 6 << 10, packed_columns: 16, simple_bytes: 1 << 18, runs: 1, repeats: 1 };
+}
+
+/// Measures the rates of this machine on one thread and on `threads` threads, using databases that
+/// `measure` prepares and queries.
+///
+/// # Errors
+/// Those of `measure` and of [`Rates::new`].
+pub fn calibrate<E: From<papir_core::Error>>(
+    extent: Extent,
+    threads: usize,
+    mut measure: impl FnMut(Measurement) -> Result<Observation, E>,
+) -> Result<Rates, E> {
+    let one = Observed::on(extent, 1, &mut measure)?.alone();
+    if threads <= 1 {
+        return Ok(Rates::new(1, |op| one.of(op), |op| one.of(op))?);
+    }
+    let all = Observed::on(extent, threads, &mut measure)?.together(&one);
+    // All threads together are at least as fast as one, and at most `threads` times as fast.
+    let within = |op| all.of(op).clamp(one.of(op) / threads as f64, one.of(op));
+    Ok(Rates::new(threads, |op| one.of(op), within)?)
+}
+
+impl Observation {
+    /// Total seconds of some stages of an answer.
+    fn stages(&self, names: &[&str]) -> f64 {
+        let stages = self.stages.iter().filter(|(name, _)| names.contains(&name.as_str()));
+        stages.fold(0.0, |sum, (_, milliseconds)| sum + milliseconds / 1e3)
+    }
+
+    /// Seconds of setup after encoding.
+    fn after_encoding(&self) -> f64 {
+        self.hint_s + self.material_s
+    }
+
+    fn setup(&self, operation: Operation) -> f64 {
+        self.work.setup.times(operation)
+    }
+
+    fn answer(&self, operation: Operation) -> f64 {
+        self.work.answer.times(operation)
+    }
+}
+
+/// The three databases, measured with one number of threads.
+struct Observed {
+    selected: Observation,
+    packed: Observation,
+    simple: Observation,
+}
+
+/// The stages of InsPIRe's answer that only process words of messages.
+const WORD_STAGES: [&str; 4] = ["parse", "read_keys", "switch", "seal"];
+
+impl Observed {
+    fn on<E: From<papir_core::Error>>(
+        extent: Extent,
+        threads: usize,
+        measure: &mut impl FnMut(Measurement) -> Result<Observation, E>,
+    ) -> Result<Self, E> {
+        let Extent { selected_columns, packed_columns, simple_bytes, runs, repeats } = extent;
+        let short = Shape::of_bytes(selected_columns * 64, 64)?;
+        let long = Shape::of_bytes(packed_columns * 4, 8192)?;
+        let bytes = Shape::of_bytes(simple_bytes / 64, 64)?;
+        let mut run =
+            |scheme, shape, choice| measure(Measurement { scheme, shape, choice, threads, runs, repeats });
+        Ok(Self {
+            selected: run("inspire", short, Choice::Columns(selected_columns))?,
+            packed: run("inspire", long, Choice::Columns(packed_columns))?,
+            simple: run("simple", bytes, Choice::Goal(Goal::Balanced))?,
+        })
+    }
+
+    /// Seconds of each operation on one thread.
+    fn alone(&self) -> Seconds {
+        let (hint_transform, pack) = self.solve_material();
+        let mut seconds = self.shared(self.word(), hint_transform, pack);
+        let (selected, simple) = (&self.selected, &self.simple);
+        let per_query = |case: &Observation, op| case.query_ms / 1e3 / case.work.query.times(op);
+        let per_extract = |case: &Observation, op| case.extract_ms / 1e3 / case.work.extract.times(op);
+        seconds.set(Operation::Encrypt, per_query(selected, Operation::Encrypt));
+        seconds.set(Operation::Decrypt, per_extract(selected, Operation::Decrypt));
+        seconds.set(Operation::EncryptColumn, per_query(simple, Operation::EncryptColumn));
+        seconds.set(Operation::DecryptRow, per_extract(simple, Operation::DecryptRow));
+        seconds.set(Operation::Copy, copying(self.packed.material_bytes as usize));
+        seconds.set(Operation::Term, evaluating());
+        seconds
+    }
+
+    /// Seconds of each operation, among many on all threads; operations that run on a single thread
+    /// keep their time.
+    fn together(&self, one: &Seconds) -> Seconds {
+        // The first database has one pack, which is prepared on one thread.
+        let selected = self.selected.after_encoding() - one.of(Operation::Pack);
+        let hint = selected / self.selected.setup(Operation::HintTransform);
+        let hint = hint.clamp(0.0, one.of(Operation::HintTransform));
+        let packed = self.packed.after_encoding() - hint * self.packed.setup(Operation::HintTransform);
+        let mut seconds =
+            self.shared(one.of(Operation::Word), hint, packed / self.packed.setup(Operation::Pack));
+        let alone = [Operation::Encrypt, Operation::Decrypt, Operation::EncryptColumn, Operation::DecryptRow];
+        // Different clients or queries run these on different threads, independently.
+        for op in
+            alone.into_iter().chain([Operation::Word, Operation::Encode8, Operation::Copy, Operation::Term])
+        {
+            seconds.set(op, 0.0);
+        }
+        seconds
+    }
+
+    /// The operations whose derivation is the same for one thread and for all.
+    fn shared(&self, word: f64, hint_transform: f64, pack: f64) -> Seconds {
+        let Self { selected, packed, simple } = self;
+        let mut seconds = Seconds::default();
+        seconds.set(Operation::Word, word);
+        seconds.set(Operation::HintTransform, hint_transform);
+        seconds.set(Operation::Pack, pack);
+        let lifting = word * self.selecting_words();
+        let select = (selected.stages(&["select"]) - lifting) / selected.answer(Operation::Select16);
+        seconds.set(Operation::Select16, select);
+        let simple_words = word * simple.answer(Operation::Word);
+        let answer = simple.answer_ms / 1e3 - simple_words;
+        seconds.set(Operation::Select8, answer / simple.answer(Operation::Select8));
+        seconds.set(Operation::Matrix, packed.stages(&["pack"]) / packed.answer(Operation::Matrix));
+        let products = packed.answer(Operation::ExternalProduct);
+        seconds.set(Operation::ExternalProduct, packed.stages(&["evaluate"]) / products);
+        let encode = selected.encode_s / selected.setup(Operation::Encode16);
+        seconds.set(Operation::Encode16, encode);
+        let levels = packed.encode_s - encode * packed.setup(Operation::Encode16);
+        seconds.set(Operation::Interpolate, levels / packed.setup(Operation::Interpolate));
+        seconds.set(Operation::Encode8, simple.encode_s / simple.setup(Operation::Encode8));
+        let hint = simple.hint_s / simple.setup(Operation::HintProduct8);
+        seconds.set(Operation::HintProduct8, hint);
+        seconds
+    }
+
+    /// Seconds per word, from the stages of both InsPIRe answers that process nothing else.
+    fn word(&self) -> f64 {
+        let seconds = self.selected.stages(&WORD_STAGES) + self.packed.stages(&WORD_STAGES);
+        let words = self.selected.answer(Operation::Word) + self.packed.answer(Operation::Word);
+        let lifted = self.selecting_words() + Self::columns_and_rows(&self.packed);
+        seconds / (words - lifted)
+    }
+
+    /// Words that the first database's selection processes itself: columns into planes, rows
+    /// lifted.
+    fn selecting_words(&self) -> f64 {
+        Self::columns_and_rows(&self.selected)
+    }
+
+    fn columns_and_rows(case: &Observation) -> f64 {
+        // Rows times columns are the words of the database.
+        let rows = case.answer(Operation::Matrix) / MATRIX_ROW_BYTES;
+        rows + case.setup(Operation::Encode16) / rows
+    }
+
+    /// Seconds of a hint transform and of a pack, solved from the totals of both databases.
+    fn solve_material(&self) -> (f64, f64) {
+        let row = |case: &Observation| [case.setup(Operation::HintTransform), case.setup(Operation::Pack)];
+        let ([a, b], [c, d]) = (row(&self.selected), row(&self.packed));
+        let (u, v) = (self.selected.after_encoding(), self.packed.after_encoding());
+        let determinant = a * d - b * c;
+        ((u * d - b * v) / determinant, (a * v - c * u) / determinant)
+    }
+}
+
+/// Seconds per byte of copying `bytes` bytes to fresh memory.
+fn copying(bytes: usize) -> f64 {
+    let source = vec![1u8; bytes.max(1)];
+    let start = std::time::Instant::now();
+    let copy = papir_core::AlignedBytes::copy_of(std::hint::black_box(&source));
+    let seconds = start.elapsed().as_secs_f64();
+    std::hint::black_box(copy.as_ref().len());
+    seconds / source.len() as f64
+}
+
+/// Seconds per term of a polynomial at one point, for three variables, degree 18 and a thousand
+/// points.
+fn evaluating() -> f64 {
+    const POINTS: usize = 1 << 10;
+    let modulus = Modulus::new(268_369_921);
+    let (variables, degree) = (3, 18);
+    let coefficients = vec![123_456_789; poly_eval::terms(variables, degree).unwrap_or_default()];
+    let polynomial = Polynomial::new(modulus, variables, degree, &coefficients);
+    let (points, mut values) = (vec![98_765_432; variables * POINTS], vec![0; POINTS]);
+    // The first evaluation warms the caches.
+    polynomial.evaluate(&points, &mut values);
+    let start = std::time::Instant::now();
+    polynomial.evaluate(std::hint::black_box(&points), &mut values);
+    let seconds = start.elapsed().as_secs_f64();
+    std::hint::black_box(&values);
+    seconds / (coefficients.len() * POINTS) as f64
+}
+
+/// Bytes of a packing matrix per row: two digits of 2048 words of 32 bits.
+const MATRIX_ROW_BYTES: f64 = 2.0 * 2048.0 * 4.0;
+
+/// Seconds of each operation.
+#[derive(Default)]
+struct Seconds([f64; Operation::ALL.len()]);
+
+impl Seconds {
+    /// Lower bound of a measured time, below the time of one byte in any cache. Keeps the
+    /// difference of two noisy times positive.
+    const LEAST: f64 = 1e-12;
+
+    fn set(&mut self, operation: Operation, seconds: f64) {
+        self.0[operation as usize] = seconds;
+    }
+
+    fn of(&self, operation: Operation) -> f64 {
+        self.0[operation as usize].max(Self::LEAST)
+    }
+}

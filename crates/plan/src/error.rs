@@ -1,0 +1,48 @@
+//! Errors of planning.
+
+use std::path::PathBuf;
+
+/// The result type of this crate's fallible functions.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Errors of planning.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// An error of a scheme.
+    #[error(transparent)]
+    Core(#[from] papir_core::Error),
+    /// `PAPIR_BACKEND` names a backend that this machine cannot run.
+    #[error(transparent)]
+    Backend(#[from] papir_kernels::BackendError),
+    /// A file of rates cannot be read.
+    #[error("{}: {reason}: expected a file that `papir plan --calibrate` wrote", file.display())]
+    Rates {
+        /// The file.
+        file: PathBuf,
+        /// What was found.
+        reason: String,
+    },
+    /// A file of rates cannot be written.
+    #[error("{}: {reason}: expected a file that can be written", file.display())]
+    Write {
+        /// The file.
+        file: PathBuf,
+        /// What went wrong.
+        reason: String,
+    },
+    /// A malformed size.
+    #[error("the size `{found}`: expected bytes above 0, such as 64, 64B, 8KiB, 256MiB or 1GiB")]
+    Size {
+        /// The text.
+        found: String,
+    },
+    /// No scheme can serve the database.
+    #[error("nothing can serve {database}: {reasons}")]
+    NothingFits {
+        /// The database.
+        database: String,
+        /// The reason of each scheme.
+        reasons: String,
+    },
+}

@@ -1,0 +1,258 @@
+//! The planner: chooses a scheme and its parameters for a database, connection and machine.
+
+use papir_core::cost::{Operation, Rates};
+use papir_core::{Candidate, Privacy, Shape};
+use papir_schemes::registry;
+use serde::Serialize;
+
+use crate::{Error, Result, units};
+
+/// Default speed of a network connection: 10 Mbit/s, in bits per second.
+pub const DEFAULT_LINE: f64 = 1e7;
+
+/// Requirements on a database.
+#[derive(Clone, Copy, Debug)]
+pub struct Demand {
+    /// Number and length of the records.
+    pub shape: Shape,
+    /// Bytes that a client fetches once in addition to the scheme's public part.
+    pub extra_bytes: u64,
+    /// Speed of the client's connection up and down, in bits per second.
+    pub line: (f64, f64),
+    /// Bytes of the server's memory; `None` for no limit.
+    pub memory: Option<u64>,
+    /// Threads that answer one query.
+    pub threads: usize,
+    /// Number of lookups over which a client's one-time download is spread.
+    pub lookups: u64,
+}
+
+impl Demand {
+    /// A demand with all defaults.
+    pub fn new(shape: Shape, rates: &Rates) -> Self {
+        let line = (DEFAULT_LINE, DEFAULT_LINE);
+        Self { shape, extra_bytes: 0, line, memory: None, threads: rates.threads(), lookups: 1 }
+    }
+}
+
+/// Costs of a candidate under a demand.
+#[derive(Clone, Debug, Serialize)]
+pub struct Offer {
+    /// The scheme's name.
+    pub scheme: &'static str,
+    /// Label of the parameters.
+    pub parameters: String,
+    /// Bytes of a query.
+    pub upload_bytes: u64,
+    /// Bytes of an answer.
+    pub download_bytes: u64,
+    /// Bytes that a client fetches once per version: the public part with its hint.
+    pub public_bytes: u64,
+    /// Bytes of the hint.
+    pub hint_bytes: u64,
+    /// Seconds of an answer, alone on the machine.
+    pub answer_s: f64,
+    /// Seconds of one core for an answer, with all other cores busy.
+    pub core_s: f64,
+    /// Seconds of the client: query and extraction.
+    pub client_s: f64,
+    /// Seconds on the network: query and answer.
+    pub transfer_s: f64,
+    /// Seconds of fetching the public part, divided by the number of lookups.
+    pub public_s: f64,
+    /// Seconds of a lookup: the sum of the four times above.
+    pub lookup_s: f64,
+    /// Bytes that a server keeps in memory, without the program itself.
+    pub memory_bytes: u64,
+    /// Approximate size of the snapshot file in bytes.
+    pub snapshot_bytes: u64,
+    /// Seconds of preparing the database.
+    pub setup_s: f64,
+    /// Estimated security; `None` if the scheme encrypts nothing.
+    pub security_bits: Option<f64>,
+    /// log₂ of the probability that decoding an answer fails.
+    pub failure_log2: f64,
+    /// Bytes of the database and the packing matrices that an answer reads.
+    pub streamed_bytes: f64,
+    /// External products of an answer.
+    pub external_products: f64,
+    /// The encoded parameters.
+    #[serde(skip)]
+    pub encoded: Vec<u8>,
+}
+
+impl Offer {
+    fn of(candidate: Candidate, demand: &Demand, rates: &Rates) -> Self {
+        let Candidate { label, description, parameters } = candidate;
+        let (sizes, work) = (description.sizes, &description.work);
+        let (up, down) = demand.line;
+        let answer_s = work.answer.seconds(rates, demand.threads);
+        let client_s = work.query.seconds(rates, 1) + work.extract.seconds(rates, 1);
+        let transfer_s = 8.0 * (sizes.query as f64 / up + sizes.answer as f64 / down);
+        let public_bytes = sizes.public + demand.extra_bytes;
+        let public_s = 8.0 * public_bytes as f64 / down / demand.lookups as f64;
+        let memory_bytes = sizes.database.saturating_add(sizes.material).saturating_add(sizes.hint);
+        Self {
+            scheme: description.scheme,
+            parameters: label,
+            upload_bytes: sizes.query,
+            download_bytes: sizes.answer,
+            public_bytes,
+            hint_bytes: sizes.hint,
+            answer_s,
+            core_s: work.answer.core_seconds(rates),
+            client_s,
+            transfer_s,
+            public_s,
+            lookup_s: answer_s + client_s + transfer_s + public_s,
+            memory_bytes,
+            snapshot_bytes: memory_bytes.saturating_add(demand.extra_bytes),
+            setup_s: work.setup.seconds(rates, demand.threads),
+            security_bits: description.security.map(|security| security.bits),
+            failure_log2: description.failure_log2,
+            streamed_bytes: work.answer.streamed_bytes(),
+            external_products: work.answer.times(Operation::ExternalProduct),
+            encoded: parameters,
+        }
+    }
+
+    /// Number of cores that this many lookups per second keep busy.
+    pub fn cores(&self, lookups_a_second: f64) -> u64 {
+        (self.core_s * lookups_a_second).ceil().max(1.0) as u64
+    }
+
+    /// Whether another offer is at least as good in bytes, time and memory, and better in one of
+    /// them.
+    fn is_beaten_by(&self, other: &Self) -> bool {
+        let pairs = [
+            (self.transfer_s, other.transfer_s),
+            (self.public_bytes as f64, other.public_bytes as f64),
+            (self.answer_s, other.answer_s),
+            (self.client_s, other.client_s),
+            (self.memory_bytes as f64, other.memory_bytes as f64),
+            (self.setup_s, other.setup_s),
+        ];
+        pairs.iter().all(|(mine, theirs)| theirs <= mine) && pairs.iter().any(|(mine, theirs)| theirs < mine)
+    }
+
+    /// The scheme with its parameters.
+    pub fn name(&self) -> String {
+        format!("{} with {}", self.scheme, self.parameters)
+    }
+}
+
+/// A scheme, or parameters of it, that cannot be used.
+#[derive(Clone, Debug, Serialize)]
+pub struct LeftOut {
+    /// The scheme's name.
+    pub scheme: &'static str,
+    /// Label of the parameters; empty if the whole scheme was left out.
+    pub parameters: String,
+    /// Why it was left out.
+    pub reason: String,
+}
+
+/// The offers that can serve a demand.
+pub struct Choice {
+    /// The offer with the least time of a lookup.
+    pub best: Offer,
+    /// The other offers, the best first.
+    pub others: Vec<Offer>,
+    /// Schemes and parameters that were left out.
+    pub left_out: Vec<LeftOut>,
+}
+
+impl Choice {
+    /// All offers, the best first.
+    pub fn offers(&self) -> impl Iterator<Item = &Offer> {
+        std::iter::once(&self.best).chain(&self.others)
+    }
+
+    /// Offers that no other offer of the same scheme dominates, the best first.
+    pub fn sensible(&self) -> impl Iterator<Item = &Offer> {
+        let beaten = |offer: &Offer| {
+            self.offers().any(|other| other.scheme == offer.scheme && offer.is_beaten_by(other))
+        };
+        self.offers().filter(move |offer| !beaten(offer))
+    }
+
+    /// The best offer and the reason for it, in a sentence.
+    pub fn reason(&self) -> String {
+        let best = &self.best;
+        let parts = [
+            (best.transfer_s, "transfer"),
+            (best.answer_s, "server"),
+            (best.client_s, "client"),
+            (best.public_s, "share of the one-time download"),
+        ];
+        let parts: Vec<String> =
+            parts.iter().map(|(value, name)| format!("{name} {}", units::seconds(*value))).collect();
+        let (name, lookup) = (best.name(), units::seconds(best.lookup_s));
+        let why = format!("{name}: the least time of a lookup, {lookup} ({})", parts.join(", "));
+        match self.others.iter().find(|other| other.scheme != best.scheme).or(self.others.first()) {
+            None => format!("{why}; nothing else can serve it."),
+            Some(next) => format!("{why}; {} takes {}.", next.name(), units::seconds(next.lookup_s)),
+        }
+    }
+}
+
+/// Compares all parameters of all private schemes.
+///
+/// # Errors
+/// [`Error::NothingFits`] with the reason of each scheme.
+pub fn choose(demand: &Demand, rates: &Rates) -> Result<Choice> {
+    let (mut offers, mut left_out) = (Vec::new(), Vec::new());
+    for scheme in registry::all().iter().filter(|scheme| scheme.privacy() == Privacy::Private) {
+        // Single lookups use the underlying scheme.
+        if registry::batches_named(scheme.name()).is_some() {
+            let reason = "for many lookups at once: chosen by `papir build --batch`".to_owned();
+            left_out.push(LeftOut { scheme: scheme.name(), parameters: String::new(), reason });
+            continue;
+        }
+        match scheme.candidates(demand.shape) {
+            // Registered clients depend on precomputation, which `Work` does not count.
+            Ok(candidates) if candidates.iter().any(|one| one.description.limits.client_keys) => {
+                let reason = "its clients register first: available only by name".to_owned();
+                left_out.push(LeftOut { scheme: scheme.name(), parameters: String::new(), reason });
+            }
+            Ok(candidates) if candidates.iter().any(|one| one.description.limits.batch > 1) => {
+                let reason = "for thousands of lookups at once: available only by name".to_owned();
+                left_out.push(LeftOut { scheme: scheme.name(), parameters: String::new(), reason });
+            }
+            Ok(candidates) => {
+                offers.extend(candidates.into_iter().map(|candidate| Offer::of(candidate, demand, rates)));
+            }
+            Err(error) => {
+                let (scheme, reason) = (scheme.name(), error.to_string());
+                left_out.push(LeftOut { scheme, parameters: String::new(), reason });
+            }
+        }
+    }
+    let (mut fit, too_large): (Vec<_>, Vec<_>) =
+        offers.into_iter().partition(|offer| demand.memory.is_none_or(|most| offer.memory_bytes <= most));
+    fit.sort_by(|a, b| a.lookup_s.total_cmp(&b.lookup_s));
+    let least = too_large.iter().map(|offer| offer.memory_bytes).min();
+    left_out.extend(too_large.into_iter().map(|offer| beyond(offer, demand)));
+    let mut fit = fit.into_iter();
+    let best = fit.next().ok_or_else(|| nothing(demand, least, &left_out))?;
+    Ok(Choice { best, others: fit.collect(), left_out })
+}
+
+fn beyond(offer: Offer, demand: &Demand) -> LeftOut {
+    let (needed, most) = (units::bytes(offer.memory_bytes), units::bytes(demand.memory.unwrap_or(u64::MAX)));
+    let reason = format!("needs {needed} of memory, above {most}");
+    LeftOut { scheme: offer.scheme, parameters: offer.parameters, reason }
+}
+
+/// The error if no candidate meets the demand.
+fn nothing(demand: &Demand, least: Option<u64>, left_out: &[LeftOut]) -> Error {
+    let shape = demand.shape;
+    let database = format!("{} records of {}", shape.records(), units::bits(shape.record_bits()));
+    let of_schemes = left_out.iter().filter(|one| one.parameters.is_empty());
+    let mut reasons: Vec<String> = of_schemes.map(|one| format!("{}: {}", one.scheme, one.reason)).collect();
+    if let (Some(least), Some(most)) = (least, demand.memory) {
+        let (least, most) = (units::bytes(least), units::bytes(most));
+        reasons.push(format!("the candidates need {least} of memory at least, and {most} is available"));
+    }
+    Error::NothingFits { database, reasons: reasons.join("; ") }
+}

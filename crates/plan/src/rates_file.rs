@@ -1,0 +1,150 @@
+//! The file of a machine's rates: `papir/rates.json` in the user's data folder.
+//!
+//! ```json
+//! {
+//!   "format": 1,
+//!   "backend": "avx512",
+//!   "threads": 8,
+//!   "one": { "select16": 2.9e-11, … },
+//!   "all": { "select16": 1.1e-11, … }
+//! }
+//! ```
+//!
+//! `one` and `all` give seconds of each operation of [`papir_core::cost`].
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use papir_core::cost::{Operation, Rates};
+use papir_kernels::Backend;
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Result};
+
+/// Version of the file.
+const FORMAT: u32 = 1;
+/// Longest file that is read, in bytes: far longer than any valid file.
+const MAX_BYTES: u64 = 1 << 16;
+
+#[derive(Serialize, Deserialize)]
+struct File {
+    format: u32,
+    /// The backend that was measured.
+    backend: String,
+    threads: usize,
+    one: BTreeMap<String, f64>,
+    all: BTreeMap<String, f64>,
+}
+
+/// `papir/rates.json` in `XDG_DATA_HOME`, or in `~/.local/share`; `None` without a home.
+pub fn default_path() -> Option<PathBuf> {
+    let folder = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let data = folder("XDG_DATA_HOME").or_else(|| Some(folder("HOME")?.join(".local/share")))?;
+    Some(data.join("papir/rates.json"))
+}
+
+/// A machine's rates and their origin.
+#[derive(Clone, Debug)]
+pub struct Known {
+    /// The rates.
+    pub rates: Rates,
+    /// "measured" or "built in".
+    pub origin: &'static str,
+    /// The origin in words.
+    pub words: String,
+}
+
+/// The rates of the given file, else of the user's file, else the built-in rates.
+///
+/// # Errors
+/// As [`read`]; also if the given file does not exist.
+pub fn known(named: Option<&Path>) -> Result<Known> {
+    let path = named.map(Path::to_owned).or_else(default_path);
+    match path.filter(|path| named.is_some() || path.exists()) {
+        Some(path) => {
+            let words = format!("measured on this machine ({})", path.display());
+            Ok(Known { rates: read(&path)?, origin: "measured", words })
+        }
+        None => {
+            let words = "built in, for a modest machine (measure yours: papir plan --calibrate)".to_owned();
+            Ok(Known { rates: Rates::BUILT_IN, origin: "built in", words })
+        }
+    }
+}
+
+/// Writes the rates of this machine, creating parent folders.
+///
+/// # Errors
+/// [`Error::Write`] if the file cannot be written, [`Error::Backend`].
+pub fn write(path: &Path, rates: &Rates) -> Result<()> {
+    let table = |of: &dyn Fn(Operation) -> f64| {
+        Operation::ALL.into_iter().map(|op| (op.name().to_owned(), of(op))).collect()
+    };
+    let backend = Backend::try_from_env()?.name().to_owned();
+    let (one, all) = (table(&|op| rates.one(op)), table(&|op| rates.all(op)));
+    let file = File { format: FORMAT, backend, threads: rates.threads(), one, all };
+    let refused = |reason: String| Error::Write { file: path.to_owned(), reason };
+    let text = serde_json::to_string_pretty(&file).map_err(|error| refused(error.to_string()))? + "\n";
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let written = fs::create_dir_all(folder).and_then(|()| fs::write(path, text));
+    written.map_err(|error| refused(error.to_string()))
+}
+
+/// Reads a file written by [`write()`].
+///
+/// # Errors
+/// [`Error::Rates`] for anything else.
+pub fn read(path: &Path) -> Result<Rates> {
+    let refused = |reason: String| Error::Rates { file: path.to_owned(), reason };
+    let bytes = fs::metadata(path).map_err(|error| refused(error.to_string()))?.len();
+    if bytes > MAX_BYTES {
+        return Err(refused(format!("{bytes} bytes")));
+    }
+    let text = fs::read_to_string(path).map_err(|error| refused(error.to_string()))?;
+    let file: File = serde_json::from_str(&text).map_err(|error| refused(error.to_string()))?;
+    if file.format != FORMAT {
+        return Err(refused(format!("format {}", file.format)));
+    }
+    // A missing rate becomes NaN and is refused as such.
+    let of = |table: &BTreeMap<String, f64>, op: Operation| table.get(op.name()).copied().unwrap_or(f64::NAN);
+    Rates::new(file.threads, |op| of(&file.one, op), |op| of(&file.all, op))
+        .map_err(|error| refused(error.to_string()))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_round_trip_through_their_file() {
+        let folder = std::env::temp_dir().join(format!("papir-rates-{}", std::process::id()));
+        let path = folder.join("deeper/rates.json");
+        let rates = Rates::new(4, |op| 1e-9 * (1 + op as usize) as f64, |_| 1e-10).unwrap();
+        write(&path, &rates).unwrap();
+        let again = read(&path).unwrap();
+        assert_eq!(again.threads(), 4);
+        for op in Operation::ALL {
+            let near = |a: f64, b: f64| (a / b - 1.0).abs() < 1e-12;
+            assert!(near(again.one(op), rates.one(op)) && near(again.all(op), rates.all(op)), "{again:?}");
+        }
+        let text = fs::read_to_string(&path).unwrap();
+        for (from, to) in [
+            ("\"format\": 1", "\"format\": 2"),
+            ("\"threads\": 4", "\"threads\": 0"),
+            ("\"word\"", "\"words\""),
+            ("1e-10", "-1e-10"),
+            ("{", ""),
+        ] {
+            assert!(text.contains(from), "{from} is not in {text}");
+            fs::write(&path, text.replacen(from, to, 1)).unwrap();
+            let error = read(&path).unwrap_err().to_string();
+            assert!(error.contains("rates.json") && error.contains("--calibrate"), "{error}");
+        }
+        fs::write(&path, vec![b' '; 1 << 17]).unwrap();
+        assert!(read(&path).unwrap_err().to_string().contains("131072 bytes"));
+        fs::remove_dir_all(folder).unwrap();
+        assert!(read(&path).is_err());
+    }
+}

@@ -1,0 +1,58 @@
+//! Codes of refusals, as in [`ErrorDetail::code`](crate::ErrorDetail::code).
+//!
+//! A query or keys that the scheme refuses carry the scheme's own code (`papir_core::Error::code`):
+//! `checksum`, `wrong_scheme`, `out_of_bounds`, `index_out_of_range`, `batch_size` and the like.
+
+/// 404: no route has this path.
+pub const UNKNOWN_ROUTE: &str = "unknown_route";
+/// 405: the route has no such method.
+pub const WRONG_METHOD: &str = "wrong_method";
+/// 404: no database has this name.
+pub const UNKNOWN_DATABASE: &str = "unknown_database";
+/// 503: the databases are being loaded.
+pub const NOT_READY: &str = "not_ready";
+/// 413: the body exceeds its limit.
+pub const TOO_LONG: &str = "too_long";
+/// 408: the body did not arrive in time.
+pub const TOO_SLOW: &str = "too_slow";
+/// 400: the connection broke while the body was read.
+pub const INTERRUPTED: &str = "interrupted";
+/// 400: the body is not a whole number of queries, or not the length of the scheme's keys.
+pub const WRONG_LENGTH: &str = "wrong_length";
+/// 409: the request is for a version that is not answered, or no longer.
+pub const WRONG_VERSION: &str = "wrong_version";
+/// 400: a header or body does not parse.
+pub const MALFORMED: &str = "malformed";
+/// 401: missing or invalid token.
+pub const UNAUTHORIZED: &str = "unauthorized";
+/// 403: the token does not allow the request.
+pub const FORBIDDEN: &str = "forbidden";
+/// 429: the client exceeds its limits.
+pub const TOO_MANY: &str = "too_many";
+/// 429: the server is at capacity.
+pub const BUSY: &str = "busy";
+/// 500: the server failed; the request was not at fault.
+pub const INTERNAL: &str = "internal";
+
+/// 404: the database's scheme has no client keys.
+pub const NO_REGISTRY: &str = "no_registry";
+/// 403: the operator does not allow the list of clients.
+pub const NOT_ALLOWED: &str = "not_allowed";
+/// 400: the query names no client.
+pub const NO_CLIENT: &str = "no_client";
+/// 410: the client is unknown, expired or evicted.
+pub const CLIENT_GONE: &str = "client_gone";
+/// 413: the keys alone exceed the database's quota.
+pub const OVER_QUOTA: &str = "over_quota";
+/// 409: the keys have not all arrived.
+pub const UPLOAD_INCOMPLETE: &str = "upload_incomplete";
+/// 409: the keys have all arrived already.
+pub const ALREADY_REGISTERED: &str = "already_registered";
+/// 409: a part that does not continue the upload.
+pub const WRONG_OFFSET: &str = "wrong_offset";
+/// 400: the number of tickets differs from that of the queries.
+pub const TICKET_COUNT: &str = "ticket_count";
+/// 410: another query used the ticket, or its number is too old.
+pub const TICKET_USED: &str = "ticket_used";
+/// 503: the ticket is still being prepared.
+pub const NO_TICKET: &str = "no_ticket";

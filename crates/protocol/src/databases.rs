@@ -1,0 +1,215 @@
+//! JSON descriptions of databases.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+#[cfg(feature = "openapi")]
+use utoipa::ToSchema;
+
+/// The response to `GET /v1/databases`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema), schema(as = List))]
+pub struct DatabaseList {
+    /// One entry for each database.
+    pub databases: Vec<DatabaseSummary>,
+}
+
+/// One entry of the list of databases.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema), schema(as = Summary))]
+pub struct DatabaseSummary {
+    /// The database's name.
+    pub name: String,
+    /// The scheme's name.
+    pub scheme: String,
+    /// The newest version, 16 hexadecimal digits.
+    pub version: String,
+    /// The number of records (in a database of keys: of buckets).
+    pub records: u64,
+    /// The length of a record in bits.
+    pub record_bits: u64,
+    /// Whether records are looked up by key.
+    pub keyed: bool,
+}
+
+/// One version of a database.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema), schema(as = Info))]
+pub struct DatabaseInfo {
+    /// The database's name.
+    pub name: String,
+    /// The scheme's name.
+    pub scheme: String,
+    /// The version, 16 hexadecimal digits.
+    pub version: String,
+    /// The number of records (in a database of keys: of buckets).
+    pub records: u64,
+    /// The length of a record in bits.
+    pub record_bits: u64,
+    /// Whether records are looked up by key.
+    pub keyed: bool,
+    /// Records that one key's lookup fetches; null without keys.
+    pub lookups_per_key: Option<usize>,
+    /// Most queries in one request.
+    pub max_batch: usize,
+    /// Whether the scheme hides the query from the server.
+    pub private: bool,
+    /// Message and storage sizes.
+    pub sizes: SizesInfo,
+    /// Estimated bits of security; null if there is nothing to break.
+    pub security_bits: Option<f64>,
+    /// The source of the estimate.
+    pub security_source: Option<String>,
+    /// log₂ of the probability that an honest answer does not decode; null if it always does.
+    pub failure_log2: Option<f64>,
+    /// The scheme's parameters by name.
+    pub parameters: BTreeMap<String, String>,
+}
+
+impl DatabaseInfo {
+    /// The database's entry in the list.
+    pub fn summary(&self) -> DatabaseSummary {
+        DatabaseSummary {
+            name: self.name.clone(),
+            scheme: self.scheme.clone(),
+            version: self.version.clone(),
+            records: self.records,
+            record_bits: self.record_bits,
+            keyed: self.keyed,
+        }
+    }
+}
+
+/// Lengths in bytes, envelopes included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
+pub struct SizesInfo {
+    /// What a client fetches once per version: the scheme's public part and the keyword layout.
+    pub bundle: u64,
+    /// The scheme's public part.
+    pub public: u64,
+    /// The share of the public part that depends on the database.
+    pub hint: u64,
+    /// The keys that a client registers.
+    pub keys: u64,
+    /// One query.
+    pub query: u64,
+    /// One answer.
+    pub answer: u64,
+    /// The encoded database.
+    pub database: u64,
+    /// Everything else that the server precomputes.
+    pub material: u64,
+}
+
+/// The response to `GET /v1/databases/{name}`: the newest version, the older versions still
+/// answered and the memory they use.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema), schema(as = Detail))]
+pub struct DatabaseDetail {
+    /// The newest version.
+    #[serde(flatten)]
+    pub info: DatabaseInfo,
+    /// Older versions that are still answered, the newest of them first.
+    pub previous_versions: Vec<PreviousVersion>,
+    /// Memory of all versions that are answered.
+    pub memory: Memory,
+}
+
+/// An older version that is still answered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
+pub struct PreviousVersion {
+    /// The version, 16 hexadecimal digits.
+    pub version: String,
+    /// Seconds until it is no longer answered.
+    pub seconds_left: u64,
+}
+
+/// Bytes that a database's answered versions use, added up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
+pub struct Memory {
+    /// Versions that are answered, the newest included.
+    pub versions: usize,
+    /// Bytes of mapped snapshot files; the system decides how many of them stay in memory.
+    pub mapped: u64,
+    /// Bytes of the encoded databases, in mapped files or not.
+    pub encoded: u64,
+    /// Bytes of everything else that was precomputed.
+    pub material: u64,
+    /// Bytes of the hints that clients fetch.
+    pub hint: u64,
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn info() -> DatabaseInfo {
+        DatabaseInfo {
+            name: "words".into(),
+            scheme: "plain".into(),
+            version: "0102030405060708".into(),
+            records: 5,
+            record_bits: 8,
+            keyed: true,
+            lookups_per_key: Some(1),
+            max_batch: 64,
+            private: false,
+            sizes: SizesInfo {
+                bundle: 1,
+                public: 2,
+                hint: 3,
+                keys: 4,
+                query: 5,
+                answer: 6,
+                database: 7,
+                material: 8,
+            },
+            security_bits: Some(128.5),
+            security_source: None,
+            failure_log2: None,
+            parameters: [("n", "1024"), ("a", "b")].map(|(a, b)| (a.into(), b.into())).into(),
+        }
+    }
+
+    const INFO: &str = concat!(
+        r#"{"name":"words","scheme":"plain","version":"0102030405060708","records":5,"record_bits":8,"#,
+        r#""keyed":true,"lookups_per_key":1,"max_batch":64,"private":false,"sizes":{"bundle":1,"public":2,"#,
+        r#""hint":3,"keys":4,"query":5,"answer":6,"database":7,"material":8},"security_bits":128.5,"#,
+        r#""security_source":null,"failure_log2":null,"parameters":{"a":"b","n":"1024"}"#,
+    );
+
+    #[test]
+    fn golden_json_of_a_detail() {
+        let detail = DatabaseDetail {
+            info: info(),
+            previous_versions: vec![PreviousVersion { version: "07".into(), seconds_left: 9 }],
+            memory: Memory { versions: 2, mapped: 1, encoded: 2, material: 3, hint: 4 },
+        };
+        let golden = format!(
+            "{INFO}{}",
+            concat!(
+                r#","previous_versions":[{"version":"07","seconds_left":9}],"#,
+                r#""memory":{"versions":2,"mapped":1,"encoded":2,"material":3,"hint":4}}"#,
+            )
+        );
+        assert_eq!(serde_json::to_string(&detail).unwrap(), golden);
+        assert_eq!(serde_json::from_str::<DatabaseDetail>(&golden).unwrap(), detail);
+        // A client reads the description and ignores the rest.
+        assert_eq!(serde_json::from_str::<DatabaseInfo>(&golden).unwrap(), detail.info);
+    }
+
+    #[test]
+    fn golden_json_of_a_list() {
+        let list = DatabaseList { databases: vec![info().summary()] };
+        let golden = concat!(
+            r#"{"databases":[{"name":"words","scheme":"plain","version":"0102030405060708","records":5,"#,
+            r#""record_bits":8,"keyed":true}]}"#,
+        );
+        assert_eq!(serde_json::to_string(&list).unwrap(), golden);
+        assert_eq!(serde_json::from_str::<DatabaseList>(golden).unwrap(), list);
+    }
+}

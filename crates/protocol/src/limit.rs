@@ -1,0 +1,12 @@
+//! Bounds of the interface.
+
+/// Longest JSON body that a client reads: 1 MiB.
+pub const JSON_BYTES: u64 = 1 << 20;
+/// Longest part of an upload, and longest keys in one request: 4 MiB.
+pub const PART_BYTES: usize = 4 << 20;
+/// Most ticket numbers in one request.
+pub const TICKETS: usize = 4096;
+/// Most elements in one evaluation for set intersection.
+pub const PSI_ELEMENTS: usize = 4096;
+/// Longest request id that a client may choose, in bytes.
+pub const REQUEST_ID_BYTES: usize = 64;

@@ -1,0 +1,84 @@
+//! Paths of the routes.
+
+/// The list of databases; every other path of a database starts with it.
+pub const DATABASES: &str = "/v1/databases";
+/// The description of the set for private set intersection.
+pub const PSI: &str = "/v1/psi";
+/// The filter of the set.
+pub const PSI_FILTER: &str = "/v1/psi/filter";
+/// Evaluates blinded elements.
+pub const PSI_EVALUATE: &str = "/v1/psi/evaluate";
+/// Answers while the server listens.
+pub const ALIVE: &str = "/healthz";
+/// Answers once all databases are loaded.
+pub const READY: &str = "/readyz";
+/// The metrics.
+pub const METRICS: &str = "/metrics";
+/// The OpenAPI document.
+pub const OPENAPI: &str = "/openapi.json";
+
+/// The description of a database.
+pub fn database(name: &str) -> String {
+    format!("{DATABASES}/{}", escape(name))
+}
+
+/// The public part of a database.
+pub fn public(name: &str) -> String {
+    database(name) + "/public"
+}
+
+/// Answers queries.
+pub fn query(name: &str) -> String {
+    database(name) + "/query"
+}
+
+/// The registered clients of a database.
+pub fn clients(name: &str) -> String {
+    database(name) + "/clients"
+}
+
+/// A registered client.
+pub fn client(name: &str, id: &str) -> String {
+    format!("{}/{id}", clients(name))
+}
+
+/// The keys of a registered client, while they are uploaded.
+pub fn client_keys(name: &str, id: &str) -> String {
+    client(name, id) + "/keys"
+}
+
+/// A ticket of a registered client.
+pub fn ticket(name: &str, id: &str, number: u64) -> String {
+    format!("{}/tickets/{number}", client(name, id))
+}
+
+/// Percent-encodes every byte but letters, digits and `-._`.
+fn escape(name: &str) -> String {
+    let mut escaped = String::with_capacity(name.len());
+    for byte in name.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._".contains(&byte) {
+            escaped.push(char::from(byte));
+        } else {
+            escaped += &format!("%{byte:02X}");
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_escaped() {
+        assert_eq!(query("a b/ü"), "/v1/databases/a%20b%2F%C3%BC/query");
+        assert_eq!(database("A-z_0.9~"), "/v1/databases/A-z_0.9%7E");
+    }
+
+    #[test]
+    fn paths_of_clients() {
+        assert_eq!(clients("words"), "/v1/databases/words/clients");
+        assert_eq!(client_keys("words", "ab"), "/v1/databases/words/clients/ab/keys");
+        assert_eq!(ticket("words", "ab", 7), "/v1/databases/words/clients/ab/tickets/7");
+    }
+}

@@ -1,0 +1,50 @@
+//! The JSON description of a set for private set intersection.
+
+use serde::{Deserialize, Serialize};
+#[cfg(feature = "openapi")]
+use utoipa::ToSchema;
+
+/// The response to `GET /v1/psi`: the public facts of the set.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
+pub struct PsiInfo {
+    /// `filter`: receivers download a filter; `retrieval`: they look elements up in a database.
+    pub kind: String,
+    /// The version of the filter or database, 16 hexadecimal digits.
+    pub version: String,
+    /// Elements of the set.
+    pub elements: u64,
+    /// Bytes of the longest label; null for a set without labels.
+    pub longest_label: Option<u32>,
+    /// Most elements in one request.
+    pub max_elements: usize,
+    /// Bytes of the filter; null without one.
+    pub filter_bytes: Option<u64>,
+    /// The database in which elements are looked up; null without one.
+    pub database: Option<String>,
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn golden_json() {
+        let info = PsiInfo {
+            kind: "filter".into(),
+            version: "07".into(),
+            elements: 3,
+            longest_label: None,
+            max_elements: 4096,
+            filter_bytes: Some(20),
+            database: None,
+        };
+        let golden = concat!(
+            r#"{"kind":"filter","version":"07","elements":3,"longest_label":null,"max_elements":4096,"#,
+            r#""filter_bytes":20,"database":null}"#,
+        );
+        assert_eq!(serde_json::to_string(&info).unwrap(), golden);
+        assert_eq!(serde_json::from_str::<PsiInfo>(golden).unwrap(), info);
+    }
+}

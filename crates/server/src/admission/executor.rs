@@ -1,0 +1,443 @@
+//! Executor: bounds running and queued requests and answers them in batches.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+
+use super::limiter::ClientSlot;
+use super::queue::{Batchable, Queue};
+use crate::error::Error;
+
+/// Upper bound on the advised retry delay, in seconds.
+const MAX_ADVICE: u64 = 60;
+
+/// A request that is answered on the executor's threads, in a batch of equal batch keys.
+pub(crate) trait Work: Batchable + Send + 'static {
+    /// The result of one request.
+    type Answer: Send + 'static;
+
+    /// Answers a batch. Returns one answer per request, in order.
+    fn answer(batch: Vec<Self>) -> Vec<Self::Answer>;
+}
+
+/// Size of an [`Executor`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Capacity {
+    /// Threads per batch; 0 means one per core.
+    pub(crate) threads: usize,
+    /// Batches that run at the same time, at least 1.
+    pub(crate) concurrent: usize,
+    /// Number of distinct batch keys. No more batches than this can run at the same time.
+    pub(crate) batch_keys: usize,
+    /// Requests that may upload or wait in addition to `concurrent`.
+    pub(crate) queued: usize,
+}
+
+/// Limits running and queued requests, and owns the threads that answer them.
+///
+/// A request starts at once if a thread pool is free and no batch with its key is running.
+/// Otherwise it waits, and is answered in a batch when a pool becomes free.
+pub(crate) struct Executor<W: Work> {
+    shared: Arc<Shared<W>>,
+    permits: Arc<Semaphore>,
+    capacity: usize,
+    /// Cloned into the permit of every request that waits for an answer.
+    pending: Arc<()>,
+}
+
+/// State shared by the executor, its threads and waiting callers.
+struct Shared<W: Work> {
+    /// One pool per concurrent batch. In a pool shared by batches, a thread that waits for the rest
+    /// of one batch would steal work of another, and the first batch would wait for the second.
+    pools: Vec<rayon::ThreadPool>,
+    schedule: Mutex<Schedule<W>>,
+    /// Duration of the last batch divided by its requests.
+    last_request_ms: AtomicU64,
+}
+
+/// Waiting and running requests.
+struct Schedule<W: Work> {
+    queue: Queue<Waiting<W>>,
+    /// Indices of idle pools.
+    free_pools: Vec<usize>,
+    /// Batch keys of the running batches.
+    running_keys: Vec<usize>,
+    /// Requests in the running batches.
+    running: usize,
+}
+
+/// A queued request, its permit and the channel for its answer.
+struct Waiting<W: Work> {
+    work: W,
+    caller: Caller<W::Answer>,
+}
+
+/// Receives the answer to one request.
+struct Caller<T> {
+    permit: Permit,
+    send: oneshot::Sender<Result<T, JobError>>,
+}
+
+/// Permission to upload, wait and be answered. Released when dropped.
+pub(crate) struct Permit {
+    _permit: OwnedSemaphorePermit,
+    _client: Option<ClientSlot>,
+    _pending: Option<Arc<()>>,
+}
+
+impl Permit {
+    /// Holds the client's slot as long as the permit. A client that disconnects therefore cannot
+    /// exceed its limit of concurrent requests.
+    pub(crate) fn with_client(self, client: ClientSlot) -> Self {
+        Self { _client: Some(client), ..self }
+    }
+}
+
+/// Number of requests that hold a permit, by state.
+pub(crate) struct Load {
+    /// Uploading or waiting.
+    pub(crate) queued: usize,
+    /// Waiting in the queue; part of `queued`.
+    pub(crate) waiting: usize,
+    /// Being answered.
+    pub(crate) running: usize,
+}
+
+/// Reason for a job without a result.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum JobError {
+    /// The job panicked with this message.
+    #[error("panicked")]
+    Panicked(String),
+    /// The threads are gone.
+    #[error("stopped")]
+    Stopped,
+}
+
+/// Reports whether any query is waiting or running, without keeping the executor alive.
+#[derive(Clone)]
+pub(crate) struct QueryActivity(Weak<()>);
+
+impl QueryActivity {
+    /// Returns whether any query is waiting or running.
+    pub(crate) fn is_active(&self) -> bool {
+        // The executor itself holds one reference.
+        self.0.strong_count() > 1
+    }
+}
+
+/// Runs `job` and converts a panic into an error.
+pub(crate) fn catch_panic<T>(job: impl FnOnce() -> T) -> Result<T, JobError> {
+    catch_unwind(AssertUnwindSafe(job)).map_err(|panic| JobError::Panicked(panic_message(&*panic)))
+}
+
+impl<W: Work> Executor<W> {
+    /// Starts the threads.
+    ///
+    /// # Errors
+    /// [`Error::Threads`].
+    pub(crate) fn new(size: Capacity) -> Result<Self, Error> {
+        let concurrent = size.concurrent.clamp(1, Semaphore::MAX_PERMITS / 2);
+        let capacity = concurrent + size.queued.min(Semaphore::MAX_PERMITS / 2);
+        let batches = concurrent.min(size.batch_keys.max(1));
+        let schedule = Schedule {
+            queue: Queue::default(),
+            free_pools: (0..batches).collect(),
+            running_keys: Vec::new(),
+            running: 0,
+        };
+        let shared = Shared {
+            pools: (0..batches).map(|_| answer_pool(size.threads)).collect::<Result<_, _>>()?,
+            schedule: Mutex::new(schedule),
+            last_request_ms: AtomicU64::new(0),
+        };
+        let permits = Arc::new(Semaphore::new(capacity));
+        Ok(Self { shared: Arc::new(shared), permits, capacity, pending: Arc::default() })
+    }
+
+    /// Returns a permit or, when none is left, the advised retry delay.
+    pub(crate) fn admit(&self) -> Result<Permit, Duration> {
+        let permit = Arc::clone(&self.permits).try_acquire_owned().map_err(|_| self.retry_after())?;
+        Ok(Permit { _permit: permit, _client: None, _pending: None })
+    }
+
+    /// Current load.
+    pub(crate) fn load(&self) -> Load {
+        // Read the schedule first: a request that ends in between frees both its place in the
+        // schedule and its permit, which must not make `queued` too large.
+        let schedule = self.shared.schedule();
+        let (running, waiting) = (schedule.running, schedule.queue.len());
+        drop(schedule);
+        let admitted = self.capacity - self.permits.available_permits();
+        Load { queued: admitted.saturating_sub(running), waiting, running }
+    }
+
+    /// Returns whether no permit is held.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.permits.available_permits() == self.capacity
+    }
+
+    /// Marks the permit's request as pending: background work yields until the request is answered.
+    pub(crate) fn mark_pending(&self, permit: Permit) -> Permit {
+        Permit { _pending: Some(Arc::clone(&self.pending)), ..permit }
+    }
+
+    /// A handle that reports whether queries are waiting or running.
+    pub(crate) fn activity(&self) -> QueryActivity {
+        QueryActivity(Arc::downgrade(&self.pending))
+    }
+
+    /// Queues `work` and waits for its answer.
+    ///
+    /// If the caller is cancelled while the work is queued, the work and its permit are dropped.
+    /// Once started, the work runs to its end and keeps its permit until then.
+    pub(crate) async fn run(&self, permit: Permit, work: W) -> Result<W::Answer, JobError> {
+        let (send, receive) = oneshot::channel();
+        let caller = Caller { permit: self.mark_pending(permit), send };
+        let number = self.shared.enqueue(Waiting { work, caller });
+        let _dequeue = DequeueOnDrop { shared: &self.shared, number };
+        receive.await.unwrap_or(Err(JobError::Stopped))
+    }
+
+    /// Time to work off a full queue, estimated from the last batch.
+    pub(crate) fn retry_after(&self) -> Duration {
+        let rounds = self.capacity.div_ceil(self.shared.pools.len()) as u64;
+        let wait_ms = self.shared.last_request_ms.load(Ordering::Relaxed).saturating_mul(rounds);
+        Duration::from_secs(wait_ms.div_ceil(1000).clamp(1, MAX_ADVICE))
+    }
+}
+
+impl<W: Work> Shared<W> {
+    fn schedule(&self) -> MutexGuard<'_, Schedule<W>> {
+        self.schedule.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Queues a request and starts batches if pools are free. Returns the request's queue number.
+    fn enqueue(self: &Arc<Self>, waiting: Waiting<W>) -> u64 {
+        let mut schedule = self.schedule();
+        let number = schedule.queue.push(waiting);
+        self.start_batches(&mut schedule);
+        number
+    }
+
+    /// Starts batches while a pool is free and a request waits whose batch key is not running.
+    fn start_batches(self: &Arc<Self>, schedule: &mut Schedule<W>) {
+        while let Some(&pool) = schedule.free_pools.last() {
+            let Some((key, batch)) = schedule.queue.take_batch(&schedule.running_keys) else {
+                return;
+            };
+            schedule.free_pools.pop();
+            schedule.running_keys.push(key);
+            schedule.running += batch.len();
+            let shared = Arc::clone(self);
+            self.pools[pool].spawn(move || shared.answer(pool, key, batch));
+        }
+    }
+
+    /// Answers a batch, then starts the batches that can follow it.
+    fn answer(self: &Arc<Self>, pool: usize, key: usize, batch: Vec<Waiting<W>>) {
+        let (start, count) = (Instant::now(), batch.len());
+        let (work, callers): (Vec<W>, Vec<_>) =
+            batch.into_iter().map(|waiting| (waiting.work, waiting.caller)).unzip();
+        let answers = catch_panic(|| W::answer(work));
+        let request_ms = start.elapsed().as_millis() as u64 / count.max(1) as u64;
+        self.last_request_ms.store(request_ms, Ordering::Relaxed);
+        self.schedule().running -= count;
+        deliver(answers, callers);
+        let mut schedule = self.schedule();
+        schedule.running_keys.retain(|running| *running != key);
+        schedule.free_pools.push(pool);
+        self.start_batches(&mut schedule);
+    }
+}
+
+/// Builds a pool of answering threads; 0 threads means one per core.
+///
+/// # Errors
+/// [`Error::Threads`].
+pub(crate) fn answer_pool(threads: usize) -> Result<rayon::ThreadPool, Error> {
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .thread_name(|index| format!("papir-answer-{index}"))
+        .build()
+        .map_err(|source| Error::Threads { threads, source })
+}
+
+/// Releases each permit, then sends the caller its answer.
+///
+/// In this order, so that a client that has its answer also finds its permit free.
+fn deliver<T>(answers: Result<Vec<T>, JobError>, callers: Vec<Caller<T>>) {
+    let mut answers = match answers {
+        Ok(answers) => answers.into_iter().map(Ok).collect(),
+        Err(error) => Vec::from_iter((0..callers.len()).map(|_| Err(error.clone()))),
+    }
+    .into_iter();
+    for Caller { permit, send } in callers {
+        drop(permit);
+        // Sending fails if the client has disconnected: nobody needs the answer then.
+        let _ = send.send(answers.next().unwrap_or(Err(JobError::Stopped)));
+    }
+}
+
+impl<W: Work> Batchable for Waiting<W> {
+    fn batch_key(&self) -> usize {
+        self.work.batch_key()
+    }
+
+    fn fits<'a>(&'a self, batch: impl Iterator<Item = &'a Self>) -> bool {
+        self.work.fits(batch.map(|waiting| &waiting.work))
+    }
+}
+
+/// Removes a cancelled caller's request from the queue.
+struct DequeueOnDrop<'a, W: Work> {
+    shared: &'a Shared<W>,
+    number: u64,
+}
+
+impl<W: Work> Drop for DequeueOnDrop<'_, W> {
+    fn drop(&mut self) {
+        let removed = self.shared.schedule().queue.remove(self.number);
+        // Dropped outside the lock: this frees the permit and the request's bytes.
+        drop(removed);
+    }
+}
+
+fn panic_message(panic: &(dyn Any + Send)) -> String {
+    let message = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    message.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    /// Work with one batch key that returns the size of its batch once it is released.
+    struct Task(Option<mpsc::Receiver<()>>);
+
+    impl Batchable for Task {
+        fn batch_key(&self) -> usize {
+            7
+        }
+
+        fn fits<'a>(&'a self, batch: impl Iterator<Item = &'a Self>) -> bool {
+            batch.count() < 3
+        }
+    }
+
+    impl Work for Task {
+        type Answer = usize;
+
+        fn answer(batch: Vec<Self>) -> Vec<usize> {
+            for task in &batch {
+                task.0.iter().for_each(|wait| wait.recv().unwrap_or_else(|_| panic!("on purpose")));
+            }
+            vec![batch.len(); batch.len()]
+        }
+    }
+
+    const FREE: Task = Task(None);
+
+    /// One thread, one batch at a time.
+    fn size(queued: usize) -> Capacity {
+        Capacity { threads: 1, concurrent: 1, batch_keys: 1, queued }
+    }
+
+    /// A task that waits, or panics when the sender is dropped.
+    fn held() -> (mpsc::Sender<()>, Task) {
+        let (release, wait) = mpsc::channel();
+        (release, Task(Some(wait)))
+    }
+
+    fn spawn(executor: &Arc<Executor<Task>>, task: Task) -> tokio::task::JoinHandle<Result<usize, JobError>> {
+        let (executor, permit) = (Arc::clone(executor), executor.admit().unwrap());
+        tokio::spawn(async move { executor.run(permit, task).await })
+    }
+
+    /// Waits until these numbers of requests wait and run.
+    async fn until(executor: &Executor<Task>, waiting: usize, running: usize) {
+        let load = |executor: &Executor<Task>| (executor.load().waiting, executor.load().running);
+        while load(executor) != (waiting, running) {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    #[tokio::test]
+    async fn a_panicking_job_fails_and_frees_its_permit() {
+        let executor = Executor::new(size(0)).unwrap();
+        let (release, task) = held();
+        drop(release);
+        let result = executor.run(executor.admit().unwrap(), task).await;
+        assert!(matches!(result, Err(JobError::Panicked(text)) if text.contains("on purpose")));
+        assert!(executor.is_idle());
+        assert_eq!(executor.run(executor.admit().unwrap(), FREE).await, Ok(1));
+    }
+
+    #[tokio::test]
+    async fn a_request_beyond_capacity_is_refused_with_a_retry_delay() {
+        let executor = Executor::<Task>::new(size(1)).unwrap();
+        let (first, second) = (executor.admit().unwrap(), executor.admit().unwrap());
+        assert_eq!(executor.admit().map(drop), Err(Duration::from_secs(1)));
+        drop(first);
+        assert!(executor.admit().is_ok());
+        drop(second);
+        executor.shared.last_request_ms.store(2500, Ordering::Relaxed);
+        assert_eq!(executor.retry_after(), Duration::from_secs(5));
+    }
+
+    #[tokio::test]
+    async fn waiting_requests_are_answered_in_a_batch() {
+        let executor = Arc::new(Executor::new(size(9)).unwrap());
+        let (release, task) = held();
+        let first = spawn(&executor, task);
+        until(&executor, 0, 1).await;
+        let later: Vec<_> = (0..4).map(|_| spawn(&executor, FREE)).collect();
+        until(&executor, 4, 1).await;
+        assert_eq!((executor.load().queued, executor.load().running), (4, 1));
+        release.send(()).unwrap();
+        assert_eq!(first.await.unwrap(), Ok(1), "the queue was empty when it arrived");
+        let mut sizes = Vec::new();
+        for one in later {
+            sizes.push(one.await.unwrap().unwrap());
+        }
+        assert_eq!(sizes, [3, 3, 3, 1]);
+        assert!(executor.is_idle());
+    }
+
+    #[tokio::test]
+    async fn an_abandoned_job_runs_to_its_end_and_frees_its_permit() {
+        let executor = Arc::new(Executor::new(size(1)).unwrap());
+        let (release, task) = held();
+        let running = spawn(&executor, task);
+        until(&executor, 0, 1).await;
+        running.abort();
+        let _ = running.await;
+        assert!(!executor.is_idle());
+        release.send(()).unwrap();
+        assert_eq!(executor.run(executor.admit().unwrap(), FREE).await, Ok(1));
+        assert!(executor.is_idle());
+    }
+
+    #[tokio::test]
+    async fn a_caller_that_leaves_the_queue_frees_its_permit_at_once() {
+        let executor = Arc::new(Executor::new(size(1)).unwrap());
+        let (release, task) = held();
+        let running = spawn(&executor, task);
+        until(&executor, 0, 1).await;
+        let waiting = spawn(&executor, FREE);
+        until(&executor, 1, 1).await;
+        assert!(executor.admit().is_err());
+        waiting.abort();
+        let _ = waiting.await;
+        assert!(executor.admit().is_ok());
+        release.send(()).unwrap();
+        assert_eq!(running.await.unwrap(), Ok(1));
+    }
+}

@@ -1,0 +1,137 @@
+//! Per-client limits, and the key that identifies a client.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use crate::access::Grant;
+use crate::error::Error;
+use crate::listen::Peer;
+
+/// A sustained request rate: `5/s`, `300/min`, `1000/h`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rate {
+    count: f64,
+    unit: Unit,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Unit {
+    Second,
+    Minute,
+    Hour,
+}
+
+/// Limits for each client.
+///
+/// A client is a token or, without one, an IP address. An IPv6 /64 counts as one client, and so do
+/// all processes that connect over a Unix socket.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ClientLimits {
+    /// Sustained rate, counting each query of a batch; `None` for no limit.
+    pub rate: Option<Rate>,
+    /// Requests allowed at once after a pause, at least 1.
+    pub burst: u32,
+    /// Concurrent requests; 0 for no limit.
+    pub per_client: usize,
+}
+
+/// The client that a request is charged to.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum ClientKey {
+    Token(Arc<str>),
+    Address(IpAddr),
+    Local,
+    /// All clients that did not fit into the table.
+    Others,
+}
+
+impl ClientKey {
+    /// The token's name or, without one, the peer's network.
+    pub(crate) fn of(grant: &Grant, peer: Peer) -> Self {
+        match (&grant.name, peer) {
+            (Some(name), _) => Self::Token(Arc::clone(name)),
+            (None, Peer::Address(IpAddr::V6(address))) => match address.to_ipv4_mapped() {
+                Some(address) => Self::Address(address.into()),
+                None => Self::Address(IpAddr::V6((address.to_bits() >> 64 << 64).into())),
+            },
+            (None, Peer::Address(address)) => Self::Address(address),
+            (None, Peer::Local) => Self::Local,
+        }
+    }
+}
+
+impl ClientLimits {
+    /// Returns whether no limit is set.
+    pub(crate) fn are_none(&self) -> bool {
+        self.rate.is_none() && self.per_client == 0
+    }
+}
+
+impl Rate {
+    /// Requests per second.
+    pub fn per_second(self) -> f64 {
+        self.count / self.unit.seconds()
+    }
+}
+
+impl Unit {
+    const ALL: [(&str, Self); 3] = [("s", Self::Second), ("min", Self::Minute), ("h", Self::Hour)];
+
+    fn seconds(self) -> f64 {
+        match self {
+            Self::Second => 1.0,
+            Self::Minute => 60.0,
+            Self::Hour => 3600.0,
+        }
+    }
+}
+
+impl FromStr for Rate {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let bad = || Error::BadRate { text: text.to_owned() };
+        let (count, unit) = text.split_once('/').ok_or_else(bad)?;
+        let count = count.parse().ok().filter(|count| (1e-3..=1e9).contains(count)).ok_or_else(bad)?;
+        let unit = Unit::ALL.into_iter().find(|(name, _)| *name == unit).ok_or_else(bad)?.1;
+        Ok(Self { count, unit })
+    }
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = Unit::ALL.into_iter().find(|(_, unit)| *unit == self.unit).map_or("s", |(name, _)| name);
+        write!(f, "{}/{name}", self.count)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_parse_as_printed() {
+        for (text, per_second) in [("5/s", 5.0), ("0.5/s", 0.5), ("300/min", 5.0), ("3600/h", 1.0)] {
+            let rate: Rate = text.parse().unwrap();
+            assert_eq!((rate.per_second(), rate.to_string().as_str()), (per_second, text));
+        }
+        for text in ["", "5", "5/", "/s", "0/s", "-1/s", "inf/s", "nan/s", "5/day", "5/s/s"] {
+            assert!(matches!(text.parse::<Rate>(), Err(Error::BadRate { .. })), "{text}");
+        }
+    }
+
+    #[test]
+    fn clients_are_identified_by_token_or_network() {
+        let key = |text: &str| ClientKey::of(&Grant::everything(), Peer::Address(text.parse().unwrap()));
+        assert_eq!(key("2001:db8:1:2::1"), key("2001:db8:1:2:ffff::9"));
+        assert_ne!(key("2001:db8:1:2::1"), key("2001:db8:1:3::1"));
+        assert_eq!(key("::ffff:10.0.0.1"), key("10.0.0.1"));
+        assert_ne!(key("10.0.0.1"), key("10.0.0.2"));
+        let token = |name: &str| ClientKey::of(&Grant::new(name, [].into(), None), Peer::Local);
+        assert_eq!(token("a"), token("a"));
+        assert_ne!(token("a"), token("b"));
+    }
+}

@@ -1,0 +1,21 @@
+//! Admission control: concurrency limits, the request queue and query batching.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `executor` | bounds running and queued requests; owns the answering threads |
+//! | `queue` | the request queue, and which requests form a batch |
+//! | `limits` | per-client limits as configured, and the key that identifies a client |
+//! | `limiter` | per-client rate and concurrency accounting |
+
+mod executor;
+mod limiter;
+mod limits;
+mod queue;
+
+pub(crate) use executor::{
+    Capacity, Executor, JobError, Permit, QueryActivity, Work, answer_pool, catch_panic,
+};
+pub(crate) use limiter::{ClientLimiter, ClientSlot};
+pub(crate) use limits::ClientKey;
+pub use limits::{ClientLimits, Rate};
+pub(crate) use queue::Batchable;

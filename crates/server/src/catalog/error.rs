@@ -1,0 +1,61 @@
+//! Errors of database access and of queries.
+
+use papir_core::Version;
+
+/// Reason why a name has no database to answer from.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum DatabaseError {
+    /// No database has this name.
+    #[error("no such database: expected one of {known}")]
+    Unknown { known: String },
+    /// The database is still loading.
+    #[error("the databases are still loading")]
+    NotLoaded,
+}
+
+/// Reason why queries are not answered.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum QueryError {
+    /// The body exceeds the largest batch.
+    #[error("the body is longer than the limit of {limit} bytes")]
+    TooLong { limit: usize },
+    /// The body is not a whole number of queries.
+    #[error("the body has {found} bytes: expected one or more queries of {query} bytes each")]
+    WrongLength { found: usize, query: usize },
+    /// The queries are for a version that is not answered.
+    #[error("the database is at version {current}: fetch its public part again")]
+    WrongVersion { current: Version },
+    /// The scheme rejects a query; `index` counts from 0.
+    #[error("query {} of {count}: {source}", index + 1)]
+    Rejected { index: usize, count: usize, source: papir_core::Error },
+    /// The scheme failed to answer a valid query.
+    #[error("the answer failed")]
+    Failed { source: papir_core::Error },
+    /// The scheme returned fewer answers than queries.
+    #[error("an answer is missing")]
+    Missing,
+}
+
+impl QueryError {
+    /// Classifies a scheme's error for query `index` of `count`. `current` is the newest version.
+    pub(crate) fn from_scheme(
+        source: papir_core::Error,
+        index: usize,
+        count: usize,
+        current: Version,
+    ) -> Self {
+        use papir_core::Error as E;
+        match source {
+            E::WrongVersion { .. } => Self::WrongVersion { current },
+            E::Length { .. }
+            | E::Malformed { .. }
+            | E::Checksum { .. }
+            | E::WrongScheme { .. }
+            | E::OutOfBounds { .. }
+            | E::IndexOutOfRange { .. }
+            | E::BatchSize { .. }
+            | E::Session { .. } => Self::Rejected { index, count, source },
+            source => Self::Failed { source },
+        }
+    }
+}

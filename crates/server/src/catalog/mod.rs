@@ -1,0 +1,256 @@
+//! Catalog: databases by name, each replaceable while it is being queried.
+
+mod config;
+mod database;
+mod error;
+mod identity;
+mod memory;
+mod sources;
+mod versions;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Instant;
+
+use papir_core::Version;
+
+use crate::error::Error;
+
+pub(crate) use config::CatalogOptions;
+pub use config::DatabaseConfig;
+pub use database::Database;
+pub(crate) use database::Queries;
+pub(crate) use error::{DatabaseError, QueryError};
+pub(crate) use identity::Identity;
+pub(crate) use memory::{MemoryUse, report as report_memory, resident};
+pub use sources::Sources;
+use versions::Versions;
+pub(crate) use versions::{Candidates, MAX_PREVIOUS, Target, VersionView};
+
+/// Result of reloading one database.
+#[derive(Debug)]
+pub struct Reloaded {
+    /// The database's name.
+    pub name: String,
+    /// The version that is now served, or the error if the old version stays.
+    pub outcome: Result<Version, Error>,
+}
+
+/// All databases of a service.
+pub(crate) struct Catalog {
+    slots: BTreeMap<String, Slot>,
+    options: CatalogOptions,
+    /// Held while loading, so that an older reload never overtakes a newer one.
+    loading: Mutex<()>,
+}
+
+/// The database served under one name.
+struct Slot {
+    /// The snapshot file; `None` for a database in memory.
+    path: Option<PathBuf>,
+    versions: RwLock<Versions>,
+    /// The file at the last load, successful or not.
+    seen: Mutex<Option<Identity>>,
+}
+
+impl Catalog {
+    /// A catalog whose snapshots are not loaded yet.
+    pub(crate) fn unloaded(databases: &[DatabaseConfig], options: CatalogOptions) -> Self {
+        let mut slots = BTreeMap::new();
+        for DatabaseConfig { name, path } in databases {
+            let versions = Versions::new(None, options.keep_old);
+            slots.insert(name.clone(), Slot::new(Some(path.clone()), versions));
+        }
+        Self { slots, options, loading: Mutex::new(()) }
+    }
+
+    /// A catalog of databases that are already in memory.
+    ///
+    /// # Errors
+    /// [`Error::DuplicateName`], [`Error::Load`] for a scheme without privacy unless it is allowed,
+    /// and [`Error::NeedsRegistry`].
+    pub(crate) fn of_loaded(databases: Vec<Database>, options: CatalogOptions) -> Result<Self, Error> {
+        let mut slots = BTreeMap::new();
+        for database in databases {
+            let name = database.name().to_owned();
+            check_private(&database, &options)?;
+            let slot = Slot::new(None, Versions::new(Some(database), options.keep_old));
+            if slots.insert(name.clone(), slot).is_some() {
+                let memory = || PathBuf::from("(memory)");
+                return Err(Error::DuplicateName { name, first: memory(), second: memory() });
+            }
+        }
+        let catalog = Self { slots, options, loading: Mutex::new(()) };
+        catalog.loaded().iter().try_for_each(|database| catalog.check_registry(database))?;
+        Ok(catalog)
+    }
+
+    /// Rejects a scheme with client keys if there is no registry for them.
+    fn check_registry(&self, database: &Database) -> Result<(), Error> {
+        let description = database.description();
+        if self.options.has_registry || !description.limits.client_keys {
+            return Ok(());
+        }
+        Err(Error::NeedsRegistry { name: database.name().to_owned(), scheme: description.scheme })
+    }
+
+    /// The databases that are loaded.
+    pub(crate) fn loaded(&self) -> Vec<Arc<Database>> {
+        self.slots.values().filter_map(Slot::newest).collect()
+    }
+
+    /// The newest version of a database. It stays usable after a swap.
+    pub(crate) fn get(&self, name: &str) -> Result<Arc<Database>, DatabaseError> {
+        self.slot(name)?.newest().ok_or(DatabaseError::NotLoaded)
+    }
+
+    /// All answered versions of a database, newest first; empty if it is not loaded.
+    pub(crate) fn versions(&self, name: &str) -> Result<Vec<VersionView>, DatabaseError> {
+        Ok(self.slot(name)?.views())
+    }
+
+    /// The versions that may answer a query.
+    pub(crate) fn candidates(&self, name: &str) -> Result<Candidates, DatabaseError> {
+        Candidates::new(self.versions(name)?).ok_or(DatabaseError::NotLoaded)
+    }
+
+    /// All databases, if all are loaded.
+    pub(crate) fn all(&self) -> Result<Vec<Arc<Database>>, DatabaseError> {
+        self.slots.values().map(|slot| slot.newest().ok_or(DatabaseError::NotLoaded)).collect()
+    }
+
+    /// All names, loaded or not.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.slots.keys().map(String::as_str)
+    }
+
+    /// The catalog's own copy of a name. Only such names may appear in metrics and logs.
+    pub(crate) fn known(&self, name: &str) -> Option<&str> {
+        self.slots.get_key_value(name).map(|(name, _)| name.as_str())
+    }
+
+    fn slot(&self, name: &str) -> Result<&Slot, DatabaseError> {
+        self.slots.get(name).ok_or_else(|| DatabaseError::Unknown { known: self.listed() })
+    }
+
+    /// Loads all snapshot files. On failure, the old version stays.
+    pub(crate) fn load(&self) -> Vec<Reloaded> {
+        let _loading = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
+        self.files().map(|(name, slot, path)| self.load_one(name, slot, path)).collect()
+    }
+
+    /// Names whose files differ from those last loaded, with the new file's identity. Polls remote
+    /// stores first.
+    pub(crate) fn changed(&self) -> Vec<(String, Option<Identity>)> {
+        self.options.sources.poll();
+        let now = self.files().map(|(name, slot, path)| (name.to_owned(), slot.seen(), Identity::of(path)));
+        now.filter(|(_, seen, found)| seen != found).map(|(name, _, found)| (name, found)).collect()
+    }
+
+    /// Loads the snapshots with these names.
+    pub(crate) fn load_named(&self, names: &[String]) -> Vec<Reloaded> {
+        let _loading = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
+        let wanted = self.files().filter(|(name, ..)| names.iter().any(|wanted| wanted == name));
+        wanted.map(|(name, slot, path)| self.load_one(name, slot, path)).collect()
+    }
+
+    fn files(&self) -> impl Iterator<Item = (&str, &Slot, &Path)> {
+        self.slots.iter().filter_map(|(name, slot)| Some((name.as_str(), slot, slot.path.as_deref()?)))
+    }
+
+    fn load_one(&self, name: &str, slot: &Slot, path: &Path) -> Reloaded {
+        let refreshed = self.options.sources.refresh(path);
+        // Recorded before the file is opened: a file that replaces it meanwhile counts as changed.
+        slot.see(Identity::of(path));
+        let opened = refreshed.and_then(|()| self.open(name, path)).map_err(|source| {
+            let (name, path) = (name.to_owned(), path.to_owned());
+            Error::Load { name, path, source: Box::new(source) }
+        });
+        let checked = opened.and_then(|database| self.check_registry(&database).map(|()| database));
+        let outcome = checked.map(|database| slot.swap(database));
+        match &outcome {
+            Ok(version) => {
+                tracing::info!(database = name, %version, "loaded");
+                memory::report(name, &slot.views());
+            }
+            Err(error) => tracing::error!(database = name, %error, "not loaded"),
+        }
+        Reloaded { name: name.to_owned(), outcome }
+    }
+
+    /// Drops old versions that have expired.
+    pub(crate) fn expire(&self) {
+        self.slots.iter().for_each(|(name, slot)| slot.expire(name));
+    }
+
+    fn open(&self, name: &str, path: &Path) -> papir_store::Result<Database> {
+        let database = Database::open(name, path)?;
+        database.check_private(self.options.allow_not_private)?;
+        Ok(database)
+    }
+
+    /// Replaces the database with the same name.
+    ///
+    /// # Errors
+    /// [`Error::UnknownDatabase`], [`Error::Load`] for a scheme without privacy unless it is
+    /// allowed, and [`Error::NeedsRegistry`].
+    pub(crate) fn replace(&self, database: Database) -> Result<Version, Error> {
+        check_private(&database, &self.options)?;
+        self.check_registry(&database)?;
+        let Some(slot) = self.slots.get(database.name()) else {
+            return Err(Error::UnknownDatabase { name: database.name().to_owned(), known: self.listed() });
+        };
+        Ok(slot.swap(database))
+    }
+
+    fn listed(&self) -> String {
+        self.names().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl Slot {
+    fn new(path: Option<PathBuf>, versions: Versions) -> Self {
+        Self { path, versions: RwLock::new(versions), seen: Mutex::new(None) }
+    }
+
+    fn newest(&self) -> Option<Arc<Database>> {
+        self.versions.read().unwrap_or_else(PoisonError::into_inner).newest()
+    }
+
+    fn views(&self) -> Vec<VersionView> {
+        self.versions.read().unwrap_or_else(PoisonError::into_inner).views(Instant::now())
+    }
+
+    fn swap(&self, database: Database) -> Version {
+        let version = database.version();
+        let gone =
+            self.versions.write().unwrap_or_else(PoisonError::into_inner).put(database, Instant::now());
+        // Dropped outside the lock: unmapping a large file takes time.
+        drop(gone);
+        version
+    }
+
+    fn expire(&self, name: &str) {
+        let gone = self.versions.write().unwrap_or_else(PoisonError::into_inner).expire(Instant::now());
+        for database in gone {
+            tracing::info!(database = name, version = %database.version(), "old version dropped");
+        }
+    }
+
+    fn seen(&self) -> Option<Identity> {
+        *self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn see(&self, identity: Option<Identity>) {
+        *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = identity;
+    }
+}
+
+fn check_private(database: &Database, options: &CatalogOptions) -> Result<(), Error> {
+    database.check_private(options.allow_not_private).map_err(|source| Error::Load {
+        name: database.name().to_owned(),
+        path: PathBuf::from("(memory)"),
+        source: Box::new(source.into()),
+    })
+}

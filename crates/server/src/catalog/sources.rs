@@ -1,0 +1,105 @@
+//! Remote snapshots, mirrored to local files before they are loaded.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use papir_core::NoProgress;
+use papir_store::remote::{Location, Mirror, Settings};
+
+/// Shortest interval between two polls of the remote stores. Each poll costs requests.
+const POLL_INTERVAL: Duration = Duration::from_secs(10);
+
+/// Local copies of snapshots in object stores.
+#[derive(Clone, Debug, Default)]
+pub struct Sources {
+    mirrors: BTreeMap<PathBuf, Arc<Mirror>>,
+    /// Time of the last poll.
+    polled: Arc<Mutex<Option<Instant>>>,
+}
+
+impl Sources {
+    /// Mirrors the snapshot at `url` to a file in `cache`, updated on each load. Returns the file's
+    /// path.
+    ///
+    /// # Errors
+    /// [`papir_store::Error::Remote`] for an invalid URL, and [`papir_core::Error::Io`] if the
+    /// cache directory cannot be created.
+    pub fn copy(&mut self, url: &str, cache: &Path, settings: &Settings) -> papir_store::Result<PathBuf> {
+        let mirror = Mirror::new(Location::parse(url, None, settings.clone())?, cache)?;
+        let file = mirror.file().to_owned();
+        self.mirrors.insert(file.clone(), Arc::new(mirror));
+        Ok(file)
+    }
+
+    /// Updates one file, if it is a copy.
+    ///
+    /// # Errors
+    /// See [`Mirror::refresh`]. On error, the copy is unchanged.
+    pub(crate) fn refresh(&self, file: &Path) -> papir_store::Result<()> {
+        let Some(mirror) = self.mirrors.get(file) else {
+            return Ok(());
+        };
+        let report = mirror.refresh(&NoProgress)?;
+        let (location, bytes) = (mirror.location(), report.fetched_bytes);
+        if bytes > 0 {
+            tracing::info!(%location, version = %report.manifest.version, fetched = bytes, "up to date");
+        }
+        Ok(())
+    }
+
+    /// Updates all copies, unless the last poll was recent. Logs failures and leaves those copies
+    /// unchanged.
+    pub(crate) fn poll(&self) {
+        let mut polled = self.polled.lock().unwrap_or_else(PoisonError::into_inner);
+        if polled.is_some_and(|last| last.elapsed() < POLL_INTERVAL) {
+            return;
+        }
+        *polled = Some(Instant::now());
+        self.refresh_all();
+    }
+
+    fn refresh_all(&self) {
+        for (file, mirror) in &self.mirrors {
+            if let Err(error) = self.refresh(file) {
+                tracing::error!(location = %mirror.location(), %error, "not updated");
+            }
+        }
+    }
+}
+
+#[cfg(all(test, feature = "cloud"))]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use chacha20::ChaCha20Rng;
+    use papir_store::remote::{PushOptions, push};
+    use papir_store::{BuildOptions, build};
+    use rand_core::SeedableRng;
+
+    use super::*;
+
+    #[test]
+    fn copies_follow_the_remote_store() {
+        let folder = tempfile::tempdir().unwrap();
+        let source = folder.path().join("a.bin");
+        std::fs::write(&source, [7; 64]).unwrap();
+        let mut options = BuildOptions::new(source, folder.path().join("a.papir"));
+        (options.scheme, options.allow_not_private) = ("plain".to_owned(), true);
+        options.record_bytes = Some(8);
+        build(&options, &mut ChaCha20Rng::from_seed([1; 32]), &NoProgress).unwrap();
+
+        let (url, settings) =
+            (format!("file://{}/store/a.papir", folder.path().display()), Settings::default());
+        let mut sources = Sources::default();
+        let copy = sources.copy(&url, &folder.path().join("cache"), &settings).unwrap();
+        assert_eq!(sources.refresh(&copy).unwrap_err().code(), "no_such_object");
+        sources.refresh_all();
+        assert!(!copy.exists());
+        let location = Location::parse(&url, None, settings).unwrap();
+        push(&options.out, &location, PushOptions::default(), &NoProgress).unwrap();
+        sources.refresh_all();
+        assert_eq!(std::fs::read(&copy).unwrap(), std::fs::read(&options.out).unwrap());
+        assert!(sources.refresh(Path::new("/a/file/of/this/machine")).is_ok());
+    }
+}

@@ -1,0 +1,231 @@
+//! Versions of one database: the newest and, for a while, its predecessors.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use papir_core::Version;
+use papir_core::envelope::{Kind, named_version};
+
+use super::database::Database;
+use super::error::QueryError;
+
+/// Most old versions that are kept. Beyond this the oldest is dropped, so that frequent swaps do
+/// not exhaust memory.
+pub(crate) const MAX_PREVIOUS: usize = 2;
+/// Upper bound on how long an old version is kept: a year.
+const MAX_KEEP: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
+/// The versions served under one name.
+pub(crate) struct Versions {
+    newest: Option<Served>,
+    /// Newest first.
+    previous: Vec<Previous>,
+    keep: Duration,
+}
+
+struct Served {
+    database: Arc<Database>,
+    since: Instant,
+}
+
+struct Previous {
+    served: Served,
+    until: Instant,
+}
+
+/// One answered version at one point in time.
+pub(crate) struct VersionView {
+    pub(crate) database: Arc<Database>,
+    /// Time since it was put in place.
+    pub(crate) age: Duration,
+    /// Time for which it is still answered; `None` for the newest.
+    pub(crate) left: Option<Duration>,
+}
+
+impl Versions {
+    /// Starts with an optional first version. Old versions are kept for `keep`.
+    pub(crate) fn new(first: Option<Database>, keep: Duration) -> Self {
+        let mut versions = Self { newest: None, previous: Vec::new(), keep: keep.min(MAX_KEEP) };
+        if let Some(database) = first {
+            versions.put(database, Instant::now());
+        }
+        versions
+    }
+
+    /// The newest version.
+    pub(crate) fn newest(&self) -> Option<Arc<Database>> {
+        self.newest.as_ref().map(|served| Arc::clone(&served.database))
+    }
+
+    /// Makes `database` the newest version. Returns the versions that are no longer answered. The
+    /// caller should drop them outside any lock, since unmapping a large file takes time.
+    pub(crate) fn put(&mut self, database: Database, now: Instant) -> Vec<Arc<Database>> {
+        let version = database.version();
+        let served = Served { database: Arc::new(database), since: now };
+        if let Some(old) = self.newest.replace(served) {
+            self.previous.insert(0, Previous { served: old, until: now + self.keep });
+        }
+        // The same snapshot may be loaded again, or an old one restored: keep each version once.
+        let mut gone = self.take(|old| old.served.database.version() == version);
+        gone.extend(self.expire(now));
+        let surplus = self.previous.drain(self.previous.len().min(MAX_PREVIOUS)..);
+        gone.extend(surplus.map(|old| old.served.database));
+        gone
+    }
+
+    /// Removes and returns the expired versions.
+    pub(crate) fn expire(&mut self, now: Instant) -> Vec<Arc<Database>> {
+        self.take(|old| old.until <= now)
+    }
+
+    fn take(&mut self, gone: impl Fn(&Previous) -> bool) -> Vec<Arc<Database>> {
+        self.previous.extract_if(.., |old| gone(old)).map(|old| old.served.database).collect()
+    }
+
+    /// All versions answered at `now`, newest first.
+    pub(crate) fn views(&self, now: Instant) -> Vec<VersionView> {
+        let newest = self.newest.iter().map(|served| served.view(now, None));
+        let previous = self.previous.iter().filter(|old| old.until > now);
+        newest.chain(previous.map(|old| old.served.view(now, Some(old.until - now)))).collect()
+    }
+}
+
+impl Served {
+    fn view(&self, now: Instant, left: Option<Duration>) -> VersionView {
+        let age = now.saturating_duration_since(self.since);
+        VersionView { database: Arc::clone(&self.database), age, left }
+    }
+}
+
+/// The versions that may answer one request: at least one, newest first.
+///
+/// Taken when the request is admitted, so that a later swap does not affect it.
+pub(crate) struct Candidates {
+    newest: Version,
+    databases: Vec<Arc<Database>>,
+}
+
+/// The version chosen to answer a request.
+#[derive(Clone)]
+pub(crate) struct Target {
+    pub(crate) database: Arc<Database>,
+    /// The newest version, reported to queries for a different one.
+    pub(crate) newest: Version,
+}
+
+impl Candidates {
+    /// `None` without versions.
+    pub(crate) fn new(views: Vec<VersionView>) -> Option<Self> {
+        let newest = views.first()?.database.version();
+        Some(Self { newest, databases: views.into_iter().map(|view| view.database).collect() })
+    }
+
+    /// Keeps only the version that the request names.
+    pub(crate) fn only(mut self, version: Version) -> Result<Self, QueryError> {
+        self.databases.retain(|database| database.version() == version);
+        if self.databases.is_empty() { Err(self.gone()) } else { Ok(self) }
+    }
+
+    /// The database's name.
+    pub(crate) fn name(&self) -> &str {
+        self.databases.first().map_or("", |database| database.name())
+    }
+
+    /// Length in bytes of the largest acceptable body.
+    pub(crate) fn body_limit(&self) -> usize {
+        self.databases.iter().map(|database| database.body_limit()).max().unwrap_or(0)
+    }
+
+    /// Chooses the version that the envelope of the first query names, or else the first candidate,
+    /// and checks that the body is a whole number of its queries.
+    pub(crate) fn choose(self, body: &[u8]) -> Result<Target, QueryError> {
+        let named = named_version(body, Kind::Query);
+        let found = self.databases.iter().find(|database| Some(database.version()) == named);
+        let Some(database) = found.or(self.databases.first()) else { return Err(self.gone()) };
+        match database.check_length(body.len()) {
+            Ok(()) => Ok(Target { database: Arc::clone(database), newest: self.newest }),
+            // Queries for an expired version may differ in length from those for the newest.
+            Err(_) if found.is_none() && named.is_some() => Err(self.gone()),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn gone(&self) -> QueryError {
+        QueryError::WrongVersion { current: self.newest }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::iter::zip;
+
+    use papir_core::scheme::Goal;
+    use papir_core::{NoProgress, RecordBuffer};
+    use papir_schemes::registry;
+
+    use super::*;
+
+    const KEEP: Duration = Duration::from_secs(600);
+
+    fn database() -> Database {
+        let records = RecordBuffer::from_records((0..3u8).map(|i| vec![i; 8])).unwrap();
+        let mut rng = papir_client::system_rng();
+        let plain = registry::by_name("plain").unwrap();
+        Database::new("t", plain.setup(&records, Goal::default(), &mut rng, &NoProgress).unwrap(), None)
+    }
+
+    fn names(versions: &Versions, now: Instant) -> Vec<Version> {
+        versions.views(now).iter().map(|view| view.database.version()).collect()
+    }
+
+    #[test]
+    fn old_versions_are_kept_for_a_time_up_to_a_limit() {
+        let (start, mut versions) = (Instant::now(), Versions::new(None, KEEP));
+        assert!(Candidates::new(versions.views(start)).is_none());
+        let databases: Vec<_> = (0..5).map(|_| database()).collect();
+        let names_put: Vec<_> = databases.iter().map(Database::version).collect();
+        for (step, database) in zip(0.., databases) {
+            let gone = versions.put(database, start + Duration::from_secs(step));
+            assert_eq!(gone.len(), usize::from(step as usize > MAX_PREVIOUS), "at most {MAX_PREVIOUS}");
+        }
+        let newest_first: Vec<_> = names_put.iter().rev().take(MAX_PREVIOUS + 1).copied().collect();
+        let end = start + Duration::from_secs(4) + KEEP;
+        assert_eq!(names(&versions, start + Duration::from_secs(5)), newest_first);
+        // The last swap was at second 4, the one before at second 3.
+        assert_eq!(names(&versions, end - Duration::from_secs(1)), newest_first[..2]);
+        assert_eq!(
+            names(&versions, end),
+            newest_first[..1],
+            "not answered once expired, even before they are dropped"
+        );
+        assert_eq!(versions.expire(end).len(), 2);
+        assert!(versions.previous.is_empty());
+    }
+
+    #[test]
+    fn no_old_version_is_kept_for_zero_time() {
+        let mut versions = Versions::new(Some(database()), Duration::ZERO);
+        assert_eq!(versions.put(database(), Instant::now()).len(), 1);
+        assert_eq!(versions.views(Instant::now()).len(), 1);
+    }
+
+    #[test]
+    fn a_request_is_answered_by_the_version_it_names() {
+        let mut versions = Versions::new(Some(database()), KEEP);
+        let old = versions.newest().unwrap().version();
+        versions.put(database(), Instant::now());
+        let newest = versions.newest().unwrap().version();
+        let candidates = || Candidates::new(versions.views(Instant::now())).unwrap();
+        for version in [old, newest] {
+            let header = papir_core::envelope::Header { kind: Kind::Query, scheme: 0, version };
+            let length = candidates().body_limit() / candidates().databases[0].max_batch();
+            let query = papir_core::envelope::seal(&header, &vec![0; length - 32]);
+            let target = candidates().choose(&query).map_err(|_| "rejected").unwrap();
+            assert_eq!((target.database.version(), target.newest), (version, newest));
+            assert!(candidates().only(version).is_ok());
+        }
+        let gone = candidates().only(Version([7; 8])).map(drop);
+        assert!(matches!(gone, Err(QueryError::WrongVersion { current }) if current == newest));
+    }
+}

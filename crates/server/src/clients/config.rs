@@ -1,0 +1,42 @@
+//! Settings of the client registry.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Settings of the client registry. Quotas apply to each database separately.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RegistryConfig {
+    /// Directory of the tables and keys. Created if missing.
+    pub directory: PathBuf,
+    /// Lifetime of a client after its last use.
+    pub ttl: Duration,
+    /// Lifetime of an upload after its last part.
+    pub upload_ttl: Duration,
+    /// Most clients. Beyond this the least recently used client is evicted.
+    pub max_clients: u64,
+    /// Most bytes of keys and tickets. Beyond this the least recently used client is evicted.
+    pub max_bytes: u64,
+    /// Tickets prepared ahead for each client, at least as many as one key lookup needs.
+    pub tickets_ahead: u64,
+    /// Bytes of keys, as sent, whose parsed form stays in memory, over all databases.
+    pub cached_bytes: u64,
+    /// Enables `GET …/clients` without tokens. The list allows its reader to use their keys.
+    pub allow_list: bool,
+}
+
+impl RegistryConfig {
+    /// Defaults for a registry in `directory`: clients expire after 30 days and uploads after an
+    /// hour; at most 10,000 clients and 16 GiB; 4 tickets ahead; 1 GiB of parsed keys; no list.
+    pub fn new(directory: impl Into<PathBuf>) -> Self {
+        Self {
+            directory: directory.into(),
+            ttl: Duration::from_secs(30 * 24 * 3600),
+            upload_ttl: Duration::from_secs(3600),
+            max_clients: 10_000,
+            max_bytes: 16 << 30,
+            tickets_ahead: 4,
+            cached_bytes: 1 << 30,
+            allow_list: false,
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Offline access to a client registry.
+
+use std::path::Path;
+
+use papir_protocol::{ClientStatus, RegistryCounts};
+
+use super::error::StoreError;
+use super::id::ClientId;
+use super::key_files::KeyFiles;
+use super::registry::TABLES;
+use super::row::{Row, Stage};
+use super::status;
+use super::store::Store;
+use crate::error::Error;
+
+/// The directory of a registry whose service is not running.
+pub struct RegistryDirectory {
+    store: Store,
+    files: KeyFiles,
+}
+
+impl RegistryDirectory {
+    /// Opens an existing registry.
+    ///
+    /// # Errors
+    /// [`Error::Registry`] if there is none, it is damaged, or a service has it open.
+    pub fn open(directory: &Path) -> Result<Self, Error> {
+        let failed = |reason: String| Error::Registry { directory: directory.to_owned(), reason };
+        let tables = directory.join(TABLES);
+        if !tables.is_file() {
+            return Err(failed(format!("not a registry: expected the file {TABLES}")));
+        }
+        let store = Store::open(&tables).map_err(|error| {
+            failed(format!("{error} (if its service is running, query the service instead)"))
+        })?;
+        let files = KeyFiles::open(directory).map_err(|error| failed(error.to_string()))?;
+        Ok(Self { store, files })
+    }
+
+    /// The clients of each database, with their totals.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the tables or files cannot be read.
+    pub fn list(&self) -> Result<Vec<(String, RegistryCounts, Vec<ClientStatus>)>, Error> {
+        self.try_list().map_err(unreadable)
+    }
+
+    fn try_list(&self) -> Result<Vec<(String, RegistryCounts, Vec<ClientStatus>)>, StoreError> {
+        let mut databases = Vec::new();
+        for name in self.store.databases()? {
+            let (mut counts, mut clients) = (RegistryCounts::default(), Vec::new());
+            for (id, row) in self.store.clients(&name)? {
+                status::count(&mut counts, &row, self.store.count_tickets(id, None)?);
+                clients.push(self.status(id, &row)?);
+            }
+            databases.push((name, counts, clients));
+        }
+        Ok(databases)
+    }
+
+    fn status(&self, id: ClientId, row: &Row) -> Result<ClientStatus, StoreError> {
+        let uploaded = if row.stage == Stage::Uploading { self.files.offset(id)? } else { 0 };
+        Ok(status::status(id, row, uploaded, self.store.count_tickets(id, None)?, 0))
+    }
+
+    /// Removes a client from all databases. Returns whether it existed.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the tables cannot be written.
+    pub fn evict(&self, id: &str) -> Result<bool, Error> {
+        let Ok(id) = id.parse::<ClientId>() else {
+            return Ok(false);
+        };
+        let mut found = false;
+        for name in self.store.databases().map_err(unreadable)? {
+            found |= self.store.remove(&name, id).map_err(unreadable)?;
+        }
+        self.files.remove(id);
+        Ok(found)
+    }
+}
+
+fn unreadable(error: StoreError) -> Error {
+    Error::Io { what: "the client registry", source: std::io::Error::other(error.to_string()) }
+}

@@ -1,0 +1,103 @@
+//! Errors of the client registry.
+
+use std::fmt;
+
+use crate::catalog::QueryError;
+
+/// Reason why a request by or about a client fails.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ClientError {
+    /// The database's scheme has no client keys.
+    #[error("the database accepts no registrations: its scheme has no client keys")]
+    NoRegistry,
+    /// The list of clients is reserved for the operator.
+    #[error("listing clients is reserved for the operator and not enabled")]
+    ListForbidden,
+    /// The query names no client.
+    #[error("no client is named: register first")]
+    NoClient,
+    /// The client is unknown, has expired or was evicted, and must register again.
+    #[error("no such client: unknown, expired or evicted; register again")]
+    Gone,
+    /// The keys do not have the length that the scheme expects.
+    #[error("client keys have {found} bytes: expected {expected}")]
+    WrongKeysLength { found: u64, expected: u64 },
+    /// The keys must be uploaded in parts.
+    #[error("client keys longer than {limit} bytes must be uploaded in parts")]
+    TooLongForOneRequest { limit: usize },
+    /// A part exceeds the limit or the announced length.
+    #[error("the body is longer than the limit of {limit} bytes")]
+    PartTooLong { limit: usize },
+    /// The keys alone exceed the quota.
+    #[error("client keys of {keys} bytes exceed the database's quota of {quota} bytes")]
+    OverQuota { keys: u64, quota: u64 },
+    /// The keys have not been uploaded completely.
+    #[error("the client's keys are incomplete: {offset} of {length} bytes have arrived")]
+    Incomplete { offset: u64, length: u64 },
+    /// The keys have been uploaded completely.
+    #[error("the client's keys are already complete")]
+    AlreadyRegistered,
+    /// A part that does not continue the upload.
+    #[error("the upload continues at byte {offset}")]
+    WrongOffset { offset: u64 },
+    /// Another request is writing to the same upload.
+    #[error("another request is writing to this upload")]
+    UploadBusy,
+    /// The scheme rejects the keys.
+    #[error("client keys: {source}")]
+    BadKeys { source: papir_core::Error },
+    /// The number of tickets differs from the number of queries.
+    #[error("{found} ticket numbers: expected {queries}, one for each query")]
+    TicketCount { found: usize, queries: usize },
+    /// Another query used the ticket, or its number is too old.
+    #[error("ticket {number} was used by another query or is too old")]
+    TicketUsed { number: u64 },
+    /// The number is too far ahead of the last used one. Without this limit, a client could have
+    /// arbitrarily many tickets prepared.
+    #[error("the ticket number is too far ahead")]
+    TicketTooFar,
+    /// The ticket is still being prepared.
+    #[error("ticket {number} is not prepared yet: retry in {retry_after} s")]
+    TicketNotReady { number: u64, retry_after: u64 },
+    /// The queries are invalid or for another version.
+    #[error(transparent)]
+    Query(#[from] QueryError),
+    /// The tables or key files failed.
+    #[error("the client registry failed")]
+    Storage(#[from] StoreError),
+    /// The operating system provides no randomness, or a task was aborted.
+    #[error("the client registry failed")]
+    Internal,
+}
+
+/// Failure of the tables or key files.
+#[derive(Debug)]
+pub(crate) struct StoreError(String);
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for StoreError {}
+
+/// Converts errors of the given types with their text.
+macro_rules! store_error_from {
+    ($($error:ty),*) => {
+        $(impl From<$error> for StoreError {
+            fn from(error: $error) -> Self {
+                Self(error.to_string())
+            }
+        })*
+    };
+}
+store_error_from!(
+    redb::StorageError,
+    redb::TableError,
+    redb::TransactionError,
+    redb::CommitError,
+    redb::DatabaseError,
+    papir_core::Error,
+    std::io::Error
+);

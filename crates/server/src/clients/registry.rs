@@ -1,0 +1,161 @@
+//! The client registry: lookup, status and removal of clients.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fs::DirBuilder;
+use std::sync::{Mutex, PoisonError};
+
+use papir_protocol::{ClientStatus, RegistryCounts};
+
+use super::clock::{microseconds, now};
+use super::config::RegistryConfig;
+use super::error::{ClientError, StoreError};
+use super::id::ClientId;
+use super::key_cache::KeyCache;
+use super::key_files::{KeyFiles, private};
+use super::notify::WorkerNotify;
+use super::row::{Row, Stage};
+use super::status;
+use super::store::{Quota, Store};
+use crate::catalog::Database;
+use crate::error::Error;
+
+/// File of the tables in the registry's directory.
+pub(super) const TABLES: &str = "registry.redb";
+
+/// All registered clients of a service.
+pub(crate) struct Registry {
+    pub(super) config: RegistryConfig,
+    pub(super) store: Store,
+    pub(super) files: KeyFiles,
+    pub(super) cache: KeyCache,
+    /// Uploads that a request is writing to.
+    pub(super) writing: Mutex<BTreeSet<ClientId>>,
+    /// Held while a scheme checks uploaded keys. Large keys need much memory, so that only one
+    /// upload is checked at a time.
+    pub(super) accepting: tokio::sync::Mutex<()>,
+    /// Held while keys from disk are parsed, for the same reason.
+    pub(super) parsing: Mutex<()>,
+    /// Tickets that clients requested and that are not prepared yet.
+    pub(super) demanded: Mutex<HashMap<ClientId, BTreeSet<u64>>>,
+    pub(super) notify: WorkerNotify,
+}
+
+impl Registry {
+    /// Opens or creates a registry, and removes key files left by a crash.
+    ///
+    /// # Errors
+    /// [`Error::Registry`].
+    pub(crate) fn open(config: &RegistryConfig) -> Result<Self, Error> {
+        Self::try_open(config).map_err(|error| Error::Registry {
+            directory: config.directory.clone(),
+            reason: error.to_string(),
+        })
+    }
+
+    fn try_open(config: &RegistryConfig) -> Result<Self, StoreError> {
+        private(DirBuilder::new().recursive(true)).create(&config.directory)?;
+        let store = Store::open(&config.directory.join(TABLES))?;
+        let files = KeyFiles::open(&config.directory)?;
+        files.sweep(&store.all_ids()?)?;
+        Ok(Self {
+            config: config.clone(),
+            store,
+            files,
+            cache: KeyCache::new(config.cached_bytes),
+            writing: Mutex::default(),
+            accepting: tokio::sync::Mutex::new(()),
+            parsing: Mutex::default(),
+            demanded: Mutex::default(),
+            notify: WorkerNotify::default(),
+        })
+    }
+
+    /// Returns whether anyone may list the clients.
+    pub(crate) fn allows_list(&self) -> bool {
+        self.config.allow_list
+    }
+
+    /// Totals over the clients of a database.
+    pub(crate) fn counts(&self, database: &str) -> Result<RegistryCounts, StoreError> {
+        let mut counts = RegistryCounts::default();
+        for (id, row) in self.store.clients(database)? {
+            status::count(&mut counts, &row, self.store.count_tickets(id, None)?);
+        }
+        Ok(counts)
+    }
+
+    /// Status of all clients of a database.
+    pub(crate) fn list(&self, database: &Database) -> Result<Vec<ClientStatus>, StoreError> {
+        let rows = self.store.clients(database.name())?;
+        rows.iter().map(|(id, row)| self.status(database, *id, row)).collect()
+    }
+
+    /// Status of one client.
+    ///
+    /// # Errors
+    /// [`ClientError::Gone`], [`ClientError::Storage`].
+    pub(crate) fn show(&self, database: &Database, id: ClientId) -> Result<ClientStatus, ClientError> {
+        let row = self.row(database.name(), id)?;
+        Ok(self.status(database, id, &row)?)
+    }
+
+    /// Removes a client with its keys and tickets.
+    ///
+    /// # Errors
+    /// [`ClientError::Gone`], [`ClientError::Storage`].
+    pub(crate) fn evict(&self, database: &str, id: ClientId) -> Result<(), ClientError> {
+        if self.remove(database, id)? { Ok(()) } else { Err(ClientError::Gone) }
+    }
+
+    /// The row of a client that has not expired.
+    pub(super) fn row(&self, database: &str, id: ClientId) -> Result<Row, ClientError> {
+        match self.store.get(database, id)? {
+            Some(row) if !row.is_expired(now()) => Ok(row),
+            Some(_) => {
+                self.remove(database, id)?;
+                Err(ClientError::Gone)
+            }
+            None => Err(ClientError::Gone),
+        }
+    }
+
+    /// Removes a client with its keys and tickets. Returns whether it existed.
+    pub(super) fn remove(&self, database: &str, id: ClientId) -> Result<bool, StoreError> {
+        let found = self.store.remove(database, id)?;
+        self.forget(id);
+        Ok(found)
+    }
+
+    /// Removes a client's data outside the tables.
+    pub(super) fn forget(&self, id: ClientId) {
+        self.cache.remove(id);
+        self.files.remove(id);
+        self.demanded.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+    }
+
+    /// Marks a client as used now.
+    pub(super) fn touch(&self, row: &mut Row) {
+        row.used = now();
+        row.expires = row.used.saturating_add(microseconds(self.config.ttl));
+    }
+
+    pub(super) fn quota(&self) -> Quota {
+        Quota { clients: self.config.max_clients.max(1), bytes: self.config.max_bytes }
+    }
+
+    /// Tickets prepared ahead for each client of a database.
+    pub(super) fn ahead(&self, database: &Database) -> u64 {
+        self.config.tickets_ahead.max(database.queries_per_lookup() as u64)
+    }
+
+    pub(super) fn status(
+        &self,
+        database: &Database,
+        id: ClientId,
+        row: &Row,
+    ) -> Result<ClientStatus, StoreError> {
+        let uploaded = if row.stage == Stage::Uploading { self.files.offset(id)? } else { 0 };
+        let tickets = self.store.count_tickets(id, Some(database.version()))?;
+        Ok(status::status(id, row, uploaded, tickets, self.ahead(database)))
+    }
+}

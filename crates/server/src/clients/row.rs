@@ -1,0 +1,108 @@
+//! Registry rows: one per client.
+
+use papir_core::codec::{Reader, Writer};
+use papir_core::{Error, Result, Version};
+
+/// Stage of a registration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// The keys are being uploaded.
+    Uploading,
+    /// The keys are complete and accepted.
+    Registered,
+}
+
+/// One client. Times are in microseconds since 1970.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Row {
+    pub(crate) stage: Stage,
+    pub(crate) created: u64,
+    /// Last use: registration, an uploaded part, a query.
+    pub(crate) used: u64,
+    /// Time from which the client counts as gone.
+    pub(crate) expires: u64,
+    /// Length of its keys in bytes, including the envelope.
+    pub(crate) keys_bytes: u64,
+    /// Bytes of its tickets, both ready and used.
+    pub(crate) ticket_bytes: u64,
+    /// The largest used ticket number plus one.
+    pub(crate) next_ticket: u64,
+    /// The last version of the database that accepted its keys.
+    pub(crate) version: Version,
+}
+
+/// Format version of an encoded row.
+const FORMAT: u8 = 1;
+
+impl Row {
+    /// A client that starts to upload keys of `keys_bytes` bytes. `ttl` is in microseconds.
+    pub(crate) fn new(keys_bytes: u64, version: Version, now: u64, ttl: u64) -> Self {
+        Self {
+            stage: Stage::Uploading,
+            created: now,
+            used: now,
+            expires: now.saturating_add(ttl),
+            keys_bytes,
+            ticket_bytes: 0,
+            next_ticket: 0,
+            version,
+        }
+    }
+
+    pub(crate) fn is_expired(&self, now: u64) -> bool {
+        self.expires <= now
+    }
+
+    /// Bytes counted against the quota.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.keys_bytes.saturating_add(self.ticket_bytes)
+    }
+
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut writer = Writer::new();
+        writer.u8(FORMAT).u8(u8::from(self.stage == Stage::Registered));
+        writer.u64(self.created).u64(self.used).u64(self.expires);
+        writer.u64(self.keys_bytes).u64(self.ticket_bytes).u64(self.next_ticket).raw(&self.version.0);
+        writer.finish()
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self> {
+        let mut reader = Reader::new("a client of the registry", bytes);
+        let format = reader.u8()?;
+        if format != FORMAT {
+            return Err(Error::malformed("a client of the registry", format, "format 1"));
+        }
+        let stage = if reader.u8()? == 1 { Stage::Registered } else { Stage::Uploading };
+        let (created, used, expires) = (reader.u64()?, reader.u64()?, reader.u64()?);
+        let (keys_bytes, ticket_bytes, next_ticket) = (reader.u64()?, reader.u64()?, reader.u64()?);
+        let version = Version(reader.array()?);
+        reader.finish()?;
+        Ok(Self { stage, created, used, expires, keys_bytes, ticket_bytes, next_ticket, version })
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn golden_bytes() {
+        let row = Row {
+            stage: Stage::Registered,
+            created: 1,
+            used: 2,
+            expires: 3,
+            keys_bytes: 4,
+            ticket_bytes: 5,
+            next_ticket: 6,
+            version: Version([7; 8]),
+        };
+        let bytes = row.encode();
+        let numbers = (1..=6u64).flat_map(u64::to_le_bytes);
+        let golden: Vec<u8> = [1, 1].into_iter().chain(numbers).chain([7; 8]).collect();
+        assert_eq!(bytes, golden);
+        assert_eq!(Row::decode(&bytes).unwrap(), row);
+        assert!(Row::decode(&bytes[1..]).is_err() && Row::decode(&[&bytes[..], &[0]].concat()).is_err());
+    }
+}

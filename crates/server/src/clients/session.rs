@@ -1,0 +1,201 @@
+//! Keys and tickets of a query's client.
+
+use std::io::ErrorKind;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use papir_core::erased::ErasedKeys;
+
+use super::clock::{microseconds, now};
+use super::error::{ClientError, StoreError};
+use super::id::ClientId;
+use super::registry::Registry;
+use super::row::{Row, Stage};
+use super::tickets::{TakeError, TicketUse, window};
+use crate::catalog::{Database, QueryError, Target};
+
+/// Most outstanding ticket requests per client.
+const MAX_DEMANDS: usize = 64;
+/// A client's last use is written to disk only if the stored one is older than this, unless another
+/// change is written anyway.
+const TOUCH_EVERY: Duration = Duration::from_secs(60);
+
+/// The client and tickets that a request names.
+#[derive(Default)]
+pub(crate) struct Credentials {
+    pub(crate) client: Option<ClientId>,
+    /// Ticket numbers, one per query.
+    pub(crate) tickets: Vec<u64>,
+}
+
+/// The parsed keys of a request's client; `None` if the scheme has no client keys.
+pub(crate) fn keys(
+    registry: Option<&Registry>,
+    database: &Database,
+    credentials: &Credentials,
+) -> Result<Option<Arc<ErasedKeys>>, ClientError> {
+    if !database.description().limits.client_keys {
+        return Ok(None);
+    }
+    let registry = registry.ok_or(ClientError::NoRegistry)?;
+    registry.keys(database, credentials.client.ok_or(ClientError::NoClient)?).map(Some)
+}
+
+/// Takes a ticket for each of the concatenated queries.
+///
+/// The use of the tickets is on disk on return. On error no ticket is used, including when the
+/// client's keys are rejected.
+pub(crate) fn tickets(
+    registry: Option<&Registry>,
+    target: &Target,
+    credentials: &Credentials,
+    queries: &[u8],
+) -> Result<Vec<Vec<u8>>, ClientError> {
+    keys(registry, &target.database, credentials)?;
+    let registry = registry.ok_or(ClientError::NoRegistry)?;
+    let id = credentials.client.ok_or(ClientError::NoClient)?;
+    target.database.check_queries(queries, target.newest)?;
+    registry.tickets(target, id, &credentials.tickets, queries)
+}
+
+impl Registry {
+    /// The parsed keys of a registered client. Counts as a use of the client.
+    fn keys(&self, database: &Database, id: ClientId) -> Result<Arc<ErasedKeys>, ClientError> {
+        let row = self.row(database.name(), id)?;
+        let keys = self.load_keys(database, id, &row)?;
+        self.note_use(database, id, &row)?;
+        Ok(keys)
+    }
+
+    /// The parsed keys of a client, without counting a use.
+    pub(super) fn load_keys(
+        &self,
+        database: &Database,
+        id: ClientId,
+        row: &Row,
+    ) -> Result<Arc<ErasedKeys>, ClientError> {
+        if row.stage == Stage::Uploading {
+            let offset = self.files.offset(id).map_err(StoreError::from)?;
+            return Err(ClientError::Incomplete { offset, length: row.keys_bytes });
+        }
+        if let Some(keys) = self.cache.get(id, database.version()) {
+            return Ok(keys);
+        }
+        // One at a time, since large keys need much memory. The previous holder of the lock may
+        // have parsed the same keys, so check the cache again.
+        let _parsing = self.parsing.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(keys) = self.cache.get(id, database.version()) {
+            return Ok(keys);
+        }
+        let bytes = match self.files.read(id) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                self.remove(database.name(), id)?;
+                return Err(ClientError::Gone);
+            }
+            Err(error) => return Err(StoreError::from(error).into()),
+        };
+        match database.erased().accept_keys(&bytes) {
+            Ok(keys) => {
+                let keys = Arc::new(keys);
+                self.cache.put(id, database.version(), Arc::clone(&keys), bytes.len() as u64);
+                Ok(keys)
+            }
+            // Not removed: an older version that accepts the keys may still be answered. Unused,
+            // the client expires.
+            Err(_) => Err(ClientError::Gone),
+        }
+    }
+
+    /// Keeps a client from expiring. Taking tickets has the same effect.
+    fn note_use(&self, database: &Database, id: ClientId, row: &Row) -> Result<(), ClientError> {
+        let old = now().saturating_sub(row.used) > microseconds(TOUCH_EVERY.min(self.config.ttl / 2));
+        if old || row.version != database.version() {
+            self.store.change(database.name(), id, |row| {
+                row.version = database.version();
+                self.touch(row);
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Takes one ticket per query. Their use is on disk on return.
+    fn tickets(
+        &self,
+        target: &Target,
+        id: ClientId,
+        numbers: &[u64],
+        queries: &[u8],
+    ) -> Result<Vec<Vec<u8>>, ClientError> {
+        let database = &*target.database;
+        let parts: Vec<&[u8]> = database.split(queries).collect();
+        if numbers.len() != parts.len() {
+            return Err(ClientError::TicketCount { found: numbers.len(), queries: parts.len() });
+        }
+        let uses: Vec<TicketUse> = numbers
+            .iter()
+            .zip(&parts)
+            .map(|(&number, query)| TicketUse { number, hash: *blake3::hash(query).as_bytes() })
+            .collect();
+        let window = window(self.ahead(database));
+        let touch = |row: &mut Row| self.touch(row);
+        match self.store.take_tickets(database.name(), id, database.version(), &uses, touch, window) {
+            Ok(tickets) => {
+                self.notify.notify();
+                Ok(tickets)
+            }
+            Err(TakeError::Gone) => Err(ClientError::Gone),
+            Err(TakeError::Used(number)) => Err(ClientError::TicketUsed { number }),
+            // Tickets are prepared for the newest version only: the client must move to it.
+            Err(TakeError::NotReady(_)) if database.version() != target.newest => {
+                Err(QueryError::WrongVersion { current: target.newest }.into())
+            }
+            Err(TakeError::NotReady(number)) => {
+                let next = self.row(database.name(), id)?.next_ticket;
+                if numbers.iter().any(|number| *number > next.saturating_add(window)) {
+                    return Err(ClientError::TicketTooFar);
+                }
+                Err(self.demand(id, numbers, number))
+            }
+            Err(TakeError::Storage(error)) => Err(error.into()),
+        }
+    }
+
+    /// An unused ticket, which stays unused.
+    pub(crate) fn ticket(
+        &self,
+        database: &Database,
+        id: ClientId,
+        number: u64,
+    ) -> Result<Vec<u8>, ClientError> {
+        self.keys(database, id)?;
+        if !database.description().limits.tickets {
+            return Err(ClientError::NoRegistry);
+        }
+        if let Some(ticket) = self.store.unused_ticket(id, database.version(), number)? {
+            return Ok(ticket);
+        }
+        let (next, window) = (self.row(database.name(), id)?.next_ticket, window(self.ahead(database)));
+        let behind = number < next.saturating_sub(window);
+        if behind || !self.store.lacks_ticket(id, database.version(), number)? {
+            return Err(ClientError::TicketUsed { number });
+        }
+        if number > next.saturating_add(window) {
+            return Err(ClientError::TicketTooFar);
+        }
+        Err(self.demand(id, &[number], number))
+    }
+
+    /// Requests tickets from the worker. Returns the error for the missing ticket `number`.
+    fn demand(&self, id: ClientId, numbers: &[u64], number: u64) -> ClientError {
+        let mut demanded = self.demanded.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = demanded.entry(id).or_default();
+        own.extend(numbers);
+        while own.len() > MAX_DEMANDS {
+            own.pop_first();
+        }
+        drop(demanded);
+        self.notify.notify();
+        ClientError::TicketNotReady { number, retry_after: self.notify.retry_after() }
+    }
+}

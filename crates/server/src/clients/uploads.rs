@@ -1,0 +1,170 @@
+//! Registration: keys arrive in one request or in parts, and the scheme checks them.
+
+use std::sync::{Arc, PoisonError};
+
+use papir_protocol::ClientStatus;
+use papir_protocol::limit::PART_BYTES;
+
+use super::clock::{microseconds, now};
+use super::error::{ClientError, StoreError};
+use super::id::ClientId;
+use super::registry::Registry;
+use super::row::{Row, Stage};
+use crate::catalog::{Database, QueryError};
+
+/// Exclusive access to one upload. Released when dropped.
+struct Writing<'r> {
+    registry: &'r Registry,
+    id: ClientId,
+}
+
+impl Drop for Writing<'_> {
+    fn drop(&mut self) {
+        self.registry.writing.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.id);
+    }
+}
+
+impl Registry {
+    /// Checks the length of keys before anything is allocated or stored.
+    ///
+    /// # Errors
+    /// [`ClientError::WrongKeysLength`], [`ClientError::OverQuota`].
+    pub(crate) fn check_keys_length(&self, database: &Database, found: u64) -> Result<(), ClientError> {
+        let expected = database.description().sizes.keys;
+        if found != expected {
+            return Err(ClientError::WrongKeysLength { found, expected });
+        }
+        if found > self.config.max_bytes {
+            return Err(ClientError::OverQuota { keys: found, quota: self.config.max_bytes });
+        }
+        Ok(())
+    }
+
+    /// Starts a registration whose keys of `length` bytes will be uploaded in parts.
+    pub(crate) fn begin(&self, database: &Database, length: u64) -> Result<ClientStatus, ClientError> {
+        let (id, row) = self.add(database, length)?;
+        Ok(self.status(database, id, &row)?)
+    }
+
+    fn add(&self, database: &Database, length: u64) -> Result<(ClientId, Row), ClientError> {
+        self.check_keys_length(database, length)?;
+        let id = ClientId::random().ok_or(ClientError::Internal)?;
+        let row = Row::new(length, database.version(), now(), microseconds(self.config.upload_ttl));
+        for gone in self.store.add(database.name(), id, &row, self.quota())? {
+            self.forget(gone);
+        }
+        Ok((id, row))
+    }
+
+    /// Registers keys that arrived in one request.
+    pub(crate) async fn register(
+        self: &Arc<Self>,
+        database: &Arc<Database>,
+        keys: Vec<u8>,
+    ) -> Result<ClientStatus, ClientError> {
+        let (id, _) = self.add(database, keys.len() as u64)?;
+        match self.append(database, id, 0, keys).await {
+            Ok(status) => Ok(status),
+            Err(error) => {
+                self.remove(database.name(), id)?;
+                Err(error)
+            }
+        }
+    }
+
+    /// Appends a part of the keys at `offset`.
+    ///
+    /// The last part completes the registration. If the scheme rejects the keys, the client is
+    /// removed.
+    pub(crate) async fn append(
+        self: &Arc<Self>,
+        database: &Arc<Database>,
+        id: ClientId,
+        offset: u64,
+        part: Vec<u8>,
+    ) -> Result<ClientStatus, ClientError> {
+        let (registry, to) = (Arc::clone(self), Arc::clone(database));
+        let writing = tokio::task::spawn_blocking(move || registry.append_part(&to, id, offset, &part));
+        let status = writing.await.map_err(|_| ClientError::Internal)??;
+        if status.uploaded_bytes < status.keys_bytes {
+            return Ok(status);
+        }
+        let _accepting = self.accepting.lock().await;
+        let (registry, to) = (Arc::clone(self), Arc::clone(database));
+        let accepting = tokio::task::spawn_blocking(move || registry.accept(&to, id));
+        accepting.await.map_err(|_| ClientError::Internal)?
+    }
+
+    /// Writes one part durably.
+    fn append_part(
+        &self,
+        database: &Database,
+        id: ClientId,
+        offset: u64,
+        part: &[u8],
+    ) -> Result<ClientStatus, ClientError> {
+        let _writing = self.write_to(id)?;
+        let row = self.row(database.name(), id)?;
+        if row.stage == Stage::Registered {
+            return Err(ClientError::AlreadyRegistered);
+        }
+        let found = self.files.offset(id).map_err(StoreError::from)?;
+        if offset != found {
+            return Err(ClientError::WrongOffset { offset: found });
+        }
+        let left = row.keys_bytes.saturating_sub(found);
+        if part.len() as u64 > left {
+            return Err(ClientError::PartTooLong { limit: left.min(PART_BYTES as u64) as usize });
+        }
+        self.files.append(id, part).map_err(StoreError::from)?;
+        let found = self.store.change(database.name(), id, |row| {
+            row.used = now();
+            row.expires = row.used.saturating_add(microseconds(self.config.upload_ttl));
+        })?;
+        if !found {
+            // The client was removed meanwhile: its part file must not stay.
+            self.forget(id);
+            return Err(ClientError::Gone);
+        }
+        self.show(database, id)
+    }
+
+    /// Has the scheme check complete keys. Rejected keys are removed with their client.
+    fn accept(&self, database: &Database, id: ClientId) -> Result<ClientStatus, ClientError> {
+        let _writing = self.write_to(id)?;
+        let bytes = self.files.read_part(id).map_err(StoreError::from)?;
+        let keys = match database.erased().accept_keys(&bytes) {
+            Ok(keys) => keys,
+            Err(source) => {
+                self.remove(database.name(), id)?;
+                return Err(match source {
+                    papir_core::Error::WrongVersion { .. } => {
+                        QueryError::WrongVersion { current: database.version() }.into()
+                    }
+                    source => ClientError::BadKeys { source },
+                });
+            }
+        };
+        // The file is durable before the row says that the keys are complete.
+        self.files.finish(id).map_err(StoreError::from)?;
+        let found = self.store.change(database.name(), id, |row| {
+            (row.stage, row.version) = (Stage::Registered, database.version());
+            self.touch(row);
+        })?;
+        if !found {
+            self.forget(id);
+            return Err(ClientError::Gone);
+        }
+        self.cache.put(id, database.version(), Arc::new(keys), bytes.len() as u64);
+        self.notify.notify();
+        self.show(database, id)
+    }
+
+    fn write_to(&self, id: ClientId) -> Result<Writing<'_>, ClientError> {
+        let mut writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        if !writing.insert(id) {
+            return Err(ClientError::UploadBusy);
+        }
+        Ok(Writing { registry: self, id })
+    }
+}

@@ -1,0 +1,105 @@
+//! Permissions of a request: bearer tokens and the scopes that paths require.
+
+use std::convert::Infallible;
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, Method, header};
+use papir_protocol::path;
+
+use super::problem::Problem;
+use crate::access::{Grant, Scope, Tokens};
+
+/// Paths without information about databases: open to everyone.
+const OPEN: &[&str] = &[path::ALIVE, path::READY, path::OPENAPI];
+
+/// The scope that a request needs; `None` if it is open to everyone.
+fn required_scope(method: &Method, path: &str) -> Option<Scope> {
+    if OPEN.contains(&path) {
+        return None;
+    }
+    // Listing registered clients is for the operator; registering is for the client itself.
+    let reads = method == Method::GET || method == Method::HEAD;
+    let lists_clients = reads && path.matches('/').count() > 3 && path.ends_with("/clients");
+    Some(match path {
+        path::METRICS => Scope::Metrics,
+        _ if lists_clients => Scope::Admin,
+        _ => Scope::Query,
+    })
+}
+
+/// Permissions of a request: all of them without tokens, else those of the request's token.
+/// `database` is the decoded name in the path.
+pub(super) fn authorize(
+    tokens: Option<&Tokens>,
+    method: &Method,
+    path: &str,
+    headers: &HeaderMap,
+    database: Option<&str>,
+) -> Result<Grant, Problem> {
+    let (Some(tokens), Some(scope)) = (tokens, required_scope(method, path)) else {
+        return Ok(Grant::everything());
+    };
+    let grant = bearer(headers).and_then(|token| tokens.find(token)).ok_or(Problem::Unauthorized)?;
+    // An operator who may list the clients may also see the database, and see and remove each
+    // client.
+    let operates = scope == Scope::Query && grant.has(Scope::Admin) && !path.ends_with("/query");
+    if !(grant.has(scope) || operates) {
+        return Err(Problem::Forbidden { what: format!("the scope {}", scope.name()) });
+    }
+    match database {
+        Some(name) if !grant.allows(name) => Err(Problem::Forbidden { what: "this database".to_owned() }),
+        _ => Ok(grant),
+    }
+}
+
+/// The token in `Authorization: Bearer`.
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    let (kind, token) = value.split_once(' ')?;
+    kind.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
+/// Handlers extract the permissions that the guard stored with the request.
+impl<S: Sync> FromRequestParts<S> for Grant {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        Ok(parts.extensions.get::<Self>().cloned().unwrap_or_else(Self::everything))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_require_scopes() {
+        for (path, expected) in [
+            ("/healthz", None),
+            ("/readyz", None),
+            ("/metrics", Some(Scope::Metrics)),
+            ("/v1/databases", Some(Scope::Query)),
+            ("/v1/databases/words/query", Some(Scope::Query)),
+            ("/v1/databases/words/clients", Some(Scope::Admin)),
+            ("/v1/databases/words/clients/7", Some(Scope::Query)),
+            ("/nowhere", Some(Scope::Query)),
+            ("/healthz/", Some(Scope::Query)),
+        ] {
+            assert_eq!(required_scope(&Method::GET, path), expected, "{path}");
+        }
+        assert_eq!(required_scope(&Method::POST, "/v1/databases/words/clients"), Some(Scope::Query));
+    }
+
+    #[test]
+    fn bearer_tokens_are_parsed() {
+        let headers = |value: &str| HeaderMap::from_iter([(header::AUTHORIZATION, value.parse().unwrap())]);
+        assert_eq!(bearer(&headers("Bearer abc")), Some("abc"));
+        assert_eq!(bearer(&headers("bearer  abc ")), Some("abc"));
+        for other in ["abc", "Basic abc", "Bearer", ""] {
+            assert_eq!(bearer(&headers(other)), None, "{other}");
+        }
+        assert_eq!(bearer(&HeaderMap::new()), None);
+    }
+}

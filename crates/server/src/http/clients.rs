@@ -1,0 +1,346 @@
+//! Handlers for registered clients, below `/v1/databases/{name}/clients`.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, HeaderName, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use papir_protocol::limit::PART_BYTES;
+use papir_protocol::{ClientList, ClientStatus, ErrorBody, header as names};
+
+use super::body;
+use super::headers::{BINARY, NamePath, byte_count, database_name, named_version};
+use super::problem::Problem;
+use super::routes::Routes;
+use crate::catalog::{Database, QueryError};
+use crate::clients::{ClientError, ClientId, Registry};
+use crate::service::App;
+
+type ClientPath = Result<Path<(String, String)>, PathRejection>;
+type TicketPath = Result<Path<(String, String, String)>, PathRejection>;
+
+/// Adds the routes.
+pub(super) fn routes(before: Routes) -> Routes {
+    before
+        .add(__path_list, list)
+        .add(__path_register, register)
+        .add(__path_show, show)
+        .add(__path_evict, evict)
+        .add(__path_append, append)
+        .add(__path_offset, offset)
+        .add(__path_ticket, ticket)
+        .shape::<ClientList>()
+}
+
+/// A database with client keys, and the registry that holds them.
+struct Registration {
+    database: Arc<Database>,
+    registry: Arc<Registry>,
+}
+
+fn registration(app: &App, name: &str) -> Result<Registration, Problem> {
+    let database = app.catalog.get(name)?;
+    let registry = app.registry.as_ref().filter(|_| database.description().limits.client_keys);
+    let registry = Arc::clone(registry.ok_or(ClientError::NoRegistry)?);
+    Ok(Registration { database, registry })
+}
+
+fn client(app: &App, path: ClientPath) -> Result<(Registration, ClientId), Problem> {
+    let Path((name, id)) = path.unwrap_or_else(|_| Path(Default::default()));
+    let registration = registration(app, &name)?;
+    // No client has a malformed id.
+    let id = id.parse().map_err(|()| ClientError::Gone)?;
+    Ok((registration, id))
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, ClientError> + Send + 'static,
+) -> Result<T, Problem> {
+    Ok(tokio::task::spawn_blocking(work).await.map_err(|_| Problem::Internal)??)
+}
+
+/// List the registered clients, for the operator.
+#[utoipa::path(
+    operation_id = "clients",
+    get, path = "/v1/databases/{name}/clients",
+    params(
+        ("name" = String, Path, description = "the database's name"),
+    ),
+    responses(
+        (status = 200, description = "all clients", body = ClientList),
+        (status = 404, description = "`unknown_database`, `no_registry`: the scheme has no client keys", body = ErrorBody),
+        (status = 403, description = "`not_allowed`, `forbidden`: the list is reserved for the operator", body = ErrorBody),
+        (status = 500, description = "`internal`: the client registry failed", body = ErrorBody),
+        (status = 503, description = "`not_ready`: the database is still loading", body = ErrorBody,
+         headers(("retry-after" = u64, description = "seconds"))),
+    )
+)]
+async fn list(State(app): State<Arc<App>>, name: NamePath) -> Result<Json<ClientList>, Problem> {
+    let Registration { database, registry } = registration(&app, &database_name(name))?;
+    // With tokens, the guard has already checked for the operator's scope.
+    if !registry.allows_list() && app.guard.tokens.is_none() {
+        return Err(ClientError::ListForbidden.into());
+    }
+    blocking(move || {
+        let counts = registry.counts(database.name())?;
+        Ok(Json(ClientList { clients: registry.list(&database)?, counts }))
+    })
+    .await
+}
+
+/// Describe a client.
+#[utoipa::path(
+    get, path = "/v1/databases/{name}/clients/{id}",
+    params(
+        ("name" = String, Path, description = "the database's name"),
+        ("id" = String, Path, description = "the client's id"),
+    ),
+    responses(
+        (status = 200, description = "the client", body = ClientStatus),
+        (status = 404, description = "`unknown_database`, `no_registry`: the scheme has no client keys", body = ErrorBody),
+        (status = 410, description = "`client_gone`: unknown, expired or evicted; register again", body = ErrorBody),
+        (status = 500, description = "`internal`: the client registry failed", body = ErrorBody),
+        (status = 503, description = "`not_ready`: the database is still loading", body = ErrorBody,
+         headers(("retry-after" = u64, description = "seconds"))),
+    )
+)]
+async fn show(State(app): State<Arc<App>>, path: ClientPath) -> Result<Json<ClientStatus>, Problem> {
+    let (Registration { database, registry }, id) = client(&app, path)?;
+    blocking(move || registry.show(&database, id).map(Json)).await
+}
+
+/// Remove a client with its keys and tickets.
+#[utoipa::path(
+    delete, path = "/v1/databases/{name}/clients/{id}",
+    params(
+        ("name" = String, Path, description = "the database's name"),
+        ("id" = String, Path, description = "the client's id"),
+    ),
+    responses(
+        (status = 204, description = "removed"),
+        (status = 404, description = "`unknown_database`, `no_registry`: the scheme has no client keys", body = ErrorBody),
+        (status = 410, description = "`client_gone`: unknown, expired or evicted; register again", body = ErrorBody),
+        (status = 500, description = "`internal`: the client registry failed", body = ErrorBody),
+        (status = 503, description = "`not_ready`: the database is still loading", body = ErrorBody,
+         headers(("retry-after" = u64, description = "seconds"))),
+    )
+)]
+async fn evict(State(app): State<Arc<App>>, path: ClientPath) -> Result<StatusCode, Problem> {
+    let (Registration { database, registry }, id) = client(&app, path)?;
+    blocking(move || registry.evict(database.name(), id).map(|()| StatusCode::NO_CONTENT)).await
+}
+
+/// Register a client.
+///
+/// The keys are in the body. With a length in the header instead, they are uploaded in parts
+/// afterwards.
+#[utoipa::path(
+    post, path = "/v1/databases/{name}/clients",
+    params(
+        ("name" = String, Path, description = "the database's name"),
+        ("papir-version" = Option<String>, Header, description = "the version that the keys are for"),
+        ("papir-upload-length" = Option<u64>, Header, description = "total bytes of keys to upload in parts"),
+    ),
+    request_body(content_type = "application/octet-stream", description = "keys (docs/formats.md)"),
+    responses(
+        (status = 201, description = "the client", body = ClientStatus, headers(("papir-upload-offset" = u64, description = "number of bytes received"))),
+        (status = 400, description = "invalid keys or header; the client is not registered", body = ErrorBody),
+        (status = 404, description = "`unknown_database`, `no_registry`: the scheme has no client keys", body = ErrorBody),
+        (status = 408, description = "`too_slow`: the body did not arrive in time", body = ErrorBody),
+        (status = 409, description = "`wrong_version`: the keys are not for the newest version", body = ErrorBody,
+         headers(("papir-version" = String, description = "the newest version"))),
+        (status = 413, description = "`too_long`, `over_quota`", body = ErrorBody),
+        (status = 429, description = "`busy`: the server is at capacity", body = ErrorBody,
+         headers(("retry-after" = u64, description = "seconds"))),
+        (status = 500, description = "`internal`: the client registry failed", body = ErrorBody),
+        (status = 503, description = "`not_ready`: the database is still loading", body = ErrorBody,
+         headers(("retry-after" = u64, description = "seconds"))),
+    )
+)]
+async fn register(
+    State(app): State<Arc<App>>,
+    name: NamePath,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Problem> {
+    match begin(&app, name, &headers) {
+        Ok(Begun::Upload(status)) => Ok(created(&status)),
+        Ok(Begun::InOneRequest(Registration { database, registry })) => {
+            let Ok(_permit) = app.queries.executor.admit() else {
+                return Err(busy(&app, body).await);
+            };
+            let keys = body::read(body, PART_BYTES, app.body_timeout).await?;
+            Ok(created(&registry.register(&database, keys).await?))
+        }
+        Err(problem) => {
+            body::drain(body, app.body_timeout).await;
+            Err(problem)
+        }
+    }
+}
+
+/// The error of a server at capacity, after the body was read so that the client can receive it.
+async fn busy(app: &App, body: Body) -> Problem {
+    body::drain(body, app.body_timeout).await;
+    Problem::Busy { after: app.queries.executor.retry_after() }
+}
+
+/// A registration that has been checked.
+enum Begun {
+    /// The keys will be uploaded in parts.
+    Upload(ClientStatus),
+    /// The keys are in the body.
+    InOneRequest(Registration),
+}
+
+fn begin(app: &App, name: NamePath, headers: &HeaderMap) -> Result<Begun, Problem> {
+    let registration = registration(app, &database_name(name))?;
+    let Registration { database, registry } = &registration;
+    // Before the length, since keys for another version may have another length.
+    check_version(database, headers)?;
+    if let Some(length) = byte_count(headers, names::UPLOAD_LENGTH)? {
+        return Ok(Begun::Upload(registry.begin(database, length)?));
+    }
+    let expected = database.description().sizes.keys;
+    if expected > PART_BYTES as u64 {
+        return Err(ClientError::TooLongForOneRequest { limit: PART_BYTES }.into());
+    }
+    let announced = byte_count(headers, header::CONTENT_LENGTH.as_str())?;
+    registry.check_keys_length(database, announced.unwrap_or(expected))?;
+    Ok(Begun::InOneRequest(registration))
+}
+
+/// Refuses a request that names another version than the newest.
+fn check_version(database: &Database, headers: &HeaderMap) -> Result<(), Problem> {
+    if named_version(headers)?.is_some_and(|version| version != database.version()) {
+        return Err(QueryError::WrongVersion { current: database.version() }.into());
+    }
+    Ok(())
+}
+
+/// 201 with the client's status.
+fn created(status: &ClientStatus) -> Response {
+    (StatusCode::CREATED, offset_header(status), Json(status)).into_response()
+}
+
+fn offset_header(status: &ClientStatus) -> [(HeaderName, String); 1] {
+    [(HeaderName::from_static(names::UPLOAD_OFFSET), status.uploaded_bytes.to_string())]
+}
+
+/// Upload a part of the keys.
+///
+/// The part is on disk when the response is sent. After the last part, the scheme checks the keys.
+#[utoipa::path(
+    patch, path = "/v1/databases/{name}/clients/{id}/keys",
+    params(
+        ("name" = String, Path, description = "the database's name"),
+        ("id" = String, Path, description = "the client's id"),
+        ("papir-upload-offset" = Option<u64>, Header, description = "the offset of the part's first byte; required"),
+    ),
+    request_body(content_type = "application/octet-stream", description = "the part"),
+    responses(
+        (status = 200, description = "the client", body = ClientStatus, headers(("papir-upload-offset" = u64, description = "number of bytes received"))),
+        (status = 400, description = "invalid header or keys", body = ErrorBody),
+        (status = 404, description = "`unknown_database`, `no_registry`: the scheme has no client keys", body = ErrorBody),
+        (status = 408, description = "`too_slow`: the body did not arrive in time", body = ErrorBody),
+        (status = 409, description = "`wrong_offset`, `upload_incomplete`, `already_registered`, `wrong_version`", body = ErrorBody),
+        (status = 410, description = "`client_gone`: unknown, expired or evicted; register again", body = ErrorBody),
+        (status = 413, description = "`too_long`: the part exceeds the limit", body = ErrorBody),
+        (status = 429, description = "`busy`: the server is at capacity", body = ErrorBody,
+         headers(("retry-after" = u64, description = "seconds"))),
+        (status = 500, description = "`internal`: the client registry failed", body = ErrorBody),
+        (status = 503, description = "`not_ready`: the database is still loading", body = ErrorBody,
+         headers(("retry-after" = u64, description = "seconds"))),
+    )
+)]
+async fn append(
+    State(app): State<Arc<App>>,
+    path: ClientPath,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Problem> {
+    let found = client(&app, path).and_then(|client| Ok((client, part_offset(&headers)?)));
+    let ((Registration { database, registry }, id), offset) = match found {
+        Ok(found) => found,
+        Err(problem) => {
+            body::drain(body, app.body_timeout).await;
+            return Err(problem);
+        }
+    };
+    let Ok(_permit) = app.queries.executor.admit() else {
+        return Err(busy(&app, body).await);
+    };
+    let part = body::read(body, PART_BYTES, app.body_timeout).await?;
+    let status = registry.append(&database, id, offset, part).await?;
+    Ok((offset_header(&status), Json(status)).into_response())
+}
+
+fn part_offset(headers: &HeaderMap) -> Result<u64, Problem> {
+    let missing = Problem::BadHeader { name: names::UPLOAD_OFFSET, expected: "a number of bytes" };
+    byte_count(headers, names::UPLOAD_OFFSET)?.ok_or(missing)
+}
+
+/// Progress of an upload.
+#[utoipa::path(
+    head, path = "/v1/databases/{name}/clients/{id}/keys",
+    params(
+        ("name" = String, Path, description = "the database's name"),
+        ("id" = String, Path, description = "the client's id"),
+    ),
+    responses(
+        (status = 200, description = "the upload is in progress", headers(("papir-upload-offset" = u64, description = "number of bytes received"))),
+        (status = 204, description = "the keys are complete", headers(("papir-upload-offset" = u64, description = "number of bytes received"))),
+        (status = 404, description = "`unknown_database`, `no_registry`: the scheme has no client keys", body = ErrorBody),
+        (status = 410, description = "`client_gone`: unknown, expired or evicted; register again", body = ErrorBody),
+        (status = 500, description = "`internal`: the client registry failed", body = ErrorBody),
+        (status = 503, description = "`not_ready`: the database is still loading", body = ErrorBody,
+         headers(("retry-after" = u64, description = "seconds"))),
+    )
+)]
+async fn offset(State(app): State<Arc<App>>, path: ClientPath) -> Result<Response, Problem> {
+    let (Registration { database, registry }, id) = client(&app, path)?;
+    let status = blocking(move || registry.show(&database, id)).await?;
+    let length = (HeaderName::from_static(names::UPLOAD_LENGTH), status.keys_bytes.to_string());
+    let code = if status.is_uploading() { StatusCode::OK } else { StatusCode::NO_CONTENT };
+    Ok((code, offset_header(&status), [length]).into_response())
+}
+
+/// Download a prepared ticket.
+///
+/// The ticket stays unused. A query that uses it can state that its client holds the ticket, and
+/// then receives a shorter answer.
+#[utoipa::path(
+    get, path = "/v1/databases/{name}/clients/{id}/tickets/{number}",
+    params(
+        ("name" = String, Path, description = "the database's name"),
+        ("id" = String, Path, description = "the client's id"),
+        ("number" = u64, Path, description = "the ticket's number"),
+        ("papir-version" = Option<String>, Header, description = "the version that the ticket is for"),
+    ),
+    responses(
+        (status = 200, description = "the ticket", content_type = "application/octet-stream"),
+        (status = 400, description = "`malformed`: an invalid version, or a number too far ahead", body = ErrorBody),
+        (status = 404, description = "`unknown_database`, `no_registry`: the scheme has no client keys", body = ErrorBody),
+        (status = 409, description = "`wrong_version`: tickets are for the newest version; `upload_incomplete`", body = ErrorBody,
+         headers(("papir-version" = String, description = "the newest version"))),
+        (status = 410, description = "`client_gone`: unknown, expired or evicted; `ticket_used`", body = ErrorBody),
+        (status = 500, description = "`internal`: the client registry failed", body = ErrorBody),
+        (status = 503, description = "`no_ticket`: the ticket is being prepared; `not_ready`: the database is still loading", body = ErrorBody,
+         headers(("retry-after" = u64, description = "seconds"))),
+    )
+)]
+async fn ticket(
+    State(app): State<Arc<App>>,
+    path: TicketPath,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let Path((name, id, number)) = path.unwrap_or_else(|_| Path(Default::default()));
+    let (Registration { database, registry }, id) = client(&app, Ok(Path((name, id))))?;
+    check_version(&database, &headers)?;
+    let number = number.parse().map_err(|_| ClientError::TicketTooFar)?;
+    let bytes = blocking(move || registry.ticket(&database, id, number)).await?;
+    Ok(([(header::CONTENT_TYPE, BINARY)], bytes).into_response())
+}

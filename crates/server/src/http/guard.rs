@@ -1,0 +1,109 @@
+//! Middleware: tokens and per-client limits.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::extract::rejection::RawPathParamsRejection;
+use axum::extract::{RawPathParams, Request, State};
+use axum::http::{Method, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use super::authorization::authorize;
+use super::problem::Problem;
+use super::routes::Routes;
+use super::{body, forwarded, psi};
+use crate::access::Grant;
+use crate::admission::{ClientKey, ClientSlot};
+use crate::catalog::DatabaseError;
+use crate::listen::Peer;
+use crate::service::App;
+
+/// Time for which the body of a refused request is read, so that the client can receive the
+/// response without holding its connection for long.
+const DRAIN_TIME: Duration = Duration::from_secs(1);
+
+/// Documents the errors of [`check`].
+pub(super) fn documented(mut routes: Routes) -> Routes {
+    for prefix in ["/v1/", "/metrics"] {
+        routes = routes
+            .everywhere(prefix, 401, "`unauthorized`: missing or invalid token in `Authorization: Bearer`")
+            .everywhere(
+                prefix,
+                403,
+                "`forbidden`: the token does not allow the database, or lacks the scope",
+            );
+    }
+    routes.everywhere("/v1/", 400, "`malformed`: a trusted proxy forwards no client address").everywhere(
+        "/v1/",
+        429,
+        "`too_many`: the client is over its limit; retry after `retry-after`",
+    )
+}
+
+/// Checks a request's token and limits before any of its body is read.
+pub(super) async fn check(
+    State(app): State<Arc<App>>,
+    parameters: Result<RawPathParams, RawPathParamsRejection>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let name = match &parameters {
+        Ok(parameters) => parameters.iter().find(|(key, _)| *key == "name").map(|(_, value)| value),
+        // No database and no token has a name that is not UTF-8.
+        Err(RawPathParamsRejection::InvalidUtf8InPathParam(_)) => Some(""),
+        Err(_) => None,
+    };
+    match admit(&app, name, &request) {
+        Ok((grant, slot)) => {
+            request.extensions_mut().insert(grant);
+            request.extensions_mut().insert(slot.clone());
+            let response = next.run(request).await;
+            drop(slot);
+            response
+        }
+        Err(problem) => {
+            tracing::info!(status = problem.status().as_u16(), code = problem.code(), "refused");
+            // A client that sent `Expect: 100-continue` will not send its body.
+            if !request.headers().contains_key(header::EXPECT) {
+                body::drain(request.into_body(), app.body_timeout.min(DRAIN_TIME)).await;
+            }
+            problem.into_response()
+        }
+    }
+}
+
+fn admit(app: &App, name: Option<&str>, request: &Request) -> Result<(Grant, ClientSlot), Problem> {
+    let (path, headers, guard) = (request.uri().path(), request.headers(), &app.guard);
+    let grant = authorize(guard.tokens.as_deref(), request.method(), path, headers, name)?;
+    if let (Some(name), Some(allowed)) = (name, grant.databases())
+        && let Err(DatabaseError::Unknown { .. }) = app.catalog.get(name)
+    {
+        // List only the databases that the token allows.
+        let quoted: Vec<_> = allowed.iter().map(|name| format!("`{name}`")).collect();
+        return Err(DatabaseError::Unknown { known: quoted.join(", ") }.into());
+    }
+    if !path.starts_with("/v1/") {
+        return Ok((grant, ClientSlot::unlimited()));
+    }
+    let peer = request.extensions().get::<Peer>().copied().unwrap_or(Peer::Local);
+    let peer = forwarded::client(&guard.proxies, peer, headers)?;
+    let key = ClientKey::of(&grant, peer);
+    let active = guard.limiter.admit(key, cost(app, name, request), Instant::now());
+    Ok((grant, active.map_err(|after| Problem::TooMany { after })?.into()))
+}
+
+/// Number of requests that a request counts as. A query request counts as the number of queries in
+/// its announced body, or as the largest batch if it announces no length.
+fn cost(app: &App, name: Option<&str>, request: &Request) -> u64 {
+    let (headers, path) = (request.headers(), request.uri().path());
+    let announced = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
+    let announced = announced.filter(|_| !headers.contains_key(header::TRANSFER_ENCODING));
+    if let Some(cost) = psi::cost(path, announced) {
+        return cost;
+    }
+    let Some(database) = name.filter(|_| path.ends_with("/query") && request.method() == Method::POST) else {
+        return 1;
+    };
+    app.catalog.get(database).map_or(1, |database| database.queries_in(announced))
+}

@@ -1,0 +1,67 @@
+//! Parsing of paths and headers.
+
+use axum::extract::Path;
+use axum::extract::rejection::PathRejection;
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use papir_core::Version;
+use papir_protocol::{header, limit, media};
+
+use super::problem::Problem;
+use crate::clients::Credentials;
+
+/// Content type of queries, answers and other binary bodies.
+pub(super) const BINARY: HeaderValue = HeaderValue::from_static(media::BINARY);
+
+/// The database's name in a path.
+pub(super) type NamePath = Result<Path<String>, PathRejection>;
+
+/// The name in a path. A name that is not UTF-8 becomes the empty name, which no database has.
+pub(super) fn database_name(path: NamePath) -> String {
+    path.map(|Path(name)| name).unwrap_or_default()
+}
+
+/// A header's parsed value; `None` if the header is missing.
+///
+/// # Errors
+/// [`Problem::BadHeader`] if `parse` fails.
+pub(super) fn parse_header<T>(
+    headers: &HeaderMap,
+    name: &'static str,
+    expected: &'static str,
+    parse: impl FnOnce(&str) -> Option<T>,
+) -> Result<Option<T>, Problem> {
+    let Some(value) = headers.get(name) else {
+        return Ok(None);
+    };
+    let parsed = value.to_str().ok().and_then(parse);
+    parsed.map(Some).ok_or(Problem::BadHeader { name, expected })
+}
+
+/// A header that holds a number of bytes.
+pub(super) fn byte_count(headers: &HeaderMap, name: &'static str) -> Result<Option<u64>, Problem> {
+    parse_header(headers, name, "a number of bytes", |text| text.parse().ok())
+}
+
+/// The database version that a request is for, if it names one.
+pub(super) fn named_version(headers: &HeaderMap) -> Result<Option<Version>, Problem> {
+    parse_header(headers, header::VERSION, "16 hexadecimal digits", |text| text.parse().ok())
+}
+
+/// The header that names the version of a response.
+pub(super) fn version_header(version: Version) -> (HeaderName, String) {
+    (HeaderName::from_static(header::VERSION), version.to_string())
+}
+
+/// The client and tickets that a query request names.
+pub(super) fn credentials(headers: &HeaderMap) -> Result<Credentials, Problem> {
+    let client = parse_header(headers, header::CLIENT, "32 hexadecimal digits", |text| text.parse().ok())?;
+    let tickets = parse_header(headers, header::TICKET, "numbers separated by commas", ticket_numbers)?;
+    Ok(Credentials { client, tickets: tickets.unwrap_or_default() })
+}
+
+fn ticket_numbers(text: &str) -> Option<Vec<u64>> {
+    // Reads one number more than allowed, to detect a longer list without parsing all of it.
+    let numbers: Option<Vec<u64>> =
+        text.split(',').take(limit::TICKETS + 1).map(|number| number.trim().parse().ok()).collect();
+    numbers.filter(|numbers| numbers.len() <= limit::TICKETS)
+}

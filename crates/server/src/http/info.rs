@@ -1,0 +1,53 @@
+//! JSON descriptions of databases.
+
+use papir_core::Privacy;
+use papir_protocol::{DatabaseDetail, DatabaseInfo, Memory, PreviousVersion, SizesInfo};
+
+use crate::catalog::{Database, MemoryUse, VersionView};
+
+/// Describes the newest of `versions` and lists the others; `None` without versions.
+pub(super) fn detail(versions: &[VersionView]) -> Option<DatabaseDetail> {
+    let previous = versions.iter().filter_map(|view| {
+        let version = view.database.version().to_string();
+        view.left.map(|left| PreviousVersion { version, seconds_left: left.as_secs() })
+    });
+    let MemoryUse { versions: count, mapped, encoded, material, hint } = MemoryUse::of(versions);
+    Some(DatabaseDetail {
+        info: info(&versions.first()?.database),
+        previous_versions: previous.collect(),
+        memory: Memory { versions: count, mapped, encoded, material, hint },
+    })
+}
+
+/// Describes one version of a database.
+pub(super) fn info(database: &Database) -> DatabaseInfo {
+    let description = database.description();
+    let sizes = &description.sizes;
+    let parameters = description.parameters.iter();
+    DatabaseInfo {
+        name: database.name().to_owned(),
+        scheme: description.scheme.to_owned(),
+        version: database.version().to_string(),
+        records: description.shape.records(),
+        record_bits: description.shape.record_bits(),
+        keyed: database.lookups_per_key().is_some(),
+        lookups_per_key: database.lookups_per_key(),
+        max_batch: database.max_batch(),
+        private: description.privacy == Privacy::Private,
+        sizes: SizesInfo {
+            bundle: database.public_part_bytes(),
+            public: sizes.public,
+            hint: sizes.hint,
+            keys: sizes.keys,
+            query: sizes.query,
+            answer: sizes.answer,
+            database: sizes.database,
+            material: sizes.material,
+        },
+        security_bits: description.security.as_ref().map(|security| security.bits),
+        security_source: description.security.as_ref().map(|security| security.source.to_owned()),
+        // JSON has no infinity, which means that an answer always decodes.
+        failure_log2: Some(description.failure_log2).filter(|log2| log2.is_finite()),
+        parameters: parameters.map(|(name, value)| ((*name).to_owned(), value.clone())).collect(),
+    }
+}

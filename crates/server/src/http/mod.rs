@@ -1,0 +1,56 @@
+//! HTTP: routes, handlers and middleware.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `routes` | route table and OpenAPI document |
+//! | `operations`, `databases`, `query`, `clients`, `psi` | handlers |
+//! | `problem` | errors as status and JSON |
+//! | `info` | JSON descriptions of databases |
+//! | `headers`, `body` | parsing of headers and request bodies |
+//! | `request_id`, `guard` | middleware: request ids; tokens and per-client limits |
+//! | `authorization`, `forwarded` | permissions of a request; the client behind a proxy |
+//! | `connection`, `tracked_body` | HTTP on one connection |
+
+mod authorization;
+mod body;
+mod clients;
+mod connection;
+mod databases;
+mod forwarded;
+mod guard;
+mod headers;
+mod info;
+mod operations;
+mod problem;
+mod psi;
+mod query;
+mod request_id;
+mod routes;
+mod tracked_body;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::middleware::from_fn_with_state;
+
+use crate::service::App;
+pub(crate) use connection::Http;
+use problem::Problem;
+use request_id::Identify;
+use routes::Routes;
+
+/// All routes of a service.
+pub(crate) fn router(app: &Arc<App>) -> Router {
+    let mut routes = query::routes(databases::routes(Routes::new()));
+    routes = operations::routes(routes, app.show_metrics);
+    if app.psi.is_some() {
+        routes = psi::routes(routes);
+    }
+    guard::documented(clients::routes(routes))
+        .finish()
+        .fallback(|| async { Problem::UnknownRoute })
+        .method_not_allowed_fallback(|| async { Problem::WrongMethod })
+        .layer(from_fn_with_state(Arc::clone(app), guard::check))
+        .layer(from_fn_with_state(Identify::new(app), request_id::identify))
+        .with_state(Arc::clone(app))
+}

@@ -1,0 +1,59 @@
+//! Handlers for operators: liveness, readiness and metrics.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::{HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use papir_protocol::{ErrorBody, media};
+
+use super::problem::Problem;
+use super::routes::Routes;
+use crate::service::{App, render_metrics};
+
+/// Adds the routes.
+pub(super) fn routes(before: Routes, show_metrics: bool) -> Routes {
+    let routes = before.add(__path_alive, alive).add(__path_ready, ready);
+    if show_metrics { routes.add(__path_metrics, metrics) } else { routes }
+}
+
+/// Liveness.
+///
+/// Responds as soon as the service listens.
+#[utoipa::path(
+    get, path = "/healthz",
+    responses((status = 200, description = "`ok`", body = String, content_type = "text/plain"))
+)]
+async fn alive() -> &'static str {
+    "ok\n"
+}
+
+/// Readiness: all databases are loaded.
+#[utoipa::path(
+    get, path = "/readyz",
+    responses(
+        (status = 200, description = "`ready`", body = String, content_type = "text/plain"),
+        (status = 503, description = "`not_ready`: databases are still loading", body = ErrorBody,
+         headers(("retry-after" = u64, description = "seconds"))),
+    )
+)]
+async fn ready(State(app): State<Arc<App>>) -> Result<&'static str, Problem> {
+    app.catalog.all()?;
+    Ok("ready\n")
+}
+
+/// Metrics in the Prometheus text format.
+#[utoipa::path(
+    get, path = "/metrics",
+    responses(
+        (status = 200, description = "the metrics", body = String, content_type = "text/plain"),
+        (status = 500, description = "`internal`", body = ErrorBody),
+    )
+)]
+async fn metrics(State(app): State<Arc<App>>) -> Result<Response, Problem> {
+    // On a blocking thread: the client totals are read from the registry's file.
+    let rendered = tokio::task::spawn_blocking(move || render_metrics(&app)).await;
+    let text = rendered.map_err(|_| Problem::Internal)?.map_err(|_| Problem::Internal)?;
+    let content_type = HeaderValue::from_static(media::METRICS);
+    Ok(([(header::CONTENT_TYPE, content_type)], text).into_response())
+}

@@ -1,0 +1,285 @@
+//! Errors of requests as HTTP status and JSON.
+
+use std::time::Duration;
+
+use axum::Json;
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use papir_protocol::{ErrorBody, ErrorDetail, code, header as names};
+
+use crate::admission::JobError;
+use crate::catalog::{DatabaseError, QueryError};
+use crate::clients::ClientError;
+use crate::psi::PsiError;
+use crate::service::AnswerError;
+
+/// Retry delay while databases are loading, in seconds.
+const LOADING_ADVICE: u64 = 1;
+/// Retry delay while another request writes to the same upload.
+const UPLOAD_ADVICE: Duration = Duration::from_secs(1);
+
+/// Reason why a request fails. The body is an [`ErrorBody`].
+#[derive(Debug)]
+pub(super) enum Problem {
+    /// No route has this path.
+    UnknownRoute,
+    /// The route does not support this method.
+    WrongMethod,
+    /// The body exceeds its limit.
+    TooLong { limit: usize },
+    /// The body did not arrive in time.
+    TooSlow { limit: Duration },
+    /// The connection broke while the body was read.
+    Interrupted,
+    /// A header does not parse.
+    BadHeader { name: &'static str, expected: &'static str },
+    /// Missing or invalid token.
+    Unauthorized,
+    /// The token does not allow the request.
+    Forbidden { what: String },
+    /// The client exceeds its limits.
+    TooMany { after: Duration },
+    /// The server is at capacity.
+    Busy { after: Duration },
+    /// The database is unknown or not loaded.
+    Database(DatabaseError),
+    /// The queries are invalid or for another version.
+    Query(QueryError),
+    /// The client registry refuses the request.
+    Client(ClientError),
+    /// The server failed; the request was not at fault.
+    Internal,
+}
+
+impl From<DatabaseError> for Problem {
+    fn from(error: DatabaseError) -> Self {
+        Self::Database(error)
+    }
+}
+
+impl From<QueryError> for Problem {
+    fn from(error: QueryError) -> Self {
+        match error {
+            QueryError::TooLong { limit } => Self::TooLong { limit },
+            QueryError::Failed { source } => {
+                tracing::error!(code = source.code(), "an answer failed");
+                Self::Internal
+            }
+            QueryError::Missing => Self::Internal,
+            other => Self::Query(other),
+        }
+    }
+}
+
+impl From<ClientError> for Problem {
+    fn from(error: ClientError) -> Self {
+        match error {
+            ClientError::Query(error) => error.into(),
+            ClientError::PartTooLong { limit } => Self::TooLong { limit },
+            ClientError::UploadBusy => Self::Busy { after: UPLOAD_ADVICE },
+            ClientError::TicketTooFar => {
+                Self::BadHeader { name: names::TICKET, expected: "numbers near those used last" }
+            }
+            ClientError::Storage(error) => {
+                // The cause is for the operator, not for the client.
+                tracing::error!(%error, "the client registry failed");
+                Self::Internal
+            }
+            ClientError::Internal => Self::Internal,
+            other => Self::Client(other),
+        }
+    }
+}
+
+impl From<AnswerError> for Problem {
+    fn from(error: AnswerError) -> Self {
+        match error {
+            AnswerError::Query(error) => error.into(),
+            AnswerError::Client(error) => error.into(),
+            AnswerError::Job(error) => error.into(),
+            AnswerError::Aborted => Self::Internal,
+        }
+    }
+}
+
+impl From<JobError> for Problem {
+    fn from(error: JobError) -> Self {
+        // Not the panic's message, which may contain bytes of the query.
+        let kind = if error == JobError::Stopped { "stopped" } else { "panicked" };
+        tracing::error!(kind, "an answer was not completed");
+        Self::Internal
+    }
+}
+
+impl From<PsiError> for Problem {
+    fn from(error: PsiError) -> Self {
+        match error {
+            PsiError::Busy { retry_after } => Self::Busy { after: retry_after },
+            PsiError::Query(error) => error.into(),
+            PsiError::Aborted => Self::Internal,
+        }
+    }
+}
+
+impl Problem {
+    /// The HTTP status.
+    pub(super) fn status(&self) -> StatusCode {
+        match self {
+            Self::UnknownRoute | Self::Database(DatabaseError::Unknown { .. }) => StatusCode::NOT_FOUND,
+            Self::WrongMethod => StatusCode::METHOD_NOT_ALLOWED,
+            Self::Database(DatabaseError::NotLoaded) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::TooLong { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::TooSlow { .. } => StatusCode::REQUEST_TIMEOUT,
+            Self::Query(QueryError::WrongVersion { .. }) => StatusCode::CONFLICT,
+            Self::Interrupted | Self::BadHeader { .. } | Self::Query(_) => StatusCode::BAD_REQUEST,
+            Self::Unauthorized => StatusCode::UNAUTHORIZED,
+            Self::Forbidden { .. } => StatusCode::FORBIDDEN,
+            Self::Busy { .. } | Self::TooMany { .. } => StatusCode::TOO_MANY_REQUESTS,
+            Self::Client(error) => client_status(error),
+            Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+
+    /// A short, stable code for programs.
+    pub(super) fn code(&self) -> &'static str {
+        match self {
+            Self::UnknownRoute => code::UNKNOWN_ROUTE,
+            Self::WrongMethod => code::WRONG_METHOD,
+            Self::Database(DatabaseError::Unknown { .. }) => code::UNKNOWN_DATABASE,
+            Self::Database(DatabaseError::NotLoaded) => code::NOT_READY,
+            Self::TooLong { .. } => code::TOO_LONG,
+            Self::TooSlow { .. } => code::TOO_SLOW,
+            Self::Interrupted => code::INTERRUPTED,
+            Self::BadHeader { .. } => code::MALFORMED,
+            Self::Unauthorized => code::UNAUTHORIZED,
+            Self::Forbidden { .. } => code::FORBIDDEN,
+            Self::TooMany { .. } => code::TOO_MANY,
+            Self::Busy { .. } => code::BUSY,
+            Self::Query(error) => query_code(error),
+            Self::Client(error) => client_code(error),
+            Self::Internal => code::INTERNAL,
+        }
+    }
+
+    fn message(&self) -> String {
+        match self {
+            Self::UnknownRoute => "no such path: the interface starts at /v1/databases".into(),
+            Self::WrongMethod => "the path does not support this method".into(),
+            Self::TooLong { limit } => format!("the body is longer than the limit of {limit} bytes"),
+            Self::TooSlow { limit } => format!("the body did not arrive within {} s", limit.as_secs_f64()),
+            Self::Interrupted => "the body ended before its announced length".into(),
+            Self::BadHeader { name, expected } => format!("{name} is malformed: expected {expected}"),
+            Self::Unauthorized => "missing or invalid token".into(),
+            Self::Forbidden { what } => format!("the token does not allow {what}"),
+            Self::TooMany { after } => {
+                format!("too many requests from this client: retry in {} s", after.as_secs())
+            }
+            Self::Busy { after } => format!("the server is busy: retry in {} s", after.as_secs()),
+            Self::Database(error) => error.to_string(),
+            Self::Query(error) => error.to_string(),
+            Self::Client(ClientError::NoClient) => {
+                format!("{} is missing: register at …/clients first", names::CLIENT)
+            }
+            Self::Client(error @ ClientError::TicketCount { .. }) => format!("{}: {error}", names::TICKET),
+            Self::Client(error) => error.to_string(),
+            Self::Internal => "the server failed; the request was not at fault".into(),
+        }
+    }
+
+    /// The newest version, with `wrong_version`.
+    fn version(&self) -> Option<String> {
+        match self {
+            Self::Query(QueryError::WrongVersion { current }) => Some(current.to_string()),
+            _ => None,
+        }
+    }
+
+    /// The header that goes with the problem.
+    fn header(&self) -> Option<(HeaderName, HeaderValue)> {
+        match self {
+            Self::Query(QueryError::WrongVersion { current }) => {
+                let value = HeaderValue::try_from(current.to_string()).ok()?;
+                Some((HeaderName::from_static(names::VERSION), value))
+            }
+            Self::Busy { after } | Self::TooMany { after } => {
+                Some((header::RETRY_AFTER, HeaderValue::from(after.as_secs())))
+            }
+            Self::Database(DatabaseError::NotLoaded) => {
+                Some((header::RETRY_AFTER, HeaderValue::from(LOADING_ADVICE)))
+            }
+            Self::Client(ClientError::TicketNotReady { retry_after, .. }) => {
+                Some((header::RETRY_AFTER, HeaderValue::from(*retry_after)))
+            }
+            Self::Client(ClientError::WrongOffset { offset } | ClientError::Incomplete { offset, .. }) => {
+                Some((HeaderName::from_static(names::UPLOAD_OFFSET), HeaderValue::from(*offset)))
+            }
+            Self::Unauthorized => {
+                Some((header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"papir\"")))
+            }
+            _ => None,
+        }
+    }
+}
+
+fn query_code(error: &QueryError) -> &'static str {
+    match error {
+        QueryError::TooLong { .. } => code::TOO_LONG,
+        QueryError::WrongLength { .. } => code::WRONG_LENGTH,
+        QueryError::WrongVersion { .. } => code::WRONG_VERSION,
+        QueryError::Rejected { source, .. } => source.code(),
+        QueryError::Failed { .. } | QueryError::Missing => code::INTERNAL,
+    }
+}
+
+fn client_status(error: &ClientError) -> StatusCode {
+    use ClientError as E;
+    match error {
+        E::NoRegistry => StatusCode::NOT_FOUND,
+        E::ListForbidden => StatusCode::FORBIDDEN,
+        E::Gone | E::TicketUsed { .. } => StatusCode::GONE,
+        E::TooLongForOneRequest { .. } | E::PartTooLong { .. } | E::OverQuota { .. } => {
+            StatusCode::PAYLOAD_TOO_LARGE
+        }
+        E::Incomplete { .. } | E::AlreadyRegistered | E::WrongOffset { .. } => StatusCode::CONFLICT,
+        E::TicketNotReady { .. } => StatusCode::SERVICE_UNAVAILABLE,
+        E::NoClient | E::WrongKeysLength { .. } | E::BadKeys { .. } | E::TicketCount { .. } => {
+            StatusCode::BAD_REQUEST
+        }
+        // Converted to other problems before.
+        E::UploadBusy | E::TicketTooFar | E::Query(_) | E::Storage(_) | E::Internal => {
+            StatusCode::INTERNAL_SERVER_ERROR
+        }
+    }
+}
+
+fn client_code(error: &ClientError) -> &'static str {
+    use ClientError as E;
+    match error {
+        E::NoRegistry => code::NO_REGISTRY,
+        E::ListForbidden => code::NOT_ALLOWED,
+        E::NoClient => code::NO_CLIENT,
+        E::Gone => code::CLIENT_GONE,
+        E::WrongKeysLength { .. } => code::WRONG_LENGTH,
+        E::TooLongForOneRequest { .. } | E::PartTooLong { .. } => code::TOO_LONG,
+        E::OverQuota { .. } => code::OVER_QUOTA,
+        E::Incomplete { .. } => code::UPLOAD_INCOMPLETE,
+        E::AlreadyRegistered => code::ALREADY_REGISTERED,
+        E::WrongOffset { .. } => code::WRONG_OFFSET,
+        E::BadKeys { source } => source.code(),
+        E::TicketCount { .. } => code::TICKET_COUNT,
+        E::TicketUsed { .. } => code::TICKET_USED,
+        E::TicketNotReady { .. } => code::NO_TICKET,
+        // Converted to other problems before.
+        E::UploadBusy | E::TicketTooFar | E::Query(_) | E::Storage(_) | E::Internal => code::INTERNAL,
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let error =
+            ErrorDetail { code: self.code().to_owned(), message: self.message(), version: self.version() };
+        let mut response = (self.status(), Json(ErrorBody { error })).into_response();
+        response.headers_mut().extend(self.header());
+        response
+    }
+}

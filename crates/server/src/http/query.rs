@@ -1,0 +1,114 @@
+//! Handler for queries.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::body::Body;
+use axum::extract::{Extension, State};
+use axum::http::{HeaderMap, header};
+use axum::response::{IntoResponse, Response};
+use papir_protocol::ErrorBody;
+
+use super::body;
+use super::headers::{BINARY, NamePath, credentials, database_name, named_version, version_header};
+use super::problem::Problem;
+use super::routes::Routes;
+use crate::admission::{ClientSlot, Permit};
+use crate::catalog::Candidates;
+use crate::clients::Credentials;
+use crate::metrics::{Stage, Tally};
+use crate::service::App;
+
+/// Adds the route.
+pub(super) fn routes(before: Routes) -> Routes {
+    before.add(__path_query, query)
+}
+
+/// Answer queries.
+///
+/// The body holds 1 to `max_batch` concatenated queries of `sizes.query` bytes each. The response
+/// holds as many concatenated answers of `sizes.answer` bytes each; they are shorter if the client
+/// holds the ticket of its query. Each query names the database version it is for. Naming it in the
+/// header as well lets the server refuse a request before reading its body.
+#[utoipa::path(
+    post, path = "/v1/databases/{name}/query",
+    params(
+        ("name" = String, Path, description = "the database's name"),
+        ("papir-version" = Option<String>, Header, description = "the version that the queries are for"),
+    ),
+    request_body(content_type = "application/octet-stream", description = "queries (docs/formats.md)"),
+    responses(
+        (status = 200, description = "one answer per query", content_type = "application/octet-stream",
+         headers(("papir-version" = String, description = "the version that answered"))),
+        (status = 400, description = "`malformed`, `wrong_length`, `checksum`, `wrong_scheme`, \
+            `index_out_of_range`, `out_of_bounds`, `batch_size`, `interrupted`: the request is invalid",
+         body = ErrorBody),
+        (status = 404, description = "`unknown_database`", body = ErrorBody),
+        (status = 408, description = "`too_slow`: the body did not arrive in time", body = ErrorBody),
+        (status = 409, description = "`wrong_version`: the version is not answered, or no longer",
+         body = ErrorBody, headers(("papir-version" = String, description = "the newest version"))),
+        (status = 413, description = "`too_long`: more than `max_batch` queries", body = ErrorBody),
+        (status = 429, description = "`busy`: the server is at capacity; `too_many`: the client is over its limit",
+         body = ErrorBody, headers(("retry-after" = u64, description = "seconds"))),
+        (status = 500, description = "`internal`: the server failed to answer", body = ErrorBody),
+        (status = 503, description = "`not_ready`: the database is still loading", body = ErrorBody,
+         headers(("retry-after" = u64, description = "seconds"))),
+    )
+)]
+async fn query(
+    State(app): State<Arc<App>>,
+    Extension(slot): Extension<ClientSlot>,
+    name: NamePath,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Problem> {
+    let name = database_name(name);
+    let mut tally = Tally::begin(&app.metrics, app.catalog.known(&name));
+    let outcome = match admit(&app, &name, &headers) {
+        Ok(admitted) => answer(&app, admitted, slot, body).await,
+        Err(problem) => {
+            body::drain(body, app.body_timeout).await;
+            Err(problem)
+        }
+    };
+    let code = outcome.as_ref().map_or_else(Problem::code, |_| "ok");
+    let milliseconds = tally.end(code).as_secs_f64() * 1e3;
+    match &outcome {
+        Ok(_) => tracing::info!(milliseconds, status = 200, "query"),
+        Err(problem) => {
+            tracing::info!(milliseconds, status = problem.status().as_u16(), code = problem.code(), "query");
+        }
+    }
+    outcome
+}
+
+/// A request that may send its body.
+struct Admitted {
+    candidates: Candidates,
+    permit: Permit,
+    client: Credentials,
+}
+
+/// Checks everything that can be checked before the body is read.
+fn admit(app: &App, name: &str, headers: &HeaderMap) -> Result<Admitted, Problem> {
+    let mut candidates = app.catalog.candidates(name)?;
+    if let Some(version) = named_version(headers)? {
+        candidates = candidates.only(version)?;
+    }
+    let client = credentials(headers)?;
+    let permit = app.queries.executor.admit().map_err(|after| Problem::Busy { after })?;
+    Ok(Admitted { candidates, permit, client })
+}
+
+async fn answer(app: &App, admitted: Admitted, slot: ClientSlot, body: Body) -> Result<Response, Problem> {
+    let Admitted { candidates, permit, client } = admitted;
+    let permit = permit.with_client(slot);
+    let begin = Instant::now();
+    let queries = body::read(body, candidates.body_limit(), app.body_timeout).await?;
+    app.metrics.stage(candidates.name(), Stage::Read, begin.elapsed());
+    app.metrics.received(candidates.name(), queries.len());
+    let target = candidates.choose(&queries)?;
+    let version = target.database.version();
+    let answers = app.queries.answer(permit, target, client, queries).await?;
+    Ok(([version_header(version)], [(header::CONTENT_TYPE, BINARY)], answers).into_response())
+}

@@ -1,0 +1,153 @@
+//! Route table, and its OpenAPI document at `GET /openapi.json`.
+//!
+//! A handler carries its documentation as `#[utoipa::path(…)]`. [`Routes::add`]`(__path_handler,
+//! handler)` takes path and methods from it, so that no route lacks documentation and no
+//! documentation lacks a route. [`Routes::shape`] adds the schema of a JSON body, and
+//! [`Routes::everywhere`] documents an error of the middleware for many routes.
+
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use axum::handler::Handler;
+use axum::http::{HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodFilter, on};
+use axum::{Extension, Router};
+use papir_protocol::{ErrorBody, header as names, media};
+use utoipa::openapi::header::HeaderBuilder;
+use utoipa::openapi::schema::{Components, Object, Ref, Type};
+use utoipa::openapi::{ContentBuilder, HttpMethod, InfoBuilder, LicenseBuilder, OpenApi, Paths, RefOr};
+use utoipa::openapi::{Response as Documented, ResponseBuilder, path::Operation};
+use utoipa::{Path, ToSchema};
+
+use crate::service::App;
+
+const JSON: HeaderValue = HeaderValue::from_static(media::JSON);
+
+/// The routes added so far.
+pub(super) struct Routes {
+    router: Router<Arc<App>>,
+    document: OpenApi,
+}
+
+impl Routes {
+    /// No routes.
+    pub(super) fn new() -> Self {
+        let license = LicenseBuilder::new().name(env!("CARGO_PKG_LICENSE"));
+        let info = InfoBuilder::new()
+            .title("papir")
+            .version(env!("CARGO_PKG_VERSION"))
+            .description(Some(
+                "Private information retrieval: look up records without revealing which ones to the server.",
+            ))
+            .license(Some(license.build()));
+        let mut document = OpenApi::new(info.build(), Paths::new());
+        document.components = Some(Components::new());
+        Self { router: Router::new(), document }.shape::<ErrorBody>()
+    }
+
+    /// Adds a handler, with the path and methods of its documentation.
+    pub(super) fn add<P: Path, T: 'static>(mut self, _: P, handler: impl Handler<T, Arc<App>>) -> Self {
+        let (path, mut operation) = (P::path(), P::operation());
+        let tag = match &path {
+            path if path.starts_with("/v1/databases") => "databases",
+            path if path.starts_with("/v1/psi") => "set intersection",
+            _ => "operations",
+        };
+        operation.tags = Some(vec![tag.to_owned()]);
+        for method in P::methods() {
+            let filter = filter(&method);
+            self.router = self.router.route(&path, on(filter, handler.clone()));
+            self.document.paths.add_path_operation(&path, vec![method], operation.clone());
+        }
+        self
+    }
+
+    /// Documents the schema of a JSON body and of the types within it.
+    pub(super) fn shape<T: ToSchema>(mut self) -> Self {
+        let mut schemas = vec![(T::name().into_owned(), T::schema())];
+        T::schemas(&mut schemas);
+        self.document.components.get_or_insert_default().schemas.extend(schemas);
+        self
+    }
+
+    /// Documents an error of all operations added so far whose path starts with `prefix`.
+    pub(super) fn everywhere(mut self, prefix: &str, status: u16, meaning: &str) -> Self {
+        self.operations(prefix, |operation| {
+            let responses = &mut operation.responses.responses;
+            responses.entry(status.to_string()).or_insert_with(|| error_response(meaning).into());
+        });
+        self
+    }
+
+    /// The router, including the route of the OpenAPI document.
+    pub(super) fn finish(self) -> Router<Arc<App>> {
+        let mut routes = self.add(__path_openapi, openapi).everywhere(
+            "/",
+            405,
+            "`wrong_method`: the path does not support this method",
+        );
+        routes.operations("/", |operation| {
+            operation.responses.responses.values_mut().for_each(with_request_id);
+        });
+        // Serialization cannot fail: the document consists of maps and strings.
+        let document = Document(routes.document.to_json().unwrap_or_default().into());
+        routes.router.layer(Extension(document))
+    }
+
+    fn operations(&mut self, prefix: &str, mut change: impl FnMut(&mut Operation)) {
+        let paths = self.document.paths.paths.iter_mut().filter(|(path, _)| path.starts_with(prefix));
+        for (_, item) in paths {
+            let all = [
+                &mut item.get,
+                &mut item.head,
+                &mut item.post,
+                &mut item.put,
+                &mut item.delete,
+                &mut item.patch,
+            ];
+            all.into_iter().flatten().for_each(&mut change);
+        }
+    }
+}
+
+/// The serialized document.
+#[derive(Clone)]
+struct Document(Bytes);
+
+/// This document: the interface in OpenAPI 3.1.
+#[utoipa::path(
+    get, path = "/openapi.json",
+    responses((status = 200, description = "the document", content_type = "application/json"))
+)]
+async fn openapi(Extension(Document(bytes)): Extension<Document>) -> Response {
+    ([(header::CONTENT_TYPE, JSON)], bytes).into_response()
+}
+
+fn filter(method: &HttpMethod) -> MethodFilter {
+    match method {
+        HttpMethod::Get => MethodFilter::GET,
+        HttpMethod::Post => MethodFilter::POST,
+        HttpMethod::Put => MethodFilter::PUT,
+        HttpMethod::Delete => MethodFilter::DELETE,
+        HttpMethod::Options => MethodFilter::OPTIONS,
+        HttpMethod::Head => MethodFilter::HEAD,
+        HttpMethod::Patch => MethodFilter::PATCH,
+        HttpMethod::Trace => MethodFilter::TRACE,
+    }
+}
+
+/// A response with an error body.
+fn error_response(meaning: &str) -> Documented {
+    let shape = ContentBuilder::new().schema(Some(Ref::from_schema_name(ErrorBody::name())));
+    ResponseBuilder::new().description(meaning).content("application/json", shape.build()).build()
+}
+
+fn with_request_id(response: &mut RefOr<Documented>) {
+    if let RefOr::T(response) = response {
+        let text = Object::with_type(Type::String);
+        let header =
+            HeaderBuilder::new().schema(Some(text)).description(Some("the request's id, also in the logs"));
+        response.headers.insert(names::REQUEST_ID.to_owned(), header.build().into());
+    }
+}

@@ -1,0 +1,95 @@
+//! Response bodies that report their progress.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use axum::body::{Body, Bytes, HttpBody};
+use hyper::body::{Frame, SizeHint};
+
+use crate::listen::RequestActivity;
+
+/// Largest piece passed on at once. The next one is requested only when the peer has made room,
+/// which shows that it is receiving the response.
+const PIECE: usize = 64 << 10;
+
+/// A response body that keeps its request active until it is sent.
+pub(crate) struct TrackedBody {
+    body: Body,
+    /// Data of the body that is not passed on yet.
+    rest: Bytes,
+    request: RequestActivity,
+}
+
+impl TrackedBody {
+    pub(crate) fn new(body: Body, mut request: RequestActivity) -> Self {
+        request.send();
+        Self { body, rest: Bytes::new(), request }
+    }
+
+    fn piece(&mut self) -> Frame<Bytes> {
+        Frame::data(self.rest.split_to(self.rest.len().min(PIECE)))
+    }
+}
+
+impl HttpBody for TrackedBody {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        self.request.moved();
+        if !self.rest.is_empty() {
+            return Poll::Ready(Some(Ok(self.piece())));
+        }
+        let frame = match ready!(Pin::new(&mut self.body).poll_frame(context)) {
+            Some(Ok(frame)) => frame,
+            other => return Poll::Ready(other),
+        };
+        Poll::Ready(Some(Ok(match frame.into_data() {
+            Ok(data) => {
+                self.rest = data;
+                self.piece()
+            }
+            Err(trailers) => trailers,
+        })))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.rest.is_empty() && self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        let (body, rest) = (self.body.size_hint(), self.rest.len() as u64);
+        let mut hint = SizeHint::new();
+        hint.set_lower(body.lower().saturating_add(rest));
+        if let Some(upper) = body.upper() {
+            hint.set_upper(upper.saturating_add(rest));
+        }
+        hint
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::listen::{Activity, Exchange};
+
+    #[tokio::test]
+    async fn a_body_is_passed_on_in_pieces() {
+        let all: Vec<u8> = (0..PIECE * 2 + 7).map(|i| i as u8).collect();
+        let mut body =
+            TrackedBody::new(Body::from(all.clone()), Activity::new().begin(Exchange::Multiplexed));
+        let (mut sizes, mut taken) = (Vec::new(), Vec::new());
+        while !body.is_end_stream() {
+            assert_eq!(body.size_hint().exact(), Some((all.len() - taken.len()) as u64));
+            let next = std::future::poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await;
+            let piece = next.unwrap().unwrap().into_data().unwrap();
+            sizes.push(piece.len());
+            taken.extend_from_slice(&piece);
+        }
+        assert_eq!((sizes, taken), (vec![PIECE, PIECE, 7], all));
+    }
+}

@@ -1,0 +1,69 @@
+//! Listen addresses and connection peers.
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use crate::error::Error;
+
+/// An address to listen on: `127.0.0.1:7470`, `[::1]:7470` or `unix:/run/papir.sock`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Listen {
+    /// Address and port; port 0 picks a free one.
+    Tcp(SocketAddr),
+    /// A Unix socket, accessible to its owner only (mode 0600).
+    Unix(PathBuf),
+}
+
+/// The remote end of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Peer {
+    /// A host.
+    Address(IpAddr),
+    /// A process on this machine, over a Unix socket.
+    Local,
+}
+
+impl FromStr for Listen {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        match text.strip_prefix("unix:") {
+            Some(path) if !path.is_empty() => Ok(Self::Unix(path.into())),
+            Some(_) => Err(Error::BadListen { text: text.to_owned() }),
+            None => text.parse().map(Self::Tcp).map_err(|_| Error::BadListen { text: text.to_owned() }),
+        }
+    }
+}
+
+impl From<SocketAddr> for Listen {
+    fn from(address: SocketAddr) -> Self {
+        Self::Tcp(address)
+    }
+}
+
+impl fmt::Display for Listen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(address) => write!(f, "{address}"),
+            Self::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_parse_as_printed() {
+        for text in ["127.0.0.1:7470", "[::1]:80", "unix:/run/papir.sock", "unix:papir.sock"] {
+            assert_eq!(text.parse::<Listen>().unwrap().to_string(), text);
+        }
+        for text in ["", "nowhere", "127.0.0.1", "unix:", "/run/papir.sock"] {
+            assert!(matches!(text.parse::<Listen>(), Err(Error::BadListen { .. })), "{text}");
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Accept loop: serves each connection within its timeouts, up to a connection limit.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+
+use super::activity::{Activity, Timeouts};
+use super::address::Peer;
+use super::listener::Listener;
+use super::slots::ConnectionSlots;
+use super::stream::{Stream, Watched};
+use super::tls::Tls;
+
+/// Pause after a failed accept. Mostly the process has run out of file descriptors.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// The protocol spoken on accepted connections.
+pub(crate) trait Protocol: Send + Sync + 'static {
+    /// Serves one connection until it ends, expires, or finishes its requests after `stopped`
+    /// changes.
+    fn serve<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+        &self,
+        stream: S,
+        peer: Peer,
+        activity: Arc<Activity>,
+        stopped: watch::Receiver<()>,
+    ) -> impl Future<Output = ()> + Send;
+}
+
+/// State shared by all connections.
+struct Shared<P> {
+    protocol: P,
+    tls: Option<Arc<Tls>>,
+    timeouts: Timeouts,
+    slots: ConnectionSlots,
+}
+
+/// Accepts connections until `stopped` changes, then waits for the open ones to finish.
+pub(crate) async fn serve(
+    listener: Listener,
+    tls: Option<Arc<Tls>>,
+    protocol: impl Protocol,
+    timeouts: Timeouts,
+    max_connections: usize,
+    mut stopped: watch::Receiver<()>,
+) {
+    let slots = ConnectionSlots::new(max_connections, timeouts.sending);
+    let shared = Arc::new(Shared { protocol, tls, timeouts, slots });
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            // Dropping the sender is the stop signal; it arrives as an error.
+            _ = stopped.changed() => break,
+            accepted = listener.accept() => match accepted {
+                Ok((stream, peer)) => {
+                    connections.spawn(Arc::clone(&shared).connect(stream, peer, stopped.clone()));
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "accepting failed");
+                    shared.slots.evict_one();
+                    sleep(ACCEPT_PAUSE).await;
+                }
+            },
+            Some(_) = connections.join_next() => {}
+        }
+    }
+    drop(listener);
+    while connections.join_next().await.is_some() {}
+}
+
+impl<P: Protocol> Shared<P> {
+    /// Serves one connection if a slot is available.
+    async fn connect(self: Arc<Self>, stream: Stream, peer: Peer, stopped: watch::Receiver<()>) {
+        let activity = Activity::new();
+        let Some(_slot) = self.slots.take(&activity) else {
+            tracing::warn!("connection refused: all connections have running requests");
+            return;
+        };
+        let stream = Watched::new(stream, Arc::clone(&activity));
+        let Some(tls) = &self.tls else {
+            return self.protocol.serve(stream, peer, activity, stopped).await;
+        };
+        let handshake = tokio::select! {
+            handshake = tls.acceptor().accept(stream) => Some(handshake),
+            () = activity.expired(&self.timeouts) => None,
+            () = sleep(self.timeouts.idle) => None,
+        };
+        match handshake {
+            Some(Ok(stream)) => self.protocol.serve(stream, peer, activity, stopped).await,
+            Some(Err(error)) => tracing::debug!(%error, "TLS handshake failed"),
+            None => tracing::debug!("TLS handshake timed out or was evicted"),
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Counters and times of one service.
+
+use std::time::Duration;
+
+use super::recorder::Recorder;
+use super::table;
+use crate::error::Error;
+
+/// Label for all names that are not the service's own.
+const UNKNOWN: &str = "(unknown)";
+
+/// Stages of a query request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// Receiving the body.
+    Read,
+    /// Waiting in the queue.
+    Wait,
+    /// Computing the answers.
+    Answer,
+    /// The whole request.
+    Total,
+}
+
+/// The counters of one service.
+pub(crate) struct Metrics(Recorder);
+
+impl Metrics {
+    /// Counters for these databases, starting at 0.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the exporter rejects its settings.
+    pub(crate) fn new<'a>(databases: impl Iterator<Item = &'a str>) -> Result<Self, Error> {
+        let recorder = Recorder::new()?;
+        for database in databases {
+            recorder.count(table::QUERY_REQUESTS, &[("database", database), ("code", "ok")], 0);
+            recorder.count(table::QUERIES, &[("database", database)], 0);
+            recorder.count(table::GROUPS, &[("database", database)], 0);
+            recorder.count(table::RECEIVED, &[("database", database)], 0);
+            for part in ["answer", "public"] {
+                recorder.count(table::SENT, &[("database", database), ("part", part)], 0);
+            }
+            for outcome in ["ok", "failed"] {
+                recorder.count(table::LOADS, &[("database", database), ("outcome", outcome)], 0);
+            }
+        }
+        Ok(Self(recorder))
+    }
+
+    /// Counts a finished query request. `database` is `None` if its name is unknown.
+    pub(super) fn request(&self, database: Option<&str>, code: &'static str, time: Duration) {
+        let labels = [("database", database.unwrap_or(UNKNOWN)), ("code", code)];
+        self.0.count(table::QUERY_REQUESTS, &labels, 1);
+        if let Some(database) = database {
+            self.stage(database, Stage::Total, time);
+        }
+    }
+
+    /// Records the time of one stage.
+    pub(crate) fn stage(&self, database: &str, stage: Stage, time: Duration) {
+        let stage = match stage {
+            Stage::Read => "read",
+            Stage::Wait => "wait",
+            Stage::Answer => "answer",
+            Stage::Total => "total",
+        };
+        self.0.time(table::STAGE, &[("database", database), ("stage", stage)], time);
+    }
+
+    /// Counts a complete body of queries.
+    pub(crate) fn received(&self, database: &str, bytes: usize) {
+        self.0.count(table::RECEIVED, &[("database", database)], bytes as u64);
+    }
+
+    /// Counts a batch of requests.
+    pub(crate) fn batched(&self, database: &str) {
+        self.0.count(table::GROUPS, &[("database", database)], 1);
+    }
+
+    /// Counts answered queries, and the bytes of their answers.
+    pub(crate) fn answered(&self, database: &str, queries: usize, bytes: usize) {
+        self.0.count(table::QUERIES, &[("database", database)], queries as u64);
+        self.0.count(table::SENT, &[("database", database), ("part", "answer")], bytes as u64);
+    }
+
+    /// Counts a download of a public part.
+    pub(crate) fn published(&self, database: &str, bytes: usize) {
+        self.0.count(table::SENT, &[("database", database), ("part", "public")], bytes as u64);
+    }
+
+    /// Counts a load of a database.
+    pub(crate) fn loaded(&self, database: &str, ok: bool) {
+        let outcome = if ok { "ok" } else { "failed" };
+        self.0.count(table::LOADS, &[("database", database), ("outcome", outcome)], 1);
+    }
+
+    /// Counts a response. `route` is the path pattern; `None` counts as unknown.
+    pub(crate) fn response(&self, route: Option<&str>, status: u16) {
+        let labels = [("route", route.unwrap_or(UNKNOWN)), ("status", &status.to_string())];
+        self.0.count(table::RESPONSES, &labels, 1);
+    }
+
+    /// Moves recorded times into histogram buckets. Without regular calls, they accumulate until
+    /// the next scrape.
+    pub(crate) fn tidy(&self) {
+        self.0.tidy();
+    }
+
+    /// All counters as text.
+    pub(crate) fn render(&self) -> String {
+        self.0.render()
+    }
+}

@@ -1,0 +1,166 @@
+//! Private set intersection: serves one set.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
+
+use bytes::Bytes;
+use papir_core::Version;
+use papir_lookup::psi::Kind;
+use papir_oprf::Key;
+use papir_store::psi::{PsiSet, PsiSummary};
+use rayon::ThreadPool;
+use tokio::sync::Semaphore;
+
+use crate::admission::answer_pool;
+use crate::catalog::{Catalog, DatabaseConfig, Identity, QueryError};
+use crate::error::Error;
+
+/// Retry delay advised when the service is at capacity.
+const BUSY_ADVICE: Duration = Duration::from_secs(1);
+
+/// A set for private intersection.
+pub(crate) struct Psi {
+    path: PathBuf,
+    set: RwLock<Arc<ServedSet>>,
+    /// The file at the last load, successful or not.
+    seen: Mutex<Option<Identity>>,
+    pool: Arc<ThreadPool>,
+    /// Permits of running evaluations.
+    running: Arc<Semaphore>,
+    /// Permits of running and waiting evaluations.
+    admitted: Arc<Semaphore>,
+}
+
+/// One loaded version of the set.
+pub(crate) struct ServedSet {
+    summary: PsiSummary,
+    key: Key,
+    /// Shared by all downloads.
+    filter: Option<Bytes>,
+}
+
+/// Reason why elements are not evaluated.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PsiError {
+    /// The service is at capacity.
+    #[error("too many requests")]
+    Busy { retry_after: Duration },
+    /// The elements are invalid.
+    #[error(transparent)]
+    Query(#[from] QueryError),
+    /// The evaluation was aborted.
+    #[error("the evaluation was aborted")]
+    Aborted,
+}
+
+impl ServedSet {
+    fn new(set: PsiSet) -> Self {
+        let filter = set.filter.as_ref().map(|filter| Bytes::copy_from_slice(filter));
+        Self { summary: set.summary, key: set.key, filter }
+    }
+
+    /// Public facts of the set.
+    pub(crate) fn summary(&self) -> &PsiSummary {
+        &self.summary
+    }
+
+    /// Version of the filter or database.
+    pub(crate) fn version(&self) -> Version {
+        self.summary.version
+    }
+
+    /// The filter to download; `None` if elements are looked up in a database.
+    pub(crate) fn filter(&self) -> Option<Bytes> {
+        self.filter.clone()
+    }
+}
+
+impl Psi {
+    /// Opens the set at `path`. At most `concurrent` evaluations run and `queued` more wait, on
+    /// `threads` threads (0 means one per core).
+    ///
+    /// # Errors
+    /// [`Error::Load`], [`Error::Threads`].
+    pub(crate) fn open(path: &Path, threads: usize, concurrent: usize, queued: usize) -> Result<Self, Error> {
+        let seen = Mutex::new(Identity::of(path));
+        let set = RwLock::new(Arc::new(ServedSet::new(load(path)?)));
+        let running = concurrent.clamp(1, Semaphore::MAX_PERMITS / 2);
+        let admitted = running + queued.min(Semaphore::MAX_PERMITS / 2);
+        let pool = Arc::new(answer_pool(threads)?);
+        let [running, admitted] = [running, admitted].map(|permits| Arc::new(Semaphore::new(permits)));
+        Ok(Self { path: path.to_owned(), set, seen, pool, running, admitted })
+    }
+
+    /// The database in which receivers look elements up; `None` for a set with a filter.
+    pub(crate) fn database(&self) -> Option<DatabaseConfig> {
+        (self.set().summary.kind == Kind::Retrieval).then(|| DatabaseConfig::new(&self.path, None))
+    }
+
+    /// Reads the file again; its database must have been reloaded before.
+    ///
+    /// An invalid set, or one that does not match the database, is logged and the old one stays.
+    pub(crate) fn reload(&self, catalog: &Catalog) {
+        // Locked until the end, so that the later of two reloads wins.
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        *seen = Identity::of(&self.path);
+        match self.load_matching(catalog) {
+            Ok(set) => {
+                *self.set.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(ServedSet::new(set));
+            }
+            Err(reason) => tracing::error!(%reason, "set not loaded: keeping the previous one"),
+        }
+    }
+
+    /// The new file's identity, if it differs from the file at the last load.
+    pub(crate) fn changed(&self) -> Option<Option<Identity>> {
+        let found = Identity::of(&self.path);
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        (found != *seen).then_some(found)
+    }
+
+    /// Loads the set and checks that it can replace the current one.
+    fn load_matching(&self, catalog: &Catalog) -> Result<PsiSet, String> {
+        let set = load(&self.path).map_err(|error| error.to_string())?;
+        let (old, new) = (self.set().summary, set.summary);
+        if old.kind != new.kind {
+            return Err(format!("a set of kind {}: expected {}", new.kind.name(), old.kind.name()));
+        }
+        let database = self.database().and_then(|config| catalog.get(&config.name).ok());
+        match database.map(|database| database.version()) {
+            Some(served) if served != new.version => {
+                Err(format!("set version {} does not match database version {served}", new.version))
+            }
+            _ => Ok(set),
+        }
+    }
+
+    /// The current set.
+    pub(crate) fn set(&self) -> Arc<ServedSet> {
+        Arc::clone(&self.set.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Evaluates concatenated blinded elements with the key of `set`.
+    ///
+    /// # Errors
+    /// [`PsiError`].
+    pub(crate) async fn evaluate(&self, set: Arc<ServedSet>, blinded: Vec<u8>) -> Result<Vec<u8>, PsiError> {
+        let admitted = Arc::clone(&self.admitted)
+            .try_acquire_owned()
+            .map_err(|_| PsiError::Busy { retry_after: BUSY_ADVICE })?;
+        let running = Arc::clone(&self.running).acquire_owned().await.map_err(|_| PsiError::Aborted)?;
+        let (pool, current) = (Arc::clone(&self.pool), set.version());
+        let evaluating = tokio::task::spawn_blocking(move || {
+            // Held until the work is done, even if the client disconnects.
+            let _permits = (admitted, running);
+            pool.install(|| set.key.evaluate(&blinded))
+        });
+        let evaluated = evaluating.await.map_err(|_| PsiError::Aborted)?;
+        evaluated.map_err(|error| QueryError::from_scheme(error, 0, 1, current).into())
+    }
+}
+
+fn load(path: &Path) -> Result<PsiSet, Error> {
+    let name = DatabaseConfig::new(path, None).name;
+    PsiSet::open(path).map_err(|source| Error::Load { name, path: path.to_owned(), source: Box::new(source) })
+}

@@ -1,0 +1,217 @@
+//! Starts and stops a server: the service, its HTTP interface and its listener.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::timeout;
+
+use crate::catalog::{Catalog, Database};
+use crate::clients::Worker;
+use crate::error::Error;
+use crate::http::{Http, router};
+use crate::listen::{self, Listen, Listener, Timeouts};
+use crate::psi::Psi;
+use crate::service::{App, Hangup, ReloadHandle, ServerConfig, Watch, abnormal, start_housekeeping};
+
+/// Starts servers.
+pub struct Server;
+
+/// A listening server with all databases loaded. Stops when dropped.
+pub struct BoundServer {
+    app: Arc<App>,
+    address: Listen,
+    hangup: Hangup,
+    watch: Watch,
+    /// Dropped to stop accepting connections.
+    stop: watch::Sender<()>,
+    accepting: JoinHandle<()>,
+    watching: JoinSet<()>,
+    /// Prepares tickets until dropped.
+    worker: Option<Worker>,
+}
+
+impl Server {
+    /// Listens, then loads all snapshots. Meanwhile `/healthz` responds and `/readyz` returns 503.
+    ///
+    /// # Errors
+    /// [`Error::NoDatabases`], [`Error::BadName`], [`Error::DuplicateName`], [`Error::Listen`],
+    /// [`Error::Threads`], [`Error::Tls`], [`Error::Tokens`], [`Error::Registry`],
+    /// [`Error::NeedsRegistry`], and [`Error::Load`], also for schemes without privacy unless they
+    /// are allowed.
+    pub async fn bind(mut config: ServerConfig) -> Result<BoundServer, Error> {
+        let psi = open_psi(&config)?;
+        config.databases.extend(psi.as_ref().and_then(Psi::database));
+        config.check_names()?;
+        if config.databases.is_empty() && psi.is_none() {
+            return Err(Error::NoDatabases);
+        }
+        let catalog = Catalog::unloaded(&config.databases, config.catalog_options());
+        let bound = BoundServer::listen(&config, catalog, psi).await?;
+        for loaded in bound.reload_handle().reload().await? {
+            loaded.outcome?;
+        }
+        Ok(bound)
+    }
+
+    /// Listens and serves databases that are in memory. Ignores `config.databases`; a reload does
+    /// not affect the databases.
+    ///
+    /// # Errors
+    /// See [`Server::bind`].
+    pub async fn bind_loaded(config: ServerConfig, databases: Vec<Database>) -> Result<BoundServer, Error> {
+        if databases.is_empty() {
+            return Err(Error::NoDatabases);
+        }
+        let catalog = Catalog::of_loaded(databases, config.catalog_options())?;
+        BoundServer::listen(&config, catalog, open_psi(&config)?).await
+    }
+}
+
+fn open_psi(config: &ServerConfig) -> Result<Option<Psi>, Error> {
+    let open = |path| Psi::open(path, config.threads, config.max_concurrent, config.max_queued);
+    config.psi.as_deref().map(open).transpose()
+}
+
+impl BoundServer {
+    async fn listen(config: &ServerConfig, catalog: Catalog, psi: Option<Psi>) -> Result<Self, Error> {
+        let app = Arc::new(App::open(config, catalog, psi)?);
+        start_housekeeping(&app);
+        let failed = |source| Error::Listen { address: config.listen.to_string(), source };
+        let tls = app.guard.tls.clone();
+        if matches!(config.listen, Listen::Unix(_)) && tls.is_some() {
+            return Err(failed(std::io::Error::other("TLS is not supported on Unix sockets")));
+        }
+        let listener = Listener::bind(&config.listen).await.map_err(failed)?;
+        let address = listener.address().map_err(failed)?;
+        let hangup = Hangup::new()?;
+        let (stop, stopped) = watch::channel(());
+        let protection = &config.protection;
+        let timeouts = Timeouts { idle: protection.header_timeout, sending: config.body_timeout };
+        let http = Http::new(router(&app), timeouts);
+        let accepting = listen::serve(listener, tls, http, timeouts, protection.max_connections, stopped);
+        let accepting = tokio::spawn(accepting);
+        let mut watching = JoinSet::new();
+        if let Some(tokens) = &app.guard.tokens {
+            watching.spawn(Arc::clone(tokens).watch());
+        }
+        let watch = Watch::every(config.watch);
+        let start =
+            |registry| Worker::start(&app.catalog, registry, app.queries.executor.activity(), config.threads);
+        let worker = app.registry.as_ref().map(start).transpose()?;
+        Ok(Self { app, address, hangup, watch, stop, accepting, watching, worker })
+    }
+
+    /// The bound address and port; `None` for a Unix socket.
+    pub fn local_addr(&self) -> Option<SocketAddr> {
+        match &self.address {
+            Listen::Tcp(address) => Some(*address),
+            Listen::Unix(_) => None,
+        }
+    }
+
+    /// The URL for clients: `http://…`, `https://…` or `unix:…`.
+    pub fn url(&self) -> String {
+        match (&self.address, &self.app.guard.tls) {
+            (Listen::Unix(_), _) => self.address.to_string(),
+            (_, Some(_)) => format!("https://{}", self.address),
+            (_, None) => format!("http://{}", self.address),
+        }
+    }
+
+    /// A handle to replace databases.
+    pub fn reload_handle(&self) -> ReloadHandle {
+        ReloadHandle::new(&self.app)
+    }
+
+    /// Serves until `shutdown` completes, then accepts no new requests and finishes the running
+    /// ones.
+    ///
+    /// Each SIGHUP reloads all snapshots. If `watch` is configured, a replaced snapshot file is
+    /// loaded automatically. After `shutdown`, connections without a running request are closed
+    /// after the configured `body_timeout`.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the accepting task ended abnormally.
+    pub async fn serve(mut self, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
+        let handle = self.reload_handle();
+        self.app.report();
+        let reload_forever = async {
+            loop {
+                self.hangup.wait().await;
+                tracing::info!("SIGHUP: reloading all snapshots");
+                if let Err(error) = handle.reload().await {
+                    tracing::error!(%error, "not reloaded");
+                }
+            }
+        };
+        tokio::select! {
+            () = shutdown => {}
+            () = reload_forever => {}
+            () = self.watch.run(&self.app) => {}
+        }
+        drop(self.stop);
+        drop(self.watching);
+        drop(self.worker);
+        finish(&self.app, self.accepting).await
+    }
+}
+
+/// Waits until all connections are closed, or no request has been running for a `body_timeout`.
+async fn finish(app: &App, mut accepting: JoinHandle<()>) -> Result<(), Error> {
+    let interval = app.body_timeout.max(Duration::from_millis(100));
+    loop {
+        match timeout(interval, &mut accepting).await {
+            Ok(ended) => return ended.map_err(|error| abnormal("serving", error)),
+            Err(_) if app.queries.executor.is_idle() => {
+                tracing::warn!("stopped with open connections that had no running request");
+                accepting.abort();
+                return Ok(());
+            }
+            Err(_) => {}
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::catalog::DatabaseConfig;
+
+    /// The status, and whether the response has a `Retry-After` header.
+    fn status_of(url: String) -> (u16, bool) {
+        let agent = ureq::Agent::config_builder().http_status_as_error(false).build().new_agent();
+        let response = agent.get(url).call().unwrap();
+        (response.status().as_u16(), response.headers().contains_key("retry-after"))
+    }
+
+    #[tokio::test]
+    async fn a_service_is_alive_before_it_is_ready() {
+        let config = ServerConfig {
+            listen: "127.0.0.1:0".parse().unwrap(),
+            databases: vec![DatabaseConfig::new("/nowhere/words.papir", None)],
+            ..ServerConfig::default()
+        };
+        let unloaded = Catalog::unloaded(&config.databases, config.catalog_options());
+        let bound = BoundServer::listen(&config, unloaded, None).await.unwrap();
+        let url = bound.url();
+        for (path, expected) in [
+            ("/healthz", 200),
+            ("/readyz", 503),
+            ("/v1/databases", 503),
+            ("/v1/databases/words", 503),
+            ("/v1/databases/words/public", 503),
+            ("/v1/databases/other", 404),
+            ("/metrics", 200),
+            ("/openapi.json", 200),
+        ] {
+            let url = format!("{url}{path}");
+            let found = tokio::task::spawn_blocking(move || status_of(url)).await.unwrap();
+            assert_eq!(found, (expected, expected == 503), "{path}");
+        }
+        bound.serve(std::future::ready(())).await.unwrap();
+    }
+}

@@ -1,0 +1,212 @@
+//! Answers query requests. Waiting requests for one version are answered in a batch.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use papir_core::erased::ErasedKeys;
+use tracing::Span;
+
+use super::config::QueryObserver;
+use crate::admission::{Batchable, Capacity, Executor, JobError, Permit, Work, catch_panic};
+use crate::catalog::{Database, Queries, QueryError, Target};
+use crate::clients::{self, ClientError, Credentials, Registry};
+use crate::error::Error;
+use crate::metrics::{Metrics, Stage};
+
+/// Reason why a request is not answered.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum AnswerError {
+    /// The queries are invalid or could not be answered.
+    #[error(transparent)]
+    Query(#[from] QueryError),
+    /// The client's keys or tickets are missing or invalid.
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    /// The computation panicked or was stopped.
+    #[error(transparent)]
+    Job(#[from] JobError),
+    /// A task was aborted.
+    #[error("aborted")]
+    Aborted,
+}
+
+type Answer = Result<Vec<u8>, AnswerError>;
+
+/// Answers query requests on its own threads.
+pub(crate) struct QueryService {
+    pub(crate) executor: Executor<Request>,
+    context: Arc<Context>,
+}
+
+/// State shared by all requests of a [`QueryService`].
+struct Context {
+    metrics: Arc<Metrics>,
+    registry: Option<Arc<Registry>>,
+    observer: Option<QueryObserver>,
+}
+
+/// A request whose body has arrived.
+pub(crate) struct Request {
+    context: Arc<Context>,
+    target: Target,
+    client: Credentials,
+    queries: Vec<u8>,
+    /// One per query, in schemes with tickets.
+    tickets: Vec<Vec<u8>>,
+    span: Span,
+    /// Start of the wait.
+    since: Instant,
+}
+
+impl QueryService {
+    /// Starts the threads.
+    ///
+    /// # Errors
+    /// [`Error::Threads`].
+    pub(crate) fn new(
+        size: Capacity,
+        metrics: &Arc<Metrics>,
+        registry: Option<&Arc<Registry>>,
+        observer: Option<QueryObserver>,
+    ) -> Result<Self, Error> {
+        let context = Context { metrics: Arc::clone(metrics), registry: registry.cloned(), observer };
+        Ok(Self { executor: Executor::new(size)?, context: Arc::new(context) })
+    }
+
+    /// Answers the concatenated `queries` with `target`. Returns the concatenated answers.
+    ///
+    /// Once the client's tickets are being taken, the request keeps its permit until it is
+    /// answered, even if the caller is cancelled.
+    pub(crate) async fn answer(
+        &self,
+        permit: Permit,
+        target: Target,
+        client: Credentials,
+        queries: Vec<u8>,
+    ) -> Answer {
+        let request = Request {
+            context: Arc::clone(&self.context),
+            target,
+            client,
+            queries,
+            tickets: Vec::new(),
+            span: Span::current(),
+            since: Instant::now(),
+        };
+        let (request, permit) = self.with_tickets(request, permit).await?;
+        self.executor.run(permit, request).await?
+    }
+
+    /// Takes the request's tickets. This waits for the disk, so it happens before the request is
+    /// queued: in a batch, other requests would have to wait for it.
+    async fn with_tickets(&self, request: Request, permit: Permit) -> Result<(Request, Permit), AnswerError> {
+        if !request.target.database.description().limits.tickets {
+            return Ok((request, permit));
+        }
+        let permit = self.executor.mark_pending(permit);
+        let take = move || {
+            let Request { context, target, client, queries, span, .. } = &request;
+            let registry = context.registry.as_deref();
+            let tickets = span.in_scope(|| clients::tickets(registry, target, client, queries))?;
+            Ok((Request { tickets, ..request }, permit))
+        };
+        tokio::task::spawn_blocking(take).await.map_err(|_| AnswerError::Aborted)?
+    }
+}
+
+impl Request {
+    fn database(&self) -> &Database {
+        &self.target.database
+    }
+
+    /// Ends the wait and loads the client's keys. A panic fails this request only.
+    fn begin(&self) -> Result<Option<Arc<ErasedKeys>>, AnswerError> {
+        let name = self.database().name();
+        self.context.metrics.stage(name, Stage::Wait, self.since.elapsed());
+        let keys = || {
+            if let Some(observer) = &self.context.observer {
+                observer(name, &self.queries);
+            }
+            clients::keys(self.context.registry.as_deref(), self.database(), &self.client)
+        };
+        Ok(self.span.in_scope(|| catch_panic(keys))??)
+    }
+
+    fn with_keys<'a>(&'a self, keys: Option<&'a ErasedKeys>) -> Queries<'a> {
+        Queries { bytes: &self.queries, keys, tickets: &self.tickets, newest: self.target.newest }
+    }
+
+    /// Records an answer that took `time`.
+    fn record(&self, answer: &Answer, time: Duration) {
+        let (Ok(answers), name) = (answer, self.database().name()) else {
+            return;
+        };
+        let metrics = &self.context.metrics;
+        metrics.stage(name, Stage::Answer, time);
+        metrics.answered(name, self.database().count(self.queries.len()), answers.len());
+        let (received, sent, milliseconds) = (self.queries.len(), answers.len(), time.as_secs_f64() * 1e3);
+        self.span.in_scope(|| {
+            tracing::debug!(database = name, received, sent, milliseconds, "answered");
+        });
+    }
+}
+
+impl Batchable for Request {
+    /// The address of the loaded version. It is unique and stable while any request refers to it.
+    fn batch_key(&self) -> usize {
+        Arc::as_ptr(&self.target.database).addr()
+    }
+
+    fn fits<'a>(&'a self, batch: impl Iterator<Item = &'a Self>) -> bool {
+        self.database().fit_together(self.queries.len(), batch.map(|one| one.queries.len()))
+    }
+}
+
+impl Work for Request {
+    type Answer = Answer;
+
+    fn answer(batch: Vec<Self>) -> Vec<Answer> {
+        let start = Instant::now();
+        let keys: Vec<_> = batch.iter().map(Self::begin).collect();
+        // Only requests whose keys could be loaded are answered; the others keep their error.
+        let ready: Vec<Queries<'_>> = batch
+            .iter()
+            .zip(&keys)
+            .filter_map(|(request, keys)| Some(request.with_keys(keys.as_ref().ok()?.as_deref())))
+            .collect();
+        let mut answers = Vec::new().into_iter();
+        if let Some(first) = batch.first() {
+            first.context.metrics.batched(first.database().name());
+            answers = answer_together(first.database(), &ready).into_iter();
+        }
+        drop(ready);
+        let time = start.elapsed();
+        let answers: Vec<Answer> = keys
+            .into_iter()
+            .map(|keys| keys.and_then(|_| answers.next().unwrap_or(Err(AnswerError::Aborted))))
+            .collect();
+        batch.iter().zip(&answers).for_each(|(request, answer)| request.record(answer, time));
+        answers
+    }
+}
+
+/// Answers requests in one pass over the database. After a panic, answers each request separately,
+/// so that one request cannot fail the others.
+fn answer_together(database: &Database, requests: &[Queries<'_>]) -> Vec<Answer> {
+    match requests {
+        [] => Vec::new(),
+        [_] => answer_one(database, requests),
+        _ => match catch_panic(|| database.answer(requests)) {
+            Ok(answers) => answers.into_iter().map(|answer| Ok(answer?)).collect(),
+            Err(_) => requests.chunks(1).flat_map(|one| answer_one(database, one)).collect(),
+        },
+    }
+}
+
+/// Answers a slice of one request.
+fn answer_one(database: &Database, request: &[Queries<'_>]) -> Vec<Answer> {
+    match catch_panic(|| database.answer(request)) {
+        Ok(answers) => answers.into_iter().map(|answer| Ok(answer?)).collect(),
+        Err(error) => vec![Err(error.into())],
+    }
+}

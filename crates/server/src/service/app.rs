@@ -1,0 +1,61 @@
+//! State shared by all requests.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::answering::QueryService;
+use super::config::ServerConfig;
+use super::protection::Guard;
+use crate::admission::Capacity;
+use crate::catalog::{Catalog, MAX_PREVIOUS, report_memory};
+use crate::clients::Registry;
+use crate::error::Error;
+use crate::metrics::Metrics;
+use crate::psi::Psi;
+
+/// State shared by all requests.
+pub(crate) struct App {
+    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) queries: QueryService,
+    pub(crate) guard: Guard,
+    pub(crate) registry: Option<Arc<Registry>>,
+    pub(crate) psi: Option<Psi>,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) body_timeout: Duration,
+    /// Set if `GET /metrics` is served.
+    pub(crate) show_metrics: bool,
+}
+
+impl App {
+    /// Opens the registry, the certificate and the tokens, and starts the answering threads.
+    ///
+    /// # Errors
+    /// [`Error::Registry`], [`Error::Io`], [`Error::Threads`], [`Error::Tls`], [`Error::Tokens`].
+    pub(crate) fn open(config: &ServerConfig, catalog: Catalog, psi: Option<Psi>) -> Result<Self, Error> {
+        let registry = config.registry.as_ref().map(Registry::open).transpose()?.map(Arc::new);
+        let metrics = Arc::new(Metrics::new(catalog.names())?);
+        let size = Capacity {
+            threads: config.threads,
+            concurrent: config.max_concurrent,
+            batch_keys: catalog.names().count().saturating_mul(1 + MAX_PREVIOUS),
+            queued: config.max_queued,
+        };
+        Ok(Self {
+            queries: QueryService::new(size, &metrics, registry.as_ref(), config.on_query.clone())?,
+            catalog: Arc::new(catalog),
+            guard: Guard::new(&config.protection)?,
+            registry,
+            psi,
+            metrics,
+            body_timeout: config.body_timeout,
+            show_metrics: config.metrics,
+        })
+    }
+
+    /// Logs the memory of each database.
+    pub(crate) fn report(&self) {
+        for name in self.catalog.names() {
+            report_memory(name, &self.catalog.versions(name).unwrap_or_default());
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Settings of a service.
+
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::protection::Protection;
+use crate::catalog::{CatalogOptions, DatabaseConfig, Sources};
+use crate::clients::RegistryConfig;
+use crate::error::Error;
+use crate::listen::Listen;
+
+/// Called with the database's name and the bytes of each accepted query body: everything that the
+/// server learns.
+pub type QueryObserver = Arc<dyn Fn(&str, &[u8]) + Send + Sync>;
+
+/// Settings of a service.
+#[derive(Clone)]
+pub struct ServerConfig {
+    /// Address to listen on; port 0 picks a free one.
+    pub listen: Listen,
+    /// Snapshots to serve.
+    pub databases: Vec<DatabaseConfig>,
+    /// Remote snapshots among them, and their local copies.
+    pub sources: Sources,
+    /// Threads per batch; 0 means one per core.
+    pub threads: usize,
+    /// Batches answered at the same time, each on its own threads and for a different database
+    /// version; at least 1. Waiting requests for one version are answered in a batch.
+    pub max_concurrent: usize,
+    /// Requests that may upload or wait in addition. Further requests are told to retry later.
+    pub max_queued: usize,
+    /// Allows schemes without privacy.
+    pub allow_not_private: bool,
+    /// Time limit for receiving a request body.
+    pub body_timeout: Duration,
+    /// Time for which an old version is answered after a swap. At most two old versions are kept.
+    pub keep_old: Duration,
+    /// Interval between checks for changed snapshot files; `None` for no checks.
+    pub watch: Option<Duration>,
+    /// Serves `GET /metrics`.
+    pub metrics: bool,
+    /// TLS, tokens and limits.
+    pub protection: Protection,
+    /// Registry for client keys and tickets. Required by schemes with client keys.
+    pub registry: Option<RegistryConfig>,
+    /// A set for private intersection, as written by `papir psi prepare`. Its database is served
+    /// too.
+    pub psi: Option<PathBuf>,
+    /// Observes query bodies, for demonstrations and tests.
+    pub on_query: Option<QueryObserver>,
+}
+
+impl Default for ServerConfig {
+    /// Loopback port 7470, one thread per core, 2 concurrent batches and 64 queued requests, 30 s
+    /// for a body, old versions for 10 minutes, no watching, metrics enabled.
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 7470)).into(),
+            databases: Vec::new(),
+            sources: Sources::default(),
+            threads: 0,
+            max_concurrent: 2,
+            max_queued: 64,
+            allow_not_private: false,
+            body_timeout: Duration::from_secs(30),
+            keep_old: Duration::from_secs(600),
+            watch: None,
+            metrics: true,
+            protection: Protection::default(),
+            registry: None,
+            psi: None,
+            on_query: None,
+        }
+    }
+}
+
+impl ServerConfig {
+    /// Checks that snapshot names are unique and valid in a URL path.
+    ///
+    /// # Errors
+    /// [`Error::BadName`] or [`Error::DuplicateName`], naming the files.
+    pub fn check_names(&self) -> Result<(), Error> {
+        let mut seen: BTreeMap<&str, &Path> = BTreeMap::new();
+        for DatabaseConfig { name, path } in &self.databases {
+            if !is_name(name) {
+                return Err(Error::BadName { name: name.clone(), path: path.clone() });
+            }
+            if let Some(first) = seen.insert(name, path) {
+                let (name, first, second) = (name.clone(), first.to_owned(), path.clone());
+                return Err(Error::DuplicateName { name, first, second });
+            }
+        }
+        Ok(())
+    }
+
+    /// Settings of the catalog.
+    pub(crate) fn catalog_options(&self) -> CatalogOptions {
+        CatalogOptions {
+            keep_old: self.keep_old,
+            allow_not_private: self.allow_not_private,
+            has_registry: self.registry.is_some(),
+            sources: self.sources.clone(),
+        }
+    }
+}
+
+/// Returns whether a name is valid in a URL path without escaping.
+fn is_name(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    name.len() <= 128 && name.starts_with(|c: char| c.is_ascii_alphanumeric()) && name.chars().all(plain)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn names(configs: &[DatabaseConfig]) -> Result<(), Error> {
+        ServerConfig { databases: configs.to_vec(), ..Default::default() }.check_names()
+    }
+
+    #[test]
+    fn names_must_be_unique_and_valid_in_a_path() {
+        let words = DatabaseConfig::new("/a/words.papir", None);
+        assert!(names(&[words.clone(), DatabaseConfig::new("/a/others.papir", None)]).is_ok());
+        let message = names(&[words, DatabaseConfig::new("/b/words.papir", None)]).unwrap_err().to_string();
+        assert!(message.contains("/a/words.papir") && message.contains("/b/words.papir"), "{message}");
+        for bad in ["", "..", "a/b", "a b", "-x", &"a".repeat(129)] {
+            let config = DatabaseConfig { name: bad.to_owned(), path: "/x".into() };
+            assert!(matches!(names(&[config]), Err(Error::BadName { .. })), "{bad:?}");
+        }
+    }
+}

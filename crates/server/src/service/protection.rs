@@ -1,0 +1,77 @@
+//! TLS, tokens and per-client limits.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::access::{TokenSource, Tokens, TrustedProxies};
+use crate::admission::{ClientLimiter, ClientLimits};
+use crate::error::Error;
+use crate::listen::{Tls, TlsFiles};
+
+/// Access restrictions and per-client limits. None are set by default.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Protection {
+    /// Certificate and key; `None` for plain HTTP.
+    pub tls: Option<TlsFiles>,
+    /// Token files; if empty, no token is required.
+    pub tokens: Vec<TokenSource>,
+    /// Limits for each client.
+    pub limits: ClientLimits,
+    /// Time limit for the headers of a request, including the TLS handshake, and between two
+    /// requests.
+    pub header_timeout: Duration,
+    /// Proxies trusted to forward client addresses.
+    pub proxies: TrustedProxies,
+    /// Most open connections. Beyond this the longest idle connection is closed.
+    pub max_connections: usize,
+}
+
+impl Default for Protection {
+    /// No TLS, tokens or client limits; 20 s for headers; 512 connections.
+    fn default() -> Self {
+        Self {
+            tls: None,
+            tokens: Vec::new(),
+            limits: ClientLimits::default(),
+            proxies: TrustedProxies::default(),
+            header_timeout: Duration::from_secs(20),
+            max_connections: 512,
+        }
+    }
+}
+
+/// State that checks requests while the service runs.
+pub(crate) struct Guard {
+    pub(crate) tls: Option<Arc<Tls>>,
+    pub(crate) tokens: Option<Arc<Tokens>>,
+    pub(crate) limiter: Arc<ClientLimiter>,
+    pub(crate) proxies: TrustedProxies,
+}
+
+impl Guard {
+    /// Reads the certificate and tokens.
+    ///
+    /// # Errors
+    /// [`Error::Tls`], [`Error::Tokens`].
+    pub(crate) fn new(protection: &Protection) -> Result<Self, Error> {
+        let tls = protection.tls.as_ref().map(Tls::open).transpose()?.map(Arc::new);
+        let tokens = (!protection.tokens.is_empty()).then(|| Tokens::open(&protection.tokens));
+        let tokens = tokens.transpose()?.map(Arc::new);
+        Ok(Self {
+            tls,
+            tokens,
+            limiter: ClientLimiter::new(protection.limits),
+            proxies: protection.proxies.clone(),
+        })
+    }
+
+    /// Reads the certificate and tokens again. Invalid files leave the previous ones in use.
+    pub(crate) fn reload(&self) {
+        if let Some(tls) = &self.tls {
+            tls.reload();
+        }
+        if let Some(tokens) = &self.tokens {
+            tokens.reload();
+        }
+    }
+}

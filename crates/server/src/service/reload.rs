@@ -1,0 +1,71 @@
+//! Reload: loads snapshots again and swaps them in.
+
+use std::sync::Arc;
+
+use papir_core::Version;
+
+use super::app::App;
+use crate::catalog::{Catalog, Database, Reloaded};
+use crate::error::Error;
+
+/// Replaces databases of a running service.
+#[derive(Clone)]
+pub struct ReloadHandle {
+    app: Arc<App>,
+}
+
+impl ReloadHandle {
+    pub(crate) fn new(app: &Arc<App>) -> Self {
+        Self { app: Arc::clone(app) }
+    }
+
+    /// Reads the certificate and tokens again, then all snapshot files and the set for private
+    /// intersection. Each is swapped in once it is loaded. Running requests finish with the version
+    /// they started with. If loading fails, the old version stays.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the loading task ended abnormally.
+    pub async fn reload(&self) -> Result<Vec<Reloaded>, Error> {
+        let app = Arc::clone(&self.app);
+        load_with(&self.app, move |catalog| {
+            app.guard.reload();
+            let loaded = catalog.load();
+            app.psi.iter().for_each(|psi| psi.reload(catalog));
+            loaded
+        })
+        .await
+    }
+
+    /// Serves `database` in place of the database with the same name.
+    ///
+    /// # Errors
+    /// [`Error::UnknownDatabase`], [`Error::NeedsRegistry`], or [`Error::Load`] for a scheme
+    /// without privacy unless it is allowed.
+    pub fn replace(&self, database: Database) -> Result<Version, Error> {
+        let name = database.name().to_owned();
+        let outcome = self.app.catalog.replace(database);
+        if !matches!(outcome, Err(Error::UnknownDatabase { .. })) {
+            self.app.metrics.loaded(&name, outcome.is_ok());
+        }
+        outcome
+    }
+}
+
+/// Loads snapshots on a blocking thread and counts them.
+pub(super) async fn load_with(
+    app: &Arc<App>,
+    load: impl FnOnce(&Catalog) -> Vec<Reloaded> + Send + 'static,
+) -> Result<Vec<Reloaded>, Error> {
+    let app = Arc::clone(app);
+    let loading = tokio::task::spawn_blocking(move || {
+        let loaded = load(&app.catalog);
+        loaded.iter().for_each(|one| app.metrics.loaded(&one.name, one.outcome.is_ok()));
+        loaded
+    });
+    loading.await.map_err(|error| abnormal("loading snapshots", error))
+}
+
+/// The error for a task that panicked or was cancelled.
+pub(crate) fn abnormal(what: &'static str, error: tokio::task::JoinError) -> Error {
+    Error::Io { what, source: std::io::Error::other(error) }
+}

@@ -1,0 +1,92 @@
+//! Loads snapshot files that have been replaced.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::app::App;
+use super::reload::load_with;
+use crate::catalog::{Catalog, Identity};
+use crate::psi::Psi;
+
+/// Shortest interval between two checks.
+const MIN_INTERVAL: Duration = Duration::from_millis(10);
+
+/// Checks the snapshot files periodically.
+///
+/// A changed file is loaded when two consecutive checks find it in the same state, so that a file
+/// that is still being written is left alone. A file that fails to load is tried and logged once.
+pub(crate) struct Watch {
+    interval: Option<Duration>,
+    changed: Vec<(String, Option<Identity>)>,
+    /// The changed set for private intersection at the last check.
+    changed_set: Option<Option<Identity>>,
+}
+
+impl Watch {
+    /// Checks at this interval; never if `None`.
+    pub(crate) fn every(interval: Option<Duration>) -> Self {
+        let interval = interval.map(|interval| interval.max(MIN_INTERVAL));
+        Self { interval, changed: Vec::new(), changed_set: None }
+    }
+
+    /// Watches without end.
+    pub(crate) async fn run(&mut self, app: &Arc<App>) {
+        let Some(every) = self.interval else { return std::future::pending().await };
+        let mut ticks = interval(every);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            self.check(app).await;
+        }
+    }
+
+    /// Checks once, and loads what has settled.
+    async fn check(&mut self, app: &Arc<App>) {
+        let checked = Arc::clone(app);
+        let find = move || (checked.catalog.changed(), checked.psi.as_ref().and_then(Psi::changed));
+        let (changed, changed_set) = tokio::task::spawn_blocking(find).await.unwrap_or_default();
+        let names = self.settled(changed);
+        let before = std::mem::replace(&mut self.changed_set, changed_set);
+        // A set is loaded together with its database, and after it.
+        let set = self.changed_set.is_some() && (before == self.changed_set || !names.is_empty());
+        if names.is_empty() && !set {
+            return;
+        }
+        tracing::info!(?names, set, "snapshots changed: loading them");
+        let loading = Arc::clone(app);
+        let load = move |catalog: &Catalog| {
+            let loaded = catalog.load_named(&names);
+            loading.psi.iter().filter(|_| set).for_each(|psi| psi.reload(catalog));
+            loaded
+        };
+        if let Err(error) = load_with(app, load).await {
+            tracing::error!(%error, "not loaded");
+        }
+    }
+
+    /// The names whose files were in the same changed state at the last check.
+    fn settled(&mut self, changed: Vec<(String, Option<Identity>)>) -> Vec<String> {
+        let before = std::mem::replace(&mut self.changed, changed);
+        let still = self.changed.iter().filter(|one| before.contains(one));
+        still.map(|(name, _)| name.clone()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_settles_at_the_second_check() {
+        let mut watch = Watch::every(None);
+        let (words, gone) =
+            (("words".to_owned(), Identity::of("Cargo.toml".as_ref())), ("words".to_owned(), None));
+        assert!(watch.settled(vec![words.clone()]).is_empty());
+        assert!(watch.settled(vec![gone.clone()]).is_empty(), "a different file again");
+        assert_eq!(watch.settled(vec![gone]), ["words"]);
+        assert!(watch.settled(vec![]).is_empty());
+        assert!(watch.settled(vec![words]).is_empty());
+    }
+}

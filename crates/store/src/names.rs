@@ -1,0 +1,16 @@
+//! Names of sources in errors, and the path for standard input.
+
+use std::path::Path;
+
+/// The path for standard input. A file of this name is `./-`.
+const STANDARD_INPUT: &str = "-";
+
+/// Whether a path means standard input.
+pub(crate) fn is_standard_input(path: &Path) -> bool {
+    path.as_os_str() == STANDARD_INPUT
+}
+
+/// The name of a source in errors.
+pub(crate) fn name_of(path: &Path) -> String {
+    if is_standard_input(path) { "standard input".to_owned() } else { path.display().to_string() }
+}

@@ -1,0 +1,99 @@
+//! Prepared set for private intersection.
+
+use std::path::Path;
+
+use papir_core::codec::{Reader, Writer};
+use papir_core::{Blob, Error as CoreError, Result as CoreResult, Version};
+use papir_lookup::psi::Kind;
+use papir_oprf::Key;
+
+use crate::error::{Error, Result};
+use crate::map::map;
+use crate::snapshot::{Sections, Snapshot};
+
+pub(super) const HEADER: &str = "psi";
+pub(super) const KEY: &str = "psi.key";
+pub(super) const FILTER: &str = "psi.filter";
+const FORMAT: u16 = 1;
+
+/// A prepared set.
+pub struct PsiSet {
+    /// Public facts about the set.
+    pub summary: PsiSummary,
+    /// The key that masks the elements.
+    pub key: Key,
+    /// The filter that receivers download; `None` if they look elements up.
+    pub filter: Option<Blob>,
+}
+
+/// Public facts about a set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PsiSummary {
+    /// How receivers find their elements.
+    pub kind: Kind,
+    /// Number of distinct elements.
+    pub elements: u64,
+    /// Bytes of the longest label; `None` for a set without labels.
+    pub longest: Option<u32>,
+    /// The version of the filter, or of the table.
+    pub version: Version,
+}
+
+/// Refuses a set where a database is expected.
+///
+/// # Errors
+/// [`Error::Options`] with `advice`.
+pub(crate) fn refuse(snapshot: &Snapshot, file: &Path, advice: &str) -> Result<()> {
+    if snapshot.sections.iter().all(|section| section.name != HEADER) {
+        return Ok(());
+    }
+    let found = format!("{}, a set for private intersection", file.display());
+    Err(Error::options(found, format!("a database: {advice}")))
+}
+
+impl PsiSet {
+    /// Opens a file written by [`super::prepare()`] and verifies the sections of the set, but not
+    /// those of its database.
+    ///
+    /// # Errors
+    /// [`Error::Snapshot`] naming the file and, if one is damaged or missing, the section.
+    pub fn open(path: &Path) -> Result<Self> {
+        let named = |error| Error::Snapshot { file: path.display().to_string(), error };
+        let sections = Sections::read(map(path)?).map_err(named)?;
+        sections.verify_named(&[HEADER, KEY, FILTER]).map_err(named)?;
+        Self::read(&sections).map_err(named)
+    }
+
+    fn read(sections: &Sections) -> CoreResult<Self> {
+        let summary = PsiSummary::decode(&sections.blob(HEADER)?)?;
+        let key = Key::from_seed(&sections.blob(KEY)?)?;
+        let filter = (summary.kind == Kind::Filter).then(|| sections.blob(FILTER)).transpose()?;
+        Ok(Self { summary, key, filter })
+    }
+}
+
+impl PsiSummary {
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let mut writer = Writer::new();
+        writer.u16(FORMAT).u8((self.kind == Kind::Retrieval).into()).u8(self.longest.is_some().into());
+        writer.u32(self.longest.unwrap_or_default()).u64(self.elements).raw(&self.version.0);
+        writer.finish()
+    }
+
+    fn decode(bytes: &[u8]) -> CoreResult<Self> {
+        let mut reader = Reader::new("section `psi`", bytes);
+        let (format, retrieval, labels) = (reader.u16()?, reader.u8()?, reader.u8()?);
+        let (longest, elements, version) = (reader.u32()?, reader.u64()?, Version(reader.array()?));
+        reader.finish()?;
+        if format != FORMAT || retrieval > 1 || labels > 1 {
+            let found = format!("format {format}, kind {retrieval}, labels {labels}");
+            return Err(CoreError::malformed(
+                "section `psi`",
+                found,
+                format!("format {FORMAT}, 0 or 1 each"),
+            ));
+        }
+        let kind = if retrieval == 1 { Kind::Retrieval } else { Kind::Filter };
+        Ok(Self { kind, elements, longest: (labels == 1).then_some(longest), version })
+    }
+}

@@ -1,0 +1,58 @@
+//! Reading the rows of a source in any format.
+
+use papir_core::Progress;
+use papir_lookup::Entry;
+
+use super::format::Format;
+use super::input::Input;
+#[cfg(feature = "parquet")]
+use super::parquet;
+use super::request::Request;
+use super::row::{Each, Sieve, SkippedRow};
+#[cfg(feature = "sqlite")]
+use super::sqlite;
+use super::{csv, folder, jsonl};
+use crate::error::{Error, Result};
+
+/// The rows of a source.
+pub(crate) struct Rows {
+    pub(crate) entries: Vec<Entry>,
+    /// Length of the source in bytes.
+    pub(crate) bytes: u64,
+    pub(crate) skipped: Vec<SkippedRow>,
+}
+
+/// Reads all rows. Without a key column, all keys are empty.
+///
+/// # Errors
+/// [`Error::MissingColumn`]; [`Error::Line`], [`Error::Row`] or [`Error::Unreadable`] for
+/// unreadable rows or files; [`Error::MissingFeature`]; or [`papir_core::Error::Io`].
+pub(crate) fn rows(request: &Request<'_>, progress: &dyn Progress) -> Result<Rows> {
+    let mut sieve = Sieve::new(request);
+    let mut entries = Vec::new();
+    let bytes = read(request, progress, &mut |place, row| {
+        if let Some(row) = sieve.keep(place, row)? {
+            let line = place.number(entries.len());
+            entries.push(Entry { key: row.key, value: row.value.unwrap_or_default(), line });
+        }
+        Ok(())
+    })?;
+    Ok(Rows { entries, bytes, skipped: sieve.skipped })
+}
+
+/// Passes every row of a source to `each`. Returns the bytes read.
+pub(super) fn read(request: &Request<'_>, progress: &dyn Progress, each: &mut Each<'_>) -> Result<u64> {
+    let (path, columns) = (request.path, request.columns);
+    match request.format {
+        Format::Csv => csv::rows(path, Input::open(path, progress)?, columns, each),
+        Format::JsonLines => jsonl::rows(path, Input::open(path, progress)?, columns, each),
+        #[cfg(feature = "parquet")]
+        Format::Parquet => parquet::rows(path, columns, progress, each),
+        #[cfg(feature = "sqlite")]
+        Format::Sqlite => sqlite::rows(path, columns, request.selection, progress, each),
+        Format::Folder => folder::rows(path, request.longest, progress, each),
+        Format::Raw => Err(Error::options("columns of a raw source", "csv or jsonl")),
+        #[cfg(not(all(feature = "parquet", feature = "sqlite")))]
+        format => format.check_support(path).map(|()| 0),
+    }
+}

@@ -1,0 +1,48 @@
+//! Requests for the rows of a source.
+
+use std::path::Path;
+
+use super::format::Format;
+
+/// The columns to read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Columns<'a> {
+    pub(crate) key: Option<&'a str>,
+    pub(crate) values: &'a [String],
+    pub(crate) deletes: Deletes<'a>,
+}
+
+/// The mark of rows that are deletions.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Deletes<'a> {
+    /// None: every row has a value.
+    None,
+    /// The column of this name, if given; and in JSON Lines the field `_delete`.
+    Marked(Option<&'a str>),
+}
+
+/// The part of a database to read.
+#[derive(Clone, Copy, Debug)]
+#[cfg_attr(not(feature = "sqlite"), allow(dead_code))]
+pub(crate) enum Selection<'a> {
+    /// Its only table.
+    Whole,
+    /// The table of this name.
+    Table(&'a str),
+    /// The result of this query.
+    Query(&'a str),
+}
+
+/// A request for the rows of a source.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Request<'a> {
+    pub(crate) path: &'a Path,
+    pub(crate) format: Format,
+    pub(crate) columns: Columns<'a>,
+    #[cfg_attr(not(feature = "sqlite"), allow(dead_code))]
+    pub(crate) selection: Selection<'a>,
+    /// Maximum length of a value in bytes.
+    pub(crate) longest: u64,
+    /// Maximum number of bad rows to skip.
+    pub(crate) skip_bad: u64,
+}

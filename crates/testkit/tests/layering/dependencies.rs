@@ -1,0 +1,73 @@
+//! Rules for the dependencies of other authors: licences and registries of deny.toml, and the
+//! oldest Rust release that papir supports. `make audit` checks more, with cargo-deny.
+
+use std::fs;
+use std::process::Command;
+
+use cargo_metadata::{Metadata, MetadataCommand, Package};
+use spdx::{Expression, Licensee};
+use toml::Table;
+
+use crate::root;
+
+/// Everything that the workspace is built from on this machine, development dependencies included.
+fn dependencies() -> Metadata {
+    let version = Command::new("rustc").arg("-vV").output().unwrap();
+    let version = String::from_utf8(version.stdout).unwrap();
+    let host = version.lines().find_map(|line| line.strip_prefix("host: ")).unwrap();
+    let options = ["--filter-platform", host, "--locked"].map(str::to_owned).to_vec();
+    MetadataCommand::new().manifest_path(root().join("Cargo.toml")).other_options(options).exec().unwrap()
+}
+
+/// The packages of other authors among `metadata`.
+fn foreign(metadata: &Metadata) -> Vec<&Package> {
+    let built = metadata.resolve.as_ref().unwrap();
+    let packages = built.nodes.iter().map(|node| &metadata[&node.id]);
+    packages.filter(|package| package.source.is_some()).collect()
+}
+
+fn strings(table: &Table, section: &str, key: &str) -> Vec<String> {
+    let list = table[section][key].as_array().unwrap();
+    list.iter().map(|entry| entry.as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn dependencies_have_allowed_licences_and_sources() {
+    let policy: Table = fs::read_to_string(root().join("deny.toml")).unwrap().parse().unwrap();
+    let allowed = strings(&policy, "licenses", "allow");
+    let allowed: Vec<Licensee> = allowed.iter().map(|licence| Licensee::parse(licence).unwrap()).collect();
+    let registries = strings(&policy, "sources", "allow-registry");
+    let metadata = dependencies();
+    let packages = foreign(&metadata);
+    assert!(packages.len() > 100, "only {} dependencies", packages.len());
+    let mut wrong = Vec::new();
+    for package in packages {
+        let (name, source) = (&package.name, package.source.as_ref().unwrap().repr.clone());
+        if !registries.iter().any(|registry| source == format!("registry+{registry}")) {
+            wrong.push(format!("{name}: from {source}"));
+        }
+        let licence = package.license.clone().unwrap_or_default().replace('/', " OR ");
+        let expression = Expression::parse(&licence);
+        let satisfied = expression.is_ok_and(|expression| {
+            expression.evaluate(|wanted| allowed.iter().any(|licence| licence.satisfies(wanted)))
+        });
+        if !satisfied {
+            wrong.push(format!("{name}: licence `{licence}`"));
+        }
+    }
+    assert!(wrong.is_empty(), "not allowed by deny.toml: {wrong:#?}");
+}
+
+/// The other half of the promise is clippy's `incompatible_msrv`, which finds newer functions of
+/// the standard library in papir's own code.
+#[test]
+fn dependencies_support_the_oldest_rust() {
+    let metadata = dependencies();
+    let ours = metadata.workspace_packages()[0].rust_version.clone().unwrap();
+    let newer: Vec<String> = foreign(&metadata)
+        .iter()
+        .filter(|package| package.rust_version.as_ref().is_some_and(|version| *version > ours))
+        .map(|package| format!("{} needs {}", package.name, package.rust_version.as_ref().unwrap()))
+        .collect();
+    assert!(newer.is_empty(), "papir supports Rust {ours}: {newer:#?}");
+}
