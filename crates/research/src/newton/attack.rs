@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_query_is_refused() {
+    fn malformed_queries_are_refused() {
         for bytes in [vec![], vec![1; 12], vec![1; 12 * 8 + 1], vec![0; 12 * 256], vec![7; 100]] {
             assert!(Evidence::of(&bytes).is_err(), "{} bytes", bytes.len());
         }

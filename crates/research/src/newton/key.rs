@@ -73,7 +73,7 @@ impl SecretKey {
 
 /// A random prime of exactly this many bits, 2 modulo 3, with the top two bits set.
 fn prime(bits: u32, rng: &mut SecretRng) -> Result<Zeroizing<BoxedUint>> {
-    let none = || Error::malformed("the length of newton's primes", bits, "one for which there are primes");
+    let none = || Error::malformed("the length of newton's primes", bits, "a length for which primes exist");
     let sieve = SmallFactorsSieveFactory::<BoxedUint>::new(Flavor::Any, bits, SetBits::TwoMsb);
     let fits = |_: &mut SecretRng, candidate: &BoxedUint| {
         // 2⁶⁴ is 1 modulo 3.

@@ -132,7 +132,7 @@ impl<V: Variant> NewtonServer<V> {
     fn answer_one(&self, session: Session<'_, Newton<V>>, query: &NewtonQuery) -> Result<NewtonAnswer> {
         let modulus = self.modulus_of(&session)?;
         if query.modulus != modulus.integer() {
-            let expected = if V::REGISTERED { "the one that was registered" } else { "the database's" };
+            let expected = if V::REGISTERED { "the registered one" } else { "the database's" };
             return Err(Error::malformed("a query's modulus", "another one", expected));
         }
         let prepared = self.coefficients(modulus, &NoProgress)?;

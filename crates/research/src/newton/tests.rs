@@ -241,7 +241,7 @@ fn records(shape: Shape) -> RecordBuffer {
 }
 
 #[test]
-fn neither_side_is_made_without_the_word() {
+fn servers_and_clients_require_the_acknowledgement() {
     let shape = Shape::of_bytes(10, 4).unwrap();
     let refuses =
         |error: Option<Error>| matches!(error, Some(Error::NotPrivate { scheme: "newton-short", .. }));

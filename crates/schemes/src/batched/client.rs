@@ -70,12 +70,12 @@ impl<S: Bucket> Client<Batched<S>> for BatchedClient<S> {
         let records: Vec<Vec<Record>> = opened.into_iter().collect::<Result<_>>()?;
         let records: Vec<Record> = records.into_iter().flatten().collect();
         let expected = self.params.groups() * self.params.parts();
-        Error::check_length("the records of a batch, counted", records.len(), expected)?;
+        Error::check_length("the number of a batch's records", records.len(), expected)?;
         let records = Zeroizing::new(records);
         let lost = chosen.iter().filter(|bucket| bucket.is_none()).count();
         if lost > 0 {
             let reason = format!(
-                "{lost} records of a batch share all their places with others, which 2^-40 of batches do: ask again for fewer at a time"
+                "{lost} records of a batch share all their places with others, with probability 2^-40: query fewer at a time"
             );
             return Err(BatchedParams::<S>::unfit(reason));
         }

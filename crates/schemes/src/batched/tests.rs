@@ -1,4 +1,4 @@
-//! Batches against the records themselves, over a scheme with a shared secret and one without.
+//! Batches compared with the records, over a scheme with a shared secret and one without.
 #![allow(clippy::unwrap_used)]
 
 use chacha20::ChaCha20Rng;
@@ -22,8 +22,8 @@ fn sample(count: u64, bits: u64) -> RecordBuffer {
     records
 }
 
-/// A small batch database of nine buckets in groups of at most `parts`: as many buckets as the bound asks for
-/// would be slow here.
+/// A small batch database of nine buckets in groups of at most `parts`. The bound's number of
+/// buckets would be slow here.
 fn prepared<S: Bucket>(records: &RecordBuffer, parts: usize, rng: &mut ChaCha20Rng) -> BatchedServer<S> {
     let buckets = code::Buckets { functions: 3, width: 3 };
     let params = BatchedParams::<S>::unbounded(records.shape(), 5, buckets, parts).unwrap();
@@ -36,7 +36,7 @@ fn client_of<S: Bucket>(server: &BatchedServer<S>) -> BatchedClient<S> {
     BatchedClient::new(server.params().clone(), decoded).unwrap()
 }
 
-/// Asks for batches, through bytes, with lengths held against the description.
+/// Queries batches through bytes and compares lengths with the description.
 fn check_batches<S: Bucket>(server: &BatchedServer<S>, records: &RecordBuffer, rng: &mut ChaCha20Rng) {
     let (client, params) = (client_of(server), server.params());
     let sizes = params.describe().sizes;
@@ -50,7 +50,8 @@ fn check_batches<S: Bucket>(server: &BatchedServer<S>, records: &RecordBuffer, r
         let query = BatchedQuery::decode(params, &query).unwrap();
         let answer = server.answer(Session::anonymous(), &query).unwrap().encode(params);
         assert_eq!(sent(&answer), sizes.answer);
-        // Fewer buckets than the bound asks for: some batches find no places, which nobody else sees.
+        // Fewer buckets than the bound requires: some batches find no places, which only the client
+        // sees.
         let Ok(found) = client.extract(secret, BatchedAnswer::decode(params, &answer).unwrap()) else {
             continue;
         };
@@ -61,7 +62,7 @@ fn check_batches<S: Bucket>(server: &BatchedServer<S>, records: &RecordBuffer, r
     assert!(asked >= 2);
 }
 
-/// Prepared, changed, saved and loaded: always the records.
+/// Reads the records back after setup, update, and loading.
 fn check<S: Bucket>(bits: u64, parts: usize, groups: usize) {
     let mut rng = ChaCha20Rng::seed_from_u64(bits);
     let mut records = sample(40, bits);
@@ -74,7 +75,7 @@ fn check<S: Bucket>(bits: u64, parts: usize, groups: usize) {
     changes.iter().for_each(|one| records.set(one.index, &one.record).unwrap());
     let changed = server.update(&changes, &mut rng, &NoProgress).unwrap();
     check_batches(&changed, &records, &mut rng);
-    // One by one, and whole buckets.
+    // Single records, and whole buckets.
     for (first, count) in [(0, 0), (8, 1), (39 / 8 * 8, 1), (8, 17), (0, 40)] {
         let mut read = vec![0xff; (count * bits).div_ceil(8) as usize];
         let mut expected = read.clone();
@@ -90,7 +91,7 @@ fn check<S: Bucket>(bits: u64, parts: usize, groups: usize) {
     check_batches(&loaded, &records, &mut rng);
 }
 
-/// Three groups, the last one with three parts that are no bucket.
+/// Three groups, the last one with three unused parts.
 #[test]
 fn inspire_in_batches_of_several_groups() {
     check::<InspireInParts>(24, 4, 3);
@@ -125,7 +126,7 @@ fn queries_of_one_batch_share_the_packing_key_and_nothing_else() {
     for query in &encoded[0][1..] {
         assert_eq!(query[shared.clone()], encoded[0][0][shared.clone()]);
     }
-    // A fresh secret for each batch.
+    // Each batch has a fresh secret.
     assert_ne!(encoded[0][0][shared.clone()], encoded[1][0][shared.clone()]);
     let mut selectors: Vec<_> = encoded.iter().flatten().map(|query| &query[..shared.start]).collect();
     selectors.sort_unstable();
@@ -151,7 +152,7 @@ fn two_buckets_under_the_same_masks_are_refused() {
 fn batches_without_places_are_asked_as_others_and_fail_at_the_end() {
     let mut rng = ChaCha20Rng::seed_from_u64(3);
     let records = sample(40, 24);
-    // One bucket a group, three groups: no more than three records at a time.
+    // Three groups of one bucket: at most three records at a time.
     let buckets = code::Buckets { functions: 3, width: 1 };
     let params = BatchedParams::<Simple>::unbounded(records.shape(), 5, buckets, 1).unwrap();
     let server = BatchedServer::setup(params, &records, &mut rng, &NoProgress).unwrap();

@@ -231,7 +231,7 @@ fn bundle(shape: Shape) -> Result<Units> {
     let chunks = shape.record_bytes().div_ceil(CHUNK_BYTES);
     if chunks > MAX_CHUNKS {
         let expected = format!(
-            "at most {}: each 16 bits of a record are one more polynomial to evaluate, and one more answer",
+            "at most {}: each 16 bits of a record need another polynomial and another answer",
             8 * CHUNK_BYTES * MAX_CHUNKS
         );
         return Err(Error::out_of_bounds("the record length in bits", shape.record_bits(), expected));
@@ -328,7 +328,7 @@ impl Parameters for DepirParams {
         let primes = (0..count).map(|_| reader.u32()).collect::<Result<Vec<_>>>()?;
         reader.finish()?;
         if !primes.is_sorted_by(|a, b| a > b) {
-            return Err(Error::malformed("depir's primes", "another order", "the largest first, each once"));
+            return Err(Error::malformed("depir's primes", "primes out of order", "descending ones"));
         }
         let choice = Choice { ring_degree, simplex: Simplex::holding(bundle.units(), variables) };
         check(choice)?;

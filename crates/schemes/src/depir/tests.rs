@@ -1,4 +1,4 @@
-//! Full batches, noise and bounds at full parameters, seen from the inside.
+//! Full batches, noise and bounds at full parameters.
 #![allow(clippy::unwrap_used)]
 
 use chacha20::ChaCha20Rng;
@@ -32,7 +32,7 @@ fn records(shape: Shape, rng: &mut dyn CryptoRng) -> RecordBuffer {
     RecordBuffer::from_packed(shape, records.packed().to_vec()).unwrap()
 }
 
-/// A query for as many indices as there are slots, repetitions among them: every record comes back.
+/// Queries as many indices as there are slots, some of them repeated.
 fn check_full_batch(params: DepirParams) {
     let mut rng = ChaCha20Rng::seed_from_u64(1);
     let shape = params.shape();
@@ -51,7 +51,7 @@ fn check_full_batch(params: DepirParams) {
 }
 
 #[test]
-fn full_batches_come_back() {
+fn full_batches_return_their_records() {
     check_full_batch(DepirParams::choose(Shape::of_bytes(300, 2).unwrap(), Goal::Balanced).unwrap());
     check_full_batch(DepirParams::new(Shape::new(1000, 5).unwrap(), 1 << 13, 6).unwrap());
     check_full_batch(DepirParams::new(Shape::of_bytes(50, 5).unwrap(), 1 << 13, 4).unwrap());
@@ -59,14 +59,14 @@ fn full_batches_come_back() {
 
 #[test]
 #[ignore = "long: the paper's sets"]
-fn the_published_sets_come_back() {
+fn the_published_sets_return_their_records() {
     for records in [7315, 46_376] {
         check_full_batch(DepirParams::new(Shape::of_bytes(records, 2).unwrap(), 1 << 15, 4).unwrap());
     }
 }
 
-/// What phases measure against what is computed: an evaluation's modulo all primes, a switched one modulo those that
-/// are kept. Records are the largest coefficients that interpolation gives at random.
+/// Measured and computed phases: of an evaluation modulo all primes, and of a switched one modulo
+/// the kept primes. Records are random, so that interpolation gives the largest coefficients.
 fn check_noise(params: DepirParams) {
     let mut rng = ChaCha20Rng::seed_from_u64(6);
     let records = records(params.shape(), &mut rng);
@@ -90,7 +90,7 @@ fn check_noise(params: DepirParams) {
     println!("{}: evaluation 2^{found:.1}, bounded by 2^{evaluation:.1}", params.label());
     assert!(found < evaluation && found > evaluation - 40.0, "evaluation {found}, bound {evaluation}");
     let found = measured(&server.switch(&residues), params.kept());
-    // What switching leaves of the evaluation's noise is far less where Q is larger than it must be.
+    // Evaluation noise that remains after switching is negligible if Q exceeds what it needs.
     println!("{}: switched 2^{found:.1}, bounded by 2^{switching:.1}", params.label());
     let rest = evaluation - log2_product(&primes[params.kept()..]);
     let bound = switching.max(rest) + 1.0;
@@ -111,7 +111,8 @@ fn measured_noise_of_the_published_sets_is_within_the_bounds() {
     }
 }
 
-/// The polynomial of individual degrees, which the paper replaces, has the same values at the points that both have.
+/// The polynomial of individual degrees, which the paper replaces, has the same values at common
+/// points.
 #[test]
 fn individual_degrees_give_the_same_values() {
     let modulus = Modulus::new(65_537);
@@ -121,7 +122,7 @@ fn individual_degrees_give_the_same_values() {
     let values: Vec<u32> = (0..simplex.len() as u32).map(|i| (i * 40_503 + 7) % 65_537).collect();
     let mut total = values.clone();
     interpolate(simplex, &mut total);
-    // On the cube {0, …, 4}³, zero outside of the simplex.
+    // On the cube {0, …, 4}³, zero outside the simplex.
     let cube: Vec<u32> = cube_points(variables, degree)
         .iter()
         .map(|point| points.iter().position(|one| one == point).map_or(0, |place| values[place]))
@@ -180,7 +181,7 @@ fn lines_are_evaluated_as_their_points_are() {
     assert!(Lines::new(modulus, &[&one], &[&zero]).is_none());
 }
 
-/// All ways through the data structure give what the sum of terms gives.
+/// All steps and tables of the data structure give the sum of terms.
 #[test]
 fn structures_give_the_values() {
     let mut rng = ChaCha20Rng::seed_from_u64(4);
@@ -223,7 +224,7 @@ fn structures_give_the_values() {
     }
 }
 
-/// The paper's way and ours give the same answer to the same query.
+/// The paper's evaluation and ours give the same answer to the same query.
 #[test]
 fn answers_by_a_structure_are_those_on_lines() {
     let mut rng = ChaCha20Rng::seed_from_u64(5);
@@ -248,7 +249,7 @@ fn answers_by_a_structure_are_those_on_lines() {
         let found = client.extract(secret, answer).unwrap();
         assert_eq!(found, [3, 7, 7].map(|index| records.get(index).unwrap()));
     }
-    // Of tiny's degree there are enough below 2²⁸, of small's there are not.
+    // For tiny's degree there are enough below 2²⁸, for small's there are not.
     assert!(DepirParams::fourier(Shape::of_bytes(7315, 2).unwrap(), 1 << 15, 4).is_ok());
     let error = DepirParams::fourier(Shape::of_bytes(46_376, 2).unwrap(), 1 << 15, 4).unwrap_err();
     assert!(error.to_string().contains("too few primes"), "{error}");
@@ -269,7 +270,7 @@ fn masks_differ() {
 }
 
 #[test]
-fn what_is_too_large_is_refused_with_a_reason() {
+fn oversized_databases_are_refused_with_a_reason() {
     let refused = |records, bits| {
         let error = DepirParams::choose(Shape::new(records, bits).unwrap(), Goal::Balanced).unwrap_err();
         assert!(matches!(error, Error::OutOfBounds { .. }), "{error}");
@@ -277,7 +278,7 @@ fn what_is_too_large_is_refused_with_a_reason() {
     };
     assert!(refused((1 << 20) + 1, 16).contains("at most 1048576"));
     assert!(refused(1 << 20, 2048).contains("at most 256"));
-    // Two variables would need a degree that no ring bears.
+    // Two variables would need an unsupported degree.
     let error = DepirParams::new(Shape::of_bytes(7315, 2).unwrap(), 1 << 15, 2).unwrap_err();
     assert!(matches!(error, Error::OutOfBounds { .. }), "{error}");
     let error = DepirParams::new(Shape::of_bytes(7315, 2).unwrap(), 1 << 14, 4).unwrap_err();
@@ -285,13 +286,13 @@ fn what_is_too_large_is_refused_with_a_reason() {
     let server_like = DepirParams::new(Shape::of_bytes(300, 2).unwrap(), 1 << 13, 4).unwrap();
     let mut bytes = server_like.encode();
     assert_eq!(DepirParams::decode(&bytes).unwrap().describe(), server_like.describe());
-    // Fewer primes in answers than switching needs, or more than there are.
+    // Fewer primes in answers than switching needs, or more than exist.
     for kept in [0, 1, 200] {
         let mut bytes = bytes.clone();
         bytes[24] = kept;
         assert!(matches!(DepirParams::decode(&bytes), Err(Error::Parameters { .. })), "{kept} kept");
     }
-    // The plaintext modulus, modulo which nothing is hidden, as one more prime.
+    // The plaintext modulus as another prime: modulo it, nothing is hidden.
     let count = server_like.bv().ring().len();
     let mut more = [&bytes[..], &65_537u32.to_le_bytes()].concat();
     more[22] += 1;

@@ -280,7 +280,7 @@ impl<E: Expanded> Keys<E> {
             E::expand(chain, &Seed(*seed), packed).map_err(|error| error.to_string())
         };
         let made = self.expanded.get_or_init(make);
-        made.as_ref().map_err(|found| Error::malformed(WHAT, found, "keys as clients make them"))
+        made.as_ref().map_err(|found| Error::malformed(WHAT, found, "valid keys"))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Noise of every stage at full parameters against the bound, and what must never be equal.
+//! Noise of every stage at full parameters against its bound; distinctness of masks.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeSet;
@@ -73,7 +73,7 @@ impl Case {
         ring.to_words(&ring.inverse(ring.mul(&message, self.state.secrets().ring.values())))
     }
 
-    /// Row `row` of some encryptions in coefficients.
+    /// Row `row` of some encryptions, in coefficients.
     fn row(&self, rows: &Rows, row: usize) -> Rlwe {
         let ring = self.client.params().chain().ring();
         let part = |part: usize| -> Poly<Coefficients> {
@@ -88,7 +88,8 @@ fn energy(errors: &[f64]) -> f64 {
     errors.iter().map(|error| error * error).sum()
 }
 
-/// The mean of squares is at most 1.6 times what was computed, as few samples allow, and not absurdly less.
+/// The mean of squares is at most 1.6 times the computed one, because samples are few, and not
+/// absurdly less.
 #[track_caller]
 fn check(what: &str, squares: &[f64], computed: f64) {
     let measured = squares.iter().sum::<f64>() / squares.len() as f64;
@@ -142,7 +143,7 @@ fn noise_of_every_stage_is_within_its_bound() {
         turns - turns.round()
     });
     let errors: Vec<f64> = errors.map(|error| error * error).collect();
-    // The bound takes every byte at its largest.
+    // The bound assumes every byte at its largest.
     check("items", &errors, noise.first + noise.gates);
 }
 
@@ -166,7 +167,7 @@ fn rows_columns_planes_and_both_forms_give_the_record() {
 }
 
 #[test]
-fn no_two_queries_share_a_mask_also_after_a_restart() {
+fn queries_never_share_a_mask_even_after_a_restart() {
     let params =
         PirouetteParams::<Standard>::choose(Shape::of_bytes(100, 32).unwrap(), Goal::Balanced).unwrap();
     let client = RetrievalClient::<Pirouette>::new(params.clone(), EmptyPublic).unwrap();
@@ -220,7 +221,7 @@ fn keys_and_states_of_other_lengths_are_refused() {
 }
 
 #[test]
-fn databases_up_to_eight_gibibytes_are_taken_and_the_noise_closes() {
+fn the_noise_closes_for_databases_up_to_eight_gibibytes() {
     for (log2_records, bytes) in [(10, 256), (20, 256), (22, 256), (25, 256), (25, 8), (13, 1 << 18)] {
         for goal in Goal::ALL {
             let shape = Shape::of_bytes(1 << log2_records, bytes).unwrap();
@@ -239,18 +240,18 @@ fn databases_up_to_eight_gibibytes_are_taken_and_the_noise_closes() {
     assert!(error.contains("bits of an item's number: expected at most 24"), "{error}");
 }
 
-/// Gadgets of so many digits that cover q.
+/// Gadgets of this many digits that cover q.
 fn grid(levels: std::ops::RangeInclusive<usize>) -> Vec<GadgetParams> {
     let cover = |levels: usize| {
-        // Digits above 17 bits would drown in their own noise.
+        // Noise of digits above 17 bits would exceed their messages.
         let most = (LOG2_Q / levels as u32).min(17);
         (most - 4..=most).filter_map(move |log_base| gate_params((levels, log_base)))
     };
     levels.flat_map(cover).collect()
 }
 
-/// External products of two digits for an answer of a database of 2^k items of a kilobyte, at the best of rows
-/// and gates; none where the noise does not close.
+/// Cost of an answer from a database of 2^k items of a kilobyte, in external products of two
+/// digits, with the best rows and gates; `None` if the noise does not close.
 fn work(chain: &super::chain::Chain, gadgets: Gadgets, k: u32) -> Option<f64> {
     let input = |(rows, gate)| NoiseInput {
         ring: chain.setting(),

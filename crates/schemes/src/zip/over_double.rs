@@ -169,7 +169,7 @@ impl<T: ParameterSet> Base for Levels<T> {
         if least <= most {
             return Ok(least..=most);
         }
-        let reason = format!("{all} units: at most {MAX_SIDE} columns of as many");
+        let reason = format!("{all} units: expected at most {MAX_SIDE} columns of {MAX_SIDE}");
         Err(Error::Parameters { scheme: T::ZIP_DOUBLE.0, reason })
     }
 

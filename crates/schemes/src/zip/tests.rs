@@ -1,4 +1,4 @@
-//! Noise against its bound, updates, and what one number of a ticket is good for.
+//! Noise against its bound, updates, and single use of tickets' numbers.
 #![allow(clippy::unwrap_used)]
 
 use chacha20::ChaCha20Rng;
@@ -109,7 +109,7 @@ fn held_tickets_halve_answers_and_serve_one_query_of_one_version() {
         let ticket = ticket(&setup, number);
         setup.client.hold(&mut setup.state, ticket).unwrap();
     }
-    // What is held survives its bytes.
+    // Held tickets survive encoding.
     let params = setup.client.params().clone();
     let bytes = <State as Wire<ZipParams<Columns<Short>>>>::encode(&setup.state, &params);
     setup.state = State::decode(&params, &bytes).unwrap();
@@ -124,7 +124,7 @@ fn held_tickets_halve_answers_and_serve_one_query_of_one_version() {
     let answer = ZipAnswer::decode(&params, &bytes).unwrap();
     assert_eq!(setup.client.extract(secret, answer).unwrap(), [setup.records.get(77).unwrap()]);
 
-    // Another version's hint is of no use, and asked for without.
+    // A held ticket of another version is not used.
     let change = Change { index: 33, record: vec![9; 8] };
     setup.server = setup.server.update(std::slice::from_ref(&change), &mut setup.rng, &NoProgress).unwrap();
     setup.client = ZipClient::new(params, setup.server.public().clone()).unwrap();
@@ -132,7 +132,7 @@ fn held_tickets_halve_answers_and_serve_one_query_of_one_version() {
     assert!(!query.key.held);
     assert_eq!(setup.client.extract(secret, setup.answer(&query)).unwrap(), [change.record]);
 
-    // Held ones are of a number to come, of this client and version.
+    // Tickets to hold must have a later number, and be of this client and version.
     let (_, others) = setup.client.register(&mut setup.rng).unwrap().unwrap();
     let strange = setup.server.ticket(&others, 5, &NoProgress).unwrap();
     let old = Ticket { digest: [1; 16], ..ticket(&setup, 5) };
@@ -272,7 +272,7 @@ fn noise_over_double_is_as_computed() {
         let mut setup = OverDouble::new(Shape::of_bytes(units * columns, 1).unwrap(), units, key_bits);
         let params = setup.client.params().clone();
         let predicted = {
-            // Digits are uniform, not extreme: √((2¹⁴ + 2)/12) in place of 64.
+            // Digits are uniform, not extreme: √((2¹⁴ + 2)/12) instead of 64.
             let all = params.base.deviation(params.base.layout.units).powi(2);
             let compression = params.base.deviation(0).powi(2);
             ((all - compression) * (36.95f64 / 64.0).powi(2) + compression).sqrt()

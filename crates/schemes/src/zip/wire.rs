@@ -149,7 +149,7 @@ impl MaskedKey {
         let (number, flag) = (reader.u64()?, reader.u8()?);
         let held = match flag {
             0 | 1 => flag == 1,
-            _ => return Err(Error::malformed("whether a ticket is held", flag, "0 or 1")),
+            _ => return Err(Error::malformed("the flag of a held ticket", flag, "0 or 1")),
         };
         let offsets = reader.raw(compression.offsets_bytes())?;
         let offsets = offsets.chunks_exact(compression.paillier.plaintext_bytes()).map(|offset| {

@@ -83,7 +83,7 @@ impl Receiver {
                 return Ok((seed, table));
             }
         }
-        let expected = "a set that some seed puts into the bins";
+        let expected = "a set that fits the bins";
         Err(Error::out_of_bounds("the receiver's set", self.items.len() as u64, expected))
     }
 

@@ -200,7 +200,7 @@ fn every_answer_has_an_r_of_its_own() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused_with_a_reason() {
+fn mismatched_sets_and_messages_are_refused_with_a_reason() {
     let (n, params) = (modulus(256, 16), short(2, 3));
     let receiver = |items: &[Item]| Receiver::new(params.clone(), Arc::clone(&n), items, WORD);
     let error = receiver(&set(0..3)).err().unwrap().to_string();

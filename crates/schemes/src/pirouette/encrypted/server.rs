@@ -156,7 +156,7 @@ impl<T: ParameterSet> Server<Encrypted<T>> for EncryptedServer<T> {
 
     fn load(params: EncryptedParams<T>, source: &dyn SectionSource) -> Result<Self> {
         if params.owner.id().is_none() {
-            return Err(Error::malformed("an encrypted database", "no key's id", "that of its owner's key"));
+            return Err(Error::malformed("an encrypted database", "no key identifier", "its owner's"));
         }
         let ciphertexts = Ciphertexts::load(params.layout(), source)?;
         Ok(Self { params, ciphertexts })

@@ -50,7 +50,7 @@ fn register(params: Params) -> (RetrievalClient<Encrypted>, State, Keys<Evaluati
     (client, state, keys)
 }
 
-/// Errors of a phase, as parts of a turn, where it stands for bytes at their places and for anything elsewhere.
+/// Errors of a phase in turns, where it encodes bytes at their places and anything elsewhere.
 fn errors(phase: &[u64], q: u64, bytes: impl Iterator<Item = (usize, u8)>) -> Vec<f64> {
     let turns = |(place, byte): (usize, u8)| phase[place] as f64 / q as f64 - f64::from(byte) / 256.0;
     bytes.map(turns).map(|turns| turns - turns.round()).collect()
@@ -60,7 +60,7 @@ fn variance(errors: &[f64]) -> f64 {
     errors.iter().map(|error| error * error).sum::<f64>() / errors.len() as f64
 }
 
-/// Of the noise as it was encrypted, and as it is after all gates: what is computed, and how much was found.
+/// Computed and measured noise: of fresh encryptions, and after all gates.
 #[test]
 fn noise_of_records_and_of_items_is_within_its_bound() {
     let literal = Literal { span: 64, gate: (5, 4), seed_bytes: 32, grain: Grain::Coarse };
@@ -105,12 +105,12 @@ fn items_are_within_their_bound(literal: Literal) {
 fn check(what: &str, measured: f64, computed: f64) {
     let [found, bound] = [measured, computed].map(|variance| variance.log2() / 2.0);
     eprintln!("Measured noise of {what}: 2^{found:.2}, computed 2^{bound:.2}");
-    // The errors of gates are the same few for all coefficients: a handful of items varies.
+    // All coefficients share a few errors of gates, so a handful of items varies.
     assert!(measured < 1.6 * computed && measured > computed / 16.0, "{what}: 2^{found:.2}, 2^{bound:.2}");
 }
 
 #[test]
-fn the_key_is_asked_for_and_another_one_is_refused() {
+fn a_missing_or_wrong_key_is_refused() {
     let params = choose(300, 100);
     let records = random_records(params.shape());
     let refused = |error: Option<Error>| error.unwrap().to_string();
@@ -120,7 +120,8 @@ fn the_key_is_asked_for_and_another_one_is_refused() {
     let bound = params.clone().with_owner_key(&key(9)).unwrap();
     let (id, server) = (bound.key_id().unwrap(), set_up(bound.clone(), &records));
 
-    // A server knows the id and no key: it answers, and reads, changes and registers nothing.
+    // A server that knows the identifier but not the key answers, but cannot read, update or
+    // register.
     let mut sections = MemorySections::default();
     server.save(&mut sections).unwrap();
     let known = Params::decode(&bound.encode()).unwrap();
@@ -134,9 +135,9 @@ fn the_key_is_asked_for_and_another_one_is_refused() {
     let other = refused(known.clone().with_owner_key(&key(8)).err());
     assert!(other.starts_with(&needs[..needs.len() - 4]) && other.contains("found key "), "{other}");
     let unnamed = EncryptedServer::<Standard>::load(params, &sections).err().unwrap().to_string();
-    assert!(unnamed.contains("no key's id"), "{unnamed}");
+    assert!(unnamed.contains("no key identifier"), "{unnamed}");
 
-    // A client with state asks without the key; state of another key does not fit.
+    // A client with state queries without the key; state of another key is refused.
     let (_, mut state, keys) = register(bound);
     assert!(client.state_fits(&state));
     let (secret, query) = client.query(Some(&mut state), &[7], &mut rng(5)).unwrap();
@@ -146,9 +147,9 @@ fn the_key_is_asked_for_and_another_one_is_refused() {
     assert!(!client.state_fits(&foreign));
 }
 
-/// Two encryptions of the same records have no mask in common, and changed records come under fresh ones.
+/// Two encryptions of the same records share no mask, and changed records get fresh ones.
 #[test]
-fn no_mask_comes_twice() {
+fn masks_never_repeat() {
     let params = choose(300, 100).with_owner_key(&key(9)).unwrap();
     let records = random_records(params.shape());
     let seeds = |server: &EncryptedServer<Standard>| {
@@ -188,7 +189,7 @@ fn changed_records_come_back_and_others_stay() {
 }
 
 #[test]
-fn databases_up_to_four_gibibytes_are_taken_and_the_noise_closes() {
+fn the_noise_closes_for_databases_up_to_four_gibibytes() {
     for (log2_records, bytes) in [(0, 1), (10, 256), (20, 256), (22, 256), (24, 256), (25, 8), (13, 1 << 18)]
     {
         for goal in Goal::ALL {
@@ -206,16 +207,16 @@ fn databases_up_to_four_gibibytes_are_taken_and_the_noise_closes() {
     }
 }
 
-/// Two thirds of the gates' digits are worth keys of twice the size where gates are many.
+/// With many gates, a third fewer digits in them is worth keys of twice the size.
 #[test]
-fn many_records_take_large_keys_and_few_take_small_ones() {
+fn large_databases_use_large_keys_and_small_ones_small_keys() {
     let [few, many] = [1 << 10, 1 << 20].map(|records| choose(records, 256));
     assert!(!few.label().contains("large keys") && many.label().contains("large keys"));
     let [small, large] = [few, many].map(|params| (params.gate().levels(), params.describe().sizes.keys));
     assert!(small.0 > large.0 && small.1 < large.1, "{small:?}, {large:?}");
 }
 
-/// Short keys that anybody can guess; all else is at its length.
+/// Short keys that anybody can guess; everything else has its full length.
 #[derive(Clone, Copy, Debug)]
 struct Short;
 
@@ -227,8 +228,8 @@ impl ParameterSet for Short {
     const DIMENSIONS: [usize; 2] = [16, 24];
 }
 
-/// Polynomials that threads share, an odd number of them: of 301, 45 stand in the last share and 13 in its last
-/// block; and fewer than a block or a share.
+/// An odd number of polynomials shared by threads: of 301, 45 are in the last share and 13 in its
+/// last block; and fewer than a block or a share.
 #[test]
 fn any_number_of_polynomials_is_folded() {
     for (records, asked) in [
@@ -254,10 +255,10 @@ fn any_number_of_polynomials_is_folded() {
     }
 }
 
-/// Whom the server has forgotten needs no key of the owner's: the state has it. State under another key does not
-/// serve.
+/// After the server has forgotten a client, registering again needs no owner's key, because the
+/// state has it. State under another key is refused.
 #[test]
-fn a_forgotten_client_registers_again_with_what_it_kept() {
+fn a_forgotten_client_registers_again_with_its_state() {
     let bound = choose(300, 100).with_owner_key(&key(9)).unwrap();
     let (_, kept, first) = register(bound.clone());
     let known = Params::decode(&bound.encode()).unwrap();
