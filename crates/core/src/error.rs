@@ -60,7 +60,24 @@ pub enum Error {
         /// What was expected.
         expected: String,
     },
-    /// A checksum that does not match.
+    /// A file of a format version that this build does not read.
+    #[error(
+        "{what} has format version {found}: this papir reads {}; {remedy}",
+        versions(*oldest, *newest)
+    )]
+    Format {
+        /// What has the format, with an article.
+        what: &'static str,
+        /// The version found.
+        found: u32,
+        /// The oldest version that is read.
+        oldest: u32,
+        /// The newest version that is read.
+        newest: u32,
+        /// What to do about it.
+        remedy: &'static str,
+    },
+    /// A checksum that does not match its bytes.
     #[error("{what} is damaged: its checksum does not match its bytes")]
     Checksum {
         /// The message, file or section.
@@ -172,7 +189,8 @@ impl Error {
             Self::IndexOutOfRange { .. } => "index_out_of_range",
             Self::BatchSize { .. } => "batch_size",
             Self::Length { .. } => "wrong_length",
-            Self::Malformed { .. } => "malformed",
+            // The code is older than the variant, and stays.
+            Self::Malformed { .. } | Self::Format { .. } => "malformed",
             Self::Checksum { .. } => "checksum",
             Self::WrongScheme { .. } => "wrong_scheme",
             Self::WrongVersion { .. } => "wrong_version",
@@ -210,4 +228,12 @@ impl Error {
         }
         Err(Self::Length { what, found: found as u64, expected: expected as u64 })
     }
+}
+
+/// A range of format versions in words.
+fn versions(oldest: u32, newest: u32) -> String {
+    if oldest == newest {
+        return format!("version {newest}");
+    }
+    format!("versions {oldest} to {newest}")
 }

@@ -22,6 +22,7 @@ pub mod cost;
 pub mod envelope;
 pub mod erased;
 mod error;
+mod formats;
 mod mix;
 mod owner;
 mod prepared;
@@ -35,6 +36,7 @@ mod version;
 
 pub use blob::{AlignedBytes, Blob, BlobSlice};
 pub use error::{Error, Result};
+pub use formats::Formats;
 pub use mix::mix;
 pub use owner::OwnerKey;
 pub use prepared::PreparedRecords;

@@ -17,14 +17,16 @@
 //! ```
 //! All numbers are little-endian. The checksum detects accidental damage, not forgery.
 
-use papir_core::Error as CoreError;
 use papir_core::codec::{Reader, Writer};
+use papir_core::{Error as CoreError, Formats};
 
 use crate::error::Result;
 use crate::layout::KeywordLayout;
 
 const MAGIC: [u8; 4] = *b"PIRB";
-const FORMAT: u16 = 1;
+/// Format numbers of bundles.
+pub const BUNDLE_FORMATS: Formats =
+    Formats { what: "a bundle", oldest: 1, written: 1, renew: "update the server that sent it" };
 const CHECKSUM_BYTES: usize = 8;
 
 /// The public data of one version of a database, from which a client is made: the scheme's public
@@ -44,7 +46,7 @@ impl Bundle {
     pub fn encode(&self) -> Vec<u8> {
         let keyword = self.keyword.as_ref().map(KeywordLayout::encode).unwrap_or_default();
         let mut writer = Writer::new();
-        writer.raw(&MAGIC).u16(FORMAT).u8(self.keyword.is_some().into());
+        writer.raw(&MAGIC).u16(BUNDLE_FORMATS.written as u16).u8(self.keyword.is_some().into());
         writer.u8(self.commitment_top.is_some().into());
         writer.bytes(&self.scheme_public).bytes(&keyword);
         writer.raw(self.commitment_top.as_ref().map_or(&[], |top| &top[..]));
@@ -57,19 +59,16 @@ impl Bundle {
     /// Parses a bundle. Allocates no more than the bytes given.
     ///
     /// # Errors
-    /// [`CoreError::Malformed`] (magic, version, flags), [`CoreError::Checksum`], or those of
-    /// [`KeywordLayout::decode`]. The public part is checked by the scheme that reads it.
+    /// [`CoreError::Malformed`] (magic, flags), [`CoreError::Format`], [`CoreError::Checksum`], or
+    /// those of [`KeywordLayout::decode`]. The public part is checked by the scheme that reads it.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::new("a bundle", bytes);
         let magic: [u8; 4] = reader.array()?;
         if magic != MAGIC {
             return Err(CoreError::malformed("a bundle", format!("{magic:02x?}"), "the magic PIRB").into());
         }
-        let (format, keyed, verifiable) = (reader.u16()?, reader.u8()?, reader.u8()?);
-        if format != FORMAT {
-            let found = format!("format version {format}");
-            return Err(CoreError::malformed("a bundle", found, format!("version {FORMAT}")).into());
-        }
+        BUNDLE_FORMATS.check(reader.u16()?.into())?;
+        let (keyed, verifiable) = (reader.u8()?, reader.u8()?);
         let (scheme_public, keyword) = (reader.bytes()?, reader.bytes()?);
         let commitment_top = if verifiable == 1 { Some(reader.array()?) } else { None };
         let sum: [u8; CHECKSUM_BYTES] = reader.array()?;

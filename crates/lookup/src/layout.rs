@@ -20,7 +20,7 @@
 //! on, and the bytes of the chunk.
 
 use papir_core::codec::{Reader, Writer};
-use papir_core::{Error as CoreError, MAX_RECORDS, Record, Shape};
+use papir_core::{Error as CoreError, Formats, MAX_RECORDS, Record, Shape};
 
 use crate::bucket::EntryFormat;
 use crate::dimensions::{Dimensions, MAX_BUCKET_BYTES, MAX_VALUE_BYTES, number_bytes};
@@ -29,7 +29,13 @@ use crate::grid::Grid;
 use crate::hash::{KeyHash, SEED_BYTES, Seeds};
 
 /// Version of the encoding.
-const FORMAT: u16 = 2;
+/// Format numbers of keyword layouts.
+pub const LAYOUT_FORMATS: Formats = Formats {
+    what: "a keyword layout",
+    oldest: 2,
+    written: 2,
+    renew: "build the snapshot again from its source: `papir build …`",
+};
 
 /// Bytes of an encoded layout before its pilots.
 pub const LAYOUT_HEADER_BYTES: usize = 2 + 2 * SEED_BYTES + 6 * 4 + 1 + 4;
@@ -172,7 +178,7 @@ impl KeywordLayout {
     /// Encodes the layout.
     pub fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::new();
-        writer.u16(FORMAT).raw(&self.seeds.ids).raw(&self.seeds.places);
+        writer.u16(LAYOUT_FORMATS.written as u16).raw(&self.seeds.ids).raw(&self.seeds.places);
         writer.u32(self.grid.regions).u32(self.grid.buckets).u32(self.grid.pilots);
         writer.u32(self.dimensions.bucket_bytes).u32(self.dimensions.lookups).u32(self.longest);
         writer.u8(self.dimensions.format.length_bytes).u32(self.dimensions.format.chunk_bytes);
@@ -185,14 +191,11 @@ impl KeywordLayout {
     /// Parses and checks a layout. Allocates no more than the bytes given.
     ///
     /// # Errors
-    /// [`CoreError::Length`], [`CoreError::OutOfBounds`] or [`CoreError::Malformed`].
+    /// [`CoreError::Format`], [`CoreError::Length`], [`CoreError::OutOfBounds`] or
+    /// [`CoreError::Malformed`].
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::new("a keyword layout", bytes);
-        let format = reader.u16()?;
-        if format != FORMAT {
-            let found = format!("version {format}");
-            return Err(CoreError::malformed("a keyword layout", found, format!("version {FORMAT}")).into());
-        }
+        LAYOUT_FORMATS.check(reader.u16()?.into())?;
         let seeds = Seeds { ids: reader.array()?, places: reader.array()? };
         let grid = Grid { regions: reader.u32()?, buckets: reader.u32()?, pilots: reader.u32()? };
         let (bucket_bytes, lookups, longest) = (reader.u32()?, reader.u32()?, reader.u32()?);

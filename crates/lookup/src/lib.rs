@@ -37,13 +37,13 @@ mod table;
 pub mod update;
 
 pub use build::build;
-pub use bundle::Bundle;
+pub use bundle::{BUNDLE_FORMATS, Bundle};
 pub use commitment::{Commitment, PlainRecords, ProvenRecords, Root, proof_bytes};
 pub use dimensions::{BucketTarget, MAX_VALUE_BYTES};
 pub use entry::Entry;
 pub use error::{Error, Result};
 pub use ids::KeyIds;
-pub use layout::{KeywordLayout, LAYOUT_HEADER_BYTES, PILOT_BYTES};
+pub use layout::{KeywordLayout, LAYOUT_FORMATS, LAYOUT_HEADER_BYTES, PILOT_BYTES};
 pub use lookup::{Lookup, Pending, Wanted};
 pub use options::{MAX_ROOM, OnDuplicate, TableOptions};
 pub use table::{KeywordTable, TableReport};

@@ -98,6 +98,13 @@
 //! # Ok::<(), papir::Error>(())
 //! ```
 //!
+//! # Examples
+//!
+//! - `keyed_lookup`: keyed lookup in one process, and an update.
+//! - `batch`: many keys in one query.
+//! - `own_http_server`: queries answered inside an HTTP server of your own.
+//! - `sct_auditing`: registered clients, tickets, queries at fixed intervals.
+//!
 //! # Re-exported crates
 //!
 //! | module | contents |

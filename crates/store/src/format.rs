@@ -18,12 +18,13 @@
 use papir_core::codec::{Reader, Writer};
 use papir_core::{Error, Result};
 
+use crate::formats::SNAPSHOT;
+
 /// Alignment of sections: a page of the mapped file, and therefore also a cache line.
 pub(crate) const ALIGNMENT: u64 = 4096;
 /// Bytes of the header.
 pub(crate) const HEADER_BYTES: usize = 64;
 const MAGIC: [u8; 8] = *b"PIRSNAPS";
-const FORMAT: u32 = 1;
 /// Maximum number of sections, more than any scheme has; bounds the memory for a damaged file.
 const MAX_SECTIONS: u32 = 4096;
 
@@ -54,7 +55,12 @@ impl Header {
 
     pub(crate) fn encode(&self) -> [u8; HEADER_BYTES] {
         let mut writer = Writer::new();
-        writer.raw(&MAGIC).u32(FORMAT).u32(self.sections).u64(self.table_offset).u64(self.table_bytes);
+        writer
+            .raw(&MAGIC)
+            .u32(SNAPSHOT.written)
+            .u32(self.sections)
+            .u64(self.table_offset)
+            .u64(self.table_bytes);
         writer.u64(self.table_offset + self.table_bytes).raw(&self.table_hash);
         let body = writer.finish();
         let mut bytes = [0; HEADER_BYTES];
@@ -66,7 +72,7 @@ impl Header {
     /// Decodes the header of a file, given whole.
     ///
     /// # Errors
-    /// [`Error::Malformed`] for another kind of file or version, [`Error::Checksum`],
+    /// [`Error::Malformed`] for another kind of file, [`Error::Format`], [`Error::Checksum`],
     /// [`Error::Length`] for a truncated or extended file.
     pub(crate) fn decode(file: &[u8]) -> Result<Self> {
         let mut reader = Reader::new("the snapshot file", file);
@@ -74,11 +80,8 @@ impl Header {
         if magic != MAGIC {
             return Err(Error::malformed("a snapshot", format!("{magic:02x?}"), "the magic PIRSNAPS"));
         }
-        let format = reader.u32()?;
-        if format != FORMAT {
-            let found = format!("format version {format}");
-            return Err(Error::malformed("a snapshot", found, format!("version {FORMAT}")));
-        }
+        // Before the checksum: another format may place it elsewhere.
+        SNAPSHOT.check(reader.u32()?)?;
         let (sections, table_offset, table_bytes) = (reader.u32()?, reader.u64()?, reader.u64()?);
         let (file_bytes, table_hash, sum) = (reader.u64()?, reader.array()?, reader.array::<8>()?);
         if sum != prefix::<8>(&file[..56]) {

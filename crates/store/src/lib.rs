@@ -15,6 +15,7 @@
 mod build;
 mod error;
 mod format;
+pub mod formats;
 mod indexed;
 mod map;
 mod metadata;

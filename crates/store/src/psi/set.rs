@@ -8,13 +8,13 @@ use papir_lookup::psi::Kind;
 use papir_oprf::Key;
 
 use crate::error::{Error, Result};
+use crate::formats::SET;
 use crate::map::map;
 use crate::snapshot::{Sections, Snapshot};
 
 pub(super) const HEADER: &str = "psi";
 pub(super) const KEY: &str = "psi.key";
 pub(super) const FILTER: &str = "psi.filter";
-const FORMAT: u16 = 1;
 
 /// A prepared set.
 pub struct PsiSet {
@@ -75,23 +75,23 @@ impl PsiSet {
 impl PsiSummary {
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::new();
-        writer.u16(FORMAT).u8((self.kind == Kind::Retrieval).into()).u8(self.longest.is_some().into());
+        writer
+            .u16(SET.written as u16)
+            .u8((self.kind == Kind::Retrieval).into())
+            .u8(self.longest.is_some().into());
         writer.u32(self.longest.unwrap_or_default()).u64(self.elements).raw(&self.version.0);
         writer.finish()
     }
 
     fn decode(bytes: &[u8]) -> CoreResult<Self> {
         let mut reader = Reader::new("section `psi`", bytes);
-        let (format, retrieval, labels) = (reader.u16()?, reader.u8()?, reader.u8()?);
+        SET.check(reader.u16()?.into())?;
+        let (retrieval, labels) = (reader.u8()?, reader.u8()?);
         let (longest, elements, version) = (reader.u32()?, reader.u64()?, Version(reader.array()?));
         reader.finish()?;
-        if format != FORMAT || retrieval > 1 || labels > 1 {
-            let found = format!("format {format}, kind {retrieval}, labels {labels}");
-            return Err(CoreError::malformed(
-                "section `psi`",
-                found,
-                format!("format {FORMAT}, 0 or 1 each"),
-            ));
+        if retrieval > 1 || labels > 1 {
+            let found = format!("kind {retrieval}, labels {labels}");
+            return Err(CoreError::malformed("section `psi`", found, "0 or 1 each"));
         }
         let kind = if retrieval == 1 { Kind::Retrieval } else { Kind::Filter };
         Ok(Self { kind, elements, longest: (labels == 1).then_some(longest), version })

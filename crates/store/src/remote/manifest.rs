@@ -5,8 +5,8 @@ use papir_core::{Error as CoreError, Result as CoreResult, Version};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-/// Version of the encoding.
-const FORMAT: u32 = 1;
+use crate::formats::MANIFEST;
+
 /// Maximum length of a manifest in bytes.
 pub(super) const MAX_BYTES: u64 = 16 << 20;
 /// Maximum number of parts: 2 TiB at the default part length. Their names fit in [`MAX_BYTES`].
@@ -42,6 +42,12 @@ struct Sealed<'a> {
     blake3: String,
 }
 
+/// The field that all formats have.
+#[derive(Deserialize)]
+struct Numbered {
+    format_version: u32,
+}
+
 #[derive(Deserialize, Serialize)]
 struct Body {
     format_version: u32,
@@ -67,7 +73,7 @@ impl Manifest {
     pub(super) fn encode(&self) -> CoreResult<Vec<u8>> {
         let hex = |hash: &Hash| hash.to_hex().to_string();
         let body = Body {
-            format_version: FORMAT,
+            format_version: MANIFEST.written,
             version: self.version.to_string(),
             papir: self.papir.clone(),
             bytes: self.bytes,
@@ -84,19 +90,18 @@ impl Manifest {
     /// Parses and checks a manifest.
     ///
     /// # Errors
-    /// [`CoreError::Malformed`], [`CoreError::Checksum`], [`CoreError::OutOfBounds`] or
-    /// [`CoreError::Length`].
+    /// [`CoreError::Malformed`], [`CoreError::Format`], [`CoreError::Checksum`],
+    /// [`CoreError::OutOfBounds`] or [`CoreError::Length`].
     pub fn decode(json: &[u8]) -> CoreResult<Self> {
         let failed = |error: serde_json::Error| CoreError::malformed(WHAT, error, "papir's JSON");
         let sealed: Sealed<'_> = serde_json::from_slice(json).map_err(failed)?;
         if blake3::hash(sealed.manifest.get().as_bytes()) != hash(&sealed.blake3)? {
             return Err(CoreError::Checksum { what: WHAT.to_owned() });
         }
+        // Before the other fields: another format may have others.
+        let numbered: Numbered = serde_json::from_str(sealed.manifest.get()).map_err(failed)?;
+        MANIFEST.check(numbered.format_version)?;
         let body: Body = serde_json::from_str(sealed.manifest.get()).map_err(failed)?;
-        if body.format_version != FORMAT {
-            let found = format!("format version {}", body.format_version);
-            return Err(CoreError::malformed(WHAT, found, format!("version {FORMAT}")));
-        }
         let manifest = Self {
             version: body.version.parse()?,
             papir: body.papir,
@@ -229,6 +234,6 @@ mod tests {
             assert!(error.to_string().contains("64 hexadecimal digits"), "{error}");
         }
         let newer = sealed(&body.replace(r#""format_version":1"#, r#""format_version":2"#));
-        assert!(Manifest::decode(&newer).unwrap_err().to_string().contains("expected version 1"));
+        assert!(Manifest::decode(&newer).unwrap_err().to_string().contains("reads version 1; update papir"));
     }
 }

@@ -87,7 +87,9 @@ fn other_and_truncated_files_are_refused() {
     let mut newer = good.clone();
     newer[8] = 2;
     std::fs::write(&path, newer).unwrap();
-    assert!(error(&path).contains("found format version 2, expected version 1"));
+    assert!(
+        error(&path).contains("a snapshot has format version 2: this papir reads version 1; update papir")
+    );
     std::fs::remove_file(&path).unwrap();
     assert!(error(&path).contains("No such file"));
     assert_eq!(Snapshot::open(folder.path()).err().unwrap().code(), "io");
