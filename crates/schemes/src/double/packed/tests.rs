@@ -16,6 +16,7 @@ use papir_ring::prg::Seed;
 use papir_testkit::noise::Moments;
 use rand_core::{Rng, SeedableRng};
 
+use super::second::split;
 use super::{Client, DigitShape, Params, Query, Secret, Server, Variant};
 use crate::double::first::first_masks;
 use crate::double::noise::FIRST;
@@ -138,15 +139,15 @@ fn the_second_level_encrypts_the_first_hint_and_the_first_answers() {
     let selected = server.second_level(&[&query], &firsts);
     assert_eq!((selected[0].single_masks.len(), selected[0].single_bodies.len()), (6, 6));
     let packed = server.pack(selected, &[&server.read_key(&query).unwrap()]).unwrap().remove(0);
-    let answer = server.round(&packed).0;
+    let answer = server.round(&packed);
     let opened = answer.open(server.params.selection(), secret.key());
     assert!(opened.decodes);
     let row = server.params.layout.place(1234).unit as usize * 3;
     let mut hint = server.first.hint(server.params.lwe(), &NoProgress);
     let hint: &[u32] = hint.slice_mut();
     let modulo = |digit: i16| digit.rem_euclid(128) as u32;
-    let masks = hint[row * N..(row + 3) * N].iter().flat_map(|&word| SEVEN.of_mask().split(word));
-    let bodies = firsts[0][row..row + 3].iter().flat_map(|&word| SEVEN.of_body().split(word));
+    let masks = hint[row * N..(row + 3) * N].iter().flat_map(|&word| split(SEVEN.of_mask(), word));
+    let bodies = firsts[0][row..row + 3].iter().flat_map(|&word| split(SEVEN.of_body(), word));
     let expected: Vec<u32> = masks.chain(bodies).map(modulo).collect();
     assert!(*opened.words == expected, "digits of the wrong unit, or noise");
 }
