@@ -96,7 +96,7 @@ fn freed_memory_holds_no_secret() {
     let d = ring.degree();
     let image = ring.permute(known.key().values(), &galois::permutation(d, 5));
     let mut point = vec![0i32; d];
-    let exponent = location.point as usize * (2 * d / params.layout().points);
+    let exponent = location.block as usize * (2 * d / params.layout().points);
     point[exponent % d] = if exponent < d { 1 } else { -1 };
     let point = ring.forward(ring.from_signed(&point));
     let keyed = ring.mul(&point, known.key().values());

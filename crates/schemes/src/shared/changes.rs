@@ -10,8 +10,8 @@ pub(crate) struct Placed<'a> {
 }
 
 /// Sorts changes by column; those of one column keep their order.
-pub(crate) fn by_column(changes: &[Change], column: impl Fn(u64) -> u32) -> Vec<Placed<'_>> {
-    let place = |change: &Change| column(change.index) as usize;
+pub(crate) fn by_column(changes: &[Change], column: impl Fn(u64) -> usize) -> Vec<Placed<'_>> {
+    let place = |change: &Change| column(change.index);
     let mut placed: Vec<_> = changes.iter().map(|change| Placed { column: place(change), change }).collect();
     placed.sort_by_key(|placed| placed.column);
     placed

@@ -161,8 +161,9 @@ fn noise_of_the_first_level_is_within_its_bound() {
     let mut hint = server.first.hint(server.params.lwe(), &NoProgress);
     let hint: &[u32] = hint.slice_mut();
     let mask = SEVEN.of_mask();
-    let modulo = |digit: i16| digit.rem_euclid(128) as u32;
-    let rounded = |word: &u32| mask.join(&mask.split(*word).map(modulo).collect::<Vec<_>>());
+    let modulo = |digit: i16| mask.uncentred(digit.rem_euclid(128) as u32);
+    let digits = |word: u32| split(mask, word).map(modulo).collect::<Vec<_>>();
+    let rounded = |word: &u32| mask.join_leading(digits(*word).into_iter());
     let (mut errors, bits) = (Vec::new(), server.params.first_bits());
     for i in 0..8 {
         let (secret, query) = client.query(None, &[i * 250_007], &mut rng).unwrap();

@@ -163,7 +163,7 @@ impl Server {
     }
 
     fn by_column<'a>(&self, changes: &'a [Change]) -> Vec<Placed<'a>> {
-        by_column(changes, |index| self.params.layout().locate(index).column)
+        by_column(changes, |index| self.params.layout().locate(index).column as usize)
     }
 
     /// Number of packs that hold words of changed records.
