@@ -103,8 +103,8 @@ impl DoubleClient {
         Ok(phases)
     }
 
-    /// All digits of an answer, and the largest distance of a ciphertext from a multiple of Δ. Runs in
-    /// the same time whether the answer decodes or not.
+    /// All digits of an answer, and the largest distance of a ciphertext from a multiple of Δ. Runs
+    /// in the same time whether the answer decodes or not.
     fn decode_digits(&self, key: &[u32], answer: &DoubleAnswer) -> Result<(Zeroizing<Vec<u8>>, u32)> {
         let phases = self.phases(key, answer)?;
         let mut worst = 0;
@@ -118,8 +118,8 @@ impl DoubleClient {
     }
 }
 
-/// The unit that the digits of an answer encrypt under the first level's key, and its largest distance
-/// from a multiple of Δ.
+/// The unit that the digits of an answer encrypt under the first level's key, and its largest
+/// distance from a multiple of Δ.
 pub(crate) fn decode_unit(layout: &Layout, key: &[u32], digits: &[u8]) -> (Zeroizing<u64>, u32) {
     let split = UnitDigits { mask: MASK, body: BODY, rows: digit_rows(layout) };
     join_unit(split, key, digits, |&digit| digit.into())

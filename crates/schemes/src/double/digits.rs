@@ -6,8 +6,8 @@ use crate::shared::digits::Digits;
 pub(crate) const DIGIT_BITS: u32 = 7;
 /// Half of the digits' modulus, which centring subtracts.
 pub(crate) const CENTRE: u8 = 1 << (DIGIT_BITS - 1);
-/// Digits of a word of the first hint. Its rounding is multiplied by the secret, so it needs more than
-/// a body.
+/// Digits of a word of the first hint. Its rounding is multiplied by the secret, so it needs more
+/// than a body.
 pub(crate) const MASK: Digits = Digits { bits: DIGIT_BITS, count: 3 };
 /// Digits of a word of the first answer.
 pub(crate) const BODY: Digits = Digits { bits: DIGIT_BITS, count: 2 };

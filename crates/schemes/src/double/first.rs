@@ -33,7 +33,8 @@ impl FirstLevel {
         hint
     }
 
-    /// D times each query modulo q, in one pass over D. Queries hold the leading `bits` of their words.
+    /// D times each query modulo q, in one pass over D. Queries hold the leading `bits` of their
+    /// words.
     pub(crate) fn answers(&self, queries: &[&[u32]], bits: u32) -> Vec<Vec<u32>> {
         let mut answers = self.database.products(queries, bits, CENTRE);
         answers.iter_mut().flatten().for_each(|sum| *sum <<= LOG2_Q - bits);

@@ -59,8 +59,8 @@ impl Layout {
     /// A matrix with `units` units in each column.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] for records above [`MAX_RECORD_BITS`], too many columns or units, or no
-    /// unit in a column.
+    /// [`Error::OutOfBounds`] for records above [`MAX_RECORD_BITS`], too many columns or units, or
+    /// no unit in a column.
     pub(crate) fn new(shape: &Shape, units: u64) -> Result<Self> {
         let (all, unit_bytes) = units_of(shape)?;
         let most = all.min(MAX_SIDE);

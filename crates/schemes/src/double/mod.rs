@@ -1,14 +1,14 @@
 //! DoublePIR, for records of up to [`MAX_RECORD_BITS`] bits.
 //!
-//! Henzinger, Hong, Corrigan-Gibbs, Meiklejohn, Vaikuntanathan, *One Server for the Price of Two: Simple
-//! and Fast Single-Server Private Information Retrieval* (USENIX Security 2023, ePrint 2022/949),
-//! section 5.
+//! Henzinger, Hong, Corrigan-Gibbs, Meiklejohn, Vaikuntanathan, *One Server for the Price of Two:
+//! Simple and Fast Single-Server Private Information Retrieval* (USENIX Security 2023, ePrint
+//! 2022/949), section 5.
 //!
-//! The first level is SimplePIR over a matrix D of bytes: an encrypted unit vector selects a column.
-//! Its client would need one row of the hint D·A₁, which grows with the database. So the second level
-//! is SimplePIR again: digits of the hint and of the first answer are a database whose columns are the
-//! rows of D, and a second encrypted unit vector selects one. The client downloads the hint of that
-//! database once; its size depends on n, not on D.
+//! The first level is SimplePIR over a matrix D of bytes: an encrypted unit vector selects a
+//! column. Its client would need one row of the hint D·A₁, which grows with the database. So the
+//! second level is SimplePIR again: digits of the hint and of the first answer are a database whose
+//! columns are the rows of D, and a second encrypted unit vector selects one. The client downloads
+//! the hint of that database once; its size depends on n, not on D.
 //!
 //! | the paper | function |
 //! |---|---|
@@ -18,14 +18,15 @@
 //! | `Recover` | [`client::DoubleClient`]'s `extract` |
 //!
 //! Differences from the paper: words are centred (w − 128), which halves the noise; D·A₁ and the
-//! first answer are rounded before they become digits (3 and 2 of 7 bits, instead of 4 of 8); query,
-//! hint and answer are rounded; a record of several bytes has a digit database for each byte under the
-//! same query; the noise is wider (σ = 11) for 128 bits at n = 1024, which the paper's σ = 6.4 misses;
-//! A₁ and A₂ consist of negacyclic blocks, so that products with them take transforms
+//! first answer are rounded before they become digits (3 and 2 of 7 bits, instead of 4 of 8);
+//! query, hint and answer are rounded; a record of several bytes has a digit database for each byte
+//! under the same query; the noise is wider (σ = 11) for 128 bits at n = 1024, which the paper's σ
+//! = 6.4 misses; A₁ and A₂ consist of negacyclic blocks, so that products with them take transforms
 //! ([`papir_lattice::lwe32`]). Each level has its own matrix A and secret.
 //!
-//! YPIR and InsPIRe₀ ([`packed`]) replace the second level: they start from `first`, with D·A₁ at setup
-//! and the first answers online, and pack the second level's ciphertexts into few ring ciphertexts.
+//! YPIR and InsPIRe₀ ([`packed`]) replace the second level: they start from `first`, with D·A₁ at
+//! setup and the first answers online, and pack the second level's ciphertexts into few ring
+//! ciphertexts.
 
 pub mod client;
 pub(crate) mod digits;

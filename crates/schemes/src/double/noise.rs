@@ -1,22 +1,24 @@
 //! Noise of both levels.
 //!
-//! A level decodes Δ·x + Σ wᶜ·(eᶜ + rᶜ) + Σ ρⁱ·sⁱ + β: words |wᶜ| ≤ w (bytes of D, or digits); the query's
-//! errors eᶜ (discrete Gaussian of standard deviation σ, subgaussian with the same parameter); the query's
-//! fair rounding rᶜ to a step 2ᵏ (uniform, as the body is; of variance (4ᵏ + 2)/12, subgaussian with it);
-//! the rounding |ρⁱ| ≤ 2ᵗ/2 of a mask that drops t bits, which is known before the secret s is drawn; the
-//! rounding |β| of the body. Each sum is subgaussian, and they count as independent, though rᶜ and ρⁱ
-//! both follow from A. All but β together are subgaussian with
+//! A level decodes Δ·x + Σ wᶜ·(eᶜ + rᶜ) + Σ ρⁱ·sⁱ + β: words |wᶜ| ≤ w (bytes of D, or digits); the
+//! query's errors eᶜ (discrete Gaussian of standard deviation σ, subgaussian with the same
+//! parameter); the query's fair rounding rᶜ to a step 2ᵏ (uniform, as the body is; of variance (4ᵏ
+//! + 2)/12, subgaussian with it); the rounding |ρⁱ| ≤ 2ᵗ/2 of a mask that drops t bits, which is
+//! known before the secret s is drawn; the rounding |β| of the body. Each sum is subgaussian, and
+//! they count as independent, though rᶜ and ρⁱ both follow from A. All but β together are
+//! subgaussian with
 //!
 //! deviation² = w²·(σ² + (4ᵏ + 2)/12)·count + σ²·n·4ᵗ/4,
 //!
 //! so it exceeds x with probability below 2·exp(−x²/2·deviation²), for every database. At the
 //! first level the rounded masks and bodies are those that became digits, at the second those that
-//! travel.
+//! are sent.
 //!
-//! The sampler's statistical distance from the discrete Gaussian, below 2⁻⁵⁷ a sample, counts for the
-//! secrets, and for errors up to [`FEW`]. Among more errors each has so small a share that its moment
-//! generating function, at the point where the tail is bounded, is off by a factor of 1 + 2⁻⁵³ at most
-//! (211 values, each off by 2⁻⁶³ times e^(10·105/(11·√count)) < e^1.5): in all less than 1 + 2⁻³⁴.
+//! The sampler's statistical distance from the discrete Gaussian, below 2⁻⁵⁷ a sample, counts for
+//! the secrets, and for errors up to [`FEW`]. Among more errors each has so small a share that its
+//! moment generating function, at the point where the tail is bounded, is off by a factor of 1 +
+//! 2⁻⁵³ at most (211 values, each off by 2⁻⁶³ times e^(10·105/(11·√count)) < e^1.5): in all less
+//! than 1 + 2⁻³⁴.
 
 use papir_lattice::lwe32::{LOG2_Q, N, SIGMA};
 
@@ -100,7 +102,8 @@ pub(crate) fn coefficients(layout: &Layout) -> usize {
     layout.unit_bytes * (N * digits::MASK.count + digits::BODY.count)
 }
 
-/// Bound of the first level with `query` bits of a query's word; `None` if the noise may be too large.
+/// Bound of the first level with `query` bits of a query's word; `None` if the noise may be too
+/// large.
 pub(crate) fn first_bound(layout: &Layout, query: u32) -> Option<u32> {
     let deviation = FIRST.deviation(layout.columns, LOG2_Q - query, digits::MASK.dropped_bits());
     FIRST.bound(deviation, layout.unit_bytes, digits::BODY.dropped_bits())

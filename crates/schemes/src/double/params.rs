@@ -45,8 +45,8 @@ impl DoubleParams {
     /// records as fit the bytes of one.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] for records above [`MAX_RECORD_BITS`], or for more units or columns than
-    /// the noise allows.
+    /// [`Error::OutOfBounds`] for records above [`MAX_RECORD_BITS`], or for more units or columns
+    /// than the noise allows.
     pub fn new(shape: Shape, units: u64) -> Result<Self> {
         let layout = Layout::new(&shape, units)?;
         let bits = noise::choose(&layout).ok_or_else(|| too_noisy(&layout))?;
@@ -112,9 +112,9 @@ impl DoubleParams {
         }
     }
 
-    /// Work of the verbs: both hints and the masks of an answer are products of bytes with masks; an
-    /// answer reads database and digits; a client encrypts a word for each column and unit, and reads a
-    /// row of the hint for each digit.
+    /// Work of the verbs: both hints and the masks of an answer are products of bytes with masks;
+    /// an answer reads database and digits; a client encrypts a word for each column and unit, and
+    /// reads a row of the hint for each digit.
     fn work(&self) -> Work {
         let Layout { columns, units, unit_bytes, .. } = self.layout;
         let matrices = [(self.layout.rows(), columns), (digit_rows(&self.layout), units)];
@@ -235,8 +235,8 @@ impl Parameters for DoubleParams {
     }
 }
 
-/// Cost under a goal, in nanoseconds, of a word of the query and of a byte that the server reads: a word
-/// of about 26 bits is sent at 10 Mbit/s, or only made and parsed; a core reads 25 GB/s.
+/// Cost under a goal, in nanoseconds, of a word of the query and of a byte that the server reads: a
+/// word of about 26 bits is sent at 10 Mbit/s, or only made and parsed; a core reads 25 GB/s.
 fn costs(goal: Goal) -> (f64, f64) {
     match goal {
         Goal::MinCommunication => (2600.0, 0.0),

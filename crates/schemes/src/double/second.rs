@@ -1,7 +1,7 @@
 //! The second level on the server: SimplePIR over digits.
 //!
-//! The digits are those of the first level's hint and answer, with a column for each unit of a column
-//! of D.
+//! The digits are those of the first level's hint and answer, with a column for each unit of a
+//! column of D.
 
 use std::convert::Infallible;
 
@@ -83,8 +83,8 @@ impl SecondLevel {
         Ok(Self { unit_bytes: layout.unit_bytes, digits, products, masks })
     }
 
-    /// The ciphertexts of each query and its first answers (a word for each row of D), in one pass over
-    /// the digits. Queries hold the leading `bits` of their words.
+    /// The ciphertexts of each query and its first answers (a word for each row of D), in one pass
+    /// over the digits. Queries hold the leading `bits` of their words.
     pub(crate) fn answers(
         &self,
         lwe: &LweParams,

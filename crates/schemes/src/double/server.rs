@@ -173,22 +173,22 @@ impl DoubleServer {
         Self { params, public, first: FirstLevel { database, masks: first_masks(seed) }, second }
     }
 
-    /// The first level: D times each query modulo q, in one pass over the database. The word of byte b
-    /// of unit u of a column is at B·u + b.
+    /// The first level: D times each query modulo q, in one pass over the database. The word of
+    /// byte b of unit u of a column is at B·u + b.
     pub fn first_level(&self, queries: &[&DoubleQuery]) -> Vec<Vec<u32>> {
         let values: Vec<&[u32]> = queries.iter().map(|query| query.first.as_slice()).collect();
         self.first.answers(&values, self.params.bits.first)
     }
 
-    /// The second level: the ciphertexts of the digits of one row of the first hint and of the first
-    /// answers, for each query and its result of [`Self::first_level`].
+    /// The second level: the ciphertexts of the digits of one row of the first hint and of the
+    /// first answers, for each query and its result of [`Self::first_level`].
     pub fn second_level(&self, queries: &[&DoubleQuery], firsts: &[Vec<u32>]) -> Vec<Ciphertexts> {
         let values: Vec<&[u32]> = queries.iter().map(|query| query.second.as_slice()).collect();
         self.second.answers(&self.params.lwe, &values, self.params.bits.second, firsts)
     }
 
-    /// The masks of [`Self::second_level`]'s ciphertexts that do not depend on the query: 3·n·B of n
-    /// words each, known at setup. Clients fetch them rounded, as the hint.
+    /// The masks of [`Self::second_level`]'s ciphertexts that do not depend on the query: 3·n·B of
+    /// n words each, known at setup. Clients fetch them rounded, as the hint.
     pub fn offline_masks(&self) -> &[u32] {
         &self.second.masks
     }

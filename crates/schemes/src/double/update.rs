@@ -1,8 +1,8 @@
 //! Updates: new bytes in D, the rows of D·A₁ that change, and the second level's hint.
 //!
-//! Each changed row of D needs its row of D·A₁ again. Each changed digit is a rank-one update of the
-//! second level's hint; if many changed, the product is computed again. Database, digits and hint are
-//! copied once, since the old version still answers, and A₁ is transformed once.
+//! Each changed row of D needs its row of D·A₁ again. Each changed digit is a rank-one update of
+//! the second level's hint; if many changed, the product is computed again. Database, digits and
+//! hint are copied once, since the old version still answers, and A₁ is transformed once.
 
 use std::collections::BTreeSet;
 

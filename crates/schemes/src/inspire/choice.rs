@@ -17,8 +17,8 @@ use crate::shared::ring_bytes::{gadget_of, gadget_values, read_bytes, read_ring,
 use crate::shared::shapes::{read_shape, write_shape};
 
 impl Params {
-    /// The smallest messages with at most `columns` columns, as many as a t of a power of two, or three or
-    /// five times one, gives: with larger odd factors encoding takes long.
+    /// The smallest messages with at most `columns` columns, as many as a t of a power of two, or
+    /// three or five times one, gives: with larger odd factors encoding takes long.
     ///
     /// # Errors
     /// As [`Params::with_points`].
@@ -52,8 +52,8 @@ impl Params {
     /// The smallest messages for a shape and an interpolation.
     ///
     /// # Errors
-    /// [`Error::Parameters`] if no answer would decode, [`Error::OutOfBounds`] for too many columns or
-    /// rows.
+    /// [`Error::Parameters`] if no answer would decode, [`Error::OutOfBounds`] for too many columns
+    /// or rows.
     pub fn with_interpolation(shape: Shape, interpolation: Interpolation) -> Result<Self> {
         Search::new()?.smallest(shape, interpolation)
     }

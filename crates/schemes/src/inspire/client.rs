@@ -121,8 +121,8 @@ pub(crate) fn decrypt(params: &Params, key: &SecretKey, mask: &[u64], body: &[u6
     params.answer_bits().decrypt(params.rlwe().ring(), key, PLAINTEXT.into(), mask, body)
 }
 
-/// The bytes of an element's words in a chunk, without the public whitening of a seed. The part of the
-/// stream tells which element was asked for, so it is erased.
+/// The bytes of an element's words in a chunk, without the public whitening of a seed. The part of
+/// the stream tells which element was asked for, so it is erased.
 pub(crate) fn unwhitened(
     layout: &Layout,
     seed: &Seed,

@@ -1,5 +1,5 @@
-//! ENCODEDB (Algorithm 7): records → whitened words → polynomial coefficients → row groups of centred
-//! 16-bit words.
+//! ENCODEDB (Algorithm 7): records → whitened words → polynomial coefficients → row groups of
+//! centred 16-bit words.
 
 use papir_core::{Progress, Records, Result};
 use papir_kernels::matvec_i16;
@@ -15,8 +15,8 @@ use crate::shared::encode::BLOCK_COLUMNS;
 /// The centred value that does not fit 16 bits: +32768, stored as −32768.
 const EXCEPTION: i32 = 1 << 15;
 
-/// Encodes all records as the matrix D′, in the row groups of [`matvec_i16`]. Returns the exceptions: the
-/// sorted (row, column) of coefficients +32768, which are stored as −32768.
+/// Encodes all records as the matrix D′, in the row groups of [`matvec_i16`]. Returns the
+/// exceptions: the sorted (row, column) of coefficients +32768, which are stored as −32768.
 ///
 /// # Errors
 /// Those of the source.

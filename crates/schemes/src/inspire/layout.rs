@@ -37,8 +37,8 @@ impl Layout {
     /// The layout with this interpolation and the fewest columns.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] if a variable takes more than 2d points, d is not a multiple of 64, or there
-    /// are more than 2²⁴ columns or 2³² rows.
+    /// [`Error::OutOfBounds`] if a variable takes more than 2d points, d is not a multiple of 64,
+    /// or there are more than 2²⁴ columns or 2³² rows.
     pub fn new(shape: Shape, degree: usize, interpolation: Interpolation) -> Result<Self> {
         if let Some(found) = interpolation.variables().find(|&size| size > 2 * degree) {
             let expected = format!("at most {}", 2 * degree);
@@ -92,7 +92,8 @@ impl Layout {
         self.bundle.per_unit
     }
 
-    /// Place of a record, the element as its unit and the point as its block. The index must be in range.
+    /// Place of a record, the element as its unit and the point as its block. The index must be in
+    /// range.
     pub fn locate(&self, index: u64) -> Location {
         self.bundle.location(index, self.points)
     }

@@ -71,7 +71,8 @@ impl Literal {
         let RlweLiteral { degree, sigma, .. } = self.rlwe;
         let (a_bits, b_bits) = self.answer_bits;
         let below_q = |bits: u32| (1..=62).contains(&bits) && 1u64 << bits < modulus;
-        // The client decrypts with 64 bits: the mask of an answer times the secret must stay below q/2.
+        // The client decrypts with 64 bits: the mask of an answer times the secret must stay below
+        // q/2.
         let product = 2f64.powi(a_bits as i32) * sigma * (degree as f64).sqrt() * 16.0;
         let fits = product < modulus as f64 / 2.0
             && below_q(a_bits)

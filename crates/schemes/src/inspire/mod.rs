@@ -2,10 +2,10 @@
 //!
 //! Mahdavi, Patel, Seo, Yeo 2025, sections 3 and 6.
 //!
-//! Records are 16-bit words modulo p = 65537, whitened by a public stream. A column is t ring elements,
-//! stored as the coefficients of the polynomial through them. The client selects a column under LWE; the
-//! server packs the selected coefficients into t RLWE encryptions (InspiRING) and evaluates the
-//! polynomial at the client's point, an RGSW encryption of a unit monomial.
+//! Records are 16-bit words modulo p = 65537, whitened by a public stream. A column is t ring
+//! elements, stored as the coefficients of the polynomial through them. The client selects a column
+//! under LWE; the server packs the selected coefficients into t RLWE encryptions (InspiRING) and
+//! evaluates the polynomial at the client's point, an RGSW encryption of a unit monomial.
 //!
 //! | paper | here |
 //! |---|---|

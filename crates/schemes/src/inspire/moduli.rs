@@ -10,8 +10,8 @@ use papir_lattice::params::{DEFAULT_PRIMES, Literal as RlweLiteral, RlweParams};
 use super::literal::{NAME, check_matrix};
 use crate::shared::parameter_errors::refused;
 
-/// Primes of the moduli that are tried, below 2⁵³, 2⁵⁵ and 2^55.9. Of two with equal messages the search
-/// takes the smaller one, which is more secure.
+/// Primes of the moduli that are tried, below 2⁵³, 2⁵⁵ and 2^55.9. Of two with equal messages the
+/// search takes the smaller one, which is more secure.
 pub(super) const MODULI: [[u32; 2]; 3] =
     [[134_176_769, 67_104_769], [268_369_921, 134_176_769], DEFAULT_PRIMES];
 /// Digits of the packing keys. One is too few for d − 1 switches.

@@ -1,9 +1,10 @@
 //! Probability that an honest answer does not decode.
 //!
-//! InsPIRe, Theorems 9 and 10, with the rounding of queries, keys and answers that papir adds. For every
-//! interpolation, t packs and t − 1 external products add up in a result: Horner's rule in one variable
-//! takes its points less one, which nested is t·(1 − 1/t_0) + t/t_0·(1 − 1/t_1) + … = t − 1. A product
-//! adds its noise to one ciphertext, and all later ones multiply that by unit monomials.
+//! InsPIRe, Theorems 9 and 10, with the rounding of queries, keys and answers that papir adds. For
+//! every interpolation, t packs and t − 1 external products add up in a result: Horner's rule in
+//! one variable takes its points less one, which nested is t·(1 − 1/t_0) + t/t_0·(1 − 1/t_1) + … =
+//! t − 1. A product adds its noise to one ciphertext, and all later ones multiply that by unit
+//! monomials.
 
 use papir_lattice::gadget::GadgetParams;
 use papir_lattice::noise::{Setting, failure_log2, rounding, variance_for};
@@ -72,8 +73,8 @@ impl Noise {
     }
 }
 
-/// The error at which a coefficient fails: Δ = round(q/p) is off by at most 1/2, once for each unit of a
-/// message of up to t·p/2.
+/// The error at which a coefficient fails: Δ = round(q/p) is off by at most 1/2, once for each unit
+/// of a message of up to t·p/2.
 fn threshold(layout: &Layout, modulus: f64) -> f64 {
     let p = f64::from(PLAINTEXT);
     modulus / (2.0 * p) - layout.points as f64 * p / 4.0
@@ -105,9 +106,10 @@ fn packing(y_g: &Setting, y_h: &Setting, gadget: GadgetParams) -> f64 {
 /// answer's coefficient, after Horner's rule a sum of t words.
 ///
 /// Whitened words are uniform and centred, of mean square m = 2³²/12. One word (t = 1): the sum of
-/// squares is C·m up to a deviation, of which ten standard ones are added (Var(x²) is (4/5)·m²). Sums of t
-/// words: S_c is as a Gaussian of variance t·m, so the sum is t·m times a chi-square of C degrees of
-/// freedom; beyond C + 2√(Cx) + 2x with probability e⁻ˣ (Laurent, Massart 2000, Lemma 1).
+/// squares is C·m up to a deviation, of which ten standard ones are added (Var(x²) is (4/5)·m²).
+/// Sums of t words: S_c is as a Gaussian of variance t·m, so the sum is t·m times a chi-square of C
+/// degrees of freedom; beyond C + 2√(Cx) + 2x with probability e⁻ˣ (Laurent, Massart 2000, Lemma
+/// 1).
 pub(super) fn squared_sums(layout: &Layout) -> f64 {
     let (columns, points) = (layout.columns as f64, layout.points as f64);
     let mean = 2f64.powi(32) / 12.0;

@@ -45,8 +45,8 @@ impl Params {
     /// Builds parameters without checking security or correctness, for tests at small degrees.
     ///
     /// # Errors
-    /// [`papir_core::Error::Parameters`] or [`papir_core::Error::OutOfBounds`] if the values do not fit
-    /// together.
+    /// [`papir_core::Error::Parameters`] or [`papir_core::Error::OutOfBounds`] if the values do not
+    /// fit together.
     pub fn insecure(literal: Literal) -> Result<Self> {
         Self::build(literal, RlweParams::insecure(literal.rlwe).map_err(refused(NAME))?)
     }
@@ -103,8 +103,8 @@ impl Params {
         2 * self.literal.rgsw.levels
     }
 
-    /// Bits of a coefficient for each ring element of key material in a query: y_g, y_h and, variable by
-    /// variable, RGSW bodies; no RGSW bodies if a column is a single point.
+    /// Bits of a coefficient for each ring element of key material in a query: y_g, y_h and,
+    /// variable by variable, RGSW bodies; no RGSW bodies if a column is a single point.
     pub fn key_elements(&self) -> Vec<u32> {
         let levels = self.literal.key_switch.levels;
         let counts = [levels, levels, self.layout.interpolation.variables().len() * self.rgsw_rows()];

@@ -1,7 +1,7 @@
 //! Matrices of one database or of several, and their common packs.
 //!
-//! InsPIRe prepares one database. For batches, m databases of one shape are *parts* that share packs: a
-//! pack takes d/m rows of each ([`super::parts`]).
+//! InsPIRe prepares one database. For batches, m databases of one shape are *parts* that share
+//! packs: a pack takes d/m rows of each ([`super::parts`]).
 
 use papir_core::codec::Reader;
 use papir_core::sections::{SectionSink, SectionSource};
@@ -36,7 +36,7 @@ pub(crate) struct Sections {
     pub(crate) packs: Names,
 }
 
-/// (row, column) of words that stand for +32768, sorted, part after part.
+/// (row, column) of words that represent +32768, sorted, part after part.
 #[derive(Clone)]
 pub(super) struct Exceptions {
     all: BlobSlice<[u32; 2]>,
@@ -73,8 +73,8 @@ pub(crate) struct Prepared {
 }
 
 impl Prepared {
-    /// Prepares parts under their seeds. `params` has the messages and the ring of all parts; `packing`
-    /// is that of another database, or expanded from the first seed.
+    /// Prepares parts under their seeds. `params` has the messages and the ring of all parts;
+    /// `packing` is that of another database, or expanded from the first seed.
     ///
     /// # Errors
     /// Those of the source.
@@ -191,8 +191,8 @@ impl Prepared {
         Ok(())
     }
 
-    /// Line 7, b′ = D′·b: bodies of all packs modulo q for each query, in one pass over the database.
-    /// Selectors hold the entries of all parts, part after part.
+    /// Line 7, b′ = D′·b: bodies of all packs modulo q for each query, in one pass over the
+    /// database. Selectors hold the entries of all parts, part after part.
     pub(crate) fn select(&self, params: &Params, selectors: &[&[u64]]) -> Vec<Bodies> {
         let (columns, bits) = (self.layout.columns, params.literal().query_bits);
         // For each part, for each query, a sum for each row.

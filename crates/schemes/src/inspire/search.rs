@@ -1,7 +1,7 @@
 //! Search for parameters.
 //!
-//! For a shape and an interpolation, it finds modulus, gadgets (appendix G.1) and message bits with the
-//! smallest messages at a failure probability of 2⁻⁴⁰; for a goal, also the t.
+//! For a shape and an interpolation, it finds modulus, gadgets (appendix G.1) and message bits with
+//! the smallest messages at a failure probability of 2⁻⁴⁰; for a goal, also the t.
 
 use std::cell::Cell;
 
@@ -20,7 +20,8 @@ use crate::shared::goals::{MAX_FAILURE_LOG2, best, successes};
 /// Moduli and numbers of digits are polished if their messages are at most a 32nd larger than the
 /// smallest.
 const CLOSE: u64 = 32;
-/// Odd factors of a t other than powers of two. The rotations of an interpolation grow with their squares.
+/// Odd factors of a t other than powers of two. The rotations of an interpolation grow with their
+/// squares.
 pub(super) const ODD_FACTORS: [usize; 2] = [3, 5];
 /// Factor by which a t that is not a power of two must be better.
 const PREFERENCE: f64 = 0.99;
@@ -54,8 +55,8 @@ impl Search {
         Ok(Self { moduli, failure_log2, tried: Cell::new(0) })
     }
 
-    /// The smallest messages for a shape and an interpolation; of equal ones those with the fewest digits,
-    /// then the smallest modulus.
+    /// The smallest messages for a shape and an interpolation; of equal ones those with the fewest
+    /// digits, then the smallest modulus.
     ///
     /// # Errors
     /// [`papir_core::Error::Parameters`] if no answer would decode, or as [`Layout::new`].
@@ -111,8 +112,8 @@ impl Search {
         })
     }
 
-    /// The smallest messages of each t: the powers of two that no other dominates in size and time, then
-    /// other t that nothing dominates.
+    /// The smallest messages of each t: the powers of two that no other dominates in size and time,
+    /// then other t that nothing dominates.
     ///
     /// # Errors
     /// That of the last t if none fits.
@@ -160,8 +161,8 @@ pub(super) fn candidates(shape: Shape) -> Result<Vec<Params>> {
     Search::new()?.candidates(shape)
 }
 
-/// The best of [`candidates`] for a goal. A t that is not a power of two must be better by 1 %, and its
-/// setup may take at most twice as long.
+/// The best of [`candidates`] for a goal. A t that is not a power of two must be better by 1 %, and
+/// its setup may take at most twice as long.
 ///
 /// # Errors
 /// If no t fits, or the packing matrices of each would exceed the database.

@@ -76,8 +76,8 @@ impl scheme::Server<Inspire> for Server {
         Ok(results.par_iter().map(|results| switch(&self.params, results)).collect())
     }
 
-    /// Counts decoding and encoding the changed columns, and preparing all packs again from the whole
-    /// matrix. A setup costs less from about half of the columns on.
+    /// Counts decoding and encoding the changed columns, and preparing all packs again from the
+    /// whole matrix. A setup costs less from about half of the columns on.
     fn update_cost(&self, changes: &[Change]) -> Result<UpdateEstimate> {
         check_changes(&self.params.layout().shape, changes)?;
         let update = match self.prepared.changed_columns(changes) {
@@ -179,8 +179,8 @@ impl Server {
     }
 
     /// EVALPOLY: Horner's rule at the encrypted point, with one result for each chunk. With several
-    /// variables (appendix G.2) the polynomials in the innermost one are evaluated first; their values are
-    /// the coefficients in the next.
+    /// variables (appendix G.2) the polynomials in the innermost one are evaluated first; their
+    /// values are the coefficients in the next.
     pub fn evaluate(&self, packed: Vec<Rlwe>, keys: &Keys) -> Vec<Rlwe> {
         let rows = self.params.rgsw_rows();
         let points = self.rgsw_masks.chunks_exact(rows).zip(keys.rgsw.chunks_exact(rows));

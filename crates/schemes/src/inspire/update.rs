@@ -1,10 +1,10 @@
 //! Updates of prepared parts under the same public seeds.
 //!
 //! The result has the same bytes as a setup of the changed records. A changed record alters all t
-//! coefficients of its column in the chunks in which its bytes differ. So the columns that hold changes
-//! are decoded, changed and encoded; then the packs of the changed chunks are prepared again, their
-//! masks from the whole matrix. Each digit of a pack depends on every word of its rows, so one changed
-//! record costs as much as thousands: changes should be batched.
+//! coefficients of its column in the chunks in which its bytes differ. So the columns that hold
+//! changes are decoded, changed and encoded; then the packs of the changed chunks are prepared
+//! again, their masks from the whole matrix. Each digit of a pack depends on every word of its
+//! rows, so one changed record costs as much as thousands: changes should be batched.
 //!
 //! Since the seeds stay, the queries of all versions count together as queries under one reference
 //! string, and the whitening stream is known before the changes are: the noise bound assumes that

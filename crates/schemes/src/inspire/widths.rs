@@ -1,8 +1,8 @@
 //! Search for the message bits with the smallest messages, for a modulus and numbers of digits.
 //!
-//! The variances of selector, packs, point and response add up, and each depends on one width or two.
-//! The search starts at full precision and repeatedly removes the bit that saves most for the variance it
-//! adds; then it exchanges bits as long as messages get smaller.
+//! The variances of selector, packs, point and response add up, and each depends on one width or
+//! two. The search starts at full precision and repeatedly removes the bit that saves most for the
+//! variance it adds; then it exchanges bits as long as messages get smaller.
 
 use std::cell::Cell;
 

@@ -12,7 +12,8 @@ use crate::shared::words::{pack, unpack};
 pub struct Query {
     /// N/t selector entries of `query_bits` bits.
     pub selector: Vec<u64>,
-    /// y_g, y_h and the RGSW bodies of each variable's point: d coefficients of [`Params::key_elements`] bits.
+    /// y_g, y_h and the RGSW bodies of each variable's point: d coefficients of
+    /// [`Params::key_elements`] bits.
     pub keys: Vec<u64>,
 }
 

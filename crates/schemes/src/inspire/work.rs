@@ -12,8 +12,8 @@ use crate::shared::public_seed::SEED_BYTES;
 
 /// Seconds of one external product of two digits, to compare candidates.
 const EXTERNAL_PRODUCT: f64 = 5e-5;
-/// Transform levels that take as long as one rotation and addition of Lagrange interpolation. Levels are
-/// timed as the two of four elements, with all that t > 1 costs.
+/// Transform levels that take as long as one rotation and addition of Lagrange interpolation.
+/// Levels are timed as the two of four elements, with all that t > 1 costs.
 const ROTATION_LEVELS: f64 = 0.25;
 
 impl Params {
@@ -66,8 +66,8 @@ impl Params {
         }
     }
 
-    /// Work of coding `columns` columns, each word in the levels of the interpolation, and of preparing
-    /// all packs.
+    /// Work of coding `columns` columns, each word in the levels of the interpolation, and of
+    /// preparing all packs.
     pub(super) fn preparing(&self, columns: usize) -> Counts {
         let layout = self.layout();
         let words = (layout.rows() * columns) as f64;
@@ -77,7 +77,8 @@ impl Params {
         packing.with(Operation::Interpolate, words * levels, columns)
     }
 
-    /// Work of preparing all packs: every row is multiplied with the masks of all blocks of d columns.
+    /// Work of preparing all packs: every row is multiplied with the masks of all blocks of d
+    /// columns.
     fn packing(&self) -> Counts {
         let layout = self.layout();
         let (rows, packs) = (layout.rows(), layout.packs());
@@ -95,7 +96,8 @@ impl Params {
         sizes.database + sizes.material
     }
 
-    /// External products of two digits. Their time is that of 4·ℓ transforms of digits and 4 of sums.
+    /// External products of two digits. Their time is that of 4·ℓ transforms of digits and 4 of
+    /// sums.
     fn products(&self) -> f64 {
         let layout = self.layout();
         let transforms = (self.literal().rgsw.levels + 1) as f64 / 3.0;
@@ -108,8 +110,8 @@ impl Params {
         layout.packs() / layout.interpolation.variables().next().unwrap_or(1)
     }
 
-    /// Words that an answer unpacks, splits into planes or lifts (selector, keys, rows), and rounds and
-    /// packs (results).
+    /// Words that an answer unpacks, splits into planes or lifts (selector, keys, rows), and rounds
+    /// and packs (results).
     fn answer_words(&self) -> usize {
         let &Layout { degree, chunks, columns, .. } = self.layout();
         2 * columns + 2 * self.key_elements().len() * degree + self.layout().rows() + 4 * chunks * degree

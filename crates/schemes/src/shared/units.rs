@@ -45,8 +45,8 @@ impl Units {
         (index / self.per_unit, index % self.per_unit)
     }
 
-    /// Reads the records of adjacent units from `first` on, each in its slot, into zeroed bytes of whole
-    /// units, up to the last record. Reads the source once.
+    /// Reads the records of adjacent units from `first` on, each in its slot, into zeroed bytes of
+    /// whole units, up to the last record. Reads the source once.
     ///
     /// # Errors
     /// Those of the source.

@@ -69,8 +69,8 @@ impl Client<Simple> for SimpleClient {
 }
 
 impl SimpleClient {
-    /// All bytes of the answer's column, and the largest distance of a row from a multiple of Δ. Runs in
-    /// the same time whether the answer decodes or not.
+    /// All bytes of the answer's column, and the largest distance of a row from a multiple of Δ.
+    /// Runs in the same time whether the answer decodes or not.
     fn decode(&self, key: &[u32], answer: &SimpleAnswer) -> Result<(Zeroizing<Vec<u8>>, u32)> {
         let hint = self.public.hint.slice_of::<u32>("simple's hint")?;
         let mut worst = 0;

@@ -113,8 +113,8 @@ impl Layout {
         units.len() * self.unit_bytes
     }
 
-    /// Work of the verbs: the hint is the matrix times masks, a client encrypts a word for each column,
-    /// the answer reads the padded matrix, a client decrypts each row.
+    /// Work of the verbs: the hint is the matrix times masks, a client encrypts a word for each
+    /// column, the answer reads the padded matrix, a client decrypts each row.
     pub(crate) fn work(&self) -> Work {
         let (bytes, groups) = (matrix_bytes(self.rows, self.columns) as f64, self.rows.div_ceil(ROWS));
         let transformed = transformed_bytes(self.rows, self.columns) as f64;

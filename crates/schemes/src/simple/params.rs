@@ -41,7 +41,8 @@ impl SimpleParams {
     /// whole bytes.
     ///
     /// # Errors
-    /// [`papir_core::Error::OutOfBounds`] for more rows or columns than the noise or the hint allows.
+    /// [`papir_core::Error::OutOfBounds`] for more rows or columns than the noise or the hint
+    /// allows.
     pub fn new(shape: Shape, column_units: u64) -> Result<Self> {
         let layout = Layout::new(&shape, column_units)?;
         let budget = noise::budget(layout.rows, layout.columns).ok_or_else(|| {

@@ -2,8 +2,8 @@
 //!
 //! The first level is DoublePIR's (`crate::double::noise`): masks and bodies are rounded to their
 //! digits, and the bound holds for every database. The second level is a packed selection
-//! ([`crate::shared::selection::bits`]) of centred digits, at most 2^(D − 1) in absolute value: again
-//! a bound for every database.
+//! ([`crate::shared::selection::bits`]) of centred digits, at most 2^(D − 1) in absolute value:
+//! again a bound for every database.
 
 use std::fmt::Debug;
 use std::marker::PhantomData;
@@ -38,8 +38,8 @@ pub struct PackedDouble<V>(PhantomData<V>);
 pub struct DigitShape {
     /// D, bits of a digit.
     pub bits: u32,
-    /// Digits of a word of the hint. Its rounding is multiplied by the secret, so it needs more than a
-    /// body.
+    /// Digits of a word of the hint. Its rounding is multiplied by the secret, so it needs more
+    /// than a body.
     pub mask: usize,
     /// Digits of a word of the first answer.
     pub body: usize,
@@ -80,8 +80,8 @@ pub struct Literal {
     pub bits: SelectionBits,
 }
 
-/// Largest distance that decoding accepts at the first level, with `bits` bits of the query; `None` if
-/// the noise may be too large.
+/// Largest distance that decoding accepts at the first level, with `bits` bits of the query; `None`
+/// if the noise may be too large.
 pub(super) fn first_bound(layout: &Layout, digits: DigitShape, bits: u32) -> Option<u32> {
     let (mask, body) = (digits.of_mask().dropped_bits(), digits.of_body().dropped_bits());
     FIRST.bound(FIRST.deviation(layout.columns, LOG2_Q - bits, mask), layout.unit_bytes, body)

@@ -1,17 +1,18 @@
 //! DoublePIR with a packed second level: YPIR and InsPIRe₀, without a hint to download.
 //!
-//! YPIR (Menon, Wu, USENIX Security 2024, ePrint 2024/270) packs by CDKS, InsPIRe₀ (Mahdavi, Patel, Seo,
-//! Yeo 2025, section 4) by InspiRING.
+//! YPIR (Menon, Wu, USENIX Security 2024, ePrint 2024/270) packs by CDKS, InsPIRe₀ (Mahdavi, Patel,
+//! Seo, Yeo 2025, section 4) by InspiRING.
 //!
-//! The first level is DoublePIR's: an encrypted unit vector selects a column of the matrix D of bytes.
-//! The second level is over the packing ring: digits of the hint D·A₁ are a matrix of words with a column
-//! for each unit of D's columns. The client selects one column, n words in digits for each byte of a
-//! record, which the server packs into a few ring encryptions.
+//! The first level is DoublePIR's: an encrypted unit vector selects a column of the matrix D of
+//! bytes. The second level is over the packing ring: digits of the hint D·A₁ are a matrix of words
+//! with a column for each unit of D's columns. The client selects one column, n words in digits for
+//! each byte of a record, which the server packs into a few ring encryptions.
 //!
-//! The digits of the first answers are made online, so their LWE masks depend on the query, and packing
-//! them would take the offline half of packing for each query. Under negacyclic blocks the products that
-//! give mask and body of such a row are an RLWE encryption with the digit in coefficient 0. So its mask
-//! and that one coefficient of its body are sent, for each of these few digits.
+//! The digits of the first answers are made online, so their LWE masks depend on the query, and
+//! packing them would take the offline half of packing for each query. Under negacyclic blocks the
+//! products that give mask and body of such a row are an RLWE encryption with the digit in
+//! coefficient 0. So its mask and that one coefficient of its body are sent, for each of these few
+//! digits.
 //!
 //! | YPIR, figure 2; InsPIRe, section 4 | here |
 //! |---|---|
@@ -21,10 +22,10 @@
 //! | `Answer` | [`server::Server::first_level`], [`server::Server::second_level`], [`server::Server::pack`], [`server::Server::round`] |
 //! | `Extract` | [`client::Client`]'s `extract` |
 //!
-//! Differences from the papers: those of DoublePIR here (centred words, D·A₁ and first answers rounded
-//! before they become digits, σ = 11); the search chooses the width of digits and all message bits for
-//! the fewest bytes or seconds; records of several bytes have digits for each byte under one query; an
-//! answer beyond the noise bound of either level is refused.
+//! Differences from the papers: those of DoublePIR here (centred words, D·A₁ and first answers
+//! rounded before they become digits, σ = 11); the search chooses the width of digits and all
+//! message bits for the fewest bytes or seconds; records of several bytes have digits for each byte
+//! under one query; an answer beyond the noise bound of either level is refused.
 
 pub mod client;
 pub mod literal;

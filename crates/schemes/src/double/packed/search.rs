@@ -76,8 +76,8 @@ pub(super) fn units(shape: &Shape) -> Result<Vec<u64>> {
     Ok(units)
 }
 
-/// Seconds that a goal minimises: of a line at 10 Mbit/s and of one core. Parsing a byte of a message
-/// takes about half a nanosecond.
+/// Seconds that a goal minimises: of a line at 10 Mbit/s and of one core. Parsing a byte of a
+/// message takes about half a nanosecond.
 fn cost<V: Variant>(layout: &Layout, literal: &Literal, goal: Goal) -> f64 {
     let (byte, work) = match goal {
         Goal::MinCommunication => (8e-7, 0.0),

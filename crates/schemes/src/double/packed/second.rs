@@ -10,8 +10,8 @@ use super::params::Params;
 use crate::shared::digits::Digits;
 use crate::shared::encode::BLOCK_COLUMNS;
 
-/// The digits of the hint D·A₁, rows × n words: a column for each unit; for each byte of it, for each of n
-/// words, the digits from the lowest on.
+/// The digits of the hint D·A₁, rows × n words: a column for each unit; for each byte of it, for
+/// each of n words, the digits from the lowest on.
 pub(super) fn split_hint<V: Variant>(
     params: &Params<V>,
     hint: &[u32],
@@ -37,7 +37,7 @@ fn column<V: Variant>(params: &Params<V>, words: &[u32]) -> Vec<i16> {
     column
 }
 
-/// Writes the column of a unit over what stands in its place.
+/// Overwrites the column of a unit.
 pub(super) fn replace_column<V: Variant>(params: &Params<V>, tiles: &mut [i16], unit: usize, words: &[u32]) {
     let columns = params.layout().units;
     for (row, digit) in column(params, words).into_iter().enumerate() {
@@ -45,8 +45,8 @@ pub(super) fn replace_column<V: Variant>(params: &Params<V>, tiles: &mut [i16], 
     }
 }
 
-/// The digits of a first answer, a word for each row of D: a row for each byte of a unit and each digit, with
-/// a word for each unit.
+/// The digits of a first answer, a word for each row of D: a row for each byte of a unit and each
+/// digit, with a word for each unit.
 pub(super) fn split_answer<V: Variant>(params: &Params<V>, answer: &[u32]) -> Vec<i16> {
     let (units, bytes) = (params.layout().units, params.layout().unit_bytes);
     let digits = params.digits().of_body();

@@ -1,9 +1,9 @@
 //! The server of a packed DoublePIR: `DBSetup`, `Answer` and updates.
 //!
 //! An update keeps the public seed and gives the same bytes as a setup of the changed records: new
-//! bytes in D; for each changed row of D its row of D·A₁ and the digits of it; then the packs of those
-//! bytes of a unit that changed in any record, which are all packs if records are random. One changed
-//! record costs as much as thousands, so changes should be batched.
+//! bytes in D; for each changed row of D its row of D·A₁ and the digits of it; then the packs of
+//! those bytes of a unit that changed in any record, which are all packs if records are random. One
+//! changed record costs as much as thousands, so changes should be batched.
 
 use papir_core::cost::{Counts, Operation};
 use papir_core::scheme::{self, Parameters, Session, UpdateEstimate, check_changes};
@@ -158,15 +158,15 @@ impl<V: Variant> Server<V> {
         Self { params, public, first: FirstLevel { database, masks: first_masks(public.seed) }, second }
     }
 
-    /// The first level: D times each query modulo 2³², in one pass over the database. The word of byte b
-    /// of unit u of a column is at B·u + b.
+    /// The first level: D times each query modulo 2³², in one pass over the database. The word of
+    /// byte b of unit u of a column is at B·u + b.
     pub fn first_level(&self, queries: &[&Query]) -> Vec<Vec<u32>> {
         let values: Vec<&[u32]> = queries.iter().map(|query| query.first.as_slice()).collect();
         self.first.answers(&values, self.params.first_bits())
     }
 
-    /// The second level: LWE encryptions of the digits of one unit's rows of the hint, in one pass over
-    /// all digits, and RLWE encryptions of the digits of the first answers.
+    /// The second level: LWE encryptions of the digits of one unit's rows of the hint, in one pass
+    /// over all digits, and RLWE encryptions of the digits of the first answers.
     pub fn second_level(&self, queries: &[&Query], firsts: &[Vec<u32>]) -> Vec<Selected> {
         let seconds: Vec<&SelectionQuery> = queries.iter().map(|query| &query.second).collect();
         let singles: Vec<Vec<i16>> =

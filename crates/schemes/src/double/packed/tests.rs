@@ -1,4 +1,5 @@
-//! Noise of both levels for each packing, what the second level encrypts, updates: seen from the inside.
+//! Noise of both levels for each packing, what the second level encrypts, updates: seen from the
+//! inside.
 #![allow(clippy::unwrap_used)]
 
 use chacha20::ChaCha20Rng;
@@ -127,8 +128,8 @@ fn noise_of_cdks_is_predicted() {
     assert_packed_noise_is_predicted::<ByCdks>(SEVEN, 2048);
 }
 
-/// A unit's digits are those of the hint of its rows, single words those of the first answers, and both
-/// decrypt to the record.
+/// A unit's digits are those of the hint of its rows, single words those of the first answers, and
+/// both decrypt to the record.
 #[test]
 fn the_second_level_encrypts_the_first_hint_and_the_first_answers() {
     let records = extreme_records(Shape::new(3000, 24).unwrap());

@@ -36,8 +36,8 @@ pub struct PartsParams {
     parts: usize,
     /// Layout of one part.
     part: Layout,
-    /// InsPIRe with as many columns, each a ring element of d words. It has the noise, and the messages
-    /// except for the other selectors.
+    /// InsPIRe with as many columns, each a ring element of d words. It has the noise, and the
+    /// messages except for the other selectors.
     below: inspire::Params,
 }
 
@@ -45,8 +45,8 @@ impl PartsParams {
     /// Parameters for `parts` parts of this shape; their records are padded to a multiple of 8.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] unless the number of parts is a power of two up to [`MAX_PARTS`], and those
-    /// of InsPIRe.
+    /// [`Error::OutOfBounds`] unless the number of parts is a power of two up to [`MAX_PARTS`], and
+    /// those of InsPIRe.
     pub fn new(part: Shape, parts: usize) -> Result<Self> {
         let part = part_layout(part, parts)?;
         let words = 16 * (part.chunks * RlweLiteral::DEFAULT.degree) as u64;

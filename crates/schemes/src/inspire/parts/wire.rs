@@ -19,8 +19,8 @@ use crate::inspire::wire::{pack_elements, unpack_elements};
 use crate::shared::public_seed::SEED_BYTES;
 use crate::shared::words::{pack, unpack};
 
-/// Seeds of each part's masks and whitening. The first one also expands to the masks of packing keys,
-/// unless another database's seed does.
+/// Seeds of each part's masks and whitening. The first one also expands to the masks of packing
+/// keys, unless another database's seed does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartsPublic {
     /// One for each part.

@@ -38,8 +38,8 @@ impl Parameters for Params {
         }
     }
 
-    /// The least γ₀ and twice that, with a t of every power of two up to four times the square root of the
-    /// number of units.
+    /// The least γ₀ and twice that, with a t of every power of two up to four times the square root
+    /// of the number of units.
     fn candidates(shape: Shape) -> Result<Vec<Self>> {
         let least = Self::least_unit_words(shape)?;
         let most = RlweLiteral::DEFAULT.degree / 2;

@@ -94,8 +94,8 @@ impl Client {
         round_elements(self.params.rlwe().ring(), self.params.literal().key_bits, elements)
     }
 
-    /// Lines 4 to 6: mask and body of the wanted unit's encryption from their digits, and whether all digits
-    /// decode.
+    /// Lines 4 to 6: mask and body of the wanted unit's encryption from their digits, and whether
+    /// all digits decode.
     fn compose(&self, key: &SecretKey, answer: &Answer) -> (Zeroizing<Vec<u64>>, Zeroizing<Vec<u64>>, bool) {
         let literal = self.params.literal();
         let [unit, first, last] = literal.gammas;
@@ -118,7 +118,8 @@ impl Client {
         all
     }
 
-    /// The words modulo 2^plain of one encryption. Checks all words, also after one that does not decode.
+    /// The words modulo 2^plain of one encryption. Checks all words, also after one that does not
+    /// decode.
     fn open(&self, key: &SecretKey, bits: ResponseBits, plain: u32, mask: &[u64], body: &[u64]) -> Opened {
         let phases = bits.phases(self.params.rlwe().ring(), key, mask, body);
         let mut worst = 0;

@@ -19,10 +19,12 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// The layout with t = `blocks` units of γ₀ = `unit_words` words in a column, and the fewest columns.
+    /// The layout with t = `blocks` units of γ₀ = `unit_words` words in a column, and the fewest
+    /// columns.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] for records longer than a unit, for no units in a column, and for more than 2²⁴ columns, units of a column, or 2³² rows.
+    /// [`Error::OutOfBounds`] for records longer than a unit, for no units in a column, and for
+    /// more than 2²⁴ columns, units of a column, or 2³² rows.
     pub fn new(shape: Shape, unit_words: usize, blocks: usize) -> Result<Self> {
         let bundle = Units::new(shape, 2 * unit_words)?;
         let most = bundle.units().min(MAX_COLUMNS);

@@ -14,8 +14,8 @@ use crate::shared::parameter_errors::refused;
 pub(crate) const NAME: &str = "inspire2";
 /// Widest selector that the database pass supports.
 pub(super) const MAX_QUERY_BITS: u32 = matvec_i16::PLANE_BITS * matvec_i16::MAX_PLANES as u32;
-/// Largest degree, and most words of each part of an answer and of the public masks. Bounds what a client
-/// allocates for a server's parameters.
+/// Largest degree, and most words of each part of an answer and of the public masks. Bounds what a
+/// client allocates for a server's parameters.
 const MAX_DEGREE: usize = 1 << 12;
 const MAX_WORDS: usize = 1 << 22;
 

@@ -1,15 +1,15 @@
 //! InsPIRe⁽²⁾: two levels of selection, both packed, for records of up to 2 KiB.
 //!
-//! Mahdavi, Patel, Seo, Yeo 2025, section 5. The least traffic of all schemes for records of some tens of
-//! bytes.
+//! Mahdavi, Patel, Seo, Yeo 2025, section 5. The least traffic of all schemes for records of some
+//! tens of bytes.
 //!
-//! Records fill units of γ₀ words of 16 bits, t units in a column. The first level selects a column under
-//! LWE and packs each of its t units into an RLWE encryption, of which the client wants one. Switched to
-//! few bits and split into digits, they are the database of a second level with a column for each unit,
-//! from which a second encrypted unit vector selects. The result is packed again. The masks of the first
-//! level's encryptions are known ahead, and so is almost all of the second level: only the digits of
-//! their bodies (γ₀ coefficients of d) are new with each query, and the third packing packs those while
-//! the client waits.
+//! Records fill units of γ₀ words of 16 bits, t units in a column. The first level selects a column
+//! under LWE and packs each of its t units into an RLWE encryption, of which the client wants one.
+//! Switched to few bits and split into digits, they are the database of a second level with a
+//! column for each unit, from which a second encrypted unit vector selects. The result is packed
+//! again. The masks of the first level's encryptions are known ahead, and so is almost all of the
+//! second level: only the digits of their bodies (γ₀ coefficients of d) are new with each query,
+//! and the third packing packs those while the client waits.
 //!
 //! | paper | here |
 //! |---|---|
@@ -23,13 +23,14 @@
 //! | Theorems 7 and 8 | [`noise`] |
 //! | Theorem 6 (sizes) | `work`, [`wire`] |
 //!
-//! Differences from the paper: masks and bodies are switched to separate moduli, powers of two; digits are
-//! balanced, of a width that `search` chooses; the message modulus is 2¹⁶, so that every word is a residue;
-//! selectors and keys are rounded; records are whitened, so that the noise bound holds for every database;
-//! and clients fetch the masks of the second level's packs (`resp₁`), which depend on the snapshot alone,
-//! once for each version and not with each answer.
+//! Differences from the paper: masks and bodies are switched to separate moduli, powers of two;
+//! digits are balanced, of a width that `search` chooses; the message modulus is 2¹⁶, so that every
+//! word is a residue; selectors and keys are rounded; records are whitened, so that the noise bound
+//! holds for every database; and clients fetch the masks of the second level's packs (`resp₁`),
+//! which depend on the snapshot alone, once for each version and not with each answer.
 //!
-//! Beyond the paper: an update prepares only the packs of changed units again, and the second level.
+//! Beyond the paper: an update prepares only the packs of changed units again, and the second
+//! level.
 
 mod choice;
 pub mod client;

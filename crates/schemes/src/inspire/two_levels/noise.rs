@@ -1,7 +1,7 @@
 //! Probability that an honest answer does not decode.
 //!
-//! Theorems 7 and 8, with separate moduli for masks and bodies and the rounding of queries and keys that
-//! papir adds.
+//! Theorems 7 and 8, with separate moduli for masks and bodies and the rounding of queries and keys
+//! that papir adds.
 //!
 //! | Theorem 7 | here |
 //! |---|---|
@@ -113,7 +113,8 @@ impl Noise {
         let [first, second] = input.coefficients();
         let first = failure_log2(input.first_threshold(), self.first + self.first_switch, first);
         let second = failure_log2(input.second_threshold(), self.second + self.second_switch, second);
-        // The distance from the Gaussian counts for the secret's coefficients, not among the many errors.
+        // The distance from the Gaussian counts for the secret's coefficients, not among the many
+        // errors.
         let sampler = input.setting.degree as f64 * SAMPLER_LOG2.exp2();
         ((first.max(second) + 1.0).exp2() + sampler).log2().min(0.0)
     }

@@ -1,8 +1,8 @@
 //! Search for the message bits with the smallest messages that decode at both levels.
 //!
-//! The first level is switched to whole digits: A = τ·D bits of a mask word and B = τ′·D of a body word.
-//! For each D, τ, τ′ and rounding of keys, the variance that each level's threshold leaves after packing
-//! and switching goes to the rounding of its selector, in closed form.
+//! The first level is switched to whole digits: A = τ·D bits of a mask word and B = τ′·D of a body
+//! word. For each D, τ, τ′ and rounding of keys, the variance that each level's threshold leaves
+//! after packing and switching goes to the rounding of its selector, in closed form.
 
 use papir_lattice::gadget::GadgetParams;
 use papir_lattice::noise::{Setting, bits_for_rounding, variance_for};
@@ -26,7 +26,8 @@ const KEY_BITS: std::ops::RangeInclusive<u32> = 30..=54;
 /// Most bits of a body beyond those of its digit; more make no message smaller.
 const BODY_MARGIN: u32 = 6;
 
-/// The bits with the smallest messages for a literal, whose own bits are ignored; `None` if none decode.
+/// The bits with the smallest messages for a literal, whose own bits are ignored; `None` if none
+/// decode.
 pub(super) fn choose(literal: &Literal, layout: &Layout, max_query_bits: u32) -> Option<Bits> {
     let search = Search { literal, layout, max_query_bits };
     let keys =
@@ -115,8 +116,8 @@ impl<'a> Search<'a> {
         answer.fit(degree, modulus, sigma)
     }
 
-    /// Fewest bits of a selector whose rounding, times the words of a row, adds at most `left` to the
-    /// variance of the widest selector.
+    /// Fewest bits of a selector whose rounding, times the words of a row, adds at most `left` to
+    /// the variance of the widest selector.
     fn query_bits(&self, input: &NoiseInput, level: usize, left: f64) -> Option<u32> {
         let squares = [input.first_squares(), input.second_squares()][level];
         let bits = bits_for_rounding(input.setting.modulus, left / squares)?;

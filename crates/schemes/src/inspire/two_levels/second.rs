@@ -1,9 +1,9 @@
 //! The second level: RESPOND, lines 9 to 12 (Algorithm 5).
 //!
-//! Its database has a column for each unit of a column of D: the digits of the unit's encryption. The
-//! digits of masks are a matrix, made at setup and packed ahead like the first level ([`digit_column`]).
-//! The digits of bodies come from each query's first answer; their masks and packs are the only ones made
-//! while a query waits ([`Online`]).
+//! Its database has a column for each unit of a column of D: the digits of the unit's encryption.
+//! The digits of masks are a matrix, made at setup and packed ahead like the first level
+//! ([`digit_column`]). The digits of bodies come from each query's first answer; their masks and
+//! packs are the only ones made while a query waits ([`Online`]).
 
 use papir_lattice::mod_switch::PowerSwitch;
 use papir_lattice::packing::inspiring::{OnlineKey as Expanded, PartialInspiring};
@@ -15,8 +15,8 @@ use papir_ring::{Coefficients, Poly, Ring};
 use super::params::Params;
 use crate::shared::packs::encryptions;
 
-/// The digits of a unit's mask a, switched: a column of the second level's matrix. Digit j of coefficient c
-/// is at j·d + c.
+/// The digits of a unit's mask a, switched: a column of the second level's matrix. Digit j of
+/// coefficient c is at j·d + c.
 pub fn digit_column(params: &Params, a: &Poly<Coefficients>) -> Vec<i16> {
     let (ring, digits) = (params.rlwe().ring(), params.literal().mask);
     let words = params.literal().first_bits().mask(ring, a);
@@ -28,8 +28,8 @@ pub fn digit_column(params: &Params, a: &Poly<Coefficients>) -> Vec<i16> {
     column
 }
 
-/// The digits of all units' bodies, switched, row by row of t: digit j of coefficient c of unit k is at
-/// (j·γ₀ + c)·t + k. Rows are as many as fill the third packing's packs.
+/// The digits of all units' bodies, switched, row by row of t: digit j of coefficient c of unit k
+/// is at (j·γ₀ + c)·t + k. Rows are as many as fill the third packing's packs.
 pub fn body_digits(params: &Params, bodies: &Bodies) -> Vec<i16> {
     let ring = params.rlwe().ring();
     let (digits, [gamma, _, last]) = (params.literal().body, params.literal().gammas);

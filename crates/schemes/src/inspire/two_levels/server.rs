@@ -1,9 +1,10 @@
 //! SETUP and RESPOND (Algorithms 3 and 5), and updates.
 //!
-//! An update keeps the public seed and gives the same bytes as a setup of the changed records. A changed
-//! record alters γ₀ words of one column, so the masks of one unit's pack. That pack is prepared again;
-//! its digits are one column of the second level's matrix, and all packs of the second level follow at a
-//! fixed cost. So the work grows with the number of distinct units, modulo t, that hold changes.
+//! An update keeps the public seed and gives the same bytes as a setup of the changed records. A
+//! changed record alters γ₀ words of one column, so the masks of one unit's pack. That pack is
+//! prepared again; its digits are one column of the second level's matrix, and all packs of the
+//! second level follow at a fixed cost. So the work grows with the number of distinct units, modulo
+//! t, that hold changes.
 //!
 //! Since the seed stays, the queries of all versions count together as queries under one reference
 //! string, and the whitening stream is known before the changes are: the noise bound assumes that

@@ -1,5 +1,5 @@
-//! Noise of all three packings at full parameters against Theorem 7's bounds as computed, for an all-zero
-//! database (whose whitened words are uniform).
+//! Noise of all three packings at full parameters against Theorem 7's bounds as computed, for an
+//! all-zero database (whose whitened words are uniform).
 #![allow(clippy::unwrap_used)]
 
 use chacha20::ChaCha20Rng;
@@ -107,7 +107,8 @@ fn assert_within(what: &str, errors: &[f64], bound: f64, slack: f64) {
     assert!(measured > bound - slack, "{what}: 2^{measured:.2} far below 2^{bound:.2}: is there noise?");
 }
 
-/// Σ₀: the unit that record 0 lies in, switched to its digits; over several queries, as it is short.
+/// Σ₀: the unit that record 0 lies in, switched to its digits; over several queries, as it is
+/// short.
 #[test]
 fn the_first_level() {
     let mut case = Case::new();
@@ -135,7 +136,8 @@ fn the_second_packing() {
     assert_within("second packing", &errors.collect::<Vec<_>>(), params.noise().second, 1.0);
 }
 
-/// Σ₂: the digits of the unit's body; packs of γ₂ are less noisy than those of γ₁, of which the bound is.
+/// Σ₂: the digits of the unit's body; packs of γ₂ are less noisy than those of γ₁, of which the
+/// bound is.
 #[test]
 fn the_third_packing() {
     let case = Case::new();

@@ -100,8 +100,8 @@ impl Params {
         }
     }
 
-    /// Work of preparing `blocks` packs of the first level, and the second level: every row is multiplied
-    /// with the masks of all blocks of d columns.
+    /// Work of preparing `blocks` packs of the first level, and the second level: every row is
+    /// multiplied with the masks of all blocks of d columns.
     pub(super) fn material_work(&self, blocks: usize) -> Counts {
         let degree = self.literal().rlwe.degree;
         let [first, second] = self.selectors().map(|columns| columns.div_ceil(degree));
@@ -112,8 +112,9 @@ impl Params {
         counts.with(Operation::Pack, full_packs, blocks)
     }
 
-    /// Work of preparing a pack of γ as a share of one of d: γ/d of the key switches, and a transform of
-    /// log₂ γ levels instead of log₂ d (measured: five levels weigh as much as the rest).
+    /// Work of preparing a pack of γ as a share of one of d: γ/d of the key switches, and a
+    /// transform of log₂ γ levels instead of log₂ d (measured: five levels weigh as much as the
+    /// rest).
     fn share_of_a_pack(&self, packing: usize) -> f64 {
         let (gamma, degree) = (self.literal().gammas[packing] as f64, self.literal().rlwe.degree as f64);
         gamma / degree * (5.0 + gamma.log2()) / (5.0 + degree.log2())

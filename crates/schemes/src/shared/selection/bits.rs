@@ -134,15 +134,16 @@ impl Selection {
         self.squares * (RING.sigma * RING.sigma + rounding(step(query_bits)))
     }
 
-    /// Largest allowed variance. Δ = round(q/2^D) is off by at most 1/2, once for each unit of a word.
+    /// Largest allowed variance. Δ = round(q/2^D) is off by at most 1/2, once for each unit of a
+    /// word.
     pub fn budget(&self) -> f64 {
         let half = 2f64.powi(self.plain_bits as i32 - 1);
         let limit = FILL * modulus() / (4.0 * half) - half / 2.0;
         variance_for(limit, self.bodies() as f64, TAIL_LOG2)
     }
 
-    /// Distance from its message that any coefficient exceeds with probability 2^[`TAIL_LOG2`] at most,
-    /// in units of q/2^a; `None` beyond the decoding limit.
+    /// Distance from its message that any coefficient exceeds with probability 2^[`TAIL_LOG2`] at
+    /// most, in units of q/2^a; `None` beyond the decoding limit.
     pub fn bound<F: Family>(&self, bits: &SelectionBits) -> Option<u64> {
         let variance = self.noise::<F>(bits).total();
         let deviations = (1.0 / variance_for(1.0, self.bodies() as f64, TAIL_LOG2)).sqrt();
@@ -228,8 +229,8 @@ fn gadgets() -> impl Iterator<Item = GadgetParams> {
     LEVELS.flat_map(move |levels| LOG_BASES.filter_map(move |log_base| of(levels, log_base)))
 }
 
-/// Part of the messages: number of words, and the variance that they add with each number of bits. One
-/// bit more leaves a quarter of it, or more.
+/// Part of the messages: number of words, and the variance that they add with each number of bits.
+/// One bit more leaves a quarter of it, or more.
 struct Part<'a> {
     words: usize,
     variance: &'a dyn Fn(u32) -> f64,
@@ -238,8 +239,8 @@ struct Part<'a> {
 
 /// Returns bits for each part, few in total, with a variance of at most `budget`.
 ///
-/// Starts with the bits that each part needs alone, gives the next bit to the part where it reduces the
-/// variance most for its words, and takes back spare bits.
+/// Starts with the bits that each part needs alone, gives the next bit to the part where it reduces
+/// the variance most for its words, and takes back spare bits.
 fn spend<const N: usize>(parts: &[Part<'_>; N], budget: f64) -> Option<[u32; N]> {
     let mut bits = [0; N];
     for (bits, part) in bits.iter_mut().zip(parts) {

@@ -68,8 +68,8 @@ impl Family for CdksFamily {
     }
 }
 
-/// Work of a node of the packing tree in external products, measured at d = 2048 with AVX-512: fixed,
-/// and for each digit.
+/// Work of a node of the packing tree in external products, measured at d = 2048 with AVX-512:
+/// fixed, and for each digit.
 struct NodeProducts {
     node: f64,
     digit: f64,

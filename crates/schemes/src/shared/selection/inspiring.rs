@@ -95,8 +95,8 @@ impl RingPacking for AnyInspiring {
     }
 }
 
-/// InspiRING with full packs, and with partial ones of d/2. Packs of fewer encryptions take as many mask
-/// words and no fewer key words.
+/// InspiRING with full packs, and with partial ones of d/2. Packs of fewer encryptions take as many
+/// mask words and no fewer key words.
 #[derive(Clone, Copy, Debug)]
 pub enum InspiringFamily {}
 
@@ -119,8 +119,8 @@ impl Family for InspiringFamily {
         capacity == degree
     }
 
-    /// Entries of the packing matrix are sums of n digits of at most half a base, and fit 32 bits; a row's
-    /// absolute entries have an expected sum of ℓ·d·√n·z·√(2/π)/√12.
+    /// Entries of the packing matrix are sums of n digits of at most half a base, and fit 32 bits;
+    /// a row's absolute entries have an expected sum of ℓ·d·√n·z·√(2/π)/√12.
     fn takes(degree: usize, capacity: usize, gadget: GadgetParams) -> bool {
         let base = 2f64.powi(gadget.log_base.min(64) as i32);
         let mean = base * (capacity as f64 / (6.0 * std::f64::consts::PI)).sqrt();

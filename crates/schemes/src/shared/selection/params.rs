@@ -21,8 +21,8 @@ use crate::shared::parameter_errors::{refused, unfit};
 use crate::shared::ring_bytes::{gadget_of, gadget_values, read_bytes, write_bytes};
 use crate::shared::selector::Selector;
 
-/// Work of preparing a full pack, in [`Operation::Pack`] of ℓ = 2: fixed, and for each digit. Measured
-/// for all packings.
+/// Work of preparing a full pack, in [`Operation::Pack`] of ℓ = 2: fixed, and for each digit.
+/// Measured for all packings.
 const PACK: (f64, f64) = (0.4, 0.3);
 
 /// A packed selection with the tables built for it.
@@ -141,8 +141,9 @@ impl<F: Family> SelectionParams<F> {
         words + self.selection.packs() * (1 + last) * 8 * RING.degree
     }
 
-    /// Adds the work of an answer: reads matrix and packs, unpacks selector and key and splits or lifts
-    /// them, lifts rows, rounds the masks of single rows and all bodies, and packs what it sends.
+    /// Adds the work of an answer: reads matrix and packs, unpacks selector and key and splits or
+    /// lifts them, lifts rows, rounds the masks of single rows and all bodies, and packs what it
+    /// sends.
     pub fn count_answer(&self, counts: Counts) -> Counts {
         let Selection { columns, singles, .. } = self.selection;
         let masks = (self.selection.masks() + singles) * RING.degree;
@@ -229,7 +230,8 @@ impl<F: Family> SelectionParams<F> {
 pub const BITS_BYTES: usize = 7;
 
 impl SelectionBits {
-    /// Appends a byte each: ℓ, log₂ z and dropped bits of the gadget, bits of selector, key, mask and body.
+    /// Appends a byte each: ℓ, log₂ z and dropped bits of the gadget, bits of selector, key, mask
+    /// and body.
     pub fn write(&self, writer: &mut Writer) {
         write_bytes(writer, gadget_values(self.gadget));
         write_bytes(writer, [self.query, self.key, self.answer.a, self.answer.b]);

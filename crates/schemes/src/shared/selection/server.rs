@@ -52,8 +52,8 @@ impl<F: Family> PackedMatrix<F> {
     /// Prepares the packs of a matrix under a public seed.
     ///
     /// # Errors
-    /// [`Error::Length`] for tiles of another matrix, and those of the packing, which random masks do not
-    /// cause.
+    /// [`Error::Length`] for tiles of another matrix, and those of the packing, which random masks
+    /// do not cause.
     pub fn prepare(
         params: &SelectionParams<F>,
         seed: &Seed,
@@ -70,8 +70,8 @@ impl<F: Family> PackedMatrix<F> {
         Ok(Self::assemble(params, seed, tiles, packing, packs))
     }
 
-    /// Replaces the matrix under the same seed: prepares the packs again whose rows differ, and copies
-    /// the others. Gives the same bytes as [`PackedMatrix::prepare`].
+    /// Replaces the matrix under the same seed: prepares the packs again whose rows differ, and
+    /// copies the others. Gives the same bytes as [`PackedMatrix::prepare`].
     ///
     /// # Errors
     /// As [`PackedMatrix::prepare`].
@@ -125,8 +125,8 @@ impl<F: Family> PackedMatrix<F> {
         names(params.scheme()).online_key(&self.packing, elements)
     }
 
-    /// Selects rows for each query, in one pass over the matrix. `singles` holds the words of the single
-    /// rows for each query, row by row.
+    /// Selects rows for each query, in one pass over the matrix. `singles` holds the words of the
+    /// single rows for each query, row by row.
     ///
     /// # Panics
     /// If there are not as many `singles` as queries, or they are not whole rows.

@@ -5,11 +5,12 @@ use papir_core::{Error, Result, Shape};
 use crate::shared::place::{Location, MAX_COLUMNS};
 use crate::shared::units::Units;
 
-/// Most packs in a column: 16 MiB of words, for which a client holds some 200 MiB while it decrypts them.
+/// Most packs in a column: 16 MiB of words, for which a client holds some 200 MiB while it decrypts
+/// them.
 pub(super) const MAX_PACKS: u64 = 1 << 12;
 
-/// Shape of the matrix. A record is stored in one column; it may span packs, since a client receives
-/// all of them.
+/// Shape of the matrix. A record is stored in one column; it may span packs, since a client
+/// receives all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// Records in columns.
@@ -29,8 +30,8 @@ impl Layout {
     /// Columns of `packs` packs of `degree` words.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] if a column holds no record, or there are more than 2²⁴ columns or 2¹²
-    /// packs in one.
+    /// [`Error::OutOfBounds`] if a column holds no record, or there are more than 2²⁴ columns or
+    /// 2¹² packs in one.
     pub fn new(shape: Shape, degree: usize, packs: u64) -> Result<Self> {
         let least = least_packs(&shape, degree);
         if packs < least || packs > MAX_PACKS {

@@ -3,9 +3,9 @@
 //! Menon, Wu, *YPIR: High-Throughput Single-Server PIR with Silent Preprocessing*, USENIX Security
 //! 2024, ePrint 2024/270, section 4.3.
 //!
-//! The database is a matrix of 16-bit words; a column holds one or more records. The client selects a
-//! column under LWE over the packing ring and receives all of it, d words in a ring encryption (CDKS
-//! packing).
+//! The database is a matrix of 16-bit words; a column holds one or more records. The client selects
+//! a column under LWE over the packing ring and receives all of it, d words in a ring encryption
+//! (CDKS packing).
 //!
 //! | the paper | here |
 //! |---|---|
@@ -15,8 +15,8 @@
 //! | `Extract` | [`client::Client`]'s `extract` |
 //!
 //! Differences from the paper: words are centred and modulo 2¹⁶; records are whitened by a public
-//! stream that the client removes, so that the noise bound holds for every database; selector, keys and
-//! answer are sent in as few bits as the noise allows; the gadget drops low bits.
+//! stream that the client removes, so that the noise bound holds for every database; selector, keys
+//! and answer are sent in as few bits as the noise allows; the gadget drops low bits.
 
 pub mod client;
 pub mod encode;

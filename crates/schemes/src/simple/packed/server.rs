@@ -2,11 +2,11 @@
 //!
 //! An update keeps the public seed and gives the same bytes as a setup of the changed records. A
 //! changed record alters words of one column, so rows of the packs that hold them. Those packs are
-//! prepared again, their masks from the whole matrix; the others are copied. One changed record costs
-//! as much as thousands in the same packs, so changes should be batched.
+//! prepared again, their masks from the whole matrix; the others are copied. One changed record
+//! costs as much as thousands in the same packs, so changes should be batched.
 //!
-//! Since the seed stays, the whitening stream is known before the changes are: the noise bound assumes
-//! that changed records do not depend on it. A new setup draws a new seed.
+//! Since the seed stays, the whitening stream is known before the changes are: the noise bound
+//! assumes that changed records do not depend on it. A new setup draws a new seed.
 
 use papir_core::cost::{Counts, Operation};
 use papir_core::scheme::{self, Parameters, Session, UpdateEstimate, check_changes};
