@@ -96,7 +96,7 @@ fn freed_memory_holds_no_secret() {
     let d = ring.degree();
     let image = ring.permute(known.key().values(), &galois::permutation(d, 5));
     let mut point = vec![0i32; d];
-    let exponent = location.point as usize * (2 * d / params.layout().points);
+    let exponent = location.block as usize * (2 * d / params.layout().points);
     point[exponent % d] = if exponent < d { 1 } else { -1 };
     let point = ring.forward(ring.from_signed(&point));
     let keyed = ring.mul(&point, known.key().values());
@@ -161,9 +161,9 @@ fn freed_memory_holds_no_secret_of_two_levels() {
 
     let answer = server.answer(Session::anonymous(), &query).unwrap();
     let product =
-        ring.mul(&ring.forward(ring.from_words(&answer.0.masks[..ring.degree()])), known.key().values());
-    let phases = answer.0.phases(selection, known.key());
-    let words = answer.0.open(selection, known.key()).words;
+        ring.mul(&ring.forward(ring.from_words(&answer.masks[..ring.degree()])), known.key().values());
+    let phases = answer.phases(selection, known.key());
+    let words = answer.open(selection, known.key()).words;
     let mut secrets = secrets;
     secrets.push(("a·s in values", pattern(&product)));
     secrets.push(("phases", phases[100..104].iter().flat_map(|x| x.to_le_bytes()).collect()));

@@ -1,6 +1,6 @@
 //! The client of DoublePIR: `Query` and `Recover` of section 5.
 
-use papir_core::scheme::{Client, Never, Parameters, Scheme, check_indices};
+use papir_core::scheme::{Client, Never, Parameters, check_indices};
 use papir_core::{Error, Record, Result};
 use papir_kernels::bits;
 use papir_lattice::lwe32::{LOG2_Q, N, UnitVector, decode, dot};
@@ -8,16 +8,16 @@ use papir_ring::prg::SecretRng;
 use rand_core::CryptoRng;
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
-use super::Double;
 use super::digits::{self, BODY, MASK};
-use super::first::{self, first_masks};
+use super::first::{CENTRE, first_masks};
 use super::layout::{Layout, Place};
 use super::noise::{FIRST, SECOND};
-use super::params::DoubleParams;
+use super::params::{Double, DoubleParams, NAME};
 use super::second::{digit_rows, second_masks};
 use super::wire::{DoubleAnswer, DoublePublic, DoubleQuery};
+use crate::shared::digits::Digits;
 
-/// What opens one answer: a secret for each level and where the record lies in its unit.
+/// Opens one answer: a secret for each level and the place of the record in its unit.
 #[derive(Zeroize, ZeroizeOnDrop)]
 pub struct DoubleSecret {
     /// s₁, n words modulo q.
@@ -48,7 +48,7 @@ impl Client<Double> for DoubleClient {
         indices: &[u64],
         rng: &mut dyn CryptoRng,
     ) -> Result<(DoubleSecret, DoubleQuery)> {
-        check_indices(Double::NAME, &self.params.shape(), indices, 1)?;
+        check_indices(NAME, &self.params.shape(), indices, 1)?;
         let place = self.params.layout.place(indices[0]);
         let mut rng = SecretRng::new(rng);
         let lwe = &self.params.lwe;
@@ -71,7 +71,7 @@ impl Client<Double> for DoubleClient {
 }
 
 impl DoubleClient {
-    /// Both levels' unit vectors.
+    /// Encrypts the unit vectors of both levels.
     fn encrypt(&self, place: &Place, keys: [&[u32]; 2], rng: &mut SecretRng) -> DoubleQuery {
         let DoubleParams { layout, bits, lwe, .. } = &self.params;
         let masks = [first_masks(self.public.seed), second_masks(self.public.seed)];
@@ -85,7 +85,7 @@ impl DoubleClient {
         }
     }
 
-    /// What the second level's ciphertexts decode from: body − ⟨mask, s₂⟩ modulo q.
+    /// Phases of the second level's ciphertexts: body − ⟨mask, s₂⟩ modulo q.
     fn phases(&self, key: &[u32], answer: &DoubleAnswer) -> Result<Zeroizing<Vec<u32>>> {
         let (mask, body) = (self.params.bits.mask, self.params.bits.body);
         let mut phases = Zeroizing::new(Vec::with_capacity(answer.bodies.len()));
@@ -103,8 +103,8 @@ impl DoubleClient {
         Ok(phases)
     }
 
-    /// All digits of an answer, and the largest distance of a ciphertext from a multiple of Δ. Takes the
-    /// same time whether the answer decodes or not.
+    /// All digits of an answer, and the largest distance of a ciphertext from a multiple of Δ. Runs
+    /// in the same time whether the answer decodes or not.
     fn decode_digits(&self, key: &[u32], answer: &DoubleAnswer) -> Result<(Zeroizing<Vec<u8>>, u32)> {
         let phases = self.phases(key, answer)?;
         let mut worst = 0;
@@ -118,16 +118,40 @@ impl DoubleClient {
     }
 }
 
-/// The unit that the digits of an answer are an encryption of under the first level's key, and its largest
-/// distance.
+/// The unit that the digits of an answer encrypt under the first level's key, and its largest
+/// distance from a multiple of Δ.
 pub(crate) fn decode_unit(layout: &Layout, key: &[u32], digits: &[u8]) -> (Zeroizing<u64>, u32) {
-    let (masks, bodies) = digits.split_at(digit_rows(layout));
-    let rows = masks.chunks_exact(N * MASK.count).zip(bodies.chunks_exact(BODY.count));
+    let split = UnitDigits { mask: MASK, body: BODY, rows: digit_rows(layout) };
+    join_unit(split, key, digits, |&digit| digit.into())
+}
+
+/// Digits of a unit's hint rows and of its first answers.
+#[derive(Clone, Copy)]
+pub(crate) struct UnitDigits {
+    pub(crate) mask: Digits,
+    pub(crate) body: Digits,
+    /// Digits of all hint rows; those of the answers follow.
+    pub(crate) rows: usize,
+}
+
+/// [`decode_unit`] from digits in any form; `value` reads one.
+pub(crate) fn join_unit<D>(
+    split: UnitDigits,
+    key: &[u32],
+    digits: &[D],
+    value: impl Fn(&D) -> u64 + Copy,
+) -> (Zeroizing<u64>, u32) {
+    let UnitDigits { mask, body, rows } = split;
+    let (masks, bodies) = digits.split_at(rows);
     let (mut unit, mut worst) = (Zeroizing::new(0), 0);
-    for (byte, (mask, body)) in rows.enumerate() {
-        let mask = Zeroizing::new(mask.chunks_exact(MASK.count).map(|d| MASK.join(d)).collect::<Vec<_>>());
-        let (value, distance) = decode(BODY.join(body).wrapping_sub(dot(&mask, key)), FIRST.log2_delta);
-        *unit |= u64::from((value as u8).wrapping_add(first::CENTRE)) << (8 * byte);
+    for (byte, (masks, bodies)) in
+        masks.chunks_exact(N * mask.count).zip(bodies.chunks_exact(body.count)).enumerate()
+    {
+        let row = masks.chunks_exact(mask.count).map(|digits| mask.join_leading(digits.iter().map(value)));
+        let row = Zeroizing::new(row.collect::<Vec<_>>());
+        let body = body.join_leading(bodies.iter().map(value));
+        let (value, distance) = decode(body.wrapping_sub(dot(&row, key)), FIRST.log2_delta);
+        *unit |= u64::from((value as u8).wrapping_add(CENTRE)) << (8 * byte);
         worst = worst.max(distance);
     }
     (unit, worst)

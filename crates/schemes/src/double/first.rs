@@ -1,19 +1,17 @@
-//! The server's side of the first level: SimplePIR over the matrix D of bytes.
+//! The first level on the server: SimplePIR over the matrix D of bytes.
 
-use papir_core::{AlignedBytes, Blob, Progress, Records, Result, Shape};
-use papir_lattice::lwe32::{self, LOG2_Q, LweParams, MaskProducts, Masks, N, matrix_bytes, write_columns};
+use papir_core::{AlignedBytes, Progress, Records, Result, Shape};
+use papir_lattice::lwe32::{LOG2_Q, LweParams, MaskProducts, Masks, N, matrix_bytes, write_columns};
 use papir_ring::prg::Seed;
 
 use super::layout::Layout;
+pub(crate) use crate::shared::byte_matrix::ByteMatrix;
 use crate::shared::readback::read_columns;
 
-/// Bytes, and what holds them.
-pub(crate) type ByteMatrix = lwe32::ByteMatrix<Blob>;
-
-/// Half the plaintext modulus p = 256: what centring takes off a byte.
+/// Half of the plaintext modulus p = 256, which centring subtracts.
 pub(crate) const CENTRE: u8 = 128;
 
-/// A₁: its rows belong to the columns of D.
+/// A₁, with a row for each column of D.
 pub(crate) fn first_masks(seed: Seed) -> Masks {
     Masks::new(seed, "double/first")
 }
@@ -35,7 +33,8 @@ impl FirstLevel {
         hint
     }
 
-    /// D times each query modulo q, in one read of D. Queries hold the leading `bits` of their words.
+    /// D times each query modulo q, in one pass over D. Queries hold the leading `bits` of their
+    /// words.
     pub(crate) fn answers(&self, queries: &[&[u32]], bits: u32) -> Vec<Vec<u32>> {
         let mut answers = self.database.products(queries, bits, CENTRE);
         answers.iter_mut().flatten().for_each(|sum| *sum <<= LOG2_Q - bits);
@@ -58,7 +57,7 @@ pub(crate) fn encode(layout: &Layout, records: &dyn Records, progress: &dyn Prog
     Ok(ByteMatrix::new(rows, columns, tiles.into()))
 }
 
-/// Records back from D, as [`Records::read_packed`] gives them.
+/// Reads records back from D.
 ///
 /// # Errors
 /// As [`Records::read_packed`].
@@ -78,7 +77,7 @@ fn read_column(layout: &Layout, records: &dyn Records, column: u64, out: &mut [u
     let bits = layout.record_bits;
     let first = column * layout.column_records();
     let end = (first + layout.column_records()).min(records.shape().records());
-    // A read starts on a whole byte: where the record does, or the last eighth record before it.
+    // A read starts on a whole byte: at the record, or at the last eighth record before it.
     let from = if (first * bits).is_multiple_of(8) { first } else { first - first % 8 };
     let bytes = ((end - from) * bits).div_ceil(8) as usize;
     if (layout.unit_records * bits).is_multiple_of(8) {

@@ -1,15 +1,15 @@
-//! InsPIRe₀ (Mahdavi, Patel, Seo, Yeo 2025, section 4): DoublePIR with its second level packed by InspiRING,
-//! full or partial, so that nothing is downloaded but the answer, and the packing key is small.
+//! InsPIRe₀: DoublePIR with a second level packed by InspiRING, with small packing keys.
 //!
-//! The construction is [`crate::double::packed`], where the paper's algorithms are mapped to functions; here
-//! is which packing it takes ([`crate::shared::selection::inspiring`]): InspiRING (Algorithm 1) for packs of d,
-//! PartialInspiRING (Algorithm 2) for packs of γ ≤ d/2, which takes one key-switching matrix instead of two.
-//! For records of 1 bit to 64 bits, as DoublePIR.
+//! Mahdavi, Patel, Seo, Yeo 2025, section 4. The construction is [`crate::double::packed`], which
+//! maps the paper's algorithms to functions. The packing ([`crate::shared::selection::inspiring`])
+//! is InspiRING (Algorithm 1) for packs of d, and PartialInspiRING (Algorithm 2) for packs of γ ≤
+//! d/2, with one key-switching matrix instead of two. For records of 1 bit to 64 bits, as
+//! DoublePIR.
 
 use crate::double::packed::{self, PackedDouble, Variant};
 use crate::shared::selection::InspiringFamily;
 
-/// Packs by InspiRING.
+/// InspiRING packing.
 #[derive(Clone, Copy, Debug)]
 pub enum ByInspiring {}
 

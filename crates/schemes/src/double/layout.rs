@@ -1,18 +1,18 @@
-//! Where a record lies.
+//! Layout of the matrix D.
 //!
 //! A *unit* is as many records as fit the bytes of one: eight records of 1 bit in a byte, one of 13
-//! bits in two. Units stand in a matrix; a unit of B bytes takes B neighbouring rows of D, one below
-//! the other, so that a column of D is a run of units.
+//! bits in two. A unit of B bytes takes B neighbouring rows of D, so that a column of D is a run of
+//! units.
 
 use papir_core::{Error, Result, Shape};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::shared::units::Units;
 
-/// The longest record in bits. Hint and answer grow with each byte of a record, so that from here
-/// on SimplePIR's hint is the smaller one.
+/// Longest record in bits. Hint and answer grow with each byte of a record; beyond this length
+/// SimplePIR's hint is smaller.
 pub const MAX_RECORD_BITS: u64 = 64;
-/// The most columns, and the most units of a column: up to here both levels decode (`super::noise`).
+/// Most columns, and most units in a column: both levels decode up to here (`super::noise`).
 pub(crate) const MAX_SIDE: u64 = 1 << 18;
 
 /// The matrix's shape.
@@ -56,11 +56,11 @@ pub(crate) fn units_of(shape: &Shape) -> Result<(u64, u64)> {
 }
 
 impl Layout {
-    /// A matrix with so many units in each column.
+    /// A matrix with `units` units in each column.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] for records above [`MAX_RECORD_BITS`], and when columns or their
-    /// units are too many, or there is no unit in a column.
+    /// [`Error::OutOfBounds`] for records above [`MAX_RECORD_BITS`], too many columns or units, or
+    /// no unit in a column.
     pub(crate) fn new(shape: &Shape, units: u64) -> Result<Self> {
         let (all, unit_bytes) = units_of(shape)?;
         let most = all.min(MAX_SIDE);
@@ -87,7 +87,7 @@ impl Layout {
         self.units * self.unit_bytes
     }
 
-    /// Units of a column as they stand in its bytes.
+    /// Units in the bytes of a column.
     pub(crate) fn bundle(&self, shape: Shape) -> Units {
         Units {
             shape,
@@ -102,13 +102,13 @@ impl Layout {
         self.units as u64 * self.unit_records
     }
 
-    /// Where a record lies. No branch depends on the index.
+    /// Place of a record. No branch depends on the index.
     pub(crate) fn place(&self, index: u64) -> Place {
         let (unit, slot) = (index / self.unit_records, index % self.unit_records);
         Place { column: unit / self.units as u64, unit: unit % self.units as u64, slot }
     }
 
-    /// The units of packed records, as numbers: records from bit `start` on, none after the last.
+    /// The units of packed records, as numbers, from bit `start` to the last record.
     pub(crate) fn units_in<'a>(&self, packed: &'a [u8], start: u64) -> impl Iterator<Item = u64> + 'a {
         let bits = self.unit_records * self.record_bits;
         let end = 8 * packed.len() as u64;
@@ -135,7 +135,7 @@ fn low_bits(value: u64, bits: u64) -> u64 {
     value & u64::MAX >> (64 - bits)
 }
 
-/// `bits` (1 to 64) of a bit string from a position in it on; zeros beyond its end.
+/// Reads `bits` (1 to 64) bits of a bit string from `start`; zeros beyond its end.
 fn bits_at(packed: &[u8], start: u64, bits: u64) -> u64 {
     let tail = packed.get((start / 8) as usize..).unwrap_or_default();
     let mut bytes = [0; 16];

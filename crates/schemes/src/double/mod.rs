@@ -1,12 +1,14 @@
-//! DoublePIR: Henzinger, Hong, Corrigan-Gibbs, Meiklejohn, Vaikuntanathan, *One Server for the Price
-//! of Two: Simple and Fast Single-Server Private Information Retrieval* (USENIX Security 2023, ePrint
-//! 2022/949), section 5. For records of 1 bit to [`MAX_RECORD_BITS`] bits.
+//! DoublePIR, for records of up to [`MAX_RECORD_BITS`] bits.
 //!
-//! The first level is SimplePIR over a matrix D of bytes: an encrypted unit vector selects a column.
-//! Its client would need the hint D·A₁, which grows with the database, and would use one row of it.
-//! So the second level is SimplePIR again: digits of the hint and of the first answer are a
-//! database whose columns are the rows of D, and a second encrypted unit vector selects one. What
-//! the client downloads once is the hint of that database, which depends on n and not on D's size.
+//! Henzinger, Hong, Corrigan-Gibbs, Meiklejohn, Vaikuntanathan, *One Server for the Price of Two:
+//! Simple and Fast Single-Server Private Information Retrieval* (USENIX Security 2023, ePrint
+//! 2022/949), section 5.
+//!
+//! The first level is SimplePIR over a matrix D of bytes: an encrypted unit vector selects a
+//! column. Its client would need one row of the hint D·A₁, which grows with the database. So the
+//! second level is SimplePIR again: digits of the hint and of the first answer are a database whose
+//! columns are the rows of D, and a second encrypted unit vector selects one. The client downloads
+//! the hint of that database once; its size depends on n, not on D.
 //!
 //! | the paper | function |
 //! |---|---|
@@ -15,21 +17,16 @@
 //! | `Answer` | [`server::DoubleServer::first_level`], [`server::DoubleServer::second_level`], [`server::DoubleServer::round`] |
 //! | `Recover` | [`client::DoubleClient`]'s `extract` |
 //!
-//! What differs from the paper: words are centred (w − 128), which halves the noise; D·A₁ and the
-//! first answer are rounded before they become digits (3 and 2 of 7 bits, instead of 4 of 8); the
-//! query, the hint and the answer travel rounded; a record of several bytes has a digit database for
-//! each byte under the same query; the noise is wider (σ = 11) for 128 bits at n = 1024, which the
-//! paper's σ = 6.4 misses; A₁ and A₂ are made of negacyclic blocks, so that products with them take
-//! transforms ([`papir_lattice::lwe32`]). Each level has a matrix A and a secret of its own.
+//! Differences from the paper: words are centred (w − 128), which halves the noise; D·A₁ and the
+//! first answer are rounded before they become digits (3 and 2 of 7 bits, instead of 4 of 8);
+//! query, hint and answer are rounded; a record of several bytes has a digit database for each byte
+//! under the same query; the noise is wider (σ = 11) for 128 bits at n = 1024, which the paper's σ
+//! = 6.4 misses; A₁ and A₂ consist of negacyclic blocks, so that products with them take transforms
+//! ([`papir_lattice::lwe32`]). Each level has its own matrix A and secret.
 //!
-//! # What other schemes build on
-//!
-//! YPIR and InsPIRe₀ are this scheme with another last step: they pack the second level's ciphertexts
-//! into few ring ciphertexts, and there is nothing left to download. Of each of these ciphertexts
-//! [`server::DoubleServer::second_level`] gives the body; the masks of those that encrypt the first
-//! hint do not depend on the query ([`server::DoubleServer::offline_masks`]), the masks of the few that
-//! encrypt the first answer come with the bodies. A second level under another modulus starts from
-//! `first` instead: D·A₁ at setup, the first answers online.
+//! YPIR and InsPIRe₀ ([`packed`]) replace the second level: they start from `first`, with D·A₁ at
+//! setup and the first answers online, and pack the second level's ciphertexts into few ring
+//! ciphertexts.
 
 pub mod client;
 pub(crate) mod digits;
@@ -51,12 +48,10 @@ use papir_core::Privacy;
 use papir_core::scheme::{Never, Scheme};
 
 pub use layout::MAX_RECORD_BITS;
-
-/// DoublePIR.
-pub struct Double;
+pub use params::Double;
 
 impl Scheme for Double {
-    const NAME: &'static str = "double";
+    const NAME: &'static str = params::NAME;
     const ID: u16 = 3;
     const PRIVACY: Privacy = Privacy::Private;
 

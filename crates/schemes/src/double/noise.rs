@@ -1,57 +1,56 @@
-//! Noise of both levels, computed.
+//! Noise of both levels.
 //!
-//! A level decodes Δ·x + Σ wᶜ·(eᶜ + rᶜ) + Σ ρⁱ·sⁱ + β: words |wᶜ| ≤ w (bytes of D, or digits); the query's
-//! errors eᶜ (discrete Gaussian of standard deviation σ, subgaussian with the same parameter); the query's
-//! fair rounding rᶜ to a step 2ᵏ (uniform, as the body is; of variance (4ᵏ + 2)/12, subgaussian with it);
-//! the rounding |ρⁱ| ≤ 2ᵗ/2 of a mask that drops t bits, which is known before the secret s is drawn; the
-//! rounding |β| of the body. Each sum is subgaussian, and they count as independent, though rᶜ and ρⁱ
-//! both follow from A. All but β together are subgaussian with
+//! A level decodes Δ·x + Σ wᶜ·(eᶜ + rᶜ) + Σ ρⁱ·sⁱ + β: words |wᶜ| ≤ w (bytes of D, or digits); the
+//! query's errors eᶜ (discrete Gaussian of standard deviation σ, subgaussian with the same
+//! parameter); the query's fair rounding rᶜ to a step 2ᵏ (uniform, as the body is; of variance (4ᵏ
+//! + 2)/12, subgaussian with it); the rounding |ρⁱ| ≤ 2ᵗ/2 of a mask that drops t bits, which is
+//! known before the secret s is drawn; the rounding |β| of the body. Each sum is subgaussian, and
+//! they count as independent, though rᶜ and ρⁱ both follow from A. All but β together are
+//! subgaussian with
 //!
 //! deviation² = w²·(σ² + (4ᵏ + 2)/12)·count + σ²·n·4ᵗ/4,
 //!
 //! so it exceeds x with probability below 2·exp(−x²/2·deviation²), for every database. At the
 //! first level the rounded masks and bodies are those that became digits, at the second those that
-//! travel.
+//! are sent.
 //!
-//! The sampler misses the discrete Gaussian by a statistical distance below 2⁻⁵⁷ a sample, which counts for
-//! the secrets, and for errors up to [`FEW`]. Among more errors each has so small a share that its moment
-//! generating function, at the point where the tail is bounded, is off by a factor of 1 + 2⁻⁵³ at most
-//! (211 values, each off by 2⁻⁶³ times e^(10·105/(11·√count)) < e^1.5): in all less than 1 + 2⁻³⁴.
+//! The sampler's statistical distance from the discrete Gaussian, below 2⁻⁵⁷ a sample, counts for
+//! the secrets, and for errors up to [`FEW`]. Among more errors each has so small a share that its
+//! moment generating function, at the point where the tail is bounded, is off by a factor of 1 +
+//! 2⁻⁵³ at most (211 values, each off by 2⁻⁶³ times e^(10·105/(11·√count)) < e^1.5): in all less
+//! than 1 + 2⁻³⁴.
 
 use papir_lattice::lwe32::{LOG2_Q, N, SIGMA};
 
 use super::digits;
 use super::layout::Layout;
+pub(crate) use crate::shared::goals::FILL;
+pub(crate) use papir_lattice::noise::SAMPLER_LOG2;
 
 /// log₂ of the probability that the coefficients of one level exceed their bound.
 pub(crate) const TAIL_LOG2: f64 = -42.0;
-/// log₂ of one sample's statistical distance from the Gaussian (`papir_ring::sample`).
-pub(crate) const SAMPLER_LOG2: f64 = -57.0;
-/// Errors up to which their statistical distances are added up.
+/// Largest number of errors whose statistical distances are added up.
 pub(crate) const FEW: usize = 1 << 12;
-/// How much of the decoding limit noise and rounding may fill. What is left is where the answer to
-/// another query falls and is noticed.
-pub(crate) const FILL: f64 = 0.9;
 /// Queries over which the one fetch of the hint is spread.
 const HINT_QUERIES: usize = 100;
 
-/// Bits that words have when they travel.
+/// Bits of the words in messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Bits {
-    /// The first level's query.
+    /// Query of the first level.
     pub(crate) first: u32,
-    /// The second level's query.
+    /// Query of the second level.
     pub(crate) second: u32,
-    /// The second level's masks: the hint, and the masks of an answer.
+    /// Masks of the second level: the hint, and the masks of an answer.
     pub(crate) mask: u32,
-    /// The second level's bodies.
+    /// Bodies of the second level.
     pub(crate) body: u32,
 }
 
-/// What decoding accepts.
+/// Bounds that decoding accepts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Bounds {
-    /// The largest distance from a multiple of Δ at the first level.
+    /// Largest distance from a multiple of Δ at the first level.
     pub(super) first: u32,
     /// The same at the second level.
     pub(super) second: u32,
@@ -59,11 +58,11 @@ pub(super) struct Bounds {
     pub(super) failure_log2: f64,
 }
 
-/// One level's constants.
+/// Constants of one level.
 pub(crate) struct Level {
     /// log₂ of Δ.
     pub(crate) log2_delta: u32,
-    /// The largest absolute value of a word.
+    /// Largest absolute value of a word.
     word: f64,
 }
 
@@ -88,8 +87,8 @@ impl Level {
         (errors + SIGMA * SIGMA * N as f64 * half * half).sqrt()
     }
 
-    /// What `coefficients` of this deviation and a body's rounding do not exceed but with
-    /// probability 2^[`TAIL_LOG2`]; `None` beyond the decoding limit.
+    /// Bound that `coefficients` of this deviation and a body's rounding exceed with probability
+    /// 2^[`TAIL_LOG2`] at most; `None` beyond the decoding limit.
     pub(super) fn bound(&self, deviation: f64, coefficients: usize, body: u32) -> Option<u32> {
         let tails = (2.0 * coefficients as f64).ln() - TAIL_LOG2 * std::f64::consts::LN_2;
         let bound = deviation * (2.0 * tails).sqrt() + f64::from((1u32 << body) >> 1);
@@ -103,7 +102,8 @@ pub(crate) fn coefficients(layout: &Layout) -> usize {
     layout.unit_bytes * (N * digits::MASK.count + digits::BODY.count)
 }
 
-/// The bound of the first level with so many bits of a query's word; `None` when the noise may be too much.
+/// Bound of the first level with `query` bits of a query's word; `None` if the noise may be too
+/// large.
 pub(crate) fn first_bound(layout: &Layout, query: u32) -> Option<u32> {
     let deviation = FIRST.deviation(layout.columns, LOG2_Q - query, digits::MASK.dropped_bits());
     FIRST.bound(deviation, layout.unit_bytes, digits::BODY.dropped_bits())
@@ -114,7 +114,7 @@ fn second_bound(layout: &Layout, query: u32, mask: u32, body: u32) -> Option<u32
     SECOND.bound(deviation, coefficients(layout), LOG2_Q - body)
 }
 
-/// What decoding accepts with these bits; `None` when the noise may be too much.
+/// Bounds that decoding accepts with these bits; `None` if the noise may be too large.
 pub(super) fn bounds(layout: &Layout, bits: &Bits) -> Option<Bounds> {
     let first = first_bound(layout, bits.first)?;
     let second = second_bound(layout, bits.second, bits.mask, bits.body)?;

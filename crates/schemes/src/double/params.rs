@@ -1,31 +1,34 @@
-//! Parameters of DoublePIR: the matrix for a shape, the LWE set, the bits that travel.
+//! Parameters of DoublePIR: matrix, LWE set and message bits.
 
 use papir_core::Choice;
 use papir_core::codec::{Reader, Writer};
 use papir_core::cost::{Counts, Operation, Work};
-use papir_core::scheme::{Goal, Parameters, Scheme};
-use papir_core::{
-    Description, Error, Limits, MAX_RECORDS, Result, Security, Shape, Sizes, UpdateCost, envelope,
-};
+use papir_core::scheme::{Goal, Parameters};
+use papir_core::{Description, Error, Privacy, Result, Shape, Sizes, UpdateCost};
 use papir_kernels::bits::packed_len;
 use papir_kernels::matvec_u8::ROWS;
 use papir_lattice::lwe32::matrix::transformed_bytes;
 use papir_lattice::lwe32::{LOG2_Q, LweParams, N, SIGMA, matrix_bytes};
 
-use super::Double;
 use super::digits::{BODY, DIGIT_BITS, MASK};
 use super::layout::{Layout, MAX_RECORD_BITS, MAX_SIDE, units_of};
 use super::noise::{self, Bits, Bounds, FIRST, SECOND, coefficients};
 use super::second::digit_rows;
-use crate::shared::parameter_errors::unfit;
+use crate::shared::describe::{one_record, sealed, sealed_public, security};
+use crate::shared::goals::{best, heights_near};
+use crate::shared::parameter_errors::{refused, unfit};
+use crate::shared::public_seed::SEED_BYTES;
+use crate::shared::ring_bytes::{read_bytes, write_bytes};
 use crate::shared::shapes::{SHAPE_BYTES, read_shape, write_shape};
+use crate::shared::words::read_all;
 
-/// Bytes of the seed of both matrices of masks.
-pub(super) const SEED_BYTES: usize = 32;
+/// The scheme's name.
+pub(super) const NAME: &str = "double";
 /// Bytes of encoded parameters.
 const ENCODED_BYTES: usize = SHAPE_BYTES + 8 + 4;
-/// Candidate heights that are compared.
-const CANDIDATES: u64 = 2048;
+
+/// DoublePIR.
+pub struct Double;
 
 /// Parameters of [`Double`].
 #[derive(Clone, Debug)]
@@ -38,19 +41,19 @@ pub struct DoubleParams {
 }
 
 impl DoubleParams {
-    /// The matrix with `units` units in each column, and the fewest bits on the wire. A unit is as many
+    /// The matrix with `units` units in each column, and the fewest message bits. A unit is as many
     /// records as fit the bytes of one.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] for records above [`MAX_RECORD_BITS`], or when units or columns are too
-    /// many for the noise.
+    /// [`Error::OutOfBounds`] for records above [`MAX_RECORD_BITS`], or for more units or columns
+    /// than the noise allows.
     pub fn new(shape: Shape, units: u64) -> Result<Self> {
         let layout = Layout::new(&shape, units)?;
         let bits = noise::choose(&layout).ok_or_else(|| too_noisy(&layout))?;
         Self::with_bits(shape, layout, bits)
     }
 
-    /// As [`Self::new`], by the number of columns: so many, or the next fewer that whole units give.
+    /// [`Self::new`] with at most `columns` columns, as many as whole units allow.
     ///
     /// # Errors
     /// As [`Self::new`].
@@ -58,7 +61,7 @@ impl DoubleParams {
         Self::new(shape, units_of(&shape)?.0.div_ceil(columns.max(1)))
     }
 
-    /// These bits, checked.
+    /// Checks bits.
     fn with_bits(shape: Shape, layout: Layout, bits: Bits) -> Result<Self> {
         for found in [bits.first, bits.second, bits.mask, bits.body] {
             if !(1..=LOG2_Q).contains(&found) {
@@ -66,7 +69,7 @@ impl DoubleParams {
             }
         }
         let bounds = noise::bounds(&layout, &bits).ok_or_else(|| too_noisy(&layout))?;
-        Ok(Self { shape, layout, bits, bounds, lwe: LweParams::new().map_err(unfit(Double::NAME))? })
+        Ok(Self { shape, layout, bits, bounds, lwe: LweParams::new().map_err(unfit(NAME))? })
     }
 
     /// Bytes of a row of the hint: n words. n is a multiple of 8, so rows are whole bytes.
@@ -97,10 +100,9 @@ impl DoubleParams {
     }
 
     fn sizes(&self) -> Sizes {
-        let sealed = |payload: usize| (payload + envelope::OVERHEAD) as u64;
         let (layout, hint) = (&self.layout, self.hint_bytes());
         Sizes {
-            public: sealed(8 + ENCODED_BYTES + SEED_BYTES + hint),
+            public: sealed_public(ENCODED_BYTES, SEED_BYTES + hint),
             hint: hint as u64,
             query: sealed(self.query_bytes().iter().sum()),
             answer: sealed(self.answer_bytes().iter().sum()),
@@ -110,9 +112,9 @@ impl DoubleParams {
         }
     }
 
-    /// What the verbs do: both hints are products of bytes with masks, and so are the masks of an answer,
-    /// which reads database and digits; a client encrypts a word for each column and unit, and reads a row
-    /// of the hint for each digit.
+    /// Work of the verbs: both hints and the masks of an answer are products of bytes with masks;
+    /// an answer reads database and digits; a client encrypts a word for each column and unit, and
+    /// reads a row of the hint for each digit.
     fn work(&self) -> Work {
         let Layout { columns, units, unit_bytes, .. } = self.layout;
         let matrices = [(self.layout.rows(), columns), (digit_rows(&self.layout), units)];
@@ -164,11 +166,8 @@ impl DoubleParams {
 }
 
 fn too_noisy(layout: &Layout) -> Error {
-    let reason = format!(
-        "the noise of {} columns of {} units exceeds the decoding limit",
-        layout.columns, layout.units
-    );
-    Error::Parameters { scheme: Double::NAME, reason }
+    let Layout { columns, units, .. } = layout;
+    refused(NAME)(format!("the noise of {columns} columns of {units} units exceeds the decoding limit"))
 }
 
 impl Parameters for DoubleParams {
@@ -178,26 +177,23 @@ impl Parameters for DoubleParams {
         let unit = word + byte * (unit_bytes as usize * N * MASK.count) as f64;
         let (least, most) = (all.div_ceil(MAX_SIDE), all.min(MAX_SIDE));
         if least > most {
-            let reason = format!("{all} units: at most {MAX_SIDE} columns of as many");
-            return Err(Error::Parameters { scheme: Double::NAME, reason });
+            return Err(refused(NAME)(format!("{all} units: at most {MAX_SIDE} columns of as many")));
         }
         let ideal = (all as f64 * word / unit).sqrt() as u64;
-        let (from, to) = ((ideal / 2).clamp(least, most), (ideal * 2 + 1).clamp(least, most));
-        let candidates = (from..=to).step_by(((to - from) / CANDIDATES + 1) as usize);
-        let layouts = candidates.map(|units| Layout::new(&shape, units)).collect::<Result<Vec<_>>>()?;
+        let heights = heights_near(ideal, least..=most);
+        let layouts = heights.map(|units| Layout::new(&shape, units)).collect::<Result<Vec<_>>>()?;
         let cost = |layout: &Layout| {
             let read = byte * matrix_bytes(layout.rows(), layout.columns) as f64;
             read + word * layout.columns as f64 + unit * layout.units as f64
         };
-        let best = layouts.iter().min_by(|a, b| cost(a).total_cmp(&cost(b)));
-        Self::new(shape, best.map_or(least, |layout| layout.units as u64))
+        Self::new(shape, best(layouts, cost).map_or(least, |layout| layout.units as u64))
     }
 
     fn with_choice(shape: Shape, choice: Choice) -> Result<Self> {
         match choice {
             Choice::Goal(goal) => Self::choose(shape, goal),
             Choice::Columns(columns) => Self::with_columns(shape, columns),
-            other => Err(other.refused_by(Double::NAME)),
+            other => Err(other.refused_by(NAME)),
         }
     }
 
@@ -210,23 +206,14 @@ impl Parameters for DoubleParams {
     }
 
     fn describe(&self) -> Description {
-        let security = self.lwe.security();
         Description {
-            scheme: Double::NAME,
-            privacy: Double::PRIVACY,
+            scheme: NAME,
+            privacy: Privacy::Private,
             shape: self.shape,
             sizes: self.sizes(),
-            security: Some(Security { bits: security.matzov, source: security.set }),
+            security: Some(security(self.lwe.security())),
             failure_log2: self.bounds.failure_log2,
-            limits: Limits {
-                records: MAX_RECORDS,
-                record_bits: MAX_RECORD_BITS,
-                batch: 1,
-                client_keys: false,
-                tickets: false,
-                owner_key: false,
-                update: UpdateCost::PerRecord,
-            },
+            limits: one_record(MAX_RECORD_BITS, UpdateCost::PerRecord),
             parameters: self.values(),
             work: self.work(),
         }
@@ -237,23 +224,19 @@ impl Parameters for DoubleParams {
         write_shape(&mut writer, self.shape);
         writer.u64(self.layout.units as u64);
         let Bits { first, second, mask, body } = self.bits;
-        [first, second, mask, body].iter().for_each(|&bits| {
-            writer.u8(bits as u8);
-        });
+        write_bytes(&mut writer, [first, second, mask, body]);
         writer.finish()
     }
 
     fn decode(bytes: &[u8]) -> Result<Self> {
-        let mut reader = Reader::new("double's parameters", bytes);
-        let (shape, units) = (read_shape(&mut reader)?, reader.u64()?);
-        let [first, second, mask, body] = reader.array::<4>()?.map(u32::from);
-        reader.finish()?;
+        let read = |reader: &mut Reader<'_>| Ok((read_shape(reader)?, reader.u64()?, read_bytes(reader)?));
+        let (shape, units, [first, second, mask, body]) = read_all("double's parameters", bytes, read)?;
         Self::with_bits(shape, Layout::new(&shape, units)?, Bits { first, second, mask, body })
     }
 }
 
-/// What a word of the query and a byte that the server reads cost under a goal, in nanoseconds: a word
-/// travels with about 26 bits at 10 Mbit/s, or only has to be made and parsed; a core reads 25 GB/s.
+/// Cost under a goal, in nanoseconds, of a word of the query and of a byte that the server reads: a
+/// word of about 26 bits is sent at 10 Mbit/s, or only made and parsed; a core reads 25 GB/s.
 fn costs(goal: Goal) -> (f64, f64) {
     match goal {
         Goal::MinCommunication => (2600.0, 0.0),

@@ -1,5 +1,7 @@
-//! The server's side of the second level: SimplePIR over the digits of the first level's hint and
-//! answer, a column for each unit of a column of D.
+//! The second level on the server: SimplePIR over digits.
+//!
+//! The digits are those of the first level's hint and answer, with a column for each unit of a
+//! column of D.
 
 use std::convert::Infallible;
 
@@ -8,26 +10,26 @@ use papir_lattice::lwe32::{LOG2_Q, LweParams, MaskProducts, Masks, N, matrix_byt
 use papir_ring::prg::Seed;
 use rayon::prelude::*;
 
-use super::digits::{BODY, CENTRE, MASK};
+use super::digits::{BODY, CENTRE, MASK, split};
 use super::first::ByteMatrix;
 use super::layout::Layout;
 
-/// A₂: its rows belong to the units of a column of D.
+/// A₂, with a row for each unit of a column of D.
 pub(crate) fn second_masks(seed: Seed) -> Masks {
     Masks::new(seed, "double/second")
 }
 
-/// What an answer encrypts at the second level: LWE ciphertexts modulo q = 2³², not rounded, whose
-/// phase (body − ⟨mask, s₂⟩) is 2²⁵·(digit − 64) + noise. For a unit of B bytes, in this order:
+/// LWE ciphertexts of an answer modulo q = 2³², not rounded, with the phase (body − ⟨mask, s₂⟩)
+/// 2²⁵·(digit − 64) + noise. For a unit of B bytes, in this order:
 ///
 /// - 3·n·B ciphertexts of the digits of the unit's B rows of D·A₁ (for each byte, for each of n words, the
 ///   digits from the lowest on). Their masks are `DoubleServer::offline_masks`.
 /// - 2·B ciphertexts of the digits of the first answers. Their masks depend on the query.
 #[derive(Clone, Debug)]
 pub struct Ciphertexts {
-    /// The bodies of all.
+    /// Bodies of all ciphertexts.
     pub bodies: Vec<u32>,
-    /// The masks of the last 2·B, each n words.
+    /// Masks of the last 2·B, n words each.
     pub masks: Vec<u32>,
 }
 
@@ -52,7 +54,7 @@ impl SecondLevel {
     /// The second level over the hint of the first, rows × n words.
     ///
     /// # Errors
-    /// None of its own: those of [`SecondLevel::from_parts`], whose lengths are right here.
+    /// As [`SecondLevel::from_parts`], whose lengths are right here.
     pub(crate) fn new(
         lwe: &LweParams,
         layout: &Layout,
@@ -66,7 +68,7 @@ impl SecondLevel {
         Self::from_parts(lwe, layout, digits, products, BlobSlice::new(masks.into(), "double's masks")?)
     }
 
-    /// A second level whose parts are at hand.
+    /// A second level from its parts.
     ///
     /// # Errors
     /// [`Error::Length`] for masks that are not n words a row of digits.
@@ -81,8 +83,8 @@ impl SecondLevel {
         Ok(Self { unit_bytes: layout.unit_bytes, digits, products, masks })
     }
 
-    /// The ciphertexts of each query and its first answers (a word for each row of D), in one read of
-    /// the digits. Queries hold the leading `bits` of their words.
+    /// The ciphertexts of each query and its first answers (a word for each row of D), in one pass
+    /// over the digits. Queries hold the leading `bits` of their words.
     pub(crate) fn answers(
         &self,
         lwe: &LweParams,
@@ -107,7 +109,7 @@ impl SecondLevel {
             vec![Vec::with_capacity(first.len() / self.unit_bytes); self.unit_bytes * BODY.count];
         for (row, &word) in first.iter().enumerate() {
             let columns = digits.chunks_exact_mut(BODY.count).nth(row % self.unit_bytes);
-            for (column, digit) in columns.into_iter().flatten().zip(BODY.split(word)) {
+            for (column, digit) in columns.into_iter().flatten().zip(split(BODY, word)) {
                 column.push(digit);
             }
         }
@@ -150,6 +152,6 @@ pub(crate) fn multiply(
 /// The digits of each word, one word after the other.
 pub(crate) fn split_words(words: &[u32], out: &mut [u8]) {
     for (word, digits) in words.iter().zip(out.chunks_exact_mut(MASK.count)) {
-        digits.iter_mut().zip(MASK.split(*word)).for_each(|(out, digit)| *out = digit);
+        digits.iter_mut().zip(split(MASK, *word)).for_each(|(out, digit)| *out = digit);
     }
 }

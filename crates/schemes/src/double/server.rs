@@ -1,20 +1,26 @@
-//! The server of DoublePIR: `Setup` and `Answer` of section 5.
+//! The server of DoublePIR: `Setup` and `Answer` of section 5, and updates.
 
-use papir_core::scheme::{Parameters, Scheme, Server, Session, UpdateEstimate};
+use papir_core::cost::{Counts, Operation};
+use papir_core::scheme::{Parameters, Server, Session, UpdateEstimate, check_changes};
 use papir_core::sections::{SectionSink, SectionSource};
-use papir_core::{Blob, BlobSlice, Change, Error, Progress, Records, Result};
-use papir_lattice::lwe32::{LOG2_Q, MaskProducts, N, matrix_bytes, round};
+use papir_core::{Blob, BlobSlice, Change, Progress, Records, Result};
+use papir_lattice::lwe32::matrix::transformed_bytes;
+use papir_lattice::lwe32::{LOG2_Q, MaskProducts, N, round};
 use papir_ring::prg::Seed;
 use rand_core::CryptoRng;
 
 use super::digits;
 use super::first::{self, ByteMatrix, FirstLevel, first_masks};
-use super::params::{DoubleParams, SEED_BYTES};
+use super::params::{Double, DoubleParams, NAME};
 pub use super::second::Ciphertexts;
 use super::second::{SecondLevel, digit_rows, second_masks};
-use super::wire::{DoubleAnswer, DoublePublic, DoubleQuery, pack};
-use super::{Double, update};
+use super::update::{change_bytes, change_digits, few, from_scratch, hint_rows, touched_units};
+use super::wire::{DoubleAnswer, DoublePublic, DoubleQuery};
+use crate::shared::byte_matrix::load_matrix;
+pub(crate) use crate::shared::byte_matrix::stored;
+use crate::shared::public_seed::load_seed;
 use crate::shared::shapes::check_source;
+use crate::shared::words::pack;
 
 const SEED: &str = "double/seed";
 const DATABASE: &str = "double/database";
@@ -37,7 +43,7 @@ impl Server<Double> for DoubleServer {
         rng: &mut dyn CryptoRng,
         progress: &dyn Progress,
     ) -> Result<Self> {
-        check_source(Double::NAME, params.shape(), records)?;
+        check_source(NAME, params.shape(), records)?;
         let seed = Seed::random(rng);
         let database = first::encode(&params.layout, records, progress)?;
         Self::prepare(params, seed, database, progress)
@@ -67,12 +73,49 @@ impl Server<Double> for DoubleServer {
     }
 
     fn update_cost(&self, changes: &[Change]) -> Result<UpdateEstimate> {
-        update::cost(self, changes)
+        let layout = &self.params.layout;
+        check_changes(&self.params.shape(), changes)?;
+        let description = self.params.describe();
+        let (sizes, setup) = (description.sizes, description.work.setup);
+        let hint = |rows, columns| {
+            Counts::new().with(Operation::HintProduct8, transformed_bytes(rows, columns) as f64, rows)
+        };
+        let rows = digit_rows(layout);
+        let second = hint(rows, layout.units);
+        let update = match touched_units(layout, changes) {
+            0 => Counts::new(),
+            units if from_scratch(layout, units) => hint(layout.rows(), layout.columns).and(second).with(
+                Operation::Copy,
+                sizes.database as f64,
+                1,
+            ),
+            units => {
+                let first = hint(units * layout.unit_bytes, layout.columns);
+                // A row of n words is added to, instead of multiplied with a key.
+                let added = Counts::new().with(Operation::DecryptRow, (units * rows) as f64, 1);
+                let second = if few(layout, units) { added } else { second };
+                first.and(second).with(Operation::Copy, (sizes.database + sizes.material) as f64, 1)
+            }
+        };
+        Ok(UpdateEstimate { update, setup })
     }
 
-    /// Keeps the public seed: byte for byte what a setup of the changed records under it gives.
+    /// Keeps the public seed and gives the same bytes as a setup of the changed records.
     fn update(&self, changes: &[Change], _rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Self> {
-        update::update(self, changes, progress)
+        let (params, layout, seed) = (&self.params, &self.params.layout, self.public.seed);
+        check_changes(&params.shape(), changes)?;
+        let (database, units) = change_bytes(layout, &self.first.database, changes)?;
+        if units.is_empty() {
+            return Ok(self.clone());
+        }
+        if from_scratch(layout, units.len()) {
+            return Self::prepare(params.clone(), seed, database, progress);
+        }
+        progress.stage("update", units.len() as u64);
+        let hint = hint_rows(&params.lwe, layout, &database, &first_masks(seed), &units);
+        let lwe = (&params.lwe, &second_masks(seed));
+        let second = change_digits(lwe, layout, &self.second, (&units, &hint), progress)?;
+        Ok(Self::assemble(params.clone(), seed, database, second))
     }
 
     fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
@@ -88,32 +131,18 @@ impl Server<Double> for DoubleServer {
     }
 
     fn load(params: DoubleParams, source: &dyn SectionSource) -> Result<Self> {
-        let (seed, layout) = (source.get(SEED)?, &params.layout);
-        Error::check_length("double's seed", seed.len(), SEED_BYTES)?;
-        let mut bytes = [0; SEED_BYTES];
-        bytes.copy_from_slice(&seed);
-        let seed = Seed(bytes);
-        let database = stored("double's database", source.get(DATABASE)?, layout.rows(), layout.columns)?;
-        let digits = stored("double's digits", source.get(DIGITS)?, digit_rows(layout), layout.units)?;
+        let (seed, layout) = (load_seed(source, SEED)?, &params.layout);
+        let database = load_matrix(source, DATABASE, layout.rows(), layout.columns)?;
+        let digits = load_matrix(source, DIGITS, digit_rows(layout), layout.units)?;
         let masks = BlobSlice::new(source.get(MASKS)?, "double's masks")?;
-        // As long as the digits that are there are wide.
         let products = MaskProducts::new(&params.lwe, &second_masks(seed), layout.units, digits::CENTRE);
         let second = SecondLevel::from_parts(&params.lwe, layout, digits, products, masks)?;
         Ok(Self::assemble(params, seed, database, second))
     }
 }
 
-/// A matrix from its section.
-///
-/// # Errors
-/// [`Error::Length`].
-pub(crate) fn stored(what: &'static str, tiles: Blob, rows: usize, columns: usize) -> Result<ByteMatrix> {
-    Error::check_length(what, tiles.len(), matrix_bytes(rows, columns) as usize)?;
-    Ok(ByteMatrix::new(rows, columns, tiles))
-}
-
 impl DoubleServer {
-    /// Everything that follows from the seed and D.
+    /// Prepares both levels from the seed and D.
     pub(super) fn prepare(
         params: DoubleParams,
         seed: Seed,
@@ -137,29 +166,29 @@ impl DoubleServer {
         let mut hint = Vec::with_capacity(params.hint_bytes());
         let dropped = LOG2_Q - params.bits.mask;
         for row in second.masks.chunks_exact(N) {
-            pack(row.iter().map(|&word| round(word, dropped)), params.bits.mask, &mut hint);
+            let row: Vec<u32> = row.iter().map(|&word| round(word, dropped)).collect();
+            pack(&row, params.bits.mask, &mut hint);
         }
         let public = DoublePublic { seed, hint: Blob::copy_of(&hint) };
         Self { params, public, first: FirstLevel { database, masks: first_masks(seed) }, second }
     }
 
-    /// The first level: D times each query modulo q, in one read of the database. The word of byte b
-    /// of unit u of a column is at B·u + b.
+    /// The first level: D times each query modulo q, in one pass over the database. The word of
+    /// byte b of unit u of a column is at B·u + b.
     pub fn first_level(&self, queries: &[&DoubleQuery]) -> Vec<Vec<u32>> {
         let values: Vec<&[u32]> = queries.iter().map(|query| query.first.as_slice()).collect();
         self.first.answers(&values, self.params.bits.first)
     }
 
-    /// The second level: the ciphertexts of the digits of one row of the first hint and of the first
-    /// answers, for each query and what [`Self::first_level`] gave for it. What a scheme that packs
-    /// ciphertexts starts from.
+    /// The second level: the ciphertexts of the digits of one row of the first hint and of the
+    /// first answers, for each query and its result of [`Self::first_level`].
     pub fn second_level(&self, queries: &[&DoubleQuery], firsts: &[Vec<u32>]) -> Vec<Ciphertexts> {
         let values: Vec<&[u32]> = queries.iter().map(|query| query.second.as_slice()).collect();
         self.second.answers(&self.params.lwe, &values, self.params.bits.second, firsts)
     }
 
-    /// The masks of those of [`Self::second_level`]'s ciphertexts that do not depend on the query: 3·n·B
-    /// of n words each, known at setup. Clients fetch them rounded, as the hint.
+    /// The masks of [`Self::second_level`]'s ciphertexts that do not depend on the query: 3·n·B of
+    /// n words each, known at setup. Clients fetch them rounded, as the hint.
     pub fn offline_masks(&self) -> &[u32] {
         &self.second.masks
     }

@@ -11,7 +11,7 @@ use papir_testkit::noise::Moments;
 use rand_core::{CryptoRng, Rng, SeedableRng};
 
 use super::client::DoubleClient;
-use super::digits::{BODY, CENTRE, MASK};
+use super::digits::{BODY, CENTRE, MASK, split};
 use super::first::first_masks;
 use super::noise::{FIRST, SECOND};
 use super::params::DoubleParams;
@@ -58,7 +58,10 @@ fn first_noise(
 ) -> Vec<f64> {
     let answers = server.first_level(&[query]).remove(0);
     let rounded = |words: &[u32]| {
-        words.iter().map(|&word| MASK.join(&MASK.split(word).collect::<Vec<_>>())).collect::<Vec<_>>()
+        words
+            .iter()
+            .map(|&word| MASK.join_leading(MASK.split(MASK.leading(word)).collect::<Vec<_>>().into_iter()))
+            .collect::<Vec<_>>()
     };
     let phase = |(mask, body): (&[u32], &u32)| body.wrapping_sub(dot(&rounded(mask), key));
     let phases: Vec<u32> = hint.chunks_exact(N).zip(&answers).map(phase).collect();
@@ -142,8 +145,8 @@ fn the_second_level_encrypts_the_first_hint_and_the_first_answers() {
     let hint: &[u32] = bytemuck::cast_slice(hint.as_ref());
     let words = hint[row * N..(row + 3) * N].iter();
     let expected: Vec<u8> = words
-        .flat_map(|&word| MASK.split(word))
-        .chain(firsts[0][row..row + 3].iter().flat_map(|&word| BODY.split(word)))
+        .flat_map(|&word| split(MASK, word))
+        .chain(firsts[0][row..row + 3].iter().flat_map(|&word| split(BODY, word)))
         .collect();
     assert!(digits == expected, "digits of the wrong unit, or noise");
     assert_eq!(digits.len(), digit_rows(&server.params.layout) + 3 * BODY.count);

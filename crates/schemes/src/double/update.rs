@@ -1,98 +1,42 @@
-//! Changing records: new bytes in D; for each changed row of D its row of D·A₁ again; for each digit
-//! that changed a rank-one update of the second level's hint, or that product again where many did.
-//! Besides, database, digits and hint are copied once, since the old version goes on answering, and A₁ is
-//! transformed once.
+//! Updates: new bytes in D, the rows of D·A₁ that change, and the second level's hint.
+//!
+//! Each changed row of D needs its row of D·A₁ again. Each changed digit is a rank-one update of
+//! the second level's hint; if many changed, the product is computed again. Database, digits and
+//! hint are copied once, since the old version still answers, and A₁ is transformed once.
 
 use std::collections::BTreeSet;
 
-use papir_core::cost::{Counts, Operation};
-use papir_core::scheme::{Parameters, UpdateEstimate, check_changes};
 use papir_core::{AlignedBytes, BlobSlice, Change, Progress, Result};
-use papir_lattice::lwe32::matrix::transformed_bytes;
 use papir_lattice::lwe32::{LweParams, MaskProducts, Masks, N, add_multiple};
 use rayon::prelude::*;
 
-use super::first::{self, ByteMatrix, first_masks};
+use super::first::{ByteMatrix, CENTRE};
 use super::layout::Layout;
-use super::second::{SecondLevel, digit_rows, multiply, second_masks, split_words};
-use super::server::DoubleServer;
+use super::second::{SecondLevel, digit_rows, multiply, split_words};
+use crate::shared::byte_matrix::row_products;
 
-/// From one changed unit of a column in so many on, preparing all is faster.
+/// Inverse share of changed units of a column above which preparing all is faster.
 const ALL_FROM: usize = 2;
-/// Changed units for each n of a column up to which rank-one updates are faster than the product.
+/// Changed units for each n of a column, up to which rank-one updates are faster than the product.
 const FEW: usize = 4;
 
-/// What [`update`] with these changes would cost.
-///
-/// # Errors
-/// As [`check_changes`].
-pub(super) fn cost(server: &DoubleServer, changes: &[Change]) -> Result<UpdateEstimate> {
-    let (params, layout) = (&server.params, &server.params.layout);
-    check_changes(&params.shape(), changes)?;
-    let description = params.describe();
-    let (sizes, setup) = (description.sizes, description.work.setup);
-    let hint = |rows, columns| {
-        Counts::new().with(Operation::HintProduct8, transformed_bytes(rows, columns) as f64, rows)
-    };
-    let rows = digit_rows(layout);
-    let second = hint(rows, layout.units);
-    let update = match touched_units(layout, changes) {
-        0 => Counts::new(),
-        units if from_scratch(layout, units) => {
-            hint(layout.rows(), layout.columns).and(second).with(Operation::Copy, sizes.database as f64, 1)
-        }
-        units => {
-            let first = hint(units * layout.unit_bytes, layout.columns);
-            // A row of n words is added to, instead of multiplied with a key.
-            let added = Counts::new().with(Operation::DecryptRow, (units * rows) as f64, 1);
-            let second = if few(layout, units) { added } else { second };
-            first.and(second).with(Operation::Copy, (sizes.database + sizes.material) as f64, 1)
-        }
-    };
-    Ok(UpdateEstimate { update, setup })
-}
-
-/// Units of a column that hold changes in some column.
+/// Number of units that hold changes in any column.
 pub(crate) fn touched_units(layout: &Layout, changes: &[Change]) -> usize {
     let units: BTreeSet<u64> = changes.iter().map(|change| layout.place(change.index).unit).collect();
     units.len()
 }
 
-/// Whether so many changed units are enough to prepare all.
+/// Whether preparing all is faster for `units` changed units.
 pub(crate) fn from_scratch(layout: &Layout, units: usize) -> bool {
     units * ALL_FROM > layout.units
 }
 
 /// Whether rank-one updates of the second hint are faster than its product.
-fn few(layout: &Layout, units: usize) -> bool {
+pub(super) fn few(layout: &Layout, units: usize) -> bool {
     units <= FEW * layout.units.div_ceil(N)
 }
 
-/// The database with these changes, in order, under the same seed: byte for byte what a setup of the
-/// changed records gives.
-pub(super) fn update(
-    server: &DoubleServer,
-    changes: &[Change],
-    progress: &dyn Progress,
-) -> Result<DoubleServer> {
-    let (params, layout) = (&server.params, &server.params.layout);
-    check_changes(&params.shape(), changes)?;
-    let (database, units) = change_bytes(layout, &server.first.database, changes)?;
-    if units.is_empty() {
-        return Ok(server.clone());
-    }
-    let seed = server.public.seed;
-    if from_scratch(layout, units.len()) {
-        return DoubleServer::prepare(params.clone(), seed, database, progress);
-    }
-    progress.stage("update", units.len() as u64);
-    let hint = hint_rows(&params.lwe, layout, &database, &first_masks(seed), &units);
-    let lwe = (&params.lwe, &second_masks(seed));
-    let second = change_digits(lwe, layout, &server.second, (&units, &hint), progress)?;
-    Ok(DoubleServer::assemble(params.clone(), seed, database, second))
-}
-
-/// The new D, and which units of a column changed in some column.
+/// The new D, and the units that changed in any column.
 pub(crate) fn change_bytes(
     layout: &Layout,
     database: &ByteMatrix,
@@ -129,21 +73,16 @@ pub(crate) fn hint_rows(
     masks: &Masks,
     units: &[usize],
 ) -> Vec<u32> {
-    let products = MaskProducts::new(lwe, masks, layout.columns, first::CENTRE);
+    let products = MaskProducts::new(lwe, masks, layout.columns, CENTRE);
     let rows =
         units.par_iter().flat_map_iter(|unit| unit * layout.unit_bytes..(unit + 1) * layout.unit_bytes);
-    let hint_row = |row| {
-        let mut bytes = vec![0; layout.columns];
-        database.read_row(row, &mut bytes);
-        products.of_row(lwe, &bytes)
-    };
-    rows.flat_map_iter(hint_row).collect()
+    rows.flat_map_iter(|row| row_products(lwe, &products, database, row)).collect()
 }
 
 /// The second level with the digits of these units from their new rows of D·A₁.
 ///
 /// # Errors
-/// None for a second level of this layout and encryption.
+/// Does not fail for a second level of this layout and encryption.
 pub(crate) fn change_digits(
     (lwe, masks): (&LweParams, &Masks),
     layout: &Layout,
@@ -172,7 +111,7 @@ pub(crate) fn change_digits(
     SecondLevel::from_parts(lwe, layout, digits, second.products.clone(), masks)
 }
 
-/// Adds what changed digits of one unit add to their rows' products: the difference times the unit's mask.
+/// Adds to the products of rows the differences of one unit's digits times the unit's mask.
 fn change_products(sums: &mut [u32], mask: &[u32], digits: &[u8], old: impl Fn(usize) -> u8) {
     for (row, (sum, &digit)) in sums.chunks_exact_mut(mask.len()).zip(digits).enumerate() {
         let difference = i32::from(digit) - i32::from(old(row));

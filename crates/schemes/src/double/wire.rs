@@ -1,5 +1,7 @@
-//! Messages of DoublePIR. Words are rounded to their leading bits and packed, each part from a whole
-//! byte on; how many bits, the parameters say.
+//! Messages of DoublePIR.
+//!
+//! Words are rounded to the leading bits that the parameters set, and packed; each part starts on a
+//! whole byte.
 //!
 //! ```text
 //! public   seed (32), hint: 3·n·B rows of n words of mask bits
@@ -10,13 +12,13 @@
 use papir_core::codec::Reader;
 use papir_core::scheme::Wire;
 use papir_core::{Blob, Error, Result};
-use papir_kernels::bits;
 use papir_ring::prg::Seed;
 
 use super::noise::coefficients;
-use super::params::{DoubleParams, SEED_BYTES};
+use super::params::DoubleParams;
+use crate::shared::words::{pack, unpack_u32 as unpack};
 
-/// The public part: the seed of A₁ and A₂, and the second level's hint, rounded.
+/// The seed of A₁ and A₂, and the second level's hint, rounded.
 #[derive(Clone, Debug)]
 pub struct DoublePublic {
     pub(super) seed: Seed,
@@ -24,35 +26,18 @@ pub struct DoublePublic {
     pub(super) hint: Blob,
 }
 
-/// A column's and a unit's unit vector, encrypted; each word's leading bits.
+/// Encrypted unit vectors of a column and of a unit; the leading bits of each word.
 #[derive(Clone, Debug)]
 pub struct DoubleQuery {
     pub(super) first: Vec<u32>,
     pub(super) second: Vec<u32>,
 }
 
-/// The second level's ciphertexts, without the masks in the hint; each word's leading bits.
+/// Ciphertexts of the second level without the masks in the hint; the leading bits of each word.
 #[derive(Clone, Debug)]
 pub struct DoubleAnswer {
     pub(super) masks: Vec<u32>,
     pub(super) bodies: Vec<u32>,
-}
-
-/// Appends the low `width` bits of each value.
-pub(super) fn pack(values: impl Iterator<Item = u32>, width: u32, bytes: &mut Vec<u8>) {
-    let values: Vec<u64> = values.map(u64::from).collect();
-    let mut packed = Vec::new();
-    bits::pack(&values, width, &mut packed);
-    bytes.append(&mut packed);
-}
-
-/// Reads `count` values of `width` bits.
-fn unpack(reader: &mut Reader<'_>, what: &'static str, width: u32, count: usize) -> Result<Vec<u32>> {
-    let bytes = reader.raw(bits::packed_len(count, width))?;
-    let mut values = Vec::new();
-    bits::unpack(bytes, width, count, &mut values)
-        .map_err(|error| Error::malformed(what, error, "zeros after the last word"))?;
-    Ok(values.into_iter().map(|value| value as u32).collect())
 }
 
 impl Wire<DoubleParams> for DoublePublic {
@@ -62,7 +47,7 @@ impl Wire<DoubleParams> for DoublePublic {
 
     fn decode(params: &DoubleParams, bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::new("double's public part", bytes);
-        let (seed, hint) = (Seed(reader.array::<SEED_BYTES>()?), reader.rest());
+        let (seed, hint) = (Seed(reader.array()?), reader.rest());
         Error::check_length("double's hint", hint.len(), params.hint_bytes())?;
         Ok(Self { seed, hint: Blob::copy_of(hint) })
     }
@@ -71,8 +56,8 @@ impl Wire<DoubleParams> for DoublePublic {
 impl Wire<DoubleParams> for DoubleQuery {
     fn encode(&self, params: &DoubleParams) -> Vec<u8> {
         let mut bytes = Vec::new();
-        pack(self.first.iter().copied(), params.bits.first, &mut bytes);
-        pack(self.second.iter().copied(), params.bits.second, &mut bytes);
+        pack(&self.first, params.bits.first, &mut bytes);
+        pack(&self.second, params.bits.second, &mut bytes);
         bytes
     }
 
@@ -90,8 +75,8 @@ impl Wire<DoubleParams> for DoubleQuery {
 impl Wire<DoubleParams> for DoubleAnswer {
     fn encode(&self, params: &DoubleParams) -> Vec<u8> {
         let mut bytes = Vec::new();
-        pack(self.masks.iter().copied(), params.bits.mask, &mut bytes);
-        pack(self.bodies.iter().copied(), params.bits.body, &mut bytes);
+        pack(&self.masks, params.bits.mask, &mut bytes);
+        pack(&self.bodies, params.bits.body, &mut bytes);
         bytes
     }
 

@@ -1,17 +1,16 @@
-//! YPIR (Menon, Wu, *YPIR: High-Throughput Single-Server PIR with Silent Preprocessing*, USENIX Security
-//! 2024, ePrint 2024/270): DoublePIR with its second level packed by CDKS, so that nothing is downloaded
-//! but the answer.
+//! YPIR: DoublePIR with a second level packed by CDKS, without a hint to download.
 //!
-//! The construction is [`crate::double::packed`], where the paper's algorithms are mapped to functions; here
-//! is which packing it takes. For records of 1 bit to 64 bits, as DoublePIR.
+//! Menon, Wu, *YPIR: High-Throughput Single-Server PIR with Silent Preprocessing*, USENIX Security
+//! 2024, ePrint 2024/270. The construction is [`crate::double::packed`], which maps the paper's
+//! algorithms to functions. For records of 1 bit to 64 bits, as DoublePIR.
 //!
-//! What differs from the paper, beside what differs there: the gadget of the packing keys drops low bits and
-//! may have a single digit, so that keys of 462 KB become less than half of it.
+//! Further differences from the paper: the gadget of the packing keys drops low bits and may have a
+//! single digit, which reduces keys of 462 KB to less than half.
 
 use crate::double::packed::{self, PackedDouble, Variant};
 use crate::shared::selection::CdksFamily;
 
-/// Packs by CDKS.
+/// CDKS packing.
 #[derive(Clone, Copy, Debug)]
 pub enum ByCdks {}
 

@@ -1,4 +1,4 @@
-//! The records back from the encoded matrix: evaluates a column's polynomial at its t points.
+//! Decoding of columns: evaluates a column's polynomial at its t points.
 
 use papir_core::Result;
 use papir_kernels::pointwise::Modulus;
@@ -9,17 +9,17 @@ use super::layout::{Layout, PLAINTEXT};
 use super::masks::whitening;
 use crate::shared::readback::read_columns;
 
-/// A matrix that is read by columns.
+/// An encoded matrix, read by columns.
 pub struct Columns<'a> {
     layout: &'a Layout,
     seed: &'a Seed,
     tiles: &'a [i16],
-    /// (column, row) of the words that stand for +32768, sorted.
+    /// (column, row) of the words that represent +32768, sorted.
     exceptions: Vec<[u32; 2]>,
 }
 
 impl<'a> Columns<'a> {
-    /// What [`super::encode`] made under this seed.
+    /// A matrix that [`super::encode`] made under this seed.
     pub fn new(layout: &'a Layout, seed: &'a Seed, tiles: &'a [i16], exceptions: &[[u32; 2]]) -> Self {
         let mut exceptions: Vec<_> = exceptions.iter().map(|&[row, column]| [column, row]).collect();
         exceptions.sort_unstable();
@@ -29,7 +29,7 @@ impl<'a> Columns<'a> {
     /// The bytes of a column's t elements, one after the other, each with all its chunks.
     ///
     /// # Panics
-    /// When the matrix has no such column.
+    /// If the matrix has no such column.
     pub fn decode(&self, column: usize) -> Vec<u8> {
         let (t, d, bytes) = (self.layout.points, self.layout.degree, self.layout.element_bytes());
         let mut coefficients = self.residues(column);
@@ -47,7 +47,7 @@ impl<'a> Columns<'a> {
         elements
     }
 
-    /// Records, as [`papir_core::Records::read_packed`] gives them.
+    /// Reads records, as [`papir_core::Records::read_packed`] does.
     ///
     /// # Errors
     /// As [`papir_core::Records::read_packed`].
@@ -75,7 +75,7 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// The bytes of 16-bit words, of which `bytes` holds the whitening stream.
+/// Adds 16-bit words to the whitening stream in `bytes`, which gives their bytes.
 pub(super) fn unwhiten(words: &[u32], bytes: &mut [u8]) {
     for (pair, &word) in bytes.chunks_exact_mut(2).zip(words) {
         let [low, high] = (word as u16).to_le_bytes();

@@ -1,7 +1,7 @@
-//! ENCODEDB (Algorithm 7): records → whitened words → polynomial coefficients → row groups of centred
-//! 16-bit words.
+//! ENCODEDB (Algorithm 7): records → whitened words → polynomial coefficients → row groups of
+//! centred 16-bit words.
 
-use papir_core::{AlignedBytes, Progress, Records, Result};
+use papir_core::{Progress, Records, Result};
 use papir_kernels::matvec_i16;
 use papir_kernels::pointwise::Modulus;
 use papir_lattice::selection::write_columns;
@@ -10,21 +10,13 @@ use rayon::prelude::*;
 
 use super::layout::{Layout, PLAINTEXT};
 use super::masks::whitening;
+use crate::shared::encode::BLOCK_COLUMNS;
 
-/// Columns that are encoded together; their words stay in the cache until they are scattered.
-const BLOCK_COLUMNS: usize = 64;
-/// The centred value that 16 bits do not hold: +32768, stored as −32768.
+/// The centred value that does not fit 16 bits: +32768, stored as −32768.
 const EXCEPTION: i32 = 1 << 15;
 
-/// The encoded matrix D′.
-pub struct Encoded {
-    /// 16-bit words in the row groups of [`matvec_i16`].
-    pub tiles: AlignedBytes,
-    /// (row, column) of the coefficients that are +32768 and stand as −32768, sorted.
-    pub exceptions: Vec<[u32; 2]>,
-}
-
-/// Encodes all records.
+/// Encodes all records as the matrix D′, in the row groups of [`matvec_i16`]. Returns the
+/// exceptions: the sorted (row, column) of coefficients +32768, which are stored as −32768.
 ///
 /// # Errors
 /// Those of the source.
@@ -32,9 +24,9 @@ pub fn encode(
     layout: &Layout,
     seed: &Seed,
     records: &dyn Records,
+    tiles: &mut [i16],
     progress: &dyn Progress,
-) -> Result<Encoded> {
-    let mut tiles = AlignedBytes::zeroed(layout.matrix_bytes());
+) -> Result<Vec<[u32; 2]>> {
     let mut exceptions = Vec::new();
     progress.stage("encode", layout.columns as u64);
     for first in (0..layout.columns).step_by(BLOCK_COLUMNS) {
@@ -45,21 +37,21 @@ pub fn encode(
             .collect();
         let (words, listed): (Vec<_>, Vec<_>) =
             columns?.into_iter().map(|column| (column.words, column.exceptions)).unzip();
-        write_columns(tiles.slice_mut(), layout.columns, first, &words);
+        write_columns(tiles, layout.columns, first, &words);
         exceptions.extend(listed.into_iter().flatten());
         progress.advance(count as u64);
     }
     exceptions.sort_unstable();
-    Ok(Encoded { tiles, exceptions })
+    Ok(exceptions)
 }
 
 /// One encoded column: all rows, and its exceptions.
 pub struct Column {
-    /// Its place in the matrix.
+    /// Index of the column.
     pub index: usize,
     /// The words of all rows.
     pub words: Vec<i16>,
-    /// As [`Encoded::exceptions`], this column's only.
+    /// Exceptions of this column, as [`encode`] returns them.
     pub exceptions: Vec<[u32; 2]>,
 }
 
@@ -67,7 +59,7 @@ impl Column {
     /// Encodes the bytes of t elements, one after the other, each with all its chunks.
     ///
     /// # Panics
-    /// When there are fewer than t · chunks · 2d bytes.
+    /// If there are fewer than t · chunks · 2d bytes.
     pub fn encode(layout: &Layout, seed: &Seed, index: usize, bytes: &[u8]) -> Self {
         let words = layout.points * layout.degree;
         let mut encoded = Self { index, words: vec![0; layout.rows()], exceptions: Vec::new() };
@@ -98,7 +90,7 @@ impl Column {
     }
 }
 
-/// The bytes of a column's t elements, each with all its chunks; zeros stand where records end.
+/// The bytes of a column's t elements, each with all its chunks; zeros after the last record.
 fn read_column(layout: &Layout, records: &dyn Records, column: usize) -> Result<Vec<u8>> {
     let mut bytes = vec![0; layout.points * layout.bundle.unit_bytes];
     layout.bundle.read(records, (column * layout.points) as u64, &mut bytes)?;
@@ -115,11 +107,11 @@ fn whiten(bytes: &[u8], stream: &mut Expander, words: &mut [u32]) {
     }
 }
 
-/// Writes some columns, in any order, over what stands in their places.
+/// Overwrites columns, given in any order.
 ///
 /// # Panics
-/// When `tiles` or a column is not of this layout.
-pub fn replace(layout: &Layout, tiles: &mut [i16], columns: &[Column]) {
+/// If `tiles` or a column is not of this layout.
+pub fn replace(layout: &Layout, tiles: &mut [i16], columns: &[&Column]) {
     let pairs = layout.pairs();
     tiles.par_chunks_exact_mut(pairs * 2 * matvec_i16::ROWS).enumerate().for_each(|(group, tile)| {
         let rows = group * matvec_i16::ROWS..(group + 1) * matvec_i16::ROWS;

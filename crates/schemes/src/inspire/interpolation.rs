@@ -1,12 +1,13 @@
-//! INTERPOLATE (Algorithm 7; appendices G.2 and G.3): t values in R_p to the coefficients of the polynomial
-//! through them, and back.
+//! INTERPOLATE (Algorithm 7; appendices G.2 and G.3) and its inverse.
 //!
-//! t is the product of the numbers of points that the polynomial's variables take. The points of a variable
-//! are unit monomials. With tᵢ = r·m, m the largest power of two that divides it, point s·m + i is X^s·ω^i,
-//! ω = X^{2d/m}: r cosets of the m-th roots of unity. So a power of two has the roots of unity of Algorithm 7,
-//! an odd number has the points X^0, X^1, … of Algorithm 11, and the numbers between have both: on coset s,
-//! Σ_j Z^j·Q_j(Z^m) is the polynomial with the coefficients Q_j(X^{sm}), j < m, which the transform of size
-//! m gives; Lagrange interpolation across the r cosets gives Q_j. That takes tᵢ·(log m + r) ring operations, not tᵢ².
+//! Maps t values in R_p to the coefficients of the polynomial through them. t is the product of the
+//! numbers of points of the polynomial's variables. The points of a variable are unit monomials.
+//! With tᵢ = r·m, m the largest power of two that divides it, point s·m + i is X^s·ω^i, ω =
+//! X^{2d/m}: r cosets of the m-th roots of unity. A power of two has the roots of unity of
+//! Algorithm 7, an odd number the points X^0, X^1, … of Algorithm 11, and other numbers have both:
+//! on coset s, Σ_j Z^j·Q_j(Z^m) is the polynomial with the coefficients Q_j(X^{sm}), j < m, which
+//! the transform of size m gives; Lagrange interpolation across the r cosets gives Q_j. This takes
+//! tᵢ·(log m + r) ring operations instead of tᵢ².
 
 use std::fmt;
 
@@ -16,13 +17,13 @@ use papir_kernels::pointwise::{self, Modulus};
 
 use super::lagrange::Nodes;
 
-/// The most variables; four of 2d points are more than a column may have.
+/// Most variables; four of 2d points exceed a column.
 pub const MAX_VARIABLES: usize = 4;
 
-/// How many points each variable of a column's polynomial takes: t = t_0·t_1·…
+/// Numbers of points of the variables of a column's polynomial: t = t_0·t_1·…
 ///
-/// Element k of a column is the value at point ⌊k / (t_0·…·t_{i−1})⌋ mod tᵢ of variable i, and likewise
-/// for coefficients and exponents.
+/// Element k of a column is the value at point ⌊k / (t_0·…·t_{i−1})⌋ mod tᵢ of variable i, and
+/// likewise for coefficients and exponents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interpolation {
     /// At least 2 each, then ones.
@@ -38,10 +39,11 @@ impl Interpolation {
         if points == 1 { Self::of_variables(&[]) } else { Self::of_variables(&[points]) }
     }
 
-    /// One variable where t allows it (up to 2d), else as few as powers of two give.
+    /// One variable for t up to 2d, else the fewest for a power of two.
     ///
     /// # Errors
-    /// As [`Self::of_variables`]. A t above 2d that is no power of two is one variable, which no layout takes.
+    /// As [`Self::of_variables`]. A t above 2d that is not a power of two becomes one variable,
+    /// which layouts refuse.
     pub fn of_points(points: usize, degree: usize) -> Result<Self> {
         let most = 2 * degree;
         if points <= most || !points.is_power_of_two() || !degree.is_power_of_two() {
@@ -56,11 +58,11 @@ impl Interpolation {
         Self::of_variables(&sizes)
     }
 
-    /// Variables of so many points each, the innermost first.
+    /// Variables with these numbers of points, the innermost first.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] for more than [`MAX_VARIABLES`], for one of fewer than 2 points, or for more
-    /// than 2³² − 1 points in all.
+    /// [`Error::OutOfBounds`] for more than [`MAX_VARIABLES`], for one of fewer than 2 points, or
+    /// for more than 2³² − 1 points in all.
     pub fn of_variables(sizes: &[usize]) -> Result<Self> {
         let found = sizes.len() as u64;
         if sizes.len() > MAX_VARIABLES {
@@ -84,7 +86,7 @@ impl Interpolation {
         Ok(Self { sizes: all })
     }
 
-    /// The points of each variable, the innermost first; none where t = 1.
+    /// Points of each variable, the innermost first; none if t = 1.
     pub fn variables(&self) -> impl ExactSizeIterator<Item = usize> + '_ {
         let count = self.sizes.iter().filter(|&&size| size > 1).count();
         self.sizes[..count].iter().map(|&size| size as usize)
@@ -95,8 +97,8 @@ impl Interpolation {
         self.variables().product()
     }
 
-    /// Where each variable stands for element `k`: exponents of X below 2d. Neither branches on k nor
-    /// indexes by it.
+    /// Point of each variable for element `k`, as exponents of X below 2d. Does not branch on k or
+    /// index by it.
     pub fn exponents(&self, k: u32, degree: usize) -> Vec<u32> {
         let mut left = k;
         let mut next = |size: usize| {
@@ -110,7 +112,7 @@ impl Interpolation {
     /// Values at all points to coefficients, in place: t polynomials of d residues below p, p odd.
     ///
     /// # Panics
-    /// When there are not t·d residues, d is no power of two, or a variable has more than 2d points.
+    /// If there are not t·d residues, d is no power of two, or a variable has more than 2d points.
     pub fn to_coefficients(&self, values: &mut [u32], degree: usize, modulus: Modulus) {
         self.along(values, degree, modulus, Axis::interpolate);
     }
@@ -142,7 +144,7 @@ impl Interpolation {
         }
     }
 
-    /// What interpolating one ring element costs on average: levels of a transform, and rotations of
+    /// Average cost of interpolating one ring element: levels of a transform, and rotations of
     /// [`super::lagrange`].
     pub fn work(&self, degree: usize) -> (f64, f64) {
         let of_variable = |size: usize| {
@@ -155,18 +157,18 @@ impl Interpolation {
 }
 
 impl fmt::Display for Interpolation {
-    /// t, as a product where it is one.
+    /// t, as a product of several variables.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sizes: Vec<String> = self.variables().map(|size| size.to_string()).collect();
         f.write_str(if sizes.is_empty() { "1".to_owned() } else { sizes.join(" · ") }.as_str())
     }
 }
 
-/// From a line of polynomials, which it overwrites, to another: coset after coset of values, or coefficients in
-/// order.
+/// Maps a line of polynomials, which it overwrites, to another: values coset by coset, or
+/// coefficients in order.
 type Transform = fn(&mut Axis, &mut [u32], &mut [u32]);
 
-/// The exponent of point k of a variable that takes so many.
+/// Exponent of point k of a variable with `size` points.
 fn exponent(size: usize, k: u32, degree: usize) -> u32 {
     let bits = size.trailing_zeros();
     let (coset, root) = (k >> bits, k & ((1 << bits) - 1));
@@ -228,7 +230,7 @@ impl Axis {
         }
     }
 
-    /// The place of coefficient or value k of a coset after the transform, which reverses bits.
+    /// Position of coefficient or value k of a coset after the transform, which reverses bits.
     fn reversed(&self, k: usize) -> usize {
         if self.roots == 1 { 0 } else { k.reverse_bits() >> (usize::BITS - self.roots.trailing_zeros()) }
     }
@@ -239,8 +241,8 @@ impl Axis {
         }
     }
 
-    /// Values to coefficients: on coset s the value at ω^i is Σ_j u_j·ω^{ij} with u_j = Q_j(X^{sm})·X^{sj}, and
-    /// m·u_j is the transform at −j.
+    /// Values to coefficients: on coset s the value at ω^i is Σ_j u_j·ω^{ij} with u_j =
+    /// Q_j(X^{sm})·X^{sj}, and m·u_j is the transform at −j.
     fn interpolate(&mut self, line: &mut [u32], out: &mut [u32]) {
         let (d, m) = (self.degree, self.roots);
         self.transform_cosets(line);
@@ -257,7 +259,7 @@ impl Axis {
         }
     }
 
-    /// The coefficients of Q_j, from what the transform left at a place of each coset.
+    /// The coefficients of Q_j from the transformed values at one position of each coset.
     fn across_cosets(&mut self, line: &[u32], place: usize, j: usize) {
         let (d, m, order) = (self.degree, self.roots, 2 * self.degree);
         for (s, poly) in self.across.chunks_exact_mut(d).enumerate() {

@@ -1,12 +1,15 @@
-//! Lagrange interpolation over R_p at the points X^{sm} (Algorithm 11 with Lemmas 7 and 8; m = 1 there).
+//! Lagrange interpolation over R_p at the points X^{sm} (Algorithm 11 with Lemmas 7 and 8; m = 1
+//! there).
 //!
-//! The printed algorithm is Newton's: divided differences, then the products with Z − X^{sm} from the last to
-//! the first. Two of its lines are slips: the last difference starts as coefficient 0 of the result, and a product
-//! takes coefficient i to coefficient i − 1 less X^{sm} times coefficient i.
+//! The printed algorithm is Newton's: divided differences, then the products with Z − X^{sm} from
+//! the last to the first. It has two slips, corrected here: the last difference starts as
+//! coefficient 0 of the result, and a product maps coefficient i to coefficient i − 1 less X^{sm}
+//! times coefficient i.
 //!
-//! Lemma 8: 1/(X^a − X^b) is X^{−b}/(X^k − 1), k = a − b > 0, and by Lemma 7 1/(X^k − 1) = −1/2·Σ_{i<d/g} X^{ik},
-//! g = gcd(k, 2d). d/g is a power of two 2^n, so the sum is Π_{i<n} (1 + X^{k·2^i}): n rotations and
-//! additions. The factors −1/2 are the caller's, once a coefficient.
+//! Lemma 8: 1/(X^a − X^b) is X^{−b}/(X^k − 1), k = a − b > 0, and by Lemma 7 1/(X^k − 1) =
+//! −1/2·Σ_{i<d/g} X^{ik}, g = gcd(k, 2d). d/g is a power of two 2^n, so the sum is Π_{i<n} (1 +
+//! X^{k·2^i}): n rotations and additions. The caller multiplies each coefficient by its factors
+//! −1/2.
 
 use papir_kernels::monomial::rotate_mod;
 use papir_kernels::pointwise::{Modulus, add_assign, sub_assign};
@@ -27,11 +30,11 @@ impl Nodes {
         Self { step, degree, modulus, scratch: vec![0; degree] }
     }
 
-    /// Values at the first points, polynomial by polynomial, to Newton's coefficients, of which number l
-    /// comes out times (−2)^l.
+    /// Maps values at the first points, polynomial by polynomial, to Newton's coefficients;
+    /// coefficient l is multiplied by (−2)^l.
     ///
     /// # Panics
-    /// When there are more than 2d/m values.
+    /// If there are more than 2d/m values.
     pub fn divide_differences(&mut self, values: &mut [u32]) {
         let (d, count) = (self.degree, values.len() / self.degree);
         assert!(count * self.step <= 2 * d, "{count} points at steps of {}", self.step);
@@ -62,7 +65,7 @@ impl Nodes {
         add_assign(poly, &self.scratch, self.modulus);
     }
 
-    /// Newton's coefficients to those of the powers of Z, in place.
+    /// Maps Newton's coefficients to those of the powers of Z, in place.
     pub fn expand(&mut self, coefficients: &mut [u32]) {
         let (d, count) = (self.degree, coefficients.len() / self.degree);
         for s in (0..count.saturating_sub(1)).rev() {

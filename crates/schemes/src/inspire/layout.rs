@@ -1,23 +1,20 @@
-//! Where a record lies: records fill ring elements, t elements make a column, columns make the matrix.
+//! Layout of the matrix: records fill ring elements, t elements make a column.
 
 use papir_core::{Error, Result, Shape};
 use papir_kernels::matvec_i16;
-use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use super::interpolation::Interpolation;
+use crate::shared::place::{Location, MAX_COLUMNS};
 use crate::shared::units::Units;
 
-/// The plaintext modulus p: a prime above 2¹⁶, so that every 16-bit word has a place.
+/// Plaintext modulus p: a prime above 2¹⁶, so that every 16-bit word is a residue.
 pub const PLAINTEXT: u32 = 65537;
 
-/// The most columns: a selector of 115 MB. Bounds what a client allocates for a server's parameters.
-const MAX_COLUMNS: u64 = 1 << 24;
-
-/// How records are cut and stacked.
+/// Shape of the matrix.
 ///
 /// Short records share a ring element of d 16-bit words; a record longer than 2d bytes is cut into
-/// `chunks` elements, each in a matrix of its own below the others. Element e is point e mod t of
-/// column ⌊e/t⌋.
+/// `chunks` elements, each in its own matrix below the others. Element e is point e mod t of column
+/// ⌊e/t⌋.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// Records and their length.
@@ -36,25 +33,12 @@ pub struct Layout {
     pub columns: usize,
 }
 
-/// Where one record lies. As secret as the index.
-#[derive(Clone, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
-pub struct Location {
-    /// Its ring element.
-    pub element: u64,
-    /// The element's column.
-    pub column: u32,
-    /// The element's point.
-    pub point: u32,
-    /// The record's place within the element.
-    pub slot: u64,
-}
-
 impl Layout {
-    /// The layout with this interpolation; as few columns as hold all elements.
+    /// The layout with this interpolation and the fewest columns.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] when a variable takes more than 2d points, d is no multiple of 64, or there are
-    /// more than 2²⁴ columns or 2³² rows.
+    /// [`Error::OutOfBounds`] if a variable takes more than 2d points, d is not a multiple of 64,
+    /// or there are more than 2²⁴ columns or 2³² rows.
     pub fn new(shape: Shape, degree: usize, interpolation: Interpolation) -> Result<Self> {
         if let Some(found) = interpolation.variables().find(|&size| size > 2 * degree) {
             let expected = format!("at most {}", 2 * degree);
@@ -108,15 +92,10 @@ impl Layout {
         self.bundle.per_unit
     }
 
-    /// Where a record lies; the index must be in range.
+    /// Place of a record, the element as its unit and the point as its block. The index must be in
+    /// range.
     pub fn locate(&self, index: u64) -> Location {
-        let (element, slot) = self.bundle.locate(index);
-        Location {
-            element,
-            column: (element / self.points as u64) as u32,
-            point: (element % self.points as u64) as u32,
-            slot,
-        }
+        self.bundle.location(index, self.points)
     }
 }
 
@@ -156,7 +135,7 @@ mod tests {
                 (stored, per_element, chunks)
             );
             let last = layout.locate(99_999);
-            assert!((last.column as usize) < layout.columns && last.point < 4);
+            assert!((last.column as usize) < layout.columns && last.block < 4);
         }
     }
 

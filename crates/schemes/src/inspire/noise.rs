@@ -1,48 +1,40 @@
-//! The computed probability that an honest answer does not decode (InsPIRe, Theorems 9 and 10, with
-//! the rounding of queries, keys and answers that papir adds).
+//! Probability that an honest answer does not decode.
 //!
-//! Whatever the interpolation, t packs and t − 1 external products add up in a result: Horner's rule in one
-//! variable takes its points less one, which nested is t·(1 − 1/t_0) + t/t_0·(1 − 1/t_1) + … = t − 1. A
-//! product adds its noise to one ciphertext, and all later ones multiply that by unit monomials.
+//! InsPIRe, Theorems 9 and 10, with the rounding of queries, keys and answers that papir adds. For
+//! every interpolation, t packs and t − 1 external products add up in a result: Horner's rule in
+//! one variable takes its points less one, which nested is t·(1 − 1/t_0) + t/t_0·(1 − 1/t_1) + … =
+//! t − 1. A product adds its noise to one ciphertext, and all later ones multiply that by unit
+//! monomials.
 
 use papir_lattice::gadget::GadgetParams;
-use papir_lattice::noise::{Setting, failure_log2, rounding};
+use papir_lattice::noise::{Setting, failure_log2, rounding, variance_for};
 
 use super::layout::{Layout, PLAINTEXT};
-use super::params::KeyBits;
+use super::literal::Literal;
 
-/// x of the chi-square tail e⁻ˣ = 2⁻⁶⁵: small beside 2⁻⁴⁰ also over all coefficients.
+/// x of the chi-square tail e⁻ˣ = 2⁻⁶⁵: negligible against 2⁻⁴⁰, also over all coefficients.
 const TAIL: f64 = 45.0;
 
-/// What the noise depends on.
+/// Values that the noise depends on.
 #[derive(Clone, Copy, Debug)]
-pub struct NoiseInput<'a> {
-    /// Records, columns, t.
-    pub layout: &'a Layout,
-    /// q.
-    pub modulus: f64,
-    /// Standard deviation of secret and error.
-    pub sigma: f64,
-    /// Bits to which the selector is rounded.
-    pub query_bits: u32,
-    /// Bits to which key material is rounded.
-    pub key_bits: KeyBits,
-    /// Gadget of the packing keys.
-    pub key_switch: GadgetParams,
-    /// Gadget of the RGSW encryptions.
-    pub rgsw: GadgetParams,
-    /// Bits of an answer's mask and body.
-    pub answer_bits: (u32, u32),
+pub(super) struct NoiseInput<'a> {
+    pub(super) literal: &'a Literal,
+    pub(super) layout: &'a Layout,
 }
 
 impl NoiseInput<'_> {
-    /// The setting of keys that are rounded to so many bits.
+    /// q.
+    fn modulus(&self) -> f64 {
+        self.literal.rlwe.primes.map(f64::from).iter().product()
+    }
+
+    /// Setting of keys that are rounded to `key_bits` bits.
     fn setting(&self, key_bits: u32) -> Setting {
-        Setting::error_like(self.layout.degree, self.modulus, self.sigma, key_bits)
+        Setting::error_like(self.layout.degree, self.modulus(), self.literal.rlwe.sigma, key_bits)
     }
 }
 
-/// Variances of an answer's error, in units of q, by where they come from.
+/// Variances of an answer's error by source, in units of q.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Noise {
     /// Errors and rounding of the selector, times the database (Horner sum included).
@@ -56,16 +48,16 @@ pub struct Noise {
 }
 
 impl Noise {
-    /// The variances for these parameters.
-    pub fn compute(input: &NoiseInput<'_>) -> Self {
-        let points = input.layout.points as f64;
-        let [y_g, y_h, rgsw] = input.key_bits.all().map(|bits| input.setting(bits));
-        let pack = packing(&y_g, &y_h, input.key_switch);
+    /// Variances for these parameters.
+    pub(super) fn compute(input: &NoiseInput<'_>) -> Self {
+        let (points, literal) = (input.layout.points as f64, input.literal);
+        let [y_g, y_h, rgsw] = literal.key_bits.all().map(|bits| input.setting(bits));
+        let entry = selector(literal.rlwe.sigma, input.modulus(), literal.query_bits);
         Self {
-            selection: squared_sums(input.layout) * selector(input.sigma, input.modulus, input.query_bits),
-            packing: points * pack,
-            evaluation: (points - 1.0) * rgsw.external_product(input.rgsw),
-            response: y_g.response_switch(input.answer_bits.0, input.answer_bits.1),
+            selection: squared_sums(input.layout) * entry,
+            packing: points * packing(&y_g, &y_h, literal.key_switch),
+            evaluation: (points - 1.0) * rgsw.external_product(literal.rgsw),
+            response: y_g.response_switch(literal.answer_bits.0, literal.answer_bits.1),
         }
     }
 
@@ -75,14 +67,14 @@ impl Noise {
     }
 
     /// log₂ of the probability that a record does not decode: any coefficient of any chunk.
-    pub fn failure_log2(&self, input: &NoiseInput<'_>) -> f64 {
+    pub(super) fn failure_log2(&self, input: &NoiseInput<'_>) -> f64 {
         let variance = self.before_switching() + self.response;
-        failure_log2(threshold(input.layout, input.modulus), variance, coefficients(input.layout))
+        failure_log2(threshold(input.layout, input.modulus()), variance, coefficients(input.layout))
     }
 }
 
-/// The error at which a coefficient fails: Δ = round(q/p) is off by at most 1/2, once for each unit of a
-/// message of up to t·p/2.
+/// The error at which a coefficient fails: Δ = round(q/p) is off by at most 1/2, once for each unit
+/// of a message of up to t·p/2.
 fn threshold(layout: &Layout, modulus: f64) -> f64 {
     let p = f64::from(PLAINTEXT);
     modulus / (2.0 * p) - layout.points as f64 * p / 4.0
@@ -93,14 +85,13 @@ fn coefficients(layout: &Layout) -> f64 {
     (layout.degree * layout.chunks) as f64
 }
 
-/// The variance with which an answer fails with probability 2^failure_log2; none where none does.
+/// Variance at which an answer fails with probability 2^failure_log2; `None` if none is allowed.
 pub(super) fn allowed(layout: &Layout, modulus: f64, failure_log2: f64) -> Option<f64> {
     let threshold = threshold(layout, modulus);
-    let nats = (1.0 + coefficients(layout).log2() - failure_log2) * std::f64::consts::LN_2;
-    (threshold > 0.0).then(|| threshold * threshold / (2.0 * nats))
+    (threshold > 0.0).then(|| variance_for(threshold, coefficients(layout), failure_log2))
 }
 
-/// Variance of a selector entry as the server has it.
+/// Variance of a selector entry on the server.
 pub(super) fn selector(sigma: f64, modulus: f64, query_bits: u32) -> f64 {
     sigma * sigma + rounding(modulus / 2f64.powi(query_bits as i32))
 }
@@ -111,13 +102,14 @@ fn packing(y_g: &Setting, y_h: &Setting, gadget: GadgetParams) -> f64 {
     y_g.partial_packing(gadget, y_g.degree - 1) + y_h.partial_packing(gadget, 2)
 }
 
-/// A bound on Σ_c S_c², which the variance of a selector entry is multiplied by: S_c is the word that
-/// the answer's coefficient takes from column c, after Horner's rule a sum of t words.
+/// Bound on Σ_c S_c², the factor of a selector entry's variance. S_c is the word of column c in the
+/// answer's coefficient, after Horner's rule a sum of t words.
 ///
 /// Whitened words are uniform and centred, of mean square m = 2³²/12. One word (t = 1): the sum of
-/// squares is C·m up to a deviation, of which ten standard ones are added (Var(x²) is (4/5)·m²). Sums of t
-/// words: S_c is as a Gaussian of variance t·m, so the sum is t·m times a chi-square of C degrees of
-/// freedom; beyond C + 2√(Cx) + 2x with probability e⁻ˣ (Laurent, Massart 2000, Lemma 1).
+/// squares is C·m up to a deviation, of which ten standard ones are added (Var(x²) is (4/5)·m²).
+/// Sums of t words: S_c is as a Gaussian of variance t·m, so the sum is t·m times a chi-square of C
+/// degrees of freedom; beyond C + 2√(Cx) + 2x with probability e⁻ˣ (Laurent, Massart 2000, Lemma
+/// 1).
 pub(super) fn squared_sums(layout: &Layout) -> f64 {
     let (columns, points) = (layout.columns as f64, layout.points as f64);
     let mean = 2f64.powi(32) / 12.0;

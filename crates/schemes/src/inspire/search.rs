@@ -1,5 +1,7 @@
-//! The search for parameters: for a shape and an interpolation, the modulus, the gadgets (appendix G.1) and
-//! the bits on the wire that make the messages smallest at a failure of 2⁻⁴⁰; for a goal, the t.
+//! Search for parameters.
+//!
+//! For a shape and an interpolation, it finds modulus, gadgets (appendix G.1) and message bits with
+//! the smallest messages at a failure probability of 2⁻⁴⁰; for a goal, also the t.
 
 use std::cell::Cell;
 
@@ -8,18 +10,22 @@ use papir_lattice::params::Literal as RlweLiteral;
 
 use super::interpolation::Interpolation;
 use super::layout::{Layout, elements};
+use super::literal::unfit;
 use super::moduli::{MODULI, Modulus, PACKING_LEVELS, RGSW_LEVELS};
 use super::noise;
-use super::params::{MAX_FAILURE_LOG2, Params, unfit};
+use super::params::Params;
 use super::widths::Frame;
+use crate::shared::goals::{MAX_FAILURE_LOG2, best, successes};
 
-/// Moduli and numbers of digits are looked at closely whose messages are a 32nd larger than the smallest.
+/// Moduli and numbers of digits are polished if their messages are at most a 32nd larger than the
+/// smallest.
 const CLOSE: u64 = 32;
-/// Odd factors of a t besides powers of two: interpolation takes rotations in proportion to their squares.
+/// Odd factors of a t other than powers of two. The rotations of an interpolation grow with their
+/// squares.
 pub(super) const ODD_FACTORS: [usize; 2] = [3, 5];
-/// How much better a t must be that is no power of two.
+/// Factor by which a t that is not a power of two must be better.
 const PREFERENCE: f64 = 0.99;
-/// How much longer its setup may take.
+/// Factor by which its setup may take longer.
 const MAX_SETUP: f64 = 2.0;
 
 /// The moduli and gadgets that are searched.
@@ -27,7 +33,7 @@ pub(super) struct Search {
     moduli: Vec<Modulus>,
     /// log₂ of the largest failure probability.
     failure_log2: f64,
-    /// Variances that were computed: what holds the search to its cost.
+    /// Number of computed variances; a test bounds it.
     tried: Cell<usize>,
 }
 
@@ -35,12 +41,12 @@ impl Search {
     /// Builds the tables.
     ///
     /// # Errors
-    /// None for the moduli there are.
+    /// None for [`MODULI`].
     pub(super) fn new() -> Result<Self> {
         Self::failing(MAX_FAILURE_LOG2)
     }
 
-    /// As [`Search::new`], for a failure probability of at most 2 to this.
+    /// [`Search::new`] for a failure probability of at most 2^`failure_log2`.
     ///
     /// # Errors
     /// As [`Search::new`].
@@ -49,11 +55,11 @@ impl Search {
         Ok(Self { moduli, failure_log2, tried: Cell::new(0) })
     }
 
-    /// The smallest messages for a shape and an interpolation; of equal ones those with the fewest digits,
-    /// then the smallest modulus.
+    /// The smallest messages for a shape and an interpolation; of equal ones those with the fewest
+    /// digits, then the smallest modulus.
     ///
     /// # Errors
-    /// [`papir_core::Error::Parameters`] where no answer would decode, or as [`Layout::new`].
+    /// [`papir_core::Error::Parameters`] if no answer would decode, or as [`Layout::new`].
     pub(super) fn smallest(&self, shape: Shape, interpolation: Interpolation) -> Result<Params> {
         let layout = Layout::new(shape, RlweLiteral::DEFAULT.degree, interpolation)?;
         let frames = self.frames(&layout);
@@ -106,11 +112,11 @@ impl Search {
         })
     }
 
-    /// The smallest messages of each t: powers of two of which no other is both smaller and faster, then
-    /// others of which none is.
+    /// The smallest messages of each t: the powers of two that no other dominates in size and time,
+    /// then other t that nothing dominates.
     ///
     /// # Errors
-    /// Where no t fits, that of the last.
+    /// That of the last t if none fits.
     fn candidates(&self, shape: Shape) -> Result<Vec<Params>> {
         let degree = RlweLiteral::DEFAULT.degree;
         let largest = elements(&shape, degree)?.next_power_of_two().min(8 * degree as u64) as usize;
@@ -118,13 +124,7 @@ impl Search {
         let of_points =
             |t| Interpolation::of_points(t, degree).and_then(|points| self.smallest(shape, points));
         let powers = multiples(1).take_while(|&t| t <= largest).map(of_points);
-        let (fit, errors): (Vec<_>, Vec<_>) = powers.partition(Result::is_ok);
-        let mut candidates = undominated(fit.into_iter().flatten().collect());
-        if let (true, Some(error)) =
-            (candidates.is_empty(), errors.into_iter().filter_map(Result::err).next_back())
-        {
-            return Err(error);
-        }
+        let mut candidates = undominated(successes(powers)?);
         let most = largest.min(2 * degree);
         let others = ODD_FACTORS.into_iter().flat_map(|odd| multiples(odd).take_while(|&t| t < most));
         let others: Vec<Params> = others.map(of_points).filter_map(Result::ok).collect();
@@ -134,7 +134,7 @@ impl Search {
     }
 }
 
-/// Those of which no other has as small messages and as short an answer.
+/// The candidates that no other dominates in message bytes and answer time.
 fn undominated(all: Vec<Params>) -> Vec<Params> {
     let costs: Vec<(u64, f64)> = all.iter().map(|one| (one.message_bytes(), one.rough_seconds())).collect();
     let dominated = |i: usize| {
@@ -156,20 +156,20 @@ fn is_power(params: &Params) -> bool {
 /// All parameters worth comparing for a shape.
 ///
 /// # Errors
-/// Where no t fits, that of the last.
+/// That of the last t if none fits.
 pub(super) fn candidates(shape: Shape) -> Result<Vec<Params>> {
     Search::new()?.candidates(shape)
 }
 
-/// The best of [`candidates`] for a goal. A t that is no power of two must be better by a hundredth, and
-/// its setup not take twice as long.
+/// The best of [`candidates`] for a goal. A t that is not a power of two must be better by 1 %, and
+/// its setup may take at most twice as long.
 ///
 /// # Errors
-/// Where no t fits, or the packing matrices of each that does would exceed the database.
+/// If no t fits, or the packing matrices of each would exceed the database.
 pub(super) fn choose(shape: Shape, goal: Goal) -> Result<Params> {
     let affordable = candidates(shape)?.into_iter().filter(|one| one.affordable(goal));
     let (powers, others): (Vec<_>, Vec<_>) = affordable.partition(is_power);
-    let best = |all: Vec<Params>| all.into_iter().min_by(|a, b| a.score(goal).total_cmp(&b.score(goal)));
+    let best = |all: Vec<Params>| best(all, |params| params.score(goal));
     let better = |power: &Params, other: &Params| {
         other.score(goal) < PREFERENCE * power.score(goal)
             && other.rough_setup_seconds() <= MAX_SETUP * power.rough_setup_seconds()

@@ -1,47 +1,41 @@
-//! SETUP and RESPOND (Algorithms 7 and 9). Changing records is [`super::update`].
+//! SETUP and RESPOND (Algorithms 7 and 9). Matrices and packs are in [`super::prepared`].
 
-use papir_core::codec::Reader;
-use papir_core::scheme::{self, Session};
+use papir_core::cost::{Counts, Operation};
+use papir_core::scheme::{self, Parameters, Session, UpdateEstimate, check_changes};
 use papir_core::sections::{SectionSink, SectionSource};
-use papir_core::{Blob, BlobSlice, Change, Error, Progress, Records, Result};
+use papir_core::{Change, Progress, Records, Result};
 use papir_lattice::mod_switch::lift_elements;
-use papir_lattice::packing::inspiring::{self, Inspiring};
-use papir_lattice::packing::{Bodies, KeyBodies, LweMasks, OnlineKey, RingPacking};
+use papir_lattice::packing::{Bodies, RingPacking};
 use papir_lattice::rlwe::Rlwe;
 use papir_lattice::rows::{Rows, Workspace};
-use papir_lattice::selection::{SelectorMasks, WordMatrix};
 use papir_ring::prg::Seed;
 use papir_ring::{Coefficients, Poly, Values};
 use rand_core::CryptoRng;
 use rayon::prelude::*;
 
-use super::Inspire;
-use super::decode::Columns;
-use super::encode::encode;
-use super::layout::Layout;
-use super::masks::{packing, rgsw_masks, selector_masks};
+use super::literal::{Inspire, NAME};
+use super::masks::rgsw_masks;
 use super::params::Params;
-use super::wire::{Answer, Public, Query};
-use crate::shared::packs::{Names, PreparedPacks, sized};
+use super::prepared::{Key, Prepared, Sections};
+use super::wire::{Answer, Query};
+use crate::shared::packs::Names;
+use crate::shared::public_seed::PublicSeed;
 use crate::shared::shapes::check_source;
 
-const NAMES: Names = Names { scheme: super::params::NAME, words: "inspire/matrices", packs: "inspire/packs" };
+const SECTIONS: Sections = Sections {
+    header: "inspire/header",
+    database: "inspire/database",
+    exceptions: "inspire/exceptions",
+    packs: Names { scheme: NAME, words: "inspire/matrices", packs: "inspire/packs" },
+};
 
-/// A prepared database: the encoded matrix and its packs.
-///
-/// A clone shares the matrices.
+/// A prepared database: the encoded matrix and its packs. A clone shares the matrices.
 #[derive(Clone)]
 pub struct Server {
-    pub(super) params: Params,
-    pub(super) public: Public,
-    /// 16-bit words in row groups.
-    pub(super) tiles: BlobSlice<i16>,
-    /// (row, column) of words that stand for +32768, sorted.
-    pub(super) exceptions: BlobSlice<[u32; 2]>,
-    pub(super) packing: Inspiring,
-    /// 32-bit packing matrices in row groups, pack after pack, with masks and last digits.
-    pub(super) packs: PreparedPacks<Inspiring>,
-    pub(super) rgsw_masks: Vec<Poly<Values>>,
+    params: Params,
+    public: PublicSeed,
+    prepared: Prepared,
+    rgsw_masks: Vec<Poly<Values>>,
 }
 
 impl scheme::Server<Inspire> for Server {
@@ -58,7 +52,7 @@ impl scheme::Server<Inspire> for Server {
         &self.params
     }
 
-    fn public(&self) -> &Public {
+    fn public(&self) -> &PublicSeed {
         &self.public
     }
 
@@ -79,51 +73,45 @@ impl scheme::Server<Inspire> for Server {
         let results: Vec<Vec<Rlwe>> =
             packed.into_par_iter().zip(&keys).map(|(packed, keys)| self.evaluate(packed, keys)).collect();
         progress.stage("switch", count);
-        Ok(results.par_iter().map(|result| self.switch(result)).collect())
+        Ok(results.par_iter().map(|results| switch(&self.params, results)).collect())
     }
 
-    fn update_cost(&self, changes: &[Change]) -> Result<scheme::UpdateEstimate> {
-        super::update::cost(self, changes)
+    /// Counts decoding and encoding the changed columns, and preparing all packs again from the
+    /// whole matrix. A setup costs less from about half of the columns on.
+    fn update_cost(&self, changes: &[Change]) -> Result<UpdateEstimate> {
+        check_changes(&self.params.layout().shape, changes)?;
+        let update = match self.prepared.changed_columns(changes) {
+            0 => Counts::new(),
+            columns => {
+                let stored = self.params.stored_bytes() as f64;
+                self.params.preparing(2 * columns).with(Operation::Copy, stored, 1)
+            }
+        };
+        Ok(UpdateEstimate { update, setup: self.params.describe().work.setup })
     }
 
-    /// Keeps the public seed: byte for byte what [`Server::prepare`] gives for the changed records.
     fn update(&self, changes: &[Change], _rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Self> {
-        super::update::update(self, changes, progress)
+        check_changes(&self.params.layout().shape, changes)?;
+        Ok(Self { prepared: self.prepared.update(&self.params, changes, progress)?, ..self.clone() })
     }
 
     fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
-        let (layout, seed) = (self.params.layout(), &self.public.seed);
-        // Those of other columns need not be sorted: a database is often read column by column.
-        let columns = [first, first.saturating_add(count)].map(|index| layout.locate(index).column);
-        let near = |[_, column]: &&[u32; 2]| (columns[0]..=columns[1]).contains(column);
-        let exceptions: Vec<[u32; 2]> = self.exceptions.iter().filter(near).copied().collect();
-        Columns::new(layout, seed, &self.tiles, &exceptions).read_packed(first, count, out)
+        self.prepared.read_packed(self.params.layout().shape, first, count, out)
     }
 
     fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {
-        let count = self.exceptions.len() as u64;
-        sink.put("inspire/header", &[&self.public.seed.0, &count.to_le_bytes()])?;
-        sink.put("inspire/database", &[self.tiles.bytes()])?;
-        sink.put("inspire/exceptions", &[self.exceptions.bytes()])?;
-        self.packs.save(sink)
+        self.prepared.save(sink)
     }
 
     fn load(params: Params, source: &dyn SectionSource) -> Result<Self> {
-        let (public, exception_count) = read_header(&source.get("inspire/header")?)?;
-        let layout = params.layout();
-        let tiles = sized(source, "inspire/database", layout.matrix_bytes())?;
-        let exceptions = sized(source, "inspire/exceptions", exception_count)?;
-        check_exceptions(params.layout(), &exceptions)?;
-        let packing = packing(&params, &public.seed)?;
-        let packs = PreparedPacks::load(NAMES, &packing, layout.packs(), source)?;
-        let rgsw_masks = rgsw_masks(&params, &public.seed);
-        Ok(Self { params, public, tiles, exceptions, packing, packs, rgsw_masks })
+        let prepared = Prepared::load(&SECTIONS, (&params, params.layout()), 1, None, source)?;
+        Ok(Self::assemble(params, prepared))
     }
 }
 
-/// A query's key material as the answer uses it.
+/// Key material of a query in the form that an answer uses.
 pub struct Keys {
-    packing: OnlineKey<inspiring::OnlineKey>,
+    packing: Key,
     rgsw: Vec<Poly<Values>>,
 }
 
@@ -131,66 +119,49 @@ impl Server {
     /// Prepares a database under a given public seed.
     ///
     /// # Errors
-    /// Those of the source, and [`Error::Parameters`] when its shape is not the parameters'.
+    /// Those of the source, and [`papir_core::Error::Parameters`] for a source of another shape.
     pub fn prepare(
         params: Params,
         seed: Seed,
         records: &dyn Records,
         progress: &dyn Progress,
     ) -> Result<Self> {
-        check_source(super::params::NAME, params.layout().shape, records)?;
-        let encoded = encode(params.layout(), &seed, records, progress)?;
-        let tiles = BlobSlice::new(encoded.tiles.into(), "inspire/database")?;
-        let (packs, packing) = (params.layout().packs(), packing(&params, &seed)?);
-        progress.stage("pack", packs as u64);
-        let masks = PackMasks::new(&params, &seed, &tiles, &encoded.exceptions, progress);
-        let packs = PreparedPacks::prepare(NAMES, &packing, packs, |pack| masks.of_pack(pack))?;
-        let exceptions = Blob::copy_of(bytemuck::cast_slice(&encoded.exceptions));
-        Ok(Self {
-            rgsw_masks: rgsw_masks(&params, &seed),
-            exceptions: BlobSlice::new(exceptions, "inspire/exceptions")?,
-            public: Public { seed },
-            params,
-            tiles,
-            packing,
-            packs,
-        })
+        let layout = params.layout();
+        check_source(NAME, layout.shape, records)?;
+        let prepared = Prepared::prepare(&SECTIONS, (&params, layout), vec![seed], None, records, progress)?;
+        Ok(Self::assemble(params, prepared))
     }
 
-    fn matrix(&self) -> WordMatrix<'_> {
-        WordMatrix::new(self.params.layout().columns, &self.tiles).with_exceptions(&self.exceptions)
+    fn assemble(params: Params, prepared: Prepared) -> Self {
+        let seed = prepared.seeds[0];
+        let rgsw_masks = rgsw_masks(&params, &seed);
+        Self { params, public: PublicSeed { seed }, prepared, rgsw_masks }
     }
 
-    /// Line 7, b′ = D′·b: the bodies of all packs, modulo q. One read of the database.
+    /// Line 7, b′ = D′·b: bodies of all packs modulo q, in one pass over the database.
     pub fn select(&self, query: &Query) -> Vec<Bodies> {
         self.select_many(&[query])
     }
 
-    /// [`Server::select`] for several queries with one read of the database.
+    /// [`Server::select`] for several queries, in one pass over the database.
     pub fn select_many(&self, queries: &[&Query]) -> Vec<Bodies> {
         let selectors: Vec<&[u64]> = queries.iter().map(|query| query.selector.as_slice()).collect();
-        let (bits, layout) = (self.params.literal().query_bits, self.params.layout());
-        let lift = |sums: Vec<u64>| {
-            Bodies::from_sums(self.params.rlwe().ring(), layout.degree, layout.packs(), &sums, bits)
-        };
-        self.matrix().select(&selectors, bits).into_iter().map(lift).collect()
+        self.prepared.select(&self.params, &selectors)
     }
 
-    /// The key material of a query, lifted to q: packing key and RGSW bodies.
+    /// Key material of a query, lifted to q: packing key and RGSW bodies.
     ///
     /// # Errors
-    /// None for a query of these parameters: [`Error::Parameters`] for a key of others.
+    /// [`papir_core::Error::Parameters`] for a query of other parameters.
     pub fn read_keys(&self, query: &Query) -> Result<Keys> {
         let ring = self.params.rlwe().ring();
         let mut elements = lift_keys(&self.params, &query.keys);
-        let shape = self.packing.shape();
-        let rgsw = elements.split_off(shape.elements()).into_iter().map(|poly| ring.forward(poly)).collect();
-        let key = KeyBodies::new(shape, elements).and_then(|key| self.packing.online_key(&key));
-        let packing = key.map_err(|error| NAMES.refused(error))?;
-        Ok(Keys { packing, rgsw })
+        let rgsw = elements.split_off(self.prepared.packing.shape().elements());
+        let rgsw = rgsw.into_iter().map(|poly| ring.forward(poly)).collect();
+        Ok(Keys { packing: self.prepared.online_key(elements)?, rgsw })
     }
 
-    /// Lines 8 to 12: packs the selected bodies, t a chunk.
+    /// Lines 8 to 12: packs the selected bodies, t encryptions for each chunk.
     ///
     /// # Errors
     /// As [`Server::read_keys`].
@@ -198,24 +169,18 @@ impl Server {
         Ok(self.pack_many(bodies, std::slice::from_ref(keys))?.into_iter().flatten().collect())
     }
 
-    /// [`Server::pack`] for several queries with one read of the packing matrices.
+    /// [`Server::pack`] for several queries, in one pass over the packing matrices.
     ///
     /// # Errors
     /// As [`Server::read_keys`].
     pub fn pack_many(&self, bodies: Vec<Bodies>, keys: &[Keys]) -> Result<Vec<Vec<Rlwe>>> {
-        let ring = self.params.rlwe().ring();
-        let keys: Vec<_> = keys.iter().map(|keys| &keys.packing).collect();
-        let packed = self.packs.pack(&self.packing, bodies, &keys)?;
-        let join = |bodies: &Bodies| {
-            let packs = self.packs.packs.iter().enumerate();
-            packs.map(|(i, pack)| Rlwe { a: pack.a.clone(), b: bodies.poly(ring, i) }).collect()
-        };
-        Ok(packed.iter().map(join).collect())
+        let keys: Vec<&Key> = keys.iter().map(|keys| &keys.packing).collect();
+        self.prepared.pack(&self.params, bodies, &keys)
     }
 
-    /// EVALPOLY: Horner's rule at the encrypted point, one result a chunk. With several variables (appendix
-    /// G.2) the polynomials in the innermost one are evaluated first, their values are the coefficients in
-    /// the next.
+    /// EVALPOLY: Horner's rule at the encrypted point, with one result for each chunk. With several
+    /// variables (appendix G.2) the polynomials in the innermost one are evaluated first; their
+    /// values are the coefficients in the next.
     pub fn evaluate(&self, packed: Vec<Rlwe>, keys: &Keys) -> Vec<Rlwe> {
         let rows = self.params.rgsw_rows();
         let points = self.rgsw_masks.chunks_exact(rows).zip(keys.rgsw.chunks_exact(rows));
@@ -239,11 +204,6 @@ impl Server {
             next
         })
     }
-
-    /// Switches masks and bodies to the few bits that an answer carries.
-    pub fn switch(&self, results: &[Rlwe]) -> Answer {
-        switch(&self.params, results)
-    }
 }
 
 /// Key material of [`Params::key_elements`] bits, lifted to q.
@@ -253,73 +213,11 @@ pub(crate) fn lift_keys(params: &Params, keys: &[u64]) -> Vec<Poly<Coefficients>
     words.flat_map(|(words, bits)| lift_elements(ring, bits, words)).collect()
 }
 
-/// [`Server::switch`] under given parameters.
+/// Switches masks and bodies to the bits of an answer.
 pub(crate) fn switch(params: &Params, results: &[Rlwe]) -> Answer {
     let (ring, bits) = (params.rlwe().ring(), params.answer_bits());
     Answer {
         masks: results.iter().flat_map(|result| bits.mask(ring, &result.a)).collect(),
         bodies: results.iter().flat_map(|result| bits.body(ring, &ring.to_words(&result.b))).collect(),
     }
-}
-
-/// Lines 7 and 8 on what is public: the masks of each pack's LWE encryptions.
-pub(super) struct PackMasks<'a> {
-    params: &'a Params,
-    matrix: WordMatrix<'a>,
-    masks: SelectorMasks,
-    progress: &'a dyn Progress,
-}
-
-impl<'a> PackMasks<'a> {
-    pub(super) fn new(
-        params: &'a Params,
-        seed: &Seed,
-        tiles: &'a [i16],
-        exceptions: &'a [[u32; 2]],
-        progress: &'a dyn Progress,
-    ) -> Self {
-        let matrix = WordMatrix::new(params.layout().columns, tiles).with_exceptions(exceptions);
-        Self { params, matrix, masks: selector_masks(params, seed), progress }
-    }
-
-    /// Of rows pack·d to (pack + 1)·d of the matrix.
-    pub(super) fn of_pack(&self, pack: usize) -> LweMasks {
-        let d = self.params.layout().degree;
-        self.progress.advance(1);
-        self.masks.of_rows(self.params.rlwe().ring(), &self.matrix, pack * d..(pack + 1) * d)
-    }
-}
-
-/// The seed, and the bytes of the list of exceptions.
-fn read_header(bytes: &[u8]) -> Result<(Public, usize)> {
-    let mut reader = Reader::new("inspire/header", bytes);
-    let public = Public { seed: Seed(reader.array()?) };
-    let count = usize::try_from(reader.u64()?).unwrap_or(usize::MAX);
-    reader.finish()?;
-    Ok((public, count.saturating_mul(size_of::<[u32; 2]>())))
-}
-
-/// Exceptions must stand in the matrix, each once, in order: what reads them relies on it.
-///
-/// # Errors
-/// [`Error::Malformed`].
-pub(crate) fn check_exceptions(layout: &Layout, exceptions: &[[u32; 2]]) -> Result<()> {
-    let (rows, columns) = (layout.rows(), layout.columns);
-    let outside = |[row, column]: &&[u32; 2]| *row as usize >= rows || *column as usize >= columns;
-    if let Some([row, column]) = exceptions.iter().find(outside) {
-        let found = format!("row {row}, column {column}");
-        return Err(Error::malformed(
-            "the list of exceptions",
-            found,
-            format!("{rows} rows, {columns} columns"),
-        ));
-    }
-    if !exceptions.is_sorted_by(|a, b| a < b) {
-        return Err(Error::malformed(
-            "the list of exceptions",
-            "places out of order",
-            "each place once, in order",
-        ));
-    }
-    Ok(())
 }

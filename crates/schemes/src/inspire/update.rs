@@ -1,188 +1,164 @@
-//! Changing records under the same public seed: byte for byte what a setup of the changed records gives.
+//! Updates of prepared parts under the same public seeds.
 //!
-//! A changed record alters all t coefficients of its column in the chunks in which its bytes differ. So:
-//! decode, change and encode the columns that hold changes; then prepare the packs of the chunks that
-//! changed again, their masks from the whole matrix. Each digit of a pack depends on every word of its
-//! rows, so that part costs the same for one changed record as for thousands: batch changes.
+//! The result has the same bytes as a setup of the changed records. A changed record alters all t
+//! coefficients of its column in the chunks in which its bytes differ. So the columns that hold
+//! changes are decoded, changed and encoded; then the packs of the changed chunks are prepared
+//! again, their masks from the whole matrix. Each digit of a pack depends on every word of its
+//! rows, so one changed record costs as much as thousands: changes should be batched.
 //!
-//! The seed stays. So the queries of all versions count together as queries under one reference string,
-//! and the whitening stream is known before the changes are: the noise bound then assumes that changed
-//! records do not depend on it. A new setup draws a new seed.
+//! Since the seeds stay, the queries of all versions count together as queries under one reference
+//! string, and the whitening stream is known before the changes are: the noise bound assumes that
+//! changed records do not depend on it. A new setup draws new seeds.
 
-use papir_core::cost::{Counts, Operation};
-use papir_core::scheme::{Parameters, UpdateEstimate, check_changes};
-use papir_core::{AlignedBytes, Blob, BlobSlice, Change, Progress, Result};
-use papir_lattice::packing::inspiring::Inspiring;
+use papir_core::{AlignedBytes, BlobSlice, Change, Progress, Result};
 use rayon::prelude::*;
 
 use super::decode::Columns;
 use super::encode::{Column, replace};
 use super::layout::Layout;
-use super::server::{PackMasks, Server};
-use crate::shared::packs::PreparedPacks;
+use super::params::Params;
+use super::prepared::{Exceptions, PackMasks, Prepared, part_words};
+use crate::shared::changes::{Placed, by_column, columns};
 
-/// Columns that are changed together, so that few are held beside the matrix.
+/// Columns that are changed together, to bound the memory beside the matrix.
 const BLOCK_COLUMNS: usize = 64;
 
-/// What [`update`] with these changes would cost: columns are decoded and encoded, and all packs prepared
-/// again from the whole matrix. A setup is less from about half of the columns on.
-///
-/// # Errors
-/// As [`check_changes`].
-pub(super) fn cost(server: &Server, changes: &[Change]) -> Result<UpdateEstimate> {
-    let params = &server.params;
-    check_changes(&params.layout().shape, changes)?;
-    let setup = params.describe().work.setup;
-    let update = match by_column(params.layout(), changes).chunk_by(same_column).count() {
-        0 => Counts::new(),
-        columns => params.preparing(2 * columns).with(Operation::Copy, params.stored_bytes() as f64, 1),
-    };
-    Ok(UpdateEstimate { update, setup })
-}
-
-/// The database with these changes, in order.
-///
-/// # Errors
-/// As [`check_changes`].
-pub(super) fn update(server: &Server, changes: &[Change], progress: &dyn Progress) -> Result<Server> {
-    let layout = server.params.layout();
-    check_changes(&layout.shape, changes)?;
-    let changes = by_column(layout, changes);
-    let edits: Vec<&[Placed<'_>]> = changes.chunk_by(same_column).collect();
-    let mut next = Draft::new(server);
-    progress.stage("encode", edits.len() as u64);
-    for block in edits.chunks(BLOCK_COLUMNS) {
-        next.edit(block)?;
-        progress.advance(block.len() as u64);
+impl Prepared {
+    /// Number of columns that hold changes.
+    pub(crate) fn changed_columns(&self, changes: &[Change]) -> usize {
+        columns(&self.by_column(changes)).count()
     }
-    next.finish(progress)
+
+    /// The parts after changes in order.
+    ///
+    /// # Errors
+    /// None for changes that fit the shape.
+    pub(crate) fn update(
+        &self,
+        params: &Params,
+        changes: &[Change],
+        progress: &dyn Progress,
+    ) -> Result<Self> {
+        let changes = self.by_column(changes);
+        let edits: Vec<&[Placed<'_>]> = columns(&changes).collect();
+        let mut next = Draft::new(self);
+        progress.stage("encode", edits.len() as u64);
+        for block in edits.chunks(BLOCK_COLUMNS) {
+            next.edit(block)?;
+            progress.advance(block.len() as u64);
+        }
+        next.finish(params, progress)
+    }
+
+    /// Changes by column; those of part i start at i times the columns of a part.
+    fn by_column<'a>(&self, changes: &'a [Change]) -> Vec<Placed<'a>> {
+        by_column(changes, |index| {
+            let (part, within) = self.place(index);
+            part * self.layout.columns + self.layout.locate(within).column as usize
+        })
+    }
 }
 
-/// A change, and the column that it falls into.
-type Placed<'a> = (usize, &'a Change);
-
-/// Changes by column; those of one column stay in order.
-fn by_column<'a>(layout: &Layout, changes: &'a [Change]) -> Vec<Placed<'a>> {
-    let place = |change: &'a Change| (layout.locate(change.index).column as usize, change);
-    let mut placed: Vec<_> = changes.iter().map(place).collect();
-    placed.sort_by_key(|(column, _)| *column);
-    placed
+/// A column after its changes.
+struct Recoded {
+    part: usize,
+    column: Column,
+    /// For each chunk, whether it differs.
+    touched: Vec<bool>,
 }
 
-fn same_column(a: &Placed<'_>, b: &Placed<'_>) -> bool {
-    a.0 == b.0
-}
-
-/// The next version in the making.
+/// The next version under construction.
 struct Draft<'a> {
-    old: &'a Server,
-    columns: Columns<'a>,
-    /// The new matrix; none as long as nothing differs.
+    old: &'a Prepared,
+    before: Vec<Columns<'a>>,
+    /// The new matrices; `None` while nothing differs.
     tiles: Option<AlignedBytes>,
-    /// The columns that differ, ascending.
-    changed: Vec<usize>,
-    /// Their exceptions.
-    exceptions: Vec<[u32; 2]>,
+    /// The columns of each part that differ, ascending.
+    changed: Vec<Vec<usize>>,
+    /// Exceptions of these columns, by part.
+    exceptions: Vec<Vec<[u32; 2]>>,
     /// For each chunk, whether any of its bytes differs.
     touched: Vec<bool>,
 }
 
 impl<'a> Draft<'a> {
-    fn new(old: &'a Server) -> Self {
-        let layout = old.params.layout();
+    fn new(old: &'a Prepared) -> Self {
+        let parts = 0..old.seeds.len();
         Self {
             old,
-            columns: Columns::new(layout, &old.public.seed, &old.tiles, &old.exceptions),
+            before: parts.clone().map(|part| old.columns(part, old.exceptions.of_part(part))).collect(),
             tiles: None,
-            changed: Vec::new(),
-            exceptions: Vec::new(),
-            touched: vec![false; layout.chunks],
+            changed: vec![Vec::new(); parts.len()],
+            exceptions: vec![Vec::new(); parts.len()],
+            touched: vec![false; old.layout.chunks],
         }
     }
 
-    /// Makes the changes of some columns, each with all of its changes.
+    /// Applies all changes of some columns.
     fn edit(&mut self, edits: &[&[Placed<'_>]]) -> Result<()> {
-        let layout = self.old.params.layout();
+        let layout = &self.old.layout;
         let recoded: Result<Vec<_>> = edits.par_iter().map(|edit| self.recode(edit)).collect();
-        let (columns, touched): (Vec<Column>, Vec<Vec<bool>>) = recoded?.into_iter().flatten().unzip();
-        if columns.is_empty() {
-            return Ok(());
+        let recoded: Vec<Recoded> = recoded?.into_iter().flatten().collect();
+        for one in &recoded {
+            self.touched.iter_mut().zip(&one.touched).for_each(|(all, one)| *all |= one);
+            self.changed[one.part].push(one.column.index);
+            self.exceptions[one.part].extend(&one.column.exceptions);
         }
-        for (chunk, all) in self.touched.iter_mut().enumerate() {
-            *all |= touched.iter().any(|one| one[chunk]);
-        }
-        let tiles = self.tiles.get_or_insert_with(|| AlignedBytes::copy_of(self.old.tiles.bytes()));
-        replace(layout, tiles.slice_mut(), &columns);
-        for column in columns {
-            self.changed.push(column.index);
-            self.exceptions.extend(column.exceptions);
+        for of_part in recoded.chunk_by(|a, b| a.part == b.part) {
+            let tiles = self.tiles.get_or_insert_with(|| AlignedBytes::copy_of(self.old.tiles.bytes()));
+            let (part, words) = (of_part[0].part, part_words(layout));
+            let columns: Vec<&Column> = of_part.iter().map(|one| &one.column).collect();
+            replace(layout, &mut tiles.slice_mut()[part * words..][..words], &columns);
         }
         Ok(())
     }
 
-    /// A column after its changes, and the chunks in which it differs; none when it is the same.
-    fn recode(&self, edit: &[Placed<'_>]) -> Result<Option<(Column, Vec<bool>)>> {
-        let Some(&(index, _)) = edit.first() else {
-            return Ok(None);
-        };
-        let layout = self.old.params.layout();
-        let before = self.columns.decode(index);
+    /// A column after its changes; `None` if it stays the same.
+    fn recode(&self, edit: &[Placed<'_>]) -> Result<Option<Recoded>> {
+        let layout = &self.old.layout;
+        let (part, index) = (edit[0].column / layout.columns, edit[0].column % layout.columns);
+        let before = self.before[part].decode(index);
         let mut after = before.clone();
-        edit.iter().try_for_each(|(_, change)| set(layout, &mut after, change))?;
+        for placed in edit {
+            let location = layout.locate(self.old.place(placed.change.index).1);
+            let unit = location.block as usize * layout.bundle.unit_bytes;
+            let unit = &mut after[unit..][..layout.bundle.unit_bytes];
+            layout.bundle.set_slot(unit, location.slot, &placed.change.record)?;
+        }
         if after == before {
             return Ok(None);
         }
-        let column = Column::encode(layout, &self.old.public.seed, index, &after);
-        Ok(Some((column, differing_chunks(layout, &before, &after))))
+        let column = Column::encode(layout, &self.old.seeds[part], index, &after);
+        Ok(Some(Recoded { part, column, touched: differing_chunks(layout, &before, &after) }))
     }
 
-    /// Prepares the packs whose rows differ, and takes over the others.
-    fn finish(mut self, progress: &dyn Progress) -> Result<Server> {
+    /// Prepares the packs whose rows differ again and copies the others.
+    fn finish(mut self, params: &Params, progress: &dyn Progress) -> Result<Prepared> {
         let Some(tiles) = self.tiles.take() else {
             return Ok(self.old.clone());
         };
-        let tiles = BlobSlice::new(tiles.into(), "inspire/database")?;
-        let exceptions = self.all_exceptions();
-        let packs = self.packs(&tiles, &exceptions, progress)?;
-        let exceptions = Blob::copy_of(bytemuck::cast_slice(&exceptions));
-        Ok(Server {
-            tiles,
-            exceptions: BlobSlice::new(exceptions, "inspire/exceptions")?,
-            packs,
-            ..self.old.clone()
-        })
+        let Prepared { sections, layout, seeds, packing, .. } = self.old;
+        let tiles = BlobSlice::new(tiles.into(), sections.database)?;
+        let parts: Vec<_> = (0..seeds.len()).map(|part| self.exceptions_of(part)).collect();
+        let exceptions = Exceptions::new(&parts, sections.exceptions)?;
+        let chunks = self.touched.iter().filter(|&&touched| touched).count();
+        progress.stage("pack", (chunks * layout.points) as u64);
+        let masks = PackMasks::new((params, layout), seeds, &tiles, &exceptions, progress);
+        let touched = |pack: usize| self.touched[pack / layout.points];
+        let packs = self.old.packs.refresh(packing, touched, |pack| masks.of_pack(pack))?;
+        drop(masks);
+        Ok(Prepared { tiles, exceptions, packs, ..self.old.clone() })
     }
 
-    /// The packs of chunks that differ, made again, and the others as they are.
-    fn packs(
-        &self,
-        tiles: &[i16],
-        exceptions: &[[u32; 2]],
-        progress: &dyn Progress,
-    ) -> Result<PreparedPacks<Inspiring>> {
-        let (params, seed) = (&self.old.params, &self.old.public.seed);
-        let points = params.layout().points;
-        progress.stage("pack", (self.touched.iter().filter(|&&touched| touched).count() * points) as u64);
-        let masks = PackMasks::new(params, seed, tiles, exceptions, progress);
-        let touched = |pack: usize| self.touched[pack / points];
-        self.old.packs.refresh(&self.old.packing, touched, |pack| masks.of_pack(pack))
-    }
-
-    /// Those of columns that are the same, and the new ones of the others, sorted.
-    fn all_exceptions(&self) -> Vec<[u32; 2]> {
-        let same = |[_, column]: &&[u32; 2]| self.changed.binary_search(&(*column as usize)).is_err();
-        let mut all = self.exceptions.clone();
-        all.extend(self.old.exceptions.iter().filter(same));
+    /// Exceptions of a part: of the unchanged columns, and the new ones of the others, sorted.
+    fn exceptions_of(&self, part: usize) -> Vec<[u32; 2]> {
+        let changed = &self.changed[part];
+        let same = |[_, column]: &&[u32; 2]| changed.binary_search(&(*column as usize)).is_err();
+        let mut all = self.exceptions[part].clone();
+        all.extend(self.old.exceptions.of_part(part).iter().filter(same));
         all.sort_unstable();
         all
     }
-}
-
-/// Writes one changed record to its place in a column's bytes.
-fn set(layout: &Layout, column: &mut [u8], change: &Change) -> Result<()> {
-    let bytes = layout.bundle.unit_bytes;
-    let start = layout.locate(change.index).point as usize * bytes;
-    layout.bundle.set(&mut column[start..start + bytes], change)
 }
 
 /// For each chunk, whether its bytes differ in any element of a column.

@@ -1,17 +1,17 @@
-//! The bits on the wire that make messages smallest, for a modulus and numbers of digits.
+//! Search for the message bits with the smallest messages, for a modulus and numbers of digits.
 //!
-//! The variances of selector, packs, point and response add up, and each depends on one width or two. So the
-//! search starts from full precision and takes the bit away that saves most for the variance it adds, until
-//! none is left to take; then it exchanges bits as long as that helps.
+//! The variances of selector, packs, point and response add up, and each depends on one width or
+//! two. The search starts at full precision and repeatedly removes the bit that saves most for the
+//! variance it adds; then it exchanges bits as long as messages get smaller.
 
 use std::cell::Cell;
 
 use super::layout::Layout;
+use super::literal::{KeyBits, Literal, MAX_QUERY_BITS};
 use super::moduli::{LEAST_KEY_BITS, Modulus, Rounded};
 use super::noise;
-use super::params::{KeyBits, Literal, MAX_QUERY_BITS};
 
-/// Bits on the wire, by these places.
+/// Message bits, at the following places.
 pub(super) type Widths = [u32; 6];
 pub(super) const QUERY: usize = 0;
 pub(super) const Y_G: usize = 1;
@@ -19,16 +19,16 @@ pub(super) const Y_H: usize = 2;
 pub(super) const RGSW: usize = 3;
 pub(super) const MASK: usize = 4;
 pub(super) const BODY: usize = 5;
-/// The fewest bits that are tried.
+/// Fewest bits that are tried.
 pub(super) const LEAST: Widths = [20, LEAST_KEY_BITS, LEAST_KEY_BITS, LEAST_KEY_BITS, 17, 17];
-/// The most bits of an answer's coefficient.
+/// Most bits of an answer's coefficient.
 const MOST_ANSWER: u32 = 32;
 
-/// Variances by what they depend on: selector, packs, point, response.
+/// Variances of selector, packs, point and response.
 type Parts = [f64; 4];
-/// A width, what its part becomes by a change of one bit, and how much that is more.
+/// A width, its part after a change of one bit, and the increase.
 type Change = (usize, f64, f64);
-/// Which of them each width changes.
+/// The part that each width changes.
 const PART: [usize; 6] = [0, 1, 1, 2, 3, 3];
 
 /// A modulus and numbers of digits, for one layout.
@@ -37,13 +37,13 @@ pub(super) struct Frame<'a> {
     pub(super) layout: &'a Layout,
     pub(super) packing: &'a [Rounded],
     pub(super) rgsw: &'a [Rounded],
-    /// The variance that an answer may have.
+    /// Largest variance of an answer.
     pub(super) allowed: f64,
-    /// What the variance of a selector entry is multiplied by.
+    /// Factor of the variance of a selector entry.
     pub(super) squared_sums: f64,
-    /// How many coefficients are sent in each width.
+    /// Number of coefficients of each width.
     pub(super) coefficients: [u64; 6],
-    /// Variances that were computed.
+    /// Number of computed variances.
     pub(super) tried: &'a Cell<usize>,
 }
 
@@ -62,7 +62,7 @@ impl Frame<'_> {
         }
     }
 
-    /// What one pack adds.
+    /// Variance of one pack.
     fn pack(&self, keys: &Rounded, widths: &Widths) -> f64 {
         let switches = (self.layout.degree - 2) as f64;
         switches * keys.variance[widths[Y_G] as usize] + keys.variance[widths[Y_H] as usize]
@@ -95,20 +95,20 @@ impl Frame<'_> {
         [MAX_QUERY_BITS.min(most), most, most, most, MOST_ANSWER, MOST_ANSWER]
     }
 
-    /// Whether parameters may have these widths.
+    /// Whether the widths are valid.
     pub(super) fn in_range(&self, widths: &Widths) -> bool {
         let most = self.widest();
         widths[BODY] <= widths[MASK]
             && (0..6).all(|place| (LEAST[place]..=most[place]).contains(&widths[place]))
     }
 
-    /// Bit by bit from full precision; none where that is not enough.
+    /// Removes bits from full precision; `None` if that does not decode.
     pub(super) fn cut(&self) -> Option<Widths> {
         let widest = self.widest();
         self.holds(&widest).then(|| self.cut_from(widest))
     }
 
-    /// Takes the bit away that saves most for the variance it adds, again and again.
+    /// Repeatedly removes the bit that saves most for the variance it adds.
     fn cut_from(&self, mut widths: Widths) -> Widths {
         let mut parts = self.parts(&widths);
         loop {
@@ -125,7 +125,7 @@ impl Frame<'_> {
         }
     }
 
-    /// A bit less in one place, and as many more in other parts as that takes, each where it helps most.
+    /// Removes a bit in one place and adds bits in other parts where they help most.
     fn exchange(&self, widths: &Widths, fewer: usize) -> Option<Widths> {
         let mut widths = *widths;
         widths[fewer] -= 1;
@@ -144,7 +144,7 @@ impl Frame<'_> {
         Some(self.cut_from(widths))
     }
 
-    /// Exchanges as long as that makes messages smaller.
+    /// Exchanges bits as long as messages get smaller.
     pub(super) fn polish(&self, mut widths: Widths) -> Widths {
         loop {
             let sent = (0..6).filter(|&place| self.coefficients[place] > 0);
@@ -156,7 +156,7 @@ impl Frame<'_> {
         }
     }
 
-    /// What changing each width by one makes of its part.
+    /// Changes of each width by one.
     fn changes(
         &self,
         widths: &Widths,
@@ -180,7 +180,7 @@ impl Frame<'_> {
 
     /// The parameters with these widths.
     pub(super) fn literal(&self, widths: &Widths) -> Option<Literal> {
-        // Without an RGSW encryption its bits say nothing: they are y_g's.
+        // Without an RGSW encryption its bits are unused: they are set to those of y_g.
         let rgsw = widths[if self.layout.points == 1 { Y_G } else { RGSW }];
         Some(Literal {
             shape: self.layout.shape,

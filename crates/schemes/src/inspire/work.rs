@@ -1,20 +1,19 @@
-//! What InsPIRe's messages and verbs cost: exact sizes (Theorem 12, of papir's encoding) and counted work.
+//! Exact sizes of messages (Theorem 12, in papir's encoding) and work of the verbs.
 
 use papir_core::cost::{Counts, Operation, Rates, Work};
-use papir_core::{Goal, Sizes, envelope, scheme::Parameters as _};
+use papir_core::{Goal, Sizes, scheme::Parameters as _};
 use papir_kernels::bits::packed_len;
 
 use super::layout::Layout;
 use super::params::Params;
+use crate::shared::describe::{sealed, sealed_public};
+use crate::shared::goals::{READ_RATE, score};
+use crate::shared::public_seed::SEED_BYTES;
 
-/// Uplink and downlink that [`Goal::Balanced`] assumes, bytes a second (10 Mbit/s).
-const BALANCED_LINE: f64 = 1.25e6;
-/// Bytes a second of one core reading database or packing matrices, for comparing candidates.
-const READ_RATE: f64 = 2e10;
-/// Seconds of one external product of two digits, for comparing candidates.
+/// Seconds of one external product of two digits, to compare candidates.
 const EXTERNAL_PRODUCT: f64 = 5e-5;
-/// Levels of a transform, as machines are timed at them (the two of four elements, with all that t > 1 costs),
-/// that take as long as one rotation and addition of Lagrange interpolation.
+/// Transform levels that take as long as one rotation and addition of Lagrange interpolation.
+/// Levels are timed as the two of four elements, with all that t > 1 costs.
 const ROTATION_LEVELS: f64 = 0.25;
 
 impl Params {
@@ -40,62 +39,55 @@ impl Params {
         let element = 8 * self.layout().degree;
         let pack = self.matrix_words() * 4 + (1 + self.literal().key_switch.levels) * element;
         Sizes {
-            public: (envelope::OVERHEAD + 8 + self.encode().len() + 32) as u64,
-            hint: 0,
-            keys: 0,
-            ticket: 0,
+            public: sealed_public(self.encode().len(), SEED_BYTES),
             query_keys: keys as u64,
-            query: (envelope::OVERHEAD + selector + keys) as u64,
-            answer: (envelope::OVERHEAD + masks + bodies) as u64,
+            query: sealed(selector + keys),
+            answer: sealed(masks + bodies),
             database: self.layout().matrix_bytes() as u64,
             material: (self.layout().packs() * pack) as u64,
+            ..Sizes::default()
         }
     }
 
-    /// What the verbs do.
+    /// Work of the verbs.
     pub(super) fn work(&self) -> Work {
         let &Layout { degree, chunks, columns, .. } = self.layout();
         let encryptions = columns.div_ceil(degree) + self.key_elements().len();
+        let matrices = (self.layout().packs() * self.matrix_words() * 4) as f64;
         Work {
             setup: self.preparing(2 * self.layout().pairs()),
             query: Counts::new().with(Operation::Encrypt, encryptions as f64, 1),
             answer: Counts::new()
                 .with(Operation::Select16, self.layout().matrix_bytes() as f64, self.groups())
-                .with(
-                    Operation::Matrix,
-                    (self.layout().packs() * self.matrix_words() * 4) as f64,
-                    self.groups(),
-                )
+                .with(Operation::Matrix, matrices, self.groups())
                 .with(Operation::ExternalProduct, self.products(), self.polynomials())
                 .with(Operation::Word, self.answer_words() as f64, 1),
             extract: Counts::new().with(Operation::Decrypt, chunks as f64, 1),
         }
     }
 
-    /// Coding so many columns, each word in the levels of the interpolation, and preparing all packs.
+    /// Work of coding `columns` columns, each word in the levels of the interpolation, and of
+    /// preparing all packs.
     pub(super) fn preparing(&self, columns: usize) -> Counts {
         let layout = self.layout();
         let words = (layout.rows() * columns) as f64;
         let (levels, rotations) = layout.interpolation.work(layout.degree);
-        self.packing().with(Operation::Encode16, words, columns).with(
-            Operation::Interpolate,
-            words * (levels + ROTATION_LEVELS * rotations),
-            columns,
-        )
+        let levels = levels + ROTATION_LEVELS * rotations;
+        let packing = self.packing().with(Operation::Encode16, words, columns);
+        packing.with(Operation::Interpolate, words * levels, columns)
     }
 
-    /// Preparing all packs: every row is multiplied with the masks of all blocks of d columns.
+    /// Work of preparing all packs: every row is multiplied with the masks of all blocks of d
+    /// columns.
     fn packing(&self) -> Counts {
         let layout = self.layout();
         let (rows, packs) = (layout.rows(), layout.packs());
         let blocks = layout.columns.div_ceil(layout.degree);
-        // A pack of two digits is the unit; what grows with their number is about half of it.
+        // A pack of two digits is the unit; about half of it grows with the number of digits.
         let pack = 0.5 + 0.25 * self.literal().key_switch.levels as f64;
-        Counts::new().with(Operation::HintTransform, (rows * blocks) as f64, self.groups()).with(
-            Operation::Pack,
-            packs as f64 * pack,
-            packs,
-        )
+        let transforms = (rows * blocks) as f64;
+        let counts = Counts::new().with(Operation::HintTransform, transforms, self.groups());
+        counts.with(Operation::Pack, packs as f64 * pack, packs)
     }
 
     /// Bytes of database and packing matrices.
@@ -104,27 +96,28 @@ impl Params {
         sizes.database + sizes.material
     }
 
-    /// External products of two digits: 4·ℓ transforms of digits and 4 of sums take the time.
+    /// External products of two digits. Their time is that of 4·ℓ transforms of digits and 4 of
+    /// sums.
     fn products(&self) -> f64 {
         let layout = self.layout();
         let transforms = (self.literal().rgsw.levels + 1) as f64 / 3.0;
         ((layout.points - 1) * layout.chunks) as f64 * transforms
     }
 
-    /// Polynomials in one variable that threads evaluate at the same time.
+    /// Polynomials in one variable that threads evaluate in parallel.
     fn polynomials(&self) -> usize {
         let layout = self.layout();
         layout.packs() / layout.interpolation.variables().next().unwrap_or(1)
     }
 
-    /// Words of messages: the selector is unpacked and split into planes, the keys are unpacked and
-    /// lifted, every row is lifted, and mask and body of each result are rounded and packed.
+    /// Words that an answer unpacks, splits into planes or lifts (selector, keys, rows), and rounds
+    /// and packs (results).
     fn answer_words(&self) -> usize {
         let &Layout { degree, chunks, columns, .. } = self.layout();
         2 * columns + 2 * self.key_elements().len() * degree + self.layout().rows() + 4 * chunks * degree
     }
 
-    /// Row groups: what threads share.
+    /// Row groups, the units of work for threads.
     fn groups(&self) -> usize {
         self.layout().rows() / papir_kernels::matvec_i16::ROWS
     }
@@ -135,28 +128,23 @@ impl Params {
         sizes.query + sizes.answer
     }
 
-    /// Seconds of one core for an answer, roughly: for comparing candidates only.
+    /// Rough seconds of one core for an answer, to compare candidates.
     pub(super) fn rough_seconds(&self) -> f64 {
         self.stored_bytes() as f64 / READ_RATE + self.products() * EXTERNAL_PRODUCT
     }
 
-    /// Seconds of one core for a setup, as roughly.
+    /// Rough seconds of one core for a setup.
     pub(super) fn rough_setup_seconds(&self) -> f64 {
         self.work().setup.seconds(&Rates::BUILT_IN, 1)
     }
 
-    /// What the goal minimises.
+    /// Cost that the goal minimises.
     pub(super) fn score(&self, goal: Goal) -> f64 {
-        let bytes = self.message_bytes() as f64;
-        match goal {
-            Goal::MinCommunication => bytes,
-            Goal::Balanced => bytes / BALANCED_LINE + self.rough_seconds(),
-            Goal::MinTime => self.rough_seconds(),
-        }
+        score(goal, self.message_bytes() as f64, self.rough_seconds())
     }
 
-    /// Whether the material may be as large as it is: as the database (four times it for the least
-    /// communication) and a fiftieth more, unless a single pack a chunk already exceeds that.
+    /// Whether the material is at most 1.02 times the database, four times that for the least
+    /// communication. A single pack in a chunk is always allowed.
     pub(super) fn affordable(&self, goal: Goal) -> bool {
         let sizes = self.sizes();
         let times = if goal == Goal::MinCommunication { 4.0 } else { 1.0 };

@@ -8,7 +8,8 @@ pub(crate) fn sealed(payload: usize) -> u64 {
     (envelope::OVERHEAD + payload) as u64
 }
 
-/// Bytes of the public part: encoded parameters of this length after their own length, and the rest.
+/// Bytes of the public part: encoded parameters of this length after their own length, and the
+/// rest.
 pub(crate) fn sealed_public(parameters: usize, rest: usize) -> u64 {
     sealed(8 + parameters + rest)
 }

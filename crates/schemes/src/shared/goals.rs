@@ -55,7 +55,7 @@ pub(crate) fn heights_near(ideal: u64, range: RangeInclusive<u64>) -> impl Itera
     (from..=to).step_by(((to - from) / HEIGHTS + 1) as usize)
 }
 
-/// Whole numbers from `least` to `most`, so many for each doubling.
+/// Whole numbers from `least` to `most`, `per_octave` for each doubling.
 pub(crate) fn scaled(least: u64, most: u64, per_octave: f64) -> Vec<u64> {
     let scale = |i: i32| (least as f64 * 2f64.powf(f64::from(i) / per_octave)).round() as u64;
     let mut numbers: Vec<u64> = (0..).map(scale).take_while(|&number| number <= most).collect();

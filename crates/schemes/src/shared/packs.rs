@@ -1,12 +1,18 @@
-//! The packs of one selection as a server holds and stores them, and sections of a known length.
+//! The packs of one selection: preparation, packing and storage.
 
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{AlignedBytes, Blob, BlobSlice, Error, Result};
-use papir_lattice::packing::{Bodies, LweMasks, OnlineKey, PackingError, Preprocessed, RingPacking};
-use papir_ring::{Poly, Ring, Values};
+use papir_lattice::packing::{
+    Bodies, KeyBodies, LweMasks, OnlineKey, PackingError, Preprocessed, RingPacking,
+};
+use papir_lattice::response::ResponseBits;
+use papir_lattice::rlwe::Rlwe;
+use papir_ring::{Coefficients, Poly, Ring, Values};
 use rayon::prelude::*;
 
-/// Whose packs they are, and the names of their sections.
+use super::parameter_errors::refused;
+
+/// Scheme of the packs, and the names of their sections.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Names {
     pub(crate) scheme: &'static str,
@@ -17,13 +23,26 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// What a packing refuses, as the scheme's error.
+    /// Maps errors of a packing to those of the scheme.
     pub(crate) fn refused(self, error: PackingError) -> Error {
-        Error::Parameters { scheme: self.scheme, reason: error.to_string() }
+        refused(self.scheme)(error)
+    }
+
+    /// Expands a client's packing key, lifted to q.
+    ///
+    /// # Errors
+    /// [`Error::Parameters`] for a key of another packing.
+    pub(crate) fn online_key<P: RingPacking>(
+        self,
+        packing: &P,
+        elements: Vec<Poly<Coefficients>>,
+    ) -> Result<OnlineKey<P::Expanded>> {
+        let key = KeyBodies::new(packing.shape(), elements).and_then(|key| packing.online_key(&key));
+        key.map_err(|error| self.refused(error))
     }
 }
 
-/// What offline keeps of the packs of one selection. A clone shares the words.
+/// Offline data of the packs of one selection. A clone shares the words.
 pub(crate) struct PreparedPacks<P: RingPacking> {
     names: Names,
     pub(crate) words: BlobSlice<P::Word>,
@@ -37,7 +56,7 @@ impl<P: RingPacking> Clone for PreparedPacks<P> {
 }
 
 impl<P: RingPacking> PreparedPacks<P> {
-    /// Prepares so many packs.
+    /// Prepares packs from their masks.
     ///
     /// # Errors
     /// Those of the packing, which random masks do not cause.
@@ -52,7 +71,7 @@ impl<P: RingPacking> PreparedPacks<P> {
         Ok(Self { names, words: BlobSlice::new(words.into(), names.words)?, packs })
     }
 
-    /// Prepares the wanted packs again, and takes over the others.
+    /// Prepares the wanted packs again and copies the others.
     ///
     /// # Errors
     /// As [`Self::prepare`].
@@ -79,7 +98,7 @@ impl<P: RingPacking> PreparedPacks<P> {
         Ok(Self { names, words: BlobSlice::new(words.into(), names.words)?, packs })
     }
 
-    /// The packed bodies for each key, in one read of the words.
+    /// Packs the bodies for each key, in one pass over the words.
     ///
     /// # Errors
     /// [`PackingError::Key`] for a key of another packing.
@@ -91,6 +110,11 @@ impl<P: RingPacking> PreparedPacks<P> {
     ) -> Result<Vec<Bodies>> {
         let last: Vec<&[Poly<Values>]> = self.packs.iter().map(|pack| &pack.last[..]).collect();
         packing.pack_bodies(&self.words, &last, bodies, keys).map_err(|error| self.names.refused(error))
+    }
+
+    /// Masks of all packs, switched to the bits of an answer.
+    pub(crate) fn answer_masks(&self, ring: &Ring, bits: ResponseBits) -> Vec<u64> {
+        self.packs.iter().flat_map(|pack| bits.mask(ring, &pack.a)).collect()
     }
 
     /// Writes both sections.
@@ -115,7 +139,13 @@ impl<P: RingPacking> PreparedPacks<P> {
     }
 }
 
-/// A section of so many bytes as numbers.
+/// Packed encryptions: masks known in advance and the bodies of one query.
+pub(crate) fn encryptions(ring: &Ring, packs: &[Preprocessed], bodies: &Bodies) -> Vec<Rlwe> {
+    let encryption = |(i, pack): (usize, &Preprocessed)| Rlwe { a: pack.a.clone(), b: bodies.poly(ring, i) };
+    packs.iter().enumerate().map(encryption).collect()
+}
+
+/// Reads a section of numbers, `expected` bytes long.
 ///
 /// # Errors
 /// [`Error::MissingSection`] or [`Error::Length`].

@@ -1,5 +1,4 @@
-//! The records of a prepared database, packed as a source gives them: what [`Units::read`] and its like
-//! took apart, put together again.
+//! Reading records back from a prepared database, packed as in a source.
 
 use std::ops::Range;
 
@@ -8,11 +7,11 @@ use rayon::prelude::*;
 
 use crate::shared::units::Units;
 
-/// Columns that are decoded together: what is held beside the records that are read.
+/// Columns that are decoded together, to bound the memory beside the output.
 const BLOCK_COLUMNS: u64 = 64;
 
-/// Reads records back, as [`papir_core::Records::read_packed`] does: `decode` gives the bytes of a column, of
-/// `units` units and any padding; columns follow one another in the order of their units.
+/// Reads records back, as [`papir_core::Records::read_packed`] does. `decode` returns the bytes of
+/// a column: `units` units and any padding. Columns are in the order of their units.
 ///
 /// # Errors
 /// As [`papir_core::Records::read_packed`].
@@ -40,8 +39,8 @@ pub(crate) fn read_columns(
     Ok(())
 }
 
-/// Reads records one by one, as [`papir_core::Records::read_packed`] does: `record` gives each, or none for
-/// zeros.
+/// Reads records one by one, as [`papir_core::Records::read_packed`] does. `record` returns each,
+/// or `None` for zeros.
 ///
 /// # Errors
 /// As [`papir_core::Records::read_packed`], and those of `record`.
@@ -65,7 +64,7 @@ pub(crate) fn read_each(
     Ok(())
 }
 
-/// Packs records of a column, counted from its first.
+/// Packs a range of records of a column.
 fn put_records(bundle: &Units, column: &[u8], wanted: Range<u64>, packer: &mut Packer<'_>) {
     let (bits, unit_bits) = (bundle.shape.record_bits(), 8 * bundle.unit_bytes as u64);
     let mut next = wanted.start;
@@ -85,7 +84,7 @@ fn put_records(bundle: &Units, column: &[u8], wanted: Range<u64>, packer: &mut P
 /// Writes bit strings one after the other, least significant bit first.
 struct Packer<'a> {
     out: &'a mut [u8],
-    /// Bits that are written.
+    /// Bits written so far.
     written: u64,
 }
 
@@ -95,7 +94,7 @@ impl<'a> Packer<'a> {
         Self { out, written: 0 }
     }
 
-    /// Appends `bits` bits of a string from a position in it on.
+    /// Appends `bits` bits of a string from position `from`.
     fn put(&mut self, source: &[u8], from: u64, bits: u64) {
         let mut done = 0;
         if from.is_multiple_of(8) && self.written.is_multiple_of(8) {
@@ -111,7 +110,7 @@ impl<'a> Packer<'a> {
         self.written += bits;
     }
 
-    /// Sets bits of zeroed output, at most 56, from a position on.
+    /// Sets at most 56 bits of zeroed output from a position.
     fn or(&mut self, position: u64, bits: u64) {
         let tail = self.out[(position / 8) as usize..].iter_mut();
         let shifted = bits << (position % 8);
@@ -119,7 +118,7 @@ impl<'a> Packer<'a> {
     }
 }
 
-/// At least 57 bits of a string from a position in it on; zeros beyond its end.
+/// At least 57 bits of a string from position `from`; zeros beyond its end.
 fn window(source: &[u8], from: u64) -> u64 {
     let tail = source.get((from / 8) as usize..).unwrap_or_default();
     let mut bytes = [0; 8];
@@ -135,7 +134,6 @@ mod tests {
 
     use super::*;
 
-    /// What a bundle reads from a source comes back, from whatever record on.
     #[test]
     fn units_give_back_what_was_read_into_them() {
         for bits in [1, 3, 8, 13, 57, 64, 250, 256] {

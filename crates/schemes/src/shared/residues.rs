@@ -1,4 +1,5 @@
-//! Wide integers as residues modulo many primes, and back: what sums of products of them are computed in.
+//! Wide integers as residues modulo many primes, and back: what sums of products of them are
+//! computed in.
 //!
 //! A number's residues are sums of its digits times powers of their base, 64 primes at a time by
 //! [`papir_kernels::mat32`]; the Chinese remainder theorem takes residues back.
@@ -23,8 +24,8 @@ pub struct System {
 }
 
 impl System {
-    /// A system of different primes, for numbers of so many digits of so many bits; products of these with half a
-    /// prime, summed, must stay below 2⁶¹.
+    /// A system of different primes, for numbers of `digits` digits of `bits` bits. Sums of
+    /// products of digits with half a prime must stay below 2⁶¹.
     pub fn new(primes: Vec<u32>, digits: usize, bits: u32) -> Self {
         let product = primes.iter().fold(vec![1], |product: Vec<u64>, prime| times(&product, *prime));
         let cofactors: Vec<Vec<u64>> = primes.iter().map(|prime| divided(&product, *prime).0).collect();
@@ -60,7 +61,7 @@ impl System {
         &self.cofactors
     }
 
-    /// Parts of [`ROWS`] primes, the last perhaps of fewer.
+    /// Parts of [`ROWS`] primes; the last may have fewer.
     pub fn parts(&self) -> usize {
         self.primes.len().div_ceil(ROWS)
     }
@@ -75,8 +76,8 @@ impl System {
         self.residues_by(&self.powers, part, numbers)
     }
 
-    /// What [`System::residues_by`] takes in place of powers for numbers times (P/p)⁻¹ modulo each prime p, P the
-    /// product of all: what products are lifted from.
+    /// Factors for [`System::residues_by`] that give numbers times (P/p)⁻¹ modulo each prime p, P
+    /// the product of all: products are lifted from these.
     pub fn inverted_powers(&self, bits: u32) -> Vec<i32> {
         powers(&self.primes, self.digits, bits, |i| self.inverses[i])
     }
@@ -97,8 +98,8 @@ impl System {
         })
     }
 
-    /// The number below P/4 with these residues, by the Chinese remainder theorem: Σ y·P/p − k·P with
-    /// y = residue·(P/p)⁻¹ mod p and k = ⌊Σ y/p⌋, whose fraction lies below ¼.
+    /// The number below P/4 with these residues, by the Chinese remainder theorem: Σ y·P/p − k·P
+    /// with y = residue·(P/p)⁻¹ mod p and k = ⌊Σ y/p⌋, whose fraction lies below ¼.
     pub fn lift(&self, residues: impl Iterator<Item = u32>) -> Vec<u64> {
         let Some((product, cofactors)) = self.cofactors.split_last() else {
             return Vec::new();
@@ -115,9 +116,9 @@ impl System {
     }
 }
 
-/// A sum modulo a prime with its reciprocal. The quotient is rounded to a whole number by adding and taking off
-/// what leaves no room for a fraction; as sums are far below 2⁶³ and quotients far below 2⁵¹, the rest is at most
-/// half a prime and a trifle in size.
+/// A sum modulo a prime with its reciprocal. Adding and subtracting a number that leaves no bits
+/// for a fraction rounds the quotient. Sums are far below 2⁶³ and quotients far below 2⁵¹, so the
+/// rest is at most slightly more than half a prime.
 fn remainder(sum: i64, prime: u32, reciprocal: f64) -> u32 {
     const WHOLE: f64 = 3.0 * (1u64 << 51) as f64;
     let quotient = (sum as f64 * reciprocal + WHOLE) - WHOLE;

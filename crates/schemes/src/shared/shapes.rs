@@ -1,4 +1,4 @@
-//! What every scheme's parameters and setup do with a shape.
+//! Encoding and checks of a database's shape.
 
 use papir_core::codec::{Reader, Writer};
 use papir_core::{Error, Records, Result, Shape};
@@ -19,7 +19,7 @@ pub fn read_shape(reader: &mut Reader<'_>) -> Result<Shape> {
     Shape::new(reader.u64()?, reader.u64()?)
 }
 
-/// Checks that a source of records has the shape that the parameters were chosen for.
+/// Checks that a source of records has the shape of the parameters.
 ///
 /// # Errors
 /// [`Error::Parameters`].

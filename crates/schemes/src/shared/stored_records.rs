@@ -1,4 +1,4 @@
-//! The records as a source gives them, packed, kept beside what is prepared from them.
+//! A stored copy of the packed records of a source.
 
 use papir_core::scheme::check_changes;
 use papir_core::sections::SectionSource;
@@ -9,7 +9,7 @@ use crate::shared::shapes::check_source;
 /// Records read at a time; a multiple of 8, so that every read starts on a whole byte.
 const READ_RECORDS: u64 = 1 << 12;
 
-/// A copy of all records of a source, which has this shape.
+/// Copies all records of a source of this shape.
 ///
 /// # Errors
 /// As [`check_source`], and those of the source.
@@ -32,7 +32,7 @@ pub fn copy(
     Ok(packed.into())
 }
 
-/// The packed records with some changed.
+/// The packed records after changes.
 ///
 /// # Errors
 /// As [`check_changes`].
@@ -45,10 +45,10 @@ pub fn change(shape: Shape, packed: &[u8], changes: &[Change]) -> Result<Blob> {
     Ok(Blob::copy_of(buffer.packed()))
 }
 
-/// The section of packed records.
+/// Reads the section of packed records.
 ///
 /// # Errors
-/// Those of the source, and [`Error::Length`].
+/// [`Error::MissingSection`] or [`Error::Length`].
 pub fn load(shape: Shape, source: &dyn SectionSource, section: &str) -> Result<Blob> {
     let packed = source.get(section)?;
     Error::check_length("the section of records", packed.len(), shape.total_bytes() as usize)?;

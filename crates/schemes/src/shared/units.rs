@@ -1,11 +1,11 @@
-//! How short records share units of a fixed number of bytes, and how a client picks its own.
+//! Units of a fixed number of bytes that hold short records.
 
 use papir_core::{Change, RecordBuffer, Records, Result, Shape, extract_bits};
 use papir_core::{Error, Record};
 use subtle::{ConditionallySelectable, ConstantTimeEq};
 use zeroize::Zeroizing;
 
-/// Records in units: either without gaps, a multiple of 8 of them, or each padded to whole bytes;
+/// Records in units: either a multiple of 8 of them without gaps, or each padded to whole bytes,
 /// whichever holds more. So a source is read at byte boundaries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Units {
@@ -19,10 +19,10 @@ pub(crate) struct Units {
 }
 
 impl Units {
-    /// Units of so many bytes.
+    /// Units of `unit_bytes` bytes.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] for records that a unit does not hold.
+    /// [`Error::OutOfBounds`] for records longer than a unit.
     pub(crate) fn new(shape: Shape, unit_bytes: usize) -> Result<Self> {
         let (bits, capacity) = (shape.record_bits(), 8 * unit_bytes as u64);
         let padded = bits.next_multiple_of(8);
@@ -35,18 +35,18 @@ impl Units {
         Ok(Self { shape, unit_bytes, stored_bits, per_unit })
     }
 
-    /// Units of all records.
+    /// Number of units of all records.
     pub(crate) fn units(&self) -> u64 {
         self.shape.records().div_ceil(self.per_unit)
     }
 
-    /// The unit of a record, and its slot there. No branch depends on the index.
+    /// The unit of a record and its slot. No branch depends on the index.
     pub(crate) fn locate(&self, index: u64) -> (u64, u64) {
         (index / self.per_unit, index % self.per_unit)
     }
 
-    /// The records of neighbouring units from `first` on, each in its slot, into zeroed bytes of whole units;
-    /// none beyond the last record. One read of the source.
+    /// Reads the records of adjacent units from `first` on, each in its slot, into zeroed bytes of
+    /// whole units, up to the last record. Reads the source once.
     ///
     /// # Errors
     /// Those of the source.
@@ -73,7 +73,7 @@ impl Units {
         Ok(())
     }
 
-    /// So many packed records from one on, in the slots of a unit.
+    /// Copies `count` packed records to the slots of a unit.
     fn place(&self, packed: &[u8], from: u64, count: u64, unit: &mut [u8]) {
         let bits = self.shape.record_bits();
         if self.stored_bits == bits {
@@ -87,7 +87,7 @@ impl Units {
         }
     }
 
-    /// The record in a slot of a unit: every slot is read, whichever is wanted.
+    /// The record in a secret slot of a unit. Reads every slot.
     pub(crate) fn select(&self, unit: &[u8], slot: u64) -> Record {
         let mut selected = vec![0; self.shape.record_bytes()];
         for i in 0..self.per_unit {
@@ -105,12 +105,20 @@ impl Units {
     /// # Errors
     /// None for a change that fits the shape.
     pub(crate) fn set(&self, unit: &mut [u8], change: &Change) -> Result<()> {
+        self.set_slot(unit, self.locate(change.index).1, &change.record)
+    }
+
+    /// Writes a record to a slot of a unit.
+    ///
+    /// # Errors
+    /// As [`Units::set`].
+    pub(crate) fn set_slot(&self, unit: &mut [u8], slot: u64, record: &[u8]) -> Result<()> {
         let shape = Shape::new(self.per_unit, self.stored_bits)?;
         let used = &mut unit[..shape.total_bytes() as usize];
         let mut records = RecordBuffer::from_packed(shape, used.to_vec())?;
-        // Bits beyond the record's length are ignored, also where the record is padded to whole bytes.
-        let record = extract_bits(&change.record, 0, self.shape.record_bits());
-        records.set(self.locate(change.index).1, &record)?;
+        // Bits beyond the record's length are ignored, also if the record is padded to whole bytes.
+        let record = extract_bits(record, 0, self.shape.record_bits());
+        records.set(slot, &record)?;
         used.copy_from_slice(records.packed());
         Ok(())
     }

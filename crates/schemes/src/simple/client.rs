@@ -1,19 +1,19 @@
 //! The client of SimplePIR: `Query` and `Recover` of figure 2.
 
-use papir_core::scheme::{Client, Never, Parameters, Scheme, check_indices};
+use papir_core::scheme::{Client, Never, Parameters, check_indices};
 use papir_core::{Error, Record, Result};
 use papir_lattice::lwe32::{self, LOG2_Q, N, UnitVector, dot};
 use papir_ring::prg::SecretRng;
 use rand_core::CryptoRng;
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
+use super::columns::{self, masks};
 use super::layout::Place;
 use super::noise::{CENTRE, LOG2_DELTA};
-use super::params::SimpleParams;
+use super::params::{NAME, Simple, SimpleParams};
 use super::wire::{SimpleAnswer, SimplePublic, SimpleQuery};
-use super::{Simple, columns, masks};
 
-/// What opens one answer: the LWE secret and where the record lies in its column.
+/// Opens one answer: the LWE secret and the place of the record in its column.
 #[derive(Zeroize, ZeroizeOnDrop)]
 pub struct SimpleSecret {
     /// s, n words modulo q.
@@ -43,7 +43,7 @@ impl Client<Simple> for SimpleClient {
         indices: &[u64],
         rng: &mut dyn CryptoRng,
     ) -> Result<(SimpleSecret, SimpleQuery)> {
-        check_indices(Simple::NAME, &self.params.shape(), indices, 1)?;
+        check_indices(NAME, &self.params.shape(), indices, 1)?;
         let Place { column, unit, slot } = self.params.layout.place(indices[0]);
         let mut rng = SecretRng::new(rng);
         let lwe = &self.params.lwe;
@@ -70,7 +70,7 @@ impl Client<Simple> for SimpleClient {
 
 impl SimpleClient {
     /// All bytes of the answer's column, and the largest distance of a row from a multiple of Δ.
-    /// Takes the same time whether the answer decodes or not.
+    /// Runs in the same time whether the answer decodes or not.
     fn decode(&self, key: &[u32], answer: &SimpleAnswer) -> Result<(Zeroizing<Vec<u8>>, u32)> {
         let hint = self.public.hint.slice_of::<u32>("simple's hint")?;
         let mut worst = 0;
@@ -95,7 +95,7 @@ impl SimpleSecret {
 
 #[cfg(test)]
 impl SimpleClient {
-    /// What an unrounded sum decodes from: sum − ⟨h, s⟩ modulo q, row by row.
+    /// Phases of unrounded sums: sum − ⟨h, s⟩ modulo q, row by row.
     pub(super) fn phase(&self, secret: &SimpleSecret, sums: &[u32]) -> Vec<u32> {
         let hint: &[u32] = bytemuck::cast_slice(&self.public.hint);
         hint.chunks_exact(N).zip(sums).map(|(row, sum)| sum.wrapping_sub(dot(row, &secret.key))).collect()

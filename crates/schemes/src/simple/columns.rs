@@ -1,17 +1,23 @@
-//! Records in the columns of a matrix of bytes: written, read back, changed, and one taken out of its column.
+//! Records in the columns of a matrix of bytes.
 
 use papir_core::scheme::check_changes;
 use papir_core::sections::SectionSource;
 use papir_core::{
-    AlignedBytes, Change, Error, Progress, Record, RecordBuffer, Records, Result, Shape, extract_bits,
+    AlignedBytes, Change, Progress, Record, RecordBuffer, Records, Result, Shape, extract_bits,
 };
-use papir_lattice::lwe32::{matrix_bytes, write_columns};
+use papir_lattice::lwe32::{Masks, matrix_bytes, write_columns};
+use papir_ring::prg::Seed;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
-use super::ByteMatrix;
 use super::layout::Layout;
+use crate::shared::byte_matrix::{ByteMatrix, load_matrix};
 use crate::shared::readback::read_columns;
+
+/// A, with a row for each column of D.
+pub(super) fn masks(seed: Seed) -> Masks {
+    Masks::new(seed, "simple/lwe-matrix")
+}
 
 /// Reads all records, column by column.
 ///
@@ -39,7 +45,7 @@ pub(crate) struct Difference {
     pub(crate) by: i32,
 }
 
-/// The matrix after some changes, in order, with the bytes that differ; `None` where none does.
+/// The matrix after changes in order, and the bytes that differ; `None` if no byte differs.
 ///
 /// # Errors
 /// As [`check_changes`].
@@ -59,7 +65,7 @@ pub(crate) fn change(
     Ok((!differences.is_empty()).then(|| (changed(), differences)))
 }
 
-/// Makes one change in tiles that become a matrix's next version, and lists the bytes that differ.
+/// Makes one change in the tiles of a matrix's next version, and lists the bytes that differ.
 ///
 /// # Errors
 /// Those of a record of the wrong length.
@@ -87,7 +93,7 @@ fn replace(
     Ok(())
 }
 
-/// Records from `first` on, packed, as [`Records::read_packed`] gives them.
+/// Reads a range of records, packed, as [`Records::read_packed`] does.
 ///
 /// # Errors
 /// As [`Records::read_packed`].
@@ -103,14 +109,12 @@ pub(crate) fn read_packed(
 /// The matrix of a section.
 ///
 /// # Errors
-/// [`Error::MissingSection`] or [`Error::Length`].
+/// [`papir_core::Error::MissingSection`] or [`papir_core::Error::Length`].
 pub(crate) fn load(layout: &Layout, source: &dyn SectionSource, name: &'static str) -> Result<ByteMatrix> {
-    let (tiles, expected) = (source.get(name)?, matrix_bytes(layout.rows, layout.columns) as usize);
-    Error::check_length(name, tiles.len(), expected)?;
-    Ok(ByteMatrix::new(layout.rows, layout.columns, tiles))
+    load_matrix(source, name, layout.rows, layout.columns)
 }
 
-/// The record at a secret place, (unit, slot), of a column: reads the whole column.
+/// The record at a secret (unit, slot) of a column. Reads the whole column.
 pub(crate) fn select(shape: Shape, layout: &Layout, (unit, slot): (u64, u64), column: &[u8]) -> Record {
     let mut bytes = Zeroizing::new(vec![0; layout.unit_bytes]);
     for (i, other) in column.chunks_exact(layout.unit_bytes).enumerate() {
@@ -124,7 +128,7 @@ pub(crate) fn select(shape: Shape, layout: &Layout, (unit, slot): (u64, u64), co
     record
 }
 
-/// `out |= bytes` where the two positions are equal, without a branch.
+/// `out |= bytes` if the positions are equal, without a branch.
 fn add_if(out: &mut [u8], bytes: &[u8], position: u64, wanted: u64) {
     let mask = position.ct_eq(&wanted).unwrap_u8().wrapping_neg();
     out.iter_mut().zip(bytes).for_each(|(out, byte)| *out |= byte & mask);

@@ -1,8 +1,8 @@
-//! Where a record lies in the matrix of bytes.
+//! Layout of the matrix of bytes.
 //!
 //! A *unit* is the fewest records that fill whole bytes: one record of whole bytes, eight records
-//! of 1 or 3 bits. A column holds the same number of units, one below the other; so a column is a
-//! run of the packed database, and a record never leaves its column.
+//! of 1 or 3 bits. Each column holds the same number of units, so a column is a run of the packed
+//! database, and a record is in one column.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -15,9 +15,9 @@ use papir_lattice::lwe32::matrix_bytes;
 
 use crate::shared::units::Units;
 
-/// The most columns: up to here the failure probability stays below 2⁻⁴⁰ (`super::noise`).
+/// Most columns: the failure probability stays below 2⁻⁴⁰ up to here (`super::noise`).
 pub(crate) const MAX_COLUMNS: u64 = 1 << 16;
-/// The most rows: one unit of the longest record of an odd number of bits.
+/// Most rows: one unit of the longest record with an odd number of bits.
 pub(crate) const MAX_ROWS: u64 = 1 << 21;
 
 /// The matrix's shape.
@@ -52,10 +52,10 @@ pub(crate) fn unit_of(shape: &Shape) -> (u64, u64) {
     (records, records * bits / 8)
 }
 
-/// Units of a column, from the widest matrix to the highest.
+/// Range of units in a column, from the widest matrix to the highest.
 ///
 /// # Errors
-/// [`Error::Parameters`] where there is none.
+/// [`Error::Parameters`] if no matrix fits.
 pub(crate) fn heights(scheme: &'static str, shape: &Shape) -> Result<RangeInclusive<u64>> {
     let (unit_records, unit_bytes) = unit_of(shape);
     let units = shape.records().div_ceil(unit_records);
@@ -69,10 +69,10 @@ pub(crate) fn heights(scheme: &'static str, shape: &Shape) -> Result<RangeInclus
 }
 
 impl Layout {
-    /// A matrix with so many units in each column.
+    /// A matrix with `column_units` units in each column.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] when rows or columns are too many, or there is no unit in a column.
+    /// [`Error::OutOfBounds`] for too many rows or columns, or no unit in a column.
     pub(crate) fn new(shape: &Shape, column_units: u64) -> Result<Self> {
         let (unit_records, unit_bytes) = unit_of(shape);
         let units = shape.records().div_ceil(unit_records);
@@ -107,14 +107,14 @@ impl Layout {
         self.column_units * self.unit_records
     }
 
-    /// The rows in which changes lie.
+    /// Number of rows that hold changes.
     pub(crate) fn changed_rows(&self, changes: &[Change]) -> usize {
         let units: BTreeSet<u64> = changes.iter().map(|change| self.place(change.index).unit).collect();
         units.len() * self.unit_bytes
     }
 
-    /// What the verbs do with the matrix: the hint is its product with masks, a client encrypts a word for
-    /// each column, the answer reads the filled-up matrix, a client decrypts each row.
+    /// Work of the verbs: the hint is the matrix times masks, a client encrypts a word for each
+    /// column, the answer reads the padded matrix, a client decrypts each row.
     pub(crate) fn work(&self) -> Work {
         let (bytes, groups) = (matrix_bytes(self.rows, self.columns) as f64, self.rows.div_ceil(ROWS));
         let transformed = transformed_bytes(self.rows, self.columns) as f64;
@@ -127,7 +127,7 @@ impl Layout {
         }
     }
 
-    /// Where a record lies. No branch depends on the index.
+    /// Place of a record. No branch depends on the index.
     pub(crate) fn place(&self, index: u64) -> Place {
         let (unit, slot) = (index / self.unit_records, index % self.unit_records);
         Place { column: unit / self.column_units, unit: unit % self.column_units, slot }

@@ -1,4 +1,4 @@
-//! Noise of an answer, computed.
+//! Noise of an answer.
 //!
 //! Decoding sees Δ·d + Σ wᶜ·eᶜ + r, with Δ = 2²⁴, the centred word d, the words |wᶜ| ≤ 128 of the
 //! row, the query's errors eᶜ (discrete Gaussian of standard deviation σ, subgaussian with the same
@@ -7,10 +7,13 @@
 //! σ·√Σw² ≤ 128·σ·√columns, so |Σ| > x with probability below 2·exp(−x²/2·deviation²).
 
 use papir_lattice::lwe32::{LOG2_Q, SIGMA};
+use papir_lattice::noise::SAMPLER_LOG2;
+
+use crate::shared::goals::FILL;
 
 /// log₂ of the plaintext modulus p: a word is a byte.
 pub(super) const LOG2_P: u32 = 8;
-/// Half of it: what centring takes off a word.
+/// Half of it, which centring subtracts.
 pub(super) const CENTRE: u8 = 128;
 /// log₂ of Δ = q/p.
 pub(super) const LOG2_DELTA: u32 = LOG2_Q - LOG2_P;
@@ -18,13 +21,8 @@ pub(super) const LOG2_DELTA: u32 = LOG2_Q - LOG2_P;
 const MAX_WORD: f64 = CENTRE as f64;
 /// log₂ of the probability that the errors of one answer's rows exceed their part of the bound.
 const TAIL_LOG2: f64 = -48.0;
-/// log₂ of one sample's statistical distance from the Gaussian (`papir_ring::sample`).
-const SAMPLER_LOG2: f64 = -57.0;
-/// How much of the decoding limit noise and rounding may fill. What is left is where the answer to
-/// another query falls and is noticed.
-const FILL: f64 = 0.9;
 
-/// How an answer is rounded and what its decoding accepts.
+/// Rounding of an answer and the bound of its decoding.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Budget {
     /// Low bits that an answer drops.
@@ -40,8 +38,8 @@ pub(super) fn deviation(columns: usize) -> f64 {
     SIGMA * MAX_WORD * (columns as f64).sqrt()
 }
 
-/// The shortest answer whose rows all decode but with probability 2^`failure_log2`; `None` when
-/// the errors alone are too many.
+/// The shortest answer whose rows fail to decode with probability 2^`failure_log2`; `None` if the
+/// errors alone are too large.
 pub(super) fn budget(rows: usize, columns: usize) -> Option<Budget> {
     let tails = (2.0 * rows as f64).ln() - TAIL_LOG2 * std::f64::consts::LN_2;
     let errors = deviation(columns) * (2.0 * tails).sqrt();

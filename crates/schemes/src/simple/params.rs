@@ -1,30 +1,31 @@
-//! Parameters of SimplePIR: the matrix for a shape, the LWE set, the answer's rounding.
+//! Parameters of SimplePIR: matrix, LWE set and rounding of the answer.
 
 use papir_core::Choice;
 use papir_core::codec::{Reader, Writer};
 use papir_core::cost::{Operation, Work};
-use papir_core::scheme::{Goal, Parameters, Scheme};
-use papir_core::{
-    Description, Error, Limits, MAX_RECORD_BITS, MAX_RECORDS, Result, Security, Shape, Sizes, UpdateCost,
-    envelope,
-};
+use papir_core::scheme::{Goal, Parameters};
+use papir_core::{Description, MAX_RECORD_BITS, Privacy, Result, Shape, Sizes, UpdateCost};
 use papir_kernels::bits::packed_len;
 use papir_lattice::lwe32::{LOG2_Q, LweParams, N, SIGMA, matrix_bytes};
 
-use super::Simple;
 use super::layout::{Layout, heights, unit_of};
 use super::noise::{self, Budget, LOG2_DELTA, LOG2_P};
-use crate::shared::parameter_errors::unfit;
+use crate::shared::describe::{one_record, sealed, sealed_public, security};
+use crate::shared::goals::{best, heights_near};
+use crate::shared::parameter_errors::{refused, unfit};
+use crate::shared::public_seed::SEED_BYTES;
 use crate::shared::shapes::{SHAPE_BYTES, read_shape, write_shape};
+use crate::shared::words::read_all;
 
-/// Bytes of the seed of A.
-pub(super) const SEED_BYTES: usize = 32;
+/// The scheme's name.
+pub(super) const NAME: &str = "simple";
 /// Bytes of encoded parameters.
 const ENCODED_BYTES: usize = SHAPE_BYTES + 8;
 /// Queries over which the goal `balanced` spreads the one fetch of the hint.
 const HINT_QUERIES: f64 = 1000.0;
-/// Candidate heights that are compared.
-const CANDIDATES: u64 = 2048;
+
+/// SimplePIR.
+pub struct Simple;
 
 /// Parameters of [`Simple`].
 #[derive(Clone, Debug)]
@@ -40,14 +41,14 @@ impl SimpleParams {
     /// whole bytes.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] when rows or columns are too many for the noise or the hint.
+    /// [`papir_core::Error::OutOfBounds`] for more rows or columns than the noise or the hint
+    /// allows.
     pub fn new(shape: Shape, column_units: u64) -> Result<Self> {
         let layout = Layout::new(&shape, column_units)?;
         let budget = noise::budget(layout.rows, layout.columns).ok_or_else(|| {
-            let reason = format!("the noise of {} columns exceeds the decoding limit", layout.columns);
-            Error::Parameters { scheme: Simple::NAME, reason }
+            refused(NAME)(format!("the noise of {} columns exceeds the decoding limit", layout.columns))
         })?;
-        Ok(Self { shape, layout, budget, lwe: LweParams::new().map_err(unfit(Simple::NAME))? })
+        Ok(Self { shape, layout, budget, lwe: LweParams::new().map_err(unfit(NAME))? })
     }
 
     /// Bits of a word of the answer.
@@ -55,7 +56,7 @@ impl SimpleParams {
         LOG2_Q - self.budget.dropped_bits
     }
 
-    /// Bytes of the hint: rows × n words of 32 bits. `usize::MAX` where that is no `usize`.
+    /// Bytes of the hint: rows × n words of 32 bits. Saturates at `usize::MAX`.
     pub(super) fn hint_bytes(&self) -> usize {
         self.layout.rows.saturating_mul(4 * N)
     }
@@ -71,10 +72,9 @@ impl SimpleParams {
     }
 
     fn sizes(&self) -> Sizes {
-        let sealed = |payload: usize| (payload + envelope::OVERHEAD) as u64;
         let hint = self.layout.rows as u64 * 4 * N as u64;
         Sizes {
-            public: sealed(8 + ENCODED_BYTES + SEED_BYTES) + hint,
+            public: sealed_public(ENCODED_BYTES, SEED_BYTES) + hint,
             hint,
             query: sealed(self.query_bytes()),
             answer: sealed(self.answer_bytes()),
@@ -83,7 +83,7 @@ impl SimpleParams {
         }
     }
 
-    /// What the verbs do; an answer rounds each row, too, and takes the query apart.
+    /// Work of the verbs; an answer also rounds each row and splits the query.
     fn work(&self) -> Work {
         let Layout { rows, columns, .. } = self.layout;
         let work = self.layout.work();
@@ -93,23 +93,21 @@ impl SimpleParams {
 
 impl Parameters for SimpleParams {
     fn choose(shape: Shape, goal: Goal) -> Result<Self> {
-        let heights = heights(Simple::NAME, &shape)?;
-        let (least, most) = (*heights.start(), *heights.end());
+        let heights = heights(NAME, &shape)?;
+        let least = *heights.start();
         let (unit_records, unit_bytes) = unit_of(&shape);
         let units = shape.records().div_ceil(unit_records);
-        // Without padding, upload and download are least where both cost the same.
+        // Without padding, the sum of upload and download is least if both cost the same.
         let (column_cost, row_cost) = costs(goal);
         let ideal = (units as f64 * column_cost / (unit_bytes as f64 * row_cost)).sqrt() as u64;
-        let (from, to) = ((ideal / 2).clamp(least, most), (ideal * 2 + 1).clamp(least, most));
-        let candidates = (from..=to).step_by(((to - from) / CANDIDATES + 1) as usize);
-        let layouts = candidates.map(|height| Layout::new(&shape, height)).collect::<Result<Vec<_>>>()?;
+        let heights = heights_near(ideal, heights);
+        let layouts = heights.map(|height| Layout::new(&shape, height)).collect::<Result<Vec<_>>>()?;
         let cost = |layout: &Layout| {
             let bytes = matrix_bytes(layout.rows, layout.columns) as f64;
             let padded = if goal == Goal::MinTime { bytes } else { 0.0 };
             padded + column_cost * layout.columns as f64 + row_cost * layout.rows as f64
         };
-        let best = layouts.iter().min_by(|a, b| cost(a).total_cmp(&cost(b)));
-        Self::new(shape, best.map_or(least, |layout| layout.column_units))
+        Self::new(shape, best(layouts, cost).map_or(least, |layout| layout.column_units))
     }
 
     fn with_choice(shape: Shape, choice: Choice) -> Result<Self> {
@@ -117,7 +115,7 @@ impl Parameters for SimpleParams {
             Choice::Goal(goal) => Self::choose(shape, goal),
             // Records of whole bytes are units of one record.
             Choice::Columns(columns) => Self::new(shape, shape.records().div_ceil(columns.max(1))),
-            other => Err(other.refused_by(Simple::NAME)),
+            other => Err(other.refused_by(NAME)),
         }
     }
 
@@ -131,23 +129,14 @@ impl Parameters for SimpleParams {
 
     fn describe(&self) -> Description {
         let Layout { rows, columns, .. } = self.layout;
-        let security = self.lwe.security();
         Description {
-            scheme: Simple::NAME,
-            privacy: Simple::PRIVACY,
+            scheme: NAME,
+            privacy: Privacy::Private,
             shape: self.shape,
             sizes: self.sizes(),
-            security: Some(Security { bits: security.matzov, source: security.set }),
+            security: Some(security(self.lwe.security())),
             failure_log2: self.budget.failure_log2,
-            limits: Limits {
-                records: MAX_RECORDS,
-                record_bits: MAX_RECORD_BITS,
-                batch: 1,
-                client_keys: false,
-                tickets: false,
-                owner_key: false,
-                update: UpdateCost::PerRecord,
-            },
+            limits: one_record(MAX_RECORD_BITS, UpdateCost::PerRecord),
             parameters: vec![
                 ("n", N.to_string()),
                 ("log2 q", LOG2_Q.to_string()),
@@ -171,20 +160,19 @@ impl Parameters for SimpleParams {
     }
 
     fn decode(bytes: &[u8]) -> Result<Self> {
-        let mut reader = Reader::new("simple's parameters", bytes);
-        let (shape, column_units) = (read_shape(&mut reader)?, reader.u64()?);
-        reader.finish()?;
+        let read = |reader: &mut Reader<'_>| Ok((read_shape(reader)?, reader.u64()?));
+        let (shape, column_units) = read_all("simple's parameters", bytes, read)?;
         Self::new(shape, column_units)
     }
 }
 
-/// What one column and one row cost under a goal, in bytes sent or touched.
+/// Cost of one column and of one row under a goal, in bytes sent or read.
 fn costs(goal: Goal) -> (f64, f64) {
     let (upload, download) = (4.0, 9.0 / 8.0);
     match goal {
         Goal::MinCommunication => (upload, download),
         Goal::Balanced => (upload, download + 4.0 * N as f64 / HINT_QUERIES),
-        // The server reads the filled-up matrix, the query, and the sums of the rows.
+        // The server reads the padded matrix, the query, and the sums of the rows.
         Goal::MinTime => (4.0, 4.0),
     }
 }
@@ -192,6 +180,8 @@ fn costs(goal: Goal) -> (f64, f64) {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use papir_core::Error;
+
     use super::*;
 
     fn described(records: u64, bits: u64, goal: Goal) -> Description {

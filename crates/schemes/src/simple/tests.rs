@@ -79,7 +79,7 @@ fn a_query_is_the_encrypted_unit_vector() {
     let errors: Vec<f64> = (0..4000)
         .map(|column| {
             let mut row = vec![0; N];
-            super::masks(server.public().seed).row(column, &mut row);
+            super::columns::masks(server.public().seed).row(column, &mut row);
             let inner = dot(&row, secret.key());
             let selected = if column == 777 { DELTA } else { 0 };
             f64::from(query.values[column].wrapping_sub(inner).wrapping_sub(selected) as i32)

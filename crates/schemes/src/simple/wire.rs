@@ -10,12 +10,12 @@ use bytemuck::cast_slice;
 use papir_core::codec::Reader;
 use papir_core::scheme::Wire;
 use papir_core::{Blob, Error, Result};
-use papir_kernels::bits;
 use papir_ring::prg::Seed;
 
-use super::params::{SEED_BYTES, SimpleParams};
+use super::params::SimpleParams;
+use crate::shared::words::{pack, unpack};
 
-/// The public part: the seed of A, and the hint D·A.
+/// The seed of A, and the hint D·A.
 #[derive(Clone, Debug)]
 pub struct SimplePublic {
     pub(crate) seed: Seed,
@@ -42,7 +42,7 @@ impl Wire<SimpleParams> for SimplePublic {
 
     fn decode(params: &SimpleParams, bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::new("simple's public part", bytes);
-        let (seed, hint) = (Seed(reader.array::<SEED_BYTES>()?), reader.rest());
+        let (seed, hint) = (Seed(reader.array()?), reader.rest());
         Error::check_length("simple's hint", hint.len(), params.hint_bytes())?;
         Ok(Self { seed, hint: Blob::copy_of(hint) })
     }
@@ -62,15 +62,14 @@ impl Wire<SimpleParams> for SimpleQuery {
 impl Wire<SimpleParams> for SimpleAnswer {
     fn encode(&self, params: &SimpleParams) -> Vec<u8> {
         let mut bytes = Vec::new();
-        bits::pack(&self.values, params.answer_bits(), &mut bytes);
+        pack(&self.values, params.answer_bits(), &mut bytes);
         bytes
     }
 
     fn decode(params: &SimpleParams, bytes: &[u8]) -> Result<Self> {
-        Error::check_length("simple's answer", bytes.len(), params.answer_bytes())?;
-        let mut values = Vec::new();
-        bits::unpack(bytes, params.answer_bits(), params.layout.rows, &mut values)
-            .map_err(|error| Error::malformed("simple's answer", error, "zeros after the last word"))?;
-        Ok(Self { values })
+        let what = "simple's answer";
+        Error::check_length(what, bytes.len(), params.answer_bytes())?;
+        let mut reader = Reader::new(what, bytes);
+        Ok(Self { values: unpack(&mut reader, what, params.answer_bits(), params.layout.rows)? })
     }
 }

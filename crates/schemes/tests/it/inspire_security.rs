@@ -32,7 +32,7 @@ fn rng(seed: u8) -> ChaCha20Rng {
 /// Every mask that encryptions under one secret use.
 fn all_masks(params: &Params) -> Vec<Poly<Values>> {
     let blocks = params.layout().columns.div_ceil(params.layout().degree);
-    let mut all: Vec<_> = (0..blocks).map(|i| masks::selector_mask(params, &SEED, i)).collect();
+    let mut all: Vec<_> = (0..blocks).map(|i| params.selector().mask(&SEED, i)).collect();
     let packing = masks::packing(params, &SEED).unwrap();
     all.extend(packing.setup().switches().iter().flat_map(|switch| switch.masks.clone()));
     all.extend(masks::rgsw_masks(params, &SEED));
@@ -168,7 +168,7 @@ fn every_body_carries_noise() {
         let image = ring.permute(s, &papir_kernels::galois::permutation(d, e));
         messages.extend((0..2).map(|i| ring.scale(&image, params.key_switch().factor(i))));
     }
-    for exponent in layout.interpolation.exponents(location.point, d) {
+    for exponent in layout.interpolation.exponents(location.block, d) {
         let mut point = vec![0; d];
         point[exponent as usize % d] = if (exponent as usize) < d { 1 } else { -1 };
         let point = ring.forward(ring.from_signed(&point));

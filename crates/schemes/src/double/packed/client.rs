@@ -2,32 +2,34 @@
 
 use papir_core::scheme::{self, Never, check_indices};
 use papir_core::{Error, Record, Result};
-use papir_lattice::lwe32::{N, UnitVector, decode, dot};
+use papir_lattice::lwe32::UnitVector;
 use papir_lattice::secret::SecretKey;
 use papir_ring::prg::SecretRng;
 use rand_core::CryptoRng;
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
+use super::literal::{PackedDouble, Variant};
 use super::params::Params;
-use super::wire::{Answer, Public, Query};
-use super::{PackedDouble, Variant};
-use crate::double::first::{self, first_masks};
+use super::wire::Query;
+use crate::double::client::{UnitDigits, join_unit};
+use crate::double::first::first_masks;
 use crate::double::layout::Place;
 use crate::double::noise::FIRST;
-use crate::shared::selection::SelectionClient;
+use crate::shared::public_seed::PublicSeed;
+use crate::shared::selection::{SelectionAnswer, SelectionClient};
 
 /// A client: the parameters and the masks of the packing keys.
 pub struct Client<V: Variant> {
     params: Params<V>,
-    public: Public,
+    public: PublicSeed,
     selection: SelectionClient<V::Family>,
 }
 
-/// What opens one answer: a secret for each level and where the record lies in its unit.
+/// Opens one answer: a secret for each level and the place of the record in its unit.
 pub struct Secret {
-    /// The second level's.
+    /// Secret of the second level.
     key: SecretKey,
-    /// Boxed, so that moving the secret leaves no copy of it behind.
+    /// Boxed, so that moving the secret leaves no copy behind.
     first: Box<FirstSecret>,
 }
 
@@ -52,7 +54,7 @@ impl Secret {
 }
 
 impl<V: Variant> scheme::Client<PackedDouble<V>> for Client<V> {
-    fn new(params: Params<V>, public: Public) -> Result<Self> {
+    fn new(params: Params<V>, public: PublicSeed) -> Result<Self> {
         let selection = SelectionClient::new(params.selection(), public.seed)?;
         Ok(Self { params, public, selection })
     }
@@ -76,8 +78,8 @@ impl<V: Variant> scheme::Client<PackedDouble<V>> for Client<V> {
         Ok((secret, query))
     }
 
-    fn extract(&self, secret: Secret, answer: Answer) -> Result<Vec<Record>> {
-        let opened = answer.0.open(self.params.selection(), &secret.key);
+    fn extract(&self, secret: Secret, answer: SelectionAnswer) -> Result<Vec<Record>> {
+        let opened = answer.open(self.params.selection(), &secret.key);
         let (unit, distance) = self.decode_unit(&secret.first.key, &opened.words);
         let record = Zeroizing::new(self.params.layout().record(*unit, secret.first.slot).to_le_bytes());
         if !opened.decodes || distance > self.params.first_bound() {
@@ -99,20 +101,11 @@ impl<V: Variant> Client<V> {
         Query { first, second }
     }
 
-    /// The unit that the second level's words are an encryption of, and the largest distance of its bytes from
-    /// a multiple of Δ.
+    /// The unit that the second level's words encrypt, and the largest distance of its bytes from a
+    /// multiple of Δ.
     fn decode_unit(&self, key: &[u32], words: &[u32]) -> (Zeroizing<u64>, u32) {
         let (mask, body) = (self.params.digits().of_mask(), self.params.digits().of_body());
-        let (masks, bodies) = words.split_at(self.params.selection().selection().rows);
-        let rows = masks.chunks_exact(N * mask.count).zip(bodies.chunks_exact(body.count));
-        let (mut unit, mut worst) = (Zeroizing::new(0), 0);
-        for (byte, (masks, bodies)) in rows.enumerate() {
-            let row = masks.chunks_exact(mask.count).map(|digits| mask.join(digits));
-            let row = Zeroizing::new(row.collect::<Vec<_>>());
-            let (value, distance) = decode(body.join(bodies).wrapping_sub(dot(&row, key)), FIRST.log2_delta);
-            *unit |= u64::from((value as u8).wrapping_add(first::CENTRE)) << (8 * byte);
-            worst = worst.max(distance);
-        }
-        (unit, worst)
+        let digits = UnitDigits { mask, body, rows: self.params.selection().selection().rows };
+        join_unit(digits, key, words, |&digit| mask.uncentred(digit))
     }
 }

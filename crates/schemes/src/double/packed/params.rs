@@ -1,50 +1,32 @@
-//! Parameters of a packed DoublePIR: the matrix for a shape, the digits, both levels' bits.
+//! Parameters of a packed DoublePIR.
 
 use std::marker::PhantomData;
 
 use papir_core::Choice;
 use papir_core::codec::{Reader, Writer};
 use papir_core::cost::{Counts, Operation, Work};
-use papir_core::scheme::{Goal, Parameters, Scheme};
-use papir_core::{
-    Description, Error, Limits, MAX_RECORDS, Result, Security, Shape, Sizes, UpdateCost, envelope,
-};
+use papir_core::scheme::{Goal, Parameters};
+use papir_core::{Description, Error, Privacy, Result, Security, Shape, Sizes, UpdateCost};
 use papir_kernels::bits::packed_len;
 use papir_kernels::matvec_u8::ROWS;
 use papir_lattice::lwe32::matrix::transformed_bytes;
 use papir_lattice::lwe32::{LOG2_Q, LweParams, N, SIGMA, matrix_bytes};
 
-use super::digits::DigitShape;
-use super::{PackedDouble, Variant, noise, search};
+use super::literal::{DigitShape, Literal, Variant, failure_log2, first_bound, selection};
+use super::search;
 use crate::double::layout::{Layout, MAX_RECORD_BITS, units_of};
 use crate::double::noise::FIRST;
-use crate::shared::selection::params::{BITS_BYTES, insecure};
-use crate::shared::selection::{SelectionBits, SelectionParams};
+use crate::shared::describe::{one_record, sealed, sealed_public, security};
+use crate::shared::parameter_errors::{refused, unfit};
+use crate::shared::public_seed::SEED_BYTES;
+use crate::shared::selection::params::BITS_BYTES;
+use crate::shared::selection::{SelectionBits, SelectionParams, Selects};
 use crate::shared::shapes::{SHAPE_BYTES, read_shape, write_shape};
 
-/// Bytes of the seed of all masks.
-const SEED_BYTES: usize = 32;
 /// Bytes of encoded parameters.
 const ENCODED_BYTES: usize = SHAPE_BYTES + 8 + 3 + 4 + 1 + BITS_BYTES;
 
-/// Unchecked values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Literal {
-    /// Records and their length.
-    pub shape: Shape,
-    /// Units of a column of D: columns of the second level.
-    pub units: u64,
-    /// How words become digits.
-    pub digits: DigitShape,
-    /// LWE encryptions in a pack.
-    pub capacity: usize,
-    /// Bits that a word of the first level's query is sent in.
-    pub first_bits: u32,
-    /// The second level's bits.
-    pub bits: SelectionBits,
-}
-
-/// Parameters of [`PackedDouble`].
+/// Parameters of [`super::PackedDouble`].
 #[derive(Clone, Debug)]
 pub struct Params<V: Variant> {
     literal: Literal,
@@ -59,34 +41,26 @@ impl<V: Variant> Params<V> {
     /// Checks a literal: security from the table, failure probability from the noise.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] for a layout or bits that there are not, [`Error::Insecure`],
-    /// [`Error::Parameters`] when the values do not fit together or do not decode.
+    /// [`Error::OutOfBounds`] for an invalid layout or number of bits, [`Error::Insecure`],
+    /// [`Error::Parameters`] if the values do not fit together or do not decode.
     pub fn new(literal: Literal) -> Result<Self> {
         let Literal { shape, units, digits, capacity, first_bits, bits } = literal;
         let layout = Layout::new(&shape, units)?;
-        let unfit = |reason: String| Error::Parameters { scheme: V::NAME, reason };
-        if !digits.fits() {
-            return Err(unfit(format!("{digits:?}")));
-        }
+        check_digits::<V>(digits, capacity)?;
         if !(1..=LOG2_Q).contains(&first_bits) {
-            return Err(Error::out_of_bounds(
-                "the bits of a first query's word",
-                first_bits.into(),
-                "1 to 32",
-            ));
+            let what = "the bits of a first query's word";
+            return Err(Error::out_of_bounds(what, first_bits.into(), "1 to 32"));
         }
-        if !capacity.is_power_of_two() {
-            return Err(unfit(format!("packs of {capacity}: expected a power of two")));
-        }
-        let first_bound = noise::first_bound(&layout, digits, first_bits).ok_or_else(|| {
-            unfit(format!("the noise of {} columns in {first_bits} bits exceeds the limit", layout.columns))
+        let first_bound = first_bound(&layout, digits, first_bits).ok_or_else(|| {
+            let noise = format!("the noise of {} columns in {first_bits} bits", layout.columns);
+            refused(V::NAME)(format!("{noise} exceeds the limit"))
         })?;
-        let selection = SelectionParams::new(V::NAME, noise::selection(&layout, digits, capacity), bits)?;
-        let lwe = LweParams::new().map_err(|error| insecure(V::NAME, error))?;
+        let selection = SelectionParams::new(V::NAME, selection(&layout, digits, capacity), bits)?;
+        let lwe = LweParams::new().map_err(unfit(V::NAME))?;
         Ok(Self { literal, layout, lwe, first_bound, selection, variant: PhantomData })
     }
 
-    /// The best parameters with as many columns as asked for, or the next fewer that whole units give.
+    /// The best parameters with at most `columns` columns, as many as whole units allow.
     ///
     /// # Errors
     /// As [`Params::new`].
@@ -94,7 +68,7 @@ impl<V: Variant> Params<V> {
         Self::with_units(shape, units_of(&shape)?.0.div_ceil(columns.max(1)))
     }
 
-    /// The best parameters with so many units in each column.
+    /// The best parameters with `units` units in each column.
     ///
     /// # Errors
     /// As [`Params::new`].
@@ -107,12 +81,10 @@ impl<V: Variant> Params<V> {
     /// # Errors
     /// As [`Params::new`].
     pub fn with_digits(shape: Shape, units: u64, digits: DigitShape, capacity: usize) -> Result<Self> {
-        let unfit = |reason: String| Error::Parameters { scheme: V::NAME, reason };
-        if !digits.fits() || !capacity.is_power_of_two() {
-            return Err(unfit(format!("{digits:?} in packs of {capacity}")));
-        }
+        check_digits::<V>(digits, capacity)?;
         let literal = search::literal::<V>(shape, units, digits, capacity)?;
-        Self::new(literal.ok_or_else(|| unfit(format!("{digits:?} in packs of {capacity} do not decode")))?)
+        let too_noisy = || refused(V::NAME)(format!("{digits:?} in packs of {capacity} do not decode"));
+        Self::new(literal.ok_or_else(too_noisy)?)
     }
 
     /// The values.
@@ -128,7 +100,7 @@ impl<V: Variant> Params<V> {
         &self.lwe
     }
 
-    /// How words become digits.
+    /// Digits of the first level's words.
     pub fn digits(&self) -> DigitShape {
         self.literal.digits
     }
@@ -138,7 +110,7 @@ impl<V: Variant> Params<V> {
         self.literal.first_bits
     }
 
-    /// The largest distance from a multiple of Δ = 2²⁴ that decoding accepts at the first level.
+    /// Largest distance from a multiple of Δ = 2²⁴ that decoding accepts at the first level.
     pub fn first_bound(&self) -> u32 {
         self.first_bound
     }
@@ -160,9 +132,8 @@ impl<V: Variant> Params<V> {
     }
 
     fn sizes(&self) -> Sizes {
-        let sealed = |payload: usize| (payload + envelope::OVERHEAD) as u64;
         Sizes {
-            public: sealed(8 + ENCODED_BYTES + SEED_BYTES),
+            public: sealed_public(ENCODED_BYTES, SEED_BYTES),
             query_keys: self.selection.query_parts()[1] as u64,
             query: sealed(self.query_bytes()),
             answer: sealed(self.answer_bytes()),
@@ -172,35 +143,23 @@ impl<V: Variant> Params<V> {
         }
     }
 
-    /// What the verbs do.
+    /// Work of the verbs.
     fn work(&self) -> Work {
         let Layout { columns, unit_bytes, .. } = self.layout;
         let rows = self.layout.rows();
         let (database, groups) = (matrix_bytes(rows, columns) as f64, rows.div_ceil(ROWS));
         let selection = self.selection.selection();
-        let hint = Counts::new().with(Operation::Encode8, database, 1).with(
-            Operation::HintProduct8,
-            transformed_bytes(rows, columns) as f64,
-            groups,
-        );
-        let first = Counts::new().with(Operation::Select8, database, groups).with(
-            Operation::Word,
-            (2 * columns + selection.singles * selection.columns) as f64,
-            1,
-        );
+        let hint = transformed_bytes(rows, columns) as f64;
+        let words = (2 * columns + selection.singles * selection.columns) as f64;
+        let setup = Counts::new().with(Operation::Encode8, database, 1);
+        let first = Counts::new().with(Operation::Select8, database, groups);
+        let query = Counts::new().with(Operation::EncryptColumn, columns as f64, 1);
+        let extract = Counts::new().with(Operation::Decrypt, selection.packs() as f64, 1);
         Work {
-            setup: self.selection.count_setup(hint),
-            query: Counts::new().with(Operation::EncryptColumn, columns as f64, 1).with(
-                Operation::Encrypt,
-                self.selection.encryptions() as f64,
-                1,
-            ),
-            answer: self.selection.count_answer(first),
-            extract: Counts::new().with(Operation::Decrypt, selection.packs() as f64, 1).with(
-                Operation::DecryptRow,
-                unit_bytes as f64,
-                1,
-            ),
+            setup: self.selection.count_setup(setup.with(Operation::HintProduct8, hint, groups)),
+            query: query.with(Operation::Encrypt, self.selection.encryptions() as f64, 1),
+            answer: self.selection.count_answer(first.with(Operation::Word, words, 1)),
+            extract: extract.with(Operation::DecryptRow, unit_bytes as f64, 1),
         }
     }
 
@@ -229,8 +188,24 @@ impl<V: Variant> Params<V> {
     /// The lower of both levels' estimates.
     fn security(&self) -> Option<Security> {
         let rows = [Some(self.lwe.security()), self.selection.security()].into_iter().flatten();
-        let lowest = rows.min_by(|a, b| a.matzov.total_cmp(&b.matzov));
-        lowest.map(|row| Security { bits: row.matzov, source: row.set })
+        rows.min_by(|a, b| a.matzov.total_cmp(&b.matzov)).map(security)
+    }
+}
+
+/// Checks digits and the capacity of packs.
+fn check_digits<V: Variant>(digits: DigitShape, capacity: usize) -> Result<()> {
+    if digits.fits() && capacity.is_power_of_two() {
+        return Ok(());
+    }
+    let reason = format!("{digits:?} in packs of {capacity}: expected at most 16 bits, a power of two");
+    Err(refused(V::NAME)(reason))
+}
+
+impl<V: Variant> Selects for Params<V> {
+    type Family = V::Family;
+
+    fn selection(&self) -> &SelectionParams<V::Family> {
+        &self.selection
     }
 }
 
@@ -260,20 +235,12 @@ impl<V: Variant> Parameters for Params<V> {
     fn describe(&self) -> Description {
         Description {
             scheme: V::NAME,
-            privacy: PackedDouble::<V>::PRIVACY,
+            privacy: Privacy::Private,
             shape: self.literal.shape,
             sizes: self.sizes(),
             security: self.security(),
-            failure_log2: noise::failure_log2(&self.layout, self.selection.selection()),
-            limits: Limits {
-                records: MAX_RECORDS,
-                record_bits: MAX_RECORD_BITS,
-                batch: 1,
-                client_keys: false,
-                tickets: false,
-                owner_key: false,
-                update: UpdateCost::PerPack,
-            },
+            failure_log2: failure_log2(&self.layout, self.selection.selection()),
+            limits: one_record(MAX_RECORD_BITS, UpdateCost::PerPack),
             parameters: self.values(),
             work: self.work(),
         }

@@ -1,18 +1,17 @@
-//! The choice of parameters: layouts, digits and capacities are compared, the bits follow.
+//! Search for parameters: compares layouts, digits and capacities.
 
 use papir_core::scheme::Goal;
-use papir_core::{Error, Result, Shape};
+use papir_core::{Result, Shape};
 use papir_lattice::lwe32::{LOG2_Q, matrix_bytes};
 use papir_lattice::params::Literal as RlweLiteral;
 
-use super::Variant;
-use super::digits::DigitShape;
-use super::noise::{first_bound, selection};
-use super::params::Literal;
+use super::literal::{DigitShape, Literal, Variant, first_bound, selection};
 use crate::double::layout::{Layout, MAX_SIDE, units_of};
+use crate::shared::goals::{READ_RATE, scaled};
+use crate::shared::parameter_errors::refused;
 use crate::shared::selection::Family;
 
-/// Digits that are compared. Narrow ones take fewer bits of a selector, wide ones fewer rows.
+/// Digits that are compared. Narrow digits take fewer bits of a selector, wide ones fewer rows.
 const DIGITS: [DigitShape; 8] = [
     DigitShape { bits: 3, mask: 7, body: 4 },
     DigitShape { bits: 3, mask: 8, body: 3 },
@@ -23,12 +22,10 @@ const DIGITS: [DigitShape; 8] = [
     DigitShape { bits: 7, mask: 3, body: 2 },
     DigitShape { bits: 11, mask: 2, body: 1 },
 ];
-/// Bytes a second of one core reading the database, for comparing candidates.
-const READ_RATE: f64 = 2e10;
 /// Numbers of units that are compared for each doubling.
 const PER_OCTAVE: f64 = 2.0;
 
-/// The fewest bits for a layout, digits and a capacity; `None` when the noise is too much for any.
+/// The fewest bits for a layout, digits and a capacity; `None` if the noise is too large for any.
 pub(super) fn literal<V: Variant>(
     shape: Shape,
     units: u64,
@@ -45,8 +42,8 @@ pub(super) fn literal<V: Variant>(
 /// The best of all digits and capacities with these numbers of units.
 ///
 /// # Errors
-/// [`Error::OutOfBounds`] for a number of units that does not fit, [`Error::Parameters`] when the noise is
-/// too much for all.
+/// [`papir_core::Error::OutOfBounds`] for a number of units that does not fit,
+/// [`papir_core::Error::Parameters`] if the noise is too large for all.
 pub(super) fn best<V: Variant>(shape: Shape, units: &[u64], goal: Goal) -> Result<Literal> {
     let capacities = V::Family::capacities(RlweLiteral::DEFAULT.degree);
     let mut best: Option<(f64, Literal)> = None;
@@ -61,29 +58,26 @@ pub(super) fn best<V: Variant>(shape: Shape, units: &[u64], goal: Goal) -> Resul
             }
         }
     }
-    best.map(|(_, literal)| literal).ok_or_else(|| {
-        let reason = format!("{shape:?}: the noise exceeds the decoding limit");
-        Error::Parameters { scheme: V::NAME, reason }
-    })
+    let too_noisy = || refused(V::NAME)(format!("{shape:?}: the noise exceeds the decoding limit"));
+    best.map(|(_, literal)| literal).ok_or_else(too_noisy)
 }
 
 /// Numbers of units of a column that are worth comparing.
 ///
 /// # Errors
-/// As [`units_of`]; [`Error::OutOfBounds`] when columns would be too many.
+/// As [`units_of`]; [`papir_core::Error::OutOfBounds`] if there would be too many columns.
 pub(super) fn units(shape: &Shape) -> Result<Vec<u64>> {
     let (all, _) = units_of(shape)?;
     let (least, most) = (all.div_ceil(MAX_SIDE), all.min(MAX_SIDE));
     Layout::new(shape, least)?;
-    let scale = |i: i32| (least as f64 * 2f64.powf(f64::from(i) / PER_OCTAVE)).round() as u64;
-    let mut units: Vec<u64> = (0..).map(scale).take_while(|&units| units < most).collect();
+    let mut units = scaled(least, most, PER_OCTAVE);
     units.push(most);
     units.dedup();
     Ok(units)
 }
 
-/// What a goal minimises: seconds of a line at 10 Mbit/s, and of a core that reads 20 GB/s. A byte of a
-/// message that only has to be parsed takes about half a nanosecond.
+/// Seconds that a goal minimises: of a line at 10 Mbit/s and of one core. Parsing a byte of a
+/// message takes about half a nanosecond.
 fn cost<V: Variant>(layout: &Layout, literal: &Literal, goal: Goal) -> f64 {
     let (byte, work) = match goal {
         Goal::MinCommunication => (8e-7, 0.0),

@@ -1,18 +1,17 @@
-//! The second level's words: digits of the first level's hint, and of its answers.
+//! Words of the second level: digits of the first level's hint and answers.
 
 use papir_core::{AlignedBytes, Progress};
 use papir_lattice::lwe32::N;
 use papir_lattice::selection::{matrix_words, place, write_columns};
 use rayon::prelude::*;
 
-use super::Variant;
+use super::literal::Variant;
 use super::params::Params;
+use crate::shared::digits::Digits;
+use crate::shared::encode::BLOCK_COLUMNS;
 
-/// Columns that are written together; an even number.
-const BLOCK_COLUMNS: usize = 64;
-
-/// The digits of the hint D·A₁, rows × n words: a column for each unit; for each byte of it, for each of n
-/// words, the digits from the lowest on.
+/// The digits of the hint D·A₁, rows × n words: a column for each unit; for each byte of it, for
+/// each of n words, the digits from the lowest on.
 pub(super) fn split_hint<V: Variant>(
     params: &Params<V>,
     hint: &[u32],
@@ -33,12 +32,12 @@ pub(super) fn split_hint<V: Variant>(
 /// One column: of the B·n words of a unit, padding rows included.
 fn column<V: Variant>(params: &Params<V>, words: &[u32]) -> Vec<i16> {
     let mut column = Vec::with_capacity(params.selection().matrix_rows());
-    column.extend(words.iter().flat_map(|&word| params.digits().of_mask().split(word)));
+    column.extend(words.iter().flat_map(|&word| split(params.digits().of_mask(), word)));
     column.resize(params.selection().matrix_rows(), 0);
     column
 }
 
-/// Writes the column of a unit over what stands in its place.
+/// Overwrites the column of a unit.
 pub(super) fn replace_column<V: Variant>(params: &Params<V>, tiles: &mut [i16], unit: usize, words: &[u32]) {
     let columns = params.layout().units;
     for (row, digit) in column(params, words).into_iter().enumerate() {
@@ -46,17 +45,22 @@ pub(super) fn replace_column<V: Variant>(params: &Params<V>, tiles: &mut [i16], 
     }
 }
 
-/// The digits of a first answer, a word for each row of D: a row for each byte of a unit and each digit, with
-/// a word for each unit.
+/// The digits of a first answer, a word for each row of D: a row for each byte of a unit and each
+/// digit, with a word for each unit.
 pub(super) fn split_answer<V: Variant>(params: &Params<V>, answer: &[u32]) -> Vec<i16> {
     let (units, bytes) = (params.layout().units, params.layout().unit_bytes);
     let digits = params.digits().of_body();
     let mut rows = vec![0; params.selection().selection().singles * units];
     for (place, &word) in answer.iter().enumerate() {
         let (unit, byte) = (place / bytes, place % bytes);
-        for (k, digit) in digits.split(word).enumerate() {
+        for (k, digit) in split(digits, word).enumerate() {
             rows[(byte * digits.count + k) * units + unit] = digit;
         }
     }
     rows
+}
+
+/// Centred digits of the leading bits of a word.
+pub(super) fn split(digits: Digits, word: u32) -> impl Iterator<Item = i16> {
+    digits.split_centred(digits.leading(word))
 }

@@ -1,20 +1,30 @@
-//! The server of a packed DoublePIR: `DBSetup` and `Answer`.
+//! The server of a packed DoublePIR: `DBSetup`, `Answer` and updates.
+//!
+//! An update keeps the public seed and gives the same bytes as a setup of the changed records: new
+//! bytes in D; for each changed row of D its row of D·A₁ and the digits of it; then the packs of
+//! those bytes of a unit that changed in any record, which are all packs if records are random. One
+//! changed record costs as much as thousands, so changes should be batched.
 
-use papir_core::scheme::{self, Parameters, Session, Wire};
+use papir_core::cost::{Counts, Operation};
+use papir_core::scheme::{self, Parameters, Session, UpdateEstimate, check_changes};
 use papir_core::sections::{SectionSink, SectionSource};
-use papir_core::{Change, Error, Progress, Records, Result};
-use papir_lattice::lwe32::matrix_bytes;
+use papir_core::{AlignedBytes, Change, Progress, Records, Result};
+use papir_lattice::lwe32::N;
+use papir_lattice::lwe32::matrix::transformed_bytes;
 use papir_ring::prg::Seed;
 use rand_core::CryptoRng;
 use rayon::prelude::*;
 
+use super::literal::{PackedDouble, Variant};
 use super::params::Params;
-use super::second::{split_answer, split_hint};
-use super::wire::{Answer, Public, Query};
-use super::{PackedDouble, Variant, update};
+use super::second::{replace_column, split_answer, split_hint};
+use super::wire::Query;
 use crate::double::first::{self, ByteMatrix, FirstLevel, first_masks};
+use crate::double::update::{change_bytes, hint_rows, touched_units};
+use crate::shared::byte_matrix::load_matrix;
+use crate::shared::public_seed::{PublicSeed, load_seed};
 use crate::shared::selection::server::Key;
-use crate::shared::selection::{PackedMatrix, Selected, SelectionQuery};
+use crate::shared::selection::{PackedMatrix, Selected, SelectionAnswer, SelectionQuery};
 use crate::shared::shapes::check_source;
 
 const SEED: &str = "double/seed";
@@ -24,7 +34,7 @@ const DATABASE: &str = "double/database";
 #[derive(Clone)]
 pub struct Server<V: Variant> {
     pub(super) params: Params<V>,
-    pub(super) public: Public,
+    pub(super) public: PublicSeed,
     pub(super) first: FirstLevel,
     pub(super) second: PackedMatrix<V::Family>,
 }
@@ -43,7 +53,7 @@ impl<V: Variant> scheme::Server<PackedDouble<V>> for Server<V> {
         &self.params
     }
 
-    fn public(&self) -> &Public {
+    fn public(&self) -> &PublicSeed {
         &self.public
     }
 
@@ -51,7 +61,7 @@ impl<V: Variant> scheme::Server<PackedDouble<V>> for Server<V> {
         &self,
         batch: Vec<(Session<'_, PackedDouble<V>>, &Query)>,
         progress: &dyn Progress,
-    ) -> Result<Vec<Answer>> {
+    ) -> Result<Vec<SelectionAnswer>> {
         let queries: Vec<&Query> = batch.into_iter().map(|(_, query)| query).collect();
         let count = queries.len() as u64;
         progress.stage("first_level", count);
@@ -66,13 +76,38 @@ impl<V: Variant> scheme::Server<PackedDouble<V>> for Server<V> {
         Ok(packed.iter().map(|packed| self.round(packed)).collect())
     }
 
-    fn update_cost(&self, changes: &[Change]) -> Result<scheme::UpdateEstimate> {
-        update::cost(self, changes)
+    fn update_cost(&self, changes: &[Change]) -> Result<UpdateEstimate> {
+        let layout = self.params.layout();
+        check_changes(&self.params.shape(), changes)?;
+        let description = self.params.describe();
+        let setup = description.work.setup;
+        let rows = touched_units(layout, changes) * layout.unit_bytes;
+        if rows == 0 {
+            return Ok(UpdateEstimate { update: Counts::new(), setup });
+        }
+        let bytes = transformed_bytes(rows, layout.columns) as f64;
+        let stored = (description.sizes.database + description.sizes.material) as f64;
+        let hint = Counts::new().with(Operation::HintProduct8, bytes, rows);
+        let update = self.params.selection().count_setup(hint).with(Operation::Copy, stored, 1);
+        Ok(UpdateEstimate { update, setup })
     }
 
-    /// Keeps the public seed: byte for byte what [`Server::prepare`] gives for the changed records.
     fn update(&self, changes: &[Change], _rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Self> {
-        update::update(self, changes, progress)
+        let (params, layout) = (&self.params, self.params.layout());
+        check_changes(&params.shape(), changes)?;
+        let (database, units) = change_bytes(layout, &self.first.database, changes)?;
+        if units.is_empty() {
+            return Ok(self.clone());
+        }
+        progress.stage("update", units.len() as u64);
+        let hint = hint_rows(params.lwe(), layout, &database, &self.first.masks, &units);
+        let mut tiles = AlignedBytes::copy_of(self.second.tiles().bytes());
+        for (&unit, words) in units.iter().zip(hint.chunks_exact(layout.unit_bytes * N)) {
+            replace_column(params, tiles.slice_mut(), unit, words);
+            progress.advance(1);
+        }
+        let second = self.second.replace(params.selection(), &self.public.seed, tiles, progress)?;
+        Ok(Self::assemble(params.clone(), self.public, database, second))
     }
 
     fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
@@ -87,11 +122,9 @@ impl<V: Variant> scheme::Server<PackedDouble<V>> for Server<V> {
     }
 
     fn load(params: Params<V>, source: &dyn SectionSource) -> Result<Self> {
-        let public = <Public as Wire<Params<V>>>::decode(&params, &source.get(SEED)?)?;
+        let public = PublicSeed { seed: load_seed(source, SEED)? };
         let (rows, columns) = (params.layout().rows(), params.layout().columns);
-        let tiles = source.get(DATABASE)?;
-        Error::check_length(DATABASE, tiles.len(), matrix_bytes(rows, columns) as usize)?;
-        let database = ByteMatrix::new(rows, columns, tiles);
+        let database = load_matrix(source, DATABASE, rows, columns)?;
         let second = PackedMatrix::load(params.selection(), &public.seed, source)?;
         Ok(Self::assemble(params, public, database, second))
     }
@@ -101,7 +134,7 @@ impl<V: Variant> Server<V> {
     /// Prepares a database under a given public seed.
     ///
     /// # Errors
-    /// Those of the source, and [`Error::Parameters`] when its shape is not the parameters'.
+    /// Those of the source, and [`papir_core::Error::Parameters`] for a source of another shape.
     pub fn prepare(
         params: Params<V>,
         seed: Seed,
@@ -110,40 +143,30 @@ impl<V: Variant> Server<V> {
     ) -> Result<Self> {
         check_source(V::NAME, params.shape(), records)?;
         let database = first::encode(params.layout(), records, progress)?;
-        Self::prepare_levels(params, seed, database, progress)
-    }
-
-    /// Everything that follows from the seed and D.
-    pub(super) fn prepare_levels(
-        params: Params<V>,
-        seed: Seed,
-        database: ByteMatrix,
-        progress: &dyn Progress,
-    ) -> Result<Self> {
         let first = FirstLevel { database, masks: first_masks(seed) };
         let tiles = split_hint(&params, first.hint(params.lwe(), progress).slice_mut(), progress);
         let second = PackedMatrix::prepare(params.selection(), &seed, tiles, progress)?;
-        Ok(Self { params, public: Public { seed }, first, second })
+        Ok(Self { params, public: PublicSeed { seed }, first, second })
     }
 
-    pub(super) fn assemble(
+    fn assemble(
         params: Params<V>,
-        public: Public,
+        public: PublicSeed,
         database: ByteMatrix,
         second: PackedMatrix<V::Family>,
     ) -> Self {
         Self { params, public, first: FirstLevel { database, masks: first_masks(public.seed) }, second }
     }
 
-    /// The first level: D times each query modulo 2³², in one read of the database. The word of byte b of
-    /// unit u of a column is at B·u + b.
+    /// The first level: D times each query modulo 2³², in one pass over the database. The word of
+    /// byte b of unit u of a column is at B·u + b.
     pub fn first_level(&self, queries: &[&Query]) -> Vec<Vec<u32>> {
         let values: Vec<&[u32]> = queries.iter().map(|query| query.first.as_slice()).collect();
         self.first.answers(&values, self.params.first_bits())
     }
 
-    /// The second level: LWE encryptions of the digits of one unit's rows of the hint, in one read of all
-    /// digits, and RLWE encryptions of the digits of the first answers.
+    /// The second level: LWE encryptions of the digits of one unit's rows of the hint, in one pass
+    /// over all digits, and RLWE encryptions of the digits of the first answers.
     pub fn second_level(&self, queries: &[&Query], firsts: &[Vec<u32>]) -> Vec<Selected> {
         let seconds: Vec<&SelectionQuery> = queries.iter().map(|query| &query.second).collect();
         let singles: Vec<Vec<i16>> =
@@ -154,12 +177,12 @@ impl<V: Variant> Server<V> {
     /// The packing key of a query, lifted to q.
     ///
     /// # Errors
-    /// None for a query of these parameters: [`Error::Parameters`] for a key of others.
+    /// [`papir_core::Error::Parameters`] for a query of other parameters.
     pub fn read_key(&self, query: &Query) -> Result<Key<V::Family>> {
         self.second.read_key(self.params.selection(), &query.second)
     }
 
-    /// Packs the LWE encryptions of each query, in one read of what is prepared of the packs.
+    /// Packs the LWE encryptions of each query, in one pass over the packs' words.
     ///
     /// # Errors
     /// As [`Server::read_key`].
@@ -167,8 +190,8 @@ impl<V: Variant> Server<V> {
         self.second.pack(selected, keys)
     }
 
-    /// Switches packed encryptions to the few bits that an answer carries.
-    pub fn round(&self, packed: &Selected) -> Answer {
-        Answer(self.second.round(self.params.selection(), packed))
+    /// Switches packed encryptions to the bits of an answer.
+    pub fn round(&self, packed: &Selected) -> SelectionAnswer {
+        self.second.round(self.params.selection(), packed)
     }
 }

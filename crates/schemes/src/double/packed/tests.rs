@@ -1,4 +1,5 @@
-//! Noise of both levels for each packing, what the second level encrypts, updates: seen from the inside.
+//! Noise of both levels for each packing, what the second level encrypts, updates: seen from the
+//! inside.
 #![allow(clippy::unwrap_used)]
 
 use chacha20::ChaCha20Rng;
@@ -16,6 +17,7 @@ use papir_ring::prg::Seed;
 use papir_testkit::noise::Moments;
 use rand_core::{Rng, SeedableRng};
 
+use super::second::split;
 use super::{Client, DigitShape, Params, Query, Secret, Server, Variant};
 use crate::double::first::first_masks;
 use crate::double::noise::FIRST;
@@ -126,8 +128,8 @@ fn noise_of_cdks_is_predicted() {
     assert_packed_noise_is_predicted::<ByCdks>(SEVEN, 2048);
 }
 
-/// A unit's digits are those of the hint of its rows, single words those of the first answers, and both
-/// decrypt to the record.
+/// A unit's digits are those of the hint of its rows, single words those of the first answers, and
+/// both decrypt to the record.
 #[test]
 fn the_second_level_encrypts_the_first_hint_and_the_first_answers() {
     let records = extreme_records(Shape::new(3000, 24).unwrap());
@@ -138,15 +140,15 @@ fn the_second_level_encrypts_the_first_hint_and_the_first_answers() {
     let selected = server.second_level(&[&query], &firsts);
     assert_eq!((selected[0].single_masks.len(), selected[0].single_bodies.len()), (6, 6));
     let packed = server.pack(selected, &[&server.read_key(&query).unwrap()]).unwrap().remove(0);
-    let answer = server.round(&packed).0;
+    let answer = server.round(&packed);
     let opened = answer.open(server.params.selection(), secret.key());
     assert!(opened.decodes);
     let row = server.params.layout.place(1234).unit as usize * 3;
     let mut hint = server.first.hint(server.params.lwe(), &NoProgress);
     let hint: &[u32] = hint.slice_mut();
     let modulo = |digit: i16| digit.rem_euclid(128) as u32;
-    let masks = hint[row * N..(row + 3) * N].iter().flat_map(|&word| SEVEN.of_mask().split(word));
-    let bodies = firsts[0][row..row + 3].iter().flat_map(|&word| SEVEN.of_body().split(word));
+    let masks = hint[row * N..(row + 3) * N].iter().flat_map(|&word| split(SEVEN.of_mask(), word));
+    let bodies = firsts[0][row..row + 3].iter().flat_map(|&word| split(SEVEN.of_body(), word));
     let expected: Vec<u32> = masks.chain(bodies).map(modulo).collect();
     assert!(*opened.words == expected, "digits of the wrong unit, or noise");
 }
@@ -160,8 +162,9 @@ fn noise_of_the_first_level_is_within_its_bound() {
     let mut hint = server.first.hint(server.params.lwe(), &NoProgress);
     let hint: &[u32] = hint.slice_mut();
     let mask = SEVEN.of_mask();
-    let modulo = |digit: i16| digit.rem_euclid(128) as u32;
-    let rounded = |word: &u32| mask.join(&mask.split(*word).map(modulo).collect::<Vec<_>>());
+    let modulo = |digit: i16| mask.uncentred(digit.rem_euclid(128) as u32);
+    let digits = |word: u32| split(mask, word).map(modulo).collect::<Vec<_>>();
+    let rounded = |word: &u32| mask.join_leading(digits(*word).into_iter());
     let (mut errors, bits) = (Vec::new(), server.params.first_bits());
     for i in 0..8 {
         let (secret, query) = client.query(None, &[i * 250_007], &mut rng).unwrap();

@@ -1,4 +1,4 @@
-//! QUERY and EXTRACT (Algorithms 8 and 10 of InsPIRe), a selector a part.
+//! QUERY and EXTRACT (Algorithms 8 and 10 of InsPIRe) with a selector for each part.
 
 use std::sync::Arc;
 
@@ -11,12 +11,12 @@ use papir_ring::prg::{SecretRng, Seed};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
-use super::InspireInParts;
-use super::params::{NAME, PartsParams};
+use super::params::{InspireInParts, NAME, PartsParams};
 use super::wire::{PartsAnswer, PartsPublic, PartsQuery};
-use crate::inspire::client::{decrypt, round_keys, selector, unwhitened};
-use crate::inspire::layout::Location;
+use crate::inspire::client::{decrypt, round_keys, unwhitened};
 use crate::inspire::masks::packing;
+use crate::shared::parameter_errors::refused;
+use crate::shared::place::Location;
 
 /// A client: the parameters and the masks of the packing key.
 pub struct PartsClient {
@@ -25,9 +25,9 @@ pub struct PartsClient {
     packing: Inspiring,
 }
 
-/// What opens one answer: the key, and where the record of each part lies. Erased on drop.
+/// Opens one answer: the key and the place of the record in each part. Erased on drop.
 pub struct PartsSecret {
-    /// Queries that were made together share one; it is erased with the last of them.
+    /// Shared by queries that were made together; erased with the last of them.
     key: Arc<SecretKey>,
     locations: Vec<Location>,
 }
@@ -47,7 +47,7 @@ impl scheme::Client<InspireInParts> for PartsClient {
         &self.params
     }
 
-    /// One index of each part, in their order.
+    /// Takes one index of each part, in their order.
     fn query(
         &self,
         _state: Option<&mut Never>,
@@ -87,7 +87,7 @@ impl scheme::Client<InspireInParts> for PartsClient {
         let chunks = answer.0.masks.chunks_exact(degree).zip(answer.0.bodies.chunks_exact(degree));
         let words: Vec<Zeroizing<Vec<u32>>> =
             chunks.map(|(mask, body)| decrypt(self.params.below(), &secret.key, mask, body)).collect();
-        // All words are looked at, also after one that is none.
+        // Checks all words, also after an invalid one.
         let decodes =
             words.iter().flat_map(|words| words.iter()).fold(true, |all, &word| all & (word < 1 << 16));
         if !decodes {
@@ -97,7 +97,7 @@ impl scheme::Client<InspireInParts> for PartsClient {
             let mut bytes = Zeroizing::new(Vec::with_capacity(part.bundle.unit_bytes));
             for (chunk, words) in words.iter().enumerate() {
                 let words = &words[number * part.degree..][..part.degree];
-                bytes.extend_from_slice(&unwhitened(part, seed, (chunk, location.element), words));
+                bytes.extend_from_slice(&unwhitened(part, seed, chunk, location.unit, words));
             }
             part.bundle.select(&bytes, location.slot)
         };
@@ -106,7 +106,7 @@ impl scheme::Client<InspireInParts> for PartsClient {
 }
 
 impl PartsClient {
-    /// Where one record of each part lies.
+    /// Places of one record of each part.
     fn locate(&self, indices: &[u64]) -> Result<Vec<Location>> {
         let (parts, part) = (self.params.parts(), self.params.part());
         if indices.len() != parts {
@@ -114,7 +114,7 @@ impl PartsClient {
         }
         let shape = self.params.shape();
         let records = part.shape.records();
-        // Whole from the start: growing would leave copies behind.
+        // Full capacity from the start: growing would leave copies behind.
         let mut locations = Vec::with_capacity(parts);
         for (number, &index) in indices.iter().enumerate() {
             shape.check_index(index)?;
@@ -126,15 +126,14 @@ impl PartsClient {
         Ok(locations)
     }
 
-    /// A selector for each part, under masks of its own.
+    /// A selector for each part, under its own masks.
     fn selectors(&self, key: &SecretKey, locations: &[Location], rng: &mut SecretRng) -> Vec<u64> {
-        let below = self.params.below();
+        let selector = self.params.below().selector();
         let parts = self.public.seeds.iter().zip(locations);
-        parts.flat_map(|(seed, location)| selector(below, seed, key, location.column, rng)).collect()
+        parts.flat_map(|(seed, location)| selector.encrypt(seed, key, location.column, rng)).collect()
     }
 }
 
 fn no_parts(found: usize) -> Error {
-    let reason = format!("{found} indices: expected one of each part, in their order");
-    Error::Parameters { scheme: NAME, reason }
+    refused(NAME)(format!("{found} indices: expected one of each part, in their order"))
 }

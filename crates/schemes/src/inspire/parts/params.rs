@@ -1,45 +1,52 @@
-//! Checked parameters: those of InsPIRe with t = 1, and how its rows are shared.
+//! Checked parameters: those of InsPIRe with t = 1, and the number of parts.
 
 use papir_core::codec::{Reader, Writer};
 use papir_core::cost::{Operation, Work};
 use papir_core::scheme::{Goal, Parameters};
-use papir_core::{Description, Error, Limits, Privacy, Result, Shape, Sizes, envelope};
+use papir_core::{Description, Error, Limits, Privacy, Result, Shape, Sizes};
 use papir_kernels::bits::packed_len;
 use papir_lattice::params::Literal as RlweLiteral;
 
 use crate::inspire;
 use crate::inspire::interpolation::Interpolation;
 use crate::inspire::layout::Layout;
+use crate::shared::describe::{sealed, sealed_public};
+use crate::shared::public_seed::SEED_BYTES;
+use crate::shared::shapes::{read_shape, write_shape};
 
-/// The name, in errors.
+/// Name in errors.
 pub(super) const NAME: &str = "inspire-stacked";
-/// The most parts: rows of one are whole row groups.
+/// Most parts: the rows of each are whole row groups.
 pub const MAX_PARTS: usize = 32;
-/// log₂ of the failure probability: below 2⁻⁴⁰ for all answers of the largest batch together.
+/// log₂ of the failure probability: the answers of the largest batch together stay below 2⁻⁴⁰.
 const FAILURE_LOG2: f64 = -51.0;
-/// Records of a part are a multiple of this, so that each part starts on a whole byte.
+/// Divisor of the records of a part, so that each part starts on a whole byte.
 const RECORDS: u64 = 8;
 
-/// Checked parameters of m stacked parts.
+/// InsPIRe over several databases.
+#[derive(Clone, Copy, Debug)]
+pub struct InspireInParts;
+
+/// Checked parameters of m parts.
 #[derive(Clone, Debug)]
 pub struct PartsParams {
     /// Records of all parts.
     shape: Shape,
     /// m.
     parts: usize,
-    /// Where the records of one part lie.
+    /// Layout of one part.
     part: Layout,
-    /// InsPIRe with as many columns, each a ring element of d words: its messages but for the other
-    /// selectors, its noise.
+    /// InsPIRe with as many columns, each a ring element of d words. It has the noise, and the
+    /// messages except for the other selectors.
     below: inspire::Params,
 }
 
 impl PartsParams {
-    /// Parameters for `parts` parts of this shape each; their records are filled up to a multiple of 8.
+    /// Parameters for `parts` parts of this shape; their records are padded to a multiple of 8.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] for a number of parts that is no power of two up to [`MAX_PARTS`]; those of
-    /// InsPIRe.
+    /// [`Error::OutOfBounds`] unless the number of parts is a power of two up to [`MAX_PARTS`], and
+    /// those of InsPIRe.
     pub fn new(part: Shape, parts: usize) -> Result<Self> {
         let part = part_layout(part, parts)?;
         let words = 16 * (part.chunks * RlweLiteral::DEFAULT.degree) as u64;
@@ -53,17 +60,17 @@ impl PartsParams {
         Ok(Self { shape: Shape::new(records, part.shape.record_bits())?, parts, part, below })
     }
 
-    /// All numbers of parts that fit.
+    /// Parameters for all numbers of parts that fit.
     ///
     /// # Errors
-    /// Where none does, that of a single part.
+    /// That of a single part if none fits.
     pub fn of_part(part: Shape) -> Result<Vec<Self>> {
         let several = (1..).map(|log| 1 << log).take_while(|&parts| parts <= MAX_PARTS);
         let fit = several.map(|parts| Self::new(part, parts)).filter_map(Result::ok);
         Ok(std::iter::once(Self::new(part, 1)?).chain(fit).collect())
     }
 
-    /// Records of a part for a database of so many.
+    /// Records of a part for a database of `records` records.
     pub fn part_records(&self, records: u64) -> u64 {
         records.next_multiple_of(RECORDS)
     }
@@ -73,12 +80,12 @@ impl PartsParams {
         self.parts
     }
 
-    /// Where the records of one part lie.
+    /// Layout of one part.
     pub(super) fn part(&self) -> &Layout {
         &self.part
     }
 
-    /// InsPIRe's parameters that everything but the parts follows.
+    /// Parameters of InsPIRe, which set everything except the parts.
     pub fn below(&self) -> &inspire::Params {
         &self.below
     }
@@ -96,9 +103,8 @@ impl PartsParams {
     fn sizes(&self) -> Sizes {
         let one = self.below.describe().sizes;
         let (parts, keys) = (self.parts as u64, self.key_bytes() as u64);
-        let sealed = |payload: usize| (envelope::OVERHEAD + payload) as u64;
         Sizes {
-            public: sealed(8 + self.encode().len() + 32 * self.parts),
+            public: sealed_public(self.encode().len(), SEED_BYTES * self.parts),
             query_keys: keys,
             query: sealed(self.selector_bytes()) + keys,
             database: parts * self.part.matrix_bytes() as u64,
@@ -111,7 +117,7 @@ impl PartsParams {
 fn part_layout(part: Shape, parts: usize) -> Result<Layout> {
     if !parts.is_power_of_two() || parts > MAX_PARTS {
         let expected = format!("a power of two, at most {MAX_PARTS}");
-        return Err(Error::out_of_bounds("the number of stacked parts", parts as u64, expected));
+        return Err(Error::out_of_bounds("the number of parts", parts as u64, expected));
     }
     let records = part.records().next_multiple_of(RECORDS);
     let degree = RlweLiteral::DEFAULT.degree / parts;
@@ -136,7 +142,7 @@ impl Parameters for PartsParams {
         let one = self.below.describe();
         let mut parameters = vec![("buckets a pack", self.parts.to_string())];
         parameters.extend(one.parameters);
-        // Each selector more is unpacked and split into planes, and encrypted.
+        // Each further selector is encrypted, unpacked and split into planes.
         let more = ((self.parts - 1) * self.part.columns) as f64;
         let encryptions = (self.parts - 1) * self.part.columns.div_ceil(self.below.layout().degree);
         let Work { query, answer, .. } = one.work;
@@ -159,14 +165,14 @@ impl Parameters for PartsParams {
 
     fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::new();
-        writer.u64(self.part.shape.records()).u64(self.part.shape.record_bits()).u8(self.parts as u8);
-        writer.raw(&self.below.encode());
+        write_shape(&mut writer, self.part.shape);
+        writer.u8(self.parts as u8).raw(&self.below.encode());
         writer.finish()
     }
 
     fn decode(bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::new("parameters of stacked InsPIRe", bytes);
-        let shape = Shape::new(reader.u64()?, reader.u64()?)?;
+        let shape = read_shape(&mut reader)?;
         let parts = usize::from(reader.u8()?);
         let (part, below) = (part_layout(shape, parts)?, inspire::Params::decode(reader.rest())?);
         let layout = below.layout();

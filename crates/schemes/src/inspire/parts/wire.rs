@@ -1,30 +1,33 @@
-//! Messages of stacked InsPIRe.
+//! Messages of InsPIRe in parts.
 //!
 //! ```text
 //! public   a seed for each part (32)
-//! query    m·columns selector entries, part after part, packed; the packing key, y_g and y_h, as InsPIRe has it
-//! answer   InsPIRe's: a mask and a body a chunk
+//! query    m·columns selector entries, part after part, packed; the packing key, y_g and y_h, as in InsPIRe
+//! answer   as in InsPIRe: a mask and a body for each chunk
 //! ```
 
 use std::ops::Range;
 
+use papir_core::codec::Reader;
 use papir_core::scheme::Wire;
 use papir_core::{Error, Result};
-use papir_kernels::bits;
 use papir_ring::prg::Seed;
 
 use super::params::PartsParams;
 use crate::inspire;
+use crate::inspire::wire::{pack_elements, unpack_elements};
+use crate::shared::public_seed::SEED_BYTES;
+use crate::shared::words::{pack, unpack};
 
-/// What a client starts from: the seed of each part's masks and whitening; the first part's also expands to the
-/// masks of packing keys, unless another database's does.
+/// Seeds of each part's masks and whitening. The first one also expands to the masks of packing
+/// keys, unless another database's seed does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartsPublic {
-    /// One a part.
+    /// One for each part.
     pub seeds: Vec<Seed>,
 }
 
-/// A selector a part, and one packing key.
+/// A selector for each part, and one packing key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartsQuery {
     /// Entries of `query_bits` bits, part after part.
@@ -43,7 +46,7 @@ impl Wire<PartsParams> for PartsPublic {
     }
 
     fn decode(params: &PartsParams, bytes: &[u8]) -> Result<Self> {
-        Error::check_length("the seeds of stacked InsPIRe", bytes.len(), 32 * params.parts())?;
+        Error::check_length("the seeds of stacked InsPIRe", bytes.len(), SEED_BYTES * params.parts())?;
         Ok(Self { seeds: bytes.as_chunks::<32>().0.iter().map(|seed| Seed(*seed)).collect() })
     }
 }
@@ -51,20 +54,18 @@ impl Wire<PartsParams> for PartsPublic {
 impl Wire<PartsParams> for PartsQuery {
     fn encode(&self, params: &PartsParams) -> Vec<u8> {
         let mut bytes = Vec::new();
-        bits::pack(&self.selectors, params.below().literal().query_bits, &mut bytes);
-        bytes.extend(inspire::wire::pack_elements(params.below(), &self.keys));
+        pack(&self.selectors, params.below().literal().query_bits, &mut bytes);
+        pack_elements(params.below(), &self.keys, &mut bytes);
         bytes
     }
 
     fn decode(params: &PartsParams, bytes: &[u8]) -> Result<Self> {
-        let (selector_bytes, key_bytes) = (params.selector_bytes(), params.key_bytes());
-        Error::check_length("a query of stacked InsPIRe", bytes.len(), selector_bytes + key_bytes)?;
-        let (selectors, keys) = bytes.split_at(selector_bytes);
+        let what = "a query of InsPIRe in parts";
+        Error::check_length(what, bytes.len(), params.selector_bytes() + params.key_bytes())?;
+        let mut reader = Reader::new(what, bytes);
         let (width, count) = (params.below().literal().query_bits, params.parts() * params.part().columns);
-        Ok(Self {
-            selectors: inspire::wire::unpack(selectors, width, count)?,
-            keys: inspire::wire::unpack_elements(params.below(), keys)?,
-        })
+        let selectors = unpack(&mut reader, what, width, count)?;
+        Ok(Self { selectors, keys: unpack_elements(params.below(), &mut reader)? })
     }
 
     /// The packing key.

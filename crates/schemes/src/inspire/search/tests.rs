@@ -154,7 +154,8 @@ fn approximate_gadgets_against_exact_ones() {
     }
 }
 
-/// A t that is no power of two is chosen where it is better and its setup not much longer, and only there.
+/// A t that is no power of two is chosen where it is better and its setup not much longer, and only
+/// there.
 #[test]
 fn other_numbers_of_points_must_be_worth_it() {
     let mut chosen = 0;

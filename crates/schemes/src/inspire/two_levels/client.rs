@@ -2,8 +2,7 @@
 
 use papir_core::scheme::{self, Never, check_indices};
 use papir_core::{Error, Record, Result};
-use papir_lattice::lwe::encrypt_selector;
-use papir_lattice::mod_switch::{PowerSwitch, round_elements};
+use papir_lattice::mod_switch::round_elements;
 use papir_lattice::packing::RingPacking;
 use papir_lattice::response::ResponseBits;
 use papir_lattice::secret::SecretKey;
@@ -11,13 +10,14 @@ use papir_ring::prg::SecretRng;
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
-use super::Inspire2;
-use super::digits::Digits;
-use super::layout::Location;
-use super::masks::{Packings, selector_mask, whiten};
-use super::noise::{FILL, WORD_BITS};
-use super::params::{NAME, Params};
+use super::literal::{Inspire2, NAME};
+use super::masks::{Packings, whiten};
+use super::noise::WORD_BITS;
+use super::params::Params;
 use super::wire::{Answer, Public, Query};
+use crate::shared::digits::Digits;
+use crate::shared::goals::FILL;
+use crate::shared::place::Location;
 
 /// A client: the parameters, the masks of the packing keys and those of resp₁.
 pub struct Client {
@@ -26,10 +26,10 @@ pub struct Client {
     packings: Packings,
 }
 
-/// What opens one answer: the key and where the record lies. Erased on drop.
+/// Opens one answer: the key and the place of the record. Erased on drop.
 pub struct Secret {
     key: SecretKey,
-    /// Boxed, so that moving the secret leaves no copy of it behind.
+    /// Boxed, so that moving the secret leaves no copy behind.
     location: Box<Location>,
 }
 
@@ -43,8 +43,8 @@ impl Secret {
 impl scheme::Client<Inspire2> for Client {
     fn new(params: Params, public: Public) -> Result<Self> {
         let found = public.masks.len();
-        if found != params.public_words() {
-            let expected = format!("{}", params.public_words());
+        if found != params.literal().public_words() {
+            let expected = format!("{}", params.literal().public_words());
             return Err(Error::malformed("the masks of InsPIRe(2)", format!("{found} words"), expected));
         }
         let packings = Packings::new(&params, &public.seed)?;
@@ -66,15 +66,17 @@ impl scheme::Client<Inspire2> for Client {
         let mut rng = SecretRng::new(rng);
         let secret = Secret { key: SecretKey::generate(self.params.rlwe(), &mut rng), location };
         let (column, block) = (secret.location.column, secret.location.block);
-        let selectors =
-            [self.selector(&secret.key, 0, column, &mut rng), self.selector(&secret.key, 1, block, &mut rng)];
+        let mut encrypt = |level, selected| {
+            self.params.selector(level).encrypt(&self.public.seed, &secret.key, selected, &mut rng)
+        };
+        let selectors = [encrypt(0, column), encrypt(1, block)];
         let keys = self.keys(&secret.key, &mut rng);
         Ok((secret, Query { selectors, keys }))
     }
 
     fn extract(&self, secret: Secret, answer: Answer) -> Result<Vec<Record>> {
         let (mask, body, digits_decode) = self.compose(&secret.key, &answer);
-        let first = self.open(&secret.key, self.params.first_bits(), WORD_BITS, &mask, &body);
+        let first = self.open(&secret.key, self.params.literal().first_bits(), WORD_BITS, &mask, &body);
         let bytes = first.words.iter().flat_map(|&word| (word as u16).to_le_bytes());
         let mut bytes = Zeroizing::new(bytes.collect::<Vec<u8>>());
         let (bundle, location) = (&self.params.layout().bundle, &secret.location);
@@ -85,16 +87,6 @@ impl scheme::Client<Inspire2> for Client {
 }
 
 impl Client {
-    /// GENQUERY: LWE encryptions of a unit vector, rounded.
-    fn selector(&self, key: &SecretKey, level: usize, selected: u32, rng: &mut dyn CryptoRng) -> Vec<u64> {
-        let params = &self.params;
-        let masks = (0..).map(|block| selector_mask(params, &self.public.seed, level, block));
-        let (length, scale) = (params.selectors()[level], params.scales()[level]);
-        let bodies = encrypt_selector(params.rlwe(), key, masks, length, selected, scale, rng);
-        let switch = PowerSwitch::new(params.rlwe().ring().modulus(), params.literal().query_bits[level]);
-        bodies.into_iter().map(|body| switch.down(body)).collect()
-    }
-
     /// GENKSMATY for each distinct γ, rounded.
     fn keys(&self, key: &SecretKey, rng: &mut dyn CryptoRng) -> Vec<u64> {
         let packings = self.packings.distinct().iter();
@@ -102,8 +94,8 @@ impl Client {
         round_elements(self.params.rlwe().ring(), self.params.literal().key_bits, elements)
     }
 
-    /// Lines 4 to 6: the mask and the body of the wanted unit's encryption, from their digits, and whether all
-    /// of these decode.
+    /// Lines 4 to 6: mask and body of the wanted unit's encryption from their digits, and whether
+    /// all digits decode.
     fn compose(&self, key: &SecretKey, answer: &Answer) -> (Zeroizing<Vec<u64>>, Zeroizing<Vec<u64>>, bool) {
         let literal = self.params.literal();
         let [unit, first, last] = literal.gammas;
@@ -115,7 +107,7 @@ impl Client {
 
     /// BATCHPARTIALDECRYPT: the digits of all packs of γ.
     fn decrypt(&self, key: &SecretKey, masks: &[u64], bodies: &[u64], gamma: usize) -> Opened {
-        let (bits, digit) = (self.params.answer_bits(), self.params.literal().mask.bits);
+        let (bits, digit) = (self.params.literal().answer, self.params.literal().mask.bits);
         let mut all = Opened { words: Zeroizing::new(Vec::with_capacity(bodies.len())), decodes: true };
         let degree = self.params.literal().rlwe.degree;
         for (mask, body) in masks.chunks_exact(degree).zip(bodies.chunks_exact(gamma)) {
@@ -126,7 +118,8 @@ impl Client {
         all
     }
 
-    /// The words modulo 2^plain of one encryption; all are looked at, also after one that does not decode.
+    /// The words modulo 2^plain of one encryption. Checks all words, also after one that does not
+    /// decode.
     fn open(&self, key: &SecretKey, bits: ResponseBits, plain: u32, mask: &[u64], body: &[u64]) -> Opened {
         let phases = bits.phases(self.params.rlwe().ring(), key, mask, body);
         let mut worst = 0;
@@ -141,7 +134,7 @@ impl Client {
     }
 }
 
-/// What encryptions decrypt to.
+/// Decrypted words.
 struct Opened {
     words: Zeroizing<Vec<u32>>,
     /// Whether every coefficient is within the bound on the noise.
@@ -153,7 +146,7 @@ fn join(digits: Digits, count: usize, decrypted: &[u32]) -> Zeroizing<Vec<u64>> 
     let mut words = Zeroizing::new(vec![0; count]);
     for (j, decrypted) in decrypted.chunks_exact(count).take(digits.count).enumerate() {
         for (word, &digit) in words.iter_mut().zip(decrypted) {
-            *word = digits.join(*word, j, digit);
+            *word |= digits.uncentred(digit) << (digits.bits as usize * j);
         }
     }
     words

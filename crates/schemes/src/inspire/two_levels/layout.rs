@@ -1,16 +1,12 @@
-//! Where a record lies: records fill units of γ₀ words, t units make a column, columns make the matrix.
+//! Layout of the matrix: records fill units of γ₀ words, t units make a column.
 
 use papir_core::{Error, Result, Shape};
 use papir_lattice::selection::{group_rows, matrix_words};
-use zeroize::{Zeroize, ZeroizeOnDrop};
 
+use crate::shared::place::{Location, MAX_COLUMNS};
 use crate::shared::units::Units;
 
-/// The most columns and units of a column: selectors of up to 115 MB. Bounds what a client allocates for a
-/// server's parameters.
-const MAX_SIDE: u64 = 1 << 24;
-
-/// How units stand in the matrix: unit u is block u mod t of column ⌊u/t⌋.
+/// Shape of the matrix: unit u is block u mod t of column ⌊u/t⌋.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     pub(crate) bundle: Units,
@@ -22,28 +18,16 @@ pub struct Layout {
     pub columns: usize,
 }
 
-/// Where one record lies. As secret as the index.
-#[derive(Clone, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
-pub struct Location {
-    /// Its unit.
-    pub unit: u64,
-    /// The unit's column.
-    pub column: u32,
-    /// The unit's block in the column.
-    pub block: u32,
-    /// The record's place within the unit.
-    pub slot: u64,
-}
-
 impl Layout {
-    /// The layout with t = `blocks` units of γ₀ = `unit_words` words a column; as few columns as hold all.
+    /// The layout with t = `blocks` units of γ₀ = `unit_words` words in a column, and the fewest
+    /// columns.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] for records that a unit does not hold, for no units in a column, and for more
-    /// than 2²⁴ columns, units of a column, or 2³² rows.
+    /// [`Error::OutOfBounds`] for records longer than a unit, for no units in a column, and for
+    /// more than 2²⁴ columns, units of a column, or 2³² rows.
     pub fn new(shape: Shape, unit_words: usize, blocks: usize) -> Result<Self> {
         let bundle = Units::new(shape, 2 * unit_words)?;
-        let most = bundle.units().min(MAX_SIDE);
+        let most = bundle.units().min(MAX_COLUMNS);
         if blocks == 0 || blocks as u64 > most {
             let expected = format!("1 to {most}");
             return Err(Error::out_of_bounds("the number of units in a column", blocks as u64, expected));
@@ -53,7 +37,7 @@ impl Layout {
             return Err(Error::out_of_bounds("the number of rows", rows, "below 2^32"));
         }
         let columns = bundle.units().div_ceil(blocks as u64);
-        if columns > MAX_SIDE {
+        if columns > MAX_COLUMNS {
             return Err(Error::out_of_bounds("the number of columns", columns, "at most 2^24"));
         }
         Ok(Self { bundle, unit_words, blocks, columns: columns as usize })
@@ -79,11 +63,9 @@ impl Layout {
         2 * matrix_words(self.rows(), self.columns)
     }
 
-    /// Where a record lies; the index must be in range. No branch depends on it.
+    /// Place of a record; the index must be in range. No branch depends on it.
     pub fn locate(&self, index: u64) -> Location {
-        let (unit, slot) = self.bundle.locate(index);
-        let blocks = self.blocks as u64;
-        Location { unit, column: (unit / blocks) as u32, block: (unit % blocks) as u32, slot }
+        self.bundle.location(index, self.blocks)
     }
 }
 

@@ -1,44 +1,31 @@
-//! The computed probability that an honest answer does not decode: Theorems 7 and 8, with moduli of their
-//! own for masks and bodies and the rounding of queries and keys that papir adds.
+//! Probability that an honest answer does not decode.
+//!
+//! Theorems 7 and 8, with separate moduli for masks and bodies and the rounding of queries and keys
+//! that papir adds.
 //!
 //! | Theorem 7 | here |
 //! |---|---|
 //! | Σ₀: first selection, packing with γ₀, switching | [`Noise::first`] |
 //! | Σ₁, Σ₂: second selection, packing with γ₁ or γ₂, switching | [`Noise::second`], the larger of both |
 
-use papir_lattice::gadget::GadgetParams;
-use papir_lattice::noise::{Setting, failure_log2, rounding, squares_of_uniform};
-use papir_lattice::response::ResponseBits;
+use papir_lattice::noise::{SAMPLER_LOG2, Setting, failure_log2, rounding, squares_of_uniform};
+use papir_lattice::params::Literal as RlweLiteral;
 
-use super::digits::Digits;
+use super::layout::Layout;
+use super::literal::Literal;
+use crate::shared::goals::FILL;
 
 /// log₂ of the first level's plaintext modulus.
 pub const WORD_BITS: u32 = 16;
-/// How much of the distance to the next message noise may fill. In the rest an answer that is none of the
-/// secret's falls, and is noticed.
-pub const FILL: f64 = 0.9;
-/// log₂ of one sample's statistical distance from the Gaussian (`papir_ring::sample`).
-const SAMPLER_LOG2: f64 = -57.0;
 
-/// What the noise depends on.
+/// Values that the noise depends on.
 #[derive(Clone, Copy, Debug)]
-pub struct NoiseInput {
+pub(super) struct NoiseInput {
+    pub(super) literal: Literal,
     /// Ring, σ and key rounding.
-    pub setting: Setting,
-    /// Gadget of the packing keys.
-    pub gadget: GadgetParams,
-    /// γ₀, γ₁, γ₂.
-    pub gammas: [usize; 3],
-    /// N/t and t: the lengths of the selectors.
-    pub selectors: [usize; 2],
-    /// Bits to which they are rounded.
-    pub query_bits: [u32; 2],
-    /// Digits of a word of the first level's masks; τ and D.
-    pub mask: Digits,
-    /// Those of its bodies.
-    pub body: Digits,
-    /// Bits of an answer's masks and bodies.
-    pub answer: ResponseBits,
+    pub(super) setting: Setting,
+    /// N/t and t: lengths of the selectors.
+    selectors: [usize; 2],
 }
 
 /// Variances of the errors of both levels, in units of q, the last switch included.
@@ -55,9 +42,16 @@ pub struct Noise {
 }
 
 impl NoiseInput {
-    /// What one entry of a selector adds for each unit of a word, squared.
+    pub(super) fn new(literal: &Literal, layout: &Layout) -> Self {
+        let RlweLiteral { degree, primes, sigma } = literal.rlwe;
+        let modulus = primes.map(f64::from).iter().product();
+        let setting = Setting::error_like(degree, modulus, sigma, literal.key_bits);
+        Self { literal: *literal, setting, selectors: [layout.columns, layout.blocks] }
+    }
+
+    /// Variance of an entry of a selector.
     fn entry(&self, level: usize) -> f64 {
-        let grid = self.setting.modulus / 2f64.powi(self.query_bits[level] as i32);
+        let grid = self.setting.modulus / 2f64.powi(self.literal.query_bits[level] as i32);
         self.setting.sigma * self.setting.sigma + rounding(grid)
     }
 
@@ -68,23 +62,23 @@ impl NoiseInput {
 
     /// Σ digits² of a row of the second level, at worst.
     pub(super) fn second_squares(&self) -> f64 {
-        self.selectors[1] as f64 * 4f64.powi(self.mask.bits as i32 - 1)
+        self.selectors[1] as f64 * 4f64.powi(self.literal.mask.bits as i32 - 1)
     }
 
     /// The larger of the variances that the second and the third packing add.
     fn second_packing(&self) -> f64 {
-        let pack = |gamma| self.setting.partial_packing(self.gadget, gamma);
-        pack(self.gammas[1]).max(pack(self.gammas[2]))
+        let pack = |gamma| self.setting.partial_packing(self.literal.gadget, gamma);
+        pack(self.literal.gammas[1]).max(pack(self.literal.gammas[2]))
     }
 
-    /// [`FILL`] of half of q/2¹⁶, less what Δ = round(q/2¹⁶) is off by for a word of up to 2¹⁵.
-    pub fn first_threshold(&self) -> f64 {
+    /// [`FILL`] of half of q/2¹⁶, less the error of Δ = round(q/2¹⁶) for a word of up to 2¹⁵.
+    pub(super) fn first_threshold(&self) -> f64 {
         self.threshold(WORD_BITS)
     }
 
     /// The same for q/2^D.
-    pub fn second_threshold(&self) -> f64 {
-        self.threshold(self.mask.bits)
+    pub(super) fn second_threshold(&self) -> f64 {
+        self.threshold(self.literal.mask.bits)
     }
 
     fn threshold(&self, bits: u32) -> f64 {
@@ -93,31 +87,34 @@ impl NoiseInput {
     }
 
     /// Coefficients that must decode: those of one unit, and all digits of one unit's encryption.
-    pub fn coefficients(&self) -> [f64; 2] {
-        let digits = self.mask.count * self.setting.degree + self.body.count * self.gammas[0];
-        [self.gammas[0] as f64, digits as f64]
+    pub(super) fn coefficients(&self) -> [f64; 2] {
+        let digits =
+            self.literal.mask.count * self.setting.degree + self.literal.body.count * self.literal.gammas[0];
+        [self.literal.gammas[0] as f64, digits as f64]
     }
 }
 
 impl Noise {
-    /// The variances for these parameters.
-    pub fn compute(input: &NoiseInput) -> Self {
+    /// Variances for these parameters.
+    pub(super) fn compute(input: &NoiseInput) -> Self {
         let setting = &input.setting;
-        let packing = setting.partial_packing(input.gadget, input.gammas[0]);
+        let packing = setting.partial_packing(input.literal.gadget, input.literal.gammas[0]);
         Self {
             first: input.first_squares() * input.entry(0) + packing,
-            first_switch: setting.response_switch(input.mask.word_bits(), input.body.word_bits()),
+            first_switch: setting
+                .response_switch(input.literal.mask.word_bits(), input.literal.body.word_bits()),
             second: input.second_squares() * input.entry(1) + input.second_packing(),
-            second_switch: setting.response_switch(input.answer.a, input.answer.b),
+            second_switch: setting.response_switch(input.literal.answer.a, input.literal.answer.b),
         }
     }
 
     /// log₂ of the probability that a record does not decode: any coefficient of either level.
-    pub fn failure_log2(&self, input: &NoiseInput) -> f64 {
+    pub(super) fn failure_log2(&self, input: &NoiseInput) -> f64 {
         let [first, second] = input.coefficients();
         let first = failure_log2(input.first_threshold(), self.first + self.first_switch, first);
         let second = failure_log2(input.second_threshold(), self.second + self.second_switch, second);
-        // The secret's coefficients are no exact Gaussians; among the many errors that does not count.
+        // The distance from the Gaussian counts for the secret's coefficients, not among the many
+        // errors.
         let sampler = input.setting.degree as f64 * SAMPLER_LOG2.exp2();
         ((first.max(second) + 1.0).exp2() + sampler).log2().min(0.0)
     }

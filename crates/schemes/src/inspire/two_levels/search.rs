@@ -1,50 +1,34 @@
-//! The bits that make messages smallest while both levels decode.
+//! Search for the message bits with the smallest messages that decode at both levels.
 //!
-//! The first level is switched to whole digits: A = τ·D bits a mask word and B = τ′·D a body word. For each
-//! D, τ, τ′ and rounding of keys, what each level's threshold leaves after packing and switching goes to the
-//! rounding of its selector, in closed form.
+//! The first level is switched to whole digits: A = τ·D bits of a mask word and B = τ′·D of a body
+//! word. For each D, τ, τ′ and rounding of keys, the variance that each level's threshold leaves
+//! after packing and switching goes to the rounding of its selector, in closed form.
 
 use papir_lattice::gadget::GadgetParams;
 use papir_lattice::noise::{Setting, bits_for_rounding, variance_for};
 use papir_lattice::response::ResponseBits;
 
-use super::digits::Digits;
 use super::layout::Layout;
+use super::literal::{Bits, Literal};
 use super::noise::{Noise, NoiseInput};
-use super::params::Literal;
+use crate::shared::digits::Digits;
 
 /// log₂ of the default modulus, rounded up.
 const LOG2_Q: u32 = 56;
-/// log₂ of the failure probability that each level may have: with the sampler's share at most 2⁻⁴⁰.
+/// log₂ of the failure probability of each level. With the sampler's share the sum is at most 2⁻⁴⁰.
 const LEVEL_FAILURE_LOG2: f64 = -41.5;
 /// Widths of a digit that are compared.
 const DIGIT_BITS: std::ops::RangeInclusive<u32> = 5..=15;
-/// log₂ z of the gadgets with two digits that are compared: the low bits of q that they leave are dropped.
+/// log₂ z of the gadgets of two digits that are compared; they drop the remaining low bits of q.
 const LOG_BASES: std::ops::RangeInclusive<u32> = 12..=19;
 /// Bits of a coefficient of key material.
 const KEY_BITS: std::ops::RangeInclusive<u32> = 30..=54;
-/// More bits than this of a body than its digit's make no message smaller.
+/// Most bits of a body beyond those of its digit; more make no message smaller.
 const BODY_MARGIN: u32 = 6;
 
-/// The bits that travel.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Bits {
-    /// The packing keys' gadget.
-    pub gadget: GadgetParams,
-    /// Of both selectors.
-    pub query: [u32; 2],
-    /// Of key material.
-    pub key: u32,
-    /// τ and D of a mask's and a body's words.
-    pub mask: Digits,
-    /// See `mask`.
-    pub body: Digits,
-    /// Of an answer.
-    pub answer: ResponseBits,
-}
-
-/// The bits with the smallest messages for a literal whose bits do not count; `None` when none decode.
-pub fn choose(literal: &Literal, layout: &Layout, max_query_bits: u32) -> Option<Bits> {
+/// The bits with the smallest messages for a literal, whose own bits are ignored; `None` if none
+/// decode.
+pub(super) fn choose(literal: &Literal, layout: &Layout, max_query_bits: u32) -> Option<Bits> {
     let search = Search { literal, layout, max_query_bits };
     let keys =
         LOG_BASES.flat_map(|log_base| KEY_BITS.map(move |bits| Key { gadget: gadget(log_base), bits }));
@@ -53,12 +37,12 @@ pub fn choose(literal: &Literal, layout: &Layout, max_query_bits: u32) -> Option
     bits.min_by_key(|bits| search.message_bits(bits))
 }
 
-/// Two digits of so many bits, at the top of a modulus of 56 bits.
+/// Two digits of `log_base` bits at the top of a modulus of 56 bits.
 pub(super) const fn gadget(log_base: u32) -> GadgetParams {
     GadgetParams { levels: 2, log_base, drop: LOG2_Q - 2 * log_base }
 }
 
-/// How keys are made and sent.
+/// Gadget and bits of the keys.
 #[derive(Clone, Copy)]
 struct Key {
     gadget: GadgetParams,
@@ -89,10 +73,10 @@ impl<'a> Search<'a> {
     fn input(&self, (mask, body): (Digits, Digits), Key { gadget, bits }: Key) -> NoiseInput {
         let answer = ResponseBits { a: 32, b: 32 };
         let bits = Bits { gadget, query: [self.max_query_bits; 2], key: bits, mask, body, answer };
-        self.literal.with_bits(bits).noise_input(self.layout)
+        NoiseInput::new(&self.literal.with_bits(bits), self.layout)
     }
 
-    /// The best bits of the rest; `None` when nothing is left for them.
+    /// The best other bits; `None` if no variance is left for them.
     fn complete(self, digits: (Digits, Digits), key: Key) -> Option<Bits> {
         let input = self.input(digits, key);
         let first = self.first_query(&input)?;
@@ -110,7 +94,7 @@ impl<'a> Search<'a> {
         self.query_bits(input, 0, allowed - noise.first - noise.first_switch)
     }
 
-    /// Bits of the second selector and of an answer that go with each other.
+    /// Pairs of bits of the second selector and of an answer.
     fn second(&self, input: &NoiseInput) -> Option<Vec<(u32, ResponseBits)>> {
         let noise = Noise::compute(input);
         let allowed = variance_for(input.second_threshold(), input.coefficients()[1], LEVEL_FAILURE_LOG2);
@@ -119,7 +103,7 @@ impl<'a> Search<'a> {
             let bits = self.query_bits(input, 1, left - input.setting.response_switch(answer.a, answer.b))?;
             Some((bits, answer))
         };
-        let digit = input.mask.bits;
+        let digit = input.literal.mask.bits;
         let answers = (digit + 1..=32)
             .flat_map(|a| (digit + 1..=(digit + BODY_MARGIN).min(a)).map(move |b| ResponseBits { a, b }));
         let found: Vec<_> =
@@ -132,15 +116,15 @@ impl<'a> Search<'a> {
         answer.fit(degree, modulus, sigma)
     }
 
-    /// The fewest bits of a selector whose rounding, times the words of a row, adds at most `left` to what
-    /// the widest selector has.
+    /// Fewest bits of a selector whose rounding, times the words of a row, adds at most `left` to
+    /// the variance of the widest selector.
     fn query_bits(&self, input: &NoiseInput, level: usize, left: f64) -> Option<u32> {
         let squares = [input.first_squares(), input.second_squares()][level];
         let bits = bits_for_rounding(input.setting.modulus, left / squares)?;
         (bits <= self.max_query_bits).then_some(bits)
     }
 
-    /// Bits of a query and of the answer, the part that is fetched once included.
+    /// Bits of a query and of the answer, including the part that is fetched once.
     fn message_bits(&self, bits: &Bits) -> u64 {
         self.literal.with_bits(*bits).message_bits(self.layout)
     }

@@ -1,9 +1,9 @@
 //! The second level: RESPOND, lines 9 to 12 (Algorithm 5).
 //!
-//! Its database has a column for each unit of a column of D: the digits of the unit's encryption. Those of
-//! masks are a matrix, made at setup and packed ahead like the first level ([`digit_column`]). Those of
-//! bodies are made of each query's first answer; their masks, and the packs of these, are the only ones
-//! that a query waits for ([`Online`]).
+//! Its database has a column for each unit of a column of D: the digits of the unit's encryption.
+//! The digits of masks are a matrix, made at setup and packed ahead like the first level
+//! ([`digit_column`]). The digits of bodies come from each query's first answer; their masks and
+//! packs are the only ones made while a query waits ([`Online`]).
 
 use papir_lattice::mod_switch::PowerSwitch;
 use papir_lattice::packing::inspiring::{OnlineKey as Expanded, PartialInspiring};
@@ -13,37 +13,38 @@ use papir_lattice::selection::SelectorMasks;
 use papir_ring::{Coefficients, Poly, Ring};
 
 use super::params::Params;
+use crate::shared::packs::encryptions;
 
-/// The digits of a unit's mask a, switched: a column of the second level's matrix. Digit j of coefficient c
-/// is at j·d + c.
+/// The digits of a unit's mask a, switched: a column of the second level's matrix. Digit j of
+/// coefficient c is at j·d + c.
 pub fn digit_column(params: &Params, a: &Poly<Coefficients>) -> Vec<i16> {
     let (ring, digits) = (params.rlwe().ring(), params.literal().mask);
-    let words = params.first_bits().mask(ring, a);
+    let words = params.literal().first_bits().mask(ring, a);
     let d = ring.degree();
     let mut column = vec![0; params.digit_rows()];
     for (c, word) in words.into_iter().enumerate() {
-        digits.split(word).enumerate().for_each(|(j, digit)| column[j * d + c] = digit);
+        digits.split_centred(word).enumerate().for_each(|(j, digit)| column[j * d + c] = digit);
     }
     column
 }
 
-/// The digits of all units' bodies, switched, row by row of t: digit j of coefficient c of unit k is at
-/// (j·γ₀ + c)·t + k. Rows are as many as fill the third packing's packs.
+/// The digits of all units' bodies, switched, row by row of t: digit j of coefficient c of unit k
+/// is at (j·γ₀ + c)·t + k. Rows are as many as fill the third packing's packs.
 pub fn body_digits(params: &Params, bodies: &Bodies) -> Vec<i16> {
     let ring = params.rlwe().ring();
     let (digits, [gamma, _, last]) = (params.literal().body, params.literal().gammas);
-    let (t, [_, packs]) = (params.layout().blocks, params.packs());
-    let switch = PowerSwitch::new(ring.modulus(), params.first_bits().b);
+    let (t, [_, packs]) = (params.layout().blocks, params.literal().packs());
+    let switch = PowerSwitch::new(ring.modulus(), params.literal().first_bits().b);
     let mut rows = vec![0; packs * last * t];
     for (i, word) in bodies.to_words(ring).into_iter().enumerate() {
         let (unit, c) = (i / gamma, i % gamma);
-        let split = digits.split(switch.down(word)).enumerate();
+        let split = digits.split_centred(switch.down(word)).enumerate();
         split.for_each(|(j, digit)| rows[(j * gamma + c) * t + unit] = digit);
     }
     rows
 }
 
-/// The third packing, of what a query has to wait for.
+/// The third packing, made while a query waits.
 pub struct Online<'a> {
     /// The ring.
     pub ring: &'a Ring,
@@ -58,7 +59,7 @@ pub struct Online<'a> {
 }
 
 impl Online<'_> {
-    /// resp₂: selects from rows of digits ([`body_digits`]) and packs what was selected.
+    /// resp₂: selects from rows of digits ([`body_digits`]) and packs the selection.
     ///
     /// # Errors
     /// [`PackingError`], which random masks and a key of γ₂ do not cause.
@@ -76,11 +77,7 @@ impl Online<'_> {
         let prepared = self.packing.prepare_all(packs, masks, &mut words)?;
         let bodies = Bodies::from_sums(ring, gamma, packs, &self.sums(digits, selector), self.bits);
         let packed = self.packing.pack_bodies(&words, &[], vec![bodies], &[key])?;
-        let join = |bodies: &Bodies| {
-            let packs = prepared.iter().enumerate();
-            packs.map(|(i, pack)| Rlwe { a: pack.a.clone(), b: bodies.poly(ring, i) }).collect()
-        };
-        Ok(packed.first().map(join).unwrap_or_default())
+        Ok(packed.first().map(|bodies| encryptions(ring, &prepared, bodies)).unwrap_or_default())
     }
 
     /// Each row times the selector, modulo 2^bits.

@@ -1,26 +1,42 @@
-//! SETUP and RESPOND (Algorithms 3 and 5). Changing records is [`super::update`].
+//! SETUP and RESPOND (Algorithms 3 and 5), and updates.
+//!
+//! An update keeps the public seed and gives the same bytes as a setup of the changed records. A
+//! changed record alters γ₀ words of one column, so the masks of one unit's pack. That pack is
+//! prepared again; its digits are one column of the second level's matrix, and all packs of the
+//! second level follow at a fixed cost. So the work grows with the number of distinct units, modulo
+//! t, that hold changes.
+//!
+//! Since the seed stays, the queries of all versions count together as queries under one reference
+//! string, and the whitening stream is known before the changes are: the noise bound assumes that
+//! changed records do not depend on it. A new setup draws a new seed.
 
-use papir_core::codec::Reader;
-use papir_core::scheme::{self, Session};
+use std::collections::BTreeMap;
+
+use papir_core::cost::{Counts, Operation};
+use papir_core::scheme::{self, Parameters, Session, UpdateEstimate, check_changes};
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{AlignedBytes, BlobSlice, Change, Progress, Records, Result};
+use papir_kernels::matvec_i16;
 use papir_lattice::mod_switch::lift_elements;
 use papir_lattice::packing::inspiring::{OnlineKey as Expanded, PartialInspiring};
-use papir_lattice::packing::{Bodies, KeyBodies, LweMasks, OnlineKey, Preprocessed, RingPacking};
+use papir_lattice::packing::{Bodies, OnlineKey, Preprocessed, RingPacking};
 use papir_lattice::rlwe::Rlwe;
 use papir_lattice::selection::{SelectorMasks, WordMatrix, write_columns};
 use papir_ring::prg::Seed;
 use rand_core::CryptoRng;
 use rayon::prelude::*;
 
-use super::Inspire2;
-use super::encode::{encode, read_column};
-use super::masks::{Packings, selector_masks};
-use super::params::{NAME, Params};
+use super::encode::{encode, read_column, read_unit, write_unit};
+use super::literal::{Inspire2, NAME};
+use super::masks::Packings;
+use super::params::Params;
 use super::second::{Online, body_digits, digit_column};
 use super::wire::{Answer, Public, Query};
+use crate::shared::encode::BLOCK_COLUMNS;
 use crate::shared::packs::{Names, PreparedPacks, sized};
+use crate::shared::public_seed::load_seed;
 use crate::shared::readback::read_columns;
+use crate::shared::row_masks::RowMasks;
 use crate::shared::shapes::check_source;
 
 const SEED: &str = "inspire2/seed";
@@ -29,28 +45,31 @@ const MATRICES: &str = "inspire2/matrices";
 const DIGITS: &str = "inspire2/digits";
 const SECOND: Names = Names { scheme: NAME, words: "inspire2/second", packs: "inspire2/second packs" };
 
-/// Columns of the matrix of digits that are written together; an even number.
-const BLOCK_COLUMNS: usize = 64;
-
 /// A prepared database: both levels' matrices and their packs. A clone shares them.
 #[derive(Clone)]
 pub struct Server {
     pub(super) params: Params,
-    pub(super) public: Public,
-    pub(super) packings: Packings,
-    /// D: 16-bit words in row groups.
-    pub(super) tiles: BlobSlice<i16>,
-    /// The packing matrices of the first level's t packs.
-    pub(super) matrices: BlobSlice<i32>,
-    /// The digits of their masks, in row groups: the second level's matrix.
-    pub(super) digits: BlobSlice<i16>,
-    /// The second level's packs.
-    pub(super) second: PreparedPacks<PartialInspiring>,
-    /// The masks of the second selector, for the packs made online.
+    public: Public,
+    packings: Packings,
+    pub(super) parts: Parts,
+    /// Masks of the second selector, for the packs made online.
     online_masks: SelectorMasks,
 }
 
-/// A query's packing keys, one for each distinct γ.
+/// The stored parts of a server besides its seed.
+#[derive(Clone)]
+pub(super) struct Parts {
+    /// D: 16-bit words in row groups.
+    pub(super) tiles: BlobSlice<i16>,
+    /// Packing matrices of the first level's t packs.
+    pub(super) matrices: BlobSlice<i32>,
+    /// Digits of the masks of these packs, in row groups: the second level's matrix.
+    pub(super) digits: BlobSlice<i16>,
+    /// Packs of the second level.
+    pub(super) second: PreparedPacks<PartialInspiring>,
+}
+
+/// Packing keys of a query, one for each distinct γ.
 pub struct Keys(Vec<OnlineKey<Expanded>>);
 
 impl scheme::Server<Inspire2> for Server {
@@ -92,59 +111,69 @@ impl scheme::Server<Inspire2> for Server {
         Ok(seconds.iter().zip(&thirds).map(|(second, third)| self.switch(second, third)).collect())
     }
 
-    fn update_cost(&self, changes: &[Change]) -> Result<scheme::UpdateEstimate> {
-        super::update::cost(self, changes)
+    fn update_cost(&self, changes: &[Change]) -> Result<UpdateEstimate> {
+        let (params, layout) = (&self.params, self.params.layout());
+        check_changes(&layout.shape(), changes)?;
+        let mut touched = vec![false; layout.blocks];
+        changes.iter().for_each(|change| touched[layout.locate(change.index).block as usize] = true);
+        let setup = params.describe().work.setup;
+        let update = match count(&touched) {
+            0 => Counts::new(),
+            packs => params.material_work(packs).with(Operation::Copy, params.snapshot_bytes() as f64, 1),
+        };
+        Ok(UpdateEstimate { update, setup })
     }
 
-    /// Keeps the public seed: byte for byte what [`Server::prepare`] gives for the changed records.
     fn update(&self, changes: &[Change], _rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Self> {
-        super::update::update(self, changes, progress)
+        let layout = self.params.layout();
+        check_changes(&layout.shape(), changes)?;
+        let units = self.changed_units(changes)?;
+        if units.is_empty() {
+            return Ok(self.clone());
+        }
+        let mut tiles = AlignedBytes::copy_of(self.parts.tiles.bytes());
+        let mut touched = vec![false; layout.blocks];
+        for (unit, bytes) in units {
+            write_unit(layout, &self.public.seed, tiles.slice_mut(), unit, bytes);
+            touched[(unit % layout.blocks as u64) as usize] = true;
+        }
+        self.repack(BlobSlice::new(tiles.into(), DATABASE)?, &touched, progress)
     }
 
     fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
         let (layout, seed) = (self.params.layout(), &self.public.seed);
         read_columns(&layout.bundle, layout.blocks as u64, (first, count), out, |column| {
-            read_column(layout, seed, &self.tiles, column)
+            read_column(layout, seed, &self.parts.tiles, column)
         })
     }
 
     fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {
+        let Parts { tiles, matrices, digits, second } = &self.parts;
         sink.put(SEED, &[&self.public.seed.0])?;
-        sink.put(DATABASE, &[self.tiles.bytes()])?;
-        sink.put(MATRICES, &[self.matrices.bytes()])?;
-        sink.put(DIGITS, &[self.digits.bytes()])?;
-        self.second.save(sink)
+        sink.put(DATABASE, &[tiles.bytes()])?;
+        sink.put(MATRICES, &[matrices.bytes()])?;
+        sink.put(DIGITS, &[digits.bytes()])?;
+        second.save(sink)
     }
 
     fn load(params: Params, source: &dyn SectionSource) -> Result<Self> {
-        let bytes = source.get(SEED)?;
-        let mut reader = Reader::new(SEED, &bytes);
-        let seed = Seed(reader.array()?);
-        reader.finish()?;
+        let seed = load_seed(source, SEED)?;
         let packings = Packings::new(&params, &seed)?;
         let parts = Parts {
             tiles: sized(source, DATABASE, params.layout().matrix_bytes())?,
             matrices: sized(source, MATRICES, 4 * params.pack_words(0, params.layout().blocks))?,
             digits: sized(source, DIGITS, 2 * params.digit_words())?,
-            second: PreparedPacks::load(SECOND, packings.packing(1), params.packs()[0], source)?,
+            second: PreparedPacks::load(SECOND, packings.packing(1), params.literal().packs()[0], source)?,
         };
         Ok(Self::assemble(params, seed, packings, parts))
     }
-}
-
-/// What a server is made of, beside parameters and seed.
-pub(super) struct Parts {
-    pub(super) tiles: BlobSlice<i16>,
-    pub(super) matrices: BlobSlice<i32>,
-    pub(super) digits: BlobSlice<i16>,
-    pub(super) second: PreparedPacks<PartialInspiring>,
 }
 
 impl Server {
     /// Prepares a database under a given public seed.
     ///
     /// # Errors
-    /// Those of the source, and [`Error::Parameters`] when its shape is not the parameters'.
+    /// Those of the source, and [`papir_core::Error::Parameters`] for a source of another shape.
     pub fn prepare(
         params: Params,
         seed: Seed,
@@ -155,103 +184,96 @@ impl Server {
         let tiles = encode(params.layout(), &seed, records, progress)?;
         let tiles = BlobSlice::new(tiles.into(), DATABASE)?;
         let packings = Packings::new(&params, &seed)?;
-        let blocks = params.layout().blocks;
-        progress.stage("pack", (blocks + params.packs()[0]) as u64);
-        let first = FirstMasks::new(&params, &seed, &tiles, progress);
+        let (blocks, [packs, _]) = (params.layout().blocks, params.literal().packs());
+        progress.stage("pack", (blocks + packs) as u64);
+        let first = row_masks(&params, &seed, 0, &tiles, progress);
         let mut matrices = AlignedBytes::zeroed(4 * params.pack_words(0, blocks));
         let prepared =
-            packings.packing(0).prepare_all(blocks, |block| first.of_block(block), matrices.slice_mut());
+            packings.packing(0).prepare_all(blocks, |block| first.of_pack(block), matrices.slice_mut());
         let prepared = prepared.map_err(|error| SECOND.refused(error))?;
         let digits = BlobSlice::new(digit_matrix(&params, &prepared).into(), DIGITS)?;
-        let masks = SecondMasks::new(&params, &seed, &digits, progress);
-        let second = PreparedPacks::prepare(SECOND, packings.packing(1), params.packs()[0], |pack| {
-            masks.of_pack(pack)
-        })?;
+        let masks = row_masks(&params, &seed, 1, &digits, progress);
+        let of_pack = |pack| masks.of_pack(pack);
+        let second = PreparedPacks::prepare(SECOND, packings.packing(1), packs, of_pack)?;
+        drop((first, masks));
         let matrices = BlobSlice::new(matrices.into(), MATRICES)?;
         Ok(Self::assemble(params, seed, packings, Parts { tiles, matrices, digits, second }))
     }
 
-    /// Everything that follows from the parts.
-    pub(super) fn assemble(params: Params, seed: Seed, packings: Packings, parts: Parts) -> Self {
-        let Parts { tiles, matrices, digits, second } = parts;
-        let (ring, bits) = (params.rlwe().ring(), params.answer_bits());
-        let masks = second.packs.iter().flat_map(|pack| bits.mask(ring, &pack.a)).collect();
-        let online_masks = selector_masks(&params, &seed, 1, params.literal().gammas[2]);
-        let public = Public { seed, masks };
-        Self { params, public, packings, tiles, matrices, digits, second, online_masks }
+    fn assemble(params: Params, seed: Seed, packings: Packings, parts: Parts) -> Self {
+        let masks = parts.second.answer_masks(params.rlwe().ring(), params.literal().answer);
+        let online_masks = params.selector(1).masks(&seed, params.literal().gammas[2]);
+        Self { params, public: Public { seed, masks }, packings, parts, online_masks }
     }
 
     fn ring(&self) -> &papir_ring::Ring {
         self.params.rlwe().ring()
     }
 
-    /// Line 6: the packing keys of queries, lifted to q.
+    /// Line 6: packing keys of queries, lifted to q.
     ///
     /// # Errors
-    /// None for queries of these parameters: [`Error::Parameters`] for keys of others.
+    /// [`papir_core::Error::Parameters`] for queries of other parameters.
     pub fn read_keys(&self, queries: &[&Query]) -> Result<Vec<Keys>> {
         queries.par_iter().map(|query| self.read_key(query)).collect()
     }
 
     fn read_key(&self, query: &Query) -> Result<Keys> {
-        let mut elements =
-            lift_elements(self.ring(), self.params.literal().key_bits, &query.keys).into_iter();
+        let bits = self.params.literal().key_bits;
+        let mut elements = lift_elements(self.ring(), bits, &query.keys).into_iter();
         let key = |packing: &PartialInspiring| {
-            let shape = packing.shape();
-            let bodies = KeyBodies::new(shape, elements.by_ref().take(shape.elements()).collect());
-            bodies.and_then(|bodies| packing.online_key(&bodies)).map_err(|error| SECOND.refused(error))
+            SECOND.online_key(packing, elements.by_ref().take(packing.shape().elements()).collect())
         };
         Ok(Keys(self.packings.distinct().iter().map(key).collect::<Result<_>>()?))
     }
 
-    /// The keys of the first, second or third packing.
+    /// Keys of the first, second or third packing.
     fn keys_of<'a>(&self, keys: &'a [Keys], packing: usize) -> Vec<&'a OnlineKey<Expanded>> {
         keys.iter().map(|keys| &keys.0[self.packings.role(packing)]).collect()
     }
 
-    /// Line 7, b′₀ = D·b₀: the bodies of all units, modulo q. One read of the database.
+    /// Line 7, b′₀ = D·b₀: bodies of all units modulo q, in one pass over the database.
     pub fn select(&self, queries: &[&Query]) -> Vec<Bodies> {
         let layout = self.params.layout();
-        let matrix = WordMatrix::new(layout.columns, &self.tiles);
-        self.select_from(&matrix, queries, 0, [layout.unit_words, layout.blocks])
+        self.select_from(&self.parts.tiles, queries, 0, [layout.unit_words, layout.blocks])
     }
 
-    /// A matrix times a level's selectors, as bodies of so many packs of γ.
+    /// A level's matrix times its selectors, as bodies of packs of γ.
     fn select_from(
         &self,
-        matrix: &WordMatrix<'_>,
+        tiles: &[i16],
         queries: &[&Query],
         level: usize,
         [gamma, packs]: [usize; 2],
     ) -> Vec<Bodies> {
+        let matrix = WordMatrix::new(self.params.selectors()[level], tiles);
         let selectors: Vec<&[u64]> = queries.iter().map(|query| query.selectors[level].as_slice()).collect();
         let bits = self.params.literal().query_bits[level];
         let sums = matrix.select(&selectors, bits).into_iter();
         sums.map(|sums| Bodies::from_sums(self.ring(), gamma, packs, &sums, bits)).collect()
     }
 
-    /// Line 8: the packed bodies of all units.
+    /// Line 8: packed bodies of all units.
     ///
     /// # Errors
     /// As [`Server::read_keys`].
     pub fn pack_first(&self, bodies: Vec<Bodies>, keys: &[Keys]) -> Result<Vec<Bodies>> {
-        let packed =
-            self.packings.packing(0).pack_bodies(&self.matrices, &[], bodies, &self.keys_of(keys, 0));
+        let (packing, keys) = (self.packings.packing(0), self.keys_of(keys, 0));
+        let packed = packing.pack_bodies(&self.parts.matrices, &[], bodies, &keys);
         packed.map_err(|error| SECOND.refused(error))
     }
 
-    /// Lines 10 and 11: the bodies of resp₁.
+    /// Lines 10 and 11: bodies of resp₁.
     ///
     /// # Errors
     /// As [`Server::read_keys`].
     pub fn pack_second(&self, queries: &[&Query], keys: &[Keys]) -> Result<Vec<Bodies>> {
-        let matrix = WordMatrix::new(self.params.layout().blocks, &self.digits);
-        let packs = [self.params.literal().gammas[1], self.params.packs()[0]];
-        let bodies = self.select_from(&matrix, queries, 1, packs);
-        self.second.pack(self.packings.packing(1), bodies, &self.keys_of(keys, 1))
+        let packs = [self.params.literal().gammas[1], self.params.literal().packs()[0]];
+        let bodies = self.select_from(&self.parts.digits, queries, 1, packs);
+        self.parts.second.pack(self.packings.packing(1), bodies, &self.keys_of(keys, 1))
     }
 
-    /// Lines 9, 10 and 12: resp₂, of the digits of the packed bodies.
+    /// Lines 9, 10 and 12: resp₂, from the digits of the packed bodies.
     ///
     /// # Errors
     /// As [`Server::read_keys`].
@@ -275,9 +297,9 @@ impl Server {
         queries.par_iter().zip(firsts).zip(self.keys_of(keys, 2)).map(respond).collect()
     }
 
-    /// Switches masks and bodies to the few bits that an answer carries.
+    /// Switches masks and bodies to the bits of an answer.
     pub fn switch(&self, second: &Bodies, third: &[Rlwe]) -> Answer {
-        let (ring, bits) = (self.ring(), self.params.answer_bits());
+        let (ring, bits) = (self.ring(), self.params.literal().answer);
         let gamma = self.params.literal().gammas[2];
         let body = |pack: &Rlwe| bits.body(ring, &ring.to_words(&pack.b)[..gamma]);
         Answer {
@@ -286,53 +308,59 @@ impl Server {
             second: third.iter().flat_map(body).collect(),
         }
     }
+
+    /// The new bytes of all units that changes alter.
+    fn changed_units(&self, changes: &[Change]) -> Result<BTreeMap<u64, Vec<u8>>> {
+        let layout = self.params.layout();
+        let read = |unit| read_unit(layout, &self.public.seed, &self.parts.tiles, unit);
+        let mut units = BTreeMap::new();
+        for change in changes {
+            let unit = layout.locate(change.index).unit;
+            layout.bundle.set(units.entry(unit).or_insert_with(|| read(unit)), change)?;
+        }
+        units.retain(|&unit, bytes| *bytes != read(unit));
+        Ok(units)
+    }
+
+    /// Prepares the packs of touched blocks again, and the second level.
+    fn repack(&self, tiles: BlobSlice<i16>, touched: &[bool], progress: &dyn Progress) -> Result<Self> {
+        let (params, seed, packings) = (&self.params, &self.public.seed, &self.packings);
+        progress.stage("pack", (count(touched) + params.literal().packs()[0]) as u64);
+        let mut matrices = AlignedBytes::copy_of(self.parts.matrices.bytes());
+        let first = row_masks(params, seed, 0, &tiles, progress);
+        let prepared = packings.packing(0).prepare_where(
+            touched.len(),
+            |block| touched[block],
+            |block| first.of_pack(block),
+            matrices.slice_mut(),
+        );
+        let prepared = prepared.map_err(|error| SECOND.refused(error))?;
+        let digits = replaced_digits(params, &self.parts.digits, &prepared);
+        let digits = BlobSlice::new(digits.into(), DIGITS)?;
+        let masks = row_masks(params, seed, 1, &digits, progress);
+        let second = self.parts.second.refresh(packings.packing(1), |_| true, |pack| masks.of_pack(pack))?;
+        drop((first, masks));
+        let matrices = BlobSlice::new(matrices.into(), MATRICES)?;
+        let parts = Parts { tiles, matrices, digits, second };
+        Ok(Self::assemble(params.clone(), *seed, packings.clone(), parts))
+    }
 }
 
-/// Line 7 on what is public: the masks of the LWE encryptions of each unit of the selected column.
-pub(super) struct FirstMasks<'a> {
+/// Lines 7 and 10 on public values: masks of the LWE encryptions in each pack of a level.
+fn row_masks<'a>(
     params: &'a Params,
-    matrix: WordMatrix<'a>,
-    masks: SelectorMasks,
+    seed: &Seed,
+    level: usize,
+    tiles: &'a [i16],
     progress: &'a dyn Progress,
+) -> RowMasks<'a> {
+    let (rows, matrix) = (params.literal().gammas[level], WordMatrix::new(params.selectors()[level], tiles));
+    let masks = params.selector(level).masks(seed, rows);
+    RowMasks { ring: params.rlwe().ring(), matrix, masks, rows, progress }
 }
 
-impl<'a> FirstMasks<'a> {
-    pub(super) fn new(params: &'a Params, seed: &Seed, tiles: &'a [i16], progress: &'a dyn Progress) -> Self {
-        let matrix = WordMatrix::new(params.layout().columns, tiles);
-        Self { params, matrix, masks: selector_masks(params, seed, 0, params.layout().unit_words), progress }
-    }
-
-    pub(super) fn of_block(&self, block: usize) -> LweMasks {
-        let gamma = self.params.layout().unit_words;
-        self.progress.advance(1);
-        self.masks.of_rows(self.params.rlwe().ring(), &self.matrix, block * gamma..(block + 1) * gamma)
-    }
-}
-
-/// Line 10 on what is public: the masks of the second level's packs.
-pub(super) struct SecondMasks<'a> {
-    params: &'a Params,
-    matrix: WordMatrix<'a>,
-    masks: SelectorMasks,
-    progress: &'a dyn Progress,
-}
-
-impl<'a> SecondMasks<'a> {
-    pub(super) fn new(
-        params: &'a Params,
-        seed: &Seed,
-        digits: &'a [i16],
-        progress: &'a dyn Progress,
-    ) -> Self {
-        let matrix = WordMatrix::new(params.layout().blocks, digits);
-        Self { params, matrix, masks: selector_masks(params, seed, 1, params.literal().gammas[1]), progress }
-    }
-
-    pub(super) fn of_pack(&self, pack: usize) -> LweMasks {
-        let gamma = self.params.literal().gammas[1];
-        self.progress.advance(1);
-        self.masks.of_rows(self.params.rlwe().ring(), &self.matrix, pack * gamma..(pack + 1) * gamma)
-    }
+fn count(touched: &[bool]) -> usize {
+    touched.iter().filter(|&&touched| touched).count()
 }
 
 /// The digits of the masks of all units' encryptions.
@@ -341,6 +369,19 @@ fn digit_matrix(params: &Params, prepared: &[Preprocessed]) -> AlignedBytes {
     for (i, packs) in prepared.chunks(BLOCK_COLUMNS).enumerate() {
         let columns: Vec<Vec<i16>> = packs.par_iter().map(|pack| digit_column(params, &pack.a)).collect();
         write_columns(tiles.slice_mut(), params.layout().blocks, i * BLOCK_COLUMNS, &columns);
+    }
+    tiles
+}
+
+/// The matrix of digits with the columns of packs that were prepared again.
+fn replaced_digits(params: &Params, old: &BlobSlice<i16>, prepared: &[Option<Preprocessed>]) -> AlignedBytes {
+    let mut tiles = AlignedBytes::copy_of(old.bytes());
+    let (groups, pairs) = (params.digit_rows() / matvec_i16::ROWS, params.layout().blocks.div_ceil(2));
+    for (block, pack) in prepared.iter().enumerate() {
+        if let Some(pack) = pack {
+            let column = digit_column(params, &pack.a);
+            matvec_i16::scatter_column(tiles.slice_mut(), groups, pairs, block, &column);
+        }
     }
     tiles
 }

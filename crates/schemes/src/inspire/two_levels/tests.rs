@@ -1,5 +1,5 @@
-//! Noise of all three packings at full parameters against Theorem 7's bounds as computed, for an all-zero
-//! database (whose whitened words are uniform).
+//! Noise of all three packings at full parameters against Theorem 7's bounds as computed, for an
+//! all-zero database (whose whitened words are uniform).
 #![allow(clippy::unwrap_used)]
 
 use chacha20::ChaCha20Rng;
@@ -54,28 +54,28 @@ impl Case {
 
     /// The digit in a row of the second level's matrix, of block 0.
     fn digit(&self, row: usize) -> i16 {
-        self.server.digits[place(self.params().layout().blocks, row, 0)]
+        self.server.parts.digits[place(self.params().layout().blocks, row, 0)]
     }
 
     /// The mask of block 0, switched, from its digits.
     fn first_mask(&self) -> Vec<u64> {
         let (digits, d) = (self.params().literal().mask, self.params().literal().rlwe.degree);
         let modulo = |digit: i16| i32::from(digit).rem_euclid(1 << digits.bits) as u32;
-        let word =
-            |c| (0..digits.count).fold(0, |word, j| digits.join(word, j, modulo(self.digit(j * d + c))));
+        let digit = |j, c| digits.uncentred(modulo(self.digit(j * d + c)));
+        let word = |c| digits.join((0..digits.count).map(|j| digit(j, c)));
         (0..d).map(word).collect()
     }
 
     /// The errors of the first level's encryption of block 0, in units of q.
     fn first_errors(&self) -> Vec<f64> {
         let (params, ring) = (self.params(), self.params().rlwe().ring());
-        let (bits, unit) = (params.first_bits(), params.literal().gammas[0]);
+        let (bits, unit) = (params.literal().first_bits(), params.literal().gammas[0]);
         let body = bits.body(ring, &self.firsts()[0].to_words(ring)[..unit]);
         let phases = bits.phases(ring, self.secret.key(), &self.first_mask(), &body);
         // Of an all-zero database the words are the whitening stream.
         let columns = params.layout().columns;
         let error = |(row, &phase): (usize, &u64)| {
-            let message = i64::from(self.server.tiles[place(columns, row, 0)]) << (bits.a - 16);
+            let message = i64::from(self.server.parts.tiles[place(columns, row, 0)]) << (bits.a - 16);
             let wrapped = (phase as i64 - message) << (64 - bits.a) >> (64 - bits.a);
             wrapped as f64 * ring.modulus() as f64 / 2f64.powi(bits.a as i32)
         };
@@ -107,7 +107,8 @@ fn assert_within(what: &str, errors: &[f64], bound: f64, slack: f64) {
     assert!(measured > bound - slack, "{what}: 2^{measured:.2} far below 2^{bound:.2}: is there noise?");
 }
 
-/// Σ₀: the unit that record 0 lies in, switched to its digits; over several queries, as it is short.
+/// Σ₀: the unit that record 0 lies in, switched to its digits; over several queries, as it is
+/// short.
 #[test]
 fn the_first_level() {
     let mut case = Case::new();
@@ -127,7 +128,7 @@ fn the_second_packing() {
     let (params, ring) = (case.params(), case.params().rlwe().ring());
     let gamma = params.literal().gammas[1];
     let bodies = case.server.pack_second(&[&case.query], &case.keys).unwrap().remove(0);
-    let errors = case.server.second.packs.iter().enumerate().flat_map(|(i, pack)| {
+    let errors = case.server.parts.second.packs.iter().enumerate().flat_map(|(i, pack)| {
         let messages: Vec<i16> = (i * gamma..(i + 1) * gamma).map(|row| case.digit(row)).collect();
         case.errors(&pack.a, &bodies.poly(ring, i), &messages, params.scales()[1])
     });
@@ -135,7 +136,8 @@ fn the_second_packing() {
     assert_within("second packing", &errors.collect::<Vec<_>>(), params.noise().second, 1.0);
 }
 
-/// Σ₂: the digits of the unit's body; packs of γ₂ are less noisy than those of γ₁, of which the bound is.
+/// Σ₂: the digits of the unit's body; packs of γ₂ are less noisy than those of γ₁, of which the
+/// bound is.
 #[test]
 fn the_third_packing() {
     let case = Case::new();

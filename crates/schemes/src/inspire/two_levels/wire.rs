@@ -1,40 +1,42 @@
-//! InsPIRe⁽²⁾'s messages as bytes: words of so many bits as the parameters say, each part from a whole byte
-//! on.
+//! InsPIRe⁽²⁾'s messages as bytes.
+//!
+//! The parameters set the bits of a word; each part starts on a whole byte.
 
 use papir_core::codec::Reader;
 use papir_core::scheme::Wire;
 use papir_core::{Error, Result};
-use papir_kernels::bits;
 use papir_ring::prg::Seed;
 
 use super::params::Params;
+use crate::shared::words::{pack, unpack};
 
-/// What a client starts from.
+/// Public part of a database version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Public {
     /// Expands to all masks and to the whitening of records.
     pub seed: Seed,
-    /// The masks of resp₁, d coefficients a pack: they depend on the snapshot alone.
+    /// Masks of resp₁, d coefficients for each pack. They depend on the snapshot alone.
     pub masks: Vec<u64>,
 }
 
 impl Wire<Params> for Public {
     fn encode(&self, params: &Params) -> Vec<u8> {
         let mut bytes = self.seed.0.to_vec();
-        pack(&self.masks, params.answer_bits().a, &mut bytes);
+        pack(&self.masks, params.literal().answer.a, &mut bytes);
         bytes
     }
 
     fn decode(params: &Params, bytes: &[u8]) -> Result<Self> {
-        let mut reader = Reader::new("the public part of InsPIRe(2)", bytes);
+        let what = "the public part of InsPIRe(2)";
+        let mut reader = Reader::new(what, bytes);
         let seed = Seed(reader.array()?);
-        let masks = unpack(&mut reader, params.answer_bits().a, params.public_words())?;
+        let masks = unpack(&mut reader, what, params.literal().answer.a, params.literal().public_words())?;
         reader.finish()?;
         Ok(Self { seed, masks })
     }
 }
 
-/// A query (Algorithm 4): everything but the public masks, rounded.
+/// A query (Algorithm 4) without the public masks, rounded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query {
     /// b₀ and b₁: N/t and t selector entries.
@@ -58,25 +60,28 @@ impl Wire<Params> for Query {
         Error::check_length(what, bytes.len(), params.query_parts().iter().sum())?;
         let mut reader = Reader::new(what, bytes);
         let ([first, second], [c, t]) = (params.literal().query_bits, params.selectors());
-        let selectors = [unpack(&mut reader, first, c)?, unpack(&mut reader, second, t)?];
-        Ok(Self { selectors, keys: unpack(&mut reader, params.literal().key_bits, params.key_words())? })
+        let selectors = [unpack(&mut reader, what, first, c)?, unpack(&mut reader, what, second, t)?];
+        Ok(Self {
+            selectors,
+            keys: unpack(&mut reader, what, params.literal().key_bits, params.literal().key_words())?,
+        })
     }
 }
 
 /// An answer: resp₁ without its masks, and resp₂.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// Bodies of resp₁, γ₁ a pack.
+    /// Bodies of resp₁, γ₁ for each pack.
     pub first: Vec<u64>,
-    /// Masks of resp₂, d a pack.
+    /// Masks of resp₂, d for each pack.
     pub masks: Vec<u64>,
-    /// Bodies of resp₂, γ₂ a pack.
+    /// Bodies of resp₂, γ₂ for each pack.
     pub second: Vec<u64>,
 }
 
 impl Wire<Params> for Answer {
     fn encode(&self, params: &Params) -> Vec<u8> {
-        let (widths, mut bytes) = (params.answer_bits(), Vec::new());
+        let (widths, mut bytes) = (params.literal().answer, Vec::new());
         pack(&self.first, widths.b, &mut bytes);
         pack(&self.masks, widths.a, &mut bytes);
         pack(&self.second, widths.b, &mut bytes);
@@ -87,24 +92,11 @@ impl Wire<Params> for Answer {
         let what = "an answer of InsPIRe(2)";
         Error::check_length(what, bytes.len(), params.answer_parts().iter().sum())?;
         let mut reader = Reader::new(what, bytes);
-        let (widths, [first, masks, second]) = (params.answer_bits(), params.answer_words());
+        let (widths, [first, masks, second]) = (params.literal().answer, params.literal().answer_words());
         Ok(Self {
-            first: unpack(&mut reader, widths.b, first)?,
-            masks: unpack(&mut reader, widths.a, masks)?,
-            second: unpack(&mut reader, widths.b, second)?,
+            first: unpack(&mut reader, what, widths.b, first)?,
+            masks: unpack(&mut reader, what, widths.a, masks)?,
+            second: unpack(&mut reader, what, widths.b, second)?,
         })
     }
-}
-
-fn pack(words: &[u64], width: u32, bytes: &mut Vec<u8>) {
-    let mut packed = Vec::new();
-    bits::pack(words, width, &mut packed);
-    bytes.append(&mut packed);
-}
-
-fn unpack(reader: &mut Reader<'_>, width: u32, count: usize) -> Result<Vec<u64>> {
-    let mut values = Vec::new();
-    bits::unpack(reader.raw(bits::packed_len(count, width))?, width, count, &mut values)
-        .map_err(|error| Error::malformed("packed coefficients", error, "zero padding bits"))?;
-    Ok(values)
 }

@@ -1,61 +1,56 @@
-//! How many bits each part of the messages keeps: noise against bytes.
+//! Noise of a packed selection, and the choice of message bits.
 //!
 //! A coefficient of an answer decodes 2^(−D)·q·x + noise. The noise is the sum of
 //!
-//! - selection: Σ wᶜ·(eᶜ + rᶜ) over the columns, with words w of which only a bound on Σ w² is known, errors
-//!   e of the selector and its rounding r to k bits;
+//! - selection: Σ wᶜ·(eᶜ + rᶜ) over the columns, with words w of bounded Σ w², errors e of the
+//!   selector and its rounding r to k bits;
 //! - packing: [`RingPacking::variance`], which grows with the rounding of the keys;
 //! - the switch of the answer to a bits of the mask and b bits of the body.
 //!
-//! All are subgaussian under the independence heuristic, so variances add (`papir_lattice::noise`). Each
-//! part can be rounded more where another is rounded less; [`Selection::choose`] looks for the fewest bytes.
+//! All are subgaussian under the independence heuristic, so variances add (`papir_lattice::noise`).
+//! One part can be rounded more if another is rounded less; [`Selection::choose`] searches for the
+//! fewest bytes.
 //!
-//! The sampler misses the discrete Gaussian by a statistical distance below 2⁻⁵⁸ a sample. That counts for the
-//! secret, and for errors of the selector up to 2¹² of them; among more, as among the many errors of a
-//! packing key, each has too small a share to change the tail (see DoublePIR's noise, in `double`).
+//! The sampler's statistical distance from the discrete Gaussian ([`SAMPLER_LOG2`] a sample) counts
+//! for the secret, and for up to 2¹² errors of the selector. Among more errors, as among those of a
+//! packing key, each has too small a share to change the tail (see `double::noise`).
 
 use std::ops::RangeInclusive;
 
 use papir_lattice::gadget::GadgetParams;
-use papir_lattice::noise::{Setting, rounding, variance_for};
+use papir_lattice::noise::{SAMPLER_LOG2, Setting, rounding, variance_for};
 use papir_lattice::packing::RingPacking;
 use papir_lattice::params::Literal as RlweLiteral;
 use papir_lattice::response::ResponseBits;
 use papir_lattice::selection::matrix_words;
 
 use super::family::Family;
+use crate::shared::goals::{FILL, READ_RATE};
 
 /// The ring of every packed selection.
 pub(super) const RING: RlweLiteral = RlweLiteral::DEFAULT;
-/// log₂ of the probability that a coefficient exceeds its bound: any of them, in one answer.
+/// log₂ of the probability that any coefficient of an answer exceeds its bound.
 pub const TAIL_LOG2: f64 = -42.0;
-/// log₂ of one sample's statistical distance from the Gaussian (`papir_ring::sample`).
-const SAMPLER_LOG2: f64 = -58.0;
-/// Errors up to which their statistical distances are added up.
+/// Largest number of errors whose statistical distances are added up.
 const FEW: usize = 1 << 12;
-/// How much of the decoding limit the noise may fill. What is left is where the answer to another query
-/// falls and is noticed.
-const FILL: f64 = 0.9;
-/// Bytes a second of one core reading a matrix, for comparing candidates.
-const READ_RATE: f64 = 2e10;
-/// Digits of a gadget that are compared, and bits of a digit.
+/// Numbers and widths of gadget digits that are compared.
 const LEVELS: RangeInclusive<usize> = 1..=3;
 const LOG_BASES: RangeInclusive<u32> = 8..=28;
-/// Bits of q, which the digits of a gadget and the dropped bits make up.
+/// Bits of q: the digits of a gadget and the dropped bits together.
 const MODULUS_BITS: u32 = 56;
 /// Most bits of a coefficient of selector and keys: 2⁵⁵ is below q.
 pub(super) const MAX_QUERY_BITS: u32 = 55;
 /// Most bits of a coefficient of an answer.
 pub(super) const MAX_ANSWER_BITS: u32 = 32;
 
-/// What travels, and the gadget of the packing key.
+/// Bits of all messages, and the gadget of the packing key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SelectionBits {
     /// Gadget of the packing key.
     pub gadget: GadgetParams,
-    /// Bits that a selector's entry is sent in.
+    /// Bits of a selector entry.
     pub query: u32,
-    /// Bits that a coefficient of the packing key is sent in.
+    /// Bits of a coefficient of the packing key.
     pub key: u32,
     /// Bits of a coefficient of an answer's mask and body.
     pub answer: ResponseBits,
@@ -64,21 +59,21 @@ pub struct SelectionBits {
 /// The counts of a packed selection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Selection {
-    /// Columns: entries of the selector.
+    /// Columns of the matrix: entries of the selector.
     pub columns: usize,
-    /// D: words count modulo 2^D.
+    /// D: words are taken modulo 2^D.
     pub plain_bits: u32,
-    /// A bound on the sum of the squares of a row's words.
+    /// Bound on the sum of the squares of a row's words.
     pub squares: f64,
     /// LWE encryptions in a pack.
     pub capacity: usize,
     /// Rows that are packed.
     pub rows: usize,
-    /// Rows that are made online and not packed.
+    /// Rows that are made online and sent unpacked.
     pub singles: usize,
 }
 
-/// Variances of an answer's coefficient, in units of q, by where they come from.
+/// Variances of an answer's coefficient by source, in units of q.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Noise {
     /// Errors and rounding of the selector, times the words.
@@ -106,7 +101,7 @@ fn setting(key_bits: u32) -> Setting {
 }
 
 impl Selection {
-    /// Packs; the last one may be filled up with rows of zeros.
+    /// Packs; the last one may be padded with rows of zeros.
     pub fn packs(&self) -> usize {
         self.rows.div_ceil(self.capacity)
     }
@@ -116,7 +111,7 @@ impl Selection {
         self.packs() + self.singles
     }
 
-    /// Coefficients of bodies in an answer, all of which must decode.
+    /// Coefficients of bodies in an answer; all must decode.
     pub fn bodies(&self) -> usize {
         self.rows + self.singles
     }
@@ -126,7 +121,7 @@ impl Selection {
         F::matrices(RING.degree, self.capacity) * gadget.levels
     }
 
-    /// The variances with these bits.
+    /// Variances with these bits.
     pub fn noise<F: Family>(&self, bits: &SelectionBits) -> Noise {
         Noise {
             selection: self.selection(bits.query),
@@ -139,7 +134,7 @@ impl Selection {
         self.squares * (RING.sigma * RING.sigma + rounding(step(query_bits)))
     }
 
-    /// The largest variance that is allowed. Δ = round(q/2^D) is off by at most 1/2, once for each unit of a
+    /// Largest allowed variance. Δ = round(q/2^D) is off by at most 1/2, once for each unit of a
     /// word.
     pub fn budget(&self) -> f64 {
         let half = 2f64.powi(self.plain_bits as i32 - 1);
@@ -147,8 +142,8 @@ impl Selection {
         variance_for(limit, self.bodies() as f64, TAIL_LOG2)
     }
 
-    /// What no coefficient's distance from its message exceeds but with probability 2^[`TAIL_LOG2`], in units
-    /// of q/2^a; `None` beyond the decoding limit.
+    /// Distance from its message that any coefficient exceeds with probability 2^[`TAIL_LOG2`] at
+    /// most, in units of q/2^a; `None` beyond the decoding limit.
     pub fn bound<F: Family>(&self, bits: &SelectionBits) -> Option<u64> {
         let variance = self.noise::<F>(bits).total();
         let deviations = (1.0 / variance_for(1.0, self.bodies() as f64, TAIL_LOG2)).sqrt();
@@ -163,7 +158,7 @@ impl Selection {
         TAIL_LOG2.exp2() + (RING.degree + errors) as f64 * SAMPLER_LOG2.exp2()
     }
 
-    /// The bits and the gadget with the fewest bytes; `None` when there are none that decode.
+    /// The bits and the gadget with the fewest bytes; `None` if no answer decodes.
     pub fn choose<F: Family>(&self) -> Option<SelectionBits> {
         let takes = |gadget: &GadgetParams| F::takes(RING.degree, self.capacity, *gadget);
         let candidates = gadgets().filter(takes).filter_map(|gadget| self.choose_bits::<F>(gadget));
@@ -176,7 +171,7 @@ impl Selection {
         self.packs() * words * size_of::<<F::Packing as RingPacking>::Word>()
     }
 
-    /// Seconds of one core for selecting and packing, roughly: for comparing candidates only.
+    /// Rough seconds of one core for selecting and packing, to compare candidates.
     pub fn rough_seconds<F: Family>(&self, gadget: GadgetParams) -> f64 {
         let matrix = 2 * matrix_words(self.packs() * self.capacity, self.columns);
         let pack = F::pack_seconds(RING.degree, self.capacity, gadget.levels);
@@ -215,17 +210,17 @@ impl Selection {
     }
 }
 
-/// What an interval of the modulus counts to when it is sent in so many bits.
+/// Rounding step of a coefficient that is sent in `bits` bits.
 fn step(bits: u32) -> f64 {
     modulus() / 2f64.powi(bits as i32)
 }
 
-/// Variance of switching the mask to so many bits.
+/// Variance of switching the mask to `bits` bits.
 fn mask_switch(bits: u32) -> f64 {
     RING.degree as f64 * RING.sigma * RING.sigma * rounding(step(bits))
 }
 
-/// Gadgets whose digits and dropped bits make up q.
+/// Gadgets whose digits and dropped bits cover q.
 fn gadgets() -> impl Iterator<Item = GadgetParams> {
     let of = |levels: usize, log_base: u32| {
         let drop = MODULUS_BITS.checked_sub(levels as u32 * log_base)?;
@@ -234,16 +229,18 @@ fn gadgets() -> impl Iterator<Item = GadgetParams> {
     LEVELS.flat_map(move |levels| LOG_BASES.filter_map(move |log_base| of(levels, log_base)))
 }
 
-/// A part of the messages: how many words it has, and the variance that they make with so many bits each,
-/// a quarter at least with each bit more.
+/// Part of the messages: number of words, and the variance that they add with each number of bits.
+/// One bit more leaves a quarter of it, or more.
 struct Part<'a> {
     words: usize,
     variance: &'a dyn Fn(u32) -> f64,
     bits: RangeInclusive<u32>,
 }
 
-/// Bits for each part, few in all, with a variance of at most `budget`: begins with what each part needs
-/// alone, gives the next bit to the part that it buys most for, and takes back what is to spare.
+/// Returns bits for each part, few in total, with a variance of at most `budget`.
+///
+/// Starts with the bits that each part needs alone, gives the next bit to the part where it reduces
+/// the variance most for its words, and takes back spare bits.
 fn spend<const N: usize>(parts: &[Part<'_>; N], budget: f64) -> Option<[u32; N]> {
     let mut bits = [0; N];
     for (bits, part) in bits.iter_mut().zip(parts) {

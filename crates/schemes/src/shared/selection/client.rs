@@ -1,8 +1,7 @@
 //! The client of a packed selection.
 
 use papir_core::Result;
-use papir_lattice::lwe::{block_mask, encrypt_selector};
-use papir_lattice::mod_switch::{PowerSwitch, round_elements};
+use papir_lattice::mod_switch::round_elements;
 use papir_lattice::packing::RingPacking;
 use papir_lattice::secret::SecretKey;
 use papir_ring::prg::Seed;
@@ -10,7 +9,7 @@ use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
 use super::family::Family;
-use super::params::{SELECTOR, SelectionParams};
+use super::params::SelectionParams;
 use super::wire::{SelectionAnswer, SelectionQuery};
 
 /// The public seed and the masks of the packing keys.
@@ -28,7 +27,7 @@ impl<F: Family> SelectionClient<F> {
         Ok(Self { seed, packing: params.packing(&seed)? })
     }
 
-    /// The unit vector of a column, and a packing key, under a fresh secret.
+    /// Encrypts the unit vector of a column and a packing key under a fresh secret.
     pub fn query(
         &self,
         params: &SelectionParams<F>,
@@ -36,37 +35,23 @@ impl<F: Family> SelectionClient<F> {
         selected: u32,
         rng: &mut dyn CryptoRng,
     ) -> SelectionQuery {
-        let selector = self.selector(params, secret, selected, rng);
+        let selector = params.selector().encrypt(&self.seed, secret, selected, rng);
         let keys = self.packing.generate_key(secret, rng).into_elements();
         let keys = round_elements(params.rlwe().ring(), params.bits().key, keys);
         SelectionQuery { selector, keys }
     }
-
-    fn selector(
-        &self,
-        params: &SelectionParams<F>,
-        secret: &SecretKey,
-        selected: u32,
-        rng: &mut dyn CryptoRng,
-    ) -> Vec<u64> {
-        let masks = (0..).map(|block| block_mask(params.rlwe(), &self.seed, SELECTOR, block));
-        let columns = params.selection().columns;
-        let bodies = encrypt_selector(params.rlwe(), secret, masks, columns, selected, params.scale(), rng);
-        let switch = PowerSwitch::new(params.rlwe().ring().modulus(), params.bits().query);
-        bodies.into_iter().map(|body| switch.down(body)).collect()
-    }
 }
 
-/// What an answer decrypts to.
+/// A decrypted answer.
 pub struct Opened {
-    /// The words of all rows, then of the single ones, modulo 2^D.
+    /// Words of all rows, then of the single ones, modulo 2^D.
     pub words: Zeroizing<Vec<u32>>,
     /// Whether every coefficient is within the bound on the noise.
     pub decodes: bool,
 }
 
 impl SelectionAnswer {
-    /// Decrypts all words. Takes the same time whether the answer decodes or not.
+    /// Decrypts all words, in the same time whether the answer decodes or not.
     pub fn open<F: Family>(&self, params: &SelectionParams<F>, secret: &SecretKey) -> Opened {
         let bits = params.bits().answer;
         let mut worst = 0;
@@ -80,7 +65,7 @@ impl SelectionAnswer {
         Opened { words, decodes: worst <= params.bound() }
     }
 
-    /// Of all rows, then of the single ones, in units of q/2^a.
+    /// Phases of all rows, then of the single ones, in units of q/2^a.
     pub fn phases<F: Family>(&self, params: &SelectionParams<F>, secret: &SecretKey) -> Zeroizing<Vec<u64>> {
         let (ring, bits) = (params.rlwe().ring(), params.bits().answer);
         let selection = params.selection();

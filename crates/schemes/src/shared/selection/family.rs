@@ -1,4 +1,4 @@
-//! Packings of one kind, as parameters are chosen for them: what follows before there is a key.
+//! Families of packings, and the cost of their instances.
 
 use std::fmt::Debug;
 
@@ -7,11 +7,11 @@ use papir_lattice::gadget::GadgetParams;
 use papir_lattice::packing::RingPacking;
 use papir_lattice::packing::cdks::Cdks;
 
-/// A kind of packing. Its functions say beforehand what an instance has.
+/// A family of packings. Its functions predict the properties of an instance.
 pub trait Family: Clone + Copy + Debug + Send + Sync + 'static {
-    /// What packs.
+    /// The packing.
     type Packing: RingPacking + Clone + 'static;
-    /// The capacities that are worth comparing at this degree.
+    /// Capacities worth comparing at this degree.
     fn capacities(degree: usize) -> Vec<usize>;
 
     /// Key-switching matrices of a key.
@@ -20,7 +20,7 @@ pub trait Family: Clone + Copy + Debug + Send + Sync + 'static {
     /// Words of a pack, as [`RingPacking::words`] counts them, for a capacity of whole row groups.
     fn pack_words(degree: usize, capacity: usize, levels: usize) -> usize;
 
-    /// Whether a pack has last digits beside its words.
+    /// Whether a pack has last digits in addition to its words.
     fn has_last(_degree: usize, _capacity: usize) -> bool {
         false
     }
@@ -28,10 +28,10 @@ pub trait Family: Clone + Copy + Debug + Send + Sync + 'static {
     /// Whether packs under this gadget can be prepared.
     fn takes(degree: usize, capacity: usize, gadget: GadgetParams) -> bool;
 
-    /// Seconds of one core for packing one pack online, roughly: for comparing candidates only.
+    /// Rough seconds of one core for packing one pack online, to compare candidates.
     fn pack_seconds(degree: usize, capacity: usize, levels: usize) -> f64;
 
-    /// Adds what packing online takes, for so many packs.
+    /// Adds the work of packing `packs` packs online.
     fn count_packs(counts: Counts, packs: usize, degree: usize, capacity: usize, levels: usize) -> Counts;
 }
 
@@ -68,8 +68,8 @@ impl Family for CdksFamily {
     }
 }
 
-/// A node of the packing tree in external products (measured at d = 2048 with AVX-512): for itself, and for
-/// each digit.
+/// Work of a node of the packing tree in external products, measured at d = 2048 with AVX-512:
+/// fixed, and for each digit.
 struct NodeProducts {
     node: f64,
     digit: f64,
@@ -78,7 +78,7 @@ struct NodeProducts {
 const NODE_PRODUCTS: NodeProducts = NodeProducts { node: 0.065, digit: 0.075 };
 
 impl NodeProducts {
-    /// Of all nodes of a pack.
+    /// Work of all nodes of a pack.
     fn of(&self, capacity: usize, levels: usize) -> f64 {
         (capacity - 1) as f64 * (self.node + self.digit * levels as f64)
     }

@@ -1,4 +1,4 @@
-//! InspiRING of any capacity, full for d and partial below, and its family.
+//! InspiRING of any capacity: full for d encryptions, partial for fewer.
 
 use papir_core::cost::{Counts, Operation};
 use papir_lattice::gadget::{Gadget, GadgetParams};
@@ -10,21 +10,29 @@ use papir_ring::prg::Seed;
 use papir_ring::{Coefficients, Poly, Values};
 
 use super::family::Family;
+use crate::shared::goals::READ_RATE;
 
-/// log₂ of what sums of absolute entries of a packing matrix's rows stay below, with room for chance: the
-/// packing refuses 2³⁶.
+/// log₂ of the bound on expected sums of absolute entries in a row of a packing matrix. The packing
+/// refuses 2³⁶; the rest is room for chance.
 const MAX_ROW_SUM_LOG2: f64 = 35.7;
 
-/// Bytes a second of one core reading packing matrices, for comparing candidates.
-const READ_RATE: f64 = 2e10;
-
-/// The packing of a capacity. Keys say which they are for.
+/// The packing for a capacity. Keys record which one they belong to.
 #[derive(Clone, Debug)]
 pub enum AnyInspiring {
-    /// Of d encryptions.
+    /// Packs d encryptions.
     Full(Inspiring),
-    /// Of γ ≤ d/2.
+    /// Packs γ ≤ d/2 encryptions.
     Partial(PartialInspiring),
+}
+
+/// Calls a method of the full or the partial packing.
+macro_rules! forward {
+    ($any:expr, $packing:ident => $call:expr) => {
+        match $any {
+            AnyInspiring::Full($packing) => $call,
+            AnyInspiring::Partial($packing) => $call,
+        }
+    };
 }
 
 impl RingPacking for AnyInspiring {
@@ -40,31 +48,19 @@ impl RingPacking for AnyInspiring {
     }
 
     fn setup(&self) -> &Setup {
-        match self {
-            Self::Full(packing) => packing.setup(),
-            Self::Partial(packing) => packing.setup(),
-        }
+        forward!(self, packing => packing.setup())
     }
 
     fn slots(&self) -> usize {
-        match self {
-            Self::Full(packing) => packing.slots(),
-            Self::Partial(packing) => packing.slots(),
-        }
+        forward!(self, packing => packing.slots())
     }
 
     fn unit_words(&self) -> usize {
-        match self {
-            Self::Full(packing) => packing.unit_words(),
-            Self::Partial(packing) => packing.unit_words(),
-        }
+        forward!(self, packing => packing.unit_words())
     }
 
     fn last_elements(&self) -> usize {
-        match self {
-            Self::Full(packing) => packing.last_elements(),
-            Self::Partial(packing) => packing.last_elements(),
-        }
+        forward!(self, packing => packing.last_elements())
     }
 
     fn prepare_slot(
@@ -74,17 +70,11 @@ impl RingPacking for AnyInspiring {
         unit: &mut [i32],
         scratch: &Scratch,
     ) -> Result<Preprocessed, PackingError> {
-        match self {
-            Self::Full(packing) => packing.prepare_slot(lwe, slot, unit, scratch),
-            Self::Partial(packing) => packing.prepare_slot(lwe, slot, unit, scratch),
-        }
+        forward!(self, packing => packing.prepare_slot(lwe, slot, unit, scratch))
     }
 
     fn expand(&self, bodies: &[Poly<Coefficients>]) -> OnlineKey {
-        match self {
-            Self::Full(packing) => packing.expand(bodies),
-            Self::Partial(packing) => packing.expand(bodies),
-        }
+        forward!(self, packing => packing.expand(bodies))
     }
 
     fn apply(
@@ -94,10 +84,7 @@ impl RingPacking for AnyInspiring {
         last: &[&[Poly<Values>]],
         keys: &[&OnlineKey],
     ) -> Vec<Bodies> {
-        match self {
-            Self::Full(packing) => packing.apply(words, packs, last, keys),
-            Self::Partial(packing) => packing.apply(words, packs, last, keys),
-        }
+        forward!(self, packing => packing.apply(words, packs, last, keys))
     }
 
     fn variance(setting: &Setting, gadget: GadgetParams, capacity: usize) -> f64 {
@@ -108,8 +95,8 @@ impl RingPacking for AnyInspiring {
     }
 }
 
-/// InspiRING: full packs, and partial ones of half as many, are compared. Fewer encryptions a pack take as
-/// many words of masks, and no less of keys.
+/// InspiRING with full packs, and with partial ones of d/2. Packs of fewer encryptions take as many
+/// mask words and no fewer key words.
 #[derive(Clone, Copy, Debug)]
 pub enum InspiringFamily {}
 
@@ -132,8 +119,8 @@ impl Family for InspiringFamily {
         capacity == degree
     }
 
-    /// Entries of the packing matrix are sums of n digits of at most half a base, and fit 32 bits; a row's
-    /// absolute entries have an expected sum of ℓ·d·√n·z·√(2/π)/√12.
+    /// Entries of the packing matrix are sums of n digits of at most half a base, and fit 32 bits;
+    /// a row's absolute entries have an expected sum of ℓ·d·√n·z·√(2/π)/√12.
     fn takes(degree: usize, capacity: usize, gadget: GadgetParams) -> bool {
         let base = 2f64.powi(gadget.log_base.min(64) as i32);
         let mean = base * (capacity as f64 / (6.0 * std::f64::consts::PI)).sqrt();

@@ -1,21 +1,20 @@
-//! A column of a matrix of words, selected under LWE and packed into ring encryptions: what YPIR,
-//! InsPIRe₀ and SimpleYPIR share.
+//! Packed selection of a matrix column, shared by YPIR, InsPIRe₀ and SimpleYPIR.
 //!
-//! The client sends the encrypted unit vector of a column and a packing key; the server multiplies its
-//! matrix with the one and packs the result with the other. Words that are made online, from the same
-//! selector, are not packed: each is coefficient 0 of a ring encryption of its own.
+//! The client sends the encrypted unit vector of a column and a packing key. The server multiplies
+//! its matrix with the vector and packs the result with the key. Words that are made online from
+//! the same selector are not packed: each is coefficient 0 of a ring encryption of its own.
 //!
-//! | what | here |
+//! | part | here |
 //! |---|---|
-//! | which packing, with which gadgets | [`family`], [`inspiring`] |
-//! | counts, noise, and the bits of all messages | [`bits`] |
+//! | packings and gadgets | [`family`], [`inspiring`] |
+//! | counts, noise, bits of all messages | [`bits`] |
 //! | checked parameters, exact sizes | [`params`] |
 //! | H = D·A and its packs; selection, packing, rounding | [`server`] |
-//! | the query, and what an answer decrypts to | [`client`] |
-//! | both messages as bytes | [`wire`] |
+//! | query and decryption | [`client`] |
+//! | messages as bytes | [`wire`] |
 //!
-//! The masks of the packed answer follow from the snapshot alone. They could be published once, as a
-//! hint; here they travel with every answer, so that a client starts from a seed.
+//! The masks of the packed answer depend on the snapshot alone. They could be published once, as a
+//! hint; here every answer carries them, so that a client starts from a seed.
 
 pub mod bits;
 pub mod client;
@@ -31,4 +30,4 @@ pub use family::{CdksFamily, Family};
 pub use inspiring::{AnyInspiring, InspiringFamily};
 pub use params::SelectionParams;
 pub use server::{PackedMatrix, Selected};
-pub use wire::{SelectionAnswer, SelectionQuery};
+pub use wire::{SelectionAnswer, SelectionQuery, Selects};

@@ -1,27 +1,28 @@
-//! Checked parameters of a packed selection, and the sizes that follow.
+//! Checked parameters and sizes of a packed selection.
 
 use std::marker::PhantomData;
 
+use papir_core::Result;
 use papir_core::codec::{Reader, Writer};
 use papir_core::cost::{Counts, Operation};
-use papir_core::{Error, Result};
 use papir_kernels::bits::packed_len;
 use papir_kernels::matvec_i16::ROWS;
-use papir_lattice::gadget::{Gadget, GadgetParams};
+use papir_lattice::gadget::Gadget;
 use papir_lattice::packing::RingPacking;
-use papir_lattice::params::{ParamsError, RlweParams};
+use papir_lattice::params::RlweParams;
 use papir_lattice::response::ResponseBits;
-use papir_lattice::security::{InsecureError, Row};
-use papir_lattice::selection::{SelectorMasks, matrix_words};
+use papir_lattice::security::Row;
+use papir_lattice::selection::matrix_words;
 use papir_ring::prg::Seed;
 
 use super::bits::{MAX_ANSWER_BITS, MAX_QUERY_BITS, Noise, RING, Selection, SelectionBits, modulus};
 use super::family::Family;
+use crate::shared::parameter_errors::{refused, unfit};
+use crate::shared::ring_bytes::{gadget_of, gadget_values, read_bytes, write_bytes};
+use crate::shared::selector::Selector;
 
-/// The stream of the selector's masks, one index a block of d columns.
-pub(super) const SELECTOR: &str = "selection/selector";
-/// Preparing a full pack in [`Operation::Pack`], which stands for ℓ = 2 (measured for all packings): for
-/// itself, and for each digit.
+/// Work of preparing a full pack, in [`Operation::Pack`] of ℓ = 2: fixed, and for each digit.
+/// Measured for all packings.
 const PACK: (f64, f64) = (0.4, 0.3);
 
 /// A packed selection with the tables built for it.
@@ -37,36 +38,35 @@ pub struct SelectionParams<F> {
 }
 
 impl<F: Family> SelectionParams<F> {
-    /// Checks counts and bits; `scheme` is whose they are.
+    /// Checks the counts and bits of a scheme.
     ///
     /// # Errors
-    /// [`Error::Insecure`] for a ring that the security table does not back, [`Error::Parameters`] for bits
-    /// or a gadget that do not fit, or that do not decode.
+    /// [`papir_core::Error::Insecure`] for a ring outside the security table,
+    /// [`papir_core::Error::Parameters`] for bits or a gadget that do not fit or do not decode.
     pub fn new(scheme: &'static str, selection: Selection, bits: SelectionBits) -> Result<Self> {
-        let unfit = |reason: String| Error::Parameters { scheme, reason };
-        check(&selection, &bits).map_err(unfit)?;
+        check(&selection, &bits).map_err(refused(scheme))?;
         if !F::takes(RING.degree, selection.capacity, bits.gadget) {
-            return Err(unfit(format!("packs of {} with {:?}", selection.capacity, bits.gadget)));
+            return Err(refused(scheme)(format!("packs of {} with {:?}", selection.capacity, bits.gadget)));
         }
-        let rlwe = RlweParams::new(RING).map_err(|error| insecure(scheme, error))?;
-        let gadget = Gadget::new(rlwe.ring(), bits.gadget).map_err(|error| unfit(error.to_string()))?;
-        let bound = selection
-            .bound::<F>(&bits)
-            .ok_or_else(|| unfit(format!("{selection:?} with {bits:?} fails more often than 2^-40")))?;
+        let rlwe = RlweParams::new(RING).map_err(unfit(scheme))?;
+        let gadget = Gadget::new(rlwe.ring(), bits.gadget).map_err(refused(scheme))?;
+        let too_noisy =
+            || refused(scheme)(format!("{selection:?} with {bits:?} fails more often than 2^-40"));
+        let bound = selection.bound::<F>(&bits).ok_or_else(too_noisy)?;
         Ok(Self { scheme, selection, bits, rlwe, gadget, bound, family: PhantomData })
     }
 
-    /// Whose they are.
+    /// Name of the scheme.
     pub fn scheme(&self) -> &'static str {
         self.scheme
     }
 
-    /// The counts.
+    /// Counts.
     pub fn selection(&self) -> &Selection {
         &self.selection
     }
 
-    /// What travels.
+    /// Bits of the messages.
     pub fn bits(&self) -> &SelectionBits {
         &self.bits
     }
@@ -81,22 +81,22 @@ impl<F: Family> SelectionParams<F> {
         RING.degree
     }
 
-    /// The packing key's gadget.
+    /// Gadget of the packing key.
     pub fn gadget(&self) -> &Gadget {
         &self.gadget
     }
 
-    /// The predicted noise of a packed coefficient.
+    /// Predicted noise of a packed coefficient.
     pub fn noise(&self) -> Noise {
         self.selection.noise::<F>(&self.bits)
     }
 
-    /// The largest distance from a message that decoding accepts, in units of q/2^a.
+    /// Largest distance from a message that decoding accepts, in units of q/2^a.
     pub fn bound(&self) -> u64 {
         self.bound
     }
 
-    /// The security of the ring, as the table has it.
+    /// Security of the ring, from the table.
     pub fn security(&self) -> Option<&'static Row> {
         self.rlwe.security()
     }
@@ -133,20 +133,17 @@ impl<F: Family> SelectionParams<F> {
         2 * matrix_words(self.matrix_rows(), self.selection.columns)
     }
 
-    /// Bytes of the packs' words.
-    fn pack_words_bytes(&self) -> usize {
-        self.selection.pack_words_bytes::<F>(self.bits.gadget)
-    }
-
-    /// Bytes of all that is prepared of the packs: words, masks and last digits.
+    /// Bytes of the prepared packs: words, masks and last digits.
     pub fn packs_bytes(&self) -> usize {
-        let last =
-            if F::has_last(RING.degree, self.selection.capacity) { self.bits.gadget.levels } else { 0 };
-        self.pack_words_bytes() + self.selection.packs() * (1 + last) * 8 * RING.degree
+        let (Selection { capacity, .. }, SelectionBits { gadget, .. }) = (self.selection, self.bits);
+        let last = if F::has_last(RING.degree, capacity) { gadget.levels } else { 0 };
+        let words = self.selection.pack_words_bytes::<F>(gadget);
+        words + self.selection.packs() * (1 + last) * 8 * RING.degree
     }
 
-    /// Adds what an answer takes: it reads matrix and packs, unpacks selector and key and splits or lifts
-    /// them, lifts rows, rounds the masks of single rows and all bodies, and packs what it sends.
+    /// Adds the work of an answer: reads matrix and packs, unpacks selector and key and splits or
+    /// lifts them, lifts rows, rounds the masks of single rows and all bodies, and packs what it
+    /// sends.
     pub fn count_answer(&self, counts: Counts) -> Counts {
         let Selection { columns, singles, .. } = self.selection;
         let masks = (self.selection.masks() + singles) * RING.degree;
@@ -161,12 +158,12 @@ impl<F: Family> SelectionParams<F> {
         F::count_packs(counts, self.selection.packs(), RING.degree, capacity, self.bits.gadget.levels)
     }
 
-    /// Adds what preparing all packs takes.
+    /// Adds the work of preparing all packs.
     pub fn count_setup(&self, counts: Counts) -> Counts {
         self.count_packs(counts, self.selection.packs())
     }
 
-    /// Adds what preparing so many packs takes.
+    /// Adds the work of preparing `packs` packs.
     pub fn count_packs(&self, counts: Counts, packs: usize) -> Counts {
         let (rows, blocks) = (packs * self.selection.capacity, self.selection.columns.div_ceil(RING.degree));
         let full_packs = rows as f64 / RING.degree as f64;
@@ -214,13 +211,18 @@ impl<F: Family> SelectionParams<F> {
     /// # Errors
     /// None for checked parameters: those of a gadget that does not fit.
     pub fn packing(&self, seed: &Seed) -> Result<F::Packing> {
-        F::Packing::new(&self.rlwe, &self.gadget, self.selection.capacity, seed)
-            .map_err(|error| Error::Parameters { scheme: self.scheme, reason: error.to_string() })
+        F::Packing::new(&self.rlwe, &self.gadget, self.selection.capacity, seed).map_err(refused(self.scheme))
     }
 
-    /// The masks of the selector, for packs of so many rows; of 1 for rows that are not packed.
-    pub fn selector_masks(&self, seed: &Seed, capacity: usize) -> SelectorMasks {
-        SelectorMasks::new(&self.rlwe, seed, SELECTOR, self.selection.columns, capacity)
+    /// The selector of a column.
+    pub fn selector(&self) -> Selector<'_> {
+        Selector {
+            rlwe: &self.rlwe,
+            label: "selection/selector",
+            columns: self.selection.columns,
+            scale: self.scale(),
+            bits: self.bits.query,
+        }
     }
 }
 
@@ -228,22 +230,20 @@ impl<F: Family> SelectionParams<F> {
 pub const BITS_BYTES: usize = 7;
 
 impl SelectionBits {
-    /// Appends a byte each: ℓ, log₂ z and dropped bits of the gadget, bits of selector, key, mask and body.
+    /// Appends a byte each: ℓ, log₂ z and dropped bits of the gadget, bits of selector, key, mask
+    /// and body.
     pub fn write(&self, writer: &mut Writer) {
-        let GadgetParams { levels, log_base, drop } = self.gadget;
-        let ResponseBits { a, b } = self.answer;
-        [levels as u32, log_base, drop, self.query, self.key, a, b].iter().for_each(|&value| {
-            writer.u8(value as u8);
-        });
+        write_bytes(writer, gadget_values(self.gadget));
+        write_bytes(writer, [self.query, self.key, self.answer.a, self.answer.b]);
     }
 
     /// Reads what [`SelectionBits::write`] wrote.
     ///
     /// # Errors
-    /// [`Error::Length`].
+    /// [`papir_core::Error::Length`].
     pub fn read(reader: &mut Reader<'_>) -> Result<Self> {
-        let [levels, log_base, drop, query, key, a, b] = reader.array::<BITS_BYTES>()?.map(u32::from);
-        let gadget = GadgetParams { levels: levels as usize, log_base, drop };
+        let gadget = gadget_of(read_bytes(reader)?);
+        let [query, key, a, b] = read_bytes(reader)?;
         Ok(Self { gadget, query, key, answer: ResponseBits { a, b } })
     }
 }
@@ -264,15 +264,4 @@ fn check(selection: &Selection, bits: &SelectionBits) -> std::result::Result<(),
         && (1..=a).contains(&b)
         && bits.answer.fit(RING.degree, modulus(), RING.sigma);
     if fits { Ok(()) } else { Err(format!("message bits {bits:?}")) }
-}
-
-/// What the security table refuses, as the scheme's error.
-pub(crate) fn insecure(scheme: &'static str, error: ParamsError) -> Error {
-    match error {
-        ParamsError::Insecure(InsecureError { bits, .. }) => {
-            let found = bits.map_or("no estimate".to_owned(), |bits| bits.to_string());
-            Error::Insecure { found, expected: 128 }
-        }
-        other => Error::Parameters { scheme, reason: other.to_string() },
-    }
 }

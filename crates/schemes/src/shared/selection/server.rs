@@ -4,7 +4,7 @@ use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{AlignedBytes, BlobSlice, Error, Progress, Result};
 use papir_kernels::matvec_i16::ROWS;
 use papir_lattice::mod_switch::{PowerSwitch, lift_elements};
-use papir_lattice::packing::{Bodies, KeyBodies, LweMasks, OnlineKey, RingPacking};
+use papir_lattice::packing::{Bodies, OnlineKey, RingPacking};
 use papir_lattice::selection::{SelectorMasks, WordMatrix, matrix_words};
 use papir_ring::prg::Seed;
 use papir_ring::{Coefficients, Poly};
@@ -13,7 +13,8 @@ use rayon::prelude::*;
 use super::family::Family;
 use super::params::SelectionParams;
 use super::wire::{SelectionAnswer, SelectionQuery};
-use crate::shared::packs::{Names, PreparedPacks};
+use crate::shared::packs::{Names, PreparedPacks, sized};
+use crate::shared::row_masks::RowMasks;
 
 const MATRIX: &str = "selection/matrix";
 
@@ -23,21 +24,21 @@ pub struct PackedMatrix<F: Family> {
     tiles: BlobSlice<i16>,
     packing: F::Packing,
     packs: PreparedPacks<F::Packing>,
-    /// The packs' masks as every answer carries them.
+    /// Masks of the packs in the form that every answer carries.
     masks: Vec<u64>,
-    /// Of the selector, for single rows; none where there are no such rows.
+    /// Selector masks for single rows; `None` if there are no such rows.
     singles: Option<SelectorMasks>,
 }
 
 /// A client's packing key, expanded.
 pub type Key<F> = OnlineKey<<<F as Family>::Packing as RingPacking>::Expanded>;
 
-/// What a selector selects: LWE encryptions of the rows, and an RLWE encryption for each single row.
+/// Selected rows: LWE encryptions of those to pack, and an RLWE encryption of each single row.
 #[derive(Clone, Debug)]
 pub struct Selected {
-    /// The bodies of the LWE encryptions, in packs; of the packed encryptions after packing.
+    /// Bodies in packs: of the LWE encryptions, and after packing of the packed encryptions.
     pub bodies: Bodies,
-    /// The masks of the single rows.
+    /// Masks of the single rows.
     pub single_masks: Vec<Poly<Coefficients>>,
     /// Coefficient 0 of the single rows' bodies, modulo q.
     pub single_bodies: Vec<u64>,
@@ -51,8 +52,8 @@ impl<F: Family> PackedMatrix<F> {
     /// Prepares the packs of a matrix under a public seed.
     ///
     /// # Errors
-    /// [`Error::Length`] for tiles of another matrix, and those of the packing, which random masks do not
-    /// cause.
+    /// [`Error::Length`] for tiles of another matrix, and those of the packing, which random masks
+    /// do not cause.
     pub fn prepare(
         params: &SelectionParams<F>,
         seed: &Seed,
@@ -63,14 +64,14 @@ impl<F: Family> PackedMatrix<F> {
         let packing = params.packing(seed)?;
         let count = params.selection().packs();
         progress.stage("pack", count as u64);
-        let masks = PackMasks::new(params, seed, &tiles, progress);
-        let of_pack = |pack| masks.of_pack(pack);
-        let packs = PreparedPacks::prepare(names(params.scheme()), &packing, count, of_pack)?;
+        let masks = row_masks(params, seed, &tiles, progress);
+        let names = names(params.scheme());
+        let packs = PreparedPacks::prepare(names, &packing, count, |pack| masks.of_pack(pack))?;
         Ok(Self::assemble(params, seed, tiles, packing, packs))
     }
 
-    /// The same with another matrix, under the same seed: the packs whose rows differ are prepared again,
-    /// the others taken over. Byte for byte what [`PackedMatrix::prepare`] gives.
+    /// Replaces the matrix under the same seed: prepares the packs again whose rows differ, and
+    /// copies the others. Gives the same bytes as [`PackedMatrix::prepare`].
     ///
     /// # Errors
     /// As [`PackedMatrix::prepare`].
@@ -88,7 +89,7 @@ impl<F: Family> PackedMatrix<F> {
             return Ok(self.clone());
         }
         progress.stage("pack", count as u64);
-        let masks = PackMasks::new(params, seed, &tiles, progress);
+        let masks = row_masks(params, seed, &tiles, progress);
         let packs = self.packs.refresh(&self.packing, |pack| touched[pack], |pack| masks.of_pack(pack))?;
         Ok(Self::assemble(params, seed, tiles, self.packing.clone(), packs))
     }
@@ -100,9 +101,8 @@ impl<F: Family> PackedMatrix<F> {
         packing: F::Packing,
         packs: PreparedPacks<F::Packing>,
     ) -> Self {
-        let (ring, bits) = (params.rlwe().ring(), params.bits().answer);
-        let masks = packs.packs.iter().flat_map(|pack| bits.mask(ring, &pack.a)).collect();
-        let singles = (params.selection().singles > 0).then(|| params.selector_masks(seed, 1));
+        let masks = packs.answer_masks(params.rlwe().ring(), params.bits().answer);
+        let singles = (params.selection().singles > 0).then(|| params.selector().masks(seed, 1));
         Self { tiles, packing, packs, masks, singles }
     }
 
@@ -122,16 +122,14 @@ impl<F: Family> PackedMatrix<F> {
     /// [`Error::Parameters`] for a key of another packing; none for a query of these parameters.
     pub fn read_key(&self, params: &SelectionParams<F>, query: &SelectionQuery) -> Result<Key<F>> {
         let elements = lift_elements(params.rlwe().ring(), params.bits().key, &query.keys);
-        let key = KeyBodies::new(self.packing.shape(), elements);
-        let key = key.and_then(|key| self.packing.online_key(&key));
-        key.map_err(|error| names(params.scheme()).refused(error))
+        names(params.scheme()).online_key(&self.packing, elements)
     }
 
-    /// The selected rows for each query, in one read of the matrix, and the single rows: for each query
-    /// their words, row by row.
+    /// Selects rows for each query, in one pass over the matrix. `singles` holds the words of the
+    /// single rows for each query, row by row.
     ///
     /// # Panics
-    /// When there are not as many `singles` as queries, or they are not whole rows.
+    /// If there are not as many `singles` as queries, or they are not whole rows.
     pub fn select(
         &self,
         params: &SelectionParams<F>,
@@ -159,7 +157,7 @@ impl<F: Family> PackedMatrix<F> {
         masks.flatten().collect()
     }
 
-    /// Packs what was selected, in one read of the packs' words.
+    /// Packs the selected rows, in one pass over the packs' words.
     ///
     /// # Errors
     /// As [`PackedMatrix::read_key`].
@@ -167,14 +165,12 @@ impl<F: Family> PackedMatrix<F> {
         if selected.is_empty() {
             return Ok(selected);
         }
-        let (bodies, singles): (Vec<_>, Vec<_>) =
-            selected.into_iter().map(|one| (one.bodies, (one.single_masks, one.single_bodies))).unzip();
-        let packed = self.packs.pack(&self.packing, bodies, keys)?.into_iter().zip(singles);
-        let join = |(bodies, (single_masks, single_bodies))| Selected { bodies, single_masks, single_bodies };
-        Ok(packed.map(join).collect())
+        let bodies = selected.iter().map(|one| one.bodies.clone()).collect();
+        let packed = self.packs.pack(&self.packing, bodies, keys)?.into_iter().zip(selected);
+        Ok(packed.map(|(bodies, one)| Selected { bodies, ..one }).collect())
     }
 
-    /// Switches packed encryptions to the few bits that an answer carries.
+    /// Switches packed encryptions to the bits of an answer.
     pub fn round(&self, params: &SelectionParams<F>, packed: &Selected) -> SelectionAnswer {
         let (ring, bits) = (params.rlwe().ring(), params.bits().answer);
         let mut masks = self.masks.clone();
@@ -199,9 +195,7 @@ impl<F: Family> PackedMatrix<F> {
     /// # Errors
     /// [`Error::MissingSection`], [`Error::Length`] or [`Error::Malformed`].
     pub fn load(params: &SelectionParams<F>, seed: &Seed, source: &dyn SectionSource) -> Result<Self> {
-        let tiles = source.get(MATRIX)?;
-        Error::check_length(MATRIX, tiles.len(), params.matrix_bytes())?;
-        let tiles = BlobSlice::new(tiles, MATRIX)?;
+        let tiles = sized(source, MATRIX, params.matrix_bytes())?;
         let packing = params.packing(seed)?;
         let packs = params.selection().packs();
         let packs = PreparedPacks::load(names(params.scheme()), &packing, packs, source)?;
@@ -214,36 +208,19 @@ fn checked_tiles<F: Family>(params: &SelectionParams<F>, tiles: BlobSlice<i16>) 
     Ok(tiles)
 }
 
-/// The masks of each pack's LWE encryptions.
-struct PackMasks<'a, F> {
+/// Masks of the rows of each pack.
+fn row_masks<'a, F: Family>(
     params: &'a SelectionParams<F>,
-    matrix: WordMatrix<'a>,
-    masks: SelectorMasks,
+    seed: &Seed,
+    tiles: &'a [i16],
     progress: &'a dyn Progress,
+) -> RowMasks<'a> {
+    let (ring, rows) = (params.rlwe().ring(), params.selection().capacity);
+    let masks = params.selector().masks(seed, rows);
+    RowMasks { ring, matrix: matrix(params, tiles), masks, rows, progress }
 }
 
-impl<'a, F: Family> PackMasks<'a, F> {
-    fn new(
-        params: &'a SelectionParams<F>,
-        seed: &Seed,
-        tiles: &'a [i16],
-        progress: &'a dyn Progress,
-    ) -> Self {
-        let masks = params.selector_masks(seed, params.selection().capacity);
-        Self { params, matrix: matrix(params, tiles), masks, progress }
-    }
-
-    /// Of the rows of one pack.
-    fn of_pack(&self, pack: usize) -> LweMasks {
-        let capacity = self.params.selection().capacity;
-        let rows = pack * capacity..(pack + 1) * capacity;
-        let masks = self.masks.of_rows(self.params.rlwe().ring(), &self.matrix, rows);
-        self.progress.advance(1);
-        masks
-    }
-}
-
-/// For each pack, whether two matrices differ in the groups of rows that hold its own.
+/// For each pack, whether two matrices differ in the row groups that hold its rows.
 fn touched_packs<F: Family>(params: &SelectionParams<F>, old: &[i16], new: &[i16]) -> Vec<bool> {
     let group = matrix_words(1, params.selection().columns);
     let groups = old.par_chunks_exact(group).zip(new.par_chunks_exact(group));

@@ -1,5 +1,6 @@
-//! The messages of a packed selection. Words travel in their leading bits, packed, each part from a
-//! whole byte on; how many bits, the parameters say.
+//! Messages of a packed selection.
+//!
+//! The parameters set the bits of a word; each part starts on a whole byte.
 //!
 //! ```text
 //! query    an entry of query bits for each column; ring elements of the key, d coefficients of key bits
@@ -7,11 +8,12 @@
 //! ```
 
 use papir_core::codec::Reader;
+use papir_core::scheme::Wire;
 use papir_core::{Error, Result};
-use papir_kernels::bits;
 
 use super::family::Family;
 use super::params::SelectionParams;
+use crate::shared::words::{pack, unpack};
 
 /// An encrypted unit vector and a packing key, rounded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,30 +31,6 @@ pub struct SelectionAnswer {
     pub masks: Vec<u64>,
     /// A coefficient for each row, then for each single row.
     pub bodies: Vec<u64>,
-}
-
-/// Appends values of so many bits.
-pub(crate) fn pack(values: &[u64], width: u32, bytes: &mut Vec<u8>) {
-    let mut packed = Vec::new();
-    bits::pack(values, width, &mut packed);
-    bytes.append(&mut packed);
-}
-
-/// Reads `count` values of so many bits.
-///
-/// # Errors
-/// [`Error::Length`], or [`Error::Malformed`] for padding that is not zero.
-pub(crate) fn unpack(
-    reader: &mut Reader<'_>,
-    what: &'static str,
-    width: u32,
-    count: usize,
-) -> Result<Vec<u64>> {
-    let bytes = reader.raw(bits::packed_len(count, width))?;
-    let mut values = Vec::new();
-    bits::unpack(bytes, width, count, &mut values)
-        .map_err(|error| Error::malformed(what, error, "zeros after the last word"))?;
-    Ok(values)
 }
 
 impl SelectionQuery {
@@ -88,5 +66,42 @@ impl SelectionAnswer {
         let (bits, selection) = (params.bits().answer, params.selection());
         let masks = unpack(reader, "masks of an answer", bits.a, selection.masks() * params.degree())?;
         Ok(Self { masks, bodies: unpack(reader, "bodies of an answer", bits.b, selection.bodies())? })
+    }
+}
+
+/// Parameters of a scheme that packs a selection.
+pub trait Selects {
+    /// Family of its packing.
+    type Family: Family;
+
+    /// Parameters of the selection.
+    fn selection(&self) -> &SelectionParams<Self::Family>;
+}
+
+impl<P: Selects> Wire<P> for SelectionQuery {
+    fn encode(&self, params: &P) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        self.write(params.selection(), &mut bytes);
+        bytes
+    }
+
+    fn decode(params: &P, bytes: &[u8]) -> Result<Self> {
+        let what = "a query of a selection";
+        Error::check_length(what, bytes.len(), params.selection().query_parts().iter().sum())?;
+        Self::read(params.selection(), &mut Reader::new(what, bytes))
+    }
+}
+
+impl<P: Selects> Wire<P> for SelectionAnswer {
+    fn encode(&self, params: &P) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        self.write(params.selection(), &mut bytes);
+        bytes
+    }
+
+    fn decode(params: &P, bytes: &[u8]) -> Result<Self> {
+        let what = "an answer of a selection";
+        Error::check_length(what, bytes.len(), params.selection().answer_parts().iter().sum())?;
+        Self::read(params.selection(), &mut Reader::new(what, bytes))
     }
 }

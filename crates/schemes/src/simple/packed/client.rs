@@ -1,30 +1,29 @@
 //! The client of SimpleYPIR: `Query` and `Extract`.
 
-use papir_core::scheme::{self, Never, Scheme, check_indices};
+use papir_core::scheme::{self, Never, check_indices};
 use papir_core::{Error, Record, Result};
 use papir_lattice::secret::SecretKey;
 use papir_ring::prg::SecretRng;
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
-use super::SimpleYpir;
 use super::encode::whiten;
-use super::layout::Location;
-use super::params::Params;
-use super::wire::Public;
+use super::params::{NAME, Params, SimpleYpir};
+use crate::shared::place::Location;
+use crate::shared::public_seed::PublicSeed;
 use crate::shared::selection::{CdksFamily, SelectionAnswer, SelectionClient, SelectionQuery};
 
 /// A client: the parameters and the masks of the packing keys.
 pub struct Client {
     params: Params,
-    public: Public,
+    public: PublicSeed,
     selection: SelectionClient<CdksFamily>,
 }
 
-/// What opens one answer: the key and where the record lies. Erased on drop.
+/// Opens one answer: the key and the place of the record. Erased on drop.
 pub struct Secret {
     key: SecretKey,
-    /// Boxed, so that moving the secret leaves no copy of it behind.
+    /// Boxed, so that moving the secret leaves no copy behind.
     location: Box<Location>,
 }
 
@@ -36,7 +35,7 @@ impl Secret {
 }
 
 impl scheme::Client<SimpleYpir> for Client {
-    fn new(params: Params, public: Public) -> Result<Self> {
+    fn new(params: Params, public: PublicSeed) -> Result<Self> {
         let selection = SelectionClient::new(params.selection(), public.seed)?;
         Ok(Self { params, public, selection })
     }
@@ -51,7 +50,7 @@ impl scheme::Client<SimpleYpir> for Client {
         indices: &[u64],
         rng: &mut dyn CryptoRng,
     ) -> Result<(Secret, SelectionQuery)> {
-        check_indices(SimpleYpir::NAME, &self.params.layout().shape(), indices, 1)?;
+        check_indices(NAME, &self.params.layout().shape(), indices, 1)?;
         let location = Box::new(self.params.layout().locate(indices[0]));
         let mut rng = SecretRng::new(rng);
         let key = SecretKey::generate(self.params.selection().rlwe(), &mut rng);

@@ -1,17 +1,16 @@
-//! Where a record lies: records fill columns, a column is a few packs of d words.
+//! Layout of the matrix: records fill columns, a column is some packs of d words.
 
 use papir_core::{Error, Result, Shape};
-use zeroize::{Zeroize, ZeroizeOnDrop};
 
+use crate::shared::place::{Location, MAX_COLUMNS};
 use crate::shared::units::Units;
 
-/// The most columns: a selector of 115 MB. Bounds what a client allocates for a server's parameters.
-pub(super) const MAX_COLUMNS: u64 = 1 << 24;
-/// The most packs of a column: 16 MiB of words, of which a client holds some 200 MiB while it opens them.
+/// Most packs in a column: 16 MiB of words, for which a client holds some 200 MiB while it decrypts
+/// them.
 pub(super) const MAX_PACKS: u64 = 1 << 12;
 
-/// How records stand in the matrix. A record lies in one column; within it, it may lie in two packs, as a
-/// client gets them all.
+/// Shape of the matrix. A record is stored in one column; it may span packs, since a client
+/// receives all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// Records in columns.
@@ -22,26 +21,17 @@ pub struct Layout {
     pub columns: usize,
 }
 
-/// Where one record lies. As secret as the index.
-#[derive(Clone, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
-pub struct Location {
-    /// Its column.
-    pub column: u32,
-    /// Its place in the column.
-    pub slot: u64,
-}
-
-/// The fewest packs of a column: those of one record.
+/// Fewest packs in a column: those of one record.
 pub fn least_packs(shape: &Shape, degree: usize) -> u64 {
     shape.record_bytes().div_ceil(2 * degree) as u64
 }
 
 impl Layout {
-    /// Columns of so many packs of `degree` words.
+    /// Columns of `packs` packs of `degree` words.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] when a column holds no record, or there are more than 2²⁴ columns or 2¹² packs of
-    /// one.
+    /// [`Error::OutOfBounds`] if a column holds no record, or there are more than 2²⁴ columns or
+    /// 2¹² packs in one.
     pub fn new(shape: Shape, degree: usize, packs: u64) -> Result<Self> {
         let least = least_packs(&shape, degree);
         if packs < least || packs > MAX_PACKS {
@@ -61,10 +51,9 @@ impl Layout {
         self.bundle.shape
     }
 
-    /// Where a record lies; the index must be in range. No branch depends on it.
+    /// Place of a record; the index must be in range. No branch depends on it.
     pub fn locate(&self, index: u64) -> Location {
-        let (column, slot) = self.bundle.locate(index);
-        Location { column: column as u32, slot }
+        self.bundle.location(index, 1)
     }
 }
 

@@ -1,9 +1,11 @@
-//! SimpleYPIR: SimplePIR whose answer is packed (Menon, Wu, *YPIR: High-Throughput Single-Server PIR with
-//! Silent Preprocessing*, USENIX Security 2024, ePrint 2024/270, section 4.3): no hint to download.
+//! SimpleYPIR: SimplePIR with packed answers, without a hint to download.
 //!
-//! The database is a matrix of 16-bit words; a column holds many records, or a part of the database as
-//! long as one long record. The client selects a column under LWE over the packing ring, and gets all of
-//! it, d words to a ring encryption (CDKS packing).
+//! Menon, Wu, *YPIR: High-Throughput Single-Server PIR with Silent Preprocessing*, USENIX Security
+//! 2024, ePrint 2024/270, section 4.3.
+//!
+//! The database is a matrix of 16-bit words; a column holds one or more records. The client selects
+//! a column under LWE over the packing ring and receives all of it, d words in a ring encryption
+//! (CDKS packing).
 //!
 //! | the paper | here |
 //! |---|---|
@@ -12,34 +14,28 @@
 //! | `Answer` | [`server::Server::select`], [`server::Server::pack`], [`server::Server::round`] |
 //! | `Extract` | [`client::Client`]'s `extract` |
 //!
-//! What differs from the paper: words are centred and modulo 2¹⁶; records are whitened by a public stream
-//! that the client removes, so that the noise bound holds for every database; selector, keys and answer
-//! travel in as few bits as the noise allows; the gadget drops low bits.
+//! Differences from the paper: words are centred and modulo 2¹⁶; records are whitened by a public
+//! stream that the client removes, so that the noise bound holds for every database; selector, keys
+//! and answer are sent in as few bits as the noise allows; the gadget drops low bits.
 
 pub mod client;
 pub mod encode;
 pub mod layout;
 pub mod params;
 pub mod server;
-mod update;
-pub mod wire;
 
 use papir_core::Privacy;
 use papir_core::scheme::{Never, Scheme};
 
 use crate::shared::selection::{SelectionAnswer, SelectionQuery};
 
+pub use crate::shared::public_seed::PublicSeed as Public;
 pub use client::{Client, Secret};
-pub use params::Params;
+pub use params::{Params, SimpleYpir};
 pub use server::Server;
-pub use wire::Public;
-
-/// The scheme's name for the type system.
-#[derive(Clone, Copy, Debug)]
-pub struct SimpleYpir;
 
 impl Scheme for SimpleYpir {
-    const NAME: &'static str = "simpleypir";
+    const NAME: &'static str = params::NAME;
     const ID: u16 = 7;
     const PRIVACY: Privacy = Privacy::Private;
 

@@ -1,32 +1,38 @@
-//! Checked parameters of SimpleYPIR and their choice for a shape and a goal.
+//! Checked parameters of SimpleYPIR and their choice.
 
 use papir_core::Choice;
 use papir_core::codec::{Reader, Writer};
 use papir_core::cost::{Counts, Operation, Work};
-use papir_core::scheme::{Goal, Parameters, Scheme};
-use papir_core::{
-    Description, Error, Limits, MAX_RECORD_BITS, MAX_RECORDS, Result, Security, Shape, Sizes, UpdateCost,
-    envelope,
-};
+use papir_core::scheme::{Goal, Parameters};
+use papir_core::{Description, Error, MAX_RECORD_BITS, Privacy, Result, Shape, Sizes, UpdateCost};
 use papir_lattice::noise::squares_of_uniform;
 use papir_lattice::params::Literal as RlweLiteral;
 
-use super::SimpleYpir;
-use super::layout::{Layout, MAX_COLUMNS, MAX_PACKS, least_packs};
+use super::layout::{Layout, MAX_PACKS, least_packs};
+use crate::shared::describe::{one_record, sealed, sealed_public, security};
+use crate::shared::goals::{BALANCED_LINE, best, scaled, successes};
+use crate::shared::parameter_errors::refused;
+use crate::shared::place::MAX_COLUMNS;
+use crate::shared::public_seed::SEED_BYTES;
 use crate::shared::selection::params::BITS_BYTES;
-use crate::shared::selection::{CdksFamily, Selection, SelectionBits, SelectionParams};
+use crate::shared::selection::{CdksFamily, Selection, SelectionBits, SelectionParams, Selects};
 use crate::shared::shapes::{SHAPE_BYTES, read_shape, write_shape};
+use crate::shared::words::read_all;
 
+/// The scheme's name.
+pub(super) const NAME: &str = "simpleypir";
 /// d.
 pub(super) const DEGREE: usize = RlweLiteral::DEFAULT.degree;
 /// Bits of a word.
 const WORD_BITS: u32 = 16;
 /// Bytes of encoded parameters.
 const ENCODED_BYTES: usize = SHAPE_BYTES + 8 + BITS_BYTES;
-/// Uplink and downlink that [`Goal::Balanced`] assumes, bytes a second (10 Mbit/s).
-const BALANCED_LINE: f64 = 1.25e6;
-/// Candidate numbers of packs a column for each doubling.
+/// Numbers of packs in a column that are compared for each doubling.
 const PER_OCTAVE: f64 = 4.0;
+
+/// SimpleYPIR.
+#[derive(Clone, Copy, Debug)]
+pub struct SimpleYpir;
 
 /// Parameters of [`SimpleYpir`].
 #[derive(Clone, Debug)]
@@ -48,21 +54,20 @@ fn counts(layout: &Layout) -> Selection {
 }
 
 impl Params {
-    /// The smallest messages for columns of so many packs.
+    /// The smallest messages for columns of `packs` packs.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] when a column holds no record or there are too many, [`Error::Parameters`] when
-    /// there are more than the noise allows.
+    /// [`Error::OutOfBounds`] if a column holds no record or there are too many columns,
+    /// [`Error::Parameters`] if the noise is too large.
     pub fn with_packs(shape: Shape, packs: u64) -> Result<Self> {
         let layout = Layout::new(shape, DEGREE, packs)?;
         let bits = counts(&layout).choose::<CdksFamily>().ok_or_else(|| {
-            let reason = format!("the noise of {} columns exceeds the decoding limit", layout.columns);
-            Error::Parameters { scheme: SimpleYpir::NAME, reason }
+            refused(NAME)(format!("the noise of {} columns exceeds the decoding limit", layout.columns))
         })?;
         Self::new(layout, bits)
     }
 
-    /// The same with as many columns as asked for, or the next fewer that whole packs give.
+    /// [`Params::with_packs`] for at most `columns` columns, as many as whole packs allow.
     ///
     /// # Errors
     /// As [`Params::with_packs`].
@@ -72,17 +77,17 @@ impl Params {
         let fits = |packs: &u64| {
             Layout::new(shape, DEGREE, *packs).is_ok_and(|layout| layout.columns as u64 <= columns.max(1))
         };
-        // Slots that stay empty take a little more.
+        // Unused slots take a little more.
         let packs = (ideal..=(2 * ideal + 1).min(MAX_PACKS)).find(fits).unwrap_or(ideal);
         Self::with_packs(shape, packs)
     }
 
     fn new(layout: Layout, bits: SelectionBits) -> Result<Self> {
-        let selection = SelectionParams::new(SimpleYpir::NAME, counts(&layout), bits)?;
+        let selection = SelectionParams::new(NAME, counts(&layout), bits)?;
         Ok(Self { layout, selection })
     }
 
-    /// Where records lie.
+    /// Layout of the matrix.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
@@ -93,10 +98,9 @@ impl Params {
     }
 
     fn sizes(&self) -> Sizes {
-        let sealed = |payload: usize| (payload + envelope::OVERHEAD) as u64;
         let [selector, keys] = self.selection.query_parts();
         Sizes {
-            public: sealed(8 + ENCODED_BYTES + 32),
+            public: sealed_public(ENCODED_BYTES, SEED_BYTES),
             query_keys: keys as u64,
             query: sealed(selector + keys),
             answer: sealed(self.selection.answer_parts().iter().sum()),
@@ -124,7 +128,7 @@ impl Params {
         }
     }
 
-    /// What the goal minimises, in seconds.
+    /// Seconds that the goal minimises.
     fn score(&self, goal: Goal) -> f64 {
         let sizes = self.sizes();
         let line = (sizes.query + sizes.answer) as f64 / BALANCED_LINE;
@@ -138,30 +142,33 @@ impl Params {
     }
 }
 
-/// Numbers of packs a column that are worth comparing: four an octave, up to a single column.
+/// Numbers of packs in a column that are worth comparing, up to a single column.
 fn pack_counts(shape: &Shape) -> Vec<u64> {
     let least = least_packs(shape, DEGREE).max(shape.total_bytes() / (MAX_COLUMNS * 2 * DEGREE as u64));
     let most = shape.total_bytes().div_ceil(2 * DEGREE as u64).clamp(least, MAX_PACKS.max(least));
-    let scale = |i: i32| (least as f64 * 2f64.powf(f64::from(i) / PER_OCTAVE)).round() as u64;
-    let mut counts: Vec<u64> = (0..).map(scale).take_while(|&packs| packs <= most).collect();
-    counts.dedup();
-    counts
+    scaled(least, most, PER_OCTAVE)
+}
+
+impl Selects for Params {
+    type Family = CdksFamily;
+
+    fn selection(&self) -> &SelectionParams<CdksFamily> {
+        &self.selection
+    }
 }
 
 impl Parameters for Params {
     fn choose(shape: Shape, goal: Goal) -> Result<Self> {
         let all = pack_counts(&shape).into_iter().map(|packs| Self::with_packs(shape, packs));
-        let (fit, errors): (Vec<_>, Vec<_>) = all.partition(Result::is_ok);
-        let best = fit.into_iter().flatten().min_by(|a, b| a.score(goal).total_cmp(&b.score(goal)));
-        let none = || Error::out_of_bounds("the number of packs in a column", 0, "1 or more");
-        best.ok_or_else(|| errors.into_iter().filter_map(Result::err).next_back().unwrap_or_else(none))
+        best(successes(all)?, |params| params.score(goal))
+            .ok_or_else(|| Error::out_of_bounds("the number of packs in a column", 0, "1 or more"))
     }
 
     fn with_choice(shape: Shape, choice: Choice) -> Result<Self> {
         match choice {
             Choice::Goal(goal) => Self::choose(shape, goal),
             Choice::Columns(columns) => Self::with_columns(shape, columns),
-            other => Err(other.refused_by(SimpleYpir::NAME)),
+            other => Err(other.refused_by(NAME)),
         }
     }
 
@@ -174,23 +181,14 @@ impl Parameters for Params {
     }
 
     fn describe(&self) -> Description {
-        let security = self.selection.security();
         Description {
-            scheme: SimpleYpir::NAME,
-            privacy: SimpleYpir::PRIVACY,
+            scheme: NAME,
+            privacy: Privacy::Private,
             shape: self.shape(),
             sizes: self.sizes(),
-            security: security.map(|row| Security { bits: row.matzov, source: row.set }),
+            security: self.selection.security().map(security),
             failure_log2: self.selection.selection().failure().log2(),
-            limits: Limits {
-                records: MAX_RECORDS,
-                record_bits: MAX_RECORD_BITS,
-                batch: 1,
-                client_keys: false,
-                tickets: false,
-                owner_key: false,
-                update: UpdateCost::PerPack,
-            },
+            limits: one_record(MAX_RECORD_BITS, UpdateCost::PerPack),
             parameters: self.values(),
             work: self.work(),
         }
@@ -205,10 +203,9 @@ impl Parameters for Params {
     }
 
     fn decode(bytes: &[u8]) -> Result<Self> {
-        let mut reader = Reader::new("simpleypir's parameters", bytes);
-        let (shape, packs) = (read_shape(&mut reader)?, reader.u64()?);
-        let bits = SelectionBits::read(&mut reader)?;
-        reader.finish()?;
+        let read =
+            |reader: &mut Reader<'_>| Ok((read_shape(reader)?, reader.u64()?, SelectionBits::read(reader)?));
+        let (shape, packs, bits) = read_all("simpleypir's parameters", bytes, read)?;
         Self::new(Layout::new(shape, DEGREE, packs)?, bits)
     }
 }

@@ -1,16 +1,25 @@
-//! The server of SimpleYPIR: `DBSetup` and `Answer`. Changing records is `update`.
+//! The server of SimpleYPIR: `DBSetup`, `Answer` and updates.
+//!
+//! An update keeps the public seed and gives the same bytes as a setup of the changed records. A
+//! changed record alters words of one column, so rows of the packs that hold them. Those packs are
+//! prepared again, their masks from the whole matrix; the others are copied. One changed record
+//! costs as much as thousands in the same packs, so changes should be batched.
+//!
+//! Since the seed stays, the whitening stream is known before the changes are: the noise bound
+//! assumes that changed records do not depend on it. A new setup draws a new seed.
 
-use papir_core::scheme::{self, Parameters, Scheme, Session};
+use papir_core::cost::{Counts, Operation};
+use papir_core::scheme::{self, Parameters, Session, UpdateEstimate, check_changes};
 use papir_core::sections::{SectionSink, SectionSource};
-use papir_core::{Change, Progress, Records, Result};
+use papir_core::{AlignedBytes, Change, Progress, Records, Result};
 use papir_ring::prg::Seed;
 use rand_core::CryptoRng;
 use rayon::prelude::*;
 
-use super::encode::{encode, read_column};
-use super::params::Params;
-use super::wire::Public;
-use super::{SimpleYpir, update};
+use super::encode::{encode, read_column, write_column};
+use super::params::{DEGREE, NAME, Params, SimpleYpir};
+use crate::shared::changes::{Placed, by_column, columns};
+use crate::shared::public_seed::{PublicSeed, load_seed};
 use crate::shared::readback::read_columns;
 use crate::shared::selection::server::Key;
 use crate::shared::selection::{CdksFamily, PackedMatrix, Selected, SelectionAnswer, SelectionQuery};
@@ -21,9 +30,9 @@ const SEED: &str = "simpleypir/seed";
 /// A prepared database: the matrix and its packs. A clone shares them.
 #[derive(Clone)]
 pub struct Server {
-    pub(super) params: Params,
-    pub(super) public: Public,
-    pub(super) matrix: PackedMatrix<CdksFamily>,
+    params: Params,
+    public: PublicSeed,
+    matrix: PackedMatrix<CdksFamily>,
 }
 
 impl scheme::Server<SimpleYpir> for Server {
@@ -40,7 +49,7 @@ impl scheme::Server<SimpleYpir> for Server {
         &self.params
     }
 
-    fn public(&self) -> &Public {
+    fn public(&self) -> &PublicSeed {
         &self.public
     }
 
@@ -61,19 +70,40 @@ impl scheme::Server<SimpleYpir> for Server {
         Ok(packed.iter().map(|packed| self.round(packed)).collect())
     }
 
-    fn update_cost(&self, changes: &[Change]) -> Result<scheme::UpdateEstimate> {
-        update::cost(self, changes)
+    fn update_cost(&self, changes: &[Change]) -> Result<UpdateEstimate> {
+        let layout = self.params.layout();
+        check_changes(&layout.shape(), changes)?;
+        let description = self.params.describe();
+        let setup = description.work.setup;
+        let packs = self.touched_packs(changes);
+        if packs == 0 {
+            return Ok(UpdateEstimate { update: Counts::new(), setup });
+        }
+        let words = (2 * columns(&self.by_column(changes)).count() * layout.rows) as f64;
+        let stored = (description.sizes.database + description.sizes.material) as f64;
+        let encode = Counts::new().with(Operation::Encode16, words, 1);
+        let update = self.params.selection().count_packs(encode, packs).with(Operation::Copy, stored, 1);
+        Ok(UpdateEstimate { update, setup })
     }
 
-    /// Keeps the public seed: byte for byte what [`Server::prepare`] gives for the changed records.
     fn update(&self, changes: &[Change], _rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<Self> {
-        update::update(self, changes, progress)
+        let (layout, seed) = (self.params.layout(), &self.public.seed);
+        check_changes(&layout.shape(), changes)?;
+        let mut tiles = AlignedBytes::copy_of(self.matrix.tiles().bytes());
+        for changes in columns(&self.by_column(changes)) {
+            let column = changes[0].column;
+            let mut bytes = read_column(layout, seed, tiles.slice_mut(), column);
+            changes.iter().try_for_each(|placed| layout.bundle.set(&mut bytes, placed.change))?;
+            write_column(layout, seed, tiles.slice_mut(), column, bytes);
+        }
+        let matrix = self.matrix.replace(self.params.selection(), seed, tiles, progress)?;
+        Ok(Self { params: self.params.clone(), public: self.public, matrix })
     }
 
     fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
         let (layout, seed) = (self.params.layout(), &self.public.seed);
         read_columns(&layout.bundle, 1, (first, count), out, |column| {
-            read_column(layout, seed, self.matrix.tiles(), column as u32)
+            read_column(layout, seed, self.matrix.tiles(), column)
         })
     }
 
@@ -83,9 +113,9 @@ impl scheme::Server<SimpleYpir> for Server {
     }
 
     fn load(params: Params, source: &dyn SectionSource) -> Result<Self> {
-        let public = <Public as scheme::Wire<Params>>::decode(&params, &source.get(SEED)?)?;
-        let matrix = PackedMatrix::load(params.selection(), &public.seed, source)?;
-        Ok(Self { params, public, matrix })
+        let seed = load_seed(source, SEED)?;
+        let matrix = PackedMatrix::load(params.selection(), &seed, source)?;
+        Ok(Self { params, public: PublicSeed { seed }, matrix })
     }
 }
 
@@ -93,20 +123,20 @@ impl Server {
     /// Prepares a database under a given public seed.
     ///
     /// # Errors
-    /// Those of the source, and [`Error::Parameters`] when its shape is not the parameters'.
+    /// Those of the source, and [`papir_core::Error::Parameters`] for a source of another shape.
     pub fn prepare(
         params: Params,
         seed: Seed,
         records: &dyn Records,
         progress: &dyn Progress,
     ) -> Result<Self> {
-        check_source(SimpleYpir::NAME, params.shape(), records)?;
+        check_source(NAME, params.shape(), records)?;
         let tiles = encode(params.layout(), &seed, records, progress)?;
         let matrix = PackedMatrix::prepare(params.selection(), &seed, tiles, progress)?;
-        Ok(Self { params, public: Public { seed }, matrix })
+        Ok(Self { params, public: PublicSeed { seed }, matrix })
     }
 
-    /// The selected column for each query, in one read of the database.
+    /// Selects a column for each query, in one pass over the database.
     pub fn select(&self, queries: &[&SelectionQuery]) -> Vec<Selected> {
         self.matrix.select(self.params.selection(), queries, &vec![Vec::new(); queries.len()])
     }
@@ -114,12 +144,12 @@ impl Server {
     /// The packing key of a query, lifted to q.
     ///
     /// # Errors
-    /// None for a query of these parameters: [`Error::Parameters`] for a key of others.
+    /// [`papir_core::Error::Parameters`] for a query of other parameters.
     pub fn read_key(&self, query: &SelectionQuery) -> Result<Key<CdksFamily>> {
         self.matrix.read_key(self.params.selection(), query)
     }
 
-    /// Packs selected columns, in one read of what is prepared of the packs.
+    /// Packs selected columns, in one pass over the packs' words.
     ///
     /// # Errors
     /// As [`Server::read_key`].
@@ -127,8 +157,25 @@ impl Server {
         self.matrix.pack(selected, keys)
     }
 
-    /// Switches a packed column to the few bits that an answer carries.
+    /// Switches a packed column to the bits of an answer.
     pub fn round(&self, packed: &Selected) -> SelectionAnswer {
         self.matrix.round(self.params.selection(), packed)
+    }
+
+    fn by_column<'a>(&self, changes: &'a [Change]) -> Vec<Placed<'a>> {
+        by_column(changes, |index| self.params.layout().locate(index).column as usize)
+    }
+
+    /// Number of packs that hold words of changed records.
+    fn touched_packs(&self, changes: &[Change]) -> usize {
+        let layout = self.params.layout();
+        let mut touched = vec![false; layout.rows / DEGREE];
+        for change in changes {
+            let start = layout.locate(change.index).slot * layout.bundle.stored_bits;
+            let last = start + layout.bundle.stored_bits - 1;
+            let [first, last] = [start, last].map(|bit| (bit / (16 * DEGREE as u64)) as usize);
+            touched[first..=last].fill(true);
+        }
+        touched.into_iter().filter(|&touched| touched).count()
     }
 }

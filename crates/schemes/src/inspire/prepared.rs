@@ -1,0 +1,311 @@
+//! Matrices of one database or of several, and their common packs.
+//!
+//! InsPIRe prepares one database. For batches, m databases of one shape are *parts* that share
+//! packs: a pack takes d/m rows of each ([`super::parts`]).
+
+use papir_core::codec::Reader;
+use papir_core::sections::{SectionSink, SectionSource};
+use papir_core::{
+    AlignedBytes, Blob, BlobSlice, Error, NoProgress, Progress, Records, Result, Shape, check_read,
+};
+use papir_lattice::packing::inspiring::{self, Inspiring};
+use papir_lattice::packing::{Bodies, LweMasks, OnlineKey};
+use papir_lattice::rlwe::Rlwe;
+use papir_lattice::selection::WordMatrix;
+use papir_ring::prg::Seed;
+use papir_ring::{Coefficients, Poly};
+use rayon::prelude::*;
+
+use super::decode::Columns;
+use super::encode::encode;
+use super::layout::Layout;
+use super::masks::packing;
+use super::params::Params;
+use crate::shared::packs::{Names, PreparedPacks, encryptions, sized};
+use crate::shared::row_masks::RowMasks;
+
+/// A packing key, expanded.
+pub(crate) type Key = OnlineKey<inspiring::OnlineKey>;
+
+/// Names of the sections of a snapshot.
+#[derive(Debug)]
+pub(crate) struct Sections {
+    pub(crate) header: &'static str,
+    pub(crate) database: &'static str,
+    pub(crate) exceptions: &'static str,
+    pub(crate) packs: Names,
+}
+
+/// (row, column) of words that represent +32768, sorted, part after part.
+#[derive(Clone)]
+pub(super) struct Exceptions {
+    all: BlobSlice<[u32; 2]>,
+    /// Number of exceptions of each part.
+    counts: Vec<usize>,
+}
+
+impl Exceptions {
+    pub(super) fn new(parts: &[Vec<[u32; 2]>], section: &'static str) -> Result<Self> {
+        let all = Blob::copy_of(bytemuck::cast_slice(&parts.concat()));
+        Ok(Self { all: BlobSlice::new(all, section)?, counts: parts.iter().map(Vec::len).collect() })
+    }
+
+    pub(super) fn of_part(&self, part: usize) -> &[[u32; 2]] {
+        let first: usize = self.counts[..part].iter().sum();
+        &self.all[first..first + self.counts[part]]
+    }
+}
+
+/// Prepared parts. A clone shares the matrices.
+#[derive(Clone)]
+pub(crate) struct Prepared {
+    pub(super) sections: &'static Sections,
+    /// Layout of each part.
+    pub(super) layout: Layout,
+    /// Seed of each part's masks and whitening.
+    pub(super) seeds: Vec<Seed>,
+    /// 16-bit words in row groups, part after part.
+    pub(super) tiles: BlobSlice<i16>,
+    pub(super) exceptions: Exceptions,
+    pub(super) packing: Inspiring,
+    /// 32-bit packing matrices in row groups, pack after pack, with masks and last digits.
+    pub(super) packs: PreparedPacks<Inspiring>,
+}
+
+impl Prepared {
+    /// Prepares parts under their seeds. `params` has the messages and the ring of all parts;
+    /// `packing` is that of another database, or expanded from the first seed.
+    ///
+    /// # Errors
+    /// Those of the source.
+    pub(crate) fn prepare(
+        sections: &'static Sections,
+        (params, layout): (&Params, &Layout),
+        seeds: Vec<Seed>,
+        shared: Option<Inspiring>,
+        records: &dyn Records,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
+        let mut tiles = AlignedBytes::zeroed(seeds.len() * layout.matrix_bytes());
+        let parts = tiles.slice_mut().chunks_exact_mut(part_words(layout));
+        let mut exceptions = Vec::with_capacity(seeds.len());
+        for (i, (seed, tiles)) in seeds.iter().zip(parts).enumerate() {
+            let part = Part { records, first: i as u64 * layout.shape.records(), shape: layout.shape };
+            exceptions.push(encode(layout, seed, &part, tiles, progress)?);
+        }
+        let tiles = BlobSlice::new(tiles.into(), sections.database)?;
+        let exceptions = Exceptions::new(&exceptions, sections.exceptions)?;
+        let packing = shared.map_or_else(|| packing(params, &seeds[0]), Ok)?;
+        progress.stage("pack", layout.packs() as u64);
+        let masks = PackMasks::new((params, layout), &seeds, &tiles, &exceptions, progress);
+        let of_pack = |pack| masks.of_pack(pack);
+        let packs = PreparedPacks::prepare(sections.packs, &packing, layout.packs(), of_pack)?;
+        Ok(Self { sections, layout: *layout, seeds, tiles, exceptions, packing, packs })
+    }
+
+    /// Writes all sections.
+    ///
+    /// # Errors
+    /// Those of the sink.
+    pub(crate) fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {
+        let seeds: Vec<u8> = self.seeds.iter().flat_map(|seed| seed.0).collect();
+        let counts = self.exceptions.counts.iter().flat_map(|&count| (count as u64).to_le_bytes());
+        sink.put(self.sections.header, &[&seeds, &counts.collect::<Vec<u8>>()])?;
+        sink.put(self.sections.database, &[self.tiles.bytes()])?;
+        sink.put(self.sections.exceptions, &[self.exceptions.all.bytes()])?;
+        self.packs.save(sink)
+    }
+
+    /// Reads what [`Self::save`] wrote, of `parts` parts.
+    ///
+    /// # Errors
+    /// [`Error::MissingSection`], [`Error::Length`] or [`Error::Malformed`].
+    pub(crate) fn load(
+        sections: &'static Sections,
+        (params, layout): (&Params, &Layout),
+        parts: usize,
+        shared: Option<Inspiring>,
+        source: &dyn SectionSource,
+    ) -> Result<Self> {
+        let header = source.get(sections.header)?;
+        let mut reader = Reader::new(sections.header, &header);
+        let seeds = (0..parts).map(|_| reader.array().map(Seed)).collect::<Result<Vec<_>>>()?;
+        let count = |_| reader.u64().map(|count| usize::try_from(count).unwrap_or(usize::MAX));
+        let counts = (0..parts).map(count).collect::<Result<Vec<_>>>()?;
+        reader.finish()?;
+        let tiles = sized(source, sections.database, parts * layout.matrix_bytes())?;
+        let all = counts.iter().fold(0usize, |all, count| all.saturating_add(*count));
+        let all = sized(source, sections.exceptions, all.saturating_mul(size_of::<[u32; 2]>()))?;
+        let exceptions = Exceptions { all, counts };
+        (0..parts).try_for_each(|part| check_exceptions(layout, exceptions.of_part(part)))?;
+        let packing = shared.map_or_else(|| packing(params, &seeds[0]), Ok)?;
+        let packs = PreparedPacks::load(sections.packs, &packing, layout.packs(), source)?;
+        Ok(Self { sections, layout: *layout, seeds, tiles, exceptions, packing, packs })
+    }
+
+    /// The packing, for another database with the same keys.
+    pub(crate) fn packing(&self) -> &Inspiring {
+        &self.packing
+    }
+
+    /// Part of a record, and its index there.
+    pub(crate) fn place(&self, index: u64) -> (usize, u64) {
+        let records = self.layout.shape.records();
+        ((index / records) as usize, index % records)
+    }
+
+    fn tiles_of(&self, part: usize) -> &[i16] {
+        let words = part_words(&self.layout);
+        &self.tiles[part * words..][..words]
+    }
+
+    fn matrix(&self, part: usize) -> WordMatrix<'_> {
+        let matrix = WordMatrix::new(self.layout.columns, self.tiles_of(part));
+        matrix.with_exceptions(self.exceptions.of_part(part))
+    }
+
+    /// A part for decoding its columns; `exceptions` must include those of the decoded columns.
+    pub(super) fn columns(&self, part: usize, exceptions: &[[u32; 2]]) -> Columns<'_> {
+        Columns::new(&self.layout, &self.seeds[part], self.tiles_of(part), exceptions)
+    }
+
+    /// Reads records of all parts, which have this shape, as [`Records::read_packed`] does.
+    ///
+    /// # Errors
+    /// As [`Records::read_packed`].
+    pub(crate) fn read_packed(&self, shape: Shape, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
+        check_read(&shape, first, count, out.len())?;
+        let (mut next, mut out) = (first, out);
+        while next < first + count {
+            let (part, within) = self.place(next);
+            let run = (self.layout.shape.records() - within).min(first + count - next);
+            // Parts end at whole bytes.
+            let (here, rest) = out.split_at_mut((run * shape.record_bits()).div_ceil(8) as usize);
+            // A database is often read column by column: sort the exceptions of these columns only.
+            let [from, to] = [within, within + run].map(|index| self.layout.locate(index).column);
+            let near = |[_, column]: &&[u32; 2]| (from..=to).contains(column);
+            let exceptions: Vec<_> = self.exceptions.of_part(part).iter().filter(near).copied().collect();
+            self.columns(part, &exceptions).read_packed(within, run, here)?;
+            (next, out) = (next + run, rest);
+        }
+        Ok(())
+    }
+
+    /// Line 7, b′ = D′·b: bodies of all packs modulo q for each query, in one pass over the
+    /// database. Selectors hold the entries of all parts, part after part.
+    pub(crate) fn select(&self, params: &Params, selectors: &[&[u64]]) -> Vec<Bodies> {
+        let (columns, bits) = (self.layout.columns, params.literal().query_bits);
+        // For each part, for each query, a sum for each row.
+        let mut sums: Vec<Vec<Vec<u64>>> = (0..self.seeds.len())
+            .into_par_iter()
+            .map(|part| {
+                let entries = part * columns..(part + 1) * columns;
+                let selectors: Vec<&[u64]> = selectors.iter().map(|all| &all[entries.clone()]).collect();
+                self.matrix(part).select(&selectors, bits)
+            })
+            .collect();
+        let joined = match &mut sums[..] {
+            [one] => std::mem::take(one),
+            _ => (0..selectors.len()).map(|query| self.interleave(&sums, query)).collect(),
+        };
+        let (ring, degree) = (params.rlwe().ring(), params.layout().degree);
+        let bodies = |sums: &Vec<u64>| Bodies::from_sums(ring, degree, self.layout.packs(), sums, bits);
+        joined.iter().map(bodies).collect()
+    }
+
+    /// The sums of one query in the order of packs: the rows of all parts for each.
+    fn interleave(&self, sums: &[Vec<Vec<u64>>], query: usize) -> Vec<u64> {
+        let rows = self.layout.degree;
+        let of_pack = |pack: usize| {
+            sums.iter().flat_map(move |of_part| of_part[query][pack * rows..][..rows].iter().copied())
+        };
+        (0..self.layout.packs()).flat_map(of_pack).collect()
+    }
+
+    /// Expands a packing key, lifted to q.
+    ///
+    /// # Errors
+    /// [`Error::Parameters`] for a key of another packing.
+    pub(crate) fn online_key(&self, elements: Vec<Poly<Coefficients>>) -> Result<Key> {
+        self.sections.packs.online_key(&self.packing, elements)
+    }
+
+    /// Lines 8 to 12: packs the bodies of each query, in one pass over the packing matrices.
+    ///
+    /// # Errors
+    /// As [`Self::online_key`].
+    pub(crate) fn pack(&self, params: &Params, bodies: Vec<Bodies>, keys: &[&Key]) -> Result<Vec<Vec<Rlwe>>> {
+        let packed = self.packs.pack(&self.packing, bodies, keys)?;
+        let ring = params.rlwe().ring();
+        Ok(packed.iter().map(|bodies| encryptions(ring, &self.packs.packs, bodies)).collect())
+    }
+}
+
+/// Words of one part's matrix.
+pub(super) fn part_words(layout: &Layout) -> usize {
+    layout.matrix_bytes() / size_of::<i16>()
+}
+
+/// Lines 7 and 8 on public values: masks of each pack's LWE encryptions, the rows of all parts.
+pub(super) struct PackMasks<'a> {
+    parts: Vec<RowMasks<'a>>,
+}
+
+impl<'a> PackMasks<'a> {
+    pub(super) fn new(
+        (params, layout): (&'a Params, &Layout),
+        seeds: &[Seed],
+        tiles: &'a [i16],
+        exceptions: &'a Exceptions,
+        progress: &'a dyn Progress,
+    ) -> Self {
+        let part = |(i, (seed, tiles))| {
+            let matrix = WordMatrix::new(layout.columns, tiles).with_exceptions(exceptions.of_part(i));
+            let masks = params.selector().masks(seed, params.layout().degree);
+            // A pack counts once, not for each part.
+            let progress = if i == 0 { progress } else { &NoProgress };
+            RowMasks { ring: params.rlwe().ring(), matrix, masks, rows: layout.degree, progress }
+        };
+        let parts = seeds.iter().zip(tiles.chunks_exact(part_words(layout))).enumerate();
+        Self { parts: parts.map(part).collect() }
+    }
+
+    pub(super) fn of_pack(&self, pack: usize) -> LweMasks {
+        match &self.parts[..] {
+            [one] => one.of_pack(pack),
+            parts => LweMasks::joined(parts[0].ring, parts.iter().map(|part| part.of_pack(pack))),
+        }
+    }
+}
+
+/// The records of one part.
+struct Part<'a> {
+    records: &'a dyn Records,
+    first: u64,
+    shape: Shape,
+}
+
+impl Records for Part<'_> {
+    fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
+        check_read(&self.shape, first, count, out.len())?;
+        self.records.read_packed(self.first + first, count, out)
+    }
+}
+
+/// Checks that exceptions are in the matrix, each once and sorted: [`WordMatrix`] relies on it.
+fn check_exceptions(layout: &Layout, exceptions: &[[u32; 2]]) -> Result<()> {
+    let (what, rows, columns) = ("the list of exceptions", layout.rows(), layout.columns);
+    let outside = |[row, column]: &&[u32; 2]| *row as usize >= rows || *column as usize >= columns;
+    if let Some([row, column]) = exceptions.iter().find(outside) {
+        let expected = format!("{rows} rows, {columns} columns");
+        return Err(Error::malformed(what, format!("row {row}, column {column}"), expected));
+    }
+    if !exceptions.is_sorted_by(|a, b| a < b) {
+        return Err(Error::malformed(what, "places out of order", "each place once, in order"));
+    }
+    Ok(())
+}

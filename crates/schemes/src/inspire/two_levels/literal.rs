@@ -1,0 +1,182 @@
+//! Unchecked parameters of InsPIRe⁽²⁾ and the counts that follow.
+
+use papir_core::{Error, Result, Shape};
+use papir_kernels::matvec_i16;
+use papir_lattice::gadget::GadgetParams;
+use papir_lattice::params::Literal as RlweLiteral;
+use papir_lattice::response::ResponseBits;
+
+use super::layout::Layout;
+use crate::shared::digits::Digits;
+use crate::shared::parameter_errors::refused;
+
+/// The scheme's name.
+pub(crate) const NAME: &str = "inspire2";
+/// Widest selector that the database pass supports.
+pub(super) const MAX_QUERY_BITS: u32 = matvec_i16::PLANE_BITS * matvec_i16::MAX_PLANES as u32;
+/// Largest degree, and most words of each part of an answer and of the public masks. Bounds what a
+/// client allocates for a server's parameters.
+const MAX_DEGREE: usize = 1 << 12;
+const MAX_WORDS: usize = 1 << 22;
+
+/// InsPIRe⁽²⁾.
+#[derive(Clone, Copy, Debug)]
+pub struct Inspire2;
+
+/// Bits of all messages.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Bits {
+    /// Gadget of the packing keys.
+    pub gadget: GadgetParams,
+    /// Bits of both selectors.
+    pub query: [u32; 2],
+    /// Bits of key material.
+    pub key: u32,
+    /// Digits of a mask's words.
+    pub mask: Digits,
+    /// Digits of a body's words, as wide.
+    pub body: Digits,
+    /// Bits of an answer.
+    pub answer: ResponseBits,
+}
+
+/// Unchecked values.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Literal {
+    /// Records and their length.
+    pub shape: Shape,
+    /// Ring and noise.
+    pub rlwe: RlweLiteral,
+    /// t, units in a column.
+    pub blocks: usize,
+    /// γ₀ (words of a unit), γ₁, γ₂.
+    pub gammas: [usize; 3],
+    /// Gadget of the packing keys (z_ks, ℓ_ks).
+    pub gadget: GadgetParams,
+    /// Bits of an entry of each selector.
+    pub query_bits: [u32; 2],
+    /// Bits of a coefficient of key material.
+    pub key_bits: u32,
+    /// Digits of the first level's masks.
+    pub mask: Digits,
+    /// Digits of the first level's bodies, as wide.
+    pub body: Digits,
+    /// Bits of a coefficient of an answer's masks and bodies.
+    pub answer: ResponseBits,
+}
+
+impl Literal {
+    /// The same values with other bits.
+    pub(super) fn with_bits(self, bits: Bits) -> Self {
+        let Bits { gadget, query, key, mask, body, answer } = bits;
+        Self { gadget, query_bits: query, key_bits: key, mask, body, answer, ..self }
+    }
+
+    /// The distinct values of γ₀, γ₁, γ₂, in this order: one key each.
+    pub fn distinct_gammas(&self) -> Vec<usize> {
+        let first = |&i: &usize| !self.gammas[..i].contains(&self.gammas[i]);
+        (0..3).filter(first).map(|i| self.gammas[i]).collect()
+    }
+
+    /// Coefficients of key material: α·ℓ·d.
+    pub fn key_words(&self) -> usize {
+        self.distinct_gammas().len() * self.gadget.levels * self.rlwe.degree
+    }
+
+    /// Packs of the second and the third packing.
+    pub fn packs(&self) -> [usize; 2] {
+        let [unit, first, second] = self.gammas;
+        let rows = [self.mask.count * self.rlwe.degree, self.body.count * unit];
+        [rows[0].div_ceil(first), rows[1].div_ceil(second)]
+    }
+
+    /// Words of an answer: bodies of resp₁, masks and bodies of resp₂.
+    pub fn answer_words(&self) -> [usize; 3] {
+        let [first, second] = self.packs();
+        [first * self.gammas[1], second * self.rlwe.degree, second * self.gammas[2]]
+    }
+
+    /// Words of the masks of resp₁.
+    pub fn public_words(&self) -> usize {
+        self.packs()[0] * self.rlwe.degree
+    }
+
+    /// Bits of a query, an answer and the masks of resp₁, as Theorem 6 counts them.
+    pub(super) fn message_bits(&self, layout: &Layout) -> u64 {
+        let [first, masks, second] = self.answer_words();
+        let words = [
+            (layout.columns, self.query_bits[0]),
+            (layout.blocks, self.query_bits[1]),
+            (self.key_words(), self.key_bits),
+            (first + second, self.answer.b),
+            (masks + self.public_words(), self.answer.a),
+        ];
+        words.into_iter().map(|(count, bits)| count as u64 * u64::from(bits)).sum()
+    }
+
+    /// Bits of the first level's encryptions, whose words become digits.
+    pub fn first_bits(&self) -> ResponseBits {
+        ResponseBits { a: self.mask.word_bits(), b: self.body.word_bits() }
+    }
+
+    /// Checks all values for a modulus.
+    ///
+    /// # Errors
+    /// [`Error::OutOfBounds`] or [`Error::Parameters`].
+    pub(super) fn check(&self, modulus: u64) -> Result<()> {
+        check_gammas(self)?;
+        check_bits(self, modulus)?;
+        check_words(self)
+    }
+}
+
+pub(super) fn check_gammas(literal: &Literal) -> Result<()> {
+    let most = literal.rlwe.degree / 2;
+    let fits = |&gamma: &usize| gamma.is_power_of_two() && (2..=most).contains(&gamma);
+    match literal.gammas.iter().find(|gamma| !fits(gamma)) {
+        None => Ok(()),
+        Some(&gamma) => {
+            let expected = format!("a power of two from 2 to {most}");
+            Err(Error::out_of_bounds("gamma", gamma as u64, expected))
+        }
+    }
+}
+
+fn check_words(literal: &Literal) -> Result<()> {
+    let degree = literal.rlwe.degree;
+    if degree > MAX_DEGREE {
+        let expected = format!("at most {MAX_DEGREE} in {NAME}");
+        return Err(Error::out_of_bounds("the degree d", degree as u64, expected));
+    }
+    let parts = literal.answer_words().into_iter().chain([literal.public_words(), literal.key_words()]);
+    match parts.max() {
+        Some(words) if words > MAX_WORDS => {
+            let expected = format!("at most {MAX_WORDS}");
+            Err(Error::out_of_bounds("the number of words of an answer's part", words as u64, expected))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_bits(literal: &Literal, modulus: u64) -> Result<()> {
+    let Literal { query_bits, key_bits, mask, body, answer, gadget, rlwe, .. } = literal;
+    let below_q = |bits: u32, most: u32| (1..=most).contains(&bits) && 1u64 << bits < modulus;
+    let digits = |digits: &Digits| {
+        digits.bits == mask.bits && (1..=16).contains(&digits.bits) && (1..=32).contains(&digits.count)
+    };
+    let response = |bits: ResponseBits| bits.fit(rlwe.degree, modulus as f64, rlwe.sigma);
+    // Entries of a packing matrix are sums of up to γ digits of half a base.
+    let entry = (rlwe.degree as u64 / 2) << (gadget.log_base.clamp(1, 32) - 1);
+    let fits = query_bits.iter().all(|&bits| below_q(bits, MAX_QUERY_BITS))
+        && below_q(*key_bits, 62)
+        && digits(mask)
+        && digits(body)
+        && response(literal.first_bits())
+        && response(*answer)
+        && entry < 1 << 31;
+    if fits {
+        Ok(())
+    } else {
+        Err(refused(NAME)(format!("message bits {literal:?} do not fit q = {modulus}")))
+    }
+}
