@@ -159,11 +159,11 @@ impl BuildOptions {
 
     /// Refuses options that contradict each other.
     fn check(&self) -> Result<()> {
-        self.format().check_support(&self.source)?;
         self.check_key()?;
         let (format, columns) = (self.format(), self.key.is_some() || !self.values.is_empty());
         let source = format!("a {} source", format.name());
         self.check_stream(format)?;
+        format.check_support(&self.source)?;
         if !format.has_columns() && columns {
             return Err(Error::options(format!("key or value columns of {source}"), "a source of columns"));
         }
