@@ -2,8 +2,8 @@
 //!
 //! A level decodes Δ·x + Σ wᶜ·(eᶜ + rᶜ) + Σ ρⁱ·sⁱ + β: words |wᶜ| ≤ w (bytes of D, or digits); the
 //! query's errors eᶜ (discrete Gaussian of standard deviation σ, subgaussian with the same
-//! parameter); the query's fair rounding rᶜ to a step 2ᵏ (uniform, as the body is; of variance (4ᵏ
-//! + 2)/12, subgaussian with it); the rounding |ρⁱ| ≤ 2ᵗ/2 of a mask that drops t bits, which is
+//! parameter); the query's fair rounding rᶜ to a step 2ᵏ (uniform, as the body is; of variance
+//! (4ᵏ + 2)/12, subgaussian with it); the rounding |ρⁱ| ≤ 2ᵗ/2 of a mask that drops t bits, which is
 //! known before the secret s is drawn; the rounding |β| of the body. Each sum is subgaussian, and
 //! they count as independent, though rᶜ and ρⁱ both follow from A. All but β together are
 //! subgaussian with

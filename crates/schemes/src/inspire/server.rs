@@ -1,4 +1,4 @@
-//! SETUP and RESPOND (Algorithms 7 and 9). Matrices and packs are in [`super::prepared`].
+//! SETUP and RESPOND (Algorithms 7 and 9). Matrices and packs are in `prepared`.
 
 use papir_core::cost::{Counts, Operation};
 use papir_core::scheme::{self, Parameters, Session, UpdateEstimate, check_changes};

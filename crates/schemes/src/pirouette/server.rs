@@ -29,7 +29,7 @@ impl<T: ParameterSet> RetrievalServer<Pirouette<T>> {
     /// Phase 0 in parts, under a client's keys.
     ///
     /// # Errors
-    /// [`Error::Malformed`] for malformed keys.
+    /// [`papir_core::Error::Malformed`] for malformed keys.
     pub fn expansion<'a>(&'a self, keys: &'a Keys<Evaluation<2>>) -> Result<Expansion<'a, T>> {
         Ok(Expansion::new(&self.params, keys.expanded(self.params.chain())?))
     }
@@ -39,7 +39,7 @@ impl<S: Selecting> RetrievalServer<S> {
     /// Phase 0: returns the selection of each query's item.
     ///
     /// # Errors
-    /// [`Error::Malformed`] for malformed keys.
+    /// [`papir_core::Error::Malformed`] for malformed keys.
     pub fn select(
         &self,
         batch: &[(&Keys<S::Expanded>, &S::Query)],
@@ -72,7 +72,7 @@ impl<S: Selecting> RetrievalServer<S> {
     /// ModSwitch and RingSwitch: returns the answer of a query's planes.
     ///
     /// # Errors
-    /// [`Error::Malformed`] for malformed keys.
+    /// [`papir_core::Error::Malformed`] for malformed keys.
     pub fn respond(&self, keys: &Keys<S::Expanded>, planes: &[Rlwe]) -> Result<RetrievalAnswer> {
         respond(&self.params, keys, planes)
     }

@@ -29,7 +29,7 @@ impl Params {
         ]
     }
 
-    /// Payload bytes of [`Params::answer_words`].
+    /// Payload bytes of an answer.
     pub fn answer_parts(&self) -> [usize; 3] {
         let ([first, masks, second], ResponseBits { a, b }) =
             (self.literal().answer_words(), self.literal().answer);
