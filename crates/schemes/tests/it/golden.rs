@@ -80,7 +80,15 @@ golden! {
         "05ef04f7dec7134b",
         "d46854e060d09986",
     ];
-    zip: 300, 100, ["", "", "", "", "", "", ""];
+    zip: 300, 100, [
+        "d24df8c091f1c842",
+        "dba9035f89e49738",
+        "a61c0deecabd97a3",
+        "fb8c883dd83a3661",
+        "157f37fbba95681e",
+        "a5c5df98d6921989",
+        "20d69d9588bce35d",
+    ];
     // Two chunks per record.
     newton: 300, 300, [
         "50ac0782672f3bb9",
@@ -97,7 +105,15 @@ golden! {
         "48a9fe0e2e1808b9",
         "145fee9f51640f1d",
     ];
-    zipdouble: 15_000, 2, ["", "", "", "", "", "", ""];
+    zipdouble: 15_000, 2, [
+        "f8d9e0cacf9ca54b",
+        "3898ee84f99a9f16",
+        "2d12b18f93216eca",
+        "ff0d4e2b7e301526",
+        "4306fe3b8b3e380f",
+        "fa1dc5c09f4d6107",
+        "658d5617148e0a56",
+    ];
     inspire_batch: 300, 100, [
         "b702038897217330",
         "a442ae514b62fba9",
