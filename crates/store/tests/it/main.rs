@@ -5,6 +5,7 @@ mod changes;
 mod common;
 #[cfg(not(any(feature = "cloud", feature = "parquet", feature = "sqlite")))]
 mod features;
+mod fixtures;
 mod killed;
 #[cfg(feature = "cloud")]
 mod remote;

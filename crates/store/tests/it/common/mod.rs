@@ -58,7 +58,12 @@ pub fn refusal(options: &BuildOptions) -> Error {
 
 /// A client of a snapshot, made from the bytes that a server would send.
 pub fn client(snapshot: &Snapshot) -> Lookup {
-    let bundle = Bundle::decode(&snapshot.bundle().encode()).unwrap();
+    client_of(&snapshot.bundle().encode())
+}
+
+/// A client from the bytes of a bundle.
+pub fn client_of(bundle: &[u8]) -> Lookup {
+    let bundle = Bundle::decode(bundle).unwrap();
     let scheme = papir_core::erased::scheme_of_public(&bundle.scheme_public).unwrap();
     let client = registry::by_id(scheme).unwrap().client(&bundle.scheme_public).unwrap();
     Lookup::new_verifying(client, bundle.keyword, bundle.commitment_top).unwrap()
