@@ -109,7 +109,7 @@ fn results_are_lines_without_json() {
     let service = Service::start(&[&folder.numbers(300, "plain")], &[OPEN]);
     let text = succeeds(&["load", &service.url, OPEN, "--seconds", "1", "--clients", "2"]);
     for word in
-        ["lookups", "a second", "unloaded lookup", "p50", "p95", "p99", "round trip", "p99 over unloaded"]
+        ["lookups", "per second", "unloaded lookup", "p50", "p95", "p99", "round trip", "p99 over unloaded"]
     {
         assert!(text.contains(word), "no `{word}` in {text}");
     }
