@@ -110,7 +110,7 @@ pub trait Parameters: Clone + Debug + Send + Sync + Sized + 'static {
     fn with_choice(shape: Shape, choice: Choice) -> Result<Self> {
         match choice {
             Choice::Goal(goal) => Self::choose(shape, goal),
-            other => Err(other.refused_by(Self::choose(shape, Goal::Balanced)?.describe().scheme)),
+            other => Err(other.refused_by("this scheme")),
         }
     }
 

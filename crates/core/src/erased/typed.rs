@@ -90,7 +90,12 @@ impl<S: Scheme> ErasedScheme for Erased<S> {
     }
 
     fn candidate(&self, shape: Shape, choice: Choice) -> Result<Candidate> {
-        Ok(candidate_of(&self.bind(S::Params::with_choice(shape, choice)?)?))
+        let params = S::Params::with_choice(shape, choice).map_err(|error| match error {
+            // Parameters that support no such choice do not know their scheme.
+            Error::NoSuchParameter { what, .. } => Error::NoSuchParameter { scheme: S::NAME, what },
+            other => other,
+        })?;
+        Ok(candidate_of(&self.bind(params)?))
     }
 
     fn setup_candidate(
