@@ -37,12 +37,12 @@ pub(crate) struct Settings {
     #[arg(long, value_name = "ADDRESS", env = "PAPIR_SERVE_LISTEN")]
     #[serde(skip_serializing_if = "Option::is_none", with = "text")]
     listen: Option<Listen>,
-    /// Threads that answer queries to one database; 0 means one per core [default: 0].
+    /// Threads that answer queries to one database version; 0 means one per core [default: 0].
     #[arg(long, value_name = "N", env = "PAPIR_SERVE_THREADS")]
     #[serde(skip_serializing_if = "Option::is_none")]
     threads: Option<usize>,
-    /// Databases that are answered at the same time, each on its own threads [default: 2]. Waiting
-    /// requests for the same database are answered together.
+    /// Database versions that are answered at the same time, each on its own threads [default: 2].
+    /// Waiting requests for the same version are answered together.
     #[arg(long, value_name = "N", env = "PAPIR_SERVE_MAX_CONCURRENT")]
     #[serde(skip_serializing_if = "Option::is_none")]
     max_concurrent: Option<usize>,
