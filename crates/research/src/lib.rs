@@ -17,10 +17,10 @@ pub const SCHEMES: &[Listing] = &[
     Listing {
         scheme: &Erased::<Newton<Registered>>::new(),
         paper: "NewtonPIR (Lu, Qu)",
-        purpose: "**Not private**: [its queries give their index away](docs/notes/newtonpir.md), and \
-            `papir attack newton` shows it. For comparison only, behind `--insecure-newton`",
-        assumption: "none: not private, whatever its paper says ([why](notes/newtonpir.md)); neither server nor \
-            client is made without an explicit acknowledgement",
+        purpose: "**Not private**: [its queries reveal their index](docs/notes/newtonpir.md), as \
+            `papir attack newton` shows. For comparison only, behind `--insecure-newton`",
+        assumption: "none: not private, contrary to its paper ([why](notes/newtonpir.md)); a server or a \
+            client needs an explicit acknowledgement",
     },
     Listing {
         scheme: &Erased::<Newton<Symmetric>>::new(),

@@ -40,7 +40,7 @@ const BUILT_IN: &[Listing] = &[
     Listing {
         scheme: &Erased::<Plain>::new(),
         paper: "none",
-        purpose: "Testing of plumbing: **not private**, served only when told so",
+        purpose: "For tests: **not private**, and refused without an explicit acknowledgement",
         assumption: "none: not private, and served only with an explicit acknowledgement",
     },
     Listing {
@@ -93,7 +93,7 @@ const BUILT_IN: &[Listing] = &[
     Listing {
         scheme: &Erased::<Zip>::new(),
         paper: "ZipPIR (Akhavan Mahdavi, Diao, Kerschbaum)",
-        purpose: "Registered clients that store nothing of the database: 448 bytes once; the server \
+        purpose: "Clients that store nothing of the database and register 448 bytes once: the server \
             prepares a ticket for each query in idle time. Clients that fetch tickets ahead \
             (`papir hold`) get answers of half the length",
         assumption: "decisional composite residuosity modulo the client's own m of 3,072 bits (which must \
@@ -125,33 +125,34 @@ const BUILT_IN: &[Listing] = &[
         paper: "Pirouette (Kang, Schild)",
         purpose: "Queries of 36 bytes, for radios, sensors and satellites: clients register 97 MiB of \
             keys once, and a lookup in 256 MiB takes the server two to three seconds of a core",
-        assumption: "ring-LWE over R_q with a ternary secret, LWE with binary secrets, over the response \
-            ring with a key like the error, and circular security: rotation keys encrypt the \
-            short keys' bits under the ring's key, switches the ring's key under the short ones \
-            and under the response ring's, automorphism keys τ(s) and s² under s",
+        assumption: "ring-LWE over R_q with a ternary secret, and over the response ring with a secret \
+            like the error; LWE with binary secrets; and circular security: rotation keys encrypt \
+            the short keys' bits under the ring's key, switching keys the ring's key under the \
+            short keys and under the response key, automorphism keys τ(s) and s² under s",
     },
     Listing {
         scheme: &Erased::<Respire>::new(),
         paper: "Respire (Burton, Menon, Wu): its query path over `pirouette`'s database and \
             parameters",
         purpose: "A baseline: queries of 1 to 5 KB, 0.8 MB of keys",
-        assumption: "ring-LWE over R_q with a ternary secret and over the response ring with one like the \
-            error, which encrypts the first; circular security for automorphism keys and s²",
+        assumption: "ring-LWE over R_q with a ternary secret, and over the response ring with a secret \
+            like the error, which encrypts the ternary one; circular security of automorphism keys \
+            and s²",
     },
     Listing {
         scheme: &Erased::<Encrypted>::new(),
         paper: "Pirouette (Kang, Schild, section 4.2)",
         purpose: "Records that the service must not see either: [`papir build \
             --encrypt`](docs/operate.md#records-that-the-service-must-not-see)",
-        assumption: "those of `pirouette` without those for digits; records are encrypted under the \
-            ring's key modulo 2¹⁶, which is the owner's and all clients'",
+        assumption: "those of `pirouette`, without those for digits; records are encrypted modulo 2¹⁶ \
+            under the ring's key, which the owner and all clients share",
     },
     Listing {
         scheme: &Erased::<Depir>::new(),
         paper: "Doubly-efficient PIR (Okada, Player, Pohmann, Weinert)",
-        purpose: "Thousands of lookups at once in a small database: one query holds up to 32,768 \
-            indices, one evaluation answers them all. The server evaluates on lines, in time \
-            linear in the database; up to 2²⁰ records of 32 bytes",
+        purpose: "Thousands of lookups at once in a small database, of up to 2²⁰ records of 32 bytes: \
+            one query holds up to 32,768 indices, and one evaluation answers them all. The \
+            server's time is linear in the database",
         assumption: "ring-LWE over Z_Q[X]/(Xⁿ + 1) with a ternary secret, fresh for each query",
     },
 ];
