@@ -1,4 +1,4 @@
-//! Prepared set for private intersection.
+//! A prepared set for private intersection.
 
 use std::path::Path;
 
@@ -52,8 +52,8 @@ pub(crate) fn refuse(snapshot: &Snapshot, file: &Path, advice: &str) -> Result<(
 }
 
 impl PsiSet {
-    /// Opens a file written by [`super::prepare()`] and verifies the sections of the set, but not
-    /// those of its database.
+    /// Opens a file written by [`super::prepare()`]. Verifies the sections of the set, but not those
+    /// of its database.
     ///
     /// # Errors
     /// [`Error::Snapshot`] naming the file and, if one is damaged or missing, the section.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::manifest::{Manifest, PART_BYTES};
 
-/// Minimum age of a part that pruning removes. A younger part may belong to a push in progress.
+/// Minimum age of the parts that pruning removes. A younger part may belong to a push in progress.
 pub const GRACE: Duration = Duration::from_secs(24 * 3600);
 
 /// Options of a push.
