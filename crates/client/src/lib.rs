@@ -12,8 +12,8 @@
 //! nor on their presence in the database, nor on whether an answer decodes.
 //!
 //! In schemes with client keys, a connection registers by itself and keeps its state in a directory
-//! (`Options::state`). A query uses up part of that state. The change is on disk before the query is
-//! sent.
+//! (`Options::state`). A query uses up part of that state. The change is on disk before the query
+//! is sent.
 //!
 //! | module | contents |
 //! |---|---|

@@ -44,7 +44,7 @@ impl ClientStatus {
     /// The status of a client whose keys are being uploaded.
     pub const UPLOADING: &str = "uploading";
 
-    /// Whether the keys are still being uploaded.
+    /// Returns whether the keys are still being uploaded.
     pub fn is_uploading(&self) -> bool {
         self.status == Self::UPLOADING
     }

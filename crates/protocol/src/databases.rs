@@ -28,7 +28,7 @@ pub struct DatabaseSummary {
     pub records: u64,
     /// The length of a record in bits.
     pub record_bits: u64,
-    /// Whether records are looked up by key.
+    /// True if records are looked up by key.
     pub keyed: bool,
 }
 
@@ -46,13 +46,13 @@ pub struct DatabaseInfo {
     pub records: u64,
     /// The length of a record in bits.
     pub record_bits: u64,
-    /// Whether records are looked up by key.
+    /// True if records are looked up by key.
     pub keyed: bool,
     /// Number of records that a lookup of one key fetches; null if the database is not keyed.
     pub lookups_per_key: Option<usize>,
     /// Maximum number of queries in one request.
     pub max_batch: usize,
-    /// Whether the scheme hides the query from the server.
+    /// True if the scheme hides the query from the server.
     pub private: bool,
     /// Message and storage sizes.
     pub sizes: SizesInfo,

@@ -115,7 +115,9 @@ pub enum Error {
         source: rayon::ThreadPoolBuildError,
     },
     /// A scheme with client keys, but no client registry.
-    #[error("database `{name}`: clients of the scheme {scheme} register keys: expected a registry (--registry DIR)")]
+    #[error(
+        "database `{name}`: clients of the scheme {scheme} register keys: expected a registry (--registry DIR)"
+    )]
     NeedsRegistry {
         /// The database's name.
         name: String,

@@ -47,7 +47,7 @@ pub struct SourceSummary {
     pub file: String,
     /// `csv`, `jsonl`, `parquet`, `sqlite`, `folder` or `raw`.
     pub format: String,
-    /// Its length in bytes; for a folder, that of all files.
+    /// Length of the source in bytes; for a folder, of all files together.
     pub bytes: u64,
     /// Number of entries or records read.
     pub entries: u64,

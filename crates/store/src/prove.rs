@@ -9,7 +9,7 @@ use crate::error::Result;
 /// Prepares records. If `verifiable`, adds a proof to each record and returns the commitment.
 ///
 /// # Errors
-/// As [`ProvenRecords::new`], and those of `prepare`.
+/// Errors of [`ProvenRecords::new`] and of `prepare`.
 pub(crate) fn prove(
     verifiable: bool,
     records: &dyn Records,

@@ -54,7 +54,7 @@ impl<'a> Keyword<'a> {
 /// file's length in bytes.
 ///
 /// # Errors
-/// As [`publish`], and those of `last`.
+/// Errors of [`publish`] and of `last`.
 pub(crate) fn save(
     path: &Path,
     nonce: u64,

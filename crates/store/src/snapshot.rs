@@ -213,8 +213,7 @@ impl Sections {
     }
 
     pub(crate) fn blob(&self, name: &str) -> CoreResult<Blob> {
-        let section =
-            self.find(name).ok_or_else(|| CoreError::MissingSection { name: name.to_owned() })?;
+        let section = self.find(name).ok_or_else(|| CoreError::MissingSection { name: name.to_owned() })?;
         // Checks that the range lies inside the file.
         part(&self.map, section.offset, section.bytes)?;
         let (start, end) = (section.offset as usize, (section.offset + section.bytes) as usize);

@@ -62,7 +62,7 @@ impl Store for TableFolder {
 
     fn keep(&mut self, key: &Key, table: AlignedBytes) -> CoreResult<Blob> {
         let path = self.path(key);
-        // The process id and a counter distinguish temporary files, also those of one process.
+        // Process id and counter: unique among processes, and among the threads of one process.
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let nonce = u64::from(std::process::id()) << 32 | NEXT.fetch_add(1, Ordering::Relaxed);
         let published = publish(&path, nonce, Readers::Default, |writer| {

@@ -66,8 +66,8 @@ impl Connection {
     }
 
     /// In schemes with client keys, registers with the service or resumes the saved registration.
-    /// Lookups do this by themselves. Call it first to send large keys ahead of time. If the database
-    /// changes meanwhile, it starts again from the new public part, at most three times.
+    /// Lookups do this by themselves. Call it first to send large keys ahead of time. If the
+    /// database changes meanwhile, it starts again from the new public part, at most three times.
     ///
     /// # Errors
     /// Errors of the network, of the service, and of client state, such as
@@ -111,9 +111,9 @@ impl Connection {
     }
 
     /// Fetches the tickets of the next `lookups` lookups and stores them with the client's state.
-    /// Answers to these lookups are shorter and faster to decode. Returns the number of lookups whose
-    /// tickets are held, which is limited by the number of tickets that the service prepares ahead.
-    /// The tickets are valid for this version of the database only.
+    /// Answers to these lookups are shorter and faster to decode. Returns the number of lookups
+    /// whose tickets are held, which is limited by the number of tickets that the service prepares
+    /// ahead. The tickets are valid for this version of the database only.
     ///
     /// # Errors
     /// Errors of the network and of client state; [`papir_core::Error::Parameters`] for a scheme

@@ -29,14 +29,14 @@ pub struct Options {
     pub insecure_http: bool,
     /// PEM file of root certificates to trust instead of the public ones.
     pub ca: Option<PathBuf>,
-    /// The directory of client state; `None` for [`crate::default_state_directory`]. Schemes without
-    /// client state do not use it.
+    /// The directory of client state; `None` for [`crate::default_state_directory`]. Schemes
+    /// without client state do not use it.
     pub state: Option<PathBuf>,
     /// The passphrase that encrypts the state on disk; `None` relies on the files' permissions.
     pub passphrase: Option<Passphrase>,
-    /// The key of the database's owner. It is needed to register with an encrypted database, but not
-    /// once the state is stored. A database that is not encrypted, or encrypted under another key, is
-    /// then refused.
+    /// The key of the database's owner. It is needed to register with an encrypted database, but
+    /// not once the state is stored. A database that is not encrypted, or encrypted under another
+    /// key, is then refused.
     pub owner_key: Option<OwnerKey>,
     /// Additional schemes, besides those of the registry.
     pub schemes: MoreSchemes,

@@ -82,7 +82,8 @@ impl Address {
         self.base.starts_with("https://")
     }
 
-    /// Identifies a database among all databases of all services. Names the slot of its client state.
+    /// Identifies a database among all databases of all services. Names the slot of its client
+    /// state.
     pub(crate) fn identity(&self, database: &str) -> String {
         let socket = self.socket.as_ref().map(|path| format!("unix:{} ", path.display()));
         socket.unwrap_or_default() + &self.url(&path::database(database))

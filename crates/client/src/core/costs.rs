@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Costs of a connection since it was opened. Bytes are those of HTTP bodies.
+/// Costs of a connection since it was opened. Bytes count HTTP bodies only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Costs {
     /// Bytes of public parts fetched, including hints.

@@ -25,9 +25,9 @@ pub(crate) struct AnsweredLookups {
 
 /// Makes the queries of some lookups.
 ///
-/// The caller has already checked the indices against the version it knew. If the database has become
-/// shorter since, an index may now be out of range. The server already expects a query, so sending
-/// none would reveal that. Record 0 is queried instead, and the caller gets the error.
+/// The caller has already checked the indices against the version it knew. If the database has
+/// become shorter since, an index may now be out of range. The server already expects a query, so
+/// sending none would reveal that. Record 0 is queried instead, and the caller gets the error.
 pub(crate) fn make_queries(
     lookup: &Lookup,
     state: Option<&mut ErasedState>,
@@ -68,7 +68,8 @@ impl AnsweredLookups {
     }
 }
 
-/// Splits a body into answers. Each has `each` bytes, or fewer if the client holds its query's ticket.
+/// Splits a body into answers. Each has `each` bytes, or fewer if the client holds its query's
+/// ticket.
 fn split(answers: &[u8], queries: usize, each: usize) -> Result<Vec<&[u8]>> {
     let expected = queries.saturating_mul(each);
     if answers.len() < expected

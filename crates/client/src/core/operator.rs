@@ -25,8 +25,8 @@ pub fn ready(service: Service) -> Task<'static, Result<()>> {
 }
 
 impl RegisteredClients {
-    /// Opens the clients of the database in the settings, else of the one in the address, else of the
-    /// service's only one.
+    /// Opens the clients of the database in the settings, else of the one in the address, else of
+    /// the service's only one.
     ///
     /// # Errors
     /// [`Error::NoSuchDatabase`], [`Error::ChooseDatabase`], errors of the network.

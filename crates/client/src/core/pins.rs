@@ -5,8 +5,8 @@ use papir_lookup::Root;
 use super::storage::Storage;
 use crate::error::{Error, Result};
 
-/// Checks a database's root against the pinned one, or pins it on first use. A `given` root replaces
-/// the pinned one. Returns the root that the database must have from now on.
+/// Checks a database's root against the pinned one, or pins it on first use. A `given` root
+/// replaces the pinned one. Returns the root that the database must have from now on.
 ///
 /// # Errors
 /// [`Error::Root`] if another root is pinned, or one is pinned and the database has none. Errors of

@@ -36,8 +36,8 @@ pub struct Intersection {
     pub info: PsiInfo,
     /// Bytes sent.
     pub sent_bytes: u64,
-    /// Bytes received: evaluated elements, and the filter unless it was stored, or the public part and
-    /// answers.
+    /// Bytes received: evaluated elements, and the filter unless it was stored, or the public part
+    /// and answers.
     pub received_bytes: u64,
     /// Total time.
     pub time: Duration,
@@ -75,7 +75,9 @@ pub fn intersect<'a>(
     settings: Settings,
     elements: &'a [&'a [u8]],
 ) -> Task<'a, Result<Intersection>> {
-    Task::new(move |io| async move { IntersectionTask { io: &io, service, settings }.intersect(elements).await })
+    Task::new(
+        move |io| async move { IntersectionTask { io: &io, service, settings }.intersect(elements).await },
+    )
 }
 
 /// One intersection with a service's set.

@@ -13,12 +13,8 @@ use papir_core::{Formats, Result};
 use zeroize::Zeroizing;
 
 /// Format numbers of saved registrations.
-const FORMATS: Formats = Formats {
-    what: "a saved registration",
-    oldest: 1,
-    written: 1,
-    renew: "remove it to register again",
-};
+const FORMATS: Formats =
+    Formats { what: "a saved registration", oldest: 1, written: 1, renew: "remove it to register again" };
 
 /// A registration and its state, as stored between processes. Secret.
 #[derive(Clone)]

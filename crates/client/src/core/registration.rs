@@ -64,7 +64,8 @@ impl Registration {
         Ok(Some(registration))
     }
 
-    /// Resumes the saved registration if it is valid for this version of the database, else registers.
+    /// Resumes the saved registration if it is valid for this version of the database, else
+    /// registers.
     async fn resume_or_register(&self, context: Context<'_>) -> Result<ClientStatus> {
         let lock = self.lock(context).await?;
         let resumed = match lock.read().await? {
@@ -95,8 +96,8 @@ impl Registration {
         let client = lookup.client();
         let StateResult { client: id, value: next } =
             self.with_state(context, 0, |state| Ok(client.next_ticket(state)?.unwrap_or_default())).await?;
-        // The state is not locked while the server prepares tickets. Another process may use some of
-        // them meanwhile, so the numbers are checked again below.
+        // The state is not locked while the server prepares tickets. Another process may use some
+        // of them meanwhile, so the numbers are checked again below.
         let mut tickets = Vec::new();
         for number in (next..).take(queries) {
             let path = format!("{}/{id}/tickets/{number}", self.clients);
@@ -117,8 +118,8 @@ impl Registration {
 
     /// Runs `work`, which makes `queries` queries with the state, and stores the changed state.
     ///
-    /// The change is durable on return. A query may be sent only then: a query made with the old state
-    /// would use the same ticket again, which could reveal both indices to the server.
+    /// The change is durable on return. A query may be sent only then: a query made with the old
+    /// state would use the same ticket again, which could reveal both indices to the server.
     pub(crate) async fn with_state<T>(
         &self,
         context: Context<'_>,
@@ -194,14 +195,14 @@ impl Registration {
             lock.write(SavedRegistration { uploading: false, ..saved }).await?;
             lock.drop_keys().await?;
         }
-        // If the server has seen later tickets than the state, the state is an old copy. Its tickets
-        // may have been used, and a second query with a ticket would reveal both indices.
+        // If the server has seen later tickets than the state, the state is an old copy. Its
+        // tickets may have been used, and a second query with a ticket would reveal both indices.
         let next = client.next_ticket(&state)?;
         Ok(Some(status).filter(|status| next.is_none_or(|next| status.next_ticket <= next)))
     }
 
-    /// Generates keys, sends them, and stores the state. An earlier state is removed only after the new
-    /// keys were generated.
+    /// Generates keys, sends them, and stores the state. An earlier state is removed only after the
+    /// new keys were generated.
     async fn register(&self, context: Context<'_>, lock: &Locked<'_>) -> Result<ClientStatus> {
         let Context { io, service, lookup } = context;
         let client = lookup.client();

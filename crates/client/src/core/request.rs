@@ -37,7 +37,8 @@ impl Method {
     }
 }
 
-/// One header of a request. Its value may be a token, so it is wiped when dropped and never printed.
+/// One header of a request. Its value may be a token, so it is wiped when dropped and never
+/// printed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Header {
     /// The name, in lower case.
@@ -53,8 +54,8 @@ impl fmt::Debug for Header {
 }
 
 /// A request for a transport to send. The transport sends exactly these headers in this order, and
-/// besides them only those of HTTP itself (`host`, `content-length`, `user-agent`, `accept`). It must
-/// not follow redirects.
+/// besides them only those of HTTP itself (`host`, `content-length`, `user-agent`, `accept`). It
+/// must not follow redirects.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// The method.
@@ -107,8 +108,8 @@ impl Request {
         self.headers.iter().find(|header| header.name == name).map(|header| header.value.as_str())
     }
 
-    /// Maximum number of bytes of the response's body to read; `None` discards the body. The transport
-    /// discards the rest. `version` is the response's header [`header::VERSION`].
+    /// Maximum number of bytes of the response's body to read; `None` discards the body. The
+    /// transport discards the rest. `version` is the response's header [`header::VERSION`].
     ///
     /// The limit is one byte more than the longest accepted body, so that a longer one is detected.
     pub fn body_limit(&self, status: u16, version: Option<&str>) -> Option<u64> {

@@ -114,8 +114,9 @@ impl Service {
     /// The JSON of a successful response.
     pub(crate) fn decode<T: DeserializeOwned>(&self, path: &str, response: Response) -> Result<T> {
         let bytes = self.body(path, response, limit::JSON_BYTES)?;
-        serde_json::from_slice(&bytes)
-            .map_err(|error| unexpected(&self.url(path), format!("{error}: expected JSON of a papir service")))
+        serde_json::from_slice(&bytes).map_err(|error| {
+            unexpected(&self.url(path), format!("{error}: expected JSON of a papir service"))
+        })
     }
 
     /// The body of a response, at most `limit` bytes.

@@ -94,8 +94,9 @@ impl Session {
         self.costs
     }
 
-    /// In schemes with client keys, registers with the service or resumes the saved registration. If
-    /// the database changes meanwhile, it starts again from the new public part, at most three times.
+    /// In schemes with client keys, registers with the service or resumes the saved registration.
+    /// If the database changes meanwhile, it starts again from the new public part, at most three
+    /// times.
     ///
     /// # Errors
     /// Errors of the network, of the service and of client state.
@@ -119,8 +120,8 @@ impl Session {
         })
     }
 
-    /// Fetches the tickets of the next `lookups` lookups. Returns the number of lookups whose tickets
-    /// are held.
+    /// Fetches the tickets of the next `lookups` lookups. Returns the number of lookups whose
+    /// tickets are held.
     ///
     /// # Errors
     /// Errors of the network and of client state; [`papir_core::Error::Parameters`] for a scheme
@@ -161,14 +162,16 @@ impl Session {
             left = rest;
         }
         let start = self.service.platform.now();
-        // Decode all answers before returning an error: the time must not depend on which one fails.
+        // Decode all answers before returning an error: the time must not depend on which one
+        // fails.
         let decoded: Vec<Result<Option<Vec<u8>>>> =
             answered.into_iter().flat_map(AnsweredLookups::decode).collect();
         self.costs.extract += self.service.platform.now().saturating_sub(start);
         decoded.into_iter().collect()
     }
 
-    /// Sends one request for as many of `wanted` as fit. Returns them with the lookups that are left.
+    /// Sends one request for as many of `wanted` as fit. Returns them with the lookups that are
+    /// left.
     ///
     /// If the database changes, it starts again from the new public part, at most [`MAX_CHANGES`]
     /// times. If the registered client does not exist any more, it registers again, once. Both use
@@ -187,7 +190,8 @@ impl Session {
                     changes += 1;
                 }
                 Outcome::ClientGone(client, refusal)
-                    if !registered_again || refusal.code() == code::TICKET_USED => {
+                    if !registered_again || refusal.code() == code::TICKET_USED =>
+                {
                     match self.replace_client(io, &client, refusal).await {
                         Err(error) if error.is_version_change() && changes < MAX_CHANGES => {
                             self.follow_change(io).await?;
@@ -205,8 +209,8 @@ impl Session {
     async fn try_exchange<'a>(&mut self, io: &Io, wanted: &'a [Wanted<'a>]) -> Result<Outcome<'a>> {
         let (now, rest) = wanted.split_at(self.lookups_per_request().min(wanted.len()));
         let Prepared { client, lookups } = match self.prepare(io, now).await {
-            // Another process has stored state for a newer version, or has removed the state, and the
-            // new registration found a newer version.
+            // Another process has stored state for a newer version, or has removed the state, and
+            // the new registration found a newer version.
             Err(error) if error.is_version_change() => return Ok(Outcome::VersionChanged(error)),
             prepared => prepared?,
         };
@@ -272,7 +276,9 @@ impl Session {
             match Registration::open(self.context(io), &self.name, &self.settings.watcher).await {
                 Ok(None) => break,
                 Ok(registration) => self.registration = registration,
-                Err(error) if error.is_version_change() && changes < MAX_CHANGES => self.fetch_again(io).await?,
+                Err(error) if error.is_version_change() && changes < MAX_CHANGES => {
+                    self.fetch_again(io).await?
+                }
                 Err(error) => return Err(error),
             }
             changes += 1;
@@ -286,8 +292,8 @@ impl Session {
         self.ensure_registered(io).await
     }
 
-    /// Fetches the public part of the new version. The registration is checked again, since it may not
-    /// be valid for that version.
+    /// Fetches the public part of the new version. The registration is checked again, since it may
+    /// not be valid for that version.
     async fn fetch_again(&mut self, io: &Io) -> Result<()> {
         let fetched = fetch::fetch(io, &self.service, &self.name, &self.settings, &mut self.costs).await?;
         (self.info, self.lookup) = (fetched.info, fetched.lookup);

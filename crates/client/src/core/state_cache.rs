@@ -20,7 +20,8 @@ struct Cached {
 }
 
 impl StateCache {
-    /// Takes the state whose stored encoding is `bytes`: from the cache if it matches, else decoded.
+    /// Takes the state whose stored encoding is `bytes`: from the cache if it matches, else
+    /// decoded.
     ///
     /// # Errors
     /// As [`ErasedClient::load_state`].

@@ -1,8 +1,8 @@
 //! Tasks: state machines that produce requests and consume responses.
 //!
-//! The logic of a task is an `async fn`, which the compiler turns into a state machine. No executor is
-//! involved. The transport polls the task whenever it has the result that the task waits for, and
-//! each pending `await` leaves exactly one effect for the transport to perform.
+//! The logic of a task is an `async fn`, which the compiler turns into a state machine. No executor
+//! is involved. The transport polls the task whenever it has the result that the task waits for,
+//! and each pending `await` leaves exactly one effect for the transport to perform.
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;

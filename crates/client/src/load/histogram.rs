@@ -70,7 +70,8 @@ impl Histogram {
     }
 }
 
-/// The bucket of a value. Each value below 2¹⁰ has its own bucket; each octave above has 2⁹ buckets.
+/// The bucket of a value. Each value below 2¹⁰ has its own bucket; each octave above has 2⁹
+/// buckets.
 fn bucket(value: u64) -> usize {
     let shift = (u64::BITS - value.leading_zeros()).saturating_sub(BITS + 1);
     ((shift as usize) << BITS) + (value >> shift) as usize

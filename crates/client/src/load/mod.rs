@@ -60,8 +60,8 @@ impl LoadOptions {
 }
 
 /// Runs `workload` against the service of `connection`: first a few single lookups, then many
-/// concurrent clients. Returns when the last lookup that started in time has ended. The report counts
-/// failed lookups.
+/// concurrent clients. Returns when the last lookup that started in time has ended. The report
+/// counts failed lookups.
 ///
 /// # Errors
 /// [`CoreError::OutOfBounds`] for options out of bounds, and the error of a lookup that fails before
@@ -109,8 +109,8 @@ fn unloaded(connection: &Connection, workload: &Workload) -> Result<Duration> {
 fn look_up_until(end: Instant, mut connection: Connection, workload: &Workload, tally: &Mutex<Tally>) {
     while Instant::now() < end {
         let outcome = Sample::run(&mut connection, workload);
-        // Pause only after failures that the service notices itself: a pause must not reveal that an
-        // answer did not decode.
+        // Pause only after failures that the service notices itself: a pause must not reveal that
+        // an answer did not decode.
         let failed = matches!(&outcome, Err(Error::Transport { .. } | Error::Http { .. }));
         Tally::add(tally, outcome);
         if failed {

@@ -22,8 +22,8 @@ pub struct LoadReport {
     pub version_changes: u64,
     /// Median time of single lookups before the load.
     pub unloaded: Duration,
-    /// Time of whole lookups: query, round trip, decoding and, after a version change, the fetch of the
-    /// new public part.
+    /// Time of whole lookups: query, round trip, decoding and, after a version change, the fetch of
+    /// the new public part.
     pub lookup: Percentiles,
     /// Time from sending the query to receiving the answer.
     pub round_trip: Percentiles,

@@ -6,8 +6,8 @@
 //! | `slot` | the files of one database: locked, replaced atomically, durable |
 //! | `files` | storage of the protocol core in these files; the default directory |
 //!
-//! A query uses up state that must never be used again. Therefore the changed state is on disk before
-//! the query is sent, and only one process at a time changes it.
+//! A query uses up state that must never be used again. Therefore the changed state is on disk
+//! before the query is sent, and only one process at a time changes it.
 
 mod files;
 mod sealed;

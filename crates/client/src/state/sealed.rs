@@ -32,17 +32,13 @@ use crate::rng::system_rng;
 
 const MAGIC: [u8; 8] = *b"PIRSTATE";
 /// Format numbers of state files.
-const FORMATS: Formats = Formats {
-    what: "a client state file",
-    oldest: 1,
-    written: 1,
-    renew: "remove it to register again",
-};
+const FORMATS: Formats =
+    Formats { what: "a client state file", oldest: 1, written: 1, renew: "remove it to register again" };
 const CLEAR: u8 = 0;
 const PASSPHRASE: u8 = 1;
 const CHECKSUM: usize = 8;
-/// The second recommendation of RFC 9106 for Argon2id: 64 MiB and 3 passes. One lane instead of four,
-/// since it runs on one thread.
+/// The second recommendation of RFC 9106 for Argon2id: 64 MiB and 3 passes. One lane instead of
+/// four, since it runs on one thread.
 const COST: Cost = Cost { memory: 64 * 1024, passes: 3, lanes: 1 };
 /// Highest accepted costs in a file: 1 GiB, 64 passes, 16 lanes.
 const MAX_COST: Cost = Cost { memory: 1 << 20, passes: 64, lanes: 16 };

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use papir_lookup::Root;
 use zeroize::Zeroizing;
 
-use super::sealed::{self, MAX_BYTES, Passphrase, OpenError};
+use super::sealed::{self, MAX_BYTES, OpenError, Passphrase};
 use crate::core::SavedRegistration;
 use crate::error::{Error, Result};
 
@@ -154,9 +154,9 @@ impl Slot {
     }
 }
 
-/// The common path of a database's files. It contains a hash, so that file names do not reveal which
-/// services a client uses. Under a passphrase the contents do not reveal it either, except for a
-/// pinned root.
+/// The common path of a database's files. It contains a hash, so that file names do not reveal
+/// which services a client uses. Under a passphrase the contents do not reveal it either, except
+/// for a pinned root.
 fn stem(directory: &Path, identity: &str) -> PathBuf {
     let name = blake3::hash(identity.as_bytes()).to_hex();
     directory.join(&name[..32])

@@ -201,7 +201,8 @@ fn failures_of_the_transport_name_the_address() {
 #[test]
 fn bodies_of_another_version_are_not_read() {
     let service =
-        Service::new("https://papir.example", None, false, std::sync::Arc::new(FixedPlatform::default())).unwrap();
+        Service::new("https://papir.example", None, false, std::sync::Arc::new(FixedPlatform::default()))
+            .unwrap();
     let mut peer = Peer::new(simple(1));
     let mut step = Session::open(service, Settings::default()).start();
     let public: Request = loop {

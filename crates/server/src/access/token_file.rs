@@ -45,8 +45,8 @@ pub struct TokenEntry {
     pub name: String,
     /// `blake3:` and the hash of the token's text in 64 hexadecimal digits.
     ///
-    /// A token has 256 random bits, so that it cannot be found from its hash by brute force. A slow,
-    /// salted hash would gain nothing.
+    /// A token has 256 random bits, so that it cannot be found from its hash by brute force. A
+    /// slow, salted hash would gain nothing.
     hash: String,
     /// Allowed scopes.
     pub scopes: BTreeSet<Scope>,
@@ -351,13 +351,17 @@ mod tests {
     fn another_format_is_refused_with_a_remedy() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("tokens.toml");
-        for (format, remedy) in [(0, "`papir tokens FILE add …`"), (2, "this papir reads version 1; update papir")] {
+        for (format, remedy) in
+            [(0, "`papir tokens FILE add …`"), (2, "this papir reads version 1; update papir")]
+        {
             // Another format may have fields that this one lacks.
             fs::write(&path, format!("format = {format}\n[owners]\n")).unwrap();
             let error = TokenFile::read(&path).unwrap_err();
             let message = error.to_string();
             assert!(message.contains("tokens.toml") && message.ends_with(remedy), "{message}");
-            let Error::TokenFormat { source: papir_core::Error::Format { found, oldest, newest, .. }, .. } = error
+            let Error::TokenFormat {
+                source: papir_core::Error::Format { found, oldest, newest, .. }, ..
+            } = error
             else {
                 panic!("{message}");
             };

@@ -129,8 +129,8 @@ fn known(source: &TokenSource, entry: &TokenEntry) -> Result<Known, Error> {
     Ok(Known { hash, entry: entry.clone(), grant })
 }
 
-/// The stamp of a file; `None` if it is missing. A missing file thus differs from its last stamp: the
-/// reload fails, and is logged once.
+/// The stamp of a file; `None` if it is missing. A missing file thus differs from its last stamp:
+/// the reload fails, and is logged once.
 fn stamp(path: &Path) -> Stamp {
     let found = fs::metadata(path).ok()?;
     #[cfg(unix)]

@@ -54,8 +54,8 @@ impl<W: Batchable> Queue<W> {
     /// Takes the next batch, with its key, among the keys not in `running`. `None` if no such
     /// request waits.
     ///
-    /// A batch takes half of the waiting requests with its key, or [`MIN_LIMIT`] if that is more, and
-    /// stops at the first that does not fit. Taking half keeps batches of even size: if clients
+    /// A batch takes half of the waiting requests with its key, or [`MIN_LIMIT`] if that is more,
+    /// and stops at the first that does not fit. Taking half keeps batches of even size: if clients
     /// query in a loop and each batch took all of them, some clients would always share a large
     /// batch and others a small one.
     pub(super) fn take_batch(&mut self, running: &[usize]) -> Option<(usize, Vec<W>)> {

@@ -261,8 +261,8 @@ fn concatenate(
     Ok(joined)
 }
 
-/// Maximum number of queries in a request: as many as fit into [`BATCH_BYTES`], at most [`MAX_BATCH`],
-/// but enough for one key.
+/// Maximum number of queries in a request: as many as fit into [`BATCH_BYTES`], at most
+/// [`MAX_BATCH`], but enough for one key.
 fn max_batch(description: &Description, lookups_per_key: usize) -> usize {
     let longest = description.sizes.query.max(description.sizes.answer).max(1);
     let fitting = usize::try_from(BATCH_BYTES / longest).unwrap_or(usize::MAX).clamp(1, MAX_BATCH);

@@ -9,8 +9,8 @@ use papir_core::envelope::{Kind, named_version};
 use super::database::Database;
 use super::error::QueryError;
 
-/// Maximum number of old versions that are kept. Beyond this the oldest is dropped, so that frequent
-/// swaps do not exhaust memory.
+/// Maximum number of old versions that are kept. Beyond this the oldest is dropped, so that
+/// frequent swaps do not exhaust memory.
 pub(crate) const MAX_PREVIOUS: usize = 2;
 /// Upper bound on how long an old version is kept: a year.
 const MAX_KEEP: Duration = Duration::from_secs(365 * 24 * 60 * 60);

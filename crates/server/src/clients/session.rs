@@ -101,8 +101,8 @@ impl Registry {
                 self.cache.put(id, database.version(), Arc::clone(&keys), bytes.len() as u64);
                 Ok(keys)
             }
-            // The client is not removed: an older version that accepts its keys may still be answered.
-            // If it is not used, it expires.
+            // The client is not removed: an older version that accepts its keys may still be
+            // answered. If it is not used, it expires.
             Err(_) => Err(ClientError::Gone),
         }
     }

@@ -93,8 +93,8 @@ impl Store {
         Ok(taken)
     }
 
-    /// Stores a ticket, unless its number was used or the client was removed meanwhile. Returns whether
-    /// the ticket was stored.
+    /// Stores a ticket, unless its number was used or the client was removed meanwhile. Returns
+    /// whether the ticket was stored.
     pub(crate) fn put_ticket(
         &self,
         database: &str,

@@ -78,8 +78,8 @@ impl Drop for Worker {
         while !thread.is_finished() && start.elapsed() < STOP_TIME {
             thread::sleep(POLL_QUERIES);
         }
-        // A slower ticket is abandoned. Storing it is one transaction, so it is stored whole or not at
-        // all.
+        // A slower ticket is abandoned. Storing it is one transaction, so it is stored whole or not
+        // at all.
     }
 }
 
@@ -240,8 +240,8 @@ impl Registry {
     }
 }
 
-/// An unused ticket with the wanted number, for an older version that is still answered. A new ticket
-/// can reuse the parts that the change between the versions did not affect.
+/// An unused ticket with the wanted number, for an older version that is still answered. A new
+/// ticket can reuse the parts that the change between the versions did not affect.
 fn earlier_ticket(
     catalog: &Catalog,
     registry: &Registry,

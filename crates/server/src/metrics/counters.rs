@@ -101,8 +101,8 @@ impl Metrics {
         self.0.count(table::RESPONSES, &labels, 1);
     }
 
-    /// Moves recorded times into histogram buckets. Without regular calls, recorded times accumulate
-    /// until the next scrape.
+    /// Moves recorded times into histogram buckets. Without regular calls, recorded times
+    /// accumulate until the next scrape.
     pub(crate) fn tidy(&self) {
         self.0.tidy();
     }
@@ -113,8 +113,8 @@ impl Metrics {
     }
 }
 
-/// Counts one query request, exactly once, when dropped. A request that is dropped before its outcome
-/// is recorded counts as abandoned: the server drops a request when its connection closes.
+/// Counts one query request, exactly once, when dropped. A request that is dropped before its
+/// outcome is recorded counts as abandoned: the server drops a request when its connection closes.
 pub(crate) struct Tally {
     metrics: Arc<Metrics>,
     database: Option<String>,

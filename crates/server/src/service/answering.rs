@@ -190,8 +190,8 @@ impl Work for Request {
     }
 }
 
-/// Answers requests in one pass over the database. If that panics, answers each request separately, so
-/// that one request cannot fail the others.
+/// Answers requests in one pass over the database. If that panics, answers each request separately,
+/// so that one request cannot fail the others.
 fn answer_together(database: &Database, requests: &[Queries<'_>]) -> Vec<Answer> {
     match requests {
         [] => Vec::new(),

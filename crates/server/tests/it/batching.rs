@@ -12,8 +12,11 @@ const QUERY: &str = "/v1/databases/table/query";
 
 /// A table of 50 records whose answers wait for a latch.
 fn batched(batches: &Batches) -> Database {
-    let server =
-        FaultyDatabase { inner: prepared("plain", &records(50)), scheme: 0, fault: Fault::Batches(batches.clone()) };
+    let server = FaultyDatabase {
+        inner: prepared("plain", &records(50)),
+        scheme: 0,
+        fault: Fault::Batches(batches.clone()),
+    };
     Database::new("table", Box::new(server), None)
 }
 

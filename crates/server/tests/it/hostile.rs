@@ -115,7 +115,8 @@ fn public_parts_that_contradict_their_description_are_rejected() {
     assert!(matches!(error, Error::Core(_)), "{error}");
     let (error, _) = TamperingServer::new("/public", |reply| reply.headers.clear()).open_error();
     assert!(matches!(error, Error::Unexpected { .. }), "{error}");
-    let always_newer = TamperingServer::new("/public", |reply| reply.headers[0].1 = "0123456789abcdef".to_owned());
+    let always_newer =
+        TamperingServer::new("/public", |reply| reply.headers[0].1 = "0123456789abcdef".to_owned());
     let (error, asked) = always_newer.open_error();
     assert!(matches!(error, Error::Unexpected { .. }), "{error}");
     assert_eq!(asked, 1 + 2 * 3, "a list, then three attempts");
@@ -129,13 +130,15 @@ fn servers_that_are_not_papir_servers_are_rejected() {
     let (error, _) =
         TamperingServer::new("/databases", |reply| *reply = canned(404, b"<html>what</html>")).open_error();
     assert!(matches!(&error, Error::Http { status: 404, code, .. } if code == "unknown"), "{error}");
-    let endless = TamperingServer::new("/databases", |reply| *reply = canned(200, &vec![b' '; (1 << 20) + 1]));
+    let endless =
+        TamperingServer::new("/databases", |reply| *reply = canned(200, &vec![b' '; (1 << 20) + 1]));
     assert!(matches!(endless.open_error().0, Error::TooLong { limit: 1_048_576, .. }));
     let elsewhere = TamperingServer::new("/databases", |reply| {
         *reply = canned(302, b"");
         reply.headers.push(("location", "http://127.0.0.1:1/".to_owned()));
     });
     assert!(matches!(elsewhere.open_error().0, Error::Http { status: 302, .. }));
-    let (error, _) = TamperingServer::new("/databases/table", |reply| *reply = canned(200, b"{}")).open_error();
+    let (error, _) =
+        TamperingServer::new("/databases/table", |reply| *reply = canned(200, b"{}")).open_error();
     assert!(matches!(error, Error::Unexpected { .. }), "{error}");
 }

@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::support::faulty::{Latch, Fault, FaultyDatabase};
+use crate::support::faulty::{Fault, FaultyDatabase, Latch};
 use crate::support::secured::{dial, exchange, source, token};
 use crate::support::{Running, config, get, indexed, lookup, post, prepared, record, records, rng, send};
 use chacha20::ChaCha20Rng;
@@ -107,7 +107,11 @@ fn the_client_waits_as_long_as_advised() {
 fn concurrent_requests_count_until_they_are_answered() {
     let latch = Latch::default();
     let limits = ClientLimits { per_client: 1, ..ClientLimits::default() };
-    let faulty = FaultyDatabase { inner: prepared("plain", &records(50)), scheme: 0, fault: Fault::Wait(latch.clone()) };
+    let faulty = FaultyDatabase {
+        inner: prepared("plain", &records(50)),
+        scheme: 0,
+        fault: Fault::Wait(latch.clone()),
+    };
     let config = ServerConfig { max_concurrent: 2, ..limited(limits) };
     let server = Running::start(config, vec![Database::new("table", Box::new(faulty), None)]);
     let body = lookup(&server.url(), "table").prepare_index(7, &mut rng()).unwrap().queries().concat();
@@ -133,8 +137,9 @@ fn concurrent_requests_count_until_they_are_answered() {
     }
 }
 
-/// Short time limits for headers and for receiving responses, so that slow clients are cut off soon.
-/// Tests whose clients must not be cut off do not use it: on a loaded machine any thread can be slow.
+/// Short time limits for headers and for receiving responses, so that slow clients are cut off
+/// soon. Tests whose clients must not be cut off do not use it: on a loaded machine any thread can
+/// be slow.
 fn short_timeouts() -> ServerConfig {
     let protection = Protection { header_timeout: Duration::from_millis(400), ..Protection::default() };
     ServerConfig { protection, body_timeout: Duration::from_millis(600), ..config() }

@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::support::faulty::{Latch, Fault, FaultyDatabase};
+use crate::support::faulty::{Fault, FaultyDatabase, Latch};
 use crate::support::{Running, config, get, indexed, keyed, lookup, post, prepared, records, rng, send};
 use papir_server::{Database, ServerConfig};
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 
-use crate::support::faulty::{Latch, Fault, FaultyDatabase};
+use crate::support::faulty::{Fault, FaultyDatabase, Latch};
 use crate::support::{Reply, Running, config, get, indexed, lookup, post, prepared, records, rng, send};
 use papir_server::{Database, ServerConfig};
 use serde_json::{Value, json};

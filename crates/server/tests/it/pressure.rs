@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::support::faulty::{Latch, Fault, FaultyDatabase};
+use crate::support::faulty::{Fault, FaultyDatabase, Latch};
 use crate::support::{Running, config, get, lookup, post, prepared, record, records, rng};
 use papir_client::Connection;
 use papir_server::{Database, ServerConfig};

@@ -7,7 +7,7 @@ use crate::support::clients::{
     Client, SMALL, clients_url, prepared_stateful, registered, registry, start, start_with, stateful,
     unregistered,
 };
-use crate::support::faulty::{Latch, Fault, FaultyDatabase};
+use crate::support::faulty::{Fault, FaultyDatabase, Latch};
 use crate::support::{self, Running, config, get, indexed, post, send};
 use papir_core::envelope::{self, Header, Kind};
 use papir_server::{Database, Error, RegistryConfig, RegistryDirectory, ServerConfig};
@@ -330,8 +330,10 @@ fn tickets_are_prepared_while_no_query_runs() {
     let directory = TempDir::new().unwrap();
     let latch = Latch::default();
     let waiting = |fault| FaultyDatabase { inner: prepared_stateful(SMALL, 1), scheme: 0xfff0, fault };
-    let server =
-        start_with(registry(directory.path()), Database::new("table", Box::new(waiting(Fault::Honest)), None));
+    let server = start_with(
+        registry(directory.path()),
+        Database::new("table", Box::new(waiting(Fault::Honest)), None),
+    );
     let mut client = registered(&server);
     client.wait_for("tickets_ready", 4);
     let table = Database::new("table", Box::new(waiting(Fault::Wait(latch.clone()))), None);

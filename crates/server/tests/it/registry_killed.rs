@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::support::clients::{
     Client, Query, SMALL, prepared_stateful, registry, start_with, unregistered_at, unregistered_of,
 };
-use crate::support::faulty::{Latch, Fault, FaultyDatabase};
+use crate::support::faulty::{Fault, FaultyDatabase, Latch};
 use crate::support::zip::{ZIP, prepared_zip};
 use crate::support::{get, record, send};
 use papir_core::erased::ErasedScheme;

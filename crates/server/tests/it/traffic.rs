@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Mutex};
 
-use crate::support::proxy::{Proxy, Traffic};
 use crate::support::faulty::{Fault, FaultyDatabase};
+use crate::support::proxy::{Proxy, Traffic};
 use crate::support::{Running, config, indexed, key, prepared_keys, value};
 use papir_client::{Connection, Error};
 use papir_core::Error as CoreError;

@@ -63,15 +63,16 @@ pub fn build(
     build_for(options, Some(options.goal), prepare, rng, progress)
 }
 
-/// Prepares the scheme's database. Called once the records are read, since a setup needs their shape.
+/// Prepares the scheme's database. Called once the records are read, since a setup needs their
+/// shape.
 pub type Preparation<'a> =
     dyn Fn(&dyn Records, &mut dyn CryptoRng, &dyn Progress) -> CoreResult<Box<dyn ErasedServer>> + 'a;
 
-/// As [`build()`], but prepares the database with `prepare` instead of the options' scheme and goal.
-/// The caller must check that its scheme is private.
+/// As [`build()`], but prepares the database with `prepare` instead of the options' scheme and
+/// goal. The caller must check that its scheme is private.
 ///
 /// # Errors
-/// As [`build()`], and those of `prepare`.
+/// Errors of [`build()`] and of `prepare`.
 pub fn build_with(
     options: &BuildOptions,
     prepare: &Preparation<'_>,

@@ -27,9 +27,9 @@ pub struct BuildOptions {
     pub key: Option<String>,
     /// The value columns; several become one JSON object.
     pub values: Vec<String>,
-    /// Length of a record in bytes, if records are looked up by index. Required for raw sources. For
-    /// other sources the default is the length of the longest value. Shorter values are padded with
-    /// zeros.
+    /// Length of a record in bytes, if records are looked up by index. Required for raw sources.
+    /// For other sources the default is the length of the longest value. Shorter values are padded
+    /// with zeros.
     pub record_bytes: Option<u64>,
     /// Maximum number of bad rows to skip. The report names them. One more fails the build.
     pub skip_bad: u64,

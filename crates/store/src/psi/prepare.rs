@@ -33,8 +33,8 @@ pub struct PsiOptions {
     pub source: PathBuf,
     /// Reads a label from each line.
     pub labels: bool,
-    /// How receivers find their elements; `None` chooses the cheaper kind. Labels are always looked
-    /// up.
+    /// The way in which receivers find their elements; `None` chooses the cheaper one. Labels are
+    /// always looked up.
     pub kind: Option<Kind>,
     /// The scheme of the batched lookups.
     pub scheme: String,
@@ -71,7 +71,7 @@ pub struct PsiReport {
 /// retrieval also needs the setup of a scheme.
 ///
 /// # Errors
-/// [`Error::Options`] for a filter of labels, those of the source and of the scheme,
+/// [`Error::Options`] for a filter of labels, errors of the source and of the scheme, and
 /// [`papir_core::Error::Io`].
 pub fn prepare(options: &PsiOptions, rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<PsiReport> {
     if options.labels && options.kind == Some(Kind::Filter) {

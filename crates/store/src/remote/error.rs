@@ -18,7 +18,7 @@ pub enum RemoteError {
         reason: String,
     },
     /// The store's settings in the environment are missing or invalid.
-    #[error("{url}: the store's settings: {}", reasons(source.as_ref()))]
+    #[error("{url}: invalid settings: {}", reasons(source.as_ref()))]
     Settings {
         /// The address.
         url: String,

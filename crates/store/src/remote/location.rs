@@ -47,8 +47,8 @@ impl Location {
         is_address(text)
     }
 
-    /// Parses `s3://bucket/path`, `gs://bucket/path`, `az://container/path` or `file:///path`. Percent
-    /// signs are not decoded. `name` is appended to an address that ends in `/`.
+    /// Parses `s3://bucket/path`, `gs://bucket/path`, `az://container/path` or `file:///path`.
+    /// Percent signs are not decoded. `name` is appended to an address that ends in `/`.
     ///
     /// # Errors
     /// [`RemoteError::BadUrl`].
@@ -58,7 +58,9 @@ impl Location {
         let (kind, rest) = found.ok_or_else(|| bad(UNKNOWN_SCHEME))?;
         let (bucket, path) = rest.split_once('/').ok_or_else(|| bad("it names no object"))?;
         match (kind, bucket.is_empty()) {
-            (Kind::Folder, false) => return Err(bad("a folder's address is file:/// and an absolute path").into()),
+            (Kind::Folder, false) => {
+                return Err(bad("a folder's address is file:/// and an absolute path").into());
+            }
             (Kind::Folder, true) => {}
             (_, false) if is_bucket(bucket) => {}
             (_, false) => return Err(bad("a bucket's name consists of letters, digits and . _ -").into()),
@@ -102,8 +104,8 @@ impl Location {
         format!("{scheme}{}/{key}", self.bucket)
     }
 
-    /// Returns a client of the store. It may be used in one asynchronous runtime only, the first that
-    /// uses it.
+    /// Returns a client of the store. It may be used in one asynchronous runtime only, the first
+    /// that uses it.
     ///
     /// # Errors
     /// [`RemoteError::Settings`].
@@ -178,11 +180,7 @@ fn client() -> ClientOptions {
 }
 
 fn retry() -> RetryConfig {
-    RetryConfig {
-        backoff: BackoffConfig::default(),
-        max_retries: MAX_RETRIES,
-        retry_timeout: RETRY_TIMEOUT,
-    }
+    RetryConfig { backoff: BackoffConfig::default(), max_retries: MAX_RETRIES, retry_timeout: RETRY_TIMEOUT }
 }
 
 /// Installs the process-wide cryptography provider that TLS clients use by default.

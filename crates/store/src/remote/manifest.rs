@@ -82,7 +82,8 @@ impl Manifest {
             part_bytes: self.part_bytes,
             parts: self.parts.iter().map(hex).collect(),
         };
-        let failed = |error: serde_json::Error| CoreError::malformed(WHAT, error, "values that JSON can represent");
+        let failed =
+            |error: serde_json::Error| CoreError::malformed(WHAT, error, "values that JSON can represent");
         let manifest = serde_json::value::to_raw_value(&body).map_err(failed)?;
         let blake3 = blake3::hash(manifest.get().as_bytes()).to_hex().to_string();
         serde_json::to_vec(&Checksummed { manifest: &manifest, blake3 }).map_err(failed)

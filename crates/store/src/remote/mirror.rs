@@ -47,7 +47,8 @@ impl Mirror {
         &self.location
     }
 
-    /// Fetches the manifest, and the parts that the copy lacks. On failure the copy stays unchanged.
+    /// Fetches the manifest, and the parts that the copy lacks. On failure the copy stays
+    /// unchanged.
     ///
     /// # Errors
     /// As [`super::pull()`].
@@ -62,8 +63,8 @@ impl Mirror {
 }
 
 /// Returns the folder `papir` in the user's cache folder: `%LOCALAPPDATA%` on Windows,
-/// `~/Library/Caches` on macOS, otherwise `$XDG_CACHE_HOME` or `~/.cache`. `None` if the environment
-/// does not name it.
+/// `~/Library/Caches` on macOS, otherwise `$XDG_CACHE_HOME` or `~/.cache`. `None` if the
+/// environment does not name it.
 pub fn default_cache() -> Option<PathBuf> {
     let base = if cfg!(windows) {
         absolute("LOCALAPPDATA")

@@ -52,7 +52,7 @@ impl<'a> Objects<'a> {
     /// Fetches the manifest; `None` if there is none.
     ///
     /// # Errors
-    /// [`RemoteError::Manifest`], and those of the store.
+    /// [`RemoteError::Manifest`], and errors of the store.
     pub(super) async fn find_manifest(&self) -> Result<Option<Manifest>> {
         match self.manifest().await {
             Err(Error::Remote(RemoteError::NotFound { .. })) => Ok(None),
@@ -121,11 +121,11 @@ impl<'a> Objects<'a> {
         }
     }
 
-    /// Fetches part `index` of a manifest and checks its length and hash. Truncated or wrong bytes are
-    /// fetched again, in at most [`MAX_ATTEMPTS`] attempts.
+    /// Fetches part `index` of a manifest and checks its length and hash. Truncated or wrong bytes
+    /// are fetched again, in at most [`MAX_ATTEMPTS`] attempts.
     ///
     /// # Errors
-    /// [`RemoteError::Damaged`], and those of the store.
+    /// [`RemoteError::Damaged`], and errors of the store.
     pub(super) async fn part(&self, manifest: &Manifest, index: usize) -> Result<Vec<u8>> {
         let mut attempt = 1;
         loop {

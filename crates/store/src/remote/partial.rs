@@ -16,8 +16,8 @@ use crate::publish::{split, sync_directory};
 const UNFINISHED: &str = ".papir-download";
 
 /// A download in progress: a file in the directory of its target. The file's name contains the
-/// snapshot's BLAKE3, so that a later pull finds it again and never continues the download of another
-/// snapshot.
+/// snapshot's BLAKE3, so that a later pull finds it again and never continues the download of
+/// another snapshot.
 pub(super) struct Partial {
     directory: PathBuf,
     path: PathBuf,

@@ -18,9 +18,9 @@ use super::transfer::PullReport;
 use super::worker;
 use crate::error::{Error, Result};
 
-/// Downloads a snapshot to `file`. Parts that the existing file has, or that an interrupted pull has
-/// fetched, are not fetched again. The file is created or replaced once the download is complete,
-/// verified and durable.
+/// Downloads a snapshot to `file`. Parts that the existing file has, or that an interrupted pull
+/// has fetched, are not fetched again. The file is created or replaced once the download is
+/// complete, verified and durable.
 ///
 /// # Errors
 /// [`Error::Remote`] with [`RemoteError::NotFound`], [`RemoteError::Denied`] or

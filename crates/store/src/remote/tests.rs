@@ -87,7 +87,9 @@ fn nothing_is_transferred_twice() {
     fixture.pull().unwrap();
     fixture.store.reset();
     assert_eq!(
-        push(&fixture.folder.path().join("a.pir"), &fixture.location, SMALL, &NoProgress).unwrap().uploaded_parts,
+        push(&fixture.folder.path().join("a.pir"), &fixture.location, SMALL, &NoProgress)
+            .unwrap()
+            .uploaded_parts,
         0
     );
     assert_eq!(fixture.store.puts(), Vec::<String>::new());

@@ -49,7 +49,7 @@ pub struct PushReport {
 pub struct PullReport {
     /// The manifest of the snapshot that the file now holds.
     pub manifest: Manifest,
-    /// Whether the file was replaced.
+    /// Set if the file was replaced.
     pub changed: bool,
     /// Number of parts fetched; the others came from the previous file or an interrupted download.
     pub fetched_parts: usize,

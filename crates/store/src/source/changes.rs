@@ -3,8 +3,8 @@
 //! The rows are read like those of a source. A row is a deletion if it is marked as one, in the
 //! column that [`ChangeColumns::delete`] names or, in JSON Lines, in the field `_delete`. The marks
 //! `1`, `true` and `yes`, in upper or lower case, mean a deletion. The marks `0`, `false`, `no` and
-//! an empty field do not; in JSON, neither do `null` and an absent field. Any other mark is an error.
-//! The value columns of a deletion are ignored, and in JSON Lines they may be absent.
+//! an empty field do not; in JSON, neither do `null` and an absent field. Any other mark is an
+//! error. The value columns of a deletion are ignored, and in JSON Lines they may be absent.
 
 use std::path::Path;
 

@@ -8,7 +8,7 @@ use papir_core::Error as CoreError;
 use super::input::Input;
 use super::json::{json_object, json_string, text};
 use super::request::{Columns, Deletes};
-use super::row::{OnRow, Fault, Position, Row, is_deletion};
+use super::row::{Fault, OnRow, Position, Row, is_deletion};
 use crate::error::{Error, Result};
 use crate::names::name_of;
 
@@ -20,7 +20,12 @@ struct ColumnIndices<'a> {
 }
 
 /// Reads all rows. The header is on line 1; an empty file has no rows. Returns the bytes read.
-pub(super) fn rows(path: &Path, input: Input<'_>, columns: Columns<'_>, on_row: &mut OnRow<'_>) -> Result<u64> {
+pub(super) fn rows(
+    path: &Path,
+    input: Input<'_>,
+    columns: Columns<'_>,
+    on_row: &mut OnRow<'_>,
+) -> Result<u64> {
     let mut reader = ReaderBuilder::new().buffer_capacity(1 << 20).from_reader(input);
     let header = reader.byte_headers().map_err(|error| fatal(path, error))?.clone();
     if header.is_empty() {

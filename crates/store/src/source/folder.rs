@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use papir_core::Progress;
 
-use super::row::{OnRow, Fault, Position, Row};
+use super::row::{Fault, OnRow, Position, Row};
 use crate::error::{Error, Result};
 
 /// A file of the folder.
@@ -19,7 +19,12 @@ struct Found {
 
 /// Reads all files in the order of their keys. Symbolic links are neither read nor followed.
 /// Returns the bytes read.
-pub(super) fn rows(folder: &Path, longest: u64, progress: &dyn Progress, on_row: &mut OnRow<'_>) -> Result<u64> {
+pub(super) fn rows(
+    folder: &Path,
+    longest: u64,
+    progress: &dyn Progress,
+    on_row: &mut OnRow<'_>,
+) -> Result<u64> {
     let mut files = Vec::new();
     collect(folder, &[], &mut files)?;
     files.sort_unstable_by(|a, b| a.key.cmp(&b.key));

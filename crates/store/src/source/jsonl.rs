@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use super::input::Input;
 use super::json::json_object;
 use super::request::{Columns, Deletes};
-use super::row::{OnRow, Fault, Position, Row, is_deletion};
+use super::row::{Fault, OnRow, Position, Row, is_deletion};
 use crate::error::Result;
 use crate::names::name_of;
 
@@ -24,7 +24,12 @@ const DELETE: &str = "_delete";
 type Fields<'a> = HashMap<String, &'a RawValue>;
 
 /// Reads all rows and skips blank lines. Returns the bytes read.
-pub(super) fn rows(path: &Path, input: Input<'_>, columns: Columns<'_>, on_row: &mut OnRow<'_>) -> Result<u64> {
+pub(super) fn rows(
+    path: &Path,
+    input: Input<'_>,
+    columns: Columns<'_>,
+    on_row: &mut OnRow<'_>,
+) -> Result<u64> {
     let mut reader = BufReader::with_capacity(1 << 20, input);
     let failed = |source| CoreError::Io { what: format!("reading {}", name_of(path)), source };
     let mut bytes = Vec::new();
@@ -35,7 +40,7 @@ pub(super) fn rows(path: &Path, input: Input<'_>, columns: Columns<'_>, on_row: 
             break;
         }
         if read as u64 == MAX_LINE_BYTES && !bytes.ends_with(b"\n") {
-            let reason = format!("longer than {MAX_LINE_BYTES} bytes: expected one JSON object a line");
+            let reason = format!("longer than {MAX_LINE_BYTES} bytes: expected one JSON object per line");
             on_row(Position::Line(line), Err(Fault::Reason(reason)))?;
             reader.skip_until(b'\n').map_err(failed)?;
         } else if !bytes.trim_ascii().is_empty() {
@@ -50,7 +55,7 @@ fn row(bytes: &[u8], columns: Columns<'_>) -> Result<Row, Fault> {
         Fault::Reason(format!("not UTF-8 from byte {} on: expected JSON text", error.valid_up_to() + 1))
     })?;
     let fields: Fields<'_> =
-        serde_json::from_str(text).map_err(|error| parse_fault(&error, "one JSON object a line"))?;
+        serde_json::from_str(text).map_err(|error| parse_fault(&error, "one JSON object per line"))?;
     let key = columns.key.map(|name| bytes_of(field(&fields, name)?)).transpose()?.unwrap_or_default();
     let delete = match columns.deletes {
         Deletes::None => false,
@@ -113,7 +118,7 @@ fn parse_fault(error: &serde_json::Error, expected: &str) -> Fault {
 
 /// Removes white space between JSON tokens; numbers keep every digit.
 fn compact(json: &str) -> String {
-    // Whether the next character is inside a string, and whether a backslash escapes it.
+    // State of the next character: inside a string, and escaped by a backslash.
     let (mut quoted, mut escaped) = (false, false);
     let keep = |c: &char| {
         let keep = quoted || !c.is_ascii_whitespace();

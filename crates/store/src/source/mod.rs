@@ -11,8 +11,8 @@
 //!
 //! The value of a file in a folder, or of a raw record, is its bytes. In other formats the value
 //! comes from the value columns: a single column as it is, several columns as a compact JSON object
-//! in the requested order. With a key column and no value columns, values are empty. The database is
-//! then a set, and a lookup tells whether a key is present.
+//! in the requested order. With a key column and no value columns, values are empty. The database
+//! is then a set, and a lookup tells whether a key is present.
 //!
 //! # Column types to bytes
 //!
@@ -48,8 +48,8 @@
 //! or a key, has invalid UTF-8 where text is needed, or has a value that is too long. A file of a
 //! folder is bad if it is too long or not a regular file. A bad row fails with an error that names
 //! it, unless the caller allows bad rows to be skipped. Faults that make the rest of the source
-//! unreadable (a damaged Parquet or SQLite file, a missing column) are always errors. Duplicate keys
-//! are handled by [`papir_lookup::OnDuplicate`].
+//! unreadable (a damaged Parquet or SQLite file, a missing column) are always errors. Duplicate
+//! keys are handled by [`papir_lookup::OnDuplicate`].
 
 #[cfg(any(feature = "parquet", feature = "sqlite"))]
 mod cell;

@@ -16,7 +16,7 @@ use parquet::schema::types::{Type, TypePtr};
 
 use super::cell;
 use super::request::Columns;
-use super::row::{OnRow, Fault, Position, Row};
+use super::row::{Fault, OnRow, Position, Row};
 use crate::error::{Error, Result};
 
 /// Rows between two progress reports.
@@ -112,8 +112,9 @@ fn column(path: &Path, schema: &Type, name: &str) -> Result<TypePtr> {
     match found {
         Some(column) if value::readable(column) => Ok(column.clone()),
         _ => {
-            let reason =
-                format!("column `{name}` has a type that cannot be converted to bytes: expected another column");
+            let reason = format!(
+                "column `{name}` has a type that cannot be converted to bytes: expected another column"
+            );
             Err(Error::Unreadable { file, reason })
         }
     }

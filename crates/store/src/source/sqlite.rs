@@ -9,7 +9,7 @@ use rusqlite::{Connection, OpenFlags, Statement};
 
 use super::cell::{self, Cell};
 use super::request::{Columns, Selection};
-use super::row::{OnRow, Fault, Position, Row};
+use super::row::{Fault, OnRow, Position, Row};
 use crate::error::{Error, Result};
 
 /// Lists the tables and views that users created.

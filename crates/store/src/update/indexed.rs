@@ -54,8 +54,8 @@ struct BadLine {
     reason: String,
 }
 
-/// Reduces the rows to one change per record, in ascending order. The last row of a record wins. New
-/// records must follow the existing ones without a gap.
+/// Reduces the rows to one change per record, in ascending order. The last row of a record wins.
+/// New records must follow the existing ones without a gap.
 fn resolve(shape: &Shape, rows: Vec<ChangeRow>) -> Result<(Vec<Change>, ChangeCounts), BadLine> {
     let total = rows.len() as u64;
     let mut last: BTreeMap<u64, (u64, Vec<u8>)> = BTreeMap::new();

@@ -28,7 +28,8 @@ pub struct UpdateOptions {
     /// The column of keys, or of indices for records without keys. `None` stands for the source's
     /// key column, or `index` for records without keys.
     pub key: Option<String>,
-    /// The value columns. If empty, the source's value columns are used, or `value` for a raw source.
+    /// The value columns. If empty, the source's value columns are used, or `value` for a raw
+    /// source.
     pub values: Vec<String>,
     /// The column that marks deletions.
     pub delete: Option<String>,

@@ -10,8 +10,8 @@ use crate::common::{by_key, folder, keyed, rng, run, source};
 use papir_core::{NoProgress, Progress};
 use papir_store::{Snapshot, UpdateOptions, update};
 
-/// Environment variables of the process to be killed: the snapshot that it updates, and the number of
-/// progress events after which it waits.
+/// Environment variables of the process to be killed: the snapshot that it updates, and the number
+/// of progress events after which it waits.
 const FILE: &str = "PAPIR_STORE_TEST_KILLED_UPDATE";
 const MOMENT: &str = "PAPIR_STORE_TEST_KILLED_MOMENT";
 /// The line that the process prints when it waits.

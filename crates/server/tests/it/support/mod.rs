@@ -1,10 +1,10 @@
 //! Test services, databases in memory, proxies, and misbehaving servers.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-pub mod clients;
-pub mod files;
 pub mod canned;
+pub mod clients;
 pub mod faulty;
+pub mod files;
 pub mod process;
 pub mod proxy;
 pub mod secured;

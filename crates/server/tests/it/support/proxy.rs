@@ -5,8 +5,8 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// For each connection, the number of bytes sent in each turn. The turns alternate between client and
-/// server, starting with the client.
+/// For each connection, the number of bytes sent in each turn. The turns alternate between client
+/// and server, starting with the client.
 pub type Traffic = Vec<Vec<usize>>;
 
 /// Relays connections to a service. Its threads end with their connections.

@@ -5,7 +5,7 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// What to do with a request.
+/// Decision about a request.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     Pass,
