@@ -6,7 +6,7 @@ mod options;
 use std::time::SystemTime;
 
 use papir_core::erased::ErasedServer;
-use papir_core::{Description, Error as CoreError, Goal, Progress, Records, Result as CoreResult};
+use papir_core::{Description, Goal, Progress, Records, Result as CoreResult};
 use papir_lookup::{Commitment, TableReport};
 use papir_schemes::registry::{self, OfBatches};
 use rand_core::CryptoRng;
@@ -40,11 +40,11 @@ pub struct BuildReport {
 /// writes the file. The snapshot appears under its name once it is complete and durable.
 ///
 /// # Errors
-/// [`CoreError::NotPrivate`], [`CoreError::UnknownScheme`], [`Error::Options`] and
+/// [`papir_core::Error::NotPrivate`], [`papir_core::Error::UnknownScheme`], [`Error::Options`] and
 /// [`Error::MissingFeature`]. Errors of the source: [`Error::MissingColumn`], [`Error::Line`],
 /// [`Error::Row`], [`Error::Unreadable`], [`Error::PartialRecord`], [`Error::DuplicateKey`], and
 /// [`Error::Source`], which names duplicate keys by line. Errors of the scheme, and
-/// [`CoreError::Io`].
+/// [`papir_core::Error::Io`].
 pub fn build(
     options: &BuildOptions,
     rng: &mut dyn CryptoRng,
