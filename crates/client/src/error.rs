@@ -8,11 +8,11 @@ use papir_protocol::code;
 /// The result of every fallible function of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Errors of a client. Those of the network name the address.
+/// Errors of a client. Network errors name the address.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Not the address of a papir service.
+    /// An address that is not valid for a papir service.
     #[error("bad address `{url}`: {reason}")]
     BadUrl {
         /// The address given.
@@ -20,11 +20,11 @@ pub enum Error {
         /// The reason.
         reason: &'static str,
     },
-    /// Text that is not valid as a token in a header.
+    /// A token that is not valid in a header.
     #[error("invalid token: expected 1 to 4096 ASCII characters without spaces")]
     BadToken,
-    /// A token that would be sent over plain HTTP to another machine; nothing was sent.
-    #[error("{url}: the token is not sent over plain HTTP to another machine: use https, or allow it")]
+    /// A token that would be sent over plain HTTP to another machine. Nothing was sent.
+    #[error("{url}: the token would be sent in the clear to another machine: use https, or allow plain HTTP")]
     TokenInClear {
         /// The address.
         url: String,
@@ -33,11 +33,11 @@ pub enum Error {
     #[error("{}: {reason}", path.display())]
     BadCa {
         /// The file.
-        path: std::path::PathBuf,
+        path: PathBuf,
         /// The reason.
         reason: String,
     },
-    /// The connection could not be made, or broke.
+    /// The connection failed.
     #[error("{url}: {source}")]
     Transport {
         /// The address.
@@ -45,19 +45,19 @@ pub enum Error {
         /// The cause.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// The server refused.
+    /// The server refused the request.
     #[error("{url}: HTTP {status} ({code}): {message}")]
     Http {
         /// The address.
         url: String,
         /// The HTTP status.
         status: u16,
-        /// The service's code; `unknown` for a server that is not a papir service.
+        /// The service's error code; `unknown` if the server is not a papir service.
         code: String,
         /// The service's message.
         message: String,
     },
-    /// A response longer than an honest one can be.
+    /// A response that is longer than any valid one.
     #[error("{url}: the response exceeds the limit of {limit} bytes")]
     TooLong {
         /// The address.
@@ -65,7 +65,7 @@ pub enum Error {
         /// The limit in bytes.
         limit: u64,
     },
-    /// A response that the service should not send.
+    /// A response that breaks the protocol.
     #[error("{url}: unexpected response: {reason}")]
     Unexpected {
         /// The address.
@@ -83,15 +83,15 @@ pub enum Error {
         /// The names of its databases.
         known: String,
     },
-    /// No name was given, and the server has no database or several.
-    #[error("{url}: name a database; the databases are {known}")]
+    /// No name was given, and the server does not have exactly one database.
+    #[error("{url}: expected the name of a database; the databases are {known}")]
     ChooseDatabase {
         /// The server's address.
         url: String,
         /// The names of its databases.
         known: String,
     },
-    /// The database does not have the trusted root.
+    /// The database's root is not the trusted one.
     #[error("{url}: the database's root is {found}: expected {expected}")]
     Root {
         /// The database's address.
@@ -101,7 +101,7 @@ pub enum Error {
         /// The trusted root.
         expected: Root,
     },
-    /// No directory for the state of a registered client.
+    /// There is no directory for the state of a registered client.
     #[error("no directory for client state: expected --state, XDG_DATA_HOME or HOME")]
     NoStateDirectory,
     /// Client state could not be read or written.
@@ -109,10 +109,10 @@ pub enum Error {
     StateFile {
         /// The file.
         path: PathBuf,
-        /// The system's own error.
+        /// The operating system's error.
         source: std::io::Error,
     },
-    /// State is protected by a passphrase, and none or a wrong one was given. The file is left
+    /// A state file needs a passphrase, and the given one is missing or wrong. The file is left
     /// unchanged.
     #[error("client state {}: {reason}", path.display())]
     Passphrase {
@@ -121,29 +121,37 @@ pub enum Error {
         /// The reason.
         reason: &'static str,
     },
-    /// A damaged state file. It is left unchanged; remove it to register anew.
-    #[error("client state {}: {source} (remove it to register anew)", path.display())]
+    /// A state file that is damaged or has another format. It is left unchanged.
+    #[error("client state {}: {source}{}", path.display(), advice(source))]
     State {
         /// The file.
         path: PathBuf,
         /// The reason.
         source: papir_core::Error,
     },
-    /// A copy of the client's state used the same ticket. The registration is removed; the next
-    /// lookup makes a new one.
-    #[error("{url}: {message}: a copy of this client's state is in use; asking again registers anew")]
+    /// A copy of the client's state used the same ticket. The registration is removed, and the next
+    /// lookup registers again.
+    #[error("{url}: {message}: a copy of this client's state is in use; the next lookup registers again")]
     StateCopied {
         /// The address.
         url: String,
         /// The service's message.
         message: String,
     },
-    /// The lookup failed: a bad index, a damaged answer, another version.
+    /// The lookup failed: for example, an answer is damaged.
     #[error(transparent)]
     Lookup(papir_lookup::Error),
     /// An error of the scheme or of a binary format.
     #[error(transparent)]
     Core(#[from] papir_core::Error),
+}
+
+/// Advice for a state file that cannot be read. An error of its format already contains a remedy.
+fn advice(source: &papir_core::Error) -> &'static str {
+    match source {
+        papir_core::Error::Format { .. } => "",
+        _ => " (remove it to register again)",
+    }
 }
 
 impl From<papir_lookup::Error> for Error {
@@ -156,8 +164,8 @@ impl From<papir_lookup::Error> for Error {
 }
 
 impl Error {
-    /// Whether keys or a client's state were made for another version than the newest.
-    pub(crate) fn is_moved(&self) -> bool {
+    /// Returns whether keys or a client's state are for another version than the newest.
+    pub(crate) fn is_version_change(&self) -> bool {
         match self {
             Self::Http { status, code, .. } => *status == 409 && code == code::WRONG_VERSION,
             Self::Core(error) => matches!(error, papir_core::Error::WrongVersion { .. }),
@@ -165,7 +173,7 @@ impl Error {
         }
     }
 
-    /// A short stable code for machines.
+    /// A short, stable code for programs.
     pub fn code(&self) -> &str {
         match self {
             Self::BadUrl { .. } => "bad_url",
@@ -190,7 +198,7 @@ impl Error {
     }
 }
 
-/// A response that the service should not send.
+/// The error for a response that breaks the protocol.
 pub(crate) fn unexpected(url: &str, reason: String) -> Error {
     Error::Unexpected { url: url.to_owned(), reason }
 }

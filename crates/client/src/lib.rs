@@ -8,13 +8,14 @@
 //! # Ok::<(), papir_client::Error>(())
 //! ```
 //!
-//! The server's view depends on the number of keys alone: not on the keys, not on whether they
-//! exist, not on whether an answer decodes.
+//! The server learns the number of keys and nothing else: the traffic depends neither on the keys,
+//! nor on their presence in the database, nor on whether an answer decodes.
 //!
-//! In schemes with client keys, a connection registers itself and keeps its state in a directory
-//! (`Options::state`); the part that a query uses up is on disk before the query leaves.
+//! In schemes with client keys, a connection registers by itself and keeps its state in a directory
+//! (`Options::state`). A query uses up part of that state. The change is on disk before the query
+//! is sent.
 //!
-//! | module | content |
+//! | module | contents |
 //! |---|---|
 //! | [`core`] | the protocol without I/O: requests out, responses in; for other transports |
 //! | `state` (feature `files`) | files of client state |
@@ -68,20 +69,20 @@ pub mod parsers {
         Address::parse(url).map(|address| address.list())
     }
 
-    /// Parses bytes as any of the JSON answers.
+    /// Parses bytes as one of the JSON bodies.
     ///
     /// # Errors
-    /// The parser's own, of a database's description.
+    /// The parser's error for a database's description.
     pub fn json(bytes: &[u8]) -> std::result::Result<(), serde_json::Error> {
         let other = serde_json::from_slice::<DatabaseList>(bytes).is_ok()
             || serde_json::from_slice::<ErrorBody>(bytes).is_ok();
         if other { Ok(()) } else { serde_json::from_slice::<DatabaseInfo>(bytes).map(drop) }
     }
 
-    /// A file of client state in the clear.
+    /// A file of client state without a passphrase.
     ///
     /// # Errors
-    /// None of these.
+    /// None in practice.
     pub fn state_file(uploading: bool, state: &[u8]) -> papir_core::Result<Vec<u8>> {
         let saved = SavedRegistration {
             address: "http://127.0.0.1:7470/v1/databases/words".into(),
@@ -93,16 +94,17 @@ pub mod parsers {
         Ok(state::write(&saved, None)?.to_vec())
     }
 
-    /// Parses a file of client state, and writes it again.
+    /// Parses a file of client state and encodes it again.
     ///
     /// # Errors
-    /// The parser's own; a file that needs a passphrase is refused.
+    /// The parser's error. A file that needs a passphrase is refused.
     pub fn state(bytes: &[u8]) -> papir_core::Result<Vec<u8>> {
-        let wanted = || papir_core::Error::malformed("a state file", "one with a passphrase", "one without");
         match state::parse(bytes, None) {
             Ok(saved) => Ok(state::write(&saved, None)?.to_vec()),
-            Err(state::Unopened::Core(error)) => Err(error),
-            Err(_) => Err(wanted()),
+            Err(state::OpenError::Core(error)) => Err(error),
+            Err(_) => {
+                Err(papir_core::Error::malformed("a state file", "one with a passphrase", "one without"))
+            }
         }
     }
 }

@@ -8,19 +8,19 @@ use utoipa::ToSchema;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct ClientStatus {
-    /// Its id, 32 hexadecimal digits. A capability: whoever has it can use the client's keys.
+    /// Its id, 32 hexadecimal digits. A capability: anyone who has it can use the client's keys.
     pub id: String,
     /// `registered` or `uploading`.
     pub status: String,
-    /// When it began to register.
+    /// Time at which registration began.
     pub created: u64,
-    /// When it was last used.
+    /// Time of its last use.
     pub used: u64,
-    /// When it expires unless it is used before.
+    /// Time at which it expires if it is not used again.
     pub expires: u64,
-    /// Length of its keys.
+    /// Length of its keys in bytes.
     pub keys_bytes: u64,
-    /// Bytes of the keys that have arrived.
+    /// Number of key bytes that have arrived.
     pub uploaded_bytes: u64,
     /// Longest accepted part of an upload, in bytes.
     pub part_bytes: u64,
@@ -28,13 +28,13 @@ pub struct ClientStatus {
     pub version: String,
     /// Prepared, unused tickets of the newest version.
     pub tickets_ready: u64,
-    /// Used tickets that are kept for retries.
+    /// Used tickets, kept for retries.
     pub tickets_used: u64,
     /// Bytes of its tickets.
     pub ticket_bytes: u64,
-    /// Number of tickets that are prepared ahead.
+    /// Number of tickets prepared ahead.
     pub tickets_ahead: u64,
-    /// The lowest ticket number above all used ones.
+    /// The largest used ticket number plus one.
     pub next_ticket: u64,
 }
 
@@ -44,7 +44,7 @@ impl ClientStatus {
     /// The status of a client whose keys are being uploaded.
     pub const UPLOADING: &str = "uploading";
 
-    /// Whether the keys are still being uploaded.
+    /// Returns whether the keys are still being uploaded.
     pub fn is_uploading(&self) -> bool {
         self.status == Self::UPLOADING
     }
@@ -60,7 +60,7 @@ pub struct RegistryCounts {
     pub uploading: u64,
     /// Prepared, unused tickets.
     pub tickets_ready: u64,
-    /// Used tickets that are kept for retries.
+    /// Used tickets, kept for retries.
     pub tickets_used: u64,
     /// Bytes of keys and tickets.
     pub bytes: u64,

@@ -1,15 +1,15 @@
-//! Codes of refusals, as in [`ErrorDetail::code`](crate::ErrorDetail::code).
+//! Error codes, the values of [`ErrorDetail::code`](crate::ErrorDetail::code).
 //!
-//! A query or keys that the scheme refuses carry the scheme's own code (`papir_core::Error::code`):
-//! `checksum`, `wrong_scheme`, `out_of_bounds`, `index_out_of_range`, `batch_size` and the like.
+//! If the scheme refuses a query or keys, the code is the scheme's own (`papir_core::Error::code`):
+//! `checksum`, `wrong_scheme`, `out_of_bounds`, `index_out_of_range`, `batch_size` and others.
 
 /// 404: no route has this path.
 pub const UNKNOWN_ROUTE: &str = "unknown_route";
-/// 405: the route has no such method.
+/// 405: the route does not support this method.
 pub const WRONG_METHOD: &str = "wrong_method";
 /// 404: no database has this name.
 pub const UNKNOWN_DATABASE: &str = "unknown_database";
-/// 503: the databases are being loaded.
+/// 503: the databases are still loading.
 pub const NOT_READY: &str = "not_ready";
 /// 413: the body exceeds its limit.
 pub const TOO_LONG: &str = "too_long";
@@ -17,9 +17,9 @@ pub const TOO_LONG: &str = "too_long";
 pub const TOO_SLOW: &str = "too_slow";
 /// 400: the connection broke while the body was read.
 pub const INTERRUPTED: &str = "interrupted";
-/// 400: the body is not a whole number of queries, or not the length of the scheme's keys.
+/// 400: the body is not a whole number of queries, or the keys have the wrong length.
 pub const WRONG_LENGTH: &str = "wrong_length";
-/// 409: the request is for a version that is not answered, or no longer.
+/// 409: the server does not answer the requested version, or no longer does.
 pub const WRONG_VERSION: &str = "wrong_version";
 /// 400: a header or body does not parse.
 pub const MALFORMED: &str = "malformed";
@@ -36,7 +36,7 @@ pub const INTERNAL: &str = "internal";
 
 /// 404: the database's scheme has no client keys.
 pub const NO_REGISTRY: &str = "no_registry";
-/// 403: the operator does not allow the list of clients.
+/// 403: the operator has not enabled the list of clients.
 pub const NOT_ALLOWED: &str = "not_allowed";
 /// 400: the query names no client.
 pub const NO_CLIENT: &str = "no_client";
@@ -44,13 +44,13 @@ pub const NO_CLIENT: &str = "no_client";
 pub const CLIENT_GONE: &str = "client_gone";
 /// 413: the keys alone exceed the database's quota.
 pub const OVER_QUOTA: &str = "over_quota";
-/// 409: the keys have not all arrived.
+/// 409: the upload of the keys is not complete.
 pub const UPLOAD_INCOMPLETE: &str = "upload_incomplete";
-/// 409: the keys have all arrived already.
+/// 409: the upload of the keys is already complete.
 pub const ALREADY_REGISTERED: &str = "already_registered";
-/// 409: a part that does not continue the upload.
+/// 409: the part does not start where the upload ended.
 pub const WRONG_OFFSET: &str = "wrong_offset";
-/// 400: the number of tickets differs from that of the queries.
+/// 400: the number of tickets differs from the number of queries.
 pub const TICKET_COUNT: &str = "ticket_count";
 /// 410: another query used the ticket, or its number is too old.
 pub const TICKET_USED: &str = "ticket_used";

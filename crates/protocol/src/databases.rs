@@ -24,11 +24,11 @@ pub struct DatabaseSummary {
     pub scheme: String,
     /// The newest version, 16 hexadecimal digits.
     pub version: String,
-    /// The number of records (in a database of keys: of buckets).
+    /// The number of records; in a keyed database, of buckets.
     pub records: u64,
     /// The length of a record in bits.
     pub record_bits: u64,
-    /// Whether records are looked up by key.
+    /// True if records are looked up by key.
     pub keyed: bool,
 }
 
@@ -42,25 +42,25 @@ pub struct DatabaseInfo {
     pub scheme: String,
     /// The version, 16 hexadecimal digits.
     pub version: String,
-    /// The number of records (in a database of keys: of buckets).
+    /// The number of records; in a keyed database, of buckets.
     pub records: u64,
     /// The length of a record in bits.
     pub record_bits: u64,
-    /// Whether records are looked up by key.
+    /// True if records are looked up by key.
     pub keyed: bool,
-    /// Records that one key's lookup fetches; null without keys.
+    /// Number of records that a lookup of one key fetches; null if the database is not keyed.
     pub lookups_per_key: Option<usize>,
-    /// Most queries in one request.
+    /// Maximum number of queries in one request.
     pub max_batch: usize,
-    /// Whether the scheme hides the query from the server.
+    /// True if the scheme hides the query from the server.
     pub private: bool,
     /// Message and storage sizes.
     pub sizes: SizesInfo,
-    /// Estimated bits of security; null if there is nothing to break.
+    /// Estimated bits of security; null if there is no estimate.
     pub security_bits: Option<f64>,
-    /// The source of the estimate.
+    /// The source of the security estimate.
     pub security_source: Option<String>,
-    /// log₂ of the probability that an honest answer does not decode; null if it always does.
+    /// log₂ of the probability that an honest answer fails to decode; null if it cannot fail.
     pub failure_log2: Option<f64>,
     /// The scheme's parameters by name.
     pub parameters: BTreeMap<String, String>,
@@ -84,13 +84,14 @@ impl DatabaseInfo {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct SizesInfo {
-    /// What a client fetches once per version: the scheme's public part and the keyword layout.
+    /// Everything that a client downloads once per version: the scheme's public part and the
+    /// keyword layout.
     pub bundle: u64,
     /// The scheme's public part.
     pub public: u64,
     /// The share of the public part that depends on the database.
     pub hint: u64,
-    /// The keys that a client registers.
+    /// A client's keys.
     pub keys: u64,
     /// One query.
     pub query: u64,
@@ -98,21 +99,21 @@ pub struct SizesInfo {
     pub answer: u64,
     /// The encoded database.
     pub database: u64,
-    /// Everything else that the server precomputes.
+    /// Other data that the server precomputes.
     pub material: u64,
 }
 
-/// The response to `GET /v1/databases/{name}`: the newest version, the older versions still
-/// answered and the memory they use.
+/// The response to `GET /v1/databases/{name}`: the newest version, the older versions that are
+/// still answered, and the memory of all of them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema), schema(as = Detail))]
 pub struct DatabaseDetail {
     /// The newest version.
     #[serde(flatten)]
     pub info: DatabaseInfo,
-    /// Older versions that are still answered, the newest of them first.
+    /// Older versions that are still answered, newest first.
     pub previous_versions: Vec<PreviousVersion>,
-    /// Memory of all versions that are answered.
+    /// Memory of all answered versions.
     pub memory: Memory,
 }
 
@@ -126,19 +127,19 @@ pub struct PreviousVersion {
     pub seconds_left: u64,
 }
 
-/// Bytes that a database's answered versions use, added up.
+/// Total memory of a database's answered versions, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct Memory {
-    /// Versions that are answered, the newest included.
+    /// Number of answered versions, including the newest.
     pub versions: usize,
-    /// Bytes of mapped snapshot files; the system decides how many of them stay in memory.
+    /// Bytes of mapped snapshot files. The system decides how much of them stays in memory.
     pub mapped: u64,
     /// Bytes of the encoded databases, in mapped files or not.
     pub encoded: u64,
-    /// Bytes of everything else that was precomputed.
+    /// Bytes of other precomputed data.
     pub material: u64,
-    /// Bytes of the hints that clients fetch.
+    /// Bytes of the hints that clients download.
     pub hint: u64,
 }
 

@@ -1,10 +1,10 @@
-//! The JSON body of every refusal.
+//! The JSON body of every error response.
 
 use serde::{Deserialize, Serialize};
 #[cfg(feature = "openapi")]
 use utoipa::ToSchema;
 
-/// The JSON body of every refusal: `{"error":{"code","message"[,"version"]}}`.
+/// The JSON body of every error response: `{"error":{"code","message"[,"version"]}}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema), schema(as = Refusal))]
 pub struct ErrorBody {
@@ -12,13 +12,13 @@ pub struct ErrorBody {
     pub error: ErrorDetail,
 }
 
-/// The reason of a refusal.
+/// The reason of an error response.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema), schema(as = RefusalBody))]
 pub struct ErrorDetail {
-    /// A short stable code for machines.
+    /// A short, stable code for programs.
     pub code: String,
-    /// The reason for people.
+    /// A message for people.
     pub message: String,
     /// With `wrong_version`: the newest version.
     #[serde(skip_serializing_if = "Option::is_none")]

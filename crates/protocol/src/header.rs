@@ -1,14 +1,15 @@
 //! Header names, in lower case.
 
-/// In a response the version that it comes from; in a request the version that it is for.
+/// The database version: in a request, the version it is for; in a response, the version that
+/// answered.
 pub const VERSION: &str = "papir-version";
 /// The id of the registered client that sends the queries.
 pub const CLIENT: &str = "papir-client";
-/// The ticket numbers that the queries use, one for each, separated by commas.
+/// The ticket numbers of the queries, one per query, separated by commas.
 pub const TICKET: &str = "papir-ticket";
-/// The length of keys that will be uploaded in parts.
+/// The total length of keys that will be uploaded in parts.
 pub const UPLOAD_LENGTH: &str = "papir-upload-length";
-/// In a request the offset of the part's first byte; in a response the number of bytes received.
+/// In a request, the offset of the part's first byte; in a response, the number of bytes received.
 pub const UPLOAD_OFFSET: &str = "papir-upload-offset";
 /// The request's id, in requests and responses.
 pub const REQUEST_ID: &str = "x-request-id";

@@ -5,9 +5,9 @@
 //! | [`path`] | paths of the routes |
 //! | [`header`], [`media`] | header names and media types |
 //! | [`code`] | error codes |
-//! | [`limit`] | bounds that both sides must know |
+//! | [`limit`] | limits that both sides must know |
 //!
-//! The types are the JSON bodies:
+//! The types of this crate are the JSON bodies:
 //!
 //! | request | response |
 //! |---|---|
@@ -16,7 +16,7 @@
 //! | `GET /v1/databases/{name}/clients` | [`ClientList`] |
 //! | `POST …/clients`, `GET …/clients/{id}`, `PATCH …/clients/{id}/keys` | [`ClientStatus`] |
 //! | `GET /v1/psi` | [`PsiInfo`] |
-//! | every refusal | [`ErrorBody`] |
+//! | every error response | [`ErrorBody`] |
 //!
 //! Field names, their order and the codes are part of the interface and never change.
 

@@ -1,12 +1,12 @@
-//! Bounds of the interface.
+//! Limits of the interface.
 
 /// Longest JSON body that a client reads: 1 MiB.
 pub const JSON_BYTES: u64 = 1 << 20;
-/// Longest part of an upload, and longest keys in one request: 4 MiB.
+/// Longest part of an upload, and longest keys sent in one request: 4 MiB.
 pub const PART_BYTES: usize = 4 << 20;
-/// Most ticket numbers in one request.
+/// Maximum number of ticket numbers in one request.
 pub const TICKETS: usize = 4096;
-/// Most elements in one evaluation for set intersection.
+/// Maximum number of elements in one evaluation for private set intersection.
 pub const PSI_ELEMENTS: usize = 4096;
 /// Longest request id that a client may choose, in bytes.
 pub const REQUEST_ID_BYTES: usize = 64;

@@ -1,8 +1,8 @@
-//! Media types of bodies.
+//! Media types of request and response bodies.
 
 /// Queries, answers, keys, tickets, public parts and filters.
 pub const BINARY: &str = "application/octet-stream";
-/// Descriptions and refusals.
+/// Descriptions and errors.
 pub const JSON: &str = "application/json";
 /// Metrics, in the text format of Prometheus.
 pub const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";

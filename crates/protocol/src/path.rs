@@ -1,16 +1,16 @@
 //! Paths of the routes.
 
-/// The list of databases; every other path of a database starts with it.
+/// The list of databases. The paths of every database start with it.
 pub const DATABASES: &str = "/v1/databases";
 /// The description of the set for private set intersection.
 pub const PSI: &str = "/v1/psi";
-/// The filter of the set.
+/// The filter of that set.
 pub const PSI_FILTER: &str = "/v1/psi/filter";
-/// Evaluates blinded elements.
+/// The evaluation of blinded elements.
 pub const PSI_EVALUATE: &str = "/v1/psi/evaluate";
-/// Answers while the server listens.
+/// Liveness probe: succeeds while the server listens.
 pub const ALIVE: &str = "/healthz";
-/// Answers once all databases are loaded.
+/// Readiness probe: succeeds once all databases are loaded.
 pub const READY: &str = "/readyz";
 /// The metrics.
 pub const METRICS: &str = "/metrics";
@@ -27,7 +27,7 @@ pub fn public(name: &str) -> String {
     database(name) + "/public"
 }
 
-/// Answers queries.
+/// The queries to a database.
 pub fn query(name: &str) -> String {
     database(name) + "/query"
 }
@@ -42,7 +42,7 @@ pub fn client(name: &str, id: &str) -> String {
     format!("{}/{id}", clients(name))
 }
 
-/// The keys of a registered client, while they are uploaded.
+/// The upload of a registered client's keys.
 pub fn client_keys(name: &str, id: &str) -> String {
     client(name, id) + "/keys"
 }
@@ -52,7 +52,7 @@ pub fn ticket(name: &str, id: &str, number: u64) -> String {
     format!("{}/tickets/{number}", client(name, id))
 }
 
-/// Percent-encodes every byte but letters, digits and `-._`.
+/// Percent-encodes every byte except ASCII letters, digits and `-._`.
 fn escape(name: &str) -> String {
     let mut escaped = String::with_capacity(name.len());
     for byte in name.bytes() {

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 #[cfg(feature = "openapi")]
 use utoipa::ToSchema;
 
-/// The response to `GET /v1/psi`: the public facts of the set.
+/// The response to `GET /v1/psi`: the public description of the set.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct PsiInfo {
@@ -12,15 +12,15 @@ pub struct PsiInfo {
     pub kind: String,
     /// The version of the filter or database, 16 hexadecimal digits.
     pub version: String,
-    /// Elements of the set.
+    /// Number of elements in the set.
     pub elements: u64,
     /// Bytes of the longest label; null for a set without labels.
     pub longest_label: Option<u32>,
-    /// Most elements in one request.
+    /// Maximum number of elements in one request.
     pub max_elements: usize,
     /// Bytes of the filter; null without one.
     pub filter_bytes: Option<u64>,
-    /// The database in which elements are looked up; null without one.
+    /// The database that elements are looked up in; null without one.
     pub database: Option<String>,
 }
 

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-/// Errors when a service starts, stops or replaces a database.
+/// Errors of starting or stopping a service, and of replacing a database.
 ///
-/// Errors of a request are answered as JSON instead.
+/// Errors of a request are JSON responses instead.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -58,7 +58,7 @@ pub enum Error {
         /// The operating system's error.
         source: std::io::Error,
     },
-    /// A listen address that does not parse.
+    /// An invalid listen address.
     #[error("invalid address `{text}`: expected one like 127.0.0.1:7470, [::1]:7470 or unix:/run/papir.sock")]
     BadListen {
         /// The input.
@@ -80,19 +80,27 @@ pub enum Error {
         /// The cause.
         reason: String,
     },
+    /// A token file of a format that this build does not read.
+    #[error("tokens: {}: {source}", path.display())]
+    TokenFormat {
+        /// The file.
+        path: PathBuf,
+        /// The format found, the formats read, and the remedy.
+        source: papir_core::Error,
+    },
     /// An unknown scope.
     #[error("unknown scope `{text}`: expected query, metrics or admin")]
     BadScope {
         /// The input.
         text: String,
     },
-    /// A trusted proxy that does not parse.
+    /// An invalid trusted proxy.
     #[error("invalid proxy `{text}`: expected a network like 10.0.0.0/8 or ::1, or unix")]
     BadProxy {
         /// The input.
         text: String,
     },
-    /// A rate that does not parse.
+    /// An invalid rate.
     #[error("invalid rate `{text}`: expected one like 5/s, 300/min or 1000/h")]
     BadRate {
         /// The input.
@@ -107,7 +115,9 @@ pub enum Error {
         source: rayon::ThreadPoolBuildError,
     },
     /// A scheme with client keys, but no client registry.
-    #[error("database `{name}`: clients of {scheme} register keys: expected a registry (--registry DIR)")]
+    #[error(
+        "database `{name}`: clients of the scheme {scheme} register keys: expected a registry (--registry DIR)"
+    )]
     NeedsRegistry {
         /// The database's name.
         name: String,

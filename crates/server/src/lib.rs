@@ -17,13 +17,13 @@
 //! version (with `"version"`), 410 client gone or ticket used, 413 body too long, 429 server busy
 //! or client over its limit (with `Retry-After`), 500 internal failure, 503 not loaded yet.
 //!
-//! Answers are computed on a bounded number of dedicated threads. Waiting requests for one version
-//! are answered in a batch, with one pass over the database. Logs contain sizes and times, never
-//! bytes of a query. Each request has an id, `x-request-id`, chosen by the client or generated. The
-//! id is in the response and in each log line of the request.
+//! Answers are computed on a bounded number of dedicated threads. Requests that wait for the same
+//! version are answered in a batch, with one pass over the database. Logs contain sizes and times,
+//! never bytes of a query. Each request has an id, `x-request-id`, chosen by the client or
+//! generated. The id is in the response and in each log line of the request.
 //!
-//! After a swap, the previous version is answered for a time, `keep_old`; at most two old versions
-//! are kept. A query names its version in its envelope, and optionally in the header
+//! After a swap, the previous version is still answered for the time `keep_old`. At most two old
+//! versions are kept. A query names its version in its envelope, and optionally in the header
 //! `papir-version`. The error for an expired version names the newest one.
 //!
 //! Modules, from top to bottom; imports only point downwards:

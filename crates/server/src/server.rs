@@ -71,8 +71,8 @@ impl Server {
 }
 
 fn open_psi(config: &ServerConfig) -> Result<Option<Psi>, Error> {
-    let open = |path| Psi::open(path, config.threads, config.max_concurrent, config.max_queued);
-    config.psi.as_deref().map(open).transpose()
+    let Some(path) = &config.psi else { return Ok(None) };
+    Psi::open(path, config.threads, config.max_concurrent, config.max_queued).map(Some)
 }
 
 impl BoundServer {

@@ -8,7 +8,7 @@ use crate::remote::RemoteError;
 /// The result of every fallible function of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Errors of sources and snapshots; those of the crates below pass through.
+/// Errors of sources and snapshots, and of the crates below.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -18,7 +18,7 @@ pub enum Error {
     /// An error of the keyword table.
     #[error(transparent)]
     Lookup(#[from] papir_lookup::Error),
-    /// A column that the source does not have.
+    /// A requested column that the source does not have.
     #[error("{file}: no column `{column}`: expected one of {available}")]
     MissingColumn {
         /// The source.
@@ -56,7 +56,7 @@ pub enum Error {
         /// The value found and the one expected.
         reason: String,
     },
-    /// Two rows of a table with the same key, where duplicates are refused.
+    /// Two rows of a table with the same key, if duplicates are refused.
     #[error("{file}, row {row}: the key `{key}` was already in row {first}: expected each key once")]
     DuplicateKey {
         /// The source.
@@ -86,7 +86,7 @@ pub enum Error {
         /// The record length in bytes.
         record_bytes: u64,
     },
-    /// A source or location that needs a feature which this build does not have.
+    /// A source or location that needs a feature missing from this build.
     #[error(
         "{found} is {kind}, and this build of papir has no {support} support: build with the feature `{feature}`"
     )]
@@ -122,7 +122,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// A short stable code for machines.
+    /// A short, stable code for programs.
     pub fn code(&self) -> &'static str {
         match self {
             Self::Core(error) | Self::Snapshot { error, .. } => error.code(),

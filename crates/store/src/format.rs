@@ -25,7 +25,7 @@ pub(crate) const ALIGNMENT: u64 = 4096;
 /// Bytes of the header.
 pub(crate) const HEADER_BYTES: usize = 64;
 const MAGIC: [u8; 8] = *b"PIRSNAPS";
-/// Maximum number of sections, more than any scheme has; bounds the memory for a damaged file.
+/// Maximum number of sections, more than any scheme has. Bounds the memory for a damaged file.
 const MAX_SECTIONS: u32 = 4096;
 
 /// The header: position and hash of the table of sections.
@@ -69,7 +69,7 @@ impl Header {
         bytes
     }
 
-    /// Decodes the header of a file, given whole.
+    /// Decodes the header of a file. `file` is the whole file, so that its length can be checked.
     ///
     /// # Errors
     /// [`Error::Malformed`] for another kind of file, [`Error::Format`], [`Error::Checksum`],
@@ -80,7 +80,7 @@ impl Header {
         if magic != MAGIC {
             return Err(Error::malformed("a snapshot", format!("{magic:02x?}"), "the magic PIRSNAPS"));
         }
-        // Before the checksum: another format may place it elsewhere.
+        // Checked before the checksum, which another format may place elsewhere.
         SNAPSHOT.check(reader.u32()?)?;
         let (sections, table_offset, table_bytes) = (reader.u32()?, reader.u64()?, reader.u64()?);
         let (file_bytes, table_hash, sum) = (reader.u64()?, reader.array()?, reader.array::<8>()?);

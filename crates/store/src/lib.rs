@@ -9,14 +9,13 @@
 //! | snapshot file ↔ object store | [`remote`] |
 //! | set for private intersection ↔ file | [`psi`] |
 //!
-//! A snapshot contains everything needed for serving, with a checksum for every section. It appears
-//! under its name complete or not at all.
+//! A snapshot contains everything needed for serving, with a checksum for every section. It is
+//! published atomically: the file appears under its name complete or not at all.
 
 mod build;
 mod error;
 mod format;
 pub mod formats;
-mod indexed;
 mod map;
 mod metadata;
 mod names;
@@ -34,7 +33,7 @@ mod writer;
 
 pub use build::{BuildOptions, BuildReport, Preparation, build, build_with};
 pub use error::{Error, Result};
-pub use metadata::{BucketWish, KeywordSummary, Metadata, SourceSummary, timestamp};
+pub use metadata::{BucketSummary, KeywordSummary, Metadata, SourceSummary, timestamp};
 pub use snapshot::{OWNER_KEYS, OpenOptions, SEALED_OWNER_KEYS, SectionInfo, Snapshot};
 pub use source::{ChangeColumns, ChangeRow, Format, SkippedRow, read_changes};
 pub use tables::TableFolder;

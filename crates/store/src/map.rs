@@ -24,10 +24,10 @@ pub(crate) fn map(path: &Path) -> Result<Arc<Mmap>> {
     if metadata.len() == 0 {
         return Err(Error::of_source(path)(CoreError::EmptyDatabase.into()));
     }
-    // SAFETY: reading a mapping is undefined behaviour if another program changes the file
-    // meanwhile, which no program can rule out. papir never writes to a finished file: it replaces
-    // snapshots by renaming, which leaves the mapped file unchanged. The documentation of `build`
-    // and `Snapshot::open` asks the same of operators, for sources and snapshots.
+    // SAFETY: reading a mapping is undefined behaviour if the file changes meanwhile, and no
+    // program can keep others from changing it. papir itself never writes to a finished file: it
+    // replaces snapshots by renaming, which leaves the mapped file unchanged. The documentation of
+    // `build` and `Snapshot::open` asks operators to do the same with sources and snapshots.
     #[allow(unsafe_code)]
     let map = unsafe { Mmap::map(&file) };
     Ok(Arc::new(map.map_err(Error::io("mapping", path))?))

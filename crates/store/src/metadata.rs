@@ -1,4 +1,4 @@
-//! Metadata of a snapshot, as JSON.
+//! Metadata of a snapshot, stored as JSON.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -47,11 +47,11 @@ pub struct SourceSummary {
     pub file: String,
     /// `csv`, `jsonl`, `parquet`, `sqlite`, `folder` or `raw`.
     pub format: String,
-    /// Its length in bytes; for a folder, that of all files.
+    /// Length of the source in bytes; for a folder, of all files together.
     pub bytes: u64,
     /// Number of entries or records read.
     pub entries: u64,
-    /// Number of bad rows skipped; 0 in files that predate this field.
+    /// Number of bad rows skipped; 0 in files from before this field existed.
     #[serde(default)]
     pub skipped: u64,
     /// The key column, if any.
@@ -71,34 +71,34 @@ pub struct KeywordSummary {
     pub duplicates: u64,
     /// Number of records that every lookup fetches.
     pub lookups: u64,
-    /// The longest value.
+    /// Length of the longest value.
     pub longest_value: u64,
-    /// All buckets.
+    /// Length of all buckets.
     pub table_bytes: u64,
-    /// All values with one tag each.
+    /// Length of all values, each with its tag.
     pub tagged_bytes: u64,
-    /// All keys; absent after an update, which knows only their ids.
+    /// Length of all keys; absent after an update, which has only their ids.
     #[serde(default)]
     pub key_bytes: Option<u64>,
-    /// The layout that clients fetch.
+    /// Length of the layout that clients download.
     pub layout_bytes: u64,
-    /// log₂ of the probability that a lookup finds a key that has no entry.
+    /// log₂ of the probability that a lookup of an absent key finds a value.
     pub wrong_positive_log2: f64,
     /// The target length of buckets.
     #[serde(default)]
-    pub bucket: BucketWish,
+    pub bucket: BucketSummary,
 }
 
 /// A [`BucketTarget`] in metadata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BucketWish {
+pub struct BucketSummary {
     /// Bytes of a bucket.
     pub bytes: u32,
-    /// Whether longer values are cut into chunks, instead of growing the bucket.
+    /// Cuts longer values into chunks, instead of growing the bucket.
     pub cut: bool,
 }
 
-impl From<BucketTarget> for BucketWish {
+impl From<BucketTarget> for BucketSummary {
     fn from(target: BucketTarget) -> Self {
         match target {
             BucketTarget::Grow(bytes) => Self { bytes, cut: false },
@@ -107,21 +107,21 @@ impl From<BucketTarget> for BucketWish {
     }
 }
 
-impl From<BucketWish> for BucketTarget {
-    fn from(wish: BucketWish) -> Self {
-        if wish.cut { Self::AtMost(wish.bytes) } else { Self::Grow(wish.bytes) }
+impl From<BucketSummary> for BucketTarget {
+    fn from(summary: BucketSummary) -> Self {
+        if summary.cut { Self::AtMost(summary.bytes) } else { Self::Grow(summary.bytes) }
     }
 }
 
-impl Default for BucketWish {
+impl Default for BucketSummary {
     fn default() -> Self {
         BucketTarget::default().into()
     }
 }
 
 impl KeywordSummary {
-    /// The summary for an encrypted database: without the lengths of keys and values, which would
-    /// reveal what an update changed.
+    /// The summary for an encrypted database. It omits the lengths of keys and values, since their
+    /// difference between two versions would reveal something about the changes.
     pub(crate) fn concealed(self) -> Self {
         Self { tagged_bytes: self.table_bytes, key_bytes: None, ..self }
     }

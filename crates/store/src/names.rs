@@ -1,13 +1,18 @@
-//! Names of sources in errors, and the path for standard input.
+//! Names of files in errors and metadata, and the path for standard input.
 
 use std::path::Path;
 
 /// The path for standard input. A file of this name is `./-`.
 const STANDARD_INPUT: &str = "-";
 
-/// Whether a path means standard input.
+/// Returns whether a path means standard input.
 pub(crate) fn is_standard_input(path: &Path) -> bool {
     path.as_os_str() == STANDARD_INPUT
+}
+
+/// The file name without its extension, as text.
+pub(crate) fn stem_of(path: &Path) -> String {
+    path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 /// The name of a source in errors.

@@ -1,4 +1,4 @@
-//! Preparation of records, with proofs for a verifiable database.
+//! Preparation of a database, with proofs if it is verifiable.
 
 use papir_core::erased::ErasedServer;
 use papir_core::{Progress, Records};
@@ -6,10 +6,10 @@ use papir_lookup::{Commitment, ProvenRecords};
 
 use crate::error::Result;
 
-/// Prepares records. If `verifiable`, adds a proof to each and returns the commitment to all.
+/// Prepares records. If `verifiable`, adds a proof to each record and returns the commitment.
 ///
 /// # Errors
-/// As [`ProvenRecords::new`], and those of `prepare`.
+/// Errors of [`ProvenRecords::new`] and of `prepare`.
 pub(crate) fn prove(
     verifiable: bool,
     records: &dyn Records,

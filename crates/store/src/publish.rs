@@ -10,12 +10,13 @@ use crate::writer::SnapshotWriter;
 /// Suffix of the name of an unfinished file.
 const PARTIAL: &str = ".papir-partial";
 
-/// Read permission of a file.
+/// Read permissions of a new file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Readers {
-    /// The system's default.
+    /// The system's default permissions.
     Default,
-    /// The owner only, for a file with a secret. Systems other than Unix keep their default.
+    /// Readable by the owner only, for a file with a secret. Other systems than Unix keep their
+    /// default.
     Owner,
 }
 
@@ -24,8 +25,8 @@ pub(crate) enum Readers {
 /// in bytes.
 ///
 /// # Errors
-/// Errors of `write`, or of the file system, such as a full disk. Then the temporary file is
-/// removed and an existing file at `path` stays.
+/// Errors of `write` and of the file system, such as a full disk. On error the temporary file is
+/// removed and an existing file at `path` stays unchanged.
 pub(crate) fn publish(
     path: &Path,
     nonce: u64,
@@ -82,8 +83,9 @@ impl Partial {
             std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         }
         let file = options.open(&path).map_err(Error::io("creating", &path))?;
-        // On a file system without locks, a second build of the same name may remove this file.
-        // Then renaming it fails, and nothing else is lost.
+        // The lock keeps a second build of the same name from removing this file as stale. On a
+        // file system without locks it may be removed: then the rename fails, and nothing else is
+        // lost.
         let _ = file.try_lock();
         Ok(Self { path, file })
     }
@@ -91,13 +93,12 @@ impl Partial {
 
 impl Drop for Partial {
     fn drop(&mut self) {
-        // After the rename this path no longer exists, and the error is ignored.
+        // After a rename the path no longer exists, so the error is ignored.
         let _ = fs::remove_file(&self.path);
     }
 }
 
-/// Removes files left behind by killed builds of this name, as far as possible; failures are
-/// ignored.
+/// Removes the temporary files of killed builds of this name. Failures are ignored.
 fn remove_stale(directory: &Path, name: &OsString) {
     let prefix = partial_prefix(name);
     let Ok(files) = fs::read_dir(directory) else {
@@ -115,12 +116,12 @@ fn remove_stale(directory: &Path, name: &OsString) {
     }
 }
 
-/// Whether no running build holds the lock.
+/// Returns whether no running build holds the file's lock.
 fn abandoned(path: &Path) -> bool {
     File::open(path).is_ok_and(|file| !matches!(file.try_lock(), Err(TryLockError::WouldBlock)))
 }
 
-/// Makes a rename durable. Only on Unix can directories be synced.
+/// Makes a rename durable. Only Unix can sync directories.
 pub(crate) fn sync_directory(directory: &Path) -> Result<()> {
     if cfg!(unix) {
         let opened = File::open(directory).map_err(Error::io("opening", directory))?;
@@ -188,10 +189,10 @@ mod tests {
         assert_eq!(error.to_string(), "writing a.pir: No space left on device (os error 28)");
     }
 
-    /// The path that the build to be killed writes to; set in its process only.
+    /// Path of the file that the killed build writes. Set only in that build's process.
     const KILLED: &str = "PAPIR_STORE_TEST_KILLED_BUILD";
 
-    fn build_that_is_killed(path: &Path) {
+    fn abort_during_build(path: &Path) {
         let _ = publish(path, 7, Readers::Default, |sink| {
             put(sink)?;
             std::process::abort()
@@ -201,7 +202,7 @@ mod tests {
     #[test]
     fn a_killed_build_leaves_no_snapshot_and_the_next_one_cleans_up() {
         if let Some(path) = std::env::var_os(KILLED) {
-            return build_that_is_killed(Path::new(&path));
+            return abort_during_build(Path::new(&path));
         }
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.pir");

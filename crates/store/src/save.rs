@@ -22,7 +22,7 @@ pub(crate) struct Prepared<'a> {
     pub(crate) server: &'a dyn ErasedServer,
 }
 
-/// The layout of the keys and their ids, which only the owner needs, for updates. The ids of an
+/// The layout of the keys, and their ids. Only the owner needs the ids, for updates; those of an
 /// encrypted database are sealed.
 pub(crate) struct Keyword<'a> {
     layout: &'a KeywordLayout,
@@ -49,12 +49,12 @@ impl<'a> Keyword<'a> {
     }
 }
 
-/// Writes a snapshot, which appears under its name once it is complete and durable. `nonce`
-/// distinguishes the temporary file. `last` runs before the rename and can refuse it. Returns the
+/// Writes a snapshot. The file appears under its name once it is complete and durable. `nonce`
+/// distinguishes temporary files. `last` runs just before the rename and can refuse it. Returns the
 /// file's length in bytes.
 ///
 /// # Errors
-/// As [`publish`], and those of `last`.
+/// Errors of [`publish`] and of `last`.
 pub(crate) fn save(
     path: &Path,
     nonce: u64,
@@ -71,7 +71,7 @@ pub(crate) fn save(
 /// Writes all sections of a snapshot.
 ///
 /// # Errors
-/// The sink's.
+/// Errors of the sink.
 pub(crate) fn put(
     sink: &mut dyn SectionSink,
     prepared: &Prepared<'_>,

@@ -1,7 +1,6 @@
 //! Sealed ids of the keys of an encrypted database.
 //!
-//! Updates need the ids, and a server must not see them, so they are encrypted under the owner's
-//! key.
+//! Updates need the ids, but a server must not see them. They are encrypted with the owner's key.
 //!
 //! ```text
 //! nonce  24    random
@@ -37,11 +36,12 @@ pub(crate) fn seal(
 ) -> CoreResult<Vec<u8>> {
     let mut nonce = [0; NONCE];
     rng.fill_bytes(&mut nonce);
-    // With room for the tag, so that growing leaves no copy of the ids in freed memory.
+    // Room for the tag: growing would leave a copy of the ids in freed memory.
     let mut sealed = Vec::with_capacity(ids.encode().len() + 16);
     sealed.extend_from_slice(&ids.encode());
-    let long = |_| CoreError::malformed("the ids of keys", format!("{} ids", ids.len()), "fewer");
-    cipher(key).encrypt_in_place(&XNonce::from(nonce), &layout.encode(), &mut sealed).map_err(long)?;
+    cipher(key)
+        .encrypt_in_place(&XNonce::from(nonce), &layout.encode(), &mut sealed)
+        .map_err(|_| CoreError::malformed("the ids of keys", format!("{} ids", ids.len()), "fewer"))?;
     Ok([&nonce[..], &sealed].concat())
 }
 

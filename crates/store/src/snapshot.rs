@@ -24,7 +24,7 @@ pub(crate) const METADATA: &str = "metadata";
 pub(crate) const KEYWORD: &str = "keyword";
 /// The section of the top of the hash tree, in a verifiable database.
 pub(crate) const COMMITMENT: &str = "commitment";
-/// The section of the keys' ids, which only the owner needs, for updates.
+/// The section of the keys' ids. Only the owner needs them, for updates.
 pub const OWNER_KEYS: &str = "owner.keys";
 /// The section of the keys' ids in an encrypted database, sealed under the owner's key.
 pub const SEALED_OWNER_KEYS: &str = "owner.keys.sealed";
@@ -34,10 +34,10 @@ pub(crate) const SCHEME: &str = "scheme.";
 /// Options of opening a snapshot.
 #[derive(Clone, Debug)]
 pub struct OpenOptions {
-    /// Whether to verify the checksums of all sections (the default). Otherwise only header, table
-    /// and metadata are verified, and opening is immediate.
+    /// Verifies the checksums of all sections (the default). Otherwise only the header, the table
+    /// and the metadata are verified, which takes almost no time.
     pub verify: bool,
-    /// The owner's key, for reading and updating an encrypted database. Serving does not need it.
+    /// The owner's key, to read or update an encrypted database. Serving does not need it.
     pub owner: Option<OwnerKey>,
 }
 
@@ -92,9 +92,11 @@ impl Snapshot {
     /// # Errors
     /// As [`Snapshot::open`].
     pub fn open_with(path: &Path, options: OpenOptions) -> Result<Self> {
-        let named = |error| Error::Snapshot { file: path.display().to_string(), error };
         let map = map(path).map_err(|error| match error {
-            Error::Source { .. } => named(CoreError::malformed("a snapshot", "an empty file", "a header")),
+            Error::Source { .. } => {
+                let error = CoreError::malformed("a snapshot", "an empty file", "a header");
+                Error::Snapshot { file: path.display().to_string(), error }
+            }
             other => other,
         })?;
         Self::of_map(map, path, options)
@@ -116,13 +118,15 @@ impl Snapshot {
     /// The ids of the keys, for updates; `None` if the file does not contain them.
     ///
     /// # Errors
-    /// Errors of [`KeyIds::decode`]; [`CoreError::OwnerKey`] if they are sealed and no key was
-    /// given.
+    /// Errors of [`KeyIds::decode`]; [`CoreError::OwnerKey`] if the ids are sealed and no key was
+    /// given at opening.
     pub(crate) fn owner_keys(&self) -> CoreResult<Option<KeyIds>> {
         let sealed = self.file.find(SEALED_OWNER_KEYS);
         if let (Some(_), Some(layout)) = (sealed, &self.keyword) {
-            let needed = || CoreError::OwnerKey { found: "none".into(), expected: "its owner's key".into() };
-            let key = self.owner.as_ref().ok_or_else(needed)?;
+            let key = self.owner.as_ref().ok_or_else(|| CoreError::OwnerKey {
+                found: "none".into(),
+                expected: "its owner's key".into(),
+            })?;
             return sealed_ids::open(key, layout, &self.file.blob(SEALED_OWNER_KEYS)?).map(Some);
         }
         self.file.find(OWNER_KEYS).map(|_| KeyIds::decode(&self.file.blob(OWNER_KEYS)?)).transpose()
@@ -171,7 +175,7 @@ impl Sections {
         Ok(Self { map, header, table })
     }
 
-    /// Verifies every byte of the file: checksums of sections, and zeros between them.
+    /// Verifies every byte of the file: the checksums of all sections, and the zeros between them.
     pub(crate) fn verify(&self) -> CoreResult<()> {
         let mut end = HEADER_BYTES as u64;
         for section in &self.table {
@@ -190,7 +194,7 @@ impl Sections {
 
     fn verify_section(&self, section: &Section) -> CoreResult<()> {
         let bytes = part(&self.map, section.offset, section.bytes)?;
-        // On all cores, as a snapshot can be many gigabytes long.
+        // Hashes on all cores: a snapshot can be many gigabytes long.
         if *blake3::Hasher::new().update_rayon(bytes).finalize().as_bytes() == section.hash {
             return Ok(());
         }
@@ -209,8 +213,8 @@ impl Sections {
     }
 
     pub(crate) fn blob(&self, name: &str) -> CoreResult<Blob> {
-        let missing = || CoreError::MissingSection { name: name.to_owned() };
-        let section = self.find(name).ok_or_else(missing)?;
+        let section = self.find(name).ok_or_else(|| CoreError::MissingSection { name: name.to_owned() })?;
+        // Checks that the range lies inside the file.
         part(&self.map, section.offset, section.bytes)?;
         let (start, end) = (section.offset as usize, (section.offset + section.bytes) as usize);
         Blob::part_of(self.map.clone(), start..end)
@@ -218,7 +222,8 @@ impl Sections {
 
     fn load(self, owner: Option<OwnerKey>) -> papir_lookup::Result<Snapshot> {
         let metadata = self.metadata()?;
-        // The builder allowed the insecure scheme. The server asks its operator again.
+        // Opening a snapshot allows insecure schemes: its builder had to allow them, and the server
+        // asks its operator before serving.
         let scheme = registry::by_id(scheme_of(&self)?)?.allow_insecure(NotPrivate::acknowledged());
         let server = scheme.with_owner_key(owner.as_ref()).load(&self)?;
         let keyword = match self.find(KEYWORD) {
@@ -227,8 +232,11 @@ impl Sections {
         };
         let commitment_top = self.commitment_top()?;
         check_agreement(&metadata, server.as_ref(), keyword.as_ref(), commitment_top)?;
-        let info = |section: &Section| SectionInfo { name: section.name.clone(), bytes: section.bytes };
-        let sections = self.table.iter().map(info).collect();
+        let sections = self
+            .table
+            .iter()
+            .map(|section| SectionInfo { name: section.name.clone(), bytes: section.bytes })
+            .collect();
         let file_bytes = self.map.len() as u64;
         Ok(Snapshot { metadata, server, keyword, commitment_top, sections, file_bytes, owner, file: self })
     }

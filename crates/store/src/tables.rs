@@ -1,8 +1,8 @@
 //! Tables of doubly-efficient PIR as mapped files.
 //!
 //! There is one file per prime, in the format of a snapshot with its checksums. An interrupted
-//! build continues with the first missing table. Checksums detect damage, not intent: anybody who
-//! can write to the folder decides the contents of the tables.
+//! build continues with the first missing table. Checksums detect accidental damage, not tampering:
+//! anyone who can write to the folder controls the contents of the tables.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,7 +16,6 @@ use crate::error::{Error, Result};
 use crate::map::map;
 use crate::publish::{Readers, publish};
 use crate::snapshot::Sections;
-use crate::writer::SnapshotWriter;
 
 const KEY: &str = "key";
 const TABLE: &str = "table";
@@ -56,21 +55,21 @@ impl TableFolder {
 }
 
 impl Store for TableFolder {
-    /// Treats a damaged file as missing, so that it is built again.
+    /// Finds a table. A damaged file counts as missing, so that it is built again.
     fn find(&self, key: &Key) -> CoreResult<Option<Blob>> {
         Ok(self.read(key).unwrap_or_default().filter(|table| table.len() as u64 == key.bytes))
     }
 
     fn keep(&mut self, key: &Key, table: AlignedBytes) -> CoreResult<Blob> {
         let path = self.path(key);
-        let write = |writer: &mut SnapshotWriter<std::fs::File>| {
-            writer.put(KEY, &[&encoded(key)])?;
-            Ok(writer.put(TABLE, &[table.as_ref()])?)
-        };
-        // Distinguishes the builds of one process.
+        // Process id and counter: unique among processes, and among the threads of one process.
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let nonce = u64::from(std::process::id()) << 32 | NEXT.fetch_add(1, Ordering::Relaxed);
-        match publish(&path, nonce, Readers::Default, write) {
+        let published = publish(&path, nonce, Readers::Default, |writer| {
+            writer.put(KEY, &[&encoded(key)])?;
+            Ok(writer.put(TABLE, &[table.as_ref()])?)
+        });
+        match published {
             Ok(_) => {}
             Err(Error::Core(error)) => return Err(error),
             Err(error) => {

@@ -1,4 +1,4 @@
-//! Writer of snapshots, section by section, without buffering them.
+//! Writes snapshots section by section, without buffering them.
 
 use std::io::{Seek, SeekFrom, Write};
 
@@ -13,7 +13,8 @@ const MAX_NAME_BYTES: usize = 255;
 /// Bytes hashed and written at a time, while they are in the CPU's cache.
 const STEP: usize = 1 << 22;
 
-/// A snapshot being written. Its header comes last, so that an unfinished file is not a snapshot.
+/// A snapshot being written. The header is written last, so that an unfinished file is not a
+/// snapshot.
 pub(crate) struct SnapshotWriter<W> {
     output: W,
     /// The file's name, for errors.

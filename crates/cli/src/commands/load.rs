@@ -122,7 +122,7 @@ fn as_lines(report: &LoadReport) -> Lines {
         line("round trip", row(&report.round_trip)),
         line("client's work", row(&report.client)),
         line("p99 over unloaded", format!("{:.2} ×", report.slowdown())),
-        line("continued on a new version", report.went_on),
+        line("continued on a new version", report.version_changes),
     ]);
     lines
 }
@@ -149,6 +149,6 @@ fn as_json(report: &LoadReport) -> Value {
         "round_trip_ms": row(&report.round_trip),
         "client_ms": row(&report.client),
         "p99_over_unloaded": report.slowdown(),
-        "went_on": report.went_on,
+        "went_on": report.version_changes,
     })
 }

@@ -12,12 +12,13 @@ use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
 use crate::core::Address;
 use crate::error::{Error, Result};
 
-/// Longest silence of a server, its work on an answer included.
-const SILENCE: Duration = Duration::from_secs(120);
-/// Longest file of root certificates that is read: 4 MiB.
-const LONGEST_CA: u64 = 4 << 20;
+/// Timeout of one read or write. A read waits while the server computes an answer.
+const READ_TIMEOUT: Duration = Duration::from_secs(120);
+/// Longest accepted file of root certificates: 4 MiB.
+const MAX_CA_BYTES: u64 = 4 << 20;
 
-/// An agent for one service, which trusts the root certificates in the file `ca` if there is one.
+/// An agent for one service. If `ca` is given, it trusts the root certificates in that file instead
+/// of the public ones.
 ///
 /// # Errors
 /// [`Error::BadCa`].
@@ -27,8 +28,8 @@ pub(super) fn new(address: &Address, ca: Option<&Path>) -> Result<Agent> {
         .max_redirects(0)
         .user_agent(concat!("papir/", env!("CARGO_PKG_VERSION")))
         .timeout_connect(Some(Duration::from_secs(10)))
-        .timeout_per_read(Some(SILENCE))
-        .timeout_per_write(Some(SILENCE));
+        .timeout_per_read(Some(READ_TIMEOUT))
+        .timeout_per_write(Some(READ_TIMEOUT));
     if address.is_local() {
         // A proxy from the environment must not carry local traffic to another machine.
         config = config.proxy(None);
@@ -36,11 +37,11 @@ pub(super) fn new(address: &Address, ca: Option<&Path>) -> Result<Agent> {
     if let Some(path) = ca {
         config = config.tls_config(TlsConfig::builder().root_certs(roots(path)?).build());
     }
-    Ok(connected(config.build(), address))
+    Ok(connect(config.build(), address))
 }
 
 #[cfg(unix)]
-fn connected(config: Config, address: &Address) -> Agent {
+fn connect(config: Config, address: &Address) -> Agent {
     match address.socket() {
         Some(path) => super::unix::agent(config, path.to_owned()),
         None => config.into(),
@@ -48,7 +49,7 @@ fn connected(config: Config, address: &Address) -> Agent {
 }
 
 #[cfg(not(unix))]
-fn connected(config: Config, _: &Address) -> Agent {
+fn connect(config: Config, _: &Address) -> Agent {
     config.into()
 }
 
@@ -57,7 +58,7 @@ fn roots(path: &Path) -> Result<RootCerts> {
     let bad = |reason: String| Error::BadCa { path: path.to_owned(), reason };
     let mut pem = Vec::new();
     let file = File::open(path).map_err(|error| bad(error.to_string()))?;
-    file.take(LONGEST_CA).read_to_end(&mut pem).map_err(|error| bad(error.to_string()))?;
+    file.take(MAX_CA_BYTES).read_to_end(&mut pem).map_err(|error| bad(error.to_string()))?;
     let mut certificates: Vec<Certificate<'static>> = Vec::new();
     for item in parse_pem(&pem) {
         if let PemItem::Certificate(certificate) = item.map_err(|error| bad(error.to_string()))? {
@@ -65,7 +66,7 @@ fn roots(path: &Path) -> Result<RootCerts> {
         }
     }
     if certificates.is_empty() {
-        return Err(bad("no PEM certificate in it".to_owned()));
+        return Err(bad("contains no PEM certificate".to_owned()));
     }
     Ok(RootCerts::new_with_certs(&certificates))
 }

@@ -8,8 +8,8 @@ use super::transport::Transport;
 use crate::core::{self, Costs, Session};
 use crate::error::Result;
 
-/// A private client of one database of a service. Clones share the public part and start with
-/// the same costs.
+/// A private client of one database of a service. Clones share the public part, and start with the
+/// same costs.
 #[derive(Clone)]
 pub struct Connection {
     session: Session,
@@ -17,7 +17,7 @@ pub struct Connection {
     options: Options,
 }
 
-/// Checks that a service has loaded all its databases. Sends no token: none is needed.
+/// Checks that a service has loaded all its databases. No token is needed, and none is sent.
 ///
 /// # Errors
 /// [`Error::BadUrl`](crate::Error::BadUrl), errors of the network, and
@@ -29,13 +29,13 @@ pub fn ready(url: &str, options: &Options) -> Result<()> {
 }
 
 impl Connection {
-    /// Connects to a database: the one named, the one in the address, or the only one. Fetches its
-    /// public part.
+    /// Connects to a database and fetches its public part. The database is the named one, else the
+    /// one in the address, else the service's only one.
     ///
     /// # Errors
-    /// [`Error::BadUrl`], [`Error::NoSuchDatabase`], [`Error::ChooseDatabase`], those of the
-    /// network, and [`Error::Core`] for a public part that is damaged, of an unknown scheme, or of
-    /// one that is not private.
+    /// [`Error::BadUrl`], [`Error::NoSuchDatabase`], [`Error::ChooseDatabase`], errors of the
+    /// network, and [`Error::Core`] if the public part is damaged or its scheme is unknown or not
+    /// private.
     ///
     /// [`Error::BadUrl`]: crate::Error::BadUrl
     /// [`Error::NoSuchDatabase`]: crate::Error::NoSuchDatabase
@@ -45,7 +45,8 @@ impl Connection {
         Self::open_with(url, &Options::of_database(database))
     }
 
-    /// As [`Connection::open`], also for schemes that show the server which record is read.
+    /// As [`Connection::open`], but also allows schemes that reveal to the server which record is
+    /// read.
     ///
     /// # Errors
     /// As [`Connection::open`], except for schemes that are not private.
@@ -64,21 +65,21 @@ impl Connection {
         Ok(Self { session, transport, options: options.clone() })
     }
 
-    /// Registers with the service, or resumes the saved registration, in schemes with client keys.
-    /// Lookups do so themselves; as keys may be large, this is the moment they are sent. If the
-    /// database changes meanwhile, starts again from its new public part, at most three times.
+    /// In schemes with client keys, registers with the service or resumes the saved registration.
+    /// Lookups do this by themselves. Call it first to send large keys ahead of time. If the
+    /// database changes meanwhile, it starts again from the new public part, at most three times.
     ///
     /// # Errors
-    /// Errors of the network, of the service, and of client state
-    /// ([`Error::Passphrase`](crate::Error::Passphrase) and the like).
+    /// Errors of the network, of the service, and of client state, such as
+    /// [`Error::Passphrase`](crate::Error::Passphrase).
     pub fn register(&mut self) -> Result<()> {
         self.transport.run(self.session.register())
     }
 
-    /// Another client of the same version: with sockets of its own and the same costs.
+    /// Another client of the same version, with its own sockets and the same costs so far.
     ///
     /// # Errors
-    /// [`Error::BadCa`](crate::Error::BadCa) if that file is gone.
+    /// [`Error::BadCa`](crate::Error::BadCa) if the certificate file is gone.
     pub(crate) fn with_own_sockets(&self) -> Result<Self> {
         let transport = Transport::new(self.session.service().address(), &self.options)?;
         Ok(Self { transport, ..self.clone() })
@@ -89,7 +90,7 @@ impl Connection {
         self.session.info()
     }
 
-    /// The lookup client of the current version: exact sizes, security, parameters.
+    /// The lookup client of the current version, which knows its sizes, security and parameters.
     pub fn lookup(&self) -> &Lookup {
         self.session.lookup()
     }
@@ -99,9 +100,9 @@ impl Connection {
         self.session.costs()
     }
 
-    /// Does the work ahead that `lookups` lookups need whatever they ask for: decrypts masks, in
-    /// schemes with masks, which takes seconds each. Kept in memory, for this connection and its
-    /// clones. Nothing is sent except a registration, if there is none.
+    /// Does in advance the work of `lookups` lookups that does not depend on what is looked up. In
+    /// schemes with masks this decrypts masks, which takes seconds for each. The result is kept in
+    /// memory for this connection and its clones. Nothing is sent except a missing registration.
     ///
     /// # Errors
     /// Errors of the network and of client state.
@@ -109,10 +110,10 @@ impl Connection {
         self.transport.run(self.session.prepare_ahead(lookups))
     }
 
-    /// Fetches the tickets of the next `lookups` lookups, and keeps them with the client's state:
-    /// their answers are shorter and faster to open. Returns for how many lookups it holds tickets,
-    /// at most as many as the service prepares ahead. They are valid for this version of the
-    /// database only.
+    /// Fetches the tickets of the next `lookups` lookups and stores them with the client's state.
+    /// Answers to these lookups are shorter and faster to decode. Returns the number of lookups
+    /// whose tickets are held, which is limited by the number of tickets that the service prepares
+    /// ahead. The tickets are valid for this version of the database only.
     ///
     /// # Errors
     /// Errors of the network and of client state; [`papir_core::Error::Parameters`] for a scheme
@@ -121,7 +122,7 @@ impl Connection {
         self.transport.run(self.session.hold_ahead(lookups))
     }
 
-    /// The value of a key, or `None` if the database has no such key.
+    /// The value of a key; `None` if the database does not have the key.
     ///
     /// # Errors
     /// Errors of the network, of the service, and of [`papir_lookup::Pending::finish`].
@@ -129,10 +130,10 @@ impl Connection {
         Ok(self.get(&[Wanted::Key(key)])?.into_iter().next().flatten())
     }
 
-    /// The values of several keys, in their order. The server learns how many there are.
+    /// The values of several keys, in order. The server learns the number of keys.
     ///
     /// # Errors
-    /// As [`Connection::get_key`]; one failure fails them all.
+    /// As [`Connection::get_key`]. One failure fails all lookups.
     pub fn get_keys<K: AsRef<[u8]>>(&mut self, keys: &[K]) -> Result<Vec<Option<Vec<u8>>>> {
         let wanted: Vec<_> = keys.iter().map(|key| Wanted::Key(key.as_ref())).collect();
         self.get(&wanted)
@@ -147,10 +148,10 @@ impl Connection {
         Ok(self.get_indices(&[index])?.into_iter().next().unwrap_or_default())
     }
 
-    /// The records at several indices, in their order. The server learns how many there are.
+    /// The records at several indices, in order. The server learns the number of indices.
     ///
     /// # Errors
-    /// As [`Connection::get_index`]; one failure fails them all.
+    /// As [`Connection::get_index`]. One failure fails all lookups.
     pub fn get_indices(&mut self, indices: &[u64]) -> Result<Vec<Vec<u8>>> {
         let wanted: Vec<_> = indices.iter().map(|&index| Wanted::Index(index)).collect();
         Ok(self.get(&wanted)?.into_iter().map(Option::unwrap_or_default).collect())

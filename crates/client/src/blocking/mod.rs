@@ -1,6 +1,6 @@
 //! The blocking transport: HTTP by ureq, over TCP, TLS or Unix sockets.
 //!
-//! | file | content |
+//! | file | contents |
 //! |---|---|
 //! | `options`, `platform` | options of a connection; clock and randomness |
 //! | `agent`, `unix` | the HTTP client and its sockets |

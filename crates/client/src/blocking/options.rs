@@ -14,37 +14,39 @@ use crate::state::{Passphrase, StateFiles};
 /// Options of a connection. Every field has a default.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The database; `None` for the one in the address, or the service's only one.
+    /// The database's name; `None` for the one in the address, else the service's only one.
     pub database: Option<String>,
-    /// Allows schemes that show the server which record is read.
+    /// Allows schemes that reveal to the server which record is read.
     pub allow_not_private: bool,
-    /// The root that the database must have; every record must then be proved against it.
+    /// The trusted root. The database must have it, and every record is verified against it.
     pub root: Option<Root>,
-    /// Pins the root of a verifiable database in the directory of client state on first use; from
-    /// then on the database must have it. A given `root` is pinned in its place.
+    /// Pins the root of a verifiable database on first use, in the directory of client state. From
+    /// then on the database must have this root. If `root` is given, it replaces the pinned root.
     pub pin: bool,
-    /// The token to send, if the service asks for one.
+    /// The bearer token, if the service requires one.
     pub token: Option<Token>,
-    /// Sends the token even over plain HTTP to another machine, where others can read it.
+    /// Allows the token over plain HTTP to another machine. Others on the network can then read it.
     pub insecure_http: bool,
-    /// PEM file of root certificates. They replace the public ones.
+    /// PEM file of root certificates to trust instead of the public ones.
     pub ca: Option<PathBuf>,
-    /// The directory in which registered clients keep their state; `None` for
-    /// [`crate::default_state_directory`]. Unused by schemes without client state.
+    /// The directory of client state; `None` for [`crate::default_state_directory`]. Schemes
+    /// without client state do not use it.
     pub state: Option<PathBuf>,
-    /// Protects the state on disk; `None` leaves it to the files' permissions.
+    /// The passphrase that encrypts the state on disk; `None` relies on the files' permissions.
     pub passphrase: Option<Passphrase>,
-    /// The key of the database's owner, needed to register with an encrypted database; not needed
-    /// once the state is kept. Databases that are not encrypted, or under another key, are refused.
+    /// The key of the database's owner. It is needed to register with an encrypted database, but
+    /// not once the state is stored. A database that is not encrypted, or encrypted under another
+    /// key, is then refused.
     pub owner_key: Option<OwnerKey>,
-    /// Schemes besides those of the registry.
+    /// Additional schemes, besides those of the registry.
     pub schemes: MoreSchemes,
-    /// Progress of long work on this side: ZipPIR needs seconds for each query to decrypt masks.
+    /// Receives the progress of long work on the client, such as the decryption of ZipPIR's masks,
+    /// which takes seconds for each query.
     pub watcher: Watcher,
 }
 
 impl Options {
-    /// The options for the database of this name, everything else by default.
+    /// The default options for the database with this name.
     pub fn of_database(database: Option<&str>) -> Self {
         Self { database: database.map(str::to_owned), ..Self::default() }
     }
@@ -54,7 +56,7 @@ impl Options {
         Service::new(url, self.token.clone(), self.insecure_http, Arc::new(Native::default()))
     }
 
-    /// The demands on the database.
+    /// The settings of the protocol core.
     pub(super) fn settings(&self) -> Settings {
         Settings {
             database: self.database.clone(),

@@ -5,14 +5,14 @@ use super::transport::Transport;
 use crate::core::psi::{self, Intersection};
 use crate::error::Result;
 
-/// Finds the elements that the set of the service at `url` has, and their labels. The service
-/// learns roughly how many elements there are ([`papir_lookup::psi::padded`]) and nothing else. A
-/// filter is kept in the directory of client state, if there is one, and fetched again after the
-/// set changes.
+/// Finds which of `elements` are in the set of the service at `url`, and their labels. The service
+/// learns the approximate number of elements ([`papir_lookup::psi::padded`]) and nothing else. If
+/// there is a directory of client state, a filter is stored there, and fetched again when the set
+/// changes.
 ///
 /// # Errors
-/// [`Error::BadUrl`](crate::Error::BadUrl), errors of the network and of the service (status 404:
-/// it has no set), and [`papir_core::Error::OutOfBounds`] for elements of 2¹⁶ bytes and more.
+/// [`Error::BadUrl`](crate::Error::BadUrl), errors of the network and of the service (status 404
+/// without a set), and [`papir_core::Error::OutOfBounds`] for elements of 2¹⁶ or more bytes.
 pub fn intersect<E: AsRef<[u8]>>(url: &str, elements: &[E], options: &Options) -> Result<Intersection> {
     let service = options.service(url)?;
     let elements: Vec<&[u8]> = elements.iter().map(AsRef::as_ref).collect();

@@ -14,7 +14,8 @@ pub struct Registrations {
 }
 
 impl Registrations {
-    /// The clients of the database named, of the one in the address, or of the only one.
+    /// Opens the clients of the named database, else of the one in the address, else of the
+    /// service's only one.
     ///
     /// # Errors
     /// [`Error::BadUrl`](crate::Error::BadUrl),
@@ -30,13 +31,13 @@ impl Registrations {
     /// All clients.
     ///
     /// # Errors
-    /// Errors of the network; [`Error::Http`](crate::Error::Http) if the service does not list its
-    /// clients.
+    /// Errors of the network; [`Error::Http`](crate::Error::Http) if the service does not allow the
+    /// list.
     pub fn list(&self) -> Result<Vec<ClientStatus>> {
         self.transport.run(self.clients.list())
     }
 
-    /// One client; `None` if it is gone.
+    /// One client; `None` if it does not exist.
     ///
     /// # Errors
     /// Errors of the network.
@@ -44,7 +45,7 @@ impl Registrations {
         self.transport.run(self.clients.show(id))
     }
 
-    /// Removes a client; `false` if there was none.
+    /// Removes a client. Returns whether it existed.
     ///
     /// # Errors
     /// Errors of the network.

@@ -14,7 +14,7 @@ use crate::core::{Address, Failure, Request, Response, Step, Task};
 use crate::error::Result;
 use crate::state::StateFiles;
 
-/// Runs tasks. Cheap to clone; clones share connections.
+/// Runs tasks. Clones are cheap and share connections.
 #[derive(Clone)]
 pub(super) struct Transport {
     agent: Agent,
@@ -53,23 +53,22 @@ impl Transport {
         for header in &request.headers {
             builder = builder.header(header.name, header.value.as_str());
         }
-        // The body's type makes the difference between `content-length: 0` and no such header.
+        // An empty body and no body differ: only the former sends `content-length: 0`.
         let response = match &request.body {
             Some(body) => self.agent.run(builder.body(body.as_slice()).map_err(ureq::Error::from)?),
             None => self.agent.run(builder.body(()).map_err(ureq::Error::from)?),
         };
-        Ok(received(&request, response?))
+        Ok(receive(&request, response?))
     }
 }
 
-/// A response with as much of its body as the core wants.
-fn received(request: &Request, response: http::Response<Body>) -> Response {
+/// Reads a response, and as much of its body as the core requests.
+fn receive(request: &Request, response: http::Response<Body>) -> Response {
     let (head, body) = response.into_parts();
-    let text = |value: &http::HeaderValue| value.to_str().ok().map(str::to_owned);
     let headers: Vec<(String, String)> = head
         .headers
         .iter()
-        .filter_map(|(name, value)| Some((name.as_str().to_owned(), text(value)?)))
+        .filter_map(|(name, value)| Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned())))
         .collect();
     let status = head.status.as_u16();
     let mut response = Response { status, headers, body: Ok(Vec::new()) };
@@ -79,7 +78,7 @@ fn received(request: &Request, response: http::Response<Body>) -> Response {
     response
 }
 
-/// Reads at most `limit` bytes. A body read to its end leaves the connection usable.
+/// Reads at most `limit` bytes. The connection can be used again if the body was read to its end.
 fn read(body: Body, limit: u64) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     let read = body.into_reader().take(limit).read_to_end(&mut bytes);

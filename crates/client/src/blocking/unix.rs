@@ -14,18 +14,18 @@ use ureq::unversioned::transport::{
 };
 use ureq::{Agent, Error};
 
-/// An agent that connects to the socket at `path`, whatever the host in a request.
+/// An agent that connects to the socket at `path` for every request, regardless of its host.
 pub(super) fn agent(config: Config, path: PathBuf) -> Agent {
-    Agent::with_parts(config, Socket(path), NoNames)
+    Agent::with_parts(config, Socket(path), FixedResolver)
 }
 
 /// Connects to the socket at a path.
 #[derive(Debug)]
 struct Socket(PathBuf);
 
-/// Resolves every host to a fixed address, which the connector ignores.
+/// Resolves every host to a fixed address, which [`Socket`] ignores.
 #[derive(Debug)]
-struct NoNames;
+struct FixedResolver;
 
 /// One connection.
 struct Connected {
@@ -43,11 +43,20 @@ impl Connector for Socket {
     }
 }
 
-impl Resolver for NoNames {
+impl Resolver for FixedResolver {
     fn resolve(&self, _: &Uri, _: &Config, _: NextTimeout) -> Result<ResolvedSocketAddrs, Error> {
         let mut addresses = self.empty();
         addresses.push(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
         Ok(addresses)
+    }
+}
+
+impl Connected {
+    /// Returns whether nothing can be read from the nonblocking stream. Between two requests the
+    /// server sends nothing: bytes, or the end of the stream, mean that it closed the connection.
+    fn is_silent(&mut self) -> bool {
+        let read = self.stream.read(&mut [0]);
+        matches!(read, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
     }
 }
 
@@ -60,7 +69,7 @@ impl Transport for Connected {
         let timeout = timeout.for_write();
         self.stream.set_write_timeout(timeout.not_zero().map(|limit| *limit))?;
         let output = self.buffers.output().get(..amount).unwrap_or_default();
-        self.stream.write_all(output).map_err(|error| in_time(error, &timeout))
+        self.stream.write_all(output).map_err(|error| convert_timeout(error, &timeout))
     }
 
     fn await_input(&mut self, timeout: NextTimeout) -> Result<bool, Error> {
@@ -69,7 +78,7 @@ impl Transport for Connected {
         let amount = loop {
             match self.stream.read(self.buffers.input_append_buf()) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                other => break other.map_err(|error| in_time(error, &timeout))?,
+                other => break other.map_err(|error| convert_timeout(error, &timeout))?,
             }
         };
         self.buffers.input_appended(amount);
@@ -77,19 +86,14 @@ impl Transport for Connected {
     }
 
     fn is_open(&mut self) -> bool {
-        // Between two requests the server sends nothing: bytes, or an end, mean that it closed.
-        let silent = |stream: &mut UnixStream| {
-            let read = stream.read(&mut [0]);
-            matches!(read, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
-        };
         self.stream.set_nonblocking(true).is_ok()
-            && silent(&mut self.stream)
+            && self.is_silent()
             && self.stream.set_nonblocking(false).is_ok()
     }
 }
 
-/// Turns a timeout of the socket into one of the request.
-fn in_time(error: io::Error, timeout: &NextTimeout) -> Error {
+/// Converts a timeout of the socket into a timeout of the request.
+fn convert_timeout(error: io::Error, timeout: &NextTimeout) -> Error {
     match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => Error::Timeout(timeout.reason),
         _ => error.into(),

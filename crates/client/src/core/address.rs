@@ -7,7 +7,7 @@ use papir_protocol::path::{self, DATABASES};
 
 use crate::error::{Error, Result};
 
-/// The host in requests to a service behind a Unix socket.
+/// The base of requests over a Unix socket.
 const LOCAL: &str = "http://localhost";
 
 /// The address of a service, and the database that it names, if any.
@@ -15,7 +15,7 @@ const LOCAL: &str = "http://localhost";
 pub struct Address {
     /// Scheme, host, port and the path before the routes, without a trailing slash.
     base: String,
-    /// The Unix socket to connect to in place of the host's port.
+    /// The Unix socket to connect to, instead of the host in `base`.
     socket: Option<PathBuf>,
     /// The database at the end of the address.
     pub(crate) database: Option<String>,
@@ -58,15 +58,15 @@ impl Address {
         &self.base
     }
 
-    /// The Unix socket to connect to in place of the host's port.
+    /// The Unix socket to connect to, instead of the host in `base`.
     pub fn socket(&self) -> Option<&Path> {
         self.socket.as_deref()
     }
 
-    /// Whether traffic stays on this machine.
+    /// Returns whether traffic stays on this machine.
     pub fn is_local(&self) -> bool {
         let host = self.base.split("://").nth(1).and_then(|rest| rest.split('/').next()).unwrap_or_default();
-        // Without the user's name, if there is one.
+        // Everything up to the last `@` is the user's name, not the host.
         let host = host.rsplit('@').next().unwrap_or_default();
         let bare = match host.strip_prefix('[') {
             Some(rest) => rest.split(']').next().unwrap_or_default(),
@@ -77,12 +77,13 @@ impl Address {
             || bare.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
     }
 
-    /// Whether traffic is encrypted.
+    /// Returns whether traffic is encrypted.
     pub fn is_https(&self) -> bool {
         self.base.starts_with("https://")
     }
 
-    /// Identifies a database among all databases of all services; the slot of its client state.
+    /// Identifies a database among all databases of all services. Names the slot of its client
+    /// state.
     pub(crate) fn identity(&self, database: &str) -> String {
         let socket = self.socket.as_ref().map(|path| format!("unix:{} ", path.display()));
         socket.unwrap_or_default() + &self.url(&path::database(database))

@@ -11,11 +11,11 @@ use super::service::{Service, advised_wait};
 use super::task::Io;
 use crate::error::Result;
 
-/// How often a request about a client is repeated while the server is busy.
-const BUSY_RETRIES: usize = 30;
+/// Maximum number of retries of a request about a client while the server is busy.
+const MAX_BUSY_RETRIES: usize = 30;
 
 impl Service {
-    /// The status of a client; `None` if it is gone.
+    /// The status of a client; `None` if it does not exist.
     pub(crate) async fn client_status(&self, io: &Io, path: &str) -> Result<Option<ClientStatus>> {
         let response = self.call(io, request(Method::Get, path)).await?;
         self.unless_gone(path, response)
@@ -51,7 +51,7 @@ impl Service {
         self.success(path, response)
     }
 
-    /// Sends one part of the keys; `None` if the client is gone.
+    /// Sends one part of the keys; `None` if the client does not exist.
     pub(crate) async fn upload_part(
         &self,
         io: &Io,
@@ -73,7 +73,7 @@ impl Service {
         Ok(list.clients)
     }
 
-    /// Removes a client; `false` if there was none.
+    /// Removes a client. Returns whether it existed.
     pub(crate) async fn remove_client(&self, io: &Io, path: &str) -> Result<bool> {
         let response = self.call(io, Request::new(Method::Delete, path, Accepted::Nothing)).await?;
         match response.status {
@@ -83,10 +83,10 @@ impl Service {
         }
     }
 
-    /// Sends a request, again while the server is busy.
+    /// Sends a request, and repeats it while the server is busy.
     async fn call(&self, io: &Io, request: Request) -> Result<Response> {
         let request = self.authorized(request);
-        let mut retries = 0..BUSY_RETRIES;
+        let mut retries = 0..MAX_BUSY_RETRIES;
         loop {
             let response = self.send(io, request.clone()).await?;
             if response.status != 429 || retries.next().is_none() {

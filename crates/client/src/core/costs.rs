@@ -2,23 +2,23 @@
 
 use std::time::Duration;
 
-/// Costs of a connection since it was opened. Bytes are those of HTTP bodies.
+/// Costs of a connection since it was opened. Bytes count HTTP bodies only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Costs {
-    /// Bytes of public parts fetched, hints included.
+    /// Bytes of public parts fetched, including hints.
     pub public_bytes: u64,
     /// Bytes of queries sent.
     pub query_bytes: u64,
     /// Bytes of answers received.
     pub answer_bytes: u64,
-    /// Query requests, those repeated with fresh queries included.
+    /// Number of query requests, including those repeated with fresh queries.
     pub requests: u64,
-    /// Time to fetch the public part and make a client of it.
+    /// Time to fetch the public part and to build a client from it.
     pub fetch: Duration,
     /// Time to make queries.
     pub query: Duration,
-    /// Time from sending queries to receiving the answers, advised waits included.
+    /// Time from sending queries to receiving the answers, including advised waits.
     pub round_trip: Duration,
-    /// Time to open answers.
+    /// Time to decode answers.
     pub extract: Duration,
 }

@@ -1,4 +1,4 @@
-//! The choice of a database, its description and its public part.
+//! Chooses a database, and fetches its description and public part.
 
 use papir_core::erased::{ErasedScheme, scheme_of_public};
 use papir_core::{NotPrivate, Privacy};
@@ -13,8 +13,8 @@ use super::settings::Settings;
 use super::task::Io;
 use crate::error::{Error, Result, unexpected};
 
-/// How often description and public part are fetched while the database changes between the two.
-const FETCH_TRIES: usize = 3;
+/// Maximum number of attempts to fetch the description and the public part of the same version.
+const MAX_FETCHES: usize = 3;
 
 /// One version of a database, as fetched.
 pub(crate) struct Fetched {
@@ -22,8 +22,8 @@ pub(crate) struct Fetched {
     pub(crate) lookup: Lookup,
 }
 
-/// The name of the database to use: the one in the settings, the one in the address, or the only
-/// one.
+/// The name of the database to use: the one in the settings, else the one in the address, else the
+/// service's only one.
 pub(crate) async fn choose(io: &Io, service: &Service, settings: &Settings) -> Result<String> {
     let list: DatabaseList = service.json(io, path::DATABASES).await?;
     let known = names(&list);
@@ -67,14 +67,14 @@ async fn fetch_both(
 ) -> Result<Fetched> {
     let public = path::public(name);
     let url = service.url(&public);
-    for _ in 0..FETCH_TRIES {
+    for _ in 0..MAX_FETCHES {
         let info: DatabaseInfo = service.json(io, &path::database(name)).await?;
-        // Replaced between the two requests: the description is of the old version.
+        // The database was replaced between the two requests: the description is out of date.
         let Some(bytes) = service.bytes_of(io, &public, &info.version, info.sizes.bundle).await? else {
             continue;
         };
         *public_bytes += bytes.len() as u64;
-        let lookup = start(&bytes, settings)?;
+        let lookup = build_lookup(&bytes, settings)?;
         check_root(&url, &lookup, settings)?;
         if lookup.version().to_string() != info.version {
             let reason = format!("a public part of version {}: expected {}", lookup.version(), info.version);
@@ -82,10 +82,10 @@ async fn fetch_both(
         }
         return Ok(Fetched { info, lookup });
     }
-    Err(unexpected(&url, format!("another version at each of {FETCH_TRIES} tries")))
+    Err(unexpected(&url, format!("another version at each of {MAX_FETCHES} attempts")))
 }
 
-/// Refuses a database without the trusted root, so that a server cannot change the records.
+/// Refuses a database whose root is not the trusted one, so that a server cannot change records.
 fn check_root(url: &str, lookup: &Lookup, settings: &Settings) -> Result<()> {
     match settings.root {
         Some(expected) if lookup.root() != Some(expected) => {
@@ -101,11 +101,11 @@ fn scheme_of(id: u16, settings: &Settings) -> Result<&'static dyn ErasedScheme> 
     Ok(more.map_or_else(|| registry::by_id(id), |scheme| Ok(*scheme))?)
 }
 
-/// A lookup client from a public part.
+/// Builds a lookup client from a public part.
 ///
-/// The scheme's privacy is checked after every fetch: a server must not be able to switch to a
-/// scheme that shows it the query.
-fn start(bundle: &[u8], settings: &Settings) -> Result<Lookup> {
+/// Checks after every fetch that the scheme is private: a server must not be able to switch to a
+/// scheme that reveals the query.
+fn build_lookup(bundle: &[u8], settings: &Settings) -> Result<Lookup> {
     let bundle = Bundle::decode(bundle)?;
     let scheme = scheme_of(scheme_of_public(&bundle.scheme_public)?, settings)?;
     match scheme.privacy() {
@@ -113,7 +113,7 @@ fn start(bundle: &[u8], settings: &Settings) -> Result<Lookup> {
             Err(papir_core::Error::NotPrivate { scheme: scheme.name(), reason }.into())
         }
         _ => {
-            // Without effect on a private scheme.
+            // `allow_insecure` does not affect a private scheme.
             let scheme =
                 scheme.allow_insecure(NotPrivate::acknowledged()).with_owner_key(settings.owner_key.as_ref());
             let client = scheme.client(&bundle.scheme_public)?;

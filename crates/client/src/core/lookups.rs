@@ -1,4 +1,4 @@
-//! Batches of lookups: made, answered, opened.
+//! Batches of lookups: makes their queries and decodes their answers.
 
 use papir_core::envelope;
 use papir_core::erased::ErasedState;
@@ -8,42 +8,42 @@ use rand_core::CryptoRng;
 use crate::error::Result;
 
 /// Lookups whose queries are ready to be sent.
-pub(crate) struct Asked {
+pub(crate) struct PendingLookups {
     pub(crate) pending: Pending,
-    /// For each lookup the refusal of an index that the current version does not have; record 0 was
-    /// queried in its place.
+    /// For each lookup, the error if the current version does not have its index. Record 0 is then
+    /// queried instead.
     refusals: Vec<Option<papir_core::Error>>,
 }
 
-/// Lookups with the answers to their queries, back to back.
-pub(crate) struct Answered {
-    pub(crate) asked: Asked,
+/// Lookups with the concatenated answers to their queries.
+pub(crate) struct AnsweredLookups {
+    pub(crate) pending: PendingLookups,
     pub(crate) answers: Vec<u8>,
-    /// Longest answer, in bytes.
+    /// Length of the longest answer in bytes.
     pub(crate) answer_bytes: usize,
 }
 
 /// Makes the queries of some lookups.
 ///
-/// An index out of range was refused before the lookup began. If the version changed since, the
-/// server knows that something is wanted, and must not learn from silence that the index is beyond
-/// the new end: record 0 is queried instead, and the refusal is kept for the caller.
-pub(crate) fn ask(
+/// The caller has already checked the indices against the version it knew. If the database has
+/// become shorter since, an index may now be out of range. The server already expects a query, so
+/// sending none would reveal that. Record 0 is queried instead, and the caller gets the error.
+pub(crate) fn make_queries(
     lookup: &Lookup,
     state: Option<&mut ErasedState>,
     wanted: &[Wanted<'_>],
     rng: &mut dyn CryptoRng,
-) -> Result<Asked> {
+) -> Result<PendingLookups> {
     let refusals: Vec<_> = wanted.iter().map(|wanted| check_index(lookup, wanted).err()).collect();
     let queried: Vec<Wanted<'_>> = wanted
         .iter()
         .zip(&refusals)
         .map(|(wanted, refusal)| if refusal.is_some() { Wanted::Index(0) } else { *wanted })
         .collect();
-    Ok(Asked { pending: lookup.prepare_batch(state, &queried, rng)?, refusals })
+    Ok(PendingLookups { pending: lookup.prepare_batch(state, &queried, rng)?, refusals })
 }
 
-/// Refuses an index that a database of records does not have.
+/// Refuses an index that is out of range. Keys, and indices into a keyed database, are not checked.
 pub(crate) fn check_index(lookup: &Lookup, wanted: &Wanted<'_>) -> Result<(), papir_core::Error> {
     match wanted {
         Wanted::Index(index) if lookup.keyword().is_none() => lookup.describe().shape.check_index(*index),
@@ -51,10 +51,10 @@ pub(crate) fn check_index(lookup: &Lookup, wanted: &Wanted<'_>) -> Result<(), pa
     }
 }
 
-impl Answered {
-    /// Opens all answers.
-    pub(crate) fn open(self) -> Vec<Result<Option<Vec<u8>>>> {
-        let Asked { pending, refusals } = self.asked;
+impl AnsweredLookups {
+    /// Decodes all answers.
+    pub(crate) fn decode(self) -> Vec<Result<Option<Vec<u8>>>> {
+        let PendingLookups { pending, refusals } = self.pending;
         let answers = match split(&self.answers, pending.queries().len(), self.answer_bytes) {
             Ok(answers) => answers.into_iter().map(<[u8]>::to_vec).collect::<Vec<_>>(),
             Err(error) => return vec![Err(error)],
@@ -68,7 +68,8 @@ impl Answered {
     }
 }
 
-/// Cuts a body into answers: each of `each` bytes, or shorter if its query's ticket is held.
+/// Splits a body into answers. Each has `each` bytes, or fewer if the client holds its query's
+/// ticket.
 fn split(answers: &[u8], queries: usize, each: usize) -> Result<Vec<&[u8]>> {
     let expected = queries.saturating_mul(each);
     if answers.len() < expected
@@ -79,6 +80,6 @@ fn split(answers: &[u8], queries: usize, each: usize) -> Result<Vec<&[u8]>> {
         return Ok(parts);
     }
     papir_core::Error::check_length("the answers", answers.len(), expected)?;
-    // At least 1, as `chunks` demands; no scheme's answer is empty.
+    // `chunks` requires at least 1. No scheme has empty answers.
     Ok(answers.chunks(each.max(1)).collect())
 }

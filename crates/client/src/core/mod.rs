@@ -1,7 +1,7 @@
 //! The client's protocol without I/O: requests out, responses in.
 //!
-//! Every operation is a [`Task`]: a state machine that decides which request comes next, when a
-//! request is repeated, and what is kept. A transport starts it and does what each [`Step`] says:
+//! Every operation is a [`Task`]: a state machine that decides which request comes next, when to
+//! repeat a request, and what to store. A transport starts the task and performs each [`Step`]:
 //!
 //! ```ignore
 //! let mut step = session.get(&wanted).start();
@@ -15,17 +15,17 @@
 //! };
 //! ```
 //!
-//! | module | content |
+//! | module | contents |
 //! |---|---|
 //! | `request`, `store` | requests to the network and to the storage, as values |
 //! | `task` | tasks and their steps |
-//! | `platform`, `settings`, `address` | clock and randomness; demands; addresses |
+//! | `platform`, `settings`, `address` | clock and randomness; settings; addresses |
 //! | `service`, `queries`, `clients` | single calls, with their retries |
-//! | `fetch`, `pins` | choice of the database, its public part, its pinned root |
-//! | `registration`, `record`, `storage`, `warm` | registered clients and their state |
+//! | `fetch`, `pins` | choice of the database, its public part and its pinned root |
+//! | `registration`, `record`, `storage`, `state_cache` | registered clients and their state |
 //! | `session`, `lookups`, `costs` | lookups in one database |
 //! | `psi` | private set intersection |
-//! | `operator` | registered clients as the operator sees them |
+//! | `operator` | administration of registered clients, for the operator |
 
 mod address;
 mod clients;
@@ -43,10 +43,10 @@ mod request;
 mod service;
 mod session;
 mod settings;
+mod state_cache;
 mod storage;
 mod store;
 mod task;
-mod warm;
 
 pub use address::Address;
 pub use costs::Costs;

@@ -1,4 +1,4 @@
-//! The registered clients of a database, for its operator.
+//! Administration of registered clients, for the operator.
 
 use papir_protocol::{ClientStatus, path};
 
@@ -25,7 +25,8 @@ pub fn ready(service: Service) -> Task<'static, Result<()>> {
 }
 
 impl RegisteredClients {
-    /// The clients of the database in the settings, of the one in the address, or of the only one.
+    /// Opens the clients of the database in the settings, else of the one in the address, else of
+    /// the service's only one.
     ///
     /// # Errors
     /// [`Error::NoSuchDatabase`], [`Error::ChooseDatabase`], errors of the network.
@@ -39,12 +40,12 @@ impl RegisteredClients {
     /// All clients.
     ///
     /// # Errors
-    /// Errors of the network; [`Error::Http`] if the service does not list its clients.
+    /// Errors of the network; [`Error::Http`] if the service does not allow the list.
     pub fn list(&self) -> Task<'_, Result<Vec<ClientStatus>>> {
         Task::new(|io| async move { self.service.client_list(&io, &self.clients).await })
     }
 
-    /// One client; `None` if it is gone.
+    /// One client; `None` if it does not exist.
     ///
     /// # Errors
     /// Errors of the network.
@@ -53,7 +54,7 @@ impl RegisteredClients {
         Task::new(|io| async move { self.service.client_status(&io, &path?).await })
     }
 
-    /// Removes a client; `false` if there was none.
+    /// Removes a client. Returns whether it existed.
     ///
     /// # Errors
     /// Errors of the network.

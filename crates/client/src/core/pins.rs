@@ -5,23 +5,23 @@ use papir_lookup::Root;
 use super::storage::Storage;
 use crate::error::{Error, Result};
 
-/// Checks the root `found` at a database against the pinned one, or pins it; a root `named` by the
-/// caller replaces the pinned one. Returns the root to demand from now on.
+/// Checks a database's root against the pinned one, or pins it on first use. A `given` root
+/// replaces the pinned one. Returns the root that the database must have from now on.
 ///
 /// # Errors
-/// [`Error::Root`] if another root is pinned, also when the database no longer has any; those of
+/// [`Error::Root`] if another root is pinned, or one is pinned and the database has none. Errors of
 /// the storage.
-pub(crate) async fn hold(
+pub(crate) async fn check_or_pin(
     storage: Storage<'_>,
     url: &str,
-    named: Option<Root>,
+    given: Option<Root>,
     found: Option<Root>,
 ) -> Result<Option<Root>> {
     if found.is_none() && !storage.has_root().await? {
         return Ok(None);
     }
     let lock = storage.lock().await?;
-    let pinned = match named {
+    let pinned = match given {
         Some(root) => Some(root),
         None => lock.root().await?,
     };

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use rand_core::CryptoRng;
 
-/// Services of the platform that the core needs besides requests and storage.
+/// Clock and randomness, which the core needs besides requests and storage.
 pub trait Platform: Send + Sync {
-    /// The time since any fixed moment; it never goes back.
+    /// The time since some fixed moment. It never decreases.
     fn now(&self) -> Duration;
 
-    /// A cryptographically secure generator.
+    /// A cryptographically secure random generator.
     fn rng(&self) -> Box<dyn CryptoRng + '_>;
 }

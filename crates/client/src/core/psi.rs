@@ -1,4 +1,4 @@
-//! The receiver of a private set intersection.
+//! Private set intersection: the receiver.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,27 +17,29 @@ use super::storage::Storage;
 use super::task::{Io, Task};
 use crate::error::{Error, Result, unexpected};
 
-/// Most replacements of the set during one intersection.
-const CHANGES: usize = 3;
-/// The wait for a service to load the rest of a set that was replaced.
-const PATIENCE: Duration = Duration::from_secs(1);
-/// Most elements in one request, whatever a service accepts.
+/// Maximum number of replacements of the set during one intersection.
+const MAX_CHANGES: usize = 3;
+/// Wait after a replacement of the set. The service loads the set and its database one after the
+/// other.
+const CHANGE_WAIT: Duration = Duration::from_secs(1);
+/// Maximum number of elements in one request, even if a service accepts more.
 const MAX_ELEMENTS: usize = 1 << 16;
-/// Longest label that is accepted, in bytes.
-const LONGEST_LABEL: u32 = MAX_VALUE_BYTES as u32;
+/// Longest accepted label, in bytes.
+const MAX_LABEL_BYTES: u32 = MAX_VALUE_BYTES as u32;
 
 /// The result and the costs of an intersection.
 #[derive(Clone, Debug)]
 pub struct Intersection {
-    /// The elements that the set has, in the order of the receiver's.
+    /// The receiver's elements that are in the set, in their order.
     pub matches: Vec<Match>,
     /// The service's description of its set.
     pub info: PsiInfo,
     /// Bytes sent.
     pub sent_bytes: u64,
-    /// Bytes received: evaluated elements, answers, a filter unless one was kept, a public part.
+    /// Bytes received: evaluated elements, and the filter unless it was stored, or the public part
+    /// and answers.
     pub received_bytes: u64,
-    /// From start to end.
+    /// Total time.
     pub time: Duration,
 }
 
@@ -48,42 +50,44 @@ struct Traffic {
     received: u64,
 }
 
-/// The reason that a run has no result.
-enum Unfinished {
+/// Reason why a run has no result.
+enum RunError {
     /// The set was replaced during the run.
-    Moved(Error),
+    SetChanged(Error),
     Failed(Error),
 }
 
-impl<E: Into<Error>> From<E> for Unfinished {
+impl<E: Into<Error>> From<E> for RunError {
     fn from(error: E) -> Self {
         Self::Failed(error.into())
     }
 }
 
-/// Finds the elements that a service's set has, and their labels. The service learns roughly how
-/// many elements there are ([`papir_lookup::psi::padded`]) and nothing else. A filter is kept in
-/// the storage if there is one, and fetched again after the set changes.
+/// Finds which of `elements` are in a service's set, and their labels. The service learns the
+/// approximate number of elements ([`papir_lookup::psi::padded`]) and nothing else. A filter is
+/// stored, if there is a storage, and fetched again when the set changes.
 ///
 /// # Errors
-/// Errors of the network and of the service (status 404: it has no set), and
-/// [`papir_core::Error::OutOfBounds`] for elements of 2¹⁶ bytes and more.
+/// Errors of the network and of the service (status 404 without a set), and
+/// [`papir_core::Error::OutOfBounds`] for elements of 2¹⁶ or more bytes.
 pub fn intersect<'a>(
     service: Service,
     settings: Settings,
     elements: &'a [&'a [u8]],
 ) -> Task<'a, Result<Intersection>> {
-    Task::new(move |io| async move { Receiving { io: &io, service, settings }.intersect(elements).await })
+    Task::new(
+        move |io| async move { IntersectionTask { io: &io, service, settings }.intersect(elements).await },
+    )
 }
 
-/// A receiver and its service.
-struct Receiving<'a> {
+/// One intersection with a service's set.
+struct IntersectionTask<'a> {
     io: &'a Io,
     service: Service,
     settings: Settings,
 }
 
-impl Receiving<'_> {
+impl IntersectionTask<'_> {
     async fn intersect(&self, elements: &[&[u8]]) -> Result<Intersection> {
         let (start, mut traffic) = (self.service.platform.now(), Traffic::default());
         let mut changes = 0;
@@ -100,11 +104,11 @@ impl Receiving<'_> {
                         time,
                     });
                 }
-                Err(Unfinished::Moved(_)) if changes < CHANGES => {
+                Err(RunError::SetChanged(_)) if changes < MAX_CHANGES => {
                     changes += 1;
-                    self.io.wait(PATIENCE).await;
+                    self.io.wait(CHANGE_WAIT).await;
                 }
-                Err(Unfinished::Moved(error) | Unfinished::Failed(error)) => return Err(error),
+                Err(RunError::SetChanged(error) | RunError::Failed(error)) => return Err(error),
             }
         }
     }
@@ -113,12 +117,12 @@ impl Receiving<'_> {
         &self,
         elements: &[&[u8]],
         traffic: &mut Traffic,
-    ) -> Result<(PsiInfo, Vec<Match>), Unfinished> {
+    ) -> Result<(PsiInfo, Vec<Match>), RunError> {
         let info: PsiInfo = self.service.json(self.io, path::PSI).await?;
         let bad = |what: &str| unexpected(&self.service.url(path::PSI), format!("a set with {what}"));
         let kind: Kind = info.kind.parse().map_err(|_| bad("an unknown kind"))?;
         let version: Version = info.version.parse().map_err(|_| bad("an invalid version"))?;
-        if info.longest_label.is_some_and(|longest| longest > LONGEST_LABEL) {
+        if info.longest_label.is_some_and(|longest| longest > MAX_LABEL_BYTES) {
             return Err(bad("labels that are too long").into());
         }
         let (receiver, blinded) = Receiver::new(elements, &mut *self.service.platform.rng())?;
@@ -137,7 +141,7 @@ impl Receiving<'_> {
         info: &PsiInfo,
         version: Version,
         traffic: &mut Traffic,
-    ) -> Result<Vec<u8>, Unfinished> {
+    ) -> Result<Vec<u8>, RunError> {
         let mut evaluated = Vec::with_capacity(blinded.len());
         for part in blinded.chunks(info.max_elements.clamp(1, MAX_ELEMENTS) * ELEMENT_BYTES) {
             let limit = part.len() as u64;
@@ -146,7 +150,7 @@ impl Receiving<'_> {
             traffic.sent += limit;
             match self.service.query(self.io, path::PSI_EVALUATE, &request).await? {
                 QueryReply::Answers(bytes) => evaluated.extend(bytes),
-                QueryReply::WrongVersion(error) => return Err(Unfinished::Moved(error)),
+                QueryReply::WrongVersion(error) => return Err(RunError::SetChanged(error)),
                 QueryReply::ClientGone(error) => return Err(error.into()),
             }
         }
@@ -154,23 +158,22 @@ impl Receiving<'_> {
         Ok(evaluated)
     }
 
-    /// The filter of this version, kept or fetched.
-    async fn filter(&self, info: &PsiInfo, traffic: &mut Traffic) -> Result<Filter, Unfinished> {
+    /// The filter of this version, from the storage or fetched.
+    async fn filter(&self, info: &PsiInfo, traffic: &mut Traffic) -> Result<Filter, RunError> {
         let slot = self.service.address.identity("") + " set";
         let storage = Storage::new(self.io, &slot);
-        if let Some(filter) = kept_filter(storage, info).await {
+        if let Some(filter) = stored_filter(storage, info).await {
             return Ok(filter);
         }
         let limit = info.filter_bytes.unwrap_or_default();
         let bytes = self.service.bytes_of(self.io, path::PSI_FILTER, &info.version, limit).await?;
-        let moved = || {
+        let Some(bytes) = bytes else {
             let url = self.service.url(path::PSI_FILTER);
-            Unfinished::Moved(unexpected(&url, "another version at each try".to_owned()))
+            return Err(RunError::SetChanged(unexpected(&url, "another version at each attempt".to_owned())));
         };
-        let bytes = bytes.ok_or_else(moved)?;
         traffic.received += bytes.len() as u64;
         let filter = Filter::decode(&bytes)?;
-        // A filter that cannot be kept is fetched again the next time.
+        // If the filter cannot be stored, it is fetched again next time.
         let _ = storage.keep_filter([info.version.as_bytes(), &bytes].concat()).await;
         Ok(filter)
     }
@@ -181,7 +184,7 @@ impl Receiving<'_> {
         masked: &Masked,
         info: &PsiInfo,
         traffic: &mut Traffic,
-    ) -> Result<Vec<Match>, Unfinished> {
+    ) -> Result<Vec<Match>, RunError> {
         let settings = Settings { database: info.database.clone(), ..self.settings.clone() };
         let mut session = Session::connect(self.io, self.service.clone(), settings).await?;
         self.check_version(&session, info)?;
@@ -191,23 +194,23 @@ impl Receiving<'_> {
         let costs = session.costs();
         traffic.sent += costs.query_bytes;
         traffic.received += costs.public_bytes + costs.answer_bytes;
-        // The session follows a database that changes; in another version the names mean nothing.
+        // The session may have moved to a newer version, whose names come from another key.
         self.check_version(&session, info)?;
         Ok(masked.opened(&values, info.longest_label.map(|longest| longest as usize))?)
     }
 
     /// Checks that the database belongs to the set.
-    fn check_version(&self, session: &Session, info: &PsiInfo) -> Result<(), Unfinished> {
+    fn check_version(&self, session: &Session, info: &PsiInfo) -> Result<(), RunError> {
         if session.info().version == info.version {
             return Ok(());
         }
         let reason = format!("version {}: expected {}", session.info().version, info.version);
-        Err(Unfinished::Moved(unexpected(&self.service.url(""), reason)))
+        Err(RunError::SetChanged(unexpected(&self.service.url(""), reason)))
     }
 }
 
-/// The filter that is kept, if it is of this version.
-async fn kept_filter(storage: Storage<'_>, info: &PsiInfo) -> Option<Filter> {
+/// The stored filter, if it is of this version.
+async fn stored_filter(storage: Storage<'_>, info: &PsiInfo) -> Option<Filter> {
     let limit = info.filter_bytes?.saturating_add(info.version.len() as u64);
     let bytes = storage.filter(limit).await.ok()??;
     Filter::decode(bytes.strip_prefix(info.version.as_bytes())?).ok()

@@ -1,4 +1,4 @@
-//! Requests that tickets are prepared for: queries, and the tickets themselves.
+//! Requests for answers and for tickets, with their retries.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,18 +11,18 @@ use super::service::{Service, advised_wait};
 use super::task::Io;
 use crate::error::{Error, Result};
 
-/// How long a client waits for its tickets to be prepared.
-const TICKET_PATIENCE: Duration = Duration::from_secs(600);
+/// Maximum time to wait for the server to prepare a client's tickets.
+const TICKET_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// Queries to send.
 pub(crate) struct QueryRequest<'a> {
-    /// The version that they are for.
+    /// The database version of the queries.
     pub(crate) version: Version,
     /// The registered client's id, in schemes with client keys.
     pub(crate) client: Option<&'a str>,
-    /// The ticket numbers that they use.
+    /// The ticket numbers of the queries.
     pub(crate) tickets: &'a [u64],
-    /// The queries back to back.
+    /// The concatenated queries.
     pub(crate) queries: Arc<Vec<u8>>,
     /// Longest acceptable body of answers, in bytes.
     pub(crate) limit: u64,
@@ -30,17 +30,17 @@ pub(crate) struct QueryRequest<'a> {
 
 /// The outcome of a query request.
 pub(crate) enum QueryReply {
-    /// The answers back to back.
+    /// The concatenated answers.
     Answers(Vec<u8>),
-    /// The refusal: the version is not answered any more.
+    /// The server no longer answers this version.
     WrongVersion(Error),
-    /// The refusal: the client is gone, or its ticket was used.
+    /// The client does not exist any more, or its ticket was used.
     ClientGone(Error),
 }
 
 impl Service {
-    /// Sends queries for one version. The same bytes are sent again while the server is busy, and
-    /// while it prepares the client's tickets, at most [`TICKET_PATIENCE`].
+    /// Sends queries for one version. Repeats the same bytes while the server is busy, and while it
+    /// prepares the client's tickets, for at most [`TICKET_TIMEOUT`].
     pub(crate) async fn query(&self, io: &Io, path: &str, query: &QueryRequest<'_>) -> Result<QueryReply> {
         let (mut retries, start) = (Self::busy_retries(), self.platform.now());
         loop {
@@ -50,7 +50,7 @@ impl Service {
                 409 => return Ok(QueryReply::WrongVersion(self.refusal(path, response))),
                 410 => return Ok(QueryReply::ClientGone(self.refusal(path, response))),
                 429 if retries.next().is_some() => io.wait(advised_wait(&response)).await,
-                503 if self.is_patient(start) => self.wait_for_ticket(io, path, response).await?,
+                503 if self.may_wait(start) => self.wait_for_ticket(io, path, response).await?,
                 _ => return Err(self.refusal(path, response)),
             }
         }
@@ -70,8 +70,8 @@ impl Service {
         request.with_binary(Arc::clone(&query.queries))
     }
 
-    /// Fetches a ticket of a version, as soon as it is prepared; `None` if that version or client
-    /// has no such ticket any more.
+    /// Fetches a ticket for a version, once it is prepared. `None` if the version is no longer the
+    /// newest, the client does not exist any more, or the ticket was used.
     pub(crate) async fn ticket(
         &self,
         io: &Io,
@@ -88,20 +88,20 @@ impl Service {
                 200 => return self.body(path, response, limit).map(Some),
                 409 | 410 => return Ok(None),
                 429 if retries.next().is_some() => io.wait(advised_wait(&response)).await,
-                503 if self.is_patient(start) => self.wait_for_ticket(io, path, response).await?,
+                503 if self.may_wait(start) => self.wait_for_ticket(io, path, response).await?,
                 _ => return Err(self.refusal(path, response)),
             }
         }
     }
 
-    fn is_patient(&self, start: Duration) -> bool {
-        self.platform.now().saturating_sub(start) < TICKET_PATIENCE
+    fn may_wait(&self, start: Duration) -> bool {
+        self.platform.now().saturating_sub(start) < TICKET_TIMEOUT
     }
 
-    /// Waits as long as the server advises, if it is preparing the client's tickets.
+    /// Waits as long as the server advises while it prepares the client's tickets.
     ///
     /// # Errors
-    /// Every other refusal.
+    /// Any other refusal.
     async fn wait_for_ticket(&self, io: &Io, path: &str, response: Response) -> Result<()> {
         let wait = advised_wait(&response);
         let refused = self.refusal(path, response);

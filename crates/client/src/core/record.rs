@@ -1,28 +1,31 @@
-//! A saved registration and its bytes.
+//! Format of a saved registration.
 //!
 //! ```text
-//! format (1) = 1, 1 while keys are being uploaded (1), length of the keys (8),
-//! length (8) and bytes of the database's address, of the client's id, of the state (an envelope)
+//! format version, 1 (1 byte); 1 while keys are being uploaded (1); length of the keys (8);
+//! then length (8) and bytes of the database's address, of the client's id, and of the state, which
+//! is an envelope
 //! ```
 
 use std::fmt;
 
 use papir_core::codec::Reader;
-use papir_core::{Error, Result};
+use papir_core::{Formats, Result};
 use zeroize::Zeroizing;
 
-const FORMAT: u8 = 1;
+/// Format numbers of saved registrations.
+const FORMATS: Formats =
+    Formats { what: "a saved registration", oldest: 1, written: 1, renew: "remove it to register again" };
 
-/// A registration and its state, as kept between processes. Secret.
+/// A registration and its state, as stored between processes. Secret.
 #[derive(Clone)]
 pub struct SavedRegistration {
-    /// The identity of the database, for people who inspect the file.
+    /// The identity of the database, for people who read the file.
     pub address: String,
     /// The client's id at the service: a capability.
     pub client: String,
-    /// Whether keys are still being uploaded.
+    /// Set while keys are being uploaded.
     pub uploading: bool,
-    /// Length of the keys.
+    /// Length of the keys in bytes.
     pub keys_bytes: u64,
     /// The scheme's state, enveloped.
     pub state: Zeroizing<Vec<u8>>,
@@ -35,12 +38,12 @@ impl fmt::Debug for SavedRegistration {
 }
 
 impl SavedRegistration {
-    /// The registration as bytes.
+    /// Encodes the registration.
     pub fn encode(&self) -> Zeroizing<Vec<u8>> {
         let parts = [self.address.as_bytes(), self.client.as_bytes(), &self.state];
         let length: usize = parts.iter().map(|part| 8 + part.len()).sum();
         let mut bytes = Zeroizing::new(Vec::with_capacity(10 + length));
-        bytes.extend_from_slice(&[FORMAT, u8::from(self.uploading)]);
+        bytes.extend_from_slice(&[FORMATS.written as u8, u8::from(self.uploading)]);
         bytes.extend_from_slice(&self.keys_bytes.to_le_bytes());
         for part in parts {
             bytes.extend_from_slice(&(part.len() as u64).to_le_bytes());
@@ -49,16 +52,14 @@ impl SavedRegistration {
         bytes
     }
 
-    /// A registration from its bytes.
+    /// Decodes a registration.
     ///
     /// # Errors
-    /// [`Error::Malformed`] and [`Error::Length`].
+    /// [`Format`](papir_core::Error::Format), [`Malformed`](papir_core::Error::Malformed) or
+    /// [`Length`](papir_core::Error::Length).
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::new("a state record", bytes);
-        let format = reader.u8()?;
-        if format != FORMAT {
-            return Err(Error::malformed("a state record", format, "format 1"));
-        }
+        FORMATS.check(reader.u8()?.into())?;
         let (uploading, keys_bytes) = (reader.u8()? != 0, reader.u64()?);
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let (address, client) = (text(reader.bytes()?), text(reader.bytes()?));
@@ -91,5 +92,8 @@ mod tests {
         for length in 0..bytes.len() {
             assert!(SavedRegistration::decode(&bytes[..length]).is_err(), "{length}");
         }
+        let newer = [&[2][..], &bytes[1..]].concat();
+        let error = SavedRegistration::decode(&newer).unwrap_err();
+        assert!(matches!(error, papir_core::Error::Format { found: 2, .. }), "{error}");
     }
 }

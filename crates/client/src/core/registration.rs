@@ -1,4 +1,4 @@
-//! A registration at one database: made, uploaded, used, renewed.
+//! A client's registration at one database: created, uploaded, used, replaced.
 
 use std::sync::Arc;
 
@@ -10,15 +10,15 @@ use papir_protocol::{ClientStatus, path};
 use super::record::SavedRegistration;
 use super::service::Service;
 use super::settings::Watcher;
+use super::state_cache::StateCache;
 use super::storage::{Locked, Storage};
 use super::task::Io;
-use super::warm::Warm;
 use crate::error::{Result, unexpected};
 
 /// Longest keys that are sent in one request: 64 KiB.
-const ONE_REQUEST: usize = 64 << 10;
+const MAX_KEYS_IN_ONE_REQUEST: usize = 64 << 10;
 
-/// The surroundings of one operation on a registration.
+/// Arguments of every operation on a registration.
 #[derive(Clone, Copy)]
 pub(crate) struct Context<'a> {
     pub(crate) io: &'a Io,
@@ -29,25 +29,25 @@ pub(crate) struct Context<'a> {
 /// A registration at a database. Clones share its state in memory and in storage.
 #[derive(Clone)]
 pub(crate) struct Registration {
-    /// The slot of the storage, which is also the database's identity.
+    /// The storage slot. It is also the database's identity.
     slot: String,
-    /// The path of the database's clients.
+    /// The path of the database's registered clients.
     clients: String,
-    /// Tickets that the server prepares ahead.
+    /// Number of tickets that the server prepares ahead.
     tickets_ahead: u64,
-    warm: Warm,
+    cache: StateCache,
     watcher: Watcher,
 }
 
-/// The result of work with a registration's state.
-pub(crate) struct Worked<T> {
+/// The result of an operation on a registration's state.
+pub(crate) struct StateResult<T> {
     /// The client's id.
     pub(crate) client: String,
-    pub(crate) result: T,
+    pub(crate) value: T,
 }
 
 impl Registration {
-    /// The saved registration at a database, or a new one; `None` if its scheme has no client keys.
+    /// The saved registration at a database, or a new one. `None` if the scheme has no client keys.
     /// Resumes an interrupted upload.
     pub(crate) async fn open(context: Context<'_>, name: &str, watcher: &Watcher) -> Result<Option<Self>> {
         if !context.lookup.describe().limits.client_keys {
@@ -57,15 +57,16 @@ impl Registration {
             slot: context.service.address.identity(name),
             clients: path::clients(name),
             tickets_ahead: 1,
-            warm: Warm::default(),
+            cache: StateCache::default(),
             watcher: watcher.clone(),
         };
-        registration.tickets_ahead = registration.settle(context).await?.tickets_ahead;
+        registration.tickets_ahead = registration.resume_or_register(context).await?.tickets_ahead;
         Ok(Some(registration))
     }
 
-    /// The saved registration if it serves this version of the database, else a new one.
-    async fn settle(&self, context: Context<'_>) -> Result<ClientStatus> {
+    /// Resumes the saved registration if it is valid for this version of the database, else
+    /// registers.
+    async fn resume_or_register(&self, context: Context<'_>) -> Result<ClientStatus> {
         let lock = self.lock(context).await?;
         let resumed = match lock.read().await? {
             Some(saved) => self.resume(context, &lock, saved).await?,
@@ -83,20 +84,20 @@ impl Registration {
         usize::try_from(limit).unwrap_or(usize::MAX)
     }
 
-    /// Does the work for `queries` queries ahead.
+    /// Does work for `queries` queries in advance.
     pub(crate) async fn prepare(&self, context: Context<'_>, queries: usize) -> Result<()> {
         self.with_state(context, queries, |_| Ok(())).await.map(drop)
     }
 
-    /// Fetches and holds the tickets of the next `queries` queries; returns how many it holds of
-    /// them.
+    /// Fetches the tickets of the next `queries` queries and stores them in the state. Returns the
+    /// number of tickets held.
     pub(crate) async fn hold(&self, context: Context<'_>, queries: usize) -> Result<usize> {
         let lookup = context.lookup;
         let client = lookup.client();
-        let Worked { client: id, result: next } =
+        let StateResult { client: id, value: next } =
             self.with_state(context, 0, |state| Ok(client.next_ticket(state)?.unwrap_or_default())).await?;
-        // The state is not locked while tickets are prepared: another process may use some
-        // meanwhile.
+        // The state is not locked while the server prepares tickets. Another process may use some
+        // of them meanwhile, so the numbers are checked again below.
         let mut tickets = Vec::new();
         for number in (next..).take(queries) {
             let path = format!("{}/{id}/tickets/{number}", self.clients);
@@ -106,48 +107,50 @@ impl Registration {
                 None => break,
             }
         }
-        let hold = |state: &mut ErasedState| {
+        let held = self.with_state(context, 0, |state| {
             let next = client.next_ticket(state)?.unwrap_or_default();
             tickets.retain(|(number, _)| *number >= next);
             tickets.iter().try_for_each(|(_, ticket)| client.hold(state, ticket))?;
             Ok(tickets.len())
-        };
-        self.with_state(context, 0, hold).await.map(|worked| worked.result)
+        });
+        Ok(held.await?.value)
     }
 
-    /// Runs `work`, which makes `queries` queries with the state, and saves the changed state.
+    /// Runs `work`, which makes `queries` queries with the state, and stores the changed state.
     ///
-    /// The change is durable on return: only then may a query be sent.
+    /// The change is durable on return. A query may be sent only then: a query made with the old
+    /// state would use the same ticket again, which could reveal both indices to the server.
     pub(crate) async fn with_state<T>(
         &self,
         context: Context<'_>,
         queries: usize,
         work: impl FnOnce(&mut ErasedState) -> Result<T>,
-    ) -> Result<Worked<T>> {
+    ) -> Result<StateResult<T>> {
         let lock = self.lock(context).await?;
         let mut saved = match lock.read().await?.filter(|saved| !saved.uploading) {
             Some(saved) => saved,
-            // Another process removed it after a refusal.
+            // Another process removed the registration after a refusal.
             None => {
                 self.register(context, &lock).await?;
-                let lost = || unexpected(&self.url(context), "no state after registering".into());
-                lock.read().await?.ok_or_else(lost)?
+                lock.read()
+                    .await?
+                    .ok_or_else(|| unexpected(&self.url(context), "no state after registering".into()))?
             }
         };
         let client = context.lookup.client();
-        let mut state = self.warm.take(client, &saved.state)?;
+        let mut state = self.cache.take(client, &saved.state)?;
         client.prepare(&mut state, queries, self.watcher.progress())?;
-        let result = work(&mut state)?;
+        let value = work(&mut state)?;
         let stored = client.save_state(&state)?;
         if *stored != *saved.state {
             saved.state = stored;
             lock.write(saved.clone()).await?;
         }
-        self.warm.keep(client, &saved.state, state);
-        Ok(Worked { client: saved.client, result })
+        self.cache.put(client, &saved.state, state);
+        Ok(StateResult { client: saved.client, value })
     }
 
-    /// Registers anew, unless another process did so after `client` was refused.
+    /// Registers again, unless another process has done so since `client` was refused.
     pub(crate) async fn replace(&self, context: Context<'_>, client: &str) -> Result<()> {
         let lock = self.lock(context).await?;
         if lock.read().await?.is_some_and(|saved| saved.client != client) {
@@ -156,7 +159,7 @@ impl Registration {
         self.register(context, &lock).await.map(drop)
     }
 
-    /// Removes a registration whose state was copied, so that the next query makes a new one.
+    /// Removes a registration whose state was copied. The next query registers again.
     pub(crate) async fn forget(&self, context: Context<'_>, client: &str) -> Result<()> {
         let lock = self.lock(context).await?;
         if lock.read().await?.is_some_and(|saved| saved.client == client) {
@@ -165,7 +168,7 @@ impl Registration {
         Ok(())
     }
 
-    /// Resumes a saved registration; `None` if it cannot be used any more.
+    /// Resumes a saved registration; `None` if it cannot be used.
     async fn resume(
         &self,
         context: Context<'_>,
@@ -188,18 +191,18 @@ impl Registration {
             };
         }
         if saved.uploading {
-            // The last part arrived, but not the answer to it.
+            // The server received the last part, but its response was lost.
             lock.write(SavedRegistration { uploading: false, ..saved }).await?;
             lock.drop_keys().await?;
         }
-        // A server that knows later queries than the state shows that the state is an old copy. Its
-        // tickets may be used, and a second query for a ticket would show the server both indices.
+        // If the server has seen later tickets than the state, the state is an old copy. Its
+        // tickets may have been used, and a second query with a ticket would reveal both indices.
         let next = client.next_ticket(&state)?;
         Ok(Some(status).filter(|status| next.is_none_or(|next| status.next_ticket <= next)))
     }
 
-    /// Makes keys, sends them, and saves the state. An earlier state is lost only once there are
-    /// new keys.
+    /// Generates keys, sends them, and stores the state. An earlier state is removed only after the
+    /// new keys were generated.
     async fn register(&self, context: Context<'_>, lock: &Locked<'_>) -> Result<ClientStatus> {
         let Context { io, service, lookup } = context;
         let client = lookup.client();
@@ -208,12 +211,12 @@ impl Registration {
             Some(earlier) => client.register_again(earlier, &mut *service.platform.rng()),
             None => client.register(&mut *service.platform.rng()),
         };
-        let lacks = CoreError::Session { scheme: lookup.describe().scheme, what: "client keys" };
-        let (state, keys) = registered?.ok_or(lacks)?;
+        let missing = CoreError::Session { scheme: lookup.describe().scheme, what: "client keys" };
+        let (state, keys) = registered?.ok_or(missing)?;
         let (keys, version) = (Arc::new(keys), lookup.version());
         lock.forget().await?;
-        let whole = keys.len() <= ONE_REQUEST;
-        let status = if whole {
+        let in_one_request = keys.len() <= MAX_KEYS_IN_ONE_REQUEST;
+        let status = if in_one_request {
             service.register(io, &self.clients, version, Arc::clone(&keys)).await?
         } else {
             lock.keep_keys(&keys).await?;
@@ -222,19 +225,21 @@ impl Registration {
         let saved = SavedRegistration {
             address: self.slot.clone(),
             client: status.id.clone(),
-            uploading: !whole,
+            uploading: !in_one_request,
             keys_bytes: keys.len() as u64,
             state: client.save_state(&state)?,
         };
         lock.write(saved.clone()).await?;
-        if whole {
+        if in_one_request {
             return Ok(status);
         }
-        let gone = || unexpected(&self.url(context), "the client is gone while its keys are uploaded".into());
-        self.upload(context, lock, saved, &keys, status).await?.ok_or_else(gone)
+        let uploaded = self.upload(context, lock, saved, &keys, status).await?;
+        uploaded.ok_or_else(|| {
+            unexpected(&self.url(context), "the client was removed while its keys were uploaded".into())
+        })
     }
 
-    /// Sends the missing part of the keys; `None` if the client is gone.
+    /// Uploads the missing part of the keys; `None` if the client does not exist any more.
     async fn upload(
         &self,
         context: Context<'_>,
@@ -249,16 +254,16 @@ impl Registration {
             let offset = usize::try_from(status.uploaded_bytes).unwrap_or(usize::MAX);
             let part = usize::try_from(status.part_bytes).unwrap_or(usize::MAX);
             let end = offset.saturating_add(part).min(keys.len());
-            // Empty once everything has arrived: it makes the server check the keys.
+            // Empty if all bytes have arrived: an empty part makes the server check the keys.
             let Some(bytes) = keys.get(offset..end) else {
-                return Err(stuck(format!("an upload of {offset} of {} bytes", keys.len())));
+                return Err(stuck(format!("an upload offset of {offset} for {} bytes of keys", keys.len())));
             };
             let uploaded = context.service.upload_part(context.io, &path, offset as u64, bytes).await?;
             let Some(next) = uploaded else {
                 return Ok(None);
             };
             if next.is_uploading() && next.uploaded_bytes <= status.uploaded_bytes {
-                return Err(stuck(format!("the upload stays at {offset} bytes")));
+                return Err(stuck(format!("the upload does not advance beyond {offset} bytes")));
             }
             status = next;
         }

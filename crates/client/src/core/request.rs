@@ -6,8 +6,8 @@ use std::sync::Arc;
 use papir_protocol::{header, limit, media};
 use zeroize::Zeroizing;
 
-/// Longest body that is read, whatever the server announced: 4 GiB.
-const LONGEST_BODY: u64 = 4 << 30;
+/// Longest body that is read, even if the server announces more: 4 GiB.
+const MAX_BODY_BYTES: u64 = 4 << 30;
 
 /// A transport's own error.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -26,7 +26,7 @@ pub enum Method {
 }
 
 impl Method {
-    /// The method in capitals.
+    /// The method's name in HTTP.
     pub fn name(self) -> &'static str {
         match self {
             Self::Get => "GET",
@@ -37,7 +37,8 @@ impl Method {
     }
 }
 
-/// One header of a request. Its value may be a token: it is wiped on drop and never printed.
+/// One header of a request. Its value may be a token, so it is wiped when dropped and never
+/// printed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Header {
     /// The name, in lower case.
@@ -52,9 +53,9 @@ impl fmt::Debug for Header {
     }
 }
 
-/// A request for a transport to send: exactly these headers in this order, besides the ones that
-/// HTTP itself needs (`host`, `content-length`, `user-agent`, `accept`). Redirects are not
-/// followed.
+/// A request for a transport to send. The transport sends exactly these headers in this order, and
+/// besides them only those of HTTP itself (`host`, `content-length`, `user-agent`, `accept`). It
+/// must not follow redirects.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// The method.
@@ -107,10 +108,10 @@ impl Request {
         self.headers.iter().find(|header| header.name == name).map(|header| header.value.as_str())
     }
 
-    /// Bytes of the response's body to read at most; the rest, or all of it at `None`, is
-    /// discarded. `version` is the response's header [`header::VERSION`].
+    /// Maximum number of bytes of the response's body to read; `None` discards the body. The
+    /// transport discards the rest. `version` is the response's header [`header::VERSION`].
     ///
-    /// The limit is one byte beyond the longest acceptable body, so that a longer one is noticed.
+    /// The limit is one byte more than the longest accepted body, so that a longer one is detected.
     pub fn body_limit(&self, status: u16, version: Option<&str>) -> Option<u64> {
         if !(200..=299).contains(&status) {
             return Some(limit::JSON_BYTES + 1);
@@ -125,30 +126,30 @@ impl Request {
     }
 }
 
-/// A response, its body read as [`Request::body_limit`] says.
+/// A response. Its body was read up to [`Request::body_limit`].
 #[derive(Debug)]
 pub struct Response {
     /// The status.
     pub status: u16,
-    /// The headers, names in lower case. Values that are not text may be left out.
+    /// The headers, with names in lower case. Values that are not text may be left out.
     pub headers: Vec<(String, String)>,
-    /// The body, or the failure that cut it off.
+    /// The body, or the failure that interrupted it.
     pub body: Result<Vec<u8>, Failure>,
 }
 
 impl Response {
-    /// The first value of a header, given in lower case.
+    /// The first value of a header. `name` is in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_str())
     }
 
-    /// Whether the status is 200 to 299.
+    /// Returns whether the status is 200 to 299.
     pub fn is_success(&self) -> bool {
         (200..=299).contains(&self.status)
     }
 }
 
-/// A limit on a body's length that holds whatever the server announced.
+/// A limit on a body's length, at most [`MAX_BODY_BYTES`].
 pub(crate) fn bounded(limit: u64) -> u64 {
-    limit.min(LONGEST_BODY)
+    limit.min(MAX_BODY_BYTES)
 }

@@ -1,4 +1,4 @@
-//! HTTP calls to a service: bounded reading, typed refusals, retries.
+//! HTTP calls to a service, with limits, typed errors and retries.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,12 +13,12 @@ use super::settings::Token;
 use super::task::Io;
 use crate::error::{Error, Result, unexpected};
 
-/// How often a request is repeated while the server is busy.
-const BUSY_RETRIES: usize = 5;
-/// Longest wait that a server may ask for.
-const LONGEST_WAIT: Duration = Duration::from_secs(30);
+/// Maximum number of retries while the server is busy.
+const MAX_BUSY_RETRIES: usize = 5;
+/// Upper bound on the wait that a server advises.
+const MAX_WAIT: Duration = Duration::from_secs(30);
 
-/// A service and the token that it knows the client by. Cheap to clone.
+/// A service, and the token to send to it. Cheap to clone.
 #[derive(Clone)]
 pub struct Service {
     pub(crate) address: Address,
@@ -39,8 +39,8 @@ impl Service {
         platform: Arc<dyn Platform>,
     ) -> Result<Self> {
         let address = Address::parse(url)?;
-        let readable = !address.is_https() && !address.is_local();
-        if token.is_some() && readable && !insecure_http {
+        let exposed = !address.is_https() && !address.is_local();
+        if token.is_some() && exposed && !insecure_http {
             return Err(Error::TokenInClear { url: address.list() });
         }
         Ok(Self { address, token, platform })
@@ -51,9 +51,9 @@ impl Service {
         &self.address
     }
 
-    /// The retries of one call while the server is busy.
+    /// The retries of one call while the server is busy, as an iterator to count down.
     pub(crate) fn busy_retries() -> impl Iterator + Send {
-        0..BUSY_RETRIES
+        0..MAX_BUSY_RETRIES
     }
 
     /// The full address of a path, for messages.
@@ -75,7 +75,7 @@ impl Service {
         io.send(request).await.map_err(|source| Error::Transport { url, source })
     }
 
-    /// Sends a GET request, again while the server is busy.
+    /// Sends a GET request, and repeats it while the server is busy.
     pub(crate) async fn get(&self, io: &Io, path: &str, accepted: Accepted) -> Result<Response> {
         let mut retries = Self::busy_retries();
         loop {
@@ -114,8 +114,9 @@ impl Service {
     /// The JSON of a successful response.
     pub(crate) fn decode<T: DeserializeOwned>(&self, path: &str, response: Response) -> Result<T> {
         let bytes = self.body(path, response, limit::JSON_BYTES)?;
-        serde_json::from_slice(&bytes)
-            .map_err(|error| unexpected(&self.url(path), format!("{error}: expected papir's JSON")))
+        serde_json::from_slice(&bytes).map_err(|error| {
+            unexpected(&self.url(path), format!("{error}: expected JSON of a papir service"))
+        })
     }
 
     /// The body of a response, at most `limit` bytes.
@@ -128,20 +129,20 @@ impl Service {
         Ok(bytes)
     }
 
-    /// A refusal as an error, with the server's message if it is a papir service.
+    /// The error for a refusal, with the server's message if it is a papir service.
     pub(crate) fn refusal(&self, path: &str, response: Response) -> Error {
         let status = response.status;
         let body = self.body(path, response, limit::JSON_BYTES).unwrap_or_default();
         let (code, message) = match serde_json::from_slice::<ErrorBody>(&body) {
             Ok(ErrorBody { error }) => (error.code, error.message),
-            Err(_) => ("unknown".to_owned(), "not an answer of a papir service".to_owned()),
+            Err(_) => ("unknown".to_owned(), "not a response of a papir service".to_owned()),
         };
         Error::Http { url: self.url(path), status, code, message }
     }
 }
 
-/// The wait that `Retry-After` asks for, at most [`LONGEST_WAIT`]; a second without the header.
+/// The wait that `Retry-After` advises, at most [`MAX_WAIT`]. Without the header, a second.
 pub(crate) fn advised_wait(response: &Response) -> Duration {
     let seconds = response.header(header::RETRY_AFTER).and_then(|text| text.parse().ok()).unwrap_or(1);
-    Duration::from_secs(seconds).min(LONGEST_WAIT)
+    Duration::from_secs(seconds).min(MAX_WAIT)
 }

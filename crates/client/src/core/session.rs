@@ -1,4 +1,4 @@
-//! The client of one database: lookups, changes of version, registration.
+//! The client of one database: lookups, version changes, registration.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use papir_protocol::{DatabaseInfo, code, path};
 
 use super::costs::Costs;
 use super::fetch::{self, Fetched};
-use super::lookups::{Answered, Asked, ask, check_index};
+use super::lookups::{AnsweredLookups, PendingLookups, check_index, make_queries};
 use super::pins;
 use super::queries::{QueryReply, QueryRequest};
 use super::registration::{Context, Registration};
@@ -17,9 +17,9 @@ use super::storage::Storage;
 use super::task::{Io, Task};
 use crate::error::{Error, Result};
 
-/// Most changes of version during one request. After each the request is made again from the new
-/// public part, with fresh queries.
-const CHANGES: usize = 3;
+/// Maximum number of version changes during one request. After each change the request is repeated
+/// with fresh queries from the new public part.
+const MAX_CHANGES: usize = 3;
 
 /// A private client of one database of a service. Clones share the public part and start with the
 /// same costs.
@@ -31,25 +31,25 @@ pub struct Session {
     info: DatabaseInfo,
     lookup: Lookup,
     costs: Costs,
-    /// In schemes with client keys, from the first lookup on.
+    /// Set from the first lookup on, in schemes with client keys.
     registration: Option<Registration>,
 }
 
 /// The outcome of one query request.
 enum Outcome<'a> {
-    /// It was answered; the lookups that are left.
-    Done(Answered, &'a [Wanted<'a>]),
+    /// The answered lookups, and the lookups that did not fit into the request.
+    Done(AnsweredLookups, &'a [Wanted<'a>]),
     /// The database has another version.
-    Moved(Error),
-    /// The server no longer knows the client with this id, or refuses its ticket.
-    Gone(String, Error),
+    VersionChanged(Error),
+    /// The client with this id does not exist any more, or its ticket was used.
+    ClientGone(String, Error),
 }
 
 /// Queries ready to be sent.
 struct Prepared {
     /// The registered client's id.
     client: Option<String>,
-    asked: Asked,
+    lookups: PendingLookups,
 }
 
 impl Session {
@@ -57,8 +57,7 @@ impl Session {
     ///
     /// # Errors
     /// [`Error::NoSuchDatabase`], [`Error::ChooseDatabase`], errors of the network, and
-    /// [`Error::Core`] for a public part that is damaged, of an unknown scheme, or of one that is
-    /// not private.
+    /// [`Error::Core`] if the public part is damaged or its scheme is unknown or not private.
     pub fn open(service: Service, settings: Settings) -> Task<'static, Result<Self>> {
         Task::new(|io| async move { Self::connect(&io, service, settings).await })
     }
@@ -70,7 +69,7 @@ impl Session {
         if settings.pin {
             let slot = service.address.identity(&name);
             let (storage, url) = (Storage::new(io, &slot), service.url(&path::database(&name)));
-            settings.root = pins::hold(storage, &url, settings.root, lookup.root()).await?;
+            settings.root = pins::check_or_pin(storage, &url, settings.root, lookup.root()).await?;
         }
         Ok(Self { service, settings, name, info, lookup, costs, registration: None })
     }
@@ -85,7 +84,7 @@ impl Session {
         &self.info
     }
 
-    /// The lookup client of the current version: exact sizes, security, parameters.
+    /// The lookup client of the current version, which knows its sizes, security and parameters.
     pub fn lookup(&self) -> &Lookup {
         &self.lookup
     }
@@ -95,8 +94,8 @@ impl Session {
         self.costs
     }
 
-    /// Registers with the service, or resumes the saved registration, in schemes with client keys.
-    /// If the database changes meanwhile, starts again from its new public part, at most three
+    /// In schemes with client keys, registers with the service or resumes the saved registration.
+    /// If the database changes meanwhile, it starts again from the new public part, at most three
     /// times.
     ///
     /// # Errors
@@ -105,8 +104,8 @@ impl Session {
         Task::new(|io| async move { self.ensure_registered(&io).await })
     }
 
-    /// Does the work ahead that `lookups` lookups need whatever they ask for. Nothing is sent
-    /// except a registration, if there is none.
+    /// Does in advance the work of `lookups` lookups that does not depend on what is looked up.
+    /// Nothing is sent except a missing registration.
     ///
     /// # Errors
     /// Errors of the network and of client state.
@@ -121,8 +120,8 @@ impl Session {
         })
     }
 
-    /// Fetches the tickets of the next `lookups` lookups; returns for how many lookups it holds
-    /// tickets.
+    /// Fetches the tickets of the next `lookups` lookups. Returns the number of lookups whose
+    /// tickets are held.
     ///
     /// # Errors
     /// Errors of the network and of client state; [`papir_core::Error::Parameters`] for a scheme
@@ -140,8 +139,8 @@ impl Session {
         })
     }
 
-    /// Looks keys or indices up: their values in order, `None` for absent keys. The server learns
-    /// how many there are.
+    /// Looks up keys or indices. Returns their values in order, `None` for absent keys. The server
+    /// learns the number of lookups.
     ///
     /// # Errors
     /// Errors of the network, of the service and of [`papir_lookup::Pending::finish_all`];
@@ -151,8 +150,8 @@ impl Session {
         Task::new(move |io| async move { self.look_up(&io, wanted).await })
     }
 
-    /// Sends everything, and opens answers only once the last has arrived: the traffic does not
-    /// depend on whether answers decode.
+    /// Sends all requests, and decodes answers only after the last one has arrived. The traffic
+    /// therefore does not depend on whether answers decode.
     pub(crate) async fn look_up(&mut self, io: &Io, wanted: &[Wanted<'_>]) -> Result<Vec<Option<Vec<u8>>>> {
         wanted.iter().try_for_each(|wanted| check_index(&self.lookup, wanted))?;
         self.ensure_registered(io).await?;
@@ -163,72 +162,76 @@ impl Session {
             left = rest;
         }
         let start = self.service.platform.now();
-        // All results are collected first: an early error must not save the opening of later
-        // answers.
-        let opened: Vec<Result<Option<Vec<u8>>>> = answered.into_iter().flat_map(Answered::open).collect();
+        // Decode all answers before returning an error: the time must not depend on which one
+        // fails.
+        let decoded: Vec<Result<Option<Vec<u8>>>> =
+            answered.into_iter().flat_map(AnsweredLookups::decode).collect();
         self.costs.extract += self.service.platform.now().saturating_sub(start);
-        opened.into_iter().collect()
+        decoded.into_iter().collect()
     }
 
-    /// Sends one request for as many of `wanted` as fit; returns it with the lookups that are left.
+    /// Sends one request for as many of `wanted` as fit. Returns them with the lookups that are
+    /// left.
     ///
-    /// After a change of the database it starts again from the new public part, at most [`CHANGES`]
-    /// times; after the loss of the registered client it registers again, once. Both use fresh
-    /// queries. How often depends on the server alone, not on what is asked.
+    /// If the database changes, it starts again from the new public part, at most [`MAX_CHANGES`]
+    /// times. If the registered client does not exist any more, it registers again, once. Both use
+    /// fresh queries. The number of requests depends on the server alone, not on the lookups.
     async fn exchange<'a>(
         &mut self,
         io: &Io,
         wanted: &'a [Wanted<'a>],
-    ) -> Result<(Answered, &'a [Wanted<'a>])> {
-        let (mut changes, mut gone) = (0, false);
+    ) -> Result<(AnsweredLookups, &'a [Wanted<'a>])> {
+        let (mut changes, mut registered_again) = (0, false);
         loop {
             match self.try_exchange(io, wanted).await? {
                 Outcome::Done(answered, rest) => return Ok((answered, rest)),
-                Outcome::Moved(_) if changes < CHANGES => {
+                Outcome::VersionChanged(_) if changes < MAX_CHANGES => {
                     self.follow_change(io).await?;
                     changes += 1;
                 }
-                Outcome::Gone(client, refusal) if !gone || refusal.code() == code::TICKET_USED => {
-                    match self.give_up_client(io, &client, refusal).await {
-                        Err(error) if error.is_moved() && changes < CHANGES => {
+                Outcome::ClientGone(client, refusal)
+                    if !registered_again || refusal.code() == code::TICKET_USED =>
+                {
+                    match self.replace_client(io, &client, refusal).await {
+                        Err(error) if error.is_version_change() && changes < MAX_CHANGES => {
                             self.follow_change(io).await?;
                             changes += 1;
                         }
-                        given_up => given_up?,
+                        replaced => replaced?,
                     }
-                    gone = true;
+                    registered_again = true;
                 }
-                Outcome::Moved(refusal) | Outcome::Gone(_, refusal) => return Err(refusal),
+                Outcome::VersionChanged(refusal) | Outcome::ClientGone(_, refusal) => return Err(refusal),
             }
         }
     }
 
     async fn try_exchange<'a>(&mut self, io: &Io, wanted: &'a [Wanted<'a>]) -> Result<Outcome<'a>> {
         let (now, rest) = wanted.split_at(self.lookups_per_request().min(wanted.len()));
-        let Prepared { client, asked } = match self.prepare(io, now).await {
-            // Another process followed the database to a version that needs other state, or removed
-            // the state so that registering met a new version.
-            Err(error) if error.is_moved() => return Ok(Outcome::Moved(error)),
+        let Prepared { client, lookups } = match self.prepare(io, now).await {
+            // Another process has stored state for a newer version, or has removed the state, and
+            // the new registration found a newer version.
+            Err(error) if error.is_version_change() => return Ok(Outcome::VersionChanged(error)),
             prepared => prepared?,
         };
-        let queries = asked.pending.queries();
+        let queries = lookups.pending.queries();
         let answer_bytes = self.lookup.describe().sizes.answer as usize;
         let limit = (queries.len() as u64).saturating_mul(answer_bytes as u64);
         let body = Arc::new(queries.concat());
         self.costs.requests += 1;
         self.costs.query_bytes += body.len() as u64;
         let (client_id, tickets, version) =
-            (client.as_deref(), asked.pending.tickets(), self.lookup.version());
+            (client.as_deref(), lookups.pending.tickets(), self.lookup.version());
         let request = QueryRequest { version, client: client_id, tickets, queries: body, limit };
         let start = self.service.platform.now();
         let reply = self.service.query(io, &path::query(&self.name), &request).await;
         self.costs.round_trip += self.service.platform.now().saturating_sub(start);
         Ok(match reply? {
-            QueryReply::WrongVersion(refusal) => Outcome::Moved(refusal),
-            QueryReply::ClientGone(refusal) => Outcome::Gone(client.unwrap_or_default(), refusal),
+            QueryReply::WrongVersion(refusal) => Outcome::VersionChanged(refusal),
+            QueryReply::ClientGone(refusal) => Outcome::ClientGone(client.unwrap_or_default(), refusal),
             QueryReply::Answers(answers) => {
                 self.costs.answer_bytes += answers.len() as u64;
-                Outcome::Done(Answered { asked, answers, answer_bytes }, rest)
+                Outcome::Done(AnsweredLookups { pending: lookups, answers, answer_bytes }, rest)
             }
         })
     }
@@ -244,15 +247,18 @@ impl Session {
     async fn prepare_queries(&self, io: &Io, wanted: &[Wanted<'_>]) -> Result<Prepared> {
         let (lookup, platform) = (&self.lookup, &self.service.platform);
         match &self.registration {
-            None => Ok(Prepared { client: None, asked: ask(lookup, None, wanted, &mut *platform.rng())? }),
+            None => {
+                let lookups = make_queries(lookup, None, wanted, &mut *platform.rng())?;
+                Ok(Prepared { client: None, lookups })
+            }
             Some(registration) => {
                 let queries = lookup.queries_of(wanted.len());
-                let worked = registration
+                let made = registration
                     .with_state(self.context(io), queries, |state| {
-                        ask(lookup, Some(state), wanted, &mut *platform.rng())
+                        make_queries(lookup, Some(state), wanted, &mut *platform.rng())
                     })
                     .await?;
-                Ok(Prepared { client: Some(worked.client), asked: worked.result })
+                Ok(Prepared { client: Some(made.client), lookups: made.value })
             }
         }
     }
@@ -270,7 +276,9 @@ impl Session {
             match Registration::open(self.context(io), &self.name, &self.settings.watcher).await {
                 Ok(None) => break,
                 Ok(registration) => self.registration = registration,
-                Err(error) if error.is_moved() && changes < CHANGES => self.fetch_again(io).await?,
+                Err(error) if error.is_version_change() && changes < MAX_CHANGES => {
+                    self.fetch_again(io).await?
+                }
                 Err(error) => return Err(error),
             }
             changes += 1;
@@ -284,7 +292,8 @@ impl Session {
         self.ensure_registered(io).await
     }
 
-    /// Fetches the public part of the new version. The registration may not serve it.
+    /// Fetches the public part of the new version. The registration is checked again, since it may
+    /// not be valid for that version.
     async fn fetch_again(&mut self, io: &Io) -> Result<()> {
         let fetched = fetch::fetch(io, &self.service, &self.name, &self.settings, &mut self.costs).await?;
         (self.info, self.lookup) = (fetched.info, fetched.lookup);
@@ -292,9 +301,9 @@ impl Session {
         Ok(())
     }
 
-    /// Registers again for a client that is gone. A ticket that another query used shows that the
-    /// state was copied: no more queries are made of it, and the caller gets the error.
-    async fn give_up_client(&mut self, io: &Io, client: &str, refusal: Error) -> Result<()> {
+    /// Registers again in place of a client that does not exist any more. If the ticket was used by
+    /// another query, the state was copied: it is removed, and the caller gets the error.
+    async fn replace_client(&mut self, io: &Io, client: &str, refusal: Error) -> Result<()> {
         let Some(registration) = &self.registration else {
             return Err(refusal);
         };

@@ -1,4 +1,4 @@
-//! Demands on a database, and the client's token.
+//! Settings of a session, and the client's token.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,26 +10,26 @@ use zeroize::Zeroizing;
 
 use crate::error::{Error, Result};
 
-/// Demands of a client on a database.
+/// Settings of a session with a database.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    /// The database; `None` for the one in the address, or the service's only one.
+    /// The database's name; `None` for the one in the address, else the service's only one.
     pub database: Option<String>,
-    /// Allows schemes that show the server which record is read.
+    /// Allows schemes that reveal to the server which record is read.
     pub allow_not_private: bool,
-    /// The root that the database must have; every record is then verified against it.
+    /// The trusted root. The database must have it, and every record is verified against it.
     pub root: Option<Root>,
     /// Pins the root of a verifiable database on first use.
     pub pin: bool,
     /// The owner's key of an encrypted database.
     pub owner_key: Option<OwnerKey>,
-    /// Schemes besides those of the registry.
+    /// Additional schemes, besides those of the registry.
     pub schemes: MoreSchemes,
-    /// Progress of long client-side work.
+    /// Receives the progress of long work on the client.
     pub watcher: Watcher,
 }
 
-/// Receives the progress of long work; by default nothing does.
+/// Receives the progress of long work. By default it discards all reports.
 #[derive(Clone)]
 pub struct Watcher(Arc<dyn Progress + Send + Sync>);
 
@@ -56,14 +56,14 @@ impl fmt::Debug for Watcher {
     }
 }
 
-/// A bearer token. Wiped on drop and never printed.
+/// A bearer token. It is wiped when dropped and never printed.
 ///
 /// Copies that the HTTP library makes while it sends the token are not wiped.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(Zeroizing<String>);
 
 impl Token {
-    /// A token from its text; surrounding white space is removed.
+    /// A token from its text. Surrounding white space is removed.
     ///
     /// # Errors
     /// [`Error::BadToken`] for text that is not valid in a header.

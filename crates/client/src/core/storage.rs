@@ -1,4 +1,4 @@
-//! A slot of the storage as the core's operations use it.
+//! Access to one storage slot.
 
 use std::sync::Arc;
 
@@ -9,14 +9,14 @@ use super::store::{StoreAction, StoreLock, StoreRequest, Stored};
 use super::task::Io;
 use crate::error::{Error, Result, unexpected};
 
-/// A slot, not locked.
+/// An unlocked slot.
 #[derive(Clone, Copy)]
 pub(crate) struct Storage<'a> {
     io: &'a Io,
     slot: &'a str,
 }
 
-/// A slot whose lock is held; dropping it unlocks.
+/// A locked slot. The lock is released when dropped.
 pub(crate) struct Locked<'a> {
     storage: Storage<'a>,
     _lock: StoreLock,
@@ -35,7 +35,7 @@ impl<'a> Storage<'a> {
         }
     }
 
-    /// Whether a root is pinned.
+    /// Returns whether a root is pinned.
     pub(crate) async fn has_root(self) -> Result<bool> {
         match self.perform(StoreAction::HasRoot).await? {
             Stored::Found(found) => Ok(found),
@@ -43,12 +43,12 @@ impl<'a> Storage<'a> {
         }
     }
 
-    /// At most `limit` bytes of the filter that is kept.
+    /// The stored filter, at most `limit` bytes of it.
     pub(crate) async fn filter(self, limit: u64) -> Result<Option<Vec<u8>>> {
         self.bytes(StoreAction::Filter(limit)).await
     }
 
-    /// Keeps a filter in place of another.
+    /// Stores a filter and replaces an earlier one.
     pub(crate) async fn keep_filter(self, bytes: Vec<u8>) -> Result<()> {
         self.change(StoreAction::KeepFilter(bytes)).await
     }
@@ -72,7 +72,7 @@ impl<'a> Storage<'a> {
     }
 
     fn mismatched(self) -> Error {
-        unexpected(self.slot, "the storage gave the answer to another request".to_owned())
+        unexpected(self.slot, "the storage replied to another request".to_owned())
     }
 }
 
@@ -85,7 +85,7 @@ impl Locked<'_> {
         }
     }
 
-    /// Replaces the registration; durable on return.
+    /// Replaces the registration. It is durable on return.
     pub(crate) async fn write(&self, saved: SavedRegistration) -> Result<()> {
         self.storage.change(StoreAction::Write(saved)).await
     }
@@ -95,12 +95,12 @@ impl Locked<'_> {
         self.storage.change(StoreAction::Forget).await
     }
 
-    /// Keeps keys while they are uploaded; durable on return.
+    /// Stores keys while they are uploaded. They are durable on return.
     pub(crate) async fn keep_keys(&self, keys: &Arc<Vec<u8>>) -> Result<()> {
         self.storage.change(StoreAction::KeepKeys(Arc::clone(keys))).await
     }
 
-    /// The keys that are being uploaded, if all `length` bytes are there.
+    /// The keys that are being uploaded; `None` unless they have exactly `length` bytes.
     pub(crate) async fn keys(&self, length: u64) -> Result<Option<Vec<u8>>> {
         self.storage.bytes(StoreAction::Keys(length)).await
     }
@@ -118,7 +118,7 @@ impl Locked<'_> {
         }
     }
 
-    /// Pins a root; durable on return.
+    /// Pins a root. It is durable on return.
     pub(crate) async fn pin(&self, root: Root) -> Result<()> {
         self.storage.change(StoreAction::Pin(root)).await
     }

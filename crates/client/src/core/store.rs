@@ -1,8 +1,8 @@
 //! Requests to the storage of client state.
 //!
-//! A slot keeps the files of one database of one service. A query uses up state that must never be
-//! used again: a change must be durable before its request is answered, and one task at a time
-//! holds a slot's lock.
+//! A slot holds the data of one database of one service. A query uses up state that must never be
+//! used again. Therefore a change must be durable before the storage replies, and only one task at
+//! a time may hold a slot's lock.
 
 use std::any::Any;
 use std::fmt;
@@ -15,43 +15,44 @@ use super::record::SavedRegistration;
 /// A request to the storage.
 #[derive(Debug)]
 pub struct StoreRequest {
-    /// The slot's identity: unique to one database of one service. It names the place to clients of
-    /// that database; storage that others can list should hash it.
+    /// The slot's identity, unique to one database of one service. It contains the service's
+    /// address: storage that others can list should hash it.
     pub slot: String,
     /// The action.
     pub action: StoreAction,
 }
 
-/// Action on a slot. `Read` to `Pin` come with the lock held, except `HasRoot`.
+/// Action on a slot. The actions from `Read` to `Pin` are requested with the lock held, except
+/// `HasRoot`.
 #[derive(Debug)]
 pub enum StoreAction {
-    /// Makes the slot and waits for its lock. Answered with [`Stored::Locked`].
+    /// Creates the slot if necessary and waits for its lock. The reply is [`Stored::Locked`].
     Lock,
-    /// Reads the registration. Answered with [`Stored::Registration`].
+    /// Reads the registration. The reply is [`Stored::Registration`].
     Read,
     /// Replaces the registration.
     Write(SavedRegistration),
     /// Removes the registration and its keys.
     Forget,
-    /// Keeps keys while they are uploaded.
+    /// Stores keys while they are uploaded.
     KeepKeys(Arc<Vec<u8>>),
-    /// Reads keys of exactly this length. Answered with [`Stored::Bytes`].
+    /// Reads the keys if they have exactly this length. The reply is [`Stored::Bytes`].
     Keys(u64),
     /// Removes the keys.
     DropKeys,
-    /// Looks for a pinned root and makes nothing. Answered with [`Stored::Found`].
+    /// Checks for a pinned root, without creating the slot. The reply is [`Stored::Found`].
     HasRoot,
-    /// Reads the pinned root. Answered with [`Stored::Root`].
+    /// Reads the pinned root. The reply is [`Stored::Root`].
     Root,
-    /// Pins a root in place of another.
+    /// Pins a root and replaces an earlier one.
     Pin(Root),
-    /// Reads at most this many bytes of a set's filter. Answered with [`Stored::Bytes`].
+    /// Reads a set's filter, at most this many bytes. The reply is [`Stored::Bytes`].
     Filter(u64),
-    /// Keeps the filter of a set in place of another. Takes the lock itself.
+    /// Stores the filter of a set and replaces an earlier one. The storage takes the lock itself.
     KeepFilter(Vec<u8>),
 }
 
-/// The storage's answer.
+/// Reply of the storage. Actions without their own reply return [`Stored::Done`].
 #[derive(Debug)]
 pub enum Stored {
     /// The change is durable.
@@ -64,11 +65,11 @@ pub enum Stored {
     Bytes(Option<Vec<u8>>),
     /// The pinned root, if there is one.
     Root(Option<Root>),
-    /// Whether it exists.
+    /// Set if a root is pinned.
     Found(bool),
 }
 
-/// Holds a slot's lock; dropping it unlocks.
+/// A held lock of a slot. The lock is released when dropped.
 pub struct StoreLock(#[expect(dead_code, reason = "held for its drop")] Box<dyn Any + Send + Sync>);
 
 impl StoreLock {

@@ -1,8 +1,8 @@
-//! Tasks: state machines that give requests out and take responses in.
+//! Tasks: state machines that produce requests and consume responses.
 //!
-//! The logic of a task is an `async fn`; the compiler makes the state machine of it. No executor is
-//! involved: a task is polled when the transport hands in what it waited for, and each `await` that
-//! waits leaves exactly one effect for the transport.
+//! The logic of a task is an `async fn`, which the compiler turns into a state machine. No executor
+//! is involved. The transport polls the task whenever it has the result that the task waits for,
+//! and each pending `await` leaves exactly one effect for the transport to perform.
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -14,7 +14,7 @@ use super::request::{Failure, Request, Response};
 use super::store::{StoreRequest, Stored};
 use crate::error::Result;
 
-/// A running operation; dropping it cancels the operation and releases the locks it holds.
+/// A running operation. Dropping it cancels the operation and releases its locks.
 #[must_use = "a task does nothing until it is started"]
 pub struct Task<'a, T> {
     future: Pin<Box<dyn Future<Output = T> + Send + 'a>>,
@@ -42,7 +42,7 @@ pub struct AfterWait<'a, T>(Task<'a, T>);
 pub struct AfterStore<'a, T>(Task<'a, T>);
 
 impl<'a, T> AfterSend<'a, T> {
-    /// Resumes with the response, or the failure to get one.
+    /// Resumes with the response, or with the failure to get one.
     pub fn resume(self, response: Result<Response, Failure>) -> Step<'a, T> {
         self.0.io.state().response = Some(response);
         self.0.advance()
@@ -58,7 +58,7 @@ impl<'a, T> AfterWait<'a, T> {
 }
 
 impl<'a, T> AfterStore<'a, T> {
-    /// Resumes with the storage's answer.
+    /// Resumes with the storage's reply.
     pub fn resume(self, stored: Result<Stored>) -> Step<'a, T> {
         self.0.io.state().stored = Some(stored);
         self.0.advance()
@@ -66,7 +66,7 @@ impl<'a, T> AfterStore<'a, T> {
 }
 
 impl<'a, T> Task<'a, T> {
-    /// A task of the operation that `make` gives.
+    /// A task that runs the future of `make`.
     pub(crate) fn new<F: Future<Output = T> + Send + 'a>(make: impl FnOnce(Io) -> F) -> Self {
         let io = Io::default();
         Self { future: Box::pin(make(io.clone())), io }
@@ -86,17 +86,17 @@ impl<'a, T> Task<'a, T> {
             Some(Effect::Send(request)) => Step::Send(request, AfterSend(self)),
             Some(Effect::Wait(duration)) => Step::Wait(duration, AfterWait(self)),
             Some(Effect::Store(request)) => Step::Store(request, AfterStore(self)),
-            // Not reached: the core awaits nothing but `Io`, which leaves an effect.
+            // Unreachable: the core awaits only `Io`, and every pending `Io` leaves an effect.
             None => Step::Wait(Duration::ZERO, AfterWait(self)),
         }
     }
 }
 
-/// The transport as the operations of the core see it.
+/// Connects the operations of the core to the transport.
 #[derive(Clone, Default)]
 pub(crate) struct Io(Arc<Mutex<State>>);
 
-/// The effect that was asked for last, and the answer to it. At most one of them is set.
+/// The last requested effect, and its result. At most one of the fields is set.
 #[derive(Default)]
 struct State {
     effect: Option<Effect>,
@@ -127,9 +127,9 @@ impl Io {
         self.perform(Effect::Store(request), |state| state.stored.take()).await
     }
 
-    async fn perform<T>(&self, effect: Effect, answer: impl Fn(&mut State) -> Option<T>) -> T {
+    async fn perform<T>(&self, effect: Effect, take_result: impl Fn(&mut State) -> Option<T>) -> T {
         self.state().effect = Some(effect);
-        poll_fn(|_| answer(&mut self.state()).map_or(Poll::Pending, Poll::Ready)).await
+        poll_fn(|_| take_result(&mut self.state()).map_or(Poll::Pending, Poll::Ready)).await
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-/// log₂ of the buckets per octave: a percentile is accurate to 1 part in 2⁹.
+/// log₂ of the number of buckets per octave. Percentiles are accurate to 1 part in 2⁹.
 const BITS: u32 = 9;
 /// Buckets for every 64-bit number of nanoseconds.
 const BUCKETS: usize = ((64 - BITS as usize) + 1) << BITS;
 
-/// Counts of durations. About 230 KB, however many there are.
+/// Counts of durations. Uses about 230 KB, regardless of their number.
 pub(crate) struct Histogram {
     counts: Vec<u64>,
     total: u64,
@@ -17,13 +17,13 @@ pub(crate) struct Histogram {
 /// Percentiles of durations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Percentiles {
-    /// At most this for 50 of 100.
+    /// The median: at least half of the durations are at most this.
     pub p50: Duration,
-    /// At most this for 95 of 100.
+    /// At least 95 % of the durations are at most this.
     pub p95: Duration,
-    /// At most this for 99 of 100.
+    /// At least 99 % of the durations are at most this.
     pub p99: Duration,
-    /// The longest.
+    /// The longest duration.
     pub longest: Duration,
 }
 
@@ -58,7 +58,7 @@ impl Histogram {
         }
     }
 
-    /// The least duration, to a bucket's width, that a `share` of all durations do not exceed.
+    /// The smallest duration that a `share` of all durations do not exceed, to a bucket's width.
     fn at(&self, share: f64) -> u64 {
         let wanted = (self.total as f64 * share).ceil() as u64;
         let mut seen = 0;
@@ -70,7 +70,8 @@ impl Histogram {
     }
 }
 
-/// The bucket of a value: values below 2⁹ have one each; each octave above has 2⁹.
+/// The bucket of a value. Each value below 2¹⁰ has its own bucket; each octave above has 2⁹
+/// buckets.
 fn bucket(value: u64) -> usize {
     let shift = (u64::BITS - value.leading_zeros()).saturating_sub(BITS + 1);
     ((shift as usize) << BITS) + (value >> shift) as usize

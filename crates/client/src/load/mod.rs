@@ -1,6 +1,6 @@
 //! Load tests: many clients at once, for a bounded time.
 //!
-//! Every lookup is real, with fresh queries; results are checked against known values, if there are
+//! Every lookup is real, with fresh queries. Results are checked against known values, if there are
 //! any.
 
 mod histogram;
@@ -23,19 +23,19 @@ pub use workload::{KnownKey, Workload};
 
 use tally::{Sample, Tally};
 
-/// Most clients in one load test.
+/// Maximum number of clients in one load test.
 pub const MAX_CLIENTS: usize = 1024;
 /// Longest load test, in seconds.
 pub const MAX_SECONDS: u64 = 3600;
-/// Single lookups before the load, to time the unloaded service.
-const UNLOADED: usize = 9;
-/// A client's pause after a failed lookup, so that it does not flood a service that is down.
+/// Number of timed lookups before the load, to measure the unloaded service.
+const UNLOADED_LOOKUPS: usize = 9;
+/// A client's pause after a failed request, so that it does not flood a service that is down.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Size of a load test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoadOptions {
-    /// Clients at once, each on a thread with connections of its own: 1 to [`MAX_CLIENTS`].
+    /// Number of concurrent clients, 1 to [`MAX_CLIENTS`]. Each has its own thread and connections.
     pub clients: usize,
     /// Seconds during which lookups start: 1 to [`MAX_SECONDS`].
     pub seconds: u64,
@@ -60,12 +60,12 @@ impl LoadOptions {
 }
 
 /// Runs `workload` against the service of `connection`: first a few single lookups, then many
-/// clients at once. Returns once the last lookup that started in time has ended; failed lookups are
-/// counted in the report.
+/// concurrent clients. Returns when the last lookup that started in time has ended. The report
+/// counts failed lookups.
 ///
 /// # Errors
-/// [`CoreError::OutOfBounds`] for options out of bounds, and the error of a single lookup that
-/// fails before the load.
+/// [`CoreError::OutOfBounds`] for options out of bounds, and the error of a lookup that fails before
+/// the load.
 pub fn load(
     connection: &Connection,
     workload: &Workload,
@@ -93,24 +93,24 @@ pub fn load(
     Ok(LoadReport::new(options.clients, start.elapsed(), unloaded, tally))
 }
 
-/// The median of single lookups. The first opens the socket and does not count.
+/// The median time of single lookups. The first lookup opens the socket and does not count.
 fn unloaded(connection: &Connection, workload: &Workload) -> Result<Duration> {
     let mut connection = connection.with_own_sockets()?;
     let mut times = Vec::new();
-    for _ in 0..=UNLOADED {
+    for _ in 0..=UNLOADED_LOOKUPS {
         times.push(Sample::run(&mut connection, workload)?.whole);
     }
     let counted = &mut times[1..];
     counted.sort_unstable();
-    Ok(counted[UNLOADED / 2])
+    Ok(counted[UNLOADED_LOOKUPS / 2])
 }
 
-/// One client: repeats lookups until the time is over.
+/// Runs one client: repeats lookups until `end`.
 fn look_up_until(end: Instant, mut connection: Connection, workload: &Workload, tally: &Mutex<Tally>) {
     while Instant::now() < end {
         let outcome = Sample::run(&mut connection, workload);
-        // Only failures that the service sees itself: a pause must not reveal that an answer did
-        // not decode.
+        // Pause only after failures that the service notices itself: a pause must not reveal that
+        // an answer did not decode.
         let failed = matches!(&outcome, Err(Error::Transport { .. } | Error::Http { .. }));
         Tally::add(tally, outcome);
         if failed {

@@ -10,24 +10,24 @@ use super::tally::Tally;
 /// The results of a load test. Times are of correctly answered lookups.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoadReport {
-    /// Clients at once.
+    /// Number of concurrent clients.
     pub clients: usize,
-    /// From the start of the first lookup to the end of the last.
+    /// Time from the start of the first lookup to the end of the last.
     pub elapsed: Duration,
-    /// Correctly answered lookups.
+    /// Number of correctly answered lookups.
     pub lookups: u64,
-    /// Failed lookups by error code; `wrong_answer` for a value other than the known one.
+    /// Number of failed lookups by error code; `wrong_answer` if the value is not the known one.
     pub errors: BTreeMap<String, u64>,
-    /// Lookups that began with one version of the database and were answered from another.
-    pub went_on: u64,
-    /// The median of single lookups before the load.
+    /// Number of lookups during which the database changed to another version.
+    pub version_changes: u64,
+    /// Median time of single lookups before the load.
     pub unloaded: Duration,
-    /// Whole lookups: query, round trip, extraction and, after a change of version, the fetch of
+    /// Time of whole lookups: query, round trip, decoding and, after a version change, the fetch of
     /// the new public part.
     pub lookup: Percentiles,
-    /// From sending the query to receiving the answer.
+    /// Time from sending the query to receiving the answer.
     pub round_trip: Percentiles,
-    /// The client's own work: making queries and opening answers.
+    /// Time of the client's own work: making queries and decoding answers.
     pub client: Percentiles,
 }
 
@@ -38,7 +38,7 @@ impl LoadReport {
             clients,
             elapsed,
             lookups: tally.whole.total(),
-            went_on: tally.went_on,
+            version_changes: tally.version_changes,
             unloaded,
             lookup: tally.whole.percentiles(),
             round_trip: tally.round_trip.percentiles(),
@@ -47,7 +47,7 @@ impl LoadReport {
         }
     }
 
-    /// Failed lookups.
+    /// Number of failed lookups.
     pub fn failed(&self) -> u64 {
         self.errors.values().sum()
     }
@@ -57,7 +57,7 @@ impl LoadReport {
         self.lookups as f64 / self.elapsed.as_secs_f64()
     }
 
-    /// The 99th percentile of lookups, divided by the time of an unloaded one.
+    /// The 99th percentile of lookup times, divided by the time of a lookup without load.
     pub fn slowdown(&self) -> f64 {
         self.lookup.p99.as_secs_f64() / self.unloaded.as_secs_f64()
     }

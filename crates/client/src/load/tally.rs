@@ -1,4 +1,4 @@
-//! Results of lookups, counted.
+//! Counts and times of lookups.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -10,19 +10,20 @@ use crate::blocking::Connection;
 use crate::error::Result;
 
 /// The code under which wrong values are counted.
-const WRONG: &str = "wrong_answer";
+const WRONG_ANSWER: &str = "wrong_answer";
 
 /// A lookup that was answered.
 pub(super) struct Sample {
-    /// From the call to the value.
+    /// Time from the call to the value.
     pub(super) whole: Duration,
-    /// From sending the query to receiving the answer, advised waits included.
+    /// Time from sending the query to receiving the answer, including advised waits.
     round_trip: Duration,
-    /// Making the query and opening the answer.
+    /// Time to make the query and to decode the answer.
     client: Duration,
-    /// Whether the database changed during the lookup.
-    went_on: bool,
-    right: bool,
+    /// Set if the database changed to another version during the lookup.
+    version_changed: bool,
+    /// Set unless the value differs from the known one.
+    correct: bool,
 }
 
 impl Sample {
@@ -31,14 +32,14 @@ impl Sample {
         let (before, version) = (connection.costs(), connection.lookup().version());
         let drawn = workload.draw(connection);
         let start = Instant::now();
-        let right = drawn.run(connection)?;
+        let correct = drawn.run(connection)?;
         let (whole, after) = (start.elapsed(), connection.costs());
         Ok(Self {
             whole,
             round_trip: after.round_trip - before.round_trip,
             client: after.query + after.extract - before.query - before.extract,
-            went_on: connection.lookup().version() != version,
-            right,
+            version_changed: connection.lookup().version() != version,
+            correct,
         })
     }
 }
@@ -50,7 +51,7 @@ pub(super) struct Tally {
     pub(super) round_trip: Histogram,
     pub(super) client: Histogram,
     pub(super) errors: BTreeMap<String, u64>,
-    pub(super) went_on: u64,
+    pub(super) version_changes: u64,
 }
 
 impl Tally {
@@ -59,12 +60,12 @@ impl Tally {
         let mut tally = tally.lock().unwrap_or_else(PoisonError::into_inner);
         match outcome {
             Err(error) => *tally.errors.entry(error.code().to_owned()).or_default() += 1,
-            Ok(sample) if !sample.right => *tally.errors.entry(WRONG.to_owned()).or_default() += 1,
+            Ok(sample) if !sample.correct => *tally.errors.entry(WRONG_ANSWER.to_owned()).or_default() += 1,
             Ok(sample) => {
                 tally.whole.record(sample.whole);
                 tally.round_trip.record(sample.round_trip);
                 tally.client.record(sample.client);
-                tally.went_on += u64::from(sample.went_on);
+                tally.version_changes += u64::from(sample.version_changed);
             }
         }
     }

@@ -16,7 +16,7 @@ pub type KnownKey = (Vec<u8>, Option<Vec<u8>>);
 /// The lookups that every client repeats.
 #[derive(Clone, Debug)]
 pub enum Workload {
-    /// Records at random indices; only the length of a result is checked.
+    /// Records at random indices. Only the length of a result is checked.
     Indices,
     /// Random keys, absent from every database.
     AbsentKeys,
@@ -32,7 +32,7 @@ pub(super) enum Drawn<'a> {
 }
 
 impl Workload {
-    /// Refuses lookups that the database does not support, before anything is sent.
+    /// Refuses lookups that the database does not support. Nothing is sent.
     pub(super) fn check(&self, connection: &Connection) -> Result<()> {
         match (self, connection.info().keyed) {
             (Self::Indices, true) => {
@@ -66,7 +66,7 @@ impl Workload {
 }
 
 impl Drawn<'_> {
-    /// Makes the lookup; returns whether the result is right, as far as that is known.
+    /// Makes the lookup. Returns whether the result is correct, as far as that is known.
     pub(super) fn run(&self, connection: &mut Connection) -> Result<bool, Error> {
         Ok(match self {
             Self::Index(index) => {

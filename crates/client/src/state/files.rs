@@ -1,14 +1,15 @@
-//! Client state in files, as the storage of the protocol core.
+//! Storage of the protocol core in files.
 
+use std::env;
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use super::directory::default_state_directory;
 use super::sealed::Passphrase;
 use super::slot::Slot;
 use crate::core::{StoreAction, StoreLock, StoreRequest, Stored};
 use crate::error::{Error, Result};
 
-/// Client state in the files of one directory.
+/// Stores client state in the files of one directory.
 #[derive(Clone, Debug)]
 pub struct StateFiles {
     directory: Option<PathBuf>,
@@ -16,14 +17,14 @@ pub struct StateFiles {
 }
 
 impl StateFiles {
-    /// State in `directory`, or in [`default_state_directory`]; under the passphrase, if there is
-    /// one.
+    /// Stores state in `directory`, by default in [`default_state_directory`], protected by the
+    /// passphrase if there is one.
     pub fn new(directory: Option<PathBuf>, passphrase: Option<Passphrase>) -> Self {
         Self { directory: directory.or_else(default_state_directory), passphrase }
     }
 
-    /// Performs a request of the protocol core. Blocks on files, and on a lock that another process
-    /// or thread holds.
+    /// Performs a request of the protocol core. Blocks while it reads or writes files, and while
+    /// another process or thread holds the lock.
     ///
     /// # Errors
     /// [`Error::NoStateDirectory`], [`Error::StateFile`], [`Error::Passphrase`] and
@@ -36,7 +37,7 @@ impl StateFiles {
         };
         Ok(match request.action {
             StoreAction::HasRoot => Stored::Found(slot.has_root()),
-            StoreAction::Lock => Stored::Locked(StoreLock::new(slot.make_and_lock()?)),
+            StoreAction::Lock => Stored::Locked(StoreLock::new(slot.create_and_lock()?)),
             StoreAction::Read => Stored::Registration(slot.read()?),
             StoreAction::Write(saved) => done(slot.write(&saved)?),
             StoreAction::Forget => done(slot.forget()?),
@@ -47,7 +48,7 @@ impl StateFiles {
             StoreAction::Pin(root) => done(slot.pin(&root)?),
             StoreAction::Filter(limit) => Stored::Bytes(slot.filter(limit)?),
             StoreAction::KeepFilter(bytes) => {
-                let _lock = slot.make_and_lock()?;
+                let _lock = slot.create_and_lock()?;
                 done(slot.keep_filter(&bytes)?)
             }
         })
@@ -61,4 +62,12 @@ impl StateFiles {
 
 fn done((): ()) -> Stored {
     Stored::Done
+}
+
+/// The default directory of client state: `$XDG_DATA_HOME/papir` or `~/.local/share/papir`; `None`
+/// if neither variable is set.
+pub fn default_state_directory() -> Option<PathBuf> {
+    let folder = |name| env::var_os(name).filter(|value: &OsString| !value.is_empty()).map(PathBuf::from);
+    let data = folder("XDG_DATA_HOME").or_else(|| Some(folder("HOME")?.join(".local/share")))?;
+    Some(data.join("papir"))
 }

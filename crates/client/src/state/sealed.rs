@@ -1,4 +1,4 @@
-//! Bytes of a state file.
+//! Format of state files.
 //!
 //! ```text
 //! offset  bytes  field
@@ -11,8 +11,8 @@
 //! protection 1
 //!     10     12  Argon2id: KiB of memory, passes, lanes (4 each)
 //!     22     16  salt
-//!     38     24  nonce, fresh each time
-//!     62      n  record under XChaCha20-Poly1305, everything before authenticated with it
+//!     38     24  nonce, fresh for each write
+//!     62      n  record, encrypted with XChaCha20-Poly1305; all bytes before are associated data
 //!   62+n     16  tag
 //! ```
 
@@ -23,7 +23,7 @@ use argon2::{Algorithm, Argon2, Params};
 use chacha20poly1305::aead::{AeadInOut, KeyInit};
 use chacha20poly1305::{Key, XChaCha20Poly1305, XNonce};
 use papir_core::codec::Reader;
-use papir_core::{Error as CoreError, Result as CoreResult};
+use papir_core::{Error as CoreError, Formats, Result as CoreResult};
 use rand_core::Rng;
 use zeroize::Zeroizing;
 
@@ -31,23 +31,25 @@ use crate::core::SavedRegistration;
 use crate::rng::system_rng;
 
 const MAGIC: [u8; 8] = *b"PIRSTATE";
-const FORMAT: u8 = 1;
+/// Format numbers of state files.
+const FORMATS: Formats =
+    Formats { what: "a client state file", oldest: 1, written: 1, renew: "remove it to register again" };
 const CLEAR: u8 = 0;
 const PASSPHRASE: u8 = 1;
 const CHECKSUM: usize = 8;
-/// The second recommendation of RFC 9106 for Argon2id, 64 MiB and 3 passes; one lane, as it runs on
-/// one thread.
+/// The second recommendation of RFC 9106 for Argon2id: 64 MiB and 3 passes. One lane instead of
+/// four, since it runs on one thread.
 const COST: Cost = Cost { memory: 64 * 1024, passes: 3, lanes: 1 };
 /// Highest accepted costs in a file: 1 GiB, 64 passes, 16 lanes.
-const MOST: Cost = Cost { memory: 1 << 20, passes: 64, lanes: 16 };
-/// Longest state file that is read: 64 MiB.
+const MAX_COST: Cost = Cost { memory: 1 << 20, passes: 64, lanes: 16 };
+/// Longest accepted state file: 64 MiB.
 pub(super) const MAX_BYTES: u64 = 64 << 20;
 
-/// A passphrase for state files. Never printed, wiped on drop; clones share it.
+/// A passphrase for state files. It is never printed, and wiped when the last clone is dropped.
 #[derive(Clone)]
 pub struct Passphrase {
     text: Arc<Zeroizing<Vec<u8>>>,
-    /// The last derived key: deriving one takes a good part of a second.
+    /// The last derived key, kept because deriving a key takes a large part of a second.
     derived: Arc<Mutex<Option<Derived>>>,
 }
 
@@ -85,7 +87,8 @@ impl Passphrase {
         Ok(key)
     }
 
-    /// The salt in use, so that rewriting a file needs no new key.
+    /// The salt of the derived key, so that writing a file again needs no other key; otherwise a
+    /// random salt.
     fn salt(&self) -> [u8; 16] {
         let derived = self.derived.lock().unwrap_or_else(PoisonError::into_inner);
         derived.as_ref().filter(|one| one.cost == COST).map_or_else(random, |one| one.salt)
@@ -98,18 +101,18 @@ impl fmt::Debug for Passphrase {
     }
 }
 
-/// The reason that a state file does not open.
+/// Reason why a state file cannot be opened.
 #[derive(Debug)]
-pub(crate) enum Unopened {
-    /// It needs a passphrase, and none was given.
+pub(crate) enum OpenError {
+    /// The file needs a passphrase, and none was given.
     NoPassphrase,
-    /// The passphrase is wrong, or the file was changed.
+    /// The passphrase is wrong, or the file was modified.
     WrongPassphrase,
-    /// It is not a state file, or it is damaged.
+    /// The file is not a state file, is damaged, or has another format.
     Core(CoreError),
 }
 
-impl From<CoreError> for Unopened {
+impl From<CoreError> for OpenError {
     fn from(error: CoreError) -> Self {
         Self::Core(error)
     }
@@ -121,7 +124,7 @@ fn random<const N: usize>() -> [u8; N] {
     bytes
 }
 
-/// A registration as a file's bytes.
+/// Encodes a registration as a file.
 pub(crate) fn write(
     saved: &SavedRegistration,
     passphrase: Option<&Passphrase>,
@@ -129,17 +132,17 @@ pub(crate) fn write(
     seal(&saved.encode(), passphrase)
 }
 
-/// The registration in a file's bytes.
-pub(crate) fn parse(file: &[u8], passphrase: Option<&Passphrase>) -> Result<SavedRegistration, Unopened> {
+/// Decodes the registration in a file.
+pub(crate) fn parse(file: &[u8], passphrase: Option<&Passphrase>) -> Result<SavedRegistration, OpenError> {
     Ok(SavedRegistration::decode(&open(file, passphrase)?)?)
 }
 
-/// A record as a file's bytes.
+/// Encodes a record as a file.
 fn seal(record: &[u8], passphrase: Option<&Passphrase>) -> CoreResult<Zeroizing<Vec<u8>>> {
-    // Full capacity at once: a reallocation would leave a copy of the secret behind.
+    // Allocated in full: growing would leave a copy of the secret in freed memory.
     let mut file = Zeroizing::new(Vec::with_capacity(record.len() + 128));
     file.extend_from_slice(&MAGIC);
-    file.extend_from_slice(&[FORMAT, if passphrase.is_some() { PASSPHRASE } else { CLEAR }]);
+    file.extend_from_slice(&[FORMATS.written as u8, if passphrase.is_some() { PASSPHRASE } else { CLEAR }]);
     let Some(passphrase) = passphrase else {
         file.extend_from_slice(record);
         let sum = checksum(&file);
@@ -156,29 +159,31 @@ fn seal(record: &[u8], passphrase: Option<&Passphrase>) -> CoreResult<Zeroizing<
     let mut sealed = Vec::with_capacity(record.len() + 16);
     sealed.extend_from_slice(record);
     let cipher = XChaCha20Poly1305::new(&Key::from(*key));
-    let long = |_| CoreError::malformed("a state record", record.len(), "fewer bytes");
-    cipher.encrypt_in_place(&XNonce::from(nonce), &file, &mut sealed).map_err(long)?;
+    cipher
+        .encrypt_in_place(&XNonce::from(nonce), &file, &mut sealed)
+        .map_err(|_| CoreError::malformed("a state record", record.len(), "fewer bytes"))?;
     file.extend_from_slice(&sealed);
     Ok(file)
 }
 
-/// The record in a file's bytes.
-fn open(file: &[u8], passphrase: Option<&Passphrase>) -> Result<Zeroizing<Vec<u8>>, Unopened> {
+/// Decodes the record in a file.
+fn open(file: &[u8], passphrase: Option<&Passphrase>) -> Result<Zeroizing<Vec<u8>>, OpenError> {
     let mut reader = Reader::new("a state file", file);
     let magic: [u8; 8] = reader.array()?;
-    let (format, protection) = (reader.u8()?, reader.u8()?);
-    if magic != MAGIC || format != FORMAT {
-        let found = format!("{magic:02x?} {format}");
-        return Err(CoreError::malformed("a state file", found, "the magic PIRSTATE, version 1").into());
+    if magic != MAGIC {
+        let found = format!("{magic:02x?}");
+        return Err(CoreError::malformed("a state file", found, "the magic PIRSTATE").into());
     }
-    match protection {
+    // Checked before everything that another format may change.
+    FORMATS.check(reader.u8()?.into())?;
+    match reader.u8()? {
         CLEAR => open_clear(file, reader.rest()),
-        PASSPHRASE => open_sealed(file, &mut reader, passphrase.ok_or(Unopened::NoPassphrase)?),
+        PASSPHRASE => open_sealed(file, &mut reader, passphrase.ok_or(OpenError::NoPassphrase)?),
         other => Err(CoreError::malformed("a state file's protection", other, "0 or 1").into()),
     }
 }
 
-fn open_clear(file: &[u8], rest: &[u8]) -> Result<Zeroizing<Vec<u8>>, Unopened> {
+fn open_clear(file: &[u8], rest: &[u8]) -> Result<Zeroizing<Vec<u8>>, OpenError> {
     let Some((record, sum)) = rest.split_last_chunk::<CHECKSUM>() else {
         let (found, expected) = (rest.len() as u64, CHECKSUM as u64);
         return Err(CoreError::Length { what: "a state file's end", found, expected }.into());
@@ -193,13 +198,11 @@ fn open_sealed(
     file: &[u8],
     reader: &mut Reader<'_>,
     passphrase: &Passphrase,
-) -> Result<Zeroizing<Vec<u8>>, Unopened> {
+) -> Result<Zeroizing<Vec<u8>>, OpenError> {
     let cost = Cost { memory: reader.u32()?, passes: reader.u32()?, lanes: reader.u32()? };
-    if cost.memory > MOST.memory || cost.passes > MOST.passes || cost.lanes > MOST.lanes {
-        let found = format!("{cost:?}");
-        return Err(
-            CoreError::malformed("a state file's Argon2id parameters", found, format!("{MOST:?}")).into()
-        );
+    if cost.memory > MAX_COST.memory || cost.passes > MAX_COST.passes || cost.lanes > MAX_COST.lanes {
+        let (found, expected) = (format!("{cost:?}"), format!("at most {MAX_COST:?}"));
+        return Err(CoreError::malformed("a state file's Argon2id parameters", found, expected).into());
     }
     let (salt, nonce): ([u8; 16], [u8; 24]) = (reader.array()?, reader.array()?);
     let sealed = reader.rest();
@@ -208,7 +211,7 @@ fn open_sealed(
     let mut record = Zeroizing::new(sealed.to_vec());
     let cipher = XChaCha20Poly1305::new(&Key::from(*key));
     let opened = cipher.decrypt_in_place(&XNonce::from(nonce), header, &mut *record);
-    opened.map_err(|_| Unopened::WrongPassphrase)?;
+    opened.map_err(|_| OpenError::WrongPassphrase)?;
     Ok(record)
 }
 
@@ -219,18 +222,18 @@ fn checksum(bytes: &[u8]) -> [u8; CHECKSUM] {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
+#[allow(clippy::unwrap_used, clippy::panic)]
 mod tests {
     use super::*;
 
     #[test]
-    fn golden_bytes_in_the_clear() {
+    fn golden_bytes_without_a_passphrase() {
         let file = seal(b"record", None).unwrap();
         assert_eq!(&file[..16], b"PIRSTATE\x01\x00record");
         assert_eq!(file.len(), 24);
         assert_eq!(*open(&file, None).unwrap(), b"record");
         for length in 0..file.len() {
-            assert!(matches!(open(&file[..length], None), Err(Unopened::Core(_))), "{length}");
+            assert!(matches!(open(&file[..length], None), Err(OpenError::Core(_))), "{length}");
         }
         for bit in 0..8 * file.len() {
             let mut damaged = file.to_vec();
@@ -240,25 +243,41 @@ mod tests {
     }
 
     #[test]
-    fn a_passphrase_hides_and_authenticates() {
+    fn another_format_is_refused_with_a_remedy() {
+        for passphrase in [None, Some(Passphrase::new("right"))] {
+            let mut file = seal(b"record", passphrase.as_ref()).unwrap().to_vec();
+            for (number, remedy) in [(0, "remove it to register again"), (2, "update papir")] {
+                file[8] = number;
+                let Err(OpenError::Core(error)) = open(&file, passphrase.as_ref()) else { panic!() };
+                let CoreError::Format { what, found, oldest, newest, remedy: advice } = error else {
+                    panic!("{error}")
+                };
+                assert_eq!((what, found, oldest, newest), (FORMATS.what, number.into(), 1, 1));
+                assert_eq!(advice, remedy);
+            }
+        }
+    }
+
+    #[test]
+    fn a_passphrase_encrypts_and_authenticates() {
         let (right, wrong) = (Passphrase::new("right"), Passphrase::new("wrong"));
         let file = seal(b"record", Some(&right)).unwrap();
         assert_eq!(&file[..22], b"PIRSTATE\x01\x01\x00\x00\x01\x00\x03\x00\x00\x00\x01\x00\x00\x00");
         assert_eq!(file.len(), 62 + 6 + 16);
         assert!(!file.windows(6).any(|part| part == b"record"));
         assert_eq!(*open(&file, Some(&Passphrase::new("right"))).unwrap(), b"record");
-        assert!(matches!(open(&file, Some(&wrong)), Err(Unopened::WrongPassphrase)));
-        assert!(matches!(open(&file, None), Err(Unopened::NoPassphrase)));
+        assert!(matches!(open(&file, Some(&wrong)), Err(OpenError::WrongPassphrase)));
+        assert!(matches!(open(&file, None), Err(OpenError::NoPassphrase)));
         // The header is authenticated too, and its costs are checked before memory is allocated.
         for position in [22, 40, 62, file.len() - 1] {
             let mut damaged = file.to_vec();
             damaged[position] ^= 1;
             let opened = open(&damaged, Some(&right));
-            assert!(matches!(opened, Err(Unopened::WrongPassphrase)), "byte {position}");
+            assert!(matches!(opened, Err(OpenError::WrongPassphrase)), "byte {position}");
         }
-        let mut greedy = file.to_vec();
-        greedy[13] = 0xff;
-        assert!(matches!(open(&greedy, Some(&right)), Err(Unopened::Core(_))));
+        let mut expensive = file.to_vec();
+        expensive[13] = 0xff;
+        assert!(matches!(open(&expensive, Some(&right)), Err(OpenError::Core(_))));
         let again = seal(b"record", Some(&right)).unwrap();
         assert_eq!(again[22..38], file[22..38], "the salt stays");
         assert_ne!(again[38..62], file[38..62], "the nonce does not");

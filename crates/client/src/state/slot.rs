@@ -1,4 +1,4 @@
-//! The state files of one database: locked while they change, replaced whole, durable.
+//! The state files of one database: locked while they change, replaced atomically, durable.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -7,45 +7,45 @@ use std::path::{Path, PathBuf};
 use papir_lookup::Root;
 use zeroize::Zeroizing;
 
-use super::sealed::{self, MAX_BYTES, Passphrase, Unopened};
+use super::sealed::{self, MAX_BYTES, OpenError, Passphrase};
 use crate::core::SavedRegistration;
 use crate::error::{Error, Result};
 
-/// Longest file of a pinned root that is read, in bytes.
+/// Longest accepted file of a pinned root, in bytes.
 const ROOT_BYTES: u64 = 256;
 
-/// The state files of one database. All changes are made with the lock held.
+/// The state files of one database. Callers hold the lock while they change them.
 pub(super) struct Slot {
     directory: PathBuf,
-    /// The path without extension, of `.state`, `.lock`, `.root`, `.filter` and, during an upload,
-    /// `.keys`.
+    /// The path of the files without their extensions: `.state`, `.lock`, `.root`, `.filter` and,
+    /// during an upload, `.keys`.
     stem: PathBuf,
     passphrase: Option<Passphrase>,
 }
 
-/// A held lock: no other process or thread changes the slot. Closing the file unlocks.
+/// A held lock: no other process or thread changes the slot. Closing the file releases it.
 pub(super) struct Lock {
     _file: File,
 }
 
 impl Slot {
-    /// The files in `directory` of the database with this identity. Nothing is created.
+    /// The files in `directory` of the database with this identity. Creates nothing.
     pub(super) fn new(directory: &Path, identity: &str, passphrase: Option<Passphrase>) -> Self {
         Self { directory: directory.to_owned(), stem: stem(directory, identity), passphrase }
     }
 
-    /// Whether a root is pinned.
+    /// Returns whether a root is pinned.
     pub(super) fn has_root(&self) -> bool {
         self.path("root").exists()
     }
 
-    /// The kept filter of a set, at most `limit` bytes of it.
+    /// The stored filter of a set, at most `limit` bytes of it.
     pub(super) fn filter(&self, limit: u64) -> Result<Option<Vec<u8>>> {
         Ok(read(&self.path("filter"), limit)?.map(|bytes| bytes.to_vec()))
     }
 
-    /// Makes the directory, for its owner alone, and waits for the lock.
-    pub(super) fn make_and_lock(&self) -> Result<Lock> {
+    /// Creates the directory, accessible to its owner only, and waits for the lock.
+    pub(super) fn create_and_lock(&self) -> Result<Lock> {
         let mut builder = DirBuilder::new();
         builder.recursive(true);
         #[cfg(unix)]
@@ -60,22 +60,23 @@ impl Slot {
     /// The registration, if there is one.
     ///
     /// # Errors
-    /// [`Error::Passphrase`], [`Error::State`] for a damaged file, which is left unchanged.
+    /// [`Error::Passphrase`]; [`Error::State`] for a file that is damaged or has another format. The
+    /// file is left unchanged.
     pub(super) fn read(&self) -> Result<Option<SavedRegistration>> {
         let path = self.path("state");
         let Some(bytes) = read(&path, MAX_BYTES)? else {
             return Ok(None);
         };
         sealed::parse(&bytes, self.passphrase.as_ref()).map(Some).map_err(|error| match error {
-            Unopened::NoPassphrase => Error::Passphrase { path, reason: "it needs a passphrase" },
-            Unopened::WrongPassphrase => {
-                Error::Passphrase { path, reason: "the passphrase is wrong, or the file was changed" }
+            OpenError::NoPassphrase => Error::Passphrase { path, reason: "a passphrase is required" },
+            OpenError::WrongPassphrase => {
+                Error::Passphrase { path, reason: "the passphrase is wrong, or the file was modified" }
             }
-            Unopened::Core(source) => Error::State { path, source },
+            OpenError::Core(source) => Error::State { path, source },
         })
     }
 
-    /// Replaces the registration; on disk on return.
+    /// Replaces the registration. It is on disk on return.
     pub(super) fn write(&self, saved: &SavedRegistration) -> Result<()> {
         let bytes = sealed::write(saved, self.passphrase.as_ref())?;
         self.replace("state", &bytes)
@@ -84,7 +85,7 @@ impl Slot {
     /// The pinned root.
     ///
     /// # Errors
-    /// [`Error::State`] for a damaged file, which is left unchanged.
+    /// [`Error::State`] for a damaged file. The file is left unchanged.
     pub(super) fn root(&self) -> Result<Option<Root>> {
         let path = self.path("root");
         let Some(bytes) = read(&path, ROOT_BYTES)? else {
@@ -94,12 +95,12 @@ impl Slot {
         root.map(Some).map_err(|source| Error::State { path, source })
     }
 
-    /// Pins a root; on disk on return.
+    /// Pins a root. It is on disk on return.
     pub(super) fn pin(&self, root: &Root) -> Result<()> {
         self.replace("root", format!("{root}\n").as_bytes())
     }
 
-    /// Keeps the filter of a set in place of another.
+    /// Stores the filter of a set and replaces an earlier one.
     pub(super) fn keep_filter(&self, bytes: &[u8]) -> Result<()> {
         self.replace("filter", bytes)
     }
@@ -110,12 +111,12 @@ impl Slot {
         self.remove("state")
     }
 
-    /// Keeps keys until they are uploaded; on disk on return.
+    /// Stores keys until they are uploaded. They are on disk on return.
     pub(super) fn keep_keys(&self, keys: &[u8]) -> Result<()> {
         self.replace("keys", keys)
     }
 
-    /// The keys that are being uploaded, if all `length` bytes are there.
+    /// The keys that are being uploaded; `None` unless the file has exactly `length` bytes.
     pub(super) fn keys(&self, length: u64) -> Result<Option<Vec<u8>>> {
         let keys = read(&self.path("keys"), length)?.map(|keys| keys.to_vec());
         Ok(keys.filter(|keys| keys.len() as u64 == length))
@@ -141,7 +142,7 @@ impl Slot {
     fn replace(&self, extension: &str, bytes: &[u8]) -> Result<()> {
         let (path, partial) = (self.path(extension), self.path("partial"));
         let write = || {
-            // A file left by a killed process may have other permissions.
+            // A killed process may have left one, with other permissions.
             let _ = fs::remove_file(&partial);
             let mut file = private(OpenOptions::new().create_new(true).write(true)).open(&partial)?;
             file.write_all(bytes)?;
@@ -153,14 +154,15 @@ impl Slot {
     }
 }
 
-/// The stem is a hash, so that names of files do not show which services a client uses; under a
-/// passphrase, no content but a pinned root does either.
+/// The common path of a database's files. It contains a hash, so that file names do not reveal
+/// which services a client uses. Under a passphrase the contents do not reveal it either, except
+/// for a pinned root.
 fn stem(directory: &Path, identity: &str) -> PathBuf {
     let name = blake3::hash(identity.as_bytes()).to_hex();
     directory.join(&name[..32])
 }
 
-/// At most `limit` bytes of a file, wiped on drop; `None` if it does not exist.
+/// At most `limit` bytes of a file, wiped when dropped; `None` if the file does not exist.
 fn read(path: &Path, limit: u64) -> Result<Option<Zeroizing<Vec<u8>>>> {
     let file = match File::open(path) {
         Ok(file) => file,
@@ -209,16 +211,16 @@ mod tests {
         }
     }
 
-    /// The slot under `folder`, of another passphrase each time.
+    /// The slot in `folder`, with this passphrase.
     fn slot(folder: &Path, passphrase: Option<&str>) -> Slot {
         Slot::new(&folder.join("state"), IDENTITY, passphrase.map(Passphrase::new))
     }
 
     #[test]
-    fn files_are_private_and_replaced_whole() {
+    fn files_are_private_and_replaced_atomically() {
         let folder = tempfile::tempdir().unwrap();
         let slot = slot(folder.path(), None);
-        let _lock = slot.make_and_lock().unwrap();
+        let _lock = slot.create_and_lock().unwrap();
         assert!(slot.read().unwrap().is_none());
         slot.write(&registration(b"one")).unwrap();
         slot.write(&registration(b"two")).unwrap();
@@ -252,7 +254,7 @@ mod tests {
     fn a_wrong_passphrase_overwrites_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let open = |passphrase| slot(folder.path(), passphrase);
-        let lock = || open(None).make_and_lock().unwrap();
+        let lock = || open(None).create_and_lock().unwrap();
         let held = lock();
         open(Some("right")).write(&registration(b"one")).unwrap();
         let path = open(None).path("state");
@@ -273,14 +275,14 @@ mod tests {
     fn one_thread_at_a_time_changes_a_slot() {
         let folder = tempfile::tempdir().unwrap();
         let first = slot(folder.path(), None);
-        let held = first.make_and_lock().unwrap();
+        let held = first.create_and_lock().unwrap();
         first.write(&registration(&[0])).unwrap();
         drop(held);
         std::thread::scope(|scope| {
             for _ in 0..8 {
                 scope.spawn(|| {
                     let slot = slot(folder.path(), None);
-                    let _lock = slot.make_and_lock().unwrap();
+                    let _lock = slot.create_and_lock().unwrap();
                     let count = slot.read().unwrap().unwrap().state[0];
                     slot.write(&registration(&[count + 1])).unwrap();
                 });

@@ -7,7 +7,7 @@ use papir_core::{Error as CoreError, Goal, NoProgress};
 use papir_lookup::Wanted;
 use papir_schemes::registry;
 
-use crate::peer::{Event, Fixed, MAX_BATCH, Peer, Reply, queries, record, records, rng, short};
+use crate::peer::{Event, FixedPlatform, MAX_BATCH, Peer, Reply, queries, record, records, rng, short};
 
 fn simple(seed: u64) -> Box<dyn ErasedServer> {
     let scheme = registry::by_name("simple").unwrap();
@@ -48,7 +48,7 @@ fn a_lookup_fetches_the_public_part_once() {
 }
 
 #[test]
-fn a_new_version_is_fetched_and_asked_with_fresh_queries() {
+fn a_new_version_is_fetched_and_queried_with_fresh_queries() {
     let (mut peer, mut session) = open(1);
     peer.take();
     peer.script.push_back(Reply { next: Some(simple(2)), ..Reply::refusal(409, "wrong_version") });
@@ -77,7 +77,7 @@ fn the_same_bytes_are_sent_again_after_the_advised_wait() {
         let (mut peer, mut session) = open(1);
         peer.take();
         peer.script.push_back(Reply { retry_after: Some("7"), ..Reply::refusal(status, code) });
-        // Without advice it waits a second, and it never waits longer than 30.
+        // Without advice the client waits one second. It never waits longer than 30 seconds.
         peer.script.push_back(Reply::refusal(status, code));
         peer.script.push_back(Reply { retry_after: Some("100000"), ..Reply::refusal(status, code) });
         assert_eq!(get(&mut peer, &mut session, 7).unwrap(), record(1, 7));
@@ -92,9 +92,9 @@ fn the_same_bytes_are_sent_again_after_the_advised_wait() {
 }
 
 #[test]
-fn patience_with_a_server_ends() {
-    // A busy server gets six requests; tickets are waited for ten minutes; other refusals end at
-    // once.
+fn retries_are_limited() {
+    // The client sends six requests to a busy server, and waits ten minutes for a ticket. After any
+    // other refusal it gives up at once.
     for (status, code, requests) in [(429, "busy", 6), (503, "no_ticket", 21), (503, "not_ready", 1)] {
         let (mut peer, mut session) = open(1);
         peer.take();
@@ -131,7 +131,7 @@ fn requests_do_not_depend_on_whether_answers_decode() {
     for damage in damages {
         let (damaged, outcome) = several_batches(damage);
         assert!(matches!(outcome, Err(Error::Core(_))), "{outcome:?}");
-        // Headers and bodies too: both sessions draw the same randomness.
+        // Headers and bodies are equal too, since both sessions draw the same randomness.
         assert_eq!(damaged, honest);
     }
 }
@@ -178,7 +178,7 @@ fn schemes_that_are_not_private_need_permission() {
 fn a_token_is_not_sent_in_the_clear_to_another_machine() {
     let token = papir_client::core::Token::new("secret").unwrap();
     let service = |url, insecure| {
-        Service::new(url, Some(token.clone()), insecure, std::sync::Arc::new(Fixed::default()))
+        Service::new(url, Some(token.clone()), insecure, std::sync::Arc::new(FixedPlatform::default()))
     };
     let refused = service("http://papir.example", false).map(drop);
     assert!(matches!(refused, Err(Error::TokenInClear { .. })), "{refused:?}");
@@ -201,7 +201,8 @@ fn failures_of_the_transport_name_the_address() {
 #[test]
 fn bodies_of_another_version_are_not_read() {
     let service =
-        Service::new("https://papir.example", None, false, std::sync::Arc::new(Fixed::default())).unwrap();
+        Service::new("https://papir.example", None, false, std::sync::Arc::new(FixedPlatform::default()))
+            .unwrap();
     let mut peer = Peer::new(simple(1));
     let mut step = Session::open(service, Settings::default()).start();
     let public: Request = loop {

@@ -1,4 +1,4 @@
-//! The protocol core against a scripted peer: which requests it makes, and when.
+//! Tests of the protocol core against a scripted peer: its requests and their order.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod lookups;

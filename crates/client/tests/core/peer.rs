@@ -34,14 +34,14 @@ pub fn rng(seed: u64) -> ChaCha20Rng {
     ChaCha20Rng::seed_from_u64(seed)
 }
 
-/// A clock that only waits advance, and randomness that is the same in every test.
+/// A clock that advances only while a task waits, and randomness that is the same in every test.
 #[derive(Default)]
-pub struct Fixed {
+pub struct FixedPlatform {
     now: Mutex<Duration>,
     generators: AtomicU64,
 }
 
-impl Platform for Fixed {
+impl Platform for FixedPlatform {
     fn now(&self) -> Duration {
         *self.now.lock().unwrap()
     }
@@ -51,7 +51,7 @@ impl Platform for Fixed {
     }
 }
 
-/// One thing that a task did.
+/// One step of a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     Sent { method: Method, path: String, headers: Vec<(&'static str, String)>, body: Vec<u8> },
@@ -69,7 +69,7 @@ pub struct Peer {
     pub damage: fn(&mut Vec<u8>),
     pub events: Arc<Mutex<Vec<Event>>>,
     pub saved: Option<SavedRegistration>,
-    pub platform: Arc<Fixed>,
+    pub platform: Arc<FixedPlatform>,
     keys: Vec<ErasedKeys>,
 }
 
@@ -78,7 +78,7 @@ pub struct Reply {
     pub status: u16,
     pub code: &'static str,
     pub retry_after: Option<&'static str>,
-    /// The database gets this version first.
+    /// A version that replaces the database before the refusal.
     pub next: Option<Box<dyn ErasedServer>>,
 }
 
@@ -282,14 +282,14 @@ fn json(status: u16, body: &impl serde::Serialize) -> Response {
 
 /// The events in short: `POST /query`, `wait 7`, `lock`.
 pub fn short(events: &[Event]) -> Vec<String> {
-    let one = |event: &Event| match event {
+    let descriptions = events.iter().map(|event| match event {
         Event::Sent { method, path, .. } => {
             format!("{} {}", method.name(), path.strip_prefix("/v1/databases").unwrap().replace("/table", ""))
         }
         Event::Waited(seconds) => format!("wait {seconds}"),
         Event::Stored(name) => (*name).to_owned(),
-    };
-    events.iter().map(one).collect()
+    });
+    descriptions.collect()
 }
 
 /// The query requests among the events.

@@ -1,4 +1,4 @@
-//! Lookups of registered clients: their state is durable before a query leaves.
+//! Lookups of registered clients: their state is durable before a query is sent.
 
 use papir_client::Error;
 use papir_client::core::{MoreSchemes, Session, Settings};
@@ -25,12 +25,12 @@ fn open() -> (Peer, Session) {
 
 /// The client and the tickets of each query request.
 fn tickets(events: &[Event]) -> Vec<(String, String)> {
-    let of_one = |event: &Event| {
+    let pairs = queries(events).into_iter().map(|event| {
         let Event::Sent { headers, .. } = event else { panic!("{event:?}") };
         let value = |name| headers.iter().find(|(one, _)| *one == name).unwrap().1.clone();
         (value("papir-client"), value("papir-ticket"))
-    };
-    queries(events).iter().map(of_one).collect()
+    });
+    pairs.collect()
 }
 
 fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
@@ -45,14 +45,14 @@ fn state_is_written_and_unlocked_before_a_query_is_sent() {
     assert_eq!(values, [4, 5, 6].map(|index| Some(record(1, index))));
     let events = peer.take();
     let registering = ["lock", "read", "read", "forget", "POST /clients", "write", "unlock"];
-    let asking = ["lock", "read", "write", "unlock", "POST /query"];
-    // The service prepares two tickets ahead: three lookups take two requests.
-    assert_eq!(short(&events), [&registering[..], &asking[..], &asking[..]].concat());
+    let querying = ["lock", "read", "write", "unlock", "POST /query"];
+    // The service prepares two tickets ahead, so three lookups take two requests.
+    assert_eq!(short(&events), [&registering[..], &querying[..], &querying[..]].concat());
     assert_eq!(tickets(&events), pairs(&[("0", "0,1"), ("0", "2")]));
 }
 
 #[test]
-fn a_client_that_is_gone_registers_again_once() {
+fn a_removed_client_registers_again_once() {
     let (mut peer, mut session) = open();
     peer.run(session.register()).unwrap();
     peer.script.push_back(Reply::refusal(410, "client_gone"));
@@ -68,7 +68,7 @@ fn a_client_that_is_gone_registers_again_once() {
 }
 
 #[test]
-fn a_ticket_used_by_a_copy_ends_the_registration() {
+fn a_ticket_used_by_a_copy_removes_the_registration() {
     let (mut peer, mut session) = open();
     peer.run(session.register()).unwrap();
     peer.take();

@@ -1,4 +1,4 @@
-//! Token files: hashes and permissions.
+//! Token files: the hashes and permissions of tokens.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
@@ -6,15 +6,22 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use papir_core::Formats;
 use papir_store::timestamp;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use super::grant::Scope;
 use crate::error::Error;
 
-/// File format version.
-const FORMAT: u32 = 1;
+/// Format numbers of token files.
+const FORMATS: Formats = Formats {
+    what: "a token file",
+    oldest: 1,
+    written: 1,
+    renew: "remove it and add its tokens again: `papir tokens FILE add …`",
+};
 /// Longest accepted file, in bytes: about 100,000 tokens.
 const MAX_BYTES: u64 = 32 << 20;
 /// Prefix of every token, so that secret scanners find leaked ones.
@@ -38,8 +45,8 @@ pub struct TokenEntry {
     pub name: String,
     /// `blake3:` and the hash of the token's text in 64 hexadecimal digits.
     ///
-    /// A token has 256 random bits and cannot be found from its hash by brute force. A slow, salted
-    /// hash would gain nothing.
+    /// A token has 256 random bits, so that it cannot be found from its hash by brute force. A
+    /// slow, salted hash would gain nothing.
     hash: String,
     /// Allowed scopes.
     pub scopes: BTreeSet<Scope>,
@@ -64,6 +71,12 @@ pub struct NewToken {
     pub databases: Option<BTreeSet<String>>,
     /// Lifetime; unlimited if `None`.
     pub lifetime: Option<Duration>,
+}
+
+/// The only field that every format has.
+#[derive(Deserialize)]
+struct FormatNumber {
+    format: u32,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -104,7 +117,7 @@ impl TokenFile {
     /// Reads a file.
     ///
     /// # Errors
-    /// [`Error::Tokens`], naming the file and the line or the token.
+    /// [`Error::Tokens`], naming the file and the line or the token; [`Error::TokenFormat`].
     pub fn read(path: &Path) -> Result<Self, Error> {
         let bad = |reason: String| Error::Tokens { path: path.to_owned(), reason };
         let file = File::open(path).map_err(|error| bad(error.to_string()))?;
@@ -113,17 +126,14 @@ impl TokenFile {
         if text.len() as u64 > MAX_BYTES {
             return Err(bad(format!("longer than {MAX_BYTES} bytes")));
         }
+        // Checked before the other fields are parsed: another format may have other fields.
+        let FormatNumber { format } = from_toml(&text).map_err(bad)?;
+        FORMATS.check(format).map_err(|source| Error::TokenFormat { path: path.to_owned(), source })?;
         Self::parse(&text).map_err(bad)
     }
 
     fn parse(text: &str) -> Result<Self, String> {
-        let document: Document = toml::from_str(text).map_err(|error| {
-            let before = error.span().map_or("", |span| text.get(..span.start).unwrap_or_default());
-            format!("line {}: {}", before.matches('\n').count() + 1, error.message())
-        })?;
-        if document.format != FORMAT {
-            return Err(format!("format {}: expected {FORMAT}", document.format));
-        }
+        let document: Document = from_toml(text)?;
         let mut names = BTreeSet::new();
         for entry in &document.tokens {
             entry.check().map_err(|reason| format!("token `{}`: {reason}", entry.name))?;
@@ -196,10 +206,10 @@ impl TokenFile {
     /// Replaces the file atomically. A new file is readable by its owner only; an existing one
     /// keeps its owner, group and mode.
     fn replace(&self, path: &Path) -> std::io::Result<()> {
-        let document = Document { format: FORMAT, tokens: self.entries.clone() };
+        let document = Document { format: FORMATS.written, tokens: self.entries.clone() };
         let text = toml::to_string(&document).map_err(std::io::Error::other)?;
         let partial = beside(path, "partial");
-        // May be left by a killed process. The lock excludes other writers.
+        // A killed process may have left one. The lock excludes other writers.
         let _ = fs::remove_file(&partial);
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
@@ -212,6 +222,14 @@ impl TokenFile {
         file.sync_all()?;
         fs::rename(&partial, path)
     }
+}
+
+/// Parses TOML. The error names the line.
+fn from_toml<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    toml::from_str(text).map_err(|error| {
+        let before = error.span().map_or("", |span| text.get(..span.start).unwrap_or_default());
+        format!("line {}: {}", before.matches('\n').count() + 1, error.message())
+    })
 }
 
 /// Locks the directory of `path`, so that concurrent commands do not overwrite each other. `None`
@@ -268,8 +286,8 @@ fn secret() -> Result<Zeroizing<String>, getrandom::Error> {
 }
 
 fn is_name(name: &str) -> bool {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '@');
-    (1..=64).contains(&name.len()) && name.chars().all(plain)
+    (1..=64).contains(&name.len())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '@'))
 }
 
 fn is_time(text: &str) -> bool {
@@ -279,7 +297,7 @@ fn is_time(text: &str) -> bool {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
+#[allow(clippy::unwrap_used, clippy::panic)]
 mod tests {
     use super::*;
 
@@ -330,6 +348,28 @@ mod tests {
     }
 
     #[test]
+    fn another_format_is_refused_with_a_remedy() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tokens.toml");
+        for (format, remedy) in
+            [(0, "`papir tokens FILE add …`"), (2, "this papir reads version 1; update papir")]
+        {
+            // Another format may have fields that this one lacks.
+            fs::write(&path, format!("format = {format}\n[owners]\n")).unwrap();
+            let error = TokenFile::read(&path).unwrap_err();
+            let message = error.to_string();
+            assert!(message.contains("tokens.toml") && message.ends_with(remedy), "{message}");
+            let Error::TokenFormat {
+                source: papir_core::Error::Format { found, oldest, newest, .. }, ..
+            } = error
+            else {
+                panic!("{message}");
+            };
+            assert_eq!((found, oldest, newest), (format, 1, 1));
+        }
+    }
+
+    #[test]
     fn errors_of_invalid_files_name_the_fault() {
         let hash = format!("blake3:{}", "0".repeat(64));
         let token = |hash: &str, more: &str| {
@@ -341,7 +381,6 @@ mod tests {
         assert_eq!(TokenFile::parse(&token(&hash, "")).unwrap().entries().len(), 1);
         for (text, part) in [
             ("", "format"),
-            ("format = 2", "expected 1"),
             ("format = 1\nfoo = 1", "line 2"),
             (&token("0000", ""), "blake3"),
             (&token("blake3:00", ""), "64"),

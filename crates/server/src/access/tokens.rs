@@ -20,7 +20,7 @@ const CHECK_EVERY: Duration = Duration::from_secs(1);
 pub struct TokenSource {
     /// The file, as `papir tokens` writes it.
     pub path: PathBuf,
-    /// Restricts the tokens to this database, whatever the file allows.
+    /// Restricts the tokens to this database, even if the file allows others.
     pub only: Option<String>,
 }
 
@@ -80,18 +80,18 @@ impl Tokens {
         }
     }
 
-    /// Checks the files once a second, without end.
+    /// Checks the files once a second. Never completes.
     pub(crate) async fn watch(self: Arc<Self>) {
         loop {
             tokio::time::sleep(CHECK_EVERY).await;
             let tokens = Arc::clone(&self);
-            let reload_changed = move || {
+            let checking = tokio::task::spawn_blocking(move || {
                 if tokens.have_changed() {
                     tokens.reload();
                 }
-            };
+            });
             // An error means that the runtime is shutting down.
-            let _ = tokio::task::spawn_blocking(reload_changed).await;
+            let _ = checking.await;
         }
     }
 
@@ -115,8 +115,9 @@ fn read(sources: &[TokenSource]) -> Result<Vec<Known>, Error> {
 }
 
 fn known(source: &TokenSource, entry: &TokenEntry) -> Result<Known, Error> {
-    let bad = |reason: &str| Error::Tokens { path: source.path.clone(), reason: reason.to_owned() };
-    let hash = entry.hash().map_err(bad)?;
+    let hash = entry
+        .hash()
+        .map_err(|reason| Error::Tokens { path: source.path.clone(), reason: reason.to_owned() })?;
     let databases = match (&source.only, &entry.databases) {
         (None, own) => own.clone(),
         (Some(only), own) => {
@@ -128,7 +129,8 @@ fn known(source: &TokenSource, entry: &TokenEntry) -> Result<Known, Error> {
     Ok(Known { hash, entry: entry.clone(), grant })
 }
 
-/// A missing file also differs from its last stamp: the reload fails and is logged once.
+/// The stamp of a file; `None` if it is missing. A missing file thus differs from its last stamp:
+/// the reload fails, and is logged once.
 fn stamp(path: &Path) -> Stamp {
     let found = fs::metadata(path).ok()?;
     #[cfg(unix)]

@@ -82,7 +82,7 @@ struct Caller<T> {
     send: oneshot::Sender<Result<T, JobError>>,
 }
 
-/// Permission to upload, wait and be answered. Released when dropped.
+/// Permission for a request to upload its body, wait and be answered. Released when dropped.
 pub(crate) struct Permit {
     _permit: OwnedSemaphorePermit,
     _client: Option<ClientSlot>,
@@ -278,7 +278,7 @@ fn deliver<T>(answers: Result<Vec<T>, JobError>, callers: Vec<Caller<T>>) {
     .into_iter();
     for Caller { permit, send } in callers {
         drop(permit);
-        // Sending fails if the client has disconnected: nobody needs the answer then.
+        // Sending fails if the client has disconnected. The answer is then dropped.
         let _ = send.send(answers.next().unwrap_or(Err(JobError::Stopped)));
     }
 }
@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_abandoned_job_runs_to_its_end_and_frees_its_permit() {
+    async fn a_started_job_of_a_cancelled_caller_runs_to_its_end_and_frees_its_permit() {
         let executor = Arc::new(Executor::new(size(1)).unwrap());
         let (release, task) = held();
         let running = spawn(&executor, task);
@@ -426,7 +426,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_caller_that_leaves_the_queue_frees_its_permit_at_once() {
+    async fn a_cancelled_caller_in_the_queue_frees_its_permit_at_once() {
         let executor = Arc::new(Executor::new(size(1)).unwrap());
         let (release, task) = held();
         let running = spawn(&executor, task);

@@ -73,8 +73,9 @@ impl ClientLimiter {
     /// Charges `cost` requests to a client, or returns the advised retry delay. `None` if no limit
     /// is set.
     ///
-    /// A client with at least one request left may send a batch that costs more, and owes the rest.
-    /// Otherwise a burst smaller than a batch would lock the client out for good.
+    /// A client with at least one request left may send a batch that costs more; its balance
+    /// becomes negative. Otherwise a client whose burst is smaller than a batch could never send
+    /// one.
     pub(crate) fn admit(
         self: &Arc<Self>,
         key: ClientKey,

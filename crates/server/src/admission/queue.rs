@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
-/// Smallest limit on the requests of a batch. A few requests already gain most of what batching
-/// saves.
-const FEW: usize = 4;
+/// Smallest limit on the requests of a batch. A batch of a few requests already gains most of what
+/// batching saves.
+const MIN_LIMIT: usize = 4;
 
 /// Decides which requests may form a batch.
 pub(crate) trait Batchable: Sized {
@@ -54,8 +54,8 @@ impl<W: Batchable> Queue<W> {
     /// Takes the next batch, with its key, among the keys not in `running`. `None` if no such
     /// request waits.
     ///
-    /// A batch takes half of the waiting requests with its key, or [`FEW`] if that is more, and
-    /// stops at the first that does not fit. Taking half keeps batches of even size: if clients
+    /// A batch takes half of the waiting requests with its key, or [`MIN_LIMIT`] if that is more,
+    /// and stops at the first that does not fit. Taking half keeps batches of even size: if clients
     /// query in a loop and each batch took all of them, some clients would always share a large
     /// batch and others a small one.
     pub(super) fn take_batch(&mut self, running: &[usize]) -> Option<(usize, Vec<W>)> {
@@ -63,7 +63,7 @@ impl<W: Batchable> Queue<W> {
         let (_, first) = self.waiting.remove(index)?;
         let (key, mut batch) = (first.batch_key(), vec![first]);
         let others = self.waiting.range(index..).filter(|(_, work)| work.batch_key() == key).count();
-        let most = (others + 1).div_ceil(2).max(FEW);
+        let most = (others + 1).div_ceil(2).max(MIN_LIMIT);
         while let Some((_, work)) = self.waiting.get(index).filter(|_| batch.len() < most) {
             if work.batch_key() != key {
                 index += 1;

@@ -11,10 +11,10 @@ use papir_store::Snapshot;
 
 use super::error::QueryError;
 
-/// Most queries in one request and in one batch, unless a single key needs more.
+/// Maximum number of queries in one request and in one batch, unless a single key needs more.
 const MAX_BATCH: usize = 64;
 /// Limit on the total size of a request's queries, and of its answers: 16 MiB, unless a single key
-/// needs more. A batch of requests, with client keys, has the same limit.
+/// needs more. The same limit holds for a batch of requests, including their client keys.
 const BATCH_BYTES: u64 = 16 << 20;
 
 /// The concatenated queries of one request.
@@ -137,7 +137,7 @@ impl Database {
         self.lookups_per_key().unwrap_or(1).div_ceil(self.description.limits.batch.max(1))
     }
 
-    /// Most queries in one request.
+    /// Maximum number of queries in one request.
     pub(crate) fn max_batch(&self) -> usize {
         self.max_batch
     }
@@ -261,8 +261,8 @@ fn concatenate(
     Ok(joined)
 }
 
-/// Most queries in a request: as many as fit into [`BATCH_BYTES`], at most [`MAX_BATCH`], but at
-/// least enough for one key.
+/// Maximum number of queries in a request: as many as fit into [`BATCH_BYTES`], at most
+/// [`MAX_BATCH`], but enough for one key.
 fn max_batch(description: &Description, lookups_per_key: usize) -> usize {
     let longest = description.sizes.query.max(description.sizes.answer).max(1);
     let fitting = usize::try_from(BATCH_BYTES / longest).unwrap_or(usize::MAX).clamp(1, MAX_BATCH);

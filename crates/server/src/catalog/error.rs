@@ -29,7 +29,7 @@ pub(crate) enum QueryError {
     #[error("query {} of {count}: {source}", index + 1)]
     Rejected { index: usize, count: usize, source: papir_core::Error },
     /// The scheme failed to answer a valid query.
-    #[error("the answer failed")]
+    #[error("the answer could not be computed")]
     Failed { source: papir_core::Error },
     /// The scheme returned fewer answers than queries.
     #[error("an answer is missing")]

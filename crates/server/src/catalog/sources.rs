@@ -44,7 +44,7 @@ impl Sources {
         let report = mirror.refresh(&NoProgress)?;
         let (location, bytes) = (mirror.location(), report.fetched_bytes);
         if bytes > 0 {
-            tracing::info!(%location, version = %report.manifest.version, fetched = bytes, "up to date");
+            tracing::info!(%location, version = %report.manifest.version, fetched = bytes, "snapshot fetched");
         }
         Ok(())
     }

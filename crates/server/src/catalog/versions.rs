@@ -9,8 +9,8 @@ use papir_core::envelope::{Kind, named_version};
 use super::database::Database;
 use super::error::QueryError;
 
-/// Most old versions that are kept. Beyond this the oldest is dropped, so that frequent swaps do
-/// not exhaust memory.
+/// Maximum number of old versions that are kept. Beyond this the oldest is dropped, so that
+/// frequent swaps do not exhaust memory.
 pub(crate) const MAX_PREVIOUS: usize = 2;
 /// Upper bound on how long an old version is kept: a year.
 const MAX_KEEP: Duration = Duration::from_secs(365 * 24 * 60 * 60);
@@ -114,7 +114,7 @@ pub(crate) struct Target {
 }
 
 impl Candidates {
-    /// `None` without versions.
+    /// The candidates among these versions; `None` if there are no versions.
     pub(crate) fn new(views: Vec<VersionView>) -> Option<Self> {
         let newest = views.first()?.database.version();
         Some(Self { newest, databases: views.into_iter().map(|view| view.database).collect() })

@@ -12,15 +12,15 @@ pub struct RegistryConfig {
     pub ttl: Duration,
     /// Lifetime of an upload after its last part.
     pub upload_ttl: Duration,
-    /// Most clients. Beyond this the least recently used client is evicted.
+    /// Maximum number of clients. Beyond this the least recently used client is evicted.
     pub max_clients: u64,
-    /// Most bytes of keys and tickets. Beyond this the least recently used client is evicted.
+    /// Maximum bytes of keys and tickets. Beyond this the least recently used client is evicted.
     pub max_bytes: u64,
     /// Tickets prepared ahead for each client, at least as many as one key lookup needs.
     pub tickets_ahead: u64,
-    /// Bytes of keys, as sent, whose parsed form stays in memory, over all databases.
+    /// Limit on the parsed keys in memory, over all databases. Counts the bytes of keys as sent.
     pub cached_bytes: u64,
-    /// Enables `GET …/clients` without tokens. The list allows its reader to use their keys.
+    /// Enables `GET …/clients` without tokens. Anyone who reads the list can use the clients' keys.
     pub allow_list: bool,
 }
 

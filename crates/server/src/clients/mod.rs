@@ -5,7 +5,7 @@
 //! | `config`, `status`, `error` | quotas, status reports, errors |
 //! | `id`, `row`, `store`, `tickets` | the tables, durable in one file |
 //! | `key_files`, `key_cache` | keys on disk and, parsed, in memory |
-//! | `clock`, `notify` | timestamps; wake-ups for the worker |
+//! | `clock`, `notify` | timestamps; notifications of the worker |
 //! | `registry` | the registry: lookup, status and removal of clients |
 //! | `uploads` | registration, in one request or in parts |
 //! | `session` | keys and tickets of a query |

@@ -1,4 +1,4 @@
-//! Wake-ups for the ticket worker.
+//! Notifications of the ticket worker.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};

@@ -1,7 +1,7 @@
 //! Registry rows: one per client.
 
 use papir_core::codec::{Reader, Writer};
-use papir_core::{Error, Result, Version};
+use papir_core::{Formats, Result, Version};
 
 /// Stage of a registration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,8 +31,13 @@ pub(crate) struct Row {
     pub(crate) version: Version,
 }
 
-/// Format version of an encoded row.
-const FORMAT: u8 = 1;
+/// Format numbers of encoded rows.
+const FORMATS: Formats = Formats {
+    what: "a client of the registry",
+    oldest: 1,
+    written: 1,
+    renew: "remove the registry's directory: clients register again",
+};
 
 impl Row {
     /// A client that starts to upload keys of `keys_bytes` bytes. `ttl` is in microseconds.
@@ -60,7 +65,7 @@ impl Row {
 
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::new();
-        writer.u8(FORMAT).u8(u8::from(self.stage == Stage::Registered));
+        writer.u8(FORMATS.written as u8).u8(u8::from(self.stage == Stage::Registered));
         writer.u64(self.created).u64(self.used).u64(self.expires);
         writer.u64(self.keys_bytes).u64(self.ticket_bytes).u64(self.next_ticket).raw(&self.version.0);
         writer.finish()
@@ -68,10 +73,7 @@ impl Row {
 
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::new("a client of the registry", bytes);
-        let format = reader.u8()?;
-        if format != FORMAT {
-            return Err(Error::malformed("a client of the registry", format, "format 1"));
-        }
+        FORMATS.check(reader.u8()?.into())?;
         let stage = if reader.u8()? == 1 { Stage::Registered } else { Stage::Uploading };
         let (created, used, expires) = (reader.u64()?, reader.u64()?, reader.u64()?);
         let (keys_bytes, ticket_bytes, next_ticket) = (reader.u64()?, reader.u64()?, reader.u64()?);
@@ -104,5 +106,7 @@ mod tests {
         assert_eq!(bytes, golden);
         assert_eq!(Row::decode(&bytes).unwrap(), row);
         assert!(Row::decode(&bytes[1..]).is_err() && Row::decode(&[&bytes[..], &[0]].concat()).is_err());
+        let newer = Row::decode(&[&[2][..], &bytes[1..]].concat()).unwrap_err();
+        assert!(matches!(newer, papir_core::Error::Format { found: 2, .. }), "{newer}");
     }
 }

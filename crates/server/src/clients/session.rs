@@ -101,8 +101,8 @@ impl Registry {
                 self.cache.put(id, database.version(), Arc::clone(&keys), bytes.len() as u64);
                 Ok(keys)
             }
-            // Not removed: an older version that accepts the keys may still be answered. Unused,
-            // the client expires.
+            // The client is not removed: an older version that accepts its keys may still be
+            // answered. If it is not used, it expires.
             Err(_) => Err(ClientError::Gone),
         }
     }
@@ -138,8 +138,15 @@ impl Registry {
             .map(|(&number, query)| TicketUse { number, hash: *blake3::hash(query).as_bytes() })
             .collect();
         let window = window(self.ahead(database));
-        let touch = |row: &mut Row| self.touch(row);
-        match self.store.take_tickets(database.name(), id, database.version(), &uses, touch, window) {
+        let taken = self.store.take_tickets(
+            database.name(),
+            id,
+            database.version(),
+            &uses,
+            |row| self.touch(row),
+            window,
+        );
+        match taken {
             Ok(tickets) => {
                 self.notify.notify();
                 Ok(tickets)
@@ -161,7 +168,7 @@ impl Registry {
         }
     }
 
-    /// An unused ticket, which stays unused.
+    /// Reads a ticket without using it.
     pub(crate) fn ticket(
         &self,
         database: &Database,

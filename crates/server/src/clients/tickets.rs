@@ -93,8 +93,8 @@ impl Store {
         Ok(taken)
     }
 
-    /// Stores a ticket, unless its number was used or the client removed meanwhile. Returns whether
-    /// it was stored.
+    /// Stores a ticket, unless its number was used or the client was removed meanwhile. Returns
+    /// whether the ticket was stored.
     pub(crate) fn put_ticket(
         &self,
         database: &str,
@@ -107,9 +107,11 @@ impl Store {
         {
             let mut clients = clients_of(&transaction)?;
             let used = transaction.open_table(USES)?.get((id.number(), number))?.is_some();
-            let added =
-                |row: &mut Row| row.ticket_bytes = row.ticket_bytes.saturating_add(ticket.len() as u64);
-            if used || !change_row(&mut clients, database, id, added)? {
+            let stored = !used
+                && change_row(&mut clients, database, id, |row| {
+                    row.ticket_bytes = row.ticket_bytes.saturating_add(ticket.len() as u64);
+                })?;
+            if !stored {
                 return Ok(false);
             }
             let key = (id.number(), version_number(version), number);
@@ -213,7 +215,7 @@ fn take(
     Ok(ticket)
 }
 
-/// Drops the tickets with a used number for other versions. Returns their bytes.
+/// Drops the tickets for other versions with a number that is now used. Returns their bytes.
 fn drop_others(tickets: &mut Tickets<'_>, id: ClientId, version: Version, number: u64) -> Result<u64> {
     let id = id.number();
     drop_where(tickets, id, |key| key.2 == number && key.1 != version_number(version))

@@ -1,7 +1,6 @@
 //! Ticket worker: prepares tickets when no query is running, and removes expired clients.
 
 use std::collections::{HashMap, HashSet};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
@@ -16,7 +15,7 @@ use super::registry::Registry;
 use super::row::{Row, Stage};
 use super::store::Result;
 use super::tickets::window;
-use crate::admission::QueryActivity;
+use crate::admission::{QueryActivity, catch_panic};
 use crate::catalog::{Catalog, Database};
 use crate::error::Error;
 
@@ -79,7 +78,8 @@ impl Drop for Worker {
         while !thread.is_finished() && start.elapsed() < STOP_TIME {
             thread::sleep(POLL_QUERIES);
         }
-        // A slower ticket is abandoned: storing it is one transaction, so it is stored or not.
+        // A slower ticket is abandoned. Storing it is one transaction, so it is stored whole or not
+        // at all.
     }
 }
 
@@ -131,7 +131,7 @@ impl State {
                 Ok(false) => {}
                 Err(error) => tracing::error!(%error, "preparing a ticket failed"),
             }
-            // Not held while waiting, so that a stopped service is freed.
+            // Not held while waiting, so that a stopped service can be freed.
             drop(catalog);
             registry.notify.wait();
         }
@@ -144,9 +144,9 @@ impl State {
         };
         self.round += 1;
         self.prepared.insert(wanted.id, self.round);
-        let idle = YieldToQueries { queries: &self.queries, stopping: &self.stopping };
-        idle.wait();
-        if idle.is_stopping() {
+        let pause = YieldToQueries { queries: &self.queries, stopping: &self.stopping };
+        pause.wait();
+        if pause.is_stopping() {
             return Ok(false);
         }
         let Wanted { database, id, number } = &wanted;
@@ -163,16 +163,16 @@ impl State {
         };
         let start = Instant::now();
         let earlier = earlier_ticket(catalog, registry, &wanted)?;
-        let prepare = || {
+        // A panic affects one client only: the worker continues with the others.
+        let prepared = catch_panic(|| {
             self.pool.install(|| match &earlier {
                 Some((earlier, ticket)) => {
-                    database.erased().follow((earlier.erased(), ticket), &keys, *number, &idle)
+                    database.erased().follow((earlier.erased(), ticket), &keys, *number, &pause)
                 }
-                None => database.erased().ticket(&keys, *number, &idle),
+                None => database.erased().ticket(&keys, *number, &pause),
             })
-        };
-        // A panic affects one client only: the worker continues with the others.
-        let Ok(Ok(ticket)) = catch_unwind(AssertUnwindSafe(prepare)) else {
+        });
+        let Ok(Ok(ticket)) = prepared else {
             tracing::error!(database = database.name(), "a ticket could not be prepared");
             self.failed.insert((*id, database.version()));
             return Ok(true);
@@ -240,8 +240,8 @@ impl Registry {
     }
 }
 
-/// An unused ticket with the wanted number for an older version that is still answered. The parts
-/// that the change between the versions did not affect need not be computed again.
+/// An unused ticket with the wanted number, for an older version that is still answered. A new
+/// ticket can reuse the parts that the change between the versions did not affect.
 fn earlier_ticket(
     catalog: &Catalog,
     registry: &Registry,

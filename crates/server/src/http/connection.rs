@@ -1,7 +1,7 @@
 //! HTTP/1.1 and HTTP/2 on one connection.
 //!
-//! `axum::serve` sets no timeouts: a client that sends one header byte a second would hold its
-//! connection for good. Connections are therefore served by hyper directly.
+//! `axum::serve` sets no timeouts: a client that sends one header byte a second could keep its
+//! connection forever. Connections are therefore served by hyper directly.
 
 use std::convert::Infallible;
 use std::sync::Arc;

@@ -107,9 +107,13 @@ fn split(text: &str, separator: char) -> Option<Vec<&str>> {
 /// Parses an element: an address such as `192.0.2.7` or `2001:db8::7`, optionally in brackets or
 /// with a port.
 fn address(element: &str) -> Option<IpAddr> {
-    let with_port = || element.parse::<SocketAddr>().ok().map(|address| address.ip());
-    let bracketed = || element.strip_prefix('[')?.strip_suffix(']')?.parse().ok().map(IpAddr::V6);
-    let found = element.parse().ok().or_else(with_port).or_else(bracketed)?;
+    let found = if let Ok(address) = element.parse::<IpAddr>() {
+        address
+    } else if let Ok(with_port) = element.parse::<SocketAddr>() {
+        with_port.ip()
+    } else {
+        IpAddr::V6(element.strip_prefix('[')?.strip_suffix(']')?.parse().ok()?)
+    };
     Some(found.to_canonical())
 }
 

@@ -46,7 +46,7 @@ pub(super) fn info(database: &Database) -> DatabaseInfo {
         },
         security_bits: description.security.as_ref().map(|security| security.bits),
         security_source: description.security.as_ref().map(|security| security.source.to_owned()),
-        // JSON has no infinity, which means that an answer always decodes.
+        // JSON has no infinity. An infinite value means that an answer always decodes.
         failure_log2: Some(description.failure_log2).filter(|log2| log2.is_finite()),
         parameters: parameters.map(|(name, value)| ((*name).to_owned(), value.clone())).collect(),
     }

@@ -30,10 +30,10 @@ impl RequestIds {
 
 /// The client's own id, if it is safe to log.
 fn chosen_id(headers: &HeaderMap) -> Option<String> {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     let text = headers.get(header::REQUEST_ID)?.to_str().ok()?;
-    (!text.is_empty() && text.len() <= limit::REQUEST_ID_BYTES && text.chars().all(plain))
-        .then(|| text.to_owned())
+    let is_safe = (1..=limit::REQUEST_ID_BYTES).contains(&text.len())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'));
+    is_safe.then(|| text.to_owned())
 }
 
 /// State of the middleware.

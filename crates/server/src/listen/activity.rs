@@ -23,7 +23,7 @@ pub(crate) struct Timeouts {
 pub(crate) enum Exchange {
     /// One request at a time. Bytes that the peer receives belong to the current response.
     Serial,
-    /// Concurrent requests. Received bytes may as well be replies to the peer's pings.
+    /// Concurrent requests. Bytes that the peer receives may be replies to its pings.
     Multiplexed,
 }
 

@@ -15,7 +15,7 @@ use super::slots::ConnectionSlots;
 use super::stream::{Stream, Watched};
 use super::tls::Tls;
 
-/// Pause after a failed accept. Mostly the process has run out of file descriptors.
+/// Pause after a failed accept. Usually the process has run out of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// The protocol spoken on accepted connections.

@@ -1,12 +1,13 @@
 //! Counters and times of one service.
 
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use super::recorder::Recorder;
 use super::table;
 use crate::error::Error;
 
-/// Label for all names that are not the service's own.
+/// Label for all names that the service does not know. Keeps the number of labels bounded.
 const UNKNOWN: &str = "(unknown)";
 
 /// Stages of a query request.
@@ -48,7 +49,7 @@ impl Metrics {
     }
 
     /// Counts a finished query request. `database` is `None` if its name is unknown.
-    pub(super) fn request(&self, database: Option<&str>, code: &'static str, time: Duration) {
+    fn request(&self, database: Option<&str>, code: &'static str, time: Duration) {
         let labels = [("database", database.unwrap_or(UNKNOWN)), ("code", code)];
         self.0.count(table::QUERY_REQUESTS, &labels, 1);
         if let Some(database) = database {
@@ -100,8 +101,8 @@ impl Metrics {
         self.0.count(table::RESPONSES, &labels, 1);
     }
 
-    /// Moves recorded times into histogram buckets. Without regular calls, they accumulate until
-    /// the next scrape.
+    /// Moves recorded times into histogram buckets. Without regular calls, recorded times
+    /// accumulate until the next scrape.
     pub(crate) fn tidy(&self) {
         self.0.tidy();
     }
@@ -109,5 +110,34 @@ impl Metrics {
     /// All counters as text.
     pub(crate) fn render(&self) -> String {
         self.0.render()
+    }
+}
+
+/// Counts one query request, exactly once, when dropped. A request that is dropped before its
+/// outcome is recorded counts as abandoned: the server drops a request when its connection closes.
+pub(crate) struct Tally {
+    metrics: Arc<Metrics>,
+    database: Option<String>,
+    start: Instant,
+    code: &'static str,
+}
+
+impl Tally {
+    /// Starts a request. `database` is `None` if its name is unknown.
+    pub(crate) fn begin(metrics: &Arc<Metrics>, database: Option<&str>) -> Self {
+        let database = database.map(str::to_owned);
+        Self { metrics: Arc::clone(metrics), database, start: Instant::now(), code: "abandoned" }
+    }
+
+    /// Records the outcome's code. Returns the time since the start.
+    pub(crate) fn end(&mut self, code: &'static str) -> Duration {
+        self.code = code;
+        self.start.elapsed()
+    }
+}
+
+impl Drop for Tally {
+    fn drop(&mut self) {
+        self.metrics.request(self.database.as_deref(), self.code, self.start.elapsed());
     }
 }

@@ -6,12 +6,10 @@
 mod counters;
 mod recorder;
 mod table;
-mod tally;
 
-pub(crate) use counters::{Metrics, Stage};
+pub(crate) use counters::{Metrics, Stage, Tally};
 pub(crate) use recorder::Recorder;
 pub(crate) use table::{
     AGE, BUILD, CLIENT_BYTES, CLIENTS, DATABASE_BYTES, QUEUED, READY, RESIDENT, RUNNING, TICKETS, VERSION,
     WAITING,
 };
-pub(crate) use tally::Tally;

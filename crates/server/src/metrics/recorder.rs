@@ -26,8 +26,10 @@ impl Recorder {
     /// # Errors
     /// [`Error::Io`] if the exporter rejects its settings.
     pub(crate) fn new() -> Result<Self, Error> {
-        let failed = |error| Error::Io { what: "preparing metrics", source: io::Error::other(error) };
-        let recorder = PrometheusBuilder::new().set_buckets(&BUCKETS).map_err(failed)?.build_recorder();
+        let builder = PrometheusBuilder::new()
+            .set_buckets(&BUCKETS)
+            .map_err(|error| Error::Io { what: "preparing metrics", source: io::Error::other(error) })?;
+        let recorder = builder.build_recorder();
         for Metric { name, kind, help } in ALL {
             match kind {
                 Kind::Counter => recorder.describe_counter((*name).into(), None, (*help).into()),

@@ -104,13 +104,13 @@ impl QueryService {
             return Ok((request, permit));
         }
         let permit = self.executor.mark_pending(permit);
-        let take = move || {
+        let taking = tokio::task::spawn_blocking(move || {
             let Request { context, target, client, queries, span, .. } = &request;
             let registry = context.registry.as_deref();
             let tickets = span.in_scope(|| clients::tickets(registry, target, client, queries))?;
             Ok((Request { tickets, ..request }, permit))
-        };
-        tokio::task::spawn_blocking(take).await.map_err(|_| AnswerError::Aborted)?
+        });
+        taking.await.map_err(|_| AnswerError::Aborted)?
     }
 }
 
@@ -190,7 +190,7 @@ impl Work for Request {
     }
 }
 
-/// Answers requests in one pass over the database. After a panic, answers each request separately,
+/// Answers requests in one pass over the database. If that panics, answers each request separately,
 /// so that one request cannot fail the others.
 fn answer_together(database: &Database, requests: &[Queries<'_>]) -> Vec<Answer> {
     match requests {

@@ -1,4 +1,4 @@
-//! Settings of a service.
+//! Settings of a service, and their check without serving.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::protection::Protection;
-use crate::catalog::{CatalogOptions, DatabaseConfig, Sources};
+use super::protection::{Guard, Protection};
+use crate::catalog::{Catalog, CatalogOptions, DatabaseConfig, Sources};
 use crate::clients::RegistryConfig;
 use crate::error::Error;
 use crate::listen::Listen;
@@ -30,7 +30,7 @@ pub struct ServerConfig {
     /// Batches answered at the same time, each on its own threads and for a different database
     /// version; at least 1. Waiting requests for one version are answered in a batch.
     pub max_concurrent: usize,
-    /// Requests that may upload or wait in addition. Further requests are told to retry later.
+    /// Number of further requests that may upload or wait. Any more are told to retry later.
     pub max_queued: usize,
     /// Allows schemes without privacy.
     pub allow_not_private: bool,
@@ -107,10 +107,26 @@ impl ServerConfig {
     }
 }
 
+/// Checks names, certificate, tokens and snapshots like [`crate::Server::bind`], without listening.
+/// Takes as long as loading all snapshots.
+///
+/// # Errors
+/// See [`crate::Server::bind`], without [`Error::Listen`].
+pub fn check(config: &ServerConfig) -> Result<(), Error> {
+    config.check_names()?;
+    if config.databases.is_empty() {
+        return Err(Error::NoDatabases);
+    }
+    Guard::new(&config.protection)?;
+    let catalog = Catalog::unloaded(&config.databases, config.catalog_options());
+    catalog.load().into_iter().try_for_each(|loaded| loaded.outcome.map(drop))
+}
+
 /// Returns whether a name is valid in a URL path without escaping.
 fn is_name(name: &str) -> bool {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
-    name.len() <= 128 && name.starts_with(|c: char| c.is_ascii_alphanumeric()) && name.chars().all(plain)
+    name.len() <= 128
+        && name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))
 }
 
 #[cfg(test)]

@@ -2,20 +2,17 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `config`, `protection` | settings |
+//! | `config`, `protection` | settings, and their check without serving |
 //! | `app` | state shared by all requests |
 //! | `answering` | answers query requests in batches |
-//! | `reload`, `watch`, `hangup` | loading new snapshots: on request, on file changes, on SIGHUP |
+//! | `reload`, `watch` | loading new snapshots: on request and on SIGHUP; on file changes |
 //! | `housekeeping` | periodic tasks |
 //! | `gauges` | the text of `GET /metrics` |
-//! | `check` | checks a configuration without serving |
 
 mod answering;
 mod app;
-mod check;
 mod config;
 mod gauges;
-mod hangup;
 mod housekeeping;
 mod protection;
 mod reload;
@@ -23,12 +20,10 @@ mod watch;
 
 pub(crate) use answering::AnswerError;
 pub(crate) use app::App;
-pub use check::check;
-pub use config::{QueryObserver, ServerConfig};
+pub use config::{QueryObserver, ServerConfig, check};
 pub(crate) use gauges::render as render_metrics;
-pub(crate) use hangup::Hangup;
 pub(crate) use housekeeping::start as start_housekeeping;
 pub use protection::Protection;
 pub use reload::ReloadHandle;
-pub(crate) use reload::abnormal;
+pub(crate) use reload::{Hangup, abnormal};
 pub(crate) use watch::Watch;

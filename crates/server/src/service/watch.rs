@@ -7,7 +7,7 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use super::app::App;
 use super::reload::load_with;
-use crate::catalog::{Catalog, Identity};
+use crate::catalog::Identity;
 use crate::psi::Psi;
 
 /// Shortest interval between two checks.
@@ -15,8 +15,8 @@ const MIN_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Checks the snapshot files periodically.
 ///
-/// A changed file is loaded when two consecutive checks find it in the same state, so that a file
-/// that is still being written is left alone. A file that fails to load is tried and logged once.
+/// A changed file is loaded when two consecutive checks find it in the same state: a file that is
+/// still being written is not loaded. A file that fails to load is tried once, and logged.
 pub(crate) struct Watch {
     interval: Option<Duration>,
     changed: Vec<(String, Option<Identity>)>,
@@ -31,7 +31,7 @@ impl Watch {
         Self { interval, changed: Vec::new(), changed_set: None }
     }
 
-    /// Watches without end.
+    /// Runs the checks. Never completes.
     pub(crate) async fn run(&mut self, app: &Arc<App>) {
         let Some(every) = self.interval else { return std::future::pending().await };
         let mut ticks = interval(every);
@@ -42,11 +42,13 @@ impl Watch {
         }
     }
 
-    /// Checks once, and loads what has settled.
+    /// Checks once, and loads the files that have settled.
     async fn check(&mut self, app: &Arc<App>) {
         let checked = Arc::clone(app);
-        let find = move || (checked.catalog.changed(), checked.psi.as_ref().and_then(Psi::changed));
-        let (changed, changed_set) = tokio::task::spawn_blocking(find).await.unwrap_or_default();
+        let checking = tokio::task::spawn_blocking(move || {
+            (checked.catalog.changed(), checked.psi.as_ref().and_then(Psi::changed))
+        });
+        let (changed, changed_set) = checking.await.unwrap_or_default();
         let names = self.settled(changed);
         let before = std::mem::replace(&mut self.changed_set, changed_set);
         // A set is loaded together with its database, and after it.
@@ -56,12 +58,12 @@ impl Watch {
         }
         tracing::info!(?names, set, "snapshots changed: loading them");
         let loading = Arc::clone(app);
-        let load = move |catalog: &Catalog| {
+        let loaded = load_with(app, move |catalog| {
             let loaded = catalog.load_named(&names);
             loading.psi.iter().filter(|_| set).for_each(|psi| psi.reload(catalog));
             loaded
-        };
-        if let Err(error) = load_with(app, load).await {
+        });
+        if let Err(error) = loaded.await {
             tracing::error!(%error, "not loaded");
         }
     }

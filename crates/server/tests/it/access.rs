@@ -1,4 +1,4 @@
-//! Tokens: permissions, and how soon changes take effect.
+//! Tokens: permissions, and changes without a restart.
 
 use std::path::Path;
 use std::thread::sleep;

@@ -3,17 +3,20 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::support::rigged::{Batches, Rig, Rigged};
+use crate::support::faulty::{Batches, Fault, FaultyDatabase};
 use crate::support::{Reply, Running, config, get, lookup, post, prepared, record, records, rng};
 use papir_lookup::Lookup;
 use papir_server::{Database, ServerConfig};
 
 const QUERY: &str = "/v1/databases/table/query";
 
-/// A table of 50 records whose answers wait at a door.
+/// A table of 50 records whose answers wait for a latch.
 fn batched(batches: &Batches) -> Database {
-    let server =
-        Rigged { inner: prepared("plain", &records(50)), scheme: 0, rig: Rig::Batches(batches.clone()) };
+    let server = FaultyDatabase {
+        inner: prepared("plain", &records(50)),
+        scheme: 0,
+        fault: Fault::Batches(batches.clone()),
+    };
     Database::new("table", Box::new(server), None)
 }
 
@@ -63,7 +66,7 @@ impl Asked {
 }
 
 /// Sends the first body alone, and the others one after another while it is being answered. Then
-/// opens the door.
+/// releases the latch.
 fn send_waiting(server: &Running, batches: &Batches, bodies: &[&[u8]]) -> Vec<Reply> {
     let url = format!("{}{QUERY}", server.url());
     thread::scope(|scope| {
@@ -72,11 +75,11 @@ fn send_waiting(server: &Running, batches: &Batches, bodies: &[&[u8]]) -> Vec<Re
             let url = &url;
             sent.push(scope.spawn(move || post(url, body)));
             match place {
-                0 => batches.door.wait_for(1),
+                0 => batches.latch.wait_for(1),
                 _ => wait_for(server, place),
             }
         }
-        batches.door.open();
+        batches.latch.release();
         sent.into_iter().map(|one| one.join().unwrap()).collect()
     })
 }

@@ -1,13 +1,13 @@
-//! Clients of servers that lie, disconnect, or are not papir servers.
+//! Clients of servers that tamper, disconnect, or are not papir servers.
 
-use crate::support::hostile::{Canned, Hostile};
+use crate::support::canned::{Canned, CannedServer};
 use crate::support::{Reply, Running, config, get, indexed, lookup};
 use papir_client::{Connection, Error};
 use papir_core::Error as CoreError;
 
-/// Forwards requests to an honest service, and changes the responses by `twist`.
-struct Twisted {
-    hostile: Hostile,
+/// Forwards requests to an honest service and changes the responses.
+struct TamperingServer {
+    server: CannedServer,
     _honest: Running,
 }
 
@@ -26,69 +26,69 @@ fn passed_on(reply: Reply) -> Canned {
     Canned { status: reply.status, headers, body: reply.body, missing: 0 }
 }
 
-impl Twisted {
-    /// `twist` changes the responses to requests whose path ends with `path`. Before that, queries
+impl TamperingServer {
+    /// `tamper` changes the responses to requests whose path ends with `path`. Before that, queries
     /// are answered with zeros of the correct length.
-    fn new(path: &'static str, twist: impl Fn(&mut Canned) + Send + 'static) -> Self {
+    fn new(path: &'static str, tamper: impl Fn(&mut Canned) + Send + 'static) -> Self {
         let honest = Running::start(config(), vec![indexed("table", "plain", 50)]);
         let (url, answer) = (honest.url(), lookup(&honest.url(), "table").describe().sizes.answer as usize);
-        let hostile = Hostile::start(move |request| {
+        let server = CannedServer::start(move |request| {
             let (method, route) = request.split_once(' ').unwrap();
             let mut reply = match method {
                 "GET" => passed_on(get(&format!("{url}{route}"))),
                 _ => canned(200, &vec![0; answer]),
             };
             if route.ends_with(path) {
-                twist(&mut reply);
+                tamper(&mut reply);
             }
             reply
         });
-        Self { hostile, _honest: honest }
+        Self { server, _honest: honest }
     }
 
     /// The error of opening a connection, and the number of requests.
     fn open_error(&self) -> (Error, usize) {
-        let error = Connection::open_even_if_not_private(&self.hostile.url(), None).map(drop).unwrap_err();
+        let error = Connection::open_even_if_not_private(&self.server.url(), None).map(drop).unwrap_err();
         assert!(!error.to_string().is_empty());
-        (error, self.hostile.count("GET"))
+        (error, self.server.count("GET"))
     }
 
     /// The error of a lookup, and the number of query requests.
     fn query_error(&self) -> (Error, usize) {
-        let mut connection = Connection::open_even_if_not_private(&self.hostile.url(), None).unwrap();
+        let mut connection = Connection::open_even_if_not_private(&self.server.url(), None).unwrap();
         let error = connection.get_index(3).unwrap_err();
-        (error, self.hostile.count("POST"))
+        (error, self.server.count("POST"))
     }
 }
 
 #[test]
 fn answers_of_wrong_length_are_rejected() {
-    let (error, asked) = Twisted::new("/query", |reply| reply.body.push(0)).query_error();
+    let (error, asked) = TamperingServer::new("/query", |reply| reply.body.push(0)).query_error();
     assert!(matches!(error, Error::TooLong { .. }), "{error}");
     assert_eq!(asked, 1);
-    let (error, asked) = Twisted::new("/query", |reply| reply.body.truncate(40)).query_error();
+    let (error, asked) = TamperingServer::new("/query", |reply| reply.body.truncate(40)).query_error();
     assert!(matches!(error, Error::Core(CoreError::Length { .. })), "{error}");
     assert_eq!(asked, 1);
-    let (error, asked) = Twisted::new("/query", |reply| reply.body.clear()).query_error();
+    let (error, asked) = TamperingServer::new("/query", |reply| reply.body.clear()).query_error();
     assert!(matches!(error, Error::Core(CoreError::Length { .. })), "{error}");
     assert_eq!(asked, 1);
-    let (error, asked) = Twisted::new("/query", |reply| reply.missing = 1).query_error();
+    let (error, asked) = TamperingServer::new("/query", |reply| reply.missing = 1).query_error();
     assert!(matches!(error, Error::Transport { .. }), "{error}");
     assert_eq!(asked, 1);
 }
 
 #[test]
 fn retries_are_bounded() {
-    for (status, code, asked_at_most) in [(409, "wrong_version", 4), (429, "busy", 6), (500, "internal", 1)] {
-        let refused = Twisted::new("/query", move |reply| {
+    for (status, code, most_requests) in [(409, "wrong_version", 4), (429, "busy", 6), (500, "internal", 1)] {
+        let refused = TamperingServer::new("/query", move |reply| {
             *reply = refusal(status, code);
             reply.headers.push(("retry-after", "0".to_owned()));
         });
         let (error, asked) = refused.query_error();
         let Error::Http { status: found, code: found_code, message, url } = &error else { panic!("{error}") };
         assert_eq!((*found, found_code.as_str(), message.as_str()), (status, code, "because"));
-        assert!(url.starts_with(&refused.hostile.url()) && url.ends_with("/query"));
-        assert_eq!(asked, asked_at_most, "{status}");
+        assert!(url.starts_with(&refused.server.url()) && url.ends_with("/query"));
+        assert_eq!(asked, most_requests, "{status}");
     }
 }
 
@@ -97,7 +97,7 @@ fn retries_are_bounded() {
 #[test]
 fn a_client_follows_three_changes_of_version() {
     let changes = std::sync::atomic::AtomicUsize::new(0);
-    let moving = Twisted::new("/query", move |reply| {
+    let moving = TamperingServer::new("/query", move |reply| {
         if changes.fetch_add(1, std::sync::atomic::Ordering::SeqCst) < 3 {
             *reply = refusal(409, "wrong_version");
         }
@@ -109,13 +109,14 @@ fn a_client_follows_three_changes_of_version() {
 
 #[test]
 fn public_parts_that_contradict_their_description_are_rejected() {
-    let (error, _) = Twisted::new("/public", |reply| reply.body.push(0)).open_error();
+    let (error, _) = TamperingServer::new("/public", |reply| reply.body.push(0)).open_error();
     assert!(matches!(error, Error::TooLong { .. }), "{error}");
-    let (error, _) = Twisted::new("/public", |reply| reply.body[30] ^= 1).open_error();
+    let (error, _) = TamperingServer::new("/public", |reply| reply.body[30] ^= 1).open_error();
     assert!(matches!(error, Error::Core(_)), "{error}");
-    let (error, _) = Twisted::new("/public", |reply| reply.headers.clear()).open_error();
+    let (error, _) = TamperingServer::new("/public", |reply| reply.headers.clear()).open_error();
     assert!(matches!(error, Error::Unexpected { .. }), "{error}");
-    let always_newer = Twisted::new("/public", |reply| reply.headers[0].1 = "0123456789abcdef".to_owned());
+    let always_newer =
+        TamperingServer::new("/public", |reply| reply.headers[0].1 = "0123456789abcdef".to_owned());
     let (error, asked) = always_newer.open_error();
     assert!(matches!(error, Error::Unexpected { .. }), "{error}");
     assert_eq!(asked, 1 + 2 * 3, "a list, then three attempts");
@@ -124,18 +125,20 @@ fn public_parts_that_contradict_their_description_are_rejected() {
 #[test]
 fn servers_that_are_not_papir_servers_are_rejected() {
     let (error, _) =
-        Twisted::new("/databases", |reply| *reply = canned(200, b"<html>hello</html>")).open_error();
+        TamperingServer::new("/databases", |reply| *reply = canned(200, b"<html>hello</html>")).open_error();
     assert!(matches!(&error, Error::Unexpected { reason, .. } if reason.contains("JSON")), "{error}");
     let (error, _) =
-        Twisted::new("/databases", |reply| *reply = canned(404, b"<html>what</html>")).open_error();
+        TamperingServer::new("/databases", |reply| *reply = canned(404, b"<html>what</html>")).open_error();
     assert!(matches!(&error, Error::Http { status: 404, code, .. } if code == "unknown"), "{error}");
-    let endless = Twisted::new("/databases", |reply| *reply = canned(200, &vec![b' '; (1 << 20) + 1]));
+    let endless =
+        TamperingServer::new("/databases", |reply| *reply = canned(200, &vec![b' '; (1 << 20) + 1]));
     assert!(matches!(endless.open_error().0, Error::TooLong { limit: 1_048_576, .. }));
-    let elsewhere = Twisted::new("/databases", |reply| {
+    let elsewhere = TamperingServer::new("/databases", |reply| {
         *reply = canned(302, b"");
         reply.headers.push(("location", "http://127.0.0.1:1/".to_owned()));
     });
     assert!(matches!(elsewhere.open_error().0, Error::Http { status: 302, .. }));
-    let (error, _) = Twisted::new("/databases/table", |reply| *reply = canned(200, b"{}")).open_error();
+    let (error, _) =
+        TamperingServer::new("/databases/table", |reply| *reply = canned(200, b"{}")).open_error();
     assert!(matches!(error, Error::Unexpected { .. }), "{error}");
 }

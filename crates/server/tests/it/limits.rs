@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::support::rigged::{Door, Rig, Rigged};
+use crate::support::faulty::{Fault, FaultyDatabase, Latch};
 use crate::support::secured::{dial, exchange, source, token};
 use crate::support::{Running, config, get, indexed, lookup, post, prepared, record, records, rng, send};
 use chacha20::ChaCha20Rng;
@@ -105,11 +105,15 @@ fn the_client_waits_as_long_as_advised() {
 
 #[test]
 fn concurrent_requests_count_until_they_are_answered() {
-    let door = Door::default();
+    let latch = Latch::default();
     let limits = ClientLimits { per_client: 1, ..ClientLimits::default() };
-    let rigged = Rigged { inner: prepared("plain", &records(50)), scheme: 0, rig: Rig::Wait(door.clone()) };
+    let faulty = FaultyDatabase {
+        inner: prepared("plain", &records(50)),
+        scheme: 0,
+        fault: Fault::Wait(latch.clone()),
+    };
     let config = ServerConfig { max_concurrent: 2, ..limited(limits) };
-    let server = Running::start(config, vec![Database::new("table", Box::new(rigged), None)]);
+    let server = Running::start(config, vec![Database::new("table", Box::new(faulty), None)]);
     let body = lookup(&server.url(), "table").prepare_index(7, &mut rng()).unwrap().queries().concat();
     let url = format!("{}/v1/databases/table/query", server.url());
     let head = format!(
@@ -118,14 +122,14 @@ fn concurrent_requests_count_until_they_are_answered() {
     );
     let mut vanishing = dial(server.address);
     vanishing.write_all(&[head.as_bytes(), &body].concat()).unwrap();
-    door.wait_for(1);
+    latch.wait_for(1);
     assert_eq!(post(&url, &body).status, 429);
     // Disconnecting while the answer is computed gains nothing.
     drop(vanishing);
     sleep(Duration::from_millis(100));
     let refused = post(&url, &body);
     assert_eq!((refused.status, refused.header("retry-after")), (429, Some("1")));
-    door.open();
+    latch.release();
     let begin = Instant::now();
     while post(&url, &body).status != 200 {
         assert!(begin.elapsed() < Duration::from_secs(60), "the request is still counted");
@@ -134,16 +138,16 @@ fn concurrent_requests_count_until_they_are_answered() {
 }
 
 /// Short time limits for headers and for receiving responses, so that slow clients are cut off
-/// soon. Tests whose clients must not be cut off do not use it, since on a loaded machine every
-/// thread is slow at times.
-fn hasty() -> ServerConfig {
+/// soon. Tests whose clients must not be cut off do not use it: on a loaded machine any thread can
+/// be slow.
+fn short_timeouts() -> ServerConfig {
     let protection = Protection { header_timeout: Duration::from_millis(400), ..Protection::default() };
     ServerConfig { protection, body_timeout: Duration::from_millis(600), ..config() }
 }
 
 #[test]
 fn slow_headers_are_cut_off() {
-    let server = Running::start(hasty(), vec![indexed("table", "plain", 50)]);
+    let server = Running::start(short_timeouts(), vec![indexed("table", "plain", 50)]);
     for request in ["GET /healthz HTTP/1.1\r\nhost: x\r\nx-slow: ", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"] {
         let (mut stream, begin) = (dial(server.address), Instant::now());
         let mut bytes = request.bytes().chain(std::iter::repeat(b'a'));
@@ -157,7 +161,7 @@ fn slow_headers_are_cut_off() {
 
 #[test]
 fn an_idle_connection_is_closed_after_the_header_timeout() {
-    let server = Running::start(hasty(), vec![indexed("table", "plain", 50)]);
+    let server = Running::start(short_timeouts(), vec![indexed("table", "plain", 50)]);
     // On a loaded machine it may be cut off before it sends anything; then retry.
     let spoken = (0..20).any(|_| {
         let (mut stream, mut reply) = (dial(server.address), String::new());
@@ -235,8 +239,8 @@ fn a_response_that_the_peer_does_not_receive_is_aborted() {
     let head = String::from_utf8_lossy(&prompt[..prompt.len().min(300)]).into_owned();
     assert!(prompt.len() > answer, "{} bytes: {head}", prompt.len());
     // On a loaded machine its headers may arrive too late; then retry.
-    let hasty = Running::start(hasty(), vec![large()]);
-    let late = (0..20).map(|_| take(&hasty, Duration::from_secs(4))).find(|late| !late.is_empty());
+    let impatient = Running::start(short_timeouts(), vec![large()]);
+    let late = (0..20).map(|_| take(&impatient, Duration::from_secs(4))).find(|late| !late.is_empty());
     let late = late.expect("part of the response");
     assert!(late.len() < answer, "{} bytes", late.len());
 }
@@ -249,7 +253,7 @@ fn frame(kind: u8, flags: u8, stream: u8, payload: &[u8]) -> Vec<u8> {
 
 #[test]
 fn an_http_2_peer_that_pings_but_receives_no_response_is_cut_off() {
-    let server = Running::start(hasty(), vec![indexed("table", "plain", 50)]);
+    let server = Running::start(short_timeouts(), vec![indexed("table", "plain", 50)]);
     // SETTINGS with an initial window of 0; HEADERS of stream 1: GET, http, the path, :authority x.
     let path = b"/v1/databases";
     let fields = [&[0x82, 0x86, 0x04, path.len() as u8][..], path, &[0x01, 1], b"x"].concat();

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::sync::{Arc, Mutex};
 
-use crate::support::process::alone;
+use crate::support::process::runs_alone;
 use crate::support::{Running, config, get, indexed, lookup, rng, send};
 use papir_core::envelope::{Header, Kind, seal};
 use serde_json::Value;
@@ -60,7 +60,7 @@ impl Log {
 /// Runs in its own process, since a process has one log.
 #[test]
 fn logs_do_not_depend_on_the_queries() {
-    if !alone("logs::logs_do_not_depend_on_the_queries") {
+    if !runs_alone("logs::logs_do_not_depend_on_the_queries") {
         return;
     }
     let (log, json) = (Log::default(), Log::default());

@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::support::rigged::{Door, Rig, Rigged};
+use crate::support::faulty::{Fault, FaultyDatabase, Latch};
 use crate::support::{Running, config, get, indexed, keyed, lookup, post, prepared, records, rng, send};
 use papir_server::{Database, ServerConfig};
 
@@ -135,16 +135,16 @@ fn labels_of_expired_versions_disappear() {
 
 #[test]
 fn running_waiting_and_abandoned_requests_are_counted() {
-    let door = Door::default();
+    let latch = Latch::default();
     let inner = prepared("plain", &records(50));
-    let rigged = Rigged { inner, scheme: 0, rig: Rig::Wait(door.clone()) };
+    let faulty = FaultyDatabase { inner, scheme: 0, fault: Fault::Wait(latch.clone()) };
     let config = ServerConfig { max_concurrent: 1, max_queued: 2, ..config() };
-    let server = Running::start(config, vec![Database::new("table", Box::new(rigged), None)]);
+    let server = Running::start(config, vec![Database::new("table", Box::new(faulty), None)]);
     let url = query_url(&server, "table");
     let body = lookup(&server.url(), "table").prepare_index(7, &mut rng()).unwrap().queries().concat();
     thread::scope(|scope| {
         let first = scope.spawn(|| post(&url, &body));
-        door.wait_for(1);
+        latch.wait_for(1);
         let second = scope.spawn(|| post(&url, &body));
         let head = format!(
             "POST /v1/databases/table/query HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n",
@@ -164,7 +164,7 @@ fn running_waiting_and_abandoned_requests_are_counted() {
         assert_eq!(post(&url, &body).status, 429);
         drop(half);
         is("papir_requests_queued", 1.0);
-        door.open();
+        latch.release();
         assert_eq!((first.join().unwrap().status, second.join().unwrap().status), (200, 200));
         is("papir_requests_running", 0.0);
     });
@@ -174,14 +174,14 @@ fn running_waiting_and_abandoned_requests_are_counted() {
     assert_eq!((of("ok"), of("busy")), (2.0, 1.0));
     // A client that disconnects while sending its body frees its permit before it is counted.
     let begin = Instant::now();
-    while gone(&scrape(&server)) != 1.0 {
+    while abandoned(&scrape(&server)) != 1.0 {
         assert!(begin.elapsed() < Duration::from_secs(60), "the request is not counted");
         thread::sleep(Duration::from_millis(5));
     }
 }
 
 /// Number of abandoned requests.
-fn gone(metrics: &BTreeMap<String, f64>) -> f64 {
+fn abandoned(metrics: &BTreeMap<String, f64>) -> f64 {
     let of = |code| metrics.get(&format!("papir_query_requests_total{{database=\"table\",code=\"{code}\"}}"));
     ["abandoned", "interrupted"].into_iter().filter_map(of).sum()
 }

@@ -1,9 +1,10 @@
 //! The OpenAPI document matches the running service: routes, statuses and JSON bodies.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 
-use crate::support::rigged::{Door, Rig, Rigged};
+use crate::support::faulty::{Fault, FaultyDatabase, Latch};
 use crate::support::{Reply, Running, config, get, indexed, lookup, post, prepared, records, rng, send};
 use papir_server::{Database, ServerConfig};
 use serde_json::{Value, json};
@@ -119,10 +120,12 @@ fn addresses(path: &str) -> Vec<String> {
         return vec![path.to_owned()];
     }
     let names = ["table", "other", "%ff%fe", "a%20b", "..%2f..", "%00", &"x".repeat(3000)];
-    let part = |part: &str| if part.starts_with('{') { "7".to_owned() } else { part.to_owned() };
-    let address =
-        |name: &&str| path.replace("{name}", name).split('/').map(part).collect::<Vec<_>>().join("/");
-    names.iter().map(address).collect()
+    let addresses = names.iter().map(|name| {
+        let named = path.replace("{name}", name);
+        let parts = named.split('/').map(|part| if part.starts_with('{') { "7" } else { part });
+        parts.collect::<Vec<_>>().join("/")
+    });
+    addresses.collect()
 }
 
 /// Missing, valid, wrong and malformed headers.
@@ -233,29 +236,29 @@ fn every_response_is_documented() {
 #[test]
 fn errors_of_a_failing_or_busy_service_are_documented() {
     const QUERY: (&str, &str) = ("POST", "/v1/databases/{name}/query");
-    let start = |rig: Rig| {
-        let rigged = Rigged { inner: prepared("plain", &records(50)), scheme: 0, rig };
+    let start = |fault: Fault| {
+        let faulty = FaultyDatabase { inner: prepared("plain", &records(50)), scheme: 0, fault };
         let config = ServerConfig { max_concurrent: 1, max_queued: 0, ..config() };
-        Running::start(config, vec![Database::new("table", Box::new(rigged), None)])
+        Running::start(config, vec![Database::new("table", Box::new(faulty), None)])
     };
     let query = |server: &Running| {
         lookup(&server.url(), "table").prepare_index(7, &mut rng()).unwrap().queries().concat()
     };
     let url = |server: &Running| format!("{}/v1/databases/table/query", server.url());
 
-    let failing = start(Rig::Panic);
+    let failing = start(Fault::Panic);
     let reply = post(&url(&failing), &query(&failing));
     assert_eq!(reply.status, 500);
     Contract::of(&failing).check(QUERY, &reply, "a panic");
 
-    let door = Door::default();
-    let busy = start(Rig::Wait(door.clone()));
+    let latch = Latch::default();
+    let busy = start(Fault::Wait(latch.clone()));
     let (url, query) = (url(&busy), query(&busy));
     thread::scope(|scope| {
         let first = scope.spawn(|| post(&url, &query));
-        door.wait_for(1);
+        latch.wait_for(1);
         let reply = post(&url, &query);
-        door.open();
+        latch.release();
         assert_eq!((reply.status, first.join().unwrap().status), (429, 200));
         Contract::of(&busy).check(QUERY, &reply, "at capacity");
     });
@@ -269,8 +272,10 @@ fn an_undocumented_response_is_detected() {
     let check = |change: fn(&mut Value)| {
         let mut contract = Contract::of(&server);
         change(&mut contract.document);
-        let checking = || contract.check(("GET", "/v1/databases"), &reply, "changed");
-        std::panic::catch_unwind(std::panic::AssertUnwindSafe(checking)).is_ok()
+        let checked = catch_unwind(AssertUnwindSafe(|| {
+            contract.check(("GET", "/v1/databases"), &reply, "changed");
+        }));
+        checked.is_ok()
     };
     assert!(check(|_| {}));
     assert!(!check(|document| drop(

@@ -5,14 +5,14 @@ use std::net::TcpStream;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::support::rigged::{Door, Rig, Rigged};
+use crate::support::faulty::{Fault, FaultyDatabase, Latch};
 use crate::support::{Running, config, get, lookup, post, prepared, record, records, rng};
 use papir_client::Connection;
 use papir_server::{Database, ServerConfig};
 
-/// A service with one table of 50 records and rigged answers.
-fn rigged(config: ServerConfig, rig: Rig) -> Running {
-    let server = Rigged { inner: prepared("plain", &records(50)), scheme: 0, rig };
+/// A service with one table of 50 records and faulty answers.
+fn faulty(config: ServerConfig, fault: Fault) -> Running {
+    let server = FaultyDatabase { inner: prepared("plain", &records(50)), scheme: 0, fault };
     Running::start(config, vec![Database::new("table", Box::new(server), None)])
 }
 
@@ -30,21 +30,21 @@ fn metrics(server: &Running) -> String {
 
 #[test]
 fn requests_beyond_capacity_are_told_to_retry() {
-    let door = Door::default();
+    let latch = Latch::default();
     let config = ServerConfig { max_concurrent: 1, max_queued: 2, ..config() };
-    let server = rigged(config, Rig::Wait(door.clone()));
+    let server = faulty(config, Fault::Wait(latch.clone()));
     let (url, body) = (query_url(&server), query(&server));
     thread::scope(|scope| {
         let post = || post(&url, &body);
         let first = scope.spawn(post);
-        door.wait_for(1);
+        latch.wait_for(1);
         let later: Vec<_> = (0..8).map(|_| scope.spawn(post)).collect();
-        // Six of eight are refused. The two that wait can end only after the door is open.
+        // Six of eight are refused. The two that wait can end only after the latch is released.
         while later.iter().filter(|one| one.is_finished()).count() < 6 {
             thread::sleep(Duration::from_millis(2));
         }
         assert_eq!(get(&format!("{}/healthz", server.url())).status, 200, "the rest of the service answers");
-        door.open();
+        latch.release();
         let replies: Vec<_> = later.into_iter().map(|one| one.join().unwrap()).collect();
         let refused: Vec<_> = replies.iter().filter(|reply| reply.status == 429).collect();
         assert_eq!(refused.len(), 6);
@@ -60,20 +60,20 @@ fn requests_beyond_capacity_are_told_to_retry() {
 
 #[test]
 fn a_client_waits_as_long_as_a_busy_server_advises() {
-    let door = Door::default();
+    let latch = Latch::default();
     let config = ServerConfig { max_concurrent: 1, max_queued: 0, ..config() };
-    let server = rigged(config, Rig::Wait(door.clone()));
+    let server = faulty(config, Fault::Wait(latch.clone()));
     let (url, body) = (query_url(&server), query(&server));
     let mut connection = Connection::open_even_if_not_private(&server.url(), None).unwrap();
     thread::scope(|scope| {
         let first = scope.spawn(|| post(&url, &body));
-        door.wait_for(1);
+        latch.wait_for(1);
         let second = scope.spawn(move || (Instant::now(), connection.get_index(3)));
         let refused = "papir_query_requests_total{database=\"table\",code=\"busy\"} 1";
         while !metrics(&server).lines().any(|line| line == refused) {
             thread::sleep(Duration::from_millis(2));
         }
-        door.open();
+        latch.release();
         let (start, got) = second.join().unwrap();
         assert_eq!(got.unwrap(), record(3));
         assert!(
@@ -86,12 +86,12 @@ fn a_client_waits_as_long_as_a_busy_server_advises() {
 
 #[test]
 fn a_panic_is_an_internal_error_and_the_service_continues() {
-    let server = rigged(config(), Rig::Panic);
+    let server = faulty(config(), Fault::Panic);
     let (url, body) = (query_url(&server), query(&server));
     for _ in 0..70 {
         let reply = post(&url, &body);
         assert_eq!((reply.status, reply.code().as_str()), (500, "internal"));
-        assert!(!reply.json().to_string().contains("rigged"), "the panic's message is not revealed");
+        assert!(!reply.json().to_string().contains("on purpose"), "the panic's message is not revealed");
     }
     let table = Database::new("table", prepared("plain", &records(50)), None);
     server.handle.replace(table).unwrap();
@@ -103,7 +103,7 @@ fn a_panic_is_an_internal_error_and_the_service_continues() {
 
 #[test]
 fn a_slow_body_times_out() {
-    let server = rigged(ServerConfig { body_timeout: Duration::from_millis(300), ..config() }, Rig::Honest);
+    let server = faulty(ServerConfig { body_timeout: Duration::from_millis(300), ..config() }, Fault::Honest);
     let mut stream = TcpStream::connect(server.address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
     let head = "POST /v1/databases/table/query HTTP/1.1\r\nhost: x\r\ncontent-length: 50\r\n\r\nfive!";
@@ -117,9 +117,9 @@ fn a_slow_body_times_out() {
 
 #[test]
 fn vanished_clients_free_their_permits() {
-    let door = Door::default();
+    let latch = Latch::default();
     let config = ServerConfig { max_concurrent: 2, max_queued: 0, ..config() };
-    let server = rigged(config, Rig::Wait(door.clone()));
+    let server = faulty(config, Fault::Wait(latch.clone()));
     let body = query(&server);
     let head = format!(
         "POST /v1/databases/table/query HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n",
@@ -133,9 +133,9 @@ fn vanished_clients_free_their_permits() {
     let mut whole = TcpStream::connect(server.address).unwrap();
     whole.write_all(head.as_bytes()).unwrap();
     whole.write_all(&body).unwrap();
-    door.wait_for(1);
+    latch.wait_for(1);
     drop(whole);
-    door.open();
+    latch.release();
     let mut connection = Connection::open_even_if_not_private(&server.url(), None).unwrap();
     for i in 0..20 {
         assert_eq!(connection.get_index(i).unwrap(), record(i));
@@ -144,20 +144,20 @@ fn vanished_clients_free_their_permits() {
 
 #[test]
 fn a_stop_finishes_running_requests_and_accepts_no_new_ones() {
-    let door = Door::default();
-    let mut server = rigged(config(), Rig::Wait(door.clone()));
+    let latch = Latch::default();
+    let mut server = faulty(config(), Fault::Wait(latch.clone()));
     let (url, body) = (query_url(&server), query(&server));
     // A silent connection does not delay the stop.
     let _silent = TcpStream::connect(server.address).unwrap();
     thread::scope(|scope| {
         let running = scope.spawn(|| post(&url, &body));
-        door.wait_for(1);
+        latch.wait_for(1);
         server.begin_stop();
         while TcpStream::connect(server.address).is_ok() {
             thread::sleep(Duration::from_millis(5));
         }
         assert!(!running.is_finished());
-        door.open();
+        latch.release();
         assert_eq!(running.join().unwrap().status, 200);
     });
     let start = Instant::now();
@@ -168,7 +168,7 @@ fn a_stop_finishes_running_requests_and_accepts_no_new_ones() {
 
 #[test]
 fn an_incomplete_request_delays_a_stop_only_briefly() {
-    let server = rigged(ServerConfig { body_timeout: Duration::from_millis(200), ..config() }, Rig::Honest);
+    let server = faulty(ServerConfig { body_timeout: Duration::from_millis(200), ..config() }, Fault::Honest);
     let mut half = TcpStream::connect(server.address).unwrap();
     half.write_all(b"GET /healthz HTTP/1.1\r\nho").unwrap();
     thread::sleep(Duration::from_millis(50));

@@ -7,7 +7,7 @@ use crate::support::clients::{
     Client, SMALL, clients_url, prepared_stateful, registered, registry, start, start_with, stateful,
     unregistered,
 };
-use crate::support::rigged::{Door, Rig, Rigged};
+use crate::support::faulty::{Fault, FaultyDatabase, Latch};
 use crate::support::{self, Running, config, get, indexed, post, send};
 use papir_core::envelope::{self, Header, Kind};
 use papir_server::{Database, Error, RegistryConfig, RegistryDirectory, ServerConfig};
@@ -328,27 +328,29 @@ fn clients_expire_and_the_least_recently_used_is_evicted_first() {
 #[test]
 fn tickets_are_prepared_while_no_query_runs() {
     let directory = TempDir::new().unwrap();
-    let door = Door::default();
-    let waiting = |rig| Rigged { inner: prepared_stateful(SMALL, 1), scheme: 0xfff0, rig };
-    let server =
-        start_with(registry(directory.path()), Database::new("table", Box::new(waiting(Rig::Honest)), None));
+    let latch = Latch::default();
+    let waiting = |fault| FaultyDatabase { inner: prepared_stateful(SMALL, 1), scheme: 0xfff0, fault };
+    let server = start_with(
+        registry(directory.path()),
+        Database::new("table", Box::new(waiting(Fault::Honest)), None),
+    );
     let mut client = registered(&server);
     client.wait_for("tickets_ready", 4);
-    let table = Database::new("table", Box::new(waiting(Rig::Wait(door.clone()))), None);
+    let table = Database::new("table", Box::new(waiting(Fault::Wait(latch.clone()))), None);
     server.handle.replace(table).unwrap();
     let queries: Vec<_> = (0..4).map(|index| client.query(index)).collect();
     let late = client.query(9);
-    let (asker, first) = (client.asker(), queries[0].bytes.clone());
+    let (sender, first) = (client.sender(), queries[0].bytes.clone());
     thread::scope(|scope| {
-        let asked = scope.spawn(|| asker.ask(0, &first).status);
-        door.wait_for(1);
+        let asked = scope.spawn(|| sender.ask(0, &first).status);
+        latch.wait_for(1);
         // No ticket is prepared while a query runs.
         thread::sleep(Duration::from_millis(100));
         assert_eq!(client.status()["tickets_ready"], 3);
         let refused = client.ask_with(&late.ticket.to_string(), &late.bytes);
         assert_eq!((refused.status, refused.code().as_str()), (503, "no_ticket"));
         assert_eq!(refused.header("retry-after"), Some("1"));
-        door.open();
+        latch.release();
         assert_eq!(asked.join().unwrap(), 200);
     });
     client.wait_for("tickets_ready", 4);
@@ -408,11 +410,11 @@ fn clients_query_in_parallel() {
     let mut client = registered(&server);
     let queries: Vec<_> =
         (0..8).map(|index| client.query(index)).map(|one| (one.ticket, one.bytes)).collect();
-    let asker = client.asker();
+    let sender = client.sender();
     thread::scope(|scope| {
         // In reverse: numbers may arrive in any order.
         for (ticket, bytes) in queries.iter().rev() {
-            scope.spawn(|| assert_eq!(asker.ask(*ticket, bytes).status, 200));
+            scope.spawn(|| assert_eq!(sender.ask(*ticket, bytes).status, 200));
         }
     });
     assert_eq!(client.status()["next_ticket"], 8);
@@ -426,7 +428,7 @@ fn clients_query_in_parallel() {
         .collect();
     let racing: Vec<_> = racing.into_iter().map(|one| (one.ticket, one.bytes)).collect();
     let statuses: Vec<u16> = thread::scope(|scope| {
-        let ask = |(ticket, bytes): &(u64, Vec<u8>)| asker.ask(*ticket, bytes).status;
+        let ask = |(ticket, bytes): &(u64, Vec<u8>)| sender.ask(*ticket, bytes).status;
         let all: Vec<_> = racing.iter().map(|one| scope.spawn(move || ask(one))).collect();
         all.into_iter().map(|one| one.join().unwrap()).collect()
     });

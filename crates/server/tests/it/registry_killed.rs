@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::support::clients::{
     Client, Query, SMALL, prepared_stateful, registry, start_with, unregistered_at, unregistered_of,
 };
-use crate::support::rigged::{Door, Rig, Rigged};
+use crate::support::faulty::{Fault, FaultyDatabase, Latch};
 use crate::support::zip::{ZIP, prepared_zip};
 use crate::support::{get, record, send};
 use papir_core::erased::ErasedScheme;
@@ -61,13 +61,13 @@ fn service_process() {
     };
     let mut told = told.splitn(3, ' ');
     let keys_bytes = told.next().unwrap().parse().unwrap();
-    let rig = if told.next() == Some("true") { Rig::Wait(Door::default()) } else { Rig::Honest };
+    let fault = if told.next() == Some("true") { Fault::Wait(Latch::default()) } else { Fault::Honest };
     let directory = told.next().unwrap();
     let (inner, scheme) = match keys_bytes {
         0 => (prepared_zip(1), ZIP.id()),
         _ => (prepared_stateful(keys_bytes, 1), 0xfff0),
     };
-    let table = Database::new("table", Box::new(Rigged { inner, scheme, rig }), None);
+    let table = Database::new("table", Box::new(FaultyDatabase { inner, scheme, fault }), None);
     let server = start_with(registry(Path::new(directory)), table);
     println!("serving {}", server.url());
     // Runs until the parent process is gone.

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::support::files::{build, serving};
-use crate::support::process::alone;
+use crate::support::process::runs_alone;
 use crate::support::{Running, config, get, key, keyed, prepared_keys, value};
 use papir_client::Connection;
 use papir_server::{Database, DatabaseConfig, Error, ServerConfig};
@@ -29,7 +29,7 @@ fn hang_up() {
 /// Runs in its own process, since a signal reaches every service in a process.
 #[test]
 fn sighup_reloads_the_snapshot() {
-    if !alone("reload::sighup_reloads_the_snapshot") {
+    if !runs_alone("reload::sighup_reloads_the_snapshot") {
         return;
     }
     let directory = TempDir::new().unwrap();

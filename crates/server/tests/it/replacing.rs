@@ -1,4 +1,4 @@
-//! Servers that replace a database between two requests learn nothing from it.
+//! A server that replaces a database between two requests learns nothing from the client.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

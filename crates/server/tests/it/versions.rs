@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::support::rigged::{Rig, Rigged};
+use crate::support::faulty::{Fault, FaultyDatabase};
 use crate::support::{
     self, Reply, Running, config, get, indexed, key, keyed, lookup, prepared, records, rng, send, value,
 };
@@ -22,8 +22,8 @@ fn start(keep_old: Duration, database: Database) -> Running {
 /// A table of 50 records, and a handle that shows when it is dropped.
 fn held() -> (Database, Arc<()>) {
     let share = Arc::new(());
-    let rig = Rig::Held(Arc::clone(&share));
-    let server = Rigged { inner: prepared("plain", &records(50)), scheme: 0, rig };
+    let fault = Fault::Held(Arc::clone(&share));
+    let server = FaultyDatabase { inner: prepared("plain", &records(50)), scheme: 0, fault };
     (Database::new("table", Box::new(server), None), share)
 }
 

@@ -1,6 +1,6 @@
 //! Sets prepared for private intersection.
 //!
-//! A set is one file. Only its owner may read it, since it contains the key that masks the
+//! A set is one file. It is readable by its owner only, since it contains the key that masks the
 //! elements.
 //!
 //! | section | content |
@@ -8,7 +8,7 @@
 //! | `psi` | kind, number of elements, bytes of the longest label, version |
 //! | `psi.key` | the seed of the masking key |
 //! | `psi.filter` | the filter, if receivers download one |
-//! | those of a snapshot | the table of masked elements, if receivers look them up |
+//! | the sections of a snapshot | the table of masked elements, if receivers look them up |
 
 mod prepare;
 mod rows;

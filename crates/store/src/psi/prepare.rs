@@ -17,13 +17,13 @@ use super::rows::rows;
 use super::set::{FILTER, HEADER, KEY, PsiSummary};
 use crate::error::{Error, Result};
 use crate::metadata::{KeywordSummary, Metadata, SourceSummary, timestamp};
-use crate::names::name_of;
+use crate::names::{name_of, stem_of};
 use crate::publish::{Readers, publish};
 use crate::save::{Keyword, Prepared, put};
 
 /// Default number of lookups per batch; smaller for small tables.
 const BATCH: u64 = 64;
-/// Records of a table per lookup of its batches, by default.
+/// Default number of a table's records per lookup of a batch.
 const RECORDS_PER_LOOKUP: u64 = 64;
 
 /// Options of preparing a set.
@@ -31,10 +31,10 @@ const RECORDS_PER_LOOKUP: u64 = 64;
 pub struct PsiOptions {
     /// A text file of elements, one per line, or `-` for standard input.
     pub source: PathBuf,
-    /// Whether lines have labels.
+    /// Reads a label from each line.
     pub labels: bool,
-    /// How receivers find their elements; `None` chooses the cheaper kind. Labels are always looked
-    /// up.
+    /// The way in which receivers find their elements; `None` chooses the cheaper one. Labels are
+    /// always looked up.
     pub kind: Option<Kind>,
     /// The scheme of the batched lookups.
     pub scheme: String,
@@ -67,11 +67,11 @@ pub struct PsiReport {
     pub file_bytes: u64,
 }
 
-/// Prepares a set under a fresh key. Takes about 60 µs per element and core and, if receivers look
-/// elements up, the setup of a scheme.
+/// Prepares a set under a fresh key. Masking takes about 60 µs per element and core. A set with
+/// retrieval also needs the setup of a scheme.
 ///
 /// # Errors
-/// [`Error::Options`] for a filter of labels, those of the source and of the scheme,
+/// [`Error::Options`] for a filter of labels, errors of the source and of the scheme, and
 /// [`papir_core::Error::Io`].
 pub fn prepare(options: &PsiOptions, rng: &mut dyn CryptoRng, progress: &dyn Progress) -> Result<PsiReport> {
     if options.labels && options.kind == Some(Kind::Filter) {
@@ -127,8 +127,7 @@ impl Set<'_> {
         Ok(PsiReport { summary, duplicates: masked.duplicates, filter_bytes, description: None, file_bytes })
     }
 
-    /// The kind that costs receivers less, by an estimate of the table's shape, which is not built
-    /// yet.
+    /// The kind that costs receivers less. The table is not built yet, so its shape is estimated.
     fn cheaper(&self, batches: OfBatches, masked: &Masked) -> Result<Kind> {
         let bytes: u64 = masked.entries.iter().map(|entry| 8 + entry.value.len() as u64).sum();
         let records = bytes.div_ceil(4096).max(1);
@@ -138,8 +137,8 @@ impl Set<'_> {
     }
 
     fn capacity(&self, records: u64) -> usize {
-        let usual = (records / RECORDS_PER_LOOKUP).clamp(4, BATCH) as usize;
-        self.options.batch.unwrap_or(usual)
+        let default = (records / RECORDS_PER_LOOKUP).clamp(4, BATCH) as usize;
+        self.options.batch.unwrap_or(default)
     }
 
     fn write_table(
@@ -176,10 +175,9 @@ impl Set<'_> {
     }
 
     fn metadata(&self, table: &KeywordTable, server: &dyn ErasedServer) -> Metadata {
-        let lossy = |part: Option<&std::ffi::OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
         let (description, options) = (server.describe(), self.options);
         Metadata {
-            name: lossy(options.out.file_stem()),
+            name: stem_of(&options.out),
             created: timestamp(SystemTime::now()),
             papir: env!("CARGO_PKG_VERSION").to_owned(),
             source: SourceSummary {

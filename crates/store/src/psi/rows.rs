@@ -1,4 +1,4 @@
-//! Text files of elements.
+//! Reads text files of elements.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::names::name_of;
 use crate::source::Input;
 
 /// Maximum length of a line in bytes.
-const LONGEST: usize = 1 << 20;
+const MAX_LINE_BYTES: usize = 1 << 20;
 
 /// Reads one element per line. With labels, the text after the first tab, or the first comma in a
 /// line without a tab, is the element's label. Empty lines are skipped.
@@ -28,7 +28,7 @@ pub(super) fn rows(path: &Path, labels: bool, progress: &dyn Progress) -> Result
             break;
         }
         let bad = |reason: &str| Error::Line { file: name_of(path), line, reason: reason.to_owned() };
-        if text.len() > LONGEST {
+        if text.len() > MAX_LINE_BYTES {
             return Err(bad("longer than 1 MiB: expected an element"));
         }
         let trimmed = text.strip_suffix(b"\n").unwrap_or(&text);
@@ -54,13 +54,14 @@ fn row(text: &[u8], line: u64) -> Option<Row> {
 
 /// Reading of lines of bounded length.
 trait TakeLine {
-    /// Appends the next line, or the beginning of one that is too long. Returns the bytes read.
+    /// Appends the next line, or the beginning of a line that is too long. Returns the bytes read.
     fn take_line(&mut self, text: &mut Vec<u8>) -> std::io::Result<usize>;
 }
 
 impl<R: BufRead> TakeLine for &mut R {
     fn take_line(&mut self, text: &mut Vec<u8>) -> std::io::Result<usize> {
-        std::io::Read::take(&mut **self, LONGEST as u64 + 2).read_until(b'\n', text)
+        // Two bytes more than the limit, for a line break: a longer line exceeds the limit.
+        std::io::Read::take(&mut **self, MAX_LINE_BYTES as u64 + 2).read_until(b'\n', text)
     }
 }
 
@@ -92,7 +93,7 @@ mod tests {
         );
         let error = read(b"a,1\nb\n", true).unwrap_err().to_string();
         assert!(error.contains("line 2: no label"), "{error}");
-        let error = read(&vec![b'x'; LONGEST + 1], false).unwrap_err().to_string();
+        let error = read(&vec![b'x'; MAX_LINE_BYTES + 1], false).unwrap_err().to_string();
         assert!(error.contains("line 1: longer"), "{error}");
         assert!(read(b"", false).unwrap().is_empty());
     }

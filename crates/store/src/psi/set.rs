@@ -1,4 +1,4 @@
-//! Prepared set for private intersection.
+//! A prepared set for private intersection.
 
 use std::path::Path;
 
@@ -29,7 +29,7 @@ pub struct PsiSet {
 /// Public facts about a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PsiSummary {
-    /// How receivers find their elements.
+    /// The way in which receivers find their elements.
     pub kind: Kind,
     /// Number of distinct elements.
     pub elements: u64,
@@ -52,7 +52,7 @@ pub(crate) fn refuse(snapshot: &Snapshot, file: &Path, advice: &str) -> Result<(
 }
 
 impl PsiSet {
-    /// Opens a file written by [`super::prepare()`] and verifies the sections of the set, but not
+    /// Opens a file written by [`super::prepare()`]. Verifies the sections of the set, but not
     /// those of its database.
     ///
     /// # Errors

@@ -14,11 +14,11 @@ pub enum RemoteError {
     BadUrl {
         /// The address given.
         url: String,
-        /// Why it is refused.
+        /// The reason.
         reason: String,
     },
-    /// The environment has missing or invalid settings for the store.
-    #[error("{url}: the store's settings: {}", reasons(source.as_ref()))]
+    /// The store's settings in the environment are missing or invalid.
+    #[error("{url}: invalid settings: {}", reasons(source.as_ref()))]
     Settings {
         /// The address.
         url: String,
@@ -56,7 +56,7 @@ pub enum RemoteError {
     Manifest {
         /// Its address.
         object: String,
-        /// Why it is refused.
+        /// The reason.
         error: CoreError,
     },
     /// A part that differs from its entry in the manifest.
@@ -73,7 +73,7 @@ pub enum RemoteError {
         /// The length or BLAKE3 in the manifest.
         expected: String,
     },
-    /// Parts that match their entries but do not make up the file of the manifest.
+    /// Parts that match their entries, but together are not the file that the manifest describes.
     #[error("{object}: the parts together have BLAKE3 {found}: expected {expected}")]
     Inconsistent {
         /// The manifest's address.
@@ -89,7 +89,7 @@ pub enum RemoteError {
 }
 
 impl RemoteError {
-    /// A short stable code for machines.
+    /// A short, stable code for programs.
     pub fn code(&self) -> &'static str {
         match self {
             Self::BadUrl { .. } => "bad_url",
@@ -104,7 +104,8 @@ impl RemoteError {
     }
 }
 
-/// A store's message and those of its causes that it omits, such as an unknown certificate.
+/// An error's message, followed by the messages of its causes that it does not repeat. A cause can
+/// be the only place that names, for example, an unknown certificate.
 fn reasons(error: &(dyn std::error::Error + 'static)) -> String {
     let mut words = error.to_string();
     let mut next = error.source();

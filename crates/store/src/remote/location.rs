@@ -11,19 +11,18 @@ use object_store::local::LocalFileSystem;
 use object_store::path::Path as Key;
 use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig};
 
-use super::address::{Kind, SCHEMES, UNKNOWN_SCHEME, is_address};
+use super::address::{Kind, SCHEMES, Settings, UNKNOWN_SCHEME, is_address};
 use super::error::RemoteError;
-use super::settings::Settings;
 use crate::error::Result;
 
-/// Timeout of one request, long enough for a part over a slow connection.
-const REQUEST: Duration = Duration::from_secs(600);
+/// Timeout of one request. A part must fit over a slow connection.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(600);
 /// Timeout of one read within a request.
-const SILENCE: Duration = Duration::from_secs(60);
-/// Retries of a request after a failure of the network or of the store.
-const RETRIES: usize = 5;
-/// Maximum time from the first attempt to the last.
-const PATIENCE: Duration = Duration::from_secs(120);
+const READ_TIMEOUT: Duration = Duration::from_secs(60);
+/// Maximum number of retries after a failure of the network or of the store.
+const MAX_RETRIES: usize = 5;
+/// Maximum time between the first attempt and the last.
+const RETRY_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Location of a snapshot in an object store.
 #[derive(Clone)]
@@ -31,14 +30,14 @@ pub struct Location {
     kind: Kind,
     /// The bucket or container; empty for a folder.
     bucket: String,
-    /// The snapshot's key: its objects' keys without their suffixes.
+    /// The snapshot's key, which the keys of its objects extend by suffixes.
     key: Key,
     /// The key of its manifest.
     pub(super) manifest: Key,
     /// The prefix of the keys of its parts.
     pub(super) parts: Key,
     settings: Settings,
-    /// A store that replaces the one described by kind and settings.
+    /// A store to use instead of the one that kind and settings describe; set in tests.
     store: Option<Arc<dyn ObjectStore>>,
 }
 
@@ -48,8 +47,8 @@ impl Location {
         is_address(text)
     }
 
-    /// Parses `s3://bucket/path`, `gs://bucket/path`, `az://container/path` or `file:///path`
-    /// without decoding anything. `name` is appended to an address that ends in `/`.
+    /// Parses `s3://bucket/path`, `gs://bucket/path`, `az://container/path` or `file:///path`.
+    /// Percent signs are not decoded. `name` is appended to an address that ends in `/`.
     ///
     /// # Errors
     /// [`RemoteError::BadUrl`].
@@ -59,10 +58,12 @@ impl Location {
         let (kind, rest) = found.ok_or_else(|| bad(UNKNOWN_SCHEME))?;
         let (bucket, path) = rest.split_once('/').ok_or_else(|| bad("it names no object"))?;
         match (kind, bucket.is_empty()) {
-            (Kind::Folder, false) => return Err(bad("a folder is file:/// and an absolute path").into()),
+            (Kind::Folder, false) => {
+                return Err(bad("a folder's address is file:/// and an absolute path").into());
+            }
             (Kind::Folder, true) => {}
             (_, false) if is_bucket(bucket) => {}
-            (_, false) => return Err(bad("a bucket's name is letters, digits and . _ -").into()),
+            (_, false) => return Err(bad("a bucket's name consists of letters, digits and . _ -").into()),
             (_, true) => return Err(bad("it names no bucket").into()),
         }
         let key = match name {
@@ -103,7 +104,8 @@ impl Location {
         format!("{scheme}{}/{key}", self.bucket)
     }
 
-    /// Returns a client of the store, bound to the runtime that uses it first.
+    /// Returns a client of the store. It may be used in one asynchronous runtime only, the first
+    /// that uses it.
     ///
     /// # Errors
     /// [`RemoteError::Settings`].
@@ -156,7 +158,7 @@ impl fmt::Debug for Location {
     }
 }
 
-/// The settings with keys of type `K`; the others belong to other programs.
+/// The settings whose names parse as `K`. The others are not for this store.
 fn known<K: std::str::FromStr>(settings: &Settings) -> impl Iterator<Item = (K, &str)> {
     settings
         .variables
@@ -173,15 +175,15 @@ fn is_bucket(name: &str) -> bool {
 fn client() -> ClientOptions {
     ClientOptions::new()
         .with_user_agent(object_store::HeaderValue::from_static(concat!("papir/", env!("CARGO_PKG_VERSION"))))
-        .with_timeout(REQUEST)
-        .with_read_timeout(SILENCE)
+        .with_timeout(REQUEST_TIMEOUT)
+        .with_read_timeout(READ_TIMEOUT)
 }
 
 fn retry() -> RetryConfig {
-    RetryConfig { backoff: BackoffConfig::default(), max_retries: RETRIES, retry_timeout: PATIENCE }
+    RetryConfig { backoff: BackoffConfig::default(), max_retries: MAX_RETRIES, retry_timeout: RETRY_TIMEOUT }
 }
 
-/// Installs the cryptography of TLS for all clients of this process that bring none of their own.
+/// Installs the process-wide cryptography provider that TLS clients use by default.
 fn install_tls() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

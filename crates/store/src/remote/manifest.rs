@@ -1,4 +1,4 @@
-//! Manifest of a pushed snapshot, as JSON.
+//! Manifest of a pushed snapshot, stored as JSON.
 
 use blake3::Hash;
 use papir_core::{Error as CoreError, Result as CoreResult, Version};
@@ -9,7 +9,8 @@ use crate::formats::MANIFEST;
 
 /// Maximum length of a manifest in bytes.
 pub(super) const MAX_BYTES: u64 = 16 << 20;
-/// Maximum number of parts: 2 TiB at the default part length. Their names fit in [`MAX_BYTES`].
+/// Maximum number of parts, enough for 2 TiB at the default part length. Their names fit in
+/// [`MAX_BYTES`].
 const MAX_PARTS: usize = 1 << 17;
 /// Default length of a part: 16 MiB.
 pub(super) const PART_BYTES: u64 = 16 << 20;
@@ -36,13 +37,13 @@ pub struct Manifest {
 
 /// The manifest's JSON text and its BLAKE3.
 #[derive(Deserialize, Serialize)]
-struct Sealed<'a> {
+struct Checksummed<'a> {
     #[serde(borrow)]
     manifest: &'a RawValue,
     blake3: String,
 }
 
-/// The field that all formats have.
+/// The only field that every format has.
 #[derive(Deserialize)]
 struct Numbered {
     format_version: u32,
@@ -81,10 +82,11 @@ impl Manifest {
             part_bytes: self.part_bytes,
             parts: self.parts.iter().map(hex).collect(),
         };
-        let failed = |error: serde_json::Error| CoreError::malformed(WHAT, error, "what JSON can say");
+        let failed =
+            |error: serde_json::Error| CoreError::malformed(WHAT, error, "values that JSON can represent");
         let manifest = serde_json::value::to_raw_value(&body).map_err(failed)?;
         let blake3 = blake3::hash(manifest.get().as_bytes()).to_hex().to_string();
-        serde_json::to_vec(&Sealed { manifest: &manifest, blake3 }).map_err(failed)
+        serde_json::to_vec(&Checksummed { manifest: &manifest, blake3 }).map_err(failed)
     }
 
     /// Parses and checks a manifest.
@@ -93,15 +95,15 @@ impl Manifest {
     /// [`CoreError::Malformed`], [`CoreError::Format`], [`CoreError::Checksum`],
     /// [`CoreError::OutOfBounds`] or [`CoreError::Length`].
     pub fn decode(json: &[u8]) -> CoreResult<Self> {
-        let failed = |error: serde_json::Error| CoreError::malformed(WHAT, error, "papir's JSON");
-        let sealed: Sealed<'_> = serde_json::from_slice(json).map_err(failed)?;
-        if blake3::hash(sealed.manifest.get().as_bytes()) != hash(&sealed.blake3)? {
+        let failed = |error: serde_json::Error| CoreError::malformed(WHAT, error, "a manifest's JSON");
+        let checked: Checksummed<'_> = serde_json::from_slice(json).map_err(failed)?;
+        if blake3::hash(checked.manifest.get().as_bytes()) != hash(&checked.blake3)? {
             return Err(CoreError::Checksum { what: WHAT.to_owned() });
         }
-        // Before the other fields: another format may have others.
-        let numbered: Numbered = serde_json::from_str(sealed.manifest.get()).map_err(failed)?;
+        // Checked before the other fields are parsed: another format may have other fields.
+        let numbered: Numbered = serde_json::from_str(checked.manifest.get()).map_err(failed)?;
         MANIFEST.check(numbered.format_version)?;
-        let body: Body = serde_json::from_str(sealed.manifest.get()).map_err(failed)?;
+        let body: Body = serde_json::from_str(checked.manifest.get()).map_err(failed)?;
         let manifest = Self {
             version: body.version.parse()?,
             papir: body.papir,
@@ -149,7 +151,7 @@ pub(super) fn check_bytes(bytes: u64, part_bytes: u64) -> CoreResult<()> {
     Err(CoreError::out_of_bounds("the number of parts", found, format!("at most {MAX_PARTS}")))
 }
 
-/// Parses 64 hexadecimal digits. Nothing else may reach the name of a part.
+/// Parses 64 hexadecimal digits. Other text is refused, since hashes become names of objects.
 fn hash(text: &str) -> CoreResult<Hash> {
     Hash::from_hex(text).map_err(|_| CoreError::malformed("a BLAKE3", text, "64 hexadecimal digits"))
 }
@@ -170,15 +172,15 @@ mod tests {
         }
     }
 
-    /// Any text with its checksum, as a manifest.
-    fn sealed(body: &str) -> Vec<u8> {
+    /// A manifest with any body and a correct checksum.
+    fn with_checksum(body: &str) -> Vec<u8> {
         let sum = blake3::hash(body.as_bytes()).to_hex();
         format!(r#"{{"manifest":{body},"blake3":"{sum}"}}"#).into_bytes()
     }
 
     fn body_of(manifest: &Manifest) -> String {
         let bytes = manifest.encode().unwrap();
-        serde_json::from_slice::<Sealed<'_>>(&bytes).unwrap().manifest.get().to_owned()
+        serde_json::from_slice::<Checksummed<'_>>(&bytes).unwrap().manifest.get().to_owned()
     }
 
     #[test]
@@ -230,10 +232,10 @@ mod tests {
         let body = body_of(&sample());
         let first = blake3::hash(b"a").to_hex().to_string();
         for bad in ["../../../etc/passwd", "", &format!("{first}/x"), &first[1..]] {
-            let error = Manifest::decode(&sealed(&body.replace(&first, bad))).unwrap_err();
+            let error = Manifest::decode(&with_checksum(&body.replace(&first, bad))).unwrap_err();
             assert!(error.to_string().contains("64 hexadecimal digits"), "{error}");
         }
-        let newer = sealed(&body.replace(r#""format_version":1"#, r#""format_version":2"#));
+        let newer = with_checksum(&body.replace(r#""format_version":1"#, r#""format_version":2"#));
         assert!(Manifest::decode(&newer).unwrap_err().to_string().contains("reads version 1; update papir"));
     }
 }

@@ -1,4 +1,4 @@
-//! Local copy of a snapshot in an object store.
+//! Local copies of snapshots in object stores.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -25,7 +25,7 @@ pub struct Mirror {
 }
 
 impl Mirror {
-    /// Places the copy in a folder of its own below `cache`, which is created.
+    /// Creates a folder for the copy below `cache`.
     ///
     /// # Errors
     /// [`papir_core::Error::Io`].
@@ -47,14 +47,14 @@ impl Mirror {
         &self.location
     }
 
-    /// Fetches the manifest, and the parts that have changed since the last call. On failure the
-    /// copy stays unchanged.
+    /// Fetches the manifest, and the parts that the copy lacks. On failure the copy stays
+    /// unchanged.
     ///
     /// # Errors
     /// As [`super::pull()`].
     pub fn refresh(&self, progress: &dyn Progress) -> Result<PullReport> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        // After a failure the next call compares the whole copy again.
+        // Taken, so that after a failure the next call compares the whole copy again.
         let last = known.take();
         let report = pull_newer(&self.location, &self.file, last.as_ref(), progress)?;
         *known = Some(report.manifest.clone());
@@ -62,8 +62,9 @@ impl Mirror {
     }
 }
 
-/// Returns `papir` in the user's cache folder: `$XDG_CACHE_HOME`, `~/Library/Caches` or `~/.cache`,
-/// `%LOCALAPPDATA%`; `None` if the environment names none of them.
+/// Returns the folder `papir` in the user's cache folder: `%LOCALAPPDATA%` on Windows,
+/// `~/Library/Caches` on macOS, otherwise `$XDG_CACHE_HOME` or `~/.cache`. `None` if the
+/// environment does not name it.
 pub fn default_cache() -> Option<PathBuf> {
     let base = if cfg!(windows) {
         absolute("LOCALAPPDATA")

@@ -9,14 +9,14 @@
 //! ```
 //!
 //! Readers therefore see either the old snapshot or the new one, never a mixture. A push uploads
-//! only the parts that the store lacks, also after an interruption. A pull fetches only the parts
-//! that differ from the local file.
+//! only the parts that the store lacks, so that an interrupted push can be repeated. A pull fetches
+//! only the parts that differ from the local file.
 //!
 //! | step | function |
 //! |---|---|
 //! | file → store | [`push()`] |
 //! | store → file | [`pull()`] |
-//! | store → file that is kept up to date | [`Mirror`] |
+//! | store → local copy that is kept up to date | [`Mirror`] |
 //!
 //! A build without the feature `cloud` has the same interface, and [`Location::parse`] refuses
 //! every address.
@@ -26,7 +26,6 @@ mod error;
 #[cfg_attr(not(feature = "cloud"), allow(dead_code))]
 mod manifest;
 mod mirror;
-mod settings;
 mod transfer;
 
 #[cfg(feature = "cloud")]
@@ -35,8 +34,6 @@ mod location;
 mod objects;
 #[cfg(feature = "cloud")]
 mod partial;
-#[cfg(feature = "cloud")]
-mod prune;
 #[cfg(feature = "cloud")]
 mod pull;
 #[cfg(feature = "cloud")]
@@ -50,6 +47,7 @@ mod unavailable;
 #[cfg(all(test, feature = "cloud"))]
 mod tests;
 
+pub use address::Settings;
 pub use error::RemoteError;
 #[cfg(feature = "cloud")]
 pub use location::Location;
@@ -59,7 +57,6 @@ pub use mirror::{Mirror, default_cache};
 pub use pull::pull;
 #[cfg(feature = "cloud")]
 pub use push::push;
-pub use settings::Settings;
 pub use transfer::{GRACE, PullReport, PushOptions, PushReport};
 #[cfg(not(feature = "cloud"))]
 pub use unavailable::{Location, pull, push};

@@ -1,4 +1,4 @@
-//! Objects of one snapshot: reading, writing, listing, deleting.
+//! Reads, writes, lists and deletes the objects of one snapshot.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use crate::error::{Error, Result};
 
 /// Number of parts transferred at the same time.
 pub(super) const CONCURRENT: usize = 4;
-/// Attempts to fetch a part whose bytes are truncated or wrong.
-const TRIES: u32 = 3;
-/// Delay before the second attempt; doubled for each further one.
-const WAIT: Duration = Duration::from_millis(200);
+/// Maximum number of attempts to fetch a part whose bytes are truncated or wrong.
+const MAX_ATTEMPTS: u32 = 3;
+/// Delay before the second attempt. Doubled for each further attempt.
+const RETRY_DELAY: Duration = Duration::from_millis(200);
 
 /// A part in the store.
 pub(super) struct Stored {
@@ -49,10 +49,10 @@ impl<'a> Objects<'a> {
         self.location.address(&self.location.manifest)
     }
 
-    /// Fetches the manifest, `None` if there is none.
+    /// Fetches the manifest; `None` if there is none.
     ///
     /// # Errors
-    /// [`RemoteError::Manifest`], and those of the store.
+    /// [`RemoteError::Manifest`], and errors of the store.
     pub(super) async fn find_manifest(&self) -> Result<Option<Manifest>> {
         match self.manifest().await {
             Err(Error::Remote(RemoteError::NotFound { .. })) => Ok(None),
@@ -96,7 +96,7 @@ impl<'a> Objects<'a> {
         Ok(())
     }
 
-    /// Lists all parts in the store, including those of other versions. Other objects are ignored.
+    /// Lists all parts in the store, including parts of other versions. Other objects are ignored.
     pub(super) async fn parts(&self) -> Result<HashMap<Hash, Stored>> {
         let folder = &self.location.parts;
         let failed = refused("listing", self.location.address(folder));
@@ -105,15 +105,15 @@ impl<'a> Objects<'a> {
             Err(object_store::Error::NotFound { .. }) => Vec::new(),
             other => other.map_err(failed)?,
         };
-        let part = |meta: object_store::ObjectMeta| {
+        let parts = listed.into_iter().filter_map(|meta| {
             let hash = Hash::from_hex(meta.location.filename()?).ok()?;
             let modified = meta.last_modified.into();
             Some((hash, Stored { key: meta.location, bytes: meta.size, modified }))
-        };
-        Ok(listed.into_iter().filter_map(part).collect())
+        });
+        Ok(parts.collect())
     }
 
-    /// Deletes an object. An object that does not exist is no error.
+    /// Deletes an object. It is not an error if the object does not exist.
     pub(super) async fn delete(&self, key: &Key) -> Result<()> {
         match self.store.delete(key).await {
             Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
@@ -122,20 +122,20 @@ impl<'a> Objects<'a> {
     }
 
     /// Fetches part `index` of a manifest and checks its length and hash. Truncated or wrong bytes
-    /// are fetched again, up to [`TRIES`] times in all.
+    /// are fetched again, in at most [`MAX_ATTEMPTS`] attempts.
     ///
     /// # Errors
-    /// [`RemoteError::Damaged`], and those of the store.
+    /// [`RemoteError::Damaged`], and errors of the store.
     pub(super) async fn part(&self, manifest: &Manifest, index: usize) -> Result<Vec<u8>> {
-        let mut tries = 1;
+        let mut attempt = 1;
         loop {
             match self.try_part(manifest, index).await {
                 Ok(bytes) => return Ok(bytes),
-                Err(Fault::Transfer(_)) if tries < TRIES => {}
+                Err(Fault::Transfer(_)) if attempt < MAX_ATTEMPTS => {}
                 Err(Fault::Transfer(error) | Fault::Final(error)) => return Err(error.into()),
             }
-            tokio::time::sleep(WAIT * 2u32.pow(tries - 1)).await;
-            tries += 1;
+            tokio::time::sleep(RETRY_DELAY * 2u32.pow(attempt - 1)).await;
+            attempt += 1;
         }
     }
 
@@ -161,9 +161,9 @@ impl<'a> Objects<'a> {
     }
 }
 
-/// Why a part could not be fetched.
+/// Reason why a part could not be fetched.
 enum Fault {
-    /// The store refused after the client's own retries.
+    /// The store refused, even after the client's own retries.
     Final(RemoteError),
     /// The bytes were truncated or wrong; another attempt may succeed.
     Transfer(RemoteError),

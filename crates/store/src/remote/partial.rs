@@ -1,4 +1,4 @@
-//! Unfinished download of a snapshot, resumable after an interruption.
+//! Unfinished downloads of snapshots, resumed after an interruption.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -15,15 +15,16 @@ use crate::publish::{split, sync_directory};
 /// Suffix of the name of an unfinished download.
 const UNFINISHED: &str = ".papir-download";
 
-/// A download in progress, in the directory of its target. Its name contains the snapshot's BLAKE3,
-/// so that a later pull finds it again and never continues the download of another snapshot.
+/// A download in progress: a file in the directory of its target. The file's name contains the
+/// snapshot's BLAKE3, so that a later pull finds it again and never continues the download of
+/// another snapshot.
 pub(super) struct Partial {
     directory: PathBuf,
     path: PathBuf,
     target: PathBuf,
     file: File,
-    /// The locked directory: other downloads into it wait.
-    _turn: File,
+    /// The locked directory. Other downloads into it wait for the lock.
+    _lock: File,
 }
 
 impl Partial {
@@ -34,20 +35,21 @@ impl Partial {
     /// [`papir_core::Error::Io`].
     pub(super) fn open(target: &Path, manifest: &Manifest) -> Result<Self> {
         let (directory, name) = split(target)?;
-        let turn = File::open(&directory).map_err(Error::io("opening", &directory))?;
-        // On a file system without locks, two downloads of one file may run at once. That is safe:
-        // both write the same bytes to the same offsets and check the whole before renaming it.
-        let _ = turn.lock();
+        let lock = File::open(&directory).map_err(Error::io("opening", &directory))?;
+        // On a file system without locks, two downloads of one snapshot may run at once. That is
+        // safe: both write the same bytes to the same offsets, and both check the whole file before
+        // they rename it.
+        let _ = lock.lock();
         let prefix = format!(".{}.", name.to_string_lossy());
         let path = directory.join(format!("{prefix}{}{UNFINISHED}", manifest.blake3.to_hex()));
         remove_others(&directory, &prefix, &path);
         let opened = File::options().read(true).write(true).create(true).truncate(false).open(&path);
         let file = opened.map_err(Error::io("creating", &path))?;
         file.set_len(manifest.bytes).map_err(Error::io("writing", &path))?;
-        Ok(Self { directory, path, target: target.to_owned(), file, _turn: turn })
+        Ok(Self { directory, path, target: target.to_owned(), file, _lock: lock })
     }
 
-    /// Reads every part and returns for each whether it matches the manifest.
+    /// Reads every part. Returns for each part whether it matches the manifest.
     ///
     /// # Errors
     /// [`papir_core::Error::Io`].
@@ -65,11 +67,11 @@ impl Partial {
         written.map_err(Error::io("writing", &self.path))
     }
 
-    /// Reads the file again and returns its BLAKE3.
+    /// Reads the whole file and returns its BLAKE3.
     ///
     /// # Errors
     /// [`papir_core::Error::Io`].
-    pub(super) fn whole(&mut self, manifest: &Manifest, progress: &dyn Progress) -> Result<Hash> {
+    pub(super) fn hash(&mut self, manifest: &Manifest, progress: &dyn Progress) -> Result<Hash> {
         Ok(hashes(&mut self.file, &self.path, manifest.part_bytes, progress)?.1)
     }
 
@@ -113,7 +115,7 @@ pub(super) fn hashes(
 }
 
 /// Opens the file at `path` for reading; `None` if it does not exist.
-pub(super) fn open_if_there(path: &Path) -> Result<Option<File>> {
+pub(super) fn open_existing(path: &Path) -> Result<Option<File>> {
     match File::open(path) {
         Ok(file) => Ok(Some(file)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
@@ -121,16 +123,18 @@ pub(super) fn open_if_there(path: &Path) -> Result<Option<File>> {
     }
 }
 
-/// Removes unfinished downloads of other snapshots, as far as possible; failures are ignored.
+/// Removes unfinished downloads of other snapshots. Failures are ignored.
 fn remove_others(directory: &Path, prefix: &str, kept: &Path) {
-    let ours = |name: &OsStr| {
-        let name = name.to_string_lossy();
-        let middle = name.strip_prefix(prefix).and_then(|rest| rest.strip_suffix(UNFINISHED));
-        middle.is_some_and(|middle| Hash::from_hex(middle).is_ok())
-    };
     for file in fs::read_dir(directory).into_iter().flatten().flatten() {
-        if ours(&file.file_name()) && file.path() != kept {
+        if is_download(&file.file_name(), prefix) && file.path() != kept {
             let _ = fs::remove_file(file.path());
         }
     }
+}
+
+/// Returns whether a file with this name is an unfinished download: prefix, BLAKE3, suffix.
+fn is_download(name: &OsStr, prefix: &str) -> bool {
+    let name = name.to_string_lossy();
+    let hash = name.strip_prefix(prefix).and_then(|rest| rest.strip_suffix(UNFINISHED));
+    hash.is_some_and(|hash| Hash::from_hex(hash).is_ok())
 }

@@ -1,4 +1,4 @@
-//! Download of a snapshot from an object store.
+//! Downloads a snapshot from an object store.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -13,14 +13,14 @@ use super::error::RemoteError;
 use super::location::Location;
 use super::manifest::Manifest;
 use super::objects::{CONCURRENT, Objects};
-use super::partial::{Partial, hashes, open_if_there};
+use super::partial::{Partial, hashes, open_existing};
 use super::transfer::PullReport;
 use super::worker;
 use crate::error::{Error, Result};
 
-/// Downloads a snapshot to `file`. Parts that the file already has, or that an interrupted pull has
-/// fetched, are not fetched again. The file is created or replaced once the download is complete,
-/// verified and durable.
+/// Downloads a snapshot to `file`. Parts that the existing file has, or that an interrupted pull
+/// has fetched, are not fetched again. The file is created or replaced once the download is
+/// complete, verified and durable.
 ///
 /// # Errors
 /// [`Error::Remote`] with [`RemoteError::NotFound`], [`RemoteError::Denied`] or
@@ -33,7 +33,7 @@ pub fn pull(location: &Location, file: &Path, progress: &dyn Progress) -> Result
     })
 }
 
-/// As [`pull`], and fetches no parts if the manifest is still `known` and the file exists.
+/// As [`pull`], but does nothing more if the manifest is still `known` and the file exists.
 pub(super) fn pull_newer(
     location: &Location,
     file: &Path,
@@ -58,20 +58,20 @@ async fn fetch(
     progress: &dyn Progress,
 ) -> Result<PullReport> {
     let mut partial = Partial::open(target, &manifest)?;
-    let mut donor = Donor::open(target, &manifest, progress)?;
-    if donor.as_ref().is_some_and(|donor| donor.whole == manifest.blake3) {
+    let mut replaced = ReplacedFile::open(target, &manifest, progress)?;
+    if replaced.as_ref().is_some_and(|file| file.blake3 == manifest.blake3) {
         partial.discard();
         return Ok(PullReport { manifest, changed: false, fetched_parts: 0, fetched_bytes: 0 });
     }
     progress.stage("checking the download", manifest.bytes);
     let present = partial.present(&manifest, progress)?;
     let mut wanted: Vec<usize> = (0..present.len()).filter(|&index| !present[index]).collect();
-    if let Some(donor) = &mut donor {
-        wanted = donor.give(&manifest, wanted, &mut partial)?;
+    if let Some(replaced) = &mut replaced {
+        wanted = replaced.copy_parts(&manifest, wanted, &mut partial)?;
     }
     let fetched_bytes = fetch_parts(objects, &manifest, &wanted, &mut partial, progress).await?;
     progress.stage("verifying", manifest.bytes);
-    let found = partial.whole(&manifest, progress)?;
+    let found = partial.hash(&manifest, progress)?;
     if found != manifest.blake3 {
         partial.discard();
         let (object, found) = (objects.manifest_address(), found.to_string());
@@ -94,9 +94,10 @@ async fn fetch_parts(
     let range = |index: usize| manifest.range(index);
     let total = wanted.iter().map(|&index| range(index).end - range(index).start).sum();
     progress.stage("fetching", total);
-    let fetch = |&index: &usize| async move { (index, objects.part(manifest, index).await) };
-    let mut coming = stream::iter(wanted).map(fetch).buffer_unordered(CONCURRENT);
-    while let Some((index, bytes)) = coming.next().await {
+    let mut fetches = stream::iter(wanted)
+        .map(|&index| async move { (index, objects.part(manifest, index).await) })
+        .buffer_unordered(CONCURRENT);
+    while let Some((index, bytes)) = fetches.next().await {
         let bytes = bytes?;
         partial.write(range(index).start, &bytes)?;
         progress.advance(bytes.len() as u64);
@@ -104,43 +105,49 @@ async fn fetch_parts(
     Ok(total)
 }
 
-/// The file to be replaced, which often has most parts of the next version.
-struct Donor<'a> {
+/// The file to be replaced. It often has most parts of the next version.
+struct ReplacedFile<'a> {
     path: &'a Path,
     file: File,
     /// Offset of each part by its hash.
-    places: HashMap<Hash, u64>,
-    whole: Hash,
+    offsets: HashMap<Hash, u64>,
+    /// BLAKE3 of the whole file.
+    blake3: Hash,
 }
 
-impl<'a> Donor<'a> {
+impl<'a> ReplacedFile<'a> {
     fn open(path: &'a Path, manifest: &Manifest, progress: &dyn Progress) -> Result<Option<Self>> {
-        let Some(mut file) = open_if_there(path)? else {
+        let Some(mut file) = open_existing(path)? else {
             return Ok(None);
         };
         let length = file.metadata().map_err(Error::io("reading", path))?.len();
         progress.stage("checking the file", length);
-        let (parts, whole) = hashes(&mut file, path, manifest.part_bytes, progress)?;
-        let places = parts.into_iter().zip((0..).step_by(manifest.part_bytes as usize)).collect();
-        Ok(Some(Self { path, file, places, whole }))
+        let (parts, blake3) = hashes(&mut file, path, manifest.part_bytes, progress)?;
+        let offsets = parts.into_iter().zip((0..).step_by(manifest.part_bytes as usize)).collect();
+        Ok(Some(Self { path, file, offsets, blake3 }))
     }
 
-    /// Copies the parts that it has and returns those still wanted.
-    fn give(&mut self, manifest: &Manifest, wanted: Vec<usize>, partial: &mut Partial) -> Result<Vec<usize>> {
+    /// Copies the wanted parts that this file has into `partial`. Returns the others.
+    fn copy_parts(
+        &mut self,
+        manifest: &Manifest,
+        wanted: Vec<usize>,
+        partial: &mut Partial,
+    ) -> Result<Vec<usize>> {
         let mut left = Vec::new();
         for index in wanted {
             let (range, hash) = (manifest.range(index), manifest.parts[index]);
-            match self.places.get(&hash) {
-                Some(&place) => partial.write(range.start, &self.read(place, range.end - range.start)?)?,
+            match self.offsets.get(&hash) {
+                Some(&offset) => partial.write(range.start, &self.read(offset, range.end - range.start)?)?,
                 None => left.push(index),
             }
         }
         Ok(left)
     }
 
-    fn read(&mut self, place: u64, length: u64) -> Result<Vec<u8>> {
+    fn read(&mut self, offset: u64, length: u64) -> Result<Vec<u8>> {
         let mut bytes = vec![0; length as usize];
-        let read = self.file.seek(SeekFrom::Start(place)).and_then(|_| self.file.read_exact(&mut bytes));
+        let read = self.file.seek(SeekFrom::Start(offset)).and_then(|_| self.file.read_exact(&mut bytes));
         read.map_err(Error::io("reading", self.path))?;
         Ok(bytes)
     }

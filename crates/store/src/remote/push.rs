@@ -1,8 +1,9 @@
-//! Upload of a snapshot to an object store.
+//! Uploads a snapshot to an object store.
 
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use blake3::Hash;
 use futures_util::{StreamExt, TryStreamExt, stream};
@@ -12,7 +13,6 @@ use papir_core::{Progress, Version};
 use super::location::Location;
 use super::manifest::{Manifest, check_bytes};
 use super::objects::{CONCURRENT, Objects};
-use super::prune::prune;
 use super::transfer::{PushOptions, PushReport};
 use super::worker;
 use crate::error::{Error, Result};
@@ -20,10 +20,11 @@ use crate::map::map;
 use crate::psi;
 use crate::snapshot::{OpenOptions, Snapshot};
 
-/// Verifies a snapshot and uploads it, its manifest last: until then readers see the previous
-/// snapshot. Parts uploaded by an interrupted push are not uploaded again. Push a name from one
-/// process at a time: of two pushes the last to finish wins, and pruning may remove parts of the
-/// other.
+/// Verifies a snapshot and uploads its parts, then its manifest. Until the manifest is written,
+/// readers see the previous snapshot. Parts uploaded by an interrupted push are not uploaded again.
+///
+/// Push a name from one process at a time. Of two concurrent pushes the last to finish wins, and
+/// pruning may remove parts of the other.
 ///
 /// # Errors
 /// Errors of [`Snapshot::open`]; [`papir_core::Error::OutOfBounds`] for the part length; and
@@ -70,7 +71,8 @@ async fn upload(
     let length = |index: &usize| manifest.range(*index).end - manifest.range(*index).start;
     let uploaded_bytes = missing.iter().map(length).sum();
     progress.stage("uploading", uploaded_bytes);
-    let put = |index: usize| {
+    let uploaded_parts = missing.len();
+    let uploads = stream::iter(missing).map(|index| {
         let (objects, range, hash) = (&objects, manifest.range(index), manifest.parts[index]);
         async move {
             let bytes = map[range.start as usize..range.end as usize].to_vec();
@@ -79,9 +81,8 @@ async fn upload(
             progress.advance(length);
             Ok::<(), Error>(())
         }
-    };
-    let uploaded_parts = missing.len();
-    stream::iter(missing).map(put).buffer_unordered(CONCURRENT).try_collect::<()>().await?;
+    });
+    uploads.buffer_unordered(CONCURRENT).try_collect::<()>().await?;
     if replaced.as_ref() != Some(&manifest) {
         objects.put_manifest(&manifest).await?;
     }
@@ -95,14 +96,34 @@ async fn upload(
     Ok(PushReport { manifest, uploaded_parts, uploaded_bytes, removed_parts })
 }
 
-/// Indices of the parts that the store lacks or has in another length, each part once.
+/// Indices of the parts that the store lacks, or has with another length. Equal parts count once.
 async fn missing(objects: &Objects<'_>, manifest: &Manifest) -> Result<Vec<usize>> {
     let stored = objects.parts().await?;
     let mut seen: HashSet<Hash> = HashSet::new();
-    let is_missing = |index: &usize| {
-        let (hash, range) = (manifest.parts[*index], manifest.range(*index));
-        let there = stored.get(&hash).is_some_and(|part| part.bytes == range.end - range.start);
-        seen.insert(hash) && !there
-    };
-    Ok((0..manifest.parts.len()).filter(is_missing).collect())
+    let missing = (0..manifest.parts.len()).filter(|&index| {
+        let (hash, range) = (manifest.parts[index], manifest.range(index));
+        let present = stored.get(&hash).is_some_and(|part| part.bytes == range.end - range.start);
+        seen.insert(hash) && !present
+    });
+    Ok(missing.collect())
+}
+
+/// Deletes the parts that none of `manifests` lists and that are at least `grace` old. Returns the
+/// number of deleted parts.
+///
+/// # Errors
+/// Errors of the store.
+async fn prune(objects: &Objects<'_>, manifests: &[&Manifest], grace: Duration) -> Result<usize> {
+    let listed: HashSet<&Hash> = manifests.iter().flat_map(|manifest| &manifest.parts).collect();
+    let now = SystemTime::now();
+    let mut removed = 0;
+    for (hash, part) in objects.parts().await? {
+        // A store whose clock runs ahead may date a part in the future: its age is then zero.
+        let age = now.duration_since(part.modified).unwrap_or_default();
+        if !listed.contains(&hash) && age >= grace {
+            objects.delete(&part.key).await?;
+            removed += 1;
+        }
+    }
+    Ok(removed)
 }

@@ -1,15 +1,15 @@
-//! Pushes and pulls with an in-memory store that counts requests, fails and damages data.
+//! Pushes and pulls with an in-memory store that records requests, fails, and damages data.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-mod rigged;
+mod faulty_store;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use faulty_store::FaultyStore;
 use papir_core::NoProgress;
 use rand_core::SeedableRng;
-use rigged::Rigged;
 
 use super::manifest::{self, PART_BYTES};
 use super::*;
@@ -31,17 +31,17 @@ fn snapshot(folder: &Path, word: &str) -> PathBuf {
     options.out
 }
 
-struct World {
+struct Fixture {
     folder: tempfile::TempDir,
-    store: Arc<Rigged>,
+    store: Arc<FaultyStore>,
     location: Location,
     /// The target of pulls.
     copy: PathBuf,
 }
 
-impl World {
+impl Fixture {
     fn new() -> Self {
-        let (folder, store) = (tempfile::tempdir().unwrap(), Arc::new(Rigged::default()));
+        let (folder, store) = (tempfile::tempdir().unwrap(), Arc::new(FaultyStore::default()));
         let location = Location::in_store(store.clone(), "data/a.pir");
         let copy = folder.path().join("copy.pir");
         Self { folder, store, location, copy }
@@ -60,7 +60,7 @@ impl World {
     }
 
     /// Number of temporary files in the folder.
-    fn leftovers(&self) -> usize {
+    fn temporary_files(&self) -> usize {
         let names = std::fs::read_dir(self.folder.path()).unwrap();
         names.filter(|name| name.as_ref().unwrap().file_name().to_string_lossy().starts_with('.')).count()
     }
@@ -68,193 +68,194 @@ impl World {
 
 #[test]
 fn a_pushed_snapshot_is_pulled_and_the_manifest_comes_last() {
-    let world = World::new();
-    let pushed = world.push("one", SMALL).unwrap();
-    let puts = world.store.puts();
+    let fixture = Fixture::new();
+    let pushed = fixture.push("one", SMALL).unwrap();
+    let puts = fixture.store.puts();
     assert_eq!(puts.len(), pushed.uploaded_parts + 1);
     assert_eq!(puts.last().unwrap(), MANIFEST);
-    let pulled = world.pull().unwrap();
-    assert!(pulled.changed && world.is_copied());
+    let pulled = fixture.pull().unwrap();
+    assert!(pulled.changed && fixture.is_copied());
     assert_eq!(pulled.manifest, pushed.manifest);
-    assert_eq!(pulled.manifest.version, Snapshot::open(&world.copy).unwrap().server.version());
-    assert_eq!((world.leftovers(), pulled.manifest.parts.len()), (0, pushed.manifest.parts.len()));
+    assert_eq!(pulled.manifest.version, Snapshot::open(&fixture.copy).unwrap().server.version());
+    assert_eq!((fixture.temporary_files(), pulled.manifest.parts.len()), (0, pushed.manifest.parts.len()));
 }
 
 #[test]
 fn nothing_is_transferred_twice() {
-    let world = World::new();
-    let first = world.push("one", SMALL).unwrap();
-    world.pull().unwrap();
-    world.store.forget();
+    let fixture = Fixture::new();
+    let first = fixture.push("one", SMALL).unwrap();
+    fixture.pull().unwrap();
+    fixture.store.reset();
     assert_eq!(
-        push(&world.folder.path().join("a.pir"), &world.location, SMALL, &NoProgress).unwrap().uploaded_parts,
+        push(&fixture.folder.path().join("a.pir"), &fixture.location, SMALL, &NoProgress)
+            .unwrap()
+            .uploaded_parts,
         0
     );
-    assert_eq!(world.store.puts(), Vec::<String>::new());
-    assert!(!world.pull().unwrap().changed);
-    assert_eq!(world.store.gets().iter().filter(|key| *key != MANIFEST).count(), 0);
+    assert_eq!(fixture.store.puts(), Vec::<String>::new());
+    assert!(!fixture.pull().unwrap().changed);
+    assert_eq!(fixture.store.gets().iter().filter(|key| *key != MANIFEST).count(), 0);
 
     // A change of one record changes its part, and those of metadata, layout and table.
-    let second = world.push("two", SMALL).unwrap();
+    let second = fixture.push("two", SMALL).unwrap();
     assert_ne!(second.manifest, first.manifest);
     assert!((1..=4).contains(&second.uploaded_parts), "{}", second.uploaded_parts);
-    let pulled = world.pull().unwrap();
+    let pulled = fixture.pull().unwrap();
     assert_eq!(pulled.fetched_parts, second.uploaded_parts);
-    assert!(world.is_copied());
+    assert!(fixture.is_copied());
 }
 
 #[test]
 fn an_interrupted_push_resumes_and_is_invisible_until_complete() {
-    let whole = World::new().push("two", SMALL).unwrap();
-    let parts = whole.uploaded_parts;
+    let parts = Fixture::new().push("two", SMALL).unwrap().uploaded_parts;
     assert!(parts > 5, "{parts}");
-    let world = World::new();
-    world.store.break_after_puts(5);
-    assert_eq!(world.push("two", SMALL).unwrap_err().code(), "store");
-    assert_eq!(world.pull().unwrap_err().code(), "no_such_object");
-    let sent = world.store.parts();
+    let fixture = Fixture::new();
+    fixture.store.fail_after_puts(5);
+    assert_eq!(fixture.push("two", SMALL).unwrap_err().code(), "store");
+    assert_eq!(fixture.pull().unwrap_err().code(), "no_such_object");
+    let sent = fixture.store.parts();
     assert!((1..parts).contains(&sent), "{sent}");
-    world.store.mend();
-    let rest = push(&world.folder.path().join("a.pir"), &world.location, SMALL, &NoProgress).unwrap();
+    fixture.store.reset();
+    let rest = push(&fixture.folder.path().join("a.pir"), &fixture.location, SMALL, &NoProgress).unwrap();
     assert_eq!(rest.uploaded_parts, parts - sent);
-    world.pull().unwrap();
-    assert!(world.is_copied());
+    fixture.pull().unwrap();
+    assert!(fixture.is_copied());
 }
 
 #[test]
 fn an_interrupted_pull_resumes() {
-    let world = World::new();
-    let parts = world.push("one", SMALL).unwrap().manifest.parts.len();
-    world.store.break_after_gets(6);
-    assert_eq!(world.pull().unwrap_err().code(), "store");
-    assert!(!world.copy.exists());
-    assert_eq!(world.leftovers(), 1);
-    world.store.mend();
-    let rest = world.pull().unwrap();
+    let fixture = Fixture::new();
+    let parts = fixture.push("one", SMALL).unwrap().manifest.parts.len();
+    fixture.store.fail_after_gets(6);
+    assert_eq!(fixture.pull().unwrap_err().code(), "store");
+    assert!(!fixture.copy.exists());
+    assert_eq!(fixture.temporary_files(), 1);
+    fixture.store.reset();
+    let rest = fixture.pull().unwrap();
     assert!(rest.fetched_parts < parts - 1, "{} of {parts}", rest.fetched_parts);
-    assert!(world.is_copied());
-    assert_eq!(world.leftovers(), 0);
+    assert!(fixture.is_copied());
+    assert_eq!(fixture.temporary_files(), 0);
 
     // The download of one version is not continued for another.
-    world.push("two", SMALL).unwrap();
-    world.store.break_after_gets(1);
-    assert!(world.pull().is_err());
-    assert_eq!(world.leftovers(), 1);
-    world.store.mend();
-    world.push("three", SMALL).unwrap();
-    world.pull().unwrap();
-    assert!(world.is_copied());
-    assert_eq!(world.leftovers(), 0);
+    fixture.push("two", SMALL).unwrap();
+    fixture.store.fail_after_gets(1);
+    assert!(fixture.pull().is_err());
+    assert_eq!(fixture.temporary_files(), 1);
+    fixture.store.reset();
+    fixture.push("three", SMALL).unwrap();
+    fixture.pull().unwrap();
+    assert!(fixture.is_copied());
+    assert_eq!(fixture.temporary_files(), 0);
 }
 
 #[test]
 fn a_damaged_part_is_named_and_a_damaged_transfer_is_retried() {
-    let world = World::new();
-    let manifest = world.push("one", SMALL).unwrap().manifest;
+    let fixture = Fixture::new();
+    let manifest = fixture.push("one", SMALL).unwrap().manifest;
     let key = format!("data/a.pir.parts/{}", manifest.parts[2].to_hex());
-    world.store.damage(&key, 1);
-    assert!(world.pull().unwrap().changed && world.is_copied());
+    fixture.store.damage(&key, 1);
+    assert!(fixture.pull().unwrap().changed && fixture.is_copied());
 
-    std::fs::remove_file(&world.copy).unwrap();
-    world.store.damage(&key, usize::MAX);
-    let error = world.pull().unwrap_err();
+    std::fs::remove_file(&fixture.copy).unwrap();
+    fixture.store.damage(&key, usize::MAX);
+    let error = fixture.pull().unwrap_err();
     let start = format!("part 3 of {} is damaged: s3://memory/{key} has BLAKE3", manifest.parts.len());
     assert!(error.to_string().starts_with(&start), "{error}");
     assert_eq!(error.code(), "checksum");
-    assert!(!world.copy.exists());
-    world.store.mend();
+    assert!(!fixture.copy.exists());
+    fixture.store.reset();
 
-    world.store.put(&key, b"short");
-    assert!(world.pull().unwrap_err().to_string().contains("has 5 bytes: expected 4096"));
-    world.store.remove(&key);
-    let error = world.pull().unwrap_err();
+    fixture.store.put(&key, b"short");
+    assert!(fixture.pull().unwrap_err().to_string().contains("has 5 bytes: expected 4096"));
+    fixture.store.remove(&key);
+    let error = fixture.pull().unwrap_err();
     assert_eq!(error.to_string(), format!("no such object: s3://memory/{key}"));
 }
 
 #[test]
-fn false_manifests_are_refused() {
-    let world = World::new();
-    let manifest = world.push("one", SMALL).unwrap().manifest;
+fn inconsistent_manifests_are_refused() {
+    let fixture = Fixture::new();
+    let manifest = fixture.push("one", SMALL).unwrap().manifest;
     let mut swapped = manifest.clone();
     swapped.parts.swap(1, 3);
     let longer = Manifest { bytes: manifest.bytes + 4096, ..manifest.clone() };
     let shorter = Manifest { bytes: manifest.bytes - 1, ..manifest.clone() };
     let other = Manifest { blake3: blake3::hash(b"other"), ..manifest.clone() };
-    for (what, lie, words) in [
+    for (what, wrong, words) in [
         ("parts in another order", &swapped, "the parts together have BLAKE3"),
         ("another hash of the whole", &other, "the parts together have BLAKE3"),
         ("one part more", &longer, "the list of parts has"),
         ("a byte less", &shorter, "is damaged"),
     ] {
-        world.store.put(MANIFEST, &lie.encode().unwrap());
-        let error = world.pull().unwrap_err().to_string();
+        fixture.store.put(MANIFEST, &wrong.encode().unwrap());
+        let error = fixture.pull().unwrap_err().to_string();
         assert!(error.contains(words), "{what}: {error}");
-        assert!(!world.copy.exists(), "{what}");
+        assert!(!fixture.copy.exists(), "{what}");
     }
-    world.store.put(MANIFEST, b"{}");
-    assert!(world.pull().unwrap_err().to_string().contains(&format!("s3://memory/{MANIFEST}: ")));
-    world.store.put(MANIFEST, &vec![b' '; manifest::MAX_BYTES as usize + 1]);
-    assert_eq!(world.pull().unwrap_err().code(), "out_of_bounds");
+    fixture.store.put(MANIFEST, b"{}");
+    assert!(fixture.pull().unwrap_err().to_string().contains(&format!("s3://memory/{MANIFEST}: ")));
+    fixture.store.put(MANIFEST, &vec![b' '; manifest::MAX_BYTES as usize + 1]);
+    assert_eq!(fixture.pull().unwrap_err().code(), "out_of_bounds");
 }
 
 #[test]
-fn pruning_keeps_the_replaced_snapshot_and_young_parts() {
+fn pruning_keeps_the_replaced_snapshot_and_recent_parts() {
     let now = PushOptions { prune: Some(Duration::ZERO), ..SMALL };
-    let world = World::new();
-    world.push("one", now).unwrap();
-    let two = world.push("two", now).unwrap();
+    let fixture = Fixture::new();
+    fixture.push("one", now).unwrap();
+    let two = fixture.push("two", now).unwrap();
     assert_eq!(two.removed_parts, 0);
-    let three = world.push("three", now).unwrap();
+    let three = fixture.push("three", now).unwrap();
     assert!(three.removed_parts > 0);
-    let young = PushOptions { prune: Some(GRACE), ..SMALL };
-    assert_eq!(world.push("four", young).unwrap().removed_parts, 0);
-    world.pull().unwrap();
-    assert!(world.is_copied());
+    let recent_kept = PushOptions { prune: Some(GRACE), ..SMALL };
+    assert_eq!(fixture.push("four", recent_kept).unwrap().removed_parts, 0);
+    fixture.pull().unwrap();
+    assert!(fixture.is_copied());
 }
 
 #[test]
 fn a_mirror_fetches_what_has_changed() {
-    let world = World::new();
-    let mirror = Mirror::new(world.location.clone(), &world.folder.path().join("cache")).unwrap();
+    let fixture = Fixture::new();
+    let mirror = Mirror::new(fixture.location.clone(), &fixture.folder.path().join("cache")).unwrap();
     assert_eq!(mirror.refresh(&NoProgress).unwrap_err().code(), "no_such_object");
-    world.push("one", SMALL).unwrap();
+    fixture.push("one", SMALL).unwrap();
     assert!(mirror.refresh(&NoProgress).unwrap().changed);
     assert_eq!(mirror.file().file_name().unwrap(), "a.pir");
-    world.store.forget();
+    fixture.store.reset();
     assert!(!mirror.refresh(&NoProgress).unwrap().changed);
-    assert_eq!(world.store.gets(), [MANIFEST]);
+    assert_eq!(fixture.store.gets(), [MANIFEST]);
     let served = Snapshot::open(mirror.file()).unwrap();
-    let pushed = world.push("two", SMALL).unwrap();
+    let pushed = fixture.push("two", SMALL).unwrap();
     assert_eq!(mirror.refresh(&NoProgress).unwrap().fetched_parts, pushed.uploaded_parts);
     assert_eq!(
         std::fs::read(mirror.file()).unwrap(),
-        std::fs::read(world.folder.path().join("a.pir")).unwrap()
+        std::fs::read(fixture.folder.path().join("a.pir")).unwrap()
     );
     // The snapshot in use is unchanged.
-    assert!(served.server.describe().shape.records() == 4096);
+    assert_eq!(served.server.describe().shape.records(), 4096);
 
-    world.store.put(MANIFEST, b"{");
+    fixture.store.put(MANIFEST, b"{");
     assert!(mirror.refresh(&NoProgress).is_err());
     assert!(Snapshot::open(mirror.file()).is_ok());
 }
 
 #[test]
 fn only_snapshots_are_pushed() {
-    let world = World::new();
-    let file = world.folder.path().join("text.pir");
+    let fixture = Fixture::new();
+    let file = fixture.folder.path().join("text.pir");
     std::fs::write(&file, "text ".repeat(100)).unwrap();
-    assert!(push(&file, &world.location, SMALL, &NoProgress).is_err());
+    assert!(push(&file, &fixture.location, SMALL, &NoProgress).is_err());
     let bad = PushOptions { part_bytes: 100, ..SMALL };
-    assert_eq!(world.push("one", bad).unwrap_err().code(), "out_of_bounds");
-    assert_eq!(world.store.puts(), Vec::<String>::new());
+    assert_eq!(fixture.push("one", bad).unwrap_err().code(), "out_of_bounds");
+    assert_eq!(fixture.store.puts(), Vec::<String>::new());
     assert_eq!(PushOptions::default().part_bytes, PART_BYTES);
 }
 
 #[tokio::test]
 async fn transfers_work_within_another_runtime() {
-    let world = World::new();
-    world.push("one", SMALL).unwrap();
-    assert!(world.pull().unwrap().changed);
+    let fixture = Fixture::new();
+    fixture.push("one", SMALL).unwrap();
+    assert!(fixture.pull().unwrap().changed);
 }
 
 #[test]

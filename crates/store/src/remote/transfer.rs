@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::manifest::{Manifest, PART_BYTES};
 
-/// Minimum age of a part that pruning removes. A younger part may belong to a push in progress.
+/// Minimum age of the parts that pruning removes. A younger part may belong to a push in progress.
 pub const GRACE: Duration = Duration::from_secs(24 * 3600);
 
 /// Options of a push.
@@ -49,7 +49,7 @@ pub struct PushReport {
 pub struct PullReport {
     /// The manifest of the snapshot that the file now holds.
     pub manifest: Manifest,
-    /// Whether the file was replaced.
+    /// Set if the file was replaced.
     pub changed: bool,
     /// Number of parts fetched; the others came from the previous file or an interrupted download.
     pub fetched_parts: usize,

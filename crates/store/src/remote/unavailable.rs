@@ -1,7 +1,7 @@
 //! Object stores in a build without the feature `cloud`.
 //!
-//! The types and functions are those of a full build. [`Location::parse`] always fails, so that no
-//! location exists and nothing else can be called.
+//! The types and functions are those of a build with the feature. [`Location::parse`] always fails,
+//! so no location exists and the other functions cannot be called.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -9,10 +9,9 @@ use std::path::Path;
 
 use papir_core::Progress;
 
-use super::address::{UNKNOWN_SCHEME, is_address};
+use super::address::{Settings, UNKNOWN_SCHEME, is_address};
 use super::error::RemoteError;
 use super::manifest::Manifest;
-use super::settings::Settings;
 use super::transfer::{PullReport, PushOptions, PushReport};
 use crate::error::{Error, Result};
 

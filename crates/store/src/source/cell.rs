@@ -1,4 +1,4 @@
-//! Cells of typed tables, and their bytes.
+//! Cells of typed tables, and their conversion to bytes.
 
 use super::json::{json_object, json_string, text};
 use super::row::{Fault, Row};
@@ -20,19 +20,19 @@ impl Cell {
         Self::Bytes(text.into().into_bytes())
     }
 
-    /// A number; `NaN` and infinities, which JSON lacks, as their names.
+    /// A number. JSON has no `NaN` and no infinities: these become their names.
     pub(super) fn float(number: f64) -> Self {
-        Self::named(number).unwrap_or_else(|| Self::Json(serde_json::Value::from(number).to_string()))
+        Self::non_finite(number).unwrap_or_else(|| Self::Json(serde_json::Value::from(number).to_string()))
     }
 
     /// As [`Cell::float`], with only the digits that single precision needs.
     pub(super) fn short_float(number: f32) -> Self {
-        Self::named(number.into())
+        Self::non_finite(number.into())
             .or_else(|| serde_json::to_string(&number).ok().map(Self::Json))
             .unwrap_or(Self::Null)
     }
 
-    fn named(number: f64) -> Option<Self> {
+    fn non_finite(number: f64) -> Option<Self> {
         match number {
             f64::INFINITY => Some(Self::text("Infinity")),
             f64::NEG_INFINITY => Some(Self::text("-Infinity")),
@@ -41,7 +41,7 @@ impl Cell {
         }
     }
 
-    /// Its bytes as a key or as a single value.
+    /// The bytes of a key or of a single value.
     fn into_bytes(self) -> Vec<u8> {
         match self {
             Self::Null => Vec::new(),
@@ -50,8 +50,8 @@ impl Cell {
         }
     }
 
-    /// Its JSON in an object or an array; `column` names it in the error for bytes that are not
-    /// text.
+    /// The JSON of a member of an object or array. `column` is for the error message if the bytes
+    /// are not text.
     pub(super) fn json(self, column: &str) -> Result<String, Fault> {
         match self {
             Self::Null => Ok("null".to_owned()),
@@ -60,7 +60,7 @@ impl Cell {
         }
     }
 
-    /// Its text as the name of a member of an object.
+    /// The name of a member of an object.
     pub(super) fn name(self, column: &str) -> Result<String, Fault> {
         match self {
             Self::Null => Err(Fault::Reason(format!("a key in column `{column}` is null: expected a value"))),
@@ -83,8 +83,11 @@ fn value(mut cells: Vec<(&str, Cell)>) -> Result<Vec<u8>, Fault> {
     match cells.len() {
         0 | 1 => Ok(cells.pop().map(|(_, cell)| cell.into_bytes()).unwrap_or_default()),
         _ => {
-            let member = |(name, cell): (_, Cell)| Ok((name, cell.json(name)?));
-            Ok(json_object(cells.into_iter().map(member).collect::<Result<Vec<_>, Fault>>()?).into_bytes())
+            let mut members = Vec::with_capacity(cells.len());
+            for (name, cell) in cells {
+                members.push((name, cell.json(name)?));
+            }
+            Ok(json_object(members).into_bytes())
         }
     }
 }

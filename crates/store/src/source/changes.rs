@@ -2,9 +2,9 @@
 //!
 //! The rows are read like those of a source. A row is a deletion if it is marked as one, in the
 //! column that [`ChangeColumns::delete`] names or, in JSON Lines, in the field `_delete`. The marks
-//! `1`, `true` and `yes`, in any case, mean a deletion; `0`, `false`, `no` and an empty field, in
-//! JSON also `null` and an absent field, do not; any other mark is an error. The value columns of a
-//! deletion are ignored, and in JSON Lines they may be absent.
+//! `1`, `true` and `yes`, in upper or lower case, mean a deletion. The marks `0`, `false`, `no` and
+//! an empty field do not; in JSON, neither do `null` and an absent field. Any other mark is an
+//! error. The value columns of a deletion are ignored, and in JSON Lines they may be absent.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use papir_core::Progress;
 use super::format::Format;
 use super::read::read;
 use super::request::{Columns, Deletes, Request, Selection};
-use super::row::{Place, Sieve};
+use super::row::{Position, RowFilter};
 use crate::error::{Error, Result};
 
 /// The columns of a file of changes.
@@ -62,10 +62,10 @@ pub fn read_changes(
     let columns = Columns { key: Some(key), values, deletes: Deletes::Marked(delete.as_deref()) };
     let selection = Selection::Whole;
     let request = Request { path, format, columns, selection, longest: *longest_value, skip_bad: 0 };
-    let mut sieve = Sieve::new(&request);
+    let mut filter = RowFilter::new(&request);
     let mut changes = Vec::new();
-    read(&request, progress, &mut |place, row| {
-        if let (Place::Line(line), Some(row)) = (place, sieve.keep(place, row)?) {
+    read(&request, progress, &mut |position, row| {
+        if let (Position::Line(line), Some(row)) = (position, filter.keep(position, row)?) {
             changes.push(ChangeRow { key: row.key, value: row.value, line });
         }
         Ok(())

@@ -8,42 +8,47 @@ use papir_core::Error as CoreError;
 use super::input::Input;
 use super::json::{json_object, json_string, text};
 use super::request::{Columns, Deletes};
-use super::row::{Each, Fault, Place, Row, is_deletion};
+use super::row::{Fault, OnRow, Position, Row, is_deletion};
 use crate::error::{Error, Result};
 use crate::names::name_of;
 
-/// Positions of the requested columns.
-struct Places<'a> {
+/// Indices of the requested columns in a row.
+struct ColumnIndices<'a> {
     key: Option<usize>,
     values: Vec<(&'a str, usize)>,
     delete: Option<usize>,
 }
 
-/// Reads all rows; an empty file has none. The header is on line 1. Returns the bytes read.
-pub(super) fn rows(path: &Path, input: Input<'_>, columns: Columns<'_>, each: &mut Each<'_>) -> Result<u64> {
+/// Reads all rows. The header is on line 1; an empty file has no rows. Returns the bytes read.
+pub(super) fn rows(
+    path: &Path,
+    input: Input<'_>,
+    columns: Columns<'_>,
+    on_row: &mut OnRow<'_>,
+) -> Result<u64> {
     let mut reader = ReaderBuilder::new().buffer_capacity(1 << 20).from_reader(input);
     let header = reader.byte_headers().map_err(|error| fatal(path, error))?.clone();
     if header.is_empty() {
         return Ok(reader.get_ref().bytes);
     }
-    let places = places(path, &header, columns)?;
+    let indices = find_columns(path, &header, columns)?;
     let mut row = ByteRecord::new();
     loop {
         match reader.read_byte_record(&mut row) {
             Ok(false) => return Ok(reader.get_ref().bytes),
             Ok(true) => {
                 let line = row.position().map_or(0, csv::Position::line);
-                each(Place::Line(line), places.row(&row))?;
+                on_row(Position::Line(line), indices.row(&row))?;
             }
             Err(error) => {
                 let (line, fault) = unequal(error).map_err(|error| fatal(path, error))?;
-                each(Place::Line(line), Err(fault))?;
+                on_row(Position::Line(line), Err(fault))?;
             }
         }
     }
 }
 
-fn places<'a>(path: &Path, header: &ByteRecord, columns: Columns<'a>) -> Result<Places<'a>> {
+fn find_columns<'a>(path: &Path, header: &ByteRecord, columns: Columns<'a>) -> Result<ColumnIndices<'a>> {
     let find = |name: &str| {
         header.iter().position(|found| found == name.as_bytes()).ok_or_else(|| Error::MissingColumn {
             file: name_of(path),
@@ -57,14 +62,14 @@ fn places<'a>(path: &Path, header: &ByteRecord, columns: Columns<'a>) -> Result<
         Deletes::Marked(Some(name)) => Some(find(name)?),
         Deletes::Marked(None) | Deletes::None => None,
     };
-    Ok(Places { key, values, delete })
+    Ok(ColumnIndices { key, values, delete })
 }
 
-impl Places<'_> {
+impl ColumnIndices<'_> {
     fn row(&self, row: &ByteRecord) -> Result<Row, Fault> {
-        let bytes = |place: usize| row.get(place).unwrap_or_default();
+        let bytes = |index: usize| row.get(index).unwrap_or_default();
         let key = self.key.map(bytes).unwrap_or_default().to_vec();
-        let delete = self.delete.map(|place| is_deletion(bytes(place))).transpose()?.unwrap_or_default();
+        let delete = self.delete.map(|index| is_deletion(bytes(index))).transpose()?.unwrap_or_default();
         let value = if delete { None } else { Some(value(row, &self.values)?) };
         Ok(Row { key, value })
     }
@@ -72,18 +77,21 @@ impl Places<'_> {
 
 /// The value of a row: a single column as it is, several as an object of strings, none as empty.
 fn value(row: &ByteRecord, columns: &[(&str, usize)]) -> Result<Vec<u8>, Fault> {
-    let bytes = |place: usize| row.get(place).unwrap_or_default();
+    let bytes = |index: usize| row.get(index).unwrap_or_default();
     match columns {
         [] => Ok(Vec::new()),
-        [(_, place)] => Ok(bytes(*place).to_vec()),
+        [(_, index)] => Ok(bytes(*index).to_vec()),
         several => {
-            let member = |&(name, place)| Ok((name, json_string(text(name, bytes(place))?)));
-            Ok(json_object(several.iter().map(member).collect::<Result<Vec<_>, Fault>>()?).into_bytes())
+            let mut members = Vec::with_capacity(several.len());
+            for &(name, index) in several {
+                members.push((name, json_string(text(name, bytes(index))?)));
+            }
+            Ok(json_object(members).into_bytes())
         }
     }
 }
 
-/// Converts the error of a row with too few or too many fields. Reading continues after its line.
+/// Converts the error of a row with too few or too many fields. The reader can continue after it.
 fn unequal(error: csv::Error) -> Result<(u64, Fault), csv::Error> {
     match error.kind() {
         ErrorKind::UnequalLengths { expected_len, len, .. } => {

@@ -1,4 +1,4 @@
-//! Folders of files: keys are paths, values are contents.
+//! Reads folders of files: keys are paths, values are contents.
 
 use std::fs::{DirEntry, File, FileType};
 use std::io::Read;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use papir_core::Progress;
 
-use super::row::{Each, Fault, Place, Row};
+use super::row::{Fault, OnRow, Position, Row};
 use crate::error::{Error, Result};
 
 /// A file of the folder.
@@ -19,7 +19,12 @@ struct Found {
 
 /// Reads all files in the order of their keys. Symbolic links are neither read nor followed.
 /// Returns the bytes read.
-pub(super) fn rows(folder: &Path, longest: u64, progress: &dyn Progress, each: &mut Each<'_>) -> Result<u64> {
+pub(super) fn rows(
+    folder: &Path,
+    longest: u64,
+    progress: &dyn Progress,
+    on_row: &mut OnRow<'_>,
+) -> Result<u64> {
     let mut files = Vec::new();
     collect(folder, &[], &mut files)?;
     files.sort_unstable_by(|a, b| a.key.cmp(&b.key));
@@ -28,7 +33,7 @@ pub(super) fn rows(folder: &Path, longest: u64, progress: &dyn Progress, each: &
     for Found { key, path, kind } in files {
         let row = content(&path, kind, longest)?.map(|content| Row { key, value: Some(content) });
         total += row.as_ref().ok().and_then(|row| row.value.as_ref()).map_or(0, Vec::len) as u64;
-        each(Place::File(path.strip_prefix(folder).unwrap_or(&path)), row)?;
+        on_row(Position::File(path.strip_prefix(folder).unwrap_or(&path)), row)?;
         progress.advance(1);
     }
     Ok(total)

@@ -28,8 +28,9 @@ impl Format {
     /// All formats.
     const ALL: [Self; 6] = [Self::Csv, Self::JsonLines, Self::Parquet, Self::Sqlite, Self::Folder, Self::Raw];
 
-    /// Detects the format of a path: a folder, or by the extension of a file (`.csv`; `.jsonl` or
-    /// `.ndjson`; `.parquet`; `.sqlite`, `.sqlite3` or `.db`); raw otherwise.
+    /// Detects the format of a path. A directory is a folder. A file's format follows from its
+    /// extension: `.csv`; `.jsonl` or `.ndjson`; `.parquet`; `.sqlite`, `.sqlite3` or `.db`. Any
+    /// other file is raw.
     pub fn of(path: &Path) -> Self {
         if path.is_dir() {
             return Self::Folder;
@@ -44,7 +45,7 @@ impl Format {
         }
     }
 
-    /// Its name on the command line.
+    /// The format's name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Csv => "csv",
@@ -69,12 +70,12 @@ impl Format {
         Err(Error::MissingFeature { found: path.display().to_string(), kind, support, feature })
     }
 
-    /// Whether it can be read as a stream.
+    /// Returns whether the format can be read as a stream.
     pub(crate) fn streams(self) -> bool {
         matches!(self, Self::Csv | Self::JsonLines | Self::Raw)
     }
 
-    /// Whether its rows have columns.
+    /// Returns whether the format's rows have columns.
     pub(crate) fn has_columns(self) -> bool {
         !matches!(self, Self::Folder | Self::Raw)
     }

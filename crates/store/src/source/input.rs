@@ -1,4 +1,4 @@
-//! A source as a stream of bytes: a file, or standard input.
+//! Byte streams of sources: files and standard input.
 
 use std::fs::File;
 use std::io::{self, Read, stdin};
@@ -40,7 +40,7 @@ impl<'a> Input<'a> {
         Self { name: name.into(), reader, progress, bytes: 0 }
     }
 
-    /// Its name in errors.
+    /// The stream's name, for errors.
     pub(super) fn name(&self) -> &str {
         &self.name
     }

@@ -10,11 +10,11 @@ use serde_json::value::RawValue;
 use super::input::Input;
 use super::json::json_object;
 use super::request::{Columns, Deletes};
-use super::row::{Each, Fault, Place, Row, is_deletion};
+use super::row::{Fault, OnRow, Position, Row, is_deletion};
 use crate::error::Result;
 use crate::names::name_of;
 
-/// Maximum length of a line in bytes; bounds memory.
+/// Maximum length of a line in bytes. Bounds the memory of a line.
 const MAX_LINE_BYTES: u64 = 16 << 20;
 
 /// The field that marks a row as a deletion, in a file of changes.
@@ -23,8 +23,13 @@ const DELETE: &str = "_delete";
 /// The fields of a line, as written.
 type Fields<'a> = HashMap<String, &'a RawValue>;
 
-/// Reads all rows. Blank lines are skipped. Returns the bytes read.
-pub(super) fn rows(path: &Path, input: Input<'_>, columns: Columns<'_>, each: &mut Each<'_>) -> Result<u64> {
+/// Reads all rows and skips blank lines. Returns the bytes read.
+pub(super) fn rows(
+    path: &Path,
+    input: Input<'_>,
+    columns: Columns<'_>,
+    on_row: &mut OnRow<'_>,
+) -> Result<u64> {
     let mut reader = BufReader::with_capacity(1 << 20, input);
     let failed = |source| CoreError::Io { what: format!("reading {}", name_of(path)), source };
     let mut bytes = Vec::new();
@@ -35,11 +40,11 @@ pub(super) fn rows(path: &Path, input: Input<'_>, columns: Columns<'_>, each: &m
             break;
         }
         if read as u64 == MAX_LINE_BYTES && !bytes.ends_with(b"\n") {
-            let reason = format!("longer than {MAX_LINE_BYTES} bytes: expected one JSON object a line");
-            each(Place::Line(line), Err(Fault::Reason(reason)))?;
+            let reason = format!("longer than {MAX_LINE_BYTES} bytes: expected one JSON object per line");
+            on_row(Position::Line(line), Err(Fault::Reason(reason)))?;
             reader.skip_until(b'\n').map_err(failed)?;
         } else if !bytes.trim_ascii().is_empty() {
-            each(Place::Line(line), row(&bytes, columns))?;
+            on_row(Position::Line(line), row(&bytes, columns))?;
         }
     }
     Ok(reader.get_ref().bytes)
@@ -50,7 +55,7 @@ fn row(bytes: &[u8], columns: Columns<'_>) -> Result<Row, Fault> {
         Fault::Reason(format!("not UTF-8 from byte {} on: expected JSON text", error.valid_up_to() + 1))
     })?;
     let fields: Fields<'_> =
-        serde_json::from_str(text).map_err(|error| parse_fault(&error, "one JSON object a line"))?;
+        serde_json::from_str(text).map_err(|error| parse_fault(&error, "one JSON object per line"))?;
     let key = columns.key.map(|name| bytes_of(field(&fields, name)?)).transpose()?.unwrap_or_default();
     let delete = match columns.deletes {
         Deletes::None => false,
@@ -62,7 +67,7 @@ fn row(bytes: &[u8], columns: Columns<'_>) -> Result<Row, Fault> {
     Ok(Row { key, value })
 }
 
-/// Whether a field is present and marks the row as a deletion.
+/// Returns whether a field is present and marks the row as a deletion.
 fn marked(fields: &Fields<'_>, name: &str) -> Result<bool, Fault> {
     match fields.get(name) {
         None => Ok(false),
@@ -85,14 +90,16 @@ fn value(fields: &Fields<'_>, columns: &[String]) -> Result<Vec<u8>, Fault> {
         [] => Ok(Vec::new()),
         [name] => bytes_of(field(fields, name)?),
         several => {
-            let member = |name: &'_ String| Ok((name.clone(), compact(field(fields, name)?.get())));
-            let members = several.iter().map(member).collect::<Result<Vec<_>, Fault>>()?;
-            Ok(json_object(members.iter().map(|(name, json)| (name.as_str(), json.clone()))).into_bytes())
+            let mut members = Vec::with_capacity(several.len());
+            for name in several {
+                members.push((name.as_str(), compact(field(fields, name)?.get())));
+            }
+            Ok(json_object(members).into_bytes())
         }
     }
 }
 
-/// The characters of a string; other values as compact JSON.
+/// The characters of a JSON string; any other value as compact JSON.
 fn bytes_of(value: &RawValue) -> Result<Vec<u8>, Fault> {
     if !value.get().starts_with('"') {
         return Ok(compact(value.get()).into_bytes());
@@ -111,6 +118,7 @@ fn parse_fault(error: &serde_json::Error, expected: &str) -> Fault {
 
 /// Removes white space between JSON tokens; numbers keep every digit.
 fn compact(json: &str) -> String {
+    // State of the next character: inside a string, and escaped by a backslash.
     let (mut quoted, mut escaped) = (false, false);
     let keep = |c: &char| {
         let keep = quoted || !c.is_ascii_whitespace();

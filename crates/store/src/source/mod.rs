@@ -6,13 +6,13 @@
 //! | JSON Lines | `.jsonl`, `.ndjson` | an object | a field |
 //! | Parquet | `.parquet` | a row | a column |
 //! | SQLite | `.sqlite`, `.sqlite3`, `.db` | a row of a table or query | a column |
-//! | folder | being a folder | a file | its path below the folder, with `/` |
+//! | folder | the path is a directory | a file | its path below the folder, with `/` |
 //! | raw | any other name | `record_bytes` bytes | none |
 //!
-//! The value of a file in a folder or of a raw record is its bytes. In other formats it comes from
-//! the value columns: a single column as it is, several as a compact JSON object in the requested
-//! order. With a key column and no value column, values are empty: the database is a set, whose
-//! lookups answer present or absent.
+//! The value of a file in a folder, or of a raw record, is its bytes. In other formats the value
+//! comes from the value columns: a single column as it is, several columns as a compact JSON object
+//! in the requested order. With a key column and no value columns, values are empty. The database
+//! is then a set, and a lookup tells whether a key is present.
 //!
 //! # Column types to bytes
 //!
@@ -38,17 +38,18 @@
 //! | Parquet list, map, struct | compact JSON: array, object, object; keys of a map in the form "alone" | the same |
 //! | Parquet or SQLite NULL | nothing as a value, an error as a key | `null` |
 //!
-//! Years before 0 and after 9999 have a sign. A Parquet INTERVAL and a group without members have
-//! no form: requesting them is an error. SQLite types are those of the values, not of the columns.
+//! Years before 0 and after 9999 have a sign. A Parquet INTERVAL and a group without members cannot
+//! be converted: requesting them is an error. SQLite types are those of the values, not of the
+//! columns.
 //!
 //! # Bad rows
 //!
 //! A row is bad if it has more or fewer fields than the header, is not a JSON object, lacks a field
 //! or a key, has invalid UTF-8 where text is needed, or has a value that is too long. A file of a
-//! folder is bad if it is too long or not a regular file. A bad row is an error that names it,
-//! unless the caller allows some to be skipped. Faults that make the rest of the source unreadable
-//! (a damaged Parquet or SQLite file, a missing column) are always errors. Duplicate keys have
-//! their own rule.
+//! folder is bad if it is too long or not a regular file. A bad row fails with an error that names
+//! it, unless the caller allows bad rows to be skipped. Faults that make the rest of the source
+//! unreadable (a damaged Parquet or SQLite file, a missing column) are always errors. Duplicate
+//! keys are handled by [`papir_lookup::OnDuplicate`].
 
 #[cfg(any(feature = "parquet", feature = "sqlite"))]
 mod cell;

@@ -1,4 +1,4 @@
-//! Parquet files.
+//! Reads Parquet files.
 
 mod value;
 
@@ -16,7 +16,7 @@ use parquet::schema::types::{Type, TypePtr};
 
 use super::cell;
 use super::request::Columns;
-use super::row::{Each, Fault, Place, Row};
+use super::row::{Fault, OnRow, Position, Row};
 use crate::error::{Error, Result};
 
 /// Rows between two progress reports.
@@ -27,23 +27,23 @@ pub(super) fn rows(
     path: &Path,
     columns: Columns<'_>,
     progress: &dyn Progress,
-    each: &mut Each<'_>,
+    on_row: &mut OnRow<'_>,
 ) -> Result<u64> {
     let file = File::open(path).map_err(Error::io("opening", path))?;
     let bytes = file.metadata().map_err(Error::io("opening", path))?.len();
     let unreadable = |reason| Error::unreadable(path, format!("{reason}: expected a Parquet file"));
-    let reader = guarded(|| SerializedFileReader::new(file)).map_err(unreadable)?;
+    let reader = catch_panic(|| SerializedFileReader::new(file)).map_err(unreadable)?;
     let metadata = reader.metadata().file_metadata();
     progress.stage("reading", metadata.num_rows().max(0) as u64);
-    let places = Places::find(path, metadata.schema(), columns)?;
-    let projection = guarded(|| places.projection(metadata.schema())).map_err(unreadable)?;
-    let mut records = guarded(|| RowIter::from_file(Some(projection), &reader)).map_err(unreadable)?;
+    let indices = ColumnIndices::find(path, metadata.schema(), columns)?;
+    let projection = catch_panic(|| indices.projection(metadata.schema())).map_err(unreadable)?;
+    let mut records = catch_panic(|| RowIter::from_file(Some(projection), &reader)).map_err(unreadable)?;
     for number in 1.. {
-        let record = guarded(|| records.next().transpose());
+        let record = catch_panic(|| records.next().transpose());
         let record =
             record.map_err(|reason| Error::Row { file: path.display().to_string(), row: number, reason })?;
         let Some(record) = record else { break };
-        each(Place::Row(number), places.row(&record))?;
+        on_row(Position::Row(number), indices.row(&record))?;
         if number % STEP == 0 {
             progress.advance(STEP);
         }
@@ -51,28 +51,28 @@ pub(super) fn rows(
     Ok(bytes)
 }
 
-/// Positions of the requested columns among those that are read.
-struct Places<'a> {
+/// Indices of the requested columns among those that are read.
+struct ColumnIndices<'a> {
     key: Option<usize>,
     values: Vec<(&'a str, usize)>,
     /// The columns to read, each once.
     read: Vec<TypePtr>,
 }
 
-impl<'a> Places<'a> {
+impl<'a> ColumnIndices<'a> {
     fn find(path: &Path, schema: &Type, columns: Columns<'a>) -> Result<Self> {
         let mut read = Vec::new();
-        let mut place = |name: &str| {
+        let mut index = |name: &str| {
             let column = column(path, schema, name)?;
-            let place = read.iter().position(|known| Arc::ptr_eq(known, &column));
-            Ok::<_, Error>(place.unwrap_or_else(|| {
+            let index = read.iter().position(|known| Arc::ptr_eq(known, &column));
+            Ok::<_, Error>(index.unwrap_or_else(|| {
                 read.push(column);
                 read.len() - 1
             }))
         };
-        let key = columns.key.map(&mut place).transpose()?;
-        let value = |name: &'a String| Ok((name.as_str(), place(name)?));
-        let values = columns.values.iter().map(value).collect::<Result<_>>()?;
+        let key = columns.key.map(&mut index).transpose()?;
+        let values = columns.values.iter().map(|name| Ok((name.as_str(), index(name)?)));
+        let values = values.collect::<Result<_>>()?;
         Ok(Self { key, values, read })
     }
 
@@ -83,17 +83,17 @@ impl<'a> Places<'a> {
 
     fn row(&self, record: &Record) -> Result<Row, Fault> {
         let fields: Vec<_> = record.get_column_iter().map(|(_, field)| field).collect();
-        let cell = |place: usize| match (fields.get(place), self.read.get(place)) {
+        let cell = |index: usize| match (fields.get(index), self.read.get(index)) {
             (Some(field), Some(column)) => value::cell(field, column, column.name()),
             _ => Err(Fault::Reason(format!("{} columns: expected {}", fields.len(), self.read.len()))),
         };
         let key = self.key.map(cell).transpose()?;
-        let values = self.values.iter().map(|&(name, place)| Ok((name, cell(place)?)));
+        let values = self.values.iter().map(|&(name, index)| Ok((name, cell(index)?)));
         cell::row(key, values.collect::<Result<_, Fault>>()?)
     }
 }
 
-/// Finds a column by name and checks that its values have a form as bytes.
+/// Finds a column by name and checks that its values can be converted to bytes.
 fn column(path: &Path, schema: &Type, name: &str) -> Result<TypePtr> {
     let file = path.display().to_string();
     let names = || schema.get_fields().iter().map(|field| field.name());
@@ -112,16 +112,17 @@ fn column(path: &Path, schema: &Type, name: &str) -> Result<TypePtr> {
     match found {
         Some(column) if value::readable(column) => Ok(column.clone()),
         _ => {
-            let reason =
-                format!("column `{name}` has a type without a form as bytes: expected another column");
+            let reason = format!(
+                "column `{name}` has a type that cannot be converted to bytes: expected another column"
+            );
             Err(Error::Unreadable { file, reason })
         }
     }
 }
 
-/// Runs a step of the Parquet reader and turns its panics into errors: it detects some damage by
-/// assertions.
-fn guarded<T>(step: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, String> {
+/// Runs a step of the Parquet reader and converts a panic into an error: the reader detects some
+/// damage by assertions.
+fn catch_panic<T>(step: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, String> {
     match catch_unwind(AssertUnwindSafe(step)) {
         Ok(result) => result.map_err(|error| error.to_string()),
         Err(panic) => {

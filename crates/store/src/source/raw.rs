@@ -1,4 +1,4 @@
-//! Raw sources: records of equal length without gaps.
+//! Reads raw sources: records of equal length, without gaps.
 
 use std::io::Read;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::map::map;
 use crate::names::{is_standard_input, name_of};
 
-/// Maximum length of standard input in bytes, which is held in memory; files are mapped.
+/// Maximum length of standard input in bytes. It is held in memory; files are mapped.
 const MAX_STREAM_BYTES: u64 = 16 << 30;
 
 /// Opens the records of a file or of standard input.
@@ -46,7 +46,7 @@ fn all(input: Input<'_>, most: u64) -> Result<Vec<u8>> {
 /// # Errors
 /// [`Error::PartialRecord`], or [`Error::Source`] with the errors of [`Shape::of_bytes`].
 fn shape(path: &Path, found: u64, record_bytes: u64) -> Result<Shape> {
-    // A record length of 0 is refused below, by the shape.
+    // `Shape::of_bytes` refuses a record length of 0.
     let length = record_bytes.max(1);
     if !found.is_multiple_of(length) {
         return Err(Error::PartialRecord { file: name_of(path), found, record_bytes });

@@ -1,4 +1,4 @@
-//! Reading the rows of a source in any format.
+//! Reads the rows of a source in any format.
 
 use papir_core::Progress;
 use papir_lookup::Entry;
@@ -8,7 +8,7 @@ use super::input::Input;
 #[cfg(feature = "parquet")]
 use super::parquet;
 use super::request::Request;
-use super::row::{Each, Sieve, SkippedRow};
+use super::row::{OnRow, RowFilter, SkippedRow};
 #[cfg(feature = "sqlite")]
 use super::sqlite;
 use super::{csv, folder, jsonl};
@@ -28,29 +28,29 @@ pub(crate) struct Rows {
 /// [`Error::MissingColumn`]; [`Error::Line`], [`Error::Row`] or [`Error::Unreadable`] for
 /// unreadable rows or files; [`Error::MissingFeature`]; or [`papir_core::Error::Io`].
 pub(crate) fn rows(request: &Request<'_>, progress: &dyn Progress) -> Result<Rows> {
-    let mut sieve = Sieve::new(request);
+    let mut filter = RowFilter::new(request);
     let mut entries = Vec::new();
-    let bytes = read(request, progress, &mut |place, row| {
-        if let Some(row) = sieve.keep(place, row)? {
-            let line = place.number(entries.len());
+    let bytes = read(request, progress, &mut |position, row| {
+        if let Some(row) = filter.keep(position, row)? {
+            let line = position.number(entries.len());
             entries.push(Entry { key: row.key, value: row.value.unwrap_or_default(), line });
         }
         Ok(())
     })?;
-    Ok(Rows { entries, bytes, skipped: sieve.skipped })
+    Ok(Rows { entries, bytes, skipped: filter.skipped })
 }
 
 /// Passes every row of a source to `each`. Returns the bytes read.
-pub(super) fn read(request: &Request<'_>, progress: &dyn Progress, each: &mut Each<'_>) -> Result<u64> {
+pub(super) fn read(request: &Request<'_>, progress: &dyn Progress, on_row: &mut OnRow<'_>) -> Result<u64> {
     let (path, columns) = (request.path, request.columns);
     match request.format {
-        Format::Csv => csv::rows(path, Input::open(path, progress)?, columns, each),
-        Format::JsonLines => jsonl::rows(path, Input::open(path, progress)?, columns, each),
+        Format::Csv => csv::rows(path, Input::open(path, progress)?, columns, on_row),
+        Format::JsonLines => jsonl::rows(path, Input::open(path, progress)?, columns, on_row),
         #[cfg(feature = "parquet")]
-        Format::Parquet => parquet::rows(path, columns, progress, each),
+        Format::Parquet => parquet::rows(path, columns, progress, on_row),
         #[cfg(feature = "sqlite")]
-        Format::Sqlite => sqlite::rows(path, columns, request.selection, progress, each),
-        Format::Folder => folder::rows(path, request.longest, progress, each),
+        Format::Sqlite => sqlite::rows(path, columns, request.selection, progress, on_row),
+        Format::Folder => folder::rows(path, request.longest, progress, on_row),
         Format::Raw => Err(Error::options("columns of a raw source", "csv or jsonl")),
         #[cfg(not(all(feature = "parquet", feature = "sqlite")))]
         format => format.check_support(path).map(|()| 0),

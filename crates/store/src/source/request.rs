@@ -17,7 +17,7 @@ pub(crate) struct Columns<'a> {
 pub(crate) enum Deletes<'a> {
     /// None: every row has a value.
     None,
-    /// The column of this name, if given; and in JSON Lines the field `_delete`.
+    /// The column with this name, if given. In JSON Lines also the field `_delete`.
     Marked(Option<&'a str>),
 }
 

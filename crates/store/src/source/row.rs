@@ -14,7 +14,7 @@ pub(super) struct Row {
     pub(super) value: Option<Vec<u8>>,
 }
 
-/// A fault of one row, after which further rows can be read.
+/// A fault of one row. Later rows can still be read.
 pub(super) enum Fault {
     /// The value found and the one expected.
     Reason(String),
@@ -29,7 +29,7 @@ pub(super) enum Fault {
 
 /// The position of a row.
 #[derive(Clone, Copy)]
-pub(super) enum Place<'a> {
+pub(super) enum Position<'a> {
     /// A line of a text, from 1.
     Line(u64),
     /// A row of a table, from 1.
@@ -40,7 +40,7 @@ pub(super) enum Place<'a> {
 }
 
 /// A callback for every row of a source.
-pub(super) type Each<'a> = dyn FnMut(Place<'_>, Result<Row, Fault>) -> Result<()> + 'a;
+pub(super) type OnRow<'a> = dyn FnMut(Position<'_>, Result<Row, Fault>) -> Result<()> + 'a;
 
 /// A bad row that was skipped.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,8 +51,8 @@ pub struct SkippedRow {
     pub reason: String,
 }
 
-/// Separates good rows of a source from bad ones.
-pub(super) struct Sieve<'a> {
+/// Passes good rows of a source on and skips bad ones, up to a limit.
+pub(super) struct RowFilter<'a> {
     path: &'a Path,
     /// Maximum length of a value in bytes.
     longest: u64,
@@ -62,29 +62,29 @@ pub(super) struct Sieve<'a> {
     pub(super) skipped: Vec<SkippedRow>,
 }
 
-impl<'a> Sieve<'a> {
+impl<'a> RowFilter<'a> {
     pub(super) fn new(request: &Request<'a>) -> Self {
         let &Request { path, longest, skip_bad, .. } = request;
         Self { path, longest, allowed: skip_bad, skipped: Vec::new() }
     }
 
-    /// Returns a good row, and `None` for a bad one while more may be skipped.
+    /// Returns a good row; `None` for a bad row that is skipped.
     ///
     /// # Errors
-    /// The row's fault, once no more may be skipped.
-    pub(super) fn keep(&mut self, place: Place<'_>, row: Result<Row, Fault>) -> Result<Option<Row>> {
-        let fault = match row.and_then(|row| self.measured(row)) {
+    /// The row's fault, if no more rows may be skipped.
+    pub(super) fn keep(&mut self, position: Position<'_>, row: Result<Row, Fault>) -> Result<Option<Row>> {
+        let fault = match row.and_then(|row| self.check_length(row)) {
             Ok(row) => return Ok(Some(row)),
             Err(fault) => fault,
         };
         if self.skipped.len() as u64 == self.allowed {
-            return Err(self.error(place, fault));
+            return Err(self.error(position, fault));
         }
-        self.skipped.push(SkippedRow { place: place.to_string(), reason: fault.to_string() });
+        self.skipped.push(SkippedRow { place: position.to_string(), reason: fault.to_string() });
         Ok(None)
     }
 
-    fn measured(&self, row: Row) -> Result<Row, Fault> {
+    fn check_length(&self, row: Row) -> Result<Row, Fault> {
         let length = row.value.as_ref().map_or(0, Vec::len) as u64;
         if length <= self.longest {
             return Ok(row);
@@ -92,24 +92,24 @@ impl<'a> Sieve<'a> {
         Err(Fault::Reason(format!("the value has {length} bytes: expected at most {}", self.longest)))
     }
 
-    fn error(&self, place: Place<'_>, fault: Fault) -> Error {
+    fn error(&self, position: Position<'_>, fault: Fault) -> Error {
         let file = name_of(self.path);
         let (mut reason, beyond) = (fault.to_string(), self.allowed > 0);
         if beyond {
             reason += &format!(" (beyond the {} bad rows that may be skipped)", self.allowed);
         }
-        match (place, fault) {
-            (Place::Line(_) | Place::Row(_), Fault::Missing { column, available }) if !beyond => {
-                Error::MissingColumn { file: format!("{file}, {place}"), column, available }
+        match (position, fault) {
+            (Position::Line(_) | Position::Row(_), Fault::Missing { column, available }) if !beyond => {
+                Error::MissingColumn { file: format!("{file}, {position}"), column, available }
             }
-            (Place::Line(line), _) => Error::Line { file, line, reason },
-            (Place::Row(row), _) => Error::Row { file, row, reason },
-            (Place::File(path), _) => Error::unreadable(&self.path.join(path), reason),
+            (Position::Line(line), _) => Error::Line { file, line, reason },
+            (Position::Row(row), _) => Error::Row { file, row, reason },
+            (Position::File(path), _) => Error::unreadable(&self.path.join(path), reason),
         }
     }
 }
 
-/// Whether the mark in a deletion column means a deletion.
+/// Returns whether the mark in a deletion column means a deletion.
 ///
 /// # Errors
 /// [`Fault::Reason`] for any other text.
@@ -125,7 +125,7 @@ pub(super) fn is_deletion(mark: &[u8]) -> Result<bool, Fault> {
     }
 }
 
-impl Place<'_> {
+impl Position<'_> {
     /// The line or row; for a file, the number of rows before it.
     pub(super) fn number(self, before: usize) -> u64 {
         match self {
@@ -135,7 +135,7 @@ impl Place<'_> {
     }
 }
 
-impl std::fmt::Display for Place<'_> {
+impl std::fmt::Display for Position<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Line(line) => write!(f, "line {line}"),

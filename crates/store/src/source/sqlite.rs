@@ -1,4 +1,4 @@
-//! SQLite databases: a table, or the result of a query.
+//! Reads SQLite databases: a table, or the result of a query.
 
 use std::fs::File;
 use std::path::Path;
@@ -9,7 +9,7 @@ use rusqlite::{Connection, OpenFlags, Statement};
 
 use super::cell::{self, Cell};
 use super::request::{Columns, Selection};
-use super::row::{Each, Fault, Place, Row};
+use super::row::{Fault, OnRow, Position, Row};
 use crate::error::{Error, Result};
 
 /// Lists the tables and views that users created.
@@ -23,7 +23,7 @@ pub(super) fn rows(
     columns: Columns<'_>,
     selection: Selection<'_>,
     progress: &dyn Progress,
-    each: &mut Each<'_>,
+    on_row: &mut OnRow<'_>,
 ) -> Result<u64> {
     let failed = |error: rusqlite::Error| Error::unreadable(path, error.to_string());
     let bytes = length(path)?;
@@ -33,7 +33,7 @@ pub(super) fn rows(
     if !statement.readonly() || statement.column_count() == 0 {
         return Err(Error::unreadable(path, "the query gives no rows: expected a SELECT"));
     }
-    let places = Places::find(path, &statement, columns)?;
+    let indices = ColumnIndices::find(path, &statement, columns)?;
     let mut rows = statement.query([]).map_err(failed)?;
     for number in 1.. {
         let bad = |error: rusqlite::Error| {
@@ -41,22 +41,27 @@ pub(super) fn rows(
             Error::Row { file, row: number, reason: error.to_string() }
         };
         let Some(row) = rows.next().map_err(bad)? else { break };
-        each(Place::Row(number), places.row(row).map_err(bad)?)?;
+        on_row(Position::Row(number), indices.row(row).map_err(bad)?)?;
         progress.advance(1);
     }
     Ok(bytes)
 }
 
-fn sql(path: &Path, connection: &Connection, columns: Columns<'_>, asked: Selection<'_>) -> Result<String> {
-    match asked {
+/// The query for the requested part of the database.
+fn sql(
+    path: &Path,
+    connection: &Connection,
+    columns: Columns<'_>,
+    selection: Selection<'_>,
+) -> Result<String> {
+    match selection {
         Selection::Query(query) => Ok(query.to_owned()),
-        Selection::Table(name) => of_table(path, connection, name, columns),
-        Selection::Whole => of_table(path, connection, &only_table(path, connection)?, columns),
+        Selection::Table(name) => table_query(path, connection, name, columns),
+        Selection::Whole => table_query(path, connection, &only_table(path, connection)?, columns),
     }
 }
 
-/// The file's length. Opens the file first, as the system's error for a missing file is clearer
-/// than SQLite's.
+/// The file's length. Opening the file before SQLite does gives a clearer error for a missing file.
 fn length(path: &Path) -> Result<u64> {
     let file = File::open(path).map_err(Error::io("opening", path))?;
     let metadata = file.metadata().map_err(Error::io("opening", path))?;
@@ -66,8 +71,8 @@ fn length(path: &Path) -> Result<u64> {
     Ok(metadata.len())
 }
 
-/// Opens a file of unknown origin: its schema cannot run functions with side effects, and its pages
-/// are checked.
+/// Opens a file of unknown origin. Its schema cannot run functions with side effects, and SQLite
+/// checks its pages.
 fn open(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
@@ -98,9 +103,9 @@ fn only_table(path: &Path, connection: &Connection) -> Result<String> {
     }
 }
 
-/// The query for the columns of a table, in the order of the table and not of an index. The names
-/// are checked first, as SQLite treats an unknown quoted name as a string.
-fn of_table(path: &Path, connection: &Connection, table: &str, columns: Columns<'_>) -> Result<String> {
+/// The query for the columns of a table. Rows come in the order of the table, not of an index. The
+/// names are checked first: SQLite would treat an unknown quoted name as a string.
+fn table_query(path: &Path, connection: &Connection, table: &str, columns: Columns<'_>) -> Result<String> {
     let tables = tables(path, connection)?;
     if !tables.iter().any(|name| name == table) {
         let reason = format!("no table `{table}`: expected one of {}", tables.join(", "));
@@ -109,7 +114,7 @@ fn of_table(path: &Path, connection: &Connection, table: &str, columns: Columns<
     let from = format!("FROM {} NOT INDEXED", quoted(table));
     let failed = |error: rusqlite::Error| Error::unreadable(path, error.to_string());
     let all = connection.prepare(&format!("SELECT * {from}")).map_err(failed)?;
-    Places::find(path, &all, columns)?;
+    ColumnIndices::find(path, &all, columns)?;
     let names: Vec<String> =
         columns.key.into_iter().chain(columns.values.iter().map(String::as_str)).map(quoted).collect();
     Ok(format!("SELECT {} {from}", names.join(", ")))
@@ -120,13 +125,13 @@ fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// Positions of the requested columns.
-struct Places<'a> {
+/// Indices of the requested columns in a row.
+struct ColumnIndices<'a> {
     key: Option<usize>,
     values: Vec<(&'a str, usize)>,
 }
 
-impl<'a> Places<'a> {
+impl<'a> ColumnIndices<'a> {
     fn find(path: &Path, statement: &Statement<'_>, columns: Columns<'a>) -> Result<Self> {
         let names: Vec<&str> = statement.column_names().collect();
         let find = |name: &str| {
@@ -137,20 +142,20 @@ impl<'a> Places<'a> {
             })
         };
         let key = columns.key.map(find).transpose()?;
-        let value = |name: &'a String| Ok((name.as_str(), find(name)?));
-        Ok(Self { key, values: columns.values.iter().map(value).collect::<Result<_>>()? })
+        let values = columns.values.iter().map(|name| Ok((name.as_str(), find(name)?)));
+        Ok(Self { key, values: values.collect::<Result<_>>()? })
     }
 
     fn row(&self, row: &rusqlite::Row<'_>) -> rusqlite::Result<Result<Row, Fault>> {
-        let found = |place| row.get_ref(place).map(cell);
+        let found = |index| row.get_ref(index).map(cell);
         let key = self.key.map(found).transpose()?;
-        let value = |&(name, place)| Ok((name, found(place)?));
-        let values = self.values.iter().map(value).collect::<rusqlite::Result<Vec<_>>>()?;
+        let values = self.values.iter().map(|&(name, index)| Ok((name, found(index)?)));
+        let values = values.collect::<rusqlite::Result<Vec<_>>>()?;
         Ok(cell::row(key, values))
     }
 }
 
-/// The content of a cell, whose type may differ from the declared type of its column.
+/// Converts a cell. Its type may differ from the declared type of its column.
 fn cell(value: ValueRef<'_>) -> Cell {
     match value {
         ValueRef::Null => Cell::Null,

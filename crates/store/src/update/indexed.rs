@@ -6,17 +6,16 @@ use papir_core::{Change, PreparedRecords, Progress, Shape};
 use papir_lookup::update::ChangeCounts;
 use rand_core::CryptoRng;
 
-use super::next::Next;
 use super::options::UpdateOptions;
 use super::overlay::Overlay;
-use super::renewal::{renew, set_up};
+use super::prepare::{Next, apply_changes, set_up};
 use super::report::Way;
 use crate::error::{Error, Result};
 use crate::names::name_of;
 use crate::snapshot::Snapshot;
 use crate::source::{ChangeRow, read_changes};
 
-/// Applies the changes. Returns the next version, `None` if there are no changes.
+/// Applies the changes. Returns the next version; `None` if there are no changes.
 pub(super) fn update(
     options: &UpdateOptions,
     snapshot: &Snapshot,
@@ -37,7 +36,7 @@ pub(super) fn update(
     }
     let (before, records) = (shape.records(), shape.records() + counts.inserted);
     if counts.inserted == 0 && !options.rebuild {
-        let (server, commitment, way) = renew(snapshot, &changes, &options.rates, rng, progress)?;
+        let (server, commitment, way) = apply_changes(snapshot, &changes, &options.rates, rng, progress)?;
         return Ok((counts, Some(Next { server, commitment, keyword: None, way })));
     }
     let all = Overlay::new(below.as_ref(), records, &changes)?;
@@ -55,8 +54,8 @@ struct BadLine {
     reason: String,
 }
 
-/// Resolves rows to one change per record, ascending; the last row of a record wins. New records
-/// must follow the last one without a gap.
+/// Reduces the rows to one change per record, in ascending order. The last row of a record wins.
+/// New records must follow the existing ones without a gap.
 fn resolve(shape: &Shape, rows: Vec<ChangeRow>) -> Result<(Vec<Change>, ChangeCounts), BadLine> {
     let total = rows.len() as u64;
     let mut last: BTreeMap<u64, (u64, Vec<u8>)> = BTreeMap::new();

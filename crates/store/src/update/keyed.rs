@@ -7,16 +7,15 @@ use papir_lookup::update::{
 use papir_lookup::{KeyIds, KeywordLayout, KeywordTable, MAX_VALUE_BYTES, OnDuplicate, TableOptions};
 use rand_core::CryptoRng;
 
-use super::next::{Next, NextKeys};
 use super::options::{FEW_KEYS, REBUILD_ROOM, REBUILD_ROOM_OF_FEW, UpdateOptions};
-use super::renewal::{renew, set_up};
+use super::prepare::{Next, NextKeys, apply_changes, set_up};
 use super::report::Way;
 use crate::error::{Error, Result};
 use crate::metadata::KeywordSummary;
 use crate::snapshot::Snapshot;
 use crate::source::{ChangeColumns, ChangeRow, read_changes};
 
-/// Applies the changes. Returns the next version, `None` if nothing differs.
+/// Applies the changes. Returns the next version; `None` if nothing differs.
 pub(super) fn update(
     options: &UpdateOptions,
     snapshot: &Snapshot,
@@ -35,16 +34,16 @@ pub(super) fn update(
     } else {
         match patch(table, &changes, progress)? {
             Patched::Patch(patch) => {
-                return Ok((changes.counts(), patched(options, snapshot, patch, rng, progress)?));
+                return Ok((changes.counts(), apply_patch(options, snapshot, patch, rng, progress)?));
             }
             Patched::Rebuild(reason) => Some(reason),
         }
     };
-    let next = rebuilt(snapshot, table, &changes, reason, rng, progress)?;
+    let next = rebuild_table(snapshot, table, &changes, reason, rng, progress)?;
     Ok((changes.counts(), Some(next)))
 }
 
-/// The ids of the keys, which every update needs.
+/// The ids of the keys. Every update needs them.
 fn owner_keys(options: &UpdateOptions, snapshot: &Snapshot) -> Result<KeyIds> {
     let file = || options.file.display().to_string();
     let ids = snapshot.owner_keys().map_err(|error| match error {
@@ -63,8 +62,8 @@ fn read(
     progress: &dyn Progress,
 ) -> Result<Changes> {
     let rows = read_changes(&options.changes, options.format, columns, progress)?;
-    let row = |row: ChangeRow| KeyChange { key: row.key, value: row.value, line: row.line };
-    Changes::new(layout, ids, rows.into_iter().map(row).collect()).map_err(|error| match error {
+    let changes = rows.into_iter().map(|ChangeRow { key, value, line }| KeyChange { key, value, line });
+    Changes::new(layout, ids, changes.collect()).map_err(|error| match error {
         papir_lookup::Error::Core(CoreError::EmptyDatabase) => {
             Error::options("changes that delete every key", "at least one key that stays")
         }
@@ -73,7 +72,7 @@ fn read(
 }
 
 /// The database with a few changed buckets; `None` if none differs.
-fn patched(
+fn apply_patch(
     options: &UpdateOptions,
     snapshot: &Snapshot,
     patch: Patch,
@@ -83,7 +82,7 @@ fn patched(
     if patch.changes.is_empty() {
         return Ok(None);
     }
-    let (server, commitment, way) = renew(snapshot, &patch.changes, &options.rates, rng, progress)?;
+    let (server, commitment, way) = apply_changes(snapshot, &patch.changes, &options.rates, rng, progress)?;
     let before = summary(snapshot)?;
     let report = patch.report(before.tagged_bytes, before.entries);
     let after = KeywordSummary { key_bytes: None, ..KeywordSummary::new(&report, before.bucket.into()) };
@@ -92,7 +91,7 @@ fn patched(
 }
 
 /// The database with all keys arranged again.
-fn rebuilt(
+fn rebuild_table(
     snapshot: &Snapshot,
     table: OwnedTable<'_>,
     changes: &Changes,
@@ -114,6 +113,9 @@ fn rebuilt(
 
 /// The summary of the keyword table in the snapshot's metadata.
 fn summary(snapshot: &Snapshot) -> Result<&KeywordSummary> {
-    let missing = || CoreError::malformed("section `metadata`", "no table of keys", "one, as in the layout");
-    Ok(snapshot.metadata.keyword.as_ref().ok_or_else(missing)?)
+    let summary = snapshot.metadata.keyword.as_ref();
+    Ok(summary.ok_or_else(|| {
+        let expected = "a keyword table, as in the layout";
+        CoreError::malformed("section `metadata`", "no keyword table", expected)
+    })?)
 }

@@ -2,18 +2,17 @@
 //!
 //! | module | task |
 //! |---|---|
-//! | [`keyed`] | patches the keyword table, or arranges all keys again if they do not fit |
-//! | [`indexed`] | replaces records; new ones at the end need a setup of all |
-//! | [`renewal`] | prepares changed records by the scheme's update, or all by its setup, whichever is cheaper |
+//! | [`keyed`] | patches the keyword table, or builds it again if the changes do not fit |
+//! | [`indexed`] | replaces records; new records at the end need a setup of all records |
+//! | [`prepare`] | prepares the changed records by the scheme's update, or all by a setup, whichever is cheaper |
 //!
 //! The new file replaces the old one once it is complete and durable.
 
 mod indexed;
 mod keyed;
-mod next;
 mod options;
 mod overlay;
-mod renewal;
+mod prepare;
 mod report;
 
 use std::fs::{File, TryLockError};
@@ -30,7 +29,7 @@ use crate::metadata::{KeywordSummary, Metadata, timestamp};
 use crate::psi;
 use crate::save::{Keyword, Prepared, save};
 use crate::snapshot::{OpenOptions, Snapshot};
-use next::{Next, NextKeys};
+use prepare::{Next, NextKeys};
 
 pub use options::{REBUILD_ROOM, REBUILD_ROOM_OF_FEW, UpdateOptions};
 pub use report::{Prediction, UpdateReport, Way};
@@ -40,7 +39,7 @@ pub use report::{Prediction, UpdateReport, Way};
 ///
 /// # Errors
 /// Errors of the snapshot and of the file of changes, naming file and line; [`Error::Options`] for
-/// a snapshot without the ids of its keys; those of the scheme; and [`papir_core::Error::Io`].
+/// a snapshot without the ids of its keys; errors of the scheme; and [`papir_core::Error::Io`].
 pub fn update(
     options: &UpdateOptions,
     rng: &mut dyn CryptoRng,
@@ -62,14 +61,15 @@ pub fn update(
     }
 }
 
-/// Locks the file against other updates while the result is held: the later one would undo the
-/// earlier. On a file system without locks, [`check_unchanged`] detects most conflicts.
+/// Locks the file against other updates until the result is dropped. Without the lock, the later of
+/// two updates would undo the earlier. On a file system without locks, [`check_unchanged`] detects
+/// most conflicts.
 fn lock(file: &Path) -> Result<File> {
     let opened = File::open(file).map_err(Error::io("opening", file))?;
     match opened.try_lock() {
         Err(TryLockError::WouldBlock) => {
-            let found = format!("{} while another update changes it", file.display());
-            Err(Error::options(found, "one update at a time: try again after it has ended"))
+            let found = format!("another update of {} is running", file.display());
+            Err(Error::options(found, "one update at a time; try again when it has ended"))
         }
         _ => Ok(opened),
     }
@@ -102,9 +102,9 @@ fn publish(
         .transpose()?;
     let prepared = Prepared { metadata: &metadata, keyword: owned, commitment, server: server.as_ref() };
     let path = options.out.as_ref().unwrap_or(&options.file);
-    let last =
+    let check_replaced =
         || if *path == options.file { check_unchanged(snapshot.server.version(), options) } else { Ok(()) };
-    let snapshot_bytes = save(path, rng.next_u64(), &prepared, last, progress)?;
+    let snapshot_bytes = save(path, rng.next_u64(), &prepared, check_replaced, progress)?;
     let description = server.describe();
     Ok(UpdateReport { metadata, description, counts, way, snapshot_bytes })
 }
@@ -124,7 +124,7 @@ fn metadata(old: &Metadata, server: &dyn ErasedServer, keyword: Option<&KeywordS
     }
 }
 
-/// Refuses to replace a file that another update or build has replaced meanwhile.
+/// Checks that no other update or build has replaced the file meanwhile.
 fn check_unchanged(expected: Version, options: &UpdateOptions) -> Result<()> {
     let now = Snapshot::open_with(&options.file, OpenOptions { verify: false, owner: None })?;
     let found = now.server.version();
@@ -132,5 +132,5 @@ fn check_unchanged(expected: Version, options: &UpdateOptions) -> Result<()> {
         return Ok(());
     }
     let found = format!("{} became version {found} during the update", options.file.display());
-    Err(Error::options(found, format!("version {expected}, which was read")))
+    Err(Error::options(found, format!("version {expected}, as at its start")))
 }

@@ -9,9 +9,9 @@ use crate::error::{Error, Result};
 use crate::metadata::Metadata;
 use crate::source::{ChangeColumns, Format};
 
-/// Free room of a keyword table, in per cent, when an update arranges all keys again.
+/// Free room of a keyword table that an update builds again, in per cent.
 pub const REBUILD_ROOM: u32 = 5;
-/// As [`REBUILD_ROOM`], for buckets of fewer than 48 keys, whose number varies more.
+/// As [`REBUILD_ROOM`], for buckets with fewer than 48 keys, whose load varies more.
 pub const REBUILD_ROOM_OF_FEW: u32 = 10;
 /// Number of keys per bucket from which [`REBUILD_ROOM`] is enough.
 pub(super) const FEW_KEYS: u64 = 48;
@@ -25,16 +25,17 @@ pub struct UpdateOptions {
     pub changes: PathBuf,
     /// Its format; `None` detects it by extension.
     pub format: Option<Format>,
-    /// The column of keys, or of indices for records without keys. `None` takes that of the source,
-    /// or `index` for records without keys.
+    /// The column of keys, or of indices for records without keys. `None` stands for the source's
+    /// key column, or `index` for records without keys.
     pub key: Option<String>,
-    /// The value columns. If empty, those of the source, or `value` for a raw source.
+    /// The value columns. If empty, the source's value columns are used, or `value` for a raw
+    /// source.
     pub values: Vec<String>,
     /// The column that marks deletions.
     pub delete: Option<String>,
     /// The path of the new snapshot; `None` replaces the old one.
     pub out: Option<PathBuf>,
-    /// Whether to arrange and prepare everything again, even if an update is cheaper.
+    /// Builds the keyword table and prepares all records again, even if an update is cheaper.
     pub rebuild: bool,
     /// The owner's key of an encrypted database.
     pub encrypt: Option<OwnerKey>,
@@ -62,8 +63,8 @@ impl UpdateOptions {
     /// The columns to read.
     pub(super) fn columns(&self, metadata: &Metadata, longest_value: u64) -> Result<ChangeColumns> {
         let by_index = metadata.keyword.is_none();
-        let index = || by_index.then(|| "index".to_owned());
-        let key = self.key.clone().or_else(|| metadata.source.key.clone()).or_else(index);
+        let key = self.key.clone().or_else(|| metadata.source.key.clone());
+        let key = key.or_else(|| by_index.then(|| "index".to_owned()));
         let key = key.ok_or_else(|| Error::options("changes without a key column", "its name"))?;
         let mut values = if self.values.is_empty() { &metadata.source.values } else { &self.values }.clone();
         if values.is_empty() && by_index {

@@ -1,18 +1,18 @@
-//! Records of another source with changes and additions.
+//! Records with changes and additions laid over them.
 
 use papir_core::{Change, Records, Result, Shape, check_read};
 
-/// The records of another source, some of them changed. Records are whole bytes.
+/// Records of another source, some of them changed. A record is a whole number of bytes.
 pub(super) struct Overlay<'a> {
     below: &'a dyn Records,
     shape: Shape,
-    /// Ascending by index, each once; those beyond the records below are new.
+    /// Ascending by index, at most one per record. Changes beyond the records below add records.
     changes: &'a [Change],
 }
 
 impl<'a> Overlay<'a> {
-    /// Applies changes to the records below, `records` records in all. The changes ascend and are
-    /// as long as the records.
+    /// Applies changes to the records below. The result has `records` records. The changes ascend,
+    /// and each is as long as a record.
     ///
     /// # Errors
     /// As [`Shape::new`].

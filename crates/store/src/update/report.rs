@@ -16,13 +16,13 @@ pub struct UpdateReport {
     pub description: Description,
     /// Counts of the changes; records without keys count as keys.
     pub counts: ChangeCounts,
-    /// How the new snapshot was made.
+    /// The way in which the new snapshot was made.
     pub way: Way,
     /// The snapshot's length in bytes.
     pub snapshot_bytes: u64,
 }
 
-/// Predicted times in seconds, by the rates of [`super::UpdateOptions::rates`].
+/// Predicted times in seconds, from the rates in [`super::UpdateOptions::rates`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prediction {
     /// Time of the scheme's update.
@@ -32,13 +32,13 @@ pub struct Prediction {
 }
 
 impl Prediction {
-    /// Whether the update takes no longer than a setup.
+    /// Returns whether the update takes no longer than a setup.
     pub fn favours_update(&self) -> bool {
         self.update <= self.setup
     }
 }
 
-/// How a new snapshot was made.
+/// The way in which a new snapshot was made.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Way {
     /// Nothing changed, and no file was written.
@@ -61,7 +61,8 @@ pub enum Way {
         /// The predicted times.
         predicted: Prediction,
     },
-    /// By a setup of all records of a verifiable database under the same parameters.
+    /// By a setup of all records of a verifiable database under the same parameters: one change
+    /// changes the proofs of all records.
     Proven {
         /// Number of changed records.
         changed: u64,
@@ -75,7 +76,7 @@ pub enum Way {
         /// Number of records now.
         records: u64,
     },
-    /// Everything was arranged and prepared again.
+    /// By building the keyword table and preparing all records again.
     Rebuilt {
         /// The reason; `None` if it was requested.
         reason: Option<RebuildReason>,
@@ -103,7 +104,7 @@ impl fmt::Display for Way {
             ),
             Self::Proven { changed, records } => write!(
                 f,
-                "prepared all {records} records again: {changed} changed, which changes the proofs of all"
+                "prepared all {records} records again: {changed} changed, which changes every proof"
             ),
             Self::Extended { before, records } => {
                 write!(f, "prepared all records again: {before} become {records}")

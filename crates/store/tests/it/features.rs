@@ -1,4 +1,4 @@
-//! A build without features refuses what needs them.
+//! Errors of a build without the features for Parquet, SQLite and object stores.
 
 use papir_store::remote::{Location, Settings};
 

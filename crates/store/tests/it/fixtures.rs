@@ -32,10 +32,10 @@ struct Exchange {
     build_seed: u8,
     /// The byte that fills the seed of the client.
     client_seed: u8,
-    /// Whether the snapshot itself is recorded.
+    /// Set if the snapshot itself is recorded.
     snapshot: bool,
     verifiable: bool,
-    /// The key looked up; otherwise the index.
+    /// The key looked up; `None` looks up `index`.
     key: Option<String>,
     index: u64,
     /// The value found.
@@ -95,7 +95,7 @@ fn replay(fixture: &Path) {
     let bundle = Bundle::decode(&file("bundle")).unwrap().encode();
     assert!(bundle == snapshot.bundle().encode(), "another bundle");
     let pending = exchange.prepare(&client_of(&file("bundle")));
-    // The secret is made again too, so the query must be the one that the secret belongs to.
+    // The answer is decrypted with the client's new secret, so the query must be the recorded one.
     assert!(pending.queries() == [query.as_slice()], "another query");
     let found = snapshot.server.answer(ErasedSession::default(), &query).unwrap();
     assert!(found == answer, "another answer");
@@ -175,7 +175,7 @@ fn other_bundles_and_layouts_are_refused() {
         for format in [formats.oldest - 1, formats.written + 1] {
             let mut bytes = recorded.clone();
             bytes[offset..offset + 2].copy_from_slice(&(format as u16).to_le_bytes());
-            // The checksum is right: the number alone decides.
+            // With a correct checksum, only the format number is wrong.
             let end = bytes.len() - 8;
             let sum = blake3::hash(&bytes[..end]);
             bytes[end..].copy_from_slice(&sum.as_bytes()[..8]);

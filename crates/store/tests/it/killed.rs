@@ -10,17 +10,17 @@ use crate::common::{by_key, folder, keyed, rng, run, source};
 use papir_core::{NoProgress, Progress};
 use papir_store::{Snapshot, UpdateOptions, update};
 
-/// The snapshot of the update to be killed, and the number of progress events after which it waits.
-/// Set in its process only.
+/// Environment variables of the process to be killed: the snapshot that it updates, and the number
+/// of progress events after which it waits.
 const FILE: &str = "PAPIR_STORE_TEST_KILLED_UPDATE";
 const MOMENT: &str = "PAPIR_STORE_TEST_KILLED_MOMENT";
-/// The line that it prints then.
+/// The line that the process prints when it waits.
 const WAITING: &str = "waiting to be killed";
 
 /// Waits forever at one progress event.
-struct Waits(AtomicI64);
+struct WaitAtEvent(AtomicI64);
 
-impl Waits {
+impl WaitAtEvent {
     fn event(&self) {
         if self.0.fetch_sub(1, Ordering::SeqCst) == 0 {
             let mut out = std::io::stdout();
@@ -32,7 +32,7 @@ impl Waits {
     }
 }
 
-impl Progress for Waits {
+impl Progress for WaitAtEvent {
     fn stage(&self, _name: &str, _total: u64) {
         self.event();
     }
@@ -48,7 +48,7 @@ fn options(file: &Path) -> UpdateOptions {
 
 fn update_to_be_killed(file: &Path) {
     let moment = std::env::var(MOMENT).unwrap().parse().unwrap();
-    update(&options(file), &mut rng(9), &Waits(AtomicI64::new(moment))).unwrap();
+    update(&options(file), &mut rng(9), &WaitAtEvent(AtomicI64::new(moment))).unwrap();
 }
 
 /// Starts an update that waits at an event; `None` if it ends before.
@@ -62,8 +62,8 @@ fn waiting(file: &Path, moment: usize) -> Option<Child> {
         .spawn()
         .unwrap();
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let waits = lines.map_while(Result::ok).any(|line| line == WAITING);
-    if waits {
+    let is_waiting = lines.map_while(Result::ok).any(|line| line == WAITING);
+    if is_waiting {
         return Some(child);
     }
     assert!(child.wait().unwrap().success(), "the update failed before event {moment}");

@@ -1,4 +1,4 @@
-//! Sources, snapshots and object stores, from file to looked-up value.
+//! Sources, snapshots and object stores, from file to lookup.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod changes;

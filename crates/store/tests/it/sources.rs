@@ -1,4 +1,4 @@
-//! Sources from file to looked-up value, and errors that name the line.
+//! Sources, from file to lookup, and errors that name the line.
 
 use crate::common::{self, by_index, by_key, folder, keyed, options, refusal, run, source};
 use papir_lookup::OnDuplicate;

@@ -1,4 +1,4 @@
-//! Updates from file to looked-up value, and errors that name the line.
+//! Updates, from file to lookup, and errors that name the line.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ fn change_with(options: UpdateOptions) -> Result<UpdateReport, Error> {
     update(&options, &mut rng(7), &NoProgress)
 }
 
-/// The error of an update that leaves everything unchanged.
+/// The error of an update. Checks that it leaves the snapshot unchanged and no other file behind.
 fn refused(snapshot: &Path, name: &str, text: &str) -> String {
     let (before, files) = (fs::read(snapshot).unwrap(), names(snapshot.parent().unwrap()));
     let error = change(snapshot, name, text).unwrap_err().to_string();

@@ -1,4 +1,4 @@
-//! Verifiable snapshots: lookups with proofs, and roots.
+//! Verifiable snapshots: lookups with proofs, and their roots.
 
 use crate::common::{by_index, by_key, client, folder, keyed, options, run, source};
 use papir_lookup::Root;

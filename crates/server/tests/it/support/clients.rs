@@ -145,18 +145,18 @@ impl Client {
     }
 
     /// A handle to send queries without the state, for other threads.
-    pub fn asker(&self) -> Asker {
-        Asker { id: self.id.clone(), url: self.url.clone() }
+    pub fn sender(&self) -> QuerySender {
+        QuerySender { id: self.id.clone(), url: self.url.clone() }
     }
 
     /// Sends bytes with this client's id and ticket numbers.
     pub fn ask_with(&self, ticket: &str, body: &[u8]) -> Reply {
-        self.asker().ask_with(ticket, body)
+        self.sender().ask_with(ticket, body)
     }
 
     /// Sends a query. Waits for its ticket if it is not prepared yet.
     pub fn ask(&self, query: &Query) -> Reply {
-        self.asker().ask(query.ticket, &query.bytes)
+        self.sender().ask(query.ticket, &query.bytes)
     }
 
     /// Queries a record and checks the answer.
@@ -169,12 +169,12 @@ impl Client {
 }
 
 /// Sends queries with a client's id.
-pub struct Asker {
+pub struct QuerySender {
     id: String,
     url: String,
 }
 
-impl Asker {
+impl QuerySender {
     pub fn ask_with(&self, ticket: &str, body: &[u8]) -> Reply {
         let url = format!("{}/v1/databases/table/query", self.url);
         send("POST", &url, &[("papir-client", &self.id), ("papir-ticket", ticket)], body)

@@ -12,8 +12,7 @@ use super::{key, rng, value};
 pub fn build(directory: &Path, name: &str, count: u64, salt: &str) -> PathBuf {
     let (source, out) = (directory.join("source.csv"), directory.join(name));
     let text = |bytes| String::from_utf8(bytes).unwrap();
-    let line = |i| format!("{},{}\n", text(key(i)), text(value(i, salt)));
-    let lines: String = (0..count).map(line).collect();
+    let lines: String = (0..count).map(|i| format!("{},{}\n", text(key(i)), text(value(i, salt)))).collect();
     std::fs::write(&source, format!("key,value\n{lines}")).unwrap();
     let options = BuildOptions {
         key: Some("key".into()),

@@ -1,12 +1,12 @@
-//! Test services, databases in memory, and misbehaving servers.
+//! Test services, databases in memory, proxies, and misbehaving servers.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+pub mod canned;
 pub mod clients;
+pub mod faulty;
 pub mod files;
-pub mod hostile;
 pub mod process;
 pub mod proxy;
-pub mod rigged;
 pub mod secured;
 pub mod tap;
 pub mod zip;
@@ -111,10 +111,9 @@ pub fn config() -> ServerConfig {
     }
 }
 
-/// `count` entries, key `key-i` with value `value-i-salt`.
+/// `count` entries: `key-i` with value `value-i-salt`.
 pub fn entries(count: u64, salt: &str) -> Vec<Entry> {
-    let entry = |i| Entry { key: key(i), value: value(i, salt), line: i + 1 };
-    (0..count).map(entry).collect()
+    (0..count).map(|i| Entry { key: key(i), value: value(i, salt), line: i + 1 }).collect()
 }
 
 pub fn key(i: u64) -> Vec<u8> {

@@ -1,11 +1,12 @@
-//! A proxy that counts bytes, like an observer of the network.
+//! A proxy that counts bytes, like a network observer.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// For each connection, the bytes of each turn, alternating between the directions, client first.
+/// For each connection, the number of bytes sent in each turn. The turns alternate between client
+/// and server, starting with the client.
 pub type Traffic = Vec<Vec<usize>>;
 
 /// Relays connections to a service. Its threads end with their connections.

@@ -62,15 +62,14 @@ pub fn source(path: &Path) -> Vec<TokenSource> {
     vec![TokenSource { path: path.to_owned(), only: None }]
 }
 
-/// A connection that gives up after ten seconds of silence.
+/// A connection with a read timeout of ten seconds.
 pub fn dial(address: SocketAddr) -> TcpStream {
     let stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
     stream
 }
 
-/// Sends bytes and reads until the service closes the connection. Panics if the service stays
-/// silent.
+/// Sends bytes and reads until the service closes the connection. Panics on a read timeout.
 pub fn exchange(address: SocketAddr, request: &str) -> String {
     let mut stream = dial(address);
     stream.write_all(request.as_bytes()).unwrap();

@@ -1,11 +1,11 @@
-//! A proxy that reads requests and can act on them.
+//! A proxy that observes requests and can cut connections.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// Action on a connection.
+/// Decision about a request.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     Pass,
@@ -21,7 +21,7 @@ pub struct Tap {
 }
 
 impl Tap {
-    /// `hook` sees the head of each request before the service receives it.
+    /// Calls `hook` with the head of each request before the service receives it.
     pub fn new(target: SocketAddr, hook: impl Fn(&str) -> Verdict + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();

@@ -12,7 +12,7 @@ use crate::source::row::Fault;
 /// Maximum length of a decimal in bytes: more digits than any engine writes.
 const MAX_DECIMAL_BYTES: usize = 64;
 
-/// A unit of time: its number per second, and its decimal places.
+/// A unit of time: units per second, and decimal places of a second.
 #[derive(Clone, Copy)]
 struct Unit {
     per_second: i64,
@@ -23,7 +23,7 @@ const MILLIS: Unit = Unit { per_second: 1_000, places: 3 };
 const MICROS: Unit = Unit { per_second: 1_000_000, places: 6 };
 const NANOS: Unit = Unit { per_second: 1_000_000_000, places: 9 };
 
-/// Whether the record reader supports values of a type.
+/// Returns whether the record reader supports values of a type.
 pub(super) fn readable(kind: &Type) -> bool {
     let info = kind.get_basic_info();
     if kind.is_primitive() {
@@ -96,8 +96,8 @@ pub(super) fn cell(field: &Field, kind: &Type, column: &str) -> Result<Cell, Fau
         Field::TimestampMicros(value) => Ok(timestamp(*value, MICROS, leaf(kind))),
         Field::Group(row) => group(row, kind, column),
         Field::ListInternal(list) => {
-            let element = |element: &Field| cell(element, kind, column)?.json(column);
-            let elements = list.elements().iter().map(element).collect::<Result<Vec<_>, Fault>>()?;
+            let elements = list.elements().iter().map(|element| cell(element, kind, column)?.json(column));
+            let elements = elements.collect::<Result<Vec<_>, Fault>>()?;
             Ok(Cell::Json(format!("[{}]", elements.join(","))))
         }
         Field::MapInternal(map) => members(map, kind, column),
@@ -112,7 +112,7 @@ fn leaf(mut kind: &Type) -> &Type {
     kind
 }
 
-/// A struct as an object of its members.
+/// Converts a struct to an object of its members.
 fn group(row: &Row, mut kind: &Type, column: &str) -> Result<Cell, Fault> {
     // Skip the levels of a list between its type and that of its elements.
     while kind.is_group() && !names(kind).eq(row.get_column_iter().map(|(name, _)| name.as_str())) {
@@ -132,16 +132,16 @@ fn names(kind: &Type) -> impl Iterator<Item = &str> {
     kind.get_fields().iter().map(|field| field.name())
 }
 
-/// A map as an object; its keys have the form of single values.
+/// Converts a map to an object. Its keys are converted like single values.
 fn members(map: &Map, kind: &Type, column: &str) -> Result<Cell, Fault> {
     let kind = leaf(kind);
     let part =
         |i: usize| if kind.is_group() { kind.get_fields().get(i).map_or(kind, AsRef::as_ref) } else { kind };
-    let member = |(key, value): &(Field, Field)| {
+    let mut members = Vec::with_capacity(map.entries().len());
+    for (key, value) in map.entries() {
         let name = cell(key, part(0), column)?.name(column)?;
-        Ok((name, cell(value, part(1), column)?.json(column)?))
-    };
-    let members = map.entries().iter().map(member).collect::<Result<Vec<_>, Fault>>()?;
+        members.push((name, cell(value, part(1), column)?.json(column)?));
+    }
     Ok(Cell::Json(json_object(members.iter().map(|(name, value)| (name.as_str(), value.clone())))))
 }
 
@@ -156,7 +156,7 @@ fn long(value: i64, kind: &Type) -> Result<Cell, Fault> {
     }
 }
 
-/// Bytes unchanged; a UUID as text.
+/// Bytes are unchanged, except that a UUID becomes text.
 fn bytes(bytes: &[u8], kind: &Type) -> Cell {
     if kind.get_basic_info().logical_type_ref() != Some(&LogicalType::Uuid) {
         return Cell::Bytes(bytes.to_vec());
@@ -168,7 +168,8 @@ fn bytes(bytes: &[u8], kind: &Type) -> Cell {
     )
 }
 
-/// A decimal with as many decimal places as the column's scale; no point for scale 0.
+/// Converts a decimal to text, with as many decimal places as the column's scale. There is no
+/// decimal point for scale 0.
 fn decimal(field: &Field, length: usize) -> Result<Cell, Fault> {
     if length > MAX_DECIMAL_BYTES {
         let reason = format!("a decimal of {length} bytes: expected at most {MAX_DECIMAL_BYTES}");

@@ -27,7 +27,7 @@ pub fn source(folder: &Path, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
     path
 }
 
-/// Options for the scheme without cryptography, with the output in the source's folder.
+/// Options for the scheme `plain`, with the output in the source's folder.
 pub fn options(source: &Path) -> BuildOptions {
     let mut options = BuildOptions::new(source, source.with_extension("pir"));
     options.scheme = "plain".to_owned();
@@ -46,7 +46,7 @@ pub fn run(options: &BuildOptions) -> Result<BuildReport, Error> {
     build(options, &mut rng(1), &NoProgress)
 }
 
-/// The error of a build that leaves nothing behind.
+/// The error of a build. Checks that the build leaves no file behind.
 pub fn refusal(options: &BuildOptions) -> Error {
     let error = run(options).unwrap_err();
     assert!(!options.out.exists());
@@ -56,7 +56,7 @@ pub fn refusal(options: &BuildOptions) -> Error {
     error
 }
 
-/// A client of a snapshot, made from the bytes that a server would send.
+/// A client of a snapshot, made from the encoded bundle that a server would send.
 pub fn client(snapshot: &Snapshot) -> Lookup {
     client_of(&snapshot.bundle().encode())
 }

@@ -1,12 +1,14 @@
+//! Truncated and damaged Parquet and SQLite files.
+
 use std::path::Path;
 
 use rand_core::Rng;
 
 use crate::common::{folder, keyed, rng, run};
 
-/// Builds from truncated and damaged files. A build may miss damage, but it must return, and report
-/// truncation if `cut_is_found`.
-fn survives(path: &Path, values: &[&str], cut_is_found: bool) {
+/// Builds from truncated and damaged files. A build may miss damage, but it must neither panic nor
+/// hang. It must report truncation if `finds_truncation`.
+fn survives(path: &Path, values: &[&str], finds_truncation: bool) {
     let whole = std::fs::read(path).unwrap();
     let mut options = keyed(path, "k", values);
     options.skip_bad = u64::MAX;
@@ -16,8 +18,8 @@ fn survives(path: &Path, values: &[&str], cut_is_found: bool) {
     for _ in 0..60 {
         let length = below(whole.len());
         std::fs::write(path, &whole[..length]).unwrap();
-        let cut = run(&options);
-        assert!(cut.is_err() || !cut_is_found, "{length} bytes of {}", whole.len());
+        let truncated = run(&options);
+        assert!(truncated.is_err() || !finds_truncation, "{length} bytes of {}", whole.len());
     }
     let mut found = 0;
     for _ in 0..400 {

@@ -1,4 +1,4 @@
-//! Parquet and SQLite from file to looked-up value: types, errors that name the row, damaged files.
+//! Parquet and SQLite, from file to lookup: types, errors that name the row, damaged files.
 
 mod damage;
 #[cfg(feature = "parquet")]

@@ -1,3 +1,5 @@
+//! Parquet: types, nesting, compression, and errors that name the row.
+
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -63,112 +65,110 @@ pub(crate) fn write(
     path.to_owned()
 }
 
-/// A type's definition without repetition, a value, its form alone, and in an object if different.
-type Case = (&'static str, Box<dyn Written>, &'static str, Option<&'static str>);
+/// A column of one value and the forms that the value is read in.
+struct Case {
+    /// The column's definition, without repetition.
+    definition: &'static str,
+    column: Box<dyn Written>,
+    /// The form as a key or as a single value.
+    alone: &'static str,
+    /// The form in a JSON object.
+    in_object: String,
+}
 
-fn types() -> Vec<Case> {
-    let stamp = 1_709_296_245_123i64;
+/// A value with the same form in a JSON object.
+fn bare<T: DataType + 'static>(definition: &'static str, value: T::T, form: &'static str) -> Case {
+    Case { definition, column: required::<T>([value]), alone: form, in_object: form.to_owned() }
+}
+
+/// A value that is a string in a JSON object.
+fn quoted<T: DataType + 'static>(definition: &'static str, value: T::T, form: &'static str) -> Case {
+    Case { in_object: format!("\"{form}\""), ..bare::<T>(definition, value, form) }
+}
+
+fn numbers() -> Vec<Case> {
     vec![
-        ("boolean c", required::<BoolType>([true]), "true", None),
-        ("int32 c", required::<Int32Type>([-7]), "-7", None),
-        ("int32 c (INTEGER(8,true))", required::<Int32Type>([-5]), "-5", None),
-        ("int32 c (INTEGER(16,false))", required::<Int32Type>([65_535]), "65535", None),
-        ("int32 c (INTEGER(32,false))", required::<Int32Type>([-1]), "4294967295", None),
-        ("int64 c", required::<Int64Type>([9_007_199_254_740_993]), "9007199254740993", None),
-        ("int64 c (INTEGER(64,false))", required::<Int64Type>([-1]), "18446744073709551615", None),
-        ("float c", required::<FloatType>([0.1]), "0.1", None),
-        ("double c", required::<DoubleType>([-2.5]), "-2.5", None),
-        ("double c", required::<DoubleType>([f64::NEG_INFINITY]), "-Infinity", Some("\"-Infinity\"")),
-        ("double c", required::<DoubleType>([f64::NAN]), "NaN", Some("\"NaN\"")),
-        (
-            "fixed_len_byte_array(2) c (FLOAT16)",
-            required::<FixedLenByteArrayType>([fixed(&[0, 0x3e])]),
-            "1.5",
-            None,
-        ),
-        ("int32 c (DECIMAL(9,2))", required::<Int32Type>([-5]), "-0.05", Some("\"-0.05\"")),
-        ("int64 c (DECIMAL(18,0))", required::<Int64Type>([120]), "120", Some("\"120\"")),
-        ("binary c (DECIMAL(30,3))", required::<ByteArrayType>([bytes(&[1, 0])]), "0.256", Some("\"0.256\"")),
-        (
-            "fixed_len_byte_array(2) c (DECIMAL(4,1))",
-            required::<FixedLenByteArrayType>([fixed(&[0xff, 0x9c])]),
-            "-10.0",
-            Some("\"-10.0\""),
-        ),
-        ("binary c (STRING)", required::<ByteArrayType>([bytes("é\"".as_bytes())]), "é\"", Some("\"é\\\"\"")),
-        ("binary c (ENUM)", required::<ByteArrayType>([bytes(b"RED")]), "RED", Some("\"RED\"")),
-        ("binary c (JSON)", required::<ByteArrayType>([bytes(b"{}")]), "{}", Some("\"{}\"")),
-        ("binary c", required::<ByteArrayType>([bytes(b"own")]), "own", Some("\"own\"")),
-        (
-            "fixed_len_byte_array(3) c",
-            required::<FixedLenByteArrayType>([fixed(b"abc")]),
-            "abc",
-            Some("\"abc\""),
-        ),
-        (
+        bare::<BoolType>("boolean c", true, "true"),
+        bare::<Int32Type>("int32 c", -7, "-7"),
+        bare::<Int32Type>("int32 c (INTEGER(8,true))", -5, "-5"),
+        bare::<Int32Type>("int32 c (INTEGER(16,false))", 65_535, "65535"),
+        bare::<Int32Type>("int32 c (INTEGER(32,false))", -1, "4294967295"),
+        bare::<Int64Type>("int64 c", 9_007_199_254_740_993, "9007199254740993"),
+        bare::<Int64Type>("int64 c (INTEGER(64,false))", -1, "18446744073709551615"),
+        bare::<FloatType>("float c", 0.1, "0.1"),
+        bare::<DoubleType>("double c", -2.5, "-2.5"),
+        quoted::<DoubleType>("double c", f64::NEG_INFINITY, "-Infinity"),
+        quoted::<DoubleType>("double c", f64::NAN, "NaN"),
+        bare::<FixedLenByteArrayType>("fixed_len_byte_array(2) c (FLOAT16)", fixed(&[0, 0x3e]), "1.5"),
+    ]
+}
+
+fn decimals() -> Vec<Case> {
+    let two_bytes = "fixed_len_byte_array(2) c (DECIMAL(4,1))";
+    vec![
+        quoted::<Int32Type>("int32 c (DECIMAL(9,2))", -5, "-0.05"),
+        quoted::<Int64Type>("int64 c (DECIMAL(18,0))", 120, "120"),
+        quoted::<ByteArrayType>("binary c (DECIMAL(30,3))", bytes(&[1, 0]), "0.256"),
+        quoted::<FixedLenByteArrayType>(two_bytes, fixed(&[0xff, 0x9c]), "-10.0"),
+    ]
+}
+
+fn texts() -> Vec<Case> {
+    let uuid: Vec<u8> = (0..16).map(|i| i * 17).collect();
+    vec![
+        Case {
+            in_object: "\"é\\\"\"".to_owned(),
+            ..bare::<ByteArrayType>("binary c (STRING)", bytes("é\"".as_bytes()), "é\"")
+        },
+        quoted::<ByteArrayType>("binary c (ENUM)", bytes(b"RED"), "RED"),
+        quoted::<ByteArrayType>("binary c (JSON)", bytes(b"{}"), "{}"),
+        quoted::<ByteArrayType>("binary c", bytes(b"own"), "own"),
+        quoted::<FixedLenByteArrayType>("fixed_len_byte_array(3) c", fixed(b"abc"), "abc"),
+        quoted::<FixedLenByteArrayType>(
             "fixed_len_byte_array(16) c (UUID)",
-            required::<FixedLenByteArrayType>([fixed(&(0..16).map(|i| i * 17).collect::<Vec<u8>>())]),
+            fixed(&uuid),
             "00112233-4455-6677-8899-aabbccddeeff",
-            Some("\"00112233-4455-6677-8899-aabbccddeeff\""),
         ),
-        ("int32 c (DATE)", required::<Int32Type>([19_783]), "2024-03-01", Some("\"2024-03-01\"")),
-        ("int32 c (DATE)", required::<Int32Type>([-719_529]), "-0001-12-31", Some("\"-0001-12-31\"")),
-        ("int32 c (DATE)", required::<Int32Type>([2_932_897]), "+10000-01-01", Some("\"+10000-01-01\"")),
-        (
-            "int32 c (TIME(MILLIS,true))",
-            required::<Int32Type>([45_045_123]),
-            "12:30:45.123",
-            Some("\"12:30:45.123\""),
-        ),
-        (
-            "int64 c (TIME(MICROS,true))",
-            required::<Int64Type>([45_045_000_009]),
-            "12:30:45.000009",
-            Some("\"12:30:45.000009\""),
-        ),
-        (
-            "int64 c (TIME(NANOS,false))",
-            required::<Int64Type>([86_399_999_999_999]),
-            "23:59:59.999999999",
-            Some("\"23:59:59.999999999\""),
-        ),
-        (
-            "int64 c (TIMESTAMP(MILLIS,true))",
-            required::<Int64Type>([stamp]),
-            "2024-03-01T12:30:45.123Z",
-            Some("\"2024-03-01T12:30:45.123Z\""),
-        ),
-        (
-            "int64 c (TIMESTAMP(MICROS,false))",
-            required::<Int64Type>([-1]),
-            "1969-12-31T23:59:59.999999",
-            Some("\"1969-12-31T23:59:59.999999\""),
-        ),
-        (
+    ]
+}
+
+fn dates_and_times() -> Vec<Case> {
+    vec![
+        quoted::<Int32Type>("int32 c (DATE)", 19_783, "2024-03-01"),
+        quoted::<Int32Type>("int32 c (DATE)", -719_529, "-0001-12-31"),
+        quoted::<Int32Type>("int32 c (DATE)", 2_932_897, "+10000-01-01"),
+        quoted::<Int32Type>("int32 c (TIME(MILLIS,true))", 45_045_123, "12:30:45.123"),
+        quoted::<Int64Type>("int64 c (TIME(MICROS,true))", 45_045_000_009, "12:30:45.000009"),
+        quoted::<Int64Type>("int64 c (TIME(NANOS,false))", 86_399_999_999_999, "23:59:59.999999999"),
+    ]
+}
+
+fn timestamps() -> Vec<Case> {
+    let stamp = 1_709_296_245_123i64;
+    // Nanoseconds of the day, low word first, then the Julian day of 2024-03-01.
+    let julian = Int96::from(vec![1_000_000, 0, 2_440_588 + 19_783]);
+    vec![
+        quoted::<Int64Type>("int64 c (TIMESTAMP(MILLIS,true))", stamp, "2024-03-01T12:30:45.123Z"),
+        quoted::<Int64Type>("int64 c (TIMESTAMP(MICROS,false))", -1, "1969-12-31T23:59:59.999999"),
+        quoted::<Int64Type>(
             "int64 c (TIMESTAMP(NANOS,true))",
-            required::<Int64Type>([stamp * 1_000_000 + 7]),
+            stamp * 1_000_000 + 7,
             "2024-03-01T12:30:45.123000007Z",
-            Some("\"2024-03-01T12:30:45.123000007Z\""),
         ),
-        (
-            "int96 c",
-            // Nanoseconds of the day, low word first, then the Julian day of 2024-03-01.
-            required::<Int96Type>([Int96::from(vec![1_000_000, 0, 2_440_588 + 19_783])]),
-            "2024-03-01T00:00:00.001Z",
-            Some("\"2024-03-01T00:00:00.001Z\""),
-        ),
+        quoted::<Int96Type>("int96 c", julian, "2024-03-01T00:00:00.001Z"),
     ]
 }
 
 #[test]
 fn every_type_has_its_form() {
     let folder = folder();
-    for (definition, column, alone, in_object) in types() {
+    let cases = [numbers(), decimals(), texts(), dates_and_times(), timestamps()];
+    for Case { definition, column, alone, in_object } in cases.into_iter().flatten() {
         let schema = format!("required {definition}; required int32 k;");
         let columns = vec![column, required::<Int32Type>([1])];
         let path = write(&folder.path().join("a.parquet"), &schema, &[columns], Compression::SNAPPY);
         assert_eq!(text(&keyed(&path, "k", &["c"]), "1"), alone, "{definition}");
-        let object = format!("{{\"k\":1,\"c\":{}}}", in_object.unwrap_or(alone));
+        let object = format!("{{\"k\":1,\"c\":{in_object}}}");
         assert_eq!(text(&keyed(&path, "k", &["k", "c"]), "1"), object, "{definition}");
         assert_eq!(text(&keyed(&path, "c", &["k"]), alone), "1", "{definition}");
     }
@@ -289,7 +289,7 @@ fn errors_name_file_and_row() {
     let schema = "required fixed_len_byte_array(12) k (INTERVAL);";
     let path = write(&folder.path().join("b.parquet"), schema, &interval, Compression::SNAPPY);
     let error = refusal(&keyed(&path, "k", &[])).to_string();
-    assert!(error.contains("b.parquet: column `k` has a type without a form as bytes"), "{error}");
+    assert!(error.contains("b.parquet: column `k` has a type that cannot be converted to bytes"), "{error}");
 }
 
 #[test]

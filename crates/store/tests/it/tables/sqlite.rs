@@ -1,3 +1,5 @@
+//! SQLite: types, tables and queries, and errors that name the row.
+
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
@@ -86,11 +88,6 @@ fn errors_are_named() {
         "a.db",
         "CREATE TABLE t (k, v); INSERT INTO t VALUES ('a', 1), (NULL, 2), ('a', 3), ('b', zeroblob(65537));",
     );
-    let asked = |query: &str| {
-        let mut options = keyed(&path, "k", &["v"]);
-        options.query = Some(query.to_owned());
-        refusal(&options).to_string()
-    };
     for (query, expected) in [
         ("SELECT k, v FROM t", "a.db, row 2: the key is null: expected a value"),
         ("SELECT k, v FROM t WHERE k = 'a'", "a.db, row 2: the key `a` was already in row 1"),
@@ -109,7 +106,9 @@ fn errors_are_named() {
         ("SELECT k, v FROM t WHERE 0", "a.db: the database is empty"),
         ("SELECT 1 AS k, abs(-9223372036854775808) AS v", "a.db, row 1: integer overflow"),
     ] {
-        let error = asked(query);
+        let mut options = keyed(&path, "k", &["v"]);
+        options.query = Some(query.to_owned());
+        let error = refusal(&options).to_string();
         assert!(error.contains(expected), "{query}: {error}");
     }
     let mut options = keyed(&path, "k", &["w"]);

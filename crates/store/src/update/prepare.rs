@@ -1,29 +1,45 @@
-//! Preparation after changes: by the scheme's update or a setup, whichever is cheaper.
+//! Prepares the database after changes: by the scheme's update or a setup, whichever is cheaper.
 
 use std::thread::available_parallelism;
 
 use papir_core::cost::Rates;
 use papir_core::erased::{ErasedScheme, ErasedServer};
 use papir_core::{Change, Goal, NotPrivate, PreparedRecords, Progress, Records};
-use papir_lookup::Commitment;
+use papir_lookup::{Commitment, KeyIds, KeywordLayout};
 use papir_schemes::registry;
 use rand_core::CryptoRng;
 
 use super::overlay::Overlay;
 use super::report::{Prediction, Way};
 use crate::error::Result;
+use crate::metadata::KeywordSummary;
 use crate::prove::prove;
 use crate::snapshot::Snapshot;
 
-/// A prepared database, with its commitment if it is verifiable.
-type Renewed = (Box<dyn ErasedServer>, Option<Commitment>);
+/// The database after an update.
+pub(super) struct Next {
+    pub(super) server: Box<dyn ErasedServer>,
+    pub(super) commitment: Option<Commitment>,
+    pub(super) keyword: Option<NextKeys>,
+    pub(super) way: Way,
+}
 
-/// Applies changes (ascending, one per record) to the database under its present parameters.
-/// `rates` decide between the scheme's update and a setup.
+/// The keyword table after an update.
+pub(super) struct NextKeys {
+    pub(super) layout: KeywordLayout,
+    pub(super) ids: KeyIds,
+    pub(super) summary: KeywordSummary,
+}
+
+/// A prepared database, with its commitment if it is verifiable.
+type WithCommitment = (Box<dyn ErasedServer>, Option<Commitment>);
+
+/// Applies changes to the database, keeping its parameters. There is at most one change per record,
+/// and they ascend. `rates` decide between the scheme's update and a setup.
 ///
 /// # Errors
 /// Errors of the scheme.
-pub(super) fn renew(
+pub(super) fn apply_changes(
     snapshot: &Snapshot,
     changes: &[Change],
     rates: &Rates,
@@ -42,17 +58,17 @@ pub(super) fn renew(
         }
         Way::SetUp { changed, records, predicted }
     };
-    let (next, commitment) = prepare_again(snapshot, changes, rng, progress)?;
+    let (next, commitment) = set_up_changed(snapshot, changes, rng, progress)?;
     Ok((next, commitment, way))
 }
 
-/// Prepares all records with the changes under the same parameters.
-fn prepare_again(
+/// Prepares all records, with the changes, under the same parameters.
+fn set_up_changed(
     snapshot: &Snapshot,
     changes: &[Change],
     rng: &mut dyn CryptoRng,
     progress: &dyn Progress,
-) -> Result<Renewed> {
+) -> Result<WithCommitment> {
     let below = PreparedRecords::new(snapshot.server.as_ref());
     let below = snapshot.records(&below)?;
     let all = Overlay::new(below.as_ref(), below.shape().records(), changes)?;
@@ -63,7 +79,7 @@ fn prepare_again(
     })
 }
 
-/// The snapshot's scheme. Its builder allowed it if it is insecure.
+/// The snapshot's scheme. If it is insecure, the build has already asked for permission.
 fn scheme_of(snapshot: &Snapshot) -> Result<Box<dyn ErasedScheme>> {
     let scheme = registry::by_name(snapshot.server.describe().scheme)?;
     Ok(scheme.allow_insecure(NotPrivate::acknowledged()).with_owner_key(snapshot.owner.as_ref()))
@@ -78,7 +94,7 @@ fn predict(server: &dyn ErasedServer, changes: &[Change], rates: &Rates) -> Resu
 }
 
 /// Prepares other records with the same scheme and batches of the same size. Parameters are chosen
-/// for the goal that the snapshot was built for, or balanced if it is unknown.
+/// for the goal that the snapshot was built for; the balanced goal if that is unknown.
 ///
 /// # Errors
 /// Errors of the scheme.
@@ -87,7 +103,7 @@ pub(super) fn set_up(
     records: &dyn Records,
     rng: &mut dyn CryptoRng,
     progress: &dyn Progress,
-) -> Result<Renewed> {
+) -> Result<WithCommitment> {
     let scheme = scheme_of(snapshot)?;
     let goal = snapshot.metadata.goal.as_deref().map_or(Ok(Goal::default()), str::parse)?;
     let batches = registry::batches_named(scheme.name());

@@ -1,4 +1,4 @@
-//! A prepared database that panics, blocks, or sends wrong answers.
+//! A prepared database that panics, blocks, or gives wrong answers.
 
 use std::sync::{Arc, Condvar, Mutex};
 
@@ -10,11 +10,11 @@ use rand_core::CryptoRng;
 
 /// Fault of each answer.
 #[derive(Clone)]
-pub enum Rig {
+pub enum Fault {
     /// Panics.
     Panic,
-    /// Waits until the door is open.
-    Wait(Door),
+    /// Waits until the latch is released.
+    Wait(Latch),
     /// A well-formed answer to another query.
     OtherPayload,
     /// One bit is flipped.
@@ -23,68 +23,68 @@ pub enum Rig {
     Honest,
     /// No fault. The shared handle shows when the database is dropped.
     Held(Arc<()>),
-    /// Waits at the door, panics for one query, and records the sizes of batches.
+    /// Waits for the latch, panics for one query, and records the sizes of batches.
     Batches(Batches),
 }
 
-/// A door, a query to panic for, and the sizes of answered batches.
+/// A latch, the query to panic for, and the sizes of answered batches.
 #[derive(Clone, Default)]
 pub struct Batches {
-    pub door: Door,
+    pub latch: Latch,
     pub poison: Arc<Mutex<Vec<u8>>>,
     pub sizes: Arc<Mutex<Vec<usize>>>,
 }
 
-/// A door at which answers wait.
+/// A latch that answers wait for.
 #[derive(Clone, Default)]
-pub struct Door(Arc<(Mutex<(bool, usize)>, Condvar)>);
+pub struct Latch(Arc<(Mutex<(bool, usize)>, Condvar)>);
 
-impl Door {
-    pub fn open(&self) {
+impl Latch {
+    pub fn release(&self) {
         self.0.0.lock().unwrap().0 = true;
         self.0.1.notify_all();
     }
 
-    /// Waits until `count` answers wait at the door.
+    /// Waits until `count` answers wait for the latch.
     pub fn wait_for(&self, count: usize) {
         let guard = self.0.0.lock().unwrap();
         drop(self.0.1.wait_while(guard, |(_, waiting)| *waiting < count).unwrap());
     }
 
-    fn pass(&self) {
+    fn wait(&self) {
         let mut guard = self.0.0.lock().unwrap();
         guard.1 += 1;
         self.0.1.notify_all();
-        drop(self.0.1.wait_while(guard, |(open, _)| !*open).unwrap());
+        drop(self.0.1.wait_while(guard, |(released, _)| !*released).unwrap());
     }
 }
 
 /// A prepared database with a fault.
-pub struct Rigged {
+pub struct FaultyDatabase {
     pub inner: Box<dyn ErasedServer>,
     pub scheme: u16,
-    pub rig: Rig,
+    pub fault: Fault,
 }
 
-impl Rigged {
-    fn spoil(&self, mut answer: Vec<u8>) -> Vec<u8> {
-        match &self.rig {
-            Rig::Panic => panic!("rigged to panic"),
-            Rig::Wait(door) | Rig::Batches(Batches { door, .. }) => door.pass(),
-            Rig::FlippedBit => *answer.last_mut().unwrap() ^= 1,
-            Rig::OtherPayload => {
+impl FaultyDatabase {
+    fn apply_fault(&self, mut answer: Vec<u8>) -> Vec<u8> {
+        match &self.fault {
+            Fault::Panic => panic!("panics on purpose"),
+            Fault::Wait(latch) | Fault::Batches(Batches { latch, .. }) => latch.wait(),
+            Fault::FlippedBit => *answer.last_mut().unwrap() ^= 1,
+            Fault::OtherPayload => {
                 let (version, payload) = envelope::open(&answer, Kind::Answer, self.scheme).unwrap();
                 let other: Vec<u8> = payload.iter().map(|byte| !byte).collect();
                 let header = Header { kind: Kind::Answer, scheme: self.scheme, version };
                 answer = envelope::seal(&header, &other);
             }
-            Rig::Honest | Rig::Held(_) => {}
+            Fault::Honest | Fault::Held(_) => {}
         }
         answer
     }
 }
 
-impl ErasedServer for Rigged {
+impl ErasedServer for FaultyDatabase {
     fn describe(&self) -> Description {
         self.inner.describe()
     }
@@ -98,7 +98,7 @@ impl ErasedServer for Rigged {
     }
 
     fn answer(&self, session: ErasedSession<'_>, query: &[u8]) -> Result<Vec<u8>> {
-        self.inner.answer(session, query).map(|answer| self.spoil(answer))
+        self.inner.answer(session, query).map(|answer| self.apply_fault(answer))
     }
 
     fn answer_many(
@@ -106,10 +106,10 @@ impl ErasedServer for Rigged {
         batch: &[(ErasedSession<'_>, &[u8])],
         _progress: &dyn Progress,
     ) -> Vec<Result<Vec<u8>>> {
-        if let Rig::Batches(Batches { poison, sizes, .. }) = &self.rig {
+        if let Fault::Batches(Batches { poison, sizes, .. }) = &self.fault {
             sizes.lock().unwrap().push(batch.len());
             let poison = poison.lock().unwrap().clone();
-            assert!(batch.iter().all(|(_, query)| *query != poison), "rigged to panic");
+            assert!(batch.iter().all(|(_, query)| *query != poison), "panics on purpose");
         }
         batch.iter().map(|(session, query)| self.answer(*session, query)).collect()
     }

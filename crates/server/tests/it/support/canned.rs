@@ -1,4 +1,4 @@
-//! A server with arbitrary responses.
+//! A server with canned responses.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -14,13 +14,13 @@ pub struct Canned {
     pub missing: usize,
 }
 
-/// Answers `METHOD path` by a function, one request per connection.
-pub struct Hostile {
+/// Answers each `METHOD path` by a function, one request per connection.
+pub struct CannedServer {
     pub address: SocketAddr,
     requests: Arc<Mutex<Vec<String>>>,
 }
 
-impl Hostile {
+impl CannedServer {
     pub fn start(answer: impl Fn(&str) -> Canned + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();

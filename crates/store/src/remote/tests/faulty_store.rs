@@ -1,4 +1,4 @@
-//! An in-memory store that counts requests, fails after some, and damages data.
+//! An in-memory object store that records requests, fails, and damages data.
 
 use std::fmt;
 use std::sync::Mutex;
@@ -12,9 +12,9 @@ use object_store::{
     ObjectStoreExt, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
 };
 
-/// The store. Rules apply until [`Rigged::mend`].
+/// The store. Faults apply until [`FaultyStore::reset`].
 #[derive(Debug, Default)]
-pub(super) struct Rigged {
+pub(super) struct FaultyStore {
     inner: InMemory,
     rules: Mutex<Rules>,
 }
@@ -28,7 +28,7 @@ struct Rules {
     damaged: Option<(String, usize)>,
 }
 
-impl Rigged {
+impl FaultyStore {
     pub(super) fn puts(&self) -> Vec<String> {
         self.rules.lock().unwrap().puts.clone()
     }
@@ -37,19 +37,16 @@ impl Rigged {
         self.rules.lock().unwrap().gets.clone()
     }
 
-    pub(super) fn forget(&self) {
+    /// Forgets recorded requests and faults.
+    pub(super) fn reset(&self) {
         *self.rules.lock().unwrap() = Rules::default();
     }
 
-    pub(super) fn mend(&self) {
-        self.forget();
-    }
-
-    pub(super) fn break_after_puts(&self, count: usize) {
+    pub(super) fn fail_after_puts(&self, count: usize) {
         self.rules.lock().unwrap().puts_left = Some(count);
     }
 
-    pub(super) fn break_after_gets(&self, count: usize) {
+    pub(super) fn fail_after_gets(&self, count: usize) {
         self.rules.lock().unwrap().gets_left = Some(count);
     }
 
@@ -87,10 +84,10 @@ fn block<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
 }
 
-/// Spends one of the remaining requests; an error if there are none.
+/// Uses up one of the remaining requests; an error if none is left.
 fn take(left: &mut Option<usize>) -> Result<()> {
     match left {
-        Some(0) => Err(Error::Generic { store: "rigged", source: "the line is cut".into() }),
+        Some(0) => Err(Error::Generic { store: "faulty", source: "connection lost".into() }),
         Some(left) => {
             *left -= 1;
             Ok(())
@@ -99,14 +96,14 @@ fn take(left: &mut Option<usize>) -> Result<()> {
     }
 }
 
-impl fmt::Display for Rigged {
+impl fmt::Display for FaultyStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("rigged")
+        f.write_str("faulty")
     }
 }
 
 #[async_trait]
-impl ObjectStore for Rigged {
+impl ObjectStore for FaultyStore {
     async fn put_opts(&self, key: &Path, payload: PutPayload, options: PutOptions) -> Result<PutResult> {
         {
             let mut rules = self.rules.lock().unwrap();
@@ -136,9 +133,9 @@ impl ObjectStore for Rigged {
         }
         let mut bytes: Vec<u8> = got.bytes().await?.into();
         bytes[7] ^= 1;
-        let spoilt = InMemory::new();
-        spoilt.put(key, PutPayload::from(bytes)).await?;
-        spoilt.get(key).await
+        let damaged = InMemory::new();
+        damaged.put(key, PutPayload::from(bytes)).await?;
+        damaged.get(key).await
     }
 
     fn delete_stream(&self, keys: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {

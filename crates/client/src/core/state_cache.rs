@@ -1,0 +1,41 @@
+//! Cache of client state in memory, with work done in advance for its next queries.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use papir_core::Version;
+use papir_core::erased::{ErasedClient, ErasedState};
+use zeroize::Zeroizing;
+
+use crate::error::Result;
+
+/// The state of a registration as last stored, with work done in advance. Clones share the cache.
+#[derive(Clone, Default)]
+pub(crate) struct StateCache(Arc<Mutex<Option<Cached>>>);
+
+struct Cached {
+    version: Version,
+    /// The stored encoding of the state.
+    bytes: Zeroizing<Vec<u8>>,
+    state: ErasedState,
+}
+
+impl StateCache {
+    /// Takes the state whose stored encoding is `bytes`: from the cache if it matches, else
+    /// decoded.
+    ///
+    /// # Errors
+    /// As [`ErasedClient::load_state`].
+    pub(crate) fn take(&self, client: &dyn ErasedClient, bytes: &[u8]) -> Result<ErasedState> {
+        let cached = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match cached.filter(|cached| cached.version == client.version() && *cached.bytes == bytes) {
+            Some(cached) => Ok(cached.state),
+            None => Ok(client.load_state(bytes)?),
+        }
+    }
+
+    /// Caches a state whose stored encoding is `bytes`.
+    pub(crate) fn put(&self, client: &dyn ErasedClient, bytes: &[u8], state: ErasedState) {
+        let cached = Cached { version: client.version(), bytes: Zeroizing::new(bytes.to_vec()), state };
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(cached);
+    }
+}

@@ -1,0 +1,150 @@
+//! Builds a snapshot from a source.
+
+mod content;
+mod options;
+
+use std::time::SystemTime;
+
+use papir_core::erased::ErasedServer;
+use papir_core::{Description, Goal, Progress, Records, Result as CoreResult};
+use papir_lookup::{Commitment, TableReport};
+use papir_schemes::registry::{self, OfBatches};
+use rand_core::CryptoRng;
+
+use crate::error::{Error, Result};
+use crate::metadata::{KeywordSummary, Metadata, SourceSummary, timestamp};
+use crate::names::{is_standard_input, name_of, stem_of};
+use crate::prove::prove;
+use crate::save::{Keyword, Prepared, save};
+use crate::source::SkippedRow;
+use content::{Content, read};
+
+pub use options::BuildOptions;
+
+/// Result of a build.
+#[derive(Clone, Debug)]
+pub struct BuildReport {
+    /// The snapshot's metadata.
+    pub metadata: Metadata,
+    /// The scheme's sizes, security and parameters.
+    pub description: Description,
+    /// Sizes of the keyword table; `None` if records are looked up by index.
+    pub table: Option<TableReport>,
+    /// Rows of the source that were skipped.
+    pub skipped: Vec<SkippedRow>,
+    /// The snapshot's length in bytes.
+    pub snapshot_bytes: u64,
+}
+
+/// Builds a snapshot: reads the source, arranges the keys, prepares the scheme's database and
+/// writes the file. The snapshot appears under its name once it is complete and durable.
+///
+/// # Errors
+/// [`papir_core::Error::NotPrivate`], [`papir_core::Error::UnknownScheme`], [`Error::Options`] and
+/// [`Error::MissingFeature`]. Errors of the source: [`Error::MissingColumn`], [`Error::Line`],
+/// [`Error::Row`], [`Error::Unreadable`], [`Error::PartialRecord`], [`Error::DuplicateKey`], and
+/// [`Error::Source`], which names duplicate keys by line. Errors of the scheme, and
+/// [`papir_core::Error::Io`].
+pub fn build(
+    options: &BuildOptions,
+    rng: &mut dyn CryptoRng,
+    progress: &dyn Progress,
+) -> Result<BuildReport> {
+    let scheme = options.scheme()?;
+    let batches = options.batch.map(|capacity| Ok((registry::batches_over(scheme.name())?, capacity)));
+    let batches: Option<(OfBatches, usize)> = batches.transpose().map_err(Error::Core)?;
+    let prepare: &Preparation<'_> = &|records, rng, progress| {
+        let Some((batches, capacity)) = batches else {
+            return scheme.setup(records, options.goal, rng, progress);
+        };
+        let candidate = batches.candidate(records.shape(), options.goal, capacity)?;
+        batches.scheme.setup_candidate(&candidate.parameters, records, rng, progress)
+    };
+    build_for(options, Some(options.goal), prepare, rng, progress)
+}
+
+/// Prepares the scheme's database. Called once the records are read, since a setup needs their
+/// shape.
+pub type Preparation<'a> =
+    dyn Fn(&dyn Records, &mut dyn CryptoRng, &dyn Progress) -> CoreResult<Box<dyn ErasedServer>> + 'a;
+
+/// As [`build()`], but prepares the database with `prepare` instead of the options' scheme and
+/// goal. The caller must check that its scheme is private.
+///
+/// # Errors
+/// Errors of [`build()`] and of `prepare`.
+pub fn build_with(
+    options: &BuildOptions,
+    prepare: &Preparation<'_>,
+    rng: &mut dyn CryptoRng,
+    progress: &dyn Progress,
+) -> Result<BuildReport> {
+    build_for(options, None, prepare, rng, progress)
+}
+
+/// Builds a snapshot. `goal` is recorded in the metadata; `None` if no goal chose the parameters.
+fn build_for(
+    options: &BuildOptions,
+    goal: Option<Goal>,
+    prepare: &Preparation<'_>,
+    rng: &mut dyn CryptoRng,
+    progress: &dyn Progress,
+) -> Result<BuildReport> {
+    options.check()?;
+    let content = read(options, rng, progress)?;
+    let (server, commitment) = prove(options.verifiable, content.records.as_ref(), progress, |records| {
+        Ok(prepare(records, rng, progress)?)
+    })?;
+    let metadata = metadata(options, goal, &content, server.as_ref(), commitment.as_ref());
+    let Content { records, keyword, skipped, .. } = content;
+    // The scheme has its own copy by now. Free this one before the snapshot is written.
+    drop(records);
+    let owner = options.encrypt.as_ref();
+    let owned = keyword.as_ref().map(|keys| Keyword::new(owner, &keys.layout, &keys.ids, rng)).transpose()?;
+    let commitment = commitment.as_ref();
+    let prepared = Prepared { metadata: &metadata, keyword: owned, commitment, server: server.as_ref() };
+    let snapshot_bytes = save(&options.out, rng.next_u64(), &prepared, || Ok(()), progress)?;
+    let table = keyword.map(|keys| keys.report);
+    Ok(BuildReport { metadata, description: server.describe(), table, skipped, snapshot_bytes })
+}
+
+fn metadata(
+    options: &BuildOptions,
+    goal: Option<Goal>,
+    content: &Content,
+    server: &dyn ErasedServer,
+    commitment: Option<&Commitment>,
+) -> Metadata {
+    let layout = content.keyword.as_ref().map(|keys| &keys.layout);
+    let description = server.describe();
+    Metadata {
+        name: options.name.clone().unwrap_or_else(|| stem_of(&options.out)),
+        created: timestamp(SystemTime::now()),
+        papir: env!("CARGO_PKG_VERSION").to_owned(),
+        source: SourceSummary {
+            file: match options.source.file_name() {
+                Some(name) if !is_standard_input(&options.source) => name.to_string_lossy().into_owned(),
+                _ => name_of(&options.source),
+            },
+            format: options.format().name().to_owned(),
+            // The length of the source would reveal the lengths of encrypted keys and values.
+            bytes: if options.encrypt.is_some() { 0 } else { content.bytes },
+            entries: content.entries,
+            skipped: content.skipped.len() as u64,
+            key: options.key.clone(),
+            values: options.values.clone(),
+        },
+        scheme: description.scheme.to_owned(),
+        version: server.version().to_string(),
+        records: description.shape.records(),
+        record_bits: description.shape.record_bits(),
+        root: commitment.map(|commitment| commitment.root(layout).to_string()),
+        keyword: content.keyword.as_ref().map(|keys| {
+            let summary = KeywordSummary::new(&keys.report, keys.bucket);
+            if options.encrypt.is_some() { summary.concealed() } else { summary }
+        }),
+        goal: goal.map(|goal| goal.name().to_owned()),
+        updated: None,
+        updates: 0,
+    }
+}

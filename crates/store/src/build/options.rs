@@ -1,0 +1,194 @@
+//! Options of a build.
+
+use std::path::PathBuf;
+
+use papir_core::erased::ErasedScheme;
+use papir_core::{Error as CoreError, Goal, NotPrivate, OwnerKey, Privacy};
+use papir_lookup::{BucketTarget, MAX_VALUE_BYTES, OnDuplicate};
+use papir_schemes::registry;
+
+use crate::error::{Error, Result};
+use crate::names::is_standard_input;
+use crate::source::{Columns, Deletes, Format, Request, Selection};
+
+/// Options of a build.
+#[derive(Clone, Debug)]
+pub struct BuildOptions {
+    /// The source: a file, a folder, or `-` for standard input. It must not change during the
+    /// build.
+    pub source: PathBuf,
+    /// Its format; `None` detects it by name. Standard input needs a format.
+    pub format: Option<Format>,
+    /// The table of an SQLite source; optional if it has only one.
+    pub table: Option<String>,
+    /// A query of an SQLite source, instead of a table.
+    pub query: Option<String>,
+    /// The key column. Without one, records are looked up by index. Folders have their own keys.
+    pub key: Option<String>,
+    /// The value columns; several become one JSON object.
+    pub values: Vec<String>,
+    /// Length of a record in bytes, if records are looked up by index. Required for raw sources.
+    /// For other sources the default is the length of the longest value. Shorter values are padded
+    /// with zeros.
+    pub record_bytes: Option<u64>,
+    /// Maximum number of bad rows to skip. The report names them. One more fails the build.
+    pub skip_bad: u64,
+    /// The scheme's name.
+    pub scheme: String,
+    /// The goal that its parameters are chosen for.
+    pub goal: Goal,
+    /// Maximum number of records per batch; `None` for a scheme without batches.
+    pub batch: Option<usize>,
+    /// The rule for keys that have several entries.
+    pub on_duplicate: OnDuplicate,
+    /// Length of a bucket of keys.
+    pub bucket: BucketTarget,
+    /// Adds to each record a proof against the database's root; see [`papir_lookup::Commitment`].
+    pub verifiable: bool,
+    /// Free room of the keyword table for keys added by later updates, in per cent.
+    pub room: u32,
+    /// The snapshot file; an existing one is replaced.
+    pub out: PathBuf,
+    /// The database's name; `None` takes the stem of the snapshot file.
+    pub name: Option<String>,
+    /// Allows schemes without privacy.
+    pub allow_not_private: bool,
+    /// The owner's key to encrypt records with, in the scheme over encrypted databases,
+    /// [`registry::ENCRYPTED`].
+    pub encrypt: Option<OwnerKey>,
+}
+
+impl BuildOptions {
+    /// Options with every default, scheme `inspire`.
+    pub fn new(source: impl Into<PathBuf>, out: impl Into<PathBuf>) -> Self {
+        Self {
+            source: source.into(),
+            format: None,
+            table: None,
+            query: None,
+            key: None,
+            values: Vec::new(),
+            record_bytes: None,
+            skip_bad: 0,
+            scheme: "inspire".to_owned(),
+            goal: Goal::default(),
+            batch: None,
+            on_duplicate: OnDuplicate::default(),
+            bucket: BucketTarget::default(),
+            verifiable: false,
+            room: 0,
+            out: out.into(),
+            name: None,
+            allow_not_private: false,
+            encrypt: None,
+        }
+    }
+
+    pub(super) fn format(&self) -> Format {
+        self.format.unwrap_or_else(|| Format::of(&self.source))
+    }
+
+    /// The scheme, checked against the permission for schemes without privacy.
+    pub(super) fn scheme(&self) -> Result<Box<dyn ErasedScheme>> {
+        let scheme = registry::by_name(&self.scheme)?;
+        match scheme.privacy() {
+            Privacy::NotPrivate(reason) if !self.allow_not_private => {
+                Err(CoreError::NotPrivate { scheme: scheme.name(), reason }.into())
+            }
+            // `allow_insecure` does not affect a private scheme.
+            _ => Ok(scheme.allow_insecure(NotPrivate::acknowledged()).with_owner_key(self.encrypt.as_ref())),
+        }
+    }
+
+    /// Refuses a key for a scheme without encryption, encryption without a key, and a commitment to
+    /// encrypted records.
+    fn check_key(&self) -> Result<()> {
+        let encrypted = self.scheme == registry::ENCRYPTED;
+        match &self.encrypt {
+            None if encrypted => Err(Error::options(format!("{} without a key", self.scheme), "the owner's")),
+            Some(_) if !encrypted => Err(Error::options(
+                format!("a key to encrypt under with {}", self.scheme),
+                registry::ENCRYPTED,
+            )),
+            Some(_) if self.verifiable => {
+                let found = "a commitment to encrypted records";
+                Err(Error::options(
+                    found,
+                    "one or the other: the commitment's hashes reveal something about the records",
+                ))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns whether records are looked up by key.
+    pub(super) fn keyed(&self) -> bool {
+        self.key.is_some() || self.format() == Format::Folder
+    }
+
+    /// The request for the source's rows.
+    pub(super) fn request(&self) -> Request<'_> {
+        let columns = Columns { key: self.key.as_deref(), values: &self.values, deletes: Deletes::None };
+        let selection = match (&self.query, &self.table) {
+            (Some(query), _) => Selection::Query(query),
+            (None, Some(table)) => Selection::Table(table),
+            (None, None) => Selection::Whole,
+        };
+        let limit = if self.keyed() { Some(MAX_VALUE_BYTES as u64) } else { self.record_bytes };
+        Request {
+            path: &self.source,
+            format: self.format(),
+            columns,
+            selection,
+            longest: limit.unwrap_or(u64::MAX),
+            skip_bad: self.skip_bad,
+        }
+    }
+
+    /// Refuses options that contradict each other.
+    pub(super) fn check(&self) -> Result<()> {
+        self.check_key()?;
+        let (format, columns) = (self.format(), self.key.is_some() || !self.values.is_empty());
+        let source = format!("a {} source", format.name());
+        self.check_stream(format)?;
+        format.check_support(&self.source)?;
+        if !format.has_columns() && columns {
+            return Err(Error::options(format!("key or value columns of {source}"), "a source of columns"));
+        }
+        if format.has_columns() && !columns {
+            return Err(Error::options(
+                format!("{source} without columns"),
+                "a key column, value columns, or both",
+            ));
+        }
+        if self.room > 0 && !self.keyed() {
+            return Err(Error::options("room for new keys in a database without keys", "a key column"));
+        }
+        match self.record_bytes {
+            None if format == Format::Raw => Err(Error::options(source, "its record length in bytes")),
+            Some(_) if self.keyed() => {
+                let expected = "none: it is chosen from the values";
+                Err(Error::options("a record length for a database of keys", expected))
+            }
+            _ => Ok(()),
+        }?;
+        self.check_selection(format)
+    }
+
+    fn check_selection(&self, format: Format) -> Result<()> {
+        match (&self.table, &self.query) {
+            (Some(_), Some(_)) => Err(Error::options("a table and a query", "one of them")),
+            (None, None) => Ok(()),
+            _ if format == Format::Sqlite => Ok(()),
+            _ => Err(Error::options(format!("a table or query of a {} source", format.name()), "sqlite")),
+        }
+    }
+
+    fn check_stream(&self, format: Format) -> Result<()> {
+        if !is_standard_input(&self.source) || self.format.is_some() && format.streams() {
+            return Ok(());
+        }
+        let found = self.format.map_or("no format", Format::name);
+        Err(Error::options(format!("{found} for standard input"), "csv, jsonl or raw"))
+    }
+}
