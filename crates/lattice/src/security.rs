@@ -3,8 +3,8 @@
 //! The table lists every set that papir's schemes rely on, and published sets that papir refuses.
 //! Estimates are the minimum over the primal uSVP, primal BDD, dual and dual hybrid attacks with an
 //! unbounded number of samples, by the lattice estimator at [`ESTIMATOR_COMMIT`], with about ±0.5
-//! bit of optimiser noise. A set is allowed from 128 bits on under MATZOV, the estimator's default
-//! cost model. ADPS16 is classical core-SVP, for comparison.
+//! bit of optimiser noise. A set is allowed if it has at least 128 bits under MATZOV, the
+//! estimator's default cost model. ADPS16 is classical core-SVP, for comparison.
 //!
 //! Every sample published under a key counts: queries, all gadget rows of key-switching keys, RGSW
 //! rows. A set outside the table may rely on a row that it dominates: same kind of secret, n no
@@ -51,7 +51,7 @@ pub struct Row {
     pub secret: Secret,
     /// The error's **standard deviation**.
     pub sigma: f64,
-    /// Bits under MATZOV; this estimate decides.
+    /// Bits under MATZOV, compared with [`MINIMUM_BITS`].
     pub matzov: f64,
     /// Bits under ADPS16, if estimated.
     pub adps16: Option<f64>,
