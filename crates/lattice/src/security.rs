@@ -71,7 +71,11 @@ impl Row {
 
 /// A parameter set without an estimate of at least [`MINIMUM_BITS`] bits.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[error("n = {n}, log2 q = {log2_q}, {secret} secret, standard deviation {sigma}: {}, expected at least {MINIMUM_BITS} bits", estimate_in_words(*.bits))]
+#[error(
+    "n = {n}, log2 q = {log2_q}, {secret} secret, standard deviation {sigma}: {}, \
+     expected at least {MINIMUM_BITS} bits",
+    estimate_in_words(*.bits)
+)]
 pub struct InsecureError {
     /// LWE dimension or ring degree.
     pub n: usize,
@@ -232,7 +236,8 @@ mod tests {
     #[test]
     fn errors_name_the_set_and_the_bits() {
         let error = require_128(1024, 32.0, Secret::ErrorLike, 6.4).unwrap_err().to_string();
-        let expected = "n = 1024, log2 q = 32, error-like secret, standard deviation 6.4: 121.5 bits estimated, expected at least 128 bits";
+        let expected = "n = 1024, log2 q = 32, error-like secret, standard deviation 6.4: \
+                        121.5 bits estimated, expected at least 128 bits";
         assert_eq!(error, expected);
         assert_eq!(require_128(1080, 32.0, Secret::ErrorLike, 6.4).unwrap().matzov, 128.4);
     }

@@ -4,9 +4,9 @@
 //! count      8    number of values
 //! bits       1    bits of a value
 //! rice       1    low bits of a difference that are stored verbatim
-//! code       …    each value's difference to the previous one, minus 1 (the first: the value itself):
-//!                 the part above `rice` bits in unary (ones, then a zero), then these bits;
-//!                 least significant bit first
+//! code       …    each value's difference to the previous one, minus 1 (for the first, the value
+//!                 itself): the part above `rice` bits in unary (ones, then a zero), then these
+//!                 bits; least significant bit first
 //! ```
 
 use papir_core::codec::{Reader, Writer};
