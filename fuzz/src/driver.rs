@@ -29,7 +29,7 @@ pub struct Report {
     pub inputs: u64,
     /// Number of different outcomes.
     pub outcomes: usize,
-    /// The longest time taken by one input.
+    /// Longest time of one input.
     pub slowest: Duration,
     /// The first input that made the target panic; the run ends with it.
     pub finding: Option<Vec<u8>>,
@@ -60,7 +60,7 @@ pub fn run(target: &mut Target, seed: u64, bounds: Bounds) -> Report {
     report
 }
 
-/// A mutation of a kept input: half of the time of one of the last eight.
+/// A mutation of a kept input; with probability ½, of one of the last eight.
 fn changed(kept: &[Vec<u8>], words: &[&str], rng: &mut ChaCha20Rng) -> Vec<u8> {
     let recent = if rng.next_u32() & 1 == 0 { kept.len() } else { kept.len().min(8) };
     let input = &kept[kept.len() - 1 - below(rng, recent)];

@@ -2,8 +2,9 @@
 //!
 //! A [`Target`] is a parser with valid inputs. The [`driver`] mutates these ([`mutate`]), runs the
 //! parser, and keeps an input when its outcome is new. The target describes an outcome in a few
-//! words, for example by the kind of refusal. Targets behind a checksum repair it, so that mutations
-//! reach the parser itself. A panic is a finding, and so is a failed assertion of a target.
+//! words, for example by the kind of refusal. Targets behind a checksum repair it, so that
+//! mutations reach the parser itself. A panic is a finding, and so is a failed assertion of a
+//! target.
 //!
 //! All randomness follows from one seed, which is printed: the same seed reproduces a finding.
 //!
@@ -23,7 +24,7 @@ pub type Run = Box<dyn FnMut(&[u8]) -> String>;
 pub struct Target {
     /// Valid inputs, at least one.
     pub seeds: Vec<Vec<u8>>,
-    /// Tokens of the format, inserted now and then.
+    /// Tokens of the format, for insertion.
     pub words: &'static [&'static str],
     /// The parser.
     pub run: Run,

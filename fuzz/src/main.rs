@@ -38,7 +38,7 @@ fn main() -> ExitCode {
     let unknown = arguments.targets.iter().find(|one| ALL.iter().all(|(name, _)| name != one));
     if let Some(unknown) = unknown {
         let names: Vec<&str> = ALL.iter().map(|(name, _)| *name).collect();
-        eprintln!("no target `{unknown}`: there are {}", names.join(", "));
+        eprintln!("unknown target `{unknown}`: expected one of {}", names.join(", "));
         return ExitCode::from(2);
     }
     if let Some(input) = &arguments.input {

@@ -3,7 +3,7 @@
 use chacha20::ChaCha20Rng;
 use rand_core::Rng;
 
-/// Mutations grow no input beyond this length: 1 MiB.
+/// Maximum length to which mutations grow an input: 1 MiB.
 const LONGEST: usize = 1 << 20;
 
 /// Boundary values at which parsers tend to fail.
@@ -41,79 +41,79 @@ pub fn mutate(input: &[u8], other: &[u8], words: &[&str], rng: &mut ChaCha20Rng)
 }
 
 fn change(bytes: &mut Vec<u8>, other: &[u8], words: &[&str], rng: &mut ChaCha20Rng) {
-    let place = place(bytes.len(), rng);
+    let offset = random_offset(bytes.len(), rng);
     match below(rng, 11) {
-        0 => flip(bytes, place, rng),
-        1 => put(bytes, place, &[rng.next_u32() as u8]),
-        2 => number(bytes, place, rng),
-        3 => add(bytes, place, rng),
-        4 => bytes.truncate(place),
-        5 => drop(bytes.drain(place..end(bytes.len(), place, rng))),
+        0 => flip(bytes, offset, rng),
+        1 => put(bytes, offset, &[rng.next_u32() as u8]),
+        2 => number(bytes, offset, rng),
+        3 => add(bytes, offset, rng),
+        4 => bytes.truncate(offset),
+        5 => drop(bytes.drain(offset..end(bytes.len(), offset, rng))),
         6 => {
-            let part = bytes[place..end(bytes.len(), place, rng)].to_vec();
-            insert(bytes, place, &part);
+            let part = bytes[offset..end(bytes.len(), offset, rng)].to_vec();
+            insert(bytes, offset, &part);
         }
-        7 => insert(bytes, place, &rng.next_u64().to_le_bytes()[..below(rng, 9)]),
+        7 => insert(bytes, offset, &rng.next_u64().to_le_bytes()[..below(rng, 9)]),
         8 => {
             let start = below(rng, other.len());
             let part = &other[start..end(other.len(), start, rng)];
-            put(bytes, place, part);
+            put(bytes, offset, part);
         }
-        9 => decimal(bytes, place, rng),
+        9 => decimal(bytes, offset, rng),
         _ => match words.get(below(rng, words.len())) {
-            Some(word) => insert(bytes, place, word.as_bytes()),
-            None => flip(bytes, place, rng),
+            Some(word) => insert(bytes, offset, word.as_bytes()),
+            None => flip(bytes, offset, rng),
         },
     }
 }
 
 /// A random offset: half of the time within the first 64 bytes, where headers are.
-fn place(length: usize, rng: &mut ChaCha20Rng) -> usize {
+fn random_offset(length: usize, rng: &mut ChaCha20Rng) -> usize {
     let bound = if rng.next_u32() & 1 == 0 { length.min(64) } else { length };
     below(rng, bound)
 }
 
 /// The end of a part that starts at `start`; short parts are more likely.
 fn end(length: usize, start: usize, rng: &mut ChaCha20Rng) -> usize {
-    let most = 1usize << below(rng, 16);
-    (start + below(rng, most)).min(length)
+    let longest = 1usize << below(rng, 16);
+    (start + below(rng, longest)).min(length)
 }
 
-fn put(bytes: &mut [u8], place: usize, part: &[u8]) {
-    for (byte, new) in bytes.iter_mut().skip(place).zip(part) {
+fn put(bytes: &mut [u8], offset: usize, part: &[u8]) {
+    for (byte, new) in bytes.iter_mut().skip(offset).zip(part) {
         *byte = *new;
     }
 }
 
-fn insert(bytes: &mut Vec<u8>, place: usize, part: &[u8]) {
-    bytes.splice(place..place, part.iter().copied());
+fn insert(bytes: &mut Vec<u8>, offset: usize, part: &[u8]) {
+    bytes.splice(offset..offset, part.iter().copied());
 }
 
-fn flip(bytes: &mut [u8], place: usize, rng: &mut ChaCha20Rng) {
-    if let Some(byte) = bytes.get_mut(place) {
+fn flip(bytes: &mut [u8], offset: usize, rng: &mut ChaCha20Rng) {
+    if let Some(byte) = bytes.get_mut(offset) {
         *byte ^= 1 << (rng.next_u32() % 8);
     }
 }
 
-/// Overwrites with a boundary value of 1, 2, 4 or 8 bytes.
-fn number(bytes: &mut [u8], place: usize, rng: &mut ChaCha20Rng) {
+/// Overwrites the bytes at `offset` with a boundary value of 1, 2, 4 or 8 bytes.
+fn number(bytes: &mut [u8], offset: usize, rng: &mut ChaCha20Rng) {
     let value = NUMBERS[below(rng, NUMBERS.len())].to_le_bytes();
-    put(bytes, place, &value[..1 << below(rng, 4)]);
+    put(bytes, offset, &value[..1 << below(rng, 4)]);
 }
 
-/// Changes the 4-byte number at `place` by at most 16.
-fn add(bytes: &mut [u8], place: usize, rng: &mut ChaCha20Rng) {
+/// Changes the 4-byte number at `offset` by at most 16.
+fn add(bytes: &mut [u8], offset: usize, rng: &mut ChaCha20Rng) {
     let mut value = [0; 4];
-    value.iter_mut().zip(bytes.iter().skip(place)).for_each(|(to, from)| *to = *from);
+    value.iter_mut().zip(bytes.iter().skip(offset)).for_each(|(to, from)| *to = *from);
     let changed = u32::from_le_bytes(value).wrapping_add(rng.next_u32() % 33).wrapping_sub(16);
-    put(bytes, place, &changed.to_le_bytes());
+    put(bytes, offset, &changed.to_le_bytes());
 }
 
-/// Inserts a boundary value in decimal digits.
-fn decimal(bytes: &mut Vec<u8>, place: usize, rng: &mut ChaCha20Rng) {
+/// Inserts a boundary value in decimal digits, one in four of them negative.
+fn decimal(bytes: &mut Vec<u8>, offset: usize, rng: &mut ChaCha20Rng) {
     let sign = if rng.next_u32().is_multiple_of(4) { "-" } else { "" };
     let text = format!("{sign}{}", NUMBERS[below(rng, NUMBERS.len())]);
-    insert(bytes, place, text.as_bytes());
+    insert(bytes, offset, text.as_bytes());
 }
 
 #[cfg(test)]

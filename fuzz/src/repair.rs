@@ -3,12 +3,12 @@
 use papir_core::envelope::{self, Header};
 
 /// Bytes of the checksum at the end of envelopes and bundles.
-const SUM: usize = 8;
+const CHECKSUM: usize = 8;
 
 /// Replaces the last 8 bytes by the checksum of those before, as in envelopes and bundles.
 pub fn tail_sum(bytes: &[u8]) -> Vec<u8> {
-    let body = &bytes[..bytes.len().saturating_sub(SUM)];
-    [body, &blake3::hash(body).as_bytes()[..SUM]].concat()
+    let body = &bytes[..bytes.len().saturating_sub(CHECKSUM)];
+    [body, &blake3::hash(body).as_bytes()[..CHECKSUM]].concat()
 }
 
 /// A payload in a valid envelope.
@@ -18,8 +18,8 @@ pub fn seal(header: Header, payload: &[u8]) -> Vec<u8> {
 
 /// The payload of a valid envelope.
 pub fn payload(sealed: &[u8]) -> Vec<u8> {
-    let end = sealed.len() - SUM;
-    sealed[envelope::OVERHEAD - SUM..end].to_vec()
+    let end = sealed.len() - CHECKSUM;
+    sealed[envelope::OVERHEAD - CHECKSUM..end].to_vec()
 }
 
 /// A snapshot file with repaired lengths and checksums of table and header.
@@ -29,12 +29,9 @@ pub fn snapshot(bytes: &[u8]) -> Vec<u8> {
         return file;
     }
     let length = file.len() as u64;
-    let field = |file: &[u8], at: usize| {
-        let mut number = [0; 8];
-        number.copy_from_slice(&file[at..at + 8]);
-        u64::from_le_bytes(number)
-    };
-    let offset = field(&file, 16).min(length);
+    let mut offset = [0; 8];
+    offset.copy_from_slice(&file[16..24]);
+    let offset = u64::from_le_bytes(offset).min(length);
     file[16..24].copy_from_slice(&offset.to_le_bytes());
     file[24..32].copy_from_slice(&(length - offset).to_le_bytes());
     file[32..40].copy_from_slice(&length.to_le_bytes());

@@ -1,4 +1,4 @@
-//! Every target over a few thousand inputs, or for a few seconds.
+//! Runs every target on up to 4000 inputs, for half a second.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::time::Duration;
@@ -14,7 +14,7 @@ fn no_target_panics() {
     for (name, make) in ALL {
         let mut target = make();
         let report = run(&mut target, SEED, BOUNDS);
-        // How many inputs there is time for is the machine's.
+        // The number of inputs depends on the speed of the machine.
         assert!(report.inputs > 0, "{name}: {report:?}");
         if let Some(input) = report.finding {
             panic!("{name} panics on {input:02x?}");

@@ -69,11 +69,10 @@ pub fn digits(a: &[u64], q: u64, base: Gadget) -> Vec<Poly> {
 /// KS.Switch of a component by τ_e of a key (w, y). Returns the summands of the next component and
 /// of the body.
 pub fn switch(component: &[u64], key: (&[Poly], &[Poly]), e: usize, q: u64, gadget: Gadget) -> (Poly, Poly) {
-    let zero = || vec![0; component.len()];
     let product = |rows: &[Poly]| {
         let digits = digits(component, q, gadget);
         let terms = digits.iter().zip(rows).map(|(digit, row)| mul(digit, &automorphism(row, e, q), q));
-        terms.fold(zero(), |sum, term| add(&sum, &term, q))
+        terms.fold(vec![0; component.len()], |sum, term| add(&sum, &term, q))
     };
     (product(key.0), product(key.1))
 }

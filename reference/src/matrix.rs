@@ -26,11 +26,11 @@ pub fn from_digits(digits: &[i64], bits: u32) -> i64 {
 pub fn packed_bits(values: &[u64], width: u32) -> Vec<u8> {
     let mut bytes = Vec::new();
     let bits = values.iter().flat_map(|v| (0..width).map(move |b| v >> b & 1));
-    for (place, bit) in bits.enumerate() {
-        if place % 8 == 0 {
+    for (position, bit) in bits.enumerate() {
+        if position % 8 == 0 {
             bytes.push(0);
         }
-        bytes[place / 8] |= (bit as u8) << (place % 8);
+        bytes[position / 8] |= (bit as u8) << (position % 8);
     }
     bytes
 }

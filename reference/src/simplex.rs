@@ -29,7 +29,8 @@ pub fn value(coefficients: &[u32], degree: usize, point: &[u32], q: u32) -> u32 
 /// The points of the cube {0, …, degree}^variables, in lexicographic order.
 pub fn cube_points(variables: usize, degree: usize) -> Vec<Vec<usize>> {
     let side = degree + 1;
-    let point = |place: usize| (0..variables).rev().map(move |i| place / side.pow(i as u32) % side).collect();
+    let point =
+        |position: usize| (0..variables).rev().map(move |i| position / side.pow(i as u32) % side).collect();
     (0..side.pow(variables as u32)).map(point).collect()
 }
 

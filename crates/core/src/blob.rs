@@ -116,7 +116,7 @@ impl<T: AnyBitPattern> BlobSlice<T> {
     /// Checks a blob.
     ///
     /// # Errors
-    /// As [`Blob::slice_of`].
+    /// The errors of [`Blob::slice_of`].
     pub fn new(blob: Blob, what: &'static str) -> Result<Self> {
         blob.slice_of::<T>(what)?;
         Ok(Self { blob, numbers: PhantomData })

@@ -2,7 +2,7 @@
 //!
 //! For a shape and parameters, a scheme counts how often it performs each [`Operation`]. A
 //! machine's time for each operation is measured once. Predicted seconds are counts times rates.
-//! Operations that are not counted are cheap; a measurement shows how cheap.
+//! Operations that take little time are not counted.
 //!
 //! ```
 //! use papir_core::cost::{Counts, Operation, Rates};
@@ -142,8 +142,8 @@ impl Rates {
             return Err(Error::out_of_bounds("the number of threads of measured rates", 0, "1 or more"));
         }
         let rates = Self { threads, one: Operation::ALL.map(one), all: Operation::ALL.map(all) };
-        let bad = |seconds: &f64| !(seconds.is_finite() && *seconds > 0.0);
-        match rates.one.iter().chain(&rates.all).find(|seconds| bad(seconds)) {
+        let mut seconds = rates.one.iter().chain(&rates.all);
+        match seconds.find(|seconds| !(seconds.is_finite() && **seconds > 0.0)) {
             Some(found) => Err(Error::malformed("a measured rate", found, "seconds above 0")),
             None => Ok(rates),
         }
@@ -178,12 +178,12 @@ impl Rates {
     }
 }
 
-/// How often an operation is performed.
+/// Number of times that an operation is performed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Count {
     /// The operation.
     pub operation: Operation,
-    /// How often.
+    /// Number of times, possibly fractional.
     pub times: f64,
     /// Number of parts that can run in parallel.
     pub parts: usize,
@@ -233,11 +233,13 @@ impl Counts {
 
     /// Elapsed seconds on `threads` threads of an otherwise idle machine.
     pub fn seconds(&self, rates: &Rates, threads: usize) -> f64 {
-        let seconds = |count: &Count| {
-            let faster = rates.speedup(count.operation, threads).min(count.parts as f64);
-            count.times * rates.one(count.operation) / faster
-        };
-        self.0.iter().map(seconds).sum()
+        self.0
+            .iter()
+            .map(|count| {
+                let speedup = rates.speedup(count.operation, threads).min(count.parts as f64);
+                count.times * rates.one(count.operation) / speedup
+            })
+            .sum()
     }
 
     /// Seconds of one core while all other cores do the same work.
@@ -270,9 +272,9 @@ mod tests {
 
     #[test]
     fn operations_are_listed_in_order_with_distinct_names() {
-        for (place, operation) in Operation::ALL.into_iter().enumerate() {
-            assert_eq!(operation as usize, place);
-            assert!(Operation::ALL[..place].iter().all(|other| other.name() != operation.name()));
+        for (position, operation) in Operation::ALL.into_iter().enumerate() {
+            assert_eq!(operation as usize, position);
+            assert!(Operation::ALL[..position].iter().all(|other| other.name() != operation.name()));
         }
     }
 

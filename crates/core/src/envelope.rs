@@ -122,10 +122,10 @@ pub fn open(bytes: &[u8], kind: Kind, scheme: u16) -> Result<(Version, &[u8])> {
     Ok((version, payload))
 }
 
-/// As [`open`], and checks that the version is `expected`.
+/// Like [`open`], and checks that the version is `expected`.
 ///
 /// # Errors
-/// As [`open`], and [`Error::WrongVersion`].
+/// The errors of [`open`], and [`Error::WrongVersion`].
 pub fn open_version(bytes: &[u8], kind: Kind, scheme: u16, expected: Version) -> Result<&[u8]> {
     let (found, payload) = open(bytes, kind, scheme)?;
     if found != expected {
@@ -134,8 +134,9 @@ pub fn open_version(bytes: &[u8], kind: Kind, scheme: u16, expected: Version) ->
     Ok(payload)
 }
 
-/// The version in the header of a message of this kind. Used to find the receiver of a message, so
-/// nothing else is checked. `None` if the bytes do not start with such a header.
+/// Reads the database version from the header of a message of this kind, without further checks: it
+/// selects the database that checks the whole message. `None` if the bytes do not start with such a
+/// header.
 pub fn named_version(bytes: &[u8], kind: Kind) -> Option<Version> {
     let header = bytes.first_chunk::<HEADER>()?;
     if header[..4] != MAGIC || header[4] != kind as u8 {

@@ -1,11 +1,11 @@
-//! Errors of the interface; each says what was found and what was expected.
+//! Errors of schemes and formats, with the value found and the value expected.
 
 use crate::Version;
 
 /// The result type of papir's fallible functions.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Errors between reading records and decoding an answer.
+/// Errors of schemes, records and file formats.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -43,7 +43,7 @@ pub enum Error {
     /// A message, section or buffer of the wrong length.
     #[error("{what} has {found} bytes: expected {expected}")]
     Length {
-        /// What has the wrong length.
+        /// Name of the message, section or buffer.
         what: &'static str,
         /// Its length in bytes.
         found: u64,
@@ -53,11 +53,11 @@ pub enum Error {
     /// Bytes that do not parse.
     #[error("{what} is malformed: found {found}, expected {expected}")]
     Malformed {
-        /// What was parsed.
+        /// Name of the parsed bytes.
         what: &'static str,
-        /// What was found.
+        /// The invalid value.
         found: String,
-        /// What was expected.
+        /// Description of valid values.
         expected: String,
     },
     /// A file of a format version that this build does not read.
@@ -66,7 +66,7 @@ pub enum Error {
         versions(*oldest, *newest)
     )]
     Format {
-        /// What has the format, with an article.
+        /// The kind of file, with an article.
         what: &'static str,
         /// The version found.
         found: u32,
@@ -74,7 +74,7 @@ pub enum Error {
         oldest: u32,
         /// The newest version that is read.
         newest: u32,
-        /// What to do about it.
+        /// The remedy, as an instruction.
         remedy: &'static str,
     },
     /// A checksum that does not match its bytes.
@@ -152,7 +152,7 @@ pub enum Error {
     Session {
         /// The scheme's name.
         scheme: &'static str,
-        /// What is missing.
+        /// The missing keys or ticket.
         what: &'static str,
     },
     /// The answer does not decode under the query's secret. Reported to the local caller only.
@@ -189,7 +189,7 @@ impl Error {
             Self::IndexOutOfRange { .. } => "index_out_of_range",
             Self::BatchSize { .. } => "batch_size",
             Self::Length { .. } => "wrong_length",
-            // The code is older than the variant, and stays.
+            // Codes are stable: `Format` keeps the code from before it was a variant of its own.
             Self::Malformed { .. } | Self::Format { .. } => "malformed",
             Self::Checksum { .. } => "checksum",
             Self::WrongScheme { .. } => "wrong_scheme",

@@ -1,29 +1,29 @@
-//! Numbers of a file format: the one written, those read.
+//! Versions of a file format that this build reads and writes.
 
 use crate::{Error, Result};
 
-/// What to do about a file that is newer than this build.
+/// Remedy for a file that is newer than this build.
 const UPDATE: &str = "update papir";
 
-/// The numbers of one format that this build handles. It reads `oldest` to `written`, and writes
-/// `written` only.
+/// The versions of one file format that this build handles. It reads `oldest` to `written`, and
+/// writes only `written`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Formats {
-    /// What has this format, with an article.
+    /// The kind of file, with an article.
     pub what: &'static str,
-    /// The oldest number that is read.
+    /// The oldest version that is read.
     pub oldest: u32,
-    /// The number that is written, the newest that is read.
+    /// The version that is written; also the newest that is read.
     pub written: u32,
-    /// What to do about an older file, as an instruction.
+    /// Remedy for an older file, as an instruction.
     pub renew: &'static str,
 }
 
 impl Formats {
-    /// Checks a number found in a file.
+    /// Checks the version found in a file.
     ///
     /// # Errors
-    /// [`Error::Format`] for a number that this build does not read.
+    /// [`Error::Format`] for a version that this build does not read.
     pub fn check(&self, found: u32) -> Result<()> {
         let Self { what, oldest, written, .. } = *self;
         if (oldest..=written).contains(&found) {

@@ -14,8 +14,8 @@ const PREFIX: &str = "papir-owner-key-1-";
 const BYTES: usize = 32;
 
 /// The key under which an owner encrypts databases before handing them to a server. Clients that
-/// may read the records need it too. Whoever has it can read all records, and the queries of
-/// everyone who has it.
+/// may read the records need it too. Anyone who has the key can read all records, and the queries
+/// of all clients with this key.
 ///
 /// Erased on drop; printed only by [`OwnerKey::to_text`].
 #[derive(Clone)]

@@ -136,7 +136,7 @@ impl Records for RecordBuffer {
 /// Implements [`Records::read_packed`] for the packed records of a shape.
 ///
 /// # Errors
-/// As [`check_read`].
+/// The errors of [`check_read`].
 ///
 /// # Panics
 /// If `packed` is shorter than the records.
@@ -166,7 +166,7 @@ pub fn read_record(source: &dyn Records, index: u64) -> Result<Record> {
 /// Checks a read of `count` records from `first` into `length` bytes.
 ///
 /// # Errors
-/// As [`Records::read_packed`].
+/// The errors of [`Records::read_packed`].
 pub fn check_read(shape: &Shape, first: u64, count: u64, length: usize) -> Result<()> {
     let bits = shape.record_bits();
     let end = first.saturating_add(count);

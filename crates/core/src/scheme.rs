@@ -1,8 +1,8 @@
 //! The typed interface of a scheme: parameters, messages, server and client.
 //!
-//! Hints, registered keys, single-use tickets and batches may each be empty: SimplePIR has a hint,
-//! ZipPIR keys and tickets, Pirouette large keys, doubly-efficient PIR a batch capacity of tens of
-//! thousands, and InsPIRe none of them.
+//! Hints, registered keys, single-use tickets and batches are optional. SimplePIR has a hint,
+//! ZipPIR has keys and tickets, Pirouette has large keys, and one query of doubly-efficient PIR
+//! holds tens of thousands of indices. InsPIRe has none of these.
 
 use std::fmt::Debug;
 use std::ops::Range;
@@ -16,7 +16,7 @@ use crate::{
     Shape,
 };
 
-/// What the choice of parameters optimizes.
+/// The objective of the choice of parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Goal {
     /// Fewest bytes sent and received.
@@ -55,7 +55,7 @@ impl std::str::FromStr for Goal {
     }
 }
 
-/// How parameters are chosen.
+/// A way to choose parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
     /// The scheme's choice for a goal.
@@ -68,7 +68,7 @@ pub enum Choice {
         goal: Goal,
         /// Bits of the LWE key per number in a query; the scheme's choice if `None`.
         key_bits: Option<usize>,
-        /// Whether clients hold their tickets.
+        /// Whether clients store their tickets, rather than the server.
         hold: bool,
     },
     /// A first dimension of this many columns, with packs in units of this many 16-bit words: N/t
@@ -106,7 +106,8 @@ pub trait Parameters: Clone + Debug + Send + Sync + Sized + 'static {
     /// The parameters of a choice. The default implementation supports only choices by goal.
     ///
     /// # Errors
-    /// As [`Parameters::choose`], and [`Error::NoSuchParameter`] for an unsupported choice.
+    /// The errors of [`Parameters::choose`], and [`Error::NoSuchParameter`] for an unsupported
+    /// choice.
     fn with_choice(shape: Shape, choice: Choice) -> Result<Self> {
         match choice {
             Choice::Goal(goal) => Self::choose(shape, goal),
@@ -118,7 +119,7 @@ pub trait Parameters: Clone + Debug + Send + Sync + Sized + 'static {
     /// for all goals.
     ///
     /// # Errors
-    /// As [`Parameters::choose`].
+    /// The errors of [`Parameters::choose`].
     fn candidates(shape: Shape) -> Result<Vec<Self>> {
         let chosen = Goal::ALL.map(|goal| Self::choose(shape, goal));
         let mut candidates = chosen.into_iter().collect::<Result<Vec<_>>>()?;
@@ -147,7 +148,7 @@ pub trait Parameters: Clone + Debug + Send + Sync + Sized + 'static {
     /// no server or client without this; other schemes ignore it. Not part of the encoded
     /// parameters.
     #[must_use]
-    fn allow_insecure(self, _word: NotPrivate) -> Self {
+    fn allow_insecure(self, _acknowledgement: NotPrivate) -> Self {
         self
     }
 
@@ -204,7 +205,7 @@ impl<P> Wire<P> for Never {
     }
 }
 
-/// What the server stores for the querying client: its registered keys and one unused ticket.
+/// The server's data for the querying client: its registered keys and one unused ticket.
 pub struct Session<'a, S: Scheme> {
     /// Registered keys.
     pub keys: Option<&'a S::ClientKeys>,
@@ -282,7 +283,8 @@ pub trait Server<S: Scheme>: Send + Sync + Sized + 'static {
     /// Prepares a database. Draws the public seed from `rng`.
     ///
     /// # Errors
-    /// Those of the source, or [`Error::Parameters`] if the shape does not match the parameters.
+    /// The errors of the source, or [`Error::Parameters`] if the shape does not match the
+    /// parameters.
     fn setup(
         params: S::Params,
         records: &dyn Records,
@@ -295,7 +297,7 @@ pub trait Server<S: Scheme>: Send + Sync + Sized + 'static {
     /// the secret, and draws all others afresh. By default, nothing is reused.
     ///
     /// # Errors
-    /// As [`Server::setup`].
+    /// The errors of [`Server::setup`].
     fn setup_sharing_keys(
         _first: &Self,
         params: S::Params,
@@ -327,7 +329,7 @@ pub trait Server<S: Scheme>: Send + Sync + Sized + 'static {
     /// Answers one query: [`Server::answer_many`] with a batch of one.
     ///
     /// # Errors
-    /// As [`Server::answer_many`].
+    /// The errors of [`Server::answer_many`].
     fn answer(&self, session: Session<'_, S>, query: &S::Query) -> Result<S::Answer> {
         let answer = self.answer_many(vec![(session, query)], &NoProgress)?.pop();
         answer.ok_or(Error::Length { what: "a batch of answers", found: 0, expected: 1 })
@@ -352,7 +354,7 @@ pub trait Server<S: Scheme>: Send + Sync + Sized + 'static {
     /// number. By default, prepares it again.
     ///
     /// # Errors
-    /// As [`Server::ticket`].
+    /// The errors of [`Server::ticket`].
     fn follow(
         &self,
         _earlier: (&Self, S::Ticket),
@@ -367,7 +369,7 @@ pub trait Server<S: Scheme>: Send + Sync + Sized + 'static {
     /// if there are no changes.
     ///
     /// # Errors
-    /// As [`check_changes`].
+    /// The errors of [`check_changes`].
     fn update_cost(&self, changes: &[Change]) -> Result<UpdateEstimate> {
         check_changes(&self.params().shape(), changes)?;
         let setup = self.params().describe().work.setup;
@@ -385,7 +387,7 @@ pub trait Server<S: Scheme>: Send + Sync + Sized + 'static {
     /// [`Records::read_packed`]. Reading a few records is cheaper than reading all.
     ///
     /// # Errors
-    /// As [`Records::read_packed`]; by default [`Error::Unreadable`].
+    /// The errors of [`Records::read_packed`]; by default [`Error::Unreadable`].
     fn read_packed(&self, _first: u64, _count: u64, _out: &mut [u8]) -> Result<()> {
         Err(Error::Unreadable { scheme: S::NAME })
     }
@@ -393,7 +395,7 @@ pub trait Server<S: Scheme>: Send + Sync + Sized + 'static {
     /// Writes everything except the parameters as sections.
     ///
     /// # Errors
-    /// Those of the sink.
+    /// The errors of the sink.
     fn save(&self, sink: &mut dyn SectionSink) -> Result<()>;
 
     /// Reads what [`Server::save`] wrote.
@@ -402,10 +404,10 @@ pub trait Server<S: Scheme>: Send + Sync + Sized + 'static {
     /// [`Error::MissingSection`], [`Error::Length`] or [`Error::Malformed`].
     fn load(params: S::Params, source: &dyn SectionSource) -> Result<Self>;
 
-    /// As [`Server::load`], for a database prepared with [`Server::setup_sharing_keys`].
+    /// Like [`Server::load`], for a database prepared with [`Server::setup_sharing_keys`].
     ///
     /// # Errors
-    /// As [`Server::load`].
+    /// The errors of [`Server::load`].
     fn load_sharing_keys(_first: &Self, params: S::Params, source: &dyn SectionSource) -> Result<Self> {
         Self::load(params, source)
     }
@@ -423,7 +425,7 @@ pub trait Client<S: Scheme>: Send + Sync + Sized + 'static {
     /// client of the first.
     ///
     /// # Errors
-    /// As [`Client::new`].
+    /// The errors of [`Client::new`].
     fn new_sharing_keys(_first: &Self, params: S::Params, public: S::Public) -> Result<Self> {
         Self::new(params, public)
     }
@@ -434,7 +436,7 @@ pub trait Client<S: Scheme>: Send + Sync + Sized + 'static {
     /// Makes keys to register and the state to keep; `None` in schemes without client keys.
     ///
     /// # Errors
-    /// Those of key generation.
+    /// The errors of key generation.
     fn register(&self, _rng: &mut dyn CryptoRng) -> Result<Option<(S::ClientState, S::ClientKeys)>> {
         Ok(None)
     }
@@ -443,7 +445,7 @@ pub trait Client<S: Scheme>: Send + Sync + Sized + 'static {
     /// By default, those of a new client.
     ///
     /// # Errors
-    /// As [`Client::register`].
+    /// The errors of [`Client::register`].
     fn register_again(
         &self,
         _kept: &S::ClientState,
@@ -464,17 +466,17 @@ pub trait Client<S: Scheme>: Send + Sync + Sized + 'static {
         false
     }
 
-    /// Precomputes what the next `queries` queries with this state need and what does not depend on
+    /// Precomputes the parts of the next `queries` queries with this state that do not depend on
     /// their indices. The result is not saved with the state. By default, does nothing.
     ///
     /// # Errors
-    /// Those of the state.
+    /// The errors of the state.
     fn prepare(&self, _state: &mut S::ClientState, _queries: usize, _progress: &dyn Progress) -> Result<()> {
         Ok(())
     }
 
-    /// Stores the ticket of a future query, prepared by the server, so that the answer comes
-    /// without it. The ticket is valid only for this version. The encoded state grows with its
+    /// Stores the ticket of a future query, which the server prepared. The answer to that query
+    /// then omits it. The ticket is valid only for this version. The encoded state grows with its
     /// tickets.
     ///
     /// # Errors
@@ -499,13 +501,12 @@ pub trait Client<S: Scheme>: Send + Sync + Sized + 'static {
 
     /// Makes one query for each of several databases, using clients created by
     /// [`Client::new_sharing_keys`] from the first. The queries share one fresh secret, which is
-    /// dropped once all answers are decoded; by default, each has its own secret. Each client
-    /// occurs once, and so does each mask under a secret: no two clients may have the same public
-    /// part.
+    /// dropped once all answers are decoded; by default, each has its own secret. No two clients
+    /// may have the same public part: their queries would use the same masks under the same secret.
     ///
     /// # Errors
-    /// As [`Client::query`], and [`Error::Length`] if the number of index lists is not the number
-    /// of clients.
+    /// The errors of [`Client::query`], and [`Error::Length`] if the number of index lists is not
+    /// the number of clients.
     fn query_each(
         clients: &[Self],
         indices: &[Vec<u64>],

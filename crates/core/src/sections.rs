@@ -9,7 +9,7 @@ pub trait SectionSink {
     /// Stores one section, given as consecutive parts.
     ///
     /// # Errors
-    /// Those of the sink, such as a full disk.
+    /// The errors of the sink, such as a full disk.
     fn put(&mut self, name: &str, parts: &[&[u8]]) -> Result<()>;
 }
 

@@ -41,7 +41,7 @@ impl Shape {
     /// A shape with records of whole bytes.
     ///
     /// # Errors
-    /// As [`Shape::new`].
+    /// The errors of [`Shape::new`].
     pub fn of_bytes(records: u64, record_bytes: u64) -> Result<Self> {
         let bits = record_bytes.saturating_mul(8);
         Self::new(records, bits)

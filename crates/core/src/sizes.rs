@@ -12,7 +12,7 @@ pub struct Sizes {
     pub hint: u64,
     /// Client keys registered once.
     pub keys: u64,
-    /// What the server stores per prepared query of a registered client.
+    /// One ticket, which the server stores per prepared query of a registered client.
     pub ticket: u64,
     /// The part of a query that carries key material (0 if keys are registered).
     pub query_keys: u64,
@@ -46,8 +46,8 @@ pub enum Privacy {
 
 /// The caller's acknowledgement that a scheme need not hide the index.
 ///
-/// Schemes that look private but are not neither prepare a database nor create a client without it:
-/// see [`Parameters::allow_insecure`](crate::scheme::Parameters::allow_insecure).
+/// A scheme that looks private but is not refuses to prepare a database or create a client without
+/// it: see [`Parameters::allow_insecure`](crate::scheme::Parameters::allow_insecure).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotPrivate(());
 
@@ -66,7 +66,7 @@ pub enum UpdateCost {
     /// Work for each pack with a changed record, the same for one changed record as for many: batch
     /// changes.
     PerPack,
-    /// As much as a new setup.
+    /// The work of a new setup.
     Rebuild,
 }
 
@@ -90,14 +90,14 @@ pub struct Limits {
     pub update: UpdateCost,
 }
 
-/// All that `inspect` prints about a prepared database.
+/// The properties of a prepared database, as `papir inspect` prints them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Description {
     /// The scheme's name.
     pub scheme: &'static str,
     /// Whether the scheme hides the index.
     pub privacy: Privacy,
-    /// Records and their length.
+    /// Number and length of the records.
     pub shape: Shape,
     /// Message and store sizes.
     pub sizes: Sizes,

@@ -223,7 +223,7 @@ fn matvec_u8(bench: &mut Bench, matrix: &Matrix<'_>) {
     }
 }
 
-/// A matrix that a cache may hold: each run takes another one.
+/// Each run uses another matrix, since a cache may hold one.
 fn mat32(bench: &mut Bench, matrix: &Matrix<'_>) {
     let (rows, cols) = bench.pick((2048, 4096), (128, 256));
     let y: Vec<i32> = (0..cols as i32).map(|i| i * 65_521 % (1 << 28)).collect();
@@ -252,7 +252,7 @@ fn bits(bench: &mut Bench, matrix: &Matrix<'_>) {
                 bits::pack_with(backend, values, width, &mut packed);
             });
             bench.agree(&name, backend, || &packed);
-            // For a filter that leaves out packing.
+            // Packs again, in case a filter excluded the timed packing.
             bits::pack_with(backend, values, width, &mut packed);
             let name = format!("bits unpack {width}");
             matrix.time(bench, &format!("{name}, {backend}"), bytes, || {

@@ -71,7 +71,7 @@ pub enum ModulusError {
     /// Montgomery's reduction needs an odd modulus.
     #[error("the modulus is even: expected an odd number")]
     Even,
-    /// Zero and one are no useful moduli.
+    /// The modulus is 0 or 1.
     #[error("the modulus is below 3")]
     TooSmall,
     /// The number exceeds [`MAX_BITS`] bits.

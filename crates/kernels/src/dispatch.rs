@@ -31,18 +31,18 @@ macro_rules! vectorise {
     (fn $name:ident ( $($argument:ident : $type:ty),* $(,)? ) in $module:ident) => {
         #[inline]
         fn $name(backend: $crate::backend::Backend, $($argument: $type),*) {
-            use $crate::portable::$module as meaning;
+            use $crate::portable::$module as definition;
 
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx512ifma,avx512vbmi")]
             fn avx512($($argument: $type),*) {
-                meaning::$name($($argument),*);
+                definition::$name($($argument),*);
             }
 
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx2,fma,bmi2")]
             fn avx2($($argument: $type),*) {
-                meaning::$name($($argument),*);
+                definition::$name($($argument),*);
             }
 
             match backend.kind() {
@@ -54,7 +54,7 @@ macro_rules! vectorise {
                 // SAFETY: a `Backend` of this kind exists only where its CPU features were
                 // detected.
                 $crate::backend::Kind::Avx2 => unsafe { avx2($($argument),*) },
-                $crate::backend::Kind::Portable => meaning::$name($($argument),*),
+                $crate::backend::Kind::Portable => definition::$name($($argument),*),
             }
         }
     };

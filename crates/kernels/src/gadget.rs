@@ -31,7 +31,8 @@ kernel! {
     checks {
         same_length([r1.len(), r2.len()]);
         same_length([out1.len(), out2.len(), r1.len() * gadget.levels()]);
-        assert!(gadget.largest_digit() < u64::from(gadget.q1.min(gadget.q2)), "digits must be below both primes");
+        let smaller = u64::from(gadget.q1.min(gadget.q2));
+        assert!(gadget.largest_digit() < smaller, "digits must be below both primes");
     }
     in gadget;
 }

@@ -10,7 +10,7 @@
 //!
 //! - `src/name.rs`: public functions, their documentation and their checks of lengths.
 //! - `src/name/…`, `src/modulus.rs`, `src/layout.rs`: types and constants that the backends share.
-//!   Backends import these and never `src/name.rs`, which calls them: no circle of modules.
+//!   Backends import these and never `src/name.rs`, which calls them: no cycle of modules.
 //! - `src/portable/name.rs`: the definition of the kernel, which runs everywhere. A kernel on
 //!   registers is written here once, over the trait `Lanes`; on x86-64 it runs on SSE2's lanes.
 //! - `src/x86_64/avx2/name.rs`, `src/x86_64/avx512/name.rs`: code that needs more CPU features,

@@ -9,7 +9,7 @@ use zeroize::Zeroizing;
 use crate::mod_switch::PowerSwitch;
 use crate::secret::SecretKey;
 
-/// Standard deviations of mask times secret that must stay below q/2.
+/// Number of standard deviations of mask times secret that must fit below q/2.
 const DEVIATIONS: f64 = 16.0;
 
 /// Bits of one coefficient of an answer's mask and body.
@@ -88,6 +88,7 @@ impl ResponseBits {
         body: &[u64],
     ) -> Zeroizing<Vec<u32>> {
         let word = |&phase: &u64| {
+            // Phase and p are below 2³², so the sum stays below 2⁶⁴.
             let rounded = (phase * plaintext + (1 << (self.a - 1))) >> self.a;
             // The rounded value is at most p, which stands for zero; a comparison avoids a
             // division.

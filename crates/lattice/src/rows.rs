@@ -1,7 +1,7 @@
 //! Products of gadget digits with encrypted rows.
 //!
 //! A [`Rows`] is RLWE′(m), one encryption of m·gⱼ for each digit j, or RGSW(m), the encryptions of
-//! s·m·gⱼ followed by those of m·gⱼ (see [`crate::rgsw`]). With these products come key switching
+//! s·m·gⱼ followed by those of m·gⱼ (see [`crate::rgsw`]). These products implement key switching
 //! (InsPIRe, section 2, KS.Switch), the external product (Lemma 2), blind rotation, automorphisms
 //! and CMUX gates. A product transforms the digits, sums digits times rows without intermediate
 //! reductions, and transforms back to coefficients, in reused buffers.

@@ -7,7 +7,7 @@ use zeroize::{Zeroize, Zeroizing};
 use crate::params::RlweParams;
 use crate::security::Secret;
 
-/// A ring secret s, distributed as its parameters say. Erased on drop, never printed.
+/// A ring secret s, with the distribution of its parameters. Erased on drop, never printed.
 pub struct SecretKey {
     coefficients: Zeroizing<Vec<i32>>,
     values: Poly<Values>,

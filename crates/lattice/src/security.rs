@@ -3,8 +3,8 @@
 //! The table lists every set that papir's schemes rely on, and published sets that papir refuses.
 //! Estimates are the minimum over the primal uSVP, primal BDD, dual and dual hybrid attacks with an
 //! unbounded number of samples, by the lattice estimator at [`ESTIMATOR_COMMIT`], with about ±0.5
-//! bit of optimiser noise. A set is allowed from 128 bits on under MATZOV, the estimator's default
-//! cost model. ADPS16 is classical core-SVP, for comparison.
+//! bit of optimiser noise. A set is allowed if it has at least 128 bits under MATZOV, the
+//! estimator's default cost model. ADPS16 is classical core-SVP, for comparison.
 //!
 //! Every sample published under a key counts: queries, all gadget rows of key-switching keys, RGSW
 //! rows. A set outside the table may rely on a row that it dominates: same kind of secret, n no
@@ -51,7 +51,7 @@ pub struct Row {
     pub secret: Secret,
     /// The error's **standard deviation**.
     pub sigma: f64,
-    /// Bits under MATZOV; this estimate decides.
+    /// Bits under MATZOV, compared with [`MINIMUM_BITS`].
     pub matzov: f64,
     /// Bits under ADPS16, if estimated.
     pub adps16: Option<f64>,
@@ -71,7 +71,11 @@ impl Row {
 
 /// A parameter set without an estimate of at least [`MINIMUM_BITS`] bits.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[error("n = {n}, log2 q = {log2_q}, {secret} secret, standard deviation {sigma}: {}, expected at least {MINIMUM_BITS} bits", estimate_in_words(*.bits))]
+#[error(
+    "n = {n}, log2 q = {log2_q}, {secret} secret, standard deviation {sigma}: {}, \
+     expected at least {MINIMUM_BITS} bits",
+    estimate_in_words(*.bits)
+)]
 pub struct InsecureError {
     /// LWE dimension or ring degree.
     pub n: usize,
@@ -232,7 +236,8 @@ mod tests {
     #[test]
     fn errors_name_the_set_and_the_bits() {
         let error = require_128(1024, 32.0, Secret::ErrorLike, 6.4).unwrap_err().to_string();
-        let expected = "n = 1024, log2 q = 32, error-like secret, standard deviation 6.4: 121.5 bits estimated, expected at least 128 bits";
+        let expected = "n = 1024, log2 q = 32, error-like secret, standard deviation 6.4: \
+                        121.5 bits estimated, expected at least 128 bits";
         assert_eq!(error, expected);
         assert_eq!(require_128(1080, 32.0, Secret::ErrorLike, 6.4).unwrap().matzov, 128.4);
     }

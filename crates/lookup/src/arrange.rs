@@ -43,11 +43,11 @@ fn hash_chunks(
     rng: &mut dyn CryptoRng,
     progress: &dyn Progress,
 ) -> Result<(Seeds, Vec<Item>)> {
-    // Any two of n 64-bit tags collide with probability below n²/2⁶⁵: at most 1/2 for 2³² items.
+    // Two of n 64-bit tags coincide with probability below n²/2⁶⁵: at most 1/2 for 2³² items.
     const SEEDS: usize = 64;
     for _ in 0..SEEDS {
         progress.stage("hashing keys", pairs.len() as u64);
-        let seeds = Seeds { ids, places: random_seed(rng) };
+        let seeds = Seeds { ids, placement: random_seed(rng) };
         let items = chunk_items(pairs, format, &seeds, progress)?;
         if all_differ(items.iter().map(|item| item.hash.tag).collect()) {
             return Ok((seeds, items));

@@ -62,7 +62,7 @@ impl EntryFormat {
         end
     }
 
-    /// As [`EntryFormat::write`], to a new vector.
+    /// Like [`EntryFormat::write`], to a new vector.
     pub(crate) fn entry(&self, tag: u64, rest: &[u8]) -> Vec<u8> {
         let mut entry = vec![0; self.entry_bytes(rest.len())];
         self.write(&mut entry, tag, rest);

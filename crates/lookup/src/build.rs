@@ -68,11 +68,11 @@ fn identify(
     progress: &dyn Progress,
 ) -> Result<([u8; SEED_BYTES], Vec<Pair>)> {
     progress.stage("naming keys", 1);
-    let seeds = Seeds { ids: random_seed(rng), places: [0; SEED_BYTES] };
+    let seeds = Seeds { ids: random_seed(rng), placement: [0; SEED_BYTES] };
     let pair = |entry: Entry| Pair { id: seeds.id(&entry.key), value: entry.value };
     let mut pairs: Vec<Pair> = entries.into_iter().map(pair).collect();
     pairs.sort_unstable_by_key(|pair| pair.id);
-    // Any two of 2³² ids collide with probability 2⁻⁶⁵, so a second seed is never needed.
+    // Two of 2³² ids coincide with probability below 2⁻⁶⁴, so one seed is enough.
     if pairs.is_sorted_by(|a, b| a.id < b.id) {
         progress.advance(1);
         return Ok((seeds.ids, pairs));

@@ -24,7 +24,7 @@ use crate::error::Result;
 use crate::layout::KeywordLayout;
 
 const MAGIC: [u8; 4] = *b"PIRB";
-/// Format numbers of bundles.
+/// Format versions of bundles.
 pub const BUNDLE_FORMATS: Formats =
     Formats { what: "a bundle", oldest: 1, written: 1, renew: "update the server that sent it" };
 const CHECKSUM_BYTES: usize = 8;

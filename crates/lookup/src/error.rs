@@ -3,7 +3,7 @@
 /// The result of every fallible function of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Errors of keyword tables and lookups; those of the scheme below pass through.
+/// Errors of keyword tables and lookups. Errors of the scheme pass through unchanged.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -30,7 +30,7 @@ pub enum Error {
         /// The maximum length in bytes.
         limit: u64,
     },
-    /// The entries fit no table, not even the largest one tried.
+    /// The entries do not fit the largest table tried.
     #[error(
         "{entries} entries do not fit {records} records of {bucket_bytes} bytes: expected larger buckets"
     )]

@@ -28,30 +28,30 @@ impl Grid {
     }
 
     /// The region of a key.
-    pub(crate) fn region(&self, place: u64) -> u32 {
-        scale(place, self.regions)
+    pub(crate) fn region(&self, pilot_hash: u64) -> u32 {
+        scale(pilot_hash, self.regions)
     }
 
     /// The pilot of a key within its region. Uses the low bits, on which [`Grid::region`] hardly
     /// depends.
-    pub(crate) fn pilot(&self, place: u64) -> u32 {
-        scale(place << 32, self.pilots)
+    pub(crate) fn pilot(&self, pilot_hash: u64) -> u32 {
+        scale(pilot_hash << 32, self.pilots)
     }
 
     /// The index of a key's pilot among all pilots.
     pub(crate) fn pilot_slot(&self, hash: &KeyHash) -> u32 {
-        self.region(hash.place) * self.pilots + self.pilot(hash.place)
+        self.region(hash.pilot_hash) * self.pilots + self.pilot(hash.pilot_hash)
     }
 
     /// The bucket of a key under its pilot value, as an index into the whole table.
     pub(crate) fn record(&self, hash: &KeyHash, pilot: u16) -> u64 {
-        let region = self.region(hash.place);
-        u64::from(region) * u64::from(self.buckets) + u64::from(self.bucket(hash.spot, pilot))
+        let region = self.region(hash.pilot_hash);
+        u64::from(region) * u64::from(self.buckets) + u64::from(self.bucket(hash.bucket_hash, pilot))
     }
 
     /// The bucket of a key under a pilot value, within its region.
-    pub(crate) fn bucket(&self, spot: u64, pilot: u16) -> u32 {
-        scale(mix(spot ^ u64::from(pilot).wrapping_mul(0x9e37_79b9_7f4a_7c15)), self.buckets)
+    pub(crate) fn bucket(&self, bucket_hash: u64, pilot: u16) -> u32 {
+        scale(mix(bucket_hash ^ u64::from(pilot).wrapping_mul(0x9e37_79b9_7f4a_7c15)), self.buckets)
     }
 }
 
@@ -69,8 +69,9 @@ mod tests {
         let grid = Grid { regions: 3, buckets: 5, pilots: 7 };
         let mut counts = [0u32; 3 * 5 * 7];
         for i in 0..105_000u64 {
-            let (place, spot) = (mix(2 * i), mix(2 * i + 1));
-            let cell = (grid.region(place) * 7 + grid.pilot(place)) * 5 + grid.bucket(spot, i as u16);
+            let (pilot_hash, bucket_hash) = (mix(2 * i), mix(2 * i + 1));
+            let cell = (grid.region(pilot_hash) * 7 + grid.pilot(pilot_hash)) * 5
+                + grid.bucket(bucket_hash, i as u16);
             counts[cell as usize] += 1;
         }
         // Mean 1000, standard deviation 32.

@@ -1,4 +1,4 @@
-//! Keyed hashes of keys: the id of a key, and from it the tag and place of each chunk.
+//! Keyed hashes of keys: the id of a key, and from it the tag and bucket of each chunk.
 
 use rand_core::CryptoRng;
 
@@ -14,7 +14,7 @@ pub(crate) struct Seeds {
     /// Seed of the ids. It never changes, as the owner keeps ids instead of keys.
     pub(crate) ids: [u8; SEED_BYTES],
     /// Placement seed, drawn anew whenever all keys are arranged.
-    pub(crate) places: [u8; SEED_BYTES],
+    pub(crate) placement: [u8; SEED_BYTES],
 }
 
 /// The hash of a chunk of a key: a tag that identifies it and two words that place it.
@@ -23,9 +23,9 @@ pub(crate) struct KeyHash {
     /// Stored with the entry; never 0, which marks an empty slot.
     pub(crate) tag: u64,
     /// Chooses region (high bits) and pilot (low bits).
-    pub(crate) place: u64,
+    pub(crate) pilot_hash: u64,
     /// Chooses the bucket within the region, together with the pilot.
-    pub(crate) spot: u64,
+    pub(crate) bucket_hash: u64,
 }
 
 /// Draws a seed.
@@ -49,13 +49,13 @@ impl Seeds {
         let mut input = [0; ID_BYTES + 4];
         input[..ID_BYTES].copy_from_slice(&id.0);
         input[ID_BYTES..].copy_from_slice(&chunk.to_le_bytes());
-        let digest = blake3::keyed_hash(&self.places, &input);
+        let digest = blake3::keyed_hash(&self.placement, &input);
         let word = |i: usize| {
             let mut bytes = [0; 8];
             bytes.copy_from_slice(&digest.as_bytes()[8 * i..8 * i + 8]);
             u64::from_le_bytes(bytes)
         };
-        KeyHash { tag: word(0).max(1), place: word(1), spot: word(2) }
+        KeyHash { tag: word(0).max(1), pilot_hash: word(1), bucket_hash: word(2) }
     }
 }
 
@@ -63,8 +63,8 @@ impl Seeds {
 mod tests {
     use super::*;
 
-    fn hash(ids: u8, places: u8, key: &[u8], chunk: u32) -> KeyHash {
-        let seeds = Seeds { ids: [ids; 32], places: [places; 32] };
+    fn hash(ids: u8, placement: u8, key: &[u8], chunk: u32) -> KeyHash {
+        let seeds = Seeds { ids: [ids; 32], placement: [placement; 32] };
         seeds.chunk(&seeds.id(key), chunk)
     }
 
@@ -76,8 +76,8 @@ mod tests {
             [hash(1, 0, b"key", 0), hash(0, 1, b"key", 0), hash(0, 0, b"kex", 0), hash(0, 0, b"key", 1)]
         {
             assert_ne!(base.tag, other.tag);
-            assert_ne!(base.place, other.place);
-            assert_ne!(base.spot, other.spot);
+            assert_ne!(base.pilot_hash, other.pilot_hash);
+            assert_ne!(base.bucket_hash, other.bucket_hash);
         }
     }
 
@@ -85,6 +85,6 @@ mod tests {
     fn golden_hash() {
         let hash = hash(7, 8, b"alice", 3);
         let expected = [17_829_847_085_459_514_389, 5_824_936_762_478_396_396, 16_642_171_537_016_901_953];
-        assert_eq!([hash.tag, hash.place, hash.spot], expected);
+        assert_eq!([hash.tag, hash.pilot_hash, hash.bucket_hash], expected);
     }
 }

@@ -28,8 +28,7 @@ use crate::error::{Error, Result};
 use crate::grid::Grid;
 use crate::hash::{KeyHash, SEED_BYTES, Seeds};
 
-/// Version of the encoding.
-/// Format numbers of keyword layouts.
+/// Format versions of keyword layouts.
 pub const LAYOUT_FORMATS: Formats = Formats {
     what: "a keyword layout",
     oldest: 2,
@@ -108,7 +107,7 @@ impl KeywordLayout {
         self.grid.record(hash, select(&self.pilots, self.grid.pilot_slot(hash)))
     }
 
-    /// As [`KeywordLayout::bucket`], in variable time, for the owner, whose keys are not secret.
+    /// Like [`KeywordLayout::bucket`], in variable time, for the owner, whose keys are not secret.
     pub(crate) fn bucket_vartime(&self, hash: &KeyHash) -> u64 {
         self.grid.record(hash, self.pilots[self.grid.pilot_slot(hash) as usize])
     }
@@ -144,7 +143,8 @@ impl KeywordLayout {
         Ok(value)
     }
 
-    /// Extends the layout to values of this length. Returns false if that takes a new table.
+    /// Extends the layout to values of this length in bytes. Returns false if they need a new
+    /// table.
     pub(crate) fn admit(&mut self, length: usize) -> bool {
         let d = &mut self.dimensions;
         if d.format.length_bytes == 0 {
@@ -178,7 +178,7 @@ impl KeywordLayout {
     /// Encodes the layout.
     pub fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::new();
-        writer.u16(LAYOUT_FORMATS.written as u16).raw(&self.seeds.ids).raw(&self.seeds.places);
+        writer.u16(LAYOUT_FORMATS.written as u16).raw(&self.seeds.ids).raw(&self.seeds.placement);
         writer.u32(self.grid.regions).u32(self.grid.buckets).u32(self.grid.pilots);
         writer.u32(self.dimensions.bucket_bytes).u32(self.dimensions.lookups).u32(self.longest);
         writer.u8(self.dimensions.format.length_bytes).u32(self.dimensions.format.chunk_bytes);
@@ -196,7 +196,7 @@ impl KeywordLayout {
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::new("a keyword layout", bytes);
         LAYOUT_FORMATS.check(reader.u16()?.into())?;
-        let seeds = Seeds { ids: reader.array()?, places: reader.array()? };
+        let seeds = Seeds { ids: reader.array()?, placement: reader.array()? };
         let grid = Grid { regions: reader.u32()?, buckets: reader.u32()?, pilots: reader.u32()? };
         let (bucket_bytes, lookups, longest) = (reader.u32()?, reader.u32()?, reader.u32()?);
         let format = EntryFormat { length_bytes: reader.u8()?, chunk_bytes: reader.u32()? };
@@ -228,7 +228,7 @@ impl KeywordLayout {
             entry,
             MAX_BUCKET_BYTES.into(),
         )?;
-        // Chunks of length 0 can only hold empty values.
+        // Chunks of length 0 hold only empty values; a range from 1 to 0 accepts no number.
         let chunks = if self.longest > 0 && d.format.chunk_bytes == 0 {
             0
         } else {

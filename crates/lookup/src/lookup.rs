@@ -32,10 +32,10 @@ impl Lookup {
         Self::new_verifying(client, keyword, None)
     }
 
-    /// As [`Lookup::new`]; given the top of a hash tree, checks the Merkle proof of every record.
+    /// Like [`Lookup::new`]; given the top of a hash tree, checks the Merkle proof of every record.
     ///
     /// # Errors
-    /// As [`Lookup::new`] and [`Commitment::of_prepared`].
+    /// The errors of [`Lookup::new`] and [`Commitment::of_prepared`].
     pub fn new_verifying(
         client: Box<dyn ErasedClient>,
         keyword: Option<KeywordLayout>,
@@ -82,10 +82,11 @@ impl Lookup {
         self.prepare_key_with(None, key, rng)
     }
 
-    /// As [`Lookup::prepare_key`], for a registered client. Save its state before sending a query.
+    /// Like [`Lookup::prepare_key`], for a registered client. Save its state before sending a
+    /// query.
     ///
     /// # Errors
-    /// As [`Lookup::prepare_key`].
+    /// The errors of [`Lookup::prepare_key`].
     pub fn prepare_key_with(
         &self,
         state: Option<&mut ErasedState>,
@@ -103,11 +104,11 @@ impl Lookup {
         self.prepare_index_with(None, index, rng)
     }
 
-    /// As [`Lookup::prepare_index`], for a registered client. Save its state before sending a
+    /// Like [`Lookup::prepare_index`], for a registered client. Save its state before sending a
     /// query.
     ///
     /// # Errors
-    /// As [`Lookup::prepare_index`].
+    /// The errors of [`Lookup::prepare_index`].
     pub fn prepare_index_with(
         &self,
         state: Option<&mut ErasedState>,
@@ -136,7 +137,8 @@ impl Lookup {
     /// query.
     ///
     /// # Errors
-    /// As [`Lookup::prepare_key`] and [`Lookup::prepare_index`], before any query is made.
+    /// The errors of [`Lookup::prepare_key`] and [`Lookup::prepare_index`], before any query is
+    /// made.
     pub fn prepare_batch(
         &self,
         mut state: Option<&mut ErasedState>,
@@ -244,7 +246,7 @@ impl Pending {
     /// Opens the enveloped answers to one lookup. `None` means that the key is absent.
     ///
     /// # Errors
-    /// As [`Pending::finish_all`].
+    /// The errors of [`Pending::finish_all`].
     pub fn finish(self, answers: &[Vec<u8>]) -> Result<Option<Vec<u8>>> {
         Ok(self.finish_all(answers)?.into_iter().next().flatten())
     }

@@ -73,7 +73,7 @@ impl Weights {
     }
 }
 
-/// Number of items per bucket from which one pilot steers a whole region.
+/// Minimum number of items per bucket for regions with a single pilot.
 const MANY_SLOTS: f64 = 48.0;
 /// Items per region of many pilots.
 const REGION_ITEMS: f64 = 16384.0;
@@ -143,7 +143,7 @@ impl<'a> Placement<'a> {
         let mut bytes = vec![0u64; grid.regions as usize];
         let mut starts = vec![0usize; grid.regions as usize + 1];
         for item in items {
-            let region = grid.region(item.hash.place) as usize;
+            let region = grid.region(item.hash.pilot_hash) as usize;
             bytes[region] += u64::from(item.bytes);
             starts[region + 1] += 1;
         }
@@ -152,7 +152,7 @@ impl<'a> Placement<'a> {
             return None;
         }
         (1..starts.len()).for_each(|i| starts[i] += starts[i - 1]);
-        let order = sorted_by(items, &starts, |item| grid.region(item.hash.place) as usize);
+        let order = sorted_by(items, &starts, |item| grid.region(item.hash.pilot_hash) as usize);
         let mut regions: Vec<u32> = (0..grid.regions).collect();
         regions.sort_unstable_by_key(|&region| std::cmp::Reverse(bytes[region as usize]));
         Some(Self { items, grid, capacity, order, starts, regions })
@@ -187,13 +187,13 @@ fn sorted_by(items: &[Item], starts: &[usize], class: impl Fn(&Item) -> usize) -
     order
 }
 
-/// An item as the pilot search sees it.
+/// The fields of an item that the pilot search reads.
 #[derive(Clone, Copy)]
 pub(crate) struct Piece {
     /// Number of its pilot within the region.
     pub(crate) pilot: u32,
     pub(crate) bytes: u32,
-    pub(crate) spot: u64,
+    pub(crate) bucket_hash: u64,
 }
 
 /// A region during the search of its pilots; reused for all regions.
@@ -222,9 +222,9 @@ impl Region {
         self.loads.fill(0);
         self.pieces.clear();
         self.pieces.extend(items.map(|item| Piece {
-            pilot: self.grid.pilot(item.hash.place),
+            pilot: self.grid.pilot(item.hash.pilot_hash),
             bytes: item.bytes,
-            spot: item.hash.spot,
+            bucket_hash: item.hash.bucket_hash,
         }));
         self.pieces.sort_unstable_by_key(|piece| piece.pilot);
     }
@@ -245,8 +245,8 @@ impl Region {
         placed
     }
 
-    /// As [`Region::first_pilot`], with fewer trials for larger groups: a region that does not fit
-    /// is given up within a fraction of a second.
+    /// Like [`Region::first_pilot`], with fewer trials for larger groups: the search fails within a
+    /// fraction of a second if a region does not fit.
     fn find_pilot(&mut self, group: &[Piece]) -> Option<u16> {
         const WORK: usize = 1 << 23;
         let trials = (WORK / group.len()).clamp(256, 1 << 16);
@@ -265,7 +265,7 @@ impl Region {
     pub(crate) fn fewest_overflows(&self, group: &[Piece], turn: usize) -> u16 {
         const TRIALS: usize = 512;
         let full = |pilot: u16| {
-            let load = |piece: &Piece| self.loads[self.grid.bucket(piece.spot, pilot) as usize];
+            let load = |piece: &Piece| self.loads[self.grid.bucket(piece.bucket_hash, pilot) as usize];
             group.iter().filter(|piece| load(piece) + piece.bytes > self.capacity).count()
         };
         let tried = (0..TRIALS).map(|trial| (turn * TRIALS + trial) as u16);
@@ -277,7 +277,7 @@ impl Region {
     fn try_pilot(&mut self, group: &[Piece], pilot: u16) -> bool {
         self.touched.clear();
         for piece in group {
-            let bucket = self.grid.bucket(piece.spot, pilot);
+            let bucket = self.grid.bucket(piece.bucket_hash, pilot);
             let load = &mut self.loads[bucket as usize];
             if *load + piece.bytes > self.capacity {
                 self.undo(group);

@@ -53,7 +53,7 @@ impl TableReport {
         Self::new(pairs.len() as u64, values, layout)
     }
 
-    /// As [`TableReport::of`], from the number of keys and the bytes of all values.
+    /// Like [`TableReport::of`], from the number of keys and the bytes of all values.
     pub(crate) fn new(entries: u64, value_bytes: u64, layout: &KeywordLayout) -> Self {
         Self {
             entries,

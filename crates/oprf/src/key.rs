@@ -23,7 +23,7 @@ impl Key {
     /// Draws a fresh key.
     ///
     /// # Errors
-    /// As [`Key::from_seed`].
+    /// The errors of [`Key::from_seed`].
     pub fn generate(rng: &mut dyn CryptoRng) -> Result<Self> {
         let mut seed = Zeroizing::new([0; SEED_BYTES]);
         rng.fill_bytes(&mut *seed);

@@ -3,6 +3,7 @@
 use rand_core::CryptoRng;
 use rand_core_06 as old;
 
+/// A generator of `rand_core` 0.10 with the traits of 0.6.
 pub(crate) struct OldRng<'a>(pub(crate) &'a mut dyn CryptoRng);
 
 impl old::RngCore for OldRng<'_> {

@@ -20,6 +20,9 @@ pub(crate) fn value(output: &mut [u8]) -> Value {
 }
 
 /// Refuses elements longer than RFC 9497 allows.
+///
+/// # Errors
+/// [`Error::OutOfBounds`] for 2¹⁶ bytes or more.
 pub(crate) fn check(element: &[u8]) -> Result<()> {
     if element.len() <= usize::from(u16::MAX) {
         return Ok(());
@@ -28,6 +31,7 @@ pub(crate) fn check(element: &[u8]) -> Result<()> {
     Err(Error::out_of_bounds("the length of an element", element.len() as u64, expected))
 }
 
+/// Translates an error of `voprf`, which means an invalid group element.
 pub(crate) fn refused(error: voprf::Error) -> Error {
     Error::malformed("a message of the pseudorandom function", error, "nonzero elements of ristretto255")
 }

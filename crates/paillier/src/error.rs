@@ -28,17 +28,17 @@ pub enum Error {
     /// A wrong number of bytes or words.
     #[error("{what}: found {found}, expected {expected}")]
     Length {
-        /// What was counted.
+        /// Name of the counted bytes or words.
         what: &'static str,
-        /// Found.
+        /// Actual number.
         found: usize,
-        /// Expected.
+        /// Expected number.
         expected: usize,
     },
     /// Malformed bytes, or bytes of another version.
     #[error("{what} is malformed: found {found}, expected {expected}")]
     Malformed {
-        /// What was parsed.
+        /// Name of the parsed bytes.
         what: &'static str,
         /// The bytes found.
         found: String,

@@ -57,24 +57,25 @@ impl Lift {
         residues
             .take(self.primes.len())
             .enumerate()
-            .for_each(|(place, residue)| self.add(&mut sum, place, residue));
+            .for_each(|(index, residue)| self.add(&mut sum, index, residue));
         self.finish(sum)
     }
 
-    /// Adds the residue modulo the prime at `place`, for callers that have one residue at a time.
+    /// Adds the residue modulo the prime at `index`, for callers that have one residue at a time.
     #[inline]
-    pub fn add(&self, sum: &mut Sum, place: usize, residue: u32) {
-        let (modulus, inverse, reciprocal) = self.primes[place];
+    pub fn add(&self, sum: &mut Sum, index: usize, residue: u32) {
+        let (modulus, inverse, reciprocal) = self.primes[index];
         let factor = modulus.mul(residue, inverse);
         sum.quotient += f64::from(factor) * reciprocal;
-        // Each product is below 2⁵⁶: 256 primes fit.
-        sum.words += u64::from(factor) * u64::from(self.cofactors[place]);
+        // Primes are below 2²⁸, so each product is below 2⁵⁶ and 256 of them fit.
+        sum.words += u64::from(factor) * u64::from(self.cofactors[index]);
     }
 
     /// Returns the same as [`Lift::lift`], after all residues were added.
     #[inline]
     pub fn finish(&self, sum: Sum) -> (u32, f64) {
-        // A cast rounds down. `round` may branch on the number.
+        // A cast truncates, while `f64::round` may branch on the number. With 256 primes the sum is
+        // off by less than 2⁻³⁷ (half a unit of 2⁻⁴⁵ per addition), which is far below `SLACK`.
         let whole = (sum.quotient + 0.5) as u64 as f64;
         let taken = self.target.mul(self.target.reduce(whole as u64), self.product);
         (self.target.sub(self.target.reduce(sum.words), taken), (sum.quotient - whole).abs())

@@ -55,7 +55,7 @@ impl<F: Form> Poly<F> {
         [first, second]
     }
 
-    /// The same residues in the other form; only for transforms, which have converted them.
+    /// Changes the form in the type; the caller has transformed the residues.
     pub(crate) fn relabel<G: Form>(self) -> Poly<G> {
         Poly::from_residues(self.residues)
     }

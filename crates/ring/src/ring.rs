@@ -192,12 +192,13 @@ impl Ring {
 
     /// The coefficients in (−q/2, q/2]. Constant time in the coefficients.
     pub fn to_centred(&self, poly: &Poly<Coefficients>) -> Vec<i64> {
+        // q is below 2⁵⁶, so the casts keep the sign.
         let q = self.modulus() as i64;
-        let centre = |x: u64| x as i64 - q * i64::from(x as i64 > q / 2);
-        self.lifted(poly).map(centre).collect()
+        self.lifted(poly).map(|x| x as i64 - q * i64::from(x as i64 > q / 2)).collect()
     }
 
     /// Garner's reconstruction r₁ + q₁·((r₂ − r₁)/q₁ mod q₂) of each coefficient, without division.
+    /// It is at most (q₁ − 1) + q₁·(q₂ − 1) = q − 1, so no reduction follows.
     fn lifted<'a>(&self, poly: &'a Poly<Coefficients>) -> impl Iterator<Item = u64> + 'a {
         let ([first, second], [q1, q2], garner) = (poly.parts(), self.primes, self.garner);
         first.iter().zip(second).map(move |(&r1, &r2)| {

@@ -123,7 +123,8 @@ fn with_words(rng: &mut dyn CryptoRng, out: &mut [i32], make: impl Fn(&[u64; BAT
 /// ⌊2⁶³·P(|x| ≤ k)⌋ for k = 0, 1, …, while it is below 2⁶³ − 1.
 fn cumulative_table(sigma: f64) -> Vec<u64> {
     let weights = weights(sigma);
-    // |x| = k covers two values except at k = 0. Weights are scaled down so that sums fit.
+    // |x| = k covers two values except at k = 0. A table has at most √(160 ln 2)·σ + 1 < 676
+    // weights: scaled to 2¹¹¹ and doubled, their sum stays below the 2¹²⁷ that `ratio` allows.
     let doubled: Vec<u128> =
         weights.iter().enumerate().map(|(k, &weight)| (weight >> 16) << u32::from(k > 0)).collect();
     let total: u128 = doubled.iter().sum();
@@ -164,7 +165,8 @@ fn weights(sigma: f64) -> Vec<u128> {
 
 /// exp(−x)·2¹²⁷ for x ≥ 0, from the power series at x/2^m < 1/16 and m squarings.
 fn exp_of_minus(x: f64) -> u128 {
-    // exp(−128) is already less than one unit.
+    // exp(−128) is already less than one unit. The terms of the series alternate in sign, so the
+    // even and the odd ones are summed apart, as unsigned numbers.
     let x = x.min(128.0);
     let halvings = (x * 16.0).log2().ceil().max(0.0);
     let small = (x / halvings.exp2() * 127f64.exp2()) as u128;

@@ -1,4 +1,6 @@
-//! Freed memory holds no secret: an allocator looks into every block that a client frees.
+//! Freed memory holds no secret of a client.
+//!
+//! A global allocator searches every freed block for byte patterns of secret values.
 #![allow(clippy::unwrap_used, unsafe_code)]
 
 use papir_schemes::shared::empty_public::EmptyPublic;
@@ -18,17 +20,17 @@ use papir_schemes::pirouette::client::RetrievalClient;
 use papir_schemes::pirouette::params::PirouetteParams;
 use papir_schemes::pirouette::{ParameterSet, Pirouette};
 
-/// A byte pattern by name, and how often it was freed.
+/// Name and bytes of a pattern, and the number of freed blocks that contained it.
 type Pattern = (&'static str, Vec<u8>, usize);
 
 static WATCHING: AtomicBool = AtomicBool::new(false);
 static PATTERNS: Mutex<Vec<Pattern>> = Mutex::new(Vec::new());
-/// One test at a time is watched.
+/// Serializes the tests, as they share `WATCHING` and `PATTERNS`.
 static TURN: Mutex<()> = Mutex::new(());
 
 struct Watch;
 
-// SAFETY: allocation is the system's; freed blocks are only read, before they are given back.
+// SAFETY: `System` allocates and frees; a block is only read, before it is freed.
 unsafe impl GlobalAlloc for Watch {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's contract is passed on.
@@ -37,7 +39,8 @@ unsafe impl GlobalAlloc for Watch {
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         if WATCHING.load(Ordering::Relaxed) {
-            // SAFETY: the block is still allocated, of this size; bytes never written are compared as they stand.
+            // SAFETY: the block is still allocated and has this size. Bytes that were never written
+            // are compared like any others.
             let bytes = unsafe { std::slice::from_raw_parts(block, layout.size()) };
             if let Ok(mut patterns) = PATTERNS.try_lock() {
                 patterns
@@ -59,12 +62,12 @@ fn contains(bytes: &[u8], pattern: &[u8]) -> bool {
         && (0..=bytes.len() - pattern.len()).step_by(4).any(|k| bytes[k..].starts_with(pattern))
 }
 
-/// Eight residues from the middle.
+/// The bytes of residues 100 to 107.
 fn pattern(poly: &Poly<Values>) -> Vec<u8> {
     poly.residues()[100..108].iter().flat_map(|residue| residue.to_le_bytes()).collect()
 }
 
-/// What of `patterns` is freed while `work` runs.
+/// Returns the result of `work` and the names of the patterns found in blocks freed meanwhile.
 fn freed<T>(patterns: Vec<(&'static str, Vec<u8>)>, work: impl FnOnce() -> T) -> (T, Vec<&'static str>) {
     *PATTERNS.lock().unwrap() = patterns.into_iter().map(|(name, bytes)| (name, bytes, 0)).collect();
     WATCHING.store(true, Ordering::SeqCst);
@@ -77,7 +80,7 @@ fn freed<T>(patterns: Vec<(&'static str, Vec<u8>)>, work: impl FnOnce() -> T) ->
 #[test]
 fn freed_memory_holds_no_secret() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    // The watch sees what it should see.
+    // A freed marker is found.
     let marker = vec![0xA5u8; 64];
     let (_, seen) = freed(vec![("a marker", marker[..32].to_vec())], || drop(marker.clone()));
     assert_eq!(seen, ["a marker"]);
@@ -88,7 +91,7 @@ fn freed_memory_holds_no_secret() {
     let server = Server::setup(params.clone(), &RecordBuffer::zeroed(shape), &mut rng, &NoProgress).unwrap();
     let client = Client::new(params.clone(), *server.public()).unwrap();
     let index = 123_457;
-    // The same seed gives the same secret twice: once to know it, once to watch it.
+    // The first run with this seed tells the secret; the second, watched, makes it again.
     let query = || client.query(None, &[index], &mut ChaCha20Rng::from_seed([9; 32])).unwrap();
     let (known, _) = query();
 
@@ -129,7 +132,7 @@ fn freed_memory_holds_no_secret() {
     assert!(seen.is_empty(), "opening an answer frees {seen:?}");
 }
 
-/// Both levels of a packed DoublePIR: LWE secret, ring secret, selector, and what an answer decrypts to.
+/// Both levels of a packed DoublePIR: LWE secret, ring secret, selector and decrypted answer.
 #[test]
 fn freed_memory_holds_no_secret_of_two_levels() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -139,7 +142,7 @@ fn freed_memory_holds_no_secret_of_two_levels() {
     let records = RecordBuffer::zeroed(shape);
     let server = inspire0::Server::setup(params.clone(), &records, &mut rng, &NoProgress).unwrap();
     let client = inspire0::Client::new(params.clone(), *server.public()).unwrap();
-    // The same seed gives the same secret twice: once to know it, once to watch it.
+    // The first run with this seed tells the secret; the second, watched, makes it again.
     let index = 3000 * 500 + 1234;
     let query = || client.query(None, &[index], &mut ChaCha20Rng::from_seed([9; 32])).unwrap();
     let (known, _) = query();
@@ -172,7 +175,7 @@ fn freed_memory_holds_no_secret_of_two_levels() {
     assert!(seen.is_empty(), "opening an answer frees {seen:?}");
 }
 
-/// Pirouette's keys of a client, under short keys of four bits, and a query.
+/// Registration and a query of Pirouette, under short keys of four bits.
 #[test]
 fn freed_memory_holds_no_secret_of_evaluation_keys() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -197,7 +200,7 @@ fn freed_memory_holds_no_secret_of_evaluation_keys() {
         ("the response ring's key in coefficients", bytes_of(&response[100..132])),
         ("the response ring's key in values", pattern(&small.forward(small.from_signed(&response)))),
     ];
-    // In one thread, as the watch overlooks what is freed while it looks at something else.
+    // On one thread: a block freed while another thread searches one is not searched.
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
     let ((mut state, keys), seen) = freed(secrets.clone(), || pool.install(register));
     assert!(seen.is_empty(), "registering frees {seen:?}");
@@ -206,7 +209,7 @@ fn freed_memory_holds_no_secret_of_evaluation_keys() {
     let (_, seen) = freed(secrets.clone(), query);
     assert!(seen.is_empty(), "a query frees {seen:?}");
     let (_, seen) = freed(secrets, || drop(state));
-    assert!(seen.is_empty(), "the state's end frees {seen:?}");
+    assert!(seen.is_empty(), "dropping the state frees {seen:?}");
 }
 
 /// The primes of Pirouette's rings.

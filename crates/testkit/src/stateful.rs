@@ -60,7 +60,7 @@ impl Scheme for Stateful {
 /// Prepares a database whose clients register `keys_bytes` bytes of keys (without the envelope).
 ///
 /// # Errors
-/// As [`StatefulParams::with_keys`] and [`Server::setup`].
+/// The errors of [`StatefulParams::with_keys`] and [`Server::setup`].
 pub fn setup(
     records: &dyn Records,
     keys_bytes: u64,

@@ -13,9 +13,9 @@ use rand_core::{Rng, SeedableRng};
 
 use crate::{Target, outcome, repair};
 
-/// Longest section that is mutated: longer ones are the database itself.
+/// Maximum bytes of a section that is mutated; longer ones are the database itself.
 const SECTION_BYTES: usize = 1 << 16;
-/// Longest public part used as a seed.
+/// Maximum bytes of a public part that is used as a seed.
 const PUBLIC_BYTES: usize = 1 << 20;
 
 /// Fixed randomness for prepared databases; the driver has its own for mutations.
@@ -28,7 +28,7 @@ fn shape() -> Shape {
 }
 
 /// A small prepared database of one scheme.
-struct World {
+struct Prepared {
     scheme: Box<dyn ErasedScheme>,
     server: Box<dyn ErasedServer>,
     client: Box<dyn ErasedClient>,
@@ -37,7 +37,7 @@ struct World {
     sections: BTreeMap<String, Blob>,
 }
 
-impl World {
+impl Prepared {
     fn new(scheme: &dyn ErasedScheme) -> Self {
         let scheme = scheme.allow_insecure(NotPrivate::acknowledged());
         let mut records = RecordBuffer::zeroed(shape());
@@ -52,7 +52,7 @@ impl World {
 
     /// One database for every scheme without registered keys, prepared once.
     fn all() -> &'static [Self] {
-        static ALL: OnceLock<Vec<World>> = OnceLock::new();
+        static ALL: OnceLock<Vec<Prepared>> = OnceLock::new();
         ALL.get_or_init(|| {
             let anonymous = |scheme: &&&'static dyn ErasedScheme| {
                 scheme.plan(shape(), Goal::Balanced).is_ok_and(|plan| !plan.limits.client_keys)
@@ -66,48 +66,51 @@ impl World {
     }
 }
 
-/// A target whose inputs begin with the number of their scheme.
-fn each(
-    seed: impl Fn(&World) -> Vec<Vec<u8>>,
-    mut run: impl FnMut(&World, &[u8]) -> String + 'static,
+/// A target of all schemes. The first byte of an input selects the scheme.
+fn for_all_schemes(
+    seed: impl Fn(&Prepared) -> Vec<Vec<u8>>,
+    mut run: impl FnMut(&Prepared, &[u8]) -> String + 'static,
 ) -> Target {
-    let worlds = World::all();
-    let numbered = |(number, world): (usize, &World)| {
-        seed(world).into_iter().map(move |bytes| [&[number as u8][..], &bytes].concat()).collect::<Vec<_>>()
+    let databases = Prepared::all();
+    let numbered = |(number, database): (usize, &Prepared)| {
+        seed(database)
+            .into_iter()
+            .map(move |bytes| [&[number as u8][..], &bytes].concat())
+            .collect::<Vec<_>>()
     };
-    let seeds = worlds.iter().enumerate().flat_map(numbered).collect();
+    let seeds = databases.iter().enumerate().flat_map(numbered).collect();
     Target::new(seeds, move |input| {
         let (number, rest) = input.split_first().unwrap_or((&0, &[]));
-        let world = &worlds[usize::from(*number) % worlds.len()];
-        format!("{} {}", world.scheme.name(), run(world, rest))
+        let database = &databases[usize::from(*number) % databases.len()];
+        format!("{} {}", database.scheme.name(), run(database, rest))
     })
 }
 
 /// Public parts.
 pub(super) fn public() -> Target {
-    let seed = |world: &World| {
-        let payload = repair::payload(&world.server.public());
+    let seed = |database: &Prepared| {
+        let payload = repair::payload(&database.server.public());
         if payload.len() <= PUBLIC_BYTES { vec![payload] } else { Vec::new() }
     };
-    each(seed, client_of)
+    for_all_schemes(seed, client_of)
 }
 
 /// Public parts truncated after the parameters, so that all refusals are quick.
 pub(super) fn parameters() -> Target {
-    let seed = |world: &World| {
-        let payload = repair::payload(&world.server.public());
+    let seed = |database: &Prepared| {
+        let payload = repair::payload(&database.server.public());
         let mut length = [0; 8];
         length.copy_from_slice(&payload[..8]);
         vec![payload[8..8 + u64::from_le_bytes(length) as usize].to_vec()]
     };
-    each(seed, |world, parameters| {
+    for_all_schemes(seed, |database, parameters| {
         let payload = [&(parameters.len() as u64).to_le_bytes()[..], parameters, &[0; 40]].concat();
-        client_of(world, &payload)
+        client_of(database, &payload)
     })
 }
 
-fn client_of(world: &World, payload: &[u8]) -> String {
-    let client = world.scheme.client(&repair::seal(world.header(Kind::Public), payload));
+fn client_of(database: &Prepared, payload: &[u8]) -> String {
+    let client = database.scheme.client(&repair::seal(database.header(Kind::Public), payload));
     if let Ok(client) = &client {
         client.describe();
     }
@@ -116,12 +119,12 @@ fn client_of(world: &World, payload: &[u8]) -> String {
 
 /// Queries.
 pub(super) fn query() -> Target {
-    let seed = |world: &World| vec![repair::payload(&world.query)];
-    each(seed, |world, payload| {
-        let query = repair::seal(world.header(Kind::Query), payload);
-        let answer = world.server.answer(ErasedSession::default(), &query);
+    let seed = |database: &Prepared| vec![repair::payload(&database.query)];
+    for_all_schemes(seed, |database, payload| {
+        let query = repair::seal(database.header(Kind::Query), payload);
+        let answer = database.server.answer(ErasedSession::default(), &query);
         if let Ok(answer) = &answer {
-            assert_eq!(answer.len() as u64, world.server.describe().sizes.answer);
+            assert_eq!(answer.len() as u64, database.server.describe().sizes.answer);
         }
         outcome(&answer)
     })
@@ -129,13 +132,13 @@ pub(super) fn query() -> Target {
 
 /// Answers.
 pub(super) fn answer() -> Target {
-    let seed = |world: &World| {
-        let answer = world.server.answer(ErasedSession::default(), &world.query).unwrap();
+    let seed = |database: &Prepared| {
+        let answer = database.server.answer(ErasedSession::default(), &database.query).unwrap();
         vec![repair::payload(&answer)]
     };
-    each(seed, |world, payload| {
-        let (secret, _) = world.client.query(None, &[0], &mut rng()).unwrap();
-        let records = world.client.extract(secret, &repair::seal(world.header(Kind::Answer), payload));
+    for_all_schemes(seed, |database, payload| {
+        let (secret, _) = database.client.query(None, &[0], &mut rng()).unwrap();
+        let records = database.client.extract(secret, &repair::seal(database.header(Kind::Answer), payload));
         if let Ok(records) = &records {
             assert!(records.iter().all(|record| record.len() == 8));
         }
@@ -145,22 +148,22 @@ pub(super) fn answer() -> Target {
 
 /// Prepared sections with one of them mutated.
 pub(super) fn sections() -> Target {
-    let seed = |world: &World| {
+    let seed = |database: &Prepared| {
         let numbered = |(number, section): (usize, &Blob)| {
             (section.len() <= SECTION_BYTES).then(|| [&[number as u8][..], section].concat())
         };
-        world.sections.values().enumerate().filter_map(numbered).collect()
+        database.sections.values().enumerate().filter_map(numbered).collect()
     };
-    each(seed, |world, input| {
+    for_all_schemes(seed, |database, input| {
         let (number, bytes) = input.split_first().unwrap_or((&0, &[]));
-        let place = usize::from(*number) % world.sections.len();
-        let changed = world.sections.keys().nth(place).map(|name| (name.as_str(), bytes));
-        let loaded = world.scheme.load(&Sections { whole: &world.sections, changed });
+        let position = usize::from(*number) % database.sections.len();
+        let changed = database.sections.keys().nth(position).map(|name| (name.as_str(), bytes));
+        let loaded = database.scheme.load(&Sections { whole: &database.sections, changed });
         if let Ok(server) = &loaded {
             // Checksums guard the content, so answers may be wrong, but the server must not panic.
-            let _ = server.answer(ErasedSession::default(), &world.query);
+            let _ = server.answer(ErasedSession::default(), &database.query);
         }
-        format!("{place} {}", outcome(&loaded))
+        format!("{position} {}", outcome(&loaded))
     })
 }
 

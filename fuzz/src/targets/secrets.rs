@@ -58,7 +58,7 @@ pub(super) fn state() -> Target {
         let parsed = parsers::state(&repaired);
         if let Ok(again) = &parsed {
             assert_eq!(again.len() >= 8, repaired.len() >= 8);
-            assert!(parsers::state(again).is_ok(), "what is kept cannot be read");
+            assert!(parsers::state(again).is_ok(), "the parsed state cannot be read again");
         }
         format!("{plain} {}", outcome(&parsed))
     })

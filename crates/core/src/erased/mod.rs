@@ -1,4 +1,4 @@
-//! The interface in bytes, behind trait objects.
+//! The interface of a scheme over bytes, behind trait objects.
 //!
 //! For servers, command lines and bindings. [`Erased`] turns any [`Scheme`](crate::scheme::Scheme)
 //! into it.
@@ -37,7 +37,7 @@ pub trait ErasedScheme: Send + Sync {
 
     /// The same scheme, with the caller's acknowledgement that it need not be private: see
     /// [`Parameters::allow_insecure`](crate::scheme::Parameters::allow_insecure).
-    fn allow_insecure(&self, word: NotPrivate) -> Box<dyn ErasedScheme>;
+    fn allow_insecure(&self, acknowledgement: NotPrivate) -> Box<dyn ErasedScheme>;
 
     /// The same scheme with the database owner's key: it can prepare encrypted databases, read them
     /// back and register clients. A scheme without encrypted databases fails in every operation:
@@ -48,25 +48,25 @@ pub trait ErasedScheme: Send + Sync {
     /// Describes the parameters for this shape and goal, without preparing anything.
     ///
     /// # Errors
-    /// As [`Parameters::choose`](crate::scheme::Parameters::choose).
+    /// The errors of [`Parameters::choose`](crate::scheme::Parameters::choose).
     fn plan(&self, shape: Shape, goal: Goal) -> Result<Description>;
 
     /// All parameters worth comparing for this shape, without preparing anything.
     ///
     /// # Errors
-    /// As [`Parameters::candidates`](crate::scheme::Parameters::candidates).
+    /// The errors of [`Parameters::candidates`](crate::scheme::Parameters::candidates).
     fn candidates(&self, shape: Shape) -> Result<Vec<Candidate>>;
 
     /// The parameters of a choice, without preparing anything.
     ///
     /// # Errors
-    /// As [`Parameters::with_choice`](crate::scheme::Parameters::with_choice).
+    /// The errors of [`Parameters::with_choice`](crate::scheme::Parameters::with_choice).
     fn candidate(&self, shape: Shape, choice: Choice) -> Result<Candidate>;
 
     /// Prepares a database with the parameters of a candidate.
     ///
     /// # Errors
-    /// As [`Parameters::decode`](crate::scheme::Parameters::decode) and
+    /// The errors of [`Parameters::decode`](crate::scheme::Parameters::decode) and
     /// [`Server::setup`](crate::scheme::Server::setup).
     fn setup_candidate(
         &self,
@@ -79,7 +79,8 @@ pub trait ErasedScheme: Send + Sync {
     /// Chooses parameters and prepares a database.
     ///
     /// # Errors
-    /// As [`Parameters::choose`](crate::scheme::Parameters::choose) and [`Server::setup`](crate::scheme::Server::setup).
+    /// The errors of [`Parameters::choose`](crate::scheme::Parameters::choose) and
+    /// [`Server::setup`](crate::scheme::Server::setup).
     fn setup(
         &self,
         records: &dyn Records,
@@ -91,18 +92,18 @@ pub trait ErasedScheme: Send + Sync {
     /// Loads a prepared database from its sections.
     ///
     /// # Errors
-    /// As [`Server::load`](crate::scheme::Server::load), and [`Error::WrongScheme`].
+    /// The errors of [`Server::load`](crate::scheme::Server::load), and [`Error::WrongScheme`].
     fn load(&self, source: &dyn SectionSource) -> Result<Box<dyn ErasedServer>>;
 
     /// Creates a client from the public part of a prepared database ([`ErasedServer::public`]).
     ///
     /// # Errors
-    /// As [`envelope::open`](crate::envelope::open) and
+    /// The errors of [`envelope::open`](crate::envelope::open) and
     /// [`Client::new`](crate::scheme::Client::new).
     fn client(&self, public: &[u8]) -> Result<Box<dyn ErasedClient>>;
 }
 
-/// What the server stores for a client.
+/// The server's data for one client.
 #[derive(Clone, Copy, Default)]
 pub struct ErasedSession<'a> {
     /// Registered keys, accepted by the same prepared database.
@@ -125,7 +126,8 @@ pub trait ErasedServer: Send + Sync {
     /// Answers an enveloped query with an enveloped answer.
     ///
     /// # Errors
-    /// Those of the envelope, [`Error::WrongVersion`], and of [`Server::answer`](crate::scheme::Server::answer).
+    /// The errors of the envelope, [`Error::WrongVersion`], and of
+    /// [`Server::answer`](crate::scheme::Server::answer).
     fn answer(&self, session: ErasedSession<'_>, query: &[u8]) -> Result<Vec<u8>> {
         let answer = self.answer_many(&[(session, query)], &NoProgress).pop();
         answer.unwrap_or(Err(TOO_FEW))
@@ -143,7 +145,7 @@ pub trait ErasedServer: Send + Sync {
     /// Checks an enveloped query without answering it.
     ///
     /// # Errors
-    /// Those of the envelope, [`Error::WrongVersion`], and of parsing.
+    /// The errors of the envelope, [`Error::WrongVersion`], and of parsing.
     fn check_query(&self, query: &[u8]) -> Result<()>;
 
     /// Parses and checks enveloped client keys, once for all queries: see [`ErasedSession::keys`].
@@ -151,14 +153,14 @@ pub trait ErasedServer: Send + Sync {
     /// one.
     ///
     /// # Errors
-    /// Those of the envelope and of parsing; [`Error::WrongVersion`] for keys that are not valid
-    /// for this version.
+    /// The errors of the envelope and of parsing; [`Error::WrongVersion`] for keys that are not
+    /// valid for this version.
     fn accept_keys(&self, keys: &[u8]) -> Result<ErasedKeys>;
 
     /// Prepares the ticket with this number for registered keys.
     ///
     /// # Errors
-    /// As [`Server::ticket`](crate::scheme::Server::ticket).
+    /// The errors of [`Server::ticket`](crate::scheme::Server::ticket).
     fn ticket(&self, keys: &ErasedKeys, number: u64, progress: &dyn Progress) -> Result<Vec<u8>>;
 
     /// Converts a ticket prepared by an earlier version of this database, still in memory, to this
@@ -166,7 +168,8 @@ pub trait ErasedServer: Send + Sync {
     /// scheme.
     ///
     /// # Errors
-    /// As [`Server::follow`](crate::scheme::Server::follow), and those of parsing the ticket.
+    /// The errors of [`Server::follow`](crate::scheme::Server::follow), and those of parsing the
+    /// ticket.
     fn follow(
         &self,
         earlier: (&dyn ErasedServer, &[u8]),
@@ -181,13 +184,13 @@ pub trait ErasedServer: Send + Sync {
     /// Predicts the cost of [`ErasedServer::update`] with these changes.
     ///
     /// # Errors
-    /// As [`Server::update_cost`](crate::scheme::Server::update_cost).
+    /// The errors of [`Server::update_cost`](crate::scheme::Server::update_cost).
     fn update_cost(&self, changes: &[Change]) -> Result<UpdateEstimate>;
 
     /// Creates the database with some records changed, under a new version.
     ///
     /// # Errors
-    /// As [`Server::update`](crate::scheme::Server::update).
+    /// The errors of [`Server::update`](crate::scheme::Server::update).
     fn update(
         &self,
         changes: &[Change],
@@ -199,13 +202,13 @@ pub trait ErasedServer: Send + Sync {
     /// source; see also [`crate::PreparedRecords`].
     ///
     /// # Errors
-    /// As [`Server::read_packed`](crate::scheme::Server::read_packed).
+    /// The errors of [`Server::read_packed`](crate::scheme::Server::read_packed).
     fn read_packed(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()>;
 
-    /// Writes all sections.
+    /// Writes the prepared database as named sections, for [`ErasedScheme::load`].
     ///
     /// # Errors
-    /// Those of the sink.
+    /// The errors of the sink.
     fn save(&self, sink: &mut dyn SectionSink) -> Result<()>;
 }
 
@@ -221,13 +224,13 @@ pub trait ErasedClient: Send + Sync {
     /// keys.
     ///
     /// # Errors
-    /// As [`Client::register`](crate::scheme::Client::register).
+    /// The errors of [`Client::register`](crate::scheme::Client::register).
     fn register(&self, rng: &mut dyn CryptoRng) -> Result<Option<(ErasedState, Vec<u8>)>>;
 
-    /// The same for a client that the server has evicted, from the client's old state.
+    /// Registers a client again that the server has evicted, from the client's old state.
     ///
     /// # Errors
-    /// As [`Client::register_again`](crate::scheme::Client::register_again), and
+    /// The errors of [`Client::register_again`](crate::scheme::Client::register_again), and
     /// [`Error::Malformed`] for state of another scheme.
     fn register_again(
         &self,
@@ -251,11 +254,11 @@ pub trait ErasedClient: Send + Sync {
     /// the database if it is valid for this one.
     ///
     /// # Errors
-    /// Those of the envelope and of parsing; [`Error::WrongVersion`] for state that is not valid
-    /// for this version.
+    /// The errors of the envelope and of parsing; [`Error::WrongVersion`] for state that is not
+    /// valid for this version.
     fn load_state(&self, bytes: &[u8]) -> Result<ErasedState>;
 
-    /// Precomputes what the next `queries` queries with this state need and what does not depend on
+    /// Precomputes the parts of the next `queries` queries with this state that do not depend on
     /// their indices. The bytes from [`ErasedClient::save_state`] do not change.
     ///
     /// # Errors
@@ -266,13 +269,13 @@ pub trait ErasedClient: Send + Sync {
     /// afterwards.
     ///
     /// # Errors
-    /// As [`Client::hold`](crate::scheme::Client::hold), and those of parsing.
+    /// The errors of [`Client::hold`](crate::scheme::Client::hold), and those of parsing.
     fn hold(&self, state: &mut ErasedState, ticket: &[u8]) -> Result<()>;
 
     /// Makes an enveloped query and a fresh secret. Save the state before the query is sent.
     ///
     /// # Errors
-    /// As [`Client::query`](crate::scheme::Client::query).
+    /// The errors of [`Client::query`](crate::scheme::Client::query).
     fn query(
         &self,
         state: Option<&mut ErasedState>,
@@ -283,7 +286,7 @@ pub trait ErasedClient: Send + Sync {
     /// Decodes an enveloped answer, consuming the secret.
     ///
     /// # Errors
-    /// Those of the envelope and [`Client::extract`](crate::scheme::Client::extract).
+    /// The errors of the envelope and [`Client::extract`](crate::scheme::Client::extract).
     fn extract(&self, secret: ErasedSecret, answer: &[u8]) -> Result<Vec<Record>>;
 }
 

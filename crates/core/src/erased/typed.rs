@@ -21,7 +21,7 @@ use crate::{
 
 /// A scheme as an [`ErasedScheme`].
 pub struct Erased<S> {
-    word: Option<NotPrivate>,
+    acknowledgement: Option<NotPrivate>,
     owner: Option<OwnerKey>,
     scheme: PhantomData<fn() -> S>,
 }
@@ -29,20 +29,20 @@ pub struct Erased<S> {
 impl<S> Erased<S> {
     /// Wraps the scheme. If it requires an acknowledgement, it creates neither servers nor clients.
     pub const fn new() -> Self {
-        Self { word: None, owner: None, scheme: PhantomData }
+        Self { acknowledgement: None, owner: None, scheme: PhantomData }
     }
 
     /// Wraps the scheme and acknowledges that it may not be private.
-    pub const fn allowing_insecure(word: NotPrivate) -> Self {
-        Self { word: Some(word), owner: None, scheme: PhantomData }
+    pub const fn allowing_insecure(acknowledgement: NotPrivate) -> Self {
+        Self { acknowledgement: Some(acknowledgement), owner: None, scheme: PhantomData }
     }
 }
 
 impl<S: Scheme> Erased<S> {
     /// Adds the acknowledgement and the owner's key to parameters.
     fn bind(&self, params: S::Params) -> Result<S::Params> {
-        let params = match self.word {
-            Some(word) => params.allow_insecure(word),
+        let params = match self.acknowledgement {
+            Some(acknowledgement) => params.allow_insecure(acknowledgement),
             None => params,
         };
         match &self.owner {
@@ -71,13 +71,13 @@ impl<S: Scheme> ErasedScheme for Erased<S> {
         S::PRIVACY
     }
 
-    fn allow_insecure(&self, word: NotPrivate) -> Box<dyn ErasedScheme> {
-        Box::new(Self { owner: self.owner.clone(), ..Self::allowing_insecure(word) })
+    fn allow_insecure(&self, acknowledgement: NotPrivate) -> Box<dyn ErasedScheme> {
+        Box::new(Self { owner: self.owner.clone(), ..Self::allowing_insecure(acknowledgement) })
     }
 
     fn with_owner_key(&self, owner: Option<&OwnerKey>) -> Box<dyn ErasedScheme> {
         let owner = owner.or(self.owner.as_ref()).cloned();
-        Box::new(Self { word: self.word, owner, scheme: PhantomData })
+        Box::new(Self { acknowledgement: self.acknowledgement, owner, scheme: PhantomData })
     }
 
     fn plan(&self, shape: Shape, goal: Goal) -> Result<Description> {
@@ -91,7 +91,7 @@ impl<S: Scheme> ErasedScheme for Erased<S> {
 
     fn candidate(&self, shape: Shape, choice: Choice) -> Result<Candidate> {
         let params = S::Params::with_choice(shape, choice).map_err(|error| match error {
-            // Parameters that support no such choice do not know their scheme.
+            // `Parameters::with_choice` does not know the name of its scheme.
             Error::NoSuchParameter { what, .. } => Error::NoSuchParameter { scheme: S::NAME, what },
             other => other,
         })?;
@@ -143,7 +143,7 @@ pub fn candidate_of<P: Parameters>(params: &P) -> Candidate {
 /// Prepares a database under the given parameters.
 ///
 /// # Errors
-/// As [`Server::setup`].
+/// The errors of [`Server::setup`].
 pub fn setup_with<S: Scheme>(
     params: S::Params,
     records: &dyn Records,
@@ -246,7 +246,7 @@ impl<S: Scheme> ErasedServer for ErasedServerOf<S> {
     fn accept_keys(&self, keys: &[u8]) -> Result<ErasedKeys> {
         let (found, payload) = envelope::open(keys, Kind::Keys, S::ID)?;
         let keys = S::ClientKeys::decode(self.server.params(), payload)
-            .map_err(|error| of_version(error, found, self.version))?;
+            .map_err(|error| parse_error(error, found, self.version))?;
         if found != self.version && !self.server.keys_fit(&keys) {
             return Err(Error::WrongVersion { found, expected: self.version });
         }
@@ -353,7 +353,7 @@ impl<S: Scheme> ErasedClient for ErasedClientOf<S> {
     fn load_state(&self, bytes: &[u8]) -> Result<ErasedState> {
         let (found, payload) = envelope::open(bytes, Kind::State, S::ID)?;
         let state = S::ClientState::decode(self.client.params(), payload)
-            .map_err(|error| of_version(error, found, self.version))?;
+            .map_err(|error| parse_error(error, found, self.version))?;
         if found != self.version && !self.client.state_fits(&state) {
             return Err(Error::WrongVersion { found, expected: self.version });
         }
@@ -392,9 +392,9 @@ impl<S: Scheme> ErasedClient for ErasedClientOf<S> {
     }
 }
 
-/// Turns a parse error into [`Error::WrongVersion`] if the bytes are of version `found`: under
-/// another version's parameters they need not parse.
-fn of_version(error: Error, found: Version, expected: Version) -> Error {
+/// Returns [`Error::WrongVersion`] in place of a parse error if the bytes are of another version:
+/// they need not parse under this version's parameters.
+fn parse_error(error: Error, found: Version, expected: Version) -> Error {
     if found == expected { error } else { Error::WrongVersion { found, expected } }
 }
 

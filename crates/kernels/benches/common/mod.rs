@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use papir_kernels::Backend;
 
-/// One start of a bench, timed or as a test.
+/// One run of a bench, timed or as a test.
 ///
 /// `cargo bench` passes `--bench`: cases are timed. Otherwise, as under `cargo test --benches`,
 /// each case runs once on a tiny size, and all backends must give the same results.

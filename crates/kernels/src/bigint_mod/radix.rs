@@ -4,7 +4,7 @@
 pub(super) fn split(words: &[u64], bits: u32, limbs: &mut [u64]) {
     let word = |at: usize| words.get(at).copied().unwrap_or(0);
     for (k, limb) in limbs.iter_mut().enumerate() {
-        let (at, shift) = place(k, bits);
+        let (at, shift) = position(k, bits);
         let two = u128::from(word(at)) | u128::from(word(at + 1)) << 64;
         *limb = (two >> shift) as u64 & ones(bits);
     }
@@ -14,7 +14,7 @@ pub(super) fn split(words: &[u64], bits: u32, limbs: &mut [u64]) {
 pub(super) fn join(limbs: &[u64], bits: u32, words: &mut [u64]) {
     words.fill(0);
     for (k, &limb) in limbs.iter().enumerate() {
-        let (at, shift) = place(k, bits);
+        let (at, shift) = position(k, bits);
         let two = u128::from(limb) << shift;
         for (word, part) in words.iter_mut().skip(at).zip([two as u64, (two >> 64) as u64]) {
             *word |= part;
@@ -33,7 +33,7 @@ pub(super) fn add(acc: &mut [u64], by: &[u64], bits: u32) {
 }
 
 /// The word and bit at which limb k starts.
-fn place(k: usize, bits: u32) -> (usize, usize) {
+fn position(k: usize, bits: u32) -> (usize, usize) {
     let bit = k * bits as usize;
     (bit / 64, bit % 64)
 }

@@ -121,6 +121,7 @@ impl Gadget2 {
         let garner = lazy.min(lazy.wrapping_sub(q2));
         let x = u64::from(r1) + q1 * u64::from(garner);
         let q = q1 * u64::from(q2);
+        // All ones if x > q/2: both are below 2⁶⁰, so the difference keeps its sign.
         let above = ((q / 2) as i64 - x as i64) >> 63;
         x.wrapping_sub(q & above as u64).wrapping_add(self.offset)
     }

@@ -106,8 +106,8 @@ fn reduce_digits(field: &Field, low: &mut [u64], high: &mut [u64], out: &mut [u6
 
 /// Replaces t = sums by the quotient q in the lowest n words and (t + q·root)/R above.
 ///
-/// t may be negative, as a number modulo 2^(64·(2n + 1)). The result is not, since q·root outweighs
-/// t.
+/// t may be negative, as a number modulo 2^(64·(2n + 1)), but is above −R. The result is not
+/// negative, since t + q·root is a multiple of R above −R.
 #[inline(always)]
 fn reduce(field: &Field, sums: &mut [u64]) {
     let (n, root, inverse) = (field.limbs(), field.root_limbs(), field.inverse());
@@ -159,6 +159,7 @@ fn add_product(sums: &mut [u64], x: &[u64], y: &[u64]) {
 fn add_two_rows(row: &mut [u64], x: &[u64], w: [u64; 2], carry: u64) -> u64 {
     let n = x.len();
     let (mut before, mut carries) = (0, [0; 2]);
+    // No sum overflows: (2⁶⁴ − 1)² + 2·(2⁶⁴ − 1) = 2¹²⁸ − 1.
     for (row, &x) in row[..n].iter_mut().zip(x) {
         let sum = u128::from(x) * u128::from(w[0]) + u128::from(*row) + u128::from(carries[0]);
         let next = u128::from(before) * u128::from(w[1]) + u128::from(sum as u64) + u128::from(carries[1]);

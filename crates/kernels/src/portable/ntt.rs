@@ -28,7 +28,8 @@ pub(crate) fn forward_lazy(table: &NttTable, x: &mut [u32]) {
     }
 }
 
-/// (u, v) ← (u + w·v, u − w·v): below 4q in and out (Cooley–Tukey).
+/// (u, v) ← (u + w·v, u − w·v): below 4q in and out (Cooley–Tukey). u is first reduced below 2q,
+/// and the lazy product is below 2q for any v.
 #[inline(always)]
 fn forward_butterflies(low: &mut [u32], high: &mut [u32], w: Factor, q: u32) {
     for (u, v) in low.iter_mut().zip(high) {

@@ -37,6 +37,8 @@ fn reduce(x: u64, polynomial: &Polynomial) -> u64 {
 }
 
 /// The powers 1, x, …, x^D, below 9/8·q, of points below q.
+///
+/// A product below 5/4·q² is reduced to below (1 + 5/64)·q, since q < 2²⁸.
 #[inline(always)]
 fn fill_powers(polynomial: &Polynomial, points: &[u32], powers: &mut [Lanes]) {
     let mut factors = [0; BLOCK];

@@ -72,6 +72,8 @@ pub(super) fn evaluate<L: WideLanes<N>, const N: usize, const S: usize>(
 }
 
 /// The powers 1, x, …, x^D, below 9/8·q, of points below q.
+///
+/// A product below 5/4·q² is reduced to below (1 + 5/64)·q, since q < 2²⁸.
 #[inline(always)]
 fn fill_powers<L: WideLanes<N>, const N: usize, const S: usize>(
     field: Field<'_, L, N>,

@@ -24,8 +24,8 @@ fn naive(tiles: &[i16], pairs: usize, planes: &[i16], plane_count: usize) -> Vec
     };
     let vector: Vec<i64> = (0..2 * pairs).map(value).collect();
     let entry = |row: usize, column: usize| {
-        let place = (column / 2 * 64 + row % 64) * 2 + column % 2;
-        i64::from(tiles[row / 64 * pairs * 128 + place])
+        let position = (column / 2 * 64 + row % 64) * 2 + column % 2;
+        i64::from(tiles[row / 64 * pairs * 128 + position])
     };
     let product = matrix::times_vector(64 * groups, entry, &vector);
     product.into_iter().map(|sum| sum as u64).collect()

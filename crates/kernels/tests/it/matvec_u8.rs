@@ -23,8 +23,8 @@ fn naive(tiles: &[u8], quads: usize, planes: &[i8], plane_count: usize) -> Vec<u
     };
     let vector: Vec<i64> = (0..4 * quads).map(value).collect();
     let entry = |row: usize, column: usize| {
-        let place = (column / 4 * 64 + row % 64) * 4 + column % 4;
-        i64::from(tiles[row / 64 * quads * 256 + place])
+        let position = (column / 4 * 64 + row % 64) * 4 + column % 4;
+        i64::from(tiles[row / 64 * quads * 256 + position])
     };
     let product = matrix::times_vector(64 * groups, entry, &vector);
     product.into_iter().map(|sum| sum as u32).collect()

@@ -105,9 +105,9 @@ fn combinations_are_sums_of_multiples() {
         for length in [1, 5, 32, 33, 100] {
             let (all, weights) = (words.residues(rows * length, q), words.residues(rows, q));
             let expected: Vec<u32> = (0..length)
-                .map(|place| {
+                .map(|position| {
                     let terms = weights.iter().zip(all.chunks_exact(length));
-                    let sum: u128 = terms.map(|(&w, row)| u128::from(w) * u128::from(row[place])).sum();
+                    let sum: u128 = terms.map(|(&w, row)| u128::from(w) * u128::from(row[position])).sum();
                     (sum % u128::from(q)) as u32
                 })
                 .collect();

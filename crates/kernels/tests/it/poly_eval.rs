@@ -11,9 +11,9 @@ fn check(words: &mut Words, q: u32, variables: usize, degree: usize, length: usi
     let coefficients = words.residues(terms(variables, degree).unwrap(), q);
     let points = words.residues(variables * length, q);
     let polynomial = Polynomial::new(Modulus::new(q), variables, degree, &coefficients);
-    let point = |place: usize| points.iter().skip(place).step_by(length).copied().collect::<Vec<_>>();
+    let point = |position: usize| points.iter().skip(position).step_by(length).copied().collect::<Vec<_>>();
     let expected: Vec<u32> =
-        (0..length).map(|place| simplex::value(&coefficients, degree, &point(place), q)).collect();
+        (0..length).map(|position| simplex::value(&coefficients, degree, &point(position), q)).collect();
     for backend in Backend::available() {
         let mut out = vec![1; length];
         polynomial.evaluate_with(backend, &points, &mut out);

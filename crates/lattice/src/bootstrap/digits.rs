@@ -1,9 +1,9 @@
 //! Digit and bit decomposition of LWE messages.
 //!
-//! A message of d·v bits has digits of v bits from the lowest up; a digit takes two rotations, its
-//! bits one more. The torus element of a message m is m/2^(d·v). Shifting its encryption to the
-//! left moves the lowest digit to the top, which is the paper's reduction modulo 2N for
-//! power-of-two moduli.
+//! A message of d·v bits has d digits of v bits, the lowest first. Extracting a digit takes two
+//! rotations, and splitting it into bits one more. The torus element of a message m is m/2^(d·v).
+//! Shifting its encryption to the left moves the lowest digit to the top, which is the paper's
+//! reduction modulo 2N for power-of-two moduli.
 
 use papir_ring::{Coefficients, Poly, Ring};
 
@@ -74,7 +74,7 @@ impl Rotator<'_> {
 
     /// HomFloor: extracts one digit of v bits.
     ///
-    /// The message has `bits` bits, the lowest `place` of which are zero. Returns its encryption
+    /// The message has `bits` bits, the lowest `zeros` of which are zero. Returns its encryption
     /// with the next v bits cleared, and the encryption of these v bits in units of 2^−v of a turn
     /// (Liu, Micciancio, Polyakov, *Large-precision homomorphic sign evaluation*, Algorithms 3 and
     /// 4; the paper's Algorithm 2). It takes two rotations: one for the digit's top bit, whose
@@ -82,13 +82,13 @@ impl Rotator<'_> {
     /// below half a turn.
     ///
     /// # Panics
-    /// In debug builds, unless 2 ≤ v ≤ `bits` − `place`.
-    pub fn floor(&self, lwe: &Lwe, bits: u32, place: u32, v: u32) -> (Lwe, Lwe) {
-        debug_assert!((2..=bits - place).contains(&v), "digits of 2 to {} bits, not {v}", bits - place);
-        let (shift, q) = (bits - place - v, self.ring.modulus());
+    /// In debug builds, unless 2 ≤ v ≤ `bits` − `zeros`.
+    pub fn floor(&self, lwe: &Lwe, bits: u32, zeros: u32, v: u32) -> (Lwe, Lwe) {
+        debug_assert!((2..=bits - zeros).contains(&v), "digits of 2 to {} bits, not {v}", bits - zeros);
+        let (shift, q) = (bits - zeros - v, self.ring.modulus());
         let digit = lwe.shifted(shift);
-        // The rotation gives ± half the value of the top bit; less that half, zero or minus the top
-        // bit.
+        // The rotation gives half the value of the top bit if it is clear, and minus that if it is
+        // set. Subtracting the half leaves zero or minus the top bit.
         let half = self.turns(1, shift + 2);
         let sign = self.rotate(&centred(&digit, v), self.table(|_| half));
         let mut left = lwe.clone();
@@ -129,8 +129,8 @@ impl Rotator<'_> {
             Lwe::extract(self.ring, &times(polynomial(&set), 2), 0)
         });
         let mut bits: Vec<Lwe> = lower.collect();
-        // A quarter below half a turn, minus a quarter above; less a quarter, this is zero or half
-        // a turn.
+        // A quarter in the lower half of a turn, minus a quarter in the upper half. Subtracting a
+        // quarter leaves zero or half a turn.
         let sign = self.add(times(polynomial(&|_| 1), 1), self.ring.modulus() - quarter);
         bits.push(Lwe::extract(self.ring, &sign, 0));
         bits

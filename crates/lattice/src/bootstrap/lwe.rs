@@ -1,7 +1,8 @@
 //! LWE encryption on the torus: extraction and key switching.
 //!
 //! A word x represents the torus element x/2⁶⁴: sums wrap around, and multiplication by a power of
-//! two is a shift. Converting from a modulus q < 2⁵⁴ loses 2⁻⁶⁴ for each word, which is negligible.
+//! two is a shift. Converting a word from a modulus q < 2⁵⁴ is off by less than 3·2⁻⁶⁴, which is
+//! negligible.
 
 use papir_ring::Ring;
 use papir_ring::prg::{Expander, Seed};
@@ -68,7 +69,8 @@ impl Torus {
         Self { reciprocal: ((1u128 << (63 + bits)) / u128::from(modulus)) as u64, shift: bits - 1 }
     }
 
-    /// Returns x·2⁶⁴/q to within 2 units, for x below q.
+    /// Returns x·2⁶⁴/q for x below q, less than 3 units too small: the rounded reciprocal costs
+    /// less than 2 units and the truncation less than 1.
     fn lift(self, x: u64) -> u64 {
         ((u128::from(x) * u128::from(self.reciprocal)) >> self.shift) as u64
     }
@@ -104,7 +106,8 @@ pub struct SwitchKey {
     words: Words,
 }
 
-/// Words of the shortest type that holds 2^k.
+/// Words of the shorter type of at least k bits. Sums wrap modulo 2¹⁶ or 2³², which 2^k divides, so
+/// their low k bits are exact.
 enum Words {
     Short(Vec<u16>),
     Long(Vec<u32>),
@@ -218,7 +221,8 @@ impl SwitchKey {
         let (levels, half) = (self.params.levels(), 1i64 << (log_base - 1));
         let mut sum = vec![W::default(); dimension + 1];
         for (&a, rows) in lwe.a.iter().zip(rows.chunks_exact((dimension + 1) * levels)) {
-            // Centred, so that the digits are balanced around zero.
+            // The shifts extend the sign of a word of k bits: digits are balanced around zero. A
+            // carry out of the last digit is a multiple of 2^k and can be ignored.
             let mut rest = (self.round(a) as i64) << (i64::BITS - log2_q) >> (i64::BITS - log2_q);
             for row in rows.chunks_exact(dimension + 1) {
                 let digit = ((rest + half) & (2 * half - 1)) - half;

@@ -54,7 +54,7 @@ impl Setting {
 
     /// Noise that the key switches of a trace add.
     ///
-    /// `steps` steps, of a trace or of a trace followed by an expansion, sum up to constants. Step
+    /// The `steps` steps are those of a trace, or of a trace and the expansion after it. Step
     /// j doubles the earlier noise in the coefficients that stay, which thus carry (4^steps − 1)/3
     /// key switches. Where step j cancels, its own noise and that of the later steps remains, and
     /// the later steps double the variance: 2^(steps − j) − 1 key switches in a fraction 1/2^(j+1)
@@ -63,9 +63,9 @@ impl Setting {
         let switch = self.key_switch(gadget);
         let power = |exponent: usize| 2f64.powi(exponent as i32);
         let kept = (4f64.powi(steps as i32) - 1.0) / 3.0 * switch;
-        let annulled = |j: usize| self.degree as f64 / power(j + 1) * (power(steps - j) - 1.0) * switch;
+        let cancelled = |j: usize| self.degree as f64 / power(j + 1) * (power(steps - j) - 1.0) * switch;
         let stay = self.degree as f64 / power(steps);
-        Traced { kept, energy: stay * kept + (0..steps).map(annulled).sum::<f64>() }
+        Traced { kept, energy: stay * kept + (0..steps).map(cancelled).sum::<f64>() }
     }
 
     /// Noise of RGSW rows made by RLWE′(s²) from RLWE encryptions whose errors have this energy.

@@ -68,7 +68,7 @@ impl RingSwitchKey {
     }
 }
 
-/// Returns what multiplies part i of the secret: a part of the mask, times Y unless i is 0.
+/// Returns the factor of part i of the secret: a part of the mask, multiplied by Y unless i is 0.
 fn times_y(ring: &Ring, part: Poly<Coefficients>, i: usize) -> Poly<Coefficients> {
     if i == 0 {
         return part;

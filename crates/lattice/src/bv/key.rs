@@ -69,17 +69,17 @@ impl BvKey {
 
     /// Decrypts c(Y) = Σ c_l·Y^l modulo the first `kept` primes, by Horner's rule at s.
     ///
-    /// `ciphertext` holds, for each l, the coefficients modulo each of these primes; `lift` leads
-    /// from them to t. No branch depends on the plaintext.
+    /// `ciphertext` holds, for each l, the coefficients modulo each of these primes; `lift`
+    /// converts from these primes to t. No branch depends on the plaintext.
     pub fn decrypt(&self, params: &BvParams, lift: &Lift, kept: usize, ciphertext: &[u32]) -> Decrypted {
         let (ring, degree) = (params.ring(), params.ring().degree());
         let mut phases = Zeroizing::new(vec![0; kept * degree]);
         let mut values = Zeroizing::new(vec![0; degree]);
         let rows = phases.chunks_exact_mut(degree).zip(self.values.chunks_exact(degree)).zip(ring.tables());
-        for (place, ((phase, secret), table)) in rows.enumerate() {
+        for (prime, ((phase, secret), table)) in rows.enumerate() {
             let modulus = Modulus::new(table.modulus());
             for row in ciphertext.chunks_exact(kept * degree).rev() {
-                values.copy_from_slice(&row[place * degree..][..degree]);
+                values.copy_from_slice(&row[prime * degree..][..degree]);
                 table.forward(&mut values);
                 pointwise::mul_assign(phase, secret, modulus);
                 pointwise::add_assign(phase, &values, modulus);
@@ -89,7 +89,7 @@ impl BvKey {
         let mut coefficients = Zeroizing::new(vec![0; degree]);
         let mut largest = 0f64;
         for (i, coefficient) in coefficients.iter_mut().enumerate() {
-            let (word, off) = lift.lift((0..kept).map(|place| phases[place * degree + i]));
+            let (word, off) = lift.lift((0..kept).map(|prime| phases[prime * degree + i]));
             *coefficient = word;
             largest = largest.max(off);
         }
@@ -104,7 +104,8 @@ fn phase(params: &BvParams, message: &[u32], rng: &mut dyn CryptoRng) -> Zeroizi
     let mut words = Zeroizing::new(vec![0u64; message.len()]);
     rng.fill_bytes(bytemuck::cast_slice_mut(&mut words));
     for ((phase, &message), word) in phase.iter_mut().zip(message).zip(words.iter()) {
-        // Uniform below t up to 2^-47, hence below m in m of t cases; then t is subtracted.
+        // Uniform below t to within 2⁻⁴⁷, hence below m with probability m/t. Then t is subtracted,
+        // which gives m′ the mean m·(t − m)/t + (m − t)·m/t = 0.
         let uniform = ((u128::from(*word) * u128::from(PLAINTEXT)) >> 64) as u32;
         let taken = (uniform.wrapping_sub(message) >> 31) as i32;
         *phase = (*phase - taken) * PLAINTEXT as i32 + message as i32;
@@ -163,8 +164,8 @@ mod tests {
         fn multiply(&self, [b, a]: &[Vec<u32>; 2], [d, c]: &[Vec<u32>; 2]) -> Vec<u32> {
             let product = |pairs: &[(&[u32], &[u32])]| {
                 let mut sum = vec![0; b.len()];
-                for (place, table) in self.params.ring().tables().iter().enumerate() {
-                    let row = place * DEGREE..(place + 1) * DEGREE;
+                for (prime, table) in self.params.ring().tables().iter().enumerate() {
+                    let row = prime * DEGREE..(prime + 1) * DEGREE;
                     let modulus = Modulus::new(table.modulus());
                     for (x, y) in pairs {
                         let mut product = vec![0; DEGREE];
@@ -205,7 +206,7 @@ mod tests {
         let switch = Switch::new(&primes, 2, PLAINTEXT);
         let switched: Vec<u32> = product
             .chunks_exact(5 * DEGREE)
-            .flat_map(|part| switch.apply(DEGREE, |place| &part[place * DEGREE..][..DEGREE]))
+            .flat_map(|part| switch.apply(DEGREE, |prime| &part[prime * DEGREE..][..DEGREE]))
             .collect();
         let (found, largest) = setting.decrypt(2, &switched);
         let factor = papir_ring::rns::product_mod(&primes[2..], PLAINTEXT);

@@ -4,13 +4,13 @@
 //! and a coefficient is at most the mean of the absolute values over all slots. In a slot, a
 //! polynomial with independent coefficients of mean zero and variance V is a sum of n such terms:
 //! complex Gaussian with mean square n·V, independent for different pairs of conjugate slots.
-//! Powers of it have heavy tails, which a single slot decides: a variance and a number of
-//! deviations would be wrong by 2¹⁵ at degree 18. Instead, the mean over the slots is bounded by
-//! Markov's inequality for its p-th power, at the best p.
+//! Its powers have heavy tails that a single slot dominates: a bound of a few standard deviations
+//! would be wrong by 2¹⁵ at degree 18. Instead, the mean over the slots is bounded by Markov's
+//! inequality for its p-th power, at the best p.
 
 use super::params::{PLAINTEXT, SIGMA};
 
-/// Highest moment that is tried.
+/// The highest moment p that is tried.
 const MOST: usize = 16;
 
 /// Returns log₂ of a bound on the coefficients of f(z₁, …, z_m), which fails with probability
@@ -23,6 +23,9 @@ pub fn evaluation(n: usize, variables: usize, degree: usize, largest: f64, failu
     let variance = (SIGMA * SIGMA + 0.25) * f64::from(PLAINTEXT).powi(2);
     let scale = (n as f64 * variance).ln() / 2.0;
     let sum = |p: usize| {
+        // E|z|^(p·i) = Γ(1 + p·i/2)·(n·V)^(p·i/2) for a complex Gaussian z. By Minkowski's
+        // inequality the p-norm of f is at most the sum of those of its monomials; `all[d]` is the
+        // sum over the monomials of degree d, in units of (n·V)^(d/2).
         let row: Vec<f64> = (0..=degree).map(|i| (ln_gamma(p * i) / p as f64).exp()).collect();
         let mut all = vec![0.0; degree + 1];
         all[0] = 1.0;

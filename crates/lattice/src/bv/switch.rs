@@ -62,10 +62,10 @@ impl Switch {
         let whole = &mut rows[(self.dropped.len() + 1) * degree..];
         whole.iter_mut().zip(&quotients).for_each(|(whole, quotient)| *whole = (quotient + 0.5) as u32);
         let mut out = vec![0; kept * degree];
-        for (((out, modulus), weights), place) in
+        for (((out, modulus), weights), index) in
             out.chunks_exact_mut(degree).zip(&self.kept).zip(&self.weights).zip(0..)
         {
-            rows[..degree].copy_from_slice(residues(place));
+            rows[..degree].copy_from_slice(residues(index));
             pointwise::combine(out, &rows, weights, *modulus);
         }
         out

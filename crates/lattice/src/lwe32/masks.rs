@@ -35,8 +35,8 @@ impl Masks {
     /// Returns ring element `k` of block row `i`: d uniform words, centred.
     pub fn block(&self, i: usize, k: usize) -> Vec<i32> {
         let mut words = vec![0; self.degree];
-        let stream = self.seed.expand(self.label, (i * self.rank + k) as u64);
-        { stream }.uniform_bits(bytemuck::cast_slice_mut(&mut words));
+        let mut stream = self.seed.expand(self.label, (i * self.rank + k) as u64);
+        stream.uniform_bits(bytemuck::cast_slice_mut(&mut words));
         words
     }
 

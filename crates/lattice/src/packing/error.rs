@@ -61,7 +61,7 @@ pub enum PackingError {
     /// A wrong number of elements.
     #[error("{found} {what}: expected {expected}")]
     Count {
-        /// What was counted.
+        /// Name of the counted elements.
         what: &'static str,
         /// Actual number.
         found: usize,

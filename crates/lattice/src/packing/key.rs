@@ -77,7 +77,7 @@ impl Setup {
     }
 }
 
-/// The bodies y = −s·w + e + τ_e(s)·g of all matrices of a packing key: what a client sends.
+/// The bodies y = −s·w + e + τ_e(s)·g of all matrices of a packing key, which a client sends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyBodies<F: Form> {
     shape: KeyShape,
@@ -106,7 +106,7 @@ impl<F: Form> KeyBodies<F> {
 }
 
 impl KeyBodies<Values> {
-    /// A key with exactly the elements of its shape.
+    /// Creates a key from generated elements, as many as the shape has.
     pub(super) fn generated(shape: KeyShape, elements: Vec<Poly<Values>>) -> Self {
         Self { shape, elements }
     }

@@ -35,7 +35,7 @@ impl LweMasks {
     /// Concatenates parts into the masks of one pack. The caller has applied n⁻¹ for the total n.
     ///
     /// # Panics
-    /// As [`LweMasks::new`].
+    /// In the cases of [`LweMasks::new`].
     pub fn joined(ring: &Ring, parts: impl Iterator<Item = Self>) -> Self {
         let mut residues = [Vec::new(), Vec::new()];
         for part in parts {
@@ -47,7 +47,7 @@ impl LweMasks {
     /// Creates masks from n mask vectors of d entries below q.
     ///
     /// # Panics
-    /// As [`LweMasks::new`], and if a vector has another length.
+    /// In the cases of [`LweMasks::new`], and if a vector has another length.
     pub fn from_vectors(ring: &Ring, vectors: &[Vec<u64>]) -> Self {
         Self::new(ring, ring.primes().map(|prime| transform(prime, ring.degree(), vectors)))
     }

@@ -164,8 +164,8 @@ pub trait RingPacking: Sized + Send + Sync {
     /// Offline: [`RingPacking::prepare`] for the masks 0 to `packs`, units in parallel.
     ///
     /// # Errors
-    /// As [`RingPacking::prepare`], and [`PackingError::Count`] if the words are of another number
-    /// of packs.
+    /// The errors of [`RingPacking::prepare`], and [`PackingError::Count`] if the words are of
+    /// another number of packs.
     fn prepare_all(
         &self,
         packs: usize,
@@ -180,7 +180,7 @@ pub trait RingPacking: Sized + Send + Sync {
     /// unchanged.
     ///
     /// # Errors
-    /// As [`RingPacking::prepare_all`].
+    /// The errors of [`RingPacking::prepare_all`].
     fn prepare_where(
         &self,
         packs: usize,
@@ -214,7 +214,7 @@ pub trait RingPacking: Sized + Send + Sync {
         Ok(OnlineKey { shape: found, key: self.expand(key.elements()) })
     }
 
-    /// Online: returns, for each key, what packing adds to the bodies of all packs.
+    /// Online: returns, for each key, the term that packing adds to the bodies of all packs.
     ///
     /// `words` holds the units of all packs; the keys share one pass over them.
     ///
@@ -234,8 +234,8 @@ pub trait RingPacking: Sized + Send + Sync {
     /// `last`.
     ///
     /// # Errors
-    /// As [`RingPacking::pack`], and [`PackingError::Count`] if the last digits are of another
-    /// number of packs.
+    /// The errors of [`RingPacking::pack`], and [`PackingError::Count`] if the last digits are of
+    /// another number of packs.
     fn pack_words(
         &self,
         words: &[Self::Word],
@@ -259,7 +259,7 @@ pub trait RingPacking: Sized + Send + Sync {
     /// key.
     ///
     /// # Errors
-    /// As [`RingPacking::pack_words`].
+    /// The errors of [`RingPacking::pack_words`].
     fn pack_bodies(
         &self,
         words: &[Self::Word],

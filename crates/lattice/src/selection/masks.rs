@@ -59,10 +59,11 @@ impl SelectorMasks {
         LweMasks::new(ring, residues)
     }
 
-    /// [`SelectorMasks::of_rows`] for rows of signed words that are made online.
+    /// [`SelectorMasks::of_rows`] for rows of signed words computed online.
     ///
     /// # Panics
-    /// As [`SelectorMasks::of_rows`], and if the words are not whole rows of `columns`.
+    /// In the cases of [`SelectorMasks::of_rows`], and if the words are not whole rows of
+    /// `columns`.
     pub fn of_words(&self, ring: &Ring, words: &[i16], columns: usize) -> LweMasks {
         LweMasks::new(ring, self.sums_of_words(ring, words, columns))
     }

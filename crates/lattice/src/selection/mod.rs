@@ -1,7 +1,7 @@
 //! Selection of a matrix column under LWE, ready for packing.
 //!
-//! This is the first step of every scheme that packs. The client encrypts the unit vector of a
-//! column under LWE ([`crate::lwe`]), and the server multiplies its matrix D by it. The product
+//! This is the first step of every scheme with ring packing. The client encrypts the unit vector of
+//! a column under LWE ([`crate::lwe`]), and the server multiplies its matrix D by it. The product
 //! holds the body of an LWE encryption of each word of the column. The masks H = D·A are public and
 //! computed offline.
 //!

@@ -1,4 +1,4 @@
-//! Integration tests: naive arithmetic, and measured against predicted noise.
+//! Tests against naive arithmetic, and of measured against predicted noise.
 #![allow(clippy::unwrap_used)]
 
 mod bootstrap;

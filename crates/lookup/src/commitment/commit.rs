@@ -20,7 +20,7 @@ impl Commitment {
     /// Makes the commitment from the shape of the prepared database and the top of the tree.
     ///
     /// # Errors
-    /// [`CoreError::OutOfBounds`] if its records have no room for a proof.
+    /// [`CoreError::OutOfBounds`] if its records are not whole bytes, or not longer than a proof.
     pub fn of_prepared(prepared: &Shape, top: [u8; HASH_BYTES]) -> CoreResult<Self> {
         let proof = proof_bytes(prepared.records()) as u64;
         let bytes = (prepared.record_bytes() as u64).checked_sub(proof).filter(|&bytes| bytes > 0);

@@ -14,7 +14,8 @@
 //! ```text
 //! leaf i  = H_leaf(record i)
 //! node    = H_node(left child, right child); a missing right child is 32 zero bytes
-//! root    = H_root(records (8), bytes of a record (8), top of the tree (32), H_layout(keyword layout))
+//! root    = H_root(records (8), bytes of a record (8), top of the tree (32),
+//!                  H_layout(keyword layout))
 //! proof i = the siblings on the path from leaf i to the top, 32 bytes each, lowest first
 //! ```
 //! Each H is BLAKE3 in key derivation mode with its own context, so that no leaf is a node. The

@@ -4,9 +4,9 @@
 //! count      8    number of values
 //! bits       1    bits of a value
 //! rice       1    low bits of a difference that are stored verbatim
-//! code       …    each value's difference to the previous one, minus 1 (the first: the value itself):
-//!                 the part above `rice` bits in unary (ones, then a zero), then these bits;
-//!                 least significant bit first
+//! code       …    each value's difference to the previous one, minus 1 (for the first, the value
+//!                 itself): the part above `rice` bits in unary (ones, then a zero), then these
+//!                 bits; least significant bit first
 //! ```
 
 use papir_core::codec::{Reader, Writer};
@@ -14,9 +14,9 @@ use papir_core::{Error, Result};
 
 use super::mask::NAME_BYTES;
 
-/// −log₂ of the probability that any of a receiver's elements is found falsely.
+/// −log₂ of the probability that a receiver has a false positive among its elements.
 const FALSE_LOG2: u32 = 40;
-/// log₂ of the number of a receiver's elements for which that holds.
+/// log₂ of the number of elements of a receiver that [`FALSE_LOG2`] covers.
 const RECEIVER_LOG2: u32 = 20;
 
 /// A set of masked elements with a membership test. The probability of a false positive among 2²⁰
@@ -35,7 +35,7 @@ impl Filter {
         let mut values: Vec<u128> = names.map(|name| first_bits(name, bits)).collect();
         values.sort_unstable();
         values.dedup();
-        // If values coincided, fewer bits may do. Prefixes of sorted values stay sorted.
+        // If values coincided, fewer bits may be enough. Prefixes of sorted values stay sorted.
         while bits > bits_of(values.len() as u64) {
             let fewer = bits_of(values.len() as u64);
             values.iter_mut().for_each(|value| *value >>= bits - fewer);
@@ -45,7 +45,7 @@ impl Filter {
         Self { bits, values }
     }
 
-    /// Number of values: that of the set's elements, or slightly less.
+    /// Number of values: one per element, or fewer if the prefixes of some elements coincide.
     pub fn len(&self) -> usize {
         self.values.len()
     }
@@ -62,7 +62,8 @@ impl Filter {
 
     /// Estimates the length of an encoded filter of `count` elements, in bytes.
     pub fn expected_bytes(count: u64) -> u64 {
-        // The unary part of a difference has 1.5 bits on average.
+        // Differences have a mean of m·2^rice with 1 ≤ m < 2. Their unary part, with its zero, has
+        // 1 + 1/(e^(1/m) − 1) bits on average: 1.58 for m = 1, and at most 2.54 (1.5 % of a value).
         let each = f64::from(rice_of(count, bits_of(count))) + 1.6;
         10 + (count as f64 * each / 8.0).ceil() as u64
     }
@@ -253,10 +254,10 @@ mod tests {
         let mut many = bytes.clone();
         many[6] = 1;
         assert_eq!(Filter::decode(&many).unwrap_err().code(), "out_of_bounds");
-        for (place, byte) in [(8, 0), (8, 121), (9, 0), (9, 61)] {
+        for (position, byte) in [(8, 0), (8, 121), (9, 0), (9, 61)] {
             let mut other = bytes.clone();
-            other[place] = byte;
-            assert_eq!(Filter::decode(&other).unwrap_err().code(), "malformed", "{place} {byte}");
+            other[position] = byte;
+            assert_eq!(Filter::decode(&other).unwrap_err().code(), "malformed", "{position} {byte}");
         }
     }
 

@@ -6,17 +6,17 @@ use papir_core::{Error, Sizes};
 
 use super::filter::Filter;
 
-/// Runs of a receiver that share one download of a filter.
+/// Assumed runs of a receiver with one download of a filter.
 const RUNS: u64 = 4;
-/// Elements of a receiver for which costs are compared.
+/// Assumed number of elements of a receiver.
 const ELEMENTS: u64 = 1024;
 
-/// The kind of an intersection: how receivers find their masked elements.
+/// The way in which receivers find their masked elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// In a filter that they download once.
+    /// Receivers search a filter that they download once.
     Filter,
-    /// By private lookups in a table.
+    /// Receivers make private lookups in a table.
     Retrieval,
 }
 

@@ -1,10 +1,10 @@
-//! Labels, sealed under their elements' masks.
+//! Labels encrypted under the masks of their elements.
 //!
 //! A receiver that retrieves a bucket also gets sealed labels of other elements. It can read
 //! neither them nor their lengths.
 //!
 //! ```text
-//! check  8     first bytes of a keyed hash of what follows, in the clear
+//! check  8     first bytes of a keyed hash of the plaintext that follows
 //! length 4     of the label
 //! label  …     followed by zeros up to the longest of the set
 //! ```

@@ -53,11 +53,11 @@ impl Receiver {
     /// # Errors
     /// [`CoreError::OutOfBounds`] for elements of 2¹⁶ bytes and more.
     pub fn new<E: AsRef<[u8]>>(elements: &[E], rng: &mut dyn CryptoRng) -> Result<(Self, Vec<u8>)> {
-        let mut places = HashMap::with_capacity(elements.len());
+        let mut positions = HashMap::with_capacity(elements.len());
         let mut distinct: Vec<Zeroizing<Vec<u8>>> = Vec::new();
         let mut asked = Vec::with_capacity(elements.len());
         for element in elements.iter().map(AsRef::as_ref) {
-            asked.push(*places.entry(element).or_insert_with(|| {
+            asked.push(*positions.entry(element).or_insert_with(|| {
                 distinct.push(Zeroizing::new(element.to_vec()));
                 distinct.len() - 1
             }));
@@ -74,7 +74,7 @@ impl Receiver {
     /// Unblinds the sender's answer.
     ///
     /// # Errors
-    /// As [`Blinding::finish`].
+    /// The errors of [`Blinding::finish`].
     pub fn unmask(self, evaluated: &[u8]) -> Result<Wanted> {
         let masks = self.blinding.finish(evaluated)?.iter().map(Mask::from).collect();
         Ok(Wanted { masks, asked: self.asked })
@@ -90,7 +90,7 @@ impl Wanted {
     /// Finds the elements in a filter.
     pub fn in_filter(&self, filter: &Filter) -> Vec<Match> {
         let found: Vec<bool> = self.masks.iter().map(|mask| filter.contains_vartime(&mask.name)).collect();
-        let matches = self.asked.iter().enumerate().filter(|(_, place)| found[**place]);
+        let matches = self.asked.iter().enumerate().filter(|(_, position)| found[**position]);
         matches.map(|(index, _)| Match { index, label: Vec::new() }).collect()
     }
 
@@ -106,11 +106,10 @@ impl Wanted {
             None => Ok(None),
         };
         let labels = self.masks.iter().zip(values).map(open).collect::<Result<Vec<_>, CoreError>>()?;
-        let found = self
-            .asked
-            .iter()
-            .enumerate()
-            .filter_map(|(index, &place)| labels[place].clone().map(|label| Match { index, label }));
+        let found =
+            self.asked.iter().enumerate().filter_map(|(index, &position)| {
+                labels[position].clone().map(|label| Match { index, label })
+            });
         Ok(found.collect())
     }
 }

@@ -1,7 +1,7 @@
 //! The sender's preparation: masks its elements.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry as Place;
+use std::collections::hash_map;
 
 use papir_core::Progress;
 use papir_oprf::Key;
@@ -76,12 +76,12 @@ fn once_each(rows: Vec<Row>) -> Result<Vec<Row>> {
     let mut keep = vec![false; rows.len()];
     for (i, row) in rows.iter().enumerate() {
         match first.entry(&row.element) {
-            Place::Vacant(place) => {
-                place.insert(i);
+            hash_map::Entry::Vacant(slot) => {
+                slot.insert(i);
                 keep[i] = true;
             }
-            Place::Occupied(place) => {
-                let earlier = &rows[*place.get()];
+            hash_map::Entry::Occupied(slot) => {
+                let earlier = &rows[*slot.get()];
                 if earlier.label != row.label {
                     return Err(duplicate_key(&row.element, earlier.line, row.line));
                 }

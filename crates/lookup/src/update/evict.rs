@@ -29,14 +29,14 @@ pub(super) struct Overflow {
 /// A possible chunk of a key: its hash and its number. The value may be shorter.
 type Member = (KeyHash, u32);
 
-/// Groups placed per overflowing group before the table is given up.
+/// Groups placed per overflowing group before the table counts as full.
 const MOVES: usize = 32;
 
 /// Finds other pilot values for the groups of the overflowing entries. `ids` are the ids after the
 /// changes. Returns the number of pilots that changed.
 ///
 /// # Errors
-/// As [`super::patch()`].
+/// The errors of [`super::patch()`].
 pub(super) fn place(
     layout: &mut KeywordLayout,
     cache: &mut BucketCache<'_>,
@@ -207,8 +207,8 @@ impl<'a, 't> Eviction<'a, 't> {
 const ALL_PILOTS: usize = 1 << 16;
 
 fn piece(hash: &KeyHash, bytes: u32) -> Piece {
-    // The search sees one group only, so its number does not matter.
-    Piece { pilot: 0, bytes, spot: hash.spot }
+    // `Region::first_pilot` places a single group, so the number of its pilot is not used.
+    Piece { pilot: 0, bytes, bucket_hash: hash.bucket_hash }
 }
 
 /// Returns all possible chunks in these regions by pilot. Hashes all ids.
@@ -224,7 +224,7 @@ fn gather(
     for part in ids.as_slice().chunks(STEP) {
         for (id, chunk) in part.iter().flat_map(|id| (0..layout.dimensions.lookups).map(move |c| (id, c))) {
             let hash = layout.seeds.chunk(id, chunk);
-            if regions.contains(&layout.grid.region(hash.place)) {
+            if regions.contains(&layout.grid.region(hash.pilot_hash)) {
                 groups.entry(layout.grid.pilot_slot(&hash)).or_default().push((hash, chunk));
             }
         }

@@ -17,7 +17,7 @@ use crate::table::{KeywordTable, TableReport};
 /// Applies changes and arranges all keys again under a fresh placement seed. Keys keep their ids.
 ///
 /// # Errors
-/// As [`super::patch()`] and [`crate::build`].
+/// The errors of [`super::patch()`] and [`crate::build`].
 pub fn rebuild(
     table: OwnedTable<'_>,
     changes: &Changes,

@@ -1,4 +1,4 @@
-//! Commitments: valid proofs open, and everything else is refused.
+//! Commitments: valid proofs open, all others are refused.
 
 use crate::common::{self, rng};
 use papir_core::{RecordBuffer, Records, Shape};

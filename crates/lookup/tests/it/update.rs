@@ -162,7 +162,7 @@ fn dense_tables_take_new_keys_by_moving_a_few_others() {
             assert_eq!(next.layout.records(), table.layout.records());
             (table, moved) = (next, moved + pilots);
         }
-        assert!(moved > 0, "{bucket}: no bucket was full, the test tests nothing");
+        assert!(moved > 0, "{bucket}: no bucket was full, so nothing was tested");
         check(&table, &map, &[vec![7; 9]]);
     }
 }

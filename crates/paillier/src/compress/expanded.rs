@@ -69,8 +69,8 @@ impl ExpandedKey {
     /// [`CompressionKey::compress`] if that takes fewer multiplications for their number.
     ///
     /// # Errors
-    /// As [`CompressionKey::compress`], and [`Error::OutOfBounds`] if q has more bits than the key
-    /// is expanded for.
+    /// The errors of [`CompressionKey::compress`], and [`Error::OutOfBounds`] if q has more bits
+    /// than the key is expanded for.
     pub fn compress(&self, layout: &Layout, encryptions: &[Lwe]) -> Result<Vec<Ciphertext>> {
         self.key.check(layout)?;
         let bits = layout.lwe().modulus_bits();
@@ -98,10 +98,10 @@ impl ExpandedKey {
     fn indices(&self, coefficients: &[u64]) -> Vec<Vec<u32>> {
         let mask = (1 << self.window) - 1;
         let mut buckets = vec![Vec::new(); 1 << self.window];
-        for place in 0..self.bits.div_ceil(self.window) {
-            let first = place as usize * coefficients.len();
+        for position in 0..self.bits.div_ceil(self.window) {
+            let first = position as usize * coefficients.len();
             for (i, coefficient) in coefficients.iter().enumerate() {
-                let digit = (coefficient >> (place * self.window)) & mask;
+                let digit = (coefficient >> (position * self.window)) & mask;
                 buckets[digit as usize].push((first + i) as u32);
             }
         }

@@ -48,7 +48,7 @@ impl CompressionKey {
     /// [`SecretKey::offsets`], which takes half the bytes.
     ///
     /// # Errors
-    /// As [`CompressionKey::generate`].
+    /// The errors of [`CompressionKey::generate`].
     pub fn plaintexts(public: &PublicKey, lwe: &LweParams, lwe_secret: &[u64]) -> Result<Vec<Plaintext>> {
         lwe.digits(lwe_secret)?.iter().map(|&digit| public.plaintext(&[digit])).collect()
     }

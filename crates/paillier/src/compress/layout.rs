@@ -140,7 +140,7 @@ impl Layout {
     /// Returns the maximum packing: digits of the secret in one plaintext of the compression key.
     ///
     /// # Errors
-    /// As [`Layout::new`].
+    /// The errors of [`Layout::new`].
     pub fn largest_packing(public: &PublicKey, lwe: LweParams, scale: Scale) -> Result<usize> {
         Ok(Self::new(public, lwe, scale)?.slots.div_ceil(2))
     }

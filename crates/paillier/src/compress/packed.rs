@@ -52,7 +52,7 @@ impl PackedKey {
     /// [`SecretKey::offsets`], which takes half the bytes.
     ///
     /// # Errors
-    /// As [`PackedKey::generate`].
+    /// The errors of [`PackedKey::generate`].
     pub fn plaintexts(public: &PublicKey, layout: &Layout, lwe_secret: &[u64]) -> Result<Vec<Plaintext>> {
         let digits = layout.lwe().digits(lwe_secret)?;
         digits.chunks(layout.packing()).map(|digits| pack(public, layout, digits)).collect()

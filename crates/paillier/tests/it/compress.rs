@@ -341,7 +341,13 @@ proptest! {
 
     #[test]
     fn every_method_compresses_random_parameters(
-        n in 1usize..30, bits in 8u32..=64, odd in 0u64..200, kind in 0usize..4, overlapping: bool, count in 1usize..12, seed: u8,
+        n in 1usize..30,
+        bits in 8u32..=64,
+        odd in 0u64..200,
+        kind in 0usize..4,
+        overlapping: bool,
+        count in 1usize..12,
+        seed: u8,
     ) {
         let q = (1u128 << bits) - u128::from(odd.min(1 << (bits - 2)));
         let lwe = LweParams::new(n, q, KINDS[kind]).unwrap();

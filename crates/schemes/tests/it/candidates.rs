@@ -1,4 +1,4 @@
-//! What every scheme offers a planner: feasible parameters, counted, and buildable.
+//! Candidate parameters of every scheme: feasible, with counted work, and buildable.
 
 use chacha20::ChaCha20Rng;
 use papir_core::cost::{Operation, Rates};
@@ -33,7 +33,7 @@ fn candidates_are_feasible_different_and_include_every_goal() {
     }
 }
 
-/// 64 MiB, t = 4: the counts by hand.
+/// 64 MiB, t = 4: counts derived by hand.
 #[test]
 fn inspires_work_is_counted() {
     let offered = candidates("inspire", 1 << 20, 64);
@@ -50,14 +50,14 @@ fn inspires_work_is_counted() {
         (work.setup.times(Operation::Interpolate), 2.0 * 33_554_432.0),
         (work.setup.times(Operation::HintTransform), 2.0 * 8192.0),
         (work.setup.times(Operation::Pack), 4.0),
-        // Columns and key coefficients twice, rows, and one result's mask and body twice.
+        // Twice the columns and key coefficients, the rows, twice the result's mask and body.
         (work.answer.times(Operation::Word), 2.0 * (4096.0 + 8.0 * 2048.0) + 8192.0 + 8192.0),
     ] {
         assert!((found - expected).abs() < 0.5, "{found}, not {expected}: {work:?}");
     }
 }
 
-/// Between powers of two there are others, and each trades bytes for time: none is worse in both.
+/// Candidates with t between powers of two: no other has fewer bytes in 90% of the time.
 #[test]
 fn inspires_candidates_are_all_worth_comparing() {
     for (records, bytes) in [(1 << 20, 64), (1 << 24, 64), (1 << 29, 64)] {
@@ -101,7 +101,7 @@ fn a_database_is_built_as_a_candidate_says() {
             let server = scheme.setup_candidate(&one.parameters, &records, &mut rng, &NoProgress).unwrap();
             assert_eq!(server.describe(), one.description);
             let client = scheme.client(&server.public()).unwrap();
-            // Registered clients are asked for in the conformance suite.
+            // The conformance suite covers clients that register keys.
             if server.describe().limits.client_keys {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! What must not compile: a secret that opens two answers, or is copied, or printed.
+//! Code that must not compile: opening two answers with one secret, cloning or printing one.
 
 #[test]
 fn secrets_are_used_once() {

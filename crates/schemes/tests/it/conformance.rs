@@ -1,5 +1,7 @@
-//! Every registered scheme against the conformance suite; one test a scheme, so that a failure
-//! names it. The `long` tests run with `--ignored`.
+//! The conformance suite, run on every registered scheme.
+//!
+//! Each scheme has its own module of tests, so that a failure names it. The `long` tests run with
+//! `--ignored`.
 
 use crate::short::{Short, ShortNewton, ShortNewtonSym, ShortPirouette, registered};
 use papir_core::erased::{Erased, ErasedScheme};
@@ -62,8 +64,10 @@ conformance! {
     depir: few_entries(Config::quick()), more_entries(Config::long());
 }
 
-/// Records of at most 64 bits, as DoublePIR takes them; a hint takes 7 MiB a byte of a record, so the
-/// shapes on which everything is checked have short ones.
+/// Records of at most 64 bits, the limit of DoublePIR.
+///
+/// The hint has 7 MiB for each byte of a record, so the thorough shapes have records of at most
+/// 16 bits.
 fn short_records(config: Config) -> Config {
     Config {
         shapes: shapes(&[(1, 1), (1, 8), (3, 3), (4093, 1), (1009, 13), (1021, 8), (2, 64), (509, 24)]),
@@ -72,7 +76,7 @@ fn short_records(config: Config) -> Config {
     }
 }
 
-/// Fewer of them where packs take a good part of a second to prepare.
+/// Fewer shapes, for schemes that take a good part of a second to prepare a pack.
 fn few_short_records(config: Config) -> Config {
     Config {
         shapes: shapes(&[(1, 1), (3, 3), (4093, 1), (2, 40)]),
@@ -91,13 +95,15 @@ fn long_short_records() -> Config {
     }
 }
 
-/// One shape: clients of ZipPIR decrypt a thousand numbers of 3,072 bits for each query, and those of NewtonPIR
-/// look for primes of 1,024. All that the suite asks is asked of the same schemes with short moduli.
+/// One shape, for schemes with slow clients.
+///
+/// A ZipPIR client decrypts a thousand numbers of 3072 bits for each query; a NewtonPIR client
+/// searches for primes of 1024 bits. The same schemes with short moduli run the whole suite.
 fn one_small(config: Config) -> Config {
     Config { shapes: shapes(&[(9, 13)]), thorough: Vec::new(), ..config }
 }
 
-/// Tickets for thousands of rows take a good part of a second, whatever the shape.
+/// One shape, as a ticket for thousands of rows takes a good part of a second for any shape.
 fn one_short(config: Config) -> Config {
     Config { shapes: shapes(&[(257, 3)]), thorough: Vec::new(), ..config }
 }
@@ -106,7 +112,7 @@ fn few_columns(config: Config) -> Config {
     Config { shapes: shapes(&[(1, 1), (1021, 8), (300, 2048)]), thorough: shapes(&[(211, 16)]), ..config }
 }
 
-/// Few entries of 16 bits: a query costs work for each of them in each of thousands of slots.
+/// Few entries of 16 bits: a query works on every entry in each of thousands of slots.
 fn few_entries(config: Config) -> Config {
     Config {
         shapes: shapes(&[(1, 1), (3, 3), (2, 33), (40, 8), (61, 24)]),
@@ -182,18 +188,18 @@ fn newton_with_a_short_modulus() {
     run(&Erased::<Newton<ShortNewtonSym>>::allowing_insecure(word), &Config::slow());
 }
 
-/// Records of at most 2 KiB, as InsPIRe(2) takes them.
+/// Records of at most 2 KiB, the limit of InsPIRe(2).
 fn medium_records(config: Config) -> Config {
     let fit = |shapes: Vec<Shape>| shapes.into_iter().filter(|shape| shape.record_bits() <= 16_384).collect();
     Config { shapes: fit(config.shapes), thorough: fit(config.thorough), ..config }
 }
 
-/// A scheme's name from that of its tests.
+/// The name of the scheme that the module `test` tests.
 fn named(test: &str) -> String {
     test.replace('_', "-")
 }
 
-/// Tests ask of what is not private, too.
+/// The registered scheme of this name, also one that is not private.
 fn scheme(name: &str) -> Box<dyn ErasedScheme> {
     registered();
     let scheme = registry::by_name(name).unwrap().allow_insecure(NotPrivate::acknowledged());

@@ -1,7 +1,7 @@
-//! Golden hashes of every scheme's bytes: a change of a format, a mask or an encoding shows here.
+//! Golden hashes of every scheme's bytes.
 //!
-//! The hashes are the same on every backend. For an intended change, raise the format's number and
-//! record the new hashes.
+//! They change with any format, mask or encoding, and are the same on every backend. After an
+//! intended change, raise the format's number and record the new hashes.
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
@@ -29,8 +29,9 @@ macro_rules! golden {
     };
 }
 
-// Number and bytes of the records. Hashes of the public part, a query, its answer and all sections;
-// then, if clients register, of their keys, a ticket if there are any, and the client's state.
+// Each line has the number of records and the bytes of one. The hashes are of the public part, a
+// query, its answer and all sections; if clients register, also of their keys, of a ticket (in
+// schemes with tickets) and of the client's state.
 golden! {
     plain: 300, 100, [
         "cf1d2208917d2cbd",
@@ -158,7 +159,7 @@ golden! {
     ];
 }
 
-/// A scheme's name from that of its test.
+/// The name of the scheme that the function `test` tests.
 fn scheme_name(test: &str) -> String {
     test.replace('_', "-")
 }
@@ -188,8 +189,9 @@ fn sections(server: &dyn ErasedServer) -> Vec<u8> {
     all
 }
 
-/// The scheme under a fixed owner's key, if its databases are encrypted; ZipPIR with a short
-/// modulus, since its tickets take minutes otherwise.
+/// The scheme of this name, under a fixed owner's key if its databases are encrypted.
+///
+/// ZipPIR has a short modulus here, since its tickets take minutes otherwise.
 fn scheme(name: &str, shape: Shape) -> Box<dyn ErasedScheme> {
     const KEY: &str = "papir-owner-key-1-000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
     if name.starts_with("zip") {
@@ -201,7 +203,7 @@ fn scheme(name: &str, shape: Shape) -> Box<dyn ErasedScheme> {
     scheme.with_owner_key(encrypted.then(|| KEY.parse().unwrap()).as_ref())
 }
 
-/// A small prepared database; for batches of seven in schemes of batches.
+/// A small prepared database; batch schemes are prepared for batches of seven.
 fn prepared(
     scheme: &dyn ErasedScheme,
     records: &RecordBuffer,

@@ -1,4 +1,4 @@
-//! Bytes from a hostile peer or a damaged disk, with checksums made right again: errors, no panics.
+//! Mutated bytes with repaired checksums, as from a hostile peer: errors, no panics.
 
 use crate::short::all;
 use chacha20::ChaCha20Rng;
@@ -13,24 +13,25 @@ use papir_core::{Goal, NoProgress, RecordBuffer, Shape};
 const ROUNDS: usize = 150;
 
 fn prepared(scheme: &dyn ErasedScheme, rng: &mut ChaCha20Rng) -> Box<dyn ErasedServer> {
-    // Records of 30 bytes, or of one where the scheme takes short ones only, or an answer for each two bytes.
+    // Records of 30 bytes; of one byte for schemes limited to short records, and for depir, which
+    // sends an answer for every two bytes.
     let shapes = [30, 1].map(|bytes| Shape::of_bytes(200, bytes).unwrap());
     let mut shapes = shapes.into_iter().filter(|shape| scheme.name() != "depir" || shape.record_bits() <= 16);
-    let taken = shapes.find(|shape| scheme.plan(*shape, Goal::Balanced).is_ok());
-    let shape = taken.unwrap();
+    let shape = shapes.find(|shape| scheme.plan(*shape, Goal::Balanced).is_ok()).unwrap();
     let bytes = (0..shape.total_bytes()).map(|i| i as u8).collect();
     let records = RecordBuffer::from_packed(shape, bytes).unwrap();
     scheme.setup(&records, Goal::Balanced, rng, &NoProgress).unwrap()
 }
 
-/// A few bytes replaced, the front preferred: there parameters stand.
+/// Replaces up to four bytes, mostly among the first 64, where parameters are; truncates one in
+/// eight.
 fn mutate(bytes: &[u8], rng: &mut ChaCha20Rng) -> Vec<u8> {
     let mut mutated = bytes.to_vec();
     for _ in 0..1 + rng.next_u32() % 4 {
         let range = if rng.next_u32().is_multiple_of(4) { bytes.len() } else { bytes.len().min(64) };
         if range > 0 {
-            let place = rng.next_u32() as usize % range;
-            mutated[place] = [0, 1, 0x7F, 0x80, 0xFF, rng.next_u32() as u8][rng.next_u32() as usize % 6];
+            let position = rng.next_u32() as usize % range;
+            mutated[position] = [0, 1, 0x7F, 0x80, 0xFF, rng.next_u32() as u8][rng.next_u32() as usize % 6];
         }
     }
     if rng.next_u32().is_multiple_of(8) {
@@ -39,7 +40,7 @@ fn mutate(bytes: &[u8], rng: &mut ChaCha20Rng) -> Vec<u8> {
     mutated
 }
 
-/// A mutated payload in a good envelope.
+/// Seals a mutated payload in a valid envelope.
 fn reseal(
     message: &[u8],
     kind: Kind,
@@ -51,22 +52,22 @@ fn reseal(
     envelope::seal(&Header { kind, scheme, version: server.version() }, &mutate(payload, rng))
 }
 
-/// A client, and what the server holds for it; nothing in most schemes.
-struct Account {
+/// A client and its registration, if the scheme has one.
+struct Peer {
     client: Box<dyn ErasedClient>,
     state: Option<ErasedState>,
-    /// As they travel, and parsed.
+    /// The keys as sealed bytes, and as the server parsed them.
     keys: Option<(Vec<u8>, ErasedKeys)>,
 }
 
-/// A query and the server's ticket for it.
+/// A query, its secret, and the server's ticket for it.
 struct Sent {
     secret: ErasedSecret,
     query: Vec<u8>,
     ticket: Option<Vec<u8>>,
 }
 
-impl Account {
+impl Peer {
     fn new(scheme: &dyn ErasedScheme, server: &dyn ErasedServer, rng: &mut ChaCha20Rng) -> Self {
         let client = scheme.client(&server.public()).unwrap();
         let (state, keys) = client.register(rng).unwrap().unzip();
@@ -94,24 +95,24 @@ fn hostile_messages(scheme: &dyn ErasedScheme) {
     let mut rng = ChaCha20Rng::from_seed([21; 32]);
     let server = prepared(scheme, &mut rng);
     let server = &*server;
-    let mut account = Account::new(scheme, server, &mut rng);
-    let sent = account.send(server, &mut rng);
-    let answer = server.answer(account.session(sent.ticket.as_ref()), &sent.query).unwrap();
-    // An answer of thousands of rows for each byte takes its time, and one for thousands of indices.
+    let mut peer = Peer::new(scheme, server, &mut rng);
+    let sent = peer.send(server, &mut rng);
+    let answer = server.answer(peer.session(sent.ticket.as_ref()), &sent.query).unwrap();
+    // Slow answers: zipdouble's has thousands of rows for each byte, depir's thousands of indices.
     let slow = scheme.name().starts_with("zipdouble") || scheme.name() == "depir";
     for _ in 0..if slow { ROUNDS / 10 } else { ROUNDS } {
         let public = reseal(&server.public(), Kind::Public, server, scheme.id(), &mut rng);
         drop(scheme.client(&public));
         let bad = reseal(&sent.query, Kind::Query, server, scheme.id(), &mut rng);
-        drop(server.answer(account.session(sent.ticket.as_ref()), &bad));
+        drop(server.answer(peer.session(sent.ticket.as_ref()), &bad));
         let ticket = sent.ticket.as_ref().map(|ticket| mutate(ticket, &mut rng));
-        drop(server.answer(account.session(ticket.as_ref()), &sent.query));
-        if let Some((keys, _)) = &account.keys {
+        drop(server.answer(peer.session(ticket.as_ref()), &sent.query));
+        if let Some((keys, _)) = &peer.keys {
             drop(server.accept_keys(&reseal(keys, Kind::Keys, server, scheme.id(), &mut rng)));
         }
-        let (secret, _) = account.client.query(account.state.as_mut(), &[7], &mut rng).unwrap();
+        let (secret, _) = peer.client.query(peer.state.as_mut(), &[7], &mut rng).unwrap();
         let bad = reseal(&answer, Kind::Answer, server, scheme.id(), &mut rng);
-        drop(account.client.extract(secret, &bad));
+        drop(peer.client.extract(secret, &bad));
     }
     drop(sent.secret);
 }
@@ -119,8 +120,8 @@ fn hostile_messages(scheme: &dyn ErasedScheme) {
 fn hostile_sections(scheme: &dyn ErasedScheme) {
     let mut rng = ChaCha20Rng::from_seed([22; 32]);
     let server = prepared(scheme, &mut rng);
-    let mut account = Account::new(scheme, &*server, &mut rng);
-    let sent = account.send(&*server, &mut rng);
+    let mut peer = Peer::new(scheme, &*server, &mut rng);
+    let sent = peer.send(&*server, &mut rng);
     let mut good = MemorySections::default();
     server.save(&mut good).unwrap();
     let names: Vec<String> = good.names().map(str::to_owned).collect();
@@ -132,7 +133,7 @@ fn hostile_sections(scheme: &dyn ErasedScheme) {
             bad.put(other, &[&bytes]).unwrap();
         }
         if let Ok(server) = scheme.load(&bad) {
-            drop(server.answer(account.session(sent.ticket.as_ref()), &sent.query));
+            drop(server.answer(peer.session(sent.ticket.as_ref()), &sent.query));
         }
     }
 }

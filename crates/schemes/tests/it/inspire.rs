@@ -1,4 +1,4 @@
-//! InsPIRe at full parameters: every record comes back, and the noise is as predicted.
+//! InsPIRe at full parameters: correct records, and noise as predicted.
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
@@ -35,7 +35,7 @@ fn fetch(server: &Server, client: &Client, index: u64, rng: &mut ChaCha20Rng) ->
 }
 
 #[test]
-fn records_come_back_for_every_t() {
+fn records_are_retrieved_for_every_t() {
     let mut rng = ChaCha20Rng::from_seed([2; 32]);
     let shape = Shape::of_bytes(1000, 1000).unwrap();
     let records = records(shape, 3);
@@ -51,9 +51,9 @@ fn records_come_back_for_every_t() {
     }
 }
 
-/// More than 255 blocks of columns, so that the sums of the hint are reduced on the way.
+/// More than 255 blocks of columns, so that the hint's sums are reduced before the last block.
 #[test]
-fn wide_matrices_come_back() {
+fn wide_matrices_are_retrieved() {
     let mut rng = ChaCha20Rng::from_seed([8; 32]);
     let shape = Shape::of_bytes(40_000, 128).unwrap();
     let gadget = GadgetParams { levels: 2, log_base: 19, drop: 18 };
@@ -75,7 +75,7 @@ fn wide_matrices_come_back() {
 }
 
 #[test]
-fn words_of_all_ones_and_long_records_come_back() {
+fn words_of_all_ones_and_long_records_are_retrieved() {
     let mut rng = ChaCha20Rng::from_seed([4; 32]);
     let shape = Shape::of_bytes(5, 9000).unwrap();
     let records = RecordBuffer::from_packed(shape, vec![0xFF; 45_000]).unwrap();
@@ -98,8 +98,9 @@ fn an_update_is_the_setup_of_the_changed_records() {
     }
 }
 
-/// The errors of an answer before it is switched, in units of q, for an all-zero database (whose
-/// whitened words are uniform).
+/// The error of each coefficient of an answer before its modulus is switched, modulo q and centred.
+///
+/// The database is all zeros, so its whitened words are uniform.
 fn errors(
     params: &Params,
     secret: Secret,
@@ -119,7 +120,7 @@ fn errors(
     ring.to_centred(&phase).into_iter().map(|error| error as f64).collect()
 }
 
-/// The elements that an all-zero database is whitened to.
+/// The words of an element of the all-zero database after whitening.
 fn whitened(server: &Server, element: u64) -> Vec<u32> {
     let mut stream = papir_schemes::inspire::masks::whitening(&server.public().seed, 0);
     stream.seek(element * 4096);
@@ -128,8 +129,10 @@ fn whitened(server: &Server, element: u64) -> Vec<u32> {
     mask.chunks(2).map(|b| u16::from_le_bytes([b[0], b[1]]).into()).collect()
 }
 
-/// Measured against predicted noise, for what the search picks: one digit and two in the RGSW encryption,
-/// powers of two and others, and two variables.
+/// Measured against predicted noise, for parameters that the search picks.
+///
+/// They have one and two digits in the RGSW encryption, t a power of two and not, and one and two
+/// variables.
 #[test]
 fn measured_noise_is_as_predicted() {
     let mut rng = ChaCha20Rng::from_seed([7; 32]);
@@ -149,9 +152,9 @@ fn measured_noise_is_as_predicted() {
     }
 }
 
-/// Parameters that would pass a noise formula and never decode are refused.
+/// Parameters that satisfy a noise formula, but never decode, are refused.
 #[test]
-fn unfit_parameters_are_refused() {
+fn parameters_that_never_decode_are_refused() {
     let shape = Shape::of_bytes(100, 64).unwrap();
     let good = *Params::with_points(shape, 2).unwrap().literal();
     assert!(Params::new(good).is_ok());
@@ -192,9 +195,9 @@ fn unfit_parameters_are_refused() {
     assert_eq!(Params::new(narrow).unwrap_err().code(), few_bits.code());
 }
 
-/// Few columns under many points: the tail of one square counts.
+/// With a single column, the noise bound rests on the tail of one squared sum, not on its mean.
 #[test]
-fn few_columns_with_many_points_come_back() {
+fn few_columns_with_many_points_are_retrieved() {
     let mut rng = ChaCha20Rng::from_seed([10; 32]);
     let shape = Shape::of_bytes(8, 4096).unwrap();
     let records = records(shape, 11);

@@ -1,4 +1,4 @@
-//! InsPIRe(2): every record comes back, updates are setups, messages are small.
+//! InsPIRe(2): correct records, updates equal to fresh setups, and short messages.
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
@@ -42,7 +42,7 @@ fn fetch(server: &Server, client: &Client, index: u64) -> Vec<u8> {
     client.extract(secret, answer).unwrap().remove(0)
 }
 
-fn assert_comes_back(params: Params, records: &RecordBuffer) {
+fn assert_retrieved(params: Params, records: &RecordBuffer) {
     let last = params.shape().records() - 1;
     let label = params.label();
     let (server, client) = prepare(params, records);
@@ -51,7 +51,7 @@ fn assert_comes_back(params: Params, records: &RecordBuffer) {
     }
 }
 
-/// d = 64, where every γ and digit is quick.
+/// Parameters of d = 64, fast for every γ and digit width.
 fn small(shape: Shape, blocks: usize, gammas: [usize; 3], digits: [Digits; 2]) -> Params {
     let literal = Literal {
         shape,
@@ -71,61 +71,51 @@ fn small(shape: Shape, blocks: usize, gammas: [usize; 3], digits: [Digits; 2]) -
 const WIDE: [Digits; 2] = [Digits { bits: 14, count: 2 }; 2];
 
 #[test]
-fn records_come_back_for_every_gamma() {
+fn records_are_retrieved_for_every_gamma() {
     let shape = Shape::of_bytes(500, 4).unwrap();
     let records = records(shape, 3);
     for gammas in [[2, 32, 2], [4, 4, 4], [8, 16, 32], [16, 2, 4], [32, 32, 32]] {
-        assert_comes_back(small(shape, 7, gammas, WIDE), &records);
+        assert_retrieved(small(shape, 7, gammas, WIDE), &records);
     }
 }
 
 #[test]
-fn records_come_back_for_other_digits() {
+fn records_are_retrieved_for_other_digits() {
     let shape = Shape::new(700, 13).unwrap();
     let records = records(shape, 4);
     for [(bits, mask), (_, body)] in
         [[(7, 4), (7, 3)], [(9, 3), (9, 2)], [(12, 2), (12, 2)], [(5, 6), (5, 5)]]
     {
         let digits = [Digits { bits, count: mask }, Digits { bits, count: body }];
-        assert_comes_back(small(shape, 20, [8, 32, 8], digits), &records);
+        assert_retrieved(small(shape, 20, [8, 32, 8], digits), &records);
     }
 }
 
-/// One column, one unit, one record; more blocks than a ring element has coefficients; γ beyond the records.
+/// One column, one unit, one record; more blocks than a ring element has coefficients; γ above the
+/// number of records.
 #[test]
-fn odd_shapes_come_back() {
-    let of = |count, bits| records(Shape::new(count, bits).unwrap(), 5);
+fn odd_shapes_are_retrieved() {
     for (count, bits, blocks) in
         [(1, 1, 1), (1, 64, 1), (3, 256, 3), (3, 256, 1), (200, 256, 200), (999, 33, 1)]
     {
-        let records = of(count, bits);
-        assert_comes_back(small(records.shape_of(), blocks, [16, 32, 16], WIDE), &records);
-    }
-}
-
-trait ShapeOf {
-    fn shape_of(&self) -> Shape;
-}
-
-impl ShapeOf for RecordBuffer {
-    fn shape_of(&self) -> Shape {
-        papir_core::Records::shape(self)
+        let shape = Shape::new(count, bits).unwrap();
+        assert_retrieved(small(shape, blocks, [16, 32, 16], WIDE), &records(shape, 5));
     }
 }
 
 #[test]
-fn records_come_back_at_full_parameters() {
+fn records_are_retrieved_at_full_parameters() {
     let shape = Shape::of_bytes(20_000, 64).unwrap();
     let records = records(shape, 6);
     for (words, blocks) in [(32, 1), (32, 64), (64, 100)] {
-        assert_comes_back(Params::with_blocks(shape, words, blocks).unwrap(), &records);
+        assert_retrieved(Params::with_blocks(shape, words, blocks).unwrap(), &records);
     }
 }
 
 #[test]
-fn long_records_come_back() {
+fn long_records_are_retrieved() {
     let shape = Shape::of_bytes(40, 2048).unwrap();
-    assert_comes_back(Params::with_blocks(shape, 1024, 4).unwrap(), &records(shape, 7));
+    assert_retrieved(Params::with_blocks(shape, 1024, 4).unwrap(), &records(shape, 7));
     let error = Params::choose(Shape::of_bytes(40, 2049).unwrap(), Goal::Balanced).unwrap_err();
     assert_eq!(error.to_string(), "the record length in bits is 16392: expected at most 16384 in inspire2");
 }
@@ -163,7 +153,7 @@ fn an_update_is_a_fresh_setup() {
     let changes = changes.map(|(index, byte)| Change { index, record: value(byte) });
     let packs = |changes: &[Change]| server.update_cost(changes).unwrap().update.times(Operation::Pack);
     let all = params.describe().work.setup.times(Operation::Pack);
-    // Records 0 and 1 lie in one unit; the second level's packs are made in any case.
+    // Records 0 and 1 are in one unit; any change prepares the second level's packs again.
     assert!(packs(&changes[1..3]) < packs(&changes) && packs(&changes) < all);
     assert!(packs(&[]) == 0.0);
     let updated = server.update(&changes, &mut rng(2), &NoProgress).unwrap();
@@ -176,7 +166,7 @@ fn an_update_is_a_fresh_setup() {
 }
 
 #[test]
-fn messages_are_as_small_as_promised() {
+fn messages_have_bounded_sizes() {
     for (records, bytes, words, columns, kib) in
         [(1u64 << 24, 64, 32, 4096, 135), (1 << 24, 64, 32, 8192, 150)]
     {
@@ -206,7 +196,7 @@ fn an_answer_opens_under_its_own_secret_only() {
     assert!(matches!(client.extract(other, answer), Err(Error::NotDecodable)));
 }
 
-/// What decodes well enough, but would make a client allocate gigabytes.
+/// Parameters that decode, but would make a client allocate gigabytes.
 #[test]
 fn parameters_that_need_much_memory_are_refused() {
     let shape = Shape::of_bytes(8, 4).unwrap();

@@ -1,4 +1,4 @@
-//! Every interpolation and odd shape of InsPIRe: records come back, from the server's loaded bytes too.
+//! InsPIRe's records under every interpolation and odd shape, also from a loaded server.
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
@@ -22,7 +22,7 @@ fn records(shape: Shape) -> RecordBuffer {
     records
 }
 
-/// Parameters that test correctness, not security; noise of up to a few hundred points decodes.
+/// Insecure parameters of d = 64, which decode for up to a few hundred points.
 fn small(shape: Shape, sizes: &[usize]) -> Params {
     let gadget = GadgetParams { levels: 2, log_base: 19, drop: 18 };
     let params = Params::insecure(Literal {
@@ -40,7 +40,7 @@ fn small(shape: Shape, sizes: &[usize]) -> Params {
     params
 }
 
-/// The first records, the last and some between.
+/// Retrieves the first records, the last and some between, from a fresh and a loaded server.
 #[track_caller]
 fn check(params: &Params) {
     let shape = params.shape();
@@ -102,9 +102,9 @@ fn records_of_many_lengths() {
     }
 }
 
-/// t = 256 at d = 64 is above 2d: two variables, without being asked for.
+/// t = 256 at d = 64 is above 2d, so two variables are chosen.
 #[test]
-fn more_points_than_a_variable_takes() {
+fn more_points_than_one_variable_has() {
     let shape = Shape::of_bytes(700, 128).unwrap();
     let above = Interpolation::of_points(256, 64).unwrap();
     assert_eq!(above.variables().collect::<Vec<_>>(), [128, 2]);
@@ -112,7 +112,7 @@ fn more_points_than_a_variable_takes() {
     check(&small(shape, &[128, 2]));
 }
 
-/// What the search picks at full degree, also with t above the number of elements.
+/// Interpolations that the search picks at full degree, also with t above the number of elements.
 #[test]
 fn every_interpolation_at_full_degree() {
     let shape = Shape::of_bytes(150, 2000).unwrap();
@@ -146,7 +146,7 @@ fn the_number_of_columns_gives_t() {
     assert!(Params::with_columns(Shape::of_bytes(1 << 29, 64).unwrap(), 1 << 20).is_ok());
 }
 
-/// Parameters survive their bytes; those of several variables are longer, and not ambiguous.
+/// Encoded parameters decode to themselves; those of several variables are longer and unambiguous.
 #[test]
 fn parameters_are_read_back() {
     let shape = Shape::of_bytes(3000, 512).unwrap();
@@ -166,7 +166,7 @@ fn parameters_are_read_back() {
     }
 }
 
-/// The whole range of databases has parameters for every goal, 32 GB of 64 B records too.
+/// From one byte to 32 GB of 64-byte records, every goal has parameters.
 #[test]
 fn every_goal_has_parameters() {
     for (count, bytes) in

@@ -1,4 +1,4 @@
-//! Golden hashes of InsPIRe's bytes for fixed parameters, which no search changes.
+//! Golden hashes of InsPIRe's bytes for fixed parameters, independent of the search.
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
@@ -64,7 +64,7 @@ fn one_two_and_eight_points() {
 
 /// t = 3 · 4, keys rounded to three widths, and two variables.
 #[test]
-fn what_came_later() {
+fn twelve_points_three_key_widths_and_two_variables() {
     let key_bits = KeyBits { y_g: 52, y_h: 48, rgsw: 49 };
     assert_eq!(hashes(&[12], 42, key_bits), ["4377d93768ba4417", "df2ec12823f418c5", "34b5756f4cdaa354"]);
     assert_eq!(hashes(&[2, 4], 42, key_bits), ["afe32f20b5177b21", "4bd96f0789aa6fff", "b0ab47995a2c9bf0"]);

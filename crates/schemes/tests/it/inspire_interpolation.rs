@@ -1,5 +1,6 @@
-//! Interpolation of InsPIRe's columns against the definition: Fourier, Lagrange and both together, in one
-//! variable and several, over R_p for several odd p.
+//! Interpolation of InsPIRe's columns, compared with the definition.
+//!
+//! Fourier, Lagrange and both together, in one variable and several, over R_p for several odd p.
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
@@ -8,7 +9,7 @@ use papir_reference::interpolation::{lagrange, value_in_variables};
 use papir_schemes::inspire::interpolation::Interpolation;
 use papir_schemes::inspire::lagrange::Nodes;
 
-/// p of papir, a small prime with no roots of unity, and composite ones.
+/// The p of papir, a small prime without the roots of unity, and composites.
 const MODULI: [u32; 4] = [65537, 23, 15, 65535];
 
 fn random(count: usize, d: usize, p: u32, seed: u8) -> Vec<Vec<u32>> {
@@ -32,7 +33,7 @@ fn exponents(size: usize, d: usize) -> Vec<usize> {
     (0..size).map(|k| k / roots + k % roots * (2 * d / roots)).collect()
 }
 
-/// The polynomial takes every value, by the definition, and comes back as values.
+/// The polynomial has every value by the definition, and is transformed back to the values.
 #[track_caller]
 fn check(sizes: &[usize], d: usize, p: u32) {
     let interpolation = of(sizes);
@@ -76,7 +77,8 @@ fn no_variable_is_one_constant() {
     assert_eq!(of(&[]), Interpolation::of_points(1, 16).unwrap());
 }
 
-/// Theorem 14's sum, for points X^i and for cosets; for powers of two it is Algorithm 7's inverse transform.
+/// The sum of Theorem 14, for points X^i and for cosets; for powers of two it is the inverse
+/// transform of Algorithm 7.
 #[test]
 fn the_coefficients_are_lagranges() {
     for (size, d, p) in

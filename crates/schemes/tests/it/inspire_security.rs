@@ -1,4 +1,4 @@
-//! What an InsPIRe query gives away: masks, secrets and noise, read from its bytes.
+//! Leakage tests of InsPIRe queries: masks, secrets and noise, read from the bytes.
 
 use std::collections::HashSet;
 
@@ -15,7 +15,7 @@ use papir_schemes::inspire::{Client, Inspire, Interpolation, Params, Public, Que
 
 const SEED: Seed = Seed([42; 32]);
 
-/// Two variables, so that a query has two RGSW encryptions.
+/// Parameters of two variables, so that a query has two RGSW encryptions.
 fn params() -> Params {
     let shape = Shape::of_bytes(64 * 15_000, 64).unwrap();
     Params::with_interpolation(shape, Interpolation::of_variables(&[3, 2]).unwrap()).unwrap()
@@ -62,7 +62,7 @@ fn no_two_masks_under_one_secret_are_equal() {
     assert_eq!(masks.len(), 2 + 2 * 2 + 2 * 4, "selector blocks, packing keys, RGSW rows of two points");
     let distinct: HashSet<&[u32]> = masks.iter().map(Poly::residues).collect();
     assert_eq!(distinct.len(), masks.len());
-    // Nor does one block of residues appear in two masks: streams do not overlap.
+    // No four successive residues occur in two masks, so the streams do not overlap.
     let windows =
         |mask: &Poly<Values>| mask.residues().windows(4).map(<[u32]>::to_vec).collect::<HashSet<_>>();
     let parts: Vec<_> = masks.iter().map(windows).collect();
@@ -73,7 +73,8 @@ fn no_two_masks_under_one_secret_are_equal() {
     }
 }
 
-/// A shared mask would make the difference of two bodies small or a small multiple of a gadget factor.
+/// If two bodies shared a mask, their difference would be small, or a small multiple of a gadget
+/// factor.
 #[test]
 fn differences_of_bodies_look_uniform() {
     let params = params();
@@ -144,14 +145,15 @@ fn mean_square(
     ring.to_centred(&phase)[..count].iter().map(|&e| (e as f64).powi(2)).sum::<f64>() / count as f64
 }
 
-/// Noise is in every body, with the right standard deviation: σ = 0 or σ read as a width fails.
+/// Every body has noise of standard deviation σ. The test fails for σ = 0, and where σ is taken for
+/// the width σ·√(2π).
 #[test]
 fn every_body_carries_noise() {
     let params = params();
     let ring = params.rlwe().ring();
     let layout = params.layout();
     let d = ring.degree();
-    // Element 4 of a column: the second point of the first variable, and of the second.
+    // Element 4 of a column is the second point of either variable.
     let index = 4 * 64;
     let (secret, query) = client().query(None, &[index], &mut rng(4)).unwrap();
     let location = layout.locate(index);
@@ -192,8 +194,10 @@ fn every_body_carries_noise() {
     }
 }
 
-/// The route by which keys were recovered elsewhere: rows that share a mask differ by a small error
-/// and a multiple of the message, round(Δb/(gᵢ − gⱼ)) is the message or s times it.
+/// Key recovery from gadget rows that share a mask, a known attack on other implementations.
+///
+/// Such rows differ by (gᵢ − gⱼ) times the message and a small error, so round(Δb/(gᵢ − gⱼ)) would
+/// be the message, or s times it.
 #[test]
 fn differences_of_rows_do_not_give_the_key() {
     let params = params();

@@ -1,4 +1,4 @@
-//! An update of InsPIRe is, byte for byte in every section, the setup of the changed records.
+//! An updated InsPIRe server equals a fresh setup, byte for byte in every section.
 
 use std::sync::Mutex;
 
@@ -18,7 +18,7 @@ use papir_schemes::inspire::{Client, Interpolation, Params, Server};
 /// Degree of the small ring.
 const D: usize = 64;
 
-/// Parameters that test bytes, not security: a ring element holds 128 bytes.
+/// Insecure parameters whose ring elements hold 128 bytes.
 fn small(shape: Shape, points: usize) -> Params {
     of_variables(shape, if points == 1 { &[] } else { std::slice::from_ref(&points) })
 }
@@ -84,7 +84,7 @@ fn check(server: &Server, records: &mut RecordBuffer, changes: &[Change], what: 
     assert_same(&next, &prepare(server.params(), records), what);
     let mut found = vec![0; records.packed().len()];
     next.read_packed(0, server.params().shape().records(), &mut found).unwrap();
-    assert!(found == records.packed(), "{what}: records come back");
+    assert!(found == records.packed(), "{what}: other records");
     let after = sections(server);
     assert!(
         before.names().all(|name| *before.get(name).unwrap() == *after.get(name).unwrap()),
@@ -93,7 +93,7 @@ fn check(server: &Server, records: &mut RecordBuffer, changes: &[Change], what: 
     next
 }
 
-/// New random records at these places, in this order.
+/// New random records at these indices, in this order.
 fn changes(shape: Shape, indices: impl IntoIterator<Item = u64>, rng: &mut ChaCha20Rng) -> Vec<Change> {
     indices.into_iter().map(|index| Change { index, record: random_record(shape, rng) }).collect()
 }
@@ -127,7 +127,7 @@ fn every_section_is_that_of_a_fresh_setup() {
     }
 }
 
-/// At the degree of real parameters, and answered.
+/// At full parameters, an updated server also answers correctly.
 #[test]
 fn full_parameters() {
     let mut rng = ChaCha20Rng::from_seed([2; 32]);
@@ -145,9 +145,9 @@ fn full_parameters() {
     }
 }
 
-/// A server that was loaded is updated as the one that was saved.
+/// Updating a loaded server gives the same bytes as updating the saved one.
 #[test]
-fn a_loaded_server_is_updated_likewise() {
+fn a_loaded_server_can_be_updated() {
     let mut rng = ChaCha20Rng::from_seed([3; 32]);
     let shape = Shape::of_bytes(700, 50).unwrap();
     let params = small(shape, 8);
@@ -157,7 +157,7 @@ fn a_loaded_server_is_updated_likewise() {
     check(&loaded, &mut records, &batch, "loaded");
 }
 
-/// The record of an element of which every whitened word is `word`.
+/// The record whose whitened words, in this element, are all `word`.
 fn record_of_words(seed: &Seed, element: u64, word: u16) -> Vec<u8> {
     let mut stream = whitening(seed, 0);
     stream.seek(element * 2 * D as u64);
@@ -172,8 +172,8 @@ fn exceptions(server: &Server) -> Vec<[u32; 2]> {
     bytes.chunks(8).map(|pair| [number(&pair[..4]), number(&pair[4..])]).collect()
 }
 
-/// t equal values are a constant polynomial: coefficient 0 is +32768, an exception; then −32768,
-/// which is stored as the same word; then +32768 in another column, and neither.
+/// t equal values interpolate to a constant polynomial. Its coefficient 0 is first +32768, an
+/// exception; then −32768, stored as the same word; then +32768 in two columns, and in neither.
 #[test]
 fn exceptions_come_and_go() {
     let mut rng = ChaCha20Rng::from_seed([4; 32]);
@@ -227,9 +227,9 @@ impl Progress for Stages {
     }
 }
 
-/// Only the packs of the chunks in which something differs are prepared again.
+/// Only the packs of chunks with a changed word are prepared again.
 #[test]
-fn what_is_the_same_stays() {
+fn unchanged_packs_are_not_prepared_again() {
     let mut rng = ChaCha20Rng::from_seed([6; 32]);
     let shape = Shape::of_bytes(20, 3 * 2 * D as u64).unwrap();
     let records = random_records(shape, &mut rng);
@@ -250,7 +250,7 @@ fn what_is_the_same_stays() {
 }
 
 #[test]
-fn the_cost_is_said_beforehand() {
+fn the_update_cost_is_predicted() {
     let shape = Shape::of_bytes(1000, 64).unwrap();
     let params = small(shape, 4);
     let server = prepare(&params, &RecordBuffer::zeroed(shape));

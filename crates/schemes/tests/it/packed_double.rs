@@ -1,5 +1,7 @@
-//! YPIR and InsPIRe₀ at full parameters: records come back from every shape, queries and keys of other
-//! parameters do not pass, messages are small.
+//! YPIR and InsPIRe₀ at full parameters.
+//!
+//! Records of every shape are retrieved, queries and keys of other parameters fail, and messages
+//! are no longer than in the papers.
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
@@ -28,7 +30,7 @@ fn prepare<V: Variant>(params: Params<V>, records: &RecordBuffer) -> (Server<V>,
     (server, client, rng)
 }
 
-fn assert_records_come_back<V: Variant>(params: Params<V>, seed: u8) {
+fn assert_retrieved<V: Variant>(params: Params<V>, seed: u8) {
     let records = records(params.shape(), seed);
     let (count, label) = (params.shape().records(), params.label());
     let (server, client, mut rng) = prepare(params, &records);
@@ -40,10 +42,10 @@ fn assert_records_come_back<V: Variant>(params: Params<V>, seed: u8) {
     }
 }
 
-/// One record, one unit, one column, more rows of packs than records, several blocks of either selector,
-/// records of several bytes, packs of every size.
+/// One record, one unit, one column, more rows of packs than records, several blocks of either
+/// selector, records of several bytes, packs of every size.
 #[test]
-fn records_come_back_from_odd_shapes() {
+fn records_of_odd_shapes_are_retrieved() {
     for (count, bits, units, capacity) in [
         (1, 1, 1, 1024),
         (1, 64, 1, 2048),
@@ -55,28 +57,22 @@ fn records_come_back_from_odd_shapes() {
         (700, 17, 700, 512),
     ] {
         let shape = Shape::new(count, bits).unwrap();
-        assert_records_come_back(
-            Params::<ByInspiring>::with_digits(shape, units, SEVEN, capacity).unwrap(),
-            3,
-        );
+        assert_retrieved(Params::<ByInspiring>::with_digits(shape, units, SEVEN, capacity).unwrap(), 3);
     }
     for (count, bits, units) in [(1, 1, 1), (5000, 13, 2500), (60_000, 3, 30)] {
         let shape = Shape::new(count, bits).unwrap();
-        assert_records_come_back(Params::<ByCdks>::with_digits(shape, units, SEVEN, 2048).unwrap(), 4);
+        assert_retrieved(Params::<ByCdks>::with_digits(shape, units, SEVEN, 2048).unwrap(), 4);
     }
 }
 
 #[test]
-fn records_come_back_for_every_width_of_digits() {
+fn records_are_retrieved_for_every_digit_width() {
     let shape = Shape::of_bytes(3000, 2).unwrap();
     for (bits, mask, body) in
         [(1, 21, 14), (3, 7, 4), (4, 6, 3), (6, 4, 2), (8, 3, 2), (11, 2, 1), (13, 2, 1)]
     {
         let digits = DigitShape { bits, mask, body };
-        assert_records_come_back(
-            Params::<ByInspiring>::with_digits(shape, 50, digits, 1024).unwrap(),
-            bits as u8,
-        );
+        assert_retrieved(Params::<ByInspiring>::with_digits(shape, 50, digits, 1024).unwrap(), bits as u8);
     }
 }
 
@@ -107,10 +103,10 @@ fn an_answer_opens_under_its_own_secret_only() {
     assert_eq!(client.extract(first, answer).unwrap(), [records.get(3).unwrap()]);
 }
 
-/// A key for packs of another capacity: of another length, or, where lengths are the same, under other masks,
-/// so that the answer decodes to nothing.
+/// A key for packs of another capacity has another length, or the same length and other masks; then
+/// the answer does not decode.
 #[test]
-fn keys_of_another_capacity_do_not_pass() {
+fn keys_of_another_capacity_are_rejected() {
     let shape = Shape::of_bytes(1000, 2).unwrap();
     let with = |capacity| Params::<ByInspiring>::with_digits(shape, 8, SEVEN, capacity).unwrap();
     let (server, _, mut rng) = prepare(with(1024), &records(shape, 9));
@@ -130,7 +126,7 @@ fn keys_of_another_capacity_do_not_pass() {
 }
 
 #[test]
-fn parameters_survive_their_bytes_and_bad_ones_are_refused() {
+fn parameters_are_read_back_and_bad_ones_are_refused() {
     let shape = Shape::new(12_345, 13).unwrap();
     let params = Params::<ByInspiring>::choose(shape, Goal::Balanced).unwrap();
     let bytes = params.encode();
@@ -177,7 +173,7 @@ fn parameters_survive_their_bytes_and_bad_ones_are_refused() {
     assert!(Params::<ByInspiring>::choose(Shape::new(9, 65).unwrap(), Goal::Balanced).is_err());
 }
 
-/// Total bytes against the papers' (InsPIRe, Table 2), and goals against one another.
+/// Total bytes compared with the papers' (InsPIRe, Table 2), and the goals with one another.
 fn assert_goals<V: Variant>(papers: &[(u32, u64)]) {
     for &(log2_records, paper) in papers {
         let shape = Shape::new(1 << log2_records, 1).unwrap();

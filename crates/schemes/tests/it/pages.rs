@@ -1,4 +1,4 @@
-//! The tables of schemes in README.md and docs/security.md against the registry.
+//! The tables of schemes in README.md and docs/security.md agree with the registry.
 //!
 //! `PAPIR_WRITE_PAGES=1 cargo test -p papir-schemes --test it pages` writes the tables.
 

@@ -1,4 +1,4 @@
-//! SimpleYPIR at full parameters: records come back, the noise is as predicted, messages are small.
+//! SimpleYPIR at full parameters: correct records, noise as predicted, and short messages.
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
@@ -32,7 +32,7 @@ fn fetch(server: &Server, client: &Client, index: u64, rng: &mut ChaCha20Rng) ->
 }
 
 #[test]
-fn records_come_back_from_columns_of_every_height() {
+fn records_are_retrieved_from_columns_of_every_height() {
     let mut rng = ChaCha20Rng::from_seed([2; 32]);
     for (count, bits, packs) in [
         (1, 1, 1),
@@ -77,8 +77,9 @@ fn an_update_is_the_setup_of_the_changed_records() {
     assert!(saved(&same) == saved(&server));
 }
 
-/// Distances of what the packed column decrypts to from what stands in it, in units of q, for zero records:
-/// then the words are the whitening stream.
+/// The error of each word of a decrypted column, modulo q and centred.
+///
+/// The records are zero, so the column's words are the whitening stream.
 fn errors(params: &Params, server: &Server, client: &Client, index: u64, rng: &mut ChaCha20Rng) -> Vec<f64> {
     let ring = params.selection().rlwe().ring();
     let (secret, query) = client.query(None, &[index], rng).unwrap();
@@ -149,7 +150,8 @@ fn several_queries_share_the_passes() {
     assert!(server.answer_many(Vec::new(), &NoProgress).unwrap().is_empty());
 }
 
-/// Against the totals of SimpleYPIR in InsPIRe, Tables 2 to 4; and goals against one another.
+/// Total bytes compared with SimpleYPIR's in InsPIRe, Tables 2 to 4, and the goals with one
+/// another.
 #[test]
 fn messages_are_never_longer_than_the_papers() {
     for (log2_bytes, paper) in [(30, 802_000), (33, 1_354_000), (35, 2_246_000)] {

@@ -1,4 +1,4 @@
-//! The conformance suite itself: schemes with one fault each must fail it.
+//! Tests of the conformance suite: a scheme with a fault fails it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -15,7 +15,7 @@ use papir_schemes::registry;
 use papir_testkit::conformance::{Config, run, shapes};
 use rand_core::{CryptoRng, SeedableRng};
 
-/// What is wrong with a scheme.
+/// The one fault of a scheme.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Fault {
     None,
@@ -134,10 +134,10 @@ impl ErasedScheme for Faulty {
     }
 }
 
-/// The answer with every payload bit turned, under a right checksum.
+/// The answer with every payload bit inverted and a valid checksum.
 fn damaged(answer: &[u8], version: Version) -> Vec<u8> {
-    let turned: Vec<u8> = answer[24..answer.len() - 8].iter().map(|byte| !byte).collect();
-    envelope::seal(&Header { kind: Kind::Answer, scheme: simple().id(), version }, &turned)
+    let inverted: Vec<u8> = answer[24..answer.len() - 8].iter().map(|byte| !byte).collect();
+    envelope::seal(&Header { kind: Kind::Answer, scheme: simple().id(), version }, &inverted)
 }
 
 impl ErasedServer for FaultyServer {

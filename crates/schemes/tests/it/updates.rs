@@ -1,5 +1,4 @@
-//! Updates do what they say beforehand, and no more: of the schemes whose own tests hold their bytes against
-//! a fresh setup.
+//! Updates perform exactly the predicted operations and give the bytes of a fresh setup.
 
 use std::sync::Mutex;
 
@@ -30,8 +29,8 @@ fn setup<S: Scheme>(params: S::Params, records: &RecordBuffer) -> S::Server {
     S::Server::setup(params, records, &mut ChaCha20Rng::from_seed([2; 32]), &NoProgress).unwrap()
 }
 
-/// Records with some bytes turned.
-fn turned(records: &RecordBuffer, indices: &[u64], bytes: std::ops::Range<usize>) -> Vec<Change> {
+/// Changes that invert these bytes of these records.
+fn inverted(records: &RecordBuffer, indices: &[u64], bytes: std::ops::Range<usize>) -> Vec<Change> {
     let change = |&index: &u64| {
         let mut record = records.get(index).unwrap();
         record[bytes.clone()].iter_mut().for_each(|byte| *byte = !*byte);
@@ -61,7 +60,8 @@ fn sections<S: Scheme>(server: &S::Server) -> Vec<Vec<u8>> {
     names.iter().map(|name| sections.get(name).unwrap().to_vec()).collect()
 }
 
-/// Updates in these stages, each with so many steps, to what a setup of the changed records gives.
+/// Checks that an update reports these stages, each completed with this number of steps, and gives
+/// the bytes of a fresh setup.
 #[track_caller]
 fn check_stages<S: Scheme>(
     params: &S::Params,
@@ -100,8 +100,8 @@ fn simple_changes_the_hint_by_bytes_or_by_rows() {
     let shape = Shape::of_bytes(3000, 24).unwrap();
     let (records, params) = (records(shape), SimpleParams::new(shape, 10).unwrap());
     let all: Vec<u64> = (0..3000).collect();
-    let (one, all) = (turned(&records, &[77], 0..24), turned(&records, &all, 3..24));
-    check_stages::<Simple>(&params, &records, &turned(&records, &[77], 0..0), &[]);
+    let (one, all) = (inverted(&records, &[77], 0..24), inverted(&records, &all, 3..24));
+    check_stages::<Simple>(&params, &records, &inverted(&records, &[77], 0..0), &[]);
     check_stages::<Simple>(&params, &records, &one, &[("update", 24)]);
     check_stages::<Simple>(&params, &records, &all, &[("hint", 210)]);
     let server = setup::<Simple>(params, &records);
@@ -124,7 +124,7 @@ fn double_prepares_changed_units_or_all() {
     let sizes = server.params().describe().sizes;
     let of = |units: u64, every: u64| {
         let indices: Vec<u64> = (0..units).flat_map(|unit| [unit, 2900 + unit]).collect();
-        let changes = turned(&records, &indices, 0..2);
+        let changes = inverted(&records, &indices, 0..2);
         assert_eq!(changes.len() as u64, every);
         changes
     };
@@ -146,7 +146,7 @@ fn double_prepares_changed_units_or_all() {
         &cost::<Double>(&server, &of(51, 102)),
         &[(Operation::HintProduct8, first(200) + second), (Operation::Copy, sizes.database as usize)],
     );
-    check_stages::<Double>(&params, &records, &turned(&records, &[5], 0..0), &[]);
+    check_stages::<Double>(&params, &records, &inverted(&records, &[5], 0..0), &[]);
     check_stages::<Double>(&params, &records, &of(4, 8), &[("update", 4)]);
 }
 
@@ -158,7 +158,7 @@ fn inspire0_prepares_the_packs_of_changed_bytes() {
     let records = records(shape);
     type S = inspire0::Inspire0;
     // A byte's n words of three digits are three packs of 1024.
-    let changes = |bytes| turned(&records, &[0, 700, 701], bytes);
+    let changes = |bytes| inverted(&records, &[0, 700, 701], bytes);
     check_stages::<S>(&params, &records, &changes(0..0), &[]);
     check_stages::<S>(&params, &records, &changes(1..2), &[("update", 3), ("pack", 3)]);
     check_stages::<S>(&params, &records, &changes(0..3), &[("update", 3), ("pack", 9)]);
@@ -179,8 +179,8 @@ fn simpleypir_prepares_the_packs_of_changed_records() {
     let shape = Shape::of_bytes(40, 4096).unwrap();
     let params = simpleypir::Params::with_packs(shape, 2).unwrap();
     let records = records(shape);
-    let (even, both) = (turned(&records, &[0, 18], 5..6), turned(&records, &[18, 19], 5..6));
-    check_stages::<SimpleYpir>(&params, &records, &turned(&records, &[7], 0..0), &[]);
+    let (even, both) = (inverted(&records, &[0, 18], 5..6), inverted(&records, &[18, 19], 5..6));
+    check_stages::<SimpleYpir>(&params, &records, &inverted(&records, &[7], 0..0), &[]);
     check_stages::<SimpleYpir>(&params, &records, &even, &[("pack", 1)]);
     check_stages::<SimpleYpir>(&params, &records, &both, &[("pack", 2)]);
     let server = setup::<SimpleYpir>(params, &records);

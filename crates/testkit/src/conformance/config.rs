@@ -51,7 +51,7 @@ impl Config {
         }
     }
 
-    /// As [`Self::quick`], for schemes whose setup or queries take most of a second: fewer shapes
+    /// Like [`Self::quick`], for schemes whose setup or queries take most of a second: fewer shapes
     /// and fewer damaged positions, but all checks.
     pub fn slow() -> Self {
         Self {

@@ -15,13 +15,13 @@ pub(super) struct Fixture<'a> {
     pub(super) records: RecordBuffer,
     pub(super) server: Box<dyn ErasedServer>,
     pub(super) client: Box<dyn ErasedClient>,
-    pub(super) account: Account,
+    pub(super) registration: Registration,
     pub(super) rng: ChaCha20Rng,
 }
 
-/// A registered client's state and the server's data about it; both empty in most schemes.
+/// A registered client's state and the server's keys for it; both `None` in most schemes.
 #[derive(Default)]
-pub(super) struct Account {
+pub(super) struct Registration {
     pub(super) state: Option<ErasedState>,
     keys: Option<ErasedKeys>,
 }
@@ -42,8 +42,8 @@ impl<'a> Fixture<'a> {
             .setup(&records, goal, &mut rng, &NoProgress)
             .unwrap_or_else(|error| panic!("{} cannot prepare {shape:?}: {error}", scheme.name()));
         let client = scheme.client(&server.public()).expect("a client from the public part");
-        let account = Account::open(&*client, &*server, &mut rng);
-        Self { scheme, shape, goal, records, server, client, account, rng }
+        let registration = Registration::open(&*client, &*server, &mut rng);
+        Self { scheme, shape, goal, records, server, client, registration, rng }
     }
 
     /// The first, the middle, the last and some random indices.
@@ -61,9 +61,9 @@ impl<'a> Fixture<'a> {
         self.try_send(indices).unwrap_or_else(|error| panic!("query for {indices:?}: {error}"))
     }
 
-    /// As [`Self::send`], returning the client's error.
+    /// Like [`Self::send`], returning the client's error.
     pub(super) fn try_send(&mut self, indices: &[u64]) -> Result<Sent> {
-        self.account.send(&*self.client, &*self.server, indices, &mut self.rng)
+        self.registration.send(&*self.client, &*self.server, indices, &mut self.rng)
     }
 
     /// The server's answer.
@@ -73,7 +73,7 @@ impl<'a> Fixture<'a> {
 
     /// The server's answer to these bytes in the session of `sent`.
     pub(super) fn try_answer(&self, query: &[u8], sent: &Sent) -> Result<Vec<u8>> {
-        self.server.answer(self.account.session(sent), query)
+        self.server.answer(self.registration.session(sent), query)
     }
 
     /// Query, answer and extract, checked against the records.
@@ -104,7 +104,7 @@ pub(super) fn check_records(records: &RecordBuffer, indices: &[u64], found: &[Re
     }
 }
 
-impl Account {
+impl Registration {
     /// Registers if the scheme requires it.
     pub(super) fn open(
         client: &dyn ErasedClient,
@@ -113,7 +113,11 @@ impl Account {
     ) -> Self {
         let registered = client.register(rng).expect("registration");
         let description = server.describe();
-        assert_eq!(registered.is_some(), description.limits.client_keys, "client keys: as stated");
+        assert_eq!(
+            registered.is_some(),
+            description.limits.client_keys,
+            "client keys differ from the description"
+        );
         let Some((state, sealed)) = registered else {
             return Self::default();
         };
@@ -122,7 +126,7 @@ impl Account {
         Self { state: Some(state), keys: Some(keys) }
     }
 
-    /// Makes a query of this account.
+    /// Makes a query of this client, with a ticket if the scheme has tickets.
     pub(super) fn send(
         &mut self,
         client: &dyn ErasedClient,
@@ -137,7 +141,7 @@ impl Account {
             (Some(keys), Some(number)) => Some(server.ticket(keys, number, &NoProgress)?),
             _ => None,
         };
-        assert_eq!(ticket.is_some(), server.describe().limits.tickets, "tickets: as stated");
+        assert_eq!(ticket.is_some(), server.describe().limits.tickets, "tickets differ from the description");
         Ok(Sent { secret, query, ticket })
     }
 
@@ -145,7 +149,7 @@ impl Account {
         self.state.as_ref().and_then(|state| client.next_ticket(state).expect("state of this client"))
     }
 
-    /// The server's session for a query of this account.
+    /// The server's session for a query of this client.
     pub(super) fn session<'s>(&'s self, sent: &'s Sent) -> ErasedSession<'s> {
         ErasedSession { keys: self.keys.as_ref(), ticket: sent.ticket.as_deref() }
     }

@@ -6,7 +6,7 @@ use papir_core::{Blob, Change, Error, NoProgress, Result, extract_bits};
 use rand_core::Rng;
 
 use super::config::Config;
-use super::fixture::{Account, Fixture, is_parse_error};
+use super::fixture::{Fixture, Registration, is_parse_error};
 use super::readback;
 
 /// Runs all checks of this file. Leaves the fixture at a new version.
@@ -29,8 +29,8 @@ fn check_save_and_load(fixture: &mut Fixture<'_>) {
     let index = fixture.shape.records() / 3;
     let sent = fixture.send(&[index]);
     let answer = fixture.answer(&sent);
-    let again = loaded.answer(fixture.account.session(&sent), &sent.query).expect("an answer");
-    assert!(answer == again, "a loaded database answers otherwise");
+    let again = loaded.answer(fixture.registration.session(&sent), &sent.query).expect("an answer");
+    assert!(answer == again, "a loaded database gives another answer");
     let mut twice = MemorySections::default();
     loaded.save(&mut twice).expect("saving to memory");
     assert!(sections.names().eq(twice.names()), "other sections the second time");
@@ -106,7 +106,7 @@ fn check_update(fixture: &mut Fixture<'_>, config: &Config) {
     let changes = random_changes(fixture);
     let server = fixture.server.update(&changes, &mut fixture.rng, &NoProgress).expect("an update");
     assert_ne!(server.version(), fixture.server.version(), "an update is a new version");
-    let refused = server.answer(fixture.account.session(&old), &old.query).err();
+    let refused = server.answer(fixture.registration.session(&old), &old.query).err();
     assert!(matches!(refused, Some(Error::WrongVersion { .. })), "{refused:?}");
     let client = fixture.scheme.client(&server.public()).expect("a client of the new version");
     let late = client.extract(fixture.send(&[0]).secret, &old_answer).err();
@@ -117,7 +117,7 @@ fn check_update(fixture: &mut Fixture<'_>, config: &Config) {
     for change in &changes {
         fixture.records.set(change.index, &change.record).unwrap();
     }
-    fixture.account = Account::open(&*client, &*server, &mut fixture.rng);
+    fixture.registration = Registration::open(&*client, &*server, &mut fixture.rng);
     (fixture.server, fixture.client) = (server, client);
     let mut indices = fixture.indices(config.random_indices);
     indices.extend(changes.iter().map(|change| change.index));

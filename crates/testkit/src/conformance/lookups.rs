@@ -3,7 +3,7 @@
 use papir_core::{Error, NoProgress, Privacy, Records};
 
 use super::config::Config;
-use super::fixture::{Account, Fixture, check_records};
+use super::fixture::{Fixture, Registration, check_records};
 use chacha20::ChaCha20Rng;
 use rand_core::SeedableRng;
 
@@ -69,12 +69,12 @@ fn check_answer_many(fixture: &mut Fixture<'_>, indices: &[u64]) {
     let sent: Vec<_> = indices.iter().map(|&index| fixture.send(&[index])).collect();
     let bad = &sent[0].query[..sent[0].query.len() - 1];
     let mut batch: Vec<_> =
-        sent.iter().map(|sent| (fixture.account.session(sent), sent.query.as_slice())).collect();
+        sent.iter().map(|sent| (fixture.registration.session(sent), sent.query.as_slice())).collect();
     for (answer, sent) in fixture.server.answer_many(&batch, &NoProgress).into_iter().zip(&sent) {
         assert!(answer.expect("an answer") == fixture.answer(sent), "in one pass and alone differ");
     }
     let middle = batch.len() / 2;
-    batch.insert(middle, (fixture.account.session(&sent[0]), bad));
+    batch.insert(middle, (fixture.registration.session(&sent[0]), bad));
     let answers = fixture.server.answer_many(&batch, &NoProgress);
     assert_eq!(answers.len(), batch.len());
     for (i, answer) in answers.iter().enumerate() {
@@ -89,11 +89,11 @@ pub(super) fn check_threads(fixture: &Fixture<'_>, config: &Config) {
     let work = |thread: u64| {
         let mut rng = ChaCha20Rng::seed_from_u64(config.seed ^ (thread + 1));
         let client = scheme.client(&server.public()).expect("a client");
-        let mut account = Account::open(&*client, &**server, &mut rng);
+        let mut registration = Registration::open(&*client, &**server, &mut rng);
         for i in 0..2 {
             let index = (thread * 97 + i * 31) % records.shape().records();
-            let sent = account.send(&*client, &**server, &[index], &mut rng).expect("a query");
-            let answer = server.answer(account.session(&sent), &sent.query).expect("an answer");
+            let sent = registration.send(&*client, &**server, &[index], &mut rng).expect("a query");
+            let answer = server.answer(registration.session(&sent), &sent.query).expect("an answer");
             let found = client.extract(sent.secret, &answer).expect("an honest answer decodes");
             check_records(records, &[index], &found);
         }

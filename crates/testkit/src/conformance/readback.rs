@@ -4,7 +4,7 @@ use papir_core::erased::ErasedServer;
 use papir_core::{Error, NoProgress, PreparedRecords, Records};
 use rand_core::Rng;
 
-use super::fixture::{Account, Fixture};
+use super::fixture::{Fixture, Registration};
 
 /// The fixture's database returns its records, all and in part, and refuses invalid reads.
 pub(super) fn check_reads(fixture: &mut Fixture<'_>) {
@@ -19,7 +19,7 @@ pub(super) fn check_records_of(fixture: &Fixture<'_>, server: &dyn ErasedServer)
     server.read_packed(0, fixture.shape.records(), &mut found).expect("all records");
     let mut expected = vec![0; found.len()];
     fixture.records.read_packed(0, fixture.shape.records(), &mut expected).unwrap();
-    assert!(found == expected, "{:?}: other records come back", fixture.shape);
+    assert!(found == expected, "{:?}: other records are read", fixture.shape);
 }
 
 /// Ranges that start at every kind of position, including empty ones.
@@ -69,7 +69,7 @@ pub(super) fn check_setup_from_prepared(fixture: &mut Fixture<'_>) {
     let server = fixture.scheme.setup(&source, fixture.goal, &mut fixture.rng, &NoProgress);
     let server = server.expect("a setup from a prepared database");
     fixture.client = fixture.scheme.client(&server.public()).expect("a client from the public part");
-    fixture.account = Account::open(&*fixture.client, &*server, &mut fixture.rng);
+    fixture.registration = Registration::open(&*fixture.client, &*server, &mut fixture.rng);
     fixture.server = server;
     let last = fixture.shape.records() - 1;
     [0, last / 2, last].iter().for_each(|&index| fixture.check_lookup(&[index]));

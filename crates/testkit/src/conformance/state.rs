@@ -4,12 +4,12 @@ use papir_core::Error;
 use papir_core::envelope::{self, Header, Kind};
 
 use super::config::Config;
-use super::fixture::{Account, Fixture, is_parse_error};
+use super::fixture::{Fixture, Registration, is_parse_error};
 
 /// Runs all checks of this file; none for schemes without client keys.
 pub(super) fn check(fixture: &mut Fixture<'_>, config: &Config) {
     if !fixture.server.describe().limits.client_keys {
-        assert!(fixture.account.state.is_none(), "state without client keys");
+        assert!(fixture.registration.state.is_none(), "state without client keys");
         return;
     }
     check_saved_state(fixture);
@@ -29,7 +29,7 @@ fn check_saved_state(fixture: &mut Fixture<'_>) {
         assert!(bytes == again, "state changed by saving");
         let (number, loaded_number) = (client.next_ticket(state(fixture)), client.next_ticket(&loaded));
         assert_eq!(number.expect("own state"), loaded_number.expect("own state"), "another ticket");
-        fixture.account.state = Some(loaded);
+        fixture.registration.state = Some(loaded);
         fixture.check_lookup(&[index]);
     }
 }
@@ -91,9 +91,9 @@ fn check_missing_session(fixture: &mut Fixture<'_>) {
     if sent.ticket.is_none() {
         return;
     }
-    let mut other = Account::open(&*fixture.client, &*fixture.server, &mut fixture.rng);
+    let mut other = Registration::open(&*fixture.client, &*fixture.server, &mut fixture.rng);
     let theirs = other.send(&*fixture.client, &*fixture.server, &[0], &mut fixture.rng).expect("a query");
-    let session = fixture.account.session(&theirs);
+    let session = fixture.registration.session(&theirs);
     // With another client's ticket, the server refuses or gives a meaningless answer.
     if let Ok(answer) = fixture.server.answer(session, &sent.query) {
         fixture.check_decodes_or_refuses(sent.secret, &answer, "an answer by another client's ticket");
@@ -101,5 +101,5 @@ fn check_missing_session(fixture: &mut Fixture<'_>) {
 }
 
 fn state<'f>(fixture: &'f Fixture<'_>) -> &'f papir_core::erased::ErasedState {
-    fixture.account.state.as_ref().expect("a registered client keeps state")
+    fixture.registration.state.as_ref().expect("a registered client keeps state")
 }

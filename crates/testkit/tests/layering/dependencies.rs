@@ -1,5 +1,6 @@
-//! Rules for the dependencies of other authors: licences and registries of deny.toml, and the
-//! oldest Rust release that papir supports. `make audit` checks more, with cargo-deny.
+//! Rules for third-party dependencies: licences and registries of deny.toml, oldest Rust release.
+//!
+//! `make audit` checks more, with cargo-deny.
 
 use std::fs;
 use std::process::Command;
@@ -10,7 +11,7 @@ use toml::Table;
 
 use crate::root;
 
-/// Everything that the workspace is built from on this machine, development dependencies included.
+/// All packages of a build on this machine, including development dependencies.
 fn dependencies() -> Metadata {
     let version = Command::new("rustc").arg("-vV").output().unwrap();
     let version = String::from_utf8(version.stdout).unwrap();
@@ -19,8 +20,8 @@ fn dependencies() -> Metadata {
     MetadataCommand::new().manifest_path(root().join("Cargo.toml")).other_options(options).exec().unwrap()
 }
 
-/// The packages of other authors among `metadata`.
-fn foreign(metadata: &Metadata) -> Vec<&Package> {
+/// The third-party packages among `metadata`.
+fn third_party(metadata: &Metadata) -> Vec<&Package> {
     let built = metadata.resolve.as_ref().unwrap();
     let packages = built.nodes.iter().map(|node| &metadata[&node.id]);
     packages.filter(|package| package.source.is_some()).collect()
@@ -38,7 +39,7 @@ fn dependencies_have_allowed_licences_and_sources() {
     let allowed: Vec<Licensee> = allowed.iter().map(|licence| Licensee::parse(licence).unwrap()).collect();
     let registries = strings(&policy, "sources", "allow-registry");
     let metadata = dependencies();
-    let packages = foreign(&metadata);
+    let packages = third_party(&metadata);
     assert!(packages.len() > 100, "only {} dependencies", packages.len());
     let mut wrong = Vec::new();
     for package in packages {
@@ -58,13 +59,13 @@ fn dependencies_have_allowed_licences_and_sources() {
     assert!(wrong.is_empty(), "not allowed by deny.toml: {wrong:#?}");
 }
 
-/// The other half of the promise is clippy's `incompatible_msrv`, which finds newer functions of
-/// the standard library in papir's own code.
+/// Checks dependencies only. Clippy's `incompatible_msrv` finds newer functions of the standard
+/// library in papir's own code.
 #[test]
 fn dependencies_support_the_oldest_rust() {
     let metadata = dependencies();
     let ours = metadata.workspace_packages()[0].rust_version.clone().unwrap();
-    let newer: Vec<String> = foreign(&metadata)
+    let newer: Vec<String> = third_party(&metadata)
         .iter()
         .filter(|package| package.rust_version.as_ref().is_some_and(|version| *version > ours))
         .map(|package| format!("{} needs {}", package.name, package.rust_version.as_ref().unwrap()))

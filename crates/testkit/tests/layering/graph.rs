@@ -1,4 +1,4 @@
-//! Dependencies between the files of a crate, and their circles.
+//! Dependencies between the files of a crate, and their cycles.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Write;
@@ -6,7 +6,7 @@ use std::fmt::Write;
 use crate::modules::{Modules, Path, Trees};
 use crate::resolve::{Resolved, Target, resolve};
 
-/// Which dependencies a graph contains.
+/// The dependencies that a graph contains.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reading {
     /// Arrows of code outside tests, to the files that define what is used.
@@ -15,14 +15,14 @@ pub(crate) enum Reading {
     Everything,
 }
 
-/// The files of a crate, and for each file what it uses of other files.
+/// The files of a crate; for each, the files that it uses and the paths by which it uses them.
 #[derive(Default)]
 pub(crate) struct Graph {
     pub(crate) files: BTreeSet<String>,
     arrows: BTreeMap<String, BTreeMap<String, BTreeSet<String>>>,
 }
 
-/// The most names that one arrow shows.
+/// Maximum number of names shown for one arrow.
 const NAMES_SHOWN: usize = 6;
 
 impl Graph {
@@ -101,36 +101,37 @@ impl Graph {
         reached
     }
 
-    /// Sets of files that all use each other: strongly connected components of two or more.
-    pub(crate) fn circles(&self) -> Vec<BTreeSet<&str>> {
+    /// Strongly connected components of two files or more: sets of files that all use each other.
+    pub(crate) fn components(&self) -> Vec<BTreeSet<&str>> {
         let reach: BTreeMap<&str, BTreeSet<&str>> =
             self.arrows.keys().map(|file| (file.as_str(), self.reach(file, |_| true))).collect();
-        let mut circles = BTreeSet::new();
+        let mut components = BTreeSet::new();
         for (file, reached) in reach.iter().filter(|(file, reached)| reached.contains(*file)) {
             let returns = |other: &&&str| reach.get(**other).is_some_and(|back| back.contains(file));
-            circles.insert(reached.iter().filter(returns).copied().collect::<BTreeSet<&str>>());
+            components.insert(reached.iter().filter(returns).copied().collect::<BTreeSet<&str>>());
         }
-        circles.into_iter().collect()
+        components.into_iter().collect()
     }
 
-    /// The shortest ring of arrows within `circle`, its first file repeated at the end.
-    pub(crate) fn shortest_ring<'a>(&'a self, circle: &BTreeSet<&'a str>) -> Vec<&'a str> {
-        let rings = circle.iter().filter_map(|start| self.ring_through(start));
-        rings.min_by_key(Vec::len).unwrap_or_default()
+    /// The shortest cycle within `component`, its first file repeated at the end.
+    pub(crate) fn shortest_cycle<'a>(&'a self, component: &BTreeSet<&'a str>) -> Vec<&'a str> {
+        let cycles = component.iter().filter_map(|start| self.cycle_through(start));
+        cycles.min_by_key(Vec::len).unwrap_or_default()
     }
 
-    fn ring_through<'a>(&'a self, start: &'a str) -> Option<Vec<&'a str>> {
+    /// A shortest cycle through `start`, by breadth-first search.
+    fn cycle_through<'a>(&'a self, start: &'a str) -> Option<Vec<&'a str>> {
         let mut before: BTreeMap<&str, &str> = BTreeMap::new();
         let mut open = VecDeque::from([start]);
         while let Some(file) = open.pop_front() {
             for next in self.used_by(file) {
                 if next == start {
-                    let mut ring = vec![start, file];
-                    while let Some(previous) = before.get(ring[ring.len() - 1]) {
-                        ring.push(previous);
+                    let mut cycle = vec![start, file];
+                    while let Some(previous) = before.get(cycle[cycle.len() - 1]) {
+                        cycle.push(previous);
                     }
-                    ring.reverse();
-                    return Some(ring);
+                    cycle.reverse();
+                    return Some(cycle);
                 }
                 if let std::collections::btree_map::Entry::Vacant(entry) = before.entry(next) {
                     entry.insert(file);
@@ -141,13 +142,13 @@ impl Graph {
         None
     }
 
-    /// The circles in words: the files of each, and one ring with the names used.
-    pub(crate) fn describe_circles(&self) -> String {
+    /// Describes each component: its files, and a shortest cycle with the names used.
+    pub(crate) fn describe_cycles(&self) -> String {
         let mut text = String::new();
-        for circle in self.circles() {
-            let files: Vec<&str> = circle.iter().copied().collect();
-            let _ = writeln!(text, "  circle of {} files: {}", files.len(), files.join(", "));
-            for ends in self.shortest_ring(&circle).windows(2) {
+        for component in self.components() {
+            let files: Vec<&str> = component.iter().copied().collect();
+            let _ = writeln!(text, "  cycle of {} files: {}", files.len(), files.join(", "));
+            for ends in self.shortest_cycle(&component).windows(2) {
                 let names = self.names(ends[0], ends[1]);
                 let more = if names.len() > NAMES_SHOWN { ", …" } else { "" };
                 let shown = &names[..names.len().min(NAMES_SHOWN)];

@@ -8,10 +8,14 @@ fn graph(sources: &[(&str, &str)]) -> Graph {
     Graph::read(&parse(&files), Reading::Definitions)
 }
 
-/// The circles of a crate, each as its files.
-fn circles(sources: &[(&str, &str)]) -> Vec<String> {
+/// The cycles of a crate, each as its files.
+fn cycles(sources: &[(&str, &str)]) -> Vec<String> {
     let graph = graph(sources);
-    graph.circles().iter().map(|circle| circle.iter().copied().collect::<Vec<_>>().join(" ")).collect()
+    graph
+        .components()
+        .iter()
+        .map(|component| component.iter().copied().collect::<Vec<_>>().join(" "))
+        .collect()
 }
 
 /// The arrows of a crate, as `from>to`.
@@ -22,32 +26,32 @@ fn arrows(sources: &[(&str, &str)]) -> Vec<String> {
 const NONE: [&str; 0] = [];
 
 #[test]
-fn a_circle_of_two_files() {
+fn a_cycle_of_two_files() {
     let sources = [
         ("lib.rs", "mod a; mod b; mod c;"),
         ("a.rs", "use crate::b::B; pub struct A;"),
         ("b.rs", "pub struct B; pub fn f(_: crate::a::A) {}"),
         ("c.rs", "use crate::{a::A, b::B};"),
     ];
-    assert_eq!(circles(&sources), ["a.rs b.rs"]);
-    let text = graph(&sources).describe_circles();
+    assert_eq!(cycles(&sources), ["a.rs b.rs"]);
+    let text = graph(&sources).describe_cycles();
     assert!(text.contains("a.rs → b.rs: crate::b::B") && text.contains("b.rs → a.rs: crate::a::A"), "{text}");
 }
 
 #[test]
-fn a_longer_ring() {
+fn a_longer_cycle() {
     let sources = [
         ("lib.rs", "mod a; mod b; mod c;"),
         ("a.rs", "pub type A = crate::b::B;"),
         ("b.rs", "pub type B = crate::c::C;"),
         ("c.rs", "pub type C = u8; pub type D = crate::a::A;"),
     ];
-    assert_eq!(circles(&sources), ["a.rs b.rs c.rs"]);
-    assert_eq!(graph(&sources).describe_circles().matches('→').count(), 3);
+    assert_eq!(cycles(&sources), ["a.rs b.rs c.rs"]);
+    assert_eq!(graph(&sources).describe_cycles().matches('→').count(), 3);
 }
 
 #[test]
-fn a_circle_through_a_reexport() {
+fn a_cycle_through_a_reexport() {
     let sources = [
         ("lib.rs", "mod f; mod g;"),
         ("f/mod.rs", "mod a; mod b; pub use a::A; pub use b::B as Renamed;"),
@@ -55,27 +59,27 @@ fn a_circle_through_a_reexport() {
         ("f/b.rs", "use crate::g::A; pub struct B;"),
         ("g.rs", "pub use crate::f::A;"),
     ];
-    assert_eq!(circles(&sources), ["f/a.rs f/b.rs"]);
+    assert_eq!(cycles(&sources), ["f/a.rs f/b.rs"]);
 }
 
 #[test]
-fn a_circle_through_super() {
+fn a_cycle_through_super() {
     let sources = [
         ("lib.rs", "mod f;"),
         ("f/mod.rs", "mod a; use a::A; pub struct F(A);"),
         ("f/a.rs", "pub struct A; mod inner { fn f(_: super::super::F) {} }"),
     ];
-    assert_eq!(circles(&sources), ["f/a.rs f/mod.rs"]);
+    assert_eq!(cycles(&sources), ["f/a.rs f/mod.rs"]);
 }
 
 #[test]
-fn a_circle_through_a_glob() {
+fn a_cycle_through_a_glob() {
     let sources = [
         ("lib.rs", "mod a; mod b;"),
         ("a.rs", "use crate::b::*; pub struct A; fn f(_: B) {}"),
         ("b.rs", "use super::a::A; pub struct B;"),
     ];
-    assert_eq!(circles(&sources), ["a.rs b.rs"]);
+    assert_eq!(cycles(&sources), ["a.rs b.rs"]);
 }
 
 #[test]
@@ -86,37 +90,37 @@ fn a_name_behind_a_glob_reexport_leads_to_its_definition() {
         ("f/a.rs", "pub struct A; pub use crate::c::C;"),
         ("c.rs", "use crate::f::A; pub struct C;"),
     ];
-    assert_eq!(circles(&sources), ["c.rs f/a.rs"]);
+    assert_eq!(cycles(&sources), ["c.rs f/a.rs"]);
 }
 
 #[test]
-fn a_circle_through_the_tokens_of_a_macro() {
+fn a_cycle_through_the_tokens_of_a_macro() {
     let sources = [
         ("lib.rs", "mod a; mod b;"),
         ("a.rs", "use crate::b; pub fn f() { println!(\"{}\", { b::g(1) }) }"),
         ("b.rs", "pub fn g() { assert!(x, crate::a::f()) }"),
     ];
-    assert_eq!(circles(&sources), ["a.rs b.rs"]);
+    assert_eq!(cycles(&sources), ["a.rs b.rs"]);
 }
 
 #[test]
-fn a_circle_through_a_macro() {
+fn a_cycle_through_a_macro() {
     let sources = [
         ("lib.rs", "#[macro_use] mod a; mod b;"),
         ("a.rs", "macro_rules! m { () => { $crate::b::g() } }"),
         ("b.rs", "pub fn g() {} fn h() { m!() }"),
     ];
-    assert_eq!(circles(&sources), ["a.rs b.rs"]);
+    assert_eq!(cycles(&sources), ["a.rs b.rs"]);
 }
 
 #[test]
-fn a_circle_through_a_serde_attribute() {
+fn a_cycle_through_a_serde_attribute() {
     let sources = [
         ("lib.rs", "mod a; mod b;"),
         ("a.rs", "use crate::b; struct A { #[serde(with = \"b\")] field: u8 } pub fn f() {}"),
         ("b.rs", "pub fn serialize() { crate::a::f() }"),
     ];
-    assert_eq!(circles(&sources), ["a.rs b.rs"]);
+    assert_eq!(cycles(&sources), ["a.rs b.rs"]);
 }
 
 #[test]
@@ -130,7 +134,7 @@ fn a_reexport_of_a_child_is_no_arrow() {
         ("f/a.rs", "use super::F; pub struct A; pub fn run() {}"),
         ("f/b.rs", "use crate::f::F; use crate::A; pub struct B;"),
     ];
-    assert_eq!(circles(&sources), NONE);
+    assert_eq!(cycles(&sources), NONE);
     assert_eq!(arrows(&sources), ["f/a.rs>f/mod.rs", "f/b.rs>f/a.rs", "f/b.rs>f/mod.rs"]);
 }
 
@@ -141,7 +145,7 @@ fn a_reexported_name_that_is_also_used_is_an_arrow() {
         ("f/mod.rs", "mod a; pub use a::A; pub struct F(A);"),
         ("f/a.rs", "use super::F; pub struct A;"),
     ];
-    assert_eq!(circles(&sources), ["f/a.rs f/mod.rs"]);
+    assert_eq!(cycles(&sources), ["f/a.rs f/mod.rs"]);
 }
 
 #[test]
@@ -178,7 +182,7 @@ fn an_item_of_another_crate_belongs_to_the_file_that_reexports_it() {
         ("a.rs", "pub use other::Error; use crate::b::B;"),
         ("b.rs", "use crate::a::Error; pub struct B;"),
     ];
-    assert_eq!(circles(&sources), ["a.rs b.rs"]);
+    assert_eq!(cycles(&sources), ["a.rs b.rs"]);
 }
 
 #[test]

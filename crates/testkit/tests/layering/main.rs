@@ -134,7 +134,7 @@ const LAYERS: &[(&str, &[&[&str]])] = &[
     ),
 ];
 
-/// The most lines of one source file.
+/// Maximum number of lines of a source file.
 const MAX_LINES: usize = 700;
 
 fn root() -> PathBuf {
@@ -288,14 +288,14 @@ fn every_source_file_is_a_module() {
 }
 
 #[test]
-fn modules_form_no_circles() {
-    let circles: Vec<String> = CRATES
+fn modules_form_no_cycles() {
+    let cycles: Vec<String> = CRATES
         .iter()
-        .map(|one| (one, one.definitions.describe_circles()))
-        .filter(|(_, circles)| !circles.is_empty())
-        .map(|(one, circles)| format!("{} has circles of modules:\n{circles}", one.name))
+        .map(|one| (one, one.definitions.describe_cycles()))
+        .filter(|(_, cycles)| !cycles.is_empty())
+        .map(|(one, cycles)| format!("{} has cycles of modules:\n{cycles}", one.name))
         .collect();
-    assert!(circles.is_empty(), "{}", circles.join("\n"));
+    assert!(cycles.is_empty(), "{}", cycles.join("\n"));
 }
 
 #[test]

@@ -96,14 +96,14 @@ impl Reader<'_> {
         &mut self.modules.all[self.current]
     }
 
-    fn leaves_out(&self, attributes: &[Attribute]) -> bool {
+    fn skips(&self, attributes: &[Attribute]) -> bool {
         !self.tests && attributes.iter().any(is_test)
     }
 
     fn file(&mut self, name: &str) {
         let files = self.files;
         let file = &files[name];
-        if !self.leaves_out(&file.attrs) {
+        if !self.skips(&file.attrs) {
             self.visit_file(file);
         }
     }
@@ -205,7 +205,7 @@ impl Reader<'_> {
 impl<'ast> Visit<'ast> for Reader<'_> {
     fn visit_item(&mut self, item: &'ast Item) {
         let (attributes, name) = parts(item);
-        if self.leaves_out(attributes) {
+        if self.skips(attributes) {
             return;
         }
         name.into_iter().for_each(|name| self.define(name));
@@ -228,7 +228,7 @@ impl<'ast> Visit<'ast> for Reader<'_> {
             syn::ImplItem::Macro(item) => &item.attrs,
             _ => &[],
         };
-        if !self.leaves_out(attributes) {
+        if !self.skips(attributes) {
             visit::visit_impl_item(self, item);
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::modules::Modules;
 
-/// What a path leads to.
+/// The target of a path.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Target {
     Module(usize),
@@ -21,9 +21,9 @@ struct Trail {
     passed: BTreeSet<usize>,
 }
 
-/// What a path leads to, and the modules it passes.
+/// The targets of a path, and the modules that it passes.
 pub(crate) struct Resolved {
-    /// Several where one name is a module and a function; none for paths into other crates.
+    /// Two if one name is a module and a function; none for paths into other crates.
     pub(crate) targets: BTreeSet<Target>,
     pub(crate) passed: BTreeSet<usize>,
 }
@@ -34,11 +34,11 @@ pub(crate) struct Resolved {
 /// another crate, counts as defined by that module.
 pub(crate) fn resolve(modules: &Modules, module: usize, path: &[String]) -> Resolved {
     let mut trail = Trail::default();
-    let targets = lead(modules, module, path, &mut trail);
+    let targets = resolve_from(modules, module, path, &mut trail);
     Resolved { targets, passed: trail.passed }
 }
 
-fn lead(modules: &Modules, module: usize, path: &[String], trail: &mut Trail) -> BTreeSet<Target> {
+fn resolve_from(modules: &Modules, module: usize, path: &[String], trail: &mut Trail) -> BTreeSet<Target> {
     let Some((first, rest)) = path.split_first() else { return BTreeSet::new() };
     let start = match first.as_str() {
         "crate" => Some(0),
@@ -85,8 +85,8 @@ fn descend(
     reached
 }
 
-/// What `name` means in `module`: `None` if the module has no such name, an empty set if it comes
-/// from another crate.
+/// The targets of `name` in `module`: `None` if the module has no such name, an empty set if the
+/// name comes from another crate.
 fn look_up(modules: &Modules, module: usize, name: &str, trail: &mut Trail) -> Option<BTreeSet<Target>> {
     let here = &modules.all[module];
     let mut found = BTreeSet::new();
@@ -100,11 +100,11 @@ fn look_up(modules: &Modules, module: usize, name: &str, trail: &mut Trail) -> O
     let mut known = !found.is_empty();
     for import in here.imports.iter().filter(|import| import.name == name) {
         known = true;
-        found.extend(lead(modules, module, &import.path, trail));
+        found.extend(resolve_from(modules, module, &import.path, trail));
     }
     if !known {
         for glob in &here.globs {
-            for target in lead(modules, module, &glob.path, trail) {
+            for target in resolve_from(modules, module, &glob.path, trail) {
                 let Target::Module(globbed) = target else { continue };
                 let behind = look_up(modules, globbed, name, trail);
                 known |= behind.is_some();

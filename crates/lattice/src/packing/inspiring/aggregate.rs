@@ -5,7 +5,7 @@ use papir_ring::{Coefficients, Poly, Ring};
 use rayon::prelude::*;
 
 use super::super::lwe_masks::LweMasks;
-use super::exponents::{bit_reverse, inverse_exponent, place};
+use super::exponents::{bit_reverse, exponent_index, inverse_exponent};
 
 /// C_f = Σ_k X^{kf}·ãₖ for all n exponents f = 1 + j·2d/n, stored at the bit reversal of j.
 pub struct Aggregate {
@@ -35,7 +35,7 @@ impl Aggregate {
     pub fn preimage(&self, e: usize) -> Poly<Coefficients> {
         let d = self.degree;
         let n = self.residues[0].len() / d;
-        let at = bit_reverse(place(inverse_exponent(e, d), d, n), n);
+        let at = bit_reverse(exponent_index(inverse_exponent(e, d), d, n), n);
         Poly::from_residues(self.residues.each_ref().map(|part| &part[at * d..(at + 1) * d]).concat())
     }
 }

@@ -9,7 +9,7 @@ use super::super::error::MatrixError;
 use super::super::lwe_masks::LweMasks;
 use super::super::ring_packing::{Preprocessed, Scratch};
 use super::aggregate::Aggregate;
-use super::exponents::{GENERATOR, inverse_exponent, place};
+use super::exponents::{GENERATOR, exponent_index, inverse_exponent};
 use super::matrix::{self, Slot};
 use crate::gadget::Gadget;
 use crate::key_switch::inner_product;
@@ -125,7 +125,7 @@ impl<'a> Chain<'a> {
         let mut image = galois::permutation(d, e);
         // No step ends at the first exponent of the chain, so its digits are zero.
         for polys in digits.chunks_exact_mut(self.order) {
-            polys[place(e, d, self.order)].fill(0);
+            polys[exponent_index(e, d, self.order)].fill(0);
         }
         let mut carry = ring.inverse(self.component(aggregate, e, &image));
         let mut masks = permute_all(ring, self.masks, &image);
@@ -137,7 +137,7 @@ impl<'a> Chain<'a> {
             masks = permute_all(ring, &masks, &self.step_back);
             self.gadget.decompose(&carry, &mut step);
             for (level, digit) in step.chunks_exact(d).enumerate() {
-                digits[level * self.order + place(e, d, self.order)].copy_from_slice(digit);
+                digits[level * self.order + exponent_index(e, d, self.order)].copy_from_slice(digit);
                 sum.add_product(&ring.forward(ring.from_signed(digit)), &masks[level]);
             }
             let mut next = sum.reduce(ring);

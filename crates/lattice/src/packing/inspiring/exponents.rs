@@ -16,6 +16,6 @@ pub(crate) fn bit_reverse(k: usize, n: usize) -> usize {
 }
 
 /// Returns the index j of the exponent e = 1 + j·2d/n among n.
-pub(crate) fn place(e: usize, degree: usize, n: usize) -> usize {
+pub(crate) fn exponent_index(e: usize, degree: usize, n: usize) -> usize {
     e / (2 * degree / n)
 }

@@ -1,6 +1,7 @@
 //! Online part of Algorithms 1 and 2.
 //!
-//! It computes b + M·y_g + digits·y_h, linear in what the client sent; a partial pack has no y_h.
+//! It computes b + M·y_g + digits·y_h, which is linear in the client's bodies. A partial pack has
+//! no y_h.
 
 use papir_kernels::gadget::centre;
 use papir_kernels::mat32;
@@ -38,8 +39,8 @@ impl OnlineKey {
     }
 }
 
-/// Returns what packing adds to the bodies of all packs: M·y_g + digits·y_h, for each key one
-/// polynomial for each pack.
+/// Returns the term that packing adds to the bodies of all packs, M·y_g + digits·y_h: for each key,
+/// one polynomial for each pack.
 ///
 /// `tiles` holds the packs' matrices one after another, `last` their last digits. The keys of
 /// several clients share one pass over the matrices.

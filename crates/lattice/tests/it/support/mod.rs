@@ -173,7 +173,7 @@ pub fn assert_noise_is_predicted<P: RingPacking>(
     assert!(measured > bound - 1.0, "measured 2^{measured:.2} far below 2^{bound:.2}: is there noise?");
 }
 
-/// Asserts that what one key adds is the same alone and together with other keys.
+/// Asserts that a key gives the same bodies alone and together with other keys.
 pub fn assert_keys_do_not_mix<P: RingPacking>(capacity: usize) {
     let case = Case::<P>::new(64, capacity, APPROXIMATE);
     let key = |stream| case.packing.generate_key(&case.secret, &mut rng(stream));

@@ -1,4 +1,4 @@
-//! Schemes with short moduli, for tests that ask much.
+//! Schemes with short moduli and keys, for tests that are slow at full length.
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
@@ -10,7 +10,7 @@ use papir_schemes::pirouette::{self, Pirouette};
 use papir_schemes::registry;
 use papir_schemes::zip::{self, Zip, ZipDouble};
 
-/// ZipPIR with a modulus that anybody can factor.
+/// ZipPIR with a modulus of 256 bits, which anybody can factor.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Short;
 
@@ -24,7 +24,7 @@ impl zip::ParameterSet for Short {
     }
 }
 
-/// NewtonPIR with a modulus that anybody can factor, of the client.
+/// NewtonPIR with a modulus of 256 bits that the client generates.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ShortNewton;
 
@@ -35,7 +35,7 @@ impl Variant for ShortNewton {
     const REGISTERED: bool = true;
 }
 
-/// The same, of the database.
+/// NewtonPIR with a modulus of 256 bits that the database generates.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ShortNewtonSym;
 
@@ -46,7 +46,7 @@ impl Variant for ShortNewtonSym {
     const REGISTERED: bool = false;
 }
 
-/// Pirouette with short keys that anybody can guess; all else is at its length, noise and all.
+/// Pirouette with short keys, which anybody can guess; lengths and noise are the standard ones.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ShortPirouette;
 
@@ -70,8 +70,7 @@ pub(crate) fn registered() -> Vec<&'static dyn ErasedScheme> {
     registry::all()
 }
 
-/// Every scheme of the registry, private or not; with a short modulus where that takes long. A test's records
-/// are no secret.
+/// Every scheme of the registry, private or not; slow ones with short moduli or keys.
 #[allow(dead_code)]
 pub(crate) fn all() -> Vec<Box<dyn ErasedScheme>> {
     let word = NotPrivate::acknowledged();
@@ -91,6 +90,6 @@ pub(crate) fn all() -> Vec<Box<dyn ErasedScheme>> {
 
 /// The scheme of this name in the registry, with a short modulus.
 pub(crate) fn with_short_modulus(name: &str) -> Box<dyn ErasedScheme> {
-    let place = registered().iter().position(|scheme| scheme.name() == name).unwrap();
-    all().swap_remove(place)
+    let position = registered().iter().position(|scheme| scheme.name() == name).unwrap();
+    all().swap_remove(position)
 }
