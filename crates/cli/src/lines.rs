@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::failure::Failure;
 
-/// The bytes of a file, or of standard input for `-`.
+/// Reads a file, or standard input for `-`.
 ///
 /// # Errors
 /// A message that names the file.
@@ -20,7 +20,7 @@ pub(crate) fn read(file: &Path) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-/// The lines, without their terminators.
+/// Splits bytes into lines, without their terminators.
 pub(crate) fn of(bytes: &[u8]) -> Vec<&[u8]> {
     let mut lines: Vec<&[u8]> =
         bytes.split(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line)).collect();

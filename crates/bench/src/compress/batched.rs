@@ -1,8 +1,8 @@
 //! Compression of many encryptions (ZipPIR, Figure 1): n = 630, q = 2⁶⁴.
 //!
-//! The figure prints no numbers. Its last curve is packing into an RLWE encryption by Chen, Dai,
-//! Kim and Song. Here that packs encryptions with the dimension and modulus of papir's ring, d =
-//! 2048 and q ≈ 2⁵⁶, as LWE and RLWE encryptions must share them.
+//! The paper prints no numbers for this figure. Its last curve is CDKS: packing into an RLWE
+//! encryption (Chen, Dai, Kim, Song). CDKS requires LWE and RLWE encryptions of the same dimension
+//! and modulus, so this curve uses those of papir's ring, d = 2048 and q ≈ 2⁵⁶.
 
 use papir_core::Progress;
 use papir_kernels::bits::packed_len;
@@ -34,7 +34,7 @@ pub struct Batched {
     pub compressed_bytes: u64,
     /// Time in ms on one core, including rescaling.
     pub compress_ms: f64,
-    /// Whether all phases were correct.
+    /// True if all phases were correct.
     pub correct: bool,
 }
 
@@ -48,7 +48,7 @@ struct Curve {
     rescaled: Option<LweParams>,
 }
 
-/// Measures every curve for these numbers of encryptions.
+/// Measures every curve for each number of encryptions in `counts`.
 pub(super) fn measure(
     setting: &mut Setting<'_>,
     counts: &[usize],
@@ -70,8 +70,8 @@ pub(super) fn measure(
     Ok(points)
 }
 
-/// A point of the CDKS curve: a pack filled up with zeros, of whose body only `count` coefficients
-/// are sent. Its masks come with the encryptions, so nothing can be precomputed.
+/// A point of the CDKS curve. Zeros fill up the pack, and only `count` coefficients of its body are
+/// sent. The masks arrive with the encryptions, so nothing can be precomputed.
 fn cdks(packed: &packing::Measured, count: usize) -> Batched {
     let (d, bits) = (packed.degree, packed.modulus_log2.ceil() as u32);
     Batched {

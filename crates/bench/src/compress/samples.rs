@@ -1,4 +1,4 @@
-//! Random LWE encryptions, and their direct decryption.
+//! Random LWE encryptions and their decryption.
 
 use papir_paillier::SecretKey;
 use papir_paillier::compress::{KeyKind, Layout, Lwe, LweParams, decompress};
@@ -7,7 +7,7 @@ use rand_core::CryptoRng;
 
 use crate::{Error, Result};
 
-/// A Paillier key, and the generator of all other randomness.
+/// A Paillier key, and the source of all other randomness.
 pub(super) struct Setting<'a> {
     pub(super) key: SecretKey,
     pub(super) rng: &'a mut dyn CryptoRng,
@@ -45,8 +45,8 @@ impl<'a> Setting<'a> {
 }
 
 impl Samples {
-    /// Whether the ciphertexts have the phases of the first encryptions, up to the layout's
-    /// precision.
+    /// Returns whether the ciphertexts decrypt to the phases of the first `count` encryptions, up
+    /// to the layout's precision.
     pub(super) fn match_phases(
         &self,
         key: &SecretKey,

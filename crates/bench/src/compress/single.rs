@@ -31,7 +31,7 @@ pub struct Single {
     pub uncompressed_bytes: u64,
     /// Bytes of the ciphertext.
     pub compressed_bytes: u64,
-    /// Median time, in ms.
+    /// Median compression time in ms.
     pub compress_ms: f64,
     /// Seconds to expand the key, done once.
     pub expand_s: f64,
@@ -39,7 +39,7 @@ pub struct Single {
     pub expanded_bytes: u64,
     /// Milliseconds printed in the paper, on all cores.
     pub paper_ms: f64,
-    /// Whether the decrypted phase was that of the encryption.
+    /// True if the decrypted phase matched the encryption's.
     pub correct: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Figure 3, and the time by number of tabulated variables.
+//! Figure 3, and answer times by number of tabulated variables.
 
 use papir_core::Progress;
 use papir_schemes::depir::simplex::{Simplex, terms};
@@ -9,7 +9,7 @@ use plotters::element::{Circle, PathElement};
 use plotters::style::{Color, IntoFont};
 
 use super::estimate::{exact, one_step, two_steps};
-use super::set::{Extent, Set, measure};
+use super::set::{Config, Set, measure};
 use super::sheet::{Curve, Kind, Rows, Sheet, SheetReport};
 use crate::figures::plot::{colour, picture, refused};
 use crate::measure::Effort;
@@ -17,7 +17,7 @@ use crate::report::titles;
 use crate::{Error, Result};
 use papir_plan::units::bytes as display;
 
-/// The figures.
+/// All figures.
 pub const CURVES: &[Sheet] = &[
     Sheet {
         kind: Kind::Figure,
@@ -33,10 +33,10 @@ pub const CURVES: &[Sheet] = &[
     },
 ];
 
-/// The figure's modulus; its largest coefficient is half of it.
+/// log₂ of the figure's modulus q. Coefficients are at most q/2.
 const LOG2_Q: f64 = 20.0;
 const LN_2: f64 = std::f64::consts::LN_2;
-/// Total degrees.
+/// Total degrees D of the polynomials.
 const DEGREES: [usize; 8] = [10, 15, 20, 30, 40, 60, 80, 100];
 
 fn figure_3() -> Rows {
@@ -85,7 +85,7 @@ fn figure_3() -> Rows {
     }
 }
 
-/// The maximum number of variables whose one-step tables for all primes fit into memory.
+/// Maximum number of variables whose one-step tables for all primes fit into memory.
 const MOST: usize = 2;
 
 fn tabulated(set: Set, effort: Effort, progress: &dyn Progress) -> Result<Rows> {
@@ -100,7 +100,7 @@ fn tabulated(set: Set, effort: Effort, progress: &dyn Progress) -> Result<Rows> 
     ];
     let (mut rows, mut points, mut correct) = (Vec::new(), Vec::new(), true);
     for tabulated in std::iter::once(None).chain((0..=MOST).map(Some)) {
-        let report = measure(Extent { tabulated, ..Extent::of(set) }, effort, progress)?;
+        let report = measure(Config { tabulated, ..Config::of(set) }, effort, progress)?;
         correct &= report.correct;
         if let Some(tabulated) = tabulated {
             points.push((tabulated as f64 + 1.0, report.answer_s));
@@ -116,8 +116,8 @@ fn tabulated(set: Set, effort: Effort, progress: &dyn Progress) -> Result<Rows> 
         ]);
     }
     let notes = [
-        "With no variable tabulated, common parts of the points are computed once after sorting; with tabulated variables, they are read.",
-        "Tables of three or four variables for all primes of one step exceed memory: papir bench depir --set tiny --tabulated 3 reduces primes twice.",
+        "With 0 tabulated variables, parts that points share are computed once, after sorting; with more, they are read from tables.",
+        "One-step tables of three or four variables for all primes exceed memory: papir bench depir --set tiny --tabulated 3 reduces primes twice.",
     ];
     Ok(Rows {
         columns: titles(&columns),

@@ -7,8 +7,8 @@ use crate::support::{Folder, Service, fails_with, papir, succeeds};
 const PLAIN: [&str; 3] = ["--scheme", "plain", "--insecure-plain"];
 const KEYED: [&str; 4] = ["--key", "word", "--value", "meaning"];
 
-/// Builds `source` (written under `name`) without cryptography; expects a one-line error with
-/// `parts`.
+/// Writes `source` to a file `name` and builds it with the scheme `plain`. Expects a one-line error
+/// that contains `parts`.
 fn refused(name: &str, source: impl AsRef<[u8]>, more: &[&str], parts: &[&str]) {
     let folder = Folder::new();
     let (source, out) = (folder.write(name, source), folder.path("out.papir"));
@@ -16,10 +16,10 @@ fn refused(name: &str, source: impl AsRef<[u8]>, more: &[&str], parts: &[&str]) 
     arguments.extend(PLAIN);
     arguments.extend(more);
     fails_with(&arguments, parts);
-    assert_eq!(folder.names(), [name], "something is left of a failed build");
+    assert_eq!(folder.names(), [name], "a failed build left files behind");
 }
 
-/// Builds `source` without cryptography, serves it and returns the output of `get`.
+/// Builds `source` with the scheme `plain`, serves it and returns the output of `get`.
 fn built(name: &str, source: impl AsRef<[u8]>, more: &[&str], get: &[&str]) -> Vec<u8> {
     let folder = Folder::new();
     let (source, out) = (folder.write(name, source), folder.path("out.papir"));
@@ -59,7 +59,7 @@ fn malformed_sources_are_refused_with_the_line() {
 }
 
 #[test]
-fn a_duplicate_key_is_an_error_unless_an_option_decides() {
+fn duplicate_keys_are_refused_by_default() {
     let source = "word,meaning\na,1\nb,2\na,3\n";
     refused("a.csv", source, &KEYED, &["`a`", "line 2", "line 4"]);
     let which = |rule| built("a.csv", source, &[&KEYED[..], &["--on-duplicate", rule]].concat(), &["a"]);
@@ -153,5 +153,5 @@ fn a_killed_build_leaves_a_complete_database_or_none() {
     succeeds(&arguments);
     let mut names = folder.names();
     names.sort();
-    assert_eq!(names, ["a.bin", "out.papir"], "the killed build's leavings are still there");
+    assert_eq!(names, ["a.bin", "out.papir"], "files of the killed build remain");
 }

@@ -54,7 +54,7 @@ fn costs_go_to_stderr() {
     let (present, absent) = (costs("key-7"), costs("absent"));
     for figure in ["public_bytes", "upload_bytes", "download_bytes", "requests"] {
         assert!(present[figure].as_u64().unwrap() > 0, "{figure}");
-        assert_eq!(present[figure], absent[figure], "{figure} tells whether a key exists");
+        assert_eq!(present[figure], absent[figure], "{figure} reveals whether a key exists");
     }
 }
 

@@ -1,4 +1,4 @@
-//! `papir update`: from a change file to the answers of a running server.
+//! `papir update`, and answers of a server after an update.
 
 use std::fs;
 use std::process::Command;
@@ -85,7 +85,7 @@ fn records_by_number_are_set_from_columns_of_any_name() {
 }
 
 #[test]
-fn empty_and_invalid_updates() {
+fn empty_and_invalid_updates_leave_the_file_unchanged() {
     let folder = Folder::new();
     let words = build(&folder, &["--scheme", "plain", "--insecure-plain"]);
     let before = fs::read(&words).unwrap();

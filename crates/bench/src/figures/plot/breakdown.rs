@@ -14,7 +14,7 @@ const WIDTH: u32 = 420;
 const HEIGHT: u32 = 320;
 const LINE: u32 = 34;
 
-/// A row of panels: its title, its unit, and the parts of a point.
+/// A row of panels: its title, its unit, and the function that splits a point into parts.
 struct Quantity {
     title: &'static str,
     unit: &'static str,
@@ -57,10 +57,10 @@ fn draw_row(area: &Area<'_>, quantity: &Quantity, panels: &[&[Point]]) -> Result
     for (plot, points) in plots.split_evenly((1, panels.len())).iter().zip(panels) {
         draw_panel(plot, quantity, points, &names)?;
     }
-    legend::write(&below, legend::Sign::Circle, &names, "left and pale: the paper; right: papir")
+    legend::write(&below, legend::Symbol::Circle, &names, "left and pale: the paper; right: papir")
 }
 
-/// Every part that occurs, with its colour.
+/// The names of all parts, with their colours.
 fn names(quantity: &Quantity, panels: &[&[Point]]) -> Vec<(String, RGBColor)> {
     let mut found: Vec<(String, RGBColor)> = Vec::new();
     for (name, _) in panels.iter().copied().flatten().flat_map(quantity.parts) {

@@ -1,4 +1,4 @@
-//! Figures as SVG.
+//! Plots of figures as SVG.
 
 mod breakdown;
 mod canvas;

@@ -25,7 +25,7 @@ pub(super) fn draw(report: &FigureReport) -> Result<String> {
         paint(&plot, report)?;
         let names: Vec<(&str, RGBColor)> =
             entries(report).into_iter().zip(ENTRIES.into_iter().cycle()).collect();
-        legend::write(&below, legend::Sign::Square, &names, "hollow: the paper; filled: papir")
+        legend::write(&below, legend::Symbol::Square, &names, "hollow: the paper; filled: papir")
     })
 }
 
@@ -65,15 +65,16 @@ fn paint(area: &Area<'_>, report: &FigureReport) -> Result<()> {
     Ok(())
 }
 
-/// The range of all values with a margin. It starts at a power of ten, where the axis labels begin.
+/// The range of all values, with a margin above. It starts at a power of ten, where axis labels
+/// begin.
 fn range(report: &FigureReport, value: fn(&Point) -> f64) -> Range<f64> {
     let values = report.points.iter().map(value);
     let least = values.clone().fold(f64::INFINITY, f64::min);
     10f64.powf(least.log10().floor())..values.fold(0.0, f64::max) * 1.3
 }
 
-/// The points of one entry size and source; those of one scheme are connected, and the first one is
-/// labelled.
+/// Draws the points of one entry size and source. Points of one scheme are connected, and the first
+/// one is labelled.
 fn series(chart: &mut Plane<'_, '_>, points: &[&Point], colour: RGBColor) -> Result<()> {
     let schemes = points.chunk_by(|a, b| a.scheme == b.scheme);
     // Labels alternate between above and below, so that neighbours do not overlap.
