@@ -238,7 +238,7 @@ impl Args {
     fn bench<'a>(&self, progress: &'a dyn Progress) -> Result<tables::Bench<'a>> {
         let effort = Effort { threads: self.threads, runs: self.runs };
         let largest = self.size.unwrap_or(DEFAULT_SIZE);
-        Ok(tables::Bench::new(largest, effort, papir_plan::rates_file::known(None)?, progress))
+        Ok(tables::Bench::new(largest, effort, papir_plan::rates_file::load(None)?, progress))
     }
 
     /// The requested work.
@@ -466,7 +466,7 @@ fn write_json(out: &mut dyn Write, value: &impl serde::Serialize) -> Result<()> 
 
 /// Kind, name and description of all benchmarks, tables and figures. A table and a figure may share
 /// a name.
-fn named() -> impl Iterator<Item = [&'static str; 3]> {
+fn all_named() -> impl Iterator<Item = [&'static str; 3]> {
     let benchmarks = definitions::ALL.iter().map(|one| ["benchmark", one.name, one.what]);
     let tables = tables::all().map(|table| ["table", table.name, table.what]);
     let figures = figures::ALL.iter().map(|figure| ["figure", figure.name, figure.what]);
@@ -479,11 +479,11 @@ fn write_list(out: &mut dyn Write, json: bool) -> Result<()> {
     if json {
         let object =
             |[kind, name, what]: [&str; 3]| serde_json::json!({ "kind": kind, "name": name, "what": what });
-        return write_json(out, &named().map(object).collect::<Vec<_>>());
+        return write_json(out, &all_named().map(object).collect::<Vec<_>>());
     }
     let typed = |[kind, name, what]: [&str; 3]| match kind {
         "benchmark" => vec![name.to_owned(), what.to_owned()],
         _ => vec![format!("--{kind} {name}"), what.to_owned()],
     };
-    write_columns(out, &named().map(typed).collect::<Vec<_>>())
+    write_columns(out, &all_named().map(typed).collect::<Vec<_>>())
 }

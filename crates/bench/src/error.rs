@@ -48,7 +48,7 @@ impl Error {
     }
 
     /// Creates an [`Error::Usage`] for parameters that a scheme or a part of one refused.
-    pub(crate) fn refused(error: impl ToString) -> Self {
+    pub(crate) fn parameters(error: impl ToString) -> Self {
         Self::usage("the parameters of a benchmark", error)
     }
 }

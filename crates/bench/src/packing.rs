@@ -198,10 +198,10 @@ struct Run {
 
 impl<P: RingPacking> Case<P> {
     fn new(column: Column) -> Result<Self> {
-        let params = RlweParams::new(column.ring).map_err(Error::refused)?;
-        let gadget = Gadget::new(params.ring(), column.gadget).map_err(Error::refused)?;
+        let params = RlweParams::new(column.ring).map_err(Error::parameters)?;
+        let gadget = Gadget::new(params.ring(), column.gadget).map_err(Error::parameters)?;
         let seed = Seed::random(&mut UnwrapErr(SysRng));
-        let packing = P::new(&params, &gadget, column.capacity, &seed).map_err(Error::refused)?;
+        let packing = P::new(&params, &gadget, column.capacity, &seed).map_err(Error::parameters)?;
         Ok(Self { column, params, packing, seed })
     }
 
@@ -269,7 +269,7 @@ impl<P: RingPacking> Case<P> {
         let start = Instant::now();
         let mut words = vec![bytemuck::Zeroable::zeroed(); self.packing.words(packs)];
         let masks = |pack: usize| LweMasks::from_vectors(self.ring(), &vectors[pack]);
-        let packs = self.packing.prepare_all(packs, masks, &mut words).map_err(Error::refused)?;
+        let packs = self.packing.prepare_all(packs, masks, &mut words).map_err(Error::parameters)?;
         let seconds = start.elapsed().as_secs_f64();
         Ok((Prepared { words, packs, vectors }, seconds))
     }
@@ -301,9 +301,9 @@ impl<P: RingPacking> Case<P> {
 
     /// The timed online phase: everything that depends on the client's key.
     fn online(&self, prepared: &Prepared<P>, key: &KeyBodies<Coefficients>, lwe: &Bodies) -> Result<Bodies> {
-        let key = self.packing.online_key(key).map_err(Error::refused)?;
+        let key = self.packing.online_key(key).map_err(Error::parameters)?;
         let packs: Vec<&Preprocessed> = prepared.packs.iter().collect();
-        let packed = self.packing.pack(&prepared.words, &packs, &[&key]).map_err(Error::refused)?;
+        let packed = self.packing.pack(&prepared.words, &packs, &[&key]).map_err(Error::parameters)?;
         let mut bodies = lwe.clone();
         packed.iter().for_each(|added| bodies.add_assign(self.ring(), added));
         Ok(bodies)

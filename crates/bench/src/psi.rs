@@ -95,7 +95,7 @@ pub fn measure(config: Config, effort: Effort, progress: &dyn Progress) -> Resul
         let key = Key::generate(&mut UnwrapErr(SysRng))?;
         let rows = (0..config.sender).map(|i| row(config, i)).collect();
         let (masked, mask_s) = timed(|| mask(&key, rows, config.label_bytes.is_some(), progress));
-        let masked = masked.map_err(refused)?;
+        let masked = masked.map_err(lookup_error)?;
         let (prepared, build_s) = timed(|| Prepared::of(config, masked, progress));
         let prepared = prepared?;
         progress.stage("runs", effort.runs as u64);
@@ -155,7 +155,7 @@ impl Prepared {
             return Ok(Self::Filter(Filter::new(masked.names()).encode()));
         }
         let (rng, longest) = (&mut UnwrapErr(SysRng), masked.longest);
-        let table = build(masked.entries, &TableOptions::default(), rng, progress).map_err(refused)?;
+        let table = build(masked.entries, &TableOptions::default(), rng, progress).map_err(lookup_error)?;
         let batches = registry::batches_over("inspire")?;
         let candidate = batches.candidate(table.records.shape(), Goal::Balanced, config.batch)?;
         check_memory(&candidate.description)?;
@@ -182,7 +182,7 @@ impl Prepared {
     fn intersect(&self, config: Config, key: &Key) -> Result<Run> {
         let elements = elements(config);
         let (created, blinding) = timed(|| Receiver::new(&elements, &mut UnwrapErr(SysRng)));
-        let (receiver, sent) = created.map_err(refused)?;
+        let (receiver, sent) = created.map_err(lookup_error)?;
         let (evaluated, evaluating) = timed(|| key.evaluate(&sent));
         let evaluated = evaluated?;
         let (wanted, unmasking) = timed(|| receiver.unmask(&evaluated));
@@ -194,7 +194,7 @@ impl Prepared {
             receiver: blinding + unmasking,
             matches: Vec::new(),
         };
-        self.find(&wanted.map_err(refused)?, &mut run)?;
+        self.find(&wanted.map_err(lookup_error)?, &mut run)?;
         Ok(run)
     }
 
@@ -210,7 +210,7 @@ impl Prepared {
             Self::Table { server, bundle, longest } => {
                 let (lookup, starting) = timed(|| client_of(bundle));
                 run.receiver += starting;
-                look_up((server.as_ref(), &lookup.map_err(refused)?), wanted, *longest, run)
+                look_up((server.as_ref(), &lookup.map_err(lookup_error)?), wanted, *longest, run)
             }
         }
     }
@@ -232,7 +232,7 @@ fn look_up(
 ) -> Result<()> {
     let keys: Vec<WantedEntry<'_>> = wanted.names().into_iter().map(|name| WantedEntry::Key(name)).collect();
     let (pending, asking) = timed(|| lookup.prepare_batch(None, &keys, &mut UnwrapErr(SysRng)));
-    let pending = pending.map_err(refused)?;
+    let pending = pending.map_err(lookup_error)?;
     run.upload += pending.queries().iter().map(|query| query.len() as u64).sum::<u64>();
     let (answers, answering) = timed(|| {
         let answer = |query: &Vec<u8>| server.answer(ErasedSession::default(), query);
@@ -241,13 +241,13 @@ fn look_up(
     let answers = answers?;
     run.download += answers.iter().map(|answer| answer.len() as u64).sum::<u64>();
     let (matches, opening) = timed(|| wanted.opened(&pending.finish_all(&answers)?, longest));
-    run.matches = matches.map_err(refused)?;
+    run.matches = matches.map_err(lookup_error)?;
     run.sender += answering;
     run.receiver += asking + opening;
     Ok(())
 }
 
-fn refused(error: papir_lookup::Error) -> Error {
+fn lookup_error(error: papir_lookup::Error) -> Error {
     match error {
         papir_lookup::Error::Core(error) => error.into(),
         other => Error::usage("a set", other),

@@ -63,15 +63,12 @@ impl Connecting {
     fn token(&self) -> Result<Option<Token>, Failure> {
         let (text, source) = match &self.token_file {
             Some(path) => {
-                let named = |error: std::io::Error| Failure::new(format!("{}: {error}", path.display()));
                 // Allocated at full size: growing the buffer would leave copies of the token in
                 // memory.
                 let mut text = Zeroizing::new(String::with_capacity(MAX_TOKEN_FILE as usize));
                 File::open(path)
-                    .map_err(named)?
-                    .take(MAX_TOKEN_FILE)
-                    .read_to_string(&mut text)
-                    .map_err(named)?;
+                    .and_then(|file| file.take(MAX_TOKEN_FILE).read_to_string(&mut text))
+                    .map_err(|error| Failure::at(path, error))?;
                 (text, path.display().to_string())
             }
             None => match std::env::var(TOKEN_VARIABLE) {

@@ -1,6 +1,7 @@
 //! Outcome of a subcommand.
 
 use std::fmt;
+use std::path::Path;
 use std::process::ExitCode;
 
 /// A subcommand's exit code, or a failure, which has exit code 2.
@@ -15,6 +16,11 @@ impl Failure {
     pub(crate) fn new(message: impl fmt::Display) -> Self {
         let lines: Vec<String> = message.to_string().lines().map(|line| line.trim().to_owned()).collect();
         Self(lines.join(" "))
+    }
+
+    /// Creates a failure about a file.
+    pub(crate) fn at(path: &Path, error: impl fmt::Display) -> Self {
+        Self::new(format!("{}: {error}", path.display()))
     }
 }
 

@@ -16,7 +16,7 @@ pub(crate) fn read(file: &Path) -> Result<Vec<u8>, Failure> {
     } else {
         std::fs::read(file).map(|all| bytes = all)
     };
-    read.map_err(|error| Failure::new(format!("{}: {error}", file.display())))?;
+    read.map_err(|error| Failure::at(file, error))?;
     Ok(bytes)
 }
 

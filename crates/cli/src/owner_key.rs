@@ -17,16 +17,14 @@ const MAX_KEY_FILE: u64 = 4096;
 /// # Errors
 /// The file cannot be read, or does not contain a key.
 pub(crate) fn read(path: &Path) -> Result<OwnerKey, Failure> {
-    let named = |error: std::io::Error| Failure::new(format!("{}: {error}", path.display()));
-    parse(path, File::open(path).map_err(named)?)
+    parse(path, File::open(path).map_err(|error| Failure::at(path, error))?)
 }
 
 fn parse(path: &Path, file: File) -> Result<OwnerKey, Failure> {
-    let named = |error: &dyn std::fmt::Display| Failure::new(format!("{}: {error}", path.display()));
     // Allocated at full size: growing the buffer would leave copies of the key in memory.
     let mut text = Zeroizing::new(String::with_capacity(MAX_KEY_FILE as usize));
-    file.take(MAX_KEY_FILE).read_to_string(&mut text).map_err(|error| named(&error))?;
-    text.parse().map_err(|error: papir_core::Error| named(&error))
+    file.take(MAX_KEY_FILE).read_to_string(&mut text).map_err(|error| Failure::at(path, error))?;
+    text.parse().map_err(|error: papir_core::Error| Failure::at(path, error))
 }
 
 /// Reads an owner's key. If the file does not exist, creates it with a fresh key, synced to disk
@@ -38,9 +36,9 @@ pub(crate) fn read_or_create(path: &Path) -> Result<OwnerKey, Failure> {
     match File::open(path) {
         Ok(file) => parse(path, file),
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            create(path).map_err(|error| Failure::new(format!("{}: {error}", path.display())))
+            create(path).map_err(|error| Failure::at(path, error))
         }
-        Err(error) => Err(Failure::new(format!("{}: {error}", path.display()))),
+        Err(error) => Err(Failure::at(path, error)),
     }
 }
 

@@ -220,12 +220,12 @@ impl Settings {
     /// # Errors
     /// A message with the file, the line and the invalid key.
     pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
-        let named = |reason: String| Failure::new(format!("{}: {reason}", path.display()));
-        let size = std::fs::metadata(path).map_err(|error| named(error.to_string()))?.len();
+        let size = std::fs::metadata(path).map_err(|error| Failure::at(path, error))?.len();
         if size > MAX_CONFIG_FILE {
-            return Err(named(format!("{size} bytes: expected at most {MAX_CONFIG_FILE}")));
+            let found = format!("{size} bytes: expected at most {MAX_CONFIG_FILE}");
+            return Err(Failure::at(path, found));
         }
-        let text = std::fs::read_to_string(path).map_err(|error| named(error.to_string()))?;
+        let text = std::fs::read_to_string(path).map_err(|error| Failure::at(path, error))?;
         let mut settings = Self::parse(&text)
             .map_err(|(line, reason)| Failure::new(format!("{}:{line}: {reason}", path.display())))?;
         settings.resolve_paths(path.parent().unwrap_or(Path::new("")));
@@ -426,10 +426,10 @@ impl Settings {
         }
         let without_tokens = self.databases.iter().find(|one| self.tokens.is_none() && one.tokens.is_none());
         match without_tokens {
-            Some(database) if !sources.is_empty() => Err(Failure::new(format!(
-                "{}: other databases have tokens and this one has none: no client could query it",
-                database.path.display()
-            ))),
+            Some(database) if !sources.is_empty() => Err(Failure::at(
+                &database.path,
+                "other databases have tokens and this one has none: no client could query it",
+            )),
             _ => Ok(sources),
         }
     }

@@ -41,14 +41,11 @@ impl StateArguments {
             let text = std::env::var_os(VARIABLE).filter(|text| !text.is_empty());
             return Ok(text.map(|text| Passphrase::new(text.as_encoded_bytes())));
         };
-        let text = fs::read(path).map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
+        let text = fs::read(path).map_err(|error| Failure::at(path, error))?;
         let line = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         if line.is_empty() {
-            return Err(Failure::new(format!(
-                "{}: the first line is empty: expected a passphrase",
-                path.display()
-            )));
+            return Err(Failure::at(path, "the first line is empty: expected a passphrase"));
         }
         Ok(Some(Passphrase::new(line)))
     }

@@ -47,13 +47,13 @@ pub fn default_path() -> Option<PathBuf> {
 
 /// A machine's rates and their origin.
 #[derive(Clone, Debug)]
-pub struct Known {
+pub struct LoadedRates {
     /// The rates.
     pub rates: Rates,
     /// "measured" or "built in".
     pub origin: &'static str,
     /// A description of the origin, for output.
-    pub words: String,
+    pub description: String,
 }
 
 /// Returns the rates of the file `named` or, if it is `None`, of the user's file. Without a user's
@@ -61,16 +61,17 @@ pub struct Known {
 ///
 /// # Errors
 /// Same as [`read`], also if `named` does not exist.
-pub fn known(named: Option<&Path>) -> Result<Known> {
+pub fn load(named: Option<&Path>) -> Result<LoadedRates> {
     let path = named.map(Path::to_owned).or_else(default_path);
     match path.filter(|path| named.is_some() || path.exists()) {
         Some(path) => {
-            let words = format!("measured on this machine ({})", path.display());
-            Ok(Known { rates: read(&path)?, origin: "measured", words })
+            let description = format!("measured on this machine ({})", path.display());
+            Ok(LoadedRates { rates: read(&path)?, origin: "measured", description })
         }
         None => {
-            let words = "built in, for a modest machine (measure yours: papir plan --calibrate)".to_owned();
-            Ok(Known { rates: Rates::BUILT_IN, origin: "built in", words })
+            let description =
+                "built in, for a modest machine (measure yours: papir plan --calibrate)".to_owned();
+            Ok(LoadedRates { rates: Rates::BUILT_IN, origin: "built in", description })
         }
     }
 }

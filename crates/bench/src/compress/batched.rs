@@ -92,19 +92,20 @@ impl Curve {
         let samples = setting.samples(N, LOG2_Q, kind, most)?;
         let key = CompressionKey::generate(&setting.key, &samples.lwe, &samples.secret, setting.rng);
         let rescaled = (name == RESCALED.0).then(|| LweParams::new(N, 1 << LOG2_RESCALED, kind));
-        let rescaled = rescaled.transpose().map_err(Error::refused)?;
+        let rescaled = rescaled.transpose().map_err(Error::parameters)?;
         let compressed = rescaled.unwrap_or(samples.lwe);
         let layout =
-            Layout::new(setting.key.public(), compressed, Scale::Separate).map_err(Error::refused)?;
-        let key =
-            key.and_then(|key| ExpandedKey::new(key, compressed.modulus_bits())).map_err(Error::refused)?;
+            Layout::new(setting.key.public(), compressed, Scale::Separate).map_err(Error::parameters)?;
+        let key = key
+            .and_then(|key| ExpandedKey::new(key, compressed.modulus_bits()))
+            .map_err(Error::parameters)?;
         Ok(Self { name, samples, key, layout, rescaled })
     }
 
     fn point(&self, setting: &Setting<'_>, count: usize) -> Result<Batched> {
         let encryptions = &self.samples.encryptions[..count];
         let (compressed, compress_ms) = milliseconds(|| self.compress(encryptions));
-        let (encryptions, ciphertexts) = compressed.map_err(Error::refused)?;
+        let (encryptions, ciphertexts) = compressed.map_err(Error::parameters)?;
         let samples = Samples { lwe: *self.layout.lwe(), secret: self.samples.secret.clone(), encryptions };
         let ciphertext = setting.key.public().params().ciphertext_bytes();
         Ok(Batched {

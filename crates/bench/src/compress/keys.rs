@@ -81,12 +81,13 @@ fn one_key(
 ) -> Result<Packed> {
     let samples = setting.samples(set.n, set.modulus_log2, kind, 1)?;
     let public = setting.key.public().clone();
-    let packing = Layout::largest_packing(&public, samples.lwe, Scale::Separate).map_err(Error::refused)?;
-    let layout = Layout::packed(&public, samples.lwe, Scale::Separate, packing).map_err(Error::refused)?;
-    let key =
-        PackedKey::generate(&setting.key, &layout, &samples.secret, setting.rng).map_err(Error::refused)?;
+    let packing =
+        Layout::largest_packing(&public, samples.lwe, Scale::Separate).map_err(Error::parameters)?;
+    let layout = Layout::packed(&public, samples.lwe, Scale::Separate, packing).map_err(Error::parameters)?;
+    let key = PackedKey::generate(&setting.key, &layout, &samples.secret, setting.rng)
+        .map_err(Error::parameters)?;
     let (unpacked, unpack_ms) = milliseconds(|| key.unpack());
-    let ciphertexts = unpacked.compress(&layout, &samples.encryptions).map_err(Error::refused)?;
+    let ciphertexts = unpacked.compress(&layout, &samples.encryptions).map_err(Error::parameters)?;
     let offset = public.params().plaintext_bytes() as u64;
     Ok(Packed {
         n: set.n,

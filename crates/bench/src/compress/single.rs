@@ -62,14 +62,14 @@ fn one_set(
 ) -> Result<Single> {
     let samples = setting.samples(n, bits, kind, 1)?;
     let (lwe, public) = (samples.lwe, setting.key.public().clone());
-    let layout = Layout::new(&public, lwe, Scale::Separate).map_err(Error::refused)?;
-    let key =
-        CompressionKey::generate(&setting.key, &lwe, &samples.secret, setting.rng).map_err(Error::refused)?;
+    let layout = Layout::new(&public, lwe, Scale::Separate).map_err(Error::parameters)?;
+    let key = CompressionKey::generate(&setting.key, &lwe, &samples.secret, setting.rng)
+        .map_err(Error::parameters)?;
     let (expanded, expand_ms) = milliseconds(|| ExpandedKey::new(key, bits));
-    let expanded = expanded.map_err(Error::refused)?;
+    let expanded = expanded.map_err(Error::parameters)?;
     let compress = || milliseconds(|| expanded.compress(&layout, &samples.encryptions));
     // The first run is a warm-up.
-    let ciphertexts = compress().0.map_err(Error::refused)?;
+    let ciphertexts = compress().0.map_err(Error::parameters)?;
     let times = (0..runs).map(|_| compress().1).collect();
     let residues = if kind == KeyKind::Ternary { 2 * n } else { n + 1 };
     Ok(Single {

@@ -11,7 +11,7 @@ use plotters::style::{Color, IntoFont};
 use super::estimate::{exact, one_step, two_steps};
 use super::set::{Config, Set, measure};
 use super::sheet::{Curve, Kind, Rows, Sheet, SheetReport};
-use crate::figures::plot::{colour, picture, refused};
+use crate::figures::plot::{colour, drawing_error, picture};
 use crate::measure::Effort;
 use crate::report::titles;
 use crate::{Error, Result};
@@ -150,27 +150,27 @@ pub fn draw(report: &SheetReport) -> Result<String> {
             .x_label_area_size(45)
             .y_label_area_size(80)
             .build_cartesian_2d(range(|point| point.0).log_scale(), range(|point| point.1).log_scale())
-            .map_err(refused)?;
+            .map_err(drawing_error)?;
         let number = |value: &f64| if *value < 1e4 { format!("{value:.0}") } else { format!("{value:.0e}") };
         let mut mesh = chart.configure_mesh();
         mesh.x_desc(report.axes[0]).y_desc(report.axes[1]).max_light_lines(0);
-        mesh.x_label_formatter(&number).y_label_formatter(&number).draw().map_err(refused)?;
+        mesh.x_label_formatter(&number).y_label_formatter(&number).draw().map_err(drawing_error)?;
         for (i, curve) in report.curves.iter().enumerate() {
             // Estimates and counts of the same quantity share a colour.
             let hue = colour(i / 2);
             let style = if i % 2 == 0 { hue.mix(0.5).stroke_width(1) } else { hue.stroke_width(2) };
             let line = PathElement::new(curve.points.clone(), style);
-            let named = chart.draw_series([line]).map_err(refused)?;
+            let named = chart.draw_series([line]).map_err(drawing_error)?;
             named
                 .label(curve.name.clone())
                 .legend(move |(x, y)| PathElement::new(vec![(x, y), (x + 20, y)], style));
             let filled = if i % 2 == 0 { hue.stroke_width(1) } else { hue.filled() };
             chart
                 .draw_series(curve.points.iter().map(|&place| Circle::new(place, 4, filled)))
-                .map_err(refused)?;
+                .map_err(drawing_error)?;
         }
         let font = ("sans-serif", 12).into_font();
-        chart.configure_series_labels().label_font(font).draw().map_err(refused)?;
+        chart.configure_series_labels().label_font(font).draw().map_err(drawing_error)?;
         Ok(())
     })
 }

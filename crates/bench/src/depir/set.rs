@@ -240,7 +240,7 @@ impl Bench {
         let (prepared, preprocess_s) = timed(|| -> Result<_> {
             let server = DepirServer::setup(params, &records, &mut UnwrapErr(SysRng), progress)?;
             let mut store: Box<dyn Store> = match config.tables {
-                Some(folder) => Box::new(TableFolder::open(folder).map_err(refused)?),
+                Some(folder) => Box::new(TableFolder::open(folder).map_err(table_folder_error)?),
                 None => Box::new(Memory),
             };
             let structure = match options {
@@ -405,7 +405,7 @@ fn options(config: Config<'_>, params: &DepirParams) -> Result<Option<(Steps, us
     Ok(Some((steps, tabulated)))
 }
 
-fn refused(error: impl ToString) -> Error {
+fn table_folder_error(error: impl ToString) -> Error {
     Error::usage("the folder of tables", error)
 }
 

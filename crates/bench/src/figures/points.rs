@@ -30,7 +30,7 @@ pub struct Point {
     pub columns: Option<u64>,
     /// The origin of the figures.
     pub source: Source,
-    /// "printed" for the paper's points, [`Status::words`] for papir's.
+    /// "printed" for the paper's points, [`Status::label`] for papir's.
     pub how: &'static str,
     /// Keys, query and download in KB of 1024 bytes; the download includes what papir's clients
     /// fetch once per version.
@@ -103,7 +103,7 @@ fn points(figure: &Figure, row: &Row) -> Vec<Point> {
     let timed = row.papir.cost().and_then(|cost| Some((cost, cost.server_ms?)));
     let ours = timed.map(|(cost, server_ms)| Point {
         source: Source::Papir,
-        how: row.papir.words(),
+        how: row.papir.label(),
         kb: Some(kb(cost)),
         total_kb: cost.total_kib,
         stages: stages(figure, cost, server_ms),
@@ -145,7 +145,7 @@ fn missing(row: &Row) -> Option<String> {
     let reason = match &row.papir {
         Status::NoParameters { reason } => reason,
         Status::Predicted(Cost { server_ms: None, .. }) => "the cost model does not count its work",
-        papir if papir.cost().is_none() => papir.words(),
+        papir if papir.cost().is_none() => papir.label(),
         _ => return None,
     };
     Some(format!("{}, {configuration}: {reason}", row.entry))

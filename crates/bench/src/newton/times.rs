@@ -128,7 +128,7 @@ pub(super) fn lagrange(count: usize, progress: &dyn Progress) -> Result<Vec<Lagr
     values.iter_mut().step_by(n.words()).for_each(|word| *word = rng.next_u64());
     let (ciphertext, point) = encrypt(n, count as u64, rng);
     let (ring, c) = Ring::of(n, &ciphertext);
-    let answer = xu::answer(&ring, &c, &n.enter(&values, n.words())).map_err(Error::refused)?;
+    let answer = xu::answer(&ring, &c, &n.enter(&values, n.words())).map_err(Error::parameters)?;
     let correct = point.open(n, &answer)[..] == values[(count - 1) * n.words()..];
     let mut product = ring.one();
     let ((), time) =

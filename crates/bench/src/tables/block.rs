@@ -106,7 +106,7 @@ impl Ours {
 }
 
 /// The name of a goal on the command line.
-fn named(goal: Goal) -> &'static str {
+fn goal_name(goal: Goal) -> &'static str {
     match goal {
         Goal::MinCommunication => "min-communication",
         Goal::Balanced => "balanced",
@@ -117,9 +117,9 @@ fn named(goal: Goal) -> &'static str {
 impl fmt::Display for Ours {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.choice {
-            Choice::Goal(goal) => write!(f, "{}, {}", self.scheme, named(goal)),
+            Choice::Goal(goal) => write!(f, "{}, {}", self.scheme, goal_name(goal)),
             Choice::Registered { goal, key_bits, hold } => {
-                write!(f, "{}, {}", self.scheme, named(goal))?;
+                write!(f, "{}, {}", self.scheme, goal_name(goal))?;
                 key_bits.map_or(Ok(()), |bits| write!(f, ", t = {bits}"))?;
                 if hold { write!(f, ", held") } else { Ok(()) }
             }

@@ -107,7 +107,7 @@ impl Row {
             of(|cost| cost.ticket_s, 1),
             of(|cost| cost.ticket_bytes.map(kib), 1),
             of(|cost| cost.client_cold_s, 1),
-            self.papir.words().to_owned(),
+            self.papir.label().to_owned(),
         ]
     }
 }

@@ -10,7 +10,7 @@ use crate::records::Synthetic;
 use crate::report::Stages;
 use crate::schemes;
 use crate::{Error, Result};
-use papir_plan::rates_file::Known;
+use papir_plan::rates_file::LoadedRates;
 
 /// One row: the paper's figures and papir's.
 #[derive(Clone, Debug, Serialize)]
@@ -70,21 +70,21 @@ impl TableReport {
 pub struct Bench<'a> {
     largest: u64,
     effort: Effort,
-    rates: Known,
+    rates: LoadedRates,
     progress: &'a dyn Progress,
     seen: Vec<(Ours, Shape, Status)>,
 }
 
 impl<'a> Bench<'a> {
     /// Creates a bench. Costs of databases above `largest` bytes, or above free memory, are
-    /// predicted with `rates` ([`papir_plan::rates_file::known`]).
-    pub fn new(largest: u64, effort: Effort, rates: Known, progress: &'a dyn Progress) -> Self {
+    /// predicted with `rates` ([`papir_plan::rates_file::load`]).
+    pub fn new(largest: u64, effort: Effort, rates: LoadedRates, progress: &'a dyn Progress) -> Self {
         Self { largest, effort, rates, progress, seen: Vec::new() }
     }
 
     /// Origin of the rates used for predictions.
     pub fn rates(&self) -> &str {
-        &self.rates.words
+        &self.rates.description
     }
 
     /// Computes the rows of a database.

@@ -126,7 +126,7 @@ impl Status {
     }
 
     /// A short description of how the figures were obtained.
-    pub fn words(&self) -> &'static str {
+    pub fn label(&self) -> &'static str {
         match self {
             Self::NotCompared => "-",
             Self::NotBuiltIn => "not built in",

@@ -7,20 +7,20 @@ use papir_bench::tables::{self, Bench, Block, Cost, Ours, Published, Status, Tab
 use papir_core::Choice;
 use papir_core::cost::Rates;
 use papir_core::{MAX_RECORDS, NoProgress};
-use papir_plan::rates_file::Known;
+use papir_plan::rates_file::LoadedRates;
 
 const EFFORT: Effort = Effort { threads: 2, runs: 1 };
 
 fn bench(largest: u64) -> Bench<'static> {
-    Bench::new(largest, EFFORT, known(Rates::BUILT_IN), &NoProgress)
+    Bench::new(largest, EFFORT, loaded(Rates::BUILT_IN), &NoProgress)
 }
 
 /// Bytes of a tiny database, and of a ring element.
 const TINY: u64 = 1 << 15;
 const ELEMENT: u64 = 4096;
 
-fn known(rates: Rates) -> Known {
-    Known { rates, origin: "of a test", words: "of a test".to_owned() }
+fn loaded(rates: Rates) -> LoadedRates {
+    LoadedRates { rates, origin: "of a test", description: "of a test".to_owned() }
 }
 
 /// Returns the definition with fewer entries, so that a column has at most two ring elements.
@@ -223,7 +223,7 @@ fn rows_above_the_papers_figures_are_counted() {
 #[test]
 fn predictions_come_from_the_cost_model() {
     let rates = Rates::new(1, |_| 1e-9, |_| 1e-9).unwrap();
-    let mut bench = Bench::new(0, EFFORT, known(rates.clone()), &NoProgress);
+    let mut bench = Bench::new(0, EFFORT, loaded(rates.clone()), &NoProgress);
     let row = &bench.rows(&BLOCK).unwrap()[1];
     let work = schemes::by_name("inspire").unwrap();
     let work = schemes::candidate(&*work, BLOCK.shape().unwrap(), Choice::Columns(64)).unwrap();

@@ -68,7 +68,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 
 /// Prints the index of a captured query.
 fn captured(arguments: &Arguments, file: &Path) -> Outcome {
-    let bytes = std::fs::read(file).map_err(|error| Failure::new(format!("{}: {error}", file.display())))?;
+    let bytes = std::fs::read(file).map_err(|error| Failure::at(file, error))?;
     let indices = Evidence::of(&bytes)?.indices(arguments.records)?;
     let out = &mut std::io::stdout();
     if arguments.json {

@@ -295,11 +295,11 @@ fn build_auto(arguments: &Arguments, options: &BuildOptions) -> Result<Lines, Fa
             "--goal and --batch choose the parameters of one scheme: --scheme auto chooses by time",
         ));
     }
-    let known = papir_plan::rates_file::known(None)?;
+    let loaded = papir_plan::rates_file::load(None)?;
     let reason = OnceCell::new();
     let prepare: &Preparation<'_> = &|records, rng, progress| {
-        let demand = Demand::new(records.shape(), &known.rates);
-        let choice = planner::choose(&demand, &known.rates)
+        let demand = Demand::new(records.shape(), &loaded.rates);
+        let choice = planner::choose(&demand, &loaded.rates)
             .map_err(|failure| Error::Parameters { scheme: AUTO, reason: failure.to_string() })?;
         // Setting fails only if a choice exists, but records are prepared once per build.
         let _ = reason.set(choice.reason());
@@ -310,7 +310,7 @@ fn build_auto(arguments: &Arguments, options: &BuildOptions) -> Result<Lines, Fa
     report_skipped(&options.source, &report.skipped);
     let mut lines = describe::build(&report);
     lines.push(line("chosen", reason.into_inner().unwrap_or_default()));
-    lines.push(line("rates", known.words));
+    lines.push(line("rates", loaded.description));
     Ok(lines)
 }
 

@@ -86,20 +86,18 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 
 /// Reads keys from a CSV file, with their values if it has a second column.
 fn keys(file: &Path) -> Result<Vec<KnownKey>, Failure> {
-    let failed = |error: csv::Error| Failure::new(format!("{}: {error}", file.display()));
-    let mut reader = csv::Reader::from_path(file).map_err(failed)?;
+    let mut reader = csv::Reader::from_path(file).map_err(|error| Failure::at(file, error))?;
     let mut keys = Vec::new();
     for row in reader.byte_records() {
-        let row = row.map_err(failed)?;
+        let row = row.map_err(|error| Failure::at(file, error))?;
         let field = |place| row.get(place).map(<[u8]>::to_vec);
         keys.push((field(0).unwrap_or_default(), field(1)));
         if keys.len() > MAX_KEYS {
-            let limit = format!("{}: too many keys: expected at most {MAX_KEYS}", file.display());
-            return Err(Failure::new(limit));
+            return Err(Failure::at(file, format!("too many keys: expected at most {MAX_KEYS}")));
         }
     }
     if keys.is_empty() {
-        return Err(Failure::new(format!("{}: no keys: expected lines after the header", file.display())));
+        return Err(Failure::at(file, "no keys: expected lines after the header"));
     }
     Ok(keys)
 }

@@ -10,7 +10,7 @@ use papir_bench::check;
 use papir_core::Shape;
 use papir_core::cost::Rates;
 use papir_plan::rates_file as rates;
-use papir_plan::rates_file::Known;
+use papir_plan::rates_file::LoadedRates;
 use serde_json::json;
 
 use crate::bars::Bars;
@@ -151,27 +151,27 @@ fn nanoseconds(seconds: f64) -> String {
 }
 
 fn check_predictions(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
-    let known = rates::known(arguments.rates.as_deref())?;
-    let checked = check::check(&check::FIVE, &known.rates, CHECK_RUNS, &Bars::new())?;
+    let loaded = rates::load(arguments.rates.as_deref())?;
+    let checked = check::check(&check::FIVE, &loaded.rates, CHECK_RUNS, &Bars::new())?;
     if arguments.json {
-        let object = json!({ "rates": known.origin, "checked": checked });
+        let object = json!({ "rates": loaded.origin, "checked": checked });
         writeln!(out, "{object}")?;
         return Ok(());
     }
-    writeln!(out, "Predicted / measured on one thread; rates {}", known.words)?;
+    writeln!(out, "Predicted / measured on one thread; rates {}", loaded.description)?;
     Ok(check::write_table(out, &checked)?)
 }
 
 fn plan(arguments: &Arguments, records: u64, out: &mut dyn Write) -> Result<(), Failure> {
-    let known = rates::known(arguments.rates.as_deref())?;
-    let demand = demand(arguments, records, &known.rates)?;
-    let choice = planner::choose(&demand, &known.rates)?;
+    let loaded = rates::load(arguments.rates.as_deref())?;
+    let demand = demand(arguments, records, &loaded.rates)?;
+    let choice = planner::choose(&demand, &loaded.rates)?;
     if arguments.json {
-        let object = as_json(arguments, &demand, &known, &choice);
+        let object = as_json(arguments, &demand, &loaded, &choice);
         writeln!(out, "{object}")?;
         return Ok(());
     }
-    describe::print(&headline(arguments, records, &demand, &known), out)?;
+    describe::print(&headline(arguments, records, &demand, &loaded), out)?;
     writeln!(out)?;
     plan_table::write(out, &choice, (!arguments.all).then_some(SHOWN))?;
     writeln!(out, "\nRecommended: {}", choice.reason())?;
@@ -207,7 +207,7 @@ fn shape(arguments: &Arguments, records: u64) -> Result<(Shape, u64), Failure> {
 }
 
 /// The lines above the table: the requirements and the rates.
-fn headline(arguments: &Arguments, records: u64, demand: &Demand, known: &Known) -> describe::Lines {
+fn headline(arguments: &Arguments, records: u64, demand: &Demand, loaded: &LoadedRates) -> describe::Lines {
     let shape = demand.shape;
     let total = units::bytes(shape.total_bytes());
     let stored = format!("{} records of {}, {total}", shape.records(), units::bits(shape.record_bits()));
@@ -220,7 +220,7 @@ fn headline(arguments: &Arguments, records: u64, demand: &Demand, known: &Known)
         line("database", database),
         line("connection", format!("{up} up, {down} down; {} lookup(s) per client", demand.lookups)),
         line("server", format!("{} thread(s) per answer", demand.threads)),
-        line("rates", &known.words),
+        line("rates", &loaded.description),
     ]
 }
 
@@ -235,7 +235,12 @@ fn cores(choice: &Choice, clients: u64) -> String {
     )
 }
 
-fn as_json(arguments: &Arguments, demand: &Demand, known: &Known, choice: &Choice) -> serde_json::Value {
+fn as_json(
+    arguments: &Arguments,
+    demand: &Demand,
+    loaded: &LoadedRates,
+    choice: &Choice,
+) -> serde_json::Value {
     json!({
         "records": demand.shape.records(),
         "record_bits": demand.shape.record_bits(),
@@ -245,7 +250,7 @@ fn as_json(arguments: &Arguments, demand: &Demand, known: &Known, choice: &Choic
         "threads": demand.threads,
         "lookups": demand.lookups,
         "memory": demand.memory,
-        "rates": known.origin,
+        "rates": loaded.origin,
         "offers": choice.offers().collect::<Vec<_>>(),
         "left_out": choice.left_out,
         "recommended": choice.best.scheme,

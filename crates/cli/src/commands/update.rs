@@ -83,7 +83,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         delete: arguments.delete_column.clone(),
         out: arguments.out.clone(),
         rebuild: arguments.rebuild,
-        rates: papir_plan::rates_file::known(None)?.rates,
+        rates: papir_plan::rates_file::load(None)?.rates,
         encrypt: arguments.encrypt.as_deref().map(owner_key::read).transpose()?,
         ..UpdateOptions::new(&arguments.file, &arguments.from)
     };

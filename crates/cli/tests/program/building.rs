@@ -104,8 +104,8 @@ fn a_private_scheme_is_the_default_and_every_goal_works() {
     let folder = Folder::new();
     let (source, out) = (folder.write("a.csv", "word,meaning\na,1\nb,2\nc,3\n"), folder.path("a.papir"));
     for goal in ["min-communication", "balanced", "min-time"] {
-        let told = succeeds(&[&["build", &source, "--out", &out, "--goal", goal], &KEYED[..]].concat());
-        assert!(told.contains(papir::DEFAULT_SCHEME) && told.contains("overhead"), "{told}");
+        let output = succeeds(&[&["build", &source, "--out", &out, "--goal", goal], &KEYED[..]].concat());
+        assert!(output.contains(papir::DEFAULT_SCHEME) && output.contains("overhead"), "{output}");
         let service = Service::start(&[&out], &[]);
         assert_eq!(succeeds(&["get", &service.url, "b"]), "2", "{goal}");
     }

@@ -179,8 +179,8 @@ fn an_automatic_build_reports_its_choice_and_answers() {
     let bytes: Vec<u8> = (0..40_000u32).flat_map(u32::to_le_bytes).collect();
     let (source, out) = (folder.write("a.bin", bytes), folder.path("a.papir"));
     let raw = ["build", &source, "--out", &out, "--format", "raw", "--record-bytes", "4", "--scheme", "auto"];
-    let told = succeeds(&raw);
-    let chosen = told.lines().find(|line| line.starts_with("chosen ")).unwrap();
+    let output = succeeds(&raw);
+    let chosen = output.lines().find(|line| line.starts_with("chosen ")).unwrap();
     let recommended = planned_with_own_rates(&["--records", "40000", "--record-bytes", "4"]);
     let best = offers(&recommended)[0]["parameters"].as_str().unwrap();
     assert!(chosen.contains(best) && chosen.contains("the least time of a lookup"), "{chosen}, not {best}");

@@ -4,7 +4,7 @@ use plotters::chart::ChartBuilder;
 use plotters::element::Rectangle;
 use plotters::style::{Color, RGBColor};
 
-use super::canvas::{Area, PALE, colour, picture, refused};
+use super::canvas::{Area, PALE, colour, drawing_error, picture};
 use super::legend;
 use crate::Result;
 use crate::figures::{FigureReport, Point, Source};
@@ -40,7 +40,7 @@ pub(super) fn draw(report: &FigureReport) -> Result<String> {
     let row = HEIGHT + LINE;
     picture((WIDTH * panels.len() as u32, 2 * row + LINE), |area| {
         let (title, mut rest) = area.split_vertically(LINE);
-        title.titled(report.what, ("sans-serif", 18)).map_err(refused)?;
+        title.titled(report.what, ("sans-serif", 18)).map_err(drawing_error)?;
         for quantity in &QUANTITIES {
             let (this, next) = rest.split_vertically(row);
             draw_row(&this, quantity, &panels)?;
@@ -87,16 +87,16 @@ fn draw_panel(
         .x_label_area_size(35)
         .y_label_area_size(55)
         .build_cartesian_2d(-0.5..places.len() as f64 - 0.5, 0.0..1.05 * highest)
-        .map_err(refused)?;
+        .map_err(drawing_error)?;
     let label = |place: &f64| name_of(*place, &places);
     let whole = |value: &f64| format!("{value:.0}");
     let mut mesh = chart.configure_mesh();
     mesh.y_labels(6).y_label_formatter(&whole).max_light_lines(0);
     mesh.disable_x_mesh().x_labels(places.len() + 1).x_label_formatter(&label);
     let axis = if places.iter().any(Option::is_some) { "N/t" } else { "" };
-    mesh.x_desc(axis).y_desc(quantity.unit).draw().map_err(refused)?;
+    mesh.x_desc(axis).y_desc(quantity.unit).draw().map_err(drawing_error)?;
     let bars = points.iter().flat_map(|point| bar(point, quantity, names, &places));
-    chart.draw_series(bars).map_err(refused)?;
+    chart.draw_series(bars).map_err(drawing_error)?;
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 use plotters::element::{Circle, Rectangle, Text};
 use plotters::style::{Color, IntoFont, RGBColor};
 
-use super::canvas::{Area, refused};
+use super::canvas::{Area, drawing_error};
 use crate::Result;
 
 /// The symbol before a name. It differs from the plot's own marks, so that tests can count those.
@@ -30,14 +30,14 @@ pub(super) fn write<N: AsRef<str>>(
         let name = name.as_ref();
         let style = colour.filled();
         match symbol {
-            Symbol::Circle => area.draw(&Circle::new((x, middle), 5, style)).map_err(refused)?,
+            Symbol::Circle => area.draw(&Circle::new((x, middle), 5, style)).map_err(drawing_error)?,
             Symbol::Square => {
                 let square = Rectangle::new([(x - 5, middle - 5), (x + 5, middle + 5)], style);
-                area.draw(&square).map_err(refused)?;
+                area.draw(&square).map_err(drawing_error)?;
             }
         }
-        area.draw(&Text::new(name, (x + GAP, middle - 6), font.clone())).map_err(refused)?;
+        area.draw(&Text::new(name, (x + GAP, middle - 6), font.clone())).map_err(drawing_error)?;
         x += 3 * GAP + LETTER * name.chars().count() as i32;
     }
-    area.draw(&Text::new(remark, (x, middle - 6), font)).map_err(refused)
+    area.draw(&Text::new(remark, (x, middle - 6), font)).map_err(drawing_error)
 }

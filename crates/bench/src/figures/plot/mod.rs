@@ -5,7 +5,7 @@ mod canvas;
 mod legend;
 mod scatter;
 
-pub(crate) use canvas::{colour, picture, refused};
+pub(crate) use canvas::{colour, drawing_error, picture};
 
 use super::{FigureReport, Kind};
 use crate::{Error, Result};
