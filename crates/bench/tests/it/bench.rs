@@ -117,7 +117,7 @@ fn json_has_exactly_the_fields() {
 }
 
 #[test]
-fn stages_of_inspire_are_those_of_its_server() {
+fn inspire_reports_the_stages_of_its_server() {
     let line = "inspire --records 4096 --dim0 32 --runs 1 --json";
     let report: Value = serde_json::from_str(&output(line).unwrap()).unwrap();
     let stages: BTreeSet<&str> = report["stages"].as_object().unwrap().keys().map(String::as_str).collect();
@@ -156,7 +156,7 @@ fn the_list_is_complete() {
 }
 
 #[test]
-fn a_table_and_a_figure_are_printed_as_text_json_and_svg() {
+fn tables_and_figures_are_printed_as_text_json_and_svg() {
     let table = output("--table inspire-7 --size 1").unwrap();
     assert_eq!(table.lines().filter(|line| line.contains("predicted")).count(), 3, "{table}");
     let json: Value = serde_json::from_str(&output("--table inspire-7 --size 1 --json").unwrap()).unwrap();

@@ -11,7 +11,7 @@ const EFFORT: Effort = Effort { threads: 2, runs: 1 };
 const LEAST: Config<'static> = Config::of(Set::Least);
 
 #[test]
-fn a_set_is_measured_with_every_method() {
+fn every_method_measures_a_set() {
     let folder = std::env::temp_dir().join(format!("papir-tables-{}", std::process::id()));
     let lines = depir::measure(LEAST, EFFORT, &NoProgress).unwrap();
     assert!(lines.correct && lines.compared == lines.batch && lines.table_bytes == 0);

@@ -261,7 +261,7 @@ fn communication_never_exceeds_the_papers() {
 }
 
 #[test]
-fn points_are_those_of_the_paper_and_papir() {
+fn figures_have_the_points_of_the_paper_and_of_papir() {
     for figure in figures::ALL {
         let report = figures::run(figure, &mut bench(0)).unwrap();
         let of = |source| report.points.iter().filter(move |point| point.source == source).count();

@@ -27,7 +27,7 @@ fn the_demo_shows_both_sides_and_exits() {
 }
 
 #[test]
-fn the_data_matches_its_readme() {
+fn the_demo_data_matches_its_readme() {
     let folder = root().join("demo/data");
     let data = fs::read_to_string(folder.join("common-passwords.csv")).unwrap();
     let rows: Vec<(&str, &str)> = data.lines().map(|line| line.split_once(',').unwrap()).collect();

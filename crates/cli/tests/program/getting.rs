@@ -41,7 +41,7 @@ fn one_key_prints_raw_bytes_and_several_print_json_lines() {
 }
 
 #[test]
-fn costs_go_to_stderr() {
+fn costs_are_printed_on_stderr() {
     let folder = Folder::new();
     let service = Service::start(&[&folder.words(50, papir::DEFAULT_SCHEME)], &[]);
     let output = papir(&["get", &service.url, "key-7", "-v"]);

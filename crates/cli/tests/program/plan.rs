@@ -155,7 +155,7 @@ fn impossible_plans_are_refused_in_one_line() {
 
 /// Without a rates file in the user's data folder (here a temporary one), the built-in rates apply.
 #[test]
-fn rates_are_the_users_or_built_in() {
+fn rates_come_from_the_users_file_or_are_built_in() {
     let folder = Folder::new();
     let plan = |home: &str| {
         let output = Command::new(env!("CARGO_BIN_EXE_papir"))

@@ -176,7 +176,7 @@ fn the_published_setup_gives_wrong_records() {
 
 /// The server's answers match Algorithm 1 and the answers of Xu et al.
 #[test]
-fn answers_are_those_of_algorithm_1_and_of_lagrange() {
+fn answers_match_algorithm_1_and_lagrange_interpolation() {
     for (bits, count) in [(256, 1), (256, 7), (256, 40), (2048, 12)] {
         let mut rng = rng(5);
         let key = SecretKey::generate(bits, &mut rng).unwrap();

@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_follow_from_the_sets() {
+    fn sizes_depend_only_on_the_set_sizes() {
         let params = PsiParams::new(10, 1000).unwrap();
         assert_eq!(params.bins(), 18);
         assert!((3000 / 18..1000).contains(&params.load()), "{}", params.load());
@@ -154,7 +154,7 @@ mod tests {
 
     /// Compares with the union bound for 50 balls in 100 bins.
     #[test]
-    fn the_load_is_the_first_that_is_rarely_exceeded() {
+    fn the_load_is_the_smallest_within_the_bound() {
         assert_eq!(load(10, 1), 10, "one bin takes all");
         let bound = |balls: usize, k: usize| {
             let choices: f64 = (0..k).map(|i| (balls - i) as f64 / (i + 1) as f64).product();

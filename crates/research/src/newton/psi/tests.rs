@@ -159,7 +159,7 @@ fn solve(n: &BigUint, columns: &[Vec<BigUint>], right: &[BigUint]) -> Vec<BigUin
 /// An answer is r·g(c) in a ring of rank 9, and the receiver knows c, so it can solve for a g of
 /// degree up to 8. Only the plaintext is "uniformly distributed and independent of the set X".
 #[test]
-fn the_senders_set_is_recovered_from_answers_of_short_bins() {
+fn the_senders_set_is_read_from_a_short_bins_answer() {
     let n = modulus(256, 10);
     let params = short(1, 8);
     let params = params.clone().partitioned(params.load().div_ceil(8)).unwrap();
