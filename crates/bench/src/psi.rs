@@ -235,8 +235,8 @@ fn look_up(
     let pending = pending.map_err(lookup_error)?;
     run.upload += pending.queries().iter().map(|query| query.len() as u64).sum::<u64>();
     let (answers, answering) = timed(|| {
-        let answer = |query: &Vec<u8>| server.answer(ErasedSession::default(), query);
-        pending.queries().iter().map(answer).collect::<Result<Vec<_>, CoreError>>()
+        let answers = pending.queries().iter().map(|query| server.answer(ErasedSession::default(), query));
+        answers.collect::<Result<Vec<_>, CoreError>>()
     });
     let answers = answers?;
     run.download += answers.iter().map(|answer| answer.len() as u64).sum::<u64>();

@@ -32,8 +32,8 @@ impl<'a> Setting<'a> {
         let lwe = LweParams::new(n, 1 << bits, kind).map_err(Error::parameters)?;
         let mask = u64::MAX >> (u64::BITS - bits);
         let mut word = || self.rng.next_u64() & mask;
-        let mut encryption = || Lwe { mask: (0..n).map(|_| word()).collect(), body: word() };
-        let encryptions = (0..count).map(|_| encryption()).collect();
+        let encryptions =
+            (0..count).map(|_| Lwe { mask: (0..n).map(|_| word()).collect(), body: word() }).collect();
         let entry = |word: u64| match kind {
             KeyKind::Binary => word & 1,
             KeyKind::Ternary => (word % 3).wrapping_sub(1) & mask,

@@ -75,14 +75,13 @@ pub fn run(figure: &Figure, bench: &mut Bench<'_>) -> Result<FigureReport> {
     for block in figure.blocks {
         rows.extend(bench.rows(block)?);
     }
-    let wrong = |row: &Row| row.papir.cost().is_some_and(|cost| cost.correct == Some(false));
     Ok(FigureReport {
         figure: figure.name,
         what: figure.what,
         kind: figure.kind,
         rates: bench.rates().to_owned(),
         missing: rows.iter().filter_map(missing).collect(),
-        correct: !rows.iter().any(wrong),
+        correct: !rows.iter().filter_map(|row| row.papir.cost()).any(|cost| cost.correct == Some(false)),
         points: rows.iter().flat_map(|row| points(figure, row)).collect(),
     })
 }

@@ -61,8 +61,7 @@ pub struct TableReport {
 impl TableReport {
     /// True if every returned record was correct.
     pub fn correct(&self) -> bool {
-        let wrong = |row: &Row| row.papir.cost().is_some_and(|cost| cost.correct == Some(false));
-        !self.rows.iter().any(wrong)
+        !self.rows.iter().filter_map(|row| row.papir.cost()).any(|cost| cost.correct == Some(false))
     }
 }
 

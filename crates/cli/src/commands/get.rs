@@ -139,8 +139,8 @@ fn indices(connection: &mut Connection, indices: &[u64]) -> Result<Vec<Found>, F
         ));
     }
     let records = connection.get_indices(indices).map_err(connecting::explain)?.into_iter().map(Some);
-    let asked = |index: &u64| Map::from_iter([("index".to_owned(), json!(index))]);
-    Ok(indices.iter().map(asked).zip(records).collect())
+    let keys = indices.iter().map(|index| Map::from_iter([("index".to_owned(), json!(index))]));
+    Ok(keys.zip(records).collect())
 }
 
 fn json_line((asked, value): &Found) -> Value {

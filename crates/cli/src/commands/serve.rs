@@ -101,9 +101,9 @@ fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
     if arguments.name.is_some() && files.len() != 1 {
         return Err(Failure::new("--name names one database: expected one FILE"));
     }
-    let snapshot = |path| Snapshot { name: arguments.name.clone(), path, tokens: None };
     let mut given = arguments.settings.clone();
-    given.databases = files.into_iter().map(snapshot).collect();
+    given.databases =
+        files.into_iter().map(|path| Snapshot { name: arguments.name.clone(), path, tokens: None }).collect();
     let file = arguments.config.as_deref().map(Settings::read).transpose()?.unwrap_or_default();
     let settings = given.or(file).or(Settings::defaults());
     if settings.databases.is_empty() {

@@ -140,8 +140,8 @@ fn a_killed_build_leaves_a_complete_database_or_none() {
     let (source, out) = (folder.write("a.bin", vec![7; 32 << 20]), folder.path("out.papir"));
     let mut arguments = vec!["build", &source, "--out", &out, "--format", "raw", "--record-bytes", "64"];
     arguments.extend(PLAIN);
-    let program = || Command::new(env!("CARGO_BIN_EXE_papir"));
-    let mut build = program().args(&arguments).stdout(Stdio::null()).spawn().unwrap();
+    let mut build =
+        Command::new(env!("CARGO_BIN_EXE_papir")).args(&arguments).stdout(Stdio::null()).spawn().unwrap();
     while folder.names().len() < 2 {
         assert_eq!(build.try_wait().unwrap(), None, "the build ended without writing anything");
     }

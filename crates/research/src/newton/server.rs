@@ -121,8 +121,8 @@ impl<V: Variant> Server<Newton<V>> for NewtonServer<V> {
         let coefficients = source.get(COEFFICIENTS)?;
         Error::check_length("newton's coefficients", coefficients.len(), params.coefficient_bytes())?;
         let chunk_bytes = params.coefficient_bytes() / params.chunks();
-        let enter = |chunk: &[u8]| modulus.enter(&words_of(chunk), modulus.words());
-        let coefficients = coefficients.chunks_exact(chunk_bytes).map(enter).collect();
+        let chunks = coefficients.chunks_exact(chunk_bytes);
+        let coefficients = chunks.map(|chunk| modulus.enter(&words_of(chunk), modulus.words())).collect();
         let prepared = Prepared { modulus: Arc::clone(&modulus), coefficients };
         let (public, prepared) =
             (NewtonPublic { modulus: Some(modulus) }, Mutex::new(vec![Arc::new(prepared)]));
@@ -205,8 +205,9 @@ impl Prepared {
         progress: &dyn Progress,
     ) -> Result<Self> {
         let preparation = Preparation::new(modulus, params.shape().records() as usize, progress)?;
-        let chunk = |i| preparation.coefficients(&params.chunk_of_all(packed, i), modulus.words(), progress);
-        let coefficients = (0..params.chunks()).map(chunk).collect();
+        let chunks = (0..params.chunks()).map(|i| params.chunk_of_all(packed, i));
+        let coefficients =
+            chunks.map(|chunk| preparation.coefficients(&chunk, modulus.words(), progress)).collect();
         Ok(Self { modulus: Arc::clone(modulus), coefficients })
     }
 
