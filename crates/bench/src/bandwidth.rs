@@ -1,15 +1,15 @@
-//! Measures the memory bandwidth of one core, the baseline of every answer.
+//! Memory bandwidth of one core: the baseline of every answer time.
 
 use std::hint::black_box;
 use std::time::Instant;
 
 use crate::clock::median;
 
-/// Reads all words once; returns their XOR, so that the compiler cannot remove a load.
+/// Reads all words once. Returns their XOR, so that the compiler cannot remove a load.
 type Reader = fn(&[u64]) -> u64;
 
-/// 1, 2, 4, 8 and 16 streams, with blocks of one cache line and of four. Which is fastest depends
-/// on the machine: more streams use more of its prefetchers.
+/// Readers with 1, 2, 4, 8 and 16 streams, each with blocks of one and of four cache lines. More
+/// streams use more prefetchers, so the fastest reader depends on the machine.
 const READERS: [Reader; 10] = [
     read::<1, 8>,
     read::<2, 8>,
@@ -25,8 +25,8 @@ const READERS: [Reader; 10] = [
 
 /// Reads `STREAMS` equal parts of the words in parallel, `BLOCK` words of each at a time.
 ///
-/// The compiler turns the inner loop into vector loads. They are not the widest available, which
-/// does not matter because memory is slower.
+/// The compiler turns the inner loop into vector loads. They need not be the widest available,
+/// because memory is slower.
 fn read<const STREAMS: usize, const BLOCK: usize>(words: &[u64]) -> u64 {
     let mut sums = [0u64; BLOCK];
     let (blocks, _) = words.as_chunks::<BLOCK>();
@@ -41,14 +41,14 @@ fn read<const STREAMS: usize, const BLOCK: usize>(words: &[u64]) -> u64 {
     sums.iter().chain(rest).fold(0, |all, word| all ^ word)
 }
 
-/// Times of reading the same bytes with every reader, run by run.
+/// Times of reading the same bytes with each reader, one per run.
 #[derive(Debug, Default)]
 pub struct Bandwidth {
     runs: [Vec<f64>; READERS.len()],
 }
 
 impl Bandwidth {
-    /// Reads some parts of memory once with every reader.
+    /// Reads `parts` once with each reader and records the times.
     pub fn read(&mut self, parts: &[&[u8]]) {
         for (runs, reader) in self.runs.iter_mut().zip(READERS) {
             let start = Instant::now();
@@ -59,8 +59,7 @@ impl Bandwidth {
         }
     }
 
-    /// Seconds of the fastest reader: the smallest of the readers' medians. Zero before the first
-    /// run.
+    /// Median time of the fastest reader in seconds; zero before the first run.
     pub fn seconds(&self) -> f64 {
         let medians = self.runs.iter().map(|runs| median(runs.clone()));
         medians.min_by(f64::total_cmp).unwrap_or_default()
@@ -81,8 +80,8 @@ mod tests {
         for length in [0, 1, 7, 1024, 4099] {
             let mut words: Vec<u64> = (0..length as u64).map(|i| i.wrapping_mul(0x9e37_79b9)).collect();
             let expected = words.iter().fold(0, |all, word| all ^ word);
-            for (way, reader) in READERS.iter().enumerate() {
-                assert_eq!(reader(&words), expected, "way {way}, {length} words");
+            for (number, reader) in READERS.iter().enumerate() {
+                assert_eq!(reader(&words), expected, "reader {number}, {length} words");
             }
             if let Some(last) = words.last_mut() {
                 *last ^= 1;
@@ -92,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fastest_reader_counts() {
+    fn the_bandwidth_is_that_of_the_fastest_reader() {
         let mut bandwidth = Bandwidth::default();
         bandwidth.runs.iter_mut().for_each(|runs| runs.extend([5.0, 9.0, 7.0]));
         bandwidth.runs[3] = vec![4.0, 1.0, 8.0];

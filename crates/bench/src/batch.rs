@@ -1,7 +1,7 @@
-//! Benchmark of batches (`papir bench batch`): k records in one batch against single lookups.
+//! Benchmark of batches (`papir bench batch`): one batch of k records against single lookups.
 //!
-//! The single lookup uses a database prepared for single lookups, on the same machine in the same
-//! run.
+//! Single lookups use a database of their own, prepared for them. Both databases are measured
+//! alternately in one run.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ use papir_plan::units::bytes as display;
 
 /// Inputs of the benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Extent<'a> {
+pub struct Config<'a> {
     /// The underlying scheme.
     pub scheme: &'a str,
     /// Records of the database.
@@ -35,7 +35,7 @@ pub struct Extent<'a> {
     pub capacity: usize,
 }
 
-impl Extent<'_> {
+impl Config<'_> {
     /// The defaults.
     pub const DEFAULT: Self =
         Self { scheme: "inspire", records: 1 << 24, record_bits: 512, goal: Goal::Balanced, capacity: 64 };
@@ -62,28 +62,28 @@ pub struct BatchReport {
     pub single: Costs,
     /// A full batch.
     pub batch: Costs,
-    /// Median ratio of a batch's answer time to that of the single answer just before it.
+    /// Median ratio of a batch's answer time to that of the single lookup just before it.
     pub ratio: f64,
-    /// The parameters of batches, by name.
+    /// Names and values of the batch scheme's parameters.
     pub parameters: Vec<(&'static str, String)>,
-    /// Whether every returned record was correct.
+    /// True if every returned record was correct.
     pub correct: bool,
 }
 
-/// Costs of one side; times are medians.
+/// Costs of a batch or of a single lookup; times are medians.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Costs {
-    /// Setup, once.
+    /// Setup time, paid once.
     pub offline_s: f64,
     /// Bytes stored by the server: encoded databases and other prepared data.
     pub server_bytes: u64,
-    /// Bytes that a client fetches once per version.
+    /// Bytes that a client fetches once per database version.
     pub public_bytes: u64,
-    /// The client's query.
+    /// Client time to create a query.
     pub query_ms: f64,
-    /// Time of answering, from the query's bytes to the answer's bytes.
+    /// Server time, from the query's bytes to the answer's bytes.
     pub answer_ms: f64,
-    /// The client's extraction.
+    /// Client time to extract the records.
     pub extract_ms: f64,
     /// Bytes of a query.
     pub upload_bytes: u64,
@@ -91,37 +91,37 @@ pub struct Costs {
     pub download_bytes: u64,
 }
 
-/// Prepares both databases and queries them alternately.
+/// Prepares both databases and queries them alternately, after one warm-up of each.
 ///
 /// # Errors
-/// Those of the schemes; [`crate::Error::Backend`], [`crate::Error::Threads`], or
+/// Errors of the schemes; [`crate::Error::Backend`], [`crate::Error::Threads`], or
 /// [`crate::Error::Usage`] for threads, runs or memory out of range.
-pub fn measure(extent: Extent<'_>, effort: Effort, progress: &dyn Progress) -> Result<BatchReport> {
+pub fn measure(config: Config<'_>, effort: Effort, progress: &dyn Progress) -> Result<BatchReport> {
     let backend = Backend::try_from_env()?.name();
     effort.pool()?.install(|| {
-        let shape = Shape::new(extent.records, extent.record_bits)?;
-        let (records, batches) = (Synthetic::of(shape), registry::batches_over(extent.scheme)?);
-        let mut single = Side::single(extent, &records, progress)?;
-        let mut batch = Side::batched(extent, batches, &records, progress)?;
+        let shape = Shape::new(config.records, config.record_bits)?;
+        let (records, batches) = (Synthetic::of(shape), registry::batches_over(config.scheme)?);
+        let mut single = Side::single(config, &records, progress)?;
+        let mut batch = Side::batched(config, batches, &records, progress)?;
         progress.stage("queries", effort.runs as u64 + 1);
         let mut ratios = Vec::new();
         for run in 0..=effort.runs {
-            let one = single.ask(&distinct(shape, 1), &records)?;
-            let many = batch.ask(&distinct(shape, extent.capacity), &records)?;
+            let one = single.look_up(&distinct(shape, 1), &records)?;
+            let many = batch.look_up(&distinct(shape, config.capacity), &records)?;
             ratios.push(many / one);
             if run == 0 {
-                single.forget_times();
-                batch.forget_times();
+                single.discard_times();
+                batch.discard_times();
                 ratios.clear();
             }
             progress.advance(1);
         }
         Ok(BatchReport {
             part: "batch",
-            scheme: registry::by_name(extent.scheme)?.name(),
-            records: extent.records,
-            record_bits: extent.record_bits,
-            capacity: extent.capacity,
+            scheme: registry::by_name(config.scheme)?.name(),
+            records: config.records,
+            record_bits: config.record_bits,
+            capacity: config.capacity,
             threads: effort.threads,
             backend,
             ratio: median(ratios),
@@ -133,7 +133,7 @@ pub fn measure(extent: Extent<'_>, effort: Effort, progress: &dyn Progress) -> R
     })
 }
 
-/// `count` different indices, or all indices if there are fewer.
+/// Returns `count` distinct random indices, or all indices if there are fewer.
 fn distinct(shape: Shape, count: usize) -> Vec<u64> {
     let (mut rng, mut indices) = (UnwrapErr(SysRng), BTreeSet::new());
     while (indices.len() as u64) < shape.records().min(count as u64) {
@@ -154,20 +154,20 @@ struct Side {
 }
 
 impl Side {
-    fn single(extent: Extent<'_>, records: &dyn Records, progress: &dyn Progress) -> Result<Self> {
-        let scheme = registry::by_name(extent.scheme)?;
-        check_memory(&scheme.plan(records.shape(), extent.goal)?)?;
-        let setup = || scheme.setup(records, extent.goal, &mut UnwrapErr(SysRng), progress);
+    fn single(config: Config<'_>, records: &dyn Records, progress: &dyn Progress) -> Result<Self> {
+        let scheme = registry::by_name(config.scheme)?;
+        check_memory(&scheme.plan(records.shape(), config.goal)?)?;
+        let setup = || scheme.setup(records, config.goal, &mut UnwrapErr(SysRng), progress);
         Self::prepare(scheme, setup)
     }
 
     fn batched(
-        extent: Extent<'_>,
+        config: Config<'_>,
         batches: OfBatches,
         records: &dyn Records,
         progress: &dyn Progress,
     ) -> Result<Self> {
-        let candidate = batches.candidate(records.shape(), extent.goal, extent.capacity)?;
+        let candidate = batches.candidate(records.shape(), config.goal, config.capacity)?;
         check_memory(&candidate.description)?;
         let rng = &mut UnwrapErr(SysRng);
         Self::prepare(batches.scheme, || {
@@ -186,8 +186,8 @@ impl Side {
         Ok(Self { server, client, offline_s, query, answer, extract, correct: true })
     }
 
-    /// Looks up records and checks them; returns the seconds of the answer.
-    fn ask(&mut self, indices: &[u64], records: &dyn Records) -> Result<f64> {
+    /// Looks up records and checks them. Returns the answer time in seconds.
+    fn look_up(&mut self, indices: &[u64], records: &dyn Records) -> Result<f64> {
         let expected =
             indices.iter().map(|&index| read_record(records, index)).collect::<Result<Vec<_>, _>>()?;
         let query = seconds(&mut self.query, || self.client.query(None, indices, &mut UnwrapErr(SysRng)));
@@ -198,7 +198,7 @@ impl Side {
         Ok(self.answer.last().copied().unwrap_or_default())
     }
 
-    fn forget_times(&mut self) {
+    fn discard_times(&mut self) {
         [&mut self.query, &mut self.answer, &mut self.extract].into_iter().for_each(Vec::clear);
     }
 
@@ -218,7 +218,7 @@ impl Side {
     }
 }
 
-/// Runs `work` and appends its seconds to `times`.
+/// Runs `work` and appends its time in seconds to `times`.
 fn seconds<T>(times: &mut Vec<f64>, work: impl FnOnce() -> T) -> T {
     let (result, seconds) = timed(work);
     times.push(seconds);
@@ -229,7 +229,7 @@ impl BatchReport {
     /// Writes the report as a table.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// I/O errors from `out`.
     pub fn write_table(&self, out: &mut dyn std::io::Write) -> Result<()> {
         let Self { scheme, records, record_bits, capacity, threads, backend, .. } = self;
         writeln!(out, "{records} records of {record_bits} bits, {scheme}, {threads} threads, {backend}")?;
@@ -251,7 +251,7 @@ impl BatchReport {
         line("download", of(one.download_bytes as f64, many.download_bytes as f64, &bytes));
         let twice = |one: String, many: String| vec![one, many, String::new()];
         line("public part", twice(display(one.public_bytes), display(many.public_bytes)));
-        line("at the server", twice(display(one.server_bytes), display(many.server_bytes)));
+        line("server storage", twice(display(one.server_bytes), display(many.server_bytes)));
         line("setup", twice(format!("{:.2} s", one.offline_s), format!("{:.2} s", many.offline_s)));
         write_columns(out, &lines)?;
         writeln!(out, "A batch takes the server {:.2} times as long as one record.", self.ratio)?;

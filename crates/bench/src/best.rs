@@ -1,4 +1,6 @@
-//! The best of several measurements: interference from other programs only adds time.
+//! Shortest times of repeated measurements.
+//!
+//! Interference from other programs only adds time, so the minimum is closest to the true cost.
 
 use papir_core::erased::ErasedScheme;
 use papir_core::{Choice, Description, Progress, Shape};
@@ -6,14 +8,15 @@ use papir_core::{Choice, Description, Progress, Shape};
 use crate::measure::{Effort, Plan, measure};
 use crate::records::Synthetic;
 use crate::report::Stages;
-use crate::subject::candidate;
+use crate::schemes::candidate;
 use crate::{Error, Report, Result};
 
-/// Measures a database of records of whole bytes `repeats` times, at least once. Each time in the
-/// report is the smallest of those measured; the description is that of the parameters.
+/// Measures a database of whole-byte records `repeats` times, at least once.
+///
+/// Returns a report with the minimum of each time, and the description of the parameters.
 ///
 /// # Errors
-/// As [`measure`], and [`Error::Wrong`] if a record was wrong.
+/// Same as [`measure`], and [`Error::Wrong`] if a record was wrong.
 pub fn best(
     scheme: &dyn ErasedScheme,
     shape: Shape,
@@ -30,13 +33,13 @@ pub fn best(
     };
     let mut found = once()?;
     for _ in 1..repeats {
-        found = least(found, &once()?);
+        found = minimum(found, &once()?);
     }
     Ok((found, candidate(scheme, shape, choice)?.description))
 }
 
-/// Combines two reports, taking the smaller of each pair of times.
-fn least(mut a: Report, b: &Report) -> Report {
+/// Combines two reports, keeping the smaller of each pair of times.
+fn minimum(mut a: Report, b: &Report) -> Report {
     let times = [
         (&mut a.answer_ms, b.answer_ms),
         (&mut a.query_ms, b.query_ms),

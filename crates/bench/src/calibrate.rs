@@ -1,27 +1,27 @@
-//! Measures the databases of a calibration.
+//! Calibration of the cost model on this machine.
 
 use papir_core::Progress;
 use papir_core::cost::Rates;
 use papir_plan::calibration::{self, Measurement, Observation};
 
-pub use papir_plan::calibration::Extent;
+pub use papir_plan::calibration::Config;
 
 use crate::best::best;
 use crate::measure::Effort;
-use crate::{Result, subject};
+use crate::{Result, schemes};
 
-/// Calibrates this machine on one thread and on `threads` threads.
+/// Measures this machine's rates on one thread and on `threads` threads.
 ///
 /// # Errors
-/// As [`best`].
-pub fn calibrate(extent: Extent, threads: usize, progress: &dyn Progress) -> Result<Rates> {
-    calibration::calibrate(extent, threads, |wanted| observe(wanted, progress))
+/// Same as [`best`].
+pub fn calibrate(config: Config, threads: usize, progress: &dyn Progress) -> Result<Rates> {
+    calibration::calibrate(config, threads, |wanted| observe(wanted, progress))
 }
 
 fn observe(wanted: Measurement, progress: &dyn Progress) -> Result<Observation> {
     let Measurement { scheme, shape, choice, threads, runs, repeats } = wanted;
     let effort = Effort { threads, runs };
-    let (report, description) = best(&*subject::by_name(scheme)?, shape, choice, effort, repeats, progress)?;
+    let (report, description) = best(&*schemes::by_name(scheme)?, shape, choice, effort, repeats, progress)?;
     Ok(Observation {
         work: description.work,
         stages: report.stages.0,

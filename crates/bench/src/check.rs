@@ -1,4 +1,4 @@
-//! Compares the cost model's predictions with measurements on this machine.
+//! Comparison of predicted with measured costs.
 
 use std::io::Write;
 
@@ -9,16 +9,16 @@ use serde::Serialize;
 use crate::best::best;
 use crate::measure::Effort;
 use crate::report::write_columns;
-use crate::subject;
+use crate::schemes;
 use crate::{Report, Result};
 use papir_plan::units::bytes as display;
 
-/// One time, predicted and measured.
+/// A predicted and a measured time.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Figure {
-    /// Seconds predicted by the cost model.
+    /// The cost model's prediction in seconds.
     pub predicted_s: f64,
-    /// Seconds measured.
+    /// The measured time in seconds.
     pub measured_s: f64,
 }
 
@@ -38,13 +38,13 @@ pub struct Checked {
     pub records: u64,
     /// Bytes per record.
     pub record_bytes: u64,
-    /// The parameters in a few words.
+    /// Label of the parameters.
     pub parameters: String,
-    /// An answer.
+    /// Time of an answer.
     pub answer: Figure,
-    /// A client's query.
+    /// Time of a client's query.
     pub query: Figure,
-    /// Preparing the database.
+    /// Time to prepare the database.
     pub offline: Figure,
 }
 
@@ -57,7 +57,7 @@ pub struct Case {
     choice: Choice,
 }
 
-/// How often each database is prepared and queried; the shortest times count.
+/// Number of times that each database is prepared and queried; the shortest times are kept.
 const REPEATS: usize = 2;
 
 const fn columns(scheme: &'static str, bytes: u64, record_bytes: u64, columns: u64) -> Case {
@@ -76,10 +76,10 @@ pub const FIVE: [Case; 5] = [
 /// Small databases, for tests.
 pub const TINY: [Case; 2] = [columns("inspire", 1 << 18, 64, 16), columns("simple", 1 << 16, 64, 256)];
 
-/// Measures databases on one thread, and predicts the same costs.
+/// Measures databases on one thread, and predicts their costs with `rates`.
 ///
 /// # Errors
-/// As [`best`].
+/// Same as [`best`].
 pub fn check(cases: &[Case], rates: &Rates, runs: usize, progress: &dyn Progress) -> Result<Vec<Checked>> {
     let effort = Effort { threads: 1, runs };
     cases.iter().map(|case| case.run(rates, effort, progress)).collect()
@@ -88,7 +88,7 @@ pub fn check(cases: &[Case], rates: &Rates, runs: usize, progress: &dyn Progress
 impl Case {
     fn run(&self, rates: &Rates, effort: Effort, progress: &dyn Progress) -> Result<Checked> {
         let shape = Shape::of_bytes(self.bytes / self.record_bytes, self.record_bytes)?;
-        let scheme = subject::by_name(self.scheme)?;
+        let scheme = schemes::by_name(self.scheme)?;
         let (report, description) = best(&*scheme, shape, self.choice, effort, REPEATS, progress)?;
         Ok(Checked::of(&report, &description, rates))
     }
@@ -122,7 +122,7 @@ fn columns_of(description: &Description) -> String {
 /// Writes a table with one line per database.
 ///
 /// # Errors
-/// Those of the writer.
+/// I/O errors from `out`.
 pub fn write_table(out: &mut dyn Write, checked: &[Checked]) -> Result<()> {
     let titles = ["scheme", "database", "record", "parameters", "answer", "client's query", "offline"];
     let mut lines = vec![titles.map(str::to_owned).to_vec()];

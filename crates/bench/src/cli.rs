@@ -15,8 +15,8 @@ use crate::packing::{self, PackingReport};
 use crate::psi::{self, PsiReport};
 use crate::records::Synthetic;
 use crate::report::{write_columns, write_table};
-use crate::subject;
-use papir_plan::size;
+use crate::schemes;
+use papir_plan::units::parse_bytes;
 
 use crate::{Error, Report, Result, depir, figures, tables};
 
@@ -30,14 +30,14 @@ const BATCH: &str = "batch";
 /// The scheme with named parameter sets.
 const DEPIR: &str = "depir";
 
-/// Options that do not apply to --table and --figure, which fix them.
-const OF_ONE_DATABASE: [&str; 8] =
+/// Options that conflict with --table and --figure, which fix the databases.
+const DATABASE_OPTIONS: [&str; 8] =
     ["name", "compare", "dim0", "gamma0", "records", "record_bytes", "record_bits", "goal"];
 
 /// Benchmark schemes.
 ///
 /// Prepares a database of pseudo-random records and queries it: one warm-up query, then timed ones.
-/// Every returned record is compared with the source. All times are medians. `reads` is an answer's
+/// Every returned record is compared with the source. All times are medians. `reads` is the answer
 /// time divided by the time that one core needs to read the database once.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -50,11 +50,11 @@ pub struct Args {
     pub compare: Vec<String>,
     /// Reproduce a table of a paper, with papir's figures next to the paper's; databases above
     /// --size are predicted.
-    #[arg(long, value_name = "TABLE", conflicts_with_all = OF_ONE_DATABASE)]
+    #[arg(long, value_name = "TABLE", conflicts_with_all = DATABASE_OPTIONS)]
     pub table: Option<String>,
     /// Reproduce a figure of a paper, with the paper's points and papir's; databases above --size
     /// are predicted.
-    #[arg(long, value_name = "FIGURE", conflicts_with_all = OF_ONE_DATABASE, conflicts_with = "table")]
+    #[arg(long, value_name = "FIGURE", conflicts_with_all = DATABASE_OPTIONS, conflicts_with = "table")]
     pub figure: Option<String>,
     /// Write the plot of --figure to this file, instead of printing its points.
     #[arg(long, value_name = "FILE", requires = "figure", conflicts_with_all = ["name", "compare", "table"])]
@@ -63,13 +63,13 @@ pub struct Args {
     #[arg(long, conflicts_with_all = ["name", "compare"])]
     pub list: bool,
     /// Size of the database: 64MiB, 1GiB (the default), or a number of bytes.
-    #[arg(long, value_name = "BYTES", value_parser = size::parse, conflicts_with = "records")]
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes, conflicts_with = "records")]
     pub size: Option<u64>,
     /// The number of records, instead of --size.
     #[arg(long, value_name = "N")]
     pub records: Option<u64>,
     /// Bytes per record [default: 64].
-    #[arg(long, value_name = "BYTES", value_parser = size::parse)]
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     pub record_bytes: Option<u64>,
     /// Bits per record, if not a whole number of bytes.
     #[arg(long, value_name = "BITS", conflicts_with = "record_bytes")]
@@ -93,7 +93,7 @@ pub struct Args {
     /// Clients fetch and hold their tickets in advance (zip, zipdouble).
     #[arg(long, conflicts_with = "dim0")]
     pub hold: bool,
-    /// What to optimize parameters for: min-communication, balanced (the default) or min-time.
+    /// Optimization goal for the parameters: min-communication, balanced (the default) or min-time.
     #[arg(long)]
     pub goal: Option<Goal>,
     /// Threads for setup and answers; may exceed the number of cores.
@@ -105,15 +105,15 @@ pub struct Args {
     /// A parameter set of the paper (depir): tiny or small.
     #[arg(long, value_name = "SET", conflicts_with_all = ["compare", "table", "figure", "dim0", "key_bits", "hold", "batch", "over", "goal", "records", "record_bytes", "record_bits", "size"])]
     pub set: Option<depir::Set>,
-    /// Evaluate with the data structure of Kedlaya and Umans, with this many variables tabulated
-    /// (depir --set); on lines otherwise.
+    /// Evaluate with the Kedlaya-Umans data structure, with this many variables tabulated (depir
+    /// --set); by default, evaluate on lines.
     #[arg(long, value_name = "J", requires = "set")]
     pub tabulated: Option<usize>,
-    /// How often its primes are reduced: one, two, or the number of primes looked up directly, with
-    /// the others reduced again.
+    /// Reduction steps of the data structure: one, two, or the number of primes that are looked up
+    /// directly, with the others reduced again.
     #[arg(long, value_name = "one|two|N", requires = "tabulated")]
     pub steps: Option<String>,
-    /// Store its tables as files in this folder, and use existing ones.
+    /// Store the data structure's tables as files in this folder, and reuse existing ones.
     #[arg(long, value_name = "FOLDER", requires = "tabulated")]
     pub tables: Option<PathBuf>,
     /// Print one JSON object; for several schemes, an array of objects.
@@ -137,7 +137,7 @@ const EXAMPLES: &str = "Examples:
 /// Runs the benchmark and prints to stdout.
 ///
 /// # Errors
-/// As [`run_with`].
+/// Same as [`run_with`].
 pub fn run(args: Args) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     Ok(run_with(&args, &mut std::io::stdout().lock(), &NoProgress)?)
 }
@@ -145,8 +145,8 @@ pub fn run(args: Args) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
 /// Runs the benchmark, prints to `out`, and reports to `progress`.
 ///
 /// # Errors
-/// [`Error::Usage`] for incompatible arguments, those of the measurement, and, after the result was
-/// printed, [`Error::Wrong`] if a record was wrong.
+/// [`Error::Usage`] for incompatible arguments, errors of the measurement, and [`Error::Wrong`] if
+/// a record was wrong (the result is printed first).
 pub fn run_with(args: &Args, out: &mut dyn Write, progress: &dyn Progress) -> Result<()> {
     if args.list {
         return write_list(out, args.json);
@@ -201,7 +201,7 @@ fn run_figure(name: &str, args: &Args, out: &mut dyn Write, progress: &dyn Progr
     if report.correct { Ok(()) } else { Err(Error::Wrong { what: figure.name.to_owned() }) }
 }
 
-/// Names of the sheets of a kind.
+/// Names of all sheets of one kind.
 fn sheets(kind: Kind) -> impl Iterator<Item = &'static str> {
     depir::all_sheets().filter(move |sheet| sheet.kind == kind).map(|sheet| sheet.name)
 }
@@ -229,16 +229,16 @@ fn unknown(what: &str, name: &str, all: impl Iterator<Item = &'static str>) -> E
 }
 
 fn write_svg(path: &Path, text: &str) -> Result<()> {
-    let refused = |error| Error::usage(format!("{}: {error}", path.display()), "a file that can be written");
-    std::fs::write(path, text).map_err(refused)
+    std::fs::write(path, text)
+        .map_err(|error| Error::usage(format!("{}: {error}", path.display()), "a file that can be written"))
 }
 
 impl Args {
-    /// The bench that measures the rows of a table or figure.
+    /// Creates the bench that measures the rows of a table or figure.
     fn bench<'a>(&self, progress: &'a dyn Progress) -> Result<tables::Bench<'a>> {
         let effort = Effort { threads: self.threads, runs: self.runs };
         let largest = self.size.unwrap_or(DEFAULT_SIZE);
-        Ok(tables::Bench::new(largest, effort, papir_plan::rates_file::known(None)?, progress))
+        Ok(tables::Bench::new(largest, effort, papir_plan::rates_file::load(None)?, progress))
     }
 
     /// The requested work.
@@ -250,15 +250,15 @@ impl Args {
             return self.batch().map(Work::Batch);
         }
         if self.batch.is_some() || self.over.is_some() {
-            let found = format!("--batch or --over of {}", schemes.join(", "));
+            let found = format!("--batch or --over with {}", schemes.join(", "));
             return Err(Error::usage(found, "the benchmark `batch`"));
         }
         if let [name] = schemes
             && let Some(definition) = definitions::by_name(name)
         {
-            return self.nothing_of_a_database(name).map(|()| definition.work);
+            return self.check_no_database_options(name).map(|()| definition.work);
         }
-        schemes.iter().try_for_each(|name| known(name))?;
+        schemes.iter().try_for_each(|name| check_known(name))?;
         let (records, record_bits) = self.database()?;
         let (goal, registered) = (self.goal.unwrap_or_default(), self.hold || self.key_bits.is_some());
         let choice = match (self.dim0, self.gamma0) {
@@ -284,9 +284,9 @@ impl Args {
     }
 
     /// The requested batches.
-    fn batch(&self) -> Result<batch::Extent<'_>> {
-        let (default, (records, record_bits)) = (batch::Extent::DEFAULT, self.database()?);
-        Ok(batch::Extent {
+    fn batch(&self) -> Result<batch::Config<'_>> {
+        let (default, (records, record_bits)) = (batch::Config::DEFAULT, self.database()?);
+        Ok(batch::Config {
             scheme: self.over.as_deref().unwrap_or(default.scheme),
             records,
             record_bits,
@@ -295,17 +295,17 @@ impl Args {
         })
     }
 
-    /// The requested set.
-    fn depir(&self, schemes: &[&str], set: depir::Set) -> Result<depir::Extent<'_>> {
+    /// The requested parameter set of doubly-efficient PIR.
+    fn depir(&self, schemes: &[&str], set: depir::Set) -> Result<depir::Config<'_>> {
         if schemes != [DEPIR] {
-            return Err(Error::usage(format!("--set of {}", schemes.join(", ")), "the scheme depir"));
+            return Err(Error::usage(format!("--set with {}", schemes.join(", ")), "the scheme depir"));
         }
         let steps = self.steps.as_deref().map(depir::parse_steps).transpose()?;
-        Ok(depir::Extent { set, tabulated: self.tabulated, steps, tables: self.tables.as_deref() })
+        Ok(depir::Config { set, tabulated: self.tabulated, steps, tables: self.tables.as_deref() })
     }
 
-    /// Refuses options that a named benchmark fixes.
-    fn nothing_of_a_database(&self, name: &str) -> Result<()> {
+    /// Refuses options whose values a named benchmark fixes.
+    fn check_no_database_options(&self, name: &str) -> Result<()> {
         let sizes = [self.size, self.records, self.record_bytes, self.record_bits, self.dim0];
         if sizes.iter().all(Option::is_none) && self.goal.is_none() && self.key_bits.is_none() && !self.hold {
             return Ok(());
@@ -317,8 +317,8 @@ impl Args {
     }
 }
 
-fn known(name: &str) -> Result<()> {
-    let names = subject::names()?;
+fn check_known(name: &str) -> Result<()> {
+    let names = schemes::names()?;
     if names.contains(&name) {
         return Ok(());
     }
@@ -337,7 +337,7 @@ fn records_in(size: u64, record_bits: u64) -> Result<u64> {
 
 /// A scheme of a comparison that could not be measured.
 #[derive(Clone, Debug, serde::Serialize)]
-pub struct Without {
+pub struct NotMeasured {
     /// Its name.
     pub scheme: String,
     /// The reason.
@@ -347,7 +347,7 @@ pub struct Without {
 /// The result of a benchmark.
 pub enum Outcome {
     /// One report per scheme; in a comparison, also the schemes that do not support the database.
-    Schemes(Vec<Report>, Vec<Without>),
+    Schemes(Vec<Report>, Vec<NotMeasured>),
     /// The report of packing.
     Packing(PackingReport),
     /// The report of compression.
@@ -365,38 +365,39 @@ pub enum Outcome {
 /// Runs a benchmark.
 ///
 /// # Errors
-/// Those of the measurement.
+/// Errors of the measurement.
 pub fn perform(work: Work<'_>, effort: Effort, progress: &dyn Progress) -> Result<Outcome> {
     match work {
         Work::Packing { ciphertexts } => {
             packing::measure(ciphertexts, effort, progress).map(Outcome::Packing)
         }
-        Work::Compression(extent) => {
-            compress::measure(extent, effort.runs, progress).map(Outcome::Compression)
+        Work::Compression(config) => {
+            compress::measure(config, effort.runs, progress).map(Outcome::Compression)
         }
-        Work::Newton(extent) => newton::measure(extent, effort, progress).map(Outcome::Newton),
-        Work::Batch(extent) => batch::measure(extent, effort, progress).map(Outcome::Batch),
-        Work::Psi(extent) => psi::measure(extent, effort, progress).map(Outcome::Psi),
-        Work::Depir(extent) => depir::measure(extent, effort, progress).map(Outcome::Depir),
+        Work::Newton(config) => newton::measure(config, effort, progress).map(Outcome::Newton),
+        Work::Batch(config) => batch::measure(config, effort, progress).map(Outcome::Batch),
+        Work::Psi(config) => psi::measure(config, effort, progress).map(Outcome::Psi),
+        Work::Depir(config) => depir::measure(config, effort, progress).map(Outcome::Depir),
         Work::Schemes { schemes, records, record_bits, choice } => {
             let records = Synthetic::of(Shape::new(records, record_bits)?);
             let plan = Plan { records: &records, expected: &records, choice, effort };
-            let measured = |name: &&str| measure(&*subject::by_name(name)?, &plan, progress);
-            let (mut reports, mut without) = (Vec::new(), Vec::new());
+            let measured = |name: &&str| measure(&*schemes::by_name(name)?, &plan, progress);
+            let (mut reports, mut not_measured) = (Vec::new(), Vec::new());
             for name in schemes {
                 match measured(name) {
                     Ok(report) => reports.push(report),
                     // In a comparison, one failing scheme must not hide the results of the others.
                     Err(error @ (Error::Core(_) | Error::Usage { .. })) if schemes.len() > 1 => {
-                        without.push(Without { scheme: (*name).to_owned(), reason: error.to_string() });
+                        not_measured
+                            .push(NotMeasured { scheme: (*name).to_owned(), reason: error.to_string() });
                     }
                     Err(error) => return Err(error),
                 }
             }
-            if let ([], [first, ..]) = (&reports[..], &without[..]) {
+            if let ([], [first, ..]) = (&reports[..], &not_measured[..]) {
                 return Err(Error::usage(&first.reason, "a database that one of the schemes supports"));
             }
-            Ok(Outcome::Schemes(reports, without))
+            Ok(Outcome::Schemes(reports, not_measured))
         }
     }
 }
@@ -404,9 +405,9 @@ pub fn perform(work: Work<'_>, effort: Effort, progress: &dyn Progress) -> Resul
 impl Outcome {
     fn write(&self, out: &mut dyn Write, json: bool) -> Result<()> {
         match (self, json) {
-            (Self::Schemes(reports, without), false) => {
+            (Self::Schemes(reports, not_measured), false) => {
                 write_table(out, reports)?;
-                for Without { scheme, reason } in without {
+                for NotMeasured { scheme, reason } in not_measured {
                     writeln!(out, "{scheme} not measured: {reason}")?;
                 }
                 Ok(())
@@ -417,10 +418,10 @@ impl Outcome {
             (Self::Batch(report), false) => report.write_table(out),
             (Self::Psi(report), false) => report.write_table(out),
             (Self::Depir(report), false) => report.write_table(out),
-            (Self::Schemes(reports, without), true) => match (&reports[..], &without[..]) {
+            (Self::Schemes(reports, not_measured), true) => match (&reports[..], &not_measured[..]) {
                 ([report], []) => write_json(out, report),
                 (_, []) => write_json(out, reports),
-                _ => write_json(out, &both(reports, without)?),
+                _ => write_json(out, &both(reports, not_measured)?),
             },
             (Self::Packing(report), true) => write_json(out, report),
             (Self::Compression(report), true) => write_json(out, report),
@@ -451,9 +452,10 @@ impl Outcome {
     }
 }
 
-/// The reports, followed by the schemes without one.
-fn both(reports: &[Report], without: &[Without]) -> Result<Vec<serde_json::Value>> {
-    let values = reports.iter().map(serde_json::to_value).chain(without.iter().map(serde_json::to_value));
+/// The reports, followed by the schemes that were not measured.
+fn both(reports: &[Report], not_measured: &[NotMeasured]) -> Result<Vec<serde_json::Value>> {
+    let values =
+        reports.iter().map(serde_json::to_value).chain(not_measured.iter().map(serde_json::to_value));
     Ok(values.collect::<Result<_, _>>()?)
 }
 
@@ -462,8 +464,9 @@ fn write_json(out: &mut dyn Write, value: &impl serde::Serialize) -> Result<()> 
     Ok(())
 }
 
-/// Everything with a name: kind, name, description. Tables and figures share names.
-fn named() -> impl Iterator<Item = [&'static str; 3]> {
+/// Kind, name and description of all benchmarks, tables and figures. A table and a figure may share
+/// a name.
+fn all_named() -> impl Iterator<Item = [&'static str; 3]> {
     let benchmarks = definitions::ALL.iter().map(|one| ["benchmark", one.name, one.what]);
     let tables = tables::all().map(|table| ["table", table.name, table.what]);
     let figures = figures::ALL.iter().map(|figure| ["figure", figure.name, figure.what]);
@@ -476,11 +479,11 @@ fn write_list(out: &mut dyn Write, json: bool) -> Result<()> {
     if json {
         let object =
             |[kind, name, what]: [&str; 3]| serde_json::json!({ "kind": kind, "name": name, "what": what });
-        return write_json(out, &named().map(object).collect::<Vec<_>>());
+        return write_json(out, &all_named().map(object).collect::<Vec<_>>());
     }
     let typed = |[kind, name, what]: [&str; 3]| match kind {
         "benchmark" => vec![name.to_owned(), what.to_owned()],
         _ => vec![format!("--{kind} {name}"), what.to_owned()],
     };
-    write_columns(out, &named().map(typed).collect::<Vec<_>>())
+    write_columns(out, &all_named().map(typed).collect::<Vec<_>>())
 }

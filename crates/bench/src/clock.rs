@@ -1,11 +1,11 @@
-//! Stopwatch for the stages of a setup or an answer, and medians of times.
+//! Times of stages, and medians.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use papir_core::Progress;
 
-/// Records the stages of a setup, and passes them on.
+/// A [`Progress`] that records when each stage starts and forwards all calls.
 pub struct StageClock<'a> {
     listener: &'a dyn Progress,
     start: Instant,
@@ -13,13 +13,13 @@ pub struct StageClock<'a> {
 }
 
 impl<'a> StageClock<'a> {
-    /// Starts a clock in front of a listener.
+    /// Starts the clock. Progress is forwarded to `listener`.
     pub fn new(listener: &'a dyn Progress) -> Self {
         Self { listener, start: Instant::now(), marks: Mutex::new(Vec::new()) }
     }
 
-    /// Seconds of each stage in order, and in total. The first stage starts with the clock, as what
-    /// precedes its announcement is its memory allocation; the last stage ends now.
+    /// Stops the clock. Returns the seconds of each stage, in order, and in total. The first stage
+    /// counts from the start of the clock, because it allocates memory before it is announced.
     pub fn stop(self) -> (Vec<(String, f64)>, f64) {
         let now = Instant::now();
         let marks = self.marks.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -50,14 +50,14 @@ pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     (middle(values.len().saturating_sub(1) / 2) + middle(values.len() / 2)) / 2.0
 }
 
-/// Runs `work`; returns its result and its seconds.
+/// Runs `work`. Returns its result and its time in seconds.
 pub(crate) fn timed<T>(work: impl FnOnce() -> T) -> (T, f64) {
     let start = Instant::now();
     let result = work();
     (result, start.elapsed().as_secs_f64())
 }
 
-/// Runs `work`; returns its result and its milliseconds.
+/// Runs `work`. Returns its result and its time in milliseconds.
 pub(crate) fn milliseconds<T>(work: impl FnOnce() -> T) -> (T, f64) {
     let (result, seconds) = timed(work);
     (result, 1e3 * seconds)

@@ -1,8 +1,8 @@
-//! The named benchmarks, as data.
+//! Definitions of the named benchmarks.
 
 use papir_core::{Choice, Goal};
 
-use crate::compress::Extent;
+use crate::compress::Config;
 use crate::{batch, depir, newton, psi};
 
 /// The work of a benchmark.
@@ -25,15 +25,15 @@ pub enum Work<'a> {
         ciphertexts: usize,
     },
     /// Compresses LWE encryptions.
-    Compression(Extent),
+    Compression(Config),
     /// Measures NewtonPIR.
-    Newton(newton::Extent),
+    Newton(newton::Config),
     /// Compares a batch with single lookups.
-    Batch(batch::Extent<'a>),
-    /// A private set intersection.
-    Psi(psi::Extent),
-    /// A set of doubly-efficient PIR.
-    Depir(depir::Extent<'a>),
+    Batch(batch::Config<'a>),
+    /// Measures a private set intersection.
+    Psi(psi::Config),
+    /// Measures a parameter set of doubly-efficient PIR.
+    Depir(depir::Config<'a>),
 }
 
 /// A named benchmark.
@@ -69,8 +69,8 @@ const fn comparison(records: u64, record_bytes: u64) -> Work<'static> {
     of_bits(&["inspire", "simple", "simpleypir", "plain"], records, 8 * record_bytes, BALANCED)
 }
 
-const fn set_of(sender: u64, label_bytes: Option<usize>) -> psi::Extent {
-    psi::Extent { receiver: 1000, sender, label_bytes, batch: 64 }
+const fn set_of(sender: u64, label_bytes: Option<usize>) -> psi::Config {
+    psi::Config { receiver: 1000, sender, label_bytes, batch: 64 }
 }
 
 /// All named benchmarks.
@@ -119,7 +119,7 @@ pub const ALL: &[Definition] = &[
     },
     Definition {
         name: "demo",
-        what: "InsPIRe at the shape of the demo's table: 108 records of 4 KiB",
+        what: "InsPIRe on a database of the demo's shape: 108 records of 4 KiB",
         work: inspire(108, 1 << 12, BALANCED),
         tiny: inspire(27, 1 << 12, BALANCED),
     },
@@ -144,54 +144,54 @@ pub const ALL: &[Definition] = &[
     Definition {
         name: "compress",
         what: "Tables 2 and 3 and Figure 1 of ZipPIR: LWE and RLWE ciphertexts compressed into Paillier's, on one thread",
-        work: Work::Compression(Extent::FULL),
-        tiny: Work::Compression(Extent::TINY),
+        work: Work::Compression(Config::FULL),
+        tiny: Work::Compression(Config::TINY),
     },
     Definition {
         name: "batch",
         what: "a batch of 64 records of 64 B from 1 GiB, against single lookups; adjustable by --size, --batch and others",
-        work: Work::Batch(batch::Extent::DEFAULT),
-        tiny: Work::Batch(batch::Extent { records: 200, capacity: 3, ..batch::Extent::DEFAULT }),
+        work: Work::Batch(batch::Config::DEFAULT),
+        tiny: Work::Batch(batch::Config { records: 200, capacity: 3, ..batch::Config::DEFAULT }),
     },
     Definition {
         name: "psi",
         what: "private set intersection: 1,000 elements against 1,000,000, by a filter",
         work: Work::Psi(set_of(1_000_000, None)),
-        tiny: Work::Psi(psi::Extent { receiver: 8, ..set_of(50, None) }),
+        tiny: Work::Psi(psi::Config { receiver: 8, ..set_of(50, None) }),
     },
     Definition {
         name: "psi-labels",
         what: "private set intersection: 1,000 elements against 1,000,000 with labels of 32 B",
         work: Work::Psi(set_of(1_000_000, Some(32))),
-        tiny: Work::Psi(psi::Extent { receiver: 3, batch: 2, ..set_of(50, Some(32)) }),
+        tiny: Work::Psi(psi::Config { receiver: 3, batch: 2, ..set_of(50, Some(32)) }),
     },
     Definition {
         name: "psi-labels-10m",
         what: "private set intersection: 1,000 elements against 10,000,000 with labels of 32 B",
         work: Work::Psi(set_of(10_000_000, Some(32))),
-        tiny: Work::Psi(psi::Extent { receiver: 3, batch: 2, ..set_of(60, Some(32)) }),
+        tiny: Work::Psi(psi::Config { receiver: 3, batch: 2, ..set_of(60, Some(32)) }),
     },
     Definition {
         name: "depir-tiny",
-        what: "doubly-efficient PIR, the paper's set tiny, on lines; for tables: papir bench depir --set tiny --tabulated J",
-        work: Work::Depir(depir::Extent::of(depir::Set::Tiny)),
-        tiny: Work::Depir(depir::Extent::of(depir::Set::Least)),
+        what: "doubly-efficient PIR, the paper's set tiny, on lines; with tables: papir bench depir --set tiny --tabulated J",
+        work: Work::Depir(depir::Config::of(depir::Set::Tiny)),
+        tiny: Work::Depir(depir::Config::of(depir::Set::Least)),
     },
     Definition {
         name: "depir-small",
         what: "doubly-efficient PIR, the paper's set small, on lines",
-        work: Work::Depir(depir::Extent::of(depir::Set::Small)),
-        tiny: Work::Depir(depir::Extent { tabulated: Some(2), ..depir::Extent::of(depir::Set::Least) }),
+        work: Work::Depir(depir::Config::of(depir::Set::Small)),
+        tiny: Work::Depir(depir::Config { tabulated: Some(2), ..depir::Config::of(depir::Set::Least) }),
     },
     Definition {
         name: "newton-tables",
         what: "Tables 2, 3 and 4 and Figures 3 and 4 of NewtonPIR, which is NOT PRIVATE",
-        work: Work::Newton(newton::Extent::FULL),
-        tiny: Work::Newton(newton::Extent::TINY),
+        work: Work::Newton(newton::Config::FULL),
+        tiny: Work::Newton(newton::Config::TINY),
     },
 ];
 
-/// The benchmark of this name.
+/// Returns the benchmark with this name.
 pub fn by_name(name: &str) -> Option<&'static Definition> {
     ALL.iter().find(|definition| definition.name == name)
 }

@@ -19,9 +19,9 @@ pub enum Error {
     /// Incompatible arguments, or a value out of range.
     #[error("{found}: expected {expected}")]
     Usage {
-        /// What was requested.
+        /// The requested value.
         found: String,
-        /// What is accepted.
+        /// The accepted values.
         expected: String,
     },
     /// The threads could not be started.
@@ -33,10 +33,10 @@ pub enum Error {
     /// The result could not be written as JSON.
     #[error("writing the result as JSON: {0}")]
     Json(#[from] serde_json::Error),
-    /// Wrong records were returned.
+    /// A returned record differs from the source.
     #[error("{what} returned wrong records")]
     Wrong {
-        /// What was measured.
+        /// Name of the scheme or benchmark.
         what: String,
     },
 }
@@ -47,8 +47,8 @@ impl Error {
         Self::Usage { found: found.to_string(), expected: expected.to_string() }
     }
 
-    /// Creates an [`Error::Usage`] for parameters refused by a scheme or a part of it.
-    pub(crate) fn refused(error: impl ToString) -> Self {
+    /// Creates an [`Error::Usage`] for parameters that a scheme or a part of one refused.
+    pub(crate) fn parameters(error: impl ToString) -> Self {
         Self::usage("the parameters of a benchmark", error)
     }
 }

@@ -1,12 +1,12 @@
 //! Benchmarks of papir's schemes and their parts; `papir bench` on the command line.
 //!
-//! # How a scheme is measured
+//! # Measurement of a scheme
 //!
-//! A database of public pseudo-random records ([`records::Synthetic`], fixed seed) is prepared,
-//! then queried: one warm-up query, then `runs` timed ones. Each query is for another random index,
-//! and the result is compared with the source. Around each answer, the stored database is read once
-//! with each reader of [`bandwidth`], so that both run under the same load. Every figure is the
-//! median over the runs. Setup and answers run on `threads` threads, reading on one.
+//! A database of public pseudo-random records ([`records::Synthetic`], fixed seed) is prepared and
+//! queried: one warm-up query, then `runs` timed ones. Each query is for a different random index,
+//! and the result is compared with the source. Before each answer, the stored database is read once
+//! with each reader of [`bandwidth`], so that both times are taken under the same load. Every time
+//! is the median over the runs. Setup and answers use `threads` threads; reading uses one.
 //!
 //! | field | meaning |
 //! |---|---|
@@ -16,29 +16,31 @@
 //! | `stages` | the parts of `answer_ms` by name, in ms |
 //! | `encode_s`, `hint_s`, `material_s` | parts of `offline_s`; `encode_s` includes generating the records |
 //! | `keys_bytes` | a client's key material: registered once, or carried by each query |
-//! | `query_bytes`, `query_payload_bytes` | a query without key material; and without its envelope |
+//! | `query_bytes`, `query_payload_bytes` | a query without key material, with and without its envelope |
 //! | `upload_bytes`, `download_bytes` | a query and an answer as sent, including key material |
 //! | `batch` | maximum number of records per query; the timed query is for one |
-//! | `hint_bytes`, `material_bytes` | data that depends on the database: at the client, at the server |
-//! | `rss_bytes` | see [`memory::Resident`]; null if the system does not report it |
-//! | `query_ms`, `extract_ms` | the client, including encoding and decoding |
-//! | `security_bits`, `failure_log2` | null if nothing is encrypted, or if decoding never fails |
-//! | `correct` | whether every record, including the warm-up's, was correct |
+//! | `hint_bytes`, `material_bytes` | data that depends on the database, at the client and at the server |
+//! | `rss_bytes` | [`memory::Resident`]; null if the system does not report it |
+//! | `query_ms`, `extract_ms` | the client's times, including encoding and decoding |
+//! | `security_bits` | estimated security; null if nothing is encrypted |
+//! | `failure_log2` | log₂ of the probability that decoding fails; null if it never does |
+//! | `correct` | true if every record, including the warm-up's, was correct |
 //!
 //! # Tables and figures of papers
 //!
 //! `papir bench --table NAME` prints a paper's table with papir's figures next to the paper's
-//! ([`tables`]), `--figure NAME` the points of a figure or, with `--svg FILE`, its plot
-//! ([`figures`]). Both are data: a row consists of the printed figures and the configuration of
-//! papir to compare with. A database of up to `--size` (1 GiB by default) that fits into free
-//! memory is measured as above. Others are predicted by the cost model with the rates measured by
-//! `papir plan --calibrate`, and marked so. Fields of a row:
+//! ([`tables`]). `--figure NAME` prints the points of a figure or, with `--svg FILE`, draws it
+//! ([`figures`]). Tables and figures are defined as data: a row consists of the printed figures and
+//! the configuration of papir to compare with. A database of up to `--size` (1 GiB by default) that
+//! fits into free memory is measured as above. Costs of larger ones are predicted by the cost
+//! model, with the rates measured by `papir plan --calibrate`, and marked `predicted`. Fields of a
+//! row:
 //!
 //! | field | meaning |
 //! |---|---|
-//! | `total_kib` | keys, query, download and hint: the cost of a client's first query; the papers' KB of 1024 bytes |
+//! | `total_kib` | keys, query, download and hint of a client's first query, in the papers' KB of 1024 bytes |
 //! | `total_kb` | the same in KB of 1000 bytes |
-//! | `reads` | measured rows only |
+//! | `reads` | as above; only in measured rows |
 //! | `status` | `measured`, `predicted`, `no_parameters` (with its reason), `not_built_in`, `not_compared` |
 //! | `below`, `above` | number of rows in which `total_kib` is less, or more, than the paper's |
 
@@ -61,7 +63,7 @@ pub mod packing;
 pub mod psi;
 pub mod records;
 pub mod report;
-pub mod subject;
+pub mod schemes;
 pub mod tables;
 
 pub use error::{Error, Result};

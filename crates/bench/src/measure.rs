@@ -19,7 +19,7 @@ use crate::clock::StageClock;
 use crate::clock::median;
 use crate::memory::{self, Resident};
 use crate::report::{Report, Stages};
-use crate::subject::candidate;
+use crate::schemes::candidate;
 use crate::{Error, Result};
 use papir_plan::units::bytes as display;
 
@@ -35,7 +35,7 @@ enum Part {
 }
 
 impl Part {
-    /// The part that a stage contributes to; `hint` says whether clients download a hint.
+    /// Returns the part that a stage contributes to. `hint` is true if clients download a hint.
     fn of(stage: &str, hint: bool) -> Option<Self> {
         match stage {
             "encode" | "encrypt" | "copy records" | "prepare buckets" => Some(Self::Encode),
@@ -52,7 +52,7 @@ impl Part {
 pub struct Plan<'a> {
     /// The source from which the database is prepared.
     pub records: &'a dyn Records,
-    /// The records to compare results with.
+    /// The records that results are compared with.
     pub expected: &'a dyn Records,
     /// The parameters.
     pub choice: Choice,
@@ -92,7 +92,7 @@ impl Effort {
 /// Prepares the database, queries it `runs` times after a warm-up, and summarizes the results.
 ///
 /// # Errors
-/// Those of the scheme; [`Error::Backend`], [`Error::Threads`], or [`Error::Usage`] for threads,
+/// Errors of the scheme; [`Error::Backend`], [`Error::Threads`], or [`Error::Usage`] for threads,
 /// runs or memory out of range.
 pub fn measure(scheme: &dyn ErasedScheme, plan: &Plan<'_>, progress: &dyn Progress) -> Result<Report> {
     let backend = Backend::try_from_env()?;
@@ -126,7 +126,7 @@ impl Registration {
     }
 }
 
-/// Measurements of the queries, run by run; the warm-up counts only for `correct` and memory.
+/// Measurements of the queries, one per run. The warm-up counts only for correctness and memory.
 #[derive(Default)]
 struct Tally {
     reads: Bandwidth,
@@ -147,7 +147,7 @@ impl Prepared {
     fn setup(scheme: &dyn ErasedScheme, plan: &Plan<'_>, progress: &dyn Progress) -> Result<Self> {
         let shape = plan.records.shape();
         let mut rng = UnwrapErr(SysRng);
-        // A benchmark owns the records, which it generates itself.
+        // The benchmark generates the records, so it is their owner and creates the owner's key.
         let owned = candidate(scheme, shape, plan.choice)?.description.limits.owner_key;
         let owner = owned.then(|| OwnerKey::generate(&mut rng));
         let scheme = scheme.with_owner_key(owner.as_ref());
@@ -170,14 +170,14 @@ impl Prepared {
         for (run, index) in indices(plan.records.shape().records(), queries).into_iter().enumerate() {
             self.query(plan, (client.as_ref(), registration.as_mut()), (index, answers), &mut tally)?;
             if run == 0 && queries > 1 {
-                tally.forget_times();
+                tally.discard_times();
             }
             progress.advance(answers as u64);
         }
         Ok(tally)
     }
 
-    /// Registers, in schemes with client keys.
+    /// Registers a client; `None` in schemes without client keys.
     fn register(&self, client: &dyn ErasedClient) -> Result<Option<Registration>> {
         let Some((state, keys)) = client.register(&mut UnwrapErr(SysRng))? else {
             return Ok(None);
@@ -230,7 +230,7 @@ impl Prepared {
             self.read(&mut tally.reads)?;
             answer = self.answer(registration.as_deref(), &query, tally)?;
             if run == 0 && answers > 1 {
-                tally.forget_answers();
+                tally.discard_answers();
             }
         }
         let start = Instant::now();
@@ -279,7 +279,7 @@ impl Prepared {
     }
 }
 
-/// Adds up stages of the same name, in the order of their first occurrence.
+/// Adds up stages of the same name, in order of first occurrence.
 fn summed(stages: Vec<(String, f64)>) -> Vec<(String, f64)> {
     let mut sums: Vec<(String, f64)> = Vec::new();
     for (name, seconds) in stages {
@@ -291,7 +291,7 @@ fn summed(stages: Vec<(String, f64)>) -> Vec<(String, f64)> {
     sums
 }
 
-/// A sink that reads the section with the database and stores nothing.
+/// A sink that reads the database's section and stores nothing.
 struct ReadingSink<'a> {
     database: u64,
     reads: &'a mut Bandwidth,
@@ -323,12 +323,12 @@ pub(crate) fn check_memory(description: &Description) -> Result<()> {
     }
 }
 
-/// Whether a database with this description fits into free memory.
+/// Returns whether a database with this description fits into free memory.
 pub(crate) fn fits_memory(description: &Description) -> bool {
     check_memory(description).is_ok()
 }
 
-/// `count` random indices, different as long as there are enough records.
+/// Returns `count` random indices, distinct if there are enough records.
 fn indices(records: u64, count: usize) -> Vec<u64> {
     let mut rng = UnwrapErr(SysRng);
     let (mut seen, mut chosen) = (HashSet::new(), Vec::with_capacity(count));
@@ -342,15 +342,15 @@ fn indices(records: u64, count: usize) -> Vec<u64> {
 }
 
 impl Tally {
-    /// Discards the warm-up of answers to one query.
-    fn forget_answers(&mut self) {
+    /// Discards the warm-up answer to a query that is answered repeatedly.
+    fn discard_answers(&mut self) {
         self.answer.clear();
         self.laps.clear();
         self.reads = Bandwidth::default();
     }
 
-    /// Discards the warm-up.
-    fn forget_times(&mut self) {
+    /// Discards the times of the warm-up.
+    fn discard_times(&mut self) {
         let Self { upload, download, resident, wrong, .. } = *self;
         *self = Self { upload, download, resident, wrong, ..Self::default() };
     }

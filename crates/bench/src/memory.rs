@@ -14,28 +14,29 @@ pub struct Resident {
 }
 
 impl Resident {
-    /// Call after setup, before a client exists; `None` if the system does not report memory.
+    /// Call this after setup, before creating a client. Returns `None` if the system does not
+    /// report memory.
     pub fn after_setup() -> Option<Self> {
         let now = status("VmRSS:")?;
         Some(Self { after_setup: now, before_answer: now })
     }
 
-    /// Call just before an answer.
+    /// Call this just before an answer.
     pub fn before_answer(&mut self) {
-        // If the system refuses, the peak is that of setup: the result is then too large, never too
-        // small.
+        // Resets the peak. If that fails, the peak is that of setup, and the result is too large,
+        // never too small.
         let _ = fs::write("/proc/self/clear_refs", "5");
         self.before_answer = status("VmRSS:").unwrap_or(self.before_answer);
     }
 
-    /// Call right after the answer; returns the bytes.
+    /// Call this right after the answer. Returns the bytes.
     pub fn bytes(&self) -> u64 {
         let peak = status("VmHWM:").unwrap_or(self.before_answer);
         self.after_setup + peak.saturating_sub(self.before_answer)
     }
 }
 
-/// Bytes of memory that are available now; `None` if the system does not report it.
+/// Bytes of available memory; `None` if the system does not report it.
 pub(crate) fn available() -> Option<u64> {
     field("/proc/meminfo", "MemAvailable:")
 }

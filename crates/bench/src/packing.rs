@@ -103,7 +103,7 @@ pub struct PackingReport {
     pub backend: &'static str,
     /// Results for each packing method.
     pub packings: Vec<Measured>,
-    /// Whether all messages were decrypted correctly from all packed encryptions.
+    /// True if all messages were decrypted correctly from all packed encryptions.
     pub correct: bool,
 }
 
@@ -120,7 +120,7 @@ pub struct Measured {
     pub modulus_log2: f64,
     /// Number of gadget digits.
     pub levels: usize,
-    /// Bytes of a client's key, unrounded.
+    /// Bytes of a client's key.
     pub key_bytes: u64,
     /// Bytes of the packed encryptions modulo q: d coefficients of a mask, `capacity` of a body.
     pub packed_bytes: u64,
@@ -136,7 +136,7 @@ pub struct Measured {
     pub noise_bound_log2: f64,
     /// log₂ of the largest error measured.
     pub noise_max_log2: f64,
-    /// Whether all messages were decrypted correctly in every run.
+    /// True if all messages were decrypted correctly in every run.
     pub correct: bool,
     /// The paper's figures, if any.
     pub paper: Option<Printed>,
@@ -173,10 +173,6 @@ pub(crate) fn cdks(progress: &dyn Progress) -> Result<Measured> {
     Case::<Cdks>::new(CDKS)?.measure(CDKS.capacity, 1, progress)
 }
 
-fn refused(error: impl ToString) -> Error {
-    Error::usage("the parameters of a benchmark", error)
-}
-
 /// A packing method and the LWE masks, from one public seed.
 struct Case<P> {
     column: Column,
@@ -185,7 +181,7 @@ struct Case<P> {
     seed: Seed,
 }
 
-/// Packs prepared independently of any key.
+/// The offline phase's results, independent of any key.
 struct Prepared<P: RingPacking> {
     words: Vec<P::Word>,
     packs: Vec<Preprocessed>,
@@ -202,10 +198,10 @@ struct Run {
 
 impl<P: RingPacking> Case<P> {
     fn new(column: Column) -> Result<Self> {
-        let params = RlweParams::new(column.ring).map_err(refused)?;
-        let gadget = Gadget::new(params.ring(), column.gadget).map_err(refused)?;
+        let params = RlweParams::new(column.ring).map_err(Error::parameters)?;
+        let gadget = Gadget::new(params.ring(), column.gadget).map_err(Error::parameters)?;
         let seed = Seed::random(&mut UnwrapErr(SysRng));
-        let packing = P::new(&params, &gadget, column.capacity, &seed).map_err(refused)?;
+        let packing = P::new(&params, &gadget, column.capacity, &seed).map_err(Error::parameters)?;
         Ok(Self { column, params, packing, seed })
     }
 
@@ -255,7 +251,7 @@ impl<P: RingPacking> Case<P> {
         }
     }
 
-    /// Δ.
+    /// Δ: the factor that messages are multiplied by.
     fn scale(&self) -> u64 {
         self.ring().modulus() >> self.column.plaintext_bits
     }
@@ -273,7 +269,7 @@ impl<P: RingPacking> Case<P> {
         let start = Instant::now();
         let mut words = vec![bytemuck::Zeroable::zeroed(); self.packing.words(packs)];
         let masks = |pack: usize| LweMasks::from_vectors(self.ring(), &vectors[pack]);
-        let packs = self.packing.prepare_all(packs, masks, &mut words).map_err(refused)?;
+        let packs = self.packing.prepare_all(packs, masks, &mut words).map_err(Error::parameters)?;
         let seconds = start.elapsed().as_secs_f64();
         Ok((Prepared { words, packs, vectors }, seconds))
     }
@@ -293,7 +289,7 @@ impl<P: RingPacking> Case<P> {
         Ok(Run { milliseconds, errors: self.errors(prepared, &bodies, &messages, &secret) })
     }
 
-    /// The bodies of LWE encryptions without error, so that only the error of packing is measured.
+    /// The bodies of LWE encryptions without error, so that all measured error is that of packing.
     fn encrypt(&self, prepared: &Prepared<P>, messages: &[u64], secret: &SecretKey) -> Vec<u64> {
         let q = i128::from(self.ring().modulus());
         let vectors: Vec<&Vec<u64>> = prepared.vectors.iter().flatten().collect();
@@ -305,9 +301,9 @@ impl<P: RingPacking> Case<P> {
 
     /// The timed online phase: everything that depends on the client's key.
     fn online(&self, prepared: &Prepared<P>, key: &KeyBodies<Coefficients>, lwe: &Bodies) -> Result<Bodies> {
-        let key = self.packing.online_key(key).map_err(refused)?;
+        let key = self.packing.online_key(key).map_err(Error::parameters)?;
         let packs: Vec<&Preprocessed> = prepared.packs.iter().collect();
-        let packed = self.packing.pack(&prepared.words, &packs, &[&key]).map_err(refused)?;
+        let packed = self.packing.pack(&prepared.words, &packs, &[&key]).map_err(Error::parameters)?;
         let mut bodies = lwe.clone();
         packed.iter().for_each(|added| bodies.add_assign(self.ring(), added));
         Ok(bodies)
@@ -339,7 +335,7 @@ fn inner_product(vector: &[u64], secret: &[i32]) -> i128 {
     vector.iter().zip(secret).map(|(&a, &s)| i128::from(a) * i128::from(s)).sum()
 }
 
-/// A line of the table: its name, and the cell of a packing method.
+/// A row of the table: its title, and the function that formats a method's cell.
 type Row = (&'static str, fn(&Measured) -> String);
 
 const ROWS: &[Row] = &[
@@ -371,7 +367,7 @@ impl PackingReport {
     /// Writes the report as a table with one column per packing method.
     ///
     /// # Errors
-    /// Those of the writer.
+    /// I/O errors from `out`.
     pub fn write_table(&self, out: &mut dyn std::io::Write) -> Result<()> {
         let Self { ciphertexts, threads, backend, .. } = self;
         writeln!(out, "{ciphertexts} LWE encryptions, {threads} threads, {backend}; the paper packs 4096")?;

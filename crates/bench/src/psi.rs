@@ -1,13 +1,13 @@
 //! Benchmark of private set intersection (`papir bench psi`), with both parties in one process.
 //!
-//! All messages between the parties are encoded as bytes.
+//! The parties exchange all messages as bytes.
 
 use getrandom::SysRng;
 use papir_core::erased::{ErasedServer, ErasedSession, scheme_of_public};
 use papir_core::{Error as CoreError, Goal, Progress, Records};
 use papir_kernels::Backend;
 use papir_lookup::psi::{Filter, Kind, Masked, Match, Receiver, Row, Wanted, mask};
-use papir_lookup::{Bundle, Lookup, TableOptions, Wanted as Ask, build};
+use papir_lookup::{Bundle, Lookup, TableOptions, Wanted as WantedEntry, build};
 use papir_oprf::Key;
 use papir_schemes::registry;
 use rand_core::UnwrapErr;
@@ -21,7 +21,7 @@ use papir_plan::units::bytes as display;
 
 /// Inputs of the benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Extent {
+pub struct Config {
     /// Elements of the receiver, half of which are in the sender's set.
     pub receiver: u64,
     /// Elements of the sender.
@@ -43,15 +43,15 @@ pub struct PsiReport {
     pub sender: u64,
     /// Bytes per label.
     pub label_bytes: Option<usize>,
-    /// How the receiver finds its elements.
+    /// The receiver's method: "filter" or "retrieval".
     pub kind: &'static str,
     /// Threads of both parties.
     pub threads: usize,
     /// The kernels' backend.
     pub backend: &'static str,
-    /// Masking all elements of the sender; done once.
+    /// Time to mask all elements of the sender, once.
     pub mask_s: f64,
-    /// Building the filter, or the table and its database; done once.
+    /// Time to build the filter, or the table and its database, once.
     pub build_s: f64,
     /// Bytes that the receiver fetches once per version: the filter, or the public part.
     pub once_bytes: u64,
@@ -59,13 +59,13 @@ pub struct PsiReport {
     pub upload_bytes: u64,
     /// Bytes received by the receiver per run.
     pub download_bytes: u64,
-    /// The sender's time per run: evaluating, answering.
+    /// The sender's time per run: evaluation and answers.
     pub sender_ms: f64,
-    /// The receiver's time per run: blinding, unmasking, queries, extraction.
+    /// The receiver's time per run: blinding, unmasking, queries and extraction.
     pub receiver_ms: f64,
-    /// The time of both, including the one-time download.
+    /// Time of both parties per run, including decoding the one-time download.
     pub total_s: f64,
-    /// Whether every run returned the correct intersection and labels.
+    /// True if every run returned the correct intersection and labels.
     pub correct: bool,
 }
 
@@ -87,32 +87,32 @@ enum Prepared {
 /// Prepares the sender's set, then computes intersections with it.
 ///
 /// # Errors
-/// Those of the protocol; [`Error::Backend`], [`Error::Threads`], or [`Error::Usage`] for threads,
+/// Errors of the protocol; [`Error::Backend`], [`Error::Threads`], or [`Error::Usage`] for threads,
 /// runs or memory out of range.
-pub fn measure(extent: Extent, effort: Effort, progress: &dyn Progress) -> Result<PsiReport> {
+pub fn measure(config: Config, effort: Effort, progress: &dyn Progress) -> Result<PsiReport> {
     let backend = Backend::try_from_env()?.name();
     effort.pool()?.install(|| {
         let key = Key::generate(&mut UnwrapErr(SysRng))?;
-        let rows = (0..extent.sender).map(|i| row(extent, i)).collect();
-        let (masked, mask_s) = timed(|| mask(&key, rows, extent.label_bytes.is_some(), progress));
-        let masked = masked.map_err(refused)?;
-        let (prepared, build_s) = timed(|| Prepared::of(extent, masked, progress));
+        let rows = (0..config.sender).map(|i| row(config, i)).collect();
+        let (masked, mask_s) = timed(|| mask(&key, rows, config.label_bytes.is_some(), progress));
+        let masked = masked.map_err(lookup_error)?;
+        let (prepared, build_s) = timed(|| Prepared::of(config, masked, progress));
         let prepared = prepared?;
         progress.stage("runs", effort.runs as u64);
         let runs: Vec<Run> = (0..effort.runs)
             .map(|_| {
                 progress.advance(1);
-                prepared.meet(extent, &key)
+                prepared.intersect(config, &key)
             })
             .collect::<Result<_>>()?;
         let of = |value: fn(&Run) -> f64| median(runs.iter().map(value).collect());
         let (sender, receiver) = (of(|run| run.sender), of(|run| run.receiver));
-        let expected = expected(extent);
+        let expected = expected(config);
         Ok(PsiReport {
             part: "psi",
-            receiver: extent.receiver,
-            sender: extent.sender,
-            label_bytes: extent.label_bytes,
+            receiver: config.receiver,
+            sender: config.sender,
+            label_bytes: config.label_bytes,
             kind: prepared.kind().name(),
             threads: effort.threads,
             backend,
@@ -133,31 +133,31 @@ fn element(number: u64) -> Vec<u8> {
     format!("element {number}").into_bytes()
 }
 
-fn row(extent: Extent, number: u64) -> Row {
-    let label = number.to_le_bytes().into_iter().cycle().take(extent.label_bytes.unwrap_or_default());
+fn row(config: Config, number: u64) -> Row {
+    let label = number.to_le_bytes().into_iter().cycle().take(config.label_bytes.unwrap_or_default());
     Row { element: element(number), label: label.collect(), line: number + 1 }
 }
 
-/// The receiver's elements: every other one is in the sender's set.
-fn elements(extent: Extent) -> Vec<Vec<u8>> {
-    let number = |i: u64| if i.is_multiple_of(2) { i / 2 % extent.sender.max(1) } else { extent.sender + i };
-    (0..extent.receiver).map(|i| element(number(i))).collect()
+/// The receiver's elements; every other one is in the sender's set.
+fn elements(config: Config) -> Vec<Vec<u8>> {
+    let number = |i: u64| if i.is_multiple_of(2) { i / 2 % config.sender.max(1) } else { config.sender + i };
+    (0..config.receiver).map(|i| element(number(i))).collect()
 }
 
-fn expected(extent: Extent) -> Vec<Match> {
-    let label = |i: u64| row(extent, i / 2 % extent.sender.max(1)).label;
-    (0..extent.receiver).step_by(2).map(|i| Match { index: i as usize, label: label(i) }).collect()
+fn expected(config: Config) -> Vec<Match> {
+    let label = |i: u64| row(config, i / 2 % config.sender.max(1)).label;
+    (0..config.receiver).step_by(2).map(|i| Match { index: i as usize, label: label(i) }).collect()
 }
 
 impl Prepared {
-    fn of(extent: Extent, masked: Masked, progress: &dyn Progress) -> Result<Self> {
-        if extent.label_bytes.is_none() {
+    fn of(config: Config, masked: Masked, progress: &dyn Progress) -> Result<Self> {
+        if config.label_bytes.is_none() {
             return Ok(Self::Filter(Filter::new(masked.names()).encode()));
         }
         let (rng, longest) = (&mut UnwrapErr(SysRng), masked.longest);
-        let table = build(masked.entries, &TableOptions::default(), rng, progress).map_err(refused)?;
+        let table = build(masked.entries, &TableOptions::default(), rng, progress).map_err(lookup_error)?;
         let batches = registry::batches_over("inspire")?;
-        let candidate = batches.candidate(table.records.shape(), Goal::Balanced, extent.batch)?;
+        let candidate = batches.candidate(table.records.shape(), Goal::Balanced, config.batch)?;
         check_memory(&candidate.description)?;
         let server = batches.scheme.setup_candidate(&candidate.parameters, &table.records, rng, progress)?;
         let (scheme_public, keyword) = (server.public(), Some(table.layout));
@@ -179,10 +179,10 @@ impl Prepared {
         }
     }
 
-    fn meet(&self, extent: Extent, key: &Key) -> Result<Run> {
-        let elements = elements(extent);
-        let (asked, blinding) = timed(|| Receiver::new(&elements, &mut UnwrapErr(SysRng)));
-        let (receiver, sent) = asked.map_err(refused)?;
+    fn intersect(&self, config: Config, key: &Key) -> Result<Run> {
+        let elements = elements(config);
+        let (created, blinding) = timed(|| Receiver::new(&elements, &mut UnwrapErr(SysRng)));
+        let (receiver, sent) = created.map_err(lookup_error)?;
         let (evaluated, evaluating) = timed(|| key.evaluate(&sent));
         let evaluated = evaluated?;
         let (wanted, unmasking) = timed(|| receiver.unmask(&evaluated));
@@ -194,7 +194,7 @@ impl Prepared {
             receiver: blinding + unmasking,
             matches: Vec::new(),
         };
-        self.find(&wanted.map_err(refused)?, &mut run)?;
+        self.find(&wanted.map_err(lookup_error)?, &mut run)?;
         Ok(run)
     }
 
@@ -210,44 +210,44 @@ impl Prepared {
             Self::Table { server, bundle, longest } => {
                 let (lookup, starting) = timed(|| client_of(bundle));
                 run.receiver += starting;
-                look_up((server.as_ref(), &lookup.map_err(refused)?), wanted, *longest, run)
+                look_up((server.as_ref(), &lookup.map_err(lookup_error)?), wanted, *longest, run)
             }
         }
     }
 }
 
-/// The receiver's client, from the downloaded bundle.
+/// Creates the receiver's client from the downloaded bundle.
 fn client_of(bundle: &[u8]) -> papir_lookup::Result<Lookup> {
     let Bundle { scheme_public, keyword, .. } = Bundle::decode(bundle)?;
     let client = registry::by_id(scheme_of_public(&scheme_public)?)?.client(&scheme_public)?;
     Lookup::new(client, keyword)
 }
 
-/// Looks up all names, in as many queries as necessary.
+/// Looks up all masked elements, in as many queries as necessary.
 fn look_up(
     (server, lookup): (&dyn ErasedServer, &Lookup),
     wanted: &Wanted,
     longest: Option<usize>,
     run: &mut Run,
 ) -> Result<()> {
-    let asks: Vec<Ask<'_>> = wanted.names().into_iter().map(|name| Ask::Key(name)).collect();
-    let (pending, asking) = timed(|| lookup.prepare_batch(None, &asks, &mut UnwrapErr(SysRng)));
-    let pending = pending.map_err(refused)?;
+    let keys: Vec<WantedEntry<'_>> = wanted.names().into_iter().map(|name| WantedEntry::Key(name)).collect();
+    let (pending, asking) = timed(|| lookup.prepare_batch(None, &keys, &mut UnwrapErr(SysRng)));
+    let pending = pending.map_err(lookup_error)?;
     run.upload += pending.queries().iter().map(|query| query.len() as u64).sum::<u64>();
     let (answers, answering) = timed(|| {
-        let answer = |query: &Vec<u8>| server.answer(ErasedSession::default(), query);
-        pending.queries().iter().map(answer).collect::<Result<Vec<_>, CoreError>>()
+        let answers = pending.queries().iter().map(|query| server.answer(ErasedSession::default(), query));
+        answers.collect::<Result<Vec<_>, CoreError>>()
     });
     let answers = answers?;
     run.download += answers.iter().map(|answer| answer.len() as u64).sum::<u64>();
     let (matches, opening) = timed(|| wanted.opened(&pending.finish_all(&answers)?, longest));
-    run.matches = matches.map_err(refused)?;
+    run.matches = matches.map_err(lookup_error)?;
     run.sender += answering;
     run.receiver += asking + opening;
     Ok(())
 }
 
-fn refused(error: papir_lookup::Error) -> Error {
+fn lookup_error(error: papir_lookup::Error) -> Error {
     match error {
         papir_lookup::Error::Core(error) => error.into(),
         other => Error::usage("a set", other),
@@ -258,7 +258,7 @@ impl PsiReport {
     /// Writes the report as a table.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// I/O errors from `out`.
     pub fn write_table(&self, out: &mut dyn std::io::Write) -> Result<()> {
         let Self { receiver, sender, kind, threads, backend, .. } = self;
         let labels = self.label_bytes.map_or("no labels".to_owned(), |bytes| format!("labels of {bytes} B"));

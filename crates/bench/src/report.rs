@@ -1,4 +1,4 @@
-//! Reports: one JSON object per scheme, or a table with one column per scheme.
+//! Reports of measurements, as JSON objects or as a table.
 
 use std::io::Write;
 
@@ -60,7 +60,7 @@ impl Serialize for Stages {
     }
 }
 
-/// The table's rows: a name, and the cell of a report.
+/// A row of the table: its title, and the function that formats a report's cell.
 type Row = (&'static str, fn(&Report) -> String);
 
 const ROWS: &[Row] = &[
@@ -69,7 +69,7 @@ const ROWS: &[Row] = &[
     ("record", |r| display(r.record_bytes)),
     ("threads", |r| r.threads.to_string()),
     ("backend", |r| r.backend.to_owned()),
-    ("one read of the database", |r| format!("{} ({:.1} GB/s)", milliseconds(r.read_ms), r.read_gbps)),
+    ("database read", |r| format!("{} ({:.1} GB/s)", milliseconds(r.read_ms), r.read_gbps)),
     ("answer", |r| milliseconds(r.answer_ms)),
     ("reads", |r| format!("{:.2}", r.reads)),
     ("offline", |r| seconds(r.offline_s)),
@@ -78,18 +78,18 @@ const ROWS: &[Row] = &[
     ("  material", |r| seconds(r.material_s)),
     ("keys", |r| display(r.keys_bytes)),
     ("query without keys", |r| display(r.query_bytes)),
-    ("query's payload", |r| display(r.query_payload_bytes)),
+    ("query payload", |r| display(r.query_payload_bytes)),
     ("upload", |r| display(r.upload_bytes)),
     ("records per query", |r| r.batch.to_string()),
     ("download", |r| display(r.download_bytes)),
-    ("hint to download", |r| display(r.hint_bytes)),
+    ("hint size", |r| display(r.hint_bytes)),
     ("material", |r| display(r.material_bytes)),
     ("resident memory", |r| r.rss_bytes.map_or("-".to_owned(), display)),
-    ("a ticket", |r| r.ticket_s.map_or("-".to_owned(), seconds)),
+    ("ticket preparation", |r| r.ticket_s.map_or("-".to_owned(), seconds)),
     ("ticket size", |r| r.ticket_bytes.map_or("-".to_owned(), display)),
     ("client precomputation", |r| r.client_cold_s.map_or("-".to_owned(), seconds)),
-    ("client's query", |r| milliseconds(r.query_ms)),
-    ("client's extract", |r| milliseconds(r.extract_ms)),
+    ("client query", |r| milliseconds(r.query_ms)),
+    ("client extraction", |r| milliseconds(r.extract_ms)),
     ("security", |r| r.security_bits.map_or("none".to_owned(), |bits| format!("{bits:.1} bits"))),
     ("failure", |r| r.failure_log2.map_or("never".to_owned(), |log2| format!("2^{log2:.1}"))),
     ("correct", |r| if r.correct { "yes" } else { "NO" }.to_owned()),
@@ -128,7 +128,7 @@ fn stage_lines(reports: &[Report]) -> Vec<Vec<String>> {
 /// Writes one table with one column per report.
 ///
 /// # Errors
-/// Those of the writer.
+/// I/O errors from `out`.
 pub fn write_table(out: &mut dyn Write, reports: &[Report]) -> Result<()> {
     let mut lines: Vec<Vec<String>> = Vec::new();
     for (name, cell) in ROWS {
@@ -140,7 +140,7 @@ pub fn write_table(out: &mut dyn Write, reports: &[Report]) -> Result<()> {
     write_columns(out, &lines)
 }
 
-/// Titles as cells.
+/// Converts titles to cells.
 pub(crate) fn titles(titles: &[&str]) -> Vec<String> {
     titles.iter().map(|title| (*title).to_owned()).collect()
 }
@@ -148,7 +148,7 @@ pub(crate) fn titles(titles: &[&str]) -> Vec<String> {
 /// Writes lines with equal numbers of cells as aligned columns.
 ///
 /// # Errors
-/// Those of the writer.
+/// I/O errors from `out`.
 pub fn write_columns(out: &mut dyn Write, lines: &[Vec<String>]) -> Result<()> {
     let columns = lines.first().map_or(0, Vec::len);
     let width = |i: usize| lines.iter().map(|line| line[i].chars().count()).max().unwrap_or_default();

@@ -10,18 +10,18 @@ use zeroize::Zeroizing;
 
 use crate::failure::Failure;
 
-/// The variable that holds the token if no file is given.
+/// The environment variable that holds the token if no file is given.
 const TOKEN_VARIABLE: &str = "PAPIR_TOKEN";
-/// Longest token file that is read, in bytes.
-const LONGEST: u64 = 8192;
+/// Maximum length of a token file in bytes.
+const MAX_TOKEN_FILE: u64 = 8192;
 
-/// How to reach and authenticate to a server.
+/// Database, authentication and transport options.
 ///
-/// There is no option for the token itself: command-line arguments are visible to all users of the
-/// machine, and shells store them.
+/// There is no option for the token itself, because all users of a machine can see command-line
+/// arguments, and shells store them.
 #[derive(Args)]
 pub(crate) struct Connecting {
-    /// The database, if the server has several.
+    /// The database's name, if the server has several.
     #[arg(long, value_name = "NAME", global = true)]
     database: Option<String>,
     /// A file with the access token; otherwise the variable PAPIR_TOKEN is used if set.
@@ -63,11 +63,12 @@ impl Connecting {
     fn token(&self) -> Result<Option<Token>, Failure> {
         let (text, source) = match &self.token_file {
             Some(path) => {
-                let named = |error: std::io::Error| Failure::new(format!("{}: {error}", path.display()));
                 // Allocated at full size: growing the buffer would leave copies of the token in
                 // memory.
-                let mut text = Zeroizing::new(String::with_capacity(LONGEST as usize));
-                File::open(path).map_err(named)?.take(LONGEST).read_to_string(&mut text).map_err(named)?;
+                let mut text = Zeroizing::new(String::with_capacity(MAX_TOKEN_FILE as usize));
+                File::open(path)
+                    .and_then(|file| file.take(MAX_TOKEN_FILE).read_to_string(&mut text))
+                    .map_err(|error| Failure::at(path, error))?;
                 (text, path.display().to_string())
             }
             None => match std::env::var(TOKEN_VARIABLE) {
@@ -80,7 +81,7 @@ impl Connecting {
     }
 }
 
-/// Turns a client's error into a message that names the option that helps, if any.
+/// Converts a client's error to a message, with the option that resolves it if there is one.
 pub(crate) fn explain(error: papir_client::Error) -> Failure {
     match error {
         papir_client::Error::Core(error @ papir_core::Error::NotPrivate { .. }) => {

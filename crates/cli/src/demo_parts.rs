@@ -1,4 +1,4 @@
-//! The demo's other processes: one `papir serve`, and a `papir get` per lookup.
+//! The demo's child processes: one `papir serve`, and one `papir get` per lookup.
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
@@ -8,10 +8,10 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use serde::Deserialize;
 
 use crate::failure::Failure;
-use crate::sighting::Sighting;
+use crate::observed_query::ObservedQuery;
 
-/// A `papir serve` on a free loopback port. It exits when its stdin ends, so at the latest with
-/// this process.
+/// A `papir serve` process on a free loopback port. It exits when its stdin is closed, which
+/// happens at the latest when this process exits.
 pub(crate) struct ServerProcess {
     child: Child,
     stdin: Option<ChildStdin>,
@@ -89,12 +89,12 @@ pub(crate) struct LookupCosts {
     pub(crate) extract_ms: f64,
 }
 
-/// One lookup: what the client received and what the server saw.
-pub(crate) struct Asked {
+/// One lookup: the client's result, and the queries that the server received.
+pub(crate) struct DemoLookup {
     pub(crate) key: String,
     pub(crate) value: Option<String>,
     pub(crate) costs: LookupCosts,
-    pub(crate) seen: Vec<Sighting>,
+    pub(crate) queries: Vec<ObservedQuery>,
 }
 
 #[derive(Deserialize)]
@@ -103,7 +103,7 @@ struct Line {
 }
 
 /// Looks up a key from a client process.
-pub(crate) fn ask(server: &mut ServerProcess, key: &str) -> Result<Asked, Failure> {
+pub(crate) fn look_up(server: &mut ServerProcess, key: &str) -> Result<DemoLookup, Failure> {
     let output = papir()?
         .args(["get", "--json", "--verbose", &server.url, "--", key])
         .stdin(Stdio::null())
@@ -114,8 +114,8 @@ pub(crate) fn ask(server: &mut ServerProcess, key: &str) -> Result<Asked, Failur
     let Line { value } = serde_json::from_slice(&output.stdout)?;
     let costs: LookupCosts = serde_json::from_slice(&output.stderr)?;
     let line = |_| Ok(serde_json::from_str(&server.line()?)?);
-    let seen = (0..costs.requests).map(line).collect::<Result<_, Failure>>()?;
-    Ok(Asked { key: key.to_owned(), value, costs, seen })
+    let queries = (0..costs.requests).map(line).collect::<Result<_, Failure>>()?;
+    Ok(DemoLookup { key: key.to_owned(), value, costs, queries })
 }
 
 /// A command that runs this program.

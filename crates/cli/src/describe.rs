@@ -1,18 +1,21 @@
-//! Descriptions of databases for people, as lines of a name and a value.
+//! Output formats: lines of name and value, and JSON fields.
 
 use std::io::Write;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use papir_core::{Description, Privacy, Sizes, Version};
 use papir_lookup::KeywordLayout;
 use papir_lookup::update::ChangeCounts;
 use papir_store::{BuildReport, KeywordSummary, Metadata, SectionInfo, UpdateReport};
+use serde_json::{Value, json};
 
 use papir_plan::units;
 
-/// Lines of a name and a value.
+/// Lines of name and value.
 pub(crate) type Lines = Vec<(String, String)>;
 
-/// One line.
+/// Creates a line.
 pub(crate) fn line(name: &str, value: impl ToString) -> (String, String) {
     (name.to_owned(), value.to_string())
 }
@@ -23,7 +26,15 @@ pub(crate) fn print(lines: &Lines, out: &mut dyn Write) -> std::io::Result<()> {
     lines.iter().try_for_each(|(name, value)| writeln!(out, "{name:<width$}  {value}"))
 }
 
-/// The result of a build.
+/// A JSON field with bytes as text or, if they are not UTF-8, a field `…_base64` in base64.
+pub(crate) fn json_field(name: &str, bytes: &[u8]) -> (String, Value) {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => (name.to_owned(), json!(text)),
+        Err(_) => (format!("{name}_base64"), json!(STANDARD.encode(bytes))),
+    }
+}
+
+/// Describes the result of a build.
 pub(crate) fn build(report: &BuildReport) -> Lines {
     let description = &report.description;
     let mut lines = vec![
@@ -43,7 +54,7 @@ pub(crate) fn build(report: &BuildReport) -> Lines {
     lines
 }
 
-/// The result of an update.
+/// Describes the result of an update.
 pub(crate) fn update(report: &UpdateReport) -> Lines {
     let ChangeCounts { inserted, replaced, deleted, absent, superseded } = report.counts;
     let mut changes = format!("{inserted} new, {replaced} replaced, {deleted} deleted");
@@ -65,7 +76,7 @@ pub(crate) fn update(report: &UpdateReport) -> Lines {
     lines
 }
 
-/// The section that only updates read, if the file has it.
+/// Describes the section of keys that only updates read, if the file has it.
 pub(crate) fn owner_keys(sections: &[SectionInfo]) -> Option<(String, String)> {
     let names = [papir_store::OWNER_KEYS, papir_store::SEALED_OWNER_KEYS];
     let section = sections.iter().find(|section| names.contains(&section.name.as_str()))?;
@@ -75,7 +86,7 @@ pub(crate) fn owner_keys(sections: &[SectionInfo]) -> Option<(String, String)> {
     ))
 }
 
-/// A database's source, and the size of its key arrangement.
+/// Describes a database's keyed table, source and history.
 pub(crate) fn origin(metadata: &Metadata) -> Lines {
     let source = &metadata.source;
     let (entries, size) = (source.entries, units::bytes(source.bytes));
@@ -88,25 +99,25 @@ pub(crate) fn origin(metadata: &Metadata) -> Lines {
     lines
 }
 
-/// The number of skipped rows, if any.
+/// Describes the number of skipped rows, if any.
 fn skipped(metadata: &Metadata) -> Option<(String, String)> {
     let skipped = metadata.source.skipped;
     (skipped > 0).then(|| line("skipped", format!("{skipped} bad rows of the source")))
 }
 
-/// The size of the snapshot file.
+/// Describes the snapshot file.
 pub(crate) fn file(bytes: u64, sections: usize) -> (String, String) {
     line("file", format!("{} in {sections} sections, checksums verified", units::bytes(bytes)))
 }
 
 fn table(summary: &KeywordSummary) -> Lines {
     let KeywordSummary { entries, duplicates, table_bytes, tagged_bytes, .. } = summary;
-    let (table, least) = (units::bytes(*table_bytes), units::bytes(*tagged_bytes));
+    let (table, minimum) = (units::bytes(*table_bytes), units::bytes(*tagged_bytes));
     vec![
         line("keys", format!("{entries}, {duplicates} duplicates left out")),
         line(
             "keyword overhead",
-            format!("{:.3} × ({table} for {least} of tags and values)", summary.overhead()),
+            format!("{:.3} × ({table} for {minimum} of tags and values)", summary.overhead()),
         ),
     ]
 }
@@ -117,7 +128,7 @@ fn records(description: &Description) -> String {
     format!("{records} of {}, {total} in total", units::bits(shape.record_bits()))
 }
 
-/// Everything known about a prepared database.
+/// Describes a prepared database: shape, lookup, security, sizes and parameters.
 pub(crate) fn database(
     description: &Description,
     version: Version,

@@ -1,9 +1,10 @@
 //! Outcome of a subcommand.
 
 use std::fmt;
+use std::path::Path;
 use std::process::ExitCode;
 
-/// The subcommand's exit code, or a failure, which becomes exit code 2.
+/// A subcommand's exit code, or a failure, which has exit code 2.
 pub(crate) type Outcome = Result<ExitCode, Failure>;
 
 /// A failed command. Always prints as one line.
@@ -11,10 +12,15 @@ pub(crate) type Outcome = Result<ExitCode, Failure>;
 pub(crate) struct Failure(String);
 
 impl Failure {
-    /// A failure with this message.
+    /// Creates a failure with this message.
     pub(crate) fn new(message: impl fmt::Display) -> Self {
         let lines: Vec<String> = message.to_string().lines().map(|line| line.trim().to_owned()).collect();
         Self(lines.join(" "))
+    }
+
+    /// Creates a failure about a file.
+    pub(crate) fn at(path: &Path, error: impl fmt::Display) -> Self {
+        Self::new(format!("{}: {error}", path.display()))
     }
 }
 

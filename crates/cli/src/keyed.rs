@@ -1,4 +1,4 @@
-//! Estimates the size of a keyed table.
+//! Estimated size of a keyed table.
 
 use papir_core::Error;
 use papir_lookup::{LAYOUT_HEADER_BYTES, MAX_VALUE_BYTES, PILOT_BYTES};
@@ -11,6 +11,7 @@ const BUCKET_BYTES: u64 = 4096;
 const TAG_BYTES: u64 = 8;
 /// With at least this many entries per bucket, 16 buckets share one pilot.
 const MANY_SLOTS: u64 = 48;
+
 /// The estimated size of a keyed table whose values all have one length.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Estimate {
@@ -25,7 +26,7 @@ pub(crate) struct Estimate {
 /// Estimates the table for `keys` keys with values of `value_bytes` bytes.
 ///
 /// # Errors
-/// No keys, or values longer than a table supports.
+/// There are no keys, or values are longer than a table supports.
 pub(crate) fn estimate(keys: u64, value_bytes: u64) -> Result<Estimate, Failure> {
     if keys == 0 {
         return Err(Error::EmptyDatabase.into());
@@ -47,9 +48,9 @@ pub(crate) fn estimate(keys: u64, value_bytes: u64) -> Result<Estimate, Failure>
     Ok(Estimate { records, record_bytes: entry * slots, layout_bytes })
 }
 
-/// The fraction of buckets beyond the minimum that holds all entries: small if an entry fills a
-/// bucket, or if a bucket holds hundreds and its load varies little. Fitted to tables of 20,000
-/// keys.
+/// The fraction of buckets above the minimum number that could hold all entries. It is small if one
+/// entry fills a bucket, or if a bucket holds hundreds of entries and its load varies little.
+/// Fitted to tables of 20,000 keys.
 fn slack(slots: u64) -> f64 {
     let slots = slots as f64;
     (0.01 + 0.012 * slots).min(1.15 / slots.sqrt()).min(0.165)

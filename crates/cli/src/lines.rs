@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::failure::Failure;
 
-/// The bytes of a file, or of standard input for `-`.
+/// Reads a file, or standard input for `-`.
 ///
 /// # Errors
 /// A message that names the file.
@@ -16,11 +16,11 @@ pub(crate) fn read(file: &Path) -> Result<Vec<u8>, Failure> {
     } else {
         std::fs::read(file).map(|all| bytes = all)
     };
-    read.map_err(|error| Failure::new(format!("{}: {error}", file.display())))?;
+    read.map_err(|error| Failure::at(file, error))?;
     Ok(bytes)
 }
 
-/// The lines, without their terminators.
+/// Splits bytes into lines, without their terminators.
 pub(crate) fn of(bytes: &[u8]) -> Vec<&[u8]> {
     let mut lines: Vec<&[u8]> =
         bytes.split(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line)).collect();

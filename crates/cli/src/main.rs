@@ -6,14 +6,13 @@ mod connecting;
 mod demo_parts;
 mod describe;
 mod failure;
-mod fields;
 mod keyed;
 mod lines;
+mod observed_query;
 mod owner_key;
 mod plan_table;
 mod remote;
 mod serve_config;
-mod sighting;
 mod spans;
 mod state_arguments;
 
@@ -25,7 +24,7 @@ use clap::{CommandFactory, Parser};
 use crate::commands::Command;
 use crate::failure::{Failure, Outcome};
 
-/// Exit code of every failure.
+/// Exit code of a failure.
 const FAILED: u8 = 2;
 
 /// Private information retrieval: look up records without revealing to the server which.
@@ -47,7 +46,7 @@ fn main() -> ExitCode {
         Err(error) => usage(&error),
     };
     outcome.unwrap_or_else(|failure| {
-        // If stderr is closed there is nowhere to report the failure.
+        // If stderr is closed, the failure cannot be reported.
         let _ = writeln!(std::io::stderr(), "papir: {failure}");
         ExitCode::from(FAILED)
     })

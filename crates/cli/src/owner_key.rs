@@ -1,4 +1,4 @@
-//! Files with the key of an encrypted database's owner.
+//! Key files of encrypted databases.
 
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
@@ -9,41 +9,40 @@ use zeroize::Zeroizing;
 
 use crate::failure::Failure;
 
-/// Longest key file that is read, in bytes.
-const LONGEST: u64 = 4096;
+/// Maximum length of a key file in bytes.
+const MAX_KEY_FILE: u64 = 4096;
 
-/// Reads the key from a file of one line.
+/// Reads an owner's key from a file of one line.
 ///
 /// # Errors
 /// The file cannot be read, or does not contain a key.
 pub(crate) fn read(path: &Path) -> Result<OwnerKey, Failure> {
-    let named = |error: std::io::Error| Failure::new(format!("{}: {error}", path.display()));
-    parse(path, File::open(path).map_err(named)?)
+    parse(path, File::open(path).map_err(|error| Failure::at(path, error))?)
 }
 
 fn parse(path: &Path, file: File) -> Result<OwnerKey, Failure> {
-    let named = |error: &dyn std::fmt::Display| Failure::new(format!("{}: {error}", path.display()));
     // Allocated at full size: growing the buffer would leave copies of the key in memory.
-    let mut text = Zeroizing::new(String::with_capacity(LONGEST as usize));
-    file.take(LONGEST).read_to_string(&mut text).map_err(|error| named(&error))?;
-    text.parse().map_err(|error: papir_core::Error| named(&error))
+    let mut text = Zeroizing::new(String::with_capacity(MAX_KEY_FILE as usize));
+    file.take(MAX_KEY_FILE).read_to_string(&mut text).map_err(|error| Failure::at(path, error))?;
+    text.parse().map_err(|error: papir_core::Error| Failure::at(path, error))
 }
 
-/// Reads the key, or creates the file with a fresh key, durably and readable only by its owner.
+/// Reads an owner's key. If the file does not exist, creates it with a fresh key, synced to disk
+/// and readable only by its owner.
 ///
 /// # Errors
-/// As [`read`]; also if the file cannot be written.
-pub(crate) fn read_or_make(path: &Path) -> Result<OwnerKey, Failure> {
+/// Same as [`read`], also if the file cannot be written.
+pub(crate) fn read_or_create(path: &Path) -> Result<OwnerKey, Failure> {
     match File::open(path) {
         Ok(file) => parse(path, file),
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            make(path).map_err(|error| Failure::new(format!("{}: {error}", path.display())))
+            create(path).map_err(|error| Failure::at(path, error))
         }
-        Err(error) => Err(Failure::new(format!("{}: {error}", path.display()))),
+        Err(error) => Err(Failure::at(path, error)),
     }
 }
 
-fn make(path: &Path) -> std::io::Result<OwnerKey> {
+fn create(path: &Path) -> std::io::Result<OwnerKey> {
     let key = OwnerKey::generate(&mut papir::system_rng());
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);

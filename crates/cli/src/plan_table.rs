@@ -1,4 +1,4 @@
-//! A plan as a table, one line per candidate.
+//! Output of a plan as a table.
 
 use std::io::Write;
 
@@ -25,14 +25,14 @@ const COLUMNS: [Column; 13] = [
     ("failure", |offer| format!("2^{:.0}", offer.failure_log2)),
 ];
 
-/// The rows of the table: all offers, or at most `most` per scheme, without offers that another one
-/// of the scheme dominates.
+/// Selects the table's rows: all offers or, if `most` is given, at most that many per scheme,
+/// without offers that another one of the scheme dominates.
 fn shown(choice: &Choice, most: Option<usize>) -> Vec<&Offer> {
     let Some(most) = most else {
         return choice.offers().collect();
     };
     let mut shown: Vec<&Offer> = Vec::new();
-    for offer in choice.sensible() {
+    for offer in choice.undominated() {
         if shown.iter().filter(|other| other.scheme == offer.scheme).count() < most {
             shown.push(offer);
         }
@@ -40,11 +40,11 @@ fn shown(choice: &Choice, most: Option<usize>) -> Vec<&Offer> {
     shown
 }
 
-/// Writes the usable candidates, best first, then those left out; all of them, or at most `most`
-/// per scheme.
+/// Writes the usable candidates, the best first, then the ones left out. If `most` is given, writes
+/// at most that many usable candidates per scheme.
 ///
 /// # Errors
-/// Those of the writer.
+/// I/O errors from `out`.
 pub(crate) fn write(out: &mut dyn Write, choice: &Choice, most: Option<usize>) -> Result<(), Failure> {
     let shown = shown(choice, most);
     let titles = COLUMNS.map(|(title, _)| title.to_owned()).to_vec();

@@ -7,14 +7,14 @@ use papir_store::remote::{Location, Settings, default_cache};
 
 use crate::failure::Failure;
 
-/// The location a URL names; a URL that ends in `/` is completed by the name of `file`.
+/// Parses an object store URL. If it ends in `/`, the name of `file` is appended.
 pub(crate) fn location(url: &str, file: Option<&Path>) -> Result<Location, Failure> {
     let name = file.and_then(Path::file_name).map(|name| name.to_string_lossy());
     Ok(Location::parse(url, name.as_deref(), Settings::from_environment())?)
 }
 
-/// The file to serve: `place` itself or, for a URL, its copy in the given cache folder or the
-/// user's.
+/// The file to serve: `place` itself or, for a URL, its copy in `cache` or in the user's cache
+/// folder.
 pub(crate) fn local(
     place: &Path,
     cache: Option<&PathBuf>,

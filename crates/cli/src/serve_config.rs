@@ -24,11 +24,11 @@ use papir_plan::units::Bytes;
 pub(crate) const VARIABLES: &str = "PAPIR_SERVE_";
 /// Variable that lists the snapshots to serve if no argument does; separated as in PATH.
 pub(crate) const FILES_VARIABLE: &str = "PAPIR_SERVE_FILES";
-/// Longest configuration file that is read, in bytes.
-const LONGEST: u64 = 1 << 20;
+/// Maximum length of a configuration file in bytes.
+const MAX_CONFIG_FILE: u64 = 1 << 20;
 
-/// The settings, each with a flag, a variable and a key in the file. A setting missing from one
-/// source is taken from the next.
+/// The settings. Each has a flag, an environment variable and a key in the configuration file, in
+/// this order of precedence.
 #[derive(Args, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub(crate) struct Settings {
@@ -115,7 +115,7 @@ pub(crate) struct Settings {
     #[arg(long, value_name = "TIME", env = "PAPIR_SERVE_KEEP_OLD")]
     #[serde(skip_serializing_if = "Option::is_none", with = "text")]
     keep_old: Option<Span>,
-    /// Reload a FILE when it is replaced; checks every second, or every SECONDS.
+    /// Reload a FILE when it is replaced; check every second, or every SECONDS.
     #[arg(long, value_name = "SECONDS", env = "PAPIR_SERVE_WATCH", num_args = 0..=1,
           default_missing_value = "1")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -171,10 +171,10 @@ pub(crate) struct Settings {
 #[derive(Clone, Copy, Default, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum LogFormat {
-    /// For people.
+    /// Human-readable lines.
     #[default]
     Text,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
 }
 
@@ -218,17 +218,17 @@ impl Settings {
     /// Reads a configuration file. Relative paths in it are resolved against its folder.
     ///
     /// # Errors
-    /// A message with the file, the line and the key at fault.
+    /// A message with the file, the line and the invalid key.
     pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
-        let named = |reason: String| Failure::new(format!("{}: {reason}", path.display()));
-        let size = std::fs::metadata(path).map_err(|error| named(error.to_string()))?.len();
-        if size > LONGEST {
-            return Err(named(format!("{size} bytes: expected at most {LONGEST}")));
+        let size = std::fs::metadata(path).map_err(|error| Failure::at(path, error))?.len();
+        if size > MAX_CONFIG_FILE {
+            let found = format!("{size} bytes: expected at most {MAX_CONFIG_FILE}");
+            return Err(Failure::at(path, found));
         }
-        let text = std::fs::read_to_string(path).map_err(|error| named(error.to_string()))?;
+        let text = std::fs::read_to_string(path).map_err(|error| Failure::at(path, error))?;
         let mut settings = Self::parse(&text)
             .map_err(|(line, reason)| Failure::new(format!("{}:{line}: {reason}", path.display())))?;
-        settings.start_at(path.parent().unwrap_or(Path::new("")));
+        settings.resolve_paths(path.parent().unwrap_or(Path::new("")));
         Ok(settings)
     }
 
@@ -240,7 +240,7 @@ impl Settings {
         })
     }
 
-    fn start_at(&mut self, folder: &Path) {
+    fn resolve_paths(&mut self, folder: &Path) {
         let own =
             [&mut self.tls_cert, &mut self.tls_key, &mut self.tokens, &mut self.cache, &mut self.registry];
         let own = own.into_iter().flatten();
@@ -318,7 +318,7 @@ impl Settings {
     /// Converts to the server's configuration, with defaults for missing settings.
     ///
     /// # Errors
-    /// Settings that contradict each other.
+    /// The settings contradict each other.
     pub(crate) fn config(self) -> Result<ServerConfig, Failure> {
         let tokens = self.token_sources()?;
         for (name, span) in [("header-timeout", self.header_timeout), ("body-timeout", self.body_timeout)] {
@@ -400,14 +400,14 @@ impl Settings {
 
     /// Refuses registry settings without a registry.
     fn without_registry(&self) -> Result<(), Failure> {
-        let told = [
+        let given = [
             ("client-ttl", self.client_ttl.is_some()),
             ("max-clients", self.max_clients.is_some()),
             ("max-client-bytes", self.max_client_bytes.is_some()),
             ("tickets-ahead", self.tickets_ahead.is_some()),
             ("list-clients", self.list_clients == Some(true)),
         ];
-        match told.into_iter().find(|(_, told)| *told) {
+        match given.into_iter().find(|(_, given)| *given) {
             Some((name, _)) => Err(Failure::new(format!("{name} without a registry: give --registry DIR"))),
             None => Ok(()),
         }
@@ -424,12 +424,12 @@ impl Settings {
                 .map(|path| TokenSource { path: path.clone(), only: Some(name.clone()) });
             sources.extend(own);
         }
-        let shut = self.databases.iter().find(|one| self.tokens.is_none() && one.tokens.is_none());
-        match shut {
-            Some(shut) if !sources.is_empty() => Err(Failure::new(format!(
-                "{}: other databases have tokens and this one has none: no client could query it",
-                shut.path.display()
-            ))),
+        let without_tokens = self.databases.iter().find(|one| self.tokens.is_none() && one.tokens.is_none());
+        match without_tokens {
+            Some(database) if !sources.is_empty() => Err(Failure::at(
+                &database.path,
+                "other databases have tokens and this one has none: no client could query it",
+            )),
             _ => Ok(sources),
         }
     }
@@ -462,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn the_defaults_are_those_of_the_service() {
+    fn defaults_match_the_server() {
         let (config, default) = (Settings::defaults().config().unwrap(), ServerConfig::default());
         assert_eq!((config.listen, config.threads), (default.listen, default.threads));
         assert_eq!((config.max_concurrent, config.max_queued), (default.max_concurrent, default.max_queued));
@@ -471,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn printed_settings_parse_to_themselves() {
+    fn printed_settings_round_trip() {
         let text =
             Settings::defaults().or(parse("rate = \"5/s\"\n[[database]]\npath = \"a.papir\"\n")).print();
         let text = text.unwrap();
@@ -480,7 +480,7 @@ mod tests {
     }
 
     #[test]
-    fn faults_name_line_and_key() {
+    fn errors_name_line_and_key() {
         for (text, line, part) in [
             ("threads = 1\nthread = 2", 2, "thread"),
             ("\n\nthreads = \"many\"", 3, "many"),

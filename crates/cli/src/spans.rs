@@ -24,8 +24,8 @@ impl FromStr for Span {
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let milliseconds = self.0.as_millis();
-        let fits = |factor: u64| milliseconds > 0 && milliseconds.is_multiple_of(u128::from(factor));
-        match UNITS.into_iter().find(|(_, factor)| fits(*factor)) {
+        let mut units = UNITS.into_iter().filter(|_| milliseconds > 0);
+        match units.find(|(_, factor)| milliseconds.is_multiple_of(u128::from(*factor))) {
             Some((unit, factor)) => write!(f, "{}{unit}", milliseconds / u128::from(factor)),
             None => f.write_str("0"),
         }

@@ -1,4 +1,4 @@
-//! Options for the state of registered clients.
+//! Options for the state of clients.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use papir_client::{Options, Passphrase};
 use crate::failure::Failure;
 use crate::owner_key;
 
-/// The environment variable with the passphrase.
+/// The environment variable that holds the passphrase if no file is given.
 const VARIABLE: &str = "PAPIR_PASSPHRASE";
 
 /// Options of commands whose clients keep state.
@@ -31,7 +31,7 @@ pub(crate) struct StateArguments {
 
 impl StateArguments {
     /// Adds these settings to `options`.
-    pub(crate) fn keep(&self, options: Options) -> Result<Options, Failure> {
+    pub(crate) fn add_to(&self, options: Options) -> Result<Options, Failure> {
         let owner_key = self.owner_key.as_deref().map(owner_key::read).transpose()?;
         Ok(Options { state: self.state.clone(), passphrase: self.passphrase()?, owner_key, ..options })
     }
@@ -41,14 +41,11 @@ impl StateArguments {
             let text = std::env::var_os(VARIABLE).filter(|text| !text.is_empty());
             return Ok(text.map(|text| Passphrase::new(text.as_encoded_bytes())));
         };
-        let text = fs::read(path).map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
+        let text = fs::read(path).map_err(|error| Failure::at(path, error))?;
         let line = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         if line.is_empty() {
-            return Err(Failure::new(format!(
-                "{}: the first line is empty: expected a passphrase",
-                path.display()
-            )));
+            return Err(Failure::at(path, "the first line is empty: expected a passphrase"));
         }
         Ok(Some(Passphrase::new(line)))
     }

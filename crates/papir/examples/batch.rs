@@ -1,7 +1,7 @@
 //! Many keys in one query.
 //!
-//! A scheme of batches (`simple-batch`, `inspire-batch`) answers several lookups with one query,
-//! whose length does not depend on how many of its places are used.
+//! A batch scheme (`simple-batch`, `inspire-batch`) answers several lookups with one query. The
+//! length of the query does not depend on the number of lookups in it.
 //!
 //! `cargo run --release -p papir --example batch`
 

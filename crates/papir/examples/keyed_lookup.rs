@@ -6,7 +6,7 @@
 
 use papir::{Database, Lookup, Options, Result, client_of, system_rng};
 
-/// The table.
+/// The table of keys and values.
 const CODES: [(&str, &str); 5] =
     [("AT", "Austria"), ("BR", "Brazil"), ("KE", "Kenya"), ("NZ", "New Zealand"), ("PE", "Peru")];
 /// An entry that is added later.
@@ -23,7 +23,7 @@ fn main() -> Result<()> {
         print(key, get(&client, &database, key)?);
     }
 
-    // A new version. Clients fetch its bundle; those of the old version need the old database.
+    // A new version. Clients fetch its bundle; clients with the old bundle need the old database.
     let database = database.update([(ADDED.0, Some(ADDED.1)), ("AT", None)])?;
     let client = client_of(&database.bundle())?;
     print("AT", get(&client, &database, "AT")?);
@@ -31,9 +31,9 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// The value of a key. Queries and answers are bytes, here passed by a function call.
+/// Looks up a key. Queries and answers are bytes, passed by a function call here.
 fn get(client: &Lookup, database: &Database, key: &str) -> Result<Option<String>> {
-    // Holds the secret that opens the answers. `finish` consumes it.
+    // `pending` holds the secret that decrypts the answers. `finish` consumes it.
     let pending = client.prepare_key(key.as_bytes(), &mut system_rng())?;
     let answers = database.answer(pending.queries())?;
     let value = pending.finish(&answers)?;

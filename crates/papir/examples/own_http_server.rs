@@ -1,6 +1,6 @@
-//! Answering queries inside an HTTP server of one's own.
+//! Queries answered inside your own HTTP server.
 //!
-//! The messages are bytes, so any transport can carry them. The server knows two requests, `GET
+//! Messages are bytes, so any transport can carry them. The server handles two requests, `GET
 //! /bundle` and `POST /query`, and stops when the client closes its connection.
 //!
 //! `cargo run --release -p papir --example own_http_server`
@@ -12,7 +12,7 @@ use papir::{Database, Options, client_of, system_rng};
 
 type Result<T, E = Box<dyn std::error::Error + Send + Sync>> = std::result::Result<T, E>;
 
-/// The most bytes that are read: bound what comes from the network before allocating it.
+/// Maximum length of a body in bytes. Limit data from the network before allocating memory for it.
 const MAX_BODY: u64 = 1 << 20;
 
 fn main() -> Result<()> {
@@ -23,7 +23,7 @@ fn main() -> Result<()> {
     let (server, _) = listener.accept()?;
     std::thread::scope(|scope| {
         let serving = scope.spawn(|| serve(&database, BufReader::new(server)));
-        // Owns its end of the connection, which closes when it returns.
+        // `look_up` owns the client's end of the connection, which closes when it returns.
         let capital = look_up(BufReader::new(client), "Peru")?;
         println!("Peru: {}", capital.as_deref().unwrap_or("not found"));
         serving.join().map_err(|_| "the server panicked")?
@@ -47,7 +47,7 @@ fn serve(database: &Database, mut stream: BufReader<TcpStream>) -> Result<()> {
     Ok(())
 }
 
-/// The client: fetches the bundle, sends the query, opens the answer.
+/// The client: fetches the bundle, sends a query, and decrypts the answer.
 fn look_up(mut stream: BufReader<TcpStream>, key: &str) -> Result<Option<String>> {
     let client = client_of(&exchange(&mut stream, "GET /bundle HTTP/1.1", &[])?)?;
     let pending = client.prepare_key(key.as_bytes(), &mut system_rng())?;
@@ -65,7 +65,7 @@ fn exchange(stream: &mut BufReader<TcpStream>, request: &str, body: &[u8]) -> Re
     }
 }
 
-/// The first line and the body of a message; `None` at the end of the connection.
+/// Reads the first line and the body of a message; `None` at the end of the connection.
 fn read_message(stream: &mut BufReader<TcpStream>) -> Result<Option<(String, Vec<u8>)>> {
     let lines = stream.by_ref().take(MAX_BODY).lines();
     let head = lines.take_while(|line| !matches!(line, Ok(line) if line.is_empty()));

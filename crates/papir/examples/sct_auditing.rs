@@ -1,17 +1,17 @@
-//! Private auditing of certificate transparency logs: section 7 of the ZipPIR paper (Akhavan
-//! Mahdavi, Diao, Kerschbaum).
+//! Private auditing of certificate transparency logs.
 //!
-//! A server's certificate carries a signed certificate timestamp (SCT), a log's promise to include
+//! This is the application of section 7 of the ZipPIR paper (Akhavan Mahdavi, Diao, Kerschbaum). A
+//! server's certificate carries a signed certificate timestamp (SCT): a log's promise to include
 //! the certificate. A browser could check the promise by asking the log for the certificate's hash,
-//! but would thereby reveal its browsing history. Here an auditor asks through private information
-//! retrieval. The log still sees when and how often it is queried, so at each interval the auditor
-//! makes exactly one query: for a random one of the hashes it saw, or for a hash that nobody has if
+//! but that would reveal its browsing history. Here an auditor asks with private information
+//! retrieval. The log still sees when it is queried, so the auditor makes exactly one query per
+//! interval: for a random one of the hashes it saw, or for a random hash that is not in the log if
 //! it saw none.
 //!
-//! ZipPIR fits this use. The auditor registers once, with 448 bytes, and stores nothing of the log.
-//! Between intervals, the log prepares the ticket of the next query and the auditor decrypts its
-//! masks. If the log changes in between, its tickets are updated, so that audits always use the
-//! newest version.
+//! ZipPIR suits this application. The auditor registers once, with 448 bytes, and stores no data of
+//! the log. Between intervals, the log prepares the ticket of the next query, and the auditor
+//! decrypts the query's masks. If the log changes in between, it updates its tickets, so audits
+//! always use the newest version.
 //!
 //! `cargo run --release -p papir --example sct_auditing -- [--entries N] [--growth N] [--intervals
 //! N] [--seconds S]`
@@ -29,7 +29,8 @@ use rand_core::Rng;
 
 type Result<T, E = Box<dyn std::error::Error + Send + Sync>> = std::result::Result<T, E>;
 
-/// A log's identifier of a certificate: the SHA-256 of its leaf in the Merkle tree. Random here.
+/// A log's identifier of a certificate: the SHA-256 hash of its leaf in the Merkle tree. This
+/// example uses random hashes.
 type Hash = [u8; 32];
 
 fn main() -> Result<()> {
@@ -43,7 +44,7 @@ fn main() -> Result<()> {
     for number in 0..run.intervals {
         let ahead = work_ahead(&mut log, &mut auditor, run.growth)?;
         let seen = browse(&log, number, run.growth);
-        wait_for_a_moment(start, run.interval);
+        wait_for_next_interval(start, run.interval);
         let audit = auditor.audit(&mut log, &seen)?;
         print_interval(number, &log, &ahead, &audit);
     }
@@ -52,7 +53,7 @@ fn main() -> Result<()> {
 
 // The log.
 
-/// A log operator: its entries (hash → entry number) and its data about the one auditor.
+/// A log: its entries (hash → entry number), and the auditor's keys and tickets.
 struct Log {
     database: Database,
     /// The public list of entries, in order.
@@ -77,8 +78,8 @@ impl Log {
         let options = Options {
             scheme: "zip".to_owned(),
             goal: Goal::Balanced,
-            // An entry takes 16 bytes. Short records make short columns, so few ciphertexts per
-            // ticket.
+            // An entry takes 16 bytes. Short records make short columns, and thus few ciphertexts
+            // per ticket.
             bucket: BucketTarget::Grow(128),
             room: 20,
             ..Options::default()
@@ -102,22 +103,22 @@ impl Log {
         Ok(())
     }
 
-    /// Adds certificates as a new version, and updates the tickets.
+    /// Adds certificates in a new version of the database, and updates the tickets.
     fn grow(&mut self, count: u64) -> Result<Growth> {
         let new: Vec<Hash> = (0..count).map(|_| random_hash()).collect();
         let numbered = (self.entries.len() as u64..).zip(&new).map(entry);
         let changes = numbered.map(|(hash, number)| (hash, Some(number)));
         let (next, update) = timed(|| Ok(self.database.update(changes)?))?;
         let counter = Counter::default();
-        let (tickets, follow) = timed(|| self.followed(&next, &counter))?;
+        let (tickets, follow) = timed(|| self.updated_tickets(&next, &counter))?;
         (self.database, self.tickets) = (next, tickets);
         self.entries.extend(new);
         Ok(Growth { update, follow, ciphertexts: counter.0.into_inner() })
     }
 
-    /// The tickets for the next version. Ciphertexts whose rows of the hint did not change are
-    /// kept.
-    fn followed(&self, next: &Database, progress: &dyn Progress) -> Result<BTreeMap<u64, Vec<u8>>> {
+    /// Updates the tickets for the next version. Ciphertexts whose rows of the hint did not change
+    /// are kept.
+    fn updated_tickets(&self, next: &Database, progress: &dyn Progress) -> Result<BTreeMap<u64, Vec<u8>>> {
         let follow = |(&number, ticket): (&u64, &Vec<u8>)| {
             let earlier = (self.database.server(), ticket.as_slice());
             Ok((number, next.server().follow(earlier, self.keys()?, number, progress)?))
@@ -125,7 +126,7 @@ impl Log {
         self.tickets.iter().map(follow).collect()
     }
 
-    /// Answers the query of a ticket, which is consumed.
+    /// Answers a query and consumes its ticket.
     fn answer(&mut self, number: u64, query: &[u8]) -> Result<Vec<u8>> {
         let ticket = self.tickets.remove(&number).ok_or("this ticket is not ready")?;
         let session = ErasedSession { keys: Some(self.keys()?), ticket: Some(&ticket) };
@@ -156,8 +157,8 @@ impl Progress for Counter {
 struct Auditor {
     lookup: Lookup,
     state: ErasedState,
-    /// The saved state. It must be on disk before a query is sent: after a crash, the next query
-    /// must not use the same ticket. Kept in memory here.
+    /// The saved state, kept in memory in this example. A real client writes it to disk before it
+    /// sends a query, because after a crash the next query must not use the same ticket.
     saved: Vec<u8>,
 }
 
@@ -187,22 +188,22 @@ impl Auditor {
         Ok(self.lookup.client().next_ticket(&self.state)?.ok_or("the scheme has no tickets")?)
     }
 
-    /// Decrypts the next query's masks: nearly all of the client's work, independent of the next
-    /// index.
+    /// Decrypts the next query's masks. This is nearly all of the client's work, and does not
+    /// depend on the index.
     fn prepare(&mut self) -> Result<()> {
         Ok(self.lookup.client().prepare(&mut self.state, 1, &NoProgress)?)
     }
 
     /// Switches to another version of the log. Keys, state and masks are kept.
-    fn go_on_with(&mut self, bundle: &[u8]) -> Result<()> {
+    fn switch_version(&mut self, bundle: &[u8]) -> Result<()> {
         self.lookup = client_of(bundle)?;
         Ok(())
     }
 
-    /// Looks up a random one of the hashes, or a hash that nobody has if there are none.
+    /// Looks up a random one of `seen`, or a random hash if `seen` is empty.
     fn audit(&mut self, log: &mut Log, seen: &[Hash]) -> Result<Audit> {
         let asked = pick(seen);
-        let (pending, query) = timed(|| self.ask(&asked.unwrap_or_else(random_hash)))?;
+        let (pending, query) = timed(|| self.prepare_query(&asked.unwrap_or_else(random_hash)))?;
         let ([number], [sent]) = (pending.tickets(), pending.queries()) else {
             return Err("a lookup of this table is more than one query".into());
         };
@@ -214,7 +215,7 @@ impl Auditor {
         Ok(Audit { seen: seen.len(), asked, found, up, down, query, answer: answering, extract })
     }
 
-    fn ask(&mut self, hash: &Hash) -> Result<Pending> {
+    fn prepare_query(&mut self, hash: &Hash) -> Result<Pending> {
         let pending = self.lookup.prepare_key_with(Some(&mut self.state), hash, &mut system_rng())?;
         self.saved = self.lookup.client().save_state(&self.state)?.to_vec();
         Ok(pending)
@@ -228,7 +229,7 @@ fn pick(seen: &[Hash]) -> Option<Hash> {
 
 // Between intervals, and simulated data.
 
-/// The work of both sides before an interval.
+/// Costs of the work of both sides before an interval.
 struct Ahead {
     ticket: Duration,
     growth: Growth,
@@ -248,12 +249,12 @@ fn work_ahead(log: &mut Log, auditor: &mut Auditor, growth: u64) -> Result<Ahead
     });
     let ((ticket, growth), ((), masks)) = (logs?, masks?);
     let bundle = log.database.bundle();
-    auditor.go_on_with(&bundle)?;
+    auditor.switch_version(&bundle)?;
     Ok(Ahead { ticket, growth, masks, bundle: bundle.len() })
 }
 
-/// The certificates seen before an interval, in turn: some in the log, none, one of the newest, and
-/// one that the log promised to include but did not.
+/// The certificates seen in an interval. Intervals cycle through: some in the log, none, one of the
+/// newest, and one that the log promised to include but did not.
 fn browse(log: &Log, interval: u64, growth: u64) -> Vec<Hash> {
     let newest = (growth as usize).min(log.entries.len());
     match interval % 4 {
@@ -270,9 +271,9 @@ fn random_hash() -> Hash {
     hash
 }
 
-/// Sleeps until the next multiple of the interval, so that query times do not depend on what is
-/// looked up.
-fn wait_for_a_moment(start: Instant, interval: Duration) {
+/// Sleeps until the next multiple of the interval, so that query times do not depend on the
+/// browsing history.
+fn wait_for_next_interval(start: Instant, interval: Duration) {
     let past = start.elapsed().as_nanos() % interval.as_nanos();
     thread::sleep(interval - Duration::from_nanos(past as u64));
 }
@@ -297,7 +298,7 @@ fn describe(log: &Log, setup: Duration) {
 fn print_interval(number: u64, log: &Log, ahead: &Ahead, audit: &Audit) {
     let Ahead { ticket, growth, masks, bundle } = ahead;
     println!("interval {number}  {}", outcome(audit));
-    println!("    ahead   ticket {}; masks {}, at the same time", seconds(*ticket), seconds(*masks));
+    println!("    ahead   ticket {}; masks {}, in parallel", seconds(*ticket), seconds(*masks));
     println!(
         "            log grown to {} entries in {}; ticket updated in {}, {} of {} ciphertexts prepared again",
         log.entries.len(),
@@ -325,7 +326,7 @@ fn parameter(log: &Log, name: &str) -> String {
 fn outcome(audit: &Audit) -> String {
     let name = |hash: &Hash| hash[..4].iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     match (&audit.asked, audit.found) {
-        (None, _) => "nothing seen: queried for a hash that nobody has".to_owned(),
+        (None, _) => "nothing seen: queried for a random hash".to_owned(),
         (Some(hash), Some(entry)) => {
             format!("of {} seen, queried for {}…: entry {entry}", audit.seen, name(hash))
         }

@@ -14,24 +14,23 @@ use crate::DEFAULT_SCHEME;
 pub struct Options {
     /// The scheme's name in the registry.
     pub scheme: String,
-    /// The goal that its parameters are chosen for.
+    /// The optimization goal for the scheme's parameters.
     pub goal: Goal,
-    /// What to do with a duplicate key.
+    /// Action on a duplicate key.
     pub on_duplicate: OnDuplicate,
-    /// Target size in bytes of a keyed table's buckets, its records: what one query fetches, a few
-    /// entries.
+    /// Target size in bytes of a keyed table's buckets. A bucket is a record that holds a few
+    /// entries; one query fetches one bucket.
     pub bucket: BucketTarget,
-    /// Percentage by which a keyed table is made larger than its entries need, to leave room for
-    /// entries added by [`Database::update`].
+    /// Percentage of extra space in a keyed table, for entries that [`Database::update`] adds.
     pub room: u32,
-    /// The key that records are encrypted under, for a scheme with encrypted databases:
-    /// [`ENCRYPTED_SCHEME`](crate::ENCRYPTED_SCHEME).
+    /// The key under which [`ENCRYPTED_SCHEME`](crate::ENCRYPTED_SCHEME) encrypts the records;
+    /// `None` for other schemes.
     pub owner_key: Option<OwnerKey>,
 }
 
 impl Default for Options {
-    /// [`DEFAULT_SCHEME`], balanced; duplicate keys are refused; a table of minimal size, with
-    /// buckets of the default size.
+    /// [`DEFAULT_SCHEME`] with balanced parameters. Duplicate keys are refused, buckets have the
+    /// default size, and the table has no extra space.
     fn default() -> Self {
         let TableOptions { bucket, on_duplicate, room } = TableOptions::default();
         let (scheme, goal) = (DEFAULT_SCHEME.to_owned(), Goal::default());
@@ -45,25 +44,25 @@ impl Options {
     }
 }
 
-/// A prepared database: the server side of a lookup.
+/// A prepared database: the server's side of a lookup.
 pub struct Database {
     pub(crate) server: Box<dyn ErasedServer>,
     pub(crate) keys: Option<Keys>,
     pub(crate) options: Options,
 }
 
-/// The owner's data about a keyed table.
+/// The owner's data for updates of a keyed table.
 pub(crate) struct Keys {
     pub(crate) layout: KeywordLayout,
     pub(crate) ids: KeyIds,
 }
 
 impl Database {
-    /// Prepares key-value pairs: a key is any byte string, a value at most 64 KiB.
+    /// Prepares a keyed database. A key is any byte string; a value has at most 64 KiB.
     ///
     /// # Errors
-    /// Those of [`papir_lookup::build`] (the line in an error is the pair's number from 1),
-    /// [`papir_core::Error::UnknownScheme`], or those of the scheme's setup.
+    /// Same as [`papir_lookup::build`]; the line in an error is the 1-based number of the pair.
+    /// Also [`papir_core::Error::UnknownScheme`], and errors of the scheme's setup.
     pub fn build<K: Into<Vec<u8>>, V: Into<Vec<u8>>>(
         pairs: impl IntoIterator<Item = (K, V)>,
         options: &Options,
@@ -80,7 +79,7 @@ impl Database {
     /// Prepares records that are looked up by index.
     ///
     /// # Errors
-    /// [`papir_core::Error::UnknownScheme`], those of the records, or those of the scheme's setup.
+    /// [`papir_core::Error::UnknownScheme`], and errors of the records or of the scheme's setup.
     pub fn build_records(records: &dyn Records, options: &Options) -> Result<Self> {
         Self::prepare(records, None, options)
     }
@@ -91,28 +90,28 @@ impl Database {
         Ok(Self { server, keys, options: options.clone() })
     }
 
-    /// The data that clients fetch once per version; public, and the same for all clients.
+    /// The public data that every client fetches once per version.
     pub fn bundle(&self) -> Vec<u8> {
         let keyword = self.keys.as_ref().map(|keys| keys.layout.clone());
         let scheme_public = self.server.public();
         Bundle { scheme_public, keyword, commitment_top: None }.encode()
     }
 
-    /// Creates a client in the same process; elsewhere, pass the [`bundle`](Database::bundle) to
-    /// [`client_of`].
+    /// Creates a client in the same process. In another process, pass the
+    /// [`bundle`](Database::bundle) to [`client_of`].
     ///
     /// # Errors
-    /// As [`client_of`].
+    /// Same as [`client_of`].
     pub fn client(&self) -> Result<Lookup> {
         client_under(self.options.owner_key.as_ref(), &self.bundle())
     }
 
-    /// Answers queries in order, one answer per query. Registered clients also need keys and
+    /// Returns the answers to queries, in order. Queries of registered clients also need keys and
     /// tickets: use [`server`](Database::server) for them.
     ///
     /// # Errors
-    /// The error of the first query that fails: those of its envelope,
-    /// [`papir_core::Error::WrongVersion`], or the scheme's.
+    /// The error of the first query that fails: an invalid envelope,
+    /// [`papir_core::Error::WrongVersion`], or an error of the scheme.
     pub fn answer(&self, queries: &[Vec<u8>]) -> Result<Vec<Vec<u8>>> {
         let session = ErasedSession::default();
         let batch: Vec<_> = queries.iter().map(|query| (session, query.as_slice())).collect();
@@ -121,23 +120,23 @@ impl Database {
         Ok(answers?)
     }
 
-    /// Sizes, security, failure probability, parameters.
+    /// Returns sizes, security, failure probability and parameters.
     pub fn describe(&self) -> Description {
         self.server.describe()
     }
 
-    /// The version that queries must be made for.
+    /// The version of the database. Queries are valid for one version only.
     pub fn version(&self) -> Version {
         self.server.version()
     }
 
-    /// The scheme's server, which accepts registered clients' keys, prepares their tickets, and
-    /// answers with both.
+    /// The scheme's server, which accepts keys of registered clients, prepares their tickets, and
+    /// answers their queries.
     pub fn server(&self) -> &dyn ErasedServer {
         &*self.server
     }
 
-    /// The scheme's server and the key layout, to build a custom service.
+    /// Splits the database into the scheme's server and the key layout, for a custom service.
     pub fn into_parts(self) -> (Box<dyn ErasedServer>, Option<KeywordLayout>) {
         (self.server, self.keys.map(|keys| keys.layout))
     }
@@ -146,16 +145,16 @@ impl Database {
 /// Creates a client from the bytes of a [`Database::bundle`].
 ///
 /// # Errors
-/// Those of [`Bundle::decode`], [`papir_core::Error::UnknownScheme`], or those of the scheme's
-/// public part.
+/// Same as [`Bundle::decode`]; also [`papir_core::Error::UnknownScheme`], and errors in the
+/// scheme's public part.
 pub fn client_of(bundle: &[u8]) -> Result<Lookup> {
     client_under(None, bundle)
 }
 
-/// Creates a client of an encrypted database, with the owner's key, which registration needs.
+/// Creates a client of an encrypted database. It needs the owner's key to register.
 ///
 /// # Errors
-/// As [`client_of`], and [`papir_core::Error::OwnerKey`] for another owner's key.
+/// Same as [`client_of`], and [`papir_core::Error::OwnerKey`] for another owner's key.
 pub fn client_under(owner_key: Option<&OwnerKey>, bundle: &[u8]) -> Result<Lookup> {
     let bundle = Bundle::decode(bundle)?;
     let scheme = registry::by_id(erased::scheme_of_public(&bundle.scheme_public)?)?.with_owner_key(owner_key);
@@ -189,7 +188,7 @@ mod tests {
         let options = Options { scheme: "nonsense".into(), ..Options::default() };
         let unknown = Database::build([("a", "b")], &options);
         assert!(matches!(unknown, Err(Error::Core(papir_core::Error::UnknownScheme { .. }))));
-        // A scheme that reveals keys is refused, whatever the options say.
+        // A scheme that is not private is refused: no option allows it.
         let options = Options { scheme: "newtonsym".into(), ..Options::default() };
         let refused = Database::build([("a", "b")], &options);
         assert!(matches!(refused, Err(Error::Core(papir_core::Error::NotPrivate { .. }))));

@@ -1,7 +1,7 @@
 //! Private information retrieval: look up a record without revealing to the server which one.
 //!
 //! The server answers every query by processing its whole database under encryption. It learns that
-//! a query arrived, but not what it was for.
+//! a query arrived, but not which record it was for.
 //!
 //! # In one process
 //!
@@ -41,9 +41,9 @@
 //! # Registered clients
 //!
 //! With `zip`, a client registers once, and each of its queries consumes a ticket that the server
-//! prepared in advance. A ticket is valid for one query only: the server records the ticket numbers
-//! it has answered, and the client saves its state ([`ErasedClient::save_state`]) before sending a
-//! query. [`connect`] and the server program do both.
+//! prepared in advance. A ticket is valid for one query only. The server must therefore record the
+//! numbers of used tickets, and the client must save its state ([`ErasedClient::save_state`])
+//! before it sends a query. [`connect`] and the server program do both.
 //!
 //! ```no_run
 //! use papir::{Database, ErasedSession, NoProgress, Options, system_rng};
@@ -53,7 +53,7 @@
 //! let client = database.client()?;
 //! let (mut state, sent) = client.client().register(&mut system_rng())?.expect("zip's clients register");
 //!
-//! // In advance: the server prepares a ticket, the client its part of the next query.
+//! // In advance, the server prepares a ticket, and the client precomputes its next query.
 //! let keys = database.server().accept_keys(&sent)?;
 //! let ticket = database.server().ticket(&keys, 0, &NoProgress)?;
 //! client.client().prepare(&mut state, 1, &NoProgress)?;
@@ -66,15 +66,14 @@
 //! # Ok::<(), papir::Error>(())
 //! ```
 //!
-//! The example `sct_auditing` extends this to queries at fixed intervals and a changing database
-//! whose tickets are updated.
+//! The example `sct_auditing` adds queries at fixed intervals, and a changing database whose
+//! tickets are updated.
 //!
 //! # Encrypted databases
 //!
-//! To keep records confidential from the server, their owner encrypts them under an [`OwnerKey`];
-//! clients that have the same key register with it. The server sees neither records nor queries.
-//! Anyone with the key can read all records, and also other clients' queries if the server leaks
-//! them.
+//! To hide records from the server, their owner encrypts them under an [`OwnerKey`]. Clients
+//! register with the same key. The server sees neither records nor queries. Anyone with the key can
+//! read all records and, if the server leaks them, other clients' queries.
 //!
 //! ```no_run
 //! use papir::{Database, ENCRYPTED_SCHEME, ErasedSession, Options, OwnerKey, client_under, system_rng};
@@ -102,7 +101,7 @@
 //!
 //! - `keyed_lookup`: keyed lookup in one process, and an update.
 //! - `batch`: many keys in one query.
-//! - `own_http_server`: queries answered inside an HTTP server of your own.
+//! - `own_http_server`: queries answered inside your own HTTP server.
 //! - `sct_auditing`: registered clients, tickets, queries at fixed intervals.
 //!
 //! # Re-exported crates
@@ -115,7 +114,6 @@
 //! | [`client`] | the network client |
 
 mod database;
-mod network;
 mod update;
 
 pub use papir_client as client;
@@ -124,7 +122,6 @@ pub use papir_lookup as lookup;
 pub use papir_schemes as schemes;
 
 pub use database::{Database, Options, client_of, client_under};
-pub use network::connect;
 pub use papir_client::{Connection, system_rng};
 pub use papir_core::erased::{ErasedClient, ErasedKeys, ErasedServer, ErasedSession, ErasedState};
 pub use papir_core::{Goal, NoProgress, OwnerKey, Progress, RecordBuffer, Records};
@@ -132,5 +129,14 @@ pub use papir_lookup::{BucketTarget, Error, Lookup, OnDuplicate, Pending, Result
 
 /// The default scheme.
 pub const DEFAULT_SCHEME: &str = "inspire";
-/// The scheme with databases encrypted by their owner.
+/// The scheme whose databases are encrypted by their owner.
 pub const ENCRYPTED_SCHEME: &str = papir_schemes::registry::ENCRYPTED;
+
+/// Connects to the database at a URL `http://host:port/v1/databases/name`, or to the only database
+/// of the server at `http://host:port`.
+///
+/// # Errors
+/// Same as [`Connection::open`].
+pub fn connect(url: &str) -> Result<Connection, client::Error> {
+    Connection::open(url, None)
+}

@@ -8,16 +8,17 @@ use crate::Database;
 use crate::database::Keys;
 
 impl Database {
-    /// Creates a new version of the database with some keys set, or deleted if their value is
-    /// `None`. If a key occurs several times, its last change counts. Clients need the new
-    /// [`bundle`](Database::bundle); the old version remains usable as long as it is kept.
+    /// Creates a new version of the database in which each key is set to its value, or deleted if
+    /// the value is `None`. If a key occurs several times, its last change counts. Clients need the
+    /// new [`bundle`](Database::bundle). The old version can still answer queries.
     ///
-    /// Keys that find room change only a few records. If a key finds none, all keys are rearranged
-    /// and all records prepared again; the `room` of [`Options`](crate::Options) makes that rare.
+    /// If the changes fit into free space, only a few records change. Otherwise all keys are
+    /// rearranged and all records are prepared again; the `room` of [`Options`](crate::Options)
+    /// makes that rare.
     ///
     /// # Errors
-    /// [`Error::NotKeyed`] for records that are looked up by index; those of [`Changes::new`] (the
-    /// line in an error is the change's number from 1), of [`patch()`] and [`rebuild()`], or of the
+    /// [`Error::NotKeyed`] for records that are looked up by index. Errors of [`Changes::new`]
+    /// (where the line is the number of the change, from 1), [`patch()`], [`rebuild()`] and the
     /// scheme.
     pub fn update<K: Into<Vec<u8>>, V: Into<Vec<u8>>>(
         &self,

@@ -1,6 +1,6 @@
-//! Calibration: seconds of each operation of [`papir_core::cost`] on this machine.
+//! Calibration: measures the seconds of each operation of [`papir_core::cost`].
 //!
-//! The caller prepares and queries three databases, once on one thread and once on all:
+//! The caller prepares and queries three databases, on one thread and then on all threads:
 //!
 //! | database | rates derived from it |
 //! |---|---|
@@ -8,8 +8,8 @@
 //! | InsPIRe, records of two ring elements, t = 4 | `matrix`, `external_product`, `pack`, `interpolate` |
 //! | SimplePIR | `select8`, `encode8`, `hint_product8`, `encrypt_column`, `decrypt_row` |
 //!
-//! Setup times that both InsPIRe databases share are separated by solving a linear system. All
-//! databases are larger than the caches of usual machines, like real ones.
+//! Both InsPIRe databases spend setup time on the same two operations; a linear system separates
+//! them. Like real databases, all three are larger than usual caches.
 
 use papir_core::cost::{Operation, Rates, Work};
 use papir_core::{Choice, Goal, Shape};
@@ -29,28 +29,28 @@ pub struct Measurement {
     pub threads: usize,
     /// Timed queries.
     pub runs: usize,
-    /// Number of times that the database is prepared and queried; the shortest times count.
+    /// Number of times that the database is prepared and queried; the shortest times are kept.
     pub repeats: usize,
 }
 
 /// The times of a measured database.
 #[derive(Clone, Debug)]
 pub struct Observation {
-    /// The operations that its parameters count.
+    /// Operation counts of its parameters.
     pub work: Work,
     /// Milliseconds of the stages of an answer, by name.
     pub stages: Vec<(String, f64)>,
     /// Milliseconds of an answer.
     pub answer_ms: f64,
-    /// Milliseconds of making a query.
+    /// Milliseconds to create a query.
     pub query_ms: f64,
-    /// Milliseconds of decoding an answer.
+    /// Milliseconds to decode an answer.
     pub extract_ms: f64,
-    /// Seconds of setup that encoded the database.
+    /// Seconds of setup spent on encoding the database.
     pub encode_s: f64,
-    /// Seconds of setup that made the hint.
+    /// Seconds of setup spent on the hint.
     pub hint_s: f64,
-    /// Seconds of setup that made data used only by the server.
+    /// Seconds of setup spent on data used only by the server.
     pub material_s: f64,
     /// Bytes of data used only by the server.
     pub material_bytes: u64,
@@ -58,7 +58,7 @@ pub struct Observation {
 
 /// Sizes of the measured databases, and numbers of queries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Extent {
+pub struct Config {
     /// Columns of the first database, 4 KiB each.
     pub selected_columns: u64,
     /// Columns of the second, 32 KiB each.
@@ -67,11 +67,11 @@ pub struct Extent {
     pub simple_bytes: u64,
     /// Timed queries.
     pub runs: usize,
-    /// How often each database is prepared and queried; the shortest times count.
+    /// Number of times that each database is prepared and queried; the shortest times are kept.
     pub repeats: usize,
 }
 
-impl Extent {
+impl Config {
     /// For real measurements: 160 MiB, 64 MiB with 256 MiB of packing matrices, and 160 MiB.
     pub const WHOLE: Self = Self {
         selected_columns: 40 << 10,
@@ -80,8 +80,8 @@ impl Extent {
         runs: 9,
         repeats: 2,
     };
-    /// For tests: checks that calibration works; the rates are those of caches. The first database
-    /// has several blocks of d columns, otherwise its setup time would be proportional to the
+    /// For tests of the calibration itself: the databases fit into caches. The first one has
+    /// several blocks of d columns, because otherwise its setup time would be proportional to the
     /// second's.
     pub const TINY: Self =
         Self { selected_columns: 6 << 10, packed_columns: 16, simple_bytes: 1 << 18, runs: 1, repeats: 1 };
@@ -91,17 +91,17 @@ impl Extent {
 /// `measure` prepares and queries.
 ///
 /// # Errors
-/// Those of `measure` and of [`Rates::new`].
+/// Errors of `measure` and of [`Rates::new`].
 pub fn calibrate<E: From<papir_core::Error>>(
-    extent: Extent,
+    config: Config,
     threads: usize,
     mut measure: impl FnMut(Measurement) -> Result<Observation, E>,
 ) -> Result<Rates, E> {
-    let one = Observed::on(extent, 1, &mut measure)?.alone();
+    let one = Observed::on(config, 1, &mut measure)?.one_thread();
     if threads <= 1 {
         return Ok(Rates::new(1, |op| one.of(op), |op| one.of(op))?);
     }
-    let all = Observed::on(extent, threads, &mut measure)?.together(&one);
+    let all = Observed::on(config, threads, &mut measure)?.all_threads(&one);
     // All threads together are at least as fast as one, and at most `threads` times as fast.
     let within = |op| all.of(op).clamp(one.of(op) / threads as f64, one.of(op));
     Ok(Rates::new(threads, |op| one.of(op), within)?)
@@ -140,11 +140,11 @@ const WORD_STAGES: [&str; 4] = ["parse", "read_keys", "switch", "seal"];
 
 impl Observed {
     fn on<E: From<papir_core::Error>>(
-        extent: Extent,
+        config: Config,
         threads: usize,
         measure: &mut impl FnMut(Measurement) -> Result<Observation, E>,
     ) -> Result<Self, E> {
-        let Extent { selected_columns, packed_columns, simple_bytes, runs, repeats } = extent;
+        let Config { selected_columns, packed_columns, simple_bytes, runs, repeats } = config;
         let short = Shape::of_bytes(selected_columns * 64, 64)?;
         let long = Shape::of_bytes(packed_columns * 4, 8192)?;
         let bytes = Shape::of_bytes(simple_bytes / 64, 64)?;
@@ -158,7 +158,7 @@ impl Observed {
     }
 
     /// Seconds of each operation on one thread.
-    fn alone(&self) -> Seconds {
+    fn one_thread(&self) -> Seconds {
         let (hint_transform, pack) = self.solve_material();
         let mut seconds = self.shared(self.word(), hint_transform, pack);
         let (selected, simple) = (&self.selected, &self.simple);
@@ -168,14 +168,14 @@ impl Observed {
         seconds.set(Operation::Decrypt, per_extract(selected, Operation::Decrypt));
         seconds.set(Operation::EncryptColumn, per_query(simple, Operation::EncryptColumn));
         seconds.set(Operation::DecryptRow, per_extract(simple, Operation::DecryptRow));
-        seconds.set(Operation::Copy, copying(self.packed.material_bytes as usize));
-        seconds.set(Operation::Term, evaluating());
+        seconds.set(Operation::Copy, copy_seconds(self.packed.material_bytes as usize));
+        seconds.set(Operation::Term, evaluation_seconds());
         seconds
     }
 
-    /// Seconds of each operation, among many on all threads; operations that run on a single thread
-    /// keep their time.
-    fn together(&self, one: &Seconds) -> Seconds {
+    /// Seconds of each operation when all threads share the work. Operations that run on a single
+    /// thread keep their time.
+    fn all_threads(&self, one: &Seconds) -> Seconds {
         // The first database has one pack, which is prepared on one thread.
         let selected = self.selected.after_encoding() - one.of(Operation::Pack);
         let hint = selected / self.selected.setup(Operation::HintTransform);
@@ -184,7 +184,8 @@ impl Observed {
         let mut seconds =
             self.shared(one.of(Operation::Word), hint, packed / self.packed.setup(Operation::Pack));
         let alone = [Operation::Encrypt, Operation::Decrypt, Operation::EncryptColumn, Operation::DecryptRow];
-        // Different clients or queries run these on different threads, independently.
+        // Different clients or queries run these on different threads, independently. `calibrate`
+        // raises 0 to the single-thread time divided by the number of threads.
         for op in
             alone.into_iter().chain([Operation::Word, Operation::Encode8, Operation::Copy, Operation::Term])
         {
@@ -193,7 +194,7 @@ impl Observed {
         seconds
     }
 
-    /// The operations whose derivation is the same for one thread and for all.
+    /// Operations whose rates are derived in the same way for one thread and for all.
     fn shared(&self, word: f64, hint_transform: f64, pack: f64) -> Seconds {
         let Self { selected, packed, simple } = self;
         let mut seconds = Seconds::default();
@@ -227,8 +228,8 @@ impl Observed {
         seconds / (words - lifted)
     }
 
-    /// Words that the first database's selection processes itself: columns into planes, rows
-    /// lifted.
+    /// Words that the first database's selection stage processes itself: columns split into planes,
+    /// and rows lifted.
     fn selecting_words(&self) -> f64 {
         Self::columns_and_rows(&self.selected)
     }
@@ -239,7 +240,7 @@ impl Observed {
         rows + case.setup(Operation::Encode16) / rows
     }
 
-    /// Seconds of a hint transform and of a pack, solved from the totals of both databases.
+    /// Seconds of a hint transform and of a pack, solved from both databases' setup times.
     fn solve_material(&self) -> (f64, f64) {
         let row = |case: &Observation| [case.setup(Operation::HintTransform), case.setup(Operation::Pack)];
         let ([a, b], [c, d]) = (row(&self.selected), row(&self.packed));
@@ -249,8 +250,8 @@ impl Observed {
     }
 }
 
-/// Seconds per byte of copying `bytes` bytes to fresh memory.
-fn copying(bytes: usize) -> f64 {
+/// Measures the seconds per byte of copying `bytes` bytes to newly allocated memory.
+fn copy_seconds(bytes: usize) -> f64 {
     let source = vec![1u8; bytes.max(1)];
     let start = std::time::Instant::now();
     let copy = papir_core::AlignedBytes::copy_of(std::hint::black_box(&source));
@@ -259,9 +260,9 @@ fn copying(bytes: usize) -> f64 {
     seconds / source.len() as f64
 }
 
-/// Seconds per term of a polynomial at one point, for three variables, degree 18 and a thousand
-/// points.
-fn evaluating() -> f64 {
+/// Measures the seconds per term and point of evaluating a polynomial in three variables of degree
+/// 18 at 1024 points.
+fn evaluation_seconds() -> f64 {
     const POINTS: usize = 1 << 10;
     let modulus = Modulus::new(268_369_921);
     let (variables, degree) = (3, 18);
@@ -285,8 +286,8 @@ const MATRIX_ROW_BYTES: f64 = 2.0 * 2048.0 * 4.0;
 struct Seconds([f64; Operation::ALL.len()]);
 
 impl Seconds {
-    /// Lower bound of a measured time, below the time of one byte in any cache. Keeps the
-    /// difference of two noisy times positive.
+    /// Lower bound of a measured time, below that of one byte in any cache. Keeps the difference of
+    /// two noisy times positive.
     const LEAST: f64 = 1e-12;
 
     fn set(&mut self, operation: Operation, seconds: f64) {

@@ -20,7 +20,7 @@ pub enum Error {
     Rates {
         /// The file.
         file: PathBuf,
-        /// What was found.
+        /// The problem that was found.
         reason: String,
     },
     /// A file of rates cannot be written.
@@ -28,21 +28,21 @@ pub enum Error {
     Write {
         /// The file.
         file: PathBuf,
-        /// What went wrong.
+        /// The reason of the failure.
         reason: String,
     },
     /// A malformed size.
     #[error("the size `{found}`: expected bytes above 0, such as 64, 64B, 8KiB, 256MiB or 1GiB")]
     Size {
-        /// The text.
+        /// The malformed text.
         found: String,
     },
     /// No scheme can serve the database.
     #[error("nothing can serve {database}: {reasons}")]
     NothingFits {
-        /// The database.
+        /// Shape of the database.
         database: String,
-        /// The reason of each scheme.
+        /// The reason why each scheme is excluded.
         reasons: String,
     },
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::{Error, Result, units};
 
 /// Default speed of a network connection: 10 Mbit/s, in bits per second.
-pub const DEFAULT_LINE: f64 = 1e7;
+pub const DEFAULT_SPEED: f64 = 1e7;
 
 /// Requirements on a database.
 #[derive(Clone, Copy, Debug)]
@@ -18,7 +18,7 @@ pub struct Demand {
     /// Bytes that a client fetches once in addition to the scheme's public part.
     pub extra_bytes: u64,
     /// Speed of the client's connection up and down, in bits per second.
-    pub line: (f64, f64),
+    pub connection: (f64, f64),
     /// Bytes of the server's memory; `None` for no limit.
     pub memory: Option<u64>,
     /// Threads that answer one query.
@@ -28,10 +28,10 @@ pub struct Demand {
 }
 
 impl Demand {
-    /// A demand with all defaults.
+    /// Creates a demand with defaults for all other requirements.
     pub fn new(shape: Shape, rates: &Rates) -> Self {
-        let line = (DEFAULT_LINE, DEFAULT_LINE);
-        Self { shape, extra_bytes: 0, line, memory: None, threads: rates.threads(), lookups: 1 }
+        let connection = (DEFAULT_SPEED, DEFAULT_SPEED);
+        Self { shape, extra_bytes: 0, connection, memory: None, threads: rates.threads(), lookups: 1 }
     }
 }
 
@@ -50,15 +50,15 @@ pub struct Offer {
     pub public_bytes: u64,
     /// Bytes of the hint.
     pub hint_bytes: u64,
-    /// Seconds of an answer, alone on the machine.
+    /// Seconds of an answer if nothing else runs on the machine.
     pub answer_s: f64,
-    /// Seconds of one core for an answer, with all other cores busy.
+    /// Seconds of an answer on one core while all other cores are busy.
     pub core_s: f64,
-    /// Seconds of the client: query and extraction.
+    /// Seconds of the client's work: query and extraction.
     pub client_s: f64,
     /// Seconds on the network: query and answer.
     pub transfer_s: f64,
-    /// Seconds of fetching the public part, divided by the number of lookups.
+    /// Seconds to fetch the public part, divided by the number of lookups.
     pub public_s: f64,
     /// Seconds of a lookup: the sum of the four times above.
     pub lookup_s: f64,
@@ -66,7 +66,7 @@ pub struct Offer {
     pub memory_bytes: u64,
     /// Approximate size of the snapshot file in bytes.
     pub snapshot_bytes: u64,
-    /// Seconds of preparing the database.
+    /// Seconds to prepare the database.
     pub setup_s: f64,
     /// Estimated security; `None` if the scheme encrypts nothing.
     pub security_bits: Option<f64>,
@@ -85,7 +85,7 @@ impl Offer {
     fn of(candidate: Candidate, demand: &Demand, rates: &Rates) -> Self {
         let Candidate { label, description, parameters } = candidate;
         let (sizes, work) = (description.sizes, &description.work);
-        let (up, down) = demand.line;
+        let (up, down) = demand.connection;
         let answer_s = work.answer.seconds(rates, demand.threads);
         let client_s = work.query.seconds(rates, 1) + work.extract.seconds(rates, 1);
         let transfer_s = 8.0 * (sizes.query as f64 / up + sizes.answer as f64 / down);
@@ -117,13 +117,13 @@ impl Offer {
     }
 
     /// Number of cores that this many lookups per second keep busy.
-    pub fn cores(&self, lookups_a_second: f64) -> u64 {
-        (self.core_s * lookups_a_second).ceil().max(1.0) as u64
+    pub fn cores(&self, lookups_per_second: f64) -> u64 {
+        (self.core_s * lookups_per_second).ceil().max(1.0) as u64
     }
 
-    /// Whether another offer is at least as good in bytes, time and memory, and better in one of
-    /// them.
-    fn is_beaten_by(&self, other: &Self) -> bool {
+    /// Returns whether another offer is at least as good in bytes, time and memory, and better in
+    /// one of them.
+    fn is_dominated_by(&self, other: &Self) -> bool {
         let pairs = [
             (self.transfer_s, other.transfer_s),
             (self.public_bytes as f64, other.public_bytes as f64),
@@ -135,7 +135,7 @@ impl Offer {
         pairs.iter().all(|(mine, theirs)| theirs <= mine) && pairs.iter().any(|(mine, theirs)| theirs < mine)
     }
 
-    /// The scheme with its parameters.
+    /// The scheme's name and parameters.
     pub fn name(&self) -> String {
         format!("{} with {}", self.scheme, self.parameters)
     }
@@ -148,7 +148,7 @@ pub struct LeftOut {
     pub scheme: &'static str,
     /// Label of the parameters; empty if the whole scheme was left out.
     pub parameters: String,
-    /// Why it was left out.
+    /// The reason why it was left out.
     pub reason: String,
 }
 
@@ -169,11 +169,11 @@ impl Choice {
     }
 
     /// Offers that no other offer of the same scheme dominates, the best first.
-    pub fn sensible(&self) -> impl Iterator<Item = &Offer> {
-        let beaten = |offer: &Offer| {
-            self.offers().any(|other| other.scheme == offer.scheme && offer.is_beaten_by(other))
+    pub fn undominated(&self) -> impl Iterator<Item = &Offer> {
+        let dominated = |offer: &Offer| {
+            self.offers().any(|other| other.scheme == offer.scheme && offer.is_dominated_by(other))
         };
-        self.offers().filter(move |offer| !beaten(offer))
+        self.offers().filter(move |offer| !dominated(offer))
     }
 
     /// The best offer and the reason for it, in a sentence.
@@ -196,14 +196,14 @@ impl Choice {
     }
 }
 
-/// Compares all parameters of all private schemes.
+/// Compares all parameters of all private schemes and chooses the fastest.
 ///
 /// # Errors
 /// [`Error::NothingFits`] with the reason of each scheme.
 pub fn choose(demand: &Demand, rates: &Rates) -> Result<Choice> {
     let (mut offers, mut left_out) = (Vec::new(), Vec::new());
     for scheme in registry::all().iter().filter(|scheme| scheme.privacy() == Privacy::Private) {
-        // Single lookups use the underlying scheme.
+        // Batch schemes answer many lookups at once; a single lookup uses the underlying scheme.
         if registry::batches_named(scheme.name()).is_some() {
             let reason = "for many lookups at once: chosen by `papir build --batch`".to_owned();
             left_out.push(LeftOut { scheme: scheme.name(), parameters: String::new(), reason });
@@ -232,20 +232,20 @@ pub fn choose(demand: &Demand, rates: &Rates) -> Result<Choice> {
         offers.into_iter().partition(|offer| demand.memory.is_none_or(|most| offer.memory_bytes <= most));
     fit.sort_by(|a, b| a.lookup_s.total_cmp(&b.lookup_s));
     let least = too_large.iter().map(|offer| offer.memory_bytes).min();
-    left_out.extend(too_large.into_iter().map(|offer| beyond(offer, demand)));
+    left_out.extend(too_large.into_iter().map(|offer| exceeds_memory(offer, demand)));
     let mut fit = fit.into_iter();
-    let best = fit.next().ok_or_else(|| nothing(demand, least, &left_out))?;
+    let best = fit.next().ok_or_else(|| nothing_fits(demand, least, &left_out))?;
     Ok(Choice { best, others: fit.collect(), left_out })
 }
 
-fn beyond(offer: Offer, demand: &Demand) -> LeftOut {
+fn exceeds_memory(offer: Offer, demand: &Demand) -> LeftOut {
     let (needed, most) = (units::bytes(offer.memory_bytes), units::bytes(demand.memory.unwrap_or(u64::MAX)));
     let reason = format!("needs {needed} of memory, above {most}");
     LeftOut { scheme: offer.scheme, parameters: offer.parameters, reason }
 }
 
 /// The error if no candidate meets the demand.
-fn nothing(demand: &Demand, least: Option<u64>, left_out: &[LeftOut]) -> Error {
+fn nothing_fits(demand: &Demand, least: Option<u64>, left_out: &[LeftOut]) -> Error {
     let shape = demand.shape;
     let database = format!("{} records of {}", shape.records(), units::bits(shape.record_bits()));
     let of_schemes = left_out.iter().filter(|one| one.parameters.is_empty());

@@ -1,4 +1,4 @@
-//! The file of a machine's rates: `papir/rates.json` in the user's data folder.
+//! The rates file of a machine: `papir/rates.json` in the user's data folder.
 //!
 //! ```json
 //! {
@@ -22,9 +22,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
 
-/// Version of the file.
+/// Version of the file format.
 const FORMAT: u32 = 1;
-/// Longest file that is read, in bytes: far longer than any valid file.
+/// Maximum length of a file in bytes, far above that of any valid file.
 const MAX_BYTES: u64 = 1 << 16;
 
 #[derive(Serialize, Deserialize)]
@@ -37,7 +37,8 @@ struct File {
     all: BTreeMap<String, f64>,
 }
 
-/// `papir/rates.json` in `XDG_DATA_HOME`, or in `~/.local/share`; `None` without a home.
+/// Path of the user's rates file, in `XDG_DATA_HOME` or `~/.local/share`; `None` if the system has
+/// neither.
 pub fn default_path() -> Option<PathBuf> {
     let folder = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let data = folder("XDG_DATA_HOME").or_else(|| Some(folder("HOME")?.join(".local/share")))?;
@@ -46,34 +47,36 @@ pub fn default_path() -> Option<PathBuf> {
 
 /// A machine's rates and their origin.
 #[derive(Clone, Debug)]
-pub struct Known {
+pub struct LoadedRates {
     /// The rates.
     pub rates: Rates,
     /// "measured" or "built in".
     pub origin: &'static str,
-    /// The origin in words.
-    pub words: String,
+    /// A description of the origin, for output.
+    pub description: String,
 }
 
-/// The rates of the given file, else of the user's file, else the built-in rates.
+/// Returns the rates of the file `named` or, if it is `None`, of the user's file. Without a user's
+/// file, returns the built-in rates.
 ///
 /// # Errors
-/// As [`read`]; also if the given file does not exist.
-pub fn known(named: Option<&Path>) -> Result<Known> {
+/// Same as [`read`], also if `named` does not exist.
+pub fn load(named: Option<&Path>) -> Result<LoadedRates> {
     let path = named.map(Path::to_owned).or_else(default_path);
     match path.filter(|path| named.is_some() || path.exists()) {
         Some(path) => {
-            let words = format!("measured on this machine ({})", path.display());
-            Ok(Known { rates: read(&path)?, origin: "measured", words })
+            let description = format!("measured on this machine ({})", path.display());
+            Ok(LoadedRates { rates: read(&path)?, origin: "measured", description })
         }
         None => {
-            let words = "built in, for a modest machine (measure yours: papir plan --calibrate)".to_owned();
-            Ok(Known { rates: Rates::BUILT_IN, origin: "built in", words })
+            let description =
+                "built in, for a modest machine (measure yours: papir plan --calibrate)".to_owned();
+            Ok(LoadedRates { rates: Rates::BUILT_IN, origin: "built in", description })
         }
     }
 }
 
-/// Writes the rates of this machine, creating parent folders.
+/// Writes the rates of this machine to a file, and creates its parent folders.
 ///
 /// # Errors
 /// [`Error::Write`] if the file cannot be written, [`Error::Backend`].
@@ -91,7 +94,7 @@ pub fn write(path: &Path, rates: &Rates) -> Result<()> {
     written.map_err(|error| refused(error.to_string()))
 }
 
-/// Reads a file written by [`write()`].
+/// Reads a rates file written by [`write()`].
 ///
 /// # Errors
 /// [`Error::Rates`] for anything else.

@@ -1,11 +1,12 @@
-//! Bytes, bits and seconds, formatted for people.
+//! Sizes in command-line notation, and human-readable bytes, bits and seconds.
 
 use std::fmt;
 use std::str::FromStr;
 
-use crate::size;
+use crate::{Error, Result};
 
-/// A number of bytes in command-line notation, such as `16GiB`; its output parses as input.
+/// A number of bytes in command-line notation, such as `16GiB`. The output parses to the same
+/// number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bytes(pub u64);
 
@@ -13,7 +14,7 @@ impl FromStr for Bytes {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        size::parse(text).map(Self).map_err(|error| error.to_string())
+        parse_bytes(text).map(Self).map_err(|error| error.to_string())
     }
 }
 
@@ -29,7 +30,22 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// A count of bytes in binary units, three digits: `531 B`, `52.1 KiB`, `1.00 GiB`.
+/// Suffixes of byte counts, and log₂ of their factors.
+const BYTE_SUFFIXES: [(&str, u32); 5] = [("KiB", 10), ("MiB", 20), ("GiB", 30), ("TiB", 40), ("B", 0)];
+
+/// Parses a number of bytes: `1GiB`, `256MiB`, `64B`, or without a unit.
+///
+/// # Errors
+/// [`Error::Size`] for malformed text, zero, and numbers from 2⁶⁴ on.
+pub fn parse_bytes(text: &str) -> Result<u64> {
+    let bad = || Error::Size { found: text.to_owned() };
+    let unit = BYTE_SUFFIXES.iter().find_map(|(unit, shift)| Some((text.strip_suffix(unit)?, *shift)));
+    let (digits, shift) = unit.unwrap_or((text, 0));
+    let count: u64 = digits.trim_end().parse().map_err(|_| bad())?;
+    count.checked_mul(1 << shift).filter(|&bytes| bytes > 0).ok_or_else(bad)
+}
+
+/// Formats a number of bytes in binary units with three digits: `531 B`, `52.1 KiB`, `1.00 GiB`.
 pub fn bytes(count: u64) -> String {
     const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
     if count < 1024 {
@@ -40,12 +56,12 @@ pub fn bytes(count: u64) -> String {
     format!("{} {}", three_digits(value), UNITS[steps - 1])
 }
 
-/// A length in bits, as bytes if it is a whole number of them.
+/// Formats a length in bits, as bytes if it is a whole number of bytes.
 pub fn bits(count: u64) -> String {
     if count.is_multiple_of(8) { bytes(count / 8) } else { format!("{count} bit") }
 }
 
-/// Seconds: `12.3 ms`, `4.56 s`.
+/// Formats seconds: `12.3 ms`, `4.56 s`.
 pub fn seconds(value: f64) -> String {
     if value < 1.0 {
         format!("{} ms", three_digits(value * 1e3))
@@ -66,6 +82,7 @@ fn three_digits(value: f64) -> String {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
@@ -90,5 +107,22 @@ mod tests {
         assert_eq!(seconds(0.0123), "12.3 ms");
         assert_eq!(seconds(4.556), "4.56 s");
         assert_eq!(seconds(123.4), "123 s");
+    }
+
+    #[test]
+    fn sizes_parse() {
+        for (text, bytes) in
+            [("1GiB", 1 << 30), ("256MiB", 1 << 28), ("64B", 64), ("8 KiB", 8192), ("1000", 1000)]
+        {
+            assert_eq!(parse_bytes(text).unwrap(), bytes, "{text}");
+        }
+    }
+
+    #[test]
+    fn bad_sizes_are_named() {
+        for text in ["", "GiB", "-1", "1GB", "1.5GiB", "0", "0MiB", "99999999999TiB"] {
+            let error = parse_bytes(text).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("the size `{text}`: expected bytes")), "{error}");
+        }
     }
 }

@@ -1,8 +1,8 @@
-//! Schemes for comparison that are **not private**: [`newton`].
+//! Schemes that are **not private**, for comparison only: [`newton`].
 //!
-//! No library crate depends on this one. A program that wants its schemes calls [`register`]. The
-//! registry then knows their names and numbers, and each still requires [`papir_core::NotPrivate`]
-//! before it makes a server or a client.
+//! No library crate depends on this one. A program that needs its schemes calls [`register`], which
+//! adds their names and numbers to the registry. Creating a server or a client still requires
+//! [`papir_core::NotPrivate`].
 
 pub mod newton;
 
@@ -33,7 +33,7 @@ pub const SCHEMES: &[Listing] = &[
 /// Adds the schemes of this crate to the registry.
 ///
 /// # Errors
-/// As [`registry::add`].
+/// Same as [`registry::add`].
 pub fn register() -> Result<()> {
     registry::add(SCHEMES)
 }

@@ -1,8 +1,8 @@
 //! Compression of many encryptions (ZipPIR, Figure 1): n = 630, q = 2⁶⁴.
 //!
-//! The figure prints no numbers. Its last curve is packing into an RLWE encryption by Chen, Dai,
-//! Kim and Song. Here that packs encryptions with the dimension and modulus of papir's ring, d =
-//! 2048 and q ≈ 2⁵⁶, as LWE and RLWE encryptions must share them.
+//! The paper prints no numbers for this figure. Its last curve is CDKS: packing into an RLWE
+//! encryption (Chen, Dai, Kim, Song). CDKS requires LWE and RLWE encryptions of the same dimension
+//! and modulus, so this curve uses those of papir's ring, d = 2048 and q ≈ 2⁵⁶.
 
 use papir_core::Progress;
 use papir_kernels::bits::packed_len;
@@ -34,7 +34,7 @@ pub struct Batched {
     pub compressed_bytes: u64,
     /// Time in ms on one core, including rescaling.
     pub compress_ms: f64,
-    /// Whether all phases were correct.
+    /// True if all phases were correct.
     pub correct: bool,
 }
 
@@ -48,7 +48,7 @@ struct Curve {
     rescaled: Option<LweParams>,
 }
 
-/// Measures every curve for these numbers of encryptions.
+/// Measures every curve for each number of encryptions in `counts`.
 pub(super) fn measure(
     setting: &mut Setting<'_>,
     counts: &[usize],
@@ -70,8 +70,8 @@ pub(super) fn measure(
     Ok(points)
 }
 
-/// A point of the CDKS curve: a pack filled up with zeros, of whose body only `count` coefficients
-/// are sent. Its masks come with the encryptions, so nothing can be precomputed.
+/// A point of the CDKS curve. Zeros fill up the pack, and only `count` coefficients of its body are
+/// sent. The masks arrive with the encryptions, so nothing can be precomputed.
 fn cdks(packed: &packing::Measured, count: usize) -> Batched {
     let (d, bits) = (packed.degree, packed.modulus_log2.ceil() as u32);
     Batched {
@@ -92,19 +92,20 @@ impl Curve {
         let samples = setting.samples(N, LOG2_Q, kind, most)?;
         let key = CompressionKey::generate(&setting.key, &samples.lwe, &samples.secret, setting.rng);
         let rescaled = (name == RESCALED.0).then(|| LweParams::new(N, 1 << LOG2_RESCALED, kind));
-        let rescaled = rescaled.transpose().map_err(Error::refused)?;
+        let rescaled = rescaled.transpose().map_err(Error::parameters)?;
         let compressed = rescaled.unwrap_or(samples.lwe);
         let layout =
-            Layout::new(setting.key.public(), compressed, Scale::Separate).map_err(Error::refused)?;
-        let key =
-            key.and_then(|key| ExpandedKey::new(key, compressed.modulus_bits())).map_err(Error::refused)?;
+            Layout::new(setting.key.public(), compressed, Scale::Separate).map_err(Error::parameters)?;
+        let key = key
+            .and_then(|key| ExpandedKey::new(key, compressed.modulus_bits()))
+            .map_err(Error::parameters)?;
         Ok(Self { name, samples, key, layout, rescaled })
     }
 
     fn point(&self, setting: &Setting<'_>, count: usize) -> Result<Batched> {
         let encryptions = &self.samples.encryptions[..count];
         let (compressed, compress_ms) = milliseconds(|| self.compress(encryptions));
-        let (encryptions, ciphertexts) = compressed.map_err(Error::refused)?;
+        let (encryptions, ciphertexts) = compressed.map_err(Error::parameters)?;
         let samples = Samples { lwe: *self.layout.lwe(), secret: self.samples.secret.clone(), encryptions };
         let ciphertext = setting.key.public().params().ciphertext_bytes();
         Ok(Batched {

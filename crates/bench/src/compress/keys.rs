@@ -35,7 +35,7 @@ pub struct Packed {
     pub n: usize,
     /// log₂ q.
     pub modulus_log2: u32,
-    /// Whether the secret is binary (or general).
+    /// True for a binary secret, false for a general one.
     pub binary: bool,
     /// Digits of the secret per ciphertext.
     pub packing: usize,
@@ -43,7 +43,7 @@ pub struct Packed {
     pub unpacked_bytes: u64,
     /// Bytes of the packed key, likewise.
     pub packed_bytes: u64,
-    /// Time to unpack it, in ms, on one core.
+    /// Time to unpack the key in ms, on one core.
     pub unpack_ms: f64,
     /// The paper's unpacked key, in KB.
     pub paper_unpacked_kb: u32,
@@ -51,7 +51,7 @@ pub struct Packed {
     pub paper_kb: u32,
     /// The paper's time to unpack in ms, on all cores.
     pub paper_ms: f64,
-    /// Whether an encryption compressed with the unpacked key has the right phase.
+    /// True if an encryption compressed with the unpacked key has the right phase.
     pub correct: bool,
 }
 
@@ -81,12 +81,13 @@ fn one_key(
 ) -> Result<Packed> {
     let samples = setting.samples(set.n, set.modulus_log2, kind, 1)?;
     let public = setting.key.public().clone();
-    let packing = Layout::largest_packing(&public, samples.lwe, Scale::Separate).map_err(Error::refused)?;
-    let layout = Layout::packed(&public, samples.lwe, Scale::Separate, packing).map_err(Error::refused)?;
-    let key =
-        PackedKey::generate(&setting.key, &layout, &samples.secret, setting.rng).map_err(Error::refused)?;
+    let packing =
+        Layout::largest_packing(&public, samples.lwe, Scale::Separate).map_err(Error::parameters)?;
+    let layout = Layout::packed(&public, samples.lwe, Scale::Separate, packing).map_err(Error::parameters)?;
+    let key = PackedKey::generate(&setting.key, &layout, &samples.secret, setting.rng)
+        .map_err(Error::parameters)?;
     let (unpacked, unpack_ms) = milliseconds(|| key.unpack());
-    let ciphertexts = unpacked.compress(&layout, &samples.encryptions).map_err(Error::refused)?;
+    let ciphertexts = unpacked.compress(&layout, &samples.encryptions).map_err(Error::parameters)?;
     let offset = public.params().plaintext_bytes() as u64;
     Ok(Packed {
         n: set.n,

@@ -21,18 +21,18 @@ use papir_plan::units::bytes as display;
 
 /// Inputs of the benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Extent {
+pub struct Config {
     /// Bits of the Paillier modulus: 3,072, or fewer for tests.
     pub modulus_bits: u32,
-    /// Number of sets of Table 2, at most eight.
+    /// Number of parameter sets of Table 2, at most eight.
     pub single: usize,
-    /// Number of sets of Table 3, at most four.
+    /// Number of parameter sets of Table 3, at most four.
     pub keys: usize,
     /// Numbers of encryptions for Figure 1.
     pub batches: &'static [usize],
 }
 
-impl Extent {
+impl Config {
     /// The full benchmark.
     pub const FULL: Self =
         Self { modulus_bits: 3072, single: 8, keys: 4, batches: &[1, 5, 10, 20, 41, 82, 128, 256] };
@@ -55,7 +55,7 @@ pub struct CompressionReport {
     pub keys: Vec<Packed>,
     /// Figure 1.
     pub batched: Vec<Batched>,
-    /// Whether every phase matched direct decryption.
+    /// True if every phase matched direct decryption.
     pub correct: bool,
 }
 
@@ -63,20 +63,20 @@ pub struct CompressionReport {
 ///
 /// # Errors
 /// [`Error::Usage`] for unavailable sizes, [`Error::Backend`].
-pub fn measure(extent: Extent, runs: usize, progress: &dyn Progress) -> Result<CompressionReport> {
+pub fn measure(config: Config, runs: usize, progress: &dyn Progress) -> Result<CompressionReport> {
     let backend = Backend::try_from_env()?;
     if runs == 0 {
         return Err(Error::usage("0 runs", "at least 1"));
     }
     let mut rng = UnwrapErr(SysRng);
-    let mut setting = samples::Setting::new(extent.modulus_bits, &mut rng)?;
-    let single = single::measure(&mut setting, extent.single, runs, progress)?;
-    let keys = keys::measure(&mut setting, extent.keys, progress)?;
-    let batched = batched::measure(&mut setting, extent.batches, progress)?;
+    let mut setting = samples::Setting::new(config.modulus_bits, &mut rng)?;
+    let single = single::measure(&mut setting, config.single, runs, progress)?;
+    let keys = keys::measure(&mut setting, config.keys, progress)?;
+    let batched = batched::measure(&mut setting, config.batches, progress)?;
     let correct = single.iter().all(|one| one.correct)
         && keys.iter().all(|one| one.correct)
         && batched.iter().all(|one| one.correct);
-    let (part, modulus_bits, backend) = ("compress", extent.modulus_bits, backend.name());
+    let (part, modulus_bits, backend) = ("compress", config.modulus_bits, backend.name());
     Ok(CompressionReport { part, modulus_bits, backend, single, keys, batched, correct })
 }
 
@@ -134,7 +134,7 @@ impl CompressionReport {
     /// Writes the report as three tables.
     ///
     /// # Errors
-    /// Those of the writer.
+    /// I/O errors from `out`.
     pub fn write_table(&self, out: &mut dyn std::io::Write) -> Result<()> {
         let Self { modulus_bits, backend, .. } = self;
         writeln!(
@@ -154,7 +154,7 @@ impl CompressionReport {
         ]);
         let lines: Vec<_> = std::iter::once(first).chain(self.single.iter().map(Single::line)).collect();
         write_columns(out, &lines)?;
-        writeln!(out, "\nCompression keys, as offsets to the ciphertexts of a seed (Table 3)")?;
+        writeln!(out, "\nCompression keys, as offsets from ciphertexts expanded from a seed (Table 3)")?;
         let first = titles(&[
             "set",
             "secret",

@@ -1,4 +1,4 @@
-//! Random LWE encryptions, and their direct decryption.
+//! Random LWE encryptions and their decryption.
 
 use papir_paillier::SecretKey;
 use papir_paillier::compress::{KeyKind, Layout, Lwe, LweParams, decompress};
@@ -7,7 +7,7 @@ use rand_core::CryptoRng;
 
 use crate::{Error, Result};
 
-/// A Paillier key, and the generator of all other randomness.
+/// A Paillier key, and the source of all other randomness.
 pub(super) struct Setting<'a> {
     pub(super) key: SecretKey,
     pub(super) rng: &'a mut dyn CryptoRng,
@@ -23,17 +23,17 @@ pub(super) struct Samples {
 impl<'a> Setting<'a> {
     /// Creates a key with a modulus of `modulus_bits` bits, secure or not.
     pub(super) fn new(modulus_bits: u32, rng: &'a mut dyn CryptoRng) -> Result<Self> {
-        let params = Params::insecure(modulus_bits, 1).map_err(Error::refused)?;
-        Ok(Self { key: SecretKey::generate(params, rng).map_err(Error::refused)?, rng })
+        let params = Params::insecure(modulus_bits, 1).map_err(Error::parameters)?;
+        Ok(Self { key: SecretKey::generate(params, rng).map_err(Error::parameters)?, rng })
     }
 
     /// Creates samples modulo 2 to the power `bits`.
     pub(super) fn samples(&mut self, n: usize, bits: u32, kind: KeyKind, count: usize) -> Result<Samples> {
-        let lwe = LweParams::new(n, 1 << bits, kind).map_err(Error::refused)?;
+        let lwe = LweParams::new(n, 1 << bits, kind).map_err(Error::parameters)?;
         let mask = u64::MAX >> (u64::BITS - bits);
         let mut word = || self.rng.next_u64() & mask;
-        let mut encryption = || Lwe { mask: (0..n).map(|_| word()).collect(), body: word() };
-        let encryptions = (0..count).map(|_| encryption()).collect();
+        let encryptions =
+            (0..count).map(|_| Lwe { mask: (0..n).map(|_| word()).collect(), body: word() }).collect();
         let entry = |word: u64| match kind {
             KeyKind::Binary => word & 1,
             KeyKind::Ternary => (word % 3).wrapping_sub(1) & mask,
@@ -45,8 +45,8 @@ impl<'a> Setting<'a> {
 }
 
 impl Samples {
-    /// Whether the ciphertexts have the phases of the first encryptions, up to the layout's
-    /// precision.
+    /// Returns whether the ciphertexts decrypt to the phases of the first `count` encryptions, up
+    /// to the layout's precision.
     pub(super) fn match_phases(
         &self,
         key: &SecretKey,
@@ -54,7 +54,7 @@ impl Samples {
         ciphertexts: &[Ciphertext],
         count: usize,
     ) -> Result<bool> {
-        let phases = decompress(key, layout, ciphertexts, count).map_err(Error::refused)?;
+        let phases = decompress(key, layout, ciphertexts, count).map_err(Error::parameters)?;
         let is_right = |(&found, encryption): (&u64, &Lwe)| {
             let off = found.wrapping_sub(self.phase(encryption)) & self.mask();
             off.min(off.wrapping_neg() & self.mask()) <= layout.phase_error()

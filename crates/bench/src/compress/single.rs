@@ -31,7 +31,7 @@ pub struct Single {
     pub uncompressed_bytes: u64,
     /// Bytes of the ciphertext.
     pub compressed_bytes: u64,
-    /// Median time, in ms.
+    /// Median compression time in ms.
     pub compress_ms: f64,
     /// Seconds to expand the key, done once.
     pub expand_s: f64,
@@ -39,7 +39,7 @@ pub struct Single {
     pub expanded_bytes: u64,
     /// Milliseconds printed in the paper, on all cores.
     pub paper_ms: f64,
-    /// Whether the decrypted phase was that of the encryption.
+    /// True if the decrypted phase matched the encryption's.
     pub correct: bool,
 }
 
@@ -62,14 +62,14 @@ fn one_set(
 ) -> Result<Single> {
     let samples = setting.samples(n, bits, kind, 1)?;
     let (lwe, public) = (samples.lwe, setting.key.public().clone());
-    let layout = Layout::new(&public, lwe, Scale::Separate).map_err(Error::refused)?;
-    let key =
-        CompressionKey::generate(&setting.key, &lwe, &samples.secret, setting.rng).map_err(Error::refused)?;
+    let layout = Layout::new(&public, lwe, Scale::Separate).map_err(Error::parameters)?;
+    let key = CompressionKey::generate(&setting.key, &lwe, &samples.secret, setting.rng)
+        .map_err(Error::parameters)?;
     let (expanded, expand_ms) = milliseconds(|| ExpandedKey::new(key, bits));
-    let expanded = expanded.map_err(Error::refused)?;
+    let expanded = expanded.map_err(Error::parameters)?;
     let compress = || milliseconds(|| expanded.compress(&layout, &samples.encryptions));
     // The first run is a warm-up.
-    let ciphertexts = compress().0.map_err(Error::refused)?;
+    let ciphertexts = compress().0.map_err(Error::parameters)?;
     let times = (0..runs).map(|_| compress().1).collect();
     let residues = if kind == KeyKind::Ternary { 2 * n } else { n + 1 };
     Ok(Single {

@@ -1,4 +1,4 @@
-//! Figure 3, and the time by number of tabulated variables.
+//! Figure 3, and answer times by number of tabulated variables.
 
 use papir_core::Progress;
 use papir_schemes::depir::simplex::{Simplex, terms};
@@ -9,15 +9,15 @@ use plotters::element::{Circle, PathElement};
 use plotters::style::{Color, IntoFont};
 
 use super::estimate::{exact, one_step, two_steps};
-use super::set::{Extent, Set, measure};
+use super::set::{Config, Set, measure};
 use super::sheet::{Curve, Kind, Rows, Sheet, SheetReport};
-use crate::figures::plot::{colour, picture, refused};
+use crate::figures::plot::{colour, drawing_error, picture};
 use crate::measure::Effort;
 use crate::report::titles;
 use crate::{Error, Result};
 use papir_plan::units::bytes as display;
 
-/// The figures.
+/// All figures.
 pub const CURVES: &[Sheet] = &[
     Sheet {
         kind: Kind::Figure,
@@ -33,10 +33,10 @@ pub const CURVES: &[Sheet] = &[
     },
 ];
 
-/// The figure's modulus; its largest coefficient is half of it.
+/// log₂ of the figure's modulus q. Coefficients are at most q/2.
 const LOG2_Q: f64 = 20.0;
 const LN_2: f64 = std::f64::consts::LN_2;
-/// Total degrees.
+/// Total degrees D of the polynomials.
 const DEGREES: [usize; 8] = [10, 15, 20, 30, 40, 60, 80, 100];
 
 fn figure_3() -> Rows {
@@ -85,7 +85,7 @@ fn figure_3() -> Rows {
     }
 }
 
-/// The maximum number of variables whose one-step tables for all primes fit into memory.
+/// Maximum number of variables whose one-step tables for all primes fit into memory.
 const MOST: usize = 2;
 
 fn tabulated(set: Set, effort: Effort, progress: &dyn Progress) -> Result<Rows> {
@@ -100,7 +100,7 @@ fn tabulated(set: Set, effort: Effort, progress: &dyn Progress) -> Result<Rows> 
     ];
     let (mut rows, mut points, mut correct) = (Vec::new(), Vec::new(), true);
     for tabulated in std::iter::once(None).chain((0..=MOST).map(Some)) {
-        let report = measure(Extent { tabulated, ..Extent::of(set) }, effort, progress)?;
+        let report = measure(Config { tabulated, ..Config::of(set) }, effort, progress)?;
         correct &= report.correct;
         if let Some(tabulated) = tabulated {
             points.push((tabulated as f64 + 1.0, report.answer_s));
@@ -116,8 +116,8 @@ fn tabulated(set: Set, effort: Effort, progress: &dyn Progress) -> Result<Rows> 
         ]);
     }
     let notes = [
-        "With no variable tabulated, common parts of the points are computed once after sorting; with tabulated variables, they are read.",
-        "Tables of three or four variables for all primes of one step exceed memory: papir bench depir --set tiny --tabulated 3 reduces primes twice.",
+        "With 0 tabulated variables, parts that points share are computed once, after sorting; with more, they are read from tables.",
+        "One-step tables of three or four variables for all primes exceed memory: papir bench depir --set tiny --tabulated 3 reduces primes twice.",
     ];
     Ok(Rows {
         columns: titles(&columns),
@@ -150,27 +150,27 @@ pub fn draw(report: &SheetReport) -> Result<String> {
             .x_label_area_size(45)
             .y_label_area_size(80)
             .build_cartesian_2d(range(|point| point.0).log_scale(), range(|point| point.1).log_scale())
-            .map_err(refused)?;
+            .map_err(drawing_error)?;
         let number = |value: &f64| if *value < 1e4 { format!("{value:.0}") } else { format!("{value:.0e}") };
         let mut mesh = chart.configure_mesh();
         mesh.x_desc(report.axes[0]).y_desc(report.axes[1]).max_light_lines(0);
-        mesh.x_label_formatter(&number).y_label_formatter(&number).draw().map_err(refused)?;
+        mesh.x_label_formatter(&number).y_label_formatter(&number).draw().map_err(drawing_error)?;
         for (i, curve) in report.curves.iter().enumerate() {
             // Estimates and counts of the same quantity share a colour.
             let hue = colour(i / 2);
             let style = if i % 2 == 0 { hue.mix(0.5).stroke_width(1) } else { hue.stroke_width(2) };
             let line = PathElement::new(curve.points.clone(), style);
-            let named = chart.draw_series([line]).map_err(refused)?;
+            let named = chart.draw_series([line]).map_err(drawing_error)?;
             named
                 .label(curve.name.clone())
                 .legend(move |(x, y)| PathElement::new(vec![(x, y), (x + 20, y)], style));
             let filled = if i % 2 == 0 { hue.stroke_width(1) } else { hue.filled() };
             chart
                 .draw_series(curve.points.iter().map(|&place| Circle::new(place, 4, filled)))
-                .map_err(refused)?;
+                .map_err(drawing_error)?;
         }
         let font = ("sans-serif", 12).into_font();
-        chart.configure_series_labels().label_font(font).draw().map_err(refused)?;
+        chart.configure_series_labels().label_font(font).draw().map_err(drawing_error)?;
         Ok(())
     })
 }

@@ -1,7 +1,7 @@
-//! Numbers of look-ups of an evaluation and of entries of its tables.
+//! Numbers of look-ups and of table entries in the Kedlaya-Umans data structure.
 //!
-//! Estimated by Propositions 5.3 and 5.4 with o(1) = 0, and counted from exact lists of primes.
-//! Logarithms are natural.
+//! Estimates follow Propositions 5.3 and 5.4 with o(1) = 0. Exact counts come from lists of primes.
+//! Logarithms are natural unless named log2.
 
 use papir_schemes::depir::simplex::Simplex;
 use papir_schemes::depir::structure::levels::{Levels, Steps, log2_value};
@@ -30,8 +30,8 @@ pub(super) fn two_steps(degree: f64, ln_q: f64, variables: f64, ln_f: f64) -> Co
     Count { lookups, entries }
 }
 
-/// Count from lists of primes: a polynomial f of this simplex with coefficients of `log2_f` bits,
-/// at points modulo q.
+/// Exact counts, from lists of primes, for a polynomial f of this simplex with coefficients of
+/// `log2_f` bits at points modulo q.
 pub(super) fn exact(simplex: Simplex, log2_f: f64, q: f64, steps: Steps) -> Count {
     let levels = Levels::for_values(simplex, log2_f, log2_value(simplex, log2_f, q / 2.0), steps);
     Count { lookups: levels.lookups() as f64, entries: levels.entries(simplex, simplex.variables) }

@@ -14,7 +14,7 @@ use papir_schemes::depir::server::DepirServer;
 use papir_schemes::depir::simplex::Simplex;
 use papir_schemes::depir::structure::levels::{Levels, Steps};
 use papir_schemes::depir::structure::table::{Memory, Store};
-use papir_schemes::depir::structure::{Effort as Looked, Structure};
+use papir_schemes::depir::structure::{Effort as LookupCounts, Structure};
 use papir_schemes::depir::wire::{DepirAnswer, DepirQuery};
 use papir_store::TableFolder;
 use rand_core::{Rng, UnwrapErr};
@@ -52,7 +52,7 @@ impl Set {
     /// The parameters of the set.
     ///
     /// # Errors
-    /// As [`DepirParams::new`].
+    /// Same as [`DepirParams::new`].
     pub fn params(self) -> Result<DepirParams> {
         let (records, ring_degree, variables) = match self {
             Self::Tiny => (7315, 1 << 15, 4),
@@ -77,25 +77,25 @@ impl FromStr for Set {
 
 /// Inputs of the benchmark.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Extent<'a> {
+pub struct Config<'a> {
     /// The parameters.
     pub set: Set,
     /// Number of variables tabulated in the data structure; `None` for evaluation on lines.
     pub tabulated: Option<usize>,
-    /// How often primes are reduced; `None` for as few times as memory allows.
+    /// Reduction steps; `None` for one, or for two if more than two variables are tabulated.
     pub steps: Option<Steps>,
-    /// Folder to store tables as files; `None` to keep them in memory.
+    /// Folder for tables stored as files; `None` to keep tables in memory.
     pub tables: Option<&'a Path>,
 }
 
-impl Extent<'_> {
-    /// The benchmark of a set on lines.
+impl Config<'_> {
+    /// Configuration of a set's benchmark on lines.
     pub const fn of(set: Set) -> Self {
         Self { set, tabulated: None, steps: None, tables: None }
     }
 }
 
-/// Parses the number of reductions of primes: one, two, or the number of primes looked up at once.
+/// Parses `--steps`: `one`, `two`, or the number of primes that are looked up directly.
 ///
 /// # Errors
 /// [`Error::Usage`].
@@ -113,26 +113,26 @@ pub(crate) fn parse_steps(text: &str) -> Result<Steps> {
 /// Operation counts of one answer.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Counters {
-    /// Points, per prime, at which something is evaluated or looked up.
+    /// Evaluated or looked-up points, summed over all primes.
     pub points: u64,
-    /// Products of residues in these evaluations.
+    /// Products of residues in evaluations.
     pub multiplications: u64,
     /// Bytes of tables read.
     pub table_bytes_read: u64,
 }
 
-/// Costs of a set. Times are medians.
+/// Costs of a parameter set. Times are medians.
 #[derive(Clone, Debug, Serialize)]
 pub struct DepirReport {
     /// "depir".
     pub part: &'static str,
-    /// The set.
+    /// Name of the parameter set.
     pub set: &'static str,
     /// "lines", or "structure".
     pub method: &'static str,
     /// Number of variables tabulated in the structure.
     pub tabulated: Option<usize>,
-    /// In the structure, number of first-level primes looked up, and number reduced again.
+    /// Numbers of first-level primes that the structure looks up, and that it reduces again.
     pub levels: Option<[usize; 2]>,
     /// Records of the database.
     pub records: u64,
@@ -142,13 +142,13 @@ pub struct DepirReport {
     pub threads: usize,
     /// The kernels' backend.
     pub backend: &'static str,
-    /// n.
+    /// n: the degree of the ring.
     pub ring_degree: usize,
-    /// m.
+    /// m: the number of variables.
     pub variables: usize,
-    /// D.
+    /// D: the total degree.
     pub degree: usize,
-    /// log₂ Q.
+    /// log₂ Q: the size of the ciphertext modulus in bits.
     pub log2_modulus: f64,
     /// Number of primes of Q.
     pub primes: usize,
@@ -162,21 +162,21 @@ pub struct DepirReport {
     pub query_bytes: u64,
     /// Bytes of an answer.
     pub answer_bytes: u64,
-    /// Preprocessing of the records: interpolation and tables.
+    /// Time to preprocess the records: interpolation and tables.
     pub preprocess_s: f64,
     /// Bytes of the tables.
     pub table_bytes: u64,
-    /// The client's query.
+    /// Client time to create a query.
     pub query_s: f64,
-    /// Time of answering, from the query's bytes to the answer's bytes.
+    /// Server time, from the query's bytes to the answer's bytes.
     pub answer_s: f64,
-    /// The same per index.
+    /// Server time per index.
     pub answer_ms_per_index: f64,
-    /// Its part of evaluation.
+    /// Evaluation, a part of the server time.
     pub evaluate_s: f64,
-    /// Its part of modulus switching.
+    /// Modulus switching, a part of the server time.
     pub switch_s: f64,
-    /// The client's extraction.
+    /// Client time to extract the records.
     pub extract_s: f64,
     /// Operation counts of an answer.
     pub work: Counters,
@@ -184,19 +184,19 @@ pub struct DepirReport {
     pub rss_bytes: Option<u64>,
     /// Number of records compared.
     pub compared: usize,
-    /// Whether all of them were correct.
+    /// True if all compared records were correct.
     pub correct: bool,
 }
 
-/// Prepares the database and queries it.
+/// Prepares the database and queries it `runs` times.
 ///
 /// # Errors
-/// Those of the scheme; [`Error::Backend`], [`Error::Threads`], or [`Error::Usage`] for threads,
+/// Errors of the scheme; [`Error::Backend`], [`Error::Threads`], or [`Error::Usage`] for threads,
 /// runs or memory out of range.
-pub fn measure(extent: Extent<'_>, effort: Effort, progress: &dyn Progress) -> Result<DepirReport> {
+pub fn measure(config: Config<'_>, effort: Effort, progress: &dyn Progress) -> Result<DepirReport> {
     let backend = Backend::try_from_env()?.name();
     effort.pool()?.install(|| {
-        let bench = Bench::prepare(extent, progress)?;
+        let bench = Bench::prepare(config, progress)?;
         progress.stage("queries", effort.runs as u64);
         let mut resident = Resident::after_setup();
         let mut runs = Vec::new();
@@ -204,14 +204,14 @@ pub fn measure(extent: Extent<'_>, effort: Effort, progress: &dyn Progress) -> R
             if let Some(resident) = &mut resident {
                 resident.before_answer();
             }
-            runs.push(bench.ask()?);
+            runs.push(bench.run()?);
             progress.advance(1);
         }
-        Ok(bench.report(extent, effort, backend, (&runs, resident)))
+        Ok(bench.report(config, effort, backend, (&runs, resident)))
     })
 }
 
-/// A prepared set.
+/// A prepared database.
 struct Bench {
     records: Synthetic,
     server: DepirServer,
@@ -219,7 +219,7 @@ struct Bench {
     preprocess_s: f64,
 }
 
-/// One query's times and counts.
+/// Times and counts of one query.
 #[derive(Default)]
 struct Run {
     query: f64,
@@ -227,20 +227,20 @@ struct Run {
     evaluate: f64,
     switch: f64,
     extract: f64,
-    looked: Looked,
+    lookups: LookupCounts,
     compared: usize,
     correct: bool,
 }
 
 impl Bench {
-    fn prepare(extent: Extent<'_>, progress: &dyn Progress) -> Result<Self> {
-        let params = extent.set.params()?;
-        let options = options(extent, &params)?;
+    fn prepare(config: Config<'_>, progress: &dyn Progress) -> Result<Self> {
+        let params = config.set.params()?;
+        let options = options(config, &params)?;
         let records = Synthetic::of(params.shape());
         let (prepared, preprocess_s) = timed(|| -> Result<_> {
             let server = DepirServer::setup(params, &records, &mut UnwrapErr(SysRng), progress)?;
-            let mut store: Box<dyn Store> = match extent.tables {
-                Some(folder) => Box::new(TableFolder::open(folder).map_err(refused)?),
+            let mut store: Box<dyn Store> = match config.tables {
+                Some(folder) => Box::new(TableFolder::open(folder).map_err(table_folder_error)?),
                 None => Box::new(Memory),
             };
             let structure = match options {
@@ -253,26 +253,26 @@ impl Bench {
         Ok(Self { records, server, structure, preprocess_s })
     }
 
-    /// Makes a full query and checks the returned records.
-    fn ask(&self) -> Result<Run> {
+    /// Makes a query for as many indices as fit, and checks the returned records.
+    fn run(&self) -> Result<Run> {
         let params = self.server.params();
         let mut rng = UnwrapErr(SysRng);
         let count = params.shape().records();
         let indices: Vec<u64> = (0..params.ring_degree()).map(|_| rng.next_u64() % count).collect();
         let client = DepirClient::new(params.clone(), self.server.public().clone())?;
         let mut run = Run { compared: indices.len(), ..Run::default() };
-        let (asked, seconds) = timed(|| {
+        let (created, seconds) = timed(|| {
             let (secret, query) = client.query(None, &indices, &mut rng)?;
             Ok::<_, papir_core::Error>((secret, query.encode(params)))
         });
         run.query = seconds;
-        let (secret, query) = asked?;
+        let (secret, query) = created?;
         let (answer, seconds) = timed(|| self.answer(&query, &mut run));
         run.answer = seconds;
         let answer = answer?;
         let (found, seconds) = timed(|| client.extract(secret, DepirAnswer::decode(params, &answer)?));
         run.extract = seconds;
-        run.correct = found.is_ok_and(|found| self.are_right(&indices, &found));
+        run.correct = found.is_ok_and(|found| self.records_match(&indices, &found));
         Ok(run)
     }
 
@@ -284,8 +284,8 @@ impl Bench {
         let (residues, seconds) = timed(|| match &self.structure {
             None => self.server.evaluate(&ciphertexts, 0),
             Some(structure) => {
-                let (residues, looked) = self.server.look_up(structure, &ciphertexts);
-                run.looked = looked;
+                let (residues, lookups) = self.server.look_up(structure, &ciphertexts);
+                run.lookups = lookups;
                 Ok(residues)
             }
         });
@@ -295,7 +295,7 @@ impl Bench {
         Ok(DepirAnswer::new(words?).encode(params))
     }
 
-    fn are_right(&self, indices: &[u64], found: &[Record]) -> bool {
+    fn records_match(&self, indices: &[u64], found: &[Record]) -> bool {
         let right = |(&index, record): (&u64, &Record)| {
             read_record(&self.records, index).is_ok_and(|expected| expected == *record)
         };
@@ -304,7 +304,7 @@ impl Bench {
 
     fn report(
         &self,
-        extent: Extent<'_>,
+        config: Config<'_>,
         effort: Effort,
         backend: &'static str,
         (runs, resident): (&[Run], Option<Resident>),
@@ -314,13 +314,13 @@ impl Bench {
         let Simplex { variables, degree } = params.simplex();
         let median_of = |time: fn(&Run) -> f64| median(runs.iter().map(time).collect());
         let answer_s = median_of(|run| run.answer);
-        let looked = runs.last().map(|run| run.looked).unwrap_or_default();
+        let lookups = runs.last().map(|run| run.lookups).unwrap_or_default();
         let levels = self.structure.as_ref().map(Structure::levels);
         DepirReport {
             part: "depir",
-            set: extent.set.name(),
+            set: config.set.name(),
             method: if levels.is_some() { "structure" } else { "lines" },
-            tabulated: extent.tabulated,
+            tabulated: config.tabulated,
             levels: levels.map(|levels: &Levels| [levels.first, levels.reduced.len()]),
             records: description.shape.records(),
             record_bytes: description.shape.record_bytes(),
@@ -345,11 +345,11 @@ impl Bench {
             switch_s: median_of(|run| run.switch),
             extract_s: median_of(|run| run.extract),
             work: match &self.structure {
-                None => on_lines(params),
+                None => line_counters(params),
                 Some(_) => Counters {
-                    points: looked.points,
-                    multiplications: looked.multiplications,
-                    table_bytes_read: looked.table_bytes,
+                    points: lookups.points,
+                    multiplications: lookups.multiplications,
+                    table_bytes_read: lookups.table_bytes,
                 },
             },
             rss_bytes: resident.map(|resident| resident.bytes()),
@@ -359,17 +359,17 @@ impl Bench {
     }
 }
 
-/// Points and products of an evaluation on lines.
-fn on_lines(params: &DepirParams) -> Counters {
+/// Operation counts of an evaluation on lines.
+fn line_counters(params: &DepirParams) -> Counters {
     let points = params.ring_degree() * params.bv().ring().len() * (params.simplex().degree + 1);
     let products = params.describe().work.answer.times(Operation::Term);
     Counters { points: points as u64, multiplications: products as u64, table_bytes_read: 0 }
 }
 
-/// The steps and the number of tabulated variables; `None` on lines.
-fn options(extent: Extent<'_>, params: &DepirParams) -> Result<Option<(Steps, usize)>> {
-    let Some(tabulated) = extent.tabulated else {
-        if extent.steps.is_some() || extent.tables.is_some() {
+/// Returns the steps and the number of tabulated variables, or `None` for evaluation on lines.
+fn options(config: Config<'_>, params: &DepirParams) -> Result<Option<(Steps, usize)>> {
+    let Some(tabulated) = config.tabulated else {
+        if config.steps.is_some() || config.tables.is_some() {
             return Err(Error::usage(
                 "--steps or --tables without --tabulated",
                 "--tabulated, with a number of variables",
@@ -382,12 +382,12 @@ fn options(extent: Extent<'_>, params: &DepirParams) -> Result<Option<(Steps, us
         let expected = format!("at most {}", simplex.variables);
         return Err(Error::usage(format!("{tabulated} tabulated variables"), expected));
     }
-    // With more than two variables, one-step tables for all primes are too large for most machines.
-    let steps = extent.steps.unwrap_or(if tabulated > 2 { Steps::Two } else { Steps::One });
+    // One-step tables of more than two variables are too large for most machines.
+    let steps = config.steps.unwrap_or(if tabulated > 2 { Steps::Two } else { Steps::One });
     let largest = params.bv().ring().primes().into_iter().max().unwrap_or_default();
     let levels = Levels::new(simplex, largest, steps);
-    // With a folder, only one table at a time is built in memory.
-    let bytes = match (tabulated, extent.tables) {
+    // With a folder, tables are built in memory one at a time.
+    let bytes = match (tabulated, config.tables) {
         (0, _) => 0.0,
         (_, None) => 2.0 * levels.entries(simplex, tabulated),
         (_, Some(_)) => 2.0 * levels.largest_entries(simplex, tabulated),
@@ -405,7 +405,7 @@ fn options(extent: Extent<'_>, params: &DepirParams) -> Result<Option<(Steps, us
     Ok(Some((steps, tabulated)))
 }
 
-fn refused(error: impl ToString) -> Error {
+fn table_folder_error(error: impl ToString) -> Error {
     Error::usage("the folder of tables", error)
 }
 
@@ -413,7 +413,7 @@ impl DepirReport {
     /// Writes the report as a table.
     ///
     /// # Errors
-    /// Those of the writer.
+    /// I/O errors from `out`.
     pub fn write_table(&self, out: &mut dyn std::io::Write) -> Result<()> {
         let lines: Vec<Vec<String>> =
             self.lines().into_iter().map(|(name, value)| vec![name.to_owned(), value]).collect();

@@ -1,7 +1,7 @@
-//! Tables and figures with rows of their own.
+//! Definition and output of a table or figure of doubly-efficient PIR.
 //!
-//! Their rows are parameters of one scheme or points of curves, not configurations of several
-//! schemes.
+//! Rows are parameter sets of one scheme or points of curves. [`crate::tables`] compares
+//! configurations of several schemes instead.
 
 use serde::Serialize;
 
@@ -10,7 +10,7 @@ use crate::Result;
 use crate::measure::Effort;
 use crate::report::write_columns;
 
-/// Whether the sheet belongs to `--table` or `--figure`.
+/// The kind of a sheet, selected by `--table` or `--figure`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A table of a paper.
@@ -28,7 +28,7 @@ pub struct Sheet {
     pub name: &'static str,
     /// Its number in the paper, and its content.
     pub what: &'static str,
-    /// Computes the rows; measures the smaller and the larger of the two sets.
+    /// Computes the rows, given the smaller and the larger parameter set to measure.
     pub run: fn([Set; 2], Effort, &dyn papir_core::Progress) -> Result<Rows>,
 }
 
@@ -45,7 +45,7 @@ pub struct Rows {
     pub curves: Vec<Curve>,
     /// Labels of the axes x and y; both are logarithmic.
     pub axes: [&'static str; 2],
-    /// Whether every returned record was correct.
+    /// True if every returned record was correct.
     pub correct: bool,
 }
 
@@ -71,7 +71,7 @@ pub struct SheetReport {
     pub columns: Vec<String>,
     /// The rows' cells.
     pub rows: Vec<Vec<String>>,
-    /// Whether every returned record was correct.
+    /// True if every returned record was correct.
     pub correct: bool,
     /// The curves of a figure.
     #[serde(skip)]
@@ -85,7 +85,7 @@ impl Sheet {
     /// Computes the sheet.
     ///
     /// # Errors
-    /// Those of the measurement.
+    /// Errors of the measurement.
     pub fn make(
         &self,
         sets: [Set; 2],
@@ -101,7 +101,7 @@ impl SheetReport {
     /// Writes the sheet as a table.
     ///
     /// # Errors
-    /// Those of the writer.
+    /// I/O errors from `out`.
     pub fn write_table(&self, out: &mut dyn std::io::Write) -> Result<()> {
         writeln!(out, "{}", self.what)?;
         let lines: Vec<Vec<String>> =

@@ -7,18 +7,19 @@ use papir_schemes::depir::simplex::Simplex;
 use papir_schemes::depir::structure::levels::Steps;
 
 use super::estimate::{Count, exact, one_step, two_steps};
-use super::set::{DepirReport, Extent, Set, measure};
+use super::set::{Config, DepirReport, Set, measure};
 use super::sheet::{Kind, Rows, Sheet};
 use crate::Result;
 use crate::measure::Effort;
 use crate::report::titles;
 
-/// ln t, as ‖f‖.
+/// ln t, the bound on ln ‖f‖.
 const LN_T: f64 = 11.090_370;
-/// log₂ of the shortest lift of a residue modulo t.
+/// Bits of a coefficient of f: a residue modulo t is lifted to an integer of absolute value up to
+/// t/2.
 const LOG2_F: f64 = 15.0;
 
-/// The tables.
+/// All tables.
 pub const SHEETS: &[Sheet] = &[
     Sheet {
         kind: Kind::Table,
@@ -117,7 +118,8 @@ impl Optimization {
         Count { lookups: points * count.lookups, ..count }
     }
 
-    /// The count from lists of primes; `None` for numbers of trillions of bits.
+    /// Exact counts from lists of primes; `None` without Fourier decomposition, which has numbers
+    /// of trillions of bits.
     fn exact(&self) -> Option<Count> {
         let roots = self.roots?;
         let simplex = Simplex { variables: self.variables, degree: self.degree };
@@ -320,14 +322,14 @@ fn bytes(bytes: f64) -> String {
 }
 
 fn measured_sets(sets: [Set; 2], effort: Effort, progress: &dyn Progress) -> Result<Vec<DepirReport>> {
-    sets.iter().map(|&set| measure(Extent::of(set), effort, progress)).collect()
+    sets.iter().map(|&set| measure(Config::of(set), effort, progress)).collect()
 }
 
 fn table_3(sets: [Set; 2], effort: Effort, progress: &dyn Progress) -> Result<Rows> {
     let reports = measured_sets(sets, effort, progress)?;
     let columns = titles(&[
         "set",
-        "whose",
+        "source",
         "N",
         "m",
         "D",
@@ -352,9 +354,9 @@ fn table_3(sets: [Set; 2], effort: Effort, progress: &dyn Progress) -> Result<Ro
         });
     }
     let notes = titles(&[
-        "The paper's times are of 16 threads, those of medium and large its own extrapolations; its preprocessing of tiny was 14 CPU-days as coded.",
-        "Its 804 bits of small do not decrypt, its 1817 bits at n = 2^16 have 123 bits of security, and its rings of 2^16 have 2^15 slots, not 2^16.",
-        "papir's medium and large: secure rings for as many records, predicted at the rate measured for small; with that many variables, rows of coefficients are short and a product takes up to four times as long.",
+        "The paper's times are for 16 threads; those of medium and large are its own extrapolations. Its preprocessing of tiny was 14 CPU-days as coded.",
+        "Its modulus of 804 bits for small does not decrypt, its 1817 bits at n = 2^16 give 123 bits of security, and its rings of degree 2^16 have 2^15 slots, not 2^16.",
+        "papir's medium and large are secure rings for the same numbers of records, predicted at the rate measured for small. With more variables, rows of coefficients are shorter, and a product takes up to four times as long.",
     ]);
     let correct = reports.iter().all(|report| report.correct);
     Ok(Rows { columns, rows, notes, correct, ..Rows::default() })
@@ -399,8 +401,8 @@ fn table_4(sets: [Set; 2], effort: Effort, progress: &dyn Progress) -> Result<Ro
         rows.extend(rivals.iter().map(|rival| titles(rival)));
     }
     let notes = titles(&[
-        "The printed DEPIR rows divide by 2^16 indices; the slots of its rings hold 2^15.",
-        "papir's rows are predicted at the rate measured for tiny; with that many variables, a product takes up to four times as long.",
+        "The printed DEPIR rows divide by 2^16 indices, but the rings have 2^15 slots.",
+        "papir's rows are predicted at the rate measured for tiny. With more variables, a product takes up to four times as long.",
     ]);
     let correct = reports.iter().all(|report| report.correct);
     Ok(Rows { columns, rows, notes, correct, ..Rows::default() })

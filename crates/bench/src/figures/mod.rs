@@ -1,8 +1,7 @@
 //! The papers' figures with papir's points, as a table or a plot.
 //!
-//! A figure shows rows of tables ([`crate::tables`]), so its points are measured or predicted as
-//! they are. The printed figures give no numbers; the paper's points are taken from the tables on
-//! which they are based.
+//! A figure shows rows of tables ([`crate::tables`]), which are measured or predicted. The papers
+//! print no numbers in figures, so their points come from the tables that the figures are based on.
 
 pub mod plot;
 mod points;
@@ -13,12 +12,12 @@ use crate::tables::Block;
 use crate::tables::inspire::{TABLE_2, TABLE_4, TABLE_8, TABLE_9};
 use crate::tables::pirouette::PHASES;
 
-/// How a figure is drawn.
+/// Kinds of plots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// One point per configuration: total communication against server time.
     Scatter,
-    /// Two bars per configuration, one composed of the messages and one of the parts of the server
+    /// Two stacked bars per configuration, one of message sizes and one of the parts of the server
     /// time, by N/t if known.
     Breakdown,
 }
@@ -77,7 +76,7 @@ pub const ALL: &[Figure] = &[
     },
 ];
 
-/// The figure of this name.
+/// Returns the figure with this name.
 pub fn by_name(name: &str) -> Option<&'static Figure> {
     ALL.iter().find(|figure| figure.name == name)
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{Figure, Kind};
 use crate::Result;
 use crate::report::{Stages, write_columns};
-use crate::tables::{Bench, Cost, Row, Standing};
+use crate::tables::{Bench, Cost, Row, Status};
 
 /// The origin of a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -22,7 +22,7 @@ pub enum Source {
 /// One configuration of one scheme.
 #[derive(Clone, Debug, Serialize)]
 pub struct Point {
-    /// An entry, in the paper's words.
+    /// The entry size, in the paper's words.
     pub entry: &'static str,
     /// The scheme, in the paper's words.
     pub scheme: &'static str,
@@ -30,7 +30,7 @@ pub struct Point {
     pub columns: Option<u64>,
     /// The origin of the figures.
     pub source: Source,
-    /// "printed", or how papir's figures were obtained.
+    /// "printed" for the paper's points, [`Status::label`] for papir's.
     pub how: &'static str,
     /// Keys, query and download in KB of 1024 bytes; the download includes what papir's clients
     /// fetch once per version.
@@ -53,36 +53,35 @@ pub struct FigureReport {
     /// The kind of plot.
     #[serde(skip)]
     pub kind: Kind,
-    /// Where the rates of predictions come from.
+    /// Origin of the rates used for predictions.
     pub rates: String,
-    /// Configurations of papir without a point, and the reasons.
+    /// papir's configurations without a point, each with the reason.
     pub missing: Vec<String>,
-    /// Whether every returned record was correct.
+    /// True if every returned record was correct.
     pub correct: bool,
     /// Its points.
     pub points: Vec<Point>,
 }
 
-/// Stages of papir below this fraction of an answer are combined.
+/// papir's stages below this fraction of an answer are combined as `other`.
 const SMALL: f64 = 0.02;
 
 /// Computes the points of a figure.
 ///
 /// # Errors
-/// Those of the measurement.
+/// Errors of the measurement.
 pub fn run(figure: &Figure, bench: &mut Bench<'_>) -> Result<FigureReport> {
     let mut rows = Vec::new();
     for block in figure.blocks {
         rows.extend(bench.rows(block)?);
     }
-    let wrong = |row: &Row| row.papir.cost().is_some_and(|cost| cost.correct == Some(false));
     Ok(FigureReport {
         figure: figure.name,
         what: figure.what,
         kind: figure.kind,
         rates: bench.rates().to_owned(),
         missing: rows.iter().filter_map(missing).collect(),
-        correct: !rows.iter().any(wrong),
+        correct: !rows.iter().filter_map(|row| row.papir.cost()).any(|cost| cost.correct == Some(false)),
         points: rows.iter().flat_map(|row| points(figure, row)).collect(),
     })
 }
@@ -103,7 +102,7 @@ fn points(figure: &Figure, row: &Row) -> Vec<Point> {
     let timed = row.papir.cost().and_then(|cost| Some((cost, cost.server_ms?)));
     let ours = timed.map(|(cost, server_ms)| Point {
         source: Source::Papir,
-        how: row.papir.words(),
+        how: row.papir.label(),
         kb: Some(kb(cost)),
         total_kb: cost.total_kib,
         stages: stages(figure, cost, server_ms),
@@ -118,8 +117,8 @@ fn kb(cost: &Cost) -> [f64; 3] {
     [cost.keys_bytes, cost.query_bytes, cost.download_bytes + cost.hint_bytes].map(|b| b as f64 / 1024.0)
 }
 
-/// papir's stages under the names of the paper's parts, with small ones combined; "predicted" if
-/// there are none.
+/// papir's stages under the names of the paper's parts, with small ones combined. A predicted cost
+/// has the single stage "predicted".
 fn stages(figure: &Figure, cost: &Cost, server_ms: f64) -> Stages {
     if cost.stages.0.is_empty() {
         return Stages(vec![("predicted".to_owned(), server_ms)]);
@@ -134,18 +133,18 @@ fn stages(figure: &Figure, cost: &Cost, server_ms: f64) -> Stages {
             None => parts.push((name.to_owned(), *milliseconds)),
         }
     }
-    // "other" goes on top of the named parts.
+    // Last, so that a bar shows it above the named parts.
     parts.sort_by_key(|part| part.0 == "other");
     Stages(parts)
 }
 
-/// The reason why papir has no point for a row with a configuration.
+/// Describes why papir has no point for a row; `None` if it has one, or no configuration.
 fn missing(row: &Row) -> Option<String> {
     let configuration = row.configuration.as_ref()?;
     let reason = match &row.papir {
-        Standing::NoParameters { reason } => reason,
-        Standing::Predicted(Cost { server_ms: None, .. }) => "its work is not counted",
-        papir if papir.cost().is_none() => papir.words(),
+        Status::NoParameters { reason } => reason,
+        Status::Predicted(Cost { server_ms: None, .. }) => "the cost model does not count its work",
+        papir if papir.cost().is_none() => papir.label(),
         _ => return None,
     };
     Some(format!("{}, {configuration}: {reason}", row.entry))
@@ -158,7 +157,7 @@ impl FigureReport {
     /// Writes the points as a table.
     ///
     /// # Errors
-    /// Those of the writer.
+    /// I/O errors from `out`.
     pub fn write_table(&self, out: &mut dyn Write) -> Result<()> {
         let header = HEADER.map(str::to_owned).to_vec();
         let lines: Vec<Vec<String>> =

@@ -10,8 +10,8 @@ use papir_plan::units::bytes as display;
 const ENTRY_BYTES: u64 = 256;
 /// log₂ of the number of entries of Table 4.
 const LOG_ENTRIES: u32 = 20;
-/// log₂ of the number of entries of Figure 4: fewer than in the paper, as papir does not support as
-/// many long ones; message lengths do not depend on it.
+/// log₂ of the number of entries of Figure 4. The paper has more, but papir does not support as
+/// many long entries. Message lengths do not depend on the number.
 const LOG_LONG_ENTRIES: u32 = 18;
 
 /// The message lengths of a configuration.
@@ -25,7 +25,7 @@ pub struct Messages {
     pub query_bytes: Option<u64>,
     /// Bytes of an answer.
     pub answer_bytes: Option<u64>,
-    /// Length of an entry divided by that of the answer.
+    /// Length of an entry divided by the length of the answer.
     pub rate: Option<f64>,
     /// The paper's query, answer and rate in KB, if printed.
     pub paper: Option<[f64; 3]>,
@@ -36,8 +36,8 @@ pub(super) fn by_records() -> Vec<Messages> {
     (16..=24).step_by(2).map(|log_records| messages(log_records, ENTRY_BYTES)).collect()
 }
 
-/// Figure 4. The entry sizes are not printed; these are around 256 bytes, from which on the answer
-/// grows.
+/// Figure 4. The paper does not print its entry sizes. These are around 256 bytes, from which the
+/// answer grows.
 pub(super) fn by_entry() -> Vec<Messages> {
     (5..=10).map(|log_bytes| messages(LOG_LONG_ENTRIES, 1 << log_bytes)).collect()
 }

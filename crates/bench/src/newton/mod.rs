@@ -2,13 +2,14 @@
 //!
 //! The scheme is not private and should not be used; it is measured for comparison only.
 //!
-//! | block | contents |
-//! |---|---|
-//! | `times` | Table 2: records of 1,024 bits, on the given number of threads; `setup_s` is for an n that is new to the server |
-//! | `lagrange` | Table 3: Xu et al.'s answer is N·(N − 1) products in the ring. One product is timed, and an answer for few records is checked; the time for N is extrapolated and marked `predicted` |
-//! | `by_records`, `by_entry` | Table 4 and Figures 3 and 4: message lengths |
+//! - `times` is Table 2: records of 1,024 bits, on the given number of threads. `setup_s` is for an
+//!   n that is new to the server.
+//! - `lagrange` is Table 3: Xu et al.'s answer takes N·(N − 1) products in the ring. One product is
+//!   timed, an answer for few records is checked, and the time for N records is extrapolated and
+//!   marked `predicted`.
+//! - `by_records` and `by_entry` are Table 4 and Figures 3 and 4: message lengths.
 //!
-//! Cents follow the paper's price model: 1 per core hour, 9 per GB of traffic.
+//! Prices follow the paper's model: 1 cent per core hour and 9 cents per GB of traffic.
 
 mod messages;
 mod setting;
@@ -27,14 +28,14 @@ use crate::report::{titles, write_columns};
 
 /// Inputs of the benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Extent {
+pub struct Config {
     /// log₂ N of Table 2's columns.
     pub times: &'static [u32],
     /// Number of records for which the answer of Xu et al. is computed.
     pub lagrange: usize,
 }
 
-impl Extent {
+impl Config {
     /// The full benchmark.
     pub const FULL: Self = Self { times: &[12, 13, 14, 15, 16, 17, 18], lagrange: 24 };
     /// A benchmark of about a second.
@@ -58,7 +59,7 @@ pub struct NewtonReport {
     pub by_records: Vec<Messages>,
     /// Figure 4: 2¹⁸ entries.
     pub by_entry: Vec<Messages>,
-    /// Whether every returned record was correct.
+    /// True if every returned record was correct.
     pub correct: bool,
 }
 
@@ -67,11 +68,11 @@ pub struct NewtonReport {
 /// # Errors
 /// [`crate::Error::Usage`] for threads or runs out of range, [`crate::Error::Backend`], those of
 /// the scheme.
-pub fn measure(extent: Extent, effort: Effort, progress: &dyn Progress) -> Result<NewtonReport> {
+pub fn measure(config: Config, effort: Effort, progress: &dyn Progress) -> Result<NewtonReport> {
     let backend = Backend::try_from_env()?.name();
     effort.pool()?.install(|| {
-        let times = times::measure(extent.times, effort.runs, progress)?;
-        let lagrange = times::lagrange(extent.lagrange, progress)?;
+        let times = times::measure(config.times, effort.runs, progress)?;
+        let lagrange = times::lagrange(config.lagrange, progress)?;
         let (by_records, by_entry) = (messages::by_records(), messages::by_entry());
         let correct = times.iter().all(|one| one.correct) && lagrange.iter().all(|one| one.correct);
         let (part, threads) = ("newton", effort.threads);
@@ -83,7 +84,7 @@ impl NewtonReport {
     /// Writes the report as four tables.
     ///
     /// # Errors
-    /// Those of the writer.
+    /// I/O errors from `out`.
     pub fn write_table(&self, out: &mut dyn std::io::Write) -> Result<()> {
         writeln!(out, "NOT PRIVATE: papir attack newton. {} threads, {}", self.threads, self.backend)?;
         writeln!(
@@ -101,7 +102,7 @@ impl NewtonReport {
         let lines: Vec<_> = std::iter::once(first).chain(self.lagrange.iter().map(Lagrange::line)).collect();
         write_columns(out, &lines)?;
         for (what, rows) in [
-            ("entries of 256 B (Figure 3; Table 4 is that of 2^20)", &self.by_records),
+            ("entries of 256 B (Figure 3; Table 4 is the row of 2^20)", &self.by_records),
             ("2^18 entries (Figure 4)", &self.by_entry),
         ] {
             writeln!(out, "\nMessages, {what}")?;

@@ -5,18 +5,18 @@ use papir_research::newton::Symmetric;
 use papir_research::newton::params::NewtonParams;
 
 /// Synthetic records need no privacy.
-const WORD: NotPrivate = NotPrivate::acknowledged();
+const ACKNOWLEDGED: NotPrivate = NotPrivate::acknowledged();
 /// Cents per core hour.
-const CENTS_AN_HOUR: f64 = 1.0;
+const CENTS_PER_HOUR: f64 = 1.0;
 /// Cents per GB (10⁹ bytes) of traffic.
-const CENTS_A_GB: f64 = 9.0;
+const CENTS_PER_GB: f64 = 9.0;
 
 /// Parameters of the symmetric variant, which the paper measures.
 pub(super) fn params(records: u64, record_bits: u64) -> Result<NewtonParams<Symmetric>, papir_core::Error> {
-    NewtonParams::new(Shape::new(records, record_bits)?, WORD)
+    NewtonParams::new(Shape::new(records, record_bits)?, ACKNOWLEDGED)
 }
 
-/// Price of an answer in cents.
+/// Price in cents of an answer that takes `seconds` of one core and transfers `bytes`.
 pub(super) fn cents(seconds: f64, bytes: u64) -> f64 {
-    CENTS_AN_HOUR * seconds / 3600.0 + CENTS_A_GB * bytes as f64 / 1e9
+    CENTS_PER_HOUR * seconds / 3600.0 + CENTS_PER_GB * bytes as f64 / 1e9
 }

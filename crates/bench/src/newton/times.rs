@@ -1,7 +1,5 @@
 //! Run times of NewtonPIR and its baseline (Tables 2 and 3).
 
-use std::time::Instant;
-
 use getrandom::SysRng;
 use papir_core::scheme::{Client, Parameters, Server, Session};
 use papir_core::{NoProgress, Progress, read_record};
@@ -14,7 +12,7 @@ use rand_core::{Rng, UnwrapErr};
 use serde::Serialize;
 
 use super::setting::{cents, params};
-use crate::clock::median;
+use crate::clock::{median, timed};
 use crate::records::Synthetic;
 use crate::{Error, Result};
 
@@ -56,7 +54,7 @@ pub struct Times {
     pub cents: f64,
     /// The paper's five figures, if printed.
     pub paper: Option<[f64; 5]>,
-    /// Whether every record was correct.
+    /// True if every record was correct.
     pub correct: bool,
 }
 
@@ -65,46 +63,39 @@ pub struct Times {
 pub struct Lagrange {
     /// log₂ N.
     pub log_records: u32,
-    /// The measured time of one product in the ring, times N·(N − 1).
+    /// Hours of an answer: the measured time of one product in the ring, times N·(N − 1).
     pub predicted_answer_h: f64,
     /// Cost by the price model.
     pub predicted_cents: f64,
     /// The paper's hours.
     pub paper_h: f64,
-    /// Whether a small answer was correct.
+    /// True if an answer for few records was correct.
     pub correct: bool,
-}
-
-/// Runs `work`; returns its result and its seconds.
-fn seconds<T>(work: impl FnOnce() -> T) -> (T, f64) {
-    let start = Instant::now();
-    let result = work();
-    (result, start.elapsed().as_secs_f64())
 }
 
 /// Measures Table 2.
 pub(super) fn measure(columns: &[u32], runs: usize, progress: &dyn Progress) -> Result<Vec<Times>> {
     progress.stage("columns", columns.len() as u64);
-    columns.iter().map(|&column| one(column, runs).inspect(|_| progress.advance(1))).collect()
+    columns.iter().map(|&column| measure_column(column, runs).inspect(|_| progress.advance(1))).collect()
 }
 
-fn one(log_records: u32, runs: usize) -> Result<Times> {
+fn measure_column(log_records: u32, runs: usize) -> Result<Times> {
     let params = params(1 << log_records, RECORD_BITS)?;
     let records = Synthetic::of(params.shape());
     let rng = &mut UnwrapErr(SysRng);
     let server = NewtonServer::<Symmetric>::setup(params.clone(), &records, rng, &NoProgress)?;
     let fresh = SecretKey::generate(Symmetric::MODULUS_BITS, rng)?;
-    let (prepared, setup_s) = seconds(|| server.coefficients(fresh.modulus(), &NoProgress));
+    let (prepared, setup_s) = timed(|| server.coefficients(fresh.modulus(), &NoProgress));
     drop(prepared?);
     let client = NewtonClient::new(params.clone(), server.public().clone())?;
     let (mut times, mut correct) = ([(); 3].map(|()| Vec::new()), true);
     for run in 0..=runs {
         let index = rng.next_u64() % params.shape().records();
-        let (query, query_s) = seconds(|| client.query(None, &[index], rng));
+        let (query, query_s) = timed(|| client.query(None, &[index], rng));
         let (secret, query) = query?;
-        let (answer, answer_s) = seconds(|| server.answer(Session::anonymous(), &query));
+        let (answer, answer_s) = timed(|| server.answer(Session::anonymous(), &query));
         let answer = answer?;
-        let (found, extract_s) = seconds(|| client.extract(secret, answer));
+        let (found, extract_s) = timed(|| client.extract(secret, answer));
         correct &=
             found.is_ok_and(|found| read_record(&records, index).is_ok_and(|record| found == [record]));
         // The first run is a warm-up.
@@ -137,11 +128,11 @@ pub(super) fn lagrange(count: usize, progress: &dyn Progress) -> Result<Vec<Lagr
     values.iter_mut().step_by(n.words()).for_each(|word| *word = rng.next_u64());
     let (ciphertext, point) = encrypt(n, count as u64, rng);
     let (ring, c) = Ring::of(n, &ciphertext);
-    let answer = xu::answer(&ring, &c, &n.enter(&values, n.words())).map_err(Error::refused)?;
+    let answer = xu::answer(&ring, &c, &n.enter(&values, n.words())).map_err(Error::parameters)?;
     let correct = point.open(n, &answer)[..] == values[(count - 1) * n.words()..];
     let mut product = ring.one();
     let ((), time) =
-        seconds(|| (1..=STEPS).for_each(|j| product = xu::step(&ring, &c, &product, i64::from(j))));
+        timed(|| (1..=STEPS).for_each(|j| product = xu::step(&ring, &c, &product, i64::from(j))));
     let step = time / f64::from(STEPS);
     progress.advance(1);
     let sizes = params(1 << FIRST, RECORD_BITS)?.describe().sizes;

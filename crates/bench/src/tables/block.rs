@@ -1,4 +1,4 @@
-//! Contents of a table: databases, and the figures that the paper prints for them.
+//! Definition of a table: databases, and the paper's figures for them.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ pub struct Table {
     pub name: &'static str,
     /// Its number in the paper, and what it compares.
     pub what: &'static str,
-    /// Details that the paper leaves open, and the choices made here.
+    /// Details that the paper leaves open, and the choices made for them.
     pub notes: &'static [&'static str],
     /// Its databases.
     pub blocks: &'static [Block],
@@ -24,7 +24,7 @@ pub struct Table {
 pub struct Block {
     /// Its description in the paper.
     pub database: &'static str,
-    /// An entry, in the paper's words.
+    /// The entry size, in the paper's words.
     pub entry: &'static str,
     /// Number of entries.
     pub entries: u64,
@@ -37,28 +37,26 @@ pub struct Block {
 }
 
 impl Block {
-    /// The shape of the database that papir serves. A database has at most [`MAX_RECORDS`] records:
-    /// if there are more entries, a record holds a power of two of them, and the client selects its
-    /// entry from the record.
+    /// The shape of papir's database, which has at most [`MAX_RECORDS`] records. If there are more
+    /// entries, each record holds a power of two of them, and the client selects its entry.
     ///
     /// # Errors
-    /// As [`Shape::new`].
+    /// Same as [`Shape::new`].
     pub fn shape(&self) -> Result<Shape> {
-        let together = self.together();
-        Ok(Shape::new(self.entries.div_ceil(together), self.entry_bits.saturating_mul(together))?)
+        let per_record = self.entries_per_record();
+        Ok(Shape::new(self.entries.div_ceil(per_record), self.entry_bits.saturating_mul(per_record))?)
     }
 
-    /// Entries per record.
-    fn together(&self) -> u64 {
+    fn entries_per_record(&self) -> u64 {
         self.entries.div_ceil(MAX_RECORDS).next_power_of_two()
     }
 
     /// A note for a database whose records hold several entries.
-    pub(super) fn served(&self) -> Option<String> {
-        let together = Some(self.together()).filter(|&together| together > 1)?;
+    pub(super) fn note(&self) -> Option<String> {
+        let per_record = Some(self.entries_per_record()).filter(|&count| count > 1)?;
         let Self { database, entry, .. } = self;
         Some(format!(
-            "{database}, {entry}: papir serves records of {together} entries, at most {MAX_RECORDS} records."
+            "{database}, {entry}: papir serves records of {per_record} entries, at most {MAX_RECORDS} records."
         ))
     }
 }
@@ -68,7 +66,7 @@ impl Block {
 pub struct Published {
     /// The scheme, in the paper's words.
     pub scheme: &'static str,
-    /// papir's scheme and parameters, if papir has or will have the row's scheme.
+    /// papir's scheme and parameters for this row; `None` if it has no comparable scheme.
     pub ours: Option<Ours>,
     /// Offline seconds, if printed.
     pub offline_s: Option<f64>,
@@ -93,7 +91,7 @@ pub struct Ours {
 }
 
 impl Ours {
-    /// A scheme with 2^`log_columns` columns.
+    /// Creates a configuration with 2^`log_columns` columns.
     pub const fn columns(scheme: &'static str, log_columns: u32) -> Self {
         Self { scheme, choice: Choice::Columns(1 << log_columns) }
     }
@@ -108,7 +106,7 @@ impl Ours {
 }
 
 /// The name of a goal on the command line.
-fn named(goal: Goal) -> &'static str {
+fn goal_name(goal: Goal) -> &'static str {
     match goal {
         Goal::MinCommunication => "min-communication",
         Goal::Balanced => "balanced",
@@ -119,9 +117,9 @@ fn named(goal: Goal) -> &'static str {
 impl fmt::Display for Ours {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.choice {
-            Choice::Goal(goal) => write!(f, "{}, {}", self.scheme, named(goal)),
+            Choice::Goal(goal) => write!(f, "{}, {}", self.scheme, goal_name(goal)),
             Choice::Registered { goal, key_bits, hold } => {
-                write!(f, "{}, {}", self.scheme, named(goal))?;
+                write!(f, "{}, {}", self.scheme, goal_name(goal))?;
                 key_bits.map_or(Ok(()), |bits| write!(f, ", t = {bits}"))?;
                 if hold { write!(f, ", held") } else { Ok(()) }
             }

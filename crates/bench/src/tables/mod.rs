@@ -1,9 +1,9 @@
 //! The papers' tables, with papir's figures next to the printed ones.
 //!
-//! If a row names a configuration of papir, it is measured on a database of that size. A database
-//! that exceeds `--size` or free memory is predicted by the cost model ([`papir_core::cost`]) and
-//! marked so. Sizes are always exact. A configuration is measured only once, even if several rows
-//! use it.
+//! A row may name a configuration of papir, which is then measured on a database of the row's size.
+//! If the database exceeds `--size` or free memory, times are predicted by the cost model
+//! ([`papir_core::cost`]) and marked as predicted. Sizes are always exact. A configuration is
+//! measured only once, even if several rows use it.
 //!
 //! The papers' KB are 1024 bytes: 84 KB is six polynomials of 2048 coefficients of 56 bits, 86,016
 //! bytes.
@@ -13,15 +13,15 @@ pub mod inspire;
 pub mod pirouette;
 mod print;
 mod run;
-mod standing;
+mod status;
 pub mod zip;
 
 pub use block::{Block, Ours, Published, Table};
 pub use run::{Bench, Row, TableReport, run};
-pub use standing::{Cost, Standing};
+pub use status::{Cost, Status};
 
-/// All tables that papir reproduces, by paper. Table 5 of InsPIRe is the benchmark `packing`,
-/// Tables 2 and 3 of ZipPIR are `compress`.
+/// All tables that papir reproduces, by paper. The benchmark `packing` is Table 5 of InsPIRe, and
+/// `compress` is Tables 2 and 3 of ZipPIR.
 pub const ALL: &[&[Table]] = &[inspire::TABLES, pirouette::TABLES, zip::TABLES];
 
 /// All tables.
@@ -29,7 +29,7 @@ pub fn all() -> impl Iterator<Item = &'static Table> {
     ALL.iter().copied().flatten()
 }
 
-/// The table of this name.
+/// Returns the table with this name.
 pub fn by_name(name: &str) -> Option<&'static Table> {
     all().find(|table| table.name == name)
 }

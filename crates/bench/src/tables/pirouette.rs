@@ -31,9 +31,9 @@ const TABLE_5: Table = Table {
     name: "pirouette-5",
     what: "Pirouette, Tables 5 to 7: records of 256 B on one core",
     notes: &[
-        "Totals are for a first query; nearly all of it is keys, which are uploaded once.",
+        "Totals are for a first query: nearly all of them is keys, which are uploaded once.",
         "The paper's Pirouette has 118.9 bits of security in its ring and 83.1 in its response, Respire 114.7 in its own; papir's have 128.8 and more.",
-        "T-Respire, AES under encryption and then Respire, is the paper's; decision 20 estimates it from rotation counts.",
+        "T-Respire (AES under encryption, then Respire) is the paper's; decision 20 estimates it from rotation counts.",
         "A query of papir is a payload of 36 bytes in an envelope of 32 (Pirouette).",
     ],
     blocks: &[
@@ -74,7 +74,7 @@ const TABLE_8: Table = Table {
     notes: &[
         "The paper's times are extrapolated from the time of one gate; the parallel ones are for 32 cores.",
         "Key sizes are the paper's for plain databases; it prints none for encrypted ones.",
-        "papir's databases take twice their plain size, the paper's some 28 times.",
+        "papir's encrypted databases have twice their plain size, the paper's about 28 times.",
     ],
     blocks: &[
         block("256 MB", 1 << 20, &encrypted!(202_000.0, 16_000.0)),
@@ -83,7 +83,7 @@ const TABLE_8: Table = Table {
     ],
 };
 
-/// The content of Figure 3: the phases of two databases. The paper prints only their sum.
+/// Figure 3: the phases of an answer for two databases. The paper prints only their sum.
 pub const PHASES: &[Block] = &[
     phases("256 MB", 1 << 20, &[Published { parts_ms: &[19_000.0], ..plain(19_000.0) }]),
     phases("8 GB", 1 << 25, &[Published { parts_ms: &[60_000.0], ..plain(60_000.0) }]),
@@ -94,7 +94,7 @@ const fn phases(database: &'static str, entries: u64, published: &'static [Publi
     Block { entry: database, parts: &["all phases"], ..block(database, entries, published) }
 }
 
-/// Pirouette with this server time in the paper.
+/// Pirouette on a plain database, with the paper's server time.
 const fn plain(server_ms: f64) -> Published {
     ours("Pirouette", "pirouette", [PIROUETTE_KEYS, 0.035, 2.5], server_ms)
 }
@@ -115,7 +115,7 @@ const fn rival(scheme: &'static str, kb: [f64; 3], server_ms: f64) -> Published 
     row(scheme, None, kb, server_ms)
 }
 
-/// A scheme that papir implements, with polynomials as bytes.
+/// A scheme that papir implements, with balanced parameters.
 const fn ours(scheme: &'static str, name: &'static str, kb: [f64; 3], server_ms: f64) -> Published {
     row(scheme, Some(Ours { scheme: name, choice: Choice::Goal(Goal::Balanced) }), kb, server_ms)
 }

@@ -1,8 +1,8 @@
-//! A table as text: one line per row, the paper's figures next to papir's.
+//! Output of a table as text, one line per row.
 
 use std::io::Write;
 
-use super::{Cost, Row, Standing, TableReport};
+use super::{Cost, Row, Status, TableReport};
 use crate::Result;
 use crate::report::write_columns;
 
@@ -34,7 +34,7 @@ impl TableReport {
     /// Writes the table, followed by a summary of communication and notes.
     ///
     /// # Errors
-    /// Those of the writer.
+    /// I/O errors from `out`.
     pub fn write_table(&self, out: &mut dyn Write) -> Result<()> {
         let header = HEADER.map(str::to_owned).to_vec();
         let lines: Vec<Vec<String>> =
@@ -53,7 +53,7 @@ impl TableReport {
         for note in &self.notes {
             writeln!(out, "{note}")?;
         }
-        if self.rows.iter().any(|row| matches!(row.papir, Standing::Predicted(_))) {
+        if self.rows.iter().any(|row| matches!(row.papir, Status::Predicted(_))) {
             writeln!(out, "Predicted with rates {}.", self.rates)?;
         }
         let mut refusals: Vec<String> = self.rows.iter().filter_map(Row::refusal).collect();
@@ -65,7 +65,7 @@ impl TableReport {
     }
 }
 
-/// A number with this many decimals, or a dash.
+/// Formats a number, or a dash if there is none.
 fn number(value: Option<f64>, decimals: usize) -> String {
     value.map_or("-".to_owned(), |value| format!("{value:.decimals$}"))
 }
@@ -76,9 +76,9 @@ fn kib(bytes: u64) -> f64 {
 }
 
 impl Row {
-    /// The reason why papir has no parameters for the row, if so.
+    /// Describes why papir has no parameters for the row; `None` if it has some.
     fn refusal(&self) -> Option<String> {
-        let Standing::NoParameters { reason } = &self.papir else { return None };
+        let Status::NoParameters { reason } = &self.papir else { return None };
         let configuration = self.configuration.as_ref()?;
         Some(format!("No parameters at {}, {}, {configuration}: {reason}", self.database, self.entry))
     }
@@ -107,7 +107,7 @@ impl Row {
             of(|cost| cost.ticket_s, 1),
             of(|cost| cost.ticket_bytes.map(kib), 1),
             of(|cost| cost.client_cold_s, 1),
-            self.papir.words().to_owned(),
+            self.papir.label().to_owned(),
         ]
     }
 }

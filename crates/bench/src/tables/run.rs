@@ -1,23 +1,23 @@
-//! Runs a table: measures or predicts each of papir's configurations.
+//! Computation of a table: measures or predicts papir's configurations.
 
 use papir_core::erased::ErasedScheme;
 use papir_core::{Error as CoreError, Progress, Shape};
 use serde::Serialize;
 
-use super::{Block, Cost, Ours, Published, Standing, Table};
+use super::{Block, Cost, Ours, Published, Status, Table};
 use crate::measure::{Effort, Plan, fits_memory, measure};
 use crate::records::Synthetic;
 use crate::report::Stages;
-use crate::subject;
+use crate::schemes;
 use crate::{Error, Result};
-use papir_plan::rates_file::Known;
+use papir_plan::rates_file::LoadedRates;
 
 /// One row: the paper's figures and papir's.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
     /// The database, in the paper's words.
     pub database: &'static str,
-    /// An entry, in the paper's words.
+    /// The entry size, in the paper's words.
     pub entry: &'static str,
     /// The scheme, in the paper's words.
     pub scheme: &'static str,
@@ -31,12 +31,12 @@ pub struct Row {
     pub paper_total_kb: f64,
     /// The paper's server time in milliseconds.
     pub paper_server_ms: f64,
-    /// Its parts.
+    /// The parts of the paper's server time.
     pub paper_stages: Stages,
     /// The paper's offline seconds.
     pub paper_offline_s: Option<f64>,
     /// papir's result.
-    pub papir: Standing,
+    pub papir: Status,
 }
 
 /// A whole table.
@@ -48,7 +48,7 @@ pub struct TableReport {
     pub what: &'static str,
     /// Explanations for the reader.
     pub notes: Vec<String>,
-    /// Where the rates of predictions come from.
+    /// Origin of the rates used for predictions.
     pub rates: String,
     /// Configurations whose total communication is below the paper's.
     pub below: usize,
@@ -59,10 +59,9 @@ pub struct TableReport {
 }
 
 impl TableReport {
-    /// Whether every returned record was correct.
+    /// True if every returned record was correct.
     pub fn correct(&self) -> bool {
-        let wrong = |row: &Row| row.papir.cost().is_some_and(|cost| cost.correct == Some(false));
-        !self.rows.iter().any(wrong)
+        !self.rows.iter().filter_map(|row| row.papir.cost()).any(|cost| cost.correct == Some(false))
     }
 }
 
@@ -70,35 +69,35 @@ impl TableReport {
 pub struct Bench<'a> {
     largest: u64,
     effort: Effort,
-    rates: Known,
+    rates: LoadedRates,
     progress: &'a dyn Progress,
-    seen: Vec<(Ours, Shape, Standing)>,
+    seen: Vec<(Ours, Shape, Status)>,
 }
 
 impl<'a> Bench<'a> {
-    /// Databases above `largest` bytes are predicted with `rates`
-    /// ([`papir_plan::rates_file::known`]), and so are those that do not fit into free memory.
-    pub fn new(largest: u64, effort: Effort, rates: Known, progress: &'a dyn Progress) -> Self {
+    /// Creates a bench. Costs of databases above `largest` bytes, or above free memory, are
+    /// predicted with `rates` ([`papir_plan::rates_file::load`]).
+    pub fn new(largest: u64, effort: Effort, rates: LoadedRates, progress: &'a dyn Progress) -> Self {
         Self { largest, effort, rates, progress, seen: Vec::new() }
     }
 
-    /// Where the rates of predictions come from.
+    /// Origin of the rates used for predictions.
     pub fn rates(&self) -> &str {
-        &self.rates.words
+        &self.rates.description
     }
 
     /// Computes the rows of a database.
     ///
     /// # Errors
-    /// Those of the measurement.
+    /// Errors of the measurement.
     pub fn rows(&mut self, block: &Block) -> Result<Vec<Row>> {
         block.published.iter().map(|published| self.row(block, published)).collect()
     }
 
     fn row(&mut self, block: &Block, published: &Published) -> Result<Row> {
         let papir = match &published.ours {
-            None => Standing::NotCompared,
-            Some(ours) => self.standing(ours, block)?,
+            None => Status::NotCompared,
+            Some(ours) => self.status(ours, block)?,
         };
         let parts = block.parts.iter().map(|part| (*part).to_owned());
         let parts = parts.zip(published.parts_ms.iter().copied());
@@ -117,33 +116,33 @@ impl<'a> Bench<'a> {
         })
     }
 
-    fn standing(&mut self, ours: &Ours, block: &Block) -> Result<Standing> {
+    fn status(&mut self, ours: &Ours, block: &Block) -> Result<Status> {
         let shape = match block.shape() {
-            Err(error) => return Ok(Standing::NoParameters { reason: error.to_string() }),
+            Err(error) => return Ok(Status::NoParameters { reason: error.to_string() }),
             Ok(shape) => shape,
         };
         if let Some(seen) = self.seen.iter().find(|seen| (seen.0, seen.1) == (*ours, shape)) {
             return Ok(seen.2.clone());
         }
-        let standing = self.find(ours, shape)?;
-        self.seen.push((*ours, shape, standing.clone()));
-        Ok(standing)
+        let status = self.find(ours, shape)?;
+        self.seen.push((*ours, shape, status.clone()));
+        Ok(status)
     }
 
-    fn find(&self, ours: &Ours, shape: Shape) -> Result<Standing> {
-        let scheme = match subject::by_name(ours.scheme) {
-            Err(Error::Core(CoreError::UnknownScheme { .. })) => return Ok(Standing::NotBuiltIn),
+    fn find(&self, ours: &Ours, shape: Shape) -> Result<Status> {
+        let scheme = match schemes::by_name(ours.scheme) {
+            Err(Error::Core(CoreError::UnknownScheme { .. })) => return Ok(Status::NotBuiltIn),
             found => found?,
         };
-        let description = match subject::candidate(&*scheme, shape, ours.choice) {
-            Err(error) => return Ok(Standing::NoParameters { reason: error.to_string() }),
+        let description = match schemes::candidate(&*scheme, shape, ours.choice) {
+            Err(error) => return Ok(Status::NoParameters { reason: error.to_string() }),
             Ok(candidate) => candidate.description,
         };
         if shape.total_bytes() > self.largest || !fits_memory(&description) {
             let cost = Cost::predicted(&description, &self.rates.rates, self.effort.threads);
-            return Ok(Standing::Predicted(cost));
+            return Ok(Status::Predicted(cost));
         }
-        self.measure(&*scheme, shape, ours).map(Standing::Measured)
+        self.measure(&*scheme, shape, ours).map(Status::Measured)
     }
 
     fn measure(&self, scheme: &dyn ErasedScheme, shape: Shape, ours: &Ours) -> Result<Cost> {
@@ -153,10 +152,10 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// Runs a table.
+/// Computes a table.
 ///
 /// # Errors
-/// Those of the measurement.
+/// Errors of the measurement.
 pub fn run(table: &Table, bench: &mut Bench<'_>) -> Result<TableReport> {
     let mut rows = Vec::new();
     for block in table.blocks {
@@ -166,8 +165,8 @@ pub fn run(table: &Table, bench: &mut Bench<'_>) -> Result<TableReport> {
     let (below, above) = rows.iter().filter_map(totals).fold((0, 0), |(below, above), (ours, paper)| {
         (below + usize::from(ours < paper), above + usize::from(ours > paper))
     });
-    let served = table.blocks.iter().filter_map(Block::served);
-    let notes = table.notes.iter().copied().map(str::to_owned).chain(served).collect();
+    let block_notes = table.blocks.iter().filter_map(Block::note);
+    let notes = table.notes.iter().copied().map(str::to_owned).chain(block_notes).collect();
     Ok(TableReport {
         table: table.name,
         what: table.what,

@@ -1,4 +1,4 @@
-//! Every named benchmark at a small size; the form of its output; and errors.
+//! Named benchmarks at a small size, their output, and errors.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use clap::Parser;
 use papir_bench::cli::{Args, Outcome, perform, run_with};
 use papir_bench::measure::{Effort, Plan, measure};
 use papir_bench::records::Synthetic;
-use papir_bench::subject;
+use papir_bench::schemes;
 use papir_bench::{Error, definitions, depir, figures, tables};
 use papir_core::Choice;
 use papir_core::{Goal, NoProgress, Records, Result as CoreResult, Shape, read_record};
@@ -72,7 +72,7 @@ fn error(line: &str) -> String {
 
 #[test]
 fn every_scheme_of_the_registry_can_be_measured() {
-    let measured = subject::names().unwrap();
+    let measured = schemes::names().unwrap();
     let registered: Vec<&str> = registry::all().iter().map(|scheme| scheme.name()).collect();
     assert_eq!(measured, registered);
 }
@@ -80,7 +80,7 @@ fn every_scheme_of_the_registry_can_be_measured() {
 #[test]
 fn every_benchmark_runs_small_and_is_correct() {
     let names: BTreeSet<&str> = definitions::ALL.iter().map(|definition| definition.name).collect();
-    assert_eq!(names.len(), definitions::ALL.len(), "two benchmarks of one name");
+    assert_eq!(names.len(), definitions::ALL.len(), "two benchmarks have the same name");
     for definition in definitions::ALL {
         assert!(registry::by_name(definition.name).is_err(), "{} is a scheme", definition.name);
         let outcome = perform(definition.tiny, EFFORT, &NoProgress).unwrap();
@@ -88,7 +88,7 @@ fn every_benchmark_runs_small_and_is_correct() {
         if let Outcome::Schemes(reports, _) = outcome {
             for report in reports {
                 let parts = report.encode_s + report.hint_s + report.material_s;
-                // The sum would not include a setup stage that is unknown here.
+                // A setup stage that `measure` does not know would be missing from the sum.
                 assert!((parts - report.offline_s).abs() < 1e-9, "{}: {report:?}", definition.name);
                 let stages: f64 = report.stages.0.iter().map(|stage| stage.1).sum();
                 assert!(report.answer_ms > 0.0 && stages > 0.0, "{}: {report:?}", definition.name);
@@ -117,7 +117,7 @@ fn json_has_exactly_the_fields() {
 }
 
 #[test]
-fn stages_of_inspire_are_those_of_its_server() {
+fn inspire_reports_the_stages_of_its_server() {
     let line = "inspire --records 4096 --dim0 32 --runs 1 --json";
     let report: Value = serde_json::from_str(&output(line).unwrap()).unwrap();
     let stages: BTreeSet<&str> = report["stages"].as_object().unwrap().keys().map(String::as_str).collect();
@@ -152,11 +152,11 @@ fn the_list_is_complete() {
     assert_eq!((&json[0]["kind"], &json[0]["name"]), (&"benchmark".into(), &definitions::ALL[0].name.into()));
     let named: BTreeSet<String> =
         json.as_array().unwrap().iter().map(|one| format!("{} {}", one["kind"], one["name"])).collect();
-    assert_eq!(named.len(), list.lines().count(), "two of one kind and name");
+    assert_eq!(named.len(), list.lines().count(), "two entries of one kind have the same name");
 }
 
 #[test]
-fn a_table_and_a_figure_are_printed_as_text_json_and_svg() {
+fn tables_and_figures_are_printed_as_text_json_and_svg() {
     let table = output("--table inspire-7 --size 1").unwrap();
     assert_eq!(table.lines().filter(|line| line.contains("predicted")).count(), 3, "{table}");
     let json: Value = serde_json::from_str(&output("--table inspire-7 --size 1 --json").unwrap()).unwrap();
@@ -173,7 +173,7 @@ fn a_table_and_a_figure_are_printed_as_text_json_and_svg() {
     std::fs::remove_file(path).unwrap();
 }
 
-/// A comparison continues without schemes that fail, and reports why.
+/// A comparison skips schemes that fail and reports the reasons.
 #[test]
 fn a_comparison_reports_failing_schemes() {
     let line = "--compare plain,depir,simple --records 64 --record-bytes 64 --runs 1";
@@ -188,10 +188,9 @@ fn a_comparison_reports_failing_schemes() {
     assert!(json[2]["reason"].as_str().unwrap().contains("at most 256"));
 }
 
-/// Schemes without units refuse the option.
 #[test]
 fn units_are_refused_by_schemes_without_them() {
-    for name in subject::names().unwrap().into_iter().filter(|name| *name != "inspire2") {
+    for name in schemes::names().unwrap().into_iter().filter(|name| *name != "inspire2") {
         let line = format!("{name} --records 64 --dim0 8 --gamma0 16");
         let expected = format!("--gamma0 with {name}: expected none");
         assert!(error(&line).contains(&expected), "{}", error(&line));
@@ -230,7 +229,7 @@ fn wrong_arguments_are_named() {
             "--figure inspire-9",
             "figure `inspire-9`: expected inspire-1 or inspire-2 or inspire-3 or pirouette-3 or depir-3 or depir-tabulated",
         ),
-        ("inspire --set tiny", "--set of inspire: expected the scheme depir"),
+        ("inspire --set tiny", "--set with inspire: expected the scheme depir"),
         ("depir --set medium", "the set `medium`: expected tiny or small"),
         ("depir --set tiny --record-bytes 4", "cannot be used with"),
         ("--table depir-3 --set tiny", "cannot be used with"),
@@ -275,10 +274,10 @@ fn wrong_records_are_not_correct() {
     let records = Synthetic::new(300, 8).unwrap();
     let faulty = Faulty(records);
     assert_ne!(read_record(&records, 7).unwrap(), read_record(&faulty, 7).unwrap());
-    // A ticket of ZipPIR takes seconds, on DoublePIR per byte of a record; answers are compared in
-    // the same way.
-    for name in subject::names().unwrap().into_iter().filter(|name| *name != "zipdouble") {
-        let scheme = subject::by_name(name).unwrap();
+    // A ticket of zipdouble takes seconds per byte of a record. Its answers are compared in the
+    // same way as those of the other schemes.
+    for name in schemes::names().unwrap().into_iter().filter(|name| *name != "zipdouble") {
+        let scheme = schemes::by_name(name).unwrap();
         let choice = Choice::Goal(Goal::Balanced);
         let right = Plan { records: &records, expected: &records, choice, effort: EFFORT };
         let wrong = Plan { records: &faulty, ..right };
@@ -297,7 +296,7 @@ fn zipdouble_is_measured() {
     assert_eq!((&report["correct"], &report["scheme"]), (&true.into(), &"zipdouble".into()));
     let (download, ticket) =
         (report["download_bytes"].as_u64().unwrap(), report["ticket_bytes"].as_u64().unwrap());
-    assert!(2 * download < ticket + 2 * 6000, "held tickets do not come with answers: {report}");
+    assert!(2 * download < ticket + 2 * 6000, "an answer includes the held ticket: {report}");
 }
 
 #[test]

@@ -1,24 +1,24 @@
-//! Sets, tables and figures of doubly-efficient PIR, with the smallest set.
+//! Benchmarks, tables and figures of doubly-efficient PIR, with the smallest parameter set.
 
 use papir_bench::depir::sheet::Kind;
-use papir_bench::depir::{self, Extent, Set};
+use papir_bench::depir::{self, Config, Set};
 use papir_bench::measure::Effort;
 use papir_core::NoProgress;
 use papir_schemes::depir::structure::levels::Steps;
 use serde_json::Value;
 
 const EFFORT: Effort = Effort { threads: 2, runs: 1 };
-const LEAST: Extent<'static> = Extent::of(Set::Least);
+const LEAST: Config<'static> = Config::of(Set::Least);
 
 #[test]
-fn a_set_is_measured_with_every_method() {
+fn every_method_measures_a_set() {
     let folder = std::env::temp_dir().join(format!("papir-tables-{}", std::process::id()));
     let lines = depir::measure(LEAST, EFFORT, &NoProgress).unwrap();
     assert!(lines.correct && lines.compared == lines.batch && lines.table_bytes == 0);
     assert!(lines.work.multiplications > 0 && lines.work.table_bytes_read == 0);
     for (tabulated, steps) in [(0, None), (1, Some(Steps::One)), (2, Some(Steps::Mixture(4))), (3, None)] {
-        let extent = Extent { tabulated: Some(tabulated), steps, tables: Some(&folder), ..LEAST };
-        let report = depir::measure(extent, EFFORT, &NoProgress).unwrap();
+        let config = Config { tabulated: Some(tabulated), steps, tables: Some(&folder), ..LEAST };
+        let report = depir::measure(config, EFFORT, &NoProgress).unwrap();
         assert!(report.correct, "{tabulated} tabulated");
         assert_eq!(report.table_bytes > 0, tabulated > 0);
         assert_eq!(report.work.table_bytes_read > 0, tabulated > 0);
@@ -56,8 +56,8 @@ fn rows_of_sheets_have_a_cell_per_title() {
     }
 }
 
-/// Propositions 5.3 and 5.4 give the figures of Table 2, except for a factor missing in its
-/// entries, and a factor of ten in its last row.
+/// Propositions 5.3 and 5.4 give the figures of Table 2, except that its entries lack a factor and
+/// its last row is off by a factor of ten.
 #[test]
 fn table_2_follows_the_propositions() {
     let table = depir::sheet_by_name(Kind::Table, "depir-2").unwrap();

@@ -1,13 +1,13 @@
-//! Tests of the cost model against measurements.
+//! Calibration and checks of the cost model.
 
-use papir_bench::calibrate::{Extent, calibrate};
+use papir_bench::calibrate::{Config, calibrate};
 use papir_bench::check::{TINY, check, write_table};
 use papir_core::NoProgress;
 use papir_core::cost::Operation;
 
 #[test]
 fn a_tiny_calibration_gives_every_rate() {
-    let rates = calibrate(Extent::TINY, 2, &NoProgress).unwrap();
+    let rates = calibrate(Config::TINY, 2, &NoProgress).unwrap();
     assert_eq!(rates.threads(), 2);
     for op in Operation::ALL {
         let (one, all) = (rates.one(op), rates.all(op));
@@ -16,11 +16,10 @@ fn a_tiny_calibration_gives_every_rate() {
     }
 }
 
-/// Only that both are present: their closeness is a matter for `papir plan --check` on an idle
-/// machine.
+/// Checks only that both are present. `papir plan --check` compares them on an idle machine.
 #[test]
 fn predictions_are_listed_with_measurements() {
-    let rates = calibrate(Extent::TINY, 1, &NoProgress).unwrap();
+    let rates = calibrate(Config::TINY, 1, &NoProgress).unwrap();
     let checked = check(&TINY, &rates, 1, &NoProgress).unwrap();
     assert_eq!(checked.iter().map(|one| one.scheme).collect::<Vec<_>>(), ["inspire", "simple"]);
     for figure in checked.iter().flat_map(|one| [one.answer, one.query, one.offline]) {

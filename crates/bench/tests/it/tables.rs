@@ -1,29 +1,29 @@
-//! The papers' tables and figures: printed data are coherent, definitions run, plots are complete.
+//! The papers' tables and figures: printed data, definitions and plots.
 
 use papir_bench::figures::{self, Figure, FigureReport, Kind, Source, plot};
 use papir_bench::measure::Effort;
-use papir_bench::subject;
-use papir_bench::tables::{self, Bench, Block, Cost, Ours, Published, Standing, Table, TableReport};
+use papir_bench::schemes;
+use papir_bench::tables::{self, Bench, Block, Cost, Ours, Published, Status, Table, TableReport};
 use papir_core::Choice;
 use papir_core::cost::Rates;
 use papir_core::{MAX_RECORDS, NoProgress};
-use papir_plan::rates_file::Known;
+use papir_plan::rates_file::LoadedRates;
 
 const EFFORT: Effort = Effort { threads: 2, runs: 1 };
 
 fn bench(largest: u64) -> Bench<'static> {
-    Bench::new(largest, EFFORT, known(Rates::BUILT_IN), &NoProgress)
+    Bench::new(largest, EFFORT, loaded(Rates::BUILT_IN), &NoProgress)
 }
 
 /// Bytes of a tiny database, and of a ring element.
 const TINY: u64 = 1 << 15;
 const ELEMENT: u64 = 4096;
 
-fn known(rates: Rates) -> Known {
-    Known { rates, origin: "of a test", words: "of a test".to_owned() }
+fn loaded(rates: Rates) -> LoadedRates {
+    LoadedRates { rates, origin: "of a test", description: "of a test".to_owned() }
 }
 
-/// The same definition with fewer entries, so that a column has at most two ring elements.
+/// Returns the definition with fewer entries, so that a column has at most two ring elements.
 fn tiny(block: &Block) -> Block {
     // A ticket of ZipPIR takes time proportional to the length of an entry.
     let zip = block.published.iter().any(|row| row.ours.is_some_and(|ours| ours.scheme == "zip"));
@@ -54,11 +54,10 @@ fn text(report: &TableReport) -> String {
 }
 
 fn built_in(ours: &Ours) -> bool {
-    subject::by_name(ours.scheme).is_ok()
+    schemes::by_name(ours.scheme).is_ok()
 }
 
-/// Every row of every table whose scheme is built in is measured and correct; so are the figures,
-/// which show the same rows.
+/// Every row whose scheme is built in is measured and correct, in all tables and figures.
 #[test]
 fn every_definition_runs_at_a_tiny_size() {
     let mut bench = bench(u64::MAX);
@@ -70,9 +69,9 @@ fn every_definition_runs_at_a_tiny_size() {
         assert_eq!(report.rows.len(), published.clone().count());
         for (row, published) in report.rows.iter().zip(published) {
             match (&row.papir, &published.ours) {
-                (Standing::NotCompared, None) => {}
-                (Standing::NotBuiltIn, Some(ours)) => assert!(!built_in(ours), "{ours}"),
-                (Standing::Measured(cost), Some(ours)) if built_in(ours) => {
+                (Status::NotCompared, None) => {}
+                (Status::NotBuiltIn, Some(ours)) => assert!(!built_in(ours), "{ours}"),
+                (Status::Measured(cost), Some(ours)) if built_in(ours) => {
                     assert_eq!(cost.correct, Some(true), "{} {ours}", table.name);
                     assert!(
                         cost.server_ms > Some(0.0) && cost.reads > Some(0.0) && cost.offline_s > Some(0.0)
@@ -91,11 +90,11 @@ fn every_definition_runs_at_a_tiny_size() {
         let figure = Figure { blocks: tiny_blocks(figure.blocks), ..*figure };
         let report = figures::run(&figure, &mut bench).unwrap();
         assert!(report.correct, "{}", figure.name);
-        shows_every_point(&report);
+        assert_every_point_is_drawn(&report);
     }
 }
 
-/// Printed messages add up, and match the configuration that papir is compared with.
+/// Printed message sizes add up and match the configuration that papir is compared with.
 #[test]
 fn printed_messages_add_up() {
     let rows = tables::all().flat_map(|table| table.blocks).flat_map(|block| block.published);
@@ -117,8 +116,8 @@ fn printed_messages_add_up() {
     assert_eq!(sums, 234);
 }
 
-/// InsPIRe⁽²⁾ sends 53 bits for each column and each unit of a column, which determines N/t and γ₀
-/// of a row from its query.
+/// InsPIRe⁽²⁾ sends 53 bits for each column and each unit of a column, so a row's query determines
+/// its N/t and γ₀.
 #[test]
 fn printed_units_match_the_query() {
     let blocks = tables::all().flat_map(|table| table.blocks);
@@ -131,7 +130,7 @@ fn printed_units_match_the_query() {
     }
 }
 
-/// DoublePIR's two queries: 4 bytes per column, 8 bytes per row of bytes.
+/// DoublePIR sends two queries: 4 bytes per column, and 8 bytes per row of bytes.
 #[test]
 fn printed_queries_of_two_levels_match_their_columns() {
     for block in tables::inspire::TABLE_2.blocks {
@@ -178,13 +177,13 @@ const ROWS: &[Published] = &[
 fn rows_are_measured_if_they_fit_and_predicted_otherwise() {
     let report = tables::run(&TWO, &mut bench(1 << 18)).unwrap();
     let [rival, measured, absent, refused, _, predicted, .., many] = &report.rows[..] else { unreachable!() };
-    assert!(matches!(rival.papir, Standing::NotCompared));
-    assert!(matches!(absent.papir, Standing::NotBuiltIn));
-    let Standing::NoParameters { reason } = &refused.papir else { panic!("{:?}", refused.papir) };
+    assert!(matches!(rival.papir, Status::NotCompared));
+    assert!(matches!(absent.papir, Status::NotBuiltIn));
+    let Status::NoParameters { reason } = &refused.papir else { panic!("{:?}", refused.papir) };
     assert!(reason.contains("no first dimension"), "{reason}");
-    let Standing::Measured(measured) = &measured.papir else { panic!("{:?}", measured.papir) };
+    let Status::Measured(measured) = &measured.papir else { panic!("{:?}", measured.papir) };
     assert_eq!(measured.correct, Some(true));
-    let Standing::Predicted(predicted) = &predicted.papir else { panic!("{:?}", predicted.papir) };
+    let Status::Predicted(predicted) = &predicted.papir else { panic!("{:?}", predicted.papir) };
     assert_eq!((predicted.correct, predicted.reads), (None, None));
     // Sizes are exact in both cases.
     let again = bench(0).rows(&TWO.blocks[0]).unwrap().swap_remove(1);
@@ -194,7 +193,7 @@ fn rows_are_measured_if_they_fit_and_predicted_otherwise() {
     assert!(
         predicted.server_ms > Some(0.0) && predicted.offline_s > Some(0.0) && predicted.query_ms > Some(0.0)
     );
-    assert!(matches!(many.papir, Standing::Predicted(_) | Standing::NoParameters { .. }), "{many:?}");
+    assert!(matches!(many.papir, Status::Predicted(_) | Status::NoParameters { .. }), "{many:?}");
     assert_eq!((report.below, report.above), (2 + usize::from(many.papir.cost().is_some()), 0));
     let text = text(&report);
     for words in [
@@ -224,10 +223,10 @@ fn rows_above_the_papers_figures_are_counted() {
 #[test]
 fn predictions_come_from_the_cost_model() {
     let rates = Rates::new(1, |_| 1e-9, |_| 1e-9).unwrap();
-    let mut bench = Bench::new(0, EFFORT, known(rates.clone()), &NoProgress);
+    let mut bench = Bench::new(0, EFFORT, loaded(rates.clone()), &NoProgress);
     let row = &bench.rows(&BLOCK).unwrap()[1];
-    let work = subject::by_name("inspire").unwrap();
-    let work = subject::candidate(&*work, BLOCK.shape().unwrap(), Choice::Columns(64)).unwrap();
+    let work = schemes::by_name("inspire").unwrap();
+    let work = schemes::candidate(&*work, BLOCK.shape().unwrap(), Choice::Columns(64)).unwrap();
     let work = work.description.work;
     let cost = row.papir.cost().unwrap();
     for (found, counts, unit) in [
@@ -239,30 +238,30 @@ fn predictions_come_from_the_cost_model() {
     }
 }
 
-/// Sizes are exact without measuring: for every configuration in the papers' tables, papir sends
-/// and receives no more than the paper.
+/// For every configuration in the papers' tables, papir sends and receives no more than the paper.
+/// Sizes are exact without measuring.
 #[test]
 fn communication_never_exceeds_the_papers() {
     for table in tables::all() {
         let report = tables::run(table, &mut bench(0)).unwrap();
         for row in &report.rows {
             let at = || format!("{} {} {} {:?}", table.name, row.database, row.entry, row.configuration);
-            // The noise of the longest columns is too large for one ring element each; the paper
-            // uses several there, and as many answers.
+            // The noise of the longest columns is too large for one ring element each. The paper
+            // uses several ring elements there, and an answer for each.
             let longest = row.database == "32 GB" || (row.database, row.columns) == ("8 GB", Some(1 << 13));
-            let refused = matches!(row.papir, Standing::NoParameters { .. });
+            let refused = matches!(row.papir, Status::NoParameters { .. });
             assert!(!refused || longest, "{}: {:?}", at(), row.papir);
             let Some(cost) = row.papir.cost() else { continue };
             let (ours, paper) = (cost.total_kib, row.paper_total_kb);
             assert!(ours <= paper, "{}: {ours} KB, the paper has {paper}", at());
-            assert!(matches!(row.papir, Standing::Predicted(_)));
+            assert!(matches!(row.papir, Status::Predicted(_)));
         }
         assert_eq!(report.above, 0, "{}", table.name);
     }
 }
 
 #[test]
-fn points_are_those_of_the_paper_and_papir() {
+fn figures_have_the_points_of_the_paper_and_of_papir() {
     for figure in figures::ALL {
         let report = figures::run(figure, &mut bench(0)).unwrap();
         let of = |source| report.points.iter().filter(move |point| point.source == source).count();
@@ -280,11 +279,10 @@ fn points_are_those_of_the_paper_and_papir() {
         let lines = String::from_utf8(out).unwrap();
         let papers = lines.lines().filter(|line| line.contains("  paper  ")).count();
         assert_eq!(papers, rows, "{lines}");
-        shows_every_point(&report);
+        assert_every_point_is_drawn(&report);
     }
 }
 
-/// A plot without points is refused.
 #[test]
 fn a_plot_without_points_is_refused() {
     let figure = Figure { blocks: &[], ..figures::ALL[0] };
@@ -293,8 +291,9 @@ fn a_plot_without_points_is_refused() {
     assert_eq!(error, "inspire-1 without points: expected at least one");
 }
 
-/// As many circles as points, or as many rectangles as parts of bars plus the background.
-fn shows_every_point(report: &FigureReport) {
+/// Checks that a plot has a circle for each point, or a rectangle for each part of a bar plus one
+/// for the background.
+fn assert_every_point_is_drawn(report: &FigureReport) {
     let svg = plot::draw(report).unwrap();
     let elements = elements(&svg);
     let count = |name: &str| elements.iter().filter(|element| *element == name).count();
@@ -309,8 +308,8 @@ fn shows_every_point(report: &FigureReport) {
     assert!(!svg.contains("NaN") && !svg.contains("inf"), "{}", report.figure);
 }
 
-/// The names of the elements of an XML text; checks that it has one root, is nested, and quotes
-/// attributes.
+/// Returns the names of the elements of an XML text. Checks that it has one root, that elements are
+/// nested, and that attributes are quoted.
 fn elements(xml: &str) -> Vec<String> {
     let (mut open, mut found, mut roots) = (Vec::new(), Vec::new(), 0);
     let mut rest = xml;

@@ -17,12 +17,12 @@ use crate::failure::{Failure, Outcome};
 ///
 /// NewtonPIR's index is a root, modulo n, of a polynomial of degree 9 that anyone can compute from
 /// the query. With --query, prints the index of a captured query. Otherwise generates queries and
-/// breaks them; the command fails if one of them is not broken.
+/// recovers their indices; the command fails if an index is not recovered.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// The scheme.
-    scheme: Broken,
+    scheme: BrokenScheme,
     /// The bytes of a query, with or without the envelope.
     #[arg(long, value_name = "FILE", conflicts_with = "trials")]
     query: Option<PathBuf>,
@@ -38,7 +38,7 @@ pub(crate) struct Arguments {
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-enum Broken {
+enum BrokenScheme {
     Newton,
 }
 
@@ -53,22 +53,22 @@ struct Report {
     records: u64,
     queries: u32,
     recovered: u32,
-    /// Mean per query: computing the polynomial, and scanning the indices.
+    /// Mean time per query to compute the polynomial. The scan of the indices is timed separately.
     polynomial_ms: f64,
     scan_ms: f64,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    let Broken::Newton = arguments.scheme;
+    let BrokenScheme::Newton = arguments.scheme;
     match &arguments.query {
         Some(file) => captured(arguments, file),
-        None => made(arguments),
+        None => generated(arguments),
     }
 }
 
 /// Prints the index of a captured query.
 fn captured(arguments: &Arguments, file: &Path) -> Outcome {
-    let bytes = std::fs::read(file).map_err(|error| Failure::new(format!("{}: {error}", file.display())))?;
+    let bytes = std::fs::read(file).map_err(|error| Failure::at(file, error))?;
     let indices = Evidence::of(&bytes)?.indices(arguments.records)?;
     let out = &mut std::io::stdout();
     if arguments.json {
@@ -78,15 +78,15 @@ fn captured(arguments: &Arguments, file: &Path) -> Outcome {
     }
     if indices.is_empty() {
         return Err(Failure::new(format!(
-            "the query is for none of the indices below {}",
+            "the query matches none of the indices below {}",
             arguments.records
         )));
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Generates queries under one key, and breaks them without it.
-fn made(arguments: &Arguments) -> Outcome {
+/// Generates queries under one key, and recovers their indices without it.
+fn generated(arguments: &Arguments) -> Outcome {
     let rng = &mut papir::system_rng();
     let key = SecretKey::generate(Registered::MODULUS_BITS, rng)?;
     let (mut recovered, mut polynomial, mut scan) = (0, 0.0, 0.0);

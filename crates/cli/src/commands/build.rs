@@ -30,8 +30,8 @@ pub(crate) struct Arguments {
     /// The prepared database to write; an existing file is replaced.
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
-    /// The source's format, if its extension (.csv, .jsonl, .ndjson, .parquet, .sqlite, .sqlite3,
-    /// .db) does not say.
+    /// The source's format [default: from the extension .csv, .jsonl, .ndjson, .parquet, .sqlite,
+    /// .sqlite3 or .db].
     #[arg(long)]
     format: Option<SourceFormat>,
     /// The table of an SQLite database; may be left out if there is only one.
@@ -53,7 +53,7 @@ pub(crate) struct Arguments {
     /// inspire, or with --encrypt pirouette-encrypted].
     #[arg(long, value_name = "NAME")]
     scheme: Option<String>,
-    /// What to optimize the scheme's parameters for [default: balanced].
+    /// Optimization goal for the scheme's parameters [default: balanced].
     #[arg(long)]
     goal: Option<ParameterGoal>,
     /// Prepare for batches of up to K lookups (papir get --batch). A batch costs the server several
@@ -61,7 +61,7 @@ pub(crate) struct Arguments {
     /// memory.
     #[arg(long, value_name = "K")]
     batch: Option<usize>,
-    /// What to do with a duplicate key.
+    /// Action on a duplicate key.
     #[arg(long, default_value = "error")]
     on_duplicate: Duplicates,
     /// Make the keyed table larger than necessary by this percentage, to leave room for keys that
@@ -94,7 +94,7 @@ fn room() -> clap::builder::RangedI64ValueParser<u32> {
     clap::value_parser!(u32).range(0..=i64::from(MAX_ROOM))
 }
 
-/// The value of `--scheme` that stands for the planner's choice.
+/// The value of `--scheme` that selects the planner's choice.
 const AUTO: &str = "auto";
 
 const EXAMPLES: &str = "Examples:
@@ -187,7 +187,7 @@ fn options(arguments: &Arguments) -> Result<BuildOptions, Failure> {
         papir_research::register()?;
     }
     let (source, scheme) = (&arguments.source, scheme(arguments));
-    let encrypt = arguments.encrypt.as_deref().map(owner_key::read_or_make).transpose()?;
+    let encrypt = arguments.encrypt.as_deref().map(owner_key::read_or_create).transpose()?;
     Ok(BuildOptions {
         format: arguments.format.map(Format::from),
         table: arguments.table.clone(),
@@ -219,7 +219,7 @@ fn scheme(arguments: &Arguments) -> &str {
     arguments.scheme.as_deref().unwrap_or(default)
 }
 
-/// Whether a scheme is a variant of NewtonPIR, which needs its own flag.
+/// Returns whether a scheme is a variant of NewtonPIR, which needs its own flag.
 fn is_newton(scheme: &str) -> bool {
     scheme.starts_with("newton")
 }
@@ -228,20 +228,20 @@ fn is_newton(scheme: &str) -> bool {
 fn check(arguments: &Arguments) -> Result<(), Failure> {
     check_key(arguments)?;
     let Arguments { source, format, record_bytes, key, value, .. } = arguments;
-    let told = format.map_or(Format::of(source), Format::from);
-    if told == Format::Raw && format.is_none() && (record_bytes.is_none() || source.as_os_str() == "-") {
+    let chosen = format.map_or(Format::of(source), Format::from);
+    if chosen == Format::Raw && format.is_none() && (record_bytes.is_none() || source.as_os_str() == "-") {
         let source = source.display();
         return Err(Failure::new(format!("cannot tell the format of {source} from its name: give --format")));
     }
-    if matches!(told, Format::Raw | Format::Folder) && (key.is_some() || !value.is_empty()) {
-        let name = told.name();
+    if matches!(chosen, Format::Raw | Format::Folder) && (key.is_some() || !value.is_empty()) {
+        let name = chosen.name();
         return Err(Failure::new(format!("--key and --value name columns: a {name} source has no columns")));
     }
-    if told == Format::Raw && record_bytes.is_none() {
+    if chosen == Format::Raw && record_bytes.is_none() {
         return Err(Failure::new("a raw source needs a record length: give --record-bytes"));
     }
-    if told != Format::Sqlite && (arguments.table.is_some() || arguments.query.is_some()) {
-        let name = told.name();
+    if chosen != Format::Sqlite && (arguments.table.is_some() || arguments.query.is_some()) {
+        let name = chosen.name();
         return Err(Failure::new(format!(
             "--table and --query need an SQLite database, not a {name} source"
         )));
@@ -249,7 +249,7 @@ fn check(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Refuses a scheme that does not go with `--encrypt`, before a key file is created.
+/// Checks that the other options are compatible with `--encrypt`, before a key file is created.
 fn check_key(arguments: &Arguments) -> Result<(), Failure> {
     let (scheme, encrypted) = (scheme(arguments), registry::ENCRYPTED);
     match (&arguments.encrypt, scheme == encrypted) {
@@ -260,15 +260,15 @@ fn check_key(arguments: &Arguments) -> Result<(), Failure> {
         (Some(_), true) if arguments.verifiable => Err(Failure::new(
             "--verifiable cannot be used with --encrypt: the hashes would reveal information about records",
         )),
-        (Some(_), false) => {
-            Err(Failure::new(format!("{scheme} does not encrypt records: --encrypt goes with {encrypted}")))
-        }
+        (Some(_), false) => Err(Failure::new(format!(
+            "{scheme} does not encrypt records: --encrypt works only with {encrypted}"
+        ))),
         _ => Ok(()),
     }
 }
 
 /// Reports the skipped rows on stderr.
-fn name_skipped(source: &Path, skipped: &[SkippedRow]) {
+fn report_skipped(source: &Path, skipped: &[SkippedRow]) {
     for SkippedRow { place, reason } in skipped {
         eprintln!("papir: skipped {}, {place}: {reason}", source.display());
     }
@@ -284,7 +284,7 @@ fn build(options: &BuildOptions) -> Result<Lines, Failure> {
         }
         other => other.into(),
     })?;
-    name_skipped(&options.source, &report.skipped);
+    report_skipped(&options.source, &report.skipped);
     Ok(describe::build(&report))
 }
 
@@ -295,22 +295,22 @@ fn build_auto(arguments: &Arguments, options: &BuildOptions) -> Result<Lines, Fa
             "--goal and --batch choose the parameters of one scheme: --scheme auto chooses by time",
         ));
     }
-    let known = papir_plan::rates_file::known(None)?;
+    let loaded = papir_plan::rates_file::load(None)?;
     let reason = OnceCell::new();
     let prepare: &Preparation<'_> = &|records, rng, progress| {
-        let demand = Demand::new(records.shape(), &known.rates);
-        let choice = planner::choose(&demand, &known.rates)
+        let demand = Demand::new(records.shape(), &loaded.rates);
+        let choice = planner::choose(&demand, &loaded.rates)
             .map_err(|failure| Error::Parameters { scheme: AUTO, reason: failure.to_string() })?;
-        // The choice is made once: records are prepared once per build.
+        // Setting fails only if a choice exists, but records are prepared once per build.
         let _ = reason.set(choice.reason());
         let scheme = registry::by_name(choice.best.scheme)?;
         scheme.setup_candidate(&choice.best.encoded, records, rng, progress)
     };
     let report = papir_store::build_with(options, prepare, &mut papir::system_rng(), &Bars::new())?;
-    name_skipped(&options.source, &report.skipped);
+    report_skipped(&options.source, &report.skipped);
     let mut lines = describe::build(&report);
     lines.push(line("chosen", reason.into_inner().unwrap_or_default()));
-    lines.push(line("rates", known.words));
+    lines.push(line("rates", loaded.description));
     Ok(lines)
 }
 

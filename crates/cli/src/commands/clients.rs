@@ -18,9 +18,9 @@ const ABSENT: u8 = 1;
 
 /// List, show or evict registered clients.
 ///
-/// Give the URL of a running server, or the registry directory of a stopped one. Listing the
-/// clients of a running server needs a token of scope admin or, on a server without tokens, that it
-/// was started with --list-clients. An evicted client registers again at its next query. The exit
+/// Give the URL of a running server, or the registry directory of a stopped one. To list the
+/// clients of a running server, you need a token of scope admin; a server without tokens must have
+/// been started with --list-clients. An evicted client registers again at its next query. The exit
 /// code is 1 if there is no such client.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
@@ -37,7 +37,7 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// What to do with registered clients.
+/// Actions on registered clients.
 #[derive(Subcommand)]
 enum Action {
     /// List all clients.
@@ -59,7 +59,7 @@ const EXAMPLES: &str = "Examples:
   papir clients /var/lib/papir/registry list --json
   papir clients /var/lib/papir/registry evict 5f0c6c0e8f8c4d0b9a55e2b7a4a0e9d1";
 
-/// Where registered clients are looked up.
+/// The source of registered clients: a server or a registry directory.
 enum Place {
     Service(Box<Registrations>),
     Directory(RegistryDirectory),
@@ -99,7 +99,7 @@ impl Place {
             Self::Directory(directory) => {
                 let databases = directory.list()?.into_iter();
                 let wanted = databases.filter(|(name, ..)| database.is_none_or(|wanted| wanted == name));
-                wanted.flat_map(|(_, _, clients)| clients).map(|client| same(&client)).collect()
+                wanted.flat_map(|(_, _, clients)| clients).map(|client| convert(&client)).collect()
             }
         }
     }
@@ -120,7 +120,7 @@ impl Place {
 }
 
 /// Converts between the server's and the client's type, which have the same JSON.
-fn same(client: &papir_server::ClientStatus) -> Result<ClientStatus, Failure> {
+fn convert(client: &papir_server::ClientStatus) -> Result<ClientStatus, Failure> {
     Ok(serde_json::from_value(serde_json::to_value(client)?)?)
 }
 
@@ -137,7 +137,7 @@ fn print(clients: &[ClientStatus], json: bool) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A client on one line.
+/// Describes a client on one line.
 fn line(client: &ClientStatus, now: u64) -> String {
     let days = |seconds: u64| format!("{:.1} days", seconds as f64 / 86_400.0);
     let keys = match client.status.as_str() {

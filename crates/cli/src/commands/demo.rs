@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use clap::Args;
 
-use crate::demo_parts::{Asked, ServerProcess, ask};
+use crate::demo_parts::{DemoLookup, ServerProcess, look_up};
 use crate::describe;
 use crate::failure::{Failure, Outcome};
 use papir_plan::units;
@@ -17,8 +17,8 @@ use super::build;
 /// Build, serve and query a database of common passwords on this machine.
 ///
 /// Builds a database from a file with the columns `password` and `rank`, serves it on loopback in a
-/// separate process, queries it from client processes, and prints what the server saw, what the
-/// clients got and what it cost.
+/// separate process, and queries it from client processes. Prints the queries as the server saw
+/// them, the results and the costs.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -44,12 +44,12 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     build_snapshot(arguments, &snapshot, &mut out)?;
     let mut server = ServerProcess::start(&snapshot)?;
     writeln!(out, "\nServed by process {} at {}", server.id(), server.url())?;
-    let asked = KEYS.iter().map(|key| ask(&mut server, key)).collect::<Result<Vec<_>, _>>()?;
+    let lookups = KEYS.iter().map(|key| look_up(&mut server, key)).collect::<Result<Vec<_>, _>>()?;
     server.stop()?;
-    print_sightings(&asked, &mut out)?;
-    print_values(&asked, &mut out)?;
-    print_costs(&asked, &mut out)?;
-    check(&asked)?;
+    print_observed_queries(&lookups, &mut out)?;
+    print_values(&lookups, &mut out)?;
+    print_costs(&lookups, &mut out)?;
+    check(&lookups)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -62,51 +62,51 @@ fn build_snapshot(arguments: &Arguments, snapshot: &Path, out: &mut dyn Write) -
     Ok(())
 }
 
-fn print_sightings(asked: &[Asked], out: &mut dyn Write) -> std::io::Result<()> {
+fn print_observed_queries(lookups: &[DemoLookup], out: &mut dyn Write) -> std::io::Result<()> {
     writeln!(out, "\nWhat the server saw: bytes of queries, after a header common to all")?;
-    for (number, sighting) in (1..).zip(asked.iter().flat_map(|one| &one.seen)) {
-        writeln!(out, "  query {number}  {:>9} bytes  {}…", sighting.bytes, sighting.begins)?;
+    for (number, query) in (1..).zip(lookups.iter().flat_map(|one| &one.queries)) {
+        writeln!(out, "  query {number}  {:>9} bytes  {}…", query.bytes, query.begins)?;
     }
-    let lengths = if equal_lengths(asked) { "yes" } else { "NO" };
+    let lengths = if equal_lengths(lookups) { "yes" } else { "NO" };
     writeln!(out, "  The lengths are equal: {lengths}.")?;
-    print_distances(asked, out)
+    print_distances(lookups, out)
 }
 
 /// Prints the distance between the byte frequencies of consecutive queries for [`KEYS`].
-fn print_distances(asked: &[Asked], out: &mut dyn Write) -> std::io::Result<()> {
+fn print_distances(lookups: &[DemoLookup], out: &mut dyn Write) -> std::io::Result<()> {
     writeln!(out, "  Distances between their byte frequencies, as chi-square")?;
     writeln!(out, "  (two samples of one source: about f, the degrees of freedom, ± √(2 f)):")?;
     let names = ["one key asked twice", "two keys", "present and absent"];
-    for (name, pair) in names.iter().zip(asked.windows(2)) {
-        let distances = pair[0].seen.iter().zip(&pair[1].seen).map(|(a, b)| a.chi_square(b));
+    for (name, pair) in names.iter().zip(lookups.windows(2)) {
+        let distances = pair[0].queries.iter().zip(&pair[1].queries).map(|(a, b)| a.chi_square(b));
         let (distance, freedom) = distances.fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
         writeln!(out, "    {name:<20} {distance:.0}, expected {freedom:.0} ± {:.0}", (2.0 * freedom).sqrt())?;
     }
     writeln!(out, "  That the keys cannot be told apart rests on the scheme's security, not on this sample.")
 }
 
-fn equal_lengths(asked: &[Asked]) -> bool {
-    let lengths = |one: &Asked| one.seen.iter().map(|sighting| sighting.bytes).collect::<Vec<_>>();
-    asked.windows(2).all(|pair| lengths(&pair[0]) == lengths(&pair[1]))
+fn equal_lengths(lookups: &[DemoLookup]) -> bool {
+    let lengths = |one: &DemoLookup| one.queries.iter().map(|query| query.bytes).collect::<Vec<_>>();
+    lookups.windows(2).all(|pair| lengths(&pair[0]) == lengths(&pair[1]))
 }
 
-fn print_values(asked: &[Asked], out: &mut dyn Write) -> std::io::Result<()> {
+fn print_values(lookups: &[DemoLookup], out: &mut dyn Write) -> std::io::Result<()> {
     writeln!(out, "\nWhat the clients got")?;
-    asked.iter().try_for_each(|one| {
+    lookups.iter().try_for_each(|one| {
         let value = one.value.as_ref().map_or("not on the list".to_owned(), |value| format!("rank {value}"));
         writeln!(out, "  {:<8} {value}", one.key)
     })
 }
 
-fn print_costs(asked: &[Asked], out: &mut dyn Write) -> std::io::Result<()> {
-    let median = |figure: fn(&Asked) -> f64| {
-        let mut figures: Vec<f64> = asked.iter().map(figure).collect();
+fn print_costs(lookups: &[DemoLookup], out: &mut dyn Write) -> std::io::Result<()> {
+    let median = |figure: fn(&DemoLookup) -> f64| {
+        let mut figures: Vec<f64> = lookups.iter().map(figure).collect();
         figures.sort_by(f64::total_cmp);
         figures.get(figures.len() / 2).copied().unwrap_or_default()
     };
     let size = |figure| units::bytes(median(figure) as u64);
     let time = |figure| units::seconds(median(figure) / 1e3);
-    writeln!(out, "\nWhat a client's first lookup costs (median of {})", asked.len())?;
+    writeln!(out, "\nWhat a client's first lookup costs (median of {})", lookups.len())?;
     writeln!(
         out,
         "  public part      {} once, {}",
@@ -128,13 +128,13 @@ fn print_costs(asked: &[Asked], out: &mut dyn Write) -> std::io::Result<()> {
     )
 }
 
-/// Fails unless the lookups gave the results that the demo shows.
-fn check(asked: &[Asked]) -> Result<(), Failure> {
-    let found = asked.iter().map(|one| one.value.is_some());
+/// Fails unless the lookups gave the expected results.
+fn check(lookups: &[DemoLookup]) -> Result<(), Failure> {
+    let found = lookups.iter().map(|one| one.value.is_some());
     if !found.eq([true, true, true, false]) {
         return Err(Failure::new("expected dragon and monkey to be found and papir! to be absent"));
     }
-    if !equal_lengths(asked) {
+    if !equal_lengths(lookups) {
         return Err(Failure::new("queries for different keys have different lengths"));
     }
     Ok(())

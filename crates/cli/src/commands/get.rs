@@ -12,8 +12,8 @@ use serde_json::{Map, Value, json};
 
 use crate::bars::Bars;
 use crate::connecting::{self, Connecting};
+use crate::describe::json_field;
 use crate::failure::{Failure, Outcome};
-use crate::fields::field;
 use crate::lines;
 use crate::state_arguments::StateArguments;
 use papir_plan::units;
@@ -23,9 +23,9 @@ const ABSENT: u8 = 1;
 
 /// Look up keys without revealing them to the server.
 ///
-/// One key: the raw bytes of its value on stdout. Several keys, --batch or --json: one JSON line
-/// each, with base64 for values that are not UTF-8. The exit code is 0 if all keys were found, 1 if
-/// some are absent, 2 on error.
+/// For one key, prints the raw bytes of its value. For several keys, --batch or --json, prints one
+/// JSON line each, with base64 for values that are not UTF-8. The exit code is 0 if all keys were
+/// found, 1 if some are absent, 2 on error.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -70,7 +70,7 @@ const EXAMPLES: &str = "Examples:
   papir get http://127.0.0.1:7470/v1/databases/numbers --index 7 8
   papir get http://127.0.0.1:7470 --batch words.txt";
 
-/// A result to print, and the bytes of the value if found.
+/// The key or index of a result, and the value if it was found.
 type Found = (Map<String, Value>, Option<Vec<u8>>);
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
@@ -84,7 +84,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         None => indices(&mut connection, &arguments.index)?,
     };
     if arguments.verbose {
-        tell_costs(&connection, arguments.json)?;
+        print_costs(&connection, arguments.json)?;
     }
     let plain = !arguments.json && arguments.batch.is_none();
     let mut out = std::io::stdout();
@@ -98,11 +98,12 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     Ok(if all { ExitCode::SUCCESS } else { ExitCode::from(ABSENT) })
 }
 
-/// Connects; a scheme that is not private is refused before any query unless allowed.
+/// Connects to the database. A scheme that is not private is refused before any query unless it is
+/// allowed.
 fn connect(arguments: &Arguments) -> Result<Connection, Failure> {
     let options = arguments.connecting.options(arguments.allow_not_private)?;
     let watcher = Watcher::new(Bars::new());
-    let options = Options { root: arguments.root, pin: true, watcher, ..arguments.state.keep(options)? };
+    let options = Options { root: arguments.root, pin: true, watcher, ..arguments.state.add_to(options)? };
     Connection::open_with(&arguments.url, &options).map_err(connecting::explain)
 }
 
@@ -128,7 +129,7 @@ fn batch(connection: &mut Connection, file: &Path) -> Result<Vec<Found>, Failure
 
 fn keys(connection: &mut Connection, keys: &[&[u8]]) -> Result<Vec<Found>, Failure> {
     let values = connection.get_keys(keys).map_err(connecting::explain)?;
-    Ok(keys.iter().map(|key| Map::from_iter([field("key", key)])).zip(values).collect())
+    Ok(keys.iter().map(|key| Map::from_iter([json_field("key", key)])).zip(values).collect())
 }
 
 fn indices(connection: &mut Connection, indices: &[u64]) -> Result<Vec<Found>, Failure> {
@@ -138,19 +139,19 @@ fn indices(connection: &mut Connection, indices: &[u64]) -> Result<Vec<Found>, F
         ));
     }
     let records = connection.get_indices(indices).map_err(connecting::explain)?.into_iter().map(Some);
-    let asked = |index: &u64| Map::from_iter([("index".to_owned(), json!(index))]);
-    Ok(indices.iter().map(asked).zip(records).collect())
+    let keys = indices.iter().map(|index| Map::from_iter([("index".to_owned(), json!(index))]));
+    Ok(keys.zip(records).collect())
 }
 
 fn json_line((asked, value): &Found) -> Value {
     let value = value.as_ref().map_or_else(
         || Map::from_iter([("value".to_owned(), Value::Null)]),
-        |bytes| Map::from_iter([field("value", bytes)]),
+        |bytes| Map::from_iter([json_field("value", bytes)]),
     );
     Value::Object(asked.clone().into_iter().chain(value).collect())
 }
 
-fn tell_costs(connection: &Connection, json: bool) -> std::io::Result<()> {
+fn print_costs(connection: &Connection, json: bool) -> std::io::Result<()> {
     let costs = connection.costs();
     if json {
         return writeln!(std::io::stderr(), "{}", costs_json(&costs));
@@ -196,13 +197,13 @@ mod tests {
     #[test]
     fn json_lines_hold_text_or_base64() {
         let line = |value: Option<&[u8]>| {
-            json_line(&(Map::from_iter([field("key", b"k")]), value.map(<[u8]>::to_vec))).to_string()
+            json_line(&(Map::from_iter([json_field("key", b"k")]), value.map(<[u8]>::to_vec))).to_string()
         };
         assert_eq!(line(Some(b"v")), r#"{"key":"k","value":"v"}"#);
         assert_eq!(line(Some(&[0xff])), r#"{"key":"k","value_base64":"/w=="}"#);
         assert_eq!(line(None), r#"{"key":"k","value":null}"#);
         assert_eq!(
-            json_line(&(Map::from_iter([field("key", &[0xfe])]), None)).to_string(),
+            json_line(&(Map::from_iter([json_field("key", &[0xfe])]), None)).to_string(),
             r#"{"key_base64":"/g==","value":null}"#
         );
     }

@@ -41,7 +41,8 @@ const EXAMPLES: &str = "Examples:
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let options = arguments.connecting.options(false)?;
-    let options = Options { pin: true, watcher: Watcher::new(Bars::new()), ..arguments.state.keep(options)? };
+    let options =
+        Options { pin: true, watcher: Watcher::new(Bars::new()), ..arguments.state.add_to(options)? };
     let mut connection = Connection::open_with(&arguments.url, &options).map_err(connecting::explain)?;
     let held = connection.hold_ahead(arguments.lookups)?;
     writeln!(std::io::stdout(), "tickets for {held} lookup(s) held")?;

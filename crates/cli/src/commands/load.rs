@@ -20,13 +20,13 @@ use papir_plan::units;
 
 /// Exit code if lookups failed.
 const LOOKUPS_FAILED: u8 = 1;
-/// Most keys that are read from a file.
+/// Maximum number of keys in a file.
 const MAX_KEYS: usize = 1_000_000;
 
 /// Load-test a server: many clients at once, for a limited time.
 ///
-/// Every lookup is a real one with fresh queries, for random indices, for the keys of a file, or
-/// for random keys that no database has. Answers are compared with the known values. A few single
+/// Every lookup sends fresh queries, for random indices, for the keys of a file, or for random keys
+/// that no database has. Answers are compared with the known values. A few single
 /// lookups at the start measure the latency without load. The exit code is 0 if all lookups
 /// succeeded, 1 if some failed, 2 on error.
 #[derive(Args)]
@@ -84,22 +84,20 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     Ok(if report.failed() == 0 { ExitCode::SUCCESS } else { ExitCode::from(LOOKUPS_FAILED) })
 }
 
-/// Reads the keys of a file, with their values if it has a second column.
+/// Reads keys from a CSV file, with their values if it has a second column.
 fn keys(file: &Path) -> Result<Vec<KnownKey>, Failure> {
-    let failed = |error: csv::Error| Failure::new(format!("{}: {error}", file.display()));
-    let mut reader = csv::Reader::from_path(file).map_err(failed)?;
+    let mut reader = csv::Reader::from_path(file).map_err(|error| Failure::at(file, error))?;
     let mut keys = Vec::new();
     for row in reader.byte_records() {
-        let row = row.map_err(failed)?;
+        let row = row.map_err(|error| Failure::at(file, error))?;
         let field = |place| row.get(place).map(<[u8]>::to_vec);
         keys.push((field(0).unwrap_or_default(), field(1)));
         if keys.len() > MAX_KEYS {
-            let limit = format!("{}: more than {MAX_KEYS} keys: expected at most that many", file.display());
-            return Err(Failure::new(limit));
+            return Err(Failure::at(file, format!("too many keys: expected at most {MAX_KEYS}")));
         }
     }
     if keys.is_empty() {
-        return Err(Failure::new(format!("{}: no keys: expected lines after the header", file.display())));
+        return Err(Failure::at(file, "no keys: expected lines after the header"));
     }
     Ok(keys)
 }
@@ -120,7 +118,7 @@ fn as_lines(report: &LoadReport) -> Lines {
         line("unloaded lookup", time(report.unloaded)),
         line("lookup", row(&report.lookup)),
         line("round trip", row(&report.round_trip)),
-        line("client's work", row(&report.client)),
+        line("client time", row(&report.client)),
         line("p99 over unloaded", format!("{:.2} ×", report.slowdown())),
         line("continued on a new version", report.version_changes),
     ]);

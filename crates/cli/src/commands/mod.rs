@@ -45,7 +45,7 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Runs the subcommand; `program` builds the description of the whole command line.
+    /// Runs the subcommand. `program` describes the whole command line, for completion scripts.
     pub(crate) fn run(self, program: fn() -> clap::Command) -> Outcome {
         match self {
             Self::Demo(arguments) => demo::run(&arguments),

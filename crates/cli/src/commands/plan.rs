@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use papir_bench::calibrate::{Extent, calibrate};
+use papir_bench::calibrate::{Config, calibrate};
 use papir_bench::check;
 use papir_core::Shape;
 use papir_core::cost::Rates;
-use papir_plan::rates_file::Known;
-use papir_plan::{rates_file as rates, size};
+use papir_plan::rates_file as rates;
+use papir_plan::rates_file::LoadedRates;
 use serde_json::json;
 
 use crate::bars::Bars;
@@ -19,15 +19,15 @@ use crate::failure::{Failure, Outcome};
 use crate::keyed::estimate;
 use crate::plan_table;
 use papir_plan::planner::{self, Choice, Demand};
-use papir_plan::units;
+use papir_plan::units::{self, parse_bytes};
 
 /// Predict the cost of a database before building it.
 ///
 /// Compares the parameters of every private scheme by bytes on the wire, server time, client time,
-/// memory and preparation time. The best comes first: the one with the least time from question to
-/// record over the given connection, with the client's one-time download spread over --lookups.
-/// Times are operation counts multiplied by a machine's rates, which --calibrate measures. Sizes
-/// are exact, except estimates with --keyed.
+/// memory and preparation time. The best comes first: it has the least time per lookup over the
+/// given connection, with the client's one-time download spread over --lookups. Times are operation
+/// counts multiplied by a machine's rates, which --calibrate measures. Sizes are exact, except
+/// estimates with --keyed.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -50,7 +50,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "SPEED", default_value = "10Mbit", value_parser = speed)]
     downlink: f64,
     /// The server's memory, as in 16GiB or 512MiB. Candidates that need more are left out.
-    #[arg(long, value_name = "BYTES", value_parser = size::parse)]
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     memory: Option<u64>,
     /// Lookups per second of all clients together, to compute the number of cores needed.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
@@ -58,16 +58,16 @@ pub(crate) struct Arguments {
     /// Lookups per client over which the one-time download is spread.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     lookups: u64,
-    /// Threads that answer one query; those of the measured machine by default.
+    /// Threads that answer one query [default: the threads of the measured machine].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1024))]
     threads: Option<u64>,
-    /// File with the machine's rates, instead of the user's.
+    /// File with the machine's rates, instead of the user's rates file.
     #[arg(long, value_name = "FILE")]
     rates: Option<PathBuf>,
     /// Measure this machine first, and store its rates.
     #[arg(long)]
     calibrate: bool,
-    /// Prepare and query five databases, and print predicted next to measured costs.
+    /// Prepare and query five databases, and print predicted and measured costs.
     #[arg(long, conflicts_with = "records")]
     check: bool,
     /// Show all parameters, not only the best of each scheme.
@@ -79,9 +79,9 @@ pub(crate) struct Arguments {
 }
 
 const EXAMPLES: &str = "Examples:
-  A service of 20 million breached passwords, each with a count, 50 lookups a second:
+  A service of 20 million breached passwords, each with a count, 50 lookups per second:
     papir plan --keyed --records 20000000 --record-bytes 4 --memory 16GiB --clients 50
-  A blocklist of 2 million addresses, asked from phones on a slow uplink:
+  A blocklist of 2 million addresses, queried by phones on a slow uplink:
     papir plan --keyed --records 2000000 --record-bytes 1 --uplink 2Mbit --downlink 20Mbit
   A wallet that makes 100 lookups among 10 million notes of 128 bytes:
     papir plan --records 10000000 --record-bytes 128 --lookups 100
@@ -122,7 +122,7 @@ fn measure(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     let path = arguments.rates.clone().or_else(rates::default_path);
     let path = path.ok_or_else(|| Failure::new("no folder to store rates in: give --rates FILE"))?;
     let threads = std::thread::available_parallelism()?.get();
-    let measured = calibrate(Extent::WHOLE, threads, &Bars::new())?;
+    let measured = calibrate(Config::WHOLE, threads, &Bars::new())?;
     rates::write(&path, &measured)?;
     if !arguments.json {
         describe::print(&rate_lines(&measured), out)?;
@@ -151,27 +151,27 @@ fn nanoseconds(seconds: f64) -> String {
 }
 
 fn check_predictions(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
-    let known = rates::known(arguments.rates.as_deref())?;
-    let checked = check::check(&check::FIVE, &known.rates, CHECK_RUNS, &Bars::new())?;
+    let loaded = rates::load(arguments.rates.as_deref())?;
+    let checked = check::check(&check::FIVE, &loaded.rates, CHECK_RUNS, &Bars::new())?;
     if arguments.json {
-        let object = json!({ "rates": known.origin, "checked": checked });
+        let object = json!({ "rates": loaded.origin, "checked": checked });
         writeln!(out, "{object}")?;
         return Ok(());
     }
-    writeln!(out, "Predicted / measured on one thread; rates {}", known.words)?;
+    writeln!(out, "Predicted / measured on one thread; rates {}", loaded.description)?;
     Ok(check::write_table(out, &checked)?)
 }
 
 fn plan(arguments: &Arguments, records: u64, out: &mut dyn Write) -> Result<(), Failure> {
-    let known = rates::known(arguments.rates.as_deref())?;
-    let demand = demand(arguments, records, &known.rates)?;
-    let choice = planner::choose(&demand, &known.rates)?;
+    let loaded = rates::load(arguments.rates.as_deref())?;
+    let demand = demand(arguments, records, &loaded.rates)?;
+    let choice = planner::choose(&demand, &loaded.rates)?;
     if arguments.json {
-        let object = as_json(arguments, &demand, &known, &choice);
+        let object = as_json(arguments, &demand, &loaded, &choice);
         writeln!(out, "{object}")?;
         return Ok(());
     }
-    describe::print(&headline(arguments, records, &demand, &known), out)?;
+    describe::print(&headline(arguments, records, &demand, &loaded), out)?;
     writeln!(out)?;
     plan_table::write(out, &choice, (!arguments.all).then_some(SHOWN))?;
     writeln!(out, "\nRecommended: {}", choice.reason())?;
@@ -185,7 +185,7 @@ fn demand(arguments: &Arguments, records: u64, rates: &Rates) -> Result<Demand, 
     let (shape, extra_bytes) = shape(arguments, records)?;
     Ok(Demand {
         extra_bytes,
-        line: (arguments.uplink, arguments.downlink),
+        connection: (arguments.uplink, arguments.downlink),
         memory: arguments.memory,
         threads: arguments.threads.map_or(rates.threads(), |threads| threads as usize),
         lookups: arguments.lookups,
@@ -193,7 +193,7 @@ fn demand(arguments: &Arguments, records: u64, rates: &Rates) -> Result<Demand, 
     })
 }
 
-/// The database shape that a scheme sees, and the bytes of the key layout.
+/// The shape of the scheme's database, and the bytes of the key layout.
 fn shape(arguments: &Arguments, records: u64) -> Result<(Shape, u64), Failure> {
     match (arguments.record_bytes, arguments.record_bits) {
         (Some(bytes), _) if arguments.keyed => {
@@ -206,8 +206,8 @@ fn shape(arguments: &Arguments, records: u64) -> Result<(Shape, u64), Failure> {
     }
 }
 
-/// The lines above the table: the request, and the rates used.
-fn headline(arguments: &Arguments, records: u64, demand: &Demand, known: &Known) -> describe::Lines {
+/// The lines above the table: the requirements and the rates.
+fn headline(arguments: &Arguments, records: u64, demand: &Demand, loaded: &LoadedRates) -> describe::Lines {
     let shape = demand.shape;
     let total = units::bytes(shape.total_bytes());
     let stored = format!("{} records of {}, {total}", shape.records(), units::bits(shape.record_bits()));
@@ -215,12 +215,12 @@ fn headline(arguments: &Arguments, records: u64, demand: &Demand, known: &Known)
         true => format!("{records} keys: about {stored}, {} of layout", units::bytes(demand.extra_bytes)),
         false => stored,
     };
-    let (up, down) = (mbit(demand.line.0), mbit(demand.line.1));
+    let (up, down) = (mbit(demand.connection.0), mbit(demand.connection.1));
     vec![
         line("database", database),
-        line("line", format!("{up} up, {down} down; {} lookup(s) of one client", demand.lookups)),
-        line("server", format!("{} thread(s) an answer", demand.threads)),
-        line("rates", &known.words),
+        line("connection", format!("{up} up, {down} down; {} lookup(s) per client", demand.lookups)),
+        line("server", format!("{} thread(s) per answer", demand.threads)),
+        line("rates", &loaded.description),
     ]
 }
 
@@ -230,20 +230,27 @@ fn mbit(bits: f64) -> String {
 
 fn cores(choice: &Choice, clients: u64) -> String {
     let (cores, each) = (choice.best.cores(clients as f64), units::seconds(choice.best.core_s));
-    format!("{clients} lookups a second keep {cores} core(s) busy: {each} of one core each, none shared.")
+    format!(
+        "{clients} lookups per second keep {cores} core(s) busy: {each} of one core per lookup, without batching."
+    )
 }
 
-fn as_json(arguments: &Arguments, demand: &Demand, known: &Known, choice: &Choice) -> serde_json::Value {
+fn as_json(
+    arguments: &Arguments,
+    demand: &Demand,
+    loaded: &LoadedRates,
+    choice: &Choice,
+) -> serde_json::Value {
     json!({
         "records": demand.shape.records(),
         "record_bits": demand.shape.record_bits(),
         "keyed": arguments.keyed,
-        "uplink_bits": demand.line.0,
-        "downlink_bits": demand.line.1,
+        "uplink_bits": demand.connection.0,
+        "downlink_bits": demand.connection.1,
         "threads": demand.threads,
         "lookups": demand.lookups,
         "memory": demand.memory,
-        "rates": known.origin,
+        "rates": loaded.origin,
         "offers": choice.offers().collect::<Vec<_>>(),
         "left_out": choice.left_out,
         "recommended": choice.best.scheme,
@@ -255,11 +262,12 @@ fn as_json(arguments: &Arguments, demand: &Demand, known: &Known, choice: &Choic
 #[cfg(test)]
 mod tests {
     use super::*;
-    use papir_plan::planner::DEFAULT_LINE;
+    use papir_plan::planner::DEFAULT_SPEED;
 
     #[test]
     fn speeds_parse() {
-        for (text, bits) in [("10Mbit", DEFAULT_LINE), ("1.5Gbit", 1.5e9), ("500 kbit", 5e5), ("9bit", 9.0)] {
+        for (text, bits) in [("10Mbit", DEFAULT_SPEED), ("1.5Gbit", 1.5e9), ("500 kbit", 5e5), ("9bit", 9.0)]
+        {
             assert!((speed(text).unwrap_or_default() - bits).abs() < 1e-6, "{text}");
         }
         for text in ["", "10", "Mbit", "-1Mbit", "0Mbit", "10MB", "NaNMbit", "infGbit"] {

@@ -14,9 +14,8 @@ use serde_json::{Map, Value, json};
 use super::serve;
 use crate::bars::Bars;
 use crate::connecting::{self, Connecting};
-use crate::describe::{self, Lines, line};
+use crate::describe::{self, Lines, json_field, line};
 use crate::failure::Outcome;
-use crate::fields::field;
 use crate::lines;
 use crate::serve_config::Settings;
 use crate::state_arguments::StateArguments;
@@ -55,10 +54,10 @@ struct PrepareArguments {
     /// The file to write; an existing file is replaced.
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
-    /// Lines have labels after the first tab or, if there is no tab, the first comma.
+    /// Each line has a label after its first tab or, if it has no tab, its first comma.
     #[arg(long)]
     labels: bool,
-    /// How receivers find their elements [default: whichever costs them less].
+    /// Matching method [default: the one that costs receivers less].
     #[arg(long, value_name = "KIND")]
     kind: Option<KindArgument>,
     /// The scheme used for private lookups.
@@ -117,7 +116,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     match arguments.what {
         What::Prepare(arguments) => prepare_set(&arguments),
         What::Serve(arguments) => serve::psi(arguments.file, arguments.settings),
-        What::Run(arguments) => meet(&arguments),
+        What::Run(arguments) => find_matches(&arguments),
     }
 }
 
@@ -140,14 +139,14 @@ fn prepare_set(arguments: &PrepareArguments) -> Outcome {
 
 fn described(report: &PsiReport) -> Lines {
     let summary = &report.summary;
-    let found = match summary.kind {
-        Kind::Filter => "in a filter that is downloaded once",
+    let matching = match summary.kind {
+        Kind::Filter => "by a filter that is downloaded once",
         Kind::Retrieval => "by private lookups",
     };
     let mut lines = vec![
         line("elements", summary.elements.to_string()),
         line("duplicates", report.duplicates.to_string()),
-        line("found", found),
+        line("matching", matching),
         line("version", summary.version.to_string()),
     ];
     if let Some(longest) = summary.longest {
@@ -159,23 +158,23 @@ fn described(report: &PsiReport) -> Lines {
     if let Some(description) = &report.description {
         let sizes = &description.sizes;
         lines.push(line("scheme", description.scheme));
-        lines.push(line("lookups a batch", description.limits.batch.to_string()));
-        lines
-            .push(line("a batch", format!("{} + {}", units::bytes(sizes.query), units::bytes(sizes.answer))));
+        lines.push(line("lookups per batch", description.limits.batch.to_string()));
+        let (query, answer) = (units::bytes(sizes.query), units::bytes(sizes.answer));
+        lines.push(line("query and answer", format!("{query} and {answer}")));
     }
     lines.push(line("file", units::bytes(report.file_bytes)));
     lines
 }
 
-fn meet(arguments: &RunArguments) -> Outcome {
+fn find_matches(arguments: &RunArguments) -> Outcome {
     let text = lines::read(&arguments.set)?;
     let elements: Vec<&[u8]> = lines::of(&text).into_iter().filter(|line| !line.is_empty()).collect();
-    let options = arguments.state.keep(arguments.connecting.options(false)?)?;
+    let options = arguments.state.add_to(arguments.connecting.options(false)?)?;
     let options = papir_client::Options { watcher: Watcher::new(Bars::new()), ..options };
-    let met = intersect(&arguments.url, &elements, &options).map_err(connecting::explain)?;
+    let intersection = intersect(&arguments.url, &elements, &options).map_err(connecting::explain)?;
     let mut out = std::io::stdout().lock();
-    let labelled = met.info.longest_label.is_some();
-    for found in &met.matches {
+    let labelled = intersection.info.longest_label.is_some();
+    for found in &intersection.matches {
         let element = elements.get(found.index).copied().unwrap_or_default();
         if arguments.json {
             writeln!(out, "{}", json_line(element, labelled.then_some(&found.label)))?;
@@ -190,18 +189,18 @@ fn meet(arguments: &RunArguments) -> Outcome {
     }
     out.flush()?;
     if arguments.verbose {
-        tell(&met, arguments.json)?;
+        print_costs(&intersection, arguments.json)?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
 fn json_line(element: &[u8], label: Option<&Vec<u8>>) -> Value {
-    let pairs = [Some(field("element", element)), label.map(|label| field("label", label))];
+    let pairs = [Some(json_field("element", element)), label.map(|label| json_field("label", label))];
     Value::Object(Map::from_iter(pairs.into_iter().flatten()))
 }
 
-fn tell(met: &Intersection, json: bool) -> std::io::Result<()> {
-    let Intersection { matches, info, sent_bytes, received_bytes, time } = met;
+fn print_costs(intersection: &Intersection, json: bool) -> std::io::Result<()> {
+    let Intersection { matches, info, sent_bytes, received_bytes, time } = intersection;
     if json {
         let costs = json!({
             "matches": matches.len(),

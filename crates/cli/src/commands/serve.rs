@@ -10,8 +10,8 @@ use papir_server::{BoundServer, Server, ServerConfig};
 use tracing_subscriber::EnvFilter;
 
 use crate::failure::{Failure, Outcome};
+use crate::observed_query;
 use crate::serve_config::{FILES_VARIABLE, LogFormat, Settings, Snapshot, VARIABLES};
-use crate::sighting;
 
 /// Serve prepared databases over HTTP.
 ///
@@ -23,7 +23,7 @@ use crate::sighting;
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// Prepared databases, as files written by `papir build` or as object store URLs used with
-    /// `papir push`; if none is given, those of the configuration.
+    /// `papir push` [default: the databases of the configuration].
     #[arg(value_name = "FILE|URL")]
     files: Vec<PathBuf>,
     /// The database's name in URLs, instead of the file name without extension (for a single FILE).
@@ -61,7 +61,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
         return check(&settings);
     }
     let log_format = settings.log_format();
-    let on_query = arguments.show_queries.then(|| sighting::printer());
+    let on_query = arguments.show_queries.then(|| observed_query::printer());
     let config = ServerConfig { on_query, ..settings.config()? };
     until_stopped(config, log_format, until_stdin_ends)
 }
@@ -101,9 +101,9 @@ fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
     if arguments.name.is_some() && files.len() != 1 {
         return Err(Failure::new("--name names one database: expected one FILE"));
     }
-    let snapshot = |path| Snapshot { name: arguments.name.clone(), path, tokens: None };
     let mut given = arguments.settings.clone();
-    given.databases = files.into_iter().map(snapshot).collect();
+    given.databases =
+        files.into_iter().map(|path| Snapshot { name: arguments.name.clone(), path, tokens: None }).collect();
     let file = arguments.config.as_deref().map(Settings::read).transpose()?.unwrap_or_default();
     let settings = given.or(file).or(Settings::defaults());
     if settings.databases.is_empty() {
@@ -116,7 +116,7 @@ fn files_of_environment() -> Vec<PathBuf> {
     std::env::var_os(FILES_VARIABLE).map_or_else(Vec::new, |all| std::env::split_paths(&all).collect())
 }
 
-/// Refuses variables with the prefix of the options that set no option.
+/// Refuses environment variables that have the options' prefix but set no option.
 fn known_variables() -> Result<(), Failure> {
     let command = Arguments::augment_args(clap::Command::new("serve"));
     let own: Vec<&OsStr> = command.get_arguments().filter_map(|argument| argument.get_env()).collect();
@@ -168,7 +168,7 @@ async fn stdin_ends() {
         let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
         let _ = send.send(());
     });
-    // An error means that the thread is gone: stdin has ended.
+    // An error means that the thread has ended, and therefore stdin.
     let _ = receive.await;
 }
 

@@ -48,13 +48,13 @@ struct Add {
     /// The token's name: 1 to 64 of A-Z a-z 0-9 . _ @ -
     #[arg(long)]
     name: String,
-    /// The databases it gives access to, separated by commas; all by default.
+    /// The databases it gives access to, separated by commas [default: all].
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     database: Vec<String>,
     /// The operations it allows, separated by commas: query, metrics, admin.
     #[arg(long, value_name = "SCOPE,…", value_delimiter = ',', default_value = "query")]
     scope: Vec<Scope>,
-    /// Time until it expires, as in 12h or 30d; never by default.
+    /// Time until it expires, as in 12h or 30d [default: never].
     #[arg(long, value_name = "TIME")]
     expires_in: Option<Span>,
 }

@@ -25,7 +25,7 @@ pub(crate) struct Arguments {
     /// The change file; - for standard input.
     #[arg(long, value_name = "CHANGES")]
     from: PathBuf,
-    /// The format of the changes, if the extension (.csv, .jsonl, .ndjson) does not say.
+    /// The format of the changes [default: from the extension .csv, .jsonl or .ndjson].
     #[arg(long)]
     format: Option<ChangesFormat>,
     /// The column or field of the keys or record numbers; by default that of the source, or `index`
@@ -73,8 +73,8 @@ impl From<ChangesFormat> for Format {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    // Insecure schemes are allowed here: they were allowed at the build and need permission again
-    // to be served.
+    // Insecure schemes are allowed here: the build allowed them, and serving needs permission
+    // again.
     papir_research::register()?;
     let options = UpdateOptions {
         format: arguments.format.map(Format::from),
@@ -83,7 +83,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         delete: arguments.delete_column.clone(),
         out: arguments.out.clone(),
         rebuild: arguments.rebuild,
-        rates: papir_plan::rates_file::known(None)?.rates,
+        rates: papir_plan::rates_file::load(None)?.rates,
         encrypt: arguments.encrypt.as_deref().map(owner_key::read).transpose()?,
         ..UpdateOptions::new(&arguments.file, &arguments.from)
     };

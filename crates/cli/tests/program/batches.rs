@@ -1,4 +1,4 @@
-//! Databases prepared for batches: built, served, queried, updated.
+//! Databases prepared for batches, from build to update.
 
 use crate::support::{Folder, Service, fails_with, papir, succeeds};
 
@@ -41,7 +41,7 @@ fn a_file_of_keys_is_looked_up_in_one_batch() {
     let (found, fewer) = batch(&service, &one);
     assert_eq!(found[0]["value"], "meaning 11");
     for bytes in ["upload_bytes", "download_bytes"] {
-        assert_eq!(costs[bytes], fewer[bytes], "a batch is as long whatever it holds");
+        assert_eq!(costs[bytes], fewer[bytes], "the length of a batch depends on its content");
     }
     assert_eq!(succeeds(&["get", &service.url, "word 12"]), "meaning 12");
     drop(service);
@@ -59,7 +59,7 @@ fn a_file_of_keys_is_looked_up_in_one_batch() {
 /// Doubly-efficient PIR answers thousands of indices with one evaluation; all are returned,
 /// including repeated ones.
 #[test]
-fn a_file_of_numbers_is_one_query_of_depir() {
+fn depir_looks_up_a_file_of_numbers_in_one_query() {
     let folder = Folder::new();
     let numbers = folder.numbers(90, "depir");
     let described = succeeds(&["inspect", &numbers]);
@@ -72,7 +72,7 @@ fn a_file_of_numbers_is_one_query_of_depir() {
     assert_eq!((found.len(), &costs["requests"]), (300, &1.into()));
     let (_, fewer) = batch(&service, &one);
     for bytes in ["upload_bytes", "download_bytes"] {
-        assert_eq!(costs[bytes], fewer[bytes], "a query is as long whatever it holds");
+        assert_eq!(costs[bytes], fewer[bytes], "the length of a query depends on its content");
     }
     for (line, record) in lines.iter().zip(&found) {
         let number: u32 = line.parse().unwrap();

@@ -7,8 +7,8 @@ use crate::support::{Folder, Service, fails_with, papir, succeeds};
 const PLAIN: [&str; 3] = ["--scheme", "plain", "--insecure-plain"];
 const KEYED: [&str; 4] = ["--key", "word", "--value", "meaning"];
 
-/// Builds `source` (written under `name`) without cryptography; expects a one-line error with
-/// `parts`.
+/// Writes `source` to a file `name` and builds it with the scheme `plain`. Expects a one-line error
+/// that contains `parts`.
 fn refused(name: &str, source: impl AsRef<[u8]>, more: &[&str], parts: &[&str]) {
     let folder = Folder::new();
     let (source, out) = (folder.write(name, source), folder.path("out.papir"));
@@ -16,10 +16,10 @@ fn refused(name: &str, source: impl AsRef<[u8]>, more: &[&str], parts: &[&str]) 
     arguments.extend(PLAIN);
     arguments.extend(more);
     fails_with(&arguments, parts);
-    assert_eq!(folder.names(), [name], "something is left of a failed build");
+    assert_eq!(folder.names(), [name], "a failed build left files behind");
 }
 
-/// Builds `source` without cryptography, serves it and returns the output of `get`.
+/// Builds `source` with the scheme `plain`, serves it and returns the output of `get`.
 fn built(name: &str, source: impl AsRef<[u8]>, more: &[&str], get: &[&str]) -> Vec<u8> {
     let folder = Folder::new();
     let (source, out) = (folder.write(name, source), folder.path("out.papir"));
@@ -59,7 +59,7 @@ fn malformed_sources_are_refused_with_the_line() {
 }
 
 #[test]
-fn a_duplicate_key_is_an_error_unless_an_option_decides() {
+fn duplicate_keys_are_refused_by_default() {
     let source = "word,meaning\na,1\nb,2\na,3\n";
     refused("a.csv", source, &KEYED, &["`a`", "line 2", "line 4"]);
     let which = |rule| built("a.csv", source, &[&KEYED[..], &["--on-duplicate", rule]].concat(), &["a"]);
@@ -104,8 +104,8 @@ fn a_private_scheme_is_the_default_and_every_goal_works() {
     let folder = Folder::new();
     let (source, out) = (folder.write("a.csv", "word,meaning\na,1\nb,2\nc,3\n"), folder.path("a.papir"));
     for goal in ["min-communication", "balanced", "min-time"] {
-        let told = succeeds(&[&["build", &source, "--out", &out, "--goal", goal], &KEYED[..]].concat());
-        assert!(told.contains(papir::DEFAULT_SCHEME) && told.contains("overhead"), "{told}");
+        let output = succeeds(&[&["build", &source, "--out", &out, "--goal", goal], &KEYED[..]].concat());
+        assert!(output.contains(papir::DEFAULT_SCHEME) && output.contains("overhead"), "{output}");
         let service = Service::start(&[&out], &[]);
         assert_eq!(succeeds(&["get", &service.url, "b"]), "2", "{goal}");
     }
@@ -140,8 +140,8 @@ fn a_killed_build_leaves_a_complete_database_or_none() {
     let (source, out) = (folder.write("a.bin", vec![7; 32 << 20]), folder.path("out.papir"));
     let mut arguments = vec!["build", &source, "--out", &out, "--format", "raw", "--record-bytes", "64"];
     arguments.extend(PLAIN);
-    let program = || Command::new(env!("CARGO_BIN_EXE_papir"));
-    let mut build = program().args(&arguments).stdout(Stdio::null()).spawn().unwrap();
+    let mut build =
+        Command::new(env!("CARGO_BIN_EXE_papir")).args(&arguments).stdout(Stdio::null()).spawn().unwrap();
     while folder.names().len() < 2 {
         assert_eq!(build.try_wait().unwrap(), None, "the build ended without writing anything");
     }
@@ -153,5 +153,5 @@ fn a_killed_build_leaves_a_complete_database_or_none() {
     succeeds(&arguments);
     let mut names = folder.names();
     names.sort();
-    assert_eq!(names, ["a.bin", "out.papir"], "the killed build's leavings are still there");
+    assert_eq!(names, ["a.bin", "out.papir"], "files of the killed build remain");
 }

@@ -10,7 +10,7 @@ fn a_registry_created_by_the_server_is_readable_without_it() {
     fails_with(&["serve", &words, "--tickets-ahead", "2"], &["--registry"]);
     let service =
         Service::start(&[&words], &["--registry", &registry, "--client-ttl", "7d", "--list-clients"]);
-    // This scheme's clients register nothing.
+    // Clients of this scheme do not register.
     fails_with(&["clients", &service.url, "list"], &["no_registry"]);
     fails_with(&["clients", &service.url, "show", "../query"], &["32 hexadecimal digits"]);
     fails_with(&["clients", &registry, "list"], &["if its service is running, query the service instead"]);

@@ -33,7 +33,7 @@ fn flags_override_variables_and_variables_the_file() {
     assert_eq!(table["header-timeout"].as_str(), Some("20s"));
     let database = &table["database"][0];
     assert_eq!(database["name"].as_str(), Some("terms"));
-    assert_eq!(database["path"].as_str(), Some(folder.path("words.papir").as_str()), "starts at the file");
+    assert_eq!(database["path"].as_str(), Some(folder.path("words.papir").as_str()), "relative to the file");
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn files_come_from_arguments_then_a_variable_then_the_configuration() {
 }
 
 #[test]
-fn faults_are_named_and_prevent_a_start() {
+fn invalid_configurations_are_refused() {
     let folder = Folder::new();
     let words = folder.words(10, "plain");
     let check = |text: &str, parts: &[&str]| {
@@ -67,7 +67,7 @@ fn faults_are_named_and_prevent_a_start() {
     check("tokens = \"none.toml\"\n[[database]]\npath = \"words.papir\"\n", &["none.toml"]);
     check("header-timeout = \"0\"\n[[database]]\npath = \"words.papir\"\n", &["header-timeout"]);
     fails_with(&["serve", "--config", &folder.path("none.toml")], &["none.toml"]);
-    // Without --check-config the same faults prevent a start.
+    // The same errors prevent a start without --check-config.
     fails_with(&["serve", "--config", &folder.path("bad.toml")], &["header-timeout"]);
     let unknown = with(&[("PAPIR_SERVE_THREAD", "1")], &["serve", "--check-config", &words]);
     assert_eq!(unknown.status.code(), Some(2));
@@ -90,7 +90,7 @@ fn the_example_configuration_is_valid() {
     let file = folder.write("papir.toml", local);
     let text = succeeds(&["serve", "--config", &file, "--check-config", "--allow-not-private"]);
     let (printed, example): (toml::Table, toml::Table) = (text.parse().unwrap(), example.parse().unwrap());
-    // Every printed key is shown in the example, except the one that only tests need.
+    // The example shows every printed key, except the ones that only tests need.
     let missing: Vec<_> = printed.keys().filter(|key| !example.contains_key(*key)).collect();
     assert_eq!(missing, ["allow-not-private", "no-metrics"]);
     assert_eq!(printed["rate"], example["rate"]);

@@ -27,13 +27,13 @@ fn the_demo_shows_both_sides_and_exits() {
 }
 
 #[test]
-fn the_data_matches_its_readme() {
+fn the_demo_data_matches_its_readme() {
     let folder = root().join("demo/data");
     let data = fs::read_to_string(folder.join("common-passwords.csv")).unwrap();
     let rows: Vec<(&str, &str)> = data.lines().map(|line| line.split_once(',').unwrap()).collect();
     assert_eq!((rows[0], rows.len()), (("password", "rank"), 30_001));
     let keys: BTreeSet<&str> = rows[1..].iter().map(|(key, _)| *key).collect();
-    assert_eq!(keys.len(), 30_000, "a key comes twice");
+    assert_eq!(keys.len(), 30_000, "a key occurs twice");
     let plain = |key: &str| (1..=20).contains(&key.len()) && key.bytes().all(|byte| byte.is_ascii_graphic());
     assert!(keys.iter().all(|key| plain(key) && !key.contains(['"', ','])));
     assert!(rows[1..].iter().zip(1..).all(|((_, rank), expected)| rank.parse() == Ok(expected)));

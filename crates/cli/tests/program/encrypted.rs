@@ -1,17 +1,17 @@
-//! An encrypted database: built, served, queried and updated.
+//! Encrypted databases, from build to update.
 #![cfg(unix)]
 
 use std::fs;
 
 use crate::support::{Folder, Service, fails_with, succeeds};
 
-/// Values that would be found in a file that stored them in the clear.
+/// Rows with long values, which are easy to find in a file that stores them unencrypted.
 fn rows(of: impl Iterator<Item = u32>) -> String {
     let row = |i: u32| format!("word {i},a rather long meaning {i}\n");
     format!("word,meaning\n{}", of.map(row).collect::<String>())
 }
 
-/// Owner, server and clients of a keyed database.
+/// The owner, the server and clients of a keyed database.
 #[test]
 fn a_server_answers_from_records_it_cannot_read() {
     let folder = Folder::new();
@@ -36,9 +36,9 @@ fn a_server_answers_from_records_it_cannot_read() {
         let bytes = fs::read(file).unwrap();
         bytes.windows(19).any(|window| window == b"rather long meaning")
     };
-    assert!(holds(&plain) && !holds(&words), "an encrypted file holds records");
+    assert!(holds(&plain) && !holds(&words), "an encrypted file contains plain records");
 
-    // The key stays with the owner and the clients: the server has only the file.
+    // Only the owner and the clients have the key; the server has only the file.
     let listen = format!("unix:{}", folder.path("papir.sock"));
     let registry = folder.path("registry");
     let options = ["--registry", &registry, "--list-clients", "--listen", &listen];
@@ -58,11 +58,11 @@ fn a_server_answers_from_records_it_cannot_read() {
     fails_with(&[&ask[..], &["--owner-key", &other]].concat(), &["needs its owner's key", "found key"]);
     fails_with(&[&ask[..], &["--owner-key", &source]].concat(), &["words.csv: an owner's key is malformed"]);
     assert_eq!(get(&service, "word 7", &["--owner-key", &key]), "a rather long meaning 7");
-    // From then on the state suffices.
+    // Afterwards, the client's state is sufficient.
     assert_eq!(get(&service, "word 59", &[]), "a rather long meaning 59");
     drop(service);
 
-    // Updates need the key, and so do the table's new keys.
+    // Updates need the owner's key.
     let changes = folder.write("changes.csv", "word,meaning\nword 7,changed\nword 60,new\n");
     let update = ["update", &words, "--from", &changes];
     fails_with(&update, &["needs its owner's key: found none", "--encrypt"]);
@@ -72,7 +72,7 @@ fn a_server_answers_from_records_it_cannot_read() {
     assert_eq!(get(&service, "word 7", &[]), "changed");
     assert_eq!(get(&service, "word 60", &[]), "new");
     let listed = succeeds(&["clients", &service.url, "list"]);
-    assert_eq!(listed.matches("registered").count(), 1, "nobody registered again: {listed}");
+    assert_eq!(listed.matches("registered").count(), 1, "a client registered again: {listed}");
 
     // An evicted client registers again from its state.
     let id = listed.split_whitespace().find(|word| word.len() == 32).unwrap_or_default();
@@ -80,7 +80,7 @@ fn a_server_answers_from_records_it_cannot_read() {
     assert_eq!(get(&service, "word 8", &[]), "a rather long meaning 8");
 }
 
-/// Records by index, changed and extended; and options that do not go together.
+/// Updates of records by index, and options that conflict with encryption.
 #[test]
 fn owner_keys_are_only_for_encrypted_databases() {
     let folder = Folder::new();

@@ -41,7 +41,7 @@ fn one_key_prints_raw_bytes_and_several_print_json_lines() {
 }
 
 #[test]
-fn costs_go_to_stderr() {
+fn costs_are_printed_on_stderr() {
     let folder = Folder::new();
     let service = Service::start(&[&folder.words(50, papir::DEFAULT_SCHEME)], &[]);
     let output = papir(&["get", &service.url, "key-7", "-v"]);
@@ -54,7 +54,7 @@ fn costs_go_to_stderr() {
     let (present, absent) = (costs("key-7"), costs("absent"));
     for figure in ["public_bytes", "upload_bytes", "download_bytes", "requests"] {
         assert!(present[figure].as_u64().unwrap() > 0, "{figure}");
-        assert_eq!(present[figure], absent[figure], "{figure} tells whether a key exists");
+        assert_eq!(present[figure], absent[figure], "{figure} reveals whether a key exists");
     }
 }
 

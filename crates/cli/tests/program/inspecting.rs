@@ -32,7 +32,7 @@ fn inspection_failures_are_one_line() {
 }
 
 #[test]
-fn a_scheme_that_hides_nothing_says_so() {
+fn a_scheme_that_is_not_private_is_marked() {
     let folder = Folder::new();
     let text = succeeds(&["inspect", &folder.numbers(7, "plain")]);
     assert!(text.contains("NOT PRIVATE") && text.contains("7 of 4 B"), "{text}");

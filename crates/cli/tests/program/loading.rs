@@ -63,7 +63,8 @@ fn answered(service: &Service) -> u64 {
     count.unwrap().parse().unwrap()
 }
 
-/// Loads a server, then replaces its database, then stops it. `None` if the load was over before.
+/// Loads a server, replaces its database, then kills it. Returns `None` if the load ended before
+/// that.
 #[cfg(unix)]
 fn changed_and_ended_under_load(seconds: &str) -> Option<Output> {
     let folder = Folder::new();
@@ -96,7 +97,7 @@ fn changed_and_ended_under_load(seconds: &str) -> Option<Output> {
 #[test]
 fn lookups_continue_after_a_database_change_and_fail_after_a_stop() {
     let output = ["3", "12", "60"].into_iter().find_map(changed_and_ended_under_load);
-    let output = output.expect("a load that lasts as long as it was told");
+    let output = output.expect("a load that outlasts the server");
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let report = report(&output);
     assert!(report["went_on"].as_u64() > Some(0), "{report}");

@@ -1,4 +1,4 @@
-//! Runs the commands of the operator's manual.
+//! Runs the commands of the operator's manual, `docs/operate.md`.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -8,7 +8,7 @@ use rcgen::generate_simple_self_signed;
 
 use crate::support::{Folder, root};
 
-/// The commands of a page: its `sh` blocks, concatenated.
+/// Returns the concatenated `sh` blocks of a page.
 fn commands(page: &str) -> String {
     page.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next()).collect()
 }
@@ -25,16 +25,16 @@ fn prepare(folder: &Folder) {
 }
 
 #[test]
-fn the_manual_works_as_written() {
+fn commands_of_the_manual_work() {
     if Command::new("curl").arg("--version").stdout(Stdio::null()).status().is_err() {
-        panic!("curl is missing: the manual asks for metrics with it");
+        panic!("curl is missing: the manual fetches metrics with it");
     }
     let folder = Folder::new();
     prepare(&folder);
     let page = std::fs::read_to_string(root().join("docs/operate.md")).unwrap();
     let program = Path::new(env!("CARGO_BIN_EXE_papir")).parent().unwrap().to_str().unwrap().to_owned();
     let path = format!("{program}:{}", std::env::var("PATH").unwrap());
-    // Any failure ends the script; background processes it left running are killed with it.
+    // The script ends at the first failure, and kills its background processes when it ends.
     let script = format!("set -eu\ntrap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n{}", commands(&page));
     let output = Command::new("bash")
         .args(["-c", &script])

@@ -1,4 +1,4 @@
-//! NewtonPIR: the flag it needs, the scheme itself, and the attack on it.
+//! NewtonPIR: its flag, lookups, and the attack on it.
 
 use papir_core::envelope;
 use papir_research::newton::attack::challenge;
@@ -36,7 +36,8 @@ fn newton_needs_its_own_flag_to_be_built_served_and_queried() {
     assert_eq!(found, "A\0\0\0");
 }
 
-/// Figure 2: clients register a modulus, and the service prepares its coefficients for it.
+/// Figure 2: a client registers a modulus, and the server prepares its coefficients for that
+/// modulus.
 #[test]
 fn newton_clients_register_their_modulus() {
     let folder = Folder::new();

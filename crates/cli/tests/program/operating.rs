@@ -63,7 +63,7 @@ impl Drop for Logged {
 }
 
 #[test]
-fn flags_that_make_no_sense_are_refused() {
+fn invalid_flag_values_are_refused() {
     let folder = Folder::new();
     let words = folder.words(5, "plain");
     for (flag, value) in

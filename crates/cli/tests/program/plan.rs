@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use crate::support::{Folder, Service, fails_with, succeeds};
 
-/// Rates of a machine with two threads: InsPIRe's reading takes `select16` seconds a byte, packing
-/// a tenth of a nanosecond, and everything else almost nothing.
+/// Rates of a machine with two threads. InsPIRe's database read takes `select16` seconds per byte,
+/// packing takes a tenth of a nanosecond per byte, and everything else takes almost no time.
 fn rates(folder: &Folder, select16: &str) -> String {
     let mut table = String::new();
     let others =
@@ -66,7 +66,7 @@ fn the_table_names_every_private_scheme_and_recommends_the_first() {
     assert!((1..=4).contains(&shown("inspire")) && table.contains(" more with --all"), "{table}");
     let all = succeeds(&[&arguments[..], &["--all"]].concat());
     assert!(all.lines().count() > lines.len() && !all.contains("with --all"), "{all}");
-    assert!(table.contains("50 lookups a second keep ") && !table.contains("plain"), "{table}");
+    assert!(table.contains("50 lookups per second keep ") && !table.contains("plain"), "{table}");
 }
 
 #[test]
@@ -93,7 +93,8 @@ fn connection_lookups_and_threads_change_the_choice() {
     let best = |plan: &Value, field: &str| number(of_inspire(plan).next().unwrap(), field);
     assert!(best(&slow, "upload_bytes") < best(&fast, "upload_bytes"), "{slow} {fast}");
     assert!(best(&slow, "answer_s") > best(&fast, "answer_s"), "{slow} {fast}");
-    // Here reading words is slow and reading bytes is fast: with enough lookups the hint pays off.
+    // With these rates, reading words is slow and reading bytes is fast: with enough lookups,
+    // SimplePIR's hint pays off.
     let once = planned(&MEBIBYTES_64);
     assert!(once["recommended"].as_str().unwrap().starts_with("inspire"), "{once}");
     let often = planned(&[&MEBIBYTES_64[..], &["--lookups", "1000000"]].concat());
@@ -152,9 +153,9 @@ fn impossible_plans_are_refused_in_one_line() {
     refused(&missing, &["nowhere/rates.json", "--calibrate"]);
 }
 
-/// A temporary folder stands in for the user's; without a rates file, the built-in rates apply.
+/// Without a rates file in the user's data folder (here a temporary one), the built-in rates apply.
 #[test]
-fn rates_are_the_users_or_built_in() {
+fn rates_come_from_the_users_file_or_are_built_in() {
     let folder = Folder::new();
     let plan = |home: &str| {
         let output = Command::new(env!("CARGO_BIN_EXE_papir"))
@@ -178,8 +179,8 @@ fn an_automatic_build_reports_its_choice_and_answers() {
     let bytes: Vec<u8> = (0..40_000u32).flat_map(u32::to_le_bytes).collect();
     let (source, out) = (folder.write("a.bin", bytes), folder.path("a.papir"));
     let raw = ["build", &source, "--out", &out, "--format", "raw", "--record-bytes", "4", "--scheme", "auto"];
-    let told = succeeds(&raw);
-    let chosen = told.lines().find(|line| line.starts_with("chosen ")).unwrap();
+    let output = succeeds(&raw);
+    let chosen = output.lines().find(|line| line.starts_with("chosen ")).unwrap();
     let recommended = planned_with_own_rates(&["--records", "40000", "--record-bytes", "4"]);
     let best = offers(&recommended)[0]["parameters"].as_str().unwrap();
     assert!(chosen.contains(best) && chosen.contains("the least time of a lookup"), "{chosen}, not {best}");

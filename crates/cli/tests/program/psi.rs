@@ -1,4 +1,4 @@
-//! `papir psi`: preparing, serving and intersecting sets across processes.
+//! `papir psi`: preparing, serving and intersecting sets.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -19,8 +19,8 @@ fn prepared(folder: &Folder, set: &str, more: &[&str]) -> String {
     out
 }
 
-/// Runs the receiver; returns the matches it prints, and the costs.
-fn meet(folder: &Folder, service: &Service, elements: &str) -> (String, Value) {
+/// Runs the receiver. Returns the printed matches and the costs.
+fn intersect(folder: &Folder, service: &Service, elements: &str) -> (String, Value) {
     let mine = folder.write("mine.txt", elements);
     let run = ["psi", "run", &service.url, &mine, "--state", &folder.path("state"), "-v"];
     let printed = succeeds(&run);
@@ -38,18 +38,18 @@ fn a_small_set_is_intersected_by_a_filter_fetched_once() {
     let set: String = (0..500).map(|i| format!("element {i}\n")).collect();
     let file = prepared(&folder, &folder.write("set.txt", set + "element 7\n"), &[]);
     let service = Service::psi(&file, &["--watch", "1"]);
-    let (found, costs) = meet(&folder, &service, "element 7\nelement 500\nelement 499\nelement 7\n");
+    let (found, costs) = intersect(&folder, &service, "element 7\nelement 500\nelement 499\nelement 7\n");
     assert_eq!(found, "element 7\nelement 499\nelement 7\n");
     // The first of the two runs fetched the filter.
     assert_eq!((&costs["kind"], costs["download_bytes"].as_u64()), (&"filter".into(), Some(16 * 32)));
     assert_eq!(costs["elements_of_set"], 500);
-    let (found, _) = meet(&folder, &service, "none\nat all\n");
+    let (found, _) = intersect(&folder, &service, "none\nat all\n");
     assert_eq!(found, "");
 
-    // The set is replaced while it is served, under another key: the cached filter does not fit.
+    // The set is replaced while it is served, under another key, so the cached filter is stale.
     prepared(&folder, &folder.write("set.txt", "a\nb\n"), &[]);
     let begin = Instant::now();
-    while meet(&folder, &service, "b\nelement 7\n").0 != "b\n" {
+    while intersect(&folder, &service, "b\nelement 7\n").0 != "b\n" {
         assert!(begin.elapsed() < Duration::from_secs(60), "the new set is not served");
         sleep(Duration::from_millis(100));
     }
@@ -60,18 +60,19 @@ fn labels_are_looked_up_privately() {
     let folder = Folder::new();
     let file = prepared(&folder, &labelled(&folder), &["--labels", "--scheme", "simple"]);
     let service = Service::psi(&file, &[]);
-    let (found, costs) = meet(&folder, &service, "element 299\nelement 300\nelement 0\n");
+    let (found, costs) = intersect(&folder, &service, "element 299\nelement 300\nelement 0\n");
     assert_eq!(found, "element 299\tlabel of 299\nelement 0\tlabel of 0\n");
     assert_eq!(costs["kind"], "retrieval");
-    let (_, more) = meet(&folder, &service, &(0..16).map(|i| format!("element {i}\n")).collect::<String>());
+    let (_, more) =
+        intersect(&folder, &service, &(0..16).map(|i| format!("element {i}\n")).collect::<String>());
     for bytes in ["upload_bytes", "download_bytes"] {
-        assert_eq!(costs[bytes], more[bytes], "the service learns a rounded number");
+        assert_eq!(costs[bytes], more[bytes], "the server learns only a rounded number");
     }
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
         let mode = std::fs::metadata(&file).unwrap().permissions().mode();
-        assert_eq!(mode & 0o777, 0o600, "the file holds the key");
+        assert_eq!(mode & 0o777, 0o600, "the file contains the key");
     }
     // The set is replaced while it is served, under another key.
     #[cfg(unix)]
@@ -82,7 +83,7 @@ fn labels_are_looked_up_privately() {
             &["--labels", "--scheme", "simple"],
         );
         service.reload();
-        assert_eq!(meet(&folder, &service, "element 0\nelement 1\n").0, "element 0\tagain\n");
+        assert_eq!(intersect(&folder, &service, "element 0\nelement 1\n").0, "element 0\tagain\n");
     }
     drop(service);
     #[cfg(feature = "cloud")]

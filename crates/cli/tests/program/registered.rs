@@ -24,7 +24,8 @@ fn received(service: &Service, state: &str, key: &str) -> u64 {
     costs["download_bytes"].as_u64().unwrap()
 }
 
-/// Two clients with 3,072-bit keys, four lookups: seconds with AVX-512, longer without.
+/// Takes seconds with AVX-512 and longer without: two clients with 3,072-bit keys make four
+/// lookups.
 #[cfg(unix)]
 #[test]
 fn registered_clients_survive_a_restart_and_a_change() {
@@ -46,7 +47,7 @@ fn registered_clients_survive_a_restart_and_a_change() {
     let held = succeeds(&["hold", &service.url, "--state", &states[1]]);
     assert_eq!(held.trim(), "tickets for 1 lookup(s) held");
     let short = received(&service, &states[1], "word 9");
-    assert!(2 * short < whole + 200, "a held ticket does not come with the answer: {short} of {whole} bytes");
+    assert!(2 * short < whole + 200, "an answer includes the held ticket: {short} of {whole} bytes");
     let listed = succeeds(&["clients", &service.url, "list"]);
     assert_eq!(listed.matches("registered").count(), 2, "{listed}");
     drop(service);
@@ -56,11 +57,11 @@ fn registered_clients_survive_a_restart_and_a_change() {
     let service = Service::start(&[&words], &options);
     assert_eq!(get(&service, &states[0], "word 7"), "changed");
     let listed = succeeds(&["clients", &service.url, "list"]);
-    assert_eq!(listed.matches("registered").count(), 2, "nobody registered again: {listed}");
+    assert_eq!(listed.matches("registered").count(), 2, "a client registered again: {listed}");
 }
 
-/// Keys of tens of megabytes are uploaded in parts, once; then queries are 36 bytes, across a
-/// restart, a change and an eviction.
+/// Keys of tens of megabytes are uploaded once, in parts. Lookups then work across a restart, a
+/// change and an eviction.
 #[cfg(unix)]
 #[test]
 fn pirouette_keys_are_uploaded_once() {
@@ -86,7 +87,7 @@ fn pirouette_keys_are_uploaded_once() {
     let service = Service::start(&[&words], &options);
     assert_eq!(get(&service, "word 7"), "changed");
     let listed = succeeds(&["clients", &service.url, "list"]);
-    assert_eq!(listed.matches("registered").count(), 1, "nobody registered again: {listed}");
+    assert_eq!(listed.matches("registered").count(), 1, "a client registered again: {listed}");
     let id = listed.split_whitespace().find(|word| word.len() == 32).unwrap_or_default();
     succeeds(&["clients", &service.url, "evict", id]);
     assert_eq!(get(&service, "word 8"), "meaning 8");

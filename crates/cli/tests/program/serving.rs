@@ -20,7 +20,7 @@ fn send(signal: &str, service: &Service) {
 }
 
 #[test]
-fn unservable_files_are_named() {
+fn unservable_files_are_refused() {
     let folder = Folder::new();
     let words = folder.words(100, "plain");
     fails_with(&["serve", "--listen", ANY_PORT, &folder.path("missing.papir")], &["missing.papir"]);
@@ -57,7 +57,7 @@ fn a_damaged_file_is_not_served() {
 }
 
 #[test]
-fn a_database_has_the_name_it_is_given() {
+fn a_database_is_served_under_a_given_name() {
     let folder = Folder::new();
     let service = Service::start(&[&folder.words(10, "plain")], &[OPEN, "--name", "terms", "--threads", "1"]);
     let url = format!("{}/v1/databases/terms", service.url);

@@ -9,7 +9,7 @@ use crate::support::{Folder, Service, fails_with, papir, succeeds};
 const PLAIN: [&str; 3] = ["--scheme", "plain", "--insecure-plain"];
 const KEYED: [&str; 4] = ["--key", "word", "--value", "meaning"];
 
-/// The output of `get` for a prepared database.
+/// Serves a prepared database and returns the output of `get`.
 fn got(file: &str, get: &[&str]) -> Vec<u8> {
     let service = Service::start(&[file], &["--allow-not-private"]);
     let output = papir(&[&["get", &service.url, "--allow-not-private"], get].concat());
@@ -17,7 +17,7 @@ fn got(file: &str, get: &[&str]) -> Vec<u8> {
     output.stdout
 }
 
-/// Builds without cryptography from bytes on standard input.
+/// Builds with the scheme `plain` from bytes on standard input.
 fn piped(bytes: &[u8], out: &str, more: &[&str]) -> Output {
     let mut build = Command::new(env!("CARGO_BIN_EXE_papir"))
         .args(["build", "-", "--out", out])

@@ -32,7 +32,7 @@ pub(crate) fn fails(arguments: &[&str]) -> String {
     stderr
 }
 
-/// As [`fails`]; the line must contain all of `parts`.
+/// Same as [`fails`]; the line must contain all of `parts`.
 pub(crate) fn fails_with(arguments: &[&str], parts: &[&str]) {
     let line = fails(arguments);
     for part in parts {
@@ -53,12 +53,12 @@ impl Folder {
         Self(tempfile::tempdir().unwrap())
     }
 
-    /// The path of this name in the folder.
+    /// The path of a file in the folder.
     pub(crate) fn path(&self, name: &str) -> String {
         text(&self.0.path().join(name)).to_owned()
     }
 
-    /// Writes a file.
+    /// Writes a file and returns its path.
     pub(crate) fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> String {
         let path = self.path(name);
         fs::write(&path, bytes).unwrap();
@@ -105,12 +105,12 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    /// Serves files with further arguments, on a free port unless they name one.
+    /// Serves files, with further arguments, on a free port unless the arguments contain --listen.
     pub(crate) fn start(files: &[&str], more: &[&str]) -> Self {
         Self::spawn(&[&["serve"], files].concat(), more)
     }
 
-    /// Serves a set for private set intersection, as [`Service::start`].
+    /// Serves a set for private set intersection. Otherwise like [`Service::start`].
     pub(crate) fn psi(file: &str, more: &[&str]) -> Self {
         Self::spawn(&["psi", "serve", file], more)
     }
@@ -134,7 +134,7 @@ impl Service {
         self.child.id()
     }
 
-    /// Sends SIGHUP; returns once another version is served.
+    /// Sends SIGHUP, and waits until another version is served.
     #[cfg(unix)]
     pub(crate) fn reload(&self) {
         let before = self.version();
@@ -147,7 +147,7 @@ impl Service {
         }
     }
 
-    /// The version of its only database.
+    /// The version of the server's only database.
     fn version(&self) -> String {
         let inspected = succeeds(&["inspect", &self.url]);
         inspected.lines().find(|line| line.starts_with("version ")).expect("a version").to_owned()

@@ -1,4 +1,4 @@
-//! `papir update`: from a change file to the answers of a running server.
+//! `papir update`, and answers of a server after an update.
 
 use std::fs;
 use std::process::Command;
@@ -33,10 +33,10 @@ fn a_private_database_is_updated_and_served() {
     let changes = "{\"word\":\"word 1\",\"meaning\":\"set\"}\n{\"word\":\"word 2\",\"_delete\":true}\n\
                    {\"word\":\"fresh\",\"meaning\":\"added\"}\n";
     let changes = folder.write("changes.jsonl", changes);
-    let told = succeeds(&["update", &words, "--from", &changes]);
-    assert_eq!(value(&told, "changes"), "1 new, 1 replaced, 1 deleted");
-    assert!(value(&told, "done").contains("(predicted)"), "{told}");
-    assert!(value(&told, "keys").starts_with("500,"), "{told}");
+    let output = succeeds(&["update", &words, "--from", &changes]);
+    assert_eq!(value(&output, "changes"), "1 new, 1 replaced, 1 deleted");
+    assert!(value(&output, "done").contains("(predicted)"), "{output}");
+    assert!(value(&output, "keys").starts_with("500,"), "{output}");
 
     let service = Service::start(&[&words], &[]);
     let get = |key: &str| papir(&["get", &service.url, key]);
@@ -76,8 +76,8 @@ fn records_by_number_are_set_from_columns_of_any_name() {
     let changes = folder.write("changes.txt", "n,to\n3,abcd\n9,efgh\n");
     let next = folder.path("next.papir");
     let update = ["update", &numbers, "--from", &changes, "--format", "csv", "--key", "n", "--value", "to"];
-    let told = succeeds(&[&update[..], &["--out", &next]].concat());
-    assert_eq!(value(&told, "done"), "prepared all records again: 9 become 10");
+    let output = succeeds(&[&update[..], &["--out", &next]].concat());
+    assert_eq!(value(&output, "done"), "prepared all records again: 9 become 10");
     let service = Service::start(&[&next], &[OPEN]);
     let get = |index: &str| succeeds(&["get", &service.url, OPEN, "--index", index]);
     assert_eq!((get("3").as_str(), get("9").as_str()), ("abcd", "efgh"));
@@ -85,12 +85,12 @@ fn records_by_number_are_set_from_columns_of_any_name() {
 }
 
 #[test]
-fn empty_and_invalid_updates() {
+fn empty_and_invalid_updates_leave_the_file_unchanged() {
     let folder = Folder::new();
     let words = build(&folder, &["--scheme", "plain", "--insecure-plain"]);
     let before = fs::read(&words).unwrap();
-    let told = succeeds(&["update", &words, "--from", &folder.write("none.csv", "word,meaning\n")]);
-    assert_eq!(value(&told, "done"), "nothing to change: the file stays unchanged");
+    let output = succeeds(&["update", &words, "--from", &folder.write("none.csv", "word,meaning\n")]);
+    assert_eq!(value(&output, "done"), "nothing to change: the file stays unchanged");
     let bad = folder.write("bad.csv", "word,meaning\na,b\nc\n");
     fails_with(&["update", &words, "--from", &bad], &["bad.csv", "line 3"]);
     fails_with(&["update", &words, "--from", &folder.path("missing.csv")], &["missing.csv"]);

@@ -1,4 +1,4 @@
-//! Arguments, help, completions.
+//! Arguments, help and completions.
 
 use crate::support::{fails, fails_with, succeeds};
 

@@ -1,9 +1,9 @@
 //! Attack on NewtonPIR: recovers the index from the query alone.
 //!
-//! Let χ be the characteristic polynomial of multiplication by c in R, of degree 9 over Z_n.
-//! Evaluation at (a, b) maps χ(c) = 0 to χ(i) = 0 (Cayley and Hamilton), so the index is a root of
-//! a polynomial that anyone can compute from (n, u, v, c). Testing N candidates is fast. For
-//! uniform coefficients, any other candidate is a root with probability 9/p.
+//! Let χ be the characteristic polynomial of multiplication by c in R, of degree 9 over Z_n. By the
+//! Cayley-Hamilton theorem χ(c) = 0, and evaluation at (a, b) maps this to χ(i) = 0. So the index
+//! is a root of a polynomial that anyone can compute from (n, u, v, c), and testing N candidates is
+//! fast. For uniform coefficients, any other candidate is a root with probability 9/p.
 
 use papir_core::{Error, Result, envelope};
 use rand_core::CryptoRng;
@@ -13,27 +13,27 @@ use super::horner::Powers;
 use super::key::SecretKey;
 use super::modulus::{Modulus, bytes_of, words_of};
 
-/// Words of χ's coefficients divided by n. Nine multiplications with candidates of 32 bits keep
-/// more than the highest 64 bits exact.
+/// Words of a coefficient of χ divided by n. After nine multiplications by candidates of 32 bits,
+/// more than the highest 64 bits are still exact.
 const WORDS: usize = 6;
-/// Candidates of any length tested together.
+/// Number of candidates that [`Evidence::are_roots`] tests together.
 const BLOCK: usize = 256;
 
-/// A polynomial with the index of a query (counted from 1) as a root.
+/// The polynomial χ of a query, which has the query's index (counted from 1) as a root.
 pub struct Evidence {
     n: Modulus,
     /// χ's coefficients as elements, the constant one first, without the leading 1.
     coefficients: Vec<u64>,
-    /// The same as fractions of n, then 1/n.
+    /// χ's coefficients divided by n, including the leading 1.
     fractions: Vec<[u64; WORDS]>,
 }
 
 impl Evidence {
-    /// From the bytes of a sent query, or of its payload: n, u, v and nine coefficients of the same
-    /// length.
+    /// Computes χ from the bytes of a query, with or without its envelope. The payload is n, u, v
+    /// and nine coefficients, all of one length.
     ///
     /// # Errors
-    /// [`Error::Malformed`] or [`Error::Length`] for anything else.
+    /// [`Error::Malformed`] or [`Error::Length`] if the bytes are not a query.
     pub fn of(query: &[u8]) -> Result<Self> {
         let payload = payload(query)?;
         let number = payload.len() / (3 + RANK);
@@ -48,7 +48,7 @@ impl Evidence {
         Self::new(Modulus::unchecked(n)?, &Ciphertext { u: u.to_vec(), v: v.to_vec(), c: c.to_vec() })
     }
 
-    /// From a ciphertext of any message, including those of the paper's set intersection.
+    /// Computes χ from a ciphertext of any message, also of the paper's set intersection.
     ///
     /// # Errors
     /// [`Error::Malformed`] for an n with a prime factor below 10.
@@ -74,20 +74,20 @@ impl Evidence {
         Ok((0..records).filter(|&index| self.may_be(index + 1) && self.is_root(index + 1)).collect())
     }
 
-    /// Whether χ(i)/n is nearly an integer, by Horner's rule on 384-bit fractions modulo 1.
+    /// Returns whether χ(i)/n is nearly an integer, by Horner's rule on 384-bit fractions modulo 1.
     fn may_be(&self, i: u64) -> bool {
         let value =
             self.fractions.iter().rev().fold([0; WORDS], |value, fraction| times_plus(value, i, fraction));
         matches!(value[WORDS - 1], 0 | u64::MAX)
     }
 
-    /// Whether χ(i) = 0 modulo n.
+    /// Returns whether χ(i) = 0 modulo n.
     fn is_root(&self, i: u64) -> bool {
         self.are_roots(&[i], 1) == [true]
     }
 
-    /// Tests whether the message may be each candidate, an integer of `words` words, with nine
-    /// products modulo n each. Candidates may have any length.
+    /// Tests which candidates may be the message. Candidates are integers of `words` words, of any
+    /// length; each costs nine products modulo n.
     ///
     /// # Panics
     /// If `candidates` are not whole integers, or have no words.
@@ -122,7 +122,7 @@ fn times_plus(value: [u64; WORDS], i: u64, fraction: &[u64; WORDS]) -> [u64; WOR
     out
 }
 
-/// A query's payload, with or without its envelope.
+/// Returns a query's payload, without the envelope if there is one.
 fn payload(query: &[u8]) -> Result<&[u8]> {
     if query.len().is_multiple_of(8 * (3 + RANK)) {
         return Ok(query);
@@ -131,7 +131,7 @@ fn payload(query: &[u8]) -> Result<&[u8]> {
     Ok(envelope::open(query, envelope::Kind::Query, scheme)?.1)
 }
 
-/// Encrypts a random index below `records`, as a client of Figure 2 does. Returns the index and the
+/// Encrypts a random index below `records` like a client of Figure 2. Returns the index and the
 /// query.
 ///
 /// # Errors
@@ -151,7 +151,7 @@ mod tests {
 
     use super::*;
 
-    /// What docs/notes/newtonpir.md says.
+    /// The claim of docs/notes/newtonpir.md.
     #[test]
     fn every_index_is_recovered_from_its_query() {
         let mut rng = ChaCha20Rng::from_seed([18; 32]);
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn other_indices_are_not() {
+    fn other_indices_are_not_recovered() {
         let mut rng = ChaCha20Rng::from_seed([19; 32]);
         for bits in [256, 2048] {
             let key = SecretKey::generate(bits, &mut rng).unwrap();
@@ -177,7 +177,11 @@ mod tests {
             assert!(!evidence.is_root(index + 2) && !evidence.is_root(0));
             let mut other = query.clone();
             other[query.len() / 2] ^= 1;
-            assert_eq!(Evidence::of(&other).unwrap().indices(1000).unwrap(), [0; 0], "a query of nothing");
+            assert_eq!(
+                Evidence::of(&other).unwrap().indices(1000).unwrap(),
+                [0; 0],
+                "a changed query has no root"
+            );
         }
     }
 

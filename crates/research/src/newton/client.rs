@@ -14,7 +14,7 @@ use super::modulus::{Modulus, bytes_of, words_of};
 use super::params::{NUMBER_BYTES, Newton, NewtonParams, Variant};
 use super::wire::{NewtonAnswer, NewtonKeys, NewtonPublic, NewtonQuery};
 
-/// State of a registered client: its key, and its number of queries.
+/// State of a registered client: its key, and the number of its next query.
 ///
 /// ```text
 /// state    n, d, number of the next query (8)
@@ -41,7 +41,7 @@ impl<V: Variant> Wire<NewtonParams<V>> for NewtonState {
     }
 }
 
-/// Secret of one query.
+/// The secret of one query, which opens its answer.
 pub struct NewtonSecret {
     modulus: Arc<Modulus>,
     opening: Opening,
@@ -54,7 +54,7 @@ enum Opening {
     Point(Point),
 }
 
-/// A client. It stores nothing of the database.
+/// A client, which stores no data of the database.
 pub struct NewtonClient<V> {
     params: NewtonParams<V>,
     public: NewtonPublic,
@@ -62,7 +62,7 @@ pub struct NewtonClient<V> {
 
 impl<V: Variant> Client<Newton<V>> for NewtonClient<V> {
     fn new(params: NewtonParams<V>, public: NewtonPublic) -> Result<Self> {
-        params.check_word()?;
+        params.check_acknowledged()?;
         Ok(Self { params, public })
     }
 

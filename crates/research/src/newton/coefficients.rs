@@ -1,7 +1,7 @@
-//! Newton's interpolation coefficients modulo n (Algorithm 2, with divisions by units of Z_n).
+//! Newton's interpolation coefficients modulo n (Algorithm 2, with division in Z_n).
 //!
 //! For nodes 1 to N the coefficients are divided differences, R_(l+1) = Σ_(k ≤ l) d_(k+1)/k! ·
-//! (−1)^(l−k)/(l−k)!: one convolution with a sequence that depends on n and N only.
+//! (−1)^(l−k)/(l−k)!. This is one convolution with a sequence that depends only on n and N.
 
 use papir_core::{Progress, Result};
 use rayon::prelude::*;
@@ -9,12 +9,13 @@ use rayon::prelude::*;
 use super::convolution::Convolution;
 use super::modulus::Modulus;
 
-/// Numbers multiplied together.
+/// Number of factors that are multiplied together.
 const LANES: usize = 64;
-/// Numbers converted together.
+/// Number of integers that are converted together.
 const BLOCK: usize = 1024;
 
-/// Tables for all polynomials of N values: 1/k! modulo n for k below N.
+/// Precomputation for polynomials through N values: 1/k! modulo n for k below N, and the
+/// convolution.
 pub struct Preparation<'a> {
     n: &'a Modulus,
     inverses: Vec<u64>,
@@ -22,7 +23,7 @@ pub struct Preparation<'a> {
 }
 
 impl<'a> Preparation<'a> {
-    /// Tables for N values.
+    /// Prepares for polynomials through `count` values.
     ///
     /// # Errors
     /// [`papir_core::Error::Malformed`] for an n with a prime factor below N.
@@ -61,8 +62,8 @@ fn leave(n: &Modulus, elements: &[u64]) -> Vec<u64> {
 fn inverse_factorials(n: &Modulus, count: usize) -> Result<Vec<u64>> {
     let limbs = n.limbs();
     let rows = count.div_ceil(LANES);
-    // Entry k is k + 1, so that products of entries k to count − 2 are (count − 1)!/k!; k is in row
-    // k mod rows, lane ⌊k/rows⌋.
+    // Entry k is k + 1, so that the product of entries k to count − 2 is (count − 1)!/k!. Entry k
+    // is in row k mod rows and lane ⌊k/rows⌋.
     let factor = |row: usize, lane: usize| {
         let k = lane * rows + row;
         if k + 1 < count { k as u64 + 1 } else { 1 }
@@ -75,7 +76,7 @@ fn inverse_factorials(n: &Modulus, count: usize) -> Result<Vec<u64>> {
         let (row, below) = products[row * row_limbs..][..2 * row_limbs].split_at_mut(row_limbs);
         n.wide().multiply(row, below);
     }
-    // Product of the lanes above, times the inverse.
+    // For each lane, the product of the lanes above, later times the inverse of (count − 1)!.
     let mut carries = n.wide().one().repeat(LANES);
     for lane in (0..LANES - 1).rev() {
         let next =

@@ -1,8 +1,9 @@
 //! Convolutions of sequences modulo n.
 //!
-//! They are exact over the integers, computed modulo many primes below 2²⁸ by number-theoretic
-//! transforms, then reduced. A sequence is cut into blocks of half a transform's length. Products
-//! of blocks are summed as values, so that each block of each sequence is transformed once.
+//! A convolution is computed exactly over the integers, by number-theoretic transforms modulo many
+//! primes below 2²⁸, and then reduced modulo n. Sequences are cut into blocks of half a transform's
+//! length. Products of blocks are summed in the transformed domain, so that each block of each
+//! sequence is transformed only once.
 
 use papir_core::Progress;
 use papir_kernels::mat32::ROWS;
@@ -15,18 +16,18 @@ use super::lifting::{DIGIT_BITS, Lifting, digit_count, digits};
 use super::modulus::Modulus;
 use papir_schemes::shared::residues::System;
 
-/// Degrees of transforms.
+/// Possible degrees of transforms.
 const DEGREES: std::ops::RangeInclusive<usize> = 16..=65536;
-/// Bits of a prime. Sums of 256 products, more than there are blocks, fit a word of 64.
+/// Bits of a prime. Sums of 256 products fit into 64 bits, and there are fewer than 256 blocks.
 const PRIME_BITS: u32 = 28;
-/// Numbers whose residues are computed together.
+/// Number of integers whose residues are computed together.
 const RUN: usize = 16;
-/// Numbers whose residues stay in the cache for all primes: 512 KiB.
+/// Number of integers whose residues stay in the cache for all primes: 512 KiB.
 const BLOCK: usize = 2048;
-/// Sums lifted together.
+/// Number of sums that are lifted together.
 const LIFTED: usize = 128;
 
-/// A transformed sequence with alternating signs, to convolve others with.
+/// A transformed sequence with alternating signs, with which other sequences are convolved.
 pub(super) struct Convolution<'a> {
     n: &'a Modulus,
     count: usize,
@@ -38,7 +39,7 @@ pub(super) struct Convolution<'a> {
 }
 
 impl<'a> Convolution<'a> {
-    /// Transforms integers of as many words as n has. The second, fourth, … are negated.
+    /// Transforms a sequence of integers that have as many words as n. Every second one is negated.
     pub(super) fn new(n: &'a Modulus, sequence: &[u64], progress: &dyn Progress) -> Self {
         let (words, count) = (n.words(), sequence.len() / n.words());
         let degree = (2 * count).next_power_of_two().clamp(*DEGREES.start(), *DEGREES.end());
@@ -57,7 +58,7 @@ impl<'a> Convolution<'a> {
         convolution
     }
 
-    /// The values of a sequence's blocks, with alternating signs, modulo each prime p, times
+    /// Transforms a sequence's blocks, with alternating signs, modulo each prime p and times
     /// (P/p)⁻¹.
     fn inverted(&self, sequence: &[u64], progress: &dyn Progress) -> Vec<Vec<u32>> {
         progress.stage("transform", self.system.parts() as u64);
@@ -92,7 +93,7 @@ impl<'a> Convolution<'a> {
         self.count.div_ceil(self.half())
     }
 
-    /// First terms of the convolution, as many as a sequence has, as elements.
+    /// Returns the first terms of the convolution, as many as the sequence has, as elements.
     pub(super) fn with(&self, sequence: &[u64], progress: &dyn Progress) -> Vec<u64> {
         progress.stage("convolve", self.system.parts() as u64);
         let mut terms: Vec<Vec<u32>> = Vec::with_capacity(self.tables.len());
@@ -119,7 +120,7 @@ impl<'a> Convolution<'a> {
         elements
     }
 
-    /// Residues of integers modulo the primes of one part, two integers at a time.
+    /// Computes residues of integers modulo the primes of one part, two integers at a time.
     fn take_residues(
         &self,
         residues_of: impl Fn([&[i32]; 2]) -> [[u32; ROWS]; 2] + Sync,
@@ -138,9 +139,9 @@ impl<'a> Convolution<'a> {
         });
     }
 
-    /// The values of blocks from residues modulo the primes of one part.
+    /// Transforms blocks of residues modulo the primes of one part.
     fn transform(&self, part: usize, residues: &[[u32; ROWS]], values: &mut [Vec<u32>]) {
-        // A power of two.
+        // `half` is a power of two, so the mask moves each block to a place of twice its length.
         let half = self.half();
         let place = |k: usize| k + (k & !(half - 1));
         values.par_iter_mut().for_each(|values| values.fill(0));
@@ -158,7 +159,7 @@ impl<'a> Convolution<'a> {
         });
     }
 
-    /// The convolution's terms modulo one prime, from a sequence's values.
+    /// Returns the convolution's terms modulo one prime, from a sequence's transformed blocks.
     fn multiplied(&self, prime: usize, values: &[u32]) -> Vec<u32> {
         let (table, half) = (&self.tables[prime], self.half());
         let modulus = pointwise::Modulus::new(table.modulus());
@@ -179,13 +180,13 @@ impl<'a> Convolution<'a> {
     }
 }
 
-/// The values of one block.
+/// One transformed block.
 fn block_of(values: &[u32], length: usize, block: usize) -> &[u32] {
     &values[block * length..][..length]
 }
 
-/// The largest primes for a transform whose product exceeds four times any number of this many
-/// bits.
+/// Returns the largest primes for transforms of this degree, just enough for a product above
+/// 4·2^bits.
 fn primes(degree: usize, bits: u32) -> Vec<u32> {
     let mut left = f64::from(bits) + 2.0;
     let mut primes = ntt_primes(PRIME_BITS, degree, bits as usize);

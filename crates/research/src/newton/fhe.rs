@@ -1,8 +1,7 @@
-//! The "single-ciphertext fully homomorphic encryption" of Xu et al. (section 3.1): a ring of rank
-//! 9 over Z_n.
+//! The "single-ciphertext fully homomorphic encryption" of Xu et al. (section 3.1).
 //!
-//! An element of R = Z_n\[x, y\]/(x³ − u, y³ − v) is nine elements of Z_n. The coefficient of xⁱyʲ
-//! is at place 3i + j.
+//! Ciphertexts are in the ring R = Z_n\[x, y\]/(x³ − u, y³ − v), of rank 9 over Z_n. An element of
+//! R is nine elements of Z_n, with the coefficient of xⁱyʲ at place 3i + j.
 
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
@@ -10,17 +9,17 @@ use zeroize::Zeroizing;
 use super::key::SecretKey;
 use super::modulus::Modulus;
 
-/// Coefficients of an element of the ring.
+/// Number of coefficients of an element of the ring.
 pub const RANK: usize = 9;
 
-/// (u, v, c(x, y)), in integers below n.
+/// A ciphertext (u, v, c(x, y)), in integers below n.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ciphertext {
     /// a³.
     pub u: Vec<u64>,
     /// b³.
     pub v: Vec<u64>,
-    /// c, nine integers.
+    /// The coefficients of c: nine integers.
     pub c: Vec<u64>,
 }
 
@@ -31,7 +30,7 @@ pub struct Point {
 }
 
 impl Point {
-    /// The point (a, b) of two elements.
+    /// Creates the point (a, b) from two elements of Z_n.
     pub fn new(n: &Modulus, a: &[u64], b: &[u64]) -> Self {
         let powers = |x: &[u64]| [n.wide().one().to_vec(), x.to_vec(), n.product(x, x)].map(Zeroizing::new);
         let (a, b) = (powers(a), powers(b));
@@ -43,7 +42,7 @@ impl Point {
         Self { monomials }
     }
 
-    /// c(a, b), an integer below n.
+    /// Decrypts c: returns c(a, b), an integer below n.
     pub fn open(&self, n: &Modulus, c: &[u64]) -> Zeroizing<Vec<u64>> {
         let mut terms = Zeroizing::new(n.enter(c, n.words()));
         n.wide().multiply(&mut terms, &self.monomials);
@@ -52,7 +51,7 @@ impl Point {
     }
 }
 
-/// A fresh point, and its cubes u and v, integers below n.
+/// Returns a random point, and its cubes u and v as integers below n.
 pub fn random_point(n: &Modulus, rng: &mut dyn CryptoRng) -> (Point, [Vec<u64>; 2]) {
     let roots = n.random(2, rng);
     let (a, b) = roots.split_at(n.limbs());
@@ -61,8 +60,10 @@ pub fn random_point(n: &Modulus, rng: &mut dyn CryptoRng) -> (Point, [Vec<u64>; 
     (Point::new(n, a, b), [u.to_vec(), v.to_vec()])
 }
 
-/// Encrypts a message, an element, under a point: c(x, y) in integers below n. The constant
-/// coefficient is the message less the values of the other terms at the point, so a₀₀ cancels.
+/// Encrypts a message, an element of Z_n, under a point. Returns c(x, y) in integers below n.
+///
+/// The constant coefficient is the message minus the values of the other terms at the point, so the
+/// random coefficient a₀₀ cancels.
 pub fn encrypt_at(n: &Modulus, point: &Point, message: &[u64], rng: &mut dyn CryptoRng) -> Vec<u64> {
     let limbs = n.limbs();
     let mut c = n.random(RANK, rng);
@@ -73,8 +74,8 @@ pub fn encrypt_at(n: &Modulus, point: &Point, message: &[u64], rng: &mut dyn Cry
     n.leave(&c)
 }
 
-/// `Enc`: encrypts a message below 2⁶⁴ under a fresh point, and returns the point, which section
-/// 4.3 keeps for decryption.
+/// `Enc`: encrypts a message below 2⁶⁴ under a fresh point. Also returns the point, which clients
+/// of section 4.3 keep for decryption.
 pub fn encrypt(n: &Modulus, message: u64, rng: &mut dyn CryptoRng) -> (Ciphertext, Point) {
     let (point, [u, v]) = random_point(n, rng);
     let c = encrypt_at(n, &point, &Zeroizing::new(n.small(message)), rng);
@@ -86,7 +87,7 @@ pub fn decrypt(key: &SecretKey, ciphertext: &Ciphertext) -> Zeroizing<Vec<u64>> 
     point_of(key, &ciphertext.u, &ciphertext.v).open(key.modulus(), &ciphertext.c)
 }
 
-/// The point (u^d, v^d).
+/// Computes the point (u^d, v^d) with the secret key.
 pub fn point_of(key: &SecretKey, u: &[u64], v: &[u64]) -> Point {
     let n = key.modulus();
     let roots = key.cube_roots(&n.enter(&[u, v].concat(), n.words()));
@@ -102,29 +103,29 @@ pub struct Ring<'a> {
 }
 
 impl<'a> Ring<'a> {
-    /// The ring of a ciphertext, and its c.
+    /// Returns the ring of a ciphertext, and its c as elements.
     pub fn of(n: &'a Modulus, ciphertext: &Ciphertext) -> (Self, Vec<u64>) {
         let [u, v, c] =
             [&ciphertext.u, &ciphertext.v, &ciphertext.c].map(|integers| n.enter(integers, n.words()));
         (Self { n, u, v }, c)
     }
 
-    /// n.
+    /// The modulus n.
     pub fn modulus(&self) -> &Modulus {
         self.n
     }
 
-    /// 1.
+    /// The element 1.
     pub fn one(&self) -> Vec<u64> {
         [self.n.wide().one(), &self.n.zeros(RANK - 1)].concat()
     }
 
-    /// a·b: 81 products, and those with u and v.
+    /// Returns a·b, with 81 products modulo n and the products with u and v.
     pub fn multiply(&self, a: &[u64], b: &[u64]) -> Vec<u64> {
         let limbs = self.n.limbs();
         let lefts = a.chunks_exact(limbs).flat_map(|a| a.repeat(RANK)).collect::<Vec<u64>>();
         let products = self.n.product(&lefts, &b.repeat(RANK));
-        // Powers of x and y up to 4 each.
+        // The product before reduction has powers of x and y up to 4: 25 coefficients.
         let mut wide = self.n.zeros(25);
         for (place, product) in products.chunks_exact(limbs).enumerate() {
             let (left, right) = (place / RANK, place % RANK);
@@ -145,8 +146,8 @@ impl<'a> Ring<'a> {
     }
 }
 
-/// `Eval`, Algorithm 1: Horner's rule in R, 81 products for each coefficient. Coefficients are
-/// elements, the constant one first.
+/// `Eval`, Algorithm 1: evaluates a polynomial at c by Horner's rule in R, with 81 products for
+/// each coefficient. Coefficients are elements, the constant one first.
 pub fn evaluate(ring: &Ring<'_>, c: &[u64], coefficients: &[u64]) -> Vec<u64> {
     let limbs = ring.n.limbs();
     coefficients.chunks_exact(limbs).rev().fold(ring.n.zeros(RANK), |sum, coefficient| {

@@ -1,9 +1,9 @@
-//! Evaluation of f(c) by the theorem of Cayley and Hamilton.
+//! Evaluation of f(c) modulo the characteristic polynomial of c.
 //!
-//! c is a root of the characteristic polynomial χ of multiplication by c, so f(c) = r(c) with r = f
-//! modulo χ, of degree 8. f is given by its Newton coefficients, f = R₁ + (T − 1)(R₂ + (T − 2)(R₃ +
-//! …)). A step multiplies r by T − j: T·r is a shift less r's top coefficient times χ, nine
-//! multiplications; j·r is nine sums of small multiples.
+//! By the Cayley-Hamilton theorem, c is a root of the characteristic polynomial χ of multiplication
+//! by c. So f(c) = r(c), where r = f modulo χ has degree 8. f is given by its Newton coefficients:
+//! f = R₁ + (T − 1)(R₂ + (T − 2)(R₃ + …)). Each step multiplies r by T − j. T·r is a shift minus
+//! r's top coefficient times χ, which takes nine multiplications. j·r takes nine small multiples.
 
 use papir_core::Result;
 
@@ -19,8 +19,8 @@ pub struct Powers {
 }
 
 impl Powers {
-    /// Computes the powers of an element of the ring, and χ from their traces by Newton's
-    /// identities. The trace of multiplication by xⁱyʲ is 9 for 1, and otherwise 0.
+    /// Computes the powers of an element c of the ring, and χ from their traces by Newton's
+    /// identities. Multiplication by xⁱyʲ has trace 9 for i = j = 0, and otherwise 0.
     ///
     /// # Errors
     /// [`papir_core::Error::Malformed`] for an n with a prime factor below 10.
@@ -41,18 +41,18 @@ impl Powers {
         Ok(Self { powers, wrapped: wrapped.collect() })
     }
 
-    /// The coefficients of T⁹ modulo χ, elements, the constant one first.
+    /// The coefficients of T⁹ modulo χ, as elements, the constant one first.
     pub fn wrapped(&self) -> &[u64] {
         &self.wrapped
     }
 
-    /// Reduces polynomials modulo χ to nine elements each. Each has the same number of Newton
-    /// coefficients, elements, for the nodes 1, 2, ….
+    /// Reduces polynomials modulo χ. Returns nine elements for each. All polynomials have the same
+    /// number of Newton coefficients, which are elements, for the nodes 1, 2, ….
     pub fn remainders(&self, n: &Modulus, polynomials: &[&[u64]]) -> Vec<u64> {
         let (limbs, rank) = (n.limbs(), RANK * n.limbs());
         let count = polynomials.first().map_or(0, |one| one.len() / limbs);
-        // For each polynomial the next coefficient, then r: read from the coefficient on, it is
-        // T·r.
+        // For each polynomial, its next coefficient followed by r. Read from the start, this is T·r
+        // plus the coefficient; read after the coefficient, it is r.
         let mut held = n.zeros((RANK + 1) * polynomials.len());
         let [mut products, mut tops, mut shifted, mut kept] =
             [(); 4].map(|()| n.zeros(RANK * polynomials.len()));
@@ -75,7 +75,7 @@ impl Powers {
         products
     }
 
-    /// r(c) = Σ rₖ·cᵏ, in integers below n.
+    /// Returns r(c) = Σ rₖ·cᵏ in integers below n.
     pub fn evaluate(&self, n: &Modulus, remainder: &[u64]) -> Vec<u64> {
         let mut sum = n.zeros(RANK);
         for (power, coefficient) in self.powers.iter().zip(remainder.chunks_exact(n.limbs())) {
@@ -87,7 +87,8 @@ impl Powers {
     }
 }
 
-/// The elementary symmetric functions e₁ to e₉ from power sums: k·eₖ = Σ (−1)^(i−1)·e_(k−i)·pᵢ.
+/// Computes the elementary symmetric functions e₁ to e₉ from power sums by Newton's identities:
+/// k·eₖ = Σ (−1)^(i−1)·e_(k−i)·pᵢ.
 fn elementary(n: &Modulus, sums: &[Vec<u64>]) -> Result<Vec<Vec<u64>>> {
     let factorial: i64 = (1..=RANK as i64).product();
     let inverse = n.inverse(&n.small(factorial as u64))?;

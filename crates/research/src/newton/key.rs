@@ -12,15 +12,15 @@ use zeroize::Zeroizing;
 
 use super::modulus::{Modulus, words_of};
 
-/// n, and the exponent d with 3·d ≡ 1 modulo φ(n), which computes cube roots. Erased on drop.
+/// The modulus n, and the exponent d with 3·d ≡ 1 modulo φ(n), which computes cube roots. Erased on
+/// drop.
 pub struct SecretKey {
     modulus: Arc<Modulus>,
     exponent: Zeroizing<Vec<u64>>,
 }
 
 impl SecretKey {
-    /// A fresh key: two primes of `bits`/2 bits, neither of them 1 modulo 3, and d = 3⁻¹ modulo
-    /// φ(n).
+    /// Generates a key: two primes of `bits`/2 bits that are 2 modulo 3, and d = 3⁻¹ modulo φ(n).
     ///
     /// # Errors
     /// [`Error::Malformed`] for sizes that [`Modulus::new`] refuses.
@@ -40,7 +40,7 @@ impl SecretKey {
         }
     }
 
-    /// A key from n and d.
+    /// Creates a key from n and d.
     ///
     /// # Errors
     /// [`Error::Malformed`] unless d computes cube roots modulo n.
@@ -53,17 +53,17 @@ impl SecretKey {
         Ok(key)
     }
 
-    /// n.
+    /// The modulus n.
     pub fn modulus(&self) -> &Arc<Modulus> {
         &self.modulus
     }
 
-    /// d, as many words as n.
+    /// The exponent d, with as many words as n.
     pub fn exponent(&self) -> &[u64] {
         &self.exponent
     }
 
-    /// Cube root of each element.
+    /// Returns the cube root of each element.
     pub fn cube_roots(&self, elements: &[u64]) -> Zeroizing<Vec<u64>> {
         let mut roots = Zeroizing::new(elements.to_vec());
         self.modulus.wide().power(&mut roots, &self.exponent, 64 * self.exponent.len());
@@ -71,12 +71,12 @@ impl SecretKey {
     }
 }
 
-/// A random prime of exactly this many bits, 2 modulo 3, with the top two bits set.
+/// Returns a random prime of exactly `bits` bits that is 2 modulo 3 and has its top two bits set.
 fn prime(bits: u32, rng: &mut SecretRng) -> Result<Zeroizing<BoxedUint>> {
     let none = || Error::malformed("the length of newton's primes", bits, "a length for which primes exist");
     let sieve = SmallFactorsSieveFactory::<BoxedUint>::new(Flavor::Any, bits, SetBits::TwoMsb);
     let fits = |_: &mut SecretRng, candidate: &BoxedUint| {
-        // 2⁶⁴ is 1 modulo 3.
+        // 2⁶⁴ is 1 modulo 3, so the sum of the words is congruent to the candidate.
         let words = Zeroizing::new(words_of(&candidate.to_le_bytes()));
         let rest = words.iter().map(|word| word % 3).sum::<u64>() % 3;
         rest == 2 && crypto_primes::is_prime(Flavor::Any, candidate)
@@ -85,7 +85,7 @@ fn prime(bits: u32, rng: &mut SecretRng) -> Result<Zeroizing<BoxedUint>> {
     Ok(Zeroizing::new(found.map_err(|_| none())?.ok_or_else(none)?))
 }
 
-/// 1/3 modulo φ, which is 1 modulo 3: (2φ + 1)/3, which is below φ.
+/// Returns 1/3 modulo φ for a φ that is 1 modulo 3: (2φ + 1)/3, which is below φ.
 fn third(order: &[u64]) -> Zeroizing<Vec<u64>> {
     let (mut out, mut rest) = (Zeroizing::new(vec![0; order.len()]), 0u128);
     let doubled = |k: usize| {

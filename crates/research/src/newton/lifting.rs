@@ -1,9 +1,9 @@
-//! From residues to numbers modulo n, by the explicit Chinese remainder theorem.
+//! Conversion of residues to integers modulo n, by the explicit Chinese remainder theorem.
 //!
-//! With y = residue·(P/p)⁻¹ mod p for each prime p, and k the integer nearest to Σ y/p, a number
-//! between −P/4 and P/4 is Σ y·(P/p) − k·P. Modulo n that is Σ y·(P/p mod n) + k·(−P mod n): a
-//! matrix of digits, common to all numbers, times (y, k). All terms are independent, and n is half
-//! as long as P.
+//! Let y = residue·(P/p)⁻¹ mod p for each prime p, and let k be the integer nearest to Σ y/p. A
+//! number between −P/4 and P/4 is then Σ y·(P/p) − k·P. Modulo n this is Σ y·(P/p mod n) + k·(−P
+//! mod n): the product of a matrix of digits, common to all numbers, with (y, k). All terms are
+//! independent, and n is half as long as P.
 
 use papir_kernels::mat32::{self, ROWS};
 
@@ -17,15 +17,15 @@ const DIGIT: i32 = (1 << DIGIT_BITS) - 1;
 
 /// Cofactors P/p mod n for each prime, then −P mod n.
 pub(super) struct Lifting {
-    /// Their digits, in row groups of digits.
+    /// Digits of the cofactors, in groups of [`ROWS`] digits.
     tiles: Vec<i32>,
     reciprocals: Vec<f64>,
-    /// Words of a result: n's, and one for the excess of a sum.
+    /// Words of a result: those of n, and one for the carry of a sum.
     words: usize,
 }
 
 impl Lifting {
-    /// Lifting of a system's residues.
+    /// Prepares the lifting of a system's residues.
     pub(super) fn new(n: &Modulus, system: &System) -> Self {
         let columns = system.cofactors().len();
         let mut tiles = vec![0; digit_count(n.words()).div_ceil(ROWS) * columns * ROWS];
@@ -44,10 +44,11 @@ impl Lifting {
         self.words
     }
 
-    /// Returns numbers below 2³⁸·n, congruent modulo n to those with these y, `y(prime)[number]`.
+    /// Returns `count` numbers below 2³⁸·n, congruent modulo n to the numbers with the given y:
+    /// `y(prime)[number]`.
     pub(super) fn lift<'a>(&self, count: usize, y: impl Fn(usize) -> &'a [u32]) -> Vec<u64> {
         let (primes, columns) = (self.reciprocals.len(), self.reciprocals.len() + 1);
-        // Padding for the last pair.
+        // Numbers are multiplied in pairs, so an odd count is padded.
         let mut factors = vec![0; count.next_multiple_of(2) * columns];
         let mut quotients = vec![0.5; count];
         for (prime, reciprocal) in self.reciprocals.iter().enumerate() {
@@ -73,7 +74,7 @@ impl Lifting {
     }
 }
 
-/// Digits of integers of `words` words each.
+/// Splits integers of `words` words each into digits.
 pub(super) fn digits(integers: &[u64], words: usize) -> Vec<i32> {
     let count = digit_count(words);
     let mut digits = Vec::with_capacity(integers.len() / words * count);
@@ -93,7 +94,7 @@ pub(super) fn digits(integers: &[u64], words: usize) -> Vec<i32> {
     digits
 }
 
-/// Number of digits of an integer of this many words.
+/// Number of digits of an integer of `words` words.
 pub(super) fn digit_count(words: usize) -> usize {
     (64 * words).div_ceil(DIGIT_BITS as usize)
 }
@@ -134,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn lifted_numbers_are_congruent_and_not_long() {
+    fn lifted_numbers_are_congruent_and_bounded() {
         let primes = |count: u32| {
             let all = (0..u32::MAX >> 4).rev().filter(|n| papir_ring::prime::is_prime(u64::from(*n)));
             all.take(count as usize).collect::<Vec<u32>>()
@@ -150,7 +151,7 @@ mod tests {
             let [product, modulus] = [system.cofactors().last().unwrap(), n.integer()].map(big);
             let most: BigUint = &product / 4u8;
             let some = |k: u32| &most / 977u32 * k + k;
-            // Behind them −1, and −P/4.
+            // The last two represent −1 and −P/4.
             let numbers = [
                 BigUint::ZERO,
                 1u8.into(),

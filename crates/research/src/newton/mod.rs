@@ -1,34 +1,36 @@
-//! NewtonPIR: Lu, Qu, *NewtonPIR: Communication Efficient Single-Server PIR*. **It is not private** and
-//! is implemented for comparison, with an attack that breaks it.
+//! NewtonPIR (Lu, Qu). **It is not private**, and is implemented for comparison only.
 //!
-//! The database is a polynomial f with f(i) = dᵢ. The query is an encryption of i under a
-//! "single-ciphertext fully homomorphic encryption", the answer is f of it. A ciphertext is an element
-//! c of the ring R = Z_n\[x, y\]/(x³ − u, y³ − v). Its plaintext is c(a, b), with a and b the cube
-//! roots of u and v that the client knows. Evaluation at (a, b) is a homomorphism R → Z_n, so the
-//! plaintext is a root of the characteristic polynomial of multiplication by c, of degree 9, which
-//! anyone can compute from the query and test indices with: [`attack`], `docs/notes/newtonpir.md`.
+//! The paper is *NewtonPIR: Communication Efficient Single-Server PIR*. The database is a
+//! polynomial f with f(i) = dᵢ. The query is an encryption of i under a "single-ciphertext fully
+//! homomorphic encryption", and the answer is f of the ciphertext. A ciphertext is an element c of
+//! the ring R = Z_n\[x, y\]/(x³ − u, y³ − v). Its plaintext is c(a, b), where a and b are cube
+//! roots of u and v that the client knows.
 //!
-//! Servers and clients therefore require [`papir_core::NotPrivate`].
+//! Evaluation at (a, b) is a homomorphism R → Z_n, so the plaintext is a root of the characteristic
+//! polynomial of multiplication by c, of degree 9. Anyone can compute this polynomial from the
+//! query and test indices with it: see [`attack`] and `docs/notes/newtonpir.md`. Servers and
+//! clients therefore require [`papir_core::NotPrivate`].
 //!
 //! | the paper | function |
 //! |---|---|
 //! | 3.1, KeyGen | [`key::SecretKey::generate`] |
 //! | 3.1, Enc and Dec | [`fhe::encrypt`], [`fhe::decrypt`] |
-//! | Algorithm 1, Eval | [`fhe::evaluate`]; what the server runs is [`horner`] |
+//! | Algorithm 1, Eval | [`fhe::evaluate`]; the server uses [`horner`] instead |
 //! | Algorithm 2, interpolation | [`coefficients::Preparation`], one convolution |
 //! | Figure 2 | [`server::NewtonServer`], [`client::NewtonClient`] |
-//! | 4.3, symmetric variant | [`Symmetric`]: n is the database's, the client keeps a and b |
+//! | 4.3, symmetric variant | [`Symmetric`]: all clients share the database's n |
 //! | 4.3, d ‖ h(d) | [`params::NewtonParams::with_digests`] |
 //! | 4.3, longer entries | records are cut into chunks below n |
 //! | section 5, set intersection | [`psi`] |
 //! | Xu et al. \[44\], Table 3 | [`xu`] |
 //!
-//! What differs from the paper: Algorithm 2 divides by j, which in Z_n is a product with j⁻¹ modulo the
-//! querying client's n. Rounded down, as printed, it gives wrong records; its inner loop must run
-//! downwards. In the scheme of Figure 2 a client therefore registers n once, and the server prepares
-//! its coefficients for it and confirms that with a ticket. The answer is computed modulo the
-//! characteristic polynomial (Cayley and Hamilton), with nine multiplications modulo n for each record
-//! instead of 81.
+//! # Differences from the paper
+//!
+//! Algorithm 2 divides by j. In Z_n this is a product with j⁻¹ modulo the querying client's n. The
+//! printed algorithm rounds down, which gives wrong records, and its inner loop must run downwards.
+//! In the scheme of Figure 2, a client therefore registers n once; the server prepares its
+//! coefficients modulo n and confirms this with a ticket. The server computes answers modulo the
+//! characteristic polynomial, with 9 multiplications modulo n for each record instead of 81.
 
 pub mod attack;
 pub mod client;

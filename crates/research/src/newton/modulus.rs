@@ -1,7 +1,7 @@
 //! The modulus n, and arithmetic modulo it for many numbers at a time.
 //!
-//! *Integers* are little-endian words, *elements* residues as [`papir_kernels::bigint_mod`] has
-//! them.
+//! *Integers* are little-endian words. *Elements* are residues in the representation of
+//! [`papir_kernels::bigint_mod`].
 
 use crypto_bigint::{BoxedUint, Odd};
 use papir_core::{Error, Result};
@@ -13,15 +13,15 @@ use zeroize::Zeroizing;
 /// Name of a modulus in errors.
 const WHAT: &str = "newton's modulus";
 
-/// n.
+/// The modulus n.
 pub struct Modulus {
     words: Vec<u64>,
     wide: bigint_mod::Modulus,
 }
 
 impl Modulus {
-    /// A modulus of exactly this many bits (a multiple of 128, at least 256): odd, neither prime
-    /// nor square, without prime factors below 2¹⁶.
+    /// Checks and creates a modulus of exactly `bits` bits, a multiple of 128 and at least 256. It
+    /// must be odd, neither prime nor square, and without prime factors below 2¹⁶.
     ///
     /// # Errors
     /// [`Error::Malformed`] with the violated condition.
@@ -39,17 +39,18 @@ impl Modulus {
         Self::unchecked(words)
     }
 
-    /// An odd modulus above 2 without further checks, for analysing received queries.
+    /// Creates a modulus that is odd and above 2, without further checks, to analyse received
+    /// queries.
     ///
     /// # Errors
-    /// [`Error::Malformed`] for others.
+    /// [`Error::Malformed`] if the modulus is even or below 3.
     pub fn unchecked(words: &[u64]) -> Result<Self> {
         let wide = bigint_mod::Modulus::new(words)
             .map_err(|error| Error::malformed(WHAT, error, "an odd number"))?;
         Ok(Self { words: words.to_vec(), wide })
     }
 
-    /// n.
+    /// n as an integer.
     pub fn integer(&self) -> &[u64] {
         &self.words
     }
@@ -64,7 +65,7 @@ impl Modulus {
         self.wide.limbs()
     }
 
-    /// Products and sums of elements.
+    /// Arithmetic with elements.
     pub fn wide(&self) -> &bigint_mod::Modulus {
         &self.wide
     }
@@ -72,7 +73,7 @@ impl Modulus {
     /// Converts integers of `words` words each to elements.
     ///
     /// # Panics
-    /// If these are not whole integers, or have no words.
+    /// If `integers` is not a whole number of integers, or `words` is 0.
     pub fn enter(&self, integers: &[u64], words: usize) -> Vec<u64> {
         let mut elements = vec![0; integers.len() / words * self.limbs()];
         self.wide.enter(integers, words, &mut elements);
@@ -86,31 +87,31 @@ impl Modulus {
         integers
     }
 
-    /// An element.
+    /// Converts a small integer to an element.
     pub fn small(&self, number: u64) -> Vec<u64> {
         self.enter(&[number], 1)
     }
 
-    /// `count` times the element 0.
+    /// Returns `count` elements that are 0.
     pub fn zeros(&self, count: usize) -> Vec<u64> {
         vec![0; count * self.limbs()]
     }
 
-    /// a·b, element by element.
+    /// Returns a·b, element by element.
     pub fn product(&self, a: &[u64], b: &[u64]) -> Vec<u64> {
         let mut product = a.to_vec();
         self.wide.multiply(&mut product, b);
         product
     }
 
-    /// The sum of elements, each with a sign or another small factor.
+    /// Returns the sum of elements, each times a small factor.
     pub fn sum<'a>(&self, terms: impl IntoIterator<Item = (&'a [u64], i64)>) -> Vec<u64> {
         let mut sum = self.zeros(1);
         terms.into_iter().for_each(|term| self.wide.add_multiples(&mut sum, [term]));
         sum
     }
 
-    /// Uniform elements, up to a bias of 2⁻¹²⁸.
+    /// Returns uniformly random elements, up to a bias of 2⁻¹²⁸.
     pub fn random(&self, count: usize, rng: &mut dyn CryptoRng) -> Zeroizing<Vec<u64>> {
         let words = self.words() + 2;
         let mut bytes = Zeroizing::new(vec![0; 8 * words * count]);
@@ -119,10 +120,10 @@ impl Modulus {
         Zeroizing::new(self.enter(&integers, words))
     }
 
-    /// 1/a of an element. The running time depends on n's length only.
+    /// Returns 1/a for an element a. The running time depends only on the length of n.
     ///
     /// # Errors
-    /// [`Error::Malformed`] if there is no inverse: n has a small factor.
+    /// [`Error::Malformed`] if there is no inverse, because n has a small factor.
     pub fn inverse(&self, a: &[u64]) -> Result<Vec<u64>> {
         let none = || Error::malformed(WHAT, "one with a small factor", "a product of two large primes");
         let [modulus, a] = [&self.words, &self.leave(a)].map(|words| number(words));
@@ -131,12 +132,12 @@ impl Modulus {
         Ok(self.enter(&words_of(&inverse.to_le_bytes()), self.words()))
     }
 
-    /// ⌊a·2^(64·count)/n⌋ of an element, its lowest `count` words.
+    /// Returns the lowest N words of ⌊a·2^(64·N)/n⌋ for an element a.
     pub(super) fn fraction<const N: usize>(&self, a: &[u64]) -> [u64; N] {
         let shifted = [vec![0; N], self.leave(a)].concat();
         let modulus = number(&[&self.words[..], &[0; N]].concat());
         let mut out = [0; N];
-        // n is odd.
+        // Always `Some`: n is odd, so not 0.
         if let Some(modulus) = modulus.to_nz().into_option() {
             let quotient = number(&shifted).div_rem_vartime(&modulus).0;
             out.iter_mut().zip(words_of(&quotient.to_le_bytes())).for_each(|(out, word)| *out = word);
@@ -145,20 +146,20 @@ impl Modulus {
     }
 }
 
-/// A number of words.
+/// Converts words to a big integer.
 pub(super) fn number(words: &[u64]) -> BoxedUint {
     let bytes: Zeroizing<Vec<u8>> =
         Zeroizing::new(words.iter().flat_map(|word| word.to_le_bytes()).collect());
     BoxedUint::from_le_slice_truncated(&bytes, 8 * bytes.len() as u32)
 }
 
-/// Little-endian words of bytes, the last one padded with zeros.
+/// Converts bytes to little-endian words, the last one padded with zeros.
 pub(super) fn words_of(bytes: &[u8]) -> Vec<u64> {
     let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
     bytes.chunks(8).map(word).collect()
 }
 
-/// Bytes of words.
+/// Converts words to little-endian bytes.
 pub(super) fn bytes_of(words: &[u64]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }

@@ -1,4 +1,4 @@
-//! Parameters of NewtonPIR: encoding of records as numbers below n.
+//! Parameters of NewtonPIR, and encoding of records as numbers below n.
 
 use std::fmt::Debug;
 use std::marker::PhantomData;
@@ -15,23 +15,23 @@ use zeroize::Zeroizing;
 use super::fhe::RANK;
 use papir_schemes::shared::shapes::{SHAPE_BYTES, read_shape, write_shape};
 
-/// Reason for the refusal of servers and clients.
+/// The reason why the scheme is not private, for errors.
 pub(super) const REASON: &str = "whoever sees a query computes its index from it";
 
-/// Owner and length of the modulus n, with the name of the scheme.
+/// A variant of the scheme: its name, and the owner and length of the modulus n.
 pub trait Variant: Copy + Debug + Send + Sync + 'static {
     /// The scheme's name.
     const NAME: &'static str;
     /// The scheme's number on the wire.
     const ID: u16;
-    /// Bits of n, a multiple of 128 from 256 on.
+    /// Bits of n: a multiple of 128, at least 256.
     const MODULUS_BITS: u32;
-    /// Whether clients register an n of their own (Figure 2), or the database has one for all
-    /// clients (4.3).
+    /// True if each client registers its own n (Figure 2), false if the database has one n for all
+    /// clients (section 4.3).
     const REGISTERED: bool;
 }
 
-/// Figure 2: the client's n of 2,048 bits.
+/// The variant of Figure 2: each client has its own n of 2,048 bits.
 #[derive(Clone, Copy, Debug)]
 pub struct Registered;
 
@@ -42,7 +42,7 @@ impl Variant for Registered {
     const REGISTERED: bool = true;
 }
 
-/// Section 4.3: one n of 2,048 bits for all clients, with unknown factors.
+/// The variant of section 4.3: all clients share one n of 2,048 bits with unknown factors.
 #[derive(Clone, Copy, Debug)]
 pub struct Symmetric;
 
@@ -56,10 +56,10 @@ impl Variant for Symmetric {
 /// NewtonPIR.
 pub struct Newton<V = Registered>(PhantomData<fn() -> V>);
 
-/// The most records.
-const MOST_RECORDS: u64 = 1 << 20;
-/// The most coefficients: a third of a kilobyte each.
-const MOST_COEFFICIENTS: u64 = 1 << 22;
+/// Maximum number of records.
+const MAX_RECORDS: u64 = 1 << 20;
+/// Maximum number of coefficients, which have a third of a kilobyte each.
+const MAX_COEFFICIENTS: u64 = 1 << 22;
 /// Bytes of h(d): BLAKE3.
 const DIGEST_BYTES: usize = 32;
 /// Bytes of encoded parameters.
@@ -75,48 +75,48 @@ pub struct NewtonParams<V> {
     shape: Shape,
     digests: bool,
     /// The caller's acknowledgement that the scheme is not private.
-    word: Option<NotPrivate>,
+    acknowledged: Option<NotPrivate>,
     variant: PhantomData<fn() -> V>,
 }
 
 impl<V: Variant> NewtonParams<V> {
-    /// Parameters for a shape, with the acknowledgement that the scheme is not private.
+    /// Chooses parameters for a shape. Requires the acknowledgement that the scheme is not private.
     ///
     /// # Errors
     /// [`Error::OutOfBounds`] for too many or too long records.
-    pub fn new(shape: Shape, word: NotPrivate) -> Result<Self> {
-        Ok(Self::checked(shape, false)?.allow_insecure(word))
+    pub fn new(shape: Shape, acknowledged: NotPrivate) -> Result<Self> {
+        Ok(Self::checked(shape, false)?.allow_insecure(acknowledged))
     }
 
-    /// The same with verifiable records, d ‖ h(d) (section 4.3). The server computes the hashes, so
-    /// they show that an answer decodes to some record of the server, not to which one.
+    /// Adds verifiable records d ‖ h(d) (section 4.3). The server computes the hashes, so a valid
+    /// hash proves only that an answer decodes to some record of the server.
     ///
     /// # Errors
-    /// As [`NewtonParams::new`].
+    /// Same as [`NewtonParams::new`].
     pub fn with_digests(self) -> Result<Self> {
-        Ok(Self { word: self.word, ..Self::checked(self.shape, true)? })
+        Ok(Self { acknowledged: self.acknowledged, ..Self::checked(self.shape, true)? })
     }
 
     fn checked(shape: Shape, digests: bool) -> Result<Self> {
-        if shape.records() > MOST_RECORDS {
-            let expected = format!("at most {MOST_RECORDS}");
+        if shape.records() > MAX_RECORDS {
+            let expected = format!("at most {MAX_RECORDS}");
             return Err(Error::out_of_bounds("the number of records", shape.records(), expected));
         }
-        let params = Self { shape, digests, word: None, variant: PhantomData };
+        let params = Self { shape, digests, acknowledged: None, variant: PhantomData };
         let coefficients = shape.records() * params.chunks() as u64;
-        if coefficients > MOST_COEFFICIENTS {
-            let expected = format!("at most {MOST_COEFFICIENTS}");
+        if coefficients > MAX_COEFFICIENTS {
+            let expected = format!("at most {MAX_COEFFICIENTS}");
             return Err(Error::out_of_bounds("the number of chunks of all records", coefficients, expected));
         }
         Ok(params)
     }
 
-    /// Checks the acknowledgement.
+    /// Checks that the caller acknowledged that the scheme is not private.
     ///
     /// # Errors
     /// [`Error::NotPrivate`].
-    pub(super) fn check_word(&self) -> Result<()> {
-        self.word.map(|_| ()).ok_or(Error::NotPrivate { scheme: V::NAME, reason: REASON })
+    pub(super) fn check_acknowledged(&self) -> Result<()> {
+        self.acknowledged.map(|_| ()).ok_or(Error::NotPrivate { scheme: V::NAME, reason: REASON })
     }
 
     /// Bytes of a number below n.
@@ -129,18 +129,18 @@ impl<V: Variant> NewtonParams<V> {
         V::MODULUS_BITS as usize / 64
     }
 
-    /// Bytes of a chunk, the most that are below every n.
+    /// Bytes of a chunk: the largest number whose values are below every n.
     fn chunk_bytes(&self) -> usize {
         self.number_bytes() - 1
     }
 
-    /// Chunks of a record and its digest.
+    /// Number of chunks of a record with its digest.
     pub fn chunks(&self) -> usize {
         let digest = if self.digests { DIGEST_BYTES } else { 0 };
         (self.shape.record_bytes() + digest).div_ceil(self.chunk_bytes())
     }
 
-    /// One chunk of every packed record, as integers.
+    /// Returns one chunk of each packed record, as integers.
     pub(super) fn chunk_of_all(&self, packed: &[u8], chunk: usize) -> Vec<u64> {
         let bits = self.shape.record_bits();
         let numbers = (0..self.shape.records()).flat_map(|index| {
@@ -156,10 +156,10 @@ impl<V: Variant> NewtonParams<V> {
         numbers.collect()
     }
 
-    /// Joins a record from its chunks of bytes below n.
+    /// Joins the chunks of a record, each the bytes of a number below n.
     ///
     /// # Errors
-    /// [`Error::NotDecodable`] unless they form a record.
+    /// [`Error::NotDecodable`] if the chunks do not form a record.
     pub(super) fn join(&self, chunks: &[u8]) -> Result<Vec<u8>> {
         let (mut stored, mut beyond) = (Zeroizing::new(Vec::new()), 0);
         for number in chunks.chunks_exact(self.number_bytes()) {
@@ -230,7 +230,7 @@ impl<V: Variant> Parameters for NewtonParams<V> {
             security: None,
             failure_log2: f64::NEG_INFINITY,
             limits: Limits {
-                records: MOST_RECORDS,
+                records: MAX_RECORDS,
                 record_bits: MAX_RECORD_BITS,
                 batch: 1,
                 client_keys: V::REGISTERED,
@@ -247,8 +247,8 @@ impl<V: Variant> Parameters for NewtonParams<V> {
         }
     }
 
-    fn allow_insecure(self, word: NotPrivate) -> Self {
-        Self { word: Some(word), ..self }
+    fn allow_insecure(self, acknowledged: NotPrivate) -> Self {
+        Self { acknowledged: Some(acknowledged), ..self }
     }
 
     fn encode(&self) -> Vec<u8> {

@@ -21,22 +21,24 @@ const RECORDS: &str = "newton/records";
 const MODULUS: &str = "newton/modulus";
 const COEFFICIENTS: &str = "newton/coefficients";
 
-/// Clients whose coefficients are cached. For others they are prepared at each query.
-const KEPT: usize = 8;
+/// Number of clients whose coefficients are cached. For other clients, each query prepares them
+/// again.
+const MAX_CACHED: usize = 8;
 
-/// The coefficients modulo one n.
+/// The coefficients of all chunks modulo one n.
 pub struct Prepared {
     modulus: Arc<Modulus>,
-    /// Elements, for each chunk.
+    /// For each chunk, the coefficients as elements.
     coefficients: Vec<Vec<u64>>,
 }
 
-/// The records, and their coefficients for the moduli of the latest clients.
+/// A server: the records, and their coefficients modulo the n of recent clients.
 pub struct NewtonServer<V> {
     params: NewtonParams<V>,
     public: NewtonPublic,
     packed: Blob,
-    /// In order of use, the latest last. With one n for all clients, only that.
+    /// Cached coefficients in order of use, the latest last; a single entry if all clients share
+    /// one n.
     prepared: Mutex<Vec<Arc<Prepared>>>,
 }
 
@@ -47,11 +49,11 @@ impl<V: Variant> Server<Newton<V>> for NewtonServer<V> {
         rng: &mut dyn CryptoRng,
         progress: &dyn Progress,
     ) -> Result<Self> {
-        params.check_word()?;
+        params.check_acknowledged()?;
         let packed = stored_records::copy(V::NAME, params.shape(), records, progress)?;
         let modulus = match V::REGISTERED {
             true => None,
-            // The factors are not needed and dropped.
+            // Nobody needs the factors of n, so they are dropped.
             false => Some(Arc::clone(SecretKey::generate(V::MODULUS_BITS, rng)?.modulus())),
         };
         Self::prepared(params, modulus, packed, progress)
@@ -78,7 +80,8 @@ impl<V: Variant> Server<Newton<V>> for NewtonServer<V> {
         V::REGISTERED
     }
 
-    /// Prepares the coefficients for the client's n if needed; the same for all of its numbers.
+    /// Prepares the coefficients for the client's n if needed. They are the same for all ticket
+    /// numbers.
     fn ticket(&self, keys: &NewtonKeys, number: u64, progress: &dyn Progress) -> Result<NewtonTicket> {
         self.coefficients(&keys.modulus, progress)?;
         Ok(NewtonTicket { number, tag: keys.tag() })
@@ -107,7 +110,7 @@ impl<V: Variant> Server<Newton<V>> for NewtonServer<V> {
     }
 
     fn load(params: NewtonParams<V>, source: &dyn SectionSource) -> Result<Self> {
-        params.check_word()?;
+        params.check_acknowledged()?;
         let packed = stored_records::load(params.shape(), source, RECORDS)?;
         if V::REGISTERED {
             return Self::prepared(params, None, packed, &NoProgress);
@@ -118,8 +121,8 @@ impl<V: Variant> Server<Newton<V>> for NewtonServer<V> {
         let coefficients = source.get(COEFFICIENTS)?;
         Error::check_length("newton's coefficients", coefficients.len(), params.coefficient_bytes())?;
         let chunk_bytes = params.coefficient_bytes() / params.chunks();
-        let enter = |chunk: &[u8]| modulus.enter(&words_of(chunk), modulus.words());
-        let coefficients = coefficients.chunks_exact(chunk_bytes).map(enter).collect();
+        let chunks = coefficients.chunks_exact(chunk_bytes);
+        let coefficients = chunks.map(|chunk| modulus.enter(&words_of(chunk), modulus.words())).collect();
         let prepared = Prepared { modulus: Arc::clone(&modulus), coefficients };
         let (public, prepared) =
             (NewtonPublic { modulus: Some(modulus) }, Mutex::new(vec![Arc::new(prepared)]));
@@ -139,7 +142,7 @@ impl<V: Variant> NewtonServer<V> {
         prepared.answer(query)
     }
 
-    /// Prepares the coefficients for the database's own n, if it has one.
+    /// Creates a server, and prepares the coefficients for the database's own n if it has one.
     fn prepared(
         params: NewtonParams<V>,
         modulus: Option<Arc<Modulus>>,
@@ -168,7 +171,7 @@ impl<V: Variant> NewtonServer<V> {
         Ok(&keys.modulus)
     }
 
-    /// The coefficients modulo n, cached or newly prepared.
+    /// Returns the coefficients modulo n, from the cache or newly prepared.
     ///
     /// # Errors
     /// [`Error::Malformed`] for an n with a prime factor below the number of records.
@@ -179,7 +182,7 @@ impl<V: Variant> NewtonServer<V> {
         let fresh = Arc::new(Prepared::new(&self.params, modulus, &self.packed, progress)?);
         let mut kept = self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
         kept.push(Arc::clone(&fresh));
-        let excess = kept.len().saturating_sub(KEPT);
+        let excess = kept.len().saturating_sub(MAX_CACHED);
         kept.drain(..excess);
         Ok(fresh)
     }
@@ -202,8 +205,9 @@ impl Prepared {
         progress: &dyn Progress,
     ) -> Result<Self> {
         let preparation = Preparation::new(modulus, params.shape().records() as usize, progress)?;
-        let chunk = |i| preparation.coefficients(&params.chunk_of_all(packed, i), modulus.words(), progress);
-        let coefficients = (0..params.chunks()).map(chunk).collect();
+        let chunks = (0..params.chunks()).map(|i| params.chunk_of_all(packed, i));
+        let coefficients =
+            chunks.map(|chunk| preparation.coefficients(&chunk, modulus.words(), progress)).collect();
         Ok(Self { modulus: Arc::clone(modulus), coefficients })
     }
 

@@ -1,4 +1,4 @@
-//! The encryption, the interpolation and the answer against arithmetic on big integers; the fence.
+//! Tests of encryption, interpolation and answers against big integers, and of the acknowledgement.
 #![allow(clippy::unwrap_used)]
 
 use chacha20::ChaCha20Rng;
@@ -17,7 +17,7 @@ use super::params::NewtonParams;
 use super::server::NewtonServer;
 use super::{Newton, Registered, Symmetric, Variant, xu};
 
-/// A modulus that anybody can factor, of the database.
+/// A variant with one short modulus for all clients, insecure but fast.
 #[derive(Clone, Copy, Debug)]
 struct Short;
 
@@ -28,7 +28,7 @@ impl Variant for Short {
     const REGISTERED: bool = false;
 }
 
-const WORD: NotPrivate = NotPrivate::acknowledged();
+const ACKNOWLEDGED: NotPrivate = NotPrivate::acknowledged();
 
 fn rng(seed: u8) -> ChaCha20Rng {
     ChaCha20Rng::from_seed([seed; 32])
@@ -47,7 +47,7 @@ fn values(count: usize, words: usize, seed: u8) -> Vec<u64> {
     (0..count * words).map(|_| rng.next_u64()).collect()
 }
 
-/// Algorithm 2, its inner loop downwards and its quotients in Z_n.
+/// Algorithm 2 with its inner loop running downwards and division in Z_n.
 fn divided_differences(n: &BigUint, values: &[BigUint]) -> Vec<BigUint> {
     let mut r = values.to_vec();
     for j in 1..r.len() {
@@ -59,7 +59,7 @@ fn divided_differences(n: &BigUint, values: &[BigUint]) -> Vec<BigUint> {
     r
 }
 
-/// f(i) from Newton coefficients, for nodes from 1 on.
+/// Evaluates f(i) from Newton coefficients for the nodes 1, 2, ….
 fn newton_value(n: &BigUint, coefficients: &[BigUint], i: usize) -> BigUint {
     coefficients
         .iter()
@@ -68,7 +68,7 @@ fn newton_value(n: &BigUint, coefficients: &[BigUint], i: usize) -> BigUint {
         .fold(BigUint::ZERO, |sum, (below, coefficient)| (sum * (n + i - (below + 1)) + coefficient) % n)
 }
 
-/// a·b in R by the definition.
+/// Computes a·b in R by definition.
 fn product(n: &BigUint, [u, v]: [&BigUint; 2], a: &[BigUint], b: &[BigUint]) -> Vec<BigUint> {
     let mut out = vec![BigUint::ZERO; RANK];
     for (i, a) in a.iter().enumerate() {
@@ -83,7 +83,7 @@ fn product(n: &BigUint, [u, v]: [&BigUint; 2], a: &[BigUint], b: &[BigUint]) -> 
 }
 
 #[test]
-fn encryption_opens_and_products_are_those_of_the_ring() {
+fn ciphertexts_decrypt_and_multiply() {
     for bits in [256, 2048] {
         let mut rng = rng(1);
         let key = SecretKey::generate(bits, &mut rng).unwrap();
@@ -103,12 +103,15 @@ fn encryption_opens_and_products_are_those_of_the_ring() {
             assert_eq!(opened, BigUint::from(message).pow(2) % &modulus, "the square of {message}");
         }
         let (first, second) = (encrypt(n, 5, &mut rng).0, encrypt(n, 5, &mut rng).0);
-        assert!(first.u != second.u && first.v != second.v && first.c != second.c, "randomness used twice");
+        assert!(
+            first.u != second.u && first.v != second.v && first.c != second.c,
+            "ciphertexts share randomness"
+        );
     }
 }
 
 #[test]
-fn a_key_is_made_again_from_its_parts_only() {
+fn a_key_with_a_wrong_exponent_is_refused() {
     let key = SecretKey::generate(256, &mut rng(2)).unwrap();
     assert!(SecretKey::from_parts(key.modulus().clone(), key.exponent()).is_ok());
     let mut other = key.exponent().to_vec();
@@ -134,9 +137,9 @@ fn coefficients_are_divided_differences() {
     }
 }
 
-/// More values than half a transform takes: blocks are multiplied with each other.
+/// More values than half a transform's length, so that blocks are multiplied with each other.
 #[test]
-fn coefficients_of_many_values_give_the_values_back() {
+fn coefficients_of_many_values_interpolate_them() {
     let key = SecretKey::generate(256, &mut rng(4)).unwrap();
     let n = key.modulus();
     let (modulus, count) = (big(n.integer()), 70_001);
@@ -148,8 +151,8 @@ fn coefficients_of_many_values_give_the_values_back() {
     }
 }
 
-/// Figure 2 takes its coefficients from Algorithm 2, which divides integers: the records that come back
-/// are others, whichever way its loop runs.
+/// Figure 2 uses the coefficients of Algorithm 2, which divides integers and rounds down. Returned
+/// records are wrong for both directions of its inner loop.
 #[test]
 fn the_published_setup_gives_wrong_records() {
     let n = BigUint::from(1u8) << 256;
@@ -171,9 +174,9 @@ fn the_published_setup_gives_wrong_records() {
     assert!(published(true) != expected && published(false) != expected);
 }
 
-/// What the server computes is Algorithm 1 on the polynomial, and Xu et al.'s answer.
+/// The server's answers match Algorithm 1 and the answers of Xu et al.
 #[test]
-fn answers_are_those_of_algorithm_1_and_of_lagrange() {
+fn answers_match_algorithm_1_and_lagrange_interpolation() {
     for (bits, count) in [(256, 1), (256, 7), (256, 40), (2048, 12)] {
         let mut rng = rng(5);
         let key = SecretKey::generate(bits, &mut rng).unwrap();
@@ -194,7 +197,7 @@ fn answers_are_those_of_algorithm_1_and_of_lagrange() {
         assert_eq!(big(&point.open(n, &powers.evaluate(n, second))), values[index - 1].into());
         let lagrange = xu::answer(&ring, &c, &n.enter(&values, words)).unwrap();
         assert!(lagrange == answer, "Lagrange, {count} values");
-        // Algorithm 1 takes coefficients of powers: those of (T − 1)(T − 2)·R₃ + (T − 1)·R₂ + R₁.
+        // Algorithm 1 needs the coefficients of (T − 1)(T − 2)·R₃ + (T − 1)·R₂ + R₁ in powers of T.
         let [r1, r2, r3] =
             [0, 1, 2].map(|k| coefficients[k.min(count - 1) * n.limbs()..][..n.limbs()].to_vec());
         let powers_of_t =
@@ -207,7 +210,7 @@ fn answers_are_those_of_algorithm_1_and_of_lagrange() {
 }
 
 #[test]
-fn moduli_that_do_not_fit_are_refused_with_a_reason() {
+fn invalid_moduli_are_refused_with_a_reason() {
     let key = SecretKey::generate(256, &mut rng(7)).unwrap();
     let good = key.modulus().integer().to_vec();
     let refused = |words: &[u64]| Modulus::new(256, words).err().unwrap().to_string();
@@ -229,7 +232,7 @@ fn moduli_that_do_not_fit_are_refused_with_a_reason() {
         let error = refused(&words);
         assert!(error.contains(reason) && error.contains("newton's modulus"), "{reason}: {error}");
     }
-    // A factor that only so many records meet.
+    // A factor that is below the number of records.
     let n = Modulus::unchecked(&words_of(&(three.pow(2) * 70_001u32).to_bytes_le())).unwrap();
     let error = Preparation::new(&n, 70_002, &NoProgress).err().unwrap().to_string();
     assert!(error.contains("small factor"), "{error}");
@@ -245,26 +248,29 @@ fn servers_and_clients_require_the_acknowledgement() {
     let shape = Shape::of_bytes(10, 4).unwrap();
     let refuses =
         |error: Option<Error>| matches!(error, Some(Error::NotPrivate { scheme: "newton-short", .. }));
-    let unsaid = NewtonParams::<Short>::choose(shape, Goal::Balanced).unwrap();
+    let unacknowledged = NewtonParams::<Short>::choose(shape, Goal::Balanced).unwrap();
     let setup = |params| NewtonServer::<Short>::setup(params, &records(shape), &mut rng(1), &NoProgress);
-    assert!(refuses(setup(unsaid.clone()).err()));
-    let server = setup(NewtonParams::new(shape, WORD).unwrap()).unwrap();
-    assert!(refuses(NewtonClient::<Short>::new(unsaid.clone(), server.public().clone()).err()));
-    // Bytes do not carry the word: a server cannot say it for a client.
+    assert!(refuses(setup(unacknowledged.clone()).err()));
+    let server = setup(NewtonParams::new(shape, ACKNOWLEDGED).unwrap()).unwrap();
+    assert!(refuses(NewtonClient::<Short>::new(unacknowledged.clone(), server.public().clone()).err()));
+    // Encoded parameters do not contain the acknowledgement: a server cannot give it for a client.
     let read = NewtonParams::<Short>::decode(&server.params().encode()).unwrap();
     assert!(refuses(NewtonClient::<Short>::new(read, server.public().clone()).err()));
-    assert!(NewtonClient::<Short>::new(unsaid.allow_insecure(WORD), server.public().clone()).is_ok());
+    assert!(
+        NewtonClient::<Short>::new(unacknowledged.allow_insecure(ACKNOWLEDGED), server.public().clone())
+            .is_ok()
+    );
     for privacy in [Newton::<Registered>::PRIVACY, Newton::<Symmetric>::PRIVACY] {
         assert!(matches!(privacy, Privacy::NotPrivate(_)));
     }
 }
 
-/// Section 4.3's verifiable records: an answer that was made of others does not decode.
+/// Section 4.3's verifiable records: the answer to another query does not decode.
 #[test]
 fn records_with_digests_are_checked() {
     for bits in [8, 13, 700] {
         let shape = Shape::new(20, bits).unwrap();
-        let params = NewtonParams::<Short>::new(shape, WORD).unwrap().with_digests().unwrap();
+        let params = NewtonParams::<Short>::new(shape, ACKNOWLEDGED).unwrap().with_digests().unwrap();
         let mut rng = rng(11);
         let records = records(shape);
         let server = NewtonServer::setup(params.clone(), &records, &mut rng, &NoProgress).unwrap();

@@ -1,11 +1,11 @@
-//! Messages of NewtonPIR. A number has the bytes of n, little-endian.
+//! Messages of NewtonPIR. Numbers are little-endian and have as many bytes as n.
 //!
 //! ```text
-//! public   n in the variant with one for all; nothing otherwise
+//! public   n if all clients share one; empty otherwise
 //! keys     n
 //! query    n, u, v, the nine coefficients of c
 //! ticket   number (8), tag of the keys (16)
-//! answer   for each chunk of a record the nine coefficients of f(c)
+//! answer   for each chunk of a record: the nine coefficients of f(c)
 //! ```
 
 use std::sync::Arc;
@@ -42,7 +42,7 @@ pub struct NewtonKeys {
 }
 
 impl NewtonKeys {
-    /// Tag that distinguishes clients' tickets.
+    /// The tag that binds tickets to a client.
     pub(super) fn tag(&self) -> [u8; TAG_BYTES] {
         let hash = blake3::hash(&bytes_of(self.modulus.integer()));
         let mut tag = [0; TAG_BYTES];
@@ -62,7 +62,7 @@ impl<V: Variant> Wire<NewtonParams<V>> for NewtonKeys {
     }
 }
 
-/// An encrypted index, and its n.
+/// An encrypted index, and the modulus n.
 pub struct NewtonQuery {
     pub(super) modulus: Vec<u64>,
     pub(super) ciphertext: Ciphertext,
@@ -103,7 +103,7 @@ impl<V: Variant> Wire<NewtonParams<V>> for NewtonTicket {
     }
 }
 
-/// f of the encrypted index, chunk by chunk.
+/// The encrypted values f(i), one for each chunk of a record.
 pub struct NewtonAnswer {
     /// Nine integers for each chunk.
     pub(super) chunks: Vec<Vec<u64>>,

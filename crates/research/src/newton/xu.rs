@@ -1,5 +1,6 @@
-//! The scheme of Xu et al., compared with NewtonPIR in Table 3. It has the same encryption with
-//! Lagrange's interpolation, Σᵢ dᵢ·Π_(j ≠ i) (c − j)/(i − j).
+//! The scheme of Xu et al., with which Table 3 compares NewtonPIR.
+//!
+//! It uses the same encryption with Lagrange interpolation: Σᵢ dᵢ·Π_(j ≠ i) (c − j)/(i − j).
 
 use papir_core::Result;
 
@@ -29,7 +30,7 @@ pub fn answer(ring: &Ring<'_>, c: &[u64], values: &[u64]) -> Result<Vec<u64>> {
     Ok(n.leave(&sum))
 }
 
-/// x·(c − j), computed N·(N − 1) times.
+/// Returns x·(c − j). An answer takes N·(N − 1) such steps.
 pub fn step(ring: &Ring<'_>, c: &[u64], x: &[u64], j: i64) -> Vec<u64> {
     let mut product = ring.multiply(x, c);
     ring.modulus().wide().add_multiples(&mut product, [(x, -j)]);

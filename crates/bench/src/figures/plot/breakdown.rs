@@ -4,7 +4,7 @@ use plotters::chart::ChartBuilder;
 use plotters::element::Rectangle;
 use plotters::style::{Color, RGBColor};
 
-use super::canvas::{Area, PALE, colour, picture, refused};
+use super::canvas::{Area, PALE, colour, drawing_error, picture};
 use super::legend;
 use crate::Result;
 use crate::figures::{FigureReport, Point, Source};
@@ -14,7 +14,7 @@ const WIDTH: u32 = 420;
 const HEIGHT: u32 = 320;
 const LINE: u32 = 34;
 
-/// A row of panels: its title, its unit, and the parts of a point.
+/// A row of panels: its title, its unit, and the function that splits a point into parts.
 struct Quantity {
     title: &'static str,
     unit: &'static str,
@@ -40,7 +40,7 @@ pub(super) fn draw(report: &FigureReport) -> Result<String> {
     let row = HEIGHT + LINE;
     picture((WIDTH * panels.len() as u32, 2 * row + LINE), |area| {
         let (title, mut rest) = area.split_vertically(LINE);
-        title.titled(report.what, ("sans-serif", 18)).map_err(refused)?;
+        title.titled(report.what, ("sans-serif", 18)).map_err(drawing_error)?;
         for quantity in &QUANTITIES {
             let (this, next) = rest.split_vertically(row);
             draw_row(&this, quantity, &panels)?;
@@ -57,10 +57,10 @@ fn draw_row(area: &Area<'_>, quantity: &Quantity, panels: &[&[Point]]) -> Result
     for (plot, points) in plots.split_evenly((1, panels.len())).iter().zip(panels) {
         draw_panel(plot, quantity, points, &names)?;
     }
-    legend::write(&below, legend::Sign::Circle, &names, "left and pale: the paper; right: papir")
+    legend::write(&below, legend::Symbol::Circle, &names, "left and pale: the paper; right: papir")
 }
 
-/// Every part that occurs, with its colour.
+/// The names of all parts, with their colours.
 fn names(quantity: &Quantity, panels: &[&[Point]]) -> Vec<(String, RGBColor)> {
     let mut found: Vec<(String, RGBColor)> = Vec::new();
     for (name, _) in panels.iter().copied().flatten().flat_map(quantity.parts) {
@@ -87,16 +87,16 @@ fn draw_panel(
         .x_label_area_size(35)
         .y_label_area_size(55)
         .build_cartesian_2d(-0.5..places.len() as f64 - 0.5, 0.0..1.05 * highest)
-        .map_err(refused)?;
+        .map_err(drawing_error)?;
     let label = |place: &f64| name_of(*place, &places);
     let whole = |value: &f64| format!("{value:.0}");
     let mut mesh = chart.configure_mesh();
     mesh.y_labels(6).y_label_formatter(&whole).max_light_lines(0);
     mesh.disable_x_mesh().x_labels(places.len() + 1).x_label_formatter(&label);
     let axis = if places.iter().any(Option::is_some) { "N/t" } else { "" };
-    mesh.x_desc(axis).y_desc(quantity.unit).draw().map_err(refused)?;
+    mesh.x_desc(axis).y_desc(quantity.unit).draw().map_err(drawing_error)?;
     let bars = points.iter().flat_map(|point| bar(point, quantity, names, &places));
-    chart.draw_series(bars).map_err(refused)?;
+    chart.draw_series(bars).map_err(drawing_error)?;
     Ok(())
 }
 

@@ -36,18 +36,18 @@ pub(crate) fn colour(i: usize) -> RGBColor {
 /// Opacity of the paper's bars; papir's are opaque.
 pub(super) const PALE: f64 = 0.45;
 
-/// Creates a picture of this size with `paint` and returns its SVG.
+/// Creates a picture of `size` pixels, draws it with `paint`, and returns its SVG.
 pub(crate) fn picture(size: (u32, u32), paint: impl FnOnce(&Area<'_>) -> Result<()>) -> Result<String> {
     let mut text = String::new();
     let area = SVGBackend::with_string(&mut text, size).into_drawing_area();
-    area.fill(&plotters::style::WHITE).map_err(refused)?;
+    area.fill(&plotters::style::WHITE).map_err(drawing_error)?;
     paint(&area)?;
-    area.present().map_err(refused)?;
+    area.present().map_err(drawing_error)?;
     drop(area);
     Ok(text)
 }
 
 /// Converts an error of the drawing library.
-pub(crate) fn refused(error: impl std::fmt::Display) -> Error {
+pub(crate) fn drawing_error(error: impl std::fmt::Display) -> Error {
     Error::Output(io::Error::other(error.to_string()))
 }

@@ -1,11 +1,11 @@
-//! Figures as SVG.
+//! Plots of figures as SVG.
 
 mod breakdown;
 mod canvas;
 mod legend;
 mod scatter;
 
-pub(crate) use canvas::{colour, picture, refused};
+pub(crate) use canvas::{colour, drawing_error, picture};
 
 use super::{FigureReport, Kind};
 use crate::{Error, Result};

@@ -9,7 +9,7 @@ use plotters::coord::combinators::{IntoLogRange, LogCoord};
 use plotters::element::{Circle, EmptyElement, PathElement, Text};
 use plotters::style::{Color, IntoFont, RGBColor};
 
-use super::canvas::{Area, picture, refused};
+use super::canvas::{Area, drawing_error, picture};
 use super::legend;
 use crate::Result;
 use crate::figures::{FigureReport, Point, Source};
@@ -25,7 +25,7 @@ pub(super) fn draw(report: &FigureReport) -> Result<String> {
         paint(&plot, report)?;
         let names: Vec<(&str, RGBColor)> =
             entries(report).into_iter().zip(ENTRIES.into_iter().cycle()).collect();
-        legend::write(&below, legend::Sign::Square, &names, "hollow: the paper; filled: papir")
+        legend::write(&below, legend::Symbol::Square, &names, "hollow: the paper; filled: papir")
     })
 }
 
@@ -50,12 +50,12 @@ fn paint(area: &Area<'_>, report: &FigureReport) -> Result<()> {
             range(report, |point| point.total_kb).log_scale(),
             range(report, |point| point.server_ms).log_scale(),
         )
-        .map_err(refused)?;
+        .map_err(drawing_error)?;
     let whole = |value: &f64| format!("{value:.0}");
     let mut mesh = chart.configure_mesh();
     mesh.x_desc("total communication, KB of 1024 bytes").y_desc("server, ms");
     mesh.x_labels(20).y_labels(20).max_light_lines(0);
-    mesh.x_label_formatter(&whole).y_label_formatter(&whole).draw().map_err(refused)?;
+    mesh.x_label_formatter(&whole).y_label_formatter(&whole).draw().map_err(drawing_error)?;
     for (entry, colour) in entries(report).into_iter().zip(ENTRIES.into_iter().cycle()) {
         for source in [Source::Paper, Source::Papir] {
             let of = |point: &&Point| point.entry == entry && point.source == source;
@@ -65,15 +65,16 @@ fn paint(area: &Area<'_>, report: &FigureReport) -> Result<()> {
     Ok(())
 }
 
-/// The range of all values with a margin. It starts at a power of ten, where the axis labels begin.
+/// The range of all values, with a margin above. It starts at a power of ten, where axis labels
+/// begin.
 fn range(report: &FigureReport, value: fn(&Point) -> f64) -> Range<f64> {
     let values = report.points.iter().map(value);
     let least = values.clone().fold(f64::INFINITY, f64::min);
     10f64.powf(least.log10().floor())..values.fold(0.0, f64::max) * 1.3
 }
 
-/// The points of one entry size and source; those of one scheme are connected, and the first one is
-/// labelled.
+/// Draws the points of one entry size and source. Points of one scheme are connected, and the first
+/// one is labelled.
 fn series(chart: &mut Plane<'_, '_>, points: &[&Point], colour: RGBColor) -> Result<()> {
     let schemes = points.chunk_by(|a, b| a.scheme == b.scheme);
     // Labels alternate between above and below, so that neighbours do not overlap.
@@ -81,16 +82,16 @@ fn series(chart: &mut Plane<'_, '_>, points: &[&Point], colour: RGBColor) -> Res
         let places: Vec<(f64, f64)> =
             of_scheme.iter().map(|point| (point.total_kb, point.server_ms)).collect();
         let line = PathElement::new(places.clone(), colour.mix(0.4));
-        chart.draw_series([line]).map_err(refused)?;
+        chart.draw_series([line]).map_err(drawing_error)?;
         let filled = of_scheme.iter().all(|point| point.source == Source::Papir);
         let style = if filled { colour.filled() } else { colour.stroke_width(2) };
-        chart.draw_series(places.iter().map(|&place| Circle::new(place, 4, style))).map_err(refused)?;
+        chart.draw_series(places.iter().map(|&place| Circle::new(place, 4, style))).map_err(drawing_error)?;
         let font = ("sans-serif", 12).into_font().color(&colour);
         let named = of_scheme.iter().zip(&places).take(1);
         let name = named.map(|(point, &place)| {
             EmptyElement::at(place) + Text::new(point.scheme, (7, rise), font.clone())
         });
-        chart.draw_series(name).map_err(refused)?;
+        chart.draw_series(name).map_err(drawing_error)?;
     }
     Ok(())
 }

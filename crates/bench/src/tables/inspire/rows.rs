@@ -46,8 +46,8 @@ pub(super) const fn inspire(
     row("InsPIRe", ours, offline_s, [84.0, query, download, total], ms)
 }
 
-/// InsPIRe⁽²⁾ at N/t = 2^`log_columns`, units of γ₀ = `words`: its query has 53 bits for each of
-/// N/t columns and t units of a column.
+/// InsPIRe⁽²⁾ at N/t = 2^`log_columns` with units of γ₀ = `words`. Its query has 53 bits for each
+/// of N/t columns and t units of a column.
 pub(super) const fn second(
     (log_columns, words): (u32, u64),
     offline_s: f64,
@@ -57,7 +57,7 @@ pub(super) const fn second(
     row("InsPIRe(2)", Some(packed(log_columns, words)), offline_s, [80.0, query, 52.0, total], ms)
 }
 
-/// papir's InsPIRe⁽²⁾.
+/// papir's configuration of InsPIRe⁽²⁾.
 pub(super) const fn packed(log_columns: u32, words: u64) -> Ours {
     Ours { scheme: "inspire2", choice: Choice::Packed { columns: 1 << log_columns, words } }
 }

@@ -1,9 +1,8 @@
-//! OPRF masking ([`papir_oprf`]): both sets are replaced by values of the sender's pseudorandom
-//! function.
+//! OPRF masking: elements are replaced by values of the sender's pseudorandom function.
 //!
-//! The receiver obtains its values without revealing its elements. The sender issues one value for
-//! each element that a receiver asks for. That limit, not the encryption, protects its other
-//! elements from the receiver.
+//! The receiver obtains the values of its elements without revealing them ([`papir_oprf`]). The
+//! sender issues one value for each element that a receiver asks for. This limit, not the
+//! encryption, protects the sender's other elements from the receiver.
 
 use papir_core::Result;
 use papir_oprf::{Key, Value};
@@ -14,7 +13,7 @@ use super::Item;
 /// Bytes of a masked element.
 const ITEM_BYTES: usize = 16;
 
-/// Masks the receiver's elements, given their values.
+/// Masks the receiver's elements, given their function values.
 pub fn items(values: &[Value]) -> Zeroizing<Vec<Item>> {
     Zeroizing::new(values.iter().map(item).collect())
 }

@@ -1,35 +1,38 @@
-//! The paper's private set intersection (section 5). **It hides neither set.** [`Receiver`] and
-//! [`Sender`] require [`papir_core::NotPrivate`].
+//! The paper's private set intersection (section 5). **It hides neither set.**
 //!
-//! The receiver's set Y is hashed into bins, one element in each; each element of the sender's set X is
-//! in three of the same bins. For each bin the receiver sends its element y encrypted, and the sender
-//! answers with r·Π (y − x) over its elements x of that bin, encrypted: zero if y is one of them,
-//! otherwise as random as r.
+//! [`Receiver`] and [`Sender`] require [`papir_core::NotPrivate`].
+//!
+//! The receiver's set Y is hashed into bins, one element per bin. The sender's set X is hashed into
+//! the same bins, each element into three of them. For each bin, the receiver sends its element y
+//! encrypted. The sender answers with an encryption of r·Π (y − x) over its elements x of that bin:
+//! zero if y is one of them, and otherwise as random as r.
 //!
 //! | section 5 | function |
 //! |---|---|
-//! | perform hashing, the receiver's | [`cuckoo::fill`] |
-//! | perform hashing, the sender's | [`hashing::Hashes::bins_of`] |
+//! | perform hashing, the receiver's | [`hashing::cuckoo`] |
+//! | perform hashing, the sender's | [`hashing::Hashes::simple`] |
 //! | encrypt Y | [`receiver::Receiver::request`] |
-//! | intersect | [`sender::Sender::respond`], [`intersect`] |
+//! | intersect | [`sender::Sender::respond`] |
 //! | decrypt and get the result | [`receiver::Receiver::intersection`] |
 //! | windowing | [`windowing`] |
-//! | partitioning | [`params::PsiParams::partitioned`], [`partition`] |
+//! | partitioning | [`params::PsiParams::partitioned`] |
 //! | OPRF masking | [`masking`] |
 //!
-//! What is lost: an element is a root of a public polynomial, as an index is ([`super::attack`]), so
-//! [`observer`] finds Y in the receiver's request. And an answer is r·g(c) in a ring of rank 9, where
-//! the receiver knows c: for a g of degree up to 8 it solves for g, whose roots are the bin's elements.
-//! With masking these are values of a pseudorandom function, but its owner, the sender, still finds Y.
-//! See `docs/notes/newtonpir.md`, which also lists what differs from the paper's text.
+//! # Attacks
+//!
+//! - **On Y.** An element is a root of a public polynomial, as an index is ([`super::attack`]), so
+//!   [`observer`] recovers Y from the receiver's request.
+//! - **On X.** An answer is r·g(c) in a ring of rank 9, and the receiver knows c. If g has degree 8
+//!   or less, the receiver solves for g, whose roots are the bin's elements.
+//!
+//! Masking replaces elements by values of a pseudorandom function. The sender has the function's
+//! key, so it still recovers Y. `docs/notes/newtonpir.md` also lists the differences from the
+//! paper's text.
 
-pub mod cuckoo;
 pub mod hashing;
-pub mod intersect;
 pub mod masking;
 pub mod observer;
 pub mod params;
-pub mod partition;
 pub mod receiver;
 pub mod sender;
 #[cfg(test)]

@@ -1,9 +1,9 @@
-//! Attack on the set intersection: recovers the receiver's set from its request, by testing
-//! candidates.
+//! Attack on the set intersection: recovers the receiver's set from its request.
 //!
-//! An element is a root of a public polynomial, as an index is ([`crate::newton::attack`]). The
-//! hash functions are public, so a candidate is tested in its three bins only. With masking,
-//! candidates are masked values, which the sender can compute, because it has the key.
+//! An element is a root of a public polynomial, as an index is ([`crate::newton::attack`]), so
+//! candidates can be tested. The hash functions are public, so a candidate is tested only in its
+//! three bins. With masking, candidates are masked values, which the sender can compute with its
+//! key.
 
 use papir_core::{Error, Result};
 

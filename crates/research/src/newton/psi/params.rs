@@ -1,17 +1,17 @@
-//! Sizes known to both parties. They do not depend on the contents of the sets.
+//! Parameters of the set intersection, known to both parties.
 
 use papir_core::{Error, Result};
 
-/// Hash functions.
+/// Number of hash functions.
 pub const HASHES: usize = 3;
-/// Bits of n, as everywhere in the paper.
+/// Default bits of n, as in the paper.
 const MODULUS_BITS: u32 = 2048;
-/// The largest set.
-const MOST_ITEMS: usize = 1 << 20;
+/// Maximum number of elements of a set.
+const MAX_ITEMS: usize = 1 << 20;
 /// −log₂ of the probability that some bin of the sender exceeds its load.
 const OVERFLOW_BITS: f64 = 40.0;
 
-/// The sizes of sets and bins.
+/// The sizes of sets and bins, which do not depend on the sets' contents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PsiParams {
     receiver: usize,
@@ -24,30 +24,32 @@ pub struct PsiParams {
 }
 
 impl PsiParams {
-    /// Sizes for sets of up to this many elements: one part, no windowing.
+    /// Parameters for sets of up to `receiver` and `sender` elements, with one part and no
+    /// windowing.
     ///
     /// # Errors
     /// [`Error::OutOfBounds`] for sizes of 0 or above 2²⁰.
     pub fn new(receiver: usize, sender: usize) -> Result<Self> {
         for (what, size) in [("the receiver's set", receiver), ("the sender's set", sender)] {
-            check(what, size, MOST_ITEMS)?;
+            check(what, size, MAX_ITEMS)?;
         }
-        // Three hash functions fill bins to nine tenths; small tables need more room.
+        // Cuckoo hashing with three functions can fill nine tenths of the bins; small tables need
+        // more space.
         let bins = receiver + receiver.div_ceil(2) + HASHES;
         let (load, modulus_bits) = (load(HASHES * sender, bins).min(sender), MODULUS_BITS);
         Ok(Self { receiver, sender, bins, load, parts: 1, windowed: false, modulus_bits })
     }
 
-    /// Splits each of the sender's bins into this many parts, with an answer for each.
+    /// Splits each of the sender's bins into `parts` parts, with an answer for each.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] for 0, or more than a bin has elements.
+    /// [`Error::OutOfBounds`] for 0, or more parts than a bin has elements.
     pub fn partitioned(self, parts: usize) -> Result<Self> {
         check("the number of parts of a bin", parts, self.load)?;
         Ok(Self { parts, ..self })
     }
 
-    /// Also sends y², y⁴, …, as far as a part needs them.
+    /// Enables windowing: the receiver also sends y², y⁴, … up to the degree of a part.
     pub fn windowed(self) -> Self {
         Self { windowed: true, ..self }
     }
@@ -64,32 +66,32 @@ impl PsiParams {
         Ok(Self { modulus_bits: bits, ..self })
     }
 
-    /// Most elements of the receiver's set.
+    /// Maximum number of elements of the receiver's set.
     pub fn receiver(&self) -> usize {
         self.receiver
     }
 
-    /// Most elements of the sender's set.
+    /// Maximum number of elements of the sender's set.
     pub fn sender(&self) -> usize {
         self.sender
     }
 
-    /// m.
+    /// m: the number of bins.
     pub fn bins(&self) -> usize {
         self.bins
     }
 
-    /// Elements of each bin of the sender, padding included.
+    /// M: the number of elements of each bin of the sender, padding included.
     pub fn load(&self) -> usize {
         self.load
     }
 
-    /// t.
+    /// t: the number of parts of a bin.
     pub fn parts(&self) -> usize {
         self.parts
     }
 
-    /// M/t: elements of a part, and the degree of its polynomial.
+    /// M/t: the number of elements of a part, and the degree of its polynomial.
     pub fn degree(&self) -> usize {
         self.load.div_ceil(self.parts)
     }
@@ -117,8 +119,8 @@ fn check(what: &'static str, found: usize, most: usize) -> Result<()> {
     Ok(())
 }
 
-/// Load of the fullest bin except with probability 2⁻⁴⁰: the first L with bins·C(balls, L +
-/// 1)·bins^−(L + 1) below that.
+/// A load that no bin exceeds except with probability 2⁻⁴⁰: the first L for which
+/// bins·C(balls, L + 1)·bins^−(L + 1) is below that.
 fn load(balls: usize, bins: usize) -> usize {
     let log_bins = (bins as f64).log2();
     // log₂ of bins·C(balls, k)·bins^−k.
@@ -131,13 +133,14 @@ fn load(balls: usize, bins: usize) -> usize {
     }
     balls
 }
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
     #[test]
-    fn sizes_follow_from_the_sets() {
+    fn sizes_depend_only_on_the_set_sizes() {
         let params = PsiParams::new(10, 1000).unwrap();
         assert_eq!(params.bins(), 18);
         assert!((3000 / 18..1000).contains(&params.load()), "{}", params.load());
@@ -145,13 +148,13 @@ mod tests {
         let params = params.partitioned(7).unwrap().windowed();
         assert_eq!(params.degree(), params.load().div_ceil(7));
         assert_eq!(params.powers(), params.degree().ilog2() as usize + 1);
-        // A bin holds no element twice.
+        // A bin contains no element twice.
         assert_eq!(PsiParams::new(1, 5).unwrap().load(), 5);
     }
 
-    /// k balls in one given bin of two: 2·C(b, k)/2^k bounds the chance.
+    /// Compares with the union bound for 50 balls in 100 bins.
     #[test]
-    fn the_load_is_the_first_that_is_rarely_exceeded() {
+    fn the_load_is_the_smallest_within_the_bound() {
         assert_eq!(load(10, 1), 10, "one bin takes all");
         let bound = |balls: usize, k: usize| {
             let choices: f64 = (0..k).map(|i| (balls - i) as f64 / (i + 1) as f64).product();
@@ -163,7 +166,7 @@ mod tests {
 
     #[test]
     fn sizes_out_of_range_are_refused() {
-        for (receiver, sender) in [(0, 1), (1, 0), (MOST_ITEMS + 1, 1), (1, MOST_ITEMS + 1)] {
+        for (receiver, sender) in [(0, 1), (1, 0), (MAX_ITEMS + 1, 1), (1, MAX_ITEMS + 1)] {
             assert!(PsiParams::new(receiver, sender).is_err(), "{receiver}, {sender}");
         }
         let params = PsiParams::new(4, 20).unwrap();

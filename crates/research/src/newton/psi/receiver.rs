@@ -1,4 +1,4 @@
-//! The receiver: hashing, `Encrypt Y`, and the intersection.
+//! The receiver: cuckoo hashing, `Encrypt Y`, and decryption of the result.
 
 use std::sync::Arc;
 
@@ -7,14 +7,14 @@ use papir_ring::prg::Seed;
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
-use super::hashing::Hashes;
+use super::hashing::{Hashes, cuckoo};
 use super::windowing::encrypt_powers;
 use super::wire::{EncryptedBin, Request, Response};
-use super::{ITEM_WORDS, Item, PsiParams, cuckoo, distinct, integers};
+use super::{ITEM_WORDS, Item, PsiParams, distinct, integers};
 use crate::newton::fhe::{Point, random_point};
 use crate::newton::modulus::Modulus;
 
-/// Most seeds tried for one table.
+/// Maximum number of seeds that are tried for one table.
 const SEEDS: usize = 64;
 
 /// The party that learns the intersection.
@@ -24,7 +24,7 @@ pub struct Receiver {
     items: Zeroizing<Vec<Item>>,
 }
 
-/// Secret of one request.
+/// The secret of one request.
 pub struct Opening {
     table: Zeroizing<Vec<Option<Item>>>,
     /// a and b of each bin (section 4.3).
@@ -32,8 +32,7 @@ pub struct Opening {
 }
 
 impl Receiver {
-    /// A receiver with a set, in which repetitions do not count, and with any n, its own or
-    /// another's.
+    /// Creates a receiver with any modulus n. Repeated items count once.
     ///
     /// # Errors
     /// [`Error::OutOfBounds`] for more elements than the parameters allow, or an n of another
@@ -48,8 +47,8 @@ impl Receiver {
         Ok(Self { params, modulus, items })
     }
 
-    /// Hashes and encrypts. A seed for which the table does not fill is replaced, which leaks a
-    /// little about the set. An empty bin holds a random number below n.
+    /// Hashes and encrypts the set. If some item cannot be placed, another seed is drawn, which
+    /// leaks a little about the set. An empty bin contains a random number below n.
     ///
     /// # Errors
     /// [`Error::OutOfBounds`] if no seed fills the table.
@@ -79,7 +78,7 @@ impl Receiver {
         for _ in 0..SEEDS {
             let seed = Seed::random(rng);
             let hashes = Hashes::new(&seed, self.params.bins());
-            if let Some(table) = cuckoo::fill(&hashes, self.params.bins(), &self.items, rng) {
+            if let Some(table) = cuckoo(&hashes, self.params.bins(), &self.items, rng) {
                 return Ok((seed, table));
             }
         }
@@ -87,8 +86,8 @@ impl Receiver {
         Err(Error::out_of_bounds("the receiver's set", self.items.len() as u64, expected))
     }
 
-    /// Returns the common elements in ascending order: those of bins with a part that decrypts to
-    /// zero.
+    /// Returns the common elements in ascending order: the elements of bins in which some part
+    /// decrypts to zero.
     ///
     /// # Errors
     /// [`Error::Length`] for a response with another number of bins.

@@ -1,4 +1,4 @@
-//! The sender: hashing, and `Intersect`.
+//! The sender: hashing, partitioning, and `Intersect`.
 
 use papir_core::{Error, NotPrivate, Result};
 use rand_core::CryptoRng;
@@ -7,24 +7,24 @@ use zeroize::Zeroizing;
 
 use super::hashing::Hashes;
 use super::wire::{EncryptedBin, Request, Response};
-use super::{Item, PsiParams, distinct, intersect, partition, windowing};
-use crate::newton::fhe::{Ciphertext, Ring};
+use super::{ITEM_WORDS, Item, PsiParams, distinct, integers, windowing};
+use crate::newton::fhe::{Ciphertext, RANK, Ring};
 use crate::newton::modulus::Modulus;
 
-/// The party with the other set. It can learn the receiver's set (see [`super::observer`]).
+/// The party that answers requests. It can recover the receiver's set: see [`super::observer`].
 pub struct Sender {
     params: PsiParams,
     items: Zeroizing<Vec<Item>>,
 }
 
-/// A part of a bin: its elements, and its r.
+/// A part of a bin: its elements, and its random factor r.
 struct Part {
     roots: Zeroizing<Vec<u64>>,
     r: Zeroizing<Vec<u64>>,
 }
 
 impl Sender {
-    /// A sender with a set, in which repetitions do not count.
+    /// Creates a sender. Repeated items count once.
     ///
     /// # Errors
     /// [`Error::OutOfBounds`] for more elements than the parameters allow.
@@ -37,11 +37,11 @@ impl Sender {
         Ok(Self { params, items })
     }
 
-    /// Returns r·Π (y − x) for each part of each bin, with an r of its own.
+    /// Returns r·Π (y − x) for each part of each bin, each with a fresh r.
     ///
     /// # Errors
     /// [`Error::Malformed`] for a request with other parameters, [`Error::OutOfBounds`] if its seed
-    /// overfills a bin: the receiver then draws another.
+    /// overfills a bin; the receiver then draws another seed.
     pub fn respond(&self, request: &Request, rng: &mut dyn CryptoRng) -> Result<Response> {
         let n = Modulus::new(self.params.modulus_bits(), &request.modulus)?;
         self.check(request)?;
@@ -49,7 +49,7 @@ impl Sender {
         let parts: Vec<Vec<Part>> = bins
             .iter()
             .map(|items| {
-                let parts = partition::parts(&self.params, &n, items, rng);
+                let parts = partition(&self.params, &n, items, rng);
                 parts.into_iter().map(|roots| Part { roots, r: n.random(1, rng) }).collect()
             })
             .collect();
@@ -74,9 +74,58 @@ impl Sender {
         let sent: Vec<Vec<u64>> = c.chunks_exact(c.len() / bin.powers.len()).map(<[u64]>::to_vec).collect();
         let powers = windowing::all_powers(&ring, &sent, self.params.degree());
         let of_part = |part: &Part| {
-            let coefficients = Zeroizing::new(intersect::polynomial(n, &part.r, &part.roots));
-            intersect::evaluate(&ring, &coefficients, &powers)
+            let coefficients = Zeroizing::new(polynomial(n, &part.r, &part.roots));
+            evaluate(&ring, &coefficients, &powers)
         };
         parts.iter().map(of_part).collect()
     }
+}
+
+/// Partitioning: splits a bin's items, elements of Z_n, into parts. Random numbers below n pad each
+/// part to the same degree. The order is random, so that the part of a hit reveals nothing.
+fn partition(
+    params: &PsiParams,
+    n: &Modulus,
+    items: &[Item],
+    rng: &mut dyn CryptoRng,
+) -> Vec<Zeroizing<Vec<u64>>> {
+    let (limbs, places) = (n.limbs(), params.parts() * params.degree());
+    let mut elements = Zeroizing::new(n.enter(&integers(items), ITEM_WORDS));
+    elements.reserve_exact((places - items.len()) * limbs);
+    elements.extend_from_slice(&n.random(places - items.len(), rng));
+    let mut order: Vec<usize> = (0..places).collect();
+    for last in (1..places).rev() {
+        order.swap(last, (rng.next_u64() % (last as u64 + 1)) as usize);
+    }
+    let part = |order: &[usize]| {
+        Zeroizing::new(order.iter().flat_map(|&k| &elements[k * limbs..][..limbs]).copied().collect())
+    };
+    order.chunks(params.degree()).map(part).collect()
+}
+
+/// Coefficients of r·Π (T − x) as elements, the constant one first.
+fn polynomial(n: &Modulus, r: &[u64], roots: &[u64]) -> Vec<u64> {
+    let limbs = n.limbs();
+    let mut coefficients = r.to_vec();
+    for root in roots.chunks_exact(limbs) {
+        let mut lower = coefficients.clone();
+        n.wide().multiply_all(&mut lower, root);
+        coefficients.splice(0..0, n.zeros(1));
+        let length = lower.len();
+        n.wide().add_multiples(&mut coefficients[..length], [(&lower, -1)]);
+    }
+    coefficients
+}
+
+/// Evaluates a polynomial at an encrypted y, given y⁰, y¹, … as ring elements: nine products modulo
+/// n for each coefficient. Returns integers below n.
+fn evaluate(ring: &Ring<'_>, coefficients: &[u64], powers: &[Vec<u64>]) -> Vec<u64> {
+    let n = ring.modulus();
+    let mut sum = n.zeros(RANK);
+    for (coefficient, power) in coefficients.chunks_exact(n.limbs()).zip(powers) {
+        let mut term = power.clone();
+        n.wide().multiply_all(&mut term, coefficient);
+        n.wide().add_multiples(&mut sum, [(&term, 1)]);
+    }
+    n.leave(&sum)
 }

@@ -1,4 +1,4 @@
-//! The intersection is right, and neither set is hidden.
+//! Tests of the set intersection's results, and attacks on both sets.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::newton::fhe::{Ciphertext, RANK, Ring};
 use crate::newton::key::SecretKey;
 use crate::newton::modulus::{Modulus, words_of};
 
-const WORD: NotPrivate = NotPrivate::acknowledged();
+const ACKNOWLEDGED: NotPrivate = NotPrivate::acknowledged();
 
 fn rng(seed: u8) -> ChaCha20Rng {
     ChaCha20Rng::from_seed([seed; 32])
@@ -35,15 +35,16 @@ fn set(items: impl IntoIterator<Item = u32>) -> Vec<Item> {
     items.into_iter().map(Item::from).collect()
 }
 
-/// A run: what the receiver learns, its opening, and both messages, which go over the wire.
+/// Runs the protocol with encoded messages. Returns the intersection, the receiver's secret, and
+/// both messages.
 fn run(
     params: &PsiParams,
     n: &Arc<Modulus>,
     [receiver, sender]: [&[Item]; 2],
     rng: &mut ChaCha20Rng,
 ) -> (Vec<Item>, Opening, Request, Response) {
-    let receiver = Receiver::new(params.clone(), Arc::clone(n), receiver, WORD).unwrap();
-    let sender = Sender::new(params.clone(), sender, WORD).unwrap();
+    let receiver = Receiver::new(params.clone(), Arc::clone(n), receiver, ACKNOWLEDGED).unwrap();
+    let sender = Sender::new(params.clone(), sender, ACKNOWLEDGED).unwrap();
     let (opening, request) = receiver.request(rng).unwrap();
     let request = Request::decode(params, &request.encode()).unwrap();
     let response = sender.respond(&request, rng).unwrap();
@@ -52,10 +53,10 @@ fn run(
 }
 
 #[test]
-fn the_intersection_is_that_of_the_sets() {
+fn the_receiver_learns_the_intersection() {
     let n = modulus(256, 1);
     let wide = [0, 1, u128::MAX, 1 << 64, (1 << 64) + 1];
-    // The receiver's set, the sender's, and what they have in common.
+    // The receiver's set, the sender's set, and their intersection.
     let cases: [(&str, [Vec<Item>; 3]); 8] = [
         ("the receiver's is empty", [vec![], set(0..9), vec![]]),
         ("the sender's is empty", [set(0..9), vec![], vec![]]),
@@ -77,13 +78,13 @@ fn the_intersection_is_that_of_the_sets() {
 }
 
 #[test]
-fn it_is_right_at_full_length() {
+fn the_intersection_is_correct_with_a_full_length_modulus() {
     let params = PsiParams::new(2, 12).unwrap().partitioned(2).unwrap().windowed();
     let (receiver, sender) = (set([7, 100]), set((0..12).map(|i| 9 * i + 1)));
     assert_eq!(run(&params, &modulus(2048, 3), [&receiver, &sender], &mut rng(4)).0, set([100]));
 }
 
-/// What docs/notes/newtonpir.md says: each element is a root of a polynomial that the request shows.
+/// Each element is a root of a polynomial that the request reveals: see docs/notes/newtonpir.md.
 #[test]
 fn the_receivers_set_is_recovered_from_its_request() {
     for (bits, windowed, seed) in [(256, false, 5), (256, true, 6), (2048, true, 7)] {
@@ -93,7 +94,7 @@ fn the_receivers_set_is_recovered_from_its_request() {
         let params = PsiParams::new(count, 30).unwrap().with_modulus_bits(bits).unwrap();
         let params = if windowed { params.windowed() } else { params };
         let mut items: Vec<Item> = (0..count).map(|_| Item::from(rng.next_u32() % (1 << 10))).collect();
-        let receiver = Receiver::new(params.clone(), n, &items, WORD).unwrap();
+        let receiver = Receiver::new(params.clone(), n, &items, ACKNOWLEDGED).unwrap();
         let request = receiver.request(&mut rng).unwrap().1;
         let seen = Request::decode(&params, &request.encode()).unwrap();
         items.sort_unstable();
@@ -104,7 +105,7 @@ fn the_receivers_set_is_recovered_from_its_request() {
     }
 }
 
-/// Masked elements are what is recovered: by whoever can mask candidates, and that is the sender.
+/// The attack recovers masked elements. The sender can mask candidates, so it recovers the set.
 #[test]
 fn with_masking_the_sender_still_recovers_the_receivers_set() {
     let mut rng = rng(8);
@@ -115,7 +116,7 @@ fn with_masking_the_sender_still_recovers_the_receivers_set() {
     let key = Key::generate(&mut rng).unwrap();
     let (blinding, blinded) = Blinding::new(&receiver, &mut rng).unwrap();
     let masked = items(&blinding.finish(&key.evaluate(&blinded).unwrap()).unwrap());
-    assert_eq!(*masked, mask(&key, &receiver).unwrap(), "both sides mask alike");
+    assert_eq!(*masked, mask(&key, &receiver).unwrap(), "both parties compute the same masks");
     let params = short(10, 30);
     let senders = mask(&key, &sender).unwrap();
     let (found, _, request, _) = run(&params, &modulus(256, 9), [&masked, &senders], &mut rng);
@@ -129,7 +130,7 @@ fn with_masking_the_sender_still_recovers_the_receivers_set() {
     let mut seen: Vec<usize> = seen.iter().map(|item| name(&guesses, item)).collect();
     seen.sort_unstable();
     assert_eq!(seen, Vec::from_iter(40..50));
-    // Who has another key masks otherwise, and finds nothing.
+    // With another key, masked values differ, and the attack finds nothing.
     let guesses = mask(&Key::generate(&mut rng).unwrap(), &candidates).unwrap();
     assert_eq!(observer::elements(&request, &guesses).unwrap(), [0; 0]);
 }
@@ -138,7 +139,7 @@ fn big(words: &[u64]) -> BigUint {
     BigUint::from_bytes_le(&words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>())
 }
 
-/// The solution of Σ xₖ·columns[k] = right modulo n, by elimination.
+/// Solves Σ xₖ·columns[k] = right modulo n by Gaussian elimination.
 fn solve(n: &BigUint, columns: &[Vec<BigUint>], right: &[BigUint]) -> Vec<BigUint> {
     let mut rows: Vec<Vec<BigUint>> = (0..right.len())
         .map(|row| columns.iter().map(|column| column[row].clone()).chain([right[row].clone()]).collect())
@@ -155,8 +156,8 @@ fn solve(n: &BigUint, columns: &[Vec<BigUint>], right: &[BigUint]) -> Vec<BigUin
     rows.iter().take(columns.len()).map(|row| row[columns.len()].clone()).collect()
 }
 
-/// An answer is r·g(c), and the receiver knows c: the ring has rank 9, so a g of degree up to 8 is solved for.
-/// "Uniformly distributed and independent of the set X" is the plaintext only.
+/// An answer is r·g(c) in a ring of rank 9, and the receiver knows c, so it can solve for a g of
+/// degree up to 8. Only the plaintext is "uniformly distributed and independent of the set X".
 #[test]
 fn the_senders_set_is_read_from_a_short_bins_answer() {
     let n = modulus(256, 10);
@@ -167,7 +168,7 @@ fn the_senders_set_is_read_from_a_short_bins_answer() {
     let (found, _, request, response) = run(&params, &n, [&set([5]), &sender], &mut rng(11));
     assert_eq!(found, [0; 0], "nothing in common");
     let number = big(n.integer());
-    let mut read = Vec::new();
+    let mut recovered = Vec::new();
     for (bin, parts) in request.bins.iter().zip(&response.bins) {
         let (u, v, c) = (bin.u.clone(), bin.v.clone(), bin.powers[0].clone());
         let (ring, c) = Ring::of(&n, &Ciphertext { u, v, c });
@@ -180,19 +181,19 @@ fn the_senders_set_is_read_from_a_short_bins_answer() {
         for part in parts {
             let g = solve(&number, &columns, &numbers(part));
             let value = |x: &Item| g.iter().rev().fold(BigUint::ZERO, |sum, g| (sum * *x + g) % &number);
-            read.extend((0..2000).filter(|candidate| value(candidate) == BigUint::ZERO));
+            recovered.extend((0..2000).filter(|candidate| value(candidate) == BigUint::ZERO));
         }
     }
-    read.sort_unstable();
-    read.dedup();
-    assert_eq!(read, sender);
+    recovered.sort_unstable();
+    recovered.dedup();
+    assert_eq!(recovered, sender);
 }
 
 #[test]
-fn every_answer_has_an_r_of_its_own() {
+fn every_answer_has_a_fresh_r() {
     let (n, params) = (modulus(256, 12), short(3, 3));
-    let receiver = Receiver::new(params.clone(), Arc::clone(&n), &set(0..3), WORD).unwrap();
-    let sender = Sender::new(params.clone(), &set(3..6), WORD).unwrap();
+    let receiver = Receiver::new(params.clone(), Arc::clone(&n), &set(0..3), ACKNOWLEDGED).unwrap();
+    let sender = Sender::new(params.clone(), &set(3..6), ACKNOWLEDGED).unwrap();
     let (opening, request) = receiver.request(&mut rng(13)).unwrap();
     let [one, other] = [14, 15].map(|seed| sender.respond(&request, &mut rng(seed)).unwrap());
     assert!(one.bins.iter().flatten().zip(other.bins.iter().flatten()).all(|(one, other)| one != other));
@@ -202,19 +203,19 @@ fn every_answer_has_an_r_of_its_own() {
 #[test]
 fn mismatched_sets_and_messages_are_refused_with_a_reason() {
     let (n, params) = (modulus(256, 16), short(2, 3));
-    let receiver = |items: &[Item]| Receiver::new(params.clone(), Arc::clone(&n), items, WORD);
+    let receiver = |items: &[Item]| Receiver::new(params.clone(), Arc::clone(&n), items, ACKNOWLEDGED);
     let error = receiver(&set(0..3)).err().unwrap().to_string();
     assert!(error.contains("the receiver's set is 3: expected at most 2"), "{error}");
-    assert!(receiver(&set([1, 1, 1, 0])).is_ok(), "repetitions do not count");
-    let error = Sender::new(params.clone(), &set(0..4), WORD).err().unwrap().to_string();
+    assert!(receiver(&set([1, 1, 1, 0])).is_ok(), "repeated items count once");
+    let error = Sender::new(params.clone(), &set(0..4), ACKNOWLEDGED).err().unwrap().to_string();
     assert!(error.contains("the sender's set is 4: expected at most 3"), "{error}");
     let longer = params.clone().with_modulus_bits(384).unwrap();
-    assert!(matches!(Receiver::new(longer, Arc::clone(&n), &[], WORD), Err(Error::Length { .. })));
+    assert!(matches!(Receiver::new(longer, Arc::clone(&n), &[], ACKNOWLEDGED), Err(Error::Length { .. })));
     let (opening, mut request) = receiver(&set(0..2)).unwrap().request(&mut rng(17)).unwrap();
     let bytes = request.encode();
     assert!(matches!(Request::decode(&params, &bytes[1..]), Err(Error::Length { .. })));
     assert!(matches!(Response::decode(&params, &bytes), Err(Error::Length { .. })));
-    let sender = Sender::new(params.clone(), &set(0..3), WORD).unwrap();
+    let sender = Sender::new(params.clone(), &set(0..3), ACKNOWLEDGED).unwrap();
     let mut even = request.clone();
     even.modulus = words_of(&[2; 32]);
     assert!(sender.respond(&even, &mut rng(18)).is_err());

@@ -1,4 +1,4 @@
-//! Windowing: with y, y², y⁴, … sent, any power of y is a product of few of them.
+//! Windowing: computes powers of y from encryptions of y, y², y⁴, ….
 //!
 //! All powers of one element are encrypted under one point (a, b). Ciphertexts of different points
 //! are in different rings and cannot be multiplied.
@@ -26,9 +26,9 @@ pub fn encrypt_powers(
     (0..count).map(encrypt).collect()
 }
 
-/// Computes encryptions of y⁰ to y^degree, as elements, from those of y^(2ⁱ): yᵏ is the largest
-/// such power up to it times the rest; a power that was not sent is a square. A product takes at
-/// least 81 products modulo n.
+/// Computes encryptions of y⁰ to y^degree, as elements, from encryptions of y^(2ⁱ). Each other
+/// power is the product of two lower ones. A product in the ring takes at least 81 products modulo
+/// n.
 pub fn all_powers(ring: &Ring<'_>, sent: &[Vec<u64>], degree: usize) -> Vec<Vec<u64>> {
     let mut powers = vec![ring.one()];
     for k in 1..=degree {

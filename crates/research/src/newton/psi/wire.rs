@@ -1,8 +1,8 @@
-//! Messages. A number has the bytes of n, little-endian.
+//! Messages of the set intersection. Numbers are little-endian and have as many bytes as n.
 //!
 //! ```text
-//! request    seed of the hash functions (32), n, for each bin u, v and nine coefficients for each power
-//! response   for each bin for each part nine coefficients
+//! request    seed of the hash functions (32), n, for each bin: u, v, for each power: 9 coefficients
+//! response   for each bin, for each part: 9 coefficients
 //! ```
 
 use papir_core::{Error, Result};
@@ -21,25 +21,25 @@ pub struct EncryptedBin {
     pub u: Vec<u64>,
     /// b³.
     pub v: Vec<u64>,
-    /// c of y, of y², and so on.
+    /// The coefficients c of y, y², y⁴, ….
     pub powers: Vec<Vec<u64>>,
 }
 
-/// Message of the receiver.
+/// The receiver's message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     /// Seed of the hash functions.
     pub seed: Seed,
     /// n.
     pub modulus: Vec<u64>,
-    /// As many bins as [`PsiParams::bins`].
+    /// The encrypted bins: [`PsiParams::bins`] of them.
     pub bins: Vec<EncryptedBin>,
 }
 
-/// Message of the sender: for each bin and part, nine integers.
+/// The sender's message: nine integers for each bin and part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Response {
-    /// r·Π (y − x).
+    /// The encryptions of r·Π (y − x), by bin and part.
     pub bins: Vec<Vec<Vec<u64>>>,
 }
 

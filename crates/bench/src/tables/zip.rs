@@ -1,8 +1,8 @@
 //! Tables of ZipPIR (Akhavan Mahdavi, Diao, Kerschbaum), as printed.
 //!
 //! The paper's machine: an Intel Xeon Platinum 8276, one thread online. Tables 2 and 3 and Figure 1
-//! are the benchmark `compress`. The paper's tables omit precomputation: the server's for each
-//! query of each client, and the client's decryptions. papir's columns show both.
+//! are the benchmark `compress`. The paper's tables omit the server's precomputation for each query
+//! of each client, and the client's decryptions. papir's columns show both.
 
 use papir_core::{Choice, Goal};
 
@@ -72,7 +72,7 @@ const TABLE_5: Table = Table {
     what: "ZipPIR, Table 5: records of 288 B, clients that store hints",
     notes: &[
         "Clients fetch their tickets in advance: the paper's are 6, 12 and 24 KB. Predicted answers include the ticket.",
-        "The rivals' figures are those that the paper quotes from Patel et al.; client state for one query.",
+        "Figures of the other schemes are those that the paper quotes from Patel et al., with client state for one query.",
     ],
     blocks: &[
         small(
@@ -138,7 +138,7 @@ const fn ours(scheme: &'static str, name: &'static str, kb: [f64; 2], server_ms:
     row(scheme, Some(Ours { scheme: name, choice }), kb, server_ms)
 }
 
-/// The same for a client that holds its ticket.
+/// A scheme that papir implements, for a client that holds its ticket.
 const fn held(scheme: &'static str, name: &'static str, kb: [f64; 2], server_ms: f64) -> Published {
     let choice = Choice::Registered { goal: Goal::MinCommunication, key_bits: None, hold: true };
     row(scheme, Some(Ours { scheme: name, choice }), kb, server_ms)

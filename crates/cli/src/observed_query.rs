@@ -1,4 +1,4 @@
-//! What a server sees of a query: its length, first bytes and byte frequencies.
+//! Queries as a server sees them: length, first bytes and byte frequencies.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use papir_core::envelope;
 use papir_server::QueryObserver;
 use serde::{Deserialize, Serialize};
 
-/// Bytes of the message header that is the same for all queries to one database.
+/// Bytes of the message header, which all queries to one database share.
 const HEADER_BYTES: usize = 24;
 /// Bytes of the checksum at the end of a message.
 const CHECKSUM_BYTES: usize = envelope::OVERHEAD - HEADER_BYTES;
@@ -16,7 +16,7 @@ const SHOWN_BYTES: usize = 16;
 
 /// One query as received by the server.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) struct Sighting {
+pub(crate) struct ObservedQuery {
     /// The queried database.
     pub(crate) database: String,
     /// Length in bytes, header included.
@@ -27,7 +27,7 @@ pub(crate) struct Sighting {
     pub(crate) histogram: Vec<u64>,
 }
 
-impl Sighting {
+impl ObservedQuery {
     fn of(database: &str, query: &[u8]) -> Self {
         let end = query.len().saturating_sub(CHECKSUM_BYTES);
         let payload = query.get(HEADER_BYTES..end).unwrap_or(query);
@@ -41,7 +41,7 @@ impl Sighting {
 
     /// The chi-square statistic for the hypothesis that both histograms come from one distribution,
     /// and its degrees of freedom f: the number of byte values that occur, minus one. Under the
-    /// hypothesis, the mean is f and the variance 2 f.
+    /// hypothesis, the statistic has mean f and variance 2 f.
     pub(crate) fn chi_square(&self, other: &Self) -> (f64, f64) {
         let (mine, theirs) = (sum(&self.histogram), sum(&other.histogram));
         let pairs = self.histogram.iter().zip(&other.histogram).filter(|(a, b)| **a + **b > 0);
@@ -63,8 +63,8 @@ fn cell(a: f64, b: f64, all_a: f64, all_b: f64) -> f64 {
 /// Prints each query that arrives as one JSON line on stdout.
 pub(crate) fn printer() -> QueryObserver {
     Arc::new(|database, query| {
-        if let Ok(line) = serde_json::to_string(&Sighting::of(database, query)) {
-            // If stdout is closed, nobody is watching.
+        if let Ok(line) = serde_json::to_string(&ObservedQuery::of(database, query)) {
+            // If stdout is closed, nobody reads the queries.
             let _ = writeln!(std::io::stdout(), "{line}");
         }
     })
@@ -74,21 +74,21 @@ pub(crate) fn printer() -> QueryObserver {
 mod tests {
     use super::*;
 
-    fn seen(payload: &[u8]) -> Sighting {
+    fn seen(payload: &[u8]) -> ObservedQuery {
         let query = [&[0; HEADER_BYTES][..], payload, &[0; CHECKSUM_BYTES]].concat();
-        Sighting::of("d", &query)
+        ObservedQuery::of("d", &query)
     }
 
     #[test]
-    fn a_sighting_excludes_header_and_checksum() {
-        let sighting = seen(&[0xab, 1, 1]);
-        assert_eq!((sighting.bytes, sighting.begins.as_str()), (35, "ab0101"));
-        assert_eq!((sighting.histogram[1], sighting.histogram[0xab], sighting.histogram[0]), (2, 1, 0));
-        assert_eq!(Sighting::of("d", &[7]).histogram[7], 1);
+    fn header_and_checksum_are_excluded() {
+        let query = seen(&[0xab, 1, 1]);
+        assert_eq!((query.bytes, query.begins.as_str()), (35, "ab0101"));
+        assert_eq!((query.histogram[1], query.histogram[0xab], query.histogram[0]), (2, 1, 0));
+        assert_eq!(ObservedQuery::of("d", &[7]).histogram[7], 1);
     }
 
     #[test]
-    fn chi_square_tells_equal_from_different_distributions() {
+    fn chi_square_separates_different_distributions() {
         let even: Vec<u8> = (0..=255).cycle().take(25_600).collect();
         let (same, freedom) = seen(&even).chi_square(&seen(&even));
         assert!(same < 1e-9 && freedom == 255.0, "{same} {freedom}");

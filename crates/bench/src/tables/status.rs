@@ -1,4 +1,4 @@
-//! papir's result for a row of a paper: its costs, or why they are unknown.
+//! papir's result for a row of a paper's table.
 
 use papir_core::cost::{Counts, Rates};
 use papir_core::{Description, Sizes};
@@ -15,37 +15,37 @@ pub struct Cost {
     pub query_bytes: u64,
     /// Bytes of an answer.
     pub download_bytes: u64,
-    /// Bytes that depend on the database and that a client fetches once per version; the paper's
-    /// schemes have none.
+    /// Bytes of the hint, which a client fetches once per database version; the paper's schemes
+    /// have none.
     pub hint_bytes: u64,
-    /// The sum of the four in KB of 1024 bytes, the paper's unit: the cost of a client's first
-    /// query.
+    /// Sum of the four sizes above in KB of 1024 bytes, the paper's unit: the cost of a client's
+    /// first query.
     pub total_kib: f64,
     /// The same in KB of 1000 bytes.
     pub total_kb: f64,
-    /// Time of an answer; null if its work is not counted.
+    /// Time of an answer; null if the cost model does not count its work.
     pub server_ms: Option<f64>,
-    /// The answer's time divided by that of one read of the database; null if not measured.
+    /// Answer time divided by the time of reading the database once; null if not measured.
     pub reads: Option<f64>,
-    /// Time of preparing the database.
+    /// Time to prepare the database.
     pub offline_s: Option<f64>,
     /// Time of a client's query.
     pub query_ms: Option<f64>,
-    /// Time of the server's precomputation for a registered client's query; null in schemes without
-    /// it, and if predicted.
+    /// Time of the server's precomputation for a registered client's query; null if predicted, and
+    /// in schemes without tickets.
     pub ticket_s: Option<f64>,
-    /// Bytes of that precomputation.
+    /// Bytes of the precomputed ticket.
     pub ticket_bytes: Option<u64>,
     /// Time of the client's precomputation for a query.
     pub client_cold_s: Option<f64>,
     /// The stages of the answer in ms; empty if predicted.
     pub stages: Stages,
-    /// Whether every retrieved record was correct; null if none was retrieved.
+    /// True if every retrieved record was correct; null if none was retrieved.
     pub correct: Option<bool>,
 }
 
 impl Cost {
-    /// Message sizes only.
+    /// Costs with message sizes only.
     fn sent([keys_bytes, query_bytes, download_bytes, hint_bytes]: [u64; 4]) -> Self {
         let total = (keys_bytes + query_bytes + download_bytes + hint_bytes) as f64;
         Self {
@@ -97,11 +97,11 @@ impl Cost {
     }
 }
 
-/// papir's result for a row of the paper.
+/// The costs of papir's configuration for a row, or the reason why there are none.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "status", rename_all = "snake_case")]
-pub enum Standing {
-    /// papir has nothing comparable.
+pub enum Status {
+    /// papir has no comparable scheme.
     NotCompared,
     /// The scheme is not built in.
     NotBuiltIn,
@@ -110,13 +110,13 @@ pub enum Standing {
         /// The reason.
         reason: String,
     },
-    /// The database exceeds the limit or free memory.
+    /// Costs are predicted: the database exceeds the limit or free memory.
     Predicted(Cost),
-    /// The database was prepared and queried.
+    /// Costs are measured.
     Measured(Cost),
 }
 
-impl Standing {
+impl Status {
     /// The costs, if known.
     pub fn cost(&self) -> Option<&Cost> {
         match self {
@@ -124,8 +124,9 @@ impl Standing {
             Self::NotCompared | Self::NotBuiltIn | Self::NoParameters { .. } => None,
         }
     }
-    /// How the figures were obtained, in a word or two.
-    pub fn words(&self) -> &'static str {
+
+    /// A short description of how the figures were obtained.
+    pub fn label(&self) -> &'static str {
         match self {
             Self::NotCompared => "-",
             Self::NotBuiltIn => "not built in",

@@ -1,4 +1,4 @@
-//! Schemes by name, and their parameters for a choice.
+//! Lookup of schemes by name, and choice of their parameters.
 
 use papir_core::erased::ErasedScheme;
 use papir_core::{Candidate, Choice, Error as CoreError, NotPrivate, Shape};
@@ -6,7 +6,7 @@ use papir_schemes::registry;
 
 use crate::{Error, Result};
 
-/// The scheme of this name, private or not: benchmark records are not secret.
+/// Returns the scheme with this name, even if it is not private: benchmark records are not secret.
 ///
 /// # Errors
 /// [`CoreError::UnknownScheme`].
@@ -15,16 +15,16 @@ pub fn by_name(name: &str) -> Result<Box<dyn ErasedScheme>> {
     Ok(registry::by_name(name)?.allow_insecure(NotPrivate::acknowledged()))
 }
 
-/// The names of all schemes.
+/// Returns the names of all schemes.
 pub fn names() -> Result<Vec<&'static str>> {
     papir_research::register()?;
     Ok(registry::all().iter().map(|scheme| scheme.name()).collect())
 }
 
-/// A scheme's parameters for a choice.
+/// Returns a scheme's parameters for a choice.
 ///
 /// # Errors
-/// As [`ErasedScheme::candidate`]; [`Error::Usage`] names the option that the scheme does not
+/// Same as [`ErasedScheme::candidate`]; [`Error::Usage`] names the option that the scheme does not
 /// support.
 pub fn candidate(scheme: &dyn ErasedScheme, shape: Shape, choice: Choice) -> Result<Candidate> {
     scheme.candidate(shape, choice).map_err(|error| match error {

@@ -10,14 +10,14 @@ pub const TABLE_6: Table = Table {
     name: "inspire-6",
     what: "InsPIRe, Table 6: private queries in IPFS",
     notes: &[
-        "The comparison's figures are lower bounds: printed with a `>`.",
+        "The figures of Mazmudar et al. are lower bounds, printed with a `>`.",
         "The length of a content discovery record is not printed: 128 B here.",
         "Peer routing is printed with the ring of d = 1024.",
     ],
     blocks: &[PEER_ROUTING, CONTENT_DISCOVERY, CONTENT_RETRIEVAL],
 };
 
-/// Table 7: 292 KB and 304 KB are N/t = 2^14, and an answer of one and of two ring elements.
+/// Table 7. Rows of 292 KB and 304 KB have N/t = 2^14 and an answer of one and two ring elements.
 pub const TABLE_7: Table = Table {
     name: "inspire-7",
     what: "InsPIRe, Table 7: enrollment of devices, 64 B each",
@@ -46,8 +46,8 @@ const CONTENT_DISCOVERY: Block = block(
     &[mazmudar(280.0, 875.0), inspire(SHORTEST, None, 128.0, 123.0)],
 );
 
-/// 1.02 MB consist of 84 KB of keys, 84 + 112 KB of query at N/t = 2^14 and 64 ring elements of 12
-/// KB.
+/// InsPIRe's 1.02 MB are 84 KB of keys, 84 + 112 KB of query at N/t = 2^14, and 64 ring elements of
+/// 12 KB.
 const CONTENT_RETRIEVAL: Block = block(
     ("content retrieval", "256 KB"),
     (1 << 14, 1 << 21),
