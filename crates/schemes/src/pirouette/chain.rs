@@ -137,8 +137,8 @@ pub struct Chain {
     pub(crate) response: RlweParams,
     pub(crate) bits: ShortParams,
     pub(super) digits: ShortParams,
-    pub(crate) galois: Gadget,
-    pub(crate) square: Gadget,
+    /// For automorphisms and s².
+    pub(crate) conversion: Gadget,
     pub(crate) ring_switch: Gadget,
     pub(super) query_error: Gaussian,
     /// Weakest security estimate of everything published; `None` for keys that are short on purpose.
@@ -181,8 +181,7 @@ impl Chain {
         Ok(Self {
             bits: short(bits, grain.bits())?,
             digits: short(digits, DIGITS_GADGET)?,
-            galois: gadget(&rlwe, grain.conversion())?,
-            square: gadget(&rlwe, grain.conversion())?,
+            conversion: gadget(&rlwe, grain.conversion())?,
             ring_switch: gadget(&response, RING_SWITCH)?,
             query_error: Gaussian::new(QUERY_SIGMA).map_err(refused(T::NAME))?,
             rlwe,

@@ -116,8 +116,8 @@ impl Part {
         match self {
             Self::Bit(i) => ("pirouette/rotation-bits", i, 2 * chain.bits.gadget.levels()),
             Self::Digit(i) => ("pirouette/rotation-digits", i, 2 * chain.digits.gadget.levels()),
-            Self::Galois(step) => ("pirouette/automorphism", step, chain.galois.levels()),
-            Self::Square => ("pirouette/square", 0, chain.square.levels()),
+            Self::Galois(step) => ("pirouette/automorphism", step, chain.conversion.levels()),
+            Self::Square => ("pirouette/square", 0, chain.conversion.levels()),
             Self::RingSwitch => ("pirouette/ring-switch", 0, RING_PARTS * chain.ring_switch.levels()),
         }
     }
@@ -155,8 +155,8 @@ impl Part {
         let bodies = match self {
             Self::Bit(i) => bit(0, i, &chain.bits.gadget, rng),
             Self::Digit(i) => bit(1, i, &chain.digits.gadget, rng),
-            Self::Galois(step) => galois::bodies(rlwe, ring_key, step, &masks, &chain.galois, rng),
-            Self::Square => circuit::bodies(rlwe, ring_key, &masks, &chain.square, rng),
+            Self::Galois(step) => galois::bodies(rlwe, ring_key, step, &masks, &chain.conversion, rng),
+            Self::Square => circuit::bodies(rlwe, ring_key, &masks, &chain.conversion, rng),
             Self::RingSwitch => {
                 let (source, target) = (ring_key.coefficients(), &own.secrets.response);
                 ring_switch::bodies(params, source, target, &masks, &chain.ring_switch, rng)
@@ -249,8 +249,8 @@ impl Evaluation {
         };
         Ok(Self {
             shorts: switches.into_iter().enumerate().map(short).collect(),
-            galois: GaloisKeys::new(rows.collect(), chain.galois.clone()),
-            square: SquareKey::new(square, chain.square.clone()),
+            galois: GaloisKeys::new(rows.collect(), chain.conversion.clone()),
+            square: SquareKey::new(square, chain.conversion.clone()),
             ring_switch: RingSwitchKey::new(ring_switch, chain.ring_switch.clone()),
         })
     }

@@ -26,10 +26,8 @@ pub struct Gadgets {
     pub bits: GadgetParams,
     /// For rotations for digits.
     pub digits: GadgetParams,
-    /// For automorphisms.
-    pub galois: GadgetParams,
-    /// For s².
-    pub square: GadgetParams,
+    /// For automorphisms and s².
+    pub conversion: GadgetParams,
 }
 
 /// Input of the noise computation.
@@ -77,23 +75,23 @@ pub(crate) struct Origin {
 impl Origin {
     /// Errors after a rotation and a trace.
     pub(crate) fn of_rotation(ring: &Setting, gadgets: &Gadgets, rotation: f64) -> Self {
-        let trace = ring.trace(gadgets.galois, LOG2_DEGREE as usize);
+        let trace = ring.trace(gadgets.conversion, LOG2_DEGREE as usize);
         Self { kept: rotation + trace.kept, energy: rotation + trace.energy }
     }
 }
 
 impl Retrieved {
-    /// Noise after `count` gates, under the gadgets of s² and of the gates, from the variance of what
+    /// Noise after `count` gates, under the gadgets of s² and the gates, from the variance of what
     /// they choose among and the errors of the encryptions of m·gⱼ that make them.
     pub(crate) fn picked(
         ring: &Setting,
-        square: GadgetParams,
+        conversion: GadgetParams,
         gate: GadgetParams,
         count: u32,
         (first, origin): (f64, Origin),
     ) -> Self {
         let q2 = ring.modulus * ring.modulus;
-        let rows = ring.scheme_switch(square, origin.energy);
+        let rows = ring.scheme_switch(conversion, origin.energy);
         let products = Products {
             terms: f64::from(count) * gate.levels as f64,
             variance: ring.digit_times_key(gate) * origin.kept / q2,
@@ -110,7 +108,7 @@ impl Retrieved {
     /// Noise from a selector's energy and the errors of the encryptions of m·gⱼ that make gates.
     pub(crate) fn new(
         ring: &Setting,
-        square: GadgetParams,
+        conversion: GadgetParams,
         gate: GadgetParams,
         [rows, columns, slots]: [u32; 3],
         (selector, origin): (f64, Origin),
@@ -118,7 +116,7 @@ impl Retrieved {
         let q2 = ring.modulus * ring.modulus;
         // Bytes are −128 at worst.
         let bytes = 2f64.powi(rows as i32) * 4f64.powi(LOG2_P as i32 - 1);
-        let picked = Self::picked(ring, square, gate, columns + slots, (selector * bytes / q2, origin));
+        let picked = Self::picked(ring, conversion, gate, columns + slots, (selector * bytes / q2, origin));
         Self { selector: selector / q2, ..picked }
     }
 
@@ -161,7 +159,7 @@ impl Noise {
         let box_rotation = ring.rotation(gadgets.digits, short[1].dimension);
         let boxes = 2f64.powi((rows - LOG2_DIGIT) as i32);
         // The trace keeps one coefficient of a rotation's error.
-        let selector = box_rotation * boxes + ring.trace(gadgets.galois, LOG2_DEGREE as usize).energy;
+        let selector = box_rotation * boxes + ring.trace(gadgets.conversion, LOG2_DEGREE as usize).energy;
         let origin = Origin::of_rotation(&ring, &gadgets, rotation);
         let relative = rotation / (ring.modulus * ring.modulus);
         let index = rows + columns + slots;
@@ -173,7 +171,7 @@ impl Noise {
         let digit = 0.5 / 2f64.powi(LOG2_DIGIT as i32 + 1);
         let digits = failure_log2(digit - rounding_bias(&short[1]), exponent, boxes);
         Self {
-            retrieved: Retrieved::new(&ring, gadgets.square, gate, dimensions, (selector, origin)),
+            retrieved: Retrieved::new(&ring, gadgets.conversion, gate, dimensions, (selector, origin)),
             index_failure_log2: (bits.exp2() + digits.exp2()).log2(),
         }
     }
@@ -236,8 +234,7 @@ pub(crate) fn gadgets_of(chain: &Chain) -> Gadgets {
     Gadgets {
         bits: chain.bits.gadget.params(),
         digits: chain.digits.gadget.params(),
-        galois: chain.galois.params(),
-        square: chain.square.params(),
+        conversion: chain.conversion.params(),
     }
 }
 

@@ -69,7 +69,8 @@ impl<T: ParameterSet> PirouetteParams<T> {
         let (chain, k) = (self.chain(), self.layout().index_bits());
         let rotation = |short: &ShortParams| short.switch.dimension as f64 * external(&short.gadget);
         let boxes = 1 << self.literal.tau;
-        let traces = f64::from(LOG2_DEGREE) * key_switch(&chain.galois) + key_switch(&chain.square);
+        let switch = key_switch(&chain.conversion);
+        let traces = f64::from(LOG2_DEGREE) * switch + switch;
         let digits = (k - self.layout().log2_rows) as usize * self.gate().levels();
         Counts::new()
             .with(Operation::ExternalProduct, f64::from(k - LOG2_DIGIT) * rotation(&chain.bits), 1)

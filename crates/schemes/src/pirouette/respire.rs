@@ -229,11 +229,12 @@ impl RespireParams {
         // A trace keeps one coefficient's error and multiplies it by d.
         let step = rounding(ring.modulus / 2f64.powi(query_bits as i32));
         let fresh = (ring.sigma * ring.sigma + step) * 4f64.powi(LOG2_DEGREE as i32);
-        let trace = ring.trace(chain.galois.params(), LOG2_DEGREE as usize);
+        let conversion = chain.conversion.params();
+        let trace = ring.trace(conversion, LOG2_DEGREE as usize);
         let origin = Origin { kept: trace.kept + fresh, energy: trace.energy + fresh };
         let dimensions = [layout.log2_rows, layout.log2_columns, layout.log2_slots];
-        let (square, selector) = (chain.square.params(), (origin.energy, origin));
-        let retrieved = Retrieved::new(&ring, square, gate.params(), dimensions, selector);
+        let selector = (origin.energy, origin);
+        let retrieved = Retrieved::new(&ring, conversion, gate.params(), dimensions, selector);
         // A query of ring encryptions is read without error.
         let noise = Noise { retrieved, index_failure_log2: f64::NEG_INFINITY };
         let common = Common::new(Respire::NAME, shape, chain, layout, gate, &noise)?;
@@ -255,7 +256,8 @@ impl RespireParams {
     fn selection(&self) -> f64 {
         let (layout, chain) = (self.layout(), self.chain());
         let digits = (layout.log2_slots + layout.log2_columns) as usize * self.gate().levels();
-        self.query_words() as f64 * key_switch(&chain.galois) + digits as f64 * key_switch(&chain.square)
+        let switch = key_switch(&chain.conversion);
+        self.query_words() as f64 * switch + digits as f64 * switch
     }
 }
 

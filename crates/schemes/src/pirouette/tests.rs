@@ -270,7 +270,7 @@ fn work(chain: &super::chain::Chain, gadgets: Gadgets, k: u32) -> Option<f64> {
     });
     let cost = |(rows, gate): (u32, GadgetParams)| {
         let [bits, digits] = [&chain.bits, &chain.digits].map(|short| short.switch.dimension as f64);
-        let traces = 11.0 * switch(gadgets.galois) + switch(gadgets.square);
+        let traces = 12.0 * switch(gadgets.conversion);
         f64::from(k - 4) * bits * external(gadgets.bits)
             + 2f64.powi(rows as i32 - 4) * digits * external(gadgets.digits)
             + f64::from(k - rows) * gate.levels as f64 * traces
@@ -290,8 +290,8 @@ fn the_chain_is_the_cheapest_that_closes() {
     for (&bits, &digits) in
         rotations.iter().flat_map(|bits| rotations.iter().map(move |digits| (bits, digits)))
     {
-        for &galois in &switches {
-            let gadgets = Gadgets { bits, digits, galois, square: galois };
+        for &conversion in &switches {
+            let gadgets = Gadgets { bits, digits, conversion };
             if let Some(cost) = total(gadgets).filter(|cost| best.is_none_or(|(least, _)| *cost < least)) {
                 best = Some((cost, gadgets));
             }

@@ -144,7 +144,7 @@ pub(super) fn noise(chain: &Chain, layout: &Layout, gate: &Gadget) -> Noise {
     let (gate, short) = (gate.params(), &chain.bits.switch);
     let relative = rotation / (ring.modulus * ring.modulus);
     Noise {
-        retrieved: Retrieved::picked(&ring, gadgets.square, gate, k, (record, origin)),
+        retrieved: Retrieved::picked(&ring, gadgets.conversion, gate, k, (record, origin)),
         index_failure_log2: bits_failure_log2((&ring, short), gate, [k, k], relative),
     }
 }
@@ -182,7 +182,8 @@ impl<T: ParameterSet> EncryptedParams<T> {
         let (chain, layout) = (self.chain(), self.layout());
         let rotations = chain.bits.switch.dimension as f64 * external(&chain.bits.gadget);
         let digits = layout.index_bits() as usize * self.gate().levels();
-        let traces = f64::from(LOG2_DEGREE) * key_switch(&chain.galois) + key_switch(&chain.square);
+        let switch = key_switch(&chain.conversion);
+        let traces = f64::from(LOG2_DEGREE) * switch + switch;
         let gates = layout.planes * (layout.polys() + layout.log2_slots as usize);
         let gate = external(self.gate()) + LIFTING;
         Counts::new()

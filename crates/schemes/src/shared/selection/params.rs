@@ -81,11 +81,6 @@ impl<F: Family> SelectionParams<F> {
         RING.degree
     }
 
-    /// Gadget of the packing key.
-    pub fn gadget(&self) -> &Gadget {
-        &self.gadget
-    }
-
     /// Predicted noise of a packed coefficient.
     pub fn noise(&self) -> Noise {
         self.selection.noise::<F>(&self.bits)
