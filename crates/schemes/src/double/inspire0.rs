@@ -1,7 +1,7 @@
 //! InsPIRe₀: DoublePIR with a second level packed by InspiRING, with small packing keys.
 //!
 //! Mahdavi, Patel, Seo, Yeo 2025, section 4. The construction is [`crate::double::packed`], which
-//! maps the paper's algorithms to functions. The packing ([`crate::shared::selection::family`])
+//! maps the paper's algorithms to functions. The packing ([`crate::shared::selection::inspiring`])
 //! is InspiRING (Algorithm 1) for packs of d, and PartialInspiRING (Algorithm 2) for packs of γ ≤
 //! d/2, with one key-switching matrix instead of two. For records of 1 bit to 64 bits, as
 //! DoublePIR.

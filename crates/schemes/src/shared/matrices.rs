@@ -1,4 +1,4 @@
-//! Prepared matrices, and selectors of their columns.
+//! Prepared matrices of bytes and words, and the selectors of their columns.
 
 use papir_core::sections::SectionSource;
 use papir_core::{AlignedBytes, Blob, Error, Progress, Result};
@@ -59,7 +59,7 @@ pub(crate) const BLOCK_COLUMNS: usize = 64;
 /// Returns the matrix of columns that `column` gives, each of at least `rows` words.
 ///
 /// # Errors
-/// Errors of `column`.
+/// Those of `column`.
 pub(crate) fn encode_columns(
     (rows, columns): (usize, usize),
     progress: &dyn Progress,

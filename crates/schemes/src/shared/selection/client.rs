@@ -46,7 +46,7 @@ impl<F: Family> SelectionClient<F> {
 pub struct Opened {
     /// Words of all rows, then of the single ones, modulo 2^D.
     pub words: Zeroizing<Vec<u32>>,
-    /// True if every coefficient is within the bound on the noise.
+    /// Whether every coefficient is within the bound on the noise.
     pub decodes: bool,
 }
 

@@ -81,6 +81,11 @@ impl<F: Family> SelectionParams<F> {
         RING.degree
     }
 
+    /// Gadget of the packing key.
+    pub fn gadget(&self) -> &Gadget {
+        &self.gadget
+    }
+
     /// Predicted noise of a packed coefficient.
     pub fn noise(&self) -> Noise {
         self.selection.noise::<F>(&self.bits)
@@ -204,7 +209,7 @@ impl<F: Family> SelectionParams<F> {
     /// The packing under the masks that a seed gives.
     ///
     /// # Errors
-    /// A gadget that does not fit, which checked parameters rule out.
+    /// None for checked parameters: those of a gadget that does not fit.
     pub fn packing(&self, seed: &Seed) -> Result<F::Packing> {
         F::Packing::new(&self.rlwe, &self.gadget, self.selection.capacity, seed).map_err(refused(self.scheme))
     }

@@ -1,0 +1,141 @@
+//! InspiRING of any capacity: full for d encryptions, partial for fewer.
+
+use papir_core::cost::{Counts, Operation};
+use papir_lattice::gadget::{Gadget, GadgetParams};
+use papir_lattice::noise::Setting;
+use papir_lattice::packing::inspiring::{Inspiring, OnlineKey, PartialInspiring, matrix::unit_words};
+use papir_lattice::packing::{Bodies, LweMasks, PackingError, Preprocessed, RingPacking, Scratch, Setup};
+use papir_lattice::params::RlweParams;
+use papir_ring::prg::Seed;
+use papir_ring::{Coefficients, Poly, Values};
+
+use super::family::Family;
+use crate::shared::parameters::READ_RATE;
+
+/// log₂ of the bound on expected sums of absolute entries in a row of a packing matrix. The packing
+/// refuses 2³⁶; the rest is room for chance.
+const MAX_ROW_SUM_LOG2: f64 = 35.7;
+
+/// The packing for a capacity. Keys record which one they belong to.
+#[derive(Clone, Debug)]
+pub enum AnyInspiring {
+    /// Packs d encryptions.
+    Full(Inspiring),
+    /// Packs γ ≤ d/2 encryptions.
+    Partial(PartialInspiring),
+}
+
+/// Calls a method of the full or the partial packing.
+macro_rules! forward {
+    ($any:expr, $packing:ident => $call:expr) => {
+        match $any {
+            AnyInspiring::Full($packing) => $call,
+            AnyInspiring::Partial($packing) => $call,
+        }
+    };
+}
+
+impl RingPacking for AnyInspiring {
+    const NAME: &'static str = "InspiRING, full or partial";
+    type Word = i32;
+    type Expanded = OnlineKey;
+
+    fn new(params: &RlweParams, gadget: &Gadget, capacity: usize, seed: &Seed) -> Result<Self, PackingError> {
+        if capacity == params.ring().degree() {
+            return Inspiring::new(params, gadget, capacity, seed).map(Self::Full);
+        }
+        PartialInspiring::new(params, gadget, capacity, seed).map(Self::Partial)
+    }
+
+    fn setup(&self) -> &Setup {
+        forward!(self, packing => packing.setup())
+    }
+
+    fn slots(&self) -> usize {
+        forward!(self, packing => packing.slots())
+    }
+
+    fn unit_words(&self) -> usize {
+        forward!(self, packing => packing.unit_words())
+    }
+
+    fn last_elements(&self) -> usize {
+        forward!(self, packing => packing.last_elements())
+    }
+
+    fn prepare_slot(
+        &self,
+        lwe: LweMasks,
+        slot: usize,
+        unit: &mut [i32],
+        scratch: &Scratch,
+    ) -> Result<Preprocessed, PackingError> {
+        forward!(self, packing => packing.prepare_slot(lwe, slot, unit, scratch))
+    }
+
+    fn expand(&self, bodies: &[Poly<Coefficients>]) -> OnlineKey {
+        forward!(self, packing => packing.expand(bodies))
+    }
+
+    fn apply(
+        &self,
+        words: &[i32],
+        packs: usize,
+        last: &[&[Poly<Values>]],
+        keys: &[&OnlineKey],
+    ) -> Vec<Bodies> {
+        forward!(self, packing => packing.apply(words, packs, last, keys))
+    }
+
+    fn variance(setting: &Setting, gadget: GadgetParams, capacity: usize) -> f64 {
+        if capacity == setting.degree {
+            return Inspiring::variance(setting, gadget, capacity);
+        }
+        PartialInspiring::variance(setting, gadget, capacity)
+    }
+}
+
+/// InspiRING with full packs, and with partial ones of d/2. Packs of fewer encryptions take as many
+/// mask words and no fewer key words.
+#[derive(Clone, Copy, Debug)]
+pub enum InspiringFamily {}
+
+impl Family for InspiringFamily {
+    type Packing = AnyInspiring;
+
+    fn capacities(degree: usize) -> Vec<usize> {
+        vec![degree, degree / 2]
+    }
+
+    fn matrices(degree: usize, capacity: usize) -> usize {
+        if capacity == degree { 2 } else { 1 }
+    }
+
+    fn pack_words(degree: usize, capacity: usize, levels: usize) -> usize {
+        unit_words(degree, capacity, levels)
+    }
+
+    fn has_last(degree: usize, capacity: usize) -> bool {
+        capacity == degree
+    }
+
+    /// Entries of the packing matrix are sums of n digits of at most half a base, and fit 32 bits;
+    /// a row's absolute entries have an expected sum of ℓ·d·√n·z·√(2/π)/√12.
+    fn takes(degree: usize, capacity: usize, gadget: GadgetParams) -> bool {
+        let base = 2f64.powi(gadget.log_base.min(64) as i32);
+        let mean = base * (capacity as f64 / (6.0 * std::f64::consts::PI)).sqrt();
+        let row = mean * (gadget.levels * degree) as f64;
+        (2..=degree).contains(&capacity)
+            && capacity as f64 * base / 2.0 < 2f64.powi(31)
+            && row.log2() < MAX_ROW_SUM_LOG2
+    }
+
+    fn pack_seconds(degree: usize, capacity: usize, levels: usize) -> f64 {
+        4.0 * Self::pack_words(degree, capacity, levels) as f64 / READ_RATE
+    }
+
+    fn count_packs(counts: Counts, packs: usize, degree: usize, capacity: usize, levels: usize) -> Counts {
+        let bytes = 4 * packs * Self::pack_words(degree, capacity, levels);
+        counts.with(Operation::Matrix, bytes as f64, packs)
+    }
+}
