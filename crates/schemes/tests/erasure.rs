@@ -3,7 +3,7 @@
 //! A global allocator searches every freed block for byte patterns of secret values.
 #![allow(clippy::unwrap_used, unsafe_code)]
 
-use papir_schemes::shared::empty_public::EmptyPublic;
+use papir_schemes::shared::messages::EmptyPublic;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};

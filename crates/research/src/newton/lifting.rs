@@ -27,16 +27,16 @@ pub(super) struct Lifting {
 impl Lifting {
     /// Prepares the lifting of a system's residues.
     pub(super) fn new(n: &Modulus, system: &System) -> Self {
-        let columns = system.cofactors().len();
+        let columns = system.cofactors.len();
         let mut tiles = vec![0; digit_count(n.words()).div_ceil(ROWS) * columns * ROWS];
-        for (column, cofactor) in system.cofactors().iter().enumerate() {
+        for (column, cofactor) in system.cofactors.iter().enumerate() {
             let sign = if column + 1 < columns { 1 } else { -1 };
             let number = n.leave(&n.sum([(&n.enter(cofactor, cofactor.len())[..], sign)]));
             for (row, digit) in digits(&number, n.words()).into_iter().enumerate() {
                 tiles[(row / ROWS * columns + column) * ROWS + row % ROWS] = digit;
             }
         }
-        Self { tiles, reciprocals: system.reciprocals().to_vec(), words: n.words() + 1 }
+        Self { tiles, reciprocals: system.reciprocals.clone(), words: n.words() + 1 }
     }
 
     /// Words of a result.
@@ -148,7 +148,7 @@ mod tests {
             let n = Modulus::unchecked(&(0..words).map(word).collect::<Vec<u64>>()).unwrap();
             let system = System::new(primes(count), 1, DIGIT_BITS);
             let lifting = Lifting::new(&n, &system);
-            let [product, modulus] = [system.cofactors().last().unwrap(), n.integer()].map(big);
+            let [product, modulus] = [system.cofactors.last().unwrap(), n.integer()].map(big);
             let most: BigUint = &product / 4u8;
             let some = |k: u32| &most / 977u32 * k + k;
             // The last two represent −1 and −P/4.
@@ -167,7 +167,7 @@ mod tests {
                     let residue = |number: &BigUint| number * &inverse % *prime;
                     numbers[..count].iter().map(|number| residue(number).try_into().unwrap()).collect()
                 };
-                let y: Vec<Vec<u32>> = system.primes().iter().zip(system.cofactors()).map(y).collect();
+                let y: Vec<Vec<u32>> = system.primes().iter().zip(&system.cofactors).map(y).collect();
                 let lifted = lifting.lift(count, |prime| &y[prime]);
                 let lifted: Vec<BigUint> = lifted.chunks_exact(lifting.words()).map(big).collect();
                 assert_eq!(lifted.len(), count);

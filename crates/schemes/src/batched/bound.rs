@@ -16,7 +16,7 @@
 //! which takes the place of (x/g)^(t+1).
 
 use super::code::Buckets;
-use crate::shared::goals::MAX_FAILURE_LOG2;
+use crate::shared::parameters::MAX_FAILURE_LOG2;
 
 /// Widest groups considered, relative to the capacity. In wider ones most buckets would hold no
 /// wanted record.
@@ -115,48 +115,5 @@ impl LogFactorials {
     /// ln C(n, k) for k ≤ n.
     fn choose(&self, n: usize, k: usize) -> f64 {
         self.0[n] - self.0[k] - self.0[n - k]
-    }
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use super::*;
-
-    const MANY: u64 = 1 << 40;
-
-    fn of(functions: usize, width: usize) -> Buckets {
-        Buckets { functions, width }
-    }
-
-    #[test]
-    fn the_smallest_obstruction_alone_is_below_the_bound_and_near_it() {
-        // Five records with the same four places, of 64 with 23 buckets a group: C(64, 5)/23^16.
-        let alone = (7_624_512f64 / 23f64.powi(16)).log2();
-        let bound = placement_log2(64, of(4, 23), MANY);
-        assert!(bound > alone && bound < alone + 8.0, "{alone} {bound}");
-    }
-
-    #[test]
-    fn few_records_always_find_places() {
-        for records in 1..=4 {
-            assert_eq!(placement_log2(records, of(4, 1), MANY), f64::NEG_INFINITY);
-        }
-        assert_eq!(placement_log2(5, of(4, 1), MANY), 0.0);
-        assert_eq!(placement_log2(64, of(4, 1), 3), f64::NEG_INFINITY);
-    }
-
-    #[test]
-    fn widths_are_least_and_known() {
-        for (capacity, functions, expected) in
-            [(16, 4, 10), (64, 3, 98), (64, 4, 23), (64, 5, 16), (256, 4, 80)]
-        {
-            let width = least_width(capacity, functions, MANY).unwrap();
-            assert_eq!(width, expected, "{capacity} {functions}");
-            assert!(placement_log2(capacity, of(functions, width - 1), MANY) > MAX_FAILURE_LOG2);
-        }
-        assert_eq!(least_width(64, 2, 1000), None);
-        // Not beyond the records, and not before them.
-        assert!(least_width(16, 4, 10).is_some_and(|width| width <= 10));
     }
 }

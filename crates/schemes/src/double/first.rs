@@ -5,8 +5,8 @@ use papir_lattice::lwe32::{LOG2_Q, LweParams, MaskProducts, Masks, N, matrix_byt
 use papir_ring::prg::Seed;
 
 use super::layout::Layout;
-pub(crate) use crate::shared::byte_matrix::ByteMatrix;
-use crate::shared::readback::read_columns;
+pub(crate) use crate::shared::matrices::ByteMatrix;
+use crate::shared::stored_records::read_columns;
 
 /// Half of the plaintext modulus p = 256, which centring subtracts.
 pub(crate) const CENTRE: u8 = 128;

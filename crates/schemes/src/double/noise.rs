@@ -24,7 +24,7 @@ use papir_lattice::lwe32::{LOG2_Q, N, SIGMA};
 
 use super::digits;
 use super::layout::Layout;
-pub(crate) use crate::shared::goals::FILL;
+pub(crate) use crate::shared::parameters::FILL;
 pub(crate) use papir_lattice::noise::SAMPLER_LOG2;
 
 /// log₂ of the probability that the coefficients of one level exceed their bound.

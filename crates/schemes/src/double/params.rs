@@ -14,13 +14,12 @@ use super::digits::{BODY, DIGIT_BITS, MASK};
 use super::layout::{Layout, MAX_RECORD_BITS, MAX_SIDE, units_of};
 use super::noise::{self, Bits, Bounds, FIRST, SECOND, coefficients};
 use super::second::digit_rows;
-use crate::shared::describe::{one_record, sealed, sealed_public, security};
-use crate::shared::goals::{best, heights_near};
-use crate::shared::parameter_errors::{refused, unfit};
-use crate::shared::public_seed::SEED_BYTES;
-use crate::shared::ring_bytes::{read_bytes, write_bytes};
-use crate::shared::shapes::{SHAPE_BYTES, read_shape, write_shape};
-use crate::shared::words::read_all;
+use crate::shared::messages::{
+    SEED_BYTES, SHAPE_BYTES, read_all, read_bytes, read_shape, write_bytes, write_shape,
+};
+use crate::shared::parameters::{
+    best, heights_near, one_record, refused, sealed, sealed_public, security, unfit,
+};
 
 /// The scheme's name.
 pub(super) const NAME: &str = "double";

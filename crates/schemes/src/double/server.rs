@@ -16,11 +16,10 @@ pub use super::second::Ciphertexts;
 use super::second::{SecondLevel, digit_rows, second_masks};
 use super::update::{change_bytes, change_digits, few, from_scratch, hint_rows, touched_units};
 use super::wire::{DoubleAnswer, DoublePublic, DoubleQuery};
-use crate::shared::byte_matrix::load_matrix;
-pub(crate) use crate::shared::byte_matrix::stored;
-use crate::shared::public_seed::load_seed;
-use crate::shared::shapes::check_source;
-use crate::shared::words::pack;
+use crate::shared::matrices::load_matrix;
+pub(crate) use crate::shared::matrices::stored;
+use crate::shared::messages::{load_seed, pack};
+use crate::shared::stored_records::check_source;
 
 const SEED: &str = "double/seed";
 const DATABASE: &str = "double/database";

@@ -13,7 +13,7 @@ use rayon::prelude::*;
 use super::first::{ByteMatrix, CENTRE};
 use super::layout::Layout;
 use super::second::{SecondLevel, digit_rows, multiply, split_words};
-use crate::shared::byte_matrix::row_products;
+use crate::shared::matrices::row_products;
 
 /// Inverse share of changed units of a column above which preparing all is faster.
 const ALL_FROM: usize = 2;

@@ -1,5 +1,6 @@
-//! Parameters common to all databases: rings, short keys, gadgets. One client's keys serve every
-//! database.
+//! Parameters common to all databases: rings, short keys, gadgets.
+//!
+//! One client's keys serve every database.
 //!
 //! A test searches a grid of gadgets for the least work whose computed noise closes, over databases
 //! from 256 MiB to 8 GiB, and confirms these.
@@ -17,7 +18,7 @@ use papir_lattice::security::{self, Row, Secret};
 use papir_ring::Ring;
 use papir_ring::sample::Gaussian;
 
-use crate::shared::parameter_errors::refused;
+use crate::shared::parameters::refused;
 
 /// Lengths of the short keys, with the names of the schemes that use them.
 pub trait ParameterSet: Copy + Debug + Send + Sync + 'static {
@@ -27,7 +28,7 @@ pub trait ParameterSet: Copy + Debug + Send + Sync + 'static {
     const ID: u16;
     /// Name and number of the scheme over encrypted databases.
     const ENCRYPTED: (&'static str, u16);
-    /// Whether the keys are long enough.
+    /// Private if the keys are long enough.
     const PRIVACY: Privacy;
     /// Bits of the key for bits and of the key for digits.
     const DIMENSIONS: [usize; 2];
@@ -136,12 +137,12 @@ pub struct Chain {
     pub(crate) response: RlweParams,
     pub(crate) bits: ShortParams,
     pub(super) digits: ShortParams,
-    pub(crate) galois: Gadget,
-    pub(crate) square: Gadget,
+    /// For automorphisms and s².
+    pub(crate) conversion: Gadget,
     pub(crate) ring_switch: Gadget,
     pub(super) query_error: Gaussian,
-    /// Security estimates of everything published, with its name.
-    pub(super) security: Vec<(&'static str, &'static Row)>,
+    /// Weakest security estimate of everything published; `None` for keys that are short on purpose.
+    pub(super) weakest: Option<&'static Row>,
 }
 
 impl Chain {
@@ -173,31 +174,25 @@ impl Chain {
             let error = Gaussian::new(switch.sigma).map_err(refused(T::NAME))?;
             Ok(ShortParams { switch, error, gadget: gadget(&rlwe, params)? })
         };
-        let security = match T::PRIVACY {
-            Privacy::Private => security_of(T::NAME, [&bits, &digits], [&rlwe, &response])?,
-            Privacy::NotPrivate(_) => Vec::new(),
+        let weakest = match T::PRIVACY {
+            Privacy::Private => weakest(T::NAME, [&bits, &digits], [&rlwe, &response])?,
+            Privacy::NotPrivate(_) => None,
         };
         Ok(Self {
             bits: short(bits, grain.bits())?,
             digits: short(digits, DIGITS_GADGET)?,
-            galois: gadget(&rlwe, grain.conversion())?,
-            square: gadget(&rlwe, grain.conversion())?,
+            conversion: gadget(&rlwe, grain.conversion())?,
             ring_switch: gadget(&response, RING_SWITCH)?,
             query_error: Gaussian::new(QUERY_SIGMA).map_err(refused(T::NAME))?,
             rlwe,
             response,
-            security,
+            weakest,
         })
     }
 
     /// The short key for bits (0) or for digits.
     pub(super) fn short(&self, which: usize) -> &ShortParams {
         if which == 0 { &self.bits } else { &self.digits }
-    }
-
-    /// Weakest security estimate of everything published.
-    pub(crate) fn weakest(&self) -> Option<&'static Row> {
-        self.security.iter().map(|(_, row)| *row).min_by(|a, b| a.matzov.total_cmp(&b.matzov))
     }
 
     /// R_q.
@@ -223,15 +218,15 @@ impl Chain {
     }
 }
 
-/// Security estimate of each kind of published encryption.
+/// Weakest security estimate of everything published.
 ///
 /// # Errors
 /// [`papir_core::Error::Parameters`] under 128 bits.
-fn security_of(
+fn weakest(
     scheme: &'static str,
     short: [&SwitchParams; 2],
     rings: [&RlweParams; 2],
-) -> Result<Vec<(&'static str, &'static Row)>> {
+) -> Result<Option<&'static Row>> {
     let estimate = |params: &SwitchParams| {
         let SwitchParams { dimension, log2_q, sigma, .. } = *params;
         security::require_128(dimension, f64::from(log2_q), Secret::Binary, sigma).map_err(refused(scheme))
@@ -240,13 +235,17 @@ fn security_of(
         |params: &RlweParams| params.security().ok_or_else(|| refused(scheme)("a ring without an estimate"));
     // Queries are under the ring's key, but at 2³², where a sample is weaker than at q.
     let query = security::require_128(DEGREE, f64::from(LOG2_QUERY), Secret::Ternary, QUERY_SIGMA);
-    Ok(vec![
-        ("queries", query.map_err(refused(scheme))?),
-        ("rotation keys, automorphisms, s^2", own(rings[0])?),
-        ("switch to the key for bits", estimate(short[0])?),
-        ("switch to the key for digits", estimate(short[1])?),
-        ("switch to the response ring, answers", own(rings[1])?),
-    ])
+    let all = [
+        query.map_err(refused(scheme))?,
+        // Rotation keys, automorphisms, s².
+        own(rings[0])?,
+        // Switches to the short keys.
+        estimate(short[0])?,
+        estimate(short[1])?,
+        // Switch to the response ring, answers.
+        own(rings[1])?,
+    ];
+    Ok(all.into_iter().min_by(|a, b| a.matzov.total_cmp(&b.matzov)))
 }
 
 /// x/2 modulo an odd q.

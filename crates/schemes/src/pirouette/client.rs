@@ -1,23 +1,49 @@
-//! The client: registration, queries of one LWE encryption, answers of one RLWE encryption.
+//! The client: registration, queries, decryption of answers.
 
 use std::sync::Arc;
 
-use papir_core::scheme::{Client, Parameters, check_indices};
+use papir_core::scheme::{Client, Never, Parameters, Scheme, check_indices};
 use papir_core::{Error, Record, Result};
 use papir_lattice::response::ResponseBits;
 use papir_lattice::secret::SecretKey;
 use papir_ring::prg::{SecretRng, Seed};
 use rand_core::CryptoRng;
-use zeroize::Zeroizing;
+use zeroize::{Zeroize, Zeroizing};
 
 use super::chain::{LOG2_P, LOG2_QUERY, RESPONSE_DEGREE};
-use super::common::{LweParams, RetrievalParams};
-use super::keys::Keys;
+use super::common::RetrievalParams;
+use super::keys::{Keys, Secrets, State};
 use super::noise::DECODING_PART;
-use super::path::Path;
-use super::secrets::{RetrievalSecret, State};
 use super::wire::{PirouetteQuery, RetrievalAnswer};
-use crate::shared::empty_public::EmptyPublic;
+use crate::shared::messages::EmptyPublic;
+
+/// A scheme whose clients register keys and decrypt answers in the response ring.
+pub trait Path:
+    Scheme<
+        Params: RetrievalParams,
+        Public = EmptyPublic,
+        Answer = RetrievalAnswer,
+        Secret = RetrievalSecret,
+        ClientKeys = Keys,
+        ClientState = State,
+        Ticket = Never,
+    >
+{
+    /// Encrypts a query for an item.
+    fn ask(params: &Self::Params, state: &State, item: u64, rng: &mut dyn CryptoRng) -> Self::Query;
+}
+
+/// Secret of one query: the keys, and the record's place in its item.
+pub struct RetrievalSecret {
+    secrets: Arc<Secrets>,
+    slot: u64,
+}
+
+impl Drop for RetrievalSecret {
+    fn drop(&mut self) {
+        self.slot.zeroize();
+    }
+}
 
 /// A client.
 pub struct RetrievalClient<S: Path> {
@@ -25,15 +51,11 @@ pub struct RetrievalClient<S: Path> {
 }
 
 impl<S: Path> RetrievalClient<S> {
-    fn register_with(
-        &self,
-        kept: Option<&State>,
-        rng: &mut dyn CryptoRng,
-    ) -> Result<(State, Keys<S::Expanded>)> {
+    fn register_with(&self, kept: Option<&State>, rng: &mut dyn CryptoRng) -> Result<Option<(State, Keys)>> {
         let (seed, mut rng) = (Seed::random(rng), SecretRng::new(rng));
         let state = State::generate(&self.params, kept, &mut rng)?;
-        let keys = Keys::generate(self.params.chain(), &state.0, seed, &mut rng);
-        Ok((state, keys))
+        let keys = Keys::generate(&self.params, &state.0, seed, &mut rng);
+        Ok(Some((state, keys)))
     }
 }
 
@@ -46,16 +68,12 @@ impl<S: Path> Client<S> for RetrievalClient<S> {
         &self.params
     }
 
-    fn register(&self, rng: &mut dyn CryptoRng) -> Result<Option<(State, Keys<S::Expanded>)>> {
-        self.register_with(None, rng).map(Some)
+    fn register(&self, rng: &mut dyn CryptoRng) -> Result<Option<(State, Keys)>> {
+        self.register_with(None, rng)
     }
 
-    fn register_again(
-        &self,
-        kept: &State,
-        rng: &mut dyn CryptoRng,
-    ) -> Result<Option<(State, Keys<S::Expanded>)>> {
-        self.register_with(Some(kept), rng).map(Some)
+    fn register_again(&self, kept: &State, rng: &mut dyn CryptoRng) -> Result<Option<(State, Keys)>> {
+        self.register_with(Some(kept), rng)
     }
 
     fn state_fits(&self, state: &State) -> bool {
@@ -107,21 +125,16 @@ fn decrypt<P: RetrievalParams>(
     (item, worst)
 }
 
-/// A fresh seed for one mask. No mask is used twice under a key.
-fn fresh_seed(bytes: usize, rng: &mut dyn CryptoRng) -> Seed {
-    let mut seed = Seed([0; 32]);
-    rng.fill_bytes(&mut seed.0[..bytes]);
-    seed
-}
-
 /// Item · 2³²/2^(k + 1) + e − ⟨a, s⟩: the bit above the item's k bits is zero.
-pub(crate) fn encrypt<P: LweParams>(
+pub(crate) fn encrypt<P: RetrievalParams>(
     params: &P,
     state: &State,
     item: u64,
     rng: &mut dyn CryptoRng,
 ) -> PirouetteQuery {
-    let seed = fresh_seed(params.seed_bytes(), rng);
+    // A fresh mask for every query under a key.
+    let mut seed = Seed([0; 32]);
+    rng.fill_bytes(&mut seed.0[..params.seed_bytes()]);
     let mut error = Zeroizing::new(vec![0; 1]);
     params.chain().query_error.fill(&mut SecretRng::new(rng), &mut error);
     let mask = PirouetteQuery::mask(&seed);

@@ -1,9 +1,9 @@
-//! Parameters that all schemes of the family have.
+//! Parameters of all schemes of the family, and their search.
 
 use std::sync::Arc;
 
-use papir_core::cost::{Counts, Operation, Work};
-use papir_core::scheme::Parameters;
+use papir_core::cost::{Counts, Operation, Rates, Work};
+use papir_core::scheme::{Goal, Parameters};
 use papir_core::{Description, Limits, MAX_RECORD_BITS, Privacy, Result, Shape, Sizes, UpdateCost};
 use papir_kernels::bits::packed_len;
 use papir_lattice::gadget::{Gadget, GadgetParams};
@@ -12,12 +12,13 @@ use papir_lattice::secret::SecretKey;
 use rand_core::CryptoRng;
 
 use super::chain::{Chain, DEGREE, LOG2_P, LOG2_Q, RESPONSE_DEGREE};
-use super::layout::Layout;
-use super::noise::Retrieved;
-use crate::shared::describe::{one_record, sealed, sealed_public, security};
-use crate::shared::parameter_errors::refused;
+use super::layout::{LEAST_SPAN, Layout};
+use super::noise::Noise;
+use crate::shared::parameters::{
+    self, one_record, refused, score, sealed, sealed_public, security, successes,
+};
 
-/// How polynomials are stored.
+/// Storage of polynomials.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// As bytes, transformed by each answer.
@@ -33,13 +34,13 @@ pub struct Common {
     pub(crate) chain: Arc<Chain>,
     pub(crate) layout: Layout,
     pub(crate) gate: Gadget,
+    pub(crate) form: Form,
     pub(crate) answer_bits: ResponseBits,
-    failure_log2: f64,
+    pub(crate) failure_log2: f64,
 }
 
 impl Common {
-    /// The shortest answers that decode. `besides` is log₂ of the probability that the index is not
-    /// found.
+    /// The compact form with the shortest answers that decode.
     ///
     /// # Errors
     /// [`papir_core::Error::Parameters`] if the noise exceeds the decoding limit.
@@ -49,37 +50,18 @@ impl Common {
         chain: Arc<Chain>,
         layout: Layout,
         gate: Gadget,
-        retrieved: &Retrieved,
-        besides: f64,
+        noise: &Noise,
     ) -> Result<Self> {
-        let (answer_bits, failure_log2) = retrieved
-            .answer_bits(&chain, layout.planes * layout.span, besides)
+        let (answer_bits, failure_log2) = noise
+            .answer_bits(&chain, layout.planes * layout.span)
             .ok_or_else(|| refused(scheme)(format!("the noise of {layout:?} exceeds the decoding limit")))?;
-        Ok(Self { shape, chain, layout, gate, answer_bits, failure_log2 })
+        Ok(Self { shape, chain, layout, gate, form: Form::Compact, answer_bits, failure_log2 })
     }
 
     /// Bytes of an answer's masks and of its bodies.
     pub(crate) fn answer_parts(&self) -> [usize; 2] {
         let (Layout { planes, span, .. }, bits) = (&self.layout, self.answer_bits);
         [packed_len(planes * RESPONSE_DEGREE, bits.a), packed_len(planes * span, bits.b)]
-    }
-
-    /// Bytes of messages, envelopes included, from those of encoded parameters, keys and queries;
-    /// and of a database and what is kept besides.
-    pub(crate) fn sizes(
-        &self,
-        [parameters, keys, query]: [usize; 3],
-        [database, material]: [u64; 2],
-    ) -> Sizes {
-        Sizes {
-            public: sealed_public(parameters, 0),
-            keys: sealed(keys),
-            query: sealed(query),
-            answer: sealed(self.answer_parts().iter().sum()),
-            database,
-            material,
-            ..Sizes::default()
-        }
     }
 
     /// A description with these parameters and the scheme's own.
@@ -113,13 +95,34 @@ impl Common {
             ..one_record(MAX_RECORD_BITS, UpdateCost::PerRecord)
         };
         // The weakest of everything published.
-        let security = self.chain.weakest().map(security);
+        let security = self.chain.weakest.map(security);
         Description { scheme, privacy, shape, sizes, security, failure_log2, limits, parameters, work }
+    }
+
+    /// Work of retrieving polynomials' items, given that of a query and of its selection.
+    pub(crate) fn work(&self, query: Counts, selection: Counts) -> Work {
+        let (layout, planes, columns) = (&self.layout, self.layout.planes, self.layout.columns());
+        // Cost of a polynomial in the first dimension, in external products of two digits, as
+        // measured (decision 20).
+        let transform = if self.form == Form::Fast { 0.05 } else { 0.15 };
+        let first = (planes * layout.rows * columns) as f64 * transform;
+        let gates = (planes * (columns + layout.log2_slots as usize)) as f64;
+        let products = first + gates * external(&self.gate);
+        let words = (planes * layout.span) as f64;
+        Work {
+            setup: Counts::new().with(Operation::Encode8, layout.bytes() as f64, layout.polys()),
+            query,
+            answer: selection.with(Operation::ExternalProduct, products, columns),
+            extract: Counts::new().with(Operation::DecryptRow, words, 1),
+        }
     }
 }
 
-/// Parameters of schemes that retrieve items.
+/// Parameters of a scheme of the family.
 pub trait RetrievalParams: Parameters {
+    /// A client's short keys: none; one to extract an index's bits; two to make selectors as well.
+    const SHORTS: usize;
+
     /// The parameters that all these schemes have.
     fn common(&self) -> &Common;
 
@@ -138,6 +141,30 @@ pub trait RetrievalParams: Parameters {
         &self.common().gate
     }
 
+    /// Bytes of a query's seed: 32 or 16.
+    fn seed_bytes(&self) -> usize {
+        32
+    }
+
+    /// Bytes of a query, envelope excluded: by default one LWE encryption under a seed.
+    fn query_bytes(&self) -> usize {
+        self.seed_bytes() + 4
+    }
+
+    /// Bytes of messages, envelopes included, from those of keys; and of a database and what is
+    /// kept besides.
+    fn sizes(&self, keys: usize, [database, material]: [u64; 2]) -> Sizes {
+        Sizes {
+            public: sealed_public(self.encode().len(), 0),
+            keys: sealed(keys),
+            query: sealed(self.query_bytes()),
+            answer: sealed(self.common().answer_parts().iter().sum()),
+            database,
+            material,
+            ..Sizes::default()
+        }
+    }
+
     /// The ring key that a client registers with: a fresh one. `kept` is the key of an earlier
     /// registration.
     ///
@@ -147,45 +174,9 @@ pub trait RetrievalParams: Parameters {
         Ok(SecretKey::generate(&self.chain().rlwe, rng))
     }
 
-    /// Whether a client with this ring key can query.
+    /// Returns `true` if a client with this ring key can query.
     fn takes(&self, _ring_key: &SecretKey) -> bool {
         true
-    }
-}
-
-/// Parameters of schemes that retrieve polynomials' items by selections, in phases 1 to 3.
-pub trait SelectingParams: RetrievalParams {
-    /// How polynomials are stored.
-    fn form(&self) -> Form;
-
-    /// Work of the verbs, given that of a query and of its selection.
-    fn retrieval_work(&self, query: Counts, selection: Counts) -> Work {
-        let layout = self.layout();
-        let (planes, columns) = (layout.planes, layout.columns());
-        // Cost of a polynomial in the first dimension, in external products of two digits, as
-        // measured (decision 20).
-        let transform = if self.form() == Form::Fast { 0.05 } else { 0.15 };
-        let first = (planes * layout.rows * columns) as f64 * transform;
-        let gates = (planes * (columns + layout.log2_slots as usize)) as f64;
-        let products = first + gates * external(self.gate());
-        let words = (planes * layout.span) as f64;
-        Work {
-            setup: Counts::new().with(Operation::Encode8, layout.bytes() as f64, layout.polys()),
-            query,
-            answer: selection.with(Operation::ExternalProduct, products, columns),
-            extract: Counts::new().with(Operation::DecryptRow, words, 1),
-        }
-    }
-}
-
-/// Parameters of schemes whose query is one LWE encryption under a seed.
-pub trait LweParams: RetrievalParams {
-    /// Bytes of a query's seed: 32 or 16.
-    fn seed_bytes(&self) -> usize;
-
-    /// Bytes of a query, envelope excluded.
-    fn query_bytes(&self) -> usize {
-        self.seed_bytes() + 4
     }
 }
 
@@ -212,4 +203,41 @@ pub(crate) fn external(gadget: &Gadget) -> f64 {
 /// Cost of a key switch under this gadget, in external products of two digits.
 pub(crate) fn key_switch(gadget: &Gadget) -> f64 {
     (gadget.levels() + 2) as f64 / 6.0
+}
+
+/// Digits of the gates' gadgets and log₂ of their bases, fewest digits first.
+pub(crate) const GATES: [(usize, u32); 6] = [(3, 7), (4, 6), (4, 5), (5, 4), (6, 4), (7, 3)];
+
+/// Bytes of items that records fit in, from the least on.
+pub(crate) fn spans(shape: Shape) -> impl Iterator<Item = usize> {
+    let least = shape.record_bytes().clamp(LEAST_SPAN, RESPONSE_DEGREE).next_power_of_two();
+    (0..).map(move |shift| least << shift).take_while(|&span| span <= RESPONSE_DEGREE)
+}
+
+/// Returns the parameters with the first of the gates whose noise closes.
+///
+/// # Errors
+/// That of the last gate.
+pub(crate) fn closing<P>(gates: &[(usize, u32)], new: impl Fn((usize, u32)) -> Result<P>) -> Result<P> {
+    let (last, all) = gates.split_last().map_or(((0, 0), gates), |(last, all)| (*last, all));
+    all.iter().find_map(|&gate| new(gate).ok()).map_or_else(|| new(last), Ok)
+}
+
+/// Returns the parameters of least cost.
+///
+/// # Errors
+/// The last error if there are errors only.
+pub(crate) fn best<P: Parameters>(
+    scheme: &'static str,
+    goal: Goal,
+    choices: impl Iterator<Item = Result<P>>,
+) -> Result<P> {
+    let cost = |params: &P| {
+        let Description { sizes, work, .. } = params.describe();
+        let seconds = work.answer.core_seconds(&Rates::BUILT_IN);
+        // Prefers the faster of equally short messages.
+        let tie = if goal == Goal::MinCommunication { seconds * 1e-3 } else { 0.0 };
+        score(goal, (sizes.query + sizes.answer) as f64, seconds) + tie
+    };
+    parameters::best(successes(choices)?, cost).ok_or_else(|| refused(scheme)("no items"))
 }

@@ -1,6 +1,7 @@
-//! Evaluation keys: uploaded once, expanded by the server.
+//! A client's secrets, and the evaluation keys that it uploads.
 //!
 //! ```text
+//! state    the ring's key (2048), the response ring's (1024): a coefficient a byte, signed
 //! keys     seed (32), switch to the key for bits, switch to the key for digits,
 //!          RGSW(bits of the key for bits), RGSW(bits of the key for digits),
 //!          automorphisms, s², switch to the response ring
@@ -8,7 +9,7 @@
 //! Encryptions are sent as bodies in coefficients, rounded and packed. Masks are expanded from the
 //! seed.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use papir_core::codec::Reader;
 use papir_core::scheme::Wire;
@@ -23,25 +24,76 @@ use papir_lattice::key_switch::masks_from;
 use papir_lattice::mod_switch::{lift_elements, round_elements};
 use papir_lattice::params::RlweParams;
 use papir_lattice::rows::Rows;
+use papir_lattice::secret::SecretKey;
 use papir_ring::prg::{SecretRng, Seed};
 use papir_ring::{Poly, Values};
 use rand_core::CryptoRng;
 use rayon::prelude::*;
+use zeroize::Zeroizing;
 
 use super::chain::{Chain, DEGREE, KEY_BITS, LOG2_DEGREE, RESPONSE_DEGREE, RESPONSE_KEY_BITS};
 use super::common::RetrievalParams;
-use super::secrets::Secrets;
-use crate::shared::public_seed::SEED_BYTES;
-use crate::shared::words::{pack, unpack, unpack_u32};
+use crate::shared::messages::{SEED_BYTES, pack, unpack, unpack_u32};
 
-/// Name of the keys in errors.
+/// Names of the state and the keys in errors.
+const STATE: &str = "pirouette's client state";
 const WHAT: &str = "evaluation keys";
 /// Parts that the ring's key is cut into for the switch to the response ring.
 const RING_PARTS: usize = DEGREE / RESPONSE_DEGREE;
 
+/// Long-term secrets: the ring's key, which queries are encrypted under, and the response ring's
+/// key.
+pub struct Secrets {
+    pub(crate) ring: SecretKey,
+    pub(crate) response: SecretKey,
+}
+
+/// State of a registered client.
+pub struct State(pub(super) Arc<Secrets>);
+
+impl State {
+    /// Fresh secrets.
+    pub(crate) fn generate<P: RetrievalParams>(
+        params: &P,
+        kept: Option<&Self>,
+        rng: &mut dyn CryptoRng,
+    ) -> Result<Self> {
+        let ring = params.ring_key(kept.map(|kept| &kept.0.ring), rng)?;
+        let response = SecretKey::generate(&params.chain().response, rng);
+        Ok(Self(Arc::new(Secrets { ring, response })))
+    }
+}
+
+impl<P: RetrievalParams> Wire<P> for State {
+    fn encode(&self, _params: &P) -> Vec<u8> {
+        let keys = [&self.0.ring, &self.0.response];
+        let mut bytes = Vec::with_capacity(DEGREE + RESPONSE_DEGREE);
+        bytes.extend(keys.into_iter().flat_map(SecretKey::coefficients).map(|&c| c as i8 as u8));
+        bytes
+    }
+
+    fn decode(params: &P, bytes: &[u8]) -> Result<Self> {
+        Error::check_length(STATE, bytes.len(), DEGREE + RESPONSE_DEGREE)?;
+        let coefficients = |bytes: &[u8]| Zeroizing::new(bytes.iter().map(|&c| i32::from(c as i8)).collect());
+        let (ring, response) = bytes.split_at(DEGREE);
+        let bound = params.chain().response.error().bound();
+        let within = |bytes: &[u8], bound| bytes.iter().all(|&c| i32::from(c as i8).abs() <= bound);
+        if !(within(ring, 1) && within(response, bound)) {
+            let found = "a coefficient outside of its key's range";
+            let expected = format!("a ternary key, and one of coefficients up to {bound}");
+            return Err(Error::malformed(STATE, found, expected));
+        }
+        let chain = params.chain();
+        Ok(Self(Arc::new(Secrets {
+            ring: SecretKey::from_coefficients(&chain.rlwe, coefficients(ring)),
+            response: SecretKey::from_coefficients(&chain.response, coefficients(response)),
+        })))
+    }
+}
+
 /// A group of ring encryptions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
+pub(super) enum Part {
     Bit(usize),
     Digit(usize),
     Galois(usize),
@@ -51,7 +103,7 @@ enum Part {
 
 impl Part {
     /// All parts of keys with this many short ones, in the order of their bytes.
-    fn all(chain: &Chain, shorts: usize) -> Vec<Self> {
+    pub(super) fn all(chain: &Chain, shorts: usize) -> Vec<Self> {
         let count = |which: usize| if which < shorts { chain.short(which).switch.dimension } else { 0 };
         let bits = (0..count(0)).map(Self::Bit);
         let digits = (0..count(1)).map(Self::Digit);
@@ -64,13 +116,13 @@ impl Part {
         match self {
             Self::Bit(i) => ("pirouette/rotation-bits", i, 2 * chain.bits.gadget.levels()),
             Self::Digit(i) => ("pirouette/rotation-digits", i, 2 * chain.digits.gadget.levels()),
-            Self::Galois(step) => ("pirouette/automorphism", step, chain.galois.levels()),
-            Self::Square => ("pirouette/square", 0, chain.square.levels()),
+            Self::Galois(step) => ("pirouette/automorphism", step, chain.conversion.levels()),
+            Self::Square => ("pirouette/square", 0, chain.conversion.levels()),
             Self::RingSwitch => ("pirouette/ring-switch", 0, RING_PARTS * chain.ring_switch.levels()),
         }
     }
 
-    fn rows(self, chain: &Chain) -> usize {
+    pub(super) fn rows(self, chain: &Chain) -> usize {
         self.place(chain).2
     }
 
@@ -82,7 +134,7 @@ impl Part {
         }
     }
 
-    fn masks(self, chain: &Chain, seed: &Seed) -> Vec<Poly<Values>> {
+    pub(super) fn masks(self, chain: &Chain, seed: &Seed) -> Vec<Poly<Values>> {
         let (label, place, rows) = self.place(chain);
         masks_from(self.ring(chain).0.ring(), seed, label, place * rows..(place + 1) * rows)
     }
@@ -103,8 +155,8 @@ impl Part {
         let bodies = match self {
             Self::Bit(i) => bit(0, i, &chain.bits.gadget, rng),
             Self::Digit(i) => bit(1, i, &chain.digits.gadget, rng),
-            Self::Galois(step) => galois::bodies(rlwe, ring_key, step, &masks, &chain.galois, rng),
-            Self::Square => circuit::bodies(rlwe, ring_key, &masks, &chain.square, rng),
+            Self::Galois(step) => galois::bodies(rlwe, ring_key, step, &masks, &chain.conversion, rng),
+            Self::Square => circuit::bodies(rlwe, ring_key, &masks, &chain.conversion, rng),
             Self::RingSwitch => {
                 let (source, target) = (ring_key.coefficients(), &own.secrets.response);
                 ring_switch::bodies(params, source, target, &masks, &chain.ring_switch, rng)
@@ -132,141 +184,108 @@ struct Own<'a> {
     short: Vec<BinaryKey>,
 }
 
-impl<'a> Own<'a> {
-    /// Fresh short keys.
-    fn new(chain: &Chain, secrets: &'a Secrets, shorts: usize, rng: &mut dyn CryptoRng) -> Self {
-        let key = |which| BinaryKey::generate(chain.short(which).switch.dimension, rng);
-        Self { secrets, short: (0..shorts).map(key).collect() }
-    }
-
-    /// The bodies of the switches to the short keys, packed.
-    fn switches(&self, chain: &Chain, seed: &Seed, rng: &mut dyn CryptoRng) -> Vec<u8> {
-        let (mut packed, source) = (Vec::new(), self.secrets.ring.coefficients());
-        for (which, key) in self.short.iter().enumerate() {
-            let (short, label) = (chain.short(which), SWITCH_LABELS[which]);
-            let bodies = switch_bodies(&short.switch, seed, label, source, key, &short.error, rng);
-            pack(&bodies, short.switch.log2_q, &mut packed);
-        }
-        packed
-    }
-
-    /// Fresh encryptions of these parts, packed. Each part has a generator of its own, so that
-    /// threads share the work.
-    fn parts(&self, chain: &Chain, parts: Vec<Part>, seed: &Seed, rng: &mut dyn CryptoRng) -> Vec<u8> {
-        let parts: Vec<_> = parts.into_iter().map(|part| (part, SecretRng::new(rng))).collect();
-        let generate = |(part, mut rng): (Part, SecretRng)| part.generate(chain, self, seed, &mut rng);
-        parts.into_par_iter().map(generate).collect::<Vec<_>>().concat()
-    }
-}
-
 /// Labels of the switches' masks.
 const SWITCH_LABELS: [&str; 2] = ["pirouette/switch-bits", "pirouette/switch-digits"];
 
-fn switch_bytes(params: &SwitchParams) -> usize {
-    packed_len(DEGREE * params.levels(), params.log2_q)
+/// Bytes of packed keys with this many short ones, envelope excluded.
+pub(crate) fn packed_bytes(chain: &Chain, shorts: usize) -> usize {
+    let switch = |params: &SwitchParams| packed_len(DEGREE * params.levels(), params.log2_q);
+    let switches = (0..shorts).map(|which| switch(&chain.short(which).switch));
+    let parts = Part::all(chain, shorts).into_iter().map(|part| part.packed_bytes(chain));
+    SEED_BYTES + switches.sum::<usize>() + parts.sum::<usize>()
 }
 
-/// Number of ring elements in Pirouette's keys.
-#[cfg(test)]
-pub(super) fn elements(chain: &Chain) -> usize {
-    Part::all(chain, 2).into_iter().map(|part| part.rows(chain)).sum()
+/// Bytes of such keys in the server's memory: expanded and packed.
+pub(crate) fn server_bytes(chain: &Chain, shorts: usize) -> usize {
+    let switches = (0..shorts).map(|which| SwitchKey::bytes(&chain.short(which).switch, DEGREE));
+    let rows = |part: Part| Rows::bytes(part.ring(chain).0.ring().degree(), part.rows(chain));
+    let parts = Part::all(chain, shorts).into_iter().map(rows);
+    switches.sum::<usize>() + parts.sum::<usize>() + packed_bytes(chain, shorts)
 }
 
-/// The masks of all ring encryptions of the keys.
-#[cfg(test)]
-pub(super) fn all_masks(chain: &Chain, seed: &Seed) -> Vec<Poly<Values>> {
-    let parts = Part::all(chain, 2).into_iter();
-    parts.flat_map(|part| part.masks(chain, seed)).collect()
+/// The switch to a short key and the rotation by it.
+pub(super) struct ShortKey {
+    pub(super) switch: SwitchKey,
+    pub(super) rotation: RotationKey,
 }
 
 /// Expanded keys, as the server computes with them.
-pub trait Expanded: Send + Sync + Sized + 'static {
-    /// Bytes of the packed keys, envelope excluded.
-    fn packed_bytes(chain: &Chain) -> usize;
+pub struct Evaluation {
+    /// The short keys for bits and for digits, as far as the scheme uses them.
+    pub(super) shorts: Vec<ShortKey>,
+    /// For traces and expansions.
+    pub(super) galois: GaloisKeys,
+    /// For gates.
+    pub(super) square: SquareKey,
+    /// For the switch to the response ring.
+    pub(super) ring_switch: RingSwitchKey,
+}
 
-    /// Fresh packed keys, without their seed.
-    fn generate(chain: &Chain, secrets: &Secrets, seed: &Seed, rng: &mut dyn CryptoRng) -> Vec<u8>;
-
-    /// Expands what [`Expanded::generate`] returned.
+impl Evaluation {
+    /// Expands packed keys with this many short ones.
     ///
     /// # Errors
     /// [`Error::Malformed`] for bits that no client sends.
-    fn expand(chain: &Chain, seed: &Seed, packed: &[u8]) -> Result<Self>;
-
-    /// The part that all keys have.
-    fn conversion(&self) -> &Conversion;
-}
-
-/// Keys with a number of short ones: none; one to extract an index's bits; two to make selectors as
-/// well.
-pub struct Evaluation<const SHORTS: usize> {
-    pub(super) shorts: [ShortKey; SHORTS],
-    pub(crate) conversion: Conversion,
-}
-
-impl<const SHORTS: usize> Evaluation<SHORTS> {
-    /// Bytes in the server's memory: expanded and packed.
-    pub(crate) fn server_bytes(chain: &Chain) -> usize {
-        let switch = |which| SwitchKey::bytes(&chain.short(which).switch, DEGREE);
-        let rows = |part: Part| Rows::bytes(part.ring(chain).0.ring().degree(), part.rows(chain));
-        let expanded: usize = Part::all(chain, SHORTS).into_iter().map(rows).sum();
-        (0..SHORTS).map(switch).sum::<usize>() + expanded + Self::packed_bytes(chain)
-    }
-}
-
-impl<const SHORTS: usize> Expanded for Evaluation<SHORTS> {
-    fn packed_bytes(chain: &Chain) -> usize {
-        let parts = Part::all(chain, SHORTS).into_iter().map(|part| part.packed_bytes(chain));
-        let switches = (0..SHORTS).map(|which| switch_bytes(&chain.short(which).switch));
-        SEED_BYTES + switches.sum::<usize>() + parts.sum::<usize>()
-    }
-
-    fn generate(chain: &Chain, secrets: &Secrets, seed: &Seed, rng: &mut dyn CryptoRng) -> Vec<u8> {
-        let own = Own::new(chain, secrets, SHORTS, rng);
-        let mut packed = own.switches(chain, seed, rng);
-        packed.append(&mut own.parts(chain, Part::all(chain, SHORTS), seed, rng));
-        packed
-    }
-
-    fn expand(chain: &Chain, seed: &Seed, packed: &[u8]) -> Result<Self> {
+    fn expand(chain: &Chain, shorts: usize, packed: &[u8]) -> Result<Self> {
         let mut reader = Reader::new(WHAT, packed);
-        let mut switches = Vec::with_capacity(SHORTS);
-        for (which, label) in SWITCH_LABELS.into_iter().enumerate().take(SHORTS) {
+        let seed = Seed(reader.array()?);
+        let mut switches = Vec::with_capacity(shorts);
+        for (which, label) in SWITCH_LABELS.into_iter().enumerate().take(shorts) {
             let params = chain.short(which).switch;
             let bodies = unpack_u32(&mut reader, WHAT, params.log2_q, DEGREE * params.levels())?;
-            switches.push(SwitchKey::new(params, seed, label, &bodies));
+            switches.push(SwitchKey::new(params, &seed, label, &bodies));
         }
-        let mut rows = expand_parts(chain, Part::all(chain, SHORTS), seed, reader)?.into_iter();
+        let place = |part: Part| Ok((part, reader.raw(part.packed_bytes(chain))?));
+        let places = Part::all(chain, shorts).into_iter().map(place).collect::<Result<Vec<_>>>()?;
+        let expand = |(part, bytes): (Part, &[u8])| part.expand(chain, &seed, bytes);
+        let mut rows: Vec<Rows> = places.into_par_iter().map(expand).collect::<Result<_>>()?;
+        let mut last = || rows.pop().unwrap_or_default();
+        let (ring_switch, square) = (last(), last());
+        let mut rows = rows.into_iter();
         let short = |(which, switch)| {
             let short = chain.short(which);
             let bits = rows.by_ref().take(short.switch.dimension).collect();
             ShortKey { switch, rotation: RotationKey::new(bits, short.gadget.clone()) }
         };
-        let shorts: Vec<_> = switches.into_iter().enumerate().map(short).collect();
-        let (count, conversion) = (shorts.len(), Conversion::new(chain, rows.collect()));
-        let shorts =
-            shorts.try_into().map_err(|_| Error::malformed(WHAT, format!("{count} short keys"), SHORTS))?;
-        Ok(Self { shorts, conversion })
-    }
-
-    fn conversion(&self) -> &Conversion {
-        &self.conversion
+        Ok(Self {
+            shorts: switches.into_iter().enumerate().map(short).collect(),
+            galois: GaloisKeys::new(rows.collect(), chain.conversion.clone()),
+            square: SquareKey::new(square, chain.conversion.clone()),
+            ring_switch: RingSwitchKey::new(ring_switch, chain.ring_switch.clone()),
+        })
     }
 }
 
 /// Packed keys, and their expansion: made when a server accepts them, or at the first use of fresh
 /// ones.
-pub struct Keys<E> {
+pub struct Keys {
     packed: Vec<u8>,
-    expanded: OnceLock<Result<E, String>>,
+    expanded: OnceLock<Result<Evaluation, String>>,
 }
 
-impl<E: Expanded> Keys<E> {
+impl Keys {
     /// Fresh keys for a client's secrets, under masks from a public seed.
-    pub(crate) fn generate(chain: &Chain, secrets: &Secrets, seed: Seed, rng: &mut dyn CryptoRng) -> Self {
-        let mut packed = Vec::with_capacity(E::packed_bytes(chain));
+    pub(super) fn generate<P: RetrievalParams>(
+        params: &P,
+        secrets: &Secrets,
+        seed: Seed,
+        rng: &mut dyn CryptoRng,
+    ) -> Self {
+        let (chain, source) = (params.chain(), secrets.ring.coefficients());
+        let key = |which| BinaryKey::generate(chain.short(which).switch.dimension, rng);
+        let own = Own { secrets, short: (0..P::SHORTS).map(key).collect() };
+        let mut packed = Vec::with_capacity(packed_bytes(chain, P::SHORTS));
         packed.extend_from_slice(&seed.0);
-        packed.append(&mut E::generate(chain, secrets, &seed, rng));
+        for (which, key) in own.short.iter().enumerate() {
+            let (short, label) = (chain.short(which), SWITCH_LABELS[which]);
+            let bodies = switch_bodies(&short.switch, &seed, label, source, key, &short.error, rng);
+            pack(&bodies, short.switch.log2_q, &mut packed);
+        }
+        // Each part has a generator of its own, so that threads share the work.
+        let parts: Vec<_> =
+            Part::all(chain, P::SHORTS).into_iter().map(|part| (part, SecretRng::new(rng))).collect();
+        let generate = |(part, mut rng): (Part, SecretRng)| part.generate(chain, &own, &seed, &mut rng);
+        packed.append(&mut parts.into_par_iter().map(generate).collect::<Vec<_>>().concat());
         Self { packed, expanded: OnceLock::new() }
     }
 
@@ -274,61 +293,23 @@ impl<E: Expanded> Keys<E> {
     ///
     /// # Errors
     /// [`Error::Malformed`] for bits that no client sends.
-    pub(crate) fn expanded(&self, chain: &Chain) -> Result<&E> {
-        let make = || {
-            let (seed, packed) = self.packed.split_first_chunk().ok_or("no seed")?;
-            E::expand(chain, &Seed(*seed), packed).map_err(|error| error.to_string())
-        };
-        let made = self.expanded.get_or_init(make);
+    pub(super) fn expanded<P: RetrievalParams>(&self, params: &P) -> Result<&Evaluation> {
+        let expand =
+            || Evaluation::expand(params.chain(), P::SHORTS, &self.packed).map_err(|e| e.to_string());
+        let made = self.expanded.get_or_init(expand);
         made.as_ref().map_err(|found| Error::malformed(WHAT, found, "valid keys"))
     }
 }
 
-impl<P: RetrievalParams, E: Expanded> Wire<P> for Keys<E> {
+impl<P: RetrievalParams> Wire<P> for Keys {
     fn encode(&self, _params: &P) -> Vec<u8> {
         self.packed.clone()
     }
 
     fn decode(params: &P, bytes: &[u8]) -> Result<Self> {
-        Error::check_length(WHAT, bytes.len(), E::packed_bytes(params.chain()))?;
+        Error::check_length(WHAT, bytes.len(), packed_bytes(params.chain(), P::SHORTS))?;
         let keys = Self { packed: bytes.to_vec(), expanded: OnceLock::new() };
-        keys.expanded(params.chain())?;
+        keys.expanded(params)?;
         Ok(keys)
     }
-}
-
-/// The switch to a short key and the rotation by it.
-pub struct ShortKey {
-    pub(super) switch: SwitchKey,
-    pub(super) rotation: RotationKey,
-}
-
-/// Keys that turn coefficients into gates and selectors, and items into answers.
-pub struct Conversion {
-    /// For traces and expansions.
-    pub(crate) galois: GaloisKeys,
-    /// For gates.
-    pub(crate) square: SquareKey,
-    /// For the switch to the response ring.
-    pub(crate) ring_switch: RingSwitchKey,
-}
-
-impl Conversion {
-    /// Keys from the rows of their parts, in order.
-    fn new(chain: &Chain, mut rows: Vec<Rows>) -> Self {
-        let mut last = || rows.pop().unwrap_or_default();
-        let (ring_switch, square) = (last(), last());
-        Self {
-            galois: GaloisKeys::new(rows, chain.galois.clone()),
-            square: SquareKey::new(square, chain.square.clone()),
-            ring_switch: RingSwitchKey::new(ring_switch, chain.ring_switch.clone()),
-        }
-    }
-}
-
-/// Expands consecutive parts.
-fn expand_parts(chain: &Chain, parts: Vec<Part>, seed: &Seed, mut reader: Reader<'_>) -> Result<Vec<Rows>> {
-    let place = |part: Part| Ok((part, reader.raw(part.packed_bytes(chain))?));
-    let places = parts.into_iter().map(place).collect::<Result<Vec<_>>>()?;
-    places.into_par_iter().map(|(part, bytes)| part.expand(chain, seed, bytes)).collect()
 }

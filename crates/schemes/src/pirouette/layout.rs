@@ -8,7 +8,7 @@
 use papir_core::{Change, Records, Result, Shape};
 
 use super::chain::{DEGREE, LOG2_DEGREE, RESPONSE_DEGREE};
-use crate::shared::parameter_errors::refused;
+use crate::shared::parameters::refused;
 use crate::shared::units::Units;
 
 /// Most bits of an item's number. With the padding bit, a query's error stays small relative to the
@@ -43,16 +43,13 @@ impl Layout {
     /// [`papir_core::Error::Parameters`] for an invalid span or too many items.
     pub fn new(scheme: &'static str, shape: Shape, span: usize, log2_rows: u32) -> Result<Self> {
         if !span.is_power_of_two() || !(LEAST_SPAN..=RESPONSE_DEGREE).contains(&span) {
-            return Err(refused(scheme)(format!(
-                "items of {span} bytes: expected a power of two from {LEAST_SPAN} to {RESPONSE_DEGREE}"
-            )));
+            let expected = format!("a power of two from {LEAST_SPAN} to {RESPONSE_DEGREE}");
+            return Err(refused(scheme)(format!("items of {span} bytes: expected {expected}")));
         }
         let planes = shape.record_bytes().div_ceil(span);
         if planes > 1 && span < RESPONSE_DEGREE {
-            return Err(refused(scheme)(format!(
-                "records of {} bytes in items of {span}",
-                shape.record_bytes()
-            )));
+            let reason = format!("records of {} bytes in items of {span}", shape.record_bytes());
+            return Err(refused(scheme)(reason));
         }
         let bundle = Units::new(shape, span * planes)?;
         let log2_slots = LOG2_DEGREE - span.trailing_zeros();
@@ -115,7 +112,7 @@ impl Layout {
     /// Encodes the items of polynomial `index`: d bytes for each plane.
     ///
     /// # Errors
-    /// Those of the source.
+    /// Errors of the source.
     pub(crate) fn encode(&self, records: &dyn Records, index: usize) -> Result<Vec<u8>> {
         let (slots, span) = (self.slots(), self.span);
         let mut items = vec![0; slots * self.bundle.unit_bytes];
@@ -153,7 +150,7 @@ impl Layout {
     /// Writes a changed record.
     ///
     /// # Errors
-    /// None for a change that fits the shape.
+    /// No error for a change that fits the shape.
     pub(crate) fn set(&self, database: &mut [u8], change: &Change) -> Result<()> {
         let (item, _) = self.bundle.locate(change.index);
         let mut bytes = self.item(database, item);

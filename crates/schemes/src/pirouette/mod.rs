@@ -7,10 +7,10 @@
 //! |---|---|
 //! | Setup (evk) | [`keys`], over the parameters of [`chain`] |
 //! | Query, Extract | [`client`] |
-//! | Answer, phase 0 | [`bits`], [`phase0`] |
-//! | Answer, phases 1 to 3 | [`retrieval`]: the first dimension in `first`, folding and rotation in `fold` |
-//! | ModSwitch, RingSwitch | `fold` |
-//! | shared with Respire | [`common`], [`path`] |
+//! | Answer, phase 0 | `phase0` |
+//! | Answer, phase 1 | [`polynomials`] |
+//! | Answer, phases 2 and 3; ModSwitch, RingSwitch | [`retrieval`] |
+//! | shared with Respire | [`common`] |
 //! | Table 1 | [`layout`], [`params`] |
 //! | correctness | [`noise`] |
 //!
@@ -21,23 +21,18 @@
 //! so its noise is that of fresh bootstrapping and a coefficient of the database holds a byte. The
 //! query is under the ring's own key, so it is lifted to the ring's modulus without a key switch.
 
-pub mod bits;
 pub mod chain;
 pub mod client;
 pub mod common;
 pub mod encrypted;
-pub(crate) mod first;
-pub(crate) mod fold;
 pub mod keys;
 pub mod layout;
 pub mod noise;
 pub mod params;
-pub mod path;
-pub mod phase0;
+mod phase0;
+pub mod polynomials;
 pub mod respire;
 pub mod retrieval;
-pub(crate) mod search;
-pub mod secrets;
 pub mod server;
 #[cfg(test)]
 mod tests;
@@ -48,12 +43,14 @@ use papir_core::{Privacy, Progress};
 use rand_core::CryptoRng;
 
 pub use chain::{ParameterSet, Standard};
-use keys::Evaluation;
+use client::Path;
+use keys::{Evaluation, Keys, State};
 pub use params::Pirouette;
-use path::{Path, Selecting};
-use retrieval::{Sections, Selection};
+use polynomials::Sections;
+use retrieval::Selection;
+use server::Selecting;
 
-use crate::shared::empty_public::EmptyPublic;
+use crate::shared::messages::EmptyPublic;
 
 impl<T: ParameterSet> Scheme for Pirouette<T> {
     const NAME: &'static str = T::NAME;
@@ -64,23 +61,16 @@ impl<T: ParameterSet> Scheme for Pirouette<T> {
     type Public = EmptyPublic;
     type Query = wire::PirouetteQuery;
     type Answer = wire::RetrievalAnswer;
-    type Secret = secrets::RetrievalSecret;
-    type ClientKeys = keys::Keys<Evaluation<2>>;
-    type ClientState = secrets::State;
+    type Secret = client::RetrievalSecret;
+    type ClientKeys = Keys;
+    type ClientState = State;
     type Ticket = Never;
     type Server = server::RetrievalServer<Self>;
     type Client = client::RetrievalClient<Self>;
 }
 
 impl<T: ParameterSet> Path for Pirouette<T> {
-    type Expanded = Evaluation<2>;
-
-    fn ask(
-        params: &Self::Params,
-        state: &secrets::State,
-        item: u64,
-        rng: &mut dyn CryptoRng,
-    ) -> wire::PirouetteQuery {
+    fn ask(params: &Self::Params, state: &State, item: u64, rng: &mut dyn CryptoRng) -> Self::Query {
         client::encrypt(params, state, item, rng)
     }
 }
@@ -90,7 +80,7 @@ impl<T: ParameterSet> Selecting for Pirouette<T> {
 
     fn select(
         params: &Self::Params,
-        batch: &[(&Evaluation<2>, &wire::PirouetteQuery)],
+        batch: &[(&Evaluation, &wire::PirouetteQuery)],
         progress: &dyn Progress,
     ) -> Vec<Selection> {
         phase0::select(params, batch, progress)

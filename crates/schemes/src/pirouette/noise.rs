@@ -1,4 +1,4 @@
-//! Noise from the query to the answer, and the failure probability.
+//! Noise from query to answer, and the failure probability.
 
 use papir_lattice::bootstrap::lwe::SwitchParams;
 use papir_lattice::bootstrap::noise::Gate;
@@ -11,7 +11,7 @@ use super::chain::{
     TERNARY,
 };
 use super::layout::Layout;
-use crate::shared::goals::MAX_FAILURE_LOG2;
+use crate::shared::parameters::MAX_FAILURE_LOG2;
 
 /// Largest accepted error of an answer, relative to half the distance between messages.
 pub(crate) const DECODING_PART: f64 = 0.875;
@@ -26,10 +26,8 @@ pub struct Gadgets {
     pub bits: GadgetParams,
     /// For rotations for digits.
     pub digits: GadgetParams,
-    /// For automorphisms.
-    pub galois: GadgetParams,
-    /// For s².
-    pub square: GadgetParams,
+    /// For automorphisms and s².
+    pub conversion: GadgetParams,
 }
 
 /// Input of the noise computation.
@@ -77,38 +75,32 @@ pub(crate) struct Origin {
 impl Origin {
     /// Errors after a rotation and a trace.
     pub(crate) fn of_rotation(ring: &Setting, gadgets: &Gadgets, rotation: f64) -> Self {
-        let trace = ring.trace(gadgets.galois, LOG2_DEGREE as usize);
+        let trace = ring.trace(gadgets.conversion, LOG2_DEGREE as usize);
         Self { kept: rotation + trace.kept, energy: rotation + trace.energy }
     }
 }
 
-/// Gadgets of a gate's RGSW encryption and of the key s² used for it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct GateGadgets {
-    pub(crate) gate: GadgetParams,
-    pub(crate) square: GadgetParams,
-}
-
 impl Retrieved {
-    /// Noise after `count` gates, from the variance of what they choose among and the errors of the
-    /// encryptions of m·gⱼ that make them.
+    /// Noise after `count` gates, under the gadgets of s² and the gates, from the variance of what
+    /// they choose among and the errors of the encryptions of m·gⱼ that make them.
     pub(crate) fn picked(
         ring: &Setting,
-        gadgets: GateGadgets,
+        conversion: GadgetParams,
+        gate: GadgetParams,
         count: u32,
         (first, origin): (f64, Origin),
     ) -> Self {
         let q2 = ring.modulus * ring.modulus;
-        let gate = ring.scheme_switch(gadgets.square, origin.energy);
+        let rows = ring.scheme_switch(conversion, origin.energy);
         let products = Products {
-            terms: f64::from(count) * gadgets.gate.levels as f64,
-            variance: ring.digit_times_key(gadgets.gate) * origin.kept / q2,
+            terms: f64::from(count) * gate.levels as f64,
+            variance: ring.digit_times_key(gate) * origin.kept / q2,
         };
         Self {
-            rows: Gate { keyed: gate.keyed / q2, plain: gate.plain / q2 },
+            rows: Gate { keyed: rows.keyed / q2, plain: rows.plain / q2 },
             selector: 0.0,
             first,
-            gates: f64::from(count) * ring.gate(gadgets.gate, gate) / q2,
+            gates: f64::from(count) * ring.gate(gate, rows) / q2,
             products,
         }
     }
@@ -116,14 +108,15 @@ impl Retrieved {
     /// Noise from a selector's energy and the errors of the encryptions of m·gⱼ that make gates.
     pub(crate) fn new(
         ring: &Setting,
-        gadgets: GateGadgets,
+        conversion: GadgetParams,
+        gate: GadgetParams,
         [rows, columns, slots]: [u32; 3],
         (selector, origin): (f64, Origin),
     ) -> Self {
         let q2 = ring.modulus * ring.modulus;
         // Bytes are −128 at worst.
         let bytes = 2f64.powi(rows as i32) * 4f64.powi(LOG2_P as i32 - 1);
-        let picked = Self::picked(ring, gadgets, columns + slots, (selector * bytes / q2, origin));
+        let picked = Self::picked(ring, conversion, gate, columns + slots, (selector * bytes / q2, origin));
         Self { selector: selector / q2, ..picked }
     }
 
@@ -146,19 +139,49 @@ impl Retrieved {
         let rest = variance - self.products.total();
         failure_log2_with_products(threshold, rest, self.products, coefficients as f64)
     }
+}
+
+/// The noise from the query to the item.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Noise {
+    /// Noise of the item.
+    pub retrieved: Retrieved,
+    /// log₂ of the probability that a bit or a digit of the index is misread.
+    pub index_failure_log2: f64,
+}
+
+impl Noise {
+    /// The noise for these parameters.
+    pub fn compute(input: &NoiseInput) -> Self {
+        let NoiseInput { ring, short, gadgets, gate, dimensions } = *input;
+        let [rows, columns, slots] = dimensions;
+        let rotation = ring.rotation(gadgets.bits, short[0].dimension);
+        let box_rotation = ring.rotation(gadgets.digits, short[1].dimension);
+        let boxes = 2f64.powi((rows - LOG2_DIGIT) as i32);
+        // The trace keeps one coefficient of a rotation's error.
+        let selector = box_rotation * boxes + ring.trace(gadgets.conversion, LOG2_DEGREE as usize).energy;
+        let origin = Origin::of_rotation(&ring, &gadgets, rotation);
+        let relative = rotation / (ring.modulus * ring.modulus);
+        let index = rows + columns + slots;
+        let found = index - LOG2_DIGIT;
+        let bits = bits_failure_log2((&ring, &short[0]), gate, [index, found], relative);
+        // A digit: the remaining query, and half turns for up to τ bits. With its sign it has 2⁵ values.
+        let left = fresh() + f64::from(found + rows - LOG2_DIGIT) * relative;
+        let exponent = left + ring.switch(&short[1], f64::from(ORDER));
+        let digit = 0.5 / 2f64.powi(LOG2_DIGIT as i32 + 1);
+        let digits = failure_log2(digit - rounding_bias(&short[1]), exponent, boxes);
+        Self {
+            retrieved: Retrieved::new(&ring, gadgets.conversion, gate, dimensions, (selector, origin)),
+            index_failure_log2: (bits.exp2() + digits.exp2()).log2(),
+        }
+    }
 
     /// Returns the fewest bits of an answer's mask and body with which `coefficients` coefficients
-    /// decode, and log₂ of the failure probability. `besides` is log₂ of the probability of another
-    /// failure.
-    pub(crate) fn answer_bits(
-        &self,
-        chain: &Chain,
-        coefficients: usize,
-        besides: f64,
-    ) -> Option<(ResponseBits, f64)> {
+    /// decode, and log₂ of the failure probability.
+    pub(crate) fn answer_bits(&self, chain: &Chain, coefficients: usize) -> Option<(ResponseBits, f64)> {
         let failure = |bits: ResponseBits| {
-            let answer = self.failure_log2(chain, coefficients, bits);
-            (answer.exp2() + besides.exp2()).log2()
+            let answer = self.retrieved.failure_log2(chain, coefficients, bits);
+            (answer.exp2() + self.index_failure_log2.exp2()).log2()
         };
         let all = (LOG2_P + 2..=26).flat_map(|b| (b..=26).map(move |a| ResponseBits { a, b }));
         let fit = all.map(|bits| (bits, failure(bits))).filter(|(_, failure)| *failure <= MAX_FAILURE_LOG2);
@@ -167,50 +190,26 @@ impl Retrieved {
     }
 }
 
-/// The noise from the query to the item.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Noise {
-    /// Noise of the item.
-    pub retrieved: Retrieved,
-    /// Variances of the exponents in turns²: of the worst bit, and of the digit.
-    pub exponents: [f64; 2],
-}
-
-impl Noise {
-    /// The variances for these parameters.
-    pub fn compute(input: &NoiseInput) -> Self {
-        let NoiseInput { ring, gadgets, dimensions, gate, .. } = *input;
-        let rotation = ring.rotation(gadgets.bits, input.short[0].dimension);
-        let box_rotation = ring.rotation(gadgets.digits, input.short[1].dimension);
-        let boxes = 2f64.powi((dimensions[0] - LOG2_DIGIT) as i32);
-        // The trace keeps one coefficient of a rotation's error.
-        let selector = box_rotation * boxes + ring.trace(gadgets.galois, LOG2_DEGREE as usize).energy;
-        let origin = Origin::of_rotation(&ring, &gadgets, rotation);
-        let gadgets = GateGadgets { gate, square: gadgets.square };
-        Self {
-            retrieved: Retrieved::new(&ring, gadgets, dimensions, (selector, origin)),
-            exponents: exponents(input, rotation / (ring.modulus * ring.modulus)),
-        }
-    }
-
-    /// log₂ of the probability that a bit or a digit of the index is misread.
-    pub fn index_failure_log2(&self, input: &NoiseInput) -> f64 {
-        let [rows, columns, slots] = input.dimensions;
-        let singles = f64::from(rows - LOG2_DIGIT + columns + slots);
-        let boxes = 2f64.powi((rows - LOG2_DIGIT) as i32);
-        // A bit is half a turn; a digit with its sign has 2⁵ values.
-        let [_, bias_of_digits] = input.short.map(|short| rounding_bias(&short));
-        let bits = bits_failure_log2(&input.short[0], self.exponents[0], singles);
-        let digit = 0.5 / 2f64.powi(LOG2_DIGIT as i32 + 1);
-        let digits = failure_log2(digit - bias_of_digits, self.exponents[1], boxes);
-        (bits.exp2() + digits.exp2()).log2()
-    }
-}
-
-/// log₂ of the probability that one of `singles` bits is misread, from the variance of the worst
-/// one's exponent.
-pub(crate) fn bits_failure_log2(short: &SwitchParams, exponent: f64, singles: f64) -> f64 {
-    failure_log2(0.25 - rounding_bias(short), exponent, singles)
+/// log₂ of the probability that one of the `found` lowest bits of an index of `index` bits is
+/// misread, from the variance of a rotation in turns².
+pub(crate) fn bits_failure_log2(
+    (ring, short): (&Setting, &SwitchParams),
+    gate: GadgetParams,
+    [index, found]: [u32; 2],
+    rotation: f64,
+) -> f64 {
+    let direct = direct_subtractions(gate.levels);
+    // The exponent of bit j: the query and all subtractions of much earlier bits, times
+    // 2^(index − j); subtractions of the last bits have weight 1.
+    let bit = |j: u32| {
+        let recent = j.min(direct);
+        let shifted = fresh() + f64::from(j - recent) * rotation;
+        shifted * 4f64.powi((index - j) as i32) + f64::from(recent) * rotation
+    };
+    let worst = (0..found).map(bit).fold(0.0, f64::max);
+    let exponent = worst + ring.switch(short, f64::from(ORDER) / OUTPUTS as f64);
+    // A bit is half a turn.
+    failure_log2(0.25 - rounding_bias(short), exponent, f64::from(found))
 }
 
 /// Largest bias of a phase, in turns, from rounding halves up: half a word for each component with
@@ -225,45 +224,9 @@ pub(crate) fn direct_subtractions(gate_levels: usize) -> u32 {
     (OUTPUTS - gate_levels - 1) as u32
 }
 
-/// Variances of the exponents, in turns²: for the worst bit, and for the digit.
-fn exponents(input: &NoiseInput, rotation: f64) -> [f64; 2] {
-    let NoiseInput { ring, short, dimensions: [rows, columns, slots], .. } = *input;
-    let places = rows + columns + slots + 1;
-    let singles = places - 1 - LOG2_DIGIT;
-    let places = Places { all: places, singles, direct: direct_subtractions(input.gate.levels) };
-    // A digit: the remaining query, and half turns for up to τ bits.
-    let left = fresh() + f64::from(singles + rows - LOG2_DIGIT) * rotation;
-    let digit = left + ring.switch(&short[1], f64::from(ORDER));
-    [bit_exponent(&ring, &short[0], places, rotation), digit]
-}
-
 /// Variance of a query's error, in turns².
 fn fresh() -> f64 {
     QUERY_SIGMA * QUERY_SIGMA / 4f64.powi(LOG2_QUERY as i32)
-}
-
-/// Weights and number of the extracted bits.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Places {
-    /// log₂ of the query's parts of a turn.
-    pub(crate) all: u32,
-    /// Bits to extract, from the lowest up.
-    pub(crate) singles: u32,
-    /// As [`direct_subtractions`].
-    pub(crate) direct: u32,
-}
-
-/// Variance of the worst bit's exponent in turns², given that of a rotation.
-pub(crate) fn bit_exponent(ring: &Setting, short: &SwitchParams, places: Places, rotation: f64) -> f64 {
-    // Bit j: the query and all subtractions of much earlier bits, times 2^(places − 1 − j);
-    // subtractions of the last bits have weight 1.
-    let bit = |j: u32| {
-        let recent = j.min(places.direct);
-        let shifted = fresh() + f64::from(j - recent) * rotation;
-        shifted * 4f64.powi((places.all - 1 - j) as i32) + f64::from(recent) * rotation
-    };
-    let worst = (0..places.singles).map(bit).fold(0.0, f64::max);
-    worst + ring.switch(short, f64::from(ORDER) / OUTPUTS as f64)
 }
 
 /// Gadgets of a chain's keys.
@@ -271,8 +234,7 @@ pub(crate) fn gadgets_of(chain: &Chain) -> Gadgets {
     Gadgets {
         bits: chain.bits.gadget.params(),
         digits: chain.digits.gadget.params(),
-        galois: chain.galois.params(),
-        square: chain.square.params(),
+        conversion: chain.conversion.params(),
     }
 }
 

@@ -1,28 +1,23 @@
-//! Parameters of Pirouette: items, rows and the gates' gadget for a shape, over the common chain.
+//! Parameters of Pirouette for a shape, over the common chain.
 
 use std::marker::PhantomData;
 
 use papir_core::codec::Writer;
 use papir_core::cost::{Counts, Operation};
 use papir_core::scheme::{Goal, Parameters};
-use papir_core::{Description, Result, Shape, Sizes};
+use papir_core::{Description, Result, Shape};
 
 use super::chain::{Chain, DEGREE, Grain, LOG2_DEGREE, LOG2_DIGIT, OUTPUTS, ParameterSet, ShortParams};
 use super::common::{
-    Common, Form, LweParams, RetrievalParams, SelectingParams, external, gate_gadget, key_switch,
+    Common, Form, GATES, RetrievalParams, best, closing, external, gate_gadget, key_switch, spans,
 };
-use super::keys::{Evaluation, Expanded};
+use super::keys::{packed_bytes, server_bytes};
 use super::layout::Layout;
-use super::noise::{self, Noise, NoiseInput};
-use super::retrieval::FAST;
-use super::search::{GATES, best, closing, spans};
+use super::noise::{self, Noise};
+use super::polynomials::FAST;
 use super::wire::SEED_BYTES;
-use crate::shared::parameter_errors::refused;
-use crate::shared::shapes::{SHAPE_BYTES, read_shape, write_shape};
-use crate::shared::words::read_all;
-
-/// Bytes of encoded parameters.
-const ENCODED_BYTES: usize = SHAPE_BYTES + 4 + 4 + 4 + 4 + 1 + 1;
+use crate::shared::messages::{read_all, read_shape, write_shape};
+use crate::shared::parameters::refused;
 
 /// Pirouette.
 pub struct Pirouette<T = super::chain::Standard>(PhantomData<fn() -> T>);
@@ -38,7 +33,7 @@ pub struct Literal {
     pub gate: (usize, u32),
     /// Bytes of a query's seed: 32 or 16.
     pub seed_bytes: usize,
-    /// How polynomials are stored.
+    /// Storage of polynomials.
     pub form: Form,
 }
 
@@ -56,7 +51,7 @@ impl<T: ParameterSet> PirouetteParams<T> {
     /// # Errors
     /// [`papir_core::Error::Parameters`] if the noise does not close or a value does not fit.
     pub fn new(shape: Shape, literal: Literal) -> Result<Self> {
-        let Literal { span, tau, gate, seed_bytes, .. } = literal;
+        let Literal { span, tau, gate, seed_bytes, form } = literal;
         if tau > 4 || !(1..OUTPUTS).contains(&gate.0) || !SEED_BYTES.contains(&seed_bytes) {
             let expected = format!("tau up to 4, 1 to {} digits, seeds of 32 or 16 bytes", OUTPUTS - 1);
             return Err(refused(T::NAME)(format!("{literal:?}: expected {expected}")));
@@ -64,28 +59,9 @@ impl<T: ParameterSet> PirouetteParams<T> {
         let chain = Chain::get::<T>(Grain::Coarse)?;
         let layout = Layout::new(T::NAME, shape, span, LOG2_DIGIT + tau)?;
         let gate = gate_gadget(T::NAME, &chain, gate)?;
-        let input = noise::input(&chain, &layout, gate.params());
-        let noise = Noise::compute(&input);
-        let index = noise.index_failure_log2(&input);
-        let common = Common::new(T::NAME, shape, chain, layout, gate, &noise.retrieved, index)?;
-        Ok(Self { literal, common, set: PhantomData })
-    }
-
-    /// The free values.
-    pub fn literal(&self) -> Literal {
-        self.literal
-    }
-
-    /// Input of the noise computation.
-    pub fn noise_input(&self) -> NoiseInput {
-        noise::input(self.chain(), self.layout(), self.gate().params())
-    }
-
-    fn sizes(&self) -> Sizes {
-        let (bytes, fast) = (self.layout().bytes(), self.literal.form == Form::Fast);
-        let keys = Evaluation::<2>::packed_bytes(self.chain());
-        let stored = if fast { [FAST * bytes, bytes] } else { [bytes, 0] };
-        self.common.sizes([ENCODED_BYTES, keys, self.query_bytes()], stored)
+        let noise = Noise::compute(&noise::input(&chain, &layout, gate.params()));
+        let common = Common::new(T::NAME, shape, chain, layout, gate, &noise)?;
+        Ok(Self { literal, common: Common { form, ..common }, set: PhantomData })
     }
 
     /// Work of phase 0: bits one after another, boxes, then the gates' digits.
@@ -93,7 +69,8 @@ impl<T: ParameterSet> PirouetteParams<T> {
         let (chain, k) = (self.chain(), self.layout().index_bits());
         let rotation = |short: &ShortParams| short.switch.dimension as f64 * external(&short.gadget);
         let boxes = 1 << self.literal.tau;
-        let traces = f64::from(LOG2_DEGREE) * key_switch(&chain.galois) + key_switch(&chain.square);
+        let switch = key_switch(&chain.conversion);
+        let traces = f64::from(LOG2_DEGREE) * switch + switch;
         let digits = (k - self.layout().log2_rows) as usize * self.gate().levels();
         Counts::new()
             .with(Operation::ExternalProduct, f64::from(k - LOG2_DIGIT) * rotation(&chain.bits), 1)
@@ -103,20 +80,14 @@ impl<T: ParameterSet> PirouetteParams<T> {
 }
 
 impl<T: ParameterSet> RetrievalParams for PirouetteParams<T> {
+    const SHORTS: usize = 2;
+
     fn common(&self) -> &Common {
         &self.common
     }
-}
 
-impl<T: ParameterSet> LweParams for PirouetteParams<T> {
     fn seed_bytes(&self) -> usize {
         self.literal.seed_bytes
-    }
-}
-
-impl<T: ParameterSet> SelectingParams for PirouetteParams<T> {
-    fn form(&self) -> Form {
-        self.literal.form
     }
 }
 
@@ -145,15 +116,21 @@ impl<T: ParameterSet> Parameters for PirouetteParams<T> {
     }
 
     fn describe(&self) -> Description {
+        let (chain, bytes) = (self.chain(), self.layout().bytes());
+        let stored = match self.common.form {
+            Form::Compact => [bytes, 0],
+            Form::Fast => [FAST * bytes, bytes],
+        };
+        let sizes = self.sizes(packed_bytes(chain, Self::SHORTS), stored);
         let own = vec![
-            ("n", self.chain().bits.switch.dimension.to_string()),
+            ("n", chain.bits.switch.dimension.to_string()),
             ("query payload bytes", self.query_bytes().to_string()),
-            ("server bytes a client", Evaluation::<2>::server_bytes(self.chain()).to_string()),
+            ("server bytes a client", server_bytes(chain, Self::SHORTS).to_string()),
         ];
         // One inner product. Keys are made once and not counted.
         let query = Counts::new().with(Operation::Word, 2.0 * DEGREE as f64, 1);
-        let work = self.retrieval_work(query, self.selection());
-        self.common.describe(T::NAME, T::PRIVACY, self.sizes(), own, work)
+        let work = self.common.work(query, self.selection());
+        self.common.describe(T::NAME, T::PRIVACY, sizes, own, work)
     }
 
     fn encode(&self) -> Vec<u8> {

@@ -1,23 +1,33 @@
-//! Phase 0: from the query's LWE encryption to gates and selectors.
+//! Phase 0: gates and selectors from a query.
 //!
-//! All bits except the top four are extracted one after another ([`super::bits`]). The rest is the
-//! digit of the top four bits, which rotates a box to one of sixteen places.
+//! The query encrypts an item's number of k bits, which counts 2^(k+1) parts of a turn. From the
+//! lowest bit up, the remaining query is scaled so that the bit is half a turn; a rotation by it
+//! returns the bit in several multiples at once: one to subtract it from the query, and the digits
+//! of RGSW(bit) or half a turn.
 //!
-//! The τ bits below the digit control the sign of a box. For each χ in {0, 1}^τ, a rotation by the
-//! digit, and by half a turn for each bit of χ that is set in the index, gives the box times
-//! (−1)^⟨χ, bits⟩. The sum over χ of these times (−1)^⟨χ, t⟩ is 2^τ boxes if the bits are t, and
-//! otherwise zero.
+//! All bits except the top four are extracted this way. The rest is the digit of the top four bits,
+//! which rotates a box to one of sixteen places. The τ bits below the digit control the sign of a
+//! box. For each χ in {0, 1}^τ, a rotation by the digit, and by half a turn for each bit of χ that
+//! is set in the index, gives the box times (−1)^⟨χ, bits⟩. The sum over χ of these times
+//! (−1)^⟨χ, t⟩ is 2^τ boxes if the bits are t, and otherwise zero.
+
+use std::collections::VecDeque;
 
 use papir_core::Progress;
+use papir_lattice::bootstrap::lwe::Lwe;
+use papir_lattice::bootstrap::rotation::rotate;
+use papir_lattice::gadget::Gadget;
 use papir_lattice::rlwe::Rlwe;
 use papir_lattice::rows::Rows;
 use papir_ring::Ring;
 use rayon::prelude::*;
 
-use super::bits::{Bits, Finder, Plan};
-use super::chain::{DEGREE, LOG2_DEGREE, LOG2_DIGIT, LOG2_P, ORDER, ParameterSet, half_modulo};
+use super::chain::{
+    Chain, DEGREE, LOG2_DEGREE, LOG2_DIGIT, LOG2_P, ORDER, OUTPUTS, ParameterSet, half_modulo,
+};
 use super::common::RetrievalParams;
 use super::keys::Evaluation;
+use super::noise::direct_subtractions;
 use super::params::PirouetteParams;
 use super::retrieval::Selection;
 use super::wire::PirouetteQuery;
@@ -25,69 +35,201 @@ use super::wire::PirouetteQuery;
 /// log₂ of the distance between a box's places.
 const LOG2_BOX: u32 = LOG2_DEGREE - LOG2_DIGIT;
 
-/// Phase 0 of several queries, each under the keys of its client.
+/// Selections of several queries, each under the keys of its client.
 pub(super) fn select<T: ParameterSet>(
     params: &PirouetteParams<T>,
-    batch: &[(&Evaluation<2>, &PirouetteQuery)],
+    batch: &[(&Evaluation, &PirouetteQuery)],
     progress: &dyn Progress,
 ) -> Vec<Selection> {
-    let count = batch.len() as u64;
-    let expansions: Vec<_> = batch.iter().map(|(keys, _)| Expansion::new(params, keys)).collect();
+    let (layout, count) = (params.layout(), batch.len() as u64);
+    let (index, gates) = (layout.index_bits(), layout.log2_columns + layout.log2_slots);
+    let plan = Plan { index, found: index - LOG2_DIGIT, gates };
+    let finders: Vec<Finder<'_>> = batch.iter().map(|(keys, _)| Finder::new(params, keys)).collect();
     progress.stage("bits", count);
     let bits: Vec<Bits> =
-        expansions.par_iter().zip(batch).map(|(expansion, (_, query))| expansion.bits(query)).collect();
+        finders.par_iter().zip(batch).map(|(finder, (_, query))| finder.bits(query.lwe(), plan)).collect();
     progress.stage("gates", count);
-    let gates: Vec<Vec<Rows>> =
-        expansions.par_iter().zip(&bits).map(|(expansion, bits)| expansion.gates(bits)).collect();
+    let found = || finders.par_iter().zip(&bits);
+    let gates: Vec<Vec<Rows>> = found().map(|(finder, bits)| finder.gates(bits)).collect();
     progress.stage("selectors", count);
-    let selectors = expansions.par_iter().zip(&bits).map(|(expansion, bits)| expansion.selectors(bits));
-    let selectors: Vec<Rows> = selectors.collect();
+    let selectors: Vec<Rows> = found().map(|(finder, bits)| finder.selectors(bits, layout.rows)).collect();
     gates.into_iter().zip(selectors).map(|(gates, selectors)| Selection { gates, selectors }).collect()
 }
 
-/// The parts of phase 0, one after the other.
-pub struct Expansion<'a, T> {
-    params: &'a PirouetteParams<T>,
-    finder: Finder<'a>,
-    keys: &'a Evaluation<2>,
+/// Bits to extract, and their use.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Plan {
+    /// k, the number's bits.
+    pub(super) index: u32,
+    /// Bits to extract, from the lowest up.
+    pub(super) found: u32,
+    /// Extracted bits that become gates, from the lowest up; the others stay half turns.
+    pub(super) gates: u32,
 }
 
-impl<'a, T: ParameterSet> Expansion<'a, T> {
-    pub(super) fn new(params: &'a PirouetteParams<T>, keys: &'a Evaluation<2>) -> Self {
-        Self { params, finder: Finder::new(params.chain(), keys, params.gate()), keys }
+/// The query without its lower bits.
+struct Left {
+    lwe: Lwe,
+    /// Multiples of the last bits, the newest first, for subtraction: one for each of the next
+    /// bits, then one for all later bits.
+    recent: VecDeque<Vec<Lwe>>,
+    /// Number of next bits with a multiple of their own.
+    direct: usize,
+}
+
+impl Left {
+    /// The next bit as half a turn.
+    fn shifted(&self, shift: u32) -> Lwe {
+        let mut bit = self.lwe.shifted(shift);
+        let own = self.recent.iter().enumerate().filter_map(|(age, parts)| parts.get(age));
+        own.for_each(|part| bit.add_shifted(part, 0));
+        bit
+    }
+
+    /// Adds a bit's multiples.
+    fn subtract(&mut self, parts: Vec<Lwe>) {
+        self.recent.push_front(parts);
+        if self.recent.len() > self.direct {
+            self.settle();
+        }
+    }
+
+    /// Subtracts the oldest recent bit from all later ones.
+    fn settle(&mut self) {
+        if let Some(later) = self.recent.pop_back().and_then(|mut parts| parts.pop()) {
+            self.lwe.add_shifted(&later, 0);
+        }
+    }
+
+    /// The query without all bits so far.
+    fn all(mut self) -> Lwe {
+        while !self.recent.is_empty() {
+            self.settle();
+        }
+        self.lwe
+    }
+}
+
+/// Results of the bits' rotations.
+pub(super) struct Bits {
+    /// Rotations whose last outputs are digits of RGSW(bit).
+    gates: Vec<Rlwe>,
+    /// Half a turn times each bit that does not become a gate, lowest first.
+    halves: Vec<Lwe>,
+    /// The query without all these bits.
+    rest: Lwe,
+}
+
+/// Phase 0 under a client's keys.
+pub(super) struct Finder<'a> {
+    chain: &'a Chain,
+    keys: &'a Evaluation,
+    gate: &'a Gadget,
+}
+
+impl<'a> Finder<'a> {
+    pub(super) fn new<P: RetrievalParams>(params: &'a P, keys: &'a Evaluation) -> Self {
+        Self { chain: params.chain(), keys, gate: params.gate() }
     }
 
     fn ring(&self) -> &'a Ring {
-        self.finder.ring()
+        self.chain.ring()
     }
 
-    /// Extracts bits, from the lowest up.
-    pub fn bits(&self, query: &PirouetteQuery) -> Bits {
-        let layout = self.params.layout();
-        let (index, gates) = (layout.index_bits(), layout.log2_columns + layout.log2_slots);
-        self.finder.bits(query.lwe(), Plan { index, found: index - LOG2_DIGIT, gates })
+    /// Extracts bits from the lowest up, with one rotation each.
+    pub(super) fn bits(&self, query: Lwe, plan: Plan) -> Bits {
+        let (levels, places) = (self.gate.levels(), plan.index + 1);
+        let direct = direct_subtractions(levels) as usize;
+        let (mut gates, mut halves) = (Vec::new(), Vec::new());
+        let mut left = Left { lwe: query, recent: VecDeque::new(), direct };
+        for place in 0..plan.found {
+            // For the next bits the bit's present weight; for all later ones its weight in the
+            // query.
+            let mut outputs: Vec<u64> = (2..).take(direct).map(|log2| self.minus_turns(log2)).collect();
+            outputs.push(self.minus_turns(places - place));
+            match place < plan.gates {
+                true => outputs.extend((0..levels).map(|i| self.gate.factor(i))),
+                false => outputs.push(self.turns(1)),
+            }
+            let bit = self.rotate_bit(&left.shifted(places - 1 - place), &outputs);
+            let extract = |output| Lwe::extract(self.ring(), &bit, output);
+            left.subtract((0..=direct).map(extract).collect());
+            match place < plan.gates {
+                true => gates.push(bit),
+                false => halves.push(extract(direct + 1)),
+            }
+        }
+        Bits { gates, halves, rest: left.all() }
     }
 
-    /// Circuit bootstrapping.
-    pub fn gates(&self, bits: &Bits) -> Vec<Rows> {
-        self.finder.gates(bits)
+    /// round(q/2^log2_parts), for 1 to 63.
+    fn turns(&self, log2_parts: u32) -> u64 {
+        (self.ring().modulus() + (1 << (log2_parts - 1))) >> log2_parts
     }
 
-    /// One-hot encryptions of the row.
-    pub fn selectors(&self, bits: &Bits) -> Rows {
-        let ring = self.ring();
-        let tau = bits.halves.len();
+    /// q less [`Self::turns`].
+    fn minus_turns(&self, log2_parts: u32) -> u64 {
+        self.ring().modulus() - self.turns(log2_parts)
+    }
+
+    /// Coefficient i of the result is `outputs[i]` times the bit that is half a turn in `lwe` (many
+    /// tables in one rotation: Chillotti, Ligier, Orfila, Tap, *Improved programmable
+    /// bootstrapping*).
+    fn rotate_bit(&self, lwe: &Lwe, outputs: &[u64]) -> Rlwe {
+        let (ring, q) = (self.ring(), self.ring().modulus());
+        let halved = |i: usize| half_modulo(outputs.get(i).copied().unwrap_or(0), q);
+        // −output/2 around phase 0 and +output/2 around half a turn; adding output/2 gives 0 or
+        // output.
+        let table =
+            |i: usize| if i < DEGREE / 2 { (q - halved(i % OUTPUTS)) % q } else { halved(i % OUTPUTS) };
+        let mut accumulator = Rlwe::zero(ring);
+        accumulator.b = ring.from_words(&(0..DEGREE).map(table).collect::<Vec<_>>());
+        let exponents = self.keys.shorts[0].switch.exponents(lwe, ORDER, OUTPUTS as u32);
+        self.keys.shorts[0].rotation.rotate(ring, &mut accumulator, &exponents);
+        let rest: Vec<u64> = (0..DEGREE).map(|i| if i < OUTPUTS { halved(i) } else { 0 }).collect();
+        ring.add_assign(&mut accumulator.b, &ring.from_words(&rest));
+        accumulator
+    }
+
+    /// Circuit bootstrapping: isolates each digit's coefficient by a trace, then multiplies by the
+    /// key.
+    pub(super) fn gates(&self, bits: &Bits) -> Vec<Rows> {
+        let (ring, levels) = (self.ring(), self.gate.levels());
+        let first = direct_subtractions(levels) as usize + 1;
+        let gate = |bit: &Rlwe| {
+            let levels = (0..levels).into_par_iter().map(|level| {
+                let mut digit = Rlwe::zero(ring);
+                rotate(ring, bit, ORDER as usize - first - level, &mut digit);
+                let mut digit = self.divided_by_degree(&digit);
+                self.keys.galois.trace(ring, &mut digit, LOG2_DEGREE as usize);
+                digit
+            });
+            self.keys.square.rgsw(ring, levels.collect())
+        };
+        bits.gates.par_iter().map(gate).collect()
+    }
+
+    /// The encryption times 1/d modulo q, because a trace or an expansion multiplies by d.
+    fn divided_by_degree(&self, rlwe: &Rlwe) -> Rlwe {
+        let (ring, q) = (self.ring(), self.ring().modulus());
+        let inverse = (0..LOG2_DEGREE).fold(1, |x, _| half_modulo(x, q));
+        Rlwe { a: ring.scale(&rlwe.a, inverse), b: ring.scale(&rlwe.b, inverse) }
+    }
+
+    /// One-hot encryptions of the row, one of `rows`.
+    fn selectors(&self, bits: &Bits, rows: usize) -> Rows {
+        let (ring, tau) = (self.ring(), bits.halves.len());
         let boxes: Vec<Rlwe> =
             (0..1usize << tau).into_par_iter().map(|chi| self.rotate_box(bits, chi)).collect();
         let expand = |t: usize| {
-            let mut sum = self.finder.divided_by_degree(&signed_sum(ring, &boxes, t));
-            self.keys.conversion.galois.trace(ring, &mut sum, LOG2_BOX as usize);
-            self.keys.conversion.galois.expand(ring, sum, LOG2_BOX as usize)
+            let mut sum = self.divided_by_degree(&signed_sum(ring, &boxes, t));
+            self.keys.galois.trace(ring, &mut sum, LOG2_BOX as usize);
+            self.keys.galois.expand(ring, sum, LOG2_BOX as usize)
         };
         let columns: Vec<Vec<Rlwe>> = (0..1usize << tau).into_par_iter().map(expand).collect();
         // Row r has digit r/2^τ and bits r mod 2^τ.
         let row = |r: usize| columns[r % (1 << tau)][r >> tau].clone();
-        Rows::of(ring, (0..self.params.layout().rows).map(row).collect())
+        Rows::of(ring, (0..rows).map(row).collect())
     }
 
     /// (−1)^⟨χ, bits⟩ · q/(p·2^τ) around the digit's place.
@@ -107,8 +249,8 @@ impl<'a, T: ParameterSet> Expansion<'a, T> {
         let mut lwe = bits.rest.clone();
         let set = bits.halves.iter().enumerate().filter(|(i, _)| chi >> i & 1 == 1);
         set.for_each(|(_, half)| lwe.add_shifted(half, 0));
-        let exponents = self.keys.shorts[1].switch.exponents(&lwe, ORDER, 1);
-        self.keys.shorts[1].rotation.rotate(ring, &mut accumulator, &exponents);
+        let digits = &self.keys.shorts[1];
+        digits.rotation.rotate(ring, &mut accumulator, &digits.switch.exponents(&lwe, ORDER, 1));
         accumulator
     }
 }

@@ -1,4 +1,4 @@
-//! Noise of every stage at full parameters against its bound; distinctness of masks.
+//! Noise of every stage against its bound; distinct masks.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeSet;
@@ -15,16 +15,14 @@ use rand_core::SeedableRng;
 
 use super::chain::{DEGREE, LOG2_P, LOG2_Q};
 use super::client::RetrievalClient;
-use super::common::{Form, RetrievalParams, gate_params};
-use super::keys::{Evaluation, Keys};
-use super::noise::{Gadgets, Noise, NoiseInput};
+use super::common::{Form, GATES, RetrievalParams, gate_params};
+use super::keys::{Keys, Part, State};
+use super::noise::{Gadgets, Noise, NoiseInput, gadgets_of, input};
 use super::params::{Literal, PirouetteParams};
 use super::retrieval::Selection;
-use super::search::GATES;
-use super::secrets::State;
-use super::server::RetrievalServer;
+use super::server::{RetrievalServer, Selecting};
 use super::{Pirouette, Standard};
-use crate::shared::empty_public::EmptyPublic;
+use crate::shared::messages::EmptyPublic;
 
 /// A database, its client, and the client's keys.
 struct Case {
@@ -32,7 +30,7 @@ struct Case {
     server: RetrievalServer<Pirouette>,
     client: RetrievalClient<Pirouette>,
     state: State,
-    keys: Keys<Evaluation<2>>,
+    keys: Keys,
     rng: ChaCha20Rng,
 }
 
@@ -54,13 +52,15 @@ impl Case {
 
     fn select(&mut self, index: u64) -> Selection {
         let (_, query) = self.client.query(Some(&mut self.state), &[index], &mut self.rng).unwrap();
-        self.server.select(&[(&self.keys, &query)], &NoProgress).unwrap().swap_remove(0)
+        let params = self.client.params();
+        let batch = [(self.keys.expanded(params).unwrap(), &query)];
+        Pirouette::select(params, &batch, &NoProgress).swap_remove(0)
     }
 
     /// The phase of an encryption less a message of words, centred, relative to q.
     fn errors(&self, rlwe: &Rlwe, message: &[u64]) -> Vec<f64> {
         let ring = self.client.params().chain().ring();
-        let mut phase = rlwe.phase(ring, &self.state.secrets().ring);
+        let mut phase = rlwe.phase(ring, &self.state.0.ring);
         ring.sub_assign(&mut phase, &ring.from_words(message));
         let q = ring.modulus() as f64;
         ring.to_centred(&phase).into_iter().map(|error| error as f64 / q).collect()
@@ -70,7 +70,7 @@ impl Case {
     fn times_key(&self, message: &[u64]) -> Vec<u64> {
         let ring = self.client.params().chain().ring();
         let message = ring.forward(ring.from_words(message));
-        ring.to_words(&ring.inverse(ring.mul(&message, self.state.secrets().ring.values())))
+        ring.to_words(&ring.inverse(ring.mul(&message, self.state.0.ring.values())))
     }
 
     /// Row `row` of some encryptions, in coefficients.
@@ -107,7 +107,7 @@ fn noise_of_every_stage_is_within_its_bound() {
     let shape = Shape::of_bytes(9000, 64).unwrap();
     let literal = Literal { span: 64, tau: 3, gate: (5, 4), seed_bytes: 32, form: Form::Compact };
     let params = PirouetteParams::<Standard>::new(shape, literal).unwrap();
-    let noise = Noise::compute(&params.noise_input()).retrieved;
+    let noise = Noise::compute(&input(params.chain(), params.layout(), params.gate().params())).retrieved;
     let (layout, mut case) = (params.layout().clone(), Case::new(params.clone()));
     assert_eq!((layout.rows, layout.log2_rows, layout.log2_columns, layout.log2_slots), (71, 7, 2, 5));
     let index = 5555;
@@ -193,20 +193,19 @@ fn no_two_masks_of_the_keys_are_equal() {
         .chain;
     let seed = papir_ring::prg::Seed([5; 32]);
     let mut seen = BTreeSet::new();
-    for mask in super::keys::all_masks(&chain, &seed) {
+    let parts = Part::all(&chain, 2);
+    for mask in parts.iter().flat_map(|part| part.masks(&chain, &seed)) {
         assert!(seen.insert(mask.residues()[..8].to_vec()), "a mask twice");
     }
-    assert_eq!(seen.len(), super::keys::elements(&chain));
+    assert_eq!(seen.len(), parts.iter().map(|part| part.rows(&chain)).sum::<usize>());
 }
 
 #[test]
 fn keys_and_states_of_other_lengths_are_refused() {
     let params =
         PirouetteParams::<Standard>::choose(Shape::of_bytes(100, 32).unwrap(), Goal::Balanced).unwrap();
-    let error = <Keys<Evaluation<2>> as Wire<PirouetteParams<Standard>>>::decode(&params, &[0; 100])
-        .err()
-        .unwrap()
-        .to_string();
+    let error =
+        <Keys as Wire<PirouetteParams<Standard>>>::decode(&params, &[0; 100]).err().unwrap().to_string();
     assert!(error.starts_with("evaluation keys has 100 bytes"), "{error}");
     let state = State::generate(&params, None, &mut ChaCha20Rng::from_seed([6; 32])).unwrap();
     let mut state = state.encode(&params);
@@ -265,13 +264,13 @@ fn work(chain: &super::chain::Chain, gadgets: Gadgets, k: u32) -> Option<f64> {
     let choices =
         (4..=8).flat_map(|rows| GATES.iter().filter_map(move |&gate| Some((rows, gate_params(gate)?))));
     let closing = choices.filter(|&choice| {
-        let (input, noise) = (input(choice), Noise::compute(&input(choice)));
+        let noise = Noise::compute(&input(choice));
         let bits = ResponseBits { a: 21, b: 13 };
-        noise.index_failure_log2(&input) < -41.0 && noise.retrieved.failure_log2(chain, 1024, bits) < -41.0
+        noise.index_failure_log2 < -41.0 && noise.retrieved.failure_log2(chain, 1024, bits) < -41.0
     });
     let cost = |(rows, gate): (u32, GadgetParams)| {
         let [bits, digits] = [&chain.bits, &chain.digits].map(|short| short.switch.dimension as f64);
-        let traces = 11.0 * switch(gadgets.galois) + switch(gadgets.square);
+        let traces = 12.0 * switch(gadgets.conversion);
         f64::from(k - 4) * bits * external(gadgets.bits)
             + 2f64.powi(rows as i32 - 4) * digits * external(gadgets.digits)
             + f64::from(k - rows) * gate.levels as f64 * traces
@@ -291,15 +290,15 @@ fn the_chain_is_the_cheapest_that_closes() {
     for (&bits, &digits) in
         rotations.iter().flat_map(|bits| rotations.iter().map(move |digits| (bits, digits)))
     {
-        for &galois in &switches {
-            let gadgets = Gadgets { bits, digits, galois, square: galois };
+        for &conversion in &switches {
+            let gadgets = Gadgets { bits, digits, conversion };
             if let Some(cost) = total(gadgets).filter(|cost| best.is_none_or(|(least, _)| *cost < least)) {
                 best = Some((cost, gadgets));
             }
         }
     }
     let (least, cheapest) = best.unwrap();
-    let own = total(params.noise_input().gadgets).unwrap();
+    let own = total(gadgets_of(&chain)).unwrap();
     eprintln!("Measured in products of two digits: {own:.0}; least {least:.0} with {cheapest:?}");
     assert!(own <= 1.05 * least, "{own} products, {least} with {cheapest:?}");
 }

@@ -3,7 +3,7 @@
 //! ```text
 //! public   nothing: all seeds are the clients'
 //! query    seed (32 or 16), the LWE encryption's last component (4)
-//! answer   of each plane the mask's N₁ words, then of each plane the body's words of the item, packed
+//! answer   N₁ words of each plane's mask, then the item's words of each plane's body, packed
 //! ```
 
 use papir_core::codec::{Reader, Writer};
@@ -13,8 +13,8 @@ use papir_lattice::bootstrap::lwe::Lwe;
 use papir_ring::prg::Seed;
 
 use super::chain::{DEGREE, LOG2_QUERY, RESPONSE_DEGREE};
-use super::common::{LweParams, RetrievalParams};
-use crate::shared::words::{pack, unpack};
+use super::common::RetrievalParams;
+use crate::shared::messages::{pack, unpack};
 
 /// Valid lengths of a query's seed.
 pub(crate) const SEED_BYTES: [usize; 2] = [32, 16];
@@ -36,13 +36,13 @@ impl PirouetteQuery {
     }
 
     /// The encryption on the torus.
-    pub(crate) fn lwe(&self) -> Lwe {
+    pub(super) fn lwe(&self) -> Lwe {
         let lift = |word: u32| u64::from(word) << (u64::BITS - LOG2_QUERY);
         Lwe { a: Self::mask(&self.seed).into_iter().map(lift).collect(), b: lift(self.body) }
     }
 }
 
-impl<P: LweParams> Wire<P> for PirouetteQuery {
+impl<P: RetrievalParams> Wire<P> for PirouetteQuery {
     fn encode(&self, params: &P) -> Vec<u8> {
         let mut writer = Writer::new();
         writer.raw(&self.seed.0[..params.seed_bytes()]).u32(self.body);

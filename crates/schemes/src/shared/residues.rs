@@ -1,8 +1,8 @@
-//! Wide integers as residues modulo many primes, and back: what sums of products of them are
-//! computed in.
+//! Wide integers as residues modulo many primes, and back.
 //!
-//! A number's residues are sums of its digits times powers of their base, 64 primes at a time by
-//! [`papir_kernels::mat32`]; the Chinese remainder theorem takes residues back.
+//! Sums of products of wide integers are computed on residues. A number's residues are sums of its
+//! digits times powers of their base, 64 primes at a time by [`papir_kernels::mat32`]; the Chinese
+//! remainder theorem takes residues back.
 
 use papir_kernels::mat32::{self, ROWS};
 use papir_ring::prime::{inverse_mod, pow_mod};
@@ -16,11 +16,11 @@ pub struct System {
     /// 2^(bits·c) modulo each prime, centred, in row groups of primes.
     powers: Vec<i32>,
     /// 1/p for each prime p.
-    reciprocals: Vec<f64>,
+    pub reciprocals: Vec<f64>,
     /// (P/p)⁻¹ modulo p for each prime p, P the product of all.
     inverses: Vec<u32>,
     /// P/p for each prime, then P: little-endian words.
-    cofactors: Vec<Vec<u64>>,
+    pub cofactors: Vec<Vec<u64>>,
 }
 
 impl System {
@@ -49,16 +49,6 @@ impl System {
     /// The primes.
     pub fn primes(&self) -> &[u32] {
         &self.primes
-    }
-
-    /// 1/p for each prime.
-    pub fn reciprocals(&self) -> &[f64] {
-        &self.reciprocals
-    }
-
-    /// P/p for each prime, then P: little-endian words.
-    pub fn cofactors(&self) -> &[Vec<u64>] {
-        &self.cofactors
     }
 
     /// Parts of [`ROWS`] primes; the last may have fewer.

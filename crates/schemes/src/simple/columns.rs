@@ -11,8 +11,8 @@ use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
 use super::layout::Layout;
-use crate::shared::byte_matrix::{ByteMatrix, load_matrix};
-use crate::shared::readback::read_columns;
+use crate::shared::matrices::{ByteMatrix, load_matrix};
+use crate::shared::stored_records::read_columns;
 
 /// A, with a row for each column of D.
 pub(super) fn masks(seed: Seed) -> Masks {

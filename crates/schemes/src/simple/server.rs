@@ -20,9 +20,9 @@ use super::columns::{self, Difference, masks};
 use super::noise::CENTRE;
 use super::params::{NAME, Simple, SimpleParams};
 use super::wire::{SimpleAnswer, SimplePublic, SimpleQuery};
-use crate::shared::byte_matrix::{ByteMatrix, row_products};
-use crate::shared::public_seed::load_seed;
-use crate::shared::shapes::check_source;
+use crate::shared::matrices::{ByteMatrix, row_products};
+use crate::shared::messages::load_seed;
+use crate::shared::stored_records::check_source;
 
 const SEED: &str = "simple/seed";
 const HINT: &str = "simple/hint";

@@ -30,7 +30,7 @@ use crate::double::noise::{FEW, FIRST, TAIL_LOG2, coefficients, first_bound};
 use crate::double::second::{Ciphertexts, SecondLevel, digit_rows};
 use crate::double::server::stored;
 use crate::double::update::{change_bytes, change_digits, from_scratch, hint_rows, touched_units};
-use crate::shared::parameter_errors::unfit;
+use crate::shared::parameters::unfit;
 
 const DATABASE: &str = "zipdouble/database";
 const DIGITS: &str = "zipdouble/digits";

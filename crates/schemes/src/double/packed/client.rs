@@ -15,7 +15,7 @@ use crate::double::client::{UnitDigits, join_unit};
 use crate::double::first::first_masks;
 use crate::double::layout::Place;
 use crate::double::noise::FIRST;
-use crate::shared::public_seed::PublicSeed;
+use crate::shared::messages::PublicSeed;
 use crate::shared::selection::{SelectionAnswer, SelectionClient};
 
 /// A client: the parameters and the masks of the packing keys.

@@ -40,7 +40,7 @@ pub mod wire;
 use papir_core::Privacy;
 use papir_core::scheme::{Never, Scheme};
 
-pub use crate::shared::public_seed::PublicSeed as Public;
+pub use crate::shared::messages::PublicSeed as Public;
 pub use crate::shared::selection::SelectionAnswer as Answer;
 pub use client::{Client, Secret};
 pub use literal::{DigitShape, Literal, PackedDouble, Variant};

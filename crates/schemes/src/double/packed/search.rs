@@ -7,8 +7,7 @@ use papir_lattice::params::Literal as RlweLiteral;
 
 use super::literal::{DigitShape, Literal, Variant, first_bound, selection};
 use crate::double::layout::{Layout, MAX_SIDE, units_of};
-use crate::shared::goals::{READ_RATE, scaled};
-use crate::shared::parameter_errors::refused;
+use crate::shared::parameters::{READ_RATE, refused, scaled};
 use crate::shared::selection::Family;
 
 /// Digits that are compared. Narrow digits take fewer bits of a selector, wide ones fewer rows.

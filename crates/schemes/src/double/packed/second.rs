@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::literal::Variant;
 use super::params::Params;
 use crate::shared::digits::Digits;
-use crate::shared::encode::BLOCK_COLUMNS;
+use crate::shared::matrices::BLOCK_COLUMNS;
 
 /// The digits of the hint D·A₁, rows × n words: a column for each unit; for each byte of it, for
 /// each of n words, the digits from the lowest on.

@@ -21,11 +21,11 @@ use super::second::{replace_column, split_answer, split_hint};
 use super::wire::Query;
 use crate::double::first::{self, ByteMatrix, FirstLevel, first_masks};
 use crate::double::update::{change_bytes, hint_rows, touched_units};
-use crate::shared::byte_matrix::load_matrix;
-use crate::shared::public_seed::{PublicSeed, load_seed};
+use crate::shared::matrices::load_matrix;
+use crate::shared::messages::{PublicSeed, load_seed};
 use crate::shared::selection::server::Key;
 use crate::shared::selection::{PackedMatrix, Selected, SelectionAnswer, SelectionQuery};
-use crate::shared::shapes::check_source;
+use crate::shared::stored_records::check_source;
 
 const SEED: &str = "double/seed";
 const DATABASE: &str = "double/database";

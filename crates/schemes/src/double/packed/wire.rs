@@ -10,8 +10,8 @@ use papir_core::{Error, Result};
 
 use super::literal::Variant;
 use super::params::Params;
+use crate::shared::messages::{pack, unpack_u32};
 use crate::shared::selection::SelectionQuery;
-use crate::shared::words::{pack, unpack_u32};
 
 /// The encrypted unit vector of a column, rounded; that of a unit, with a packing key.
 #[derive(Clone, Debug, PartialEq, Eq)]

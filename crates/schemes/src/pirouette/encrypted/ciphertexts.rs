@@ -1,10 +1,12 @@
-//! Records as RLWE encryptions modulo 2¹⁶, a byte a coefficient, under masks from a seed for each.
+//! Records as RLWE encryptions modulo 2¹⁶.
+//!
+//! A coefficient holds a byte. Each encryption has a mask from a seed of its own.
 //!
 //! ```text
 //! body = −a·s + e + 2⁸·byte modulo 2¹⁶, for the ring's ternary s and σ = 3.19
 //! ```
-//! Lifted to q for folding: times round(q/2¹⁶), which takes a phase that is right modulo 2¹⁶ to one
-//! that is right modulo q but for 2^-32 of a turn.
+//! Folding lifts a record to q, times round(q/2¹⁶): a phase that is right modulo 2¹⁶ becomes one that
+//! is right modulo q up to 2^-32 of a turn.
 
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{AlignedBytes, Blob, BlobSlice, Change, Error, Progress, Records, Result};
@@ -19,7 +21,7 @@ use zeroize::Zeroizing;
 
 use crate::pirouette::chain::{DEGREE, LOG2_P};
 use crate::pirouette::layout::Layout;
-use crate::shared::readback::read_each;
+use crate::shared::stored_records::read_each;
 
 /// log₂ of the modulus.
 pub const LOG2_MODULUS: u32 = 16;
@@ -38,7 +40,7 @@ const BODIES: &str = "pirouette/bodies";
 /// An encrypted database: one encryption for each polynomial of each plane. A clone shares them.
 #[derive(Clone)]
 pub struct Ciphertexts {
-    layout: Layout,
+    pub(super) layout: Layout,
     /// One seed for each encryption, all different.
     seeds: Blob,
     bodies: BlobSlice<u16>,
@@ -54,7 +56,7 @@ impl Ciphertexts {
     /// Encrypts records.
     ///
     /// # Errors
-    /// Those of the source.
+    /// Errors of the source.
     pub(crate) fn encrypt(
         (layout, rlwe): (&Layout, &RlweParams),
         key: &SecretKey,
@@ -79,7 +81,7 @@ impl Ciphertexts {
     /// Reads what [`Ciphertexts::save`] wrote.
     ///
     /// # Errors
-    /// Those of the source, and [`Error::Length`] unless the lengths are the layout's.
+    /// Errors of the source, and [`Error::Length`] unless the lengths are the layout's.
     pub(crate) fn load(layout: &Layout, source: &dyn SectionSource) -> Result<Self> {
         let (seeds, bodies) = (source.get(SEEDS)?, source.get(BODIES)?);
         let count = layout.polys() * layout.planes;
@@ -91,15 +93,10 @@ impl Ciphertexts {
     /// Writes seeds and bodies.
     ///
     /// # Errors
-    /// Those of the sink.
+    /// Errors of the sink.
     pub(crate) fn save(&self, sink: &mut dyn SectionSink) -> Result<()> {
         sink.put(SEEDS, &[&self.seeds])?;
         sink.put(BODIES, &[self.bodies.bytes()])
-    }
-
-    /// Places of records.
-    pub(crate) fn layout(&self) -> &Layout {
-        &self.layout
     }
 
     /// An encryption's mask modulo 2¹⁶, and its body.
@@ -132,7 +129,7 @@ impl Ciphertexts {
     /// Applies changes in order. Polynomials that hold them are encrypted again under fresh masks.
     ///
     /// # Errors
-    /// None for changes that fit the shape.
+    /// No error for changes that fit the shape.
     pub(crate) fn update(
         &self,
         rlwe: &RlweParams,
@@ -164,7 +161,7 @@ impl Ciphertexts {
     /// Reads records, as [`papir_core::scheme::Server::read_packed`].
     ///
     /// # Errors
-    /// As there.
+    /// As [`papir_core::scheme::Server::read_packed`].
     pub(crate) fn read_packed(
         &self,
         (ring, key): (&Ring, &SecretKey),

@@ -1,16 +1,15 @@
-//! Pirouette over encrypted databases: Kang and Schild, *Pirouette*, section 4.2.
+//! Pirouette over encrypted databases.
 //!
-//! An owner encrypts the records under a key before a server receives them. Clients with the same key
-//! query as in [`crate::pirouette`]. The server selects one of the encryptions and sees neither index
-//! nor records.
+//! Kang and Schild, *Pirouette*, section 4.2. An owner encrypts the records under a key before a
+//! server receives them. Clients with the same key query as in [`crate::pirouette`]. The server
+//! selects one of the encryptions and sees neither index nor records.
 //!
 //! | the paper | module |
 //! |---|---|
 //! | ct, the encrypted database | [`ciphertexts`] |
-//! | the owner's key | [`key`] |
-//! | Answer, folding | `pick` |
+//! | the owner's key | [`params::KeyId`] |
 //! | Query, Extract | [`crate::pirouette::client`] |
-//! | Answer, phase 0 and rotation | [`crate::pirouette::bits`], [`server`] |
+//! | Answer | [`server`], on `crate::pirouette::phase0` and [`crate::pirouette::retrieval`] |
 //!
 //! What differs from the paper (decision 21): records are encrypted modulo 2¹⁶, under masks from seeds,
 //! and lifted when they are read, so that a database takes twice its plain size (the paper: 28
@@ -19,9 +18,7 @@
 //! The owner's key decrypts all records and all queries.
 
 pub mod ciphertexts;
-pub mod key;
 pub mod params;
-mod pick;
 pub mod server;
 #[cfg(test)]
 mod tests;
@@ -31,12 +28,10 @@ use papir_core::scheme::{Never, Scheme};
 use rand_core::CryptoRng;
 
 use crate::pirouette::chain::ParameterSet;
-use crate::pirouette::client::{self, RetrievalClient};
-use crate::pirouette::keys::{Evaluation, Keys};
-use crate::pirouette::path::Path;
-use crate::pirouette::secrets::{RetrievalSecret, State};
+use crate::pirouette::client::{self, Path, RetrievalClient, RetrievalSecret};
+use crate::pirouette::keys::{Keys, State};
 use crate::pirouette::wire::{PirouetteQuery, RetrievalAnswer};
-use crate::shared::empty_public::EmptyPublic;
+use crate::shared::messages::EmptyPublic;
 
 pub use params::Encrypted;
 
@@ -50,7 +45,7 @@ impl<T: ParameterSet> Scheme for Encrypted<T> {
     type Query = PirouetteQuery;
     type Answer = RetrievalAnswer;
     type Secret = RetrievalSecret;
-    type ClientKeys = Keys<Evaluation<1>>;
+    type ClientKeys = Keys;
     type ClientState = State;
     type Ticket = Never;
     type Server = server::EncryptedServer<T>;
@@ -58,8 +53,6 @@ impl<T: ParameterSet> Scheme for Encrypted<T> {
 }
 
 impl<T: ParameterSet> Path for Encrypted<T> {
-    type Expanded = Evaluation<1>;
-
     fn ask(params: &Self::Params, state: &State, item: u64, rng: &mut dyn CryptoRng) -> PirouetteQuery {
         client::encrypt(params, state, item, rng)
     }

@@ -1,43 +1,46 @@
-//! Parameters over encrypted databases: items, the gates' gadget and the owner's key, over the
-//! common chain.
+//! Parameters over encrypted databases, and the owner's key.
 
+use std::fmt;
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use papir_core::codec::Writer;
 use papir_core::cost::{Counts, Operation, Work};
 use papir_core::scheme::{Goal, Parameters};
-use papir_core::{Description, OwnerKey, Result, Shape, Sizes};
+use papir_core::{Description, Error, OwnerKey, Result, Shape};
 use papir_lattice::gadget::Gadget;
+use papir_lattice::params::RlweParams;
 use papir_lattice::secret::SecretKey;
 use papir_lattice::security::{self, Secret};
+use papir_ring::prg::SecretRng;
 use rand_core::CryptoRng;
-use zeroize::Zeroizing;
+use zeroize::{Zeroize, Zeroizing};
 
 use super::ciphertexts::{BODY_BYTES, LOG2_MODULUS, SEED_BYTES};
-use super::key::{KeyId, Owner};
 use crate::pirouette::chain::{
     Chain, DEGREE, Grain, LOG2_DEGREE, OUTPUTS, ParameterSet, RECORD_SIGMA, Standard,
 };
-use crate::pirouette::common::{Common, LweParams, RetrievalParams, external, gate_gadget, key_switch};
-use crate::pirouette::keys::{Evaluation, Expanded};
-use crate::pirouette::layout::Layout;
-use crate::pirouette::noise::{
-    GateGadgets, Origin, Places, Retrieved, bit_exponent, bits_failure_log2, direct_subtractions, gadgets_of,
+use crate::pirouette::common::{
+    Common, RetrievalParams, best, closing, external, gate_gadget, key_switch, spans,
 };
-use crate::pirouette::search::{best, closing, spans};
+use crate::pirouette::keys::{packed_bytes, server_bytes};
+use crate::pirouette::layout::Layout;
+use crate::pirouette::noise::{Noise, Origin, Retrieved, bits_failure_log2, gadgets_of};
 use crate::pirouette::wire;
-use crate::shared::parameter_errors::refused;
-use crate::shared::shapes::{SHAPE_BYTES, read_shape, write_shape};
-use crate::shared::words::read_all;
+use crate::shared::messages::{read_all, read_shape, write_shape};
+use crate::shared::parameters::refused;
 
-/// Bytes of encoded parameters.
-const ENCODED_BYTES: usize = SHAPE_BYTES + 4 + 4 + 4 + 1 + 1 + 16;
 /// Cost of lifting an encryption and a gate's other work, in external products of two digits, as
 /// measured (decision 21).
 const LIFTING: f64 = 0.35;
 /// Digits of the gates' gadgets and log₂ of their bases, fewest digits first. Those of two digits
 /// need the fine keys.
 const GATES: [(usize, u32); 7] = [(2, 9), (3, 7), (3, 6), (4, 6), (4, 5), (5, 4), (7, 3)];
+
+/// Label for deriving the ring key.
+const LABEL: &str = "pirouette/owner";
+/// BLAKE3's context string of [`KeyId`].
+const CONTEXT: &str = "papir 2026 owner key id v1";
 
 /// Free values of the parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,25 +67,93 @@ pub struct EncryptedParams<T> {
     set: PhantomData<fn() -> T>,
 }
 
-/// Noise of an item, and log₂ of the probability that its number is misread.
-pub(super) fn noise(chain: &Chain, layout: &Layout, gate: &Gadget) -> (Retrieved, f64) {
+/// Identifier of an owner's key: a hash of the ring key, which reveals nothing else about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyId(pub [u8; 16]);
+
+impl KeyId {
+    /// The identifier of a ring key.
+    fn of(key: &SecretKey) -> Self {
+        let bytes = Zeroizing::new(key.coefficients().iter().map(|&c| c as i8 as u8).collect::<Vec<_>>());
+        let mut hasher = blake3::Hasher::new_derive_key(CONTEXT);
+        hasher.update(&bytes);
+        let mut id = [0; 16];
+        let mut output = hasher.finalize_xof();
+        output.fill(&mut id);
+        output.zeroize();
+        hasher.zeroize();
+        Self(id)
+    }
+}
+
+impl fmt::Display for KeyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// The key that a database is encrypted under, or its identifier.
+#[derive(Clone, Default)]
+pub(super) struct Owner {
+    pub(super) id: Option<KeyId>,
+    key: Option<Arc<SecretKey>>,
+}
+
+impl Owner {
+    /// The same owner with a key.
+    ///
+    /// # Errors
+    /// [`Error::OwnerKey`] if the identifier is another key's.
+    fn with(&self, key: &OwnerKey, ring: &RlweParams) -> Result<Self> {
+        let key = SecretKey::generate(ring, &mut SecretRng::derived(key.bytes(), LABEL));
+        let found = KeyId::of(&key);
+        match self.id {
+            Some(id) if id != found => {
+                let (found, expected) = (format!("key {found}"), format!("its owner's key, {id}"));
+                Err(Error::OwnerKey { found, expected })
+            }
+            _ => Ok(Self { id: Some(found), key: Some(Arc::new(key)) }),
+        }
+    }
+
+    /// The key.
+    ///
+    /// # Errors
+    /// [`Error::OwnerKey`] if it is missing.
+    pub(super) fn key(&self) -> Result<&SecretKey> {
+        self.key.as_deref().ok_or_else(|| {
+            let expected =
+                self.id.map_or("a key of its owner".to_owned(), |id| format!("its owner's key, {id}"));
+            Error::OwnerKey { found: "none".to_owned(), expected }
+        })
+    }
+}
+
+impl fmt::Debug for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Owner({:?})", self.id)
+    }
+}
+
+/// The noise from the query to the item.
+pub(super) fn noise(chain: &Chain, layout: &Layout, gate: &Gadget) -> Noise {
     let (ring, gadgets, k) = (chain.setting(), gadgets_of(chain), layout.index_bits());
     let rotation = ring.rotation(gadgets.bits, chain.bits.switch.dimension);
     let origin = Origin::of_rotation(&ring, &gadgets, rotation);
     let record = (RECORD_SIGMA / 2f64.powi(LOG2_MODULUS as i32)).powi(2);
-    let made = GateGadgets { gate: gate.params(), square: gadgets.square };
-    let places = Places { all: k + 1, singles: k, direct: direct_subtractions(gate.levels()) };
+    let (gate, short) = (gate.params(), &chain.bits.switch);
     let relative = rotation / (ring.modulus * ring.modulus);
-    let exponent = bit_exponent(&ring, &chain.bits.switch, places, relative);
-    let failure = bits_failure_log2(&chain.bits.switch, exponent, f64::from(k));
-    (Retrieved::picked(&ring, made, k, (record, origin)), failure)
+    Noise {
+        retrieved: Retrieved::picked(&ring, gadgets.conversion, gate, k, (record, origin)),
+        index_failure_log2: bits_failure_log2((&ring, short), gate, [k, k], relative),
+    }
 }
 
 impl<T: ParameterSet> EncryptedParams<T> {
     /// Checked parameters, without a key.
     ///
     /// # Errors
-    /// [`papir_core::Error::Parameters`] if the noise does not close or a value does not fit.
+    /// [`Error::Parameters`] if the noise does not close or a value does not fit.
     pub fn new(shape: Shape, literal: Literal) -> Result<Self> {
         let name = T::ENCRYPTED.0;
         let Literal { span, gate, seed_bytes, grain } = literal;
@@ -96,24 +167,13 @@ impl<T: ParameterSet> EncryptedParams<T> {
             .map_err(refused(name))?;
         let (chain, layout) = (Chain::get::<T>(grain)?, Layout::in_one_column(name, shape, span)?);
         let gate = gate_gadget(name, &chain, gate)?;
-        let (retrieved, index) = noise(&chain, &layout, &gate);
-        let common = Common::new(name, shape, chain, layout, gate, &retrieved, index)?;
+        let noise = noise(&chain, &layout, &gate);
+        let common = Common::new(name, shape, chain, layout, gate, &noise)?;
         Ok(Self { literal, common, owner: Owner::default(), set: PhantomData })
-    }
-
-    /// Identifier of the owner's key, if there is one.
-    pub fn key_id(&self) -> Option<KeyId> {
-        self.owner.id()
     }
 
     fn encryptions(&self) -> u64 {
         (self.layout().planes * self.layout().polys()) as u64
-    }
-
-    fn sizes(&self) -> Sizes {
-        let keys = Evaluation::<1>::packed_bytes(self.chain());
-        let stored = [BODY_BYTES, SEED_BYTES].map(|bytes| self.encryptions() * bytes as u64);
-        self.common.sizes([ENCODED_BYTES, keys, self.query_bytes()], stored)
     }
 
     /// Work of an answer: bits one after another, the gates' encryptions, then a gate for each
@@ -122,7 +182,8 @@ impl<T: ParameterSet> EncryptedParams<T> {
         let (chain, layout) = (self.chain(), self.layout());
         let rotations = chain.bits.switch.dimension as f64 * external(&chain.bits.gadget);
         let digits = layout.index_bits() as usize * self.gate().levels();
-        let traces = f64::from(LOG2_DEGREE) * key_switch(&chain.galois) + key_switch(&chain.square);
+        let switch = key_switch(&chain.conversion);
+        let traces = f64::from(LOG2_DEGREE) * switch + switch;
         let gates = layout.planes * (layout.polys() + layout.log2_slots as usize);
         let gate = external(self.gate()) + LIFTING;
         Counts::new()
@@ -133,8 +194,14 @@ impl<T: ParameterSet> EncryptedParams<T> {
 }
 
 impl<T: ParameterSet> RetrievalParams for EncryptedParams<T> {
+    const SHORTS: usize = 1;
+
     fn common(&self) -> &Common {
         &self.common
+    }
+
+    fn seed_bytes(&self) -> usize {
+        self.literal.seed_bytes
     }
 
     /// The owner's key, given or kept.
@@ -145,13 +212,7 @@ impl<T: ParameterSet> RetrievalParams for EncryptedParams<T> {
     }
 
     fn takes(&self, ring_key: &SecretKey) -> bool {
-        self.owner.id() == Some(KeyId::of(ring_key))
-    }
-}
-
-impl<T: ParameterSet> LweParams for EncryptedParams<T> {
-    fn seed_bytes(&self) -> usize {
-        self.literal.seed_bytes
+        self.owner.id == Some(KeyId::of(ring_key))
     }
 }
 
@@ -180,12 +241,15 @@ impl<T: ParameterSet> Parameters for EncryptedParams<T> {
     }
 
     fn describe(&self) -> Description {
+        let chain = self.chain();
+        let stored = [BODY_BYTES, SEED_BYTES].map(|bytes| self.encryptions() * bytes as u64);
+        let sizes = self.sizes(packed_bytes(chain, Self::SHORTS), stored);
         let own = vec![
-            ("n", self.chain().bits.switch.dimension.to_string()),
+            ("n", chain.bits.switch.dimension.to_string()),
             ("log2 of the records' modulus", LOG2_MODULUS.to_string()),
             ("query payload bytes", self.query_bytes().to_string()),
-            ("server bytes a client", Evaluation::<1>::server_bytes(self.chain()).to_string()),
-            ("owner's key", self.owner.id().map_or("none".to_owned(), |id| id.to_string())),
+            ("server bytes a client", server_bytes(chain, Self::SHORTS).to_string()),
+            ("owner's key", self.owner.id.map_or("none".to_owned(), |id| id.to_string())),
         ];
         let words = (self.layout().planes * self.layout().span) as f64;
         let work = Work {
@@ -194,7 +258,7 @@ impl<T: ParameterSet> Parameters for EncryptedParams<T> {
             answer: self.answering(),
             extract: Counts::new().with(Operation::DecryptRow, words, 1),
         };
-        let mut description = self.common.describe(T::ENCRYPTED.0, T::PRIVACY, self.sizes(), own, work);
+        let mut description = self.common.describe(T::ENCRYPTED.0, T::PRIVACY, sizes, own, work);
         description.limits.owner_key = true;
         description
     }
@@ -207,7 +271,7 @@ impl<T: ParameterSet> Parameters for EncryptedParams<T> {
         // Zeros without a key.
         writer
             .raw(&[seed_bytes as u8, u8::from(grain == Grain::Fine)])
-            .raw(&self.owner.id().map_or([0; 16], |id| id.0));
+            .raw(&self.owner.id.map_or([0; 16], |id| id.0));
         writer.finish()
     }
 
@@ -227,7 +291,7 @@ impl<T: ParameterSet> Parameters for EncryptedParams<T> {
             }
         };
         let params = Self::new(shape, Literal { span, gate, seed_bytes: seed_bytes.into(), grain })?;
-        let owner = Owner::known_as((id != [0; 16]).then_some(KeyId(id)));
-        Ok(Self { owner, ..params })
+        let id = (id != [0; 16]).then_some(KeyId(id));
+        Ok(Self { owner: Owner { id, key: None }, ..params })
     }
 }

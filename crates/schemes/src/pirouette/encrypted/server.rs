@@ -4,21 +4,27 @@ use papir_core::cost::{Counts, Operation};
 use papir_core::scheme::{Parameters, Server, Session, UpdateEstimate, check_changes};
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{Change, Error, Progress, Records, Result};
+use papir_lattice::gadget::Gadget;
 use papir_lattice::rlwe::Rlwe;
 use papir_lattice::rows::Rows;
+use papir_ring::Ring;
 use rand_core::CryptoRng;
 
 use super::ciphertexts::Ciphertexts;
 use super::params::{Encrypted, EncryptedParams};
-use super::pick::Picker;
-use crate::pirouette::bits::{Bits, Finder, Plan};
 use crate::pirouette::chain::ParameterSet;
 use crate::pirouette::common::RetrievalParams;
-use crate::pirouette::fold::{Gates, respond};
 use crate::pirouette::keys::{Evaluation, Keys};
+use crate::pirouette::phase0::{Finder, Plan};
+use crate::pirouette::retrieval::{Gates, respond};
 use crate::pirouette::wire::{PirouetteQuery, RetrievalAnswer};
-use crate::shared::empty_public::EmptyPublic;
-use crate::shared::shapes::check_source;
+use crate::shared::messages::EmptyPublic;
+use crate::shared::stored_records::check_source;
+
+/// log₂ of the encryptions lifted and folded together. They stay in the second-level cache.
+const LOG2_BLOCK: u32 = 4;
+/// log₂ of the encryptions of one task.
+const LOG2_SHARE: u32 = 8;
 
 /// A prepared database.
 pub struct EncryptedServer<T> {
@@ -27,68 +33,28 @@ pub struct EncryptedServer<T> {
 }
 
 impl<T: ParameterSet> EncryptedServer<T> {
-    /// Phases 0 to 3 for one query.
-    fn answer_one(
+    /// Phases 0 to 3 for one query: the encryption of each plane before ModSwitch, with the item's
+    /// bytes times q/p at multiples of d/span.
+    pub(super) fn planes(
         &self,
-        session: Session<'_, Encrypted<T>>,
+        keys: &Evaluation,
         query: &PirouetteQuery,
         progress: &dyn Progress,
-    ) -> Result<RetrievalAnswer> {
-        let keys = session.require_keys()?;
+    ) -> Vec<Rlwe> {
+        let (layout, ring, gadget) = (self.params.layout(), self.params.chain().ring(), self.params.gate());
+        let (finder, index) = (Finder::new(&self.params, keys), layout.index_bits());
         progress.stage("bits", 1);
-        let bits = self.bits(keys, query)?;
+        let bits = finder.bits(query.lwe(), Plan { index, found: index, gates: index });
         progress.stage("gates", 1);
-        let gates = self.gates(keys, &bits)?;
+        let gates = finder.gates(&bits);
+        let (slots, gates) = gates.split_at(layout.log2_slots as usize);
         progress.stage("fold", 1);
-        let mut planes = self.fold(&gates);
-        progress.stage("rotate", 1);
-        self.rotate(&gates, &mut planes);
-        progress.stage("switch", 1);
-        self.respond(keys, &planes)
-    }
-
-    fn finder<'a>(&'a self, keys: &'a Keys<Evaluation<1>>) -> Result<Finder<'a>> {
-        Ok(Finder::new(self.params.chain(), keys.expanded(self.params.chain())?, self.params.gate()))
-    }
-
-    /// Phase 0, first half: extracts the bits with one rotation each.
-    ///
-    /// # Errors
-    /// [`Error::Malformed`] for malformed keys.
-    pub fn bits(&self, keys: &Keys<Evaluation<1>>, query: &PirouetteQuery) -> Result<Bits> {
-        let index = self.params.layout().index_bits();
-        Ok(self.finder(keys)?.bits(query.lwe(), Plan { index, found: index, gates: index }))
-    }
-
-    /// Phase 0, second half: circuit bootstrapping.
-    ///
-    /// # Errors
-    /// [`Error::Malformed`] for malformed keys.
-    pub fn gates(&self, keys: &Keys<Evaluation<1>>, bits: &Bits) -> Result<Vec<Rows>> {
-        Ok(self.finder(keys)?.gates(bits))
-    }
-
-    /// Phases 1 and 2: returns, for each plane, the polynomial that holds the item.
-    pub fn fold(&self, gates: &[Rows]) -> Vec<Rlwe> {
-        let (ring, gadget) = (self.params.chain().ring(), self.params.gate());
-        let gates = &gates[self.params.layout().log2_slots as usize..];
         let picker = Picker { ciphertexts: &self.ciphertexts, ring, gadget, gates };
-        (0..self.params.layout().planes).map(|plane| picker.pick(plane)).collect()
-    }
-
-    /// Phase 3: rotates the item's bytes, times q/p, to multiples of d/span.
-    pub fn rotate(&self, gates: &[Rows], planes: &mut [Rlwe]) {
-        let mut work = Gates::new(self.params.chain().ring(), self.params.gate());
-        let slots = &gates[..self.params.layout().log2_slots as usize];
+        let mut planes: Vec<Rlwe> = (0..layout.planes).map(|plane| picker.pick(plane)).collect();
+        progress.stage("rotate", 1);
+        let mut work = Gates::new(ring, gadget);
         planes.iter_mut().for_each(|plane| work.rotate(slots, plane));
-    }
-
-    /// ModSwitch and RingSwitch: returns the answer of an item's planes.
-    ///
-    /// # Errors
-    /// [`Error::Malformed`] for malformed keys.
-    pub fn respond(&self, keys: &Keys<Evaluation<1>>, planes: &[Rlwe]) -> Result<RetrievalAnswer> {
-        respond(&self.params, keys, planes)
+        planes
     }
 }
 
@@ -118,11 +84,17 @@ impl<T: ParameterSet> Server<Encrypted<T>> for EncryptedServer<T> {
         batch: Vec<(Session<'_, Encrypted<T>>, &PirouetteQuery)>,
         progress: &dyn Progress,
     ) -> Result<Vec<RetrievalAnswer>> {
-        batch.into_iter().map(|(session, query)| self.answer_one(session, query, progress)).collect()
+        let answers = batch.into_iter().map(|(session, query)| {
+            let keys = session.require_keys()?.expanded(&self.params)?;
+            let planes = self.planes(keys, query, progress);
+            progress.stage("switch", 1);
+            Ok(respond(&self.params, keys, &planes))
+        });
+        answers.collect()
     }
 
     /// Always true: clients check that their key is this database's owner's.
-    fn keys_fit(&self, _keys: &Keys<Evaluation<1>>) -> bool {
+    fn keys_fit(&self, _keys: &Keys) -> bool {
         true
     }
 
@@ -155,10 +127,61 @@ impl<T: ParameterSet> Server<Encrypted<T>> for EncryptedServer<T> {
     }
 
     fn load(params: EncryptedParams<T>, source: &dyn SectionSource) -> Result<Self> {
-        if params.owner.id().is_none() {
+        if params.owner.id.is_none() {
             return Err(Error::malformed("an encrypted database", "no key identifier", "its owner's"));
         }
         let ciphertexts = Ciphertexts::load(params.layout(), source)?;
         Ok(Self { params, ciphertexts })
+    }
+}
+
+/// Phases 1 and 2: selection of an encryption in one ring under one gadget.
+struct Picker<'a> {
+    ciphertexts: &'a Ciphertexts,
+    ring: &'a Ring,
+    gadget: &'a Gadget,
+    /// Gates of a polynomial's number, the lowest bit first.
+    gates: &'a [Rows],
+}
+
+impl Picker<'_> {
+    /// Returns the encrypted polynomial of a plane that the gates name. Depth first, so that the
+    /// number of intermediate results is that of the gates.
+    fn pick(&self, plane: usize) -> Rlwe {
+        self.shared(plane, 0, self.gates.len() as u32)
+    }
+
+    /// Selects among the existing ones of the 2^level encryptions from `first` on, with all
+    /// threads.
+    fn shared(&self, plane: usize, first: usize, level: u32) -> Rlwe {
+        if level <= LOG2_SHARE {
+            return self.alone(&mut Gates::new(self.ring, self.gadget), plane, first, level);
+        }
+        let [zero, one] = [first, first + (1 << (level - 1))];
+        if one >= self.ciphertexts.layout.polys() {
+            return self.shared(plane, zero, level - 1);
+        }
+        let (mut zero, one) =
+            rayon::join(|| self.shared(plane, zero, level - 1), || self.shared(plane, one, level - 1));
+        let gate = &self.gates[level as usize - 1];
+        Gates::new(self.ring, self.gadget).choose(gate, &mut zero, &one);
+        zero
+    }
+
+    /// [`Self::shared`] on one thread.
+    fn alone(&self, work: &mut Gates<'_>, plane: usize, first: usize, level: u32) -> Rlwe {
+        let polys = self.ciphertexts.layout.polys();
+        if level <= LOG2_BLOCK {
+            let block = first..(first + (1 << level)).min(polys);
+            let lifted = block.map(|index| self.ciphertexts.lifted(self.ring, plane, index));
+            return work.fold(self.gates, &mut lifted.collect::<Vec<_>>());
+        }
+        let [zero, one] = [first, first + (1 << (level - 1))];
+        let mut zero = self.alone(work, plane, zero, level - 1);
+        if one < polys {
+            let one = self.alone(work, plane, one, level - 1);
+            work.choose(&self.gates[level as usize - 1], &mut zero, &one);
+        }
+        zero
     }
 }

@@ -15,10 +15,9 @@ use super::server::EncryptedServer;
 use crate::pirouette::chain::{DEGREE, Grain};
 use crate::pirouette::client::RetrievalClient;
 use crate::pirouette::common::RetrievalParams;
-use crate::pirouette::keys::{Evaluation, Keys};
-use crate::pirouette::secrets::State;
+use crate::pirouette::keys::{Keys, State};
 use crate::pirouette::{ParameterSet, Standard};
-use crate::shared::empty_public::EmptyPublic;
+use crate::shared::messages::EmptyPublic;
 
 type Params = EncryptedParams<Standard>;
 
@@ -44,7 +43,7 @@ fn set_up(params: Params, records: &RecordBuffer) -> EncryptedServer<Standard> {
     EncryptedServer::setup(params, records, &mut rng(2), &NoProgress).unwrap()
 }
 
-fn register(params: Params) -> (RetrievalClient<Encrypted>, State, Keys<Evaluation<1>>) {
+fn register(params: Params) -> (RetrievalClient<Encrypted>, State, Keys) {
     let client = RetrievalClient::<Encrypted>::new(params, EmptyPublic).unwrap();
     let (state, keys) = client.register(&mut rng(3)).unwrap().unwrap();
     (client, state, keys)
@@ -78,7 +77,7 @@ fn items_are_within_their_bound(literal: Literal) {
     let secret = |rlwe: &papir_lattice::rlwe::Rlwe| -> Vec<u64> {
         ring.to_words(&rlwe.phase(ring, params.owner.key().unwrap()))
     };
-    let (computed, _) = noise(params.chain(), layout, params.gate());
+    let computed = noise(params.chain(), layout, params.gate()).retrieved;
 
     let fresh: Vec<f64> = (0..layout.polys())
         .flat_map(|index| {
@@ -92,9 +91,7 @@ fn items_are_within_their_bound(literal: Literal) {
     let mut found = Vec::new();
     for index in [0, 1234, 2999] {
         let (_, query) = client.query(Some(&mut state), &[index], &mut rng(index as u8)).unwrap();
-        let gates = server.gates(&keys, &server.bits(&keys, &query).unwrap()).unwrap();
-        let mut planes = server.fold(&gates);
-        server.rotate(&gates, &mut planes);
+        let planes = server.planes(keys.expanded(&params).unwrap(), &query, &NoProgress);
         let record = records.get(index).unwrap();
         let places = record.iter().enumerate().map(|(i, &byte)| (i * layout.slots(), byte));
         found.append(&mut errors(&secret(&planes[0]), ring.modulus(), places));
@@ -118,7 +115,7 @@ fn a_missing_or_wrong_key_is_refused() {
     let expected = "an encrypted database needs a key of its owner: found none";
     assert_eq!(refused(setup.err()), expected);
     let bound = params.clone().with_owner_key(&key(9)).unwrap();
-    let (id, server) = (bound.key_id().unwrap(), set_up(bound.clone(), &records));
+    let (id, server) = (bound.owner.id.unwrap(), set_up(bound.clone(), &records));
 
     // A server that knows the identifier but not the key answers, but cannot read, update or
     // register.

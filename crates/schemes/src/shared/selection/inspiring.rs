@@ -10,7 +10,7 @@ use papir_ring::prg::Seed;
 use papir_ring::{Coefficients, Poly, Values};
 
 use super::family::Family;
-use crate::shared::goals::READ_RATE;
+use crate::shared::parameters::READ_RATE;
 
 /// log₂ of the bound on expected sums of absolute entries in a row of a packing matrix. The packing
 /// refuses 2³⁶; the rest is room for chance.

@@ -13,8 +13,8 @@ use rayon::prelude::*;
 use super::family::Family;
 use super::params::SelectionParams;
 use super::wire::{SelectionAnswer, SelectionQuery};
+use crate::shared::matrices::RowMasks;
 use crate::shared::packs::{Names, PreparedPacks, sized};
-use crate::shared::row_masks::RowMasks;
 
 const MATRIX: &str = "selection/matrix";
 

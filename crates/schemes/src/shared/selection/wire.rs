@@ -13,7 +13,7 @@ use papir_core::{Error, Result};
 
 use super::family::Family;
 use super::params::SelectionParams;
-use crate::shared::words::{pack, unpack};
+use crate::shared::messages::{pack, unpack};
 
 /// An encrypted unit vector and a packing key, rounded.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use papir_lattice::selection::{matrix, place};
 use papir_ring::prg::Seed;
 
 use super::layout::Layout;
-use crate::shared::encode::{self, encode_columns, words_of};
+use crate::shared::matrices::{self, encode_columns, words_of};
 
 /// Encodes all records.
 ///
@@ -45,5 +45,5 @@ pub fn write_column(layout: &Layout, seed: &Seed, tiles: &mut [i16], column: usi
 /// Adds the public stream to the bytes of a column, or removes it. No branch depends on the column.
 pub fn whiten(seed: &Seed, column: u32, bytes: &mut [u8]) {
     let position = u64::from(column) * bytes.len() as u64;
-    encode::whiten(seed, "simpleypir/whitening", position, bytes);
+    matrices::whiten(seed, "simpleypir/whitening", position, bytes);
 }

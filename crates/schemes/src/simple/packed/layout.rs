@@ -2,8 +2,7 @@
 
 use papir_core::{Error, Result, Shape};
 
-use crate::shared::place::{Location, MAX_COLUMNS};
-use crate::shared::units::Units;
+use crate::shared::units::{Location, MAX_COLUMNS, Units};
 
 /// Most packs in a column: 16 MiB of words, for which a client holds some 200 MiB while it decrypts
 /// them.

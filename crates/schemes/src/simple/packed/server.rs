@@ -18,12 +18,11 @@ use rayon::prelude::*;
 
 use super::encode::{encode, read_column, write_column};
 use super::params::{DEGREE, NAME, Params, SimpleYpir};
-use crate::shared::changes::{Placed, by_column, columns};
-use crate::shared::public_seed::{PublicSeed, load_seed};
-use crate::shared::readback::read_columns;
+use crate::shared::messages::{PublicSeed, load_seed};
 use crate::shared::selection::server::Key;
 use crate::shared::selection::{CdksFamily, PackedMatrix, Selected, SelectionAnswer, SelectionQuery};
-use crate::shared::shapes::check_source;
+use crate::shared::stored_records::{check_source, read_columns};
+use crate::shared::units::{Placed, by_column, columns};
 
 const SEED: &str = "simpleypir/seed";
 

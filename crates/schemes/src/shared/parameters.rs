@@ -1,8 +1,10 @@
-//! Goals, rates and candidates of the parameter searches.
+//! Search, checks and description of parameters.
 
 use std::ops::RangeInclusive;
 
-use papir_core::{Goal, Result};
+use papir_core::{Error, Goal, Limits, MAX_RECORDS, Result, Security, UpdateCost, envelope};
+use papir_lattice::params::ParamsError;
+use papir_lattice::security::{MINIMUM_BITS, Row};
 
 /// log₂ of the largest failure probability of an answer.
 pub(crate) const MAX_FAILURE_LOG2: f64 = -40.0;
@@ -61,4 +63,61 @@ pub(crate) fn scaled(least: u64, most: u64, per_octave: f64) -> Vec<u64> {
     let mut numbers: Vec<u64> = (0..).map(scale).take_while(|&number| number <= most).collect();
     numbers.dedup();
     numbers
+}
+
+/// Maps errors of LWE and RLWE parameters to those of a scheme.
+pub(crate) fn unfit(scheme: &'static str) -> impl Fn(ParamsError) -> Error {
+    move |error| match error {
+        ParamsError::Insecure(error) => Error::Insecure {
+            found: error.bits.map_or("no estimated".to_owned(), |bits| bits.to_string()),
+            expected: MINIMUM_BITS as u32,
+        },
+        other => refused(scheme)(other),
+    }
+}
+
+/// Maps a reason, or the error of a gadget or a packing, to [`Error::Parameters`].
+pub(crate) fn refused<R: ToString>(scheme: &'static str) -> impl Fn(R) -> Error {
+    move |reason| Error::Parameters { scheme, reason: reason.to_string() }
+}
+
+/// Checks the failure probability of an answer, given as log₂.
+///
+/// # Errors
+/// [`Error::Parameters`] above 2⁻⁴⁰ and for NaN.
+pub(crate) fn check_failure(scheme: &'static str, failure_log2: f64) -> Result<()> {
+    if failure_log2 <= MAX_FAILURE_LOG2 {
+        return Ok(());
+    }
+    let limit = MAX_FAILURE_LOG2;
+    Err(refused(scheme)(format!("an answer fails with probability 2^{failure_log2:.1}, above 2^{limit}")))
+}
+
+/// Bytes of a message with a payload of this length, envelope included.
+pub(crate) fn sealed(payload: usize) -> u64 {
+    (envelope::OVERHEAD + payload) as u64
+}
+
+/// Bytes of the public part: encoded parameters of this length after their own length, and the
+/// rest.
+pub(crate) fn sealed_public(parameters: usize, rest: usize) -> u64 {
+    sealed(8 + parameters + rest)
+}
+
+/// Security as the table of estimates states it.
+pub(crate) fn security(row: &'static Row) -> Security {
+    Security { bits: row.matzov, source: row.set }
+}
+
+/// Limits of a scheme whose queries ask for one record and need no registration.
+pub(crate) fn one_record(record_bits: u64, update: UpdateCost) -> Limits {
+    Limits {
+        records: MAX_RECORDS,
+        record_bits,
+        batch: 1,
+        client_keys: false,
+        tickets: false,
+        owner_key: false,
+        update,
+    }
 }

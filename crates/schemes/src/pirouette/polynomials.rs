@@ -1,0 +1,246 @@
+//! Records as polynomials, and phase 1 over them.
+//!
+//! For each column and query, phase 1 is the sum over rows of polynomial times selector. A
+//! polynomial of the database is transformed once for all queries of a batch.
+
+use std::ops::Range;
+
+use papir_core::sections::{SectionSink, SectionSource};
+use papir_core::{AlignedBytes, Blob, BlobSlice, Change, Error, Progress, Records, Result};
+use papir_kernels::pointwise;
+use papir_lattice::rlwe::Rlwe;
+use papir_lattice::rows::Rows;
+use papir_ring::{Poly, Ring, Values};
+use rayon::prelude::*;
+
+use super::chain::DEGREE;
+use super::common::{Common, Form};
+use super::layout::Layout;
+use crate::shared::stored_records::read_each;
+
+/// Bytes of a transform for each byte of a polynomial: two residues of 32 bits.
+pub(crate) const FAST: u64 = 8;
+/// Rows transformed together. They and their selectors stay in the second-level cache.
+const BLOCK: usize = 16;
+
+/// Records as polynomials: planes of bytes, one byte for each coefficient. A clone shares them.
+#[derive(Clone)]
+pub struct Polynomials {
+    bytes: Blob,
+    /// Transforms in the fast form, column by column in each plane.
+    values: Option<BlobSlice<u32>>,
+}
+
+/// Names of the sections of a snapshot: bytes, and transforms in the fast form.
+#[derive(Clone, Copy)]
+pub struct Sections {
+    /// Section of the bytes.
+    pub bytes: &'static str,
+    /// Section of the transforms.
+    pub values: &'static str,
+}
+
+impl Polynomials {
+    /// Encodes records.
+    ///
+    /// # Errors
+    /// Errors of the source.
+    pub(crate) fn encode(common: &Common, records: &dyn Records, progress: &dyn Progress) -> Result<Self> {
+        let layout = &common.layout;
+        let mut bytes = AlignedBytes::zeroed(layout.bytes() as usize);
+        let plane = layout.polys() * DEGREE;
+        progress.stage("encode", layout.polys() as u64);
+        for index in 0..layout.polys() {
+            let polys = layout.encode(records, index)?;
+            for (p, poly) in polys.chunks_exact(DEGREE).enumerate() {
+                bytes.bytes_mut()[p * plane + index * DEGREE..][..DEGREE].copy_from_slice(poly);
+            }
+            progress.advance(1);
+        }
+        Self::of(common, bytes.into())
+    }
+
+    /// Reads what [`Polynomials::save`] wrote.
+    ///
+    /// # Errors
+    /// Errors of the source, and [`Error::Length`] unless the lengths are the layout's.
+    pub(crate) fn load(common: &Common, source: &dyn SectionSource, names: Sections) -> Result<Self> {
+        let get = |name, length: u64| {
+            let blob = source.get(name)?;
+            Error::check_length("the polynomials of a database", blob.len(), length as usize)?;
+            Ok::<_, Error>(blob)
+        };
+        let length = common.layout.bytes();
+        let bytes = get(names.bytes, length)?;
+        let values = match common.form {
+            Form::Compact => None,
+            Form::Fast => Some(BlobSlice::new(get(names.values, FAST * length)?, names.values)?),
+        };
+        Ok(Self { bytes, values })
+    }
+
+    /// Writes the bytes, and the transforms if there are any.
+    ///
+    /// # Errors
+    /// Errors of the sink.
+    pub(crate) fn save(&self, sink: &mut dyn SectionSink, names: Sections) -> Result<()> {
+        sink.put(names.bytes, &[&self.bytes])?;
+        self.values.as_ref().map_or(Ok(()), |values| sink.put(names.values, &[values.bytes()]))
+    }
+
+    fn of(common: &Common, bytes: Blob) -> Result<Self> {
+        let values = match common.form {
+            Form::Compact => None,
+            Form::Fast => Some(BlobSlice::new(transforms(common, &bytes).into(), "transforms")?),
+        };
+        Ok(Self { bytes, values })
+    }
+
+    /// Applies changes in order; equal to encoding the changed records, byte for byte.
+    ///
+    /// # Errors
+    /// No error for changes that fit the shape.
+    pub(crate) fn update(
+        &self,
+        common: &Common,
+        changes: &[Change],
+        progress: &dyn Progress,
+    ) -> Result<Self> {
+        let mut bytes = AlignedBytes::copy_of(&self.bytes);
+        progress.stage("change records", changes.len() as u64);
+        for change in changes {
+            common.layout.set(bytes.bytes_mut(), change)?;
+            progress.advance(1);
+        }
+        Self::of(common, bytes.into())
+    }
+
+    /// Reads records, as [`papir_core::scheme::Server::read_packed`].
+    ///
+    /// # Errors
+    /// As [`papir_core::scheme::Server::read_packed`].
+    pub(crate) fn read_packed(&self, layout: &Layout, range: (u64, u64), out: &mut [u8]) -> Result<()> {
+        read_each(&layout.bundle.shape, range, out, |index| {
+            let (item, slot) = layout.bundle.locate(index);
+            Ok(Some(layout.bundle.select(&layout.item(&self.bytes, item), slot)))
+        })
+    }
+
+    /// A plane of `polys` polynomials.
+    pub(super) fn plane(&self, plane: usize, polys: usize) -> Plane<'_> {
+        let words = polys * DEGREE;
+        match &self.values {
+            Some(values) => Plane::Values(&values[plane * 2 * words..][..2 * words]),
+            None => Plane::Bytes(&self.bytes[plane * words..][..words]),
+        }
+    }
+}
+
+/// Transforms all polynomials, column by column in each plane.
+fn transforms(common: &Common, bytes: &[u8]) -> AlignedBytes {
+    let (ring, rows, columns) = (common.chain.ring(), common.layout.rows, common.layout.columns());
+    let mut values = AlignedBytes::zeroed(FAST as usize * bytes.len());
+    values.slice_mut::<u32>().par_chunks_exact_mut(2 * rows * DEGREE).enumerate().for_each(|(place, out)| {
+        let (plane, column) = (place / columns, place % columns);
+        let (first, second) = out.split_at_mut(rows * DEGREE);
+        let outs = first.chunks_exact_mut(DEGREE).zip(second.chunks_exact_mut(DEGREE));
+        for (row, (first, second)) in outs.enumerate() {
+            let poly = plane * rows * columns + row * columns + column;
+            let bytes = &bytes[poly * DEGREE..][..DEGREE];
+            let signed: Vec<i32> = bytes.iter().map(|&byte| i32::from(byte as i8)).collect();
+            let poly = ring.forward(ring.from_signed(&signed));
+            let [residues1, residues2] = poly.parts();
+            first.copy_from_slice(residues1);
+            second.copy_from_slice(residues2);
+        }
+    });
+    values
+}
+
+/// The polynomials of one plane.
+#[derive(Clone, Copy)]
+pub(super) enum Plane<'a> {
+    /// Row by row, d bytes each.
+    Bytes(&'a [u8]),
+    /// Column by column: all rows modulo q₁, in values, then all rows modulo q₂.
+    Values(&'a [u32]),
+}
+
+/// The transformed polynomials of a block of rows, modulo each prime.
+struct Block {
+    rows: [Vec<u32>; 2],
+}
+
+impl Block {
+    fn new() -> Self {
+        Self { rows: [0, 1].map(|_| vec![0; BLOCK * DEGREE]) }
+    }
+
+    /// Transforms a polynomial of signed bytes into row `row`.
+    fn transform(&mut self, ring: &Ring, row: usize, bytes: &[u8]) {
+        for (prime, rows) in self.rows.iter_mut().enumerate() {
+            let out = &mut rows[row * DEGREE..][..DEGREE];
+            let q = ring.primes()[prime].value();
+            // Below 2q, as the lazy transform requires.
+            let residues = bytes.iter().map(|&byte| q.wrapping_add_signed(i32::from(byte as i8)));
+            out.iter_mut().zip(residues).for_each(|(out, residue)| *out = residue);
+            ring.table(prime).forward_lazy(out);
+        }
+    }
+}
+
+/// Phase 1: returns, for each query, the encryptions of the columns in `range`: the sums of selectors
+/// times the plane's polynomials. The plane has `columns` columns.
+pub(super) fn columns(
+    ring: &Ring,
+    plane: Plane<'_>,
+    (columns, range): (usize, Range<usize>),
+    selectors: &[&Rows],
+) -> Vec<Vec<Rlwe>> {
+    let rows = selectors.first().map_or(0, |selectors| selectors.count());
+    let zero = || vec![[ring.zero::<Values>(), ring.zero::<Values>()]; range.len()];
+    let mut sums: Vec<Vec<[Poly<Values>; 2]>> = selectors.iter().map(|_| zero()).collect();
+    let (mut block, mut product) = (Block::new(), vec![0; DEGREE]);
+    for first in (0..rows).step_by(BLOCK) {
+        let count = BLOCK.min(rows - first);
+        for (place, column) in range.clone().enumerate() {
+            let polys = match plane {
+                Plane::Bytes(bytes) => {
+                    for row in 0..count {
+                        let poly = (first + row) * columns + column;
+                        block.transform(ring, row, &bytes[poly * DEGREE..][..DEGREE]);
+                    }
+                    [0, 1].map(|prime| &block.rows[prime][..count * DEGREE])
+                }
+                Plane::Values(values) => [0, 1].map(|prime| {
+                    let start = (2 * column + prime) * rows + first;
+                    &values[start * DEGREE..][..count * DEGREE]
+                }),
+            };
+            for (sums, selectors) in sums.iter_mut().zip(selectors) {
+                add_products(ring, polys, (first, count), selectors, &mut sums[place], &mut product);
+            }
+        }
+    }
+    let rlwe = |[a, b]: [Poly<Values>; 2]| Rlwe { a: ring.inverse(a), b: ring.inverse(b) };
+    sums.into_iter().map(|sums| sums.into_iter().map(rlwe).collect()).collect()
+}
+
+/// `sum` += Σ polyᵢ·selector_{first + i}, polynomials modulo each prime.
+fn add_products(
+    ring: &Ring,
+    polys: [&[u32]; 2],
+    (first, count): (usize, usize),
+    selectors: &Rows,
+    sum: &mut [Poly<Values>; 2],
+    product: &mut [u32],
+) {
+    for (part, sum) in sum.iter_mut().enumerate() {
+        for (prime, sum) in sum.parts_mut().into_iter().enumerate() {
+            let modulus = ring.primes()[prime];
+            let selectors = &selectors.residues(part, prime)[first * DEGREE..(first + count) * DEGREE];
+            pointwise::dot(product, polys[prime], selectors, modulus);
+            pointwise::add_assign(sum, product, modulus);
+        }
+    }
+}

@@ -1,0 +1,332 @@
+//! Respire's query path, as a baseline for Pirouette.
+//!
+//! Burton, Menon, Wu, *Respire: High-Rate PIR for Databases with Small Records*, over Pirouette's
+//! database with the same parameters.
+//!
+//! A query is one RLWE encryption of the row's one-hot vector and of the digits of all gates, each in
+//! a coefficient of its own. The server expands it and continues as in Pirouette
+//! ([`super::retrieval`]). The client registers the keys of the expansion, the gates and
+//! the response ring once.
+//!
+//! | the paper | function |
+//! |---|---|
+//! | Setup, pp | [`Evaluation`] without short keys |
+//! | Query, query expansion | `ask`, `expand` |
+//! | Answer, Extract | [`super::server`], [`super::client`] |
+//!
+//! ```text
+//! query    seed of the mask (32), words of the body at multiples of the stride, packed
+//! ```
+//! What differs from the paper: the ring is Pirouette's, with one modulus, so that answers and
+//! database are the same; only the coefficients of a query's body that carry a message are sent,
+//! rounded.
+
+use std::ops::RangeInclusive;
+
+use papir_core::codec::{Reader, Writer};
+use papir_core::cost::{Counts, Operation};
+use papir_core::scheme::{Goal, Never, Parameters, Scheme, Wire};
+use papir_core::{Description, Error, Privacy, Progress, Result, Shape};
+use papir_kernels::bits::packed_len;
+use papir_lattice::gadget::Gadget;
+use papir_lattice::mod_switch::PowerSwitch;
+use papir_lattice::noise::rounding;
+use papir_lattice::rlwe::{Rlwe, encrypt};
+use papir_lattice::rows::Rows;
+use papir_ring::prg::{SecretRng, Seed};
+use papir_ring::{Poly, Ring, Values};
+use rand_core::CryptoRng;
+use rayon::prelude::*;
+use subtle::{ConditionallySelectable, ConstantTimeEq};
+use zeroize::Zeroizing;
+
+use super::chain::{Chain, DEGREE, Grain, LOG2_DEGREE, LOG2_P, Standard, half_modulo};
+use super::client::{Path, RetrievalClient, RetrievalSecret};
+use super::common::{Common, GATES, RetrievalParams, best, closing, gate_gadget, key_switch, spans};
+use super::keys::{Evaluation, Keys, State, packed_bytes};
+use super::layout::Layout;
+use super::noise::{Noise, Origin, Retrieved};
+use super::polynomials::Sections;
+use super::retrieval::Selection;
+use super::server::{RetrievalServer, Selecting};
+use super::wire::RetrievalAnswer;
+use crate::shared::messages::{EmptyPublic, SEED_BYTES, pack, read_all, read_shape, unpack, write_shape};
+use crate::shared::parameters::refused;
+
+/// Respire.
+pub struct Respire;
+
+impl Scheme for Respire {
+    const NAME: &'static str = "respire";
+    const ID: u16 = 15;
+    const PRIVACY: Privacy = Privacy::Private;
+
+    type Params = RespireParams;
+    type Public = EmptyPublic;
+    type Query = RespireQuery;
+    type Answer = RetrievalAnswer;
+    type Secret = RetrievalSecret;
+    type ClientKeys = Keys;
+    type ClientState = State;
+    type Ticket = Never;
+    type Server = RetrievalServer<Self>;
+    type Client = RetrievalClient<Self>;
+}
+
+impl Path for Respire {
+    /// Only the body's words at multiples of the stride are sent.
+    fn ask(params: &RespireParams, state: &State, item: u64, rng: &mut dyn CryptoRng) -> RespireQuery {
+        let (seed, mut rng) = (Seed::random(rng), SecretRng::new(rng));
+        let (chain, stride) = (params.chain(), 1 << params.log2_stride());
+        let ring = chain.ring();
+        let mut message = Zeroizing::new(vec![0; DEGREE]);
+        let values = selection(params, item);
+        message.iter_mut().step_by(stride).zip(values.iter()).for_each(|(out, &value)| *out = value);
+        let message = Zeroizing::new(ring.forward(ring.from_words(&message)));
+        let body = encrypt(&chain.rlwe, &state.0.ring, &mask(ring, &seed), &message, &mut rng);
+        let switch = PowerSwitch::new(ring.modulus(), params.literal.query_bits);
+        let body = ring.to_words(&ring.inverse(body));
+        let body = body.into_iter().step_by(stride).map(|word| switch.down(word)).collect();
+        RespireQuery { seed, body }
+    }
+}
+
+impl Selecting for Respire {
+    const SECTIONS: Sections = Sections { bytes: "respire/database", values: "respire/transforms" };
+
+    fn select(
+        params: &RespireParams,
+        batch: &[(&Evaluation, &RespireQuery)],
+        progress: &dyn Progress,
+    ) -> Vec<Selection> {
+        progress.stage("expand", batch.len() as u64);
+        batch.par_iter().map(|(keys, query)| expand(params, keys, query)).collect()
+    }
+}
+
+/// An RLWE encryption of the selectors and gates of an item.
+pub struct RespireQuery {
+    /// Seed of the mask.
+    seed: Seed,
+    /// Coefficients of the body that carry a message, rounded.
+    body: Vec<u64>,
+}
+
+impl Wire<RespireParams> for RespireQuery {
+    fn encode(&self, params: &RespireParams) -> Vec<u8> {
+        let mut bytes = self.seed.0.to_vec();
+        pack(&self.body, params.literal.query_bits, &mut bytes);
+        bytes
+    }
+
+    fn decode(params: &RespireParams, bytes: &[u8]) -> Result<Self> {
+        let what = "respire's query";
+        Error::check_length(what, bytes.len(), params.query_bytes())?;
+        let mut reader = Reader::new(what, bytes);
+        let seed = Seed(reader.array()?);
+        Ok(Self { seed, body: unpack(&mut reader, what, params.literal.query_bits, params.query_words())? })
+    }
+}
+
+/// The mask of a query.
+fn mask(ring: &Ring, seed: &Seed) -> Poly<Values> {
+    ring.uniform(&mut seed.expand("respire/query", 0))
+}
+
+/// Returns q/p at the row's place, then each digit's gⱼ for each set bit of slot and column, all
+/// divided by d, because the expansion multiplies by d. No branch depends on the item.
+fn selection(params: &RespireParams, item: u64) -> Zeroizing<Vec<u64>> {
+    let (layout, q) = (params.layout(), params.chain().ring().modulus());
+    let divided = |x: u64| (0..LOG2_DEGREE).fold(x, |x, _| half_modulo(x, q));
+    let below = layout.log2_columns + layout.log2_slots;
+    let (row, scale) = (item >> below, divided((q + (1 << (LOG2_P - 1))) >> LOG2_P));
+    // The final length: growing would leave copies behind.
+    let mut values = Zeroizing::new(Vec::with_capacity(params.query_words()));
+    for r in 0..1u64 << layout.log2_rows {
+        values.push(u64::conditional_select(&0, &scale, r.ct_eq(&row)));
+    }
+    for bit in 0..below {
+        let set = (item >> bit & 1).ct_eq(&1);
+        for level in 0..params.gate().levels() {
+            values.push(u64::conditional_select(&0, &divided(params.gate().factor(level)), set));
+        }
+    }
+    values
+}
+
+/// Expands a query to selectors and gates.
+fn expand(params: &RespireParams, keys: &Evaluation, query: &RespireQuery) -> Selection {
+    let (ring, steps) = (params.chain().ring(), params.log2_stride() as usize);
+    let mut encryption = encryption(params, query);
+    keys.galois.trace(ring, &mut encryption, steps);
+    let mut parts = keys.galois.expand(ring, encryption, steps);
+    let mut digits = parts.split_off(1 << params.layout().log2_rows).into_iter();
+    let bits = params.layout().log2_columns + params.layout().log2_slots;
+    let gates: Vec<Vec<Rlwe>> =
+        (0..bits).map(|_| digits.by_ref().take(params.gate().levels()).collect()).collect();
+    let gates = gates.into_par_iter().map(|levels| keys.square.rgsw(ring, levels)).collect();
+    parts.truncate(params.layout().rows);
+    Selection { gates, selectors: Rows::of(ring, parts) }
+}
+
+/// The query's encryption. Coefficients that were not sent are set to zero, because the trace
+/// cancels them.
+fn encryption(params: &RespireParams, query: &RespireQuery) -> Rlwe {
+    let ring = params.chain().ring();
+    let switch = PowerSwitch::new(ring.modulus(), params.literal.query_bits);
+    let mut body = vec![0; DEGREE];
+    let places = body.iter_mut().step_by(1 << params.log2_stride());
+    places.zip(&query.body).for_each(|(out, &word)| *out = switch.up(word));
+    Rlwe { a: ring.inverse(mask(ring, &query.seed)), b: ring.from_words(&body) }
+}
+
+/// Bits of a row's number.
+const LOG2_ROWS: RangeInclusive<u32> = 4..=9;
+/// Bits of a word of the query's body.
+const QUERY_BITS: RangeInclusive<u32> = 28..=48;
+
+/// Free values of the parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Literal {
+    /// Bytes of an item in one plane.
+    pub span: usize,
+    /// ν₁.
+    pub log2_rows: u32,
+    /// Digits of the gates' RGSW encryptions, and log₂ of their base.
+    pub gate: (usize, u32),
+    /// Bits of a word of the query's body.
+    pub query_bits: u32,
+}
+
+/// Parameters of [`Respire`].
+#[derive(Clone, Debug)]
+pub struct RespireParams {
+    literal: Literal,
+    common: Common,
+}
+
+impl RespireParams {
+    /// Checked parameters.
+    ///
+    /// # Errors
+    /// [`papir_core::Error::Parameters`] if the noise does not close or a value does not fit.
+    pub fn new(shape: Shape, literal: Literal) -> Result<Self> {
+        let Literal { span, log2_rows, gate, query_bits } = literal;
+        if !LOG2_ROWS.contains(&log2_rows) || !QUERY_BITS.contains(&query_bits) || !(1..=8).contains(&gate.0)
+        {
+            let expected = "4 to 9 bits of rows, 28 to 48 of a query's words, 1 to 8 digits in gates";
+            return Err(refused(Respire::NAME)(format!("{literal:?}: expected {expected}")));
+        }
+        let chain = Chain::get::<Standard>(Grain::Coarse)?;
+        let layout = Layout::new(Respire::NAME, shape, span, log2_rows)?;
+        let gate = gate_gadget(Respire::NAME, &chain, gate)?;
+        let found = coefficients(&layout, &gate);
+        if found > DEGREE {
+            let reason = format!("{found} coefficients of a query: expected at most {DEGREE}");
+            return Err(refused(Respire::NAME)(reason));
+        }
+        let ring = chain.setting();
+        // A trace keeps one coefficient's error and multiplies it by d.
+        let step = rounding(ring.modulus / 2f64.powi(query_bits as i32));
+        let fresh = (ring.sigma * ring.sigma + step) * 4f64.powi(LOG2_DEGREE as i32);
+        let conversion = chain.conversion.params();
+        let trace = ring.trace(conversion, LOG2_DEGREE as usize);
+        let origin = Origin { kept: trace.kept + fresh, energy: trace.energy + fresh };
+        let dimensions = [layout.log2_rows, layout.log2_columns, layout.log2_slots];
+        let selector = (origin.energy, origin);
+        let retrieved = Retrieved::new(&ring, conversion, gate.params(), dimensions, selector);
+        // A query of ring encryptions is read without error.
+        let noise = Noise { retrieved, index_failure_log2: f64::NEG_INFINITY };
+        let common = Common::new(Respire::NAME, shape, chain, layout, gate, &noise)?;
+        Ok(Self { literal, common })
+    }
+
+    /// Words of a query's body that are sent: coefficients at multiples of
+    /// 2^[`RespireParams::log2_stride`].
+    fn query_words(&self) -> usize {
+        coefficients(self.layout(), self.gate()).next_power_of_two()
+    }
+
+    /// log₂ of the distance between coefficients that are sent.
+    fn log2_stride(&self) -> u32 {
+        LOG2_DEGREE - self.query_words().trailing_zeros()
+    }
+
+    /// Cost of expanding a query and encrypting the gates, in external products of two digits.
+    fn selection(&self) -> f64 {
+        let (layout, chain) = (self.layout(), self.chain());
+        let digits = (layout.log2_slots + layout.log2_columns) as usize * self.gate().levels();
+        let switch = key_switch(&chain.conversion);
+        self.query_words() as f64 * switch + digits as f64 * switch
+    }
+}
+
+/// Coefficients of a query that carry a message.
+fn coefficients(layout: &Layout, gate: &Gadget) -> usize {
+    (1 << layout.log2_rows) + (layout.log2_columns + layout.log2_slots) as usize * gate.levels()
+}
+
+impl RetrievalParams for RespireParams {
+    const SHORTS: usize = 0;
+
+    fn common(&self) -> &Common {
+        &self.common
+    }
+
+    fn query_bytes(&self) -> usize {
+        SEED_BYTES + packed_len(self.query_words(), self.literal.query_bits)
+    }
+}
+
+impl Parameters for RespireParams {
+    fn choose(shape: Shape, goal: Goal) -> Result<Self> {
+        let rows = |span| LOG2_ROWS.map(move |log2_rows| (span, log2_rows));
+        let made = |(span, log2_rows)| {
+            // The first gate, then the fewest bits of the query, whose noise closes.
+            closing(&GATES, |gate| {
+                let new = |query_bits| Self::new(shape, Literal { span, log2_rows, gate, query_bits });
+                QUERY_BITS
+                    .step_by(4)
+                    .find_map(|bits| new(bits).ok())
+                    .map_or_else(|| new(*QUERY_BITS.end()), Ok)
+            })
+        };
+        best(Respire::NAME, goal, spans(shape).flat_map(rows).map(made))
+    }
+
+    fn label(&self) -> String {
+        let Layout { rows, span, .. } = *self.layout();
+        format!("{rows} rows, {} columns, items of {span} B", self.layout().columns())
+    }
+
+    fn shape(&self) -> Shape {
+        self.common.shape
+    }
+
+    fn describe(&self) -> Description {
+        let own =
+            vec![("query words", format!("{} of {} bits", self.query_words(), self.literal.query_bits))];
+        let query = Counts::new().with(Operation::Encrypt, 1.0, 1);
+        let selection = Counts::new().with(Operation::ExternalProduct, self.selection(), 1);
+        let work = self.common.work(query, selection);
+        let sizes = self.sizes(packed_bytes(self.chain(), Self::SHORTS), [self.layout().bytes(), 0]);
+        self.common.describe(Respire::NAME, Respire::PRIVACY, sizes, own, work)
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        let mut writer = Writer::new();
+        write_shape(&mut writer, self.common.shape);
+        let Literal { span, log2_rows, gate, query_bits } = self.literal;
+        writer.u32(span as u32).u32(log2_rows).u32(gate.0 as u32).u32(gate.1).u32(query_bits);
+        writer.finish()
+    }
+
+    fn decode(bytes: &[u8]) -> Result<Self> {
+        let (shape, literal) = read_all("respire's parameters", bytes, |reader| {
+            let (shape, span, log2_rows) = (read_shape(reader)?, reader.u32()? as usize, reader.u32()?);
+            let (gate, query_bits) = ((reader.u32()? as usize, reader.u32()?), reader.u32()?);
+            Ok((shape, Literal { span, log2_rows, gate, query_bits }))
+        })?;
+        Self::new(shape, literal)
+    }
+}
