@@ -17,7 +17,6 @@ use super::second::{SecondLevel, digit_rows, second_masks};
 use super::update::{change_bytes, change_digits, few, from_scratch, hint_rows, touched_units};
 use super::wire::{DoubleAnswer, DoublePublic, DoubleQuery};
 use crate::shared::byte_matrix::load_matrix;
-pub(crate) use crate::shared::byte_matrix::stored;
 use crate::shared::public_seed::load_seed;
 use crate::shared::shapes::check_source;
 use crate::shared::words::pack;

@@ -1,4 +1,4 @@
-//! The scheme below ZipPIR, as a trait.
+//! The scheme below ZipPIR as a trait, and its parameter sets.
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
@@ -11,6 +11,7 @@ use papir_lattice::lwe32::LweParams;
 use papir_ring::prg::{SecretRng, Seed};
 use zeroize::Zeroizing;
 
+use super::noise::Level;
 use super::slots::Row;
 
 /// Length of clients' Paillier moduli, with the names of the schemes that use it.
@@ -22,7 +23,7 @@ pub trait ParameterSet: Copy + Debug + Send + Sync + 'static {
     /// Whether the modulus is long enough.
     const PRIVACY: Privacy;
 
-    /// Parameters of Paillier's scheme, s = 1.
+    /// Parameters of Paillier's encryption, s = 1.
     ///
     /// # Errors
     /// [`papir_paillier::Error`] for refused parameters.
@@ -50,9 +51,9 @@ impl ParameterSet for Standard {
 pub trait Base: Clone + Debug + Send + Sync + 'static {
     /// Length of clients' moduli.
     type Set: ParameterSet;
-    /// What the server keeps besides the compressed hint.
+    /// The matrices, which the server keeps besides the compressed hint.
     type Stored: Clone + Send + Sync;
-    /// What a client needs to decode an answer besides the key under H. Erased on drop.
+    /// The secret that decodes an answer, in addition to the key under H. Erased on drop.
     type Secret: Send + 'static;
 
     /// Name of ZipPIR over this scheme.
@@ -63,23 +64,17 @@ pub trait Base: Clone + Debug + Send + Sync + 'static {
     const SEED: &'static str;
     /// Progress stage of [`Base::select`].
     const SELECT: &'static str;
-    /// Bits of message in an LWE ciphertext.
-    const MESSAGE_BITS: u32;
+    /// Messages and noise of the LWE ciphertexts.
+    const LEVEL: Level;
     /// Longest record in bits.
     const MAX_RECORD_BITS: u64;
 
-    /// The matrix of this height: units in each column. `lwe` is the encryption under H.
+    /// The matrix with `height` units in each column; `None` if its noise is too much. `lwe` is the
+    /// encryption under H. The search passes parameters of another height, to share the rest.
     ///
     /// # Errors
-    /// [`papir_core::Error::OutOfBounds`] for a matrix that does not exist,
-    /// [`papir_core::Error::Parameters`] for too much noise.
-    fn new(shape: &Shape, height: u64, lwe: &LweParams) -> Result<Self>;
-
-    /// The same parameters for another height; `None` if the noise is too much.
-    ///
-    /// # Errors
-    /// As [`Base::new`].
-    fn resized(&self, shape: &Shape, height: u64) -> Result<Option<Self>>;
+    /// [`papir_core::Error::OutOfBounds`] for a matrix that does not exist.
+    fn new(shape: &Shape, height: u64, lwe: &LweParams, other: Option<&Self>) -> Result<Option<Self>>;
 
     /// Heights of all matrices.
     ///
@@ -93,23 +88,8 @@ pub trait Base: Clone + Debug + Send + Sync + 'static {
     /// [`papir_core::Error::OutOfBounds`] for records that are too long.
     fn height_for(shape: &Shape, columns: u64) -> Result<u64>;
 
-    /// Units in each column.
-    fn height(&self) -> u64;
-
-    /// Rows of H.
-    fn hint_rows(&self) -> usize;
-
-    /// Parts of a query.
-    fn query_parts(&self) -> Vec<Words>;
-
-    /// 16-bit words of the ciphertexts sent with their masks.
-    fn online_words(&self) -> usize;
-
-    /// Bytes of the matrices that an answer reads, the database first.
-    fn matrices(&self) -> Vec<u64>;
-
-    /// Bytes that the server keeps besides matrices and compressed hint.
-    fn masks_bytes(&self) -> u64;
+    /// Sizes, security and failure probability.
+    fn figures(&self) -> Figures;
 
     /// Work of the verbs without compression.
     fn work(&self) -> Work;
@@ -119,12 +99,6 @@ pub trait Base: Clone + Debug + Send + Sync + 'static {
 
     /// Parameters by name.
     fn describe(&self) -> Vec<(&'static str, String)>;
-
-    /// Security of a further encryption.
-    fn security(&self) -> Option<Security>;
-
-    /// log₂ of an answer's failure probability.
-    fn failure_log2(&self) -> f64;
 
     /// Encrypts the place of a record under fresh keys.
     fn encrypt(&self, seed: Seed, index: u64, rng: &mut SecretRng) -> Encrypted<Self::Secret>;
@@ -142,7 +116,7 @@ pub trait Base: Clone + Debug + Send + Sync + 'static {
     /// Those of the source.
     fn encode(&self, seed: Seed, records: &dyn Records, progress: &dyn Progress) -> Result<Self::Stored>;
 
-    /// H as a function from a row's number to its n words.
+    /// Returns a function from the number of a row of H to its n words.
     fn hint(&self, seed: Seed, stored: &Self::Stored) -> impl Fn(usize) -> Vec<u32> + Sync;
 
     /// LWE ciphertexts for each query, in one read of the matrices.
@@ -164,7 +138,7 @@ pub trait Base: Clone + Debug + Send + Sync + 'static {
         progress: &dyn Progress,
     ) -> Result<Option<Changed<Self::Stored>>>;
 
-    /// Reads `count` records from `first` on, packed.
+    /// Reads a range of records, first and count, packed.
     ///
     /// # Errors
     /// As [`Records::read_packed`].
@@ -189,13 +163,24 @@ pub trait Base: Clone + Debug + Send + Sync + 'static {
     fn load(&self, seed: Seed, source: &dyn SectionSource) -> Result<Self::Stored>;
 }
 
-/// Number of words in one part of a query, and their bits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Words {
-    /// Words.
-    pub count: usize,
-    /// Bits of each.
-    pub bits: u32,
+/// Figures of a matrix.
+pub struct Figures {
+    /// Units in each column.
+    pub height: u64,
+    /// Rows of H.
+    pub hint_rows: usize,
+    /// Number of words in each part of a query, and the bits of a word.
+    pub query: Vec<(usize, u32)>,
+    /// 16-bit words of the ciphertexts sent with their masks.
+    pub online_words: usize,
+    /// Bytes of the matrices that an answer reads, the database first.
+    pub matrices: Vec<u64>,
+    /// Bytes that the server keeps besides matrices and compressed hint.
+    pub masks_bytes: u64,
+    /// Security of encryption that is not under H.
+    pub security: Option<Security>,
+    /// log₂ of an answer's failure probability.
+    pub failure_log2: f64,
 }
 
 /// An encrypted place.

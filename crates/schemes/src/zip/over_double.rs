@@ -1,4 +1,4 @@
-//! DoublePIR below ZipPIR.
+//! DoublePIR below ZipPIR: two levels of encryption.
 //!
 //! The first key is DoublePIR's, n = 1024; the second has 1,280 bits, since a plaintext has room
 //! for bits. Noise of the first level: `crate::double::noise`.
@@ -9,7 +9,7 @@ use std::ops::RangeInclusive;
 use papir_core::cost::{Counts, Operation, Work};
 use papir_core::scheme::check_changes;
 use papir_core::sections::{SectionSink, SectionSource};
-use papir_core::{BlobSlice, Change, Error, Progress, Record, Records, Result, Security, Shape};
+use papir_core::{BlobSlice, Change, Error, Progress, Record, Records, Result, Shape};
 use papir_kernels::matvec_u8::ROWS;
 use papir_lattice::lwe32::matrix::transformed_bytes;
 use papir_lattice::lwe32::{
@@ -19,56 +19,40 @@ use papir_lattice::noise::SAMPLER_LOG2;
 use papir_ring::prg::{SecretRng, Seed};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
-use super::base::{Base, Changed, Encrypted, ParameterSet, Selected, Words};
-use super::noise::Level;
+use super::base::{Base, Changed, Encrypted, Figures, ParameterSet, Selected};
+use super::noise::{Budget, Level};
 use super::slots::{Row, centred_row, worst_distance};
 use crate::double::client::decode_unit;
 use crate::double::digits::{BODY, CENTRE, DIGIT_BITS};
-use crate::double::first::{self, ByteMatrix, FirstLevel, first_masks};
+use crate::double::first::{self, FirstLevel, first_masks};
 use crate::double::layout::{Layout, MAX_RECORD_BITS, MAX_SIDE, units_of};
 use crate::double::noise::{FEW, FIRST, TAIL_LOG2, coefficients, first_bound};
 use crate::double::second::{Ciphertexts, SecondLevel, digit_rows};
-use crate::double::server::stored;
 use crate::double::update::{change_bytes, change_digits, from_scratch, hint_rows, touched_units};
-use crate::shared::parameter_errors::unfit;
+use crate::shared::byte_matrix::{ByteMatrix, load_matrix};
+use crate::shared::describe::security;
+use crate::shared::parameter_errors::{refused, unfit};
 
 const DATABASE: &str = "zipdouble/database";
 const DIGITS: &str = "zipdouble/digits";
 const MASKS: &str = "zipdouble/masks";
-/// The second level. Fair rounding of a word to a step 2ᵏ has variance (4ᵏ + 2)/12.
-const LEVEL: Level = Level {
-    word: CENTRE as f64,
-    message_bits: DIGIT_BITS,
-    tail_log2: TAIL_LOG2,
-    rounding: |dropped_bits| match dropped_bits {
-        0 => 0.0,
-        _ => (4f64.powi(dropped_bits as i32) + 2.0) / 12.0,
-    },
-};
+/// The second level.
+pub(super) const LEVEL: Level =
+    Level { word: CENTRE as f64, message_bits: DIGIT_BITS, tail_log2: TAIL_LOG2, least_bits: 1 };
 
 /// A matrix of bytes in DoublePIR's layout, with both levels' encryption.
 #[derive(Clone, Debug)]
 pub struct Levels<T> {
     pub(super) layout: Layout,
+    /// Bits of a word of the first query.
+    first_bits: u32,
+    /// Largest accepted distance from a multiple of Δ at the first level, in q.
+    first_bound: u32,
+    /// Budget of the second level.
     pub(super) budget: Budget,
     first: LweParams,
     second: LweParams,
     set: PhantomData<fn() -> T>,
-}
-
-/// Rounding of queries, and the noise that decoding accepts.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Budget {
-    /// Bits of a word of the first query.
-    first_bits: u32,
-    /// Bits of a word of the second query.
-    pub(super) second_bits: u32,
-    /// Largest accepted distance from a multiple of Δ at the first level, in q.
-    first: u32,
-    /// The same at the second level, in units.
-    pub(super) second: u16,
-    /// log₂ of the probability that an honest answer exceeds one of them.
-    failure_log2: f64,
 }
 
 /// Both levels' matrices.
@@ -88,19 +72,6 @@ pub struct FirstKey {
 /// A₂: its rows belong to the units of a column of D.
 fn second_masks(seed: Seed) -> Masks {
     Masks::module(seed, "zipdouble/second")
-}
-
-/// The shortest queries whose answers decode; `None` if there are none.
-fn budget(layout: &Layout, n: usize) -> Option<Budget> {
-    let (first_bits, first) =
-        (1..=LOG2_Q).find_map(|bits| first_bound(layout, bits).map(|bound| (bits, bound)))?;
-    let rows = coefficients(layout);
-    let bound = |bits| Some((bits, LEVEL.bound(rows, layout.units, n, LOG2_Q - bits)?));
-    let (second_bits, second) = (1..=LOG2_Q).find_map(bound)?;
-    let few = [layout.columns, layout.units].into_iter().filter(|&count| count <= FEW).sum::<usize>();
-    let sampler = (N + few) as f64 * SAMPLER_LOG2.exp2();
-    let failure_log2 = (2.0 * TAIL_LOG2.exp2() + sampler).log2();
-    Some(Budget { first_bits, second_bits, first, second, failure_log2 })
 }
 
 impl<T> Levels<T> {
@@ -127,11 +98,6 @@ impl<T> Levels<T> {
         let second = SecondLevel::new(&self.second, &self.layout, hint.slice_mut(), &masks, progress)?;
         Ok(StoredLevels { first, second })
     }
-
-    #[cfg(test)]
-    pub(super) fn deviation(&self, units: usize) -> f64 {
-        LEVEL.deviation(units, self.second.n(), LOG2_Q - self.budget.second_bits)
-    }
 }
 
 impl<T: ParameterSet> Base for Levels<T> {
@@ -143,24 +109,20 @@ impl<T: ParameterSet> Base for Levels<T> {
     const ID: u16 = T::ZIP_DOUBLE.1;
     const SEED: &'static str = "zipdouble/seed";
     const SELECT: &'static str = "levels";
-    const MESSAGE_BITS: u32 = LEVEL.message_bits;
+    const LEVEL: Level = LEVEL;
     const MAX_RECORD_BITS: u64 = MAX_RECORD_BITS;
 
-    fn new(shape: &Shape, height: u64, lwe: &LweParams) -> Result<Self> {
-        let (layout, scheme) = (Layout::new(shape, height)?, T::ZIP_DOUBLE.0);
-        let budget = budget(&layout, lwe.n()).ok_or_else(|| {
-            let Layout { columns, units, .. } = layout;
-            let reason =
-                format!("the noise of {columns} columns of {units} units exceeds the decoding limit");
-            Error::Parameters { scheme, reason }
-        })?;
-        let first = LweParams::new().map_err(unfit(scheme))?;
-        Ok(Self { layout, budget, first, second: lwe.clone(), set: PhantomData })
-    }
-
-    fn resized(&self, shape: &Shape, height: u64) -> Result<Option<Self>> {
+    fn new(shape: &Shape, height: u64, lwe: &LweParams, other: Option<&Self>) -> Result<Option<Self>> {
         let layout = Layout::new(shape, height)?;
-        Ok(budget(&layout, self.second.n()).map(|budget| Self { layout, budget, ..self.clone() }))
+        let first = (1..=LOG2_Q).find_map(|bits| Some((bits, first_bound(&layout, bits)?)));
+        let second = LEVEL.budget(coefficients(&layout), layout.units, lwe.n());
+        let Some(((first_bits, first_bound), budget)) = first.zip(second) else { return Ok(None) };
+        let first = match other {
+            Some(other) => other.first.clone(),
+            None => LweParams::new().map_err(unfit(T::ZIP_DOUBLE.0))?,
+        };
+        let second = lwe.clone();
+        Ok(Some(Self { layout, first_bits, first_bound, budget, first, second, set: PhantomData }))
     }
 
     fn heights(shape: &Shape) -> Result<RangeInclusive<u64>> {
@@ -170,38 +132,27 @@ impl<T: ParameterSet> Base for Levels<T> {
             return Ok(least..=most);
         }
         let reason = format!("{all} units: expected at most {MAX_SIDE} columns of {MAX_SIDE}");
-        Err(Error::Parameters { scheme: T::ZIP_DOUBLE.0, reason })
+        Err(refused(T::ZIP_DOUBLE.0)(reason))
     }
 
     fn height_for(shape: &Shape, columns: u64) -> Result<u64> {
         Ok(units_of(shape)?.0.div_ceil(columns))
     }
 
-    fn height(&self) -> u64 {
-        self.layout.units as u64
-    }
-
-    fn hint_rows(&self) -> usize {
-        digit_rows(&self.layout)
-    }
-
-    fn query_parts(&self) -> Vec<Words> {
-        vec![
-            Words { count: self.layout.columns, bits: self.budget.first_bits },
-            Words { count: self.layout.units, bits: self.budget.second_bits },
-        ]
-    }
-
-    fn online_words(&self) -> usize {
-        self.online_rows() * (self.second.n() + 1)
-    }
-
-    fn matrices(&self) -> Vec<u64> {
-        self.sides().map(|(rows, columns)| matrix_bytes(rows, columns)).to_vec()
-    }
-
-    fn masks_bytes(&self) -> u64 {
-        4 * (self.second.n() * self.hint_rows()) as u64
+    fn figures(&self) -> Figures {
+        let (layout, n) = (&self.layout, self.second.n());
+        let few: usize = [layout.columns, layout.units].into_iter().filter(|&count| count <= FEW).sum();
+        let sampler = (N + few) as f64 * SAMPLER_LOG2.exp2();
+        Figures {
+            height: layout.units as u64,
+            hint_rows: digit_rows(layout),
+            query: vec![(layout.columns, self.first_bits), (layout.units, self.budget.query_bits)],
+            online_words: self.online_rows() * (n + 1),
+            matrices: self.sides().map(|(rows, columns)| matrix_bytes(rows, columns)).to_vec(),
+            masks_bytes: 4 * (n * digit_rows(layout)) as u64,
+            security: Some(security(self.first.security())),
+            failure_log2: (2.0 * TAIL_LOG2.exp2() + sampler).log2(),
+        }
     }
 
     fn work(&self) -> Work {
@@ -231,7 +182,7 @@ impl<T: ParameterSet> Base for Levels<T> {
     }
 
     fn describe(&self) -> Vec<(&'static str, String)> {
-        let Self { layout, budget, .. } = self;
+        let layout = &self.layout;
         vec![
             ("n of the first level", N.to_string()),
             ("log2 q", LOG2_Q.to_string()),
@@ -240,28 +191,19 @@ impl<T: ParameterSet> Base for Levels<T> {
             ("unit bytes", layout.unit_bytes.to_string()),
             ("columns", layout.columns.to_string()),
             ("units of a column", layout.units.to_string()),
-            ("query bits", format!("{} and {}", budget.first_bits, budget.second_bits)),
+            ("query bits", format!("{} and {}", self.first_bits, self.budget.query_bits)),
         ]
     }
 
-    fn security(&self) -> Option<Security> {
-        let row = self.first.security();
-        Some(Security { bits: row.matzov, source: row.set })
-    }
-
-    fn failure_log2(&self) -> f64 {
-        self.budget.failure_log2
-    }
-
     fn encrypt(&self, seed: Seed, index: u64, rng: &mut SecretRng) -> Encrypted<FirstKey> {
-        let Self { layout, budget, .. } = self;
+        let layout = &self.layout;
         let place = layout.place(index);
         let (first, key) = (self.first.key(rng), self.second.key(rng));
         let column =
             UnitVector { selected: place.column, length: layout.columns, log2_delta: FIRST.log2_delta };
         let unit = UnitVector { selected: place.unit, length: layout.units, log2_delta: LEVEL.log2_delta() };
-        let column = self.first.encrypt(&first_masks(seed), &first, column, budget.first_bits, rng);
-        let unit = self.second.encrypt(&second_masks(seed), &key, unit, budget.second_bits, rng);
+        let column = self.first.encrypt(&first_masks(seed), &first, column, self.first_bits, rng);
+        let unit = self.second.encrypt(&second_masks(seed), &key, unit, self.budget.query_bits, rng);
         let secret = FirstKey { key: first.to_vec(), slot: place.slot };
         Encrypted { key, secret, parts: vec![column, unit] }
     }
@@ -270,7 +212,7 @@ impl<T: ParameterSet> Base for Levels<T> {
         let digits = rows.iter().map(|(digit, _)| digit.wrapping_add(CENTRE) & ((1 << DIGIT_BITS) - 1));
         let digits: Zeroizing<Vec<u8>> = Zeroizing::new(digits.collect());
         let (unit, distance) = decode_unit(&self.layout, &secret.key, &digits);
-        if distance > self.budget.first || worst_distance(rows) > self.budget.second {
+        if distance > self.first_bound || worst_distance(rows) > self.budget.bound {
             return Err(Error::NotDecodable);
         }
         let record = Zeroizing::new(self.layout.record(*unit, secret.slot).to_le_bytes());
@@ -290,11 +232,11 @@ impl<T: ParameterSet> Base for Levels<T> {
     /// DoublePIR's two levels.
     fn select(&self, stored: &StoredLevels, queries: &[&[Vec<u32>]]) -> Vec<Selected> {
         let [columns, units] =
-            [0, 1].map(|part| queries.iter().map(|parts| parts[part].as_slice()).collect::<Vec<_>>());
-        let firsts = stored.first.answers(&columns, self.budget.first_bits);
-        let seconds = stored.second.answers(&self.second, &units, self.budget.second_bits, &firsts);
+            [0, 1].map(|part| queries.iter().map(|parts| &parts[part][..]).collect::<Vec<_>>());
+        let firsts = stored.first.answers(&columns, self.first_bits);
+        let seconds = stored.second.answers(&self.second, &units, self.budget.query_bits, &firsts);
         let select = |Ciphertexts { mut bodies, masks }: Ciphertexts| {
-            let online = bodies.split_off(self.hint_rows());
+            let online = bodies.split_off(digit_rows(&self.layout));
             let online = masks.chunks_exact(self.second.n()).zip(online);
             Selected { bodies, online: online.flat_map(|(mask, body)| centred_row(mask, body)).collect() }
         };
@@ -355,32 +297,11 @@ impl<T: ParameterSet> Base for Levels<T> {
 
     fn load(&self, seed: Seed, source: &dyn SectionSource) -> Result<StoredLevels> {
         let [(rows, columns), (digits, units)] = self.sides();
-        let database = stored("zipdouble's database", source.get(DATABASE)?, rows, columns)?;
-        let digits = stored("zipdouble's digits", source.get(DIGITS)?, digits, units)?;
-        let masks = BlobSlice::new(source.get(MASKS)?, "zipdouble's masks")?;
+        let database = load_matrix(source, DATABASE, rows, columns)?;
+        let digits = load_matrix(source, DIGITS, digits, units)?;
+        let masks = BlobSlice::new(source.get(MASKS)?, MASKS)?;
         let products = MaskProducts::new(&self.second, &second_masks(seed), units, CENTRE);
         let second = SecondLevel::from_parts(&self.second, &self.layout, digits, products, masks)?;
         Ok(StoredLevels { first: FirstLevel { database, masks: first_masks(seed) }, second })
-    }
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_largest_and_the_smallest_matrix_decode() {
-        for (bytes, units, columns) in
-            [(8, MAX_SIDE, 64), (8, 64, MAX_SIDE), (1, 1 << 15, 1 << 15), (1, 1, 1)]
-        {
-            let layout = Layout::new(&Shape::of_bytes(units * columns, bytes).unwrap(), units).unwrap();
-            let budget = budget(&layout, 1280).unwrap();
-            assert!(budget.failure_log2 <= -40.0 && budget.second < 256, "{layout:?}: {budget:?}");
-            let deviation = |bits| LEVEL.deviation(layout.units, 1280, LOG2_Q - bits);
-            let shorter = deviation(budget.second_bits - 1);
-            assert!(budget.second_bits == 1 || shorter > deviation(budget.second_bits));
-        }
-        assert!((LEVEL.deviation(0, 1280, 0) - 7.30).abs() < 0.01);
     }
 }
