@@ -1,6 +1,23 @@
-//! Changes grouped by the column that they fall into.
+//! Changes of records: their cost, and their order by column.
 
-use papir_core::Change;
+use papir_core::cost::Counts;
+use papir_core::scheme::{Parameters, UpdateEstimate, check_changes};
+use papir_core::{Change, Result, Sizes};
+
+/// Predicts the cost of an update, which is nothing without changes.
+///
+/// # Errors
+/// As [`check_changes`].
+pub(crate) fn estimate(
+    params: &impl Parameters,
+    changes: &[Change],
+    update: impl FnOnce(&Sizes) -> Counts,
+) -> Result<UpdateEstimate> {
+    check_changes(&params.shape(), changes)?;
+    let description = params.describe();
+    let update = if changes.is_empty() { Counts::new() } else { update(&description.sizes) };
+    Ok(UpdateEstimate { update, setup: description.work.setup })
+}
 
 /// A change and its column.
 #[derive(Clone, Copy)]

@@ -7,10 +7,8 @@ use std::marker::PhantomData;
 use std::ops::RangeInclusive;
 
 use papir_core::cost::{Counts, Operation, Work};
-use papir_core::scheme::check_changes;
 use papir_core::sections::{SectionSink, SectionSource};
 use papir_core::{BlobSlice, Change, Error, Progress, Record, Records, Result, Security, Shape};
-use papir_kernels::matvec_u8::ROWS;
 use papir_lattice::lwe32::matrix::transformed_bytes;
 use papir_lattice::lwe32::{
     LOG2_Q, LweParams, MODULE_SIGMA, MaskProducts, Masks, N, SIGMA, UnitVector, matrix_bytes,
@@ -23,13 +21,13 @@ use super::base::{Base, Changed, Encrypted, ParameterSet, Selected, Words};
 use super::noise::Level;
 use super::slots::{Row, centred_row, worst_distance};
 use crate::double::client::decode_unit;
-use crate::double::digits::{BODY, CENTRE, DIGIT_BITS};
-use crate::double::first::{self, ByteMatrix, FirstLevel, first_masks};
-use crate::double::layout::{Layout, MAX_RECORD_BITS, MAX_SIDE, units_of};
-use crate::double::noise::{FEW, FIRST, TAIL_LOG2, coefficients, first_bound};
-use crate::double::second::{Ciphertexts, SecondLevel, digit_rows};
-use crate::double::server::stored;
-use crate::double::update::{change_bytes, change_digits, from_scratch, hint_rows, touched_units};
+use crate::double::levels::{
+    BODY, CENTRE, Ciphertexts, DIGIT_BITS, FirstLevel, SecondLevel, coefficients, digit_rows, first_masks,
+    from_scratch,
+};
+use crate::double::noise::{FEW, FIRST, TAIL_LOG2, first_bound};
+use crate::double::params::{MAX_RECORD_BITS, MAX_SIDE, layout_of, units_of, work};
+use crate::shared::byte_matrix::{Layout, stored};
 use crate::shared::parameter_errors::unfit;
 
 const DATABASE: &str = "zipdouble/database";
@@ -106,22 +104,21 @@ fn budget(layout: &Layout, n: usize) -> Option<Budget> {
 impl<T> Levels<T> {
     /// Rows and columns of both levels' matrices.
     fn sides(&self) -> [(usize, usize); 2] {
-        [(self.layout.rows(), self.layout.columns), (digit_rows(&self.layout), self.layout.units)]
+        [(self.layout.rows, self.layout.columns), (digit_rows(&self.layout), self.layout.units)]
     }
 
     /// Ciphertexts sent with their masks: digits of the first answer.
     fn online_rows(&self) -> usize {
-        BODY.count * self.layout.unit_bytes
+        BODY.count * self.layout.bundle.unit_bytes
     }
 
     /// Both levels of a database.
     pub(super) fn prepare(
         &self,
         seed: Seed,
-        database: ByteMatrix,
+        first: FirstLevel,
         progress: &dyn Progress,
     ) -> Result<StoredLevels> {
-        let first = FirstLevel { database, masks: first_masks(seed) };
         let mut hint = first.hint(&self.first, progress);
         let masks = second_masks(seed);
         let second = SecondLevel::new(&self.second, &self.layout, hint.slice_mut(), &masks, progress)?;
@@ -147,7 +144,7 @@ impl<T: ParameterSet> Base for Levels<T> {
     const MAX_RECORD_BITS: u64 = MAX_RECORD_BITS;
 
     fn new(shape: &Shape, height: u64, lwe: &LweParams) -> Result<Self> {
-        let (layout, scheme) = (Layout::new(shape, height)?, T::ZIP_DOUBLE.0);
+        let (layout, scheme) = (layout_of(shape, height)?, T::ZIP_DOUBLE.0);
         let budget = budget(&layout, lwe.n()).ok_or_else(|| {
             let Layout { columns, units, .. } = layout;
             let reason =
@@ -159,12 +156,12 @@ impl<T: ParameterSet> Base for Levels<T> {
     }
 
     fn resized(&self, shape: &Shape, height: u64) -> Result<Option<Self>> {
-        let layout = Layout::new(shape, height)?;
+        let layout = layout_of(shape, height)?;
         Ok(budget(&layout, self.second.n()).map(|budget| Self { layout, budget, ..self.clone() }))
     }
 
     fn heights(shape: &Shape) -> Result<RangeInclusive<u64>> {
-        let (all, _) = units_of(shape)?;
+        let all = units_of(shape)?.units();
         let (least, most) = (all.div_ceil(MAX_SIDE), all.min(MAX_SIDE));
         if least <= most {
             return Ok(least..=most);
@@ -174,7 +171,7 @@ impl<T: ParameterSet> Base for Levels<T> {
     }
 
     fn height_for(shape: &Shape, columns: u64) -> Result<u64> {
-        Ok(units_of(shape)?.0.div_ceil(columns))
+        Ok(units_of(shape)?.units().div_ceil(columns))
     }
 
     fn height(&self) -> u64 {
@@ -205,25 +202,7 @@ impl<T: ParameterSet> Base for Levels<T> {
     }
 
     fn work(&self) -> Work {
-        let Layout { columns, units, .. } = self.layout;
-        let (sides, online, all) = (self.sides(), self.online_rows(), coefficients(&self.layout));
-        let [database, digits] = sides.map(|(rows, columns)| matrix_bytes(rows, columns) as f64);
-        let [first, second] = sides.map(|(rows, columns)| transformed_bytes(rows, columns) as f64);
-        let [database_groups, digit_groups] = sides.map(|(rows, _)| rows.div_ceil(ROWS));
-        let words = 2 * columns + (2 + online) * units + all;
-        Work {
-            setup: Counts::new()
-                .with(Operation::Encode8, database, 1)
-                .with(Operation::HintProduct8, first, database_groups)
-                .with(Operation::HintProduct8, second, digit_groups),
-            query: Counts::new().with(Operation::EncryptColumn, (columns + units) as f64, 1),
-            answer: Counts::new()
-                .with(Operation::Select8, database, database_groups)
-                .with(Operation::Select8, digits, digit_groups)
-                .with(Operation::HintProduct8, transformed_bytes(online, units) as f64, online)
-                .with(Operation::Word, words as f64, 1),
-            extract: Counts::new().with(Operation::DecryptRow, all as f64, 1),
-        }
+        work(&self.layout)
     }
 
     fn label(&self) -> String {
@@ -237,7 +216,7 @@ impl<T: ParameterSet> Base for Levels<T> {
             ("log2 q", LOG2_Q.to_string()),
             ("log2 delta of the second level", LEVEL.log2_delta().to_string()),
             ("sigma", format!("{SIGMA} and {MODULE_SIGMA}")),
-            ("unit bytes", layout.unit_bytes.to_string()),
+            ("unit bytes", layout.bundle.unit_bytes.to_string()),
             ("columns", layout.columns.to_string()),
             ("units of a column", layout.units.to_string()),
             ("query bits", format!("{} and {}", budget.first_bits, budget.second_bits)),
@@ -266,19 +245,18 @@ impl<T: ParameterSet> Base for Levels<T> {
         Encrypted { key, secret, parts: vec![column, unit] }
     }
 
-    fn decode(&self, shape: Shape, secret: &FirstKey, rows: &[Row]) -> Result<Record> {
+    fn decode(&self, _shape: Shape, secret: &FirstKey, rows: &[Row]) -> Result<Record> {
         let digits = rows.iter().map(|(digit, _)| digit.wrapping_add(CENTRE) & ((1 << DIGIT_BITS) - 1));
         let digits: Zeroizing<Vec<u8>> = Zeroizing::new(digits.collect());
         let (unit, distance) = decode_unit(&self.layout, &secret.key, &digits);
         if distance > self.budget.first || worst_distance(rows) > self.budget.second {
             return Err(Error::NotDecodable);
         }
-        let record = Zeroizing::new(self.layout.record(*unit, secret.slot).to_le_bytes());
-        Ok(record[..shape.record_bytes()].to_vec())
+        Ok(self.layout.bundle.select(&unit, secret.slot))
     }
 
     fn encode(&self, seed: Seed, records: &dyn Records, progress: &dyn Progress) -> Result<StoredLevels> {
-        self.prepare(seed, first::encode(&self.layout, records, progress)?, progress)
+        self.prepare(seed, FirstLevel::new(seed, self.layout.encode(records, progress)?), progress)
     }
 
     /// The masks of the first hint's digits.
@@ -303,9 +281,9 @@ impl<T: ParameterSet> Base for Levels<T> {
 
     /// All rows of H depend on each unit.
     fn change_cost(&self, changes: &[Change]) -> Option<Counts> {
-        let (layout, units) = (&self.layout, touched_units(&self.layout, changes));
+        let (layout, units) = (&self.layout, self.layout.changed_units(changes));
         let [(rows, columns), (digits, digit_columns)] = self.sides();
-        let changed = if from_scratch(layout, units) { rows } else { units * layout.unit_bytes };
+        let changed = if from_scratch(layout, units) { rows } else { units * layout.bundle.unit_bytes };
         let first = transformed_bytes(changed, columns) as f64;
         let second = transformed_bytes(digits, digit_columns) as f64;
         let products = Counts::new().with(Operation::HintProduct8, first, changed);
@@ -314,37 +292,34 @@ impl<T: ParameterSet> Base for Levels<T> {
 
     fn change(
         &self,
-        shape: Shape,
+        _shape: Shape,
         seed: Seed,
         stored: &StoredLevels,
         changes: &[Change],
         progress: &dyn Progress,
     ) -> Result<Option<Changed<StoredLevels>>> {
-        check_changes(&shape, changes)?;
         let layout = &self.layout;
-        let (database, units) = change_bytes(layout, &stored.first.database, changes)?;
-        if units.is_empty() {
+        let Some((first, units)) = stored.first.change(layout, changes)? else {
             return Ok(None);
-        }
+        };
         if from_scratch(layout, units.len()) {
-            return Ok(Some(Changed { stored: self.prepare(seed, database, progress)?, rows: None }));
+            return Ok(Some(Changed { stored: self.prepare(seed, first, progress)?, rows: None }));
         }
         progress.stage("update", units.len() as u64);
-        let hint = hint_rows(&self.first, layout, &database, &first_masks(seed), &units);
+        let hint = first.hint_rows(&self.first, layout, &units);
         let lwe = (&self.second, &second_masks(seed));
-        let second = change_digits(lwe, layout, &stored.second, (&units, &hint), progress)?;
-        let first = FirstLevel { database, masks: first_masks(seed) };
+        let second = stored.second.change(lwe, layout, (&units, &hint), progress)?;
         Ok(Some(Changed { stored: StoredLevels { first, second }, rows: None }))
     }
 
     fn read_packed(
         &self,
-        shape: Shape,
+        _shape: Shape,
         stored: &StoredLevels,
         range: (u64, u64),
         out: &mut [u8],
     ) -> Result<()> {
-        first::read_packed(&self.layout, shape, &stored.first.database, range, out)
+        self.layout.read_packed(&stored.first.database, range, out)
     }
 
     fn save(&self, stored: &StoredLevels, sink: &mut dyn SectionSink) -> Result<()> {
@@ -360,7 +335,7 @@ impl<T: ParameterSet> Base for Levels<T> {
         let masks = BlobSlice::new(source.get(MASKS)?, "zipdouble's masks")?;
         let products = MaskProducts::new(&self.second, &second_masks(seed), units, CENTRE);
         let second = SecondLevel::from_parts(&self.second, &self.layout, digits, products, masks)?;
-        Ok(StoredLevels { first: FirstLevel { database, masks: first_masks(seed) }, second })
+        Ok(StoredLevels { first: FirstLevel::new(seed, database), second })
     }
 }
 
@@ -374,7 +349,7 @@ mod tests {
         for (bytes, units, columns) in
             [(8, MAX_SIDE, 64), (8, 64, MAX_SIDE), (1, 1 << 15, 1 << 15), (1, 1, 1)]
         {
-            let layout = Layout::new(&Shape::of_bytes(units * columns, bytes).unwrap(), units).unwrap();
+            let layout = layout_of(&Shape::of_bytes(units * columns, bytes).unwrap(), units).unwrap();
             let budget = budget(&layout, 1280).unwrap();
             assert!(budget.failure_log2 <= -40.0 && budget.second < 256, "{layout:?}: {budget:?}");
             let deviation = |bits| LEVEL.deviation(layout.units, 1280, LOG2_Q - bits);

@@ -21,8 +21,8 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 use super::base::{Base, Changed, Encrypted, ParameterSet, Selected, Words};
 use super::noise::Level;
 use super::slots::{Row, worst_distance};
-use crate::simple::columns;
-use crate::simple::layout::{Layout, heights};
+use crate::shared::byte_matrix::{Layout, load_matrix};
+use crate::simple::params::{heights, layout_of, work};
 
 /// Amount subtracted from a byte to centre it.
 const CENTRE: u8 = 128;
@@ -101,7 +101,7 @@ impl<T: ParameterSet> Base for Columns<T> {
     const MAX_RECORD_BITS: u64 = MAX_RECORD_BITS;
 
     fn new(shape: &Shape, height: u64, lwe: &LweParams) -> Result<Self> {
-        let layout = Layout::new(shape, height)?;
+        let layout = layout_of(shape, height)?;
         let budget = budget(&layout, lwe.n()).ok_or_else(|| {
             let reason = format!("the noise of {} columns exceeds the decoding limit", layout.columns);
             Error::Parameters { scheme: T::ZIP.0, reason }
@@ -110,7 +110,7 @@ impl<T: ParameterSet> Base for Columns<T> {
     }
 
     fn resized(&self, shape: &Shape, height: u64) -> Result<Option<Self>> {
-        let layout = Layout::new(shape, height)?;
+        let layout = layout_of(shape, height)?;
         Ok(budget(&layout, self.lwe.n()).map(|budget| Self { layout, budget, ..self.clone() }))
     }
 
@@ -124,7 +124,7 @@ impl<T: ParameterSet> Base for Columns<T> {
     }
 
     fn height(&self) -> u64 {
-        self.layout.column_units
+        self.layout.units as u64
     }
 
     fn hint_rows(&self) -> usize {
@@ -148,7 +148,7 @@ impl<T: ParameterSet> Base for Columns<T> {
     }
 
     fn work(&self) -> Work {
-        self.layout.work()
+        work(&self.layout)
     }
 
     fn label(&self) -> String {
@@ -184,17 +184,17 @@ impl<T: ParameterSet> Base for Columns<T> {
         Encrypted { key, secret, parts: vec![values] }
     }
 
-    fn decode(&self, shape: Shape, secret: &Position, rows: &[Row]) -> Result<Record> {
+    fn decode(&self, _shape: Shape, secret: &Position, rows: &[Row]) -> Result<Record> {
         let column = rows.iter().map(|(word, _)| word.wrapping_add(CENTRE));
         let column: Zeroizing<Vec<u8>> = Zeroizing::new(column.collect());
         if worst_distance(rows) > self.budget.bound {
             return Err(Error::NotDecodable);
         }
-        Ok(columns::select(shape, &self.layout, (secret.unit, secret.slot), &column))
+        Ok(self.layout.select((secret.unit, secret.slot), &column))
     }
 
     fn encode(&self, _seed: Seed, records: &dyn Records, progress: &dyn Progress) -> Result<Self::Stored> {
-        columns::encode(&self.layout, records, progress)
+        self.layout.encode(records, progress)
     }
 
     /// H = D·A.
@@ -220,7 +220,7 @@ impl<T: ParameterSet> Base for Columns<T> {
     }
 
     fn change_cost(&self, changes: &[Change]) -> Option<Counts> {
-        let rows = self.layout.changed_rows(changes);
+        let rows = self.layout.changed_units(changes) * self.layout.bundle.unit_bytes;
         let products = transformed_bytes(rows, self.layout.columns) as f64;
         (rows > 0).then(|| Counts::new().with(Operation::HintProduct8, products, rows))
     }
@@ -228,13 +228,13 @@ impl<T: ParameterSet> Base for Columns<T> {
     /// Rows of H follow rows of D, whatever the number of bytes that changed in a row.
     fn change(
         &self,
-        shape: Shape,
+        _shape: Shape,
         _seed: Seed,
         database: &Self::Stored,
         changes: &[Change],
         _progress: &dyn Progress,
     ) -> Result<Option<Changed<Self::Stored>>> {
-        let changed = columns::change(shape, &self.layout, database, changes)?;
+        let changed = self.layout.change(database, changes)?;
         Ok(changed.map(|(stored, differences)| {
             let rows: BTreeSet<usize> = differences.iter().map(|difference| difference.row).collect();
             Changed { stored, rows: Some(rows) }
@@ -243,12 +243,12 @@ impl<T: ParameterSet> Base for Columns<T> {
 
     fn read_packed(
         &self,
-        shape: Shape,
+        _shape: Shape,
         database: &Self::Stored,
         range: (u64, u64),
         out: &mut [u8],
     ) -> Result<()> {
-        columns::read_packed((shape, &self.layout), database, range, out)
+        self.layout.read_packed(database, range, out)
     }
 
     fn save(&self, database: &Self::Stored, sink: &mut dyn SectionSink) -> Result<()> {
@@ -256,7 +256,7 @@ impl<T: ParameterSet> Base for Columns<T> {
     }
 
     fn load(&self, _seed: Seed, source: &dyn SectionSource) -> Result<Self::Stored> {
-        columns::load(&self.layout, source, DATABASE)
+        load_matrix(source, DATABASE, self.layout.rows, self.layout.columns)
     }
 }
 
@@ -264,11 +264,11 @@ impl<T: ParameterSet> Base for Columns<T> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::simple::layout::{MAX_COLUMNS, MAX_ROWS};
+    use crate::simple::params::{MAX_COLUMNS, MAX_ROWS};
 
     fn of_matrix(rows: usize, columns: usize) -> Option<Budget> {
         let shape = Shape::of_bytes(2, 1).unwrap();
-        budget(&Layout { rows, columns, ..Layout::new(&shape, 1).unwrap() }, 1280)
+        budget(&Layout { rows, columns, ..layout_of(&shape, 1).unwrap() }, 1280)
     }
 
     #[test]

@@ -6,7 +6,7 @@
 //!
 //! | part | here |
 //! |---|---|
-//! | packings and gadgets | [`family`], [`inspiring`] |
+//! | packings and gadgets | [`family`] |
 //! | counts, noise, bits of all messages | [`bits`] |
 //! | checked parameters, exact sizes | [`params`] |
 //! | H = D·A and its packs; selection, packing, rounding | [`server`] |
@@ -19,15 +19,13 @@
 pub mod bits;
 pub mod client;
 pub mod family;
-pub mod inspiring;
 pub mod params;
 pub mod server;
-pub mod wire;
+#[cfg(test)]
+mod tests;
 
 pub use bits::{Selection, SelectionBits};
-pub use client::SelectionClient;
-pub use family::{CdksFamily, Family};
-pub use inspiring::{AnyInspiring, InspiringFamily};
+pub use client::{SelectionAnswer, SelectionClient, SelectionQuery, Selects};
+pub use family::{AnyInspiring, CdksFamily, Family, InspiringFamily};
 pub use params::SelectionParams;
 pub use server::{PackedMatrix, Selected};
-pub use wire::{SelectionAnswer, SelectionQuery, Selects};
