@@ -1,7 +1,7 @@
 //! Freed memory holds no secret: an allocator looks into every block that a client frees.
 #![allow(clippy::unwrap_used, unsafe_code)]
 
-use papir_schemes::shared::empty_public::EmptyPublic;
+use papir_schemes::shared::messages::EmptyPublic;
 use papir_schemes::shared::selection::Selects as _;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -14,10 +14,8 @@ use papir_ring::rns::log2_product;
 use super::decomposition;
 use super::search::{self, Choice, Depir};
 use super::simplex::Simplex;
-use crate::shared::describe::{one_record, sealed, sealed_public, security};
-use crate::shared::parameter_errors::{refused, unfit};
-use crate::shared::public_seed::SEED_BYTES;
-use crate::shared::shapes::{read_shape, write_shape};
+use crate::shared::messages::{SEED_BYTES, read_shape, write_shape};
+use crate::shared::parameters::{one_record, refused, sealed, sealed_public, security, unfit};
 use crate::shared::units::Units;
 
 /// The most records.

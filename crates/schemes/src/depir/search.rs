@@ -9,8 +9,7 @@ use papir_ring::prime::ntt_primes_below;
 use papir_ring::rns::log2_product;
 
 use super::simplex::Simplex;
-use crate::shared::goals::{best, score};
-use crate::shared::parameter_errors::refused;
+use crate::shared::parameters::{best, refused, score};
 
 /// Doubly-efficient PIR.
 pub struct Depir;

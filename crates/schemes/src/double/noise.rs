@@ -25,7 +25,7 @@ use papir_lattice::noise::SAMPLER_LOG2;
 
 use super::levels::{BODY, BYTE_CENTRE, CENTRE, DIGIT_BITS, MASK, coefficients};
 use crate::shared::byte_matrix::Layout;
-use crate::shared::goals::FILL;
+use crate::shared::parameters::FILL;
 
 /// log₂ of the probability that the coefficients of one level exceed their bound.
 pub(crate) const TAIL_LOG2: f64 = -42.0;

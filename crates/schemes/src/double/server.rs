@@ -14,10 +14,9 @@ use super::levels::{CENTRE, FirstLevel, SecondLevel, digit_rows, few, from_scrat
 use super::params::{Double, DoubleParams, NAME};
 use super::wire::{DoubleAnswer, DoublePublic, DoubleQuery};
 use crate::shared::byte_matrix::load_matrix;
-use crate::shared::changes::estimate;
-use crate::shared::public_seed::load_seed;
-use crate::shared::shapes::check_source;
-use crate::shared::words::pack;
+use crate::shared::messages::{load_seed, pack};
+use crate::shared::parameters::estimate;
+use crate::shared::stored_records::check_source;
 
 const SEED: &str = "double/seed";
 const DATABASE: &str = "double/database";

@@ -20,11 +20,9 @@ use papir_core::{
 };
 use rand_core::CryptoRng;
 
-use crate::shared::describe::{one_record, sealed, sealed_public};
-use crate::shared::empty_public::EmptyPublic;
-use crate::shared::shapes::{SHAPE_BYTES, read_shape, write_shape};
+use crate::shared::messages::{EmptyPublic, SHAPE_BYTES, read_all, read_shape, write_shape};
+use crate::shared::parameters::{one_record, sealed, sealed_public};
 use crate::shared::stored_records;
-use crate::shared::words::read_all;
 
 const RECORDS: &str = "plain/records";
 /// Bytes of the nonce that binds an answer to its query.

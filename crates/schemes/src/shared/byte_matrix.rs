@@ -9,7 +9,7 @@ use papir_lattice::lwe32::{self, LweParams, MaskProducts, matrix_bytes, write_co
 use subtle::ConstantTimeEq;
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
-use super::readback::read_columns;
+use super::stored_records::read_columns;
 use super::units::Units;
 
 /// A matrix of bytes and the blob that holds it.

@@ -9,7 +9,7 @@
 use papir_lattice::lwe32::{LOG2_Q, SIGMA};
 use papir_lattice::noise::SAMPLER_LOG2;
 
-use crate::shared::goals::FILL;
+use crate::shared::parameters::FILL;
 
 /// log₂ of the plaintext modulus p: a word is a byte.
 pub(super) const LOG2_P: u32 = 8;

@@ -18,13 +18,11 @@ use papir_ring::prg::Seed;
 
 use super::noise::{self, Budget, LOG2_DELTA, LOG2_P};
 use crate::shared::byte_matrix::{Layout, Limits};
-use crate::shared::describe::{one_record, sealed, sealed_public, security};
-use crate::shared::goals::{best, heights_near};
-use crate::shared::parameter_errors::{refused, unfit};
-use crate::shared::public_seed::SEED_BYTES;
-use crate::shared::shapes::{SHAPE_BYTES, read_shape, write_shape};
+use crate::shared::messages::{SEED_BYTES, SHAPE_BYTES, read_all, read_shape, write_shape};
+use crate::shared::parameters::{
+    best, heights_near, one_record, refused, sealed, sealed_public, security, unfit,
+};
 use crate::shared::units::Units;
-use crate::shared::words::read_all;
 
 /// The scheme's name.
 pub(super) const NAME: &str = "simple";

@@ -20,9 +20,9 @@ use super::noise::CENTRE;
 use super::params::{NAME, Simple, SimpleParams, masks};
 use super::wire::{SimpleAnswer, SimplePublic, SimpleQuery};
 use crate::shared::byte_matrix::{ByteMatrix, Difference, load_matrix, multiply, row_products};
-use crate::shared::changes::estimate;
-use crate::shared::public_seed::load_seed;
-use crate::shared::shapes::check_source;
+use crate::shared::messages::load_seed;
+use crate::shared::parameters::estimate;
+use crate::shared::stored_records::check_source;
 
 const SEED: &str = "simple/seed";
 const HINT: &str = "simple/hint";

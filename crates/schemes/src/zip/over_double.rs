@@ -28,7 +28,7 @@ use crate::double::levels::{
 use crate::double::noise::{FEW, FIRST, TAIL_LOG2, first_bound};
 use crate::double::params::{MAX_RECORD_BITS, MAX_SIDE, layout_of, units_of, work};
 use crate::shared::byte_matrix::{Layout, stored};
-use crate::shared::parameter_errors::unfit;
+use crate::shared::parameters::unfit;
 
 const DATABASE: &str = "zipdouble/database";
 const DIGITS: &str = "zipdouble/digits";

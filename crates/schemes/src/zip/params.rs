@@ -12,10 +12,8 @@ use papir_kernels::matvec_u8::ROWS;
 
 use super::base::{Base, ParameterSet};
 use super::compression::{Compression, DIGEST_BYTES, MAX_KEY_BITS};
-use crate::shared::describe::{one_record, sealed, sealed_public};
-use crate::shared::public_seed::SEED_BYTES;
-use crate::shared::shapes::{SHAPE_BYTES, read_shape, write_shape};
-use crate::shared::words::read_all;
+use crate::shared::messages::{SEED_BYTES, SHAPE_BYTES, read_all, read_shape, write_shape};
+use crate::shared::parameters::{one_record, sealed, sealed_public};
 
 /// Bytes of encoded parameters.
 const ENCODED_BYTES: usize = SHAPE_BYTES + 8 + 4;

@@ -12,8 +12,8 @@ use super::hint::CompressedHint;
 use super::params::{ZipParams, ZipPir};
 use super::ticket;
 use super::wire::{Keys, MaskedKey, Public, Ticket, ZipAnswer, ZipQuery};
-use crate::shared::public_seed::load_seed;
-use crate::shared::shapes::check_source;
+use crate::shared::messages::load_seed;
+use crate::shared::stored_records::check_source;
 
 /// The matrices of the scheme below and the compressed hint. A clone shares them.
 #[derive(Clone)]

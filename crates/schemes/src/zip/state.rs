@@ -17,7 +17,7 @@ use super::params::ZipParams;
 use super::slots::{self, Row, Weights, decode};
 use super::ticket::random_key;
 use super::wire::{self, Digest, Keys, MaskedKey, Product, Ticket, malformed};
-use crate::shared::public_seed::SEED_BYTES;
+use crate::shared::messages::SEED_BYTES;
 
 /// State of a registered client: its key, the seed of its masks, the number of used masks, and held
 /// tickets.

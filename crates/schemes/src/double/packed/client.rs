@@ -20,9 +20,8 @@ use super::params::Params;
 use crate::double::client::{UnitDigits, join_unit};
 use crate::double::levels::first_masks;
 use crate::double::noise::FIRST;
-use crate::shared::public_seed::PublicSeed;
+use crate::shared::messages::{PublicSeed, pack, unpack_u32};
 use crate::shared::selection::{SelectionAnswer, SelectionClient, SelectionQuery};
-use crate::shared::words::{pack, unpack_u32};
 
 /// The encrypted unit vector of a column, rounded; that of a unit, with a packing key.
 #[derive(Clone, Debug, PartialEq, Eq)]

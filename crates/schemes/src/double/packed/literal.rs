@@ -18,8 +18,7 @@ use crate::double::noise::{FEW, FIRST, TAIL_LOG2};
 use crate::double::params::{MAX_SIDE, layout_of, units_of};
 use crate::shared::byte_matrix::Layout;
 use crate::shared::digits::Digits;
-use crate::shared::goals::{READ_RATE, scaled};
-use crate::shared::parameter_errors::refused;
+use crate::shared::parameters::{READ_RATE, refused, scaled};
 use crate::shared::selection::{CdksFamily, Family, InspiringFamily, Selection, SelectionBits};
 
 /// Widest digit: a signed word of 16 bits.

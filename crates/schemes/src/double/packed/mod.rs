@@ -41,7 +41,7 @@ mod tests;
 use papir_core::Privacy;
 use papir_core::scheme::{Never, Scheme};
 
-pub use crate::shared::public_seed::PublicSeed as Public;
+pub use crate::shared::messages::PublicSeed as Public;
 pub use crate::shared::selection::SelectionAnswer as Answer;
 pub use client::{Client, Query, Secret};
 pub use literal::{ByCdks, ByInspiring, DigitShape, Literal, PackedDouble, Variant};

@@ -16,12 +16,10 @@ use super::literal::{self, DigitShape, Literal, Variant, failure_log2, fewest_bi
 use crate::double::noise::FIRST;
 use crate::double::params::{MAX_RECORD_BITS, layout_of, units_of};
 use crate::shared::byte_matrix::Layout;
-use crate::shared::describe::{one_record, sealed, sealed_public, security};
-use crate::shared::parameter_errors::{refused, unfit};
-use crate::shared::public_seed::SEED_BYTES;
+use crate::shared::messages::{SEED_BYTES, SHAPE_BYTES, read_shape, write_shape};
+use crate::shared::parameters::{one_record, refused, sealed, sealed_public, security, unfit};
 use crate::shared::selection::params::BITS_BYTES;
 use crate::shared::selection::{SelectionBits, SelectionParams, Selects};
-use crate::shared::shapes::{SHAPE_BYTES, read_shape, write_shape};
 
 /// Bytes of encoded parameters.
 const ENCODED_BYTES: usize = SHAPE_BYTES + 8 + 3 + 4 + 1 + BITS_BYTES;

@@ -21,12 +21,12 @@ use super::literal::{PackedDouble, Variant};
 use super::params::Params;
 use crate::double::levels::FirstLevel;
 use crate::shared::byte_matrix::load_matrix;
-use crate::shared::changes::estimate;
 use crate::shared::digits::Digits;
-use crate::shared::encode::BLOCK_COLUMNS;
-use crate::shared::public_seed::{PublicSeed, load_seed};
+use crate::shared::matrices::BLOCK_COLUMNS;
+use crate::shared::messages::{PublicSeed, load_seed};
+use crate::shared::parameters::estimate;
 use crate::shared::selection::{PackedMatrix, SelectionAnswer, SelectionQuery};
-use crate::shared::shapes::check_source;
+use crate::shared::stored_records::check_source;
 
 const SEED: &str = "double/seed";
 const DATABASE: &str = "double/database";

@@ -25,7 +25,7 @@ use papir_lattice::response::ResponseBits;
 use papir_lattice::selection::matrix_words;
 
 use super::family::Family;
-use crate::shared::goals::{FILL, READ_RATE};
+use crate::shared::parameters::{FILL, READ_RATE};
 
 /// The ring of every packed selection.
 pub(super) const RING: RlweLiteral = RlweLiteral::DEFAULT;

@@ -20,7 +20,7 @@ use zeroize::Zeroizing;
 use super::bits::RING;
 use super::family::Family;
 use super::params::SelectionParams;
-use crate::shared::words::{pack, unpack};
+use crate::shared::messages::{pack, unpack};
 
 /// An encrypted unit vector and a packing key, rounded.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use papir_lattice::params::RlweParams;
 use papir_ring::prg::Seed;
 use papir_ring::{Coefficients, Poly, Values};
 
-use crate::shared::goals::READ_RATE;
+use crate::shared::parameters::READ_RATE;
 
 /// A family of packings. Its functions predict the properties of an instance.
 pub trait Family: Clone + Copy + Debug + Send + Sync + 'static {

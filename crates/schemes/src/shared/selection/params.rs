@@ -16,9 +16,9 @@ use papir_ring::prg::Seed;
 
 use super::bits::{MAX_ANSWER_BITS, MAX_QUERY_BITS, Noise, RING, Selection, SelectionBits, modulus};
 use super::family::Family;
-use crate::shared::parameter_errors::{refused, unfit};
-use crate::shared::ring_bytes::{gadget_of, gadget_values, read_bytes, write_bytes};
-use crate::shared::selector::Selector;
+use crate::shared::matrices::Selector;
+use crate::shared::messages::{gadget_of, gadget_values, read_bytes, write_bytes};
+use crate::shared::parameters::{refused, unfit};
 
 /// Work of preparing a full pack, in [`Operation::Pack`] of ℓ = 2: fixed, and for each digit.
 /// Measured for all packings.

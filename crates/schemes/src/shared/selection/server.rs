@@ -14,8 +14,8 @@ use super::bits::Selection;
 use super::client::{SelectionAnswer, SelectionQuery};
 use super::family::Family;
 use super::params::SelectionParams;
+use crate::shared::matrices::RowMasks;
 use crate::shared::packs::{Names, PreparedPacks, sized};
-use crate::shared::row_masks::RowMasks;
 
 const MATRIX: &str = "selection/matrix";
 

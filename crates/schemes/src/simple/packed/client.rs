@@ -9,9 +9,9 @@ use zeroize::Zeroizing;
 
 use super::layout::whiten;
 use super::params::{NAME, Params, SimpleYpir};
-use crate::shared::place::Location;
-use crate::shared::public_seed::PublicSeed;
+use crate::shared::messages::PublicSeed;
 use crate::shared::selection::{CdksFamily, SelectionAnswer, SelectionClient, SelectionQuery};
+use crate::shared::units::Location;
 
 /// A client: the parameters and the masks of the packing keys.
 pub struct Client {

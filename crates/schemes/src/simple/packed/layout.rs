@@ -6,9 +6,8 @@ use papir_core::{AlignedBytes, Error, Progress, Records, Result, Shape};
 use papir_lattice::selection::{matrix, place};
 use papir_ring::prg::Seed;
 
-use crate::shared::encode::{self, encode_columns, words_of};
-use crate::shared::place::{Location, MAX_COLUMNS};
-use crate::shared::units::Units;
+use crate::shared::matrices::{self, encode_columns, words_of};
+use crate::shared::units::{Location, MAX_COLUMNS, Units};
 
 /// Most packs in a column: 16 MiB of words, for which a client holds some 200 MiB while it decrypts
 /// them.
@@ -100,5 +99,5 @@ impl Layout {
 /// Adds the public stream to the bytes of a column, or removes it. No branch depends on the column.
 pub fn whiten(seed: &Seed, column: u32, bytes: &mut [u8]) {
     let position = u64::from(column) * bytes.len() as u64;
-    encode::whiten(seed, "simpleypir/whitening", position, bytes);
+    matrices::whiten(seed, "simpleypir/whitening", position, bytes);
 }

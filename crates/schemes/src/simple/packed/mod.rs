@@ -30,7 +30,7 @@ use papir_core::scheme::{Never, Scheme};
 
 use crate::shared::selection::{SelectionAnswer, SelectionQuery};
 
-pub use crate::shared::public_seed::PublicSeed as Public;
+pub use crate::shared::messages::PublicSeed as Public;
 pub use client::{Client, Secret};
 pub use params::{Params, SimpleYpir};
 pub use server::Server;

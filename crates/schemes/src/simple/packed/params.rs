@@ -9,15 +9,13 @@ use papir_lattice::noise::squares_of_uniform;
 use papir_lattice::params::Literal as RlweLiteral;
 
 use super::layout::{Layout, MAX_PACKS, least_packs};
-use crate::shared::describe::{one_record, sealed, sealed_public, security};
-use crate::shared::goals::{BALANCED_LINE, best, scaled, successes};
-use crate::shared::parameter_errors::refused;
-use crate::shared::place::MAX_COLUMNS;
-use crate::shared::public_seed::SEED_BYTES;
+use crate::shared::messages::{SEED_BYTES, SHAPE_BYTES, read_all, read_shape, write_shape};
+use crate::shared::parameters::{
+    BALANCED_LINE, best, one_record, refused, scaled, sealed, sealed_public, security, successes,
+};
 use crate::shared::selection::params::BITS_BYTES;
 use crate::shared::selection::{CdksFamily, Selection, SelectionBits, SelectionParams, Selects};
-use crate::shared::shapes::{SHAPE_BYTES, read_shape, write_shape};
-use crate::shared::words::read_all;
+use crate::shared::units::MAX_COLUMNS;
 
 /// The scheme's name.
 pub(super) const NAME: &str = "simpleypir";

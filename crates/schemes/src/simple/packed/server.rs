@@ -16,11 +16,11 @@ use papir_ring::prg::Seed;
 use rand_core::CryptoRng;
 
 use super::params::{DEGREE, NAME, Params, SimpleYpir};
-use crate::shared::changes::{Placed, by_column, columns, estimate};
-use crate::shared::public_seed::{PublicSeed, load_seed};
-use crate::shared::readback::read_columns;
+use crate::shared::messages::{PublicSeed, load_seed};
+use crate::shared::parameters::estimate;
 use crate::shared::selection::{CdksFamily, PackedMatrix, SelectionAnswer, SelectionQuery};
-use crate::shared::shapes::check_source;
+use crate::shared::stored_records::{check_source, read_columns};
+use crate::shared::units::{Placed, by_column, columns};
 
 const SEED: &str = "simpleypir/seed";
 
